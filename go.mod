@@ -1,0 +1,3 @@
+module github.com/mcprec/mcprec
+
+go 1.25.0

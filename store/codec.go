@@ -1,0 +1,167 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// CodecVersion is the version of the binary form below. Containers (a spool, a
+// chunk) state it once, in front of the parts they hold.
+const CodecVersion = 1
+
+// The binary form of a part, version 1. All integers are unsigned varints.
+//
+//	flags    1 byte: bits 0-1 Dir, 2 Unterminated, 3 Cont, 4 More, 5 Stream present
+//	kind     1 byte: index into kinds; 0: a length and the name follow   (not if Cont)
+//	seq      varint
+//	at       varint, nanoseconds                                         (not if Cont)
+//	stream   varint                                                      (if bit 5)
+//	payload  the rest
+//
+// There is no length: the container knows it.
+const (
+	flagUnterminated = 1 << 2
+	flagCont         = 1 << 3
+	flagMore         = 1 << 4
+	flagStream       = 1 << 5
+	knownFlags       = 1<<6 - 1
+)
+
+// kinds is append-only: an index, once released, keeps its meaning.
+var kinds = [...]Kind{"", Opened, Frame, Delivered, Stderr, HTTP, EOF, Exited, Lost, Note, Closed}
+
+func kindIndex(k Kind) byte {
+	if k == Frame {
+		return 2
+	}
+	for i := 1; i < len(kinds); i++ {
+		if kinds[i] == k {
+			return byte(i)
+		}
+	}
+	return 0
+}
+
+// AppendPart appends the binary form of p to b. At must not be negative.
+func AppendPart(b []byte, p Part) []byte {
+	b = AppendPartHead(b, p)
+	return append(b, p.Payload...)
+}
+
+// AppendPartHead appends the binary form of p without its payload, for writers
+// that checksum or write the payload where it lies.
+func AppendPartHead(b []byte, p Part) []byte {
+	flags := byte(p.Dir) & 3
+	if p.Unterminated {
+		flags |= flagUnterminated
+	}
+	if p.Cont {
+		flags |= flagCont
+	}
+	if p.More {
+		flags |= flagMore
+	}
+	if p.Stream != 0 {
+		flags |= flagStream
+	}
+	b = append(b, flags)
+	if !p.Cont {
+		i := kindIndex(p.Kind)
+		b = append(b, i)
+		if i == 0 {
+			b = binary.AppendUvarint(b, uint64(len(p.Kind)))
+			b = append(b, p.Kind...)
+		}
+	}
+	b = binary.AppendUvarint(b, p.Seq)
+	if !p.Cont {
+		b = binary.AppendUvarint(b, uint64(p.At))
+	}
+	if p.Stream != 0 {
+		b = binary.AppendUvarint(b, p.Stream)
+	}
+	return b
+}
+
+// DecodePart reads the binary form. The part's payload aliases b.
+func DecodePart(b []byte) (Part, error) {
+	d := decoder{b: b}
+	var p Part
+	flags := d.byte()
+	if flags&^knownFlags != 0 {
+		return p, fmt.Errorf("decode event: flags %#x: %w", flags, ErrNewer)
+	}
+	p.Dir = transport.Direction(flags & 3)
+	p.Unterminated = flags&flagUnterminated != 0
+	p.Cont, p.More = flags&flagCont != 0, flags&flagMore != 0
+	if !p.Cont {
+		p.Kind = d.kind()
+	}
+	p.Seq = d.uvarint()
+	if !p.Cont {
+		p.At = time.Duration(d.uvarint())
+	}
+	if flags&flagStream != 0 {
+		p.Stream = d.uvarint()
+	}
+	if d.bad || p.At < 0 || p.Dir > transport.ServerToClient {
+		return Part{}, fmt.Errorf("decode event: %w", ErrCorrupt)
+	}
+	p.Payload = d.b
+	return p, nil
+}
+
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) byte() byte {
+	if len(d.b) == 0 {
+		d.bad = true
+		return 0
+	}
+	c := d.b[0]
+	d.b = d.b[1:]
+	return c
+}
+
+func (d *decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.bad = true
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) kind() Kind {
+	i := int(d.byte())
+	if i > 0 && i < len(kinds) {
+		return kinds[i]
+	}
+	n := d.uvarint()
+	if i != 0 || n > uint64(len(d.b)) {
+		d.bad = true
+		return ""
+	}
+	k := Kind(d.b[:n])
+	d.b = d.b[n:]
+	return k
+}
+
+// NextChain returns the chain value after e: SHA-256 over the value before it
+// and the event's binary form. The chain of an empty log is zero. It shows
+// whether two logs are the same, and where a changed one begins to differ.
+func NextChain(prev [32]byte, e Event) [32]byte {
+	h := sha256.New()
+	h.Write(prev[:])
+	h.Write(AppendPartHead(nil, Part{Event: e}))
+	h.Write(e.Payload)
+	return [32]byte(h.Sum(nil))
+}

@@ -1,0 +1,29 @@
+// Package store holds the seams behind which recordings live: Event, Session,
+// Store, Spool, and the rules that every log keeps.
+//
+// # What it promises
+//
+// A log is the events of one session in order. Seq starts at 1 and has no
+// gaps; At never falls; the first event is "opened"; nothing follows "closed".
+// [Validator] checks exactly this. Payloads are the exact bytes that were
+// seen. Appending is atomic and idempotent: the same events again are
+// accepted, different ones are a [ConflictError] that carries the head.
+//
+// # Data layout
+//
+// An [Event] has a binary form (codec.go), versioned by the container around
+// it, and a text form (package fixtures). Payloads of the kinds that mcprec
+// itself makes ("opened", "exit", …) are small JSON objects (payload.go);
+// payloads of frames and stderr are bytes that this package never looks into.
+//
+// A frame longer than one read of the tap goes to the spool in [Part]s, so that
+// none of its bytes waits for its end; [Assembler] makes events of parts. An
+// event stands where its first part stood: a peer that answers as soon as the
+// closing brace is there, before the newline, is still logged after the
+// request it answers.
+//
+// # What it refuses to do
+//
+// It parses no frame and knows no MCP method, and it drops nothing: what could
+// not be stored is a "lost" event with a count.
+package store

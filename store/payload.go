@@ -1,0 +1,116 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// FormatVersion is the version of the event model: the "mcprec" field of every
+// header. Newer versions are refused, older ones are read for ever.
+const FormatVersion = 1
+
+// Header is the payload of the Opened event, as JSON on one line, in this field
+// order; it is also the first line of a fixture. Fields that this version does
+// not know stay in the payload.
+type Header struct {
+	Version   int       `json:"mcprec"`
+	ID        SessionID `json:"id"`
+	Start     time.Time `json:"start"`     // wall time, once, in UTC
+	Transport string    `json:"transport"` // "stdio", "memory", "http"
+	Label     string    `json:"label"`
+	Command   []string  `json:"command"` // the server's command line
+	URL       string    `json:"url,omitempty"`
+	Recorder  string    `json:"recorder,omitempty"` // the mcprec that recorded it
+	// Expect states the verdict that replaying this session must give, in the
+	// form of replay.ParseExpectation.
+	Expect string `json:"expect,omitempty"`
+}
+
+// Encode returns the header as the payload of an Opened event.
+func (h Header) Encode() []byte {
+	h.Version = FormatVersion
+	h.Start = h.Start.UTC()
+	if h.Command == nil {
+		h.Command = []string{}
+	}
+	return encodeJSON(h)
+}
+
+// ParseHeader reads the payload of an Opened event. A version newer than
+// FormatVersion is ErrNewer.
+func ParseHeader(payload []byte) (Header, error) {
+	var v struct {
+		Version int `json:"mcprec"`
+	}
+	if err := json.Unmarshal(payload, &v); err != nil {
+		return Header{}, fmt.Errorf("read session header: %v", err)
+	}
+	if v.Version > FormatVersion {
+		return Header{}, fmt.Errorf("read session header: format %d: %w (this mcprec reads up to %d; install a newer one)", v.Version, ErrNewer, FormatVersion)
+	}
+	if v.Version < 1 {
+		return Header{}, fmt.Errorf("read session header: no \"mcprec\" version in it")
+	}
+	var h Header
+	if err := json.Unmarshal(payload, &h); err != nil {
+		return Header{}, fmt.Errorf("read session header: %v", err)
+	}
+	return h, nil
+}
+
+// DeliveredInfo is the payload of a Delivered event: the frames of the event's
+// direction up to Upto are in the receiver's hands (or the operating system's),
+// and the write that put them there blocked for Blocked.
+type DeliveredInfo struct {
+	Upto    uint64        `json:"upto"`
+	Blocked time.Duration `json:"blocked_ns"`
+}
+
+// EOFInfo is the payload of an EOF event; its Dir is the direction that ended.
+type EOFInfo struct {
+	// By says which end stopped: "sender" closed its output, "receiver" no
+	// longer reads.
+	By string `json:"by"`
+	// Error is the cause when it was not a plain end of file.
+	Error string `json:"error,omitempty"`
+}
+
+// ExitInfo is the payload of an Exited event.
+type ExitInfo struct {
+	Code   int    `json:"code"`             // exit status; -1 after a signal
+	Signal string `json:"signal,omitempty"` // "killed", "terminated", …
+}
+
+// String returns "0", "7", or "signal: killed".
+func (x ExitInfo) String() string {
+	if x.Signal != "" {
+		return "signal: " + x.Signal
+	}
+	return fmt.Sprint(x.Code)
+}
+
+// LostInfo is the payload of a Lost event. It stands where the gap is.
+type LostInfo struct {
+	Frames uint64 `json:"frames"` // events that could not be stored
+	Bytes  uint64 `json:"bytes"`  // their bytes
+	Reason string `json:"reason"`
+}
+
+// ClosedInfo is the payload of a Closed event.
+type ClosedInfo struct {
+	Frames uint64 `json:"frames"` // frames recorded
+	Lost   uint64 `json:"lost"`   // events lost, in all
+}
+
+// EncodePayload returns the payload bytes of one of the Info types above.
+func EncodePayload(info any) []byte { return encodeJSON(info) }
+
+// DecodePayload reads the payload of an event of mcprec's own kinds.
+func DecodePayload[T DeliveredInfo | EOFInfo | ExitInfo | LostInfo | ClosedInfo](e Event) (T, error) {
+	var info T
+	if err := json.Unmarshal(e.Payload, &info); err != nil {
+		return info, fmt.Errorf("read %s event %d: %v", e.Kind, e.Seq, err)
+	}
+	return info, nil
+}

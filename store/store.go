@@ -1,0 +1,152 @@
+package store
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+)
+
+// SessionID names a session: a UUID in its canonical text form. mcprec makes
+// version 7, which sorts by time; any UUID is accepted.
+type SessionID string
+
+// ParseSessionID checks the form and lowers the case.
+func ParseSessionID(s string) (SessionID, error) {
+	id := SessionID(strings.ToLower(s))
+	if _, err := id.Bytes(); err != nil {
+		return "", err
+	}
+	return id, nil
+}
+
+// Bytes returns the 16 bytes of the id.
+func (id SessionID) Bytes() (b [16]byte, err error) {
+	s := string(id)
+	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
+		return b, fmt.Errorf("session id %q: not a UUID", s)
+	}
+	if _, err := hex.Decode(b[:], []byte(s[:8]+s[9:13]+s[14:18]+s[19:23]+s[24:])); err != nil {
+		return b, fmt.Errorf("session id %q: not a UUID", s)
+	}
+	return b, nil
+}
+
+// Head is the end of a log.
+type Head struct {
+	Seq    uint64 // of the last event; 0: no such session
+	At     time.Duration
+	Chain  [32]byte // SHA-256 over the chain so far and the event's encoding, see NextChain
+	Sealed bool     // the last event is Closed
+}
+
+// State says how a recording ended, if it did.
+type State string
+
+// The states of a session.
+const (
+	Live    State = "live"    // a recorder holds it
+	Ended   State = "closed"  // sealed by its Closed event
+	Crashed State = "crashed" // its recorder died; what is there is an unbroken beginning
+)
+
+// Session is one recording as a listing shows it: its header, and what a fold
+// over its events says.
+type Session struct {
+	Header
+	Head   Head
+	Frames uint64
+	Bytes  uint64 // of the frames' payloads
+	Lost   uint64
+	State  State
+	Exit   string // ExitInfo.String, or "" when no exit is known
+}
+
+// Query selects and orders sessions.
+type Query struct {
+	Prefix string // of the id
+	Newest bool   // newest start first; otherwise oldest first
+	Limit  int    // 0: all
+}
+
+// ReadOptions says how far Read goes.
+type ReadOptions struct {
+	// Follow waits for further events of a live session until it is sealed or
+	// its recorder dies.
+	Follow bool
+}
+
+// Info says what a store is.
+type Info struct {
+	Name       string // "bbolt", "memory"
+	Location   string // a folder, or ""
+	Durability string // what Append promises on return: "process", "disk", "quorum"
+}
+
+// Store is where sessions live. All methods are safe for concurrent use, by
+// several processes too where the store is on disk. Payloads that Read yields
+// belong to the caller.
+type Store interface {
+	// Append adds events after Seq `after` (0: a new session), all or none, and
+	// returns when they are durable to Info().Durability. Events already held
+	// are accepted if they are the same to the byte; otherwise, and when
+	// `after` is past the head, the error is a *ConflictError. A session being
+	// spooled by a live recorder cannot be appended to: ErrLive.
+	Append(ctx context.Context, id SessionID, after uint64, events []Event) (Head, error)
+	// Read yields the events from Seq `from` (0 and 1 both mean the first) in
+	// order and without gaps. An error ends the sequence; ErrNotFound when there
+	// is no such session. No lock is held while the caller handles an event.
+	Read(ctx context.Context, id SessionID, from uint64, o ReadOptions) iter.Seq2[Event, error]
+	// Head returns the end of the log; ErrNotFound when there is no such session.
+	Head(ctx context.Context, id SessionID) (Head, error)
+	// Sessions yields the sessions that the query selects. A part of the store
+	// that cannot be read yields an error and the others go on.
+	Sessions(ctx context.Context, q Query) iter.Seq2[Session, error]
+	// Delete removes a session and leaves a tombstone, so that a late spool of
+	// it is refused. ErrLive while a recorder holds it.
+	Delete(ctx context.Context, id SessionID) error
+	// Info says what the store is. It may be called at any time.
+	Info() Info
+	// Close waits for what runs and releases the store. Its spools must be
+	// closed before, by those who opened them.
+	Close() error
+}
+
+// Spooler is a store that takes live sessions on the hot path.
+type Spooler interface {
+	// Spool starts a live session with its Opened event, which has Seq 1.
+	// ErrExists when the session is there.
+	Spool(ctx context.Context, opened Event) (Spool, error)
+}
+
+// Spool is the writer in front of a store for one live session. It is not safe
+// for concurrent use: its recorder orders the calls.
+type Spool interface {
+	// Write hands the parts to the operating system, all or none, before it
+	// returns. After an error nothing of the call is in the log, and the next
+	// Write may be tried.
+	Write(parts []Part) error
+	// Close makes everything durable, moves it into the store as far as that is
+	// quick, and lets go of the session. An error says what is not durable.
+	Close() error
+}
+
+// Verifier is a store that can check more than a read of every session does.
+type Verifier interface {
+	// Verify checks the store's own structures and calls report for each fault,
+	// with an error that names the file or the session.
+	Verify(ctx context.Context, report func(error)) error
+}
+
+func encodeJSON(v any) []byte {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic("store: unreachable: payload types always encode: " + err.Error())
+	}
+	return []byte(strings.TrimSuffix(b.String(), "\n"))
+}

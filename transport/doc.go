@@ -1,0 +1,23 @@
+// Package transport carries MCP frames: exact bytes, in order, in two
+// directions, over a process's own stdin and stdout, over a child process, and
+// over a bounded in-memory Pipe.
+//
+// # Data layout
+//
+// On stdio the MCP specification delimits messages by newlines ("Messages are
+// delimited by newlines, and MUST NOT contain embedded newlines", basic
+// transports, stdio). A [Frame] is what stands between two newlines, without
+// the newline and with everything else: '\r', blanks, invalid UTF-8, nothing
+// at all. A last line without a newline is a frame too, marked Unterminated.
+// So for every byte string s, joining the frames of s gives s again.
+//
+// A [Message] is a parsed view of a frame and is never stored: ids stay raw
+// JSON, a batch of revision 2025-03-26 is several messages.
+//
+// [Direction] is absolute: client to server or server to client, whoever looks.
+//
+// # What it refuses to do
+//
+// It does not limit the size of a frame, does not decide what a frame means,
+// knows no handshake, and drops nothing.
+package transport

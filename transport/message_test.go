@@ -1,0 +1,96 @@
+package transport
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestMessages(t *testing.T) {
+	for _, tt := range []struct {
+		name, frame string
+		kinds       []MessageKind
+		id, method  string
+	}{
+		{"request", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, []MessageKind{Request}, "1", "ping"},
+		{"big id", `{"id":9007199254740993,"method":"x"}`, []MessageKind{Request}, "9007199254740993", "x"},
+		{"id spelled 1e2", ` {"id": 1e2 ,"method":"x"} `, []MessageKind{Request}, "1e2", "x"},
+		{"string id", `{"id":"a\u00e9","result":{}}`, []MessageKind{Response}, `"a\u00e9"`, ""},
+		{"null id error", `{"id":null,"error":{"code":-32700}}`, []MessageKind{Response}, "null", ""},
+		{"error without id", `{"error":{"code":-32700}}`, []MessageKind{Response}, "", ""},
+		{"notification", `{"method":"notifications/initialized"}`, []MessageKind{Notification}, "", "notifications/initialized"},
+		{"duplicate key: the last", `{"id":1,"id":2,"method":"a","method":"b"}`, []MessageKind{Request}, "2", "b"},
+		{"keys are case-sensitive", `{"ID":1,"Method":"x"}`, []MessageKind{Invalid}, "", ""},
+		{"batch", `[{"id":1,"method":"a"},{"method":"b"},3]`, []MessageKind{Request, Notification, Invalid}, "1", "a"},
+		{"CR kept outside", "{\"id\":1,\"method\":\"x\"}\r", []MessageKind{Request}, "1", "x"},
+		{"bare value", `42`, []MessageKind{Invalid}, "", ""},
+		{"invalid UTF-8", "{\"id\":1,\"method\":\"x\",\"params\":\"\xff\"}", []MessageKind{Request}, "1", "x"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := Frame{Bytes: []byte(tt.frame)}.Messages()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got) != len(tt.kinds) {
+				t.Fatalf("%d messages, want %d", len(got), len(tt.kinds))
+			}
+			for i, k := range tt.kinds {
+				if got[i].Kind() != k {
+					t.Errorf("message %d is a %v, want %v", i, got[i].Kind(), k)
+				}
+			}
+			if string(got[0].ID) != tt.id || got[0].Method != tt.method {
+				t.Errorf("id %s method %q, want %s %q", got[0].ID, got[0].Method, tt.id, tt.method)
+			}
+		})
+	}
+}
+
+func TestMessagesNotJSON(t *testing.T) {
+	for _, s := range []string{"", "   ", "Server starting...", "{broken", "[1,2", `{"a":1} x`} {
+		if m, err := (Frame{Bytes: []byte(s)}).Messages(); err == nil {
+			t.Errorf("%q parsed as %v", s, m)
+		}
+	}
+}
+
+func TestProgressToken(t *testing.T) {
+	for frame, want := range map[string]string{
+		`{"id":1,"method":"tools/call","params":{"_meta":{"progressToken":12345678901234567890}}}`: "12345678901234567890",
+		`{"method":"notifications/progress","params":{"progressToken":"t"}}`:                       `"t"`,
+		`{"id":1,"method":"tools/call","params":{"name":"x"}}`:                                     "",
+		`{"id":1,"method":"tools/call","params":[1]}`:                                              "",
+	} {
+		m, err := Frame{Bytes: []byte(frame)}.Messages()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(m[0].ProgressToken()); got != want {
+			t.Errorf("%s: token %q, want %q", frame, got, want)
+		}
+	}
+}
+
+// FuzzMessages: no frame makes the view panic, and what the view shows is made
+// of the frame's own bytes.
+func FuzzMessages(f *testing.F) {
+	for _, s := range []string{`{"id":1,"method":"x"}`, `[{"id":1}]`, `{"id":1,"id":2}`, "\xff", `{"params":{"_meta":{"progressToken":1}}}`, `[]`, `null`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		messages, err := Frame{Bytes: b}.Messages()
+		if err != nil {
+			return
+		}
+		for _, m := range messages {
+			_ = m.ProgressToken()
+			for _, raw := range []json.RawMessage{m.ID, m.Params, m.Result, m.Error} {
+				if raw != nil && !json.Valid(raw) {
+					t.Fatalf("member %q of %q is not JSON", raw, b)
+				}
+			}
+			if m.Kind() == Request && m.ID == nil {
+				t.Fatalf("%q: a request without an id", b)
+			}
+		}
+	})
+}

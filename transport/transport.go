@@ -1,0 +1,43 @@
+package transport
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrClosed is returned by Read and Write of a Conn that was closed at this
+// end, and by Write when the far end was closed.
+var ErrClosed = errors.New("connection closed")
+
+// Frame is one delimited message's exact bytes.
+type Frame struct {
+	// Bytes is the frame as seen, without the line's newline.
+	Bytes []byte
+	// Stream numbers the HTTP exchange or event stream; 0 on stdio and in memory.
+	Stream uint64
+	// Unterminated marks a last line that no newline ended.
+	Unterminated bool
+}
+
+// Conn is an open frame stream to one peer.
+//
+// One goroutine may Read while others Write. Read and Write return the
+// context's error when it ends first; a Write that returns an error may have
+// been delivered only if it says so.
+type Conn interface {
+	// Read returns the next frame from the peer, or io.EOF after the last one.
+	// One caller at a time.
+	Read(ctx context.Context) (Frame, error)
+	// Write hands one frame to the peer and returns when the transport has
+	// taken it. Safe for concurrent use; frames are never interleaved.
+	Write(ctx context.Context, f Frame) error
+	// Close ends both directions. It wakes every blocked Read and Write and may
+	// be called at any time, more than once.
+	Close() error
+}
+
+// Transport opens a Conn.
+type Transport interface {
+	// Connect opens the connection. Each call opens a new one, or fails.
+	Connect(ctx context.Context) (Conn, error)
+}
