@@ -1,0 +1,106 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+)
+
+// Command is the transport of a child process: its stdin and stdout carry the
+// frames. Each Connect starts a process of its own.
+type Command struct {
+	// Args is the command line.
+	Args []string
+	// Stderr receives the child's standard error; nil discards it. It must not
+	// block for ever: a child waits for it.
+	Stderr io.Writer
+	// Patience is how long Close waits on each rung of the shutdown ladder; 2 s
+	// if zero, as the official SDKs have it.
+	Patience time.Duration
+}
+
+// CommandConn is the Conn of a Command.
+type CommandConn struct {
+	*StreamConn
+	process  *Process
+	patience time.Duration
+	ended    chan struct{}
+	status   ExitStatus
+	waitErr  error
+	close    func() error
+}
+
+// Connect starts the process; see StartProcess for its errors.
+func (t Command) Connect(context.Context) (Conn, error) { return t.Start() }
+
+// Start is Connect with the concrete type.
+func (t Command) Start() (*CommandConn, error) {
+	p, err := StartProcess(t.Args...)
+	if err != nil {
+		return nil, err
+	}
+	c := &CommandConn{StreamConn: NewStreamConn(p.Stdout, p.Stdin), process: p, patience: t.Patience, ended: make(chan struct{})}
+	if c.patience == 0 {
+		c.patience = 2 * time.Second
+	}
+	stderr := t.Stderr
+	if stderr == nil {
+		stderr = io.Discard
+	}
+	var copied sync.WaitGroup
+	copied.Go(func() { io.Copy(stderr, p.Stderr) })
+	go func() {
+		c.status, c.waitErr = p.Wait()
+		close(c.ended)
+		copied.Wait()
+		p.Stderr.Close()
+	}()
+	c.close = sync.OnceValue(c.shutdown)
+	return c, nil
+}
+
+// Close ends the process as the specification's stdio shutdown says: close its
+// input and wait, ask it to terminate and wait, kill it. Then it closes the
+// streams. It returns an error only if the process could not be waited for.
+func (c *CommandConn) Close() error { return c.close() }
+
+func (c *CommandConn) shutdown() error {
+	// "First, closing the input stream to the child process (the server)"
+	c.process.Stdin.Close()
+	// "Waiting for the server to exit, or sending SIGTERM if the server does
+	// not exit within a reasonable time"
+	if !c.endsWithin(c.patience) {
+		c.process.Signal(terminate)
+		// "Sending SIGKILL if the server does not exit within a reasonable time
+		// after SIGTERM"
+		if !c.endsWithin(c.patience) {
+			c.process.cmd.Process.Kill()
+			<-c.ended
+		}
+	}
+	c.StreamConn.Close()
+	return c.waitErr
+}
+
+func (c *CommandConn) endsWithin(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-c.ended:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// Status returns how the process ended. It fails while the process runs.
+func (c *CommandConn) Status() (ExitStatus, error) {
+	select {
+	case <-c.ended:
+		return c.status, c.waitErr
+	default:
+		return ExitStatus{}, errors.New("exit status: the process still runs")
+	}
+}

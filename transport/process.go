@@ -1,0 +1,123 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+)
+
+// Process is a running child with blocking pipes on its standard streams. Go's
+// network poller costs about 200 µs a read on pipes that carry a frame now and
+// then; blocking reads on threads of their own cost 9.
+type Process struct {
+	// Stdin is written by us and read by the child; Stdout and Stderr the other
+	// way round. Their owner closes them.
+	Stdin, Stdout, Stderr *os.File
+	cmd                   *exec.Cmd
+}
+
+// ExitStatus says how a process ended.
+type ExitStatus struct {
+	Code   int       // exit status, or -1 after a signal
+	Signal os.Signal // what killed it, or nil
+}
+
+// StartError says that a command could not be started. Code is what a shell
+// exits with: 127 when there is no such command, 126 when it cannot be run.
+type StartError struct {
+	Command string
+	Code    int
+	Cause   error
+}
+
+// Error uses the shell's words.
+func (e *StartError) Error() string {
+	switch {
+	case errors.Is(e.Cause, exec.ErrNotFound):
+		return e.Command + ": command not found"
+	case errors.Is(e.Cause, os.ErrNotExist):
+		return e.Command + ": No such file or directory"
+	case errors.Is(e.Cause, os.ErrPermission):
+		return e.Command + ": Permission denied"
+	}
+	return e.Command + ": " + e.Cause.Error()
+}
+
+// StartProcess starts argv in the current folder with the current environment.
+// The child stays in this process's group: what kills the group kills it, as if
+// nothing stood in between. A command that cannot be started is a *StartError.
+func StartProcess(argv ...string) (*Process, error) {
+	if len(argv) == 0 {
+		return nil, errors.New("start process: no command")
+	}
+	p := &Process{cmd: exec.Command(argv[0], argv[1:]...)}
+	var opened []*os.File
+	theirs := func(ours **os.File, weWrite bool) (*os.File, error) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		opened = append(opened, r, w)
+		mine, other := r, w
+		if weWrite {
+			mine, other = w, r
+		}
+		mine.Fd() // makes it blocking
+		*ours = mine
+		return other, nil
+	}
+	stdin, err := theirs(&p.Stdin, true)
+	if err != nil {
+		return nil, fmt.Errorf("start process %s: %v", argv[0], err)
+	}
+	stdout, err1 := theirs(&p.Stdout, false)
+	stderr, err2 := theirs(&p.Stderr, false)
+	if err := errors.Join(err1, err2); err != nil {
+		closeAll(opened)
+		return nil, fmt.Errorf("start process %s: %v", argv[0], err)
+	}
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, stderr
+	if err := p.cmd.Start(); err != nil {
+		closeAll(opened)
+		return nil, startError(argv[0], err)
+	}
+	closeAll([]*os.File{stdin, stdout, stderr})
+	return p, nil
+}
+
+func startError(command string, err error) error {
+	code := 126
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		code = 127
+	}
+	return &StartError{Command: command, Code: code, Cause: err}
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+// Pid returns the process id.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Signal sends sig to the process; after its end it does nothing.
+func (p *Process) Signal(sig os.Signal) error {
+	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signal process %d: %v", p.Pid(), err)
+	}
+	return nil
+}
+
+// Wait waits for the end of the process, not of its streams: a grandchild may
+// hold those open. To be called once.
+func (p *Process) Wait() (ExitStatus, error) {
+	err := p.cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return ExitStatus{Code: -1}, fmt.Errorf("wait for process %d: %v", p.Pid(), err)
+	}
+	return ExitStatus{Code: p.cmd.ProcessState.ExitCode(), Signal: killedBy(p.cmd.ProcessState)}, nil
+}

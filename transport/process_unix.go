@@ -1,0 +1,19 @@
+//go:build unix
+
+package transport
+
+import (
+	"os"
+	"syscall"
+)
+
+// terminate is the signal of the shutdown ladder's second rung.
+var terminate os.Signal = syscall.SIGTERM
+
+// killedBy returns the signal that ended the process, or nil.
+func killedBy(s *os.ProcessState) os.Signal {
+	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return ws.Signal()
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package transport
+
+import (
+	"context"
+	"io"
+	"os"
+	"sync"
+)
+
+// Stdio is the transport of a process over its own standard input and output.
+// It can be connected once.
+type Stdio struct {
+	// In and Out default to os.Stdin and os.Stdout.
+	In  io.ReadCloser
+	Out io.WriteCloser
+}
+
+// Connect returns the process's own stdin and stdout as a Conn.
+func (t Stdio) Connect(context.Context) (Conn, error) {
+	in, out := t.In, t.Out
+	if in == nil {
+		in = os.Stdin
+	}
+	if out == nil {
+		out = os.Stdout
+	}
+	return NewStreamConn(in, out), nil
+}
+
+// StreamConn is a Conn over two byte streams, one frame a line.
+type StreamConn struct {
+	in     io.ReadCloser
+	out    io.WriteCloser
+	once   sync.Once // starts the reading goroutine
+	frames chan Frame
+	err    error // of the reader; valid once frames is closed
+	closed chan struct{}
+	stop   func() error
+	write  chan []byte // holds the write buffer; taking it is the right to write
+}
+
+// NewStreamConn reads frames from in and writes frames to out.
+func NewStreamConn(in io.ReadCloser, out io.WriteCloser) *StreamConn {
+	c := &StreamConn{in: in, out: out, frames: make(chan Frame), closed: make(chan struct{}), write: make(chan []byte, 1)}
+	c.write <- nil
+	c.stop = sync.OnceValue(func() error {
+		close(c.closed)
+		errOut, errIn := c.out.Close(), c.in.Close()
+		if errOut != nil {
+			return errOut
+		}
+		return errIn
+	})
+	return c
+}
+
+// Read implements Conn. The goroutine that reads ahead by one frame is the one
+// that nobody waits for: a read of a terminal or of an inherited pipe cannot be
+// interrupted portably, so it ends with the stream or the process.
+func (c *StreamConn) Read(ctx context.Context) (Frame, error) {
+	c.once.Do(func() { go c.readAll() })
+	select {
+	case f, ok := <-c.frames:
+		if !ok {
+			return Frame{}, c.err
+		}
+		return f, nil
+	case <-c.closed:
+		return Frame{}, ErrClosed
+	case <-ctx.Done():
+		return Frame{}, ctx.Err()
+	}
+}
+
+func (c *StreamConn) readAll() {
+	defer close(c.frames)
+	r := NewFrameReader(c.in)
+	for {
+		f, err := r.Read()
+		if err != nil {
+			c.err = err
+			return
+		}
+		select {
+		case c.frames <- f:
+		case <-c.closed:
+			c.err = ErrClosed
+			return
+		}
+	}
+}
+
+// Write implements Conn. The context is looked at before and while other
+// writers are waited for, not once the operating system has the frame: half a
+// frame must never be left behind.
+func (c *StreamConn) Write(ctx context.Context, f Frame) error {
+	select {
+	case <-c.closed:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	case buf := <-c.write:
+		buf = AppendFrame(buf[:0], f)
+		_, err := c.out.Write(buf)
+		if cap(buf) > 1<<20 {
+			buf = nil
+		}
+		c.write <- buf
+		return err
+	}
+}
+
+// Close implements Conn: it closes both streams.
+func (c *StreamConn) Close() error { return c.stop() }
