@@ -1,0 +1,42 @@
+package recorder
+
+import (
+	"context"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Conn wraps one end of an in-process connection: sends is the direction in
+// which this end writes. A frame is recorded before it is written and before
+// its Read returns. Wrap one end of a connection, not both, or each frame is
+// recorded twice.
+func (r *Recorder) Conn(conn transport.Conn, sends transport.Direction) transport.Conn {
+	return &tappedConn{inner: conn, recorder: r, sends: sends}
+}
+
+type tappedConn struct {
+	inner    transport.Conn
+	recorder *Recorder
+	sends    transport.Direction
+}
+
+func (c *tappedConn) Read(ctx context.Context) (transport.Frame, error) {
+	f, err := c.inner.Read(ctx)
+	if err == nil {
+		c.recorder.frame(c.sends.Reverse(), f)
+	}
+	return f, err
+}
+
+func (c *tappedConn) Write(ctx context.Context, f transport.Frame) error {
+	seq, at := c.recorder.frame(c.sends, f)
+	if err := c.inner.Write(ctx, f); err != nil {
+		return err
+	}
+	tap := Tap{recorder: c.recorder, kind: store.Frame, dir: c.sends, whole: seq}
+	tap.delivered(at)
+	return nil
+}
+
+func (c *tappedConn) Close() error { return c.inner.Close() }

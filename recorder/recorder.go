@@ -1,0 +1,199 @@
+package recorder
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// BlockedThreshold is how long a write to a peer must block to leave a
+// Delivered event.
+const BlockedThreshold = 10 * time.Millisecond
+
+// Recorder records one session. Its taps may be used concurrently.
+type Recorder struct {
+	header store.Header
+	start  time.Time
+
+	mu     sync.Mutex
+	spool  store.Spool
+	seq    uint64
+	sealed bool
+	parts  []store.Part // scratch of one write
+	gap    store.LostInfo
+	broken []uint64 // events begun in the spool that will get no more parts
+	sum    Summary
+}
+
+// Summary says what became of a session.
+type Summary struct {
+	ID     store.SessionID
+	Frames uint64 // recorded
+	Bytes  uint64 // of the recorded frames
+	Lost   uint64 // frames, lines and other events that could not be stored
+	Err    error  // the first failure of the store, or nil
+}
+
+// New starts a session in the store: it gives the header an id and a start
+// time, unless it has them, and writes the Opened event.
+func New(ctx context.Context, s store.Spooler, h store.Header) (*Recorder, error) {
+	r := newRecorder(h)
+	spool, err := s.Spool(ctx, store.Event{Seq: 1, Kind: store.Opened, Payload: r.header.Encode()})
+	if err != nil {
+		return nil, fmt.Errorf("start recording: %w", err)
+	}
+	r.spool = spool
+	return r, nil
+}
+
+// Unrecorded returns a Recorder that passes everything on and stores nothing:
+// the wire goes first. All that passes is counted as lost, because of cause.
+func Unrecorded(cause error) *Recorder {
+	r := newRecorder(store.Header{})
+	r.spool = noSpool{cause}
+	r.sum.Err = cause
+	return r
+}
+
+type noSpool struct{ cause error }
+
+func (s noSpool) Write([]store.Part) error { return s.cause }
+func (s noSpool) Close() error             { return nil }
+
+func newRecorder(h store.Header) *Recorder {
+	r := &Recorder{header: h, start: time.Now(), seq: 1}
+	if r.header.ID == "" {
+		r.header.ID = store.SessionID(uuid.Must(uuid.NewV7()).String())
+	}
+	if r.header.Start.IsZero() {
+		r.header.Start = r.start
+	}
+	r.sum.ID = r.header.ID
+	return r
+}
+
+// ID returns the session's id.
+func (r *Recorder) ID() store.SessionID { return r.header.ID }
+
+// Tap returns a new tap for frames of the direction.
+func (r *Recorder) Tap(dir transport.Direction) *Tap {
+	return &Tap{recorder: r, kind: store.Frame, dir: dir}
+}
+
+// StderrTap returns a new tap for the server's standard error.
+func (r *Recorder) StderrTap() *Tap {
+	return &Tap{recorder: r, kind: store.Stderr}
+}
+
+// Record writes one event of mcprec's own kinds; info is one of store's Info
+// types.
+func (r *Recorder) Record(kind store.Kind, dir transport.Direction, info any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sealed {
+		return
+	}
+	at := r.at()
+	r.begin(at)
+	r.add(store.Event{At: at, Kind: kind, Dir: dir, Payload: store.EncodePayload(info)}, false)
+	r.commit(store.LostInfo{Frames: 1})
+}
+
+// Close seals the log and closes the spool. Taps used after it pass on nothing.
+func (r *Recorder) Close() Summary {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sealed {
+		return r.sum
+	}
+	at := r.at()
+	r.begin(at)
+	r.add(store.Event{At: at, Kind: store.Closed,
+		Payload: store.EncodePayload(store.ClosedInfo{Frames: r.sum.Frames, Lost: r.sum.Lost})}, false)
+	r.commit(store.LostInfo{})
+	r.sealed = true
+	if err := r.spool.Close(); err != nil && r.sum.Err == nil {
+		r.sum.Err = err
+	}
+	return r.sum
+}
+
+// at returns the offset of this moment. To be called with the lock held, so
+// that At does not fall from one event to the next.
+func (r *Recorder) at() time.Duration { return time.Since(r.start) }
+
+// begin starts the parts of one write with what an earlier failure left to say.
+// r.seq is only moved by commit; add uses it as if all before had been written.
+func (r *Recorder) begin(at time.Duration) {
+	r.parts = r.parts[:0]
+	for _, seq := range r.broken {
+		r.parts = append(r.parts, store.Part{Event: store.Event{Seq: seq, Unterminated: true}, Cont: true})
+	}
+	if r.gap.Frames+r.gap.Bytes > 0 {
+		r.add(store.Event{At: at, Kind: store.Lost, Payload: store.EncodePayload(r.gap)}, false)
+	}
+}
+
+// add appends a new event's first part and gives it the next Seq.
+func (r *Recorder) add(e store.Event, more bool) uint64 {
+	r.seq++
+	e.Seq = r.seq
+	r.parts = append(r.parts, store.Part{Event: e, More: more})
+	return e.Seq
+}
+
+// commit writes the parts. If that fails, nothing of them is in the log: the
+// sequence goes back, what is lost is added to the gap, and false is returned.
+func (r *Recorder) commit(lost store.LostInfo) bool {
+	if len(r.parts) == 0 {
+		return true
+	}
+	err := r.spool.Write(r.parts)
+	if err == nil {
+		r.broken = r.broken[:0]
+		r.gap = store.LostInfo{}
+		return true
+	}
+	for _, p := range r.parts {
+		if !p.Cont {
+			r.seq--
+		}
+	}
+	if r.sum.Err == nil {
+		r.sum.Err = err
+	}
+	r.lose(lost, err)
+	return false
+}
+
+func (r *Recorder) lose(lost store.LostInfo, cause error) {
+	r.gap.Frames += lost.Frames
+	r.gap.Bytes += lost.Bytes
+	r.gap.Reason = cause.Error()
+	r.sum.Lost += lost.Frames
+}
+
+// frame records one whole frame and returns its Seq and At; Seq 0 when it could
+// not be stored.
+func (r *Recorder) frame(dir transport.Direction, f transport.Frame) (uint64, time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := r.at()
+	if r.sealed {
+		return 0, at
+	}
+	r.begin(at)
+	seq := r.add(store.Event{At: at, Kind: store.Frame, Dir: dir, Stream: f.Stream, Unterminated: f.Unterminated, Payload: f.Bytes}, false)
+	if !r.commit(store.LostInfo{Frames: 1, Bytes: uint64(len(f.Bytes))}) {
+		return 0, at
+	}
+	r.sum.Frames++
+	r.sum.Bytes += uint64(len(f.Bytes))
+	return seq, at
+}

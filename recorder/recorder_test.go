@@ -1,0 +1,262 @@
+package recorder
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// spool keeps what a Recorder writes, and fails when told to.
+type spool struct {
+	store.Assembler
+	validator store.Validator
+	events    []store.Event
+	fail      error
+	onWrite   func()
+}
+
+func (s *spool) Spool(_ context.Context, opened store.Event) (store.Spool, error) {
+	return s, s.Write([]store.Part{{Event: opened}})
+}
+
+func (s *spool) Write(parts []store.Part) error {
+	if s.onWrite != nil {
+		s.onWrite()
+	}
+	if s.fail != nil {
+		return s.fail
+	}
+	for _, p := range parts {
+		p.Payload = bytes.Clone(p.Payload)
+		if err := s.Add(p); err != nil {
+			return err
+		}
+	}
+	for e, ok := s.Next(); ok; e, ok = s.Next() {
+		if err := s.validator.Check(e); err != nil {
+			return err
+		}
+		s.events = append(s.events, e)
+	}
+	return nil
+}
+
+func (s *spool) Close() error { return nil }
+
+// text is the log in short: one event a line, without times.
+func (s *spool) text() string {
+	var b strings.Builder
+	for _, e := range s.events[1:] {
+		fmt.Fprintf(&b, "%d %s %v", e.Seq, e.Kind, e.Dir)
+		if e.Unterminated {
+			b.WriteString(" unterminated")
+		}
+		fmt.Fprintf(&b, " %s\n", e.Payload)
+	}
+	return b.String()
+}
+
+func open(t *testing.T) (*Recorder, *spool) {
+	t.Helper()
+	s := &spool{}
+	r, err := New(t.Context(), s, store.Header{Transport: "stdio"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, s
+}
+
+func expect(t *testing.T, s *spool, want string) {
+	t.Helper()
+	if got := s.text(); got != strings.TrimLeft(want, "\n") {
+		t.Errorf("log:\n%swant:\n%s", got, want)
+	}
+}
+
+func observe(t *testing.T, tap *Tap, s string) {
+	t.Helper()
+	if _, ok := tap.Observe([]byte(s)); !ok {
+		t.Fatalf("observe %q: the recording is over", s)
+	}
+}
+
+// A frame that comes in several reads stands where its first byte stood: here
+// the server answers at the closing brace, before the newline is there.
+func TestFrameStandsWhereItBegan(t *testing.T) {
+	r, s := open(t)
+	c2s, s2c := r.Tap(transport.ClientToServer), r.Tap(transport.ServerToClient)
+	observe(t, c2s, `{"id":1,`)
+	observe(t, c2s, `"method":"ping"}`)
+	observe(t, s2c, "{\"id\":1,\"result\":{}}\n")
+	observe(t, c2s, "\n{\"id\":2}\r\n\n  \n")
+	r.Close()
+	expect(t, s, `
+2 frame c2s {"id":1,"method":"ping"}
+3 frame s2c {"id":1,"result":{}}
+4 frame c2s {"id":2}`+"\r"+`
+5 frame c2s 
+6 frame c2s   
+7 closed  {"frames":5,"lost":0}
+`)
+}
+
+func TestLastLineWithoutNewline(t *testing.T) {
+	r, s := open(t)
+	var out bytes.Buffer
+	info := r.Tap(transport.ServerToClient).Pass(&out, strings.NewReader("a\nb"))
+	if info.By != "sender" || info.Error != "" || out.String() != "a\nb" {
+		t.Errorf("pass: %+v, passed on %q", info, &out)
+	}
+	r.Close()
+	expect(t, s, `
+2 frame s2c a
+3 frame s2c unterminated b
+4 eof s2c {"by":"sender"}
+5 closed  {"frames":2,"lost":0}
+`)
+}
+
+// Whatever bytes come in whatever reads, the frames of a direction are its
+// bytes, and the first byte of a frame fixes the order.
+func TestAnyChunking(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		r, s := open(t)
+		var wrote [2][]byte
+		taps := [2]*Tap{r.Tap(transport.ClientToServer), r.Tap(transport.ServerToClient)}
+		for range rng.IntN(30) {
+			i := rng.IntN(2)
+			chunk := make([]byte, 1+rng.IntN(6))
+			for k := range chunk {
+				chunk[k] = "ab\n"[rng.IntN(3)]
+			}
+			wrote[i] = append(wrote[i], chunk...)
+			observe(t, taps[i], string(chunk))
+		}
+		for _, tap := range taps {
+			tap.end(store.EOFInfo{By: "sender"})
+		}
+		r.Close()
+		var got [2][]byte
+		for _, e := range s.events {
+			if e.Kind == store.Frame {
+				got[e.Dir-1] = transport.AppendFrame(got[e.Dir-1], e.AsFrame())
+			}
+		}
+		for i := range got {
+			if !bytes.Equal(got[i], wrote[i]) {
+				t.Fatalf("direction %d: recorded %q of %q", i, got[i], wrote[i])
+			}
+		}
+	}
+}
+
+// Each read is in the spool before any of it reaches the peer.
+func TestWrittenBeforeForwarded(t *testing.T) {
+	r, s := open(t)
+	var order []string
+	s.onWrite = func() { order = append(order, "spool") }
+	dst := writerFunc(func(b []byte) (int, error) {
+		order = append(order, "peer "+string(b))
+		return len(b), nil
+	})
+	r.Tap(transport.ClientToServer).Pass(dst, io.MultiReader(strings.NewReader("half"), strings.NewReader(" a line\n")))
+	if got := strings.Join(order, ", "); got != "spool, peer half, spool, peer  a line\n, spool" {
+		t.Errorf("order: %s", got)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// When the spool fails the wire goes on; a lost event stands where the gap is,
+// and a frame of which a part is lost is never taken for a whole one.
+func TestStoreFailure(t *testing.T) {
+	r, s := open(t)
+	c2s, s2c := r.Tap(transport.ClientToServer), r.Tap(transport.ServerToClient)
+	observe(t, c2s, "one\nbeg")
+	s.fail = errors.New("disk full")
+	observe(t, c2s, "un\ntwo\nthr") // ends "begun", loses "two", begins "three"
+	observe(t, s2c, "x\n")
+	s.fail = nil
+	observe(t, c2s, "ee\nfour\n")
+	sum := r.Close()
+	expect(t, s, `
+2 frame c2s one
+3 frame c2s unterminated beg
+4 lost  {"frames":4,"bytes":15,"reason":"disk full"}
+5 frame c2s four
+6 closed  {"frames":3,"lost":4}
+`)
+	if sum.Lost != 4 || sum.Err == nil {
+		t.Errorf("summary %+v", sum)
+	}
+}
+
+func TestUnrecorded(t *testing.T) {
+	cause := errors.New("no such folder")
+	r := Unrecorded(cause)
+	var out bytes.Buffer
+	r.Tap(transport.ClientToServer).Pass(&out, strings.NewReader("a\nb\n"))
+	if sum := r.Close(); out.String() != "a\nb\n" || sum.Lost < 2 || sum.Err != cause {
+		t.Errorf("passed on %q, summary %+v", &out, sum)
+	}
+}
+
+func TestNothingAfterClose(t *testing.T) {
+	r, s := open(t)
+	tap := r.Tap(transport.ClientToServer)
+	r.Close()
+	if _, ok := tap.Observe([]byte("late\n")); ok {
+		t.Error("a tap passed on bytes that a sealed log does not have")
+	}
+	r.Record(store.Note, transport.NoDirection, store.LostInfo{})
+	r.Close()
+	expect(t, s, "2 closed  {\"frames\":0,\"lost\":0}\n")
+}
+
+// In a bubble time stands still but for sleeps: a tap over a Pipe stamps
+// exactly, and a write that blocked leaves a delivered event.
+func TestConnInBubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &spool{}
+		r, err := New(t.Context(), s, store.Header{Transport: "memory"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pipe := transport.NewPipe(0, 0, nil)
+		client := r.Conn(pipe.Client(), transport.ClientToServer)
+		go func() {
+			time.Sleep(3 * time.Second)
+			f, _ := pipe.Server().Read(t.Context())
+			pipe.Server().Write(t.Context(), transport.Frame{Bytes: append([]byte("re: "), f.Bytes...)})
+		}()
+		if err := client.Write(t.Context(), transport.Frame{Bytes: []byte("ask")}); err != nil {
+			t.Fatal(err)
+		}
+		if f, err := client.Read(t.Context()); err != nil || string(f.Bytes) != "re: ask" {
+			t.Fatalf("read %q, %v", f.Bytes, err)
+		}
+		r.Close()
+		expect(t, s, `
+2 frame c2s ask
+3 delivered c2s {"upto":2,"blocked_ns":3000000000}
+4 frame s2c re: ask
+5 closed  {"frames":2,"lost":0}
+`)
+		if at := s.events[3].At; at != 3*time.Second {
+			t.Errorf("answer at %v, want 3s", at)
+		}
+	})
+}
