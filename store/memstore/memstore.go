@@ -1,0 +1,286 @@
+// Package memstore keeps sessions in memory. It is the reference
+// implementation: what it does is what the store package's comments say, with
+// nothing in the way of reading it.
+//
+// # Data layout
+//
+// A map from session id to log; a log is a slice of events, the projection of
+// them that a listing shows, and a channel that is closed and replaced whenever
+// the log changes, for those who follow.
+//
+// # What it refuses to do
+//
+// It survives nothing: Durability is "process" and means this process.
+package memstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// Store is an in-memory store. Use New.
+type Store struct {
+	mu     sync.Mutex
+	logs   map[store.SessionID]*log
+	closed bool
+	done   chan struct{} // closed by Close
+}
+
+type log struct {
+	session store.Session // Header, Head and counts
+	events  []store.Event
+	live    bool
+	deleted bool
+	changed chan struct{}
+}
+
+// New returns an empty store.
+func New() *Store {
+	return &Store{logs: map[store.SessionID]*log{}, done: make(chan struct{})}
+}
+
+var (
+	_ store.Store   = (*Store)(nil)
+	_ store.Spooler = (*Store)(nil)
+)
+
+// Append adds events after Seq `after`.
+func (s *Store) Append(ctx context.Context, id store.SessionID, after uint64, events []store.Event) (store.Head, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, err := s.forAppend(ctx, id)
+	if err != nil {
+		return store.Head{}, fmt.Errorf("append to session %s: %w", id, err)
+	}
+	next, err := l.after(id, after, events)
+	if err != nil {
+		return l.session.Head, err
+	}
+	if err := next.take(id, events[min(len(events), int(l.session.Head.Seq-after)):]); err != nil {
+		return l.session.Head, fmt.Errorf("append to session %s: %w", id, err)
+	}
+	if next.session.Head.Seq > l.session.Head.Seq {
+		s.logs[id] = next
+		close(l.changed)
+	}
+	return next.session.Head, nil
+}
+
+// forAppend returns the log of id, an empty one if there is none.
+func (s *Store) forAppend(ctx context.Context, id store.SessionID) (*log, error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := id.Bytes(); err != nil {
+		return nil, err
+	}
+	l := s.logs[id]
+	switch {
+	case l == nil:
+		return &log{changed: make(chan struct{})}, nil
+	case l.deleted:
+		return nil, fmt.Errorf("deleted: %w", store.ErrExists)
+	case l.live:
+		return nil, store.ErrLive
+	}
+	return l, nil
+}
+
+// after returns a copy of l to be extended, if the events that overlap it are
+// those it holds.
+func (l *log) after(id store.SessionID, after uint64, events []store.Event) (*log, error) {
+	held := l.session.Head.Seq
+	if after > held {
+		return nil, &store.ConflictError{ID: id, Head: l.session.Head}
+	}
+	for i, e := range events {
+		if e.Seq != after+uint64(i)+1 {
+			return nil, fmt.Errorf("append to session %s: event %d: expected event %d", id, e.Seq, after+uint64(i)+1)
+		}
+		if e.Seq <= held && !e.Equal(l.events[e.Seq-1]) {
+			return nil, &store.ConflictError{ID: id, Head: l.session.Head}
+		}
+	}
+	if l.session.Head.Sealed && after+uint64(len(events)) > held {
+		return nil, &store.ConflictError{ID: id, Head: l.session.Head}
+	}
+	return &log{session: l.session, events: slices.Clip(l.events), live: l.live, changed: make(chan struct{})}, nil
+}
+
+// take adds events to l. After an error l is of no use.
+func (l *log) take(id store.SessionID, events []store.Event) error {
+	for _, e := range events {
+		head, err := l.session.Head.Next(e)
+		if err != nil {
+			return err
+		}
+		if err := l.session.Count(e); err != nil {
+			return err
+		}
+		if l.session.ID != id {
+			return fmt.Errorf("its header names session %s", l.session.ID)
+		}
+		e.Payload = bytes.Clone(e.Payload)
+		l.session.Head = head
+		l.events = append(l.events, e)
+	}
+	return nil
+}
+
+// Read yields the events from Seq `from`.
+func (s *Store) Read(ctx context.Context, id store.SessionID, from uint64, o store.ReadOptions) iter.Seq2[store.Event, error] {
+	return func(yield func(store.Event, error) bool) {
+		from := max(from, 1)
+		for {
+			l, err := s.look(ctx, id)
+			if err != nil {
+				yield(store.Event{}, fmt.Errorf("read session %s: %w", id, err))
+				return
+			}
+			for ; from <= uint64(len(l.events)); from++ {
+				e := l.events[from-1]
+				e.Payload = bytes.Clone(e.Payload)
+				if err := ctx.Err(); err != nil {
+					yield(store.Event{}, fmt.Errorf("read session %s: %w", id, err))
+					return
+				}
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if !o.Follow || !l.live || l.session.Head.Sealed {
+				return
+			}
+			select {
+			case <-l.changed:
+			case <-ctx.Done():
+			case <-s.done:
+			}
+		}
+	}
+}
+
+// look returns a log as it is now; logs are replaced, never changed.
+func (s *Store) look(ctx context.Context, id store.SessionID) (*log, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	l := s.logs[id]
+	if l == nil || l.deleted {
+		return nil, store.ErrNotFound
+	}
+	return l, nil
+}
+
+func (s *Store) usable(ctx context.Context) error {
+	if s.closed {
+		return store.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// Head returns the end of the log.
+func (s *Store) Head(ctx context.Context, id store.SessionID) (store.Head, error) {
+	l, err := s.look(ctx, id)
+	if err != nil {
+		return store.Head{}, fmt.Errorf("head of session %s: %w", id, err)
+	}
+	return l.session.Head, nil
+}
+
+// Sessions yields the sessions that the query selects.
+func (s *Store) Sessions(ctx context.Context, q store.Query) iter.Seq2[store.Session, error] {
+	return func(yield func(store.Session, error) bool) {
+		found, err := s.find(ctx, q)
+		if err != nil {
+			yield(store.Session{}, fmt.Errorf("list sessions: %w", err))
+			return
+		}
+		for _, x := range found {
+			if !yield(x, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) find(ctx context.Context, q store.Query) ([]store.Session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	var found []store.Session
+	for id, l := range s.logs {
+		if !l.deleted && strings.HasPrefix(string(id), q.Prefix) {
+			x := l.session
+			x.ID, x.State = id, l.state()
+			found = append(found, x)
+		}
+	}
+	slices.SortFunc(found, func(a, b store.Session) int {
+		c := cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID))
+		if q.Newest {
+			return -c
+		}
+		return c
+	})
+	if q.Limit > 0 && len(found) > q.Limit {
+		found = found[:q.Limit]
+	}
+	return found, nil
+}
+
+func (l *log) state() store.State {
+	switch {
+	case l.session.Head.Sealed:
+		return store.Ended
+	case l.live:
+		return store.Live
+	}
+	return store.Crashed
+}
+
+// Delete removes a session and leaves a tombstone.
+func (s *Store) Delete(ctx context.Context, id store.SessionID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.usable(ctx)
+	l := s.logs[id]
+	switch {
+	case err != nil:
+	case l == nil || l.deleted:
+		err = store.ErrNotFound
+	case l.live:
+		err = store.ErrLive
+	default:
+		s.logs[id] = &log{deleted: true}
+		close(l.changed)
+		return nil
+	}
+	return fmt.Errorf("delete session %s: %w", id, err)
+}
+
+// Info says what the store is.
+func (s *Store) Info() store.Info { return store.Info{Name: "memory", Durability: "process"} }
+
+// Close makes every later call fail. It ends followers.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.closed = true
+		close(s.done)
+	}
+	return nil
+}

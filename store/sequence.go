@@ -1,0 +1,53 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Sequence is the place that the next part of a live session must take; a spool
+// holds its recorder to it, because a log that was written wrong cannot be read
+// right. It is a value: a write that fails keeps the one before.
+type Sequence struct {
+	seq    uint64        // of the newest event begun
+	at     time.Duration // its time
+	closed bool          // it is the Closed event
+	open   []uint64      // events that further parts must end; never changed in place
+}
+
+// After returns the sequence once the parts are written, or says which of them
+// does not fit.
+func (s Sequence) After(parts []Part) (Sequence, error) {
+	for i := range parts {
+		p := &parts[i]
+		if p.Cont {
+			k := slices.Index(s.open, p.Seq)
+			if k < 0 {
+				return s, fmt.Errorf("event %d: continued, but it is not open", p.Seq)
+			}
+			if !p.More {
+				s.open = slices.Concat(s.open[:k], s.open[k+1:])
+			}
+			continue
+		}
+		switch {
+		case p.Seq != s.seq+1:
+			return s, fmt.Errorf("event %d: expected event %d", p.Seq, s.seq+1)
+		case s.closed:
+			return s, fmt.Errorf("event %d: after the closed event", p.Seq)
+		case p.At < s.at:
+			return s, fmt.Errorf("event %d: at %v, before the event in front of it (%v)", p.Seq, p.At, s.at)
+		case (p.Seq == 1) != (p.Kind == Opened):
+			return s, fmt.Errorf("event %d: kind %s", p.Seq, p.Kind)
+		}
+		s.seq, s.at, s.closed = p.Seq, p.At, p.Kind == Closed
+		if p.More {
+			s.open = append(slices.Clip(s.open), p.Seq)
+		}
+	}
+	return s, nil
+}
+
+// Seq returns the Seq of the newest event begun; 0: none.
+func (s Sequence) Seq() uint64 { return s.seq }
