@@ -58,13 +58,19 @@ func NewStreamConn(in io.ReadCloser, out io.WriteCloser) *StreamConn {
 // that nobody waits for: a read of a terminal or of an inherited pipe cannot be
 // interrupted portably, so it ends with the stream or the process.
 func (c *StreamConn) Read(ctx context.Context) (Frame, error) {
+	if c.isClosed() {
+		return Frame{}, ErrClosed
+	}
 	c.once.Do(func() { go c.readAll() })
 	select {
 	case f, ok := <-c.frames:
-		if !ok {
-			return Frame{}, c.err
+		if ok {
+			return f, nil
 		}
-		return f, nil
+		if c.isClosed() { // whose doing the reader's error is
+			return Frame{}, ErrClosed
+		}
+		return Frame{}, c.err
 	case <-c.closed:
 		return Frame{}, ErrClosed
 	case <-ctx.Done():
@@ -94,6 +100,9 @@ func (c *StreamConn) readAll() {
 // writers are waited for, not once the operating system has the frame: half a
 // frame must never be left behind.
 func (c *StreamConn) Write(ctx context.Context, f Frame) error {
+	if c.isClosed() {
+		return ErrClosed
+	}
 	select {
 	case <-c.closed:
 		return ErrClosed
@@ -107,6 +116,15 @@ func (c *StreamConn) Write(ctx context.Context, f Frame) error {
 		}
 		c.write <- buf
 		return err
+	}
+}
+
+func (c *StreamConn) isClosed() bool {
+	select {
+	case <-c.closed:
+		return true
+	default:
+		return false
 	}
 }
 
