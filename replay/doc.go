@@ -1,0 +1,44 @@
+// Package replay folds recordings into read models and plays them again.
+//
+// # Promises
+//
+// Everything here that decides is pure: no I/O, no clock, no goroutine. The same
+// recording and the same [Setup] give the same [Verdict] on every machine, and
+// "HANG (proved)" is said only where no order of steps could have gone on.
+//
+// # Data layout
+//
+// A [Projection] is a fold over a session's events, in Seq order: [Transcript]
+// makes a line of each event as it passes and remembers only the calls in
+// flight, [Calls] pairs requests with their responses.
+//
+// [Load] folds a session into a [Recording] for the closed replay. It holds the
+// frames in recorded order, and of each frame its number in its direction (from
+// 1, as [transport.Lane] counts) and how many frames of the other direction were
+// recorded before it. No payload is kept, only what names a frame in a report.
+//
+// The closed replay lets both ends of a recording play their half through two
+// bounded lanes. A [Model] says how an end's reader and writer depend on each
+// other. Whatever the model, an end comes down to two rising lists of numbers,
+// its script:
+//
+//	need[k]  frames it has read before it sends its frame k+1
+//	hold[j]  its own frames that were taken before it reads on after j frames
+//
+// Every wait is thus "after the n-th of …", nothing competes for anything, and
+// every order of steps ends in the same place: one run decides.
+//
+// A script is sound when need[k] counts only frames recorded before frame k+1
+// and need[hold[j]-1] <= j, that is when no end waits for itself. Two sound
+// scripts always come to their end when both lanes are unbounded: of all frames
+// that would be stuck the one recorded first has nothing to wait for. The free,
+// inline and rigid models make sound scripts of every recording. The inbox
+// model does not, and that is its fault, not the transport's.
+//
+// # What it refuses
+//
+// It does not guess: a closed replay proves a hang for the two models it was
+// given, not for the programs that were recorded, and where a model had to
+// assume what a tap between the ends cannot see, the verdict says so. HTTP
+// streams are played as one lane each way, with a warning.
+package replay

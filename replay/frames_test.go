@@ -1,0 +1,141 @@
+package replay
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// session makes events of lines: "> frame" goes c2s, "< frame" s2c. Words stand
+// for frames:
+//
+//	id:method        a request; tools/call of tool "x" when the method is call
+//	id:method!       the same, with a progress token
+//	id=              a response
+//	id!              an error response
+//	~method          a notification; progress, cancelled:ID and log are short for it
+//	@N               a delivered event of that direction, up to event N
+//	anything else    is taken as it is
+func session(t testing.TB, lines string) []store.Event {
+	t.Helper()
+	events := []store.Event{{Seq: 1, Kind: store.Opened, Payload: store.Header{ID: "019a0000-0000-7000-8000-000000000000", Transport: "memory"}.Encode()}}
+	for _, line := range strings.FieldsFunc(lines, func(r rune) bool { return r == '\n' }) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		e := store.Event{Seq: uint64(len(events) + 1), At: time.Duration(len(events)) * time.Millisecond, Kind: store.Frame}
+		e.Dir = map[byte]transport.Direction{'>': transport.ClientToServer, '<': transport.ServerToClient}[line[0]]
+		if e.Dir == transport.NoDirection {
+			t.Fatalf("line %q: begin with > or <", line)
+		}
+		word := strings.TrimSpace(line[1:])
+		if upto, ok := strings.CutPrefix(word, "@"); ok {
+			e.Kind = store.Delivered
+			e.Payload = []byte(`{"upto":` + upto + `,"blocked_ns":1}`)
+		} else {
+			e.Payload = []byte(frame(word))
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+func frame(word string) string {
+	if inner, ok := strings.CutPrefix(word, "["); ok && strings.HasSuffix(inner, "]") {
+		var all []string
+		for w := range strings.FieldsSeq(inner[:len(inner)-1]) {
+			all = append(all, frame(w))
+		}
+		return "[" + strings.Join(all, ",") + "]"
+	}
+	switch method, token, id := word, "", ""; {
+	case strings.HasPrefix(word, "~progress"):
+		return `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":1}}`
+	case strings.HasPrefix(word, "~cancelled:"):
+		return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, word[len("~cancelled:"):])
+	case strings.HasPrefix(word, "~"):
+		return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/%s"}`, word[1:])
+	case strings.HasSuffix(word, "="):
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, word[:len(word)-1])
+	case strings.Contains(word, ":") && !strings.Contains(word, "{"):
+		id, method, _ = strings.Cut(word, ":")
+		if m, ok := strings.CutSuffix(method, "!"); ok {
+			method, token = m, `"_meta":{"progressToken":7},`
+		}
+		if method == "call" {
+			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{%s"name":"x"}}`, id, token)
+		}
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q}`, id, method)
+	case strings.HasSuffix(word, "!"):
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-1,"message":"no"}}`, word[:len(word)-1])
+	}
+	return word
+}
+
+func sequenceOf(events []store.Event) func(yield func(store.Event, error) bool) {
+	return func(yield func(store.Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func load(t testing.TB, lines string) *Recording {
+	t.Helper()
+	r, err := Load(sequenceOf(session(t, lines)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// setup reads "client server capacity".
+func setup(t testing.TB, words string) Setup {
+	t.Helper()
+	f := strings.Fields(words)
+	var s Setup
+	for i, key := range []string{"client", "server", "capacity"} {
+		if err := s.set(key, f[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// The sessions that several tests play.
+const (
+	seed = `> 1:initialize
+		< 1=
+		> ~initialized
+		> 2:call!
+		< ~progress
+		< 2=`
+	plain = `> 1:initialize
+		< 1=
+		> ~initialized
+		> 2:tools/list
+		< 2=
+		> 3:call!
+		< ~progress
+		< ~message
+		< 3=
+		> 4:tools/list
+		< 4=`
+	crossing = `> 1:call
+		< 1:sampling/createMessage
+		> 1=
+		< 1=`
+	flood = `> ~a
+		< ~b
+		> ~a
+		< ~b
+		> ~a
+		< ~b`
+)

@@ -1,0 +1,155 @@
+package replay
+
+import (
+	"fmt"
+	"iter"
+	"sort"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Recording is a session loaded for the closed replay. It may be played many
+// times, also by several goroutines at once.
+type Recording struct {
+	header    store.Header
+	frames    []playFrame   // in recorded order
+	messages  []playMessage // of all frames, in order
+	ways      [3][]int32    // per direction: indices into frames
+	delivered []delivery
+	lost      uint64 // events that could not be stored
+	streams   bool   // some frame is of an HTTP stream
+}
+
+// playFrame is what the replay knows of a frame.
+type playFrame struct {
+	seq    uint64
+	dir    transport.Direction
+	n      int32 // number in its direction, from 1
+	before int32 // frames of the other direction recorded before it
+	lo, hi int32 // its messages
+}
+
+// playMessage is a message of a frame. Noise, which is not JSON, has none.
+type playMessage struct {
+	kind   transport.MessageKind
+	frame  int32 // index into frames
+	pair   int32 // of a request its answer, of a response its request, of a cancelled notification what it cancels; -1: none
+	method string
+	target string
+	id     string
+}
+
+// delivery says that at a point of the recording the frames of a direction up to
+// a number were known to be in their receiver's hands.
+type delivery struct {
+	at   int32 // frames recorded before, of both directions
+	dir  transport.Direction
+	upto int32 // frame number in dir
+}
+
+// Load reads a session. Only its header, frames, delivered and lost events
+// matter to a closed replay.
+func Load(seq iter.Seq2[store.Event, error]) (*Recording, error) {
+	l := loader{open: inFlight[int32]{}}
+	if err := Project(seq, &l); err != nil {
+		return nil, fmt.Errorf("load recording: %w", err)
+	}
+	return &l.Recording, nil
+}
+
+// Header returns the session's header; the zero Header when there was none.
+func (r *Recording) Header() store.Header { return r.header }
+
+// Frames returns how many frames were recorded in direction dir.
+func (r *Recording) Frames(dir transport.Direction) int {
+	if dir > transport.ServerToClient {
+		return 0
+	}
+	return len(r.ways[dir])
+}
+
+// nth returns the index of frame n, from 1, of direction dir.
+func (r *Recording) nth(dir transport.Direction, n int) int32 { return r.ways[dir][n-1] }
+
+func (r *Recording) messagesOf(f playFrame) []playMessage { return r.messages[f.lo:f.hi] }
+
+// loader is the projection that makes a Recording.
+type loader struct {
+	Recording
+	open inFlight[int32] // indices into messages
+}
+
+// Apply takes the next event.
+func (l *loader) Apply(e store.Event) error {
+	switch e.Kind {
+	case store.Opened:
+		h, err := store.ParseHeader(e.Payload)
+		l.header = h
+		return err
+	case store.Lost:
+		info, err := store.DecodePayload[store.LostInfo](e)
+		l.lost += max(info.Frames, 1)
+		return err
+	case store.Delivered:
+		return l.deliver(e)
+	case store.Frame:
+		return l.frame(e)
+	}
+	return nil
+}
+
+func (l *loader) frame(e store.Event) error {
+	if e.Dir != transport.ClientToServer && e.Dir != transport.ServerToClient {
+		return fmt.Errorf("frame event %d: no direction", e.Seq)
+	}
+	index := int32(len(l.frames))
+	l.ways[e.Dir] = append(l.ways[e.Dir], index)
+	l.streams = l.streams || e.Stream != 0
+	f := playFrame{
+		seq: e.Seq, dir: e.Dir, n: int32(len(l.ways[e.Dir])), before: int32(len(l.ways[e.Dir.Reverse()])),
+		lo: int32(len(l.messages)),
+	}
+	for _, m := range messagesOf(e.AsFrame()) {
+		l.message(index, e.Dir, m)
+	}
+	f.hi = int32(len(l.messages))
+	l.frames = append(l.frames, f)
+	return nil
+}
+
+func (l *loader) message(frame int32, dir transport.Direction, m transport.Message) {
+	index := int32(len(l.messages))
+	pm := playMessage{kind: m.Kind(), frame: frame, pair: -1, method: m.Method, target: target(m), id: string(m.ID)}
+	switch pm.kind {
+	case transport.Request:
+		l.open.open(dir, m.ID, index)
+	case transport.Response:
+		if request, ok := l.open.close(dir.Reverse(), m.ID); ok {
+			pm.pair = request
+			l.messages[request].pair = index
+		}
+	case transport.Notification:
+		if id := cancels(m); id != nil {
+			if request, ok := l.open.latest(dir, id); ok {
+				pm.pair = request
+			}
+		}
+	}
+	l.messages = append(l.messages, pm)
+}
+
+func (l *loader) deliver(e store.Event) error {
+	info, err := store.DecodePayload[store.DeliveredInfo](e)
+	if err != nil {
+		return err
+	}
+	if e.Dir != transport.ClientToServer && e.Dir != transport.ServerToClient {
+		return fmt.Errorf("delivered event %d: no direction", e.Seq)
+	}
+	way := l.ways[e.Dir]
+	upto := sort.Search(len(way), func(i int) bool { return l.frames[way[i]].seq > info.Upto })
+	d := delivery{at: int32(len(l.frames)), dir: e.Dir, upto: int32(upto)}
+	l.delivered = append(l.delivered, d)
+	return nil
+}

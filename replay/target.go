@@ -1,0 +1,54 @@
+package replay
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+const (
+	methodInitialize  = "initialize"
+	methodInitialized = "notifications/initialized"
+	methodCancelled   = "notifications/cancelled"
+	methodProgress    = "notifications/progress"
+	// methodListen opens a stream of notifications (2026-07-28); its response,
+	// if any, only ends the stream.
+	methodListen = "subscriptions/listen"
+)
+
+// target returns what a request or notification is about: a tool's or prompt's
+// name, a resource's uri; "" where the method has none.
+func target(m transport.Message) string {
+	var key string
+	switch {
+	case m.Method == "tools/call" || m.Method == "prompts/get":
+		key = "name"
+	case strings.HasPrefix(m.Method, "resources/") || m.Method == "notifications/resources/updated":
+		key = "uri"
+	default:
+		return ""
+	}
+	var s string
+	if json.Unmarshal(transport.Member(m.Params, key), &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// cancels returns the raw id of the request that a cancelled notification names.
+func cancels(m transport.Message) json.RawMessage {
+	if m.Method != methodCancelled {
+		return nil
+	}
+	return transport.Member(m.Params, "requestId")
+}
+
+// messagesOf parses a frame. What is not JSON has no messages.
+func messagesOf(f transport.Frame) []transport.Message {
+	messages, err := f.Messages()
+	if err != nil {
+		return nil
+	}
+	return messages
+}

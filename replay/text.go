@@ -1,0 +1,83 @@
+package replay
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// shownUnanswered is how many requests without a response the text lists.
+const shownUnanswered = 10
+
+// Text returns the verdict for a reader: one line for a pass, with warnings; for
+// a hang a report in the manner of Java's deadlock report.
+func (v Verdict) Text() string {
+	var b strings.Builder
+	if v.Verdict == Pass {
+		fmt.Fprintf(&b, "PASS capacity %v, client %v, server %v: %s c2s, %s s2c\n", v.Capacity, v.Models.Client, v.Models.Server,
+			plural(v.Frames.C2S.Read, "frame"), plural(v.Frames.S2C.Read, "frame"))
+	} else {
+		v.hangText(&b)
+	}
+	v.warningText(&b)
+	return b.String()
+}
+
+func (v Verdict) hangText(b *strings.Builder) {
+	fmt.Fprintf(b, "HANG (proved) %s, capacity c2s=%v s2c=%v, client %v, server %v; read %d of %d c2s, %d of %d s2c\n",
+		v.Category, v.Capacity.C2S, v.Capacity.S2C, v.Models.Client, v.Models.Server,
+		v.Frames.C2S.Read, v.Frames.C2S.Recorded, v.Frames.S2C.Read, v.Frames.S2C.Recorded)
+	fmt.Fprintf(b, "  %s.\n\n", v.Explanation)
+	v.waitText(b)
+	for _, list := range []struct {
+		title string
+		lines []string
+	}{{"assumed", v.Assumptions}, {"changes", v.Changes}, {"last steps", v.Sequence}} {
+		if len(list.lines) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "\n  %s:\n", list.title)
+		for _, line := range list.lines {
+			fmt.Fprintf(b, "    %s\n", strings.TrimRight(line, " "))
+		}
+	}
+}
+
+// waitText writes the blocked parts as a table; the cycle is marked where it
+// closes.
+func (v Verdict) waitText(b *strings.Builder) {
+	width := 0
+	for _, w := range v.Waits {
+		width = max(width, utf8.RuneCountInString(w.Who))
+	}
+	indent := strings.Repeat(" ", width+4)
+	for i, w := range v.Waits {
+		pad := strings.Repeat(" ", width-utf8.RuneCountInString(w.Who))
+		fmt.Fprintf(b, "  %s%s  ", w.Who, pad)
+		if w.Holds != "" {
+			fmt.Fprintf(b, "holds      %s\n%s", w.Holds, indent)
+		}
+		fmt.Fprintf(b, "waits for  %s", w.WaitsFor)
+		if len(v.Cycle) > 0 && i == len(v.Cycle)-1 {
+			b.WriteString("   <- cycle")
+		}
+		fmt.Fprintf(b, "\n%s           %s\n", indent, w.Why)
+	}
+}
+
+func (v Verdict) warningText(b *strings.Builder) {
+	for _, w := range v.Warnings {
+		fmt.Fprintf(b, "warning: %s\n", w)
+	}
+	if len(v.Unanswered) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "warning: %s without a response in the recording:\n", plural(len(v.Unanswered), "request"))
+	for i, u := range v.Unanswered {
+		if i == shownUnanswered {
+			fmt.Fprintf(b, "  … and %d more\n", len(v.Unanswered)-i)
+			break
+		}
+		fmt.Fprintf(b, "  #%d %s\n", u.Seq, u.Call)
+	}
+}

@@ -1,0 +1,131 @@
+package replay
+
+import (
+	"fmt"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// The words of a closed replay's verdict.
+const (
+	Pass = "pass"
+	Hang = "hang"
+)
+
+// Verdict is the result of a closed replay. Its JSON form is stable; lists are
+// never null.
+type Verdict struct {
+	Verdict string `json:"verdict"` // Pass or Hang
+	// Proved: no order of steps of these two models goes on from here.
+	Proved      bool     `json:"proved"`
+	Category    string   `json:"category,omitempty"`
+	Explanation string   `json:"explanation,omitempty"`
+	Capacity    Capacity `json:"capacity"`
+	Models      Models   `json:"models"`
+	Frames      Played   `json:"frames"`
+	// Waits are the blocked parts: those of the cycle in its order, then others.
+	Waits []Wait `json:"waits"`
+	// Cycle names the parts that wait for each other; the last for the first.
+	Cycle []string `json:"cycle"`
+	// Assumptions are what a model took for granted that the recording leaves open.
+	Assumptions []string `json:"assumptions"`
+	// Changes say what gives another verdict; each was tried.
+	Changes []string `json:"changes"`
+	// Sequence shows the last frames up to the hang.
+	Sequence   []string     `json:"sequence"`
+	Unanswered []Unanswered `json:"unanswered"` // requests without a response in the recording
+	Warnings   []string     `json:"warnings"`
+}
+
+// Models are the endpoint models of a replay.
+type Models struct {
+	Client Model `json:"client"`
+	Server Model `json:"server"`
+}
+
+// Played counts frames by direction.
+type Played struct {
+	C2S Way `json:"c2s"`
+	S2C Way `json:"s2c"`
+}
+
+// Way counts the frames of one direction.
+type Way struct {
+	Recorded int `json:"recorded"`
+	Taken    int `json:"taken"` // left their writer's hand
+	Read     int `json:"read"`
+}
+
+// Unanswered is a request that the recording has no response to. That is no
+// fault in itself: the session may have ended, or the method needs none.
+type Unanswered struct {
+	Seq  uint64 `json:"seq"`
+	Call string `json:"call"`
+}
+
+// Closed plays both ends of a recording against each other under the setup. The
+// verdict is exact for the recording and the two models.
+func Closed(r *Recording, s Setup) Verdict {
+	p := r.start(r.scripts(s), s.Capacity)
+	v := Verdict{
+		Verdict: Pass, Capacity: s.Capacity, Models: Models{s.Client, s.Server},
+		Frames:     Played{C2S: p.way(transport.ClientToServer), S2C: p.way(transport.ServerToClient)},
+		Unanswered: r.unanswered(), Warnings: r.warnings(),
+		Waits: []Wait{}, Cycle: []string{}, Assumptions: []string{}, Changes: []string{}, Sequence: []string{},
+	}
+	if p.done() {
+		return v
+	}
+	v.Verdict, v.Proved = Hang, true
+	stand{p}.describe(&v)
+	v.Changes = append(v.Changes, r.changes(s, p)...)
+	return v
+}
+
+func (p *play) way(dir transport.Direction) Way {
+	return Way{
+		Recorded: p.recording.Frames(dir),
+		Taken:    int(p.ends[dir].acked), Read: int(p.ends[dir.Reverse()].given),
+	}
+}
+
+// describe fills in what a hang looks like.
+func (s stand) describe(v *Verdict) {
+	k := s.knot()
+	v.Category = k.category()
+	for _, n := range k.nodes {
+		w, _, _ := s.wait(n)
+		v.Waits = append(v.Waits, w)
+		if k.closed {
+			v.Cycle = append(v.Cycle, w.Who)
+		}
+	}
+	for _, n := range k.others {
+		w, _, _ := s.wait(n)
+		v.Waits = append(v.Waits, w)
+	}
+	v.Explanation = s.explain(k)
+	v.Assumptions = append(v.Assumptions, s.assumptions()...)
+	v.Sequence = s.sequence()
+}
+
+func (r *Recording) unanswered() []Unanswered {
+	list := []Unanswered{}
+	for i, m := range r.messages {
+		if m.kind == transport.Request && m.pair < 0 {
+			list = append(list, Unanswered{Seq: r.frames[m.frame].seq, Call: r.callName(int32(i))})
+		}
+	}
+	return list
+}
+
+func (r *Recording) warnings() []string {
+	list := []string{}
+	if r.lost > 0 {
+		list = append(list, fmt.Sprintf("the recording has lost %s: what was there is not played", plural(int(r.lost), "event")))
+	}
+	if r.streams {
+		list = append(list, "the recording has HTTP streams, which have no order among them; they are played as one lane each way")
+	}
+	return list
+}

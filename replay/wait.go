@@ -1,0 +1,192 @@
+package replay
+
+import (
+	"fmt"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Wait says who is blocked at the end of a replay, and on whom. The strings in
+// Who and WaitsFor are the same for the same thing, so a list of waits is a graph.
+type Wait struct {
+	Who      string `json:"who"`
+	WaitsFor string `json:"waits_for"`
+	Holds    string `json:"holds,omitempty"` // the frame in its hand
+	Why      string `json:"why"`
+	Seq      uint64 `json:"seq,omitempty"` // of the frame that Why is about
+}
+
+// role is a part of an end, or of a report, that can wait.
+type role uint8
+
+const (
+	writer role = iota + 1
+	reader
+	thread // rigid: writer and reader in one
+	queue  // inbox: the inner queue
+	call   // inbox: whose caller would drain the queue
+	answer // inbox: the response the caller waits for
+)
+
+// node is a role of the end that sends in direction own.
+type node struct {
+	role role
+	own  transport.Direction
+}
+
+// stand is what a play looks like when nothing moves any more.
+type stand struct {
+	*play
+}
+
+func (s stand) name(n node) string {
+	who := n.own.Sender()
+	switch n.role {
+	case writer:
+		return who + " writer"
+	case reader:
+		return who + " reader"
+	case thread:
+		return who + " thread"
+	case queue:
+		return "notification queue (" + who + ")"
+	}
+	stop := s.ends[n.own].stopped()
+	if n.role == call {
+		return s.recording.callName(stop.call)
+	}
+	return fmt.Sprintf("response #%d", s.recording.seqOf(s.recording.messages[stop.call].pair))
+}
+
+func (s stand) reader(own transport.Direction) node {
+	if s.ends[own].model.kind == rigid {
+		return node{thread, own}
+	}
+	return node{reader, own}
+}
+
+func (s stand) writer(own transport.Direction) node {
+	if s.ends[own].model.kind == rigid {
+		return node{thread, own}
+	}
+	return node{writer, own}
+}
+
+// finished reports whether a writer, reader or thread has nothing left to do.
+func (s stand) finished(n node) bool {
+	e := s.ends[n.own]
+	sent, read := int(e.acked) == len(e.need), e.read()
+	switch n.role {
+	case writer:
+		return sent
+	case reader:
+		return read
+	}
+	return sent && read
+}
+
+// wait says what an unfinished node waits for, and the node that could end it;
+// false when there is none.
+func (s stand) wait(n node) (Wait, node, bool) {
+	w, next, ok := s.waitOf(n)
+	w.Who = s.name(n)
+	if ok && w.WaitsFor == "" {
+		w.WaitsFor = s.name(next)
+	}
+	return w, next, ok
+}
+
+func (s stand) waitOf(n node) (Wait, node, bool) {
+	e := s.ends[n.own]
+	switch {
+	case n.role == queue:
+		why := fmt.Sprintf("full (capacity %d): nobody drains it while a call of the %s is in flight", e.model.queue, n.own.Sender())
+		return Wait{Why: why}, node{call, n.own}, true
+	case n.role == call:
+		return s.callWait(n)
+	case n.role == answer:
+		return s.answerWait(n)
+	case n.role == writer, n.role == thread && e.sending():
+		return s.writerWait(n)
+	}
+	return s.readerWait(n)
+}
+
+func (s stand) writerWait(n node) (Wait, node, bool) {
+	e := s.ends[n.own]
+	if !e.sending() { // some frame that this one follows was not read
+		f := s.recording.frames[s.recording.nth(n.own, int(e.offered)+1)]
+		cause := s.recording.nth(n.own.Reverse(), int(e.need[e.offered]))
+		why := fmt.Sprintf("sends #%d after %s was read", f.seq, s.recording.label(cause))
+		return Wait{Why: why, Seq: f.seq}, s.reader(n.own), true
+	}
+	f := s.recording.nth(n.own, int(e.offered))
+	w := Wait{Holds: s.recording.label(f), Seq: s.recording.frames[f].seq, Why: s.full(n.own)}
+	return w, s.reader(n.own.Reverse()), true
+}
+
+// full says why a lane takes no frame.
+func (s stand) full(dir transport.Direction) string {
+	if s.capacity.of(dir) == 0 {
+		return fmt.Sprintf("%v hands frames over only while the %s reads (capacity 0)", dir, dir.Receiver())
+	}
+	return fmt.Sprintf("%v is full (capacity %v)", dir, s.capacity.of(dir))
+}
+
+func (s stand) readerWait(n node) (Wait, node, bool) {
+	e, from := s.ends[n.own], n.own.Reverse()
+	if stop := e.stopped(); stop != nil {
+		held := s.recording.messages[stop.held]
+		w := Wait{Holds: s.recording.label(held.frame), Seq: s.recording.seqOf(stop.held), Why: "hands it to the queue and has not read since"}
+		return w, node{queue, n.own}, true
+	}
+	if e.reading() {
+		next := s.recording.nth(from, int(e.given)+1)
+		w := Wait{Why: "reads; the next is " + s.recording.label(next), Seq: s.recording.frames[next].seq}
+		return w, s.writer(from), true
+	}
+	read := s.recording.nth(from, int(e.given))
+	own := s.recording.nth(n.own, int(e.hold[e.given]))
+	w := Wait{Holds: s.recording.label(read), Seq: s.recording.frames[own].seq}
+	w.Why = fmt.Sprintf("answers with #%d before it reads on", w.Seq)
+	return w, s.writer(n.own), true
+}
+
+func (s stand) callWait(n node) (Wait, node, bool) {
+	stop := s.ends[n.own].stopped()
+	sent := s.recording.seqOf(stop.call)
+	why := fmt.Sprintf("sent as #%d", sent)
+	switch {
+	case stop.ends != never:
+		cancel := s.recording.nth(n.own, int(stop.ends))
+		why += ", given up with " + s.recording.label(cancel)
+		return Wait{Why: why, Seq: sent}, s.writer(n.own), true
+	case s.recording.messages[stop.call].pair < 0:
+		return Wait{WaitsFor: "a response", Why: why + "; the recording has no response to it", Seq: sent}, node{}, false
+	}
+	return Wait{Why: why, Seq: sent}, node{answer, n.own}, true
+}
+
+// answerWait says where the awaited response stands. Wherever in its lane that
+// is, it is the reader at the end of the lane that holds it up.
+func (s stand) answerWait(n node) (Wait, node, bool) {
+	stop, from := s.ends[n.own].stopped(), n.own.Reverse()
+	f := s.recording.frames[s.recording.messages[s.recording.messages[stop.call].pair].frame]
+	w := Wait{Seq: f.seq}
+	peer := s.ends[from]
+	switch {
+	case stop.inside:
+		w.Why = "in the frame that the reader holds, behind the notification"
+	case f.n <= peer.acked:
+		w.Why = fmt.Sprintf("queued in %v", from)
+	case f.n <= peer.offered:
+		w.Why = fmt.Sprintf("in the hand of the %s's writer", from.Sender())
+	case peer.sending():
+		inHand := s.recording.frames[s.recording.nth(from, int(peer.offered))]
+		w.Why = fmt.Sprintf("not sent yet: #%d is in the hand of the %s's writer", inHand.seq, from.Sender())
+	default:
+		w.Why = "not sent yet"
+		return w, s.writer(from), true
+	}
+	return w, s.reader(n.own), true
+}
