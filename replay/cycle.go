@@ -21,7 +21,7 @@ func (s stand) knot() knot {
 		}
 	}
 	for _, n := range s.starts() {
-		if n.role != call && !slices.Contains(found.nodes, n) {
+		if n.role != roleCall && !slices.Contains(found.nodes, n) {
 			found.others = append(found.others, n)
 		}
 	}
@@ -32,8 +32,8 @@ func (s stand) knot() knot {
 func (s stand) starts() []node {
 	var calls, blocked []node
 	for _, dir := range directions {
-		if s.ends[dir].stopped() != nil && !s.finished(node{reader, dir}) {
-			calls = append(calls, node{call, dir})
+		if s.ends[dir].stopped() != nil && !s.finished(node{roleReader, dir}) {
+			calls = append(calls, node{roleCall, dir})
 		}
 		for _, n := range slices.Compact([]node{s.writer(dir), s.reader(dir)}) {
 			if !s.finished(n) {
@@ -62,7 +62,7 @@ func (s stand) follow(n node) (nodes []node, closed bool) {
 
 // fromCall turns a cycle so that it begins with a call, if it has one.
 func fromCall(cycle []node) []node {
-	i := slices.IndexFunc(cycle, func(n node) bool { return n.role == call })
+	i := slices.IndexFunc(cycle, func(n node) bool { return n.role == roleCall })
 	if i <= 0 {
 		return cycle
 	}
@@ -84,7 +84,7 @@ func (k knot) category() string {
 	switch {
 	case !k.closed:
 		return NeverSent
-	case k.has(queue):
+	case k.has(roleQueue):
 		return Swallowed
 	}
 	return HeadOn

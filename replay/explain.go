@@ -10,7 +10,7 @@ import (
 // explain says in one sentence why the replay hangs.
 func (s stand) explain(k knot) string {
 	for _, n := range k.nodes {
-		if n.role == queue {
+		if n.role == roleQueue {
 			return k.category() + ": " + s.explainQueue(n.own)
 		}
 	}
@@ -30,11 +30,11 @@ func (s stand) explainQueue(own transport.Direction) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "the %s's receive loop holds %s, handed to the inner queue (capacity %d) that nobody drains during a call; ",
 		own.Sender(), s.notification(stop.held), e.model.queue)
-	w, next, ok := s.wait(node{call, own})
+	w, next, ok := s.wait(node{roleCall, own})
 	switch {
 	case !ok:
 		fmt.Fprintf(&b, "the recording has no response to %s", w.Who)
-	case next.role == answer:
+	case next.role == roleAnswer:
 		at, _, _ := s.wait(next)
 		fmt.Fprintf(&b, "the awaited response #%d is behind it (%s)", at.Seq, at.Why)
 	default:

@@ -23,22 +23,45 @@ import (
 func session(t testing.TB, lines string) []store.Event {
 	t.Helper()
 	events := []store.Event{{Seq: 1, Kind: store.Opened, Payload: store.Header{ID: "019a0000-0000-7000-8000-000000000000", Transport: "memory"}.Encode()}}
-	for _, line := range strings.FieldsFunc(lines, func(r rune) bool { return r == '\n' }) {
-		line = strings.TrimSpace(line)
-		if line == "" {
+	for line := range strings.SplitSeq(lines, "\n") {
+		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		e := store.Event{Seq: uint64(len(events) + 1), At: time.Duration(len(events)) * time.Millisecond, Kind: store.Frame}
-		e.Dir = map[byte]transport.Direction{'>': transport.ClientToServer, '<': transport.ServerToClient}[line[0]]
+		e := event(line)
 		if e.Dir == transport.NoDirection {
 			t.Fatalf("line %q: begin with > or <", line)
 		}
-		word := strings.TrimSpace(line[1:])
-		if upto, ok := strings.CutPrefix(word, "@"); ok {
-			e.Kind = store.Delivered
-			e.Payload = []byte(`{"upto":` + upto + `,"blocked_ns":1}`)
-		} else {
-			e.Payload = []byte(frame(word))
+		e.Seq = uint64(len(events) + 1)
+		e.At = time.Duration(len(events)) * time.Millisecond
+		events = append(events, e)
+	}
+	return events
+}
+
+func event(line string) store.Event {
+	e := store.Event{Kind: store.Frame}
+	e.Dir = map[byte]transport.Direction{'>': transport.ClientToServer, '<': transport.ServerToClient}[line[0]]
+	word := strings.TrimSpace(line[1:])
+	if upto, ok := strings.CutPrefix(word, "@"); ok {
+		e.Kind = store.Delivered
+		e.Payload = []byte(`{"upto":` + upto + `,"blocked_ns":1}`)
+		return e
+	}
+	e.Payload = []byte(frame(word))
+	return e
+}
+
+// fuzzEvents makes events of any bytes, line by line.
+func fuzzEvents(b []byte) []store.Event {
+	var events []store.Event
+	for line := range strings.SplitSeq(string(b), "\n") {
+		if line == "" {
+			continue
+		}
+		e := event(line)
+		e.Seq = uint64(len(events) + 1)
+		if e.Dir == transport.NoDirection {
+			e.Kind, e.Payload = store.Kind(line), []byte(line)
 		}
 		events = append(events, e)
 	}

@@ -105,7 +105,9 @@ func (s stand) describe(v *Verdict) {
 		v.Waits = append(v.Waits, w)
 	}
 	v.Explanation = s.explain(k)
-	v.Assumptions = append(v.Assumptions, s.assumptions()...)
+	if v.Category == HeadOn { // other hangs do not come of an order assumed
+		v.Assumptions = append(v.Assumptions, s.assumptions()...)
+	}
 	v.Sequence = s.sequence()
 }
 

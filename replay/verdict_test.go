@@ -1,18 +1,23 @@
 package replay
 
 import (
+	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
-	"fmt"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name+".txt")
+	path := filepath.Join("testdata", name)
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -23,16 +28,202 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s differs (go test -update rewrites it):\n%s", path, got)
+		t.Errorf("%s differs (-update rewrites it):\n%s", path, got)
 	}
 }
 
-func TestX(t *testing.T) {
-	for _, c := range []string{"0","1"} {
-	fmt.Println(Closed(load(t, seed), setup(t, "inbox:0 free "+c)).Text())
-	fmt.Println(Closed(load(t, crossing), setup(t, "inline inline "+c)).Text())
-	fmt.Println(Closed(load(t, crossing), setup(t, "rigid rigid "+c)).Text())
-	fmt.Println(Closed(load(t, flood), setup(t, "rigid rigid "+c)).Text())
-	fmt.Println(Closed(load(t, plain), setup(t, "rigid rigid "+c)).Text())
+const capacities = "0 1 10 1000 unbounded"
+
+// TestSeed: python-sdk issue 594. The hang is the same at every transport
+// capacity; only the place of the awaited response differs.
+func TestSeed(t *testing.T) {
+	r := load(t, seed)
+	var cycle []string
+	for capacity := range strings.FieldsSeq(capacities) {
+		v := Closed(r, setup(t, "inbox:0 free "+capacity))
+		if v.Verdict != Hang || !v.Proved || v.Category != Swallowed {
+			t.Fatalf("capacity %s: %s %s", capacity, v.Verdict, v.Category)
+		}
+		if cycle == nil {
+			cycle = v.Cycle
+		}
+		if !slices.Equal(cycle, v.Cycle) {
+			t.Errorf("capacity %s: cycle %q, at 0 it was %q", capacity, v.Cycle, cycle)
+		}
+		where := "queued in s2c"
+		if capacity == "0" {
+			where = "in the hand of the server's writer"
+		}
+		text := v.Text()
+		for _, want := range []string{
+			"swallowed",
+			"the client's receive loop holds progress notification #6, handed to the inner queue (capacity 0) that nobody drains during a call",
+			"the awaited response #7 is behind it (" + where + ")",
+			"no transport capacity hides it (tried 0, 1, 10, 1000, unbounded)",
+			"an inner queue of 1 passes",
+			"a client without an inner queue (free) passes at capacity 0",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("capacity %s: the report does not say %q:\n%s", capacity, want, text)
+			}
+		}
+		for _, client := range []string{"inbox:1", "inbox:2", "free", "rigid", "inline"} {
+			if v := Closed(r, setup(t, client+" free "+capacity)); v.Verdict != Pass {
+				t.Errorf("client %s, capacity %s: %s", client, capacity, v.Text())
+			}
+		}
 	}
+}
+
+// TestNotificationDebt: a receive loop with an inner queue of Q hangs if and only
+// if more than Q notifications come before the awaited response, at any capacity.
+func TestNotificationDebt(t *testing.T) {
+	for n := range 6 {
+		r := load(t, "> 1:call!\n"+strings.Repeat("< ~progress\n", n)+"< 1=")
+		for q := range 6 {
+			for _, capacity := range []Room{0, 1, 10} {
+				s := Setup{Capacity: Capacity{capacity, capacity}, Client: Inbox(q)}
+				v := Closed(r, s)
+				if (v.Verdict == Hang) != (n > q) {
+					t.Errorf("%d notifications, queue %d, capacity %v: %s", n, q, capacity, v.Verdict)
+				}
+				if want := fmt.Sprintf("an inner queue of %d passes", n); v.Verdict == Hang && !strings.Contains(v.Text(), want) {
+					t.Errorf("%d notifications, queue %d: the report does not say %q", n, q, want)
+				}
+			}
+		}
+	}
+}
+
+func TestClosed(t *testing.T) {
+	for _, tt := range []struct{ name, lines, setup, want string }{
+		{"nothing", "", "rigid rigid 0", "pass"},
+		{"one way", "> ~a\n> ~b", "rigid rigid 0", "pass"},
+		{"plain, rigid", plain, "rigid rigid 0", "pass"},
+		{"plain, inline", plain, "inline inline 0", "pass"},
+		{"plain, free", plain, "free free 0", "pass"},
+		{"crossing, rigid", crossing, "rigid rigid 0", "hang head-on"},
+		{"crossing, rigid, c2s", crossing, "rigid rigid c2s=1,s2c=0", "pass"},
+		{"crossing, rigid, s2c", crossing, "rigid rigid c2s=0,s2c=1", "pass"},
+		{"crossing, one rigid", crossing, "rigid free 0", "pass"},
+		{"crossing, inline", crossing, "inline inline 0", "hang head-on"},
+		{"crossing, inline, c2s", crossing, "inline inline c2s=1,s2c=0", "pass"},
+		{"crossing, inline, s2c", crossing, "inline inline c2s=0,s2c=1", "pass"},
+		{"crossing, one inline", crossing, "inline free 0", "pass"},
+		{"inline: answers out of order show that the server read on", "> 1:a\n> 2:b\n< 2=\n< 1=", "rigid inline 0", "pass"},
+		{"flood", flood, "rigid rigid 0", "hang head-on"},
+		{"flood, less than the flood", flood, "rigid rigid 2", "hang head-on"},
+		{"flood, room for it one way", flood, "rigid rigid c2s=3,s2c=0", "pass"},
+		{"flood, free", flood, "free free 0", "pass"},
+		{"delivered settles the order", "> 1:call\n> @2\n< 1:roots/list\n> 1=\n< 1=", "rigid rigid 0", "pass"},
+		{"noise", "< Server starting\n> 1:call\n< \n< 1=", "inline inbox:0 0", "pass"},
+		{"unanswered", "> 1:call\n< 1:roots/list", "inline inline 0", "pass"},
+		{"orphan", "> 1:call\n< 9=\n< 1=", "rigid rigid 0", "pass"},
+		{"id used again", "> 1:a\n< 1=\n> 1:b\n< 1=", "rigid rigid 0", "pass"},
+		{"id used again while open", "> 1:a\n> 1:b\n< 1=\n< 1=", "inline inline 0", "pass"},
+		{"batch", "> [1:a 2:b ~c]\n< [1= 2=]", "rigid inline 0", "pass"},
+		{"batch, the answer behind the notification", "> 1:a\n< [~progress 1=]", "inbox:0 free 0", "hang swallowed"},
+		{"batch, the answer before the notification", "> 1:a\n< [1= ~progress]\n> 2:b\n< 2=", "inbox:0 free 0", "pass"},
+		{"inbox: no call in flight", "< ~a\n< ~a\n> 1:a\n< 1=\n< ~a", "inbox:0 free 0", "pass"},
+		{"inbox: two calls", "> 1:a\n> 2:b\n< 1=\n< ~a\n< 2=", "inbox:0 free 0", "hang swallowed"},
+		{"inbox: peer's requests are not queued", "> 1:a\n< 1:ping\n> 1=\n< 1=", "inbox:0 free 0", "pass"},
+		{"inbox: cancelled", "> 1:a\n< ~progress\n> ~cancelled:1\n> 2:b\n< 2=", "inbox:0 free 0", "pass"},
+		{"inbox: cancelled behind a second", "> 1:a\n< ~progress\n< ~progress\n> ~cancelled:1\n> 2:b\n< 2=", "inbox:0 free 0", "hang swallowed"},
+		{"inbox: cancelled, late answer", "> 1:a\n< ~progress\n> ~cancelled:1\n< 1=\n< ~a", "inbox:0 free 0", "pass"},
+		{"inbox: no answer, last notification held", "> 1:a\n< ~progress", "inbox:0 free 0", "pass"},
+		{"inbox: no answer", "> 1:a\n< ~progress\n< ~progress", "inbox:0 free 0", "hang never sent"},
+		{"inbox: an open listen is no call", "> 1:subscriptions/listen\n< ~a\n< ~a", "inbox:0 free 0", "pass"},
+		{"inbox of the server", "< 1:roots/list\n> ~progress\n> 1=", "free inbox:0 unbounded", "hang swallowed"},
+		{"inbox at both ends", "> 1:a\n< 1:b\n< ~n\n> ~n\n> 1=\n< 1=", "inbox:0 inbox:0 10", "hang swallowed"},
+		{"inbox, rigid server", seed, "inbox:0 rigid 10", "hang swallowed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := Closed(load(t, tt.lines), setup(t, tt.setup))
+			if got := strings.TrimSpace(v.Verdict + " " + v.Category); got != tt.want {
+				t.Errorf("%s, want %s\n%s", got, tt.want, v.Text())
+			}
+		})
+	}
+}
+
+// TestReports pins what a reader sees.
+func TestReports(t *testing.T) {
+	for name, tt := range map[string]struct{ lines, setup string }{
+		"seed-0":          {seed, "inbox:0 free 0"},
+		"seed-10":         {seed, "inbox:0 free 10"},
+		"seed-three":      {"> 1:call!\n< ~progress\n< ~progress\n< ~progress\n< 1=", "inbox:1 free 0"},
+		"seed-batch":      {"> 1:call!\n< [~progress 1=]", "inbox:0 free 1"},
+		"seed-cancelled":  {"> 1:call!\n< ~progress\n< ~progress\n> ~cancelled:1", "inbox:0 free 1"},
+		"seed-free":       {seed, "free free 0"},
+		"never-sent":      {"> 1:call!\n< ~progress\n< ~message\n< ~message", "inbox:0 free 1"},
+		"both-swallow":    {"> 1:a\n< 1:b\n< ~n\n> ~n\n> 1=\n< 1=", "inbox:0 inbox:0 10"},
+		"sampling":        {"> 1:call!\n< ~progress\n< 7:sampling/createMessage\n> 7=\n< 1=", "inbox:0 free 1"},
+		"crossing-rigid":  {crossing, "rigid rigid 0"},
+		"crossing-inline": {crossing, "inline inline 0"},
+		"flood":           {strings.Repeat(plain+"\n", 2) + "\n" + flood, "rigid rigid 1"},
+		"warnings":        {"> 1:call!\n< 5:roots/list", "free rigid 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			golden(t, name+".txt", Closed(load(t, tt.lines), setup(t, tt.setup)).Text())
+		})
+	}
+}
+
+func TestVerdictJSON(t *testing.T) {
+	v := Closed(load(t, seed), setup(t, "inbox:0 free c2s=1,s2c=unbounded"))
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "seed.json", string(b)+"\n")
+	var back Verdict
+	if err := json.Unmarshal(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	if back.Capacity != v.Capacity || back.Models != v.Models {
+		t.Errorf("read back %v %v", back.Capacity, back.Models)
+	}
+	b, _ = json.Marshal(Closed(load(t, ""), Setup{}))
+	if strings.Contains(string(b), "null") {
+		t.Errorf("a list is null: %s", b)
+	}
+}
+
+// TestRigidOrder pins what rigid makes of a recording: S sends, R reads a frame.
+func TestRigidOrder(t *testing.T) {
+	for _, tt := range []struct{ name, lines, client, server string }{
+		{"crossing", crossing, "S2 R3 S4 R5", "S3 R2 R4 S5"},
+		{"handshake, call with progress", seed, "S2 R3 S4 S5 R6 R7", "R2 S3 R4 R5 S6 S7"},
+		{"an answer waits for all before it", "> 1:a\n> ~n\n< 1=", "S2 S3 R4", "R2 R3 S4"},
+		{"a notification in a call is caused by it", "> 1:a\n< ~n\n> ~m\n< ~n\n< 1=", "S2 S4 R3 R5 R6", "R2 S3 R4 S5 S6"},
+		{"a request in a call is not", "> 1:a\n< ~n\n< 1:b\n> 1=\n< 1=", "S2 R3 R4 S5 R6", "R2 S3 S4 R5 S6"},
+		{"notifications outside calls cross", "> ~a\n< ~b\n> ~a", "S2 S4 R3", "S3 R2 R4"},
+		{"delivered", "> ~a\n> @2\n< ~b\n> ~a", "S2 S5 R4", "R2 S4 R5"},
+		{"delivered late stands there, exactly", "> 1:a\n< ~b\n> ~c\n< ~d\n> @4\n< 1=", "S2 S4 R3 R5 R7", "R2 S3 S5 R4 S7"},
+		{"server initiates after initialized", "> 1:initialize\n< 1=\n> ~initialized\n< 1:roots/list\n> 1=", "S2 R3 S4 R5 S6", "R2 S3 R4 S5 R6"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := load(t, tt.lines)
+			for dir, want := range map[transport.Direction]string{transport.ClientToServer: tt.client, transport.ServerToClient: tt.server} {
+				if got := localOrder(r, r.script(dir, Rigid)); got != want {
+					t.Errorf("%s: %s, want %s", dir.Sender(), got, want)
+				}
+			}
+		})
+	}
+}
+
+// localOrder lists a rigid script's sends and reads in order.
+func localOrder(r *Recording, s *script) string {
+	var order []string
+	k := 0
+	for j := range s.hold {
+		for ; k < int(s.hold[j]); k++ {
+			order = append(order, fmt.Sprintf("S%d", r.frames[r.nth(s.own, k+1)].seq))
+		}
+		if j < len(s.hold)-1 {
+			order = append(order, fmt.Sprintf("R%d", r.frames[r.nth(s.own.Reverse(), j+1)].seq))
+		}
+	}
+	return strings.Join(order, " ")
 }

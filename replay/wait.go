@@ -20,12 +20,12 @@ type Wait struct {
 type role uint8
 
 const (
-	writer role = iota + 1
-	reader
-	thread // rigid: writer and reader in one
-	queue  // inbox: the inner queue
-	call   // inbox: whose caller would drain the queue
-	answer // inbox: the response the caller waits for
+	roleWriter role = iota + 1
+	roleReader
+	roleThread // rigid: writer and reader in one
+	roleQueue  // inbox: the inner queue
+	roleCall   // inbox: whose caller would drain the queue
+	roleAnswer // inbox: the response the caller waits for
 )
 
 // node is a role of the end that sends in direction own.
@@ -42,17 +42,17 @@ type stand struct {
 func (s stand) name(n node) string {
 	who := n.own.Sender()
 	switch n.role {
-	case writer:
+	case roleWriter:
 		return who + " writer"
-	case reader:
+	case roleReader:
 		return who + " reader"
-	case thread:
+	case roleThread:
 		return who + " thread"
-	case queue:
+	case roleQueue:
 		return "notification queue (" + who + ")"
 	}
 	stop := s.ends[n.own].stopped()
-	if n.role == call {
+	if n.role == roleCall {
 		return s.recording.callName(stop.call)
 	}
 	return fmt.Sprintf("response #%d", s.recording.seqOf(s.recording.messages[stop.call].pair))
@@ -60,16 +60,16 @@ func (s stand) name(n node) string {
 
 func (s stand) reader(own transport.Direction) node {
 	if s.ends[own].model.kind == rigid {
-		return node{thread, own}
+		return node{roleThread, own}
 	}
-	return node{reader, own}
+	return node{roleReader, own}
 }
 
 func (s stand) writer(own transport.Direction) node {
 	if s.ends[own].model.kind == rigid {
-		return node{thread, own}
+		return node{roleThread, own}
 	}
-	return node{writer, own}
+	return node{roleWriter, own}
 }
 
 // finished reports whether a writer, reader or thread has nothing left to do.
@@ -77,9 +77,9 @@ func (s stand) finished(n node) bool {
 	e := s.ends[n.own]
 	sent, read := int(e.acked) == len(e.need), e.read()
 	switch n.role {
-	case writer:
+	case roleWriter:
 		return sent
-	case reader:
+	case roleReader:
 		return read
 	}
 	return sent && read
@@ -99,14 +99,14 @@ func (s stand) wait(n node) (Wait, node, bool) {
 func (s stand) waitOf(n node) (Wait, node, bool) {
 	e := s.ends[n.own]
 	switch {
-	case n.role == queue:
+	case n.role == roleQueue:
 		why := fmt.Sprintf("full (capacity %d): nobody drains it while a call of the %s is in flight", e.model.queue, n.own.Sender())
-		return Wait{Why: why}, node{call, n.own}, true
-	case n.role == call:
+		return Wait{Why: why}, node{roleCall, n.own}, true
+	case n.role == roleCall:
 		return s.callWait(n)
-	case n.role == answer:
+	case n.role == roleAnswer:
 		return s.answerWait(n)
-	case n.role == writer, n.role == thread && e.sending():
+	case n.role == roleWriter, n.role == roleThread && e.sending():
 		return s.writerWait(n)
 	}
 	return s.readerWait(n)
@@ -138,7 +138,7 @@ func (s stand) readerWait(n node) (Wait, node, bool) {
 	if stop := e.stopped(); stop != nil {
 		held := s.recording.messages[stop.held]
 		w := Wait{Holds: s.recording.label(held.frame), Seq: s.recording.seqOf(stop.held), Why: "hands it to the queue and has not read since"}
-		return w, node{queue, n.own}, true
+		return w, node{roleQueue, n.own}, true
 	}
 	if e.reading() {
 		next := s.recording.nth(from, int(e.given)+1)
@@ -164,7 +164,7 @@ func (s stand) callWait(n node) (Wait, node, bool) {
 	case s.recording.messages[stop.call].pair < 0:
 		return Wait{WaitsFor: "a response", Why: why + "; the recording has no response to it", Seq: sent}, node{}, false
 	}
-	return Wait{Why: why, Seq: sent}, node{answer, n.own}, true
+	return Wait{Why: why, Seq: sent}, node{roleAnswer, n.own}, true
 }
 
 // answerWait says where the awaited response stands. Wherever in its lane that

@@ -1,0 +1,129 @@
+package replay
+
+import (
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Call is a request and what came of it.
+type Call struct {
+	Dir       transport.Direction // the way the request went
+	ID        string              // raw JSON
+	Method    string
+	Target    string // tool or prompt name, resource uri
+	Token     string // raw progress token; "" when none was asked for
+	Request   uint64 // Seq of the request's frame
+	At        time.Duration
+	Response  uint64 // Seq of the response's frame; 0: none
+	Latency   time.Duration
+	Failure   string   // see EntryMessage
+	Progress  []uint64 // Seqs of its progress notifications; those after Response came late
+	Cancelled uint64   // Seq of the caller's cancellation; 0: none
+}
+
+// Answered reports whether the recording has a response.
+func (c *Call) Answered() bool { return c.Response != 0 }
+
+// Orphan is a message that belongs to a request which the recording does not
+// have open: a response, a progress notification or a cancellation.
+type Orphan struct {
+	Seq    uint64
+	Dir    transport.Direction
+	Method string // "" for a response
+	ID     string // raw id, or raw progress token
+}
+
+// Calls is the projection that pairs requests with responses. Each direction has
+// its own ids; a response belongs to the latest open request with its id.
+type Calls struct {
+	calls   []*Call
+	orphans []Orphan
+	open    inFlight[*Call]
+	tokens  map[callKey]*Call // by direction of the request and token
+}
+
+// NewCalls returns an empty projection.
+func NewCalls() *Calls {
+	return &Calls{open: inFlight[*Call]{}, tokens: map[callKey]*Call{}}
+}
+
+// All returns the calls in the order of their requests.
+func (c *Calls) All() []*Call { return c.calls }
+
+// Orphans returns the messages that belong to no call.
+func (c *Calls) Orphans() []Orphan { return c.orphans }
+
+// Unanswered returns the calls without a response so far. That is normal at the
+// end of a session, and for requests that open a stream.
+func (c *Calls) Unanswered() []*Call {
+	var list []*Call
+	for _, call := range c.calls {
+		if !call.Answered() {
+			list = append(list, call)
+		}
+	}
+	return list
+}
+
+// Apply takes the next event; only frames matter.
+func (c *Calls) Apply(e store.Event) error {
+	if e.Kind != store.Frame {
+		return nil
+	}
+	for _, m := range messagesOf(e.AsFrame()) {
+		switch m.Kind() {
+		case transport.Request:
+			c.request(e, m)
+		case transport.Response:
+			c.response(e, m)
+		case transport.Notification:
+			c.notification(e, m)
+		}
+	}
+	return nil
+}
+
+func (c *Calls) request(e store.Event, m transport.Message) {
+	call := &Call{
+		Dir: e.Dir, ID: string(m.ID), Method: m.Method, Target: target(m), Token: string(m.ProgressToken()),
+		Request: e.Seq, At: e.At,
+	}
+	c.calls = append(c.calls, call)
+	c.open.open(e.Dir, m.ID, call)
+	if call.Token != "" {
+		c.tokens[callKey{e.Dir, call.Token}] = call
+	}
+}
+
+func (c *Calls) response(e store.Event, m transport.Message) {
+	call, ok := c.open.close(e.Dir.Reverse(), m.ID)
+	if !ok {
+		c.orphans = append(c.orphans, Orphan{Seq: e.Seq, Dir: e.Dir, ID: string(m.ID)})
+		return
+	}
+	call.Response, call.Latency = e.Seq, e.At-call.At
+	call.Failure = failure(m, call.Method)
+}
+
+func (c *Calls) notification(e store.Event, m transport.Message) {
+	orphan := Orphan{Seq: e.Seq, Dir: e.Dir, Method: m.Method}
+	switch m.Method {
+	case methodProgress:
+		orphan.ID = string(m.ProgressToken())
+		if call, ok := c.tokens[callKey{e.Dir.Reverse(), orphan.ID}]; ok {
+			call.Progress = append(call.Progress, e.Seq)
+			return
+		}
+	case methodCancelled:
+		orphan.ID = string(cancels(m))
+		if call, ok := c.open.latest(e.Dir, cancels(m)); ok {
+			call.Cancelled = e.Seq
+			return
+		}
+	default:
+		return
+	}
+	c.orphans = append(c.orphans, orphan)
+}

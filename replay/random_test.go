@@ -1,0 +1,230 @@
+package replay
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// talk makes random sessions: what two peers might say, and some that no
+// conforming peer says (orphans, ids used twice, noise).
+type talk struct {
+	*rand.Rand
+	lines []string
+	next  int
+	open  [2][]int // ids of open requests, by who asked: 0 client, 1 server
+}
+
+func randomLines(rng *rand.Rand, frames int) string {
+	t := &talk{Rand: rng}
+	if rng.IntN(2) == 0 {
+		t.lines = append(t.lines, "> 0:initialize", "< 0=", "> ~initialized")
+	}
+	for range frames {
+		t.say(rng.IntN(2))
+	}
+	return strings.Join(t.lines, "\n")
+}
+
+func (t *talk) say(who int) {
+	arrow := "><"[who : who+1]
+	word := ""
+	switch n := t.IntN(100); {
+	case n < 25:
+		t.next++
+		t.open[who] = append(t.open[who], t.next)
+		word = fmt.Sprintf("%d:%s", t.next, [...]string{"call", "call!", "ping", "subscriptions/listen"}[t.IntN(4)])
+	case n < 60 && len(t.open[1-who]) > 0:
+		word = t.answer(1 - who)
+	case n < 80:
+		word = [...]string{"~progress", "~message", "~tools/list_changed"}[t.IntN(3)]
+	case n < 84 && len(t.open[who]) > 0:
+		word = fmt.Sprintf("~cancelled:%d", t.open[who][t.IntN(len(t.open[who]))])
+	case n < 88 && len(t.open[1-who]) > 0:
+		word = "[~progress " + t.answer(1-who) + "]"
+	case n < 90:
+		word = "not a message"
+	case n < 92:
+		word = "99="
+	case n < 96:
+		word = fmt.Sprintf("@%d", 1+t.IntN(len(t.lines)+1))
+	default:
+		word = "~message"
+	}
+	t.lines = append(t.lines, arrow+" "+word)
+}
+
+func (t *talk) answer(asked int) string {
+	ids := t.open[asked]
+	i := t.IntN(len(ids))
+	id := ids[i]
+	t.open[asked] = append(ids[:i:i], ids[i+1:]...)
+	return fmt.Sprintf("%d=", id)
+}
+
+var randomModels = []Model{Free, Rigid, Inline, Inbox(0), Inbox(1), Inbox(3)}
+
+func randomSetup(rng *rand.Rand) Setup {
+	room := func() Room { return [...]Room{0, 0, 1, 2, 5, Unbounded}[rng.IntN(6)] }
+	return Setup{
+		Capacity: Capacity{room(), room()},
+		Client:   randomModels[rng.IntN(len(randomModels))], Server: randomModels[rng.IntN(len(randomModels))],
+	}
+}
+
+// TestScriptsAreSound: no end waits for itself, and no send waits for a frame
+// that was recorded after it. From these two facts follows that unbounded lanes
+// never hang, see the package documentation.
+func TestScriptsAreSound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 3000 {
+		lines := randomLines(rng, rng.IntN(40))
+		r := load(t, lines)
+		for _, dir := range directions {
+			for _, m := range []Model{Free, Rigid, Inline} {
+				if err := sound(r, r.script(dir, m)); err != nil {
+					t.Fatalf("%v %v: %v\n%s", dir.Sender(), m, err, lines)
+				}
+			}
+		}
+	}
+}
+
+func sound(r *Recording, s *script) error {
+	for k, need := range s.need {
+		f := r.frames[r.nth(s.own, k+1)]
+		if need > f.before {
+			return fmt.Errorf("#%d needs %d frames read, %d were recorded before it", f.seq, need, f.before)
+		}
+		if k > 0 && need < s.need[k-1] {
+			return fmt.Errorf("need falls at #%d", f.seq)
+		}
+	}
+	for j, hold := range s.hold {
+		if j > 0 && hold < s.hold[j-1] {
+			return fmt.Errorf("hold falls at %d", j)
+		}
+		if hold > 0 && s.need[hold-1] > int32(j) {
+			return fmt.Errorf("after %d reads it waits for its own frame %d, which needs %d", j, hold, s.need[hold-1])
+		}
+	}
+	return nil
+}
+
+func TestUnboundedPasses(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	for range 2000 {
+		lines := randomLines(rng, rng.IntN(60))
+		r := load(t, lines)
+		for _, client := range []Model{Free, Rigid, Inline} {
+			for _, server := range []Model{Free, Rigid, Inline} {
+				s := Setup{Capacity{Unbounded, Unbounded}, client, server}
+				if v := Closed(r, s); v.Verdict != Pass {
+					t.Fatalf("%v\n%s\n%s", s, lines, v.Text())
+				}
+			}
+		}
+		if v := Closed(r, Setup{}); v.Verdict != Pass {
+			t.Fatalf("free ends at capacity 0\n%s\n%s", lines, v.Text())
+		}
+	}
+}
+
+// TestMonotone: more capacity never turns a pass into a hang, and what changes
+// says of the smallest capacity is so.
+func TestMonotone(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	hangs := 0
+	for range 3000 {
+		lines := randomLines(rng, rng.IntN(40))
+		r, s := load(t, lines), randomSetup(rng)
+		if s.Capacity.C2S < 0 || s.Capacity.S2C < 0 || Closed(r, s).Verdict == Hang {
+			hangs++
+			continue
+		}
+		for _, more := range []Capacity{{s.Capacity.C2S + 1, s.Capacity.S2C}, {s.Capacity.C2S, s.Capacity.S2C + 3}, {Unbounded, s.Capacity.S2C}} {
+			wider := s
+			wider.Capacity = more
+			if v := Closed(r, wider); v.Verdict != Pass {
+				t.Fatalf("passes at %v, not at %v\n%s\n%s", s.Capacity, more, lines, v.Text())
+			}
+		}
+	}
+	if hangs > 2500 {
+		t.Fatalf("%d of 3000 cases say nothing", hangs)
+	}
+}
+
+// TestHangIsExplained: every hang has a cycle (or says what was never sent), a
+// category that fits its models, and a report.
+func TestHangIsExplained(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	count := map[string]int{}
+	for range 4000 {
+		lines := randomLines(rng, rng.IntN(40))
+		r, s := load(t, lines), randomSetup(rng)
+		v := Closed(r, s)
+		if v.Verdict == Pass {
+			count[Pass]++
+			continue
+		}
+		count[v.Category]++
+		inboxes := s.Client.kind == inbox || s.Server.kind == inbox
+		if v.Category != HeadOn && !inboxes || len(v.Changes) == 0 || (len(v.Cycle) < 2) != (v.Category == NeverSent) {
+			t.Fatalf("%v\n%s\n%s", s, lines, v.Text())
+		}
+		if (s.Client == Rigid || s.Server == Rigid) && !inboxes && v.Category == HeadOn && s.Client.kind != inline && s.Server.kind != inline && len(v.Assumptions) == 0 {
+			t.Fatalf("a rigid hang without its assumption\n%s\n%s", lines, v.Text())
+		}
+		for i, name := range v.Cycle {
+			next := v.Cycle[(i+1)%len(v.Cycle)]
+			if v.Waits[i].Who != name || v.Waits[i].WaitsFor != next {
+				t.Fatalf("cycle %q does not follow the waits\n%s", v.Cycle, v.Text())
+			}
+		}
+	}
+	for _, c := range []string{Pass, HeadOn, Swallowed, NeverSent} {
+		if count[c] < 20 {
+			t.Errorf("only %d cases of %q", count[c], c)
+		}
+	}
+	t.Log(count)
+}
+
+// FuzzClosed: no bytes make the replay panic or run for ever, and two free ends
+// always pass.
+func FuzzClosed(f *testing.F) {
+	f.Add([]byte("\x00> 1:call!\n< ~progress\n< 1="))
+	f.Add([]byte("\x41> [1:a ~b]\n< [1= ~c]\n> @3\n< {\"id\":1}\n> ~cancelled:1"))
+	f.Add([]byte("\xff" + strings.ReplaceAll(plain, "\t", "")))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) == 0 {
+			return
+		}
+		r, err := Load(sequenceOf(fuzzEvents(b[1:])))
+		if err != nil {
+			return
+		}
+		rng := rand.New(rand.NewPCG(uint64(b[0]), 0))
+		s := randomSetup(rng)
+		v := Closed(r, s)
+		if v.Text() == "" || (v.Verdict == Hang) == (len(v.Waits) == 0) {
+			t.Fatalf("%v: %+v", s, v)
+		}
+		if v := Closed(r, Setup{}); v.Verdict != Pass {
+			t.Fatal(v.Text())
+		}
+		transcript := NewTranscript(func(e Entry) error { _ = e.String(); return nil })
+		if err := Project(sequenceOf(fuzzEvents(b[1:])), transcript, NewCalls()); err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range directions {
+			if s.model(dir).kind != inbox {
+				if err := sound(r, r.script(dir, s.model(dir))); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
