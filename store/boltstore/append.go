@@ -1,0 +1,182 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// Append adds events after Seq `after`, in one transaction.
+func (s *Store) Append(ctx context.Context, id store.SessionID, after uint64, events []store.Event) (store.Head, error) {
+	head, err := s.append(ctx, id, after, events)
+	if conflict := (*store.ConflictError)(nil); err != nil && !errors.As(err, &conflict) {
+		err = fmt.Errorf("append to session %s: %w", id, err)
+	}
+	return head, err
+}
+
+func (s *Store) append(ctx context.Context, id store.SessionID, after uint64, events []store.Event) (head store.Head, err error) {
+	key, err := id.Bytes()
+	if err != nil {
+		return head, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return head, err
+	}
+	defer s.end()
+	id = idOf(key)
+	if _, err := os.Lstat(s.spoolPath(id)); err == nil {
+		if err := s.foldDead(ctx, id, true); err != nil {
+			return head, err
+		}
+	}
+	if live, err := s.live(id); live || err != nil {
+		return head, errors.Join(err, store.ErrLive)
+	}
+	for {
+		head, err = s.tryAppend(ctx, id, key, after, events)
+		if !errors.Is(err, errMoved) {
+			return head, err
+		}
+	}
+}
+
+// tryAppend makes the chunks with the database unlocked, and stores them if the
+// session ends where it did.
+func (s *Store) tryAppend(ctx context.Context, id store.SessionID, key [16]byte, after uint64, events []store.Event) (store.Head, error) {
+	path := s.monthPath(key)
+	p, _, err := s.facts(ctx, path, key)
+	before := p.session.Head
+	switch {
+	case err != nil:
+		return before, err
+	case p.deleted:
+		return store.Head{}, fmt.Errorf("deleted: %w", store.ErrExists)
+	case after > before.Seq:
+		return before, &store.ConflictError{ID: id, Head: before}
+	}
+	for i, e := range events {
+		if e.Seq != after+uint64(i)+1 {
+			return before, fmt.Errorf("event %d: expected event %d", e.Seq, after+uint64(i)+1)
+		}
+	}
+	held := min(before.Seq-after, uint64(len(events)))
+	if err := s.compare(ctx, id, key, before, events[:held]); err != nil {
+		return before, err
+	}
+	events = events[held:]
+	if len(events) == 0 {
+		return before, nil
+	}
+	if before.Sealed {
+		return before, &store.ConflictError{ID: id, Head: before}
+	}
+	c := &chunker{id: key}
+	for _, e := range events {
+		if err := p.take(key, e); err != nil {
+			return before, err
+		}
+		c.add(e, p.session.Head)
+	}
+	c.flush()
+	err = s.update(ctx, path, func(m *month) error {
+		now, _, err := m.get(key)
+		if err != nil {
+			return err
+		}
+		if now.session.Head != before || now.deleted {
+			return errMoved
+		}
+		return m.store(key, c.done, &p)
+	})
+	if err != nil {
+		return before, err
+	}
+	return p.session.Head, nil
+}
+
+// compare holds events against those of the same Seq in the database.
+func (s *Store) compare(ctx context.Context, id store.SessionID, key [16]byte, head store.Head, events []store.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	x := &source{id: id, key: key, path: s.monthPath(key)}
+	x.facts.session.Head = head
+	same := true
+	err := s.readChunks(ctx, x, events[0].Seq, func(e store.Event, err error) bool {
+		same = err == nil && e.Equal(events[0])
+		events = events[1:]
+		return same && len(events) > 0
+	})
+	if err == nil && !same {
+		err = &store.ConflictError{ID: id, Head: head}
+	}
+	return err
+}
+
+// Delete removes a session and leaves a tombstone.
+func (s *Store) Delete(ctx context.Context, id store.SessionID) error {
+	if err := s.delete(ctx, id); err != nil {
+		return fmt.Errorf("delete session %s: %w", id, err)
+	}
+	return nil
+}
+
+func (s *Store) delete(ctx context.Context, id store.SessionID) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	x, err := s.locate(ctx, id)
+	if err != nil {
+		return err
+	}
+	x.close()
+	release, err := s.holdDead(ctx, x.id, true)
+	if err != nil {
+		return err
+	}
+	defer release()
+	err = s.update(ctx, x.path, func(m *month) error {
+		p, _, err := m.get(x.key)
+		if err != nil {
+			return err
+		}
+		if p.deleted {
+			return store.ErrNotFound
+		}
+		if err := m.removeChunks(x.key); err != nil {
+			return err
+		}
+		return m.put(x.key, &projection{deleted: true})
+	})
+	if err != nil {
+		return err
+	}
+	for _, end := range []string{".log", ".damaged", ".lock"} {
+		err := os.Remove(s.spoolPath(x.id)[:len(s.spoolPath(x.id))-len(".log")] + end)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && end != ".lock" {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeChunks removes all chunks of a session.
+func (m *month) removeChunks(id [16]byte) error {
+	var keys [][]byte
+	c := m.ev.Cursor()
+	for k, _ := c.Seek(id[:]); len(k) == len(key{}) && [16]byte(k[:16]) == id; k, _ = c.Next() {
+		keys = append(keys, append([]byte(nil), k...))
+	}
+	for _, k := range keys {
+		if err := m.ev.Delete(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}

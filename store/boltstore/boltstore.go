@@ -1,0 +1,142 @@
+package boltstore
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// When the disk is told of a write, as Options.Sync.
+const (
+	SyncDefault time.Duration = 0  // 50 ms after it
+	SyncAlways  time.Duration = -1 // before Write returns
+	SyncNone    time.Duration = -2 // only at Close
+)
+
+// Options says how a store behaves. The zero value is right for most.
+type Options struct {
+	// Sync is the longest time from a write to a spool until the disk is told:
+	// a duration, or one of the constants above.
+	Sync time.Duration
+	// Patience is how long a call waits for another process that holds a
+	// database. 0: 2 s.
+	Patience time.Duration
+	// FoldBudget is how many bytes of spools one FoldDead or one Close of a
+	// spool folds before it leaves the rest for later. 0: 64 MiB.
+	FoldBudget int64
+}
+
+// Store is a store in a folder.
+type Store struct {
+	dir  string
+	opts Options
+
+	mu      sync.Mutex
+	closed  bool
+	done    chan struct{}  // closed by Close
+	running sync.WaitGroup // calls and spools between begin and end
+	ahead   readahead
+}
+
+var (
+	_ store.Store    = (*Store)(nil)
+	_ store.Spooler  = (*Store)(nil)
+	_ store.Verifier = (*Store)(nil)
+)
+
+// Open returns the store in dir, which need not exist yet. It touches no file.
+func Open(dir string, o Options) (*Store, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %v", dir, err)
+	}
+	if o.Sync == SyncDefault {
+		o.Sync = 50 * time.Millisecond
+	}
+	if o.Patience <= 0 {
+		o.Patience = 2 * time.Second
+	}
+	if o.FoldBudget <= 0 {
+		o.FoldBudget = 64 << 20
+	}
+	return &Store{dir: abs, opts: o, done: make(chan struct{})}, nil
+}
+
+// Info says what the store is.
+func (s *Store) Info() store.Info {
+	return store.Info{Name: "bbolt", Location: s.dir, Durability: "disk"}
+}
+
+// Close waits for the calls that run, and ends followers.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.done)
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+	return nil
+}
+
+// begin starts a call that Close must wait for; the caller calls end.
+func (s *Store) begin(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return store.ErrClosed
+	}
+	s.running.Add(1)
+	return nil
+}
+
+func (s *Store) end() { s.running.Done() }
+
+// makeDirs makes the store's folders, durably.
+func (s *Store) makeDirs() error {
+	for _, d := range []string{s.spoolDir(), s.storeDir()} {
+		if _, err := os.Stat(d); err == nil {
+			continue
+		}
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return err
+		}
+		if err := syncDir(s.dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) spoolDir() string { return filepath.Join(s.dir, "spool") }
+func (s *Store) storeDir() string { return filepath.Join(s.dir, "store") }
+
+func (s *Store) spoolPath(id store.SessionID) string {
+	return filepath.Join(s.spoolDir(), string(id)+".log")
+}
+
+func (s *Store) monthPath(key [16]byte) string {
+	return filepath.Join(s.storeDir(), monthOf(key)+".db")
+}
+
+// monthOf returns the name of the database that holds a session.
+func monthOf(key [16]byte) string {
+	if key[6]>>4 != 7 {
+		return "other"
+	}
+	ms := int64(key[0])<<40 | int64(key[1])<<32 | int64(key[2])<<24 | int64(key[3])<<16 | int64(key[4])<<8 | int64(key[5])
+	return time.UnixMilli(ms).UTC().Format("200601")
+}
+
+// idOf is the inverse of SessionID.Bytes.
+func idOf(key [16]byte) store.SessionID {
+	return store.SessionID(fmt.Sprintf("%x-%x-%x-%x-%x", key[:4], key[4:6], key[6:8], key[8:10], key[10:]))
+}

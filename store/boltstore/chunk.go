@@ -1,0 +1,177 @@
+package boltstore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+const (
+	chunkMagic   = "mcch"
+	chunkVersion = 1
+	chunkHead    = 68
+	chunkTarget  = 256 << 10 // of events, before compression
+	maxChunk     = 2 << 30   // a longer one is no chunk
+)
+
+// key is a key of bucket ev.
+type key [24]byte
+
+func chunkKey(id [16]byte, first uint64) (k key) {
+	copy(k[:], id[:])
+	binary.BigEndian.PutUint64(k[16:], first)
+	return k
+}
+
+// chunk is a value of bucket ev.
+type chunk struct {
+	key  key
+	data []byte
+}
+
+// The encoder is small because it works inside a recorder: one block at a time
+// and a window that a chunk fills.
+var encoder = sync.OnceValue(func() *zstd.Encoder {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(256<<10),
+		zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
+	if err != nil {
+		panic("boltstore: unreachable: the options are valid: " + err.Error())
+	}
+	return e
+})
+
+var decoder = sync.OnceValue(func() *zstd.Decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxChunk))
+	if err != nil {
+		panic("boltstore: unreachable: the options are valid: " + err.Error())
+	}
+	return d
+})
+
+// chunker makes chunks of events that follow each other.
+type chunker struct {
+	id     [16]byte
+	events []byte // records of the chunk being filled
+	first  uint64
+	last   store.Head
+	done   []chunk
+}
+
+// add takes an event and the head that it makes.
+func (c *chunker) add(e store.Event, head store.Head) {
+	if len(c.events) > 0 && len(c.events)+len(e.Payload) > chunkTarget {
+		c.flush()
+	}
+	if len(c.events) == 0 {
+		c.first = e.Seq
+	}
+	var buf [64]byte
+	form := store.AppendPartHead(buf[:0], store.Part{Event: e})
+	c.events = binary.AppendUvarint(c.events, uint64(len(form)+len(e.Payload)))
+	c.events = append(c.events, form...)
+	c.events = append(c.events, e.Payload...)
+	c.last = head
+}
+
+// flush ends the chunk being filled.
+func (c *chunker) flush() {
+	if len(c.events) == 0 {
+		return
+	}
+	k := chunkKey(c.id, c.first)
+	b := make([]byte, chunkHead, chunkHead+len(c.events)/3)
+	b = encoder().EncodeAll(c.events, b)
+	compression := byte(1)
+	if len(b)-chunkHead >= len(c.events) {
+		compression = 0
+		b = append(b[:chunkHead], c.events...)
+	}
+	copy(b, chunkMagic)
+	b[4], b[5], b[6], b[7] = chunkVersion, store.CodecVersion, compression, 0
+	binary.LittleEndian.PutUint64(b[8:], c.first)
+	binary.LittleEndian.PutUint64(b[16:], c.last.Seq)
+	binary.LittleEndian.PutUint32(b[24:], uint32(c.last.Seq-c.first+1))
+	binary.LittleEndian.PutUint32(b[28:], uint32(len(c.events)))
+	copy(b[32:], c.last.Chain[:])
+	binary.LittleEndian.PutUint32(b[64:], chunkSum(k, b))
+	c.done = append(c.done, chunk{key: k, data: b})
+	if c.events = c.events[:0]; cap(c.events) > 4*chunkTarget {
+		c.events = nil // after a large event
+	}
+}
+
+func chunkSum(k key, b []byte) uint32 {
+	sum := crc32.Update(crc32.Checksum(k[:], castagnoli), castagnoli, b[:64])
+	return crc32.Update(sum, castagnoli, b[chunkHead:])
+}
+
+// chunkFacts is the header of a chunk.
+type chunkFacts struct {
+	first, last uint64
+	size        int // before compression
+	compression byte
+	chain       [32]byte
+}
+
+// facts checks a chunk, all but what its compression hides.
+func (c chunk) facts() (f chunkFacts, err error) {
+	b := c.data
+	switch {
+	case len(b) < chunkHead || string(b[:4]) != chunkMagic:
+		return f, fmt.Errorf("no chunk header: %w", store.ErrCorrupt)
+	case b[4] > chunkVersion || b[5] > store.CodecVersion || b[6] > 1:
+		return f, fmt.Errorf("chunk version %d, codec version %d: %w; install a newer mcprec", b[4], b[5], store.ErrNewer)
+	case chunkSum(c.key, b) != binary.LittleEndian.Uint32(b[64:]):
+		return f, fmt.Errorf("checksum of a chunk: %w", store.ErrCorrupt)
+	}
+	f.first, f.last = binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:])
+	f.size, f.compression, f.chain = int(binary.LittleEndian.Uint32(b[28:])), b[6], [32]byte(b[32:])
+	if f.first != binary.BigEndian.Uint64(c.key[16:]) || f.last < f.first || uint64(binary.LittleEndian.Uint32(b[24:])) != f.last-f.first+1 {
+		return f, fmt.Errorf("range of a chunk: %w", store.ErrCorrupt)
+	}
+	return f, nil
+}
+
+// events decodes a chunk and gives its events to yield until that says no. The
+// events own their payloads.
+func (c chunk) events(yield func(store.Event) bool) error {
+	f, err := c.facts()
+	if err != nil {
+		return err
+	}
+	body := c.data[chunkHead:]
+	if f.compression == 1 {
+		if body, err = decoder().DecodeAll(body, make([]byte, 0, f.size)); err != nil {
+			return fmt.Errorf("chunk: %v: %w", err, store.ErrCorrupt)
+		}
+	}
+	if len(body) != f.size {
+		return fmt.Errorf("length of a chunk: %w", store.ErrCorrupt)
+	}
+	for seq := f.first; seq <= f.last; seq++ {
+		n, w := binary.Uvarint(body)
+		if w <= 0 || n > uint64(len(body)-w) {
+			return fmt.Errorf("event %d: its length: %w", seq, store.ErrCorrupt)
+		}
+		p, err := store.DecodePart(body[w : w+int(n) : w+int(n)])
+		if err != nil {
+			return err
+		}
+		if p.Seq != seq || p.Cont || p.More {
+			return fmt.Errorf("event %d: found event %d: %w", seq, p.Seq, store.ErrCorrupt)
+		}
+		if !yield(p.Event) {
+			return nil
+		}
+		body = body[w+int(n):]
+	}
+	if len(body) != 0 {
+		return fmt.Errorf("event %d: bytes after it: %w", f.last, store.ErrCorrupt)
+	}
+	return nil
+}

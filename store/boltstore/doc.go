@@ -1,0 +1,80 @@
+// Package boltstore is the embedded default store: a spool file for each live
+// session, folded into bbolt as compressed, checksummed chunks.
+//
+// # What it promises
+//
+// Spool.Write hands its parts to the operating system with one write before it
+// returns: what a recorder then forwards survives the recorder's death. The
+// disk is told beside that path, 50 ms after a write (Options.Sync). Nobody
+// waits for anybody: each spool has one writer, bbolt is locked for the length
+// of one commit or the copying out of a few chunks, and no lock is held while a
+// caller handles an event. Open touches no file.
+//
+// A torn tail, the trace of a crash, is cut where its checksum says so. A bad
+// record with good ones after it is damage: what is before it is folded, a
+// "lost" event says how many bytes follow, and the file is kept as
+// spool/<id>.damaged. Damage in a database is found by checksums over every
+// value and by the counts in its head, never handed out, never a crash.
+//
+// # Files
+//
+//	spool/<id>.log      a live session, or one whose fold is not complete
+//	spool/<id>.lock     held exclusively by the live recorder
+//	spool/fold.lock     held by whoever folds or deletes what the dead left
+//	store/<yyyymm>.db   bbolt, by the month (UTC) in a version 7 id
+//	store/other.db      bbolt, for ids of other versions
+//
+// Folders are 0700, files 0600. Integers are little-endian, except in keys.
+// CRC is CRC-32C (Castagnoli).
+//
+// # Spool, version 1
+//
+//	 0  magic "mcprecsp"
+//	 8  spool version, 1
+//	 9  codec version (store.CodecVersion)
+//	10  zero, zero
+//	12  session id, 16 bytes
+//	28  CRC of bytes 0 to 27
+//	32  records, each: length of the body (4), CRC of the body (4), body, which
+//	    is a part in the form of store.AppendPart
+//
+// A spool is never trimmed: until it is removed it holds its session whole.
+//
+// # Database
+//
+//	bucket  key                          value
+//	month   "head"                       version 1, number of sessions (8), the
+//	                                     exclusive or of their keys (16), CRC of
+//	                                     all that
+//	meta    id (16)                      projection, below
+//	ev      id (16), first Seq (8, big-  chunk, below
+//	        endian)
+//
+// Projection, version 1: CRC (4) over the id and the rest; version (1); flags
+// (1: sealed, 2: deleted, 4: exit known); then as varints Seq, At, frames,
+// bytes, lost, and the offset in the spool of the first record that is not
+// folded (0: no spool); chain (32); then, each a varint length and the bytes,
+// exit, transport, label, URL, recorder, expect; start as varint seconds
+// (zigzag) and nanoseconds; header version; the number of words of the command
+// and each of them. A deleted session keeps its projection as tombstone.
+//
+// Chunk, version 1:
+//
+//	 0  magic "mcch"
+//	 4  chunk version, 1
+//	 5  codec version
+//	 6  compression: 0 none, 1 zstd
+//	 7  zero
+//	 8  first Seq (8), last Seq (8)
+//	24  number of events (4)
+//	28  length before compression (4)
+//	32  chain after the last event (32)
+//	64  CRC over the key, bytes 0 to 63, and the body
+//	68  body: for each event a varint length and its store.AppendPart form
+//
+// # What it refuses to do
+//
+// It never runs bbolt without its syncs, keeps no bbolt file open, trusts no
+// byte of a file without a checksum, and reads nothing that a newer version
+// wrote: store.ErrNewer names the file.
+package boltstore

@@ -1,0 +1,156 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+const foldStep = 8 << 20 // of events in one transaction
+
+// folded is what one fold did.
+type folded struct {
+	from, to mark
+	full     bool  // it stopped because the transaction was full: there is more
+	whole    bool  // the database has all there will ever be; the spool may go
+	damage   error // what could not be folded, when whole
+}
+
+// errMoved: somebody else folded the session meanwhile.
+var errMoved = errors.New("the session was changed by another process")
+
+// fold moves one transaction's worth of a spool's events into the database. The
+// caller is its recorder or holds the lock of the dead; ending says that nobody
+// writes to the spool any more.
+//
+// The chunks are made before the database is locked. The transaction begins by
+// comparing where the session ends with where it ended then, so a fold that is
+// repeated, after a crash or by another, changes nothing.
+func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, ending bool) (step folded, err error) {
+	f, err := s.openSpool(id, key)
+	if err != nil {
+		return step, err
+	}
+	defer func() { _ = f.Close() }()
+	path := s.monthPath(key)
+	p, known, err := s.facts(ctx, path, key)
+	if err != nil {
+		return step, err
+	}
+	if known && (p.deleted || p.spooled == 0) {
+		return folded{whole: true}, nil
+	}
+	before := p
+	x := &source{id: id, key: key, facts: p, known: known}
+	r := newSpoolReader(f, x.unfolded())
+	r.reuse = true
+	c := &chunker{id: key}
+	step, err = s.gather(ctx, r, c, &p, ending)
+	if err != nil || len(c.done) == 0 && !step.whole {
+		return step, err
+	}
+	if p.session.Head.Seq == 0 {
+		return step, nil // a spool without a whole event: nothing to keep
+	}
+	err = s.update(ctx, path, func(m *month) error {
+		now, ok, err := m.get(key)
+		if err != nil {
+			return err
+		}
+		if ok != known || now.spooled != before.spooled || now.session.Head != before.session.Head || now.deleted != before.deleted {
+			return errMoved
+		}
+		return m.store(key, c.done, &p)
+	})
+	return step, err
+}
+
+// gather makes chunks of the events that follow in the spool.
+func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *projection, ending bool) (step folded, err error) {
+	step.from = r.mark()
+	for size := 0; ; {
+		if size >= foldStep {
+			step.full = true
+			break
+		}
+		e, ok, err := r.read()
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil && ok {
+			err = p.take(c.id, e)
+			size += len(e.Payload) + 32
+		}
+		if err != nil {
+			return step, err
+		}
+		if ok {
+			c.add(e, p.session.Head)
+			continue
+		}
+		if !ending || r.ended {
+			step.whole = ending
+			break
+		}
+		if err := r.finish(); err != nil {
+			return step, err
+		}
+	}
+	c.flush()
+	step.to, step.damage = r.mark(), r.damage
+	if p.spooled = step.to.off; step.whole {
+		p.spooled = 0
+	}
+	return step, nil
+}
+
+// store puts chunks and the facts that they make.
+func (m *month) store(key [16]byte, chunks []chunk, p *projection) error {
+	for _, x := range chunks {
+		if err := m.ev.Put(x.key[:], x.data); err != nil {
+			return err
+		}
+	}
+	return m.put(key, p)
+}
+
+// foldAll folds a spool to its end, or as far as the budget reaches, and then
+// removes it. It reports damage after it has folded what is before it.
+func (s *Store) foldAll(ctx context.Context, id store.SessionID, key [16]byte, ending bool) error {
+	for budget := s.opts.FoldBudget; budget > 0; {
+		step, err := s.fold(ctx, id, key, ending)
+		if errors.Is(err, errMoved) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if step.whole {
+			return s.removeSpool(id, step.damage)
+		}
+		budget -= max(step.to.off-step.from.off, 1)
+	}
+	return nil
+}
+
+// removeSpool removes a spool that the database has all of, or keeps it under
+// another name when it is damaged.
+func (s *Store) removeSpool(id store.SessionID, damage error) error {
+	path := s.spoolPath(id)
+	if damage == nil {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	kept := strings.TrimSuffix(path, ".log") + ".damaged"
+	if err := os.Rename(path, kept); err != nil {
+		return errors.Join(damage, err)
+	}
+	return fmt.Errorf("%w; kept as %s", damage, kept)
+}

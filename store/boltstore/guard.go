@@ -1,0 +1,49 @@
+package boltstore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+
+	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// guarded runs f, which uses the bbolt file at path, and makes an error of what
+// bbolt does on a damaged file: it panics, or follows a page number out of the
+// mapped file, which is a fault and would end the process.
+func guarded(path string, f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = damagedFile(path, fmt.Sprint(r))
+		}
+	}()
+	return f()
+}
+
+// damagedFile says that a database is damaged and what is not.
+func damagedFile(path, cause string) error {
+	return fmt.Errorf("read %s: %s: %w (the other databases in its folder and the spools are not affected; restore this file from a copy or move it away)", path, cause, store.ErrCorrupt)
+}
+
+// openError names what stands behind a refusal of bbolt to open a file.
+func openError(path string, err error) error {
+	var number syscall.Errno
+	var pathError *fs.PathError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, berrors.ErrTimeout):
+		return fmt.Errorf("open %s: another process holds it: %w", path, store.ErrBusy)
+	case errors.Is(err, berrors.ErrVersionMismatch):
+		return fmt.Errorf("open %s: bbolt format: %w; install a newer mcprec", path, store.ErrNewer)
+	case errors.As(err, &pathError), errors.As(err, &number):
+		return fmt.Errorf("open %s: %w", filepath.Base(path), err)
+	}
+	return damagedFile(path, err.Error())
+}

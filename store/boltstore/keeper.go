@@ -1,0 +1,150 @@
+package boltstore
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+const (
+	foldAt    = 8 << 20               // unfolded bytes that are due at once
+	foldAfter = 30 * time.Second      // when less is due; and how long a due fold waits for quiet
+	quietTime = 50 * time.Millisecond // without a write: a fold's compression is in nobody's way
+)
+
+// keeper tells the disk of what was written to a spool, and folds it. It runs
+// beside the writer, asleep while nothing is written.
+type keeper struct {
+	stop   chan struct{}
+	done   chan struct{}
+	failed error // the first failed sync; final, because the kernel forgets what it could not write
+
+	folded  int64     // offset up to which a fold has been
+	waiting time.Time // since when bytes wait for a fold; zero: none do
+	due     time.Time // since when the fold is due; zero: it is not
+	seen    int64     // the size at the last look
+	changed time.Time // when it was last seen to change
+	folding chan int64
+}
+
+// sync makes a file durable, once it has failed never again.
+func (k *keeper) sync(f *os.File) error {
+	if k.failed == nil {
+		if err := datasync(f); err != nil {
+			k.failed = fmt.Errorf("not durable: %w", err)
+		}
+	}
+	return k.failed
+}
+
+func (p *spool) startKeeper() {
+	p.keep = keeper{stop: make(chan struct{}), done: make(chan struct{}), folded: p.good, folding: make(chan int64, 1)}
+	p.dirty.Store(true)
+	p.wake <- struct{}{}
+	go func() {
+		defer close(p.keep.done)
+		_ = syncDir(p.s.spoolDir()) // the file's name; Close tries again and reports
+		p.runKeeper()
+	}()
+}
+
+// stopKeeper ends the goroutine and waits for it, and for its fold.
+func (p *spool) stopKeeper() {
+	close(p.keep.stop)
+	<-p.keep.done
+}
+
+// runKeeper sleeps until something is written, then looks every interval for as
+// long as something waits for the disk or for a fold that is due.
+func (p *spool) runKeeper() {
+	k := &p.keep
+	interval := p.s.opts.Sync
+	if interval <= 0 {
+		interval = quietTime
+	}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	busy := false // a fold runs
+	for active := false; ; {
+		wake := p.wake
+		switch {
+		case active:
+			wake = nil
+			timer.Reset(interval)
+		case !k.waiting.IsZero():
+			timer.Reset(time.Until(k.waiting.Add(foldAfter)))
+		default:
+			timer.Stop()
+		}
+		select {
+		case <-wake:
+			active = true
+			continue
+		case k.folded = <-k.folding:
+			busy = false
+		case <-timer.C:
+		case <-k.stop:
+			if busy {
+				<-k.folding
+			}
+			return
+		}
+		wrote := p.dirty.Swap(false)
+		if wrote && p.s.opts.Sync > 0 {
+			_ = k.sync(p.f)
+		}
+		due := k.look(p.size.Load(), time.Now())
+		if due && !busy {
+			busy = true
+			go p.foldBeside()
+		}
+		active = wrote || !k.due.IsZero() && !busy
+	}
+}
+
+// look takes note of the spool's size and reports whether to fold now.
+func (k *keeper) look(size int64, now time.Time) bool {
+	if size != k.seen {
+		k.seen, k.changed = size, now
+	}
+	unfolded := size - k.folded
+	switch {
+	case unfolded == 0:
+		k.waiting, k.due = time.Time{}, time.Time{}
+		return false
+	case k.waiting.IsZero():
+		k.waiting = now
+	}
+	// Less than a chunk is left where it is: it is as safe there, and small
+	// chunks compress badly.
+	if k.due.IsZero() && (unfolded >= foldAt || unfolded >= chunkTarget && now.Sub(k.waiting) >= foldAfter) {
+		k.due = now
+	}
+	if k.due.IsZero() {
+		if now.Sub(k.waiting) >= foldAfter {
+			k.waiting = now
+		}
+		return false
+	}
+	if now.Sub(k.changed) < quietTime && now.Sub(k.due) < foldAfter {
+		return false
+	}
+	k.waiting, k.due = time.Time{}, time.Time{}
+	return true
+}
+
+// foldBeside folds one transaction's worth. A failure leaves everything in the
+// spool, for the next time.
+func (p *spool) foldBeside() {
+	size := p.size.Load()
+	step, err := p.s.fold(context.Background(), p.id, p.key, false)
+	if err == nil && !step.full {
+		p.keep.folding <- size
+		return
+	}
+	if err == nil {
+		size = step.to.off
+	}
+	p.keep.folding <- size
+}

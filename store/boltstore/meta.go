@@ -1,0 +1,205 @@
+package boltstore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+const (
+	metaVersion = 1
+	metaSealed  = 1 << 0
+	metaDeleted = 1 << 1
+	metaExit    = 1 << 2
+)
+
+// projection is what the database says of a session beside its chunks.
+type projection struct {
+	session store.Session // Header, Head and counts
+	spooled int64         // offset in the spool of the first record not folded; 0: no spool
+	deleted bool
+}
+
+// take adds an event that follows.
+func (p *projection) take(key [16]byte, e store.Event) error {
+	head, err := p.session.Head.Next(e)
+	if err != nil {
+		return err
+	}
+	if err := p.session.Count(e); err != nil {
+		return err
+	}
+	if e.Seq == 1 && p.session.ID != idOf(key) {
+		return fmt.Errorf("event 1: its header names session %s, not %s", p.session.ID, idOf(key))
+	}
+	p.session.Head = head
+	return nil
+}
+
+// encode returns the value of bucket meta.
+func (p *projection) encode(key [16]byte) []byte {
+	x := &p.session
+	flags := byte(0)
+	if x.Head.Sealed {
+		flags |= metaSealed
+	}
+	if p.deleted {
+		flags |= metaDeleted
+	}
+	if x.Exit != "" {
+		flags |= metaExit
+	}
+	b := append(make([]byte, 4, 256), metaVersion, flags)
+	for _, v := range [...]uint64{x.Head.Seq, uint64(x.Head.At), x.Frames, x.Bytes, x.Lost, uint64(p.spooled)} {
+		b = binary.AppendUvarint(b, v)
+	}
+	b = append(b, x.Head.Chain[:]...)
+	for _, text := range [...]string{x.Exit, x.Transport, x.Label, x.URL, x.Recorder, x.Expect} {
+		b = appendText(b, text)
+	}
+	b = binary.AppendVarint(b, x.Start.Unix())
+	b = binary.AppendUvarint(b, uint64(x.Start.Nanosecond()))
+	b = binary.AppendUvarint(b, uint64(x.Version))
+	b = binary.AppendUvarint(b, uint64(len(x.Command)))
+	for _, word := range x.Command {
+		b = appendText(b, word)
+	}
+	binary.LittleEndian.PutUint32(b, metaSum(key, b))
+	return b
+}
+
+func metaSum(key [16]byte, b []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key[:], castagnoli), castagnoli, b[4:])
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// decodeProjection reads a value of bucket meta; nothing of it aliases b.
+func decodeProjection(key [16]byte, b []byte, path string) (p projection, err error) {
+	if len(b) > 4 && b[4] > metaVersion {
+		return p, fmt.Errorf("read %s: session %s: version %d: %w; install a newer mcprec", path, idOf(key), b[4], store.ErrNewer)
+	}
+	if len(b) < 6 || binary.LittleEndian.Uint32(b) != metaSum(key, b) {
+		return p, damagedFile(path, fmt.Sprintf("facts of session %s", idOf(key)))
+	}
+	x := &p.session
+	d := scanner{b: b[6:]}
+	x.Head.Sealed, p.deleted = b[5]&metaSealed != 0, b[5]&metaDeleted != 0
+	x.Head.Seq, x.Head.At = d.uvarint(), time.Duration(d.uvarint())
+	x.Frames, x.Bytes, x.Lost, p.spooled = d.uvarint(), d.uvarint(), d.uvarint(), int64(d.uvarint())
+	copy(x.Head.Chain[:], d.take(32))
+	d.texts = string(d.b) // one allocation for all of them
+	for _, text := range [...]*string{&x.Exit, &x.Transport, &x.Label, &x.URL, &x.Recorder, &x.Expect} {
+		*text = d.text()
+	}
+	seconds := d.varint()
+	x.Start = time.Unix(seconds, int64(d.uvarint())).UTC()
+	x.Version = int(d.uvarint())
+	if n := d.uvarint(); n <= uint64(len(d.b)) {
+		x.Command = make([]string, n)
+	}
+	for i := range x.Command {
+		x.Command[i] = d.text()
+	}
+	if d.bad {
+		return p, damagedFile(path, fmt.Sprintf("facts of session %s end early", idOf(key)))
+	}
+	x.ID = idOf(key)
+	return p, nil
+}
+
+// scanner reads the fields of a projection.
+type scanner struct {
+	b     []byte
+	texts string // the end of it is b, as a string
+	bad   bool
+}
+
+func (d *scanner) uvarint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.bad = true
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *scanner) varint() int64 {
+	v, n := binary.Varint(d.b)
+	if n <= 0 {
+		d.bad = true
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *scanner) take(n uint64) []byte {
+	if n > uint64(len(d.b)) {
+		d.bad = true
+		return nil
+	}
+	field := d.b[:n]
+	d.b = d.b[n:]
+	return field
+}
+
+func (d *scanner) text() string {
+	n := d.uvarint()
+	from := len(d.texts) - len(d.b)
+	if d.take(n) == nil && n > 0 {
+		return ""
+	}
+	return d.texts[from : from+int(n)]
+}
+
+// get returns the projection of a session; ok is false when there is none. A
+// session that is not there is looked for in the counts, because a damaged page
+// may have hidden it.
+func (m *month) get(key [16]byte) (p projection, ok bool, err error) {
+	v := m.meta.Get(key[:])
+	if v == nil {
+		return p, false, m.recount()
+	}
+	p, err = decodeProjection(key, v, m.path)
+	return p, err == nil, err
+}
+
+// recount compares the sessions in the database with what its head says.
+func (m *month) recount() error {
+	want, wantKeys, err := m.count()
+	if err != nil {
+		return err
+	}
+	var n uint64
+	var keys [16]byte
+	c := m.meta.Cursor()
+	for k, _ := c.First(); k != nil; k, _ = c.Next() {
+		if n++; len(k) != 16 {
+			return damagedFile(m.path, "a session's key")
+		}
+		for i := range keys {
+			keys[i] ^= k[i]
+		}
+	}
+	if n != want || keys != wantKeys {
+		return damagedFile(m.path, fmt.Sprintf("it holds %d sessions and should hold %d", n, want))
+	}
+	return nil
+}
+
+// put stores the projection of a session, and counts a new one.
+func (m *month) put(key [16]byte, p *projection) error {
+	if m.meta.Get(key[:]) == nil {
+		if err := m.add(key); err != nil {
+			return err
+		}
+	}
+	return m.meta.Put(key[:], p.encode(key))
+}

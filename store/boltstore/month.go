@@ -1,0 +1,204 @@
+package boltstore
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+const (
+	monthVersion = 1
+	lockRetry    = 1500 * time.Microsecond
+)
+
+var (
+	bucketMonth = []byte("month")
+	bucketMeta  = []byte("meta")
+	bucketEv    = []byte("ev")
+	keyHead     = []byte("head")
+)
+
+// month is a database within one transaction.
+type month struct {
+	path string
+	meta *bolt.Bucket
+	ev   *bolt.Bucket
+	head *bolt.Bucket
+}
+
+// view runs f in a read transaction of the database at path. It returns an
+// error that is fs.ErrNotExist when there is no such database. f must be quick
+// and call nobody: the file is locked.
+func (s *Store) view(ctx context.Context, path string, f func(*month) error) error {
+	if _, err := os.Stat(path); err != nil {
+		return err // without bbolt's opening, which is dearer
+	}
+	return s.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB) error {
+		return db.View(func(tx *bolt.Tx) error { return inMonth(tx, path, f) })
+	})
+}
+
+// update runs f in one synced write transaction, in a new database if need be.
+func (s *Store) update(ctx context.Context, path string, f func(*month) error) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := s.createMonth(path); err != nil {
+			return fmt.Errorf("create %s: %w", path, err)
+		}
+	}
+	o := bolt.Options{FreelistType: bolt.FreelistMapType}
+	if runtime.GOOS != "windows" { // there it would make the file that large
+		o.InitialMmapSize = 1 << 30
+	}
+	return s.withDB(ctx, path, o, func(db *bolt.DB) error {
+		db.AllocSize = 1 << 20
+		return db.Update(func(tx *bolt.Tx) error { return inMonth(tx, path, f) })
+	})
+}
+
+// withDB opens the file for the length of f. It asks for bbolt's lock by
+// itself: bbolt would ask only every 50 ms.
+func (s *Store) withDB(ctx context.Context, path string, o bolt.Options, f func(*bolt.DB) error) error {
+	var file *os.File
+	o.Timeout = 1
+	o.NoStatistics = true
+	o.OpenFile = func(name string, flag int, mode os.FileMode) (_ *os.File, err error) {
+		file, err = os.OpenFile(name, flag&^os.O_CREATE, mode)
+		return file, err
+	}
+	for deadline := time.Now().Add(s.opts.Patience); ; {
+		whole := false
+		err := guarded(path, func() error {
+			db, err := bolt.Open(path, 0o600, &o)
+			if err != nil {
+				whole = true
+				return openError(path, err)
+			}
+			err = f(db)
+			if closeErr := db.Close(); err == nil && closeErr != nil {
+				err = fmt.Errorf("close %s: %w", path, closeErr)
+			}
+			whole = true
+			return err
+		})
+		if !whole && file != nil {
+			_ = file.Close() // lets go of the lock; what else bbolt holds is lost
+		}
+		if !errors.Is(err, store.ErrBusy) || time.Now().After(deadline) {
+			return err
+		}
+		if err := pause(ctx, lockRetry); err != nil {
+			return err
+		}
+	}
+}
+
+// inMonth runs f on the buckets of a transaction, after a look at the version.
+func inMonth(tx *bolt.Tx, path string, f func(*month) error) error {
+	m := &month{path: path, head: tx.Bucket(bucketMonth), meta: tx.Bucket(bucketMeta), ev: tx.Bucket(bucketEv)}
+	if m.head == nil || m.meta == nil || m.ev == nil {
+		return damagedFile(path, "a bucket is missing")
+	}
+	if _, _, err := m.count(); err != nil {
+		return err
+	}
+	m.meta.FillPercent, m.ev.FillPercent = 1, 1 // keys mostly come in order
+	return f(m)
+}
+
+// count returns how many sessions the database says it has, and the exclusive
+// or of their keys: what shows that one has vanished.
+func (m *month) count() (n uint64, keys [16]byte, err error) {
+	v := m.head.Get(keyHead)
+	if len(v) < 1 {
+		return 0, keys, damagedFile(m.path, "no head")
+	}
+	if v[0] > monthVersion {
+		return 0, keys, fmt.Errorf("read %s: database version %d: %w; install a newer mcprec", m.path, v[0], store.ErrNewer)
+	}
+	if len(v) != 29 || crc32.Checksum(v[:25], castagnoli) != binary.LittleEndian.Uint32(v[25:]) {
+		return 0, keys, damagedFile(m.path, "its head")
+	}
+	return binary.LittleEndian.Uint64(v[1:]), [16]byte(v[9:]), nil
+}
+
+// add counts a new session.
+func (m *month) add(key [16]byte) error {
+	n, keys, err := m.count()
+	if err != nil {
+		return err
+	}
+	for i := range keys {
+		keys[i] ^= key[i]
+	}
+	return m.head.Put(keyHead, monthHead(n+1, keys))
+}
+
+func monthHead(n uint64, keys [16]byte) []byte {
+	v := binary.LittleEndian.AppendUint64([]byte{monthVersion}, n)
+	v = append(v, keys[:]...)
+	return binary.LittleEndian.AppendUint32(v, crc32.Checksum(v, castagnoli))
+}
+
+// createMonth makes an empty database under another name, synced, and gives it
+// its name: a power cut never leaves half a database under that.
+func (s *Store) createMonth(path string) error {
+	if err := s.makeDirs(); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(s.storeDir(), filepath.Base(path)+".new-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(temp.Name()) }()
+	if err := temp.Close(); err != nil {
+		return err
+	}
+	db, err := bolt.Open(temp.Name(), 0o600, &bolt.Options{FreelistType: bolt.FreelistMapType, NoStatistics: true})
+	if err != nil {
+		return err
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		for _, name := range [][]byte{bucketMeta, bucketEv, bucketMonth} {
+			if _, err := tx.CreateBucket(name); err != nil {
+				return err
+			}
+		}
+		return tx.Bucket(bucketMonth).Put(keyHead, monthHead(0, [16]byte{}))
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	// A link, unlike a rename, does not replace what another process made.
+	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return s.renameNew(temp.Name(), path)
+	}
+	return syncDir(s.storeDir())
+}
+
+// renameNew gives the file its name where there are no links, under the lock
+// that all who create take there.
+func (s *Store) renameNew(temp, path string) error {
+	unlock, err := s.lockFile(context.Background(), filepath.Join(s.storeDir(), "create.lock"), true)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return err
+	}
+	return syncDir(s.storeDir())
+}

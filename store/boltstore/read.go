@@ -1,0 +1,249 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+const (
+	followPoll = 50 * time.Millisecond
+	batchSize  = 4 << 20 // of events before compression, copied out under one lock
+)
+
+// Read yields the events from Seq `from`.
+func (s *Store) Read(ctx context.Context, id store.SessionID, from uint64, o store.ReadOptions) iter.Seq2[store.Event, error] {
+	return func(yield func(store.Event, error) bool) {
+		if err := s.read(ctx, id, max(from, 1), o, yield); err != nil {
+			yield(store.Event{}, fmt.Errorf("read session %s: %w", id, err))
+		}
+	}
+}
+
+func (s *Store) read(ctx context.Context, id store.SessionID, from uint64, o store.ReadOptions, yield func(store.Event, error) bool) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	x, err := s.locate(ctx, id)
+	s.end()
+	if err != nil {
+		return err
+	}
+	defer x.close()
+	if x.spool == nil {
+		return s.readChunks(ctx, x, from, yield)
+	}
+	start := spoolStart
+	if m := x.unfolded(); from >= m.seq {
+		start = m
+	}
+	r := newSpoolReader(x.spool, start)
+	return s.readSpool(ctx, x.id, r, from, o, yield)
+}
+
+// readSpool yields from a spool, which holds its session whole.
+func (s *Store) readSpool(ctx context.Context, id store.SessionID, r *spoolReader, from uint64, o store.ReadOptions, yield func(store.Event, error) bool) error {
+	for {
+		live, err := s.live(id) // asked before reading: what a dead recorder wrote is then all there
+		if err != nil {
+			return err
+		}
+		for {
+			e, ok, err := r.read()
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				return err
+			}
+			if !ok && !live && !r.ended {
+				if err := r.finish(); err != nil {
+					return err
+				}
+				continue
+			}
+			if !ok {
+				break
+			}
+			if e.Seq >= from && !yield(e, nil) {
+				return nil
+			}
+		}
+		if !o.Follow || !live || r.sealed {
+			return nil
+		}
+		if err := s.poll(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// poll waits for the next look at a live spool.
+func (s *Store) poll(ctx context.Context) error {
+	t := time.NewTimer(followPoll)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-s.done:
+		return store.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// readChunks yields from the database, which is open only while chunks are
+// copied out of it.
+func (s *Store) readChunks(ctx context.Context, x *source, from uint64, yield func(store.Event, error) bool) error {
+	for from <= x.facts.session.Head.Seq {
+		chunks, err := s.copyChunks(ctx, x, from)
+		if err != nil {
+			return err
+		}
+		for _, c := range chunks {
+			stopped := false
+			err := c.events(func(e store.Event) bool {
+				if e.Seq < from {
+					return true
+				}
+				from = e.Seq + 1
+				stopped = ctx.Err() != nil || !yield(e, nil)
+				return !stopped
+			})
+			if err != nil {
+				return fmt.Errorf("%s: %w", x.path, err)
+			}
+			if stopped {
+				return ctx.Err()
+			}
+		}
+	}
+	return nil
+}
+
+// copyChunks copies out the chunk that holds Seq from and some of those that
+// follow it. They are checked: no event is missing between them.
+func (s *Store) copyChunks(ctx context.Context, x *source, from uint64) (chunks []chunk, err error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	err = s.view(ctx, x.path, func(m *month) error {
+		p, ok, err := m.get(x.key)
+		if err != nil {
+			return err
+		}
+		if !ok || p.deleted {
+			return store.ErrNotFound
+		}
+		x.facts = p
+		chunks, err = m.chunks(x.key, from, p.session.Head.Seq, batchSize, s.ahead.want)
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = store.ErrNotFound
+	}
+	return chunks, err
+}
+
+// chunks copies chunks of a session from the one that holds Seq from on, up to
+// limit bytes of events but at least one, and not past Seq last.
+func (m *month) chunks(id [16]byte, from, last uint64, limit int, ahead func(value []byte)) (chunks []chunk, err error) {
+	if from > last {
+		return nil, nil
+	}
+	c := m.ev.Cursor()
+	want := chunkKey(id, from)
+	k, v := c.Seek(want[:])
+	if string(k) != string(want[:]) { // in the chunk before
+		if k == nil {
+			k, v = c.Last()
+		} else {
+			k, v = c.Prev()
+		}
+	}
+	for size := 0; size < limit && from <= last; k, v = c.Next() {
+		if len(k) != len(key{}) || [16]byte(k[:16]) != id {
+			return nil, damagedFile(m.path, fmt.Sprintf("session %s: event %d is missing", idOf(id), from))
+		}
+		ahead(v)
+		x := chunk{key: key(k), data: append([]byte(nil), v...)}
+		f, err := x.facts()
+		if err != nil {
+			return nil, fmt.Errorf("read %s: session %s: event %d: %w", m.path, idOf(id), from, err)
+		}
+		if len(chunks) == 0 && f.first <= from && f.last >= from {
+			from = f.first
+		}
+		if f.first != from {
+			return nil, damagedFile(m.path, fmt.Sprintf("session %s: event %d is missing", idOf(id), from))
+		}
+		from = f.last + 1
+		size += f.size
+		chunks = append(chunks, x)
+	}
+	return chunks, nil
+}
+
+// Head returns the end of the log.
+func (s *Store) Head(ctx context.Context, id store.SessionID) (store.Head, error) {
+	head, err := s.head(ctx, id)
+	if err != nil {
+		return head, fmt.Errorf("head of session %s: %w", id, err)
+	}
+	return head, nil
+}
+
+func (s *Store) head(ctx context.Context, id store.SessionID) (head store.Head, err error) {
+	if err := s.begin(ctx); err != nil {
+		return head, err
+	}
+	defer s.end()
+	x, err := s.locate(ctx, id)
+	if err != nil {
+		return head, err
+	}
+	defer x.close()
+	if x.spool == nil {
+		return x.facts.session.Head, nil
+	}
+	head = x.facts.session.Head
+	err = s.rest(ctx, x, func(e store.Event) (err error) {
+		head, err = head.Next(e)
+		return err
+	})
+	return head, err
+}
+
+// rest gives f the events of a spool that are not in the database. They are
+// f's only until it returns.
+func (s *Store) rest(ctx context.Context, x *source, f func(store.Event) error) error {
+	live, err := s.live(x.id)
+	if err != nil {
+		return err
+	}
+	r := newSpoolReader(x.spool, x.unfolded())
+	r.reuse = true
+	for {
+		e, ok, err := r.read()
+		switch {
+		case err != nil:
+			return err
+		case ok:
+			if err := f(e); err != nil {
+				return err
+			}
+		case live || r.ended:
+			return ctx.Err()
+		default:
+			if err := r.finish(); err != nil {
+				return err
+			}
+		}
+	}
+}

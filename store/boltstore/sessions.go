@@ -1,0 +1,246 @@
+package boltstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// Sessions yields the sessions that the query selects. The listing of a session
+// that is still in its spool has no chain in its Head.
+func (s *Store) Sessions(ctx context.Context, q store.Query) iter.Seq2[store.Session, error] {
+	return func(yield func(store.Session, error) bool) {
+		found, faults := s.list(ctx, q)
+		for _, err := range faults {
+			if !yield(store.Session{}, fmt.Errorf("list sessions: %w", err)) {
+				return
+			}
+		}
+		for _, x := range found {
+			if !yield(x, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) list(ctx context.Context, q store.Query) (found []store.Session, faults []error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, []error{err}
+	}
+	defer s.end()
+	l := &listing{s: s, q: q, spooled: map[store.SessionID]bool{}}
+	l.spools(ctx)
+	for _, name := range l.months() {
+		if l.full(name) {
+			break
+		}
+		if err := l.month(ctx, filepath.Join(s.storeDir(), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			l.faults = append(l.faults, err)
+		}
+	}
+	slices.SortFunc(l.found, func(a, b store.Session) int {
+		c := cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID))
+		if q.Newest {
+			return -c
+		}
+		return c
+	})
+	if q.Limit > 0 && len(l.found) > q.Limit {
+		l.found = l.found[:q.Limit]
+	}
+	return l.found, l.faults
+}
+
+// listing collects sessions, spools first and then month by month.
+type listing struct {
+	s       *Store
+	q       store.Query
+	spooled map[store.SessionID]bool // listed from their spools
+	found   []store.Session
+	indexed int // of those found, how many are from the databases of months
+	faults  []error
+}
+
+// months returns the names of the databases in the order of the query; the one
+// without a month first, because its sessions are of any time.
+func (l *listing) months() []string {
+	entries, err := os.ReadDir(l.s.storeDir())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.faults = append(l.faults, err)
+	}
+	var names []string
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == ".db" {
+			names = append(names, e.Name())
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		switch {
+		case a == "other.db":
+			return -1
+		case b == "other.db":
+			return 1
+		case l.q.Newest:
+			return cmp.Compare(b, a)
+		}
+		return cmp.Compare(a, b)
+	})
+	return names
+}
+
+// full reports whether no session of a month can come before those found.
+func (l *listing) full(name string) bool {
+	return l.q.Limit > 0 && l.indexed >= l.q.Limit && name != "other.db"
+}
+
+// spools lists the sessions that are, as a whole or in part, in spools only.
+func (l *listing) spools(ctx context.Context) {
+	entries, err := os.ReadDir(l.s.spoolDir())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.faults = append(l.faults, err)
+	}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".log")
+		id, err := store.ParseSessionID(name)
+		if !ok || err != nil || !strings.HasPrefix(name, l.q.Prefix) {
+			continue
+		}
+		session, err := l.s.spooledSession(ctx, id)
+		switch {
+		case errors.Is(err, store.ErrNotFound): // folded or deleted in between
+		case err != nil:
+			l.faults = append(l.faults, fmt.Errorf("session %s: %w", id, err))
+			l.spooled[id] = true
+		case session.State != "":
+			l.found = append(l.found, session)
+			l.spooled[id] = true
+		}
+	}
+}
+
+// spooledSession lists a session that has a spool. Its State is "" when the
+// database has all of it.
+func (s *Store) spooledSession(ctx context.Context, id store.SessionID) (store.Session, error) {
+	x, err := s.locate(ctx, id)
+	if err != nil {
+		return store.Session{}, err
+	}
+	defer x.close()
+	if x.spool == nil {
+		return store.Session{}, nil
+	}
+	live, err := s.live(id)
+	if err != nil {
+		return store.Session{}, err
+	}
+	session := x.facts.session
+	session.Head.Chain = [32]byte{}
+	err = s.rest(ctx, x, func(e store.Event) error {
+		session.Head = store.Head{Seq: e.Seq, At: e.At, Sealed: e.Kind == store.Closed}
+		return session.Count(e)
+	})
+	if session.Head.Seq == 0 && err == nil {
+		return session, nil // begun, but its first record is not whole
+	}
+	session.State = state(session.Head, live)
+	return session, err
+}
+
+func state(head store.Head, live bool) store.State {
+	switch {
+	case head.Sealed:
+		return store.Ended
+	case live:
+		return store.Live
+	}
+	return store.Crashed
+}
+
+// month lists the sessions of one database.
+func (l *listing) month(ctx context.Context, path string) error {
+	prefix := prefixBytes(l.q.Prefix)
+	var found []store.Session
+	err := l.s.view(ctx, path, func(m *month) error {
+		found = found[:0]
+		if l.q.Limit == 0 && l.q.Prefix == "" {
+			if err := m.recount(); err != nil {
+				return err
+			}
+		}
+		step, k, v := m.walk(prefix, l.q.Newest)
+		for ; k != nil && bytes.HasPrefix(k, prefix); k, v = step() {
+			if l.enough(found, k, path) {
+				return nil
+			}
+			p, err := decodeProjection([16]byte(k), v, path)
+			if errors.Is(err, store.ErrCorrupt) {
+				l.faults = append(l.faults, err)
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if x := p.session; !p.deleted && !l.spooled[x.ID] && strings.HasPrefix(string(x.ID), l.q.Prefix) {
+				x.State = state(x.Head, false)
+				found = append(found, x)
+			}
+		}
+		return nil
+	})
+	l.found = append(l.found, found...)
+	if filepath.Base(path) != "other.db" {
+		l.indexed += len(found)
+	}
+	return err
+}
+
+// enough reports whether the session with key k cannot come before those found:
+// the keys of a month are in order of time, to the millisecond.
+func (l *listing) enough(found []store.Session, k []byte, path string) bool {
+	if l.q.Limit == 0 || l.indexed+len(found) < l.q.Limit || len(found) == 0 || filepath.Base(path) == "other.db" {
+		return false
+	}
+	last, err := found[len(found)-1].ID.Bytes()
+	return err == nil && !bytes.Equal(last[:6], k[:6])
+}
+
+// walk returns the first key with a prefix, or the last, and the step from it.
+func (m *month) walk(prefix []byte, newest bool) (step func() (k, v []byte), k, v []byte) {
+	c := m.meta.Cursor()
+	if !newest {
+		k, v = c.Seek(prefix)
+		return c.Next, k, v
+	}
+	past := append(bytes.Clone(prefix), bytes.Repeat([]byte{0xff}, 17-len(prefix))...)
+	if k, _ = c.Seek(past); k == nil {
+		k, v = c.Last()
+	} else {
+		k, v = c.Prev()
+	}
+	return c.Prev, k, v
+}
+
+// prefixBytes returns the whole bytes of a prefix of a session id's text.
+func prefixBytes(text string) []byte {
+	text = strings.ReplaceAll(text, "-", "")
+	b := make([]byte, 0, 16)
+	for i := 0; i+2 <= len(text) && len(b) < 16; i += 2 {
+		var c byte
+		if _, err := fmt.Sscanf(text[i:i+2], "%02x", &c); err != nil {
+			break
+		}
+		b = append(b, c)
+	}
+	return b
+}

@@ -1,0 +1,86 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// source is where a session is: its facts in the database, its spool, or both.
+type source struct {
+	id    store.SessionID
+	key   [16]byte
+	path  string // of the database
+	facts projection
+	known bool     // the database has facts
+	spool *os.File // nil: all is in the database
+}
+
+// close lets go of the spool.
+func (x *source) close() {
+	if x.spool != nil {
+		_ = x.spool.Close()
+	}
+}
+
+// locate finds a session. The spool is looked for first: it is removed only
+// after the database has all of it.
+func (s *Store) locate(ctx context.Context, id store.SessionID) (*source, error) {
+	key, err := id.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	x := &source{id: idOf(key), key: key, path: s.monthPath(key)}
+	for try := 0; ; try++ {
+		if x.spool, err = s.openSpool(x.id, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		x.facts, x.known, err = s.facts(ctx, x.path, key)
+		switch {
+		case err != nil && x.spool != nil && ctx.Err() == nil:
+			x.facts, x.known = projection{}, false // the spool has all of it
+			return x, nil
+		case err != nil:
+			x.close()
+			return nil, err
+		case x.known && x.facts.deleted:
+			x.close()
+			return nil, store.ErrNotFound
+		case x.known && x.facts.spooled == 0:
+			x.close()
+			x.spool = nil
+			return x, nil
+		case x.spool != nil:
+			return x, nil
+		case try == 0:
+			continue // it may have been opened or folded in between
+		case x.known:
+			return nil, fmt.Errorf("spool %s is gone; events after %d were in it: %w", s.spoolPath(id), x.facts.session.Head.Seq, store.ErrCorrupt)
+		}
+		return nil, store.ErrNotFound
+	}
+}
+
+// facts returns what the database at path says of a session.
+func (s *Store) facts(ctx context.Context, path string, key [16]byte) (p projection, ok bool, err error) {
+	err = s.view(ctx, path, func(m *month) (err error) {
+		p, ok, err = m.get(key)
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return p, ok, err
+}
+
+// unfolded returns where the database's part of a spooled session ends.
+func (x *source) unfolded() mark {
+	if !x.known {
+		return spoolStart
+	}
+	return mark{off: x.facts.spooled, seq: x.facts.session.Head.Seq + 1}
+}

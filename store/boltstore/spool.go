@@ -1,0 +1,216 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync/atomic"
+
+	"github.com/gofrs/flock"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+const keepBuffer = 1 << 20 // a larger buffer is let go after the write it was for
+
+// spool is the writer of one live session.
+type spool struct {
+	s    *Store
+	id   store.SessionID
+	key  [16]byte
+	f    *os.File
+	lock *flock.Flock
+
+	buf    []byte
+	order  store.Sequence
+	good   int64 // the file's length without what a failed Write left
+	torn   bool  // a failed Write left something and it could not be cut
+	closed bool
+
+	dirty atomic.Bool  // written to since the disk was told
+	size  atomic.Int64 // good, for the keeper
+	wake  chan struct{}
+	keep  keeper
+}
+
+// Spool starts a live session with its Opened event.
+func (s *Store) Spool(ctx context.Context, opened store.Event) (store.Spool, error) {
+	h, err := store.ParseHeader(opened.Payload)
+	if err != nil {
+		return nil, fmt.Errorf("open spool: %w", err)
+	}
+	p, err := s.openLive(ctx, h.ID, opened)
+	if err != nil {
+		return nil, fmt.Errorf("open spool of session %s: %w", h.ID, err)
+	}
+	return p, nil
+}
+
+func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.Event) (*spool, error) {
+	key, err := id.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	order, err := store.Sequence{}.After([]store.Part{{Event: opened}})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	p := &spool{s: s, id: idOf(key), key: key, order: order, wake: make(chan struct{}, 1)}
+	if err := p.create(ctx, opened); err != nil {
+		s.end()
+		return nil, err
+	}
+	p.startKeeper()
+	return p, nil
+}
+
+// create makes the lock and the file with its first record.
+func (p *spool) create(ctx context.Context, opened store.Event) (err error) {
+	if err := p.s.makeDirs(); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(p.s.spoolPath(p.id)); err == nil {
+		return store.ErrExists
+	}
+	if p.lock, err = p.s.lockLive(p.id); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			p.unlock()
+		}
+	}()
+	// A database that cannot be read now must not keep anybody from recording.
+	if _, ok, err := p.s.facts(ctx, p.s.monthPath(p.key), p.key); ok && err == nil {
+		return store.ErrExists
+	}
+	p.f, err = os.OpenFile(p.s.spoolPath(p.id), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return store.ErrExists
+	}
+	if err != nil {
+		return err
+	}
+	if err := p.begin(opened); err != nil {
+		_ = p.f.Close()
+		_ = os.Remove(p.f.Name())
+		return err
+	}
+	return nil
+}
+
+// begin writes the header and the first record.
+func (p *spool) begin(opened store.Event) error {
+	b := appendSpoolHead(nil, p.key)
+	b = appendRecord(b, &store.Part{Event: opened})
+	if _, err := p.f.Write(b); err != nil {
+		return err
+	}
+	p.good = int64(len(b))
+	p.size.Store(p.good)
+	if p.s.opts.Sync != SyncAlways {
+		return nil
+	}
+	return errors.Join(datasync(p.f), syncDir(p.s.spoolDir()))
+}
+
+// Write hands the parts to the operating system with one write.
+func (p *spool) Write(parts []store.Part) error {
+	if p.closed {
+		return fmt.Errorf("write to session %s: %w", p.id, store.ErrClosed)
+	}
+	order, err := p.order.After(parts)
+	if err != nil {
+		return fmt.Errorf("write to session %s: %w", p.id, err)
+	}
+	b := p.buf[:0]
+	for i := range parts {
+		if len(parts[i].Payload) > maxRecord/2 {
+			return fmt.Errorf("write to session %s: event %d: %d bytes in one part", p.id, parts[i].Seq, len(parts[i].Payload))
+		}
+		b = appendRecord(b, &parts[i])
+	}
+	if p.buf = b; cap(b) > keepBuffer {
+		p.buf = nil
+	}
+	if err := p.append(b); err != nil {
+		return fmt.Errorf("write to session %s: %w", p.id, err)
+	}
+	p.order = order
+	if !p.dirty.Load() {
+		p.dirty.Store(true)
+		select {
+		case p.wake <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// append writes b, or nothing of it.
+func (p *spool) append(b []byte) error {
+	if p.torn {
+		if err := p.cut(); err != nil {
+			return err
+		}
+	}
+	if _, err := p.f.Write(b); err != nil {
+		_ = p.cut() // tried again by the next Write
+		return err
+	}
+	if p.s.opts.Sync == SyncAlways {
+		if err := p.keep.sync(p.f); err != nil {
+			_ = p.cut()
+			return err
+		}
+	}
+	p.good += int64(len(b))
+	p.size.Store(p.good)
+	return nil
+}
+
+// cut removes what a failed write left behind the last good record.
+func (p *spool) cut() error {
+	err := p.f.Truncate(p.good)
+	p.torn = err != nil
+	return err
+}
+
+// Close makes everything durable, folds it, and lets go of the session.
+func (p *spool) Close() error {
+	if p.closed {
+		return fmt.Errorf("close spool of session %s: %w", p.id, store.ErrClosed)
+	}
+	p.closed = true
+	p.stopKeeper()
+	defer p.s.end()
+	if p.torn {
+		_ = p.cut() // if not now, whoever folds it cuts it by its checksum
+	}
+	err := errors.Join(p.keep.sync(p.f), syncDir(p.s.spoolDir()))
+	foldErr := p.s.foldAll(context.Background(), p.id, p.key, true)
+	if errors.Is(foldErr, store.ErrBusy) {
+		foldErr = nil // it is safe in the spool, and the next command folds it
+	}
+	err = errors.Join(err, p.f.Close(), foldErr)
+	p.unlock()
+	if err != nil {
+		return fmt.Errorf("close spool of session %s: %w", p.id, err)
+	}
+	return nil
+}
+
+// unlock removes the lock file while it is held, where a file in use can be
+// removed, or else after it.
+func (p *spool) unlock() {
+	gone := os.Remove(p.lock.Path()) == nil
+	_ = p.lock.Close()
+	if !gone {
+		_ = os.Remove(p.lock.Path())
+	}
+}

@@ -1,0 +1,238 @@
+package boltstore
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+const readBlock = 256 << 10
+
+// mark is a place in a spool where reading may start anew: the offset of the
+// first record of the first event that has not been given out, and the Seq of
+// that event. Records of earlier events may stand behind it, the ends of long
+// frames that were already given out; they are passed over.
+type mark struct {
+	off int64
+	seq uint64
+}
+
+var spoolStart = mark{off: spoolHead, seq: 1}
+
+// spoolReader reads the events of a spool, live or dead.
+type spoolReader struct {
+	f    *os.File
+	path string
+	from uint64 // parts of events before this Seq were given out by another reader
+	off  int64  // of the next record
+
+	buf    []byte // holds the file's bytes from bufOff
+	bufOff int64
+	reuse  bool // the events are done with before the next call
+
+	assemble store.Assembler
+	starts   []int64 // offsets of the first records of the events in assemble
+	next     uint64  // Seq of the next event to come out
+	at       time.Duration
+	sealed   bool
+
+	ended  bool         // by finish: nothing comes after what assemble holds
+	lost   *store.Event // by finish: what stands for the bytes after damage
+	damage error        // by finish: says what and where
+}
+
+// openSpool opens the spool of a session. The error is fs.ErrNotExist when
+// there is none, or when its recorder died before it was begun.
+func (s *Store) openSpool(id store.SessionID, key [16]byte) (*os.File, error) {
+	path := s.spoolPath(id)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	var head [spoolHead]byte
+	n, err := f.ReadAt(head[:], 0)
+	switch {
+	case n < spoolHead && err == io.EOF:
+		err = fmt.Errorf("read spool %s: not begun: %w", path, fs.ErrNotExist)
+	case err == nil:
+		err = checkSpoolHead(head[:], key, path)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func newSpoolReader(f *os.File, m mark) *spoolReader {
+	return &spoolReader{f: f, path: f.Name(), from: m.seq, off: m.off, next: m.seq}
+}
+
+// read returns the next whole event. ok is false when the file has no further
+// one now; a later call may find more.
+func (r *spoolReader) read() (e store.Event, ok bool, err error) {
+	for {
+		if e, ok := r.assemble.Next(); ok {
+			r.starts = r.starts[1:]
+			r.next, r.at, r.sealed = e.Seq+1, e.At, e.Kind == store.Closed
+			return e, true, nil
+		}
+		if r.ended {
+			return r.readLost()
+		}
+		body, err := r.record()
+		if body == nil || err != nil {
+			return e, false, err
+		}
+		if err := r.add(body); err != nil {
+			return e, false, fmt.Errorf("read spool %s: at byte %d: %w", r.path, r.off, err)
+		}
+		r.off += int64(len(body)) + recordHead
+	}
+}
+
+func (r *spoolReader) readLost() (e store.Event, ok bool, err error) {
+	if r.lost == nil {
+		return e, false, nil
+	}
+	e, r.lost = *r.lost, nil
+	r.next = e.Seq + 1
+	return e, true, nil
+}
+
+// add gives the part in a record to the assembler.
+func (r *spoolReader) add(body []byte) error {
+	p, err := store.DecodePart(body)
+	if err != nil {
+		return err
+	}
+	if p.Cont && p.Seq < r.from {
+		return nil
+	}
+	if !p.Cont && p.Seq != r.next+uint64(len(r.starts)) {
+		return fmt.Errorf("event %d: expected event %d: %w", p.Seq, r.next+uint64(len(r.starts)), store.ErrCorrupt)
+	}
+	if err := r.assemble.Add(p); err != nil {
+		return err
+	}
+	if !p.Cont {
+		r.starts = append(r.starts, r.off)
+	}
+	return nil
+}
+
+// record returns the body of the record at off, or nil when no whole and
+// intact record stands there.
+func (r *spoolReader) record() ([]byte, error) {
+	for fresh := false; ; fresh = true {
+		b, err := r.peek(recordHead, fresh)
+		if b == nil || err != nil {
+			return nil, err
+		}
+		if n := recordLen(b); n > 0 {
+			if b, err = r.peek(n, false); err != nil || b == nil {
+				return nil, err
+			}
+			if intact(b) {
+				return b[recordHead:n:n], nil
+			}
+		}
+		if fresh {
+			return nil, nil
+		}
+		// What was read may be older than what the recorder has written there.
+	}
+}
+
+// peek returns the n bytes at off, or nil when the file does not have them.
+func (r *spoolReader) peek(n int, fresh bool) ([]byte, error) {
+	if have := r.buf[min(r.off-r.bufOff, int64(len(r.buf))):]; len(have) >= n && !fresh {
+		return have[:n:n], nil
+	}
+	info, err := r.f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read spool %s: %w", r.path, err)
+	}
+	rest := info.Size() - r.off
+	if rest < int64(n) {
+		return nil, nil
+	}
+	size := int(min(rest, int64(max(n, readBlock))))
+	if r.reuse && r.assemble.Settled() && cap(r.buf) >= size {
+		r.buf = r.buf[:size]
+	} else {
+		r.buf = make([]byte, size)
+	}
+	r.bufOff = r.off
+	got, err := r.f.ReadAt(r.buf, r.off)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read spool %s: %w", r.path, err)
+	}
+	if r.buf = r.buf[:got]; got < n {
+		return nil, nil // it was cut back between the calls
+	}
+	return r.buf[:n:n], nil
+}
+
+// mark returns where another reader may go on.
+func (r *spoolReader) mark() mark {
+	if len(r.starts) > 0 {
+		return mark{off: r.starts[0], seq: r.next}
+	}
+	return mark{off: r.off, seq: r.next}
+}
+
+// finish says that nobody writes any more. Events that were begun come out
+// unterminated; a torn tail is passed over; where good records follow a bad one
+// a lost event comes out and damage is set.
+func (r *spoolReader) finish() error {
+	r.ended = true
+	closing := r.sealed || r.assemble.Settled()
+	upto := r.next + uint64(len(r.starts))
+	r.assemble.Cut()
+	info, err := r.f.Stat()
+	if err != nil {
+		return fmt.Errorf("read spool %s: %w", r.path, err)
+	}
+	rest := info.Size() - r.off
+	if rest == 0 {
+		return nil
+	}
+	frames, err := r.goodAfter(rest)
+	if err != nil || frames == 0 {
+		return err
+	}
+	r.damage = fmt.Errorf("spool %s: a bad record at byte %d with good ones after it, %d bytes in all: %w", r.path, r.off, rest, store.ErrCorrupt)
+	if r.sealed && closing {
+		return nil
+	}
+	info2 := store.LostInfo{Frames: frames + 1, Bytes: uint64(rest), Reason: fmt.Sprintf("the spool is damaged at byte %d; what follows is kept in a file of its own", r.off)}
+	r.lost = &store.Event{Seq: upto, At: r.at, Kind: store.Lost, Payload: store.EncodePayload(info2)}
+	return nil
+}
+
+// goodAfter looks behind the bad record at off for good ones, and returns how
+// many events begin in those that it finds.
+func (r *spoolReader) goodAfter(rest int64) (events uint64, err error) {
+	b := make([]byte, min(rest, 4<<20))
+	if _, err := r.f.ReadAt(b, r.off); err != nil && err != io.EOF {
+		return 0, fmt.Errorf("read spool %s: %w", r.path, err)
+	}
+	for b = b[1:]; len(b) > recordHead; {
+		n := recordLen(b)
+		if n == 0 || n > len(b) || !intact(b[:n]) {
+			b = b[1:]
+			continue
+		}
+		if p, err := store.DecodePart(b[recordHead:n]); err == nil && !p.Cont {
+			events++
+		}
+		b = b[n:]
+	}
+	return events, nil
+}

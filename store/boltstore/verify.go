@@ -1,0 +1,176 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// Verify checks every page and chunk of every database and every record of
+// every spool.
+func (s *Store) Verify(ctx context.Context, report func(error)) error {
+	if err := s.begin(ctx); err != nil {
+		return fmt.Errorf("verify store: %w", err)
+	}
+	defer s.end()
+	for _, f := range []func(context.Context, func(error)) error{s.verifyMonths, s.verifySpools} {
+		if err := f(ctx, report); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("verify store: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) verifyMonths(ctx context.Context, report func(error)) error {
+	entries, err := os.ReadDir(s.storeDir())
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".db" {
+			continue
+		}
+		path := filepath.Join(s.storeDir(), e.Name())
+		if err := s.verifyMonth(ctx, path, report); err != nil {
+			report(err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyMonth checks the facts and pages of a database at once, and its chunks
+// session by session, so that nobody waits for long.
+func (s *Store) verifyMonth(ctx context.Context, path string, report func(error)) error {
+	var sessions []projection
+	var faults []error
+	err := s.view(ctx, path, func(m *month) error {
+		if err := m.recount(); err != nil {
+			return err
+		}
+		c := m.meta.Cursor()
+		for k, v := c.First(); k != nil; k, v = c.Next() {
+			p, err := decodeProjection([16]byte(k), v, path)
+			if err != nil {
+				faults = append(faults, err)
+			} else if !p.deleted {
+				sessions = append(sessions, p)
+			}
+		}
+		return nil
+	})
+	for _, fault := range faults {
+		report(fault)
+	}
+	if err != nil {
+		return err
+	}
+	for _, p := range sessions {
+		if err := s.verifySession(ctx, path, p); err != nil {
+			report(fmt.Errorf("session %s: %w", p.session.ID, err))
+		}
+	}
+	return s.verifyPages(ctx, path, report)
+}
+
+// verifySession holds the chunks of a session against its facts.
+func (s *Store) verifySession(ctx context.Context, path string, want projection) error {
+	key, err := want.session.ID.Bytes()
+	if err != nil {
+		return err
+	}
+	x := &source{id: want.session.ID, key: key, path: path, facts: want}
+	var got projection
+	var fault error
+	err = s.readChunks(ctx, x, 1, func(e store.Event, err error) bool {
+		if e.Seq > want.session.Head.Seq { // written since
+			return false
+		}
+		fault = got.take(key, e)
+		return fault == nil
+	})
+	if err == nil {
+		err = fault
+	}
+	if err == nil && (got.session.Head != want.session.Head || got.session.Frames != want.session.Frames || got.session.Bytes != want.session.Bytes) {
+		err = fmt.Errorf("its events do not make the head that the database states: %w", store.ErrCorrupt)
+	}
+	return err
+}
+
+// verifyPages has bbolt check its tree.
+func (s *Store) verifyPages(ctx context.Context, path string, report func(error)) error {
+	tree, err := readTree(path)
+	if err != nil {
+		return err
+	}
+	if err := tree.check(); err != nil {
+		return damagedFile(path, err.Error()) // bbolt's own check would not survive it
+	}
+	var faults []error
+	err = s.withDB(ctx, path, bolt.Options{ReadOnly: true, PreLoadFreelist: true, FreelistType: bolt.FreelistMapType}, func(db *bolt.DB) error {
+		return db.View(func(tx *bolt.Tx) error {
+			for fault := range tx.Check() {
+				faults = append(faults, damagedFile(path, fault.Error()))
+			}
+			return nil
+		})
+	})
+	for _, fault := range faults {
+		report(fault)
+	}
+	return err
+}
+
+// verifySpools reads every spool to its end.
+func (s *Store) verifySpools(ctx context.Context, report func(error)) error {
+	entries, err := os.ReadDir(s.spoolDir())
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".log")
+		if id, err := store.ParseSessionID(name); ok && err == nil {
+			if err := s.verifySpool(ctx, id); err != nil {
+				report(err)
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+func (s *Store) verifySpool(ctx context.Context, id store.SessionID) error {
+	key, err := id.Bytes()
+	if err != nil {
+		return err
+	}
+	f, err := s.openSpool(id, key)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return err
+	}
+	r := newSpoolReader(f, spoolStart)
+	x := &source{id: id, key: key, spool: f}
+	defer x.close()
+	var p projection
+	err = s.readSpool(ctx, id, r, 1, store.ReadOptions{}, func(e store.Event, _ error) bool {
+		err := p.take(key, e)
+		if err != nil && r.damage == nil {
+			r.damage = fmt.Errorf("spool %s: %w", r.path, err)
+		}
+		return err == nil
+	})
+	return errors.Join(err, r.damage)
+}
