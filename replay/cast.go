@@ -1,0 +1,147 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// NewPlayer returns a Player of the server's half of a session. A nil Matcher is
+// MatchParams.
+func NewPlayer(events []store.Event, match Matcher) *Player {
+	if match == nil {
+		match = MatchParams
+	}
+	p := &Player{match: match, requests: map[Key][]*cue{}, others: map[string][]*cue{}, asked: map[string][]*question{}}
+	c := casting{
+		Player: p,
+		calls:  inFlight[*cue]{}, questions: inFlight[*question]{},
+		byID: map[string]*cue{}, byToken: map[string]*cue{},
+	}
+	for _, e := range events {
+		if e.Kind != store.Frame {
+			continue
+		}
+		switch e.Dir {
+		case transport.ClientToServer:
+			c.hear(e)
+		case transport.ServerToClient:
+			c.say(e)
+		}
+	}
+	c.claim()
+	return p
+}
+
+// casting is what NewPlayer must know of the recording while it reads it.
+type casting struct {
+	*Player
+	calls     inFlight[*cue]
+	questions inFlight[*question]
+	byID      map[string]*cue // the last request with the id
+	byToken   map[string]*cue
+}
+
+// hear adds a frame of the recorded client.
+func (p *casting) hear(e store.Event) {
+	messages, err := e.AsFrame().Messages()
+	if err != nil {
+		messages = []transport.Message{{Raw: e.Payload}}
+	}
+	for _, m := range messages {
+		c := &cue{index: len(p.cues), seq: e.Seq, msg: m}
+		p.cues = append(p.cues, c)
+		switch m.Kind() {
+		case transport.Request:
+			p.hearRequest(c)
+		case transport.Response:
+			if q, ok := p.questions.close(transport.ServerToClient, m.ID); ok {
+				c.answers, q.answer = q, c
+			}
+		default:
+			c.cancels = p.byID[string(cancels(m))]
+			p.others[m.Method] = append(p.others[m.Method], c)
+		}
+	}
+}
+
+func (p *casting) hearRequest(c *cue) {
+	p.score.Recorded++
+	p.calls.open(transport.ClientToServer, c.msg.ID, c)
+	p.byID[string(c.msg.ID)] = c
+	if token := c.msg.ProgressToken(); token != nil {
+		p.byToken[string(token)] = c
+	}
+	if key, err := p.key(c.msg); err == nil {
+		p.requests[key] = append(p.requests[key], c)
+	}
+}
+
+// say adds a frame of the recorded server.
+func (p *casting) say(e store.Event) {
+	r := &reply{seq: e.Seq, frame: e.AsFrame(), before: len(p.cues)}
+	p.replies = append(p.replies, r)
+	messages, _ := r.frame.Messages()
+	for i, m := range messages {
+		var at []string
+		if bytes.HasPrefix(bytes.TrimSpace(e.Payload), []byte("[")) {
+			at = []string{strconv.Itoa(i)}
+		}
+		switch m.Kind() {
+		case transport.Response:
+			if c, ok := p.calls.close(transport.ClientToServer, m.ID); ok {
+				c.answer = r
+				r.belongTo(c, false, append(slices.Clone(at), "id"))
+			}
+		case transport.Request:
+			q := &question{reply: r, id: string(m.ID)}
+			p.questions.open(transport.ServerToClient, m.ID, q)
+			r.asks = append(r.asks, q)
+		}
+		p.sayAbout(r, m, at)
+	}
+}
+
+// sayAbout finds the requests that the message names besides by its id.
+func (p *casting) sayAbout(r *reply, m transport.Message, at []string) {
+	if m.Method == methodProgress {
+		if c := p.byToken[string(m.ProgressToken())]; c != nil {
+			r.belongTo(c, true, append(slices.Clone(at), "params", "progressToken"))
+		}
+	}
+	const subscription = "io.modelcontextprotocol/subscriptionId"
+	for part, raw := range map[string]json.RawMessage{"params": m.Params, "result": m.Result} {
+		if c := p.byID[string(transport.Member(raw, "_meta", subscription))]; c != nil {
+			r.belongTo(c, false, append(slices.Clone(at), part, "_meta", subscription))
+		}
+	}
+}
+
+// claim gives the replies that name no request to the one request that was open
+// when they were said, if there was just one. Requests that were never answered
+// do not count: a subscription is open all the time.
+func (p *casting) claim() {
+	open := map[*cue]bool{}
+	heard := 0
+	for _, r := range p.replies {
+		for ; heard < r.before; heard++ {
+			if c := p.cues[heard]; c.answer != nil {
+				open[c] = true
+			}
+		}
+		if len(r.owners) == 0 && len(open) == 1 {
+			for c := range open {
+				r.owners = []*cue{c}
+			}
+		}
+		for _, c := range r.owners {
+			if c.answer == r {
+				delete(open, c)
+			}
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package replay
+
+import (
+	"slices"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// cue is a message of the recorded client, and the live one that stands for it.
+type cue struct {
+	index   int
+	seq     uint64
+	msg     transport.Message
+	answer  *reply    // of a request: its response; nil: there was none
+	answers *question // of a response: what it answers
+	cancels *cue      // of a cancellation: the request
+
+	arrived bool
+	passed  bool   // not waited for any more
+	id      []byte // of the live message
+	token   []byte
+	stream  uint64
+}
+
+func (c *cue) isSettled() bool { return c.arrived || c.passed }
+
+// reply is a recorded frame of the server.
+type reply struct {
+	seq    uint64
+	frame  transport.Frame
+	before int    // cues recorded before it
+	owners []*cue // the requests it belongs to
+	edits  []edit
+	asks   []*question
+	sent   bool
+}
+
+// question is a request of the recorded server.
+type question struct {
+	reply  *reply
+	id     string
+	answer *cue // nil: there was none
+	done   bool // the live client answered
+}
+
+// edit is a place in a reply where the live client's id or token belongs.
+type edit struct {
+	path  []string
+	owner *cue
+	token bool
+}
+
+// isPassedBy reports whether the live client, which has said later, will not say
+// c any more as the recorded client did.
+func (c *cue) isPassedBy(later *cue) bool {
+	switch c.msg.Kind() {
+	case transport.Request:
+		// With its answer still open when later was said, the two were under
+		// way together and may come in any order.
+		return c.answer == nil || c.answer.before <= later.index
+	case transport.Response:
+		return c.answers == nil || !c.answers.reply.sent && c.answers.reply.isSkipped()
+	}
+	return true
+}
+
+// isSkipped reports whether the reply belongs to a request that is not coming.
+func (r *reply) isSkipped() bool {
+	return slices.ContainsFunc(r.owners, func(c *cue) bool { return c.passed && !c.arrived })
+}
+
+// isOwned reports whether every request that the reply belongs to has come.
+func (r *reply) isOwned() bool {
+	return !slices.ContainsFunc(r.owners, func(c *cue) bool { return !c.arrived })
+}
+
+// from returns the first cue that the reply waits for.
+func (r *reply) from() int {
+	if len(r.owners) == 0 {
+		return 0
+	}
+	from := r.before
+	for _, c := range r.owners {
+		from = min(from, c.index+1)
+	}
+	return from
+}
+
+// belongTo makes the reply the request's, whose live id or token goes to path.
+func (r *reply) belongTo(c *cue, token bool, path []string) {
+	if !slices.Contains(r.owners, c) {
+		r.owners = append(r.owners, c)
+	}
+	r.edits = append(r.edits, edit{path: path, owner: c, token: token})
+}

@@ -1,0 +1,350 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// MissCode is the JSON-RPC error code of the answer to a request for which
+// nothing is recorded: in the range left to implementations, and not one that an
+// SDK gives a meaning of its own (-32001 is a time-out in the TypeScript SDK).
+const MissCode = -32010
+
+// Player plays the server's half of a recording to a live client. It is a pure
+// machine: frames in, frames out; no I/O, no clock, no goroutine. It is not
+// safe for concurrent use.
+//
+// What the recorded client said are its cues, what the recorded server said its
+// replies. A request takes the first cue of its Key that is left, and a live
+// frame thus stands for a recorded one. A reply goes out when what preceded it
+// has happened, in recorded order among those that may:
+//
+//   - a reply that belongs to a request (its response, its progress, what was
+//     said while no other request was open) waits for that request and for the
+//     cues recorded between the two;
+//   - any other reply waits for all cues recorded before it.
+//
+// A cue that is not coming is not waited for: the recorded client said it before
+// it said something that the live client said already. Where that cannot be known
+// (the recorded client had several calls open, the live one makes them one by
+// one) the player waits, and Relent ends the wait.
+//
+// Ids and progress tokens of the live client replace the recorded ones, in
+// responses, progress and subscription ids. The server's own requests keep their
+// recorded ids; the client's answers are waited for and counted, not compared.
+// A recorded batch goes out as a batch when all its requests have come; a live
+// batch is taken as its messages one by one.
+type Player struct {
+	match    Matcher
+	cues     []*cue
+	replies  []*reply
+	requests map[Key][]*cue    // each queue in recorded order
+	others   map[string][]*cue // notifications by method; "" for what is no message
+	asked    map[string][]*question
+	findings []Finding
+	score    Score
+
+	open    []*cue // live requests whose recorded answer was not sent
+	settled int    // cues before this one are all settled
+	reach   int    // cues from this one on are all unsettled
+	sent    int    // replies before this one are all sent
+}
+
+// FindingKind says what sort of thing a Player noticed.
+type FindingKind string
+
+// The kinds of findings.
+const (
+	// Extra: the live client said what the recorded one did not.
+	Extra FindingKind = "extra"
+	// Missing: the recorded client asked what the live one did not.
+	Missing FindingKind = "missing"
+	// Withheld: a recorded reply was not sent.
+	Withheld FindingKind = "withheld"
+)
+
+// Finding is a difference between the live client and the recorded one.
+type Finding struct {
+	Kind FindingKind
+	Seq  uint64 // the recorded event, 0: none
+	Text string
+}
+
+// String returns the finding on one line.
+func (f Finding) String() string { return string(f.Kind) + ": " + f.Text }
+
+// Score counts what a Player did.
+type Score struct {
+	Recorded int // requests of the recorded client
+	Matched  int // of these, made by the live client
+	Missed   int // requests of the live client without a recorded answer
+	Replies  int // recorded frames sent
+	Answered int // requests of the server that the live client answered
+}
+
+// Start returns what can be sent before the client said anything.
+func (p *Player) Start() []transport.Frame { return p.release() }
+
+// Receive takes a frame of the live client and returns what to send now.
+func (p *Player) Receive(f transport.Frame) []transport.Frame {
+	messages, err := f.Messages()
+	if err != nil {
+		messages = []transport.Message{{Raw: f.Bytes}}
+	}
+	var out []transport.Frame
+	for _, m := range messages {
+		switch m.Kind() {
+		case transport.Request:
+			out = append(out, p.request(m, f.Stream)...)
+		case transport.Response:
+			p.response(m)
+		default:
+			p.notification(m)
+		}
+	}
+	return append(out, p.release()...)
+}
+
+// Relent gives up waiting, for the first request that has an answer which waits
+// for more to come from the client, and returns what can be sent then. A shell
+// calls it when the client has fallen silent.
+func (p *Player) Relent() []transport.Frame {
+	r := p.waiting()
+	if r == nil {
+		return nil
+	}
+	for _, c := range p.cues[r.from():r.before] {
+		c.passed = c.passed || !c.arrived
+	}
+	p.settle(r.before)
+	return p.release()
+}
+
+// Waiting reports whether a request of the live client has a recorded answer that
+// is held back, so that Relent would send something.
+func (p *Player) Waiting() bool { return p.waiting() != nil }
+
+// waiting returns the first recorded of the answers that are held back.
+func (p *Player) waiting() *reply {
+	p.open = slices.DeleteFunc(p.open, func(c *cue) bool { return c.answer.sent })
+	var first *reply
+	for _, c := range p.open {
+		if c.answer.isOwned() && (first == nil || c.answer.seq < first.seq) {
+			first = c.answer
+		}
+	}
+	return first
+}
+
+// Score returns the counts so far.
+func (p *Player) Score() Score { return p.score }
+
+// Findings returns what was noticed so far.
+func (p *Player) Findings() []Finding { return slices.Clone(p.findings) }
+
+// Close returns all findings, with what the live client did not ask for.
+func (p *Player) Close() []Finding {
+	findings := p.Findings()
+	for _, c := range p.cues {
+		if c.msg.Kind() == transport.Request && !c.arrived {
+			findings = append(findings, Finding{Missing, c.seq, fmt.Sprintf("#%d %s was not asked", c.seq, clip(c.msg.Method))})
+		}
+		if c.arrived && c.answer != nil && !c.answer.sent {
+			findings = append(findings, Finding{Withheld, c.answer.seq, fmt.Sprintf("#%d, the answer to %s, was still waiting for the client", c.answer.seq, clip(c.msg.Method))})
+		}
+	}
+	return findings
+}
+
+// request takes a live request and returns the answers that nobody recorded.
+func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
+	key, err := p.key(m)
+	if err == nil {
+		if c := firstOpen(p.requests[key]); c != nil {
+			p.score.Matched++
+			p.arrive(c, m, stream)
+			return nil
+		}
+	}
+	if m.Method == methodPing {
+		return []transport.Frame{{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID), Stream: stream}}
+	}
+	text, near := p.miss(m, key, err)
+	p.score.Missed++
+	p.findings = append(p.findings, Finding{Extra, near, text})
+	quoted, _ := json.Marshal("mcprec: " + text)
+	return []transport.Frame{{
+		Bytes:  fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, m.ID, MissCode, quoted),
+		Stream: stream,
+	}}
+}
+
+// key returns the queue that a request belongs to.
+func (p *Player) key(m transport.Message) (Key, error) {
+	if matchedByMethod(m.Method) {
+		return Key(m.Method), nil
+	}
+	return p.match(m)
+}
+
+// miss says why nothing recorded answers m, and which event is nearest.
+func (p *Player) miss(m transport.Message, key Key, err error) (text string, near uint64) {
+	method := clip(m.Method)
+	if err != nil {
+		return fmt.Sprintf("no recorded answer for %s: %v", method, err), 0
+	}
+	if used := p.requests[key]; len(used) > 0 {
+		last := used[len(used)-1].seq
+		return fmt.Sprintf("no recorded answer left for %s: it was recorded %s, last as #%d", method, times(len(used)), last), last
+	}
+	nearest, how := p.nearest(m)
+	switch {
+	case nearest == nil:
+		return fmt.Sprintf("no recorded answer for %s: no request of that method was recorded", method), 0
+	case how.count == 0:
+		return fmt.Sprintf("no recorded answer for %s; nearest is #%d: the matcher tells them apart", method, nearest.seq), nearest.seq
+	}
+	return fmt.Sprintf("no recorded answer for %s; nearest is #%d: differs at %s: recorded %s, got %s",
+		method, nearest.seq, how.path, how.recorded, how.live), nearest.seq
+}
+
+// nearest returns the recorded request of the same method that differs least.
+func (p *Player) nearest(m transport.Message) (nearest *cue, how contrast) {
+	for _, c := range p.cues {
+		if c.msg.Kind() != transport.Request || c.msg.Method != m.Method {
+			continue
+		}
+		if d := contrastParams(c.msg, m); nearest == nil || d.count < how.count {
+			nearest, how = c, d
+		}
+	}
+	return nearest, how
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return strconv.Itoa(n) + " times"
+}
+
+// response takes a live answer to a request of the server.
+func (p *Player) response(m transport.Message) {
+	for _, q := range p.asked[string(m.ID)] {
+		if q.done {
+			continue
+		}
+		q.done = true
+		p.score.Answered++
+		if q.answer != nil {
+			p.arrive(q.answer, m, 0)
+		}
+		return
+	}
+	p.findings = append(p.findings, Finding{Extra, 0, fmt.Sprintf("an answer with id %s, which no request of the server has", clip(string(m.ID)))})
+}
+
+// notification takes a live notification, or what is no message at all.
+func (p *Player) notification(m transport.Message) {
+	var late *cue // passed over before
+	for _, c := range p.others[m.Method] {
+		switch {
+		case c.arrived || c.cancels != nil && !bytes.Equal(c.cancels.id, cancels(m)):
+		case !c.passed:
+			p.arrive(c, m, 0)
+			return
+		case late == nil:
+			late = c
+		}
+	}
+	if late != nil {
+		p.arrive(late, m, 0)
+	}
+}
+
+func firstOpen(queue []*cue) *cue {
+	for _, c := range queue {
+		if !c.arrived {
+			return c
+		}
+	}
+	return nil
+}
+
+// arrive lets m stand for the cue, and passes over the cues that will not come.
+func (p *Player) arrive(c *cue, m transport.Message, stream uint64) {
+	c.arrived, c.stream = true, stream
+	c.id, c.token = bytes.Clone(m.ID), bytes.Clone(m.ProgressToken())
+	if c.answer != nil {
+		p.open = append(p.open, c)
+	}
+	for _, before := range p.cues[min(p.settled, c.index):c.index] {
+		before.passed = before.passed || before.isPassedBy(c)
+	}
+	p.settle(c.index + 1)
+}
+
+// settle keeps the bounds after some cues before reach were settled.
+func (p *Player) settle(reach int) {
+	p.reach = max(p.reach, reach)
+	for p.settled < len(p.cues) && p.cues[p.settled].isSettled() {
+		p.settled++
+	}
+}
+
+// release returns the replies that may go out, in recorded order.
+func (p *Player) release() []transport.Frame {
+	var out []transport.Frame
+	for _, r := range p.replies[p.sent:] {
+		if r.before > p.reach {
+			break
+		}
+		if !r.sent && p.mayGo(r) {
+			out = append(out, p.send(r)...)
+		}
+	}
+	for p.sent < len(p.replies) && p.replies[p.sent].sent {
+		p.sent++
+	}
+	return out
+}
+
+func (p *Player) mayGo(r *reply) bool {
+	if !r.isOwned() {
+		return false
+	}
+	from := min(max(r.from(), p.settled), r.before)
+	return !slices.ContainsFunc(p.cues[from:r.before], func(c *cue) bool { return !c.isSettled() })
+}
+
+// send returns the reply with the live client's ids and tokens in it; nothing
+// when it is progress that the live client did not ask for.
+func (p *Player) send(r *reply) []transport.Frame {
+	r.sent = true
+	f := r.frame
+	f.Stream = 0
+	if len(r.owners) > 0 {
+		f.Stream = r.owners[0].stream
+	}
+	for _, e := range r.edits {
+		value := e.owner.id
+		if e.token {
+			value = e.owner.token
+		}
+		if value == nil {
+			p.findings = append(p.findings, Finding{Withheld, r.seq, fmt.Sprintf("#%d: %s gave no progress token", r.seq, clip(e.owner.msg.Method))})
+			return nil
+		}
+		f.Bytes, _ = splice(f.Bytes, value, e.path...)
+	}
+	for _, q := range r.asks {
+		p.asked[q.id] = append(p.asked[q.id], q)
+	}
+	p.score.Replies++
+	return []transport.Frame{f}
+}
