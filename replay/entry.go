@@ -3,7 +3,6 @@ package replay
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,8 +19,9 @@ type Entry struct {
 	Stream       uint64
 	Size         int // bytes of the payload
 	Unterminated bool
-	Messages     []EntryMessage // of a frame; none when it is not JSON
-	Text         string         // of other events, and of frames that are not JSON
+	Messages     []EntryMessage // of a frame
+	Noise        bool           // a frame that is not JSON: a stray log line, a blank one
+	Text         string         // of noise and of other events
 }
 
 // EntryMessage is one message of a frame.
@@ -42,8 +42,10 @@ func (e Entry) Summary() string {
 	switch {
 	case e.Kind != store.Frame:
 		parts = append(parts, string(e.Kind))
-	case len(e.Messages) == 0:
+	case e.Noise:
 		parts = append(parts, "not JSON")
+	case len(e.Messages) == 0:
+		parts = append(parts, "empty batch")
 	case len(e.Messages) > 1:
 		parts = append(parts, fmt.Sprintf("batch of %d:", len(e.Messages)))
 	}
@@ -75,7 +77,7 @@ func (e Entry) String() string {
 func (m EntryMessage) Summary() string {
 	name := clip(m.Method)
 	if m.Target != "" {
-		name += " " + strconv.Quote(clip(m.Target))
+		name += " " + quote(m.Target)
 	}
 	switch m.Kind {
 	case transport.Request:

@@ -41,7 +41,7 @@ func (m playMessage) name() string {
 	if m.target == "" {
 		return clip(m.method)
 	}
-	return clip(m.method) + " " + strconv.Quote(clip(m.target))
+	return clip(m.method) + " " + quote(m.target)
 }
 
 // callName names a call in a report: call tools/call "x" (client, id 3).
@@ -55,20 +55,28 @@ func (r *Recording) seqOf(message int32) uint64 { return r.frames[r.messages[mes
 
 // clip keeps names that a peer chose from filling a report, and on one line.
 func clip(s string) string {
-	const limit = 48
-	if len(s) > limit {
-		cut := limit
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut] + "…"
-	}
+	s = shorten(s)
 	for _, c := range s {
 		if !strconv.IsPrint(c) {
 			return strconv.Quote(s)
 		}
 	}
 	return s
+}
+
+// quote is clip for what stands in quotes anyway.
+func quote(s string) string { return strconv.Quote(shorten(s)) }
+
+func shorten(s string) string {
+	const limit = 48
+	if len(s) <= limit {
+		return s
+	}
+	cut := limit
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
 }
 
 // plural returns "1 frame", "2 frames".

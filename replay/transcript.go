@@ -40,13 +40,10 @@ func (t *Transcript) Apply(e store.Event) error {
 	}
 	messages, err := e.AsFrame().Messages()
 	if err != nil {
-		entry.Text = excerpt(e.Payload)
+		entry.Noise, entry.Text = true, excerpt(e.Payload)
 	}
 	for _, m := range messages {
 		entry.Messages = append(entry.Messages, t.message(e, m))
-	}
-	if err == nil && len(messages) == 0 {
-		entry.Text = "empty batch"
 	}
 	return t.emit(entry)
 }
