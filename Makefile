@@ -1,5 +1,44 @@
-.PHONY: build test
+# Everything runs with Go, git and make alone.
+
+GO ?= go
+FUZZTIME ?= 10s
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: help build test race fuzz soak bench golden lint clean
+
+help: ## say what there is
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 10
+
 build: ## build bin/mcprec
-	go build -o bin/mcprec ./cmd/mcprec
+	$(GO) build -o bin/mcprec ./cmd/mcprec
+
 test: ## run the tests
-	go test ./...
+	$(GO) test ./...
+
+race: ## run the tests under the race detector
+	$(GO) test -race ./...
+
+fuzz: ## run each fuzz target for FUZZTIME (10s)
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "fuzz $$pkg $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; \
+	done
+
+soak: ## the long forms of the live tests: a million pings, a hundred kills
+	MCPREC_SOAK=1 $(GO) test -run 'TestPingPong|TestFiveRecorders|TestKilledRecorder|TestFlood' -timeout 60m ./cmd/mcprec
+
+bench: ## run the benchmarks: ratios, side by side in one run
+	$(GO) test -run '^$$' -bench . ./...
+
+golden: ## rewrite the expected outputs; read the diff
+	$(GO) test $$(grep -rl --include=*_test.go '"update"' . | xargs -n1 dirname | sort -u) -update
+
+lint: ## gofmt, go vet, staticcheck
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+clean: ## remove what was built
+	rm -rf bin

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/examples/progress"
+)
+
+func newDemo() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Record a real session, replay it, and watch a published bug happen",
+		Long: `demo needs nothing installed. It records a session between a real client and a
+real server of the official Go SDK, in two processes, whose one tool reports
+progress before its result; lists and shows it; and replays it at transport
+capacity 0 with three kinds of client. The one in the middle is the shape of
+python-sdk 1.3.0, which hangs: issue 594.
+
+The recording is kept in a store of its own, thrown away at the end, unless
+--store says where to keep it.`,
+		Args: atMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd, dir) },
+	}
+	cmd.Flags().StringVar(&dir, "store", "", "keep the recording in the store `DIR`")
+	cmd.AddCommand(
+		&cobra.Command{Use: "server", Hidden: true, Short: "The demo's MCP server, on stdio", Args: atMost(0),
+			RunE: func(cmd *cobra.Command, _ []string) error { return progress.Serve(cmd.Context()) }},
+		&cobra.Command{Use: "client -- COMMAND [ARG]...", Hidden: true, Short: "The demo's MCP client", Args: cobra.MinimumNArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return progress.Call(cmd.Context(), cmd.OutOrStdout(), args)
+			}},
+	)
+	return cmd
+}
+
+func runDemo(cmd *cobra.Command, dir string) error {
+	if dir == "" {
+		tmp, err := os.MkdirTemp("", "mcprec-demo-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(tmp)
+		dir = tmp
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	d := demo{cmd: cmd, self: self, dir: dir, out: cmd.OutOrStdout()}
+	d.say("A client starts its server; mcprec record stands in front of the server's command.")
+	d.run(0, "demo client -- mcprec record --label demo -- mcprec demo server")
+	d.say("The session is in the store: every frame, byte for byte, in true order.")
+	d.run(0, "list")
+	d.run(0, "show")
+	d.say("Replay it through a transport of capacity 0. A client whose reader never waits passes:")
+	d.run(0, "replay --capacity 0 --client free")
+	d.say("The client of python-sdk 1.3.0 hands notifications to a queue of 0 that nobody drains during a call. It hangs:")
+	d.run(exitVerdict, "replay --capacity 0 --client inbox:0")
+	d.say("Issue 594 blames the transport's buffer. It is not that: no transport capacity hides the hang,")
+	d.run(exitVerdict, "replay --capacity unbounded --client inbox:0 --format json")
+	d.say(fmt.Sprintf("while an inner queue of %d, as many as there are notifications before the result, does:", progress.Steps))
+	d.run(0, fmt.Sprintf("replay --capacity 0 --client inbox:%d", progress.Steps))
+	if d.err == nil {
+		d.say("Now yours: mcprec record -- YOUR SERVER, in the configuration of any MCP client.")
+	}
+	return d.err
+}
+
+// demo runs mcprec commands as a user would and shows them. After the first
+// one that does not end as it should, it does nothing more.
+type demo struct {
+	cmd  *cobra.Command
+	self string
+	dir  string
+	out  io.Writer
+	err  error
+}
+
+func (d *demo) say(text string) {
+	if d.err == nil {
+		fmt.Fprintf(d.out, "# %s\n", text)
+	}
+}
+
+// run runs one mcprec command line, which must exit with the status.
+func (d *demo) run(want int, line string) {
+	if d.err != nil {
+		return
+	}
+	fmt.Fprintf(d.out, "$ mcprec %s\n", line)
+	args := strings.Fields(line)
+	for i, a := range args {
+		if a == "mcprec" {
+			args[i] = d.self
+		}
+	}
+	c := exec.CommandContext(d.cmd.Context(), d.self, args...)
+	c.Env = append(os.Environ(), "MCPREC_HOME="+d.dir)
+	c.Stdout, c.Stderr = d.out, d.cmd.ErrOrStderr()
+	err := c.Run()
+	var exit *exec.ExitError
+	got := 0
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else if err != nil {
+		d.err = err
+		return
+	}
+	if got != want {
+		d.err = fmt.Errorf("demo: mcprec %s: exit status %d, want %d", line, got, want)
+	}
+	fmt.Fprintln(d.out)
+}

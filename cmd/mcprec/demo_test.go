@@ -1,0 +1,20 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// The demo is the main job end to end: two real peers of the official Go SDK
+// with a recorder between them, and the seed's bug.
+func TestDemo(t *testing.T) {
+	out := mcprec(t, "demo")
+	for _, want := range []string{
+		`client: the tool said "12 letters"`, "tools/call", "notifications/progress",
+		"PASS", "HANG (proved) swallowed", "no transport capacity hides it",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the demo does not say %q:\n%s", want, out)
+		}
+	}
+}

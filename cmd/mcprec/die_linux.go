@@ -1,0 +1,27 @@
+package main
+
+import (
+	"os"
+	"syscall"
+	"unsafe"
+)
+
+// defaultAction gives a signal back to the kernel. The Go runtime keeps its
+// handlers for faults such as SIGSEGV; a zero sigaction is SIG_DFL.
+func defaultAction(s syscall.Signal) {
+	var act [4]uint64 // handler, flags, restorer, mask
+	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0)
+}
+
+// inForeground reports whether this process is in the foreground group of its
+// terminal.
+func inForeground() bool {
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	var group int32
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, tty.Fd(), syscall.TIOCGPGRP, uintptr(unsafe.Pointer(&group)))
+	return errno == 0 && int(group) == syscall.Getpgrp()
+}

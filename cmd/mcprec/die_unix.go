@@ -1,0 +1,49 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// dieOf ends this process by the signal that ended its child, so that its
+// parent sees what it would have seen without us. If the signal does not kill,
+// the shell's 128+n is the exit code.
+func dieOf(sig os.Signal) {
+	s, ok := sig.(syscall.Signal)
+	if !ok {
+		os.Exit(exitData)
+	}
+	signal.Reset(s)
+	defaultAction(s)
+	syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) // one core dump is enough
+	syscall.Kill(syscall.Getpid(), s)
+	if s == syscall.SIGKILL {
+		select {}
+	}
+	os.Exit(128 + int(s))
+}
+
+// forwarded are the signals that record passes on to its child. Those that a
+// terminal sends to its whole foreground group reach the child anyway.
+func forwarded() []os.Signal {
+	var sigs []os.Signal
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGINT, syscall.SIGQUIT} {
+		if !signal.Ignored(s) {
+			sigs = append(sigs, s)
+		}
+	}
+	return sigs
+}
+
+// fromTerminal reports whether a signal of this kind comes from the terminal,
+// which then has sent it to the child as well.
+func fromTerminal(sig os.Signal) bool {
+	return (sig == syscall.SIGINT || sig == syscall.SIGQUIT) && inForeground()
+}
+
+// keepPipeErrors turns the death that a closed stdout brings to a Go program
+// into an ordinary write error.
+func keepPipeErrors() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

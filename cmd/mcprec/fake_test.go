@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"syscall"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// fakeServer is an MCP server for scripts:
+//
+//	fakeserver echo        answers requests; a tool call with a progress token
+//	                       is answered by two progress notifications and a result
+//	fakeserver cat FILE    writes FILE's bytes at once, then reads to the end
+//	fakeserver stderr TEXT writes TEXT to standard error, then echoes
+//	fakeserver exit N      reads to the end and exits N
+//	fakeserver signal N    reads to the end and dies of signal N
+//	fakeserver flood N     sends N notifications as fast as it can
+//	fakeserver half        writes half a line, waits for a line, writes the rest
+func fakeServer() {
+	arg := ""
+	if len(os.Args) > 2 {
+		arg = os.Args[2]
+	}
+	n, _ := strconv.Atoi(arg)
+	switch os.Args[1] {
+	case "echo":
+		echo(os.Stdin, os.Stdout)
+	case "cat":
+		b, err := os.ReadFile(arg)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Stdout.Write(b)
+		io.Copy(io.Discard, os.Stdin)
+	case "stderr":
+		io.WriteString(os.Stderr, arg)
+		echo(os.Stdin, os.Stdout)
+	case "exit":
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(n)
+	case "signal":
+		io.Copy(io.Discard, os.Stdin)
+		syscall.Kill(os.Getpid(), syscall.Signal(n))
+		select {}
+	case "flood":
+		flood(n)
+	case "half":
+		os.Stdout.WriteString(`{"jsonrpc":"2.0",`)
+		in := bufio.NewReader(os.Stdin)
+		in.ReadString('\n')
+		os.Stdout.WriteString("\"method\":\"x\"}\n")
+		io.Copy(io.Discard, in)
+	}
+}
+
+// echo answers each request with its own params as the result.
+func echo(in io.Reader, out io.Writer) {
+	r := transport.NewFrameReader(in)
+	for {
+		f, err := r.Read()
+		if err != nil {
+			return
+		}
+		messages, _ := f.Messages()
+		for _, m := range messages {
+			if m.Kind() != transport.Request {
+				continue
+			}
+			if token := m.ProgressToken(); token != nil {
+				for i := 1; i <= 2; i++ {
+					fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":2}}`+"\n", token, i)
+				}
+			}
+			params := m.Params
+			if params == nil {
+				params = json.RawMessage("{}")
+			}
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, params)
+		}
+	}
+}
+
+func flood(n int) {
+	w := bufio.NewWriterSize(os.Stdout, 1<<16)
+	for i := range n {
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%0120d"}}`+"\n", i)
+	}
+	w.Flush()
+	io.Copy(io.Discard, os.Stdin)
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+)
+
+type listOptions struct {
+	home
+	format string
+	limit  int
+}
+
+func newList() *cobra.Command {
+	var o listOptions
+	cmd := &cobra.Command{
+		Use:   "list [PREFIX]",
+		Short: "List the sessions in the store, newest first",
+		Long: `list shows the sessions in the store, newest first; with a PREFIX those whose id
+begins so.
+
+The first column is the shortest prefix, of 8 characters or more, that names the
+session. STATE is live while a recorder holds it, closed when the recording came
+to its end, crashed when its recorder died: what is there is an unbroken
+beginning.
+
+--format json prints one object a line: id, label, start (RFC 3339), command (a
+list), transport, frames, bytes, lost, state, exit (a number; "signal: NAME";
+null when unknown).
+
+` + exitTable,
+		Args: atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runList(cmd, o, firstOf(args)) },
+	}
+	o.addFlags(cmd)
+	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
+	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "show the newest `N` only")
+	return cmd
+}
+
+func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
+	if err := oneOf("format", o.format, "text", "json"); err != nil {
+		return err
+	}
+	db, err := o.open(boltstore.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore(db)) }()
+	var sessions []store.Session
+	for s, serr := range db.Sessions(cmd.Context(), store.Query{Prefix: strings.ToLower(prefix), Newest: true}) {
+		if serr != nil {
+			err = errors.Join(err, serr) // the other parts of the store are still listed
+			continue
+		}
+		sessions = append(sessions, s)
+	}
+	w := bufio.NewWriter(cmd.OutOrStdout())
+	if o.format == "json" {
+		err = errors.Join(err, listJSON(w, newest(sessions, o.limit)))
+	} else {
+		listText(w, sessions, o.limit)
+	}
+	if len(sessions) == 0 && err == nil && o.format == "text" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no sessions in %s; make one with mcprec record -- COMMAND\n", db.Info().Location)
+	}
+	return errors.Join(err, w.Flush())
+}
+
+func newest(sessions []store.Session, limit int) []store.Session {
+	if limit > 0 && limit < len(sessions) {
+		return sessions[:limit]
+	}
+	return sessions
+}
+
+// sessionLine is the stable form of list --format json.
+type sessionLine struct {
+	ID        store.SessionID `json:"id"`
+	Label     string          `json:"label"`
+	Start     time.Time       `json:"start"`
+	Command   []string        `json:"command"`
+	Transport string          `json:"transport"`
+	Frames    uint64          `json:"frames"`
+	Bytes     uint64          `json:"bytes"`
+	Lost      uint64          `json:"lost"`
+	State     store.State     `json:"state"`
+	Exit      any             `json:"exit"`
+}
+
+func listJSON(w io.Writer, sessions []store.Session) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	for _, s := range sessions {
+		line := sessionLine{s.ID, s.Label, s.Start, s.Command, s.Transport, s.Frames, s.Bytes, s.Lost, s.State, nil}
+		if line.Command == nil {
+			line.Command = []string{}
+		}
+		if s.Exit != "" {
+			line.Exit = s.Exit
+			var code int
+			if n, err := fmt.Sscanf(s.Exit, "%d", &code); n == 1 && err == nil {
+				line.Exit = code
+			}
+		}
+		if err := enc.Encode(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func listText(w io.Writer, sessions []store.Session, limit int) {
+	if len(sessions) == 0 {
+		return
+	}
+	short := shortIDs(sessions)
+	width := len("SESSION")
+	for _, s := range short {
+		width = max(width, len(s))
+	}
+	fmt.Fprintf(w, "%-*s  %-19s  %6s  %9s  %-7s  %-8s  %-10s  %s\n", width, "SESSION", "START", "FRAMES", "BYTES", "STATE", "EXIT", "LABEL", "COMMAND")
+	for i, s := range newest(sessions, limit) {
+		command := strings.Join(s.Command, " ")
+		if s.URL != "" {
+			command = s.URL
+		}
+		lost := ""
+		if s.Lost > 0 {
+			lost = fmt.Sprintf("  (%d lost)", s.Lost)
+		}
+		fmt.Fprintf(w, "%-*s  %-19s  %6d  %9d  %-7s  %-8s  %-10s  %s%s\n", width, short[i], s.Start.Local().Format("2006-01-02 15:04:05"),
+			s.Frames, s.Bytes, s.State, strings.TrimPrefix(s.Exit, "signal: "), plain(s.Label), plain(command), lost)
+	}
+}
+
+// plain keeps a recorded text from driving the terminal or breaking the line.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '�'
+		}
+		return r
+	}, s)
+}
+
+// shortIDs returns, for sessions in any order, the shortest unique prefixes.
+func shortIDs(sessions []store.Session) []string {
+	need := make(map[store.SessionID]int, len(sessions))
+	sorted := make([]store.SessionID, len(sessions))
+	for i, s := range sessions {
+		sorted[i], need[s.ID] = s.ID, 8
+	}
+	slices.Sort(sorted)
+	for i := 1; i < len(sorted); i++ {
+		a, b := sorted[i-1], sorted[i]
+		n := 0
+		for n < len(a) && n < len(b) && a[n] == b[n] {
+			n++
+		}
+		need[a], need[b] = max(need[a], n+1), max(need[b], n+1)
+	}
+	short := make([]string, len(sessions))
+	for i, s := range sessions {
+		short[i] = string(s.ID[:min(need[s.ID], len(s.ID))])
+	}
+	return short
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/transport"
+)
+
+type recordOptions struct {
+	home
+	label   string
+	out     string
+	sync    string
+	verbose bool
+}
+
+func newRecord(std streams) *cobra.Command {
+	var o recordOptions
+	cmd := &cobra.Command{
+		Use:   "record [flags] -- COMMAND [ARG]...",
+		Short: "Run a stdio server and record the session with its client",
+		Long: `record starts the server COMMAND, stands between it and the client on its own
+stdin and stdout, and writes every frame, byte for byte, to the store before it
+passes it on. Put it in front of the server's command in a client's
+configuration.
+
+stdout is the protocol's alone. On stderr is what the server says there, and a
+word of mcprec's own only when something is wrong, or with -v. If the store
+fails, the session goes on, and what could not be recorded is counted and said
+at the end. The exit status is the server's.
+
+` + exitTable,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("record: no command; use mcprec record -- COMMAND [ARG]...")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return runRecord(std, o, args) },
+	}
+	o.addFlags(cmd)
+	f := cmd.Flags()
+	f.SetInterspersed(false)
+	f.StringVarP(&o.label, "label", "l", "", "a `LABEL` for listings")
+	f.StringVarP(&o.out, "out", "o", "", "write the session to a fixture `FILE` as well, when it has ended;\nif FILE is there, to the next free name FILE-2, FILE-3, …")
+	f.StringVar(&o.sync, "sync", "50ms", "how soon frames are on disk after the operating system has them:\na duration, always, or none")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "say on stderr what was recorded")
+	return cmd
+}
+
+func runRecord(std streams, o recordOptions, command []string) error {
+	syncing, err := parseSync(o.sync)
+	if err != nil {
+		return usagef("--sync: %v", err)
+	}
+	keepPipeErrors()
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, forwarded()...)
+	process, err := transport.StartProcess(command...)
+	if err != nil {
+		return err
+	}
+	db, rec := startRecorder(std, o, syncing, command)
+	exited, err := rec.Run(recorder.Stdio{
+		Client: std.in, Reply: std.out, Errors: std.err, Process: process, Signals: passable(signals),
+	})
+	sum := rec.Close()
+	if err := finishRecord(std, o, db, sum); err != nil {
+		sum.Err = errors.Join(sum.Err, err)
+		fmt.Fprintf(std.err, "mcprec: %v\n", err)
+	}
+	if err != nil {
+		return err
+	}
+	s := &status{code: exited.Code, signal: exited.Signal}
+	if s.code == exitFine && s.signal == nil && (sum.Lost > 0 || sum.Err != nil) {
+		s.code = exitLost
+	}
+	return s
+}
+
+// parseSync reads the --sync flag.
+func parseSync(s string) (time.Duration, error) {
+	switch s {
+	case "always":
+		return boltstore.SyncAlways, nil
+	case "none":
+		return boltstore.SyncNone, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q: want a duration such as 50ms, always, or none", s)
+	}
+	return d, nil
+}
+
+// passable leaves out what a terminal has sent to the child as well.
+func passable(from <-chan os.Signal) <-chan os.Signal {
+	to := make(chan os.Signal, cap(from))
+	go func() { // lives as long as the process
+		for sig := range from {
+			if !fromTerminal(sig) {
+				to <- sig
+			}
+		}
+	}()
+	return to
+}
+
+// startRecorder never fails: without a store the session goes on unrecorded,
+// and says so.
+func startRecorder(std streams, o recordOptions, syncing time.Duration, command []string) (*boltstore.Store, *recorder.Recorder) {
+	db, err := o.open(boltstore.Options{Sync: syncing})
+	var rec *recorder.Recorder
+	if err == nil {
+		rec, err = recorder.New(context.Background(), db, store.Header{
+			Transport: "stdio", Label: o.label, Command: command, Recorder: "mcprec " + version(),
+		})
+	}
+	if err != nil {
+		fmt.Fprintf(std.err, "mcprec: %v; the session goes on unrecorded\n", err)
+		return nil, recorder.Unrecorded(err)
+	}
+	return db, rec
+}
+
+// finishRecord says what there is to say and writes the fixture.
+func finishRecord(std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) error {
+	switch {
+	case db == nil:
+		return nil
+	case sum.Lost > 0:
+		fmt.Fprintf(std.err, "mcprec: session %s: %d events could not be recorded: %v\n", sum.ID, sum.Lost, sum.Err)
+	case sum.Err != nil:
+		fmt.Fprintf(std.err, "mcprec: session %s: %v\n", sum.ID, sum.Err)
+	case o.verbose:
+		fmt.Fprintf(std.err, "mcprec: recorded session %s: %d frames, %d bytes\n", sum.ID, sum.Frames, sum.Bytes)
+	}
+	var err error
+	if o.out != "" {
+		err = writeFixture(std, o, db, sum)
+	}
+	closeInto(&err, db)
+	return err
+}
+
+func writeFixture(std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) error {
+	name, err := writeNew(o.out, func(w io.Writer) error {
+		return encode(w, db.Read(context.Background(), sum.ID, 1, store.ReadOptions{}))
+	})
+	if err != nil {
+		return fmt.Errorf("%w; the session is in the store as %s", err, sum.ID)
+	}
+	if name != o.out {
+		fmt.Fprintf(std.err, "mcprec: %s is there already; wrote %s\n", o.out, name)
+	}
+	return nil
+}

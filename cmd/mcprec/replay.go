@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/store"
+)
+
+type replayOptions struct {
+	home
+	capacity string
+	client   string
+	server   string
+	format   string
+}
+
+func newReplay() *cobra.Command {
+	var o replayOptions
+	cmd := &cobra.Command{
+		Use:   "replay [SESSION]",
+		Short: "Play both halves of a session through a bounded transport and judge it",
+		Long: `replay lets both ends of a session play their half of the recording through an
+in-memory transport of the capacity you choose, each under a model of how such
+an end works, and says whether the session comes to its end or hangs, who then
+waits for whom, which frame is held by whom, and what would change the verdict.
+No time passes in it: a hang is proved, for these models.
+
+Models of an end:
+  free      its reader never waits for its writer
+  rigid     one thread: the recorded local order of sends and receives is its
+            control flow
+  inline    its reader writes the answers itself, and meanwhile does not read
+  inbox:Q   its reader hands notifications to a queue of Q that nobody drains
+            during a call (inbox:0 is the python-sdk 1.3.0 client)
+
+--capacity is in frames: N for both directions, c2s=N,s2c=N, or unbounded; at 0 a
+write ends when the other end reads.
+
+--format json prints one object: verdict (pass, hang), proved, category (head-on,
+swallowed, …), capacity, models, waits, cycle, changes, frames, unanswered.
+
+` + sessionHelp + "\n\n" + exitTable,
+		Args: atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runReplay(cmd, o, firstOf(args)) },
+	}
+	o.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVarP(&o.capacity, "capacity", "c", "0", "`N`, c2s=N,s2c=N, or unbounded")
+	f.StringVar(&o.client, "client", "free", "the client's `MODEL`")
+	f.StringVar(&o.server, "server", "free", "the server's `MODEL`")
+	f.StringVar(&o.format, "format", "text", "text or json")
+	return cmd
+}
+
+// setup reads the flags that choose how to replay.
+func (o replayOptions) setup() (s replay.Setup, err error) {
+	if err := oneOf("format", o.format, "text", "json"); err != nil {
+		return s, err
+	}
+	if s.Capacity, err = replay.ParseCapacity(o.capacity); err != nil {
+		return s, usagef("--capacity: %v", err)
+	}
+	if s.Client, err = replay.ParseModel(o.client); err != nil {
+		return s, usagef("--client: %v", err)
+	}
+	if s.Server, err = replay.ParseModel(o.server); err != nil {
+		return s, usagef("--server: %v", err)
+	}
+	return s, nil
+}
+
+func runReplay(cmd *cobra.Command, o replayOptions, arg string) (err error) {
+	setup, err := o.setup()
+	if err != nil {
+		return err
+	}
+	s, err := openSession(cmd, o.home, arg)
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, s)
+	recording, err := replay.Load(s.events(cmd.Context(), 1, store.ReadOptions{}))
+	if err != nil {
+		return err
+	}
+	verdict := replay.Closed(recording, setup)
+	if o.format == "json" {
+		enc := json.NewEncoder(cmd.OutOrStdout())
+		enc.SetEscapeHTML(false)
+		err = enc.Encode(verdict)
+	} else {
+		_, err = fmt.Fprint(cmd.OutOrStdout(), verdict.Text())
+	}
+	if err == nil && verdict.Verdict != replay.Pass {
+		return verdictError
+	}
+	return err
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// streams are the process's own; record needs them as files.
+type streams struct {
+	in       *os.File
+	out, err *os.File
+}
+
+// run executes one command line and says how the process is to end.
+func run(args []string, std streams) *status {
+	root := newRoot(std)
+	root.SetArgs(args)
+	root.SetIn(std.in)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
+	s := statusOf(root.ExecuteContext(context.Background()))
+	s.report(std.err)
+	return s
+}
+
+func newRoot(std streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "mcprec",
+		Short: "Record MCP sessions byte for byte, replay them, see the hang",
+		Long: `mcprec records MCP sessions byte for byte in true order, keeps them, replays
+them through a bounded transport, and says who waits for whom when one hangs.
+
+  mcprec record -- npx -y @modelcontextprotocol/server-everything
+  mcprec list
+  mcprec show
+  mcprec replay --client inbox:0
+
+A SESSION is an id, a unique prefix of one, the path of a fixture, - for a
+fixture on standard input, or nothing for the newest session in the store.
+The store is --store, else $MCPREC_HOME, else $XDG_STATE_HOME/mcprec, else
+~/.local/state/mcprec.
+
+` + exitTable,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noSuchCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%v; see %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(newRecord(std), newList(), newShow(), newTail(), newExport(), newImport(),
+		newReplay(), newServe(std), newVerify(), newDemo(), newVersion())
+	return root
+}
+
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usagef("unknown command %q; see mcprec --help%s", args[0], suggestion(cmd, args[0]))
+}
+
+func suggestion(cmd *cobra.Command, word string) string {
+	near := cmd.SuggestionsFor(word)
+	if len(near) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// atMost is cobra.MaximumNArgs with the usage exit code.
+func atMost(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := cobra.MaximumNArgs(n)(cmd, args); err != nil {
+			return usagef("%v; see %s --help", err, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// oneOf checks a flag's value.
+func oneOf(flag, value string, allowed ...string) error {
+	for _, a := range allowed {
+		if a == value {
+			return nil
+		}
+	}
+	return usagef("--%s %s: want one of %s", flag, value, strings.Join(allowed, ", "))
+}
+
+// firstOf returns the first argument or "".
+func firstOf(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+// closeInto closes c and keeps its error if there is none yet.
+func closeInto(err *error, c io.Closer) { *err = errors.Join(*err, c.Close()) }

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"mcprec":     main,
+		"fakeserver": fakeServer,
+		"floorpass":  floorPass,
+		"floorwrite": floorWrite,
+	})
+}
+
+// TestScript runs testdata/script/*.txtar; see the README there.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			fixtures, err := filepath.Abs("../../fixtures")
+			env.Setenv("FIXTURES", fixtures)
+			env.Setenv("MCPREC_HOME", filepath.Join(env.WorkDir, "home"))
+			env.Setenv("TZ", "UTC")
+			return err
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits,
+			"bytes": writeBytes,
+		},
+	})
+}
+
+// exits N COMMAND... runs a command that must end with exit status N, or with
+// -1 by a signal.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits N COMMAND...")
+	}
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if want, _ := strconv.Atoi(args[0]); got != want {
+		ts.Fatalf("exit status %d, want %s", got, args[0])
+	}
+}
+
+// bytes FILE STRING writes a file from a Go string literal's inside, for what a
+// txtar cannot hold: no final newline, invalid UTF-8, carriage returns.
+func writeBytes(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: bytes FILE STRING")
+	}
+	s, err := strconv.Unquote(`"` + args[1] + `"`)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(s), 0o600))
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+)
+
+// session is what a SESSION argument means.
+type session struct {
+	name string          // for messages
+	id   store.SessionID // "" for a fixture
+	db   *boltstore.Store
+	file io.ReadCloser
+}
+
+const sessionHelp = `SESSION is an id, a unique prefix of one, the path of a fixture, - for a
+fixture on standard input, or nothing for the newest session in the store.`
+
+// openSession finds what the argument names. The session must be closed.
+func openSession(cmd *cobra.Command, h home, arg string) (*session, error) {
+	if arg == "-" {
+		return &session{name: "standard input", file: io.NopCloser(cmd.InOrStdin())}, nil
+	}
+	if looksLikeFile(arg) {
+		f, err := os.Open(arg)
+		if err != nil {
+			return nil, &status{code: exitUsage, cause: err}
+		}
+		return &session{name: arg, file: f}, nil
+	}
+	db, err := h.open(boltstore.Options{})
+	if err != nil {
+		return nil, err
+	}
+	id, err := findSession(cmd.Context(), db, arg)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &session{name: "session " + string(id), id: id, db: db}, nil
+}
+
+// looksLikeFile tells a path from an id: ids have neither dots nor slashes.
+func looksLikeFile(arg string) bool {
+	if strings.ContainsAny(arg, `./\`) {
+		return true
+	}
+	if strings.Trim(arg, "0123456789abcdefABCDEF-") == "" {
+		return false
+	}
+	_, err := os.Stat(arg)
+	return err == nil
+}
+
+// findSession returns the only session with the prefix, or the newest for "".
+func findSession(ctx context.Context, db store.Store, prefix string) (store.SessionID, error) {
+	limit := 11
+	if prefix == "" {
+		limit = 1
+	}
+	var found []store.SessionID
+	var faults error
+	for s, err := range db.Sessions(ctx, store.Query{Prefix: strings.ToLower(prefix), Newest: true, Limit: limit}) {
+		if err != nil {
+			faults = errors.Join(faults, err)
+			continue
+		}
+		found = append(found, s.ID)
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return "", usagef("session %s is ambiguous; it begins\n  %s", prefix, candidates(found))
+	case faults != nil:
+		return "", faults
+	case prefix == "":
+		return "", usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
+	}
+	return "", usagef("no session begins with %s in %s; mcprec list shows them", prefix, db.Info().Location)
+}
+
+func candidates(ids []store.SessionID) string {
+	var b strings.Builder
+	for i, id := range ids {
+		if i == 10 {
+			b.WriteString("\n  …")
+			break
+		}
+		if i > 0 {
+			b.WriteString("\n  ")
+		}
+		b.WriteString(string(id))
+	}
+	return b.String()
+}
+
+// events yields the session's events from a Seq. A fixture can be read once.
+func (s *session) events(ctx context.Context, from uint64, o store.ReadOptions) iter.Seq2[store.Event, error] {
+	if s.db != nil {
+		return s.db.Read(ctx, s.id, from, o)
+	}
+	return func(yield func(store.Event, error) bool) {
+		for e, err := range fixtures.Decode(s.file) {
+			if err != nil {
+				yield(e, fmt.Errorf("%s: %w", s.name, err))
+				return
+			}
+			if e.Seq >= from && !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Close lets go of the store or the file. A store is tidied first: what
+// recorders that died have left in spools is moved in, as far as that is quick.
+func (s *session) Close() error {
+	if s.db == nil {
+		return s.file.Close()
+	}
+	return closeStore(s.db)
+}
+
+func closeStore(db *boltstore.Store) error {
+	return errors.Join(db.FoldDead(context.Background()), db.Close())
+}
+
+// encode writes events as fixture text.
+func encode(w io.Writer, events iter.Seq2[store.Event, error]) error {
+	b := bufio.NewWriterSize(w, 1<<16)
+	enc := fixtures.NewEncoder(b)
+	for e, err := range events {
+		if err == nil {
+			err = enc.Encode(e)
+		}
+		if err != nil {
+			return errors.Join(err, b.Flush())
+		}
+	}
+	return b.Flush()
+}

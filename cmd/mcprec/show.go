@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/store"
+)
+
+type showOptions struct {
+	home
+	format string
+	from   uint64
+	limit  int
+}
+
+func newShow() *cobra.Command {
+	var o showOptions
+	cmd := &cobra.Command{
+		Use:   "show [SESSION]",
+		Short: "Show a session's events in their order, one a line",
+		Long: `show prints one line an event: its number, its time since the start, its
+direction, and what it says. Responses name the method they answer and how long
+it took.
+
+--format json prints one object a line: seq, at (a Go duration), kind, dir,
+stream, bytes, unterminated, text, messages (a list of kind, method, target, id,
+token, error, request, latency). For the exact bytes see mcprec export.
+
+` + sessionHelp + "\n\n" + exitTable,
+		Args: atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runShow(cmd, o, firstOf(args)) },
+	}
+	o.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.format, "format", "text", "text or json")
+	f.Uint64Var(&o.from, "from", 1, "begin with event `SEQ`")
+	f.IntVarP(&o.limit, "limit", "n", 0, "show `N` events only")
+	return cmd
+}
+
+// errEnough ends a fold whose limit is reached.
+var errEnough = errors.New("enough")
+
+func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
+	if err := oneOf("format", o.format, "text", "json"); err != nil {
+		return err
+	}
+	s, err := openSession(cmd, o.home, arg)
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, s)
+	w := bufio.NewWriter(cmd.OutOrStdout())
+	show := entryPrinter(w, o.format)
+	shown := 0
+	// Requests before --from are folded too: their responses name them.
+	t := replay.NewTranscript(func(e replay.Entry) error {
+		if e.Seq < o.from {
+			return nil
+		}
+		if o.limit > 0 && shown == o.limit {
+			return errEnough
+		}
+		shown++
+		return show(e)
+	})
+	err = replay.Project(s.events(cmd.Context(), 1, store.ReadOptions{}), t)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return errors.Join(err, w.Flush())
+}
+
+// entryPrinter returns what prints an entry in the format.
+func entryPrinter(w io.Writer, format string) func(replay.Entry) error {
+	if format == "json" {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		return func(e replay.Entry) error { return enc.Encode(entryLine(e)) }
+	}
+	return func(e replay.Entry) error {
+		_, err := fmt.Fprintln(w, e)
+		return err
+	}
+}
+
+// shownEntry is the stable form of show --format json.
+type shownEntry struct {
+	Seq          uint64         `json:"seq"`
+	At           string         `json:"at"`
+	Kind         store.Kind     `json:"kind"`
+	Dir          string         `json:"dir,omitempty"`
+	Stream       uint64         `json:"stream,omitempty"`
+	Bytes        int            `json:"bytes"`
+	Unterminated bool           `json:"unterminated,omitempty"`
+	Text         string         `json:"text,omitempty"`
+	Messages     []shownMessage `json:"messages,omitempty"`
+}
+
+type shownMessage struct {
+	Kind    string          `json:"kind"`
+	Method  string          `json:"method,omitempty"`
+	Target  string          `json:"target,omitempty"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Token   json.RawMessage `json:"token,omitempty"`
+	Error   string          `json:"error,omitempty"`
+	Request uint64          `json:"request,omitempty"`
+	Latency string          `json:"latency,omitempty"`
+}
+
+func entryLine(e replay.Entry) shownEntry {
+	line := shownEntry{e.Seq, e.At.String(), e.Kind, e.Dir.String(), e.Stream, e.Size, e.Unterminated, e.Text, nil}
+	for _, m := range e.Messages {
+		sm := shownMessage{m.Kind.String(), m.Method, m.Target, json.RawMessage(m.ID), json.RawMessage(m.Token), m.Failure, m.Request, ""}
+		if m.Latency > 0 {
+			sm.Latency = m.Latency.String()
+		}
+		line.Messages = append(line.Messages, sm)
+	}
+	return line
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+)
+
+func newVerify() *cobra.Command {
+	var h home
+	cmd := &cobra.Command{
+		Use:   "verify [SESSION]...",
+		Short: "Check that logs keep their invariants: order, no gaps, checksums",
+		Long: `verify reads sessions whole, or without arguments every session and the store's
+own structures, and checks each log: sequence numbers from 1 without gaps, times
+that never fall, the header first, nothing after the end, every checksum. A
+session whose recorder died is no fault: it is said, and what is there is
+checked. Events that the recorder could not store are said as well.
+
+` + exitTable,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v := verification{cmd: cmd}
+			if len(args) == 0 {
+				return v.store(h)
+			}
+			for _, arg := range args {
+				if err := v.session(h, arg); err != nil {
+					return err
+				}
+			}
+			return v.conclude()
+		},
+	}
+	h.addFlags(cmd)
+	return cmd
+}
+
+// verification collects what is found.
+type verification struct {
+	cmd              *cobra.Command
+	sessions, events uint64
+	faults           int
+}
+
+func (v *verification) fault(err error) {
+	v.faults++
+	fmt.Fprintf(v.cmd.OutOrStdout(), "fault: %v\n", err)
+}
+
+func (v *verification) store(h home) (err error) {
+	db, err := h.open(boltstore.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore(db)) }()
+	ctx := v.cmd.Context()
+	if err := db.Verify(ctx, v.fault); err != nil {
+		return err
+	}
+	for s, err := range db.Sessions(ctx, store.Query{}) {
+		if err != nil {
+			v.fault(err)
+			continue
+		}
+		v.log("session "+string(s.ID), db.Read(ctx, s.ID, 1, store.ReadOptions{}), s.State)
+	}
+	return v.conclude()
+}
+
+func (v *verification) session(h home, arg string) (err error) {
+	s, err := openSession(v.cmd, h, arg)
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, s)
+	v.log(s.name, s.events(context.Background(), 1, store.ReadOptions{}), "")
+	return nil
+}
+
+// log checks one session's events.
+func (v *verification) log(name string, events iter.Seq2[store.Event, error], state store.State) {
+	v.sessions++
+	var check store.Validator
+	for e, err := range events {
+		if err == nil {
+			err = check.Check(e)
+		}
+		if err != nil {
+			v.fault(fmt.Errorf("%s: %w", name, err))
+			return
+		}
+		v.events++
+		if e.Kind == store.Lost {
+			info, _ := store.DecodePayload[store.LostInfo](e)
+			fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %d frames and %d bytes were not recorded: %s\n", name, e.Seq, info.Frames, info.Bytes, info.Reason)
+		}
+	}
+	if seq, sealed := check.Head(); !sealed && state != store.Live {
+		fmt.Fprintf(v.cmd.OutOrStdout(), "%s: ends at event %d without being closed: its recorder died, or it was cut\n", name, seq)
+	}
+}
+
+func (v *verification) conclude() error {
+	fmt.Fprintf(v.cmd.OutOrStdout(), "%d sessions, %d events, %d faults\n", v.sessions, v.events, v.faults)
+	if v.faults > 0 {
+		return verdictError
+	}
+	return nil
+}
