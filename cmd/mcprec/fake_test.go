@@ -47,8 +47,7 @@ func fakeServer() {
 		os.Exit(n)
 	case "signal":
 		io.Copy(io.Discard, os.Stdin)
-		syscall.Kill(os.Getpid(), syscall.Signal(n))
-		select {}
+		dieOf(syscall.Signal(n))
 	case "flood":
 		flood(n)
 	case "half":

@@ -46,10 +46,11 @@ The store is --store, else $MCPREC_HOME, else $XDG_STATE_HOME/mcprec, else
 ~/.local/state/mcprec.
 
 ` + exitTable,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          noSuchCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SuggestionsMinimumDistance: 2,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		Args:                       noSuchCommand,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%v; see %s --help", err, cmd.CommandPath())
