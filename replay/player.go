@@ -39,6 +39,10 @@ const MissCode = -32010
 // recorded ids; the client's answers are waited for and counted, not compared.
 // A recorded batch goes out as a batch when all its requests have come; a live
 // batch is taken as its messages one by one.
+//
+// A request without a recorded answer gets an error that names the nearest one.
+// Only a ping is answered all the same, and server/discover, if it was never
+// recorded, as by a server that does not know it.
 type Player struct {
 	match    Matcher
 	cues     []*cue
@@ -49,10 +53,11 @@ type Player struct {
 	findings []Finding
 	score    Score
 
-	open    []*cue // live requests whose recorded answer was not sent
-	settled int    // cues before this one are all settled
-	reach   int    // cues from this one on are all unsettled
-	sent    int    // replies before this one are all sent
+	open    []*cue   // live requests whose recorded answer was not sent
+	held    []*reply // not sent, and all cues before them are below reach
+	cued    int      // replies before this one were sent or are held
+	settled int      // cues before this one are all settled
+	reach   int      // cues from this one on are all unsettled
 }
 
 // FindingKind says what sort of thing a Player noticed.
@@ -171,17 +176,21 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 			return nil
 		}
 	}
-	if m.Method == methodPing {
-		return []transport.Frame{{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID), Stream: stream}}
+	var body []byte
+	switch {
+	case m.Method == methodPing:
+		body = []byte(`"result":{}`)
+	case m.Method == methodDiscover && len(p.requests[key]) == 0:
+		// What a server says that is older than the method, and clients probe for.
+		body = []byte(`"error":{"code":-32601,"message":"Method not found"}`)
+	default:
+		text, near := p.miss(m, key, err)
+		p.score.Missed++
+		p.findings = append(p.findings, Finding{Extra, near, text})
+		quoted, _ := json.Marshal("mcprec: " + text)
+		body = fmt.Appendf(nil, `"error":{"code":%d,"message":%s}`, MissCode, quoted)
 	}
-	text, near := p.miss(m, key, err)
-	p.score.Missed++
-	p.findings = append(p.findings, Finding{Extra, near, text})
-	quoted, _ := json.Marshal("mcprec: " + text)
-	return []transport.Frame{{
-		Bytes:  fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, m.ID, MissCode, quoted),
-		Stream: stream,
-	}}
+	return []transport.Frame{{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, body), Stream: stream}}
 }
 
 // key returns the queue that a request belongs to.
@@ -300,17 +309,16 @@ func (p *Player) settle(reach int) {
 // release returns the replies that may go out, in recorded order.
 func (p *Player) release() []transport.Frame {
 	var out []transport.Frame
-	for _, r := range p.replies[p.sent:] {
-		if r.before > p.reach {
-			break
-		}
-		if !r.sent && p.mayGo(r) {
+	for p.cued < len(p.replies) && p.replies[p.cued].before <= p.reach {
+		p.held = append(p.held, p.replies[p.cued])
+		p.cued++
+	}
+	p.held = slices.DeleteFunc(p.held, func(r *reply) bool {
+		if p.mayGo(r) {
 			out = append(out, p.send(r)...)
 		}
-	}
-	for p.sent < len(p.replies) && p.replies[p.sent].sent {
-		p.sent++
-	}
+		return r.sent
+	})
 	return out
 }
 

@@ -157,6 +157,11 @@ func TestPlayer(t *testing.T) {
 			< {"id":7,"result":"first"}
 			> {"id":8,"method":"x","params":{"_meta":{"progressToken":1}}}
 			< {"id":8,"result":"second"}`, nil},
+		{"a probe for a newer revision", "> {\"id\":1,\"method\":\"initialize\"}\n< {\"id\":1,\"result\":{}}", `
+			> {"id":"probe","method":"server/discover"}
+			< {"jsonrpc":"2.0","id":"probe","error":{"code":-32601,"message":"Method not found"}}
+			> {"id":1,"method":"initialize"}
+			< {"id":1,"result":{}}`, nil},
 		{"noise before the first frame", "< > npm run\n> {\"id\":1,\"method\":\"ping\"}\n< {\"id\":1,\"result\":{}}",
 			"< > npm run\n> {\"id\":5,\"method\":\"ping\"}\n< {\"id\":5,\"result\":{}}", nil},
 		{"progress as recorded", withProgress, withProgress, nil},
@@ -328,4 +333,26 @@ func FuzzPlayer(f *testing.F) {
 			t.Fatalf("%d frames said of %d", p.Score().Replies, n)
 		}
 	})
+}
+
+// BenchmarkPlayer makes 10,000 calls of which the first was skipped.
+func BenchmarkPlayer(b *testing.B) {
+	var text strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&text, "> {\"id\":%d,\"method\":\"tools/call\",\"params\":{\"n\":%d}}\n< {\"id\":%d,\"result\":\"%d\"}\n", i, i, i, i)
+	}
+	events := recordPlaybook(text.String())
+	b.ReportAllocs()
+	for b.Loop() {
+		p := NewPlayer(events, nil)
+		for _, e := range events[3:] {
+			if e.Dir == transport.ClientToServer {
+				p.Receive(transport.Frame{Bytes: e.Payload})
+				p.Waiting()
+			}
+		}
+		if p.Score().Replies != 9_999 {
+			b.Fatalf("%+v", p.Score())
+		}
+	}
 }
