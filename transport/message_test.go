@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 )
@@ -70,27 +71,50 @@ func TestProgressToken(t *testing.T) {
 	}
 }
 
-// FuzzMessages: no frame makes the view panic, and what the view shows is made
-// of the frame's own bytes.
+// FuzzMessages: no frame makes the view panic, and it sees what encoding/json
+// sees.
 func FuzzMessages(f *testing.F) {
-	for _, s := range []string{`{"id":1,"method":"x"}`, `[{"id":1}]`, `{"id":1,"id":2}`, "\xff", `{"params":{"_meta":{"progressToken":1}}}`, `[]`, `null`} {
+	for _, s := range []string{`{"id":1,"method":"x"}`, `[{"id":1}, 2 ,[]]`, `{"id":1,"id":2}`, "\xff", `{"params":{"_meta":{"progressToken":1}}}`, `[]`, `null`,
+		` { "\u0069d" : "a\"}" , "method":"\u00e9" , "result" : [ {} , "]" ] } `, `{"method":3,"error":{"code":-1}}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		messages, err := Frame{Bytes: b}.Messages()
-		if err != nil {
-			return
+		if (err == nil) != json.Valid(bytes.TrimSpace(b)) {
+			t.Fatalf("%q: %v", b, err)
 		}
 		for _, m := range messages {
 			_ = m.ProgressToken()
-			for _, raw := range []json.RawMessage{m.ID, m.Params, m.Result, m.Error} {
-				if raw != nil && !json.Valid(raw) {
-					t.Fatalf("member %q of %q is not JSON", raw, b)
-				}
-			}
-			if m.Kind() == Request && m.ID == nil {
-				t.Fatalf("%q: a request without an id", b)
-			}
+			checkMembers(t, m)
 		}
 	})
+}
+
+func checkMembers(t *testing.T, m Message) {
+	t.Helper()
+	var want map[string]json.RawMessage
+	if json.Unmarshal(m.Raw, &want) != nil {
+		want = nil // not an object
+	}
+	for key, got := range map[string]json.RawMessage{"id": m.ID, "params": m.Params, "result": m.Result, "error": m.Error} {
+		if !bytes.Equal(got, want[key]) || (got == nil) != (want[key] == nil) {
+			t.Fatalf("%s of %q: %q, want %q", key, m.Raw, got, want[key])
+		}
+	}
+	var method string
+	if raw := want["method"]; raw != nil && json.Unmarshal(raw, &method) != nil {
+		method = ""
+	}
+	if m.Method != method {
+		t.Fatalf("method of %q: %q, want %q", m.Raw, m.Method, method)
+	}
+}
+
+func BenchmarkMessages(b *testing.B) {
+	f := Frame{Bytes: []byte(`{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"count","arguments":{"text":"hello, world"},"_meta":{"progressToken":"t"}}}`)}
+	for b.Loop() {
+		if _, err := f.Messages(); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -1,0 +1,93 @@
+package transport
+
+import (
+	"encoding/json"
+	"iter"
+)
+
+// members yields the members of a JSON object in order, duplicates included,
+// without copying. b must be valid JSON; what is not an object has no members.
+func members(b []byte) iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		i := blank(b, 0)
+		if i == len(b) || b[i] != '{' {
+			return
+		}
+		for i = blank(b, i+1); b[i] != '}'; {
+			end := value(b, i)
+			key := b[i:end]
+			from := blank(b, blank(b, end)+1) // over the colon
+			end = value(b, from)
+			if !yield(keyText(key), b[from:end:end]) {
+				return
+			}
+			if i = blank(b, end); b[i] == ',' {
+				i = blank(b, i+1)
+			}
+		}
+	}
+}
+
+// keyText returns the text of a JSON string.
+func keyText(quoted []byte) string {
+	for _, c := range quoted {
+		if c == '\\' || c >= 0x80 {
+			var s string
+			_ = json.Unmarshal(quoted, &s) // valid, as all of b is
+			return s
+		}
+	}
+	return string(quoted[1 : len(quoted)-1])
+}
+
+// blank returns the index of the first byte from i on that is not white space.
+func blank(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// value returns the index after the JSON value that begins at i.
+func value(b []byte, i int) int {
+	switch b[i] {
+	case '"':
+		return text(b, i)
+	case '{', '[':
+		return nested(b, i)
+	}
+	for i < len(b) {
+		switch b[i] {
+		case ',', '}', ']', ':', ' ', '\t', '\n', '\r':
+			return i
+		}
+		i++
+	}
+	return i
+}
+
+// text returns the index after the string that begins at i.
+func text(b []byte, i int) int {
+	for i++; b[i] != '"'; i++ {
+		if b[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+// nested returns the index after the object or array that begins at i.
+func nested(b []byte, i int) int {
+	for depth := 0; ; i++ {
+		switch b[i] {
+		case '"':
+			i = text(b, i) - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+}
