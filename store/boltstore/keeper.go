@@ -9,7 +9,7 @@ import (
 
 const (
 	foldAt    = 8 << 20               // unfolded bytes that are due at once
-	foldAfter = 30 * time.Second      // when less is due; and how long a due fold waits for quiet
+	foldAfter = 30 * time.Second      // when a chunk's worth is due; and how long a due fold waits for quiet
 	quietTime = 50 * time.Millisecond // without a write: a fold's compression is in nobody's way
 )
 
@@ -21,7 +21,7 @@ type keeper struct {
 	failed error // the first failed sync; final, because the kernel forgets what it could not write
 
 	folded  int64     // offset up to which a fold has been
-	waiting time.Time // since when bytes wait for a fold; zero: none do
+	waiting time.Time // since when a chunk's worth waits for a fold; zero: none does
 	due     time.Time // since when the fold is due; zero: it is not
 	seen    int64     // the size at the last look
 	changed time.Time // when it was last seen to change
@@ -109,22 +109,18 @@ func (k *keeper) look(size int64, now time.Time) bool {
 		k.seen, k.changed = size, now
 	}
 	unfolded := size - k.folded
-	switch {
-	case unfolded == 0:
+	if unfolded < chunkTarget {
+		// It is as safe where it is, and small chunks compress badly.
 		k.waiting, k.due = time.Time{}, time.Time{}
 		return false
-	case k.waiting.IsZero():
+	}
+	if k.waiting.IsZero() {
 		k.waiting = now
 	}
-	// Less than a chunk is left where it is: it is as safe there, and small
-	// chunks compress badly.
-	if k.due.IsZero() && (unfolded >= foldAt || unfolded >= chunkTarget && now.Sub(k.waiting) >= foldAfter) {
+	if k.due.IsZero() && (unfolded >= foldAt || now.Sub(k.waiting) >= foldAfter) {
 		k.due = now
 	}
 	if k.due.IsZero() {
-		if now.Sub(k.waiting) >= foldAfter {
-			k.waiting = now
-		}
 		return false
 	}
 	if now.Sub(k.changed) < quietTime && now.Sub(k.due) < foldAfter {
@@ -137,14 +133,9 @@ func (k *keeper) look(size int64, now time.Time) bool {
 // foldBeside folds one transaction's worth. A failure leaves everything in the
 // spool, for the next time.
 func (p *spool) foldBeside() {
-	size := p.size.Load()
-	step, err := p.s.fold(context.Background(), p.id, p.key, false)
-	if err == nil && !step.full {
-		p.keep.folding <- size
-		return
+	upto := p.size.Load()
+	if step, err := p.s.fold(context.Background(), p.id, p.key, false); err == nil {
+		upto = step.to.off
 	}
-	if err == nil {
-		size = step.to.off
-	}
-	p.keep.folding <- size
+	p.keep.folding <- upto
 }

@@ -60,9 +60,9 @@ func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.E
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
+	defer s.end()
 	p := &spool{s: s, id: idOf(key), key: key, order: order, wake: make(chan struct{}, 1)}
 	if err := p.create(ctx, opened); err != nil {
-		s.end()
 		return nil, err
 	}
 	p.startKeeper()
@@ -188,7 +188,6 @@ func (p *spool) Close() error {
 	}
 	p.closed = true
 	p.stopKeeper()
-	defer p.s.end()
 	if p.torn {
 		_ = p.cut() // if not now, whoever folds it cuts it by its checksum
 	}
