@@ -98,7 +98,7 @@ func (p *casting) say(e store.Event) {
 				r.belongTo(c, false, append(slices.Clone(at), "id"))
 			}
 		case transport.Request:
-			q := &question{reply: r, id: string(m.ID)}
+			q := &question{reply: r, id: string(m.ID), method: m.Method}
 			p.questions.open(transport.ServerToClient, m.ID, q)
 			r.asks = append(r.asks, q)
 		}

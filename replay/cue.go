@@ -24,6 +24,13 @@ type cue struct {
 
 func (c *cue) isSettled() bool { return c.arrived || c.passed }
 
+// isPondered reports whether the cue is an answer that the live client was asked
+// for and may take its time with: only roots and pings are answered at once.
+func (c *cue) isPondered() bool {
+	q := c.answers
+	return !c.isSettled() && q != nil && q.reply.sent && q.method != methodRoots && q.method != methodPing
+}
+
 // reply is a recorded frame of the server.
 type reply struct {
 	seq    uint64
@@ -39,6 +46,7 @@ type reply struct {
 type question struct {
 	reply  *reply
 	id     string
+	method string
 	answer *cue // nil: there was none
 	done   bool // the live client answered
 }

@@ -45,6 +45,7 @@ func matchedByMethod(method string) bool {
 const (
 	methodDiscover = "server/discover"
 	methodPing     = "ping"
+	methodRoots    = "roots/list"
 )
 
 func canonicalParams(m transport.Message) (any, error) {

@@ -117,9 +117,25 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 
 // Relent gives up waiting, for the first request that has an answer which waits
 // for more to come from the client, and returns what can be sent then. A shell
-// calls it when the client has fallen silent.
-func (p *Player) Relent() []transport.Frame {
-	r := p.waiting()
+// calls it when the client has fallen silent. An answer that waits for the
+// client's own, to something that a person or a model decides, goes on waiting.
+func (p *Player) Relent() []transport.Frame { return p.relent(p.waiting(false)) }
+
+// Waiting reports whether a request of the live client has a recorded answer that
+// is held back, so that Relent would send something.
+func (p *Player) Waiting() bool { return p.waiting(false) != nil }
+
+// End returns what is held back for requests that have come: the client says no
+// more.
+func (p *Player) End() []transport.Frame {
+	var out []transport.Frame
+	for r := p.waiting(true); r != nil; r = p.waiting(true) {
+		out = append(out, p.relent(r)...)
+	}
+	return out
+}
+
+func (p *Player) relent(r *reply) []transport.Frame {
 	if r == nil {
 		return nil
 	}
@@ -130,17 +146,18 @@ func (p *Player) Relent() []transport.Frame {
 	return p.release()
 }
 
-// Waiting reports whether a request of the live client has a recorded answer that
-// is held back, so that Relent would send something.
-func (p *Player) Waiting() bool { return p.waiting() != nil }
-
-// waiting returns the first recorded of the answers that are held back.
-func (p *Player) waiting() *reply {
+// waiting returns the first recorded of the answers that are held back, and may
+// be given when the client is silent or, if so, has ended.
+func (p *Player) waiting(ended bool) *reply {
 	p.open = slices.DeleteFunc(p.open, func(c *cue) bool { return c.answer.sent })
 	var first *reply
 	for _, c := range p.open {
-		if c.answer.isOwned() && (first == nil || c.answer.seq < first.seq) {
-			first = c.answer
+		r := c.answer
+		if !r.isOwned() || first != nil && first.seq < r.seq {
+			continue
+		}
+		if ended || !slices.ContainsFunc(p.cues[r.from():r.before], (*cue).isPondered) {
+			first = r
 		}
 	}
 	return first

@@ -11,7 +11,7 @@ import (
 )
 
 // A playbook is frames, one a line: "> " from the client, "< " from the server,
-// "~" where the client falls silent. Other lines are remarks.
+// "~" where the client falls silent, "." where it ends. Other lines are remarks.
 
 // recordPlaybook makes the events of a session.
 func recordPlaybook(text string) []store.Event {
@@ -43,6 +43,9 @@ func perform(p *Player, text string) string {
 		case line == "~":
 			b.WriteString("~\n")
 			say(p.Relent())
+		case line == ".":
+			b.WriteString(".\n")
+			say(p.End())
 		case strings.HasPrefix(line, "> "):
 			b.WriteString(line + "\n")
 			say(p.Receive(transport.Frame{Bytes: []byte(line[2:])}))
@@ -55,7 +58,7 @@ func perform(p *Player, text string) string {
 func tidy(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line == "~" || strings.HasPrefix(line, "> ") || strings.HasPrefix(line, "< ") {
+		if line = strings.TrimSpace(line); line == "~" || line == "." || strings.HasPrefix(line, "> ") || strings.HasPrefix(line, "< ") {
 			b.WriteString(line + "\n")
 		}
 	}
@@ -213,8 +216,17 @@ func TestPlayer(t *testing.T) {
 			< {"id":1,"method":"sampling/createMessage","params":{}}
 			> {"id":6,"method":"tools/list"}
 			< {"id":6,"result":[]}
+			a person may still be thinking
 			~
+			.
 			< {"id":5,"result":"asked"}`, nil},
+		{"roots not answered", strings.ReplaceAll(withSampling, "sampling/createMessage", "roots/list"), `
+			> {"id":5,"method":"tools/call","params":{"name":"ask"}}
+			< {"id":1,"method":"roots/list","params":{}}
+			~
+			< {"id":5,"result":"asked"}
+			> {"id":6,"method":"tools/list"}
+			< {"id":6,"result":[]}`, nil},
 		{"sampling not asked", withSampling, `
 			> {"id":6,"method":"tools/list"}
 			< {"id":6,"result":[]}`,
@@ -328,6 +340,7 @@ func FuzzPlayer(f *testing.F) {
 				t.Fatal("waiting for ever")
 			}
 		}
+		p.End()
 		p.Close()
 		if n := strings.Count(recorded, "<"); p.Score().Replies > n {
 			t.Fatalf("%d frames said of %d", p.Score().Replies, n)

@@ -93,7 +93,7 @@ func (s *stage) run(ctx context.Context, p *Player) error {
 			}
 			if h.err == io.EOF {
 				in = nil
-				queue = append(queue, p.relentAll()...)
+				queue = append(queue, p.End()...)
 				break
 			}
 			queue = append(queue, p.Receive(h.frame)...)
@@ -132,13 +132,4 @@ func endOfWriting(err error, ended bool) error {
 		return nil
 	}
 	return fmt.Errorf("serve session: write to client: %w", err)
-}
-
-// relentAll gives up waiting altogether: the client says no more.
-func (p *Player) relentAll() []transport.Frame {
-	var out []transport.Frame
-	for p.Waiting() {
-		out = append(out, p.Relent()...)
-	}
-	return out
 }
