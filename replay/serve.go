@@ -18,7 +18,8 @@ const patience = 500 * time.Millisecond
 // Serve plays p to the client at the other end of conn until the client ends its
 // side, writes what there is to say, and returns nil. It returns the context's
 // error, or the connection's, wrapped. What the client did otherwise than the
-// recorded one is in p.Close. Serve does not close conn.
+// recorded one is in p.Close. Serve closes conn, which also ends a write to a
+// client that does not read.
 func Serve(ctx context.Context, conn transport.Conn, p *Player) error {
 	ctx, cancel := context.WithCancel(ctx)
 	s := stage{in: make(chan heard), out: make(chan transport.Frame), written: make(chan error, 1)}
@@ -27,7 +28,11 @@ func Serve(ctx context.Context, conn transport.Conn, p *Player) error {
 	workers.Go(func() { s.written <- s.write(ctx, conn) })
 	err := s.run(ctx, p)
 	cancel()
+	closeErr := conn.Close()
 	workers.Wait()
+	if err == nil && closeErr != nil {
+		err = fmt.Errorf("serve session: close: %w", closeErr)
+	}
 	return err
 }
 

@@ -158,6 +158,25 @@ func TestServeEnds(t *testing.T) {
 	}
 }
 
+// TestServeNotRead cancels while a client does not read, through pipes whose
+// writes heed no context.
+func TestServeNotRead(t *testing.T) {
+	in, _ := io.Pipe()
+	far, out := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- Serve(ctx, transport.NewStreamConn(in, out), NewPlayer(recordPlaybook("< hello"), nil))
+	}()
+	if _, err := far.Read(make([]byte, 1)); err != nil { // the rest of the write waits
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
 // TestServeClientGone ends the client's side first and breaks the other then.
 func TestServeClientGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
