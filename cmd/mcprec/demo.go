@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -65,7 +66,7 @@ func runDemo(cmd *cobra.Command, dir string) error {
 	d.say("The client of python-sdk 1.3.0 hands notifications to a queue of 0 that nobody drains during a call. It hangs:")
 	d.run(exitVerdict, "replay --capacity 0 --client inbox:0")
 	d.say("Issue 594 blames the transport's buffer. It is not that: no transport capacity hides the hang,")
-	d.run(exitVerdict, "replay --capacity unbounded --client inbox:0 --format json")
+	d.runBriefly(exitVerdict, "replay --capacity 1000 --client inbox:0")
 	d.say(fmt.Sprintf("while an inner queue of %d, as many as there are notifications before the result, does:", progress.Steps))
 	d.run(0, fmt.Sprintf("replay --capacity 0 --client inbox:%d", progress.Steps))
 	if d.err == nil {
@@ -81,7 +82,9 @@ type demo struct {
 	self string
 	dir  string
 	out  io.Writer
-	err  error
+	// brief shows the first paragraph of what a command says.
+	brief bool
+	err   error
 }
 
 func (d *demo) say(text string) {
@@ -105,6 +108,10 @@ func (d *demo) run(want int, line string) {
 	c := exec.CommandContext(d.cmd.Context(), d.self, args...)
 	c.Env = append(os.Environ(), "MCPREC_HOME="+d.dir)
 	c.Stdout, c.Stderr = d.out, d.cmd.ErrOrStderr()
+	var all bytes.Buffer
+	if d.brief {
+		c.Stdout = &all
+	}
 	err := c.Run()
 	var exit *exec.ExitError
 	got := 0
@@ -117,5 +124,15 @@ func (d *demo) run(want int, line string) {
 	if got != want {
 		d.err = fmt.Errorf("demo: mcprec %s: exit status %d, want %d", line, got, want)
 	}
+	if first, rest, _ := strings.Cut(all.String(), "\n\n"); rest != "" {
+		fmt.Fprintf(d.out, "%s\n  …\n", first)
+	}
 	fmt.Fprintln(d.out)
+}
+
+// runBriefly is run, showing the first paragraph only.
+func (d *demo) runBriefly(want int, line string) {
+	d.brief = true
+	d.run(want, line)
+	d.brief = false
 }

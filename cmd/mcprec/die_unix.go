@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // dieOf ends this process by the signal that ended its child, so that its
@@ -20,9 +21,8 @@ func dieOf(sig os.Signal) {
 	defaultAction(s)
 	syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) // one core dump is enough
 	syscall.Kill(syscall.Getpid(), s)
-	if s == syscall.SIGKILL {
-		select {}
-	}
+	// Any thread may be the one that takes the signal; give it the time.
+	time.Sleep(time.Second)
 	os.Exit(128 + int(s))
 }
 
