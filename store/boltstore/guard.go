@@ -1,9 +1,12 @@
 package boltstore
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"syscall"
@@ -46,4 +49,27 @@ func openError(path string, err error) error {
 		return fmt.Errorf("open %s: %w", filepath.Base(path), err)
 	}
 	return damagedFile(path, err.Error())
+}
+
+// metaPages reports whether both meta pages of a bbolt file are whole. If one
+// is not, bbolt goes back to the other, which is right after a crash, where the
+// newest transaction was not yet durable, and silent loss after damage.
+func metaPages(f *os.File, pageSize int) bool {
+	var m [64]byte
+	for i := range int64(2) {
+		if _, err := f.ReadAt(m[:], i*int64(pageSize)+pageHead); err != nil {
+			return false
+		}
+		sum := fnv.New64a()
+		_, _ = sum.Write(m[:56])
+		if binary.NativeEndian.Uint32(m[:]) != metaMagic || binary.NativeEndian.Uint64(m[56:]) != sum.Sum64() {
+			return false
+		}
+	}
+	return true
+}
+
+// staleFile says that what a file holds may not be all.
+func staleFile(path string) error {
+	return fmt.Errorf("read %s: one of its two meta pages is damaged, so its newest transaction may be missing: %w (the next recording of that month makes it whole again)", path, store.ErrCorrupt)
 }

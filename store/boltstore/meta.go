@@ -102,6 +102,8 @@ func decodeProjection(key [16]byte, b []byte, path string) (p projection, err er
 	x.Version = int(d.uvarint())
 	if n := d.uvarint(); n <= uint64(len(d.b)) {
 		x.Command = make([]string, n)
+	} else {
+		d.bad = true
 	}
 	for i := range x.Command {
 		x.Command[i] = d.text()
@@ -165,6 +167,9 @@ func (d *scanner) text() string {
 func (m *month) get(key [16]byte) (p projection, ok bool, err error) {
 	v := m.meta.Get(key[:])
 	if v == nil {
+		if m.stale && !m.writing {
+			return p, false, staleFile(m.path)
+		}
 		return p, false, m.recount()
 	}
 	p, err = decodeProjection(key, v, m.path)

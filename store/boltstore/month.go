@@ -31,21 +31,29 @@ var (
 
 // month is a database within one transaction.
 type month struct {
-	path string
-	meta *bolt.Bucket
-	ev   *bolt.Bucket
-	head *bolt.Bucket
+	path    string
+	meta    *bolt.Bucket
+	ev      *bolt.Bucket
+	head    *bolt.Bucket
+	writing bool
+	stale   bool // its newest transaction may be missing, see metaPages
 }
 
 // view runs f in a read transaction of the database at path. It returns an
 // error that is fs.ErrNotExist when there is no such database. f must be quick
 // and call nobody: the file is locked.
 func (s *Store) view(ctx context.Context, path string, f func(*month) error) error {
-	if _, err := os.Stat(path); err != nil {
+	info, err := os.Stat(path)
+	if err != nil {
 		return err // without bbolt's opening, which is dearer
 	}
-	return s.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB) error {
-		return db.View(func(tx *bolt.Tx) error { return inMonth(tx, path, f) })
+	if info.Size() == 0 {
+		return damagedFile(path, "it is empty") // bbolt would try to fill it
+	}
+	return s.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB, file *os.File) error {
+		return db.View(func(tx *bolt.Tx) error {
+			return inMonth(tx, &month{path: path, stale: !metaPages(file, db.Info().PageSize)}, f)
+		})
 	})
 }
 
@@ -60,15 +68,15 @@ func (s *Store) update(ctx context.Context, path string, f func(*month) error) e
 	if runtime.GOOS != "windows" { // there it would make the file that large
 		o.InitialMmapSize = 1 << 30
 	}
-	return s.withDB(ctx, path, o, func(db *bolt.DB) error {
+	return s.withDB(ctx, path, o, func(db *bolt.DB, _ *os.File) error {
 		db.AllocSize = 1 << 20
-		return db.Update(func(tx *bolt.Tx) error { return inMonth(tx, path, f) })
+		return db.Update(func(tx *bolt.Tx) error { return inMonth(tx, &month{path: path, writing: true}, f) })
 	})
 }
 
 // withDB opens the file for the length of f. It asks for bbolt's lock by
 // itself: bbolt would ask only every 50 ms.
-func (s *Store) withDB(ctx context.Context, path string, o bolt.Options, f func(*bolt.DB) error) error {
+func (s *Store) withDB(ctx context.Context, path string, o bolt.Options, f func(*bolt.DB, *os.File) error) error {
 	var file *os.File
 	o.Timeout = 1
 	o.NoStatistics = true
@@ -84,7 +92,7 @@ func (s *Store) withDB(ctx context.Context, path string, o bolt.Options, f func(
 				whole = true
 				return openError(path, err)
 			}
-			err = f(db)
+			err = f(db, file)
 			if closeErr := db.Close(); err == nil && closeErr != nil {
 				err = fmt.Errorf("close %s: %w", path, closeErr)
 			}
@@ -92,7 +100,7 @@ func (s *Store) withDB(ctx context.Context, path string, o bolt.Options, f func(
 			return err
 		})
 		if !whole && file != nil {
-			_ = file.Close() // lets go of the lock; what else bbolt holds is lost
+			letGo(file)
 		}
 		if !errors.Is(err, store.ErrBusy) || time.Now().After(deadline) {
 			return err
@@ -104,10 +112,10 @@ func (s *Store) withDB(ctx context.Context, path string, o bolt.Options, f func(
 }
 
 // inMonth runs f on the buckets of a transaction, after a look at the version.
-func inMonth(tx *bolt.Tx, path string, f func(*month) error) error {
-	m := &month{path: path, head: tx.Bucket(bucketMonth), meta: tx.Bucket(bucketMeta), ev: tx.Bucket(bucketEv)}
+func inMonth(tx *bolt.Tx, m *month, f func(*month) error) error {
+	m.head, m.meta, m.ev = tx.Bucket(bucketMonth), tx.Bucket(bucketMeta), tx.Bucket(bucketEv)
 	if m.head == nil || m.meta == nil || m.ev == nil {
-		return damagedFile(path, "a bucket is missing")
+		return damagedFile(m.path, "a bucket is missing")
 	}
 	if _, _, err := m.count(); err != nil {
 		return err

@@ -100,8 +100,9 @@ func (s *Store) poll(ctx context.Context) error {
 // readChunks yields from the database, which is open only while chunks are
 // copied out of it.
 func (s *Store) readChunks(ctx context.Context, x *source, from uint64, yield func(store.Event, error) bool) error {
+	var stale error
 	for from <= x.facts.session.Head.Seq {
-		chunks, err := s.copyChunks(ctx, x, from)
+		chunks, err := s.copyChunks(ctx, x, from, &stale)
 		if err != nil {
 			return err
 		}
@@ -123,12 +124,12 @@ func (s *Store) readChunks(ctx context.Context, x *source, from uint64, yield fu
 			}
 		}
 	}
-	return nil
+	return stale
 }
 
 // copyChunks copies out the chunk that holds Seq from and some of those that
 // follow it. They are checked: no event is missing between them.
-func (s *Store) copyChunks(ctx context.Context, x *source, from uint64) (chunks []chunk, err error) {
+func (s *Store) copyChunks(ctx context.Context, x *source, from uint64, stale *error) (chunks []chunk, err error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -142,6 +143,9 @@ func (s *Store) copyChunks(ctx context.Context, x *source, from uint64) (chunks 
 			return store.ErrNotFound
 		}
 		x.facts = p
+		if m.stale && !p.session.Head.Sealed {
+			*stale = staleFile(x.path) // there may have been more
+		}
 		chunks, err = m.chunks(x.key, from, p.session.Head.Seq, batchSize, s.ahead.want)
 		return err
 	})

@@ -173,6 +173,9 @@ func (l *listing) month(ctx context.Context, path string) error {
 	var found []store.Session
 	err := l.s.view(ctx, path, func(m *month) error {
 		found = found[:0]
+		if m.stale {
+			l.faults = append(l.faults, staleFile(path))
+		}
 		if l.q.Limit == 0 && l.q.Prefix == "" {
 			if err := m.recount(); err != nil {
 				return err

@@ -58,6 +58,9 @@ func (s *Store) verifyMonth(ctx context.Context, path string, report func(error)
 		if err := m.recount(); err != nil {
 			return err
 		}
+		if m.stale {
+			faults = append(faults, staleFile(path))
+		}
 		c := m.meta.Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
 			p, err := decodeProjection([16]byte(k), v, path)
@@ -118,7 +121,7 @@ func (s *Store) verifyPages(ctx context.Context, path string, report func(error)
 		return damagedFile(path, err.Error()) // bbolt's own check would not survive it
 	}
 	var faults []error
-	err = s.withDB(ctx, path, bolt.Options{ReadOnly: true, PreLoadFreelist: true, FreelistType: bolt.FreelistMapType}, func(db *bolt.DB) error {
+	err = s.withDB(ctx, path, bolt.Options{ReadOnly: true, PreLoadFreelist: true, FreelistType: bolt.FreelistMapType}, func(db *bolt.DB, _ *os.File) error {
 		return db.View(func(tx *bolt.Tx) error {
 			for fault := range tx.Check() {
 				faults = append(faults, damagedFile(path, fault.Error()))

@@ -1,0 +1,148 @@
+package boltstore
+
+import (
+	"encoding/binary"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+var update = flag.Bool("update", false, "rewrite the files in testdata")
+
+// goldenLog has one event of every shape.
+func goldenLog() []store.Event {
+	h := store.Header{
+		ID: testID(7), Start: testStart(7).Add(5), Transport: "http", Label: "golden", Command: []string{"a", "", "b c"},
+		URL: "http://localhost/mcp", Recorder: "v0", Expect: "hang swallowed",
+	}
+	events := []store.Event{{Seq: 1, Kind: store.Opened, Payload: h.Encode()}}
+	for _, e := range []store.Event{
+		{Kind: store.Frame, Dir: transport.ClientToServer, Stream: 300, Payload: []byte("{\"a\": 1 }\r")},
+		{Kind: store.Frame, Dir: transport.ServerToClient, Unterminated: true, Payload: []byte("\xff\x00")},
+		{Kind: "unheard of", Payload: []byte("kept")},
+		{Kind: store.Lost, Payload: []byte(`{"frames":2,"bytes":9,"reason":"full"}`)},
+		{Kind: store.Exited, Payload: []byte(`{"code":-1,"signal":"killed"}`)},
+		{Kind: store.Closed, Payload: []byte(`{"frames":2,"lost":2}`)},
+	} {
+		e.Seq = uint64(len(events) + 1)
+		e.At = 1 << (5 * e.Seq)
+		events = append(events, e)
+	}
+	return events
+}
+
+// golden returns the file of a released version. It is never written again,
+// and must be read for ever.
+func golden(t *testing.T, name string, current []byte) []byte {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, current, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestGoldenSpool(t *testing.T) {
+	events := goldenLog()
+	key, _ := testID(7).Bytes()
+	b := appendSpoolHead(nil, key)
+	for _, e := range events {
+		half := len(e.Payload) / 2
+		first, rest := e, e
+		first.Payload, rest.Payload = e.Payload[:half], e.Payload[half:]
+		if e.Kind != store.Frame {
+			b = appendRecord(b, &store.Part{Event: e})
+			continue
+		}
+		b = appendRecord(b, &store.Part{Event: first, More: true})
+		b = appendRecord(b, &store.Part{Event: rest, Cont: true})
+	}
+	b = golden(t, "spool.v1", b)
+	s := testStore(t, t.TempDir())
+	if err := s.makeDirs(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.spoolPath(testID(7)), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustRead(t, s, testID(7), events)
+}
+
+func TestGoldenChunk(t *testing.T) {
+	key, _ := testID(7).Bytes()
+	c := &chunker{id: key}
+	var p projection
+	for _, e := range goldenLog() {
+		if err := p.take(key, e); err != nil {
+			t.Fatal(err)
+		}
+		c.add(e, p.session.Head)
+	}
+	c.flush()
+	var got []store.Event
+	x := chunk{key: chunkKey(key, 1), data: golden(t, "chunk.v1", c.done[0].data)}
+	if err := x.events(func(e store.Event) bool { got = append(got, e); return true }); err != nil {
+		t.Fatal(err)
+	}
+	if err := sameLog(got, goldenLog()); err != nil {
+		t.Fatal(err)
+	}
+	if f, _ := x.facts(); f.chain != p.session.Head.Chain {
+		t.Error("the chain is another")
+	}
+}
+
+func TestGoldenMeta(t *testing.T) {
+	key, _ := testID(7).Bytes()
+	want := projection{spooled: 12345}
+	for _, e := range goldenLog() {
+		if err := want.take(key, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := decodeProjection(key, golden(t, "meta.v1", want.encode(key)), "meta.v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(store.EncodePayload(got.session)) != string(store.EncodePayload(want.session)) || got.spooled != want.spooled || got.deleted {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// TestProjectionDamage flips every bit and cuts at every byte.
+func TestProjectionDamage(t *testing.T) {
+	key, _ := testID(7).Bytes()
+	var p projection
+	for _, e := range goldenLog() {
+		if err := p.take(key, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := p.encode(key)
+	for i := range len(b) * 8 {
+		b[i/8] ^= 1 << (i % 8)
+		if _, err := decodeProjection(key, b, "x"); err == nil {
+			t.Fatalf("bit %d: accepted", i)
+		}
+		b[i/8] ^= 1 << (i % 8)
+	}
+	for n := range b {
+		short := append([]byte(nil), b[:n]...)
+		if n > 5 { // a sum that is right for what is left
+			binary.LittleEndian.PutUint32(short, metaSum(key, short))
+		}
+		if _, err := decodeProjection(key, short, "x"); err == nil {
+			t.Fatalf("cut at %d: accepted", n)
+		}
+	}
+}
