@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -40,21 +41,24 @@ func (h Header) Encode() []byte {
 // ParseHeader reads the payload of an Opened event. A version newer than
 // FormatVersion is ErrNewer.
 func ParseHeader(payload []byte) (Header, error) {
-	var v struct {
-		Version int `json:"mcprec"`
-	}
-	if err := json.Unmarshal(payload, &v); err != nil {
-		return Header{}, fmt.Errorf("read session header: %v", err)
-	}
-	if v.Version > FormatVersion {
-		return Header{}, fmt.Errorf("read session header: format %d: %w (this mcprec reads up to %d; install a newer one)", v.Version, ErrNewer, FormatVersion)
-	}
-	if v.Version < 1 {
-		return Header{}, fmt.Errorf("read session header: no \"mcprec\" version in it")
-	}
 	var h Header
-	if err := json.Unmarshal(payload, &h); err != nil {
+	err := json.Unmarshal(payload, &h)
+	if err != nil { // a newer form may have other types: its version says more
+		var v struct {
+			Version int `json:"mcprec"`
+		}
+		if json.Unmarshal(payload, &v) != nil {
+			return Header{}, fmt.Errorf("read session header: %v", err)
+		}
+		h.Version = v.Version
+	}
+	switch {
+	case h.Version > FormatVersion:
+		return Header{}, fmt.Errorf("read session header: format %d: %w (this mcprec reads up to %d; install a newer one)", h.Version, ErrNewer, FormatVersion)
+	case err != nil:
 		return Header{}, fmt.Errorf("read session header: %v", err)
+	case h.Version < 1:
+		return Header{}, errors.New("read session header: no \"mcprec\" version in it")
 	}
 	return h, nil
 }
