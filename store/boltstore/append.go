@@ -131,7 +131,7 @@ func (s *Store) delete(ctx context.Context, id store.SessionID) error {
 		return err
 	}
 	defer s.end()
-	x, err := s.locate(ctx, id)
+	x, err := s.locate(ctx, id, 0)
 	if err != nil {
 		return err
 	}

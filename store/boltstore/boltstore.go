@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -138,5 +139,12 @@ func monthOf(key [16]byte) string {
 
 // idOf is the inverse of SessionID.Bytes.
 func idOf(key [16]byte) store.SessionID {
-	return store.SessionID(fmt.Sprintf("%x-%x-%x-%x-%x", key[:4], key[4:6], key[6:8], key[8:10], key[10:]))
+	var b [36]byte
+	hex.Encode(b[:8], key[:4])
+	hex.Encode(b[9:13], key[4:6])
+	hex.Encode(b[14:18], key[6:8])
+	hex.Encode(b[19:23], key[8:10])
+	hex.Encode(b[24:], key[10:])
+	b[8], b[13], b[18], b[23] = '-', '-', '-', '-'
+	return store.SessionID(b[:])
 }

@@ -195,6 +195,7 @@ func TestFoldTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustRead(t, live, testID(1), events[:30])
+		mustVerify(t, live)
 	}
 	if err := p.Write(asParts(events[30:])); err != nil {
 		t.Fatal(err)

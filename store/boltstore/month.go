@@ -36,7 +36,8 @@ type month struct {
 	ev      *bolt.Bucket
 	head    *bolt.Bucket
 	writing bool
-	stale   bool // its newest transaction may be missing, see metaPages
+	base    uintptr // where the file is mapped
+	stale   bool    // its newest transaction may be missing, see metaPages
 }
 
 // view runs f in a read transaction of the database at path. It returns an
@@ -52,7 +53,7 @@ func (s *Store) view(ctx context.Context, path string, f func(*month) error) err
 	}
 	return s.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB, file *os.File) error {
 		return db.View(func(tx *bolt.Tx) error {
-			return inMonth(tx, &month{path: path, stale: !metaPages(file, db.Info().PageSize)}, f)
+			return inMonth(tx, &month{path: path, base: db.Info().Data, stale: !metaPages(file, db.Info().PageSize)}, f)
 		})
 	})
 }

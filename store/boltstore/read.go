@@ -2,9 +2,7 @@ package boltstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"time"
 
@@ -29,7 +27,7 @@ func (s *Store) read(ctx context.Context, id store.SessionID, from uint64, o sto
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	x, err := s.locate(ctx, id)
+	x, err := s.locate(ctx, id, from)
 	s.end()
 	if err != nil {
 		return err
@@ -100,11 +98,13 @@ func (s *Store) poll(ctx context.Context) error {
 // readChunks yields from the database, which is open only while chunks are
 // copied out of it.
 func (s *Store) readChunks(ctx context.Context, x *source, from uint64, yield func(store.Event, error) bool) error {
-	var stale error
 	for from <= x.facts.session.Head.Seq {
-		chunks, err := s.copyChunks(ctx, x, from, &stale)
-		if err != nil {
-			return err
+		chunks := x.first
+		if x.first = nil; chunks == nil {
+			if err := s.again(ctx, x, from); err != nil {
+				return err
+			}
+			continue
 		}
 		for _, c := range chunks {
 			stopped := false
@@ -124,40 +124,29 @@ func (s *Store) readChunks(ctx context.Context, x *source, from uint64, yield fu
 			}
 		}
 	}
-	return stale
+	return x.stale
 }
 
-// copyChunks copies out the chunk that holds Seq from and some of those that
-// follow it. They are checked: no event is missing between them.
-func (s *Store) copyChunks(ctx context.Context, x *source, from uint64, stale *error) (chunks []chunk, err error) {
+// again copies out the chunk that holds Seq from and some of those that follow.
+func (s *Store) again(ctx context.Context, x *source, from uint64) error {
 	if err := s.begin(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	defer s.end()
-	err = s.view(ctx, x.path, func(m *month) error {
-		p, ok, err := m.get(x.key)
-		if err != nil {
-			return err
-		}
-		if !ok || p.deleted {
-			return store.ErrNotFound
-		}
-		x.facts = p
-		if m.stale && !p.session.Head.Sealed {
-			*stale = staleFile(x.path) // there may have been more
-		}
-		chunks, err = m.chunks(x.key, from, p.session.Head.Seq, batchSize, s.ahead.want)
+	x.folded = true
+	if err := s.look(ctx, x, from); err != nil {
 		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = store.ErrNotFound
 	}
-	return chunks, err
+	if !x.known || x.facts.deleted {
+		return store.ErrNotFound
+	}
+	return nil
 }
 
 // chunks copies chunks of a session from the one that holds Seq from on, up to
-// limit bytes of events but at least one, and not past Seq last.
-func (m *month) chunks(id [16]byte, from, last uint64, limit int, ahead func(value []byte)) (chunks []chunk, err error) {
+// batchSize bytes of events but at least one, and not past Seq last. No event is
+// missing between them.
+func (m *month) chunks(id [16]byte, from, last uint64, ahead func(m *month, value []byte)) (chunks []chunk, err error) {
 	if from > last {
 		return nil, nil
 	}
@@ -171,11 +160,11 @@ func (m *month) chunks(id [16]byte, from, last uint64, limit int, ahead func(val
 			k, v = c.Prev()
 		}
 	}
-	for size := 0; size < limit && from <= last; k, v = c.Next() {
+	for size := 0; size < batchSize && from <= last; k, v = c.Next() {
 		if len(k) != len(key{}) || [16]byte(k[:16]) != id {
 			return nil, damagedFile(m.path, fmt.Sprintf("session %s: event %d is missing", idOf(id), from))
 		}
-		ahead(v)
+		ahead(m, v)
 		x := chunk{key: key(k), data: append([]byte(nil), v...)}
 		f, err := x.facts()
 		if err != nil {
@@ -208,7 +197,7 @@ func (s *Store) head(ctx context.Context, id store.SessionID) (head store.Head, 
 		return head, err
 	}
 	defer s.end()
-	x, err := s.locate(ctx, id)
+	x, err := s.locate(ctx, id, 0)
 	if err != nil {
 		return head, err
 	}

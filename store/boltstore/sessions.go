@@ -132,7 +132,7 @@ func (l *listing) spools(ctx context.Context) {
 // spooledSession lists a session that has a spool. Its State is "" when the
 // database has all of it.
 func (s *Store) spooledSession(ctx context.Context, id store.SessionID) (store.Session, error) {
-	x, err := s.locate(ctx, id)
+	x, err := s.locate(ctx, id, 0)
 	if err != nil {
 		return store.Session{}, err
 	}

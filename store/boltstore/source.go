@@ -12,12 +12,15 @@ import (
 
 // source is where a session is: its facts in the database, its spool, or both.
 type source struct {
-	id    store.SessionID
-	key   [16]byte
-	path  string // of the database
-	facts projection
-	known bool     // the database has facts
-	spool *os.File // nil: all is in the database
+	id     store.SessionID
+	key    [16]byte
+	path   string // of the database
+	facts  projection
+	known  bool     // the database has facts
+	spool  *os.File // nil: all is in the database
+	folded bool     // read what is in the database, whether or not there is more
+	first  []chunk  // of what is in the database, from the Seq asked for
+	stale  error    // the database may lack its newest events
 }
 
 // close lets go of the spool.
@@ -27,9 +30,10 @@ func (x *source) close() {
 	}
 }
 
-// locate finds a session. The spool is looked for first: it is removed only
-// after the database has all of it.
-func (s *Store) locate(ctx context.Context, id store.SessionID) (*source, error) {
+// locate finds a session, and copies out its first chunks from Seq `from` (0:
+// none) if it is in the database. The spool is looked for first: it is removed
+// only after the database has all of it.
+func (s *Store) locate(ctx context.Context, id store.SessionID, from uint64) (*source, error) {
 	key, err := id.Bytes()
 	if err != nil {
 		return nil, err
@@ -39,7 +43,7 @@ func (s *Store) locate(ctx context.Context, id store.SessionID) (*source, error)
 		if x.spool, err = s.openSpool(x.id, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		x.facts, x.known, err = s.facts(ctx, x.path, key)
+		err = s.look(ctx, x, from)
 		switch {
 		case err != nil && x.spool != nil && ctx.Err() == nil:
 			x.facts, x.known = projection{}, false // the spool has all of it
@@ -63,6 +67,29 @@ func (s *Store) locate(ctx context.Context, id store.SessionID) (*source, error)
 		}
 		return nil, store.ErrNotFound
 	}
+}
+
+// look asks the database for the facts and the first chunks of a session.
+func (s *Store) look(ctx context.Context, x *source, from uint64) error {
+	x.facts, x.known = projection{}, false
+	err := s.view(ctx, x.path, func(m *month) (err error) {
+		if x.facts, x.known, err = m.get(x.key); err != nil || !x.known || x.facts.deleted {
+			return err
+		}
+		head := x.facts.session.Head
+		if m.stale && !head.Sealed {
+			x.stale = staleFile(x.path) // there may have been more
+		}
+		if from == 0 || x.facts.spooled != 0 && !x.folded {
+			return nil
+		}
+		x.first, err = m.chunks(x.key, from, head.Seq, s.ahead.want)
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return err
 }
 
 // facts returns what the database at path says of a session.
