@@ -126,22 +126,23 @@ func listText(w io.Writer, sessions []store.Session, limit int) {
 		return
 	}
 	short := shortIDs(sessions)
-	width := len("SESSION")
-	for _, s := range short {
-		width = max(width, len(s))
+	sessions = newest(sessions, limit)
+	id, label := len("SESSION"), len("LABEL")
+	for i, s := range sessions {
+		id, label = max(id, len(short[i])), max(label, len([]rune(s.Label)))
 	}
-	fmt.Fprintf(w, "%-*s  %-19s  %6s  %9s  %-7s  %-8s  %-10s  %s\n", width, "SESSION", "START", "FRAMES", "BYTES", "STATE", "EXIT", "LABEL", "COMMAND")
-	for i, s := range newest(sessions, limit) {
+	const row = "%-*s  %-19s  %7v  %10v  %-7s  %-10s  %-*s  %s\n"
+	fmt.Fprintf(w, row, id, "SESSION", "START", "FRAMES", "BYTES", "STATE", "EXIT", label, "LABEL", "COMMAND")
+	for i, s := range sessions {
 		command := strings.Join(s.Command, " ")
 		if s.URL != "" {
 			command = s.URL
 		}
-		lost := ""
 		if s.Lost > 0 {
-			lost = fmt.Sprintf("  (%d lost)", s.Lost)
+			command += fmt.Sprintf("  (%d lost)", s.Lost)
 		}
-		fmt.Fprintf(w, "%-*s  %-19s  %6d  %9d  %-7s  %-8s  %-10s  %s%s\n", width, short[i], s.Start.Local().Format("2006-01-02 15:04:05"),
-			s.Frames, s.Bytes, s.State, strings.TrimPrefix(s.Exit, "signal: "), plain(s.Label), plain(command), lost)
+		fmt.Fprintf(w, row, id, short[i], s.Start.Local().Format("2006-01-02 15:04:05"), s.Frames, s.Bytes,
+			s.State, strings.TrimPrefix(s.Exit, "signal: "), label, plain(s.Label), plain(command))
 	}
 }
 
