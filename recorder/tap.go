@@ -82,23 +82,25 @@ func (t *Tap) Observe(chunk []byte) (time.Duration, bool) {
 	}
 	r.begin(at)
 	before := *t
-	frames, begun := t.cut(chunk, at)
-	if !r.commit(store.LostInfo{Frames: frames, Bytes: uint64(len(chunk))}) {
+	c := t.cut(chunk, at)
+	if !r.commit(store.LostInfo{Frames: c.begun + c.continued, Bytes: uint64(len(chunk))}) {
 		t.restore(before)
 		return at, true
 	}
 	if t.kind == store.Frame {
-		r.sum.Frames += begun
-		r.sum.Bytes += uint64(len(chunk)) - uint64(bytes.Count(chunk, newline))
+		r.sum.Frames += c.begun
+		r.sum.Bytes += uint64(len(chunk)) - c.ended
 	}
 	return at, true
 }
 
+// count is what a chunk holds of frames.
+type count struct{ begun, continued, ended uint64 }
+
 var newline = []byte{'\n'}
 
-// cut adds the parts of a chunk and returns how many frames it touches and how
-// many of them begin in it.
-func (t *Tap) cut(chunk []byte, at time.Duration) (frames, begun uint64) {
+// cut adds the parts of a chunk.
+func (t *Tap) cut(chunk []byte, at time.Duration) (c count) {
 	r := t.recorder
 	for len(chunk) > 0 {
 		piece, rest, more := chunk, []byte(nil), true
@@ -106,19 +108,20 @@ func (t *Tap) cut(chunk []byte, at time.Duration) (frames, begun uint64) {
 			piece, rest, more = chunk[:i], chunk[i+1:], false
 		}
 		chunk = rest
-		frames++
 		seq := t.open
 		if seq != 0 {
+			c.continued++
 			r.parts = append(r.parts, store.Part{Event: store.Event{Seq: seq, Payload: piece}, Cont: true, More: more})
 		} else {
-			begun++
+			c.begun++
 			seq = r.add(store.Event{At: at, Kind: t.kind, Dir: t.dir, Payload: piece}, more)
 		}
 		if t.open = seq; !more {
 			t.open, t.whole = 0, seq
+			c.ended++
 		}
 	}
-	return frames, begun
+	return c
 }
 
 // restore puts the tap back after a write that failed. A frame that had begun

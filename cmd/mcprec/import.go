@@ -40,7 +40,7 @@ func runImport(cmd *cobra.Command, h home, files []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore(db)) }()
+	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
 	for _, name := range files {
 		id, err := importFile(cmd.Context(), db, cmd, name)
 		if err != nil {

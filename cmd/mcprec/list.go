@@ -57,7 +57,7 @@ func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore(db)) }()
+	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
 	var sessions []store.Session
 	for s, serr := range db.Sessions(cmd.Context(), store.Query{Prefix: strings.ToLower(prefix), Newest: true}) {
 		if serr != nil {

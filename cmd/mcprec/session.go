@@ -23,6 +23,7 @@ type session struct {
 	id   store.SessionID // "" for a fixture
 	db   *boltstore.Store
 	file io.ReadCloser
+	cmd  *cobra.Command
 }
 
 const sessionHelp = `SESSION is an id, a unique prefix of one, the path of a fixture, - for a
@@ -48,7 +49,7 @@ func openSession(cmd *cobra.Command, h home, arg string) (*session, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &session{name: "session " + string(id), id: id, db: db}, nil
+	return &session{name: "session " + string(id), id: id, db: db, cmd: cmd}, nil
 }
 
 // looksLikeFile tells a path from an id: ids have neither dots nor slashes.
@@ -124,17 +125,22 @@ func (s *session) events(ctx context.Context, from uint64, o store.ReadOptions) 
 	}
 }
 
-// Close lets go of the store or the file. A store is tidied first: what
-// recorders that died have left in spools is moved in, as far as that is quick.
+// Close lets go of the store or the file.
 func (s *session) Close() error {
 	if s.db == nil {
 		return s.file.Close()
 	}
-	return closeStore(s.db)
+	return closeStore(s.cmd, s.db)
 }
 
-func closeStore(db *boltstore.Store) error {
-	return errors.Join(db.FoldDead(context.Background()), db.Close())
+// closeStore tidies the store and closes it: what recorders that died have left
+// in spools is moved in, as far as that is quick. If that fails the command has
+// not: the spool is still there and still read.
+func closeStore(cmd *cobra.Command, db *boltstore.Store) error {
+	if err := db.FoldDead(context.Background()); err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: tidying the store: %v\n", err)
+	}
+	return db.Close()
 }
 
 // encode writes events as fixture text.

@@ -58,7 +58,7 @@ func (v *verification) store(h home) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore(db)) }()
+	defer func() { err = errors.Join(err, closeStore(v.cmd, db)) }()
 	ctx := v.cmd.Context()
 	if err := db.Verify(ctx, v.fault); err != nil {
 		return err
