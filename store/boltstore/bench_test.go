@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,7 +30,9 @@ import (
 // that compresses like text.
 func corpus(b *testing.B) []byte {
 	b.Helper()
-	files, err := filepath.Glob(filepath.Join(runtime.GOROOT(), "src", "net", "http", "*.go"))
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	must(b, err)
+	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(root)), "src", "net", "http", "*.go"))
 	if err != nil || len(files) == 0 {
 		b.Skip("no Go sources for a corpus")
 	}
@@ -430,4 +434,20 @@ func BenchmarkFiveTaps(b *testing.B) {
 	b.ReportMetric(writes.at(.99)/1e3, "write-p99-us")
 	b.ReportMetric(float64(reads)/float64(round), "reads")
 	b.ReportMetric(float64(refused), "refused")
+}
+
+// BenchmarkMemory is the most memory that a process takes which records and
+// folds 64 MiB.
+func BenchmarkMemory(b *testing.B) {
+	most := 0.0
+	for i := 0; b.Loop(); i++ {
+		out, err := child(b, "memory", b.TempDir(), i).Output()
+		must(b, err)
+		kb, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+		if err != nil {
+			b.Skip("no figure here")
+		}
+		most = max(most, kb/1024)
+	}
+	b.ReportMetric(most, "MiB-RSS")
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -21,12 +20,10 @@ import (
 // children are what the test binary does when it is started again by a test,
 // with the store's folder as argument.
 var children = map[string]func(dir string, n int) error{
-	"write":    childWrite,
-	"session":  childSession,
-	"disk":     childFullDisk,
-	"footing":  childFooting,
-	"taps":     childTap,
-	"tapsHold": childTap,
+	"write":   childWrite,
+	"session": childSession,
+	"disk":    childFullDisk,
+	"memory":  childMemory,
 }
 
 const childVar = "BOLTSTORE_TEST_CHILD"
@@ -276,8 +273,8 @@ func childFullDisk(dir string, n int) error {
 	return err
 }
 
-// childFooting writes and folds 64 MiB and says how much memory it took.
-func childFooting(dir string, n int) error {
+// childMemory writes and folds 64 MiB and says how much memory it took.
+func childMemory(dir string, n int) error {
 	s, err := Open(dir, Options{})
 	if err != nil {
 		return err
@@ -299,30 +296,9 @@ func childFooting(dir string, n int) error {
 		return err
 	}
 	for line := range strings.Lines(string(b)) {
-		if strings.HasPrefix(line, "VmHWM") || strings.HasPrefix(line, "RssAnon") {
-			fmt.Print(line)
+		if kb, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			fmt.Println(strings.TrimSuffix(strings.TrimSpace(kb), " kB"))
 		}
 	}
 	return nil
-}
-
-// childTap records at a pace that its standard input sets: a line, a frame.
-func childTap(dir string, n int) error {
-	s, err := Open(dir, Options{})
-	if err != nil {
-		return err
-	}
-	p, err := s.Spool(context.Background(), opening(n))
-	if err != nil {
-		return err
-	}
-	in := bufio.NewReader(os.Stdin)
-	for seq := uint64(2); ; seq++ {
-		if _, err := in.ReadByte(); err == io.EOF {
-			return p.Close()
-		}
-		if err := p.Write(asParts([]store.Event{frameEvent(seq, 2000)})); err != nil {
-			return err
-		}
-	}
 }

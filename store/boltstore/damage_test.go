@@ -97,7 +97,7 @@ func survive(t *testing.T, s *Store, logs [][]store.Event) {
 func TestBitFlips(t *testing.T) {
 	logs := damageLogs()
 	rounds := 150
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		rounds = 30
 	}
 	damaged(t, rounds, func(r *rand.Rand, b []byte) {
@@ -112,7 +112,7 @@ func TestBitFlips(t *testing.T) {
 func TestZeroedPages(t *testing.T) {
 	logs := damageLogs()
 	rounds := 100
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		rounds = 20
 	}
 	damaged(t, rounds, func(r *rand.Rand, b []byte) {

@@ -54,7 +54,7 @@ func (t *tree) check() error {
 	if !ok || t.pageSize < 512 || t.pageSize > 1<<24 {
 		return fmt.Errorf("no meta page")
 	}
-	if _, err := t.page(free, pageFree); err != nil {
+	if err := t.freelist(free); err != nil {
 		return err
 	}
 	return t.walk(root)
@@ -80,12 +80,40 @@ func (t *tree) page(id uint64, flags uint16) ([]byte, error) {
 	return b[:end], nil
 }
 
+// freelist checks that the list of free pages is as long as it says and names
+// pages of the file.
+func (t *tree) freelist(id uint64) error {
+	b, err := t.page(id, pageFree)
+	if err != nil {
+		return err
+	}
+	n := uint64(binary.NativeEndian.Uint16(b[10:]))
+	b = b[pageHead:]
+	if n == 0xffff {
+		n = binary.NativeEndian.Uint64(b)
+		b = b[8:]
+	}
+	if n > uint64(len(b))/8 {
+		return fmt.Errorf("page %d: a list of %d free pages", id, n)
+	}
+	for i := range n {
+		if free := binary.NativeEndian.Uint64(b[i*8:]); free < 2 || free > uint64(len(t.b))/t.pageSize {
+			return fmt.Errorf("page %d: free page %d", id, free)
+		}
+	}
+	return nil
+}
+
 func (t *tree) walk(id uint64) error {
 	b, err := t.page(id, pageBranch|pageLeaf)
 	if err != nil {
 		return err
 	}
-	leaf := binary.NativeEndian.Uint16(b[8:]) == pageLeaf
+	flags := binary.NativeEndian.Uint16(b[8:])
+	leaf := flags == pageLeaf
+	if !leaf && flags != pageBranch {
+		return fmt.Errorf("page %d: its flags", id)
+	}
 	for i := range uint64(binary.NativeEndian.Uint16(b[10:])) {
 		at := pageHead + i*16
 		if at+16 > uint64(len(b)) {
@@ -94,9 +122,12 @@ func (t *tree) walk(id uint64) error {
 		e := b[at:]
 		next := binary.NativeEndian.Uint64(e[8:])
 		if leaf {
-			if next, err = leafBucket(e, id, i); err != nil {
-				return err
-			}
+			next, err = leafBucket(e, id, i)
+		} else if end := uint64(binary.NativeEndian.Uint32(e)) + uint64(binary.NativeEndian.Uint32(e[4:])); end > uint64(len(e)) || next == 0 {
+			err = fmt.Errorf("page %d: element %d", id, i)
+		}
+		if err != nil {
+			return err
 		}
 		if next == 0 {
 			continue
