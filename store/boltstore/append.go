@@ -76,13 +76,9 @@ func (s *Store) tryAppend(ctx context.Context, id store.SessionID, key [16]byte,
 		return before, &store.ConflictError{ID: id, Head: before}
 	}
 	c := &chunker{id: key}
-	for _, e := range events {
-		if err := p.take(key, e); err != nil {
-			return before, err
-		}
-		c.add(e, p.session.Head)
+	if err := c.take(&p, events); err != nil {
+		return before, err
 	}
-	c.flush()
 	err = s.update(ctx, path, func(m *month) error {
 		now, _, err := m.get(key)
 		if err != nil {

@@ -78,6 +78,18 @@ func (c *chunker) add(e store.Event, head store.Head) {
 	c.last = head
 }
 
+// take adds the events that follow a projection, to both.
+func (c *chunker) take(p *projection, events []store.Event) error {
+	for _, e := range events {
+		if err := p.take(c.id, e); err != nil {
+			return err
+		}
+		c.add(e, p.session.Head)
+	}
+	c.flush()
+	return nil
+}
+
 // flush ends the chunk being filled.
 func (c *chunker) flush() {
 	if len(c.events) == 0 {

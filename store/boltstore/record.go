@@ -45,7 +45,7 @@ func checkSpoolHead(b []byte, key [16]byte, path string) error {
 func appendRecord(b []byte, p *store.Part) []byte {
 	at := len(b)
 	b = append(b, 0, 0, 0, 0, 0, 0, 0, 0)
-	b = store.AppendPart(b, *p)
+	b = append(store.AppendPartHead(b, *p), p.Payload...)
 	body := b[at+recordHead:]
 	binary.LittleEndian.PutUint32(b[at:], uint32(len(body)))
 	binary.LittleEndian.PutUint32(b[at+4:], crc32.Checksum(body, castagnoli))

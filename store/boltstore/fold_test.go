@@ -1,0 +1,194 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// TestFoldTwice holds that a fold that is repeated, because its spool was not
+// removed or comes back, changes nothing.
+func TestFoldTwice(t *testing.T) {
+	live := testStore(t, t.TempDir())
+	events := testLog(1, 50, 3000, true)
+	p := startSpool(t, live, events[:30])
+	ctx, key := context.Background(), p.(*spool).key
+	for range 3 {
+		if _, err := live.fold(ctx, testID(1), key, false); err != nil {
+			t.Fatal(err)
+		}
+		mustRead(t, live, testID(1), events[:30])
+		mustVerify(t, live)
+	}
+	if err := p.Write(asParts(events[30:])); err != nil {
+		t.Fatal(err)
+	}
+	s := died(t, live)
+	log, err := os.ReadFile(s.spoolPath(testID(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		mustRead(t, s, testID(1), events)
+		mustFoldDead(t, s)
+		mustRead(t, s, testID(1), events)
+		if exists(t, s.spoolPath(testID(1))) {
+			t.Fatal("the spool is still there")
+		}
+		// The crash after the transaction and before the removal.
+		if err := os.WriteFile(s.spoolPath(testID(1)), log, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustVerify(t, s)
+	deletedComesBack(t, s, log)
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deletedComesBack is the crash between a deletion and the spool's removal.
+func deletedComesBack(t *testing.T, s *Store, log []byte) {
+	t.Helper()
+	if err := s.Delete(t.Context(), testID(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.spoolPath(testID(1)), log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readAll(s, testID(1)); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("read after delete: %v", err)
+	}
+	mustFoldDead(t, s)
+	if exists(t, s.spoolPath(testID(1))) {
+		t.Error("the spool of a deleted session is still there")
+	}
+}
+
+// TestFoldInterleaved folds after every record of long frames of two
+// directions, so that each place where a fold may stop is used.
+func TestFoldInterleaved(t *testing.T) {
+	records, want := interleaved(t)
+	s := testStore(t, t.TempDir())
+	p := startSpool(t, s, []store.Event{opening(1)})
+	for _, r := range records {
+		if err := p.Write([]store.Part{r}); err != nil {
+			t.Fatal(err)
+		}
+		foldInPlace(t, s, p.(*spool).key)
+	}
+	dead := died(t, s)
+	mustRead(t, dead, testID(1), want)
+	mustFoldDead(t, dead)
+	mustRead(t, dead, testID(1), want)
+	mustVerify(t, dead)
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mustRead(t, s, testID(1), want)
+	mustVerify(t, s)
+}
+
+// interleaved returns the parts of such frames and the events that they make.
+func interleaved(t *testing.T) (records []store.Part, want []store.Event) {
+	t.Helper()
+	seq, open := uint64(1), [3]uint64{}
+	part := func(dir int, text string, more bool) {
+		p := store.Part{Event: store.Event{Kind: store.Frame, Dir: transport.Direction(dir), Payload: []byte(text)}, More: more, Cont: open[dir] != 0}
+		if p.Seq = open[dir]; !p.Cont {
+			seq++
+			p.Seq = seq
+		}
+		if open[dir] = p.Seq; !more {
+			open[dir] = 0
+		}
+		records = append(records, p)
+	}
+	for i := range 12 {
+		part(1, "a first part ", true)
+		part(2, "ANOTHER", i%3 != 0)
+		part(1, "its middle ", true)
+		part(2, "ANOTHER", i%4 == 0)
+		part(1, "its end", i%5 == 0)
+	}
+	var a store.Assembler
+	for _, p := range records {
+		if err := a.Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.Cut()
+	want = []store.Event{opening(1)}
+	for e, ok := a.Next(); ok; e, ok = a.Next() {
+		want = append(want, e)
+	}
+	return records, want
+}
+
+// foldInPlace folds what there is; nothing of it changes for readers.
+func foldInPlace(t *testing.T, s *Store, key [16]byte) {
+	t.Helper()
+	before, err := readAll(s, testID(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.fold(t.Context(), testID(1), key, false); err != nil {
+		t.Fatal(err)
+	}
+	mustRead(t, s, testID(1), before)
+	head, err := s.Head(t.Context(), testID(1))
+	if err != nil || head.Seq != uint64(len(before)) {
+		t.Fatalf("head %v, %v after %d events", head, err, len(before))
+	}
+	for e, err := range s.Read(t.Context(), testID(1), head.Seq+1, store.ReadOptions{}) {
+		t.Fatalf("past the head: %v, %v", e, err)
+	}
+}
+
+// TestFoldDeadLeavesTheLiving holds that a live spool is not touched.
+func TestFoldDeadLeavesTheLiving(t *testing.T) {
+	s := testStore(t, t.TempDir())
+	p := startSpool(t, s, testLog(1, 10, 100, false))
+	other := testStore(t, s.dir)
+	mustFoldDead(t, other)
+	if !exists(t, s.spoolPath(testID(1))) || one(t, other, testID(1)).State != store.Live {
+		t.Error("a live spool was folded away")
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if exists(t, s.spoolPath(testID(1))) || exists(t, s.lockPath(testID(1))) {
+		t.Error("a closed spool left files")
+	}
+}
+
+// TestBudget holds that what is too much for one call is left and not lost.
+func TestBudget(t *testing.T) {
+	s, err := Open(t.TempDir(), Options{FoldBudget: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := testLog(1, 30, 1000<<10, true)
+	p := startSpool(t, s, events)
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !exists(t, s.spoolPath(testID(1))) {
+		t.Fatal("folded beyond the budget")
+	}
+	for range 8 {
+		mustRead(t, s, testID(1), events)
+		if one(t, s, testID(1)).Head.Seq != 30 {
+			t.Fatal("listed short")
+		}
+		mustFoldDead(t, s)
+	}
+	mustRead(t, s, testID(1), events)
+	if exists(t, s.spoolPath(testID(1))) {
+		t.Error("the spool is still there")
+	}
+}
