@@ -67,10 +67,10 @@ func (e Entry) Summary() string {
 	return strings.Join(parts, " ")
 }
 
-// String returns the whole line.
+// String returns the whole line; the time is in seconds.
 func (e Entry) String() string {
 	arrow := map[transport.Direction]string{transport.ClientToServer: "c2s ->", transport.ServerToClient: "s2c <-"}[e.Dir]
-	return fmt.Sprintf("%6d %12s %-6s %s", e.Seq, e.At.Round(time.Microsecond), arrow, e.Summary())
+	return fmt.Sprintf("%6d %11.6f %-6s %s", e.Seq, e.At.Seconds(), arrow, e.Summary())
 }
 
 // Summary returns the message in a few words.

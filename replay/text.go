@@ -24,8 +24,8 @@ func (v Verdict) Text() string {
 }
 
 func (v Verdict) hangText(b *strings.Builder) {
-	fmt.Fprintf(b, "HANG (proved) %s, capacity c2s=%v s2c=%v, client %v, server %v; read %d of %d c2s, %d of %d s2c\n",
-		v.Category, v.Capacity.C2S, v.Capacity.S2C, v.Models.Client, v.Models.Server,
+	fmt.Fprintf(b, "HANG (proved) %s, capacity %v, client %v, server %v; read %d of %d c2s, %d of %d s2c\n",
+		v.Category, v.Capacity, v.Models.Client, v.Models.Server,
 		v.Frames.C2S.Read, v.Frames.C2S.Recorded, v.Frames.S2C.Read, v.Frames.S2C.Recorded)
 	fmt.Fprintf(b, "  %s.\n\n", v.Explanation)
 	v.waitText(b)
@@ -72,12 +72,15 @@ func (v Verdict) warningText(b *strings.Builder) {
 	if len(v.Unanswered) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "warning: %s without a response in the recording:\n", plural(len(v.Unanswered), "request"))
+	fmt.Fprintf(b, "the recording ends with %s unanswered:\n", plural(len(v.Unanswered), "request"))
 	for i, u := range v.Unanswered {
 		if i == shownUnanswered {
 			fmt.Fprintf(b, "  … and %d more\n", len(v.Unanswered)-i)
 			break
 		}
 		fmt.Fprintf(b, "  #%d %s\n", u.Seq, u.Call)
+	}
+	if v.Verdict == Pass {
+		b.WriteString("  If the session hung there, a transport of this capacity is not why, for ends of these models.\n")
 	}
 }

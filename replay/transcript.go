@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -104,7 +105,11 @@ func eventText(e store.Event) string {
 }
 
 func openedText(h store.Header) string {
-	parts := []string{h.Transport, h.Label, h.URL, clip(strings.Join(h.Command, " "))}
+	label := ""
+	if h.Label != "" {
+		label = strconv.Quote(h.Label)
+	}
+	parts := []string{h.Transport, label, h.URL, clip(strings.Join(h.Command, " "))}
 	kept := parts[:0]
 	for _, p := range parts {
 		if p != "" {

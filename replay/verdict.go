@@ -18,8 +18,8 @@ type Verdict struct {
 	Verdict string `json:"verdict"` // Pass or Hang
 	// Proved: no order of steps of these two models goes on from here.
 	Proved      bool     `json:"proved"`
-	Category    string   `json:"category,omitempty"`
-	Explanation string   `json:"explanation,omitempty"`
+	Category    string   `json:"category"` // of a hang; else ""
+	Explanation string   `json:"explanation"`
 	Capacity    Capacity `json:"capacity"`
 	Models      Models   `json:"models"`
 	Frames      Played   `json:"frames"`

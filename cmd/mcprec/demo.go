@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -34,8 +36,11 @@ The recording is kept in a store of its own, thrown away at the end, unless
 	cmd.AddCommand(
 		&cobra.Command{Use: "server", Hidden: true, Short: "The demo's MCP server, on stdio", Args: atMost(0),
 			RunE: func(cmd *cobra.Command, _ []string) error { return progress.Serve(cmd.Context()) }},
-		&cobra.Command{Use: "client -- COMMAND [ARG]...", Hidden: true, Short: "The demo's MCP client", Args: cobra.MinimumNArgs(1),
+		&cobra.Command{Use: "client -- COMMAND [ARG]...", Hidden: true, Short: "The demo's MCP client", Args: cobra.ArbitraryArgs,
 			RunE: func(cmd *cobra.Command, args []string) error {
+				if len(args) == 0 {
+					return usagef("demo client: no command; use mcprec demo client -- COMMAND [ARG]...")
+				}
 				return progress.Call(cmd.Context(), cmd.OutOrStdout(), args)
 			}},
 	)
@@ -43,22 +48,27 @@ The recording is kept in a store of its own, thrown away at the end, unless
 }
 
 func runDemo(cmd *cobra.Command, dir string) error {
+	keepPipeErrors() // so that what is temporary is removed however it ends
+	tmp, err := os.MkdirTemp("", "mcprec-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	where := "the store " + dir
 	if dir == "" {
-		tmp, err := os.MkdirTemp("", "mcprec-demo-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(tmp)
-		dir = tmp
+		dir, where = filepath.Join(tmp, "store"), "a store of its own (--store DIR keeps it)"
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	d := demo{cmd: cmd, self: self, dir: dir, out: cmd.OutOrStdout()}
+	d := demo{cmd: cmd, self: self, bin: filepath.Join(tmp, "bin"), dir: dir, out: cmd.OutOrStdout()}
+	if err := callIt(self, d.bin); err != nil {
+		return err
+	}
 	d.say("A client starts its server; mcprec record stands in front of the server's command.")
 	d.run(0, "demo client -- mcprec record --label demo -- mcprec demo server")
-	d.say("The session is in the store: every frame, byte for byte, in true order.")
+	d.say("The session is in " + where + ": every frame, byte for byte, in true order.")
 	d.run(0, "list")
 	d.run(0, "show")
 	d.say("Replay it through a transport of capacity 0. A client whose reader never waits passes:")
@@ -75,11 +85,29 @@ func runDemo(cmd *cobra.Command, dir string) error {
 	return d.err
 }
 
+// callIt makes this program callable as mcprec from the folder bin, whatever
+// its file is called.
+func callIt(self, bin string) error {
+	if err := os.Mkdir(bin, 0o700); err != nil {
+		return err
+	}
+	name := filepath.Join(bin, "mcprec"+filepath.Ext(self))
+	if os.Symlink(self, name) == nil {
+		return nil
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, program, 0o700)
+}
+
 // demo runs mcprec commands as a user would and shows them. After the first
 // one that does not end as it should, it does nothing more.
 type demo struct {
 	cmd  *cobra.Command
 	self string
+	bin  string // a folder with this program under the name mcprec
 	dir  string
 	out  io.Writer
 	// brief shows the first paragraph of what a command says.
@@ -99,14 +127,8 @@ func (d *demo) run(want int, line string) {
 		return
 	}
 	fmt.Fprintf(d.out, "$ mcprec %s\n", line)
-	args := strings.Fields(line)
-	for i, a := range args {
-		if a == "mcprec" {
-			args[i] = d.self
-		}
-	}
-	c := exec.CommandContext(d.cmd.Context(), d.self, args...)
-	c.Env = append(os.Environ(), "MCPREC_HOME="+d.dir)
+	c := exec.CommandContext(d.cmd.Context(), d.self, strings.Fields(line)...)
+	c.Env = append(os.Environ(), "MCPREC_HOME="+d.dir, "PATH="+d.bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	c.Stdout, c.Stderr = d.out, d.cmd.ErrOrStderr()
 	var all bytes.Buffer
 	if d.brief {
@@ -119,6 +141,10 @@ func (d *demo) run(want int, line string) {
 		got = exit.ExitCode()
 	} else if err != nil {
 		d.err = err
+		return
+	}
+	if got < 0 { // by a signal: the reader of our output has gone
+		d.err = syscall.EPIPE
 		return
 	}
 	if got != want {

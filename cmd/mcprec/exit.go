@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,9 @@ const (
 	exitCannot  = 126 // record: the command cannot be run
 	exitMissing = 127 // record: there is no such command
 )
+
+// exitLine names the codes that most commands can end with.
+const exitLine = `Exit codes: 0 fine, 2 usage, 3 data that cannot be read or written.`
 
 const exitTable = `Exit codes:
   0    fine
@@ -69,6 +73,8 @@ func statusOf(err error) *status {
 	case errors.As(err, &start):
 		return &status{code: start.Code, cause: err}
 	case errors.Is(err, syscall.EPIPE): // the reader of our output has seen enough
+		return &status{code: exitFine}
+	case errors.Is(err, context.Canceled):
 		return &status{code: exitFine}
 	case errors.Is(err, store.ErrNotFound):
 		return &status{code: exitUsage, cause: err}

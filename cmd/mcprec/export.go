@@ -28,15 +28,18 @@ func newExport() *cobra.Command {
 reads back, or with -T raw gives back the exact bytes of one stream: what the
 client wrote (c2s), what the server wrote (s2c), or the server's standard error.
 
-` + sessionHelp + "\n\n" + exitTable,
-		Args: atMost(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return runExport(cmd, o, firstOf(args)) },
+` + sessionHelp + "\n\n" + exitLine,
+		Args:              atMost(1),
+		ValidArgsFunction: completeSessions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runExport(cmd, o, firstOf(args)) },
 	}
 	o.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.format, "to", "T", "jsonl", "jsonl or raw")
 	f.StringVar(&o.dir, "dir", "", "the stream that raw gives back: c2s, s2c or stderr")
 	f.StringVarP(&o.out, "out", "o", "-", "the `FILE` to write; - is standard output")
+	completeWords(cmd, "to", "jsonl", "raw")
+	completeWords(cmd, "dir", "c2s", "s2c", "stderr")
 	return cmd
 }
 
@@ -45,6 +48,9 @@ func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 		return err
 	}
 	if o.format == "raw" {
+		if o.dir == "" {
+			return usagef("-T raw needs --dir c2s, s2c or stderr: each is a stream of its own")
+		}
 		if err := oneOf("dir", o.dir, "c2s", "s2c", "stderr"); err != nil {
 			return err
 		}

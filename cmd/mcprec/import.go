@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +21,7 @@ func newImport() *cobra.Command {
 prints the id of each. A fixture that is there already is left as it is; one
 that differs from what is there under its id is an error.
 
-` + exitTable,
+` + exitLine,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("import: no file; use mcprec import FILE...")
@@ -43,6 +42,10 @@ func runImport(cmd *cobra.Command, h home, files []string) (err error) {
 	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
 	for _, name := range files {
 		id, err := importFile(cmd.Context(), db, cmd, name)
+		var conflict *store.ConflictError
+		if errors.As(err, &conflict) {
+			return fmt.Errorf("import %s: session %s is in the store with other content; take \"id\" out of the file's first line to import it as another", name, conflict.ID)
+		}
 		if err != nil {
 			return fmt.Errorf("import %s: %w", name, err)
 		}
@@ -61,7 +64,7 @@ const importBatch = 4 << 20
 func importFile(ctx context.Context, db store.Store, cmd *cobra.Command, name string) (store.SessionID, error) {
 	in := cmd.InOrStdin()
 	if name != "-" {
-		f, err := os.Open(name)
+		f, err := openFile(name)
 		if err != nil {
 			return "", err
 		}

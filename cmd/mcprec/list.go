@@ -30,7 +30,7 @@ func newList() *cobra.Command {
 		Long: `list shows the sessions in the store, newest first; with a PREFIX those whose id
 begins so.
 
-The first column is the shortest prefix, of 8 characters or more, that names the
+START is local time. The first column is the shortest prefix, of 8 characters or more, that names the
 session. STATE is live while a recorder holds it, closed when the recording came
 to its end, crashed when its recorder died: what is there is an unbroken
 beginning.
@@ -39,18 +39,19 @@ beginning.
 list), transport, frames, bytes, lost, state, exit (a number; "signal: NAME";
 null when unknown).
 
-` + exitTable,
+` + exitLine,
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runList(cmd, o, firstOf(args)) },
 	}
 	o.addFlags(cmd)
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
-	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "show the newest `N` only")
+	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "show the newest `N` only; 0 is all")
+	completeWords(cmd, "format", "text", "json")
 	return cmd
 }
 
 func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
-	if err := oneOf("format", o.format, "text", "json"); err != nil {
+	if err := errors.Join(oneOf("format", o.format, "text", "json"), notNegative("limit", o.limit)); err != nil {
 		return err
 	}
 	db, err := o.open(boltstore.Options{})
@@ -73,6 +74,9 @@ func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
 		listText(w, sessions, o.limit)
 	}
 	if len(sessions) == 0 && err == nil && o.format == "text" {
+		if prefix != "" {
+			return usagef("no session begins with %s in %s", prefix, db.Info().Location)
+		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no sessions in %s; make one with mcprec record -- COMMAND\n", db.Info().Location)
 	}
 	return errors.Join(err, w.Flush())

@@ -56,6 +56,7 @@ at the end. The exit status is the server's.
 	f.StringVarP(&o.out, "out", "o", "", "write the session to a fixture `FILE` as well, when it has ended;\nif FILE is there, to the next free name FILE-2, FILE-3, …")
 	f.StringVar(&o.sync, "sync", "50ms", "how soon frames are on disk after the operating system has them:\na duration, always, or none")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say on stderr what was recorded")
+	completeWords(cmd, "sync", "50ms", "always", "none")
 	return cmd
 }
 

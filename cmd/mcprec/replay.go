@@ -16,6 +16,7 @@ type replayOptions struct {
 	client   string
 	server   string
 	format   string
+	expect   bool
 }
 
 func newReplay() *cobra.Command {
@@ -40,12 +41,21 @@ Models of an end:
 --capacity is in frames: N for both directions, c2s=N,s2c=N, or unbounded; at 0 a
 write ends when the other end reads.
 
---format json prints one object: verdict (pass, hang), proved, category (head-on,
-swallowed, …), capacity, models, waits, cycle, changes, frames, unanswered.
+--expect holds the session to the verdicts that its header states ("expect"),
+instead of one given by the flags above.
 
-` + sessionHelp + "\n\n" + exitTable,
-		Args: atMost(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return runReplay(cmd, o, firstOf(args)) },
+--format json prints one object: verdict (pass, hang), proved (true for a hang:
+no order of steps goes on from there), category (head-on, swallowed, never sent;
+empty for a pass), explanation, capacity ({"c2s":N,"s2c":N}, N a number or
+"unbounded"), models ({"client","server"}), frames ({"c2s","s2c"}: recorded,
+taken, read), waits (a list of who, waits_for, holds, why, seq), cycle (the names
+of those that wait for each other), assumptions, changes, sequence, unanswered (a
+list of seq, call), warnings.
+
+` + sessionHelp + "\n\nExit codes: 0 pass, 1 another verdict, 2 usage, 3 data that cannot be read.",
+		Args:              atMost(1),
+		ValidArgsFunction: completeSessions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runReplay(cmd, o, firstOf(args)) },
 	}
 	o.addFlags(cmd)
 	f := cmd.Flags()
@@ -53,6 +63,11 @@ swallowed, …), capacity, models, waits, cycle, changes, frames, unanswered.
 	f.StringVar(&o.client, "client", "free", "the client's `MODEL`")
 	f.StringVar(&o.server, "server", "free", "the server's `MODEL`")
 	f.StringVar(&o.format, "format", "text", "text or json")
+	f.BoolVar(&o.expect, "expect", false, "hold the session to the verdicts its header states")
+	completeWords(cmd, "format", "text", "json")
+	completeWords(cmd, "client", "free", "rigid", "inline", "inbox:")
+	completeWords(cmd, "server", "free", "rigid", "inline", "inbox:")
+	completeWords(cmd, "capacity", "0", "1", "c2s=", "unbounded")
 	return cmd
 }
 
@@ -87,6 +102,9 @@ func runReplay(cmd *cobra.Command, o replayOptions, arg string) (err error) {
 	if err != nil {
 		return err
 	}
+	if o.expect {
+		return checkExpectations(cmd, s.name, recording)
+	}
 	verdict := replay.Closed(recording, setup)
 	if o.format == "json" {
 		enc := json.NewEncoder(cmd.OutOrStdout())
@@ -99,4 +117,31 @@ func runReplay(cmd *cobra.Command, o replayOptions, arg string) (err error) {
 		return verdictError
 	}
 	return err
+}
+
+// checkExpectations replays the session once for each verdict that its header
+// states.
+func checkExpectations(cmd *cobra.Command, name string, r *replay.Recording) error {
+	expectations, err := replay.ParseExpectation(r.Header().Expect)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if len(expectations) == 0 {
+		return usagef(`%s: no "expect" in its header; add one to the first line, as in "expect":"pass; hang swallowed client=inbox:0"`, name)
+	}
+	failed := error(nil)
+	for _, x := range expectations {
+		word := "ok  "
+		err := x.Check(r)
+		if err != nil {
+			word, failed = "FAIL", verdictError
+		}
+		if _, werr := fmt.Fprintf(cmd.OutOrStdout(), "%s  %v\n", word, x); werr != nil {
+			return werr
+		}
+		if err != nil {
+			fmt.Fprintf(cmd.OutOrStdout(), "      %v\n", err)
+		}
+	}
+	return failed
 }

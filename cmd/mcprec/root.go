@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,22 +42,24 @@ them through a bounded transport, and says who waits for whom when one hangs.
   mcprec replay --client inbox:0
 
 A SESSION is an id, a unique prefix of one, the path of a fixture, - for a
-fixture on standard input, or nothing for the newest session in the store.
+fixture on standard input, or nothing for the session that started last.
 The store is --store, else $MCPREC_HOME, else $XDG_STATE_HOME/mcprec, else
 ~/.local/state/mcprec.
 
 ` + exitTable,
 		SuggestionsMinimumDistance: 2,
+		Version:                    version(),
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		Args:                       noSuchCommand,
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("mcprec {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%v; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(newRecord(std), newList(), newShow(), newTail(), newExport(), newImport(),
-		newReplay(), newServe(std), newVerify(), newDemo(), newVersion())
+		newReplay(), newServe(std), newVerify(), newRemove(), newDemo(), newVersion())
 	return root
 }
 
@@ -64,22 +67,24 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usagef("unknown command %q; see mcprec --help%s", args[0], suggestion(cmd, args[0]))
+	return usagef("unknown command %q%s", args[0], suggestion(cmd, args))
 }
 
-func suggestion(cmd *cobra.Command, word string) string {
-	near := cmd.SuggestionsFor(word)
-	if len(near) == 0 {
-		return ""
+func suggestion(cmd *cobra.Command, args []string) string {
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return "; did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return "; did you mean " + strings.Join(near, " or ") + "?"
+	if _, err := exec.LookPath(args[0]); err == nil {
+		return "; did you mean mcprec record -- " + strings.Join(args, " ") + "?"
+	}
+	return "; see mcprec --help"
 }
 
 // atMost is cobra.MaximumNArgs with the usage exit code.
 func atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := cobra.MaximumNArgs(n)(cmd, args); err != nil {
-			return usagef("%v; see %s --help", err, cmd.CommandPath())
+		if len(args) > n {
+			return usagef("%s takes at most %d argument(s), not %d; see its --help", cmd.CommandPath(), n, len(args))
 		}
 		return nil
 	}
@@ -93,6 +98,14 @@ func oneOf(flag, value string, allowed ...string) error {
 		}
 	}
 	return usagef("--%s %s: want one of %s", flag, value, strings.Join(allowed, ", "))
+}
+
+// notNegative checks a count.
+func notNegative(flag string, n int) error {
+	if n < 0 {
+		return usagef("--%s %d: want 0 or more", flag, n)
+	}
+	return nil
 }
 
 // firstOf returns the first argument or "".

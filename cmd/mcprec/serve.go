@@ -19,14 +19,18 @@ func newServe(std streams) *cobra.Command {
 stdout. Requests are matched by method and params; recorded answers come back in
 recorded order, with the ids and progress tokens that the client uses now, and
 notifications stand where they stood. A request that was never recorded gets a
-JSON-RPC error that names the nearest one, also said on stderr.
+JSON-RPC error that names the nearest one, also said on stderr; so is, at the end,
+what was recorded and never asked for. Answers come at once, not at the recorded
+times: a client that loses notifications when they come together with the result
+shows it here.
 
-` + sessionHelp + `
-SESSION - is not possible here: standard input is the client's.
+SESSION is an id, a unique prefix of one, the path of a fixture, or nothing for the
+newest session in the store.
 
-` + exitTable,
-		Args: atMost(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return runServe(cmd, std, h, firstOf(args)) },
+` + exitLine,
+		Args:              atMost(1),
+		ValidArgsFunction: completeSessions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runServe(cmd, std, h, firstOf(args)) },
 	}
 	h.addFlags(cmd)
 	return cmd
@@ -49,6 +53,9 @@ func runServe(cmd *cobra.Command, std streams, h home, arg string) (err error) {
 	if err != nil {
 		return err
 	}
+	if !asks(events) {
+		return usagef("serve %s: its client asked for nothing; name another session", s.name)
+	}
 	conn, err := transport.Stdio{In: std.in, Out: std.out}.Connect(cmd.Context())
 	if err != nil {
 		return err
@@ -59,4 +66,20 @@ func runServe(cmd *cobra.Command, std streams, h home, arg string) (err error) {
 		fmt.Fprintf(std.err, "mcprec: %v\n", f)
 	}
 	return err
+}
+
+// asks reports whether the recorded client sent a request.
+func asks(events []store.Event) bool {
+	for _, e := range events {
+		if e.Kind != store.Frame || e.Dir != transport.ClientToServer {
+			continue
+		}
+		messages, _ := e.AsFrame().Messages()
+		for _, m := range messages {
+			if m.Kind() == transport.Request {
+				return true
+			}
+		}
+	}
+	return false
 }

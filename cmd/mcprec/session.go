@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +28,8 @@ type session struct {
 }
 
 const sessionHelp = `SESSION is an id, a unique prefix of one, the path of a fixture, - for a
-fixture on standard input, or nothing for the newest session in the store.`
+fixture on standard input, or nothing for the session in the store that
+started last.`
 
 // openSession finds what the argument names. The session must be closed.
 func openSession(cmd *cobra.Command, h home, arg string) (*session, error) {
@@ -35,9 +37,9 @@ func openSession(cmd *cobra.Command, h home, arg string) (*session, error) {
 		return &session{name: "standard input", file: io.NopCloser(cmd.InOrStdin())}, nil
 	}
 	if looksLikeFile(arg) {
-		f, err := os.Open(arg)
+		f, err := openFile(arg)
 		if err != nil {
-			return nil, &status{code: exitUsage, cause: err}
+			return nil, err
 		}
 		return &session{name: arg, file: f}, nil
 	}
@@ -64,26 +66,39 @@ func looksLikeFile(arg string) bool {
 	return err == nil
 }
 
+// openFile opens a fixture.
+func openFile(name string) (*os.File, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, &status{code: exitUsage, cause: err}
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		f.Close()
+		return nil, usagef("%s is a folder; name a fixture", name)
+	}
+	return f, nil
+}
+
 // findSession returns the only session with the prefix, or the newest for "".
 func findSession(ctx context.Context, db store.Store, prefix string) (store.SessionID, error) {
 	limit := 11
 	if prefix == "" {
 		limit = 1
 	}
-	var found []store.SessionID
+	var found []store.Session
 	var faults error
 	for s, err := range db.Sessions(ctx, store.Query{Prefix: strings.ToLower(prefix), Newest: true, Limit: limit}) {
 		if err != nil {
 			faults = errors.Join(faults, err)
 			continue
 		}
-		found = append(found, s.ID)
+		found = append(found, s)
 	}
 	switch {
 	case len(found) == 1:
-		return found[0], nil
+		return found[0].ID, nil
 	case len(found) > 1:
-		return "", usagef("session %s is ambiguous; it begins\n  %s", prefix, candidates(found))
+		return "", usagef("session %s is ambiguous; it begins%s", prefix, candidates(found))
 	case faults != nil:
 		return "", faults
 	case prefix == "":
@@ -92,17 +107,14 @@ func findSession(ctx context.Context, db store.Store, prefix string) (store.Sess
 	return "", usagef("no session begins with %s in %s; mcprec list shows them", prefix, db.Info().Location)
 }
 
-func candidates(ids []store.SessionID) string {
+func candidates(sessions []store.Session) string {
 	var b strings.Builder
-	for i, id := range ids {
+	for i, s := range sessions {
 		if i == 10 {
 			b.WriteString("\n  …")
 			break
 		}
-		if i > 0 {
-			b.WriteString("\n  ")
-		}
-		b.WriteString(string(id))
+		b.WriteString(strings.TrimRight(fmt.Sprintf("\n  %s  %s  %s", s.ID, s.Start.Local().Format(time.DateTime), plain(s.Label)), " "))
 	}
 	return b.String()
 }

@@ -25,7 +25,7 @@ func newShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [SESSION]",
 		Short: "Show a session's events in their order, one a line",
-		Long: `show prints one line an event: its number, its time since the start, its
+		Long: `show prints one line an event: its number, its time since the start in seconds, its
 direction, and what it says. Responses name the method they answer and how long
 it took.
 
@@ -33,15 +33,17 @@ it took.
 stream, bytes, unterminated, text, messages (a list of kind, method, target, id,
 token, error, request, latency). For the exact bytes see mcprec export.
 
-` + sessionHelp + "\n\n" + exitTable,
-		Args: atMost(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return runShow(cmd, o, firstOf(args)) },
+` + sessionHelp + "\n\n" + exitLine,
+		Args:              atMost(1),
+		ValidArgsFunction: completeSessions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runShow(cmd, o, firstOf(args)) },
 	}
 	o.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "text", "text or json")
 	f.Uint64Var(&o.from, "from", 1, "begin with event `SEQ`")
-	f.IntVarP(&o.limit, "limit", "n", 0, "show `N` events only")
+	f.IntVarP(&o.limit, "limit", "n", 0, "show `N` events only; 0 is all")
+	completeWords(cmd, "format", "text", "json")
 	return cmd
 }
 
@@ -49,7 +51,7 @@ token, error, request, latency). For the exact bytes see mcprec export.
 var errEnough = errors.New("enough")
 
 func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
-	if err := oneOf("format", o.format, "text", "json"); err != nil {
+	if err := errors.Join(oneOf("format", o.format, "text", "json"), notNegative("limit", o.limit)); err != nil {
 		return err
 	}
 	s, err := openSession(cmd, o.home, arg)
@@ -61,8 +63,9 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 	show := entryPrinter(w, o.format)
 	shown := 0
 	// Requests before --from are folded too: their responses name them.
+	last := uint64(0)
 	t := replay.NewTranscript(func(e replay.Entry) error {
-		if e.Seq < o.from {
+		if last = e.Seq; e.Seq < o.from {
 			return nil
 		}
 		if o.limit > 0 && shown == o.limit {
@@ -74,6 +77,9 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 	err = replay.Project(s.events(cmd.Context(), 1, store.ReadOptions{}), t)
 	if errors.Is(err, errEnough) {
 		err = nil
+	}
+	if err == nil && last < o.from {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d\n", s.name, last)
 	}
 	return errors.Join(err, w.Flush())
 }

@@ -1,19 +1,23 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
 )
 
 type tailOptions struct {
 	home
 	follow bool
 	last   int
+	format string
 }
 
 func newTail() *cobra.Command {
@@ -23,31 +27,42 @@ func newTail() *cobra.Command {
 		Short: "Show the end of a session, and with -f what is added to it",
 		Long: `tail prints the last events of a session in the form of show. With -f it goes on
 to print events as they are recorded, until the session has ended or you stop
-it; the recording is not disturbed.
+it; the recording is not disturbed. With -f and no SESSION it waits, if need be,
+for a session that is live.
 
-` + sessionHelp + "\n\n" + exitTable,
-		Args: atMost(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return runTail(cmd, o, firstOf(args)) },
+` + sessionHelp + "\n\n" + exitLine,
+		Args:              atMost(1),
+		ValidArgsFunction: completeSessions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runTail(cmd, o, firstOf(args)) },
 	}
 	o.addFlags(cmd)
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on as events are recorded")
+	cmd.Flags().StringVar(&o.format, "format", "text", "text or json, as in show")
 	cmd.Flags().IntVarP(&o.last, "lines", "n", 10, "the last `N` events")
+	completeWords(cmd, "format", "text", "json")
 	return cmd
 }
 
 func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
+	if err := errors.Join(oneOf("format", o.format, "text", "json"), notNegative("lines", o.last)); err != nil {
+		return err
+	}
+	if o.follow && arg == "" {
+		if arg, err = awaitLive(cmd, o.home); err != nil {
+			return err
+		}
+	}
 	s, err := openSession(cmd, o.home, arg)
 	if err != nil {
 		return err
 	}
 	defer closeInto(&err, s)
-	ctx, w := cmd.Context(), cmd.OutOrStdout()
+	ctx, show := cmd.Context(), entryPrinter(cmd.OutOrStdout(), o.format)
 	live := false
 	var window []replay.Entry // the newest o.last entries, until live
 	t := replay.NewTranscript(func(e replay.Entry) error {
 		if live {
-			_, err := fmt.Fprintln(w, e)
-			return err
+			return show(e)
 		}
 		if window = append(window, e); len(window) > max(o.last, 0) {
 			window = window[1:]
@@ -60,8 +75,8 @@ func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 		return t.Apply(e)
 	})
 	for _, e := range window {
-		if _, perr := fmt.Fprintln(w, e); perr != nil {
-			return perr
+		if err := show(e); err != nil {
+			return err
 		}
 	}
 	if err != nil || !o.follow || s.db == nil {
@@ -82,4 +97,30 @@ func each(events iter.Seq2[store.Event, error], f func(store.Event) error) error
 		}
 	}
 	return nil
+}
+
+// awaitLive returns the newest live session, or waits for one. A file system
+// tells nobody of a new file portably, so it looks five times a second.
+func awaitLive(cmd *cobra.Command, h home) (id string, err error) {
+	db, err := h.open(boltstore.Options{})
+	if err != nil {
+		return "", err
+	}
+	defer closeInto(&err, db)
+	ctx := cmd.Context()
+	for told := false; ; told = true {
+		for s, err := range db.Sessions(ctx, store.Query{Newest: true, Limit: 5}) {
+			if err == nil && s.State == store.Live {
+				return string(s.ID), nil
+			}
+		}
+		if !told {
+			fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: no session is live; waiting for the next")
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
