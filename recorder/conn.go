@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -30,12 +31,12 @@ func (c *tappedConn) Read(ctx context.Context) (transport.Frame, error) {
 }
 
 func (c *tappedConn) Write(ctx context.Context, f transport.Frame) error {
-	seq, at := c.recorder.frame(c.sends, f)
+	tap := Tap{recorder: c.recorder, kind: store.Frame, dir: c.sends, whole: c.recorder.frame(c.sends, f)}
+	start := time.Now()
 	if err := c.inner.Write(ctx, f); err != nil {
 		return err
 	}
-	tap := Tap{recorder: c.recorder, kind: store.Frame, dir: c.sends, whole: seq}
-	tap.delivered(at)
+	tap.delivered(time.Since(start))
 	return nil
 }
 

@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,7 +28,8 @@ type Recorder struct {
 	sealed bool
 	parts  []store.Part // scratch of one write
 	gap    store.LostInfo
-	broken []uint64 // events begun in the spool that will get no more parts
+	broken []uint64      // events begun in the spool that will get no more parts
+	unsaid []store.Event // what must be told and could not yet be
 	sum    Summary
 }
 
@@ -101,8 +103,15 @@ func (r *Recorder) Record(kind store.Kind, dir transport.Direction, info any) {
 	}
 	at := r.at()
 	r.begin(at)
-	r.add(store.Event{At: at, Kind: kind, Dir: dir, Payload: store.EncodePayload(info)}, false)
-	r.commit(store.LostInfo{Frames: 1})
+	e := store.Event{At: at, Kind: kind, Dir: dir, Payload: store.EncodePayload(info)}
+	r.add(e, false)
+	switch err := r.commit(); {
+	case err == nil:
+	case kind == store.Exited:
+		r.unsaid = append(r.unsaid, e)
+	default:
+		r.lose(store.LostInfo{Frames: 1}, err)
+	}
 }
 
 // Close seals the log and closes the spool. Taps used after it pass on nothing.
@@ -114,9 +123,13 @@ func (r *Recorder) Close() Summary {
 	}
 	at := r.at()
 	r.begin(at)
+	for _, e := range r.unsaid {
+		e.At = at
+		r.add(e, false)
+	}
 	r.add(store.Event{At: at, Kind: store.Closed,
 		Payload: store.EncodePayload(store.ClosedInfo{Frames: r.sum.Frames, Lost: r.sum.Lost})}, false)
-	r.commit(store.LostInfo{})
+	_ = r.commit() // a log without its end is one whose recorder died, and is read as such
 	r.sealed = true
 	if err := r.spool.Close(); err != nil && r.sum.Err == nil {
 		r.sum.Err = err
@@ -149,16 +162,16 @@ func (r *Recorder) add(e store.Event, more bool) uint64 {
 }
 
 // commit writes the parts. If that fails, nothing of them is in the log: the
-// sequence goes back, what is lost is added to the gap, and false is returned.
-func (r *Recorder) commit(lost store.LostInfo) bool {
+// sequence goes back, and the caller says what is lost.
+func (r *Recorder) commit() error {
 	if len(r.parts) == 0 {
-		return true
+		return nil
 	}
 	err := r.spool.Write(r.parts)
 	if err == nil {
 		r.broken = r.broken[:0]
 		r.gap = store.LostInfo{}
-		return true
+		return nil
 	}
 	for _, p := range r.parts {
 		if !p.Cont {
@@ -168,32 +181,38 @@ func (r *Recorder) commit(lost store.LostInfo) bool {
 	if r.sum.Err == nil {
 		r.sum.Err = err
 	}
-	r.lose(lost, err)
-	return false
+	return err
 }
 
+// lose adds to the gap that the next write will tell of.
 func (r *Recorder) lose(lost store.LostInfo, cause error) {
 	r.gap.Frames += lost.Frames
 	r.gap.Bytes += lost.Bytes
 	r.gap.Reason = cause.Error()
+	for _, s := range lost.Streams {
+		if !slices.Contains(r.gap.Streams, s) {
+			r.gap.Streams = append(r.gap.Streams, s)
+		}
+	}
 	r.sum.Lost += lost.Frames
 }
 
-// frame records one whole frame and returns its Seq and At; Seq 0 when it could
-// not be stored.
-func (r *Recorder) frame(dir transport.Direction, f transport.Frame) (uint64, time.Duration) {
+// frame records one whole frame and returns its Seq, or 0 when it could not be
+// stored.
+func (r *Recorder) frame(dir transport.Direction, f transport.Frame) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := r.at()
 	if r.sealed {
-		return 0, at
+		return 0
 	}
 	r.begin(at)
 	seq := r.add(store.Event{At: at, Kind: store.Frame, Dir: dir, Stream: f.Stream, Unterminated: f.Unterminated, Payload: f.Bytes}, false)
-	if !r.commit(store.LostInfo{Frames: 1, Bytes: uint64(len(f.Bytes))}) {
-		return 0, at
+	if err := r.commit(); err != nil {
+		r.lose(store.LostInfo{Frames: 1, Bytes: uint64(len(f.Bytes)), Streams: []string{dir.String()}}, err)
+		return 0
 	}
 	r.sum.Frames++
 	r.sum.Bytes += uint64(len(f.Bytes))
-	return seq, at
+	return seq
 }

@@ -85,7 +85,7 @@ func expect(t *testing.T, s *spool, want string) {
 
 func observe(t *testing.T, tap *Tap, s string) {
 	t.Helper()
-	if _, ok := tap.Observe([]byte(s)); !ok {
+	if !tap.Observe([]byte(s)) {
 		t.Fatalf("observe %q: the recording is over", s)
 	}
 }
@@ -180,6 +180,50 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
+// Standard error is not framed: nothing waits for the end of a prompt.
+func TestStderrPrompt(t *testing.T) {
+	r, s := open(t)
+	stderr, s2c := r.StderrTap(), r.Tap(transport.ServerToClient)
+	observe(t, stderr, "Loading... ")
+	observe(t, s2c, "{}\n")
+	observe(t, stderr, "done\nbye")
+	r.Close()
+	expect(t, s, `
+2 stderr  unterminated Loading... 
+3 frame s2c {}
+4 stderr  done
+5 stderr  unterminated bye
+6 closed  {"frames":1,"lost":0}
+`)
+}
+
+// The exit is told even if there is room only for the end of the log.
+func TestFullUntilClose(t *testing.T) {
+	r, s := open(t)
+	s.fail = errors.New("disk full")
+	observe(t, r.Tap(transport.ClientToServer), "x\n")
+	r.Record(store.Exited, transport.NoDirection, store.ExitInfo{Code: 3})
+	s.fail = nil
+	r.Close()
+	expect(t, s, `
+2 lost  {"frames":1,"bytes":2,"reason":"disk full","streams":["c2s"]}
+3 exit  {"code":3}
+4 closed  {"frames":0,"lost":1}
+`)
+}
+
+// A slow spool is not the receiver's fault.
+func TestSlowSpoolIsNotBackPressure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, s := open(t)
+		s.onWrite = func() { time.Sleep(2 * BlockedThreshold) }
+		r.Tap(transport.ClientToServer).Pass(io.Discard, strings.NewReader("x\n"))
+		if strings.Contains(s.text(), "delivered") {
+			t.Errorf("log:\n%s", s.text())
+		}
+	})
+}
+
 // When the spool fails the wire goes on; a lost event stands where the gap is,
 // and a frame of which a part is lost is never taken for a whole one.
 func TestStoreFailure(t *testing.T) {
@@ -195,7 +239,7 @@ func TestStoreFailure(t *testing.T) {
 	expect(t, s, `
 2 frame c2s one
 3 frame c2s unterminated beg
-4 lost  {"frames":4,"bytes":15,"reason":"disk full"}
+4 lost  {"frames":4,"bytes":15,"reason":"disk full","streams":["c2s","s2c"]}
 5 frame c2s four
 6 closed  {"frames":3,"lost":4}
 `)
@@ -218,7 +262,7 @@ func TestNothingAfterClose(t *testing.T) {
 	r, s := open(t)
 	tap := r.Tap(transport.ClientToServer)
 	r.Close()
-	if _, ok := tap.Observe([]byte("late\n")); ok {
+	if tap.Observe([]byte("late\n")) {
 		t.Error("a tap passed on bytes that a sealed log does not have")
 	}
 	r.Record(store.Note, transport.NoDirection, store.LostInfo{})

@@ -1,18 +1,19 @@
 package recorder
 
 import (
+	"errors"
 	"io"
 	"os"
 	"sync"
-	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Linger is how long the streams of a child that has exited may stay silent
-// before the session ends without them: a grandchild can hold them open.
+// Linger is how long the streams that a child has left open when it exited must
+// be silent before the session ends without them: a grandchild can hold them.
 const Linger = time.Second
 
 // Stdio is a stdio session to record: this process's own streams on the
@@ -35,79 +36,56 @@ type Stdio struct {
 // cannot be interrupted. It ends with this process, and once the recorder is
 // closed it passes on nothing.
 func (r *Recorder) Run(s Stdio) (transport.ExitStatus, error) {
-	var moved atomic.Uint64
+	var f flows
 	go func() {
-		r.Tap(transport.ClientToServer).Pass(s.Process.Stdin, s.Client)
+		r.Tap(transport.ClientToServer).pass(s.Process.Stdin, s.Client, &f.c2s)
 		s.Process.Stdin.Close()
 		s.Client.Close()
 	}()
 	var out sync.WaitGroup
 	out.Go(func() {
-		r.Tap(transport.ServerToClient).Pass(counting{s.Reply, &moved}, s.Process.Stdout)
+		r.Tap(transport.ServerToClient).pass(s.Reply, s.Process.Stdout, &f.s2c)
 		s.Process.Stdout.Close()
 		s.Reply.Close()
 	})
 	out.Go(func() {
-		r.StderrTap().Pass(counting{patient{s.Errors}, &moved}, s.Process.Stderr)
+		r.StderrTap().pass(patient{s.Errors}, s.Process.Stderr, &f.stderr)
 		s.Process.Stderr.Close()
 	})
-	ended := make(chan struct{})
+	exited := make(chan struct{})
 	var signals sync.WaitGroup
-	signals.Go(func() { passSignals(s, ended) })
+	signals.Go(func() { passSignals(s, exited) })
 	status, err := s.Process.Wait()
-	close(ended)
+	close(exited)
 	signals.Wait()
-	waitQuiet(&out, &moved)
 	if err == nil {
-		info := store.ExitInfo{Code: status.Code}
-		if status.Signal != nil {
-			info.Signal = status.Signal.String()
-		}
-		r.Record(store.Exited, transport.NoDirection, info)
+		r.Record(store.Exited, transport.NoDirection, exitInfo(status))
+	}
+	done := make(chan struct{})
+	go func() { out.Wait(); close(done) }()
+	if !f.waitQuiet(done) && f.s2c.state.Load() != ended {
+		r.Record(store.EOF, transport.ServerToClient, store.EOFInfo{By: "recorder", Error: "still open when the server had exited and the client had ended"})
 	}
 	return status, err
 }
 
-func passSignals(s Stdio, ended <-chan struct{}) {
+func exitInfo(status transport.ExitStatus) store.ExitInfo {
+	info := store.ExitInfo{Code: status.Code}
+	if status.Signal != nil {
+		info.Signal = status.Signal.String()
+	}
+	return info
+}
+
+func passSignals(s Stdio, exited <-chan struct{}) {
 	for {
 		select {
 		case sig := <-s.Signals:
 			s.Process.Signal(sig)
-		case <-ended:
+		case <-exited:
 			return
 		}
 	}
-}
-
-// waitQuiet waits for the output of a process that has exited: to its end, or
-// until nothing has moved for Linger.
-func waitQuiet(out *sync.WaitGroup, moved *atomic.Uint64) {
-	done := make(chan struct{})
-	go func() { out.Wait(); close(done) }()
-	tick := time.NewTicker(Linger)
-	defer tick.Stop()
-	for last := moved.Load(); ; last = moved.Load() {
-		select {
-		case <-done:
-			return
-		case <-tick.C:
-			if moved.Load() == last {
-				return
-			}
-		}
-	}
-}
-
-// counting counts the writes that were begun and those that returned.
-type counting struct {
-	w io.Writer
-	n *atomic.Uint64
-}
-
-func (c counting) Write(b []byte) (int, error) {
-	c.n.Add(1)
-	defer c.n.Add(1)
-	return c.w.Write(b)
 }
 
 // patient never refuses: a server must not die of a client that closed its
@@ -115,6 +93,9 @@ func (c counting) Write(b []byte) (int, error) {
 type patient struct{ w io.Writer }
 
 func (p patient) Write(b []byte) (int, error) {
-	p.w.Write(b)
+	n, err := p.w.Write(b)
+	if errors.Is(err, syscall.EAGAIN) {
+		return n, err
+	}
 	return len(b), nil
 }

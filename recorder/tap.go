@@ -2,7 +2,9 @@ package recorder
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"syscall"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -20,6 +22,7 @@ type Tap struct {
 	dir      transport.Direction
 	open     uint64 // the event whose end has not come, or 0
 	skip     bool   // the rest of the line is lost, as its beginning was
+	cause    string // why it is
 	whole    uint64 // the newest event whose end was seen
 }
 
@@ -28,13 +31,23 @@ type Tap struct {
 // when dst refused. It closes neither. Its memory does not depend on the length
 // of a line.
 func (t *Tap) Pass(dst io.Writer, src io.Reader) store.EOFInfo {
+	return t.pass(dst, src, new(flow))
+}
+
+func (t *Tap) pass(dst io.Writer, src io.Reader, f *flow) store.EOFInfo {
+	defer f.set(ended)
 	buf := make([]byte, readSize)
 	for {
+		f.set(reading)
 		n, err := src.Read(buf)
 		if n > 0 {
+			f.set(writing)
 			if werr := t.forward(dst, buf[:n]); werr != nil {
 				return t.end(store.EOFInfo{By: "receiver", Error: werr.Error()})
 			}
+		}
+		if again(err) {
+			continue
 		}
 		if err == io.EOF {
 			return t.end(store.EOFInfo{By: "sender"})
@@ -45,53 +58,77 @@ func (t *Tap) Pass(dst io.Writer, src io.Reader) store.EOFInfo {
 	}
 }
 
+// again reports whether to try once more, after a while: somebody who shares the
+// open file, a terminal for instance, has made it non-blocking.
+func again(err error) bool {
+	if !errors.Is(err, syscall.EAGAIN) {
+		return false
+	}
+	time.Sleep(time.Millisecond)
+	return true
+}
+
 func (t *Tap) forward(dst io.Writer, chunk []byte) error {
-	seen, ok := t.Observe(chunk)
-	if !ok {
+	if !t.Observe(chunk) {
 		return store.ErrClosed
 	}
-	if _, err := dst.Write(chunk); err != nil {
-		return err
+	start := time.Now()
+	for {
+		n, err := dst.Write(chunk)
+		if chunk = chunk[n:]; !again(err) {
+			if err != nil {
+				return err
+			}
+			break
+		}
 	}
-	t.delivered(seen)
+	t.delivered(time.Since(start))
 	return nil
 }
 
 // delivered records that the write that just returned had blocked.
-func (t *Tap) delivered(since time.Duration) {
-	r := t.recorder
-	if blocked := time.Since(r.start) - since; blocked >= BlockedThreshold && t.kind == store.Frame {
-		r.Record(store.Delivered, t.dir, store.DeliveredInfo{Upto: t.whole, Blocked: blocked})
+func (t *Tap) delivered(blocked time.Duration) {
+	if blocked >= BlockedThreshold && t.kind == store.Frame {
+		t.recorder.Record(store.Delivered, t.dir, store.DeliveredInfo{Upto: t.whole, Blocked: blocked})
 	}
 }
 
+// stream is the name of what the tap passes on.
+func (t *Tap) stream() string {
+	if t.kind == store.Stderr {
+		return "stderr"
+	}
+	return t.dir.String()
+}
+
 // Observe records bytes that are about to be passed on: the frames that they
-// hold, begin, continue or end. It returns the time that they were stamped
-// with, and false when the recording is over and nothing may be passed on.
-func (t *Tap) Observe(chunk []byte) (time.Duration, bool) {
+// hold, begin, continue or end. It returns false when the recording is over and
+// nothing may be passed on.
+func (t *Tap) Observe(chunk []byte) bool {
 	r := t.recorder
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := r.at()
 	if r.sealed {
-		return at, false
+		return false
 	}
 	chunk = t.skipLost(chunk)
 	if len(chunk) == 0 {
-		return at, true
+		return true
 	}
 	r.begin(at)
 	before := *t
 	c := t.cut(chunk, at)
-	if !r.commit(store.LostInfo{Frames: c.begun + c.continued, Bytes: uint64(len(chunk))}) {
+	if err := r.commit(); err != nil {
+		r.lose(store.LostInfo{Frames: c.begun + c.continued, Bytes: uint64(len(chunk)), Streams: []string{t.stream()}}, err)
 		t.restore(before)
-		return at, true
+		return true
 	}
 	if t.kind == store.Frame {
 		r.sum.Frames += c.begun
 		r.sum.Bytes += uint64(len(chunk)) - c.ended
 	}
-	return at, true
+	return true
 }
 
 // count is what a chunk holds of frames.
@@ -99,7 +136,9 @@ type count struct{ begun, continued, ended uint64 }
 
 var newline = []byte{'\n'}
 
-// cut adds the parts of a chunk.
+// cut adds the parts of a chunk. The unfinished end of a frame is the frame's
+// first part; of standard error it is an event of its own, marked Unterminated:
+// a prompt or a spinner has no end for a long time, and nothing may wait for it.
 func (t *Tap) cut(chunk []byte, at time.Duration) (c count) {
 	r := t.recorder
 	for len(chunk) > 0 {
@@ -114,7 +153,9 @@ func (t *Tap) cut(chunk []byte, at time.Duration) (c count) {
 			r.parts = append(r.parts, store.Part{Event: store.Event{Seq: seq, Payload: piece}, Cont: true, More: more})
 		} else {
 			c.begun++
-			seq = r.add(store.Event{At: at, Kind: t.kind, Dir: t.dir, Payload: piece}, more)
+			cutOff := more && t.kind == store.Stderr
+			more = more && !cutOff
+			seq = r.add(store.Event{At: at, Kind: t.kind, Dir: t.dir, Unterminated: cutOff, Payload: piece}, more)
 		}
 		if t.open = seq; !more {
 			t.open, t.whole = 0, seq
@@ -128,7 +169,7 @@ func (t *Tap) cut(chunk []byte, at time.Duration) (c count) {
 // before is cut short in the log; a line whose end has not come is skipped to
 // its end, for its beginning is lost.
 func (t *Tap) restore(before Tap) {
-	t.skip = t.open != 0
+	t.skip, t.cause = t.open != 0, t.recorder.gap.Reason
 	t.open, t.whole = 0, before.whole
 	if before.open != 0 {
 		t.recorder.broken = append(t.recorder.broken, before.open)
@@ -143,7 +184,8 @@ func (t *Tap) skipLost(chunk []byte) []byte {
 	r := t.recorder
 	_, rest, ended := bytes.Cut(chunk, newline)
 	t.skip = !ended
-	r.gap.Bytes += uint64(len(chunk) - len(rest))
+	dropped := store.LostInfo{Bytes: uint64(len(chunk) - len(rest)), Streams: []string{t.stream()}}
+	r.lose(dropped, errors.New(t.cause))
 	return rest
 }
 
@@ -166,7 +208,8 @@ func (t *Tap) end(info store.EOFInfo) store.EOFInfo {
 	}
 	before := *t
 	t.open = 0
-	if !r.commit(store.LostInfo{Frames: 1}) {
+	if err := r.commit(); err != nil {
+		r.lose(store.LostInfo{Frames: 1}, err)
 		t.restore(before)
 	}
 	return info

@@ -74,7 +74,7 @@ type DeliveredInfo struct {
 // EOFInfo is the payload of an EOF event; its Dir is the direction that ended.
 type EOFInfo struct {
 	// By says which end stopped: "sender" closed its output, "receiver" no
-	// longer reads.
+	// longer reads; "recorder" gave up on a stream that others still hold.
 	By string `json:"by"`
 	// Error is the cause when it was not a plain end of file.
 	Error string `json:"error,omitempty"`
@@ -99,6 +99,9 @@ type LostInfo struct {
 	Frames uint64 `json:"frames"` // events that could not be stored
 	Bytes  uint64 `json:"bytes"`  // their bytes
 	Reason string `json:"reason"`
+	// Streams are those whose bytes are missing: "c2s", "s2c", "stderr". None:
+	// only events of mcprec's own are.
+	Streams []string `json:"streams,omitempty"`
 }
 
 // ClosedInfo is the payload of a Closed event.

@@ -25,10 +25,7 @@ type Command struct {
 type CommandConn struct {
 	*StreamConn
 	process  *Process
-	patience time.Duration
-	ended    chan struct{}
-	status   ExitStatus
-	waitErr  error
+	patience [2]time.Duration // on the first and the second rung
 	close    func() error
 }
 
@@ -37,24 +34,20 @@ func (t Command) Connect(context.Context) (Conn, error) { return t.Start() }
 
 // Start is Connect with the concrete type.
 func (t Command) Start() (*CommandConn, error) {
-	p, err := StartProcess(t.Args...)
+	p, err := startProcess(false, t.Args)
 	if err != nil {
 		return nil, err
 	}
-	c := &CommandConn{StreamConn: NewStreamConn(p.Stdout, p.Stdin), process: p, patience: t.Patience, ended: make(chan struct{})}
-	if c.patience == 0 {
-		c.patience = 2 * time.Second
+	c := &CommandConn{StreamConn: NewStreamConn(p.Stdout, p.Stdin), process: p, patience: [2]time.Duration{t.Patience, t.Patience}}
+	if t.Patience == 0 {
+		c.patience = [2]time.Duration{2 * time.Second, 2 * time.Second}
 	}
 	stderr := t.Stderr
 	if stderr == nil {
 		stderr = io.Discard
 	}
-	var copied sync.WaitGroup
-	copied.Go(func() { io.Copy(stderr, p.Stderr) })
-	go func() {
-		c.status, c.waitErr = p.Wait()
-		close(c.ended)
-		copied.Wait()
+	go func() { // ends with the last holder of the child's standard error
+		io.Copy(stderr, p.Stderr)
 		p.Stderr.Close()
 	}()
 	c.close = sync.OnceValue(c.shutdown)
@@ -71,24 +64,24 @@ func (c *CommandConn) shutdown() error {
 	c.process.Stdin.Close()
 	// "Waiting for the server to exit, or sending SIGTERM if the server does
 	// not exit within a reasonable time"
-	if !c.endsWithin(c.patience) {
+	if !c.endsWithin(c.patience[0]) {
 		c.process.Signal(terminate)
 		// "Sending SIGKILL if the server does not exit within a reasonable time
 		// after SIGTERM"
-		if !c.endsWithin(c.patience) {
+		if !c.endsWithin(c.patience[1]) {
 			c.process.cmd.Process.Kill()
-			<-c.ended
+			<-c.process.ended
 		}
 	}
 	c.StreamConn.Close()
-	return c.waitErr
+	return c.process.err
 }
 
 func (c *CommandConn) endsWithin(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
-	case <-c.ended:
+	case <-c.process.ended:
 		return true
 	case <-t.C:
 		return false
@@ -98,8 +91,8 @@ func (c *CommandConn) endsWithin(d time.Duration) bool {
 // Status returns how the process ended. It fails while the process runs.
 func (c *CommandConn) Status() (ExitStatus, error) {
 	select {
-	case <-c.ended:
-		return c.status, c.waitErr
+	case <-c.process.ended:
+		return c.process.status, c.process.err
 	default:
 		return ExitStatus{}, errors.New("exit status: the process still runs")
 	}

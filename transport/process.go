@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
+	"syscall"
 )
 
 // Process is a running child with blocking pipes on its standard streams. Go's
@@ -15,6 +17,9 @@ type Process struct {
 	// way round. Their owner closes them.
 	Stdin, Stdout, Stderr *os.File
 	cmd                   *exec.Cmd
+	ended                 chan struct{}
+	status                ExitStatus
+	err                   error // of waiting; valid, as status is, once ended is closed
 }
 
 // ExitStatus says how a process ended.
@@ -38,20 +43,32 @@ func (e *StartError) Error() string {
 		return e.Command + ": command not found"
 	case errors.Is(e.Cause, os.ErrNotExist):
 		return e.Command + ": No such file or directory"
+	case isFolder(e.Command):
+		return e.Command + ": Is a directory"
 	case errors.Is(e.Cause, os.ErrPermission):
 		return e.Command + ": Permission denied"
 	}
 	return e.Command + ": " + e.Cause.Error()
 }
 
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
 // StartProcess starts argv in the current folder with the current environment.
 // The child stays in this process's group: what kills the group kills it, as if
-// nothing stood in between. A command that cannot be started is a *StartError.
-func StartProcess(argv ...string) (*Process, error) {
+// nothing stood in between. On Linux it is killed when this process is killed.
+// A command that cannot be started is a *StartError.
+func StartProcess(argv ...string) (*Process, error) { return startProcess(true, argv) }
+
+// startProcess makes our ends of the pipes blocking or not. A read or write of
+// a blocking one cannot be interrupted by Close.
+func startProcess(blocking bool, argv []string) (*Process, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("start process: no command")
 	}
-	p := &Process{cmd: exec.Command(argv[0], argv[1:]...)}
+	p := &Process{cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan struct{})}
 	var opened []*os.File
 	theirs := func(ours **os.File, weWrite bool) (*os.File, error) {
 		r, w, err := os.Pipe()
@@ -63,7 +80,9 @@ func StartProcess(argv ...string) (*Process, error) {
 		if weWrite {
 			mine, other = w, r
 		}
-		mine.Fd() // makes it blocking
+		if blocking {
+			mine.Fd() // makes it so
+		}
 		*ours = mine
 		return other, nil
 	}
@@ -78,7 +97,9 @@ func StartProcess(argv ...string) (*Process, error) {
 		return nil, fmt.Errorf("start process %s: %v", argv[0], err)
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, stderr
-	if err := p.cmd.Start(); err != nil {
+	started := make(chan error)
+	go p.run(started)
+	if err := <-started; err != nil {
 		closeAll(opened)
 		return nil, startError(argv[0], err)
 	}
@@ -111,13 +132,36 @@ func (p *Process) Signal(sig os.Signal) error {
 	return nil
 }
 
-// Wait waits for the end of the process, not of its streams: a grandchild may
-// hold those open. To be called once.
-func (p *Process) Wait() (ExitStatus, error) {
-	err := p.cmd.Wait()
+// run starts the process and waits for its end, on one thread: the kernel kills
+// the child when the thread that started it dies.
+func (p *Process) run(started chan<- error) {
+	runtime.LockOSThread()
+	dieWithParent(p.cmd)
+	err := p.cmd.Start()
+	if errors.Is(err, syscall.ENOEXEC) { // a script without #!, which a shell runs
+		script := p.cmd
+		p.cmd = exec.Command("/bin/sh", append([]string{script.Path}, script.Args[1:]...)...)
+		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = script.Stdin, script.Stdout, script.Stderr
+		dieWithParent(p.cmd)
+		err = p.cmd.Start()
+	}
+	started <- err
+	if err != nil {
+		return
+	}
+	defer close(p.ended)
+	err = p.cmd.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		return ExitStatus{Code: -1}, fmt.Errorf("wait for process %d: %v", p.Pid(), err)
+		p.status, p.err = ExitStatus{Code: -1}, fmt.Errorf("wait for process %d: %v", p.Pid(), err)
+		return
 	}
-	return ExitStatus{Code: p.cmd.ProcessState.ExitCode(), Signal: killedBy(p.cmd.ProcessState)}, nil
+	p.status = ExitStatus{Code: p.cmd.ProcessState.ExitCode(), Signal: killedBy(p.cmd.ProcessState)}
+}
+
+// Wait waits for the end of the process, not of its streams: a grandchild may
+// hold those open.
+func (p *Process) Wait() (ExitStatus, error) {
+	<-p.ended
+	return p.status, p.err
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strings"
+	"os/signal"
+	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // The test binary is its own child: TRANSPORT_TEST_CHILD says what it does.
@@ -16,7 +18,14 @@ func TestMain(m *testing.M) {
 	case "echo": // until end of file, as a well-behaved server
 		io.Copy(os.Stdout, os.Stdin)
 		os.Exit(7)
-	case "deaf": // ignores end of file; ends by SIGTERM
+	case "deaf": // ignores end of file; exits 9 when asked to terminate
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, syscall.SIGTERM)
+		io.WriteString(os.Stdout, "ready\n")
+		<-asked
+		os.Exit(9)
+	case "stubborn": // ignores that too
+		signal.Ignore(syscall.SIGTERM)
 		io.WriteString(os.Stdout, "ready\n")
 		select {}
 	}
@@ -52,26 +61,69 @@ func TestCommandEchoesAndExits(t *testing.T) {
 	}
 }
 
-// A child that ignores the end of its input is asked to terminate.
+// A child that ignores the end of its input is asked to terminate, and killed
+// if it ignores that too.
 func TestShutdownLadder(t *testing.T) {
-	cmd := child(t, "deaf")
-	cmd.Patience = 1 // a nanosecond: the next rung at once
-	c, err := cmd.Start()
+	for what, want := range map[string]ExitStatus{
+		"deaf":     {Code: 9},
+		"stubborn": {Code: -1, Signal: syscall.SIGKILL},
+	} {
+		c, err := child(t, what).Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.patience = [2]time.Duration{1, time.Minute} // the second rung at once, the third late
+		if what == "stubborn" {
+			c.patience[1] = 1
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := c.Status(); err != nil || s != want {
+			t.Errorf("%s: status %+v, %v; want %+v", what, s, err, want)
+		}
+		if _, err := c.Read(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("read after close: %v", err)
+		}
+	}
+}
+
+// A write that nobody reads is woken by Close.
+func TestCloseWakesWrite(t *testing.T) {
+	c, err := child(t, "stubborn").Start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Read(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	c.patience = [2]time.Duration{1, 1}
+	written := make(chan error, 1)
+	go func() { written <- c.Write(t.Context(), Frame{Bytes: make([]byte, 1<<20)}) }()
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.Status()
-	if err != nil || s.Signal != syscall.SIGTERM && s.Signal != syscall.SIGKILL {
-		t.Errorf("status %+v, %v", s, err)
+	if err := <-written; !errors.Is(err, ErrClosed) {
+		t.Errorf("write: %v", err)
 	}
-	if _, err := c.Read(t.Context()); !errors.Is(err, ErrClosed) {
-		t.Errorf("read after close: %v", err)
+}
+
+// A script without #! is run as a shell runs it.
+func TestScriptWithoutInterpreter(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "server")
+	if err := os.WriteFile(script, []byte("echo \"$1\"; exit 5\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Command{Args: []string{script, "two words"}}.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, err := c.Read(t.Context()); err != nil || string(f.Bytes) != "two words" {
+		t.Errorf("read %q, %v", f.Bytes, err)
+	}
+	c.Close()
+	if s, _ := c.Status(); s.Code != 5 {
+		t.Errorf("status %+v", s)
 	}
 }
 
@@ -80,7 +132,7 @@ func TestStartErrors(t *testing.T) {
 	for command, want := range map[string]string{
 		"no-such-command-at-all": "no-such-command-at-all: command not found",
 		dir + "/missing":         dir + "/missing: No such file or directory",
-		dir:                      dir + ": Permission denied",
+		dir:                      dir + ": Is a directory",
 	} {
 		_, err := Command{Args: []string{command}}.Connect(t.Context())
 		var start *StartError
@@ -88,8 +140,8 @@ func TestStartErrors(t *testing.T) {
 			t.Errorf("start %s: %v, want %s", command, err, want)
 			continue
 		}
-		if wantCode := 127; start.Code != wantCode && !strings.HasSuffix(want, "denied") {
-			t.Errorf("start %s: code %d", command, start.Code)
+		if wantCode := map[bool]int{true: 126, false: 127}[command == dir]; start.Code != wantCode {
+			t.Errorf("start %s: code %d, want %d", command, start.Code, wantCode)
 		}
 	}
 }

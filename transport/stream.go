@@ -2,9 +2,12 @@ package transport
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sync"
+	"syscall"
 )
 
 // Stdio is the transport of a process over its own standard input and output.
@@ -37,6 +40,12 @@ type StreamConn struct {
 	closed chan struct{}
 	stop   func() error
 	write  chan []byte // holds the write buffer; taking it is the right to write
+}
+
+// isGone reports whether a write failed because the far end, or this one, was
+// closed.
+func isGone(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) || errors.Is(err, io.ErrClosedPipe)
 }
 
 // NewStreamConn reads frames from in and writes frames to out.
@@ -98,24 +107,39 @@ func (c *StreamConn) readAll() {
 
 // Write implements Conn. The context is looked at before and while other
 // writers are waited for, not once the operating system has the frame: half a
-// frame must never be left behind.
+// frame must never be left behind. Close wakes it; a write to a blocking
+// descriptor then goes on in a goroutine of its own until the reader takes it or
+// goes away.
 func (c *StreamConn) Write(ctx context.Context, f Frame) error {
 	if c.isClosed() {
 		return ErrClosed
 	}
+	var buf []byte
 	select {
 	case <-c.closed:
 		return ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
-	case buf := <-c.write:
+	case buf = <-c.write:
+	}
+	written := make(chan error, 1)
+	go func() {
 		buf = AppendFrame(buf[:0], f)
 		_, err := c.out.Write(buf)
 		if cap(buf) > 1<<20 {
 			buf = nil
 		}
 		c.write <- buf
+		written <- err
+	}()
+	select {
+	case err := <-written:
+		if isGone(err) {
+			return fmt.Errorf("%w: %v", ErrClosed, err)
+		}
 		return err
+	case <-c.closed:
+		return ErrClosed
 	}
 }
 

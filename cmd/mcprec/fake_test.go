@@ -2,10 +2,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"os/signal"
 	"strconv"
 	"syscall"
 
@@ -21,6 +24,9 @@ import (
 //	fakeserver exit N      reads to the end and exits N
 //	fakeserver signal N    reads to the end and dies of signal N
 //	fakeserver flood N     sends N notifications as fast as it can
+//	fakeserver asked       says which signal it got and exits 9
+//	fakeserver launcher M  leaves its streams to another fakeserver M and exits
+//	fakeserver burst N     writes N bytes and a newline and exits 6 at once
 //	fakeserver half        writes half a line, waits for a line, writes the rest
 func fakeServer() {
 	arg := ""
@@ -50,6 +56,27 @@ func fakeServer() {
 		dieOf(syscall.Signal(n))
 	case "flood":
 		flood(n)
+	case "asked":
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGINT)
+		fmt.Println("ready")
+		fmt.Println(<-asked)
+		os.Exit(9)
+	case "launcher":
+		c := exec.Command(os.Args[0], arg)
+		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+		if arg == "hold" { // standard error only
+			c.Stdin, c.Stdout = nil, nil
+		}
+		if err := c.Start(); err != nil {
+			panic(err)
+		}
+	case "hold": // until killed
+		fmt.Fprintln(os.Stderr, os.Getpid())
+		select {}
+	case "burst":
+		os.Stdout.Write(append(bytes.Repeat([]byte("x"), n), '\n'))
+		os.Exit(6)
 	case "half":
 		os.Stdout.WriteString(`{"jsonrpc":"2.0",`)
 		in := bufio.NewReader(os.Stdin)

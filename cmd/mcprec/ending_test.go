@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+)
+
+// Signals reach the server, and its exit status comes back.
+func TestSignalsArePassedOn(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGINT} {
+		c := startClient(t, t.TempDir(), "fakeserver", "asked")
+		if line, err := c.out.ReadString('\n'); err != nil || line != "ready\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		if err := c.cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := c.out.ReadString('\n'); err != nil || line != sig.String()+"\n" {
+			t.Errorf("%v: the server got %q, %v", sig, line, err)
+		}
+		c.exits(9)
+	}
+}
+
+func (c *client) exits(want int) {
+	c.t.Helper()
+	err := c.cmd.Wait()
+	var exit *exec.ExitError
+	got := 0
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else if err != nil {
+		c.t.Error(err)
+	}
+	if got != want {
+		c.t.Errorf("exit status %d, want %d", got, want)
+	}
+}
+
+// A launcher that leaves its streams to another process and exits does not end
+// the session.
+func TestLauncher(t *testing.T) {
+	home := t.TempDir()
+	c := startClient(t, home, "fakeserver", "launcher", "echo")
+	awaitEvent(t, home, store.Exited)
+	for i := 1; i <= 3; i++ {
+		if err := c.ping(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.close()
+	if got := checkPings(t, sessions(t, home)[0]); got != 3 {
+		t.Errorf("%d responses recorded, want 3", got)
+	}
+}
+
+// A grandchild that only holds standard error does not hold the session.
+func TestHeldStderr(t *testing.T) {
+	home := t.TempDir()
+	cmd := exec.Command("mcprec", "record", "--store", home, "--", "fakeserver", "launcher", "hold")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = w
+	if _, err := cmd.StdinPipe(); err != nil { // open, as a client's would be
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	line := make([]byte, 32)
+	n, _ := r.Read(line)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(line[:n])))
+	if err != nil {
+		t.Fatalf("the grandchild said %q", line[:n])
+	}
+	defer syscall.Kill(pid, syscall.SIGKILL)
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The last answer of a server that exits reaches a client that reads late, and
+// the recording.
+func TestLateReader(t *testing.T) {
+	const n = 300_000
+	home := t.TempDir()
+	c := startClient(t, home, "fakeserver", "burst", strconv.Itoa(n))
+	first := make([]byte, 1)
+	if _, err := io.ReadFull(c.out, first); err != nil { // it has begun; now be slow
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(c.out)
+	if err != nil || len(rest) != n {
+		t.Errorf("%d bytes and 1, %v; want %d", len(rest), err, n+1)
+	}
+	c.exits(6)
+	if raw := mcprec(t, "export", "--store", home, "-T", "raw", "--dir", "s2c"); raw != string(first)+string(rest) {
+		t.Errorf("%d bytes recorded", len(raw))
+	}
+}
+
+// A prompt on standard error without a newline holds nobody back.
+func TestPromptOnStderr(t *testing.T) {
+	home := t.TempDir()
+	cmd := exec.Command("mcprec", "record", "--store", home, "--", "fakeserver", "stderr", "Loading... ")
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if stderr.String() != "Loading... " {
+		t.Errorf("standard error %q", &stderr)
+	}
+	if got := checkPings(t, sessions(t, home)[0]); got != 1 {
+		t.Errorf("%d responses", got)
+	}
+}
+
+// awaitEvent follows the only session until an event of the kind is there.
+func awaitEvent(t *testing.T, home string, kind store.Kind) {
+	t.Helper()
+	db, err := boltstore.Open(home, boltstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for {
+		for s, err := range db.Sessions(t.Context(), store.Query{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for e, err := range db.Read(t.Context(), s.ID, 1, store.ReadOptions{Follow: true}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e.Kind == kind {
+					return
+				}
+			}
+		}
+	}
+}
