@@ -8,4 +8,5 @@ import "syscall"
 // known here, and 128+n is what remains for faults.
 func defaultAction(syscall.Signal) {}
 
-func inForeground() bool { return false }
+// interruptsForeground is not known here; a second ^C does less harm than none.
+func interruptsForeground() bool { return false }

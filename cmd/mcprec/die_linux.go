@@ -13,9 +13,10 @@ func defaultAction(s syscall.Signal) {
 	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0)
 }
 
-// inForeground reports whether this process is in the foreground group of its
-// terminal.
-func inForeground() bool {
+// interruptsForeground reports whether the terminal turns ^C into a signal for
+// this process's group. A program that has put it in raw mode gets the key
+// instead, and a SIGINT then comes from a program.
+func interruptsForeground() bool {
 	tty, err := os.Open("/dev/tty")
 	if err != nil {
 		return false
@@ -23,5 +24,10 @@ func inForeground() bool {
 	defer tty.Close()
 	var group int32
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, tty.Fd(), syscall.TIOCGPGRP, uintptr(unsafe.Pointer(&group)))
-	return errno == 0 && int(group) == syscall.Getpgrp()
+	if errno != 0 || int(group) != syscall.Getpgrp() {
+		return false
+	}
+	var mode syscall.Termios
+	_, _, errno = syscall.Syscall(syscall.SYS_IOCTL, tty.Fd(), syscall.TCGETS, uintptr(unsafe.Pointer(&mode)))
+	return errno == 0 && mode.Lflag&syscall.ISIG != 0
 }

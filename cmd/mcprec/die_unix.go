@@ -41,7 +41,7 @@ func forwarded() []os.Signal {
 // fromTerminal reports whether a signal of this kind comes from the terminal,
 // which then has sent it to the child as well.
 func fromTerminal(sig os.Signal) bool {
-	return (sig == syscall.SIGINT || sig == syscall.SIGQUIT) && inForeground()
+	return (sig == syscall.SIGINT || sig == syscall.SIGQUIT) && interruptsForeground()
 }
 
 // keepPipeErrors turns the death that a closed stdout brings to a Go program

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -68,33 +70,47 @@ func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 		if o.format == "jsonl" {
 			return errors.Join(encode(b, events), b.Flush())
 		}
-		for e, err := range events {
-			if err != nil {
-				return errors.Join(err, b.Flush())
-			}
-			if err := writeRaw(b, e, o.dir); err != nil {
-				return err
-			}
-		}
-		return b.Flush()
+		return errors.Join(writeRaw(b, events, o.dir), b.Flush())
 	})
 }
 
-// writeRaw writes the event's bytes if it belongs to the stream. A gap in the
-// recording is an error: the stream's bytes cannot be given back.
-func writeRaw(w *bufio.Writer, e store.Event, stream string) error {
-	of := e.Dir.String()
-	if e.Kind == store.Stderr {
-		of = "stderr"
+// writeRaw writes one stream's bytes, all that there are, and returns an error
+// if some are missing: the stream as it was cannot be given back.
+func writeRaw(w *bufio.Writer, events iter.Seq2[store.Event, error], stream string) error {
+	var gaps error
+	for e, err := range events {
+		if err != nil {
+			return errors.Join(gaps, err)
+		}
+		of := e.Dir.String()
+		switch e.Kind {
+		case store.Frame:
+		case store.Stderr:
+			of = "stderr"
+		case store.Lost:
+			gaps = errors.Join(gaps, gapIn(e, stream))
+			continue
+		default:
+			continue
+		}
+		if of != stream {
+			continue
+		}
+		if _, err := w.Write(transport.AppendFrame(w.AvailableBuffer(), e.AsFrame())); err != nil {
+			return err
+		}
 	}
-	switch {
-	case e.Kind == store.Lost:
-		info, _ := store.DecodePayload[store.LostInfo](e)
-		return errors.Join(w.Flush(), fmt.Errorf("event %d: %d frames and %d bytes are missing here (%s); what is before it was written",
-			e.Seq, info.Frames, info.Bytes, info.Reason))
-	case e.Kind != store.Frame && e.Kind != store.Stderr, of != stream:
+	return gaps
+}
+
+// gapIn returns an error if the gap that a lost event tells of is in the stream.
+func gapIn(e store.Event, stream string) error {
+	info, err := store.DecodePayload[store.LostInfo](e)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(info.Streams, stream) {
 		return nil
 	}
-	_, err := w.Write(transport.AppendFrame(w.AvailableBuffer(), e.AsFrame()))
-	return err
+	return fmt.Errorf("bytes of %s are missing at event %d (%d bytes were not recorded there: %s); the rest was written", stream, e.Seq, info.Bytes, info.Reason)
 }

@@ -13,20 +13,19 @@ import (
 // writeNew writes a file under the name or, as long as a file of that name is
 // there, under name-2, name-3, …, and returns the name taken. Two processes
 // that are given the same name both keep their file, and no reader ever sees
-// half of one.
+// half of one. A device or a pipe is written to.
 func writeNew(name string, write func(io.Writer) error) (string, error) {
-	tmp, err := os.CreateTemp(filepath.Dir(name), ".mcprec-*")
+	if special(name) {
+		return name, writeThrough(name, write)
+	}
+	tmp, err := writeTemp(name, write)
 	if err != nil {
-		return "", fmt.Errorf("write %s: %v", name, err)
+		return "", err
 	}
-	defer os.Remove(tmp.Name())
-	err = write(tmp)
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return "", fmt.Errorf("write %s: %w", name, err)
-	}
+	defer os.Remove(tmp)
 	ext := filepath.Ext(name)
 	for n, free := 2, name; ; n++ {
-		err := os.Link(tmp.Name(), free)
+		err := claim(tmp, free)
 		if err == nil {
 			return free, nil
 		}
@@ -37,23 +36,75 @@ func writeNew(name string, write func(io.Writer) error) (string, error) {
 	}
 }
 
-// replaceFile writes a file under the name at once or not at all, in place of
-// one that is there; "-" is w.
-func replaceFile(name string, w io.Writer, write func(io.Writer) error) error {
-	if name == "-" {
-		return write(w)
+// claim gives the file tmp the name, unless that is taken: fs.ErrExist.
+func claim(tmp, name string) error {
+	err := os.Link(tmp, name)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(name), ".mcprec-*")
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // no hard links here
 	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(tmp, name)
+}
+
+// replaceFile writes a file under the name at once or not at all, in place of
+// one that is there and with its mode. A symbolic link is followed, a device or
+// a pipe is written to; "-" is w.
+func replaceFile(name string, w io.Writer, write func(io.Writer) error) error {
+	switch {
+	case name == "-":
+		return write(w)
+	case special(name):
+		return writeThrough(name, write)
+	}
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target
+	}
+	tmp, err := writeTemp(name, write)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(name); err == nil {
+		_ = os.Chmod(tmp, info.Mode().Perm()) // without it the file is the owner's alone
+	}
+	if err := os.Rename(tmp, name); err != nil {
+		os.Remove(tmp)
 		return fmt.Errorf("write %s: %v", name, err)
 	}
-	err = write(tmp)
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), name)
-	}
+	return nil
+}
+
+// special reports whether the name is of something that is no regular file.
+func special(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && !info.Mode().IsRegular()
+}
+
+func writeThrough(name string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
-		os.Remove(tmp.Name())
+		return err
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
+}
+
+// writeTemp writes a file beside the name and returns what it is called.
+func writeTemp(name string, write func(io.Writer) error) (string, error) {
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".mcprec-*")
+	if err != nil {
+		return "", fmt.Errorf("write %s: its folder cannot be written to: %v", name, errors.Unwrap(err))
+	}
+	if err := errors.Join(write(tmp), tmp.Close()); err != nil {
+		os.Remove(tmp.Name())
+		return "", fmt.Errorf("write %s: %w", name, err)
+	}
+	return tmp.Name(), nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,6 +66,9 @@ func runRecord(std streams, o recordOptions, command []string) error {
 	if err != nil {
 		return usagef("--sync: %v", err)
 	}
+	if err := checkOut(o.out); err != nil {
+		return err
+	}
 	keepPipeErrors()
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, forwarded()...)
@@ -73,22 +77,39 @@ func runRecord(std streams, o recordOptions, command []string) error {
 		return err
 	}
 	db, rec := startRecorder(std, o, syncing, command)
-	exited, err := rec.Run(recorder.Stdio{
-		Client: std.in, Reply: std.out, Errors: std.err, Process: process, Signals: passable(signals),
-	})
-	sum := rec.Close()
-	if err := finishRecord(std, o, db, sum); err != nil {
-		sum.Err = errors.Join(sum.Err, err)
-		fmt.Fprintf(std.err, "mcprec: %v\n", err)
-	}
+	passed := passable(signals)
+	exited, err := rec.Run(recorder.Stdio{Client: std.in, Reply: std.out, Errors: std.err, Process: process, Signals: passed})
 	if err != nil {
 		return err
 	}
 	s := &status{code: exited.Code, signal: exited.Signal}
-	if s.code == exitFine && s.signal == nil && (sum.Lost > 0 || sum.Err != nil) {
-		s.code = exitLost
+	finished := make(chan bool, 1)
+	go func() { finished <- finishRecord(std, o, db, rec.Close()) }()
+	select {
+	case whole := <-finished:
+		if !whole && s.code == exitFine && s.signal == nil {
+			s.code = exitLost
+		}
+	case <-passed:
+		// Whoever wants this process gone now gets that: all is in the spool,
+		// and the next mcprec does the rest.
 	}
 	return s
+}
+
+// checkOut refuses a fixture file that could not be written at the end, before
+// there is anything to lose.
+func checkOut(name string) error {
+	if name == "" {
+		return nil
+	}
+	if name == "-" {
+		return usagef("--out -: standard output is the protocol's; name a file")
+	}
+	if info, err := os.Stat(filepath.Dir(name)); err != nil || !info.IsDir() {
+		return usagef("--out %s: there is no folder %s", name, filepath.Dir(name))
+	}
+	return nil
 }
 
 // parseSync reads the --sync flag.
@@ -130,30 +151,42 @@ func startRecorder(std streams, o recordOptions, syncing time.Duration, command 
 		})
 	}
 	if err != nil {
+		if db != nil {
+			err = errors.Join(err, db.Close())
+		}
 		fmt.Fprintf(std.err, "mcprec: %v; the session goes on unrecorded\n", err)
 		return nil, recorder.Unrecorded(err)
 	}
 	return db, rec
 }
 
-// finishRecord says what there is to say and writes the fixture.
-func finishRecord(std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) error {
+// finishRecord says what there is to say, writes the fixture, and reports
+// whether all was recorded and written.
+func finishRecord(std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) bool {
+	say := func(format string, args ...any) { fmt.Fprintf(std.err, "mcprec: "+format+"\n", args...) }
 	switch {
 	case db == nil:
-		return nil
+		say("%d events were not recorded", sum.Lost)
+		if o.out != "" {
+			say("%s was not written", o.out)
+		}
+		return false
 	case sum.Lost > 0:
-		fmt.Fprintf(std.err, "mcprec: session %s: %d events could not be recorded: %v\n", sum.ID, sum.Lost, sum.Err)
+		say("session %s: %d events could not be recorded: %v", sum.ID, sum.Lost, sum.Err)
 	case sum.Err != nil:
-		fmt.Fprintf(std.err, "mcprec: session %s: %v\n", sum.ID, sum.Err)
+		say("session %s: %v", sum.ID, sum.Err)
 	case o.verbose:
-		fmt.Fprintf(std.err, "mcprec: recorded session %s: %d frames, %d bytes\n", sum.ID, sum.Frames, sum.Bytes)
+		say("recorded session %s: %d frames, %d bytes", sum.ID, sum.Frames, sum.Bytes)
 	}
 	var err error
 	if o.out != "" {
 		err = writeFixture(std, o, db, sum)
 	}
 	closeInto(&err, db)
-	return err
+	if err != nil {
+		say("%v", err)
+	}
+	return err == nil && sum.Err == nil && sum.Lost == 0
 }
 
 func writeFixture(std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) error {
