@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"os"
 	"sync/atomic"
 	"time"
 )
@@ -29,35 +30,41 @@ func (f *flows) moved() uint64 {
 	return f.c2s.moved.Load() + f.s2c.moved.Load() + f.stderr.moved.Load()
 }
 
-// abandoned reports whether what is still open after the server's exit may be
-// given up once nothing moves. Output in hand is never given up: the client
-// reads it or goes away. A server whose launcher has exited goes on for as long
-// as the client keeps its side open. Standard error alone holds nobody.
-func (f *flows) abandoned() bool {
-	switch f.s2c.state.Load() {
-	case ended:
-		return true
-	case reading:
-		return f.c2s.state.Load() == ended
+// patience returns how many Lingers of silence pass before what is still open
+// after the server's exit is given up; never: -1. Output in hand is never given
+// up: the client reads it or goes away. A server whose launcher has exited goes
+// on for as long as the client keeps its side open, and has time for its last
+// answers. Standard error alone holds nobody.
+func (f *flows) patience() int {
+	switch {
+	case f.s2c.state.Load() == ended:
+		return 1
+	case f.s2c.state.Load() == reading && f.c2s.state.Load() == ended:
+		return 10
 	}
-	return false
+	return -1
 }
 
-// waitQuiet waits until done is closed, or until nothing has moved for a while
-// and what is open may be given up; then it returns false.
-func (f *flows) waitQuiet(done <-chan struct{}) bool {
+// waitQuiet waits until done is closed, until nothing has moved for as long as
+// patience says, or until somebody wants the end: a signal. It reports whether
+// done was closed.
+func (f *flows) waitQuiet(done <-chan struct{}, signals <-chan os.Signal) bool {
 	tick := time.NewTicker(Linger)
 	defer tick.Stop()
-	for last := f.moved(); ; {
+	for last, quiet := f.moved(), 0; ; {
 		select {
 		case <-done:
 			return true
+		case <-signals:
+			return false
 		case <-tick.C:
 		}
-		now := f.moved()
-		if now == last && f.abandoned() {
+		quiet++
+		if now := f.moved(); now != last {
+			last, quiet = now, 0
+		}
+		if p := f.patience(); p >= 0 && quiet >= p {
 			return false
 		}
-		last = now
 	}
 }

@@ -13,7 +13,8 @@ import (
 )
 
 // Linger is how long the streams that a child has left open when it exited must
-// be silent before the session ends without them: a grandchild can hold them.
+// be silent before the session ends without them, as a unit: a grandchild can
+// hold them.
 const Linger = time.Second
 
 // Stdio is a stdio session to record: this process's own streams on the
@@ -63,7 +64,7 @@ func (r *Recorder) Run(s Stdio) (transport.ExitStatus, error) {
 	}
 	done := make(chan struct{})
 	go func() { out.Wait(); close(done) }()
-	if !f.waitQuiet(done) && f.s2c.state.Load() != ended {
+	if !f.waitQuiet(done, s.Signals) && f.s2c.state.Load() != ended {
 		r.Record(store.EOF, transport.ServerToClient, store.EOFInfo{By: "recorder", Error: "still open when the server had exited and the client had ended"})
 	}
 	return status, err
