@@ -197,3 +197,32 @@ func TestSessionCount(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// TestAssemblerBehind holds that it says how much an open event holds back.
+func TestAssemblerBehind(t *testing.T) {
+	var a Assembler
+	part := func(seq uint64, size int, cont, more bool) Part {
+		return Part{Event: Event{Seq: seq, Kind: Frame, Payload: make([]byte, size)}, Cont: cont, More: more}
+	}
+	for i, step := range []struct {
+		Part
+		want int
+	}{
+		{part(1, 5, false, false), 0},
+		{part(2, 7, false, true), 0},
+		{part(3, 11, false, true), 11},
+		{part(2, 13, true, true), 11},
+		{part(3, 17, true, false), 28},
+		{part(2, 1, true, false), 0},
+		{part(4, 19, false, true), 0},
+	} {
+		if err := a.Add(step.Part); err != nil {
+			t.Fatal(err)
+		}
+		for _, ok := a.Next(); i != 4 && ok; _, ok = a.Next() {
+		}
+		if got := a.Behind(); got != step.want {
+			t.Errorf("step %d: %d bytes, want %d", i, got, step.want)
+		}
+	}
+}

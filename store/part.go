@@ -21,6 +21,7 @@ type Part struct {
 type Assembler struct {
 	next  uint64 // Seq of the first event not yet given out; 0: unknown
 	queue []open // events next, next+1, …
+	held  int    // bytes of the payloads in queue
 }
 
 type open struct {
@@ -46,6 +47,7 @@ func (a *Assembler) Add(p Part) error {
 		return fmt.Errorf("event %d: expected event %d: %w", p.Seq, a.next+uint64(len(a.queue)), ErrCorrupt)
 	}
 	a.queue = append(a.queue, open{event: p.Event, whole: !p.More})
+	a.held += len(p.Payload)
 	return nil
 }
 
@@ -61,6 +63,7 @@ func (a *Assembler) extend(i uint64, p Part) error {
 	o.event.Payload = append(o.event.Payload, p.Payload...)
 	o.event.Unterminated = p.Unterminated
 	o.whole = !p.More
+	a.held += len(p.Payload)
 	return nil
 }
 
@@ -73,12 +76,22 @@ func (a *Assembler) Next() (Event, bool) {
 	a.queue[0] = open{}
 	a.queue = a.queue[1:]
 	a.next++
+	a.held -= len(e.Payload)
 	return e, true
 }
 
 // Settled reports whether every event begun has been given out: a place where
 // reading may start anew.
 func (a *Assembler) Settled() bool { return len(a.queue) == 0 }
+
+// Behind returns how many bytes of payloads an event whose end has not come
+// holds back.
+func (a *Assembler) Behind() int {
+	if len(a.queue) == 0 || a.queue[0].whole {
+		return 0
+	}
+	return a.held - len(a.queue[0].event.Payload)
+}
 
 // Cut ends every open event as unterminated: the recorder is gone and no more
 // parts will come. What Next then returns is what passed.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 )
@@ -30,7 +31,7 @@ func (s *Store) append(ctx context.Context, id store.SessionID, after uint64, ev
 	defer s.end()
 	id = idOf(key)
 	if _, err := os.Lstat(s.spoolPath(id)); err == nil {
-		if err := s.foldDead(ctx, id, true); err != nil {
+		if err := s.foldDead(ctx, id, time.Time{}); err != nil {
 			return head, err
 		}
 	}
@@ -51,29 +52,15 @@ func (s *Store) tryAppend(ctx context.Context, id store.SessionID, key [16]byte,
 	path := s.monthPath(key)
 	p, _, err := s.facts(ctx, path, key)
 	before := p.session.Head
-	switch {
-	case err != nil:
+	if err != nil {
 		return before, err
-	case p.deleted:
+	}
+	if p.deleted {
 		return store.Head{}, fmt.Errorf("deleted: %w", store.ErrExists)
-	case after > before.Seq:
-		return before, &store.ConflictError{ID: id, Head: before}
 	}
-	for i, e := range events {
-		if e.Seq != after+uint64(i)+1 {
-			return before, fmt.Errorf("event %d: expected event %d", e.Seq, after+uint64(i)+1)
-		}
-	}
-	held := min(before.Seq-after, uint64(len(events)))
-	if err := s.compare(ctx, id, key, before, events[:held]); err != nil {
+	events, err = s.unheld(ctx, id, key, before, after, events)
+	if err != nil || len(events) == 0 {
 		return before, err
-	}
-	events = events[held:]
-	if len(events) == 0 {
-		return before, nil
-	}
-	if before.Sealed {
-		return before, &store.ConflictError{ID: id, Head: before}
 	}
 	c := &chunker{id: key}
 	if err := c.take(&p, events); err != nil {
@@ -93,6 +80,27 @@ func (s *Store) tryAppend(ctx context.Context, id store.SessionID, key [16]byte,
 		return before, err
 	}
 	return p.session.Head, nil
+}
+
+// unheld returns those of the events that follow the head, after a look whether
+// the others are the same as those that are there.
+func (s *Store) unheld(ctx context.Context, id store.SessionID, key [16]byte, head store.Head, after uint64, events []store.Event) ([]store.Event, error) {
+	if after > head.Seq {
+		return nil, &store.ConflictError{ID: id, Head: head}
+	}
+	for i, e := range events {
+		if e.Seq != after+uint64(i)+1 {
+			return nil, fmt.Errorf("event %d: expected event %d", e.Seq, after+uint64(i)+1)
+		}
+	}
+	held := min(head.Seq-after, uint64(len(events)))
+	if err := s.compare(ctx, id, key, head, events[:held]); err != nil {
+		return nil, err
+	}
+	if events = events[held:]; len(events) > 0 && head.Sealed {
+		return nil, &store.ConflictError{ID: id, Head: head}
+	}
+	return events, nil
 }
 
 // compare holds events against those of the same Seq in the database.
@@ -153,7 +161,7 @@ func (s *Store) delete(ctx context.Context, id store.SessionID) error {
 	if err != nil {
 		return err
 	}
-	for _, end := range []string{".log", ".damaged", ".lock"} {
+	for _, end := range []string{".log", ".damaged", ".reserve", ".lock"} {
 		err := os.Remove(s.spoolPath(x.id)[:len(s.spoolPath(x.id))-len(".log")] + end)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && end != ".lock" {
 			return err

@@ -27,9 +27,12 @@ type Options struct {
 	// Patience is how long a call waits for another process that holds a
 	// database. 0: 2 s.
 	Patience time.Duration
-	// FoldBudget is how many bytes of spools one FoldDead or one Close of a
-	// spool folds before it leaves the rest for later. 0: 64 MiB.
-	FoldBudget int64
+	// FoldBudget is how long one FoldDead folds before it leaves the rest for
+	// later. 0: 250 ms.
+	FoldBudget time.Duration
+	// CloseBudget is how long the Close of a spool folds before it leaves the
+	// rest for whoever folds next. 0: 100 ms.
+	CloseBudget time.Duration
 }
 
 // Store is a store in a folder.
@@ -63,7 +66,10 @@ func Open(dir string, o Options) (*Store, error) {
 		o.Patience = 2 * time.Second
 	}
 	if o.FoldBudget <= 0 {
-		o.FoldBudget = 64 << 20
+		o.FoldBudget = 250 * time.Millisecond
+	}
+	if o.CloseBudget <= 0 {
+		o.CloseBudget = 100 * time.Millisecond
 	}
 	return &Store{dir: abs, opts: o, done: make(chan struct{})}, nil
 }

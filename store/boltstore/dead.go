@@ -7,57 +7,55 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 )
 
-// FoldDead folds the spools whose recorders are gone, up to Options.FoldBudget.
-// Any command may call it: what is locked it leaves to those who hold it. The
-// error joins what went wrong with single spools; the others are folded.
+// FoldDead folds the spools whose recorders are gone, for Options.FoldBudget.
+// Any command may call it: what is locked, or does not fit on the disk, stays
+// safe in its spool. The error joins what is damaged; the others are folded.
 func (s *Store) FoldDead(ctx context.Context) error {
 	if err := s.begin(ctx); err != nil {
 		return fmt.Errorf("fold spools: %w", err)
 	}
 	defer s.end()
 	entries, err := os.ReadDir(s.spoolDir())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	if err != nil {
-		return fmt.Errorf("fold spools: %w", err)
+		return nil // a listing says it
 	}
 	var faults []error
-	budget := s.opts.FoldBudget
+	until := time.Now().Add(s.opts.FoldBudget)
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".log")
 		id, err := store.ParseSessionID(name)
-		if !ok || err != nil || budget <= 0 {
+		if !ok || err != nil {
 			continue
 		}
-		if info, err := e.Info(); err == nil {
-			budget -= info.Size()
+		if time.Now().After(until) || ctx.Err() != nil {
+			break
 		}
-		err = s.foldDead(ctx, id, false)
-		if err != nil && !errors.Is(err, store.ErrBusy) && !errors.Is(err, store.ErrLive) {
+		if err = s.foldDead(once(ctx), id, until); errors.Is(err, store.ErrCorrupt) {
 			faults = append(faults, fmt.Errorf("fold session %s: %w", id, err))
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(errors.Join(faults...), ctx.Err())
 }
 
 // foldDead folds the spool of one session, if its recorder is gone (ErrLive)
-// and nobody else folds (ErrBusy, at once unless wait).
-func (s *Store) foldDead(ctx context.Context, id store.SessionID, wait bool) error {
-	release, err := s.holdDead(ctx, id, wait)
+// and nobody else folds (ErrBusy). With a time limit it waits for nobody.
+func (s *Store) foldDead(ctx context.Context, id store.SessionID, until time.Time) error {
+	release, err := s.holdDead(ctx, id, until.IsZero())
 	if err != nil {
 		return err
 	}
 	defer release()
+	_ = os.Remove(s.reservePath(id)) // nobody ends the session any more
 	key, err := id.Bytes()
 	if err != nil {
 		return err
 	}
-	err = s.foldAll(ctx, id, key, true)
+	err = s.foldAll(ctx, id, key, until)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		// Folded by another, or its recorder died before the first record.

@@ -7,16 +7,27 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 )
 
-const foldStep = 8 << 20 // of events in one transaction
+const foldStep = 8 << 20 // of events in one transaction, or waiting behind one that is open
+
+// pace says how far a fold goes.
+type pace struct {
+	ending bool      // to the end: nobody writes to the spool any more
+	until  time.Time // after that only what is done is stored; zero: no limit
+}
+
+func (o pace) over(c *chunker) bool {
+	return len(c.done) > 0 && !o.until.IsZero() && time.Now().After(o.until)
+}
 
 // folded is what one fold did.
 type folded struct {
 	from, to mark
-	full     bool  // it stopped because the transaction was full: there is more
+	full     bool  // it stopped because the transaction was full or time was up: there is more
 	whole    bool  // the database has all there will ever be; the spool may go
 	damage   error // what could not be folded, when whole
 }
@@ -25,13 +36,12 @@ type folded struct {
 var errMoved = errors.New("the session was changed by another process")
 
 // fold moves one transaction's worth of a spool's events into the database. The
-// caller is its recorder or holds the lock of the dead; ending says that nobody
-// writes to the spool any more.
+// caller is its recorder or holds the lock of the dead.
 //
 // The chunks are made before the database is locked. The transaction begins by
 // comparing where the session ends with where it ended then, so a fold that is
 // repeated, after a crash or by another, changes nothing.
-func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, ending bool) (step folded, err error) {
+func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, o pace) (step folded, err error) {
 	f, err := s.openSpool(id, key)
 	if err != nil {
 		return step, err
@@ -48,9 +58,9 @@ func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, endi
 	before := p
 	x := &source{id: id, key: key, facts: p, known: known}
 	r := newSpoolReader(f, x.unfolded())
-	r.reuse = true
+	r.reuse, r.brief = true, !o.ending
 	c := &chunker{id: key}
-	step, err = s.gather(ctx, r, c, &p, ending)
+	step, err = s.gather(ctx, r, c, &p, o)
 	if err != nil || len(c.done) == 0 && !step.whole {
 		return step, err
 	}
@@ -71,10 +81,10 @@ func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, endi
 }
 
 // gather makes chunks of the events that follow in the spool.
-func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *projection, ending bool) (step folded, err error) {
+func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *projection, o pace) (step folded, err error) {
 	step.from = r.mark()
 	for size := 0; ; {
-		if size >= foldStep {
+		if size >= foldStep || o.over(c) {
 			step.full = true
 			break
 		}
@@ -93,8 +103,8 @@ func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *proje
 			c.add(e, p.session.Head)
 			continue
 		}
-		if !ending || r.ended {
-			step.whole = ending
+		if !o.ending || r.ended {
+			step.whole = o.ending
 			break
 		}
 		if err := r.finish(); err != nil {
@@ -119,11 +129,11 @@ func (m *month) store(key [16]byte, chunks []chunk, p *projection) error {
 	return m.put(key, p)
 }
 
-// foldAll folds a spool to its end, or as far as the budget reaches, and then
-// removes it. It reports damage after it has folded what is before it.
-func (s *Store) foldAll(ctx context.Context, id store.SessionID, key [16]byte, ending bool) error {
-	for budget := s.opts.FoldBudget; budget > 0; {
-		step, err := s.fold(ctx, id, key, ending)
+// foldAll folds a spool to its end and then removes it, or as far as the time
+// reaches. It reports damage after it has folded what is before it.
+func (s *Store) foldAll(ctx context.Context, id store.SessionID, key [16]byte, until time.Time) error {
+	for {
+		step, err := s.fold(ctx, id, key, pace{ending: true, until: until})
 		if errors.Is(err, errMoved) {
 			continue
 		}
@@ -133,9 +143,10 @@ func (s *Store) foldAll(ctx context.Context, id store.SessionID, key [16]byte, e
 		if step.whole {
 			return s.removeSpool(id, step.damage)
 		}
-		budget -= max(step.to.off-step.from.off, 1)
+		if !until.IsZero() && time.Now().After(until) {
+			return nil
+		}
 	}
-	return nil
 }
 
 // removeSpool removes a spool that the database has all of, or keeps it under

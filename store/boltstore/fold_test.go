@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -18,7 +19,7 @@ func TestFoldTwice(t *testing.T) {
 	p := startSpool(t, live, events[:30])
 	ctx, key := context.Background(), p.(*spool).key
 	for range 3 {
-		if _, err := live.fold(ctx, testID(1), key, false); err != nil {
+		if _, err := live.fold(ctx, testID(1), key, pace{}); err != nil {
 			t.Fatal(err)
 		}
 		mustRead(t, live, testID(1), events[:30])
@@ -136,7 +137,7 @@ func foldInPlace(t *testing.T, s *Store, key [16]byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.fold(t.Context(), testID(1), key, false); err != nil {
+	if _, err := s.fold(t.Context(), testID(1), key, pace{}); err != nil {
 		t.Fatal(err)
 	}
 	mustRead(t, s, testID(1), before)
@@ -168,11 +169,11 @@ func TestFoldDeadLeavesTheLiving(t *testing.T) {
 
 // TestBudget holds that what is too much for one call is left and not lost.
 func TestBudget(t *testing.T) {
-	s, err := Open(t.TempDir(), Options{FoldBudget: 1 << 20})
+	s, err := Open(t.TempDir(), Options{FoldBudget: 1, CloseBudget: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	events := testLog(1, 30, 1000<<10, true)
+	events := testLog(1, 13, 300<<10, true)
 	p := startSpool(t, s, events)
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
@@ -180,15 +181,50 @@ func TestBudget(t *testing.T) {
 	if !exists(t, s.spoolPath(testID(1))) {
 		t.Fatal("folded beyond the budget")
 	}
-	for range 8 {
+	rounds := 0
+	for ; exists(t, s.spoolPath(testID(1))); rounds++ {
 		mustRead(t, s, testID(1), events)
-		if one(t, s, testID(1)).Head.Seq != 30 {
+		if one(t, s, testID(1)).Head.Seq != 13 || one(t, s, testID(1)).State != store.Ended {
 			t.Fatal("listed short")
 		}
-		mustFoldDead(t, s)
+		if err := s.foldDead(t.Context(), testID(1), time.Now().Add(-1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rounds < 5 {
+		t.Errorf("folded in %d calls", rounds)
 	}
 	mustRead(t, s, testID(1), events)
-	if exists(t, s.spoolPath(testID(1))) {
-		t.Error("the spool is still there")
+	mustVerify(t, s)
+}
+
+// TestCloseLeavesMuch holds that a close leaves a large rest, and one whose
+// database is in use, to the next command.
+func TestCloseLeavesMuch(t *testing.T) {
+	s := testStore(t, t.TempDir())
+	much, little := testLog(1, 20, 300<<10, true), testLog(2, 5, 100, true)
+	p := startSpool(t, s, much)
+	if err := p.Close(); err != nil || !exists(t, s.spoolPath(testID(1))) {
+		t.Errorf("close of 6 MB: %v, or folded", err)
+	}
+	mustFoldDead(t, s)
+	mustRead(t, s, testID(1), much)
+	p = startSpool(t, s, little)
+	key := p.(*spool).key
+	err := s.update(t.Context(), s.monthPath(key), func(*month) error {
+		if err := p.Close(); err != nil || !exists(t, s.spoolPath(testID(2))) {
+			t.Errorf("close while the database is in use: %v, or folded", err)
+		}
+		var err error
+		p, err = s.Spool(t.Context(), opening(3)) // waits for nobody either
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustFoldDead(t, s)
+	mustRead(t, s, testID(2), little)
+	if err := p.Close(); err != nil || exists(t, s.spoolPath(testID(2))) {
+		t.Errorf("close: %v; or a spool is left", err)
 	}
 }

@@ -59,7 +59,7 @@ func asParts(events []store.Event) (parts []store.Part) {
 
 func testStore(t testing.TB, dir string) *Store {
 	t.Helper()
-	s, err := Open(dir, Options{})
+	s, err := Open(dir, Options{FoldBudget: time.Hour, CloseBudget: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

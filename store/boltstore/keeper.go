@@ -20,12 +20,19 @@ type keeper struct {
 	done   chan struct{}
 	failed error // the first failed sync; final, because the kernel forgets what it could not write
 
-	folded  int64     // offset up to which a fold has been
+	folded  int64     // offset up to which the database has the spool
+	tried   int64     // size at a fold that stopped for want of more; only growth makes it worth another
+	folds   int       // how many were begun
 	waiting time.Time // since when a chunk's worth waits for a fold; zero: none does
 	due     time.Time // since when the fold is due; zero: it is not
 	seen    int64     // the size at the last look
 	changed time.Time // when it was last seen to change
-	folding chan int64
+	folding chan folding
+}
+
+// folding is what became of a fold.
+type folding struct {
+	folded, tried int64
 }
 
 // sync makes a file durable, once it has failed never again.
@@ -39,11 +46,12 @@ func (k *keeper) sync(f *os.File) error {
 }
 
 func (p *spool) startKeeper() {
-	p.keep = keeper{stop: make(chan struct{}), done: make(chan struct{}), folded: p.good, folding: make(chan int64, 1)}
+	p.keep = keeper{stop: make(chan struct{}), done: make(chan struct{}), folded: spoolHead, folding: make(chan folding, 1)}
 	p.dirty.Store(true)
 	p.wake <- struct{}{}
 	go func() {
 		defer close(p.keep.done)
+		p.setAside()
 		_ = syncDir(p.s.spoolDir()) // the file's name; Close tries again and reports
 		p.runKeeper()
 	}()
@@ -66,6 +74,8 @@ func (p *spool) runKeeper() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	busy := false // a fold runs
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	for active := false; ; {
 		wake := p.wake
 		switch {
@@ -81,12 +91,12 @@ func (p *spool) runKeeper() {
 		case <-wake:
 			active = true
 			continue
-		case k.folded = <-k.folding:
-			busy = false
+		case done := <-k.folding:
+			k.folded, k.tried, busy = done.folded, done.tried, false
 		case <-timer.C:
 		case <-k.stop:
-			if busy {
-				<-k.folding
+			if cancel(); busy {
+				k.folded = (<-k.folding).folded
 			}
 			return
 		}
@@ -97,7 +107,8 @@ func (p *spool) runKeeper() {
 		due := k.look(p.size.Load(), time.Now())
 		if due && !busy {
 			busy = true
-			go p.foldBeside()
+			k.folds++
+			go p.foldBeside(ctx, k.folded)
 		}
 		active = wrote || !k.due.IsZero() && !busy
 	}
@@ -108,8 +119,8 @@ func (k *keeper) look(size int64, now time.Time) bool {
 	if size != k.seen {
 		k.seen, k.changed = size, now
 	}
-	unfolded := size - k.folded
-	if unfolded < chunkTarget {
+	unfolded := size - max(k.folded, k.tried)
+	if size-k.folded < chunkTarget || unfolded == 0 {
 		// It is as safe where it is, and small chunks compress badly.
 		k.waiting, k.due = time.Time{}, time.Time{}
 		return false
@@ -132,10 +143,13 @@ func (k *keeper) look(size int64, now time.Time) bool {
 
 // foldBeside folds one transaction's worth. A failure leaves everything in the
 // spool, for the next time.
-func (p *spool) foldBeside() {
-	upto := p.size.Load()
-	if step, err := p.s.fold(context.Background(), p.id, p.key, false); err == nil {
-		upto = step.to.off
+func (p *spool) foldBeside(ctx context.Context, before int64) {
+	done := folding{folded: before, tried: p.size.Load()}
+	if step, err := p.s.fold(ctx, p.id, p.key, pace{}); err == nil {
+		done.folded = step.to.off
+		if step.full {
+			done.tried = 0
+		}
 	}
-	p.keep.folding <- upto
+	p.keep.folding <- done
 }

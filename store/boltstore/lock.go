@@ -96,6 +96,12 @@ func (s *Store) lockFile(ctx context.Context, path string, wait bool) (unlock fu
 	}
 }
 
+// hasty is the key of a context in which a database that another process holds
+// is asked for once.
+type hasty struct{}
+
+func once(ctx context.Context) context.Context { return context.WithValue(ctx, hasty{}, true) }
+
 // pause waits for d, or for the end of the context.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)

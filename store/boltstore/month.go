@@ -103,7 +103,7 @@ func (s *Store) withDB(ctx context.Context, path string, o bolt.Options, f func(
 		if !whole && file != nil {
 			letGo(file)
 		}
-		if !errors.Is(err, store.ErrBusy) || time.Now().After(deadline) {
+		if !errors.Is(err, store.ErrBusy) || ctx.Value(hasty{}) != nil || time.Now().After(deadline) {
 			return err
 		}
 		if err := pause(ctx, lockRetry); err != nil {

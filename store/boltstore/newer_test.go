@@ -37,8 +37,7 @@ func TestNewer(t *testing.T) {
 	_ = f.Close()
 	_, err = readAll(spooled, testID(1))
 	refused(t, err, path)
-	err = spooled.FoldDead(t.Context())
-	refused(t, err, path)
+	mustFoldDead(t, spooled)
 	if !exists(t, path) {
 		t.Error("a newer spool is gone")
 	}

@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -66,6 +67,9 @@ func (s *Store) readSpool(ctx context.Context, id store.SessionID, r *spoolReade
 				continue
 			}
 			if !ok {
+				if err := r.stuck(); err != nil {
+					return err
+				}
 				break
 			}
 			if e.Seq >= from && !yield(e, nil) {
@@ -221,7 +225,7 @@ func (s *Store) rest(ctx context.Context, x *source, f func(store.Event) error) 
 		return err
 	}
 	r := newSpoolReader(x.spool, x.unfolded())
-	r.reuse = true
+	r.reuse, r.brief = true, live
 	for {
 		e, ok, err := r.read()
 		switch {
@@ -232,7 +236,7 @@ func (s *Store) rest(ctx context.Context, x *source, f func(store.Event) error) 
 				return err
 			}
 		case live || r.ended:
-			return ctx.Err()
+			return errors.Join(r.stuck(), ctx.Err())
 		default:
 			if err := r.finish(); err != nil {
 				return err

@@ -7,13 +7,17 @@ import (
 	"io/fs"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/gofrs/flock"
 
 	"github.com/mcprec/mcprec/store"
 )
 
-const keepBuffer = 1 << 20 // a larger buffer is let go after the write it was for
+const (
+	keepBuffer = 1 << 20 // a larger buffer is let go after the write it was for
+	closeFold  = 4 << 20 // more unfolded bytes are left to the next command
+)
 
 // spool is the writer of one live session.
 type spool struct {
@@ -85,8 +89,9 @@ func (p *spool) create(ctx context.Context, opened store.Event) (err error) {
 			p.unlock()
 		}
 	}()
-	// A database that cannot be read now must not keep anybody from recording.
-	if _, ok, err := p.s.facts(ctx, p.s.monthPath(p.key), p.key); ok && err == nil {
+	// A database that cannot be read now, or is in use, must not keep anybody
+	// from recording.
+	if _, ok, err := p.s.facts(once(ctx), p.s.monthPath(p.key), p.key); ok && err == nil {
 		return store.ErrExists
 	}
 	p.f, err = os.OpenFile(p.s.spoolPath(p.id), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -138,7 +143,11 @@ func (p *spool) Write(parts []store.Part) error {
 	if p.buf = b; cap(b) > keepBuffer {
 		p.buf = nil
 	}
-	if err := p.append(b); err != nil {
+	err = p.append(b)
+	if err != nil && p.release(parts) {
+		err = p.append(b)
+	}
+	if err != nil {
 		return fmt.Errorf("write to session %s: %w", p.id, err)
 	}
 	p.order = order
@@ -181,7 +190,8 @@ func (p *spool) cut() error {
 	return err
 }
 
-// Close makes everything durable, folds it, and lets go of the session.
+// Close makes everything durable, folds it if that is quick, and lets go of the
+// session. What is not folded is safe in the spool, for the next command.
 func (p *spool) Close() error {
 	if p.closed {
 		return fmt.Errorf("close spool of session %s: %w", p.id, store.ErrClosed)
@@ -191,12 +201,15 @@ func (p *spool) Close() error {
 	if p.torn {
 		_ = p.cut() // if not now, whoever folds it cuts it by its checksum
 	}
+	_ = os.Remove(p.s.reservePath(p.id)) // before the fold, which may need the room
 	err := errors.Join(p.keep.sync(p.f), syncDir(p.s.spoolDir()))
-	foldErr := p.s.foldAll(context.Background(), p.id, p.key, true)
-	if errors.Is(foldErr, store.ErrBusy) {
-		foldErr = nil // it is safe in the spool, and the next command folds it
+	if p.good-p.keep.folded <= closeFold {
+		until := time.Now().Add(p.s.opts.CloseBudget)
+		if foldErr := p.s.foldAll(once(context.Background()), p.id, p.key, until); errors.Is(foldErr, store.ErrCorrupt) {
+			err = errors.Join(err, foldErr)
+		}
 	}
-	err = errors.Join(err, p.f.Close(), foldErr)
+	err = errors.Join(err, p.f.Close())
 	p.unlock()
 	if err != nil {
 		return fmt.Errorf("close spool of session %s: %w", p.id, err)

@@ -34,9 +34,11 @@ type spoolReader struct {
 	buf    []byte // holds the file's bytes from bufOff
 	bufOff int64
 	reuse  bool // the events are done with before the next call
+	brief  bool // an open event without an end that holds back much is the end
 
 	assemble store.Assembler
 	starts   []int64 // offsets of the first records of the events in assemble
+	endless  uint64  // Seq of an event whose end is not in the file
 	next     uint64  // Seq of the next event to come out
 	at       time.Duration
 	sealed   bool
@@ -84,6 +86,15 @@ func (r *spoolReader) read() (e store.Event, ok bool, err error) {
 		}
 		if r.ended {
 			return r.readLost()
+		}
+		if r.reuse && r.assemble.Behind() > foldStep {
+			found, err := r.fetchEnd()
+			if err != nil || !found && r.brief {
+				return e, false, err
+			}
+			if found {
+				continue
+			}
 		}
 		body, err := r.record()
 		if body == nil || err != nil {
@@ -177,6 +188,60 @@ func (r *spoolReader) peek(n int, fresh bool) ([]byte, error) {
 		return nil, nil // it was cut back between the calls
 	}
 	return r.buf[:n:n], nil
+}
+
+// fetchEnd gets the rest of the first event in assemble from further on in the
+// file, past what waits behind it. It reports whether the event's end was there.
+func (r *spoolReader) fetchEnd() (found bool, err error) {
+	if r.endless == r.next {
+		return false, nil
+	}
+	info, err := r.f.Stat()
+	if err != nil {
+		return false, fmt.Errorf("read spool %s: %w", r.path, err)
+	}
+	var parts []store.Part
+	for h := (heads{f: r.f, size: info.Size(), off: r.off}); !found; {
+		p, n, err := h.part()
+		if err == nil && n > 0 && p.Cont && p.Seq == r.next {
+			if p, err = h.whole(n); err == nil {
+				parts, found = append(parts, p), !p.More
+			}
+		}
+		if n == 0 || err != nil {
+			r.endless = r.next // bad records are for those who come to them
+			return false, nil
+		}
+		h.off += n
+	}
+	for _, p := range parts {
+		if err := r.assemble.Add(p); err != nil {
+			return false, fmt.Errorf("read spool %s: %w", r.path, err)
+		}
+	}
+	r.from = r.next + 1
+	return true, nil
+}
+
+// stuck says that the next record of a live spool is bad, which good ones
+// behind it show: it is not one that is being written.
+func (r *spoolReader) stuck() error {
+	info, err := r.f.Stat()
+	if err != nil {
+		return fmt.Errorf("read spool %s: %w", r.path, err)
+	}
+	rest := info.Size() - r.off
+	if r.ended || rest <= recordHead {
+		return nil
+	}
+	if events, err := r.goodAfter(rest); events == 0 || err != nil {
+		return err
+	}
+	r.buf, r.bufOff = nil, r.off
+	if body, err := r.record(); body != nil || err != nil {
+		return err // written in between: the next look finds it
+	}
+	return fmt.Errorf("read spool %s: a bad record at byte %d with good ones after it: %w", r.path, r.off, store.ErrCorrupt)
 }
 
 // mark returns where another reader may go on.

@@ -1,0 +1,124 @@
+package boltstore
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// smallDisk returns a folder on a disk of its own.
+func smallDisk(t *testing.T, options string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("none", dir, "tmpfs", 0, options); err != nil {
+		t.Skipf("no disk to fill: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	return dir
+}
+
+// fill leaves no room on a disk.
+func fill(t *testing.T, dir string) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(dir, "other"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+}
+
+// TestReserve fills the disk in the middle of a session: its end can be told
+// all the same, and the session can be read and folded then.
+func TestReserve(t *testing.T) {
+	s := testStore(t, smallDisk(t, "size=1m"))
+	events := testLog(1, 30, 1000, false)
+	p := startSpool(t, s, events)
+	p.(*spool).stopKeeper() // the reserve is made
+	p.(*spool).startKeeper()
+	fill(t, s.dir)
+	seq, failed := uint64(31), 0
+	for ; failed < 3; seq++ {
+		e := frameEvent(seq, 1500)
+		if err := p.Write(asParts([]store.Event{e})); err != nil {
+			failed++
+			seq--
+			continue
+		}
+		events = append(events, e)
+	}
+	lost := store.EncodePayload(store.LostInfo{Frames: 3, Bytes: 4500, Reason: "no space left on device"})
+	end := []store.Event{
+		{Kind: store.Lost, Payload: lost},
+		{Kind: store.Exited, Payload: []byte(`{"code":0}`)},
+		{Kind: store.Closed, Payload: []byte(`{"frames":29,"lost":3}`)},
+	}
+	for i := range end {
+		end[i].Seq, end[i].At = seq+uint64(i), events[len(events)-1].At
+	}
+	if err := p.Write(asParts(end)); err != nil {
+		t.Fatalf("the end: %v", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	events = append(events, end...)
+	mustRead(t, s, testID(1), events)
+	if got := one(t, s, testID(1)); got.State != store.Ended || got.Lost != 3 || got.Exit != "0" {
+		t.Errorf("listed %+v", got)
+	}
+	mustFoldDead(t, s) // it does not fit, and is worth no error
+	mustRead(t, s, testID(1), events)
+	if err := os.Remove(filepath.Join(s.dir, "other")); err != nil {
+		t.Fatal(err)
+	}
+	mustFoldDead(t, s)
+	mustRead(t, s, testID(1), events)
+	if exists(t, s.spoolPath(testID(1))) || exists(t, s.reservePath(testID(1))) {
+		t.Error("files are left")
+	}
+	mustVerify(t, s)
+}
+
+// TestReadOnlyDisk holds that folding where nothing can be written is worth no
+// error, and reading goes on.
+func TestReadOnlyDisk(t *testing.T) {
+	s := testStore(t, smallDisk(t, "size=4m"))
+	events := testLog(1, 5, 100, true)
+	p := startSpool(t, s, events)
+	spool, err := os.ReadFile(s.spoolPath(testID(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(p.Close(), os.WriteFile(s.spoolPath(testID(2)), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.delete(t.Context(), testID(1)); err != nil {
+		t.Fatal(err)
+	}
+	_ = os.RemoveAll(s.storeDir())
+	if err := os.WriteFile(s.spoolPath(testID(1)), spool, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("none", s.dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Skipf("not read-only: %v", err)
+	}
+	mustFoldDead(t, s)
+	mustRead(t, s, testID(1), events)
+	if got := one(t, s, testID(1)); got.State != store.Ended {
+		t.Errorf("listed %+v", got)
+	}
+}
