@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"syscall"
 )
 
@@ -58,8 +57,8 @@ func isFolder(name string) bool {
 
 // StartProcess starts argv in the current folder with the current environment.
 // The child stays in this process's group: what kills the group kills it, as if
-// nothing stood in between. On Linux it is killed when this process is killed.
-// A command that cannot be started is a *StartError.
+// nothing stood in between. If this process alone is killed, the child sees the
+// end of its input. A command that cannot be started is a *StartError.
 func StartProcess(argv ...string) (*Process, error) { return startProcess(true, argv) }
 
 // startProcess makes our ends of the pipes blocking or not. A read or write of
@@ -97,12 +96,11 @@ func startProcess(blocking bool, argv []string) (*Process, error) {
 		return nil, fmt.Errorf("start process %s: %v", argv[0], err)
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, stderr
-	started := make(chan error)
-	go p.run(started)
-	if err := <-started; err != nil {
+	if err := p.start(); err != nil {
 		closeAll(opened)
 		return nil, startError(argv[0], err)
 	}
+	go p.await()
 	closeAll([]*os.File{stdin, stdout, stderr})
 	return p, nil
 }
@@ -132,25 +130,22 @@ func (p *Process) Signal(sig os.Signal) error {
 	return nil
 }
 
-// run starts the process and waits for its end, on one thread: the kernel kills
-// the child when the thread that started it dies.
-func (p *Process) run(started chan<- error) {
-	runtime.LockOSThread()
-	dieWithParent(p.cmd)
+// start starts the command.
+func (p *Process) start() error {
 	err := p.cmd.Start()
 	if errors.Is(err, syscall.ENOEXEC) { // a script without #!, which a shell runs
 		script := p.cmd
 		p.cmd = exec.Command("/bin/sh", append([]string{script.Path}, script.Args[1:]...)...)
 		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = script.Stdin, script.Stdout, script.Stderr
-		dieWithParent(p.cmd)
 		err = p.cmd.Start()
 	}
-	started <- err
-	if err != nil {
-		return
-	}
+	return err
+}
+
+// await waits for the end of the process.
+func (p *Process) await() {
 	defer close(p.ended)
-	err = p.cmd.Wait()
+	err := p.cmd.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		p.status, p.err = ExitStatus{Code: -1}, fmt.Errorf("wait for process %d: %v", p.Pid(), err)
