@@ -2,11 +2,13 @@ package boltstore
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
@@ -15,50 +17,98 @@ import (
 // damageLogs are the sessions of a store that is then damaged.
 func damageLogs() [][]store.Event {
 	var logs [][]store.Event
-	for i := range 60 {
-		logs = append(logs, testLog(i, 3+i%7, 200+i*40, i%2 == 0))
+	for i := range 400 {
+		logs = append(logs, testLog(i, 3+i%5, 100+i%60*10, i%2 == 0))
 	}
-	return append(logs, testLog(60, 200, 4000, true))
+	return append(logs, testLog(400, 200, 4000, true))
 }
 
-// damaged gives f a store, built once, whose database was damaged by harm.
-func damaged(t *testing.T, rounds int, harm func(r *rand.Rand, b []byte), f func(s *Store)) {
-	clean := testStore(t, t.TempDir())
-	for i, events := range damageLogs() {
-		if _, err := clean.Append(t.Context(), testID(i), 0, events); err != nil {
-			t.Fatal(err)
-		}
-	}
+// damageStore returns a store with the sessions of damageLogs, and the bytes of
+// its database that are in use.
+func damageStore(t *testing.T) (s *Store, path string, used []byte) {
+	t.Helper()
+	s = testStore(t, t.TempDir())
 	key, _ := testID(0).Bytes()
-	whole, err := os.ReadFile(clean.monthPath(key))
+	path = s.monthPath(key)
+	if err := s.update(t.Context(), path, func(m *month) error {
+		for i, events := range damageLogs() {
+			var p projection
+			key, _ := testID(i).Bytes()
+			c := &chunker{id: key}
+			if err := errors.Join(c.take(&p, events), m.store(key, c.done, &p)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	mustVerify(t, s)
+	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole = bytes.TrimRight(whole, "\x00")
-	whole = append(whole, make([]byte, (4096-len(whole)%4096)%4096)...)
-	s := testStore(t, t.TempDir())
-	if err := s.makeDirs(); err != nil {
+	tree := tree{f: bytes.NewReader(b)}
+	if _, _, err := tree.meta(); err != nil {
 		t.Fatal(err)
 	}
+	return s, path, b[:tree.pages*tree.pageSize]
+}
+
+// damaged has survive use a store whose database was damaged by harm.
+func damaged(t *testing.T, rounds int, harm func(r *rand.Rand, b []byte)) {
+	s, path, whole := damageStore(t)
+	logs := damageLogs()
 	r := rand.New(rand.NewPCG(1, 2))
 	for range rounds {
 		b := bytes.Clone(whole)
 		harm(r, b)
-		if err := os.WriteFile(s.monthPath(key), b, 0o600); err != nil {
+		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f(s)
+		survive(t, s, logs)
 	}
 }
 
-// survive uses a damaged store in every way. Nothing may panic, and what it
-// hands out without an error must be right.
+// survive uses a damaged store in every way. Nothing may panic, what it hands
+// out without an error must be right, and what a reader meets Verify names.
 func survive(t *testing.T, s *Store, logs [][]store.Event) {
 	t.Helper()
-	n, faults := 0, 0
+	faults := surviveList(t, s, logs)
+	for i, events := range logs {
+		got, err := readAll(s, testID(i))
+		if err == nil {
+			if err := sameLog(got, events); err != nil {
+				t.Fatalf("session %d: wrong and no error: %v", i, err)
+			}
+			continue
+		}
+		faults = append(faults, err)
+		if !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrNewer) {
+			t.Fatalf("session %d: not called damaged: %v", i, err)
+		}
+		if len(got) > len(events) || sameLog(got, events[:len(got)]) != nil {
+			t.Fatalf("session %d: wrong before the error %v", i, err)
+		}
+	}
+	named := false
+	if err := s.Verify(t.Context(), func(error) { named = true }); err != nil {
+		t.Fatalf("verify: %v", err)
+	}
+	if len(faults) > 0 && !named {
+		t.Fatalf("verify finds nothing, but: %v", faults[0])
+	}
+	// Writing may fail, but not the process.
+	_, _ = s.Append(t.Context(), testID(500), 0, testLog(500, 3, 100, true))
+	_ = s.Delete(t.Context(), testID(3))
+}
+
+func surviveList(t *testing.T, s *Store, logs [][]store.Event) (faults []error) {
+	t.Helper()
+	n := 0
 	for x, err := range s.Sessions(t.Context(), store.Query{}) {
 		if err != nil {
-			faults++
+			faults = append(faults, err)
 			continue
 		}
 		n++
@@ -67,79 +117,80 @@ func survive(t *testing.T, s *Store, logs [][]store.Event) {
 			t.Fatalf("listed wrong: %+v", x)
 		}
 	}
-	if n != len(logs) && faults == 0 {
+	if n != len(logs) && len(faults) == 0 {
 		t.Fatalf("%d of %d sessions listed and no error", n, len(logs))
 	}
-	for i, events := range logs {
-		got, err := readAll(s, testID(i))
-		if err == nil {
-			err = sameLog(got, events)
-			if err != nil {
-				t.Fatalf("session %d: wrong and no error: %v", i, err)
-			}
-			continue
-		}
-		if errors.Is(err, store.ErrNotFound) {
-			t.Fatalf("session %d: not found in a damaged store: %v", i, err)
-		}
-		if len(got) > len(events) || sameLog(got, events[:len(got)]) != nil {
-			t.Fatalf("session %d: wrong before the error %v", i, err)
-		}
-	}
-	if err := s.Verify(t.Context(), func(error) {}); err != nil {
-		t.Fatalf("verify: %v", err)
-	}
-	// Writing may fail, but not the process.
-	_, _ = s.Append(t.Context(), testID(70), 0, testLog(70, 3, 100, true))
-	_ = s.Delete(t.Context(), testID(3))
+	return faults
 }
 
-func TestBitFlips(t *testing.T) {
-	logs := damageLogs()
-	rounds := 150
-	if testing.Short() || raceEnabled {
-		rounds = 30
+// rounds is how often a store is damaged: BOLTSTORE_DAMAGE times, if that is
+// set.
+func rounds(t *testing.T, n int) int {
+	if long, err := strconv.Atoi(os.Getenv("BOLTSTORE_DAMAGE")); err == nil {
+		return long
 	}
-	damaged(t, rounds, func(r *rand.Rand, b []byte) {
-		at := r.IntN(len(b) * 8)
-		if r.IntN(3) > 0 { // where the tree is, not the chunks
-			at = r.IntN(len(b)/4096)*4096*8 + r.IntN(256*8)
+	if testing.Short() || raceEnabled {
+		return n / 5
+	}
+	return n
+}
+
+// elements returns where the elements of the pages with given flags are.
+func elements(b []byte, flags uint16) (at []int) {
+	for page := 0; page < len(b); page += os.Getpagesize() {
+		if binary.NativeEndian.Uint16(b[page+8:]) != flags || binary.NativeEndian.Uint64(b[page:]) != uint64(page/os.Getpagesize()) {
+			continue
 		}
-		b[at/8] ^= 1 << (at % 8)
-	}, func(s *Store) { survive(t, s, logs) })
+		for i := range int(binary.NativeEndian.Uint16(b[page+10:])) {
+			at = append(at, page+pageHead+i*16)
+		}
+	}
+	return at
+}
+
+// TestBitFlips flips bits anywhere, in the heads of pages, in their elements,
+// and in the keys of branches.
+func TestBitFlips(t *testing.T) {
+	var branches, leaves []int
+	damaged(t, rounds(t, 150), func(r *rand.Rand, b []byte) {
+		if branches == nil {
+			branches, leaves = elements(b, pageBranch), elements(b, pageLeaf)
+			if len(branches) < 10 || len(leaves) < 400 {
+				t.Fatalf("%d elements of branches, %d of leaves", len(branches), len(leaves))
+			}
+		}
+		at := r.IntN(len(b))
+		switch r.IntN(6) {
+		case 0:
+			at = r.IntN(len(b)/os.Getpagesize())*os.Getpagesize() + r.IntN(pageHead)
+		case 1, 2:
+			at = branches[r.IntN(len(branches))] + r.IntN(16)
+		case 3:
+			e := branches[r.IntN(len(branches))]
+			at = e + int(binary.NativeEndian.Uint32(b[e:])) + r.IntN(int(binary.NativeEndian.Uint32(b[e+4:])))
+		case 4:
+			at = leaves[r.IntN(len(leaves))] + r.IntN(16)
+		}
+		b[at] ^= 1 << r.IntN(8)
+	})
 }
 
 func TestZeroedPages(t *testing.T) {
-	logs := damageLogs()
-	rounds := 100
-	if testing.Short() || raceEnabled {
-		rounds = 20
-	}
-	damaged(t, rounds, func(r *rand.Rand, b []byte) {
+	damaged(t, rounds(t, 40), func(r *rand.Rand, b []byte) {
 		at := r.IntN(len(b)/4096) * 4096
 		clear(b[at : at+4096])
-	}, func(s *Store) { survive(t, s, logs) })
+	})
 }
 
 func TestTruncatedDatabase(t *testing.T) {
-	logs := damageLogs()
-	s := testStore(t, t.TempDir())
-	for i, events := range logs {
-		if _, err := s.Append(t.Context(), testID(i), 0, events); err != nil {
-			t.Fatal(err)
-		}
-	}
-	key, _ := testID(0).Bytes()
-	whole, err := os.ReadFile(s.monthPath(key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := damageLogs()[400]
+	s, path, whole := damageStore(t)
 	for _, n := range []int{0, 1, 4096, 8192, 12288, 20000, 1 << 17} {
-		if err := os.WriteFile(s.monthPath(key), whole[:n], 0o600); err != nil {
+		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := readAll(s, testID(60))
-		if !errors.Is(err, store.ErrCorrupt) && sameLog(got, logs[60]) != nil {
+		got, err := readAll(s, testID(400))
+		if !errors.Is(err, store.ErrCorrupt) && sameLog(got, want) != nil {
 			t.Errorf("cut to %d bytes: %v", n, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,13 +21,13 @@ type keeper struct {
 	done   chan struct{}
 	failed error // the first failed sync; final, because the kernel forgets what it could not write
 
-	folded  int64     // offset up to which the database has the spool
-	tried   int64     // size at a fold that stopped for want of more; only growth makes it worth another
-	folds   int       // how many were begun
-	waiting time.Time // since when a chunk's worth waits for a fold; zero: none does
-	due     time.Time // since when the fold is due; zero: it is not
-	seen    int64     // the size at the last look
-	changed time.Time // when it was last seen to change
+	folded  int64        // offset up to which the database has the spool
+	tried   int64        // size at a fold that stopped for want of more; only growth makes it worth another
+	folds   atomic.Int32 // how many were begun
+	waiting time.Time    // since when a chunk's worth waits for a fold; zero: none does
+	due     time.Time    // since when the fold is due; zero: it is not
+	seen    int64        // the size at the last look
+	changed time.Time    // when it was last seen to change
 	folding chan folding
 }
 
@@ -46,7 +47,9 @@ func (k *keeper) sync(f *os.File) error {
 }
 
 func (p *spool) startKeeper() {
-	p.keep = keeper{stop: make(chan struct{}), done: make(chan struct{}), folded: spoolHead, folding: make(chan folding, 1)}
+	k := &p.keep
+	k.stop, k.done, k.folding = make(chan struct{}), make(chan struct{}), make(chan folding, 1)
+	k.folded = spoolHead
 	p.dirty.Store(true)
 	p.wake <- struct{}{}
 	go func() {
@@ -107,7 +110,7 @@ func (p *spool) runKeeper() {
 		due := k.look(p.size.Load(), time.Now())
 		if due && !busy {
 			busy = true
-			k.folds++
+			k.folds.Add(1)
 			go p.foldBeside(ctx, k.folded)
 		}
 		active = wrote || !k.due.IsZero() && !busy

@@ -36,7 +36,7 @@ func TestKeeperRests(t *testing.T) {
 			t.Helper()
 			<-time.After(d)
 			synctest.Wait()
-			if got := p.(*spool).keep.folds; got != want {
+			if got := int(p.(*spool).keep.folds.Load()); got != want {
 				t.Fatalf("%d folds, want %d", got, want)
 			}
 		}
@@ -61,11 +61,11 @@ func TestKeeperRests(t *testing.T) {
 		must(store.Part{Event: store.Event{Seq: 2}, Cont: true})
 		pass(29*time.Second, 3)
 		pass(30*time.Second, 6) // its end came: 24 MB in steps of 8
-		if got := p.(*spool).keep.folded; got < p.(*spool).good-100 {
-			t.Errorf("folded up to %d of %d", got, p.(*spool).good)
-		}
 		if err := p.Close(); err != nil {
 			t.Fatal(err)
+		}
+		if got := p.(*spool).keep.folded; got < p.(*spool).good-100 {
+			t.Errorf("folded up to %d of %d", got, p.(*spool).good)
 		}
 	})
 }

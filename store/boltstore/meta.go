@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -170,14 +171,15 @@ func (m *month) get(key [16]byte) (p projection, ok bool, err error) {
 		if m.stale && !m.writing {
 			return p, false, staleFile(m.path)
 		}
-		return p, false, m.recount()
+		return p, false, m.recount(key[:])
 	}
 	p, err = decodeProjection(key, v, m.path)
 	return p, err == nil, err
 }
 
-// recount compares the sessions in the database with what its head says.
-func (m *month) recount() error {
+// recount compares the sessions in the database with what its head says, and
+// looks for one that a search has not found.
+func (m *month) recount(missing []byte) error {
 	want, wantKeys, err := m.count()
 	if err != nil {
 		return err
@@ -188,6 +190,9 @@ func (m *month) recount() error {
 	for k, _ := c.First(); k != nil; k, _ = c.Next() {
 		if n++; len(k) != 16 {
 			return damagedFile(m.path, "a session's key")
+		}
+		if bytes.Equal(k, missing) {
+			return damagedFile(m.path, fmt.Sprintf("the place of session %s", idOf([16]byte(k))))
 		}
 		for i := range keys {
 			keys[i] ^= k[i]

@@ -181,7 +181,7 @@ func (l *listing) month(ctx context.Context, path string) error {
 			l.faults = append(l.faults, staleFile(path))
 		}
 		if l.q.Limit == 0 && l.q.Prefix == "" {
-			if err := m.recount(); err != nil {
+			if err := m.recount(nil); err != nil {
 				return err
 			}
 		}

@@ -1,23 +1,30 @@
 package boltstore
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"os"
 )
 
-// tree checks bbolt's pages by bytes read from the file, before bbolt's own
-// check, which follows page numbers and counts wherever they lead: into the
-// same page for ever, or through four thousand million pages.
+// tree checks all that bbolt's own check does, by bytes read from the file.
+// bbolt's follows page numbers, offsets and counts wherever they lead, out of
+// the mapped file too, in a goroutine of its own where nobody can catch that.
 //
 // A page of bbolt: id (8), flags (2: 1 branch, 2 leaf, 4 meta, 16 freelist),
-// count (2), overflow (4), elements of 16 bytes; a branch's element ends with
-// the number of a page, a leaf's with flags 1 holds a bucket whose value begins
-// with the number of its root page (0: it is within the value).
+// count (2), overflow (4), elements of 16 bytes; offsets are from the element. A
+// branch's element: offset (4) and size (4) of the key, page (8). A leaf's:
+// flags (4), offset (4), sizes of the key (4) and the value (4) behind it; with
+// flags 1 it holds a bucket whose value begins with the number of its root page
+// (0: it is a page within the value, from byte 16).
 type tree struct {
-	b        []byte
+	f        io.ReaderAt
 	pageSize uint64
-	seen     map[uint64]bool
+	pages    uint64          // in use or free
+	seen     map[uint64]bool // pages of the tree, with their overflow, and free ones
 }
 
 const (
@@ -26,134 +33,211 @@ const (
 	pageLeaf   = 2
 	pageFree   = 16
 	metaMagic  = 0xED0CDAED
+	maxDepth   = 64
 )
 
-func readTree(path string) (*tree, error) {
-	b, err := os.ReadFile(path)
+// checkTree walks from the newest meta page.
+func checkTree(f *os.File) error {
+	info, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &tree{b: b, seen: map[uint64]bool{}}, nil
-}
-
-// check walks from the newest meta page.
-func (t *tree) check() error {
-	root, free, ok := uint64(0), uint64(0), false
-	newest := uint64(0)
-	for _, at := range []uint64{0, uint64(os.Getpagesize())} {
-		m := t.b[min(at+pageHead, uint64(len(t.b))):]
-		if len(m) < 64 || binary.NativeEndian.Uint32(m) != metaMagic {
-			continue
-		}
-		if tx := binary.NativeEndian.Uint64(m[48:]); tx >= newest {
-			newest, ok = tx, true
-			t.pageSize = uint64(binary.NativeEndian.Uint32(m[8:]))
-			root, free = binary.NativeEndian.Uint64(m[16:]), binary.NativeEndian.Uint64(m[32:])
-		}
+	t := &tree{f: f, seen: map[uint64]bool{}}
+	root, free, err := t.meta()
+	if err != nil {
+		return err
 	}
-	if !ok || t.pageSize < 512 || t.pageSize > 1<<24 {
-		return fmt.Errorf("no meta page")
+	if t.pages < 4 || t.pages > uint64(info.Size())/t.pageSize {
+		return fmt.Errorf("%d pages, more than the file has", t.pages)
 	}
 	if err := t.freelist(free); err != nil {
 		return err
 	}
-	return t.walk(root)
+	if err := t.walk(root, nil, nil, 0); err != nil {
+		return err
+	}
+	for id := uint64(2); id < t.pages; id++ {
+		if !t.seen[id] {
+			return fmt.Errorf("page %d: neither in the tree nor free", id)
+		}
+	}
+	return nil
+}
+
+// meta reads the newest meta page that is whole.
+func (t *tree) meta() (root, free uint64, err error) {
+	newest, ok := uint64(0), false
+	for _, at := range []int64{0, int64(os.Getpagesize())} {
+		var m [64]byte
+		if _, err := t.f.ReadAt(m[:], at+pageHead); err != nil {
+			return 0, 0, err
+		}
+		sum := fnv.New64a()
+		_, _ = sum.Write(m[:56])
+		tx := binary.NativeEndian.Uint64(m[48:])
+		if binary.NativeEndian.Uint32(m[:]) != metaMagic || binary.NativeEndian.Uint64(m[56:]) != sum.Sum64() || tx < newest {
+			continue
+		}
+		newest, ok = tx, true
+		t.pageSize = uint64(binary.NativeEndian.Uint32(m[8:]))
+		root, free, t.pages = binary.NativeEndian.Uint64(m[16:]), binary.NativeEndian.Uint64(m[32:]), binary.NativeEndian.Uint64(m[40:])
+	}
+	if !ok || t.pageSize < 512 || t.pageSize > 1<<24 {
+		return 0, 0, errors.New("no meta page")
+	}
+	return root, free, nil
+}
+
+// mark takes note of a page, which must stand in the file once.
+func (t *tree) mark(id uint64) error {
+	if id < 2 || id >= t.pages {
+		return fmt.Errorf("page %d: past the end of the file", id)
+	}
+	if t.seen[id] {
+		return fmt.Errorf("page %d: it is in use twice, or free", id)
+	}
+	t.seen[id] = true
+	return nil
 }
 
 // page returns a page with its overflow.
-func (t *tree) page(id uint64, flags uint16) ([]byte, error) {
-	at := id * t.pageSize
-	if id < 2 || id > uint64(len(t.b))/t.pageSize || at+pageHead > uint64(len(t.b)) {
-		return nil, fmt.Errorf("page %d: past the end of the file", id)
+func (t *tree) page(id uint64) ([]byte, error) {
+	if err := t.mark(id); err != nil {
+		return nil, err
 	}
-	b := t.b[at:]
-	end := (uint64(binary.NativeEndian.Uint32(b[12:])) + 1) * t.pageSize
-	switch {
-	case binary.NativeEndian.Uint64(b) != id || binary.NativeEndian.Uint16(b[8:])&flags == 0:
+	var head [pageHead]byte
+	if _, err := t.f.ReadAt(head[:], int64(id*t.pageSize)); err != nil {
+		return nil, fmt.Errorf("page %d: %w", id, err)
+	}
+	more := uint64(binary.NativeEndian.Uint32(head[12:]))
+	if binary.NativeEndian.Uint64(head[:]) != id || more >= t.pages-id {
 		return nil, fmt.Errorf("page %d: its header", id)
-	case end > uint64(len(b)):
-		return nil, fmt.Errorf("page %d: past the end of the file", id)
-	case t.seen[id]:
-		return nil, fmt.Errorf("page %d: twice in the tree", id)
 	}
-	t.seen[id] = true
-	return b[:end], nil
+	for i := range more {
+		if err := t.mark(id + 1 + i); err != nil {
+			return nil, err
+		}
+	}
+	b := make([]byte, (more+1)*t.pageSize)
+	if _, err := t.f.ReadAt(b, int64(id*t.pageSize)); err != nil {
+		return nil, fmt.Errorf("page %d: %w", id, err)
+	}
+	return b, nil
 }
 
-// freelist checks that the list of free pages is as long as it says and names
-// pages of the file.
+// freelist checks the list of free pages.
 func (t *tree) freelist(id uint64) error {
-	b, err := t.page(id, pageFree)
+	b, err := t.page(id)
 	if err != nil {
 		return err
 	}
-	n := uint64(binary.NativeEndian.Uint16(b[10:]))
+	n, flags := uint64(binary.NativeEndian.Uint16(b[10:])), binary.NativeEndian.Uint16(b[8:])
 	b = b[pageHead:]
 	if n == 0xffff {
 		n = binary.NativeEndian.Uint64(b)
 		b = b[8:]
 	}
-	if n > uint64(len(b))/8 {
+	if flags != pageFree || n > uint64(len(b))/8 {
 		return fmt.Errorf("page %d: a list of %d free pages", id, n)
 	}
 	for i := range n {
-		if free := binary.NativeEndian.Uint64(b[i*8:]); free < 2 || free > uint64(len(t.b))/t.pageSize {
-			return fmt.Errorf("page %d: free page %d", id, free)
+		if err := t.mark(binary.NativeEndian.Uint64(b[i*8:])); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (t *tree) walk(id uint64) error {
-	b, err := t.page(id, pageBranch|pageLeaf)
+// walk checks a page and those below it. Its keys are from low on, and below
+// high (nil: no bound).
+func (t *tree) walk(id uint64, low, high []byte, depth int) error {
+	b, err := t.page(id)
 	if err != nil {
 		return err
 	}
-	flags := binary.NativeEndian.Uint16(b[8:])
-	leaf := flags == pageLeaf
-	if !leaf && flags != pageBranch {
-		return fmt.Errorf("page %d: its flags", id)
+	if depth > maxDepth {
+		return fmt.Errorf("page %d: %d levels deep", id, depth)
 	}
-	for i := range uint64(binary.NativeEndian.Uint16(b[10:])) {
-		at := pageHead + i*16
-		if at+16 > uint64(len(b)) {
+	switch binary.NativeEndian.Uint16(b[8:]) {
+	case pageLeaf:
+		return t.leaf(b, id, low, high, depth)
+	case pageBranch:
+		return t.branch(b, id, low, high, depth)
+	}
+	return fmt.Errorf("page %d: its flags", id)
+}
+
+func (t *tree) branch(b []byte, id uint64, low, high []byte, depth int) error {
+	n := int(binary.NativeEndian.Uint16(b[10:]))
+	keys := make([][]byte, n+1)
+	for i := range n {
+		e, err := element(b, i)
+		if err == nil {
+			keys[i], err = slice(e, binary.NativeEndian.Uint32(e), binary.NativeEndian.Uint32(e[4:]))
+		}
+		if err != nil || i > 0 && bytes.Compare(keys[i-1], keys[i]) >= 0 {
+			return fmt.Errorf("page %d: element %d of a branch", id, i)
+		}
+	}
+	if n == 0 || low != nil && bytes.Compare(keys[0], low) < 0 || high != nil && bytes.Compare(keys[n-1], high) >= 0 {
+		return fmt.Errorf("page %d: keys of a branch", id)
+	}
+	keys[n] = high
+	for i := range n {
+		if err := t.walk(binary.NativeEndian.Uint64(b[pageHead+i*16+8:]), keys[i], keys[i+1], depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tree) leaf(b []byte, id uint64, low, high []byte, depth int) error {
+	var before []byte
+	for i := range int(binary.NativeEndian.Uint16(b[10:])) {
+		var key, value []byte
+		e, err := element(b, i)
+		if err == nil {
+			pos, size := binary.NativeEndian.Uint32(e[4:]), binary.NativeEndian.Uint32(e[8:])
+			key, err = slice(e, pos, size)
+			if err == nil {
+				value, err = slice(e[uint64(pos)+uint64(size):], 0, binary.NativeEndian.Uint32(e[12:]))
+			}
+		}
+		if err != nil || i > 0 && bytes.Compare(before, key) >= 0 || low != nil && bytes.Compare(key, low) < 0 || high != nil && bytes.Compare(key, high) >= 0 {
 			return fmt.Errorf("page %d: element %d", id, i)
 		}
-		e := b[at:]
-		next := binary.NativeEndian.Uint64(e[8:])
-		if leaf {
-			next, err = leafBucket(e, id, i)
-		} else if end := uint64(binary.NativeEndian.Uint32(e)) + uint64(binary.NativeEndian.Uint32(e[4:])); end > uint64(len(e)) || next == 0 {
-			err = fmt.Errorf("page %d: element %d", id, i)
+		before = key
+		if binary.NativeEndian.Uint32(e)&1 == 0 {
+			continue
+		}
+		if len(value) < 16 {
+			return fmt.Errorf("page %d: bucket %q", id, key)
+		}
+		if root := binary.NativeEndian.Uint64(value); root != 0 {
+			err = t.walk(root, nil, nil, depth+1)
+		} else if value = value[16:]; len(value) < pageHead || binary.NativeEndian.Uint16(value[8:]) != pageLeaf {
+			err = fmt.Errorf("page %d: bucket %q", id, key)
+		} else {
+			err = t.leaf(value, id, nil, nil, depth+1)
 		}
 		if err != nil {
 			return err
 		}
-		if next == 0 {
-			continue
-		}
-		if err := t.walk(next); err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
-// leafBucket checks a leaf's element, and returns the root page of the bucket
-// in it, or 0.
-func leafBucket(e []byte, id, i uint64) (root uint64, err error) {
-	key := uint64(binary.NativeEndian.Uint32(e[4:]))
-	size := uint64(binary.NativeEndian.Uint32(e[8:]))
-	value := key + size
-	end := value + uint64(binary.NativeEndian.Uint32(e[12:]))
-	if end > uint64(len(e)) {
-		return 0, fmt.Errorf("page %d: element %d", id, i)
+// element returns a page from its ith element on.
+func element(b []byte, i int) ([]byte, error) {
+	if at := pageHead + i*16; at+16 <= len(b) {
+		return b[at:], nil
 	}
-	if binary.NativeEndian.Uint32(e)&1 == 0 {
-		return 0, nil
+	return nil, io.ErrUnexpectedEOF
+}
+
+func slice(b []byte, from, size uint32) ([]byte, error) {
+	if end := uint64(from) + uint64(size); end <= uint64(len(b)) {
+		return b[from:end], nil
 	}
-	if end-value < 16 {
-		return 0, fmt.Errorf("page %d: bucket %d", id, i)
-	}
-	return binary.NativeEndian.Uint64(e[value:]), nil
+	return nil, io.ErrUnexpectedEOF
 }
