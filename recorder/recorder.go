@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -184,11 +185,22 @@ func (r *Recorder) commit() error {
 	return err
 }
 
+// rootOf returns the innermost cause: the log knows its own name and place.
+func rootOf(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
+
 // lose adds to the gap that the next write will tell of.
 func (r *Recorder) lose(lost store.LostInfo, cause error) {
 	r.gap.Frames += lost.Frames
 	r.gap.Bytes += lost.Bytes
-	r.gap.Reason = cause.Error()
+	r.gap.Reason = rootOf(cause).Error()
 	for _, s := range lost.Streams {
 		if !slices.Contains(r.gap.Streams, s) {
 			r.gap.Streams = append(r.gap.Streams, s)

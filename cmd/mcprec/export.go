@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -77,10 +78,10 @@ func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 // writeRaw writes one stream's bytes, all that there are, and returns an error
 // if some are missing: the stream as it was cannot be given back.
 func writeRaw(w *bufio.Writer, events iter.Seq2[store.Event, error], stream string) error {
-	var gaps error
+	var gaps missing
 	for e, err := range events {
 		if err != nil {
-			return errors.Join(gaps, err)
+			return errors.Join(gaps.err(stream), err)
 		}
 		of := e.Dir.String()
 		switch e.Kind {
@@ -88,7 +89,9 @@ func writeRaw(w *bufio.Writer, events iter.Seq2[store.Event, error], stream stri
 		case store.Stderr:
 			of = "stderr"
 		case store.Lost:
-			gaps = errors.Join(gaps, gapIn(e, stream))
+			if err := gaps.add(e, stream); err != nil {
+				return err
+			}
 			continue
 		default:
 			continue
@@ -100,17 +103,31 @@ func writeRaw(w *bufio.Writer, events iter.Seq2[store.Event, error], stream stri
 			return err
 		}
 	}
-	return gaps
+	return gaps.err(stream)
 }
 
-// gapIn returns an error if the gap that a lost event tells of is in the stream.
-func gapIn(e store.Event, stream string) error {
+// missing is what a stream lacks.
+type missing struct {
+	at     []string
+	bytes  uint64
+	reason string
+}
+
+func (m *missing) add(e store.Event, stream string) error {
 	info, err := store.DecodePayload[store.LostInfo](e)
-	if err != nil {
+	if err != nil || !slices.Contains(info.Streams, stream) {
 		return err
 	}
-	if !slices.Contains(info.Streams, stream) {
+	m.at = append(m.at, fmt.Sprint(e.Seq))
+	m.bytes += info.Bytes
+	m.reason = info.Reason
+	return nil
+}
+
+func (m *missing) err(stream string) error {
+	if m.at == nil {
 		return nil
 	}
-	return fmt.Errorf("bytes of %s are missing at event %d (%d bytes were not recorded there: %s); the rest was written", stream, e.Seq, info.Bytes, info.Reason)
+	return fmt.Errorf("%s is not whole: up to %d bytes were not recorded at event %s (%s); the rest was written",
+		stream, m.bytes, strings.Join(m.at, ", "), m.reason)
 }
