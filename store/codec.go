@@ -48,19 +48,17 @@ func kindIndex(k Kind) byte {
 
 // AppendPart appends the binary form of p to b. At must not be negative.
 func AppendPart(b []byte, p Part) []byte {
-	b = AppendPartHead(b, p)
+	b = AppendPartHead(b, &p)
 	return append(b, p.Payload...)
 }
 
 // AppendPartHead appends the binary form of p without its payload, for writers
-// that checksum or write the payload where it lies.
-func AppendPartHead(b []byte, p Part) []byte {
+// that checksum or write the payload where it lies. It is on the path of every
+// frame: hence the pointer, and the one append.
+func AppendPartHead(b []byte, p *Part) []byte {
 	flags := byte(p.Dir) & 3
 	if p.Unterminated {
 		flags |= flagUnterminated
-	}
-	if p.Cont {
-		flags |= flagCont
 	}
 	if p.More {
 		flags |= flagMore
@@ -68,23 +66,40 @@ func AppendPartHead(b []byte, p Part) []byte {
 	if p.Stream != 0 {
 		flags |= flagStream
 	}
-	b = append(b, flags)
-	if !p.Cont {
-		i := kindIndex(p.Kind)
-		b = append(b, i)
-		if i == 0 {
+	var h [2 + 3*binary.MaxVarintLen64]byte
+	n := 1
+	if p.Cont {
+		flags |= flagCont
+	} else {
+		h[1] = kindIndex(p.Kind)
+		n = 2
+		if h[1] == 0 {
+			b = append(b, flags, 0)
 			b = binary.AppendUvarint(b, uint64(len(p.Kind)))
 			b = append(b, p.Kind...)
+			n = 0
 		}
 	}
-	b = binary.AppendUvarint(b, p.Seq)
+	if n > 0 {
+		h[0] = flags
+	}
+	n = putUvarint(&h, n, p.Seq)
 	if !p.Cont {
-		b = binary.AppendUvarint(b, uint64(p.At))
+		n = putUvarint(&h, n, uint64(p.At))
 	}
 	if p.Stream != 0 {
-		b = binary.AppendUvarint(b, p.Stream)
+		n = putUvarint(&h, n, p.Stream)
 	}
-	return b
+	return append(b, h[:n]...)
+}
+
+func putUvarint(h *[2 + 3*binary.MaxVarintLen64]byte, n int, v uint64) int {
+	for ; v >= 0x80; n++ {
+		h[n] = byte(v) | 0x80
+		v >>= 7
+	}
+	h[n] = byte(v)
+	return n + 1
 }
 
 // DecodePart reads the binary form. The part's payload aliases b.
@@ -161,7 +176,7 @@ func (d *decoder) kind() Kind {
 func NextChain(prev [32]byte, e Event) [32]byte {
 	h := sha256.New()
 	h.Write(prev[:])
-	h.Write(AppendPartHead(nil, Part{Event: e}))
+	h.Write(AppendPartHead(make([]byte, 0, 64), &Part{Event: e}))
 	h.Write(e.Payload)
 	return [32]byte(h.Sum(nil))
 }

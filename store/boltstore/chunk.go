@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	chunkMagic   = "mcch"
 	chunkVersion = 1
-	chunkHead    = 68
-	chunkTarget  = 256 << 10 // of events, before compression
+	chunkHead    = 7         // of what has a fixed place
+	chunkTarget  = 640 << 10 // of events, before compression
+	dictSize     = 32 << 10  // of events, below which the dictionary pays
 	maxChunk     = 2 << 30   // a longer one is no chunk
 )
 
@@ -34,19 +34,33 @@ type chunk struct {
 	data []byte
 }
 
-// The encoder is small because it works inside a recorder: one block at a time
-// and a window that a chunk fills.
-var encoder = sync.OnceValue(func() *zstd.Encoder {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(256<<10),
-		zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
+// How the body of a chunk is compressed.
+const (
+	compressNone = 0
+	compressZstd = 1
+	compressDict = 2 // zstd with the dictionary
+)
+
+// The encoders are small because they work inside a recorder: one block at a
+// time and a window that a chunk fills.
+var (
+	encoder     = sync.OnceValue(func() *zstd.Encoder { return newEncoder(zstd.WithWindowSize(512 << 10)) })
+	dictEncoder = sync.OnceValue(func() *zstd.Encoder {
+		return newEncoder(zstd.WithWindowSize(2*dictSize), zstd.WithEncoderDictRaw(1, []byte(dictionary)))
+	})
+)
+
+func newEncoder(o ...zstd.EOption) *zstd.Encoder {
+	e, err := zstd.NewWriter(nil, append(o, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))...)
 	if err != nil {
 		panic("boltstore: unreachable: the options are valid: " + err.Error())
 	}
 	return e
-})
+}
 
 var decoder = sync.OnceValue(func() *zstd.Decoder {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxChunk))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxChunk),
+		zstd.WithDecoderDictRaw(1, []byte(dictionary)))
 	if err != nil {
 		panic("boltstore: unreachable: the options are valid: " + err.Error())
 	}
@@ -71,7 +85,7 @@ func (c *chunker) add(e store.Event, head store.Head) {
 		c.first = e.Seq
 	}
 	var buf [64]byte
-	form := store.AppendPartHead(buf[:0], store.Part{Event: e})
+	form := store.AppendPartHead(buf[:0], &store.Part{Event: e})
 	c.events = binary.AppendUvarint(c.events, uint64(len(form)+len(e.Payload)))
 	c.events = append(c.events, form...)
 	c.events = append(c.events, e.Payload...)
@@ -96,21 +110,23 @@ func (c *chunker) flush() {
 		return
 	}
 	k := chunkKey(c.id, c.first)
-	b := make([]byte, chunkHead, chunkHead+len(c.events)/3)
-	b = encoder().EncodeAll(c.events, b)
-	compression := byte(1)
-	if len(b)-chunkHead >= len(c.events) {
-		compression = 0
-		b = append(b[:chunkHead], c.events...)
+	b := make([]byte, chunkHead, chunkHead+2*binary.MaxVarintLen64+len(c.events)/3)
+	b = binary.AppendUvarint(b, c.last.Seq-c.first+1)
+	b = binary.AppendUvarint(b, uint64(len(c.events)))
+	head := len(b)
+	compression := byte(compressZstd)
+	if len(c.events) < dictSize {
+		compression = compressDict
+		b = dictEncoder().EncodeAll(c.events, b)
+	} else {
+		b = encoder().EncodeAll(c.events, b)
 	}
-	copy(b, chunkMagic)
-	b[4], b[5], b[6], b[7] = chunkVersion, store.CodecVersion, compression, 0
-	binary.LittleEndian.PutUint64(b[8:], c.first)
-	binary.LittleEndian.PutUint64(b[16:], c.last.Seq)
-	binary.LittleEndian.PutUint32(b[24:], uint32(c.last.Seq-c.first+1))
-	binary.LittleEndian.PutUint32(b[28:], uint32(len(c.events)))
-	copy(b[32:], c.last.Chain[:])
-	binary.LittleEndian.PutUint32(b[64:], chunkSum(k, b))
+	if len(b)-head >= len(c.events) {
+		compression = compressNone
+		b = append(b[:head], c.events...)
+	}
+	b[4], b[5], b[6] = chunkVersion, store.CodecVersion, compression
+	binary.LittleEndian.PutUint32(b, chunkSum(k, b))
 	c.done = append(c.done, chunk{key: k, data: b})
 	if c.events = c.events[:0]; cap(c.events) > 4*chunkTarget {
 		c.events = nil // after a large event
@@ -118,8 +134,7 @@ func (c *chunker) flush() {
 }
 
 func chunkSum(k key, b []byte) uint32 {
-	sum := crc32.Update(crc32.Checksum(k[:], castagnoli), castagnoli, b[:64])
-	return crc32.Update(sum, castagnoli, b[chunkHead:])
+	return crc32.Update(crc32.Checksum(k[:], castagnoli), castagnoli, b[4:])
 }
 
 // chunkFacts is the header of a chunk.
@@ -127,23 +142,24 @@ type chunkFacts struct {
 	first, last uint64
 	size        int // before compression
 	compression byte
-	chain       [32]byte
+	body        []byte
 }
 
 // facts checks a chunk, all but what its compression hides.
 func (c chunk) facts() (f chunkFacts, err error) {
 	b := c.data
 	switch {
-	case len(b) < chunkHead || string(b[:4]) != chunkMagic:
+	case len(b) < chunkHead:
 		return f, fmt.Errorf("no chunk header: %w", store.ErrCorrupt)
-	case b[4] > chunkVersion || b[5] > store.CodecVersion || b[6] > 1:
-		return f, fmt.Errorf("chunk version %d, codec version %d: %w; install a newer mcprec", b[4], b[5], store.ErrNewer)
-	case chunkSum(c.key, b) != binary.LittleEndian.Uint32(b[64:]):
+	case chunkSum(c.key, b) != binary.LittleEndian.Uint32(b):
 		return f, fmt.Errorf("checksum of a chunk: %w", store.ErrCorrupt)
+	case b[4] > chunkVersion || b[5] > store.CodecVersion || b[6] > compressDict:
+		return f, fmt.Errorf("chunk version %d, codec version %d, compression %d: %w; install a newer mcprec", b[4], b[5], b[6], store.ErrNewer)
 	}
-	f.first, f.last = binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:])
-	f.size, f.compression, f.chain = int(binary.LittleEndian.Uint32(b[28:])), b[6], [32]byte(b[32:])
-	if f.first != binary.BigEndian.Uint64(c.key[16:]) || f.last < f.first || uint64(binary.LittleEndian.Uint32(b[24:])) != f.last-f.first+1 {
+	d := scanner{b: b[chunkHead:]}
+	n, size := d.uvarint(), d.uvarint()
+	f.first, f.size, f.compression, f.body = binary.BigEndian.Uint64(c.key[16:]), int(size), b[6], d.b
+	if f.last = f.first + n - 1; d.bad || f.last < f.first || size > maxChunk {
 		return f, fmt.Errorf("range of a chunk: %w", store.ErrCorrupt)
 	}
 	return f, nil
@@ -156,8 +172,8 @@ func (c chunk) events(yield func(store.Event) bool) error {
 	if err != nil {
 		return err
 	}
-	body := c.data[chunkHead:]
-	if f.compression == 1 { // the decoder is quicker with some room to spare
+	body := f.body
+	if f.compression != compressNone { // the decoder is quicker with some room to spare
 		if body, err = decoder().DecodeAll(body, make([]byte, 0, f.size+64)); err != nil {
 			return fmt.Errorf("chunk: %v: %w", err, store.ErrCorrupt)
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/storetest"
@@ -275,7 +276,7 @@ func childFullDisk(dir string, n int) error {
 
 // childMemory writes and folds 64 MiB and says how much memory it took.
 func childMemory(dir string, n int) error {
-	s, err := Open(dir, Options{})
+	s, err := Open(dir, Options{FoldBudget: time.Hour})
 	if err != nil {
 		return err
 	}
@@ -288,7 +289,7 @@ func childMemory(dir string, n int) error {
 			return err
 		}
 	}
-	if err := p.Close(); err != nil {
+	if err := errors.Join(p.Close(), s.FoldDead(context.Background())); err != nil {
 		return err
 	}
 	b, err := os.ReadFile("/proc/self/status")

@@ -60,17 +60,12 @@
 //
 // Chunk, version 1:
 //
-//	 0  magic "mcch"
-//	 4  chunk version, 1
-//	 5  codec version
-//	 6  compression: 0 none, 1 zstd
-//	 7  zero
-//	 8  first Seq (8), last Seq (8)
-//	24  number of events (4)
-//	28  length before compression (4)
-//	32  chain after the last event (32)
-//	64  CRC over the key, bytes 0 to 63, and the body
-//	68  body: for each event a varint length and its store.AppendPart form
+//	0  CRC over the key and all that follows
+//	4  chunk version, 1
+//	5  codec version
+//	6  compression: 0 none, 1 zstd, 2 zstd with the dictionary (dict.go)
+//	7  varints: number of events, length before compression
+//	   body: for each event a varint length and its store.AppendPart form
 //
 // # What it refuses to do
 //

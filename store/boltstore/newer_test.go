@@ -58,7 +58,7 @@ func newerDatabase(t *testing.T, s *Store) {
 		v := append([]byte(nil), m.ev.Get(append(key[:], 0, 0, 0, 0, 0, 0, 0, 1))...)
 		v[4]++
 		k := chunkKey(key, 1)
-		binary.LittleEndian.PutUint32(v[64:], chunkSum(k, v))
+		binary.LittleEndian.PutUint32(v, chunkSum(k, v))
 		return m.ev.Put(k[:], v)
 	})
 	_, err := readAll(s, testID(1))

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"github.com/mcprec/mcprec/store"
 )
@@ -14,6 +15,7 @@ const (
 	spoolHead    = 32
 	recordHead   = 8
 	maxRecord    = 1 << 30 // a longer length is no record
+	maxPartHead  = 32      // of the kinds that mcprec writes
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -44,8 +46,8 @@ func checkSpoolHead(b []byte, key [16]byte, path string) error {
 // appendRecord appends the record of p.
 func appendRecord(b []byte, p *store.Part) []byte {
 	at := len(b)
-	b = append(b, 0, 0, 0, 0, 0, 0, 0, 0)
-	b = append(store.AppendPartHead(b, *p), p.Payload...)
+	b = slices.Grow(b, recordHead+maxPartHead+len(p.Payload))
+	b = append(store.AppendPartHead(b[:at+recordHead], p), p.Payload...)
 	body := b[at+recordHead:]
 	binary.LittleEndian.PutUint32(b[at:], uint32(len(body)))
 	binary.LittleEndian.PutUint32(b[at+4:], crc32.Checksum(body, castagnoli))
