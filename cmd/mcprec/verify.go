@@ -42,11 +42,18 @@ Exit codes: 0 fine, 1 a fault was found, 2 usage, 3 data that cannot be read.`,
 	return cmd
 }
 
+func plural(n uint64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 // verification collects what is found.
 type verification struct {
 	cmd              *cobra.Command
 	sessions, events uint64
-	faults           int
+	faults           uint64
 }
 
 func (v *verification) fault(err error) {
@@ -108,7 +115,7 @@ func (v *verification) log(name string, events iter.Seq2[store.Event, error], st
 }
 
 func (v *verification) conclude() error {
-	fmt.Fprintf(v.cmd.OutOrStdout(), "%d sessions, %d events, %d faults\n", v.sessions, v.events, v.faults)
+	fmt.Fprintf(v.cmd.OutOrStdout(), "%s, %s, %s\n", plural(v.sessions, "session"), plural(v.events, "event"), plural(v.faults, "fault"))
 	if v.faults > 0 {
 		return verdictError
 	}
