@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mcprec/mcprec/transport"
@@ -54,7 +55,7 @@ func AppendPart(b []byte, p Part) []byte {
 
 // AppendPartHead appends the binary form of p without its payload, for writers
 // that checksum or write the payload where it lies. It is on the path of every
-// frame: hence the pointer, and the one append.
+// frame: hence the pointer, and the numbers written in place.
 func AppendPartHead(b []byte, p *Part) []byte {
 	flags := byte(p.Dir) & 3
 	if p.Unterminated {
@@ -66,39 +67,34 @@ func AppendPartHead(b []byte, p *Part) []byte {
 	if p.Stream != 0 {
 		flags |= flagStream
 	}
-	var h [2 + 3*binary.MaxVarintLen64]byte
-	n := 1
 	if p.Cont {
-		flags |= flagCont
+		b = append(b, flags|flagCont)
+	} else if i := kindIndex(p.Kind); i != 0 {
+		b = append(b, flags, i)
 	} else {
-		h[1] = kindIndex(p.Kind)
-		n = 2
-		if h[1] == 0 {
-			b = append(b, flags, 0)
-			b = binary.AppendUvarint(b, uint64(len(p.Kind)))
-			b = append(b, p.Kind...)
-			n = 0
-		}
+		b = binary.AppendUvarint(append(b, flags, 0), uint64(len(p.Kind)))
+		b = append(b, p.Kind...)
 	}
-	if n > 0 {
-		h[0] = flags
-	}
-	n = putUvarint(&h, n, p.Seq)
+	b = slices.Grow(b, maxNumbers)
+	h := (*[maxNumbers]byte)(b[len(b) : len(b)+maxNumbers])
+	n := putUvarint(h, 0, p.Seq)
 	if !p.Cont {
-		n = putUvarint(&h, n, uint64(p.At))
+		n = putUvarint(h, n, uint64(p.At))
 	}
 	if p.Stream != 0 {
-		n = putUvarint(&h, n, p.Stream)
+		n = putUvarint(h, n, p.Stream)
 	}
-	return append(b, h[:n]...)
+	return b[:len(b)+n]
 }
 
-func putUvarint(h *[2 + 3*binary.MaxVarintLen64]byte, n int, v uint64) int {
-	for ; v >= 0x80; n++ {
-		h[n] = byte(v) | 0x80
-		v >>= 7
+const maxNumbers = 3*binary.MaxVarintLen64 + 2
+
+func putUvarint(h *[maxNumbers]byte, n int, v uint64) int {
+	for ; v >= 0x80; v >>= 7 {
+		h[n&31] = byte(v) | 0x80
+		n++
 	}
-	h[n] = byte(v)
+	h[n&31] = byte(v)
 	return n + 1
 }
 

@@ -42,7 +42,7 @@ const (
 )
 
 // The encoders are small because they work inside a recorder: one block at a
-// time and a window that a chunk fills.
+// time and a window that is hardly smaller than a chunk.
 var (
 	encoder     = sync.OnceValue(func() *zstd.Encoder { return newEncoder(zstd.WithWindowSize(512 << 10)) })
 	dictEncoder = sync.OnceValue(func() *zstd.Encoder {

@@ -20,6 +20,7 @@
 //
 //	spool/<id>.log      a live session, or one whose fold is not complete
 //	spool/<id>.lock     held exclusively by the live recorder
+//	spool/<id>.reserve  room for the end of a live session on a full disk
 //	spool/fold.lock     held by whoever folds or deletes what the dead left
 //	store/<yyyymm>.db   bbolt, by the month (UTC) in a version 7 id
 //	store/other.db      bbolt, for ids of other versions

@@ -191,7 +191,7 @@ func TestBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if rounds < 5 {
+	if rounds < 3 {
 		t.Errorf("folded in %d calls", rounds)
 	}
 	mustRead(t, s, testID(1), events)

@@ -15,7 +15,7 @@ const (
 	spoolHead    = 32
 	recordHead   = 8
 	maxRecord    = 1 << 30 // a longer length is no record
-	maxPartHead  = 32      // of the kinds that mcprec writes
+	maxPartHead  = 40      // of the kinds that mcprec writes
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
