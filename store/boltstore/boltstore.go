@@ -45,6 +45,7 @@ type Store struct {
 	done    chan struct{}  // closed by Close
 	running sync.WaitGroup // calls and spools between begin and end
 	ahead   readahead
+	handle  handle
 }
 
 var (
@@ -88,6 +89,7 @@ func (s *Store) Close() error {
 	}
 	s.mu.Unlock()
 	s.running.Wait()
+	s.handle.close()
 	return nil
 }
 

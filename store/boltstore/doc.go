@@ -70,7 +70,7 @@
 //
 // # What it refuses to do
 //
-// It never runs bbolt without its syncs, keeps no bbolt file open, trusts no
-// byte of a file without a checksum, and reads nothing that a newer version
-// wrote: store.ErrNewer names the file.
+// It never runs bbolt without its syncs, holds no bbolt file locked between
+// calls, trusts no byte of a file without a checksum, and reads nothing that a
+// newer version wrote: store.ErrNewer names the file.
 package boltstore

@@ -45,6 +45,7 @@ func fill(t *testing.T, dir string) {
 // all the same, and the session can be read and folded then.
 func TestReserve(t *testing.T) {
 	s := testStore(t, smallDisk(t, "size=1m"))
+	defer func() { _ = s.Close() }()
 	events := testLog(1, 30, 1000, false)
 	p := startSpool(t, s, events)
 	p.(*spool).stopKeeper() // the reserve is made
@@ -97,6 +98,7 @@ func TestReserve(t *testing.T) {
 // error, and reading goes on.
 func TestReadOnlyDisk(t *testing.T) {
 	s := testStore(t, smallDisk(t, "size=4m"))
+	defer func() { _ = s.Close() }()
 	events := testLog(1, 5, 100, true)
 	p := startSpool(t, s, events)
 	spool, err := os.ReadFile(s.spoolPath(testID(1)))

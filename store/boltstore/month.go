@@ -51,11 +51,15 @@ func (s *Store) view(ctx context.Context, path string, f func(*month) error) err
 	if info.Size() == 0 {
 		return damagedFile(path, "it is empty") // bbolt would try to fill it
 	}
-	return s.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB, file *os.File) error {
+	read := func(db *bolt.DB, file *os.File) error {
 		return db.View(func(tx *bolt.Tx) error {
 			return inMonth(tx, &month{path: path, base: db.Info().Data, stale: !metaPages(file, db.Info().PageSize)}, f)
 		})
-	})
+	}
+	if ok, err := s.handle.view(path, info, read); ok {
+		return err
+	}
+	return s.withDB(ctx, path, bolt.Options{ReadOnly: true}, read)
 }
 
 // update runs f in one synced write transaction, in a new database if need be.
@@ -94,6 +98,10 @@ func (s *Store) withDB(ctx context.Context, path string, o bolt.Options, f func(
 				return openError(path, err)
 			}
 			err = f(db, file)
+			if err == nil && o.ReadOnly && s.handle.keep(db, file) {
+				whole = true
+				return nil
+			}
 			if closeErr := db.Close(); err == nil && closeErr != nil {
 				err = fmt.Errorf("close %s: %w", path, closeErr)
 			}
