@@ -22,6 +22,7 @@ var mayImport = map[string][]string{
 	"store/storetest":   {"store", "transport"},
 	"recorder":          {"store", "transport", "github.com/google/uuid"},
 	"replay":            {"store", "transport"},
+	"replay/explore":    {"transport", "store", "replay"},
 	"fixtures":          {"store", "transport", "recorder", "replay"},
 	"examples/progress": {"github.com/modelcontextprotocol/go-sdk"},
 	"cmd/mcprec": {"transport", "store", "store/boltstore", "recorder", "replay", "fixtures", "examples/progress",

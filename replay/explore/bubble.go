@@ -1,0 +1,246 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// play runs one schedule in a bubble of its own.
+//
+// A hang needs no panic of synctest: the engine sees that nothing is enabled and
+// ends what it can. Only goroutines that nothing ends leave the bubble to
+// synctest, which then panics here, on the caller's goroutine.
+func (r *Run) play(t *testing.T, p *Plan) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		if err, ok := v.(error); !ok || !strings.HasPrefix(err.Error(), "deadlock: ") {
+			panic(v)
+		}
+		r.leaked()
+	}()
+	synctest.Test(t, func(*testing.T) {
+		before := goroutines()
+		r.ctx, r.cancel = context.WithCancel(context.Background())
+		r.gate, r.since = newGate(r.capacity, r.split), time.Now()
+		r.session(p)
+		r.reap(before)
+		r.breakage()
+	})
+}
+
+// session builds the peers, releases steps until nothing is left to release, and
+// judges.
+func (r *Run) session(p *Plan) {
+	r.verdict = Pass
+	r.guard("Setup", func() { p.Setup(r) })
+	r.loop()
+	if r.verdict == Pass && r.broken == nil {
+		r.check(p)
+		synctest.Wait()
+	}
+	r.breakage()
+	if r.verdict != Pass {
+		r.stood, r.sequence = r.unfinished(), r.draw()
+	}
+}
+
+// breakage makes a panic the verdict of a run that has no other.
+func (r *Run) breakage() {
+	b := r.broken
+	if b == nil || r.verdict != Pass {
+		return
+	}
+	r.verdict, r.stacks = Panic, []string{trimStack(b.stack)}
+	r.why = fmt.Sprintf("%s panicked: %v", b.where, b.value)
+}
+
+func (r *Run) guard(where string, f func()) {
+	defer r.mend(where)
+	f()
+}
+
+// loop is the engine: wait until everything is durably blocked, list what may
+// happen, choose, release.
+func (r *Run) loop() {
+	var enabled []Step
+	for {
+		synctest.Wait()
+		if r.broken != nil {
+			return
+		}
+		enabled = r.enabled(enabled[:0])
+		switch {
+		case len(enabled) > 0 && len(r.steps) == r.limit:
+			r.verdict = Undecided
+			r.why = fmt.Sprintf("after %d steps there is still something to do", r.limit)
+			return
+		case len(enabled) > 0:
+			i := r.choose(enabled)
+			if i < 0 {
+				return
+			}
+			r.release(enabled[i])
+		case r.finished():
+			r.overrun()
+			return
+		case !r.rest():
+			r.hang()
+			return
+		}
+	}
+}
+
+// enabled lists the steps that may be released: starts first.
+func (r *Run) enabled(steps []Step) []Step {
+	for _, op := range r.ops {
+		if !op.started {
+			steps = append(steps, Step{Kind: Start, What: op.name, op: op})
+		}
+	}
+	r.gate.hold()
+	defer r.gate.free()
+	return r.gate.enabled(steps)
+}
+
+// choose picks a step, and notes where that is not what eager would do.
+func (r *Run) choose(enabled []Step) int {
+	at, i := len(r.steps)+1, 0
+	switch {
+	case r.token != nil:
+		i = r.follow(at, enabled)
+	case len(enabled) > 1:
+		i = r.chooser(at, enabled)
+	}
+	if i > 0 {
+		r.choices = append(r.choices, Choice{Step: at, Hash: uint32(enabled[i].Hash())})
+	}
+	return i
+}
+
+func (r *Run) release(s Step) {
+	r.steps = append(r.steps, s)
+	r.moved = r.moved || s.flight == nil || !s.flight.ping
+	if s.Kind == Start {
+		r.start(s.op)
+		return
+	}
+	r.gate.hold()
+	r.gate.round = len(r.steps)
+	r.gate.release(s)
+	r.gate.free()
+}
+
+// rest lets virtual time pass until something arrives at the gate. It reports
+// false when the horizon is reached: pings do not move it.
+func (r *Run) rest() bool {
+	begin, ended := time.Now(), r.ended
+	if r.moved {
+		r.since, r.moved = begin, false
+	}
+	r.gate.hold() // what timers wake must come after all that the engine read
+	r.gate.free()
+	select { // what arrived before is in no step: it waits for others
+	case <-r.gate.poked:
+	default:
+	}
+	timer := time.NewTimer(r.since.Add(r.horizon).Sub(begin))
+	defer timer.Stop()
+	came := true
+	select {
+	case <-timer.C:
+		came = false
+	case <-r.gate.poked:
+	}
+	synctest.Wait()
+	select { // the last timers may have fired in the same instant
+	case <-r.gate.poked:
+		came = true
+	default:
+	}
+	if r.ended > ended {
+		r.moved, r.late = true, true
+		r.note(fmt.Sprintf("nothing was enabled: a timer alone ended %s, after %v of virtual time", r.justEnded(), time.Since(r.since)))
+	}
+	return came
+}
+
+func (r *Run) note(s string) {
+	if len(r.notes) < 3 {
+		r.notes = append(r.notes, s)
+	}
+}
+
+// justEnded names an operation that has returned.
+func (r *Run) justEnded() string {
+	name := "an operation"
+	for _, op := range r.ops {
+		if op.done {
+			name = "operation " + op.name
+		}
+	}
+	return name
+}
+
+func (r *Run) hang() {
+	if r.overrun() {
+		return
+	}
+	r.verdict = Hang
+	r.category, r.why = r.diagnose()
+	r.stacks = stacks()
+}
+
+// check asks the plan whether a run that came to its end is right.
+func (r *Run) check(p *Plan) {
+	if p.Check == nil {
+		r.err = r.failures()
+	} else {
+		r.guard("Check", func() { r.err = p.Check(r) })
+	}
+	if r.err == nil {
+		return
+	}
+	r.verdict, r.why = CheckFailed, r.err.Error()
+	if r.late {
+		r.category = TimerOnly
+	}
+}
+
+// reap ends everything that lives in the bubble. Sleepers get virtual time.
+func (r *Run) reap(before int) {
+	r.cancel()
+	r.gate.shutdown()
+	for _, nap := range []time.Duration{0, time.Second, time.Hour, r.horizon} {
+		if nap > 0 {
+			time.Sleep(nap)
+		}
+		synctest.Wait()
+		if goroutines() <= before {
+			return
+		}
+	}
+	left := stacks()
+	if len(left) == 0 { // the count was about others
+		return
+	}
+	r.stuck = true
+	if len(r.stacks) == 0 {
+		r.stacks = left
+	}
+}
+
+// leaked judges a run whose bubble could not be emptied.
+func (r *Run) leaked() {
+	r.stuck = true
+	if r.verdict == Pass {
+		r.verdict = Leak
+		r.why = "the gate is closed and the context cancelled, but goroutines are left that nothing ends"
+	}
+}

@@ -1,0 +1,56 @@
+// Package explore runs live peers under many orders of delivery, and proves hangs.
+//
+// # Promises
+//
+// A "HANG (proved)" is one: every goroutine of the peers is durably blocked, no
+// step of the transport is enabled, and no timer within the horizon of virtual
+// time (24 hours unless said otherwise) brings anything but pings. No wall clock
+// takes part in any verdict.
+//
+// A failure has a [Token]. It names the choices in which the schedule differs from
+// the eager one by their content, and following it makes the same choices or says
+// where it diverged. It never goes on with something else.
+//
+// # Data layout
+//
+// A [Plan] is explored as many [Run] values, each in a testing/synctest bubble of
+// its own. A run's two ends are joined by the gate, a bounded transport in which
+// Read, Write and Close only park. The engine loops: wait until all goroutines
+// are durably blocked, list the enabled steps, let the strategy choose one,
+// release it. A frame takes four steps:
+//
+//	offer  Write was called            seen, not chosen
+//	take   it left its writer's hand   needs room; at capacity 0 a waiting reader
+//	ack    Write returns
+//	give   Read returns it             at capacity 0 in one step with take
+//
+// Ack and give are unordered. Each direction is first in, first out from take on;
+// which of several waiting writers is taken first is a choice. The start of an
+// operation, the close of an end and the end of file at a reader are steps too.
+//
+// A step's content name is made of its direction, kind, method, tool, prompt or
+// uri, the operation that wrote the frame (where it passes its context on to
+// Write) and an occurrence number. A response is named after its request, and so
+// are progress and cancellation. No id, no address and no order of arrival is in
+// a name, so that the same peers give the same names on every run:
+//
+//	c2s take tools/call "search" by first#1
+//	s2c give notifications/progress (tools/call "search" by first#1)#2
+//	s2c ack response to tools/call "search" by first#1
+//
+// # What it refuses
+//
+// Only delivery moves (level L0): what a peer computes between two frames is left
+// to the Go scheduler. Peers must be born inside the bubble and wait on channels,
+// contexts, timers, sync.Cond or sync.WaitGroup. A wait that synctest cannot see
+// (a mutex held across a wait, I/O, a channel from outside) stops the exploration
+// until the test's own timeout: this engine cannot tell it from work.
+//
+// Two goroutines that a peer starts itself and that write identical frames in the
+// same step cannot be told apart; a token of such a run may diverge, and says so.
+//
+// A panic is a verdict in operations and in goroutines of [Run.Go]; in a goroutine
+// that a peer started itself it ends the process, as Go has it. Goroutines that a
+// closed gate and a cancelled context do not end are a verdict, and exploring
+// stops there; they stay in the process.
+package explore

@@ -1,0 +1,262 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+func frame(s string) transport.Frame { return transport.Frame{Bytes: []byte(s)} }
+
+func note(method string) transport.Frame {
+	return frame(`{"jsonrpc":"2.0","method":"` + method + `"}`)
+}
+
+// At capacity k a Write returns with no reader for k frames, and not for more.
+func TestCapacity(t *testing.T) {
+	for _, k := range []int{0, 1, 3} {
+		returned := 0
+		r := Search(t, Plan{Capacities: fixed(k, 0), Schedules: 1, Setup: func(r *Run) {
+			returned = 0
+			r.Op("write", func(ctx context.Context) error {
+				for {
+					if err := r.Client().Write(ctx, note("x")); err != nil {
+						return err
+					}
+					returned++
+				}
+			})
+		}})
+		if r.Verdict != Hang || r.Category != NeverSent || returned != k {
+			t.Errorf("capacity %d: %d writes returned\n%s", k, returned, r.Text())
+		}
+	}
+}
+
+func TestFirstInFirstOut(t *testing.T) {
+	Explore(t, Plan{Schedules: 100, Setup: func(r *Run) {
+		r.Op("write", func(ctx context.Context) error {
+			for _, s := range []string{"a", "b", "c", "d"} {
+				if err := r.Client().Write(ctx, note(s)); err != nil {
+					return err
+				}
+			}
+			return r.Client().Close()
+		})
+		r.Op("read", func(ctx context.Context) error {
+			got := ""
+			for {
+				f, err := r.Server().Read(ctx)
+				if err == io.EOF && got == "abcd" {
+					return nil
+				}
+				if err != nil {
+					return errors.New(got + ": " + err.Error())
+				}
+				messages, _ := f.Messages()
+				got += messages[0].Method
+			}
+		})
+	}})
+}
+
+// A Write whose context ends before its frame is taken withdraws it.
+func TestCancelledWrite(t *testing.T) {
+	Explore(t, Plan{Setup: func(r *Run) {
+		sent := 0
+		r.Op("write", func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			for range 2 {
+				if err := r.Client().Write(ctx, note("x")); err != nil {
+					break
+				}
+				sent++
+			}
+			return r.Client().Close()
+		})
+		r.Op("read", func(ctx context.Context) error {
+			time.Sleep(2 * time.Second)
+			for got := 0; ; got++ {
+				if _, err := r.Server().Read(ctx); err != nil && got == sent {
+					return nil
+				} else if err != nil {
+					return err
+				}
+			}
+		})
+	}})
+}
+
+func TestCancelledRead(t *testing.T) {
+	Explore(t, Plan{Setup: func(r *Run) {
+		r.Op("read", func(ctx context.Context) error {
+			short, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			if _, err := r.Server().Read(short); !errors.Is(err, context.DeadlineExceeded) {
+				return errors.New("the first Read got something")
+			}
+			_, err := r.Server().Read(ctx)
+			return err
+		})
+		r.Op("write", func(ctx context.Context) error {
+			time.Sleep(2 * time.Second)
+			return r.Client().Write(ctx, note("x"))
+		})
+	}})
+}
+
+func TestClose(t *testing.T) {
+	Explore(t, Plan{Setup: func(r *Run) {
+		r.Op("own read", func(ctx context.Context) error {
+			if _, err := r.Client().Read(ctx); !errors.Is(err, transport.ErrClosed) {
+				return errors.New("a Read of the closed end did not end")
+			}
+			return nil
+		})
+		r.Op("far write", func(ctx context.Context) error {
+			for {
+				if err := r.Server().Write(ctx, note("x")); errors.Is(err, transport.ErrClosed) {
+					return nil
+				} else if err != nil {
+					return err
+				}
+			}
+		})
+		r.Op("close", func(context.Context) error {
+			return errors.Join(r.Client().Close(), r.Client().Close())
+		})
+	}, Strategy: Random, Check: func(r *Run) error { return r.Err("close") }})
+}
+
+// Keepalive alone does not hide a hang.
+func TestKeepalive(t *testing.T) {
+	r := Search(t, Plan{Schedules: 1, Setup: func(r *Run) {
+		client, server := pair(r)
+		server.request = func(ctx context.Context, m transport.Message) {
+			if m.Method == "ping" {
+				server.answer(ctx, m, `{}`)
+			}
+		}
+		r.Go(func(ctx context.Context) {
+			tick := time.NewTicker(10 * time.Minute)
+			defer tick.Stop()
+			for {
+				select {
+				case <-tick.C:
+					_, _ = client.call(ctx, "ping", `{}`)
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+		r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+	}})
+	if r.Verdict != Hang || r.Category != LostAnswer {
+		t.Error(r.Text())
+	}
+}
+
+// An operation that only its own timeout ends is said to be so.
+func TestTimerOnly(t *testing.T) {
+	r := Search(t, Plan{Schedules: 1, Setup: func(r *Run) {
+		client, server := pair(r)
+		server.request = func(context.Context, transport.Message) {}
+		r.Op("call", func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			return client.tool(ctx, "x")
+		})
+	}})
+	if r.Verdict != CheckFailed || r.Category != TimerOnly || !strings.Contains(r.Text(), "after 1m0s of virtual time") {
+		t.Error(r.Text())
+	}
+}
+
+func TestUndecided(t *testing.T) {
+	r := Search(t, Plan{Schedules: 1, Steps: 100, Setup: func(r *Run) {
+		r.Op("write", func(ctx context.Context) error {
+			for {
+				if err := r.Client().Write(ctx, note("x")); err != nil {
+					return err
+				}
+			}
+		})
+		r.Go(func(ctx context.Context) {
+			for {
+				if _, err := r.Server().Read(ctx); err != nil {
+					return
+				}
+			}
+		})
+	}})
+	if r.Verdict != Undecided || r.Steps != 100 {
+		t.Error(r.Text())
+	}
+}
+
+func TestPanic(t *testing.T) {
+	boom := func(context.Context) { panic("boom") }
+	for where, setup := range map[string]func(*Run){
+		"Setup":              func(*Run) { panic("boom") },
+		"a peer's goroutine": func(r *Run) { r.Go(boom) },
+		"operation x":        func(r *Run) { r.Op("x", func(ctx context.Context) error { boom(ctx); return nil }) },
+	} {
+		r := Search(t, Plan{Setup: setup})
+		if r.Verdict != Panic || r.Explanation != where+" panicked: boom" || !strings.Contains(r.Stacks[0], "engine_test.go") {
+			t.Error(r.Text())
+		}
+	}
+	r := Search(t, Plan{Setup: func(r *Run) {
+		r.Op("x", func(context.Context) error { runtime.Goexit(); return nil })
+	}})
+	if r.Verdict != CheckFailed || !strings.Contains(r.Explanation, "runtime.Goexit") {
+		t.Error(r.Text())
+	}
+}
+
+// A goroutine that nothing ends is a verdict and does not end the process; one
+// that only sleeps gets its time.
+func TestLeak(t *testing.T) {
+	r := Search(t, Plan{Setup: func(r *Run) {
+		r.Go(func(context.Context) { <-make(chan int) })
+	}})
+	if r.Verdict != Leak || r.Schedules != 1 || len(r.Stacks) != 1 {
+		t.Error(r.Text())
+	}
+	Explore(t, Plan{Setup: func(r *Run) {
+		r.Go(func(context.Context) { time.Sleep(5 * time.Hour) })
+	}})
+}
+
+// After any run, whatever its verdict, no goroutine of it is left.
+func TestNothingLeft(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for _, bug := range planted {
+		Search(t, Plan{Setup: bug.setup, Check: bug.check, Capacities: fixed(bug.capacity, bug.capacity), Schedules: 500})
+	}
+	if after := runtime.NumGoroutine(); after > before {
+		t.Errorf("%d goroutines, before %d", after, before)
+	}
+}
+
+// A verdict that changes with the capacity says so.
+func TestTried(t *testing.T) {
+	r := Search(t, Plan{Setup: headOn(1)})
+	want := []Tried{{Capacity{1, 1}, Pass, 20}, {Capacity{Unbounded, Unbounded}, Pass, 20}}
+	if r.Verdict != Hang || r.Capacity != (Capacity{}) || !slices.Equal(r.Tried, want) {
+		t.Error(r.Text())
+	}
+}
+
+// Without acks of their own the register-after-write bug is out of reach.
+func TestAckWithTake(t *testing.T) {
+	Explore(t, Plan{Setup: registerAfterWrite(0), AckWithTake: true, Capacities: []Capacity{{1, 1}, {Unbounded, Unbounded}}})
+}

@@ -1,0 +1,280 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"slices"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// gate is the bounded in-memory transport under control: Read, Write and Close
+// only ever park, and the engine releases them step by step. It is made of
+// channels, so that every wait in it is durable for a bubble.
+type gate struct {
+	lock   chan struct{} // held while it is full; never across a wait
+	poked  chan struct{} // something arrived since the engine last looked
+	lanes  [2]lane       // ClientToServer, ServerToClient
+	ends   [2]end        // client, server
+	names  *namer
+	round  int  // steps released so far
+	shut   bool // the run is over: nothing parks any more
+	splits bool // ack is a step of its own
+}
+
+// lane is one direction. A frame moves waiting → queue → its reader; until its
+// Write has returned it is in unacked too.
+type lane struct {
+	dir      transport.Direction
+	cap      int
+	waiting  []*flight // in their writers' hands; by round of the offer, then by name
+	queue    []*flight // taken, not given
+	unacked  []*flight // taken, their Write has not returned
+	readers  []*reader
+	last     *flight // the frame that was given last
+	ended    bool    // the sender has closed
+	deafened bool    // the receiver has closed
+}
+
+// flight is one frame on its way.
+type flight struct {
+	name  string
+	hash  uint64 // of the name
+	dir   transport.Direction
+	frame transport.Frame
+	op    string // the operation that wrote it, where its context says so
+	ping  bool   // keepalive: a ping or an answer to one
+	round int    // of the offer
+	taken int    // the step that took it; 0 before
+	given int    // the step that gave it; 0 before
+	done  chan error
+}
+
+type reader struct {
+	got chan received
+}
+
+type received struct {
+	frame transport.Frame
+	err   error
+}
+
+// end is one end of the gate as a transport.Conn.
+type end struct {
+	gate    *gate
+	out, in *lane
+	closed  bool
+	closers []chan struct{} // parked calls of Close
+}
+
+func newGate(c Capacity, split bool) *gate {
+	g := &gate{
+		lock: make(chan struct{}, 1), poked: make(chan struct{}, 1),
+		names: newNamer(), splits: split,
+	}
+	g.lanes = [2]lane{{dir: transport.ClientToServer, cap: c.C2S}, {dir: transport.ServerToClient, cap: c.S2C}}
+	g.ends = [2]end{{gate: g, out: &g.lanes[0], in: &g.lanes[1]}, {gate: g, out: &g.lanes[1], in: &g.lanes[0]}}
+	return g
+}
+
+func (g *gate) hold() { g.lock <- struct{}{} }
+func (g *gate) free() { <-g.lock }
+
+// poke tells an engine that waits for timers that something arrived.
+func (g *gate) poke() {
+	select {
+	case g.poked <- struct{}{}:
+	default:
+	}
+}
+
+// Read returns the next frame when the engine gives it.
+func (e *end) Read(ctx context.Context) (transport.Frame, error) {
+	if err := ctx.Err(); err != nil {
+		return transport.Frame{}, err
+	}
+	r := &reader{got: make(chan received, 1)}
+	e.gate.hold()
+	closed := e.gate.shut || e.in.deafened
+	if !closed {
+		e.in.readers = append(e.in.readers, r)
+		e.gate.poke()
+	}
+	e.gate.free()
+	if closed {
+		return transport.Frame{}, transport.ErrClosed
+	}
+	select {
+	case got := <-r.got:
+		return got.frame, got.err
+	case <-ctx.Done():
+		return e.stopReading(ctx, r)
+	}
+}
+
+// stopReading ends a Read whose context is over. A frame that was given in the
+// meantime is returned: given means delivered.
+func (e *end) stopReading(ctx context.Context, r *reader) (transport.Frame, error) {
+	e.gate.hold()
+	i := slices.Index(e.in.readers, r)
+	if i >= 0 {
+		e.in.readers = slices.Delete(e.in.readers, i, i+1)
+	}
+	e.gate.free()
+	if i >= 0 {
+		return transport.Frame{}, ctx.Err()
+	}
+	got := <-r.got
+	return got.frame, got.err
+}
+
+// Write offers the frame and returns when the engine acknowledges it. A context
+// that ends before the frame is taken withdraws it; taken means delivered.
+func (e *end) Write(ctx context.Context, f transport.Frame) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	e.gate.hold()
+	if e.gate.shut || e.out.ended || e.out.deafened {
+		e.gate.free()
+		return transport.ErrClosed
+	}
+	flight := e.gate.offer(e.out, f, operationOf(ctx))
+	e.gate.free()
+	select {
+	case err := <-flight.done:
+		return err
+	case <-ctx.Done():
+	}
+	e.gate.hold()
+	i := slices.Index(e.out.waiting, flight)
+	if i >= 0 {
+		e.out.waiting = slices.Delete(e.out.waiting, i, i+1)
+		e.gate.names.withdraw(flight)
+	}
+	e.gate.free()
+	if i >= 0 {
+		return ctx.Err()
+	}
+	return <-flight.done
+}
+
+// offer puts a frame in its writer's hand. Writers that arrive in the same round
+// stand in the order of their names: which goroutine ran first must not show.
+func (g *gate) offer(l *lane, f transport.Frame, op string) *flight {
+	n := &flight{dir: l.dir, frame: f, op: op, round: g.round, done: make(chan error, 1)}
+	g.names.name(n)
+	at, _ := slices.BinarySearchFunc(l.waiting, n, func(a, b *flight) int {
+		return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.name, b.name))
+	})
+	l.waiting = slices.Insert(l.waiting, at, n)
+	g.poke()
+	return n
+}
+
+// Close parks until the engine releases it, then ends both directions: frames
+// that were taken are still delivered, frames not yet taken are withdrawn.
+func (e *end) Close() error {
+	e.gate.hold()
+	if e.gate.shut || e.closed {
+		e.gate.free()
+		return nil
+	}
+	done := make(chan struct{}, 1)
+	e.closers = append(e.closers, done)
+	e.gate.poke()
+	e.gate.free()
+	<-done
+	return nil
+}
+
+// close ends both directions at this end and wakes who waited there. The far
+// reader gets its end of file as a step of its own.
+func (e *end) close() {
+	e.closed, e.out.ended, e.in.deafened = true, true, true
+	for _, l := range []*lane{e.out, e.in} {
+		l.refuse()
+	}
+	e.in.wake(transport.ErrClosed)
+	for _, done := range e.closers {
+		done <- struct{}{}
+	}
+	e.closers = nil
+}
+
+// shutdown ends the run: everything parked returns, and nothing parks again.
+func (g *gate) shutdown() {
+	g.hold()
+	g.shut = true
+	for i := range g.lanes {
+		l := &g.lanes[i]
+		for _, f := range l.unacked {
+			f.done <- nil
+		}
+		l.unacked = nil
+		l.refuse()
+		l.wake(transport.ErrClosed)
+		g.ends[i].close()
+	}
+	g.free()
+}
+
+// refuse ends the writers whose frames were not taken.
+func (l *lane) refuse() {
+	for _, f := range l.waiting {
+		f.done <- transport.ErrClosed
+	}
+	l.waiting = nil
+}
+
+// wake ends the waiting readers without a frame.
+func (l *lane) wake(err error) {
+	for _, r := range l.readers {
+		r.got <- received{err: err}
+	}
+	l.readers = nil
+}
+
+// drained reports whether nothing can come to a reader any more.
+func (l *lane) drained() bool { return l.ended && len(l.queue) == 0 && !l.deafened }
+
+// room reports whether a frame may be taken. At capacity 0 a frame goes from
+// hand to hand: a reader must be there.
+func (l *lane) room() bool {
+	return !l.deafened && (l.cap < 0 || len(l.queue) < l.cap || l.cap == 0 && len(l.readers) > 0)
+}
+
+// take moves a frame out of its writer's hand; at capacity 0 its reader has it.
+func (l *lane) take(f *flight, step int) {
+	i := slices.Index(l.waiting, f)
+	l.waiting = slices.Delete(l.waiting, i, i+1)
+	f.taken = step
+	l.unacked = append(l.unacked, f)
+	l.queue = append(l.queue, f)
+	if l.cap == 0 {
+		l.give(step)
+	}
+}
+
+// give hands the first queued frame to the reader that waits longest.
+func (l *lane) give(step int) {
+	f := l.queue[0]
+	l.queue = l.queue[1:]
+	f.given, l.last = step, f
+	l.readers[0].got <- received{frame: f.frame}
+	l.readers = l.readers[1:]
+}
+
+// ack lets the Write of a taken frame return.
+func (l *lane) ack(f *flight) {
+	i := slices.Index(l.unacked, f)
+	l.unacked = slices.Delete(l.unacked, i, i+1)
+	f.done <- nil
+}
+
+// endOfFile tells a waiting reader that its peer has closed.
+func (l *lane) endOfFile() {
+	l.readers[0].got <- received{err: io.EOF}
+	l.readers = l.readers[1:]
+}

@@ -1,0 +1,187 @@
+package explore
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+const (
+	methodPing      = "ping"
+	methodProgress  = "notifications/progress"
+	methodCancelled = "notifications/cancelled"
+)
+
+// namer gives frames their content names in the order of their offers.
+type namer struct {
+	seen   map[counted]int
+	ids    map[called]*call // the latest request with the id
+	tokens map[called]*call // the latest request with the progress token
+	calls  []*call          // all requests, by offer
+}
+
+// counted is what occurrences are counted of: a name in a direction.
+type counted struct {
+	dir  transport.Direction
+	name string
+}
+
+// called is a raw id or progress token, by the direction of its request.
+type called struct {
+	dir transport.Direction
+	raw string
+}
+
+// call is a request and, when it was offered, its response.
+type call struct {
+	name    string
+	request *flight
+	answer  *flight
+}
+
+func newNamer() *namer {
+	return &namer{seen: map[counted]int{}, ids: map[called]*call{}, tokens: map[called]*call{}}
+}
+
+// name names the frame of a flight, and remembers its requests.
+func (n *namer) name(f *flight) {
+	messages, err := f.frame.Messages()
+	switch {
+	case err != nil:
+		f.name = n.count(f.dir, fmt.Sprintf("not JSON %08x", uint32(hashOf(string(f.frame.Bytes)))))
+	case len(messages) == 1:
+		f.name = n.message(f, messages[0])
+	default:
+		parts := make([]string, len(messages))
+		for i, m := range messages {
+			parts[i] = n.message(f, m)
+		}
+		f.name = n.count(f.dir, "batch ["+strings.Join(parts, ", ")+"]")
+	}
+	f.hash = hashOf(f.name)
+}
+
+func (n *namer) message(f *flight, m transport.Message) string {
+	switch m.Kind() {
+	case transport.Request:
+		return n.request(f, m)
+	case transport.Response:
+		return n.response(f, m)
+	case transport.Notification:
+		return n.count(f.dir, by(n.notification(f.dir, m), f.op))
+	}
+	return n.count(f.dir, "not a message")
+}
+
+func (n *namer) request(f *flight, m transport.Message) string {
+	c := &call{name: n.count(f.dir, by(subject(m), f.op)), request: f}
+	n.calls = append(n.calls, c)
+	n.ids[called{f.dir, string(m.ID)}] = c
+	if token := m.ProgressToken(); token != nil {
+		n.tokens[called{f.dir, string(token)}] = c
+	}
+	f.ping = f.ping || m.Method == methodPing
+	return c.name
+}
+
+// response names a response after its request. One that answers nothing has only
+// its occurrence, as its id must not show.
+func (n *namer) response(f *flight, m transport.Message) string {
+	c := n.ids[called{f.dir.Reverse(), string(m.ID)}]
+	if c == nil {
+		return n.count(f.dir, "response to nothing")
+	}
+	f.ping = f.ping || c.request.ping
+	name := "response to " + c.name
+	if c.answer != nil {
+		return n.count(f.dir, "another "+name)
+	}
+	c.answer = f
+	return name
+}
+
+// notification names what a notification is about: its request, where it has one.
+func (n *namer) notification(dir transport.Direction, m transport.Message) string {
+	var c *call
+	switch m.Method {
+	case methodProgress:
+		c = n.tokens[called{dir.Reverse(), string(m.ProgressToken())}]
+	case methodCancelled:
+		c = n.ids[called{dir, string(transport.Member(m.Params, "requestId"))}]
+	default:
+		return subject(m)
+	}
+	if c == nil {
+		return m.Method
+	}
+	return m.Method + " (" + c.name + ")"
+}
+
+// count adds the occurrence number of a name.
+func (n *namer) count(dir transport.Direction, name string) string {
+	k := counted{dir, name}
+	n.seen[k]++
+	return name + "#" + strconv.Itoa(n.seen[k])
+}
+
+// withdraw forgets an answer that was taken back: another may come.
+func (n *namer) withdraw(f *flight) {
+	for _, c := range n.calls {
+		if c.answer == f {
+			c.answer = nil
+		}
+	}
+}
+
+// by adds the operation that wrote a frame, where it is known.
+func by(name, op string) string {
+	if op == "" {
+		return name
+	}
+	return name + " by " + op
+}
+
+// subject is a method and the tool, prompt or resource it is about.
+func subject(m transport.Message) string {
+	var key string
+	switch {
+	case m.Method == "tools/call" || m.Method == "prompts/get":
+		key = "name"
+	case strings.HasPrefix(m.Method, "resources/") || m.Method == "notifications/resources/updated":
+		key = "uri"
+	}
+	method := clip(m.Method)
+	var target string
+	if key == "" || json.Unmarshal(transport.Member(m.Params, key), &target) != nil {
+		return method
+	}
+	return method + " " + strconv.Quote(shorten(target))
+}
+
+// clip keeps a name that a peer chose on one line.
+func clip(s string) string {
+	s = shorten(s)
+	for _, c := range s {
+		if !strconv.IsPrint(c) {
+			return strconv.Quote(s)
+		}
+	}
+	return s
+}
+
+// shorten keeps a name that a peer chose short, and unlike other long ones.
+func shorten(s string) string {
+	const limit = 48
+	if len(s) <= limit {
+		return s
+	}
+	cut := limit
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return fmt.Sprintf("%s…%08x", s[:cut], uint32(hashOf(s)))
+}

@@ -1,0 +1,97 @@
+package explore
+
+// The words of a report's verdict.
+const (
+	// Pass: every schedule that was run came to its end and satisfied the check.
+	Pass = "pass"
+	// Hang: an operation cannot return; nothing can happen that would let it.
+	Hang = "hang"
+	// CheckFailed: the plan's check, or an operation, returned an error.
+	CheckFailed = "check failed"
+	// Panic: an operation, Setup, Check or a goroutine of [Run.Go] panicked.
+	Panic = "panic"
+	// Leak: goroutines were left at the end that nothing ends.
+	Leak = "leak"
+	// Diverged: the token names a step that is not enabled.
+	Diverged = "diverged"
+	// Undecided: the run was still busy after the plan's limit of steps.
+	Undecided = "undecided"
+)
+
+// The categories of a hang.
+const (
+	// HeadOn: both ends are at a write and no reader waits.
+	HeadOn = "head-on"
+	// Swallowed: a reader took one frame, has not come back, and what it or an
+	// operation waits for is behind that frame.
+	Swallowed = "swallowed"
+	// LostAnswer: the request or the response was read, both sides are at rest, and
+	// nobody is left to answer the operation.
+	LostAnswer = "lost answer"
+	// NeverSent: what the operation waits for was not sent, or not to a reader.
+	NeverSent = "never sent"
+	// TimerOnly: of a failed check: the operation ended by a timer alone.
+	TimerOnly = "timer only"
+)
+
+// Report is the result of an exploration. All but the first failing schedule is
+// left out.
+type Report struct {
+	Verdict  string `json:"verdict"`
+	Category string `json:"category"` // of a hang, where it can be told
+	// Explanation is one sentence on the failure.
+	Explanation string `json:"explanation"`
+	// Capacity is the failing schedule's.
+	Capacity Capacity `json:"capacity"`
+	// Tried are the other capacities and what they gave; of a pass all of them.
+	Tried []Tried `json:"tried"`
+	// Schedules is how many were run up to the failure, with it.
+	Schedules int `json:"schedules"`
+	// Steps is how many steps the failing schedule had.
+	Steps int `json:"steps"`
+	// Unfinished names the operations that had not returned.
+	Unfinished []string `json:"unfinished"`
+	// Waits says who waits for what, and where the frames are.
+	Waits []Wait `json:"waits"`
+	// Sequence draws the failing schedule.
+	Sequence []string `json:"sequence"`
+	// Stacks are of the goroutines at the failure, trimmed.
+	Stacks []string `json:"stacks"`
+	// Token reproduces the failing schedule.
+	Token string `json:"token"`
+	// Leaked: goroutines of the failing schedule are left that nothing ends.
+	Leaked bool     `json:"leaked"`
+	Notes  []string `json:"notes"`
+	// Err is what the check returned.
+	Err error `json:"-"`
+}
+
+// Tried is what another capacity gave.
+type Tried struct {
+	Capacity  Capacity `json:"capacity"`
+	Verdict   string   `json:"verdict"`
+	Schedules int      `json:"schedules"` // run at it, up to its first failure
+}
+
+// Wait says of one part of a hang what it holds and what it waits for.
+type Wait struct {
+	Who      string `json:"who"`
+	Holds    string `json:"holds,omitempty"`
+	WaitsFor string `json:"waits_for,omitempty"`
+	Why      string `json:"why"`
+}
+
+// report describes a run.
+func (s *search) report(r *Run, schedules int) Report {
+	report := Report{
+		Verdict: r.verdict, Category: r.category, Explanation: r.why,
+		Capacity: r.capacity, Schedules: schedules, Steps: len(r.steps),
+		Waits: r.waits, Sequence: r.sequence, Stacks: r.stacks,
+		Token:  Token{Capacity: r.capacity, Choices: r.choices}.String(),
+		Leaked: r.stuck, Notes: append([]string(nil), r.notes...), Err: r.err,
+	}
+	for _, op := range r.stood {
+		report.Unfinished = append(report.Unfinished, op.name)
+	}
+	return report
+}

@@ -1,0 +1,58 @@
+package explore
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestReportText(t *testing.T) {
+	for name, plan := range map[string]Plan{
+		"head-on":      {Setup: headOn(1)},
+		"lost-answer":  {Setup: registerAfterWrite(2)},
+		"swallowed":    {Setup: seed(2, 0)},
+		"never-sent":   {Setup: mute},
+		"check-failed": {Setup: lateProgress, Check: checkLate},
+		"diverged":     {Setup: conforming, Token: "mcprec1.1-u.L0.a.4:12345678"},
+		"pass":         {Setup: conforming},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := steady(Search(t, plan).Text())
+			file := filepath.Join("testdata", name+".txt")
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("%s differs; -update rewrites it:\n%s", file, got)
+			}
+		})
+	}
+}
+
+var (
+	lineNumber  = regexp.MustCompile(`(\.go):\d+`)
+	closureName = regexp.MustCompile(`(?m)^( +)\S+\.func[\d.]+ `)
+)
+
+// steady takes out what changes with the compiler and with every edit.
+func steady(text string) string {
+	return closureName.ReplaceAllString(lineNumber.ReplaceAllString(text, "$1"), "${1}a closure in ")
+}
+
+// mute is a server that never reads.
+func mute(r *Run) {
+	client := newPeer(r.Client())
+	r.Go(client.read)
+	r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+}

@@ -1,0 +1,83 @@
+package explore
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+var bubbleMark = regexp.MustCompile(`synctest bubble \d+`)
+
+// stacks returns the trimmed stacks of the goroutines in the caller's bubble that
+// belong to the code under test, in an order that does not change between runs.
+func stacks() []string {
+	buf := make([]byte, 64<<10)
+	for {
+		n := runtime.Stack(buf, true)
+		if n < len(buf) {
+			buf = buf[:n]
+			break
+		}
+		buf = make([]byte, 2*len(buf))
+	}
+	all := strings.Split(strings.TrimSpace(string(buf)), "\n\n")
+	mark := bubbleMark.FindString(all[0]) + "]" // the caller comes first
+	var list []string
+	for _, s := range all[1:] {
+		head, _, _ := strings.Cut(s, "\n")
+		if !strings.Contains(head, mark) || ownStack(s) {
+			continue
+		}
+		list = append(list, trimStack(s))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// ownStack reports whether a goroutine belongs to the bubble itself.
+func ownStack(s string) bool {
+	return strings.Contains(s, "internal/synctest.Run(") || strings.Contains(s, ".testingSynctestTest(")
+}
+
+var (
+	frameArgs = regexp.MustCompile(`\((0x|\{|\.\.\.|\))[^()]*\)?$|\(\)$`)
+	stateOf   = regexp.MustCompile(`^goroutine \d+ [^\[]*\[([^,\]]*)`)
+)
+
+// trimStack keeps of a stack what a reader needs: the state, then function and
+// file:line, without numbers that change from run to run and without the frames
+// of the runtime and of this package's engine.
+func trimStack(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	var b strings.Builder
+	state := "goroutine"
+	if m := stateOf.FindStringSubmatch(lines[0]); m != nil {
+		state = strings.TrimSuffix(m[1], " (durable)")
+	}
+	b.WriteString("[" + state + "]")
+	for i := 1; i+1 < len(lines); i += 2 {
+		function, place := lines[i], strings.TrimSpace(lines[i+1])
+		if strings.HasPrefix(function, "created by ") {
+			break
+		}
+		function = frameArgs.ReplaceAllString(function, "")
+		if hidden(function) {
+			continue
+		}
+		place, _, _ = strings.Cut(place, " ")
+		fmt.Fprintf(&b, "\n  %s %s", filepath.Base(function), filepath.Base(place))
+	}
+	return b.String()
+}
+
+// hidden reports whether a function says nothing about the code under test.
+func hidden(function string) bool {
+	if function == "panic" || strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "runtime/debug.") {
+		return true
+	}
+	_, name, own := strings.Cut(function, "/replay/explore.")
+	return own && (strings.HasPrefix(name, "(*Run).") || strings.HasPrefix(name, "(*end).stop"))
+}

@@ -1,0 +1,147 @@
+package explore
+
+import "github.com/mcprec/mcprec/transport"
+
+// Kind is what a step releases. The order of the constants is the order in which
+// eager prefers them.
+type Kind uint8
+
+const (
+	// Start lets an operation begin.
+	Start Kind = iota + 1
+	// Ack lets a Write return whose frame was taken.
+	Ack
+	// Give lets a Read return the first queued frame.
+	Give
+	// Take moves a frame from its writer's hand into the queue; at capacity 0 to
+	// the waiting reader.
+	Take
+	// End lets a Read return io.EOF.
+	End
+	// Close lets a Close of an end do its work and return.
+	Close
+)
+
+// String returns the kind's word in a content name.
+func (k Kind) String() string {
+	return [...]string{"none", "start", "ack", "give", "take", "eof", "close"}[k]
+}
+
+// Step is one step that may be released now. Its name is its content: no id, no
+// address, no order of arrival is in it.
+type Step struct {
+	Kind Kind
+	// Dir is the direction of the frame; of a Close the one in which the closing
+	// end sends; none for a Start.
+	Dir transport.Direction
+	// What names the frame or the operation; "" for End and Close.
+	What string
+
+	hash   uint64 // of What
+	flight *flight
+	op     *operation
+}
+
+// Name returns the content name: c2s take tools/call "x"#1, start list, c2s close.
+func (s Step) Name() string {
+	name := s.Kind.String()
+	if s.Dir != transport.NoDirection {
+		name = s.Dir.String() + " " + name
+	}
+	if s.What != "" {
+		name += " " + s.What
+	}
+	return name
+}
+
+// Hash stands for the name: equal names have equal hashes on every machine.
+func (s Step) Hash() uint64 { return scramble(s.content() ^ uint64(s.class())<<56) }
+
+// content is the hash of What.
+func (s Step) content() uint64 {
+	if s.hash == 0 {
+		return hashOf(s.What)
+	}
+	return s.hash
+}
+
+// class numbers the pair of kind and direction.
+func (s Step) class() int { return int(s.Kind)*3 + int(s.Dir) }
+
+// classes is above every class.
+const classes = (int(Close) + 1) * 3
+
+// hashOf is FNV-1a: small, fixed for ever, as tokens depend on it.
+func hashOf(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
+}
+
+// scramble spreads a number over all bits (the finalizer of splitmix64).
+func scramble(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// enabled appends the steps of the gate that may be released, kinds in their
+// order, client to server first, then by round and name.
+func (g *gate) enabled(steps []Step) []Step {
+	for i := range g.lanes {
+		for _, f := range g.lanes[i].unacked {
+			steps = append(steps, f.step(Ack))
+		}
+	}
+	for i := range g.lanes {
+		if l := &g.lanes[i]; len(l.queue) > 0 && len(l.readers) > 0 {
+			steps = append(steps, l.queue[0].step(Give))
+		}
+	}
+	for i := range g.lanes {
+		if l := &g.lanes[i]; l.room() {
+			for _, f := range l.waiting {
+				steps = append(steps, f.step(Take))
+			}
+		}
+	}
+	for i := range g.lanes {
+		if l := &g.lanes[i]; l.drained() && len(l.readers) > 0 {
+			steps = append(steps, Step{Kind: End, Dir: l.dir})
+		}
+	}
+	for i := range g.ends {
+		if e := &g.ends[i]; len(e.closers) > 0 {
+			steps = append(steps, Step{Kind: Close, Dir: e.out.dir})
+		}
+	}
+	return steps
+}
+
+func (f *flight) step(k Kind) Step {
+	return Step{Kind: k, Dir: f.dir, What: f.name, hash: f.hash, flight: f}
+}
+
+// release performs a step of the gate.
+func (g *gate) release(s Step) {
+	l := &g.lanes[s.Dir-transport.ClientToServer]
+	switch s.Kind {
+	case Ack:
+		l.ack(s.flight)
+	case Give:
+		l.give(g.round)
+	case Take:
+		l.take(s.flight, g.round)
+		if !g.splits {
+			l.ack(s.flight)
+		}
+	case End:
+		l.endOfFile()
+	case Close:
+		g.ends[s.Dir-transport.ClientToServer].close()
+	}
+}

@@ -1,0 +1,85 @@
+package explore
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+var strategies = map[string]Strategy{"eager": Eager, "random": Random, "pos": POS, "starve": Starve, "pct": PCT, "mix": Mix}
+
+// somewhere is a set of enabled steps as a run meets them.
+var somewhere = []Step{
+	{Kind: Start, What: "list"},
+	{Kind: Ack, Dir: transport.ClientToServer, What: "ping#1"},
+	{Kind: Ack, Dir: transport.ServerToClient, What: "notifications/message#1"},
+	{Kind: Give, Dir: transport.ServerToClient, What: "notifications/message#1"},
+	{Kind: Take, Dir: transport.ServerToClient, What: "notifications/message#2"},
+	{Kind: Close, Dir: transport.ServerToClient},
+}
+
+// picks are the choices of a run's first hundred steps.
+func picks(s Strategy, seed uint64, run int) []int {
+	choose := s.Begin(seed, run, 100)
+	list := make([]int, 100)
+	for i := range list {
+		list[i] = choose(i+1, somewhere)
+	}
+	return list
+}
+
+func TestStrategiesArePure(t *testing.T) {
+	for name, s := range strategies {
+		for run := range 100 {
+			if a, b := picks(s, 7, run), picks(s, 7, run); !slices.Equal(a, b) {
+				t.Fatalf("%s, run %d: %v and %v", name, run, a, b)
+			}
+		}
+	}
+}
+
+// Every strategy but eager picks every step first in some run, and seeds differ.
+func TestStrategiesReach(t *testing.T) {
+	for name, s := range strategies {
+		seen := map[int]bool{}
+		differ := false
+		for run := range 300 {
+			seen[picks(s, 7, run)[0]] = true
+			differ = differ || !slices.Equal(picks(s, 7, run), picks(s, 8, run))
+		}
+		if want := len(somewhere); name != "eager" && (len(seen) != want || !differ) {
+			t.Errorf("%s: %d of %d steps come first in some run; seeds differ: %v", name, len(seen), want, differ)
+		}
+		if name == "eager" && (len(seen) != 1 || !seen[0]) {
+			t.Errorf("eager: %v", seen)
+		}
+	}
+}
+
+// What waits is picked in the end: a starved step when it alone is left.
+func TestStrategiesPickTheOnlyStep(t *testing.T) {
+	for name, s := range strategies {
+		for run := range 50 {
+			choose := s.Begin(1, run, 10)
+			for at := range 20 {
+				if i := choose(at+1, somewhere[3:4]); i != 0 {
+					t.Fatalf("%s: index %d of 1", name, i)
+				}
+			}
+		}
+	}
+}
+
+func TestStepNames(t *testing.T) {
+	for i, want := range []string{"start list", "c2s ack ping#1", "s2c ack notifications/message#1",
+		"s2c give notifications/message#1", "s2c take notifications/message#2", "s2c close"} {
+		if got := somewhere[i].Name(); got != want {
+			t.Errorf("step %d: %s, want %s", i, got, want)
+		}
+	}
+	// Tokens depend on these; they may never change.
+	if h := somewhere[1].Hash(); uint32(h) != 0x8d4151bf {
+		t.Errorf("hash of %s: %08x", somewhere[1].Name(), uint32(h))
+	}
+}

@@ -1,0 +1,104 @@
+package explore
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// shownStacks is how many stacks the text shows.
+const shownStacks = 12
+
+// Text returns the report for a reader: of a pass a line and its notes, of a
+// failure who waits for whom in the manner of Java's deadlock report, then what
+// changes the verdict, the run, and the stacks.
+func (r Report) Text() string {
+	var b strings.Builder
+	if r.Verdict == Pass {
+		fmt.Fprintf(&b, "PASS level %s, %s, %s\n", tokenLevel, plural(r.Schedules, "schedule"), triedText(r.Tried))
+	} else {
+		r.failureText(&b)
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "note: %s\n", n)
+	}
+	return b.String()
+}
+
+func (r Report) failureText(b *strings.Builder) {
+	word := strings.ToUpper(r.Verdict)
+	if r.Verdict == Hang {
+		word += " (proved)"
+	}
+	if r.Category != "" {
+		word += " " + r.Category
+	}
+	fmt.Fprintf(b, "%s, level %s, capacity %v, %s, schedule %d\ntoken %s\n", word, tokenLevel, r.Capacity,
+		plural(r.Steps, "step"), r.Schedules, r.Token)
+	if r.Explanation != "" {
+		fmt.Fprintf(b, "  %s.\n", r.Explanation)
+	}
+	r.waitText(b)
+	if len(r.Tried) > 0 {
+		fmt.Fprintf(b, "\n  other capacities: %s\n", triedText(r.Tried))
+	}
+	if len(r.Sequence) > 0 {
+		fmt.Fprintf(b, "\n  the run:\n    %s\n", strings.Join(r.Sequence, "\n    "))
+	}
+	r.stackText(b)
+	if r.Leaked {
+		b.WriteString("\n  leak: goroutines of this run are left that a closed gate and a cancelled context do not end\n")
+	}
+}
+
+// waitText writes the waits as a table.
+func (r Report) waitText(b *strings.Builder) {
+	if len(r.Waits) > 0 {
+		b.WriteByte('\n')
+	}
+	width := 0
+	for _, w := range r.Waits {
+		width = max(width, utf8.RuneCountInString(w.Who))
+	}
+	indent := strings.Repeat(" ", width+4)
+	for _, w := range r.Waits {
+		fmt.Fprintf(b, "  %s%s  ", w.Who, strings.Repeat(" ", width-utf8.RuneCountInString(w.Who)))
+		if w.Holds != "" {
+			fmt.Fprintf(b, "holds      %s\n%s", w.Holds, indent)
+		}
+		if w.WaitsFor != "" {
+			fmt.Fprintf(b, "waits for  %s\n%s", w.WaitsFor, indent)
+		}
+		fmt.Fprintf(b, "%s\n", w.Why)
+	}
+}
+
+func (r Report) stackText(b *strings.Builder) {
+	if len(r.Stacks) == 0 {
+		return
+	}
+	b.WriteString("\n  stacks:\n")
+	for i, s := range r.Stacks {
+		if i == shownStacks {
+			fmt.Fprintf(b, "    … and %d more\n", len(r.Stacks)-i)
+			return
+		}
+		fmt.Fprintf(b, "    %s\n", strings.ReplaceAll(s, "\n", "\n    "))
+	}
+}
+
+// triedText lists capacities: c2s=1 s2c=1 pass (20 schedules).
+func triedText(list []Tried) string {
+	parts := make([]string, len(list))
+	for i, t := range list {
+		parts[i] = fmt.Sprintf("%v %s (%s)", t.Capacity, t.Verdict, plural(t.Schedules, "schedule"))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,133 @@
+package explore
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestTokenText(t *testing.T) {
+	for _, s := range []string{
+		"mcprec1.0-0.L0.a.eager",
+		"mcprec1.1-u.L0.a.1:00000000",
+		"mcprec1.12-0.L0.a.3:9a8b7c6d-17:00ff00ff",
+	} {
+		token, err := ParseToken(s)
+		if err != nil || token.String() != s {
+			t.Errorf("token %s: read as %+v, %v; written as %s", s, token, err, token)
+		}
+	}
+}
+
+func TestTokenErrors(t *testing.T) {
+	for s, want := range map[string]string{
+		"":                                   `parse token "": it begins with "", want mcprec1`,
+		"mcprec2.0-0.L0.a.eager":             `it begins with "mcprec2", want mcprec1`,
+		"mcprec1.0-0.L0.a":                   "it has 4 parts between dots, want 5",
+		"mcprec1.0.L0.a.eager":               `capacities "0": want two`,
+		"mcprec1.0-x.L0.a.eager":             `capacity "x": want u or a number`,
+		"mcprec1.-1-0.L0.a.eager":            `capacity "": want u or a number`,
+		"mcprec1.0-01.L0.a.eager":            `capacity "01"`,
+		"mcprec1.0-0.L1.a.eager":             `level "L1": this version knows L0`,
+		"mcprec1.0-0.L0.b.eager":             `engine "b": this version knows a`,
+		"mcprec1.0-0.L0.a.":                  `choice "": want step:hash`,
+		"mcprec1.0-0.L0.a.0:00000000":        `choice "0:00000000": want step:hash`,
+		"mcprec1.0-0.L0.a.1:0000000":         "want a hash of 8",
+		"mcprec1.0-0.L0.a.1:0000000A":        "want a hash of 8",
+		"mcprec1.0-0.L0.a.1:00000000x":       "want a hash of 8",
+		"mcprec1.0-0.L0.a.2:00000000-2:0000": "its step comes not after step 2",
+	} {
+		if _, err := ParseToken(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("token %s: %v, want %s", s, err, want)
+		}
+	}
+}
+
+func FuzzParseToken(f *testing.F) {
+	f.Add("mcprec1.0-0.L0.a.eager")
+	f.Add("mcprec1.1-u.L0.a.3:9a8b7c6d-17:00ff00ff")
+	f.Fuzz(func(t *testing.T, s string) {
+		token, err := ParseToken(s)
+		if err == nil && token.String() != s {
+			t.Errorf("token %q is written as %q", s, token)
+		}
+	})
+}
+
+// Tokens of failing schedules give the same failure, every time.
+func TestTokenReplay(t *testing.T) {
+	bugs := planted[3:]
+	for i := range scale(1000, 10000) / len(bugs) {
+		for _, bug := range bugs {
+			p := Plan{Setup: bug.setup, Check: bug.check, Capacities: fixed(bug.capacity, bug.capacity), Schedules: 500, Seed: uint64(i % 3)}
+			if tokens[bug.name] == nil || i < 3 {
+				tokens[bug.name] = append(tokens[bug.name], Search(t, p).Token)
+			}
+			p.Token = tokens[bug.name][i%len(tokens[bug.name])]
+			if r := Search(t, p); r.Verdict != bug.verdict || r.Category != bug.category || r.Token != p.Token {
+				t.Fatalf("%s, replay %d of %s\n%s", bug.name, i, p.Token, r.Text())
+			}
+		}
+	}
+}
+
+var tokens = map[string][]string{} // by planted bug
+
+// A conforming pair with twins: each strategy's schedules are followed by their
+// tokens, step for step.
+func TestTokenTwins(t *testing.T) {
+	for _, strategy := range []Strategy{POS, Starve, PCT, Random} {
+		for n := range scale(250, 2500) {
+			c := Sweep[n%len(Sweep)]
+			first := schedule(t, conforming, c, strategy, n, nil)
+			token := Token{Capacity: c, Choices: first.choices}
+			again := schedule(t, conforming, c, strategy, n, &token)
+			if again.verdict != Pass || !slices.Equal(namesOf(first), namesOf(again)) {
+				t.Fatalf("schedule %d, %s: %s\n%s\n%s", n, token, again.why,
+					strings.Join(namesOf(first), "\n"), strings.Join(namesOf(again), "\n"))
+			}
+		}
+	}
+}
+
+// The same peers give the same names on every run of the same strategy.
+func TestSameNames(t *testing.T) {
+	for n := range 4 {
+		want := schedule(t, conforming, Sweep[n%3], Mix, n+1, nil)
+		for i := range scale(1000, 10000) {
+			got := schedule(t, conforming, Sweep[n%3], Mix, n+1, nil)
+			if !slices.Equal(namesOf(got), namesOf(want)) {
+				t.Fatalf("schedule %d, run %d:\n%s\nwant\n%s", n, i, strings.Join(namesOf(got), "\n"), strings.Join(namesOf(want), "\n"))
+			}
+		}
+	}
+}
+
+// schedule runs one schedule, or follows a token.
+func schedule(t *testing.T, setup func(*Run), c Capacity, s Strategy, number int, token *Token) *Run {
+	one := search{t: t, plan: withDefaults(Plan{Setup: setup, Strategy: s}), length: 60}
+	r := one.newRun(c)
+	r.chooser, r.token = s.Begin(1, number, one.length), token
+	r.play(t, one.plan)
+	return r
+}
+
+func namesOf(r *Run) []string {
+	names := make([]string, len(r.steps))
+	for i, s := range r.steps {
+		names[i] = s.Name()
+	}
+	return names
+}
+
+func TestDiverged(t *testing.T) {
+	for token, want := range map[string]string{
+		"mcprec1.0-0.L0.a.1:12345678":   "DIVERGED at step 1: wanted 12345678, enabled: start first; start second; start ping",
+		"mcprec1.0-0.L0.a.999:12345678": "DIVERGED at step 999: wanted 12345678, the run ended after 31 steps",
+	} {
+		r := Search(t, Plan{Setup: conforming, Token: token})
+		if r.Verdict != Diverged || r.Explanation != want {
+			t.Errorf("%s: %s", token, r.Text())
+		}
+	}
+}
