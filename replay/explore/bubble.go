@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -29,6 +30,7 @@ func (r *Run) play(t *testing.T, p *Plan) {
 		before := goroutines()
 		r.ctx, r.cancel = context.WithCancel(context.Background())
 		r.gate, r.since = newGate(r.capacity, r.split), time.Now()
+		r.client, r.server = &r.gate.ends[0], &r.gate.ends[1]
 		r.session(p)
 		r.reap(before)
 		r.breakage()
@@ -142,7 +144,7 @@ func (r *Run) release(s Step) {
 func (r *Run) rest() bool {
 	begin, ended := time.Now(), r.ended
 	if r.moved {
-		r.since, r.moved = begin, false
+		r.since, r.still, r.moved = begin, len(r.steps), false
 	}
 	r.gate.hold() // what timers wake must come after all that the engine read
 	r.gate.free()
@@ -192,6 +194,10 @@ func (r *Run) hang() {
 	if r.overrun() {
 		return
 	}
+	if beats := len(r.steps) - r.still; beats > 0 {
+		r.note(fmt.Sprintf("for %v of virtual time nothing but pings passed, %d steps of them; the token leaves them to eager", time.Since(r.since), beats))
+		r.choices = slices.DeleteFunc(r.choices, func(c Choice) bool { return c.Step > r.still })
+	}
 	r.verdict = Hang
 	r.category, r.why = r.diagnose()
 	r.stacks = stacks()
@@ -213,34 +219,38 @@ func (r *Run) check(p *Plan) {
 	}
 }
 
-// reap ends everything that lives in the bubble. Sleepers get virtual time.
+// reap ends everything that lives in the bubble. Sleepers get virtual time: it
+// stops when the bubble's first goroutine returns.
 func (r *Run) reap(before int) {
 	r.cancel()
 	r.gate.shutdown()
-	for _, nap := range []time.Duration{0, time.Second, time.Hour, r.horizon} {
-		if nap > 0 {
-			time.Sleep(nap)
-		}
-		synctest.Wait()
-		if goroutines() <= before {
-			return
-		}
-	}
-	left := stacks()
-	if len(left) == 0 { // the count was about others
+	time.Sleep(r.horizon)
+	synctest.Wait()
+	if goroutines() <= before { // cheap and nearly always right; leaked sees the rest
 		return
 	}
-	r.stuck = true
-	if len(r.stacks) == 0 {
-		r.stacks = left
+	if left := stacks(); len(left) > 0 {
+		r.stuck = true
+		r.leftover(left)
 	}
 }
 
 // leaked judges a run whose bubble could not be emptied.
 func (r *Run) leaked() {
+	if !r.stuck {
+		r.leftover(deadStacks())
+	}
 	r.stuck = true
 	if r.verdict == Pass {
 		r.verdict = Leak
 		r.why = "the gate is closed and the context cancelled, but goroutines are left that nothing ends"
+	}
+}
+
+// leftover keeps the stacks of goroutines that are left, where no failure before
+// had others.
+func (r *Run) leftover(left []string) {
+	if len(r.stacks) == 0 {
+		r.stacks = left
 	}
 }

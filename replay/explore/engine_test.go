@@ -146,7 +146,7 @@ func TestKeepalive(t *testing.T) {
 			}
 		}
 		r.Go(func(ctx context.Context) {
-			tick := time.NewTicker(10 * time.Minute)
+			tick := time.NewTicker(7 * time.Minute)
 			defer tick.Stop()
 			for {
 				select {
@@ -159,7 +159,8 @@ func TestKeepalive(t *testing.T) {
 		})
 		r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
 	}})
-	if r.Verdict != Hang || r.Category != LostAnswer {
+	if r.Verdict != Hang || r.Category != LostAnswer || len(r.Sequence) != 3 ||
+		!slices.Equal(r.Notes, []string{"for 24h0m0s of virtual time nothing but pings passed, 820 steps of them; the token leaves them to eager"}) {
 		t.Error(r.Text())
 	}
 }
@@ -231,7 +232,10 @@ func TestLeak(t *testing.T) {
 	if r.Verdict != Leak || r.Schedules != 1 || len(r.Stacks) != 1 {
 		t.Error(r.Text())
 	}
-	Explore(t, Plan{Setup: func(r *Run) {
+	if left := deadStacks(); !slices.Equal(left, r.Stacks) {
+		t.Errorf("dead stacks %q, want %q", left, r.Stacks)
+	}
+	Explore(t, Plan{Schedules: 2000, Setup: func(r *Run) {
 		r.Go(func(context.Context) { time.Sleep(5 * time.Hour) })
 	}})
 }

@@ -176,9 +176,9 @@ func (s *search) compare(report *Report) {
 // passed lists how many schedules each capacity passed.
 func (s *search) passed() []Tried {
 	n := len(s.plan.Capacities)
-	list := make([]Tried, n)
-	for i, c := range s.plan.Capacities {
-		list[i] = Tried{Capacity: c, Verdict: Pass, Schedules: (s.plan.Schedules + n - 1 - i) / n}
+	list := make([]Tried, min(n, s.plan.Schedules))
+	for i := range list {
+		list[i] = Tried{Capacity: s.plan.Capacities[i], Verdict: Pass, Schedules: (s.plan.Schedules + n - 1 - i) / n}
 	}
 	return list
 }

@@ -20,6 +20,8 @@ type Run struct {
 	capacity Capacity
 	split    bool // ack is a step of its own
 	gate     *gate
+	client   transport.Conn
+	server   transport.Conn
 	ctx      context.Context
 	cancel   context.CancelFunc
 	ops      []*operation
@@ -35,6 +37,7 @@ type Run struct {
 	steps   []Step // released, in order
 	choices []Choice
 	moved   bool      // something but a ping happened since the last rest
+	still   int       // steps when it came to rest after that
 	since   time.Time // the virtual time when it had
 	notes   []string
 
@@ -79,10 +82,10 @@ func operationOf(ctx context.Context) string {
 }
 
 // Client returns the client's end of the gate.
-func (r *Run) Client() transport.Conn { return &r.gate.ends[0] }
+func (r *Run) Client() transport.Conn { return r.client }
 
 // Server returns the server's end of the gate.
-func (r *Run) Server() transport.Conn { return &r.gate.ends[1] }
+func (r *Run) Server() transport.Conn { return r.server }
 
 // Context ends with the run.
 func (r *Run) Context() context.Context { return r.ctx }

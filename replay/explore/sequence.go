@@ -19,7 +19,11 @@ const (
 func (r *Run) draw() []string {
 	var lines []string
 	lastGive := 0
-	for i, s := range r.steps {
+	shown := r.steps
+	if r.verdict == Hang {
+		shown = r.steps[:r.still] // without the pings at its end
+	}
+	for i, s := range shown {
 		at := i + 1
 		f := s.flight
 		switch {

@@ -6,32 +6,57 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-var bubbleMark = regexp.MustCompile(`synctest bubble \d+`)
+const bubbleWord = "synctest bubble "
+
+var bubbleMark = regexp.MustCompile(bubbleWord + `\d+`)
 
 // stacks returns the trimmed stacks of the goroutines in the caller's bubble that
 // belong to the code under test, in an order that does not change between runs.
 func stacks() []string {
+	all := snapshot()
+	return inBubble(all[1:], bubbleMark.FindString(all[0])) // the caller comes first
+}
+
+// deadStacks is stacks for the newest bubble that has ended with goroutines left:
+// one that has no synctest.Run any more.
+func deadStacks() []string {
+	all := snapshot()
+	alive, newest, mark := map[string]bool{}, 0, ""
+	for _, s := range all {
+		alive[bubbleMark.FindString(s)] = alive[bubbleMark.FindString(s)] || ownStack(s)
+	}
+	for m, is := range alive {
+		if n, err := strconv.Atoi(strings.TrimPrefix(m, bubbleWord)); err == nil && !is && n > newest {
+			newest, mark = n, m
+		}
+	}
+	return inBubble(all, mark)
+}
+
+// snapshot returns the stack of each goroutine of the process.
+func snapshot() []string {
 	buf := make([]byte, 64<<10)
 	for {
 		n := runtime.Stack(buf, true)
 		if n < len(buf) {
-			buf = buf[:n]
-			break
+			return strings.Split(strings.TrimSpace(string(buf[:n])), "\n\n")
 		}
 		buf = make([]byte, 2*len(buf))
 	}
-	all := strings.Split(strings.TrimSpace(string(buf)), "\n\n")
-	mark := bubbleMark.FindString(all[0]) + "]" // the caller comes first
+}
+
+// inBubble trims and sorts those of a bubble.
+func inBubble(all []string, mark string) []string {
 	var list []string
-	for _, s := range all[1:] {
+	for _, s := range all {
 		head, _, _ := strings.Cut(s, "\n")
-		if !strings.Contains(head, mark) || ownStack(s) {
-			continue
+		if mark != "" && strings.Contains(head, mark+"]") && !ownStack(s) {
+			list = append(list, trimStack(s))
 		}
-		list = append(list, trimStack(s))
 	}
 	slices.Sort(list)
 	return list

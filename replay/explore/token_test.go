@@ -94,7 +94,7 @@ func TestTokenTwins(t *testing.T) {
 func TestSameNames(t *testing.T) {
 	for n := range 4 {
 		want := schedule(t, conforming, Sweep[n%3], Mix, n+1, nil)
-		for i := range scale(1000, 10000) {
+		for i := range scale(600, 10000) {
 			got := schedule(t, conforming, Sweep[n%3], Mix, n+1, nil)
 			if !slices.Equal(namesOf(got), namesOf(want)) {
 				t.Fatalf("schedule %d, run %d:\n%s\nwant\n%s", n, i, strings.Join(namesOf(got), "\n"), strings.Join(namesOf(want), "\n"))
@@ -118,6 +118,15 @@ func namesOf(r *Run) []string {
 		names[i] = s.Name()
 	}
 	return names
+}
+
+// A token that another process printed gives the same failure here.
+func TestTokenFromElsewhere(t *testing.T) {
+	r := Search(t, Plan{Setup: registerAfterWrite(2),
+		Token: "mcprec1.0-0.L0.a.3:763f0e9d-4:caf0bfa9-5:0acf3846-6:63ddeea9-7:9ddd4b3e-8:ca9718a6"})
+	if r.Verdict != Hang || r.Category != LostAnswer {
+		t.Error(r.Text())
+	}
 }
 
 func TestDiverged(t *testing.T) {

@@ -1,0 +1,73 @@
+package explore
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// plain runs the session of a plan's Setup without a gate: the same peers over a
+// [transport.Pipe], in a bubble of its own.
+func plain(t *testing.T, setup func(*Run)) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		pipe := transport.NewPipe(0, 0, nil)
+		r := &Run{gate: newGate(Capacity{}, true), ctx: ctx, cancel: cancel, client: pipe.Client(), server: pipe.Server()}
+		setup(r)
+		for _, op := range r.ops {
+			r.start(op)
+		}
+		synctest.Wait()
+		if !r.finished() || r.failures() != nil {
+			t.Fatal("the session did not end well")
+		}
+		cancel()
+		_, _ = r.client.Close(), r.server.Close()
+		synctest.Wait()
+	})
+}
+
+// BenchmarkConforming compares explored schedules of the conforming pair with
+// the same session run without a gate, turn by turn in one process.
+func BenchmarkConforming(b *testing.B) {
+	inTest(b, func(t *testing.T) {
+		defer raiseGC()()
+		one := search{t: t, plan: withDefaults(Plan{Setup: conforming}), length: 60}
+		var gated, bare time.Duration
+		steps := 0
+		for i := range b.N {
+			start := time.Now()
+			steps += len(one.run(Capacity{}, i).steps)
+			middle := time.Now()
+			plain(t, conforming)
+			gated, bare = gated+middle.Sub(start), bare+time.Since(middle)
+		}
+		b.ReportMetric(float64(b.N)/gated.Seconds(), "schedules/s")
+		b.ReportMetric(float64(steps)/gated.Seconds(), "steps/s")
+		b.ReportMetric(bare.Seconds()/gated.Seconds(), "of-ungated")
+	})
+}
+
+// BenchmarkHang is the cost of a proved hang, with its stacks.
+func BenchmarkHang(b *testing.B) {
+	inTest(b, func(t *testing.T) {
+		one := search{t: t, plan: withDefaults(Plan{Setup: seed(2, 0)})}
+		for b.Loop() {
+			if r := one.run(Capacity{}, 0); r.verdict != Hang {
+				b.Fatal(r.verdict)
+			}
+		}
+	})
+}
+
+// inTest lends a benchmark the test that a bubble wants.
+func inTest(b *testing.B, f func(*testing.T)) {
+	ok := testing.RunTests(func(string, string) (bool, error) { return true, nil },
+		[]testing.InternalTest{{Name: "bubble", F: f}})
+	if !ok {
+		b.Fatal("the benchmark's test failed")
+	}
+}
