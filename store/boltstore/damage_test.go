@@ -175,6 +175,25 @@ func TestBitFlips(t *testing.T) {
 	})
 }
 
+// TestLongPages makes each page say that it is thousands of millions of pages
+// long, which bbolt would believe when it frees it.
+func TestLongPages(t *testing.T) {
+	at := 0
+	damaged(t, rounds(t, 40), func(r *rand.Rand, b []byte) {
+		if at == 0 { // where the list of free pages is
+			tree := tree{f: bytes.NewReader(b)}
+			_, free, err := tree.meta()
+			if err != nil {
+				t.Fatal(err)
+			}
+			at = int(free) * os.Getpagesize()
+		} else {
+			at = r.IntN(len(b)/os.Getpagesize()) * os.Getpagesize()
+		}
+		b[at+15] |= 0x80
+	})
+}
+
 func TestZeroedPages(t *testing.T) {
 	damaged(t, rounds(t, 40), func(r *rand.Rand, b []byte) {
 		at := r.IntN(len(b)/4096) * 4096

@@ -166,6 +166,11 @@ func (d *scanner) text() string {
 // session that is not there is looked for in the counts, because a damaged page
 // may have hidden it.
 func (m *month) get(key [16]byte) (p projection, ok bool, err error) {
+	if m.writing {
+		if err := checkTouched(m.file, key); err != nil {
+			return p, false, damagedFile(m.path, err.Error())
+		}
+	}
 	v := m.meta.Get(key[:])
 	if v == nil {
 		if m.stale && !m.writing {

@@ -35,6 +35,7 @@ type month struct {
 	meta    *bolt.Bucket
 	ev      *bolt.Bucket
 	head    *bolt.Bucket
+	file    *os.File // when writing
 	writing bool
 	base    uintptr // where the file is mapped
 	stale   bool    // its newest transaction may be missing, see metaPages
@@ -73,9 +74,9 @@ func (s *Store) update(ctx context.Context, path string, f func(*month) error) e
 	if runtime.GOOS != "windows" { // there it would make the file that large
 		o.InitialMmapSize = 1 << 30
 	}
-	return s.withDB(ctx, path, o, func(db *bolt.DB, _ *os.File) error {
+	return s.withDB(ctx, path, o, func(db *bolt.DB, file *os.File) error {
 		db.AllocSize = 1 << 20
-		return db.Update(func(tx *bolt.Tx) error { return inMonth(tx, &month{path: path, writing: true}, f) })
+		return db.Update(func(tx *bolt.Tx) error { return inMonth(tx, &month{path: path, file: file, writing: true}, f) })
 	})
 }
 

@@ -194,20 +194,12 @@ func (t *tree) branch(b []byte, id uint64, low, high []byte, depth int) error {
 func (t *tree) leaf(b []byte, id uint64, low, high []byte, depth int) error {
 	var before []byte
 	for i := range int(binary.NativeEndian.Uint16(b[10:])) {
-		var key, value []byte
-		e, err := element(b, i)
-		if err == nil {
-			pos, size := binary.NativeEndian.Uint32(e[4:]), binary.NativeEndian.Uint32(e[8:])
-			key, err = slice(e, pos, size)
-			if err == nil {
-				value, err = slice(e[uint64(pos)+uint64(size):], 0, binary.NativeEndian.Uint32(e[12:]))
-			}
-		}
+		key, value, flags, err := leafElement(b, i)
 		if err != nil || i > 0 && bytes.Compare(before, key) >= 0 || low != nil && bytes.Compare(key, low) < 0 || high != nil && bytes.Compare(key, high) >= 0 {
 			return fmt.Errorf("page %d: element %d", id, i)
 		}
 		before = key
-		if binary.NativeEndian.Uint32(e)&1 == 0 {
+		if flags&1 == 0 {
 			continue
 		}
 		if len(value) < 16 {
@@ -225,6 +217,19 @@ func (t *tree) leaf(b []byte, id uint64, low, high []byte, depth int) error {
 		}
 	}
 	return nil
+}
+
+// leafElement returns what the ith element of a leaf points to.
+func leafElement(b []byte, i int) (key, value []byte, flags uint32, err error) {
+	e, err := element(b, i)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	pos, size := binary.NativeEndian.Uint32(e[4:]), binary.NativeEndian.Uint32(e[8:])
+	if key, err = slice(e, pos, size); err == nil {
+		value, err = slice(e[uint64(pos)+uint64(size):], 0, binary.NativeEndian.Uint32(e[12:]))
+	}
+	return key, value, binary.NativeEndian.Uint32(e), err
 }
 
 // element returns a page from its ith element on.
