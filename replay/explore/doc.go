@@ -15,7 +15,7 @@
 //
 // A [Plan] is explored as many [Run] values, each in a testing/synctest bubble of
 // its own. A run's two ends are joined by the gate, a bounded transport in which
-// Read, Write and Close only park. The engine loops: wait until all goroutines
+// Read and Write only park. The engine loops: wait until all goroutines
 // are durably blocked, list the enabled steps, let the strategy choose one,
 // release it. A frame takes four steps:
 //

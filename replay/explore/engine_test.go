@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -134,6 +135,34 @@ func TestClose(t *testing.T) {
 			return errors.Join(r.Client().Close(), r.Client().Close())
 		})
 	}, Strategy: Random, Check: func(r *Run) error { return r.Err("close") }})
+}
+
+// Peers call Close with a mutex held that their other goroutines want: that must
+// not freeze the bubble, and nothing moves at a closed end any more.
+func TestCloseUnderMutex(t *testing.T) {
+	Explore(t, Plan{Schedules: 100, Setup: func(r *Run) {
+		var mu sync.Mutex
+		r.Op("close", func(context.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
+			return r.Client().Close()
+		})
+		r.Op("write", func(ctx context.Context) error {
+			mu.Lock()
+			mu.Unlock() //lint:ignore SA2001 only to wait for the close
+			if err := r.Client().Write(ctx, note("x")); err != nil && !errors.Is(err, transport.ErrClosed) {
+				return err
+			}
+			return nil
+		})
+		r.Op("read", func(ctx context.Context) error {
+			for {
+				if _, err := r.Server().Read(ctx); err != nil {
+					return nil
+				}
+			}
+		})
+	}})
 }
 
 // Keepalive alone does not hide a hang.

@@ -9,9 +9,9 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// gate is the bounded in-memory transport under control: Read, Write and Close
-// only ever park, and the engine releases them step by step. It is made of
-// channels, so that every wait in it is durable for a bubble.
+// gate is the bounded in-memory transport under control: Read and Write only ever
+// park, and the engine releases them step by step. It is made of channels, so
+// that every wait in it is durable for a bubble.
 type gate struct {
 	lock   chan struct{} // held while it is full; never across a wait
 	poked  chan struct{} // something arrived since the engine last looked
@@ -35,6 +35,8 @@ type lane struct {
 	last     *flight // the frame that was given last
 	ended    bool    // the sender has closed
 	deafened bool    // the receiver has closed
+	ending   bool    // the sender asked to close: no frame is taken any more
+	leaving  bool    // the receiver asked to close: no frame is given any more
 }
 
 // flight is one frame on its way.
@@ -65,7 +67,6 @@ type end struct {
 	gate    *gate
 	out, in *lane
 	closed  bool
-	closers []chan struct{} // parked calls of Close
 }
 
 func newGate(c Capacity, split bool) *gate {
@@ -173,21 +174,22 @@ func (g *gate) offer(l *lane, f transport.Frame, op string) *flight {
 	return n
 }
 
-// Close parks until the engine releases it, then ends both directions: frames
-// that were taken are still delivered, frames not yet taken are withdrawn.
+// Close asks to end both directions, and returns: peers call it with a mutex
+// held, which must not freeze a bubble. Nothing moves at this end any more. When
+// the engine releases the close, who is parked at this end gets ErrClosed; frames
+// that were taken before are still delivered, others are withdrawn.
 func (e *end) Close() error {
 	e.gate.hold()
-	if e.gate.shut || e.closed {
-		e.gate.free()
-		return nil
+	if !e.gate.shut && !e.closed {
+		e.out.ending, e.in.leaving = true, true
+		e.gate.poke()
 	}
-	done := make(chan struct{}, 1)
-	e.closers = append(e.closers, done)
-	e.gate.poke()
 	e.gate.free()
-	<-done
 	return nil
 }
+
+// asked reports whether a close waits for its release.
+func (e *end) asked() bool { return e.out.ending && !e.closed }
 
 // close ends both directions at this end and wakes who waited there. The far
 // reader gets its end of file as a step of its own.
@@ -197,10 +199,6 @@ func (e *end) close() {
 		l.refuse()
 	}
 	e.in.wake(transport.ErrClosed)
-	for _, done := range e.closers {
-		done <- struct{}{}
-	}
-	e.closers = nil
 }
 
 // shutdown ends the run: everything parked returns, and nothing parks again.
@@ -237,12 +235,18 @@ func (l *lane) wake(err error) {
 }
 
 // drained reports whether nothing can come to a reader any more.
-func (l *lane) drained() bool { return l.ended && len(l.queue) == 0 && !l.deafened }
+func (l *lane) drained() bool { return l.ended && len(l.queue) == 0 && l.heard() }
+
+// heard reports whether a reader waits and its end was not asked to close.
+func (l *lane) heard() bool { return len(l.readers) > 0 && !l.leaving }
 
 // room reports whether a frame may be taken. At capacity 0 a frame goes from
 // hand to hand: a reader must be there.
 func (l *lane) room() bool {
-	return !l.deafened && (l.cap < 0 || len(l.queue) < l.cap || l.cap == 0 && len(l.readers) > 0)
+	if l.ending || l.deafened {
+		return false
+	}
+	return l.cap < 0 || len(l.queue) < l.cap || l.cap == 0 && l.heard()
 }
 
 // take moves a frame out of its writer's hand; at capacity 0 its reader has it.

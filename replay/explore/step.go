@@ -18,7 +18,7 @@ const (
 	Take
 	// End lets a Read return io.EOF.
 	End
-	// Close lets a Close of an end do its work and return.
+	// Close lets a Close of an end, which has returned, take effect.
 	Close
 )
 
@@ -98,7 +98,7 @@ func (g *gate) enabled(steps []Step) []Step {
 		}
 	}
 	for i := range g.lanes {
-		if l := &g.lanes[i]; len(l.queue) > 0 && len(l.readers) > 0 {
+		if l := &g.lanes[i]; len(l.queue) > 0 && l.heard() {
 			steps = append(steps, l.queue[0].step(Give))
 		}
 	}
@@ -110,12 +110,12 @@ func (g *gate) enabled(steps []Step) []Step {
 		}
 	}
 	for i := range g.lanes {
-		if l := &g.lanes[i]; l.drained() && len(l.readers) > 0 {
+		if l := &g.lanes[i]; l.drained() {
 			steps = append(steps, Step{Kind: End, Dir: l.dir})
 		}
 	}
 	for i := range g.ends {
-		if e := &g.ends[i]; len(e.closers) > 0 {
+		if e := &g.ends[i]; e.asked() {
 			steps = append(steps, Step{Kind: Close, Dir: e.out.dir})
 		}
 	}
