@@ -30,6 +30,7 @@ func (r *Run) play(t *testing.T, p *Plan) {
 		before := goroutines()
 		r.ctx, r.cancel = context.WithCancel(context.Background())
 		r.gate, r.since = newGate(r.capacity, r.split), time.Now()
+		r.gate.traced = r.token != nil
 		r.client, r.server = &r.gate.ends[0], &r.gate.ends[1]
 		r.session(p)
 		r.reap(before)
@@ -65,6 +66,8 @@ func (r *Run) breakage() {
 
 func (r *Run) guard(where string, f func()) {
 	defer r.mend(where)
+	r.within = where
+	defer func() { r.within = "" }()
 	f()
 }
 
@@ -241,7 +244,11 @@ func (r *Run) leaked() {
 		r.leftover(deadStacks())
 	}
 	r.stuck = true
-	if r.verdict == Pass {
+	switch {
+	case r.within != "":
+		r.verdict = Leak
+		r.why = r.within + " has not returned: what waits for the other end belongs into an operation or a goroutine"
+	case r.verdict == Pass:
 		r.verdict = Leak
 		r.why = "the gate is closed and the context cancelled, but goroutines are left that nothing ends"
 	}

@@ -18,8 +18,12 @@ func (r *Run) diagnose() (category, why string) {
 			category, why = kind, reason
 		}
 	}
+	var all []string
+	if g.traced {
+		all = snapshot()
+	}
 	for i := range g.lanes {
-		if w, ok := g.lanes[i].readerWait(); ok {
+		if w, ok := g.lanes[i].readerWait(all); ok {
 			r.waits = append(r.waits, w)
 		}
 	}
@@ -160,8 +164,9 @@ func (l *lane) full() string {
 	return "is closed"
 }
 
-// readerWait says what a reader that has not come back holds.
-func (l *lane) readerWait() (Wait, bool) {
+// readerWait says what a reader that has not come back holds, and where it is
+// blocked, if the stacks of all goroutines are given.
+func (l *lane) readerWait(all []string) (Wait, bool) {
 	who := fmt.Sprintf("%s reader (%v)", l.dir.Receiver(), l.dir)
 	switch {
 	case len(l.readers) > 0 || l.deafened:
@@ -169,5 +174,9 @@ func (l *lane) readerWait() (Wait, bool) {
 	case l.last == nil:
 		return Wait{Who: who, Why: "has never read"}, len(l.queue)+len(l.waiting) > 0
 	}
-	return Wait{Who: who, Holds: l.last.name, Why: fmt.Sprintf("given at step %d; has not read since", l.last.given)}, true
+	w := Wait{Who: who, Holds: l.last.name, Why: fmt.Sprintf("given at step %d; has not read since", l.last.given)}
+	if all != nil && l.holder != "" {
+		w.BlockedAt = blockedAt(all, l.holder)
+	}
+	return w, true
 }

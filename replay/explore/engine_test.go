@@ -269,6 +269,15 @@ func TestLeak(t *testing.T) {
 	}})
 }
 
+// Setup runs before the engine does: to wait there for the other end is wrong.
+func TestBlockedSetup(t *testing.T) {
+	r := Search(t, Plan{Setup: func(r *Run) { _ = r.Client().Write(r.Context(), note("x")) }})
+	if r.Verdict != Leak || !strings.HasPrefix(r.Explanation, "Setup has not returned") ||
+		len(r.Stacks) != 1 || !strings.Contains(r.Stacks[0], "engine_test.go") {
+		t.Error(r.Text())
+	}
+}
+
 // After any run, whatever its verdict, no goroutine of it is left.
 func TestNothingLeft(t *testing.T) {
 	before := runtime.NumGoroutine()

@@ -21,6 +21,7 @@ type gate struct {
 	round  int  // steps released so far
 	shut   bool // the run is over: nothing parks any more
 	splits bool // ack is a step of its own
+	traced bool // readers say which goroutine they are, which costs microseconds
 }
 
 // lane is one direction. A frame moves waiting → queue → its reader; until its
@@ -33,6 +34,7 @@ type lane struct {
 	unacked  []*flight // taken, their Write has not returned
 	readers  []*reader
 	last     *flight // the frame that was given last
+	holder   string  // the goroutine that has it, of a traced gate
 	ended    bool    // the sender has closed
 	deafened bool    // the receiver has closed
 	ending   bool    // the sender asked to close: no frame is taken any more
@@ -54,7 +56,8 @@ type flight struct {
 }
 
 type reader struct {
-	got chan received
+	got       chan received
+	goroutine string
 }
 
 type received struct {
@@ -96,6 +99,9 @@ func (e *end) Read(ctx context.Context) (transport.Frame, error) {
 		return transport.Frame{}, err
 	}
 	r := &reader{got: make(chan received, 1)}
+	if e.gate.traced {
+		r.goroutine = goroutineID()
+	}
 	e.gate.hold()
 	closed := e.gate.shut || e.in.deafened
 	if !closed {
@@ -265,7 +271,7 @@ func (l *lane) take(f *flight, step int) {
 func (l *lane) give(step int) {
 	f := l.queue[0]
 	l.queue = l.queue[1:]
-	f.given, l.last = step, f
+	f.given, l.last, l.holder = step, f, l.readers[0].goroutine
 	l.readers[0].got <- received{frame: f.frame}
 	l.readers = l.readers[1:]
 }

@@ -141,7 +141,8 @@ func (s *search) follow(token Token) Report {
 }
 
 // confirm follows the token of a failure once: a report must not promise what it
-// does not hold.
+// does not hold. This time the readers are traced, so the report says where those
+// are blocked that hold a frame.
 func (s *search) confirm(report *Report) {
 	token, err := ParseToken(report.Token)
 	if err != nil {
@@ -153,7 +154,9 @@ func (s *search) confirm(report *Report) {
 	if again.Verdict != report.Verdict || again.Category != report.Category {
 		report.Notes = append(report.Notes, fmt.Sprintf("the token did not give the same again, but: %s %s. %s",
 			again.Verdict, again.Category, again.Explanation))
+		return
 	}
+	report.Waits = again.Waits
 }
 
 // compare explores the other capacities with the same strategy: a verdict that

@@ -79,6 +79,9 @@ type Wait struct {
 	Holds    string `json:"holds,omitempty"`
 	WaitsFor string `json:"waits_for,omitempty"`
 	Why      string `json:"why"`
+	// BlockedAt is the state and the place, in the peer's own code, of a reader
+	// that has not come back.
+	BlockedAt string `json:"blocked_at,omitempty"`
 }
 
 // report describes a run.

@@ -42,7 +42,7 @@ func TestReportText(t *testing.T) {
 
 var (
 	lineNumber  = regexp.MustCompile(`(\.go):\d+`)
-	closureName = regexp.MustCompile(`(?m)^( +)\S+\.func[\d.]+ `)
+	closureName = regexp.MustCompile(`(?m)^( +|.*\] )\S+\.func[\d.]+ `)
 )
 
 // steady takes out what changes with the compiler and with every edit.

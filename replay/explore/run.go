@@ -27,6 +27,7 @@ type Run struct {
 	ops      []*operation
 	ended    int       // operations that have returned
 	broken   *breakage // the first panic
+	within   string    // Setup or Check, while it runs
 
 	token   *Token // followed, or nil
 	next    int    // choice of the token

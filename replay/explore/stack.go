@@ -37,6 +37,31 @@ func deadStacks() []string {
 	return inBubble(all, mark)
 }
 
+// goroutineID returns the caller's number, as stacks write it.
+func goroutineID() string {
+	var buf [32]byte
+	head := string(buf[:runtime.Stack(buf[:], false)])
+	id, _, _ := strings.Cut(strings.TrimPrefix(head, "goroutine "), " ")
+	return id
+}
+
+// blockedAt says where a goroutine is blocked in the peer's own code, and in what;
+// "" when it has ended.
+func blockedAt(all []string, goroutine string) string {
+	for _, s := range all {
+		if !strings.HasPrefix(s, "goroutine "+goroutine+" [") {
+			continue
+		}
+		state, frames, _ := strings.Cut(trimStack(s), "\n")
+		for frame := range strings.SplitSeq(frames, "\n") {
+			if !strings.Contains(frame, "/explore.(*end).") && !strings.HasPrefix(frame, "  explore.(*end).") {
+				return state + " " + strings.TrimSpace(frame)
+			}
+		}
+	}
+	return ""
+}
+
 // snapshot returns the stack of each goroutine of the process.
 func snapshot() []string {
 	buf := make([]byte, 64<<10)

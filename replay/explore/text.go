@@ -70,6 +70,9 @@ func (r Report) waitText(b *strings.Builder) {
 			fmt.Fprintf(b, "waits for  %s\n%s", w.WaitsFor, indent)
 		}
 		fmt.Fprintf(b, "%s\n", w.Why)
+		if w.BlockedAt != "" {
+			fmt.Fprintf(b, "%sblocked at %s\n", indent, w.BlockedAt)
+		}
 	}
 }
 
