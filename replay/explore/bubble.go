@@ -131,7 +131,12 @@ func (r *Run) choose(enabled []Step) int {
 
 func (r *Run) release(s Step) {
 	r.steps = append(r.steps, s)
-	r.moved = r.moved || s.flight == nil || !s.flight.ping
+	if s.flight == nil || !s.flight.ping {
+		if r.woken {
+			r.note(fmt.Sprintf("nothing was enabled: a timer brought «%s», after %v of virtual time", s.Name(), time.Since(r.since)))
+		}
+		r.moved, r.woken = true, false
+	}
 	if s.Kind == Start {
 		r.start(s.op)
 		return
@@ -163,6 +168,7 @@ func (r *Run) rest() bool {
 		came = false
 	case <-r.gate.poked:
 	}
+	r.woken = r.woken || came
 	synctest.Wait()
 	select { // the last timers may have fired in the same instant
 	case <-r.gate.poked:
@@ -170,7 +176,7 @@ func (r *Run) rest() bool {
 	default:
 	}
 	if r.ended > ended {
-		r.moved, r.late = true, true
+		r.moved, r.late, r.woken = true, true, false
 		r.note(fmt.Sprintf("nothing was enabled: a timer alone ended %s, after %v of virtual time", r.justEnded(), time.Since(r.since)))
 	}
 	return came

@@ -11,6 +11,20 @@
 // the eager one by their content, and following it makes the same choices or says
 // where it diverged. It never goes on with something else.
 //
+// # Use
+//
+//	func TestProgressBeforeResponse(t *testing.T) {
+//		explore.Explore(t, explore.Plan{Setup: func(r *explore.Run) {
+//			r.Go(func(ctx context.Context) { serve(ctx, r.Server()) })
+//			client := newClient(r.Client())
+//			r.Op("call", func(ctx context.Context) error { return client.CallTool(ctx, "search") })
+//			r.Op("list", func(ctx context.Context) error { return client.ListTools(ctx) })
+//		}})
+//	}
+//
+// A failure prints its token. With it in [Plan.Token] the test runs that schedule
+// alone: it fails before the fix, and passes or diverges after.
+//
 // # Data layout
 //
 // A [Plan] is explored as many [Run] values, each in a testing/synctest bubble of

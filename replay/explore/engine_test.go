@@ -97,7 +97,7 @@ func TestCancelledWrite(t *testing.T) {
 }
 
 func TestCancelledRead(t *testing.T) {
-	Explore(t, Plan{Setup: func(r *Run) {
+	r := Explore(t, Plan{Setup: func(r *Run) {
 		r.Op("read", func(ctx context.Context) error {
 			short, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
@@ -112,6 +112,9 @@ func TestCancelledRead(t *testing.T) {
 			return r.Client().Write(ctx, note("x"))
 		})
 	}})
+	if want := "nothing was enabled: a timer brought «c2s take x by write#1», after 2s of virtual time, at c2s=0 s2c=0"; len(r.Notes) != 3 || r.Notes[0] != want {
+		t.Errorf("notes %q, want %q first", r.Notes, want)
+	}
 }
 
 func TestClose(t *testing.T) {

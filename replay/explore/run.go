@@ -39,6 +39,7 @@ type Run struct {
 	choices []Choice
 	moved   bool      // something but a ping happened since the last rest
 	still   int       // steps when it came to rest after that
+	woken   bool      // a timer fired, and no step but pings since
 	since   time.Time // the virtual time when it had
 	notes   []string
 
