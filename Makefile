@@ -26,8 +26,9 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 	  done; \
 	done
 
-soak: ## the long forms of the live tests: a million pings, a hundred kills
-	MCPREC_SOAK=1 $(GO) test -run 'TestPingPong|TestFiveRecorders|TestKilledRecorder|TestFlood' -timeout 60m ./cmd/mcprec
+soak: ## the long forms of the tests: a million pings, a hundred kills, …
+	MCPREC_SOAK=1 $(GO) test -count=1 -run 'TestPingPong|TestFiveRecorders|TestKilledRecorder|TestFlood' -timeout 60m ./cmd/mcprec
+	MCPREC_SOAK=1 $(GO) test -count=1 -timeout 60m ./replay/explore ./store/boltstore
 
 bench: ## run the benchmarks: ratios, side by side in one run
 	$(GO) test -run '^$$' -bench . ./...
