@@ -48,8 +48,6 @@ func TestReserve(t *testing.T) {
 	defer func() { _ = s.Close() }()
 	events := testLog(1, 30, 1000, false)
 	p := startSpool(t, s, events)
-	p.(*spool).stopKeeper() // the reserve is made
-	p.(*spool).startKeeper()
 	fill(t, s.dir)
 	seq, failed := uint64(31), 0
 	for ; failed < 3; seq++ {

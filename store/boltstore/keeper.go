@@ -54,7 +54,6 @@ func (p *spool) startKeeper() {
 	p.wake <- struct{}{}
 	go func() {
 		defer close(p.keep.done)
-		p.setAside()
 		_ = syncDir(p.s.spoolDir()) // the file's name; Close tries again and reports
 		p.runKeeper()
 	}()

@@ -167,9 +167,12 @@ func (d *scanner) text() string {
 // may have hidden it.
 func (m *month) get(key [16]byte) (p projection, ok bool, err error) {
 	if m.writing {
-		if err := checkTouched(m.file, key); err != nil {
+		if err := m.tree.writable(key); err != nil {
 			return p, false, damagedFile(m.path, err.Error())
 		}
+	}
+	if err := m.readable(bucketMeta, key[:], key[:]); err != nil {
+		return p, false, err
 	}
 	v := m.meta.Get(key[:])
 	if v == nil {
@@ -189,13 +192,17 @@ func (m *month) recount(missing []byte) error {
 	if err != nil {
 		return err
 	}
+	if err := m.readable(bucketMeta, nil, after(nil)); err != nil {
+		return err
+	}
 	var n uint64
-	var keys [16]byte
+	var keys, before [16]byte
 	c := m.meta.Cursor()
 	for k, _ := c.First(); k != nil; k, _ = c.Next() {
-		if n++; len(k) != 16 {
+		if n++; len(k) != 16 || n > 1 && bytes.Compare(before[:], k) >= 0 {
 			return damagedFile(m.path, "a session's key")
 		}
+		before = [16]byte(k)
 		if bytes.Equal(k, missing) {
 			return damagedFile(m.path, fmt.Sprintf("the place of session %s", idOf([16]byte(k))))
 		}

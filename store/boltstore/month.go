@@ -35,8 +35,8 @@ type month struct {
 	meta    *bolt.Bucket
 	ev      *bolt.Bucket
 	head    *bolt.Bucket
-	file    *os.File // when writing
 	writing bool
+	tree    *tree   // checks the way before bbolt goes it
 	base    uintptr // where the file is mapped
 	stale   bool    // its newest transaction may be missing, see metaPages
 }
@@ -54,7 +54,7 @@ func (s *Store) view(ctx context.Context, path string, f func(*month) error) err
 	}
 	read := func(db *bolt.DB, file *os.File) error {
 		return db.View(func(tx *bolt.Tx) error {
-			return inMonth(tx, &month{path: path, base: db.Info().Data, stale: !metaPages(file, db.Info().PageSize)}, f)
+			return inMonth(tx, file, &month{path: path, base: db.Info().Data, stale: !metaPages(file, db.Info().PageSize)}, f)
 		})
 	}
 	if ok, err := s.handle.view(path, info, read); ok {
@@ -76,7 +76,7 @@ func (s *Store) update(ctx context.Context, path string, f func(*month) error) e
 	}
 	return s.withDB(ctx, path, o, func(db *bolt.DB, file *os.File) error {
 		db.AllocSize = 1 << 20
-		return db.Update(func(tx *bolt.Tx) error { return inMonth(tx, &month{path: path, file: file, writing: true}, f) })
+		return db.Update(func(tx *bolt.Tx) error { return inMonth(tx, file, &month{path: path, writing: true}, f) })
 	})
 }
 
@@ -122,7 +122,10 @@ func (s *Store) withDB(ctx context.Context, path string, o bolt.Options, f func(
 }
 
 // inMonth runs f on the buckets of a transaction, after a look at the version.
-func inMonth(tx *bolt.Tx, m *month, f func(*month) error) error {
+func inMonth(tx *bolt.Tx, file *os.File, m *month, f func(*month) error) (err error) {
+	if m.tree, err = openTree(file); err != nil {
+		return damagedFile(m.path, err.Error())
+	}
 	m.head, m.meta, m.ev = tx.Bucket(bucketMonth), tx.Bucket(bucketMeta), tx.Bucket(bucketEv)
 	if m.head == nil || m.meta == nil || m.ev == nil {
 		return damagedFile(m.path, "a bucket is missing")
@@ -132,6 +135,14 @@ func inMonth(tx *bolt.Tx, m *month, f func(*month) error) error {
 	}
 	m.meta.FillPercent, m.ev.FillPercent = 1, 1 // keys mostly come in order
 	return f(m)
+}
+
+// readable checks the way to the keys of a bucket from first to last.
+func (m *month) readable(bucket, first, last []byte) error {
+	if err := m.tree.readable(bucket, first, last); err != nil {
+		return damagedFile(m.path, err.Error())
+	}
+	return nil
 }
 
 // count returns how many sessions the database says it has, and the exclusive

@@ -154,8 +154,11 @@ func (m *month) chunks(id [16]byte, from, last uint64, ahead func(m *month, valu
 	if from > last {
 		return nil, nil
 	}
+	want, end := chunkKey(id, from), chunkKey(id, last)
+	if err := m.readable(bucketEv, want[:], end[:]); err != nil {
+		return nil, err
+	}
 	c := m.ev.Cursor()
-	want := chunkKey(id, from)
 	k, v := c.Seek(want[:])
 	if string(k) != string(want[:]) { // in the chunk before
 		if k == nil {

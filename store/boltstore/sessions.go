@@ -185,6 +185,9 @@ func (l *listing) month(ctx context.Context, path string) error {
 				return err
 			}
 		}
+		if err := m.readable(bucketMeta, prefix, after(prefix)); err != nil {
+			return err
+		}
 		step, k, v := m.walk(prefix, l.q.Newest)
 		for ; k != nil && bytes.HasPrefix(k, prefix); k, v = step() {
 			if l.enough(found, k, path) {

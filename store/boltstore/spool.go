@@ -106,6 +106,7 @@ func (p *spool) create(ctx context.Context, opened store.Event) (err error) {
 		_ = os.Remove(p.f.Name())
 		return err
 	}
+	p.setAside()
 	return nil
 }
 

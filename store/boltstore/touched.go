@@ -7,63 +7,92 @@ import (
 	"io"
 )
 
-// checkTouched checks the pages that a transaction about one session may free
-// or fill: bbolt believes how long they say they are, and would free thousands
-// of millions of pages after a flipped bit, or fill one that is in use.
-func checkTouched(f io.ReaderAt, id [16]byte) error {
-	t := &tree{f: f, seen: map[uint64]bool{}}
+// bbolt believes a page's number, flags and length wherever they come from: it
+// goes round in circles after a flipped bit, or frees thousands of millions of
+// pages, and neither can be caught. So the pages on the way to what a
+// transaction asks for are checked before it asks.
+
+// openTree reads what a transaction begins with: the newest meta page, and the
+// root page with the buckets.
+func openTree(f io.ReaderAt) (*tree, error) {
+	t := &tree{f: f, seen: map[uint64]bool{}, buckets: map[string]uint64{}}
 	root, free, err := t.meta()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := t.freelist(free); err != nil {
-		return err
-	}
+	t.free = free
 	b, err := t.page(root)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if binary.NativeEndian.Uint16(b[8:]) != pageLeaf {
-		return fmt.Errorf("page %d: its flags", root)
+		return nil, fmt.Errorf("page %d: its flags", root)
 	}
-	last := append(bytes.Clone(id[:]), bytes.Repeat([]byte{0xff}, 9)...)
 	for i := range int(binary.NativeEndian.Uint16(b[10:])) {
-		_, value, flags, err := leafElement(b, i)
-		if err != nil {
-			return fmt.Errorf("page %d: element %d", root, i)
+		name, value, flags, err := leafElement(b, i)
+		if err != nil || flags&1 == 0 || len(value) < 16 {
+			return nil, fmt.Errorf("page %d: element %d", root, i)
 		}
-		if flags&1 == 0 || len(value) < 16 || binary.NativeEndian.Uint64(value) == 0 {
-			continue // all in the page that was checked
+		if root := binary.NativeEndian.Uint64(value); root != 0 {
+			t.buckets[string(name)] = root
+		} else if value = value[16:]; len(value) < pageHead || binary.NativeEndian.Uint16(value[8:]) != pageLeaf {
+			return nil, fmt.Errorf("page %d: bucket %q", root, name)
 		}
-		if err := t.touched(binary.NativeEndian.Uint64(value), id[:], last, 0); err != nil {
+	}
+	return t, nil
+}
+
+// readable checks the way to the keys of a bucket from first to last, and to
+// their neighbours.
+func (t *tree) readable(bucket, first, last []byte) error {
+	clear(t.seen)
+	if root := t.buckets[string(bucket)]; root != 0 {
+		return t.touched(root, first, last, 0)
+	}
+	return nil
+}
+
+// writable checks all that a transaction about one session may free or fill.
+func (t *tree) writable(id [16]byte) error {
+	clear(t.seen)
+	if err := t.freelist(t.free); err != nil {
+		return err
+	}
+	for _, root := range t.buckets {
+		if err := t.touched(root, id[:], after(id[:]), 0); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// after returns a key behind all that begin with prefix.
+func after(prefix []byte) []byte {
+	return append(bytes.Clone(prefix), bytes.Repeat([]byte{0xff}, len(key{})+1-len(prefix))...)
+}
+
 // touched checks a page, and those below it that may hold keys from first to
 // last, and one on each side of them, which a deletion may merge.
 func (t *tree) touched(id uint64, first, last []byte, depth int) error {
-	b, err := t.page(id)
+	head, err := t.head(id)
 	if err != nil {
 		return err
 	}
-	flags := binary.NativeEndian.Uint16(b[8:])
+	flags := binary.NativeEndian.Uint16(head[8:])
 	if flags == pageLeaf && depth <= maxDepth {
 		return nil
 	}
 	if flags != pageBranch || depth > maxDepth {
 		return fmt.Errorf("page %d: its flags", id)
 	}
+	b, err := t.body(id, head)
+	if err != nil {
+		return err
+	}
 	n := int(binary.NativeEndian.Uint16(b[10:]))
 	from, to := 0, n
 	for i := range n {
-		e, err := element(b, i)
-		if err != nil {
-			return fmt.Errorf("page %d: element %d of a branch", id, i)
-		}
-		k, err := slice(e, binary.NativeEndian.Uint32(e), binary.NativeEndian.Uint32(e[4:]))
+		k, err := branchKey(b, i)
 		if err != nil {
 			return fmt.Errorf("page %d: element %d of a branch", id, i)
 		}
@@ -74,6 +103,9 @@ func (t *tree) touched(id uint64, first, last []byte, depth int) error {
 			to = min(i+1, n)
 			break
 		}
+	}
+	if n == 0 {
+		return fmt.Errorf("page %d: a branch without elements", id)
 	}
 	for i := from; i < to; i++ {
 		if err := t.touched(binary.NativeEndian.Uint64(b[pageHead+i*16+8:]), first, last, depth+1); err != nil {

@@ -25,6 +25,8 @@ type tree struct {
 	pageSize uint64
 	pages    uint64          // in use or free
 	seen     map[uint64]bool // pages of the tree, with their overflow, and free ones
+	buckets  map[string]uint64
+	free     uint64
 }
 
 const (
@@ -102,15 +104,24 @@ func (t *tree) mark(id uint64) error {
 
 // page returns a page with its overflow.
 func (t *tree) page(id uint64) ([]byte, error) {
+	head, err := t.head(id)
+	if err != nil {
+		return nil, err
+	}
+	return t.body(id, head)
+}
+
+// head returns the head of a page, which is now in use with its overflow.
+func (t *tree) head(id uint64) (head []byte, err error) {
 	if err := t.mark(id); err != nil {
 		return nil, err
 	}
-	var head [pageHead]byte
-	if _, err := t.f.ReadAt(head[:], int64(id*t.pageSize)); err != nil {
+	head = make([]byte, pageHead)
+	if _, err := t.f.ReadAt(head, int64(id*t.pageSize)); err != nil {
 		return nil, fmt.Errorf("page %d: %w", id, err)
 	}
 	more := uint64(binary.NativeEndian.Uint32(head[12:]))
-	if binary.NativeEndian.Uint64(head[:]) != id || more >= t.pages-id {
+	if binary.NativeEndian.Uint64(head) != id || more >= t.pages-id {
 		return nil, fmt.Errorf("page %d: its header", id)
 	}
 	for i := range more {
@@ -118,7 +129,11 @@ func (t *tree) page(id uint64) ([]byte, error) {
 			return nil, err
 		}
 	}
-	b := make([]byte, (more+1)*t.pageSize)
+	return head, nil
+}
+
+func (t *tree) body(id uint64, head []byte) ([]byte, error) {
+	b := make([]byte, (uint64(binary.NativeEndian.Uint32(head[12:]))+1)*t.pageSize)
 	if _, err := t.f.ReadAt(b, int64(id*t.pageSize)); err != nil {
 		return nil, fmt.Errorf("page %d: %w", id, err)
 	}
@@ -171,11 +186,8 @@ func (t *tree) branch(b []byte, id uint64, low, high []byte, depth int) error {
 	n := int(binary.NativeEndian.Uint16(b[10:]))
 	keys := make([][]byte, n+1)
 	for i := range n {
-		e, err := element(b, i)
-		if err == nil {
-			keys[i], err = slice(e, binary.NativeEndian.Uint32(e), binary.NativeEndian.Uint32(e[4:]))
-		}
-		if err != nil || i > 0 && bytes.Compare(keys[i-1], keys[i]) >= 0 {
+		var err error
+		if keys[i], err = branchKey(b, i); err != nil || i > 0 && bytes.Compare(keys[i-1], keys[i]) >= 0 {
 			return fmt.Errorf("page %d: element %d of a branch", id, i)
 		}
 	}
@@ -217,6 +229,15 @@ func (t *tree) leaf(b []byte, id uint64, low, high []byte, depth int) error {
 		}
 	}
 	return nil
+}
+
+// branchKey returns the key of the ith element of a branch.
+func branchKey(b []byte, i int) ([]byte, error) {
+	e, err := element(b, i)
+	if err != nil {
+		return nil, err
+	}
+	return slice(e, binary.NativeEndian.Uint32(e), binary.NativeEndian.Uint32(e[4:]))
 }
 
 // leafElement returns what the ith element of a leaf points to.
