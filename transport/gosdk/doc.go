@@ -9,7 +9,9 @@
 //
 // The same with a run's two ends in a plan of replay/explore. The client's
 // Connect waits for the server, so it belongs in [explore.Run.Go] or an operation,
-// not in Setup itself.
+// not in Setup itself. Operations that all wait for that one handshake wake
+// together, and then it is up to the Go scheduler whether a call or a Close comes
+// first; where that matters, make the handshake over a Pipe before.
 //
 // # Data layout
 //

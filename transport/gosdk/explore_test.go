@@ -1,0 +1,153 @@
+package gosdk_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcprec/mcprec/replay/explore"
+	"github.com/mcprec/mcprec/transport/gosdk"
+)
+
+// peers are the SDK ends of a run whose handshake the engine orders too.
+type peers struct {
+	client *mcp.ClientSession
+	err    error
+	ready  chan struct{} // closed when client and err are set
+}
+
+// connectRun connects both ends. The client's handshake needs the engine, which
+// runs after Setup, so it is a goroutine of its own.
+func connectRun(r *explore.Run, server *mcp.Server, client *mcp.Client, revision string) *peers {
+	p := &peers{ready: make(chan struct{})}
+	if _, err := server.Connect(r.Context(), gosdk.Transport(r.Server()), nil); err != nil {
+		panic(err)
+	}
+	r.Go(func(ctx context.Context) {
+		defer close(p.ready)
+		p.client, p.err = client.Connect(ctx, gosdk.Transport(r.Client()),
+			&mcp.ClientSessionOptions{ProtocolVersion: revision})
+	})
+	return p
+}
+
+// op adds an operation that begins when the client is connected.
+func (p *peers) op(r *explore.Run, name string, do func(context.Context) error) {
+	r.Op(name, func(ctx context.Context) error {
+		if <-p.ready; p.err != nil {
+			return p.err
+		}
+		return do(ctx)
+	})
+}
+
+// TestExploreConforming: two calls of a conforming pair come through in any order.
+func TestExploreConforming(t *testing.T) {
+	for _, revision := range []string{handshake, newest} {
+		t.Run(revision, func(t *testing.T) {
+			explore.Explore(t, explore.Plan{Schedules: 200, Setup: func(r *explore.Run) {
+				client := newClient(&mcp.ClientOptions{
+					ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) {},
+				})
+				p := connectRun(r, newServer(), client, revision)
+				p.op(r, "call", func(ctx context.Context) error { return callCount(ctx, p.client) })
+				p.op(r, "list", func(ctx context.Context) error { return listTools(ctx, p.client) })
+			}})
+		})
+	}
+}
+
+// pings is a ping each way, with nothing asked of them but to return: a call may
+// find its end closed.
+func pings(r *explore.Run) (*mcp.ClientSession, *mcp.ServerSession) {
+	client, server := connected(r, newServer(), newClient(nil))
+	r.Op("call", func(ctx context.Context) error { client.Ping(ctx, nil); return nil })
+	r.Op("ask", func(ctx context.Context) error { server.Ping(ctx, nil); return nil })
+	return client, server
+}
+
+// TestExploreSingleClose: one end may close at any time.
+func TestExploreSingleClose(t *testing.T) {
+	for _, end := range []string{"client", "server"} {
+		t.Run(end, func(t *testing.T) {
+			explore.Explore(t, explore.Plan{Schedules: 100, Setup: func(r *explore.Run) {
+				client, server := pings(r)
+				closer := client.Close
+				if end == "server" {
+					closer = server.Close
+				}
+				r.Op("close", func(context.Context) error { return closer() })
+			}})
+		})
+	}
+}
+
+// doubleClose is a ping each way, and both ends close, at any time.
+func doubleClose(r *explore.Run) {
+	client, server := pings(r)
+	r.Op("close client", func(context.Context) error { client.Close(); return nil })
+	r.Op("close server", func(context.Context) error { server.Close(); return nil })
+}
+
+// TestExploreDoubleClose finds a hang of the SDK v1.8.0: each end refuses the
+// other's call because it is closing, cannot say so because it is closing, and
+// waits for its own.
+func TestExploreDoubleClose(t *testing.T) {
+	found(t, doubleClose)
+}
+
+// refreshing is a client whose progress handler makes a call; a server that asks
+// pings its client before it answers the call.
+func refreshing(r *explore.Run, asks bool) {
+	server := newServer()
+	if asks {
+		onRequest(server, "tools/list", func(ctx context.Context, req mcp.Request) error {
+			return req.GetSession().(*mcp.ServerSession).Ping(ctx, nil)
+		})
+	}
+	listed := make(chan error, steps)
+	client := newClient(&mcp.ClientOptions{
+		ProgressNotificationHandler: func(ctx context.Context, n *mcp.ProgressNotificationClientRequest) {
+			listed <- listTools(ctx, n.Session)
+		},
+	})
+	session, _ := connected(r, server, client)
+	r.Op("call", func(ctx context.Context) error { return callCount(ctx, session) })
+	r.Op("refresh", func(context.Context) error { return <-listed })
+}
+
+// TestExploreHandlerReentrancy finds a hang that is by design: notification
+// handlers run one at a time on the queue that requests also pass. The ping waits
+// behind the handler, the handler for the list, the list for the ping.
+func TestExploreHandlerReentrancy(t *testing.T) {
+	found(t, func(r *explore.Run) { refreshing(r, true) })
+}
+
+// TestExploreHandlerCalls: a handler may call as long as the server asks nothing.
+func TestExploreHandlerCalls(t *testing.T) {
+	explore.Explore(t, explore.Plan{Schedules: 100, Setup: func(r *explore.Run) { refreshing(r, false) }})
+}
+
+// found explores with no hint, and expects a proved hang and a token that gives it
+// again. The default strategy starts with the eager run; with the others the token
+// has choices to follow.
+func found(t *testing.T, setup func(*explore.Run)) {
+	t.Helper()
+	for _, plan := range []explore.Plan{
+		{}, {Seed: 1, Strategy: explore.POS}, {Seed: 2, Strategy: explore.POS},
+		{Seed: 3, Strategy: explore.Random}, {Seed: 4, Strategy: explore.Random}, {Seed: 5, Strategy: explore.Random},
+	} {
+		plan.Setup = setup
+		r := explore.Search(t, plan)
+		if r.Verdict != explore.Hang {
+			t.Fatalf("seed %d: the verdict is %s, want %s:\n%s", plan.Seed, r.Verdict, explore.Hang, r.Text())
+		}
+		again := explore.Search(t, explore.Plan{Setup: setup, Token: r.Token})
+		if again.Verdict != r.Verdict || again.Category != r.Category {
+			t.Errorf("seed %d: the token gives %s %s, want %s %s:\n%s\n%s", plan.Seed,
+				again.Verdict, again.Category, r.Verdict, r.Category, r.Text(), again.Text())
+		}
+		t.Logf("seed %d: %s after %d schedules, token %s", plan.Seed, r.Category, r.Schedules, r.Token)
+	}
+}
