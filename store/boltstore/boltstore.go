@@ -109,20 +109,19 @@ func (s *Store) begin(ctx context.Context) error {
 
 func (s *Store) end() { s.running.Done() }
 
-// makeDirs makes the store's folders, durably.
-func (s *Store) makeDirs() error {
+// makeDirs makes the store's folders. It reports whether there were none before;
+// their names are then not durable until syncDir(s.dir).
+func (s *Store) makeDirs() (made bool, err error) {
 	for _, d := range []string{s.spoolDir(), s.storeDir()} {
 		if _, err := os.Stat(d); err == nil {
 			continue
 		}
 		if err := os.MkdirAll(d, 0o700); err != nil {
-			return err
+			return made, err
 		}
-		if err := syncDir(s.dir); err != nil {
-			return err
-		}
+		made = true
 	}
-	return nil
+	return made, nil
 }
 
 func (s *Store) spoolDir() string { return filepath.Join(s.dir, "spool") }

@@ -69,7 +69,7 @@ func TestGoldenSpool(t *testing.T) {
 	}
 	b = golden(t, "spool.v1", b)
 	s := testStore(t, t.TempDir())
-	if err := s.makeDirs(); err != nil {
+	if _, err := s.makeDirs(); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(s.spoolPath(testID(7)), b, 0o600); err != nil {

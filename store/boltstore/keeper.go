@@ -54,7 +54,7 @@ func (p *spool) startKeeper() {
 	p.wake <- struct{}{}
 	go func() {
 		defer close(p.keep.done)
-		_ = syncDir(p.s.spoolDir()) // the file's name; Close tries again and reports
+		_ = p.syncNames() // Close tries again and reports
 		p.runKeeper()
 	}()
 }

@@ -182,7 +182,11 @@ func monthHead(n uint64, keys [16]byte) []byte {
 // createMonth makes an empty database under another name, synced, and gives it
 // its name: a power cut never leaves half a database under that.
 func (s *Store) createMonth(path string) error {
-	if err := s.makeDirs(); err != nil {
+	made, err := s.makeDirs()
+	if err == nil && made {
+		err = syncDir(s.dir)
+	}
+	if err != nil {
 		return err
 	}
 	temp, err := os.CreateTemp(s.storeDir(), filepath.Base(path)+".new-*")

@@ -26,6 +26,7 @@ type spool struct {
 	key  [16]byte
 	f    *os.File
 	lock *flock.Flock
+	made bool // the store's folders, whose names are then to be made durable
 
 	buf    []byte
 	order  store.Sequence
@@ -75,7 +76,7 @@ func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.E
 
 // create makes the lock and the file with its first record.
 func (p *spool) create(ctx context.Context, opened store.Event) (err error) {
-	if err := p.s.makeDirs(); err != nil {
+	if p.made, err = p.s.makeDirs(); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(p.s.spoolPath(p.id)); err == nil {
@@ -122,7 +123,16 @@ func (p *spool) begin(opened store.Event) error {
 	if p.s.opts.Sync != SyncAlways {
 		return nil
 	}
-	return errors.Join(datasync(p.f), syncDir(p.s.spoolDir()))
+	return errors.Join(datasync(p.f), p.syncNames())
+}
+
+// syncNames makes the names of the spool and of the folders above it durable.
+func (p *spool) syncNames() error {
+	err := syncDir(p.s.spoolDir())
+	if p.made {
+		err = errors.Join(err, syncDir(p.s.dir))
+	}
+	return err
 }
 
 // Write hands the parts to the operating system with one write.
@@ -203,7 +213,7 @@ func (p *spool) Close() error {
 		_ = p.cut() // if not now, whoever folds it cuts it by its checksum
 	}
 	_ = os.Remove(p.s.reservePath(p.id)) // before the fold, which may need the room
-	err := errors.Join(p.keep.sync(p.f), syncDir(p.s.spoolDir()))
+	err := errors.Join(p.keep.sync(p.f), p.syncNames())
 	if p.good-p.keep.folded <= closeFold {
 		until := time.Now().Add(p.s.opts.CloseBudget)
 		if foldErr := p.s.foldAll(once(context.Background()), p.id, p.key, until); errors.Is(foldErr, store.ErrCorrupt) {
