@@ -10,3 +10,6 @@ func defaultAction(syscall.Signal) {}
 
 // interruptsForeground is not known here; a second ^C does less harm than none.
 func interruptsForeground() bool { return false }
+
+// dup2 makes descriptor to another name of what from is.
+func dup2(from, to int) error { return syscall.Dup2(from, to) }

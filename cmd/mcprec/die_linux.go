@@ -31,3 +31,7 @@ func interruptsForeground() bool {
 	_, _, errno = syscall.Syscall(syscall.SYS_IOCTL, tty.Fd(), syscall.TCGETS, uintptr(unsafe.Pointer(&mode)))
 	return errno == 0 && mode.Lflag&syscall.ISIG != 0
 }
+
+// dup2 makes descriptor to another name of what from is. Some Linux ports have
+// only the newer call.
+func dup2(from, to int) error { return syscall.Dup3(from, to, 0) }

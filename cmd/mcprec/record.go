@@ -72,6 +72,10 @@ func runRecord(std streams, o recordOptions, command []string) error {
 	keepPipeErrors()
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, forwarded()...)
+	std, err = vacate(std)
+	if err != nil {
+		return fmt.Errorf("take over standard input and output: %v", err)
+	}
 	process, err := transport.StartProcess(command...)
 	if err != nil {
 		return err
