@@ -3,6 +3,7 @@ package boltstore
 import (
 	"os"
 	"sync"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -16,11 +17,13 @@ type handle struct {
 	db   *bolt.DB
 	file *os.File
 	info os.FileInfo // of the file when it was opened
+	tree *tree       // what was checked of the file since it was last changed
+	at   time.Time   // when that was
 }
 
 // view runs f on the handle if it is for the file that info is of and can be
 // locked at once. Otherwise ok is false: the way is through an opening.
-func (h *handle) view(path string, info os.FileInfo, f func(*bolt.DB, *os.File) error) (ok bool, err error) {
+func (h *handle) view(path string, info os.FileInfo, f func(*bolt.DB, *os.File, **tree) error) (ok bool, err error) {
 	if !h.mu.TryLock() {
 		return false, nil
 	}
@@ -33,9 +36,12 @@ func (h *handle) view(path string, info os.FileInfo, f func(*bolt.DB, *os.File) 
 		h.drop()
 		return false, nil
 	}
+	if !now.ModTime().Equal(h.at) || h.tree != nil && !h.tree.current() {
+		h.tree, h.at = nil, now.ModTime()
+	}
 	whole := false
 	err = guarded(path, func() error {
-		err := f(h.db, h.file)
+		err := f(h.db, h.file, &h.tree)
 		whole = true
 		return err
 	})
@@ -59,7 +65,7 @@ func (h *handle) keep(db *bolt.DB, file *os.File) bool {
 		return false
 	}
 	h.drop()
-	h.db, h.file, h.info = db, file, info
+	h.db, h.file, h.info, h.tree = db, file, info, nil
 	unlock(file)
 	return true
 }

@@ -52,15 +52,22 @@ func (s *Store) view(ctx context.Context, path string, f func(*month) error) err
 	if info.Size() == 0 {
 		return damagedFile(path, "it is empty") // bbolt would try to fill it
 	}
-	read := func(db *bolt.DB, file *os.File) error {
+	read := func(db *bolt.DB, file *os.File, t **tree) error {
 		return db.View(func(tx *bolt.Tx) error {
-			return inMonth(tx, file, &month{path: path, base: db.Info().Data, stale: !metaPages(file, db.Info().PageSize)}, f)
+			m := &month{path: path, base: db.Info().Data, tree: *t}
+			err := inMonth(tx, file, m, f)
+			if *t = m.tree; err != nil {
+				*t = nil
+			}
+			return err
 		})
 	}
 	if ok, err := s.handle.view(path, info, read); ok {
 		return err
 	}
-	return s.withDB(ctx, path, bolt.Options{ReadOnly: true}, read)
+	return s.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB, file *os.File) error {
+		return read(db, file, new(*tree))
+	})
 }
 
 // update runs f in one synced write transaction, in a new database if need be.
@@ -123,9 +130,13 @@ func (s *Store) withDB(ctx context.Context, path string, o bolt.Options, f func(
 
 // inMonth runs f on the buckets of a transaction, after a look at the version.
 func inMonth(tx *bolt.Tx, file *os.File, m *month, f func(*month) error) (err error) {
-	if m.tree, err = openTree(file); err != nil {
-		return damagedFile(m.path, err.Error())
+	if m.tree == nil {
+		if m.tree, err = openTree(file); err != nil {
+			return damagedFile(m.path, err.Error())
+		}
+		m.tree.stale = !m.writing && !metaPages(file, int(m.tree.pageSize))
 	}
+	m.stale = m.tree.stale
 	m.head, m.meta, m.ev = tx.Bucket(bucketMonth), tx.Bucket(bucketMeta), tx.Bucket(bucketEv)
 	if m.head == nil || m.meta == nil || m.ev == nil {
 		return damagedFile(m.path, "a bucket is missing")

@@ -15,7 +15,7 @@ import (
 // openTree reads what a transaction begins with: the newest meta page, and the
 // root page with the buckets.
 func openTree(f io.ReaderAt) (*tree, error) {
-	t := &tree{f: f, seen: map[uint64]bool{}, buckets: map[string]uint64{}}
+	t := &tree{f: f, seen: map[uint64]bool{}, buckets: map[string]uint64{}, bytes: map[uint64][]byte{}}
 	root, free, err := t.meta()
 	if err != nil {
 		return nil, err
@@ -71,23 +71,38 @@ func after(prefix []byte) []byte {
 	return append(bytes.Clone(prefix), bytes.Repeat([]byte{0xff}, len(key{})+1-len(prefix))...)
 }
 
+// kept returns the head of a leaf or a whole branch, which is now in use.
+func (t *tree) kept(id uint64) (b []byte, err error) {
+	if b = t.bytes[id]; b != nil {
+		for i := range uint64(binary.NativeEndian.Uint32(b[12:])) + 1 {
+			if err := t.mark(id + i); err != nil {
+				return nil, err
+			}
+		}
+		return b, nil
+	}
+	if b, err = t.head(id); err == nil && binary.NativeEndian.Uint16(b[8:]) == pageBranch {
+		b, err = t.body(id, b)
+	}
+	if err == nil {
+		t.bytes[id] = b
+	}
+	return b, err
+}
+
 // touched checks a page, and those below it that may hold keys from first to
 // last, and one on each side of them, which a deletion may merge.
 func (t *tree) touched(id uint64, first, last []byte, depth int) error {
-	head, err := t.head(id)
+	b, err := t.kept(id)
 	if err != nil {
 		return err
 	}
-	flags := binary.NativeEndian.Uint16(head[8:])
+	flags := binary.NativeEndian.Uint16(b[8:])
 	if flags == pageLeaf && depth <= maxDepth {
 		return nil
 	}
 	if flags != pageBranch || depth > maxDepth {
 		return fmt.Errorf("page %d: its flags", id)
-	}
-	b, err := t.body(id, head)
-	if err != nil {
-		return err
 	}
 	n := int(binary.NativeEndian.Uint16(b[10:]))
 	from, to := 0, n

@@ -27,6 +27,9 @@ type tree struct {
 	seen     map[uint64]bool // pages of the tree, with their overflow, and free ones
 	buckets  map[string]uint64
 	free     uint64
+	metas    [2][64]byte       // the meta pages; every transaction changes one
+	stale    bool              // see metaPages
+	bytes    map[uint64][]byte // of pages that are kept: heads of leaves, and whole branches
 }
 
 const (
@@ -69,11 +72,10 @@ func checkTree(f *os.File) error {
 // meta reads the newest meta page that is whole.
 func (t *tree) meta() (root, free uint64, err error) {
 	newest, ok := uint64(0), false
-	for _, at := range []int64{0, int64(os.Getpagesize())} {
-		var m [64]byte
-		if _, err := t.f.ReadAt(m[:], at+pageHead); err != nil {
-			return 0, 0, err
-		}
+	if t.metas, err = readMetas(t.f); err != nil {
+		return 0, 0, err
+	}
+	for _, m := range t.metas {
 		sum := fnv.New64a()
 		_, _ = sum.Write(m[:56])
 		tx := binary.NativeEndian.Uint64(m[48:])
@@ -88,6 +90,21 @@ func (t *tree) meta() (root, free uint64, err error) {
 		return 0, 0, errors.New("no meta page")
 	}
 	return root, free, nil
+}
+
+func readMetas(f io.ReaderAt) (m [2][64]byte, err error) {
+	for i := range m {
+		if _, err := f.ReadAt(m[i][:], int64(i*os.Getpagesize())+pageHead); err != nil {
+			return m, err
+		}
+	}
+	return m, nil
+}
+
+// current reports whether no transaction has changed the file.
+func (t *tree) current() bool {
+	m, err := readMetas(t.f)
+	return err == nil && m == t.metas
 }
 
 // mark takes note of a page, which must stand in the file once.
