@@ -27,6 +27,7 @@ type Recorder struct {
 	spool  store.Spool
 	seq    uint64
 	sealed bool
+	closed bool         // the spool is
 	parts  []store.Part // scratch of one write
 	gap    store.LostInfo
 	broken []uint64      // events begun in the spool that will get no more parts
@@ -115,12 +116,13 @@ func (r *Recorder) Record(kind store.Kind, dir transport.Direction, info any) {
 	}
 }
 
-// Close seals the log and closes the spool. Taps used after it pass on nothing.
-func (r *Recorder) Close() Summary {
+// Seal writes the end of the log. It is quick: whoever is in a hurry may leave the
+// rest of Close to the next mcprec. Taps used after it pass on nothing.
+func (r *Recorder) Seal() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.sealed {
-		return r.sum
+		return
 	}
 	at := r.at()
 	r.begin(at)
@@ -132,6 +134,17 @@ func (r *Recorder) Close() Summary {
 		Payload: store.EncodePayload(store.ClosedInfo{Frames: r.sum.Frames, Lost: r.sum.Lost})}, false)
 	_ = r.commit() // a log without its end is one whose recorder died, and is read as such
 	r.sealed = true
+}
+
+// Close seals the log and closes the spool.
+func (r *Recorder) Close() Summary {
+	r.Seal()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return r.sum
+	}
+	r.closed = true
 	if err := r.spool.Close(); err != nil && r.sum.Err == nil {
 		r.sum.Err = err
 	}

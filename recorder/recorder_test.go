@@ -258,6 +258,8 @@ func TestUnrecorded(t *testing.T) {
 func TestNothingAfterClose(t *testing.T) {
 	r, s := open(t)
 	tap := r.Tap(transport.ClientToServer)
+	r.Seal()
+	expect(t, s, "2 closed  {\"frames\":0,\"lost\":0}\n")
 	r.Close()
 	if tap.Observe([]byte("late\n")) {
 		t.Error("a tap passed on bytes that a sealed log does not have")

@@ -22,8 +22,9 @@ type Frame struct {
 // Conn is an open frame stream to one peer.
 //
 // One goroutine may Read while others Write. Read and Write return the
-// context's error when it ends first; a Write that returns an error may have
-// been delivered only if it says so.
+// context's error when it ends first. A frame whose Write ended with the
+// context's error was not delivered; after another error the peer may have it,
+// over a byte stream also in part.
 type Conn interface {
 	// Read returns the next frame from the peer, or io.EOF after the last one.
 	// One caller at a time.

@@ -87,6 +87,7 @@ func runRecord(std streams, o recordOptions, command []string) error {
 		return err
 	}
 	s := &status{code: exited.Code, signal: exited.Signal}
+	rec.Seal()
 	finished := make(chan bool, 1)
 	go func() { finished <- finishRecord(std, o, db, rec.Close()) }()
 	select {
