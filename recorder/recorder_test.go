@@ -143,7 +143,7 @@ func FuzzTap(f *testing.F) {
 			left[i] = left[i][n:]
 		}
 		for _, tap := range taps {
-			tap.end(store.EOFInfo{By: "sender"})
+			tap.End(store.EOFInfo{By: "sender"})
 		}
 		r.Close()
 		var got [2][]byte

@@ -43,17 +43,17 @@ func (t *Tap) pass(dst io.Writer, src io.Reader, f *flow) store.EOFInfo {
 		if n > 0 {
 			f.set(writing)
 			if werr := t.forward(dst, buf[:n]); werr != nil {
-				return t.end(store.EOFInfo{By: "receiver", Error: werr.Error()})
+				return t.End(store.EOFInfo{By: "receiver", Error: werr.Error()})
 			}
 		}
 		if again(err) {
 			continue
 		}
 		if err == io.EOF {
-			return t.end(store.EOFInfo{By: "sender"})
+			return t.End(store.EOFInfo{By: "sender"})
 		}
 		if err != nil {
-			return t.end(store.EOFInfo{By: "sender", Error: err.Error()})
+			return t.End(store.EOFInfo{By: "sender", Error: err.Error()})
 		}
 	}
 }
@@ -189,9 +189,9 @@ func (t *Tap) skipLost(chunk []byte) []byte {
 	return rest
 }
 
-// end records that the direction is over: an open frame is marked
-// Unterminated, and an EOF event says why.
-func (t *Tap) end(info store.EOFInfo) store.EOFInfo {
+// End records that the direction is over: an open frame is marked
+// Unterminated, and an EOF event says why. Pass does this itself.
+func (t *Tap) End(info store.EOFInfo) store.EOFInfo {
 	r := t.recorder
 	r.mu.Lock()
 	defer r.mu.Unlock()

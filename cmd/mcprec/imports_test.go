@@ -16,7 +16,7 @@ const module = "github.com/mcprec/mcprec"
 // outside the standard library. Data goes one way, and so do imports.
 var mayImport = map[string][]string{
 	"transport":         nil,
-	"transport/gosdk":   {"transport", "github.com/modelcontextprotocol/go-sdk"},
+	"transport/gosdk":   {"transport", "store", "recorder", "github.com/modelcontextprotocol/go-sdk"},
 	"store":             {"transport"},
 	"store/memstore":    {"store", "transport"},
 	"store/boltstore":   {"store", "transport", "go.etcd.io/bbolt", "github.com/klauspost/compress", "github.com/gofrs/flock"},

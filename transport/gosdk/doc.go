@@ -1,5 +1,6 @@
 // Package gosdk carries MCP frames for the official Go SDK
-// (github.com/modelcontextprotocol/go-sdk): a [transport.Conn] as its transport.
+// (github.com/modelcontextprotocol/go-sdk): a [transport.Conn] as its transport, and
+// a tap around any of its own that is not HTTP.
 //
 // # Use
 //
@@ -7,7 +8,12 @@
 //	server.Connect(ctx, gosdk.Transport(pipe.Server()), nil)
 //	session, err := client.Connect(ctx, gosdk.Transport(pipe.Client()), nil)
 //
-// The same with a run's two ends in a plan of replay/explore. The client's
+// To record a session of the SDK's own transports:
+//
+//	r, err := recorder.New(ctx, store, store.Header{Label: "search"})
+//	session, err := client.Connect(ctx, gosdk.Tap(t, r, transport.ClientToServer), nil)
+//
+// [Transport] also takes a run's two ends in a plan of replay/explore. The client's
 // Connect waits for the server, so it belongs in [explore.Run.Go] or an operation,
 // not in Setup itself. Operations that all wait for that one handshake wake
 // together, and then it is up to the Go scheduler whether a call or a Close comes
