@@ -4,7 +4,7 @@ GO ?= go
 FUZZTIME ?= 10s
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build test race fuzz soak bench golden lint clean
+.PHONY: help build test race fuzz soak zoo bench golden lint clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -30,6 +30,11 @@ soak: ## the long forms of the tests: a million pings, a hundred kills, …
 	MCPREC_SOAK=1 $(GO) test -count=1 -run 'TestPingPong|TestFiveRecorders|TestKilledRecorder|TestFlood' -timeout 60m ./cmd/mcprec
 	MCPREC_SOAK=1 $(GO) test -count=1 -timeout 60m ./replay/explore
 	BOLTSTORE_DAMAGE=2000 $(GO) test -count=1 -run 'TestBitFlips|TestZero' -timeout 60m ./store/boltstore
+
+zoo: ## explore published bugs of released SDKs; downloads them once
+	@fail=0; for mod in examples/zoo/*/*.mod; do \
+	  (cd $$(dirname $$mod) && $(GO) test -modfile=$$(basename $$mod) -timeout 5m) || fail=1; \
+	done; exit $$fail
 
 bench: ## run the benchmarks: ratios, side by side in one run
 	$(GO) test -run '^$$' -bench . ./...

@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"replay":            {"store", "transport"},
 	"replay/explore":    {"transport", "store", "replay"},
 	"fixtures":          {"store", "transport", "recorder", "replay"},
+	"examples/zoo":      {"replay/explore"},
 	"examples/progress": {"github.com/modelcontextprotocol/go-sdk"},
 	"cmd/mcprec": {"transport", "store", "store/boltstore", "recorder", "replay", "fixtures", "examples/progress",
 		"github.com/spf13/cobra"},

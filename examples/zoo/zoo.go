@@ -1,0 +1,109 @@
+// Package zoo keeps published bugs of released MCP software, explored.
+//
+// Each directory below is a module of its own, for one era of one SDK. Its go.mod
+// has the release with the bugs, fixed.mod the one in which most of them are gone.
+// A test is one published bug: a plan that says who plays, and what exploring it
+// must give at each of the two releases. From the top of the repository
+//
+//	make zoo
+//
+// runs all of them, and prints a line for each case and release. To see a report:
+//
+//	cd examples/zoo/gosdk170
+//	go test -v -run 1150 .                       # with the bug
+//	go test -v -run 1150 -modfile=fixed.mod .    # without
+//
+// The modules are nested so that nobody who uses mcprec pulls these releases.
+//
+// # Promises
+//
+// The release is not taken from a setting but from the SDK's code in the test
+// binary. A failure's token is followed once more and must give the same. What a
+// report must name (the frame, who holds it, who waits, which capacities are
+// safe) is part of what is wanted.
+package zoo
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/replay/explore"
+)
+
+// Case is one published bug.
+type Case struct {
+	Name string
+	SDK  any // any function of the SDK's
+	Plan explore.Plan
+	Want map[string]Want // by the SDK's version
+}
+
+// Want is what exploring a case must give. The zero value is a pass.
+type Want struct {
+	Verdict  string // of explore; "" is [explore.Pass]
+	Category string
+	Says     []string // what the report's text must contain
+}
+
+// Run explores the case, prints a line for it and fails unless it is as wanted.
+func (c Case) Run(t *testing.T) {
+	t.Helper()
+	version := versionOf(c.SDK)
+	want, ok := c.Want[version]
+	if !ok {
+		t.Fatalf("case %s: nothing is said of version %s", c.Name, version)
+	}
+	if want.Verdict == "" {
+		want.Verdict = explore.Pass
+	}
+	r := explore.Search(t, c.Plan)
+	text := r.Text()
+	wanted, got := outcome(want.Verdict, want.Category), outcome(r.Verdict, r.Category)
+	fmt.Fprintf(os.Stdout, "%-32s %-8s want %-24s got %s\n", c.Name, version, wanted, got)
+	if got != wanted {
+		t.Fatalf("case %s at %s: got %s, want %s\n%s", c.Name, version, got, wanted, text)
+	}
+	for _, part := range want.Says {
+		if !strings.Contains(text, part) {
+			t.Errorf("case %s at %s: the report does not say %q", c.Name, version, part)
+		}
+	}
+	if t.Failed() || testing.Verbose() {
+		t.Log("\n" + text)
+	}
+	if r.Verdict != explore.Pass {
+		c.again(t, r)
+	}
+}
+
+// again follows the token of a failure.
+func (c Case) again(t *testing.T, r explore.Report) {
+	t.Helper()
+	plan := c.Plan
+	plan.Token = r.Token
+	again := explore.Search(t, plan)
+	if got, want := outcome(again.Verdict, again.Category), outcome(r.Verdict, r.Category); got != want {
+		t.Errorf("case %s: token %s gives %s, not %s again\n%s", c.Name, r.Token, got, want, again.Text())
+	}
+}
+
+func outcome(verdict, category string) string {
+	return strings.TrimSpace(verdict + " " + category)
+}
+
+var versioned = regexp.MustCompile(`@(v[^/]+)/`)
+
+// versionOf returns the version of the module that a function is from. Its file's
+// name has it: test binaries carry no list of their modules.
+func versionOf(function any) string {
+	file, _ := runtime.FuncForPC(reflect.ValueOf(function).Pointer()).FileLine(0)
+	if found := versioned.FindStringSubmatch(file); found != nil {
+		return found[1]
+	}
+	return "unknown"
+}
