@@ -1,0 +1,41 @@
+package gosdk180
+
+import (
+	"context"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcprec/mcprec/examples/zoo"
+	"github.com/mcprec/mcprec/replay/explore"
+)
+
+// TestDoubleClose was found by exploring this session, and is in no published
+// issue: a call each way, and both ends close. Each end refuses the other's request because it
+// is closing, cannot say so because it is closing, and waits for the answer to its
+// own.
+//
+// Both requests were read and nobody is left to answer them; no capacity changes
+// that.
+func TestDoubleClose(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk double Close",
+		SDK:  mcp.NewClient,
+		Plan: explore.Plan{Setup: func(r *explore.Run) {
+			client, server := connect(r, newServer(), newClient(nil))
+			// Who calls may find the session closed, and must be told.
+			r.Op("call", func(ctx context.Context) error {
+				client.CallTool(ctx, &mcp.CallToolParams{Name: "greet"})
+				return nil
+			})
+			r.Op("ping", func(ctx context.Context) error { server.Ping(ctx, nil); return nil })
+			r.Op("close client", func(context.Context) error { client.Close(); return nil })
+			r.Op("close server", func(context.Context) error { server.Close(); return nil })
+		}},
+		Want: map[string]zoo.Want{
+			"v1.8.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
+				`tools/call "greet"`, "ping", "operation close client", "operation close server",
+				"c2s=1 s2c=1 hang", "c2s=unbounded s2c=unbounded hang"}},
+		},
+	}.Run(t)
+}
