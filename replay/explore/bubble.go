@@ -105,13 +105,22 @@ func (r *Run) loop() {
 // enabled lists the steps that may be released: starts first.
 func (r *Run) enabled(steps []Step) []Step {
 	for _, op := range r.ops {
-		if !op.started {
+		if !op.started && !op.played {
 			steps = append(steps, Step{Kind: Start, What: op.name, op: op})
 		}
 	}
 	r.gate.hold()
-	defer r.gate.free()
-	return r.gate.enabled(steps)
+	steps = r.gate.enabled(steps)
+	r.gate.free()
+	if len(steps) > 0 || r.finished() {
+		return steps
+	}
+	for _, h := range r.halves {
+		if h.waits() {
+			steps = append(steps, Step{Kind: Relent, What: h.name, half: h})
+		}
+	}
+	return steps
 }
 
 // choose picks a step, and notes where that is not what eager would do.
@@ -137,8 +146,12 @@ func (r *Run) release(s Step) {
 		}
 		r.moved, r.woken = true, false
 	}
-	if s.Kind == Start {
+	switch s.Kind {
+	case Start:
 		r.start(s.op)
+		return
+	case Relent:
+		s.half.relent()
 		return
 	}
 	r.gate.hold()

@@ -139,6 +139,12 @@ func (e *end) stopReading(ctx context.Context, r *reader) (transport.Frame, erro
 // Write offers the frame and returns when the engine acknowledges it. A context
 // that ends before the frame is taken withdraws it; taken means delivered.
 func (e *end) Write(ctx context.Context, f transport.Frame) error {
+	return e.send(ctx, f, operationOf(ctx), "")
+}
+
+// send writes a frame that is signed by an operation, or of one that is named
+// after it and does not sign.
+func (e *end) send(ctx context.Context, f transport.Frame, signed, of string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -147,7 +153,10 @@ func (e *end) Write(ctx context.Context, f transport.Frame) error {
 		e.gate.free()
 		return transport.ErrClosed
 	}
-	flight := e.gate.offer(e.out, f, operationOf(ctx))
+	flight := e.gate.offer(e.out, f, signed)
+	if of != "" {
+		flight.op = of
+	}
 	e.gate.free()
 	select {
 	case err := <-flight.done:

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/mcprec/mcprec/store"
 )
 
 // Plan says what to explore. Only Setup is required.
@@ -12,6 +14,9 @@ type Plan struct {
 	// inside a bubble, once a schedule: all that the peers use (channels, timers,
 	// goroutines) must be made here, nothing may come from outside.
 	Setup func(*Run)
+	// Session is what [Run.RecordedServer] plays: the
+	// events of a recording. All runs share it.
+	Session []store.Event
 	// Capacities are tried in turn, from the first; nil is [Sweep].
 	Capacities []Capacity
 	// Strategy chooses the steps; nil is [Mix].
@@ -126,7 +131,7 @@ func (s *search) run(c Capacity, number int) *Run {
 }
 
 func (s *search) newRun(c Capacity) *Run {
-	return &Run{capacity: c, split: !s.plan.AckWithTake, limit: s.plan.Steps, horizon: s.plan.Horizon}
+	return &Run{plan: s.plan, capacity: c, split: !s.plan.AckWithTake, limit: s.plan.Steps, horizon: s.plan.Horizon}
 }
 
 // follow runs the schedule of a token.

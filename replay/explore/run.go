@@ -17,6 +17,7 @@ type Run struct {
 	// Data is the plan's own: Setup may leave here what Check wants to see.
 	Data any
 
+	plan     *Plan
 	capacity Capacity
 	split    bool // ack is a step of its own
 	gate     *gate
@@ -25,6 +26,7 @@ type Run struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	ops      []*operation
+	halves   []*half   // that play from the plan's session
 	ended    int       // operations that have returned
 	broken   *breakage // the first panic
 	within   string    // Setup or Check, while it runs
@@ -62,6 +64,7 @@ type outcome struct {
 
 type operation struct {
 	name    string
+	played  bool // of a recorded half, which starts it itself
 	do      func(context.Context) error
 	started bool
 	done    bool
@@ -162,7 +165,7 @@ func (r *Run) finished() bool { return r.ended == len(r.ops) }
 func (r *Run) unfinished() []*operation {
 	var ops []*operation
 	for _, op := range r.ops {
-		if !op.done {
+		if !op.done && (op.started || !op.played) { // the others wait for these
 			ops = append(ops, op)
 		}
 	}
@@ -171,6 +174,9 @@ func (r *Run) unfinished() []*operation {
 
 // failures are the errors of operations, where the plan has no check of its own.
 func (r *Run) failures() error {
+	if err := r.stranger(); err != nil {
+		return err
+	}
 	for _, op := range r.ops {
 		if op.err != nil {
 			return fmt.Errorf("operation %s: %w", op.name, op.err)

@@ -20,11 +20,14 @@ const (
 	End
 	// Close lets a Close of an end, which has returned, take effect.
 	Close
+	// Relent tells a recorded half that the live end is silent, so that it goes on
+	// without what it waited for. It is enabled when nothing else is.
+	Relent
 )
 
 // String returns the kind's word in a content name.
 func (k Kind) String() string {
-	return [...]string{"none", "start", "ack", "give", "take", "eof", "close"}[k]
+	return [...]string{"none", "start", "ack", "give", "take", "eof", "close", "relent"}[k]
 }
 
 // Step is one step that may be released now. Its name is its content: no id, no
@@ -40,6 +43,7 @@ type Step struct {
 	hash   uint64 // of What
 	flight *flight
 	op     *operation
+	half   *half
 }
 
 // Name returns the content name: c2s take tools/call "x"#1, start list, c2s close.
@@ -69,7 +73,7 @@ func (s Step) content() uint64 {
 func (s Step) class() int { return int(s.Kind)*3 + int(s.Dir) }
 
 // classes is above every class.
-const classes = (int(Close) + 1) * 3
+const classes = (int(Relent) + 1) * 3
 
 // hashOf is FNV-1a: small, fixed for ever, as tokens depend on it.
 func hashOf(s string) uint64 {

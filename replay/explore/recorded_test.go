@@ -1,0 +1,133 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// recording makes events of lines: "> frame" goes c2s, "< frame" s2c. Words
+// stand for frames:
+//
+//	id:tool    a call of the tool, with a progress token like its id; "id:a/b" is
+//	           a request of method a/b
+//	id=text    a result
+//	%id        progress of the call with the id
+//	~method    a notification
+//	anything else is taken as it is
+func recording(lines string) []store.Event {
+	events := []store.Event{{Seq: 1, Kind: store.Opened, Payload: store.Header{ID: "019a0000-0000-7000-8000-000000000000", Transport: "memory"}.Encode()}}
+	for line := range strings.SplitSeq(lines, "\n") {
+		mark, word, _ := strings.Cut(strings.TrimSpace(line), " ")
+		dir := map[string]transport.Direction{">": transport.ClientToServer, "<": transport.ServerToClient}[mark]
+		if dir != transport.NoDirection {
+			events = append(events, store.Event{Seq: uint64(len(events) + 1), Kind: store.Frame, Dir: dir, Payload: []byte(expand(word))})
+		}
+	}
+	return events
+}
+
+func expand(word string) string {
+	id, rest, _ := strings.Cut(word, ":")
+	answered, result, isAnswer := strings.Cut(word, "=")
+	switch {
+	case strings.ContainsAny(word, "{["):
+		return word
+	case word[0] == '~':
+		return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/%s"}`, word[1:])
+	case word[0] == '%':
+		return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, word[1:])
+	case isAnswer:
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"text":%q}}`, answered, result)
+	case strings.Contains(rest, "/"), rest == "initialize", rest == "ping":
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q}`, id, rest)
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"_meta":{"progressToken":%s}}}`, id, rest, id)
+}
+
+const twoTools = `
+	> 1:initialize
+	< 1=hello
+	> ~initialized
+	> 2:one
+	> 3:two
+	< %3
+	< %2
+	< 3=second
+	< ~tools/list_changed
+	< 2=first`
+
+// liveTools calls the two tools, at once or one after the other.
+func liveTools(atOnce bool) func(*Run) {
+	return func(r *Run) {
+		r.RecordedServer()
+		client := newPeer(r.Client())
+		r.Go(client.read)
+		ready, first := make(chan bool), make(chan bool)
+		r.Op("one", func(ctx context.Context) error {
+			if _, err := client.call(ctx, "initialize", "{}"); err != nil {
+				return err
+			}
+			if err := client.tell(ctx, "notifications/initialized"); err != nil {
+				return err
+			}
+			if close(ready); !atOnce {
+				defer close(first)
+			}
+			return client.tool(ctx, "one")
+		})
+		r.Op("two", func(ctx context.Context) error {
+			<-ready
+			if !atOnce {
+				<-first
+			}
+			return client.tool(ctx, "two")
+		})
+	}
+}
+
+// A live client plays against a recorded server, also where it calls one by one
+// what was recorded at once.
+func TestRecordedServer(t *testing.T) {
+	for _, atOnce := range []bool{true, false} {
+		Explore(t, Plan{Session: recording(twoTools), Setup: liveTools(atOnce), Schedules: 100, Check: func(r *Run) error {
+			if f := r.Findings(); len(f) > 0 {
+				return fmt.Errorf("findings: %v", f)
+			}
+			return nil
+		}})
+	}
+}
+
+// A fault of the live client is found, as against a live server.
+func TestRecordedServerFindsFault(t *testing.T) {
+	r := Search(t, Plan{Session: recording("> 1:x\n< %1\n< ~message\n< 1=done"), Setup: func(r *Run) {
+		r.RecordedServer()
+		client := newPeer(r.Client())
+		client.registerLate = true
+		r.Go(client.read)
+		r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+	}})
+	if r.Verdict != Hang || r.Category != LostAnswer {
+		t.Error(r.Text())
+	}
+}
+
+// What was never recorded fails the run, and the nearest recorded request is
+// named.
+func TestRecordedServerMiss(t *testing.T) {
+	r := Search(t, Plan{Session: recording("> 1:x\n< 1=done"), Setup: func(r *Run) {
+		r.RecordedServer()
+		client := newPeer(r.Client())
+		r.Go(client.read)
+		r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "y") })
+	}})
+	want := `the recording does not cover this run: no recorded answer for tools/call; nearest is #2: differs at /params/name: recorded "x", got "y"`
+	if r.Verdict != CheckFailed || r.Explanation != want {
+		t.Error(r.Text())
+	}
+}
