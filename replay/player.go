@@ -210,6 +210,19 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 	return []transport.Frame{{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, body), Stream: stream}}
 }
 
+// Knows reports whether Receive would answer the live request otherwise than with
+// the error of a request that was not recorded.
+func (p *Player) Knows(m transport.Message) bool {
+	key, err := p.key(m)
+	switch {
+	case m.Method == methodPing:
+		return true
+	case m.Method == methodDiscover && len(p.requests[key]) == 0:
+		return true
+	}
+	return err == nil && firstOpen(p.requests[key]) != nil
+}
+
 // key returns the queue that a request belongs to.
 func (p *Player) key(m transport.Message) (Key, error) {
 	if matchedByMethod(m.Method) {
