@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/mcprec/mcprec/transport"
@@ -18,6 +19,14 @@ type Capacity struct {
 
 // Sweep is the default: hand to hand, one frame, no limit.
 var Sweep = []Capacity{{0, 0}, {1, 1}, {Unbounded, Unbounded}}
+
+// sweep is Sweep with the recorded capacity before the last, if it is another.
+func sweep(recorded Capacity) []Capacity {
+	if slices.Contains(Sweep, recorded) {
+		return Sweep
+	}
+	return slices.Insert(slices.Clone(Sweep), len(Sweep)-1, recorded)
+}
 
 // String returns the form of reports: c2s=0 s2c=unbounded.
 func (c Capacity) String() string {

@@ -18,6 +18,12 @@ const (
 	Undecided = "undecided"
 )
 
+// What ended a search that found nothing.
+const (
+	EndSchedules = "schedules"
+	EndCPU       = "cpu time"
+)
+
 // The categories of a hang.
 const (
 	// HeadOn: both ends are at a write and no reader waits.
@@ -45,8 +51,13 @@ type Report struct {
 	Capacity Capacity `json:"capacity"`
 	// Tried are the other capacities and what they gave; of a pass all of them.
 	Tried []Tried `json:"tried"`
+	// Slack says in words how the verdict changes with the capacity, of a failure
+	// that was compared.
+	Slack string `json:"slack"`
 	// Schedules is how many were run up to the failure, with it.
 	Schedules int `json:"schedules"`
+	// Ended is the budget that ended the search, of a pass.
+	Ended string `json:"ended"`
 	// Steps is how many steps the failing schedule had.
 	Steps int `json:"steps"`
 	// Unfinished names the operations that had not returned.

@@ -15,7 +15,7 @@ const shownStacks = 12
 func (r Report) Text() string {
 	var b strings.Builder
 	if r.Verdict == Pass {
-		fmt.Fprintf(&b, "PASS level %s, %s, %s\n", tokenLevel, plural(r.Schedules, "schedule"), triedText(r.Tried))
+		fmt.Fprintf(&b, "PASS level %s, %s%s, %s\n", tokenLevel, plural(r.Schedules, "schedule"), endText(r.Ended), triedText(r.Tried))
 	} else {
 		r.failureText(&b)
 	}
@@ -39,8 +39,8 @@ func (r Report) failureText(b *strings.Builder) {
 		fmt.Fprintf(b, "  %s.\n", r.Explanation)
 	}
 	r.waitText(b)
-	if len(r.Tried) > 0 {
-		fmt.Fprintf(b, "\n  other capacities: %s\n", triedText(r.Tried))
+	if r.Slack != "" {
+		fmt.Fprintf(b, "\n  capacities: %s\n", r.Slack)
 	}
 	if len(r.Sequence) > 0 {
 		fmt.Fprintf(b, "\n  the run:\n    %s\n", strings.Join(r.Sequence, "\n    "))
@@ -88,6 +88,14 @@ func (r Report) stackText(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, "    %s\n", strings.ReplaceAll(s, "\n", "\n    "))
 	}
+}
+
+// endText says what ended a search before all its schedules were run.
+func endText(ended string) string {
+	if ended == EndCPU {
+		return " (then the CPU time was up)"
+	}
+	return ""
 }
 
 // triedText lists capacities: c2s=1 s2c=1 pass (20 schedules).

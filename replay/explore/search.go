@@ -1,0 +1,145 @@
+package explore
+
+import (
+	"fmt"
+	"testing"
+)
+
+// search is one exploration.
+type search struct {
+	t      *testing.T
+	plan   *Plan
+	length int // steps of the longest first run
+	notes  []string
+}
+
+// shownNotes is how many notes of passing runs a report keeps.
+const shownNotes = 3
+
+// explore makes run 0 at each capacity, then run 1 at each, so that the eager run
+// of each comes first. What strategies are told of these first runs' length is
+// then fixed: a run depends on its number alone, not on who finished before it.
+func (s *search) explore() Report {
+	n, all := len(s.plan.Capacities), s.plan.Schedules
+	budget := newBudget(s.plan.CPU, s.plan.Workers)
+	var failed *Run
+	take := func(r *Run) (more bool) {
+		if r.verdict != Pass {
+			failed = r
+		}
+		s.remember(r)
+		return failed == nil
+	}
+	make := func(i int) *Run { return s.run(s.plan.Capacities[i%n], i/n) }
+	first := series{to: min(n, all), make: make, take: func(r *Run) bool {
+		s.length = max(s.length, len(r.steps))
+		return take(r)
+	}}
+	done := first.run(s.plan.Workers)
+	if failed == nil {
+		rest := series{from: done, to: all, make: make, take: take, over: budget.spent}
+		done = rest.run(s.plan.Workers)
+	}
+	if failed != nil {
+		return s.failure(failed, done)
+	}
+	report := Report{Verdict: Pass, Schedules: done, Ended: EndSchedules, Tried: s.passed(done), Notes: s.notes}
+	if done < all {
+		report.Ended = EndCPU
+	}
+	return report
+}
+
+// run makes one schedule. Several workers call it at once.
+func (s *search) run(c Capacity, number int) *Run {
+	r := s.newRun(c)
+	r.chooser = s.plan.Strategy.Begin(s.plan.Seed, number, s.length)
+	r.play(s.t, s.plan)
+	return r
+}
+
+func (s *search) newRun(c Capacity) *Run {
+	return &Run{plan: s.plan, capacity: c, split: !s.plan.AckWithTake, limit: s.plan.Steps, horizon: s.plan.Horizon}
+}
+
+// remember keeps the notes of a run.
+func (s *search) remember(r *Run) {
+	for _, note := range r.notes {
+		if len(s.notes) < shownNotes {
+			s.notes = append(s.notes, note+", at "+r.capacity.String())
+		}
+	}
+}
+
+// failure reports the first failing run, the last of done.
+func (s *search) failure(r *Run, done int) Report {
+	report := s.report(r, done)
+	if !r.stuck || r.verdict == Hang {
+		s.confirm(&report)
+		s.compare(&report)
+	}
+	report.Slack = slackText(report.Verdict, report.Capacity, report.Tried)
+	return report
+}
+
+// follow runs the schedule of a token.
+func (s *search) follow(token Token) Report {
+	r := s.newRun(token.Capacity)
+	r.token = &token
+	r.play(s.t, s.plan)
+	report := s.report(r, 1)
+	report.Token = token.String()
+	return report
+}
+
+// confirm follows the token of a failure once: a report must not promise what it
+// does not hold. This time the readers are traced, so the report says where those
+// are blocked that hold a frame.
+func (s *search) confirm(report *Report) {
+	token, err := ParseToken(report.Token)
+	if err != nil {
+		panic(err) // what String writes is what ParseToken reads
+	}
+	again := s.follow(token)
+	if again.Verdict != report.Verdict || again.Category != report.Category {
+		report.Notes = append(report.Notes, fmt.Sprintf("the token did not give the same again, but: %s %s. %s",
+			again.Verdict, again.Category, again.Explanation))
+		return
+	}
+	report.Waits = again.Waits
+}
+
+// compare explores the other capacities with the same strategy, on from where the
+// search has come: a verdict that changes with the capacity is a finding of its
+// own.
+func (s *search) compare(report *Report) {
+	n := len(s.plan.Capacities)
+	budget := min(max(20, 2*report.Schedules), 200)
+	for i, c := range s.plan.Capacities {
+		if c == report.Capacity {
+			continue
+		}
+		tried := Tried{Capacity: c, Verdict: Pass}
+		runs := series{from: share(report.Schedules, n, i), to: budget,
+			make: func(number int) *Run { return s.run(c, number) },
+			take: func(r *Run) bool {
+				tried.Verdict = r.verdict
+				return r.verdict == Pass
+			}}
+		tried.Schedules = runs.run(s.plan.Workers)
+		report.Tried = append(report.Tried, tried)
+	}
+}
+
+// passed lists how many schedules each capacity passed.
+func (s *search) passed(done int) []Tried {
+	n := len(s.plan.Capacities)
+	list := make([]Tried, min(n, done))
+	for i := range list {
+		list[i] = Tried{Capacity: s.plan.Capacities[i], Verdict: Pass, Schedules: share(done, n, i)}
+	}
+	return list
+}
+
+// share is how many of done runs fell to capacity i of n.
+func share(done, n, i int) int { return (done + n - 1 - i) / n }

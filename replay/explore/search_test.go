@@ -1,0 +1,134 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+)
+
+// Whoever finishes first, the report is that of one worker, to the letter.
+func TestWorkers(t *testing.T) {
+	for _, bug := range planted {
+		for trial := range scale(3, 100) {
+			p := Plan{Setup: bug.setup, Check: bug.check, Schedules: 500, Seed: uint64(trial)}
+			if trial%2 == 1 {
+				p.Capacities = fixed(bug.capacity, bug.capacity)
+			}
+			want := Search(t, p).Text()
+			for _, p.Workers = range []int{2, 5} {
+				if got := Search(t, p).Text(); got != want {
+					t.Fatalf("%s, seed %d, %d workers:\n%s\nwant\n%s", bug.name, trial, p.Workers, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestWorkersConforming(t *testing.T) {
+	for _, workers := range []int{1, 2, 7, 1000} {
+		r := Explore(t, Plan{Setup: conforming, Schedules: 100, Workers: workers})
+		want := []Tried{{Capacity{}, Pass, 34}, {Capacity{1, 1}, Pass, 33}, {Capacity{Unbounded, Unbounded}, Pass, 33}}
+		if r.Schedules != 100 || r.Ended != EndSchedules || !slices.Equal(r.Tried, want) {
+			t.Errorf("%d workers: %s", workers, r.Text())
+		}
+	}
+}
+
+// The first run at each capacity is made however little time there is.
+func TestCPU(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		r := Explore(t, Plan{Setup: conforming, Schedules: 1 << 40, CPU: time.Nanosecond, Workers: workers})
+		if r.Schedules != 3 || r.Ended != EndCPU || len(r.Tried) != 3 {
+			t.Error(r.Text())
+		}
+		r = Explore(t, Plan{Setup: conforming, Schedules: 1 << 40, CPU: 5 * time.Millisecond, Workers: workers})
+		if r.Schedules < 3 || r.Ended != EndCPU {
+			t.Error(r.Text())
+		}
+	}
+}
+
+func TestBudget(t *testing.T) {
+	var used time.Duration
+	b := &budget{limit: 3, begin: 10, used: func() time.Duration { return used }}
+	for used = 10; used < 20; used++ {
+		if b.spent() != (used >= 13) {
+			t.Errorf("spent at %d: %v", used, b.spent())
+		}
+	}
+	if b.limit = 0; b.spent() {
+		t.Error("no limit, and spent")
+	}
+}
+
+// Runs are taken in the order of their numbers, and no more once take has had
+// enough.
+func TestSeries(t *testing.T) {
+	for workers := range 6 {
+		for last := range 60 {
+			taken := 5
+			s := series{from: 5, to: 50,
+				make: func(i int) *Run { return &Run{limit: i} },
+				take: func(r *Run) bool {
+					if r.limit != taken {
+						t.Fatalf("%d workers: took %d, want %d", workers, r.limit, taken)
+					}
+					taken++
+					return r.limit != last
+				}}
+			want := 50
+			if last >= 5 && last < 50 {
+				want = last + 1
+			}
+			if got := s.run(workers); got != want || taken != want {
+				t.Errorf("%d workers, until %d: took up to %d, returned %d, want %d", workers, last, taken, got, want)
+			}
+		}
+	}
+}
+
+func TestRecordedCapacity(t *testing.T) {
+	r := Explore(t, Plan{Setup: conforming, Schedules: 8, Recorded: Capacity{3, 7}})
+	want := []Tried{{Capacity{}, Pass, 2}, {Capacity{1, 1}, Pass, 2}, {Capacity{3, 7}, Pass, 2}, {Capacity{Unbounded, Unbounded}, Pass, 2}}
+	if !slices.Equal(r.Tried, want) {
+		t.Error(r.Text())
+	}
+	if got := sweep(Capacity{1, 1}); !slices.Equal(got, Sweep) {
+		t.Errorf("recorded at 1, swept %v", got)
+	}
+}
+
+// eagerWriter hangs where nobody can take its frame before it has read another,
+// and is refused above a capacity that it does not expect.
+func eagerWriter(expects int) func(*Run) {
+	return func(r *Run) {
+		r.Op("write", func(ctx context.Context) error {
+			for range 2 {
+				if err := r.Client().Write(ctx, note("x")); err != nil {
+					return err
+				}
+			}
+			if expects == 0 {
+				return errors.New("two writes went through")
+			}
+			return nil
+		})
+	}
+}
+
+func TestSlack(t *testing.T) {
+	for want, p := range map[string]Plan{
+		"not slack-elastic: hangs at 0, hangs at 1, passes at unbounded (20 schedules)": {Setup: eagerWriter(2)},
+		"not slack-elastic: hangs at 0, hangs at 1, fails its check at unbounded":       {Setup: eagerWriter(0)},
+		"hangs at all tried, 0, 1, unbounded: no capacity of the transport hides it":    {Setup: seed(2, 0)},
+		"not slack-elastic: hangs at c2s=1 s2c=0, passes at c2s=2 s2c=0 (20 schedules)": {Setup: eagerWriter(2), Capacities: []Capacity{{2, 0}, {1, 0}}},
+		"fails its check at all tried, 5, 6":                                            {Setup: eagerWriter(0), Capacities: []Capacity{{5, 5}, {6, 6}}},
+		"":                                                                              {Setup: eagerWriter(0), Capacities: fixed(5, 5)},
+	} {
+		if r := Search(t, p); r.Slack != want {
+			t.Errorf("%q, want %q\n%s", r.Slack, want, r.Text())
+		}
+	}
+}
