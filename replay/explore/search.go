@@ -31,11 +31,13 @@ func (s *search) explore() Report {
 		return failed == nil
 	}
 	make := func(i int) *Run { return s.run(s.plan.Capacities[i%n], i/n) }
+	length := 0 // not told before all of them are done
 	first := series{to: min(n, all), make: make, take: func(r *Run) bool {
-		s.length = max(s.length, len(r.steps))
+		length = max(length, len(r.steps))
 		return take(r)
 	}}
 	done := first.run(s.plan.Workers)
+	s.length = length
 	if failed == nil {
 		rest := series{from: done, to: all, make: make, take: take, over: budget.spent}
 		done = rest.run(s.plan.Workers)
