@@ -1,0 +1,212 @@
+package order
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Parsed is the view of a frame that the checker reads, so that a frame is parsed
+// once for all who want it. Messages is empty for a frame that is not JSON.
+type Parsed struct {
+	Messages []transport.Message
+	Batch    bool
+}
+
+// Parse reads a frame.
+func Parse(f transport.Frame) Parsed {
+	messages, err := f.Messages()
+	if err != nil {
+		return Parsed{}
+	}
+	return Parsed{Messages: messages, Batch: bytes.TrimLeft(f.Bytes, " \t\r\n")[0] == '['}
+}
+
+// Mark is how much an end has been given: a point of its own clock.
+type Mark int
+
+// Checker judges the frames of one session. Its zero value is not ready: see [New].
+type Checker struct {
+	revision  string
+	ends      [2]end
+	handshake handshake
+	found     []Violation
+}
+
+// end is what one end has sent; the index is the direction it sends in.
+type end struct {
+	clock     Mark // frames given to it
+	requests  map[string]*Exchange
+	list      []*Exchange
+	tokens    map[string]*Exchange
+	withdrawn map[string]bool // ids of requests whose Write gave up
+}
+
+// New returns a checker. The revision is the one that is known beforehand, such
+// as a recording's; with "" the session is to name it, and the traffic before
+// that is judged by what all revisions say.
+func New(revision string) *Checker { return &Checker{revision: revision} }
+
+// Revision returns the revision that is in force, or "".
+func (c *Checker) Revision() string { return c.revision }
+
+// Mark returns how much the end that sends in a direction has been given. Who
+// takes it when a Write begins judges the frame by what its sender knew then.
+func (c *Checker) Mark(dir transport.Direction) Mark { return c.end(dir).clock }
+
+// Send says that a frame has gone onto the wire. It was written when its sender
+// had been given as much as the mark says. It returns the rules that it breaks;
+// the slice is good until the next call.
+func (c *Checker) Send(dir transport.Direction, p Parsed, known Mark) []Violation {
+	c.found = c.found[:0]
+	c.judgeBatch(dir, p)
+	for _, m := range p.Messages {
+		c.judge(dir, m, known, p.Batch)
+		c.sent(dir, m)
+	}
+	return c.found
+}
+
+// Would returns the rules that a frame would break if it were sent now. Nothing
+// changes.
+func (c *Checker) Would(dir transport.Direction, p Parsed) []Violation {
+	found := c.found
+	c.found = nil
+	c.judgeBatch(dir, p)
+	for _, m := range p.Messages {
+		c.judge(dir, m, c.Mark(dir), p.Batch)
+	}
+	would := c.found
+	c.found = found
+	return would
+}
+
+// Give says that the other end has received a frame that was sent.
+func (c *Checker) Give(dir transport.Direction, p Parsed) {
+	at := &c.end(dir.Reverse()).clock
+	*at++
+	for _, m := range p.Messages {
+		c.given(dir, m, *at)
+	}
+}
+
+// Withdraw says that a Write gave up before its frame went onto the wire: its
+// sender may not know, and may cancel the request.
+func (c *Checker) Withdraw(dir transport.Direction, p Parsed) {
+	e := c.end(dir)
+	for _, m := range p.Messages {
+		if m.Kind() == transport.Request {
+			if e.withdrawn == nil {
+				e.withdrawn = map[string]bool{}
+			}
+			e.withdrawn[key(m.ID)] = true
+		}
+	}
+}
+
+func (c *Checker) end(dir transport.Direction) *end {
+	return &c.ends[(dir-transport.ClientToServer)&1]
+}
+
+// stateless reports whether the revision has no handshake.
+func (c *Checker) stateless() bool { return c.revision >= Revision2026_07_28 }
+
+// judge asks each rule about a message. It changes nothing but what is found.
+func (c *Checker) judge(dir transport.Direction, m transport.Message, known Mark, batch bool) {
+	switch m.Kind() {
+	case transport.Request:
+		c.judgeRequest(dir, m, known)
+		c.judgeHandshake(dir, m, known, batch)
+	case transport.Response:
+		c.judgeResponse(dir, m, known)
+	case transport.Notification:
+		c.judgeHandshake(dir, m, known, batch)
+		c.judgeNotification(dir, m, known)
+	}
+}
+
+func (c *Checker) judgeNotification(dir transport.Direction, m transport.Message, known Mark) {
+	switch m.Method {
+	case methodProgress:
+		c.judgeProgress(dir, m, known)
+	case methodCancelled:
+		c.judgeCancelled(dir, m, known)
+	}
+}
+
+// judgeBatch is rule P9.
+func (c *Checker) judgeBatch(dir transport.Direction, p Parsed) {
+	switch {
+	case !p.Batch:
+	case len(p.Messages) == 0:
+		c.breaks(lawEmptyBatch, dir, "a batch of no messages")
+	case c.revision >= Revision2025_06_18:
+		c.breaks(lawNoBatch, dir, "a batch of %d messages", len(p.Messages))
+	case c.revision == Revision2024_11_05:
+		c.breaks(lawDoubtBatch, dir, "a batch of %d messages", len(p.Messages))
+	}
+}
+
+// breaks notes a violation.
+func (c *Checker) breaks(l law, dir transport.Direction, format string, args ...any) {
+	c.found = append(c.found, Violation{
+		Rule: l.rule, Title: l.title, Severity: l.severity, Revision: c.revision, Dir: dir,
+		Section: l.page.at(c.revision) + ", " + l.heading,
+		Text:    "the " + dir.Sender() + " sent " + fmt.Sprintf(format, args...),
+	})
+}
+
+// sent keeps what a message on the wire changes.
+func (c *Checker) sent(dir transport.Direction, m transport.Message) {
+	switch m.Kind() {
+	case transport.Request:
+		c.sentRequest(dir, m)
+	case transport.Response:
+		c.sentResponse(dir, m)
+	case transport.Notification:
+		c.sentNotification(dir, m)
+	}
+}
+
+func (c *Checker) sentNotification(dir transport.Direction, m transport.Message) {
+	switch m.Method {
+	case methodProgress:
+		c.sentProgress(dir, m)
+	case methodCancelled:
+		if x := c.end(dir).requests[key(cancelledID(m))]; x != nil {
+			x.Cancelled = true
+		}
+	case methodInitialized:
+		c.handshake.initialized = true
+	}
+}
+
+// given keeps what an end now knows, at its own time.
+func (c *Checker) given(dir transport.Direction, m transport.Message, at Mark) {
+	switch m.Kind() {
+	case transport.Request:
+		if x := c.end(dir).requests[key(m.ID)]; x != nil && x.given == 0 {
+			x.given = at
+		}
+	case transport.Response:
+		if x := c.end(dir.Reverse()).requests[key(m.ID)]; x != nil && x.answerGiven == 0 {
+			x.answerGiven = at
+		}
+	case transport.Notification:
+		c.givenNotification(dir, m, at)
+	}
+}
+
+func (c *Checker) givenNotification(dir transport.Direction, m transport.Message, at Mark) {
+	switch m.Method {
+	case methodCancelled:
+		if x := c.end(dir).requests[key(cancelledID(m))]; x != nil && x.cancelGiven == 0 {
+			x.cancelGiven = at
+		}
+	case methodInitialized:
+		if c.handshake.initializedGiven == 0 {
+			c.handshake.initializedGiven = at
+		}
+	}
+}

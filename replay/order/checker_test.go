@@ -1,0 +1,270 @@
+package order
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// session plays lines and returns the rules that were broken, as "P3 error: title".
+// A line is an arrow, a sign and a frame:
+//
+//	> {…}    the client sends it, the server is given it
+//	>. {…}   the client sends it
+//	>!       the server is given what was sent first of what it was not
+//	>~ {…}   as >, but written before the last frame that the client was given
+//	>x {…}   the client's Write gave up
+//
+// and the same with < for the server.
+type session struct {
+	c       *Checker
+	waiting [2][]Parsed
+	found   []Violation
+}
+
+func (s *session) play(t *testing.T, line string) {
+	t.Helper()
+	dir := transport.ClientToServer
+	if line[0] == '<' {
+		dir = transport.ServerToClient
+	}
+	sign, text, _ := strings.Cut(line[1:], " ")
+	queue := &s.waiting[dir-transport.ClientToServer]
+	if sign == "!" {
+		s.c.Give(dir, (*queue)[0])
+		*queue = (*queue)[1:]
+		return
+	}
+	p := Parse(transport.Frame{Bytes: []byte(text)})
+	if p.Messages == nil {
+		t.Fatalf("line %s: not JSON", line)
+	}
+	known := s.c.Mark(dir)
+	switch sign {
+	case "x":
+		s.c.Withdraw(dir, p)
+		return
+	case "~":
+		known--
+	}
+	s.found = append(s.found, slices.Clone(s.c.Send(dir, p, known))...)
+	if sign == "." {
+		*queue = append(*queue, p)
+		return
+	}
+	s.c.Give(dir, p)
+}
+
+const (
+	initialize  = `> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`
+	capable     = `< {"id":0,"result":{"protocolVersion":"2025-06-18"}}`
+	initialized = `> {"method":"notifications/initialized"}`
+	modern      = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
+	callModern  = `> {"id":1,"method":"tools/call","params":{` + modern + `}}`
+	call        = `> {"id":1,"method":"tools/call","params":{"_meta":{"progressToken":"t"}}}`
+	result      = `< {"id":1,"result":{}}`
+	progress    = `< {"method":"notifications/progress","params":{"progressToken":"t","progress":`
+)
+
+// after a handshake of 2025-06-18.
+func shaken(lines ...string) []string {
+	return append([]string{initialize, capable, initialized}, lines...)
+}
+
+func at(revision string, lines ...string) []string {
+	return append([]string{"at " + revision}, lines...)
+}
+
+type ruleCase struct {
+	name  string
+	lines []string
+	want  []string // Rule severity: title
+}
+
+func TestRules(t *testing.T) {
+	for _, cases := range [][]ruleCase{responseCases, requestCases, progressCases, handshakeCases, cancelCases, batchCases} {
+		for _, rule := range cases {
+			t.Run(rule.name, func(t *testing.T) { rule.run(t) })
+		}
+	}
+}
+
+func (rule ruleCase) run(t *testing.T) {
+	lines, revision := rule.lines, ""
+	if known, ok := strings.CutPrefix(lines[0], "at "); ok {
+		lines, revision = lines[1:], known
+	}
+	s := session{c: New(revision)}
+	for _, line := range lines {
+		s.play(t, line)
+	}
+	var got []string
+	for _, v := range s.found {
+		got = append(got, v.Rule+" "+v.Severity.String()+": "+v.Title)
+		if v.Section == "" || v.Text == "" || v.Dir == transport.NoDirection {
+			t.Errorf("a violation says too little: %+v", v)
+		}
+	}
+	if !slices.Equal(got, rule.want) {
+		t.Errorf("got\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(rule.want, "\n  "))
+	}
+}
+
+var responseCases = []ruleCase{
+	{"a call and its answer", []string{call, result}, nil},
+	{"answers in another order", []string{call, `> {"id":2,"method":"x"}`, `< {"id":2,"result":{}}`, result}, nil},
+	{"an error is an answer", []string{call, `< {"id":1,"error":{}}`}, nil},
+	{"the server's own ids", []string{call, `< {"id":1,"method":"ping"}`, `> {"id":1,"result":{}}`, result}, nil},
+	{"an id in another spelling", []string{`> {"id":"a+b","method":"x"}`, `< {"id":"a\u002Bb","result":{}}`,
+		`> {"id":1e2,"method":"x"}`, `< {"id":100,"result":{}}`}, nil},
+	{"an error for what could not be read", []string{`< {"id":null,"error":{}}`, `< {"error":{}}`}, nil},
+	{"a response to nothing", []string{`< {"id":1,"result":{}}`}, []string{"P1 error: a response answers a request"}},
+	{"a response to an own request", []string{`< {"id":1,"method":"ping"}`, `< {"id":1,"result":{}}`},
+		[]string{"P1 error: a response answers a request"}},
+	{"a response in advance", []string{strings.Replace(call, ">", ">.", 1), result},
+		[]string{"P1 error: a response comes after its request was received"}},
+	{"a response written in advance", []string{call, strings.Replace(result, "<", "<~", 1)},
+		[]string{"P1 error: a response comes after its request was received"}},
+	{"a second response", []string{call, result, result}, []string{"P1 error: a request is answered once"}},
+	{"a late answer to a cancelled call", []string{call, `> {"method":"notifications/cancelled","params":{"requestId":1}}`, result}, nil},
+	{"an input retried under a new id", []string{callModern, `< {"id":1,"result":{"resultType":"input_required"}}`,
+		`> {"id":2,"method":"tools/call","params":{` + modern + `,"inputResponses":{}}}`, `< {"id":2,"result":{}}`}, nil},
+	{"an input retried under the old id", []string{callModern, `< {"id":1,"result":{"resultType":"input_required"}}`,
+		`> {"id":1,"method":"tools/call","params":{` + modern + `,"inputResponses":{}}}`},
+		[]string{"P1 error: a retry with the input that was asked for has a new id"}},
+	{"a client answers a server without a handshake", []string{callModern, `< {"id":7,"method":"ping"}`, `> {"id":7,"result":{}}`},
+		[]string{"P5 error: the server sends no requests", "P5 error: the client sends no responses"}},
+	{"a ping to a client that probes", []string{`> {"id":1,"method":"server/discover","params":{` + modern + `}}`,
+		`< {"id":7,"method":"ping"}`, `> {"id":7,"result":{}}`}, nil},
+}
+
+var requestCases = []ruleCase{
+	{"a null id", []string{`> {"id":null,"method":"x"}`}, []string{"P2 error: the id of a request is not null"}},
+	{"an id of an open request", []string{call, `> {"id":1,"method":"x"}`}, []string{"P2 error: the id of a request is not that of another open one"}},
+	{"an id whose answer is on its way", []string{call, strings.Replace(result, "<", "<.", 1), `> {"id":1,"method":"x"}`},
+		[]string{"P2 error: the id of a request is not that of another open one"}},
+	{"an old id, no revision known", []string{call, result, call}, nil},
+	{"an old id, 2025-06-18", shaken(call, result, call), []string{"P2 error: the id of a request was not used before in the session"}},
+	{"an old id, 2026-07-28", []string{callModern, result, callModern}, nil},
+	{"the probe's id is used in the handshake", []string{`> {"id":0,"method":"server/discover","params":{` + modern + `}}`,
+		`< {"id":0,"error":{}}`, initialize, capable, initialized}, nil},
+	{"a token of an open request", []string{call, `> {"id":2,"method":"x","params":{"_meta":{"progressToken":"t"}}}`},
+		[]string{"P3 error: a progress token is unique among open requests"}},
+	{"a token of an answered request", []string{call, result, `> {"id":2,"method":"x","params":{"_meta":{"progressToken":"t"}}}`}, nil},
+}
+
+var progressCases = []ruleCase{
+	{"progress", []string{call, progress + `1}}`, progress + `1.5}}`, result}, nil},
+	{"progress of an unknown token", []string{progress + `1}}`}, []string{"P3 error: progress is of a request that was received"}},
+	{"progress in advance", []string{strings.Replace(call, ">", ">.", 1), progress + `1}}`},
+		[]string{"P3 error: progress is of a request that was received"}},
+	{"progress to oneself", []string{call, strings.Replace(progress, "<", ">", 1) + `1}}`},
+		[]string{"P3 error: progress is of a request that was received"}},
+	{"progress after the response", []string{call, result, progress + `1}}`}, []string{"P3 error: progress stops when the request is answered"}},
+	{"progress after the response, of a task", []string{
+		`> {"id":1,"method":"tools/call","params":{"task":{},"_meta":{"progressToken":"t"}}}`, result, progress + `1}}`}, nil},
+	{"progress that stands", []string{call, progress + `1}}`, progress + `1}}`}, []string{"P3 error: progress rises with each notification"}},
+	{"progress that falls", []string{call, progress + `2}}`, progress + `1}}`}, []string{"P3 error: progress rises with each notification"}},
+	{"progress beyond a float64", []string{call, progress + `9007199254740993}}`, progress + `9007199254740994}}`, progress + `9007199254740995}}`}, nil},
+	{"a token anew", []string{call, progress + `5}}`, result, `> {"id":2,"method":"x","params":{"_meta":{"progressToken":"t"}}}`, progress + `1}}`}, nil},
+	{"progress of a server's request", []string{`< {"id":1,"method":"x","params":{"_meta":{"progressToken":"t"}}}`,
+		strings.Replace(progress, "<", ">", 1) + `1}}`}, nil},
+	{"progress of a client, 2026-07-28", []string{callModern, strings.Replace(progress, "<", ">", 1) + `1}}`},
+		[]string{"P3 error: only the server sends progress"}},
+	{"progress after a cancellation, 2026-07-28", []string{`> {"id":1,"method":"x","params":{"_meta":{"progressToken":"t","io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`,
+		`> {"method":"notifications/cancelled","params":{"requestId":1}}`, progress + `1}}`, strings.Replace(progress, "<", "<~", 1) + `2}}`},
+		[]string{"P6 warning: after a cancellation nothing more is sent for the request"}},
+}
+
+var handshakeCases = []ruleCase{
+	{"a handshake", shaken(call, result), nil},
+	{"a ping before and within it", []string{`> {"id":5,"method":"ping"}`, initialize, `> {"id":6,"method":"ping"}`, `< {"id":7,"method":"ping"}`, capable, initialized}, nil},
+	{"logging within it", []string{initialize, `< {"method":"notifications/message"}`, capable, initialized}, nil},
+	{"no handshake and no revision", []string{call, result}, nil},
+	{"none though the revision has one", at("2025-06-18", call, result), []string{"P4 error: initialize comes first"}},
+	{"a call before initialize", []string{call, initialize}, []string{"P4 error: initialize comes first"}},
+	{"a call before the response to initialize", []string{initialize, call}, []string{"P4 warning: before the response to initialize the client asks only for pings"}},
+	{"a call written before that response", []string{initialize, capable, strings.Replace(initialized, ">", ">~", 1)},
+		[]string{"P4 error: initialized comes after the response to initialize"}},
+	{"a call before initialized", []string{initialize, capable, call}, []string{"P4 warning: before initialized the client asks only for pings"}},
+	{"initialized of a failed initialize", []string{initialize, `< {"id":0,"error":{}}`, initialized},
+		[]string{"P4 error: initialized comes after the response to initialize"}},
+	{"initialized twice", shaken(initialized), []string{"P4 warning: initialized is sent once"}},
+	{"initialize again", shaken(`> {"id":9,"method":"initialize"}`), []string{"P4 error: a session is initialized once"}},
+	{"initialize again after an error", []string{initialize, `< {"id":0,"error":{}}`, `> {"id":9,"method":"initialize","params":{"protocolVersion":"2025-03-26"}}`,
+		`< {"id":9,"result":{"protocolVersion":"2025-03-26"}}`, initialized}, nil},
+	{"initialize in a batch", []string{`> [` + initialize[2:] + `]`}, []string{"P4 error: initialize is not part of a batch"}},
+	{"the server asks too early", []string{initialize, capable, strings.Replace(initialized, ">", ">.", 1), `< {"id":1,"method":"roots/list"}`, `>!`, `< {"id":2,"method":"roots/list"}`},
+		[]string{"P4 warning: before initialized the server asks only for pings"}},
+	{"no handshake, 2026-07-28", []string{callModern, result}, nil},
+	{"a probe, then a handshake", []string{`> {"id":"p","method":"server/discover","params":{` + modern + `}}`, `< {"id":"p","error":{}}`, initialize, capable, initialized, call, result}, nil},
+}
+
+var cancelCases = []ruleCase{
+	{"of a call", []string{call, `> {"method":"notifications/cancelled","params":{"requestId":1}}`}, nil},
+	{"that crosses the response", []string{call, result, `>~ {"method":"notifications/cancelled","params":{"requestId":1}}`}, nil},
+	{"after the response", []string{call, result, `> {"method":"notifications/cancelled","params":{"requestId":1}}`},
+		[]string{"P6 warning: a cancellation names a request that is believed open"}},
+	{"of nothing", []string{`> {"method":"notifications/cancelled","params":{"requestId":1}}`}, []string{"P6 error: a cancellation names a request of its sender"}},
+	{"of the other's request", []string{call, `< {"method":"notifications/cancelled","params":{"requestId":1}}`},
+		[]string{"P6 error: a cancellation names a request of its sender"}},
+	{"of a request that was withdrawn", []string{strings.Replace(call, ">", ">x", 1), `> {"method":"notifications/cancelled","params":{"requestId":1}}`}, nil},
+	{"of initialize", []string{initialize, `> {"method":"notifications/cancelled","params":{"requestId":0}}`}, []string{"P4 error: initialize is not cancelled"}},
+	{"of a task", []string{`> {"method":"notifications/cancelled","params":{}}`}, nil},
+	{"by the server, 2026-07-28", []string{callModern, `< {"method":"notifications/cancelled","params":{"requestId":1}}`},
+		[]string{"P6 error: a server cancels subscriptions alone"}},
+	{"of a subscription by the server, 2026-07-28", []string{`> {"id":1,"method":"subscriptions/listen","params":{` + modern + `}}`,
+		`< {"method":"notifications/cancelled","params":{"requestId":1}}`}, nil},
+	{"then a response, 2026-07-28", []string{callModern, `> {"method":"notifications/cancelled","params":{"requestId":1}}`, result},
+		[]string{"P6 warning: after a cancellation nothing more is sent for the request"}},
+	{"then a response that was on its way, 2026-07-28", []string{callModern, `> {"method":"notifications/cancelled","params":{"requestId":1}}`,
+		strings.Replace(result, "<", "<~", 1)}, nil},
+}
+
+var batchCases = []ruleCase{
+	{"2025-03-26", at("2025-03-26", `> [`+initialize[2:]+`]`), []string{"P4 error: initialize is not part of a batch"}},
+	{"answers to a batch", []string{`> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26"}}`, `< {"id":0,"result":{"protocolVersion":"2025-03-26"}}`, initialized,
+		`> [{"id":1,"method":"x"},{"id":2,"method":"y"}]`, `< [{"id":2,"result":{}},{"id":1,"result":{}}]`}, nil},
+	{"2025-06-18", shaken(`> [{"id":1,"method":"x"}]`), []string{"P9 error: there are no batches"}},
+	{"2024-11-05", at("2024-11-05", initialize, `< {"id":0,"result":{"protocolVersion":"2024-11-05"}}`, initialized, `> [{"id":1,"method":"x"}]`),
+		[]string{"P9 warning: batches are not described"}},
+	{"an empty batch", []string{`> []`}, []string{"P9 error: a batch is not empty"}},
+}
+
+// Would answers as Send does, and changes nothing.
+func TestWould(t *testing.T) {
+	s := session{c: New("")}
+	s.play(t, call)
+	p := Parse(transport.Frame{Bytes: []byte(result[2:])})
+	for range 2 {
+		if found := s.c.Would(transport.ServerToClient, p); len(found) != 0 {
+			t.Errorf("a response may be sent, got %v", found)
+		}
+	}
+	s.play(t, result)
+	found := s.c.Would(transport.ServerToClient, p)
+	if len(found) != 1 || found[0].String() !=
+		`P1 error: the server sent a second response to tools/call (id 1) (a request is answered once; every revision, basic, Responses)` {
+		t.Errorf("a second response, got %v", found)
+	}
+}
+
+// The revision is the session's own, from both ways to name it.
+func TestRevision(t *testing.T) {
+	for want, lines := range map[string][]string{
+		"":           {call},
+		"2025-06-18": shaken(),
+		"2026-07-28": {callModern},
+		"2025-03-26": {initialize, `< {"id":0,"result":{"protocolVersion":"2025-03-26"}}`},
+	} {
+		s := session{c: New("")}
+		for _, line := range lines {
+			s.play(t, line)
+		}
+		if got := s.c.Revision(); got != want {
+			t.Errorf("revision %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package order
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+const (
+	methodInitialize  = "initialize"
+	methodInitialized = "notifications/initialized"
+	methodDiscover    = "server/discover"
+	methodPing        = "ping"
+	methodProgress    = "notifications/progress"
+	methodCancelled   = "notifications/cancelled"
+	methodListen      = "subscriptions/listen"
+	metaVersion       = "io.modelcontextprotocol/protocolVersion"
+)
+
+// Exchange is a request on the wire and what became of it.
+type Exchange struct {
+	Dir       transport.Direction // of the request
+	ID        json.RawMessage
+	Method    string
+	Cancelled bool // its sender has cancelled it
+	Answered  bool // a response is on the wire
+
+	given       Mark            // when its receiver was given it; 0 before
+	answerGiven Mark            // when its sender was given the response
+	cancelGiven Mark            // when its receiver was given the cancellation
+	failed      bool            // the response is an error
+	asksInput   bool            // the response is an InputRequiredResult
+	task        bool            // it asked to run as a task
+	session     int             // the handshake it belongs to
+	progress    json.RawMessage // the last value; nil before
+}
+
+// Received reports whether the other end has been given the request.
+func (x *Exchange) Received() bool { return x.given > 0 }
+
+// AnswerReceived reports whether the end that sent the request has the response.
+func (x *Exchange) AnswerReceived() bool { return x.answerGiven > 0 }
+
+func (x *Exchange) String() string { return fmt.Sprintf("%s (id %s)", x.Method, x.ID) }
+
+// Exchanges returns the requests that went in a direction, in their order.
+func (c *Checker) Exchanges(dir transport.Direction) []*Exchange { return c.end(dir).list }
+
+// judgeRequest is rule P2, and what the other rules say of requests.
+func (c *Checker) judgeRequest(dir transport.Direction, m transport.Message, known Mark) {
+	e := c.end(dir)
+	if string(m.ID) == "null" {
+		c.breaks(lawNoNullID, dir, "%s with the id null", m.Method)
+		return
+	}
+	if dir == transport.ServerToClient && c.stateless() {
+		c.breaks(lawServerAsks, dir, "the request %s (id %s)", m.Method, m.ID)
+	}
+	if before := e.requests[key(m.ID)]; before != nil {
+		c.judgeReuse(dir, m, before, known)
+	}
+	if token := m.ProgressToken(); token != nil {
+		if other := e.tokens[key(token)]; other != nil && !knows(other.answerGiven, known) && !other.Cancelled {
+			c.breaks(lawFreshToken, dir, "%s (id %s) with the progress token %s of %v, which is open", m.Method, m.ID, token, other)
+		}
+	}
+}
+
+func (c *Checker) judgeReuse(dir transport.Direction, m transport.Message, before *Exchange, known Mark) {
+	switch {
+	case !knows(before.answerGiven, known) && !before.Cancelled:
+		c.breaks(lawUniqueID, dir, "%s with the id %s of %s, which is open", m.Method, m.ID, before.Method)
+	case c.stateless() && before.asksInput && before.Method == m.Method && transport.Member(m.Params, "inputResponses") != nil:
+		c.breaks(lawRetry, dir, "%s with the answers that the response to id %s asked for, under that id", m.Method, m.ID)
+	case !c.stateless() && c.revision != "" && m.Method != methodInitialize && before.session == c.handshake.count:
+		c.breaks(lawFreshID, dir, "%s with the id %s, which %s had before", m.Method, m.ID, before.Method)
+	}
+}
+
+// judgeResponse is rule P1.
+func (c *Checker) judgeResponse(dir transport.Direction, m transport.Message, known Mark) {
+	if m.ID == nil || string(m.ID) == "null" {
+		return // the answer to a request whose id could not be read
+	}
+	if dir == transport.ClientToServer && c.stateless() {
+		c.breaks(lawClientAnswers, dir, "a response (id %s)", m.ID)
+	}
+	x := c.end(dir.Reverse()).requests[key(m.ID)]
+	switch {
+	case x == nil:
+		c.breaks(lawAnswer, dir, "a response with the id %s, which no request of the %s had", m.ID, dir.Receiver())
+	case x.Answered:
+		c.breaks(lawAnswerOnce, dir, "a second response to %v", x)
+	case !knows(x.given, known):
+		c.breaks(lawAnswerGiven, dir, "the response to %v before it had received the request", x)
+	case c.stateless() && knows(x.cancelGiven, known) && x.Method != methodListen:
+		c.breaks(lawCancelled, dir, "the response to %v after it had received its cancellation", x)
+	}
+}
+
+func (c *Checker) sentRequest(dir transport.Direction, m transport.Message) {
+	e := c.end(dir)
+	if dir == transport.ClientToServer {
+		c.names(m)
+	}
+	x := &Exchange{
+		Dir: dir, ID: m.ID, Method: m.Method, session: c.handshake.count,
+		task: transport.Member(m.Params, "task") != nil,
+	}
+	if e.requests == nil {
+		e.requests = map[string]*Exchange{}
+	}
+	e.requests[key(m.ID)] = x
+	e.list = append(e.list, x)
+	if token := m.ProgressToken(); token != nil {
+		if e.tokens == nil {
+			e.tokens = map[string]*Exchange{}
+		}
+		e.tokens[key(token)] = x
+	}
+	c.beginsHandshake(x)
+}
+
+func (c *Checker) sentResponse(dir transport.Direction, m transport.Message) {
+	x := c.end(dir.Reverse()).requests[key(m.ID)]
+	if x == nil || x.Answered {
+		return
+	}
+	x.Answered, x.failed = true, m.Result == nil
+	x.asksInput = c.stateless() && text(transport.Member(m.Result, "resultType")) == "input_required"
+	c.settles(x, m)
+}
+
+// knows reports whether an end knew a fact at a mark.
+func knows(fact, at Mark) bool { return fact > 0 && fact <= at }
+
+// key makes the spellings of one id, or of one token, equal: peers write numbers
+// and strings anew.
+func key(raw json.RawMessage) string {
+	s := string(raw)
+	switch {
+	case s == "":
+	case s[0] == '"' && strings.IndexByte(s, '\\') >= 0:
+		var text string
+		if json.Unmarshal(raw, &text) == nil {
+			return strconv.Quote(text)
+		}
+	case s[0] != '"' && strings.ContainsAny(s, ".eE"):
+		if f, err := strconv.ParseFloat(s, 64); err == nil {
+			return strconv.FormatFloat(f, 'f', -1, 64)
+		}
+	}
+	return s
+}

@@ -1,0 +1,147 @@
+package order
+
+import (
+	"fmt"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// The revisions of the specification.
+const (
+	Revision2024_11_05 = "2024-11-05"
+	Revision2025_03_26 = "2025-03-26"
+	Revision2025_06_18 = "2025-06-18"
+	Revision2025_11_25 = "2025-11-25"
+	Revision2026_07_28 = "2026-07-28"
+)
+
+// Severity is how binding the broken words are.
+type Severity uint8
+
+const (
+	// Warning: a SHOULD, or a doubt.
+	Warning Severity = iota + 1
+	// Error: a MUST.
+	Error
+)
+
+// String returns the severity in lower case.
+func (s Severity) String() string { return [...]string{"none", "warning", "error"}[s] }
+
+// Violation is a frame that its sender should not have sent then.
+type Violation struct {
+	Rule     string // such as "P3"
+	Title    string // what the rule says
+	Severity Severity
+	Revision string // the rules applied; "" while none is settled
+	Section  string // of that revision's specification: page, heading
+	Dir      transport.Direction
+	Text     string // what was sent, and what is wrong with it
+}
+
+// String returns the violation as one line.
+func (v Violation) String() string {
+	revision := v.Revision
+	if revision == "" {
+		revision = "every revision"
+	}
+	return fmt.Sprintf("%s %s: %s (%s; %s, %s)", v.Rule, v.Severity, v.Text, v.Title, revision, v.Section)
+}
+
+// law is one demand of a rule.
+type law struct {
+	rule     string
+	title    string
+	severity Severity
+	page     page
+	heading  string
+}
+
+var (
+	lawAnswer      = law{"P1", "a response answers a request", Error, pageBase, "Responses"}
+	lawAnswerGiven = law{"P1", "a response comes after its request was received", Error, pageBase, "Responses"}
+	lawAnswerOnce  = law{"P1", "a request is answered once", Error, pageBase, "Responses"}
+	lawRetry       = law{"P1", "a retry with the input that was asked for has a new id", Error, pageMRTR, "Client Requirements"}
+
+	lawNoNullID   = law{"P2", "the id of a request is not null", Error, pageBase, "Requests"}
+	lawFreshID    = law{"P2", "the id of a request was not used before in the session", Error, pageBase, "Requests"}
+	lawUniqueID   = law{"P2", "the id of a request is not that of another open one", Error, pageBase, "Requests"}
+	lawFreshToken = law{"P3", "a progress token is unique among open requests", Error, pageProgress, "Progress Flow"}
+
+	lawToken         = law{"P3", "progress is of a request that was received", Error, pageProgress, "Behavior Requirements"}
+	lawProgressEnds  = law{"P3", "progress stops when the request is answered", Error, pageProgress, "Implementation Notes"}
+	lawProgressRises = law{"P3", "progress rises with each notification", Error, pageProgress, "Progress Flow"}
+	lawProgressFrom  = law{"P3", "only the server sends progress", Error, pageProgress, "Progress Flow"}
+
+	lawInitializeFirst = law{"P4", "initialize comes first", Error, pageLifecycle, "Initialization"}
+	lawInitializeOnce  = law{"P4", "a session is initialized once", Error, pageLifecycle, "Initialization"}
+	lawInitializeAlone = law{"P4", "initialize is not part of a batch", Error, pageLifecycle, "Initialization"}
+	lawInitializeKept  = law{"P4", "initialize is not cancelled", Error, pageCancel, "Behavior Requirements"}
+	lawInitialized     = law{"P4", "initialized comes after the response to initialize", Error, pageLifecycle, "Initialization"}
+	lawInitializedOnce = law{"P4", "initialized is sent once", Warning, pageLifecycle, "Initialization"}
+	lawClientWaits     = law{"P4", "before the response to initialize the client asks only for pings", Warning, pageLifecycle, "Initialization"}
+	lawClientReady     = law{"P4", "before initialized the client asks only for pings", Warning, pageLifecycle, "Initialization"}
+	lawServerWaits     = law{"P4", "before initialized the server asks only for pings", Warning, pageLifecycle, "Initialization"}
+
+	lawServerAsks    = law{"P5", "the server sends no requests", Error, pageStdio, "Receiving Messages"}
+	lawClientAnswers = law{"P5", "the client sends no responses", Error, pageStdio, "Sending Messages"}
+
+	lawCancelOwn    = law{"P6", "a cancellation names a request of its sender", Error, pageCancel, "Behavior Requirements"}
+	lawCancelOpen   = law{"P6", "a cancellation names a request that is believed open", Warning, pageCancel, "Behavior Requirements"}
+	lawCancelListen = law{"P6", "a server cancels subscriptions alone", Error, pageCancel, "Behavior Requirements"}
+	lawCancelled    = law{"P6", "after a cancellation nothing more is sent for the request", Warning, pageStdio, "Cancellation"}
+
+	lawSubscribed   = law{"P7", "a subscription's notification names an open subscription", Error, pageSubscriptions, "Receiving Notifications"}
+	lawAcknowledged = law{"P7", "a subscription is acknowledged before it notifies", Error, pageSubscriptions, "Acknowledgment"}
+	lawFilter       = law{"P7", "only what a subscription asked for is notified", Error, pageSubscriptions, "Opening a Stream"}
+	lawUpdated      = law{"P7", "a resource is subscribed to before its updates", Warning, pageResources, "Subscriptions"}
+
+	lawLogLevel = law{"P8", "log messages need a request that set a log level", Error, pageLogging, "Setting Log Level"}
+	lawLogEnds  = law{"P8", "log messages stop when the requests that set a log level are answered", Warning, pageLogging, "Setting Log Level"}
+
+	lawNoBatch    = law{"P9", "there are no batches", Error, pageBase, "Messages"}
+	lawDoubtBatch = law{"P9", "batches are not described", Warning, pageBase, "Messages"}
+	lawEmptyBatch = law{"P9", "a batch is not empty", Error, pageBase, "Messages"}
+
+	lawTaskBegins   = law{"P10", "a task begins working", Error, pageTasks, "Task Status Lifecycle"}
+	lawTaskTerminal = law{"P10", "a terminal status is final", Error, pageTasks, "Task Status Lifecycle"}
+)
+
+// page is a page of the specification; it moved with the revisions.
+type page uint8
+
+const (
+	pageBase page = iota
+	pageProgress
+	pageCancel
+	pageLifecycle
+	pageStdio
+	pageMRTR
+	pageSubscriptions
+	pageResources
+	pageLogging
+	pageTasks
+)
+
+// at returns the page's path at a revision; of none, the newest with a handshake.
+func (p page) at(revision string) string {
+	modern := revision >= Revision2026_07_28
+	switch p {
+	case pageProgress, pageCancel:
+		name := map[page]string{pageProgress: "progress", pageCancel: "cancellation"}[p]
+		if modern {
+			return "basic/patterns/" + name
+		}
+		return "basic/utilities/" + name
+	case pageBase:
+		if revision == Revision2024_11_05 {
+			return "basic/messages"
+		}
+		return "basic"
+	}
+	return map[page]string{
+		pageLifecycle: "basic/lifecycle", pageStdio: "basic/transports/stdio", pageMRTR: "basic/patterns/mrtr",
+		pageSubscriptions: "basic/patterns/subscriptions", pageResources: "server/resources",
+		pageLogging: "server/utilities/logging", pageTasks: "basic/utilities/tasks",
+	}[p]
+}
