@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -10,12 +11,42 @@ import (
 	"time"
 )
 
-// play runs one schedule in a bubble of its own.
+// play runs one schedule, on a goroutine of its own: one that cannot be brought to
+// its end is left behind. Several may play at once.
+func (r *Run) play(t *testing.T, p *Plan) {
+	ended := make(chan any, 1)
+	go func() {
+		returned := false
+		defer func() {
+			v := recover()
+			if v == nil && !returned { // the test was ended (FailNow in a peer)
+				v = exited{}
+			}
+			ended <- v
+		}()
+		r.bubble(t, p)
+		returned = true
+	}()
+	switch v := (<-ended).(type) {
+	case nil:
+	case exited:
+		runtime.Goexit()
+	default:
+		panic(v)
+	}
+}
+
+// exited stands for a schedule whose goroutine was ended by runtime.Goexit.
+type exited struct{}
+
+// bubble runs one schedule in a bubble of its own.
 //
 // A hang needs no panic of synctest: the engine sees that nothing is enabled and
 // ends what it can. Only goroutines that nothing ends leave the bubble to
-// synctest, which then panics here, on the caller's goroutine.
-func (r *Run) play(t *testing.T, p *Plan) {
+// synctest, which then panics here. That is the check for leaks too: it costs
+// nothing, and counts no goroutines of others.
+func (r *Run) bubble(t *testing.T, p *Plan) {
+	mark := ""
 	defer func() {
 		v := recover()
 		if v == nil {
@@ -24,16 +55,16 @@ func (r *Run) play(t *testing.T, p *Plan) {
 		if err, ok := v.(error); !ok || !strings.HasPrefix(err.Error(), "deadlock: ") {
 			panic(v)
 		}
-		r.leaked()
+		r.leaked(mark)
 	}()
 	synctest.Test(t, func(*testing.T) {
-		before := goroutines()
+		mark = bubbleOfCaller()
 		r.ctx, r.cancel = context.WithCancel(context.Background())
 		r.gate, r.since = newGate(r.capacity, r.split), time.Now()
 		r.gate.traced = r.token != nil
 		r.client, r.server = &r.gate.ends[0], &r.gate.ends[1]
 		r.session(p)
-		r.reap(before)
+		r.reap()
 		r.breakage()
 	})
 }
@@ -243,25 +274,16 @@ func (r *Run) check(p *Plan) {
 
 // reap ends everything that lives in the bubble. Sleepers get virtual time: it
 // stops when the bubble's first goroutine returns.
-func (r *Run) reap(before int) {
+func (r *Run) reap() {
 	r.cancel()
 	r.gate.shutdown()
 	time.Sleep(r.horizon)
 	synctest.Wait()
-	if goroutines() <= before { // cheap and nearly always right; leaked sees the rest
-		return
-	}
-	if left := stacks(); len(left) > 0 {
-		r.stuck = true
-		r.leftover(left)
-	}
 }
 
 // leaked judges a run whose bubble could not be emptied.
-func (r *Run) leaked() {
-	if !r.stuck {
-		r.leftover(deadStacks())
-	}
+func (r *Run) leaked(mark string) {
+	r.leftover(bubbleStacks(mark))
 	r.stuck = true
 	switch {
 	case r.within != "":

@@ -3,7 +3,6 @@ package explore
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -184,6 +183,3 @@ func (r *Run) failures() error {
 	}
 	return nil
 }
-
-// goroutines counts those of the whole process: a cheap first look.
-func goroutines() int { return runtime.NumGoroutine() }

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -21,20 +20,13 @@ func stacks() []string {
 	return inBubble(all[1:], bubbleMark.FindString(all[0])) // the caller comes first
 }
 
-// deadStacks is stacks for the newest bubble that has ended with goroutines left:
-// one that has no synctest.Run any more.
-func deadStacks() []string {
-	all := snapshot()
-	alive, newest, mark := map[string]bool{}, 0, ""
-	for _, s := range all {
-		alive[bubbleMark.FindString(s)] = alive[bubbleMark.FindString(s)] || ownStack(s)
-	}
-	for m, is := range alive {
-		if n, err := strconv.Atoi(strings.TrimPrefix(m, bubbleWord)); err == nil && !is && n > newest {
-			newest, mark = n, m
-		}
-	}
-	return inBubble(all, mark)
+// bubbleStacks is stacks for a bubble that the caller is not in.
+func bubbleStacks(mark string) []string { return inBubble(snapshot(), mark) }
+
+// bubbleOfCaller returns the mark of the caller's bubble.
+func bubbleOfCaller() string {
+	var buf [64]byte
+	return bubbleMark.FindString(string(buf[:runtime.Stack(buf[:], false)]))
 }
 
 // goroutineID returns the caller's number, as stacks write it.
