@@ -21,7 +21,7 @@ func plain(t *testing.T, setup func(*Run)) {
 			r.start(op)
 		}
 		synctest.Wait()
-		if !r.finished() || r.failures() != nil {
+		if !r.finished() || r.Failures() != nil {
 			t.Fatal("the session did not end well")
 		}
 		cancel()

@@ -259,7 +259,7 @@ func (r *Run) hang() {
 // check asks the plan whether a run that came to its end is right.
 func (r *Run) check(p *Plan) {
 	if p.Check == nil {
-		r.err = r.failures()
+		r.err = r.Failures()
 	} else {
 		r.guard("Check", func() { r.err = p.Check(r) })
 	}

@@ -171,8 +171,9 @@ func (r *Run) unfinished() []*operation {
 	return ops
 }
 
-// failures are the errors of operations, where the plan has no check of its own.
-func (r *Run) failures() error {
+// Failures returns the first error of an operation. It is what judges a run of a
+// plan without a Check, and for Checks that want to say more.
+func (r *Run) Failures() error {
 	if err := r.stranger(); err != nil {
 		return err
 	}
