@@ -31,6 +31,9 @@ type Checker struct {
 	revision  string
 	ends      [2]end
 	handshake handshake
+	logs      []*Exchange       // requests of a stateless session that set a log level
+	tasks     map[string]string // status, by direction and id
+	subscribe *Exchange         // the first resources/subscribe
 	found     []Violation
 }
 
@@ -132,6 +135,14 @@ func (c *Checker) judgeNotification(dir transport.Direction, m transport.Message
 		c.judgeProgress(dir, m, known)
 	case methodCancelled:
 		c.judgeCancelled(dir, m, known)
+	case methodMessage:
+		c.judgeLog(dir, m, known)
+	case methodTaskStatus:
+		c.judgeStatus(dir, m, m.Params)
+	default:
+		if dir == transport.ServerToClient {
+			c.judgeSubscription(m, known)
+		}
 	}
 }
 
@@ -179,6 +190,12 @@ func (c *Checker) sentNotification(dir transport.Direction, m transport.Message)
 		}
 	case methodInitialized:
 		c.handshake.initialized = true
+	case methodAcknowledged:
+		if x := c.subscription(m); x != nil {
+			x.acknowledged = true
+		}
+	case methodTaskStatus:
+		c.keepStatus(dir, m.Params)
 	}
 }
 

@@ -84,7 +84,8 @@ type ruleCase struct {
 }
 
 func TestRules(t *testing.T) {
-	for _, cases := range [][]ruleCase{responseCases, requestCases, progressCases, handshakeCases, cancelCases, batchCases} {
+	for _, cases := range [][]ruleCase{responseCases, requestCases, progressCases, handshakeCases, cancelCases, batchCases,
+		subscriptionCases, logCases, taskCases} {
 		for _, rule := range cases {
 			t.Run(rule.name, func(t *testing.T) { rule.run(t) })
 		}
@@ -134,8 +135,9 @@ var responseCases = []ruleCase{
 	{"an input retried under the old id", []string{callModern, `< {"id":1,"result":{"resultType":"input_required"}}`,
 		`> {"id":1,"method":"tools/call","params":{` + modern + `,"inputResponses":{}}}`},
 		[]string{"P1 error: a retry with the input that was asked for has a new id"}},
-	{"a client answers a server without a handshake", []string{callModern, `< {"id":7,"method":"ping"}`, `> {"id":7,"result":{}}`},
-		[]string{"P5 error: the server sends no requests", "P5 error: the client sends no responses"}},
+	{"a server asks, 2026-07-28", []string{callModern, `< {"id":7,"method":"ping"}`, `> {"id":7,"result":{}}`},
+		[]string{"P5 error: the server sends no requests"}},
+	{"a client answers nothing, 2026-07-28", []string{callModern, `> {"id":7,"result":{}}`}, []string{"P5 error: the client sends no responses"}},
 	{"a ping to a client that probes", []string{`> {"id":1,"method":"server/discover","params":{` + modern + `}}`,
 		`< {"id":7,"method":"ping"}`, `> {"id":7,"result":{}}`}, nil},
 }
@@ -163,8 +165,6 @@ var progressCases = []ruleCase{
 	{"progress to oneself", []string{call, strings.Replace(progress, "<", ">", 1) + `1}}`},
 		[]string{"P3 error: progress is of a request that was received"}},
 	{"progress after the response", []string{call, result, progress + `1}}`}, []string{"P3 error: progress stops when the request is answered"}},
-	{"progress after the response, of a task", []string{
-		`> {"id":1,"method":"tools/call","params":{"task":{},"_meta":{"progressToken":"t"}}}`, result, progress + `1}}`}, nil},
 	{"progress that stands", []string{call, progress + `1}}`, progress + `1}}`}, []string{"P3 error: progress rises with each notification"}},
 	{"progress that falls", []string{call, progress + `2}}`, progress + `1}}`}, []string{"P3 error: progress rises with each notification"}},
 	{"progress beyond a float64", []string{call, progress + `9007199254740993}}`, progress + `9007199254740994}}`, progress + `9007199254740995}}`}, nil},
@@ -231,6 +231,68 @@ var batchCases = []ruleCase{
 	{"2024-11-05", at("2024-11-05", initialize, `< {"id":0,"result":{"protocolVersion":"2024-11-05"}}`, initialized, `> [{"id":1,"method":"x"}]`),
 		[]string{"P9 warning: batches are not described"}},
 	{"an empty batch", []string{`> []`}, []string{"P9 error: a batch is not empty"}},
+}
+
+const (
+	listen = `> {"id":4,"method":"subscriptions/listen","params":{` + modern + `,"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:b"]}}}`
+	of4    = `"_meta":{"io.modelcontextprotocol/subscriptionId":4}`
+	ack4   = `< {"method":"notifications/subscriptions/acknowledged","params":{` + of4 + `}}`
+	tools4 = `< {"method":"notifications/tools/list_changed","params":{` + of4 + `}}`
+)
+
+var subscriptionCases = []ruleCase{
+	{"a subscription", []string{listen, ack4, tools4, tools4, `< {"id":4,"result":{}}`}, nil},
+	{"progress beside it", []string{listen, callModern, `< {"id":1,"result":{}}`, ack4}, nil},
+	{"notified before the acknowledgement", []string{listen, tools4, ack4}, []string{"P7 error: a subscription is acknowledged before it notifies"}},
+	{"of no subscription", []string{callModern, `< {"method":"notifications/tools/list_changed"}`},
+		[]string{"P7 error: a subscription's notification names an open subscription"}},
+	{"of one that was not received", []string{callModern, strings.Replace(listen, ">", ">.", 1), ack4},
+		[]string{"P7 error: a subscription's notification names an open subscription"}},
+	{"of a call", []string{callModern, `< {"method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}`},
+		[]string{"P7 error: a subscription's notification names an open subscription"}},
+	{"after its response", []string{listen, ack4, `< {"id":4,"result":{}}`, tools4},
+		[]string{"P7 error: a subscription's notification names an open subscription"}},
+	{"after its cancellation", []string{listen, ack4, `> {"method":"notifications/cancelled","params":{"requestId":4}}`,
+		strings.Replace(tools4, "<", "<~", 1), tools4}, []string{"P6 warning: after a cancellation nothing more is sent for the request"}},
+	{"its last answer after its cancellation", []string{listen, ack4, `> {"method":"notifications/cancelled","params":{"requestId":4}}`, `< {"id":4,"result":{}}`}, nil},
+	{"of what it did not ask for", []string{listen, ack4, strings.Replace(tools4, "tools", "prompts", 1)},
+		[]string{"P7 error: only what a subscription asked for is notified"}},
+	{"list_changed after a handshake", shaken(`< {"method":"notifications/tools/list_changed"}`), nil},
+	{"an update", shaken(`> {"id":1,"method":"resources/subscribe","params":{"uri":"a:b"}}`, result, `< {"method":"notifications/resources/updated","params":{"uri":"a:b"}}`), nil},
+	{"an update that nobody subscribed to", shaken(`< {"method":"notifications/resources/updated","params":{"uri":"a:b"}}`),
+		[]string{"P7 warning: a resource is subscribed to before its updates"}},
+}
+
+const (
+	message = `< {"method":"notifications/message","params":{"level":"info","data":"x"}}`
+	logging = `> {"id":2,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/logLevel":"info"}}}`
+)
+
+var logCases = []ruleCase{
+	{"a log message after a handshake", shaken(message), nil},
+	{"a log message that was asked for", []string{logging, callModern, message, result, message}, nil},
+	{"a log message that was not", []string{callModern, message}, []string{"P8 error: log messages need a request that set a log level"}},
+	{"a log message in advance", []string{callModern, strings.Replace(logging, ">", ">.", 1), message},
+		[]string{"P8 error: log messages need a request that set a log level"}},
+	{"a log message after the response", []string{logging, `< {"id":2,"result":{}}`, message},
+		[]string{"P8 warning: log messages stop when the requests that set a log level are answered"}},
+}
+
+const (
+	callTask  = `> {"id":1,"method":"tools/call","params":{"task":{},"_meta":{"progressToken":"t"}}}`
+	taskMade  = `< {"id":1,"result":{"task":{"taskId":"a","status":"working"}}}`
+	getTask   = `> {"id":2,"method":"tasks/get","params":{"taskId":"a"}}`
+	completed = `< {"method":"notifications/tasks/status","params":{"taskId":"a","status":"completed"}}`
+)
+
+var taskCases = []ruleCase{
+	{"a task", shaken(callTask, taskMade, progress+`1}}`, getTask, `< {"id":2,"result":{"taskId":"a","status":"input_required"}}`, completed, completed), nil},
+	{"a task that begins otherwise", shaken(callTask, strings.Replace(taskMade, "working", "completed", 1)), []string{"P10 error: a task begins working"}},
+	{"a task that comes back", shaken(callTask, taskMade, completed, getTask, `< {"id":2,"result":{"taskId":"a","status":"working"}}`),
+		[]string{"P10 error: a terminal status is final"}},
+	{"progress of a task that has ended", shaken(callTask, taskMade, completed, progress+`1}}`),
+		[]string{"P3 error: progress stops when the request is answered"}},
+	{"the client's task of the same id", shaken(callTask, taskMade, completed, `> {"method":"notifications/tasks/status","params":{"taskId":"a","status":"working"}}`), nil},
 }
 
 // Would answers as Send does, and changes nothing.

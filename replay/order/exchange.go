@@ -10,14 +10,21 @@ import (
 )
 
 const (
-	methodInitialize  = "initialize"
-	methodInitialized = "notifications/initialized"
-	methodDiscover    = "server/discover"
-	methodPing        = "ping"
-	methodProgress    = "notifications/progress"
-	methodCancelled   = "notifications/cancelled"
-	methodListen      = "subscriptions/listen"
-	metaVersion       = "io.modelcontextprotocol/protocolVersion"
+	methodInitialize   = "initialize"
+	methodInitialized  = "notifications/initialized"
+	methodDiscover     = "server/discover"
+	methodPing         = "ping"
+	methodProgress     = "notifications/progress"
+	methodCancelled    = "notifications/cancelled"
+	methodListen       = "subscriptions/listen"
+	methodAcknowledged = "notifications/subscriptions/acknowledged"
+	methodSubscribe    = "resources/subscribe"
+	methodUpdated      = "notifications/resources/updated"
+	methodMessage      = "notifications/message"
+	methodTaskStatus   = "notifications/tasks/status"
+	metaVersion        = "io.modelcontextprotocol/protocolVersion"
+	metaLogLevel       = "io.modelcontextprotocol/logLevel"
+	metaSubscriptionID = "io.modelcontextprotocol/subscriptionId"
 )
 
 // Exchange is a request on the wire and what became of it.
@@ -34,8 +41,13 @@ type Exchange struct {
 	failed      bool            // the response is an error
 	asksInput   bool            // the response is an InputRequiredResult
 	task        bool            // it asked to run as a task
+	runs        string          // the task's id
+	ended       bool            // the task has a terminal status
 	session     int             // the handshake it belongs to
 	progress    json.RawMessage // the last value; nil before
+
+	acknowledged bool            // of a subscription
+	filter       json.RawMessage // what it asked for
 }
 
 // Received reports whether the other end has been given the request.
@@ -85,11 +97,10 @@ func (c *Checker) judgeResponse(dir transport.Direction, m transport.Message, kn
 	if m.ID == nil || string(m.ID) == "null" {
 		return // the answer to a request whose id could not be read
 	}
-	if dir == transport.ClientToServer && c.stateless() {
-		c.breaks(lawClientAnswers, dir, "a response (id %s)", m.ID)
-	}
 	x := c.end(dir.Reverse()).requests[key(m.ID)]
 	switch {
+	case x == nil && dir == transport.ClientToServer && c.stateless():
+		c.breaks(lawClientAnswers, dir, "a response (id %s)", m.ID)
 	case x == nil:
 		c.breaks(lawAnswer, dir, "a response with the id %s, which no request of the %s had", m.ID, dir.Receiver())
 	case x.Answered:
@@ -98,6 +109,8 @@ func (c *Checker) judgeResponse(dir transport.Direction, m transport.Message, kn
 		c.breaks(lawAnswerGiven, dir, "the response to %v before it had received the request", x)
 	case c.stateless() && knows(x.cancelGiven, known) && x.Method != methodListen:
 		c.breaks(lawCancelled, dir, "the response to %v after it had received its cancellation", x)
+	default:
+		c.judgeTaskResult(dir, m, x)
 	}
 }
 
@@ -122,6 +135,7 @@ func (c *Checker) sentRequest(dir transport.Direction, m transport.Message) {
 		e.tokens[key(token)] = x
 	}
 	c.beginsHandshake(x)
+	c.subscribes(x, m)
 }
 
 func (c *Checker) sentResponse(dir transport.Direction, m transport.Message) {
@@ -132,6 +146,7 @@ func (c *Checker) sentResponse(dir transport.Direction, m transport.Message) {
 	x.Answered, x.failed = true, m.Result == nil
 	x.asksInput = c.stateless() && text(transport.Member(m.Result, "resultType")) == "input_required"
 	c.settles(x, m)
+	c.keepTaskResult(dir, m, x)
 }
 
 // knows reports whether an end knew a fact at a mark.

@@ -20,7 +20,7 @@ func (c *Checker) judgeProgress(dir transport.Direction, m transport.Message, kn
 		c.breaks(lawToken, dir, "progress for token %s, which no request of the %s had", orNone(token), dir.Receiver())
 	case !knows(x.given, known):
 		c.breaks(lawToken, dir, "progress of %v before it had received the request", x)
-	case x.Answered && !x.task:
+	case x.Answered && (!x.task || x.ended):
 		c.breaks(lawProgressEnds, dir, "progress of %v after the response", x)
 	case c.stateless() && knows(x.cancelGiven, known):
 		c.breaks(lawCancelled, dir, "progress of %v after it had received its cancellation", x)

@@ -1,0 +1,59 @@
+package order
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// Recorded sessions of published peers: after each frame stands what it breaks.
+func TestSessions(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) < 7 {
+		t.Fatalf("%d sessions, error %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := annotate(string(want))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if got != string(want) {
+				t.Errorf("other rules are broken; -update rewrites the file:\n%s", got)
+			}
+		})
+	}
+}
+
+// annotate plays a session and writes it again with the rules that are broken.
+func annotate(session string) string {
+	var b strings.Builder
+	c := New("")
+	for line := range strings.Lines(session) {
+		if line[0] == '!' {
+			continue
+		}
+		b.WriteString(line)
+		dir := transport.ClientToServer
+		if line[0] == '<' {
+			dir = transport.ServerToClient
+		}
+		p := Parse(transport.Frame{Bytes: []byte(line[2:])})
+		for _, v := range c.Send(dir, p, c.Mark(dir)) {
+			b.WriteString("! " + v.String() + "\n")
+		}
+		c.Give(dir, p)
+	}
+	return b.String()
+}
