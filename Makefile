@@ -14,6 +14,7 @@ build: ## build bin/mcprec
 
 test: ## run the tests
 	$(GO) test ./...
+	cd transport/mcpgo && $(GO) test . && $(GO) test -modfile=newest.mod .
 
 race: ## run the tests under the race detector
 	$(GO) test -race ./...
