@@ -10,6 +10,8 @@ type stop struct {
 	call   int32 // index of the request in flight; its answer is behind
 	ends   int32 // own frame, a cancellation, that would end the wait; or never
 	inside bool  // the awaited answer is in the held frame itself
+
+	answered bool // the recording has the awaited answer
 }
 
 // fillInbox finds where the receive loop stops. What a notification meets is
@@ -63,6 +65,7 @@ func (w *inboxWalk) read(index, n int32) {
 	case m.kind == transport.Response && w.flying[m.pair]:
 		// The answer is behind the held notification: nothing ends this.
 		w.stop.call = m.pair
+		w.stop.answered = true
 		w.stop.inside = n == w.stop.after
 		w.add(never)
 	case m.kind == transport.Notification && len(w.flying) > 0 && w.stop == nil:

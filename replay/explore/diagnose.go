@@ -27,6 +27,9 @@ func (r *Run) diagnose() (category, why string) {
 			r.waits = append(r.waits, w)
 		}
 	}
+	if kind, reason := r.stopped(); kind != "" {
+		return kind, reason
+	}
 	if a, b := &g.lanes[0], &g.lanes[1]; a.blocked() && b.blocked() {
 		return HeadOn, fmt.Sprintf("both ends are at a write, and nobody reads: the client writes %s, the server writes %s",
 			a.waiting[0].name, b.waiting[0].name)

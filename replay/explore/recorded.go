@@ -80,7 +80,7 @@ func (h *half) read(ctx context.Context, last func() []transport.Frame) {
 			}
 			h.over = true
 			h.mu.Unlock()
-			h.stir()
+			stir(h.wake)
 			return
 		}
 		h.mu.Lock()
@@ -89,7 +89,7 @@ func (h *half) read(ctx context.Context, last func() []transport.Frame) {
 		}
 		h.queue = append(h.queue, h.machine.Receive(f)...)
 		h.mu.Unlock()
-		h.stir()
+		stir(h.wake)
 	}
 }
 
@@ -107,9 +107,7 @@ func (h *half) write(ctx context.Context) {
 			_ = h.end.Close()
 			return
 		default:
-			select {
-			case <-h.wake:
-			case <-ctx.Done():
+			if !pause(ctx, h.wake) {
 				return
 			}
 		}
@@ -138,14 +136,6 @@ func (h *half) next() (f transport.Frame, ok, over bool) {
 	return f, true, false
 }
 
-// stir wakes the writer.
-func (h *half) stir() {
-	select {
-	case h.wake <- struct{}{}:
-	default:
-	}
-}
-
 // waits reports whether the half holds something back that it would say if it
 // knew that the live end is silent.
 func (h *half) waits() bool {
@@ -159,7 +149,7 @@ func (h *half) relent() {
 	h.mu.Lock()
 	h.queue = append(h.queue, h.machine.Relent()...)
 	h.mu.Unlock()
-	h.stir()
+	stir(h.wake)
 }
 
 // Findings says where the live ends differ from the recorded ones so far; it is

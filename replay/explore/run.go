@@ -26,6 +26,7 @@ type Run struct {
 	cancel   context.CancelFunc
 	ops      []*operation
 	halves   []*half   // that play from the plan's session
+	actors   []*actor  // that do so under a model
 	ended    int       // operations that have returned
 	broken   *breakage // the first panic
 	within   string    // Setup or Check, while it runs
@@ -64,6 +65,7 @@ type outcome struct {
 type operation struct {
 	name    string
 	played  bool // of a recorded half, which starts it itself
+	behind  bool // only told of where no other stands
 	do      func(context.Context) error
 	started bool
 	done    bool
@@ -162,11 +164,18 @@ func (r *Run) finished() bool { return r.ended == len(r.ops) }
 
 // unfinished lists the operations that have not returned.
 func (r *Run) unfinished() []*operation {
-	var ops []*operation
+	var ops, behind []*operation
 	for _, op := range r.ops {
-		if !op.done && (op.started || !op.played) { // the others wait for these
+		switch {
+		case op.done:
+		case op.behind || op.played && !op.started: // they wait for the others
+			behind = append(behind, op)
+		default:
 			ops = append(ops, op)
 		}
+	}
+	if len(ops) == 0 {
+		return behind
 	}
 	return ops
 }

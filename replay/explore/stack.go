@@ -41,7 +41,7 @@ func goroutineID() string {
 // "" when it has ended.
 func blockedAt(all []string, goroutine string) string {
 	for _, s := range all {
-		if !strings.HasPrefix(s, "goroutine "+goroutine+" [") {
+		if !strings.HasPrefix(s, "goroutine "+goroutine+" [") || recordedStack(s) {
 			continue
 		}
 		state, frames, _ := strings.Cut(trimStack(s), "\n")
@@ -71,7 +71,7 @@ func inBubble(all []string, mark string) []string {
 	var list []string
 	for _, s := range all {
 		head, _, _ := strings.Cut(s, "\n")
-		if mark != "" && strings.Contains(head, mark+"]") && !ownStack(s) {
+		if mark != "" && strings.Contains(head, mark+"]") && !ownStack(s) && !recordedStack(s) {
 			list = append(list, trimStack(s))
 		}
 	}
@@ -82,6 +82,12 @@ func inBubble(all []string, mark string) []string {
 // ownStack reports whether a goroutine belongs to the bubble itself.
 func ownStack(s string) bool {
 	return strings.Contains(s, "internal/synctest.Run(") || strings.Contains(s, ".testingSynctestTest(")
+}
+
+// recordedStack reports whether a goroutine plays a recorded half: where it is
+// blocked says nothing of the code under test.
+func recordedStack(s string) bool {
+	return strings.Contains(s, "/replay/explore.(*half).") || strings.Contains(s, "/replay/explore.(*actor).")
 }
 
 var (
@@ -121,5 +127,5 @@ func hidden(function string) bool {
 		return true
 	}
 	_, name, own := strings.Cut(function, "/replay/explore.")
-	return own && (strings.HasPrefix(name, "(*Run).") || strings.HasPrefix(name, "(*end).s") || strings.HasPrefix(name, "(*half)."))
+	return own && (strings.HasPrefix(name, "(*Run).") || strings.HasPrefix(name, "(*end).s"))
 }

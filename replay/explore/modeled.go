@@ -1,0 +1,207 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Modeled returns a plan without a live peer: both ends of a session play their
+// half, each under an endpoint model. At level L0 every order of its steps comes
+// to the same end, the one that [replay.Closed] finds.
+func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
+	recording, err := replay.Load(sequence(events))
+	if err != nil {
+		return Plan{}, err
+	}
+	calls, err := recordedCalls(events)
+	if err != nil {
+		return Plan{}, fmt.Errorf("load recording: %w", err)
+	}
+	parts := [2]*part{
+		newPart(recording, events, calls, transport.ClientToServer, client),
+		newPart(recording, events, calls, transport.ServerToClient, server),
+	}
+	return Plan{Session: events, Setup: func(r *Run) {
+		for _, p := range parts {
+			p.play(r)
+		}
+	}}, nil
+}
+
+func sequence(events []store.Event) func(yield func(store.Event, error) bool) {
+	return func(yield func(store.Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// part is what all runs share of one end under a model.
+type part struct {
+	own    transport.Direction
+	half   *replay.Half
+	frames []transport.Frame // its own, by number from 0
+	calls  []recordedCall    // its own, that were answered
+}
+
+func newPart(r *replay.Recording, events []store.Event, calls []recordedCall, own transport.Direction, m replay.Model) *part {
+	p := &part{own: own, half: r.Half(own, m)}
+	for _, e := range events {
+		if e.Kind == store.Frame && e.Dir == own {
+			p.frames = append(p.frames, e.AsFrame())
+		}
+	}
+	for _, c := range calls {
+		if c.dir == own && c.response > 0 {
+			p.calls = append(p.calls, c)
+		}
+	}
+	return p
+}
+
+// play lets the part take an end of a run: an operation for each of its calls,
+// and one for the rest, which is named only where no call stands.
+func (p *part) play(r *Run) {
+	a := &actor{
+		part: p, run: r, end: &r.gate.ends[p.own-transport.ClientToServer], half: p.half.Rewound(),
+		asked: map[int][]*operation{}, awaited: map[int][]*operation{},
+		send: make(chan struct{}, 1), read: make(chan struct{}, 1),
+	}
+	for _, c := range p.calls {
+		op := r.expect(c.name)
+		a.asked[c.request] = append(a.asked[c.request], op)
+		a.awaited[c.response] = append(a.awaited[c.response], op)
+	}
+	a.whole = r.expect("the " + p.own.Sender() + "'s half")
+	a.whole.behind = true
+	r.actors = append(r.actors, a)
+	r.Go(a.write)
+	r.Go(a.listen)
+}
+
+// actor is a part in one run.
+type actor struct {
+	*part
+	run     *Run
+	end     *end
+	asked   map[int][]*operation // by number of the request's frame
+	awaited map[int][]*operation // by number of the response's frame
+	whole   *operation
+
+	mu   sync.Mutex // of half; never held across a wait
+	half *replay.Half
+	send chan struct{} // wakes the writer
+	read chan struct{} // wakes the reader
+}
+
+// write sends what the model lets it send.
+func (a *actor) write(ctx context.Context) {
+	for {
+		a.mu.Lock()
+		n := a.half.Offer()
+		a.mu.Unlock()
+		if n == 0 {
+			if a.over() || !pause(ctx, a.send) {
+				return
+			}
+			continue
+		}
+		name := ""
+		for _, op := range a.asked[n] {
+			a.run.begin(op)
+			name = op.name
+		}
+		if a.end.send(ctx, a.frames[n-1], "", name) != nil {
+			return
+		}
+		a.mu.Lock()
+		a.half.Acked()
+		a.mu.Unlock()
+		stir(a.read)
+	}
+}
+
+// listen reads when the model does.
+func (a *actor) listen(ctx context.Context) {
+	for {
+		a.mu.Lock()
+		wants := a.half.Want()
+		a.mu.Unlock()
+		if !wants {
+			if a.over() || !pause(ctx, a.read) {
+				return
+			}
+			continue
+		}
+		if _, err := a.end.Read(ctx); err != nil {
+			return
+		}
+		a.mu.Lock()
+		n := a.half.Given()
+		stop := a.half.Stopped()
+		a.mu.Unlock()
+		for _, op := range a.awaited[n] {
+			if stop == nil || !stop.Inside {
+				a.run.settle(op)
+			}
+		}
+		stir(a.send)
+	}
+}
+
+// over ends the half when all was sent and read.
+func (a *actor) over() bool {
+	a.mu.Lock()
+	done := a.half.Sent() && a.half.Read()
+	a.mu.Unlock()
+	if done {
+		a.run.settle(a.whole)
+		stir(a.send)
+		stir(a.read)
+	}
+	return done
+}
+
+// pause waits to be woken; false when the run is over.
+func pause(ctx context.Context, wake <-chan struct{}) bool {
+	select {
+	case <-wake:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func stir(wake chan<- struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+// stopped says how a receive loop under the inbox model holds up a run that does
+// not move; "" where none does. The frames do not show it: only the model knows.
+func (r *Run) stopped() (category, why string) {
+	for _, a := range r.actors {
+		a.mu.Lock()
+		stop := a.half.Stopped()
+		a.mu.Unlock()
+		in := a.end.in
+		if stop == nil || in.last == nil || category == Swallowed {
+			continue
+		}
+		holds := fmt.Sprintf("the %s's receive loop holds %s, read at step %d: its inner queue has no room for it, and nobody drains that during a call",
+			in.dir.Receiver(), in.last.name, in.last.given)
+		if category, why = Swallowed, holds+"; what would end the call is behind it"; stop.Never {
+			category, why = NeverSent, holds+"; the recording has no response to the call"
+		}
+	}
+	return category, why
+}

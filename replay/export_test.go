@@ -1,0 +1,8 @@
+package replay
+
+// For the tests that explore, which this package must not import.
+var (
+	RandomLines = randomLines
+	RandomSetup = randomSetup
+	Session     = session
+)

@@ -1,0 +1,82 @@
+package replay_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/explore"
+	"github.com/mcprec/mcprec/store"
+)
+
+// TestLaw holds the explorer to the closed replay: with a model at both ends and
+// only delivery moving, a hang is found if and only if the closed replay says
+// so, whatever the order of the steps.
+func TestLaw(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	cases, hangs := 400, 0
+	if testing.Short() {
+		cases = 50
+	}
+	for range cases {
+		lines := replay.RandomLines(rng, rng.IntN(25))
+		setup, events := replay.RandomSetup(rng), replay.Session(t, lines)
+		plan, err := explore.Modeled(events, setup.Client, setup.Server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.Capacities = []explore.Capacity{{C2S: int(setup.Capacity.C2S), S2C: int(setup.Capacity.S2C)}}
+		plan.Schedules, plan.Seed = 12, rng.Uint64()
+		got := explore.Search(t, plan)
+		want := closed(t, events, setup)
+		if want.Verdict == replay.Hang {
+			hangs++
+		}
+		if got.Verdict != want.Verdict || got.Category != want.Category || want.Verdict == replay.Hang && got.Schedules != 1 {
+			t.Fatalf("%v\n%s\n%s\n%s", setup, lines, got.Text(), want.Text())
+		}
+	}
+	if hangs < cases/10 || hangs > cases*9/10 {
+		t.Errorf("%d of %d cases hang: they say little", hangs, cases)
+	}
+}
+
+func closed(t *testing.T, events []store.Event, s replay.Setup) replay.Verdict {
+	t.Helper()
+	r, err := replay.Load(func(yield func(store.Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return replay.Closed(r, s)
+}
+
+// TestSeedExplored is the seed: a client that hands notifications to a queue of q
+// hangs iff more than q of them come before the response, at every capacity.
+func TestSeedExplored(t *testing.T) {
+	for n := range 6 {
+		for _, q := range []int{0, 1, 3} {
+			events := replay.Session(t, "> 1:call!\n"+strings.Repeat("< ~progress\n", n)+"< 1=")
+			plan, err := explore.Modeled(events, replay.Inbox(q), replay.Free)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := explore.Pass
+			if n > q {
+				want = explore.Hang
+			}
+			for _, k := range []int{0, 1, 10, 1000, explore.Unbounded} {
+				plan.Capacities, plan.Schedules = []explore.Capacity{{C2S: k, S2C: k}}, 20
+				if r := explore.Search(t, plan); r.Verdict != want || n > q && r.Category != explore.Swallowed {
+					t.Errorf("%d notifications, queue %d, capacity %d: want %s\n%s", n, q, k, want, r.Text())
+				}
+			}
+		}
+	}
+}
