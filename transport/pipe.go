@@ -179,6 +179,17 @@ func (e *pipeEnd) Close() error {
 	return nil
 }
 
+// CloseWrite implements [HalfCloser]. Frames not yet taken are withdrawn.
+func (e *pipeEnd) CloseWrite() error {
+	s := <-e.pipe.state
+	out := &s.lanes[e.out]
+	out.senderClosed = true
+	out.refuseWriters()
+	e.pipe.settle(out)
+	e.pipe.state <- s
+	return nil
+}
+
 // settle performs every step that is enabled in the lane, then wakes readers
 // for whom nothing more can come.
 func (p *Pipe) settle(lane *pipeLane) {

@@ -39,7 +39,9 @@ type StreamConn struct {
 	err    error // of the reader; valid once frames is closed
 	closed chan struct{}
 	stop   func() error
-	write  chan []byte // holds the write buffer; taking it is the right to write
+	halved chan struct{} // closed by the first CloseWrite, which keeps the right to write
+	finish func() error  // closes out
+	write  chan []byte   // holds the write buffer; taking it is the right to write
 }
 
 // isGone reports whether a write failed because the far end, or this one, was
@@ -50,11 +52,12 @@ func isGone(err error) bool {
 
 // NewStreamConn reads frames from in and writes frames to out.
 func NewStreamConn(in io.ReadCloser, out io.WriteCloser) *StreamConn {
-	c := &StreamConn{in: in, out: out, frames: make(chan Frame), closed: make(chan struct{}), write: make(chan []byte, 1)}
+	c := &StreamConn{in: in, out: out, frames: make(chan Frame), closed: make(chan struct{}), halved: make(chan struct{}), write: make(chan []byte, 1)}
 	c.write <- nil
+	c.finish = sync.OnceValue(c.out.Close)
 	c.stop = sync.OnceValue(func() error {
 		close(c.closed)
-		errOut, errIn := c.out.Close(), c.in.Close()
+		errOut, errIn := c.finish(), c.in.Close()
 		if errOut != nil {
 			return errOut
 		}
@@ -118,6 +121,8 @@ func (c *StreamConn) Write(ctx context.Context, f Frame) error {
 	select {
 	case <-c.closed:
 		return ErrClosed
+	case <-c.halved:
+		return ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	case buf = <-c.write:
@@ -150,6 +155,18 @@ func (c *StreamConn) isClosed() bool {
 	default:
 		return false
 	}
+}
+
+// CloseWrite implements [HalfCloser]. It waits for a Write that has begun, as half
+// a frame must never be left behind; Close wakes it.
+func (c *StreamConn) CloseWrite() error {
+	select {
+	case <-c.closed:
+	case <-c.halved:
+	case <-c.write:
+		close(c.halved)
+	}
+	return c.finish()
 }
 
 // Close implements Conn: it closes both streams.

@@ -37,6 +37,15 @@ type Conn interface {
 	Close() error
 }
 
+// HalfCloser is a Conn that can end its own direction alone, as a client does
+// that closes a server's standard input.
+type HalfCloser interface {
+	// CloseWrite ends what this end sends: the peer reads what was taken and then
+	// io.EOF, and this end reads on. Writes return ErrClosed from then on. It may
+	// be called at any time, more than once.
+	CloseWrite() error
+}
+
 // Transport opens a Conn.
 type Transport interface {
 	// Connect opens the connection. Each call opens a new one, or fails.

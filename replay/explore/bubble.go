@@ -59,8 +59,8 @@ func (r *Run) bubble(t *testing.T, p *Plan) {
 	}()
 	synctest.Test(t, func(*testing.T) {
 		mark = bubbleOfCaller()
-		r.ctx, r.cancel = context.WithCancel(context.Background())
 		r.gate, r.since = newGate(r.capacity, r.split), time.Now()
+		r.ctx, r.cancel = context.WithCancel(context.WithValue(context.Background(), gateKey{}, r.gate))
 		r.gate.traced = r.token != nil
 		r.client, r.server = &r.gate.ends[0], &r.gate.ends[1]
 		r.session(p)
@@ -136,7 +136,7 @@ func (r *Run) loop() {
 // enabled lists the steps that may be released: starts first.
 func (r *Run) enabled(steps []Step) []Step {
 	for _, op := range r.ops {
-		if !op.started && !op.played {
+		if op.ready() {
 			steps = append(steps, Step{Kind: Start, What: op.name, op: op})
 		}
 	}

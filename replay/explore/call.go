@@ -50,7 +50,7 @@ func recordedCalls(events []store.Event) ([]recordedCall, error) {
 }
 
 // expect adds an operation that a recorded half begins and ends itself.
-func (r *Run) expect(name string) *operation {
+func (r *Run) expect(name string) *Operation {
 	r.Op(name, nil)
 	op := r.ops[len(r.ops)-1]
 	op.played = true
@@ -58,13 +58,13 @@ func (r *Run) expect(name string) *operation {
 }
 
 // begin and settle are called by the half that plays the operation.
-func (r *Run) begin(op *operation) {
+func (r *Run) begin(op *Operation) {
 	r.gate.hold()
 	op.started = true
 	r.gate.free()
 }
 
-func (r *Run) settle(op *operation) {
+func (r *Run) settle(op *Operation) {
 	r.gate.hold()
 	if !op.done {
 		op.done = true

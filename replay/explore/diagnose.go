@@ -41,8 +41,11 @@ func (r *Run) diagnose() (category, why string) {
 func (l *lane) blocked() bool { return len(l.waiting) > 0 && len(l.readers) == 0 }
 
 // waitOf says what one operation waits for and where that is.
-func (g *gate) waitOf(op *operation) (category string, waits []Wait, why string) {
+func (g *gate) waitOf(op *Operation) (category string, waits []Wait, why string) {
 	who := "operation " + op.name
+	if before := op.heldBy(); before != nil {
+		return "", []Wait{{Who: who, WaitsFor: "operation " + before.name, Why: "it comes after that one"}}, ""
+	}
 	for i := range g.lanes {
 		l := &g.lanes[i]
 		for _, f := range l.waiting {
@@ -72,7 +75,7 @@ func (g *gate) waitOf(op *operation) (category string, waits []Wait, why string)
 
 // callsOf returns the requests of an operation; those that nobody signed, where
 // it signed none.
-func (g *gate) callsOf(op *operation) []*call {
+func (g *gate) callsOf(op *Operation) []*call {
 	var own, unsigned []*call
 	for _, c := range g.names.calls {
 		switch c.request.op {

@@ -17,6 +17,7 @@ type gate struct {
 	poked  chan struct{} // something arrived since the engine last looked
 	lanes  [2]lane       // ClientToServer, ServerToClient
 	ends   [2]end        // client, server
+	points []*point      // where goroutines wait; by round of their arrival, then by name
 	names  *namer
 	round  int  // steps released so far
 	shut   bool // the run is over: nothing parks any more
@@ -203,8 +204,23 @@ func (e *end) Close() error {
 	return nil
 }
 
+// CloseWrite asks to end what this end sends, and returns, as Close does. The far
+// reader gets its end of file as a step; this end reads on.
+func (e *end) CloseWrite() error {
+	e.gate.hold()
+	if !e.gate.shut && !e.closed {
+		e.out.ending = true
+		e.gate.poke()
+	}
+	e.gate.free()
+	return nil
+}
+
 // asked reports whether a close waits for its release.
-func (e *end) asked() bool { return e.out.ending && !e.closed }
+func (e *end) asked() bool { return e.in.leaving && !e.closed }
+
+// askedHalf reports whether a half close does; a close covers it.
+func (e *end) askedHalf() bool { return e.out.ending && !e.out.ended && !e.in.leaving }
 
 // close ends both directions at this end and wakes who waited there. The far
 // reader gets its end of file as a step of its own.
@@ -229,6 +245,9 @@ func (g *gate) shutdown() {
 		l.refuse()
 		l.wake(transport.ErrClosed)
 		g.ends[i].close()
+	}
+	for len(g.points) > 0 {
+		g.reach(g.points[0])
 	}
 	g.free()
 }

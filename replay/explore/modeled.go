@@ -71,7 +71,7 @@ func newPart(r *replay.Recording, events []store.Event, calls []recordedCall, ow
 func (p *part) play(r *Run) {
 	a := &actor{
 		part: p, run: r, end: &r.gate.ends[p.own-transport.ClientToServer], half: p.half.Rewound(),
-		asked: map[int][]*operation{}, awaited: map[int][]*operation{},
+		asked: map[int][]*Operation{}, awaited: map[int][]*Operation{},
 		send: make(chan struct{}, 1), read: make(chan struct{}, 1),
 	}
 	for _, c := range p.calls {
@@ -91,9 +91,9 @@ type actor struct {
 	*part
 	run     *Run
 	end     *end
-	asked   map[int][]*operation // by number of the request's frame
-	awaited map[int][]*operation // by number of the response's frame
-	whole   *operation
+	asked   map[int][]*Operation // by number of the request's frame
+	awaited map[int][]*Operation // by number of the response's frame
+	whole   *Operation
 
 	mu   sync.Mutex // of half; never held across a wait
 	half *replay.Half

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/mcprec/mcprec/transport"
@@ -24,7 +23,7 @@ type Run struct {
 	server   transport.Conn
 	ctx      context.Context
 	cancel   context.CancelFunc
-	ops      []*operation
+	ops      []*Operation
 	halves   []*half   // that play from the plan's session
 	actors   []*actor  // that do so under a model
 	ended    int       // operations that have returned
@@ -57,12 +56,14 @@ type outcome struct {
 	late     bool // an operation ended by a timer alone
 	stuck    bool // goroutines were left that nothing ends
 	stacks   []string
-	stood    []*operation // that had not returned
+	stood    []*Operation // that had not returned
 	waits    []Wait
 	sequence []string
 }
 
-type operation struct {
+// Operation is a user operation of a run.
+type Operation struct {
+	run     *Run
 	name    string
 	played  bool // of a recorded half, which starts it itself
 	behind  bool // only told of where no other stands
@@ -70,6 +71,7 @@ type operation struct {
 	started bool
 	done    bool
 	err     error
+	after   []*Operation // that must have returned before it starts
 }
 
 // breakage is a panic of a goroutine that this package started.
@@ -100,13 +102,54 @@ func (r *Run) Context() context.Context { return r.ctx }
 // of its own, begins at a named step and must return: an operation that never
 // does is what this package looks for. Frames written under its context carry
 // its name. Only Setup may call it.
-func (r *Run) Op(name string, do func(ctx context.Context) error) {
-	for _, op := range r.ops {
-		if op.name == name {
-			panic(fmt.Sprintf("explore: operation %s: added twice", name))
+func (r *Run) Op(name string, do func(ctx context.Context) error) *Operation {
+	if r.operation(name) != nil {
+		panic(fmt.Sprintf("explore: operation %s: added twice", name))
+	}
+	op := &Operation{run: r, name: name, do: do}
+	r.ops = append(r.ops, op)
+	return op
+}
+
+// After holds the operation back until the named ones have returned, whatever
+// they return; they must have been added before. What several operations need,
+// such as a handshake, is an operation of its own that they come after: were they
+// to wait for it themselves, they would all wake in one step, and their order
+// would be the Go scheduler's and in no token.
+func (op *Operation) After(names ...string) *Operation {
+	for _, name := range names {
+		before := op.run.operation(name)
+		if before == nil || before == op {
+			panic(fmt.Sprintf("explore: operation %s: it cannot come after %s, which was not added before", op.name, name))
+		}
+		op.after = append(op.after, before)
+	}
+	return op
+}
+
+// ready reports whether the operation may start.
+func (op *Operation) ready() bool {
+	return !op.started && !op.played && op.heldBy() == nil
+}
+
+// heldBy returns an operation that must return before this one starts, or nil.
+func (op *Operation) heldBy() *Operation {
+	for _, before := range op.after {
+		if !before.done {
+			return before
 		}
 	}
-	r.ops = append(r.ops, &operation{name: name, do: do})
+	return nil
+}
+
+// operation returns the one with the name, or nil.
+func (r *Run) operation(name string) *Operation {
+	for _, op := range r.ops {
+		if op.name == name {
+			return op
+		}
+	}
+	return nil
 }
 
 // Go runs a peer's own goroutine, such as a server's loop. It need not return
@@ -120,11 +163,11 @@ func (r *Run) Go(do func(ctx context.Context)) {
 
 // Err returns what an operation returned; it is for Check.
 func (r *Run) Err(name string) error {
-	i := slices.IndexFunc(r.ops, func(op *operation) bool { return op.name == name })
-	if i < 0 {
+	op := r.operation(name)
+	if op == nil {
 		return fmt.Errorf("operation %s: there is none", name)
 	}
-	return r.ops[i].err
+	return op.err
 }
 
 // mend turns a panic into a breakage. It is deferred.
@@ -142,7 +185,7 @@ func (r *Run) mend(where string) {
 }
 
 // start releases an operation.
-func (r *Run) start(op *operation) {
+func (r *Run) start(op *Operation) {
 	op.started = true
 	ctx := context.WithValue(r.ctx, operationKey{}, op.name)
 	go func() {
@@ -163,8 +206,8 @@ func (r *Run) start(op *operation) {
 func (r *Run) finished() bool { return r.ended == len(r.ops) }
 
 // unfinished lists the operations that have not returned.
-func (r *Run) unfinished() []*operation {
-	var ops, behind []*operation
+func (r *Run) unfinished() []*Operation {
+	var ops, behind []*Operation
 	for _, op := range r.ops {
 		switch {
 		case op.done:

@@ -32,7 +32,7 @@ func (r *Run) draw() []string {
 			lastGive = at
 		case s.Kind == Ack && f.given > 0 && lastGive > f.given:
 			lines = append(lines, arrow(at, 0, "only now returns the Write of "+f.name, ""))
-		case s.Kind == Start, s.Kind == Close, s.Kind == End, s.Kind == Relent:
+		case s.Kind == Start, s.Kind == Close, s.Kind == End, s.Kind == Relent, s.Kind == HalfClose, s.Kind == Reach:
 			lines = append(lines, arrow(at, 0, s.Name(), ""))
 		}
 	}

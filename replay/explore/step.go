@@ -23,27 +23,33 @@ const (
 	// Relent tells a recorded half that the live end is silent, so that it goes on
 	// without what it waited for. It is enabled when nothing else is.
 	Relent
+	// HalfClose lets the CloseWrite of an end, which has returned, take effect.
+	HalfClose
+	// Reach lets a goroutine go on from its [Point]. Eager prefers it to all but
+	// the start of an operation.
+	Reach
 )
 
 // String returns the kind's word in a content name.
 func (k Kind) String() string {
-	return [...]string{"none", "start", "ack", "give", "take", "eof", "close", "relent"}[k]
+	return [...]string{"none", "start", "ack", "give", "take", "eof", "close", "relent", "half-close", "reach"}[k]
 }
 
 // Step is one step that may be released now. Its name is its content: no id, no
 // address, no order of arrival is in it.
 type Step struct {
 	Kind Kind
-	// Dir is the direction of the frame; of a Close the one in which the closing
-	// end sends; none for a Start.
+	// Dir is the direction of the frame; of a Close or HalfClose the one in which
+	// the closing end sends; none for a Start or Reach.
 	Dir transport.Direction
-	// What names the frame or the operation; "" for End and Close.
+	// What names the frame, the operation or the point; "" for End and closes.
 	What string
 
 	hash   uint64 // of What
 	flight *flight
-	op     *operation
+	op     *Operation
 	half   *half
+	point  *point
 }
 
 // Name returns the content name: c2s take tools/call "x"#1, start list, c2s close.
@@ -73,7 +79,7 @@ func (s Step) content() uint64 {
 func (s Step) class() int { return int(s.Kind)*3 + int(s.Dir) }
 
 // classes is above every class.
-const classes = (int(Relent) + 1) * 3
+const classes = (int(Reach) + 1) * 3
 
 // hashOf is FNV-1a: small, fixed for ever, as tokens depend on it.
 func hashOf(s string) uint64 {
@@ -93,9 +99,12 @@ func scramble(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// enabled appends the steps of the gate that may be released, kinds in their
-// order, client to server first, then by round and name.
+// enabled appends the steps of the gate that may be released: points, then kinds
+// in their order, client to server first, then by round and name.
 func (g *gate) enabled(steps []Step) []Step {
+	for _, p := range g.points {
+		steps = append(steps, Step{Kind: Reach, What: p.name, point: p})
+	}
 	for i := range g.lanes {
 		for _, f := range g.lanes[i].unacked {
 			steps = append(steps, f.step(Ack))
@@ -119,8 +128,12 @@ func (g *gate) enabled(steps []Step) []Step {
 		}
 	}
 	for i := range g.ends {
-		if e := &g.ends[i]; e.asked() {
+		e := &g.ends[i]
+		if e.asked() {
 			steps = append(steps, Step{Kind: Close, Dir: e.out.dir})
+		}
+		if e.askedHalf() {
+			steps = append(steps, Step{Kind: HalfClose, Dir: e.out.dir})
 		}
 	}
 	return steps
@@ -132,7 +145,11 @@ func (f *flight) step(k Kind) Step {
 
 // release performs a step of the gate.
 func (g *gate) release(s Step) {
-	l := &g.lanes[s.Dir-transport.ClientToServer]
+	if s.Kind == Reach {
+		g.reach(s.point)
+		return
+	}
+	l := g.lane(s.Dir)
 	switch s.Kind {
 	case Ack:
 		l.ack(s.flight)
@@ -147,5 +164,8 @@ func (g *gate) release(s Step) {
 		l.endOfFile()
 	case Close:
 		g.ends[s.Dir-transport.ClientToServer].close()
+	case HalfClose:
+		l.ended = true
+		l.refuse()
 	}
 }
