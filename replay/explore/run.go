@@ -223,8 +223,9 @@ func (r *Run) unfinished() []*Operation {
 	return ops
 }
 
-// Failures returns the first error of an operation. It is what judges a run of a
-// plan without a Check, and for Checks that want to say more.
+// Failures returns what judges a run of a plan without a Check: that a live end asked
+// for what is not recorded, or the first error of an operation. It is for Checks
+// that ask for more.
 func (r *Run) Failures() error {
 	if err := r.stranger(); err != nil {
 		return err
