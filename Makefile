@@ -4,7 +4,7 @@ GO ?= go
 FUZZTIME ?= 10s
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build test race fuzz soak zoo bench golden lint clean
+.PHONY: help build test race fuzz soak zoo bench golden tidy lint clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -42,6 +42,12 @@ bench: ## run the benchmarks: ratios, side by side in one run
 
 golden: ## rewrite the expected outputs; read the diff
 	$(GO) test $$(grep -rl --include=*_test.go '"update"' . | xargs -n1 dirname | sort -u) -update
+
+tidy: ## bring every module's go.mod and go.sum up to date
+	$(GO) mod tidy
+	@set -e; for mod in transport/*/*.mod examples/zoo/*/*.mod; do \
+	  (cd $$(dirname $$mod) && $(GO) mod tidy -modfile=$$(basename $$mod)); \
+	done
 
 lint: ## gofmt, go vet, staticcheck
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }

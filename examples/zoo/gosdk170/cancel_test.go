@@ -21,6 +21,8 @@ import (
 // with room for one frame hides it. Since v1.8.0 the caller does not wait for the
 // Write.
 
+var anyRoom = []explore.Capacity{{C2S: 1, S2C: 1}, {C2S: explore.Unbounded, S2C: explore.Unbounded}}
+
 // TestCancelHangs is over a pipe to a process, where nothing ends a Write.
 func TestCancelHangs(t *testing.T) {
 	zoo.Case{
@@ -29,7 +31,7 @@ func TestCancelHangs(t *testing.T) {
 		Plan: explore.Plan{Setup: func(r *explore.Run) { slowCall(r, pipe{r.Client()}) }},
 		Want: map[string]zoo.Want{
 			"v1.7.0": {Verdict: explore.Hang, Category: explore.Swallowed, Says: []string{
-				`tools/call "slow"`, "notifications/cancelled", "c2s=1 s2c=1 pass", "c2s=unbounded s2c=unbounded pass"}},
+				`tools/call "slow"`, "notifications/cancelled"}, Hidden: anyRoom},
 			"v1.8.0": {},
 		},
 	}.Run(t)
@@ -44,7 +46,7 @@ func TestCancelLate(t *testing.T) {
 		Plan: explore.Plan{Setup: func(r *explore.Run) { slowCall(r, r.Client()) }},
 		Want: map[string]zoo.Want{
 			"v1.7.0": {Verdict: explore.CheckFailed, Category: explore.TimerOnly, Says: []string{
-				"with 1s to live took 6s", "c2s=1 s2c=1 pass"}},
+				"with 1s to live took 6s"}, Hidden: anyRoom},
 			"v1.8.0": {},
 		},
 	}.Run(t)
