@@ -2,6 +2,9 @@ package gosdk_test
 
 import (
 	"context"
+	"errors"
+	"os"
+	"slices"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -13,21 +16,21 @@ import (
 // peers are the SDK ends of a run whose handshake the engine orders too.
 type peers struct {
 	client *mcp.ClientSession
-	err    error
-	ready  chan struct{} // closed when client and err are set
 }
 
 // connectRun connects both ends. The client's handshake needs the engine, which
-// runs after Setup, so it is a goroutine of its own.
+// runs after Setup, so it is an operation; op adds those that come after it.
 func connectRun(r *explore.Run, server *mcp.Server, client *mcp.Client, revision string) *peers {
-	p := &peers{ready: make(chan struct{})}
+	p := &peers{}
 	if _, err := server.Connect(r.Context(), gosdk.Transport(r.Server()), nil); err != nil {
 		panic(err)
 	}
-	r.Go(func(ctx context.Context) {
-		defer close(p.ready)
-		p.client, p.err = client.Connect(ctx, gosdk.Transport(r.Client()),
+	r.Op("connect", func(context.Context) (err error) {
+		// The session lives under the context it is made with, and a frame it writes
+		// later is not the handshake's.
+		p.client, err = client.Connect(r.Context(), gosdk.Transport(r.Client()),
 			&mcp.ClientSessionOptions{ProtocolVersion: revision})
+		return err
 	})
 	return p
 }
@@ -35,26 +38,56 @@ func connectRun(r *explore.Run, server *mcp.Server, client *mcp.Client, revision
 // op adds an operation that begins when the client is connected.
 func (p *peers) op(r *explore.Run, name string, do func(context.Context) error) {
 	r.Op(name, func(ctx context.Context) error {
-		if <-p.ready; p.err != nil {
-			return p.err
+		if p.client == nil {
+			return errors.New("not connected")
 		}
 		return do(ctx)
-	})
+	}).After("connect")
+}
+
+// twoCalls is a conforming pair with two calls at once.
+func twoCalls(revision string) func(*explore.Run) {
+	return func(r *explore.Run) {
+		client := newClient(&mcp.ClientOptions{
+			ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) {},
+		})
+		p := connectRun(r, newServer(), client, revision)
+		p.op(r, "call", func(ctx context.Context) error { return callCount(ctx, p.client) })
+		p.op(r, "list", func(ctx context.Context) error { return listTools(ctx, p.client) })
+	}
 }
 
 // TestExploreConforming: two calls of a conforming pair come through in any order.
 func TestExploreConforming(t *testing.T) {
 	for _, revision := range []string{handshake, newest} {
 		t.Run(revision, func(t *testing.T) {
-			explore.Explore(t, explore.Plan{Schedules: 200, Setup: func(r *explore.Run) {
-				client := newClient(&mcp.ClientOptions{
-					ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) {},
-				})
-				p := connectRun(r, newServer(), client, revision)
-				p.op(r, "call", func(ctx context.Context) error { return callCount(ctx, p.client) })
-				p.op(r, "list", func(ctx context.Context) error { return listTools(ctx, p.client) })
-			}})
+			explore.Explore(t, explore.Plan{Schedules: 200, Setup: twoCalls(revision)})
 		})
+	}
+}
+
+// TestExploreTokens: the token of any schedule gives that schedule again. Every
+// schedule fails a check here, so each has a token, which Search follows once
+// itself.
+func TestExploreTokens(t *testing.T) {
+	schedules := 100
+	if os.Getenv("MCPREC_SOAK") != "" {
+		schedules = 1000
+	}
+	stop := errors.New("stop")
+	for _, revision := range []string{handshake, newest} {
+		for i := range schedules {
+			c := explore.Sweep[i%len(explore.Sweep)]
+			plan := explore.Plan{Setup: twoCalls(revision), Strategy: explore.Random, Seed: uint64(i), Schedules: 1,
+				Capacities: []explore.Capacity{c}, Check: func(*explore.Run) error { return stop }}
+			first := explore.Search(t, plan)
+			plan.Token = first.Token
+			again := explore.Search(t, plan)
+			if len(first.Notes) > 0 || again.Verdict != explore.CheckFailed || again.Token != first.Token ||
+				!slices.Equal(again.Sequence, first.Sequence) {
+				t.Fatalf("%s, seed %d:\n%s\n%s", revision, i, first.Text(), again.Text())
+			}
+		}
 	}
 }
 
