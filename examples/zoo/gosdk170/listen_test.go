@@ -33,19 +33,14 @@ func TestCloseWithListen(t *testing.T) {
 			client := mcp.NewClient(&mcp.Implementation{Name: "listener", Version: "1"}, &mcp.ClientOptions{
 				ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {},
 			})
-			connected := make(chan struct{})
 			r.Op("connect", func(ctx context.Context) error {
 				session, err := client.Connect(ctx, gosdk.Transport(r.Client()), nil)
 				if err == nil {
 					r.Go(func(ctx context.Context) { <-ctx.Done(); session.Close() })
 				}
-				close(connected)
 				return err
 			})
-			r.Op("close server", func(context.Context) error {
-				<-connected
-				return session.Close()
-			})
+			r.Op("close server", func(context.Context) error { return session.Close() }).After("connect")
 		}},
 		Want: map[string]zoo.Want{
 			"v1.7.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{

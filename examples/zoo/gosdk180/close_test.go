@@ -22,15 +22,15 @@ func TestDoubleClose(t *testing.T) {
 		Name: "go-sdk double Close",
 		SDK:  mcp.NewClient,
 		Plan: explore.Plan{Setup: func(r *explore.Run) {
-			client, server := connect(r, newServer(), newClient(nil))
+			s := connect(r, newServer(), newClient(nil))
 			// Who calls may find the session closed, and must be told.
 			r.Op("call", func(ctx context.Context) error {
-				client.CallTool(ctx, &mcp.CallToolParams{Name: "greet"})
+				s.client.CallTool(ctx, &mcp.CallToolParams{Name: "greet"})
 				return nil
-			})
-			r.Op("ping", func(ctx context.Context) error { server.Ping(ctx, nil); return nil })
-			r.Op("close client", func(context.Context) error { client.Close(); return nil })
-			r.Op("close server", func(context.Context) error { server.Close(); return nil })
+			}).After("connect")
+			r.Op("ping", func(ctx context.Context) error { s.server.Ping(ctx, nil); return nil }).After("connect")
+			r.Op("close client", func(context.Context) error { s.client.Close(); return nil }).After("connect")
+			r.Op("close server", func(context.Context) error { s.server.Close(); return nil }).After("connect")
 		}},
 		Want: map[string]zoo.Want{
 			"v1.8.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{

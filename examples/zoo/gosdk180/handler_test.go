@@ -39,8 +39,8 @@ func TestHandlerCalls(t *testing.T) {
 					listed <- err
 				},
 			}))
-			r.Op("change tools", func(context.Context) error { server.RemoveTools("greet"); return nil })
-			r.Op("refresh", func(context.Context) error { return <-listed })
+			r.Op("change tools", func(context.Context) error { server.RemoveTools("greet"); return nil }).After("connect")
+			r.Op("refresh", func(context.Context) error { return <-listed }).After("connect")
 		}},
 		Want: map[string]zoo.Want{
 			"v1.8.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
