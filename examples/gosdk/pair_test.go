@@ -46,8 +46,9 @@ func TestPair(t *testing.T) {
 			},
 		})
 		var session *mcp.ClientSession
-		r.Op("connect", func(ctx context.Context) (err error) {
-			session, err = client.Connect(ctx, gosdk.Transport(r.Client()), nil)
+		r.Op("connect", func(context.Context) (err error) {
+			// The session lives longer than the operation.
+			session, err = client.Connect(r.Context(), gosdk.Transport(r.Client()), nil)
 			return err
 		})
 		r.Op("call", func(ctx context.Context) error { return call(ctx, session) }).After("connect")
