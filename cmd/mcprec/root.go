@@ -40,6 +40,7 @@ them through a bounded transport, and says who waits for whom when one hangs.
   mcprec list
   mcprec show
   mcprec replay --client inbox:0
+  mcprec explore --client inbox:0
 
 A SESSION is an id, a unique prefix of one, the path of a fixture, - for a
 fixture on standard input, or nothing for the session that started last.
@@ -59,7 +60,7 @@ The store is --store, else $MCPREC_HOME, else $XDG_STATE_HOME/mcprec, else
 		return usagef("%v; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(newRecord(std), newList(), newShow(), newTail(), newExport(), newImport(),
-		newReplay(), newServe(std), newVerify(), newRemove(), newDemo(), newVersion())
+		newReplay(), newExplore(), newServe(std), newVerify(), newRemove(), newDemo(), newVersion())
 	return root
 }
 

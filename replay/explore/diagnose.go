@@ -175,12 +175,15 @@ func (l *lane) full() string {
 func (l *lane) readerWait(all []string) (Wait, bool) {
 	who := fmt.Sprintf("%s reader (%v)", l.dir.Receiver(), l.dir)
 	switch {
-	case len(l.readers) > 0 || l.deafened:
+	case len(l.readers) > 0 || l.deafened || l.read:
 		return Wait{}, false
 	case l.last == nil:
 		return Wait{Who: who, Why: "has never read"}, len(l.queue)+len(l.waiting) > 0
 	}
 	w := Wait{Who: who, Holds: l.last.name, Why: fmt.Sprintf("given at step %d; has not read since", l.last.given)}
+	if l.idle != "" {
+		w.Why += ": " + l.idle
+	}
 	if all != nil && l.holder != "" {
 		w.BlockedAt = blockedAt(all, l.holder)
 	}

@@ -40,6 +40,8 @@ type lane struct {
 	deafened bool    // the receiver has closed
 	ending   bool    // the sender asked to close: no frame is taken any more
 	leaving  bool    // the receiver asked to close: no frame is given any more
+	idle     string  // why a recorded receiver does not read
+	read     bool    // a recorded receiver has read all that there is
 }
 
 // flight is one frame on its way.

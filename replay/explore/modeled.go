@@ -134,6 +134,7 @@ func (a *actor) listen(ctx context.Context) {
 		a.mu.Lock()
 		wants := a.half.Want()
 		a.mu.Unlock()
+		a.state(wants)
 		if !wants {
 			if a.over() || !pause(ctx, a.read) {
 				return
@@ -154,6 +155,23 @@ func (a *actor) listen(ctx context.Context) {
 		}
 		stir(a.send)
 	}
+}
+
+// state tells those who diagnose why the end reads or not.
+func (a *actor) state(wants bool) {
+	a.mu.Lock()
+	read, stop := a.half.Read(), a.half.Stopped()
+	a.mu.Unlock()
+	idle := ""
+	switch {
+	case stop != nil:
+		idle = "hands it to its inner queue, which is full"
+	case !wants && !read:
+		idle = "sends before it reads on"
+	}
+	a.run.gate.hold()
+	a.end.in.idle, a.end.in.read = idle, read
+	a.run.gate.free()
 }
 
 // over ends the half when all was sent and read.

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/explore"
+	"github.com/mcprec/mcprec/store"
+)
+
+type exploreOptions struct {
+	home
+	client     string
+	server     string
+	token      string
+	strategy   string
+	format     string
+	capacities []string
+	schedules  int
+	seed       uint64
+}
+
+func newExplore() *cobra.Command {
+	var o exploreOptions
+	cmd := &cobra.Command{
+		Use:   "explore [SESSION]",
+		Short: "Play a session in many orders of delivery and prove the hang",
+		Long:  exploreHelp,
+		Example: `  mcprec explore --client inbox:0
+  mcprec explore --client rigid --server rigid --capacity 0 --capacity c2s=1 fixtures/crossing.jsonl
+  mcprec explore --client inbox:0 --token mcprec1.0-0.L0.a.eager`,
+		Args:              atMost(1),
+		ValidArgsFunction: completeSessions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runExplore(cmd, o, firstOf(args)) },
+	}
+	o.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.client, "client", "free", "the client's `MODEL`")
+	f.StringVar(&o.server, "server", "free", "the server's `MODEL`")
+	f.StringArrayVarP(&o.capacities, "capacity", "c", []string{"sweep"}, "`N`, c2s=N,s2c=N, unbounded or sweep; may be given several times")
+	f.StringVar(&o.strategy, "strategy", "mix", "how to choose the steps: "+strings.Join(strategyNames(), ", "))
+	f.IntVarP(&o.schedules, "schedules", "n", 200, "how many schedules to run, over all capacities")
+	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
+	f.StringVar(&o.token, "token", "", "run the one schedule of this `TOKEN`")
+	f.StringVar(&o.format, "format", "text", "text or json")
+	completeWords(cmd, "client", "free", "rigid", "inline", "inbox:")
+	completeWords(cmd, "server", "free", "rigid", "inline", "inbox:")
+	completeWords(cmd, "capacity", "sweep", "0", "1", "c2s=", "unbounded")
+	completeWords(cmd, "strategy", strategyNames()...)
+	completeWords(cmd, "format", "text", "json")
+	return cmd
+}
+
+// strategies are what --strategy may name.
+var strategies = []struct {
+	name string
+	explore.Strategy
+}{
+	{"mix", explore.Mix}, {"eager", explore.Eager}, {"pos", explore.POS}, {"starve", explore.Starve},
+	{"pct", explore.PCT}, {"random", explore.Random},
+}
+
+func strategyNames() []string {
+	names := make([]string, len(strategies))
+	for i, s := range strategies {
+		names[i] = s.name
+	}
+	return names
+}
+
+// models are the two ends of the session.
+type models struct{ client, server replay.Model }
+
+// check reads the flags that can be wrong before a session is opened.
+func (o exploreOptions) check() (m models, p explore.Plan, err error) {
+	p.Schedules, p.Seed, p.Token = o.schedules, o.seed, o.token
+	if err = oneOf("format", o.format, "text", "json"); err != nil {
+		return m, p, err
+	}
+	if err = oneOf("strategy", o.strategy, strategyNames()...); err != nil {
+		return m, p, err
+	}
+	p.Strategy = strategies[slices.Index(strategyNames(), o.strategy)].Strategy
+	if o.schedules < 1 {
+		return m, p, usagef("--schedules %d: want 1 or more", o.schedules)
+	}
+	if m.client, err = replay.ParseModel(o.client); err != nil {
+		return m, p, usagef("--client: %v", err)
+	}
+	if m.server, err = replay.ParseModel(o.server); err != nil {
+		return m, p, usagef("--server: %v", err)
+	}
+	if o.token != "" {
+		if _, err = explore.ParseToken(o.token); err != nil {
+			return m, p, usagef("--token: %v", err)
+		}
+	}
+	p.Capacities, err = parseCapacities(o.capacities)
+	return m, p, err
+}
+
+// parseCapacities reads what --capacity was given; nil is the sweep.
+func parseCapacities(words []string) ([]explore.Capacity, error) {
+	var list []explore.Capacity
+	for _, w := range words {
+		if w == "sweep" {
+			list = append(list, explore.Sweep...)
+			continue
+		}
+		c, err := replay.ParseCapacity(w)
+		if err != nil {
+			return nil, usagef("--capacity: %v", err)
+		}
+		list = append(list, explore.Capacity{C2S: int(c.C2S), S2C: int(c.S2C)})
+	}
+	var once []explore.Capacity
+	for _, c := range list {
+		if !slices.Contains(once, c) {
+			once = append(once, c)
+		}
+	}
+	return once, nil
+}
+
+func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
+	ends, flags, err := o.check()
+	if err != nil {
+		return err
+	}
+	s, err := openSession(cmd, o.home, arg)
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, s)
+	var events []store.Event
+	for e, err := range s.events(cmd.Context(), 1, store.ReadOptions{}) {
+		if err != nil {
+			return err
+		}
+		events = append(events, e)
+	}
+	plan, err := explore.Modeled(events, ends.client, ends.server)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	plan.Capacities, plan.Strategy, plan.Schedules = flags.Capacities, flags.Strategy, flags.Schedules
+	plan.Seed, plan.Token = flags.Seed, flags.Token
+	report, err := explore.Judge(plan)
+	if err != nil {
+		return err
+	}
+	return printReport(cmd, o.format, report)
+}
+
+// printReport writes the report and makes its verdict the exit code.
+func printReport(cmd *cobra.Command, format string, r explore.Report) (err error) {
+	if format == "json" {
+		enc := json.NewEncoder(cmd.OutOrStdout())
+		enc.SetEscapeHTML(false)
+		err = enc.Encode(r)
+	} else {
+		_, err = fmt.Fprint(cmd.OutOrStdout(), r.Text())
+	}
+	if err == nil && r.Verdict != explore.Pass {
+		return verdictError
+	}
+	return err
+}
+
+const exploreHelp = `explore plays both ends of a session through an in-memory transport, again and
+again, each time in another order of delivery and at several capacities, until a
+run does not come to its end: then it says who waits for whom, which frame is
+held by whom, what the capacity changes, draws the run, and prints a token.
+--token runs that one schedule again, on any machine. No time passes in a run: a
+hang is proved, for these models of the two ends.
+
+The models of an end are those of mcprec replay: free, rigid, inline, inbox:Q.
+To explore a live peer, write a Go test; see package replay/explore.
+
+--capacity is in frames: N for both directions, c2s=N,s2c=N, unbounded, or sweep
+(0, 1 and unbounded, the default). It may be given several times.
+
+--format json prints one object: verdict (pass, hang, check failed, panic, leak,
+diverged, undecided), category (of a hang: head-on, swallowed, lost answer, never
+sent), explanation, capacity ({"c2s":N,"s2c":N}, N a number or "unbounded"), level
+(L0), tried (what each capacity gave: capacity, verdict, schedules), slack (that in
+words), schedules (run up to the failure), ended (the budget that ended the
+search, of a pass), steps, unfinished (the calls that had not returned), waits (a
+list of who, holds, waits_for, why, blocked_at), sequence, stacks, token, leaked,
+notes. Lists are never null.
+
+` + sessionHelp + "\n\nExit codes: 0 pass, 1 another verdict, 2 usage, 3 data that cannot be read."
