@@ -13,9 +13,11 @@ type Plan struct {
 	// inside a bubble, once a schedule: all that the peers use (channels, timers,
 	// goroutines) must be made here, nothing may come from outside.
 	Setup func(*Run)
-	// Session is what [Run.RecordedServer] plays: the
-	// events of a recording. All runs share it.
+	// Session is what [Run.RecordedServer] plays: the events of a recording. All
+	// runs share it.
 	Session []store.Event
+	// Level says what order the recorded halves keep.
+	Level Level
 	// Capacities are tried in turn, from the first; nil is [Sweep], and Recorded
 	// before its last.
 	Capacities []Capacity
@@ -43,7 +45,7 @@ type Plan struct {
 	// its way. Without it an operation that returns an error fails the run.
 	Check func(*Run) error
 	// Token, if not "", is the one schedule to run, as a report printed it. Its
-	// capacity counts; Capacities, Strategy, Schedules and Seed do not.
+	// level and capacity count; Level, Capacities, Strategy, Schedules and Seed do not.
 	Token string
 	// AckWithTake lets a Write return in the step that takes its frame. Fewer
 	// schedules, but a bug between the two is out of reach.

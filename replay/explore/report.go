@@ -47,6 +47,7 @@ type Report struct {
 	Category string `json:"category"` // of a hang, where it can be told
 	// Explanation is one sentence on the failure.
 	Explanation string `json:"explanation"`
+	Level       Level  `json:"level"`
 	// Capacity is the failing schedule's.
 	Capacity Capacity `json:"capacity"`
 	// Tried are the other capacities and what they gave; of a pass all of them.
@@ -99,9 +100,9 @@ type Wait struct {
 func (s *search) report(r *Run, schedules int) Report {
 	report := Report{
 		Verdict: r.verdict, Category: r.category, Explanation: r.why,
-		Capacity: r.capacity, Schedules: schedules, Steps: len(r.steps),
+		Level: r.level, Capacity: r.capacity, Schedules: schedules, Steps: len(r.steps),
 		Waits: r.waits, Sequence: r.sequence, Stacks: r.stacks,
-		Token:  Token{Capacity: r.capacity, Choices: r.choices}.String(),
+		Token:  Token{Capacity: r.capacity, Level: r.level, Choices: r.choices}.String(),
 		Leaked: r.stuck, Notes: append([]string(nil), r.notes...), Err: r.err,
 	}
 	for _, op := range r.stood {

@@ -16,6 +16,7 @@ type Run struct {
 	Data any
 
 	plan     *Plan
+	level    Level
 	capacity Capacity
 	split    bool // ack is a step of its own
 	gate     *gate

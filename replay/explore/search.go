@@ -45,7 +45,7 @@ func (s *search) explore() Report {
 	if failed != nil {
 		return s.failure(failed, done)
 	}
-	report := Report{Verdict: Pass, Schedules: done, Ended: EndSchedules, Tried: s.passed(done), Notes: s.notes}
+	report := Report{Verdict: Pass, Level: s.plan.Level, Schedules: done, Ended: EndSchedules, Tried: s.passed(done), Notes: s.notes}
 	if done < all {
 		report.Ended = EndCPU
 	}
@@ -61,7 +61,7 @@ func (s *search) run(c Capacity, number int) *Run {
 }
 
 func (s *search) newRun(c Capacity) *Run {
-	return &Run{plan: s.plan, capacity: c, split: !s.plan.AckWithTake, limit: s.plan.Steps, horizon: s.plan.Horizon}
+	return &Run{plan: s.plan, level: s.plan.Level, capacity: c, split: !s.plan.AckWithTake, limit: s.plan.Steps, horizon: s.plan.Horizon}
 }
 
 // remember keeps the notes of a run.
@@ -87,7 +87,7 @@ func (s *search) failure(r *Run, done int) Report {
 // follow runs the schedule of a token.
 func (s *search) follow(token Token) Report {
 	r := s.newRun(token.Capacity)
-	r.token = &token
+	r.token, r.level = &token, token.Level
 	r.play(s.t, s.plan)
 	report := s.report(r, 1)
 	report.Token = token.String()

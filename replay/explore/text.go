@@ -15,7 +15,7 @@ const shownStacks = 12
 func (r Report) Text() string {
 	var b strings.Builder
 	if r.Verdict == Pass {
-		fmt.Fprintf(&b, "PASS level %s, %s%s, %s\n", tokenLevel, plural(r.Schedules, "schedule"), endText(r.Ended), triedText(r.Tried))
+		fmt.Fprintf(&b, "PASS level %s, %s%s, %s\n", r.Level, plural(r.Schedules, "schedule"), endText(r.Ended), triedText(r.Tried))
 	} else {
 		r.failureText(&b)
 	}
@@ -33,7 +33,7 @@ func (r Report) failureText(b *strings.Builder) {
 	if r.Category != "" {
 		word += " " + r.Category
 	}
-	fmt.Fprintf(b, "%s, level %s, capacity %v, %s, schedule %d\ntoken %s\n", word, tokenLevel, r.Capacity,
+	fmt.Fprintf(b, "%s, level %s, capacity %v, %s, schedule %d\ntoken %s\n", word, r.Level, r.Capacity,
 		plural(r.Steps, "step"), r.Schedules, r.Token)
 	if r.Explanation != "" {
 		fmt.Fprintf(b, "  %s.\n", r.Explanation)

@@ -12,11 +12,12 @@ import (
 //
 //	mcprec1.<c2s>-<s2c>.<level>.<engine>.<choices>
 //
-// with a capacity as a number or u for unbounded, level L0, engine a, and the
+// with a capacity as a number or u for unbounded, level L0 or L1, engine a, and the
 // choices as step:hash joined by "-", or the word eager. The hash is the low 32
 // bits of the step's [Step.Hash] in hexadecimal.
 type Token struct {
 	Capacity Capacity
+	Level    Level
 	Choices  []Choice // by rising step
 }
 
@@ -28,15 +29,14 @@ type Choice struct {
 
 const (
 	tokenVersion = "mcprec1"
-	tokenLevel   = "L0" // only delivery timing moves
-	tokenEngine  = "a"  // the bubble
+	tokenEngine  = "a" // the bubble
 	tokenEager   = "eager"
 )
 
 // String returns the token's text.
 func (t Token) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s.%s-%s.%s.%s.", tokenVersion, tokenFrames(t.Capacity.C2S), tokenFrames(t.Capacity.S2C), tokenLevel, tokenEngine)
+	fmt.Fprintf(&b, "%s.%s-%s.%s.%s.", tokenVersion, tokenFrames(t.Capacity.C2S), tokenFrames(t.Capacity.S2C), t.Level, tokenEngine)
 	for i, c := range t.Choices {
 		if i > 0 {
 			b.WriteByte('-')
@@ -83,8 +83,8 @@ func parseToken(s string) (t Token, err error) {
 	if t.Capacity.S2C, err = parseFrames(s2c); err != nil {
 		return t, err
 	}
-	if parts[2] != tokenLevel {
-		return t, fmt.Errorf("level %q: this version knows %s", shorten(parts[2]), tokenLevel)
+	if t.Level, err = ParseLevel(parts[2]); err != nil {
+		return t, err
 	}
 	if parts[3] != tokenEngine {
 		return t, fmt.Errorf("engine %q: this version knows %s", shorten(parts[3]), tokenEngine)

@@ -28,7 +28,7 @@ func TestTokenErrors(t *testing.T) {
 		"mcprec1.0-x.L0.a.eager":             `capacity "x": want u or a number`,
 		"mcprec1.-1-0.L0.a.eager":            `capacity "": want u or a number`,
 		"mcprec1.0-01.L0.a.eager":            `capacity "01"`,
-		"mcprec1.0-0.L1.a.eager":             `level "L1": this version knows L0`,
+		"mcprec1.0-0.L2.a.eager":             `level "L2": this version knows L0 and L1`,
 		"mcprec1.0-0.L0.b.eager":             `engine "b": this version knows a`,
 		"mcprec1.0-0.L0.a.":                  `choice "": want step:hash`,
 		"mcprec1.0-0.L0.a.0:00000000":        `choice "0:00000000": want step:hash`,
