@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,4 +71,37 @@ func inTest(b *testing.B, f func(*testing.T)) {
 	if !ok {
 		b.Fatal("the benchmark's test failed")
 	}
+}
+
+// BenchmarkCoverage is the part of a schedule's time that its coverage costs.
+func BenchmarkCoverage(b *testing.B) {
+	inTest(b, func(t *testing.T) {
+		defer raiseGC()()
+		var met [][]Step
+		var chosen []int
+		watched := StrategyFunc(func(seed uint64, run, length int) Chooser {
+			choose := mix(seed, run, length)
+			return func(at int, enabled []Step) int {
+				i := choose(at, enabled)
+				met, chosen = append(met, slices.Clone(enabled)), append(chosen, i)
+				return i
+			}
+		})
+		one := search{t: t, plan: withDefaults(Plan{Setup: conforming, Strategy: watched}), length: 60}
+		seen := newCoverage()
+		var whole, part time.Duration
+		for i := range b.N {
+			met, chosen = met[:0], chosen[:0]
+			start := time.Now()
+			r := one.run(Capacity{}, i)
+			middle := time.Now()
+			again := trail{touching: r.trail.touching}
+			for j := range met {
+				again.step(met[j], chosen[j])
+			}
+			seen.add(&again)
+			whole, part = whole+middle.Sub(start), part+time.Since(middle)
+		}
+		b.ReportMetric(100*part.Seconds()/whole.Seconds(), "%of-schedule")
+	})
 }

@@ -75,7 +75,7 @@ func (r *Run) session(p *Plan) {
 	r.verdict = Pass
 	r.guard("Setup", func() { p.Setup(r) })
 	r.loop()
-	if r.verdict == Pass && r.broken == nil {
+	if r.verdict == Pass && r.broken == nil && !r.cut {
 		r.check(p)
 		synctest.Wait()
 	}
@@ -122,6 +122,7 @@ func (r *Run) loop() {
 			if i < 0 {
 				return
 			}
+			r.trail.step(enabled, i)
 			r.release(enabled[i])
 		case r.finished():
 			r.overrun()
@@ -160,8 +161,9 @@ func (r *Run) choose(enabled []Step) int {
 	switch {
 	case r.token != nil:
 		i = r.follow(at, enabled)
-	case len(enabled) > 1:
+	case len(enabled) > 1 || r.systematic:
 		i = r.chooser(at, enabled)
+		r.cut = i < 0
 	}
 	if i > 0 {
 		r.choices = append(r.choices, Choice{Step: at, Hash: uint32(enabled[i].Hash())})

@@ -300,7 +300,7 @@ func TestNothingLeft(t *testing.T) {
 // A verdict that changes with the capacity says so.
 func TestTried(t *testing.T) {
 	r := Search(t, Plan{Setup: headOn(1)})
-	want := []Tried{{Capacity{1, 1}, Pass, 20}, {Capacity{Unbounded, Unbounded}, Pass, 20}}
+	want := []Tried{{Capacity: Capacity{1, 1}, Verdict: Pass, Schedules: 20}, {Capacity: Capacity{Unbounded, Unbounded}, Verdict: Pass, Schedules: 20}}
 	if r.Verdict != Hang || r.Capacity != (Capacity{}) || !slices.Equal(r.Tried, want) {
 		t.Error(r.Text())
 	}

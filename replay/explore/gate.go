@@ -22,6 +22,7 @@ type gate struct {
 	round  int  // steps released so far
 	shut   bool // the run is over: nothing parks any more
 	splits bool // ack is a step of its own
+	recall bool // an end took back a frame that it had offered
 	traced bool // readers say which goroutine they are, which costs microseconds
 }
 
@@ -171,6 +172,7 @@ func (e *end) send(ctx context.Context, f transport.Frame, signed, of string) er
 	if i >= 0 {
 		e.out.waiting = slices.Delete(e.out.waiting, i, i+1)
 		e.gate.names.withdraw(flight)
+		e.gate.recall = true
 	}
 	e.gate.free()
 	if i >= 0 {
@@ -200,6 +202,7 @@ func (e *end) Close() error {
 	e.gate.hold()
 	if !e.gate.shut && !e.closed {
 		e.out.ending, e.in.leaving = true, true
+		e.gate.recall = e.gate.recall || len(e.out.waiting) > 0
 		e.gate.poke()
 	}
 	e.gate.free()

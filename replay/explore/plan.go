@@ -28,8 +28,8 @@ type Plan struct {
 	// Schedules is how many runs to make, over all capacities; 0 is 200.
 	Schedules int
 	// CPU, if not 0, ends the search earlier: when the process has used so much
-	// processor time for it (where the system does not tell, so much wall time on
-	// each worker). The first run at each capacity is always made. A search that
+	// processor time for it (where the system does not tell: wall time
+	// times Workers). The first run at each capacity is always made. A search that
 	// it ends is the only one whose result depends on the machine.
 	CPU time.Duration
 	// Workers is how many runs are made at once; 0 is one. The result does not
@@ -71,7 +71,7 @@ func Explore(t *testing.T, p Plan) Report {
 // plan itself is wrong. It must not be called inside a bubble.
 func Search(t *testing.T, p Plan) Report {
 	t.Helper()
-	s := search{t: t, plan: withDefaults(p)}
+	s := search{t: t, plan: withDefaults(p), seen: newCoverage()}
 	if p.Setup == nil {
 		t.Fatal("explore plan: it has no Setup")
 	}

@@ -22,6 +22,10 @@ const (
 const (
 	EndSchedules = "schedules"
 	EndCPU       = "cpu time"
+	// EndVisited: [Exhaustive] has visited all classes of schedules.
+	EndVisited = "all visited"
+	// EndLost: Exhaustive met peers that did not do the same on the same steps.
+	EndLost = "not the same again"
 )
 
 // The categories of a hang.
@@ -59,6 +63,8 @@ type Report struct {
 	Schedules int `json:"schedules"`
 	// Ended is the budget that ended the search, of a pass.
 	Ended string `json:"ended"`
+	// Coverage is of the schedules that were run.
+	Coverage Coverage `json:"coverage"`
 	// Steps is how many steps the failing schedule had.
 	Steps int `json:"steps"`
 	// Unfinished names the operations that had not returned.
@@ -83,6 +89,10 @@ type Tried struct {
 	Capacity  Capacity `json:"capacity"`
 	Verdict   string   `json:"verdict"`
 	Schedules int      `json:"schedules"` // run at it, up to its first failure
+	// Classes is how many classes of schedules [Exhaustive] has visited, and All
+	// that there are no others. Schedules beyond them were cut.
+	Classes int  `json:"classes,omitempty"`
+	All     bool `json:"all,omitempty"`
 }
 
 // Wait says of one part of a hang what it holds and what it waits for.

@@ -31,13 +31,15 @@ type Run struct {
 	broken   *breakage // the first panic
 	within   string    // Setup or Check, while it runs
 
-	token   *Token // followed, or nil
-	next    int    // choice of the token
-	chooser Chooser
-	limit   int
-	horizon time.Duration
+	token      *Token // followed, or nil
+	next       int    // choice of the token
+	chooser    Chooser
+	systematic bool // the chooser is asked even where there is no choice
+	limit      int
+	horizon    time.Duration
 
 	steps   []Step // released, in order
+	trail   trail
 	choices []Choice
 	moved   bool      // something but a ping happened since the last rest
 	still   int       // steps when it came to rest after that
@@ -55,6 +57,7 @@ type outcome struct {
 	why      string
 	err      error
 	late     bool // an operation ended by a timer alone
+	cut      bool // the chooser ended it
 	stuck    bool // goroutines were left that nothing ends
 	stacks   []string
 	stood    []*Operation // that had not returned

@@ -11,6 +11,7 @@ type search struct {
 	plan   *Plan
 	length int // steps of the longest first run
 	notes  []string
+	seen   *coverage
 }
 
 // shownNotes is how many notes of passing runs a report keeps.
@@ -20,6 +21,9 @@ const shownNotes = 3
 // of each comes first. What strategies are told of these first runs' length is
 // then fixed: a run depends on its number alone, not on who finished before it.
 func (s *search) explore() Report {
+	if x, ok := s.plan.Strategy.(exhaustive); ok {
+		return s.exhaust(x)
+	}
 	n, all := len(s.plan.Capacities), s.plan.Schedules
 	budget := newBudget(s.plan.CPU, s.plan.Workers)
 	var failed *Run
@@ -45,7 +49,8 @@ func (s *search) explore() Report {
 	if failed != nil {
 		return s.failure(failed, done)
 	}
-	report := Report{Verdict: Pass, Level: s.plan.Level, Schedules: done, Ended: EndSchedules, Tried: s.passed(done), Notes: s.notes}
+	report := Report{Verdict: Pass, Level: s.plan.Level, Schedules: done, Ended: EndSchedules, Tried: s.passed(done),
+		Coverage: s.seen.report(), Notes: s.notes}
 	if done < all {
 		report.Ended = EndCPU
 	}
@@ -61,11 +66,19 @@ func (s *search) run(c Capacity, number int) *Run {
 }
 
 func (s *search) newRun(c Capacity) *Run {
-	return &Run{plan: s.plan, level: s.plan.Level, capacity: c, split: !s.plan.AckWithTake, limit: s.plan.Steps, horizon: s.plan.Horizon}
+	r := &Run{plan: s.plan, level: s.plan.Level, capacity: c, split: !s.plan.AckWithTake, limit: s.plan.Steps, horizon: s.plan.Horizon}
+	r.trail.touching = touching{capacity: c, split: r.split}
+	return r
 }
 
-// remember keeps the notes of a run.
+// remember keeps of a run what the report needs.
 func (s *search) remember(r *Run) {
+	s.seen.add(&r.trail)
+	s.remark(r)
+}
+
+// remark keeps the first notes.
+func (s *search) remark(r *Run) {
 	for _, note := range r.notes {
 		if len(s.notes) < shownNotes {
 			s.notes = append(s.notes, note+", at "+r.capacity.String())
@@ -76,12 +89,27 @@ func (s *search) remember(r *Run) {
 // failure reports the first failing run, the last of done.
 func (s *search) failure(r *Run, done int) Report {
 	report := s.report(r, done)
-	if !r.stuck || r.verdict == Hang {
-		s.confirm(&report)
-		s.compare(&report)
+	report.Coverage = s.seen.report()
+	n := len(s.plan.Capacities)
+	s.judge(&report, r, func(i, most int) Tried { return s.try(i, share(done, n, i), most) })
+	return report
+}
+
+// judge adds to the report of a failing run what following its token and the other
+// capacities tell: a verdict that changes with the capacity is a finding of its
+// own. try makes up to so many schedules at capacity i.
+func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
+	if r.stuck && r.verdict != Hang {
+		return
+	}
+	s.confirm(report)
+	most := min(max(20, 2*report.Schedules), 200)
+	for i, c := range s.plan.Capacities {
+		if c != report.Capacity {
+			report.Tried = append(report.Tried, try(i, most))
+		}
 	}
 	report.Slack = slackText(report.Verdict, report.Capacity, report.Tried)
-	return report
 }
 
 // follow runs the schedule of a token.
@@ -111,26 +139,18 @@ func (s *search) confirm(report *Report) {
 	report.Waits = again.Waits
 }
 
-// compare explores the other capacities with the same strategy, on from where the
-// search has come: a verdict that changes with the capacity is a finding of its
-// own.
-func (s *search) compare(report *Report) {
-	n := len(s.plan.Capacities)
-	budget := min(max(20, 2*report.Schedules), 200)
-	for i, c := range s.plan.Capacities {
-		if c == report.Capacity {
-			continue
-		}
-		tried := Tried{Capacity: c, Verdict: Pass}
-		runs := series{from: share(report.Schedules, n, i), to: budget,
-			make: func(number int) *Run { return s.run(c, number) },
-			take: func(r *Run) bool {
-				tried.Verdict = r.verdict
-				return r.verdict == Pass
-			}}
-		tried.Schedules = runs.run(s.plan.Workers)
-		report.Tried = append(report.Tried, tried)
-	}
+// try explores capacity i with the same strategy, on from the number that the
+// search has come to.
+func (s *search) try(i, from, most int) Tried {
+	tried := Tried{Capacity: s.plan.Capacities[i], Verdict: Pass}
+	runs := series{from: from, to: most,
+		make: func(number int) *Run { return s.run(tried.Capacity, number) },
+		take: func(r *Run) bool {
+			tried.Verdict = r.verdict
+			return r.verdict == Pass
+		}}
+	tried.Schedules = runs.run(s.plan.Workers)
+	return tried
 }
 
 // passed lists how many schedules each capacity passed.

@@ -29,7 +29,7 @@ func TestWorkers(t *testing.T) {
 func TestWorkersConforming(t *testing.T) {
 	for _, workers := range []int{1, 2, 7, 1000} {
 		r := Explore(t, Plan{Setup: conforming, Schedules: 100, Workers: workers})
-		want := []Tried{{Capacity{}, Pass, 34}, {Capacity{1, 1}, Pass, 33}, {Capacity{Unbounded, Unbounded}, Pass, 33}}
+		want := []Tried{{Capacity: Capacity{}, Verdict: Pass, Schedules: 34}, {Capacity: Capacity{1, 1}, Verdict: Pass, Schedules: 33}, {Capacity: Capacity{Unbounded, Unbounded}, Verdict: Pass, Schedules: 33}}
 		if r.Schedules != 100 || r.Ended != EndSchedules || !slices.Equal(r.Tried, want) {
 			t.Errorf("%d workers: %s", workers, r.Text())
 		}
@@ -91,7 +91,7 @@ func TestSeries(t *testing.T) {
 
 func TestRecordedCapacity(t *testing.T) {
 	r := Explore(t, Plan{Setup: conforming, Schedules: 8, Recorded: Capacity{3, 7}})
-	want := []Tried{{Capacity{}, Pass, 2}, {Capacity{1, 1}, Pass, 2}, {Capacity{3, 7}, Pass, 2}, {Capacity{Unbounded, Unbounded}, Pass, 2}}
+	want := []Tried{{Capacity: Capacity{}, Verdict: Pass, Schedules: 2}, {Capacity: Capacity{1, 1}, Verdict: Pass, Schedules: 2}, {Capacity: Capacity{3, 7}, Verdict: Pass, Schedules: 2}, {Capacity: Capacity{Unbounded, Unbounded}, Verdict: Pass, Schedules: 2}}
 	if !slices.Equal(r.Tried, want) {
 		t.Error(r.Text())
 	}

@@ -21,7 +21,7 @@ func slackText(verdict string, at Capacity, others []Tried) string {
 	for _, t := range others {
 		part := verb(t.Verdict) + " at " + t.Capacity.short()
 		if t.Verdict == Pass {
-			part += " (" + plural(t.Schedules, "schedule") + ")"
+			part += " (" + t.count() + ")"
 		}
 		parts = append(parts, part)
 	}

@@ -3,7 +3,8 @@ package explore
 import "math/rand/v2"
 
 // Chooser picks the step to release: at counts the steps of the run from 1, and
-// enabled is in eager's order, never empty. It returns an index.
+// enabled is in eager's order, never empty. It returns an index, or -1 to cut the
+// run: it ends there and is not judged.
 type Chooser func(at int, enabled []Step) int
 
 // Strategy makes the choosers of a plan's runs. It is pure: the same arguments

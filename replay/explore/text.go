@@ -19,6 +19,9 @@ func (r Report) Text() string {
 	} else {
 		r.failureText(&b)
 	}
+	if r.Coverage.Classes > 0 {
+		fmt.Fprintf(&b, "coverage: %s\n", r.Coverage.text())
+	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)
 	}
@@ -92,8 +95,13 @@ func (r Report) stackText(b *strings.Builder) {
 
 // endText says what ended a search before all its schedules were run.
 func endText(ended string) string {
-	if ended == EndCPU {
+	switch ended {
+	case EndCPU:
 		return " (then the CPU time was up)"
+	case EndVisited:
+		return " (all classes visited: no order fails)"
+	case EndLost:
+		return " (nothing is proved: the peers did not do the same on the same steps)"
 	}
 	return ""
 }
@@ -102,14 +110,29 @@ func endText(ended string) string {
 func triedText(list []Tried) string {
 	parts := make([]string, len(list))
 	for i, t := range list {
-		parts[i] = fmt.Sprintf("%v %s (%s)", t.Capacity, t.Verdict, plural(t.Schedules, "schedule"))
+		parts[i] = fmt.Sprintf("%v %s (%s)", t.Capacity, t.Verdict, t.count())
 	}
 	return strings.Join(parts, ", ")
+}
+
+// count says how many schedules were run, and of how many classes.
+func (t Tried) count() string {
+	count := plural(t.Schedules, "schedule")
+	switch {
+	case t.All:
+		return fmt.Sprintf("%s, all %d classes", count, t.Classes)
+	case t.Classes > 0:
+		return fmt.Sprintf("%s, %d classes, not all", count, t.Classes)
+	}
+	return count
 }
 
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "s") {
+		noun += "e"
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }

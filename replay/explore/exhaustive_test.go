@@ -1,0 +1,191 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// crossing is n calls each way between conforming peers.
+func crossing(n int) func(*Run) {
+	return func(r *Run) {
+		client, server := pair(r)
+		for i := range n {
+			r.Op(fmt.Sprint("call", i), func(ctx context.Context) error { return client.tool(ctx, "x") })
+			r.Op(fmt.Sprint("ask", i), func(ctx context.Context) error {
+				_, err := server.call(ctx, "ping", `{}`)
+				return err
+			})
+		}
+	}
+}
+
+// single is one call with so much progress.
+func single(progress int) func(*Run) {
+	return func(r *Run) {
+		client, server := pair(r)
+		server.request = func(ctx context.Context, m transport.Message) {
+			for range progress {
+				_ = server.tell(ctx, "notifications/message")
+			}
+			server.answer(ctx, m, `{}`)
+		}
+		r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+	}
+}
+
+// everything makes all runs of a plan at one capacity, and returns the report and
+// the classes that it met.
+func everything(t *testing.T, p Plan, s exhaustive) (Report, []uint64) {
+	t.Helper()
+	one := search{t: t, plan: withDefaults(p), seen: newCoverage()}
+	r := one.exhaust(s)
+	return r, slices.Sorted(maps.Keys(one.seen.classes))
+}
+
+// Sleep sets visit each class that the whole space has, and each once.
+func TestSleepSets(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		setup func(*Run)
+		acked bool // acks with takes
+		room  int
+	}{
+		{"single", single(1), false, 0}, {"single", single(3), false, 1}, {"single", single(3), false, Unbounded},
+		{"crossing", crossing(1), false, 0}, {"crossing", crossing(1), true, 0}, {"crossing", crossing(1), true, 1},
+		{"writer", eagerWriter(2), false, 2}, {"late", registerAfterWrite(1), false, 1}, {"head-on", headOn(1), false, 0},
+		{"gives up", givesUp, false, 1},
+	} {
+		p := Plan{Setup: c.setup, AckWithTake: c.acked, Capacities: fixed(c.room, c.room), Schedules: 1_000_000}
+		whole, all := everything(t, p, exhaustive{naive: true})
+		slept, some := everything(t, p, exhaustive{})
+		t.Logf("%s at %d: %d schedules in all, %d classes, with sleep sets %d schedules", c.name, c.room, whole.Schedules, len(some), slept.Schedules)
+		if whole.Verdict != slept.Verdict || whole.Verdict == Pass && !slices.Equal(all, some) {
+			t.Errorf("%s at %d: %d classes, with sleep sets %d\n%s%s", c.name, c.room, len(all), len(some), whole.Text(), slept.Text())
+		}
+		if slept.Verdict == Pass && (slept.Ended != EndVisited || slept.Tried[0].Classes != len(some)) {
+			t.Errorf("%s at %d: a class ended twice, or not all were visited\n%s", c.name, c.room, slept.Text())
+		}
+	}
+}
+
+// Random programs, in which ends write, read, give up writes and close: the whole
+// space and the reduced one have the same classes.
+func TestSleepSetsRandom(t *testing.T) {
+	compared := 0
+	for n := range scale(150, 3000) {
+		dice := rand.New(rand.NewPCG(1, uint64(n)))
+		room := dice.IntN(3)
+		setup := program(n)
+		p := Plan{Setup: setup, Check: func(*Run) error { return nil }, AckWithTake: dice.IntN(3) == 0,
+			Capacities: fixed(room, room), Schedules: scale(300, 3000)}
+		whole, all := everything(t, p, exhaustive{naive: true})
+		if whole.Ended == EndSchedules {
+			continue
+		}
+		compared++
+		slept, some := everything(t, p, exhaustive{})
+		if whole.Verdict != slept.Verdict || whole.Verdict == Pass && !slices.Equal(all, some) {
+			t.Fatalf("program %d: %d classes, with sleep sets %d\n%s%s", n, len(all), len(some), whole.Text(), slept.Text())
+		}
+	}
+	if compared < 50 {
+		t.Errorf("only %d programs were compared", compared)
+	}
+}
+
+// program is a random small plan: each end writes a few frames and may close; and
+// reads a few, after one of which it may give up the Write that it is at.
+func program(seed int) func(*Run) {
+	return func(r *Run) {
+		dice := rand.New(rand.NewPCG(2, uint64(seed)))
+		for _, conn := range []transport.Conn{r.Client(), r.Server()} {
+			writes, closes := 1+dice.IntN(3), dice.IntN(3) == 0
+			reads, last := 1+dice.IntN(3), dice.IntN(4)
+			short, giveUp := context.WithCancel(r.Context())
+			context.AfterFunc(r.Context(), giveUp)
+			r.Go(func(context.Context) {
+				for range writes {
+					_ = conn.Write(short, note("x"))
+				}
+				if closes {
+					_ = conn.Close()
+				}
+			})
+			r.Go(func(ctx context.Context) {
+				for i := range reads {
+					if _, err := conn.Read(ctx); err == nil && i == last {
+						giveUp()
+					}
+				}
+			})
+		}
+	}
+}
+
+// givesUp writes until it has read: whether its frame is withdrawn or taken is
+// told by the far end.
+func givesUp(r *Run) {
+	r.Op("client", func(ctx context.Context) error {
+		short, cancel := context.WithCancel(ctx)
+		go func() {
+			_, _ = r.Client().Read(ctx)
+			cancel()
+		}()
+		for range 2 {
+			_ = r.Client().Write(short, note("x"))
+		}
+		return nil
+	})
+	r.Op("server", func(ctx context.Context) error {
+		return errors.Join(r.Server().Write(ctx, note("y")), r.Server().Close())
+	})
+}
+
+// A walk that finds other steps than before proves nothing.
+func TestNotTheSameAgain(t *testing.T) {
+	runs := 0
+	r := Explore(t, Plan{Strategy: Exhaustive, Capacities: fixed(1, 1), Schedules: 1000, Setup: func(r *Run) {
+		runs++
+		single(runs)(r)
+	}})
+	if r.Ended != EndLost || r.Tried[0].All {
+		t.Error(r.Text())
+	}
+}
+
+// The other capacities of a failure are visited, too.
+func TestExhaustiveFailure(t *testing.T) {
+	r := Search(t, Plan{Strategy: Exhaustive, Setup: eagerWriter(2), Schedules: 100})
+	if want := "not slack-elastic: hangs at 0, hangs at 1, passes at unbounded (1 schedule, all 1 classes)"; r.Verdict != Hang || r.Slack != want {
+		t.Errorf("%q, want %q\n%s", r.Slack, want, r.Text())
+	}
+	r = Explore(t, Plan{Strategy: Exhaustive, Setup: crossing(1), Schedules: 100})
+	if r.Ended != EndSchedules || r.Schedules != 100 || r.Tried[2].Schedules != 33 || r.Tried[2].All {
+		t.Error(r.Text())
+	}
+}
+
+// What a search has seen is counted by class and by race.
+func TestCoverage(t *testing.T) {
+	c := newCoverage()
+	a, b := somewhere[1], somewhere[2] // acks of both directions, which commute
+	d := somewhere[4]
+	for _, order := range [][]Step{{a, b, d}, {b, a, d}, {a, b, d}, {d, b, a}} {
+		run := trail{touching: touching{split: true}}
+		for i := range order {
+			run.step(order[i:], 0)
+		}
+		c.add(&run)
+	}
+	// The take wakes the client, as the first ack does; the server's ack is apart.
+	if got, want := c.report(), (Coverage{Classes: 2, Unseen: 0.25, Races: 1, Reversed: 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
