@@ -81,7 +81,7 @@ func (r *Run) session(p *Plan) {
 	}
 	r.breakage()
 	if r.verdict != Pass {
-		r.stood, r.sequence = r.unfinished(), r.draw()
+		r.stood, r.sequence, r.recording = r.unfinished(), r.draw(), r.events()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -19,7 +20,8 @@ type gate struct {
 	ends   [2]end        // client, server
 	points []*point      // where goroutines wait; by round of their arrival, then by name
 	names  *namer
-	round  int  // steps released so far
+	round  int // steps released so far
+	began  time.Time
 	shut   bool // the run is over: nothing parks any more
 	splits bool // ack is a step of its own
 	recall bool // an end took back a frame that it had offered
@@ -47,16 +49,17 @@ type lane struct {
 
 // flight is one frame on its way.
 type flight struct {
-	name  string
-	hash  uint64 // of the name
-	dir   transport.Direction
-	frame transport.Frame
-	op    string // the operation that wrote it, where its context says so
-	ping  bool   // keepalive: a ping or an answer to one
-	round int    // of the offer
-	taken int    // the step that took it; 0 before
-	given int    // the step that gave it; 0 before
-	done  chan error
+	name    string
+	hash    uint64 // of the name
+	dir     transport.Direction
+	frame   transport.Frame
+	op      string // the operation that wrote it, where its context says so
+	ping    bool   // keepalive: a ping or an answer to one
+	round   int    // of the offer
+	offered time.Time
+	taken   int // the step that took it; 0 before
+	given   int // the step that gave it; 0 before
+	done    chan error
 }
 
 type reader struct {
@@ -79,7 +82,7 @@ type end struct {
 func newGate(c Capacity, split bool) *gate {
 	g := &gate{
 		lock: make(chan struct{}, 1), poked: make(chan struct{}, 1),
-		names: newNamer(), splits: split,
+		names: newNamer(), splits: split, began: time.Now(),
 	}
 	g.lanes = [2]lane{{dir: transport.ClientToServer, cap: c.C2S}, {dir: transport.ServerToClient, cap: c.S2C}}
 	g.ends = [2]end{{gate: g, out: &g.lanes[0], in: &g.lanes[1]}, {gate: g, out: &g.lanes[1], in: &g.lanes[0]}}
@@ -184,7 +187,7 @@ func (e *end) send(ctx context.Context, f transport.Frame, signed, of string) er
 // offer puts a frame in its writer's hand. Writers that arrive in the same round
 // stand in the order of their names: which goroutine ran first must not show.
 func (g *gate) offer(l *lane, f transport.Frame, op string) *flight {
-	n := &flight{dir: l.dir, frame: f, op: op, round: g.round, done: make(chan error, 1)}
+	n := &flight{dir: l.dir, frame: f, op: op, round: g.round, offered: time.Now(), done: make(chan error, 1)}
 	g.names.name(n)
 	at, _ := slices.BinarySearchFunc(l.waiting, n, func(a, b *flight) int {
 		return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.name, b.name))

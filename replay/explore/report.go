@@ -1,5 +1,7 @@
 package explore
 
+import "github.com/mcprec/mcprec/store"
+
 // The words of a report's verdict.
 const (
 	// Pass: every schedule that was run came to its end and satisfied the check.
@@ -75,6 +77,8 @@ type Report struct {
 	Sequence []string `json:"sequence"`
 	// Stacks are of the goroutines at the failure, trimmed.
 	Stacks []string `json:"stacks"`
+	// Events are the failing schedule as a recording, in the form of a store.
+	Events []store.Event `json:"-"`
 	// Token reproduces the failing schedule.
 	Token string `json:"token"`
 	// Leaked: goroutines of the failing schedule are left that nothing ends.
@@ -112,7 +116,7 @@ func (s *search) report(r *Run, schedules int) Report {
 		Verdict: r.verdict, Category: r.category, Explanation: r.why,
 		Level: r.level, Capacity: r.capacity, Schedules: schedules, Steps: len(r.steps),
 		Waits: r.waits, Sequence: r.sequence, Stacks: r.stacks,
-		Token:  Token{Capacity: r.capacity, Level: r.level, Choices: r.choices}.String(),
+		Token: r.asToken().String(), Events: r.recording,
 		Leaked: r.stuck, Notes: append([]string(nil), r.notes...), Err: r.err,
 	}
 	for _, op := range r.stood {

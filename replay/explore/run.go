@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -52,17 +53,18 @@ type Run struct {
 
 // outcome is how a run ended.
 type outcome struct {
-	verdict  string
-	category string
-	why      string
-	err      error
-	late     bool // an operation ended by a timer alone
-	cut      bool // the chooser ended it
-	stuck    bool // goroutines were left that nothing ends
-	stacks   []string
-	stood    []*Operation // that had not returned
-	waits    []Wait
-	sequence []string
+	verdict   string
+	category  string
+	why       string
+	err       error
+	late      bool // an operation ended by a timer alone
+	cut       bool // the chooser ended it
+	stuck     bool // goroutines were left that nothing ends
+	stacks    []string
+	stood     []*Operation // that had not returned
+	waits     []Wait
+	sequence  []string
+	recording []store.Event
 }
 
 // Operation is a user operation of a run.

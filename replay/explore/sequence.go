@@ -19,11 +19,7 @@ const (
 func (r *Run) draw() []string {
 	var lines []string
 	lastGive := 0
-	shown := r.steps
-	if r.verdict == Hang {
-		shown = r.steps[:r.still] // without the pings at its end
-	}
-	for i, s := range shown {
+	for i, s := range r.shown() {
 		at := i + 1
 		f := s.flight
 		switch {

@@ -144,6 +144,11 @@ func parseDecimal(s string, limit int) (int, error) {
 	return n, nil
 }
 
+// asToken names the schedule of the run.
+func (r *Run) asToken() Token {
+	return Token{Capacity: r.capacity, Level: r.level, Choices: r.choices}
+}
+
 // follow returns the step that the token names, eager's where it names none, or
 // -1 and the verdict that the run has diverged.
 func (r *Run) follow(at int, enabled []Step) int {

@@ -1,0 +1,107 @@
+package explore_test
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/explore"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// kept writes the failing run as a fixture and reads it again.
+func kept(t *testing.T, r explore.Report) []store.Event {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "failing.jsonl")
+	if err := fixtures.WriteFile(path, fixtures.Each(r.Events)); err != nil {
+		t.Fatal(err)
+	}
+	events, err := fixtures.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(events) != len(r.Events) {
+		t.Errorf("%d events, written %d", len(events), len(r.Events))
+	}
+	return events
+}
+
+// The failing run is a recording in which a closed replay proves the same hang:
+// with the client's inner queue, and not with one for all that was sent.
+func TestEvents(t *testing.T) {
+	for _, c := range []struct {
+		notifications, queue, capacity int
+		category                       string
+	}{
+		{1, 0, 0, replay.Swallowed},                 // the response is in the server's hand
+		{2, 0, 0, replay.NeverSent},                 // the server is at the second notification
+		{5, 3, 1, replay.Swallowed},                 // the response is in the server's hand
+		{5, 1, explore.Unbounded, replay.Swallowed}, // the response is queued
+	} {
+		r := explore.Search(t, explore.Plan{Setup: explore.Seed(c.notifications, c.queue),
+			Capacities: []explore.Capacity{{C2S: c.capacity, S2C: c.capacity}}})
+		recording, err := replay.Load(fixtures.Each(kept(t, r)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := replay.Closed(recording, replay.Setup{Client: replay.Inbox(c.queue)})
+		if v.Verdict != replay.Hang || v.Category != c.category {
+			t.Errorf("%+v: replayed: %s %s\n%s", c, v.Verdict, v.Category, text(r.Events))
+		}
+		if v := replay.Closed(recording, replay.Setup{Client: replay.Inbox(c.notifications)}); v.Verdict != replay.Pass {
+			t.Errorf("%+v: replayed with a queue for all: %s\n%s", c, v.Explanation, text(r.Events))
+		}
+	}
+}
+
+// A run's events are those of a tap: what was read before a frame was written
+// stands before it.
+func TestEventsOrder(t *testing.T) {
+	r := explore.Search(t, explore.Plan{Setup: explore.RegisterAfterWrite(1)})
+	const want = `opened
+c2s frame tools/call
+delivered 2
+s2c frame notifications/message
+delivered 4
+s2c frame response
+delivered 6
+note
+closed`
+	if got := text(kept(t, r)); got != want {
+		t.Errorf("got\n%s\nwant\n%s\n%s", got, want, r.Text())
+	}
+	last := r.Events[len(r.Events)-2]
+	if !strings.HasPrefix(string(last.Payload), "hang lost answer, token "+r.Token) {
+		t.Errorf("note: %s", last.Payload)
+	}
+	again := explore.Search(t, explore.Plan{Setup: explore.RegisterAfterWrite(1), Token: r.Token})
+	for i, e := range again.Events {
+		if !e.Equal(r.Events[i]) {
+			t.Errorf("event %d is another time %s, was %s", e.Seq, e.Payload, r.Events[i].Payload)
+		}
+	}
+}
+
+func text(events []store.Event) string {
+	var lines []string
+	for _, e := range events {
+		line := string(e.Kind)
+		switch e.Kind {
+		case store.Frame:
+			m, _ := e.AsFrame().Messages()
+			what := m[0].Method
+			if m[0].Kind() == transport.Response {
+				what = "response"
+			}
+			line = e.Dir.String() + " " + line + " " + what
+		case store.Delivered:
+			line += " " + string(bytes.Trim(e.Payload[len(`{"upto":`):bytes.IndexByte(e.Payload, ',')], " "))
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
