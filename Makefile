@@ -34,7 +34,7 @@ soak: ## the long forms of the tests: a million pings, a hundred kills, …
 
 zoo: ## explore published bugs of released SDKs; downloads them once
 	@fail=0; for mod in examples/zoo/*/*.mod; do \
-	  (cd $$(dirname $$mod) && $(GO) test -modfile=$$(basename $$mod) -timeout 5m) || fail=1; \
+	  (cd $$(dirname $$mod) && $(GO) test -modfile=$$(basename $$mod) -tags $$(basename $$mod .mod) -timeout 5m) || fail=1; \
 	done; exit $$fail
 
 bench: ## run the benchmarks: ratios, side by side in one run

@@ -1,0 +1,14 @@
+module github.com/mcprec/mcprec/examples/zoo/gosdk020
+
+go 1.25.0
+
+require (
+	github.com/mcprec/mcprec v0.0.0
+	github.com/modelcontextprotocol/go-sdk v1.8.0
+)
+
+require github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
+
+replace github.com/mcprec/mcprec => ../../..
+
+replace github.com/modelcontextprotocol/go-sdk => github.com/modelcontextprotocol/go-sdk v0.2.0

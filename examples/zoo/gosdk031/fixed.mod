@@ -1,0 +1,20 @@
+module github.com/mcprec/mcprec/examples/zoo/gosdk031
+
+go 1.25.0
+
+require (
+	github.com/mcprec/mcprec v0.0.0
+	github.com/modelcontextprotocol/go-sdk v1.8.0
+)
+
+require (
+	github.com/google/jsonschema-go v0.4.3 // indirect
+	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
+)
+
+replace github.com/mcprec/mcprec => ../../..
+
+replace github.com/modelcontextprotocol/go-sdk => github.com/modelcontextprotocol/go-sdk v0.4.0
+
+// What both releases were made with; they do not work with the one that ours asks for.
+replace github.com/google/jsonschema-go => github.com/google/jsonschema-go v0.2.1-0.20250825175020-748c325cec76
