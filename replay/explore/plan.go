@@ -77,6 +77,8 @@ func Search(t *testing.T, p Plan) Report {
 	}
 	defer raiseGC()()
 	if p.Token == "" {
+		s.line = newProgress()
+		defer s.line.end()
 		return s.explore()
 	}
 	token, err := ParseToken(p.Token)

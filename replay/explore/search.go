@@ -12,6 +12,8 @@ type search struct {
 	length int // steps of the longest first run
 	notes  []string
 	seen   *coverage
+	line   *progress
+	done   int // schedules
 }
 
 // shownNotes is how many notes of passing runs a report keeps.
@@ -77,8 +79,10 @@ func (s *search) remember(r *Run) {
 	s.remark(r)
 }
 
-// remark keeps the first notes.
+// remark counts the run and keeps the first notes.
 func (s *search) remark(r *Run) {
+	s.done++
+	s.line.step(s.plan, s.done)
 	for _, note := range r.notes {
 		if len(s.notes) < shownNotes {
 			s.notes = append(s.notes, note+", at "+r.capacity.String())
