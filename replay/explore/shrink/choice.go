@@ -1,0 +1,204 @@
+package shrink
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/store"
+)
+
+// choice is what a candidate is made of.
+type choice struct {
+	keep     []bool // by part; down-closed
+	alone    []bool // by group: its frames stand together
+	extras   bool
+	bare     map[edit]bool
+	capacity replay.Capacity
+}
+
+func (x choice) clone() choice {
+	x.keep, x.alone = slices.Clone(x.keep), slices.Clone(x.alone)
+	return x
+}
+
+// only returns the choice with just these parts.
+func (x choice) only(parts []int) choice {
+	x = x.clone()
+	clear(x.keep)
+	for _, p := range parts {
+		x.keep[p] = true
+	}
+	return x
+}
+
+// parts lists those that are kept.
+func (x choice) parts() []int {
+	var list []int
+	for p, keep := range x.keep {
+		if keep {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// key tells choices apart, so that none is tried twice.
+type key [2]uint64
+
+func (x choice) key() key {
+	h := fnv.New128a()
+	b := make([]byte, 0, len(x.keep)+len(x.alone)+32)
+	for _, list := range [][]bool{x.keep, x.alone, {x.extras}} {
+		for _, v := range list {
+			b = append(b, flag(v))
+		}
+	}
+	b = binary.LittleEndian.AppendUint64(b, uint64(x.capacity.C2S))
+	b = binary.LittleEndian.AppendUint64(b, uint64(x.capacity.S2C))
+	for _, e := range sortedEdits(x.bare) {
+		b = binary.LittleEndian.AppendUint32(b, uint32(e.frame))
+		b = append(b, e.in+"/"+e.key+";"...)
+	}
+	_, _ = h.Write(b)
+	sum := h.Sum(nil)
+	return key{binary.BigEndian.Uint64(sum), binary.BigEndian.Uint64(sum[8:])}
+}
+
+func flag(v bool) byte {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+// order returns the kept frames in the candidate's order: as recorded, but a
+// group that stands alone has its frames together where its first one was.
+func (c *cut) order(x choice) []int {
+	var list []int
+	told := map[int]bool{}
+	for f := range c.frames {
+		p := c.partOf[f]
+		g := c.groupOf[p]
+		switch {
+		case !x.keep[p] || told[g]:
+		case x.alone[g]:
+			told[g] = true
+			list = append(list, c.framesOf(g, x.keep)...)
+		default:
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// framesOf returns the kept frames of a group as recorded.
+func (c *cut) framesOf(group int, keep []bool) []int {
+	var list []int
+	for _, p := range c.groups[group] {
+		if keep[p] {
+			list = append(list, c.parts[p].frames...)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// ordered reports whether all that a part needs stands before it in the order.
+func (c *cut) ordered(x choice, order []int) bool {
+	at := make(map[int]int, len(order))
+	for i, f := range order {
+		at[f] = i
+	}
+	for i, p := range c.parts {
+		if !x.keep[i] {
+			continue
+		}
+		for _, n := range p.needs {
+			if n.inside { // one group: as recorded
+				continue
+			}
+			met := slices.ContainsFunc(n.any, func(other int) bool {
+				return x.keep[other] && at[last(c.parts[other].frames)] < at[p.frames[0]]
+			})
+			recorded := slices.ContainsFunc(n.any, func(other int) bool {
+				return last(c.parts[other].frames) < p.frames[0]
+			})
+			if recorded && !met {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func last(list []int) int { return list[len(list)-1] }
+
+// build writes the candidate's session, and from which frame each of its Seqs is.
+func (c *cut) build(x choice) (events []store.Event, from map[uint64]int) {
+	from = map[uint64]int{}
+	seqs := map[uint64]uint64{} // old → new, of frames
+	var times []time.Duration
+	add := func(e store.Event) uint64 {
+		e.Seq = uint64(len(events) + 1)
+		times = append(times, e.At)
+		events = append(events, e)
+		return e.Seq
+	}
+	for _, e := range c.opened {
+		add(e)
+	}
+	extras := c.extras
+	if !x.extras {
+		extras = nil
+	}
+	frames := uint64(0)
+	for _, f := range c.order(x) {
+		e := c.frames[f]
+		for ; len(extras) > 0 && extras[0].Seq < e.Seq; extras = extras[1:] {
+			addExtra(add, extras[0], seqs)
+		}
+		old := e.Seq
+		e.Payload = strip(e.Payload, f, x.bare)
+		seqs[old] = add(e)
+		from[seqs[old]] = f
+		frames++
+	}
+	for _, e := range extras {
+		addExtra(add, e, seqs)
+	}
+	if c.closed.Kind != "" {
+		add(store.Event{Kind: store.Closed, At: c.closed.At, Payload: store.EncodePayload(store.ClosedInfo{Frames: frames})})
+	}
+	slices.Sort(times)
+	for i := range events {
+		events[i].At = times[i]
+	}
+	return events, from
+}
+
+// addExtra adds an event that is no frame. One that says how far frames were
+// delivered says so of those that are left, or is left out.
+func addExtra(add func(store.Event) uint64, e store.Event, seqs map[uint64]uint64) {
+	if e.Kind != store.Delivered {
+		add(e)
+		return
+	}
+	info, err := store.DecodePayload[store.DeliveredInfo](e)
+	if err != nil {
+		return
+	}
+	upto := uint64(0)
+	for old, seq := range seqs {
+		if old <= info.Upto {
+			upto = max(upto, seq)
+		}
+	}
+	if upto > 0 {
+		info.Upto = upto
+		e.Payload = store.EncodePayload(info)
+		add(e)
+	}
+}

@@ -1,0 +1,271 @@
+package shrink
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+const (
+	methodInitialize   = "initialize"
+	methodInitialized  = "notifications/initialized"
+	methodProgress     = "notifications/progress"
+	methodCancelled    = "notifications/cancelled"
+	methodMessage      = "notifications/message"
+	methodUpdated      = "notifications/resources/updated"
+	methodAcknowledged = "notifications/subscriptions/acknowledged"
+	methodSubscribe    = "resources/subscribe"
+
+	keySubscription = "io.modelcontextprotocol/subscriptionId"
+	keyRelatedTask  = "io.modelcontextprotocol/related-task"
+	keyLogLevel     = "io.modelcontextprotocol/logLevel"
+)
+
+// request is a request of the session and what is known of it while it is read.
+type request struct {
+	part     int
+	method   string
+	logs     bool // it asks for log messages (2026-07-28)
+	answered bool
+	cancels  []int // parts that cancel it
+}
+
+// named is an id, a token or a value, by the direction of its request.
+type named struct {
+	dir transport.Direction
+	raw string
+}
+
+// linker reads a session and says what belongs to what.
+type linker struct {
+	*cut
+	latest   map[named]*request // by id
+	tokens   map[named]*request
+	requests []*request
+	open     []*request       // of the client, not answered
+	brought  map[string][]int // a cursor, task or state → parts whose response had it
+	watched  map[string][]int // a resource → its subscriptions
+}
+
+// link makes the parts. A request and its response are one; progress and
+// cancellations happen inside of their request, so does what a server asks while
+// it handles one; what uses a cursor, a task or a state needs who brought it.
+func (c *cut) link() {
+	l := &linker{
+		cut: c, latest: map[named]*request{}, tokens: map[named]*request{},
+		brought: map[string][]int{}, watched: map[string][]int{},
+	}
+	var batches [][]int
+	for i, e := range c.frames {
+		messages, _ := e.AsFrame().Messages()
+		var touched []int
+		for _, m := range messages {
+			touched = append(touched, l.message(i, e.Dir, m))
+		}
+		if len(messages) == 0 {
+			touched = append(touched, l.add(i))
+		}
+		if len(touched) > 1 {
+			batches = append(batches, touched)
+		}
+	}
+	c.join(l, batches)
+	c.sort()
+}
+
+// join merges what cannot be apart: the messages of a batch, and the cancellation
+// of a request that nothing else ends.
+func (c *cut) join(l *linker, batches [][]int) {
+	u := newUnion(len(c.parts))
+	for _, parts := range batches {
+		for _, p := range parts {
+			u.join(p, parts[0])
+		}
+	}
+	for _, r := range l.requests {
+		if !r.answered && len(r.cancels) > 0 {
+			u.join(r.part, r.cancels[0])
+		}
+	}
+	c.merge(u)
+}
+
+// add makes a part of its own of a frame.
+func (l *linker) add(frame int, needs ...need) int {
+	l.parts = append(l.parts, part{frames: []int{frame}, needs: needs})
+	return len(l.parts) - 1
+}
+
+// extend adds a frame to a part.
+func (l *linker) extend(part, frame int) int {
+	l.parts[part].frames = append(l.parts[part].frames, frame)
+	return part
+}
+
+func (l *linker) message(frame int, dir transport.Direction, m transport.Message) int {
+	switch m.Kind() {
+	case transport.Request:
+		return l.request(frame, dir, m)
+	case transport.Response:
+		return l.response(frame, dir, m)
+	case transport.Notification:
+		return l.notification(frame, dir, m)
+	}
+	return l.add(frame)
+}
+
+func (l *linker) request(frame int, dir transport.Direction, m transport.Message) int {
+	r := &request{method: m.Method, logs: transport.Member(m.Params, "_meta", keyLogLevel) != nil}
+	r.part = l.add(frame, l.uses(m)...)
+	if dir == transport.ServerToClient && isNested(m.Method) && len(l.open) > 0 {
+		l.inside(r.part, l.open)
+	}
+	if m.Method == methodInitialize && l.handshake < 0 {
+		l.handshake = r.part
+	}
+	if m.Method == methodSubscribe {
+		uri := string(transport.Member(m.Params, "uri"))
+		l.watched[uri] = append(l.watched[uri], r.part)
+	}
+	l.latest[named{dir, string(m.ID)}] = r
+	if token := m.ProgressToken(); token != nil {
+		l.tokens[named{dir, string(token)}] = r
+	}
+	l.requests = append(l.requests, r)
+	if dir == transport.ClientToServer {
+		l.open = append(l.open, r)
+	}
+	if id := transport.Member(m.Params, "elicitationId"); id != nil {
+		l.bring("elicitation", id, r.part)
+	}
+	return r.part
+}
+
+// isNested tells the requests that a server makes for a client's request from
+// those it makes by itself.
+func isNested(method string) bool {
+	return strings.HasPrefix(method, "sampling/") || strings.HasPrefix(method, "elicitation/")
+}
+
+// inside puts a part into one of several open requests.
+func (l *linker) inside(part int, requests []*request) {
+	n := need{inside: true}
+	for _, r := range requests {
+		n.any = append(n.any, r.part)
+	}
+	l.parts[part].needs = append(l.parts[part].needs, n)
+}
+
+func (l *linker) response(frame int, dir transport.Direction, m transport.Message) int {
+	r := l.latest[named{dir.Reverse(), string(m.ID)}]
+	if r == nil {
+		return l.add(frame)
+	}
+	if r.answered { // a second response: it may go alone
+		return l.add(frame, need{any: []int{r.part}, inside: true})
+	}
+	r.answered = true
+	l.open = slices.DeleteFunc(l.open, func(o *request) bool { return o == r })
+	l.brings(m, r.part)
+	return l.extend(r.part, frame)
+}
+
+func (l *linker) notification(frame int, dir transport.Direction, m transport.Message) int {
+	switch m.Method {
+	case methodInitialized:
+		if l.handshake >= 0 {
+			return l.extend(l.handshake, frame)
+		}
+	case methodProgress:
+		return l.about(frame, l.tokens[named{dir.Reverse(), string(m.ProgressToken())}])
+	case methodCancelled:
+		return l.cancelled(frame, dir, m)
+	}
+	if id := transport.Member(m.Params, "_meta", keySubscription); id != nil {
+		return l.subscribed(frame, dir, m, id)
+	}
+	part := l.add(frame, l.uses(m)...)
+	switch m.Method {
+	case methodUpdated:
+		if subscriptions := l.watched[string(transport.Member(m.Params, "uri"))]; len(subscriptions) > 0 {
+			l.parts[part].needs = append(l.parts[part].needs, need{any: slices.Clone(subscriptions)})
+		}
+	case methodMessage:
+		logged := slices.Clone(l.open)
+		logged = slices.DeleteFunc(logged, func(r *request) bool { return !r.logs })
+		if len(logged) > 0 {
+			l.inside(part, logged)
+		}
+	}
+	return part
+}
+
+// about makes a part inside a request, or of its own when there is none.
+func (l *linker) about(frame int, r *request) int {
+	if r == nil {
+		return l.add(frame)
+	}
+	return l.add(frame, need{any: []int{r.part}, inside: true})
+}
+
+// cancelled finds the request: either side's, as a server ends a subscription.
+func (l *linker) cancelled(frame int, dir transport.Direction, m transport.Message) int {
+	id := string(transport.Member(m.Params, "requestId"))
+	r := l.latest[named{dir, id}]
+	if r == nil || r.answered {
+		if other := l.latest[named{dir.Reverse(), id}]; other != nil && !other.answered {
+			r = other
+		}
+	}
+	part := l.about(frame, r)
+	if r != nil && !r.answered {
+		r.cancels = append(r.cancels, part)
+	}
+	return part
+}
+
+// subscribed puts a notification into its subscription. The acknowledgement comes
+// first whatever follows, so it goes with the request.
+func (l *linker) subscribed(frame int, dir transport.Direction, m transport.Message, id []byte) int {
+	r := l.latest[named{dir.Reverse(), string(id)}]
+	if r != nil && m.Method == methodAcknowledged {
+		return l.extend(r.part, frame)
+	}
+	return l.about(frame, r)
+}
+
+// brings notes the values of a response that later requests may use.
+func (l *linker) brings(m transport.Message, part int) {
+	l.bring("cursor", transport.Member(m.Result, "nextCursor"), part)
+	l.bring("task", transport.Member(m.Result, "task", "taskId"), part)
+	l.bring("task", transport.Member(m.Result, "taskId"), part)
+	l.bring("state", transport.Member(m.Result, "requestState"), part)
+}
+
+func (l *linker) bring(what string, raw []byte, part int) {
+	if raw != nil {
+		key := what + " " + string(raw)
+		l.brought[key] = append(l.brought[key], part)
+	}
+}
+
+// uses returns the needs of a message that has a value of an earlier response.
+func (l *linker) uses(m transport.Message) []need {
+	var needs []need
+	for _, v := range [...]struct {
+		what string
+		raw  []byte
+	}{
+		{"cursor", transport.Member(m.Params, "cursor")},
+		{"task", transport.Member(m.Params, "taskId")},
+		{"task", transport.Member(m.Params, "_meta", keyRelatedTask, "taskId")},
+		{"state", transport.Member(m.Params, "requestState")},
+		{"elicitation", transport.Member(m.Params, "elicitationId")},
+	} {
+		if parts := l.brought[v.what+" "+string(v.raw)]; v.raw != nil && len(parts) > 0 {
+			needs = append(needs, need{any: slices.Clone(parts)})
+		}
+	}
+	return needs
+}
