@@ -96,8 +96,8 @@ var (
 	lawFilter       = law{"P7", "only what a subscription asked for is notified", Error, pageSubscriptions, "Opening a Stream"}
 	lawUpdated      = law{"P7", "a resource is subscribed to before its updates", Warning, pageResources, "Subscriptions"}
 
-	lawLogLevel = law{"P8", "log messages need a request that set a log level", Error, pageLogging, "Setting Log Level"}
-	lawLogEnds  = law{"P8", "log messages stop when the requests that set a log level are answered", Warning, pageLogging, "Setting Log Level"}
+	lawLogLevel = law{"P8", "log messages need a request that set a log level", Error, pageLogging, "Per-request log level"}
+	lawLogEnds  = law{"P8", "log messages stop when the requests that set a log level are answered", Warning, pageLogging, "Per-request log level"}
 
 	lawNoBatch    = law{"P9", "there are no batches", Error, pageBase, "Messages"}
 	lawDoubtBatch = law{"P9", "batches are not described", Warning, pageBase, "Messages"}
