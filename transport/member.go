@@ -37,7 +37,22 @@ func keyText(quoted []byte) string {
 			return s
 		}
 	}
-	return string(quoted[1 : len(quoted)-1])
+	return intern(quoted[1 : len(quoted)-1])
+}
+
+// intern returns a key's string. The keys of every frame cost no allocation.
+func intern(key []byte) string {
+	for _, k := range frequent {
+		if string(key) == k {
+			return k
+		}
+	}
+	return string(key)
+}
+
+var frequent = [...]string{
+	"jsonrpc", "id", "method", "params", "result", "error",
+	"_meta", "name", "arguments", "progressToken", "progress", "requestId",
 }
 
 // blank returns the index of the first byte from i on that is not white space.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mcprec/mcprec/replay/order"
 )
 
 // play runs one schedule, on a goroutine of its own: one that cannot be brought to
@@ -62,6 +64,9 @@ func (r *Run) bubble(t *testing.T, p *Plan) {
 		r.gate, r.since = newGate(r.capacity, r.split), time.Now()
 		r.ctx, r.cancel = context.WithCancel(context.WithValue(context.Background(), gateKey{}, r.gate))
 		r.gate.traced = r.token != nil
+		if !p.Lawless {
+			r.gate.rules = order.New("")
+		}
 		r.client, r.server = &r.gate.ends[0], &r.gate.ends[1]
 		r.session(p)
 		r.reap()
@@ -75,11 +80,13 @@ func (r *Run) session(p *Plan) {
 	r.verdict = Pass
 	r.guard("Setup", func() { p.Setup(r) })
 	r.loop()
-	if r.verdict == Pass && r.broken == nil && !r.cut {
+	if r.verdict == Pass && r.panicked == nil && !r.cut {
 		r.check(p)
+		r.judge()
 		synctest.Wait()
 	}
 	r.breakage()
+	r.broken = r.breaches()
 	if r.verdict != Pass {
 		r.stood, r.sequence, r.recording = r.unfinished(), r.draw(), r.events()
 	}
@@ -87,7 +94,7 @@ func (r *Run) session(p *Plan) {
 
 // breakage makes a panic the verdict of a run that has no other.
 func (r *Run) breakage() {
-	b := r.broken
+	b := r.panicked
 	if b == nil || r.verdict != Pass {
 		return
 	}
@@ -108,7 +115,7 @@ func (r *Run) loop() {
 	var enabled []Step
 	for {
 		synctest.Wait()
-		if r.broken != nil {
+		if r.panicked != nil {
 			return
 		}
 		enabled = r.enabled(enabled[:0])
@@ -124,10 +131,14 @@ func (r *Run) loop() {
 			}
 			r.trail.step(enabled, i)
 			r.release(enabled[i])
+		case r.finished() && r.owed() == nil:
+			r.overrun()
+			return
+		case r.rest():
 		case r.finished():
 			r.overrun()
 			return
-		case !r.rest():
+		default:
 			r.hang()
 			return
 		}
@@ -174,7 +185,7 @@ func (r *Run) choose(enabled []Step) int {
 func (r *Run) release(s Step) {
 	r.steps = append(r.steps, s)
 	if s.flight == nil || !s.flight.ping {
-		if r.woken {
+		if r.woken && !r.finished() {
 			r.note(fmt.Sprintf("nothing was enabled: a timer brought «%s», after %v of virtual time", s.Name(), time.Since(r.since)))
 		}
 		r.moved, r.woken = true, false

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -20,12 +21,15 @@ type gate struct {
 	ends   [2]end        // client, server
 	points []*point      // where goroutines wait; by round of their arrival, then by name
 	names  *namer
-	round  int // steps released so far
+	rules  *order.Checker // nil: the peers may send what they like
 	began  time.Time
+	round  int  // steps released so far
 	shut   bool // the run is over: nothing parks any more
 	splits bool // ack is a step of its own
 	recall bool // an end took back a frame that it had offered
 	traced bool // readers say which goroutine they are, which costs microseconds
+
+	breaches []Breach
 }
 
 // lane is one direction. A frame moves waiting → queue → its reader; until its
@@ -53,9 +57,11 @@ type flight struct {
 	hash    uint64 // of the name
 	dir     transport.Direction
 	frame   transport.Frame
-	op      string // the operation that wrote it, where its context says so
-	ping    bool   // keepalive: a ping or an answer to one
-	round   int    // of the offer
+	parsed  order.Parsed
+	known   order.Mark // what its writer had been given at the offer
+	op      string     // the operation that wrote it, where its context says so
+	ping    bool       // keepalive: a ping or an answer to one
+	round   int        // of the offer
 	offered time.Time
 	taken   int // the step that took it; 0 before
 	given   int // the step that gave it; 0 before
@@ -174,7 +180,7 @@ func (e *end) send(ctx context.Context, f transport.Frame, signed, of string) er
 	i := slices.Index(e.out.waiting, flight)
 	if i >= 0 {
 		e.out.waiting = slices.Delete(e.out.waiting, i, i+1)
-		e.gate.names.withdraw(flight)
+		e.gate.withdraw(flight)
 		e.gate.recall = true
 	}
 	e.gate.free()
@@ -187,7 +193,10 @@ func (e *end) send(ctx context.Context, f transport.Frame, signed, of string) er
 // offer puts a frame in its writer's hand. Writers that arrive in the same round
 // stand in the order of their names: which goroutine ran first must not show.
 func (g *gate) offer(l *lane, f transport.Frame, op string) *flight {
-	n := &flight{dir: l.dir, frame: f, op: op, round: g.round, offered: time.Now(), done: make(chan error, 1)}
+	n := &flight{dir: l.dir, frame: f, parsed: order.Parse(f), op: op, round: g.round, offered: time.Now(), done: make(chan error, 1)}
+	if g.rules != nil {
+		n.known = g.rules.Mark(l.dir)
+	}
 	g.names.name(n)
 	at, _ := slices.BinarySearchFunc(l.waiting, n, func(a, b *flight) int {
 		return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.name, b.name))
@@ -195,6 +204,14 @@ func (g *gate) offer(l *lane, f transport.Frame, op string) *flight {
 	l.waiting = slices.Insert(l.waiting, at, n)
 	g.poke()
 	return n
+}
+
+// withdraw takes back a frame that was not taken.
+func (g *gate) withdraw(f *flight) {
+	g.names.withdraw(f)
+	if g.rules != nil {
+		g.rules.Withdraw(f.dir, f.parsed)
+	}
 }
 
 // Close asks to end both directions, and returns: peers call it with a mutex

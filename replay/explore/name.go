@@ -14,6 +14,7 @@ const (
 	methodPing      = "ping"
 	methodProgress  = "notifications/progress"
 	methodCancelled = "notifications/cancelled"
+	methodListen    = "subscriptions/listen"
 )
 
 // namer gives frames their content names in the order of their offers.
@@ -41,6 +42,9 @@ type call struct {
 	name    string
 	request *flight
 	answer  *flight
+
+	cancelled bool // its sender tried to
+	listen    bool // it stays open, and need not be answered
 }
 
 func newNamer() *namer {
@@ -49,9 +53,9 @@ func newNamer() *namer {
 
 // name names the frame of a flight, and remembers its requests.
 func (n *namer) name(f *flight) {
-	messages, err := f.frame.Messages()
+	messages := f.parsed.Messages
 	switch {
-	case err != nil:
+	case messages == nil:
 		f.name = n.count(f.dir, fmt.Sprintf("not JSON %08x", uint32(hashOf(string(f.frame.Bytes)))))
 	case len(messages) == 1:
 		f.name = n.message(f, messages[0])
@@ -78,7 +82,7 @@ func (n *namer) message(f *flight, m transport.Message) string {
 }
 
 func (n *namer) request(f *flight, m transport.Message) string {
-	c := &call{name: n.count(f.dir, by(subject(m), f.op)), request: f}
+	c := &call{name: n.count(f.dir, by(subject(m), f.op)), request: f, listen: m.Method == methodListen}
 	n.calls = append(n.calls, c)
 	n.ids[called{f.dir, string(m.ID)}] = c
 	if token := m.ProgressToken(); token != nil {
@@ -111,7 +115,9 @@ func (n *namer) notification(dir transport.Direction, m transport.Message) strin
 	case methodProgress:
 		c = n.tokens[called{dir.Reverse(), string(m.ProgressToken())}]
 	case methodCancelled:
-		c = n.ids[called{dir, string(transport.Member(m.Params, "requestId"))}]
+		if c = n.ids[called{dir, string(transport.Member(m.Params, "requestId"))}]; c != nil {
+			c.cancelled = true
+		}
 	default:
 		return subject(m)
 	}
@@ -155,11 +161,27 @@ func subject(m transport.Message) string {
 		key = "uri"
 	}
 	method := clip(m.Method)
-	var target string
-	if key == "" || json.Unmarshal(transport.Member(m.Params, key), &target) != nil {
+	if key == "" {
+		return method
+	}
+	target, ok := text(transport.Member(m.Params, key))
+	if !ok {
 		return method
 	}
 	return method + " " + strconv.Quote(shorten(target))
+}
+
+// text returns the text of a JSON string. Plain ASCII, the usual case, is quick.
+func text(raw json.RawMessage) (s string, ok bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", false
+	}
+	for _, c := range raw {
+		if c == '\\' || c >= 0x80 {
+			return s, json.Unmarshal(raw, &s) == nil
+		}
+	}
+	return string(raw[1 : len(raw)-1]), true
 }
 
 // clip keeps a name that a peer chose on one line.

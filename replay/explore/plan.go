@@ -47,6 +47,10 @@ type Plan struct {
 	// Token, if not "", is the one schedule to run, as a report printed it. Its
 	// level and capacity count; Level, Capacities, Strategy, Schedules and Seed do not.
 	Token string
+	// Lawless leaves out what the protocol's rules say: for peers that break them on
+	// purpose. Without it a live peer that breaks a MUST makes the verdict Illegal,
+	// and one that leaves a request unanswered makes it Lost.
+	Lawless bool
 	// AckWithTake lets a Write return in the step that takes its frame. Fewer
 	// schedules, but a bug between the two is out of reach.
 	AckWithTake bool

@@ -14,6 +14,11 @@ const (
 	Panic = "panic"
 	// Leak: goroutines were left at the end that nothing ends.
 	Leak = "leak"
+	// Illegal: a live peer broke a rule of the protocol; the category is the rule.
+	Illegal = "illegal"
+	// Lost: a live peer has read a request and never answers it, though all
+	// operations have returned.
+	Lost = "lost"
 	// Diverged: the token names a step that is not enabled.
 	Diverged = "diverged"
 	// Undecided: the run was still busy after the plan's limit of steps.
@@ -73,6 +78,9 @@ type Report struct {
 	Unfinished []string `json:"unfinished"`
 	// Waits says who waits for what, and where the frames are.
 	Waits []Wait `json:"waits"`
+	// Broken are the rules of the protocol that live peers broke in the failing
+	// schedule.
+	Broken []Breach `json:"broken"`
 	// Sequence draws the failing schedule.
 	Sequence []string `json:"sequence"`
 	// Stacks are of the goroutines at the failure, trimmed.
@@ -119,6 +127,7 @@ func (s *search) report(r *Run, schedules int) Report {
 		Token: r.asToken().String(), Events: r.recording,
 		Leaked: r.stuck, Notes: append([]string(nil), r.notes...), Err: r.err,
 	}
+	report.Broken = append(report.Broken, r.broken...)
 	for _, op := range r.stood {
 		report.Unfinished = append(report.Unfinished, op.name)
 	}

@@ -29,7 +29,7 @@ type Run struct {
 	halves   []*half   // that play from the plan's session
 	actors   []*actor  // that do so under a model
 	ended    int       // operations that have returned
-	broken   *breakage // the first panic
+	panicked *breakage // the first panic
 	within   string    // Setup or Check, while it runs
 
 	token      *Token // followed, or nil
@@ -63,6 +63,7 @@ type outcome struct {
 	stacks    []string
 	stood     []*Operation // that had not returned
 	waits     []Wait
+	broken    []Breach // rules, by live ends
 	sequence  []string
 	recording []store.Event
 }
@@ -184,8 +185,8 @@ func (r *Run) mend(where string) {
 	}
 	r.gate.hold()
 	defer r.gate.free()
-	if r.broken == nil {
-		r.broken = &breakage{where: where, value: v, stack: string(debug.Stack())}
+	if r.panicked == nil {
+		r.panicked = &breakage{where: where, value: v, stack: string(debug.Stack())}
 	}
 	r.gate.poke()
 }

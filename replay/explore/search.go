@@ -3,6 +3,8 @@ package explore
 import (
 	"fmt"
 	"testing"
+
+	"github.com/mcprec/mcprec/replay/order"
 )
 
 // search is one exploration.
@@ -13,7 +15,8 @@ type search struct {
 	notes  []string
 	seen   *coverage
 	line   *progress
-	done   int // schedules
+	done   int             // schedules
+	warned map[string]bool // rules that a note speaks of
 }
 
 // shownNotes is how many notes of passing runs a report keeps.
@@ -86,6 +89,15 @@ func (s *search) remark(r *Run) {
 	for _, note := range r.notes {
 		if len(s.notes) < shownNotes {
 			s.notes = append(s.notes, note+", at "+r.capacity.String())
+		}
+	}
+	for _, b := range r.broken {
+		if key := b.Rule + b.Title; b.Severity == order.Warning && !s.warned[key] {
+			if s.warned == nil {
+				s.warned = map[string]bool{}
+			}
+			s.warned[key] = true
+			s.notes = append(s.notes, b.String())
 		}
 	}
 }

@@ -155,8 +155,13 @@ func (g *gate) release(s Step) {
 		l.ack(s.flight)
 	case Give:
 		l.give(g.round)
+		g.gave(s.flight)
 	case Take:
 		l.take(s.flight, g.round)
+		g.took(s.flight)
+		if s.flight.given > 0 {
+			g.gave(s.flight)
+		}
 		if !g.splits {
 			l.ack(s.flight)
 		}

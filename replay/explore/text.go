@@ -9,6 +9,9 @@ import (
 // shownStacks is how many stacks the text shows.
 const shownStacks = 12
 
+// shownBroken is how many broken rules the text shows.
+const shownBroken = 5
+
 // Text returns the report for a reader: of a pass a line and its notes, of a
 // failure who waits for whom in the manner of Java's deadlock report, then what
 // changes the verdict, the run, and the stacks.
@@ -42,6 +45,7 @@ func (r Report) failureText(b *strings.Builder) {
 		fmt.Fprintf(b, "  %s.\n", r.Explanation)
 	}
 	r.waitText(b)
+	r.brokenText(b)
 	if r.Slack != "" {
 		fmt.Fprintf(b, "\n  capacities: %s\n", r.Slack)
 	}
@@ -76,6 +80,20 @@ func (r Report) waitText(b *strings.Builder) {
 		if w.BlockedAt != "" {
 			fmt.Fprintf(b, "%sblocked at %s\n", indent, w.BlockedAt)
 		}
+	}
+}
+
+// brokenText lists the rules that were broken.
+func (r Report) brokenText(b *strings.Builder) {
+	for i, v := range r.Broken {
+		if i == 0 {
+			b.WriteString("\n  rules broken:\n")
+		}
+		if i == shownBroken {
+			fmt.Fprintf(b, "    … and %d more\n", len(r.Broken)-i)
+			return
+		}
+		fmt.Fprintf(b, "    step %d, %s\n      %v\n", v.Step, v.Frame, v)
 	}
 }
 

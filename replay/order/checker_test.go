@@ -285,14 +285,22 @@ const (
 	completed = `< {"method":"notifications/tasks/status","params":{"taskId":"a","status":"completed"}}`
 )
 
+// tasked is after a handshake of the revision with tasks.
+func tasked(lines ...string) []string {
+	return append([]string{strings.Replace(initialize, "2025-06-18", "2025-11-25", 1),
+		strings.Replace(capable, "2025-06-18", "2025-11-25", 1), initialized}, lines...)
+}
+
 var taskCases = []ruleCase{
-	{"a task", shaken(callTask, taskMade, progress+`1}}`, getTask, `< {"id":2,"result":{"taskId":"a","status":"input_required"}}`, completed, completed), nil},
-	{"a task that begins otherwise", shaken(callTask, strings.Replace(taskMade, "working", "completed", 1)), []string{"P10 error: a task begins working"}},
-	{"a task that comes back", shaken(callTask, taskMade, completed, getTask, `< {"id":2,"result":{"taskId":"a","status":"working"}}`),
+	{"a task", tasked(callTask, taskMade, progress+`1}}`, getTask, `< {"id":2,"result":{"taskId":"a","status":"input_required"}}`, completed, completed), nil},
+	{"a task that begins otherwise", tasked(callTask, strings.Replace(taskMade, "working", "completed", 1)), []string{"P10 error: a task begins working"}},
+	{"a task that comes back", tasked(callTask, taskMade, completed, getTask, `< {"id":2,"result":{"taskId":"a","status":"working"}}`),
 		[]string{"P10 error: a terminal status is final"}},
-	{"progress of a task that has ended", shaken(callTask, taskMade, completed, progress+`1}}`),
+	{"progress of a task that has ended", tasked(callTask, taskMade, completed, progress+`1}}`),
 		[]string{"P3 error: progress stops when the request is answered"}},
-	{"the client's task of the same id", shaken(callTask, taskMade, completed, `> {"method":"notifications/tasks/status","params":{"taskId":"a","status":"working"}}`), nil},
+	{"2025-06-18 has none", shaken(callTask, strings.Replace(taskMade, "working", "completed", 1), progress+`1}}`),
+		[]string{"P3 error: progress stops when the request is answered"}},
+	{"the client's task of the same id", tasked(callTask, taskMade, completed, `> {"method":"notifications/tasks/status","params":{"taskId":"a","status":"working"}}`), nil},
 }
 
 // Would answers as Send does, and changes nothing.

@@ -1,6 +1,7 @@
 package order
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -121,7 +122,7 @@ func (c *Checker) sentRequest(dir transport.Direction, m transport.Message) {
 	}
 	x := &Exchange{
 		Dir: dir, ID: m.ID, Method: m.Method, session: c.handshake.count,
-		task: transport.Member(m.Params, "task") != nil,
+		task: c.hasTasks() && bytes.Contains(m.Params, []byte(`"task"`)) && transport.Member(m.Params, "task") != nil,
 	}
 	if e.requests == nil {
 		e.requests = map[string]*Exchange{}

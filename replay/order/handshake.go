@@ -1,6 +1,7 @@
 package order
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/mcprec/mcprec/transport"
@@ -109,13 +110,21 @@ func (c *Checker) settles(x *Exchange, m transport.Message) {
 
 // versionOf returns the revision that a request of a stateless session names.
 func versionOf(m transport.Message) string {
+	if !bytes.Contains(m.Params, []byte(metaVersion)) { // most have none, and looking is cheap
+		return ""
+	}
 	return text(transport.Member(m.Params, "_meta", metaVersion))
 }
 
+// text returns the text of a JSON string, "" of anything else.
 func text(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
+	if len(raw) == 0 || raw[0] != '"' {
 		return ""
 	}
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
+	var s string
+	_ = json.Unmarshal(raw, &s)
 	return s
 }

@@ -28,15 +28,18 @@ const (
 // String returns the severity in lower case.
 func (s Severity) String() string { return [...]string{"none", "warning", "error"}[s] }
 
+// MarshalText writes the severity as String does.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // Violation is a frame that its sender should not have sent then.
 type Violation struct {
-	Rule     string // such as "P3"
-	Title    string // what the rule says
-	Severity Severity
-	Revision string // the rules applied; "" while none is settled
-	Section  string // of that revision's specification: page, heading
-	Dir      transport.Direction
-	Text     string // what was sent, and what is wrong with it
+	Rule     string              `json:"rule"`  // such as "P3"
+	Title    string              `json:"title"` // what the rule says
+	Severity Severity            `json:"severity"`
+	Revision string              `json:"revision"` // the rules applied; "" while none is settled
+	Section  string              `json:"section"`  // of that revision's specification: page, heading
+	Dir      transport.Direction `json:"-"`
+	Text     string              `json:"text"` // what was sent, and what is wrong with it
 }
 
 // String returns the violation as one line.

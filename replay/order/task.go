@@ -9,6 +9,9 @@ import (
 // A task's state is told in responses and in notifications. All of it goes in the
 // direction of the end that runs the task, so the direction is part of its key.
 
+// hasTasks reports whether the revision may be one with tasks.
+func (c *Checker) hasTasks() bool { return c.revision == "" || c.revision == Revision2025_11_25 }
+
 // judgeTaskResult is rule P10 for a response that tells a task's status.
 func (c *Checker) judgeTaskResult(dir transport.Direction, m transport.Message, x *Exchange) {
 	if x.task {

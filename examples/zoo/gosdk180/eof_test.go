@@ -23,7 +23,7 @@ func TestEOFDropsResponse(t *testing.T) {
 	zoo.Case{
 		Name: "go-sdk 1061 EOF drops response",
 		SDK:  mcp.NewServer,
-		Plan: explore.Plan{Setup: func(r *explore.Run) {
+		Plan: explore.Plan{Lawless: true, Setup: func(r *explore.Run) {
 			if _, err := newServer().Connect(r.Context(), gosdk.Transport(r.Server()), nil); err != nil {
 				panic(err)
 			}

@@ -1,0 +1,132 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// beside is a server that sends its progress beside the response: whether it comes
+// after it depends on the order.
+func beside(r *Run) {
+	client, server := pair(r)
+	server.request = func(ctx context.Context, m transport.Message) {
+		go func() {
+			_ = server.send(ctx, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, m.ProgressToken())
+		}()
+		server.answer(ctx, m, `{}`)
+	}
+	r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+}
+
+// A live peer that breaks a rule fails the run with the rule and its section.
+func TestIllegal(t *testing.T) {
+	r := Search(t, Plan{Setup: beside})
+	if r.Verdict != Illegal || r.Category != "P3" || len(r.Broken) != 1 {
+		t.Fatal(r.Text())
+	}
+	if b := r.Broken[0]; b.Rule != "P3" || b.Section != "basic/utilities/progress, Implementation Notes" ||
+		b.Frame != `s2c notifications/progress (tools/call "x" by call#1)#1` || b.Step == 0 {
+		t.Errorf("%+v", b)
+	}
+	again := Search(t, Plan{Setup: beside, Token: r.Token})
+	if again.Verdict != Illegal || again.Explanation != r.Explanation {
+		t.Error(again.Text())
+	}
+	Explore(t, Plan{Setup: beside, Lawless: true})
+}
+
+// What a recorded peer says is not held against it, nor is what a client could
+// not know.
+func TestIllegalIsOfLivePeers(t *testing.T) {
+	Explore(t, Plan{Session: recording("> 1:x\n< 1=done\n< %1"), Setup: func(r *Run) {
+		r.RecordedServer()
+		client := newPeer(r.Client())
+		r.Go(client.read)
+		r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+	}})
+}
+
+// A SHOULD is a note, said once.
+func TestWarning(t *testing.T) {
+	r := Explore(t, Plan{Setup: func(r *Run) {
+		client, _ := pair(r)
+		r.Op("call", func(ctx context.Context) error {
+			_, err := client.call(ctx, "initialize", `{"protocolVersion":"2025-06-18"}`)
+			if err != nil {
+				return err
+			}
+			return client.tool(ctx, "x")
+		})
+	}})
+	want := "P4 warning: the client sent tools/call before initialized (before initialized the client asks only for pings; 2025-06-18, basic/lifecycle, Initialization)"
+	if !slices.Equal(r.Notes, []string{want}) {
+		t.Errorf("notes %q", r.Notes)
+	}
+}
+
+// forgetful is a server that forgets every second call; the client gives each a
+// minute, and asks tells whether it then cancels.
+func forgetful(cancels bool, answers time.Duration) func(*Run) {
+	return func(r *Run) {
+		client, server := pair(r)
+		server.request = func(ctx context.Context, m transport.Message) {
+			if answers > 0 {
+				time.Sleep(answers)
+				server.answer(ctx, m, `{}`)
+			}
+		}
+		r.Op("call", func(ctx context.Context) error {
+			short, stop := context.WithTimeout(ctx, time.Minute)
+			defer stop()
+			if client.tool(short, "x") != nil && cancels {
+				return client.send(ctx, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+			}
+			return nil
+		})
+	}
+}
+
+// A request that was read and is answered to nobody is a verdict, though the
+// operations have returned; a late answer and a cancelled request are not.
+func TestLost(t *testing.T) {
+	r := Search(t, Plan{Setup: forgetful(false, 0)})
+	if r.Verdict != Lost || !strings.Contains(r.Explanation, `read tools/call "x" by call#1 of the client at step 2`) {
+		t.Error(r.Text())
+	}
+	again := Search(t, Plan{Setup: forgetful(false, 0), Token: r.Token})
+	if again.Verdict != Lost {
+		t.Error(again.Text())
+	}
+	Explore(t, Plan{Setup: forgetful(true, 0)})
+	Explore(t, Plan{Setup: forgetful(false, 10*time.Hour)})
+	Explore(t, Plan{Setup: forgetful(false, 0), Lawless: true})
+}
+
+// Nothing is owed to an end that has closed.
+func TestNothingLostAtClose(t *testing.T) {
+	for _, closer := range []func(*Run) transport.Conn{(*Run).Client, (*Run).Server} {
+		Explore(t, Plan{Strategy: Random, Setup: func(r *Run) {
+			client, server := pair(r)
+			server.request = func(context.Context, transport.Message) {}
+			r.Op("call", func(ctx context.Context) error {
+				return client.send(ctx, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`)
+			})
+			r.Op("close", func(context.Context) error { return closer(r).Close() })
+		}, Check: func(*Run) error { return nil }})
+	}
+}
+
+func TestReportNamesRules(t *testing.T) {
+	text := Search(t, Plan{Setup: lateProgress, Check: checkLate}).Text()
+	for _, want := range []string{"CHECK FAILED", "rules broken:\n    step ", "P3 error: "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, fmt.Sprint(text))
+		}
+	}
+}
