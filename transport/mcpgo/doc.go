@@ -15,8 +15,8 @@
 //
 // The SDK's own stdio code does all the work, with its read loop, its locks and its
 // queues: what is explored or recorded is what runs in production. Below it the
-// Conn is a stream of bytes: each frame and a newline. A Read never returns bytes
-// of two frames, so the SDK's buffered reader reads nothing ahead.
+// Conn is a [transport.ByteStream], which never returns bytes of two frames, so
+// that the SDK's buffered reader reads nothing ahead.
 //
 // # Promises
 //
@@ -29,8 +29,6 @@
 // of newest.mod; the tests run with both. (It compiles from v0.24.0 on.)
 //
 // # What it refuses
-//
-// A write that is not whole lines: the SDK makes none.
 //
 // The stdio server keeps its one session in a package variable, so that there can
 // be one at a time in a process, and none in a testing/synctest bubble: explore it

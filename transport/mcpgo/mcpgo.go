@@ -16,64 +16,70 @@ import (
 // Client returns conn as the SDK's client transport. The client owns conn from then
 // on, and closes it.
 func Client(conn transport.Conn) client.Interface {
-	s := newStream(conn)
+	s := &signed{Conn: conn, calls: map[string]context.Context{}}
+	stream := transport.NewByteStream(s)
 	logging := io.NopCloser(strings.NewReader("")) // early releases close it unasked
-	return &calls{Stdio: client.NewIO(s, s, logging), stream: s}
+	return &signer{Stdio: client.NewIO(stream, stream, logging), conn: s}
 }
 
 // Serve is the SDK's Listen over conn: it returns when the client has closed or ctx
 // ends, and closes conn.
 func Serve(ctx context.Context, s *server.StdioServer, conn transport.Conn) error {
 	defer conn.Close()
-	stream := newStream(conn)
+	stream := transport.NewByteStream(conn)
 	return s.Listen(ctx, stream, stream)
 }
 
-// calls is the SDK's own transport, which writes without a context. It keeps the
-// contexts of the calls under way, for the Writes of their requests.
-type calls struct {
+// signer is the SDK's own transport, which writes without a context. It leaves the
+// contexts of calls where the Writes of their requests find them.
+type signer struct {
 	*client.Stdio
-	stream *stream
+	conn *signed
 }
 
 // SendRequest implements [client.Interface].
-func (c *calls) SendRequest(ctx context.Context, request client.JSONRPCRequest) (*client.JSONRPCResponse, error) {
+func (s *signer) SendRequest(ctx context.Context, request client.JSONRPCRequest) (*client.JSONRPCResponse, error) {
 	if id, err := json.Marshal(request.ID); err == nil {
-		c.stream.sign(string(id), ctx)
-		defer c.stream.forget(string(id))
+		s.conn.begin(string(id), ctx)
+		defer s.conn.end(string(id))
 	}
-	return c.Stdio.SendRequest(ctx, request)
+	return s.Stdio.SendRequest(ctx, request)
 }
 
-// signatures are the contexts of calls under way, by the raw JSON of their ids.
-type signatures struct {
-	mu    sync.Mutex
-	calls map[string]context.Context
+// signed is the Conn of a signer.
+type signed struct {
+	transport.Conn
+	mu    sync.Mutex                 // never held across a wait
+	calls map[string]context.Context // under way, by the raw JSON of their ids
 }
 
-func (s *signatures) sign(id string, ctx context.Context) {
+func (s *signed) begin(id string, ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls[id] = ctx
 }
 
-func (s *signatures) forget(id string) {
+func (s *signed) end(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.calls, id)
 }
 
-// of returns the context for the Write of a frame. Nothing ends it: over stdio
-// nothing but a reader or a close ends a Write.
-func (s *signatures) of(f transport.Frame) context.Context {
+// Write writes a request under the values of its call's context. Nothing ends it: over
+// stdio nothing but a reader or a close ends a Write.
+func (s *signed) Write(ctx context.Context, f transport.Frame) error {
+	return s.Conn.Write(s.of(ctx, f), f)
+}
+
+func (s *signed) of(ctx context.Context, f transport.Frame) context.Context {
 	messages, err := f.Messages()
 	if err != nil || len(messages) != 1 || messages[0].Kind() != transport.Request {
-		return context.Background()
+		return ctx
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ctx, ok := s.calls[string(messages[0].ID)]; ok {
-		return context.WithoutCancel(ctx)
+	if call, ok := s.calls[string(messages[0].ID)]; ok {
+		return context.WithoutCancel(call)
 	}
-	return context.Background()
+	return ctx
 }

@@ -1,0 +1,60 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// errNotLines is the cause when a ByteStream refuses a write.
+var errNotLines = errors.New("not whole lines")
+
+// ByteStream is a Conn as the bytes of stdio, each frame and a newline: for SDKs
+// that take an io.Reader and an io.Writer. It is the inverse of [StreamConn].
+type ByteStream struct {
+	conn Conn
+	rest []byte // of the frame that was read last; its one reader's
+}
+
+// NewByteStream returns conn as bytes.
+func NewByteStream(conn Conn) *ByteStream { return &ByteStream{conn: conn} }
+
+// Read returns bytes of one frame, never of the next: a reader that buffers has
+// no frame but the one it is at. A close of this end is an end of the stream too,
+// as it is to who reads a file that another goroutine closes. One caller at a time.
+func (s *ByteStream) Read(b []byte) (int, error) {
+	if len(s.rest) == 0 {
+		f, err := s.conn.Read(context.Background())
+		switch {
+		case errors.Is(err, ErrClosed):
+			return 0, io.EOF
+		case err != nil:
+			return 0, err
+		}
+		s.rest = AppendFrame(nil, f)
+	}
+	n := copy(b, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}
+
+// Write sends a frame for each line. It refuses what is not whole lines. Safe for
+// concurrent use.
+func (s *ByteStream) Write(b []byte) (int, error) {
+	for written := 0; written < len(b); {
+		n := bytes.IndexByte(b[written:], '\n')
+		if n < 0 {
+			return written, fmt.Errorf("write %d bytes: %w", len(b), errNotLines)
+		}
+		if err := s.conn.Write(context.Background(), Frame{Bytes: bytes.Clone(b[written : written+n])}); err != nil {
+			return written, err
+		}
+		written += n + 1
+	}
+	return len(b), nil
+}
+
+// Close closes the Conn.
+func (s *ByteStream) Close() error { return s.conn.Close() }
