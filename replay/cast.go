@@ -113,10 +113,9 @@ func (p *casting) sayAbout(r *reply, m transport.Message, at []string) {
 			r.belongTo(c, true, append(slices.Clone(at), "params", "progressToken"))
 		}
 	}
-	const subscription = "io.modelcontextprotocol/subscriptionId"
 	for part, raw := range map[string]json.RawMessage{"params": m.Params, "result": m.Result} {
-		if c := p.byID[string(transport.Member(raw, "_meta", subscription))]; c != nil {
-			r.belongTo(c, false, append(slices.Clone(at), part, "_meta", subscription))
+		if c := p.byID[string(transport.Member(raw, "_meta", subscriptionID))]; c != nil {
+			r.belongTo(c, false, append(slices.Clone(at), part, "_meta", subscriptionID))
 		}
 	}
 }

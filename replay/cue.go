@@ -40,6 +40,10 @@ type reply struct {
 	edits  []edit
 	asks   []*question
 	sent   bool
+
+	needs   []*cue   // loose: must have come
+	after   []*reply // loose: must have been written
+	written bool
 }
 
 // question is a request of the recorded server.

@@ -55,12 +55,14 @@ type Player struct {
 
 	open    []*cue   // live requests whose recorded answer was not sent
 	held    []*reply // not sent, and all cues before them are below reach
+	loose   bool
+	out     []*reply // every frame that was returned; nil: not a recorded one
 	cued    int      // replies before this one were sent or are held
 	settled int      // cues before this one are all settled
 	reach   int      // cues from this one on are all unsettled
 }
 
-// FindingKind says what sort of thing a Player noticed.
+// FindingKind says what sort of thing a Player or a Driver noticed.
 type FindingKind string
 
 // The kinds of findings.
@@ -71,9 +73,11 @@ const (
 	Missing FindingKind = "missing"
 	// Withheld: a recorded reply was not sent.
 	Withheld FindingKind = "withheld"
+	// Different: an answer of the live server is not the recorded one.
+	Different FindingKind = "different"
 )
 
-// Finding is a difference between the live client and the recorded one.
+// Finding is a difference between the live end and the recorded one.
 type Finding struct {
 	Kind FindingKind
 	Seq  uint64 // the recorded event, 0: none
@@ -139,7 +143,11 @@ func (p *Player) relent(r *reply) []transport.Frame {
 	if r == nil {
 		return nil
 	}
-	for _, c := range p.cues[r.from():r.before] {
+	waited := p.cues[r.from():r.before]
+	if p.loose {
+		waited = r.needs
+	}
+	for _, c := range waited {
 		c.passed = c.passed || !c.arrived
 	}
 	p.settle(r.before)
@@ -150,6 +158,9 @@ func (p *Player) relent(r *reply) []transport.Frame {
 // be given when the client is silent or, if so, has ended.
 func (p *Player) waiting(ended bool) *reply {
 	p.open = slices.DeleteFunc(p.open, func(c *cue) bool { return c.answer.sent })
+	if p.loose {
+		return p.waitingLoose(ended)
+	}
 	var first *reply
 	for _, c := range p.open {
 		r := c.answer
@@ -207,6 +218,7 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 		quoted, _ := json.Marshal("mcprec: " + text)
 		body = fmt.Appendf(nil, `"error":{"code":%d,"message":%s}`, MissCode, quoted)
 	}
+	p.out = append(p.out, nil)
 	return []transport.Frame{{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, body), Stream: stream}}
 }
 
@@ -339,7 +351,7 @@ func (p *Player) settle(reach int) {
 // release returns the replies that may go out, in recorded order.
 func (p *Player) release() []transport.Frame {
 	var out []transport.Frame
-	for p.cued < len(p.replies) && p.replies[p.cued].before <= p.reach {
+	for p.cued < len(p.replies) && (p.loose || p.replies[p.cued].before <= p.reach) {
 		p.held = append(p.held, p.replies[p.cued])
 		p.cued++
 	}
@@ -353,6 +365,9 @@ func (p *Player) release() []transport.Frame {
 }
 
 func (p *Player) mayGo(r *reply) bool {
+	if p.loose {
+		return p.mayGoLoose(r)
+	}
 	if !r.isOwned() {
 		return false
 	}
@@ -376,6 +391,7 @@ func (p *Player) send(r *reply) []transport.Frame {
 		}
 		if value == nil {
 			p.findings = append(p.findings, Finding{Withheld, r.seq, fmt.Sprintf("#%d: %s gave no progress token", r.seq, clip(e.owner.msg.Method))})
+			r.written = true // nothing waits for it
 			return nil
 		}
 		f.Bytes, _ = splice(f.Bytes, value, e.path...)
@@ -384,5 +400,6 @@ func (p *Player) send(r *reply) []transport.Frame {
 		p.asked[q.id] = append(p.asked[q.id], q)
 	}
 	p.score.Replies++
+	p.out = append(p.out, r)
 	return []transport.Frame{f}
 }

@@ -12,6 +12,12 @@ const (
 	methodInitialized = "notifications/initialized"
 	methodCancelled   = "notifications/cancelled"
 	methodProgress    = "notifications/progress"
+	methodLog         = "notifications/message"
+	methodUpdated     = "notifications/resources/updated"
+	methodSubscribe   = "resources/subscribe"
+	methodUnsubscribe = "resources/unsubscribe"
+	// subscriptionID is the member of _meta that names a listen request.
+	subscriptionID = "io.modelcontextprotocol/subscriptionId"
 	// methodListen opens a stream of notifications (2026-07-28); its response,
 	// if any, only ends the stream.
 	methodListen = "subscriptions/listen"

@@ -1,0 +1,152 @@
+package replay
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Loosen lets the driver send its lines in any order that the specification
+// allows a client, as [Player.Loosen] does for a server: its calls side by side,
+// however they were recorded.
+//
+// What stays in order: the handshake before all but pings; an answer after its
+// question; a cancellation after its request; a request with a cursor, a task or
+// a request state after the answer that brought it; and what names one task, one
+// question or one subscribed resource, which for requests means after the answer
+// to the one before.
+func (d *Driver) Loosen() {
+	d.loose = true
+	last := map[string]*line{} // by strand
+	brought := map[spotKey]*turn{}
+	heard := 0
+	var hello, ready *line
+	for _, l := range d.lines {
+		for ; heard < l.before; heard++ {
+			for _, s := range append(spots(d.turns[heard].msg.Result), spots(d.turns[heard].msg.Params)...) {
+				if brought[s.spotKey] == nil {
+					brought[s.spotKey] = d.turns[heard]
+				}
+			}
+		}
+		messages := messagesOf(l.frame)
+		l.after = slices.DeleteFunc([]*line{hello, ready}, func(o *line) bool { return o == nil || isPing(messages) })
+		for _, m := range messages {
+			switch {
+			case m.Method == methodInitialize && hello == nil:
+				hello = l
+			case m.Method == methodInitialized && ready == nil:
+				ready = l
+			}
+			d.tie(l, m, last, brought)
+		}
+		if hello != nil && hello != l && !isPing(messages) {
+			l.needs = append(l.needs, d.responses(hello)...)
+		}
+	}
+}
+
+// tie makes the line wait for what its message follows from.
+func (d *Driver) tie(l *line, m transport.Message, last map[string]*line, brought map[spotKey]*turn) {
+	for _, s := range spots(m.Params) {
+		if t := brought[s.spotKey]; t != nil {
+			l.needs = append(l.needs, t)
+		}
+	}
+	if transport.Member(m.Params, "inputResponses") != nil {
+		l.needs = append(l.needs, d.inputRequired(l, m)...)
+	}
+	for _, key := range d.strands(l, m) {
+		if o := last[key]; o != nil && o != l {
+			l.after = append(l.after, o)
+			if m.Kind() == transport.Request {
+				l.needs = append(l.needs, d.responses(o)...)
+			}
+		}
+		last[key] = l
+	}
+}
+
+// strands name what a message is about where order counts.
+func (d *Driver) strands(l *line, m transport.Message) []string {
+	var keys []string
+	switch {
+	case l.question != nil && m.Method != methodCancelled:
+		keys = append(keys, "question "+strconv.Itoa(l.question.index))
+	case m.Method == methodSubscribe || m.Method == methodUnsubscribe:
+		keys = append(keys, "uri "+target(m))
+	case m.Method == methodCancelled:
+		keys = append(keys, "id "+string(cancels(m)))
+	}
+	if m.Kind() == transport.Request {
+		keys = append(keys, "id "+string(m.ID))
+	}
+	return append(keys, strandsWithin(m)...)
+}
+
+// responses are the turns that answer the requests of a line, but for those that
+// were cancelled.
+func (d *Driver) responses(l *line) []*turn {
+	var list []*turn
+	for _, m := range messagesOf(l.frame) {
+		for _, r := range d.requests[string(m.ID)] {
+			if r.line == l && m.Kind() == transport.Request && r.response != nil && !r.cancelled {
+				list = append(list, r.response)
+			}
+		}
+	}
+	return list
+}
+
+// inputRequired returns the last answer before a line that asked to make the same
+// call again with more input.
+func (d *Driver) inputRequired(l *line, m transport.Message) []*turn {
+	for _, t := range slices.Backward(d.turns[:l.before]) {
+		if t.request != nil && t.request.msg.Method == m.Method && target(t.request.msg) == target(m) &&
+			string(transport.Member(t.msg.Result, "resultType")) == `"input_required"` {
+			return []*turn{t}
+		}
+	}
+	return nil
+}
+
+// Wrote says that the frame which was returned as number n, counted from 0 over
+// all that were, has been taken by the transport, and returns what may be sent
+// now. Only a loosened driver needs to know.
+func (d *Driver) Wrote(n int) []transport.Frame {
+	if !d.loose {
+		return nil
+	}
+	if l := d.out[n]; l != nil {
+		l.written = true
+	}
+	return d.release()
+}
+
+func (d *Driver) releaseLoose() []transport.Frame {
+	var out []transport.Frame
+	for _, l := range d.lines[d.next:] {
+		if !l.sent && d.mayGoLoose(l) {
+			out = append(out, d.send(l))
+		}
+	}
+	for d.next < len(d.lines) && d.lines[d.next].sent {
+		d.next++
+	}
+	return out
+}
+
+// mayGoLoose reports whether a line may be sent. An answer to a question that the
+// live server does not ask holds up nothing.
+func (d *Driver) mayGoLoose(l *line) bool {
+	if l.question != nil && !l.question.arrived || slices.ContainsFunc(l.needs, func(t *turn) bool { return !t.arrived }) {
+		return false
+	}
+	for _, o := range l.after {
+		if !o.written && (o.question == nil || o.question.arrived) {
+			return false
+		}
+	}
+	return true
+}

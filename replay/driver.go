@@ -1,0 +1,308 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Driver plays the client's half of a recording to a live server. It is a pure
+// machine as [Player] is: frames in, frames out; no I/O, no clock, no goroutine.
+// It is not safe for concurrent use.
+//
+// What the recorded client said are its lines, what the recorded server said its
+// turns. A live message of the server stands for a recorded turn: a response for
+// the one to the same request, a request for the first of its method that is
+// left, a notification for the first of its method and token. A line goes out in
+// recorded order, when what the client had heard before it has come:
+//
+//   - the responses to its own requests, always;
+//   - what else the server said, until it cannot be coming any more or Relent
+//     ends the wait;
+//   - an answer to the server waits for its question, and for what was recorded
+//     between the two.
+//
+// The lines keep their recorded ids. The live server's ids and progress tokens go
+// into the answers, and a cursor, task id or request state that the live server
+// gave takes the place of the recorded one.
+//
+// A request of the server that was not recorded gets an error; a ping is answered
+// all the same.
+type Driver struct {
+	lines    []*line
+	turns    []*turn
+	requests map[string][]*request // own, by raw id
+	said     map[Key][]*turn       // what else the recorded server said
+	learned  map[spotKey]string    // recorded value → live value
+	findings []Finding
+
+	loose   bool
+	settled int     // turns before this one are all settled
+	next    int     // lines before this one were sent, or are answers
+	due     []*line // answers whose question has come
+	out     []*line // every frame that was returned; nil: not a recorded one
+}
+
+// line is a recorded frame of the client.
+type line struct {
+	index    int
+	seq      uint64
+	frame    transport.Frame
+	before   int       // turns recorded before it
+	question *turn     // that it answers, or reports progress of
+	edits    []respell // places where the live server's values belong
+	needs    []*turn   // loose: must have come
+	after    []*line   // loose: must have been written
+	sent     bool
+	written  bool
+	hurried  bool // an answer that waits for nothing but its question
+}
+
+// turn is a message of the recorded server.
+type turn struct {
+	index   int
+	seq     uint64
+	msg     transport.Message
+	request *request // of a response
+	answers []*line  // of a request
+	idle    bool     // waited for only until Relent
+	arrived bool
+	passed  bool
+	id      json.RawMessage // of the live request
+	token   json.RawMessage
+	live    transport.Message // the live response
+}
+
+func (t *turn) isSettled() bool { return t.arrived || t.passed }
+
+// request is a request of the recorded client.
+type request struct {
+	line      *line
+	msg       transport.Message
+	response  *turn // nil: there was none
+	cancelled bool  // before its response, if any
+	done      bool  // the live server answered
+}
+
+// Start returns what can be sent before the server said anything.
+func (d *Driver) Start() []transport.Frame { return d.release() }
+
+// Receive takes a frame of the live server and returns what to send now.
+func (d *Driver) Receive(f transport.Frame) []transport.Frame {
+	var out []transport.Frame
+	for _, m := range messagesOf(f) {
+		switch m.Kind() {
+		case transport.Request:
+			out = append(out, d.request(m, f.Stream)...)
+		case transport.Response:
+			d.response(m)
+		case transport.Notification:
+			d.arrive(firstWaiting(d.said[turnKey(m)]), m)
+		}
+	}
+	return append(out, d.release()...)
+}
+
+// response takes a live answer.
+func (d *Driver) response(m transport.Message) {
+	queue := d.requests[string(m.ID)]
+	i := slices.IndexFunc(queue, func(r *request) bool { return r.line.sent && !r.done })
+	if i < 0 {
+		d.findings = append(d.findings, Finding{Extra, 0, fmt.Sprintf("an answer with id %s, which no open request of the client has", clip(string(m.ID)))})
+		return
+	}
+	r := queue[i]
+	r.done = true
+	d.arrive(r.response, m)
+}
+
+// request takes a live request and returns the answer where none is recorded.
+func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
+	if t := firstWaiting(d.said[turnKey(m)]); t != nil {
+		d.arrive(t, m)
+		return nil
+	}
+	d.out = append(d.out, nil)
+	if m.Method == methodPing {
+		return []transport.Frame{{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID), Stream: stream}}
+	}
+	text := fmt.Sprintf("no recorded answer for the server's %s", clip(m.Method))
+	d.findings = append(d.findings, Finding{Extra, 0, text})
+	quoted, _ := json.Marshal("mcprec: " + text)
+	return []transport.Frame{{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, m.ID, MissCode, quoted), Stream: stream}}
+}
+
+func firstWaiting(queue []*turn) *turn {
+	for _, t := range queue {
+		if !t.arrived {
+			return t
+		}
+	}
+	return nil
+}
+
+// arrive lets m stand for the turn, and passes over the notifications that the
+// recorded server had sent before it.
+func (d *Driver) arrive(t *turn, m transport.Message) {
+	if t == nil {
+		return
+	}
+	t.arrived = true
+	switch m.Kind() {
+	case transport.Request:
+		t.id, t.token = slices.Clone(m.ID), slices.Clone(m.ProgressToken())
+		d.due = append(d.due, t.answers...)
+	case transport.Response:
+		t.live = m
+		d.learn(t.msg.Result, m.Result)
+	}
+	d.learn(t.msg.Params, m.Params)
+	for _, before := range d.turns[min(d.settled, t.index):t.index] {
+		before.passed = before.passed || before.msg.Kind() == transport.Notification
+	}
+	d.settle()
+}
+
+func (d *Driver) settle() {
+	for d.settled < len(d.turns) && d.turns[d.settled].isSettled() {
+		d.settled++
+	}
+}
+
+// release returns the lines that may go out.
+func (d *Driver) release() []transport.Frame {
+	if d.loose {
+		return d.releaseLoose()
+	}
+	var out []transport.Frame
+	for moved := true; moved; {
+		moved = false
+		d.due = slices.DeleteFunc(d.due, func(l *line) bool {
+			if !l.sent && d.mayAnswer(l) {
+				out = append(out, d.send(l))
+				moved = true
+			}
+			return l.sent
+		})
+		for l := d.nextLine(); l != nil && d.settled >= l.before; l = d.nextLine() {
+			out = append(out, d.send(l))
+			moved = true
+		}
+	}
+	return out
+}
+
+// nextLine returns the next line that answers nothing.
+func (d *Driver) nextLine() *line {
+	for ; d.next < len(d.lines); d.next++ {
+		if l := d.lines[d.next]; l.question == nil && !l.sent {
+			return l
+		}
+	}
+	return nil
+}
+
+// mayAnswer reports whether what was recorded between the question and its
+// answer is done.
+func (d *Driver) mayAnswer(l *line) bool {
+	if l.hurried {
+		return true
+	}
+	for _, t := range d.turns[l.question.index:l.before] {
+		if !t.isSettled() {
+			return false
+		}
+	}
+	for _, b := range slices.Backward(d.lines[:l.index]) {
+		if b.before <= l.question.index { // said before the question
+			return true
+		}
+		if b.question == nil && !b.sent {
+			return false
+		}
+	}
+	return true
+}
+
+// send returns the line with the live server's values in it.
+func (d *Driver) send(l *line) transport.Frame {
+	l.sent = true
+	d.out = append(d.out, l)
+	f := l.frame
+	for _, e := range l.edits {
+		if value := e.value(d); value != nil {
+			f.Bytes, _ = splice(f.Bytes, value, e.path...)
+		}
+	}
+	return f
+}
+
+// Waiting reports whether Relent would send something.
+func (d *Driver) Waiting() bool { return d.held() != nil }
+
+// held returns the first line that waits for nothing but what may never come.
+func (d *Driver) held() *line {
+	for _, l := range d.due {
+		if !l.sent && !d.loose {
+			return l
+		}
+	}
+	l := d.nextLine()
+	if l == nil || d.loose {
+		return nil
+	}
+	for _, t := range d.turns[d.settled:max(d.settled, l.before)] {
+		if !t.isSettled() && !t.idle {
+			return nil
+		}
+	}
+	return l
+}
+
+// Relent gives up waiting, for the first line that is held back by what the live
+// server may never say, and returns what can be sent then. A response is always
+// waited for, unless its request was cancelled.
+func (d *Driver) Relent() []transport.Frame {
+	l := d.held()
+	if l == nil {
+		return nil
+	}
+	l.hurried = true
+	if l.question == nil {
+		for _, t := range d.turns[d.settled:l.before] {
+			t.passed = true
+		}
+		d.settle()
+	}
+	return d.release()
+}
+
+// Findings returns what was noticed so far.
+func (d *Driver) Findings() []Finding { return slices.Clone(d.findings) }
+
+// Close returns all findings, with what the live server said otherwise than the
+// recorded one, or not at all.
+func (d *Driver) Close() []Finding {
+	findings := d.Findings()
+	for _, t := range d.turns {
+		switch {
+		case t.arrived && t.request != nil:
+			if text := contrastAnswers(t); text != "" {
+				findings = append(findings, Finding{Different, t.seq, text})
+			}
+		case t.arrived || t.msg.Kind() == transport.Notification:
+		case t.request != nil && t.request.line.sent:
+			findings = append(findings, Finding{Missing, t.seq, fmt.Sprintf("#%d, the answer to %s, did not come", t.seq, clip(t.request.msg.Method))})
+		case t.request == nil:
+			findings = append(findings, Finding{Missing, t.seq, fmt.Sprintf("#%d %s was not asked", t.seq, clip(t.msg.Method))})
+		}
+	}
+	for _, l := range d.lines {
+		if !l.sent && (l.question == nil || l.question.arrived) {
+			findings = append(findings, Finding{Withheld, l.seq, fmt.Sprintf("#%d was still waiting for the server", l.seq)})
+		}
+	}
+	return findings
+}

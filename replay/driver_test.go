@@ -1,0 +1,179 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// livePart is what Player and Driver have in common.
+type livePart interface {
+	Start() []transport.Frame
+	Receive(transport.Frame) []transport.Frame
+	Relent() []transport.Frame
+}
+
+// converse plays the other end's lines of a playbook, those with the mark, to p
+// and returns the playbook with what p said.
+func converse(p livePart, text, mark, own string) string {
+	var b strings.Builder
+	say := func(frames []transport.Frame) {
+		for _, f := range frames {
+			fmt.Fprintf(&b, "%s %s\n", own, f.Bytes)
+		}
+	}
+	say(p.Start())
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "~":
+			b.WriteString("~\n")
+			say(p.Relent())
+		case strings.HasPrefix(line, mark+" "):
+			b.WriteString(line + "\n")
+			say(p.Receive(transport.Frame{Bytes: []byte(line[2:])}))
+		}
+	}
+	return b.String()
+}
+
+const paged = `
+	> {"id":1,"method":"tools/list"}
+	< {"id":1,"result":{"nextCursor":"a","tools":[]}}
+	> {"id":2,"method":"tools/list","params":{"cursor":"a"}}
+	< {"id":2,"result":{"tools":[]}}`
+
+const stated = `
+	> {"id":1,"method":"tools/call","params":{"name":"x"}}
+	< {"id":1,"result":{"resultType":"input_required","requestState":"s1"}}
+	> {"id":2,"method":"tools/call","params":{"name":"x","inputResponses":{},"requestState":"s1"}}
+	< {"id":2,"result":"done"}`
+
+func TestDriver(t *testing.T) {
+	for _, tt := range []struct {
+		name, recorded, live string
+		findings             []string
+	}{
+		{"as recorded", twoCalls, twoCalls, nil},
+		{"calls at once", atOnce, atOnce, nil},
+		{"answers in another order", atOnce, `
+			> {"id":1,"method":"tools/call","params":{"name":"a"}}
+			> {"id":2,"method":"tools/call","params":{"name":"b"}}
+			< {"id":1,"result":"a"}
+			< {"method":"notifications/message","params":{"data":"both"}}
+			< {"id":2,"result":"b"}`, nil},
+		{"with progress", withProgress, withProgress, nil},
+		{"without its progress", withProgress, `
+			> {"id":1,"method":"tools/call","params":{"name":"slow","_meta":{"progressToken":1}}}
+			< { "result" : {"x":1.50, "id":1}, "id" : 1 }
+			the progress is not waited for any more
+			> {"id":2,"method":"tools/list"}
+			< {"id":2,"result":[]}`, nil},
+		{"another answer", twoCalls, `
+			> {"id":1,"method":"initialize","params":{"clientInfo":{"name":"a"}}}
+			< {"id":1,"result":{}}
+			> {"method":"notifications/initialized"}
+			> {"id":2,"method":"tools/call","params":{"name":"a"}}
+			< {"id":2,"result":"z"}
+			> {"id":3,"method":"tools/call","params":{"name":"b"}}
+			< {"id":3,"error":{"code":-1}}
+			~
+			> {"id":4,"method":"tools/call","params":{"name":"c"}}`,
+			[]string{
+				`different: #6, the answer to tools/call, differs at /result: recorded "a", got "z"`,
+				`different: #8, the answer to tools/call, differs at /result: recorded "b", got nothing`,
+				`missing: #11, the answer to tools/call, did not come`,
+			}},
+		{"a notification that does not come", twoCalls, `
+			> {"id":1,"method":"initialize","params":{"clientInfo":{"name":"a"}}}
+			< {"id":1,"result":{}}
+			> {"method":"notifications/initialized"}
+			> {"id":2,"method":"tools/call","params":{"name":"a"}}
+			~
+			< {"id":2,"result":"a"}
+			> {"id":3,"method":"tools/call","params":{"name":"b"}}
+			< {"id":3,"result":"b"}
+			~
+			> {"id":4,"method":"tools/call","params":{"name":"c"}}
+			< {"id":4,"result":"c"}`, nil},
+		{"sampling", withSampling, withSampling, nil},
+		{"sampling with another id", withSampling, `
+			> {"id":1,"method":"tools/call","params":{"name":"ask"}}
+			< {"id":"s-1","method":"sampling/createMessage","params":{"messages":[]}}
+			> {"id":"s-1","result":{"role":"assistant"}}
+			< {"id":1,"result":"asked"}
+			> {"id":2,"method":"tools/list"}
+			< {"id":2,"result":[]}`, nil},
+		{"sampling not asked", withSampling, `
+			> {"id":1,"method":"tools/call","params":{"name":"ask"}}
+			< {"id":1,"result":"asked"}
+			~
+			> {"id":2,"method":"tools/list"}
+			< {"id":2,"result":[]}`,
+			[]string{"missing: #3 sampling/createMessage was not asked"}},
+		{"questions that nobody recorded", twoCalls, `
+			> {"id":1,"method":"initialize","params":{"clientInfo":{"name":"a"}}}
+			< {"id":7,"method":"ping"}
+			> {"jsonrpc":"2.0","id":7,"result":{}}
+			< {"id":8,"method":"roots/list"}
+			> {"jsonrpc":"2.0","id":8,"error":{"code":-32010,"message":"mcprec: no recorded answer for the server's roots/list"}}
+			< {"id":9,"result":{}}`,
+			[]string{
+				"extra: an answer with id 9, which no open request of the client has",
+				"extra: no recorded answer for the server's roots/list",
+				"missing: #3, the answer to initialize, did not come",
+				"withheld: #10 was still waiting for the server", "withheld: #4 was still waiting for the server",
+				"withheld: #5 was still waiting for the server", "withheld: #7 was still waiting for the server",
+			}},
+		{"an early question", `
+			> {"id":1,"method":"a"}
+			< {"id":1,"result":1}
+			> {"id":2,"method":"b"}
+			< {"id":5,"method":"roots/list"}
+			> {"id":5,"result":[]}
+			< {"id":2,"result":2}`, `
+			> {"id":1,"method":"a"}
+			< {"id":6,"method":"roots/list"}
+			> {"id":6,"result":[]}
+			< {"id":1,"result":1}
+			> {"id":2,"method":"b"}
+			< {"id":2,"result":2}`, nil},
+		{"a cancelled call", `
+			> {"id":1,"method":"a"}
+			> {"method":"notifications/cancelled","params":{"requestId":1}}
+			< {"id":1,"result":"late"}
+			> {"id":2,"method":"b"}
+			< {"id":2,"result":2}`, `
+			> {"id":1,"method":"a"}
+			> {"method":"notifications/cancelled","params":{"requestId":1}}
+			~
+			> {"id":2,"method":"b"}
+			< {"id":2,"result":2}`,
+			[]string{"missing: #4, the answer to a, did not come"}},
+		{"another cursor", paged, `
+			> {"id":1,"method":"tools/list"}
+			< {"id":1,"result":{"nextCursor":"b","tools":[]}}
+			> {"id":2,"method":"tools/list","params":{"cursor":"b"}}
+			< {"id":2,"result":{"tools":[]}}`,
+			[]string{`different: #3, the answer to tools/list, differs at /result/nextCursor: recorded "a", got "b"`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := NewDriver(recordPlaybook(tt.recorded))
+			if got := converse(d, tt.live, "<", ">"); got != tidy(tt.live) {
+				t.Errorf("got\n%s\nwant\n%s", got, tidy(tt.live))
+			}
+			var findings []string
+			for _, f := range d.Close() {
+				findings = append(findings, f.String())
+			}
+			slices.Sort(findings)
+			slices.Sort(tt.findings)
+			if !slices.Equal(findings, tt.findings) {
+				t.Errorf("findings\n%s\nwant\n%s", strings.Join(findings, "\n"), strings.Join(tt.findings, "\n"))
+			}
+		})
+	}
+}

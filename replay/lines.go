@@ -1,0 +1,142 @@
+package replay
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// NewDriver returns a Driver of the client's half of a session.
+func NewDriver(events []store.Event) *Driver {
+	d := &Driver{requests: map[string][]*request{}, said: map[Key][]*turn{}, learned: map[spotKey]string{}}
+	c := lining{Driver: d, open: inFlight[*request]{}, asked: inFlight[*turn]{}, byToken: map[string]*turn{}}
+	for _, e := range events {
+		if e.Kind != store.Frame {
+			continue
+		}
+		switch e.Dir {
+		case transport.ClientToServer:
+			c.say(e)
+		case transport.ServerToClient:
+			c.hear(e)
+		}
+	}
+	return d
+}
+
+// lining is what NewDriver must know of the recording while it reads it.
+type lining struct {
+	*Driver
+	open    inFlight[*request]
+	asked   inFlight[*turn]
+	byToken map[string]*turn // the last request of the server with the progress token
+}
+
+// say adds a frame of the recorded client.
+func (d *lining) say(e store.Event) {
+	l := &line{index: len(d.lines), seq: e.Seq, frame: e.AsFrame(), before: len(d.turns)}
+	d.lines = append(d.lines, l)
+	messages, _ := l.frame.Messages()
+	for i, m := range messages {
+		var at []string
+		if bytes.HasPrefix(bytes.TrimSpace(e.Payload), []byte("[")) {
+			at = []string{strconv.Itoa(i)}
+		}
+		switch m.Kind() {
+		case transport.Request:
+			r := &request{line: l, msg: m}
+			d.requests[string(m.ID)] = append(d.requests[string(m.ID)], r)
+			d.open.open(transport.ClientToServer, m.ID, r)
+		case transport.Response:
+			if t, ok := d.asked.close(transport.ServerToClient, m.ID); ok {
+				l.belongTo(t, respell{path: append(slices.Clone(at), "id")})
+			}
+		case transport.Notification:
+			d.sayAbout(l, m, at)
+		}
+		for _, s := range spots(m.Params) {
+			l.edits = append(l.edits, respell{path: slices.Concat(at, []string{"params"}, s.path), spot: s.spotKey})
+		}
+	}
+}
+
+// sayAbout finds the request that a notification is about.
+func (d *lining) sayAbout(l *line, m transport.Message, at []string) {
+	if m.Method == methodProgress {
+		if t := d.byToken[string(m.ProgressToken())]; t != nil {
+			l.belongTo(t, respell{path: append(slices.Clone(at), "params", "progressToken"), token: true})
+		}
+	}
+	if r, ok := d.open.latest(transport.ClientToServer, cancels(m)); ok {
+		r.cancelled = true
+	}
+}
+
+// belongTo makes the line wait for a question of the server.
+func (l *line) belongTo(t *turn, e respell) {
+	e.question = t
+	l.question = t
+	l.edits = append(l.edits, e)
+	if !slices.Contains(t.answers, l) {
+		t.answers = append(t.answers, l)
+	}
+}
+
+// hear adds a frame of the recorded server.
+func (d *lining) hear(e store.Event) {
+	for _, m := range messagesOf(e.AsFrame()) {
+		t := &turn{index: len(d.turns), seq: e.Seq, msg: m}
+		switch m.Kind() {
+		case transport.Response:
+			r, ok := d.open.close(transport.ClientToServer, m.ID)
+			if !ok {
+				continue
+			}
+			t.request, t.idle, r.response = r, r.cancelled, t
+		case transport.Request:
+			d.asked.open(transport.ServerToClient, m.ID, t)
+			if token := m.ProgressToken(); token != nil {
+				d.byToken[string(token)] = t
+			}
+			fallthrough
+		case transport.Notification:
+			t.idle = true
+			d.said[turnKey(m)] = append(d.said[turnKey(m)], t)
+		default:
+			continue
+		}
+		d.turns = append(d.turns, t)
+	}
+}
+
+// turnKey is what a live message of the server must have in common with the
+// recorded one that it stands for.
+func turnKey(m transport.Message) Key {
+	if m.Method == methodProgress {
+		return Key(m.Method + " " + string(m.ProgressToken()))
+	}
+	return Key(m.Method)
+}
+
+// contrastAnswers says how a live answer differs from the recorded one; "" when
+// it does not.
+func contrastAnswers(t *turn) string {
+	if bytes.Equal(t.msg.Result, t.live.Result) && bytes.Equal(t.msg.Error, t.live.Error) {
+		return ""
+	}
+	var c contrast
+	for _, part := range []struct {
+		path           string
+		recorded, live []byte
+	}{{"/result", t.msg.Result, t.live.Result}, {"/error", t.msg.Error, t.live.Error}} {
+		c.compare(part.path, decoded(part.recorded), decoded(part.live))
+	}
+	if c.count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("#%d, the answer to %s, differs at %s: recorded %s, got %s", t.seq, clip(t.request.msg.Method), c.path, c.recorded, c.live)
+}

@@ -1,0 +1,178 @@
+package replay
+
+import (
+	"slices"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Loosen lets the player send its replies in any order that the specification
+// allows a server, as soon as their causes have come: Start, Receive and Relent
+// return what may be sent now in any order, and Wrote tells what became of it.
+// Call it before Start.
+//
+// What stays in order: a response comes after its request, after the progress and
+// the questions of its call and their answers; progress of one token; what names
+// one task, one subscription, one elicitation or one subscribed resource; and
+// nothing but pings before the handshake is over.
+func (p *Player) Loosen() {
+	p.loose = true
+	last := map[string]*reply{} // by strand
+	var hello *cue
+	for _, c := range p.cues {
+		if c.msg.Method == methodInitialize && c.answer != nil && hello == nil {
+			hello = c
+		}
+	}
+	for i, r := range p.replies {
+		messages := messagesOf(r.frame)
+		for _, m := range messages {
+			for _, key := range p.strands(r, m) {
+				if o := last[key]; o != nil {
+					r.after = append(r.after, o)
+				}
+				last[key] = r
+			}
+		}
+		p.bind(r, p.replies[:i], hello == nil)
+		if hello != nil && r != hello.answer && !isPing(messages) {
+			r.after = append(r.after, hello.answer)
+			p.awaitInitialized(r, messages)
+		}
+	}
+}
+
+// bind puts a response after what belongs to its call.
+func (p *Player) bind(r *reply, earlier []*reply, stateless bool) {
+	for _, c := range r.owners {
+		if c.answer != r {
+			continue
+		}
+		for _, o := range earlier {
+			if !slices.Contains(o.owners, c) || !isBound(o, stateless) {
+				continue
+			}
+			r.after = append(r.after, o)
+			for _, q := range o.asks {
+				if q.answer != nil && q.answer.index < r.before {
+					r.needs = append(r.needs, q.answer)
+				}
+			}
+		}
+	}
+}
+
+// isBound reports whether a reply must come before the response of the call that
+// it belongs to: not a notification that only happened to be said during it.
+func isBound(o *reply, stateless bool) bool {
+	for _, m := range messagesOf(o.frame) {
+		if m.Kind() == transport.Request || m.Method == methodProgress || stateless && m.Method == methodLog {
+			return true
+		}
+	}
+	return false
+}
+
+func isPing(messages []transport.Message) bool {
+	return len(messages) == 1 && messages[0].Method == methodPing
+}
+
+// awaitInitialized holds what a server says of its own accord until the client
+// has said that it is ready, if the recorded server did so.
+func (p *Player) awaitInitialized(r *reply, messages []transport.Message) {
+	ready := p.others[methodInitialized]
+	if len(ready) == 0 || ready[0].index >= r.before {
+		return
+	}
+	for _, m := range messages {
+		if m.Kind() != transport.Response && m.Method != methodLog {
+			r.needs = append(r.needs, ready[0])
+		}
+	}
+}
+
+// strands name what a message is about where order counts: replies with a strand
+// in common keep theirs.
+func (p *Player) strands(r *reply, m transport.Message) []string {
+	var keys []string
+	switch {
+	case m.Kind() == transport.Request:
+		keys = append(keys, "ask "+string(m.ID))
+	case m.Method == methodCancelled:
+		keys = append(keys, "ask "+string(cancels(m)))
+	case m.Method == methodProgress:
+		keys = append(keys, "progress "+string(m.ProgressToken()))
+	case m.Method == methodUpdated:
+		keys = append(keys, "uri "+target(m))
+	case m.Kind() == transport.Response:
+		for _, c := range r.owners {
+			if c.answer == r && (c.msg.Method == methodSubscribe || c.msg.Method == methodUnsubscribe) {
+				keys = append(keys, "uri "+target(c.msg))
+			}
+		}
+	}
+	return append(keys, strandsWithin(m)...)
+}
+
+// strandsWithin are those that any message may name in its body.
+func strandsWithin(m transport.Message) []string {
+	var keys []string
+	for _, raw := range [][]byte{m.Params, m.Result} {
+		for _, s := range spots(raw) {
+			if s.kind == "task" {
+				keys = append(keys, "task "+s.value)
+			}
+		}
+		if id := transport.Member(raw, "_meta", subscriptionID); id != nil {
+			keys = append(keys, "subscription "+string(id))
+		}
+		if id := transport.Member(raw, "elicitationId"); id != nil {
+			keys = append(keys, "elicitation "+string(id))
+		}
+	}
+	return keys
+}
+
+// Wrote says that the frame which was returned as number n, counted from 0 over
+// all that were, has been taken by the transport, and returns what may be sent
+// now. Only a loosened player needs to know.
+func (p *Player) Wrote(n int) []transport.Frame {
+	if !p.loose {
+		return nil
+	}
+	if r := p.out[n]; r != nil {
+		r.written = true
+	}
+	return p.release()
+}
+
+// mayGoLoose is mayGo without the recorded order. What belongs to a request that
+// the live client does not make holds up no answer to another.
+func (p *Player) mayGoLoose(r *reply) bool {
+	if !r.isOwned() || slices.ContainsFunc(r.needs, func(c *cue) bool { return !c.isSettled() }) {
+		return false
+	}
+	for _, o := range r.after {
+		if !o.written && (o.isOwned() || len(r.owners) == 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// waitingLoose returns the first recorded of the answers that wait for something
+// which Relent may pass over.
+func (p *Player) waitingLoose(ended bool) *reply {
+	var first *reply
+	for _, c := range p.open {
+		r := c.answer
+		if r.sent || !r.isOwned() || first != nil && first.seq < r.seq {
+			continue
+		}
+		unsettled := slices.ContainsFunc(r.needs, func(c *cue) bool { return !c.isSettled() })
+		if unsettled && (ended || !slices.ContainsFunc(r.needs, (*cue).isPondered)) {
+			first = r
+		}
+	}
+	return first
+}
