@@ -40,6 +40,7 @@ type called struct {
 // call is a request and, when it was offered, its response.
 type call struct {
 	name    string
+	id      json.RawMessage
 	request *flight
 	answer  *flight
 
@@ -82,7 +83,7 @@ func (n *namer) message(f *flight, m transport.Message) string {
 }
 
 func (n *namer) request(f *flight, m transport.Message) string {
-	c := &call{name: n.count(f.dir, by(subject(m), f.op)), request: f, listen: m.Method == methodListen}
+	c := &call{name: n.count(f.dir, by(subject(m), f.op)), id: m.ID, request: f, listen: m.Method == methodListen}
 	n.calls = append(n.calls, c)
 	n.ids[called{f.dir, string(m.ID)}] = c
 	if token := m.ProgressToken(); token != nil {

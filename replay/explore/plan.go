@@ -47,6 +47,10 @@ type Plan struct {
 	// Token, if not "", is the one schedule to run, as a report printed it. Its
 	// level and capacity count; Level, Capacities, Strategy, Schedules and Seed do not.
 	Token string
+	// SameAnswers makes it a failure that the answer to a request, with the same
+	// parameters, changes with the order (ids, progress tokens and _meta aside).
+	// Without it that is a note.
+	SameAnswers bool
 	// Lawless leaves out what the protocol's rules say: for peers that break them on
 	// purpose. Without it a live peer that breaks a MUST makes the verdict Illegal,
 	// and one that leaves a request unanswered makes it Lost.
@@ -88,6 +92,9 @@ func Search(t *testing.T, p Plan) Report {
 	token, err := ParseToken(p.Token)
 	if err != nil {
 		t.Fatalf("explore plan: %v", err)
+	}
+	if p.SameAnswers {
+		s.remark(s.run(s.plan.Capacities[0], 0))
 	}
 	return s.follow(token)
 }

@@ -19,6 +19,9 @@ const (
 	// Lost: a live peer has read a request and never answers it, though all
 	// operations have returned.
 	Lost = "lost"
+	// Different: the answer to a request changes with the order. It takes two
+	// schedules to see: the report names the other one's token, too.
+	Different = "different"
 	// Diverged: the token names a step that is not enabled.
 	Diverged = "diverged"
 	// Undecided: the run was still busy after the plan's limit of steps.

@@ -9,14 +9,15 @@ import (
 
 // search is one exploration.
 type search struct {
-	t      *testing.T
-	plan   *Plan
-	length int // steps of the longest first run
-	notes  []string
-	seen   *coverage
-	line   *progress
-	done   int             // schedules
-	warned map[string]bool // rules that a note speaks of
+	t       *testing.T
+	plan    *Plan
+	length  int // steps of the longest first run
+	notes   []string
+	seen    *coverage
+	line    *progress
+	done    int             // schedules
+	warned  map[string]bool // rules that a note speaks of
+	answers comparison
 }
 
 // shownNotes is how many notes of passing runs a report keeps.
@@ -33,10 +34,10 @@ func (s *search) explore() Report {
 	budget := newBudget(s.plan.CPU, s.plan.Workers)
 	var failed *Run
 	take := func(r *Run) (more bool) {
+		s.remember(r)
 		if r.verdict != Pass {
 			failed = r
 		}
-		s.remember(r)
 		return failed == nil
 	}
 	make := func(i int) *Run { return s.run(s.plan.Capacities[i%n], i/n) }
@@ -86,6 +87,7 @@ func (s *search) remember(r *Run) {
 func (s *search) remark(r *Run) {
 	s.done++
 	s.line.step(s.plan, s.done)
+	s.compareAnswers(r)
 	for _, note := range r.notes {
 		if len(s.notes) < shownNotes {
 			s.notes = append(s.notes, note+", at "+r.capacity.String())
@@ -115,7 +117,7 @@ func (s *search) failure(r *Run, done int) Report {
 // capacities tell: a verdict that changes with the capacity is a finding of its
 // own. try makes up to so many schedules at capacity i.
 func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
-	if r.stuck && r.verdict != Hang {
+	if r.stuck && r.verdict != Hang || r.verdict == Different { // both schedules were followed when it was found
 		return
 	}
 	s.confirm(report)
@@ -133,6 +135,9 @@ func (s *search) follow(token Token) Report {
 	r := s.newRun(token.Capacity)
 	r.token, r.level = &token, token.Level
 	r.play(s.t, s.plan)
+	if s.plan.SameAnswers {
+		s.compareAnswers(r)
+	}
 	report := s.report(r, 1)
 	report.Token = token.String()
 	return report
