@@ -67,6 +67,9 @@ func (r *Run) bubble(t *testing.T, p *Plan) {
 		if !p.Lawless {
 			r.gate.rules = order.New("")
 		}
+		if r.parser != nil {
+			r.gate.names.parser = r.parser
+		}
 		r.client, r.server = &r.gate.ends[0], &r.gate.ends[1]
 		r.session(p)
 		r.reap()
@@ -88,6 +91,7 @@ func (r *Run) session(p *Plan) {
 	r.breakage()
 	r.broken = r.breaches()
 	if r.verdict != Pass {
+		r.gate.admit()
 		r.stood, r.sequence, r.recording = r.unfinished(), r.draw(), r.events()
 	}
 }

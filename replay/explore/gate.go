@@ -37,6 +37,7 @@ type gate struct {
 type lane struct {
 	dir      transport.Direction
 	cap      int
+	fresh    []*flight // offered since the engine last looked; not named
 	waiting  []*flight // in their writers' hands; by round of the offer, then by name
 	queue    []*flight // taken, not given
 	unacked  []*flight // taken, their Write has not returned
@@ -57,11 +58,13 @@ type flight struct {
 	hash    uint64 // of the name
 	dir     transport.Direction
 	frame   transport.Frame
-	parsed  order.Parsed
-	known   order.Mark // what its writer had been given at the offer
-	op      string     // the operation that wrote it, where its context says so
-	ping    bool       // keepalive: a ping or an answer to one
-	round   int        // of the offer
+	parsed  order.Parsed // when it is named
+	about   []string     // the subjects of its messages
+	known   order.Mark   // what its writer had been given at the offer
+	op      string       // the operation that wrote it, where its context says so
+	quiet   bool         // op is not in the name
+	ping    bool         // keepalive: a ping or an answer to one
+	round   int          // of the offer
 	offered time.Time
 	taken   int // the step that took it; 0 before
 	given   int // the step that gave it; 0 before
@@ -168,7 +171,7 @@ func (e *end) send(ctx context.Context, f transport.Frame, signed, of string) er
 	}
 	flight := e.gate.offer(e.out, f, signed)
 	if of != "" {
-		flight.op = of
+		flight.op, flight.quiet = of, signed == ""
 	}
 	e.gate.free()
 	select {
@@ -177,41 +180,58 @@ func (e *end) send(ctx context.Context, f transport.Frame, signed, of string) er
 	case <-ctx.Done():
 	}
 	e.gate.hold()
-	i := slices.Index(e.out.waiting, flight)
-	if i >= 0 {
-		e.out.waiting = slices.Delete(e.out.waiting, i, i+1)
-		e.gate.withdraw(flight)
-		e.gate.recall = true
-	}
+	back := e.gate.withdraw(e.out, flight)
 	e.gate.free()
-	if i >= 0 {
+	if back {
 		return ctx.Err()
 	}
 	return <-flight.done
 }
 
-// offer puts a frame in its writer's hand. Writers that arrive in the same round
-// stand in the order of their names: which goroutine ran first must not show.
+// offer puts a frame in its writer's hand.
 func (g *gate) offer(l *lane, f transport.Frame, op string) *flight {
-	n := &flight{dir: l.dir, frame: f, parsed: order.Parse(f), op: op, round: g.round, offered: time.Now(), done: make(chan error, 1)}
+	n := &flight{dir: l.dir, frame: f, op: op, round: g.round, offered: time.Now(), done: make(chan error, 1)}
 	if g.rules != nil {
 		n.known = g.rules.Mark(l.dir)
 	}
-	g.names.name(n)
-	at, _ := slices.BinarySearchFunc(l.waiting, n, func(a, b *flight) int {
-		return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.name, b.name))
-	})
-	l.waiting = slices.Insert(l.waiting, at, n)
+	l.fresh = append(l.fresh, n)
 	g.poke()
 	return n
 }
 
-// withdraw takes back a frame that was not taken.
-func (g *gate) withdraw(f *flight) {
-	g.names.withdraw(f)
+// admit names what was offered. Writers that arrived in the same round stand in
+// the order of their names: which goroutine ran first must not show. The engine
+// does this and not the writers, whose small stacks would have to grow.
+func (g *gate) admit() {
+	for i := range g.lanes {
+		l := &g.lanes[i]
+		for _, n := range l.fresh {
+			g.names.name(n)
+			at, _ := slices.BinarySearchFunc(l.waiting, n, func(a, b *flight) int {
+				return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.name, b.name))
+			})
+			l.waiting = slices.Insert(l.waiting, at, n)
+		}
+		l.fresh = l.fresh[:0]
+	}
+}
+
+// withdraw takes a frame back that was not taken, and reports whether it was not.
+func (g *gate) withdraw(l *lane, f *flight) bool {
+	if i := slices.Index(l.fresh, f); i >= 0 {
+		l.fresh = slices.Delete(l.fresh, i, i+1)
+		g.names.parse(f)
+	} else if i := slices.Index(l.waiting, f); i >= 0 {
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+		g.names.withdraw(f)
+		g.recall = true
+	} else {
+		return false
+	}
 	if g.rules != nil {
 		g.rules.Withdraw(f.dir, f.parsed)
 	}
+	return true
 }
 
 // Close asks to end both directions, and returns: peers call it with a mutex
@@ -222,7 +242,7 @@ func (e *end) Close() error {
 	e.gate.hold()
 	if !e.gate.shut && !e.closed {
 		e.out.ending, e.in.leaving = true, true
-		e.gate.recall = e.gate.recall || len(e.out.waiting) > 0
+		e.gate.recall = e.gate.recall || e.out.offers()
 		e.gate.poke()
 	}
 	e.gate.free()
@@ -235,6 +255,7 @@ func (e *end) CloseWrite() error {
 	e.gate.hold()
 	if !e.gate.shut && !e.closed {
 		e.out.ending = true
+		e.gate.recall = e.gate.recall || e.out.offers()
 		e.gate.poke()
 	}
 	e.gate.free()
@@ -277,12 +298,15 @@ func (g *gate) shutdown() {
 	g.free()
 }
 
+// offers reports whether a frame is in its writer's hand.
+func (l *lane) offers() bool { return len(l.fresh)+len(l.waiting) > 0 }
+
 // refuse ends the writers whose frames were not taken.
 func (l *lane) refuse() {
-	for _, f := range l.waiting {
+	for _, f := range slices.Concat(l.fresh, l.waiting) {
 		f.done <- transport.ErrClosed
 	}
-	l.waiting = nil
+	l.fresh, l.waiting = nil, nil
 }
 
 // wake ends the waiting readers without a frame.

@@ -23,6 +23,7 @@ type namer struct {
 	ids    map[called]*call // the latest request with the id
 	tokens map[called]*call // the latest request with the progress token
 	calls  []*call          // all requests, by offer
+	parser *parser
 }
 
 // counted is what occurrences are counted of: a name in a direction.
@@ -49,41 +50,50 @@ type call struct {
 }
 
 func newNamer() *namer {
-	return &namer{seen: map[counted]int{}, ids: map[called]*call{}, tokens: map[called]*call{}}
+	return &namer{parser: &parser{}, seen: map[counted]int{}, ids: map[called]*call{}, tokens: map[called]*call{}}
 }
 
 // name names the frame of a flight, and remembers its requests.
 func (n *namer) name(f *flight) {
+	n.parse(f)
 	messages := f.parsed.Messages
 	switch {
 	case messages == nil:
 		f.name = n.count(f.dir, fmt.Sprintf("not JSON %08x", uint32(hashOf(string(f.frame.Bytes)))))
 	case len(messages) == 1:
-		f.name = n.message(f, messages[0])
+		f.name = n.message(f, 0)
 	default:
 		parts := make([]string, len(messages))
-		for i, m := range messages {
-			parts[i] = n.message(f, m)
+		for i := range messages {
+			parts[i] = n.message(f, i)
 		}
 		f.name = n.count(f.dir, "batch ["+strings.Join(parts, ", ")+"]")
 	}
 	f.hash = hashOf(f.name)
 }
 
-func (n *namer) message(f *flight, m transport.Message) string {
+// parse reads what the frame says.
+func (n *namer) parse(f *flight) {
+	said := n.parser.parse(f.frame)
+	f.parsed, f.about = said.Parsed, said.about
+}
+
+// message names the frame's message number i.
+func (n *namer) message(f *flight, i int) string {
+	m, about := &f.parsed.Messages[i], f.about[i]
 	switch m.Kind() {
 	case transport.Request:
-		return n.request(f, m)
+		return n.request(f, m, about)
 	case transport.Response:
 		return n.response(f, m)
 	case transport.Notification:
-		return n.count(f.dir, by(n.notification(f.dir, m), f.op))
+		return n.count(f.dir, by(n.notification(f.dir, m, about), f.signature()))
 	}
 	return n.count(f.dir, "not a message")
 }
 
-func (n *namer) request(f *flight, m transport.Message) string {
-	c := &call{name: n.count(f.dir, by(subject(m), f.op)), id: m.ID, request: f, listen: m.Method == methodListen}
+func (n *namer) request(f *flight, m *transport.Message, about string) string {
+	c := &call{name: n.count(f.dir, by(about, f.signature())), id: m.ID, request: f, listen: m.Method == methodListen}
 	n.calls = append(n.calls, c)
 	n.ids[called{f.dir, string(m.ID)}] = c
 	if token := m.ProgressToken(); token != nil {
@@ -95,7 +105,7 @@ func (n *namer) request(f *flight, m transport.Message) string {
 
 // response names a response after its request. One that answers nothing has only
 // its occurrence, as its id must not show.
-func (n *namer) response(f *flight, m transport.Message) string {
+func (n *namer) response(f *flight, m *transport.Message) string {
 	c := n.ids[called{f.dir.Reverse(), string(m.ID)}]
 	if c == nil {
 		return n.count(f.dir, "response to nothing")
@@ -110,7 +120,7 @@ func (n *namer) response(f *flight, m transport.Message) string {
 }
 
 // notification names what a notification is about: its request, where it has one.
-func (n *namer) notification(dir transport.Direction, m transport.Message) string {
+func (n *namer) notification(dir transport.Direction, m *transport.Message, about string) string {
 	var c *call
 	switch m.Method {
 	case methodProgress:
@@ -120,7 +130,7 @@ func (n *namer) notification(dir transport.Direction, m transport.Message) strin
 			c.cancelled = true
 		}
 	default:
-		return subject(m)
+		return about
 	}
 	if c == nil {
 		return m.Method
@@ -142,6 +152,14 @@ func (n *namer) withdraw(f *flight) {
 			c.answer = nil
 		}
 	}
+}
+
+// signature is the operation that the name carries.
+func (f *flight) signature() string {
+	if f.quiet {
+		return ""
+	}
+	return f.op
 }
 
 // by adds the operation that wrote a frame, where it is known.

@@ -3,7 +3,6 @@ package explore
 import (
 	"testing"
 
-	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -35,7 +34,7 @@ func TestContentNames(t *testing.T) {
 		{s2c, "", `{}`, `not a message#1`},
 		{c2s, "", `{"method":"a\nb"}`, `"a\nb"#1`},
 	} {
-		got := &flight{dir: f.dir, op: f.op, frame: frame(f.frame), parsed: order.Parse(frame(f.frame))}
+		got := &flight{dir: f.dir, op: f.op, frame: frame(f.frame)}
 		n.name(got)
 		if got.name != f.want {
 			t.Errorf("%s: %s, want %s", f.frame, got.name, f.want)

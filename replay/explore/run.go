@@ -18,6 +18,7 @@ type Run struct {
 
 	plan     *Plan
 	level    Level
+	parser   *parser // of the search, or nil
 	capacity Capacity
 	split    bool // ack is a step of its own
 	gate     *gate

@@ -18,6 +18,7 @@ type search struct {
 	done    int             // schedules
 	warned  map[string]bool // rules that a note speaks of
 	answers comparison
+	parser  parser
 }
 
 // shownNotes is how many notes of passing runs a report keeps.
@@ -73,6 +74,7 @@ func (s *search) run(c Capacity, number int) *Run {
 
 func (s *search) newRun(c Capacity) *Run {
 	r := &Run{plan: s.plan, level: s.plan.Level, capacity: c, split: !s.plan.AckWithTake, limit: s.plan.Steps, horizon: s.plan.Horizon}
+	r.parser = &s.parser
 	r.trail.touching = touching{capacity: c, split: r.split}
 	return r
 }

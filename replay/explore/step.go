@@ -102,6 +102,7 @@ func scramble(x uint64) uint64 {
 // enabled appends the steps of the gate that may be released: points, then kinds
 // in their order, client to server first, then by round and name.
 func (g *gate) enabled(steps []Step) []Step {
+	g.admit()
 	for _, p := range g.points {
 		steps = append(steps, Step{Kind: Reach, What: p.name, point: p})
 	}
