@@ -62,8 +62,12 @@ func (r *Run) judge() {
 	if c := r.owed(); c != nil {
 		dir := c.request.dir
 		r.verdict = Lost
-		r.why = fmt.Sprintf("the %s read %s of the %s at step %d and answers it to nobody: every operation has returned, the request was not cancelled, both ends are open, and nothing is on its way",
-			dir.Receiver(), c.name, dir.Sender(), c.request.given)
+		ends := "both ends are open, and nothing is on its way"
+		if r.halved(dir) {
+			ends = fmt.Sprintf("the %s had closed its writing side alone and read on", dir.Sender())
+		}
+		r.why = fmt.Sprintf("the %s read %s of the %s at step %d and answers it to nobody: every operation has returned, the request was not cancelled, %s",
+			dir.Receiver(), c.name, dir.Sender(), c.request.given, ends)
 	}
 }
 
@@ -87,9 +91,19 @@ func (r *Run) owed() *call {
 	for _, c := range r.gate.names.calls {
 		back := r.gate.lane(c.request.dir.Reverse())
 		shut := back.ended || back.ending || back.deafened || back.leaving
-		if c.request.given > 0 && c.answer == nil && !c.cancelled && !c.listen && !shut && r.live(back.dir) {
+		unsent := c.answer == nil
+		if r.halved(c.request.dir) { // who asked wants to know, whatever the far end then closes
+			shut, unsent = false, unsent || c.answer.taken == 0
+		}
+		if c.request.given > 0 && unsent && !c.cancelled && !c.listen && !shut && r.live(back.dir) {
 			return c
 		}
 	}
 	return nil
+}
+
+// halved reports whether the sender of a direction has closed its writing side alone.
+func (r *Run) halved(dir transport.Direction) bool {
+	back := r.gate.lane(dir.Reverse())
+	return r.gate.lane(dir).ended && !back.deafened && !back.leaving
 }

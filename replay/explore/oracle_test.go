@@ -122,6 +122,38 @@ func TestNothingLostAtClose(t *testing.T) {
 	}
 }
 
+// An end that closes its writing side alone still waits for its answers: a server
+// that takes the end of the file for the end of the session drops them.
+func TestLostAtHalfClose(t *testing.T) {
+	for _, drains := range []bool{false, true} {
+		r := Search(t, Plan{Setup: func(r *Run) {
+			client, server := newPeer(r.Client()), newPeer(r.Server())
+			handled := make(chan struct{})
+			server.request = func(ctx context.Context, m transport.Message) {
+				server.answer(ctx, m, `{}`)
+				close(handled)
+			}
+			r.Go(func(ctx context.Context) {
+				server.read(ctx)
+				if drains {
+					<-handled
+				}
+				r.Server().Close()
+			})
+			r.Op("call", func(ctx context.Context) error {
+				defer client.read(ctx)
+				if err := client.send(ctx, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`); err != nil {
+					return err
+				}
+				return r.Client().(transport.HalfCloser).CloseWrite()
+			})
+		}})
+		if lost := r.Verdict == Lost && strings.Contains(r.Explanation, "had closed its writing side alone"); lost == drains {
+			t.Errorf("drains %v: %s", drains, r.Text())
+		}
+	}
+}
+
 func TestReportNamesRules(t *testing.T) {
 	text := Search(t, Plan{Setup: lateProgress, Check: checkLate}).Text()
 	for _, want := range []string{"CHECK FAILED", "rules broken:\n    step ", "P3 error: "} {

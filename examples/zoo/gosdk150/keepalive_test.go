@@ -58,8 +58,14 @@ func work(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 
 // call is a client that calls the tool and reads until it has the answer.
 func call(ctx context.Context, conn transport.Conn, refuses bool) error {
+	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"simple","version":"1"}}}`
+	if err := conn.Write(ctx, transport.Frame{Bytes: []byte(hello)}); err != nil {
+		return err
+	}
+	if _, err := conn.Read(ctx); err != nil {
+		return err
+	}
 	for _, frame := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"simple","version":"1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"work"}}`,
 	} {

@@ -23,7 +23,7 @@ func progressBar(t *testing.T, name string, queue, progress int, want zoo.Want) 
 	zoo.Case{
 		Name: name,
 		SDK:  client.NewClient,
-		Plan: explore.Plan{Lawless: true, Setup: func(r *explore.Run) {
+		Plan: explore.Plan{Setup: func(r *explore.Run) {
 			r.Go(scripted(r.Server(), progress))
 			r.Op("call", func(ctx context.Context) error {
 				seen := make(chan string, queue)
@@ -64,7 +64,7 @@ func TestCallInHandler(t *testing.T) {
 	zoo.Case{
 		Name: "mcp-go inline, call in handler",
 		SDK:  client.NewClient,
-		Plan: explore.Plan{Lawless: true, Setup: func(r *explore.Run) {
+		Plan: explore.Plan{Setup: func(r *explore.Run) {
 			r.Go(scripted(r.Server(), 1))
 			r.Op("call", func(ctx context.Context) error {
 				c, err := connect(ctx, r, func(c *client.Client, _ mcp.JSONRPCNotification) {

@@ -39,7 +39,7 @@ func answer(ctx context.Context, conn transport.Conn, m transport.Message, progr
 		write(ctx, conn, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[]}}`, m.ID)
 	case "tools/call":
 		for i := range progress {
-			write(ctx, conn, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":%d}}`, i+1)
+			write(ctx, conn, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, m.ProgressToken(), i+1)
 		}
 		write(ctx, conn, `{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, m.ID)
 	}
@@ -67,6 +67,7 @@ func connect(ctx context.Context, r *explore.Run, told func(*client.Client, mcp.
 func callTool(ctx context.Context, c *client.Client) error {
 	request := mcp.CallToolRequest{}
 	request.Params.Name = "work"
+	request.Params.Meta = &mcp.Meta{ProgressToken: "work"}
 	_, err := c.CallTool(ctx, request)
 	return err
 }
