@@ -191,7 +191,8 @@ sent), explanation, capacity ({"c2s":N,"s2c":N}, N a number or "unbounded"), lev
 (L0), tried (what each capacity gave: capacity, verdict, schedules), slack (that in
 words), schedules (run up to the failure), ended (the budget that ended the
 search, of a pass), steps, unfinished (the calls that had not returned), waits (a
-list of who, holds, waits_for, why, blocked_at), sequence, stacks, token, leaked,
-notes. Lists are never null.
+list of who, holds, waits_for, why, blocked_at), sequence, stacks, token, choices (what
+its schedule does other than eager, in words), shrunk (from and to how many choices,
+in how many runs; how many times of how many the token held), leaked, notes. Lists are never null.
 
 ` + sessionHelp + "\n\nExit codes: 0 pass, 1 another verdict, 2 usage, 3 data that cannot be read."

@@ -270,6 +270,7 @@ func (r *Run) hang() {
 	}
 	r.verdict = Hang
 	r.category, r.why = r.diagnose()
+	r.shape = r.gate.shape(r.category)
 	r.stacks = stacks()
 }
 

@@ -55,6 +55,9 @@ type Plan struct {
 	// purpose. Without it a live peer that breaks a MUST makes the verdict Illegal,
 	// and one that leaves a request unanswered makes it Lost.
 	Lawless bool
+	// Shrink is how many runs a failure may cost to make its schedule simpler; 0 is
+	// 100, less than 0 none.
+	Shrink int
 	// AckWithTake lets a Write return in the step that takes its frame. Fewer
 	// schedules, but a bug between the two is out of reach.
 	AckWithTake bool
@@ -108,6 +111,9 @@ func withDefaults(p Plan) *Plan {
 	}
 	if p.Schedules <= 0 {
 		p.Schedules = 200
+	}
+	if p.Shrink == 0 {
+		p.Shrink = defaultShrink
 	}
 	if p.Horizon <= 0 {
 		p.Horizon = 24 * time.Hour

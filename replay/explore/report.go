@@ -92,6 +92,11 @@ type Report struct {
 	Events []store.Event `json:"-"`
 	// Token reproduces the failing schedule.
 	Token string `json:"token"`
+	// Choices says in words what the token's schedule does other than eager.
+	Choices []string `json:"choices"`
+	// Shrunk says how the schedule came to be so simple, of a failure that was
+	// followed again.
+	Shrunk Shrunk `json:"shrunk"`
 	// Leaked: goroutines of the failing schedule are left that nothing ends.
 	Leaked bool     `json:"leaked"`
 	Notes  []string `json:"notes"`
@@ -128,7 +133,7 @@ func (s *search) report(r *Run, schedules int) Report {
 		Level: r.level, Capacity: r.capacity, Schedules: schedules, Steps: len(r.steps),
 		Waits: r.waits, Sequence: r.sequence, Stacks: r.stacks,
 		Token: r.asToken().String(), Events: r.recording,
-		Leaked: r.stuck, Notes: append([]string(nil), r.notes...), Err: r.err,
+		Choices: r.turns, Leaked: r.stuck, Notes: append([]string(nil), r.notes...), Err: r.err,
 	}
 	report.Broken = append(report.Broken, r.broken...)
 	for _, op := range r.stood {

@@ -33,8 +33,9 @@ type Run struct {
 	panicked *breakage // the first panic
 	within   string    // Setup or Check, while it runs
 
-	token      *Token // followed, or nil
-	next       int    // choice of the token
+	token      *Token   // followed, or nil
+	next       int      // choice of the token
+	turns      []string // the token's choices in words
 	chooser    Chooser
 	systematic bool // the chooser is asked even where there is no choice
 	limit      int
@@ -57,6 +58,7 @@ type outcome struct {
 	verdict   string
 	category  string
 	why       string
+	shape     string // of a hang, see fingerprint
 	err       error
 	late      bool // an operation ended by a timer alone
 	cut       bool // the chooser ended it

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/mcprec/mcprec/replay/order"
@@ -122,7 +121,7 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 	if r.stuck && r.verdict != Hang || r.verdict == Different { // both schedules were followed when it was found
 		return
 	}
-	s.confirm(report)
+	s.confirm(report, r)
 	most := min(max(20, 2*report.Schedules), 200)
 	for i, c := range s.plan.Capacities {
 		if c != report.Capacity {
@@ -133,33 +132,16 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 }
 
 // follow runs the schedule of a token.
-func (s *search) follow(token Token) Report {
+func (s *search) follow(token Token) Report { return s.report(s.following(token), 1) }
+
+func (s *search) following(token Token) *Run {
 	r := s.newRun(token.Capacity)
 	r.token, r.level = &token, token.Level
 	r.play(s.t, s.plan)
 	if s.plan.SameAnswers {
 		s.compareAnswers(r)
 	}
-	report := s.report(r, 1)
-	report.Token = token.String()
-	return report
-}
-
-// confirm follows the token of a failure once: a report must not promise what it
-// does not hold. This time the readers are traced, so the report says where those
-// are blocked that hold a frame.
-func (s *search) confirm(report *Report) {
-	token, err := ParseToken(report.Token)
-	if err != nil {
-		panic(err) // what String writes is what ParseToken reads
-	}
-	again := s.follow(token)
-	if again.Verdict != report.Verdict || again.Category != report.Category {
-		report.Notes = append(report.Notes, fmt.Sprintf("the token did not give the same again, but: %s %s. %s",
-			again.Verdict, again.Category, again.Explanation))
-		return
-	}
-	report.Waits = again.Waits
+	return r
 }
 
 // try explores capacity i with the same strategy, on from the number that the

@@ -44,6 +44,7 @@ func (r Report) failureText(b *strings.Builder) {
 	if r.Explanation != "" {
 		fmt.Fprintf(b, "  %s.\n", r.Explanation)
 	}
+	r.choiceText(b)
 	r.waitText(b)
 	r.brokenText(b)
 	if r.Slack != "" {
@@ -55,6 +56,27 @@ func (r Report) failureText(b *strings.Builder) {
 	r.stackText(b)
 	if r.Leaked {
 		b.WriteString("\n  leak: goroutines of this run are left that a closed gate and a cancelled context do not end\n")
+	}
+}
+
+// shownChoices is how many choices of a schedule the text shows.
+const shownChoices = 5
+
+// choiceText says what the order is that it takes.
+func (r Report) choiceText(b *strings.Builder) {
+	if len(r.Choices) > 0 {
+		b.WriteString("\n  the order that it takes, all else being eager:\n")
+	}
+	for i, c := range r.Choices {
+		if i == shownChoices {
+			fmt.Fprintf(b, "    … and %d more\n", len(r.Choices)-i)
+			break
+		}
+		fmt.Fprintf(b, "    %s\n", c)
+	}
+	if s := r.Shrunk; s.To < s.From {
+		fmt.Fprintf(b, "    (shrunk from %s to %d, in %s; the token held %d times of %d)\n",
+			plural(s.From, "choice"), s.To, plural(s.Runs, "run"), s.Held, s.Verified)
 	}
 }
 

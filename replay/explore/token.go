@@ -3,6 +3,7 @@ package explore
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,12 +14,16 @@ import (
 //	mcprec1.<c2s>-<s2c>.<level>.<engine>.<choices>
 //
 // with a capacity as a number or u for unbounded, level L0 or L1, engine a, and the
-// choices as step:hash joined by "-", or the word eager. The hash is the low 32
-// bits of the step's [Step.Hash] in hexadecimal.
+// choices joined by "-", or the word eager. A choice is step:hash, the step that is
+// released there, or step+hash, a step that is put off from there on: it waits for
+// as long as anything else is enabled. Those put off come last, in the order in
+// which they go when nothing else can. The hash is the low 32 bits of the step's
+// [Step.Hash] in hexadecimal.
 type Token struct {
 	Capacity Capacity
 	Level    Level
 	Choices  []Choice // by rising step
+	Holds    []Choice // put off, by their order
 }
 
 // Choice is one deviation: at this step (from 1), the step with this hash.
@@ -38,16 +43,26 @@ func (t Token) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.%s-%s.%s.%s.", tokenVersion, tokenFrames(t.Capacity.C2S), tokenFrames(t.Capacity.S2C), t.Level, tokenEngine)
 	for i, c := range t.Choices {
-		if i > 0 {
-			b.WriteByte('-')
-		}
-		fmt.Fprintf(&b, "%d:%08x", c.Step, c.Hash)
+		fmt.Fprintf(&b, "%s%d:%08x", dash(i), c.Step, c.Hash)
 	}
-	if len(t.Choices) == 0 {
+	for i, c := range t.Holds {
+		fmt.Fprintf(&b, "%s%d+%08x", dash(len(t.Choices)+i), c.Step, c.Hash)
+	}
+	if t.Deviations() == 0 {
 		b.WriteString(tokenEager)
 	}
 	return b.String()
 }
+
+func dash(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return "-"
+}
+
+// Deviations is how many choices the schedule has that eager would not make.
+func (t Token) Deviations() int { return len(t.Choices) + len(t.Holds) }
 
 func tokenFrames(n int) string {
 	if n < 0 {
@@ -89,7 +104,7 @@ func parseToken(s string) (t Token, err error) {
 	if parts[3] != tokenEngine {
 		return t, fmt.Errorf("engine %q: this version knows %s", shorten(parts[3]), tokenEngine)
 	}
-	t.Choices, err = parseChoices(parts[4])
+	err = t.parseChoices(parts[4])
 	return t, err
 }
 
@@ -104,29 +119,45 @@ func parseFrames(s string) (int, error) {
 	return n, nil
 }
 
-func parseChoices(s string) ([]Choice, error) {
+func (t *Token) parseChoices(s string) error {
 	if s == tokenEager {
-		return nil, nil
+		return nil
 	}
-	var list []Choice
 	last := 0
 	for part := range strings.SplitSeq(s, "-") {
-		step, hash, _ := strings.Cut(part, ":")
-		n, err := parseDecimal(step, 1<<30)
-		if err != nil || n == 0 {
-			return nil, fmt.Errorf("choice %q: want step:hash", shorten(part))
+		c, held, err := parseChoice(part)
+		switch {
+		case err != nil:
+			return err
+		case held:
+			t.Holds = append(t.Holds, c)
+		case len(t.Holds) > 0:
+			return fmt.Errorf("choice %q: it comes after one that puts a step off", shorten(part))
+		case c.Step <= last:
+			return fmt.Errorf("choice %q: its step comes not after step %d", shorten(part), last)
+		default:
+			t.Choices = append(t.Choices, c)
+			last = c.Step
 		}
-		if n <= last {
-			return nil, fmt.Errorf("choice %q: its step comes not after step %d", shorten(part), last)
-		}
-		h, err := strconv.ParseUint(hash, 16, 32)
-		if err != nil || len(hash) != 8 || hash != strings.ToLower(hash) {
-			return nil, fmt.Errorf("choice %q: want a hash of 8 lower-case hexadecimal digits", shorten(part))
-		}
-		list = append(list, Choice{Step: n, Hash: uint32(h)})
-		last = n
 	}
-	return list, nil
+	return nil
+}
+
+func parseChoice(part string) (c Choice, held bool, err error) {
+	step, hash, ok := strings.Cut(part, ":")
+	if !ok {
+		step, hash, held = strings.Cut(part, "+")
+	}
+	c.Step, err = parseDecimal(step, 1<<30)
+	if err != nil || c.Step == 0 {
+		return c, held, fmt.Errorf("choice %q: want step:hash or step+hash", shorten(part))
+	}
+	h, err := strconv.ParseUint(hash, 16, 32)
+	if err != nil || len(hash) != 8 || hash != strings.ToLower(hash) {
+		return c, held, fmt.Errorf("choice %q: want a hash of 8 lower-case hexadecimal digits", shorten(part))
+	}
+	c.Hash = uint32(h)
+	return c, held, nil
 }
 
 var errDecimal = errors.New("not a plain decimal number")
@@ -146,38 +177,89 @@ func parseDecimal(s string, limit int) (int, error) {
 
 // asToken names the schedule of the run.
 func (r *Run) asToken() Token {
+	if r.token != nil {
+		return *r.token
+	}
 	return Token{Capacity: r.capacity, Level: r.level, Choices: r.choices}
 }
 
 // follow returns the step that the token names, eager's where it names none, or
 // -1 and the verdict that the run has diverged.
 func (r *Run) follow(at int, enabled []Step) int {
+	for _, c := range r.token.Holds {
+		if c.Step != at {
+			continue
+		}
+		i := find(enabled, c.Hash)
+		if i < 0 {
+			r.diverge(c, "to put it off", enabledText(enabled))
+			return -1
+		}
+		r.turns = append(r.turns, fmt.Sprintf("from step %d on, «%s» waits for as long as anything else can go on", at, enabled[i].Name()))
+	}
 	if r.next == len(r.token.Choices) || r.token.Choices[r.next].Step != at {
-		return 0
+		return r.token.first(at, enabled)
 	}
 	want := r.token.Choices[r.next]
 	r.next++
+	i := find(enabled, want.Hash)
+	if i < 0 {
+		r.diverge(want, "", enabledText(enabled))
+		return -1
+	}
+	r.turns = append(r.turns, fmt.Sprintf("at step %d, «%s» goes before «%s»", at, enabled[i].Name(), enabled[0].Name()))
+	return i
+}
+
+// first is the first enabled step that is not put off, or of those the one that
+// goes first.
+func (t *Token) first(at int, enabled []Step) int {
+	best, rank := 0, len(t.Holds)
+	for i, s := range enabled {
+		place := slices.IndexFunc(t.Holds, func(c Choice) bool { return c.Step <= at && c.Hash == uint32(s.Hash()) })
+		switch {
+		case place < 0:
+			return i
+		case place < rank:
+			best, rank = i, place
+		}
+	}
+	return best
+}
+
+// find returns the index of the step with the hash, or -1.
+func find(enabled []Step, hash uint32) int {
+	return slices.IndexFunc(enabled, func(s Step) bool { return uint32(s.Hash()) == hash })
+}
+
+func enabledText(enabled []Step) string {
 	names := make([]string, len(enabled))
 	for i, s := range enabled {
-		if uint32(s.Hash()) == want.Hash {
-			return i
-		}
 		names[i] = s.Name()
 	}
-	r.diverge(want, "enabled: "+strings.Join(names, "; "))
-	return -1
+	return "enabled: " + strings.Join(names, "; ")
 }
 
 // overrun says that a run came to rest before the token did.
 func (r *Run) overrun() bool {
-	if r.token == nil || r.next == len(r.token.Choices) {
+	if r.token == nil {
 		return false
 	}
-	r.diverge(r.token.Choices[r.next], fmt.Sprintf("the run ended after %d steps", len(r.steps)))
-	return true
+	instead := fmt.Sprintf("the run ended after %d steps", len(r.steps))
+	if r.next < len(r.token.Choices) {
+		r.diverge(r.token.Choices[r.next], "", instead)
+		return true
+	}
+	for _, c := range r.token.Holds {
+		if c.Step > len(r.steps) {
+			r.diverge(c, "to put it off", instead)
+			return true
+		}
+	}
+	return false
 }
 
-func (r *Run) diverge(want Choice, instead string) {
+func (r *Run) diverge(want Choice, why, instead string) {
 	r.verdict = Diverged
-	r.why = fmt.Sprintf("DIVERGED at step %d: wanted %08x, %s", want.Step, want.Hash, instead)
+	r.why = strings.TrimRight(fmt.Sprintf("DIVERGED at step %d: wanted %08x %s", want.Step, want.Hash, why), " ") + ", " + instead
 }

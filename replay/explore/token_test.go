@@ -1,6 +1,8 @@
 package explore
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ func TestTokenText(t *testing.T) {
 		"mcprec1.0-0.L0.a.eager",
 		"mcprec1.1-u.L0.a.1:00000000",
 		"mcprec1.12-0.L0.a.3:9a8b7c6d-17:00ff00ff",
+		"mcprec1.12-0.L1.a.3:9a8b7c6d-17+00ff00ff-2+00000001",
 	} {
 		token, err := ParseToken(s)
 		if err != nil || token.String() != s {
@@ -21,21 +24,23 @@ func TestTokenText(t *testing.T) {
 
 func TestTokenErrors(t *testing.T) {
 	for s, want := range map[string]string{
-		"":                                   `parse token "": it begins with "", want mcprec1`,
-		"mcprec2.0-0.L0.a.eager":             `it begins with "mcprec2", want mcprec1`,
-		"mcprec1.0-0.L0.a":                   "it has 4 parts between dots, want 5",
-		"mcprec1.0.L0.a.eager":               `capacities "0": want two`,
-		"mcprec1.0-x.L0.a.eager":             `capacity "x": want u or a number`,
-		"mcprec1.-1-0.L0.a.eager":            `capacity "": want u or a number`,
-		"mcprec1.0-01.L0.a.eager":            `capacity "01"`,
-		"mcprec1.0-0.L2.a.eager":             `level "L2": this version knows L0 and L1`,
-		"mcprec1.0-0.L0.b.eager":             `engine "b": this version knows a`,
-		"mcprec1.0-0.L0.a.":                  `choice "": want step:hash`,
-		"mcprec1.0-0.L0.a.0:00000000":        `choice "0:00000000": want step:hash`,
-		"mcprec1.0-0.L0.a.1:0000000":         "want a hash of 8",
-		"mcprec1.0-0.L0.a.1:0000000A":        "want a hash of 8",
-		"mcprec1.0-0.L0.a.1:00000000x":       "want a hash of 8",
-		"mcprec1.0-0.L0.a.2:00000000-2:0000": "its step comes not after step 2",
+		"":                                       `parse token "": it begins with "", want mcprec1`,
+		"mcprec2.0-0.L0.a.eager":                 `it begins with "mcprec2", want mcprec1`,
+		"mcprec1.0-0.L0.a":                       "it has 4 parts between dots, want 5",
+		"mcprec1.0.L0.a.eager":                   `capacities "0": want two`,
+		"mcprec1.0-x.L0.a.eager":                 `capacity "x": want u or a number`,
+		"mcprec1.-1-0.L0.a.eager":                `capacity "": want u or a number`,
+		"mcprec1.0-01.L0.a.eager":                `capacity "01"`,
+		"mcprec1.0-0.L2.a.eager":                 `level "L2": this version knows L0 and L1`,
+		"mcprec1.0-0.L0.b.eager":                 `engine "b": this version knows a`,
+		"mcprec1.0-0.L0.a.":                      `choice "": want step:hash`,
+		"mcprec1.0-0.L0.a.0:00000000":            `choice "0:00000000": want step:hash`,
+		"mcprec1.0-0.L0.a.1:0000000":             "want a hash of 8",
+		"mcprec1.0-0.L0.a.1+00000000-2:00000000": "comes after one that puts a step off",
+		"mcprec1.0-0.L0.a.1+0":                   "want a hash of 8",
+		"mcprec1.0-0.L0.a.1:0000000A":            "want a hash of 8",
+		"mcprec1.0-0.L0.a.1:00000000x":           "want a hash of 8",
+		"mcprec1.0-0.L0.a.2:00000000-2:00000001": "its step comes not after step 2",
 	} {
 		if _, err := ParseToken(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("token %s: %v, want %s", s, err, want)
@@ -46,6 +51,7 @@ func TestTokenErrors(t *testing.T) {
 func FuzzParseToken(f *testing.F) {
 	f.Add("mcprec1.0-0.L0.a.eager")
 	f.Add("mcprec1.1-u.L0.a.3:9a8b7c6d-17:00ff00ff")
+	f.Add("mcprec1.1-u.L0.a.3:9a8b7c6d-17+00ff00ff-2+00000000")
 	f.Fuzz(func(t *testing.T, s string) {
 		token, err := ParseToken(s)
 		if err == nil && token.String() != s {
@@ -137,6 +143,45 @@ func TestDiverged(t *testing.T) {
 		r := Search(t, Plan{Setup: conforming, Token: token})
 		if r.Verdict != Diverged || r.Explanation != want {
 			t.Errorf("%s: %s", token, r.Text())
+		}
+	}
+}
+
+// A step that is put off waits while anything else can go on; those put off keep
+// their order. A token that puts off what is not enabled diverges.
+func TestHold(t *testing.T) {
+	setup := func(r *Run) {
+		order := ""
+		r.Data = &order
+		for _, name := range []string{"a", "b", "c", "d"} {
+			r.Op(name, func(context.Context) error {
+				order += name
+				return nil
+			})
+		}
+	}
+	hash := func(name string) uint32 { return uint32(Step{Kind: Start, What: name}.Hash()) }
+	for _, test := range []struct {
+		token Token
+		want  string // the order, or the words of the divergence
+	}{
+		{Token{}, "abcd"},
+		{Token{Holds: []Choice{{1, hash("a")}}}, "bcda"},
+		{Token{Holds: []Choice{{1, hash("c")}, {1, hash("a")}}}, "bdca"},
+		{Token{Holds: []Choice{{2, hash("b")}}, Choices: []Choice{{1, hash("d")}}}, "dacb"},
+		{Token{Holds: []Choice{{2, hash("a")}}}, "DIVERGED at step 2: wanted %08x to put it off, enabled: start b; start c; start d"},
+		{Token{Holds: []Choice{{9, hash("a")}}}, "DIVERGED at step 9: wanted %08x to put it off, the run ended after 4 steps"},
+	} {
+		got := ""
+		r := Search(t, Plan{Setup: setup, Token: test.token.String(), Check: func(r *Run) error {
+			got = *r.Data.(*string)
+			return nil
+		}})
+		if r.Verdict == Diverged {
+			got, test.want = r.Explanation, fmt.Sprintf(test.want, hash("a"))
+		}
+		if got != test.want {
+			t.Errorf("%v: %s, want %s", test.token, got, test.want)
 		}
 	}
 }

@@ -1,0 +1,68 @@
+package explore
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// fingerprint says which bug a failing run has, so that a smaller run can be
+// asked for the same one. What changes with the schedule is not in it: numbers,
+// names of frames, and who else got stuck.
+func (r *Run) fingerprint() string {
+	text := r.verdict + " " + r.category
+	switch {
+	case r.verdict == Hang:
+		return text + ": " + r.shape
+	case r.err != nil:
+		return text + ": " + anonymous(r.err.Error())
+	case r.verdict == Panic:
+		return text + ": " + anonymous(r.why)
+	}
+	return text
+}
+
+var particular = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[0-9]+`)
+
+// anonymous takes numbers and quoted names out of a message.
+func anonymous(s string) string { return particular.ReplaceAllString(s, "_") }
+
+// shape is what a hang looks like: which readers have not come back and what kind
+// of frame they hold, and for a lost answer how far the open calls came.
+func (g *gate) shape(category string) string {
+	var list []string
+	for i := range g.lanes {
+		l := &g.lanes[i]
+		if l.last != nil && len(l.readers) == 0 && !l.deafened {
+			list = append(list, fmt.Sprintf("%s reader holds a %s", l.dir.Receiver(), l.last.kind()))
+		}
+	}
+	for _, c := range g.names.calls {
+		if category != LostAnswer || c.request.given == 0 {
+			continue
+		}
+		switch {
+		case c.answer == nil:
+			list = append(list, fmt.Sprintf("%v request read, not answered", c.request.dir))
+		case c.answer.given > 0:
+			list = append(list, fmt.Sprintf("%v answer read", c.answer.dir))
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(slices.Compact(list), ", ")
+}
+
+// kind is what kind of message a frame is.
+func (f *flight) kind() string {
+	messages, err := f.frame.Messages()
+	switch {
+	case err != nil:
+		return transport.Invalid.String()
+	case len(messages) == 1:
+		return messages[0].Kind().String()
+	}
+	return "batch"
+}

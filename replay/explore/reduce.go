@@ -1,0 +1,181 @@
+package explore
+
+import (
+	"fmt"
+
+	"github.com/mcprec/mcprec/replay/explore/shrink"
+)
+
+// Shrunk says how a report's schedule was made simpler, and whether its token
+// holds.
+type Shrunk struct {
+	// From and To count the choices that deviate from eager.
+	From int `json:"from"`
+	To   int `json:"to"`
+	// Runs is how many schedules that took.
+	Runs int `json:"runs"`
+	// Held is how many times of Verified the token gave the same failure again.
+	Held     int `json:"held"`
+	Verified int `json:"verified"`
+}
+
+// verifications is how many times the token of a report is followed before it is
+// printed.
+const verifications = 20
+
+// defaultShrink is the budget of [Plan.Shrink].
+const defaultShrink = 100
+
+// reduction is the search for the schedule with the fewest deviations from eager
+// that still fails in the same way.
+type reduction struct {
+	*search
+	failed *Run
+	want   string
+	left   int // runs that may still be made
+	runs   int
+	token  Token // the best so far
+	best   *Run
+}
+
+// shrinks reports whether a failure is one that another schedule can show again.
+// What leaves goroutines behind does so every time.
+func (r *Run) shrinks() bool {
+	switch r.verdict {
+	case Pass, Undecided, Diverged, Leak:
+		return false
+	}
+	return !r.stuck
+}
+
+// reduce shrinks the schedule of a failing run.
+func (s *search) reduce(failed *Run) *reduction {
+	d := &reduction{search: s, failed: failed, want: failed.fingerprint(), left: s.plan.Shrink, token: failed.asToken(), best: failed}
+	if !failed.shrinks() || d.token.Deviations() == 0 || d.left <= 0 {
+		return d
+	}
+	if d.token.Deviations() == 1 { // all there is to try is none
+		d.puttingOff(nil)
+		return d
+	}
+	order := make([]uint32, len(failed.steps))
+	for i, step := range failed.steps {
+		order[i] = uint32(step.Hash())
+	}
+	whole, ok := d.puttingOff(order)
+	if !ok {
+		return d
+	}
+	if passed := whole.passed(); len(passed) < len(order) {
+		if _, ok := d.puttingOff(passed); ok {
+			order = passed
+		}
+	}
+	shrink.Minimize(order, func(order []uint32) bool {
+		_, ok := d.puttingOff(order)
+		return ok
+	})
+	return d
+}
+
+// puttingOff runs eager with the steps put off, and reports whether it fails in
+// the same way.
+func (d *reduction) puttingOff(order []uint32) (*late, bool) {
+	if d.left <= 0 {
+		return nil, false
+	}
+	d.left--
+	d.runs++
+	l := newLate(order)
+	r := d.newRun(d.failed.capacity)
+	r.level, r.chooser = d.failed.level, l.choose
+	r.play(d.t, d.plan)
+	if r.stuck {
+		d.left = 0
+	}
+	if r.stuck || r.fingerprint() != d.want {
+		return l, false
+	}
+	upto := len(r.steps)
+	if r.verdict == Hang {
+		upto = r.still
+	}
+	d.offer(r, r.asToken())
+	d.offer(r, Token{Capacity: r.capacity, Level: r.level, Holds: l.holds(upto)})
+	return l, true
+}
+
+// offer keeps the token with the fewest deviations; of equals the run with the
+// fewest steps.
+func (d *reduction) offer(r *Run, t Token) {
+	n, best := t.Deviations(), d.token.Deviations()
+	if n < best || n == best && len(r.steps) < len(d.best.steps) {
+		d.token, d.best = t, r
+	}
+}
+
+// verified is what following a token many times gave.
+type verified struct {
+	token Token
+	held  int // times the same failure came again
+	of    int
+	first *Run // traced: it says where readers are blocked
+}
+
+// verify follows a token until it was enough. A report must not promise what it
+// does not hold.
+func (d *reduction) verify(t Token) verified {
+	v := verified{token: t}
+	for i := range verifications {
+		r := d.following(t)
+		v.of++
+		if i == 0 {
+			v.first = r
+		}
+		if r.fingerprint() == d.want {
+			v.held++
+		}
+		if r.stuck { // each leaves goroutines behind
+			break
+		}
+	}
+	return v
+}
+
+// settle chooses between the simplest schedule and the one that was found: the
+// simple one, unless it does not hold as often.
+func (d *reduction) settle() (v verified, notes []string) {
+	v = d.verify(d.token)
+	if v.held < v.of && d.best != d.failed {
+		found := d.verify(d.failed.asToken())
+		kept, other := v, found
+		if found.held >= v.held {
+			kept, other = found, v
+		}
+		if v = kept; other.held > 0 {
+			notes = append(notes, fmt.Sprintf("another schedule fails in the same way, %d times of %d: %v", other.held, other.of, other.token))
+		}
+	}
+	if v.held < v.of {
+		notes = append(notes, fmt.Sprintf("the token gave the same again %d times of %d. The first time it was: %s %s. %s",
+			v.held, v.of, v.first.verdict, v.first.category, v.first.why))
+	}
+	return v, notes
+}
+
+// confirm makes the schedule of a failure as simple as it can be, and makes the
+// report that of a run that followed it.
+func (s *search) confirm(report *Report, failed *Run) {
+	d := s.reduce(failed)
+	v, notes := d.settle()
+	if v.first.fingerprint() == d.want {
+		before := *report
+		*report = s.report(v.first, before.Schedules)
+		report.Coverage = before.Coverage
+	}
+	report.Token = v.token.String()
+	report.Notes = append(report.Notes, notes...)
+	report.Shrunk = Shrunk{
+		From: failed.asToken().Deviations(), To: v.token.Deviations(), Runs: d.runs, Held: v.held, Verified: v.of,
+	}
+}
