@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -188,7 +187,7 @@ func (r *Run) choose(enabled []Step) int {
 
 func (r *Run) release(s Step) {
 	r.steps = append(r.steps, s)
-	if s.flight == nil || !s.flight.ping {
+	if !r.recurs(s) {
 		if r.woken && !r.finished() {
 			r.note(fmt.Sprintf("nothing was enabled: a timer brought «%s», after %v of virtual time", s.Name(), time.Since(r.since)))
 		}
@@ -209,8 +208,9 @@ func (r *Run) release(s Step) {
 }
 
 // rest lets virtual time pass until something arrives at the gate. It reports
-// false when the horizon is reached: pings do not move it.
+// false when the horizon is reached: beats do not move it.
 func (r *Run) rest() bool {
+	r.beats.rests++
 	begin, ended := time.Now(), r.ended
 	if r.moved {
 		r.since, r.still, r.moved = begin, len(r.steps), false
@@ -264,10 +264,7 @@ func (r *Run) hang() {
 	if r.overrun() {
 		return
 	}
-	if beats := len(r.steps) - r.still; beats > 0 {
-		r.note(fmt.Sprintf("for %v of virtual time nothing but pings passed, %d steps of them; the token leaves them to eager", time.Since(r.since), beats))
-		r.choices = slices.DeleteFunc(r.choices, func(c Choice) bool { return c.Step > r.still })
-	}
+	r.beatNote()
 	r.verdict = Hang
 	r.category, r.why = r.diagnose()
 	r.shape = r.gate.shape(r.category)

@@ -4,7 +4,8 @@
 //
 // A "HANG (proved)" is one: every goroutine of the peers is durably blocked, no
 // step of the transport is enabled, and no timer within the horizon of virtual
-// time (24 hours unless said otherwise) brings anything but pings. No wall clock
+// time (24 hours unless said otherwise) brings anything but pings and other traffic
+// that recurs by timers alone. No wall clock
 // takes part in any verdict.
 //
 // A failure has a [Token]. It names the choices in which the schedule differs from

@@ -197,6 +197,22 @@ func TestKeepalive(t *testing.T) {
 	}
 }
 
+// What pings do not explain is still told of a run in which they went on.
+func TestKeepaliveKeepsNotes(t *testing.T) {
+	r := Search(t, Plan{Schedules: 1, Setup: func(r *Run) {
+		client, server := deaf(r)
+		every(r, time.Minute, func(ctx context.Context, _ int) { _, _ = client.call(ctx, "ping", `{}`) })
+		r.Go(func(ctx context.Context) {
+			time.Sleep(time.Hour)
+			_ = server.tell(ctx, "notifications/message")
+		})
+	}})
+	want := "nothing was enabled: a timer brought «s2c take notifications/message#1», after 1h0m0s of virtual time"
+	if r.Verdict != Hang || len(r.Notes) != 2 || r.Notes[1] != want {
+		t.Error(r.Text())
+	}
+}
+
 // An operation that only its own timeout ends is said to be so.
 func TestTimerOnly(t *testing.T) {
 	r := Search(t, Plan{Schedules: 1, Setup: func(r *Run) {

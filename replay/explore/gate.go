@@ -65,6 +65,7 @@ type flight struct {
 	quiet   bool         // op is not in the name
 	ping    bool         // keepalive: a ping or an answer to one
 	round   int          // of the offer
+	answers *call        // the request that it answers first
 	offered time.Time
 	taken   int // the step that took it; 0 before
 	given   int // the step that gave it; 0 before

@@ -111,6 +111,9 @@ func (n *namer) response(f *flight, m *transport.Message) string {
 		return n.count(f.dir, "response to nothing")
 	}
 	f.ping = f.ping || c.request.ping
+	if f.answers == nil {
+		f.answers = c
+	}
 	name := "response to " + c.name
 	if c.answer != nil {
 		return n.count(f.dir, "another "+name)

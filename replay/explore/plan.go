@@ -61,7 +61,8 @@ type Plan struct {
 	// AckWithTake lets a Write return in the step that takes its frame. Fewer
 	// schedules, but a bug between the two is out of reach.
 	AckWithTake bool
-	// Horizon is the virtual time that must pass without anything but pings before
+	// Horizon is the virtual time that must pass without anything but pings, and
+	// other traffic that timers bring again and again, before
 	// a run at rest is a hang; 0 is 24 hours.
 	Horizon time.Duration
 	// Steps ends a run as undecided; 0 is a million.

@@ -44,9 +44,10 @@ type Run struct {
 	steps   []Step // released, in order
 	trail   trail
 	choices []Choice
-	moved   bool      // something but a ping happened since the last rest
+	beats   beats
+	moved   bool      // something but a beat happened since the last rest
 	still   int       // steps when it came to rest after that
-	woken   bool      // a timer fired, and no step but pings since
+	woken   bool      // a timer fired, and no step but beats since
 	since   time.Time // the virtual time when it had
 	notes   []string
 
