@@ -12,8 +12,8 @@ const shownStacks = 12
 // shownBroken is how many broken rules the text shows.
 const shownBroken = 5
 
-// Text returns the report for a reader: of a pass a line and its notes, of a
-// failure who waits for whom in the manner of Java's deadlock report, then what
+// Text returns the report for a reader: of a pass a line, its coverage and its notes,
+// of a failure who waits for whom in the manner of Java's deadlock report, then what
 // changes the verdict, the run, and the stacks.
 func (r Report) Text() string {
 	var b strings.Builder
@@ -22,7 +22,7 @@ func (r Report) Text() string {
 	} else {
 		r.failureText(&b)
 	}
-	if r.Coverage.Classes > 0 {
+	if r.Coverage.Classes > 0 && (r.Verdict == Pass || r.Verdict == Undecided) {
 		fmt.Fprintf(&b, "coverage: %s\n", r.Coverage.text())
 	}
 	for _, n := range r.Notes {
