@@ -41,6 +41,9 @@
 // 2025-03-26 has them, and the SDK keeps the bookkeeping of their answers to
 // itself. The error is [ErrBatch].
 //
+// It works with the SDK's v1.1.0 and later (`make zoo` runs it with v1.1.0, v1.2.0,
+// v1.5.0 to v1.8.0); before, there was no [mcp.IOTransport] for Tap to see.
+//
 // It knows no HTTP: sessions have no id, and a frame's stream number is dropped.
 //
 // [explore.Run.Go]: https://pkg.go.dev/github.com/mcprec/mcprec/replay/explore#Run.Go
