@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/order"
@@ -23,6 +24,7 @@ type gate struct {
 	names  *namer
 	rules  *order.Checker // nil: the peers may send what they like
 	began  time.Time
+	moves  *atomic.Uint64
 	round  int  // steps released so far
 	shut   bool // the run is over: nothing parks any more
 	splits bool // ack is a step of its own
@@ -92,15 +94,35 @@ type end struct {
 func newGate(c Capacity, split bool) *gate {
 	g := &gate{
 		lock: make(chan struct{}, 1), poked: make(chan struct{}, 1),
-		names: newNamer(), splits: split, began: time.Now(),
+		names: newNamer(), moves: new(atomic.Uint64), splits: split, began: time.Now(),
 	}
 	g.lanes = [2]lane{{dir: transport.ClientToServer, cap: c.C2S}, {dir: transport.ServerToClient, cap: c.S2C}}
 	g.ends = [2]end{{gate: g, out: &g.lanes[0], in: &g.lanes[1]}, {gate: g, out: &g.lanes[1], in: &g.lanes[0]}}
 	return g
 }
 
-func (g *gate) hold() { g.lock <- struct{}{} }
-func (g *gate) free() { <-g.lock }
+func (g *gate) hold() {
+	g.tick()
+	g.lock <- struct{}{}
+}
+
+func (g *gate) free() {
+	<-g.lock
+	g.tick()
+}
+
+// abandoned is set in the count of moves when the run is given up.
+const abandoned = 1 << 63
+
+// tick counts a move. Whoever uses the run passes here first and afterwards, so
+// that one number says from outside whether anything moves, and what was done
+// before it is seen there. In a run that was given up nobody passes: what is left
+// of it may be read in peace.
+func (g *gate) tick() {
+	if g.moves.Add(1)&abandoned != 0 {
+		select {}
+	}
+}
 
 // poke tells an engine that waits for timers that something arrived.
 func (g *gate) poke() {

@@ -67,6 +67,9 @@ type Plan struct {
 	Horizon time.Duration
 	// Steps ends a run as undecided; 0 is a million.
 	Steps int
+	// Patience is the real time that a run may stand still in something that its
+	// engine cannot see the end of, before it is undecided; 0 is 5 seconds.
+	Patience time.Duration
 }
 
 // Explore runs the plan and fails the test with the report unless all passes.
@@ -118,6 +121,9 @@ func withDefaults(p Plan) *Plan {
 	}
 	if p.Horizon <= 0 {
 		p.Horizon = 24 * time.Hour
+	}
+	if p.Patience <= 0 {
+		p.Patience = 5 * time.Second
 	}
 	if p.Steps <= 0 {
 		p.Steps = 1_000_000

@@ -24,7 +24,8 @@ const (
 	Different = "different"
 	// Diverged: the token names a step that is not enabled.
 	Diverged = "diverged"
-	// Undecided: the run was still busy after the plan's limit of steps.
+	// Undecided: the run was still busy after the plan's limit of steps, or stood
+	// still in something that its engine cannot see the end of.
 	Undecided = "undecided"
 )
 
@@ -50,6 +51,8 @@ const (
 	LostAnswer = "lost answer"
 	// NeverSent: what the operation waits for was not sent, or not to a reader.
 	NeverSent = "never sent"
+	// Lock: an operation waits for a mutex whose holder waits for ever.
+	Lock = "lock"
 	// TimerOnly: of a failed check: the operation ended by a timer alone.
 	TimerOnly = "timer only"
 )

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+	"time"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -20,6 +21,8 @@ func TestReportText(t *testing.T) {
 		"check-failed": {Setup: lateProgress, Check: checkLate},
 		"diverged":     {Setup: conforming, Token: "mcprec1.1-u.L0.a.4:12345678"},
 		"pass":         {Setup: conforming},
+		"lock":         {Setup: blocker(forEver, nothing), Patience: time.Millisecond},
+		"undecided":    {Setup: blocker(func(context.Context) { time.Sleep(time.Second) }, nothing), Patience: time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := steady(Search(t, plan).Text())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -19,6 +20,8 @@ type Run struct {
 	plan     *Plan
 	level    Level
 	parser   *parser // of the search, or nil
+	engine   engine
+	moves    atomic.Uint64 // counted by the gate; see tick
 	capacity Capacity
 	split    bool // ack is a step of its own
 	gate     *gate
@@ -50,6 +53,7 @@ type Run struct {
 	woken   bool      // a timer fired, and no step but beats since
 	since   time.Time // the virtual time when it had
 	notes   []string
+	assay   *assay // of a run that is made to prove a freeze
 
 	outcome
 }
@@ -80,6 +84,7 @@ type Operation struct {
 	behind  bool // only told of where no other stands
 	do      func(context.Context) error
 	started bool
+	where   string // its goroutine, of a traced gate
 	done    bool
 	err     error
 	after   []*Operation // that must have returned before it starts
@@ -209,6 +214,10 @@ func (r *Run) start(op *Operation) {
 			r.gate.free()
 		}()
 		defer r.mend("operation " + op.name)
+		if r.gate.traced {
+			op.where = goroutineID()
+			r.gate.tick()
+		}
 		err = op.do(ctx)
 	}()
 }

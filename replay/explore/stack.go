@@ -123,6 +123,9 @@ func trimStack(s string) string {
 
 // hidden reports whether a function says nothing about the code under test.
 func hidden(function string) bool {
+	if strings.HasPrefix(function, "internal/sync.") || strings.HasPrefix(function, "sync.runtime_") {
+		return true
+	}
 	if function == "panic" || strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "runtime/debug.") {
 		return true
 	}

@@ -54,7 +54,10 @@ func (r Report) failureText(b *strings.Builder) {
 		fmt.Fprintf(b, "\n  the run:\n    %s\n", strings.Join(r.Sequence, "\n    "))
 	}
 	r.stackText(b)
-	if r.Leaked {
+	switch {
+	case r.Leaked && (r.Verdict == Undecided || r.Category == Lock):
+		b.WriteString("\n  leak: the run was given up where it stands, with its goroutines\n")
+	case r.Leaked:
 		b.WriteString("\n  leak: goroutines of this run are left that a closed gate and a cancelled context do not end\n")
 	}
 }

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,8 +14,8 @@ import (
 //
 //	mcprec1.<c2s>-<s2c>.<level>.<engine>.<choices>
 //
-// with a capacity as a number or u for unbounded, level L0 or L1, engine a, and the
-// choices joined by "-", or the word eager. A choice is step:hash, the step that is
+// with a capacity as a number or u for unbounded, level L0 or L1, engine a or b,
+// and the choices joined by "-", or the word eager. A choice is step:hash, the step that is
 // released there, or step+hash, a step that is put off from there on: it waits for
 // as long as anything else is enabled. Those put off come last, in the order in
 // which they go when nothing else can. The hash is the low 32 bits of the step's
@@ -22,6 +23,7 @@ import (
 type Token struct {
 	Capacity Capacity
 	Level    Level
+	Engine   Engine   // "" is the bubble
 	Choices  []Choice // by rising step
 	Holds    []Choice // put off, by their order
 }
@@ -34,14 +36,13 @@ type Choice struct {
 
 const (
 	tokenVersion = "mcprec1"
-	tokenEngine  = "a" // the bubble
 	tokenEager   = "eager"
 )
 
 // String returns the token's text.
 func (t Token) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s.%s-%s.%s.%s.", tokenVersion, tokenFrames(t.Capacity.C2S), tokenFrames(t.Capacity.S2C), t.Level, tokenEngine)
+	fmt.Fprintf(&b, "%s.%s-%s.%s.%s.", tokenVersion, tokenFrames(t.Capacity.C2S), tokenFrames(t.Capacity.S2C), t.Level, cmp.Or(t.Engine, Bubble))
 	for i, c := range t.Choices {
 		fmt.Fprintf(&b, "%s%d:%08x", dash(i), c.Step, c.Hash)
 	}
@@ -101,8 +102,12 @@ func parseToken(s string) (t Token, err error) {
 	if t.Level, err = ParseLevel(parts[2]); err != nil {
 		return t, err
 	}
-	if parts[3] != tokenEngine {
-		return t, fmt.Errorf("engine %q: this version knows %s", shorten(parts[3]), tokenEngine)
+	switch t.Engine = Engine(parts[3]); t.Engine {
+	case Bubble:
+		t.Engine = ""
+	case Settle:
+	default:
+		return t, fmt.Errorf("engine %q: this version knows %s and %s", shorten(parts[3]), Bubble, Settle)
 	}
 	err = t.parseChoices(parts[4])
 	return t, err

@@ -11,6 +11,7 @@ import (
 func TestTokenText(t *testing.T) {
 	for _, s := range []string{
 		"mcprec1.0-0.L0.a.eager",
+		"mcprec1.0-0.L0.b.eager",
 		"mcprec1.1-u.L0.a.1:00000000",
 		"mcprec1.12-0.L0.a.3:9a8b7c6d-17:00ff00ff",
 		"mcprec1.12-0.L1.a.3:9a8b7c6d-17+00ff00ff-2+00000001",
@@ -32,7 +33,7 @@ func TestTokenErrors(t *testing.T) {
 		"mcprec1.-1-0.L0.a.eager":                `capacity "": want u or a number`,
 		"mcprec1.0-01.L0.a.eager":                `capacity "01"`,
 		"mcprec1.0-0.L2.a.eager":                 `level "L2": this version knows L0 and L1`,
-		"mcprec1.0-0.L0.b.eager":                 `engine "b": this version knows a`,
+		"mcprec1.0-0.L0.c.eager":                 `engine "c": this version knows a and b`,
 		"mcprec1.0-0.L0.a.":                      `choice "": want step:hash`,
 		"mcprec1.0-0.L0.a.0:00000000":            `choice "0:00000000": want step:hash`,
 		"mcprec1.0-0.L0.a.1:0000000":             "want a hash of 8",

@@ -1,0 +1,185 @@
+package explore
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var global sync.Mutex
+
+// blocker is a holder that waits for ever with a mutex held, and one who wants it.
+func blocker(hold func(ctx context.Context), before func()) func(*Run) {
+	return func(r *Run) {
+		var mu sync.Mutex
+		r.Op("holder", func(ctx context.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
+			hold(ctx)
+			return nil
+		})
+		r.Op("waiter", func(ctx context.Context) error {
+			before()
+			mu.Lock()
+			defer mu.Unlock()
+			return nil
+		})
+	}
+}
+
+func nothing() {}
+
+// for ever, as long as the bubble lasts
+func forEver(ctx context.Context) { <-ctx.Done() }
+
+// crossed takes two mutexes in both orders.
+func crossed(r *Run) {
+	var a, b sync.Mutex
+	both := func(first, second *sync.Mutex) func(context.Context) error {
+		return func(ctx context.Context) error {
+			first.Lock()
+			defer first.Unlock()
+			Point(ctx, "between")
+			second.Lock()
+			defer second.Unlock()
+			return nil
+		}
+	}
+	r.Op("ab", both(&a, &b))
+	r.Op("ba", both(&b, &a))
+}
+
+// A mutex whose holder waits for ever is a proved hang; whatever might end it in
+// real time is none.
+func TestFreeze(t *testing.T) {
+	foreign := make(chan int)
+	for name, c := range map[string]struct {
+		setup    func(*Run)
+		verdict  string
+		category string
+		why      string
+	}{
+		"held for ever": {blocker(forEver, nothing), Hang, Lock, "nobody is left who could unlock it"},
+		"crossed":       {crossed, Undecided, "", "There would be something to do (reach between by "},
+		"sleeper":       {blocker(func(context.Context) { time.Sleep(time.Second) }, nothing), Undecided, "", "a sleeper stays asleep"},
+		"deadline": {blocker(func(ctx context.Context) {
+			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			<-ctx.Done()
+		}, nothing), Undecided, "", "time alone brought something"},
+		"timer of the last step": {func(r *Run) {
+			release := make(chan int)
+			blocker(func(context.Context) { <-release }, func() {
+				time.AfterFunc(time.Second, func() { close(release) })
+			})(r)
+		}, Undecided, "", "A timer was made in the last step"},
+		"sleeper of the last step": {func(r *Run) {
+			release := make(chan int)
+			blocker(func(context.Context) { <-release }, func() {
+				go func() {
+					time.Sleep(time.Second)
+					close(release)
+				}()
+			})(r)
+		}, Undecided, "", "a sleeper stays asleep"},
+		"mutex of others": {func(r *Run) {
+			r.Op("waiter", func(ctx context.Context) error {
+				global.Lock()
+				global.Unlock() //lint:ignore SA2001 only to wait
+				return nil
+			})
+		}, Undecided, "", "The stacks do not tell whether the mutex is the run's own"},
+		"something to do": {func(r *Run) {
+			blocker(forEver, nothing)(r)
+			r.Op("third", func(context.Context) error { return nil })
+		}, Undecided, "", "There would be something to do (start third)"},
+		"foreign channel": {func(r *Run) {
+			r.Op("waiter", func(context.Context) error { <-foreign; return nil })
+		}, Undecided, "", "something that is not of the bubble. What is outside the bubble may end that"},
+		"in Setup": {func(r *Run) { <-foreign }, Undecided, "", "This is in Setup, which must not wait"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			global.Lock()
+			defer global.Unlock()
+			r := Search(t, Plan{Setup: c.setup, Schedules: 1, Patience: 50 * time.Millisecond})
+			if r.Verdict != c.verdict || r.Category != c.category || !strings.Contains(r.Explanation, c.why) || !r.Leaked {
+				t.Errorf("want %s %s %q\n%s", c.verdict, c.category, c.why, r.Text())
+			}
+		})
+	}
+}
+
+// compute takes a while.
+func compute() (n uint64) {
+	for n < 300_000_000 {
+		n += 1 + n>>63
+	}
+	return n
+}
+
+// throughPipe sends lines through a pipe of the peers' own.
+func throughPipe(w io.WriteCloser, in io.Reader) func(*Run) {
+	return func(r *Run) {
+		r.Op("write", func(context.Context) error {
+			for range 3 {
+				if _, err := io.WriteString(w, "line\n"); err != nil {
+					return err
+				}
+			}
+			return w.Close()
+		})
+		r.Op("read", func(context.Context) error {
+			n := 0
+			for lines := bufio.NewScanner(in); lines.Scan(); n++ {
+			}
+			if n != 3 {
+				return fmt.Errorf("%d lines", n)
+			}
+			return nil
+		})
+	}
+}
+
+// What takes its time, or waits for who is on the way, is not frozen.
+func TestNotFrozen(t *testing.T) {
+	for name, setup := range map[string]func(*Run){
+		"computing": func(r *Run) {
+			r.Op("spin", func(context.Context) error { compute(); return nil })
+		},
+		"net.Pipe": func(r *Run) {
+			near, far := net.Pipe()
+			throughPipe(near, far)(r)
+		},
+		"io.Pipe": func(r *Run) {
+			in, w := io.Pipe()
+			throughPipe(w, in)(r)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			Explore(t, Plan{Setup: setup, Schedules: 2})
+		})
+	}
+}
+
+// A wait for what is outside ends when that comes.
+func TestServedFromOutside(t *testing.T) {
+	wanted, served := make(chan int), make(chan int)
+	go func() {
+		<-wanted
+		compute()
+		close(served)
+	}()
+	Explore(t, Plan{Schedules: 1, Setup: func(r *Run) {
+		r.Op("waiter", func(context.Context) error {
+			wanted <- 1
+			<-served
+			return nil
+		})
+	}})
+}
