@@ -30,21 +30,28 @@ var particular = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[0-9]+`)
 // anonymous takes numbers and quoted names out of a message.
 func anonymous(s string) string { return particular.ReplaceAllString(s, "_") }
 
-// shape is what a hang looks like: which readers have not come back and what kind
-// of frame they hold, and for a lost answer how far the open calls came.
-func (g *gate) shape(category string) string {
+// look is what a hang looks like: which readers have not come back and what kind
+// of frame they hold, and for a lost answer how far the open calls came. about are
+// the frames that it is about.
+func (r *Run) look() (shape string, about []*flight) {
 	var list []string
+	g := r.gate
 	for i := range g.lanes {
 		l := &g.lanes[i]
 		if l.last != nil && len(l.readers) == 0 && !l.deafened {
 			list = append(list, fmt.Sprintf("%s reader holds a %s", l.dir.Receiver(), l.last.kind()))
+			about = append(about, l.last)
+			about = append(about, l.waiting[:min(1, len(l.waiting))]...)
 		}
 	}
-	for _, c := range g.names.calls {
-		if category != LostAnswer || c.request.given == 0 {
+	for _, op := range r.unfinished() {
+		c := openCall(g.callsOf(op))
+		if c == nil {
 			continue
 		}
+		about = append(about, c.request)
 		switch {
+		case r.category != LostAnswer || c.request.given == 0:
 		case c.answer == nil:
 			list = append(list, fmt.Sprintf("%v request read, not answered", c.request.dir))
 		case c.answer.given > 0:
@@ -52,7 +59,20 @@ func (g *gate) shape(category string) string {
 		}
 	}
 	slices.Sort(list)
-	return strings.Join(slices.Compact(list), ", ")
+	return strings.Join(slices.Compact(list), ", "), about
+}
+
+// openCall returns the first call whose answer was not read; else the last.
+func openCall(calls []*call) *call {
+	for _, c := range calls {
+		if c.answer == nil || c.answer.given == 0 {
+			return c
+		}
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	return calls[len(calls)-1]
 }
 
 // kind is what kind of message a frame is.

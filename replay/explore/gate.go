@@ -39,6 +39,7 @@ type gate struct {
 type lane struct {
 	dir      transport.Direction
 	cap      int
+	said     int       // frames that were offered and named
 	fresh    []*flight // offered since the engine last looked; not named
 	waiting  []*flight // in their writers' hands; by round of the offer, then by name
 	queue    []*flight // taken, not given
@@ -67,6 +68,7 @@ type flight struct {
 	quiet   bool         // op is not in the name
 	ping    bool         // keepalive: a ping or an answer to one
 	round   int          // of the offer
+	number  int          // in its direction, from 1
 	answers *call        // the request that it answers first
 	offered time.Time
 	taken   int // the step that took it; 0 before
@@ -229,6 +231,8 @@ func (g *gate) admit() {
 	for i := range g.lanes {
 		l := &g.lanes[i]
 		for _, n := range l.fresh {
+			l.said++
+			n.number = l.said
 			g.names.name(n)
 			at, _ := slices.BinarySearchFunc(l.waiting, n, func(a, b *flight) int {
 				return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.name, b.name))

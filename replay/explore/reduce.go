@@ -58,10 +58,7 @@ func (s *search) reduce(failed *Run) *reduction {
 		d.puttingOff(nil)
 		return d
 	}
-	order := make([]uint32, len(failed.steps))
-	for i, step := range failed.steps {
-		order[i] = uint32(step.Hash())
-	}
+	order := failed.released()
 	whole, ok := d.puttingOff(order)
 	if !ok {
 		return d
@@ -76,6 +73,19 @@ func (s *search) reduce(failed *Run) *reduction {
 		return ok
 	})
 	return d
+}
+
+// released are the steps of a run, without those that only went on while it hung.
+func (r *Run) released() []uint32 {
+	steps := r.steps
+	if r.verdict == Hang {
+		steps = steps[:min(r.still, len(steps))]
+	}
+	order := make([]uint32, len(steps))
+	for i, s := range steps {
+		order[i] = uint32(s.Hash())
+	}
+	return order
 }
 
 // puttingOff runs eager with the steps put off, and reports whether it fails in
@@ -96,12 +106,8 @@ func (d *reduction) puttingOff(order []uint32) (*late, bool) {
 	if r.stuck || r.fingerprint() != d.want {
 		return l, false
 	}
-	upto := len(r.steps)
-	if r.verdict == Hang {
-		upto = r.still
-	}
 	d.offer(r, r.asToken())
-	d.offer(r, Token{Capacity: r.capacity, Level: r.level, Holds: l.holds(upto)})
+	d.offer(r, Token{Capacity: r.capacity, Level: r.level, Holds: l.holds(len(r.released()))})
 	return l, true
 }
 

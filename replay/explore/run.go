@@ -63,7 +63,8 @@ type outcome struct {
 	verdict   string
 	category  string
 	why       string
-	shape     string // of a hang, see fingerprint
+	shape     string    // of a hang, see fingerprint
+	about     []*flight // frames that a hang is about
 	err       error
 	late      bool // an operation ended by a timer alone
 	cut       bool // the chooser ended it

@@ -273,7 +273,7 @@ func (r *Run) stand() {
 	var doubt string
 	r.verdict, doubt = r.engine.verdict()
 	r.category, r.why = r.diagnose()
-	r.shape = r.gate.shape(r.category)
+	r.shape, r.about = r.look()
 	if doubt != "" {
 		r.category, r.why = "", doubt
 	}
