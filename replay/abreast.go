@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 
@@ -66,6 +67,18 @@ func (d *Driver) tie(l *line, m transport.Message, last map[string]*line, brough
 		}
 		last[key] = l
 	}
+}
+
+// pick returns the turn that a live request stands for, as [Player.pick] does.
+func (d *Driver) pick(queue []*turn, m transport.Message) *turn {
+	if d.loose {
+		for _, t := range queue {
+			if !t.arrived && bytes.Equal(t.msg.ID, m.ID) {
+				return t
+			}
+		}
+	}
+	return firstWaiting(queue)
 }
 
 // strands name what a message is about where order counts.

@@ -120,7 +120,7 @@ func (d *Driver) response(m transport.Message) {
 
 // request takes a live request and returns the answer where none is recorded.
 func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
-	if t := firstWaiting(d.said[turnKey(m)]); t != nil {
+	if t := d.pick(d.said[turnKey(m)], m); t != nil {
 		d.arrive(t, m)
 		return nil
 	}
@@ -249,8 +249,11 @@ func (d *Driver) held() *line {
 			return l
 		}
 	}
+	if d.loose {
+		return nil
+	}
 	l := d.nextLine()
-	if l == nil || d.loose {
+	if l == nil {
 		return nil
 	}
 	for _, t := range d.turns[d.settled:max(d.settled, l.before)] {
@@ -277,6 +280,11 @@ func (d *Driver) Relent() []transport.Frame {
 		d.settle()
 	}
 	return d.release()
+}
+
+// Said reports whether all was returned that answers nothing.
+func (d *Driver) Said() bool {
+	return !slices.ContainsFunc(d.lines[d.next:], func(l *line) bool { return l.question == nil && !l.sent })
 }
 
 // Findings returns what was noticed so far.

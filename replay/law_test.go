@@ -80,3 +80,43 @@ func TestSeedExplored(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordedHalvesNeverHang: recorded ends that read freely come to the end of
+// the session, in recorded order and in any legal one, whatever was recorded.
+func TestRecordedHalvesNeverHang(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	for range 150 {
+		lines := replay.RandomLines(rng, rng.IntN(25))
+		plan := explore.Plan{
+			Session: replay.Session(t, lines), Schedules: 12, Seed: rng.Uint64(),
+			Setup: func(r *explore.Run) { r.RecordedServer(); r.RecordedClient() },
+			Check: func(*explore.Run) error { return nil },
+		}
+		for _, plan.Level = range []explore.Level{explore.L0, explore.L1} {
+			if r := explore.Search(t, plan); r.Verdict != explore.Pass {
+				t.Fatalf("%s\n%s", lines, r.Text())
+			}
+		}
+	}
+}
+
+// TestSeedExploredLoose is the seed where the server may send in any legal order:
+// progress comes before its response, so the same laws hold.
+func TestSeedExploredLoose(t *testing.T) {
+	for n := range 5 {
+		for _, q := range []int{0, 1, 3} {
+			plan, err := explore.Modeled(replay.Session(t, "> 1:call!\n"+strings.Repeat("< ~progress\n", n)+"< 1="), replay.Inbox(q), replay.Free)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := explore.Pass
+			if n > q {
+				want = explore.Hang
+			}
+			plan.Level = explore.L1
+			if r := explore.Search(t, plan); r.Verdict != want || n > q && r.Category != explore.Swallowed {
+				t.Errorf("%d notifications, queue %d: want %s\n%s", n, q, want, r.Text())
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/mcprec/mcprec/transport"
@@ -144,6 +145,20 @@ func (p *Player) Wrote(n int) []transport.Frame {
 		r.written = true
 	}
 	return p.release()
+}
+
+// pick returns the cue that a live request stands for: the first that is left. Of
+// calls that are alike and come in any order it is better the one with the same
+// id, which a recorded client has kept.
+func (p *Player) pick(queue []*cue, m transport.Message) *cue {
+	if p.loose {
+		for _, c := range queue {
+			if !c.arrived && bytes.Equal(c.msg.ID, m.ID) {
+				return c
+			}
+		}
+	}
+	return firstOpen(queue)
 }
 
 // mayGoLoose is mayGo without the recorded order. What belongs to a request that

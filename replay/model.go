@@ -43,6 +43,9 @@ var (
 // queue full the loop is stuck. It sends as Free does.
 func Inbox(q int) Model { return Model{kind: inbox, queue: max(q, 0)} }
 
+// Queue returns the inner queue of an inbox model; false of the others.
+func (m Model) Queue() (q int, ok bool) { return m.queue, m.kind == inbox }
+
 // ParseModel reads "free", "rigid", "inline" or "inbox:Q".
 func ParseModel(s string) (Model, error) {
 	name, size, sized := strings.Cut(s, ":")

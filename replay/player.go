@@ -198,7 +198,7 @@ func (p *Player) Close() []Finding {
 func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 	key, err := p.key(m)
 	if err == nil {
-		if c := firstOpen(p.requests[key]); c != nil {
+		if c := p.pick(p.requests[key], m); c != nil {
 			p.score.Matched++
 			p.arrive(c, m, stream)
 			return nil

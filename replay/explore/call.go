@@ -14,6 +14,9 @@ type recordedCall struct {
 	dir      transport.Direction
 	request  int // number of the frame in its direction, from 1
 	response int // number of the frame in the other one; 0: it was not answered
+	id       string
+	// cancelled: the caller gave up, and a response need not come.
+	cancelled bool
 }
 
 // recordedCalls lists the requests of both ends in recorded order.
@@ -44,6 +47,7 @@ func recordedCalls(events []store.Event) ([]recordedCall, error) {
 		calls = append(calls, recordedCall{
 			name: fmt.Sprintf("%s#%d", name, seen[name]), dir: c.Dir,
 			request: numbers[c.Request], response: numbers[c.Response],
+			id: c.ID, cancelled: c.Cancelled > 0,
 		})
 	}
 	return calls, nil

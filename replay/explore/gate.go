@@ -186,19 +186,32 @@ func (e *end) Write(ctx context.Context, f transport.Frame) error {
 // send writes a frame that is signed by an operation, or of one that is named
 // after it and does not sign.
 func (e *end) send(ctx context.Context, f transport.Frame, signed, of string) error {
-	if err := ctx.Err(); err != nil {
+	flight, err := e.offer(ctx, f, signed, of)
+	if err != nil {
 		return err
 	}
+	return e.await(ctx, flight)
+}
+
+// offer is the first half of send: it puts the frame in its writer's hand.
+func (e *end) offer(ctx context.Context, f transport.Frame, signed, of string) (*flight, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	e.gate.hold()
+	defer e.gate.free()
 	if e.gate.shut || e.out.ended || e.out.deafened {
-		e.gate.free()
-		return transport.ErrClosed
+		return nil, transport.ErrClosed
 	}
 	flight := e.gate.offer(e.out, f, signed)
 	if of != "" {
 		flight.op, flight.quiet = of, signed == ""
 	}
-	e.gate.free()
+	return flight, nil
+}
+
+// await is the second: it returns when the Write of the frame does.
+func (e *end) await(ctx context.Context, flight *flight) error {
 	select {
 	case err := <-flight.done:
 		return err
@@ -259,6 +272,15 @@ func (g *gate) withdraw(l *lane, f *flight) bool {
 		g.rules.Withdraw(f.dir, f.parsed)
 	}
 	return true
+}
+
+// rest says why a recorded end does not read; "" when it does.
+func (e *end) rest(why string) {
+	if e.in.idle != why {
+		e.gate.hold()
+		e.in.idle = why
+		e.gate.free()
+	}
 }
 
 // Close asks to end both directions, and returns: peers call it with a mutex

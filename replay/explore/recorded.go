@@ -1,155 +1,51 @@
 package explore
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"sync"
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/transport"
 )
 
-// machine is a recorded half: frames in, frames out, and no clock.
-// [replay.Player] is one.
-type machine interface {
-	// Receive takes a frame of the live end and returns what to send now.
-	Receive(transport.Frame) []transport.Frame
-	// Waiting reports whether Relent would send something.
-	Waiting() bool
-	// Relent gives up waiting for something that the live end does not say.
-	Relent() []transport.Frame
-	// Close returns how the live end differed from the recorded one.
-	Close() []replay.Finding
-}
-
-// half plays a machine on an end of the gate: a reader that is always there, and
-// a writer that keeps the machine's order.
-type half struct {
-	run  *Run
-	end  *end
-	name string // of the role, for steps and notes
-
-	mu      sync.Mutex // never held across a wait
-	machine machine
-	queue   []transport.Frame
-	wake    chan struct{}
-	over    bool // nothing is added to the queue any more
-
-	// heard and said, if set, see each frame of the live end before the machine
-	// does, and each frame of this one around its Write.
-	heard func(transport.Frame)
-	said  func(transport.Frame) (op string, done func())
-}
-
 // RecordedServer lets the server of [Plan.Session] play on the server's end: it
 // answers the live client from the recording, and says the rest where it was
-// said. Only Setup may call it.
-func (r *Run) RecordedServer() {
+// said, or at level L1 in any legal order. Only Setup may call it.
+func (r *Run) RecordedServer() { r.recordedServer(replay.Free) }
+
+// RecordedClient lets the client of [Plan.Session] play on the client's end: it
+// says to the live server what was recorded, when it has heard what the recorded
+// client had heard, or at level L1 in any legal order. Each of its calls is an
+// operation of the run. Only Setup may call it.
+func (r *Run) RecordedClient() { r.recordedClient(replay.Free) }
+
+func (r *Run) recordedServer(m replay.Model) {
 	p := replay.NewPlayer(r.plan.Session, nil)
-	h := r.newHalf(transport.ServerToClient, p)
+	if r.level == L1 {
+		p.Loosen()
+	}
+	h := r.newHalf(transport.ServerToClient, p, m)
 	h.play(p.Start(), p.End)
 }
 
+func (r *Run) recordedClient(m replay.Model) {
+	d := replay.NewDriver(r.plan.Session)
+	if r.level == L1 {
+		d.Loosen()
+	}
+	h := r.newHalf(transport.ClientToServer, d, m)
+	h.calls, h.said = r.expectCalls(r.plan.Session), d.Said
+	h.play(d.Start(), nil)
+}
+
 // newHalf puts a machine on the end that sends in direction own.
-func (r *Run) newHalf(own transport.Direction, m machine) *half {
+func (r *Run) newHalf(own transport.Direction, m machine, model replay.Model) *half {
 	h := &half{
 		run: r, end: &r.gate.ends[own-transport.ClientToServer], name: "recorded " + own.Sender(),
 		machine: m, wake: make(chan struct{}, 1),
+		loose: r.level == L1, habit: newHabit(model),
 	}
 	r.halves = append(r.halves, h)
 	return h
-}
-
-// play starts the goroutines. last says what is left to say when the live end
-// has closed.
-func (h *half) play(first []transport.Frame, last func() []transport.Frame) {
-	h.queue = first
-	h.run.Go(func(ctx context.Context) { h.read(ctx, last) })
-	h.run.Go(h.write)
-}
-
-func (h *half) read(ctx context.Context, last func() []transport.Frame) {
-	for {
-		f, err := h.end.Read(ctx)
-		if err != nil {
-			h.mu.Lock()
-			if errors.Is(err, io.EOF) && last != nil {
-				h.queue = append(h.queue, last()...)
-			}
-			h.over = true
-			h.mu.Unlock()
-			stir(h.wake)
-			return
-		}
-		h.mu.Lock()
-		if h.heard != nil {
-			h.heard(f)
-		}
-		h.queue = append(h.queue, h.machine.Receive(f)...)
-		h.mu.Unlock()
-		stir(h.wake)
-	}
-}
-
-// write sends what is queued, one frame at a time, and closes the end when the
-// live one has closed and all is said.
-func (h *half) write(ctx context.Context) {
-	for {
-		f, ok, over := h.next()
-		switch {
-		case ok:
-			if h.send(ctx, f) != nil {
-				return
-			}
-		case over:
-			_ = h.end.Close()
-			return
-		default:
-			if !pause(ctx, h.wake) {
-				return
-			}
-		}
-	}
-}
-
-func (h *half) send(ctx context.Context, f transport.Frame) error {
-	op, done := "", func() {}
-	if h.said != nil {
-		op, done = h.said(f)
-	}
-	err := h.end.send(ctx, f, "", op)
-	if err == nil {
-		done()
-	}
-	return err
-}
-
-func (h *half) next() (f transport.Frame, ok, over bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.queue) == 0 {
-		return f, false, h.over
-	}
-	f, h.queue = h.queue[0], h.queue[1:]
-	return f, true, false
-}
-
-// waits reports whether the half holds something back that it would say if it
-// knew that the live end is silent.
-func (h *half) waits() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return !h.over && h.machine.Waiting()
-}
-
-// relent tells the half that the live end is silent.
-func (h *half) relent() {
-	h.mu.Lock()
-	h.queue = append(h.queue, h.machine.Relent()...)
-	h.mu.Unlock()
-	stir(h.wake)
 }
 
 // Findings says where the live ends differ from the recorded ones so far; it is

@@ -131,3 +131,65 @@ func TestRecordedServerMiss(t *testing.T) {
 		t.Error(r.Text())
 	}
 }
+
+// serveTools answers the two tools, each call on a goroutine of its own, as the
+// recorded server did or in another way.
+func serveTools(r *Run) *peer {
+	server := newPeer(r.Server())
+	server.request = func(ctx context.Context, m transport.Message) {
+		if m.Method == "tools/call" {
+			_ = server.send(ctx, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, m.ProgressToken())
+		}
+		server.answer(ctx, m, `{"text":"live"}`)
+	}
+	r.Go(server.read)
+	return server
+}
+
+// A recorded client plays against a live server. That the list does not change
+// here, as it did in the recording, holds nothing up.
+func TestRecordedClient(t *testing.T) {
+	for _, level := range []Level{L0, L1} {
+		Explore(t, Plan{Level: level, Session: recording(twoTools), Schedules: 100, Setup: func(r *Run) {
+			serveTools(r)
+			r.RecordedClient()
+		}, Check: func(r *Run) error {
+			if f := r.Findings(); len(f) != 3 || f[2].String() != `different: #11, the answer to tools/call, differs at /result/text: recorded "first", got "live"` {
+				return fmt.Errorf("findings: %v", f)
+			}
+			return nil
+		}})
+	}
+}
+
+// A call that a live server never answers is a hang that names the recorded call.
+func TestRecordedClientHangs(t *testing.T) {
+	r := Search(t, Plan{Session: recording(twoTools), Setup: func(r *Run) {
+		server := serveTools(r)
+		answer := server.request
+		server.request = func(ctx context.Context, m transport.Message) {
+			if !strings.Contains(string(m.Params), `"two"`) {
+				answer(ctx, m)
+			}
+		}
+		r.RecordedClient()
+	}})
+	if r.Verdict != Hang || r.Category != LostAnswer || len(r.Unfinished) != 1 || r.Unfinished[0] != `tools/call "two"#1` {
+		t.Error(r.Text())
+	}
+}
+
+// Both halves of a recording play against each other, without a live peer.
+func TestRecordedPair(t *testing.T) {
+	for _, level := range []Level{L0, L1} {
+		Explore(t, Plan{Level: level, Session: recording(twoTools), Schedules: 200, Setup: func(r *Run) {
+			r.RecordedServer()
+			r.RecordedClient()
+		}, Check: func(r *Run) error {
+			if f := r.Findings(); len(f) > 0 {
+				return fmt.Errorf("findings: %v", f)
+			}
+			return nil
+		}})
+	}
+}

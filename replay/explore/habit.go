@@ -1,0 +1,123 @@
+package explore
+
+import (
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// habit is how the reader of a recorded half depends on its writer and its calls:
+// the models of package replay as a behaviour, for where the order is open and a
+// script that counts frames says nothing. nil is the free model.
+type habit struct {
+	queue  int // room for notifications during a call; -1: none of this
+	inline bool
+
+	flying map[string]bool // own requests without an answer, by raw id
+	queued int
+	stuck  bool         // holds a notification
+	owed   map[int]bool // answers to write before it reads on, by number
+	resume chan struct{}
+}
+
+func newHabit(m replay.Model) *habit {
+	q, inbox := m.Queue()
+	if !inbox && m != replay.Inline {
+		return nil
+	}
+	if !inbox {
+		q = -1
+	}
+	return &habit{queue: q, inline: !inbox, flying: map[string]bool{}, owed: map[int]bool{}, resume: make(chan struct{}, 1)}
+}
+
+// idle says why the reader does not read; "" when it does.
+func (h *habit) idle() string {
+	switch {
+	case h == nil:
+		return ""
+	case h.stuck:
+		return "hands it to its inner queue, which is full"
+	case len(h.owed) > 0:
+		return "writes the answer before it reads on"
+	}
+	return ""
+}
+
+// heard takes a frame that was read, and what the machine says to it, of which
+// the first will be frame number n.
+func (h *habit) heard(f transport.Frame, n int, out []transport.Frame) {
+	if h == nil {
+		return
+	}
+	asked := map[string]bool{}
+	for _, m := range messages(f) {
+		switch m.Kind() {
+		case transport.Request:
+			asked[string(m.ID)] = true
+		case transport.Response:
+			h.finish(string(m.ID))
+		case transport.Notification:
+			h.take()
+		}
+	}
+	for i, f := range out {
+		for _, m := range messages(f) {
+			if h.inline && m.Kind() == transport.Response && asked[string(m.ID)] {
+				h.owed[n+i] = true
+			}
+		}
+	}
+}
+
+// take hands a notification to the inner queue, which nobody drains during a call.
+func (h *habit) take() {
+	switch {
+	case h.queue < 0 || len(h.flying) == 0:
+	case h.queued < h.queue:
+		h.queued++
+	default:
+		h.stuck = true
+	}
+}
+
+func (h *habit) finish(id string) {
+	delete(h.flying, id)
+	if len(h.flying) == 0 {
+		h.queued, h.stuck = 0, false
+	}
+}
+
+// offered takes an own frame that is in the writer's hand.
+func (h *habit) offered(f transport.Frame) {
+	if h == nil {
+		return
+	}
+	for _, m := range messages(f) {
+		if m.Kind() == transport.Request && m.Method != methodListen {
+			h.flying[string(m.ID)] = true
+		}
+	}
+}
+
+// wrote takes own frame number n, which has left the writer's hand.
+func (h *habit) wrote(n int, f transport.Frame) {
+	if h == nil {
+		return
+	}
+	delete(h.owed, n)
+	for _, m := range messages(f) {
+		if m.Method == methodCancelled {
+			h.finish(string(transport.Member(m.Params, "requestId")))
+		}
+	}
+	stir(h.resume)
+}
+
+// messages parses a frame; what is not JSON has none.
+func messages(f transport.Frame) []transport.Message {
+	list, err := f.Messages()
+	if err != nil {
+		return nil
+	}
+	return list
+}

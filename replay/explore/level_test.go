@@ -1,0 +1,137 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// overtaken asks for the list and drops a list_changed that comes before it.
+func overtaken(r *Run) {
+	r.RecordedServer()
+	conn := r.Client()
+	r.Op("list", func(ctx context.Context) error {
+		if err := conn.Write(ctx, frame(expand("1:tools/list"))); err != nil {
+			return err
+		}
+		listed, stale := false, false
+		for range 2 {
+			f, err := conn.Read(ctx)
+			if err != nil {
+				return err
+			}
+			changed := messages(f)[0].Method == "notifications/tools/list_changed"
+			stale, listed = stale || changed && listed, listed || !changed
+		}
+		if !stale {
+			return errors.New("the list has changed and the client does not know")
+		}
+		return nil
+	})
+}
+
+// impatient has two calls under way and takes progress for its oldest one only.
+func impatient(r *Run) {
+	r.RecordedServer()
+	conn := r.Client()
+	r.Op("calls", func(ctx context.Context) error {
+		open := []string{"1", "2"} // ids and progress tokens, the oldest call first
+		for i, name := range []string{"one", "two"} {
+			if err := conn.Write(ctx, frame(expand(open[i]+":"+name))); err != nil {
+				return err
+			}
+		}
+		for len(open) > 0 {
+			f, err := conn.Read(ctx)
+			if err != nil {
+				return err
+			}
+			m := messages(f)[0]
+			if m.Method == methodProgress && string(m.ProgressToken()) != open[0] {
+				return fmt.Errorf("progress of %s while %v are open", m.ProgressToken(), open)
+			}
+			open = slices.DeleteFunc(open, func(id string) bool { return id == string(m.ID) })
+		}
+		return nil
+	})
+}
+
+// TestL1 holds that some faults show only when the recorded server makes use of
+// the order that the specification leaves open, and that the report says so.
+func TestL1(t *testing.T) {
+	for _, bug := range []struct {
+		name    string
+		plan    Plan
+		session string
+	}{
+		{"overtaken", Plan{Setup: overtaken}, "> 1:tools/list\n< 1=tools\n< ~tools/list_changed"},
+		{"impatient", Plan{Setup: impatient}, "> 1:one\n> 2:two\n< %1\n< 1=first\n< %2\n< 2=second"},
+	} {
+		t.Run(bug.name, func(t *testing.T) {
+			p := bug.plan
+			p.Session, p.Schedules = recording(bug.session), 600
+			Explore(t, p)
+			p.Level, p.Schedules = L1, 200
+			r := Search(t, p)
+			if r.Verdict != CheckFailed || r.Level != L1 {
+				t.Fatal(r.Text())
+			}
+			p.Level, p.Token = L0, r.Token
+			if again := Search(t, p); again.Verdict != r.Verdict || again.Level != L1 || again.Explanation != r.Explanation {
+				t.Errorf("by its token:\n%s\nwant\n%s", again.Text(), r.Text())
+			}
+		})
+	}
+}
+
+// What a loosened half says is legal, and its order is not always the recorded
+// one: at each capacity each kind of order comes up.
+func TestL1IsLegal(t *testing.T) {
+	orders := map[string]bool{}
+	Explore(t, Plan{Level: L1, Session: recording(twoTools), Schedules: 600, Setup: func(r *Run) {
+		r.RecordedServer()
+		r.RecordedClient()
+	}, Check: func(r *Run) error {
+		said := ""
+		for _, s := range r.steps {
+			if s.Kind == Take {
+				said += s.Name() + "\n"
+			}
+		}
+		orders[said] = true
+		if len(r.gate.breaches) > 0 {
+			return fmt.Errorf("breaches: %v", r.gate.breaches)
+		}
+		return nil
+	}})
+	if len(orders) < 20 {
+		t.Errorf("only %d orders", len(orders))
+	}
+}
+
+// At either level the schedules of recorded halves are followed by their tokens,
+// step for step, notifications without a call included.
+func TestRecordedTokens(t *testing.T) {
+	session := recording(twoTools + "\n< ~message\n< ~message\n> 4:x\n> 5:x\n< ~message\n< %5\n< 4=a\n< 5=b")
+	for _, level := range []Level{L0, L1} {
+		p := Plan{Level: level, Session: session, Setup: func(r *Run) {
+			r.RecordedServer()
+			r.RecordedClient()
+		}, Schedules: 1}
+		for n := range scale(200, 5000) {
+			one := search{t: t, plan: withDefaults(p), length: 60}
+			first := one.newRun(Sweep[n%len(Sweep)])
+			first.chooser = []Strategy{POS, Starve, PCT, Random}[n%4].Begin(1, n, one.length)
+			first.play(t, one.plan)
+			token := Token{Capacity: first.capacity, Level: level, Choices: first.choices}
+			again := one.newRun(token.Capacity)
+			again.token = &token
+			again.play(t, one.plan)
+			if again.verdict != Pass || !slices.Equal(namesOf(first), namesOf(again)) {
+				t.Fatalf("%v, schedule %d: %s\n%s\nwant\n%s", level, n, again.why, namesOf(again), namesOf(first))
+			}
+		}
+	}
+}

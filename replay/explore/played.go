@@ -1,0 +1,89 @@
+package explore
+
+import (
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// calls are the operations of a recorded client. nil has none.
+type calls struct {
+	run   *Run
+	byID  map[string][]*playedCall // in recorded order
+	whole *Operation               // the rest of the half
+}
+
+// playedCall is a recorded request in one run.
+type playedCall struct {
+	op    *Operation
+	waits bool // for a response, as the recorded one did
+	begun bool
+	done  bool
+}
+
+// expectCalls adds an operation for each request of the recorded client, and one
+// for what else it says.
+func (r *Run) expectCalls(events []store.Event) *calls {
+	list, err := recordedCalls(events)
+	if err != nil {
+		panic("explore: Plan.Session: " + err.Error())
+	}
+	c := &calls{run: r, byID: map[string][]*playedCall{}}
+	for _, call := range list {
+		if call.dir == transport.ClientToServer {
+			p := &playedCall{op: r.expect(call.name), waits: call.response > 0 && !call.cancelled}
+			c.byID[call.id] = append(c.byID[call.id], p)
+		}
+	}
+	c.whole = r.expect("the client's half")
+	c.whole.behind = true
+	return c
+}
+
+// say begins the calls of a frame, and returns the operation that it is of.
+func (c *calls) say(f transport.Frame) (op string) {
+	c.each(f, transport.Request, func(p *playedCall) bool { return !p.begun }, func(p *playedCall) {
+		p.begun, op = true, p.op.name
+		c.run.begin(p.op)
+	})
+	return op
+}
+
+// wrote ends the calls of a frame that wait for no response.
+func (c *calls) wrote(f transport.Frame) {
+	c.each(f, transport.Request, func(p *playedCall) bool { return p.begun && !p.done && !p.waits }, c.finish)
+}
+
+// heard ends the calls that a frame answers.
+func (c *calls) heard(f transport.Frame) {
+	c.each(f, transport.Response, func(p *playedCall) bool { return p.begun && !p.done }, c.finish)
+}
+
+func (c *calls) finish(p *playedCall) {
+	p.done = true
+	c.run.settle(p.op)
+}
+
+// each calls do for the first fitting call of each message of a kind.
+func (c *calls) each(f transport.Frame, kind transport.MessageKind, fits func(*playedCall) bool, do func(*playedCall)) {
+	if c == nil {
+		return
+	}
+	for _, m := range messages(f) {
+		if m.Kind() != kind {
+			continue
+		}
+		for _, p := range c.byID[string(m.ID)] {
+			if fits(p) {
+				do(p)
+				break
+			}
+		}
+	}
+}
+
+// said ends the operation of the whole half.
+func (c *calls) said() {
+	if c != nil {
+		c.run.settle(c.whole)
+	}
+}
