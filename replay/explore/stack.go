@@ -130,5 +130,5 @@ func hidden(function string) bool {
 		return true
 	}
 	_, name, own := strings.Cut(function, "/replay/explore.")
-	return own && (strings.HasPrefix(name, "(*Run).") || strings.HasPrefix(name, "(*end).s"))
+	return own && (strings.HasPrefix(name, "(*Run).") || strings.HasPrefix(name, "(*end).s") || strings.HasPrefix(name, "(*end).a"))
 }
