@@ -10,8 +10,10 @@
 // runs all of them, and prints a line for each case and release. To see a report:
 //
 //	cd examples/zoo/gosdk170
-//	go test -v -run 1150 .                       # with the bug
-//	go test -v -run 1150 -modfile=fixed.mod .    # without
+//	go test -v -run Cancel                               # with the bug
+//	go test -v -run Cancel -tags fixed -modfile=fixed.mod # without
+//
+// With MCPREC_SOAK=1 each failure is searched for with 31 seeds.
 //
 // The modules are nested so that nobody who uses mcprec pulls these releases.
 //
@@ -72,6 +74,7 @@ func (c Case) Run(t *testing.T) {
 	if r.Verdict != explore.Pass {
 		want.compare(t, r)
 		c.again(t, r)
+		c.measure(t, r)
 	}
 	if t.Failed() || testing.Verbose() {
 		t.Logf("case %s at %s\n%s", c.Name, version, r.Text())
@@ -107,6 +110,27 @@ func (c Case) again(t *testing.T, r explore.Report) {
 	if got, want := outcome(again.Verdict, again.Category), outcome(r.Verdict, r.Category); got != want {
 		t.Errorf("case %s: token %s gives %s, not %s again\n%s", c.Name, r.Token, got, want, again.Text())
 	}
+}
+
+// measure says after how many schedules other seeds find the failure, if MCPREC_SOAK
+// is set.
+func (c Case) measure(t *testing.T, r explore.Report) {
+	t.Helper()
+	if os.Getenv("MCPREC_SOAK") == "" {
+		return
+	}
+	var counts []int
+	for seed := range uint64(31) {
+		plan := c.Plan
+		plan.Seed, plan.Schedules = seed+1, 500
+		found := explore.Search(t, plan)
+		if got, want := outcome(found.Verdict, found.Category), outcome(r.Verdict, r.Category); got != want {
+			t.Errorf("seed %d gives %s, want %s\n%s", plan.Seed, got, want, found.Text())
+		}
+		counts = append(counts, found.Schedules)
+	}
+	slices.Sort(counts)
+	fmt.Fprintf(os.Stdout, "%36s schedules to find it: median %d, worst %d of 31 seeds\n", "", counts[15], counts[30])
 }
 
 func outcome(verdict, category string) string {
