@@ -91,6 +91,7 @@ type end struct {
 	gate    *gate
 	out, in *lane
 	closed  bool
+	spare   atomic.Pointer[reader] // that no Read uses
 }
 
 func newGate(c Capacity, split bool) *gate {
@@ -99,7 +100,9 @@ func newGate(c Capacity, split bool) *gate {
 		names: newNamer(), moves: new(atomic.Uint64), splits: split, began: time.Now(),
 	}
 	g.lanes = [2]lane{{dir: transport.ClientToServer, cap: c.C2S}, {dir: transport.ServerToClient, cap: c.S2C}}
-	g.ends = [2]end{{gate: g, out: &g.lanes[0], in: &g.lanes[1]}, {gate: g, out: &g.lanes[1], in: &g.lanes[0]}}
+	for i := range g.ends {
+		g.ends[i].gate, g.ends[i].out, g.ends[i].in = g, &g.lanes[i], &g.lanes[1-i]
+	}
 	return g
 }
 
@@ -139,7 +142,10 @@ func (e *end) Read(ctx context.Context) (transport.Frame, error) {
 	if err := ctx.Err(); err != nil {
 		return transport.Frame{}, err
 	}
-	r := &reader{got: make(chan received, 1)}
+	r := e.spare.Swap(nil)
+	if r == nil {
+		r = &reader{got: make(chan received, 1)}
+	}
 	if e.gate.traced {
 		r.goroutine = goroutineID()
 	}
@@ -155,6 +161,7 @@ func (e *end) Read(ctx context.Context) (transport.Frame, error) {
 	}
 	select {
 	case got := <-r.got:
+		e.spare.Store(r)
 		return got.frame, got.err
 	case <-ctx.Done():
 		return e.stopReading(ctx, r)

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
@@ -201,12 +202,14 @@ func (r *Run) mend(where string) {
 	r.gate.poke()
 }
 
+var errGoexit = errors.New("its goroutine was ended (runtime.Goexit)")
+
 // start releases an operation.
 func (r *Run) start(op *Operation) {
 	op.started = true
 	ctx := context.WithValue(r.ctx, operationKey{}, op.name)
 	go func() {
-		err := fmt.Errorf("operation %s: its goroutine was ended (runtime.Goexit)", op.name)
+		err := errGoexit
 		defer func() {
 			r.gate.hold()
 			op.done, op.err = true, err
