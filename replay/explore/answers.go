@@ -35,7 +35,7 @@ func (r *Run) answers() []answer {
 
 // message finds the call's message in a frame, which may be a batch.
 func (c *call) message(f *flight) transport.Message {
-	for _, m := range f.parsed.Messages {
+	for _, m := range f.said.Messages {
 		if (m.Kind() == transport.Response) == (f == c.answer) && bytes.Equal(m.ID, c.id) {
 			return m
 		}

@@ -93,7 +93,7 @@ func (r *Run) sealed(facts []fact) []store.Event {
 		e := f.event
 		switch e.Kind {
 		case store.Frame:
-			at = max(at, f.flight.offered.Sub(r.gate.began))
+			at = max(at, f.flight.offered)
 			numbers[f.flight] = uint64(len(events) + 1)
 			frames++
 			sum.Write(e.Payload)

@@ -102,7 +102,7 @@ func (s *search) advance(v *visit) *Run {
 	v.tried.Schedules++
 	v.tried.Verdict = r.verdict
 	switch {
-	case r.verdict == Pass && r.gate.recall && !v.walk.recall:
+	case r.verdict == Pass && r.recall && !v.walk.recall:
 		v.walk.restart()
 		v.seen, v.tried.Classes = newCoverage(), 0
 	case !r.cut:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,10 +14,10 @@ import (
 )
 
 // gate is the bounded in-memory transport under control: Read and Write only ever
-// park, and the engine releases them step by step. It is made of channels, so
-// that every wait in it is durable for a bubble.
+// park, and the engine releases them step by step. They park on channels, so that
+// every wait in it is durable for a bubble.
 type gate struct {
-	lock   chan struct{} // held while it is full; never across a wait
+	lock   sync.Mutex    // never held across a wait
 	poked  chan struct{} // something arrived since the engine last looked
 	lanes  [2]lane       // ClientToServer, ServerToClient
 	ends   [2]end        // client, server
@@ -61,18 +62,17 @@ type flight struct {
 	hash    uint64 // of the name
 	dir     transport.Direction
 	frame   transport.Frame
-	parsed  order.Parsed // when it is named
-	about   []string     // the subjects of its messages
-	known   order.Mark   // what its writer had been given at the offer
-	op      string       // the operation that wrote it, where its context says so
-	quiet   bool         // op is not in the name
-	ping    bool         // keepalive: a ping or an answer to one
-	round   int          // of the offer
-	number  int          // in its direction, from 1
-	answers *call        // the request that it answers first
-	offered time.Time
-	taken   int // the step that took it; 0 before
-	given   int // the step that gave it; 0 before
+	said    *said         // what it says; when it is named
+	known   order.Mark    // what its writer had been given at the offer
+	op      string        // the operation that wrote it, where its context says so
+	quiet   bool          // op is not in the name
+	ping    bool          // keepalive: a ping or an answer to one
+	round   int           // of the offer
+	number  int           // in its direction, from 1
+	answers *call         // the request that it answers first
+	offered time.Duration // since the run began
+	taken   int           // the step that took it; 0 before
+	given   int           // the step that gave it; 0 before
 	done    chan error
 }
 
@@ -96,7 +96,7 @@ type end struct {
 
 func newGate(c Capacity, split bool) *gate {
 	g := &gate{
-		lock: make(chan struct{}, 1), poked: make(chan struct{}, 1),
+		poked: make(chan struct{}, 1),
 		names: newNamer(), moves: new(atomic.Uint64), splits: split, began: time.Now(),
 	}
 	g.lanes = [2]lane{{dir: transport.ClientToServer, cap: c.C2S}, {dir: transport.ServerToClient, cap: c.S2C}}
@@ -108,11 +108,11 @@ func newGate(c Capacity, split bool) *gate {
 
 func (g *gate) hold() {
 	g.tick()
-	g.lock <- struct{}{}
+	g.lock.Lock()
 }
 
 func (g *gate) free() {
-	<-g.lock
+	g.lock.Unlock()
 	g.tick()
 }
 
@@ -235,7 +235,7 @@ func (e *end) await(ctx context.Context, flight *flight) error {
 
 // offer puts a frame in its writer's hand.
 func (g *gate) offer(l *lane, f transport.Frame, op string) *flight {
-	n := &flight{dir: l.dir, frame: f, op: op, round: g.round, offered: time.Now(), done: make(chan error, 1)}
+	n := &flight{dir: l.dir, frame: f, op: op, round: g.round, offered: time.Since(g.began), done: make(chan error, 1)}
 	if g.rules != nil {
 		n.known = g.rules.Mark(l.dir)
 	}
@@ -263,6 +263,14 @@ func (g *gate) admit() {
 	}
 }
 
+// recalls reports whether an end has taken back a frame. At the run's end they all
+// do, so it is asked before.
+func (g *gate) recalls() bool {
+	g.hold()
+	defer g.free()
+	return g.recall
+}
+
 // withdraw takes a frame back that was not taken, and reports whether it was not.
 func (g *gate) withdraw(l *lane, f *flight) bool {
 	if i := slices.Index(l.fresh, f); i >= 0 {
@@ -276,7 +284,7 @@ func (g *gate) withdraw(l *lane, f *flight) bool {
 		return false
 	}
 	if g.rules != nil {
-		g.rules.Withdraw(f.dir, f.parsed)
+		g.rules.Withdraw(f.dir, f.said.Parsed)
 	}
 	return true
 }

@@ -56,7 +56,7 @@ func newNamer() *namer {
 // name names the frame of a flight, and remembers its requests.
 func (n *namer) name(f *flight) {
 	n.parse(f)
-	messages := f.parsed.Messages
+	messages := f.said.Messages
 	switch {
 	case messages == nil:
 		f.name = n.count(f.dir, fmt.Sprintf("not JSON %08x", uint32(hashOf(string(f.frame.Bytes)))))
@@ -74,13 +74,12 @@ func (n *namer) name(f *flight) {
 
 // parse reads what the frame says.
 func (n *namer) parse(f *flight) {
-	said := n.parser.parse(f.frame)
-	f.parsed, f.about = said.Parsed, said.about
+	f.said = n.parser.parse(f.frame)
 }
 
 // message names the frame's message number i.
 func (n *namer) message(f *flight, i int) string {
-	m, about := &f.parsed.Messages[i], f.about[i]
+	m, about := &f.said.Messages[i], f.said.about[i]
 	switch m.Kind() {
 	case transport.Request:
 		return n.request(f, m, about)

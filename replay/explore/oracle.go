@@ -19,7 +19,7 @@ func (g *gate) took(f *flight) {
 	if g.rules == nil {
 		return
 	}
-	for _, v := range g.rules.Send(f.dir, f.parsed, f.known) {
+	for _, v := range g.rules.Send(f.dir, f.said.Parsed, f.known) {
 		g.breaches = append(g.breaches, Breach{v, f.dir.String() + " " + f.name, f.taken})
 	}
 }
@@ -27,7 +27,7 @@ func (g *gate) took(f *flight) {
 // gave tells the rules that a reader has a frame.
 func (g *gate) gave(f *flight) {
 	if g.rules != nil {
-		g.rules.Give(f.dir, f.parsed)
+		g.rules.Give(f.dir, f.said.Parsed)
 	}
 }
 

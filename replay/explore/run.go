@@ -47,6 +47,7 @@ type Run struct {
 
 	steps   []Step // released, in order
 	trail   trail
+	recall  bool // an end took back a frame that it had offered
 	choices []Choice
 	beats   beats
 	moved   bool      // something but a beat happened since the last rest

@@ -94,6 +94,7 @@ func (r *Run) session(p *Plan) {
 	r.verdict = Pass
 	r.guard("Setup", func() { p.Setup(r) })
 	r.loop()
+	r.recall = r.gate.recalls()
 	if r.verdict == Pass && r.panicked == nil && !r.cut {
 		r.check(p)
 		r.judge()
