@@ -20,10 +20,10 @@
 //
 // # Promises
 //
-// The values of a call's context reach the Conn's Write of its request, so that
-// replay/explore knows which operation wrote it; its end does not, as nothing ends
-// a Write to a process. Notifications and answers are written under no context.
-// A Conn closed at either end is the end of the stream (io.EOF).
+// The values of a call's context reach the Conn's Write, so that replay/explore knows
+// which operation wrote it; its end does not, as nothing ends a Write to a process.
+// Writers take turns on a channel before they come to the SDK's mutex, which serves
+// the same purpose but freezes a testing/synctest bubble. A Conn closed at either end is the end of the stream (io.EOF).
 //
 // It works with mcp-go v0.37.0, which go.mod asks for, and later, up to the release
 // of newest.mod; the tests run with both. (It compiles from v0.24.0 on.)

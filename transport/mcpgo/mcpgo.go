@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	client "github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcprec/mcprec/transport"
@@ -16,10 +17,10 @@ import (
 // Client returns conn as the SDK's client transport. The client owns conn from then
 // on, and closes it.
 func Client(conn transport.Conn) client.Interface {
-	s := &signed{Conn: conn, calls: map[string]context.Context{}}
-	stream := transport.NewByteStream(s)
+	t := &turns{Conn: conn, free: make(chan struct{}, 1)}
+	stream := transport.NewByteStream(t)
 	logging := io.NopCloser(strings.NewReader("")) // early releases close it unasked
-	return &signer{Stdio: client.NewIO(stream, stream, logging), conn: s}
+	return &queued{Stdio: client.NewIO(stream, stream, logging), turns: t}
 }
 
 // Serve is the SDK's Listen over conn: it returns when the client has closed or ctx
@@ -30,56 +31,71 @@ func Serve(ctx context.Context, s *server.StdioServer, conn transport.Conn) erro
 	return s.Listen(ctx, stream, stream)
 }
 
-// signer is the SDK's own transport, which writes without a context. It leaves the
-// contexts of calls where the Writes of their requests find them.
-type signer struct {
+// turns is a Conn whose writers take turns before they come to the SDK's mutex, which
+// is then never waited for.
+type turns struct {
+	transport.Conn
+	free  chan struct{}        // holds the turn that is taken
+	taken atomic.Pointer[turn] // nil: the next Write is nobody's
+}
+
+// turn is the right to write one frame, under a context.
+type turn struct{ ctx context.Context }
+
+// take waits for the turn to write. Like the mutex it stands for, no context ends it.
+func (t *turns) take(ctx context.Context) *turn {
+	own := &turn{ctx}
+	t.free <- struct{}{}
+	t.taken.Store(own)
+	return own
+}
+
+// end gives the turn to the next one, unless it was given on before.
+func (t *turns) end(own *turn) {
+	if own != nil && t.taken.CompareAndSwap(own, nil) {
+		<-t.free
+	}
+}
+
+// Write writes under the values of the context whose turn it is, and ends the turn.
+// Nothing ends the Write: over stdio nothing but a reader or a close does.
+func (t *turns) Write(ctx context.Context, f transport.Frame) error {
+	own := t.taken.Load()
+	defer t.end(own)
+	if own != nil {
+		ctx = context.WithoutCancel(own.ctx)
+	}
+	return t.Conn.Write(ctx, f)
+}
+
+// queued is the SDK's own transport.
+type queued struct {
 	*client.Stdio
-	conn *signed
+	turns *turns
 }
 
 // SendRequest implements [client.Interface].
-func (s *signer) SendRequest(ctx context.Context, request client.JSONRPCRequest) (*client.JSONRPCResponse, error) {
-	if id, err := json.Marshal(request.ID); err == nil {
-		s.conn.begin(string(id), ctx)
-		defer s.conn.end(string(id))
-	}
-	return s.Stdio.SendRequest(ctx, request)
+func (q *queued) SendRequest(ctx context.Context, request client.JSONRPCRequest) (*client.JSONRPCResponse, error) {
+	own := q.turns.take(ctx)
+	defer q.turns.end(own) // where nothing was written
+	return q.Stdio.SendRequest(ctx, request)
 }
 
-// signed is the Conn of a signer.
-type signed struct {
-	transport.Conn
-	mu    sync.Mutex                 // never held across a wait
-	calls map[string]context.Context // under way, by the raw JSON of their ids
+// SendNotification implements [client.Interface].
+func (q *queued) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
+	own := q.turns.take(ctx)
+	defer q.turns.end(own)
+	return q.Stdio.SendNotification(ctx, n)
 }
 
-func (s *signed) begin(id string, ctx context.Context) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls[id] = ctx
-}
-
-func (s *signed) end(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.calls, id)
-}
-
-// Write writes a request under the values of its call's context. Nothing ends it: over
-// stdio nothing but a reader or a close ends a Write.
-func (s *signed) Write(ctx context.Context, f transport.Frame) error {
-	return s.Conn.Write(s.of(ctx, f), f)
-}
-
-func (s *signed) of(ctx context.Context, f transport.Frame) context.Context {
-	messages, err := f.Messages()
-	if err != nil || len(messages) != 1 || messages[0].Kind() != transport.Request {
-		return ctx
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if call, ok := s.calls[string(messages[0].ID)]; ok {
-		return context.WithoutCancel(call)
-	}
-	return ctx
+// SetRequestHandler implements [client.BidirectionalInterface]. The SDK writes what a
+// handler returns right after it, if it can be encoded.
+func (q *queued) SetRequestHandler(handler client.RequestHandler) {
+	q.Stdio.SetRequestHandler(func(ctx context.Context, request client.JSONRPCRequest) (*client.JSONRPCResponse, error) {
+		response, err := handler(ctx, request)
+		if _, bad := json.Marshal(response); err != nil || response != nil && bad == nil {
+			q.turns.take(ctx)
+		}
+		return response, err
+	})
 }

@@ -143,7 +143,7 @@ func (s signed) Write(ctx context.Context, f transport.Frame) error {
 	return s.Conn.Write(ctx, f)
 }
 
-// TestSigned: the Write of a request has the values of its call's context.
+// TestSigned: a Write has the values of its call's context.
 func TestSigned(t *testing.T) {
 	pipe, seen := transport.NewPipe(0, 0, nil), make(chan string, 1)
 	go mcpgo.Serve(t.Context(), newServer(), pipe.Server())
@@ -156,7 +156,7 @@ func TestSigned(t *testing.T) {
 	hello := mcp.InitializeRequest{}
 	hello.Params.ProtocolVersion = "2025-06-18"
 	go c.Initialize(ctx, hello)
-	for _, want := range []string{"initialize by me", "notifications/initialized "} {
+	for _, want := range []string{"initialize by me", "notifications/initialized by me"} {
 		if got := <-seen; got != want {
 			t.Errorf("written: %q, want %q", got, want)
 		}

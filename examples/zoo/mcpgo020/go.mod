@@ -1,0 +1,15 @@
+module github.com/mcprec/mcprec/examples/zoo/mcpgo020
+
+go 1.25.5
+
+require (
+	github.com/mark3labs/mcp-go v0.20.0
+	github.com/mcprec/mcprec v0.0.0
+)
+
+require (
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
+)
+
+replace github.com/mcprec/mcprec => ../../..
