@@ -1,4 +1,8 @@
-// Package gosdk has examples for who uses the official Go SDK: a client against a
-// recorded server (client_test.go), both ends live in one process (pair_test.go).
-// Each can be copied into a module that requires mcprec and the SDK.
+// Package gosdk has examples for who uses the official Go SDK, each a test to copy
+// into a module that requires mcprec and the SDK:
+//
+//	record_test.go  record a session, play it from then on
+//	client_test.go  a client against a recorded server
+//	server_test.go  a server against a recorded client: its behaviour is pinned
+//	pair_test.go    both ends live in one process, over a transport that holds nothing
 package gosdk
