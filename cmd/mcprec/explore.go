@@ -193,6 +193,8 @@ words), schedules (run up to the failure), ended (the budget that ended the
 search, of a pass), steps, unfinished (the calls that had not returned), waits (a
 list of who, holds, waits_for, why, blocked_at), sequence, stacks, token, choices (what
 its schedule does other than eager, in words), shrunk (from and to how many choices,
-in how many runs; how many times of how many the token held), leaked, notes. Lists are never null.
+in how many runs; how many times of how many the token held), smaller (null, or the
+smallest session with the same failure: from and to how many frames, runs, token,
+held, verified, boundary), leaked, notes. Lists are never null.
 
 ` + sessionHelp + "\n\nExit codes: 0 pass, 1 another verdict, 2 usage, 3 data that cannot be read."

@@ -30,15 +30,15 @@ var particular = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[0-9]+`)
 // anonymous takes numbers and quoted names out of a message.
 func anonymous(s string) string { return particular.ReplaceAllString(s, "_") }
 
-// look is what a hang looks like: which readers have not come back and what kind
-// of frame they hold, and for a lost answer how far the open calls came. about are
+// look is what a hang looks like: which readers have not come back for what is
+// behind the frame they hold, and of what kind that is, and for a lost answer how far the open calls came. about are
 // the frames that it is about.
 func (r *Run) look() (shape string, about []*flight) {
 	var list []string
 	g := r.gate
 	for i := range g.lanes {
 		l := &g.lanes[i]
-		if l.last != nil && len(l.readers) == 0 && !l.deafened {
+		if behind := len(l.queue) + len(l.waiting); behind > 0 && l.last != nil && len(l.readers) == 0 && !l.deafened {
 			list = append(list, fmt.Sprintf("%s reader holds a %s", l.dir.Receiver(), l.last.kind()))
 			about = append(about, l.last)
 			about = append(about, l.waiting[:min(1, len(l.waiting))]...)

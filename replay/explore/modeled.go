@@ -27,7 +27,7 @@ func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
 		newPart(recording, events, calls, transport.ClientToServer, client),
 		newPart(recording, events, calls, transport.ServerToClient, server),
 	}
-	return Plan{Session: events, Setup: func(r *Run) {
+	setup := func(r *Run) {
 		if r.level == L1 {
 			r.recordedServer(server)
 			r.recordedClient(client)
@@ -36,7 +36,12 @@ func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
 		for _, p := range parts {
 			p.play(r)
 		}
-	}, Check: func(*Run) error { return nil }}, nil // neither end is a stranger
+	}
+	return Plan{
+		Session: events, Setup: setup,
+		Check: func(*Run) error { return nil }, // neither end is a stranger
+		again: func(events []store.Event) (Plan, error) { return Modeled(events, client, server) },
+	}, nil
 }
 
 func sequence(events []store.Event) func(yield func(store.Event, error) bool) {

@@ -55,8 +55,8 @@ type Plan struct {
 	// purpose. Without it a live peer that breaks a MUST makes the verdict Illegal,
 	// and one that leaves a request unanswered makes it Lost.
 	Lawless bool
-	// Shrink is how many runs a failure may cost to make its schedule simpler; 0 is
-	// 100, less than 0 none.
+	// Shrink is how many runs a failure may cost to make its schedule simpler, and
+	// again to make its Session smaller; 0 is 100, less than 0 none.
 	Shrink int
 	// AckWithTake lets a Write return in the step that takes its frame. Fewer
 	// schedules, but a bug between the two is out of reach.
@@ -65,6 +65,8 @@ type Plan struct {
 	// other traffic that timers bring again and again, before
 	// a run at rest is a hang; 0 is 24 hours.
 	Horizon time.Duration
+	// again makes this plan's Setup for another session.
+	again func([]store.Event) (Plan, error)
 	// Steps ends a run as undecided; 0 is a million.
 	Steps int
 	// Patience is the real time that a run may stand still in something that its

@@ -36,6 +36,7 @@ type reduction struct {
 	runs   int
 	token  Token // the best so far
 	best   *Run
+	order  []uint32 // steps put off in the last run that failed
 }
 
 // shrinks reports whether a failure is one that another schedule can show again.
@@ -55,10 +56,13 @@ func (s *search) reduce(failed *Run) *reduction {
 		return d
 	}
 	if d.token.Deviations() == 1 { // all there is to try is none
-		d.puttingOff(nil)
+		if _, ok := d.puttingOff(nil); !ok {
+			d.order = failed.released()
+		}
 		return d
 	}
 	order := failed.released()
+	d.order = order
 	whole, ok := d.puttingOff(order)
 	if !ok {
 		return d
@@ -68,7 +72,7 @@ func (s *search) reduce(failed *Run) *reduction {
 			order = passed
 		}
 	}
-	shrink.Minimize(order, func(order []uint32) bool {
+	d.order = shrink.Minimize(order, func(order []uint32) bool {
 		_, ok := d.puttingOff(order)
 		return ok
 	})
@@ -180,6 +184,7 @@ func (s *search) confirm(report *Report, failed *Run) {
 		report.Coverage = before.Coverage
 	}
 	report.Token = v.token.String()
+	report.Smaller = s.smaller(d)
 	report.Notes = append(report.Notes, notes...)
 	report.Shrunk = Shrunk{
 		From: failed.asToken().Deviations(), To: v.token.Deviations(), Runs: d.runs, Held: v.held, Verified: v.of,

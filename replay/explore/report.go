@@ -100,6 +100,8 @@ type Report struct {
 	// Shrunk says how the schedule came to be so simple, of a failure that was
 	// followed again.
 	Shrunk Shrunk `json:"shrunk"`
+	// Smaller is the smallest session with the same failure, of a plan that plays one.
+	Smaller *Smaller `json:"smaller"`
 	// Leaked: goroutines of the failing schedule are left that nothing ends.
 	Leaked bool     `json:"leaked"`
 	Notes  []string `json:"notes"`

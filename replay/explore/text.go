@@ -53,6 +53,9 @@ func (r Report) failureText(b *strings.Builder) {
 	if len(r.Sequence) > 0 {
 		fmt.Fprintf(b, "\n  the run:\n    %s\n", strings.Join(r.Sequence, "\n    "))
 	}
+	if r.Smaller != nil {
+		r.Smaller.text(b)
+	}
 	r.stackText(b)
 	switch {
 	case r.Leaked && (r.Verdict == Undecided || r.Category == Lock):

@@ -1,0 +1,93 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/explore/shrink"
+)
+
+// manyCalls is a session of calls with one progress each, and two of the fatal one.
+func manyCalls(n, fatal int) string {
+	var b strings.Builder
+	for i := 1; i <= n; i++ {
+		fmt.Fprintf(&b, "> %d:t%d\n< %%%d\n", i, i, i)
+		if i == fatal {
+			fmt.Fprintf(&b, `< {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,"progress":2}}`+"\n", i)
+		}
+		fmt.Fprintf(&b, "< ~tools/list_changed\n< %d=done\n", i)
+	}
+	return b.String()
+}
+
+// A session played by models shrinks to the frames of its bug; the token holds
+// with the small session, and the pure replay says the same of it.
+func TestSmallerModeled(t *testing.T) {
+	plan, err := Modeled(recording(manyCalls(20, 14)), replay.Inbox(2), replay.Free)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Search(t, plan)
+	s := r.Smaller
+	if r.Verdict != Hang || s == nil || s.From != 81 || s.To != 5 || s.Runs > 60 || s.Held != 20 || s.Boundary != "no transport capacity hides it" {
+		t.Fatalf("%+v\n%s", s, r.Text())
+	}
+	if o := shrink.Closed(replay.Inbox(2), replay.Free)(shrink.Candidate{Events: s.Events}); !strings.HasPrefix(o.Fingerprint, "hang swallowed") {
+		t.Errorf("replayed: %+v", o)
+	}
+	small, err := Modeled(s.Events, replay.Inbox(2), replay.Free)
+	if err != nil {
+		t.Fatal(err)
+	}
+	small.Token = s.Token
+	if again := Search(t, small); again.Verdict != Hang || again.Category != r.Category {
+		t.Errorf("%s", again.Text())
+	}
+}
+
+// At a capacity of two it takes frames to fill both directions. The small session
+// hangs at capacity 0, and the boundary is told.
+func TestSmallerCapacity(t *testing.T) {
+	var b strings.Builder
+	for i := range 4 {
+		fmt.Fprintf(&b, "> %d:t\n< %d:ping\n", i, i)
+	}
+	for i := range 4 {
+		fmt.Fprintf(&b, "> %d=pong\n< %d=done\n", i, i)
+	}
+	plan, err := Modeled(recording(b.String()), replay.Rigid, replay.Rigid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Capacities = fixed(2, 2)
+	r := Search(t, plan)
+	if r.Verdict != Hang || r.Smaller == nil || r.Smaller.To != 4 || !strings.HasPrefix(r.Smaller.Token, "mcprec1.0-0.") ||
+		r.Smaller.Boundary != "shows at c2s <= 0, not from 1; shows at s2c <= 0, not from 1" {
+		t.Errorf("%+v\n%s", r.Smaller, r.Text())
+	}
+}
+
+// A live client keeps the calls it makes in the recording: without them it fails in
+// another way.
+func TestSmallerRecordedServer(t *testing.T) {
+	r := Search(t, Plan{Session: recording(manyCalls(6, 4)), Schedules: 60, Setup: func(r *Run) {
+		client := newPeer(r.Client())
+		client.registerLate = true
+		r.Go(client.read)
+		r.RecordedServer()
+		r.Op("call", func(ctx context.Context) error {
+			_, err := client.call(ctx, "tools/call", `{"name":"t3"}`)
+			return err
+		})
+	}})
+	s := r.Smaller
+	if r.Verdict != Hang || r.Category != LostAnswer || s == nil || s.To != 2 || s.Held != 20 {
+		t.Fatalf("%+v\n%s", s, r.Text())
+	}
+	if len(s.Events) != 3 || !strings.Contains(string(s.Events[1].Payload), `"t3"`) {
+		t.Errorf("%s", r.Text())
+	}
+}
