@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -62,7 +63,7 @@ var strategies = []struct {
 	explore.Strategy
 }{
 	{"mix", explore.Mix}, {"eager", explore.Eager}, {"pos", explore.POS}, {"starve", explore.Starve},
-	{"pct", explore.PCT}, {"random", explore.Random},
+	{"pct", explore.PCT}, {"random", explore.Random}, {"exhaustive", explore.Exhaustive},
 }
 
 func strategyNames() []string {
@@ -79,6 +80,7 @@ type models struct{ client, server replay.Model }
 // check reads the flags that can be wrong before a session is opened.
 func (o exploreOptions) check() (m models, p explore.Plan, err error) {
 	p.Schedules, p.Seed, p.Token = o.schedules, o.seed, o.token
+	p.Workers = runtime.GOMAXPROCS(0) // the models of different runs share nothing
 	if err = oneOf("format", o.format, "text", "json"); err != nil {
 		return m, p, err
 	}

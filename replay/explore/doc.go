@@ -53,6 +53,19 @@
 //	s2c give notifications/progress (tools/call "search" by first#1)#2
 //	s2c ack response to tools/call "search" by first#1
 //
+// # The search
+//
+// The runs of a plan are numbered, and a run depends on its number alone. First
+// comes run 0 at every capacity, eager with the default strategy, then the others,
+// round about. However many workers make them, they are taken in the order of
+// their numbers: the lowest one that fails is reported, with what it gives at the
+// other capacities.
+//
+// A report says what was seen ([Coverage]). Two runs are of one class when they
+// differ only in the order of steps that commute: steps that wake different ends,
+// and are not both takes of one direction. [Exhaustive] visits every class; when
+// it has, it is proved that no order fails at that level and those capacities.
+//
 // # What it refuses
 //
 // Only delivery moves (level L0): what a peer computes between two frames is left

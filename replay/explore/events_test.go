@@ -105,3 +105,21 @@ func text(events []store.Event) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// Endpoint models share nothing but the recording: their runs may be made at once.
+func TestWorkersModeled(t *testing.T) {
+	events := explore.Search(t, explore.Plan{Setup: explore.Seed(5, 3), Schedules: 1}).Events
+	for queue := range 5 {
+		p, err := explore.Modeled(events, replay.Inbox(queue), replay.Free)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Strategy, p.Schedules = explore.Random, 50
+		want := explore.Search(t, p).Text()
+		for _, p.Workers = range []int{2, 5} {
+			if got := explore.Search(t, p).Text(); got != want {
+				t.Errorf("an inner queue of %d, %d workers:\n%s\nwant\n%s", queue, p.Workers, got, want)
+			}
+		}
+	}
+}
