@@ -49,21 +49,21 @@ func TestBeats(t *testing.T) {
 		}, "nothing but «s2c notifications/message» passed"},
 		"a poll": {func(r *Run) {
 			client, _ := deaf(r)
-			every(r, 10*time.Minute, func(ctx context.Context, _ int) { _, _ = client.call(ctx, "tools/list", `{}`) })
+			every(r, time.Minute, func(ctx context.Context, _ int) { _, _ = client.call(ctx, "tools/list", `{}`) })
 		}, "nothing but «c2s tools/list», «s2c response to tools/list» passed"},
 		"progress of the call itself": {func(r *Run) {
 			_, server := deaf(r)
-			every(r, time.Hour, func(ctx context.Context, n int) {
+			every(r, time.Minute, func(ctx context.Context, n int) {
 				_ = server.send(ctx, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"call","progress":%d}}`, n)
 			})
 		}, `nothing but «s2c notifications/progress (tools/call "x" by call#)» passed`},
 	} {
 		for _, strategy := range []Strategy{Eager, Random} {
-			r := Search(t, Plan{Setup: test.setup, Schedules: 3, Strategy: strategy})
+			r := Search(t, Plan{Setup: test.setup, Schedules: 1, Strategy: strategy, Horizon: time.Hour})
 			if r.Verdict != Hang || r.Category != LostAnswer || !strings.Contains(strings.Join(r.Notes, "\n"), test.note) {
 				t.Errorf("%s: want a hang and %q\n%s", name, test.note, r.Text())
 			}
-			again := Search(t, Plan{Setup: test.setup, Token: r.Token})
+			again := Search(t, Plan{Setup: test.setup, Token: r.Token, Horizon: time.Hour})
 			if again.Verdict != r.Verdict || again.Category != r.Category {
 				t.Errorf("%s: the token gives %s", name, again.Text())
 			}

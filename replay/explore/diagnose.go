@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -11,19 +12,27 @@ import (
 // who waits for what. Nothing in the bubble moves meanwhile.
 func (r *Run) diagnose() (category, why string) {
 	g := r.gate
+	if g.traced {
+		g.all = snapshot()
+	}
+	guess := ""
 	for _, op := range r.unfinished() {
-		kind, w, reason := g.waitOf(op)
-		r.waits = append(r.waits, w...)
-		if category == "" {
+		kind, w, reason, sure := g.waitOf(op)
+		if sure || !r.told("operation "+op.name) { // who waits for a mutex was told of
+			r.waits = append(r.waits, w...)
+		}
+		if r.chain = better(r.chain, g.chainOf(op)); category == "" && sure {
 			category, why = kind, reason
+		} else if guess == "" && category == "" && kind != "" {
+			guess, why = kind, reason
 		}
 	}
-	var all []string
-	if g.traced {
-		all = snapshot()
+	if category == "" {
+		category = guess
 	}
+	r.chainWaits()
 	for i := range g.lanes {
-		if w, ok := g.lanes[i].readerWait(all); ok {
+		if w, ok := g.readerWait(&g.lanes[i]); ok {
 			r.waits = append(r.waits, w)
 		}
 	}
@@ -34,48 +43,96 @@ func (r *Run) diagnose() (category, why string) {
 		return HeadOn, fmt.Sprintf("both ends are at a write, and nobody reads: the client writes %s, the server writes %s",
 			a.waiting[0].name, b.waiting[0].name)
 	}
+	if r.chain != nil && r.chain.mutual() {
+		return Mutual, r.chain.mutualWhy()
+	}
+	if category == LostAnswer {
+		why += g.alsoLost(r.unfinished())
+	}
 	return category, why
+}
+
+// alsoLost tells of the other direction, where nobody answers there either.
+func (g *gate) alsoLost(ops []*Operation) string {
+	var owed [2]*call
+	for _, op := range ops {
+		if c := g.openCall(op); c != nil && c.owed() && owed[c.request.dir-transport.ClientToServer] == nil {
+			owed[c.request.dir-transport.ClientToServer] = c
+		}
+	}
+	c := owed[1]
+	if owed[0] == nil || c == nil {
+		return ""
+	}
+	return fmt.Sprintf("; nor does the %s answer %s, which it read at step %d", c.request.dir.Receiver(), c.name, c.request.given)
 }
 
 // blocked: a writer waits and no reader does.
 func (l *lane) blocked() bool { return len(l.waiting) > 0 && len(l.readers) == 0 }
 
-// waitOf says what one operation waits for and where that is.
-func (g *gate) waitOf(op *Operation) (category string, waits []Wait, why string) {
+// waitOf says what one operation waits for and where that is. It is not sure of
+// one that signed no request.
+func (g *gate) waitOf(op *Operation) (category string, waits []Wait, why string, sure bool) {
 	who := "operation " + op.name
 	if before := op.heldBy(); before != nil {
-		return "", []Wait{{Who: who, WaitsFor: "operation " + before.name, Why: "it comes after that one"}}, ""
+		return "", []Wait{{Who: who, WaitsFor: "operation " + before.name, Why: "it comes after that one"}}, "", true
 	}
+	at := placeOf(g.all, op.where)
 	for i := range g.lanes {
 		l := &g.lanes[i]
 		for _, f := range l.waiting {
 			if f.op == op.name {
 				w := Wait{Who: who, WaitsFor: "the Write of " + f.name, Why: l.place(f)}
-				return l.behind(), []Wait{w}, l.behindWhy(who, f.name)
+				return l.behind(), []Wait{w}, l.behindWhy(who, f.name), true
 			}
 		}
 	}
-	calls := g.callsOf(op)
+	calls, signed := g.callsOf(op)
 	for _, c := range calls {
 		if c.answer == nil || c.answer.given == 0 {
 			category, w, why := g.callWait(who, c)
-			return category, []Wait{{Who: who, WaitsFor: "response to " + c.name, Why: "it has not been read"}, w}, why
+			own := Wait{Who: who, WaitsFor: "response to " + c.name, Why: "it has not been read", BlockedAt: at.String()}
+			if !signed {
+				own.Why = "it signed no request; of those that nobody signed, this one is open"
+			}
+			return category, []Wait{own, w}, why, signed
 		}
 	}
 	if len(calls) == 0 {
-		return NeverSent, []Wait{{Who: who, WaitsFor: "something that is not on its way", Why: "no request of it is open, and nothing is in the transport for it"}},
-			who + " waits, but has no request open and no frame on its way"
+		category, w, why := g.unsigned(who, at)
+		return category, []Wait{w}, why, false
 	}
 	c := calls[len(calls)-1]
 	reader := c.answer.dir.Receiver()
-	return LostAnswer, []Wait{{Who: who, WaitsFor: "response to " + c.name,
+	return LostAnswer, []Wait{{Who: who, WaitsFor: "response to " + c.name, BlockedAt: at.String(),
 			Why: fmt.Sprintf("the %s read it at step %d; it did not reach the operation", reader, c.answer.given)}},
-		fmt.Sprintf("the %s read the response to %s at step %d, but %s did not get it", reader, c.name, c.answer.given, who)
+		fmt.Sprintf("the %s read the response to %s at step %d, but %s did not get it", reader, c.name, c.answer.given, who), true
+}
+
+// unsigned says what an operation may wait for that sent no request under its
+// context, such as a Close: its stack tells the function, the open calls the rest.
+func (g *gate) unsigned(who string, at place) (category string, w Wait, why string) {
+	w = Wait{Who: who, WaitsFor: "something that is not on its way", BlockedAt: at.String()}
+	if at.entry != "" {
+		w.WaitsFor = at.entry + " to return"
+	}
+	var open []string
+	for _, c := range g.names.calls {
+		if c.owed() && !c.listen {
+			open = append(open, fmt.Sprintf("response to %s (the %s read the request at step %d)", c.name, c.request.dir.Receiver(), c.request.given))
+		}
+	}
+	if len(open) == 0 {
+		w.Why = "no request of it is open, and nothing is in the transport for it"
+		return NeverSent, w, who + " waits, but has no request open and no frame on its way"
+	}
+	w.Why = "it signed no request; read and answered by nobody: " + strings.Join(open, ", ")
+	return LostAnswer, w, fmt.Sprintf("%s waits, and nobody answers what was read: %s", who, strings.Join(open, ", "))
 }
 
 // callsOf returns the requests of an operation; those that nobody signed, where
 // it signed none.
-func (g *gate) callsOf(op *Operation) []*call {
+func (g *gate) callsOf(op *Operation) (calls []*call, signed bool) {
 	var own, unsigned []*call
 	for _, c := range g.names.calls {
 		switch c.request.op {
@@ -86,9 +143,9 @@ func (g *gate) callsOf(op *Operation) []*call {
 		}
 	}
 	if len(own) > 0 {
-		return own
+		return own, true
 	}
-	return unsigned
+	return unsigned, false
 }
 
 // callWait follows an open request: to its response, or to where it stands itself.
@@ -101,7 +158,7 @@ func (g *gate) callWait(who string, c *call) (category string, w Wait, why strin
 	if f.given == 0 {
 		return l.behind(), Wait{Who: f.name, Why: l.place(f)}, l.behindWhy(who, f.name)
 	}
-	w = Wait{Who: "response to " + c.name, Why: fmt.Sprintf("not sent: the %s read the request at step %d", f.dir.Receiver(), f.given)}
+	w = g.debtWait(c)
 	if held := g.held(l); held != nil {
 		return Swallowed, w, l.behindWhy("the "+f.dir.Receiver(), held.name)
 	}
@@ -111,6 +168,56 @@ func (g *gate) callWait(who string, c *call) (category string, w Wait, why strin
 	}
 	return LostAnswer, w, fmt.Sprintf("the %s read %s at step %d, has sent no response, and nothing is on its way to it",
 		f.dir.Receiver(), c.name, f.given)
+}
+
+// owed reports whether the request was read and no response offered.
+func (c *call) owed() bool { return c.request.given > 0 && c.answer == nil && !c.cancelled }
+
+// debtWait says who owes the response to a request that was read, and where that
+// end is blocked if it asked something itself since: the asker's stack tells.
+func (g *gate) debtWait(c *call) Wait {
+	f := c.request
+	w := Wait{Who: "response to " + c.name, Why: fmt.Sprintf("not sent: the %s read the request at step %d", f.dir.Receiver(), f.given)}
+	if inner := g.askedSince(g.lane(f.dir.Reverse()), f.given); inner != nil {
+		w.Why += "; it has asked " + inner.name + " since"
+		w.BlockedAt = g.asker(inner)
+	}
+	return w
+}
+
+// asker says where the goroutine stands that sent a request, or the one that it
+// was sent for.
+func (g *gate) asker(c *call) string {
+	for _, goroutine := range c.request.writers {
+		if at := placeOf(g.all, goroutine); at.at != "" {
+			return at.String()
+		}
+	}
+	return ""
+}
+
+// chainWaits adds what the chain passes and nobody has told of.
+func (r *Run) chainWaits() {
+	if r.chain == nil {
+		return
+	}
+	calls := r.chain.calls()
+	for i, c := range calls {
+		if r.told("response to "+c.name) || !c.owed() {
+			continue
+		}
+		w := r.gate.debtWait(c)
+		if i > 0 && w.BlockedAt == "" && r.chain.cyclic {
+			w.Why += "; it waits for the response to " + calls[i-1].name
+			w.BlockedAt = r.gate.asker(calls[i-1])
+		}
+		r.waits = append(r.waits, w)
+	}
+}
+
+// told reports whether the waits speak of a part.
+func (r *Run) told(who string) bool {
+	return slices.ContainsFunc(r.waits, func(w Wait) bool { return w.Who == who })
 }
 
 // held returns a response that waits behind the frame its reader has not come
@@ -171,8 +278,8 @@ func (l *lane) full() string {
 }
 
 // readerWait says what a reader that has not come back holds, and where it is
-// blocked, if the stacks of all goroutines are given.
-func (l *lane) readerWait(all []string) (Wait, bool) {
+// blocked, of a traced gate.
+func (g *gate) readerWait(l *lane) (Wait, bool) {
 	who := fmt.Sprintf("%s reader (%v)", l.dir.Receiver(), l.dir)
 	switch {
 	case len(l.readers) > 0 || l.deafened || l.read:
@@ -184,8 +291,6 @@ func (l *lane) readerWait(all []string) (Wait, bool) {
 	if l.idle != "" {
 		w.Why += ": " + l.idle
 	}
-	if all != nil && l.holder != "" {
-		w.BlockedAt = blockedAt(all, l.holder)
-	}
+	w.BlockedAt = placeOf(g.all, l.holder).String()
 	return w, true
 }

@@ -45,13 +45,13 @@ func (r *Run) look() (shape string, about []*flight) {
 		}
 	}
 	for _, op := range r.unfinished() {
-		c := openCall(g.callsOf(op))
+		c := g.openCall(op)
 		if c == nil {
 			continue
 		}
 		about = append(about, c.request)
 		switch {
-		case r.category != LostAnswer || c.request.given == 0:
+		case r.category != LostAnswer && r.category != Mutual || c.request.given == 0:
 		case c.answer == nil:
 			list = append(list, fmt.Sprintf("%v request read, not answered", c.request.dir))
 		case c.answer.given > 0:
@@ -60,19 +60,6 @@ func (r *Run) look() (shape string, about []*flight) {
 	}
 	slices.Sort(list)
 	return strings.Join(slices.Compact(list), ", "), about
-}
-
-// openCall returns the first call whose answer was not read; else the last.
-func openCall(calls []*call) *call {
-	for _, c := range calls {
-		if c.answer == nil || c.answer.given == 0 {
-			return c
-		}
-	}
-	if len(calls) == 0 {
-		return nil
-	}
-	return calls[len(calls)-1]
 }
 
 // kind is what kind of message a frame is.

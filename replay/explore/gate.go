@@ -33,6 +33,7 @@ type gate struct {
 	traced bool // readers say which goroutine they are, which costs microseconds
 
 	breaches []Breach
+	all      []string // the stacks of all goroutines at a hang, of a traced gate
 }
 
 // lane is one direction. A frame moves waiting → queue → its reader; until its
@@ -71,6 +72,7 @@ type flight struct {
 	number  int           // in its direction, from 1
 	answers *call         // the request that it answers first
 	offered time.Duration // since the run began
+	writers []string      // the goroutine that wrote it and its parent, of a traced gate
 	taken   int           // the step that took it; 0 before
 	given   int           // the step that gave it; 0 before
 	done    chan error
@@ -238,6 +240,9 @@ func (g *gate) offer(l *lane, f transport.Frame, op string) *flight {
 	n := &flight{dir: l.dir, frame: f, op: op, round: g.round, offered: time.Since(g.began), done: make(chan error, 1)}
 	if g.rules != nil {
 		n.known = g.rules.Mark(l.dir)
+	}
+	if g.traced {
+		n.writers = lineage()
 	}
 	l.fresh = append(l.fresh, n)
 	g.poke()

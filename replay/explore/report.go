@@ -46,6 +46,9 @@ const (
 	// Swallowed: a reader took one frame, has not come back, and what it or an
 	// operation waits for is behind that frame.
 	Swallowed = "swallowed"
+	// Mutual: each end has read a request of the other and answers neither; one was
+	// sent by an end after it had read the other.
+	Mutual = "mutual call"
 	// LostAnswer: the request or the response was read, both sides are at rest, and
 	// nobody is left to answer the operation.
 	LostAnswer = "lost answer"
@@ -87,6 +90,9 @@ type Report struct {
 	// Broken are the rules of the protocol that live peers broke in the failing
 	// schedule.
 	Broken []Breach `json:"broken"`
+	// Chain says who waits for whom, one after the other; the last line says
+	// whether it goes round.
+	Chain []string `json:"chain"`
 	// Sequence draws the failing schedule.
 	Sequence []string `json:"sequence"`
 	// Stacks are of the goroutines at the failure, trimmed.
@@ -136,7 +142,7 @@ func (s *search) report(r *Run, schedules int) Report {
 	report := Report{
 		Verdict: r.verdict, Category: r.category, Explanation: r.why,
 		Level: r.level, Capacity: r.capacity, Schedules: schedules, Steps: len(r.steps),
-		Waits: r.waits, Sequence: r.sequence, Stacks: r.stacks,
+		Waits: r.waits, Chain: r.chain.lines(), Sequence: r.sequence, Stacks: r.stacks,
 		Token: r.asToken().String(), Events: r.recording,
 		Choices: r.turns, Leaked: r.stuck, Notes: append([]string(nil), r.notes...), Err: r.err,
 	}

@@ -74,6 +74,7 @@ type outcome struct {
 	stacks    []string
 	stood     []*Operation // that had not returned
 	waits     []Wait
+	chain     *chain
 	broken    []Breach // rules, by live ends
 	sequence  []string
 	recording []store.Event

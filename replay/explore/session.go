@@ -143,6 +143,7 @@ func (r *Run) loop() {
 		case len(enabled) > 0 && len(r.steps) == r.limit:
 			r.verdict = Undecided
 			r.why = fmt.Sprintf("after %d steps there is still something to do", r.limit)
+			r.diagnose() // not why, but who has waited until now
 			return
 		case len(enabled) > 0:
 			i := r.choose(enabled)

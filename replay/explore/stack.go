@@ -37,23 +37,6 @@ func goroutineID() string {
 	return id
 }
 
-// blockedAt says where a goroutine is blocked in the peer's own code, and in what;
-// "" when it has ended.
-func blockedAt(all []string, goroutine string) string {
-	for _, s := range all {
-		if !strings.HasPrefix(s, "goroutine "+goroutine+" [") || recordedStack(s) {
-			continue
-		}
-		state, frames, _ := strings.Cut(trimStack(s), "\n")
-		for frame := range strings.SplitSeq(frames, "\n") {
-			if !strings.Contains(frame, "/explore.(*end).") && !strings.HasPrefix(frame, "  explore.(*end).") {
-				return state + " " + strings.TrimSpace(frame)
-			}
-		}
-	}
-	return ""
-}
-
 // snapshot returns the stack of each goroutine of the process.
 func snapshot() []string {
 	buf := make([]byte, 64<<10)

@@ -46,6 +46,7 @@ func (r Report) failureText(b *strings.Builder) {
 	}
 	r.choiceText(b)
 	r.waitText(b)
+	r.chainText(b)
 	r.brokenText(b)
 	if r.Slack != "" {
 		fmt.Fprintf(b, "\n  capacities: %s\n", r.Slack)
@@ -108,6 +109,17 @@ func (r Report) waitText(b *strings.Builder) {
 		if w.BlockedAt != "" {
 			fmt.Fprintf(b, "%sblocked at %s\n", indent, w.BlockedAt)
 		}
+	}
+}
+
+// chainText writes who waits for whom.
+func (r Report) chainText(b *strings.Builder) {
+	for i, line := range r.Chain {
+		if i == 0 {
+			fmt.Fprintf(b, "\n  who waits for whom:\n    %s\n", line)
+			continue
+		}
+		fmt.Fprintf(b, "    -> %s\n", line)
 	}
 }
 

@@ -1,0 +1,199 @@
+package explore
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// serial handles requests and notifications one at a time, beside the reader.
+func serial(r *Run, p *peer, handle func(ctx context.Context, m transport.Message)) {
+	queue := make(chan transport.Message, 100)
+	p.inline = true
+	p.request = func(_ context.Context, m transport.Message) { queue <- m }
+	p.notify = p.request
+	r.Go(func(ctx context.Context) {
+		for {
+			select {
+			case m := <-queue:
+				handle(ctx, m)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// reentrant is a client whose handler of notifications makes a call, and a server
+// that pings the client before it answers that call.
+func reentrant(r *Run) {
+	client, server := pair(r)
+	listed := make(chan struct{})
+	serial(r, client, func(ctx context.Context, m transport.Message) {
+		if m.ID != nil {
+			client.answer(ctx, m, `{}`)
+			return
+		}
+		_, _ = client.call(ctx, "tools/list", `{}`)
+		close(listed)
+	})
+	server.request = func(ctx context.Context, m transport.Message) {
+		if m.Method == "tools/list" {
+			_, _ = server.call(ctx, "ping", `{}`)
+		}
+		server.answer(ctx, m, `{}`)
+	}
+	r.Op("change", func(ctx context.Context) error { return server.tell(ctx, "notifications/tools/list_changed") })
+	r.Op("refresh", func(ctx context.Context) error {
+		select {
+		case <-listed:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+}
+
+// nested asks within a call, of a client that answers nothing while it calls.
+func nested(r *Run) {
+	client, server := pair(r)
+	client.request = func(context.Context, transport.Message) {}
+	server.request = func(ctx context.Context, m transport.Message) {
+		_, _ = server.call(r.ctx, "elicitation/create", `{}`)
+		server.answer(ctx, m, `{}`)
+	}
+	r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+}
+
+// unanswered is a call each way that nobody answers, and an operation that waits for
+// both and has sent nothing.
+func unanswered(r *Run) {
+	client, server := pair(r)
+	client.request = func(context.Context, transport.Message) {}
+	server.request = client.request
+	over := make(chan struct{})
+	r.Op("close", func(ctx context.Context) error {
+		select {
+		case <-over:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+	r.Op("ask", func(ctx context.Context) error {
+		_, err := server.call(ctx, "ping", `{}`)
+		return err
+	})
+}
+
+// inner is what a server does within a call that it handles in its reader.
+func inner(r *Run) {
+	client, server := pair(r)
+	server.inline = true
+	server.request = func(ctx context.Context, m transport.Message) {
+		_, _ = server.call(ctx, "roots/list", `{}`)
+		server.answer(ctx, m, `{}`)
+	}
+	r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+}
+
+func TestCategories(t *testing.T) {
+	for name, test := range map[string]struct {
+		setup    func(*Run)
+		category string
+		chain    []string
+		says     []string
+	}{
+		"a call in a handler": {reentrant, Mutual, []string{
+			"operation refresh waits for the response to tools/list#1",
+			"the server owes the response to tools/list#1, and has asked ping#1 since",
+			"the client owes the response to ping#1, and waits for the response to tools/list#1  <- cycle",
+		}, []string{
+			"each end has read a request of the other and answers neither", "reentrant.func1 diagnose_test.go", "reentrant.func2 diagnose_test.go",
+		}},
+		"a question within a call": {nested, Mutual, []string{
+			`operation call waits for the response to tools/call "x" by call#1`,
+			`the server owes the response to tools/call "x" by call#1, and has asked elicitation/create#1 since`,
+			`the client owes the response to elicitation/create#1, and waits for the response to tools/call "x" by call#1  <- cycle`,
+		}, nil},
+		"a call each way": {unanswered, LostAnswer, []string{
+			`operation call waits for the response to tools/call "x" by call#1`,
+			`the server owes the response to tools/call "x" by call#1, and nothing is on its way`,
+		}, []string{"nor does the client answer ping by ask#1", "operation close", "it signed no request; read and answered by nobody"}},
+		"a question in the reader": {inner, Swallowed, []string{
+			`operation call waits for the response to tools/call "x" by call#1`,
+			`the server owes the response to tools/call "x" by call#1: its reader has not come back from it`,
+			`the server's reader holds tools/call "x" by call#1, and has asked roots/list#1 since`,
+			`response to roots/list#1 is in the hand of the client's writer: c2s has no waiting reader  <- cycle`,
+		}, []string{"inner.func1 diagnose_test.go"}},
+		"both in their readers": {headOn(1), HeadOn, []string{
+			`operation call0 waits for the response to tools/call "x" by call0#1`,
+			`response to tools/call "x" by call0#1 is in the hand of the server's writer: s2c has no waiting reader`,
+			`the client's reader holds ping by ask0#1, and is at the Write of response to ping by ask0#1`,
+			`the server's reader holds tools/call "x" by call0#1, and is at the Write of response to tools/call "x" by call0#1  <- cycle`,
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := Search(t, Plan{Setup: test.setup, Capacities: fixed(0, 0)})
+			if r.Verdict != Hang || r.Category != test.category || !slices.Equal(r.Chain, test.chain) {
+				t.Errorf("want %s and\n  %s\n%s", test.category, strings.Join(test.chain, "\n  "), r.Text())
+			}
+			for _, want := range test.says {
+				if !strings.Contains(r.Text(), want) {
+					t.Errorf("%q is not said:\n%s", want, r.Text())
+				}
+			}
+		})
+	}
+}
+
+func TestPlace(t *testing.T) {
+	for want, stack := range map[string]string{
+		"[chan receive] sdk.(*Conn).wait conn.go:480, in sdk.(*Session).Close, called by app.stop main.go:12, by app.main.func1 main.go:7": `goroutine 7 [chan receive (durable), synctest bubble 1]:
+sync.runtime_notifyListWait(0xc000012030, 0x0)
+	/usr/local/go/src/sync/sema.go:597 +0x159
+example.org/sdk.(*Conn).wait(0xc000012030)
+	/root/go/pkg/mod/example.org/sdk@v1.8.0/conn.go:480 +0x1
+example.org/sdk.(*Session).Close(...)
+	/root/go/pkg/mod/example.org/sdk@v1.8.0/session.go:9
+example.org/app.stop()
+	/home/me/app/main.go:12 +0x2
+example.org/app.main.func1()
+	/home/me/app/main.go:7 +0x2
+example.org/sdk.run()
+	/root/go/pkg/mod/example.org/sdk@v1.8.0/run.go:1 +0x2
+created by example.org/app.main in goroutine 1
+	/home/me/app/main.go:5 +0x3`,
+		"[select] app.run main.go:3": `goroutine 7 [select]:
+app.run()
+	app/main.go:3
+example.org/sdk.serve()
+	example.org/sdk@v1.8.0/serve.go:1`,
+		"": `goroutine 7 [running]:
+created by example.org/app.main in goroutine 1
+	/home/me/app/main.go:5 +0x3`,
+	} {
+		if got := placeOf([]string{"goroutine 77 [select]:", stack}, "7").String(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	if got := placeOf([]string{"goroutine 7 [select]:\nx.y()\n\tz.go:1"}, "8").String(); got != "" {
+		t.Errorf("another goroutine: %s", got)
+	}
+}
+
+// A run that is cut short by its limit of steps still says who waits.
+func TestUndecidedWaits(t *testing.T) {
+	r := Search(t, Plan{Schedules: 1, Steps: 100, Setup: func(r *Run) {
+		_, server := deaf(r)
+		every(r, time.Second, func(ctx context.Context, n int) { _ = server.tell(ctx, "notifications/message") })
+	}})
+	if r.Verdict != Undecided || len(r.Waits) == 0 || r.Waits[0].WaitsFor != `response to tools/call "x" by call#1` {
+		t.Error(r.Text())
+	}
+}
