@@ -137,6 +137,17 @@ func (d *Driver) Wrote(n int) []transport.Frame {
 	return d.release()
 }
 
+// Place says where in the recorded order a frame stands, as [Player.Place] does.
+func (d *Driver) Place(n int) (place, first int) {
+	for d.first < len(d.lines) && (d.lines[d.first].written || d.lines[d.first].question != nil) {
+		d.first++
+	}
+	if l := d.out[n]; l != nil {
+		return l.index, d.first
+	}
+	return -1, d.first
+}
+
 func (d *Driver) releaseLoose() []transport.Frame {
 	var out []transport.Frame
 	for _, l := range d.lines[d.next:] {

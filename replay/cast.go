@@ -83,7 +83,7 @@ func (p *casting) hearRequest(c *cue) {
 
 // say adds a frame of the recorded server.
 func (p *casting) say(e store.Event) {
-	r := &reply{seq: e.Seq, frame: e.AsFrame(), before: len(p.cues)}
+	r := &reply{index: len(p.replies), seq: e.Seq, frame: e.AsFrame(), before: len(p.cues)}
 	p.replies = append(p.replies, r)
 	messages, _ := r.frame.Messages()
 	for i, m := range messages {

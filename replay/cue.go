@@ -33,6 +33,7 @@ func (c *cue) isPondered() bool {
 
 // reply is a recorded frame of the server.
 type reply struct {
+	index  int
 	seq    uint64
 	frame  transport.Frame
 	before int    // cues recorded before it

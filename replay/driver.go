@@ -39,6 +39,7 @@ type Driver struct {
 	findings []Finding
 
 	loose   bool
+	first   int     // loose: lines before this one were written
 	settled int     // turns before this one are all settled
 	next    int     // lines before this one were sent, or are answers
 	due     []*line // answers whose question has come

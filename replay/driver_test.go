@@ -159,6 +159,12 @@ func TestDriver(t *testing.T) {
 			> {"id":2,"method":"tools/list","params":{"cursor":"b"}}
 			< {"id":2,"result":{"tools":[]}}`,
 			[]string{`different: #3, the answer to tools/list, differs at /result/nextCursor: recorded "a", got "b"`}},
+		{"another request state", stated, `
+			> {"id":1,"method":"tools/call","params":{"name":"x"}}
+			< {"id":1,"result":{"resultType":"input_required","requestState":"s9"}}
+			> {"id":2,"method":"tools/call","params":{"name":"x","inputResponses":{},"requestState":"s9"}}
+			< {"id":2,"result":"done"}`,
+			[]string{`different: #3, the answer to tools/call, differs at /result/requestState: recorded "s1", got "s9"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := NewDriver(recordPlaybook(tt.recorded))

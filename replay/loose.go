@@ -147,6 +147,19 @@ func (p *Player) Wrote(n int) []transport.Frame {
 	return p.release()
 }
 
+// Place says where in the recorded order the frame that was returned as number n
+// stands, -1 for one that was not recorded, and the first place whose frame was
+// not taken yet. Only a loosened player knows.
+func (p *Player) Place(n int) (place, first int) {
+	for p.first < len(p.replies) && p.replies[p.first].written {
+		p.first++
+	}
+	if r := p.out[n]; r != nil {
+		return r.index, p.first
+	}
+	return -1, p.first
+}
+
 // pick returns the cue that a live request stands for: the first that is left. Of
 // calls that are alike and come in any order it is better the one with the same
 // id, which a recorded client has kept.

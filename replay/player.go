@@ -57,6 +57,7 @@ type Player struct {
 	held    []*reply // not sent, and all cues before them are below reach
 	loose   bool
 	out     []*reply // every frame that was returned; nil: not a recorded one
+	first   int      // loose: replies before this one were written
 	cued    int      // replies before this one were sent or are held
 	settled int      // cues before this one are all settled
 	reach   int      // cues from this one on are all unsettled

@@ -21,6 +21,8 @@ type exploreOptions struct {
 	token      string
 	strategy   string
 	format     string
+	level      string
+	out        string
 	capacities []string
 	schedules  int
 	seed       uint64
@@ -33,6 +35,7 @@ func newExplore() *cobra.Command {
 		Short: "Play a session in many orders of delivery and prove the hang",
 		Long:  exploreHelp,
 		Example: `  mcprec explore --client inbox:0
+  mcprec explore --level L1 --client inbox:1 -o smallest.jsonl
   mcprec explore --client rigid --server rigid --capacity 0 --capacity c2s=1 fixtures/crossing.jsonl
   mcprec explore --client inbox:0 --token mcprec1.0-0.L0.a.eager`,
 		Args:              atMost(1),
@@ -48,11 +51,14 @@ func newExplore() *cobra.Command {
 	f.IntVarP(&o.schedules, "schedules", "n", 200, "how many schedules to run, over all capacities")
 	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
 	f.StringVar(&o.token, "token", "", "run the one schedule of this `TOKEN`")
+	f.StringVar(&o.level, "level", "L0", "what may change: L0 delivery alone, L1 also the order in which each end sends")
+	f.StringVarP(&o.out, "out", "o", "", "write the smallest session that hangs in the same way to this `FILE`")
 	f.StringVar(&o.format, "format", "text", "text or json")
 	completeWords(cmd, "client", "free", "rigid", "inline", "inbox:")
 	completeWords(cmd, "server", "free", "rigid", "inline", "inbox:")
 	completeWords(cmd, "capacity", "sweep", "0", "1", "c2s=", "unbounded")
 	completeWords(cmd, "strategy", strategyNames()...)
+	completeWords(cmd, "level", "L0", "L1")
 	completeWords(cmd, "format", "text", "json")
 	return cmd
 }
@@ -97,10 +103,24 @@ func (o exploreOptions) check() (m models, p explore.Plan, err error) {
 	if m.server, err = replay.ParseModel(o.server); err != nil {
 		return m, p, usagef("--server: %v", err)
 	}
+	if err = oneOf("level", o.level, "L0", "L1"); err != nil {
+		return m, p, err
+	}
+	if p.Level, err = explore.ParseLevel(o.level); err != nil {
+		return m, p, err
+	}
 	if o.token != "" {
-		if _, err = explore.ParseToken(o.token); err != nil {
+		token, err := explore.ParseToken(o.token)
+		if err != nil {
 			return m, p, usagef("--token: %v", err)
 		}
+		p.Level = token.Level
+	}
+	if p.Level == explore.L1 && (m.client == replay.Rigid || m.server == replay.Rigid) {
+		return m, p, usagef("a rigid end has one order only, and nothing to choose at level L1: use free, inline or inbox:Q")
+	}
+	if o.out == "-" {
+		return m, p, usagef("--out -: standard output has the report; name a file")
 	}
 	p.Capacities, err = parseCapacities(o.capacities)
 	return m, p, err
@@ -151,10 +171,15 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	plan.Capacities, plan.Strategy, plan.Schedules = flags.Capacities, flags.Strategy, flags.Schedules
-	plan.Seed, plan.Token = flags.Seed, flags.Token
+	plan.Seed, plan.Token, plan.Level, plan.Workers = flags.Seed, flags.Token, flags.Level, flags.Workers
 	report, err := explore.Judge(plan)
 	if err != nil {
 		return err
+	}
+	if o.out != "" {
+		if err := writeSmallest(cmd, o.out, events, ends, report); err != nil {
+			return err
+		}
 	}
 	return printReport(cmd, o.format, report)
 }
@@ -175,28 +200,37 @@ func printReport(cmd *cobra.Command, format string, r explore.Report) (err error
 }
 
 const exploreHelp = `explore plays both ends of a session through an in-memory transport, again and
-again, each time in another order of delivery and at several capacities, until a
-run does not come to its end: then it says who waits for whom, which frame is
-held by whom, what the capacity changes, draws the run, and prints a token.
---token runs that one schedule again, on any machine. No time passes in a run: a
-hang is proved, for these models of the two ends.
+again, each time in another order and at several capacities, until a run does not
+come to its end. Then it says who waits for whom, which frame is held by whom and
+what the capacity changes, draws the run, prints a token, and shows the smallest
+session that hangs in the same way. --token runs that one schedule again, on any
+machine. No time passes in a run: a hang is proved, for these models of the ends.
 
-The models of an end are those of mcprec replay: free, rigid, inline, inbox:Q.
-To explore a live peer, write a Go test; see package replay/explore.
+Levels:
+  L0  only delivery moves: each end sends in its recorded order
+  L1  each end sends in any order that the specification allows it
+
+The models of an end are those of mcprec replay: free, rigid, inline, inbox:Q. At
+L1 a rigid end has nothing to choose, and is refused. To explore a live peer, write
+a Go test; see package replay/explore.
 
 --capacity is in frames: N for both directions, c2s=N,s2c=N, unbounded, or sweep
 (0, 1 and unbounded, the default). It may be given several times.
 
---format json prints one object: verdict (pass, hang, check failed, panic, leak,
-diverged, undecided), category (of a hang: head-on, swallowed, lost answer, never
-sent), explanation, capacity ({"c2s":N,"s2c":N}, N a number or "unbounded"), level
-(L0), tried (what each capacity gave: capacity, verdict, schedules), slack (that in
-words), schedules (run up to the failure), ended (the budget that ended the
-search, of a pass), steps, unfinished (the calls that had not returned), waits (a
-list of who, holds, waits_for, why, blocked_at), sequence, stacks, token, choices (what
-its schedule does other than eager, in words), shrunk (from and to how many choices,
-in how many runs; how many times of how many the token held), smaller (null, or the
-smallest session with the same failure: from and to how many frames, runs, token,
-held, verified, boundary), leaked, notes. Lists are never null.
+-o FILE writes the smallest session that hangs so, as a fixture whose header states
+the hang: mcprec replay --expect FILE holds it there. Where it takes a schedule to
+show the hang, the token to play the file with is printed instead.
+
+--format json prints one object: verdict (pass, hang, panic, leak, diverged,
+undecided), category (of a hang: head-on, swallowed, lost answer, never sent),
+explanation, level, capacity ({"c2s":N,"s2c":N}, N a number or "unbounded"), tried
+(what each capacity gave: capacity, verdict, schedules), slack (that in words),
+schedules (run up to the failure), ended (what ended the search, of a pass),
+coverage (classes, unseen, races, reversed), steps, unfinished (the calls that had
+not returned), waits (a list of who, holds, waits_for, why, blocked_at), chain, broken,
+sequence, stacks, token, choices (the token in words), shrunk (how the schedule
+became so simple: from, to, runs, held, verified), smaller (null, or the smallest
+session with the same failure: from and to how many frames, runs, token, held,
+verified, boundary), leaked, notes. Lists are never null.
 
 ` + sessionHelp + "\n\nExit codes: 0 pass, 1 another verdict, 2 usage, 3 data that cannot be read."

@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"examples/hang":         {"transport"},
 	"examples/zoo":          {"replay/explore"},
 	"examples/progress":     {"github.com/modelcontextprotocol/go-sdk"},
-	"cmd/mcprec": {"transport", "store", "store/boltstore", "recorder", "replay", "replay/explore", "fixtures", "examples/progress",
+	"cmd/mcprec": {"transport", "store", "store/boltstore", "recorder", "replay", "replay/explore", "replay/explore/shrink", "fixtures", "examples/progress",
 		"github.com/spf13/cobra"},
 }
 

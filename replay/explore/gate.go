@@ -55,6 +55,7 @@ type lane struct {
 	leaving  bool    // the receiver asked to close: no frame is given any more
 	idle     string  // why a recorded receiver does not read
 	read     bool    // a recorded receiver has read all that there is
+	turn     int     // in the recorded order, of a recorded sender's next frame
 }
 
 // flight is one frame on its way.
@@ -65,6 +66,7 @@ type flight struct {
 	frame   transport.Frame
 	said    *said         // what it says; when it is named
 	known   order.Mark    // what its writer had been given at the offer
+	place   int           // in the recorded order of a sender that does not keep it
 	op      string        // the operation that wrote it, where its context says so
 	quiet   bool          // op is not in the name
 	ping    bool          // keepalive: a ping or an answer to one
@@ -292,6 +294,14 @@ func (g *gate) withdraw(l *lane, f *flight) bool {
 		g.rules.Withdraw(f.dir, f.said.Parsed)
 	}
 	return true
+}
+
+// place says where in its sender's recorded order a frame stands, and which place
+// there is next.
+func (e *end) place(f *flight, place, next int) {
+	e.gate.hold()
+	f.place, e.out.turn = place, next
+	e.gate.free()
 }
 
 // rest says why a recorded end does not read; "" when it does.

@@ -22,8 +22,9 @@ type machine interface {
 	Waiting() bool
 	// Relent gives up waiting for something that the live end does not say.
 	Relent() []transport.Frame
-	// Close returns how the live end differed from the recorded one.
-	Close() []replay.Finding
+	// Place says where the frame returned as number n stands in the recorded order,
+	// -1 if nowhere, and the first place there whose frame was not taken.
+	Place(n int) (place, first int)
 }
 
 // half plays a machine on an end of the gate: a reader that is there whenever its
@@ -40,7 +41,8 @@ type half struct {
 
 	mu      sync.Mutex // never held across a wait
 	machine machine
-	habit   *habit // its model; nil is free
+	close   func() []replay.Finding // how the live end differs from the recorded one
+	habit   *habit                  // its model; nil is free
 	queue   []transport.Frame
 	sent    int  // frames that left the queue
 	flying  int  // of these, not taken yet
@@ -103,7 +105,7 @@ func (h *half) write(ctx context.Context) {
 		f, n, over := h.next()
 		switch {
 		case n >= 0:
-			flight, err := h.offer(ctx, f)
+			flight, err := h.offer(ctx, f, n)
 			if err != nil {
 				return
 			}
@@ -124,12 +126,19 @@ func (h *half) write(ctx context.Context) {
 }
 
 // offer puts a frame in the writer's hand.
-func (h *half) offer(ctx context.Context, f transport.Frame) (*flight, error) {
+func (h *half) offer(ctx context.Context, f transport.Frame, n int) (*flight, error) {
 	h.mu.Lock()
 	h.habit.offered(f)
 	op := h.calls.say(f)
 	h.mu.Unlock()
-	return h.end.offer(ctx, f, "", op)
+	flight, err := h.end.offer(ctx, f, "", op)
+	if err == nil && h.loose {
+		h.mu.Lock()
+		place, first := h.machine.Place(n)
+		h.mu.Unlock()
+		h.end.place(flight, place, first)
+	}
+	return flight, err
 }
 
 // settle waits until an offered frame was taken, and tells the machine.
@@ -143,6 +152,10 @@ func (h *half) settle(ctx context.Context, flight *flight, f transport.Frame, n 
 	h.queue = append(h.queue, h.machine.Wrote(n)...)
 	h.calls.wrote(f)
 	h.ended()
+	if h.loose {
+		place, first := h.machine.Place(n)
+		h.end.place(flight, place, first)
+	}
 	h.mu.Unlock()
 	stir(h.wake)
 }

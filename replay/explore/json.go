@@ -13,6 +13,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	p := plain(r)
 	p.Tried = append([]Tried{}, r.Tried...)
 	p.Waits = append([]Wait{}, r.Waits...)
+	p.Broken = append([]Breach{}, r.Broken...)
 	for _, list := range []*[]string{&p.Unfinished, &p.Chain, &p.Choices, &p.Sequence, &p.Stacks, &p.Notes} {
 		*list = append([]string{}, *list...)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // overtaken asks for the list and drops a list_changed that comes before it.
@@ -134,4 +136,32 @@ func TestRecordedTokens(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Eager keeps the recorded order at L1, too, so that a token says what must be
+// otherwise for the failure.
+func TestL1Eager(t *testing.T) {
+	session := recording(twoTools + "\n< ~message\n> 4:x\n> 5:x\n< ~message\n< %5\n< 5=b\n< 4=a")
+	Explore(t, Plan{Level: L1, Session: session, Strategy: Eager, Schedules: len(Sweep), Setup: func(r *Run) {
+		r.RecordedServer()
+		r.RecordedClient()
+	}, Check: func(r *Run) error {
+		for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
+			var want, got []string
+			for _, e := range session {
+				if e.Dir == dir {
+					want = append(want, string(e.Payload))
+				}
+			}
+			for _, s := range r.steps {
+				if s.Kind == Take && s.Dir == dir {
+					got = append(got, string(s.flight.frame.Bytes))
+				}
+			}
+			if !slices.Equal(got, want) {
+				return fmt.Errorf("%v in another order: %q, want %q", dir, got, want)
+			}
+		}
+		return nil
+	}})
 }

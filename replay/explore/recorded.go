@@ -24,6 +24,7 @@ func (r *Run) recordedServer(m replay.Model) {
 		p.Loosen()
 	}
 	h := r.newHalf(transport.ServerToClient, p, m)
+	h.close = p.Close
 	h.play(p.Start(), p.End)
 }
 
@@ -33,6 +34,7 @@ func (r *Run) recordedClient(m replay.Model) {
 		d.Loosen()
 	}
 	h := r.newHalf(transport.ClientToServer, d, m)
+	h.close = d.Close
 	h.calls, h.said = r.expectCalls(r.plan.Session), d.Said
 	h.play(d.Start(), nil)
 }
@@ -54,7 +56,7 @@ func (r *Run) Findings() []replay.Finding {
 	var all []replay.Finding
 	for _, h := range r.halves {
 		h.mu.Lock()
-		all = append(all, h.machine.Close()...)
+		all = append(all, h.close()...)
 		h.mu.Unlock()
 	}
 	return all

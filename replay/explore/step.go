@@ -116,13 +116,7 @@ func (g *gate) enabled(steps []Step) []Step {
 			steps = append(steps, l.queue[0].step(Give))
 		}
 	}
-	for i := range g.lanes {
-		if l := &g.lanes[i]; l.room() {
-			for _, f := range l.waiting {
-				steps = append(steps, f.step(Take))
-			}
-		}
-	}
+	steps = g.takes(g.takes(steps, false), true)
 	for i := range g.lanes {
 		if l := &g.lanes[i]; l.drained() {
 			steps = append(steps, Step{Kind: End, Dir: l.dir})
@@ -135,6 +129,23 @@ func (g *gate) enabled(steps []Step) []Step {
 		}
 		if e.askedHalf() {
 			steps = append(steps, Step{Kind: HalfClose, Dir: e.out.dir})
+		}
+	}
+	return steps
+}
+
+// takes appends the steps that take a frame, or those of frames that stand before
+// their place in the recorded order: eager leaves these to the last.
+func (g *gate) takes(steps []Step, early bool) []Step {
+	for i := range g.lanes {
+		l := &g.lanes[i]
+		if !l.room() {
+			continue
+		}
+		for _, f := range l.waiting {
+			if early == (f.place > l.turn) {
+				steps = append(steps, f.step(Take))
+			}
 		}
 	}
 	return steps
