@@ -55,7 +55,9 @@ func (r *Run) owner(g goroutine) string {
 
 // elsewhere tells how a freeze may be settled.
 func (r *Run) elsewhere() string {
-	return "Another engine may tell: run the token " + Token{Capacity: r.capacity, Choices: r.choices, Engine: Settle}.String()
+	token := r.asToken()
+	token.Engine = Settle
+	return "Another engine may tell: run the token " + token.String()
 }
 
 // prove looks for a proof that a freeze is for ever. A freeze is none by itself:
@@ -77,8 +79,10 @@ func (r *Run) prove(t *testing.T, f *freeze) (again *Run, doubt string) {
 	profiled.Lock()
 	defer profiled.Unlock()
 	defer func(rate int) { runtime.MemProfileRate = rate }(runtime.MemProfileRate)
-	again = &Run{plan: r.plan, capacity: r.capacity, split: r.split, limit: r.limit, horizon: r.horizon,
-		token: &Token{Capacity: r.capacity, Choices: r.choices}, assay: &assay{at: len(r.steps) - 1}}
+	token := r.asToken()
+	again = &Run{plan: r.plan, level: r.level, parser: r.parser, capacity: r.capacity, split: r.split, limit: r.limit,
+		horizon: r.horizon, token: &token, assay: &assay{at: len(r.steps) - 1}}
+	again.trail.touching = r.trail.touching
 	again.play(t, r.plan)
 	a := again.assay
 	switch {
@@ -105,11 +109,11 @@ func (r *Run) doubt(f *freeze) string {
 	case len(f.foreign)+len(f.io) > 0:
 		return "What is outside the bubble may end that, or not. " + r.elsewhere()
 	case len(f.sleepers) > 0:
-		return "A mutex freezes virtual time, so a sleeper stays asleep here. " + r.elsewhere()
+		return "A mutex freezes the time of the bubble, so a sleeper stays asleep here. " + r.elsewhere()
 	case r.finished():
 		return "All operations have returned. " + r.elsewhere()
 	}
-	if enabled := r.open(nil); len(enabled) > 0 {
+	if enabled := r.enabled(nil); len(enabled) > 0 {
 		return fmt.Sprintf("There would be something to do (%s), but a bubble does not come to rest while a mutex is waited for. %s",
 			enabled[0].Name(), r.elsewhere())
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Traffic that only timers bring, the same again and again, must not hide a call
@@ -94,8 +93,8 @@ func (r *Run) beatNote() {
 	if len(names) > shownBeats {
 		names = append(names[:shownBeats], "…")
 	}
-	r.notes = append([]string{fmt.Sprintf("for %v of virtual time nothing but %s passed, %d steps of them; the token leaves them to eager",
-		time.Since(r.since), strings.Join(names, ", "), len(steps))}, r.notes...)
+	r.notes = append([]string{fmt.Sprintf("for %v of %s nothing but %s passed, %d steps of them; the token leaves them to eager",
+		r.passed(), r.kind.clock(), strings.Join(names, ", "), len(steps))}, r.notes...)
 	r.choices = slices.DeleteFunc(r.choices, func(c Choice) bool { return c.Step > r.still })
 }
 

@@ -74,6 +74,13 @@ func (b *bubble) rest() bool {
 // verdict implements engine.
 func (b *bubble) verdict() (word, doubt string) { return Hang, "" }
 
+// call implements engine. Where the call does not return, the bubble ends with it
+// or is frozen.
+func (b *bubble) call(do func()) bool {
+	do()
+	return true
+}
+
 // stacks implements engine.
 func (b *bubble) stacks() []string { return stacks() }
 

@@ -49,7 +49,7 @@ func (r *Run) events() []store.Event {
 
 // shown are the steps without the pings at a hang's end.
 func (r *Run) shown() []Step {
-	if r.verdict == Hang {
+	if stands(r.verdict) {
 		return r.steps[:r.still]
 	}
 	return r.steps

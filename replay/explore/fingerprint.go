@@ -15,7 +15,7 @@ import (
 func (r *Run) fingerprint() string {
 	text := r.verdict + " " + r.category
 	switch {
-	case r.verdict == Hang:
+	case stands(r.verdict):
 		return text + ": " + r.shape
 	case r.err != nil:
 		return text + ": " + anonymous(r.err.Error())

@@ -23,6 +23,9 @@ type Plan struct {
 	Capacities []Capacity
 	// Recorded is the capacity that a recording of these peers was made at.
 	Recorded Capacity
+	// Engine keeps the runs still between their steps; "" is [Bubble]. A token has
+	// its own.
+	Engine Engine
 	// Strategy chooses the steps; nil is [Mix].
 	Strategy Strategy
 	// Schedules is how many runs to make, over all capacities; 0 is 200.
@@ -102,6 +105,7 @@ func Search(t *testing.T, p Plan) Report {
 	if err != nil {
 		t.Fatalf("explore plan: %v", err)
 	}
+	s.plan.Engine = token.Engine
 	if p.SameAnswers {
 		s.remark(s.run(s.plan.Capacities[0], 0))
 	}
@@ -109,6 +113,9 @@ func Search(t *testing.T, p Plan) Report {
 }
 
 func withDefaults(p Plan) *Plan {
+	if p.Engine == Bubble {
+		p.Engine = ""
+	}
 	if len(p.Capacities) == 0 {
 		p.Capacities = sweep(p.Recorded)
 	}

@@ -111,7 +111,7 @@ func (d *reduction) puttingOff(order []uint32) (*late, bool) {
 		return l, false
 	}
 	d.offer(r, r.asToken())
-	d.offer(r, Token{Capacity: r.capacity, Level: r.level, Holds: l.holds(len(r.released()))})
+	d.offer(r, Token{Capacity: r.capacity, Level: r.level, Engine: r.kind, Holds: l.holds(len(r.released()))})
 	return l, true
 }
 

@@ -8,6 +8,9 @@ const (
 	Pass = "pass"
 	// Hang: an operation cannot return; nothing can happen that would let it.
 	Hang = "hang"
+	// Stall: an operation has not returned and nobody of the run moves; that no
+	// timer will change this is not known. It is what [Settle] says for a hang.
+	Stall = "stall"
 	// CheckFailed: the plan's check, or an operation, returned an error.
 	CheckFailed = "check failed"
 	// Panic: an operation, Setup, Check or a goroutine of [Run.Go] panicked.
@@ -28,6 +31,9 @@ const (
 	// still in something that its engine cannot see the end of.
 	Undecided = "undecided"
 )
+
+// stands reports whether a run with the verdict came to rest too early.
+func stands(verdict string) bool { return verdict == Hang || verdict == Stall }
 
 // What ended a search that found nothing.
 const (
@@ -70,6 +76,8 @@ type Report struct {
 	Level       Level  `json:"level"`
 	// Capacity is the failing schedule's.
 	Capacity Capacity `json:"capacity"`
+	// Engine is the failing schedule's, or the plan's; "" is the bubble.
+	Engine Engine `json:"engine,omitempty"`
 	// Tried are the other capacities and what they gave; of a pass all of them.
 	Tried []Tried `json:"tried"`
 	// Slack says in words how the verdict changes with the capacity, of a failure
@@ -141,7 +149,7 @@ type Wait struct {
 func (s *search) report(r *Run, schedules int) Report {
 	report := Report{
 		Verdict: r.verdict, Category: r.category, Explanation: r.why,
-		Level: r.level, Capacity: r.capacity, Schedules: schedules, Steps: len(r.steps),
+		Level: r.level, Engine: r.kind, Capacity: r.capacity, Schedules: schedules, Steps: len(r.steps),
 		Waits: r.waits, Chain: r.chain.lines(), Sequence: r.sequence, Stacks: r.stacks,
 		Token: r.asToken().String(), Events: r.recording,
 		Choices: r.turns, Leaked: r.stuck, Notes: append([]string(nil), r.notes...), Err: r.err,

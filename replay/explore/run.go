@@ -21,6 +21,7 @@ type Run struct {
 	plan     *Plan
 	level    Level
 	parser   *parser // of the search, or nil
+	kind     Engine
 	engine   engine
 	moves    atomic.Uint64 // counted by the gate; see tick
 	capacity Capacity

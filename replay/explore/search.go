@@ -72,7 +72,7 @@ func (s *search) run(c Capacity, number int) *Run {
 }
 
 func (s *search) newRun(c Capacity) *Run {
-	r := &Run{plan: s.plan, level: s.plan.Level, capacity: c, split: !s.plan.AckWithTake, limit: s.plan.Steps, horizon: s.plan.Horizon}
+	r := &Run{plan: s.plan, kind: s.plan.Engine, level: s.plan.Level, capacity: c, split: !s.plan.AckWithTake, limit: s.plan.Steps, horizon: s.plan.Horizon}
 	r.parser = &s.parser
 	r.steps = make([]Step, 0, s.length)
 	r.trail.touching = touching{capacity: c, split: r.split}

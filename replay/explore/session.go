@@ -26,6 +26,8 @@ type engine interface {
 	// await waits, from outside, for live to end. It returns a freeze when the run
 	// was given up, as the engine cannot bring it to its end.
 	await(ended <-chan any) (thrown any, f *freeze)
+	// call calls Setup or Check. It reports false when that will not return.
+	call(do func()) bool
 	// stacks returns the trimmed stacks of the run's goroutines.
 	stacks() []string
 	// reap ends what is left when the gate is shut and the context cancelled.
@@ -36,7 +38,12 @@ type engine interface {
 // its end is left behind. Several may play at once.
 func (r *Run) play(t *testing.T, p *Plan) {
 	ended := make(chan any, 1)
-	r.engine = &bubble{run: r}
+	switch r.kind {
+	case Settle:
+		r.engine = &settled{run: r, known: map[int]bool{}, still: &freeze{}}
+	default:
+		r.engine = &bubble{run: r}
+	}
 	go func() {
 		returned := false
 		defer func() {
@@ -84,7 +91,9 @@ func (r *Run) perform(t *testing.T, p *Plan) {
 		r.cancel()
 		r.gate.shutdown()
 		r.engine.reap()
+		r.gate.hold()
 		r.breakage()
+		r.gate.free()
 	})
 }
 
@@ -92,14 +101,18 @@ func (r *Run) perform(t *testing.T, p *Plan) {
 // judges.
 func (r *Run) session(p *Plan) {
 	r.verdict = Pass
-	r.guard("Setup", func() { p.Setup(r) })
+	if !r.guard("Setup", func() { p.Setup(r) }) {
+		return
+	}
 	r.loop()
 	r.recall = r.gate.recalls()
-	if r.verdict == Pass && r.panicked == nil && !r.cut {
+	if r.verdict == Pass && !r.cut {
 		r.check(p)
 		r.judge()
 		r.engine.settle()
 	}
+	r.gate.hold()
+	defer r.gate.free()
 	r.breakage()
 	r.broken = r.breaches()
 	if r.verdict != Pass {
@@ -118,12 +131,16 @@ func (r *Run) breakage() {
 	r.why = fmt.Sprintf("%s panicked: %v", b.where, b.value)
 }
 
-func (r *Run) guard(where string, f func()) {
-	defer r.mend(where)
+// guard calls Setup or Check. It reports whether the run may go on.
+func (r *Run) guard(where string, f func()) bool {
 	r.within = where
-	defer func() { r.within = "" }()
 	r.gate.tick()
-	f()
+	if !r.engine.call(func() { defer r.mend(where); f() }) {
+		r.leaked(r.engine.stacks())
+		return false
+	}
+	r.within = ""
+	return true
 }
 
 // loop drives the run: wait until nothing moves, list what may happen, choose,
@@ -132,49 +149,52 @@ func (r *Run) loop() {
 	var enabled []Step
 	for {
 		r.engine.settle()
-		if r.panicked != nil {
-			return
-		}
 		if r.assay != nil && len(r.steps) == r.assay.at {
 			r.assay.hold(r)
 		}
+		r.gate.hold()
 		enabled = r.enabled(enabled[:0])
-		switch {
-		case len(enabled) > 0 && len(r.steps) == r.limit:
-			r.verdict = Undecided
-			r.why = fmt.Sprintf("after %d steps there is still something to do", r.limit)
-			r.diagnose() // not why, but who has waited until now
+		on := r.advance(enabled)
+		r.gate.free()
+		if !on {
 			return
-		case len(enabled) > 0:
-			i := r.choose(enabled)
-			if i < 0 {
-				return
-			}
-			r.trail.step(enabled, i)
-			r.release(enabled[i])
-		case r.finished() && r.owed() == nil:
-			r.overrun()
-			return
-		case r.rest():
-		case r.finished():
-			r.overrun()
-			return
-		default:
+		}
+		if len(enabled) == 0 && !r.rest() {
 			r.stand()
 			return
 		}
 	}
 }
 
-// enabled lists the steps that may be released: starts first.
-func (r *Run) enabled(steps []Step) []Step {
-	r.gate.hold()
-	defer r.gate.free()
-	return r.open(steps)
+// advance releases one of the enabled steps, if there are any. It reports whether
+// the run goes on. As everything that decides, it holds the gate: where time is
+// real, somebody may wake at any moment.
+func (r *Run) advance(enabled []Step) bool {
+	switch {
+	case r.panicked != nil:
+		r.breakage()
+		return false
+	case len(enabled) > 0 && len(r.steps) == r.limit:
+		r.verdict = Undecided
+		r.why = fmt.Sprintf("after %d steps there is still something to do", r.limit)
+		r.diagnose() // not why, but who has waited until now
+		return false
+	case len(enabled) > 0:
+		i := r.choose(enabled)
+		if i < 0 {
+			return false
+		}
+		r.trail.step(enabled, i)
+		r.release(enabled[i])
+	case r.finished() && r.owed() == nil:
+		r.overrun()
+		return false
+	}
+	return true
 }
 
-// open is enabled for who holds the gate, or a run that was given up.
-func (r *Run) open(steps []Step) []Step {
+// enabled lists the steps that may be released: starts first.
+func (r *Run) enabled(steps []Step) []Step {
 	for _, op := range r.ops {
 		if op.ready() {
 			steps = append(steps, Step{Kind: Start, What: op.name, op: op})
@@ -212,24 +232,20 @@ func (r *Run) release(s Step) {
 	r.steps = append(r.steps, s)
 	if !r.recurs(s) {
 		if r.woken && !r.finished() {
-			r.note(fmt.Sprintf("nothing was enabled: a timer brought «%s», after %v of virtual time", s.Name(), time.Since(r.since)))
+			r.note(fmt.Sprintf("nothing was enabled: a timer brought «%s», after %v of %s", s.Name(), r.passed(), r.kind.clock()))
 		}
 		r.moved, r.woken = true, false
 	}
 	switch s.Kind {
 	case Start:
 		r.start(s.op)
-		r.gate.tick()
 		return
 	case Relent:
 		s.half.relent()
-		r.gate.tick()
 		return
 	}
-	r.gate.hold()
 	r.gate.round = len(r.steps)
 	r.gate.release(s)
-	r.gate.free()
 }
 
 func (r *Run) note(s string) {
@@ -251,24 +267,29 @@ func (r *Run) justEnded() string {
 
 // rest lets time pass when nothing is enabled. It reports whether something came.
 func (r *Run) rest() bool {
+	r.gate.hold()
 	r.beats.rests++
 	ended := r.ended
 	if r.moved {
 		r.since, r.still, r.moved = time.Now(), len(r.steps), false
 	}
+	r.gate.free()
 	came := r.engine.rest()
-	r.gate.tick()
+	r.gate.hold()
+	defer r.gate.free()
 	r.woken = r.woken || came
 	if r.ended > ended {
 		r.moved, r.late, r.woken = true, true, false
-		r.note(fmt.Sprintf("nothing was enabled: a timer alone ended %s, after %v of virtual time", r.justEnded(), time.Since(r.since)))
+		r.note(fmt.Sprintf("nothing was enabled: a timer alone ended %s, after %v of %s", r.justEnded(), r.passed(), r.kind.clock()))
 	}
 	return came
 }
 
 // stand is the verdict of a run in which nothing can go on.
 func (r *Run) stand() {
-	if r.overrun() {
+	r.gate.hold()
+	defer r.gate.free()
+	if r.overrun() || r.finished() {
 		return
 	}
 	r.beatNote()

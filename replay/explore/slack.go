@@ -51,6 +51,8 @@ func verb(verdict string) string {
 		return "passes"
 	case Hang:
 		return "hangs"
+	case Stall:
+		return "stalls"
 	case Panic:
 		return "panics"
 	case Leak:

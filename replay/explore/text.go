@@ -36,8 +36,14 @@ func (r Report) failureText(b *strings.Builder) {
 	if r.Verdict == Hang {
 		word += " (proved)"
 	}
+	if r.Verdict == Stall {
+		word += " (quiescent)"
+	}
 	if r.Category != "" {
 		word += " " + r.Category
+	}
+	if r.Engine != "" {
+		word += ", engine " + string(r.Engine)
 	}
 	fmt.Fprintf(b, "%s, level %s, capacity %v, %s, schedule %d\ntoken %s\n", word, r.Level, r.Capacity,
 		plural(r.Steps, "step"), r.Schedules, r.Token)

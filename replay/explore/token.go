@@ -185,7 +185,7 @@ func (r *Run) asToken() Token {
 	if r.token != nil {
 		return *r.token
 	}
-	return Token{Capacity: r.capacity, Level: r.level, Choices: r.choices}
+	return Token{Capacity: r.capacity, Level: r.level, Engine: r.kind, Choices: r.choices}
 }
 
 // follow returns the step that the token names, eager's where it names none, or

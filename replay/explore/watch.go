@@ -64,22 +64,8 @@ type freeze struct {
 func freezeOf(all []goroutine, mark string) *freeze {
 	f := &freeze{}
 	for _, g := range all {
-		if g.mark != mark || g.engine() {
-			continue
-		}
-		switch wait := g.wait(); {
-		case wait == waitNone:
+		if g.mark == mark && !g.engine() && !f.add(g) {
 			return nil
-		case wait == waitLock:
-			f.locks = append(f.locks, g)
-		case wait == waitIO:
-			f.io = append(f.io, g)
-		case wait == waitSleep:
-			f.sleepers = append(f.sleepers, g)
-		case !g.durable:
-			f.foreign = append(f.foreign, g)
-		default:
-			f.others = append(f.others, g)
 		}
 	}
 	if len(f.locks)+len(f.foreign)+len(f.io) == 0 {
@@ -87,6 +73,28 @@ func freezeOf(all []goroutine, mark string) *freeze {
 	}
 	return f
 }
+
+// add sorts a goroutine in by what it waits for. It reports false if it does not.
+func (f *freeze) add(g goroutine) bool {
+	switch wait := g.wait(); {
+	case wait == waitNone:
+		return false
+	case wait == waitLock:
+		f.locks = append(f.locks, g)
+	case wait == waitIO:
+		f.io = append(f.io, g)
+	case wait == waitSleep:
+		f.sleepers = append(f.sleepers, g)
+	case g.mark != "" && !g.durable:
+		f.foreign = append(f.foreign, g)
+	default:
+		f.others = append(f.others, g)
+	}
+	return true
+}
+
+// passing reports whether real time alone may end it.
+func (f *freeze) passing() bool { return len(f.sleepers)+len(f.io) > 0 }
 
 // same reports whether nothing has changed in another freeze.
 func (f *freeze) same(g *freeze) bool {
@@ -136,7 +144,7 @@ func (f *freeze) why() string {
 	add(f.locks, "waits for a mutex")
 	add(f.foreign, "waits for something that is not of the bubble")
 	add(f.io, "waits for I/O")
-	add(f.sleepers, "sleeps, but the bubble's time stands still meanwhile")
+	add(f.sleepers, "sleeps")
 	return strings.Join(parts, "; ")
 }
 

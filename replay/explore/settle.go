@@ -1,0 +1,210 @@
+package explore
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// settled is the engine for peers that cannot live in a bubble. Nothing of the
+// run moves when two looks at the stacks of the whole process, one after the
+// other, show every goroutine of the run waiting at the same place.
+//
+// Time is real here. Stacks show a sleeper and a wait for I/O, but not the timer
+// of a select or a context: rest is no proof.
+type settled struct {
+	run   *Run
+	known map[int]bool // goroutines seen, and whether they are of the run
+	still *freeze      // what those of the run wait for, at the last look
+}
+
+// settling is held by the one run in the process that is settled: goroutines
+// whose parent nobody has seen count as its own.
+var settling sync.Mutex
+
+// yields is how often a run gets the processor before its stacks are taken, which
+// stops the world.
+const yields = 20
+
+// live implements engine.
+func (s *settled) live(_ *testing.T, do func()) {
+	settling.Lock()
+	defer settling.Unlock()
+	for _, g := range goroutines(snapshot()[1:]) { // the caller comes first
+		s.known[g.id] = false
+	}
+	do()
+}
+
+// await implements engine: the engine itself never stands still.
+func (s *settled) await(ended <-chan any) (thrown any, f *freeze) { return <-ended, nil }
+
+// call implements engine, on a goroutine of its own that may be left behind.
+func (s *settled) call(do func()) bool {
+	ended := make(chan bool, 1)
+	go func() {
+		returned := false
+		defer func() { ended <- returned }()
+		do()
+		returned = true
+	}()
+	for {
+		runtime.Gosched()
+		select {
+		case returned := <-ended:
+			if !returned { // the test was ended (FailNow)
+				runtime.Goexit()
+			}
+			return true
+		default:
+		}
+		if s.quiesce(); len(ended) == 0 && !s.outlasts(time.Now()) {
+			return false
+		}
+	}
+}
+
+// settle implements engine.
+func (s *settled) settle() {
+	select { // what arrived before is seen by who looks after this
+	case <-s.run.gate.poked:
+	default:
+	}
+	s.quiesce()
+	s.run.gate.tick()
+}
+
+// quiesce returns when two looks in a row show the same standstill.
+func (s *settled) quiesce() {
+	for range yields {
+		runtime.Gosched()
+	}
+	var last *freeze
+	var seen uint64
+	for pause := 20 * time.Microsecond; ; {
+		moves := s.run.moves.Load()
+		f := s.look()
+		if f != nil && last != nil && moves == seen && last.same(f) {
+			s.still = f
+			return
+		}
+		switch {
+		case f == nil: // somebody works: let it
+			time.Sleep(pause)
+			pause = min(2*pause, 5*time.Millisecond)
+		case len(f.io) > 0: // what was written may not have woken its reader yet
+			time.Sleep(time.Millisecond)
+		}
+		last, seen = f, moves
+	}
+}
+
+// look returns what the goroutines of the run wait for, or nil if one does not.
+func (s *settled) look() *freeze {
+	f := &freeze{}
+	for _, g := range s.members() {
+		if !f.add(g) {
+			return nil
+		}
+	}
+	return f
+}
+
+// members returns the goroutines of the run but the caller's.
+func (s *settled) members() []goroutine {
+	all := goroutines(snapshot()[1:])
+	byID := make(map[int]goroutine, len(all))
+	for _, g := range all {
+		byID[g.id] = g
+	}
+	var own []goroutine
+	for _, g := range all {
+		if s.owns(g, byID) {
+			own = append(own, g)
+		}
+	}
+	return own
+}
+
+// owns reports whether a goroutine is of the run: it was not there before, and
+// its parent was not of others. One in a bubble never is.
+func (s *settled) owns(g goroutine, all map[int]goroutine) bool {
+	own, ok := s.known[g.id]
+	if ok {
+		return own
+	}
+	parent, there := all[g.parent]
+	switch {
+	case g.mark != "":
+		own = false
+	case there:
+		own = s.owns(parent, all)
+	default:
+		own, ok = s.known[g.parent]
+		own = own || !ok
+	}
+	s.known[g.id] = own
+	return own
+}
+
+// rest implements engine: sleepers and I/O get real time, up to the plan's
+// patience after the last step that was not a beat.
+func (s *settled) rest() bool {
+	for {
+		select {
+		case <-s.run.gate.poked:
+			return true
+		default:
+		}
+		if !s.outlasts(s.run.since) {
+			return false
+		}
+		s.quiesce()
+	}
+}
+
+// outlasts lets a moment pass for those who sleep or wait for I/O. It reports
+// false when there are none, or the plan's patience with them has ended.
+func (s *settled) outlasts(since time.Time) bool {
+	if !s.still.passing() || time.Since(since) >= s.run.plan.Patience {
+		return false
+	}
+	pause := time.NewTimer(5 * time.Millisecond)
+	defer pause.Stop()
+	select {
+	case <-s.run.gate.poked:
+		s.run.gate.poke() // for whoever waits for it
+	case <-pause.C:
+	}
+	return true
+}
+
+// verdict implements engine.
+func (s *settled) verdict() (word, doubt string) {
+	if s.still.passing() {
+		return Undecided, fmt.Sprintf("%s, still after %v, which may end", s.still.why(), s.run.plan.Patience)
+	}
+	return Stall, ""
+}
+
+// stacks implements engine.
+func (s *settled) stacks() []string { return s.still.stacks() }
+
+// reap implements engine.
+func (s *settled) reap() {
+	begin := time.Now()
+	for s.quiesce(); s.outlasts(begin); {
+		s.quiesce()
+	}
+	switch r := s.run; {
+	case len(s.still.all()) == 0:
+	case s.still.passing() && r.verdict == Pass:
+		r.verdict, r.stuck = Undecided, true
+		r.why = fmt.Sprintf("the gate is closed and the context cancelled, but %s, still after %v", s.still.why(), r.plan.Patience)
+		r.stacks = s.still.stacks()
+	default:
+		r.leaked(s.still.stacks())
+	}
+}

@@ -1,0 +1,150 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A hang is a stall here, of the same category, and a token gives it again.
+func TestStall(t *testing.T) {
+	for _, bug := range planted {
+		if bug.verdict != Hang || strings.Contains(bug.name, "noise") {
+			continue
+		}
+		p := Plan{Setup: bug.setup, Engine: Settle, Capacities: fixed(bug.capacity, bug.capacity), Schedules: 50}
+		r := Search(t, p)
+		if r.Verdict != Stall || r.Category != bug.category || !strings.Contains(r.Token, ".b.") || r.Leaked || len(r.Notes) > 0 {
+			t.Errorf("%s: want %s %s\n%s", bug.name, Stall, bug.category, r.Text())
+		}
+		again := Search(t, Plan{Setup: bug.setup, Token: r.Token})
+		if again.Verdict != Stall || again.Category != bug.category || again.Token != r.Token {
+			t.Errorf("%s: the token gives\n%s", bug.name, again.Text())
+		}
+	}
+	r := Search(t, Plan{Setup: seed(2, 0), Engine: Settle, Schedules: 1})
+	if r.Verdict != Stall || r.Category != Swallowed {
+		t.Error(r.Text())
+	}
+}
+
+func TestSettledConforming(t *testing.T) {
+	Explore(t, Plan{Setup: conforming, Engine: Settle, Schedules: 60})
+}
+
+var outside = make(chan int)
+
+// What a bubble cannot see the end of, real time ends.
+func TestSettledOutside(t *testing.T) {
+	for name, setup := range map[string]func(*Run){
+		"sleeper with a mutex": blocker(func(context.Context) { time.Sleep(time.Millisecond) }, nothing),
+		"mutex over a Write": func(r *Run) {
+			var mu sync.Mutex
+			for _, name := range []string{"a", "b"} {
+				r.Op(name, func(ctx context.Context) error {
+					mu.Lock()
+					defer mu.Unlock()
+					return r.Client().Write(ctx, note(name))
+				})
+			}
+			r.Op("read", func(ctx context.Context) error {
+				_, err := r.Server().Read(ctx)
+				_, err2 := r.Server().Read(ctx)
+				return errors.Join(err, err2)
+			})
+		},
+		"channel of the package": func(r *Run) {
+			r.Go(func(ctx context.Context) {
+				select {
+				case outside <- 1:
+				case <-ctx.Done():
+				}
+			})
+			r.Op("a", func(context.Context) error { <-outside; return nil })
+		},
+		"pipe of the system": func(r *Run) {
+			in, out, err := os.Pipe()
+			if err != nil {
+				panic(err)
+			}
+			throughPipe(out, in)(r)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			Explore(t, Plan{Setup: setup, Engine: Settle, Schedules: 6})
+		})
+	}
+}
+
+func TestSettledVerdicts(t *testing.T) {
+	block := make(chan int)
+	for name, c := range map[string]struct {
+		plan    Plan
+		verdict string
+		why     string
+	}{
+		"leak": {Plan{Setup: func(r *Run) {
+			r.Go(func(context.Context) { <-block })
+		}}, Leak, "goroutines are left that nothing ends"},
+		"leak asleep": {Plan{Patience: time.Millisecond, Setup: func(r *Run) {
+			r.Go(func(context.Context) { time.Sleep(time.Hour) })
+		}}, Undecided, "sleeps, still after 1ms"},
+		"sleeper": {Plan{Patience: time.Millisecond, Setup: func(r *Run) {
+			r.Op("sleep", func(context.Context) error { time.Sleep(time.Hour); return nil })
+		}}, Undecided, "sleeps, still after 1ms, which may end"},
+		"Setup": {Plan{Setup: func(r *Run) { _ = r.Client().Write(r.Context(), note("x")) }}, Leak, "Setup has not returned"},
+		"panic": {Plan{Setup: func(r *Run) {
+			r.Op("x", func(context.Context) error { panic("boom") })
+		}}, Panic, "operation x panicked: boom"},
+		"check": {Plan{Setup: conforming, Check: func(*Run) error { return errors.New("bad") }}, CheckFailed, "bad"},
+		"mutex": {Plan{Setup: blocker(forEver, nothing)}, Stall, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.plan.Engine, c.plan.Schedules = Settle, 1
+			r := Search(t, c.plan)
+			if r.Verdict != c.verdict || !strings.Contains(r.Explanation, c.why) {
+				t.Errorf("want %s, %q\n%s", c.verdict, c.why, r.Text())
+			}
+		})
+	}
+}
+
+// Goroutines of a run are those that come from it, and those of which nobody knows.
+func TestOwns(t *testing.T) {
+	s := settled{known: map[int]bool{1: false, 2: true}} // 2 is of the run
+	all := map[int]goroutine{}
+	for _, g := range []goroutine{
+		{id: 1}, {id: 2, parent: 1}, {id: 3, parent: 1}, {id: 4, parent: 3}, {id: 5, parent: 2}, {id: 6, parent: 5},
+		{id: 7, parent: 99}, {id: 8}, {id: 9, parent: 2, mark: "synctest bubble 4"},
+	} {
+		all[g.id] = g
+	}
+	for id, want := range map[int]bool{1: false, 2: true, 3: false, 4: false, 5: true, 6: true, 7: true, 8: true, 9: false} {
+		if got := s.owns(all[id], all); got != want {
+			t.Errorf("goroutine %d: %v, want %v", id, got, want)
+		}
+	}
+	delete(all, 4)
+	all[10] = goroutine{id: 10, parent: 4} // 4 has ended, and is remembered
+	if s.owns(all[10], all) {
+		t.Error("the child of a goroutine of others counts as the run's")
+	}
+}
+
+func TestParseGoroutine(t *testing.T) {
+	for text, want := range map[string]goroutine{
+		"goroutine 7 [select (durable), 2 minutes, synctest bubble 12]:\nmain.f(0x1)\n\t/a.go:1\ncreated by main.g in goroutine 6\n\t/a.go:2 +0x1": {id: 7, parent: 6, state: "select", durable: true, mark: "synctest bubble 12"},
+		"goroutine 8 [chan receive (nil chan) (durable), synctest bubble 1]:\nmain.f()\n\t/a.go:1":                                                 {id: 8, state: "chan receive (nil chan)", durable: true, mark: "synctest bubble 1"},
+		"goroutine 9 [sync.Mutex.Lock, locked to thread]:\nmain.f()\n\t/a.go:1\ncreated by time.goFunc\n\t/t.go:2":                                 {id: 9, state: "sync.Mutex.Lock"},
+		"goroutine 1 [running]:": {id: 1, state: "running"},
+	} {
+		want.text = text
+		if got := parseGoroutine(text); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}
