@@ -40,7 +40,7 @@ func (r *Run) recurs(s Step) bool {
 		return false
 	case s.flight.ping:
 		return true
-	case b.rests == 0 || s.flight.asked():
+	case b.rests == 0 || r.asked(s.flight):
 		return false
 	}
 	if b.seen == nil {
@@ -55,10 +55,15 @@ func (r *Run) recurs(s Step) bool {
 	return n.periods > periods
 }
 
-// asked reports whether the frame is a request of a user operation, or the
-// response to one.
-func (f *flight) asked() bool {
-	return f.op != "" || f.answers != nil && f.answers.request.op != ""
+// asked reports whether a frame is a request of an operation that has not returned,
+// or the response to one. What a session does of its own accord may bear the name
+// of the operation that made the session.
+func (r *Run) asked(f *flight) bool {
+	by := f.op
+	if f.answers != nil {
+		by = f.answers.request.op
+	}
+	return by != "" && slices.ContainsFunc(r.ops, func(op *Operation) bool { return op.name == by && !op.done })
 }
 
 // withoutOccurrence takes the numbers out of a content name.

@@ -51,6 +51,13 @@ func TestBeats(t *testing.T) {
 			client, _ := deaf(r)
 			every(r, time.Minute, func(ctx context.Context, _ int) { _, _ = client.call(ctx, "tools/list", `{}`) })
 		}, "nothing but «c2s tools/list», «s2c response to tools/list» passed"},
+		"a poll of a session that an operation made": {func(r *Run) {
+			client, _ := deaf(r)
+			r.Op("connect", func(ctx context.Context) error {
+				every(r, time.Minute, func(context.Context, int) { _, _ = client.call(ctx, "tools/list", `{}`) })
+				return nil
+			})
+		}, "nothing but «c2s tools/list by connect», «s2c response to tools/list by connect» passed"},
 		"progress of the call itself": {func(r *Run) {
 			_, server := deaf(r)
 			every(r, time.Minute, func(ctx context.Context, n int) {

@@ -83,7 +83,7 @@ func (k *chain) call(c *call) {
 	}
 	owes := "the " + f.dir.Receiver() + " owes the response to " + c.name
 	back := k.gate.lane(f.dir.Reverse())
-	switch inner, write := k.gate.askedSince(back, f.given), back.offeredSince(f.given); {
+	switch inner, write := k.gate.askedSince(back, f.given), k.gate.offeredSince(back, f.given); {
 	case len(l.readers) == 0 && l.last == f:
 		if k.link(c, owes+": its reader has not come back from it") {
 			k.reader(l)
@@ -128,7 +128,7 @@ func (k *chain) reader(l *lane) {
 	k.stuck = true
 	holds := who + " holds " + l.last.name
 	back := k.gate.lane(l.dir.Reverse())
-	switch inner, write := k.gate.askedSince(back, l.last.given), back.offeredSince(l.last.given); {
+	switch inner, write := k.gate.askedSince(back, l.last.given), k.gate.offeredSince(back, l.last.given); {
 	case inner != nil:
 		if k.link(l, holds+", and has asked "+inner.name+" since") {
 			k.call(inner)
@@ -144,11 +144,11 @@ func (k *chain) reader(l *lane) {
 	}
 }
 
-// askedSince is the first open request in the lane that no operation sent, and
-// that was written after a step.
+// askedSince is the first open request in the lane that no waiting operation sent,
+// and that was written after a step.
 func (g *gate) askedSince(l *lane, step int) *call {
 	for _, c := range g.names.calls {
-		if f := c.request; f.dir == l.dir && f.op == "" && f.taken > 0 && f.round >= step &&
+		if f := c.request; f.dir == l.dir && !g.awaited[f.op] && f.taken > 0 && f.round >= step &&
 			!c.cancelled && !c.listen && (c.answer == nil || c.answer.given == 0) {
 			return c
 		}
@@ -156,11 +156,11 @@ func (g *gate) askedSince(l *lane, step int) *call {
 	return nil
 }
 
-// offeredSince is the first frame in its writer's hand that no operation sent, and
-// that was written after a step.
-func (l *lane) offeredSince(step int) *flight {
+// offeredSince is the first frame in its writer's hand that no waiting operation
+// sent, and that was written after a step.
+func (g *gate) offeredSince(l *lane, step int) *flight {
 	for _, f := range l.waiting {
-		if f.op == "" && f.round >= step {
+		if !g.awaited[f.op] && f.round >= step {
 			return f
 		}
 	}

@@ -16,6 +16,10 @@ func (r *Run) diagnose() (category, why string) {
 		g.all = snapshot()
 	}
 	guess := ""
+	g.awaited = map[string]bool{}
+	for _, op := range r.unfinished() {
+		g.awaited[op.name] = true
+	}
 	for _, op := range r.unfinished() {
 		kind, w, reason, sure := g.waitOf(op)
 		if sure || !r.told("operation "+op.name) { // who waits for a mutex was told of
@@ -93,7 +97,7 @@ func (g *gate) waitOf(op *Operation) (category string, waits []Wait, why string,
 			category, w, why := g.callWait(who, c)
 			own := Wait{Who: who, WaitsFor: "response to " + c.name, Why: "it has not been read", BlockedAt: at.String()}
 			if !signed {
-				own.Why = "it signed no request; of those that nobody signed, this one is open"
+				own.Why = "it signed no request; of those that no waiting operation signed, this one is open"
 			}
 			return category, []Wait{own, w}, why, signed
 		}
@@ -130,15 +134,17 @@ func (g *gate) unsigned(who string, at place) (category string, w Wait, why stri
 	return LostAnswer, w, fmt.Sprintf("%s waits, and nobody answers what was read: %s", who, strings.Join(open, ", "))
 }
 
-// callsOf returns the requests of an operation; those that nobody signed, where
-// it signed none.
+// callsOf returns the requests of an operation; those that nobody signed who still
+// waits, where it signed none. What a session does of its own accord may bear the
+// name of the operation that made the session.
 func (g *gate) callsOf(op *Operation) (calls []*call, signed bool) {
 	var own, unsigned []*call
 	for _, c := range g.names.calls {
-		switch c.request.op {
-		case op.name:
+		open := c.answer == nil || c.answer.given == 0
+		switch by := c.request.op; {
+		case by == op.name:
 			own = append(own, c)
-		case "":
+		case by == "", !g.awaited[by] && open:
 			unsigned = append(unsigned, c)
 		}
 	}

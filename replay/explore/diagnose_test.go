@@ -30,7 +30,17 @@ func serial(r *Run, p *peer, handle func(ctx context.Context, m transport.Messag
 
 // reentrant is a client whose handler of notifications makes a call, and a server
 // that pings the client before it answers that call.
-func reentrant(r *Run) {
+func reentrant(r *Run) { reentrantUnder(r, func(ctx context.Context) context.Context { return ctx }) }
+
+// connected is reentrant where what the handler sends bears the name of an operation
+// that has returned, as sessions do that an operation made.
+func connected(r *Run) {
+	under := make(chan context.Context, 1)
+	r.Op("connect", func(ctx context.Context) error { under <- ctx; return nil })
+	reentrantUnder(r, func(context.Context) context.Context { return <-under })
+}
+
+func reentrantUnder(r *Run, under func(context.Context) context.Context) {
 	client, server := pair(r)
 	listed := make(chan struct{})
 	serial(r, client, func(ctx context.Context, m transport.Message) {
@@ -38,7 +48,7 @@ func reentrant(r *Run) {
 			client.answer(ctx, m, `{}`)
 			return
 		}
-		_, _ = client.call(ctx, "tools/list", `{}`)
+		_, _ = client.call(under(ctx), "tools/list", `{}`)
 		close(listed)
 	})
 	server.request = func(ctx context.Context, m transport.Message) {
@@ -114,8 +124,13 @@ func TestCategories(t *testing.T) {
 			"the server owes the response to tools/list#1, and has asked ping#1 since",
 			"the client owes the response to ping#1, and waits for the response to tools/list#1  <- cycle",
 		}, []string{
-			"each end has read a request of the other and answers neither", "reentrant.func1 diagnose_test.go", "reentrant.func2 diagnose_test.go",
+			"each end has read a request of the other and answers neither", "reentrantUnder.func1 diagnose_test.go", "reentrantUnder.func2 diagnose_test.go",
 		}},
+		"a call in a handler of a session that an operation made": {connected, Mutual, []string{
+			"operation refresh waits for the response to tools/list by connect#1",
+			"the server owes the response to tools/list by connect#1, and has asked ping#1 since",
+			"the client owes the response to ping#1, and waits for the response to tools/list by connect#1  <- cycle",
+		}, nil},
 		"a question within a call": {nested, Mutual, []string{
 			`operation call waits for the response to tools/call "x" by call#1`,
 			`the server owes the response to tools/call "x" by call#1, and has asked elicitation/create#1 since`,

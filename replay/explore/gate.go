@@ -33,7 +33,8 @@ type gate struct {
 	traced bool // readers say which goroutine they are, which costs microseconds
 
 	breaches []Breach
-	all      []string // the stacks of all goroutines at a hang, of a traced gate
+	awaited  map[string]bool // operations that have not returned, at a hang
+	all      []string        // the stacks of all goroutines at a hang, of a traced gate
 }
 
 // lane is one direction. A frame moves waiting → queue → its reader; until its

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -127,7 +128,9 @@ func doubleClose(r *explore.Run) {
 // other's call because it is closing, cannot say so because it is closing, and
 // waits for its own.
 func TestExploreDoubleClose(t *testing.T) {
-	found(t, doubleClose)
+	found(t, doubleClose, explore.LostAnswer,
+		"mcp.(*ClientSession).Close to return", "mcp.(*ServerSession).Close to return", "doubleClose.func1 explore_test.go",
+		"read and answered by nobody: response to ping by call#1", "response to ping by ask#1")
 }
 
 // refreshing is a client whose progress handler makes a call; a server that asks
@@ -154,7 +157,9 @@ func refreshing(r *explore.Run, asks bool) {
 // handlers run one at a time on the queue that requests also pass. The ping waits
 // behind the handler, the handler for the list, the list for the ping.
 func TestExploreHandlerReentrancy(t *testing.T) {
-	found(t, func(r *explore.Run) { refreshing(r, true) })
+	found(t, func(r *explore.Run) { refreshing(r, true) }, explore.Mutual,
+		"the client owes the response to ping#1, and waits for the response to tools/list#1  <- cycle",
+		"mcp.(*ClientSession).ListTools, called by gosdk_test.listTools", "by gosdk_test.refreshing.func2 explore_test.go")
 }
 
 // TestExploreHandlerCalls: a handler may call as long as the server asks nothing.
@@ -162,10 +167,10 @@ func TestExploreHandlerCalls(t *testing.T) {
 	explore.Explore(t, explore.Plan{Schedules: 100, Setup: func(r *explore.Run) { refreshing(r, false) }})
 }
 
-// found explores with no hint, and expects a proved hang and a token that gives it
-// again. The default strategy starts with the eager run; with the others the token
+// found explores with no hint, and expects a proved hang of the category, a report
+// that says certain things, and a token that gives it again. The default strategy starts with the eager run; with the others the token
 // has choices to follow.
-func found(t *testing.T, setup func(*explore.Run)) {
+func found(t *testing.T, setup func(*explore.Run), category string, says ...string) {
 	t.Helper()
 	for _, plan := range []explore.Plan{
 		{}, {Seed: 1, Strategy: explore.POS}, {Seed: 2, Strategy: explore.POS},
@@ -173,8 +178,13 @@ func found(t *testing.T, setup func(*explore.Run)) {
 	} {
 		plan.Setup = setup
 		r := explore.Search(t, plan)
-		if r.Verdict != explore.Hang {
-			t.Fatalf("seed %d: the verdict is %s, want %s:\n%s", plan.Seed, r.Verdict, explore.Hang, r.Text())
+		if r.Verdict != explore.Hang || r.Category != category {
+			t.Fatalf("seed %d: the verdict is %s %s, want %s %s:\n%s", plan.Seed, r.Verdict, r.Category, explore.Hang, category, r.Text())
+		}
+		for _, want := range says {
+			if !strings.Contains(r.Text(), want) {
+				t.Errorf("seed %d: %q is not said:\n%s", plan.Seed, want, r.Text())
+			}
 		}
 		again := explore.Search(t, explore.Plan{Setup: setup, Token: r.Token})
 		if again.Verdict != r.Verdict || again.Category != r.Category {

@@ -43,7 +43,7 @@ func TestHandlerCalls(t *testing.T) {
 			r.Op("refresh", func(context.Context) error { return <-listed }).After("connect")
 		}},
 		Want: map[string]zoo.Want{
-			"v1.8.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
+			"v1.8.0": {Verdict: explore.Hang, Category: explore.Mutual, Says: []string{
 				"tools/list", "ping", "notifications/tools/list_changed"}},
 		},
 	}.Run(t)
