@@ -3,9 +3,10 @@ package explore
 // Exhaustive visits every order of steps at each capacity, but for orders that
 // differ only in steps that commute (sleep sets). When it has come to the end, no
 // order at that level and capacity fails, and the report says so. That is a proof
-// for peers that do the same on the same steps and share nothing but the gate; of
-// the first it takes notice, the second it cannot see. Its runs are made one after
-// another: Seed and Workers mean nothing to it.
+// for peers that do the same on the same steps and share nothing but the gate. It
+// takes notice of peers that do not: of other steps, and of an end that uses the
+// gate though nothing of the gate woke it. What is shared in silence it cannot see.
+// Its runs are made one after another: Seed and Workers mean nothing to it.
 var Exhaustive Strategy = exhaustive{}
 
 // exhaustive is the strategy whose runs depend on the ones before.
@@ -102,7 +103,7 @@ func (s *search) advance(v *visit) *Run {
 	v.tried.Schedules++
 	v.tried.Verdict = r.verdict
 	switch {
-	case r.verdict == Pass && r.recall && !v.walk.recall:
+	case r.verdict == Pass && v.walk.adopt(r.lessons):
 		v.walk.restart()
 		v.seen, v.tried.Classes = newCoverage(), 0
 	case !r.cut:

@@ -60,7 +60,7 @@ func TestSleepSets(t *testing.T) {
 		{"single", single(1), false, 0}, {"single", single(3), false, 1}, {"single", single(3), false, Unbounded},
 		{"crossing", crossing(1), false, 0}, {"crossing", crossing(1), true, 0}, {"crossing", crossing(1), true, 1},
 		{"writer", eagerWriter(2), false, 2}, {"late", registerAfterWrite(1), false, 1}, {"head-on", headOn(1), false, 0},
-		{"gives up", givesUp, false, 1},
+		{"gives up", givesUp, false, 1}, {"past the gate", pastTheGate, false, 1},
 	} {
 		p := Plan{Setup: c.setup, AckWithTake: c.acked, Capacities: fixed(c.room, c.room), Schedules: 1_000_000}
 		whole, all := everything(t, p, exhaustive{naive: true})
@@ -148,6 +148,26 @@ func givesUp(r *Run) {
 	})
 }
 
+// pastTheGate: what the client reads wakes the server, which then knows it.
+func pastTheGate(r *Run) {
+	told, knows := make(chan struct{}, 1), false
+	r.Op("a", func(ctx context.Context) error {
+		if err := r.Server().Write(ctx, note("a")); err != nil || !knows {
+			return err
+		}
+		return r.Server().Write(ctx, note("b"))
+	})
+	r.Go(func(ctx context.Context) {
+		_, _ = r.Client().Read(ctx)
+		told <- struct{}{}
+	})
+	r.Go(func(ctx context.Context) {
+		<-told
+		knows = true
+		_, _ = r.Server().Read(ctx)
+	})
+}
+
 // A walk that finds other steps than before proves nothing.
 func TestNotTheSameAgain(t *testing.T) {
 	runs := 0
@@ -163,7 +183,7 @@ func TestNotTheSameAgain(t *testing.T) {
 // The other capacities of a failure are visited, too.
 func TestExhaustiveFailure(t *testing.T) {
 	r := Search(t, Plan{Strategy: Exhaustive, Setup: eagerWriter(2), Schedules: 100})
-	if want := "not slack-elastic: hangs at 0, hangs at 1, passes at unbounded (1 schedule, all 1 classes)"; r.Verdict != Hang || r.Slack != want {
+	if want := "not slack-elastic: hangs at 0, hangs at 1, passes at unbounded (2 schedules, all 1 classes)"; r.Verdict != Hang || r.Slack != want {
 		t.Errorf("%q, want %q\n%s", r.Slack, want, r.Text())
 	}
 	r = Explore(t, Plan{Strategy: Exhaustive, Setup: crossing(1), Schedules: 100})

@@ -26,11 +26,12 @@ type gate struct {
 	rules  *order.Checker // nil: the peers may send what they like
 	began  time.Time
 	moves  *atomic.Uint64
-	round  int  // steps released so far
-	shut   bool // the run is over: nothing parks any more
-	splits bool // ack is a step of its own
-	recall bool // an end took back a frame that it had offered
-	traced bool // readers say which goroutine they are, which costs microseconds
+	round  int   // steps released so far
+	shut   bool  // the run is over: nothing parks any more
+	splits bool  // ack is a step of its own
+	recall bool  // an end took back a frame that it had offered
+	stirs  reach // which ends have used the gate since this was emptied
+	traced bool  // readers say which goroutine they are, which costs microseconds
 
 	breaches []Breach
 	awaited  map[string]bool // operations that have not returned, at a hang
@@ -158,6 +159,7 @@ func (e *end) Read(ctx context.Context) (transport.Frame, error) {
 	closed := e.gate.shut || e.in.deafened
 	if !closed {
 		e.in.readers = append(e.in.readers, r)
+		e.gate.stirs |= senderEnd(e.out.dir)
 		e.gate.poke()
 	}
 	e.gate.free()
@@ -248,6 +250,7 @@ func (g *gate) offer(l *lane, f transport.Frame, op string) *flight {
 		n.writers = lineage()
 	}
 	l.fresh = append(l.fresh, n)
+	g.stirs |= senderEnd(l.dir)
 	g.poke()
 	return n
 }
@@ -269,6 +272,13 @@ func (g *gate) admit() {
 		}
 		l.fresh = l.fresh[:0]
 	}
+}
+
+// stirred returns which ends have used the gate since the last step.
+func (g *gate) stirred() reach {
+	g.hold()
+	defer g.free()
+	return g.stirs
 }
 
 // recalls reports whether an end has taken back a frame. At the run's end they all
@@ -322,6 +332,7 @@ func (e *end) Close() error {
 	e.gate.hold()
 	if !e.gate.shut && !e.closed {
 		e.out.ending, e.in.leaving = true, true
+		e.gate.stirs |= senderEnd(e.out.dir)
 		e.gate.recall = e.gate.recall || e.out.offers()
 		e.gate.poke()
 	}
@@ -335,6 +346,7 @@ func (e *end) CloseWrite() error {
 	e.gate.hold()
 	if !e.gate.shut && !e.closed {
 		e.out.ending = true
+		e.gate.stirs |= senderEnd(e.out.dir)
 		e.gate.recall = e.gate.recall || e.out.offers()
 		e.gate.poke()
 	}

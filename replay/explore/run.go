@@ -46,17 +46,18 @@ type Run struct {
 	limit      int
 	horizon    time.Duration
 
-	steps   []Step // released, in order
-	trail   trail
-	recall  bool // an end took back a frame that it had offered
-	choices []Choice
-	beats   beats
-	moved   bool      // something but a beat happened since the last rest
-	still   int       // steps when it came to rest after that
-	woken   bool      // a timer fired, and no step but beats since
-	since   time.Time // the virtual time when it had
-	notes   []string
-	assay   *assay // of a run that is made to prove a freeze
+	steps     []Step // released, in order
+	trail     trail
+	unlearned bool // a step was released of which it is not known what it touched
+	lessons   lessons
+	choices   []Choice
+	beats     beats
+	moved     bool      // something but a beat happened since the last rest
+	still     int       // steps when it came to rest after that
+	woken     bool      // a timer fired, and no step but beats since
+	since     time.Time // the virtual time when it had
+	notes     []string
+	assay     *assay // of a run that is made to prove a freeze
 
 	outcome
 }

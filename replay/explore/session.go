@@ -105,7 +105,7 @@ func (r *Run) session(p *Plan) {
 		return
 	}
 	r.loop()
-	r.recall = r.gate.recalls()
+	r.lessons.recall = r.gate.recalls()
 	if r.verdict == Pass && !r.cut {
 		r.check(p)
 		r.judge()
@@ -149,6 +149,7 @@ func (r *Run) loop() {
 	var enabled []Step
 	for {
 		r.engine.settle()
+		r.learn()
 		if r.assay != nil && len(r.steps) == r.assay.at {
 			r.assay.hold(r)
 		}
@@ -235,6 +236,9 @@ func (r *Run) release(s Step) {
 			r.note(fmt.Sprintf("nothing was enabled: a timer brought «%s», after %v of %s", s.Name(), r.passed(), r.kind.clock()))
 		}
 		r.moved, r.woken = true, false
+	}
+	if r.systematic {
+		r.gate.stirs, r.unlearned = 0, true
 	}
 	switch s.Kind {
 	case Start:

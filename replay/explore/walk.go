@@ -44,11 +44,10 @@ func (w *walk) next() Chooser {
 	return w.choose
 }
 
-// restart begins again for peers that take back frames. The first run in which
-// one does is never missed: up to it all that was taken to commute does.
-func (w *walk) restart() {
-	w.recall, w.path, w.begun = true, nil, false
-}
+// restart begins again with what was learned of the peers. The first run in which
+// an end takes back a frame is never missed: up to it all that was taken to commute
+// does. Neither is one in which an operation touches what it did not before.
+func (w *walk) restart() { w.path, w.begun = nil, false }
 
 // turn goes back to the last place where something else may be released.
 func (w *walk) turn() bool {
