@@ -5,8 +5,7 @@
 // A "HANG (proved)" is one: every goroutine of the peers is durably blocked, no
 // step of the transport is enabled, and no timer within the horizon of virtual
 // time (24 hours unless said otherwise) brings anything but pings and other traffic
-// that recurs by timers alone. No wall clock
-// takes part in any verdict.
+// that recurs by timers alone. No wall clock takes part in any verdict.
 //
 // A failure has a [Token]. It names the choices in which the schedule differs from
 // the eager one by their content, and following it makes the same choices or says
@@ -65,6 +64,21 @@
 // differ only in the order of steps that commute: steps that wake different ends,
 // and are not both takes of one direction. [Exhaustive] visits every class; when
 // it has, it is proved that no order fails at that level and those capacities.
+//
+// # The oracles
+//
+// A run whose operations have returned is asked more. [Plan.Check] is the user's
+// own. [Illegal]: a live peer broke a MUST of the protocol, by the rules of package
+// order; a SHOULD is a note. [Lost]: a live peer read a request and, up to the
+// horizon, answers it to nobody, though the request was not cancelled and both ends
+// are open. [Different]: the answer to the same request changes with the order,
+// which is a note unless [Plan.SameAnswers] is set, and said only when both
+// schedules gave their answers again. What a recorded half says is not judged, and
+// [Plan.Lawless] judges nobody.
+//
+// A hang's report follows who waits for whom, from an operation to the part that
+// nobody holds up, or round; where a goroutine stands it tells by the library's
+// function and the caller's own line.
 //
 // # What it refuses
 //

@@ -338,3 +338,36 @@ func TestRevision(t *testing.T) {
 		}
 	}
 }
+
+// FuzzChecker: no traffic panics, and Would says of a single message what Send then
+// says, however often it is asked.
+func FuzzChecker(f *testing.F) {
+	for _, cases := range [][]ruleCase{responseCases, requestCases, progressCases, handshakeCases, cancelCases, batchCases,
+		subscriptionCases, logCases, taskCases} {
+		for _, rule := range cases {
+			f.Add(strings.Join(rule.lines, "\n"))
+		}
+	}
+	f.Add(`> {"id":{},"method":"x","params":{"_meta":{"progressToken":[1]}}}` + "\n" + `< {"id":{},"result":"\ud800"}`)
+	f.Add(`> {"id":"\u0061","method":"initialize","params":{"protocolVersion":7}}` + "\n" + `< {"id":"a","result":{"protocolVersion":null}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		c := New("")
+		for line := range strings.Lines(text) {
+			dir := transport.ClientToServer
+			if line[0] == '<' {
+				dir = transport.ServerToClient
+			}
+			_, body, _ := strings.Cut(line, " ")
+			p := Parse(transport.Frame{Bytes: []byte(body)})
+			would := slices.Clone(c.Would(dir, p))
+			again := slices.Clone(c.Would(dir, p))
+			did := slices.Clone(c.Send(dir, p, c.Mark(dir)))
+			if !slices.Equal(would, again) || len(p.Messages) == 1 && !slices.Equal(would, did) {
+				t.Errorf("%s: would %v, again %v, did %v", line, would, again, did)
+			}
+			if !strings.HasPrefix(line[1:], ".") {
+				c.Give(dir, p)
+			}
+		}
+	})
+}
