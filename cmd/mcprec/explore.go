@@ -225,7 +225,8 @@ show the hang, the token to play the file with is printed instead.
 undecided), category (of a hang: head-on, swallowed, lost answer, never sent),
 explanation, level, capacity ({"c2s":N,"s2c":N}, N a number or "unbounded"), tried
 (what each capacity gave: capacity, verdict, schedules), slack (that in words),
-schedules (run up to the failure), ended (what ended the search, of a pass),
+boundary (from which capacity on this one schedule does not fail), schedules (run up
+to the failure), ended (what ended the search, of a pass),
 coverage (classes, unseen, races, reversed), steps, unfinished (the calls that had
 not returned), waits (a list of who, holds, waits_for, why, blocked_at), chain, broken,
 sequence, stacks, token, choices (the token in words), shrunk (how the schedule

@@ -80,6 +80,22 @@
 // nobody holds up, or round; where a goroutine stands it tells by the library's
 // function and the caller's own line.
 //
+// # What a failure comes to
+//
+// A failing schedule is shrunk before it is reported, toward eager: eager with all
+// of its steps put off, in their order, is that schedule, with none it is eager, and
+// delta debugging goes from the one to the other. A shorter schedule counts only
+// if it fails with the same fingerprint: verdict, category, and of a hang which
+// readers are away with what kind of frame. So a report says in one or two lines
+// what the order is that it takes. Then its token is followed 20 times, and the
+// report says how often it held, where that was not always.
+//
+// Where the plan plays a session, that is shrunk too (package shrink): to the
+// fewest frames that still are a legal session and fail like this.
+//
+// Operations are not dropped. Without one of them another may wait for ever that
+// would not, and nothing tells that from the bug.
+//
 // # What it refuses
 //
 // Only delivery moves (level L0): what a peer computes between two frames is left

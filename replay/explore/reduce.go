@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 
+	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
 )
 
@@ -185,8 +186,33 @@ func (s *search) confirm(report *Report, failed *Run) {
 	}
 	report.Token = v.token.String()
 	report.Smaller = s.smaller(d)
+	report.Boundary = d.boundary()
 	report.Notes = append(report.Notes, notes...)
 	report.Shrunk = Shrunk{
 		From: failed.asToken().Deviations(), To: v.token.Deviations(), Runs: d.runs, Held: v.held, Verified: v.of,
 	}
+}
+
+// boundary says at which capacities the schedule fails in the same way; "" where
+// every capacity is alike, or it was not to be searched.
+func (d *reduction) boundary() string {
+	if d.left <= 0 || !d.best.shrinks() {
+		return ""
+	}
+	at, stuck := d.best.capacity, false
+	shows := func(c replay.Capacity) bool {
+		if stuck {
+			return false
+		}
+		r := d.newRun(Capacity{C2S: int(c.C2S), S2C: int(c.S2C)})
+		r.level, r.chooser = d.failed.level, newLate(d.order).choose
+		r.play(d.t, d.plan)
+		stuck = stuck || r.stuck
+		return r.fingerprint() == d.want
+	}
+	b := shrink.FindBoundary(replay.Capacity{C2S: replay.Room(at.C2S), S2C: replay.Room(at.S2C)}, shows)
+	if b.Always || stuck {
+		return ""
+	}
+	return b.String()
 }

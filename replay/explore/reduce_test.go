@@ -141,3 +141,19 @@ func TestLate(t *testing.T) {
 		}
 	}
 }
+
+// The boundary of a schedule: of one direction, the other as it is.
+func TestReduceBoundary(t *testing.T) {
+	for _, test := range []struct {
+		plan Plan
+		want string
+	}{
+		{Plan{Setup: headOn(4), Capacities: fixed(0, 0)}, "shows at c2s=0 to 6, not at 7; shows at s2c=0 to 6, not at 7"},
+		{Plan{Setup: headOn(4), Capacities: fixed(3, 3)}, "shows at c2s=3, not at 4; shows at s2c=3, not at 4"},
+		{Plan{Setup: seed(2, 0)}, ""},
+	} {
+		if r := Search(t, test.plan); r.Boundary != test.want {
+			t.Errorf("%s, want %s\n%s", r.Boundary, test.want, r.Text())
+		}
+	}
+}

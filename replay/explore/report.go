@@ -83,6 +83,8 @@ type Report struct {
 	// Slack says in words how the verdict changes with the capacity, of a failure
 	// that was compared.
 	Slack string `json:"slack"`
+	// Boundary says from which capacity on this one schedule does not fail; "" if none.
+	Boundary string `json:"boundary"`
 	// Schedules is how many were run up to the failure, with it.
 	Schedules int `json:"schedules"`
 	// Ended is the budget that ended the search, of a pass.

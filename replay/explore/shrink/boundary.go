@@ -7,16 +7,18 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Boundary says from which capacity on the bug of a result does not show.
+// Boundary says from which capacity on a bug does not show.
 type Boundary struct {
 	// Always: it shows at unbounded capacity too.
 	Always bool
-	// C2S and S2C are the least capacities of one direction that hide it, the other
-	// as it is in the result; [replay.Unbounded] where none does.
+	// At is where the search began: the bug shows there.
+	At replay.Capacity
+	// C2S and S2C are the least capacities found of one direction that hide it, the
+	// other as in At; [replay.Unbounded] where none does.
 	C2S, S2C replay.Room
 }
 
-// String says it in words: shows at c2s <= 3, not from 4.
+// String says it in words: shows at c2s=0 to 3, not at 4.
 func (b Boundary) String() string {
 	switch {
 	case b.Always:
@@ -24,52 +26,52 @@ func (b Boundary) String() string {
 	case b == Boundary{}:
 		return "not searched"
 	}
-	text := ""
-	for _, way := range [...]struct {
-		dir  transport.Direction
-		from replay.Room
-	}{{transport.ClientToServer, b.C2S}, {transport.ServerToClient, b.S2C}} {
-		if text != "" {
-			text += "; "
-		}
-		if way.from < 0 {
-			text += fmt.Sprintf("no capacity of %v alone hides it", way.dir)
-		} else {
-			text += fmt.Sprintf("shows at %v <= %v, not from %v", way.dir, way.from-1, way.from)
-		}
-	}
-	return text
+	return wayText(transport.ClientToServer, b.At.C2S, b.C2S) + "; " + wayText(transport.ServerToClient, b.At.S2C, b.S2C)
 }
 
-// boundary searches upward from the capacity of a candidate, by halving.
-func (s *shrink) boundary(f *found) Boundary {
-	shows := func(c replay.Capacity) bool {
-		s.tries++
-		return s.try(Candidate{Events: f.events, Capacity: c}).Fingerprint == s.want
+func wayText(dir transport.Direction, at, from replay.Room) string {
+	switch {
+	case from < 0:
+		return fmt.Sprintf("no capacity of %v alone hides it", dir)
+	case from == at+1:
+		return fmt.Sprintf("shows at %v=%v, not at %v", dir, at, from)
 	}
+	return fmt.Sprintf("shows at %v=%v to %v, not at %v", dir, at, from-1, from)
+}
+
+// FindBoundary searches upward from a capacity at which a bug shows: by doubling,
+// then by halving.
+func FindBoundary(at replay.Capacity, shows func(replay.Capacity) bool) Boundary {
 	if shows(replay.Capacity{C2S: replay.Unbounded, S2C: replay.Unbounded}) {
 		return Boundary{Always: true}
 	}
-	frames := map[transport.Direction]int{}
-	for _, i := range s.order(f.choice) {
-		frames[s.cut.frames[i].Dir]++
-	}
 	return Boundary{
-		C2S: least(f.capacity.C2S, frames[transport.ClientToServer], func(r replay.Room) bool {
-			return shows(replay.Capacity{C2S: r, S2C: f.capacity.S2C})
-		}),
-		S2C: least(f.capacity.S2C, frames[transport.ServerToClient], func(r replay.Room) bool {
-			return shows(replay.Capacity{C2S: f.capacity.C2S, S2C: r})
-		}),
+		At:  at,
+		C2S: least(at.C2S, func(r replay.Room) bool { return shows(replay.Capacity{C2S: r, S2C: at.S2C}) }),
+		S2C: least(at.S2C, func(r replay.Room) bool { return shows(replay.Capacity{C2S: at.C2S, S2C: r}) }),
 	}
 }
 
+// boundary is that of a candidate.
+func (s *shrink) boundary(f *found) Boundary {
+	return FindBoundary(f.capacity, func(c replay.Capacity) bool {
+		s.tries++
+		return s.try(Candidate{Events: f.events, Capacity: c}).Fingerprint == s.want
+	})
+}
+
 // least returns the least room above low at which the bug does not show, or
-// Unbounded. Room for every frame is as good as any.
-func least(low replay.Room, frames int, shows func(replay.Room) bool) replay.Room {
-	high := replay.Room(frames)
-	if low < 0 || low >= high || shows(high) {
+// Unbounded. More than most is as good as that.
+func least(low replay.Room, shows func(replay.Room) bool) replay.Room {
+	const most = 1 << 24
+	if low < 0 || shows(replay.Unbounded) {
 		return replay.Unbounded
+	}
+	high := low + 1
+	for step := replay.Room(1); shows(high); step *= 2 {
+		if low, high = high, high+step; high > most {
+			return replay.Unbounded
+		}
 	}
 	for high-low > 1 {
 		if middle := low + (high-low)/2; shows(middle) {

@@ -172,8 +172,8 @@ func TestBoundary(t *testing.T) {
 		to   int
 		want string
 	}{
-		{Options{Capacity: c}, 4, "shows at c2s <= 0, not from 1; shows at s2c <= 0, not from 1"},
-		{Options{Capacity: c, KeepCapacity: true}, 14, "shows at c2s <= 2, not from 3; shows at s2c <= 3, not from 4"},
+		{Options{Capacity: c}, 4, "shows at c2s=0, not at 1; shows at s2c=0, not at 1"},
+		{Options{Capacity: c, KeepCapacity: true}, 14, "shows at c2s=2, not at 3; shows at s2c=3, not at 4"},
 	} {
 		r := Session(script(head...), try, test.opt)
 		if r.To != test.to || r.Boundary.String() != test.want {
