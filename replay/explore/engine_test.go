@@ -24,7 +24,7 @@ func note(method string) transport.Frame {
 func TestCapacity(t *testing.T) {
 	for _, k := range []int{0, 1, 3} {
 		returned := 0
-		r := Search(t, Plan{Capacities: fixed(k, 0), Schedules: 1, Setup: func(r *Run) {
+		r := Search(t, Plan{Capacities: fixed(k, 0), Schedules: 1, Shrink: -1, Setup: func(r *Run) {
 			returned = 0
 			r.Op("write", func(ctx context.Context) error {
 				for {

@@ -102,9 +102,7 @@ func (d *reduction) puttingOff(order []uint32) (*late, bool) {
 	d.left--
 	d.runs++
 	l := newLate(order)
-	r := d.newRun(d.failed.capacity)
-	r.level, r.chooser = d.failed.level, l.choose
-	r.play(d.t, d.plan)
+	r := d.again(d.failed.capacity, l)
 	if r.stuck {
 		d.left = 0
 	}
@@ -194,25 +192,35 @@ func (s *search) confirm(report *Report, failed *Run) {
 }
 
 // boundary says at which capacities the schedule fails in the same way; "" where
-// every capacity is alike, or it was not to be searched.
+// every capacity is alike, or it cannot be told: peers that write for ever do so
+// where there is room.
 func (d *reduction) boundary() string {
 	if d.left <= 0 || !d.best.shrinks() {
 		return ""
 	}
-	at, stuck := d.best.capacity, false
-	shows := func(c replay.Capacity) bool {
-		if stuck {
+	at, told := d.best.capacity, true
+	b := shrink.FindBoundary(replay.Capacity{C2S: replay.Room(at.C2S), S2C: replay.Room(at.S2C)}, func(c replay.Capacity) bool {
+		if !told {
 			return false
 		}
-		r := d.newRun(Capacity{C2S: int(c.C2S), S2C: int(c.S2C)})
-		r.level, r.chooser = d.failed.level, newLate(d.order).choose
-		r.play(d.t, d.plan)
-		stuck = stuck || r.stuck
+		r := d.again(Capacity{C2S: int(c.C2S), S2C: int(c.S2C)}, newLate(d.order))
+		told = !r.stuck && r.verdict != Undecided
 		return r.fingerprint() == d.want
-	}
-	b := shrink.FindBoundary(replay.Capacity{C2S: replay.Room(at.C2S), S2C: replay.Room(at.S2C)}, shows)
-	if b.Always || stuck {
+	})
+	if b.Always || !told {
 		return ""
 	}
 	return b.String()
 }
+
+// again runs the plan with steps put off. It has more steps than the run that
+// failed, but not for ever.
+func (d *reduction) again(c Capacity, l *late) *Run {
+	r := d.newRun(c)
+	r.level, r.chooser, r.limit = d.failed.level, l.choose, min(r.limit, stepLimit(d.failed))
+	r.play(d.t, d.plan)
+	return r
+}
+
+// stepLimit is when a run that is to be like another has gone another way.
+func stepLimit(like *Run) int { return 1000 + 4*len(like.steps) }

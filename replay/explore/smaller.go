@@ -112,7 +112,7 @@ func (t *trial) play(c shrink.Candidate) (*search, *Run) {
 	}
 	s := &search{t: t.t, plan: plan}
 	r := s.newRun(Capacity{C2S: int(c.Capacity.C2S), S2C: int(c.Capacity.S2C)})
-	r.level, r.chooser = t.failed.level, newLate(t.order).choose
+	r.level, r.chooser, r.limit = t.failed.level, newLate(t.order).choose, min(r.limit, stepLimit(t.failed))
 	r.play(t.t, plan)
 	return s, r
 }
