@@ -25,7 +25,7 @@ func (d *Driver) Loosen() {
 	var hello, ready *line
 	for _, l := range d.lines {
 		for ; heard < l.before; heard++ {
-			for _, s := range append(spots(d.turns[heard].msg.Result), spots(d.turns[heard].msg.Params)...) {
+			for _, s := range spots(d.turns[heard].msg.Result) {
 				if brought[s.spotKey] == nil {
 					brought[s.spotKey] = d.turns[heard]
 				}
@@ -35,7 +35,7 @@ func (d *Driver) Loosen() {
 		l.after = slices.DeleteFunc([]*line{hello, ready}, func(o *line) bool { return o == nil || isPing(messages) })
 		for _, m := range messages {
 			switch {
-			case m.Method == methodInitialize && hello == nil:
+			case m.Method == methodInitialize:
 				hello = l
 			case m.Method == methodInitialized && ready == nil:
 				ready = l
@@ -43,7 +43,7 @@ func (d *Driver) Loosen() {
 			d.tie(l, m, last, brought)
 		}
 		if hello != nil && hello != l && !isPing(messages) {
-			l.needs = append(l.needs, d.responses(hello)...)
+			l.needs = append(l.needs, d.responses(hello, l.before)...)
 		}
 	}
 }
@@ -62,7 +62,7 @@ func (d *Driver) tie(l *line, m transport.Message, last map[string]*line, brough
 		if o := last[key]; o != nil && o != l {
 			l.after = append(l.after, o)
 			if m.Kind() == transport.Request {
-				l.needs = append(l.needs, d.responses(o)...)
+				l.needs = append(l.needs, d.responses(o, l.before)...)
 			}
 		}
 		last[key] = l
@@ -98,13 +98,13 @@ func (d *Driver) strands(l *line, m transport.Message) []string {
 	return append(keys, strandsWithin(m)...)
 }
 
-// responses are the turns that answer the requests of a line, but for those that
-// were cancelled.
-func (d *Driver) responses(l *line) []*turn {
+// responses are the turns that answer the requests of a line and were recorded
+// before a point, but for those that were cancelled.
+func (d *Driver) responses(l *line, before int) []*turn {
 	var list []*turn
 	for _, m := range messagesOf(l.frame) {
 		for _, r := range d.requests[string(m.ID)] {
-			if r.line == l && m.Kind() == transport.Request && r.response != nil && !r.cancelled {
+			if r.line == l && m.Kind() == transport.Request && r.response != nil && !r.cancelled && r.response.index < before {
 				list = append(list, r.response)
 			}
 		}

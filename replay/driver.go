@@ -109,7 +109,10 @@ func (d *Driver) Receive(f transport.Frame) []transport.Frame {
 // response takes a live answer.
 func (d *Driver) response(m transport.Message) {
 	queue := d.requests[string(m.ID)]
-	i := slices.IndexFunc(queue, func(r *request) bool { return r.line.sent && !r.done })
+	i := len(queue) - 1 // the latest open one, as everywhere
+	for i >= 0 && (!queue[i].line.sent || queue[i].done) {
+		i--
+	}
 	if i < 0 {
 		d.findings = append(d.findings, Finding{Extra, 0, fmt.Sprintf("an answer with id %s, which no open request of the client has", clip(string(m.ID)))})
 		return
@@ -157,9 +160,8 @@ func (d *Driver) arrive(t *turn, m transport.Message) {
 		d.due = append(d.due, t.answers...)
 	case transport.Response:
 		t.live = m
-		d.learn(t.msg.Result, m.Result)
+		d.learn(t.msg.Result, m.Result) // of answers alone: they are paired for certain
 	}
-	d.learn(t.msg.Params, m.Params)
 	for _, before := range d.turns[min(d.settled, t.index):t.index] {
 		before.passed = before.passed || before.msg.Kind() == transport.Notification
 	}

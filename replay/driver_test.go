@@ -159,6 +159,18 @@ func TestDriver(t *testing.T) {
 			> {"id":2,"method":"tools/list","params":{"cursor":"b"}}
 			< {"id":2,"result":{"tools":[]}}`,
 			[]string{`different: #3, the answer to tools/list, differs at /result/nextCursor: recorded "a", got "b"`}},
+		{"another task, and the status of none", `
+			> {"id":1,"method":"tools/call","params":{"task":{}}}
+			< {"id":1,"result":{"task":{"taskId":"t1"}}}
+			< {"method":"notifications/tasks/status","params":{"taskId":"t1"}}
+			> {"id":2,"method":"tasks/get","params":{"taskId":"t1"}}
+			< {"id":2,"result":{}}`, `
+			> {"id":1,"method":"tools/call","params":{"task":{}}}
+			< {"id":1,"result":{"task":{"taskId":"t7"}}}
+			< {"method":"notifications/tasks/status","params":{"taskId":"t5"}}
+			> {"id":2,"method":"tasks/get","params":{"taskId":"t7"}}
+			< {"id":2,"result":{}}`,
+			[]string{`different: #3, the answer to tools/call, differs at /result/task/taskId: recorded "t1", got "t7"`}},
 		{"another request state", stated, `
 			> {"id":1,"method":"tools/call","params":{"name":"x"}}
 			< {"id":1,"result":{"resultType":"input_required","requestState":"s9"}}

@@ -19,12 +19,12 @@ import (
 func (p *Player) Loosen() {
 	p.loose = true
 	last := map[string]*reply{} // by strand
-	var hello *cue
 	for _, c := range p.cues {
-		if c.msg.Method == methodInitialize && c.answer != nil && hello == nil {
-			hello = c
+		if c.msg.Method == methodInitialize && c.answer != nil && p.hello == nil {
+			p.hello = c
 		}
 	}
+	hello := p.hello
 	for i, r := range p.replies {
 		messages := messagesOf(r.frame)
 		for _, m := range messages {
@@ -36,7 +36,7 @@ func (p *Player) Loosen() {
 			}
 		}
 		p.bind(r, p.replies[:i], hello == nil)
-		if hello != nil && r != hello.answer && !isPing(messages) {
+		if hello != nil && r.index > hello.answer.index && !isPing(messages) {
 			r.after = append(r.after, hello.answer)
 			p.awaitInitialized(r, messages)
 		}
@@ -158,6 +158,21 @@ func (p *Player) Place(n int) (place, first int) {
 		return r.index, p.first
 	}
 	return -1, p.first
+}
+
+// forgo lets the replies go unsent that the recorded server had sent for a request
+// when it was cancelled: of a subscription, or of any request from 2026-07-28 on,
+// nothing may be said once that is known.
+func (p *Player) forgo(cancel *cue) {
+	c := cancel.cancels
+	if !p.loose || c == nil || c.msg.Method != methodListen && p.hello != nil {
+		return
+	}
+	for _, r := range p.replies {
+		if !r.sent && r.before <= cancel.index && slices.Contains(r.owners, c) {
+			r.sent, r.written = true, true
+		}
+	}
 }
 
 // pick returns the cue that a live request stands for: the first that is left. Of

@@ -56,6 +56,7 @@ type Player struct {
 	open    []*cue   // live requests whose recorded answer was not sent
 	held    []*reply // not sent, and all cues before them are below reach
 	loose   bool
+	hello   *cue     // loose: the request of the handshake, if there is one
 	out     []*reply // every frame that was returned; nil: not a recorded one
 	first   int      // loose: replies before this one were written
 	cued    int      // replies before this one were sent or are held
@@ -309,6 +310,7 @@ func (p *Player) notification(m transport.Message) {
 		case c.arrived || c.cancels != nil && !bytes.Equal(c.cancels.id, cancels(m)):
 		case !c.passed:
 			p.arrive(c, m, 0)
+			p.forgo(c)
 			return
 		case late == nil:
 			late = c

@@ -1,6 +1,8 @@
 package explore
 
 import (
+	"slices"
+
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -72,11 +74,13 @@ func (c *calls) each(f transport.Frame, kind transport.MessageKind, fits func(*p
 		if m.Kind() != kind {
 			continue
 		}
-		for _, p := range c.byID[string(m.ID)] {
-			if fits(p) {
-				do(p)
-				break
-			}
+		list := c.byID[string(m.ID)]
+		if kind == transport.Response { // it is of the latest that is open
+			list = slices.Clone(list)
+			slices.Reverse(list)
+		}
+		if i := slices.IndexFunc(list, fits); i >= 0 {
+			do(list[i])
 		}
 	}
 }
