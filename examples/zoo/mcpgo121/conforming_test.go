@@ -16,7 +16,7 @@ func TestConforming(t *testing.T) {
 	zoo.Case{
 		Name: "mcp-go conforming client",
 		SDK:  client.NewClient,
-		Plan: explore.Plan{Schedules: 2000, Setup: func(r *explore.Run) {
+		Plan: explore.Plan{Schedules: 1000, Setup: func(r *explore.Run) {
 			r.Go(scripted(r.Server(), 2))
 			var c *client.Client
 			r.Op("connect", func(ctx context.Context) (err error) {
