@@ -73,7 +73,13 @@ const shownCallers = 3
 // ours reports whether a function is this project's, between the code under test
 // and the gate, or around it.
 func ours(function string) bool {
-	return strings.Contains(function, "/explore.(*end).") || strings.HasPrefix(function, "github.com/mcprec/mcprec/fixtures.(*Fixture).")
+	own, is := strings.CutPrefix(function, "github.com/mcprec/mcprec/")
+	for _, part := range []string{"fixtures.(*Fixture).", "transport.", "transport/gosdk.", "transport/mcpgo."} {
+		if is && strings.HasPrefix(own, part) {
+			return true
+		}
+	}
+	return strings.Contains(function, "/explore.(*end).")
 }
 
 // standard reports whether a function is of the standard library.
