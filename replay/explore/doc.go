@@ -5,7 +5,8 @@
 // A "HANG (proved)" is one: every goroutine of the peers is durably blocked, no
 // step of the transport is enabled, and no timer within the horizon of virtual
 // time (24 hours unless said otherwise) brings anything but pings and other traffic
-// that recurs by timers alone. No wall clock takes part in any verdict.
+// that recurs by timers alone. No wall clock takes part in it, nor in any other
+// verdict but "UNDECIDED", which says that this engine cannot tell.
 //
 // A failure has a [Token]. It names the choices in which the schedule differs from
 // the eager one by their content, and following it makes the same choices or says
@@ -27,11 +28,10 @@
 //
 // # Data layout
 //
-// A [Plan] is explored as many [Run] values, each in a testing/synctest bubble of
-// its own. A run's two ends are joined by the gate, a bounded transport in which
-// Read and Write only park. The engine loops: wait until all goroutines
-// are durably blocked, list the enabled steps, let the strategy choose one,
-// release it. A frame takes four steps:
+// A [Plan] is explored as many [Run] values. A run's two ends are joined by the
+// gate, a bounded transport in which Read and Write only park. The engine loops:
+// wait until nothing of the run moves, list the enabled steps, let the strategy
+// choose one, release it. A frame takes four steps:
 //
 //	offer  Write was called            seen, not chosen
 //	take   it left its writer's hand   needs room; at capacity 0 a waiting reader
@@ -40,7 +40,8 @@
 //
 // Ack and give are unordered. Each direction is first in, first out from take on;
 // which of several waiting writers is taken first is a choice. The start of an
-// operation, the close of an end and the end of file at a reader are steps too.
+// operation, the close and half close of an end, the end of file at a reader and
+// the peers' own scheduling points ([Point]) are steps too.
 //
 // A step's content name is made of its direction, kind, method, tool, prompt or
 // uri, the operation that wrote the frame (where it passes its context on to
@@ -96,13 +97,33 @@
 // Operations are not dropped. Without one of them another may wait for ever that
 // would not, and nothing tells that from the bug.
 //
+// # The engines
+//
+// What keeps a run still between its steps is the [Engine]. The default puts each
+// run into a testing/synctest bubble of its own: time is virtual, and a wait is
+// known to be one. Peers must be born inside the bubble and wait on channels,
+// contexts, timers, sync.Cond or sync.WaitGroup. Another wait (for a mutex, for
+// I/O, for a channel from outside) freezes the bubble while it lasts, and its time.
+// A watcher outside sees that in the stacks, gives the run up and ends the
+// exploration, as a frozen bubble cannot be emptied. The verdict is "UNDECIDED",
+// with who waits for what, after the real time of [Plan.Patience]; or, where only
+// mutexes of the run hold it up, a "HANG (proved)" of the category [Lock]. For that
+// the schedule is run once more: before its last step, time passes up to the
+// horizon and brings nothing, and in the last step no timer is made and nobody
+// moves who is not at a mutex afterwards. The one thing this leaves out is a timer
+// that was stopped, and is set again in that very step.
+//
+// [Settle] is for peers that cannot live in a bubble. It takes the stacks of the
+// whole process until two looks in a row show every goroutine of the run waiting
+// at the same place. Time is real, and stacks show a sleeper, but not the timer of
+// a select or a context: what it finds is a "STALL (quiescent)", no proof. It makes
+// some sixty schedules a second where a bubble makes thousands, one at a time in
+// the process.
+//
 // # What it refuses
 //
 // Only delivery moves (level L0): what a peer computes between two frames is left
-// to the Go scheduler. Peers must be born inside the bubble and wait on channels,
-// contexts, timers, sync.Cond or sync.WaitGroup. A wait that synctest cannot see
-// (a mutex held across a wait, I/O, a channel from outside) stops the exploration
-// until the test's own timeout: this engine cannot tell it from work.
+// to the Go scheduler, but for its scheduling points.
 //
 // Two goroutines that a peer starts itself and that write identical frames in the
 // same step cannot be told apart; a token of such a run may diverge, and says so.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -145,6 +146,21 @@ func TestParseGoroutine(t *testing.T) {
 		want.text = text
 		if got := parseGoroutine(text); got != want {
 			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}
+
+// Tokens of settled runs give the same schedule again, real time or not.
+func TestSettledTokens(t *testing.T) {
+	stop := errors.New("stop")
+	for i := range scale(10, 100) {
+		p := Plan{Setup: conforming, Engine: Settle, Strategy: Random, Seed: uint64(i), Schedules: 1, Shrink: -1,
+			Capacities: Sweep[i%3 : i%3+1], Check: func(*Run) error { return stop }}
+		first := Search(t, p)
+		p.Token = first.Token
+		again := Search(t, p)
+		if again.Verdict != CheckFailed || again.Token != first.Token || !slices.Equal(again.Sequence, first.Sequence) {
+			t.Fatalf("seed %d:\n%s\n%s", i, first.Text(), again.Text())
 		}
 	}
 }

@@ -3,6 +3,7 @@ package explore
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -115,12 +116,16 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-// compute takes a while.
-func compute() (n uint64) {
+// compute takes a while, and finds nothing wrong.
+func compute() error {
+	n := uint64(0)
 	for n < 300_000_000 {
 		n += 1 + n>>63
 	}
-	return n
+	if n == 0 {
+		return errors.New("nothing was computed")
+	}
+	return nil
 }
 
 // throughPipe sends lines through a pipe of the peers' own.
@@ -150,7 +155,7 @@ func throughPipe(w io.WriteCloser, in io.Reader) func(*Run) {
 func TestNotFrozen(t *testing.T) {
 	for name, setup := range map[string]func(*Run){
 		"computing": func(r *Run) {
-			r.Op("spin", func(context.Context) error { compute(); return nil })
+			r.Op("spin", func(context.Context) error { return compute() })
 		},
 		"net.Pipe": func(r *Run) {
 			near, far := net.Pipe()
@@ -169,17 +174,15 @@ func TestNotFrozen(t *testing.T) {
 
 // A wait for what is outside ends when that comes.
 func TestServedFromOutside(t *testing.T) {
-	wanted, served := make(chan int), make(chan int)
+	wanted, served := make(chan int), make(chan error)
 	go func() {
 		<-wanted
-		compute()
-		close(served)
+		served <- compute()
 	}()
 	Explore(t, Plan{Schedules: 1, Setup: func(r *Run) {
 		r.Op("waiter", func(context.Context) error {
 			wanted <- 1
-			<-served
-			return nil
+			return <-served
 		})
 	}})
 }
