@@ -40,6 +40,9 @@ type Message struct {
 	Params json.RawMessage
 	Result json.RawMessage
 	Error  json.RawMessage
+
+	token  json.RawMessage // the progress token, when it was looked for
+	looked bool
 }
 
 // Messages parses the frame: one message, or the elements of a batch (revision
@@ -86,7 +89,20 @@ func parseMessage(b []byte) Message {
 			m.Error = raw
 		}
 	}
+	m.token, m.looked = m.findToken(), true
 	return m
+}
+
+// findToken looks for the progress token once: who follows a session asks for it
+// several times. Most messages have none, which shows without reading them.
+func (m *Message) findToken() json.RawMessage {
+	switch {
+	case !bytes.Contains(m.Params, []byte("progressToken")) && bytes.IndexByte(m.Params, '\\') < 0:
+		return nil
+	case m.Method == "notifications/progress":
+		return Member(m.Params, "progressToken")
+	}
+	return Member(m.Params, "_meta", "progressToken")
 }
 
 // Kind says what the message is.
@@ -108,10 +124,10 @@ func (m Message) Kind() MessageKind {
 // progress (params._meta.progressToken), or of a progress notification
 // (params.progressToken). nil when there is none.
 func (m Message) ProgressToken() json.RawMessage {
-	if m.Method == "notifications/progress" {
-		return Member(m.Params, "progressToken")
+	if m.looked {
+		return m.token
 	}
-	return Member(m.Params, "_meta", "progressToken")
+	return m.findToken()
 }
 
 // Member follows object keys into raw JSON and returns the raw value there, or

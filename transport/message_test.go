@@ -60,6 +60,9 @@ func TestProgressToken(t *testing.T) {
 		`{"method":"notifications/progress","params":{"progressToken":"t"}}`:                       `"t"`,
 		`{"id":1,"method":"tools/call","params":{"name":"x"}}`:                                     "",
 		`{"id":1,"method":"tools/call","params":[1]}`:                                              "",
+		`{"method":"notifications/progress","params":{"progressT\u006fken":7}}`:                    "7",
+		`{"params":{"_meta":{"progressToken":8}},"method":"x","id":1}`:                             "8",
+		`{"id":1,"method":"x","params":{"arguments":{"progressToken":1}}}`:                         "",
 	} {
 		m, err := Frame{Bytes: []byte(frame)}.Messages()
 		if err != nil {
