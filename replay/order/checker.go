@@ -1,27 +1,10 @@
 package order
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/mcprec/mcprec/transport"
 )
-
-// Parsed is the view of a frame that the checker reads, so that a frame is parsed
-// once for all who want it. Messages is empty for a frame that is not JSON.
-type Parsed struct {
-	Messages []transport.Message
-	Batch    bool
-}
-
-// Parse reads a frame.
-func Parse(f transport.Frame) Parsed {
-	messages, err := f.Messages()
-	if err != nil {
-		return Parsed{}
-	}
-	return Parsed{Messages: messages, Batch: bytes.TrimLeft(f.Bytes, " \t\r\n")[0] == '['}
-}
 
 // Mark is how much an end has been given: a point of its own clock.
 type Mark int
@@ -40,10 +23,10 @@ type Checker struct {
 // end is what one end has sent; the index is the direction it sends in.
 type end struct {
 	clock     Mark // frames given to it
-	requests  map[string]*Exchange
 	list      []*Exchange
-	tokens    map[string]*Exchange
-	withdrawn map[string]bool // ids of requests whose Write gave up
+	requests  map[string]*Exchange // the latest by id, of a long list
+	tokens    map[string]*Exchange // the latest by progress token, of a long list
+	withdrawn map[string]bool      // ids of requests whose Write gave up
 }
 
 // New returns a checker. The revision is the one that is known beforehand, such
@@ -64,9 +47,9 @@ func (c *Checker) Mark(dir transport.Direction) Mark { return c.end(dir).clock }
 func (c *Checker) Send(dir transport.Direction, p Parsed, known Mark) []Violation {
 	c.found = c.found[:0]
 	c.judgeBatch(dir, p)
-	for _, m := range p.Messages {
-		c.judge(dir, m, known, p.Batch)
-		c.sent(dir, m)
+	for i := range p.read {
+		c.judge(dir, &p.read[i], known, p.Batch)
+		c.sent(dir, &p.read[i])
 	}
 	return c.found
 }
@@ -77,8 +60,8 @@ func (c *Checker) Would(dir transport.Direction, p Parsed) []Violation {
 	found := c.found
 	c.found = nil
 	c.judgeBatch(dir, p)
-	for _, m := range p.Messages {
-		c.judge(dir, m, c.Mark(dir), p.Batch)
+	for i := range p.read {
+		c.judge(dir, &p.read[i], c.Mark(dir), p.Batch)
 	}
 	would := c.found
 	c.found = found
@@ -89,8 +72,8 @@ func (c *Checker) Would(dir transport.Direction, p Parsed) []Violation {
 func (c *Checker) Give(dir transport.Direction, p Parsed) {
 	at := &c.end(dir.Reverse()).clock
 	*at++
-	for _, m := range p.Messages {
-		c.given(dir, m, *at)
+	for i := range p.read {
+		c.given(dir, &p.read[i], *at)
 	}
 }
 
@@ -98,12 +81,12 @@ func (c *Checker) Give(dir transport.Direction, p Parsed) {
 // sender may not know, and may cancel the request.
 func (c *Checker) Withdraw(dir transport.Direction, p Parsed) {
 	e := c.end(dir)
-	for _, m := range p.Messages {
-		if m.Kind() == transport.Request {
+	for i := range p.read {
+		if m := &p.read[i]; m.kind == transport.Request {
 			if e.withdrawn == nil {
 				e.withdrawn = map[string]bool{}
 			}
-			e.withdrawn[key(m.ID)] = true
+			e.withdrawn[m.id] = true
 		}
 	}
 }
@@ -116,8 +99,8 @@ func (c *Checker) end(dir transport.Direction) *end {
 func (c *Checker) stateless() bool { return c.revision >= Revision2026_07_28 }
 
 // judge asks each rule about a message. It changes nothing but what is found.
-func (c *Checker) judge(dir transport.Direction, m transport.Message, known Mark, batch bool) {
-	switch m.Kind() {
+func (c *Checker) judge(dir transport.Direction, m *message, known Mark, batch bool) {
+	switch m.kind {
 	case transport.Request:
 		c.judgeRequest(dir, m, known)
 		c.judgeHandshake(dir, m, known, batch)
@@ -129,7 +112,7 @@ func (c *Checker) judge(dir transport.Direction, m transport.Message, known Mark
 	}
 }
 
-func (c *Checker) judgeNotification(dir transport.Direction, m transport.Message, known Mark) {
+func (c *Checker) judgeNotification(dir transport.Direction, m *message, known Mark) {
 	switch m.Method {
 	case methodProgress:
 		c.judgeProgress(dir, m, known)
@@ -169,8 +152,8 @@ func (c *Checker) breaks(l law, dir transport.Direction, format string, args ...
 }
 
 // sent keeps what a message on the wire changes.
-func (c *Checker) sent(dir transport.Direction, m transport.Message) {
-	switch m.Kind() {
+func (c *Checker) sent(dir transport.Direction, m *message) {
+	switch m.kind {
 	case transport.Request:
 		c.sentRequest(dir, m)
 	case transport.Response:
@@ -180,12 +163,12 @@ func (c *Checker) sent(dir transport.Direction, m transport.Message) {
 	}
 }
 
-func (c *Checker) sentNotification(dir transport.Direction, m transport.Message) {
+func (c *Checker) sentNotification(dir transport.Direction, m *message) {
 	switch m.Method {
 	case methodProgress:
 		c.sentProgress(dir, m)
 	case methodCancelled:
-		if x := c.end(dir).requests[key(cancelledID(m))]; x != nil {
+		if x := c.end(dir).request(m.cancels); x != nil {
 			x.Cancelled = true
 		}
 	case methodInitialized:
@@ -200,14 +183,14 @@ func (c *Checker) sentNotification(dir transport.Direction, m transport.Message)
 }
 
 // given keeps what an end now knows, at its own time.
-func (c *Checker) given(dir transport.Direction, m transport.Message, at Mark) {
-	switch m.Kind() {
+func (c *Checker) given(dir transport.Direction, m *message, at Mark) {
+	switch m.kind {
 	case transport.Request:
-		if x := c.end(dir).requests[key(m.ID)]; x != nil && x.given == 0 {
+		if x := c.end(dir).request(m.id); x != nil && x.given == 0 {
 			x.given = at
 		}
 	case transport.Response:
-		if x := c.end(dir.Reverse()).requests[key(m.ID)]; x != nil && x.answerGiven == 0 {
+		if x := c.end(dir.Reverse()).request(m.id); x != nil && x.answerGiven == 0 {
 			x.answerGiven = at
 		}
 	case transport.Notification:
@@ -215,10 +198,10 @@ func (c *Checker) given(dir transport.Direction, m transport.Message, at Mark) {
 	}
 }
 
-func (c *Checker) givenNotification(dir transport.Direction, m transport.Message, at Mark) {
+func (c *Checker) givenNotification(dir transport.Direction, m *message, at Mark) {
 	switch m.Method {
 	case methodCancelled:
-		if x := c.end(dir).requests[key(cancelledID(m))]; x != nil && x.cancelGiven == 0 {
+		if x := c.end(dir).request(m.cancels); x != nil && x.cancelGiven == 0 {
 			x.cancelGiven = at
 		}
 	case methodInitialized:

@@ -1,6 +1,7 @@
 package order
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -264,17 +265,17 @@ var subscriptionCases = []ruleCase{
 }
 
 const (
-	message = `< {"method":"notifications/message","params":{"level":"info","data":"x"}}`
+	logged  = `< {"method":"notifications/message","params":{"level":"info","data":"x"}}`
 	logging = `> {"id":2,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/logLevel":"info"}}}`
 )
 
 var logCases = []ruleCase{
-	{"a log message after a handshake", shaken(message), nil},
-	{"a log message that was asked for", []string{logging, callModern, message, result, message}, nil},
-	{"a log message that was not", []string{callModern, message}, []string{"P8 error: log messages need a request that set a log level"}},
-	{"a log message in advance", []string{callModern, strings.Replace(logging, ">", ">.", 1), message},
+	{"a log message after a handshake", shaken(logged), nil},
+	{"a log message that was asked for", []string{logging, callModern, logged, result, logged}, nil},
+	{"a log message that was not", []string{callModern, logged}, []string{"P8 error: log messages need a request that set a log level"}},
+	{"a log message in advance", []string{callModern, strings.Replace(logging, ">", ">.", 1), logged},
 		[]string{"P8 error: log messages need a request that set a log level"}},
-	{"a log message after the response", []string{logging, `< {"id":2,"result":{}}`, message},
+	{"a log message after the response", []string{logging, `< {"id":2,"result":{}}`, logged},
 		[]string{"P8 warning: log messages stop when the requests that set a log level are answered"}},
 }
 
@@ -370,4 +371,25 @@ func FuzzChecker(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A long session is looked up by maps; what is found stays the same.
+func TestLongSession(t *testing.T) {
+	s := session{c: New("")}
+	for n := range 3 * short {
+		s.play(t, fmt.Sprintf(`> {"id":%d,"method":"x","params":{"_meta":{"progressToken":"t%d"}}}`, n, n))
+	}
+	for n := range 3 * short {
+		s.play(t, fmt.Sprintf(`< {"method":"notifications/progress","params":{"progressToken":"t%d","progress":1}}`, n))
+		s.play(t, fmt.Sprintf(`< {"id":%d,"result":{}}`, n))
+	}
+	if len(s.found) > 0 {
+		t.Errorf("found %v", s.found)
+	}
+	s.play(t, `< {"id":3,"result":{}}`)
+	s.play(t, `< {"method":"notifications/progress","params":{"progressToken":"t3","progress":2}}`)
+	s.play(t, `< {"method":"notifications/progress","params":{"progressToken":"none","progress":2}}`)
+	if len(s.found) != 3 || len(s.c.Exchanges(transport.ClientToServer)) != 3*short {
+		t.Errorf("found %v", s.found)
+	}
 }

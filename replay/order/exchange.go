@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strconv"
-	"strings"
+	"slices"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -36,6 +35,7 @@ type Exchange struct {
 	Cancelled bool // its sender has cancelled it
 	Answered  bool // a response is on the wire
 
+	id, token   string          // as keys; the token "" where it asks for no progress
 	given       Mark            // when its receiver was given it; 0 before
 	answerGiven Mark            // when its sender was given the response
 	cancelGiven Mark            // when its receiver was given the cancellation
@@ -63,7 +63,7 @@ func (x *Exchange) String() string { return fmt.Sprintf("%s (id %s)", x.Method, 
 func (c *Checker) Exchanges(dir transport.Direction) []*Exchange { return c.end(dir).list }
 
 // judgeRequest is rule P2, and what the other rules say of requests.
-func (c *Checker) judgeRequest(dir transport.Direction, m transport.Message, known Mark) {
+func (c *Checker) judgeRequest(dir transport.Direction, m *message, known Mark) {
 	e := c.end(dir)
 	if string(m.ID) == "null" {
 		c.breaks(lawNoNullID, dir, "%s with the id null", m.Method)
@@ -72,17 +72,17 @@ func (c *Checker) judgeRequest(dir transport.Direction, m transport.Message, kno
 	if dir == transport.ServerToClient && c.stateless() {
 		c.breaks(lawServerAsks, dir, "the request %s (id %s)", m.Method, m.ID)
 	}
-	if before := e.requests[key(m.ID)]; before != nil {
+	if before := e.request(m.id); before != nil {
 		c.judgeReuse(dir, m, before, known)
 	}
-	if token := m.ProgressToken(); token != nil {
-		if other := e.tokens[key(token)]; other != nil && !knows(other.answerGiven, known) && !other.Cancelled {
+	if token := m.progressToken; token != nil {
+		if other := e.withToken(m.token); other != nil && !knows(other.answerGiven, known) && !other.Cancelled {
 			c.breaks(lawFreshToken, dir, "%s (id %s) with the progress token %s of %v, which is open", m.Method, m.ID, token, other)
 		}
 	}
 }
 
-func (c *Checker) judgeReuse(dir transport.Direction, m transport.Message, before *Exchange, known Mark) {
+func (c *Checker) judgeReuse(dir transport.Direction, m *message, before *Exchange, known Mark) {
 	switch {
 	case !knows(before.answerGiven, known) && !before.Cancelled:
 		c.breaks(lawUniqueID, dir, "%s with the id %s of %s, which is open", m.Method, m.ID, before.Method)
@@ -94,11 +94,11 @@ func (c *Checker) judgeReuse(dir transport.Direction, m transport.Message, befor
 }
 
 // judgeResponse is rule P1.
-func (c *Checker) judgeResponse(dir transport.Direction, m transport.Message, known Mark) {
+func (c *Checker) judgeResponse(dir transport.Direction, m *message, known Mark) {
 	if m.ID == nil || string(m.ID) == "null" {
 		return // the answer to a request whose id could not be read
 	}
-	x := c.end(dir.Reverse()).requests[key(m.ID)]
+	x := c.end(dir.Reverse()).request(m.id)
 	switch {
 	case x == nil && dir == transport.ClientToServer && c.stateless():
 		c.breaks(lawClientAnswers, dir, "a response (id %s)", m.ID)
@@ -115,32 +115,22 @@ func (c *Checker) judgeResponse(dir transport.Direction, m transport.Message, kn
 	}
 }
 
-func (c *Checker) sentRequest(dir transport.Direction, m transport.Message) {
+func (c *Checker) sentRequest(dir transport.Direction, m *message) {
 	e := c.end(dir)
 	if dir == transport.ClientToServer {
 		c.names(m)
 	}
 	x := &Exchange{
-		Dir: dir, ID: m.ID, Method: m.Method, session: c.handshake.count,
+		Dir: dir, ID: m.ID, Method: m.Method, id: m.id, token: m.token, session: c.handshake.count,
 		task: c.hasTasks() && bytes.Contains(m.Params, []byte(`"task"`)) && transport.Member(m.Params, "task") != nil,
 	}
-	if e.requests == nil {
-		e.requests = map[string]*Exchange{}
-	}
-	e.requests[key(m.ID)] = x
-	e.list = append(e.list, x)
-	if token := m.ProgressToken(); token != nil {
-		if e.tokens == nil {
-			e.tokens = map[string]*Exchange{}
-		}
-		e.tokens[key(token)] = x
-	}
+	e.keep(x)
 	c.beginsHandshake(x)
 	c.subscribes(x, m)
 }
 
-func (c *Checker) sentResponse(dir transport.Direction, m transport.Message) {
-	x := c.end(dir.Reverse()).requests[key(m.ID)]
+func (c *Checker) sentResponse(dir transport.Direction, m *message) {
+	x := c.end(dir.Reverse()).request(m.id)
 	if x == nil || x.Answered {
 		return
 	}
@@ -153,21 +143,54 @@ func (c *Checker) sentResponse(dir transport.Direction, m transport.Message) {
 // knows reports whether an end knew a fact at a mark.
 func knows(fact, at Mark) bool { return fact > 0 && fact <= at }
 
-// key makes the spellings of one id, or of one token, equal: peers write numbers
-// and strings anew.
-func key(raw json.RawMessage) string {
-	s := string(raw)
-	switch {
-	case s == "":
-	case s[0] == '"' && strings.IndexByte(s, '\\') >= 0:
-		var text string
-		if json.Unmarshal(raw, &text) == nil {
-			return strconv.Quote(text)
-		}
-	case s[0] != '"' && strings.ContainsAny(s, ".eE"):
-		if f, err := strconv.ParseFloat(s, 64); err == nil {
-			return strconv.FormatFloat(f, 'f', -1, 64)
+// short is how many requests are looked through one by one.
+const short = 16
+
+// keep adds a request.
+func (e *end) keep(x *Exchange) {
+	if e.list = append(e.list, x); len(e.list) < short {
+		return
+	}
+	if e.requests == nil {
+		e.requests, e.tokens = map[string]*Exchange{}, map[string]*Exchange{}
+		for _, old := range e.list {
+			e.index(old)
 		}
 	}
-	return s
+	e.index(x)
+}
+
+func (e *end) index(x *Exchange) {
+	if e.requests[x.id] = x; x.token != "" {
+		e.tokens[x.token] = x
+	}
+}
+
+// request returns the latest request with an id, or nil.
+func (e *end) request(id string) *Exchange {
+	if e.requests != nil {
+		return e.requests[id]
+	}
+	for _, x := range slices.Backward(e.list) {
+		if x.id == id {
+			return x
+		}
+	}
+	return nil
+}
+
+// withToken returns the latest request with a progress token, or nil.
+func (e *end) withToken(token string) *Exchange {
+	switch {
+	case token == "":
+		return nil
+	case e.requests != nil:
+		return e.tokens[token]
+	}
+	for _, x := range slices.Backward(e.list) {
+		if x.token == token {
+			return x
+		}
+	}
+	return nil
 }

@@ -18,14 +18,14 @@ type handshake struct {
 
 // judgeHandshake is rule P4. It holds where initialize was sent, or a revision
 // with a handshake was known beforehand.
-func (c *Checker) judgeHandshake(dir transport.Direction, m transport.Message, known Mark, batch bool) {
+func (c *Checker) judgeHandshake(dir transport.Direction, m *message, known Mark, batch bool) {
 	h := &c.handshake
 	switch {
 	case m.Method == methodInitialize && dir == transport.ClientToServer:
 		c.judgeInitialize(m, batch)
-	case m.Method == methodPing || c.stateless() || versionOf(m) >= Revision2026_07_28 || m.Method == methodDiscover:
+	case m.Method == methodPing || c.stateless() || m.version >= Revision2026_07_28 || m.Method == methodDiscover:
 	case dir == transport.ServerToClient:
-		if h.request != nil && m.Kind() == transport.Request && !knows(h.initializedGiven, known) {
+		if h.request != nil && m.kind == transport.Request && !knows(h.initializedGiven, known) {
 			c.breaks(lawServerWaits, dir, "%s before it had received initialized", m.Method)
 		}
 	case h.request == nil:
@@ -34,14 +34,14 @@ func (c *Checker) judgeHandshake(dir transport.Direction, m transport.Message, k
 		}
 	case m.Method == methodInitialized:
 		c.judgeInitialized(known)
-	case m.Kind() == transport.Request && !knows(h.request.answerGiven, known):
+	case m.kind == transport.Request && !knows(h.request.answerGiven, known):
 		c.breaks(lawClientWaits, dir, "%s before it had received the response to initialize", m.Method)
-	case m.Kind() == transport.Request && !h.initialized:
+	case m.kind == transport.Request && !h.initialized:
 		c.breaks(lawClientReady, dir, "%s before initialized", m.Method)
 	}
 }
 
-func (c *Checker) judgeInitialize(m transport.Message, batch bool) {
+func (c *Checker) judgeInitialize(m *message, batch bool) {
 	h := &c.handshake
 	if batch {
 		c.breaks(lawInitializeAlone, transport.ClientToServer, "initialize (id %s) in a batch", m.ID)
@@ -81,7 +81,7 @@ func (c *Checker) beginsHandshake(x *Exchange) {
 
 // names finds the revision that a client's request names. One that only asks
 // what the server speaks settles nothing before the answer.
-func (c *Checker) names(m transport.Message) {
+func (c *Checker) names(m *message) {
 	if m.Method == methodInitialize {
 		if v := text(transport.Member(m.Params, "protocolVersion")); v < Revision2026_07_28 {
 			c.revision = v
@@ -90,13 +90,13 @@ func (c *Checker) names(m transport.Message) {
 		}
 		return
 	}
-	if v := versionOf(m); v >= Revision2026_07_28 && m.Method != methodDiscover {
+	if v := m.version; v >= Revision2026_07_28 && m.Method != methodDiscover {
 		c.revision = v
 	}
 }
 
 // settles finds the revision that a response agrees to.
-func (c *Checker) settles(x *Exchange, m transport.Message) {
+func (c *Checker) settles(x *Exchange, m *message) {
 	switch {
 	case x.Dir != transport.ClientToServer || x.failed:
 	case x.Method == methodInitialize:
@@ -106,14 +106,6 @@ func (c *Checker) settles(x *Exchange, m transport.Message) {
 	case x.Method == methodDiscover && c.handshake.request == nil:
 		c.revision = max(c.revision, Revision2026_07_28)
 	}
-}
-
-// versionOf returns the revision that a request of a stateless session names.
-func versionOf(m transport.Message) string {
-	if !bytes.Contains(m.Params, []byte(metaVersion)) { // most have none, and looking is cheap
-		return ""
-	}
-	return text(transport.Member(m.Params, "_meta", metaVersion))
 }
 
 // text returns the text of a JSON string, "" of anything else.

@@ -8,13 +8,13 @@ import (
 )
 
 // judgeProgress is rule P3.
-func (c *Checker) judgeProgress(dir transport.Direction, m transport.Message, known Mark) {
-	token := m.ProgressToken()
+func (c *Checker) judgeProgress(dir transport.Direction, m *message, known Mark) {
+	token := m.progressToken
 	if dir == transport.ClientToServer && c.stateless() {
 		c.breaks(lawProgressFrom, dir, "progress for token %s", token)
 		return
 	}
-	x := c.end(dir.Reverse()).tokens[key(token)]
+	x := c.end(dir.Reverse()).withToken(m.token)
 	switch {
 	case x == nil:
 		c.breaks(lawToken, dir, "progress for token %s, which no request of the %s had", orNone(token), dir.Receiver())
@@ -29,8 +29,8 @@ func (c *Checker) judgeProgress(dir transport.Direction, m transport.Message, kn
 	}
 }
 
-func (c *Checker) sentProgress(dir transport.Direction, m transport.Message) {
-	if x := c.end(dir.Reverse()).tokens[key(m.ProgressToken())]; x != nil {
+func (c *Checker) sentProgress(dir transport.Direction, m *message) {
+	if x := c.end(dir.Reverse()).withToken(m.token); x != nil {
 		x.progress = transport.Member(m.Params, "progress")
 	}
 }
@@ -54,20 +54,20 @@ func orNone(raw json.RawMessage) string {
 }
 
 // judgeCancelled is rule P6.
-func (c *Checker) judgeCancelled(dir transport.Direction, m transport.Message, known Mark) {
-	id := cancelledID(m)
+func (c *Checker) judgeCancelled(dir transport.Direction, m *message, known Mark) {
+	id := m.cancelled
 	if id == nil {
 		return // of a task: it names no request
 	}
 	if dir == transport.ServerToClient && c.stateless() {
-		if x := c.end(dir.Reverse()).requests[key(id)]; x == nil || x.Method != methodListen {
+		if x := c.end(dir.Reverse()).request(m.cancels); x == nil || x.Method != methodListen {
 			c.breaks(lawCancelListen, dir, "a cancellation of id %s, which is no subscription", id)
 		}
 		return
 	}
-	x := c.end(dir).requests[key(id)]
+	x := c.end(dir).request(m.cancels)
 	switch {
-	case x == nil && c.end(dir).withdrawn[key(id)]:
+	case x == nil && c.end(dir).withdrawn[m.cancels]:
 	case x == nil:
 		c.breaks(lawCancelOwn, dir, "a cancellation of id %s, which no request of it had", id)
 	case x.Method == methodInitialize && dir == transport.ClientToServer:
@@ -75,8 +75,4 @@ func (c *Checker) judgeCancelled(dir transport.Direction, m transport.Message, k
 	case knows(x.answerGiven, known):
 		c.breaks(lawCancelOpen, dir, "a cancellation of %v after it had received the response", x)
 	}
-}
-
-func cancelledID(m transport.Message) json.RawMessage {
-	return transport.Member(m.Params, "requestId")
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // subscribes keeps what a request lets the server send.
-func (c *Checker) subscribes(x *Exchange, m transport.Message) {
+func (c *Checker) subscribes(x *Exchange, m *message) {
 	switch {
 	case x.Dir != transport.ClientToServer:
 	case x.Method == methodListen:
@@ -21,7 +21,7 @@ func (c *Checker) subscribes(x *Exchange, m transport.Message) {
 }
 
 // judgeSubscription is rule P7 for a notification of the server.
-func (c *Checker) judgeSubscription(m transport.Message, known Mark) {
+func (c *Checker) judgeSubscription(m *message, known Mark) {
 	if !c.stateless() {
 		if m.Method == methodUpdated && c.revision != "" && (c.subscribe == nil || !knows(c.subscribe.given, known)) {
 			c.breaks(lawUpdated, transport.ServerToClient, "%s before any resources/subscribe", m.Method)
@@ -51,15 +51,15 @@ func (c *Checker) judgeSubscription(m transport.Message, known Mark) {
 }
 
 // subscription returns the request that a notification says it belongs to.
-func (c *Checker) subscription(m transport.Message) *Exchange {
-	x := c.end(transport.ClientToServer).requests[key(subscriptionID(m))]
+func (c *Checker) subscription(m *message) *Exchange {
+	x := c.end(transport.ClientToServer).request(key(subscriptionID(m)))
 	if x == nil || x.Method != methodListen {
 		return nil
 	}
 	return x
 }
 
-func subscriptionID(m transport.Message) json.RawMessage {
+func subscriptionID(m *message) json.RawMessage {
 	return transport.Member(m.Params, "_meta", metaSubscriptionID)
 }
 
@@ -89,7 +89,7 @@ func asked(filter json.RawMessage, field string) bool {
 
 // judgeLog is rule P8. Which request a log message belongs to is not said on a
 // pipe, so it is enough that one of them may have it.
-func (c *Checker) judgeLog(dir transport.Direction, m transport.Message, known Mark) {
+func (c *Checker) judgeLog(dir transport.Direction, m *message, known Mark) {
 	if !c.stateless() || dir != transport.ServerToClient {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 func (c *Checker) hasTasks() bool { return c.revision == "" || c.revision == Revision2025_11_25 }
 
 // judgeTaskResult is rule P10 for a response that tells a task's status.
-func (c *Checker) judgeTaskResult(dir transport.Direction, m transport.Message, x *Exchange) {
+func (c *Checker) judgeTaskResult(dir transport.Direction, m *message, x *Exchange) {
 	if x.task {
 		if task := transport.Member(m.Result, "task"); task != nil {
 			if s := status(task); s != "" && s != "working" {
@@ -28,7 +28,7 @@ func (c *Checker) judgeTaskResult(dir transport.Direction, m transport.Message, 
 }
 
 // judgeStatus is rule P10 for a task's status.
-func (c *Checker) judgeStatus(dir transport.Direction, m transport.Message, task json.RawMessage) {
+func (c *Checker) judgeStatus(dir transport.Direction, m *message, task json.RawMessage) {
 	before, now := c.tasks[taskKey(dir, task)], status(task)
 	if now != "" && before != now && terminal(before) {
 		what := m.Method
@@ -39,7 +39,7 @@ func (c *Checker) judgeStatus(dir transport.Direction, m transport.Message, task
 	}
 }
 
-func (c *Checker) keepTaskResult(dir transport.Direction, m transport.Message, x *Exchange) {
+func (c *Checker) keepTaskResult(dir transport.Direction, m *message, x *Exchange) {
 	if x.task {
 		if task := transport.Member(m.Result, "task"); task != nil {
 			x.runs = taskID(task)
