@@ -33,6 +33,7 @@ var waits = map[string]wait{
 	"IO wait": waitIO, "sleep": waitSleep,
 	"select": waitOther, "chan receive": waitOther, "chan send": waitOther,
 	"select (no cases)": waitOther, "chan receive (nil chan)": waitOther, "chan send (nil chan)": waitOther,
+	"synctest.Wait": waitOther, "synctest.Run": waitOther,
 	"sync.Cond.Wait": waitOther, "sync.WaitGroup.Wait": waitOther, "coroutine": waitOther,
 }
 

@@ -57,14 +57,18 @@ type freeze struct {
 	io       []goroutine
 	sleepers []goroutine // for ever: the bubble's time stands still
 	others   []goroutine // at a wait that a bubble sees
+	near     bool        // somebody outside works, sleeps or waits for I/O: a mutex may be theirs
 }
 
 // freezeOf returns the freeze of the bubble with the mark: nil when somebody runs,
 // or nobody waits for what a bubble cannot see.
 func freezeOf(all []goroutine, mark string) *freeze {
 	f := &freeze{}
-	for _, g := range all {
-		if g.mark == mark && !g.engine() && !f.add(g) {
+	for i, g := range all {
+		switch {
+		case g.mark != mark:
+			f.near = f.near || i > 0 && g.wait() != waitOther // the caller comes first
+		case !g.engine() && !f.add(g):
 			return nil
 		}
 	}
@@ -112,7 +116,7 @@ func (f *freeze) lockAlone() bool { return len(f.foreign)+len(f.io)+len(f.sleepe
 
 // patience is how long the freeze must have lasted before the run is given up.
 func (f *freeze) patience(p *Plan) time.Duration {
-	if f.lockAlone() {
+	if f.lockAlone() && !f.near {
 		return min(p.Patience, 10*firstLook) // a proof is looked for
 	}
 	return p.Patience

@@ -116,6 +116,40 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
+// Somebody outside the bubble may hold its mutex while he works: the run is given
+// up later then.
+func TestFreezeOf(t *testing.T) {
+	const mark, other = "synctest bubble 1", "synctest bubble 2"
+	self := goroutine{id: 1, state: "running"}
+	lock := goroutine{id: 2, state: "sync.Mutex.Lock", mark: mark}
+	wait := goroutine{id: 3, state: "select", durable: true, mark: mark}
+	plan := &Plan{Patience: time.Hour}
+	for name, c := range map[string]struct {
+		all      []goroutine
+		patience time.Duration // 0: no freeze
+	}{
+		"alone":             {[]goroutine{self, lock, wait}, 10 * firstLook},
+		"engine":            {[]goroutine{self, lock, {id: 4, state: "synctest.Wait", durable: true, mark: mark}}, 10 * firstLook},
+		"nobody at a mutex": {[]goroutine{self, wait}, 0},
+		"somebody runs":     {[]goroutine{self, lock, {id: 4, state: "runnable", mark: mark}}, 0},
+		"unknown state":     {[]goroutine{self, lock, {id: 4, state: "dreaming", mark: mark}}, 0},
+		"others wait":       {[]goroutine{self, lock, {id: 4, state: "chan receive"}, {id: 5, state: "synctest.Wait", mark: other}}, 10 * firstLook},
+		"others run":        {[]goroutine{self, lock, {id: 4, state: "runnable", mark: other}}, time.Hour},
+		"others sleep":      {[]goroutine{self, lock, {id: 4, state: "sleep"}}, time.Hour},
+		"foreign channel":   {[]goroutine{self, {id: 4, state: "chan receive", mark: mark}}, time.Hour},
+		"I/O":               {[]goroutine{self, {id: 4, state: "IO wait", mark: mark}}, time.Hour},
+		"a sleeper":         {[]goroutine{self, lock, {id: 4, state: "sleep", durable: true, mark: mark}}, time.Hour},
+	} {
+		var patience time.Duration
+		if f := freezeOf(c.all, mark); f != nil {
+			patience = f.patience(plan)
+		}
+		if patience != c.patience {
+			t.Errorf("%s: patience %v, want %v", name, patience, c.patience)
+		}
+	}
+}
+
 // compute takes a while, and finds nothing wrong.
 func compute() error {
 	n := uint64(0)
