@@ -63,6 +63,14 @@ type edit struct {
 	token bool
 }
 
+// recorded is what stands in the place.
+func (e edit) recorded() []byte {
+	if e.token {
+		return e.owner.msg.ProgressToken()
+	}
+	return e.owner.msg.ID
+}
+
 // isPassedBy reports whether the live client, which has said later, will not say
 // c any more as the recorded client did.
 func (c *cue) isPassedBy(later *cue) bool {

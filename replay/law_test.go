@@ -15,7 +15,7 @@ import (
 // so, whatever the order of the steps.
 func TestLaw(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
-	cases, hangs := 400, 0
+	cases, hangs := 150, 0
 	if testing.Short() {
 		cases = 50
 	}
@@ -85,7 +85,7 @@ func TestSeedExplored(t *testing.T) {
 // the session, in recorded order and in any legal one, whatever was recorded.
 func TestRecordedHalvesNeverHang(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
-	for range 150 {
+	for range 50 {
 		lines := replay.RandomLines(rng, rng.IntN(25))
 		plan := explore.Plan{
 			Session: replay.Session(t, lines), Schedules: 12, Seed: rng.Uint64(),

@@ -397,7 +397,9 @@ func (p *Player) send(r *reply) []transport.Frame {
 			r.written = true // nothing waits for it
 			return nil
 		}
-		f.Bytes, _ = splice(f.Bytes, value, e.path...)
+		if recorded := e.recorded(); !bytes.Equal(value, recorded) {
+			f.Bytes, _ = splice(f.Bytes, value, e.path...)
+		}
 	}
 	for _, q := range r.asks {
 		p.asked[q.id] = append(p.asked[q.id], q)

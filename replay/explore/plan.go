@@ -70,6 +70,8 @@ type Plan struct {
 	Horizon time.Duration
 	// again makes this plan's Setup for another session.
 	again func([]store.Event) (Plan, error)
+	// ready is what runs share of the Session.
+	ready *prepared
 	// Steps ends a run as undecided; 0 is a million.
 	Steps int
 	// Patience is the real time that a run may stand still in something that its
@@ -137,5 +139,6 @@ func withDefaults(p Plan) *Plan {
 	if p.Steps <= 0 {
 		p.Steps = 1_000_000
 	}
+	p.ready = &prepared{events: p.Session}
 	return &p
 }

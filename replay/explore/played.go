@@ -3,7 +3,6 @@ package explore
 import (
 	"slices"
 
-	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -24,8 +23,8 @@ type playedCall struct {
 
 // expectCalls adds an operation for each request of the recorded client, and one
 // for what else it says.
-func (r *Run) expectCalls(events []store.Event) *calls {
-	list, err := recordedCalls(events)
+func (r *Run) expectCalls() *calls {
+	list, err := r.plan.ready.calls()
 	if err != nil {
 		panic("explore: Plan.Session: " + err.Error())
 	}

@@ -19,7 +19,7 @@ func (r *Run) RecordedServer() { r.recordedServer(replay.Free) }
 func (r *Run) RecordedClient() { r.recordedClient(replay.Free) }
 
 func (r *Run) recordedServer(m replay.Model) {
-	p := replay.NewPlayer(r.plan.Session, nil)
+	p := replay.NewPlayer(r.plan.Session, r.plan.ready.match)
 	if r.level == L1 {
 		p.Loosen()
 	}
@@ -35,7 +35,7 @@ func (r *Run) recordedClient(m replay.Model) {
 	}
 	h := r.newHalf(transport.ClientToServer, d, m)
 	h.close = d.Close
-	h.calls, h.said = r.expectCalls(r.plan.Session), d.Said
+	h.calls, h.said = r.expectCalls(), d.Said
 	h.play(d.Start(), nil)
 }
 

@@ -120,7 +120,7 @@ func (t *trial) play(c shrink.Candidate) (*search, *Run) {
 // with returns the plan for another session.
 func (p *Plan) with(events []store.Event) (*Plan, error) {
 	q := *p
-	q.Session = events
+	q.Session, q.ready = events, &prepared{events: events}
 	if p.again == nil {
 		return &q, nil
 	}
