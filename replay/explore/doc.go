@@ -72,10 +72,11 @@
 // own. [Illegal]: a live peer broke a MUST of the protocol, by the rules of package
 // order; a SHOULD is a note. [Lost]: a live peer read a request and, up to the
 // horizon, answers it to nobody, though the request was not cancelled and both ends
-// are open. [Different]: the answer to the same request changes with the order,
-// which is a note unless [Plan.SameAnswers] is set, and said only when both
-// schedules gave their answers again. What a recorded half says is not judged, and
-// [Plan.Lawless] judges nobody.
+// are open; where time is real nobody can know that, and it is not judged.
+// [Different]: the answer to the same request changes with the order, which is a
+// note unless [Plan.SameAnswers] is set, and said only when both schedules gave
+// their answers again. What a recorded half says is not judged, and [Plan.Lawless]
+// judges nobody.
 //
 // A hang's report follows who waits for whom, from an operation to the part that
 // nobody holds up, or round; where a goroutine stands it tells by the library's

@@ -108,6 +108,20 @@ func TestLost(t *testing.T) {
 	Explore(t, Plan{Setup: forgetful(false, 0), Lawless: true})
 }
 
+// Where time is real, an answer may still come: nothing is said to be lost.
+func TestNothingLostInRealTime(t *testing.T) {
+	p := Plan{Schedules: 1, Setup: func(r *Run) {
+		client, server := pair(r)
+		server.request = func(context.Context, transport.Message) {}
+		r.Op("send", func(ctx context.Context) error { return client.send(ctx, `{"jsonrpc":"2.0","id":1,"method":"x"}`) })
+	}}
+	if r := Search(t, p); r.Verdict != Lost {
+		t.Error(r.Text())
+	}
+	p.Engine = Settle
+	Explore(t, p)
+}
+
 // Nothing is owed to an end that has closed.
 func TestNothingLostAtClose(t *testing.T) {
 	for _, closer := range []func(*Run) transport.Conn{(*Run).Client, (*Run).Server} {
