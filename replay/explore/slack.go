@@ -1,31 +1,45 @@
 package explore
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // slackText says how a failure depends on the capacity. A program whose results
 // do not change when buffering changes is called slack-elastic.
 func slackText(verdict string, at Capacity, others []Tried) string {
-	differs := slices.ContainsFunc(others, func(t Tried) bool { return t.Verdict != verdict })
-	switch {
-	case len(others) == 0:
+	if len(others) == 0 {
 		return ""
-	case !differs && verdict == Hang:
-		return "hangs at all tried, " + capacities(at, others) + ": no capacity of the transport hides it"
-	case !differs:
-		return verb(verdict) + " at all tried, " + capacities(at, others)
 	}
-	parts := []string{verb(verdict) + " at " + at.short()}
+	verdicts, where := []string{verdict}, map[string][]string{verdict: {at.short()}}
 	for _, t := range others {
-		part := verb(t.Verdict) + " at " + t.Capacity.short()
-		if t.Verdict == Pass {
-			part += " (" + t.count() + ")"
+		if len(where[t.Verdict]) == 0 {
+			verdicts = append(verdicts, t.Verdict)
 		}
-		parts = append(parts, part)
+		place := t.Capacity.short()
+		if t.Verdict == Pass {
+			place += " (" + t.count() + ")"
+		}
+		where[t.Verdict] = append(where[t.Verdict], place)
+	}
+	if len(verdicts) == 1 {
+		text := verb(verdict) + " at all tried: " + strings.Join(where[verdict], ", ")
+		if stands(verdict) {
+			text += "; no capacity of the transport hides it"
+		}
+		return text
+	}
+	parts := make([]string, len(verdicts))
+	for i, v := range verdicts {
+		parts[i] = verb(v) + " at " + enumerate(where[v])
 	}
 	return "not slack-elastic: " + strings.Join(parts, ", ")
+}
+
+// enumerate joins words: 0, 1 and unbounded.
+func enumerate(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // short is the capacity as one number, where both directions have the same.
@@ -34,14 +48,6 @@ func (c Capacity) short() string {
 		return frames(c.C2S)
 	}
 	return c.String()
-}
-
-func capacities(at Capacity, others []Tried) string {
-	words := []string{at.short()}
-	for _, t := range others {
-		words = append(words, t.Capacity.short())
-	}
-	return strings.Join(words, ", ")
 }
 
 // verb says what a run with the verdict does.
@@ -53,6 +59,10 @@ func verb(verdict string) string {
 		return "hangs"
 	case Stall:
 		return "stalls"
+	case Illegal:
+		return "breaks a rule"
+	case Lost:
+		return "loses a message"
 	case Panic:
 		return "panics"
 	case Leak:
