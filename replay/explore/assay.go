@@ -25,9 +25,11 @@ func (r *Run) frozen(t *testing.T, f *freeze) {
 	proof, doubt := r.prove(t, f)
 	if proof == nil {
 		r.verdict, r.why = Undecided, f.why()+". "+doubt
+		r.retry = r.within == "" && len(f.foreign)+len(f.io) == 0 && !strings.HasPrefix(doubt, sharedLock)
 		r.describe(f)
 		return
 	}
+	r.still, proof.still = len(r.steps), len(proof.steps)
 	proof.describe(proof.assay.freeze)
 	proof.stuck, proof.notes = true, append(proof.notes, r.notes...)
 	proof.verdict, proof.category = Hang, Lock
@@ -37,10 +39,11 @@ func (r *Run) frozen(t *testing.T, f *freeze) {
 
 // describe fills in what a report shows of a frozen run.
 func (r *Run) describe(f *freeze) {
-	r.stood = r.unfinished()
+	r.gate.admit()
 	r.waits = f.waits(r)
 	_, _ = r.diagnose()
-	r.sequence, r.stacks = r.draw(), f.stacks()
+	r.shape, r.about = r.look()
+	r.stood, r.sequence, r.recording, r.stacks = r.unfinished(), r.draw(), r.events(), f.stacks()
 }
 
 // owner names a goroutine for a report.
@@ -55,10 +58,18 @@ func (r *Run) owner(g goroutine) string {
 
 // elsewhere tells how a freeze may be settled.
 func (r *Run) elsewhere() string {
+	return "Real time may tell: set Engine to Settle, or run the token " + r.settledToken().String()
+}
+
+// settledToken is the run's token for the engine without a bubble.
+func (r *Run) settledToken() Token {
 	token := r.asToken()
 	token.Engine = Settle
-	return "Another engine may tell: run the token " + token.String()
+	return token
 }
+
+// sharedLock is the doubt about a mutex that may be of a package, or of others.
+const sharedLock = "The stacks do not tell whether the mutex is the run's own or shared with others."
 
 // prove looks for a proof that a freeze is for ever. A freeze is none by itself:
 // the bubble's time stands still in it, and a timer might end it. So the schedule
@@ -110,6 +121,8 @@ func (r *Run) doubt(f *freeze) string {
 		return "What is outside the bubble may end that, or not. " + r.elsewhere()
 	case len(f.sleepers) > 0:
 		return "A mutex freezes the time of the bubble, so a sleeper stays asleep here. " + r.elsewhere()
+	case len(r.steps) == 0:
+		return "No step was released yet. " + r.elsewhere()
 	case r.finished():
 		return "All operations have returned. " + r.elsewhere()
 	}
@@ -156,7 +169,7 @@ func (a *assay) doubt(first *freeze) string {
 	for _, g := range a.freeze.locks {
 		address := g.lock()
 		if address == "" || slices.ContainsFunc(first.locks, func(h goroutine) bool { return h.lock() == address }) {
-			return "The stacks do not tell whether the mutex is the run's own or shared with others."
+			return sharedLock
 		}
 	}
 	return ""

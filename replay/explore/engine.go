@@ -1,6 +1,9 @@
 package explore
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Engine chooses how a run is kept still between its steps.
 type Engine string
@@ -31,4 +34,20 @@ func (r *Run) passed() time.Duration {
 		passed = passed.Round(time.Second)
 	}
 	return passed
+}
+
+// retry runs a schedule that froze its bubble where time is real, and notes what
+// that gives. It lets time pass for whatever timer there may be.
+func (s *search) retry(report *Report, token Token) {
+	r := s.newRun(token.Capacity)
+	r.kind, r.token, r.level, r.patient = token.Engine, &token, token.Level, true
+	r.play(s.t, s.plan)
+	text := r.verdict
+	if r.category != "" {
+		text += " " + r.category
+	}
+	if r.why != "" {
+		text += ": " + r.why
+	}
+	report.Notes = append(report.Notes, fmt.Sprintf("in real time (engine %s) the same schedule gives: %s", Settle, text))
 }

@@ -29,7 +29,7 @@ func TestReportText(t *testing.T) {
 		"pass":         {Setup: conforming},
 		"stall":        {Setup: seed(2, 0), Engine: Settle},
 		"lock":         {Setup: blocker(forEver, nothing), Patience: time.Millisecond},
-		"undecided":    {Setup: blocker(func(context.Context) { time.Sleep(time.Second) }, nothing), Patience: time.Millisecond},
+		"undecided":    {Setup: blocker(func(context.Context) { time.Sleep(time.Millisecond) }, nothing), Patience: 100 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := steady(Search(t, plan).Text())

@@ -22,6 +22,7 @@ type Run struct {
 	level    Level
 	parser   *parser // of the search, or nil
 	kind     Engine
+	patient  bool // real time passes before a standstill is a stall
 	engine   engine
 	moves    atomic.Uint64 // counted by the gate; see tick
 	capacity Capacity
@@ -73,6 +74,7 @@ type outcome struct {
 	late      bool // an operation ended by a timer alone
 	cut       bool // the chooser ended it
 	stuck     bool // goroutines were left that nothing ends
+	retry     bool // undecided in a bubble, and real time may tell
 	stacks    []string
 	stood     []*Operation // that had not returned
 	waits     []Wait

@@ -119,6 +119,9 @@ func (s *search) failure(r *Run, done int) Report {
 // capacities tell: a verdict that changes with the capacity is a finding of its
 // own. try makes up to so many schedules at capacity i.
 func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
+	if r.outcome.retry {
+		s.retry(report, r.settledToken())
+	}
 	if r.stuck && (!stands(r.verdict) || r.category == Lock) || r.verdict == Different { // both schedules were followed when it was found
 		return
 	}

@@ -165,10 +165,11 @@ func (s *settled) rest() bool {
 	}
 }
 
-// outlasts lets a moment pass for those who sleep or wait for I/O. It reports
-// false when there are none, or the plan's patience with them has ended.
+// outlasts lets a moment pass for those who sleep or wait for I/O, in a patient
+// run for everybody. It reports false when there are none, or the plan's patience
+// with them has ended.
 func (s *settled) outlasts(since time.Time) bool {
-	if !s.still.passing() || time.Since(since) >= s.run.plan.Patience {
+	if !s.still.passing() && !(s.run.patient && len(s.still.all()) > 0) || time.Since(since) >= s.run.plan.Patience {
 		return false
 	}
 	pause := time.NewTimer(5 * time.Millisecond)

@@ -65,50 +65,54 @@ func TestFreeze(t *testing.T) {
 		verdict  string
 		category string
 		why      string
+		note     []string
 	}{
-		"held for ever": {blocker(forEver, nothing), Hang, Lock, "nobody is left who could unlock it"},
-		"crossed":       {crossed, Undecided, "", "There would be something to do (reach between by "},
-		"sleeper":       {blocker(func(context.Context) { time.Sleep(time.Second) }, nothing), Undecided, "", "a sleeper stays asleep"},
+		"held for ever": {blocker(forEver, nothing), Hang, Lock, "nobody is left who could unlock it", nil},
+		"crossed":       {crossed, Undecided, "", "There would be something to do (reach between by ", []string{"stall never sent"}},
+		"sleeper":       {blocker(func(context.Context) { time.Sleep(5 * time.Millisecond) }, nothing), Undecided, "", "a sleeper stays asleep", []string{"pass"}},
 		"deadline": {blocker(func(ctx context.Context) {
-			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			ctx, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
 			defer cancel()
 			<-ctx.Done()
-		}, nothing), Undecided, "", "time alone brought something"},
+		}, nothing), Undecided, "", "time alone brought something", []string{"pass"}},
 		"timer of the last step": {func(r *Run) {
 			release := make(chan int)
 			blocker(func(context.Context) { <-release }, func() {
-				time.AfterFunc(time.Second, func() { close(release) })
+				time.AfterFunc(5*time.Millisecond, func() { close(release) })
 			})(r)
-		}, Undecided, "", "A timer was made in the last step"},
+		}, Undecided, "", "A timer was made in the last step", []string{"pass"}},
 		"sleeper of the last step": {func(r *Run) {
 			release := make(chan int)
 			blocker(func(context.Context) { <-release }, func() {
 				go func() {
-					time.Sleep(time.Second)
+					time.Sleep(5 * time.Millisecond)
 					close(release)
 				}()
 			})(r)
-		}, Undecided, "", "a sleeper stays asleep"},
+		}, Undecided, "", "a sleeper stays asleep", []string{"pass"}},
 		"mutex of others": {func(r *Run) {
 			r.Op("waiter", func(ctx context.Context) error {
 				global.Lock()
 				global.Unlock() //lint:ignore SA2001 only to wait
 				return nil
 			})
-		}, Undecided, "", "The stacks do not tell whether the mutex is the run's own"},
+		}, Undecided, "", "The stacks do not tell whether the mutex is the run's own", nil},
 		"something to do": {func(r *Run) {
 			blocker(forEver, nothing)(r)
 			r.Op("third", func(context.Context) error { return nil })
-		}, Undecided, "", "There would be something to do (start third)"},
+		}, Undecided, "", "There would be something to do (start third)", []string{"stall"}},
 		"foreign channel": {func(r *Run) {
 			r.Op("waiter", func(context.Context) error { <-foreign; return nil })
-		}, Undecided, "", "something that is not of the bubble. What is outside the bubble may end that"},
-		"in Setup": {func(r *Run) { <-foreign }, Undecided, "", "This is in Setup, which must not wait"},
+		}, Undecided, "", "something that is not of the bubble. What is outside the bubble may end that", nil},
+		"in Setup": {func(r *Run) { <-foreign }, Undecided, "", "This is in Setup, which must not wait", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			global.Lock()
 			defer global.Unlock()
-			r := Search(t, Plan{Setup: c.setup, Schedules: 1, Patience: 50 * time.Millisecond})
+			r := Search(t, Plan{Setup: c.setup, Schedules: 1, Patience: 150 * time.Millisecond})
+			if len(r.Notes) != len(c.note) || len(r.Notes) == 1 && !strings.HasPrefix(r.Notes[0], "in real time (engine b) the same schedule gives: "+c.note[0]) {
+				t.Errorf("notes %q, want %q", r.Notes, c.note)
+			}
 			if r.Verdict != c.verdict || r.Category != c.category || !strings.Contains(r.Explanation, c.why) || !r.Leaked {
 				t.Errorf("want %s %s %q\n%s", c.verdict, c.category, c.why, r.Text())
 			}
