@@ -35,6 +35,11 @@
 // inline and rigid models make sound scripts of every recording. The inbox
 // model does not, and that is its fault, not the transport's.
 //
+// The open replay plays one half to a live end: [Player] the server's, [Driver] the
+// client's, both pure machines of frames in and frames out. Either may be loosened,
+// to send in any order that the specification allows. [Half] is one end under a
+// model, for who plays it over a transport of their own.
+//
 // # What it refuses
 //
 // It does not guess: a closed replay proves a hang for the two models it was

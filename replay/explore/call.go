@@ -17,6 +17,7 @@ type recordedCall struct {
 	id       string
 	// cancelled: the caller gave up, and a response need not come.
 	cancelled bool
+	listen    bool // its response only ends a stream
 }
 
 // recordedCalls lists the requests of both ends in recorded order.
@@ -47,7 +48,7 @@ func recordedCalls(events []store.Event) ([]recordedCall, error) {
 		calls = append(calls, recordedCall{
 			name: fmt.Sprintf("%s#%d", name, seen[name]), dir: c.Dir,
 			request: numbers[c.Request], response: numbers[c.Response],
-			id: c.ID, cancelled: c.Cancelled > 0,
+			id: c.ID, cancelled: c.Cancelled > 0, listen: c.Method == methodListen,
 		})
 	}
 	return calls, nil

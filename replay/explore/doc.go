@@ -53,6 +53,22 @@
 //	s2c give notifications/progress (tools/call "search" by first#1)#2
 //	s2c ack response to tools/call "search" by first#1
 //
+// # Who plays
+//
+// Each end is live or recorded. [Run.RecordedServer] answers a live client from
+// [Plan.Session], [Run.RecordedClient] says to a live server what was recorded, and
+// [Modeled] lets both halves play under endpoint models. A recorded half is a
+// machine without a clock: where the live end keeps silent about something that it
+// waits for, it is told so by a step of its own (relent), which is enabled when
+// nothing else is. The calls of a recorded client are operations of the run, so
+// that a hang names them.
+//
+// At level [L0] a recorded half sends in its recorded order; only delivery moves.
+// At [L1] it offers every frame that the specification allows it to send now, each
+// as a writer of its own would: which is taken first is the order. Eager takes them
+// in recorded order. What stays in order is told at [replay.Player.Loosen] and
+// [replay.Driver.Loosen].
+//
 // # The search
 //
 // The runs of a plan are numbered, and a run depends on its number alone. First
@@ -123,7 +139,7 @@
 //
 // # What it refuses
 //
-// Only delivery moves (level L0): what a peer computes between two frames is left
+// Of live ends only delivery moves: what a peer computes between two frames is left
 // to the Go scheduler, but for its scheduling points.
 //
 // Two goroutines that a peer starts itself and that write identical frames in the

@@ -13,8 +13,8 @@ type Plan struct {
 	// inside a bubble, once a schedule: all that the peers use (channels, timers,
 	// goroutines) must be made here, nothing may come from outside.
 	Setup func(*Run)
-	// Session is what [Run.RecordedServer] plays: the events of a recording. All
-	// runs share it.
+	// Session is what [Run.RecordedServer] and [Run.RecordedClient] play: the events
+	// of a recording. All runs share it.
 	Session []store.Event
 	// Level says what order the recorded halves keep.
 	Level Level

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/transport"
@@ -70,4 +71,50 @@ func (r *Run) stranger() error {
 		}
 	}
 	return nil
+}
+
+// unsaid notes of a hang what a recorded half did not say, and why.
+func (r *Run) unsaid() {
+	for _, h := range r.halves {
+		h.mu.Lock()
+		findings := h.close()
+		h.mu.Unlock()
+		for _, f := range findings {
+			if f.Kind == replay.Withheld {
+				r.note("the " + h.name + " has not said all: " + f.Text)
+			}
+		}
+		if h.end.out.dir == transport.ServerToClient {
+			r.unanswered()
+		}
+	}
+}
+
+// unanswered notes what the recorded server never answered: a live client that
+// asks it waits for ever, and that is the recording's doing.
+func (r *Run) unanswered() {
+	calls, err := r.plan.ready.calls()
+	if err != nil {
+		return
+	}
+	var names []string
+	for _, c := range calls {
+		if c.dir == transport.ClientToServer && c.response == 0 && !c.cancelled && !c.listen {
+			names = append(names, c.name)
+		}
+	}
+	if len(names) > 0 {
+		r.note("the recording itself has no answer to " + strings.Join(names, ", "))
+	}
+}
+
+// differences are what a live server answered otherwise than the recorded one.
+func (r *Run) differences() []string {
+	var list []string
+	for _, f := range r.Findings() {
+		if f.Kind == replay.Different {
+			list = append(list, "the live server answers otherwise than the recorded one: "+f.Text)
+		}
+	}
+	return list
 }

@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,5 +192,18 @@ func TestRecordedPair(t *testing.T) {
 			}
 			return nil
 		}})
+	}
+}
+
+// A hang against a recorded server says what the recording has to do with it.
+func TestRecordedServerUnanswered(t *testing.T) {
+	r := Search(t, Plan{Session: recording("> 1:one\n> 2:two\n< 2=b"), Setup: func(r *Run) {
+		r.RecordedServer()
+		client := newPeer(r.Client())
+		r.Go(client.read)
+		r.Op("one", func(ctx context.Context) error { return client.tool(ctx, "one") })
+	}})
+	if r.Verdict != Hang || !slices.Equal(r.Notes, []string{`the recording itself has no answer to tools/call "one"#1`}) {
+		t.Error(r.Text())
 	}
 }

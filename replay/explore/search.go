@@ -90,6 +90,10 @@ func (s *search) remark(r *Run) {
 	s.done++
 	s.line.step(s.plan, s.done)
 	s.compareAnswers(r)
+	if s.done == 1 {
+		differences := r.differences()
+		s.notes = append(s.notes, differences[:min(len(differences), shownNotes)]...)
+	}
 	for _, note := range r.notes {
 		if len(s.notes) < shownNotes {
 			s.notes = append(s.notes, note+", at "+r.capacity.String())

@@ -304,6 +304,7 @@ func (r *Run) stand() {
 	if doubt != "" {
 		r.category, r.why = "", doubt
 	}
+	r.unsaid()
 	r.stacks = r.engine.stacks()
 }
 
