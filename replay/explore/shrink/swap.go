@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// swap puts something that was dropped in the place of one or two groups that
-// were kept and together have more frames: what dropping alone cannot reach. Of
-// parts and groups that have frames alike only one is tried.
+// swap puts something that was dropped in the place of one or two parts that
+// were kept and have, with what is inside of them, more frames: what dropping
+// alone cannot reach. Of what has frames alike, between the same kept ones, only one is tried.
 func (s *shrink) swap(f *found) *found {
-	out := s.outs(f.choice)
-	for _, in := range s.ins(f.choice) {
-		for _, groups := range out {
-			x := s.swapped(f.choice, in, groups)
+	ins := s.ins(f.choice)
+	for _, out := range s.outs(f.choice) {
+		for _, in := range ins {
+			x := s.swapped(f.choice, in, out)
 			if s.count(x) >= f.cost.frames {
 				continue
 			}
@@ -29,8 +29,15 @@ func (s *shrink) swap(f *found) *found {
 func (s *shrink) ins(x choice) [][]int {
 	var list [][]int
 	seen := map[string]bool{}
+	before := s.before(x)
 	add := func(parts []int) {
-		if p := s.profile(parts); !seen[p] {
+		p := s.profile(parts)
+		for _, part := range parts {
+			for _, f := range s.parts[part].frames {
+				p += fmt.Sprint(before[f], " ")
+			}
+		}
+		if !seen[p] {
 			seen[p] = true
 			list = append(list, parts)
 		}
@@ -45,36 +52,52 @@ func (s *shrink) ins(x choice) [][]int {
 			add(parts)
 		}
 	}
+	slices.SortStableFunc(list, func(a, b []int) int { return s.size(a) - s.size(b) })
 	return list
 }
 
-// outs are the groups that were kept, one at a time, then two.
-func (s *shrink) outs(x choice) [][]int {
-	groups := s.keptGroups(x)
-	var list [][]int
-	seen := map[string]bool{}
-	for i, a := range groups {
-		if p := s.profile(s.partsOf(x, a)); !seen[p] {
-			seen[p] = true
-			list = append(list, []int{a})
-		}
-		for _, b := range groups[:i] {
-			if p := s.profile(s.partsOf(x, b)) + "+" + s.profile(s.partsOf(x, a)); !seen[p] {
-				seen[p] = true
-				list = append(list, []int{b, a})
-			}
+// size is how many frames the parts have.
+func (s *shrink) size(parts []int) int {
+	n := 0
+	for _, p := range parts {
+		n += len(s.parts[p].frames)
+	}
+	return n
+}
+
+// before counts, for every frame, the kept ones in front of it.
+func (s *shrink) before(x choice) []int {
+	counts := make([]int, len(s.frames))
+	n := 0
+	for f := range s.frames {
+		counts[f] = n
+		if x.keep[s.partOf[f]] {
+			n++
 		}
 	}
-	slices.SortStableFunc(list, func(a, b []int) int { return len(a) - len(b) })
-	return list
+	return counts
+}
+
+// outs are the parts that were kept, those apart that go with one other part:
+// one at a time, then two.
+func (s *shrink) outs(x choice) [][]int {
+	var ones, twos [][]int
+	for _, p := range x.parts() {
+		if slices.ContainsFunc(s.parts[p].needs, func(n need) bool { return n.inside && len(n.any) == 1 }) {
+			continue
+		}
+		for _, one := range ones {
+			twos = append(twos, []int{one[0], p})
+		}
+		ones = append(ones, []int{p})
+	}
+	return append(ones, twos...)
 }
 
 func (s *shrink) swapped(x choice, in, out []int) choice {
 	x = x.clone()
-	for _, g := range out {
-		for _, p := range s.groups[g] {
-			x.keep[p] = false
-		}
+	for _, p := range out {
+		x.keep[p] = false
 	}
 	s.lower(x.keep)
 	for _, p := range in {
@@ -82,17 +105,6 @@ func (s *shrink) swapped(x choice, in, out []int) choice {
 	}
 	s.raise(x.keep)
 	return x
-}
-
-// partsOf lists the parts of a group that are kept.
-func (s *shrink) partsOf(x choice, group int) []int {
-	var list []int
-	for _, p := range s.groups[group] {
-		if x.keep[p] {
-			list = append(list, p)
-		}
-	}
-	return list
 }
 
 // profile is the directions of the frames of parts.
