@@ -61,6 +61,7 @@ func TestSleepSets(t *testing.T) {
 		{"crossing", crossing(1), false, 0}, {"crossing", crossing(1), true, 0}, {"crossing", crossing(1), true, 1},
 		{"writer", eagerWriter(2), false, 2}, {"late", registerAfterWrite(1), false, 1}, {"head-on", headOn(1), false, 0},
 		{"gives up", givesUp, false, 1}, {"past the gate", pastTheGate, false, 1},
+		{"stale", staleList(0), true, 0}, // its noise does nothing
 	} {
 		p := Plan{Setup: c.setup, AckWithTake: c.acked, Capacities: fixed(c.room, c.room), Schedules: 1_000_000}
 		whole, all := everything(t, p, exhaustive{naive: true})

@@ -67,13 +67,14 @@ func (r *Run) learn() {
 	}
 	r.unlearned = false
 	what, last := r.gate.stirred(), r.steps[len(r.steps)-1]
-	switch {
-	case last.Kind != Start:
+	if last.Kind != Start {
 		r.lessons.shared = r.lessons.shared || what&^r.trail.of(last) != 0
 		return
-	case what == 0:
+	}
+	if what == 0 {
 		what = anything
-	case r.lessons.starts == nil:
+	}
+	if r.lessons.starts == nil {
 		r.lessons.starts = map[string]reach{}
 	}
 	r.lessons.starts[last.What] = what
