@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // frozen judges a run that was given up, on the watcher's goroutine: nothing of
@@ -72,15 +71,15 @@ func (r *Run) settledToken() Token {
 const sharedLock = "The stacks do not tell whether the mutex is the run's own or shared with others."
 
 // prove looks for a proof that a freeze is for ever. A freeze is none by itself:
-// the bubble's time stands still in it, and a timer might end it. So the schedule
-// is run once more, and before its last step, when the bubble is not frozen yet,
-// time passes up to the horizon. The proof holds if
+// the bubble's time stands still in it, and a timer might end it. Whether there is
+// one the stacks do not show, so the schedule is run once more and its timers are
+// counted. The proof holds if
 //
-//   - in the freeze nothing is enabled, and nobody waits for anything but mutexes
-//     of the run or what a bubble sees, and nobody sleeps
-//   - up to the horizon nothing had come and nobody had moved
-//   - in the last step nobody moved but those who are at a mutex now, and no timer
-//     was made
+//   - nothing is enabled, and nobody sleeps
+//   - everybody waits for a mutex, or for what only the bubble's own goroutines and
+//     timers can give
+//   - the mutexes are the run's own: in the second run they are others
+//   - no timer was made
 //
 // It returns the second run, or the doubt that is left.
 func (r *Run) prove(t *testing.T, f *freeze) (again *Run, doubt string) {
@@ -90,23 +89,24 @@ func (r *Run) prove(t *testing.T, f *freeze) (again *Run, doubt string) {
 	profiled.Lock()
 	defer profiled.Unlock()
 	defer func(rate int) { runtime.MemProfileRate = rate }(runtime.MemProfileRate)
+	runtime.MemProfileRate = 1
+	before := timersMade()
 	token := r.asToken()
 	again = &Run{plan: r.plan, level: r.level, parser: r.parser, capacity: r.capacity, split: r.split, limit: r.limit,
-		horizon: r.horizon, token: &token, assay: &assay{at: len(r.steps) - 1}}
+		horizon: r.horizon, token: &token, assay: &assay{}}
 	again.trail.touching = r.trail.touching
 	again.play(t, r.plan)
-	a := again.assay
-	switch {
-	case a.moved:
-		return nil, "Before the last step, time alone brought something. " + r.elsewhere()
-	case a.freeze == nil:
+	if again.assay.freeze == nil {
 		return nil, "The same schedule did not stand still again. " + r.elsewhere()
 	}
-	if doubt := again.doubt(a.freeze); doubt != "" {
+	if doubt := again.doubt(again.assay.freeze); doubt != "" {
 		return nil, doubt
 	}
-	if doubt := a.doubt(f); doubt != "" {
-		return nil, doubt + " " + r.elsewhere()
+	if timersMade() > before {
+		return nil, "A timer was made in this run, and may end that. " + r.elsewhere()
+	}
+	if !again.assay.freeze.ownLocks(f) {
+		return nil, sharedLock + " " + r.elsewhere()
 	}
 	return again, ""
 }
@@ -133,52 +133,18 @@ func (r *Run) doubt(f *freeze) string {
 	return ""
 }
 
-// assay is what the second run finds out.
+// assay marks the second run, and is what it finds out.
 type assay struct {
-	at     int         // hold after this step
-	before []goroutine // who waited there, and where
-	moved  bool        // time brought something
-	timers int64       // made in the process up to then
-	freeze *freeze     // that the last step led to
+	freeze *freeze
 }
 
-// hold lets time pass up to the horizon, and notes whether it brought something.
-func (a *assay) hold(r *Run) {
-	b := r.engine.(*bubble)
-	before, moves := b.members(), r.moves.Load()
-	time.Sleep(r.horizon)
-	b.settle()
-	a.before = b.members()
-	a.moved = r.moves.Load() != moves+1 || !sameAll(before, a.before)
-	runtime.MemProfileRate = 1 // from here on every timer is counted
-	a.timers = timersMade()
-	r.gate.tick()
-}
-
-// doubt compares the second freeze with what was before it, and with the first.
-func (a *assay) doubt(first *freeze) string {
-	made := timersMade() - a.timers
-	if made > 0 {
-		return "A timer was made in the last step; it may be what ends this."
-	}
-	for _, g := range a.freeze.others {
-		if was, ok := numbered(a.before, g.id); !ok || !was.same(g) {
-			return g.place() + " was elsewhere before the last step; a timer may end its wait."
-		}
-	}
-	for _, g := range a.freeze.locks {
+// ownLocks reports whether the mutexes of the freeze are others than those of the
+// first run, which are all still there.
+func (f *freeze) ownLocks(first *freeze) bool {
+	return !slices.ContainsFunc(f.locks, func(g goroutine) bool {
 		address := g.lock()
-		if address == "" || slices.ContainsFunc(first.locks, func(h goroutine) bool { return h.lock() == address }) {
-			return sharedLock
-		}
-	}
-	return ""
-}
-
-// members returns the goroutines of the caller's bubble that are not the engine's.
-func (b *bubble) members() []goroutine {
-	others := snapshot()[1:] // the caller comes first
-	return slices.DeleteFunc(goroutines(others), func(g goroutine) bool { return g.mark != b.mark || g.engine() })
+		return address == "" || slices.ContainsFunc(first.locks, func(h goroutine) bool { return h.lock() == address })
+	})
 }
 
 // profiled is held while the runtime counts every allocation.
@@ -197,17 +163,24 @@ func timersMade() int64 {
 	}
 	var made int64
 	for _, record := range records[:n] {
-		frames := runtime.CallersFrames(record.Stack())
-		for {
-			frame, more := frames.Next()
-			if strings.HasPrefix(frame.Function, "time.New") || frame.Function == "time.AfterFunc" {
-				made += record.AllocObjects
-				break
-			}
-			if !more {
-				break
-			}
+		if makesTimer(record.Stack()) {
+			made += record.AllocObjects
 		}
 	}
 	return made
+}
+
+// makesTimer reports whether a stack is of a timer made, and not by an engine.
+func makesTimer(stack []uintptr) bool {
+	makes := false
+	for frames := runtime.CallersFrames(stack); ; {
+		frame, more := frames.Next()
+		if _, method, _ := strings.Cut(frame.Function, "/replay/explore.(*bubble)."); method == "rest" || method == "await" {
+			return false
+		}
+		makes = makes || strings.HasPrefix(frame.Function, "time.New") || frame.Function == "time.AfterFunc"
+		if !more {
+			return makes
+		}
+	}
 }

@@ -124,11 +124,9 @@
 // A watcher outside sees that in the stacks, gives the run up and ends the
 // exploration, as a frozen bubble cannot be emptied. The verdict is "UNDECIDED",
 // with who waits for what, after the real time of [Plan.Patience]; or, where only
-// mutexes of the run hold it up, a "HANG (proved)" of the category [Lock]. For that
-// the schedule is run once more: before its last step, time passes up to the
-// horizon and brings nothing, and in the last step no timer is made and nobody
-// moves who is not at a mutex afterwards. The one thing this leaves out is a timer
-// that was stopped, and is set again in that very step.
+// mutexes of the run hold it up, nothing is enabled and no timer was ever made in
+// the run, a "HANG (proved)" of the category [Lock]. To count the timers and to
+// know the mutexes, the schedule is run once more.
 //
 // [Settle] is for peers that cannot live in a bubble. It takes the stacks of the
 // whole process until two looks in a row show every goroutine of the run waiting

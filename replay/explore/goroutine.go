@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -128,13 +127,4 @@ func (g goroutine) lock() string {
 		}
 	}
 	return ""
-}
-
-// numbered returns the goroutine with the id.
-func numbered(list []goroutine, id int) (goroutine, bool) {
-	i := slices.IndexFunc(list, func(g goroutine) bool { return g.id == id })
-	if i < 0 {
-		return goroutine{}, false
-	}
-	return list[i], true
 }

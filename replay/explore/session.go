@@ -150,9 +150,6 @@ func (r *Run) loop() {
 	for {
 		r.engine.settle()
 		r.learn()
-		if r.assay != nil && len(r.steps) == r.assay.at {
-			r.assay.hold(r)
-		}
 		r.gate.hold()
 		enabled = r.enabled(enabled[:0])
 		on := r.advance(enabled)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -74,13 +75,28 @@ func TestFreeze(t *testing.T) {
 			ctx, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
 			defer cancel()
 			<-ctx.Done()
-		}, nothing), Undecided, "", "time alone brought something", []string{"pass"}},
+		}, nothing), Undecided, "", "A timer was made in this run", []string{"pass"}},
 		"timer of the last step": {func(r *Run) {
 			release := make(chan int)
 			blocker(func(context.Context) { <-release }, func() {
 				time.AfterFunc(5*time.Millisecond, func() { close(release) })
 			})(r)
-		}, Undecided, "", "A timer was made in the last step", []string{"pass"}},
+		}, Undecided, "", "A timer was made in this run", []string{"pass"}},
+		"timer of Setup": {func(r *Run) {
+			release := make(chan int)
+			time.AfterFunc(time.Millisecond, func() { close(release) })
+			blocker(func(context.Context) { <-release }, nothing)(r)
+		}, Undecided, "", "A timer was made in this run", []string{"pass"}},
+		"polling": {func(r *Run) {
+			var stop atomic.Bool
+			blocker(func(context.Context) {
+				tick := time.NewTicker(time.Millisecond)
+				defer tick.Stop()
+				for !stop.Load() {
+					<-tick.C
+				}
+			}, func() { stop.Store(true) })(r)
+		}, Undecided, "", "A timer was made in this run", []string{"pass"}},
 		"sleeper of the last step": {func(r *Run) {
 			release := make(chan int)
 			blocker(func(context.Context) { <-release }, func() {
