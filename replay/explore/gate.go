@@ -154,11 +154,14 @@ func (e *end) send(ctx context.Context, f transport.Frame, signed, of string) er
 
 // offer is the first half of send: it puts the frame in its writer's hand.
 func (e *end) offer(ctx context.Context, f transport.Frame, signed, of string) (*flight, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	e.gate.hold()
 	defer e.gate.free()
+	if err := ctx.Err(); err != nil {
+		if e.gate.rules != nil { // who is told so may not know that nothing was sent
+			e.gate.rules.Withdraw(e.out.dir, order.Parse(f))
+		}
+		return nil, err
+	}
 	if e.gate.shut || e.out.ended || e.out.deafened {
 		return nil, transport.ErrClosed
 	}

@@ -108,6 +108,37 @@ func TestLost(t *testing.T) {
 	Explore(t, Plan{Setup: forgetful(false, 0), Lawless: true})
 }
 
+// A peer whose Write gave up, or had no time left, may cancel what it believes to
+// have sent.
+func TestCancelOfWithdrawn(t *testing.T) {
+	for _, left := range []time.Duration{0, time.Second} {
+		Explore(t, Plan{Setup: func(r *Run) {
+			r.Op("call", func(ctx context.Context) error {
+				short, stop := context.WithTimeout(ctx, left)
+				defer stop()
+				if err := r.Client().Write(short, frame(`{"id":7,"method":"x"}`)); err == nil {
+					return nil
+				}
+				return r.Client().Write(ctx, frame(`{"method":"notifications/cancelled","params":{"requestId":7}}`))
+			})
+			r.Go(func(ctx context.Context) {
+				time.Sleep(time.Minute)
+				for _, err := r.Server().Read(ctx); err == nil; _, err = r.Server().Read(ctx) {
+				}
+			})
+		}, Capacities: fixed(0, 0)})
+	}
+	r := Search(t, Plan{Setup: func(r *Run) {
+		_, _ = pair(r)
+		r.Op("cancel", func(ctx context.Context) error {
+			return r.Client().Write(ctx, frame(`{"method":"notifications/cancelled","params":{"requestId":7}}`))
+		})
+	}})
+	if r.Verdict != Illegal || r.Category != "P6" {
+		t.Error(r.Text())
+	}
+}
+
 // Where time is real, an answer may still come: nothing is said to be lost.
 func TestNothingLostInRealTime(t *testing.T) {
 	p := Plan{Schedules: 1, Setup: func(r *Run) {
