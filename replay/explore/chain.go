@@ -84,6 +84,8 @@ func (k *chain) call(c *call) {
 	owes := "the " + f.dir.Receiver() + " owes the response to " + c.name
 	back := k.gate.lane(f.dir.Reverse())
 	switch inner, write := k.gate.askedSince(back, f.given), k.gate.offeredSince(back, f.given); {
+	case l.deafened:
+		k.link(c, owes+", and has closed")
 	case len(l.readers) == 0 && l.last == f:
 		if k.link(c, owes+": its reader has not come back from it") {
 			k.reader(l)

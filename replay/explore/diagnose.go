@@ -172,8 +172,11 @@ func (g *gate) callWait(who string, c *call) (category string, w Wait, why strin
 		return Swallowed, w, fmt.Sprintf("the %s's reader took %s at step %d and has not come back; %s is behind it, and %s cannot overtake",
 			back.dir.Receiver(), back.last.name, back.last.given, back.waiting[0].name, w.Who)
 	}
-	return LostAnswer, w, fmt.Sprintf("the %s read %s at step %d, has sent no response, and nothing is on its way to it",
-		f.dir.Receiver(), c.name, f.given)
+	then := "has sent no response, and nothing is on its way to it"
+	if l.deafened {
+		then = "and has closed without a response"
+	}
+	return LostAnswer, w, fmt.Sprintf("the %s read %s at step %d, %s", f.dir.Receiver(), c.name, f.given, then)
 }
 
 // owed reports whether the request was read and no response offered.
@@ -290,6 +293,8 @@ func (g *gate) readerWait(l *lane) (Wait, bool) {
 	switch {
 	case len(l.readers) > 0 || l.deafened || l.read:
 		return Wait{}, false
+	case l.eof > 0:
+		return Wait{Who: who, Why: fmt.Sprintf("was told at step %d that the %s has closed, and reads no more", l.eof, l.dir.Sender())}, true
 	case l.last == nil:
 		return Wait{Who: who, Why: "has never read"}, len(l.queue)+len(l.waiting) > 0
 	}
@@ -297,6 +302,10 @@ func (g *gate) readerWait(l *lane) (Wait, bool) {
 	if l.idle != "" {
 		w.Why += ": " + l.idle
 	}
-	w.BlockedAt = placeOf(g.all, l.holder).String()
+	for _, goroutine := range l.holder { // some SDKs read each frame on a goroutine of its own, which ends
+		if w.BlockedAt == "" {
+			w.BlockedAt = placeOf(g.all, goroutine).String()
+		}
+	}
 	return w, true
 }

@@ -68,6 +68,17 @@ func reentrantUnder(r *Run, under func(context.Context) context.Context) {
 	})
 }
 
+// gone is a server that ends at its first call, and a client that tells nobody.
+func gone(r *Run) {
+	client := newPeer(r.Client())
+	r.Go(client.read)
+	r.Go(func(ctx context.Context) {
+		_, _ = r.Server().Read(ctx)
+		_ = r.Server().Close()
+	})
+	r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+}
+
 // nested asks within a call, of a client that answers nothing while it calls.
 func nested(r *Run) {
 	client, server := pair(r)
@@ -146,6 +157,10 @@ func TestCategories(t *testing.T) {
 			`the server's reader holds tools/call "x" by call#1, and has asked roots/list#1 since`,
 			`response to roots/list#1 is in the hand of the client's writer: c2s has no waiting reader  <- cycle`,
 		}, []string{"inner.func1 diagnose_test.go"}},
+		"a server that is gone": {gone, LostAnswer, []string{
+			`operation call waits for the response to tools/call "x" by call#1`,
+			`the server owes the response to tools/call "x" by call#1, and has closed`,
+		}, []string{"at step 2, and has closed without a response", "was told at step 5 that the server has closed, and reads no more"}},
 		"both in their readers": {headOn(1), HeadOn, []string{
 			`operation call0 waits for the response to tools/call "x" by call0#1`,
 			`response to tools/call "x" by call0#1 is in the hand of the server's writer: s2c has no waiting reader`,

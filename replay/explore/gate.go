@@ -98,7 +98,7 @@ func (e *end) Read(ctx context.Context) (transport.Frame, error) {
 		r = &reader{got: make(chan received, 1)}
 	}
 	if e.gate.traced {
-		r.goroutine = goroutineID()
+		r.goroutine = lineage()
 	}
 	e.gate.hold()
 	closed := e.gate.shut || e.in.deafened

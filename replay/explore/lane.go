@@ -20,15 +20,16 @@ type lane struct {
 	queue    []*flight // taken, not given
 	unacked  []*flight // taken, their Write has not returned
 	readers  []*reader
-	last     *flight // the frame that was given last
-	holder   string  // the goroutine that has it, of a traced gate
-	ended    bool    // the sender has closed
-	deafened bool    // the receiver has closed
-	ending   bool    // the sender asked to close: no frame is taken any more
-	leaving  bool    // the receiver asked to close: no frame is given any more
-	idle     string  // why a recorded receiver does not read
-	read     bool    // a recorded receiver has read all that there is
-	turn     int     // in the recorded order, of a recorded sender's next frame
+	last     *flight  // the frame that was given last
+	holder   []string // the goroutine that has it and its parent, of a traced gate
+	eof      int      // the step that told the reader of the end; 0 before
+	ended    bool     // the sender has closed
+	deafened bool     // the receiver has closed
+	ending   bool     // the sender asked to close: no frame is taken any more
+	leaving  bool     // the receiver asked to close: no frame is given any more
+	idle     string   // why a recorded receiver does not read
+	read     bool     // a recorded receiver has read all that there is
+	turn     int      // in the recorded order, of a recorded sender's next frame
 }
 
 // flight is one frame on its way.
@@ -55,7 +56,7 @@ type flight struct {
 
 type reader struct {
 	got       chan received
-	goroutine string
+	goroutine []string // and its parent
 }
 
 type received struct {
@@ -126,7 +127,8 @@ func (l *lane) ack(f *flight) {
 }
 
 // endOfFile tells a waiting reader that its peer has closed.
-func (l *lane) endOfFile() {
+func (l *lane) endOfFile(step int) {
+	l.eof = step
 	l.readers[0].got <- received{err: io.EOF}
 	l.readers = l.readers[1:]
 }

@@ -178,7 +178,7 @@ func (g *gate) release(s Step) {
 			l.ack(s.flight)
 		}
 	case End:
-		l.endOfFile()
+		l.endOfFile(g.round)
 	case Close:
 		g.ends[s.Dir-transport.ClientToServer].close()
 	case HalfClose:

@@ -44,7 +44,7 @@ func TestCloseAfterCancel(t *testing.T) {
 		}},
 		Want: map[string]zoo.Want{
 			"v1.1.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
-				`tools/call "slow"`}},
+				`tools/call "slow" by cancel, close#1`, "operation cancel, close", "in mcp.(*ClientSession).Close"}},
 			"v1.2.0": {},
 		},
 	}.Run(t)

@@ -44,7 +44,7 @@ func TestCloseWithListen(t *testing.T) {
 		}},
 		Want: map[string]zoo.Want{
 			"v1.7.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
-				"subscriptions/listen"}},
+				"operation close server", "the server owes the response to subscriptions/listen#1", "in mcp.(*ServerSession).Close"}},
 			"v1.8.0": {},
 		},
 	}.Run(t)

@@ -34,7 +34,8 @@ func TestDoubleClose(t *testing.T) {
 		}},
 		Want: map[string]zoo.Want{
 			"v1.8.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
-				`tools/call "greet"`, "ping", "operation close client", "operation close server"}},
+				`tools/call "greet"`, "ping", "operation close client", "operation close server",
+				"in mcp.(*ClientSession).Close", "in mcp.(*ServerSession).Close"}},
 		},
 	}.Run(t)
 }

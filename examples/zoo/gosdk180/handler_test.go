@@ -44,7 +44,8 @@ func TestHandlerCalls(t *testing.T) {
 		}},
 		Want: map[string]zoo.Want{
 			"v1.8.0": {Verdict: explore.Hang, Category: explore.Mutual, Says: []string{
-				"tools/list", "ping", "notifications/tools/list_changed"}},
+				"operation refresh", "the server read tools/list by connect#1", "has asked ping#1 since", "<- cycle",
+				"in mcp.(*ServerSession).Ping", "in mcp.(*ClientSession).ListTools", "notifications/tools/list_changed"}},
 		},
 	}.Run(t)
 }

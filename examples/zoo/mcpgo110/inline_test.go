@@ -93,7 +93,7 @@ func TestListen(t *testing.T) {
 		}},
 		Want: map[string]zoo.Want{
 			"v1.1.0": {Verdict: explore.Stall, Category: explore.Swallowed, Says: []string{
-				"subscriptions/listen", "tools/list", "server reader (c2s)"}},
+				"subscriptions/listen", "tools/list", "server reader (c2s)", "handleSubscriptionsListen subscriptions.go"}},
 			"v1.1.1": {},
 		},
 	}.Run(t)
