@@ -126,7 +126,9 @@
 // with who waits for what, after the real time of [Plan.Patience]; or, where only
 // mutexes of the run hold it up, nothing is enabled and no timer was ever made in
 // the run, a "HANG (proved)" of the category [Lock]. To count the timers and to
-// know the mutexes, the schedule is run once more.
+// know the mutexes, the schedule is run once more. (Of a sync.RWMutex the stacks
+// show too little: that stays undecided.) What froze a bubble by a mutex is also
+// tried in real time, and the report says what that gave.
 //
 // [Settle] is for peers that cannot live in a bubble. It takes the stacks of the
 // whole process until two looks in a row show every goroutine of the run waiting

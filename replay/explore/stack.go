@@ -106,12 +106,13 @@ func trimStack(s string) string {
 
 // hidden reports whether a function says nothing about the code under test.
 func hidden(function string) bool {
-	if strings.HasPrefix(function, "internal/sync.") || strings.HasPrefix(function, "sync.runtime_") {
-		return true
-	}
-	if function == "panic" || strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "runtime/debug.") {
+	if function == "panic" || begins(function, "runtime.", "runtime/debug.", "internal/sync.", "sync.runtime_") {
 		return true
 	}
 	_, name, own := strings.Cut(function, "/replay/explore.")
-	return own && (strings.HasPrefix(name, "(*Run).") || strings.HasPrefix(name, "(*end).s") || strings.HasPrefix(name, "(*end).a"))
+	return own && begins(name, "(*Run).", "(*bubble).", "(*settled).", "(*end).s", "(*end).a")
+}
+
+func begins(s string, with ...string) bool {
+	return slices.ContainsFunc(with, func(prefix string) bool { return strings.HasPrefix(s, prefix) })
 }

@@ -194,3 +194,8 @@ func found(t *testing.T, setup func(*explore.Run), category string, says ...stri
 		t.Logf("seed %d: %s after %d schedules, token %s", plan.Seed, r.Category, r.Schedules, r.Token)
 	}
 }
+
+// TestExploreSettled: the pair needs no bubble to pass.
+func TestExploreSettled(t *testing.T) {
+	explore.Explore(t, explore.Plan{Schedules: 12, Engine: explore.Settle, Setup: twoCalls(newest)})
+}
