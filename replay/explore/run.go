@@ -96,6 +96,7 @@ type Operation struct {
 	done    bool
 	err     error
 	after   []*Operation // that must have returned before it starts
+	last    bool         // all others must
 }
 
 // breakage is a panic of a goroutine that this package started.
@@ -151,6 +152,13 @@ func (op *Operation) After(names ...string) *Operation {
 	return op
 }
 
+// AfterAll holds the operation back until all others have returned, also those
+// that a recorded client has: it is the end of the session.
+func (op *Operation) AfterAll() *Operation {
+	op.last = true
+	return op
+}
+
 // ready reports whether the operation may start.
 func (op *Operation) ready() bool {
 	return !op.started && !op.played && op.heldBy() == nil
@@ -161,6 +169,13 @@ func (op *Operation) heldBy() *Operation {
 	for _, before := range op.after {
 		if !before.done {
 			return before
+		}
+	}
+	if op.last {
+		for _, other := range op.run.ops {
+			if !other.done && !other.last {
+				return other
+			}
 		}
 	}
 	return nil
