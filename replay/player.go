@@ -266,14 +266,21 @@ func (p *Player) miss(m transport.Message, key Key, err error) (text string, nea
 		method, nearest.seq, how.path, how.recorded, how.live), nearest.seq
 }
 
-// nearest returns the recorded request of the same method that differs least.
+// nearest returns the recorded request of the same method that differs least; one
+// of the same tool, prompt or resource before any other.
 func (p *Player) nearest(m transport.Message) (nearest *cue, how contrast) {
+	about, least := target(m), 0
 	for _, c := range p.cues {
 		if c.msg.Kind() != transport.Request || c.msg.Method != m.Method {
 			continue
 		}
-		if d := contrastParams(c.msg, m); nearest == nil || d.count < how.count {
-			nearest, how = c, d
+		d := contrastParams(c.msg, m)
+		distance := d.count
+		if target(c.msg) != about {
+			distance += 1 << 20
+		}
+		if nearest == nil || distance < least {
+			nearest, how, least = c, d, distance
 		}
 	}
 	return nearest, how
