@@ -70,7 +70,7 @@ func Closed(r *Recording, s Setup) Verdict {
 	v := Verdict{
 		Verdict: Pass, Capacity: s.Capacity, Models: Models{s.Client, s.Server},
 		Frames:     Played{C2S: p.way(transport.ClientToServer), S2C: p.way(transport.ServerToClient)},
-		Unanswered: r.unanswered(), Warnings: r.warnings(),
+		Unanswered: r.unanswered(), Warnings: r.Warnings(),
 		Waits: []Wait{}, Cycle: []string{}, Assumptions: []string{}, Changes: []string{}, Sequence: []string{},
 	}
 	if p.done() {
@@ -121,7 +121,8 @@ func (r *Recording) unanswered() []Unanswered {
 	return list
 }
 
-func (r *Recording) warnings() []string {
+// Warnings says what of the recording a replay cannot take as it was.
+func (r *Recording) Warnings() []string {
 	list := []string{}
 	if r.lost > 0 {
 		list = append(list, fmt.Sprintf("the recording has lost %s: what was there is not played", plural(int(r.lost), "event")))

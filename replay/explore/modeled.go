@@ -40,6 +40,7 @@ func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
 	return Plan{
 		Session: events, Setup: setup,
 		Check: func(*Run) error { return nil }, // neither end is a stranger
+		notes: recording.Warnings(),
 		again: func(events []store.Event) (Plan, error) { return Modeled(events, client, server) },
 	}, nil
 }

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -70,6 +71,8 @@ type Plan struct {
 	Horizon time.Duration
 	// again makes this plan's Setup for another session.
 	again func([]store.Event) (Plan, error)
+	// notes go into the report.
+	notes []string
 	// ready is what runs share of the Session.
 	ready *prepared
 	// Steps ends a run as undecided; 0 is a million.
@@ -91,8 +94,9 @@ func Explore(t *testing.T, p Plan) Report {
 
 // Search runs the plan and returns the report; the test does not fail, unless the
 // plan itself is wrong. It must not be called inside a bubble.
-func Search(t *testing.T, p Plan) Report {
+func Search(t *testing.T, p Plan) (report Report) {
 	t.Helper()
+	defer func() { report.Notes = slices.Concat(p.notes, report.Notes) }()
 	s := search{t: t, plan: withDefaults(p), seen: newCoverage()}
 	if p.Setup == nil {
 		t.Fatal("explore plan: it has no Setup")
