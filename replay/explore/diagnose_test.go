@@ -215,6 +215,9 @@ created by example.org/app.main in goroutine 1
 	if got := placeOf([]string{"goroutine 7 [select]:\nx.y()\n\tz.go:1"}, "8").String(); got != "" {
 		t.Errorf("another goroutine: %s", got)
 	}
+	if got := placeOf([]string{"goroutine 7 [running]:\nx.y()\n\tz.go:1"}, "7").String(); got != "" {
+		t.Errorf("the engine's own: %s", got)
+	}
 }
 
 // A run that is cut short by its limit of steps still says who waits.

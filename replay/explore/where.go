@@ -26,10 +26,11 @@ func (p place) String() string {
 }
 
 // placeOf finds where a goroutine stands among the stacks of all; nowhere when it
-// has ended, or plays a recorded half.
+// has ended, plays a recorded half, or runs: that one is the engine's.
 func placeOf(all []string, goroutine string) place {
 	for _, s := range all {
-		if goroutine != "" && strings.HasPrefix(s, "goroutine "+goroutine+" [") && !recordedStack(s) {
+		head := "goroutine " + goroutine + " ["
+		if goroutine != "" && strings.HasPrefix(s, head) && !strings.HasPrefix(s, head+"running") && !recordedStack(s) {
 			return readPlace(s)
 		}
 	}
