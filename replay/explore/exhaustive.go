@@ -47,7 +47,7 @@ func (s *search) exhaust(x exhaustive) Report {
 		s.judge(&report, failed, func(i, most int) Tried { return s.finish(visits[i], most) })
 		return report
 	}
-	report := Report{Verdict: Pass, Level: s.plan.Level, Schedules: done, Ended: ended, Coverage: s.seen.report(), Notes: s.notes}
+	report := Report{Verdict: Pass, Level: s.plan.Level, Engine: s.plan.Engine, Schedules: done, Ended: ended, Coverage: s.seen.report(), Notes: s.notes}
 	if ended == EndVisited {
 		report.Coverage.Unseen = 0
 	}

@@ -55,7 +55,7 @@ func (s *search) explore() Report {
 	if failed != nil {
 		return s.failure(failed, done)
 	}
-	report := Report{Verdict: Pass, Level: s.plan.Level, Schedules: done, Ended: EndSchedules, Tried: s.passed(done),
+	report := Report{Verdict: Pass, Level: s.plan.Level, Engine: s.plan.Engine, Schedules: done, Ended: EndSchedules, Tried: s.passed(done),
 		Coverage: s.seen.report(), Notes: s.notes}
 	if done < all {
 		report.Ended = EndCPU

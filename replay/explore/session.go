@@ -110,6 +110,9 @@ func (r *Run) session(p *Plan) {
 		r.check(p)
 		r.judge()
 		r.engine.settle()
+		if r.verdict == Pass { // a failure is one, wherever the token would have gone on
+			r.overrun()
+		}
 	}
 	r.gate.hold()
 	defer r.gate.free()
@@ -185,7 +188,6 @@ func (r *Run) advance(enabled []Step) bool {
 		r.trail.step(enabled, i)
 		r.release(enabled[i])
 	case r.finished() && r.owed() == nil:
-		r.overrun()
 		return false
 	}
 	return true
@@ -290,7 +292,7 @@ func (r *Run) rest() bool {
 func (r *Run) stand() {
 	r.gate.hold()
 	defer r.gate.free()
-	if r.overrun() || r.finished() {
+	if r.finished() {
 		return
 	}
 	r.beatNote()

@@ -18,7 +18,7 @@ const shownBroken = 5
 func (r Report) Text() string {
 	var b strings.Builder
 	if r.Verdict == Pass {
-		fmt.Fprintf(&b, "PASS level %s, %s%s, %s\n", r.Level, plural(r.Schedules, "schedule"), endText(r.Ended), triedText(r.Tried))
+		r.passText(&b)
 	} else {
 		r.failureText(&b)
 	}
@@ -29,6 +29,18 @@ func (r Report) Text() string {
 		fmt.Fprintf(&b, "note: %s\n", n)
 	}
 	return b.String()
+}
+
+func (r Report) passText(b *strings.Builder) {
+	fmt.Fprintf(b, "PASS level %s", r.Level)
+	if r.Engine != "" {
+		fmt.Fprintf(b, ", engine %s", r.Engine)
+	}
+	fmt.Fprintf(b, ", %s%s", plural(r.Schedules, "schedule"), endText(r.Ended))
+	if len(r.Tried) > 0 {
+		fmt.Fprintf(b, ", %s", triedText(r.Tried))
+	}
+	b.WriteByte('\n')
 }
 
 func (r Report) failureText(b *strings.Builder) {
@@ -47,7 +59,10 @@ func (r Report) failureText(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "%s, level %s, capacity %v, %s, schedule %d\ntoken %s\n", word, r.Level, r.Capacity,
 		plural(r.Steps, "step"), r.Schedules, r.Token)
-	if r.Explanation != "" {
+	switch lines := strings.Split(r.Explanation, "\n"); {
+	case len(lines) > 1 || r.Verdict == CheckFailed: // the words of the test
+		fmt.Fprintf(b, "  %s\n", strings.Join(lines, "\n  "))
+	case r.Explanation != "":
 		fmt.Fprintf(b, "  %s.\n", r.Explanation)
 	}
 	r.choiceText(b)
