@@ -12,7 +12,7 @@ import (
 // frozen judges a run that was given up, on the watcher's goroutine: nothing of
 // the run moves any more.
 func (r *Run) frozen(t *testing.T, f *freeze) {
-	r.stuck = true
+	r.stuck, r.froze = true, true
 	if r.assay != nil {
 		r.assay.freeze = f
 		return
@@ -30,7 +30,7 @@ func (r *Run) frozen(t *testing.T, f *freeze) {
 	}
 	r.still, proof.still = len(r.steps), len(proof.steps)
 	proof.describe(proof.assay.freeze)
-	proof.stuck, proof.notes = true, append(proof.notes, r.notes...)
+	proof.stuck, proof.froze, proof.notes = true, true, append(proof.notes, r.notes...)
 	proof.verdict, proof.category = Hang, Lock
 	proof.why = f.why() + ", and nobody is left who could unlock it"
 	r.outcome = proof.outcome

@@ -74,6 +74,7 @@ type outcome struct {
 	late      bool // an operation ended by a timer alone
 	cut       bool // the chooser ended it
 	stuck     bool // goroutines were left that nothing ends
+	froze     bool // the run was given up where it stood
 	retry     bool // undecided in a bubble, and real time may tell
 	stacks    []string
 	stood     []*Operation // that had not returned

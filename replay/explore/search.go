@@ -126,7 +126,7 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 	if r.outcome.retry {
 		s.retry(report, r.settledToken())
 	}
-	if r.stuck && (!stands(r.verdict) || r.category == Lock) || r.verdict == Different { // both schedules were followed when it was found
+	if r.froze || r.stuck && !stands(r.verdict) || r.verdict == Different { // both schedules were followed when it was found
 		return
 	}
 	s.confirm(report, r)

@@ -240,3 +240,28 @@ func TestServedFromOutside(t *testing.T) {
 		})
 	}})
 }
+
+// A hang stays one whose bubble freezes when its end is to come, and is not
+// followed again: each time would leave goroutines behind.
+func TestFreezeAtTheEnd(t *testing.T) {
+	runs := 0
+	r := Search(t, Plan{Patience: 50 * time.Millisecond, Setup: func(r *Run) {
+		runs++
+		var mu sync.Mutex
+		r.Op("call", func(ctx context.Context) error {
+			mu.Lock()
+			_, err := r.Client().Read(ctx)
+			<-make(chan int) // with the mutex
+			return err
+		})
+		r.Go(func(ctx context.Context) {
+			<-ctx.Done()
+			mu.Lock()
+			mu.Unlock() //lint:ignore SA2001 only to wait
+		})
+	}})
+	if r.Verdict != Hang || r.Category != NeverSent || !r.Leaked || runs != 1 ||
+		len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "its bubble could not be emptied: ") {
+		t.Errorf("%d runs\n%s", runs, r.Text())
+	}
+}
