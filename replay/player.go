@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -243,54 +242,6 @@ func (p *Player) key(m transport.Message) (Key, error) {
 		return Key(m.Method), nil
 	}
 	return p.match(m)
-}
-
-// miss says why nothing recorded answers m, and which event is nearest.
-func (p *Player) miss(m transport.Message, key Key, err error) (text string, near uint64) {
-	method := clip(m.Method)
-	if err != nil {
-		return fmt.Sprintf("no recorded answer for %s: %v", method, err), 0
-	}
-	if used := p.requests[key]; len(used) > 0 {
-		last := used[len(used)-1].seq
-		return fmt.Sprintf("no recorded answer left for %s: it was recorded %s, last as #%d", method, times(len(used)), last), last
-	}
-	nearest, how := p.nearest(m)
-	switch {
-	case nearest == nil:
-		return fmt.Sprintf("no recorded answer for %s: no request of that method was recorded", method), 0
-	case how.count == 0:
-		return fmt.Sprintf("no recorded answer for %s; nearest is #%d: the matcher tells them apart", method, nearest.seq), nearest.seq
-	}
-	return fmt.Sprintf("no recorded answer for %s; nearest is #%d: differs at %s: recorded %s, got %s",
-		method, nearest.seq, how.path, how.recorded, how.live), nearest.seq
-}
-
-// nearest returns the recorded request of the same method that differs least; one
-// of the same tool, prompt or resource before any other.
-func (p *Player) nearest(m transport.Message) (nearest *cue, how contrast) {
-	about, least := target(m), 0
-	for _, c := range p.cues {
-		if c.msg.Kind() != transport.Request || c.msg.Method != m.Method {
-			continue
-		}
-		d := contrastParams(c.msg, m)
-		distance := d.count
-		if target(c.msg) != about {
-			distance += 1 << 20
-		}
-		if nearest == nil || distance < least {
-			nearest, how, least = c, d, distance
-		}
-	}
-	return nearest, how
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return strconv.Itoa(n) + " times"
 }
 
 // response takes a live answer to a request of the server.
