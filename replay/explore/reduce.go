@@ -56,14 +56,14 @@ func (s *search) reduce(failed *Run) *reduction {
 	if !failed.shrinks() || d.token.Deviations() == 0 || d.left <= 0 {
 		return d
 	}
-	if d.token.Deviations() == 1 { // all there is to try is none
-		if _, ok := d.puttingOff(nil); !ok {
-			d.order = failed.released()
-		}
+	if _, ok := d.puttingOff(nil); ok {
 		return d
 	}
 	order := failed.released()
 	d.order = order
+	if d.token.Deviations() == 1 {
+		return d
+	}
 	whole, ok := d.puttingOff(order)
 	if !ok {
 		return d
@@ -74,6 +74,9 @@ func (s *search) reduce(failed *Run) *reduction {
 		}
 	}
 	d.order = shrink.Minimize(order, func(order []uint32) bool {
+		if len(order) == 0 { // was tried
+			return false
+		}
 		_, ok := d.puttingOff(order)
 		return ok
 	})
@@ -83,7 +86,7 @@ func (s *search) reduce(failed *Run) *reduction {
 // released are the steps of a run, without those that only went on while it hung.
 func (r *Run) released() []uint32 {
 	steps := r.steps
-	if r.verdict == Hang {
+	if stands(r.verdict) {
 		steps = steps[:min(r.still, len(steps))]
 	}
 	order := make([]uint32, len(steps))
@@ -103,7 +106,7 @@ func (d *reduction) puttingOff(order []uint32) (*late, bool) {
 	d.runs++
 	l := newLate(order)
 	r := d.again(d.failed.capacity, l)
-	if r.stuck {
+	if r.costly() {
 		d.left = 0
 	}
 	if r.stuck || r.fingerprint() != d.want {
@@ -221,6 +224,10 @@ func (d *reduction) again(c Capacity, l *late) *Run {
 	r.play(d.t, d.plan)
 	return r
 }
+
+// costly reports whether another run like this one is not to be made: it leaves
+// goroutines behind, or real time had to pass before nothing could be said of it.
+func (r *Run) costly() bool { return r.stuck || r.kind == Settle && r.verdict == Undecided }
 
 // stepLimit is when a run that is to be like another has gone another way.
 func stepLimit(like *Run) int { return 1000 + 4*len(like.steps) }

@@ -36,7 +36,7 @@ type trial struct {
 	failed *Run
 	want   string
 	order  []uint32 // steps that are put off
-	stuck  bool     // a session left goroutines behind: no further one is tried
+	stuck  bool     // a session was too costly: no further one is tried
 }
 
 // smaller shrinks the session that a plan plays; nil if it does not play one, or
@@ -83,7 +83,10 @@ func (t *trial) try(c shrink.Candidate) shrink.Outcome {
 	if r == nil || r.verdict == Pass {
 		return shrink.Outcome{}
 	}
-	t.stuck = t.stuck || r.stuck
+	if r.costly() {
+		t.stuck = true
+		return shrink.Outcome{}
+	}
 	o := shrink.Outcome{Fingerprint: fingerprintWith(r), C2S: r.gate.lanes[0].said, S2C: r.gate.lanes[1].said}
 	seqs := frameSeqs(c.Events)
 	for _, f := range r.about {
