@@ -9,37 +9,36 @@ import (
 // Each case is a session; the want lists its parts as the frames in them (from 1)
 // and what they need: "1,3 <2" is part of frames 1 and 3 that happens inside the
 // part of frame 2, "4 ^1" one that needs the part of frame 1, "|" either.
-func TestParts(t *testing.T) {
-	for _, test := range []struct{ name, session, want string }{
-		{"call with progress", `
+var partsTests = []struct{ name, session, want string }{
+	{"call with progress", `
 			> "id":1,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":"t"}}
 			< "method":"notifications/progress","params":{"progressToken":"t","progress":1}
 			< "method":"notifications/message","params":{}
 			< "id":1,"result":{}`,
-			"1,4; 2 <1; 3"},
-		{"the same id both ways", `
+		"1,4; 2 <1; 3"},
+	{"the same id both ways", `
 			> "id":1,"method":"tools/call"
 			< "id":1,"method":"ping"
 			> "id":1,"result":{}
 			< "id":1,"result":{}`,
-			"1,4; 2,3"},
-		{"an id used again", `
+		"1,4; 2,3"},
+	{"an id used again", `
 			> "id":1,"method":"tools/list"
 			< "id":1,"result":{}
 			> "id":1,"method":"tools/list"
 			< "id":1,"result":{}
 			< "id":1,"result":{}`,
-			"1,2; 3,4; 5 <3"},
-		{"cancelled and answered", `
+		"1,2; 3,4; 5 <3"},
+	{"cancelled and answered", `
 			> "id":1,"method":"tools/call"
 			> "method":"notifications/cancelled","params":{"requestId":1}
 			< "id":1,"result":{}`,
-			"1,3; 2 <1"},
-		{"cancelled for good", `
+		"1,3; 2 <1"},
+	{"cancelled for good", `
 			> "id":1,"method":"tools/call"
 			> "method":"notifications/cancelled","params":{"requestId":1}`,
-			"1,2"},
-		{"nested, one of two", `
+		"1,2"},
+	{"nested, one of two", `
 			> "id":1,"method":"tools/call"
 			> "id":2,"method":"tools/call"
 			< "id":1,"method":"elicitation/create"
@@ -48,21 +47,21 @@ func TestParts(t *testing.T) {
 			> "id":2,"result":{}
 			< "id":1,"result":{}
 			< "id":2,"result":{}`,
-			"1,7; 2,8; 3,5 <1|2; 4,6"},
-		{"handshake", `
+		"1,7; 2,8; 3,5 <1|2; 4,6"},
+	{"handshake", `
 			> "id":1,"method":"initialize"
 			< "id":1,"result":{}
 			> "method":"notifications/initialized"
 			> "id":2,"method":"tools/list"
 			< "id":2,"result":{}`,
-			"1,2,3; 4,5 ^1"},
-		{"pages", `
+		"1,2,3; 4,5 ^1"},
+	{"pages", `
 			> "id":1,"method":"tools/list"
 			< "id":1,"result":{"nextCursor":"p"}
 			> "id":2,"method":"tools/list","params":{"cursor":"p"}
 			< "id":2,"result":{}`,
-			"1,2; 3,4 ^1"},
-		{"task", `
+		"1,2; 3,4 ^1"},
+	{"task", `
 			> "id":1,"method":"tools/call"
 			< "id":1,"result":{"task":{"taskId":"k"}}
 			< "method":"notifications/tasks/status","params":{"taskId":"k"}
@@ -70,43 +69,46 @@ func TestParts(t *testing.T) {
 			< "id":2,"result":{"taskId":"k"}
 			> "id":3,"method":"tasks/result","params":{"taskId":"k"}
 			< "id":3,"result":{}`,
-			"1,2; 3 ^1; 4,5 ^1; 6,7 ^1|4"},
-		{"asked again with a state", `
+		"1,2; 3 ^1; 4,5 ^1; 6,7 ^1|4"},
+	{"asked again with a state", `
 			> "id":1,"method":"tools/call"
 			< "id":1,"result":{"resultType":"input_required","requestState":"s"}
 			> "id":2,"method":"tools/call","params":{"requestState":"s"}
 			< "id":2,"result":{}`,
-			"1,2; 3,4 ^1"},
-		{"subscriptions", `
+		"1,2; 3,4 ^1"},
+	{"subscriptions", `
 			> "id":1,"method":"resources/subscribe","params":{"uri":"u"}
 			< "id":1,"result":{}
 			< "method":"notifications/resources/updated","params":{"uri":"u"}
 			< "method":"notifications/resources/updated","params":{"uri":"other"}`,
-			"1,2; 3 ^1; 4"},
-		{"listen", `
+		"1,2; 3 ^1; 4"},
+	{"listen", `
 			> "id":5,"method":"subscriptions/listen"
 			< "method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":5}}
 			< "method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":5}}`,
-			"1,2; 3 <1"},
-		{"messages of a call that asked", `
+		"1,2; 3 <1"},
+	{"messages of a call that asked", `
 			> "id":1,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/logLevel":"info"}}
 			> "id":2,"method":"tools/call"
 			< "method":"notifications/message"
 			< "id":1,"result":{}
 			< "id":2,"result":{}`,
-			"1,4; 2,5; 3 <1"},
-		{"batch", `
+		"1,4; 2,5; 3 <1"},
+	{"batch", `
 			> ["id":1,"method":"tools/list"] ["id":2,"method":"ping"]
 			< "id":2,"result":{}
 			< "id":1,"result":{}
 			< "method":"notifications/message"`,
-			"1,2,3; 4"},
-		{"noise and orphans", `
+		"1,2,3; 4"},
+	{"noise and orphans", `
 			< not JSON
 			< "id":9,"result":{}
 			< "method":"notifications/progress","params":{"progressToken":"t"}`,
-			"1; 2; 3"},
-	} {
+		"1; 2; 3"},
+}
+
+func TestParts(t *testing.T) {
+	for _, test := range partsTests {
 		if got := partsText(take(script(frames(test.session)...), false)); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
