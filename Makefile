@@ -30,6 +30,7 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 soak: ## the long forms of the tests: a million pings, a hundred kills, …
 	MCPREC_SOAK=1 $(GO) test -count=1 -run 'TestPingPong|TestFiveRecorders|TestKilledRecorder|TestFlood' -timeout 60m ./cmd/mcprec
 	MCPREC_SOAK=1 $(GO) test -count=1 -timeout 60m ./replay/explore/...
+	MCPREC_SOAK=1 $(GO) test -count=1 -run 'TestLaw|TestRecordedHalves' -timeout 60m ./replay
 	BOLTSTORE_DAMAGE=2000 $(GO) test -count=1 -run 'TestBitFlips|TestZero' -timeout 60m ./store/boltstore
 
 zoo: ## explore published bugs of released SDKs; downloads them once

@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -15,10 +16,7 @@ import (
 // so, whatever the order of the steps.
 func TestLaw(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
-	cases, hangs := 150, 0
-	if testing.Short() {
-		cases = 50
-	}
+	cases, hangs := scale(150, 10_000), 0
 	for range cases {
 		lines := replay.RandomLines(rng, rng.IntN(25))
 		setup, events := replay.RandomSetup(rng), replay.Session(t, lines)
@@ -40,6 +38,14 @@ func TestLaw(t *testing.T) {
 	if hangs < cases/10 || hangs > cases*9/10 {
 		t.Errorf("%d of %d cases hang: they say little", hangs, cases)
 	}
+}
+
+// scale is the number of cases: more in make soak.
+func scale(fast, soak int) int {
+	if os.Getenv("MCPREC_SOAK") != "" {
+		return soak
+	}
+	return fast
 }
 
 func closed(t *testing.T, events []store.Event, s replay.Setup) replay.Verdict {
@@ -85,7 +91,7 @@ func TestSeedExplored(t *testing.T) {
 // the session, in recorded order and in any legal one, whatever was recorded.
 func TestRecordedHalvesNeverHang(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
-	for range 50 {
+	for range scale(50, 3000) {
 		lines := replay.RandomLines(rng, rng.IntN(25))
 		plan := explore.Plan{
 			Session: replay.Session(t, lines), Schedules: 12, Seed: rng.Uint64(),

@@ -207,3 +207,13 @@ func TestRecordedServerUnanswered(t *testing.T) {
 		t.Error(r.Text())
 	}
 }
+
+// Recorded halves play under the engine without a bubble, too.
+func TestRecordedSettled(t *testing.T) {
+	for _, level := range []Level{L0, L1} {
+		Explore(t, Plan{Engine: Settle, Level: level, Session: recording(twoTools), Schedules: 6, Setup: func(r *Run) {
+			r.RecordedServer()
+			r.RecordedClient()
+		}})
+	}
+}
