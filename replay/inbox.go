@@ -65,7 +65,6 @@ func (w *inboxWalk) read(index, n int32) {
 	case m.kind == transport.Response && w.flying[m.pair]:
 		// The answer is behind the held notification: nothing ends this.
 		w.stop.call = m.pair
-		w.stop.answered = true
 		w.stop.inside = n == w.stop.after
 		w.add(never)
 	case m.kind == transport.Notification && len(w.flying) > 0 && w.stop == nil:
@@ -100,7 +99,7 @@ func (w *inboxWalk) finish(request, n int32) {
 }
 
 func (w *inboxWalk) add(ends int32) {
-	w.stop.ends = ends
+	w.stop.ends, w.stop.answered = ends, w.r.messages[w.stop.call].pair >= 0
 	w.s.stuck = append(w.s.stuck, *w.stop)
 	w.s.hold[w.stop.after] = ends
 	w.stop, w.ended = nil, ends == never
