@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -23,7 +24,7 @@ func TestListThenAdd(t *testing.T) {
 	zoo.Case{
 		Name: "mcp-go 138 list, then add",
 		SDK:  server.NewMCPServer,
-		Plan: explore.Plan{Setup: func(r *explore.Run) {
+		Plan: explore.Plan{Patience: time.Second, Setup: func(r *explore.Run) {
 			s := server.NewMCPServer("growing", "1", server.WithToolCapabilities(true))
 			s.AddTool(mcp.NewTool("first"), tool)
 			r.Go(func(ctx context.Context) { serve(ctx, s, r.Server()) })
