@@ -55,7 +55,19 @@ func inBubble(all []string, mark string) []string {
 	for _, s := range all {
 		head, _, _ := strings.Cut(s, "\n")
 		if mark != "" && strings.Contains(head, mark+"]") && !ownStack(s) && !recordedStack(s) {
-			list = append(list, trimStack(s))
+			list = append(list, s)
+		}
+	}
+	return trimStacks(list)
+}
+
+// trimStacks trims and sorts. Of who is only in code that is hidden nothing is left
+// to tell.
+func trimStacks(all []string) []string {
+	var list []string
+	for _, s := range all {
+		if s = trimStack(s); strings.Contains(s, "\n") {
+			list = append(list, s)
 		}
 	}
 	slices.Sort(list)
@@ -107,6 +119,9 @@ func trimStack(s string) string {
 // hidden reports whether a function says nothing about the code under test.
 func hidden(function string) bool {
 	if function == "panic" || begins(function, "runtime.", "runtime/debug.", "internal/sync.", "sync.runtime_") {
+		return true
+	}
+	if _, name, own := strings.Cut(function, "/mcprec/fixtures."); own && begins(name, "(*Fixture).", "(*scheduleTB).") {
 		return true
 	}
 	_, name, own := strings.Cut(function, "/replay/explore.")

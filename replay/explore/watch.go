@@ -131,10 +131,9 @@ func (f *freeze) all() []goroutine {
 func (f *freeze) stacks() []string {
 	var list []string
 	for _, g := range f.all() {
-		list = append(list, trimStack(g.text))
+		list = append(list, g.text)
 	}
-	slices.Sort(list)
-	return list
+	return trimStacks(list)
 }
 
 // why says who holds the bubble up, and by what.

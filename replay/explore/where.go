@@ -75,7 +75,7 @@ const shownCallers = 3
 // and the gate, or around it.
 func ours(function string) bool {
 	own, is := strings.CutPrefix(function, "github.com/mcprec/mcprec/")
-	for _, part := range []string{"fixtures.(*Fixture).", "transport.", "transport/gosdk.", "transport/mcpgo."} {
+	for _, part := range []string{"transport.", "transport/gosdk.", "transport/mcpgo."} {
 		if is && strings.HasPrefix(own, part) {
 			return true
 		}
