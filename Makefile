@@ -27,9 +27,11 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 	  done; \
 	done
 
-soak: ## the long forms of the tests: a million pings, a hundred kills, …
+soak: ## the long forms of the tests: a million pings, a million schedules, …
 	MCPREC_SOAK=1 $(GO) test -count=1 -run 'TestPingPong|TestFiveRecorders|TestKilledRecorder|TestFlood' -timeout 60m ./cmd/mcprec
 	MCPREC_SOAK=1 $(GO) test -count=1 -timeout 60m ./replay/explore/...
+	MCPREC_SOAK=1 $(GO) test -count=1 -cpu 1,2,8 -run Token -timeout 60m ./replay/explore ./transport/gosdk
+	MCPREC_SOAK=1 $(GO) test -count=1 -timeout 120m ./transport/gosdk
 	MCPREC_SOAK=1 $(GO) test -count=1 -run 'TestLaw|TestRecordedHalves' -timeout 60m ./replay
 	BOLTSTORE_DAMAGE=2000 $(GO) test -count=1 -run 'TestBitFlips|TestZero' -timeout 60m ./store/boltstore
 

@@ -134,8 +134,8 @@ func (g *gate) unsigned(who string, at place) (category string, w Wait, why stri
 	return LostAnswer, w, fmt.Sprintf("%s waits, and nobody answers what was read: %s", who, strings.Join(open, ", "))
 }
 
-// callsOf returns the requests of an operation; those that nobody signed who still
-// waits, where it signed none. What a session does of its own accord may bear the
+// callsOf returns the requests of an operation; where it signed none, the open ones
+// that nobody signed who still waits. What a session does of its own accord may bear the
 // name of the operation that made the session.
 func (g *gate) callsOf(op *Operation) (calls []*call, signed bool) {
 	var own, unsigned []*call
@@ -144,7 +144,7 @@ func (g *gate) callsOf(op *Operation) (calls []*call, signed bool) {
 		switch by := c.request.op; {
 		case by == op.name:
 			own = append(own, c)
-		case by == "", !g.awaited[by] && open:
+		case open && (by == "" || !g.awaited[by]):
 			unsigned = append(unsigned, c)
 		}
 	}

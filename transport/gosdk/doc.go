@@ -14,10 +14,8 @@
 //	session, err := client.Connect(ctx, gosdk.Tap(t, r, transport.ClientToServer), nil)
 //
 // [Transport] also takes a run's two ends in a plan of replay/explore. The client's
-// Connect waits for the server, so it belongs in [explore.Run.Go] or an operation,
-// not in Setup itself. Operations that all wait for that one handshake wake
-// together, and then it is up to the Go scheduler whether a call or a Close comes
-// first; where that matters, make the handshake over a Pipe before.
+// Connect waits for the server, so it belongs in an operation, which the others come
+// After, not in Setup itself.
 //
 // # Data layout
 //

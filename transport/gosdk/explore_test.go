@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -17,13 +18,15 @@ import (
 // peers are the SDK ends of a run whose handshake the engine orders too.
 type peers struct {
 	client *mcp.ClientSession
+	server *mcp.ServerSession
 }
 
 // connectRun connects both ends. The client's handshake needs the engine, which
 // runs after Setup, so it is an operation; op adds those that come after it.
 func connectRun(r *explore.Run, server *mcp.Server, client *mcp.Client, revision string) *peers {
 	p := &peers{}
-	if _, err := server.Connect(r.Context(), gosdk.Transport(r.Server()), nil); err != nil {
+	var err error
+	if p.server, err = server.Connect(r.Context(), gosdk.Transport(r.Server()), nil); err != nil {
 		panic(err)
 	}
 	r.Op("connect", func(context.Context) (err error) {
@@ -62,22 +65,26 @@ func twoCalls(revision string) func(*explore.Run) {
 func TestExploreConforming(t *testing.T) {
 	for _, revision := range []string{handshake, newest} {
 		t.Run(revision, func(t *testing.T) {
-			explore.Explore(t, explore.Plan{Schedules: 200, Setup: twoCalls(revision)})
+			explore.Explore(t, explore.Plan{Schedules: scale(10_000, 500_000), Workers: runtime.GOMAXPROCS(0), Setup: twoCalls(revision)})
 		})
 	}
+}
+
+// scale returns the count of the mode: of an ordinary run, or of a soak.
+func scale(short, soak int) int {
+	if os.Getenv("MCPREC_SOAK") != "" {
+		return soak
+	}
+	return short
 }
 
 // TestExploreTokens: the token of any schedule gives that schedule again. Every
 // schedule fails a check here, so each has a token, which Search follows once
 // itself.
 func TestExploreTokens(t *testing.T) {
-	schedules := 100
-	if os.Getenv("MCPREC_SOAK") != "" {
-		schedules = 1000
-	}
 	stop := errors.New("stop")
 	for _, revision := range []string{handshake, newest} {
-		for i := range schedules {
+		for i := range scale(100, 1000) {
 			c := explore.Sweep[i%len(explore.Sweep)]
 			plan := explore.Plan{Setup: twoCalls(revision), Strategy: explore.Random, Seed: uint64(i), Schedules: 1,
 				Capacities: []explore.Capacity{c}, Check: func(*explore.Run) error { return stop }}
@@ -94,11 +101,11 @@ func TestExploreTokens(t *testing.T) {
 
 // pings is a ping each way, with nothing asked of them but to return: a call may
 // find its end closed.
-func pings(r *explore.Run) (*mcp.ClientSession, *mcp.ServerSession) {
-	client, server := connected(r, newServer(), newClient(nil))
-	r.Op("call", func(ctx context.Context) error { client.Ping(ctx, nil); return nil })
-	r.Op("ask", func(ctx context.Context) error { server.Ping(ctx, nil); return nil })
-	return client, server
+func pings(r *explore.Run) *peers {
+	p := connectRun(r, newServer(), newClient(nil), handshake)
+	p.op(r, "call", func(ctx context.Context) error { p.client.Ping(ctx, nil); return nil })
+	p.op(r, "ask", func(ctx context.Context) error { p.server.Ping(ctx, nil); return nil })
+	return p
 }
 
 // TestExploreSingleClose: one end may close at any time.
@@ -106,12 +113,13 @@ func TestExploreSingleClose(t *testing.T) {
 	for _, end := range []string{"client", "server"} {
 		t.Run(end, func(t *testing.T) {
 			explore.Explore(t, explore.Plan{Schedules: 100, Setup: func(r *explore.Run) {
-				client, server := pings(r)
-				closer := client.Close
-				if end == "server" {
-					closer = server.Close
-				}
-				r.Op("close", func(context.Context) error { return closer() })
+				p := pings(r)
+				p.op(r, "close", func(context.Context) error {
+					if end == "server" {
+						return p.server.Close()
+					}
+					return p.client.Close()
+				})
 			}})
 		})
 	}
@@ -119,9 +127,9 @@ func TestExploreSingleClose(t *testing.T) {
 
 // doubleClose is a ping each way, and both ends close, at any time.
 func doubleClose(r *explore.Run) {
-	client, server := pings(r)
-	r.Op("close client", func(context.Context) error { client.Close(); return nil })
-	r.Op("close server", func(context.Context) error { server.Close(); return nil })
+	p := pings(r)
+	p.op(r, "close client", func(context.Context) error { p.client.Close(); return nil })
+	p.op(r, "close server", func(context.Context) error { p.server.Close(); return nil })
 }
 
 // TestExploreDoubleClose finds a hang of the SDK v1.8.0: each end refuses the
@@ -148,9 +156,9 @@ func refreshing(r *explore.Run, asks bool) {
 			listed <- listTools(ctx, n.Session)
 		},
 	})
-	session, _ := connected(r, server, client)
-	r.Op("call", func(ctx context.Context) error { return callCount(ctx, session) })
-	r.Op("refresh", func(context.Context) error { return <-listed })
+	p := connectRun(r, server, client, handshake)
+	p.op(r, "call", func(ctx context.Context) error { return callCount(ctx, p.client) })
+	p.op(r, "refresh", func(context.Context) error { return <-listed })
 }
 
 // TestExploreHandlerReentrancy finds a hang that is by design: notification
@@ -168,8 +176,8 @@ func TestExploreHandlerCalls(t *testing.T) {
 }
 
 // found explores with no hint, and expects a proved hang of the category, a report
-// that says certain things, and a token that gives it again. The default strategy starts with the eager run; with the others the token
-// has choices to follow.
+// that says certain things, and a token that gives it again. The default strategy
+// starts with the eager run; with the others the token has choices to follow.
 func found(t *testing.T, setup func(*explore.Run), category string, says ...string) {
 	t.Helper()
 	for _, plan := range []explore.Plan{
