@@ -48,11 +48,10 @@ type casting struct {
 
 // hear adds a frame of the recorded client.
 func (p *casting) hear(e store.Event) {
-	messages, err := e.AsFrame().Messages()
-	if err != nil {
-		messages = []transport.Message{{Raw: e.Payload}}
-	}
-	for _, m := range messages {
+	for _, m := range messagesOf(e.AsFrame()) {
+		if m.Kind() == transport.Invalid {
+			continue // as of a stray or blank line: nothing depends on it
+		}
 		c := &cue{index: len(p.cues), seq: e.Seq, msg: m}
 		p.cues = append(p.cues, c)
 		switch m.Kind() {
@@ -83,7 +82,10 @@ func (p *casting) hearRequest(c *cue) {
 
 // say adds a frame of the recorded server.
 func (p *casting) say(e store.Event) {
-	r := &reply{index: len(p.replies), seq: e.Seq, frame: e.AsFrame(), before: len(p.cues)}
+	if isBlank(e) {
+		return
+	}
+	r := &reply{index: len(p.replies), seq: e.Seq, frame: onOneLine(e.AsFrame()), before: len(p.cues)}
 	p.replies = append(p.replies, r)
 	messages, _ := r.frame.Messages()
 	for i, m := range messages {

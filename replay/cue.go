@@ -17,12 +17,21 @@ type cue struct {
 
 	arrived bool
 	passed  bool   // not waited for any more
+	forgone bool   // because the client was silent
 	id      []byte // of the live message
 	token   []byte
 	stream  uint64
 }
 
 func (c *cue) isSettled() bool { return c.arrived || c.passed }
+
+// what names the cue in words.
+func (c *cue) what() string {
+	if c.answers != nil {
+		return "the answer to " + clip(c.answers.method)
+	}
+	return clip(c.msg.Method)
+}
 
 // isPondered reports whether the cue is an answer that the live client was asked
 // for and may take its time with: only roots and pings are answered at once.

@@ -30,6 +30,8 @@ import (
 //
 // A request of the server that was not recorded gets an error; a ping is answered
 // all the same.
+//
+// What is no message is dealt with as [Player] does.
 type Driver struct {
 	lines    []*line
 	turns    []*turn
@@ -37,6 +39,7 @@ type Driver struct {
 	said     map[Key][]*turn       // what else the recorded server said
 	learned  map[spotKey]string    // recorded value → live value
 	findings []Finding
+	without  []string // what Relent passed over
 
 	loose   bool
 	first   int     // loose: lines before this one were written
@@ -77,6 +80,14 @@ type turn struct {
 }
 
 func (t *turn) isSettled() bool { return t.arrived || t.passed }
+
+// what names the turn in words.
+func (t *turn) what() string {
+	if t.request != nil {
+		return "the answer to " + clip(t.request.msg.Method)
+	}
+	return clip(t.msg.Method)
+}
 
 // request is a request of the recorded client.
 type request struct {
@@ -276,14 +287,22 @@ func (d *Driver) Relent() []transport.Frame {
 		return nil
 	}
 	l.hurried = true
-	if l.question == nil {
-		for _, t := range d.turns[d.settled:l.before] {
-			t.passed = true
-		}
-		d.settle()
+	from := d.settled
+	if l.question != nil {
+		from = l.question.index
 	}
+	for _, t := range d.turns[min(from, l.before):l.before] {
+		if !t.isSettled() {
+			d.without = append(d.without, fmt.Sprintf("#%d (%s)", t.seq, t.what()))
+		}
+		t.passed = t.passed || l.question == nil
+	}
+	d.settle()
 	return d.release()
 }
+
+// Without says what Relent went on without: #3 (notifications/progress).
+func (d *Driver) Without() []string { return slices.Clone(d.without) }
 
 // Said reports whether all was returned that answers nothing.
 func (d *Driver) Said() bool {

@@ -28,6 +28,19 @@ func NewDriver(events []store.Event) *Driver {
 	return d
 }
 
+// isBlank reports whether a frame is an empty line. Peers skip it on stdio, where
+// most of them read JSON and not lines, and no half says it.
+func isBlank(e store.Event) bool { return len(bytes.TrimSpace(e.Payload)) == 0 }
+
+// onOneLine returns a frame that a transport of lines can send: over HTTP a message
+// may have been recorded with newlines between its tokens.
+func onOneLine(f transport.Frame) transport.Frame {
+	if bytes.IndexByte(f.Bytes, '\n') >= 0 {
+		f.Bytes = bytes.ReplaceAll(f.Bytes, []byte("\n"), []byte(" "))
+	}
+	return f
+}
+
 // lining is what NewDriver must know of the recording while it reads it.
 type lining struct {
 	*Driver
@@ -38,7 +51,10 @@ type lining struct {
 
 // say adds a frame of the recorded client.
 func (d *lining) say(e store.Event) {
-	l := &line{index: len(d.lines), seq: e.Seq, frame: e.AsFrame(), before: len(d.turns)}
+	if isBlank(e) {
+		return
+	}
+	l := &line{index: len(d.lines), seq: e.Seq, frame: onOneLine(e.AsFrame()), before: len(d.turns)}
 	d.lines = append(d.lines, l)
 	messages, _ := l.frame.Messages()
 	for i, m := range messages {

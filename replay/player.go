@@ -42,15 +42,21 @@ const MissCode = -32010
 // A request without a recorded answer gets an error that names the nearest one.
 // Only a ping is answered all the same, and server/discover, if it was never
 // recorded, as by a server that does not know it.
+//
+// What is no message (a stray log line, a blank one) is not waited for, whoever
+// said it. The server's own is said where it stood, but for blank lines; one that
+// was recorded over several lines (HTTP) is said on one.
 type Player struct {
 	match    Matcher
 	cues     []*cue
 	replies  []*reply
 	requests map[Key][]*cue    // each queue in recorded order
-	others   map[string][]*cue // notifications by method; "" for what is no message
+	others   map[string][]*cue // notifications by method
 	asked    map[string][]*question
 	findings []Finding
 	score    Score
+
+	without []string // what Relent passed over
 
 	open    []*cue   // live requests whose recorded answer was not sent
 	held    []*reply // not sent, and all cues before them are below reach
@@ -70,7 +76,7 @@ type FindingKind string
 const (
 	// Extra: the live client said what the recorded one did not.
 	Extra FindingKind = "extra"
-	// Missing: the recorded client asked what the live one did not.
+	// Missing: the recorded client asked or answered what the live one did not.
 	Missing FindingKind = "missing"
 	// Withheld: a recorded reply was not sent.
 	Withheld FindingKind = "withheld"
@@ -102,77 +108,18 @@ func (p *Player) Start() []transport.Frame { return p.release() }
 
 // Receive takes a frame of the live client and returns what to send now.
 func (p *Player) Receive(f transport.Frame) []transport.Frame {
-	messages, err := f.Messages()
-	if err != nil {
-		messages = []transport.Message{{Raw: f.Bytes}}
-	}
 	var out []transport.Frame
-	for _, m := range messages {
+	for _, m := range messagesOf(f) {
 		switch m.Kind() {
 		case transport.Request:
 			out = append(out, p.request(m, f.Stream)...)
 		case transport.Response:
 			p.response(m)
-		default:
+		case transport.Notification:
 			p.notification(m)
 		}
 	}
 	return append(out, p.release()...)
-}
-
-// Relent gives up waiting, for the first request that has an answer which waits
-// for more to come from the client, and returns what can be sent then. A shell
-// calls it when the client has fallen silent. An answer that waits for the
-// client's own, to something that a person or a model decides, goes on waiting.
-func (p *Player) Relent() []transport.Frame { return p.relent(p.waiting(false)) }
-
-// Waiting reports whether a request of the live client has a recorded answer that
-// is held back, so that Relent would send something.
-func (p *Player) Waiting() bool { return p.waiting(false) != nil }
-
-// End returns what is held back for requests that have come: the client says no
-// more.
-func (p *Player) End() []transport.Frame {
-	var out []transport.Frame
-	for r := p.waiting(true); r != nil; r = p.waiting(true) {
-		out = append(out, p.relent(r)...)
-	}
-	return out
-}
-
-func (p *Player) relent(r *reply) []transport.Frame {
-	if r == nil {
-		return nil
-	}
-	waited := p.cues[r.from():r.before]
-	if p.loose {
-		waited = r.needs
-	}
-	for _, c := range waited {
-		c.passed = c.passed || !c.arrived
-	}
-	p.settle(r.before)
-	return p.release()
-}
-
-// waiting returns the first recorded of the answers that are held back, and may
-// be given when the client is silent or, if so, has ended.
-func (p *Player) waiting(ended bool) *reply {
-	p.open = slices.DeleteFunc(p.open, func(c *cue) bool { return c.answer.sent })
-	if p.loose {
-		return p.waitingLoose(ended)
-	}
-	var first *reply
-	for _, c := range p.open {
-		r := c.answer
-		if !r.isOwned() || first != nil && first.seq < r.seq {
-			continue
-		}
-		if ended || !slices.ContainsFunc(p.cues[r.from():r.before], (*cue).isPondered) {
-			first = r
-		}
-	}
-	return first
 }
 
 // Score returns the counts so far.
@@ -181,7 +128,8 @@ func (p *Player) Score() Score { return p.score }
 // Findings returns what was noticed so far.
 func (p *Player) Findings() []Finding { return slices.Clone(p.findings) }
 
-// Close returns all findings, with what the live client did not ask for.
+// Close returns all findings, with what the live client did not ask for, and the
+// answers to the server that it never gave, though it was waited for.
 func (p *Player) Close() []Finding {
 	findings := p.Findings()
 	for _, c := range p.cues {
@@ -190,6 +138,9 @@ func (p *Player) Close() []Finding {
 		}
 		if c.arrived && c.answer != nil && !c.answer.sent {
 			findings = append(findings, Finding{Withheld, c.answer.seq, fmt.Sprintf("#%d, the answer to %s, was still waiting for the client", c.answer.seq, clip(c.msg.Method))})
+		}
+		if q := c.answers; q != nil && c.forgone && !q.done {
+			findings = append(findings, Finding{Missing, c.seq, fmt.Sprintf("#%d, the answer to %s, was not given", c.seq, clip(q.method))})
 		}
 	}
 	return findings
@@ -260,7 +211,7 @@ func (p *Player) response(m transport.Message) {
 	p.findings = append(p.findings, Finding{Extra, 0, fmt.Sprintf("an answer with id %s, which no request of the server has", clip(string(m.ID)))})
 }
 
-// notification takes a live notification, or what is no message at all.
+// notification takes a live notification.
 func (p *Player) notification(m transport.Message) {
 	var late *cue // passed over before
 	for _, c := range p.others[m.Method] {

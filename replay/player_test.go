@@ -226,7 +226,24 @@ func TestPlayer(t *testing.T) {
 			~
 			< {"id":5,"result":"asked"}
 			> {"id":6,"method":"tools/list"}
-			< {"id":6,"result":[]}`, nil},
+			< {"id":6,"result":[]}`,
+			[]string{"missing: #4, the answer to roots/list, was not given"}},
+		{"roots answered late", strings.ReplaceAll(withSampling, "sampling/createMessage", "roots/list"), `
+			> {"id":5,"method":"tools/call","params":{"name":"ask"}}
+			< {"id":1,"method":"roots/list","params":{}}
+			~
+			< {"id":5,"result":"asked"}
+			> {"id":6,"method":"tools/list"}
+			< {"id":6,"result":[]}
+			> {"id":1,"result":{}}`, nil},
+		{"roots that the recorded client did not answer either", `
+			> {"id":1,"method":"tools/list"}
+			< {"id":1,"method":"roots/list"}
+			< {"id":1,"result":[]}`, `
+			> {"id":1,"method":"tools/list"}
+			< {"id":1,"method":"roots/list"}
+			< {"id":1,"result":[]}
+			~`, nil},
 		{"sampling not asked", withSampling, `
 			> {"id":6,"method":"tools/list"}
 			< {"id":6,"result":[]}`,
@@ -260,7 +277,19 @@ func TestPlayer(t *testing.T) {
 			> {"id":"x","method":"a"}
 			> {"id":"y","method":"b"}
 			< [{"id":"y","result":"b"}, {"id":"x","result":"a"}]`, nil},
-		{"lines that are no JSON", "> nonsense\n< {\"id\":null,\"error\":{}}", "> other nonsense\n< {\"id\":null,\"error\":{}}", nil},
+		{"lines that are no message", `
+			> {"id":1,"method":"a"}
+			>
+			> nonsense
+			> {"jsonrpc":"2.0"}
+			< nonsense, too
+			<
+			< {"id":1,"result":"a"}`, `
+			> {"id":1,"method":"a"}
+			nothing but the blank line is left out, and nothing is waited for
+			< nonsense, too
+			< {"id":1,"result":"a"}
+			> other nonsense`, nil},
 		{"a request never answered", `
 			> {"id":1,"method":"a"}
 			> {"id":2,"method":"b"}

@@ -134,6 +134,9 @@ func (e *pipeEnd) stopReading(ctx context.Context, got chan Frame) (Frame, error
 // either end closes first, the frame is withdrawn: an error means that the peer
 // will not see it.
 func (e *pipeEnd) Write(ctx context.Context, f Frame) error {
+	if err := f.Sendable(); err != nil {
+		return err
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -114,6 +114,9 @@ func (c *StreamConn) readAll() {
 // descriptor then goes on in a goroutine of its own until the reader takes it or
 // goes away.
 func (c *StreamConn) Write(ctx context.Context, f Frame) error {
+	if err := f.Sendable(); err != nil {
+		return err
+	}
 	if c.isClosed() {
 		return ErrClosed
 	}

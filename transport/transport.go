@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 )
@@ -8,6 +9,20 @@ import (
 // ErrClosed is returned by Read and Write of a Conn that was closed at this
 // end, and by Write when the far end was closed.
 var ErrClosed = errors.New("connection closed")
+
+// ErrNewline is returned by Write for a frame with a newline in it, of which
+// nothing is sent: on stdio it would be several frames. The specification forbids
+// it (basic transports, stdio: "MUST NOT contain embedded newlines").
+var ErrNewline = errors.New("a frame must not contain a newline: the transport ends each with its own")
+
+// Sendable returns ErrNewline for a frame that a Conn of newline-delimited frames
+// cannot send.
+func (f Frame) Sendable() error {
+	if bytes.IndexByte(f.Bytes, '\n') >= 0 {
+		return ErrNewline
+	}
+	return nil
+}
 
 // Frame is one delimited message's exact bytes.
 type Frame struct {
@@ -30,7 +45,8 @@ type Conn interface {
 	// One caller at a time.
 	Read(ctx context.Context) (Frame, error)
 	// Write hands one frame to the peer and returns when the transport has
-	// taken it. Safe for concurrent use; frames are never interleaved.
+	// taken it. Safe for concurrent use; frames are never interleaved. A frame with
+	// a newline in it is refused with ErrNewline.
 	Write(ctx context.Context, f Frame) error
 	// Close ends both directions. It wakes every blocked Read and Write and may
 	// be called at any time, more than once.

@@ -60,7 +60,8 @@
 // [Modeled] lets both halves play under endpoint models. A recorded half is a
 // machine without a clock: where the live end keeps silent about something that it
 // waits for, it is told so by a step of its own (relent), which is enabled when
-// nothing else is. The calls of a recorded client are operations of the run, so
+// nothing else is. A note names what it went on without: that comes after all else,
+// so the orders around it are not tried. The calls of a recorded client are operations of the run, so
 // that a hang names them.
 //
 // At level [L0] a recorded half sends in its recorded order; only delivery moves.

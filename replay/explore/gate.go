@@ -139,6 +139,9 @@ func (e *end) stopReading(ctx context.Context, r *reader) (transport.Frame, erro
 // Write offers the frame and returns when the engine acknowledges it. A context
 // that ends before the frame is taken withdraws it; taken means delivered.
 func (e *end) Write(ctx context.Context, f transport.Frame) error {
+	if err := f.Sendable(); err != nil {
+		return err
+	}
 	return e.send(ctx, f, operationOf(ctx), "")
 }
 

@@ -96,8 +96,8 @@ func Explore(t *testing.T, p Plan) Report {
 // plan itself is wrong. It must not be called inside a bubble.
 func Search(t *testing.T, p Plan) (report Report) {
 	t.Helper()
-	defer func() { report.Notes = slices.Concat(p.notes, report.Notes) }()
 	s := search{t: t, plan: withDefaults(p), seen: newCoverage()}
+	defer func() { report.Notes = slices.Concat(p.notes, report.Notes, s.forgone.notes()) }()
 	if p.Setup == nil {
 		t.Fatal("explore plan: it has no Setup")
 	}

@@ -25,7 +25,7 @@ func (r *Run) recordedServer(m replay.Model) {
 		p.Loosen()
 	}
 	h := r.newHalf(transport.ServerToClient, p, m)
-	h.close = p.Close
+	h.close, h.without = p.Close, p.Without
 	h.play(p.Start(), p.End)
 }
 
@@ -35,7 +35,7 @@ func (r *Run) recordedClient(m replay.Model) {
 		d.Loosen()
 	}
 	h := r.newHalf(transport.ClientToServer, d, m)
-	h.close = d.Close
+	h.close, h.without = d.Close, d.Without
 	h.calls, h.said = r.expectCalls(), d.Said
 	h.play(d.Start(), nil)
 }

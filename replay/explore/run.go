@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -250,6 +251,11 @@ func (r *Run) start(op *Operation) {
 
 // finished reports whether every operation has returned.
 func (r *Run) finished() bool { return r.ended == len(r.ops) }
+
+// awaits reports whether a hang would show: there is something that must return.
+func (r *Run) awaits() bool {
+	return slices.ContainsFunc(r.ops, func(op *Operation) bool { return !op.behind && !op.last })
+}
 
 // unfinished lists the operations that have not returned.
 func (r *Run) unfinished() []*Operation {

@@ -18,6 +18,7 @@ type search struct {
 	warned  map[string]bool // rules that a note speaks of
 	answers comparison
 	parser  parser
+	forgone forgone
 }
 
 // shownNotes is how many notes of passing runs a report keeps.
@@ -88,11 +89,15 @@ func (s *search) remember(r *Run) {
 // remark counts the run and keeps the first notes.
 func (s *search) remark(r *Run) {
 	s.done++
+	s.forgone.count(r)
 	s.line.step(s.plan, s.done)
 	s.compareAnswers(r)
 	if s.done == 1 {
 		differences := r.differences()
 		s.notes = append(s.notes, differences[:min(len(differences), shownNotes)]...)
+		if !r.awaits() {
+			s.notes = append(s.notes, "nothing is awaited: the plan has no operation, and no recorded client makes a call")
+		}
 	}
 	for _, note := range r.notes {
 		if len(s.notes) < shownNotes {
@@ -140,7 +145,12 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 }
 
 // follow runs the schedule of a token.
-func (s *search) follow(token Token) Report { return s.report(s.following(token), 1) }
+func (s *search) follow(token Token) Report {
+	r := s.following(token)
+	s.forgone = forgone{}
+	s.forgone.count(r)
+	return s.report(r, 1)
+}
 
 func (s *search) following(token Token) *Run {
 	r := s.newRun(token.Capacity)

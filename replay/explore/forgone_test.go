@@ -1,0 +1,78 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// oneCall lets a live client call a tool of a recorded server.
+func oneCall(late bool) func(*Run) {
+	return func(r *Run) {
+		r.RecordedServer()
+		client := newPeer(r.Client())
+		client.registerLate = late
+		r.Go(client.read)
+		r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+	}
+}
+
+// A client that wrote blank lines, and stray ones, is not waited for: the fault
+// shows that the order around its call brings out.
+func TestRecordedNoiseHidesNothing(t *testing.T) {
+	for _, noise := range []string{"", " \r", "a stray line"} {
+		session := recording("> 1:x\n> {\n< 1=done\n> {")
+		session[2].Payload, session[4].Payload = []byte(noise), []byte(noise)
+		if r := Search(t, Plan{Session: session, Setup: oneCall(true)}); r.Verdict != Hang || r.Category != LostAnswer {
+			t.Errorf("%q: %s", noise, r.Text())
+		}
+	}
+}
+
+// What a recorded half went on without is said, with how often it was.
+func TestForgone(t *testing.T) {
+	session := recording("> 1:x\n> ~message\n> ~other\n> ~third\n> 2:y\n< 1=done\n< 2=done")
+	plan := Plan{Session: session, Setup: oneCall(false), Schedules: 40}
+	r := Search(t, plan)
+	want := "the recorded server had to go on without #3 (notifications/message), #4 (notifications/other), #5 (notifications/third) and 1 more in 40 of 40 schedules; orders around it were not tried"
+	if r.Verdict != Pass || !slices.Contains(r.Notes, want) {
+		t.Error(r.Text())
+	}
+	plan.Token = "mcprec1.0-0.L0.a.eager"
+	if r := Search(t, plan); r.Verdict != Pass || !slices.Contains(r.Notes, strings.Replace(want, "40 of 40 schedules", "1 of 1 schedule", 1)) {
+		t.Error(r.Text())
+	}
+}
+
+// A plan in which nothing must return cannot find a hang, and its report says so.
+func TestNothingAwaited(t *testing.T) {
+	for name, setup := range map[string]func(*Run){
+		"no operation":     func(r *Run) { pair(r) },
+		"an end alone":     func(r *Run) { r.Op("end", func(context.Context) error { return nil }).AfterAll() },
+		"nothing is asked": func(r *Run) { r.RecordedClient() },
+	} {
+		r := Search(t, Plan{Setup: setup, Schedules: 4})
+		if r.Verdict != Pass || !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.HasPrefix(n, "nothing is awaited: ") }) {
+			t.Errorf("%s: %s", name, r.Text())
+		}
+	}
+	if r := Search(t, Plan{Session: recording("> 1:x\n< 1=done"), Setup: oneCall(false), Schedules: 4}); len(r.Notes) > 0 {
+		t.Errorf("%s", r.Text())
+	}
+}
+
+// The gate refuses a frame with a newline, as stdio would have to.
+func TestGateRefusesNewline(t *testing.T) {
+	r := Search(t, Plan{Schedules: 2, Setup: func(r *Run) {
+		r.Op("write", func(ctx context.Context) error {
+			return r.Client().Write(ctx, transport.Frame{Bytes: []byte("{}\n")})
+		})
+	}})
+	if r.Verdict != CheckFailed || !errors.Is(r.Err, transport.ErrNewline) || r.Steps != 1 {
+		t.Error(r.Text())
+	}
+}
