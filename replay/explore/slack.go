@@ -30,7 +30,7 @@ func slackText(verdict string, at Capacity, others []Tried) string {
 	for i, v := range verdicts {
 		parts[i] = verb(v) + " at " + enumerate(where[v])
 	}
-	return "not slack-elastic: " + strings.Join(parts, ", ")
+	return "it depends on the capacity: " + strings.Join(parts, ", ")
 }
 
 // enumerate joins words: 0, 1 and unbounded.
