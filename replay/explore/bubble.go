@@ -14,7 +14,7 @@ type bubble struct {
 	mark string // of the bubble in stacks
 }
 
-// live implements engine.
+// live implements host.
 //
 // A hang needs no panic of synctest: the engine sees that nothing is enabled and
 // ends what it can. Only goroutines that nothing ends leave the bubble to
@@ -74,7 +74,7 @@ func (b *bubble) rest() bool {
 // verdict implements engine.
 func (b *bubble) verdict() (word, doubt string) { return Hang, "" }
 
-// call implements engine. Where the call does not return, the bubble ends with it
+// call implements host. Where the call does not return, the bubble ends with it
 // or is frozen.
 func (b *bubble) call(do func()) bool {
 	do()
@@ -84,7 +84,7 @@ func (b *bubble) call(do func()) bool {
 // stacks implements engine.
 func (b *bubble) stacks() []string { return stacks() }
 
-// reap implements engine. Sleepers get virtual time: it stops when the bubble's
+// reap implements host. Sleepers get virtual time: it stops when the bubble's
 // first goroutine returns.
 func (b *bubble) reap() {
 	time.Sleep(b.run.horizon)

@@ -25,6 +25,7 @@ type Run struct {
 	kind     Engine
 	patient  bool // real time passes before a standstill is a stall
 	engine   engine
+	host     host
 	moves    atomic.Uint64 // counted by the gate; see tick
 	capacity Capacity
 	split    bool // ack is a step of its own

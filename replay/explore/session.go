@@ -10,11 +10,9 @@ import (
 	"github.com/mcprec/mcprec/replay/order"
 )
 
-// engine keeps a run still between its steps.
+// engine keeps a run still between its steps, and says what it is when nothing can
+// go on. The run's own goroutine calls it.
 type engine interface {
-	// live calls do where the engine sees all that it starts, and returns when that
-	// has ended or was given up.
-	live(t *testing.T, do func())
 	// settle returns when nothing of the run moves but by a step or by time.
 	settle()
 	// rest lets time pass until something arrives at the gate. It reports false
@@ -23,15 +21,22 @@ type engine interface {
 	// verdict is what the engine calls a run in which nothing can go on, with the
 	// doubt that is left, or "".
 	verdict() (word, doubt string)
+	// stacks returns the trimmed stacks of the run's goroutines.
+	stacks() []string
+}
+
+// host is where a run lives, from its beginning to its end. Each engine has one.
+type host interface {
+	// live calls do where the engine sees all that it starts, and returns when that
+	// has ended or was given up.
+	live(t *testing.T, do func())
+	// call calls Setup or Check. It reports false when that will not return.
+	call(do func()) bool
+	// reap ends what is left when the gate is shut and the context cancelled.
+	reap()
 	// await waits, from outside, for live to end. It returns a freeze when the run
 	// was given up, as the engine cannot bring it to its end.
 	await(ended <-chan any) (thrown any, f *freeze)
-	// call calls Setup or Check. It reports false when that will not return.
-	call(do func()) bool
-	// stacks returns the trimmed stacks of the run's goroutines.
-	stacks() []string
-	// reap ends what is left when the gate is shut and the context cancelled.
-	reap()
 }
 
 // play runs one schedule, on a goroutine of its own: one that cannot be brought to
@@ -40,9 +45,11 @@ func (r *Run) play(t *testing.T, p *Plan) {
 	ended := make(chan any, 1)
 	switch r.kind {
 	case Settle:
-		r.engine = &settled{run: r, known: map[int]bool{}, still: &freeze{}}
+		s := &settled{run: r, known: map[int]bool{}, still: &freeze{}}
+		r.engine, r.host = s, s
 	default:
-		r.engine = &bubble{run: r}
+		b := &bubble{run: r}
+		r.engine, r.host = b, b
 	}
 	go func() {
 		returned := false
@@ -56,7 +63,7 @@ func (r *Run) play(t *testing.T, p *Plan) {
 		r.perform(t, p)
 		returned = true
 	}()
-	thrown, f := r.engine.await(ended)
+	thrown, f := r.host.await(ended)
 	if f != nil {
 		r.frozen(t, f)
 		return
@@ -75,7 +82,7 @@ type exited struct{}
 
 // perform runs the schedule under its engine.
 func (r *Run) perform(t *testing.T, p *Plan) {
-	r.engine.live(t, func() {
+	r.host.live(t, func() {
 		r.gate, r.since = newGate(r.capacity, r.split), time.Now()
 		r.gate.moves = &r.moves
 		r.ctx, r.cancel = context.WithCancel(context.WithValue(context.Background(), gateKey{}, r.gate))
@@ -90,7 +97,7 @@ func (r *Run) perform(t *testing.T, p *Plan) {
 		r.session(p)
 		r.cancel()
 		r.gate.shutdown()
-		r.engine.reap()
+		r.host.reap()
 		r.gate.hold()
 		r.breakage()
 		r.gate.free()
@@ -138,7 +145,7 @@ func (r *Run) breakage() {
 func (r *Run) guard(where string, f func()) bool {
 	r.within = where
 	r.gate.tick()
-	if !r.engine.call(func() { defer r.mend(where); f() }) {
+	if !r.host.call(func() { defer r.mend(where); f() }) {
 		r.leaked(r.engine.stacks())
 		return false
 	}

@@ -28,7 +28,7 @@ var settling sync.Mutex
 // stops the world.
 const yields = 20
 
-// live implements engine.
+// live implements host.
 func (s *settled) live(_ *testing.T, do func()) {
 	settling.Lock()
 	defer settling.Unlock()
@@ -38,10 +38,10 @@ func (s *settled) live(_ *testing.T, do func()) {
 	do()
 }
 
-// await implements engine: the engine itself never stands still.
+// await implements host: the engine itself never stands still.
 func (s *settled) await(ended <-chan any) (thrown any, f *freeze) { return <-ended, nil }
 
-// call implements engine, on a goroutine of its own that may be left behind.
+// call implements host, on a goroutine of its own that may be left behind.
 func (s *settled) call(do func()) bool {
 	ended := make(chan bool, 1)
 	go func() {
@@ -193,7 +193,7 @@ func (s *settled) verdict() (word, doubt string) {
 // stacks implements engine.
 func (s *settled) stacks() []string { return s.still.stacks() }
 
-// reap implements engine.
+// reap implements host.
 func (s *settled) reap() {
 	begin := time.Now()
 	for s.quiesce(); s.outlasts(begin); {
