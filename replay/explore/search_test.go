@@ -122,10 +122,10 @@ func TestSlack(t *testing.T) {
 	for want, p := range map[string]Plan{
 		"it depends on the capacity: hangs at 0 and 1, passes at unbounded (20 schedules)":       {Setup: eagerWriter(2)},
 		"it depends on the capacity: hangs at 0 and 1, fails its check at unbounded":             {Setup: eagerWriter(0)},
-		"hangs at all tried: 0, 1, unbounded; no capacity of the transport hides it":    {Setup: seed(2, 0)},
+		"hangs at all tried: 0, 1, unbounded; no capacity of the transport hides it":             {Setup: seed(2, 0)},
 		"it depends on the capacity: hangs at c2s=1 s2c=0, passes at c2s=2 s2c=0 (20 schedules)": {Setup: eagerWriter(2), Capacities: []Capacity{{2, 0}, {1, 0}}},
-		"fails its check at all tried: 5, 6":                                            {Setup: eagerWriter(0), Capacities: []Capacity{{5, 5}, {6, 6}}},
-		"":                                                                              {Setup: eagerWriter(0), Capacities: fixed(5, 5)},
+		"fails its check at all tried: 5, 6":                                                     {Setup: eagerWriter(0), Capacities: []Capacity{{5, 5}, {6, 6}}},
+		"":                                                                                       {Setup: eagerWriter(0), Capacities: fixed(5, 5)},
 	} {
 		if r := Search(t, p); r.Slack != want {
 			t.Errorf("%q, want %q\n%s", r.Slack, want, r.Text())
