@@ -26,6 +26,7 @@ type exploreOptions struct {
 	capacities []string
 	schedules  int
 	seed       uint64
+	chosen     func(flags ...string) bool // reports whether one of them was given
 }
 
 func newExplore() *cobra.Command {
@@ -44,11 +45,12 @@ func newExplore() *cobra.Command {
 	}
 	o.addFlags(cmd)
 	f := cmd.Flags()
+	o.chosen = func(flags ...string) bool { return slices.ContainsFunc(flags, f.Changed) }
 	f.StringVar(&o.client, "client", "free", "the client's `MODEL`")
 	f.StringVar(&o.server, "server", "free", "the server's `MODEL`")
 	f.StringArrayVarP(&o.capacities, "capacity", "c", []string{"sweep"}, "`N`, c2s=N,s2c=N, unbounded or sweep; may be given several times")
 	f.StringVar(&o.strategy, "strategy", "mix", "how to choose the steps: "+strings.Join(strategyNames(), ", "))
-	f.IntVarP(&o.schedules, "schedules", "n", 200, "how many schedules to run, over all capacities")
+	f.IntVarP(&o.schedules, "schedules", "n", 200, "how many schedules to run, over all capacities; at L0 one for each decides, and is the default")
 	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
 	f.StringVar(&o.token, "token", "", "run the one schedule of this `TOKEN`")
 	f.StringVar(&o.level, "level", "L0", "what may change: L0 delivery alone, L1 also the order in which each end sends")
@@ -116,14 +118,30 @@ func (o exploreOptions) check() (m models, p explore.Plan, err error) {
 		}
 		p.Level = token.Level
 	}
+	p.Capacities, err = parseCapacities(o.capacities)
+	if p.Level == explore.L0 && !o.chosen("schedules", "strategy") {
+		p.Schedules = len(p.Capacities) // each order has the same end
+	}
+	if err != nil {
+		return m, p, err
+	}
 	if p.Level == explore.L1 && (m.client == replay.Rigid || m.server == replay.Rigid) {
 		return m, p, usagef("a rigid end has one order only, and nothing to choose at level L1: use free, inline or inbox:Q")
 	}
 	if o.out == "-" {
 		return m, p, usagef("--out -: standard output has the report; name a file")
 	}
-	p.Capacities, err = parseCapacities(o.capacities)
-	return m, p, err
+	return m, p, nil
+}
+
+// unlessToken refuses the flags that a token leaves nothing to say for.
+func (o exploreOptions) unlessToken() error {
+	for _, name := range []string{"capacity", "schedules", "strategy", "seed", "level"} {
+		if o.token != "" && o.chosen(name) {
+			return usagef("--%s beside --token: the token is one schedule, and says at what level and capacity; leave one of the two out", name)
+		}
+	}
+	return nil
 }
 
 // parseCapacities reads what --capacity was given; nil is the sweep.
@@ -150,6 +168,9 @@ func parseCapacities(words []string) ([]explore.Capacity, error) {
 }
 
 func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
+	if err := o.unlessToken(); err != nil {
+		return err
+	}
 	ends, flags, err := o.check()
 	if err != nil {
 		return err
@@ -165,6 +186,9 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 			return err
 		}
 		events = append(events, e)
+	}
+	if !slices.ContainsFunc(events, func(e store.Event) bool { return e.Kind == store.Frame }) {
+		return usagef("explore %s: nothing was said in it; name another session", s.name)
 	}
 	plan, err := explore.Modeled(events, ends.client, ends.server)
 	if err != nil {
@@ -210,6 +234,10 @@ Levels:
   L0  only delivery moves: each end sends in its recorded order
   L1  each end sends in any order that the specification allows it
 
+At L0 these models have no choice of their own, and every order of delivery comes
+to the same end: one schedule at each capacity decides, and no more are run unless
+--schedules or --strategy is given. At L1 200 are run.
+
 The models of an end are those of mcprec replay: free, rigid, inline, inbox:Q. At
 L1 a rigid end has nothing to choose, and is refused. To explore a live peer, write
 a Go test; see package replay/explore.
@@ -224,14 +252,18 @@ show the hang, the token to play the file with is printed instead.
 --format json prints one object: verdict (pass, hang, panic, leak, diverged,
 undecided), category (of a hang: head-on, swallowed, lost answer, never sent),
 explanation, level, capacity ({"c2s":N,"s2c":N}, N a number or "unbounded"), tried
-(what each capacity gave: capacity, verdict, schedules), slack (that in words),
-boundary (from which capacity on this one schedule does not fail), schedules (run up
-to the failure), ended (what ended the search, of a pass),
-coverage (classes, unseen, races, reversed), steps, unfinished (the calls that had
-not returned), waits (a list of who, holds, waits_for, why, blocked_at), chain, broken,
-sequence, stacks, token, choices (the token in words), shrunk (how the schedule
-became so simple: from, to, runs, held, verified), smaller (null, or the smallest
-session with the same failure: from and to how many frames, runs, token, held,
-verified, boundary), leaked, notes. Lists are never null.
+(what each capacity gave: capacity, verdict, schedules, and of --strategy exhaustive
+classes and all: whether these are all there are), slack (that in words), boundary
+(from which capacity on this one schedule does not fail), schedules (run up to the
+failure), ended (what ended the search, of a pass), coverage (classes of schedules
+that were seen, unseen: the chance that one more would be of a new class, races:
+pairs of steps that could go either way, reversed: those seen both ways), steps,
+unfinished (the calls that had not returned), waits (a list of who, holds,
+waits_for, why, blocked_at), broken (rules of the protocol that a live peer broke;
+of these models none), chain (who waits for whom, one a line), sequence (the run,
+drawn), stacks, token, choices (the token in words), shrunk (how the schedule became
+so simple: from, to, runs, held, verified), smaller (null, or the smallest session
+with the same failure: from and to how many frames, runs, token, held, verified,
+boundary), leaked (whether goroutines were left), notes. Lists are never null.
 
 ` + sessionHelp + "\n\nExit codes: 0 pass, 1 another verdict, 2 usage, 3 data that cannot be read."

@@ -184,7 +184,7 @@ func TestNotTheSameAgain(t *testing.T) {
 // The other capacities of a failure are visited, too.
 func TestExhaustiveFailure(t *testing.T) {
 	r := Search(t, Plan{Strategy: Exhaustive, Setup: eagerWriter(2), Schedules: 100})
-	if want := "it depends on the capacity: hangs at 0 and 1, passes at unbounded (2 schedules, all 1 classes)"; r.Verdict != Hang || r.Slack != want {
+	if want := "it depends on the capacity: hangs at 0 and 1, passes at unbounded (2 schedules, all of 1 class)"; r.Verdict != Hang || r.Slack != want {
 		t.Errorf("%q, want %q\n%s", r.Slack, want, r.Text())
 	}
 	r = Explore(t, Plan{Strategy: Exhaustive, Setup: crossing(1), Schedules: 100})

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcprec/mcprec/replay"
@@ -63,12 +64,15 @@ func (r *Run) Findings() []replay.Finding {
 	return all
 }
 
-// stranger is the first thing a live end said for which nothing is recorded.
+// strangers are what the live ends said for which nothing is recorded.
+func (r *Run) strangers() []replay.Finding {
+	return slices.DeleteFunc(r.Findings(), func(f replay.Finding) bool { return f.Kind != replay.Extra })
+}
+
+// stranger is the first of them.
 func (r *Run) stranger() error {
-	for _, f := range r.Findings() {
-		if f.Kind == replay.Extra {
-			return fmt.Errorf("the recording does not cover this run: %s", f.Text)
-		}
+	for _, f := range r.strangers() {
+		return fmt.Errorf("the recording does not cover this run: %s", f.Text)
 	}
 	return nil
 }

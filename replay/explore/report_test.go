@@ -1,11 +1,15 @@
 package explore
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 )
@@ -65,4 +69,20 @@ func mute(r *Run) {
 	client := newPeer(r.Client())
 	r.Go(client.read)
 	r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+}
+
+// Whoever reads the JSON may range over every list without asking first.
+func TestReportListsNeverNull(t *testing.T) {
+	b, err := json.Marshal(Report{Smaller: &Smaller{}})
+	if err != nil || bytes.Contains(b, []byte("null")) {
+		t.Errorf("%s, %v", b, err)
+	}
+	kind := reflect.TypeFor[Report]()
+	for i := range kind.NumField() {
+		f := kind.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Type.Kind() == reflect.Slice && name != "-" && !bytes.Contains(b, []byte(`"`+name+`":[]`)) {
+			t.Errorf("%s is no list in %s", name, b)
+		}
+	}
 }

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/mcprec/mcprec/replay"
@@ -40,9 +39,13 @@ type trial struct {
 }
 
 // smaller shrinks the session that a plan plays; nil if it does not play one, or
-// if nothing of it can go.
+// if nothing of it can go. A failure by what is not in the recording is there
+// without the rest of it, too: nothing is learned from that.
 func (s *search) smaller(d *reduction) *Smaller {
 	if len(s.plan.Session) == 0 || d.left <= 0 || !d.best.shrinks() {
+		return nil
+	}
+	if d.best.verdict == CheckFailed && len(d.best.strangers()) > 0 {
 		return nil
 	}
 	t := &trial{search: s, failed: d.best, want: fingerprintWith(d.best), order: d.order}
@@ -98,12 +101,9 @@ func (t *trial) try(c shrink.Candidate) shrink.Outcome {
 }
 
 // fingerprintWith is the fingerprint of a run that played a session. A live end
-// that asks for what is not in it fails in another way.
+// that asks for more of what is not in it fails in another way.
 func fingerprintWith(r *Run) string {
-	if r.stranger() != nil {
-		return r.fingerprint() + ", off the recording"
-	}
-	return r.fingerprint()
+	return fmt.Sprintf("%s, %d off the recording", r.fingerprint(), len(r.strangers()))
 }
 
 // play runs the plan with another session, in the order that failed as far as it
@@ -147,12 +147,13 @@ func frameSeqs(events []store.Event) map[transport.Direction][]uint64 {
 }
 
 // shownFrames is how many frames of a smaller session the text shows.
-const shownFrames = 12
+const shownFrames = 40
 
-// text shows the session.
+// text names the frames, as the run does.
 func (s *Smaller) text(b *strings.Builder) {
 	fmt.Fprintf(b, "\n  the session shrinks from %s to %d (in %s); its token, %s, held %d times of %d; %s:\n",
 		plural(s.From, "frame"), s.To, plural(s.Runs, "run"), s.Token, s.Held, s.Verified, s.Boundary)
+	names := newNamer()
 	shown := 0
 	for _, e := range s.Events {
 		if e.Kind != store.Frame {
@@ -163,21 +164,8 @@ func (s *Smaller) text(b *strings.Builder) {
 			return
 		}
 		shown++
-		fmt.Fprintf(b, "    %v %s\n", e.Dir, onOneLine(e.Payload))
+		f := &flight{dir: e.Dir, frame: e.AsFrame()}
+		names.name(f)
+		fmt.Fprintf(b, "    %v %s\n", e.Dir, f.name)
 	}
-}
-
-// onOneLine is the beginning of a frame.
-func onOneLine(payload []byte) string {
-	const most = 160
-	text := strings.Map(func(r rune) rune {
-		if !strconv.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(string(payload[:min(len(payload), most)]), "…"))
-	if len(payload) > most {
-		text += "…"
-	}
-	return strings.TrimSpace(text)
 }

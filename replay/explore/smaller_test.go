@@ -91,3 +91,47 @@ func TestSmallerRecordedServer(t *testing.T) {
 		t.Errorf("%s", r.Text())
 	}
 }
+
+// What the failing run asks for stays in the session, also where the live client asks
+// for something besides that was never recorded.
+func TestSmallerKeepsWhatIsAsked(t *testing.T) {
+	pass := func(*Run) error { return nil }
+	r := Search(t, Plan{Session: recording(manyCalls(6, 4)), Schedules: 60, Check: pass, Setup: func(r *Run) {
+		client := newPeer(r.Client())
+		r.Go(client.read)
+		r.RecordedServer()
+		r.Op("stranger", func(ctx context.Context) error {
+			_, _ = client.call(ctx, "tools/call", `{"name":"never recorded"}`)
+			return nil
+		})
+		r.Op("call", func(ctx context.Context) error {
+			client.registerLate = true
+			_, err := client.call(ctx, "tools/call", `{"name":"t3"}`)
+			return err
+		}).After("stranger")
+	}})
+	s := r.Smaller
+	if r.Verdict != Hang || s == nil || s.To != 2 || !strings.Contains(string(s.Events[1].Payload), `"t3"`) {
+		t.Errorf("%+v\n%s", s, r.Text())
+	}
+}
+
+// A failure by what the recording lacks is there without the rest of it, too.
+func TestSmallerNotOfStrangers(t *testing.T) {
+	for _, check := range []func(*Run) error{nil, func(r *Run) error { return r.Err("call") }} {
+		r := Search(t, Plan{Session: recording(manyCalls(6, 4)), Schedules: 10, Check: check, Setup: func(r *Run) {
+			client := newPeer(r.Client())
+			r.Go(client.read)
+			r.RecordedServer()
+			r.Op("call", func(ctx context.Context) error {
+				if result, err := client.call(ctx, "tools/call", `{"name":"never recorded"}`); err != nil || result == nil {
+					return fmt.Errorf("no result: %v", err)
+				}
+				return nil
+			})
+		}})
+		if r.Verdict != CheckFailed || r.Smaller != nil {
+			t.Error(r.Text())
+		}
+	}
+}

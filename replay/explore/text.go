@@ -202,9 +202,9 @@ func (t Tried) count() string {
 	count := plural(t.Schedules, "schedule")
 	switch {
 	case t.All:
-		return fmt.Sprintf("%s, all %d classes", count, t.Classes)
+		return fmt.Sprintf("%s, all of %s", count, plural(t.Classes, "class"))
 	case t.Classes > 0:
-		return fmt.Sprintf("%s, %d classes, not all", count, t.Classes)
+		return fmt.Sprintf("%s, %s, not all", count, plural(t.Classes, "class"))
 	}
 	return count
 }
