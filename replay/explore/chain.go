@@ -15,8 +15,9 @@ type chain struct {
 	parts  []any // passed: *Operation, *call, *lane (its reader)
 	links  []string
 	cyclic bool
-	nested bool // an end asked within what it was asked
-	stuck  bool // a reader that has not come back is on the way
+	nested bool   // an end asked within what it was asked
+	stuck  bool   // a reader that has not come back is on the way
+	ends   string // what becomes of the request at the end of the chain, if it is seen
 }
 
 // chainOf follows an operation.
@@ -108,13 +109,27 @@ func (k *chain) call(c *call) {
 // call of its own on the way here, that is what holds it.
 func (k *chain) debt(c *call, owes string, dir transport.Direction) {
 	for _, part := range k.parts {
-		if own, ok := part.(*call); ok && own.request.dir == dir && own.answer == nil {
+		if own, ok := part.(*call); ok && own.request.dir == dir && own.answer == nil && k.gate.within(own) {
 			k.link(c, owes+", and waits for the response to "+own.name)
 			k.cyclic = true
 			return
 		}
 	}
-	k.link(c, owes+", and nothing is on its way")
+	worker := placeOf(k.gate.all, k.gate.worker(c))
+	reader := "the " + dir.Sender() + "'s reader"
+	switch {
+	case slices.Contains(k.parts, any(k.gate.lane(dir))):
+		k.link(c, owes+", which only the "+dir.Receiver()+"'s reader can read")
+		k.cyclic = true
+	case worker.at != "":
+		k.link(c, owes+": who took it up stands at "+worker.String())
+		k.ends = fmt.Sprintf("and who took it up stands at %v", worker)
+	case k.nested && len(k.gate.lane(dir.Reverse()).readers) > 0:
+		k.link(c, owes+": "+reader+" is back at its Read, and nobody answers")
+		k.ends = "and is back at its Read: it does not answer"
+	default:
+		k.link(c, owes+", and nothing is on its way")
+	}
 }
 
 // reader follows a reader that has not come back.
@@ -128,6 +143,10 @@ func (k *chain) reader(l *lane) {
 		return // it waits: something else holds the frame up
 	}
 	k.stuck = true
+	if l.quit {
+		k.link(l, fmt.Sprintf("the goroutine that read %s for the %s has ended", l.last.name, l.dir.Receiver()))
+		return
+	}
 	holds := who + " holds " + l.last.name
 	back := k.gate.lane(l.dir.Reverse())
 	switch inner, write := k.gate.askedSince(back, l.last.given), k.gate.offeredSince(back, l.last.given); {
@@ -141,9 +160,22 @@ func (k *chain) reader(l *lane) {
 		}
 	case l.idle != "":
 		k.link(l, holds+": it "+l.idle)
+	case k.self(l) != nil:
+		k.link(l, holds+": it is operation "+k.self(l).name)
+		k.cyclic = true
 	default:
 		k.link(l, holds)
 	}
+}
+
+// self returns the operation on the way here that is the reader itself.
+func (k *chain) self(l *lane) *Operation {
+	for _, part := range k.parts {
+		if op, ok := part.(*Operation); ok && len(l.holder) > 0 && l.holder[0] == op.where {
+			return op
+		}
+	}
+	return nil
 }
 
 // askedSince is the first open request in the lane that no waiting operation sent,
@@ -179,6 +211,22 @@ func (k *chain) mutualWhy() string {
 	outer, inner := calls[len(calls)-2], calls[len(calls)-1]
 	return fmt.Sprintf("each end has read a request of the other and answers neither: the %s read %s at step %d and has asked %s since, which the %s read at step %d",
 		outer.request.dir.Receiver(), outer.name, outer.request.given, inner.name, inner.request.dir.Receiver(), inner.request.given)
+}
+
+// neglectWhy tells a call within a call that is read and not answered; "" if the
+// chain does not end with one.
+func (k *chain) neglectWhy() string {
+	calls := k.calls()
+	if k.ends == "" || k.cyclic || k.stuck {
+		return ""
+	}
+	inner := calls[len(calls)-1]
+	why := fmt.Sprintf("the %s read %s at step %d, %s", inner.request.dir.Receiver(), inner.name, inner.request.given, k.ends)
+	if len(calls) > 1 {
+		outer := calls[len(calls)-2]
+		why += fmt.Sprintf(". The %s asked it after it had read %s, at step %d", outer.request.dir.Receiver(), outer.name, outer.request.given)
+	}
+	return why
 }
 
 // better prefers a chain that goes round, then the longer one.

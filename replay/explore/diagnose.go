@@ -1,31 +1,52 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/transport"
 )
 
 // diagnose says why nothing goes on: the category and a sentence, and into waits
 // who waits for what. Nothing in the bubble moves meanwhile.
+//
+// It judges twice: by frames alone, for what must be the same in every run of a
+// bug, and then by what stacks show, of a traced run. Nothing else is said that
+// only a stack can show.
 func (r *Run) diagnose() (category, why string) {
-	g := r.gate
-	if g.traced {
-		g.all = snapshot()
-	}
-	guess := ""
-	g.awaited = map[string]bool{}
+	g, told := r.gate, r.waits
+	g.awaited, g.seats = map[string]bool{}, nil
 	for _, op := range r.unfinished() {
 		g.awaited[op.name] = true
 	}
+	for _, op := range r.ops {
+		g.seats = append(g.seats, op.where)
+	}
+	g.blind, g.all = true, nil
+	r.seen, _ = r.explain()
+	r.waits, r.chain = told, nil
+	if g.blind = false; g.traced {
+		g.all = snapshot()
+	}
+	for i := range g.lanes {
+		l := &g.lanes[i]
+		l.quit = l.gone(g.all)
+	}
+	return r.explain()
+}
+
+// explain is one of these judgements.
+func (r *Run) explain() (category, why string) {
+	g, guess := r.gate, ""
 	for _, op := range r.unfinished() {
 		kind, w, reason, sure := g.waitOf(op)
 		if sure || !r.told("operation "+op.name) { // who waits for a mutex was told of
 			r.waits = append(r.waits, w...)
 		}
-		if r.chain = better(r.chain, g.chainOf(op)); category == "" && sure {
+		if r.chain = better(r.chain, g.chainOf(op)); category == "" && sure && kind != "" {
 			category, why = kind, reason
 		} else if guess == "" && category == "" && kind != "" {
 			guess, why = kind, reason
@@ -51,9 +72,24 @@ func (r *Run) diagnose() (category, why string) {
 		return Mutual, r.chain.mutualWhy()
 	}
 	if category == LostAnswer {
-		why += g.alsoLost(r.unfinished())
+		return category, r.lostWhy(why)
 	}
 	return category, why
+}
+
+// lostWhy completes the sentence on an answer that nobody sends, or that is sent
+// under another name.
+func (r *Run) lostWhy(why string) string {
+	if r.chain != nil {
+		why = cmp.Or(r.chain.neglectWhy(), why)
+	}
+	why += r.gate.alsoLost(r.unfinished())
+	for _, b := range r.breaches() {
+		if b.Severity == order.Error && strings.HasPrefix(b.Frame, b.Dir.String()+" response to nothing") {
+			return fmt.Sprintf("%s, at step %d: rule %s is broken. So %s", b.Text, b.Step, b.Rule, why)
+		}
+	}
+	return why
 }
 
 // alsoLost tells of the other direction, where nobody answers there either.
@@ -81,6 +117,9 @@ func (g *gate) waitOf(op *Operation) (category string, waits []Wait, why string,
 	if before := op.heldBy(); before != nil {
 		return "", []Wait{{Who: who, WaitsFor: "operation " + before.name, Why: "it comes after that one"}}, "", true
 	}
+	if !op.started && !op.played {
+		return "", []Wait{{Who: who, Why: "it has not been started"}}, "", true
+	}
 	at := placeOf(g.all, op.where)
 	for i := range g.lanes {
 		l := &g.lanes[i]
@@ -106,11 +145,7 @@ func (g *gate) waitOf(op *Operation) (category string, waits []Wait, why string,
 		category, w, why := g.unsigned(who, at)
 		return category, []Wait{w}, why, false
 	}
-	c := calls[len(calls)-1]
-	reader := c.answer.dir.Receiver()
-	return LostAnswer, []Wait{{Who: who, WaitsFor: "response to " + c.name, BlockedAt: at.String(),
-			Why: fmt.Sprintf("the %s read it at step %d; it did not reach the operation", reader, c.answer.given)}},
-		fmt.Sprintf("the %s read the response to %s at step %d, but %s did not get it", reader, c.name, c.answer.given, who), true
+	return g.answered(op, calls, at)
 }
 
 // unsigned says what an operation may wait for that sent no request under its
@@ -120,18 +155,23 @@ func (g *gate) unsigned(who string, at place) (category string, w Wait, why stri
 	if at.entry != "" {
 		w.WaitsFor = at.entry + " to return"
 	}
-	var open []string
-	for _, c := range g.names.calls {
-		if c.owed() && !c.listen {
-			open = append(open, fmt.Sprintf("response to %s (the %s read the request at step %d)", c.name, c.request.dir.Receiver(), c.request.given))
-		}
-	}
+	open := g.unanswered()
 	if len(open) == 0 {
 		w.Why = "no request of it is open, and nothing is in the transport for it"
 		return NeverSent, w, who + " waits, but has no request open and no frame on its way"
 	}
 	w.Why = "it signed no request; read and answered by nobody: " + strings.Join(open, ", ")
 	return LostAnswer, w, fmt.Sprintf("%s waits, and nobody answers what was read: %s", who, strings.Join(open, ", "))
+}
+
+// unanswered lists what was read and not answered.
+func (g *gate) unanswered() (open []string) {
+	for _, c := range g.names.calls {
+		if c.owed() && !c.listen {
+			open = append(open, fmt.Sprintf("response to %s (the %s read the request at step %d)", c.name, c.request.dir.Receiver(), c.request.given))
+		}
+	}
+	return open
 }
 
 // callsOf returns the requests of an operation; where it signed none, the open ones
@@ -169,10 +209,9 @@ func (g *gate) callWait(who string, c *call) (category string, w Wait, why strin
 		return Swallowed, w, l.behindWhy("the "+f.dir.Receiver(), held.name)
 	}
 	if back := g.lane(f.dir.Reverse()); back.blocked() && back.last != nil {
-		return Swallowed, w, fmt.Sprintf("the %s's reader took %s at step %d and has not come back; %s is behind it, and %s cannot overtake",
-			back.dir.Receiver(), back.last.name, back.last.given, back.waiting[0].name, w.Who)
+		return Swallowed, w, fmt.Sprintf("%s; %s is behind it, and %s cannot overtake", back.away(), back.waiting[0].name, w.Who)
 	}
-	then := "has sent no response, and nothing is on its way to it"
+	then := "has not answered it, and nothing is on its way to it"
 	if l.deafened {
 		then = "and has closed without a response"
 	}
@@ -191,6 +230,9 @@ func (g *gate) debtWait(c *call) Wait {
 		w.Why += "; it has asked " + inner.name + " since"
 		w.BlockedAt = g.asker(inner)
 	}
+	if at := placeOf(g.all, g.worker(c)); w.BlockedAt == "" && at.at != "" {
+		w.BlockedAt = at.String()
+	}
 	return w
 }
 
@@ -198,7 +240,7 @@ func (g *gate) debtWait(c *call) Wait {
 // was sent for.
 func (g *gate) asker(c *call) string {
 	for _, goroutine := range c.request.writers {
-		if at := placeOf(g.all, goroutine); at.at != "" {
+		if at := placeOf(g.all, goroutine); at.at != "" && !idle(stackOf(g.all, goroutine)) {
 			return at.String()
 		}
 	}
@@ -216,7 +258,7 @@ func (r *Run) chainWaits() {
 			continue
 		}
 		w := r.gate.debtWait(c)
-		if i > 0 && w.BlockedAt == "" && r.chain.cyclic {
+		if i > 0 && w.BlockedAt == "" && r.chain.mutual() {
 			w.Why += "; it waits for the response to " + calls[i-1].name
 			w.BlockedAt = r.gate.asker(calls[i-1])
 		}
@@ -258,8 +300,15 @@ func (l *lane) behindWhy(who, frame string) string {
 	if l.last == nil {
 		return fmt.Sprintf("%s needs %s, but the %s has never read", who, frame, reader)
 	}
-	return fmt.Sprintf("the %s's reader took %s at step %d and has not come back; %s needs %s, which is behind it",
-		reader, l.last.name, l.last.given, who, frame)
+	return fmt.Sprintf("%s; %s needs %s, which is behind it", l.away(), who, frame)
+}
+
+// away says how it comes that nobody reads on.
+func (l *lane) away() string {
+	if l.quit {
+		return fmt.Sprintf("the goroutine that read %s for the %s, at step %d, has ended, and nobody reads on", l.last.name, l.dir.Receiver(), l.last.given)
+	}
+	return fmt.Sprintf("the %s's reader took %s at step %d and has not come back", l.dir.Receiver(), l.last.name, l.last.given)
 }
 
 // place says where a frame is.
@@ -297,6 +346,9 @@ func (g *gate) readerWait(l *lane) (Wait, bool) {
 		return Wait{Who: who, Why: fmt.Sprintf("was told at step %d that the %s has closed, and reads no more", l.eof, l.dir.Sender())}, true
 	case l.last == nil:
 		return Wait{Who: who, Why: "has never read"}, len(l.queue)+len(l.waiting) > 0
+	}
+	if l.quit {
+		return Wait{Who: who, Why: fmt.Sprintf("the goroutine that was given %s at step %d has ended, and nobody has read since", l.last.name, l.last.given)}, true
 	}
 	w := Wait{Who: who, Holds: l.last.name, Why: fmt.Sprintf("given at step %d; has not read since", l.last.given)}
 	if l.idle != "" {

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,8 +16,8 @@ import (
 func (r *Run) fingerprint() string {
 	text := r.verdict + " " + r.category
 	switch {
-	case stands(r.verdict):
-		return text + ": " + r.shape
+	case stands(r.verdict): // a run that was traced shows more, and must not differ by that
+		return r.verdict + " " + cmp.Or(r.seen, r.category) + ": " + r.shape
 	case r.err != nil:
 		return text + ": " + anonymous(r.err.Error())
 	case r.verdict == Panic:
@@ -51,7 +52,7 @@ func (r *Run) look() (shape string, about []*flight) {
 		}
 		about = append(about, c.request)
 		switch {
-		case r.category != LostAnswer && r.category != Mutual || c.request.given == 0:
+		case r.seen != LostAnswer && r.seen != Mutual || c.request.given == 0:
 		case c.answer == nil:
 			list = append(list, fmt.Sprintf("%v request read, not answered", c.request.dir))
 		case c.answer.given > 0:

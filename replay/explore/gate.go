@@ -35,6 +35,8 @@ type gate struct {
 	breaches []Breach
 	awaited  map[string]bool // operations that have not returned, at a hang
 	all      []string        // the stacks of all goroutines at a hang, of a traced gate
+	seats    []string        // the operations' goroutines, of a traced gate
+	blind    bool            // a hang is judged by frames alone
 }
 
 // end is one end of the gate as a transport.Conn.
@@ -98,7 +100,7 @@ func (e *end) Read(ctx context.Context) (transport.Frame, error) {
 		r = &reader{got: make(chan received, 1)}
 	}
 	if e.gate.traced {
-		r.goroutine = lineage()
+		r.goroutine, _ = lineage()
 	}
 	e.gate.hold()
 	closed := e.gate.shut || e.in.deafened
@@ -198,7 +200,9 @@ func (g *gate) offer(l *lane, f transport.Frame, op string) *flight {
 		n.known = g.rules.Mark(l.dir)
 	}
 	if g.traced {
-		n.writers = lineage()
+		var stack string
+		n.writers, stack = lineage()
+		n.wrote = spotsOf(stack)
 	}
 	l.fresh = append(l.fresh, n)
 	g.stirs |= senderEnd(l.dir)

@@ -22,6 +22,8 @@ type lane struct {
 	readers  []*reader
 	last     *flight  // the frame that was given last
 	holder   []string // the goroutine that has it and its parent, of a traced gate
+	before   []string // those of the frame before it
+	quit     bool     // that has ended, as stacks show at a hang
 	eof      int      // the step that told the reader of the end; 0 before
 	ended    bool     // the sender has closed
 	deafened bool     // the receiver has closed
@@ -49,6 +51,9 @@ type flight struct {
 	answers *call         // the request that it answers first
 	offered time.Duration // since the run began
 	writers []string      // the goroutine that wrote it and its parent, of a traced gate
+	wrote   []spot        // where that stood
+	reader  []string      // the goroutine that it was given to, and its parent
+	others  []string      // those that this one had started before
 	taken   int           // the step that took it; 0 before
 	given   int           // the step that gave it; 0 before
 	done    chan error
@@ -114,7 +119,8 @@ func (l *lane) take(f *flight, step int) {
 func (l *lane) give(step int) {
 	f := l.queue[0]
 	l.queue = l.queue[1:]
-	f.given, l.last, l.holder = step, f, l.readers[0].goroutine
+	f.given, l.last = step, f
+	l.before, l.holder = l.holder, l.readers[0].goroutine
 	l.readers[0].got <- received{frame: f.frame}
 	l.readers = l.readers[1:]
 }

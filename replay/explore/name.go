@@ -44,6 +44,7 @@ type call struct {
 	id      json.RawMessage
 	request *flight
 	answer  *flight
+	then    *stance // when the response was given, of a traced gate
 
 	cancelled bool // its sender tried to
 	listen    bool // it stays open, and need not be answered

@@ -157,6 +157,9 @@ func (s *search) report(r *Run, schedules int) Report {
 		Choices: r.turns, Leaked: r.stuck, Notes: append([]string(nil), r.notes...), Err: r.err,
 	}
 	report.Broken = append(report.Broken, r.broken...)
+	if !stands(r.verdict) { // nobody waits for ever that is known
+		report.Chain = nil
+	}
 	for _, op := range r.stood {
 		report.Unfinished = append(report.Unfinished, op.name)
 	}

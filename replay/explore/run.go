@@ -69,6 +69,7 @@ type Run struct {
 type outcome struct {
 	verdict   string
 	category  string
+	seen      string // of a hang, the category as far as frames alone show it
 	why       string
 	shape     string    // of a hang, see fingerprint
 	about     []*flight // frames that a hang is about

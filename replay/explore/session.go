@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -184,7 +185,7 @@ func (r *Run) advance(enabled []Step) bool {
 		return false
 	case len(enabled) > 0 && len(r.steps) == r.limit:
 		r.verdict = Undecided
-		r.why = fmt.Sprintf("after %d steps there is still something to do", r.limit)
+		r.why = fmt.Sprintf("after %d steps there is still something to do: %s", r.limit, named(enabled))
 		r.diagnose() // not why, but who has waited until now
 		return false
 	case len(enabled) > 0:
@@ -255,7 +256,23 @@ func (r *Run) release(s Step) {
 		return
 	}
 	r.gate.round = len(r.steps)
+	if r.gate.traced {
+		r.observe(s)
+	}
 	r.gate.release(s)
+}
+
+// named lists a few steps by name.
+func named(steps []Step) string {
+	const most = 3
+	var list []string
+	for _, s := range steps[:min(most, len(steps))] {
+		list = append(list, "«"+s.Name()+"»")
+	}
+	if len(steps) > most {
+		list = append(list, fmt.Sprintf("%d more", len(steps)-most))
+	}
+	return strings.Join(list, ", ")
 }
 
 func (r *Run) note(s string) {

@@ -95,9 +95,9 @@ func dependency(file string) bool {
 	return strings.Contains(file, "/pkg/mod/") || strings.Contains(file, "@v") || strings.Contains(file, "/vendor/")
 }
 
-// lineage names the calling goroutine and the one that created it: who writes a
-// frame may do so for who waits.
-func lineage() (list []string) {
+// lineage names the calling goroutine and the one that created it, as who writes a
+// frame may do so for who waits, and returns the caller's stack.
+func lineage() (list []string, stack string) {
 	buf := make([]byte, 16<<10)
 	text := string(buf[:runtime.Stack(buf, false)])
 	id, _, _ := strings.Cut(strings.TrimPrefix(text, "goroutine "), " ")
@@ -106,5 +106,5 @@ func lineage() (list []string) {
 		parent, _, _ = strings.Cut(parent, "\n")
 		list = append(list, parent)
 	}
-	return list
+	return list, text
 }

@@ -1,0 +1,205 @@
+package explore
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// after is an operation that gets its response and then waits for something else.
+func after(r *Run) {
+	client, _ := pair(r)
+	r.Op("call", func(ctx context.Context) error {
+		if err := client.tool(ctx, "x"); err != nil {
+			return err
+		}
+		<-ctx.Done() // nobody does what it waits for
+		return ctx.Err()
+	})
+}
+
+// dialog is a client that answers the server when its user has, who is not asked.
+func dialog(r *Run) {
+	client, server := pair(r)
+	yes := make(chan int)
+	client.request = func(ctx context.Context, m transport.Message) {
+		select {
+		case <-yes:
+			client.answer(ctx, m, `{}`)
+		case <-ctx.Done():
+		}
+	}
+	server.request = func(ctx context.Context, m transport.Message) {
+		_, _ = server.call(r.ctx, "elicitation/create", `{}`)
+		server.answer(ctx, m, `{}`)
+	}
+	r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+}
+
+// silenced is a client whose reader ends at a notification.
+func silenced(r *Run) {
+	client, server := newPeer(r.Client()), newPeer(r.Server())
+	r.Go(server.read)
+	server.request = func(ctx context.Context, m transport.Message) {
+		_ = server.tell(ctx, "notifications/message")
+		server.answer(ctx, m, `{}`)
+	}
+	r.Go(func(ctx context.Context) { _, _ = client.conn.Read(ctx) })
+	r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+}
+
+// renamed is a server that answers with a string where the request had a number.
+func renamed(r *Run) {
+	client, server := pair(r)
+	server.request = func(ctx context.Context, m transport.Message) {
+		_ = server.send(ctx, `{"jsonrpc":"2.0","id":"%s","result":{}}`, m.ID)
+	}
+	r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+}
+
+// alone is a client that reads and writes on its one goroutine, and so is the server,
+// which asks something when it is first told something.
+func alone(r *Run) {
+	server := newPeer(r.Server())
+	server.notify = func(ctx context.Context, m transport.Message) {
+		_ = server.send(ctx, `{"jsonrpc":"2.0","id":"s","method":"ping"}`)
+	}
+	server.inline = true
+	r.Go(server.read)
+	client := newPeer(r.Client())
+	r.Op("main", func(ctx context.Context) error {
+		_ = client.send(ctx, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+		_, _ = client.conn.Read(ctx)
+		_ = client.tell(ctx, "notifications/message")
+		_ = client.send(ctx, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+		_, err := client.conn.Read(ctx)
+		return err
+	})
+}
+
+// callback is a client whose reader makes a call when it is told something.
+func callback(r *Run) {
+	client, server := pair(r)
+	client.notify = func(ctx context.Context, m transport.Message) { _, _ = client.call(ctx, "tools/list", `{}`) }
+	serial(r, server, func(ctx context.Context, m transport.Message) {
+		for range 2 {
+			_ = server.tell(ctx, "notifications/message")
+		}
+		server.answer(ctx, m, `{}`)
+	})
+	r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+}
+
+// A report says only what is so.
+func TestClaims(t *testing.T) {
+	for name, test := range map[string]struct {
+		setup    func(*Run)
+		category string
+		says     []string
+		not      []string
+	}{
+		"it went on": {after, NeverSent,
+			[]string{"operation call stands at [chan receive] explore.after.func1 stance_test.go", `the response to its last request, tools/call "x" by call#1, was read at step 4`},
+			[]string{"did not get it", "did not reach"}},
+		"it did not": {registerAfterWrite(0), LostAnswer, []string{"but operation call did not get it"}, nil},
+		"somebody is at work": {dialog, LostAnswer,
+			[]string{"the client read elicitation/create#1 at step 4, and who took it up stands at [select] explore.dialog.func1 stance_test.go"},
+			[]string{"cycle", "is back at its Read"}},
+		"nobody is": {nested, LostAnswer, nil, []string{"cycle", "each end"}},
+		"the reader has ended": {silenced, Swallowed,
+			[]string{"the goroutine that read notifications/message#1 for the client, at step 4, has ended, and nobody reads on", "the goroutine that was given notifications/message#1 at step 4 has ended"},
+			[]string{"has not come back", "client reader (s2c)                    holds"}},
+		"another id": {renamed, LostAnswer, []string{`the server sent a response with the id "1", which no request of the client had, at step 4: rule P1 is broken`}, []string{"has sent no response"}},
+		"head-on":    {alone, HeadOn, []string{"it is operation main  <- cycle"}, nil},
+		"in the reader": {callback, Swallowed, []string{
+			"the client's reader holds notifications/message#1, and has asked tools/list#1 since",
+			"which only the client's reader can read  <- cycle"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := Search(t, Plan{Setup: test.setup, Capacities: fixed(0, 0)})
+			text := r.Text()
+			if r.Verdict != Hang || r.Category != test.category {
+				t.Errorf("want %s:\n%s", test.category, text)
+			}
+			for _, want := range test.says {
+				if !strings.Contains(text, want) {
+					t.Errorf("%q is not said:\n%s", want, text)
+				}
+			}
+			for _, wrong := range test.not {
+				if strings.Contains(text, wrong) {
+					t.Errorf("%q is said:\n%s", wrong, text)
+				}
+			}
+		})
+	}
+}
+
+// What may still go on is told as such.
+func TestUndecidedClaims(t *testing.T) {
+	r := Search(t, Plan{Schedules: 1, Steps: 100, Setup: func(r *Run) {
+		_, server := deaf(r)
+		r.Op("later", func(context.Context) error { return nil }).After("call")
+		every(r, time.Second, func(ctx context.Context, n int) { _ = server.tell(ctx, "notifications/message") })
+	}})
+	later := slices.IndexFunc(r.Waits, func(w Wait) bool { return w.Who == "operation later" })
+	if r.Verdict != Undecided || !strings.Contains(r.Explanation, "there is still something to do: «s2c ") || len(r.Chain) > 0 ||
+		later < 0 || r.Waits[later].WaitsFor != "operation call" || r.Waits[later].Why != "it comes after that one" {
+		t.Error(r.Text())
+	}
+}
+
+// An operation that was not started waits for nothing.
+func TestNotStarted(t *testing.T) {
+	r := Search(t, Plan{Schedules: 1, Steps: 1, Setup: func(r *Run) {
+		deaf(r)
+		r.Op("other", func(context.Context) error { return nil })
+	}})
+	if r.Verdict != Undecided || len(r.Waits) != 2 || r.Waits[1] != (Wait{Who: "operation other", Why: "it has not been started"}) {
+		t.Error(r.Text())
+	}
+}
+
+// Who wrote a request is asked first whether it got the response, then the
+// operation that it wrote it for.
+func TestWentOn(t *testing.T) {
+	stack := func(id string, functions ...string) string {
+		text := "goroutine " + id + " [select]:"
+		for _, f := range functions { // such as a.b:12
+			name, line, _ := strings.Cut(f, ":")
+			text += "\n" + name + "()\n\tx/y.go:" + line
+		}
+		return text
+	}
+	const write = "github.com/mcprec/mcprec/replay/explore.(*end).Write:9"
+	wrote := []string{write, "a.send:3", "a.call:1", "a.main:7"}
+	waits := []string{"a.call:2", "a.main:7"}
+	for name, test := range map[string]struct {
+		writer    string
+		wrote     []string
+		then, now []string // stacks
+		want      bool
+	}{
+		"still there":                   {"1", wrote, []string{stack("1", waits...)}, []string{stack("1", waits...)}, false},
+		"somewhere else":                {"1", wrote, []string{stack("1", waits...)}, []string{stack("1", "a.main:8")}, true},
+		"early, and now there":          {"1", wrote, []string{stack("1", wrote...)}, []string{stack("1", waits...)}, false},
+		"early, and now somewhere else": {"1", wrote, []string{stack("1", wrote...)}, []string{stack("1", "a.main:8")}, true},
+		"early, and cannot be told":     {"1", []string{write, "a.main:7"}, []string{stack("1", write, "a.main:7")}, []string{stack("1", "a.main:8")}, false},
+		"a worker that still waits":     {"2", wrote, []string{stack("1", "a.op:1"), stack("2", waits...)}, []string{stack("1", "a.op:2"), stack("2", waits...)}, false},
+		"a worker that is done":         {"2", wrote, []string{stack("1", "a.op:1"), stack("2", waits...)}, []string{stack("1", "a.op:1")}, true},
+		"a loop that writes":            {"2", []string{write, "a.loop:1"}, []string{stack("1", "a.op:1"), stack("2", "a.loop:2")}, []string{stack("1", "a.op:2"), stack("2", "a.loop:2")}, true},
+		"a loop, and still there":       {"2", []string{write, "a.loop:1"}, []string{stack("1", "a.op:1"), stack("2", "a.loop:2")}, []string{stack("1", "a.op:1"), stack("2", "a.loop:2")}, false},
+		"who wrote it had ended":        {"2", wrote, []string{stack("1", "a.op:1")}, []string{stack("1", "a.op:2")}, true},
+	} {
+		op := &Operation{where: "1"}
+		c := &call{request: &flight{writers: []string{test.writer}, wrote: spotsOf(stack(test.writer, test.wrote...))}}
+		c.then = stanceAt(test.then, c, op)
+		if got := (&gate{all: test.now}).wentOn(op, c); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
