@@ -36,9 +36,7 @@ soak: ## the long forms of the tests: a million pings, a million schedules, …
 	BOLTSTORE_DAMAGE=2000 $(GO) test -count=1 -run 'TestBitFlips|TestZero' -timeout 60m ./store/boltstore
 
 zoo: ## explore published bugs of released SDKs; downloads them once
-	@fail=0; for mod in examples/zoo/*/*.mod; do \
-	  (cd $$(dirname $$mod) && $(GO) test -modfile=$$(basename $$mod) -tags $$(basename $$mod .mod) -timeout 5m) || fail=1; \
-	done; exit $$fail
+	@$(GO) run ./examples/zoo/table
 
 bench: ## run the benchmarks: ratios, side by side in one run
 	$(GO) test -run '^$$' -bench . ./...

@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"examples/gosdk":        nil,
 	"examples/hang":         {"transport"},
 	"examples/zoo":          {"replay/explore"},
+	"examples/zoo/table":    {"examples/zoo"},
 	"examples/progress":     {"github.com/modelcontextprotocol/go-sdk"},
 	"cmd/mcprec": {"transport", "store", "store/boltstore", "recorder", "replay", "replay/explore", "replay/explore/shrink", "fixtures", "examples/progress",
 		"github.com/spf13/cobra"},

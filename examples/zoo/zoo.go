@@ -7,7 +7,9 @@
 //
 //	make zoo
 //
-// runs all of them, and prints a line for each case and release. To see a report:
+// runs all of them and prints a table: each bug, what exploring the release with it
+// gives, after how many schedules, and what the one without it gives. It fails
+// unless all is as expected. To see a report:
 //
 //	cd examples/zoo/gosdk170
 //	go test -v -run Cancel                               # with the bug
@@ -57,7 +59,8 @@ type Want struct {
 // Run explores the case, prints a line for it and fails unless it is as wanted.
 func (c Case) Run(t *testing.T) {
 	t.Helper()
-	version := versionOf(c.SDK)
+	module := moduleOf(c.SDK)
+	_, version, _ := strings.Cut(module, "@")
 	want, ok := c.Want[version]
 	if !ok {
 		t.Fatalf("case %s: nothing is said of version %s", c.Name, version)
@@ -67,7 +70,11 @@ func (c Case) Run(t *testing.T) {
 	}
 	r := explore.Search(t, c.Plan)
 	wanted, got := outcome(want.Verdict, want.Category), outcome(r.Verdict, r.Category)
-	fmt.Fprintf(os.Stdout, "%-36s %-8s want %-24s got %s\n", c.Name, version, wanted, got)
+	row := Row{Bug: c.Name, Module: module, Verdict: got, Wanted: wanted}
+	if r.Verdict != explore.Pass {
+		row.Schedules = r.Schedules
+	}
+	defer func() { row.Failed = t.Failed(); row.add(t) }()
 	if got != wanted {
 		t.Fatalf("case %s at %s: got %s, want %s\n%s", c.Name, version, got, wanted, r.Text())
 	}
@@ -137,11 +144,11 @@ func outcome(verdict, category string) string {
 	return strings.TrimSpace(verdict + " " + category)
 }
 
-var versioned = regexp.MustCompile(`@(v[^/]+)/`)
+var versioned = regexp.MustCompile(`([^/]+@v[^/]+)/`)
 
-// versionOf returns the version of the module that a function is from. Its file's
+// moduleOf returns the module that a function is from, as go-sdk@v1.8.0. Its file's
 // name has it: test binaries carry no list of their modules.
-func versionOf(function any) string {
+func moduleOf(function any) string {
 	file, _ := runtime.FuncForPC(reflect.ValueOf(function).Pointer()).FileLine(0)
 	if found := versioned.FindStringSubmatch(file); found != nil {
 		return found[1]

@@ -1,0 +1,51 @@
+package zoo
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+)
+
+// RowsVariable is the environment variable with the file that tests add their rows to.
+const RowsVariable = "MCPREC_ZOO_ROWS"
+
+// Row is what a case gave at one release. A file of rows is JSON Lines.
+type Row struct {
+	Bug       string `json:"bug"`
+	Module    string `json:"module"` // and its version, as go-sdk@v1.8.0
+	Verdict   string `json:"verdict"`
+	Schedules int    `json:"schedules,omitempty"` // it took to find the failure; 0 where none was explored
+	Wanted    string `json:"wanted"`
+	Failed    bool   `json:"failed,omitempty"` // the case's test
+}
+
+// add writes the row to the file of rows, or, where nobody asked for one, to the
+// test's log.
+func (r Row) add(t *testing.T) {
+	t.Helper()
+	path := os.Getenv(RowsVariable)
+	if path == "" {
+		t.Logf("%s at %s: %s after %d schedules, wanted %s", r.Bug, r.Module, r.Verdict, r.Schedules, r.Wanted)
+		return
+	}
+	if err := r.appendTo(path); err != nil {
+		t.Errorf("add row: %v", err)
+	}
+}
+
+func (r Row) appendTo(path string) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(f, "%s\n", line); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
