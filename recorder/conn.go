@@ -31,6 +31,9 @@ func (c *tappedConn) Read(ctx context.Context) (transport.Frame, error) {
 }
 
 func (c *tappedConn) Write(ctx context.Context, f transport.Frame) error {
+	if err := f.Sendable(); err != nil { // before it is recorded: it will not be sent
+		return err
+	}
 	tap := Tap{recorder: c.recorder, kind: store.Frame, dir: c.sends, whole: c.recorder.frame(c.sends, f)}
 	start := time.Now()
 	if err := c.inner.Write(ctx, f); err != nil {

@@ -285,6 +285,9 @@ func TestConnInBubble(t *testing.T) {
 			f, _ := pipe.Server().Read(t.Context())
 			pipe.Server().Write(t.Context(), transport.Frame{Bytes: append([]byte("re: "), f.Bytes...)})
 		}()
+		if err := client.Write(t.Context(), transport.Frame{Bytes: []byte("not\nsent")}); !errors.Is(err, transport.ErrNewline) {
+			t.Errorf("write of two lines: %v", err)
+		}
 		if err := client.Write(t.Context(), transport.Frame{Bytes: []byte("ask")}); err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,9 @@
 //
 // # What it refuses to do
 //
+// A Write of a frame with a newline in it: on stdio that would be several frames
+// ([ErrNewline]). What a tap sees pass is never refused.
+//
 // It does not limit the size of a frame, does not decide what a frame means,
 // knows no handshake, and drops nothing.
 package transport
