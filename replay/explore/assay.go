@@ -12,7 +12,11 @@ import (
 // frozen judges a run that was given up, on the watcher's goroutine: nothing of
 // the run moves any more.
 func (r *Run) frozen(t *testing.T, f *freeze) {
-	r.stuck, r.froze = true, true
+	r.stuck, r.froze, r.busy = true, true, len(f.busy) > 0
+	if r.busy {
+		r.endless(f)
+		return
+	}
 	if r.assay != nil {
 		r.assay.freeze = f
 		return
@@ -34,6 +38,21 @@ func (r *Run) frozen(t *testing.T, f *freeze) {
 	proof.verdict, proof.category = Hang, Lock
 	proof.why = f.why() + ", and nobody is left who could unlock it"
 	r.outcome = proof.outcome
+}
+
+// endless judges a run that was given up while somebody computed. Real time would
+// show no more: it computes there, too.
+func (r *Run) endless(f *freeze) {
+	why := fmt.Sprintf("%s is still computing, %v after the run last moved", f.busy[0].place(), r.plan.stamina)
+	if r.verdict != Pass {
+		r.note("it could not be brought to its end: " + why)
+		return
+	}
+	r.verdict, r.why = Undecided, why
+	if r.within != "" {
+		r.why += ", in " + r.within
+	}
+	r.describe(f)
 }
 
 // describe fills in what a report shows of a frozen run.

@@ -131,6 +131,10 @@
 // show too little: that stays undecided.) What froze a bubble by a mutex is also
 // tried in real time, and the report says what that gave.
 //
+// A peer that computes for ever is not looked into: its run is undecided after a
+// minute in which nothing else happened (see [Plan.Patience]), and says where it
+// computes.
+//
 // [Settle] is for peers that cannot live in a bubble. It takes the stacks of the
 // whole process until two looks in a row show every goroutine of the run waiting
 // at the same place. Time is real, and stacks show a sleeper, but not the timer of

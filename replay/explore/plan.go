@@ -78,8 +78,11 @@ type Plan struct {
 	// Steps ends a run as undecided; 0 is a million.
 	Steps int
 	// Patience is the real time that a run may stand still in something that its
-	// engine cannot see the end of, before it is undecided; 0 is 5 seconds.
+	// engine cannot see the end of, before it is undecided; 0 is 5 seconds. A run in
+	// which a peer computes, and nothing else happens, is undecided after 12 times
+	// that, and not before a minute.
 	Patience time.Duration
+	stamina  time.Duration // the real time that a peer may compute
 }
 
 // Explore runs the plan and fails the test with the report unless all passes.
@@ -139,6 +142,9 @@ func withDefaults(p Plan) *Plan {
 	}
 	if p.Patience <= 0 {
 		p.Patience = 5 * time.Second
+	}
+	if p.stamina <= 0 {
+		p.stamina = max(time.Minute, 12*p.Patience)
 	}
 	if p.Steps <= 0 {
 		p.Steps = 1_000_000

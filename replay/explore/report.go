@@ -119,8 +119,10 @@ type Report struct {
 	// Smaller is the smallest session with the same failure, of a plan that plays one.
 	Smaller *Smaller `json:"smaller"`
 	// Leaked: goroutines of the failing schedule are left that nothing ends.
-	Leaked bool     `json:"leaked"`
-	Notes  []string `json:"notes"`
+	Leaked bool `json:"leaked"`
+	// Busy: the failing schedule was given up while a goroutine of it computed.
+	Busy  bool     `json:"busy,omitempty"`
+	Notes []string `json:"notes"`
 	// Err is what the check returned.
 	Err error `json:"-"`
 }
@@ -154,7 +156,7 @@ func (s *search) report(r *Run, schedules int) Report {
 		Level: r.level, Engine: r.kind, Capacity: r.capacity, Schedules: schedules, Steps: len(r.steps),
 		Waits: r.waits, Chain: r.chain.lines(), Sequence: r.sequence, Stacks: r.stacks,
 		Token: r.asToken().String(), Events: r.recording,
-		Choices: r.turns, Leaked: r.stuck, Notes: append([]string(nil), r.notes...), Err: r.err,
+		Choices: r.turns, Leaked: r.stuck, Busy: r.busy, Notes: append([]string(nil), r.notes...), Err: r.err,
 	}
 	report.Broken = append(report.Broken, r.broken...)
 	if !stands(r.verdict) { // nobody waits for ever that is known

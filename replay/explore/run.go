@@ -78,6 +78,7 @@ type outcome struct {
 	cut       bool // the chooser ended it
 	stuck     bool // goroutines were left that nothing ends
 	froze     bool // the run was given up where it stood
+	busy      bool // it was given up while somebody computed
 	retry     bool // undecided in a bubble, and real time may tell
 	stacks    []string
 	stood     []*Operation // that had not returned

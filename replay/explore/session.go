@@ -71,6 +71,8 @@ func (r *Run) play(t *testing.T, p *Plan) {
 	}
 	switch v := thrown.(type) {
 	case nil:
+	case *freeze:
+		r.frozen(t, v)
 	case exited:
 		runtime.Goexit()
 	default:

@@ -83,6 +83,7 @@ func (s *settled) quiesce() {
 	}
 	var last *freeze
 	var seen uint64
+	moved := time.Now()
 	for pause := 20 * time.Microsecond; ; {
 		moves := s.run.moves.Load()
 		f := s.look()
@@ -90,14 +91,35 @@ func (s *settled) quiesce() {
 			s.still = f
 			return
 		}
+		if moves != seen {
+			moved = time.Now()
+		}
 		switch {
 		case f == nil: // somebody works: let it
+			s.tire(moves, moved)
 			time.Sleep(pause)
 			pause = min(2*pause, 5*time.Millisecond)
 		case len(f.io) > 0: // what was written may not have woken its reader yet
 			time.Sleep(time.Millisecond)
 		}
 		last, seen = f, moves
+	}
+}
+
+// tire gives the run up, from within it, when somebody has worked for too long and
+// nothing else has happened.
+func (s *settled) tire(moves uint64, since time.Time) {
+	if time.Since(since) < s.run.plan.stamina {
+		return
+	}
+	f := &freeze{}
+	for _, g := range s.members() {
+		if !f.add(g) {
+			f.busy = append(f.busy, g)
+		}
+	}
+	if len(f.busy) > 0 && s.run.moves.CompareAndSwap(moves, moves|abandoned) {
+		panic(f)
 	}
 }
 

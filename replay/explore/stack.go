@@ -54,20 +54,20 @@ func inBubble(all []string, mark string) []string {
 	var list []string
 	for _, s := range all {
 		head, _, _ := strings.Cut(s, "\n")
-		if mark != "" && strings.Contains(head, mark+"]") && !ownStack(s) && !recordedStack(s) {
+		if mark != "" && strings.Contains(head, mark+"]") && !ownStack(s) {
 			list = append(list, s)
 		}
 	}
 	return trimStacks(list)
 }
 
-// trimStacks trims and sorts. Of who is only in code that is hidden nothing is left
-// to tell.
+// trimStacks trims and sorts. Recorded halves, and who is only in code that is hidden,
+// have nothing to tell.
 func trimStacks(all []string) []string {
 	var list []string
 	for _, s := range all {
-		if s = trimStack(s); strings.Contains(s, "\n") {
-			list = append(list, s)
+		if trimmed := trimStack(s); strings.Contains(trimmed, "\n") && !recordedStack(s) {
+			list = append(list, trimmed)
 		}
 	}
 	slices.Sort(list)

@@ -23,7 +23,7 @@ func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 	defer timer.Stop()
 	var seen uint64
 	var last *freeze
-	var since time.Time
+	var since, moved time.Time
 	for pause := firstLook; ; timer.Reset(pause) {
 		select {
 		case thrown = <-ended:
@@ -32,14 +32,18 @@ func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 		}
 		n := r.moves.Load()
 		if n == 0 || n != seen {
-			seen, last, pause = n, nil, firstLook
+			seen, last, pause, moved = n, nil, firstLook, time.Now()
 			continue
 		}
 		pause = min(2*pause, time.Second) // somebody computes: every look stops the world
-		f := freezeOf(goroutines(snapshot()), b.mark)
+		all := goroutines(snapshot())
+		f := freezeOf(all, b.mark)
 		switch {
 		case f == nil:
 			last = nil
+			if busy := busyOf(all, b.mark); busy != nil && time.Since(moved) >= r.plan.stamina && r.moves.CompareAndSwap(n, n|abandoned) {
+				return nil, busy
+			}
 		case last == nil || !last.same(f):
 			last, since, pause = f, time.Now(), firstLook
 		case time.Since(since) >= f.patience(r.plan) && r.moves.CompareAndSwap(n, n|abandoned):
@@ -57,6 +61,7 @@ type freeze struct {
 	io       []goroutine
 	sleepers []goroutine // for ever: the bubble's time stands still
 	others   []goroutine // at a wait that a bubble sees
+	busy     []goroutine // at no wait: what the others wait for does not matter then
 	near     bool        // somebody outside works, sleeps or waits for I/O: a mutex may be theirs
 }
 
@@ -73,6 +78,20 @@ func freezeOf(all []goroutine, mark string) *freeze {
 		}
 	}
 	if len(f.locks)+len(f.foreign)+len(f.io) == 0 {
+		return nil
+	}
+	return f
+}
+
+// busyOf returns who computes in the bubble with the mark; nil if nobody does.
+func busyOf(all []goroutine, mark string) *freeze {
+	f := &freeze{}
+	for _, g := range all {
+		if g.mark == mark && !g.engine() && !f.add(g) {
+			f.busy = append(f.busy, g)
+		}
+	}
+	if len(f.busy) == 0 {
 		return nil
 	}
 	return f
@@ -124,7 +143,7 @@ func (f *freeze) patience(p *Plan) time.Duration {
 
 // all returns every goroutine of the freeze.
 func (f *freeze) all() []goroutine {
-	return slices.Concat(f.locks, f.foreign, f.io, f.sleepers, f.others)
+	return slices.Concat(f.busy, f.locks, f.foreign, f.io, f.sleepers, f.others)
 }
 
 // stacks returns the trimmed stacks of a freeze.
@@ -144,6 +163,7 @@ func (f *freeze) why() string {
 			parts = append(parts, gs[0].place()+" "+what)
 		}
 	}
+	add(f.busy, "computes")
 	add(f.locks, "waits for a mutex")
 	add(f.foreign, "waits for something that is not of the bubble")
 	add(f.io, "waits for I/O")

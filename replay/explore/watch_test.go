@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 var global sync.Mutex
@@ -263,5 +266,50 @@ func TestFreezeAtTheEnd(t *testing.T) {
 	if r.Verdict != Hang || r.Category != NeverSent || !r.Leaked || runs != 1 ||
 		len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "its bubble could not be emptied: ") {
 		t.Errorf("%d runs\n%s", runs, r.Text())
+	}
+}
+
+// spin computes until the test is over, and lets others do so.
+func spin(over *atomic.Bool) {
+	for !over.Load() {
+		runtime.Gosched()
+	}
+}
+
+// A peer that computes for ever leaves a run undecided, in every engine and wherever
+// it does so; one that computes for long does not.
+func TestBusy(t *testing.T) {
+	var over atomic.Bool
+	defer over.Store(true)
+	client := func(r *Run) {
+		server := newPeer(r.Server())
+		server.inline = true
+		server.request = func(context.Context, transport.Message) { spin(&over) }
+		r.Go(server.read)
+		r.Op("call", func(ctx context.Context) error { return newPeer(r.Client()).tool(ctx, "x") })
+	}
+	for name, plan := range map[string]Plan{
+		"bubble": {Setup: client},
+		"settle": {Setup: client, Engine: Settle},
+		"Setup":  {Setup: func(*Run) { spin(&over) }},
+	} {
+		plan.Schedules, plan.stamina = 1, 300*time.Millisecond
+		r := Search(t, plan)
+		if r.Verdict != Undecided || !r.Leaked || !r.Busy || !strings.Contains(r.Explanation, "spin watch_test.go:") || !strings.Contains(r.Explanation, "is still computing") {
+			t.Errorf("%s: %s", name, r.Text())
+		}
+	}
+	done := false
+	r := Search(t, Plan{Schedules: 1, stamina: time.Hour, Setup: func(r *Run) {
+		r.Op("long", func(context.Context) error {
+			for range 1_000_000 {
+				runtime.Gosched()
+			}
+			done = true
+			return nil
+		})
+	}})
+	if r.Verdict != Pass || !done {
+		t.Error(r.Text())
 	}
 }
