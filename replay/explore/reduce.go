@@ -139,7 +139,7 @@ type verified struct {
 func (d *reduction) verify(t Token) verified {
 	v := verified{token: t}
 	for i := range verifications {
-		r := d.following(t)
+		r := d.following(t, i == 0)
 		v.of++
 		if i == 0 {
 			v.first = r

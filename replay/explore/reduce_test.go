@@ -43,7 +43,7 @@ func fingerprintOf(t *testing.T, p Plan, token string) string {
 		t.Fatal(err)
 	}
 	s := search{t: t, plan: withDefaults(p)}
-	return s.following(parsed).fingerprint()
+	return s.following(parsed, false).fingerprint()
 }
 
 func TestReduceIsDeterministic(t *testing.T) {

@@ -42,6 +42,7 @@ type Run struct {
 	within   string    // Setup or Check, while it runs
 
 	token      *Token   // followed, or nil
+	untraced   bool     // though it follows one: nobody reads where goroutines stood
 	next       int      // choice of the token
 	turns      []string // the token's choices in words
 	chooser    Chooser

@@ -144,17 +144,23 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 	report.Slack = slackText(report.Verdict, report.Capacity, report.Tried)
 }
 
-// follow runs the schedule of a token.
+// follow runs the schedule of a token, and if it fails once more to see where its
+// goroutines stand.
 func (s *search) follow(token Token) Report {
-	r := s.following(token)
+	r := s.following(token, false) // tracing takes longer than the run, in a large process
+	if again := r.verdict != Pass && r.verdict != Diverged && !r.froze && (!r.stuck || stands(r.verdict)); again {
+		if traced := s.following(token, true); traced.fingerprint() == r.fingerprint() {
+			r = traced
+		}
+	}
 	s.forgone = forgone{}
 	s.forgone.count(r)
 	return s.report(r, 1)
 }
 
-func (s *search) following(token Token) *Run {
+func (s *search) following(token Token, traced bool) *Run {
 	r := s.newRun(token.Capacity)
-	r.token, r.level = &token, token.Level
+	r.token, r.level, r.untraced = &token, token.Level, !traced
 	r.play(s.t, s.plan)
 	if s.plan.SameAnswers {
 		s.compareAnswers(r)

@@ -89,7 +89,7 @@ func (r *Run) perform(t *testing.T, p *Plan) {
 		r.gate, r.since = newGate(r.capacity, r.split), time.Now()
 		r.gate.moves = &r.moves
 		r.ctx, r.cancel = context.WithCancel(context.WithValue(context.Background(), gateKey{}, r.gate))
-		r.gate.traced = r.token != nil
+		r.gate.traced = r.token != nil && !r.untraced
 		if !p.Lawless {
 			r.gate.rules = order.New("")
 		}
