@@ -110,7 +110,8 @@
 // report says how often it held, where that was not always.
 //
 // Where the plan plays a session, that is shrunk too (package shrink): to the
-// fewest frames that still are a legal session and fail like this.
+// fewest frames that still are a legal session and fail like this, with no more
+// asked of it that it does not have. A failure by what it lacks is left as it is.
 //
 // Operations are not dropped. Without one of them another may wait for ever that
 // would not, and nothing tells that from the bug.

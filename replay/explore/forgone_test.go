@@ -3,9 +3,11 @@ package explore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -74,5 +76,53 @@ func TestGateRefusesNewline(t *testing.T) {
 	}})
 	if r.Verdict != CheckFailed || !errors.Is(r.Err, transport.ErrNewline) || r.Steps != 1 {
 		t.Error(r.Text())
+	}
+}
+
+// A client that does not answer what it is asked, and closes, is not taken for one
+// that does; nor is one that answers late for one that does not.
+func TestAnswerNotGiven(t *testing.T) {
+	const missing = "missing: #4, the answer to roots/list, was not given"
+	for _, c := range []struct {
+		name   string
+		answer func(p *peer, ctx context.Context, m transport.Message)
+		want   []string
+	}{
+		{"at once", func(p *peer, ctx context.Context, m transport.Message) { p.answer(ctx, m, "{}") }, nil},
+		{"after a second", func(p *peer, ctx context.Context, m transport.Message) {
+			time.Sleep(time.Second)
+			p.answer(ctx, m, "{}")
+		}, nil},
+		{"never", func(*peer, context.Context, transport.Message) {}, []string{missing}},
+	} {
+		for _, level := range []Level{L0, L1} {
+			r := Search(t, Plan{
+				Session: recording("> 1:x\n< 7:roots/list\n> 7=roots\n< 1=done"), Level: level, Schedules: 30,
+				Setup: func(r *Run) {
+					r.RecordedServer()
+					client := newPeer(r.Client())
+					client.request = func(ctx context.Context, m transport.Message) { c.answer(client, ctx, m) }
+					r.Go(client.read)
+					r.Op("call", func(ctx context.Context) error {
+						err := client.tool(ctx, "x")
+						time.Sleep(2 * time.Second)
+						return errors.Join(err, r.Client().Close())
+					})
+				},
+				Check: func(r *Run) error {
+					var got []string
+					for _, f := range r.Findings() {
+						got = append(got, f.String())
+					}
+					if !slices.Equal(got, c.want) {
+						return fmt.Errorf("findings %q", got)
+					}
+					return nil
+				},
+			})
+			if r.Verdict != Pass {
+				t.Errorf("%s: %s", c.name, r.Text())
+			}
+		}
 	}
 }
