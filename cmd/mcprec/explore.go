@@ -200,6 +200,9 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	if err != nil {
 		return err
 	}
+	if report.Verdict == explore.Pass && plan.Level == explore.L0 && plan.Token == "" {
+		report.Notes = append(report.Notes, "at level L0 these models come to the same end in every order: one schedule at each capacity decides")
+	}
 	if o.out != "" {
 		if err := writeSmallest(cmd, o.out, events, ends, report); err != nil {
 			return err
