@@ -122,8 +122,8 @@ func (k *chain) debt(c *call, owes string, dir transport.Direction) {
 		k.link(c, owes+", which only the "+dir.Receiver()+"'s reader can read")
 		k.cyclic = true
 	case worker.at != "":
-		k.link(c, owes+": who took it up stands at "+worker.String())
-		k.ends = fmt.Sprintf("and who took it up stands at %v", worker)
+		k.link(c, owes+": the goroutine that took it up stands at "+worker.String())
+		k.ends = fmt.Sprintf("and the goroutine that took it up stands at %v", worker)
 	case k.nested && len(k.gate.lane(dir.Reverse()).readers) > 0:
 		k.link(c, owes+": "+reader+" is back at its Read, and nobody answers")
 		k.ends = "and is back at its Read: it does not answer"

@@ -25,7 +25,7 @@ func (r *Run) diagnose() (category, why string) {
 	for _, op := range r.ops {
 		g.seats = append(g.seats, op.where)
 	}
-	g.blind, g.all = true, nil
+	g.blind, g.all, g.alone = true, nil, r.live(transport.ClientToServer) != r.live(transport.ServerToClient)
 	r.seen, _ = r.explain()
 	r.waits, r.chain = told, nil
 	if g.blind = false; g.traced {

@@ -37,6 +37,7 @@ type gate struct {
 	all      []string        // the stacks of all goroutines at a hang, of a traced gate
 	seats    []string        // the operations' goroutines, of a traced gate
 	blind    bool            // a hang is judged by frames alone
+	alone    bool            // one end alone is live
 }
 
 // end is one end of the gate as a transport.Conn.

@@ -53,7 +53,8 @@ type flight struct {
 	writers []string      // the goroutine that wrote it and its parent, of a traced gate
 	wrote   []spot        // where that stood
 	reader  []string      // the goroutine that it was given to, and its parent
-	others  []string      // those that this one had started before
+	alive   map[int]bool  // the goroutines that there were then
+	until   map[int]bool  // those that there were when the next frame was given
 	taken   int           // the step that took it; 0 before
 	given   int           // the step that gave it; 0 before
 	done    chan error

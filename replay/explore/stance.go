@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/mcprec/mcprec/transport"
 )
 
 // spot is a function and the line in it where a goroutine stands or has called
@@ -62,31 +60,6 @@ func stackOf(all []string, goroutine string) string {
 // idle reports whether a goroutine waits for the next frame.
 func idle(stack string) bool { return strings.Contains(stack, "/explore.(*end).Read(") }
 
-// observe notes, before a frame is given in a traced run, where those stand whom
-// it may wake: only so can be told afterwards whether it did.
-func (r *Run) observe(s Step) {
-	if s.flight == nil || !s.flight.converses() {
-		return
-	}
-	l := r.gate.lane(s.Dir)
-	if s.Kind != Give && (s.Kind != Take || l.cap != 0) {
-		return
-	}
-	all := snapshot()
-	if c := s.flight.answers; c != nil {
-		c.then = stanceAt(all, c, r.operation(c.request.op))
-	}
-	if len(l.readers) > 0 {
-		s.flight.reader = l.readers[0].goroutine
-		s.flight.others = childrenOf(all, s.flight.reader)
-	}
-}
-
-// converses reports whether a frame is a request or a response.
-func (f *flight) converses() bool {
-	return slices.ContainsFunc(f.said.Messages, func(m transport.Message) bool { return m.ID != nil })
-}
-
 // wentOn reports whether an operation has gone on since the response to its call
 // was read. Stacks show it: who waited for the response stands elsewhere.
 func (g *gate) wentOn(op *Operation, c *call) bool {
@@ -135,32 +108,6 @@ func (g *gate) answered(op *Operation, calls []*call, at place) (category string
 		why = fmt.Sprintf("%s stands at %v; the response to its last request, %s, was read at step %d", who, at, c.name, c.answer.given)
 	}
 	return category, []Wait{w}, why, true
-}
-
-// childrenOf lists the goroutines that a reader, or who made it, has started.
-func childrenOf(all []string, reader []string) (list []string) {
-	for _, s := range all {
-		_, made, _ := strings.Cut(s, "\ncreated by ")
-		_, by, _ := strings.Cut(made, " in goroutine ")
-		by, _, _ = strings.Cut(by, "\n")
-		if len(reader) > 0 && by == reader[0] {
-			id, _, _ := strings.Cut(strings.TrimPrefix(s, "goroutine "), " ")
-			list = append(list, id)
-		}
-	}
-	return list
-}
-
-// worker is the goroutine that took up a request: one that the reader has started
-// since it was given, and that does not wait for a frame. It is "" if none is seen.
-func (g *gate) worker(c *call) string {
-	f := c.request
-	for _, id := range childrenOf(g.all, f.reader) {
-		if !slices.Contains(f.others, id) && !idle(stackOf(g.all, id)) && placeOf(g.all, id).at != "" {
-			return id
-		}
-	}
-	return ""
 }
 
 // within reports whether what an end handles is seen to wait for the response to a

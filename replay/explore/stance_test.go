@@ -107,7 +107,7 @@ func TestClaims(t *testing.T) {
 			[]string{"did not get it", "did not reach"}},
 		"it did not": {registerAfterWrite(0), LostAnswer, []string{"but operation call did not get it"}, nil},
 		"somebody is at work": {dialog, LostAnswer,
-			[]string{"the client read elicitation/create#1 at step 4, and who took it up stands at [select] explore.dialog.func1 stance_test.go"},
+			[]string{"the client read elicitation/create#1 at step 4, and the goroutine that took it up stands at [select] explore.dialog.func1 stance_test.go"},
 			[]string{"cycle", "is back at its Read"}},
 		"nobody is": {nested, LostAnswer, nil, []string{"cycle", "each end"}},
 		"the reader has ended": {silenced, Swallowed,
