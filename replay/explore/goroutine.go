@@ -59,7 +59,7 @@ func parseGoroutine(s string) goroutine {
 	id, bracket, _ := strings.Cut(strings.TrimPrefix(head, "goroutine "), " [")
 	g.id, _ = strconv.Atoi(id)
 	bracket = strings.TrimSuffix(bracket, "]:")
-	g.mark = bubbleMark.FindString(bracket)
+	g.mark = bubbleMark(bracket)
 	g.state, _, _ = strings.Cut(bracket, ",")
 	g.state = strings.TrimSuffix(g.state, " (scan)")
 	g.state, g.durable = strings.CutSuffix(g.state, " (durable)")

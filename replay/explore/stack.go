@@ -11,13 +11,25 @@ import (
 
 const bubbleWord = "synctest bubble "
 
-var bubbleMark = regexp.MustCompile(bubbleWord + `\d+`)
+// bubbleMark returns what names a goroutine's bubble in the head of its stack, such
+// as "synctest bubble 3", or "".
+func bubbleMark(stack string) string {
+	at := strings.Index(stack, bubbleWord)
+	if at < 0 {
+		return ""
+	}
+	end := at + len(bubbleWord)
+	for end < len(stack) && '0' <= stack[end] && stack[end] <= '9' {
+		end++
+	}
+	return stack[at:end]
+}
 
 // stacks returns the trimmed stacks of the goroutines in the caller's bubble that
 // belong to the code under test, in an order that does not change between runs.
 func stacks() []string {
 	all := snapshot()
-	return inBubble(all[1:], bubbleMark.FindString(all[0])) // the caller comes first
+	return inBubble(all[1:], bubbleMark(all[0])) // the caller comes first
 }
 
 // bubbleStacks is stacks for a bubble that the caller is not in.
@@ -26,7 +38,7 @@ func bubbleStacks(mark string) []string { return inBubble(snapshot(), mark) }
 // bubbleOfCaller returns the mark of the caller's bubble.
 func bubbleOfCaller() string {
 	var buf [64]byte
-	return bubbleMark.FindString(string(buf[:runtime.Stack(buf[:], false)]))
+	return bubbleMark(string(buf[:runtime.Stack(buf[:], false)]))
 }
 
 // goroutineID returns the caller's number, as stacks write it.

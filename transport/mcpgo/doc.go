@@ -32,5 +32,5 @@
 //
 // The stdio server keeps its one session in a package variable, so that there can
 // be one at a time in a process, and none in a testing/synctest bubble: explore it
-// with the engine for such peers.
+// with the engine for such peers: Plan{Engine: explore.Settle}.
 package mcpgo
