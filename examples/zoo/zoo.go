@@ -54,6 +54,9 @@ type Want struct {
 	Category string
 	Hidden   []explore.Capacity // where it must pass; at the others it must fail like this
 	Says     []string           // what the report's text must contain
+	// Session is the file in package fixtures that has the failing run, without its
+	// extension; "" if there is none.
+	Session string
 }
 
 // Run explores the case, prints a line for it and fails unless it is as wanted.
@@ -80,6 +83,7 @@ func (c Case) Run(t *testing.T) {
 	}
 	if r.Verdict != explore.Pass {
 		want.compare(t, r)
+		want.keep(t, c.Name+", "+module, r)
 		c.again(t, r)
 		c.measure(t, r)
 	}

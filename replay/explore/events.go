@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // virtualStart is when the time of every bubble begins, and so every session that
@@ -35,8 +36,10 @@ func (r *Run) events() []store.Event {
 	for i := range r.gate.lanes {
 		facts = append(facts, r.gate.lanes[i].facts(steps)...)
 	}
+	ended := map[transport.Direction]bool{} // an end may close its writing side alone first
 	for i, s := range steps {
-		if s.Kind == Close {
+		if (s.Kind == Close || s.Kind == HalfClose) && !ended[s.Dir] {
+			ended[s.Dir] = true
 			e := store.Event{Kind: store.EOF, Dir: s.Dir, Payload: store.EncodePayload(store.EOFInfo{By: "sender"})}
 			facts = append(facts, fact{after: i + 1, event: e})
 		}

@@ -2,6 +2,9 @@ package explore_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -121,5 +124,30 @@ func TestWorkersModeled(t *testing.T) {
 				t.Errorf("an inner queue of %d, %d workers:\n%s\nwant\n%s", queue, p.Workers, got, want)
 			}
 		}
+	}
+}
+
+// A writing side that was closed alone is an end of the stream in the recording, and
+// the close of both after it is no second one.
+func TestEventsHalfClose(t *testing.T) {
+	r := explore.Search(t, explore.Plan{Schedules: 1, Setup: func(r *explore.Run) {
+		r.Op("client", func(ctx context.Context) error {
+			if err := r.Client().(transport.HalfCloser).CloseWrite(); err != nil {
+				return err
+			}
+			if _, err := r.Server().Read(ctx); !errors.Is(err, io.EOF) {
+				return err
+			}
+			return errors.Join(r.Client().Close(), errors.New("show the run"))
+		})
+	}})
+	var dirs []transport.Direction
+	for _, e := range kept(t, r) {
+		if e.Kind == store.EOF {
+			dirs = append(dirs, e.Dir)
+		}
+	}
+	if len(dirs) != 1 || dirs[0] != transport.ClientToServer {
+		t.Errorf("%s: ends of stream %v", r.Text(), dirs)
 	}
 }

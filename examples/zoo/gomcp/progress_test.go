@@ -32,7 +32,7 @@ func (quiet) Errorf(string, ...any) {}
 
 func TestProgressStallsReader(t *testing.T) {
 	pkg.DefaultLogger = quiet{pkg.DefaultLogger}
-	calling(t, "go-mcp progress, channel 0", 0, zoo.Want{Verdict: explore.CheckFailed,
+	calling(t, "go-mcp progress, channel 0", 0, zoo.Want{Session: "gomcp-progress", Verdict: explore.CheckFailed,
 		Says: []string{"the call took 3s, and 0 of 3 notifications were delivered"}})
 }
 

@@ -7,7 +7,10 @@ require (
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 )
 
-require github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
+require (
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
+)
 
 replace github.com/mcprec/mcprec => ../../..
 

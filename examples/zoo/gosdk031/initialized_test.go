@@ -38,7 +38,7 @@ func TestOvertakenInitialized(t *testing.T) {
 			}).After("initialize")
 		}},
 		Want: map[string]zoo.Want{
-			"v0.3.1": {Verdict: explore.CheckFailed, Says: []string{"tools/list", "session initialization"}},
+			"v0.3.1": {Session: "gosdk-395", Verdict: explore.CheckFailed, Says: []string{"tools/list", "session initialization"}},
 			"v0.4.0": {},
 		},
 	}.Run(t)

@@ -43,7 +43,7 @@ func TestCloseAfterCancel(t *testing.T) {
 			})
 		}},
 		Want: map[string]zoo.Want{
-			"v1.1.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
+			"v1.1.0": {Session: "gosdk-662", Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
 				`tools/call "slow" by cancel, close#1`, "operation cancel, close", "in mcp.(*ClientSession).Close"}},
 			"v1.2.0": {},
 		},

@@ -86,7 +86,7 @@ func TestStorm(t *testing.T) {
 			},
 		},
 		Want: map[string]zoo.Want{
-			"v1.1.0": {Verdict: explore.CheckFailed, Says: []string{"3 tools were added, and the client was told"}},
+			"v1.1.0": {Session: "gosdk-649", Verdict: explore.CheckFailed, Says: []string{"3 tools were added, and the client was told"}},
 			"v1.2.0": {},
 		},
 	}.Run(t)

@@ -22,7 +22,7 @@ import (
 // does not. Since v1.6.0 any answer is a sign of life.
 func TestKeepAliveRefused(t *testing.T) {
 	keepAlive(t, "go-sdk 897 ping refused", true, map[string]zoo.Want{
-		"v1.5.0": {Verdict: explore.CheckFailed, Says: []string{"the call was not answered", "ping"}},
+		"v1.5.0": {Session: "gosdk-897", Verdict: explore.CheckFailed, Says: []string{"the call was not answered", "ping"}},
 		"v1.6.0": {},
 	})
 }

@@ -32,7 +32,7 @@ func TestEOFDropsResponse(t *testing.T) {
 			r.Op("pipe", func(ctx context.Context) error { return pipe(ctx, r.Client()) })
 		}},
 		Want: map[string]zoo.Want{
-			"v1.8.0": {Verdict: explore.Lost, Says: []string{`the server read tools/call "work" by pipe#1`, "closed its writing side alone"}},
+			"v1.8.0": {Session: "gosdk-1061", Verdict: explore.Lost, Says: []string{`the server read tools/call "work" by pipe#1`, "closed its writing side alone"}},
 		},
 	}.Run(t)
 }

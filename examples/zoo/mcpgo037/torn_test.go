@@ -42,7 +42,7 @@ func TestTornFrames(t *testing.T) {
 			r.Op("two calls", func(ctx context.Context) error { return twoCalls(ctx, r.Client()) })
 		}},
 		Want: map[string]zoo.Want{
-			"v0.37.0": {Verdict: explore.CheckFailed, Says: []string{"not JSON"}},
+			"v0.37.0": {Session: "mcpgo-528", Verdict: explore.CheckFailed, Says: []string{"not JSON"}},
 			"v0.38.0": {},
 		},
 	}.Run(t)

@@ -42,7 +42,7 @@ func TestCancelIgnored(t *testing.T) {
 			})
 		}},
 		Want: map[string]zoo.Want{
-			"v0.45.0": {Verdict: explore.CheckFailed, Category: explore.TimerOnly, Says: []string{"ran to its end", `notifications/cancelled (tools/call "work"`}},
+			"v0.45.0": {Session: "mcpgo-755", Verdict: explore.CheckFailed, Category: explore.TimerOnly, Says: []string{"ran to its end", `notifications/cancelled (tools/call "work"`}},
 			"v0.46.0": {},
 		},
 	}.Run(t)

@@ -59,7 +59,7 @@ func TestResourceAsksRoots(t *testing.T) {
 			})
 		}},
 		Want: map[string]zoo.Want{
-			"v1.1.0": {Verdict: explore.Stall, Category: explore.Swallowed, Says: []string{
+			"v1.1.0": {Session: "mcpgo-976-roots", Verdict: explore.Stall, Category: explore.Swallowed, Says: []string{
 				`resources/read "zoo://roots"`, "roots/list", "server reader (c2s)", "ListRoots stdio.go"}},
 			"v1.1.1": {},
 		},
@@ -92,7 +92,7 @@ func TestListen(t *testing.T) {
 			r.Op("listen, list", func(ctx context.Context) error { return listenAndList(ctx, r.Client()) })
 		}},
 		Want: map[string]zoo.Want{
-			"v1.1.0": {Verdict: explore.Stall, Category: explore.Swallowed, Says: []string{
+			"v1.1.0": {Session: "mcpgo-976-listen", Verdict: explore.Stall, Category: explore.Swallowed, Says: []string{
 				"subscriptions/listen", "tools/list", "server reader (c2s)", "handleSubscriptionsListen subscriptions.go"}},
 			"v1.1.1": {},
 		},

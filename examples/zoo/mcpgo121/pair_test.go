@@ -27,7 +27,7 @@ import (
 func TestLateProgress(t *testing.T) {
 	pair(t, "mcp-go progress after the result", func(ctx context.Context, s *server.MCPServer, token mcp.ProgressToken) error {
 		return s.SendNotificationToClient(ctx, "notifications/progress", map[string]any{"progressToken": token, "progress": 1})
-	}, zoo.Want{Verdict: explore.Illegal, Category: "P3", Says: []string{`notifications/progress (tools/call "work" by call#1)#1`}})
+	}, zoo.Want{Session: "mcpgo-late-progress", Verdict: explore.Illegal, Category: "P3", Says: []string{`notifications/progress (tools/call "work" by call#1)#1`}})
 }
 
 // TestConformingPair is no bug: the tool reports nothing.
