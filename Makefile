@@ -31,6 +31,7 @@ soak: ## the long forms of the tests: a million pings, a million schedules, …
 	MCPREC_SOAK=1 $(GO) test -count=1 -run 'TestPingPong|TestFiveRecorders|TestKilledRecorder|TestFlood' -timeout 60m ./cmd/mcprec
 	MCPREC_SOAK=1 $(GO) test -count=1 -timeout 60m ./replay/explore/...
 	MCPREC_SOAK=1 $(GO) test -count=1 -cpu 1,2,8 -run Token -timeout 60m ./replay/explore ./transport/gosdk
+	MCPREC_SOAK=1 $(GO) test -count=1 -race -run Token -timeout 60m ./replay/explore
 	MCPREC_SOAK=1 $(GO) test -count=1 -timeout 120m ./transport/gosdk
 	MCPREC_SOAK=1 $(GO) test -count=1 -run 'TestLaw|TestRecordedHalves' -timeout 60m ./replay
 	MCPREC_SOAK=1 $(MAKE) zoo

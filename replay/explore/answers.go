@@ -94,7 +94,8 @@ func (s *search) compareAnswers(r *Run) {
 // add compares an answer with the first to its request.
 func (c *comparison) add(a answer, r *Run) (v *variant, changed bool) {
 	known := c.first[a.name]
-	if len(known) > 0 && (known[0].done || bytes.Equal(known[0].raw.result, a.result)) {
+	if len(known) > 0 && bytes.Equal(known[0].raw.params, a.params) &&
+		(known[0].done || bytes.Equal(known[0].raw.result, a.result)) {
 		return nil, false
 	}
 	params := canonical(a.params)

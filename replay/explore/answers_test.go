@@ -103,3 +103,36 @@ func TestExcerpts(t *testing.T) {
 		}
 	}
 }
+
+// The answer to the same params may change though the first answer of that name was
+// to others.
+func TestDifferentParams(t *testing.T) {
+	r := Search(t, Plan{SameAnswers: true, Schedules: 400, Setup: func(r *Run) {
+		client, server := pair(r)
+		server.inline = true
+		third := false // b's request has come
+		answered := false
+		server.request = func(ctx context.Context, m transport.Message) {
+			third = third || strings.Contains(string(m.Params), `"b"`)
+			answer := `{}`
+			if strings.Contains(string(m.Params), "asked") {
+				answer = fmt.Sprintf(`{"third":%v}`, third && strings.Contains(string(m.Params), "true"))
+			}
+			go server.answer(ctx, m, answer)
+		}
+		for _, name := range []string{"a", "b"} {
+			r.Op(name, func(ctx context.Context) error {
+				err := client.tool(ctx, name)
+				answered = answered || name == "a"
+				return err
+			})
+		}
+		r.Op("ask", func(ctx context.Context) error {
+			_, err := client.call(ctx, "tools/call", fmt.Sprintf(`{"name":"c","asked":%v}`, answered))
+			return err
+		})
+	}})
+	if r.Verdict != Different || !strings.Contains(r.Explanation, `{"third":`) {
+		t.Error(r.Text())
+	}
+}

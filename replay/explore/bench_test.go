@@ -56,7 +56,7 @@ func BenchmarkConforming(b *testing.B) {
 func BenchmarkHang(b *testing.B) {
 	inTest(b, func(t *testing.T) {
 		one := search{t: t, plan: withDefaults(Plan{Setup: seed(2, 0)})}
-		for b.Loop() {
+		for range b.N {
 			if r := one.run(Capacity{}, 0); r.verdict != Hang {
 				b.Fatal(r.verdict)
 			}

@@ -144,8 +144,8 @@ type Wait struct {
 	Holds    string `json:"holds,omitempty"`
 	WaitsFor string `json:"waits_for,omitempty"`
 	Why      string `json:"why"`
-	// BlockedAt is the state and the place, in the peer's own code, of a reader
-	// that has not come back.
+	// BlockedAt is the state and the place, in the peer's own code, of an operation,
+	// or of a reader that has not come back.
 	BlockedAt string `json:"blocked_at,omitempty"`
 }
 

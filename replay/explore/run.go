@@ -39,6 +39,7 @@ type Run struct {
 	actors   []*actor  // that do so under a model
 	ended    int       // operations that have returned
 	panicked *breakage // the first panic
+	failure  error     // of Fail
 	within   string    // Setup or Check, while it runs
 
 	token      *Token   // followed, or nil
@@ -204,6 +205,17 @@ func (r *Run) Go(do func(ctx context.Context)) {
 		defer r.mend("a peer's goroutine")
 		do(r.ctx)
 	}()
+}
+
+// Fail ends the run: its check has failed, with err. The first call counts. Any
+// goroutine of the run may call it.
+func (r *Run) Fail(err error) {
+	r.gate.hold()
+	defer r.gate.free()
+	if r.failure == nil {
+		r.failure = err
+	}
+	r.gate.poke()
 }
 
 // Err returns what an operation returned; it is for Check.

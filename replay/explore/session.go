@@ -185,6 +185,9 @@ func (r *Run) advance(enabled []Step) bool {
 	case r.panicked != nil:
 		r.breakage()
 		return false
+	case r.failure != nil:
+		r.verdict, r.why, r.err = CheckFailed, r.failure.Error(), r.failure
+		return false
 	case len(enabled) > 0 && len(r.steps) == r.limit:
 		r.verdict = Undecided
 		r.why = fmt.Sprintf("after %d steps there is still something to do: %s", r.limit, named(enabled))

@@ -2,8 +2,8 @@ package explore
 
 import "github.com/mcprec/mcprec/transport"
 
-// Kind is what a step releases. The order of the constants is the order in which
-// eager prefers them.
+// Kind is what a step releases. Eager prefers them in the order of the constants,
+// save where one says otherwise.
 type Kind uint8
 
 const (
