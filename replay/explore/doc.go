@@ -143,6 +143,18 @@
 // some sixty schedules a second where a bubble makes thousands, one at a time in
 // the process.
 //
+// # The rooms
+//
+//	gate      gate lane step name parse point: the transport that only parks
+//	run       run session beat events: one schedule, from Setup to its verdict
+//	engines   engine bubble outside settle, watch assay goroutine stack
+//	players   recorded played half prepared forgone call, modeled habit
+//	choosing  strategy pct starve late, exhaustive walk touch trail coverage
+//	search    plan search series budget gc progress, capacity level token
+//	smaller   reduce fingerprint smaller, and package shrink
+//	judging   oracle answers diagnose stance worker where chain
+//	telling   report text json slack sequence
+//
 // # What it refuses
 //
 // Of live ends only delivery moves: what a peer computes between two frames is left
