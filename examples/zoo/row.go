@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"github.com/mcprec/mcprec/replay/explore"
 )
 
 // RowsVariable is the environment variable with the file that tests add their rows to.
@@ -15,7 +17,7 @@ type Row struct {
 	Bug       string `json:"bug"`
 	Module    string `json:"module"` // and its version, as go-sdk@v1.8.0
 	Verdict   string `json:"verdict"`
-	Schedules int    `json:"schedules,omitempty"` // it took to find the failure; 0 where none was explored
+	Schedules string `json:"schedules,omitempty"` // it took to find the failure; "" where none was explored
 	Wanted    string `json:"wanted"`
 	Failed    bool   `json:"failed,omitempty"` // the case's test
 }
@@ -26,7 +28,7 @@ func (r Row) add(t *testing.T) {
 	t.Helper()
 	path := os.Getenv(RowsVariable)
 	if path == "" {
-		t.Logf("%s at %s: %s after %d schedules, wanted %s", r.Bug, r.Module, r.Verdict, r.Schedules, r.Wanted)
+		t.Logf("%s at %s: %s, wanted %s; schedules: %s", r.Bug, r.Module, r.Verdict, r.Wanted, r.Schedules)
 		return
 	}
 	if err := r.appendTo(path); err != nil {
@@ -48,4 +50,16 @@ func (r Row) appendTo(path string) error {
 		return err
 	}
 	return f.Close()
+}
+
+// schedules says how many it took to find a failure. Outside of a bubble that differs
+// a little from run to run, and the plan's limit is what is sure.
+func schedules(p explore.Plan, r explore.Report) string {
+	switch {
+	case r.Verdict == explore.Pass:
+		return ""
+	case p.Engine == explore.Settle:
+		return fmt.Sprintf("<=%d", p.Schedules)
+	}
+	return fmt.Sprint(r.Schedules)
 }

@@ -45,19 +45,16 @@ func (l line) print(out io.Writer) {
 	if name == "" {
 		name = l.fixed.Bug
 	}
-	schedules, expected := "-", "yes"
-	if l.buggy.Schedules > 0 {
-		schedules = fmt.Sprint(l.buggy.Schedules)
-	}
+	expected := "yes"
 	if !l.expected() {
 		expected = fmt.Sprintf("NO: want %s, %s", orDash(l.buggy.Wanted), orDash(l.fixed.Wanted))
 	}
-	printCells(out, name, orDash(l.buggy.Module), orDash(l.buggy.Verdict), schedules,
+	printCells(out, name, orDash(l.buggy.Module), orDash(l.buggy.Verdict), orDash(l.buggy.Schedules),
 		orDash(l.fixed.Module), orDash(l.fixed.Verdict), expected)
 }
 
 func printCells(out io.Writer, cells ...any) {
-	fmt.Fprintf(out, "%-36s %-18s %-23s %9s  %-16s %-13s %s\n", cells...)
+	fmt.Fprintf(out, "%-36s %-19s %-23s %9s  %-16s %-13s %s\n", cells...)
 }
 
 func orDash(s string) string {

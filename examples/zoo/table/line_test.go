@@ -9,7 +9,7 @@ import (
 
 // A line says yes only when each release there is gave what was wanted.
 func TestLines(t *testing.T) {
-	hang := zoo.Row{Bug: "b", Module: "sdk@v1.0.0", Verdict: "hang lock", Wanted: "hang lock", Schedules: 3}
+	hang := zoo.Row{Bug: "b", Module: "sdk@v1.0.0", Verdict: "hang lock", Wanted: "hang lock", Schedules: "3"}
 	pass := zoo.Row{Bug: "b", Module: "sdk@v1.1.0", Verdict: "pass", Wanted: "pass"}
 	other, failed := pass, hang
 	other.Verdict, failed.Failed = "stall", true
