@@ -101,6 +101,7 @@ const sharedLock = "The stacks do not tell whether the mutex is the run's own or
 //   - everybody waits for a mutex, or for what only the bubble's own goroutines and
 //     timers can give
 //   - the mutexes are the run's own: in the second run they are others
+//   - nobody is outside the bubble who could hold one: stacks do not tell who does
 //   - no timer was made
 //
 // It returns the second run, or the doubt that is left.
@@ -141,6 +142,8 @@ func (r *Run) doubt(f *freeze) string {
 		return "This is in " + r.within + ", which must not wait"
 	case len(f.foreign)+len(f.io) > 0:
 		return "What is outside the bubble may end that, or not. " + r.elsewhere()
+	case len(f.outside) > 0:
+		return f.outside[0].place() + " is outside the bubble, and may hold the mutex. " + r.elsewhere()
 	case len(f.sleepers) > 0:
 		return "A mutex freezes the time of the bubble, so a sleeper stays asleep here. " + r.elsewhere()
 	case len(r.steps) == 0:

@@ -126,8 +126,9 @@
 // A watcher outside sees that in the stacks, gives the run up and ends the
 // exploration, as a frozen bubble cannot be emptied. The verdict is "UNDECIDED",
 // with who waits for what, after the real time of [Plan.Patience]; or, where only
-// mutexes of the run hold it up, nothing is enabled and no timer was ever made in
-// the run, a "HANG (proved)" of the category [Lock]. To count the timers and to
+// mutexes of the run hold it up, nothing is enabled, no timer was ever made in the
+// run and no goroutine outside of bubbles could hold one (the process must have
+// none but Go's own and those that wait for tests), a "HANG (proved)" of the category [Lock]. To count the timers and to
 // know the mutexes, the schedule is run once more. (Of a sync.RWMutex the stacks
 // show too little: that stays undecided.) What froze a bubble by a mutex is also
 // tried in real time, and the report says what that gave.

@@ -3,6 +3,7 @@ package explore
 import (
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // goroutine is one of a snapshot.
@@ -84,6 +85,24 @@ func (g goroutine) same(h goroutine) bool {
 func (g goroutine) engine() bool {
 	return strings.HasPrefix(g.state, "synctest.") || strings.Contains(g.text, ".testingSynctestTest(") ||
 		strings.Contains(g.text, ".(*bubble).rest(") || strings.Contains(g.text, ".(*bubble).reap(")
+}
+
+// leftBehind are the goroutines that settled runs of this process left behind, by
+// number. What they hold is of those runs.
+var leftBehind sync.Map
+
+// outsider reports whether a goroutine lives in no bubble, and may be of anybody:
+// neither of the runtime, nor one that waits for a test or for a run.
+func (g goroutine) outsider() bool {
+	if _, left := leftBehind.Load(g.id); left || g.mark != "" {
+		return false
+	}
+	for _, own := range []string{"Search(", "(*series).", "(*Run).play"} {
+		if strings.Contains(g.text, "/replay/explore."+own) {
+			return false
+		}
+	}
+	return !begins(g.function(), "testing.", "runtime.", "runtime/", "os/signal.")
 }
 
 // place says where in the peers' own code a goroutine is: function, file:line.

@@ -221,6 +221,9 @@ func (s *settled) reap() {
 	for s.quiesce(); s.outlasts(begin); {
 		s.quiesce()
 	}
+	for _, g := range s.still.all() {
+		leftBehind.Store(g.id, nil)
+	}
 	switch r := s.run; {
 	case len(s.still.all()) == 0:
 	case s.still.passing() && r.verdict == Pass:

@@ -63,6 +63,7 @@ type freeze struct {
 	others   []goroutine // at a wait that a bubble sees
 	busy     []goroutine // at no wait: what the others wait for does not matter then
 	near     bool        // somebody outside works, sleeps or waits for I/O: a mutex may be theirs
+	outside  []goroutine // of anybody, in no bubble: a mutex may be theirs, too
 }
 
 // freezeOf returns the freeze of the bubble with the mark: nil when somebody runs,
@@ -73,6 +74,9 @@ func freezeOf(all []goroutine, mark string) *freeze {
 		switch {
 		case g.mark != mark:
 			f.near = f.near || i > 0 && g.wait() != waitOther // the caller comes first
+			if i > 0 && g.outsider() {
+				f.outside = append(f.outside, g)
+			}
 		case !g.engine() && !f.add(g):
 			return nil
 		}
@@ -135,7 +139,7 @@ func (f *freeze) lockAlone() bool { return len(f.foreign)+len(f.io)+len(f.sleepe
 
 // patience is how long the freeze must have lasted before the run is given up.
 func (f *freeze) patience(p *Plan) time.Duration {
-	if f.lockAlone() && !f.near {
+	if f.lockAlone() && !f.near && len(f.outside) == 0 {
 		return min(p.Patience, 10*firstLook) // a proof is looked for
 	}
 	return p.Patience

@@ -60,6 +60,35 @@ func crossed(r *Run) {
 	r.Op("ba", both(&b, &a))
 }
 
+// lend has goroutines from outside take a mutex, and keep it until the test ends.
+func lend(t *testing.T) func(*Run) {
+	lent, taken, until := make(chan *sync.Mutex), make(chan int), make(chan int)
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			mu := <-lent
+			mu.Lock()
+			defer mu.Unlock()
+			taken <- 1
+			<-until
+		})
+	}
+	t.Cleanup(func() {
+		close(until)
+		all.Wait()
+	})
+	return func(r *Run) {
+		mu := new(sync.Mutex)
+		r.Op("waiter", func(context.Context) error {
+			lent <- mu
+			<-taken
+			mu.Lock()
+			defer mu.Unlock()
+			return nil
+		})
+	}
+}
+
 // A mutex whose holder waits for ever is a proved hang; whatever might end it in
 // real time is none.
 func TestFreeze(t *testing.T) {
@@ -139,6 +168,31 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
+// Nobody knows whose a mutex is while there is somebody outside.
+func TestFreezeLent(t *testing.T) {
+	r := Search(t, Plan{Setup: lend(t), Schedules: 1, Patience: 150 * time.Millisecond})
+	if r.Verdict != Undecided || !strings.Contains(r.Explanation, " is outside the bubble, and may hold the mutex") {
+		t.Error(r.Text())
+	}
+}
+
+// Who only waits for a test, or for a run, holds no mutex of this one.
+func TestOutsider(t *testing.T) {
+	for text, want := range map[string]bool{
+		"goroutine 7 [chan receive]:\nmain.work()\n\t/a.go:1\ncreated by main.init in goroutine 1\n\t/a.go:2":                                                                true,
+		"goroutine 7 [sleep]:\ntime.Sleep(0x1)\n\t/a.go:1\nmain.work()\n\t/a.go:1\ncreated by main.init in goroutine 1\n\t/a.go:2":                                           true,
+		"goroutine 7 [syscall]:\nmain._Cfunc_wait()\n\t/a.go:1\nmain.work()\n\t/a.go:1":                                                                                      true,
+		"goroutine 7 [runnable, synctest bubble 4]:\nmain.work()\n\t/a.go:1":                                                                                                 false,
+		"goroutine 1 [chan receive]:\ntesting.(*T).Run(0x1)\n\t/a.go:1\nmain.TestAll(0x1)\n\t/a.go:1\ntesting.tRunner(0x1)\n\t/a.go:1":                                       false,
+		"goroutine 9 [syscall]:\nos/signal.signal_recv()\n\t/a.go:1\nos/signal.loop()\n\t/a.go:1\ncreated by os/signal.Notify.func1.1 in goroutine 1\n\t/a.go:1":             false,
+		"goroutine 9 [select]:\nexample.com/x/replay/explore.(*bubble).await(0x1)\n\t/a.go:1\nexample.com/x/replay/explore.(*Run).play(0x1)\n\t/a.go:1\nmain.f()\n\t/a.go:1": false,
+	} {
+		if got := parseGoroutine(text).outsider(); got != want {
+			t.Errorf("%v, want %v:\n%s", got, want, text)
+		}
+	}
+}
+
 // Somebody outside the bubble may hold its mutex while he works: the run is given
 // up later then.
 func TestFreezeOf(t *testing.T) {
@@ -156,7 +210,8 @@ func TestFreezeOf(t *testing.T) {
 		"nobody at a mutex": {[]goroutine{self, wait}, 0},
 		"somebody runs":     {[]goroutine{self, lock, {id: 4, state: "runnable", mark: mark}}, 0},
 		"unknown state":     {[]goroutine{self, lock, {id: 4, state: "dreaming", mark: mark}}, 0},
-		"others wait":       {[]goroutine{self, lock, {id: 4, state: "chan receive"}, {id: 5, state: "synctest.Wait", mark: other}}, 10 * firstLook},
+		"others wait":       {[]goroutine{self, lock, {id: 4, state: "chan receive"}}, time.Hour},
+		"other bubbles":     {[]goroutine{self, lock, {id: 5, state: "synctest.Wait", mark: other}}, 10 * firstLook},
 		"others run":        {[]goroutine{self, lock, {id: 4, state: "runnable", mark: other}}, time.Hour},
 		"others sleep":      {[]goroutine{self, lock, {id: 4, state: "sleep"}}, time.Hour},
 		"foreign channel":   {[]goroutine{self, {id: 4, state: "chan receive", mark: mark}}, time.Hour},
