@@ -95,7 +95,7 @@ func (c Case) Run(t *testing.T) {
 		want.compare(t, r)
 		want.keep(t, c.Name+", "+module, r)
 		c.again(t, r)
-		c.measure(t, r)
+		row.Measured = c.measure(t, r)
 	}
 	if t.Failed() || testing.Verbose() {
 		t.Logf("case %s at %s\n%s", c.Name, version, r.Text())
@@ -135,10 +135,10 @@ func (c Case) again(t *testing.T, r explore.Report) {
 
 // measure says after how many schedules other seeds find the failure, if MCPREC_SOAK
 // is set.
-func (c Case) measure(t *testing.T, r explore.Report) {
+func (c Case) measure(t *testing.T, r explore.Report) string {
 	t.Helper()
 	if os.Getenv("MCPREC_SOAK") == "" || r.Verdict == explore.Undecided { // each of these leaves its goroutines
-		return
+		return ""
 	}
 	var counts []int
 	for seed := range uint64(31) {
@@ -151,7 +151,7 @@ func (c Case) measure(t *testing.T, r explore.Report) {
 		counts = append(counts, found.Schedules)
 	}
 	slices.Sort(counts)
-	fmt.Fprintf(os.Stdout, "%36s schedules to find it: median %d, worst %d of 31 seeds\n", "", counts[15], counts[30])
+	return fmt.Sprintf("median %d, worst %d of 31 seeds", counts[15], counts[30])
 }
 
 func outcome(verdict, category string) string {
