@@ -65,7 +65,7 @@ func twoCalls(revision string) func(*explore.Run) {
 func TestExploreConforming(t *testing.T) {
 	for _, revision := range []string{handshake, newest} {
 		t.Run(revision, func(t *testing.T) {
-			explore.Explore(t, explore.Plan{Schedules: scale(10_000, 500_000), Workers: runtime.GOMAXPROCS(0), Setup: twoCalls(revision)})
+			explore.Explore(t, explore.Plan{Schedules: scale(10_000, 500_000) / slowed, Workers: runtime.GOMAXPROCS(0), Setup: twoCalls(revision)})
 		})
 	}
 }

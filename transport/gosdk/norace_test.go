@@ -1,0 +1,5 @@
+//go:build !race
+
+package gosdk_test
+
+const slowed = 1
