@@ -140,7 +140,10 @@
 // [Settle] is for peers that cannot live in a bubble. It takes the stacks of the
 // whole process until two looks in a row show every goroutine of the run waiting
 // at the same place. Time is real, and stacks show a sleeper, but not the timer of
-// a select or a context: what it finds is a "STALL (quiescent)", no proof. It makes
+// a select or a context: what it finds is a "STALL (quiescent)", no proof. The first
+// standstill of a search is given all of [Plan.Patience] (later ones four times as
+// long as the slowest timer took), and while somebody who is not of the run works,
+// sleeps or waits for I/O it is "UNDECIDED". It makes
 // some sixty schedules a second where a bubble makes thousands, one at a time in
 // the process.
 //

@@ -84,6 +84,7 @@ type Plan struct {
 	// that, and not before a minute.
 	Patience time.Duration
 	stamina  time.Duration // the real time that a peer may compute
+	grace    *grace        // of settled runs
 }
 
 // Explore runs the plan and fails the test with the report unless all passes.
@@ -154,6 +155,6 @@ func withDefaults(p Plan) *Plan {
 	if p.Steps <= 0 {
 		p.Steps = 1_000_000
 	}
-	p.ready = &prepared{events: p.Session}
+	p.ready, p.grace = &prepared{events: p.Session}, &grace{}
 	return &p
 }

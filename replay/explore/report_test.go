@@ -31,7 +31,7 @@ func TestReportText(t *testing.T) {
 		"check-failed": {Setup: lateProgress, Check: checkLate},
 		"diverged":     {Setup: conforming, Token: "mcprec1.1-u.L0.a.4:12345678"},
 		"pass":         {Setup: conforming},
-		"stall":        {Setup: seed(2, 0), Engine: Settle},
+		"stall":        {Setup: seed(2, 0), Engine: Settle, Patience: 20 * time.Millisecond},
 		"lock":         {Setup: blocker(forEver, nothing), Patience: time.Millisecond},
 		"undecided":    {Setup: blocker(func(context.Context) { time.Sleep(time.Millisecond) }, nothing), Patience: 100 * time.Millisecond},
 	} {

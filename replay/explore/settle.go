@@ -50,7 +50,7 @@ func (s *settled) call(do func()) bool {
 		do()
 		returned = true
 	}()
-	for {
+	for since := time.Now(); ; {
 		runtime.Gosched()
 		select {
 		case returned := <-ended:
@@ -60,7 +60,10 @@ func (s *settled) call(do func()) bool {
 			return true
 		default:
 		}
-		if s.quiesce(); len(ended) == 0 && !s.outlasts(time.Now()) {
+		if s.quiesce(); s.still.passing() {
+			since = time.Now()
+		}
+		if len(ended) == 0 && !s.outlasts(since) {
 			return false
 		}
 	}
@@ -171,12 +174,15 @@ func (s *settled) owns(g goroutine, all map[int]goroutine) bool {
 	return own
 }
 
-// rest implements engine: sleepers and I/O get real time, up to the plan's
-// patience after the last step that was not a beat.
+// rest implements engine: who waits gets real time, up to the plan's patience after
+// the last step that was not a beat.
 func (s *settled) rest() bool {
 	for {
 		select {
 		case <-s.run.gate.poked:
+			if !s.still.passing() {
+				s.run.plan.grace.came(time.Since(s.run.since))
+			}
 			return true
 		default:
 		}
@@ -187,11 +193,19 @@ func (s *settled) rest() bool {
 	}
 }
 
-// outlasts lets a moment pass for those who sleep or wait for I/O, in a patient
-// run for everybody. It reports false when there are none, or the plan's patience
-// with them has ended.
+// outlasts lets a moment pass for those who wait. It reports false when there are
+// none, or the patience with them has ended.
 func (s *settled) outlasts(since time.Time) bool {
-	if !s.still.passing() && !(s.run.patient && len(s.still.all()) > 0) || time.Since(since) >= s.run.plan.Patience {
+	p := s.run.plan
+	left := p.Patience
+	if patient := s.run.patient || s.still.passing(); !patient {
+		left = p.grace.left(p.Patience)
+	}
+	if len(s.still.all()) == 0 {
+		return false
+	}
+	if time.Since(since) >= left {
+		p.grace.given.Store(p.grace.given.Load() || left == p.Patience && !s.still.passing())
 		return false
 	}
 	pause := time.NewTimer(5 * time.Millisecond)
@@ -209,7 +223,25 @@ func (s *settled) verdict() (word, doubt string) {
 	if s.still.passing() {
 		return Undecided, fmt.Sprintf("%s, still after %v, which may end", s.still.why(), s.run.plan.Patience)
 	}
+	if g, ok := s.other(); ok {
+		return Undecided, fmt.Sprintf("nobody of the run moves, but %s is not of the run, does [%s] and may end that", g.place(), g.state)
+	}
 	return Stall, ""
+}
+
+// other returns a goroutine that is not of the run and works, sleeps or waits for
+// I/O: it may be about to wake one that is.
+func (s *settled) other() (goroutine, bool) {
+	own := map[int]bool{}
+	for _, g := range s.members() {
+		own[g.id] = true
+	}
+	for _, g := range goroutines(snapshot()[1:]) {
+		if wait := g.wait(); wait != waitOther && wait != waitLock && !own[g.id] && g.outsider() {
+			return g, true
+		}
+	}
+	return goroutine{}, false
 }
 
 // stacks implements engine.

@@ -17,17 +17,17 @@ func TestStall(t *testing.T) {
 		if bug.verdict != Hang || strings.Contains(bug.name, "noise") {
 			continue
 		}
-		p := Plan{Setup: bug.setup, Engine: Settle, Capacities: fixed(bug.capacity, bug.capacity), Schedules: 50}
+		p := Plan{Setup: bug.setup, Engine: Settle, Capacities: fixed(bug.capacity, bug.capacity), Schedules: 50, Patience: 20 * time.Millisecond}
 		r := Search(t, p)
 		if r.Verdict != Stall || r.Category != bug.category || !strings.Contains(r.Token, ".b.") || r.Leaked || len(r.Notes) > 0 {
 			t.Errorf("%s: want %s %s\n%s", bug.name, Stall, bug.category, r.Text())
 		}
-		again := Search(t, Plan{Setup: bug.setup, Token: r.Token})
+		again := Search(t, Plan{Setup: bug.setup, Token: r.Token, Patience: 20 * time.Millisecond})
 		if again.Verdict != Stall || again.Category != bug.category || again.Token != r.Token {
 			t.Errorf("%s: the token gives\n%s", bug.name, again.Text())
 		}
 	}
-	r := Search(t, Plan{Setup: seed(2, 0), Engine: Settle, Schedules: 1})
+	r := Search(t, Plan{Setup: seed(2, 0), Engine: Settle, Schedules: 1, Patience: 20 * time.Millisecond})
 	if r.Verdict != Stall || r.Category != Swallowed {
 		t.Error(r.Text())
 	}
@@ -106,11 +106,83 @@ func TestSettledVerdicts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.plan.Engine, c.plan.Schedules = Settle, 1
+			if c.plan.Patience == 0 {
+				c.plan.Patience = 50 * time.Millisecond
+			}
 			r := Search(t, c.plan)
 			if r.Verdict != c.verdict || !strings.Contains(r.Explanation, c.why) {
 				t.Errorf("want %s, %q\n%s", c.verdict, c.why, r.Text())
 			}
 		})
+	}
+}
+
+// afterAll has a client wait on a timer that stacks do not show.
+func afterAll(r *Run) {
+	r.Op("wait", func(ctx context.Context) error {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return nil
+	})
+	r.Go(func(ctx context.Context) {
+		<-ctx.Done()
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-make(chan int):
+		}
+	})
+}
+
+// A timer in a select is no stall and no leak: each gets the plan's patience.
+func TestSettledTimer(t *testing.T) {
+	Explore(t, Plan{Setup: afterAll, Engine: Settle, Schedules: 3})
+	Explore(t, Plan{Setup: func(r *Run) { afterAll(r); <-time.After(20 * time.Millisecond) }, Engine: Settle, Schedules: 1})
+	Explore(t, Plan{Setup: afterAll, Token: "mcprec1.0-0.L0.b.eager"})
+}
+
+// The first standstill gets all patience, the others as much as timers take.
+func TestGrace(t *testing.T) {
+	var g grace
+	if left := g.left(time.Hour); left != time.Hour {
+		t.Error("first:", left)
+	}
+	g.given.Store(true)
+	if left := g.left(time.Hour); left != 0 {
+		t.Error("nothing ever came:", left)
+	}
+	g.came(time.Second)
+	g.came(time.Millisecond)
+	if left := g.left(time.Hour); left != 4*time.Second {
+		t.Error("something came:", left)
+	}
+	if left := g.left(time.Second); left != time.Second {
+		t.Error("more than patience:", left)
+	}
+}
+
+// Who is not of the run and does something may end its standstill.
+func TestSettledOther(t *testing.T) {
+	over, in := make(chan int), make(chan int)
+	out, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(over)
+		close(in)
+		_, _ = out.Read(make([]byte, 1))
+	}()
+	defer func() {
+		w.Close()
+		<-over
+	}()
+	<-in
+	r := Search(t, Plan{Setup: seed(2, 0), Engine: Settle, Schedules: 1, Patience: time.Millisecond})
+	if r.Verdict != Undecided || !strings.Contains(r.Explanation, "is not of the run") {
+		t.Error(r.Text())
 	}
 }
 
