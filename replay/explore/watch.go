@@ -77,7 +77,8 @@ func freezeOf(all []goroutine, mark string) *freeze {
 			if i > 0 && g.outsider() {
 				f.outside = append(f.outside, g)
 			}
-		case !g.engine() && !f.add(g):
+		case g.engine() && g.wait() != waitNone:
+		case !f.add(g):
 			return nil
 		}
 	}

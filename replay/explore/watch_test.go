@@ -207,6 +207,7 @@ func TestFreezeOf(t *testing.T) {
 	}{
 		"alone":             {[]goroutine{self, lock, wait}, 10 * firstLook},
 		"engine":            {[]goroutine{self, lock, {id: 4, state: "synctest.Wait", durable: true, mark: mark}}, 10 * firstLook},
+		"engine runs":       {[]goroutine{self, lock, {id: 4, state: "runnable", mark: mark, text: "x.(*bubble).rest("}}, 0},
 		"nobody at a mutex": {[]goroutine{self, wait}, 0},
 		"somebody runs":     {[]goroutine{self, lock, {id: 4, state: "runnable", mark: mark}}, 0},
 		"unknown state":     {[]goroutine{self, lock, {id: 4, state: "dreaming", mark: mark}}, 0},
