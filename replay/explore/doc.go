@@ -128,10 +128,11 @@
 // with who waits for what, after the real time of [Plan.Patience]; or, where only
 // mutexes of the run hold it up, nothing is enabled, no timer was ever made in the
 // run and no goroutine outside of bubbles could hold one (the process must have
-// none but Go's own and those that wait for tests), a "HANG (proved)" of the category [Lock]. To count the timers and to
-// know the mutexes, the schedule is run once more. (Of a sync.RWMutex the stacks
-// show too little: that stays undecided.) What froze a bubble by a mutex is also
-// tried in real time, and the report says what that gave.
+// none but Go's own and those that wait for tests), a "HANG (proved)" of the
+// category [Lock]. To count the timers and to know the mutexes, the schedule is run
+// once more. (Of a sync.RWMutex the stacks show too little: that stays undecided.)
+// What froze a bubble by a mutex is also tried in real time, and the report says
+// what that gave.
 //
 // A peer that computes for ever is not looked into: its run is undecided after a
 // minute in which nothing else happened (see [Plan.Patience]), and says where it
@@ -143,15 +144,14 @@
 // a select or a context: what it finds is a "STALL (quiescent)", no proof. The first
 // standstill of a search is given all of [Plan.Patience] (later ones four times as
 // long as the slowest timer took), and while somebody who is not of the run works,
-// sleeps or waits for I/O it is "UNDECIDED". It makes
-// some sixty schedules a second where a bubble makes thousands, one at a time in
-// the process.
+// sleeps or waits for I/O it is "UNDECIDED". It makes some sixty schedules a second
+// where a bubble makes thousands, one at a time in the process.
 //
 // # The rooms
 //
 //	gate      gate lane step name parse point: the transport that only parks
 //	run       run session beat events: one schedule, from Setup to its verdict
-//	engines   engine bubble outside settle, watch assay goroutine stack
+//	engines   engine bubble outside settle grace, watch assay goroutine stack
 //	players   recorded played half prepared forgone call, modeled habit
 //	choosing  strategy pct starve late, exhaustive walk touch trail coverage
 //	search    plan search series budget gc progress, capacity level token
@@ -166,6 +166,10 @@
 //
 // Two goroutines that a peer starts itself and that write identical frames in the
 // same step cannot be told apart; a token of such a run may diverge, and says so.
+//
+// The first signal.Notify of a process starts Go's signal goroutine. In a bubble that
+// never waits, so that the run is undecided after a minute: call signal.Notify once
+// before, or settle.
 //
 // A panic is a verdict in operations and in goroutines of [Run.Go]; in a goroutine
 // that a peer started itself it ends the process, as Go has it. Goroutines that a

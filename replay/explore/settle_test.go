@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
@@ -161,6 +162,18 @@ func TestGrace(t *testing.T) {
 	if left := g.left(time.Second); left != time.Second {
 		t.Error("more than patience:", left)
 	}
+}
+
+// The goroutine that the first signal.Notify of a process starts is not of the run.
+func TestSettledSignal(t *testing.T) {
+	Explore(t, Plan{Engine: Settle, Schedules: 2, stamina: time.Second, Setup: func(r *Run) {
+		r.Op("notify", func(context.Context) error {
+			c := make(chan os.Signal, 1)
+			signal.Notify(c, os.Interrupt)
+			signal.Stop(c)
+			return nil
+		})
+	}})
 }
 
 // Who is not of the run and does something may end its standstill.
