@@ -151,7 +151,7 @@
 //
 //	gate      gate lane step name parse point: the transport that only parks
 //	run       run session beat events: one schedule, from Setup to its verdict
-//	engines   engine bubble outside settle grace, watch assay goroutine stack
+//	engines   engine bubble outside settle grace label, watch assay goroutine stack
 //	players   recorded played half prepared forgone call, modeled habit
 //	choosing  strategy pct starve late, exhaustive walk touch trail coverage
 //	search    plan search series budget gc progress, capacity level token

@@ -46,7 +46,7 @@ func (r *Run) play(t *testing.T, p *Plan) {
 	ended := make(chan any, 1)
 	switch r.kind {
 	case Settle:
-		s := &settled{run: r, known: map[int]bool{}, still: &freeze{}}
+		s := &settled{run: r, known: map[int]bool{}, doubt: map[int]bool{}, still: &freeze{}}
 		r.engine, r.host = s, s
 	default:
 		b := &bubble{run: r}

@@ -18,11 +18,13 @@ import (
 type settled struct {
 	run   *Run
 	known map[int]bool // goroutines seen, and whether they are of the run
-	still *freeze      // what those of the run wait for, at the last look
+	doubt map[int]bool // those that only count as the run's: nobody has seen who started them
+	label label
+	still *freeze // what those of the run wait for, at the last look
 }
 
 // settling is held by the one run in the process that is settled: goroutines
-// whose parent nobody has seen count as its own.
+// whose parent nobody has seen delay it, as if they were its own.
 var settling sync.Mutex
 
 // yields is how often a run gets the processor before its stacks are taken, which
@@ -33,9 +35,10 @@ const yields = 20
 func (s *settled) live(_ *testing.T, do func()) {
 	settling.Lock()
 	defer settling.Unlock()
-	for _, g := range goroutines(snapshot()[1:]) { // the caller comes first
-		s.known[g.id] = false
+	for i, g := range goroutines(snapshot()) {
+		s.known[g.id] = i == 0 // the caller comes first
 	}
+	s.label = newLabel()
 	do()
 }
 
@@ -170,6 +173,10 @@ func (s *settled) owns(g goroutine, all map[int]goroutine) bool {
 	default:
 		own, ok = s.known[g.parent]
 		own = own || !ok
+		s.doubt[g.id] = !ok
+	}
+	if s.doubt[g.parent] {
+		s.doubt[g.id] = own
 	}
 	s.known[g.id] = own
 	return own
@@ -248,17 +255,30 @@ func (s *settled) other() (goroutine, bool) {
 // stacks implements engine.
 func (s *settled) stacks() []string { return s.still.stacks() }
 
+// left reports whether anybody who is surely of the run is still there.
+func (s *settled) left() bool {
+	all := s.still.all()
+	for _, g := range all {
+		if !s.doubt[g.id] {
+			return true
+		}
+	}
+	return len(all) > 0 && s.label.others() > 0
+}
+
 // reap implements host.
 func (s *settled) reap() {
 	begin := time.Now()
-	for s.quiesce(); s.outlasts(begin); {
+	for s.quiesce(); s.left() && s.outlasts(begin); {
 		s.quiesce()
+	}
+	if !s.left() {
+		return
 	}
 	for _, g := range s.still.all() {
 		leftBehind.Store(g.id, nil)
 	}
 	switch r := s.run; {
-	case len(s.still.all()) == 0:
 	case s.still.passing() && r.verdict == Pass:
 		r.verdict, r.stuck = Undecided, true
 		r.why = fmt.Sprintf("the gate is closed and the context cancelled, but %s, still after %v", s.still.why(), r.plan.Patience)

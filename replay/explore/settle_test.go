@@ -176,6 +176,44 @@ func TestSettledSignal(t *testing.T) {
 	}})
 }
 
+// A goroutine of which nobody knows who started it is a leak if it has the run's label.
+func TestSettledOrphans(t *testing.T) {
+	until := make(chan int)
+	defer close(until)
+	orphan := func() {
+		gone := make(chan int)
+		go func() {
+			defer close(gone)
+			go func() {
+				go func() { <-until }()
+			}()
+		}()
+		<-gone
+	}
+	asked, made := make(chan int), make(chan int)
+	go func() {
+		for range asked {
+			orphan()
+			made <- 1
+		}
+	}()
+	defer close(asked)
+	for whose, c := range map[string]struct {
+		setup   func(*Run)
+		verdict string
+	}{
+		"the run's": {func(r *Run) { r.Op("x", func(context.Context) error { orphan(); return nil }) }, Leak},
+		"others'": {func(r *Run) {
+			r.Op("x", func(context.Context) error { asked <- 1; <-made; return nil })
+		}, Pass},
+	} {
+		r := Search(t, Plan{Setup: c.setup, Engine: Settle, Schedules: 1, Patience: 20 * time.Millisecond})
+		if r.Verdict != c.verdict {
+			t.Errorf("%s: want %s\n%s", whose, c.verdict, r.Text())
+		}
+	}
+}
+
 // Who is not of the run and does something may end its standstill.
 func TestSettledOther(t *testing.T) {
 	over, in := make(chan int), make(chan int)
@@ -201,7 +239,7 @@ func TestSettledOther(t *testing.T) {
 
 // Goroutines of a run are those that come from it, and those of which nobody knows.
 func TestOwns(t *testing.T) {
-	s := settled{known: map[int]bool{1: false, 2: true}} // 2 is of the run
+	s := settled{known: map[int]bool{1: false, 2: true}, doubt: map[int]bool{}} // 2 is of the run
 	all := map[int]goroutine{}
 	for _, g := range []goroutine{
 		{id: 1}, {id: 2, parent: 1}, {id: 3, parent: 1}, {id: 4, parent: 3}, {id: 5, parent: 2}, {id: 6, parent: 5},
@@ -213,6 +251,9 @@ func TestOwns(t *testing.T) {
 		if got := s.owns(all[id], all); got != want {
 			t.Errorf("goroutine %d: %v, want %v", id, got, want)
 		}
+	}
+	if !s.doubt[7] || !s.doubt[8] || s.doubt[5] || s.doubt[6] || s.doubt[4] {
+		t.Error("in doubt:", s.doubt)
 	}
 	delete(all, 4)
 	all[10] = goroutine{id: 10, parent: 4} // 4 has ended, and is remembered
