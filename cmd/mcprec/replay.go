@@ -19,12 +19,7 @@ type replayOptions struct {
 	expect   bool
 }
 
-func newReplay() *cobra.Command {
-	var o replayOptions
-	cmd := &cobra.Command{
-		Use:   "replay [SESSION]",
-		Short: "Play both halves of a session through a bounded transport and judge it",
-		Long: `replay lets both ends of a session play their half of the recording through an
+const replayHelp = `replay lets both ends of a session play their half of the recording through an
 in-memory transport of the capacity you choose, each under a model of how such
 an end works, and says whether the session comes to its end or hangs, who then
 waits for whom, which frame is held by whom, and what would change the verdict.
@@ -52,7 +47,14 @@ taken, read), waits (a list of who, waits_for, holds, why, seq), cycle (the name
 of those that wait for each other), assumptions, changes, sequence, unanswered (a
 list of seq, call), warnings.
 
-` + sessionHelp + "\n\nExit codes: 0 pass, 1 another verdict, 2 usage, 3 data that cannot be read.",
+`
+
+func newReplay() *cobra.Command {
+	var o replayOptions
+	cmd := &cobra.Command{
+		Use:   "replay [SESSION]",
+		Short: "Play both halves of a session through a bounded transport and judge it",
+		Long: replayHelp + sessionHelp + "\n\nExit codes: 0 pass, 1 another verdict, 2 usage, 3 data that cannot be read.",
 		Args:              atMost(1),
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runReplay(cmd, o, firstOf(args)) },
