@@ -52,9 +52,9 @@ list of seq, call), warnings.
 func newReplay() *cobra.Command {
 	var o replayOptions
 	cmd := &cobra.Command{
-		Use:   "replay [SESSION]",
-		Short: "Play both halves of a session through a bounded transport and judge it",
-		Long: replayHelp + sessionHelp + "\n\nExit codes: 0 pass, 1 another verdict, 2 usage, 3 data that cannot be read.",
+		Use:               "replay [SESSION]",
+		Short:             "Play both halves of a session through a bounded transport and judge it",
+		Long:              replayHelp + sessionHelp + "\n\nExit codes: 0 pass, 1 another verdict, 2 usage, 3 data that cannot be read.",
 		Args:              atMost(1),
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runReplay(cmd, o, firstOf(args)) },
