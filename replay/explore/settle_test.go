@@ -279,7 +279,7 @@ func TestParseGoroutine(t *testing.T) {
 // Tokens of settled runs give the same schedule again, real time or not.
 func TestSettledTokens(t *testing.T) {
 	stop := errors.New("stop")
-	for i := range scale(10, 100) {
+	for i := range scale(5, 100) {
 		p := Plan{Setup: conforming, Engine: Settle, Strategy: Random, Seed: uint64(i), Schedules: 1, Shrink: -1,
 			Capacities: Sweep[i%3 : i%3+1], Check: func(*Run) error { return stop }}
 		first := Search(t, p)
