@@ -80,6 +80,15 @@ func (p *casting) hearRequest(c *cue) {
 	}
 }
 
+// within returns the path to message i of a frame: into the array of a batch, or
+// none.
+func within(frame []byte, i int) []string {
+	if bytes.HasPrefix(bytes.TrimSpace(frame), []byte("[")) {
+		return []string{strconv.Itoa(i)}
+	}
+	return nil
+}
+
 // say adds a frame of the recorded server.
 func (p *casting) say(e store.Event) {
 	if isBlank(e) {
@@ -89,10 +98,7 @@ func (p *casting) say(e store.Event) {
 	p.replies = append(p.replies, r)
 	messages, _ := r.frame.Messages()
 	for i, m := range messages {
-		var at []string
-		if bytes.HasPrefix(bytes.TrimSpace(e.Payload), []byte("[")) {
-			at = []string{strconv.Itoa(i)}
-		}
+		at := within(e.Payload, i)
 		switch m.Kind() {
 		case transport.Response:
 			if c, ok := p.calls.close(transport.ClientToServer, m.ID); ok {

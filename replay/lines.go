@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -58,10 +57,7 @@ func (d *lining) say(e store.Event) {
 	d.lines = append(d.lines, l)
 	messages, _ := l.frame.Messages()
 	for i, m := range messages {
-		var at []string
-		if bytes.HasPrefix(bytes.TrimSpace(e.Payload), []byte("[")) {
-			at = []string{strconv.Itoa(i)}
-		}
+		at := within(e.Payload, i)
 		switch m.Kind() {
 		case transport.Request:
 			r := &request{line: l, msg: m}

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -78,12 +77,8 @@ func (r *renumbering) frame(e store.Event) []byte {
 			payload, _ = splice(payload, value, path...)
 		}
 	}
-	batch := bytes.HasPrefix(bytes.TrimSpace(payload), []byte("["))
 	for i, m := range messagesOf(e.AsFrame()) {
-		var at []string
-		if batch {
-			at = []string{strconv.Itoa(i)}
-		}
+		at := within(e.Payload, i)
 		r.message(e.Dir, m, func(value json.RawMessage, path ...string) { put(value, slices.Concat(at, path)...) })
 	}
 	return payload

@@ -23,9 +23,10 @@ const (
 	methodListen = "subscriptions/listen"
 )
 
-// target returns what a request or notification is about: a tool's or prompt's
-// name, a resource's uri; "" where the method has none.
-func target(m transport.Message) string {
+// Target returns what a request or notification is about: a tool's or prompt's
+// name, a resource's uri. It reports false where the method has none, or the
+// message does not say.
+func Target(m transport.Message) (string, bool) {
 	var key string
 	switch {
 	case m.Method == "tools/call" || m.Method == "prompts/get":
@@ -33,12 +34,28 @@ func target(m transport.Message) string {
 	case strings.HasPrefix(m.Method, "resources/") || m.Method == "notifications/resources/updated":
 		key = "uri"
 	default:
-		return ""
+		return "", false
 	}
-	var s string
-	if json.Unmarshal(transport.Member(m.Params, key), &s) != nil {
-		return ""
+	return text(transport.Member(m.Params, key))
+}
+
+// text returns the text of a JSON string. Plain ASCII, the usual case, is quick.
+func text(raw json.RawMessage) (s string, ok bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", false
 	}
+	for _, c := range raw {
+		if c == '\\' || c >= 0x80 {
+			err := json.Unmarshal(raw, &s)
+			return s, err == nil
+		}
+	}
+	return string(raw[1 : len(raw)-1]), true
+}
+
+// target is Target where "" will do.
+func target(m transport.Message) string {
+	s, _ := Target(m)
 	return s
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"slices"
@@ -208,22 +207,7 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 			return err
 		}
 	}
-	return printReport(cmd, o.format, report)
-}
-
-// printReport writes the report and makes its verdict the exit code.
-func printReport(cmd *cobra.Command, format string, r explore.Report) (err error) {
-	if format == "json" {
-		enc := json.NewEncoder(cmd.OutOrStdout())
-		enc.SetEscapeHTML(false)
-		err = enc.Encode(r)
-	} else {
-		_, err = fmt.Fprint(cmd.OutOrStdout(), r.Text())
-	}
-	if err == nil && r.Verdict != explore.Pass {
-		return verdictError
-	}
-	return err
+	return printVerdict(cmd, o.format, report, report.Verdict == explore.Pass)
 }
 
 const exploreHelp = `explore plays both ends of a session through an in-memory transport, again and

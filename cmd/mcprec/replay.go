@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -108,17 +107,7 @@ func runReplay(cmd *cobra.Command, o replayOptions, arg string) (err error) {
 		return checkExpectations(cmd, s.name, recording)
 	}
 	verdict := replay.Closed(recording, setup)
-	if o.format == "json" {
-		enc := json.NewEncoder(cmd.OutOrStdout())
-		enc.SetEscapeHTML(false)
-		err = enc.Encode(verdict)
-	} else {
-		_, err = fmt.Fprint(cmd.OutOrStdout(), verdict.Text())
-	}
-	if err == nil && verdict.Verdict != replay.Pass {
-		return verdictError
-	}
-	return err
+	return printVerdict(cmd, o.format, verdict, verdict.Verdict == replay.Pass)
 }
 
 // checkExpectations replays the session once for each verdict that its header

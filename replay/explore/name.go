@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -175,35 +176,11 @@ func by(name, op string) string {
 
 // subject is a method and the tool, prompt or resource it is about.
 func subject(m transport.Message) string {
-	var key string
-	switch {
-	case m.Method == "tools/call" || m.Method == "prompts/get":
-		key = "name"
-	case strings.HasPrefix(m.Method, "resources/") || m.Method == "notifications/resources/updated":
-		key = "uri"
-	}
 	method := clip(m.Method)
-	if key == "" {
-		return method
+	if target, ok := replay.Target(m); ok {
+		return method + " " + strconv.Quote(shorten(target))
 	}
-	target, ok := text(transport.Member(m.Params, key))
-	if !ok {
-		return method
-	}
-	return method + " " + strconv.Quote(shorten(target))
-}
-
-// text returns the text of a JSON string. Plain ASCII, the usual case, is quick.
-func text(raw json.RawMessage) (s string, ok bool) {
-	if len(raw) < 2 || raw[0] != '"' {
-		return "", false
-	}
-	for _, c := range raw {
-		if c == '\\' || c >= 0x80 {
-			return s, json.Unmarshal(raw, &s) == nil
-		}
-	}
-	return string(raw[1 : len(raw)-1]), true
+	return method
 }
 
 // clip keeps a name that a peer chose on one line.
