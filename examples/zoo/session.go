@@ -2,7 +2,6 @@ package zoo
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/mcprec/mcprec/fixtures"
@@ -20,7 +19,7 @@ func (w Want) keep(t *testing.T, label string, r explore.Report) {
 	if w.Session == "" || os.Getenv(updateVariable) == "" {
 		return
 	}
-	path := filepath.Join("..", "..", "..", "fixtures", w.Session+".jsonl")
+	path := goldenPath(w.Session)
 	h, err := store.ParseHeader(r.Events[0].Payload)
 	if err != nil {
 		t.Fatal(err)

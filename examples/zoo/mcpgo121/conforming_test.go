@@ -20,7 +20,7 @@ func TestConforming(t *testing.T) {
 			r.Go(scripted(r.Server(), 2))
 			var c *client.Client
 			r.Op("connect", func(ctx context.Context) (err error) {
-				c, err = connect(ctx, r, func(*client.Client, mcp.JSONRPCNotification) {})
+				c, err = connect(ctx, r.Client(), func(*client.Client, mcp.JSONRPCNotification) {})
 				return err
 			})
 			r.Op("call", func(ctx context.Context) error { return callTool(ctx, c) }).After("connect")

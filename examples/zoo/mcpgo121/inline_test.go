@@ -27,7 +27,7 @@ func progressBar(t *testing.T, name string, queue, progress int, want zoo.Want) 
 			r.Go(scripted(r.Server(), progress))
 			r.Op("call", func(ctx context.Context) error {
 				seen := make(chan string, queue)
-				c, err := connect(ctx, r, func(_ *client.Client, n mcp.JSONRPCNotification) { seen <- n.Method })
+				c, err := connect(ctx, r.Client(), func(_ *client.Client, n mcp.JSONRPCNotification) { seen <- n.Method })
 				if err != nil {
 					return err
 				}
@@ -67,7 +67,7 @@ func TestCallInHandler(t *testing.T) {
 		Plan: explore.Plan{Setup: func(r *explore.Run) {
 			r.Go(scripted(r.Server(), 1))
 			r.Op("call", func(ctx context.Context) error {
-				c, err := connect(ctx, r, func(c *client.Client, _ mcp.JSONRPCNotification) {
+				c, err := connect(ctx, r.Client(), func(c *client.Client, _ mcp.JSONRPCNotification) {
 					c.ListTools(ctx, mcp.ListToolsRequest{})
 				})
 				if err != nil {

@@ -49,7 +49,7 @@ func pair(t *testing.T, name string, report func(context.Context, *server.MCPSer
 			r.Go(func(ctx context.Context) { mcpgo.Serve(ctx, stdio, r.Server()) })
 			var c *client.Client
 			r.Op("connect", func(ctx context.Context) (err error) {
-				c, err = connect(ctx, r, func(*client.Client, mcp.JSONRPCNotification) {})
+				c, err = connect(ctx, r.Client(), func(*client.Client, mcp.JSONRPCNotification) {})
 				return err
 			})
 			r.Op("call", func(ctx context.Context) error { return callTool(ctx, c) }).After("connect")

@@ -7,7 +7,6 @@ import (
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcpgo"
 )
@@ -50,8 +49,8 @@ func write(ctx context.Context, conn transport.Conn, format string, args ...any)
 }
 
 // connect is the SDK's client after its handshake; told has its notifications.
-func connect(ctx context.Context, r *explore.Run, told func(*client.Client, mcp.JSONRPCNotification)) (*client.Client, error) {
-	c := client.NewClient(mcpgo.Client(r.Client()))
+func connect(ctx context.Context, conn transport.Conn, told func(*client.Client, mcp.JSONRPCNotification)) (*client.Client, error) {
+	c := client.NewClient(mcpgo.Client(conn))
 	if err := c.Start(ctx); err != nil {
 		return nil, err
 	}
