@@ -6,6 +6,9 @@
 // recording and the same [Setup] give the same [Verdict] on every machine, and
 // "HANG (proved)" is said only where no order of steps could have gone on.
 //
+// A [Recording], a [Verdict] and the other plain values may be shared by
+// goroutines; a projection, a [Player], a [Driver] and a [Half] belong to one.
+//
 // # Data layout
 //
 // A [Projection] is a fold over a session's events, in Seq order: [Transcript]

@@ -22,6 +22,13 @@
 // closing brace is there, before the newline, is still logged after the
 // request it answers.
 //
+// # Concurrency
+//
+// A [Store] may be used by any number of goroutines, and where its engine says so
+// of processes; a [Spool] by its one recorder. Events, headers and the other
+// plain values are never changed once they were handed out, and may be shared. A
+// [Validator], a [Sequence] and an [Assembler] belong to one goroutine.
+//
 // # What it refuses to do
 //
 // It parses no frame and knows no MCP method, and it drops nothing: what could

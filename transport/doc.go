@@ -16,6 +16,13 @@
 //
 // [Direction] is absolute: client to server or server to client, whoever looks.
 //
+// # Concurrency
+//
+// A [Conn] may be read by one goroutine while others write to it; who else may
+// call what says [Conn]. Frames, messages and the other plain values are never
+// changed once they were handed out, and may be shared. A [FrameReader] and a
+// [Lane] belong to one goroutine.
+//
 // # What it refuses to do
 //
 // A Write of a frame with a newline in it: on stdio that would be several frames

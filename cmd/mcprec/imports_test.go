@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"fixtures":              {"store", "store/memstore", "transport", "recorder", "replay", "replay/explore"},
 	"examples/gosdk":        nil,
 	"examples/hang":         {"transport"},
-	"examples/zoo":          {"replay/explore", "fixtures", "store"},
+	"examples/zoo":          {"replay/explore", "fixtures", "store", "transport"},
 	"examples/zoo/table":    {"examples/zoo"},
 	"examples/progress":     {"github.com/modelcontextprotocol/go-sdk"},
 	"cmd/mcprec": {"transport", "store", "store/boltstore", "recorder", "replay", "replay/explore", "replay/explore/shrink", "fixtures", "examples/progress",

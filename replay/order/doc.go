@@ -3,9 +3,10 @@
 //
 // # Promises
 //
-// A [Checker] is pure: no I/O, no clock, no goroutine. It judges each frame as it
-// goes onto the wire, by what its sender could know when it began to write it, so
-// that a peer is never blamed for what was still on its way to it. The rules are
+// A [Checker] is pure: no I/O, no clock, no goroutine; one goroutine at a time may
+// use it. It judges each frame as it goes onto the wire, by what its sender could
+// know when it began to write it, so that a peer is never blamed for what was
+// still on its way to it. The rules are
 // those of the revision that the session itself settles on, 2024-11-05 to
 // 2026-07-28; until one is settled only what all of them say is judged.
 //

@@ -57,6 +57,7 @@ func (x *Exchange) Received() bool { return x.given > 0 }
 // AnswerReceived reports whether the end that sent the request has the response.
 func (x *Exchange) AnswerReceived() bool { return x.answerGiven > 0 }
 
+// String names the request: ping (id 3).
 func (x *Exchange) String() string { return fmt.Sprintf("%s (id %s)", x.Method, x.ID) }
 
 // Exchanges returns the requests that went in a direction, in their order.

@@ -35,7 +35,8 @@ type Options struct {
 	CloseBudget time.Duration
 }
 
-// Store is a store in a folder.
+// Store is a store in a folder. Goroutines and processes may share the folder; all
+// methods are safe for concurrent use.
 type Store struct {
 	dir  string
 	opts Options

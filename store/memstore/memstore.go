@@ -26,7 +26,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Store is an in-memory store. Use New.
+// Store is an in-memory store. Use New. All methods are safe for concurrent use.
 type Store struct {
 	mu     sync.Mutex
 	logs   map[store.SessionID]*log
