@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/examples/progress"
+	"github.com/mcprec/mcprec/transport"
 )
 
 func newDemo() *cobra.Command {
@@ -22,10 +24,10 @@ func newDemo() *cobra.Command {
 		Use:   "demo",
 		Short: "Record a real session, replay it, and watch a published bug happen",
 		Long: `demo needs nothing installed. It records a session between a real client and a
-real server of the official Go SDK, in two processes, whose one tool reports
-progress before its result; lists and shows it; and replays it at transport
-capacity 0 with three kinds of client. The one in the middle is the shape of
-python-sdk 1.3.0, which hangs: issue 594.
+real server, each in a process of its own, whose one tool reports progress before
+its result; lists and shows it; and replays it at transport capacity 0 with three
+kinds of client. The one in the middle is the shape of python-sdk 1.3.0, which
+hangs: issue 594.
 
 The recording is kept in a store of its own, thrown away at the end, unless
 --store says where to keep it.`,
@@ -35,13 +37,19 @@ The recording is kept in a store of its own, thrown away at the end, unless
 	cmd.Flags().StringVar(&dir, "store", "", "keep the recording in the store `DIR`")
 	cmd.AddCommand(
 		&cobra.Command{Use: "server", Hidden: true, Short: "The demo's MCP server, on stdio", Args: atMost(0),
-			RunE: func(cmd *cobra.Command, _ []string) error { return progress.Serve(cmd.Context()) }},
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return progress.Serve(cmd.Context(), transport.NewStreamConn(os.Stdin, os.Stdout))
+			}},
 		&cobra.Command{Use: "client -- COMMAND [ARG]...", Hidden: true, Short: "The demo's MCP client", Args: cobra.ArbitraryArgs,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				if len(args) == 0 {
 					return usagef("demo client: no command; use mcprec demo client -- COMMAND [ARG]...")
 				}
-				return progress.Call(cmd.Context(), cmd.OutOrStdout(), args)
+				server, err := transport.Command{Args: args, Stderr: os.Stderr}.Start()
+				if err != nil {
+					return err
+				}
+				return errors.Join(progress.Call(cmd.Context(), cmd.OutOrStdout(), server), server.Close())
 			}},
 	)
 	return cmd
@@ -91,7 +99,10 @@ func callIt(self, bin string) error {
 	if err := os.Mkdir(bin, 0o700); err != nil {
 		return err
 	}
-	name := filepath.Join(bin, "mcprec"+filepath.Ext(self))
+	name := filepath.Join(bin, "mcprec")
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
 	if os.Symlink(self, name) == nil {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The demo is the main job end to end: two real peers of the official Go SDK
+// The demo is the main job end to end: two real peers, each a process,
 // with a recorder between them, and the seed's bug.
 func TestDemo(t *testing.T) {
 	out := mcprec(t, "demo")

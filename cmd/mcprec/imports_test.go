@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"examples/hang":         {"transport"},
 	"examples/zoo":          {"replay/explore", "fixtures", "store", "transport"},
 	"examples/zoo/table":    {"examples/zoo"},
-	"examples/progress":     {"github.com/modelcontextprotocol/go-sdk"},
+	"examples/progress":     {"transport"},
 	"cmd/mcprec": {"transport", "store", "store/boltstore", "recorder", "replay", "replay/explore", "replay/explore/shrink", "fixtures", "examples/progress",
 		"github.com/spf13/cobra"},
 }
@@ -81,6 +81,23 @@ func TestImports(t *testing.T) {
 	for mod, by := range importers {
 		if len(by) > 1 {
 			t.Errorf("module %s is imported by %v, not by one package", mod, by)
+		}
+	}
+}
+
+// TestNoSDK: neither the command nor a test that imports fixtures has an SDK in it.
+func TestNoSDK(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", module+"/cmd/mcprec", module+"/fixtures").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deps := strings.Fields(string(out))
+	if !slices.Contains(deps, module+"/replay/explore") {
+		t.Errorf("go list names %d packages, replay/explore not among them", len(deps))
+	}
+	for _, pkg := range deps {
+		if strings.HasPrefix(pkg, "github.com/modelcontextprotocol/") || strings.HasPrefix(pkg, "github.com/mark3labs/") {
+			t.Errorf("the command or fixtures depends on %s", pkg)
 		}
 	}
 }
