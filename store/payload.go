@@ -114,7 +114,7 @@ type ClosedInfo struct {
 func EncodePayload(info any) []byte { return encodeJSON(info) }
 
 // DecodePayload reads the payload of an event of mcprec's own kinds.
-func DecodePayload[T DeliveredInfo | EOFInfo | ExitInfo | LostInfo | ClosedInfo](e Event) (T, error) {
+func DecodePayload[T DeliveredInfo | EOFInfo | ExitInfo | LostInfo | ClosedInfo | HTTPInfo](e Event) (T, error) {
 	var info T
 	if err := json.Unmarshal(e.Payload, &info); err != nil {
 		return info, fmt.Errorf("read %s event %d: %v", e.Kind, e.Seq, err)
