@@ -1,5 +1,6 @@
 // Package mcpgo carries MCP frames for mcp-go (github.com/mark3labs/mcp-go): a
-// [transport.Conn] as its client's transport, and under its stdio server.
+// [transport.Conn] as its client's transport, under its stdio server, and under a
+// server in the same process.
 //
 // It is a module of its own. Whoever tests a program with mcprec keeps the release
 // of mcp-go that the program has: nothing of mcprec asks for another one.
@@ -11,12 +12,35 @@
 //	c := client.NewClient(mcpgo.Client(pipe.Client()))
 //	err := c.Start(ctx)
 //
+// In process, for as many sessions as there are, in bubbles too, [ServeInProcess]
+// takes the place of Serve:
+//
+//	go mcpgo.ServeInProcess(ctx, s, pipe.Server())
+//
 // # Data layout
 //
 // The SDK's own stdio code does all the work, with its read loop, its locks and its
 // queues: what is explored or recorded is what runs in production. Below it the
 // Conn is a [transport.ByteStream], which never returns bytes of two frames, so
 // that the SDK's buffered reader reads nothing ahead.
+//
+// In process the SDK has no bytes, only calls of functions. ServeInProcess takes each
+// frame for the call that it stands for, and keeps the SDK's session, its queues and
+// what runs where:
+//
+//   - a request is handled on a goroutine of its own, as its caller's is, and under the
+//     session; what the caller's context would end, notifications/cancelled ends, and
+//     the call is not answered;
+//   - a notification is handled where it is read, in order, and without the session,
+//     as the SDK's transport does;
+//   - notifications of the server wait in a queue of 100, from which another goroutine
+//     writes. They keep their order, but the result of a call may overtake them; what
+//     is in the queue at the end is lost;
+//   - what the server asks (sampling, roots, elicitation) is no call of a handler
+//     but a frame, which the client answers as it does over stdio.
+//
+// The SDK has the goroutine since v0.57.0; before, its in-process clients get no
+// notification at all (mcp-go 919). Here they do with every release.
 //
 // # Promises
 //
@@ -32,5 +56,9 @@
 //
 // The stdio server keeps its one session in a package variable, so that there can
 // be one at a time in a process, and none in a testing/synctest bubble: explore it
-// with the engine for such peers: Plan{Engine: explore.Settle}.
+// with the engine for such peers: Plan{Engine: explore.Settle}, or explore the same
+// server by ServeInProcess, without the stdio code.
+//
+// In revision 2026-07-28 a server asks nothing on its own. The SDK excepts sessions in
+// process, and so a server that does sends a frame here which the revision does not have.
 package mcpgo

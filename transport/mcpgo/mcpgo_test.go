@@ -18,9 +18,11 @@ import (
 // long does not fit the buffers of the SDK's readers.
 var long = strings.Repeat("long ", 10_000)
 
-// newServer has one tool: it reports progress, asks the client's model, and answers
+func newServer() *server.StdioServer { return server.NewStdioServer(asking()) }
+
+// asking has one tool: it reports progress, asks the client's model, and answers
 // the name of that.
-func newServer() *server.StdioServer {
+func asking() *server.MCPServer {
 	s := server.NewMCPServer("asker", "1")
 	s.EnableSampling()
 	s.AddTool(mcp.NewTool("ask"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -33,7 +35,7 @@ func newServer() *server.StdioServer {
 		}
 		return mcp.NewToolResultText(said.Model), nil
 	})
-	return server.NewStdioServer(s)
+	return s
 }
 
 // model is the client's.
