@@ -17,6 +17,8 @@
 //
 //	go mcpgo.ServeInProcess(ctx, s, pipe.Server())
 //
+// and [Tap] records a session of the SDK's own in-process transport.
+//
 // # Data layout
 //
 // The SDK's own stdio code does all the work, with its read loop, its locks and its

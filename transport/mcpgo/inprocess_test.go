@@ -34,13 +34,17 @@ func dial(t *testing.T, s *server.MCPServer, capacity int) (c *client.Client, en
 // greet is the SDK's client after the handshake.
 func greet(ctx context.Context, conn transport.Conn, opts ...client.ClientOption) (*client.Client, error) {
 	c := client.NewClient(mcpgo.Client(conn), opts...)
+	return c, initialize(ctx, c)
+}
+
+func initialize(ctx context.Context, c *client.Client) error {
 	if err := c.Start(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	hello := mcp.InitializeRequest{}
 	hello.Params.ProtocolVersion = "2025-06-18"
 	_, err := c.Initialize(ctx, hello)
-	return c, err
+	return err
 }
 
 // TestInProcess: requests and notifications, both ways, then a close.
