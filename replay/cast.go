@@ -10,13 +10,9 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// NewPlayer returns a Player of the server's half of a session. A nil Matcher is
-// MatchParams.
-func NewPlayer(events []store.Event, match Matcher) *Player {
-	if match == nil {
-		match = MatchParams
-	}
-	p := &Player{match: match, requests: map[Key][]*cue{}, others: map[string][]*cue{}, asked: map[string][]*question{}}
+// NewPlayer returns a Player of the server's half of a session.
+func NewPlayer(events []store.Event, rules Rules) *Player {
+	p := &Player{rules: rules, requests: map[Key][]*cue{}, others: map[string][]*cue{}, asked: map[string][]*question{}}
 	c := casting{
 		Player: p,
 		calls:  inFlight[*cue]{}, questions: inFlight[*question]{},

@@ -38,7 +38,8 @@ type Driver struct {
 	requests map[string][]*request // own, by raw id
 	said     map[Key][]*turn       // what else the recorded server said
 	learned  map[spotKey]string    // recorded value → live value
-	findings []Finding
+	findings []StepVerdict
+	rules    Rules
 	without  []string // what Relent passed over
 
 	loose   bool
@@ -125,7 +126,7 @@ func (d *Driver) response(m transport.Message) {
 		i--
 	}
 	if i < 0 {
-		d.findings = append(d.findings, Finding{Extra, 0, fmt.Sprintf("an answer with id %s, which no open request of the client has", clip(string(m.ID)))})
+		d.findings = append(d.findings, StepVerdict{Result: Extra, Seq: 0, Dir: transport.ServerToClient, Text: fmt.Sprintf("an answer with id %s, which no open request of the client has", clip(string(m.ID)))})
 		return
 	}
 	r := queue[i]
@@ -144,7 +145,7 @@ func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
 		return []transport.Frame{{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID), Stream: stream}}
 	}
 	text := fmt.Sprintf("no recorded answer for the server's %s", clip(m.Method))
-	d.findings = append(d.findings, Finding{Extra, 0, text})
+	d.findings = append(d.findings, StepVerdict{Result: Extra, Seq: 0, Dir: transport.ServerToClient, Text: text})
 	quoted, _ := json.Marshal("mcprec: " + text)
 	return []transport.Frame{{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, m.ID, MissCode, quoted), Stream: stream}}
 }
@@ -309,29 +310,33 @@ func (d *Driver) Said() bool {
 	return !slices.ContainsFunc(d.lines[d.next:], func(l *line) bool { return l.question == nil && !l.sent })
 }
 
+// Verdicts returns the verdict on each step so far, in recorded order, extras where
+// they came.
+func (d *Driver) Verdicts() []StepVerdict { return d.Close() }
+
 // Findings returns what was noticed so far.
-func (d *Driver) Findings() []Finding { return slices.Clone(d.findings) }
+func (d *Driver) Findings() []StepVerdict { return slices.Clone(d.findings) }
 
 // Close returns all findings, with what the live server said otherwise than the
 // recorded one, or not at all.
-func (d *Driver) Close() []Finding {
+func (d *Driver) Close() []StepVerdict {
 	findings := d.Findings()
 	for _, t := range d.turns {
 		switch {
 		case t.arrived && t.request != nil:
 			if text := contrastAnswers(t); text != "" {
-				findings = append(findings, Finding{Different, t.seq, text})
+				findings = append(findings, StepVerdict{Result: Mismatch, Seq: t.seq, Dir: transport.ServerToClient, Text: text})
 			}
 		case t.arrived || t.msg.Kind() == transport.Notification:
 		case t.request != nil && t.request.line.sent:
-			findings = append(findings, Finding{Missing, t.seq, fmt.Sprintf("#%d, the answer to %s, did not come", t.seq, clip(t.request.msg.Method))})
+			findings = append(findings, StepVerdict{Result: Missing, Seq: t.seq, Dir: transport.ServerToClient, Text: fmt.Sprintf("#%d, the answer to %s, did not come", t.seq, clip(t.request.msg.Method))})
 		case t.request == nil:
-			findings = append(findings, Finding{Missing, t.seq, fmt.Sprintf("#%d %s was not asked", t.seq, clip(t.msg.Method))})
+			findings = append(findings, StepVerdict{Result: Missing, Seq: t.seq, Dir: transport.ServerToClient, Text: fmt.Sprintf("#%d %s was not asked", t.seq, clip(t.msg.Method))})
 		}
 	}
 	for _, l := range d.lines {
 		if !l.sent && (l.question == nil || l.question.arrived) {
-			findings = append(findings, Finding{Withheld, l.seq, fmt.Sprintf("#%d was still waiting for the server", l.seq)})
+			findings = append(findings, StepVerdict{Result: Withheld, Seq: l.seq, Dir: transport.ClientToServer, Text: fmt.Sprintf("#%d was still waiting for the server", l.seq)})
 		}
 	}
 	return findings

@@ -83,8 +83,8 @@ func TestDriver(t *testing.T) {
 			~
 			> {"id":4,"method":"tools/call","params":{"name":"c"}}`,
 			[]string{
-				`different: #6, the answer to tools/call, differs at /result: recorded "a", got "z"`,
-				`different: #8, the answer to tools/call, differs at /result: recorded "b", got nothing`,
+				`mismatch: #6, the answer to tools/call, differs at /result: recorded "a", got "z"`,
+				`mismatch: #8, the answer to tools/call, differs at /result: recorded "b", got nothing`,
 				`missing: #11, the answer to tools/call, did not come`,
 			}},
 		{"a notification that does not come", twoCalls, `
@@ -158,7 +158,7 @@ func TestDriver(t *testing.T) {
 			< {"id":1,"result":{"nextCursor":"b","tools":[]}}
 			> {"id":2,"method":"tools/list","params":{"cursor":"b"}}
 			< {"id":2,"result":{"tools":[]}}`,
-			[]string{`different: #3, the answer to tools/list, differs at /result/nextCursor: recorded "a", got "b"`}},
+			[]string{`mismatch: #3, the answer to tools/list, differs at /result/nextCursor: recorded "a", got "b"`}},
 		{"another task, and the status of none", `
 			> {"id":1,"method":"tools/call","params":{"task":{}}}
 			< {"id":1,"result":{"task":{"taskId":"t1"}}}
@@ -170,16 +170,16 @@ func TestDriver(t *testing.T) {
 			< {"method":"notifications/tasks/status","params":{"taskId":"t5"}}
 			> {"id":2,"method":"tasks/get","params":{"taskId":"t7"}}
 			< {"id":2,"result":{}}`,
-			[]string{`different: #3, the answer to tools/call, differs at /result/task/taskId: recorded "t1", got "t7"`}},
+			[]string{`mismatch: #3, the answer to tools/call, differs at /result/task/taskId: recorded "t1", got "t7"`}},
 		{"another request state", stated, `
 			> {"id":1,"method":"tools/call","params":{"name":"x"}}
 			< {"id":1,"result":{"resultType":"input_required","requestState":"s9"}}
 			> {"id":2,"method":"tools/call","params":{"name":"x","inputResponses":{},"requestState":"s9"}}
 			< {"id":2,"result":"done"}`,
-			[]string{`different: #3, the answer to tools/call, differs at /result/requestState: recorded "s1", got "s9"`}},
+			[]string{`mismatch: #3, the answer to tools/call, differs at /result/requestState: recorded "s1", got "s9"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := NewDriver(recordPlaybook(tt.recorded))
+			d := NewDriver(recordPlaybook(tt.recorded), Rules{})
 			if got := converse(d, tt.live, "<", ">"); got != tidy(tt.live) {
 				t.Errorf("got\n%s\nwant\n%s", got, tidy(tt.live))
 			}

@@ -10,8 +10,8 @@ import (
 )
 
 // NewDriver returns a Driver of the client's half of a session.
-func NewDriver(events []store.Event) *Driver {
-	d := &Driver{requests: map[string][]*request{}, said: map[Key][]*turn{}, learned: map[spotKey]string{}}
+func NewDriver(events []store.Event, rules Rules) *Driver {
+	d := &Driver{rules: rules, requests: map[string][]*request{}, said: map[Key][]*turn{}, learned: map[spotKey]string{}}
 	c := lining{Driver: d, open: inFlight[*request]{}, asked: inFlight[*turn]{}, byToken: map[string]*turn{}}
 	for _, e := range events {
 		if e.Kind != store.Frame {

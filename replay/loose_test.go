@@ -14,7 +14,7 @@ type looseHalf interface {
 	Wrote(n int) []transport.Frame
 	Place(n int) (place, first int)
 	Waiting() bool
-	Close() []Finding
+	Close() []StepVerdict
 }
 
 // loosened plays the other end's frames to a loosened half, which may send the next
@@ -61,7 +61,7 @@ func TestLoosenedPlayer(t *testing.T) {
 		< {"method":"notifications/tools/list_changed"}
 		> {"id":2,"method":"ping"}
 		< {"id":2,"result":{}}`
-	p := NewPlayer(recordPlaybook(recorded), nil)
+	p := NewPlayer(recordPlaybook(recorded), Rules{})
 	p.Loosen()
 	say := func(text string) (got []string) {
 		for _, f := range p.Receive(transport.Frame{Bytes: []byte(text)}) {
@@ -112,7 +112,7 @@ func FuzzLoosened(f *testing.F) {
 			said[mark] = append(said[mark], frame)
 		}
 		events := recordPlaybook(recorded)
-		p, d := NewPlayer(events, nil), NewDriver(events)
+		p, d := NewPlayer(events, Rules{}), NewDriver(events, Rules{})
 		if sent := loosened(p, said[">"]); len(sent) != len(p.out) {
 			t.Errorf("the player knows %d frames of %d", len(p.out), len(sent))
 		}
@@ -124,7 +124,7 @@ func FuzzLoosened(f *testing.F) {
 		}
 		p.Close()
 		d.Close()
-		strict := NewDriver(events)
+		strict := NewDriver(events, Rules{})
 		converse(strict, live, "<", ">")
 		for n := 0; strict.Waiting(); n++ {
 			if strict.Relent(); n > len(events) {

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -34,6 +33,14 @@ func MatchParams(m transport.Message) (Key, error) {
 		return "", fmt.Errorf("match %s: %v", m.Method, err)
 	}
 	return Key(m.Method + " " + string(text)), nil
+}
+
+// key returns the queue of answers that a request belongs to.
+func (r Rules) key(m transport.Message) (Key, error) {
+	if r.Match != nil {
+		return r.Match(m)
+	}
+	return MatchParams(m)
 }
 
 // matchedByMethod reports whether a request matches whatever its params are: two
@@ -129,8 +136,6 @@ func (c *contrast) compareObjects(path string, a, b map[string]any) {
 		c.compare(path+"/"+pointerEscape.Replace(k), member(a, k), member(b, k))
 	}
 }
-
-var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
 
 func member(object map[string]any, key string) any {
 	if v, ok := object[key]; ok {

@@ -47,13 +47,13 @@ const MissCode = -32010
 // said it. The server's own is said where it stood, but for blank lines; one that
 // was recorded over several lines (HTTP) is said on one.
 type Player struct {
-	match    Matcher
+	rules    Rules
 	cues     []*cue
 	replies  []*reply
 	requests map[Key][]*cue    // each queue in recorded order
 	others   map[string][]*cue // notifications by method
 	asked    map[string][]*question
-	findings []Finding
+	findings []StepVerdict
 	score    Score
 
 	without []string // what Relent passed over
@@ -68,31 +68,6 @@ type Player struct {
 	settled int      // cues before this one are all settled
 	reach   int      // cues from this one on are all unsettled
 }
-
-// FindingKind says what sort of thing a Player or a Driver noticed.
-type FindingKind string
-
-// The kinds of findings.
-const (
-	// Extra: the live client said what the recorded one did not.
-	Extra FindingKind = "extra"
-	// Missing: the recorded client asked or answered what the live one did not.
-	Missing FindingKind = "missing"
-	// Withheld: a recorded reply was not sent.
-	Withheld FindingKind = "withheld"
-	// Different: an answer of the live server is not the recorded one.
-	Different FindingKind = "different"
-)
-
-// Finding is a difference between the live end and the recorded one.
-type Finding struct {
-	Kind FindingKind
-	Seq  uint64 // the recorded event, 0: none
-	Text string
-}
-
-// String returns the finding on one line.
-func (f Finding) String() string { return string(f.Kind) + ": " + f.Text }
 
 // Score counts what a Player did.
 type Score struct {
@@ -125,22 +100,26 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 // Score returns the counts so far.
 func (p *Player) Score() Score { return p.score }
 
+// Verdicts returns the verdict on each step so far, in recorded order, extras where
+// they came.
+func (p *Player) Verdicts() []StepVerdict { return p.Close() }
+
 // Findings returns what was noticed so far.
-func (p *Player) Findings() []Finding { return slices.Clone(p.findings) }
+func (p *Player) Findings() []StepVerdict { return slices.Clone(p.findings) }
 
 // Close returns all findings, with what the live client did not ask for, and the
 // answers to the server that it never gave, though it was waited for.
-func (p *Player) Close() []Finding {
+func (p *Player) Close() []StepVerdict {
 	findings := p.Findings()
 	for _, c := range p.cues {
 		if c.msg.Kind() == transport.Request && !c.arrived {
-			findings = append(findings, Finding{Missing, c.seq, fmt.Sprintf("#%d %s was not asked", c.seq, clip(c.msg.Method))})
+			findings = append(findings, StepVerdict{Result: Missing, Seq: c.seq, Dir: transport.ClientToServer, Text: fmt.Sprintf("#%d %s was not asked", c.seq, clip(c.msg.Method))})
 		}
 		if c.arrived && c.answer != nil && !c.answer.sent {
-			findings = append(findings, Finding{Withheld, c.answer.seq, fmt.Sprintf("#%d, the answer to %s, was still waiting for the client", c.answer.seq, clip(c.msg.Method))})
+			findings = append(findings, StepVerdict{Result: Withheld, Seq: c.answer.seq, Dir: transport.ServerToClient, Text: fmt.Sprintf("#%d, the answer to %s, was still waiting for the client", c.answer.seq, clip(c.msg.Method))})
 		}
 		if q := c.answers; q != nil && c.forgone && !q.done {
-			findings = append(findings, Finding{Missing, c.seq, fmt.Sprintf("#%d, the answer to %s, was not given", c.seq, clip(q.method))})
+			findings = append(findings, StepVerdict{Result: Missing, Seq: c.seq, Dir: transport.ClientToServer, Text: fmt.Sprintf("#%d, the answer to %s, was not given", c.seq, clip(q.method))})
 		}
 	}
 	return findings
@@ -166,7 +145,7 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 	default:
 		text, near := p.miss(m, key, err)
 		p.score.Missed++
-		p.findings = append(p.findings, Finding{Extra, near, text})
+		p.findings = append(p.findings, StepVerdict{Result: Extra, Seq: near, Dir: transport.ClientToServer, Text: text})
 		quoted, _ := json.Marshal("mcprec: " + text)
 		body = fmt.Appendf(nil, `"error":{"code":%d,"message":%s}`, MissCode, quoted)
 	}
@@ -192,7 +171,7 @@ func (p *Player) key(m transport.Message) (Key, error) {
 	if matchedByMethod(m.Method) {
 		return Key(m.Method), nil
 	}
-	return p.match(m)
+	return p.rules.key(m)
 }
 
 // response takes a live answer to a request of the server.
@@ -208,7 +187,7 @@ func (p *Player) response(m transport.Message) {
 		}
 		return
 	}
-	p.findings = append(p.findings, Finding{Extra, 0, fmt.Sprintf("an answer with id %s, which no request of the server has", clip(string(m.ID)))})
+	p.findings = append(p.findings, StepVerdict{Result: Extra, Seq: 0, Dir: transport.ClientToServer, Text: fmt.Sprintf("an answer with id %s, which no request of the server has", clip(string(m.ID)))})
 }
 
 // notification takes a live notification.
@@ -302,7 +281,7 @@ func (p *Player) send(r *reply) []transport.Frame {
 			value = e.owner.token
 		}
 		if value == nil {
-			p.findings = append(p.findings, Finding{Withheld, r.seq, fmt.Sprintf("#%d: %s gave no progress token", r.seq, clip(e.owner.msg.Method))})
+			p.findings = append(p.findings, StepVerdict{Result: Withheld, Seq: r.seq, Dir: transport.ServerToClient, Text: fmt.Sprintf("#%d: %s gave no progress token", r.seq, clip(e.owner.msg.Method))})
 			r.written = true // nothing waits for it
 			return nil
 		}

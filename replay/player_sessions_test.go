@@ -31,7 +31,7 @@ func sessions(t *testing.T, test func(*testing.T, []store.Event)) {
 // half plays the client's half of a session, changed by live, to a Player of it
 // and returns what the recorded server said and what the Player says.
 func half(events []store.Event, live func([]byte) []byte) (recorded, played [][]byte) {
-	p := replay.NewPlayer(events, nil)
+	p := replay.NewPlayer(events, replay.Rules{})
 	frames := p.Start()
 	for _, e := range events {
 		switch {

@@ -299,7 +299,7 @@ func TestPlayer(t *testing.T) {
 			> {"id":3,"method":"a"}`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := NewPlayer(recordPlaybook(tt.recorded), nil)
+			p := NewPlayer(recordPlaybook(tt.recorded), Rules{})
 			if got := perform(p, tt.live); got != tidy(tt.live) {
 				t.Errorf("got\n%s\nwant\n%s", got, tidy(tt.live))
 			}
@@ -321,13 +321,13 @@ func TestPlayer(t *testing.T) {
 
 func TestPlayerOwnMatcher(t *testing.T) {
 	byMethod := func(m transport.Message) (Key, error) { return Key(m.Method), nil }
-	p := NewPlayer(recordPlaybook(twoCalls), byMethod)
+	p := NewPlayer(recordPlaybook(twoCalls), Rules{Match: byMethod})
 	live := "> {\"id\":5,\"method\":\"tools/call\",\"params\":{\"name\":\"z\"}}\n< {\"id\":5,\"result\":\"a\"}\n"
 	if got := perform(p, live); got != live {
 		t.Errorf("got\n%s\nwant\n%s", got, live)
 	}
 	refuse := func(m transport.Message) (Key, error) { return "", fmt.Errorf("not today") }
-	p = NewPlayer(recordPlaybook(twoCalls), refuse)
+	p = NewPlayer(recordPlaybook(twoCalls), Rules{Match: refuse})
 	live = "> {\"id\":5,\"method\":\"tools/call\"}\n< {\"jsonrpc\":\"2.0\",\"id\":5,\"error\":{\"code\":-32010,\"message\":\"mcprec: no recorded answer for tools/call: not today\"}}\n"
 	if got := perform(p, live); got != live {
 		t.Errorf("got\n%s\nwant\n%s", got, live)
@@ -335,7 +335,7 @@ func TestPlayerOwnMatcher(t *testing.T) {
 }
 
 func TestPlayerScore(t *testing.T) {
-	p := NewPlayer(recordPlaybook(withSampling), nil)
+	p := NewPlayer(recordPlaybook(withSampling), Rules{})
 	perform(p, withSampling+"\n> {\"id\":9,\"method\":\"x\"}")
 	if want := (Score{Recorded: 2, Matched: 2, Missed: 1, Replies: 3, Answered: 1}); p.Score() != want {
 		t.Errorf("score %+v, want %+v", p.Score(), want)
@@ -344,7 +344,7 @@ func TestPlayerScore(t *testing.T) {
 
 // TestPlayerStreams holds that an answer goes to the stream its request came on.
 func TestPlayerStreams(t *testing.T) {
-	p := NewPlayer(recordPlaybook(twoCalls), nil)
+	p := NewPlayer(recordPlaybook(twoCalls), Rules{})
 	out := p.Receive(transport.Frame{Bytes: []byte(`{"id":1,"method":"initialize"}`), Stream: 7})
 	if len(out) != 1 || out[0].Stream != 7 {
 		t.Errorf("got %+v", out)
@@ -360,7 +360,7 @@ func FuzzPlayer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, recorded, live string) {
 		events := recordPlaybook(recorded)
-		p := NewPlayer(events, nil)
+		p := NewPlayer(events, Rules{})
 		perform(p, live)
 		for p.Waiting() {
 			before := p.Score().Replies + len(p.Findings())
@@ -386,7 +386,7 @@ func BenchmarkPlayer(b *testing.B) {
 	events := recordPlaybook(text.String())
 	b.ReportAllocs()
 	for b.Loop() {
-		p := NewPlayer(events, nil)
+		p := NewPlayer(events, Rules{})
 		for _, e := range events[3:] {
 			if e.Dir == transport.ClientToServer {
 				p.Receive(transport.Frame{Bytes: e.Payload})

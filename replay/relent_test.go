@@ -8,7 +8,7 @@ import (
 
 // TestPlayerWithout holds that a player says what it went on without.
 func TestPlayerWithout(t *testing.T) {
-	p := NewPlayer(recordPlaybook(atOnce), nil)
+	p := NewPlayer(recordPlaybook(atOnce), Rules{})
 	if perform(p, `> {"id":1,"method":"tools/call","params":{"name":"a"}}`); len(p.Without()) > 0 {
 		t.Errorf("before: %q", p.Without())
 	}
@@ -16,7 +16,7 @@ func TestPlayerWithout(t *testing.T) {
 	if want := []string{"#3 (tools/call)"}; !slices.Equal(p.Without(), want) {
 		t.Errorf("got %q, want %q", p.Without(), want)
 	}
-	d := NewDriver(recordPlaybook(twoCalls))
+	d := NewDriver(recordPlaybook(twoCalls), Rules{})
 	converse(d, `
 		< {"id":1,"result":{}}
 		< {"id":2,"result":"a"}
@@ -34,10 +34,10 @@ func TestOnOneLine(t *testing.T) {
 	events[2].Payload = []byte("{\n  \"id\":1,\n  \"result\":\"a\"\n}")
 	events[1].Payload = []byte("{\n\"id\":1,\"method\":\"a\"}")
 	live := "> {\"id\":2,\"method\":\"a\"}\n< {   \"id\":2,   \"result\":\"a\" }\n"
-	if got := perform(NewPlayer(events, nil), live); got != live {
+	if got := perform(NewPlayer(events, Rules{}), live); got != live {
 		t.Errorf("got %s, want %s", got, live)
 	}
-	if out := NewDriver(events).Start(); len(out) != 1 || string(out[0].Bytes) != `{ "id":1,"method":"a"}` {
+	if out := NewDriver(events, Rules{}).Start(); len(out) != 1 || string(out[0].Bytes) != `{ "id":1,"method":"a"}` {
 		t.Errorf("driver: %v", out)
 	}
 }
@@ -49,7 +49,7 @@ func TestNearestTarget(t *testing.T) {
 		> {"id":1,"method":"tools/call","params":{"name":"search","arguments":{"q":"a","limit":1,"page":1}}}
 		< {"id":1,"result":"a"}
 		> {"id":2,"method":"tools/call","params":{"name":"read","arguments":{"q":"z"}}}
-		< {"id":2,"result":"b"}`), nil)
+		< {"id":2,"result":"b"}`), Rules{})
 	perform(p, `> {"id":1,"method":"tools/call","params":{"name":"search","arguments":{"q":"z"}}}`)
 	if f := p.Findings(); len(f) != 1 || f[0].Seq != 2 || !strings.Contains(f[0].Text, "nearest is #2: differs at /params/arguments") {
 		t.Errorf("findings %v", f)

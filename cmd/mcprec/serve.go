@@ -60,7 +60,7 @@ func runServe(cmd *cobra.Command, std streams, h home, arg string) (err error) {
 	if err != nil {
 		return err
 	}
-	player := replay.NewPlayer(events, replay.MatchParams)
+	player := replay.NewPlayer(events, replay.Rules{})
 	err = replay.Serve(cmd.Context(), conn, player)
 	for _, f := range player.Close() {
 		fmt.Fprintf(std.err, "mcprec: %v\n", f)

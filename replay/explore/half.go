@@ -41,9 +41,9 @@ type half struct {
 
 	mu      sync.Mutex // never held across a wait
 	machine machine
-	close   func() []replay.Finding // how the live end differs from the recorded one
-	without func() []string         // what it went on without
-	habit   *habit                  // its model; nil is free
+	close   func() []replay.StepVerdict // how the live end differs from the recorded one
+	without func() []string             // what it went on without
+	habit   *habit                      // its model; nil is free
 	queue   []transport.Frame
 	sent    int  // frames that left the queue
 	flying  int  // of these, not taken yet

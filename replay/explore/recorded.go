@@ -21,7 +21,7 @@ func (r *Run) RecordedServer() { r.recordedServer(replay.Free) }
 func (r *Run) RecordedClient() { r.recordedClient(replay.Free) }
 
 func (r *Run) recordedServer(m replay.Model) {
-	p := replay.NewPlayer(r.plan.Session, r.plan.ready.match)
+	p := replay.NewPlayer(r.plan.Session, replay.Rules{Match: r.plan.ready.match})
 	if r.level == L1 {
 		p.Loosen()
 	}
@@ -31,7 +31,7 @@ func (r *Run) recordedServer(m replay.Model) {
 }
 
 func (r *Run) recordedClient(m replay.Model) {
-	d := replay.NewDriver(r.plan.Session)
+	d := replay.NewDriver(r.plan.Session, replay.Rules{})
 	if r.level == L1 {
 		d.Loosen()
 	}
@@ -54,8 +54,8 @@ func (r *Run) newHalf(own transport.Direction, m machine, model replay.Model) *h
 
 // Findings says where the live ends differ from the recorded ones so far; it is
 // for Check.
-func (r *Run) Findings() []replay.Finding {
-	var all []replay.Finding
+func (r *Run) Findings() []replay.StepVerdict {
+	var all []replay.StepVerdict
 	for _, h := range r.halves {
 		h.mu.Lock()
 		all = append(all, h.close()...)
@@ -65,8 +65,8 @@ func (r *Run) Findings() []replay.Finding {
 }
 
 // strangers are what the live ends said for which nothing is recorded.
-func (r *Run) strangers() []replay.Finding {
-	return slices.DeleteFunc(r.Findings(), func(f replay.Finding) bool { return f.Kind != replay.Extra })
+func (r *Run) strangers() []replay.StepVerdict {
+	return slices.DeleteFunc(r.Findings(), func(f replay.StepVerdict) bool { return f.Result != replay.Extra })
 }
 
 // stranger is the first of them.
@@ -84,7 +84,7 @@ func (r *Run) unsaid() {
 		findings := h.close()
 		h.mu.Unlock()
 		for _, f := range findings {
-			if f.Kind == replay.Withheld {
+			if f.Result == replay.Withheld {
 				r.note("the " + h.name + " has not said all: " + f.Text)
 			}
 		}
@@ -116,7 +116,7 @@ func (r *Run) unanswered() {
 func (r *Run) differences() []string {
 	var list []string
 	for _, f := range r.Findings() {
-		if f.Kind == replay.Different {
+		if f.Result == replay.Mismatch {
 			list = append(list, "the live server answers otherwise than the recorded one: "+f.Text)
 		}
 	}
