@@ -3,8 +3,11 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +30,6 @@ var mayImport = map[string][]string{
 	"replay/explore":        {"transport", "store", "replay", "replay/order", "replay/explore/shrink"},
 	"replay/explore/shrink": {"transport", "store", "replay"},
 	"fixtures":              {"store", "store/memstore", "transport", "recorder", "replay", "replay/explore"},
-	"examples/gosdk":        nil,
 	"examples/hang":         {"transport"},
 	"examples/zoo":          {"replay/explore", "fixtures", "store", "transport"},
 	"examples/zoo/table":    {"examples/zoo"},
@@ -98,6 +100,42 @@ func TestNoSDK(t *testing.T) {
 	for _, pkg := range deps {
 		if strings.HasPrefix(pkg, "github.com/modelcontextprotocol/") || strings.HasPrefix(pkg, "github.com/mark3labs/") {
 			t.Errorf("the command or fixtures depends on %s", pkg)
+		}
+	}
+}
+
+// TestUserModule: a module whose tests load a fixture needs no SDK, by the word of
+// go mod why.
+func TestUserModule(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":       fmt.Sprintf("module user\n\ngo 1.25.0\n\nrequire %[1]s v0.0.0\n\nreplace %[1]s => %[2]s\n", module, root),
+		"go.sum":       string(sums),
+		"user_test.go": fmt.Sprintf("package user\n\nimport %q\n\nvar _ = fixtures.Load\n", module+"/fixtures"),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for of, needed := range map[string]bool{
+		"github.com/modelcontextprotocol/go-sdk": false, "github.com/spf13/cobra": false, "github.com/google/uuid": true,
+	} {
+		cmd := exec.Command("go", "mod", "why", "-m", of)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "PWD="+dir)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("go mod why: %v\n%s", err, out)
+		}
+		if strings.Contains(string(out), "does not need module") == needed {
+			t.Errorf("is %s needed: want %t\n%s", of, needed, out)
 		}
 	}
 }

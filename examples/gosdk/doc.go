@@ -5,4 +5,7 @@
 //	client_test.go  a client against a recorded server
 //	server_test.go  a server against a recorded client: its behaviour is pinned
 //	pair_test.go    both ends live in one process, over a transport that holds nothing
+//
+// The folder is such a module: its go.mod has mcprec and the newest release of the SDK,
+// and the adapter's own tests run here with it too (`make test`).
 package gosdk

@@ -39,10 +39,20 @@
 // 2025-03-26 has them, and the SDK keeps the bookkeeping of their answers to
 // itself. The error is [ErrBatch].
 //
-// It works with the SDK's v1.1.0 and later (`make zoo` runs it with v1.1.0, v1.2.0,
-// v1.5.0 to v1.8.0); before, there was no [mcp.IOTransport] for Tap to see.
-//
 // It knows no HTTP: sessions have no id, and a frame's stream number is dropped.
+//
+// # Releases of the SDK
+//
+// It works with v1.1.0 to v1.8.0; before, there was no [mcp.IOTransport] for Tap to
+// see. mcprec's go.mod asks for v1.4.1, the oldest one without a published advisory
+// (GO-2026-4569 and GO-2026-4770 are of the decoder that the adapter uses), so that a
+// program keeps any later release that it has. The tests run with v1.4.1 and, from
+// examples/gosdk, with v1.8.0; `make zoo` runs the adapter with v1.1.0, v1.2.0 and v1.5.0 to
+// v1.8.0. A program that still has an older one keeps it by a line in its go.mod:
+//
+//	replace github.com/modelcontextprotocol/go-sdk => github.com/modelcontextprotocol/go-sdk v1.2.0
+//
+// A program that does not import this package does not build the SDK at all.
 //
 // [explore.Run.Go]: https://pkg.go.dev/github.com/mcprec/mcprec/replay/explore#Run.Go
 package gosdk

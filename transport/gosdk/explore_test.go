@@ -33,7 +33,7 @@ func connectRun(r *explore.Run, server *mcp.Server, client *mcp.Client, revision
 		// The session lives under the context it is made with, and a frame it writes
 		// later is not the handshake's.
 		p.client, err = client.Connect(r.Context(), gosdk.Transport(r.Client()),
-			&mcp.ClientSessionOptions{ProtocolVersion: revision})
+			speaking(revision))
 		return err
 	})
 	return p
@@ -63,7 +63,7 @@ func twoCalls(revision string) func(*explore.Run) {
 
 // TestExploreConforming: two calls of a conforming pair come through in any order.
 func TestExploreConforming(t *testing.T) {
-	for _, revision := range []string{handshake, newest} {
+	for _, revision := range revisions {
 		t.Run(revision, func(t *testing.T) {
 			explore.Explore(t, explore.Plan{Schedules: scale(10_000, 500_000) / slowed, Workers: runtime.GOMAXPROCS(0), Setup: twoCalls(revision)})
 		})
@@ -83,7 +83,7 @@ func scale(short, soak int) int {
 // itself.
 func TestExploreTokens(t *testing.T) {
 	stop := errors.New("stop")
-	for _, revision := range []string{handshake, newest} {
+	for _, revision := range revisions {
 		for i := range scale(100, 1000) {
 			c := explore.Sweep[i%len(explore.Sweep)]
 			plan := explore.Plan{Setup: twoCalls(revision), Strategy: explore.Random, Seed: uint64(i), Schedules: 1,
@@ -132,7 +132,7 @@ func doubleClose(r *explore.Run) {
 	p.op(r, "close server", func(context.Context) error { p.server.Close(); return nil })
 }
 
-// TestExploreDoubleClose finds a hang of the SDK v1.8.0: each end refuses the
+// TestExploreDoubleClose finds a hang of the SDK, v1.4.1 and v1.8.0: each end refuses the
 // other's call because it is closing, cannot say so because it is closing, and
 // waits for its own.
 func TestExploreDoubleClose(t *testing.T) {

@@ -25,7 +25,7 @@ func pair(t *testing.T, pipe *transport.Pipe, server *mcp.Server, client *mcp.Cl
 		t.Fatal(err)
 	}
 	c, err := client.Connect(t.Context(), gosdk.Transport(pipe.Client()),
-		&mcp.ClientSessionOptions{ProtocolVersion: revision})
+		speaking(revision))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func pair(t *testing.T, pipe *transport.Pipe, server *mcp.Server, client *mcp.Cl
 
 // TestSession runs a whole session at both revisions and two capacities.
 func TestSession(t *testing.T) {
-	for _, revision := range []string{handshake, ""} {
+	for _, revision := range append(revisions, "") {
 		for _, capacity := range []int{0, 1} {
 			t.Run(fmt.Sprintf("revision %q capacity %d", revision, capacity), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { session(t, revision, capacity) })

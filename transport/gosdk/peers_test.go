@@ -10,12 +10,6 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// The revision with a handshake, and the newest, which a client discovers.
-const (
-	handshake = "2025-11-25"
-	newest    = "2026-07-28"
-)
-
 const steps = 3 // of progress, by the tool "count"
 
 // frame is a text as a frame.
@@ -59,8 +53,8 @@ func newClient(opts *mcp.ClientOptions) *mcp.Client {
 
 // callCount calls the tool and expects its text, with a newline in it.
 func callCount(ctx context.Context, session *mcp.ClientSession) error {
-	params := &mcp.CallToolParams{Name: "count"}
-	params.SetProgressToken("count-1")
+	// SetProgressToken forgets it up to v1.4.1 where there is no Meta yet.
+	params := &mcp.CallToolParams{Name: "count", Meta: mcp.Meta{"progressToken": "count-1"}}
 	result, err := session.CallTool(ctx, params)
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ func liveClient(revision string) func(*explore.Run) {
 		p := &peers{}
 		r.Op("connect", func(context.Context) (err error) {
 			p.client, err = client.Connect(r.Context(), gosdk.Transport(r.Client()),
-				&mcp.ClientSessionOptions{ProtocolVersion: revision})
+				speaking(revision))
 			return err
 		})
 		p.op(r, "call", func(ctx context.Context) error { return callCount(ctx, p.client) })
@@ -53,7 +53,7 @@ func liveServer(r *explore.Run) {
 // server against its recorded client, in recorded order and in any legal one, and
 // neither says anything that the recorded one did not.
 func TestExploreRecorded(t *testing.T) {
-	for _, revision := range []string{handshake, newest} {
+	for _, revision := range revisions {
 		session := recordTwoCalls(t, revision)
 		for name, setup := range map[string]func(*explore.Run){"client": liveClient(revision), "server": liveServer} {
 			for _, level := range []explore.Level{explore.L0, explore.L1} {

@@ -59,7 +59,7 @@ func record(t *testing.T, e ends, sends transport.Direction) []store.Event {
 	}
 	client, err := newClient(&mcp.ClientOptions{
 		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) {},
-	}).Connect(t.Context(), e.client, &mcp.ClientSessionOptions{ProtocolVersion: handshake})
+	}).Connect(t.Context(), e.client, speaking(handshake))
 	if err != nil {
 		t.Fatal(err)
 	}
