@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -21,6 +22,15 @@ func ParseSessionID(s string) (SessionID, error) {
 		return "", err
 	}
 	return id, nil
+}
+
+// DeriveSessionID returns the id of a session that was recorded without one: a
+// version 8 UUID of the text's SHA-256, the same wherever it is read.
+func DeriveSessionID(text []byte) SessionID {
+	sum := sha256.Sum256(text)
+	sum[6] = sum[6]&0x0f | 0x80
+	sum[8] = sum[8]&0x3f | 0x80
+	return SessionID(fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]))
 }
 
 // Bytes returns the 16 bytes of the id.

@@ -4,22 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/fixtures/foreign"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
 
 func newImport() *cobra.Command {
-	var h home
+	var o importOptions
 	cmd := &cobra.Command{
 		Use:   "import FILE...",
-		Short: "Put fixtures into the store",
+		Short: "Put fixtures, and sessions that others recorded, into the store",
 		Long: `import reads fixtures, as export and record -o write them, into the store, and
 prints the id of each. A fixture that is there already is left as it is; one
 that differs from what is there under its id is an error.
+
+What other recorders wrote is known by its content, and --from FORMAT insists on a
+format. The formats are
+
+  mcp-frames  JSON Lines of a tee, a line a frame: t_ns, dir, raw, eol, …
+
+Such a file may also be named wherever a fixture is wanted, without an import.
 
 ` + exitLine,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -28,20 +37,35 @@ that differs from what is there under its id is an error.
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return runImport(cmd, h, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runImport(cmd, o, args) },
 	}
-	h.addFlags(cmd)
+	o.addFlags(cmd)
+	cmd.Flags().StringVar(&o.from, "from", "", "take the files for `FORMAT`")
+	completeWords(cmd, "from", "mcp-frames")
 	return cmd
 }
 
-func runImport(cmd *cobra.Command, h home, files []string) (err error) {
-	db, err := h.open(boltstore.Options{})
+type importOptions struct {
+	home
+	from string
+}
+
+func runImport(cmd *cobra.Command, o importOptions, files []string) (err error) {
+	decode := readFixture
+	if o.from != "" {
+		format, err := foreign.Named(o.from)
+		if err != nil {
+			return usagef("import: --from: %v", err)
+		}
+		decode = func(r io.Reader) ([]store.Event, error) { return readForeign(r, format) }
+	}
+	db, err := o.open(boltstore.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
 	for _, name := range files {
-		id, err := importFile(cmd.Context(), db, cmd, name)
+		id, err := importFile(cmd, db, name, decode)
 		var conflict *store.ConflictError
 		if errors.As(err, &conflict) {
 			return fmt.Errorf("import %s: session %s is in the store with other content; take \"id\" out of the file's first line to import it as another", name, conflict.ID)
@@ -61,7 +85,7 @@ const importBatch = 4 << 20
 
 // importFile reads a whole fixture before it stores anything: a file that is
 // cut or wrong leaves nothing behind.
-func importFile(ctx context.Context, db store.Store, cmd *cobra.Command, name string) (store.SessionID, error) {
+func importFile(cmd *cobra.Command, db store.Store, name string, decode func(io.Reader) ([]store.Event, error)) (store.SessionID, error) {
 	in := cmd.InOrStdin()
 	if name != "-" {
 		f, err := openFile(name)
@@ -71,16 +95,40 @@ func importFile(ctx context.Context, db store.Store, cmd *cobra.Command, name st
 		defer f.Close()
 		in = f
 	}
-	var events []store.Event
-	for e, err := range fixtures.Decode(in) {
-		if err != nil {
-			return "", err
-		}
-		events = append(events, e)
+	events, err := decode(in)
+	if err != nil {
+		return "", err
 	}
 	if len(events) == 0 {
 		return "", fmt.Errorf("no events in it")
 	}
+	return storeEvents(cmd.Context(), db, events)
+}
+
+// readFixture reads a file in whatever form it is.
+func readFixture(r io.Reader) ([]store.Event, error) {
+	var events []store.Event
+	err := each(fixtures.Decode(r), func(e store.Event) error {
+		events = append(events, e)
+		return nil
+	})
+	return events, err
+}
+
+// readForeign reads a file in the form of another recorder.
+func readForeign(r io.Reader, format foreign.Format) ([]store.Event, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	events, err := format.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", format.Name, err)
+	}
+	return events, nil
+}
+
+func storeEvents(ctx context.Context, db store.Store, events []store.Event) (store.SessionID, error) {
 	header, err := store.ParseHeader(events[0].Payload)
 	if err != nil {
 		return "", err

@@ -29,12 +29,13 @@ var mayImport = map[string][]string{
 	"replay/order":          {"transport"},
 	"replay/explore":        {"transport", "store", "replay", "replay/order", "replay/explore/shrink"},
 	"replay/explore/shrink": {"transport", "store", "replay"},
-	"fixtures":              {"store", "store/memstore", "transport", "recorder", "replay", "replay/explore"},
+	"fixtures/foreign":      {"store", "transport"},
+	"fixtures":              {"fixtures/foreign", "store", "store/memstore", "transport", "recorder", "replay", "replay/explore"},
 	"examples/hang":         {"transport"},
 	"examples/zoo":          {"replay/explore", "fixtures", "store", "transport"},
 	"examples/zoo/table":    {"examples/zoo"},
 	"examples/progress":     {"transport"},
-	"cmd/mcprec": {"transport", "store", "store/boltstore", "recorder", "replay", "replay/explore", "replay/explore/shrink", "fixtures", "examples/progress",
+	"cmd/mcprec": {"transport", "store", "store/boltstore", "recorder", "replay", "replay/explore", "replay/explore/shrink", "fixtures", "fixtures/foreign", "examples/progress",
 		"github.com/spf13/cobra"},
 }
 

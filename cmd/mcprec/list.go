@@ -145,7 +145,11 @@ func listText(w io.Writer, sessions []store.Session, limit int) {
 		if s.Lost > 0 {
 			command += fmt.Sprintf("  (%d lost)", s.Lost)
 		}
-		fmt.Fprintf(w, row, id, short[i], s.Start.Local().Format("2006-01-02 15:04:05"), s.Frames, s.Bytes,
+		start := ""
+		if !s.Start.IsZero() { // as in recordings that others made
+			start = s.Start.Local().Format(time.DateTime)
+		}
+		fmt.Fprintf(w, row, id, short[i], start, s.Frames, s.Bytes,
 			s.State, strings.TrimPrefix(s.Exit, "signal: "), label, plain(s.Label), plain(command))
 	}
 }
