@@ -12,6 +12,7 @@ import (
 	gomcp "github.com/ThinkInAIXYZ/go-mcp/transport"
 
 	"github.com/mcprec/mcprec/examples/zoo"
+	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -46,30 +47,55 @@ func calling(t *testing.T, name string, channel int, want zoo.Want) {
 		SDK:  client.NewClient,
 		Plan: explore.Plan{Schedules: 30, Setup: func(r *explore.Run) {
 			r.Go(func(ctx context.Context) { serve(ctx, r.Server()) })
-			r.Op("call", func(ctx context.Context) error {
-				stream := transport.NewByteStream(r.Client())
-				c, err := client.NewClient(gomcp.NewMockClientTransport(stream, stream))
-				if err != nil {
-					return err
-				}
-				defer c.Close()
-				told := make(chan *protocol.ProgressNotification, channel)
-				start := time.Now()
-				if _, err := c.CallToolWithProgressChan(ctx, &protocol.CallToolRequest{Name: "work"}, told); err != nil {
-					return err
-				}
-				took, seen := time.Since(start), 0
-				for range told {
-					seen++
-				}
-				if took > 0 || seen < progress {
-					return fmt.Errorf("the call took %v, and %d of %d notifications were delivered", took, seen, progress)
-				}
-				return nil
-			})
+			r.Op("call", func(ctx context.Context) error { return call(ctx, r.Client(), channel) })
 		}},
 		Want: map[string]zoo.Want{"v0.2.29": want},
 	}.Run(t)
+}
+
+// call fails if the SDK held the call, or dropped a notification.
+func call(ctx context.Context, conn transport.Conn, channel int) error {
+	stream := transport.NewByteStream(conn)
+	c, err := client.NewClient(gomcp.NewMockClientTransport(stream, stream))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	told := make(chan *protocol.ProgressNotification, channel)
+	start := time.Now()
+	if _, err := c.CallToolWithProgressChan(ctx, &protocol.CallToolRequest{Name: "work"}, told); err != nil {
+		return err
+	}
+	took, seen := time.Since(start), 0
+	for range told {
+		seen++
+	}
+	if took > 0 {
+		return fmt.Errorf("the call took %v, and %d of %d notifications were delivered", took, seen, progress)
+	}
+	return nil
+}
+
+// The same calls, but the server is the recorded one of the golden session.
+
+func TestSessionStallsReader(t *testing.T) {
+	pkg.DefaultLogger = quiet{pkg.DefaultLogger}
+	playing(t, "go-mcp progress, channel 0, session", 0, zoo.Want{Verdict: explore.CheckFailed,
+		Says: []string{"the call took 3s, and 0 of 3 notifications were delivered"}})
+}
+
+func TestSessionFits(t *testing.T) {
+	playing(t, "go-mcp progress, channel 3, session", progress, zoo.Want{})
+}
+
+func playing(t *testing.T, name string, channel int, want zoo.Want) {
+	plan := zoo.Played(t, "gomcp-progress", fixtures.AsServer, func(t testing.TB, conn transport.Conn) {
+		if err := call(t.Context(), conn, channel); err != nil {
+			t.Error(err)
+		}
+	})
+	plan.Schedules = 30
+	zoo.Case{Name: name, SDK: client.NewClient, Plan: plan, Want: map[string]zoo.Want{"v0.2.29": want}}.Run(t)
 }
 
 // serve answers a call after its progress.
