@@ -44,6 +44,46 @@ func TestOvertakenInitialized(t *testing.T) {
 	}.Run(t)
 }
 
+// TestSessionOvertaken is the same in one order: the client is the recorded one of the
+// golden session, whose request has overtaken the notification.
+func TestSessionOvertaken(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk 395 overtaken, session",
+		SDK:  mcp.NewServer,
+		Plan: explore.Plan{
+			Session: zoo.Golden(t, "gosdk-395").Events(),
+			Setup: func(r *explore.Run) {
+				watched := &refusals{Conn: r.Server()}
+				r.Data = watched
+				server := mcp.NewServer(&mcp.Implementation{Name: "strict", Version: "1"}, &mcp.ServerOptions{HasTools: true})
+				if _, err := server.Connect(r.Context(), connector{watched}, nil); err != nil {
+					panic(err)
+				}
+				r.RecordedClient()
+			},
+			Check: func(r *explore.Run) error { return errors.Join(r.Data.(*refusals).err, r.Failures()) },
+		},
+		Want: map[string]zoo.Want{
+			"v0.3.1": {Verdict: explore.CheckFailed, Says: []string{"tools/list", "session initialization"}},
+			"v0.4.0": {},
+		},
+	}.Run(t)
+}
+
+// refusals is a server's Conn that keeps the last refusal. The golden session has one
+// itself, so that a server which answers is the one that differs from it.
+type refusals struct {
+	transport.Conn
+	err error
+}
+
+func (r *refusals) Write(ctx context.Context, f transport.Frame) error {
+	if messages, err := f.Messages(); err == nil && messages[0].Error != nil {
+		r.err = fmt.Errorf("the request was refused: %s", messages[0].Error)
+	}
+	return r.Conn.Write(ctx, f)
+}
+
 // ask writes a request and reads its answer.
 func ask(ctx context.Context, conn transport.Conn, request string) error {
 	if err := conn.Write(ctx, transport.Frame{Bytes: []byte(request)}); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcprec/mcprec/examples/zoo"
+	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -22,17 +23,7 @@ func TestCancelIgnored(t *testing.T) {
 		Name: "mcp-go 755 cancel ignored",
 		SDK:  server.NewMCPServer,
 		Plan: explore.Plan{Setup: func(r *explore.Run) {
-			ended := make(chan error, 1)
-			s := server.NewMCPServer("slow", "1", server.WithToolCapabilities(true))
-			s.AddTool(mcp.NewTool("work"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				select {
-				case <-ctx.Done():
-					ended <- nil
-				case <-time.After(time.Hour):
-					ended <- errors.New("the cancelled call ran to its end")
-				}
-				return mcp.NewToolResultText("done"), nil
-			})
+			s, ended := slow()
 			r.Go(func(ctx context.Context) { serve(ctx, s, r.Server()) })
 			r.Op("call, cancel", func(ctx context.Context) error {
 				if err := cancelled(ctx, r.Client()); err != nil {
@@ -46,6 +37,43 @@ func TestCancelIgnored(t *testing.T) {
 			"v0.46.0": {},
 		},
 	}.Run(t)
+}
+
+// TestSessionCancelIgnored is the same, but the client is the recorded one of the golden
+// session, which cancels its call and waits for no answer.
+func TestSessionCancelIgnored(t *testing.T) {
+	zoo.Case{
+		Name: "mcp-go 755 cancel ignored, session",
+		SDK:  server.NewMCPServer,
+		Plan: zoo.Played(t, "mcpgo-755", fixtures.AsClient, func(t testing.TB, conn transport.Conn) {
+			s, ended := slow()
+			serve(t.Context(), s, conn)
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}),
+		Want: map[string]zoo.Want{
+			"v0.45.0": {Verdict: explore.CheckFailed, Says: []string{"ran to its end", `notifications/cancelled (tools/call "work"`}},
+			"v0.46.0": {},
+		},
+	}.Run(t)
+}
+
+// slow is a server whose tool takes an hour, or until its context ends; ended says
+// which.
+func slow() (s *server.MCPServer, ended chan error) {
+	ended = make(chan error, 1)
+	s = server.NewMCPServer("slow", "1", server.WithToolCapabilities(true))
+	s.AddTool(mcp.NewTool("work"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		select {
+		case <-ctx.Done():
+			ended <- nil
+		case <-time.After(time.Hour):
+			ended <- errors.New("the cancelled call ran to its end")
+		}
+		return mcp.NewToolResultText("done"), nil
+	})
+	return s, ended
 }
 
 // serve is what the SDK's stdio server does, without the session that it keeps in a
