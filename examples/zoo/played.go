@@ -1,11 +1,15 @@
 package zoo
 
 import (
+	"context"
+	"encoding/json"
 	"path/filepath"
 	"testing"
 
 	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -27,4 +31,43 @@ func Played(t *testing.T, session string, as fixtures.Role, live func(testing.TB
 // goldenPath is relative to the folder of a case's module.
 func goldenPath(session string) string {
 	return filepath.Join("..", "..", "..", "fixtures", session+".jsonl")
+}
+
+// BusyServer plays the recorded server of a session that ends while it is busy: it reads
+// the frames that it took in the recording, and then no more. (The half that
+// replay/explore plays reads for ever.)
+func BusyServer(ctx context.Context, fx *fixtures.Fixture, conn transport.Conn) error {
+	return replay.Serve(ctx, &busy{Conn: conn, left: taken(fx.Events())}, replay.NewPlayer(fx.Events(), nil))
+}
+
+// taken counts the client's frames of which the recording says that they were delivered.
+func taken(events []store.Event) (n int) {
+	var upto uint64
+	for _, e := range events {
+		var info store.DeliveredInfo
+		if e.Kind == store.Delivered && e.Dir == transport.ClientToServer && json.Unmarshal(e.Payload, &info) == nil {
+			upto = max(upto, info.Upto)
+		}
+	}
+	for _, e := range events {
+		if e.Kind == store.Frame && e.Dir == transport.ClientToServer && e.Seq <= upto {
+			n++
+		}
+	}
+	return n
+}
+
+// busy is a Conn from which so many frames are read.
+type busy struct {
+	transport.Conn
+	left int
+}
+
+func (b *busy) Read(ctx context.Context) (transport.Frame, error) {
+	if b.left == 0 {
+		<-ctx.Done()
+		return transport.Frame{}, ctx.Err()
+	}
+	b.left--
+	return b.Conn.Read(ctx)
 }

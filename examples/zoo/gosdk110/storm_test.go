@@ -92,6 +92,55 @@ func TestStorm(t *testing.T) {
 	}.Run(t)
 }
 
+// TestSessionStorm has the recorded client of the golden session, and a server that adds
+// its tools when that client is ready: how often it is told is then the session's doing
+// and the server's alone.
+func TestSessionStorm(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk 649 storm, session",
+		SDK:  mcp.NewServer,
+		Plan: explore.Plan{
+			Session: zoo.Golden(t, "gosdk-649").Events(),
+			Setup: func(r *explore.Run) {
+				counted := &changes{Conn: r.Server()}
+				r.Data = counted
+				ready := make(chan struct{})
+				server := mcp.NewServer(&mcp.Implementation{Name: "growing", Version: "1"}, &mcp.ServerOptions{
+					HasTools: true, InitializedHandler: func(context.Context, *mcp.InitializedRequest) { close(ready) },
+				})
+				if _, err := server.Connect(r.Context(), gosdk.Transport(counted), nil); err != nil {
+					panic(err)
+				}
+				r.RecordedClient()
+				r.Op("add tools", func(context.Context) error { <-ready; addTools(server); return nil })
+			},
+			Check: func(r *explore.Run) error {
+				if n := r.Data.(*changes).n.Load(); n > 1 {
+					return fmt.Errorf("%d tools were added, and the client was told %d times", added, n)
+				}
+				return r.Failures()
+			},
+		},
+		Want: map[string]zoo.Want{
+			"v1.1.0": {Verdict: explore.CheckFailed, Says: []string{"3 tools were added, and the client was told 3 times"}},
+			"v1.2.0": {},
+		},
+	}.Run(t)
+}
+
+// changes is a server's Conn that counts what it says of its tools.
+type changes struct {
+	transport.Conn
+	n atomic.Int32
+}
+
+func (c *changes) Write(ctx context.Context, f transport.Frame) error {
+	if messages, err := f.Messages(); err == nil && messages[0].Method == "notifications/tools/list_changed" {
+		c.n.Add(1)
+	}
+	return c.Conn.Write(ctx, f)
+}
+
 // newServer returns a server with tools to come, connected to the run.
 func newServer(r *explore.Run) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "growing", Version: "1"}, &mcp.ServerOptions{HasTools: true})

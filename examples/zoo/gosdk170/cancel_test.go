@@ -60,6 +60,30 @@ func slowCall(r *explore.Run, conn transport.Conn) {
 			<-r.Context().Done()
 		}
 	}))
+	calling(r, conn)
+}
+
+// TestSessionCancelHangs has the recorded server of the golden session: it has read the
+// call when the session ends, and nothing behind it.
+func TestSessionCancelHangs(t *testing.T) {
+	golden := zoo.Golden(t, "gosdk-1150")
+	zoo.Case{
+		Name: "go-sdk 1150 cancel, pipe, session",
+		SDK:  mcp.NewClient,
+		Plan: explore.Plan{Setup: func(r *explore.Run) {
+			r.Go(func(ctx context.Context) { zoo.BusyServer(ctx, golden, r.Server()) })
+			calling(r, pipe{r.Client()})
+		}},
+		Want: map[string]zoo.Want{
+			"v1.7.0": {Verdict: explore.Hang, Category: explore.Swallowed, Says: []string{
+				"operation call", "the Write of notifications/cancelled", `holds      tools/call "slow" by call#1`, "cancel_test.go"}, Hidden: anyRoom},
+			"v1.8.0": {},
+		},
+	}.Run(t)
+}
+
+// calling is the client's call.
+func calling(r *explore.Run, conn transport.Conn) {
 	r.Op("call", func(ctx context.Context) error {
 		client := mcp.NewClient(&mcp.Implementation{Name: "caller", Version: "1"}, nil)
 		session, err := client.Connect(ctx, gosdk.Transport(conn), nil)
