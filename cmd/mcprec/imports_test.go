@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"fixtures/foreign":      {"store", "transport"},
 	"fixtures":              {"fixtures/foreign", "store", "store/memstore", "transport", "recorder", "replay", "replay/explore"},
 	"examples/hang":         {"transport"},
-	"examples/zoo":          {"replay/explore", "fixtures", "store", "transport"},
+	"examples/zoo":          {"replay", "replay/explore", "fixtures", "store", "transport"},
 	"examples/zoo/table":    {"examples/zoo"},
 	"examples/progress":     {"transport"},
 	"cmd/mcprec": {"transport", "store", "store/boltstore", "recorder", "replay", "replay/explore", "replay/explore/shrink", "fixtures", "fixtures/foreign", "examples/progress",
