@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -43,11 +44,13 @@ type Driver struct {
 	without  []string // what Relent passed over
 
 	loose   bool
-	first   int     // loose: lines before this one were written
-	settled int     // turns before this one are all settled
-	next    int     // lines before this one were sent, or are answers
-	due     []*line // answers whose question has come
-	out     []*line // every frame that was returned; nil: not a recorded one
+	first   int        // loose: lines before this one were written
+	settled int        // turns before this one are all settled
+	heard   int        // turns that arrived
+	open    []*request // sent, not cancelled, and the recorded answer has not come
+	next    int        // lines before this one were sent, or are answers
+	due     []*line    // answers whose question has come
+	out     []*line    // every frame that was returned; nil: not a recorded one
 }
 
 // line is a recorded frame of the client.
@@ -55,9 +58,11 @@ type line struct {
 	index    int
 	seq      uint64
 	frame    transport.Frame
-	before   int       // turns recorded before it
-	question *turn     // that it answers, or reports progress of
+	before   int   // turns recorded before it
+	question *turn // that it answers, or reports progress of
+	requests []*request
 	edits    []respell // places where the live server's values belong
+	queue    []*turn   // serialized: answers to earlier calls
 	needs    []*turn   // loose: must have come
 	after    []*line   // loose: must have been written
 	sent     bool
@@ -70,14 +75,21 @@ type turn struct {
 	index   int
 	seq     uint64
 	msg     transport.Message
-	request *request // of a response
-	answers []*line  // of a request
-	idle    bool     // waited for only until Relent
+	request *request      // of a response
+	answers []*line       // of a request
+	idle    bool          // waited for only until Relent
+	parting bool          // said when the client had ended its side
+	gap     time.Duration // since the frame before it
 	arrived bool
 	passed  bool
 	id      json.RawMessage // of the live request
 	token   json.RawMessage
 	live    transport.Message // the live response
+
+	owner   *request // the call that something besides an answer belongs to
+	follows *request // whose answer came directly before
+	came    int      // its place among all that arrived, from 1
+	alone   *request // the only call that was open when it came
 }
 
 func (t *turn) isSettled() bool { return t.arrived || t.passed }
@@ -97,6 +109,11 @@ type request struct {
 	response  *turn // nil: there was none
 	cancelled bool  // before its response, if any
 	done      bool  // the live server answered
+}
+
+// isAwaited reports whether the client goes on only when it has the answer.
+func (r *request) isAwaited() bool {
+	return r.response != nil && !r.response.idle && !r.response.parting
 }
 
 // Start returns what can be sent before the server said anything.
@@ -166,6 +183,11 @@ func (d *Driver) arrive(t *turn, m transport.Message) {
 		return
 	}
 	t.arrived = true
+	d.heard++
+	t.came = d.heard
+	if len(d.open) == 1 {
+		t.alone = d.open[0]
+	}
 	switch m.Kind() {
 	case transport.Request:
 		t.id, t.token = slices.Clone(m.ID), slices.Clone(m.ProgressToken())
@@ -173,6 +195,7 @@ func (d *Driver) arrive(t *turn, m transport.Message) {
 	case transport.Response:
 		t.live = m
 		d.learn(t.msg.Result, m.Result) // of answers alone: they are paired for certain
+		d.open = slices.DeleteFunc(d.open, func(r *request) bool { return r == t.request })
 	}
 	for _, before := range d.turns[min(d.settled, t.index):t.index] {
 		before.passed = before.passed || before.msg.Kind() == transport.Notification
@@ -201,7 +224,7 @@ func (d *Driver) release() []transport.Frame {
 			}
 			return l.sent
 		})
-		for l := d.nextLine(); l != nil && d.settled >= l.before; l = d.nextLine() {
+		for l := d.nextLine(); l != nil && d.settled >= l.before && !l.isQueued(); l = d.nextLine() {
 			out = append(out, d.send(l))
 			moved = true
 		}
@@ -225,6 +248,9 @@ func (d *Driver) mayAnswer(l *line) bool {
 	if l.hurried {
 		return true
 	}
+	if next := d.nextLine(); next != nil && next.index < l.index && next.isQueued() {
+		return true // the recorded overlap is not kept: the two would wait for each other
+	}
 	for _, t := range d.turns[l.question.index:l.before] {
 		if !t.isSettled() {
 			return false
@@ -245,6 +271,11 @@ func (d *Driver) mayAnswer(l *line) bool {
 func (d *Driver) send(l *line) transport.Frame {
 	l.sent = true
 	d.out = append(d.out, l)
+	for _, r := range l.requests {
+		if r.isAwaited() {
+			d.open = append(d.open, r)
+		}
+	}
 	f := l.frame
 	for _, e := range l.edits {
 		if value := e.value(d); value != nil {
@@ -286,6 +317,9 @@ func (d *Driver) Relent() []transport.Frame {
 	l := d.held()
 	if l == nil {
 		return nil
+	}
+	if l.question == nil && l.before <= d.settled {
+		return d.overlap(l)
 	}
 	l.hurried = true
 	from := d.settled

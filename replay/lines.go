@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -12,8 +13,9 @@ import (
 // NewDriver returns a Driver of the client's half of a session.
 func NewDriver(events []store.Event, rules Rules) *Driver {
 	d := &Driver{rules: rules, requests: map[string][]*request{}, said: map[Key][]*turn{}, learned: map[spotKey]string{}}
-	c := lining{Driver: d, open: inFlight[*request]{}, asked: inFlight[*turn]{}, byToken: map[string]*turn{}}
+	c := lining{Driver: d, open: inFlight[*request]{}, asked: inFlight[*turn]{}, byToken: map[string]*turn{}, byOwnToken: map[string]*request{}}
 	for _, e := range events {
+		c.over = c.over || e.Kind == store.EOF && e.Dir == transport.ClientToServer
 		if e.Kind != store.Frame {
 			continue
 		}
@@ -23,7 +25,9 @@ func NewDriver(events []store.Event, rules Rules) *Driver {
 		case transport.ServerToClient:
 			c.hear(e)
 		}
+		c.at = e.At
 	}
+	c.belong()
 	return d
 }
 
@@ -46,6 +50,10 @@ type lining struct {
 	open    inFlight[*request]
 	asked   inFlight[*turn]
 	byToken map[string]*turn // the last request of the server with the progress token
+
+	at         time.Duration       // of the frame before
+	over       bool                // the client has ended its side
+	byOwnToken map[string]*request // the last request of the client with it
 }
 
 // say adds a frame of the recorded client.
@@ -61,7 +69,11 @@ func (d *lining) say(e store.Event) {
 		switch m.Kind() {
 		case transport.Request:
 			r := &request{line: l, msg: m}
+			l.requests = append(l.requests, r)
 			d.requests[string(m.ID)] = append(d.requests[string(m.ID)], r)
+			if token := m.ProgressToken(); token != nil {
+				d.byOwnToken[string(token)] = r
+			}
 			d.open.open(transport.ClientToServer, m.ID, r)
 		case transport.Response:
 			if t, ok := d.asked.close(transport.ServerToClient, m.ID); ok {
@@ -101,14 +113,15 @@ func (l *line) belongTo(t *turn, e respell) {
 // hear adds a frame of the recorded server.
 func (d *lining) hear(e store.Event) {
 	for _, m := range messagesOf(e.AsFrame()) {
-		t := &turn{index: len(d.turns), seq: e.Seq, msg: m}
+		t := &turn{index: len(d.turns), seq: e.Seq, msg: m, gap: e.At - d.at}
 		switch m.Kind() {
 		case transport.Response:
 			r, ok := d.open.close(transport.ClientToServer, m.ID)
 			if !ok {
 				continue
 			}
-			t.request, t.idle, r.response = r, r.cancelled, t
+			t.request, r.response = r, t
+			t.idle, t.parting = r.cancelled || r.msg.Method == methodListen, d.over
 		case transport.Request:
 			d.asked.open(transport.ServerToClient, m.ID, t)
 			if token := m.ProgressToken(); token != nil {
@@ -116,7 +129,7 @@ func (d *lining) hear(e store.Event) {
 			}
 			fallthrough
 		case transport.Notification:
-			t.idle = true
+			t.idle, t.owner, t.parting = true, d.namedOwner(m), d.over
 			d.said[turnKey(m)] = append(d.said[turnKey(m)], t)
 		default:
 			continue

@@ -10,11 +10,6 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// patience is how long the client must be silent before Serve gives up waiting
-// for what the recorded client said next. It runs only while an answer is held
-// back, and costs nothing where the client calls as the recorded one did.
-const patience = 500 * time.Millisecond
-
 // Serve plays p to the client at the other end of conn until the client ends its
 // side, writes what there is to say, and returns nil. It returns the context's
 // error, or the connection's, wrapped. What the client did otherwise than the

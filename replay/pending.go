@@ -1,0 +1,51 @@
+package replay
+
+import (
+	"fmt"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// IsDone reports whether the client has said all and has heard every answer that
+// the recorded one had. What else the recorded server said may still come.
+func (d *Driver) IsDone() bool { return len(d.open) == 0 && d.Said() }
+
+// IsHeard reports whether all has come that the recorded server had said before
+// the client ended its side.
+func (d *Driver) IsHeard() bool { return d.settled == len(d.turns) || d.turns[d.settled].parting }
+
+// Pending says who waits for what: the calls that the live server has not
+// answered, and the first of the client's frames that is held back.
+func (d *Driver) Pending() []string {
+	var list []string
+	for _, r := range d.open {
+		list = append(list, fmt.Sprintf("the client waits for the answer to #%d %s (id %s)", r.line.seq, about(r.msg), clip(string(r.msg.ID))))
+	}
+	l := d.nextLine()
+	if l == nil {
+		return list
+	}
+	for _, t := range d.turns[min(d.settled, l.before):l.before] {
+		if !t.isSettled() {
+			return append(list, fmt.Sprintf("#%d %s was not sent: it waits for %s, recorded as #%d", l.seq, l.what(), t.what(), t.seq))
+		}
+	}
+	return append(list, fmt.Sprintf("#%d %s was not sent: it waits for its turn", l.seq, l.what()))
+}
+
+// what names a line.
+func (l *line) what() string {
+	messages := messagesOf(l.frame)
+	if len(messages) == 0 {
+		return "(not a message)"
+	}
+	return about(messages[0])
+}
+
+// about names a request or notification and what it is about.
+func about(m transport.Message) string {
+	if name := target(m); name != "" {
+		return clip(m.Method) + " " + clip(name)
+	}
+	return clip(m.Method)
+}
