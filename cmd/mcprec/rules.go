@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/replay"
+)
+
+// ruleFlags are the flags that say how live messages are compared with recorded
+// ones.
+type ruleFlags struct {
+	by        string
+	ignore    []string
+	normalize []string
+}
+
+func (r *ruleFlags) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.by, "match", "params", "what a request must have in common with the recorded one: params,\nmethod, order (method and place), or strict")
+	f.StringArrayVar(&r.ignore, "ignore", nil, "a JSON `POINTER` from the message's root, as /params/arguments/when or\n/result/content/*/text, to a place that is not compared; may be repeated")
+	f.StringSliceVar(&r.normalize, "normalize", nil, "the `NAMES` of normalizers, which make values comparable: see below")
+	completeWords(cmd, "match", "params", "method", "order", "strict")
+	completeWords(cmd, "normalize", normalizerWords()...)
+}
+
+// rules reads the flags.
+func (r *ruleFlags) rules() (rules replay.Rules, err error) {
+	if rules.By, err = replay.ParseStrictness(r.by); err != nil {
+		return rules, usagef("--%v", err)
+	}
+	for _, text := range r.ignore {
+		p, err := replay.ParsePointer(text)
+		if err != nil {
+			return rules, usagef("--ignore: %v", err)
+		}
+		rules.Ignore = append(rules.Ignore, p)
+	}
+	if len(r.normalize) > 0 {
+		if rules.Normalize, err = replay.ParseNormalizers(strings.Join(r.normalize, ",")); err != nil {
+			return rules, usagef("--normalize: %v", err)
+		}
+	}
+	return rules, nil
+}
+
+func normalizerWords() (names []string) {
+	for _, n := range replay.Normalizers() {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+// normalizerHelp lists the normalizers for a command's help.
+func normalizerHelp() string {
+	var b strings.Builder
+	b.WriteString("Normalizers, by name, none of which is on by itself:\n")
+	for _, n := range replay.Normalizers() {
+		fmt.Fprintf(&b, "  %-9s %s\n", n.Name, n.Does)
+	}
+	return b.String()
+}
