@@ -48,7 +48,7 @@ func (p *casting) hear(e store.Event) {
 		if m.Kind() == transport.Invalid {
 			continue // as of a stray or blank line: nothing depends on it
 		}
-		c := &cue{index: len(p.cues), seq: e.Seq, msg: m}
+		c := &cue{index: len(p.cues), seq: e.Seq, at: e.At, msg: m}
 		p.cues = append(p.cues, c)
 		switch m.Kind() {
 		case transport.Request:
@@ -90,7 +90,7 @@ func (p *casting) say(e store.Event) {
 	if isBlank(e) {
 		return
 	}
-	r := &reply{index: len(p.replies), seq: e.Seq, frame: onOneLine(e.AsFrame()), before: len(p.cues)}
+	r := &reply{index: len(p.replies), seq: e.Seq, at: e.At, frame: onOneLine(e.AsFrame()), before: len(p.cues)}
 	p.replies = append(p.replies, r)
 	messages, _ := r.frame.Messages()
 	for i, m := range messages {

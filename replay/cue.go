@@ -2,6 +2,7 @@ package replay
 
 import (
 	"slices"
+	"time"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -10,6 +11,7 @@ import (
 type cue struct {
 	index   int
 	seq     uint64
+	at      time.Duration
 	msg     transport.Message
 	answer  *reply    // of a request: its response; nil: there was none
 	answers *question // of a response: what it answers
@@ -44,6 +46,7 @@ func (c *cue) isPondered() bool {
 type reply struct {
 	index  int
 	seq    uint64
+	at     time.Duration
 	frame  transport.Frame
 	before int    // cues recorded before it
 	owners []*cue // the requests it belongs to

@@ -4,132 +4,270 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcprec/mcprec/transport"
 )
 
+// ServeOptions say how a Player is served.
+type ServeOptions struct {
+	// Pacer spaces the frames; nil is [Unpaced].
+	Pacer Pacer
+	// Patience with a silent client; 0 is half a second.
+	Patience time.Duration
+	// Say is told, from one goroutine at a time, what somebody who watches should
+	// know at once; nil: nobody does.
+	Say func(text string)
+}
+
 // Serve plays p to the client at the other end of conn until the client ends its
 // side, writes what there is to say, and returns nil. It returns the context's
 // error, or the connection's, wrapped. What the client did otherwise than the
 // recorded one is in p.Close. Serve closes conn, which also ends a write to a
 // client that does not read.
-func Serve(ctx context.Context, conn transport.Conn, p *Player) error {
-	ctx, cancel := context.WithCancel(ctx)
-	s := stage{in: make(chan heard), out: make(chan transport.Frame), written: make(chan error, 1)}
+func Serve(ctx context.Context, conn transport.Conn, p *Player, o ServeOptions) error {
+	inner, cancel := context.WithCancel(ctx)
+	s := newServing(conn, p, o)
 	var workers sync.WaitGroup
-	workers.Go(func() { s.read(ctx, conn) })
-	workers.Go(func() { s.written <- s.write(ctx, conn) })
-	err := s.run(ctx, p)
+	var closeErr error
+	workers.Go(func() { s.read(inner, cancel) })
+	workers.Go(func() {
+		<-inner.Done()
+		closeErr = conn.Close() // wakes a write that heeds no context
+	})
+	err := s.write(inner)
 	cancel()
-	closeErr := conn.Close()
 	workers.Wait()
-	if err == nil && closeErr != nil {
-		err = fmt.Errorf("serve session: close: %w", closeErr)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return fmt.Errorf("serve session: %w", ctx.Err())
+	case s.readErr != nil && err != nil:
+		return fmt.Errorf("serve session: read from client: %w", s.readErr)
+	case err != nil && !s.ended: // who has ended need not hear the rest
+		return fmt.Errorf("serve session: write to client: %w", err)
+	case closeErr != nil:
+		return fmt.Errorf("serve session: close: %w", closeErr)
+	}
+	return nil
+}
+
+// serving is a Player between a reader and a writer, which are apart so that a
+// client that writes much before it reads is always heard.
+type serving struct {
+	ServeOptions
+	conn  transport.Conn
+	paced bool
+	news  chan struct{} // there may be more to write, or to wait for
+
+	mu      sync.Mutex // never held across a read, a write or a wait
+	player  *Player
+	said    int // frames that the player has returned
+	queue   []outgoing
+	rest    *rest // the writer's, between two frames
+	ended   bool  // the client's side
+	readErr error // why nothing is heard any more, if not for that
+}
+
+// outgoing is a frame on its way to the client.
+type outgoing struct {
+	frame transport.Frame
+	n     int // the player's number of it
+	gap   time.Duration
+}
+
+// rest is a recorded gap that is waited for in front of frame n.
+type rest struct {
+	n   int
+	end context.CancelFunc
+}
+
+func newServing(conn transport.Conn, p *Player, o ServeOptions) *serving {
+	if o.Patience == 0 {
+		o.Patience = patience
+	}
+	if o.Say == nil {
+		o.Say = func(string) {}
+	}
+	s := &serving{ServeOptions: o, conn: conn, news: make(chan struct{}, 1), player: p}
+	if o.Pacer == nil {
+		s.Pacer = Unpaced{}
+	}
+	_, none := s.Pacer.(Unpaced)
+	s.paced = !none
+	s.add(p.Start())
+	return s
+}
+
+// add queues what the player has returned.
+func (s *serving) add(frames []transport.Frame) {
+	for _, f := range frames {
+		next := outgoing{frame: f, n: s.said}
+		if s.paced {
+			next.gap = s.player.Gap(s.said)
+		}
+		s.queue = append(s.queue, next)
+		s.said++
+	}
+}
+
+// read gives what the client says to the player until the client ends its side.
+// A connection that breaks is the end of the writer as well.
+func (s *serving) read(ctx context.Context, broken context.CancelFunc) {
+	for {
+		f, err := s.conn.Read(ctx)
+		s.hear(f, err)
+		if err != nil && err != io.EOF {
+			broken()
+		}
+		select {
+		case s.news <- struct{}{}:
+		default:
+		}
+		if err != nil || ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+func (s *serving) hear(f transport.Frame, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil:
+		s.add(s.player.Receive(f))
+	case err == io.EOF:
+		s.add(s.player.End())
+		s.ended = true
+	default:
+		s.readErr = err
+	}
+	if s.rest != nil && s.isOver(s.rest.n) {
+		s.rest.end()
+	}
+}
+
+// isOver reports whether the gap in front of frame n need not be waited for.
+func (s *serving) isOver(n int) bool { return s.ended || s.player.Overtaken(n) }
+
+// write says what is queued until the client has ended and all is said.
+func (s *serving) write(ctx context.Context) error {
+	for {
+		next, more, ended := s.next()
+		var err error
+		switch {
+		case more:
+			err = s.send(ctx, next)
+		case ended:
+			return nil
+		default:
+			err = s.wait(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (s *serving) next() (next outgoing, more, ended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		s.queue = nil
+		return next, false, s.ended
+	}
+	next = s.queue[0]
+	s.queue = s.queue[1:]
+	return next, true, s.ended
+}
+
+func (s *serving) send(ctx context.Context, next outgoing) error {
+	if next.gap > 0 {
+		if err := s.pace(ctx, next); err != nil {
+			return err
+		}
+	}
+	return s.conn.Write(ctx, next.frame)
+}
+
+// pace waits for the gap in front of a frame, or until it is over.
+func (s *serving) pace(ctx context.Context, next outgoing) error {
+	resting, end := context.WithCancel(ctx)
+	defer end()
+	s.mu.Lock()
+	over := s.isOver(next.n)
+	s.rest = &rest{n: next.n, end: end}
+	s.mu.Unlock()
+	if over {
+		return nil
+	}
+	err := s.Pacer.Pace(resting, next.gap)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rest = nil
+	if resting.Err() != nil {
+		return ctx.Err()
 	}
 	return err
 }
 
-// stage holds a reader and a writer apart, so that a client which writes much
-// before it reads is always heard.
-type stage struct {
-	in      chan heard
-	out     chan transport.Frame
-	written chan error // how the writer ended
-}
-
-// heard is what a Read returned.
-type heard struct {
-	frame transport.Frame
-	err   error
-}
-
-func (s *stage) read(ctx context.Context, conn transport.Conn) {
-	for {
-		f, err := conn.Read(ctx)
+// wait waits for news, and while an answer is held back not for ever.
+func (s *serving) wait(ctx context.Context) error {
+	gap, waiting := s.held()
+	if !waiting {
 		select {
-		case s.in <- heard{f, err}:
-		case <-ctx.Done():
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (s *stage) write(ctx context.Context, conn transport.Conn) error {
-	for {
-		select {
-		case f, more := <-s.out:
-			if !more {
-				return nil
-			}
-			if err := conn.Write(ctx, f); err != nil {
-				return err
-			}
+		case <-s.news:
+			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-}
-
-// run lets p speak until the client has ended and the last frame was written.
-func (s *stage) run(ctx context.Context, p *Player) error {
-	queue := p.Start()
-	silence := time.NewTimer(patience)
-	defer silence.Stop()
-	in := s.in
-	for in != nil || len(queue) > 0 {
-		if silence.Stop(); len(queue) == 0 && p.Waiting() {
-			silence.Reset(patience)
-		}
-		out, next := s.next(queue)
-		select {
-		case h := <-in:
-			if h.err != nil && h.err != io.EOF {
-				return fmt.Errorf("serve session: read from client: %w", h.err)
-			}
-			if h.err == io.EOF {
-				in = nil
-				queue = append(queue, p.End()...)
-				break
-			}
-			queue = append(queue, p.Receive(h.frame)...)
-		case out <- next:
-			queue = queue[1:]
-		case <-silence.C:
-			queue = append(queue, p.Relent()...)
-		case err := <-s.written:
-			return endOfWriting(err, in == nil)
-		case <-ctx.Done():
-			return fmt.Errorf("serve session: %w", ctx.Err())
-		}
-	}
-	close(s.out)
+	resting, end := context.WithCancel(ctx)
+	silent := make(chan error, 1)
+	go func() { silent <- s.linger(resting, gap) }()
 	select {
-	case err := <-s.written:
-		return endOfWriting(err, true)
-	case <-ctx.Done():
-		return fmt.Errorf("serve session: %w", ctx.Err())
-	}
-}
-
-// next returns the head of the queue and where it goes; nothing goes anywhere
-// while the queue is empty.
-func (s *stage) next(queue []transport.Frame) (chan<- transport.Frame, transport.Frame) {
-	if len(queue) == 0 {
-		return nil, transport.Frame{}
-	}
-	return s.out, queue[0]
-}
-
-// endOfWriting is Serve's result when the writer has ended. A client that has
-// ended its own side need not hear the rest.
-func endOfWriting(err error, ended bool) error {
-	if err == nil || ended {
+	case <-s.news:
+		end()
+		<-silent
 		return nil
+	case err := <-silent:
+		end()
+		if err == nil {
+			s.relent()
+		}
+		return err
 	}
-	return fmt.Errorf("serve session: write to client: %w", err)
+}
+
+// linger waits for the moment when an answer would have come, and then until
+// patience ends.
+func (s *serving) linger(ctx context.Context, gap time.Duration) error {
+	if err := s.Pacer.Pace(ctx, gap); err != nil {
+		return err
+	}
+	return Paced{}.Pace(ctx, s.Patience)
+}
+
+// held returns the gap in front of an answer that waits for the client.
+func (s *serving) held() (gap time.Duration, waiting bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.player.waiting(false)
+	if r == nil {
+		return 0, false
+	}
+	return s.player.gap(r), true
+}
+
+// relent goes on without what the silent client does not say.
+func (s *serving) relent() {
+	s.mu.Lock()
+	before := len(s.player.without)
+	s.add(s.player.Relent())
+	without := s.player.Without()[before:]
+	s.mu.Unlock()
+	if len(without) > 0 {
+		s.Say(fmt.Sprintf("the client was silent for %v: went on without %s", s.Patience, strings.Join(without, ", ")))
+	}
 }

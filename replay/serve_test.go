@@ -20,7 +20,7 @@ func served(t *testing.T, recorded string, client func(write func(string), read 
 	begin := time.Now()
 	done := make(chan error, 1)
 	p := NewPlayer(recordPlaybook(recorded), Rules{})
-	go func() { done <- Serve(t.Context(), far, p) }()
+	go func() { done <- Serve(t.Context(), far, p, ServeOptions{}) }()
 	client(
 		func(s string) {
 			if err := conn.Write(t.Context(), transport.Frame{Bytes: []byte(s)}); err != nil {
@@ -118,7 +118,7 @@ func TestServeWriterFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn, far := newWire()
 		done := make(chan error, 1)
-		go func() { done <- Serve(t.Context(), far, NewPlayer(recordPlaybook(atOnce), Rules{})) }()
+		go func() { done <- Serve(t.Context(), far, NewPlayer(recordPlaybook(atOnce), Rules{}), ServeOptions{}) }()
 		for _, s := range []string{`{"id":1,"method":"ping"}`, `{"id":2,"method":"ping"}`, `{"id":3,"method":"tools/call","params":{"name":"a"}}`} {
 			if err := conn.Write(t.Context(), transport.Frame{Bytes: []byte(s)}); err != nil {
 				t.Fatal(err)
@@ -142,7 +142,7 @@ func TestServeEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		_, far := newWire()
 		done := make(chan error, 1)
-		go func() { done <- Serve(ctx, far, NewPlayer(nil, Rules{})) }()
+		go func() { done <- Serve(ctx, far, NewPlayer(nil, Rules{}), ServeOptions{}) }()
 		synctest.Wait()
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
@@ -151,7 +151,7 @@ func TestServeEnds(t *testing.T) {
 	})
 	broken := errors.New("broken")
 	for name, conn := range map[string]faulty{"read": {readErr: broken}, "write": {writeErr: broken}} {
-		err := Serve(t.Context(), &conn, NewPlayer(recordPlaybook("< hello"), Rules{}))
+		err := Serve(t.Context(), &conn, NewPlayer(recordPlaybook("< hello"), Rules{}), ServeOptions{})
 		if !errors.Is(err, broken) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -166,7 +166,7 @@ func TestServeNotRead(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- Serve(ctx, transport.NewStreamConn(in, out), NewPlayer(recordPlaybook("< hello"), Rules{}))
+		done <- Serve(ctx, transport.NewStreamConn(in, out), NewPlayer(recordPlaybook("< hello"), Rules{}), ServeOptions{})
 	}()
 	if _, err := far.Read(make([]byte, 1)); err != nil { // the rest of the write waits
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestServeClientGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := &faulty{readErr: io.EOF, writeErr: errors.New("broken"), hold: make(chan bool)}
 		done := make(chan error, 1)
-		go func() { done <- Serve(t.Context(), conn, NewPlayer(recordPlaybook("< hello"), Rules{})) }()
+		go func() { done <- Serve(t.Context(), conn, NewPlayer(recordPlaybook("< hello"), Rules{}), ServeOptions{}) }()
 		synctest.Wait()
 		close(conn.hold)
 		if err := <-done; err != nil {

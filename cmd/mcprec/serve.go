@@ -61,7 +61,7 @@ func runServe(cmd *cobra.Command, std streams, h home, arg string) (err error) {
 		return err
 	}
 	player := replay.NewPlayer(events, replay.Rules{})
-	err = replay.Serve(cmd.Context(), conn, player)
+	err = replay.Serve(cmd.Context(), conn, player, replay.ServeOptions{})
 	for _, f := range player.Close() {
 		fmt.Fprintf(std.err, "mcprec: %v\n", f)
 	}
