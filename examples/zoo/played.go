@@ -37,7 +37,7 @@ func goldenPath(session string) string {
 // the frames that it took in the recording, and then no more. (The half that
 // replay/explore plays reads for ever.)
 func BusyServer(ctx context.Context, fx *fixtures.Fixture, conn transport.Conn) error {
-	return replay.Serve(ctx, &busy{Conn: conn, left: taken(fx.Events())}, replay.NewPlayer(fx.Events(), replay.Rules{}))
+	return replay.Serve(ctx, &busy{Conn: conn, left: taken(fx.Events())}, replay.NewPlayer(fx.Events(), replay.Rules{}), replay.ServeOptions{})
 }
 
 // taken counts the client's frames of which the recording says that they were delivered.
