@@ -34,8 +34,9 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
-			fixtures, err := filepath.Abs("../../fixtures")
-			env.Setenv("FIXTURES", fixtures)
+			root, err := filepath.Abs("../..")
+			env.Setenv("FIXTURES", filepath.Join(root, "fixtures"))
+			env.Setenv("EXAMPLES", filepath.Join(root, "examples"))
 			env.Setenv("MCPREC_HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("TZ", "UTC")
 			return err
