@@ -2,7 +2,9 @@ package mcpgo037
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -29,16 +31,7 @@ func TestTornFrames(t *testing.T) {
 		Name: "mcp-go 528 torn frames",
 		SDK:  server.NewStdioServer,
 		Plan: explore.Plan{Engine: explore.Settle, Schedules: 60, Setup: func(r *explore.Run) {
-			s := server.NewMCPServer("talking", "1", server.WithToolCapabilities(true))
-			s.AddTool(mcp.NewTool("talk"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return mcp.NewToolResultText("a long answer"), nil
-			})
-			r.Go(func(ctx context.Context) {
-				stream := transport.NewByteStream(r.Server())
-				stdio := server.NewStdioServer(s)
-				stdio.SetErrorLogger(log.New(io.Discard, "", 0)) // it would say that a run is over
-				stdio.Listen(ctx, stream, &pieces{ctx: ctx, out: stream})
-			})
+			r.Go(func(ctx context.Context) { talk(ctx, r.Server()) })
 			r.Op("two calls", func(ctx context.Context) error { return twoCalls(ctx, r.Client()) })
 		}},
 		Want: map[string]zoo.Want{
@@ -46,6 +39,64 @@ func TestTornFrames(t *testing.T) {
 			"v0.38.0": {},
 		},
 	}.Run(t)
+}
+
+// TestSessionTornFrames has the recorded client of the golden session, which makes both
+// calls at once.
+func TestSessionTornFrames(t *testing.T) {
+	zoo.Case{
+		Name: "mcp-go 528 torn frames, session",
+		SDK:  server.NewStdioServer,
+		Plan: explore.Plan{
+			Engine: explore.Settle, Schedules: 60, Session: zoo.Golden(t, "mcpgo-528").Events(),
+			Setup: func(r *explore.Run) {
+				watched := &torn{Conn: r.Server()}
+				r.Data = watched
+				r.Go(func(ctx context.Context) { talk(ctx, watched) })
+				r.RecordedClient()
+			},
+			Check: func(r *explore.Run) error { return errors.Join(r.Data.(*torn).error(), r.Failures()) },
+		},
+		Want: map[string]zoo.Want{
+			"v0.37.0": {Verdict: explore.CheckFailed, Says: []string{"not JSON"}},
+			"v0.38.0": {},
+		},
+	}.Run(t)
+}
+
+// torn is a server's Conn that keeps the first frame which is no message.
+type torn struct {
+	transport.Conn
+
+	mu  sync.Mutex // never held across a wait
+	err error
+}
+
+func (c *torn) Write(ctx context.Context, f transport.Frame) error {
+	if _, err := f.Messages(); err != nil {
+		c.mu.Lock()
+		c.err = cmp.Or(c.err, fmt.Errorf("the answer %q: %w", f.Bytes, err))
+		c.mu.Unlock()
+	}
+	return c.Conn.Write(ctx, f)
+}
+
+func (c *torn) error() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// talk is the SDK's stdio server over a pipe that takes every write in two.
+func talk(ctx context.Context, conn transport.Conn) {
+	s := server.NewMCPServer("talking", "1", server.WithToolCapabilities(true))
+	s.AddTool(mcp.NewTool("talk"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText("a long answer"), nil
+	})
+	stream := transport.NewByteStream(conn)
+	stdio := server.NewStdioServer(s)
+	stdio.SetErrorLogger(log.New(io.Discard, "", 0)) // it would say that a run is over
+	stdio.Listen(ctx, stream, &pieces{ctx: ctx, out: stream})
 }
 
 // pieces takes every write in two.
