@@ -17,7 +17,7 @@ import (
 // test need not use all of it: the frames of a run that failed end where it did.
 func Golden(t *testing.T, session string) *fixtures.Fixture {
 	t.Helper()
-	return fixtures.Load(t, goldenPath(session)).AllowUnused()
+	return fixtures.Load(t, GoldenPath(session)).AllowUnused()
 }
 
 // Played is the plan of a case in which one half of a golden session plays to the live
@@ -28,8 +28,8 @@ func Played(t *testing.T, session string, as fixtures.Role, live func(testing.TB
 	return Golden(t, session).Plan(t, as, live)
 }
 
-// goldenPath is relative to the folder of a case's module.
-func goldenPath(session string) string {
+// GoldenPath is where a session of package fixtures is, from the folder of a case's module.
+func GoldenPath(session string) string {
 	return filepath.Join("..", "..", "..", "fixtures", session+".jsonl")
 }
 

@@ -19,7 +19,7 @@ func (w Want) keep(t *testing.T, label string, r explore.Report) {
 	if w.Session == "" || os.Getenv(updateVariable) == "" {
 		return
 	}
-	path := goldenPath(w.Session)
+	path := GoldenPath(w.Session)
 	h, err := store.ParseHeader(r.Events[0].Payload)
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"testing"
 	"time"
@@ -11,31 +12,47 @@ import (
 	mcp "trpc.group/trpc-go/trpc-mcp-go"
 
 	"github.com/mcprec/mcprec/examples/zoo"
+	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/transport"
 )
 
 // TestOvertaken is in no published issue: the stdio client starts a goroutine for
 // each notification, so that nothing keeps their order, nor that of the last one and
-// the response. Left alone, 123 of 200 calls saw progress out of order, and 140 had
-// returned before all of it was handled. No release is without it.
+// the response. Left alone, 123 of 200 calls saw notifications out of order, and 140 had
+// returned before all were handled. No release is without it.
 //
 // Here the handler of the first notification is held, and is over only when that of
 // the second has begun and the call has returned.
 func TestOvertaken(t *testing.T) {
 	zoo.Plain{
-		Name: "trpc-mcp-go progress overtaken",
+		Name: "trpc-mcp-go overtaken",
 		SDK:  mcp.NewStdioClient,
-		Do:   func(t *testing.T) error { return call(t, t.Context()) },
+		Do:   func(t *testing.T) error { return call(t, t.Context(), "by hand") },
 		Want: map[string]string{"v0.0.20": "the second notification was handled, and the call had returned, before the first was"},
 	}.Run(t)
 }
 
-func call(t *testing.T, ctx context.Context) error {
+// TestSessionOvertaken is the same with the recorded server of the golden session.
+func TestSessionOvertaken(t *testing.T) {
+	zoo.Plain{
+		Name: "trpc-mcp-go overtaken, session",
+		SDK:  mcp.NewStdioClient,
+		Do:   func(t *testing.T) error { return call(t, t.Context(), "recorded") },
+		Want: map[string]string{"v0.0.20": "the second notification was handled, and the call had returned, before the first was"},
+	}.Run(t)
+}
+
+// serverVariable is the environment variable that makes this program a server, and
+// says which.
+const serverVariable = "ZOO_SERVER"
+
+func call(t *testing.T, ctx context.Context, which string) error {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("ZOO_SERVER", "1")
+	t.Setenv(serverVariable, which)
 	c, err := mcp.NewStdioClient(mcp.StdioTransportConfig{ServerParams: mcp.StdioServerParameters{Command: self}, Timeout: time.Minute},
 		mcp.Implementation{Name: "caller", Version: "1"})
 	if err != nil {
@@ -46,8 +63,8 @@ func call(t *testing.T, ctx context.Context) error {
 		t.Fatal(err)
 	}
 	second, returned, first := make(chan bool), make(chan bool), make(chan bool)
-	c.RegisterNotificationHandler("notifications/progress", func(n *mcp.JSONRPCNotification) error {
-		if n.Params.AdditionalFields["progress"] == 2.0 {
+	c.RegisterNotificationHandler("notifications/message", func(n *mcp.JSONRPCNotification) error {
+		if n.Params.AdditionalFields["data"] == "two" {
 			close(second)
 			return nil
 		}
@@ -67,14 +84,29 @@ func call(t *testing.T, ctx context.Context) error {
 }
 
 func TestMain(m *testing.M) {
-	if os.Getenv("ZOO_SERVER") != "" {
-		serve(transport.NewStreamConn(os.Stdin, os.Stdout))
-		return
+	conn := transport.NewStreamConn(os.Stdin, os.Stdout)
+	switch os.Getenv(serverVariable) {
+	case "by hand":
+		serve(conn)
+	case "recorded":
+		if err := play(conn); err != nil {
+			log.Fatal(err)
+		}
+	default:
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
 }
 
-// serve is a server that reports its progress twice before it answers.
+// play is the server of the golden session.
+func play(conn transport.Conn) error {
+	events, err := fixtures.ReadFile(zoo.GoldenPath("trpc-overtaken"))
+	if err != nil {
+		return err
+	}
+	return replay.Serve(context.Background(), conn, replay.NewPlayer(events, replay.Rules{}))
+}
+
+// serve is a server that says two words before it answers.
 func serve(conn transport.Conn) {
 	ctx := context.Background()
 	for {
@@ -88,10 +120,10 @@ func serve(conn transport.Conn) {
 		}
 		switch m := messages[0]; m.Method {
 		case "initialize":
-			write(ctx, conn, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"}}}`, m.ID)
+			write(ctx, conn, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-03-26","capabilities":{"logging":{},"tools":{}},"serverInfo":{"name":"scripted","version":"1"}}}`, m.ID)
 		case "tools/call":
-			write(ctx, conn, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1}}`)
-			write(ctx, conn, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":2}}`)
+			write(ctx, conn, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"one"}}`)
+			write(ctx, conn, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"two"}}`)
 			write(ctx, conn, `{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, m.ID)
 		}
 	}
