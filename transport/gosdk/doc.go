@@ -47,8 +47,8 @@
 // see. mcprec's go.mod asks for v1.4.1, the oldest one without a published advisory
 // (GO-2026-4569 and GO-2026-4770 are of the decoder that the adapter uses), so that a
 // program keeps any later release that it has. The tests run with v1.4.1 and, from
-// examples/gosdk, with v1.8.0; `make zoo` runs the adapter with v1.1.0, v1.2.0 and v1.5.0 to
-// v1.8.0. A program that still has an older one keeps it by a line in its go.mod:
+// examples/gosdk, with v1.8.0; release_test.go names the others that pass them. A
+// program that still has an older one keeps it by a line in its go.mod:
 //
 //	replace github.com/modelcontextprotocol/go-sdk => github.com/modelcontextprotocol/go-sdk v1.2.0
 //
