@@ -37,7 +37,12 @@ func GoldenPath(session string) string {
 // the frames that it took in the recording, and then no more. (The half that
 // replay/explore plays reads for ever.)
 func BusyServer(ctx context.Context, fx *fixtures.Fixture, conn transport.Conn) error {
-	return replay.Serve(ctx, &busy{Conn: conn, left: taken(fx.Events())}, replay.NewPlayer(fx.Events(), replay.Rules{}), replay.ServeOptions{})
+	return Serve(ctx, fx.Events(), &busy{Conn: conn, left: taken(fx.Events())})
+}
+
+// Serve plays the recorded server of a session until the client has closed.
+func Serve(ctx context.Context, events []store.Event, conn transport.Conn) error {
+	return replay.Serve(ctx, conn, replay.NewPlayer(events, replay.Rules{}), replay.ServeOptions{})
 }
 
 // taken counts the client's frames of which the recording says that they were delivered.

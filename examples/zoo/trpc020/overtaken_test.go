@@ -13,7 +13,6 @@ import (
 
 	"github.com/mcprec/mcprec/examples/zoo"
 	"github.com/mcprec/mcprec/fixtures"
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -103,7 +102,7 @@ func play(conn transport.Conn) error {
 	if err != nil {
 		return err
 	}
-	return replay.Serve(context.Background(), conn, replay.NewPlayer(events, replay.Rules{}))
+	return zoo.Serve(context.Background(), events, conn)
 }
 
 // serve is a server that says two words before it answers.
