@@ -34,7 +34,7 @@ func TestAgreement(t *testing.T) {
 				client, server = runLive(r, s, channelPipe)
 			}
 		})
-		passed := client.read() && server.read()
+		passed := client.sent() && server.sent() && client.read() && server.read()
 		if passed != (v.Verdict == Pass) || int(client.given) != v.Frames.S2C.Read || int(server.given) != v.Frames.C2S.Read {
 			t.Fatalf("%v: goroutines: pass %v, read %d c2s, %d s2c\n%s\n%s", s, passed, server.given, client.given, lines, v.Text())
 		}

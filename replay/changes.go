@@ -109,8 +109,11 @@ func (r *Recording) modelChanges(s Setup) []string {
 }
 
 func without(m Model) string {
-	if m.kind == inbox {
+	switch m.kind {
+	case inbox:
 		return "without an inner queue"
+	case serial:
+		return "that reads while it works"
 	}
 	return "that reads while it writes"
 }

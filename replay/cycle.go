@@ -32,7 +32,7 @@ func (s stand) knot() knot {
 func (s stand) starts() []node {
 	var calls, blocked []node
 	for _, dir := range directions {
-		if s.ends[dir].stopped() != nil && !s.finished(node{roleReader, dir}) {
+		if stop := s.ends[dir].stopped(); stop != nil && stop.call >= 0 && !s.finished(node{roleReader, dir}) {
 			calls = append(calls, node{roleCall, dir})
 		}
 		for _, n := range slices.Compact([]node{s.writer(dir), s.reader(dir)}) {
@@ -73,11 +73,23 @@ func (k knot) has(r role) bool {
 	return slices.ContainsFunc(k.nodes, func(n node) bool { return n.role == r })
 }
 
+// calls counts the calls that wait in the knot, one of an end at most.
+func (k knot) calls() int {
+	n := 0
+	for _, node := range k.nodes {
+		if node.role == roleCall {
+			n++
+		}
+	}
+	return n
+}
+
 // Category names of DESIGN: what a closed replay can hang on.
 const (
-	HeadOn    = "head-on"    // both ends send, both lanes are full
-	Swallowed = "swallowed"  // a reader took a frame and has not come back; the awaited one is behind it
-	NeverSent = "never sent" // what is awaited is not in the recording
+	HeadOn    = "head-on"     // both ends send, both lanes are full
+	Swallowed = "swallowed"   // a reader took a frame and has not come back; the awaited one is behind it
+	Mutual    = "mutual call" // each end works at a request and has asked the other meanwhile
+	NeverSent = "never sent"  // what is awaited is not in the recording
 )
 
 func (k knot) category() string {
@@ -85,6 +97,10 @@ func (k knot) category() string {
 	case !k.closed:
 		return NeverSent
 	case k.has(roleQueue):
+		return Swallowed
+	case k.calls() > 1:
+		return Mutual
+	case k.has(roleCall), k.has(roleAnswer):
 		return Swallowed
 	}
 	return HeadOn

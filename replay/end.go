@@ -26,19 +26,30 @@ func (e *end) reading() bool { return e.wanted > e.given }
 // sending reports whether a frame is in the writer's hand.
 func (e *end) sending() bool { return e.offered > e.acked }
 
-// read reports whether every frame for this end was read and nothing awaited is
-// left behind inside the last one.
+// read reports whether every frame for this end was read that somebody waits for,
+// and nothing awaited is left behind inside the last one.
 func (e *end) read() bool {
-	return int(e.given) == len(e.hold)-1 && !(e.stopped() != nil && e.stopped().inside)
+	return int(e.given+e.spare) >= len(e.hold)-1 && !(e.stopped() != nil && e.stopped().inside)
 }
 
-// stopped returns where the receive loop stands with a notification in hand, or
-// nil.
+// sent reports whether every own frame was taken.
+func (e *end) sent() bool { return int(e.acked) == len(e.need) }
+
+// stopped returns where the receive loop stands, or nil.
 func (e *end) stopped() *stop {
 	for i := range e.stuck {
-		if s := &e.stuck[i]; s.after == e.given && s.ends > e.acked {
+		if s := &e.stuck[i]; s.after == e.given && s.ends > e.acked && e.asked(s) {
 			return s
 		}
 	}
 	return nil
+}
+
+// asked reports whether all is said that a serial end says before it stands there
+// for good. A call in the writer's hand is enough: its answer will not be read.
+func (e *end) asked(s *stop) bool {
+	if s.call >= 0 {
+		return s.asked <= e.offered
+	}
+	return s.asked <= e.acked
 }

@@ -14,6 +14,11 @@ func (s stand) explain(k knot) string {
 			return k.category() + ": " + s.explainQueue(n.own)
 		}
 	}
+	for _, n := range k.nodes {
+		if n.role == roleReader && s.works(n.own) {
+			return s.explainWork(k)
+		}
+	}
 	var ends []string
 	for _, dir := range directions {
 		f := s.recording.nth(dir, int(s.ends[dir].offered))

@@ -5,4 +5,5 @@ var (
 	RandomLines = randomLines
 	RandomSetup = randomSetup
 	Session     = session
+	Stands      = Model.stands
 )

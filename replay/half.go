@@ -7,16 +7,19 @@ import "github.com/mcprec/mcprec/transport"
 // and when the next read may begin, and is told what became of them. It counts
 // frames, from 1 in each direction; whose bytes they are its player knows. It is
 // not safe for concurrent use.
-type Half struct{ end }
+type Half struct {
+	end
+	recording *Recording
+}
 
 // Half returns the half of the end that sends in direction own, at its start.
 func (r *Recording) Half(own transport.Direction, m Model) *Half {
-	return &Half{end{script: r.script(own, m)}}
+	return &Half{end{script: r.script(own, m)}, r}
 }
 
 // Rewound returns the same half at its start; the two have nothing in common
 // that changes.
-func (h *Half) Rewound() *Half { return &Half{end{script: h.script}} }
+func (h *Half) Rewound() *Half { return &Half{end{script: h.script}, h.recording} }
 
 // Offer begins the next own frame and returns its number; 0 when it must wait.
 func (h *Half) Offer() int {
@@ -47,17 +50,21 @@ func (h *Half) Given() int {
 }
 
 // Sent reports whether all own frames were taken.
-func (h *Half) Sent() bool { return int(h.acked) == len(h.need) }
+func (h *Half) Sent() bool { return h.sent() }
 
-// Read reports whether all frames for this end were read, and nothing awaited is
-// left behind inside the last one.
+// Read reports whether all frames for this end were read that somebody waits for,
+// and nothing awaited is left behind inside the last one.
 func (h *Half) Read() bool { return h.read() }
 
-// Stop is where a receive loop stands with a notification in its hand, for which
-// the model's queue has no room while a call of its end is in flight.
+// Stop is where a receive loop stands. An inbox has a notification in its hand, for
+// which the queue has no room while a call of its end is in flight. A serial end
+// works at what it has read, and waits for what is behind.
 type Stop struct {
 	Inside bool // the response awaited is in the same frame, behind it
-	Never  bool // the recording has nothing that ends the call in flight
+	Never  bool // the recording has nothing that ends the call in flight, or the work
+	Works  bool // serial
+	Held   int  // the frame in its hand
+	Call   int  // the own frame with the call in flight; 0: none
 }
 
 // Stopped returns where the receive loop stands, or nil.
@@ -66,5 +73,9 @@ func (h *Half) Stopped() *Stop {
 	if s == nil {
 		return nil
 	}
-	return &Stop{Inside: s.inside, Never: s.ends == never && !s.answered}
+	stop := &Stop{Inside: s.inside, Never: s.ends == never && !s.answered, Works: h.model.kind == serial, Held: int(s.after)}
+	if s.call >= 0 {
+		stop.Call = int(h.recording.frameOf(s.call).n)
+	}
+	return stop
 }

@@ -2,16 +2,18 @@ package replay
 
 import "github.com/mcprec/mcprec/transport"
 
-// stop is a place where a receive loop holds a notification that its queue has
-// no room for.
+// stop is a place where a receive loop stands: inbox, with a notification that its
+// queue has no room for; serial, at work for what is behind.
 type stop struct {
-	after  int32 // frames read, the last is the one held
-	held   int32 // index of the notification in the recording's messages
-	call   int32 // index of the request in flight; its answer is behind
-	ends   int32 // own frame, a cancellation, that would end the wait; or never
-	inside bool  // the awaited answer is in the held frame itself
+	after   int32 // frames read, the last is the one held
+	held    int32 // index of what it holds in the recording's messages
+	call    int32 // index of the request in flight; -1: none
+	awaited int32 // index of what would end that, and is behind; -1: not recorded
+	asked   int32 // serial: own frames that it has said when it stands there
+	ends    int32 // inbox: own frame, a cancellation, that would end the wait; or never
+	inside  bool  // inbox: the awaited answer is in the held frame itself
 
-	answered bool // the recording has the awaited answer
+	answered bool // the recording has what is awaited
 }
 
 // fillInbox finds where the receive loop stops. What a notification meets is
@@ -99,7 +101,8 @@ func (w *inboxWalk) finish(request, n int32) {
 }
 
 func (w *inboxWalk) add(ends int32) {
-	w.stop.ends, w.stop.answered = ends, w.r.messages[w.stop.call].pair >= 0
+	w.stop.awaited = w.r.messages[w.stop.call].pair
+	w.stop.ends, w.stop.answered = ends, w.stop.awaited >= 0
 	w.s.stuck = append(w.s.stuck, *w.stop)
 	w.s.hold[w.stop.after] = ends
 	w.stop, w.ended = nil, ends == never

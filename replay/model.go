@@ -22,9 +22,10 @@ const (
 	rigid
 	inline
 	inbox
+	serial
 )
 
-var modelNames = [...]string{"free", "rigid", "inline", "inbox"}
+var modelNames = [...]string{"free", "rigid", "inline", "inbox", "serial"}
 
 var (
 	// Free: the reader never waits for the writer. A send waits until every frame
@@ -36,6 +37,14 @@ var (
 	// Inline: the reader writes the answers itself, and reads on when they were
 	// taken. All else is sent as by Free.
 	Inline = Model{kind: inline}
+	// Serial: the receive loop runs each handler to its end before it reads on: of
+	// a request until its answer was taken, of a notification until what the
+	// handler asks the peer for was answered. So it never reads what a handler waits
+	// for. Loops like it: the stdio server of mcp-go to v1.1.0 for all but tools/call
+	// (issue 976), the client of mcp-go to v1.2.1 for notifications, and clients that
+	// list in a list_changed handler, awaited in the loop (agent-framework 4866,
+	// hermes-agent 17570).
+	Serial = Model{kind: serial}
 )
 
 // Inbox returns the model of a receive loop that hands notifications to a queue
@@ -46,7 +55,7 @@ func Inbox(q int) Model { return Model{kind: inbox, queue: max(q, 0)} }
 // Queue returns the inner queue of an inbox model; false of the others.
 func (m Model) Queue() (q int, ok bool) { return m.queue, m.kind == inbox }
 
-// ParseModel reads "free", "rigid", "inline" or "inbox:Q".
+// ParseModel reads "free", "rigid", "inline", "serial" or "inbox:Q".
 func ParseModel(s string) (Model, error) {
 	name, size, sized := strings.Cut(s, ":")
 	for k, n := range modelNames {
@@ -62,7 +71,7 @@ func ParseModel(s string) (Model, error) {
 		}
 		return Inbox(int(q)), nil
 	}
-	return Model{}, fmt.Errorf("parse model %q: want free, rigid, inline, or inbox:Q with Q from 0", s)
+	return Model{}, fmt.Errorf("parse model %q: want free, rigid, inline, serial, or inbox:Q with Q from 0", s)
 }
 
 // String returns what ParseModel reads.

@@ -74,9 +74,10 @@ func (p *play) happened(s transport.Step) {
 	}
 }
 
-// done reports whether every frame was read.
+// done reports whether every frame was taken, and read if somebody waits for it.
 func (p *play) done() bool {
-	return p.ends[transport.ClientToServer].read() && p.ends[transport.ServerToClient].read()
+	c, s := p.ends[transport.ClientToServer], p.ends[transport.ServerToClient]
+	return c.sent() && s.sent() && c.read() && s.read()
 }
 
 // trailLen is how many delivered frames a report shows before the hang.

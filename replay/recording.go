@@ -72,6 +72,9 @@ func (r *Recording) Frames(dir transport.Direction) int {
 // nth returns the index of frame n, from 1, of direction dir.
 func (r *Recording) nth(dir transport.Direction, n int) int32 { return r.ways[dir][n-1] }
 
+// frameOf returns the frame that a message is in.
+func (r *Recording) frameOf(message int32) playFrame { return r.frames[r.messages[message].frame] }
+
 func (r *Recording) messagesOf(f playFrame) []playMessage { return r.messages[f.lo:f.hi] }
 
 // loader is the projection that makes a Recording.

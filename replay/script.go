@@ -12,8 +12,9 @@ type script struct {
 	model Model
 	need  []int32 // need[k]: frames read before own frame k+1 is offered
 	hold  []int32 // hold[j]: own frames acked before reading on after j frames
-	stuck []stop  // inbox: where the receive loop holds a notification
+	stuck []stop  // inbox, serial: where the receive loop stands
 	debt  int     // inbox: notifications a queue must take for no such stop
+	spare int32   // serial: last frames that may stay unread, behind such a stop
 }
 
 // script returns the half of the end that sends in direction own.
@@ -31,6 +32,8 @@ func (r *Recording) script(own transport.Direction, m Model) *script {
 		r.answerInline(s)
 	case inbox:
 		r.fillInbox(s)
+	case serial:
+		r.workSerially(s)
 	}
 	return s
 }

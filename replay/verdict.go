@@ -105,9 +105,10 @@ func (s stand) describe(v *Verdict) {
 		v.Waits = append(v.Waits, w)
 	}
 	v.Explanation = s.explain(k)
-	if v.Category == HeadOn { // other hangs do not come of an order assumed
+	if v.Category == HeadOn { // other hangs do not come of an order of rigid ends
 		v.Assumptions = append(v.Assumptions, s.assumptions()...)
 	}
+	v.Assumptions = append(v.Assumptions, s.workAssumptions(k)...)
 	v.Sequence = s.sequence()
 }
 

@@ -24,8 +24,8 @@ const (
 	roleReader
 	roleThread // rigid: writer and reader in one
 	roleQueue  // inbox: the inner queue
-	roleCall   // inbox: whose caller would drain the queue
-	roleAnswer // inbox: the response the caller waits for
+	roleCall   // inbox: whose caller would drain the queue; serial: the handler's
+	roleAnswer // the response the caller waits for, or what else is awaited
 )
 
 // node is a role of the end that sends in direction own.
@@ -55,7 +55,10 @@ func (s stand) name(n node) string {
 	if n.role == roleCall {
 		return s.recording.callName(stop.call)
 	}
-	return fmt.Sprintf("response #%d", s.recording.seqOf(s.recording.messages[stop.call].pair))
+	if m := s.recording.messages[stop.awaited]; m.kind != transport.Response {
+		return fmt.Sprintf("#%d %s", s.recording.seqOf(stop.awaited), m.name())
+	}
+	return fmt.Sprintf("response #%d", s.recording.seqOf(stop.awaited))
 }
 
 func (s stand) reader(own transport.Direction) node {
@@ -75,7 +78,7 @@ func (s stand) writer(own transport.Direction) node {
 // finished reports whether a writer, reader or thread has nothing left to do.
 func (s stand) finished(n node) bool {
 	e := s.ends[n.own]
-	sent, read := int(e.acked) == len(e.need), e.read()
+	sent, read := e.sent(), e.read()
 	switch n.role {
 	case roleWriter:
 		return sent
@@ -135,6 +138,9 @@ func (s stand) full(dir transport.Direction) string {
 
 func (s stand) readerWait(n node) (Wait, node, bool) {
 	e, from := s.ends[n.own], n.own.Reverse()
+	if e.model.kind == serial && !e.reading() {
+		return s.workWait(n)
+	}
 	if stop := e.stopped(); stop != nil {
 		held := s.recording.messages[stop.held]
 		w := Wait{Holds: s.recording.label(held.frame), Seq: s.recording.seqOf(stop.held), Why: "hands it to the queue and has not read since"}
@@ -161,7 +167,9 @@ func (s stand) callWait(n node) (Wait, node, bool) {
 		cancel := s.recording.nth(n.own, int(stop.ends))
 		why += ", given up with " + s.recording.label(cancel)
 		return Wait{Why: why, Seq: sent}, s.writer(n.own), true
-	case s.recording.messages[stop.call].pair < 0:
+	case stop.awaited < 0 && s.ends[n.own].model.kind == serial:
+		return s.askedWait(n)
+	case stop.awaited < 0:
 		return Wait{WaitsFor: "a response", Why: why + "; the recording has no response to it", Seq: sent}, node{}, false
 	}
 	return Wait{Why: why, Seq: sent}, node{roleAnswer, n.own}, true
@@ -171,7 +179,7 @@ func (s stand) callWait(n node) (Wait, node, bool) {
 // is, it is the reader at the end of the lane that holds it up.
 func (s stand) answerWait(n node) (Wait, node, bool) {
 	stop, from := s.ends[n.own].stopped(), n.own.Reverse()
-	f := s.recording.frames[s.recording.messages[s.recording.messages[stop.call].pair].frame]
+	f := s.recording.frameOf(stop.awaited)
 	w := Wait{Seq: f.seq}
 	peer := s.ends[from]
 	switch {

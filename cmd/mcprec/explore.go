@@ -55,8 +55,8 @@ func newExplore() *cobra.Command {
 	f.StringVar(&o.level, "level", "L0", "what may change: L0 delivery alone, L1 also the order in which each end sends")
 	f.StringVarP(&o.out, "out", "o", "", "write the smallest session that hangs in the same way to this `FILE`")
 	f.StringVar(&o.format, "format", "text", "text or json")
-	completeWords(cmd, "client", "free", "rigid", "inline", "inbox:")
-	completeWords(cmd, "server", "free", "rigid", "inline", "inbox:")
+	completeWords(cmd, "client", "free", "rigid", "inline", "serial", "inbox:")
+	completeWords(cmd, "server", "free", "rigid", "inline", "serial", "inbox:")
 	completeWords(cmd, "capacity", "sweep", "0", "1", "c2s=", "unbounded")
 	completeWords(cmd, "strategy", strategyNames()...)
 	completeWords(cmd, "level", "L0", "L1")
@@ -125,7 +125,7 @@ func (o exploreOptions) check() (m models, p explore.Plan, err error) {
 		return m, p, err
 	}
 	if p.Level == explore.L1 && (m.client == replay.Rigid || m.server == replay.Rigid) {
-		return m, p, usagef("a rigid end has one order only, and nothing to choose at level L1: use free, inline or inbox:Q")
+		return m, p, usagef("a rigid end has one order only, and nothing to choose at level L1: use free, inline, serial or inbox:Q")
 	}
 	if o.out == "-" {
 		return m, p, usagef("--out -: standard output has the report; name a file")
@@ -225,7 +225,7 @@ At L0 these models have no choice of their own, and every order of delivery come
 to the same end: one schedule at each capacity decides, and no more are run unless
 --schedules or --strategy is given. At L1 200 are run.
 
-The models of an end are those of mcprec replay: free, rigid, inline, inbox:Q. At
+The models of an end are those of mcprec replay: free, rigid, inline, serial, inbox:Q. At
 L1 a rigid end has nothing to choose, and is refused. To explore a live peer, write
 a Go test; see package replay/explore.
 

@@ -29,6 +29,8 @@ Models of an end:
   rigid     one thread: the recorded local order of sends and receives is its
             control flow
   inline    its reader writes the answers itself, and meanwhile does not read
+  serial    its reader runs each handler to its end before it reads on: what a
+            handler asks the other end for is never answered
   inbox:Q   its reader hands notifications to a queue of Q that nobody drains
             during a call (inbox:0 is the python-sdk 1.3.0 client)
 
@@ -66,8 +68,8 @@ func newReplay() *cobra.Command {
 	f.StringVar(&o.format, "format", "text", "text or json")
 	f.BoolVar(&o.expect, "expect", false, "hold the session to the verdicts its header states")
 	completeWords(cmd, "format", "text", "json")
-	completeWords(cmd, "client", "free", "rigid", "inline", "inbox:")
-	completeWords(cmd, "server", "free", "rigid", "inline", "inbox:")
+	completeWords(cmd, "client", "free", "rigid", "inline", "serial", "inbox:")
+	completeWords(cmd, "server", "free", "rigid", "inline", "serial", "inbox:")
 	completeWords(cmd, "capacity", "0", "1", "c2s=", "unbounded")
 	return cmd
 }

@@ -176,6 +176,8 @@ func (a *actor) state(wants bool) {
 	a.mu.Unlock()
 	idle := ""
 	switch {
+	case stop != nil && stop.Works:
+		idle = "works at it, and what would end that is behind it"
 	case stop != nil:
 		idle = "hands it to its inner queue, which is full"
 	case !wants && !read:
@@ -216,22 +218,45 @@ func stir(wake chan<- struct{}) {
 	}
 }
 
-// stopped says how a receive loop under the inbox model holds up a run that does
-// not move; "" where none does. The frames do not show it: only the model knows.
+// stopped says how a receive loop that stands under its model holds up a run that
+// does not move; "" where none does. The frames do not show it: only the model knows.
 func (r *Run) stopped() (category, why string) {
-	for _, a := range r.actors {
+	var works [2]*replay.Stop
+	for i, a := range r.actors {
 		a.mu.Lock()
 		stop := a.half.Stopped()
 		a.mu.Unlock()
-		in := a.end.in
-		if stop == nil || in.last == nil || category == Swallowed {
+		if stop == nil || a.end.in.last == nil {
 			continue
 		}
-		holds := fmt.Sprintf("the %s's receive loop holds %s, read at step %d: its inner queue has no room for it, and nobody drains that during a call",
-			in.dir.Receiver(), in.last.name, in.last.given)
-		if category, why = Swallowed, holds+"; what would end the call is behind it"; stop.Never {
-			category, why = NeverSent, holds+"; the recording has no response to the call"
+		if stop.Works {
+			works[i] = stop
+		}
+		if category != Swallowed {
+			category, why = a.stands(stop)
 		}
 	}
+	if a, b := works[0], works[1]; a != nil && b != nil && a.Never && b.Never && (a.Call == b.Held || b.Call == a.Held) && a.Call > 0 && b.Call > 0 {
+		return Mutual, fmt.Sprintf("each end works at %s and %s, has asked the other meanwhile, and reads no answer before that is done",
+			r.actors[0].end.in.last.name, r.actors[1].end.in.last.name)
+	}
 	return category, why
+}
+
+// stands says how its receive loop stands.
+func (a *actor) stands(stop *replay.Stop) (category, why string) {
+	in := a.end.in
+	if stop.Works {
+		why = fmt.Sprintf("the %s works at %s, read at step %d, and does not read meanwhile", in.dir.Receiver(), in.last.name, in.last.given)
+		if stop.Never {
+			return NeverSent, why + "; the recording has nothing that ends that"
+		}
+		return Swallowed, why + "; what it waits for is behind it"
+	}
+	why = fmt.Sprintf("the %s's receive loop holds %s, read at step %d: its inner queue has no room for it, and nobody drains that during a call",
+		in.dir.Receiver(), in.last.name, in.last.given)
+	if stop.Never {
+		return NeverSent, why + "; the recording has no response to the call"
+	}
+	return Swallowed, why + "; what would end the call is behind it"
 }
