@@ -40,10 +40,15 @@ type casting struct {
 	questions inFlight[*question]
 	byID      map[string]*cue // the last request with the id
 	byToken   map[string]*cue
+	noise     *store.Event // the frame before this one, if it was the client's and no message
 }
 
 // hear adds a frame of the recorded client.
 func (p *casting) hear(e store.Event) {
+	p.noise = nil
+	if isNoise(e.AsFrame()) {
+		p.noise = &e
+	}
 	for _, m := range messagesOf(e.AsFrame()) {
 		if m.Kind() == transport.Invalid {
 			continue // as of a stray or blank line: nothing depends on it
@@ -56,6 +61,8 @@ func (p *casting) hear(e store.Event) {
 		case transport.Response:
 			if q, ok := p.questions.close(transport.ServerToClient, m.ID); ok {
 				c.answers, q.answer = q, c
+			} else {
+				p.others[strayKey(m)] = append(p.others[strayKey(m)], c)
 			}
 		default:
 			c.cancels = p.byID[string(cancels(m))]
@@ -90,9 +97,17 @@ func (p *casting) say(e store.Event) {
 	if isBlank(e) {
 		return
 	}
+	messages, _ := onOneLine(e.AsFrame()).Messages()
+	var refused *cue
+	if p.noise != nil && isRefusal(messages) {
+		refused = p.hearNoise(*p.noise)
+	}
+	p.noise = nil
 	r := &reply{index: len(p.replies), seq: e.Seq, at: e.At, frame: onOneLine(e.AsFrame()), before: len(p.cues)}
 	p.replies = append(p.replies, r)
-	messages, _ := r.frame.Messages()
+	if refused != nil {
+		refused.answer, r.owners = r, []*cue{refused}
+	}
 	for i, m := range messages {
 		at := within(e.Payload, i)
 		switch m.Kind() {

@@ -32,6 +32,9 @@ func (c *cue) what() string {
 	if c.answers != nil {
 		return "the answer to " + clip(c.answers.method)
 	}
+	if c.msg.Kind() == transport.Invalid {
+		return noiseMethod
+	}
 	return clip(c.msg.Method)
 }
 

@@ -3,6 +3,7 @@ package replay
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -94,10 +95,16 @@ type turn struct {
 
 func (t *turn) isSettled() bool { return t.arrived || t.passed }
 
+// isStray reports whether the turn is an answer that belongs to no request.
+func (t *turn) isStray() bool { return t.request == nil && t.msg.Kind() == transport.Response }
+
 // what names the turn in words.
 func (t *turn) what() string {
 	if t.request != nil {
 		return "the answer to " + clip(t.request.msg.Method)
+	}
+	if t.isStray() {
+		return "an answer with id " + clip(string(t.msg.ID))
 	}
 	return clip(t.msg.Method)
 }
@@ -137,10 +144,18 @@ func (d *Driver) Receive(f transport.Frame) []transport.Frame {
 
 // response takes a live answer.
 func (d *Driver) response(m transport.Message) {
-	queue := d.requests[string(m.ID)]
+	id := string(m.ID)
+	if len(d.requests[id]) == 0 && isNumber(m.ID) {
+		id = spelled(maps.Keys(d.requests), m.ID)
+	}
+	queue := d.requests[id]
 	i := len(queue) - 1 // the latest open one, as everywhere
 	for i >= 0 && (!queue[i].line.sent || queue[i].done) {
 		i--
+	}
+	if t := firstWaiting(d.said[Key(strayKey(m))]); i < 0 && t != nil {
+		d.arrive(t, m)
+		return
 	}
 	if i < 0 {
 		d.findings = append(d.findings, StepVerdict{Result: Extra, Seq: 0, Dir: transport.ServerToClient, Text: fmt.Sprintf("an answer with id %s, which no open request of the client has", clip(string(m.ID)))})
@@ -198,7 +213,7 @@ func (d *Driver) arrive(t *turn, m transport.Message) {
 		d.open = slices.DeleteFunc(d.open, func(r *request) bool { return r == t.request })
 	}
 	for _, before := range d.turns[min(d.settled, t.index):t.index] {
-		before.passed = before.passed || before.msg.Kind() == transport.Notification
+		before.passed = before.passed || before.msg.Kind() == transport.Notification || before.isStray()
 	}
 	d.settle()
 }
@@ -364,6 +379,8 @@ func (d *Driver) Close() []StepVerdict {
 		case t.arrived || t.msg.Kind() == transport.Notification:
 		case t.request != nil && t.request.line.sent:
 			findings = append(findings, StepVerdict{Result: Missing, Seq: t.seq, Dir: transport.ServerToClient, Text: fmt.Sprintf("#%d, the answer to %s, did not come", t.seq, clip(t.request.msg.Method))})
+		case t.isStray():
+			findings = append(findings, StepVerdict{Result: Missing, Seq: t.seq, Dir: transport.ServerToClient, Text: fmt.Sprintf("#%d, %s, did not come", t.seq, t.what())})
 		case t.request == nil:
 			findings = append(findings, StepVerdict{Result: Missing, Seq: t.seq, Dir: transport.ServerToClient, Text: fmt.Sprintf("#%d %s was not asked", t.seq, clip(t.msg.Method))})
 		}

@@ -118,7 +118,9 @@ func (d *lining) hear(e store.Event) {
 		case transport.Response:
 			r, ok := d.open.close(transport.ClientToServer, m.ID)
 			if !ok {
-				continue
+				t.idle = true
+				d.said[Key(strayKey(m))] = append(d.said[Key(strayKey(m))], t)
+				break
 			}
 			t.request, r.response = r, t
 			t.idle, t.parting = r.cancelled || r.msg.Method == methodListen, d.over

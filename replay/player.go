@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/mcprec/mcprec/transport"
@@ -84,6 +85,9 @@ func (p *Player) Start() []transport.Frame { return p.release() }
 // Receive takes a frame of the live client and returns what to send now.
 func (p *Player) Receive(f transport.Frame) []transport.Frame {
 	var out []transport.Frame
+	if isNoise(f) {
+		p.noise()
+	}
 	for _, m := range messagesOf(f) {
 		switch m.Kind() {
 		case transport.Request:
@@ -176,7 +180,11 @@ func (p *Player) key(m transport.Message) (Key, error) {
 
 // response takes a live answer to a request of the server.
 func (p *Player) response(m transport.Message) {
-	for _, q := range p.asked[string(m.ID)] {
+	id := string(m.ID)
+	if len(p.asked[id]) == 0 && isNumber(m.ID) {
+		id = spelled(maps.Keys(p.asked), m.ID)
+	}
+	for _, q := range p.asked[id] {
 		if q.done {
 			continue
 		}
@@ -185,6 +193,10 @@ func (p *Player) response(m transport.Message) {
 		if q.answer != nil {
 			p.arrive(q.answer, m, 0)
 		}
+		return
+	}
+	if c := firstOpen(p.others[strayKey(m)]); c != nil {
+		p.arrive(c, m, 0)
 		return
 	}
 	p.findings = append(p.findings, StepVerdict{Result: Extra, Seq: 0, Dir: transport.ClientToServer, Text: fmt.Sprintf("an answer with id %s, which no request of the server has", clip(string(m.ID)))})

@@ -1,0 +1,52 @@
+package replay
+
+import (
+	"bytes"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Noise is a frame that holds no message. Nothing waits for it, with one exception:
+// the error with which a server answers what it could not read, and which names no
+// request, belongs to the noise in front of it. It is said to a client that says
+// such noise too, and not to one that does not.
+
+// noiseMethod is where the cues are that are noise.
+const noiseMethod = "a frame that is no message"
+
+// isNoise reports whether there is something in a frame, but no message.
+func isNoise(f transport.Frame) bool {
+	if len(bytes.TrimSpace(f.Bytes)) == 0 {
+		return false
+	}
+	for _, m := range messagesOf(f) {
+		if m.Kind() != transport.Invalid {
+			return false
+		}
+	}
+	return true
+}
+
+// isRefusal reports whether the messages are an error that names no request.
+func isRefusal(messages []transport.Message) bool {
+	return len(messages) == 1 && messages[0].Error != nil && (messages[0].ID == nil || string(messages[0].ID) == "null")
+}
+
+// hearNoise makes the noise before a refusal a cue, and returns it.
+func (p *casting) hearNoise(e store.Event) *cue {
+	c := &cue{index: len(p.cues), seq: e.Seq, at: e.At}
+	p.cues = append(p.cues, c)
+	p.others[noiseMethod] = append(p.others[noiseMethod], c)
+	return c
+}
+
+// noise takes a live frame that holds no message.
+func (p *Player) noise() {
+	for _, c := range p.others[noiseMethod] {
+		if !c.isSettled() {
+			p.arrive(c, transport.Message{}, 0)
+			return
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package replay_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// spoken is a frame as a tap between the two halves sees it.
+type spoken struct {
+	dir   transport.Direction
+	bytes []byte
+}
+
+// selfPlay is what became of a session whose two halves were played to each other.
+type selfPlay struct {
+	trace   []spoken
+	relents []string
+	player  *replay.Player
+	driver  *replay.Driver
+}
+
+// translator stands between the two halves: it returns a frame as the recording
+// has it, and as its receiver is to see it.
+type translator func(dir transport.Direction, frame []byte) (recorded, delivered []byte)
+
+func untouched(_ transport.Direction, frame []byte) (recorded, delivered []byte) { return frame, frame }
+
+// playBoth plays the two halves of a session to each other until nothing moves.
+// The frames of one direction are delivered before those of the other.
+func playBoth(events []store.Event, first transport.Direction, through translator) selfPlay {
+	s := selfPlay{player: replay.NewPlayer(events, replay.Rules{}), driver: replay.NewDriver(events, replay.Rules{})}
+	receive := [3]func(transport.Frame) []transport.Frame{transport.ClientToServer: s.player.Receive, transport.ServerToClient: s.driver.Receive}
+	var way [3][]transport.Frame
+	way[transport.ClientToServer], way[transport.ServerToClient] = s.driver.Start(), s.player.Start()
+	for {
+		dir := first
+		if len(way[dir]) == 0 {
+			dir = first.Reverse()
+		}
+		switch {
+		case len(way[dir]) > 0:
+			f := way[dir][0]
+			way[dir] = way[dir][1:]
+			recorded, delivered := through(dir, f.Bytes)
+			s.trace = append(s.trace, spoken{dir, recorded})
+			back := receive[dir](transport.Frame{Bytes: delivered})
+			way[dir.Reverse()] = append(way[dir.Reverse()], back...)
+		case s.player.Waiting():
+			way[transport.ServerToClient] = s.player.Relent()
+			s.relents = append(s.relents, "server "+strings.Join(s.player.Without(), ","))
+		case s.driver.Waiting():
+			way[transport.ClientToServer] = s.driver.Relent()
+			s.relents = append(s.relents, "client "+strings.Join(s.driver.Without(), ","))
+		default:
+			return s
+		}
+	}
+}
+
+// said are the frames of a session that the two halves are to say: no blank lines,
+// and over lines, so that what HTTP had on several comes on one.
+func said(events []store.Event) (frames []spoken) {
+	for _, e := range events {
+		if e.Kind == store.Frame && len(bytes.TrimSpace(e.Payload)) > 0 {
+			frames = append(frames, spoken{e.Dir, bytes.ReplaceAll(e.Payload, []byte("\n"), []byte(" "))})
+		}
+	}
+	return frames
+}
+
+// faults says in which way the play was not the session.
+func (s selfPlay) faults(events []store.Event) (faults []string) {
+	for _, r := range s.relents {
+		faults = append(faults, "relent: "+r)
+	}
+	for _, f := range append(s.player.Close(), s.driver.Close()...) {
+		faults = append(faults, f.String())
+	}
+	want := said(events)
+	for i := range max(len(want), len(s.trace)) {
+		if got, want := at(s.trace, i), at(want, i); got != want {
+			return append(faults, fmt.Sprintf("frame %d: said\n  %.200s\nfor\n  %.200s", i+1, got, want))
+		}
+	}
+	return faults
+}
+
+func at(frames []spoken, i int) string {
+	if i >= len(frames) {
+		return "the end"
+	}
+	return fmt.Sprintf("%s %s", frames[i].dir, frames[i].bytes)
+}
+
+// TestSelfPlay plays each session to itself: every frame is said, in exactly the
+// recorded order of both directions, nothing is missed or left over, nobody has to
+// relent; whichever direction is delivered first, and when both ends number and
+// token their requests otherwise. Sessions over HTTP are played as one lane.
+func TestSelfPlay(t *testing.T) {
+	eachSession(t, func(t *testing.T, events []store.Event) {
+		for _, first := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
+			for _, f := range playBoth(events, first, untouched).faults(events) {
+				t.Errorf("%s first: %s", first, f)
+			}
+			for _, f := range playBoth(events, first, newRenamed().translate).faults(events) {
+				t.Errorf("%s first, renamed: %s", first, f)
+			}
+		}
+	})
+}
+
+// eachSession calls test with every session that is here, and with the whole set
+// where $MCPREC_CORPUS names its folder.
+func eachSession(t *testing.T, test func(t *testing.T, events []store.Event)) {
+	seen := map[string]bool{}
+	folders := []string{
+		filepath.Join("..", "fixtures"), filepath.Join("..", "fixtures", "testdata", "sessions"),
+		filepath.Join("..", "fixtures", "foreign", "testdata", "mcp-frames"),
+	}
+	if dir := os.Getenv("MCPREC_CORPUS"); dir != "" {
+		folders = append(folders, dir)
+	}
+	for _, folder := range folders {
+		paths, err := filepath.Glob(filepath.Join(folder, "*.jsonl"))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: %d sessions, %v", folder, len(paths), err)
+		}
+		for _, path := range paths {
+			events, err := fixtures.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := strings.TrimSuffix(filepath.Base(path), ".jsonl")
+			if !seen[name] { // the sample is of the set
+				t.Run(name, func(t *testing.T) { test(t, events) })
+			}
+			seen[name] = true
+		}
+	}
+}

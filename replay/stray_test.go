@@ -1,0 +1,136 @@
+package replay_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// recorded reads a session from lines: > what the client said, < what the server did.
+func recorded(t *testing.T, lines string) (events []store.Event) {
+	t.Helper()
+	text := `{"mcprec":1}` + "\n"
+	for line := range strings.Lines(lines) {
+		dir := map[byte]string{'>': "c2s", '<': "s2c"}[line[0]]
+		text += `{"dir":"` + dir + `","text":` + quoted(strings.TrimSpace(line[1:])) + "}\n"
+	}
+	for e, err := range fixtures.Decode(strings.NewReader(text)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+func quoted(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+// dialogue gives each line to an end and returns what it says to it, in one line.
+func dialogue(start []transport.Frame, receive func(transport.Frame) []transport.Frame, lines ...string) string {
+	say := func(frames []transport.Frame) string {
+		var texts []string
+		for _, f := range frames {
+			texts = append(texts, string(f.Bytes))
+		}
+		return strings.Join(texts, " ")
+	}
+	out := []string{say(start)}
+	for _, line := range lines {
+		out = append(out, say(receive(transport.Frame{Bytes: []byte(line)})))
+	}
+	return strings.Join(out, " | ")
+}
+
+const broken = `> {broken
+< {"error":{"code":-32700},"id":null}
+> {"id":1,"method":"ping"}
+< {"id":1,"result":{}}`
+
+// TestNoise: the refusal of what is no message goes to a client that says such a
+// thing, and holds up nothing for one that does not.
+func TestNoise(t *testing.T) {
+	for _, c := range []struct {
+		live []string
+		want string
+	}{
+		{[]string{`{wrong`, `{"id":7,"method":"ping"}`}, ` | {"error":{"code":-32700},"id":null} | {"id":7,"result":{}}`},
+		{[]string{`{"id":7,"method":"ping"}`, `{wrong`}, ` | {"id":7,"result":{}} | `},
+		{[]string{``, `{wrong`, `{wrong`, `{"id":7,"method":"ping"}`}, ` |  | {"error":{"code":-32700},"id":null} |  | {"id":7,"result":{}}`},
+	} {
+		p := replay.NewPlayer(recorded(t, broken), replay.Rules{})
+		if got := dialogue(p.Start(), p.Receive, c.live...); got != c.want {
+			t.Errorf("%q\ngot  %s\nwant %s", c.live, got, c.want)
+		}
+		for _, f := range p.Close() {
+			t.Errorf("%q: %v", c.live, f)
+		}
+	}
+	d := replay.NewDriver(recorded(t, broken), replay.Rules{})
+	got := dialogue(d.Start(), d.Receive, `{"error":{"code":-32700},"id":null}`, `{"id":1,"result":{}}`)
+	if want := `{broken | {"id":1,"method":"ping"} | `; got != want || len(d.Close()) > 0 {
+		t.Errorf("the client: got %s, %v, want %s", got, d.Close(), want)
+	}
+	d = replay.NewDriver(recorded(t, broken), replay.Rules{})
+	if got := dialogue(d.Start(), d.Receive); got != `{broken` || len(d.Relent()) != 1 {
+		t.Errorf("the client, not refused: got %s", got)
+	}
+}
+
+// TestStrayAnswers: what answers nothing is said, and expected, as it was recorded.
+func TestStrayAnswers(t *testing.T) {
+	events := recorded(t, `> {"id":999,"result":{}}
+> {"id":1,"method":"ping"}
+< {"id":1,"result":{}}
+< {"id":1,"result":{}}`)
+	p := replay.NewPlayer(events, replay.Rules{})
+	got := dialogue(p.Start(), p.Receive, `{"id":999,"result":{}}`, `{"id":1,"method":"ping"}`, `{"id":5,"result":{}}`)
+	if want := ` |  | {"id":1,"result":{}} {"id":1,"result":{}} | `; got != want {
+		t.Errorf("the server: got %s, want %s", got, want)
+	}
+	if f := p.Close(); len(f) != 1 || !strings.Contains(f[0].Text, "an answer with id 5,") {
+		t.Errorf("the server finds %v", f)
+	}
+	d := replay.NewDriver(events, replay.Rules{})
+	dialogue(d.Start(), d.Receive, `{"id":1,"result":{}}`)
+	if f := d.Close(); len(f) != 1 || f[0].String() != "missing: #5, an answer with id 1, did not come" {
+		t.Errorf("the client finds %v", f)
+	}
+	dialogue(nil, d.Receive, `{"id":1,"result":{}}`, `{"id":1,"result":{}}`)
+	if f := d.Close(); len(f) != 1 || !strings.Contains(f[0].Text, "an answer with id 1, which no open request of the client has") {
+		t.Errorf("the client finds %v", f)
+	}
+}
+
+// TestRespelledIDs: peers that read ids as a float64 answer 1e2 with 100.
+func TestRespelledIDs(t *testing.T) {
+	events := recorded(t, `> {"id":1e2,"method":"a"}
+> {"id":9007199254740993,"method":"b"}
+< {"id":100,"result":{}}
+< {"id":9007199254740992,"result":{}}
+< {"id":5e-1,"method":"roots/list"}
+> {"id":0.5,"result":{}}`)
+	p := replay.NewPlayer(events, replay.Rules{})
+	got := dialogue(p.Start(), p.Receive, `{"id":7,"method":"a"}`, `{"id":"x","method":"b"}`, `{"id":0.5,"result":{}}`)
+	if want := ` |  | {"id":7,"result":{}} {"id":"x","result":{}} {"id":5e-1,"method":"roots/list"} | `; got != want || len(p.Close()) > 0 {
+		t.Errorf("the server: got %s, %v, want %s", got, p.Close(), want)
+	}
+	d := replay.NewDriver(events, replay.Rules{})
+	got = dialogue(d.Start(), d.Receive, `{"id":100,"result":{}}`, `{"id":9007199254740993,"result":{}}`, `{"id":8,"method":"roots/list"}`)
+	if want := `{"id":1e2,"method":"a"} {"id":9007199254740993,"method":"b"} |  |  | {"id":8,"result":{}}`; got != want || len(d.Close()) > 0 {
+		t.Errorf("the client: got %s, %v, want %s", got, d.Close(), want)
+	}
+	two := recorded(t, `> {"id":1,"method":"a"}
+> {"id":"1","method":"b"}
+< {"id":"1","result":{}}
+< {"id":1.0,"result":{}}`)
+	p = replay.NewPlayer(two, replay.Rules{})
+	if got := dialogue(p.Start(), p.Receive, `{"id":8,"method":"a"}`, `{"id":9,"method":"b"}`); got != ` |  | {"id":9,"result":{}} {"id":8,"result":{}}` {
+		t.Errorf("a number for a string: %s", got)
+	}
+}
