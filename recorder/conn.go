@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -11,7 +12,8 @@ import (
 // Conn wraps one end of an in-process connection: sends is the direction in
 // which this end writes. A frame is recorded before it is written and before
 // its Read returns. Wrap one end of a connection, not both, or each frame is
-// recorded twice.
+// recorded twice. It is a [transport.HalfCloser], whose CloseWrite fails with
+// [errors.ErrUnsupported] where conn is none.
 func (r *Recorder) Conn(conn transport.Conn, sends transport.Direction) transport.Conn {
 	return &tappedConn{inner: conn, recorder: r, sends: sends}
 }
@@ -41,6 +43,16 @@ func (c *tappedConn) Write(ctx context.Context, f transport.Frame) error {
 	}
 	tap.delivered(time.Since(start))
 	return nil
+}
+
+// CloseWrite implements [transport.HalfCloser] where the connection below does.
+func (c *tappedConn) CloseWrite() error {
+	half, ok := c.inner.(transport.HalfCloser)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	c.recorder.Record(store.EOF, c.sends, store.EOFInfo{By: "sender"})
+	return half.CloseWrite()
 }
 
 func (c *tappedConn) Close() error { return c.inner.Close() }

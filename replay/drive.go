@@ -44,7 +44,11 @@ func Drive(ctx context.Context, conn transport.Conn, d *Driver, timeout time.Dur
 	workers.Go(func() { s.written <- s.write(ctx, conn) })
 	end, err := s.drive(ctx, d, timeout)
 	if err == nil && end != Gone {
+		d.End()
 		s.part(ctx, conn, d)
+		if d.IsDone() { // the last answers came when the client had ended
+			end = Complete
+		}
 	}
 	cancel()
 	closeErr := conn.Close()

@@ -45,6 +45,7 @@ type Driver struct {
 	without  []string // what Relent passed over
 
 	loose   bool
+	ended   bool       // nothing goes out any more
 	first   int        // loose: lines before this one were written
 	settled int        // turns before this one are all settled
 	heard   int        // turns that arrived
@@ -119,9 +120,7 @@ type request struct {
 }
 
 // isAwaited reports whether the client goes on only when it has the answer.
-func (r *request) isAwaited() bool {
-	return r.response != nil && !r.response.idle && !r.response.parting
-}
+func (r *request) isAwaited() bool { return r.response != nil && !r.response.idle }
 
 // Start returns what can be sent before the server said anything.
 func (d *Driver) Start() []transport.Frame { return d.release() }
@@ -224,8 +223,14 @@ func (d *Driver) settle() {
 	}
 }
 
+// End says that the client has ended its side: nothing goes out any more.
+func (d *Driver) End() { d.ended = true }
+
 // release returns the lines that may go out.
 func (d *Driver) release() []transport.Frame {
+	if d.ended {
+		return nil
+	}
 	if d.loose {
 		return d.releaseLoose()
 	}
@@ -305,6 +310,9 @@ func (d *Driver) Waiting() bool { return d.held() != nil }
 
 // held returns the first line that waits for nothing but what may never come.
 func (d *Driver) held() *line {
+	if d.ended {
+		return nil
+	}
 	for _, l := range d.due {
 		if !l.sent && !d.loose {
 			return l

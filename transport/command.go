@@ -26,6 +26,7 @@ type CommandConn struct {
 	*StreamConn
 	process  *Process
 	patience [2]time.Duration // on the first and the second rung
+	copied   chan struct{}    // closed when all of standard error has been passed on
 	close    func() error
 }
 
@@ -38,7 +39,10 @@ func (t Command) Start() (*CommandConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &CommandConn{StreamConn: NewStreamConn(p.Stdout, p.Stdin), process: p, patience: [2]time.Duration{t.Patience, t.Patience}}
+	c := &CommandConn{
+		StreamConn: NewStreamConn(p.Stdout, p.Stdin), process: p,
+		patience: [2]time.Duration{t.Patience, t.Patience}, copied: make(chan struct{}),
+	}
 	if t.Patience == 0 {
 		c.patience = [2]time.Duration{2 * time.Second, 2 * time.Second}
 	}
@@ -49,6 +53,7 @@ func (t Command) Start() (*CommandConn, error) {
 	go func() { // ends with the last holder of the child's standard error
 		io.Copy(stderr, p.Stderr)
 		p.Stderr.Close()
+		close(c.copied)
 	}()
 	c.close = sync.OnceValue(c.shutdown)
 	return c, nil
@@ -56,7 +61,9 @@ func (t Command) Start() (*CommandConn, error) {
 
 // Close ends the process as the specification's stdio shutdown says: close its
 // input and wait, ask it to terminate and wait, kill it. Then it closes the
-// streams. It returns an error only if the process could not be waited for.
+// streams, and what the process said last on standard error has been written to
+// Stderr, unless another holds that open. It returns an error only if the process
+// could not be waited for.
 func (c *CommandConn) Close() error { return c.close() }
 
 func (c *CommandConn) shutdown() error {
@@ -74,14 +81,21 @@ func (c *CommandConn) shutdown() error {
 		}
 	}
 	c.StreamConn.Close()
+	isClosedWithin(c.copied, lastWords)
 	return c.process.err
 }
 
-func (c *CommandConn) endsWithin(d time.Duration) bool {
+// lastWords is how long Close waits, after the end of the process, for the rest of
+// its standard error: it is there already, unless a grandchild holds the stream.
+const lastWords = 250 * time.Millisecond
+
+func (c *CommandConn) endsWithin(d time.Duration) bool { return isClosedWithin(c.process.ended, d) }
+
+func isClosedWithin(done <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
-	case <-c.process.ended:
+	case <-done:
 		return true
 	case <-t.C:
 		return false

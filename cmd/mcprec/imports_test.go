@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 	"examples/zoo":          {"replay", "replay/explore", "fixtures", "store", "transport"},
 	"examples/zoo/table":    {"examples/zoo"},
 	"examples/progress":     {"transport"},
-	"cmd/mcprec": {"transport", "store", "store/boltstore", "recorder", "replay", "replay/explore", "replay/explore/shrink", "fixtures", "fixtures/foreign", "examples/progress",
+	"cmd/mcprec": {"transport", "store", "store/memstore", "store/boltstore", "recorder", "replay", "replay/explore", "replay/explore/shrink", "fixtures", "fixtures/foreign", "examples/progress",
 		"github.com/spf13/cobra"},
 }
 

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/store"
+)
+
+type driveOptions struct {
+	home
+	ruleFlags
+	format   string
+	out      string
+	timeout  time.Duration
+	parallel bool
+	update   bool
+	verbose  bool
+}
+
+const driveHelp = `drive plays the client's half of a recording to the server COMMAND: it sends what
+the recorded client said when that has heard what it had heard then, answers the
+server's requests from the recording, and compares all that the server says with
+what was recorded.
+
+Each request waits for the answers to the earlier ones, unless the recording shows
+a reason why it must not; --parallel keeps the recorded overlap. The server's ids,
+cursors, task ids and other values that it makes up and the client gives back are
+mapped, not compared. A notification or a request of the server that belongs to a
+call must come on the recorded side of the call's answer; calls that overlap may be
+answered in any order.
+
+A step is a match, a mismatch, missing, extra (the server said what was not
+recorded), or withheld (a frame of the client that was never sent, because what it
+follows did not come). The text has a line for each step that is no match, with -v
+for every one.
+
+The command is never taken from a session. It runs in this folder and with this
+environment.
+
+--format json prints one object: session, command, end (complete, gone: the server
+ended early, silent: nothing recorded came for --timeout), exit (the server's
+status), passed, counts (of steps, by result), steps (a list of seq, dir, what,
+result, differences (path, want, got, hint), order, mapped (path, by, want, got),
+text), mapped (how many values, by reason), pending (who waits for what), without
+(what was given up waiting for), stderr (its last lines, unless all matched). want
+and got are JSON as text, clipped. --format junit prints a test suite with a test
+case a step.
+
+--update writes what happened in place of the recording: to the fixture's file, or
+as a new session of the store. It does so only when the drive came to its end; the
+exit code is then 0.
+
+`
+
+func newDrive() *cobra.Command {
+	var o driveOptions
+	cmd := &cobra.Command{
+		Use:   "drive [SESSION] -- COMMAND [ARG]...",
+		Short: "Stand in for a session's client: drive a server and compare its answers",
+		Long: driveHelp + normalizerHelp() + "\n" + sessionHelp + `
+
+Exit codes: 0 every step a match, 1 another verdict, 2 usage, 3 data that cannot be
+read or written, 126 and 127 the command cannot be run.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if dash := cmd.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
+				return usagef("drive: want one session, then -- and the server's command: mcprec drive SESSION -- COMMAND [ARG]...")
+			}
+			return nil
+		},
+		ValidArgsFunction: completeSessions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+				return runDrive(cmd, o, firstOf(args[:dash]), args[dash:])
+			}
+			return runDrive(cmd, o, firstOf(args), nil)
+		},
+	}
+	o.home.addFlags(cmd)
+	o.ruleFlags.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.format, "format", "text", "text, json or junit")
+	f.StringVarP(&o.out, "out", "o", "", "write the report to `FILE`; standard output then has the text")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up when nothing that was recorded came for so long")
+	f.BoolVar(&o.parallel, "parallel", false, "let calls overlap as they were recorded")
+	f.BoolVar(&o.update, "update", false, "write what happened in place of the recording")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "show the steps that match, too")
+	completeWords(cmd, "format", "text", "json", "junit")
+	return cmd
+}
+
+func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) error {
+	if err := oneOf("format", o.format, "text", "json", "junit"); err != nil {
+		return err
+	}
+	if o.timeout <= 0 {
+		return usagef("--timeout %v: want a duration above 0", o.timeout)
+	}
+	if o.update && arg == "-" {
+		return usagef("--update: standard input cannot be written; name a session or a file")
+	}
+	rules, err := o.rules()
+	if err != nil {
+		return err
+	}
+	recorded, err := readRecorded(cmd, o.home, arg)
+	if err != nil {
+		return err
+	}
+	if len(command) == 0 {
+		return usagef("drive: no command, and none is ever taken from a session; %s", recorded.suggestion(arg))
+	}
+	if !asks(recorded.events) {
+		return usagef("drive %s: its client asked for nothing; name another session", recorded.name)
+	}
+	recorded.warn(cmd.ErrOrStderr())
+	driver := replay.NewDriver(recorded.events, rules)
+	if !o.parallel {
+		driver.Serialize()
+	}
+	var kept *keptRun
+	if o.update {
+		if kept, err = keepRun(cmd.Context(), recorded.header, command); err != nil {
+			return err
+		}
+	}
+	run, err := driveServer(cmd.Context(), driver, command, o.timeout, kept)
+	if err != nil {
+		return err
+	}
+	for _, w := range driver.Without() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", w)
+	}
+	report := newDriveReport(recorded, command, driver, run, o.timeout)
+	if err := printDrive(cmd, o, report); err != nil {
+		return err
+	}
+	return o.conclude(cmd, recorded, run, report)
+}
+
+// conclude makes the report the exit code, and the run the recording if that is
+// wanted.
+func (o driveOptions) conclude(cmd *cobra.Command, r *recordedSession, run *driven, report *driveReport) error {
+	switch {
+	case o.update && run.end != replay.Complete:
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing is updated: the drive broke off\n")
+		return verdictError
+	case o.update:
+		return r.update(cmd, o.home, run.kept)
+	case !report.Passed:
+		return verdictError
+	}
+	return nil
+}
+
+// printDrive writes the report where it is to go.
+func printDrive(cmd *cobra.Command, o driveOptions, r *driveReport) error {
+	write := func(w io.Writer) error { return r.write(w, o.format, o.verbose) }
+	if o.out == "" {
+		return write(cmd.OutOrStdout())
+	}
+	if err := replaceFile(o.out, cmd.OutOrStdout(), write); err != nil || o.out == "-" {
+		return err
+	}
+	return r.write(cmd.OutOrStdout(), "text", o.verbose)
+}
+
+// recordedSession is a session as a whole.
+type recordedSession struct {
+	name   string
+	file   string // "" for one of the store
+	header store.Header
+	events []store.Event
+}
+
+func readRecorded(cmd *cobra.Command, h home, arg string) (_ *recordedSession, err error) {
+	s, err := openSession(cmd, h, arg)
+	if err != nil {
+		return nil, err
+	}
+	defer closeInto(&err, s)
+	r := &recordedSession{name: s.name}
+	if s.db == nil {
+		r.file = arg
+	}
+	err = each(s.events(cmd.Context(), 1, store.ReadOptions{}), func(e store.Event) error {
+		r.events = append(r.events, e)
+		return nil
+	})
+	if err == nil && len(r.events) > 0 {
+		r.header, err = store.ParseHeader(r.events[0].Payload)
+	}
+	return r, err
+}
+
+// suggestion says how to go on where no command was given. What a file holds is
+// shown to be read, never run.
+func (r *recordedSession) suggestion(arg string) string {
+	if len(r.header.Command) == 0 {
+		return "use mcprec drive SESSION -- COMMAND [ARG]..."
+	}
+	line := "mcprec drive "
+	if arg != "" {
+		line += shellWord(arg) + " "
+	}
+	return "it was recorded from\n  " + line + "-- " + shellLine(r.header.Command)
+}
+
+// warn says what about the recording makes the drive less than a copy of it.
+func (r *recordedSession) warn(w io.Writer) {
+	lost, http := uint64(0), false
+	for _, e := range r.events {
+		switch {
+		case e.Kind == store.Lost:
+			if info, err := store.DecodePayload[store.LostInfo](e); err == nil {
+				lost += info.Frames
+			}
+		case e.Kind == store.Frame:
+			http = http || e.Stream > 0
+		}
+	}
+	if http {
+		fmt.Fprintf(w, "mcprec: %s was recorded over HTTP; its streams are driven as one\n", r.name)
+	}
+	if lost > 0 {
+		fmt.Fprintf(w, "mcprec: %s lacks %d events that could not be recorded; what follows from them may not match\n", r.name, lost)
+	}
+}
+
+// shellLine returns a command line that a shell reads as these words.
+func shellLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = shellWord(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
+func shellWord(w string) string {
+	const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./@:=+,%"
+	if w != "" && strings.Trim(w, plainWord) == "" {
+		return w
+	}
+	return "'" + strings.ReplaceAll(plain(w), "'", `'\''`) + "'"
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/store/memstore"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// driven is a server that was driven to an end.
+type driven struct {
+	end    replay.DriveEnd
+	exit   store.ExitInfo
+	stderr []string
+	took   time.Duration
+	kept   *keptRun // nil: nobody wants it
+}
+
+// keptRun is the recording of a drive. It is in memory, for there is nothing to
+// keep of one that breaks off.
+type keptRun struct {
+	*recorder.Recorder
+	log *memstore.Store
+}
+
+func keepRun(ctx context.Context, recorded store.Header, command []string) (*keptRun, error) {
+	log := memstore.New()
+	rec, err := recorder.New(ctx, log, store.Header{
+		Transport: "stdio", Label: recorded.Label, Expect: recorded.Expect,
+		Command: command, Recorder: "mcprec " + version(),
+	})
+	return &keptRun{rec, log}, err
+}
+
+// events returns what was recorded.
+func (k *keptRun) events(ctx context.Context) (events []store.Event, err error) {
+	err = each(k.log.Read(ctx, k.ID(), 1, store.ReadOptions{}), func(e store.Event) error {
+		events = append(events, e)
+		return nil
+	})
+	return events, err
+}
+
+// driveServer starts the command, plays the driver to it, and ends it.
+func driveServer(ctx context.Context, d *replay.Driver, command []string, timeout time.Duration, kept *keptRun) (*driven, error) {
+	words := new(lastLines)
+	server := transport.Command{Args: command, Stderr: words}
+	if kept != nil {
+		server.Stderr = io.MultiWriter(words, observer{kept.StderrTap()})
+	}
+	process, err := server.Start()
+	if err != nil {
+		return nil, err
+	}
+	var conn transport.Conn = process
+	if kept != nil {
+		conn = kept.Conn(process, transport.ClientToServer)
+	}
+	run := &driven{kept: kept}
+	start := time.Now()
+	if run.end, err = replay.Drive(ctx, conn, d, timeout); err != nil {
+		return nil, err
+	}
+	run.took, run.stderr = time.Since(start), words.lines()
+	status, err := process.Status()
+	if err != nil {
+		return nil, err
+	}
+	run.exit = exitInfo(status)
+	if kept == nil {
+		return run, nil
+	}
+	kept.Record(store.Exited, transport.NoDirection, run.exit)
+	if sum := kept.Close(); sum.Lost > 0 {
+		return nil, fmt.Errorf("record the drive: %d events lost: %w", sum.Lost, sum.Err)
+	}
+	return run, nil
+}
+
+func exitInfo(status transport.ExitStatus) store.ExitInfo {
+	info := store.ExitInfo{Code: status.Code}
+	if status.Signal != nil {
+		info.Signal = status.Signal.String()
+	}
+	return info
+}
+
+// observer is a tap as a writer.
+type observer struct{ tap *recorder.Tap }
+
+func (o observer) Write(b []byte) (int, error) {
+	o.tap.Observe(b)
+	return len(b), nil
+}
+
+// update puts the run in the place of the recording.
+func (r *recordedSession) update(cmd *cobra.Command, h home, run *keptRun) (err error) {
+	events, err := run.events(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if r.file != "" {
+		if err := fixtures.WriteFile(r.file, fixtures.Each(events)); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s is now what was said\n", r.file)
+		return nil
+	}
+	db, err := h.open(boltstore.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
+	id, err := storeEvents(cmd.Context(), db, events)
+	if err == nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: what was said is session %s\n", id)
+	}
+	return err
+}
+
+// lastLines keeps the last few lines that were written to it, in bounded memory
+// however much and however long they are.
+type lastLines struct {
+	mu   sync.Mutex // a grandchild may go on writing
+	list [][]byte
+	open bool // the last one has no end yet
+}
+
+const (
+	keptLines = 20
+	keptBytes = 500 // of a line
+)
+
+// Write implements io.Writer.
+func (l *lastLines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(b)
+	for len(b) > 0 {
+		piece, rest, ended := bytes.Cut(b, []byte("\n"))
+		if !l.open {
+			if len(l.list) == keptLines {
+				l.list = append(l.list[:0], l.list[1:]...)
+			}
+			l.list = append(l.list, nil)
+		}
+		last := &l.list[len(l.list)-1]
+		*last = append(*last, piece[:min(len(piece), keptBytes-len(*last))]...)
+		l.open, b = !ended, rest
+	}
+	return n, nil
+}
+
+// lines returns what was kept, fit for a terminal.
+func (l *lastLines) lines() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := make([]string, len(l.list))
+	for i, line := range l.list {
+		list[i] = plain(string(bytes.ToValidUTF8(bytes.TrimSuffix(line, []byte("\r")), []byte("�"))))
+	}
+	return list
+}

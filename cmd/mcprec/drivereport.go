@@ -1,0 +1,196 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/replay"
+)
+
+// driveReport is what a drive found out; as JSON its stable form.
+type driveReport struct {
+	Session string                    `json:"session"`
+	Command []string                  `json:"command"`
+	End     replay.DriveEnd           `json:"end"`
+	Exit    string                    `json:"exit"`
+	Passed  bool                      `json:"passed"`
+	Counts  map[replay.StepResult]int `json:"counts"`
+	Steps   []driveStep               `json:"steps"`
+	Mapped  map[string]int            `json:"mapped"`
+	Pending []string                  `json:"pending"`
+	Without []string                  `json:"without"`
+	Stderr  []string                  `json:"stderr"`
+	label   string
+	timeout time.Duration
+	took    time.Duration
+}
+
+// driveStep is the verdict on one step.
+type driveStep struct {
+	Seq         uint64            `json:"seq"`
+	Dir         string            `json:"dir"`
+	What        string            `json:"what"`
+	Result      replay.StepResult `json:"result"`
+	Differences []stepDifference  `json:"differences,omitempty"`
+	Order       string            `json:"order,omitempty"`
+	Mapped      []stepMapping     `json:"mapped,omitempty"`
+	Text        string            `json:"text,omitempty"`
+}
+
+type stepDifference struct {
+	Path string `json:"path"`
+	Want string `json:"want"`
+	Got  string `json:"got"`
+	Hint string `json:"hint,omitempty"`
+}
+
+type stepMapping struct {
+	Path string `json:"path"`
+	By   string `json:"by"`
+	Want string `json:"want"`
+	Got  string `json:"got"`
+}
+
+func newDriveReport(recorded *recordedSession, command []string, d *replay.Driver, run *driven, timeout time.Duration) *driveReport {
+	r := &driveReport{
+		Session: cmp.Or(recorded.file, string(recorded.header.ID)), Command: command,
+		End: run.end, Exit: run.exit.String(), took: run.took, timeout: timeout,
+		label:  cmp.Or(recorded.header.Label, recorded.file, string(recorded.header.ID)),
+		Counts: map[replay.StepResult]int{}, Mapped: map[string]int{},
+		Steps: []driveStep{}, Pending: []string{}, Without: append([]string{}, d.Without()...), Stderr: []string{},
+	}
+	for _, v := range d.Verdicts() {
+		r.add(v)
+	}
+	r.Passed = run.end == replay.Complete && r.Counts[replay.Match] == len(r.Steps)
+	if run.end != replay.Complete {
+		r.Pending = append(r.Pending, d.Pending()...)
+	}
+	if !r.Passed {
+		r.Stderr = append(r.Stderr, run.stderr...)
+	}
+	return r
+}
+
+func (r *driveReport) add(v replay.StepVerdict) {
+	step := driveStep{Seq: v.Seq, Dir: v.Dir.String(), What: v.What, Result: v.Result, Order: v.Order, Text: v.Text}
+	for _, d := range v.Differences {
+		step.Differences = append(step.Differences, stepDifference(d))
+	}
+	for _, m := range v.Mapped {
+		step.Mapped = append(step.Mapped, stepMapping(m))
+		r.Mapped[m.By]++
+	}
+	r.Steps = append(r.Steps, step)
+	r.Counts[v.Result]++
+}
+
+// write writes the report in a format; all says that the text has a line for each
+// step that matches, too.
+func (r *driveReport) write(w io.Writer, format string, all bool) error {
+	switch format {
+	case "json":
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(r)
+	case "junit":
+		return writeSuite(w, r.suite())
+	}
+	_, err := io.WriteString(w, r.text(all))
+	return err
+}
+
+func (r *driveReport) text(all bool) string {
+	var b strings.Builder
+	for _, s := range r.Steps {
+		if all || s.Result != replay.Match {
+			fmt.Fprintf(&b, "%-8s  %s\n", s.Result, s.headline())
+			for _, line := range s.details(all) {
+				fmt.Fprintf(&b, "          %s\n", line)
+			}
+		}
+	}
+	if r.End != replay.Complete {
+		fmt.Fprintln(&b, r.breaking())
+		for _, p := range r.Pending {
+			fmt.Fprintf(&b, "  %s\n", p)
+		}
+	}
+	if r.End != replay.Complete && len(r.Stderr) > 0 {
+		fmt.Fprintln(&b, "the last the server said on standard error:")
+		for _, line := range r.Stderr {
+			fmt.Fprintf(&b, "  %s\n", line)
+		}
+	}
+	fmt.Fprintln(&b, r.summary())
+	return b.String()
+}
+
+// headline names a step.
+func (s driveStep) headline() string {
+	name := cmp.Or(s.What, s.Text)
+	if s.Seq > 0 && !strings.HasPrefix(name, "#") {
+		return fmt.Sprintf("#%d %s", s.Seq, name)
+	}
+	return name
+}
+
+// details are the lines below it.
+func (s driveStep) details(all bool) (lines []string) {
+	if s.Text != "" && s.What != "" && len(s.Differences) == 0 && s.Order == "" {
+		lines = append(lines, s.Text)
+	}
+	for _, d := range s.Differences {
+		line := fmt.Sprintf("%s: wanted %s, got %s", d.Path, d.Want, d.Got)
+		if d.Hint != "" {
+			line += fmt.Sprintf(" (--normalize %s would match)", d.Hint)
+		}
+		lines = append(lines, line)
+	}
+	if s.Order != "" {
+		lines = append(lines, s.Order)
+	}
+	for _, m := range s.Mapped {
+		if all {
+			lines = append(lines, fmt.Sprintf("%s: %s stands for %s (%s)", m.Path, m.Got, m.Want, m.By))
+		}
+	}
+	return lines
+}
+
+// breaking says how a drive broke off.
+func (r *driveReport) breaking() string {
+	if r.End == replay.Silent {
+		return fmt.Sprintf("gave up: nothing that was recorded came for %v", r.timeout)
+	}
+	how := "exit status " + r.Exit
+	if strings.HasPrefix(r.Exit, "signal") {
+		how = r.Exit
+	}
+	return "the server ended the session early: " + how
+}
+
+// summary counts the steps, and says what was compared otherwise than by its text.
+func (r *driveReport) summary() string {
+	var counts []string
+	for _, result := range []replay.StepResult{replay.Match, replay.Mismatch, replay.Missing, replay.Extra, replay.Withheld} {
+		if n := r.Counts[result]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, result))
+		}
+	}
+	line := fmt.Sprintf("%d steps: %s", len(r.Steps), strings.Join(counts, ", "))
+	if len(r.Mapped) > 0 {
+		var by []string
+		for _, name := range slices.Sorted(maps.Keys(r.Mapped)) {
+			by = append(by, fmt.Sprintf("%d %s", r.Mapped[name], name))
+		}
+		line += "; not compared as they stand: " + strings.Join(by, ", ")
+	}
+	return line
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay"
+)
+
+// suite is a report as JUnit XML: what the schemas of Jenkins and of Maven's
+// surefire have in common.
+type suite struct {
+	XMLName    xml.Name        `xml:"testsuite"`
+	Name       string          `xml:"name,attr"`
+	Tests      int             `xml:"tests,attr"`
+	Failures   int             `xml:"failures,attr"`
+	Errors     int             `xml:"errors,attr"`
+	Skipped    int             `xml:"skipped,attr"`
+	Time       string          `xml:"time,attr"`
+	Properties []suiteProperty `xml:"properties>property"`
+	Cases      []suiteCase     `xml:"testcase"`
+}
+
+type suiteProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+type suiteCase struct {
+	Name      string      `xml:"name,attr"`
+	Class     string      `xml:"classname,attr"`
+	Time      string      `xml:"time,attr"`
+	Failure   *suiteFault `xml:"failure"`
+	Error     *suiteFault `xml:"error"`
+	SystemOut string      `xml:"system-out,omitempty"`
+	SystemErr string      `xml:"system-err,omitempty"`
+}
+
+type suiteFault struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// suite returns the report as a test case a step, and one for the end of a drive
+// that broke off.
+func (r *driveReport) suite() suite {
+	s := suite{
+		Name: "mcprec drive " + r.label, Time: fmt.Sprintf("%.3f", r.took.Seconds()), Tests: len(r.Steps),
+		Properties: []suiteProperty{{"session", r.Session}, {"command", shellLine(r.Command)}, {"end", string(r.End)}, {"exit", r.Exit}},
+	}
+	for _, step := range r.Steps {
+		c := suiteCase{Name: step.headline(), Class: r.label, Time: "0"}
+		details := strings.Join(step.details(true), "\n")
+		if step.Result == replay.Match {
+			c.SystemOut = details
+		} else {
+			first, _, _ := strings.Cut(details, "\n")
+			c.Failure = &suiteFault{Message: string(step.Result) + ": " + first, Type: string(step.Result), Text: details}
+			s.Failures++
+		}
+		s.Cases = append(s.Cases, c)
+	}
+	if r.End != replay.Complete {
+		s.Tests++
+		s.Errors++
+		s.Cases = append(s.Cases, suiteCase{
+			Name: "the end of the session", Class: r.label, Time: "0",
+			Error:     &suiteFault{Message: r.breaking(), Type: string(r.End), Text: strings.Join(r.Pending, "\n")},
+			SystemErr: strings.Join(r.Stderr, "\n"),
+		})
+	}
+	return s
+}
+
+func writeSuite(w io.Writer, s suite) error {
+	text, err := xml.MarshalIndent(s, "", "  ")
+	if err == nil {
+		_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, text)
+	}
+	return err
+}

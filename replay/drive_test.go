@@ -1,0 +1,147 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// liveServer is a script: after each frame of the client it says the next of its
+// lines; "wait" lets a second pass and "end" ends the connection.
+type liveServer struct {
+	conn transport.Conn
+	said [][]string
+	rude bool // goes on when the client has ended
+}
+
+func (s *liveServer) run(ctx context.Context) {
+	defer s.conn.Close()
+	for _, lines := range s.said {
+		if _, err := s.conn.Read(ctx); err != nil {
+			return
+		}
+		for _, line := range lines {
+			switch line {
+			case "wait":
+				time.Sleep(time.Second)
+				continue
+			case "end":
+				return
+			}
+			if s.conn.Write(ctx, transport.Frame{Bytes: []byte(line)}) != nil {
+				return
+			}
+		}
+	}
+	for {
+		if _, err := s.conn.Read(ctx); err != nil {
+			break
+		}
+	}
+	if s.rude {
+		<-ctx.Done()
+	}
+}
+
+// drives plays a recording to a live server and returns how it ended, and how long
+// that took.
+func drives(t *testing.T, events []store.Event, server liveServer, timeout time.Duration) (*Driver, DriveEnd, time.Duration) {
+	t.Helper()
+	pipe := transport.NewPipe(0, 0, nil)
+	server.conn = pipe.Server()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go server.run(ctx)
+	d := NewDriver(events, Rules{})
+	d.Serialize()
+	start := time.Now()
+	end, err := Drive(t.Context(), pipe.Client(), d, timeout)
+	if err != nil {
+		t.Error(err)
+	}
+	return d, end, time.Since(start)
+}
+
+func TestDrive(t *testing.T) {
+	const minute = time.Minute
+	const answer, ok, progress = `{"id":1,"result":"asked"}`, `{"id":2,"result":[]}`, `{"method":"notifications/progress","params":{"progressToken":1,"progress":1}}`
+	for _, tt := range []struct {
+		name, recorded string
+		said           [][]string
+		rude           bool
+		end            DriveEnd
+		took           time.Duration
+		pending        string
+	}{
+		{name: "as recorded", recorded: withSampling, end: Complete,
+			said: [][]string{{`{"id":7,"method":"sampling/createMessage","params":{}}`}, {answer}, {ok}}},
+		{name: "a question that is not asked", recorded: withSampling, end: Complete, took: patience,
+			said: [][]string{{answer}, {ok}}},
+		{name: "a slow answer", recorded: withSampling, end: Complete, took: 3*time.Second + patience,
+			said: [][]string{{"wait", "wait", "wait", answer}, {ok}}},
+		{name: "a server that heeds no end", recorded: withSampling, rude: true, end: Complete, took: patience + farewell,
+			said: [][]string{{answer}, {ok}}},
+		{name: "a server that goes", recorded: withSampling, end: Gone, took: patience,
+			said: [][]string{{answer}, {"end"}}, pending: "the client waits for the answer to #6 tools/list (id 2)"},
+		{name: "a server that says no more", recorded: withSampling, end: Silent, took: minute,
+			said: nil, pending: "the client waits for the answer to #2 tools/call ask (id 1)"},
+		{name: "a server that says other things for ever", recorded: withSampling, end: Silent, took: minute + farewell,
+			said: [][]string{slices.Repeat([]string{progress, "wait"}, 100)}, rude: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, end, took := drives(t, recordPlaybook(tt.recorded), liveServer{said: tt.said, rude: tt.rude}, minute)
+				if end != tt.end || took != tt.took {
+					t.Errorf("%s after %v", end, took)
+				}
+				if got := strings.Join(d.Pending(), "; "); !strings.HasPrefix(got, tt.pending) {
+					t.Errorf("pending %q", got)
+				}
+			})
+		})
+	}
+}
+
+// TestDriveWaitsAsRecorded has a timer on the server's side.
+func TestDriveWaitsAsRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := recordPlaybook(`
+			> {"id":1,"method":"a"}
+			< {"id":1,"result":1}
+			< {"method":"notifications/message","params":{"data":"later"}}
+			> {"id":2,"method":"b"}
+			< {"id":2,"result":2}`)
+		for i := 3; i < len(events); i++ {
+			events[i].At = 5 * time.Second
+		}
+		message := string(events[3].Payload)
+		d, end, took := drives(t, events, liveServer{said: [][]string{
+			{`{"id":1,"result":1}`, "wait", "wait", "wait", "wait", "wait", "wait", message}, {`{"id":2,"result":2}`},
+		}}, time.Minute)
+		if end != Complete || took != 6*time.Second || len(d.Without()) > 0 {
+			t.Errorf("%s after %v, without %q", end, took, d.Without())
+		}
+	})
+}
+
+func TestDriveErrors(t *testing.T) {
+	broken := errors.New("broken")
+	for name, conn := range map[string]*faulty{"read": {readErr: broken}, "write": {writeErr: broken}} {
+		_, err := Drive(t.Context(), conn, NewDriver(recordPlaybook(twoCalls), Rules{}), time.Minute)
+		if !errors.Is(err, broken) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Drive(ctx, transport.NewPipe(0, 0, nil).Client(), NewDriver(recordPlaybook(twoCalls), Rules{}), time.Minute); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
