@@ -3,7 +3,9 @@ package zoo
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/mcprec/mcprec/fixtures"
@@ -33,11 +35,14 @@ func GoldenPath(session string) string {
 	return filepath.Join("..", "..", "..", "fixtures", session+".jsonl")
 }
 
-// BusyServer plays the recorded server of a session that ends while it is busy: it reads
-// the frames that it took in the recording, and then no more. (The half that
-// replay/explore plays reads for ever.)
-func BusyServer(ctx context.Context, fx *fixtures.Fixture, conn transport.Conn) error {
-	return Serve(ctx, fx.Events(), &busy{Conn: conn, left: taken(fx.Events())})
+// LimitedServer plays the recorded server of a session to its end and no further: it
+// reads the frames that it took in the recording. Then it closes, if the recorded one
+// did, or is busy and reads no more. (The half that replay/explore plays reads for ever.)
+func LimitedServer(ctx context.Context, fx *fixtures.Fixture, conn transport.Conn) error {
+	ended := slices.ContainsFunc(fx.Events(), func(e store.Event) bool {
+		return e.Kind == store.EOF && e.Dir == transport.ServerToClient
+	})
+	return Serve(ctx, fx.Events(), &limited{Conn: conn, left: taken(fx.Events()), ended: ended})
 }
 
 // Serve plays the recorded server of a session until the client has closed.
@@ -62,17 +67,21 @@ func taken(events []store.Event) (n int) {
 	return n
 }
 
-// busy is a Conn from which so many frames are read.
-type busy struct {
+// limited is a Conn from which so many frames are read.
+type limited struct {
 	transport.Conn
-	left int
+	left  int
+	ended bool // at the last of them
 }
 
-func (b *busy) Read(ctx context.Context) (transport.Frame, error) {
-	if b.left == 0 {
+func (l *limited) Read(ctx context.Context) (transport.Frame, error) {
+	switch {
+	case l.left == 0 && l.ended:
+		return transport.Frame{}, io.EOF
+	case l.left == 0:
 		<-ctx.Done()
 		return transport.Frame{}, ctx.Err()
 	}
-	b.left--
-	return b.Conn.Read(ctx)
+	l.left--
+	return l.Conn.Read(ctx)
 }

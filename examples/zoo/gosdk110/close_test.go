@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcprec/mcprec/examples/zoo"
+	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/gosdk"
@@ -28,19 +29,7 @@ func TestCloseAfterCancel(t *testing.T) {
 		SDK:  mcp.NewClient,
 		Plan: explore.Plan{Setup: func(r *explore.Run) {
 			r.Go(scripted(r.Server(), func(transport.Message) {}))
-			r.Op("cancel, close", func(ctx context.Context) error {
-				client := mcp.NewClient(&mcp.Implementation{Name: "caller", Version: "1"}, nil)
-				session, err := client.Connect(ctx, gosdk.Transport(r.Client()), nil)
-				if err != nil {
-					return err
-				}
-				short, cancel := context.WithTimeout(ctx, time.Second)
-				defer cancel()
-				if _, err := session.CallTool(short, &mcp.CallToolParams{Name: "slow"}); !errors.Is(err, context.DeadlineExceeded) {
-					return fmt.Errorf("the call was not cancelled: %v", err)
-				}
-				return session.Close()
-			})
+			r.Op("cancel, close", func(ctx context.Context) error { return cancelAndClose(ctx, r.Client()) })
 		}},
 		Want: map[string]zoo.Want{
 			"v1.1.0": {Session: "gosdk-662", Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
@@ -48,4 +37,37 @@ func TestCloseAfterCancel(t *testing.T) {
 			"v1.2.0": {},
 		},
 	}.Run(t)
+}
+
+// TestSessionCloseAfterCancel has the recorded server of the golden session, which reads
+// the cancellation and answers nothing, as it should.
+func TestSessionCloseAfterCancel(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk 662 close, session",
+		SDK:  mcp.NewClient,
+		Plan: zoo.Played(t, "gosdk-662", fixtures.AsServer, func(t testing.TB, conn transport.Conn) {
+			if err := cancelAndClose(t.Context(), conn); err != nil {
+				t.Error(err)
+			}
+		}),
+		Want: map[string]zoo.Want{
+			"v1.1.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
+				`tools/call "slow" by client#1`, "in mcp.(*ClientSession).Close"}},
+			"v1.2.0": {},
+		},
+	}.Run(t)
+}
+
+func cancelAndClose(ctx context.Context, conn transport.Conn) error {
+	client := mcp.NewClient(&mcp.Implementation{Name: "caller", Version: "1"}, nil)
+	session, err := client.Connect(ctx, gosdk.Transport(conn), nil)
+	if err != nil {
+		return err
+	}
+	short, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if _, err := session.CallTool(short, &mcp.CallToolParams{Name: "slow"}); !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the call was not cancelled: %v", err)
+	}
+	return session.Close()
 }

@@ -71,7 +71,7 @@ func TestSessionCancelHangs(t *testing.T) {
 		Name: "go-sdk 1150 cancel, pipe, session",
 		SDK:  mcp.NewClient,
 		Plan: explore.Plan{Setup: func(r *explore.Run) {
-			r.Go(func(ctx context.Context) { zoo.BusyServer(ctx, golden, r.Server()) })
+			r.Go(func(ctx context.Context) { zoo.LimitedServer(ctx, golden, r.Server()) })
 			calling(r, pipe{r.Client()})
 		}},
 		Want: map[string]zoo.Want{

@@ -35,6 +35,27 @@ func TestServerDeath(t *testing.T) {
 	}.Run(t)
 }
 
+// TestSessionServerDeath has the recorded server of the golden session, which reads the
+// call and closes.
+func TestSessionServerDeath(t *testing.T) {
+	golden := zoo.Golden(t, "mcpgo-714")
+	zoo.Case{
+		Name: "mcp-go 714 server death, session",
+		SDK:  client.NewClient,
+		Plan: explore.Plan{
+			Setup: func(r *explore.Run) {
+				r.Go(func(ctx context.Context) { zoo.LimitedServer(ctx, golden, r.Server()) })
+				r.Op("call", func(ctx context.Context) error { return call(ctx, r.Client()) })
+			},
+			Check: func(r *explore.Run) error { return nil },
+		},
+		Want: map[string]zoo.Want{
+			"v0.43.2": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{"operation call", `the server owes the response to tools/call "work" by call#1, and has closed`, "was told at step"}},
+			"v0.44.0": {},
+		},
+	}.Run(t)
+}
+
 // dying is a server that ends at its first call.
 func dying(ctx context.Context, conn transport.Conn) {
 	defer conn.Close()
