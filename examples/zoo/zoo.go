@@ -15,6 +15,10 @@
 //	go test -v -run Cancel                               # with the bug
 //	go test -v -run Cancel -tags fixed -modfile=fixed.mod # without
 //
+// A line with "session" in its name has no peer by hand: the recorded half of a golden
+// session of package fixtures plays to the live release, which fails on what the
+// session says.
+//
 // With MCPREC_SOAK=1 each failure is searched for with 31 seeds.
 //
 // The modules are nested so that nobody who uses mcprec pulls these releases.

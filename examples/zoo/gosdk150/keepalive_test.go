@@ -40,15 +40,37 @@ func keepAlive(t *testing.T, name string, refuses bool, want map[string]zoo.Want
 		Name: name,
 		SDK:  mcp.NewServer,
 		Plan: explore.Plan{Schedules: 60, Setup: func(r *explore.Run) {
-			server := mcp.NewServer(&mcp.Implementation{Name: "slow", Version: "1"}, &mcp.ServerOptions{KeepAlive: 200 * time.Millisecond})
-			server.AddTool(&mcp.Tool{Name: "work", InputSchema: map[string]any{"type": "object"}}, work)
-			if _, err := server.Connect(r.Context(), gosdk.Transport(r.Server()), nil); err != nil {
-				panic(err)
-			}
+			serve(r, r.Server())
 			r.Op("call", func(ctx context.Context) error { return call(ctx, r.Client(), refuses) })
 		}},
 		Want: want,
 	}.Run(t)
+}
+
+// TestSessionKeepAlive has the recorded client of the golden session, which refuses the
+// ping and reads on.
+func TestSessionKeepAlive(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk 897 ping refused, session",
+		SDK:  mcp.NewServer,
+		Plan: explore.Plan{Schedules: 60, Session: zoo.Golden(t, "gosdk-897").Events(), Setup: func(r *explore.Run) {
+			serve(r, zoo.Awaited(r, "2"))
+			r.RecordedClient()
+		}},
+		Want: map[string]zoo.Want{
+			"v1.5.0": {Verdict: explore.CheckFailed, Category: explore.TimerOnly, Says: []string{"the call was not answered", "ping"}},
+			"v1.6.0": {},
+		},
+	}.Run(t)
+}
+
+// serve connects a slow server that looks after its client.
+func serve(r *explore.Run, conn transport.Conn) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "slow", Version: "1"}, &mcp.ServerOptions{KeepAlive: 200 * time.Millisecond})
+	server.AddTool(&mcp.Tool{Name: "work", InputSchema: map[string]any{"type": "object"}}, work)
+	if _, err := server.Connect(r.Context(), gosdk.Transport(conn), nil); err != nil {
+		panic(err)
+	}
 }
 
 func work(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -7,6 +7,7 @@ import (
 	"log"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -33,14 +34,7 @@ func TestResourceAsksRoots(t *testing.T) {
 		Name: "mcp-go 976 resource asks for roots",
 		SDK:  server.NewStdioServer,
 		Plan: explore.Plan{Engine: explore.Settle, Schedules: 30, Setup: func(r *explore.Run) {
-			s := server.NewMCPServer("rooted", "1", server.WithResourceCapabilities(true, true), server.WithRoots())
-			s.AddResource(mcp.NewResource("zoo://roots", "roots"), func(ctx context.Context, _ mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-				roots, err := s.RequestRoots(ctx, mcp.ListRootsRequest{})
-				if err != nil {
-					return nil, err
-				}
-				return []mcp.ResourceContents{mcp.TextResourceContents{URI: "zoo://roots", Text: fmt.Sprint(len(roots.Roots))}}, nil
-			})
+			s := rooted()
 			r.Go(func(ctx context.Context) { mcpgo.Serve(ctx, quiet(s), r.Server()) })
 			r.Op("read resource", func(ctx context.Context) error {
 				c := client.NewClient(mcpgo.Client(r.Client()), client.WithRootsHandler(roots{}))
@@ -64,6 +58,19 @@ func TestResourceAsksRoots(t *testing.T) {
 			"v1.1.1": {},
 		},
 	}.Run(t)
+}
+
+// rooted is a server with a resource that wants the client's roots.
+func rooted() *server.MCPServer {
+	s := server.NewMCPServer("rooted", "1", server.WithResourceCapabilities(true, true), server.WithRoots())
+	s.AddResource(mcp.NewResource("zoo://roots", "roots"), func(ctx context.Context, _ mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		roots, err := s.RequestRoots(ctx, mcp.ListRootsRequest{})
+		if err != nil {
+			return nil, err
+		}
+		return []mcp.ResourceContents{mcp.TextResourceContents{URI: "zoo://roots", Text: fmt.Sprint(len(roots.Roots))}}, nil
+	})
+	return s
 }
 
 // quiet is the SDK's stdio server, which would say that a run is over.
@@ -113,4 +120,33 @@ func listenAndList(ctx context.Context, conn transport.Conn) error {
 		}
 	}
 	return nil
+}
+
+// The same servers, but the client is the recorded one of the golden session.
+
+func TestSessionRoots(t *testing.T) {
+	played(t, "mcp-go 976 resource, session", "mcpgo-976-roots", rooted, zoo.Want{
+		Verdict: explore.Stall, Category: explore.Swallowed, Says: []string{
+			`resources/read "zoo://roots"`, "roots/list", "server reader (c2s)", "ListRoots stdio.go"}})
+}
+
+func TestSessionListen(t *testing.T) {
+	played(t, "mcp-go 976 listen, session", "mcpgo-976-listen", func() *server.MCPServer {
+		return server.NewMCPServer("listened to", "1", server.WithToolCapabilities(true))
+	}, zoo.Want{
+		Verdict: explore.Stall, Category: explore.Swallowed, Says: []string{
+			"subscriptions/listen", "tools/list", "server reader (c2s)", "handleSubscriptionsListen subscriptions.go"}})
+}
+
+func played(t *testing.T, name, session string, newServer func() *server.MCPServer, want zoo.Want) {
+	zoo.Case{
+		Name: name,
+		SDK:  server.NewStdioServer,
+		Plan: explore.Plan{Engine: explore.Settle, Patience: 2 * time.Second, Schedules: 30, Shrink: -1, Session: zoo.Golden(t, session).Events(), Setup: func(r *explore.Run) {
+			conn := zoo.Awaited(r, "2")
+			r.Go(func(ctx context.Context) { mcpgo.Serve(ctx, quiet(newServer()), conn) })
+			r.RecordedClient()
+		}},
+		Want: map[string]zoo.Want{"v1.1.0": want, "v1.1.1": {}},
+	}.Run(t)
 }

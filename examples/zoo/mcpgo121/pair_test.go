@@ -25,9 +25,29 @@ import (
 // specification has progress stop when the request is answered; a client that has
 // forgotten the token by then drops it, or the connection.
 func TestLateProgress(t *testing.T) {
-	pair(t, "mcp-go progress after the result", func(ctx context.Context, s *server.MCPServer, token mcp.ProgressToken) error {
-		return s.SendNotificationToClient(ctx, "notifications/progress", map[string]any{"progressToken": token, "progress": 1})
-	}, zoo.Want{Session: "mcpgo-late-progress", Verdict: explore.Illegal, Category: "P3", Says: []string{`notifications/progress (tools/call "work" by call#1)#1`}})
+	pair(t, "mcp-go progress after the result", reporting, zoo.Want{Session: "mcpgo-late-progress", Verdict: explore.Illegal, Category: "P3", Says: []string{`notifications/progress (tools/call "work" by call#1)#1`}})
+}
+
+// TestSessionLateProgress has the recorded client of the golden session, which calls and
+// lists side by side.
+func TestSessionLateProgress(t *testing.T) {
+	zoo.Case{
+		Name: "mcp-go late progress, session",
+		SDK:  client.NewClient,
+		Plan: explore.Plan{
+			Engine: explore.Settle, Schedules: 60, Session: zoo.Golden(t, "mcpgo-late-progress").Events(),
+			Setup: func(r *explore.Run) {
+				serve(r, reporting)
+				r.RecordedClient()
+			},
+		},
+		Want: map[string]zoo.Want{"v1.2.1": {Verdict: explore.Illegal, Category: "P3", Says: []string{`notifications/progress (tools/call "work"#1)#1`}}},
+	}.Run(t)
+}
+
+// reporting is a tool's work that tells its progress.
+func reporting(ctx context.Context, s *server.MCPServer, token mcp.ProgressToken) error {
+	return s.SendNotificationToClient(ctx, "notifications/progress", map[string]any{"progressToken": token, "progress": 1})
 }
 
 // TestConformingPair is no bug: the tool reports nothing.
@@ -40,13 +60,7 @@ func pair(t *testing.T, name string, report func(context.Context, *server.MCPSer
 		Name: name,
 		SDK:  client.NewClient,
 		Plan: explore.Plan{Engine: explore.Settle, Schedules: 60, Setup: func(r *explore.Run) {
-			s := server.NewMCPServer("working", "1", server.WithToolCapabilities(true))
-			s.AddTool(mcp.NewTool("work"), func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return mcp.NewToolResultText("done"), report(ctx, s, request.Params.Meta.ProgressToken)
-			})
-			stdio := server.NewStdioServer(s)
-			stdio.SetErrorLogger(log.New(io.Discard, "", 0)) // it would say that a run is over
-			r.Go(func(ctx context.Context) { mcpgo.Serve(ctx, stdio, r.Server()) })
+			serve(r, report)
 			var c *client.Client
 			r.Op("connect", func(ctx context.Context) (err error) {
 				c, err = connect(ctx, r.Client(), func(*client.Client, mcp.JSONRPCNotification) {})
@@ -60,4 +74,15 @@ func pair(t *testing.T, name string, report func(context.Context, *server.MCPSer
 		}},
 		Want: map[string]zoo.Want{"v1.2.1": want},
 	}.Run(t)
+}
+
+// serve is the SDK's stdio server with one tool.
+func serve(r *explore.Run, report func(context.Context, *server.MCPServer, mcp.ProgressToken) error) {
+	s := server.NewMCPServer("working", "1", server.WithToolCapabilities(true))
+	s.AddTool(mcp.NewTool("work"), func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText("done"), report(ctx, s, request.Params.Meta.ProgressToken)
+	})
+	stdio := server.NewStdioServer(s)
+	stdio.SetErrorLogger(log.New(io.Discard, "", 0)) // it would say that a run is over
+	r.Go(func(ctx context.Context) { mcpgo.Serve(ctx, stdio, r.Server()) })
 }
