@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 
@@ -26,8 +25,8 @@ func (d *Driver) Loosen() {
 	for _, l := range d.lines {
 		for ; heard < l.before; heard++ {
 			for _, s := range spots(d.turns[heard].msg.Result) {
-				if brought[s.spotKey] == nil {
-					brought[s.spotKey] = d.turns[heard]
+				if brought[s] == nil {
+					brought[s] = d.turns[heard]
 				}
 			}
 		}
@@ -51,7 +50,7 @@ func (d *Driver) Loosen() {
 // tie makes the line wait for what its message follows from.
 func (d *Driver) tie(l *line, m transport.Message, last map[string]*line, brought map[spotKey]*turn) {
 	for _, s := range spots(m.Params) {
-		if t := brought[s.spotKey]; t != nil {
+		if t := brought[s]; t != nil {
 			l.needs = append(l.needs, t)
 		}
 	}
@@ -67,18 +66,6 @@ func (d *Driver) tie(l *line, m transport.Message, last map[string]*line, brough
 		}
 		last[key] = l
 	}
-}
-
-// pick returns the turn that a live request stands for, as [Player.pick] does.
-func (d *Driver) pick(queue []*turn, m transport.Message) *turn {
-	if d.loose {
-		for _, t := range queue {
-			if !t.arrived && bytes.Equal(t.msg.ID, m.ID) {
-				return t
-			}
-		}
-	}
-	return firstWaiting(queue)
 }
 
 // strands name what a message is about where order counts.

@@ -12,7 +12,8 @@ import (
 
 // NewPlayer returns a Player of the server's half of a session.
 func NewPlayer(events []store.Event, rules Rules) *Player {
-	p := &Player{rules: rules, requests: map[Key][]*cue{}, others: map[string][]*cue{}, asked: map[string][]*question{}}
+	p := &Player{rules: rules, masked: map[string][]*cue{}, requests: map[Key][]*cue{}, others: map[string][]*cue{}, asked: map[string][]*question{}}
+	p.variables = newVariables(p.eachReply)
 	c := casting{
 		Player: p,
 		calls:  inFlight[*cue]{}, questions: inFlight[*question]{},
@@ -78,8 +79,23 @@ func (p *casting) hearRequest(c *cue) {
 	if token := c.msg.ProgressToken(); token != nil {
 		p.byToken[string(token)] = c
 	}
-	if key, err := p.key(c.msg); err == nil {
+	if bytes.Contains(c.msg.Params, []byte("[redacted:")) {
+		p.masked[c.msg.Method] = append(p.masked[c.msg.Method], c)
+	}
+	if p.rules.By == ByOrder && !matchedByMethod(c.msg.Method) {
+		p.queue = append(p.queue, c)
+	}
+	if key, err := p.rules.key(c.msg); err == nil {
 		p.requests[key] = append(p.requests[key], c)
+	}
+}
+
+// eachReply yields the replies, with how many cues were recorded before them.
+func (p *Player) eachReply(yield func(int, transport.Frame) bool) {
+	for _, r := range p.replies {
+		if !yield(r.before, r.frame) {
+			return
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ type cue struct {
 	id      []byte // of the live message
 	token   []byte
 	stream  uint64
+	live    transport.Message
 }
 
 func (c *cue) isSettled() bool { return c.arrived || c.passed }
@@ -35,7 +36,7 @@ func (c *cue) what() string {
 	if c.msg.Kind() == transport.Invalid {
 		return noiseMethod
 	}
-	return clip(c.msg.Method)
+	return about(c.msg)
 }
 
 // isPondered reports whether the cue is an answer that the live client was asked

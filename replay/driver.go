@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -35,14 +36,15 @@ import (
 //
 // What is no message is dealt with as [Player] does.
 type Driver struct {
-	lines    []*line
-	turns    []*turn
-	requests map[string][]*request // own, by raw id
-	said     map[Key][]*turn       // what else the recorded server said
-	learned  map[spotKey]string    // recorded value → live value
-	findings []StepVerdict
-	rules    Rules
-	without  []string // what Relent passed over
+	lines     []*line
+	turns     []*turn
+	requests  map[string][]*request // own, by raw id
+	said      map[Key][]*turn       // what else the recorded server said
+	findings  []judged              // of what nobody recorded
+	reached   uint64                // Seq of the last recorded message that came
+	rules     Rules
+	variables *variables // what the live server made up
+	without   []string   // what Relent passed over
 
 	loose   bool
 	ended   bool       // nothing goes out any more
@@ -86,7 +88,7 @@ type turn struct {
 	passed  bool
 	id      json.RawMessage // of the live request
 	token   json.RawMessage
-	live    transport.Message // the live response
+	live    transport.Message
 
 	owner   *request // the call that something besides an answer belongs to
 	follows *request // whose answer came directly before
@@ -102,12 +104,12 @@ func (t *turn) isStray() bool { return t.request == nil && t.msg.Kind() == trans
 // what names the turn in words.
 func (t *turn) what() string {
 	if t.request != nil {
-		return "the answer to " + clip(t.request.msg.Method)
+		return "the answer to " + about(t.request.msg)
 	}
 	if t.isStray() {
 		return "an answer with id " + clip(string(t.msg.ID))
 	}
-	return clip(t.msg.Method)
+	return about(t.msg)
 }
 
 // request is a request of the recorded client.
@@ -135,7 +137,11 @@ func (d *Driver) Receive(f transport.Frame) []transport.Frame {
 		case transport.Response:
 			d.response(m)
 		case transport.Notification:
-			d.arrive(firstWaiting(d.said[turnKey(m)]), m)
+			if t := d.pick(turnKey(m), m); t != nil {
+				d.arrive(t, m)
+			} else {
+				d.extra(about(m), fmt.Sprintf("the server's %s was not recorded", about(m)), false)
+			}
 		}
 	}
 	return append(out, d.release()...)
@@ -152,12 +158,12 @@ func (d *Driver) response(m transport.Message) {
 	for i >= 0 && (!queue[i].line.sent || queue[i].done) {
 		i--
 	}
-	if t := firstWaiting(d.said[Key(strayKey(m))]); i < 0 && t != nil {
+	if t := d.pick(Key(strayKey(m)), m); i < 0 && t != nil {
 		d.arrive(t, m)
 		return
 	}
 	if i < 0 {
-		d.findings = append(d.findings, StepVerdict{Result: Extra, Seq: 0, Dir: transport.ServerToClient, Text: fmt.Sprintf("an answer with id %s, which no open request of the client has", clip(string(m.ID)))})
+		d.extra("an answer", fmt.Sprintf("an answer with id %s, which no open request of the client has", clip(string(m.ID))), true)
 		return
 	}
 	r := queue[i]
@@ -167,7 +173,7 @@ func (d *Driver) response(m transport.Message) {
 
 // request takes a live request and returns the answer where none is recorded.
 func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
-	if t := d.pick(d.said[turnKey(m)], m); t != nil {
+	if t := d.pick(turnKey(m), m); t != nil {
 		d.arrive(t, m)
 		return nil
 	}
@@ -176,18 +182,40 @@ func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
 		return []transport.Frame{{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID), Stream: stream}}
 	}
 	text := fmt.Sprintf("no recorded answer for the server's %s", clip(m.Method))
-	d.findings = append(d.findings, StepVerdict{Result: Extra, Seq: 0, Dir: transport.ServerToClient, Text: text})
+	d.extra(about(m), text, true)
 	quoted, _ := json.Marshal("mcprec: " + text)
 	return []transport.Frame{{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, m.ID, MissCode, quoted), Stream: stream}}
 }
 
-func firstWaiting(queue []*turn) *turn {
-	for _, t := range queue {
-		if !t.arrived {
+// lookahead is how many recorded messages are compared with a live one to find the
+// one that it stands for.
+const lookahead = 16
+
+// pick returns the turn that a live request or notification stands for: of those of
+// its kind that are left, among the first few, one that it equals; or else the
+// first. Of a loosened driver, which keeps the recorded ids, it is the one with the
+// same id.
+func (d *Driver) pick(key Key, m transport.Message) *turn {
+	for len(d.said[key]) > 0 && d.said[key][0].arrived {
+		d.said[key] = d.said[key][1:]
+	}
+	queue := d.said[key]
+	if d.loose && m.Kind() == transport.Request {
+		for _, t := range queue {
+			if !t.arrived && bytes.Equal(t.msg.ID, m.ID) {
+				return t
+			}
+		}
+	}
+	for _, t := range queue[:min(len(queue), lookahead)] {
+		if !t.arrived && d.rules.compare(t.msg, m, d.variables).count == 0 {
 			return t
 		}
 	}
-	return nil
+	if len(queue) == 0 {
+		return nil
+	}
+	return queue[0]
 }
 
 // arrive lets m stand for the turn, and passes over the notifications that the
@@ -196,7 +224,11 @@ func (d *Driver) arrive(t *turn, m transport.Message) {
 	if t == nil {
 		return
 	}
-	t.arrived = true
+	t.arrived, t.live = true, m
+	d.reached = max(d.reached, t.seq)
+	if m.Kind() != transport.Notification { // not of those: they may be of other calls
+		d.variables.learn(t.msg, m, t.index)
+	}
 	d.heard++
 	t.came = d.heard
 	if len(d.open) == 1 {
@@ -207,8 +239,6 @@ func (d *Driver) arrive(t *turn, m transport.Message) {
 		t.id, t.token = slices.Clone(m.ID), slices.Clone(m.ProgressToken())
 		d.due = append(d.due, t.answers...)
 	case transport.Response:
-		t.live = m
-		d.learn(t.msg.Result, m.Result) // of answers alone: they are paired for certain
 		d.open = slices.DeleteFunc(d.open, func(r *request) bool { return r == t.request })
 	}
 	for _, before := range d.turns[min(d.settled, t.index):t.index] {
@@ -297,8 +327,9 @@ func (d *Driver) send(l *line) transport.Frame {
 		}
 	}
 	f := l.frame
+	f.Bytes = d.variables.respell(f.Bytes)
 	for _, e := range l.edits {
-		if value := e.value(d); value != nil {
+		if value := e.value(); value != nil {
 			f.Bytes, _ = splice(f.Bytes, value, e.path...)
 		}
 	}
@@ -367,36 +398,5 @@ func (d *Driver) Said() bool {
 	return !slices.ContainsFunc(d.lines[d.next:], func(l *line) bool { return l.question == nil && !l.sent })
 }
 
-// Verdicts returns the verdict on each step so far, in recorded order, extras where
-// they came.
-func (d *Driver) Verdicts() []StepVerdict { return d.Close() }
-
-// Findings returns what was noticed so far.
-func (d *Driver) Findings() []StepVerdict { return slices.Clone(d.findings) }
-
-// Close returns all findings, with what the live server said otherwise than the
-// recorded one, or not at all.
-func (d *Driver) Close() []StepVerdict {
-	findings := d.Findings()
-	for _, t := range d.turns {
-		switch {
-		case t.arrived && t.request != nil:
-			if text := contrastAnswers(t); text != "" {
-				findings = append(findings, StepVerdict{Result: Mismatch, Seq: t.seq, Dir: transport.ServerToClient, Text: text})
-			}
-		case t.arrived || t.msg.Kind() == transport.Notification:
-		case t.request != nil && t.request.line.sent:
-			findings = append(findings, StepVerdict{Result: Missing, Seq: t.seq, Dir: transport.ServerToClient, Text: fmt.Sprintf("#%d, the answer to %s, did not come", t.seq, clip(t.request.msg.Method))})
-		case t.isStray():
-			findings = append(findings, StepVerdict{Result: Missing, Seq: t.seq, Dir: transport.ServerToClient, Text: fmt.Sprintf("#%d, %s, did not come", t.seq, t.what())})
-		case t.request == nil:
-			findings = append(findings, StepVerdict{Result: Missing, Seq: t.seq, Dir: transport.ServerToClient, Text: fmt.Sprintf("#%d %s was not asked", t.seq, clip(t.msg.Method))})
-		}
-	}
-	for _, l := range d.lines {
-		if !l.sent && (l.question == nil || l.question.arrived) {
-			findings = append(findings, StepVerdict{Result: Withheld, Seq: l.seq, Dir: transport.ClientToServer, Text: fmt.Sprintf("#%d was still waiting for the server", l.seq)})
-		}
-	}
-	return findings
-}
+// Findings returns what the live server said so far that nobody recorded.
+func (d *Driver) Findings() []StepVerdict { return grave(d.findings) }

@@ -83,9 +83,9 @@ func TestDriver(t *testing.T) {
 			~
 			> {"id":4,"method":"tools/call","params":{"name":"c"}}`,
 			[]string{
-				`mismatch: #6, the answer to tools/call, differs at /result: recorded "a", got "z"`,
-				`mismatch: #8, the answer to tools/call, differs at /result: recorded "b", got nothing`,
-				`missing: #11, the answer to tools/call, did not come`,
+				`mismatch: #6, the answer to tools/call a, differs at /result: recorded "a", got "z"`,
+				`mismatch: #8, the answer to tools/call b, differs at /result: recorded "b", got nothing, and in 1 place more`,
+				`missing: #11, the answer to tools/call c, did not come`,
 			}},
 		{"a notification that does not come", twoCalls, `
 			> {"id":1,"method":"initialize","params":{"clientInfo":{"name":"a"}}}
@@ -125,8 +125,8 @@ func TestDriver(t *testing.T) {
 				"extra: an answer with id 9, which no open request of the client has",
 				"extra: no recorded answer for the server's roots/list",
 				"missing: #3, the answer to initialize, did not come",
-				"withheld: #10 was still waiting for the server", "withheld: #4 was still waiting for the server",
-				"withheld: #5 was still waiting for the server", "withheld: #7 was still waiting for the server",
+				"withheld: #10 tools/call c was still waiting for the server", "withheld: #4 notifications/initialized was still waiting for the server",
+				"withheld: #5 tools/call a was still waiting for the server", "withheld: #7 tools/call b was still waiting for the server",
 			}},
 		{"an early question", `
 			> {"id":1,"method":"a"}
@@ -157,8 +157,7 @@ func TestDriver(t *testing.T) {
 			> {"id":1,"method":"tools/list"}
 			< {"id":1,"result":{"nextCursor":"b","tools":[]}}
 			> {"id":2,"method":"tools/list","params":{"cursor":"b"}}
-			< {"id":2,"result":{"tools":[]}}`,
-			[]string{`mismatch: #3, the answer to tools/list, differs at /result/nextCursor: recorded "a", got "b"`}},
+			< {"id":2,"result":{"tools":[]}}`, nil},
 		{"another task, and the status of none", `
 			> {"id":1,"method":"tools/call","params":{"task":{}}}
 			< {"id":1,"result":{"task":{"taskId":"t1"}}}
@@ -169,14 +168,12 @@ func TestDriver(t *testing.T) {
 			< {"id":1,"result":{"task":{"taskId":"t7"}}}
 			< {"method":"notifications/tasks/status","params":{"taskId":"t5"}}
 			> {"id":2,"method":"tasks/get","params":{"taskId":"t7"}}
-			< {"id":2,"result":{}}`,
-			[]string{`mismatch: #3, the answer to tools/call, differs at /result/task/taskId: recorded "t1", got "t7"`}},
+			< {"id":2,"result":{}}`, nil},
 		{"another request state", stated, `
 			> {"id":1,"method":"tools/call","params":{"name":"x"}}
 			< {"id":1,"result":{"resultType":"input_required","requestState":"s9"}}
 			> {"id":2,"method":"tools/call","params":{"name":"x","inputResponses":{},"requestState":"s9"}}
-			< {"id":2,"result":"done"}`,
-			[]string{`mismatch: #3, the answer to tools/call, differs at /result/requestState: recorded "s1", got "s9"`}},
+			< {"id":2,"result":"done"}`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := NewDriver(recordPlaybook(tt.recorded), Rules{})

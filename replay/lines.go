@@ -2,7 +2,6 @@ package replay
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"time"
 
@@ -12,7 +11,8 @@ import (
 
 // NewDriver returns a Driver of the client's half of a session.
 func NewDriver(events []store.Event, rules Rules) *Driver {
-	d := &Driver{rules: rules, requests: map[string][]*request{}, said: map[Key][]*turn{}, learned: map[spotKey]string{}}
+	d := &Driver{rules: rules, requests: map[string][]*request{}, said: map[Key][]*turn{}}
+	d.variables = newVariables(d.eachLine)
 	c := lining{Driver: d, open: inFlight[*request]{}, asked: inFlight[*turn]{}, byToken: map[string]*turn{}, byOwnToken: map[string]*request{}}
 	for _, e := range events {
 		c.over = c.over || e.Kind == store.EOF && e.Dir == transport.ClientToServer
@@ -82,9 +82,6 @@ func (d *lining) say(e store.Event) {
 		case transport.Notification:
 			d.sayAbout(l, m, at)
 		}
-		for _, s := range spots(m.Params) {
-			l.edits = append(l.edits, respell{path: slices.Concat(at, []string{"params"}, s.path), spot: s.spotKey})
-		}
 	}
 }
 
@@ -149,21 +146,11 @@ func turnKey(m transport.Message) Key {
 	return Key(m.Method)
 }
 
-// contrastAnswers says how a live answer differs from the recorded one; "" when
-// it does not.
-func contrastAnswers(t *turn) string {
-	if bytes.Equal(t.msg.Result, t.live.Result) && bytes.Equal(t.msg.Error, t.live.Error) {
-		return ""
+// eachLine yields the lines, with how many turns were recorded before them.
+func (d *Driver) eachLine(yield func(int, transport.Frame) bool) {
+	for _, l := range d.lines {
+		if !yield(l.before, l.frame) {
+			return
+		}
 	}
-	var c contrast
-	for _, part := range []struct {
-		path           string
-		recorded, live []byte
-	}{{"/result", t.msg.Result, t.live.Result}, {"/error", t.msg.Error, t.live.Error}} {
-		c.compare(part.path, decoded(part.recorded), decoded(part.live))
-	}
-	if c.count == 0 {
-		return ""
-	}
-	return fmt.Sprintf("#%d, the answer to %s, differs at %s: recorded %s, got %s", t.seq, clip(t.request.msg.Method), c.path, c.recorded, c.live)
 }

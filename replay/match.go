@@ -1,13 +1,10 @@
 package replay
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -19,28 +16,30 @@ type Key string
 // Matcher gives a request its Key. Ids must not be part of it.
 type Matcher func(transport.Message) (Key, error)
 
-// MatchParams is the default Matcher: the method and the params as canonical
-// JSON, keys sorted and numbers as written. Absent params are as empty ones.
-// Of _meta it leaves out what says who asks and not what: progressToken, and
+// MatchParams is the Matcher of the zero Rules: the method and the params in one
+// spelling, with keys sorted, escapes resolved, the last of a duplicate key, and
+// numbers equal that are the same number (100, 1e2). Absent params are as empty
+// ones. Of _meta it leaves out what says who asks and not what: progressToken, and
 // the client's name and capabilities that 2026-07-28 puts in every request.
-func MatchParams(m transport.Message) (Key, error) {
-	params, err := canonicalParams(m)
-	if err != nil {
-		return "", err
-	}
-	text, err := json.Marshal(params)
-	if err != nil {
-		return "", fmt.Errorf("match %s: %v", m.Method, err)
-	}
-	return Key(m.Method + " " + string(text)), nil
-}
+func MatchParams(m transport.Message) (Key, error) { return Rules{}.key(m) }
 
 // key returns the queue of answers that a request belongs to.
 func (r Rules) key(m transport.Message) (Key, error) {
-	if r.Match != nil {
+	switch {
+	case matchedByMethod(m.Method):
+		return Key(m.Method), nil
+	case r.Match != nil:
 		return r.Match(m)
+	case r.By == ByMethod || r.By == ByOrder:
+		return Key(m.Method), nil
 	}
-	return MatchParams(m)
+	params, err := parseTree(m.Params)
+	if err != nil {
+		return "", fmt.Errorf("match %s: params are %v", m.Method, err)
+	}
+	w := keyWriter{rules: r, b: append([]byte(m.Method), ' '), path: []string{"params"}}
+	w.write(r.paramsOf(m, params))
+	return Key(w.b), nil
 }
 
 // matchedByMethod reports whether a request matches whatever its params are: two
@@ -55,114 +54,135 @@ const (
 	methodRoots    = "roots/list"
 )
 
-func canonicalParams(m transport.Message) (any, error) {
-	if m.Params == nil {
-		return map[string]any{}, nil
+// paramsOf returns what of a message's params is compared: not ids and tokens, and
+// but for Strict not who asks.
+func (r Rules) paramsOf(m transport.Message, params tree) tree {
+	if params.kind == 0 || params.kind == 'n' {
+		params = tree{kind: '{'}
 	}
-	dec := json.NewDecoder(bytes.NewReader(m.Params))
-	dec.UseNumber()
-	var params any
-	if err := dec.Decode(&params); err != nil {
-		return nil, fmt.Errorf("match %s: %v", m.Method, err)
-	}
-	if params == nil {
-		return map[string]any{}, nil
-	}
-	object, _ := params.(map[string]any)
-	if meta, ok := object["_meta"].(map[string]any); ok {
-		delete(meta, "progressToken")
-		delete(meta, "io.modelcontextprotocol/clientInfo")
-		delete(meta, "io.modelcontextprotocol/clientCapabilities")
-		if len(meta) == 0 {
-			delete(object, "_meta")
+	switch m.Method {
+	case methodProgress:
+		params = params.without("progressToken")
+	case methodCancelled:
+		params = params.without("requestId")
+	case methodInitialize:
+		if r.By != Strict {
+			params = params.without("clientInfo", "capabilities")
 		}
 	}
-	return params, nil
+	meta := params.member("_meta")
+	if meta.kind != '{' {
+		return params
+	}
+	names := []string{"progressToken", subscriptionID}
+	if r.By != Strict {
+		names = append(names, "io.modelcontextprotocol/clientInfo", "io.modelcontextprotocol/clientCapabilities")
+	}
+	if meta = meta.without(names...); len(meta.keys) == 0 {
+		return params.without("_meta")
+	}
+	params.kids = slices.Clone(params.kids)
+	i, _ := slices.BinarySearch(params.keys, "_meta")
+	params.kids[i] = meta
+	return params
 }
 
-// contrast is how two requests differ.
-type contrast struct {
-	count          int    // of places
-	path           string // JSON pointer to the first
-	recorded, live string // what is there
-}
-
-// contrastParams compares the params as MatchParams does.
-func contrastParams(recorded, live transport.Message) contrast {
-	var c contrast
-	a, errA := canonicalParams(recorded)
-	b, errB := canonicalParams(live)
-	if errA == nil && errB == nil {
-		c.compare("/params", a, b)
+// without returns an object without some of its members.
+func (n tree) without(names ...string) tree {
+	if n.kind != '{' || !slices.ContainsFunc(n.keys, func(k string) bool { return slices.Contains(names, k) }) {
+		return n
 	}
-	return c
-}
-
-// absent stands for a member or element that is not there.
-type absent struct{}
-
-func (c *contrast) compare(path string, a, b any) {
-	objectA, okA := a.(map[string]any)
-	objectB, okB := b.(map[string]any)
-	if okA && okB {
-		c.compareObjects(path, objectA, objectB)
-		return
-	}
-	listA, okA := a.([]any)
-	listB, okB := b.([]any)
-	if okA && okB {
-		for i := range max(len(listA), len(listB)) {
-			c.compare(path+"/"+strconv.Itoa(i), element(listA, i), element(listB, i))
-		}
-		return
-	}
-	if reflect.DeepEqual(a, b) {
-		return
-	}
-	if c.count++; c.count == 1 {
-		c.path, c.recorded, c.live = path, show(a), show(b)
-	}
-}
-
-func (c *contrast) compareObjects(path string, a, b map[string]any) {
-	keys := slices.Collect(maps.Keys(a))
-	for k := range b {
-		if _, both := a[k]; !both {
-			keys = append(keys, k)
+	keys, kids := n.keys, n.kids
+	n.keys, n.kids = nil, nil
+	for i, k := range keys {
+		if !slices.Contains(names, k) {
+			n.keys, n.kids = append(n.keys, k), append(n.kids, kids[i])
 		}
 	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		c.compare(path+"/"+pointerEscape.Replace(k), member(a, k), member(b, k))
+	return n
+}
+
+// keyWriter writes a value in one spelling.
+type keyWriter struct {
+	rules Rules
+	b     []byte
+	path  []string // kept only for rules that ignore places
+}
+
+func (w *keyWriter) write(n tree) {
+	switch n.kind {
+	case '{':
+		w.b = append(w.b, '{')
+		for i, kid := range n.kids {
+			w.enter(n.keys[i], kid, true)
+		}
+		w.b = append(w.b, '}')
+	case '[':
+		w.b = append(w.b, '[')
+		for i, kid := range n.kids {
+			w.enter(strconv.Itoa(i), kid, false)
+		}
+		w.b = append(w.b, ']')
+	case '"':
+		w.quote(w.rules.normal(n.text))
+	case '0':
+		w.b = append(w.b, w.rules.normal(w.rules.number(n.text))...)
+	default:
+		w.b = append(w.b, n.text...)
 	}
 }
 
-func member(object map[string]any, key string) any {
-	if v, ok := object[key]; ok {
-		return v
+// enter writes a member or an element. Of an ignored one nothing is left but, in a
+// list, that it is there.
+func (w *keyWriter) enter(step string, kid tree, named bool) {
+	ignored := false
+	if len(w.rules.Ignore) > 0 {
+		w.path = append(w.path, step)
+		defer func() { w.path = w.path[:len(w.path)-1] }()
+		ignored = w.rules.ignores(w.path)
 	}
-	return absent{}
+	switch {
+	case ignored && named:
+		return
+	case named:
+		w.quote(step)
+	}
+	if !ignored {
+		w.write(kid)
+	}
+	w.b = append(w.b, ',')
 }
 
-func element(list []any, i int) any {
-	if i < len(list) {
-		return list[i]
+func (w *keyWriter) quote(s string) {
+	w.b = append(w.b, '"')
+	for {
+		i := strings.IndexAny(s, `"\`)
+		if i < 0 {
+			break
+		}
+		w.b = append(append(w.b, s[:i]...), '\\', s[i])
+		s = s[i+1:]
 	}
-	return absent{}
+	w.b = append(append(w.b, s...), '"')
 }
 
-// show returns a value as it stands in a message to the user, on one line.
-func show(v any) string {
-	if (v == absent{}) {
-		return "nothing"
+// ignores reports whether the place is not compared.
+func (r Rules) ignores(path []string) bool {
+	return slices.ContainsFunc(r.Ignore, func(p Pointer) bool { return p.covers(path) })
+}
+
+// normal applies the normalizers in their order.
+func (r Rules) normal(text string) string {
+	for _, n := range r.Normalize {
+		text = n.Apply(text)
 	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
+	return text
+}
+
+// number returns a number as it is compared.
+func (r Rules) number(written string) string {
+	if r.By == Strict {
+		return written
 	}
-	const limit = 60
-	if runes := []rune(string(text)); len(runes) > limit {
-		return string(runes[:limit]) + "…"
-	}
-	return string(text)
+	return decimal(written)
 }

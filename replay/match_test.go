@@ -15,7 +15,7 @@ func TestMatchParams(t *testing.T) {
 	}{
 		{"order of keys, blanks, escapes", `{"a":"é","b":[1, 2]}`, ` { "b":[1,2],"a":"\u00e9" }`, true},
 		{"numbers as written", `{"x":9007199254740993}`, `{"x":9007199254740992}`, false},
-		{"1 is not 1.0", `{"x":1}`, `{"x":1.0}`, false},
+		{"1 is 1.0 is 10e-1", `{"x":[1,1,-0]}`, `{"x":[1.0,10e-1,0]}`, true},
 		{"none and empty", ``, `{}`, true},
 		{"none and null", ``, `null`, true},
 		{"progress token", `{"_meta":{"progressToken":1}}`, `{}`, true},
@@ -41,22 +41,36 @@ func TestMatchParams(t *testing.T) {
 	}
 }
 
-func TestContrast(t *testing.T) {
+func TestCompare(t *testing.T) {
 	for _, tt := range []struct {
-		recorded, live       string
-		count                int
-		path, was, isInstead string
+		recorded, live string
+		count          int
+		first          Difference
 	}{
-		{`{"a":1}`, `{"a":1}`, 0, "", "", ""},
-		{`{"arguments":{"x":1}}`, `{"arguments":{"x":2}}`, 1, "/params/arguments/x", "1", "2"},
-		{`{"a":{"b":1},"z":1}`, `{"z":2}`, 2, "/params/a", `{"b":1}`, "nothing"},
-		{`{}`, `{"a/b~":null}`, 1, "/params/a~1b~0", "nothing", "null"},
-		{`{"a":[1,2]}`, `{"a":[1,3,4]}`, 2, "/params/a/1", "2", "3"},
-		{`{"a":"` + strings.Repeat("é", 100) + `"}`, `{"a":[]}`, 1, "/params/a", `"` + strings.Repeat("é", 59) + "…", "[]"},
+		{`{"a":1}`, `{"a":1}`, 0, Difference{}},
+		{`{"a":1,"_meta":{"progressToken":1}}`, `{ "a" : 1.0 }`, 0, Difference{}},
+		{`{"arguments":{"x":1}}`, `{"arguments":{"x":2}}`, 1, Difference{Path: "/params/arguments/x", Want: "1", Got: "2"}},
+		{`{"a":{"b":1},"z":1}`, `{"z":2}`, 2, Difference{Path: "/params/a", Want: `{"b":1}`, Got: "nothing"}},
+		{`{}`, `{"a/b~":null}`, 1, Difference{Path: "/params/a~1b~0", Want: "nothing", Got: "null"}},
+		{`{"a":[1,2]}`, `{"a":[1,3,4]}`, 2, Difference{Path: "/params/a/1", Want: "2", Got: "3"}},
+		{`{"a":[1,2,3,4]}`, `{"a":[1,2,9,3,4]}`, 1, Difference{Path: "/params/a/2", Want: "nothing", Got: "9"}},
+		{`{"a":[1,2,3,4]}`, `{"a":[1,3,4]}`, 1, Difference{Path: "/params/a/1", Want: "2", Got: "nothing"}},
+		{`{"a":5}`, `{"a":"5"}`, 1, Difference{Path: "/params/a", Want: "5", Got: `"5"`}},
+		{`{"a":true}`, `{"a":null}`, 1, Difference{Path: "/params/a", Want: "true", Got: "null"}},
+		{`{"a":"` + strings.Repeat("é", 100) + `"}`, `{"a":[]}`, 1, Difference{Path: "/params/a", Want: `"` + strings.Repeat("é", 60) + `"…`, Got: "[]"}},
+		{`{"a":"` + strings.Repeat("é", 100) + `x"}`, `{"a":"` + strings.Repeat("é", 100) + `y"}`, 1,
+			Difference{Path: "/params/a", Want: `…"` + strings.Repeat("é", 10) + `x"`, Got: `…"` + strings.Repeat("é", 10) + `y"`}},
+		{`{"a":"\ud800"}`, `{"a":"\udbff"}`, 1, Difference{Path: "/params/a", Want: `"\ufffd\ufffd\ufffd"`, Got: `"\ufffd\ufffd\ufffd"`}},
+		{`{"a":"<b>"}`, `{"a":"&"}`, 1, Difference{Path: "/params/a", Want: `"<b>"`, Got: `"&"`}},
+		{"{\"a\":\"\xff\"}", "{\"a\":\"\xfe\"}", 1, Difference{Path: "/params/a", Want: `"\ufffd"`, Got: `"\ufffd"`}},
 	} {
-		c := contrastParams(transport.Message{Params: json.RawMessage(tt.recorded)}, transport.Message{Params: json.RawMessage(tt.live)})
-		if want := (contrast{tt.count, tt.path, tt.was, tt.isInstead}); c != want {
-			t.Errorf("%s and %s: got %+v, want %+v", tt.recorded, tt.live, c, want)
+		c := Rules{}.compare(transport.Message{Params: json.RawMessage(tt.recorded)}, transport.Message{Params: json.RawMessage(tt.live)}, nil)
+		var first Difference
+		if c.count > 0 {
+			first = c.differences[0]
+		}
+		if c.count != tt.count || first != tt.first {
+			t.Errorf("%s and %s: %d, %+v, want %d, %+v", tt.recorded, tt.live, c.count, first, tt.count, tt.first)
 		}
 	}
 }

@@ -15,7 +15,7 @@ func (p *Player) miss(m transport.Message, key Key, err error) (text string, nea
 	}
 	if used := p.requests[key]; len(used) > 0 {
 		last := used[len(used)-1].seq
-		return fmt.Sprintf("no recorded answer left for %s: it was recorded %s, last as #%d", method, times(len(used)), last), last
+		return fmt.Sprintf("no recorded answer left for %s: it was recorded %s, last as #%d", method, countTimes(len(used)), last), last
 	}
 	nearest, how := p.nearest(m)
 	switch {
@@ -24,19 +24,18 @@ func (p *Player) miss(m transport.Message, key Key, err error) (text string, nea
 	case how.count == 0:
 		return fmt.Sprintf("no recorded answer for %s; nearest is #%d: the matcher tells them apart", method, nearest.seq), nearest.seq
 	}
-	return fmt.Sprintf("no recorded answer for %s; nearest is #%d: differs at %s: recorded %s, got %s",
-		method, nearest.seq, how.path, how.recorded, how.live), nearest.seq
+	return fmt.Sprintf("no recorded answer for %s; nearest is #%d: %s", method, nearest.seq, how.sentence()), nearest.seq
 }
 
 // nearest returns the recorded request of the same method that differs least; one
 // of the same tool, prompt or resource before any other.
-func (p *Player) nearest(m transport.Message) (nearest *cue, how contrast) {
+func (p *Player) nearest(m transport.Message) (nearest *cue, how comparison) {
 	about, least := target(m), 0
 	for _, c := range p.cues {
 		if c.msg.Kind() != transport.Request || c.msg.Method != m.Method {
 			continue
 		}
-		d := contrastParams(c.msg, m)
+		d := p.rules.compare(c.msg, m, p.variables)
 		distance := d.count
 		if target(c.msg) != about {
 			distance += 1 << 20
@@ -48,7 +47,7 @@ func (p *Player) nearest(m transport.Message) (nearest *cue, how contrast) {
 	return nearest, how
 }
 
-func times(n int) string {
+func countTimes(n int) string {
 	if n == 1 {
 		return "once"
 	}

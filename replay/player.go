@@ -48,14 +48,17 @@ const MissCode = -32010
 // said it. The server's own is said where it stood, but for blank lines; one that
 // was recorded over several lines (HTTP) is said on one.
 type Player struct {
-	rules    Rules
-	cues     []*cue
-	replies  []*reply
-	requests map[Key][]*cue    // each queue in recorded order
-	others   map[string][]*cue // notifications by method
-	asked    map[string][]*question
-	findings []StepVerdict
-	score    Score
+	rules     Rules
+	variables *variables // what the live client made up
+	cues      []*cue
+	replies   []*reply
+	requests  map[Key][]*cue    // each queue in recorded order
+	masked    map[string][]*cue // requests with something redacted, by method
+	queue     []*cue            // of ByOrder: the requests that are left
+	others    map[string][]*cue // notifications by method
+	asked     map[string][]*question
+	findings  []judged
+	score     Score
 
 	without []string // what Relent passed over
 
@@ -66,6 +69,7 @@ type Player struct {
 	out     []*reply // every frame that was returned; nil: not a recorded one
 	first   int      // loose: replies before this one were written
 	cued    int      // replies before this one were sent or are held
+	reached uint64   // Seq of the last cue that came
 	settled int      // cues before this one are all settled
 	reach   int      // cues from this one on are all unsettled
 }
@@ -104,40 +108,16 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 // Score returns the counts so far.
 func (p *Player) Score() Score { return p.score }
 
-// Verdicts returns the verdict on each step so far, in recorded order, extras where
-// they came.
-func (p *Player) Verdicts() []StepVerdict { return p.Close() }
-
-// Findings returns what was noticed so far.
-func (p *Player) Findings() []StepVerdict { return slices.Clone(p.findings) }
-
-// Close returns all findings, with what the live client did not ask for, and the
-// answers to the server that it never gave, though it was waited for.
-func (p *Player) Close() []StepVerdict {
-	findings := p.Findings()
-	for _, c := range p.cues {
-		if c.msg.Kind() == transport.Request && !c.arrived {
-			findings = append(findings, StepVerdict{Result: Missing, Seq: c.seq, Dir: transport.ClientToServer, Text: fmt.Sprintf("#%d %s was not asked", c.seq, clip(c.msg.Method))})
-		}
-		if c.arrived && c.answer != nil && !c.answer.sent {
-			findings = append(findings, StepVerdict{Result: Withheld, Seq: c.answer.seq, Dir: transport.ServerToClient, Text: fmt.Sprintf("#%d, the answer to %s, was still waiting for the client", c.answer.seq, clip(c.msg.Method))})
-		}
-		if q := c.answers; q != nil && c.forgone && !q.done {
-			findings = append(findings, StepVerdict{Result: Missing, Seq: c.seq, Dir: transport.ClientToServer, Text: fmt.Sprintf("#%d, the answer to %s, was not given", c.seq, clip(q.method))})
-		}
-	}
-	return findings
-}
+// Findings returns what was noticed so far that cannot change any more.
+func (p *Player) Findings() []StepVerdict { return grave(p.findings) }
 
 // request takes a live request and returns the answers that nobody recorded.
 func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
-	key, err := p.key(m)
-	if err == nil {
-		if c := p.pick(p.requests[key], m); c != nil {
-			p.score.Matched++
-			p.arrive(c, m, stream)
-			return nil
-		}
+	c, key, err := p.find(m)
+	if c != nil {
+		p.score.Matched++
+		p.arrive(c, m, stream)
+		return nil
 	}
 	var body []byte
 	switch {
@@ -149,7 +129,7 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 	default:
 		text, near := p.miss(m, key, err)
 		p.score.Missed++
-		p.findings = append(p.findings, StepVerdict{Result: Extra, Seq: near, Dir: transport.ClientToServer, Text: text})
+		p.extra(about(m), near, text, true)
 		quoted, _ := json.Marshal("mcprec: " + text)
 		body = fmt.Appendf(nil, `"error":{"code":%d,"message":%s}`, MissCode, quoted)
 	}
@@ -160,22 +140,8 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 // Knows reports whether Receive would answer the live request otherwise than with
 // the error of a request that was not recorded.
 func (p *Player) Knows(m transport.Message) bool {
-	key, err := p.key(m)
-	switch {
-	case m.Method == methodPing:
-		return true
-	case m.Method == methodDiscover && len(p.requests[key]) == 0:
-		return true
-	}
-	return err == nil && firstOpen(p.requests[key]) != nil
-}
-
-// key returns the queue that a request belongs to.
-func (p *Player) key(m transport.Message) (Key, error) {
-	if matchedByMethod(m.Method) {
-		return Key(m.Method), nil
-	}
-	return p.rules.key(m)
+	c, key, _ := p.find(m)
+	return c != nil || m.Method == methodPing || m.Method == methodDiscover && len(p.requests[key]) == 0
 }
 
 // response takes a live answer to a request of the server.
@@ -199,7 +165,7 @@ func (p *Player) response(m transport.Message) {
 		p.arrive(c, m, 0)
 		return
 	}
-	p.findings = append(p.findings, StepVerdict{Result: Extra, Seq: 0, Dir: transport.ClientToServer, Text: fmt.Sprintf("an answer with id %s, which no request of the server has", clip(string(m.ID)))})
+	p.extra("an answer", 0, fmt.Sprintf("an answer with id %s, which no request of the server has", clip(string(m.ID))), true)
 }
 
 // notification takes a live notification.
@@ -216,9 +182,11 @@ func (p *Player) notification(m transport.Message) {
 			late = c
 		}
 	}
-	if late != nil {
-		p.arrive(late, m, 0)
+	if late == nil {
+		p.extra(about(m), 0, fmt.Sprintf("the client's %s was not recorded", about(m)), false)
+		return
 	}
+	p.arrive(late, m, 0)
 }
 
 func firstOpen(queue []*cue) *cue {
@@ -232,7 +200,11 @@ func firstOpen(queue []*cue) *cue {
 
 // arrive lets m stand for the cue, and passes over the cues that will not come.
 func (p *Player) arrive(c *cue, m transport.Message, stream uint64) {
-	c.arrived, c.stream = true, stream
+	c.arrived, c.stream, c.live = true, stream, m
+	p.reached = max(p.reached, c.seq)
+	if m.Kind() != transport.Notification {
+		p.variables.learn(c.msg, m, c.index)
+	}
 	c.id, c.token = bytes.Clone(m.ID), bytes.Clone(m.ProgressToken())
 	if c.answer != nil {
 		p.open = append(p.open, c)
@@ -283,7 +255,7 @@ func (p *Player) mayGo(r *reply) bool {
 func (p *Player) send(r *reply) []transport.Frame {
 	r.sent = true
 	f := r.frame
-	f.Stream = 0
+	f.Bytes, f.Stream = p.variables.respell(f.Bytes), 0
 	if len(r.owners) > 0 {
 		f.Stream = r.owners[0].stream
 	}
@@ -293,7 +265,7 @@ func (p *Player) send(r *reply) []transport.Frame {
 			value = e.owner.token
 		}
 		if value == nil {
-			p.findings = append(p.findings, StepVerdict{Result: Withheld, Seq: r.seq, Dir: transport.ServerToClient, Text: fmt.Sprintf("#%d: %s gave no progress token", r.seq, clip(e.owner.msg.Method))})
+			p.withhold(r, fmt.Sprintf("#%d: %s gave no progress token", r.seq, clip(e.owner.msg.Method)))
 			r.written = true // nothing waits for it
 			return nil
 		}

@@ -113,7 +113,7 @@ func TestPlayer(t *testing.T) {
 			> {"method":"notifications/initialized"}
 			> {"id":1e2,"method":"tools/call","params":{"name":"a"}}
 			< {"id":1e2,"result":"a"}`,
-			[]string{"missing: #7 tools/call was not asked", "missing: #10 tools/call was not asked"}},
+			[]string{"missing: #7 tools/call b was not asked", "missing: #10 tools/call c was not asked"}},
 		{"a call skipped", twoCalls, `
 			> {"id":1,"method":"initialize"}
 			< {"id":1,"result":{}}
@@ -123,7 +123,7 @@ func TestPlayer(t *testing.T) {
 			< {"method":"notifications/tools/list_changed"}
 			> {"id":3,"method":"tools/call","params":{"name":"c"}}
 			< {"id":3,"result":"c"}`,
-			[]string{"missing: #5 tools/call was not asked"}},
+			[]string{"missing: #5 tools/call a was not asked"}},
 		{"calls in another order", twoCalls, `
 			> {"id":3,"method":"tools/call","params":{"name":"c"}}
 			the list changed before c was called
@@ -133,7 +133,7 @@ func TestPlayer(t *testing.T) {
 			< {"id":1,"result":{}}
 			> {"id":2,"method":"tools/call","params":{"name":"b"}}
 			< {"id":2,"result":"b"}`,
-			[]string{"missing: #5 tools/call was not asked"}},
+			[]string{"missing: #5 tools/call a was not asked"}},
 		{"nothing recorded", twoCalls, `
 			> {"id":1,"method":"tools/call","params":{"name":"z"}}
 			< {"jsonrpc":"2.0","id":1,"error":{"code":-32010,"message":"mcprec: no recorded answer for tools/call; nearest is #5: differs at /params/name: recorded \"a\", got \"z\""}}
@@ -149,7 +149,7 @@ func TestPlayer(t *testing.T) {
 				`extra: no recorded answer for tools/call; nearest is #5: differs at /params/name: recorded "a", got "z"`,
 				"extra: no recorded answer for prompts/list: no request of that method was recorded",
 				"extra: no recorded answer left for initialize: it was recorded once, last as #2",
-				"missing: #5 tools/call was not asked", "missing: #7 tools/call was not asked", "missing: #10 tools/call was not asked",
+				"missing: #5 tools/call a was not asked", "missing: #7 tools/call b was not asked", "missing: #10 tools/call c was not asked",
 			}},
 		{"identical calls in recorded order", `
 			> {"id":1,"method":"x"}
@@ -200,9 +200,9 @@ func TestPlayer(t *testing.T) {
 			< {"id":2,"result":"b"}
 			~`, nil},
 		{"silence is no reason to speak", twoCalls, "~\n> {\"id\":1,\"method\":\"initialize\"}\n< {\"id\":1,\"result\":{}}\n~",
-			[]string{"missing: #5 tools/call was not asked", "missing: #7 tools/call was not asked", "missing: #10 tools/call was not asked"}},
+			[]string{"missing: #5 tools/call a was not asked", "missing: #7 tools/call b was not asked", "missing: #10 tools/call c was not asked"}},
 		{"a call held back", atOnce, `> {"id":1,"method":"tools/call","params":{"name":"a"}}`,
-			[]string{"withheld: #6, the answer to tools/call, was still waiting for the client", "missing: #3 tools/call was not asked"}},
+			[]string{"withheld: #6, the answer to tools/call a, was still waiting for the client", "missing: #3 tools/call b was not asked"}},
 		{"sampling", withSampling, withSampling, nil},
 		{"sampling refused", withSampling, `
 			> {"id":5,"method":"tools/call","params":{"name":"ask"}}
@@ -247,7 +247,7 @@ func TestPlayer(t *testing.T) {
 		{"sampling not asked", withSampling, `
 			> {"id":6,"method":"tools/list"}
 			< {"id":6,"result":[]}`,
-			[]string{"missing: #2 tools/call was not asked"}},
+			[]string{"missing: #2 tools/call ask was not asked"}},
 		{"cancelled", `
 			> {"id":1,"method":"tools/call","params":{"name":"a"}}
 			> {"id":2,"method":"tools/call","params":{"name":"b"}}

@@ -13,7 +13,7 @@ func TestPlayerWithout(t *testing.T) {
 		t.Errorf("before: %q", p.Without())
 	}
 	p.Relent()
-	if want := []string{"#3 (tools/call)"}; !slices.Equal(p.Without(), want) {
+	if want := []string{"#3 (tools/call b)"}; !slices.Equal(p.Without(), want) {
 		t.Errorf("got %q, want %q", p.Without(), want)
 	}
 	d := NewDriver(recordPlaybook(twoCalls), Rules{})

@@ -36,7 +36,7 @@ func TestSerialize(t *testing.T) {
 			> {"id":2,"method":"tools/call","params":{"name":"b"}}
 			< {"id":1,"result":"a"}
 			< {"id":2,"result":"b"}`,
-			[]string{"#4 (the answer to tools/call; #3 was sent beside that call, as recorded)"}},
+			[]string{"#4 (the answer to tools/call a; #3 was sent beside that call, as recorded)"}},
 		{"a question while the next call waits", `
 			> {"id":1,"method":"tools/call","params":{"name":"a"}}
 			> {"id":2,"method":"tools/call","params":{"name":"b"}}
@@ -92,7 +92,7 @@ func TestPending(t *testing.T) {
 	d.Start()
 	want := []string{
 		"the client waits for the answer to #2 tools/call a (id 1)",
-		"#4 tools/list was not sent: it waits for the answer to tools/call, recorded as #3",
+		"#4 tools/list was not sent: it waits for the answer to tools/call a, recorded as #3",
 	}
 	if got := d.Pending(); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)

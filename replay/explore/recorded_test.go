@@ -155,7 +155,7 @@ func TestRecordedClient(t *testing.T) {
 			serveTools(r)
 			r.RecordedClient()
 		}, Check: func(r *Run) error {
-			if f := r.Findings(); len(f) != 3 || f[2].String() != `mismatch: #11, the answer to tools/call, differs at /result/text: recorded "first", got "live"` {
+			if f := r.Findings(); len(f) != 3 || f[2].String() != `mismatch: #11, the answer to tools/call one, differs at /result/text: recorded "first", got "live"` {
 				return fmt.Errorf("findings: %v", f)
 			}
 			return nil

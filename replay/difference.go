@@ -1,0 +1,283 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// keptDifferences is how many differences of a message are kept; the rest are
+// counted.
+const keptDifferences = 50
+
+// comparison is how a live message differs from a recorded one.
+type comparison struct {
+	differences []Difference // the first keptDifferences
+	count       int          // of all
+	mapped      []Mapping
+}
+
+// compare compares what two messages of one kind say: their params, or their
+// result and error.
+func (r Rules) compare(recorded, live transport.Message, v *variables) comparison {
+	c := comparer{rules: r, variables: v}
+	for _, part := range [...]struct {
+		name           string
+		recorded, live []byte
+	}{
+		{"params", recorded.Params, live.Params}, {"result", recorded.Result, live.Result}, {"error", recorded.Error, live.Error},
+	} {
+		if bytes.Equal(part.recorded, part.live) {
+			continue
+		}
+		c.recorded, c.live, c.path = part.recorded, part.live, []string{part.name}
+		a, b := treeOf(part.recorded), treeOf(part.live)
+		if part.name == "params" {
+			a, b = r.paramsOf(recorded, a), r.paramsOf(live, b)
+		} else {
+			a, b = withoutSubscription(a), withoutSubscription(b)
+		}
+		c.compare(a, b)
+	}
+	return c.comparison
+}
+
+// withoutSubscription drops the id of a request that a result repeats.
+func withoutSubscription(result tree) tree {
+	meta := result.member("_meta")
+	if meta.kind != '{' || meta.member(subscriptionID).kind == 0 {
+		return result
+	}
+	if meta = meta.without(subscriptionID); len(meta.keys) == 0 {
+		return result.without("_meta")
+	}
+	rest := result.without("_meta")
+	rest.keys, rest.kids = append(rest.keys, "_meta"), append(rest.kids, meta)
+	rest.sortKeys()
+	return rest
+}
+
+// comparer walks two values side by side.
+type comparer struct {
+	comparison
+	rules          Rules
+	variables      *variables // nil: none
+	recorded, live []byte     // what the values stand in
+	path           []string
+}
+
+func (c *comparer) compare(a, b tree) {
+	switch {
+	case c.rules.ignores(c.path):
+		if !c.same(a, b) {
+			c.excused("ignored", a, b)
+		}
+	case a.kind == '{' && b.kind == '{':
+		c.compareObjects(a, b)
+	case a.kind == '[' && b.kind == '[':
+		c.compareLists(a, b)
+	case a.kind == b.kind && a.isScalar() && c.sameScalar(a, b):
+	case a.isScalar() && b.isScalar():
+		if by := c.excuse(a, b); by != "" {
+			c.excused(by, a, b)
+		} else {
+			c.differ(a, b)
+		}
+	default:
+		c.differ(a, b)
+	}
+}
+
+func (c *comparer) sameScalar(a, b tree) bool {
+	return a.text == b.text || a.kind == '0' && c.rules.number(a.text) == c.rules.number(b.text)
+}
+
+// same reports whether two values are the same without any rule.
+func (c *comparer) same(a, b tree) bool {
+	return a.kind == b.kind && bytes.Equal(c.recorded[a.start:a.end], c.live[b.start:b.end])
+}
+
+func (c *comparer) compareObjects(a, b tree) {
+	i, j := 0, 0
+	for i < len(a.keys) || j < len(b.keys) {
+		switch {
+		case j == len(b.keys) || i < len(a.keys) && a.keys[i] < b.keys[j]:
+			c.enter(a.keys[i], a.kids[i], tree{})
+			i++
+		case i == len(a.keys) || b.keys[j] < a.keys[i]:
+			c.enter(b.keys[j], tree{}, b.kids[j])
+			j++
+		default:
+			c.enter(a.keys[i], a.kids[i], b.kids[j])
+			i, j = i+1, j+1
+		}
+	}
+}
+
+// compareLists compares element by element. Where one list is longer it is the
+// elements before an equal end that were added or left out.
+func (c *comparer) compareLists(a, b tree) {
+	end := 0
+	for short := min(len(a.kids), len(b.kids)); len(a.kids) != len(b.kids) && end < short; end++ {
+		if !c.same(a.kids[len(a.kids)-1-end], b.kids[len(b.kids)-1-end]) {
+			break
+		}
+	}
+	a.kids, b.kids = a.kids[:len(a.kids)-end], b.kids[:len(b.kids)-end]
+	for i := range max(len(a.kids), len(b.kids)) {
+		c.enter(strconv.Itoa(i), a.element(i), b.element(i))
+	}
+}
+
+func (c *comparer) enter(step string, a, b tree) {
+	c.path = append(c.path, step)
+	c.compare(a, b)
+	c.path = c.path[:len(c.path)-1]
+}
+
+func (c *comparer) differ(a, b tree) {
+	if c.count++; c.count > keptDifferences {
+		return
+	}
+	want, got := c.show(a, b)
+	d := Difference{Path: pointerText(c.path), Want: want, Got: got}
+	if c.isNormal(a) && c.isNormal(b) {
+		d.Hint = normalizersFor(Normalizers(), c.variables.put(c.name(), a.text), b.text)
+	}
+	c.differences = append(c.differences, d)
+}
+
+func (c *comparer) excused(by string, a, b tree) {
+	want, got := c.show(a, b)
+	c.mapped = append(c.mapped, Mapping{Path: pointerText(c.path), By: by, Want: want, Got: got})
+}
+
+// name is the member that the place is in: of a list's elements, the list's.
+func (c *comparer) name() string { return memberName(c.path) }
+
+// memberName is the last step of a path that is no index.
+func memberName(path []string) string {
+	for i := len(path) - 1; i >= 0; i-- {
+		if _, err := strconv.Atoi(path[i]); err != nil {
+			return path[i]
+		}
+	}
+	return ""
+}
+
+// excuse says why two scalars that differ are taken as a match; "" if they are not.
+func (c *comparer) excuse(a, b tree) string {
+	if c.variables.explains(c.name(), a, b) {
+		return "variable"
+	}
+	if c.variables.isMasked(a.text, b.text) {
+		return "redacted"
+	}
+	if !c.isNormal(a) || !c.isNormal(b) {
+		return ""
+	}
+	if by := normalizersFor(c.rules.Normalize, a.text, b.text); by != "" {
+		return by
+	}
+	put := c.variables.put(c.name(), a.text)
+	if put == a.text {
+		return ""
+	}
+	if by := normalizersFor(c.rules.Normalize, put, b.text); by != "" {
+		return "variable," + by
+	}
+	return ""
+}
+
+// isNormal reports whether normalizers are for the value: texts and numbers, but no
+// protocol revision, which looks like a date.
+func (c *comparer) isNormal(n tree) bool {
+	return (n.kind == '"' || n.kind == '0') && !strings.HasSuffix(c.name(), "protocolVersion")
+}
+
+// normalizersFor names those of the normalizers that make two texts equal: the
+// first that does it alone, or else as many as it takes; "" if none do.
+func normalizersFor(list []Normalizer, a, b string) string {
+	if a == b {
+		return "" // they differ in kind
+	}
+	for _, n := range list {
+		if n.Apply(a) == n.Apply(b) {
+			return n.Name
+		}
+	}
+	var names []string
+	for _, n := range list {
+		x, y := n.Apply(a), n.Apply(b)
+		if x != a || y != b {
+			names = append(names, n.Name)
+		}
+		a, b = x, y
+	}
+	if a != b {
+		return ""
+	}
+	return strings.Join(names, ",")
+}
+
+// shown is how many characters of a value a report shows.
+const shown = 60
+
+// show returns two values as they stand in a report: JSON on one line, of long
+// texts the part where they part.
+func (c *comparer) show(a, b tree) (want, got string) {
+	if a.kind != '"' || b.kind != '"' {
+		return showTree(c.recorded, a), showTree(c.live, b)
+	}
+	cut := 0
+	for cut < min(len(a.text), len(b.text)) && a.text[cut] == b.text[cut] {
+		cut++
+	}
+	if cut -= shown / 3; cut < shown/3 || max(len(a.text), len(b.text)) <= shown {
+		cut = 0
+	}
+	return showText(a.text, cut), showText(b.text, cut)
+}
+
+// showText quotes the part of a text that begins at about byte from.
+func showText(text string, from int) string {
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	before, after := "", ""
+	if from > 0 {
+		text, before = text[from:], "…"
+	}
+	if runes := []rune(text[:min(len(text), 4*shown+4)]); len(runes) > shown {
+		text, after = string(runes[:shown]), "…"
+	}
+	quoted, _ := json.Marshal(text)
+	return before + plainJSON.Replace(string(quoted)) + after
+}
+
+// plainJSON undoes the escapes that encoding/json puts in for browsers.
+var plainJSON = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
+
+func showTree(raw []byte, n tree) string {
+	switch n.kind {
+	case 0:
+		return "nothing"
+	case '"':
+		return showText(n.text, 0)
+	}
+	raw = raw[n.start:n.end]
+	var b bytes.Buffer
+	if len(raw) > 16*shown || json.Compact(&b, raw) != nil {
+		b.Reset()
+		b.Write(bytes.Join(bytes.Fields(raw[:min(len(raw), 16*shown)]), []byte(" ")))
+	}
+	runes := []rune(strings.ToValidUTF8(b.String(), "�"))
+	if len(runes) <= shown && b.Len() <= 16*shown {
+		return string(runes)
+	}
+	return string(runes[:min(shown, len(runes))]) + "…"
+}

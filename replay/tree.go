@@ -1,0 +1,268 @@
+package replay
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"sort"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// tree is a JSON value and where it stands in its text. Strings keep what
+// encoding/json replaces (bytes that are not UTF-8, half a surrogate pair), and
+// numbers are as written, so that no two values become one by being read.
+type tree struct {
+	kind       byte   // '{' '[' '"' '0' of a number, 't' 'f' 'n'; 0 is no value
+	text       string // of a string what it says, of a number how it is written
+	start, end int    // in the text
+	keys       []string
+	kids       []tree // of an object in the order of keys, which are sorted
+}
+
+var errNotTree = errors.New("not JSON")
+
+// parseTree reads a JSON value. Of a duplicate key the last counts, as everywhere.
+// No value is the tree of kind 0.
+func parseTree(raw []byte) (tree, error) {
+	r := treeReader{raw: raw}
+	r.blank()
+	if r.at == len(raw) {
+		return tree{}, nil
+	}
+	n, ok := r.value()
+	if r.blank(); !ok || r.at != len(raw) {
+		return tree{}, errNotTree
+	}
+	return n, nil
+}
+
+// treeOf is parseTree of what a message has checked already.
+func treeOf(raw []byte) tree {
+	n, _ := parseTree(raw)
+	return n
+}
+
+// treeReader goes through a JSON text. What it reads is mostly checked already; of
+// the rest it only makes sure to stay within the text.
+type treeReader struct {
+	raw []byte
+	at  int
+}
+
+func (r *treeReader) blank() {
+	for r.at < len(r.raw) && (r.raw[r.at] == ' ' || r.raw[r.at] == '\t' || r.raw[r.at] == '\n' || r.raw[r.at] == '\r') {
+		r.at++
+	}
+}
+
+// take goes over c, and blanks before and after it.
+func (r *treeReader) take(c byte) bool {
+	r.blank()
+	if r.at == len(r.raw) || r.raw[r.at] != c {
+		return false
+	}
+	r.at++
+	r.blank()
+	return true
+}
+
+func (r *treeReader) value() (n tree, ok bool) {
+	if r.at == len(r.raw) {
+		return n, false
+	}
+	n.start = r.at
+	switch c := r.raw[r.at]; c {
+	case '{':
+		n.kind, ok = c, r.object(&n)
+	case '[':
+		n.kind, ok = c, r.list(&n)
+	case '"':
+		n.kind = c
+		n.text, ok = r.text()
+	default:
+		n.kind, ok = r.word()
+		n.text = string(r.raw[n.start:r.at])
+	}
+	n.end = r.at
+	return n, ok
+}
+
+func (r *treeReader) object(n *tree) bool {
+	for r.take('{'); !r.take('}'); {
+		if len(n.keys) > 0 && !r.take(',') || r.at == len(r.raw) || r.raw[r.at] != '"' {
+			return false
+		}
+		key, ok := r.text()
+		if !ok || !r.take(':') {
+			return false
+		}
+		kid, ok := r.value()
+		if !ok {
+			return false
+		}
+		n.keys, n.kids = append(n.keys, key), append(n.kids, kid)
+	}
+	r.at = n.closed(r)
+	n.sortKeys()
+	return true
+}
+
+func (r *treeReader) list(n *tree) bool {
+	for r.take('['); !r.take(']'); {
+		if len(n.kids) > 0 && !r.take(',') {
+			return false
+		}
+		kid, ok := r.value()
+		if !ok {
+			return false
+		}
+		n.kids = append(n.kids, kid)
+	}
+	r.at = n.closed(r)
+	return true
+}
+
+// closed returns where the bracket ended that was just taken, without the blanks.
+func (n *tree) closed(r *treeReader) int {
+	i := r.at
+	for r.raw[i-1] != '}' && r.raw[i-1] != ']' {
+		i--
+	}
+	return i
+}
+
+// sortKeys sorts the members and keeps the last of those with one key.
+func (n *tree) sortKeys() {
+	rises := true
+	for i := 1; i < len(n.keys) && rises; i++ {
+		rises = n.keys[i-1] < n.keys[i]
+	}
+	if rises {
+		return
+	}
+	sort.Stable(n)
+	last := 0
+	for i := 1; i < len(n.keys); i++ {
+		if n.keys[i] != n.keys[last] {
+			last++
+		}
+		n.keys[last], n.kids[last] = n.keys[i], n.kids[i]
+	}
+	n.keys, n.kids = n.keys[:last+1], n.kids[:last+1]
+}
+
+// Len, Less and Swap are for sort.Stable, of an object's members.
+func (n *tree) Len() int           { return len(n.keys) }
+func (n *tree) Less(i, j int) bool { return n.keys[i] < n.keys[j] }
+func (n *tree) Swap(i, j int) {
+	n.keys[i], n.keys[j] = n.keys[j], n.keys[i]
+	n.kids[i], n.kids[j] = n.kids[j], n.kids[i]
+}
+
+// word reads a number or one of true, false and null.
+func (r *treeReader) word() (kind byte, ok bool) {
+	from := r.at
+	for r.at < len(r.raw) && (r.raw[r.at] >= '0' && r.raw[r.at] <= '9' || r.raw[r.at] >= 'a' && r.raw[r.at] <= 'z' ||
+		r.raw[r.at] == '-' || r.raw[r.at] == '+' || r.raw[r.at] == '.' || r.raw[r.at] == 'E') {
+		r.at++
+	}
+	switch word := r.raw[from:r.at]; {
+	case string(word) == "true", string(word) == "false", string(word) == "null":
+		return word[0], true
+	default:
+		return '0', len(word) > 0 && json.Valid(word)
+	}
+}
+
+// text reads a string.
+func (r *treeReader) text() (string, bool) {
+	from := r.at + 1
+	plain := true
+	for r.at = from; r.at < len(r.raw) && r.raw[r.at] != '"'; r.at++ {
+		if r.raw[r.at] == '\\' {
+			plain = false
+			r.at++
+		}
+	}
+	if r.at >= len(r.raw) {
+		return "", false
+	}
+	inner := r.raw[from:r.at]
+	r.at++
+	if plain {
+		return string(inner), true
+	}
+	return unescape(inner), true
+}
+
+// unescape returns what a string with escapes says.
+func unescape(inner []byte) string {
+	b := make([]byte, 0, len(inner))
+	for i := 0; i < len(inner); i++ {
+		if inner[i] != '\\' || i+1 == len(inner) {
+			b = append(b, inner[i])
+			continue
+		}
+		i++
+		switch c := inner[i]; c {
+		case 'b', 'f', 'n', 'r', 't':
+			b = append(b, map[byte]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}[c])
+		case 'u':
+			unit, next := codeUnit(inner, i-1)
+			low, after := codeUnit(inner, next)
+			if pair := utf16.DecodeRune(unit, low); pair != utf8.RuneError {
+				unit, next = pair, after
+			}
+			b = appendUnit(b, unit)
+			i = next - 1
+		default:
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}
+
+// codeUnit reads \uXXXX at i and returns it and where it ends; -1 of anything else.
+func codeUnit(inner []byte, i int) (unit rune, next int) {
+	if i+6 > len(inner) || inner[i] != '\\' || inner[i+1] != 'u' {
+		return -1, min(i+2, len(inner))
+	}
+	v, err := strconv.ParseUint(string(inner[i+2:i+6]), 16, 16)
+	if err != nil {
+		return -1, i + 2
+	}
+	return rune(v), i + 6
+}
+
+// appendUnit appends a rune, or half a surrogate pair in the three bytes that it
+// would have if it were one.
+func appendUnit(b []byte, unit rune) []byte {
+	switch {
+	case unit < 0:
+		return append(b, 'u')
+	case utf16.IsSurrogate(unit):
+		return append(b, 0xE0|byte(unit>>12), 0x80|byte(unit>>6)&0xBF, 0x80|byte(unit)&0xBF)
+	}
+	return utf8.AppendRune(b, unit)
+}
+
+// member returns the member of an object, or no value.
+func (n tree) member(key string) tree {
+	if i, ok := slices.BinarySearch(n.keys, key); ok {
+		return n.kids[i]
+	}
+	return tree{}
+}
+
+// element returns the element of a list, or no value.
+func (n tree) element(i int) tree {
+	if i < len(n.kids) {
+		return n.kids[i]
+	}
+	return tree{}
+}
+
+// isScalar reports whether the value is a string, a number or a literal.
+func (n tree) isScalar() bool { return n.kind != 0 && n.kind != '{' && n.kind != '[' }
