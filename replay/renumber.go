@@ -104,7 +104,17 @@ func (r *renumbering) message(dir transport.Direction, m transport.Message, put 
 
 // of returns what stands for a number now, nil if it stands for itself.
 func (n numbers) of(dir transport.Direction, raw []byte) json.RawMessage {
-	return n.fresh[numbered{dir, string(raw)}]
+	key := numbered{dir, string(raw)}
+	if n.fresh[key] == nil && isNumber(raw) {
+		key.raw = spelled(func(yield func(string) bool) {
+			for other := range n.fresh {
+				if other.dir == dir && !yield(other.raw) {
+					return
+				}
+			}
+		}, raw)
+	}
+	return n.fresh[key]
 }
 
 // renew returns a new number for one that the session has already, of the same

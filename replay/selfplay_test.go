@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
@@ -145,5 +146,26 @@ func eachSession(t *testing.T, test func(t *testing.T, events []store.Event)) {
 			}
 			seen[name] = true
 		}
+	}
+}
+
+// TestOrderSession: two calls side by side, progress, a question in each, an answer,
+// late progress. The recorded order is the only one that is played, whoever numbers.
+func TestOrderSession(t *testing.T) {
+	events, err := fixtures.ReadFile(filepath.Join("testdata", "order.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, through := range []func() translator{func() translator { return untouched }, func() translator { return newRenamed().translate }} {
+		for _, first := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
+			for _, f := range playBoth(events, first, through()).faults(events) {
+				t.Errorf("%s first: %s", first, f)
+			}
+		}
+		synctest.Test(t, func(t *testing.T) {
+			for _, f := range playShells(t, events, through()).faults(events) {
+				t.Errorf("over a pipe: %s", f)
+			}
+		})
 	}
 }
