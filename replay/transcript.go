@@ -84,6 +84,10 @@ func eventText(e store.Event) string {
 		if info, err := store.DecodePayload[store.DeliveredInfo](e); err == nil {
 			return fmt.Sprintf("up to #%d, the write blocked for %v", info.Upto, info.Blocked)
 		}
+	case store.HTTP:
+		if info, err := store.DecodePayload[store.HTTPInfo](e); err == nil {
+			return httpText(info)
+		}
 	case store.EOF:
 		if info, err := store.DecodePayload[store.EOFInfo](e); err == nil {
 			return strings.TrimSuffix(fmt.Sprintf("by the %s: %s", info.By, clip(info.Error)), ": ")

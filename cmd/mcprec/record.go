@@ -24,13 +24,14 @@ type recordOptions struct {
 	out     string
 	sync    string
 	verbose bool
+	http    targetOptions
 }
 
 func newRecord(std streams) *cobra.Command {
 	var o recordOptions
 	cmd := &cobra.Command{
-		Use:   "record [flags] -- COMMAND [ARG]...",
-		Short: "Run a stdio server and record the session with its client",
+		Use:   "record [flags] -- COMMAND [ARG]...\n  mcprec record [flags] --target URL",
+		Short: "Run a stdio server, or stand before a remote one, and record its sessions",
 		Long: `record starts the server COMMAND, stands between it and the client on its own
 stdin and stdout, and writes every frame, byte for byte, to the store before it
 passes it on. Put it in front of the server's command in a client's
@@ -41,14 +42,22 @@ word of mcprec's own only when something is wrong, or with -v. If the store
 fails, the session goes on, and what could not be recorded is counted and said
 at the end. The exit status is the server's.
 
-` + exitTable,
+` + targetHelp + exitTable,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("record: no command; use mcprec record -- COMMAND [ARG]...")
+			switch {
+			case len(args) == 0 && o.http.target == "":
+				return usagef("record: no command; use mcprec record -- COMMAND [ARG]..., or mcprec record --target URL")
+			case len(args) > 0 && o.http.target != "":
+				return usagef("record: --target and a command; give one of them")
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return runRecord(std, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.http.target != "" {
+				return runTarget(cmd.Context(), std, o)
+			}
+			return runRecord(std, o, args)
+		},
 	}
 	o.addFlags(cmd)
 	f := cmd.Flags()
@@ -58,6 +67,7 @@ at the end. The exit status is the server's.
 	f.StringVar(&o.sync, "sync", "50ms", "how soon frames are on disk after the operating system has them:\na duration, always, or none")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say on stderr what was recorded")
 	completeWords(cmd, "sync", "50ms", "always", "none")
+	o.http.addFlags(cmd)
 	return cmd
 }
 
@@ -168,6 +178,19 @@ func startRecorder(std streams, o recordOptions, syncing time.Duration, command 
 // finishRecord says what there is to say, writes the fixture, and reports
 // whether all was recorded and written.
 func finishRecord(std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) bool {
+	whole := reportRecorded(std, o, db, sum)
+	if db == nil {
+		return false
+	}
+	if err := db.Close(); err != nil {
+		fmt.Fprintf(std.err, "mcprec: %v\n", err)
+		return false
+	}
+	return whole
+}
+
+// reportRecorded says what there is to say of one session, and writes its fixture.
+func reportRecorded(std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) bool {
 	say := func(format string, args ...any) { fmt.Fprintf(std.err, "mcprec: "+format+"\n", args...) }
 	switch {
 	case db == nil:
@@ -183,15 +206,13 @@ func finishRecord(std streams, o recordOptions, db *boltstore.Store, sum recorde
 	case o.verbose:
 		say("recorded session %s: %d frames, %d bytes", sum.ID, sum.Frames, sum.Bytes)
 	}
-	var err error
 	if o.out != "" {
-		err = writeFixture(std, o, db, sum)
+		if err := writeFixture(std, o, db, sum); err != nil {
+			say("%v", err)
+			return false
+		}
 	}
-	closeInto(&err, db)
-	if err != nil {
-		say("%v", err)
-	}
-	return err == nil && sum.Err == nil && sum.Lost == 0
+	return sum.Err == nil && sum.Lost == 0
 }
 
 func writeFixture(std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) error {

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+)
+
+// targetOptions are the flags of record for a server that is reached over HTTP.
+type targetOptions struct {
+	target  string
+	listen  string
+	origins []string
+	split   bool
+	maxBody int64
+}
+
+const targetHelp = `With --target it records a server of Streamable HTTP or HTTP+SSE: it listens on
+--listen, prints the URL that clients are to use instead, and passes everything on to
+URL. Each MCP session becomes a recording of its own; requests without a session
+id share one. Tokens, cookies and other secrets of headers and queries pass, and are
+not recorded. An interrupt ends it.
+
+`
+
+func (o *targetOptions) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.target, "target", "", "record the HTTP server whose MCP endpoint is `URL`")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:7000", "with --target: the `ADDRESS` for clients; port 0 takes a free one")
+	f.StringArrayVar(&o.origins, "allow-origin", nil, "with --target: let web pages of `ORIGIN` use it, not only those of\nthis machine; may be repeated; * lets all")
+	f.BoolVar(&o.split, "split", false, "with --target: give each exchange without a session id a recording of its own")
+	f.Int64Var(&o.maxBody, "max-body", 0, "with --target: record at most `BYTES` of a frame; 0 records all")
+}
+
+// parse checks the flags.
+func (o *targetOptions) parse() (*url.URL, error) {
+	u, err := url.Parse(o.target)
+	switch {
+	case err != nil:
+		return nil, usagef("--target: %v", err)
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, usagef("--target %s: want a URL such as http://localhost:3000/mcp", o.target)
+	case o.maxBody < 0:
+		return nil, usagef("--max-body %d: want a number of bytes", o.maxBody)
+	}
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	return u, nil
+}
+
+// errEnded is why exchanges end when the recorder does.
+var errEnded = errors.New("mcprec was told to end")
+
+func runTarget(ctx context.Context, std streams, o recordOptions) error {
+	syncing, err := parseSync(o.sync)
+	if err != nil {
+		return usagef("--sync: %v", err)
+	}
+	target, err := o.http.parse()
+	if err != nil {
+		return err
+	}
+	if err := checkOut(o.out); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", o.http.listen)
+	if err != nil {
+		return usagef("--listen %s: %v", o.http.listen, err)
+	}
+	db, err := o.open(boltstore.Options{Sync: syncing})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	ctx, end := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer end()
+	r := &remote{std: std, o: o, db: db, target: target}
+	err = r.serve(ctx, listener)
+	closeInto(&err, db)
+	if err == nil && r.faulty {
+		return &status{code: exitLost}
+	}
+	return err
+}
+
+// remote records the sessions of one target.
+type remote struct {
+	std    streams
+	o      recordOptions
+	db     *boltstore.Store
+	target *url.URL
+
+	mu     sync.Mutex
+	faulty bool // not all was recorded
+}
+
+// serve passes exchanges through until the context is over.
+func (r *remote) serve(ctx context.Context, listener net.Listener) error {
+	tap := recorder.NewHTTP(recorder.HTTPOptions{
+		Open: r.open, Done: r.done, Path: r.target.Path, Split: r.o.http.split, MaxBody: r.o.http.maxBody,
+		Header: store.Header{Label: r.o.label, URL: r.target.String(), Recorder: "mcprec " + version()},
+	})
+	live, end := context.WithCancelCause(context.Background())
+	defer end(nil)
+	server := &http.Server{
+		Handler:     tap.Proxy(recorder.ProxyOptions{Target: r.target, Origins: r.o.http.origins, Refused: r.refused}),
+		BaseContext: func(net.Listener) context.Context { return live },
+		ErrorLog:    log.New(r.std.err, "mcprec: ", 0),
+		Protocols:   new(http.Protocols),
+	}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+	fmt.Fprintln(r.std.out, &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: r.target.Path})
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		end(errEnded)
+		patience, stop := context.WithTimeout(context.Background(), time.Second)
+		_ = server.Shutdown(patience) // what does not end now is closed
+		stop()
+		<-failed
+	}
+	err = errors.Join(err, server.Close())
+	tap.Close()
+	return err
+}
+
+// open starts a recording, or says that there is none.
+func (r *remote) open(h store.Header) *recorder.Recorder {
+	rec, err := recorder.New(context.Background(), r.db, h)
+	if err != nil {
+		r.say("%v; a session goes on unrecorded", err)
+		return recorder.Unrecorded(err)
+	}
+	return rec
+}
+
+func (r *remote) done(sum recorder.Summary) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !reportRecorded(r.std, r.o, r.db, sum) {
+		r.faulty = true
+	}
+}
+
+func (r *remote) refused(origin string) {
+	r.say("a web page of %s was refused; --allow-origin %s lets it in", origin, origin)
+}
+
+func (r *remote) say(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprintf(r.std.err, "mcprec: "+format+"\n", args...)
+}

@@ -1,0 +1,90 @@
+package recorder
+
+import (
+	"errors"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// write records items of one body of a stream with one write of the spool. limit is
+// how much of a frame is logged; 0: all.
+func (r *Recorder) write(stream uint64, b *body, items []item, limit int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sealed {
+		return
+	}
+	at := r.at()
+	r.begin(at)
+	seq, sum, lost := b.seq, r.sum, store.LostInfo{}
+	for i := range items {
+		r.item(at, stream, b, &items[i], limit, &lost)
+	}
+	err := r.commit()
+	if err == nil {
+		return
+	}
+	r.sum.Frames, r.sum.Bytes = sum.Frames, sum.Bytes
+	if lost.Bytes > 0 {
+		lost.Streams = []string{b.dir.String()}
+	}
+	r.lose(lost, err)
+	b.skip, b.seq = b.seq != 0, 0
+	if seq != 0 {
+		r.broken = append(r.broken, seq)
+	}
+}
+
+// item adds the parts of an item.
+func (r *Recorder) item(at time.Duration, stream uint64, b *body, it *item, limit int64, lost *store.LostInfo) {
+	if it.kind != store.Frame {
+		if lost.Frames++; it.info != nil {
+			if it.last && it.info.SSE != nil {
+				it.info.SSE.Frame = b.whole
+			}
+			it.payload = store.EncodePayload(it.info)
+		}
+		r.add(store.Event{At: at, Kind: it.kind, Dir: it.dir, Stream: stream, Payload: it.payload}, false)
+		return
+	}
+	if b.skip { // the frame's beginning is lost
+		b.skip = it.more
+		r.lose(store.LostInfo{Bytes: uint64(len(it.payload)), Streams: []string{it.dir.String()}}, errors.New(r.gap.Reason))
+		return
+	}
+	lost.Frames++
+	lost.Bytes += uint64(len(it.payload))
+	payload, whole := b.within(it, limit)
+	if it.cont && it.more && len(payload) == 0 {
+		return
+	}
+	e := store.Event{At: at, Kind: store.Frame, Dir: it.dir, Stream: stream, Unterminated: !it.more && (it.cut || !whole), Payload: payload}
+	if it.cont {
+		e = store.Event{Seq: b.seq, Unterminated: e.Unterminated, Payload: payload}
+		r.parts = append(r.parts, store.Part{Event: e, Cont: true, More: it.more})
+	} else {
+		b.seq = r.add(e, it.more)
+		r.sum.Frames++
+	}
+	r.sum.Bytes += uint64(len(payload))
+	if !it.more {
+		b.whole, b.seq = b.seq, 0
+	}
+}
+
+// within returns what of a frame's stretch the limit lets into the log, and whether
+// all of the frame was let in.
+func (b *body) within(it *item, limit int64) (payload []byte, whole bool) {
+	if !it.cont {
+		b.logged = 0
+	}
+	before := b.logged
+	b.logged += int64(len(it.payload))
+	if limit <= 0 || b.logged <= limit {
+		return it.payload, true
+	}
+	room := max(0, limit-before)
+	b.dropped += int64(len(it.payload)) - room
+	return it.payload[:room], false
+}

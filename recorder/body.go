@@ -1,0 +1,209 @@
+package recorder
+
+import (
+	"bytes"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// body is one direction of an exchange: it says what of the passing bytes is to be
+// logged. It does no I/O.
+type body struct {
+	dir    transport.Direction
+	form   form
+	left   int64 // bytes to come, as announced; -1: not announced
+	size   int64 // bytes that came
+	code   *decoder
+	coding string // it still has, for the log has no decoder
+	plain  []byte // the chunk, decoded
+	sse    sseScanner
+	items  []item
+
+	begun bool // its one frame has
+	done  bool // it has ended
+	rest  []byte
+
+	seq     uint64 // of the frame open in the log, or 0
+	skip    bool   // the rest of the frame is lost, as its beginning was
+	whole   uint64 // the newest frame that is whole
+	logged  int64  // of the open frame
+	dropped int64  // beyond the limit
+	passed  time.Time
+}
+
+// form is what a body is to the log.
+type form uint8
+
+const (
+	formOther    form = iota // bytes that are no frame
+	formFrame                // one frame
+	formEvents               // server-sent events, most of them frames
+	formWithheld             // not to be logged
+)
+
+// bodyEnd says whether a body goes on.
+type bodyEnd uint8
+
+const (
+	bodyOpen  bodyEnd = iota
+	bodyWhole         // it ended as it should
+	bodyCut           // it did not
+)
+
+// item is one thing to log.
+type item struct {
+	kind    store.Kind
+	dir     transport.Direction
+	payload []byte
+	info    *store.HTTPInfo // of an HTTP event: the payload
+	cont    bool            // continues the body's open frame
+	more    bool            // the frame goes on
+	cut     bool            // the frame ended before its end
+	last    bool            // info tells of the frame before it
+}
+
+// open is told of the headers.
+func (b *body) open(dir transport.Direction, h http.Header, length int64, withheld bool) {
+	b.dir, b.left, b.form = dir, length, formOf(h.Get("Content-Type"))
+	var known bool
+	if b.code, known = newDecoder(h.Get("Content-Encoding")); !known {
+		b.form, b.coding = formOther, h.Get("Content-Encoding")
+	}
+	if withheld {
+		b.form = formWithheld
+	}
+}
+
+func formOf(contentType string) form {
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		media, _, _ = strings.Cut(strings.ToLower(contentType), ";")
+	}
+	switch media = strings.TrimSpace(media); {
+	case media == "text/event-stream":
+		return formEvents
+	case media == "application/json", strings.HasSuffix(media, "+json"):
+		return formFrame
+	}
+	return formOther
+}
+
+// cut takes the bytes that come next and returns what is to be logged before they
+// are passed on, in memory that the next call uses again.
+func (b *body) cut(chunk []byte, end bodyEnd) ([]item, bodyEnd) {
+	b.items = b.items[:0]
+	b.size += int64(len(chunk))
+	if b.left >= 0 {
+		if b.left -= int64(len(chunk)); b.left <= 0 && end == bodyOpen {
+			end = bodyWhole // nothing can follow
+		}
+	}
+	if b.done = end != bodyOpen; b.form == formWithheld {
+		return nil, end
+	}
+	switch chunk = b.decode(chunk, end); b.form {
+	case formFrame:
+		b.frame(chunk, end)
+	case formEvents:
+		b.events(b.sse.scan(chunk))
+		if end != bodyOpen {
+			b.lastEvents()
+		}
+	default:
+		b.other(chunk)
+	}
+	return b.items, end
+}
+
+// decode undoes the content coding. When that fails the rest of the body is logged as
+// it is.
+func (b *body) decode(chunk []byte, end bodyEnd) []byte {
+	if b.code == nil {
+		return chunk
+	}
+	b.plain = b.plain[:0]
+	err := b.code.feed(chunk, func(p []byte) { b.plain = append(b.plain, p...) })
+	if err == nil && end == bodyOpen {
+		return b.plain
+	}
+	b.code.stop()
+	left := b.code.chunk
+	b.code = nil
+	if err != nil {
+		b.spoil(left, err)
+	}
+	return b.plain
+}
+
+// spoil makes opaque bytes of the rest of a body.
+func (b *body) spoil(left []byte, cause error) {
+	if b.form == formFrame {
+		b.frame(b.plain, bodyCut)
+	}
+	b.plain = b.plain[:0]
+	b.form = formOther
+	info := &store.HTTPInfo{What: store.HTTPBody, Error: cause.Error(), Coding: "damaged", Body64: bytes.Clone(left)}
+	b.items = append(b.items, item{kind: store.HTTP, dir: b.dir, info: info})
+}
+
+// frame logs bytes of a body that is one frame.
+func (b *body) frame(chunk []byte, end bodyEnd) {
+	if len(chunk) == 0 && (!b.begun || end == bodyOpen) {
+		return
+	}
+	b.items = append(b.items, item{kind: store.Frame, dir: b.dir, payload: chunk,
+		cont: b.begun, more: end == bodyOpen, cut: end == bodyCut})
+	b.begun = true
+}
+
+// other logs bytes that are no frame.
+func (b *body) other(chunk []byte) {
+	if len(chunk) == 0 {
+		return
+	}
+	info := &store.HTTPInfo{What: store.HTTPBody, Coding: b.coding}
+	if b.coding != "" {
+		info.Body64 = bytes.Clone(chunk)
+	} else {
+		info.SetBody(chunk)
+	}
+	b.items = append(b.items, item{kind: store.HTTP, dir: b.dir, info: info})
+}
+
+// events logs server-sent events.
+func (b *body) events(found []sseEvent) {
+	for i := range found {
+		ev := &found[i]
+		frame := item{kind: store.Frame, dir: b.dir, payload: ev.data, cont: ev.cont, more: ev.more}
+		if ev.meta == nil {
+			b.items = append(b.items, frame)
+			continue
+		}
+		info := &store.HTTPInfo{What: store.HTTPEvent, SSE: sseInfo(ev.meta, ev.stray)}
+		about := item{kind: store.HTTP, dir: b.dir, info: info, last: ev.cont}
+		switch message := info.SSE.Event == "" || info.SSE.Event == "message"; {
+		case ev.cont:
+			b.items = append(b.items, frame, about)
+		case message && len(ev.data) > 0:
+			b.items = append(b.items, about, frame)
+		default:
+			info.SetBody(ev.data)
+			b.items = append(b.items, about)
+		}
+	}
+}
+
+// lastEvents logs what the end of the stream leaves.
+func (b *body) lastEvents() {
+	found, rest := b.sse.end()
+	b.events(found)
+	if b.sse.open {
+		b.items = append(b.items, item{kind: store.Frame, dir: b.dir, cont: true, cut: true})
+	}
+	b.rest = rest
+}

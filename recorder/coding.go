@@ -1,0 +1,104 @@
+package recorder
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+)
+
+// decoder undoes a content coding for the log while the coded bytes pass. It is fed
+// chunk by chunk and gives out at once all that can be decoded so far.
+type decoder struct {
+	chunk []byte // of the coded bytes, what was not read yet
+	next  func() ([]byte, bool)
+	stop  func()
+	err   error // why it ended
+}
+
+// newDecoder returns a decoder of the coding, nil when none is needed; known is
+// false when mcprec has none for it.
+func newDecoder(coding string) (d *decoder, known bool) {
+	var open func(io.Reader) (io.Reader, error)
+	switch strings.ToLower(strings.TrimSpace(coding)) {
+	case "", "identity":
+		return nil, true
+	case "gzip", "x-gzip":
+		open = func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
+	case "deflate":
+		open = inflate
+	default:
+		return nil, false
+	}
+	d = &decoder{}
+	d.next, d.stop = iter.Pull(d.decoded(open))
+	return d, true
+}
+
+// inflate reads zlib's form, as the specification has it, or bare deflate, as some
+// servers do.
+func inflate(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	head, err := b.Peek(2)
+	if err != nil {
+		return nil, err
+	}
+	if head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
+		return zlib.NewReader(b)
+	}
+	return flate.NewReader(b), nil
+}
+
+// decoded yields the decoded bytes, and nil whenever it needs another chunk.
+func (d *decoder) decoded(open func(io.Reader) (io.Reader, error)) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		r, err := open(hungry{d, yield})
+		buf := make([]byte, 32<<10)
+		for err == nil {
+			var n int
+			if n, err = r.Read(buf); n > 0 && !yield(buf[:n]) {
+				return
+			}
+		}
+		d.err = err
+	}
+}
+
+// hungry reads the decoder's chunk.
+type hungry struct {
+	d     *decoder
+	yield func([]byte) bool
+}
+
+func (h hungry) Read(p []byte) (int, error) {
+	for len(h.d.chunk) == 0 {
+		if !h.yield(nil) {
+			return 0, io.ErrUnexpectedEOF
+		}
+	}
+	n := copy(p, h.d.chunk)
+	h.d.chunk = h.d.chunk[n:]
+	return n, nil
+}
+
+// feed hands the decoded bytes of a chunk to sink, stretch by stretch. It fails when
+// the chunk cannot be decoded; what is left of it is in d.chunk.
+func (d *decoder) feed(chunk []byte, sink func([]byte)) error {
+	d.chunk = chunk
+	for {
+		b, ok := d.next()
+		switch {
+		case !ok && d.err == io.EOF && len(d.chunk) == 0:
+			return nil
+		case !ok:
+			return fmt.Errorf("decode body: %w", d.err)
+		case b == nil:
+			return nil
+		}
+		sink(b)
+	}
+}

@@ -1,0 +1,174 @@
+package recorder
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// exchange is a request with its response on their way through a tap. The two
+// directions may run at once.
+type exchange struct {
+	tap *HTTPTap
+	ask question
+
+	mu      sync.Mutex
+	rec     *recording // from its first event on
+	number  uint64
+	pending []item // the request, until its recording is known
+	up      body   // the request's
+	down    body   // the response's
+	over    bool   // its end is logged
+	left    bool   // its recording knows
+	resends bool   // the request's body can be read again, so its Close says nothing
+}
+
+// begin starts an exchange for a request.
+func (t *HTTPTap) begin(r *http.Request) *exchange {
+	x := &exchange{tap: t, ask: t.ask(r)}
+	info := &store.HTTPInfo{What: store.HTTPRequest, Method: r.Method, Path: dropInURL(x.ask.path),
+		Header: keepHeader(r.Header), Withheld: x.ask.withheld}
+	x.pending = []item{{kind: store.HTTP, dir: transport.ClientToServer, info: info}}
+	x.up.open(transport.ClientToServer, r.Header, r.ContentLength, x.ask.withheld)
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.up.done = true
+		x.log(&x.up, nil)
+	}
+	return x
+}
+
+// upload records bytes of the request's body that are about to be passed on.
+func (x *exchange) upload(chunk []byte, end bodyEnd) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.up.done {
+		return
+	}
+	items, _ := x.up.cut(chunk, end)
+	if x.rec == nil {
+		x.ask.look(items)
+	}
+	if len(items) > 0 || end != bodyOpen {
+		x.log(&x.up, items)
+	}
+	x.leave()
+}
+
+// respond records the head of the response.
+func (x *exchange) respond(status int, h http.Header, length int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		return
+	}
+	x.down.open(transport.ServerToClient, h, length, x.ask.withheld)
+	info := &store.HTTPInfo{What: store.HTTPResponse, Status: status, Header: keepHeader(h)}
+	items := []item{{kind: store.HTTP, dir: transport.ServerToClient, info: info}}
+	if length == 0 {
+		items = append(items, x.ending(store.HTTPEnd, ""))
+	}
+	x.log(&x.down, items)
+	x.tap.answered(x, status, h)
+	x.leave()
+}
+
+// download records bytes of the response's body that are about to be passed on.
+func (x *exchange) download(chunk []byte, end bodyEnd, what, cause string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		return
+	}
+	items, end := x.down.cut(chunk, end)
+	x.tap.learn(x, items)
+	switch end {
+	case bodyWhole:
+		items = append(items, x.ending(store.HTTPEnd, ""))
+	case bodyCut:
+		items = append(items, x.ending(what, cause))
+	}
+	if len(items) > 0 {
+		x.log(&x.down, items)
+	}
+	x.leave()
+}
+
+// fail ends an exchange that got no response.
+func (x *exchange) fail(what, cause string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		return
+	}
+	x.log(&x.down, []item{x.ending(what, cause)})
+	x.leave()
+}
+
+// ending is the item that ends the exchange.
+func (x *exchange) ending(what, cause string) item {
+	x.over = true
+	info := &store.HTTPInfo{What: what, Error: cause, Dropped: x.up.dropped + x.down.dropped}
+	info.SetBody(x.down.rest)
+	dir := transport.ServerToClient
+	if what == store.HTTPAbort {
+		dir = transport.ClientToServer
+	}
+	return item{kind: store.HTTP, dir: dir, info: info}
+}
+
+// leave tells the recording that nothing more comes.
+func (x *exchange) leave() {
+	if x.over && x.resends && !x.up.done {
+		items, _ := x.up.cut(nil, bodyCut)
+		x.log(&x.up, items)
+	}
+	if x.over && x.up.done && !x.left {
+		x.left = true
+		x.tap.leave(x)
+	}
+}
+
+// taken records that the receiver of a body took long to take what was passed on.
+func (x *exchange) taken(b *body) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if b.passed.IsZero() {
+		return
+	}
+	blocked := time.Since(b.passed)
+	b.passed = time.Time{}
+	if blocked < BlockedThreshold || b.whole == 0 || x.rec == nil {
+		return
+	}
+	x.log(b, []item{{kind: store.Delivered, dir: b.dir,
+		payload: store.EncodePayload(store.DeliveredInfo{Upto: b.whole, Blocked: blocked})}})
+}
+
+// log writes the items with one write, after those that had to wait.
+func (x *exchange) log(b *body, items []item) {
+	if len(x.pending) > 0 {
+		items = append(x.pending, items...)
+		x.pending = nil
+	}
+	if x.rec == nil {
+		x.rec, x.number = x.tap.enter(x)
+	}
+	x.rec.write(x.number, b, items, x.tap.o.MaxBody)
+	if len(items) > 0 {
+		b.passed = time.Now()
+	}
+}
+
+// causeOf says why a context is over; "" when somebody just went away.
+func causeOf(ctx context.Context) string {
+	if cause := context.Cause(ctx); cause != nil && cause != context.Canceled {
+		return cause.Error()
+	}
+	return ""
+}

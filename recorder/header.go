@@ -1,0 +1,163 @@
+package recorder
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// dropped stands where a secret was.
+const dropped = "[dropped]"
+
+// keptHeader are the headers that matter to MCP, besides all that begin with Mcp-.
+var keptHeader = map[string]func(string) string{
+	"Accept":              asIs,
+	"Accept-Encoding":     asIs,
+	"Allow":               asIs,
+	"Authorization":       dropCredentials,
+	"Cache-Control":       asIs,
+	"Content-Encoding":    asIs,
+	"Content-Type":        asIs,
+	"Cookie":              dropAll,
+	"Last-Event-Id":       asIs,
+	"Location":            dropInURL,
+	"Origin":              asIs,
+	"Proxy-Authorization": dropCredentials,
+	"Retry-After":         asIs,
+	"Set-Cookie":          dropAll,
+	"Www-Authenticate":    dropInChallenge,
+	"X-Accel-Buffering":   asIs,
+	"X-Api-Key":           dropAll,
+}
+
+func asIs(value string) string { return value }
+func dropAll(string) string    { return dropped }
+
+// keepHeader returns the headers that matter, without their secrets.
+func keepHeader(h http.Header) map[string][]string {
+	kept := make(map[string][]string, 4)
+	for name, values := range h {
+		without, known := keptHeader[name]
+		switch {
+		case known:
+		case strings.HasPrefix(name, "Mcp-"):
+			without = asIs
+		default:
+			continue
+		}
+		clean := make([]string, len(values))
+		for i, v := range values {
+			clean[i] = without(v)
+		}
+		kept[name] = clean
+	}
+	return kept
+}
+
+// dropCredentials keeps the scheme.
+func dropCredentials(value string) string {
+	if scheme, _, found := strings.Cut(value, " "); found {
+		return scheme + " " + dropped
+	}
+	return dropped
+}
+
+// challengeParts are the parameters of a challenge that are no secret.
+var challengeParts = map[string]bool{
+	"realm": true, "scope": true, "error": true, "error_description": true, "error_uri": true,
+	"resource_metadata": true, "authorization_uri": true, "charset": true, "algorithm": true, "algs": true,
+}
+
+// dropInChallenge keeps the scheme, the structure, and the parameters that are known
+// to be harmless.
+func dropInChallenge(value string) string {
+	var b strings.Builder
+	for i, part := range splitChallenge(value) {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, _, found := strings.Cut(part, "=")
+		key := name[strings.LastIndexByte(strings.TrimRight(name, " "), ' ')+1:]
+		if scheme, rest, two := strings.Cut(strings.TrimSpace(part), " "); !found && two && rest != "" {
+			part = scheme + " " + dropped // a token, as of Negotiate
+		} else if found && !challengeParts[strings.ToLower(strings.TrimSpace(key))] {
+			part = name + `="` + dropped + `"`
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// splitChallenge cuts a challenge at the commas that are not in quotes.
+func splitChallenge(value string) []string {
+	var parts []string
+	from, quoted := 0, false
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case c == '\\' && quoted:
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == ',' && !quoted:
+			parts = append(parts, value[from:i])
+			from = i + 1
+		}
+	}
+	return append(parts, value[from:])
+}
+
+// secretWords are what the name of a parameter of a query holds when its value is a
+// secret. Session ids of the HTTP+SSE transport are none: messages are told apart by
+// them.
+var secretWords = []string{"token", "key", "secret", "passw", "pwd", "auth", "signature", "credential", "assertion", "jwt"}
+
+// secretNames are such names that are too short to look for within others.
+var secretNames = map[string]bool{"code": true, "sig": true, "code_verifier": true, "state": true, "nonce": true}
+
+func isSecret(name string) bool {
+	name = strings.ToLower(name)
+	if secretNames[name] {
+		return true
+	}
+	for _, w := range secretWords {
+		if strings.Contains(name, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// dropInQuery replaces the values of secret parameters; the rest stays as it was.
+func dropInQuery(query string) string {
+	parts := strings.Split(query, "&")
+	for i, part := range parts {
+		name, _, found := strings.Cut(part, "=")
+		plain, err := url.QueryUnescape(name)
+		if found && (err != nil || isSecret(plain)) {
+			parts[i] = name + "=" + dropped
+		}
+	}
+	return strings.Join(parts, "&")
+}
+
+// dropInURL removes secrets from a URL: a password, parts of the query.
+func dropInURL(value string) string {
+	value, fragment, marked := strings.Cut(value, "#")
+	value, query, asked := strings.Cut(value, "?")
+	if scheme, rest, found := strings.Cut(value, "://"); found {
+		host, path, slash := strings.Cut(rest, "/")
+		if i := strings.LastIndexByte(host, '@'); i >= 0 {
+			host = dropped + host[i:]
+		}
+		if value = scheme + "://" + host; slash {
+			value += "/" + path
+		}
+	}
+	if asked {
+		value += "?" + dropInQuery(query)
+	}
+	if marked { // an implicit grant has its token there
+		value += "#" + dropInQuery(fragment)
+	}
+	return value
+}

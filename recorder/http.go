@@ -1,0 +1,105 @@
+package recorder
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// HTTPOptions say how a tap on HTTP records. Open must be set.
+type HTTPOptions struct {
+	// Open starts a recording. When it cannot, it returns [Unrecorded]. It may be
+	// called by several goroutines, and for one client's session after another.
+	Open func(store.Header) *Recorder
+	// Done is told of every recording that has ended; it may be nil.
+	Done func(Summary)
+	// Header is what every recording's header has.
+	Header store.Header
+	// Path is the MCP endpoint's. Of exchanges with other paths that do not look like
+	// MCP, such as a login, the bodies are not recorded. "": all that the tap sees is
+	// for the endpoint.
+	Path string
+	// Split gives every exchange without a session id a recording of its own; without
+	// it they share one.
+	Split bool
+	// MaxBody is how much of a frame is recorded; 0: all. What is longer passes whole,
+	// is cut in the log and marked there.
+	MaxBody int64
+}
+
+// HTTPTap records MCP over HTTP: Streamable HTTP of all revisions, and HTTP+SSE of
+// 2024-11-05. It has three faces, for whoever stands where: [HTTPTap.Proxy] between
+// client and server, [HTTPTap.RoundTripper] in the client, [HTTPTap.Handler] in the
+// server. An HTTPTap and its faces may be used concurrently.
+type HTTPTap struct {
+	o HTTPOptions
+
+	mu        sync.Mutex
+	sessions  map[string]*recording // by MCP session id
+	endpoints map[string]*recording // of HTTP+SSE, by path and query
+	lobby     *recording            // of exchanges that are of no session
+	all       map[*recording]bool   // that have not ended
+	closing   sync.WaitGroup
+	closed    bool
+}
+
+// NewHTTP returns a tap.
+func NewHTTP(o HTTPOptions) *HTTPTap {
+	o.Header.Transport = "http"
+	o.Header.URL = dropInURL(o.Header.URL)
+	return &HTTPTap{o: o, sessions: map[string]*recording{}, endpoints: map[string]*recording{}, all: map[*recording]bool{}}
+}
+
+// Close ends all recordings and waits until they are in the store. Exchanges that
+// have not ended are cut in the log; what passes from then on is not recorded.
+func (t *HTTPTap) Close() {
+	t.mu.Lock()
+	t.closed = true
+	for rec := range t.all {
+		t.finish(rec)
+	}
+	t.mu.Unlock()
+	t.closing.Wait()
+}
+
+// question is what the head of a request says to the tap.
+type question struct {
+	method   string
+	path     string // with its query, as the server gets it
+	session  string
+	stream   bool // it asks for a stream
+	withheld bool
+	starts   bool // it may begin a session
+}
+
+// ask reads the head of a request.
+func (t *HTTPTap) ask(r *http.Request) question {
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	q := question{method: r.Method, path: r.URL.RequestURI(), session: r.Header.Get("Mcp-Session-Id")}
+	q.stream = r.Method == http.MethodGet && strings.Contains(accept, "text/event-stream")
+	q.starts = q.stream
+	if t.o.Path == "" || r.URL.Path == t.o.Path || strings.Contains(accept, "text/event-stream") {
+		return q
+	}
+	for name := range r.Header {
+		if strings.HasPrefix(name, "Mcp-") {
+			return q
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q.withheld = t.endpoints[q.path] == nil
+	return q
+}
+
+// look reads in the first bytes of a body whether it begins a session. That is a
+// guess, and need be no more: it decides only in which recording the exchange is.
+func (q *question) look(items []item) {
+	for _, it := range items {
+		if q.method == http.MethodPost && it.kind == store.Frame && strings.Contains(string(it.payload), `"initialize"`) {
+			q.starts = true
+		}
+	}
+}

@@ -1,0 +1,308 @@
+package recorder
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// tapped is a server behind a proxy, with the logs of its recordings in the order in
+// which they were opened.
+type tapped struct {
+	tap    *HTTPTap
+	url    string // of the endpoint, through the proxy
+	server *httptest.Server
+	proxy  *httptest.Server
+
+	mu   sync.Mutex
+	logs []*spool
+	sums []Summary
+}
+
+// tapServer puts a proxy in front of the handler, which serves /mcp and all else.
+func tapServer(t *testing.T, h http.HandlerFunc, o HTTPOptions) *tapped {
+	t.Helper()
+	tt := &tapped{server: httptest.NewServer(h)}
+	o.Open, o.Done, o.Path = tt.open(t), tt.done, "/mcp"
+	tt.tap = NewHTTP(o)
+	target, _ := url.Parse(tt.server.URL + "/mcp")
+	tt.proxy = httptest.NewServer(tt.tap.Proxy(ProxyOptions{Target: target}))
+	tt.url = tt.proxy.URL + "/mcp"
+	t.Cleanup(tt.close)
+	return tt
+}
+
+func (tt *tapped) open(t *testing.T) func(store.Header) *Recorder {
+	return func(h store.Header) *Recorder {
+		s := &spool{}
+		r, err := New(t.Context(), s, h)
+		if err != nil {
+			t.Error(err)
+			return Unrecorded(err)
+		}
+		tt.mu.Lock()
+		defer tt.mu.Unlock()
+		tt.logs = append(tt.logs, s)
+		return r
+	}
+}
+
+func (tt *tapped) done(sum Summary) {
+	tt.mu.Lock()
+	defer tt.mu.Unlock()
+	tt.sums = append(tt.sums, sum)
+}
+
+func (tt *tapped) close() {
+	if tt.proxy != nil {
+		tt.proxy.CloseClientConnections()
+		tt.proxy.Close()
+		tt.server.Close()
+		tt.tap.Close()
+		tt.proxy = nil
+	}
+}
+
+// text ends the tap and returns the logs: an event a line, without times and closed.
+func (tt *tapped) text(t *testing.T) string {
+	t.Helper()
+	tt.close()
+	var b strings.Builder
+	for i, s := range tt.logs {
+		if i > 0 {
+			b.WriteString("--\n")
+		}
+		for _, e := range s.events[1:] {
+			b.WriteString(line(t, e))
+		}
+	}
+	return b.String()
+}
+
+// line tells an event of a log in short.
+func line(t *testing.T, e store.Event) string {
+	switch e.Kind {
+	case store.Closed:
+		return ""
+	case store.Frame:
+		cut := ""
+		if e.Unterminated {
+			cut = " cut"
+		}
+		return fmt.Sprintf("%d %v%s %s\n", e.Stream, e.Dir, cut, strings.TrimSuffix(string(e.Payload), "\n"))
+	case store.HTTP:
+		info, err := store.DecodePayload[store.HTTPInfo](e)
+		if err != nil {
+			t.Error(err)
+		}
+		delete(info.Header, "Accept-Encoding")
+		text := fmt.Sprintf("%d %v %s", e.Stream, e.Dir, info.What)
+		for _, part := range []string{info.Method, info.Path} {
+			if part != "" {
+				text += " " + part
+			}
+		}
+		if info.Status != 0 {
+			text += fmt.Sprint(" ", info.Status)
+		}
+		for _, name := range []string{"Mcp-Session-Id", "Content-Type", "Last-Event-Id"} {
+			if v := info.Header[name]; v != nil {
+				text += " " + strings.Join(v, ",")
+			}
+		}
+		if info.SSE != nil {
+			text += fmt.Sprintf(" %q", info.SSE.Lines)
+		}
+		if info.Body != "" {
+			text += fmt.Sprintf(" %q", info.Body)
+		}
+		if info.Withheld {
+			text += " withheld"
+		}
+		if info.Error != "" {
+			text += " because"
+		}
+		return text + "\n"
+	}
+	return fmt.Sprintf("%d %v %s %s\n", e.Stream, e.Dir, e.Kind, e.Payload)
+}
+
+// want compares the logs.
+func (tt *tapped) want(t *testing.T, want string) {
+	t.Helper()
+	if got := tt.text(t); got != strings.TrimLeft(want, "\n") {
+		t.Errorf("logs:\n%swant:\n%s", got, want)
+	}
+}
+
+// do makes a request as an MCP client does.
+func do(t *testing.T, method, url, session, body string) *http.Response {
+	t.Helper()
+	var r io.Reader
+	if body != "" {
+		r = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, url, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if session != "" {
+		req.Header.Set("Mcp-Session-Id", session)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+// call makes a request and returns the response's body.
+func call(t *testing.T, method, url, session, body string) string {
+	t.Helper()
+	resp := do(t, method, url, session, body)
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(b)
+}
+
+// sessions is a server that gives each initialize a session id and answers the rest.
+func sessions() http.HandlerFunc {
+	var mu sync.Mutex
+	n := 0
+	return func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		switch {
+		case r.Method == http.MethodDelete:
+			return
+		case r.Method == http.MethodGet:
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "id: 1\ndata: \n\n")
+			return
+		case m.Method == "initialize":
+			mu.Lock()
+			n++
+			w.Header().Set("Mcp-Session-Id", fmt.Sprint("s", n))
+			mu.Unlock()
+		case r.Header.Get("Mcp-Session-Id") == "":
+			http.Error(w, "no session", http.StatusBadRequest)
+			return
+		case m.ID == nil:
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"id":%s}`, m.ID)
+	}
+}
+
+func TestProxySessions(t *testing.T) {
+	tt := tapServer(t, sessions(), HTTPOptions{})
+	call(t, "POST", tt.url, "", `{"id":0,"method":"server/discover"}`)
+	call(t, "POST", tt.url, "", `{"id":1,"method":"initialize"}`)
+	call(t, "POST", tt.url, "", `{"id":1,"method":"initialize"}`)
+	call(t, "POST", tt.url, "s1", `{"method":"initialized"}`)
+	call(t, "GET", tt.url, "s1", "")
+	call(t, "POST", tt.url, "s2", `{"id":2,"method":"ping"}`)
+	call(t, "DELETE", tt.url, "s2", "")
+	call(t, "POST", tt.url, "s2", `{"id":3,"method":"ping"}`)
+	tt.want(t, `
+1 c2s request POST /mcp application/json
+1 c2s {"id":0,"method":"server/discover"}
+1 s2c response 400 text/plain; charset=utf-8
+1 s2c body "no session\n"
+1 s2c end
+2 c2s request POST /mcp application/json
+2 c2s {"id":1,"method":"initialize"}
+2 s2c response 200 s1 application/json
+2 s2c {"id":1}
+2 s2c end
+3 c2s request POST /mcp s1 application/json
+3 c2s {"method":"initialized"}
+3 s2c response 202
+3 s2c end
+4 c2s request GET /mcp s1
+4 s2c response 200 text/event-stream
+4 s2c event ["id: 1" "data: "]
+4 s2c end
+--
+1 c2s request POST /mcp application/json
+1 c2s {"id":1,"method":"initialize"}
+1 s2c response 200 s2 application/json
+1 s2c {"id":1}
+1 s2c end
+2 c2s request POST /mcp s2 application/json
+2 c2s {"id":2,"method":"ping"}
+2 s2c response 200 application/json
+2 s2c {"id":2}
+2 s2c end
+3 c2s request DELETE /mcp s2
+3 s2c response 200
+3 s2c end
+--
+0  note {"text":"begins in the middle: the beginning of MCP session s2 was not seen"}
+1 c2s request POST /mcp s2 application/json
+1 c2s {"id":3,"method":"ping"}
+1 s2c response 200 application/json
+1 s2c {"id":3}
+1 s2c end
+`)
+}
+
+// An SSE event is with the client while the stream goes on, and in the log before.
+func TestProxyProgressBeforeResponse(t *testing.T) {
+	next := make(chan string)
+	tt := tapServer(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		for s := range next {
+			_, _ = io.WriteString(w, s)
+			w.(http.Flusher).Flush()
+		}
+	}, HTTPOptions{})
+	answered := make(chan *http.Response)
+	go func() { answered <- do(t, "POST", tt.url, "", `{"id":1}`) }()
+	next <- "event: message\ndata: {\"method\":\"notifications/progress\"}\n\n"
+	r := bufio.NewReader((<-answered).Body)
+	for _, want := range []string{"event: message\n", "data: {\"method\":\"notifications/progress\"}\n", "\n"} {
+		if got, err := r.ReadString('\n'); got != want {
+			t.Fatalf("got %q, %v, want %q", got, err, want)
+		}
+	}
+	next <- "event: message\ndata: {\"id\":"
+	if got, err := r.ReadString(':'); got != "event:" {
+		t.Fatalf("got %q, %v", got, err)
+	}
+	next <- "1}\n\n"
+	close(next)
+	if b, err := io.ReadAll(r); string(b) != " message\ndata: {\"id\":1}\n\n" {
+		t.Fatalf("got %q, %v", b, err)
+	}
+	tt.want(t, `
+1 c2s request POST /mcp application/json
+1 c2s {"id":1}
+1 s2c response 200 text/event-stream
+1 s2c {"method":"notifications/progress"}
+1 s2c {"id":1}
+1 s2c end
+`)
+}

@@ -1,0 +1,209 @@
+package recorder
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// recording is a session's, as the tap sees it. Its fields are under the tap's lock.
+//
+// Which exchange is in which recording: one with an MCP session id is in that
+// session's. One without that may begin a session, an initialize or a GET of a stream,
+// begins a recording; if the answer has a session id, or names the endpoint of
+// HTTP+SSE, the recording is that session's, and if not it becomes the lobby, where
+// all others without an id are. A lobby in which nothing has succeeded yet is taken
+// over by what begins a session: a client that was refused tries again in another way.
+type recording struct {
+	*Recorder
+	id        string
+	endpoints []string
+	streams   uint64 // exchanges so far
+	open      int    // exchanges that have not ended
+	undecided *exchange
+	answered  bool // the server took a message
+	stateless bool // it took one that may begin a session, and gave it no id
+	ending    bool
+}
+
+// start begins a recording. The lock is held.
+func (t *HTTPTap) start() *recording {
+	rec := &recording{Recorder: t.o.Open(t.o.Header)}
+	t.all[rec] = true
+	return rec
+}
+
+// enter finds the recording of a new exchange, and gives it its number there.
+func (t *HTTPTap) enter(x *exchange) (*recording, uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rec := t.recordingOf(x)
+	rec.streams++
+	rec.open++
+	return rec, rec.streams
+}
+
+func (t *HTTPTap) recordingOf(x *exchange) *recording {
+	q := &x.ask
+	if q.session != "" {
+		return t.sessionOf(q.session)
+	}
+	if rec := t.endpoints[q.path]; rec != nil {
+		return rec
+	}
+	if t.o.Split {
+		return t.start()
+	}
+	if q.starts && (t.lobby == nil || !t.lobby.answered || q.method == http.MethodPost && !t.lobby.stateless) {
+		rec := t.lobby
+		if rec == nil || rec.answered {
+			rec = t.start()
+		} else {
+			t.lobby = nil
+		}
+		rec.undecided = x
+		return rec
+	}
+	if t.lobby == nil {
+		t.lobby = t.start()
+	}
+	return t.lobby
+}
+
+// sessionOf returns the recording of a session id.
+func (t *HTTPTap) sessionOf(id string) *recording {
+	rec := t.sessions[id]
+	if rec == nil {
+		rec = t.start()
+		rec.note("begins in the middle: the beginning of MCP session %s was not seen", id)
+		t.bind(rec, id)
+	}
+	return rec
+}
+
+func (t *HTTPTap) bind(rec *recording, id string) {
+	rec.id = id
+	t.sessions[id] = rec
+}
+
+func (rec *recording) note(format string, args ...any) {
+	rec.Record(store.Note, transport.NoDirection, map[string]string{"text": fmt.Sprintf(format, args...)})
+}
+
+// answered looks at the head of a response: it may say which session this is.
+func (t *HTTPTap) answered(x *exchange, status int, h http.Header) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rec, id := x.rec, h.Get("Mcp-Session-Id")
+	taken := status >= 200 && status < 300
+	if taken && x.ask.method == http.MethodPost && !x.ask.withheld {
+		rec.answered = true
+	}
+	if taken && x.ask.method == http.MethodDelete && x.ask.session != "" {
+		rec.ending = true
+	}
+	switch {
+	case id != "" && x.ask.session == "" && t.sessions[id] == nil:
+		t.found(x, id)
+	case rec.undecided != x:
+	case x.ask.stream && taken && formOf(h.Get("Content-Type")) == formEvents:
+	default:
+		rec.stateless = taken && x.ask.method == http.MethodPost
+		t.decline(rec)
+	}
+}
+
+// found gives a session its recording.
+func (t *HTTPTap) found(x *exchange, id string) {
+	rec := x.rec
+	if rec.id != "" || rec.undecided != x && rec.streams > 1 {
+		number, in := x.number, rec.ID()
+		rec = t.start()
+		rec.note("MCP session %s began in exchange %d of recording %s", id, number, in)
+	}
+	if rec.undecided = nil; t.lobby == rec {
+		t.lobby = nil
+	}
+	t.bind(rec, id)
+}
+
+// decline makes a recording the lobby: what began it began no session.
+func (t *HTTPTap) decline(rec *recording) {
+	if rec.undecided = nil; t.lobby == nil && !t.o.Split {
+		t.lobby = rec
+	}
+}
+
+// learn takes the endpoint of an HTTP+SSE session from the events of its stream.
+func (t *HTTPTap) learn(x *exchange, items []item) {
+	if !x.ask.stream {
+		return
+	}
+	for _, it := range items {
+		if it.info == nil || it.info.SSE == nil || it.info.SSE.Event != "endpoint" {
+			continue
+		}
+		base, err := url.Parse(x.ask.path)
+		if err != nil {
+			continue
+		}
+		if u, err := base.Parse(it.info.Body); err == nil {
+			t.serve(x, u.RequestURI())
+		}
+	}
+}
+
+// serve makes the exchange's recording that of an endpoint.
+func (t *HTTPTap) serve(x *exchange, endpoint string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if x.rec.undecided == x {
+		x.rec.undecided = nil
+	}
+	x.rec.endpoints = append(x.rec.endpoints, endpoint)
+	t.endpoints[endpoint] = x.rec
+}
+
+// leave is told that an exchange is over. A recording that nothing can come to any
+// more ends with its last exchange.
+func (t *HTTPTap) leave(x *exchange) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rec := x.rec
+	if rec.open--; rec.undecided == x {
+		t.decline(rec)
+	}
+	if x.ask.stream && rec.endpoints != nil {
+		rec.ending = true
+	}
+	reached := rec.id != "" || rec.endpoints != nil || t.lobby == rec
+	if rec.open == 0 && (rec.ending || !reached) {
+		t.finish(rec)
+	}
+}
+
+// finish seals a recording and brings it into the store, beside the exchanges.
+func (t *HTTPTap) finish(rec *recording) {
+	if !t.all[rec] {
+		return
+	}
+	delete(t.all, rec)
+	if t.sessions[rec.id] == rec {
+		delete(t.sessions, rec.id)
+	}
+	for _, e := range rec.endpoints {
+		delete(t.endpoints, e)
+	}
+	if t.lobby == rec {
+		t.lobby = nil
+	}
+	rec.Seal()
+	t.closing.Go(func() {
+		if sum := rec.Close(); t.o.Done != nil {
+			t.o.Done(sum)
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package recorder
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// RoundTripper returns a transport for HTTP clients that records what passes through
+// it and next. It passes bodies on as they are read, and follows no redirect.
+func (t *HTTPTap) RoundTripper(next http.RoundTripper) http.RoundTripper {
+	return &roundTripper{t, next}
+}
+
+type roundTripper struct {
+	tap  *HTTPTap
+	next http.RoundTripper
+}
+
+func (rt *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	x := rt.tap.begin(r)
+	out := r.WithContext(r.Context()) // a request must not be changed
+	if !x.up.done {
+		out.Body = &uploadBody{ReadCloser: r.Body, x: x}
+		if r.GetBody != nil {
+			x.resends = true
+			out.GetBody = x.again(r.GetBody)
+		}
+	}
+	resp, err := rt.next.RoundTrip(out)
+	if err != nil {
+		x.failed(r.Context(), store.HTTPNone, err)
+		return resp, err
+	}
+	x.respond(resp.StatusCode, resp.Header, lengthOf(resp))
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		resp.Body = &downloadBody{ReadCloser: resp.Body, x: x, ctx: r.Context()}
+	}
+	return resp, nil
+}
+
+// lengthOf returns how long the response's body will be; -1: not known.
+func lengthOf(r *http.Response) int64 {
+	if r.Body == http.NoBody || r.StatusCode == http.StatusSwitchingProtocols {
+		return 0
+	}
+	return r.ContentLength
+}
+
+// failed ends an exchange without a response: because of the client, whose context is
+// over, or of the server.
+func (x *exchange) failed(ctx context.Context, what string, err error) {
+	if ctx.Err() != nil {
+		x.fail(store.HTTPAbort, causeOf(ctx))
+		return
+	}
+	x.fail(what, rootOf(err).Error())
+}
+
+// again returns what gives a transport the body once more, when it finds that the
+// connection on which it began to send it is closed. What was recorded of it is not
+// recorded again.
+func (x *exchange) again(body func() (io.ReadCloser, error)) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) {
+		b, err := body()
+		if err != nil {
+			return nil, err
+		}
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		return &uploadBody{ReadCloser: b, x: x, skip: x.up.size}, nil
+	}
+}
+
+// uploadBody records a request's body as it is read.
+type uploadBody struct {
+	io.ReadCloser
+	x    *exchange
+	skip int64 // how much at its beginning is recorded already
+}
+
+func (b *uploadBody) Read(p []byte) (int, error) {
+	b.x.taken(&b.x.up)
+	n, err := b.ReadCloser.Read(p)
+	seen := min(int64(n), b.skip)
+	b.skip -= seen
+	b.x.upload(p[seen:n], endOf(err))
+	return n, err
+}
+
+// endOf says what a read means for a body.
+func endOf(err error) bodyEnd {
+	switch err {
+	case nil:
+		return bodyOpen
+	case io.EOF:
+		return bodyWhole
+	}
+	return bodyCut
+}
+
+func (b *uploadBody) Close() error {
+	err := b.ReadCloser.Close()
+	if !b.x.resends {
+		b.x.upload(nil, bodyCut) // of no effect when it was read to its end
+	}
+	return err
+}
+
+// downloadBody records a response's body as it is read.
+type downloadBody struct {
+	io.ReadCloser
+	x   *exchange
+	ctx context.Context
+}
+
+func (b *downloadBody) Read(p []byte) (int, error) {
+	b.x.taken(&b.x.down)
+	n, err := b.ReadCloser.Read(p)
+	what, cause := "", ""
+	if end := endOf(err); end == bodyCut {
+		if what, cause = store.HTTPBroken, rootOf(err).Error(); b.ctx.Err() != nil {
+			what, cause = store.HTTPAbort, causeOf(b.ctx)
+		}
+	}
+	if n > 0 || err != nil {
+		b.x.download(p[:n], endOf(err), what, cause)
+	}
+	return n, err
+}
+
+// Close of a body that was not read to its end is how a client hangs up.
+func (b *downloadBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.x.download(nil, bodyCut, store.HTTPAbort, causeOf(b.ctx))
+	return err
+}

@@ -1,0 +1,242 @@
+package recorder
+
+import "bytes"
+
+// holdLimit is how much of an event's data is held until the event's end. What is
+// longer goes to the log in parts.
+const holdLimit = 64 << 10
+
+// sseScanner cuts the bytes of a text/event-stream into events. An event is given
+// out when the line end of its blank line is there, for that is when a receiver
+// takes it; only of one with more than holdLimit of data is the data given out
+// before, in pieces. Whatever the chunks, the data is the same.
+type sseScanner struct {
+	meta  []byte // the event so far, without the values of its data
+	line  int    // where its current line begins
+	stray int    // line ends at its beginning that belong to the event before
+	kind  lineKind
+	lines int // its data lines
+
+	arena []byte // data of this scan's events; at its end, that of the current one
+	from  int    // where that begins
+	open  bool   // the current event's data is being given out in pieces
+
+	begun  bool // the stream is: a byte order mark is one only before
+	crlf   bool // the line before ended in CRLF
+	cr     bool // a CR was the last byte: an LF may belong to it
+	ending bool // the event is over but for that LF
+
+	found []sseEvent
+}
+
+type lineKind uint8
+
+const (
+	lineNew   lineKind = iota // its name is not known yet
+	lineData                  // a data line: its value is not in meta
+	lineOther                 // any other
+)
+
+// sseEvent is an event, or a stretch of a long one.
+type sseEvent struct {
+	data  []byte // its data, valid until the next scan
+	meta  []byte // what is not its data; nil: just `event: message` and one data line
+	stray int
+	cont  bool // the data continues that of the stretch before
+	more  bool // the data goes on
+}
+
+var (
+	plainHead = []byte("event: message\ndata: ")
+	plainMeta = []byte("event: message\ndata: \n\n")
+	dataHead  = []byte("data: ")
+	byteOrder = []byte("\xef\xbb\xbf")
+)
+
+// scan returns the events that the chunk completes, in memory that the next scan
+// uses again.
+func (s *sseScanner) scan(chunk []byte) []sseEvent {
+	s.found = s.found[:0]
+	s.arena = append(s.arena[:0], s.arena[s.from:]...)
+	s.from = 0
+	for ends := (lineEnds{b: chunk, lf: -1, cr: -1}); ends.at < len(chunk); {
+		if len(s.meta) == 0 && !s.cr && s.plain(&ends) {
+			continue
+		}
+		s.step(&ends)
+	}
+	s.spill()
+	if len(s.arena) == s.from && cap(s.arena) > 4*holdLimit {
+		s.arena, s.from = nil, 0
+	}
+	return s.found
+}
+
+// end returns what the end of the stream completes, and what of it is no event.
+// Of a long event that was cut the data so far is out, and nothing is left.
+func (s *sseScanner) end() (found []sseEvent, rest []byte) {
+	s.found = s.found[:0]
+	if s.ending { // the LF did not come
+		s.finish()
+	}
+	if !s.open {
+		rest = joinEvent(s.meta, s.arena[s.from:], !s.begun)
+	}
+	return s.found, rest
+}
+
+// plain takes the event that nearly all servers write, if one is whole here: its
+// data stays where it is.
+func (s *sseScanner) plain(e *lineEnds) bool {
+	rest := e.b[e.at:]
+	if !bytes.HasPrefix(rest, plainHead) {
+		return false
+	}
+	end := bytes.IndexByte(rest[len(plainHead):], '\n') + len(plainHead)
+	if end <= len(plainHead) || end+1 >= len(rest) || rest[end+1] != '\n' {
+		return false
+	}
+	if e.cr < e.at {
+		e.cr = e.find('\r')
+	}
+	if e.cr < e.at+end {
+		return false
+	}
+	s.found = append(s.found, sseEvent{data: rest[len(plainHead):end:end]})
+	s.begun, s.crlf = true, false
+	e.at += end + 2
+	return true
+}
+
+// step goes on to the end of a line or of the chunk.
+func (s *sseScanner) step(e *lineEnds) {
+	if s.cr && s.afterCR(e) {
+		return
+	}
+	end := e.next()
+	s.take(e.b[e.at:end])
+	e.at = end
+	if end == len(e.b) {
+		return
+	}
+	n := 1
+	if e.b[end] == '\r' {
+		if end+1 == len(e.b) {
+			s.cr = true
+		} else if e.b[end+1] == '\n' {
+			n = 2
+		}
+	}
+	e.at += n
+	s.endLine(e.b[end:e.at])
+}
+
+// afterCR looks at the byte after a CR that ended a chunk, and reports whether the
+// step is done with it.
+func (s *sseScanner) afterCR(e *lineEnds) bool {
+	s.cr = false
+	if e.b[e.at] == '\n' {
+		if e.at++; len(s.meta) == 0 {
+			s.stray = 1
+		}
+		s.meta = append(s.meta, '\n')
+		s.line, s.crlf = len(s.meta), true
+	}
+	if s.ending {
+		s.finish()
+		return true
+	}
+	return e.at == len(e.b)
+}
+
+// take adds bytes within a line.
+func (s *sseScanner) take(b []byte) {
+	for len(b) > 0 && s.kind == lineNew {
+		n := min(len(b), len(byteOrder)+len(dataHead)) // more is not needed to know it
+		s.meta = append(s.meta, b[:n]...)
+		b = b[n:]
+		s.classify(false)
+	}
+	switch s.kind {
+	case lineData:
+		s.arena = append(s.arena, b...)
+	case lineOther:
+		s.meta = append(s.meta, b...)
+	}
+}
+
+// endLine ends the current line. An event whose lines end in CRLF is over when that
+// of its blank line is whole.
+func (s *sseScanner) endLine(eol []byte) {
+	blank := s.kind == lineNew && len(s.text()) == 0
+	if s.kind == lineNew && !blank {
+		s.classify(true)
+	}
+	s.meta = append(s.meta, eol...)
+	s.begun = true
+	if !blank {
+		s.line, s.kind, s.crlf = len(s.meta), lineNew, len(eol) == 2
+		return
+	}
+	if s.ending = s.cr && s.crlf; !s.ending {
+		s.finish()
+	}
+}
+
+// text returns the current line as far as it is in meta. A byte order mark is not
+// of the stream's first line.
+func (s *sseScanner) text() []byte {
+	line := s.meta[s.line:]
+	if !s.begun {
+		line = bytes.TrimPrefix(line, byteOrder)
+	}
+	return line
+}
+
+// classify finds out what line the current one is, as soon as that can be told or
+// because it has ended.
+func (s *sseScanner) classify(ended bool) {
+	line := s.text()
+	short := len(line) < len(dataHead) && bytes.HasPrefix(dataHead, line) || !s.begun && bytes.HasPrefix(byteOrder, line)
+	if short && !ended {
+		return
+	}
+	if n := dataLine(line); n > 0 {
+		s.beginData(line[n:])
+	} else {
+		s.kind = lineOther
+	}
+}
+
+// beginData begins a data line, the beginning of whose value is in meta.
+func (s *sseScanner) beginData(value []byte) {
+	if s.lines > 0 {
+		s.arena = append(s.arena, '\n')
+	}
+	s.arena = append(s.arena, value...)
+	s.meta = s.meta[:len(s.meta)-len(value)]
+	s.lines++
+	s.kind = lineData
+}
+
+// finish gives out the event, whose blank line is complete.
+func (s *sseScanner) finish() {
+	ev := sseEvent{data: s.arena[s.from:len(s.arena):len(s.arena)], cont: s.open}
+	if !bytes.Equal(s.meta, plainMeta) || len(ev.data) == 0 && !s.open {
+		ev.meta, ev.stray = bytes.Clone(s.meta), s.stray
+	}
+	s.found = append(s.found, ev)
+	s.meta, s.from = s.meta[:0], len(s.arena)
+	s.line, s.stray, s.kind, s.lines = 0, 0, lineNew, 0
+	s.open, s.ending = false, false
+}
+
+// spill gives out the data of an unfinished event that is too long to be held.
+func (s *sseScanner) spill() {
+	held := s.arena[s.from:]
+	if len(held) == 0 || len(held) <= holdLimit && !s.open {
+		return
+	}
+	s.found = append(s.found, sseEvent{data: held, cont: s.open, more: true})
+	s.open, s.from = true, len(s.arena)
+}

@@ -1,0 +1,160 @@
+package recorder
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// scanAll scans a stream that comes in the chunks.
+func scanAll(chunks ...string) (events []sseEvent, rest string) {
+	var s sseScanner
+	keep := func(found []sseEvent) {
+		for _, ev := range found {
+			ev.data = bytes.Clone(ev.data)
+			events = append(events, ev)
+		}
+	}
+	for _, c := range chunks {
+		keep(s.scan([]byte(c)))
+	}
+	last, text := s.end()
+	keep(last)
+	return events, string(text)
+}
+
+// told is what the events say, one a line.
+func told(events []sseEvent, rest string) string {
+	var b strings.Builder
+	for _, ev := range events {
+		fmt.Fprintf(&b, "%q", ev.data)
+		if ev.meta != nil {
+			info := sseInfo(ev.meta, ev.stray)
+			fmt.Fprintf(&b, " %q", info.Lines)
+			if info.Event+info.ID+info.Retry != "" {
+				fmt.Fprintf(&b, " event %q id %q retry %q", info.Event, info.ID, info.Retry)
+			}
+			if info.EOL != "" {
+				fmt.Fprintf(&b, " eol %q", info.EOL)
+			}
+			if info.Raw != nil {
+				fmt.Fprintf(&b, " raw %q", info.Raw)
+			}
+		}
+		if ev.more {
+			b.WriteString(" more")
+		}
+		if ev.cont {
+			b.WriteString(" cont")
+		}
+		b.WriteByte('\n')
+	}
+	if rest != "" {
+		fmt.Fprintf(&b, "rest %q\n", rest)
+	}
+	return b.String()
+}
+
+func TestScanEvents(t *testing.T) {
+	for _, c := range []struct{ name, stream, want string }{
+		{"plain", "event: message\ndata: {}\n\nevent: message\ndata: []\n\n", "\"{}\"\n\"[]\"\n"},
+		{"no type", "data: {}\n\n", "\"{}\" [\"data: \"]\n"},
+		{"no blank after the colon", "data:{}\n\n", "\"{}\" [\"data:\"]\n"},
+		{"priming", "id: 7\nretry: 5\ndata: \n\n", "\"\" [\"id: 7\" \"retry: 5\" \"data: \"] event \"\" id \"7\" retry \"5\"\n"},
+		{"type after the data", "data: {}\nevent: message\n\n", "\"{}\" [\"data: \" \"event: message\"] event \"message\" id \"\" retry \"\"\n"},
+		{"several data lines", "data: {\ndata\ndata:  1}\n\n", "\"{\\n\\n 1}\" [\"data: \" \"data\" \"data: \"]\n"},
+		{"comment", ": ok\n\n", "\"\" [\": ok\"]\n"},
+		{"blank line", "\n\n", "\"\" []\n\"\" []\n"},
+		{"CRLF", "event: message\r\ndata: {}\r\n\r\n", "\"{}\" [\"event: message\" \"data: \"] event \"message\" id \"\" retry \"\" eol \"\\r\\n\"\n"},
+		{"CR", "data: {}\r\r", "\"{}\" [\"data: \"] eol \"\\r\"\n"},
+		{"mixed line ends", "id: 1\r\ndata: {}\n\n", "\"{}\" [] event \"\" id \"1\" retry \"\" raw \"id: 1\\r\\ndata: \\n\\n\"\n"},
+		{"byte order mark", "\ufeffdata: {}\n\n\ufeffdata: x\n\n", "\"{}\" [\"\\ufeffdata: \"]\n\"\" [\"\\ufeffdata: x\"]\n"},
+		{"not UTF-8", ": \xff\ndata: \xfe\n\n", "\"\\xfe\" [] raw \": \\xff\\ndata: \\n\\n\"\n"},
+		{"name that begins like data", "datum: 1\ndata: {}\n\n", "\"{}\" [\"datum: 1\" \"data: \"]\n"},
+		{"cut off in data", "data: {}\n\ndata: {\"a\"", "\"{}\" [\"data: \"]\nrest \"data: {\\\"a\\\"\"\n"},
+		{"cut off before the blank line", "id: 1\ndata: {}\n", "rest \"id: 1\\ndata: {}\\n\"\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := told(scanAll(c.stream)); got != c.want {
+				t.Errorf("whole:\n%swant:\n%s", got, c.want)
+			}
+			if got := told(scanAll(strings.Split(c.stream, "")...)); got != c.want && c.name != "CR" {
+				t.Errorf("byte by byte:\n%swant:\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// A long event's data is given out before its end.
+func TestScanLongEvent(t *testing.T) {
+	long := strings.Repeat("x", holdLimit)
+	events, rest := scanAll("event: message\ndata: "+long, "y", "z\ndata: 2\n", "\ndata: {}\n\n")
+	for i := range events {
+		if n := len(events[i].data); n > holdLimit {
+			events[i].data = fmt.Append(nil, n)
+		}
+	}
+	want := "\"65537\" more\n\"z\\n2\" more cont\n\"\" [\"event: message\" \"data: \" \"data: \"] event \"message\" id \"\" retry \"\" cont\n\"{}\" [\"data: \"]\n"
+	if got := told(events, rest); got != want {
+		t.Errorf("got:\n%swant:\n%s", got, want)
+	}
+}
+
+// FuzzScan: however a stream is cut, the data is that of a plain parse of the whole,
+// and what is given out makes up the stream again.
+func FuzzScan(f *testing.F) {
+	f.Add("event: message\ndata: {}\n\nid: 1\ndata: 2\n\n", uint8(3))
+	f.Add(": c\r\ndata: a\r\ndata: b\r\n\r\ndata\r\rdata: x", uint8(1))
+	f.Add("\ufeffdata: 1\n\n\ufeffdata: 2\n\n", uint8(2))
+	f.Add("data: a\r\r\n\rdata: b\r\n\r", uint8(1))
+	f.Fuzz(func(t *testing.T, stream string, size uint8) {
+		var chunks []string
+		for rest := stream; rest != ""; {
+			n := min(len(rest), int(size)+1)
+			chunks, rest = append(chunks, rest[:n]), rest[n:]
+		}
+		events, rest := scanAll(chunks...)
+		var wire, data []byte
+		for i, ev := range events {
+			meta := ev.meta
+			if meta == nil {
+				meta = plainMeta
+			}
+			wire = append(wire, joinEvent(meta, ev.data, i == 0)...)
+			if len(ev.data) > 0 {
+				data = append(append(data, ev.data...), 0)
+			}
+		}
+		if wire = append(wire, rest...); string(wire) != stream {
+			t.Errorf("%q in chunks of %d makes up %q", stream, int(size)+1, wire)
+		}
+		if want := plainParse(stream); string(data) != want {
+			t.Errorf("%q in chunks of %d: data %q, want %q", stream, int(size)+1, data, want)
+		}
+	})
+}
+
+// plainParse reads a whole stream by the letter of the specification and returns the
+// data of its events, each ended by a NUL.
+func plainParse(stream string) string {
+	stream = strings.TrimPrefix(stream, "\ufeff")
+	stream = strings.ReplaceAll(strings.ReplaceAll(stream, "\r\n", "\n"), "\r", "\n")
+	var out strings.Builder
+	for {
+		block, rest, whole := strings.Cut("\n"+stream, "\n\n")
+		if !whole {
+			return out.String()
+		}
+		stream = rest
+		var data []string
+		for _, line := range strings.Split(block, "\n") {
+			if name, value, _ := strings.Cut(line, ":"); name == "data" {
+				data = append(data, strings.TrimPrefix(value, " "))
+			}
+		}
+		if joined := strings.Join(data, "\n"); joined != "" {
+			out.WriteString(joined + "\x00")
+		}
+	}
+}
