@@ -215,17 +215,7 @@ func sessions() http.HandlerFunc {
 	}
 }
 
-func TestProxySessions(t *testing.T) {
-	tt := tapServer(t, sessions(), HTTPOptions{})
-	call(t, "POST", tt.url, "", `{"id":0,"method":"server/discover"}`)
-	call(t, "POST", tt.url, "", `{"id":1,"method":"initialize"}`)
-	call(t, "POST", tt.url, "", `{"id":1,"method":"initialize"}`)
-	call(t, "POST", tt.url, "s1", `{"method":"initialized"}`)
-	call(t, "GET", tt.url, "s1", "")
-	call(t, "POST", tt.url, "s2", `{"id":2,"method":"ping"}`)
-	call(t, "DELETE", tt.url, "s2", "")
-	call(t, "POST", tt.url, "s2", `{"id":3,"method":"ping"}`)
-	tt.want(t, `
+const splitLog = `
 1 c2s request POST /mcp application/json
 1 c2s {"id":0,"method":"server/discover"}
 1 s2c response 400 text/plain; charset=utf-8
@@ -265,7 +255,19 @@ func TestProxySessions(t *testing.T) {
 1 s2c response 200 application/json
 1 s2c {"id":3}
 1 s2c end
-`)
+`
+
+func TestProxySessions(t *testing.T) {
+	tt := tapServer(t, sessions(), HTTPOptions{})
+	call(t, "POST", tt.url, "", `{"id":0,"method":"server/discover"}`)
+	call(t, "POST", tt.url, "", `{"id":1,"method":"initialize"}`)
+	call(t, "POST", tt.url, "", `{"id":1,"method":"initialize"}`)
+	call(t, "POST", tt.url, "s1", `{"method":"initialized"}`)
+	call(t, "GET", tt.url, "s1", "")
+	call(t, "POST", tt.url, "s2", `{"id":2,"method":"ping"}`)
+	call(t, "DELETE", tt.url, "s2", "")
+	call(t, "POST", tt.url, "s2", `{"id":3,"method":"ping"}`)
+	tt.want(t, splitLog)
 }
 
 // An SSE event is with the client while the stream goes on, and in the log before.

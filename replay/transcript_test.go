@@ -37,7 +37,7 @@ func everyKind(t *testing.T) []store.Event {
 		events = append(events, store.Event{Seq: uint64(n + 1), At: time.Duration(n) * time.Millisecond, Kind: kind, Dir: dir, Payload: []byte(payload)})
 	}
 	add(store.Stderr, 0, "warning: \x1b[31mred\x1b[0m")
-	add(store.HTTP, 0, `{"method":"POST"}`)
+	add(store.HTTP, transport.ClientToServer, `{"what":"request","method":"POST","path":"/mcp","header":{"Mcp-Session-Id":["s1"]}}`)
 	add(store.Lost, 0, `{"frames":3,"bytes":120,"reason":"disk full"}`)
 	add(store.Note, 0, "here it hung")
 	add("invented", 2, "\xff\xfe"+strings.Repeat("long ", 40))
