@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -17,6 +18,8 @@ type ServeOptions struct {
 	Pacer Pacer
 	// Patience with a silent client; 0 is half a second.
 	Patience time.Duration
+	// Live is asked what is not recorded; nil: an error is the answer.
+	Live *Live
 	// Say is told, from one goroutine at a time, what somebody who watches should
 	// know at once; nil: nobody does.
 	Say func(text string)
@@ -32,11 +35,17 @@ func Serve(ctx context.Context, conn transport.Conn, p *Player, o ServeOptions) 
 	s := newServing(conn, p, o)
 	var workers sync.WaitGroup
 	var closeErr error
-	workers.Go(func() { s.read(inner, cancel) })
 	workers.Go(func() {
 		<-inner.Done()
 		closeErr = conn.Close() // wakes a write that heeds no context
 	})
+	if o.Live != nil {
+		live, leave := context.WithCancel(inner)
+		defer leave()
+		o.Live.cancel = leave
+		workers.Go(func() { o.Live.run(live) })
+	}
+	workers.Go(func() { s.read(inner, cancel) })
 	err := s.write(inner)
 	cancel()
 	workers.Wait()
@@ -45,7 +54,7 @@ func Serve(ctx context.Context, conn transport.Conn, p *Player, o ServeOptions) 
 		return fmt.Errorf("serve session: %w", ctx.Err())
 	case s.readErr != nil && err != nil:
 		return fmt.Errorf("serve session: read from client: %w", s.readErr)
-	case err != nil && !s.ended: // who has ended need not hear the rest
+	case err != nil && !s.ended && !errors.Is(err, transport.ErrClosed): // who has ended need not hear the rest
 		return fmt.Errorf("serve session: write to client: %w", err)
 	case closeErr != nil:
 		return fmt.Errorf("serve session: close: %w", closeErr)
@@ -96,8 +105,19 @@ func newServing(conn transport.Conn, p *Player, o ServeOptions) *serving {
 	}
 	_, none := s.Pacer.(Unpaced)
 	s.paced = !none
+	if l := o.Live; l != nil {
+		l.s, l.detour, l.start, l.news = s, newDetour(p), time.Now(), make(chan struct{}, 1)
+	}
 	s.add(p.Start())
 	return s
+}
+
+// notify leaves word for one goroutine that waits, or will.
+func notify(news chan struct{}) {
+	select {
+	case news <- struct{}{}:
+	default:
+	}
 }
 
 // add queues what the player has returned.
@@ -112,6 +132,14 @@ func (s *serving) add(frames []transport.Frame) {
 	}
 }
 
+// pass queues frames that are not the player's.
+func (s *serving) pass(frames []transport.Frame) {
+	for _, f := range frames {
+		s.queue = append(s.queue, outgoing{frame: f})
+	}
+	notify(s.news)
+}
+
 // read gives what the client says to the player until the client ends its side.
 // A connection that breaks is the end of the writer as well.
 func (s *serving) read(ctx context.Context, broken context.CancelFunc) {
@@ -121,10 +149,7 @@ func (s *serving) read(ctx context.Context, broken context.CancelFunc) {
 		if err != nil && err != io.EOF {
 			broken()
 		}
-		select {
-		case s.news <- struct{}{}:
-		default:
-		}
+		notify(s.news)
 		if err != nil || ctx.Err() != nil {
 			return
 		}
@@ -136,10 +161,15 @@ func (s *serving) hear(f transport.Frame, err error) {
 	defer s.mu.Unlock()
 	switch {
 	case err == nil:
-		s.add(s.player.Receive(f))
+		if s.Live == nil || s.Live.hear(f) {
+			s.add(s.player.Receive(f))
+		}
 	case err == io.EOF:
 		s.add(s.player.End())
 		s.ended = true
+		if s.Live != nil {
+			s.Live.end()
+		}
 	default:
 		s.readErr = err
 	}
@@ -175,7 +205,7 @@ func (s *serving) next() (next outgoing, more, ended bool) {
 	defer s.mu.Unlock()
 	if len(s.queue) == 0 {
 		s.queue = nil
-		return next, false, s.ended
+		return next, false, s.ended && (s.Live == nil || s.Live.over)
 	}
 	next = s.queue[0]
 	s.queue = s.queue[1:]

@@ -182,7 +182,9 @@ func TestServeClientGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := &faulty{readErr: io.EOF, writeErr: errors.New("broken"), hold: make(chan bool)}
 		done := make(chan error, 1)
-		go func() { done <- Serve(t.Context(), conn, NewPlayer(recordPlaybook("< hello"), Rules{}), ServeOptions{}) }()
+		go func() {
+			done <- Serve(t.Context(), conn, NewPlayer(recordPlaybook("< hello"), Rules{}), ServeOptions{})
+		}()
 		synctest.Wait()
 		close(conn.hold)
 		if err := <-done; err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
@@ -25,6 +26,7 @@ type recordOptions struct {
 	sync    string
 	verbose bool
 	http    targetOptions
+	mode    fixtures.Mode // of serve, which records; "" of record
 }
 
 func newRecord(std streams) *cobra.Command {
@@ -216,9 +218,19 @@ func reportRecorded(std streams, o recordOptions, db *boltstore.Store, sum recor
 }
 
 func writeFixture(std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) error {
-	name, err := writeNew(o.out, func(w io.Writer) error {
+	if o.mode != "" && !speaks(db, sum.ID) { // or it would be served for ever
+		return fmt.Errorf("the server said nothing; %s was not written", o.out)
+	}
+	name := o.out
+	write := func(w io.Writer) error {
 		return encode(w, db.Read(context.Background(), sum.ID, 1, store.ReadOptions{}))
-	})
+	}
+	var err error
+	if o.mode == fixtures.All {
+		err = replaceFile(o.out, io.Discard, write)
+	} else {
+		name, err = writeNew(o.out, write)
+	}
 	if err != nil {
 		return fmt.Errorf("%w; the session is in the store as %s", err, sum.ID)
 	}
@@ -226,4 +238,14 @@ func writeFixture(std streams, o recordOptions, db *boltstore.Store, sum recorde
 		fmt.Fprintf(std.err, "mcprec: %s is there already; wrote %s\n", o.out, name)
 	}
 	return nil
+}
+
+// speaks reports whether the server said something in a session that can be read.
+func speaks(db store.Store, id store.SessionID) bool {
+	for e, err := range db.Read(context.Background(), id, 1, store.ReadOptions{}) {
+		if err != nil || e.Kind == store.Frame && e.Dir == transport.ServerToClient {
+			return true // a fault is told by who writes
+		}
+	}
+	return false
 }

@@ -1,71 +1,245 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
+type serveOptions struct {
+	home
+	ruleFlags
+	mode     string
+	timing   string
+	maxGap   time.Duration
+	patience time.Duration
+	fail     bool
+}
+
 func newServe(std streams) *cobra.Command {
-	var h home
+	var o serveOptions
 	cmd := &cobra.Command{
-		Use:   "serve [SESSION]",
+		Use:   "serve [flags] [SESSION] [-- COMMAND [ARG]...]",
 		Short: "Stand in for a session's server, on stdio",
-		Long: `serve plays the server's half of a recording to a live client on stdin and
+		Long:  serveLong + "\n" + normalizerHelp() + "\n" + serveExit,
+		Args: func(cmd *cobra.Command, args []string) error {
+			own, _ := beforeDash(cmd, args)
+			return atMost(1)(cmd, own)
+		},
+		ValidArgsFunction: completeSessions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			own, command := beforeDash(cmd, args)
+			return runServe(cmd, std, o, firstOf(own), command)
+		},
+	}
+	o.home.addFlags(cmd)
+	o.ruleFlags.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.mode, "mode", string(fixtures.Once), "whom to ask, the recording or COMMAND: once, none, all or\nnew_episodes")
+	f.StringVar(&o.timing, "timing", "none", "when answers come: none (at once), recorded, or a speed, as 2x\nor 0.5x")
+	f.DurationVar(&o.maxGap, "max-gap", 0, "the longest wait that --timing makes; 0 is no limit")
+	f.DurationVar(&o.patience, "patience", 500*time.Millisecond, "how long a client must be silent before an answer comes that was\nrecorded after something else the client said")
+	f.BoolVar(&o.fail, "fail", false, "exit with 1 when the client did not do as the recorded one did")
+	completeWords(cmd, "mode", "once", "none", "all", "new_episodes")
+	completeWords(cmd, "timing", "none", "recorded", "2x", "0.5x")
+	return cmd
+}
+
+const serveLong = `serve plays the server's half of a recording to a live client on stdin and
 stdout. Requests are matched by method and params; recorded answers come back in
 recorded order, with the ids and progress tokens that the client uses now, and
 notifications stand where they stood. A request that was never recorded gets a
 JSON-RPC error that names the nearest one, also said on stderr; so is, at the end,
-what was recorded and never asked for. Answers come at once, not at the recorded
-times: a client that loses notifications when they come together with the result
-shows it here.
+what was recorded and never asked for. Answers come at once unless --timing says
+otherwise: a client that loses notifications when they come together with the
+result shows it here.
 
 SESSION is an id, a unique prefix of one, the path of a fixture, or nothing for the
 newest session in the store.
 
-` + exitLine,
-		Args:              atMost(1),
-		ValidArgsFunction: completeSessions,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runServe(cmd, std, h, firstOf(args)) },
+COMMAND is the real server, and --mode says when it is run:
+  once          never, if the session is there, so that record -- COMMAND in a
+                client's configuration can be changed into serve SESSION -- COMMAND;
+                if SESSION is a path and there is no such file, it is recorded there
+  none          never; the mode for continuous integration
+  all           always: the session is recorded anew, in place of the file
+  new_episodes  at the first request that is not recorded; what passes then is added
+                to the file
+`
+
+const serveExit = `Exit codes: 0 fine, 1 with --fail when the client did otherwise, 2 usage, 3 data
+that cannot be read or written, 126 and 127 a COMMAND that cannot be run or is not
+there. Where serve records, it ends as record does.`
+
+// beforeDash cuts the arguments at --.
+func beforeDash(cmd *cobra.Command, args []string) (own, command []string) {
+	if n := cmd.ArgsLenAtDash(); n >= 0 {
+		return args[:n], args[n:]
 	}
-	h.addFlags(cmd)
-	return cmd
+	return args, nil
 }
 
-func runServe(cmd *cobra.Command, std streams, h home, arg string) (err error) {
-	if arg == "-" {
-		return usagef("serve -: standard input is the client's; name a session or a file")
-	}
-	s, err := openSession(cmd, h, arg)
+func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, command []string) error {
+	rules, err := o.rules()
 	if err != nil {
 		return err
 	}
-	var events []store.Event
+	pacer, err := replay.ParsePacer(o.timing, o.maxGap)
+	switch {
+	case err != nil:
+		return usagef("--%v", err)
+	case o.maxGap < 0 || o.patience <= 0:
+		return usagef("--max-gap and --patience take a duration such as 500ms")
+	case arg == "-":
+		return usagef("serve -: standard input is the client's; name a session or a file")
+	}
+	records, err := o.records(arg, command)
+	if err != nil {
+		return err
+	}
+	if records {
+		return runRecord(std, recordOptions{home: o.home, out: arg, sync: "50ms", mode: fixtures.Mode(o.mode)}, command)
+	}
+	events, name, err := o.load(cmd, std, arg)
+	if err != nil {
+		return err
+	}
+	options := replay.ServeOptions{Pacer: pacer, Patience: o.patience}
+	if fixtures.Mode(o.mode) == fixtures.NewEpisodes {
+		options.Live = &replay.Live{Server: transport.Command{Args: command, Stderr: std.err}}
+	}
+	return playServer(std, o, replay.NewPlayer(events, rules), options, func(added []store.Event) error {
+		fmt.Fprintf(std.err, "mcprec: %s: %s added\n", name, plural(uint64(len(added)), "frame"))
+		return replaceFile(arg, io.Discard, func(w io.Writer) error {
+			return encode(w, fixtures.Each(replay.Extend(events, added)))
+		})
+	})
+}
+
+// records reports whether the real server is to be recorded, and refuses a mode
+// that needs what is not given.
+func (o *serveOptions) records(arg string, command []string) (bool, error) {
+	mode := fixtures.Mode(o.mode)
+	if err := oneOf("mode", o.mode, string(fixtures.Once), string(fixtures.None), string(fixtures.All), string(fixtures.NewEpisodes)); err != nil {
+		return false, err
+	}
+	if mode == fixtures.None {
+		return false, nil
+	}
+	if mode != fixtures.Once {
+		switch {
+		case !looksLikeFile(arg):
+			return false, usagef("--mode %s writes to a fixture; name a file, as mcprec export -o FILE makes one", mode)
+		case len(command) == 0:
+			return false, usagef("--mode %s asks the real server; add its command: mcprec serve --mode %s %s -- COMMAND", mode, mode, arg)
+		}
+	}
+	if mode == fixtures.All {
+		return true, nil
+	}
+	absent := false
+	if looksLikeFile(arg) {
+		_, err := os.Stat(arg)
+		absent = errors.Is(err, fs.ErrNotExist)
+	}
+	return absent && len(command) > 0, nil
+}
+
+// load reads the session, and says what a reader of the answers should know of it.
+func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string) (events []store.Event, name string, err error) {
+	s, err := openSession(cmd, o.home, arg)
+	if err != nil {
+		return nil, "", err
+	}
+	lost := uint64(0)
 	err = each(s.events(cmd.Context(), 1, store.ReadOptions{}), func(e store.Event) error {
+		if e.Kind == store.Lost {
+			info, err := store.DecodePayload[store.LostInfo](e)
+			if err != nil {
+				return err
+			}
+			lost += max(info.Frames, 1)
+		}
 		events = append(events, e)
 		return nil
 	})
 	closeInto(&err, s)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case !asks(events) && fixtures.Mode(o.mode) != fixtures.NewEpisodes:
+		return nil, "", usagef("serve %s: its client asked for nothing; name another session", s.name)
+	case lost > 0:
+		fmt.Fprintf(std.err, "mcprec: %s: %d events could not be recorded; what they were is neither answered nor said\n", s.name, lost)
+	}
+	return events, s.name, nil
+}
+
+// playServer serves until the client has ended, or somebody wants this process
+// gone, and says what there is to say.
+func playServer(std streams, o serveOptions, player *replay.Player, options replay.ServeOptions, keep func([]store.Event) error) error {
+	keepPipeErrors()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	wanted := untilSignal(cancel)
+	conn, err := transport.Stdio{In: std.in, Out: std.out}.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	if !asks(events) {
-		return usagef("serve %s: its client asked for nothing; name another session", s.name)
+	say := func(text string) { fmt.Fprintf(std.err, "mcprec: %s\n", text) }
+	options.Say = say
+	err = replay.Serve(ctx, conn, player, options)
+	verdicts := player.Close()
+	for _, v := range verdicts {
+		say(v.String())
 	}
-	conn, err := transport.Stdio{In: std.in, Out: std.out}.Connect(cmd.Context())
-	if err != nil {
-		return err
+	if options.Live != nil {
+		err = errors.Join(err, options.Live.Err())
+		if added := options.Live.Added(); len(added) > 0 {
+			err = errors.Join(err, keep(added))
+		}
 	}
-	player := replay.NewPlayer(events, replay.Rules{})
-	err = replay.Serve(cmd.Context(), conn, player, replay.ServeOptions{})
-	for _, f := range player.Close() {
-		fmt.Fprintf(std.err, "mcprec: %v\n", f)
+	if sig := wanted(); sig != nil {
+		return &status{code: exitFine, signal: sig}
+	}
+	if err == nil && o.fail && len(verdicts) > 0 {
+		return verdictError
 	}
 	return err
+}
+
+// untilSignal cancels at the first signal that asks a process to end, and returns
+// a function that says which it was, nil: none.
+func untilSignal(cancel context.CancelFunc) func() os.Signal {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	got := make(chan os.Signal, 1)
+	go func() { // lives as long as the process
+		got <- <-signals
+		cancel()
+	}()
+	return func() os.Signal {
+		signal.Stop(signals)
+		select {
+		case sig := <-got:
+			return sig
+		default:
+			return nil
+		}
+	}
 }
 
 // asks reports whether the recorded client sent a request.

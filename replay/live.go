@@ -1,0 +1,239 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Live is a server behind a Player, which is asked what is not recorded. It is
+// connected at the first such request, with the client's own handshake and nothing
+// else that went before. It serves one call of Serve.
+type Live struct {
+	// Server opens the connection.
+	Server transport.Transport
+
+	s      *serving
+	detour *detour
+	start  time.Time
+	conn   transport.Conn    // nil: not asked yet
+	queue  []transport.Frame // to the live server
+	news   chan struct{}     // there may be more in it, or the client has ended
+	cancel context.CancelFunc
+	over   bool   // nothing more will be asked, or said
+	dead   string // why nothing can be asked
+	err    error  // why it could not be connected
+}
+
+// Added returns what passed between the client and the live server, for [Extend].
+// It is for after Serve.
+func (l *Live) Added() []store.Event { return slices.Clone(l.detour.added) }
+
+// Err returns why the server could not be connected or could not be closed, if so.
+// It is for after Serve.
+func (l *Live) Err() error { return l.err }
+
+// hear takes a frame of the client and reports whether it is for the player. The
+// serving's lock is held.
+func (l *Live) hear(f transport.Frame) bool {
+	toPlayer, toLive := l.detour.fromClient(f, time.Since(l.start))
+	switch {
+	case toLive == nil:
+	case l.dead != "":
+		l.s.pass(l.detour.abandon(l.dead))
+	default:
+		l.queue = append(l.queue, *toLive)
+		notify(l.news)
+	}
+	return toPlayer
+}
+
+// end tells the live server's goroutines that the client has ended. A server that
+// does not read, or does not end, is left after a while. The serving's lock is held.
+func (l *Live) end() {
+	time.AfterFunc(farewell, l.cancel)
+	notify(l.news)
+}
+
+// run passes frames on to the live server until the client has ended, and ends
+// that then.
+func (l *Live) run(ctx context.Context) {
+	var reader sync.WaitGroup
+	defer l.finish()
+	for {
+		f, more, ended := l.next()
+		switch {
+		case more:
+			if err := l.ask(ctx, f, &reader); err != nil {
+				l.die("the live server "+err.Error(), l.conn != nil)
+			}
+		case ended:
+			l.part(ctx, &reader)
+			return
+		default:
+			select {
+			case <-l.news:
+			case <-ctx.Done():
+				l.close()
+				reader.Wait()
+				return
+			}
+		}
+	}
+}
+
+func (l *Live) next() (f transport.Frame, more, ended bool) {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	if len(l.queue) == 0 {
+		return f, false, l.s.ended
+	}
+	f = l.queue[0]
+	l.queue = l.queue[1:]
+	return f, true, false
+}
+
+// ask writes a frame to the live server, and connects it before the first.
+func (l *Live) ask(ctx context.Context, f transport.Frame, reader *sync.WaitGroup) error {
+	if l.conn == nil {
+		conn, err := l.connect(ctx)
+		if err != nil {
+			l.err = fmt.Errorf("the live server cannot be asked: %w", err)
+			return fmt.Errorf("cannot be asked: %w", err)
+		}
+		l.conn = conn
+		context.AfterFunc(ctx, func() { conn.Close() }) // wakes a write that heeds no context; l.close waits for it
+		reader.Go(func() { l.read(ctx) })
+	}
+	if err := l.conn.Write(ctx, f); err != nil && !errors.Is(err, transport.ErrClosed) {
+		return fmt.Errorf("cannot be written to: %w", err)
+	}
+	return nil // who has closed says so to the reader
+}
+
+// connect opens the live server and goes through the client's handshake with it:
+// the answer to that is in the recording.
+func (l *Live) connect(ctx context.Context) (transport.Conn, error) {
+	conn, err := l.Server.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.s.mu.Lock()
+	handshake := slices.Clone(l.detour.handshake)
+	l.s.mu.Unlock()
+	for _, f := range handshake {
+		err := conn.Write(ctx, f)
+		if err == nil && slices.ContainsFunc(messagesOf(f), func(m transport.Message) bool { return m.Kind() == transport.Request }) {
+			err = awaitResponse(ctx, conn)
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("handshake: %w", err), conn.Close())
+		}
+	}
+	return conn, nil
+}
+
+// awaitResponse reads up to a response.
+func awaitResponse(ctx context.Context, conn transport.Conn) error {
+	for {
+		f, err := conn.Read(ctx)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(messagesOf(f), func(m transport.Message) bool { return m.Kind() == transport.Response }) {
+			return nil
+		}
+	}
+}
+
+// read passes on what the live server says until it ends.
+func (l *Live) read(ctx context.Context) {
+	for {
+		f, err := l.conn.Read(ctx)
+		if err != nil {
+			l.die(l.fate(err), true)
+			return
+		}
+		l.s.mu.Lock()
+		l.s.pass([]transport.Frame{l.detour.fromLive(f, time.Since(l.start))})
+		l.s.mu.Unlock()
+	}
+}
+
+// fate says how the live server has ended.
+func (l *Live) fate(err error) string {
+	if err != io.EOF {
+		return fmt.Sprintf("the live server cannot be read from: %v", err)
+	}
+	process, ok := l.conn.(interface {
+		Status() (transport.ExitStatus, error)
+	})
+	if ok && l.conn.Close() == nil {
+		if status, err := process.Status(); err == nil {
+			info := store.ExitInfo{Code: status.Code}
+			if status.Signal != nil {
+				info.Signal = status.Signal.String()
+			}
+			return fmt.Sprintf("the live server has ended, exit %v", info)
+		}
+	}
+	return "the live server has ended"
+}
+
+// die answers what the live server will not, now and later, and says why unless
+// that is for Err.
+func (l *Live) die(why string, say bool) {
+	l.s.mu.Lock()
+	known := l.dead != "" || l.s.ended
+	if l.dead == "" {
+		l.dead = why
+	}
+	l.queue = nil
+	l.s.pass(l.detour.abandon(l.dead))
+	l.s.mu.Unlock()
+	if !known && say {
+		l.s.Say(why)
+	}
+}
+
+// part ends the client's side of the live server and hears it out.
+func (l *Live) part(ctx context.Context, reader *sync.WaitGroup) {
+	if l.conn == nil {
+		return
+	}
+	half, ok := l.conn.(transport.HalfCloser)
+	if ok && half.CloseWrite() == nil {
+		read := make(chan struct{})
+		go func() { reader.Wait(); close(read) }()
+		select {
+		case <-read:
+		case <-ctx.Done():
+		}
+	}
+	l.close()
+	reader.Wait()
+}
+
+func (l *Live) close() {
+	if l.conn == nil {
+		return
+	}
+	if err := l.conn.Close(); err != nil {
+		l.err = errors.Join(l.err, fmt.Errorf("close the live server: %w", err))
+	}
+}
+
+// finish says that nothing more comes from the live server.
+func (l *Live) finish() {
+	l.s.mu.Lock()
+	l.over = true
+	l.s.mu.Unlock()
+	notify(l.s.news)
+}
