@@ -129,7 +129,6 @@ func (p *inProcess) ListRoots(ctx context.Context, request mcp.ListRootsRequest)
 //
 //	mcpgo.ServeInProcess(ctx, s, conn, mcpgo.WithElicitation(s.RequestElicitation))
 func WithElicitation[Request, Result any](request func(context.Context, Request) (*Result, error)) InProcessOption {
-	_ = request
 	return func(p *inProcess) server.ClientSession { return &eliciting[Request, Result]{p} }
 }
 

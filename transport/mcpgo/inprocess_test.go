@@ -290,3 +290,40 @@ func TestInProcessOvertaken(t *testing.T) {
 		t.Errorf("want illegal P3, got\n%s", r.Text())
 	}
 }
+
+// TestInProcessAsSDK: a handler sees what it sees in the SDK's own in-process transport:
+// of a notification no session, of a call its error.
+func TestInProcessAsSDK(t *testing.T) {
+	s := server.NewMCPServer("seen", "1")
+	seen := make(chan bool, 1)
+	s.AddNotificationHandler("notifications/look", func(ctx context.Context, _ mcp.JSONRPCNotification) {
+		seen <- server.ClientSessionFromContext(ctx) != nil
+	})
+	s.AddTool(mcp.NewTool("fail"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return nil, errors.New("failed as it should")
+	})
+	own, err := client.NewInProcessClient(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := initialize(t.Context(), own); err != nil {
+		t.Fatal(err)
+	}
+	ours, _ := dial(t, s, 0)
+	var said [2]string
+	for i, c := range []*client.Client{own, ours} {
+		n := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{Method: "notifications/look"}}
+		if err := c.GetTransport().SendNotification(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		request := mcp.CallToolRequest{}
+		request.Params.Name = "fail"
+		session := <-seen
+		_, failed := c.CallTool(t.Context(), request)
+		said[i] = fmt.Sprintf("session %v, call %v", session, failed)
+		c.Close()
+	}
+	if said[0] != said[1] {
+		t.Errorf("in process there is %s; over a Conn, %s", said[0], said[1])
+	}
+}

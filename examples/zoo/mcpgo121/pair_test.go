@@ -78,11 +78,16 @@ func pair(t *testing.T, name string, report func(context.Context, *server.MCPSer
 
 // serve is the SDK's stdio server with one tool.
 func serve(r *explore.Run, report func(context.Context, *server.MCPServer, mcp.ProgressToken) error) {
+	stdio := server.NewStdioServer(working(report))
+	stdio.SetErrorLogger(log.New(io.Discard, "", 0)) // it would say that a run is over
+	r.Go(func(ctx context.Context) { mcpgo.Serve(ctx, stdio, r.Server()) })
+}
+
+// working is a server with one tool.
+func working(report func(context.Context, *server.MCPServer, mcp.ProgressToken) error) *server.MCPServer {
 	s := server.NewMCPServer("working", "1", server.WithToolCapabilities(true))
 	s.AddTool(mcp.NewTool("work"), func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText("done"), report(ctx, s, request.Params.Meta.ProgressToken)
 	})
-	stdio := server.NewStdioServer(s)
-	stdio.SetErrorLogger(log.New(io.Discard, "", 0)) // it would say that a run is over
-	r.Go(func(ctx context.Context) { mcpgo.Serve(ctx, stdio, r.Server()) })
+	return s
 }
