@@ -24,17 +24,38 @@ func TestEOFDropsResponse(t *testing.T) {
 		Name: "go-sdk 1061 EOF drops response",
 		SDK:  mcp.NewServer,
 		Plan: explore.Plan{Setup: func(r *explore.Run) {
-			server := newServer()
-			server.AddTool(&mcp.Tool{Name: "work", InputSchema: map[string]any{"type": "object"}}, work)
-			if _, err := server.Connect(r.Context(), gosdk.Transport(r.Server()), nil); err != nil {
-				panic(err)
-			}
+			serveWork(r)
 			r.Op("pipe", func(ctx context.Context) error { return pipe(ctx, r.Client()) })
 		}},
 		Want: map[string]zoo.Want{
 			"v1.8.0": {Session: "gosdk-1061", Verdict: explore.Lost, Says: []string{`the server read tools/call "work" by pipe#1`, "closed its writing side alone"}},
 		},
 	}.Run(t)
+}
+
+// TestSessionEOF has the recorded client of the golden session, which says all that it
+// has to say, closes its writing side, and reads to the end.
+func TestSessionEOF(t *testing.T) {
+	golden := zoo.Golden(t, "gosdk-1061")
+	zoo.Case{
+		Name: "go-sdk 1061 EOF, session",
+		SDK:  mcp.NewServer,
+		Plan: explore.Plan{Setup: func(r *explore.Run) {
+			serveWork(r)
+			r.Op("drive", func(ctx context.Context) error { return zoo.Drive(ctx, golden, r.Client()) })
+		}},
+		Want: map[string]zoo.Want{
+			"v1.8.0": {Verdict: explore.Lost, Says: []string{`the server read tools/call "work"`, "closed its writing side alone"}},
+		},
+	}.Run(t)
+}
+
+func serveWork(r *explore.Run) {
+	server := newServer()
+	server.AddTool(&mcp.Tool{Name: "work", InputSchema: map[string]any{"type": "object"}}, work)
+	if _, err := server.Connect(r.Context(), gosdk.Transport(r.Server()), nil); err != nil {
+		panic(err)
+	}
 }
 
 func work(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
