@@ -31,6 +31,7 @@ func NewPlayer(events []store.Event, rules Rules) *Player {
 		}
 	}
 	c.claim()
+	c.noteRevisions()
 	return p
 }
 
@@ -178,4 +179,30 @@ func (p *casting) claim() {
 			}
 		}
 	}
+}
+
+// noteRevisions gathers the revisions that the recording is of.
+func (p *casting) noteRevisions() {
+	for _, c := range p.cues {
+		if c.msg.Kind() != transport.Request {
+			continue
+		}
+		if p.revisions.isNew(c.msg) {
+			answer, refused := c.answered()
+			p.revisions.note(c.msg, answer, refused)
+		}
+	}
+}
+
+// answered returns the result of a request, and whether it was an error.
+func (c *cue) answered() (result json.RawMessage, refused bool) {
+	if c.answer == nil {
+		return nil, false
+	}
+	for _, m := range messagesOf(c.answer.frame) {
+		if bytes.Equal(m.ID, c.msg.ID) && m.Kind() == transport.Response {
+			return m.Result, m.Error != nil
+		}
+	}
+	return nil, false
 }

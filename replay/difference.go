@@ -143,10 +143,14 @@ func (c *comparer) differ(a, b tree) {
 	if c.count++; c.count > keptDifferences {
 		return
 	}
+	masked := maskPattern.MatchString(a.text)
+	if a.kind == '"' && b.kind == '"' && !masked {
+		a.text = c.variables.put(c.name(), a.text) // so that only what differs does
+	}
 	want, got := c.show(a, b)
 	d := Difference{Path: pointerText(c.path), Want: want, Got: got}
-	if c.isNormal(a) && c.isNormal(b) {
-		d.Hint = normalizersFor(Normalizers(), c.variables.put(c.name(), a.text), b.text)
+	if c.isNormal(a) && c.isNormal(b) && !masked {
+		d.Hint = normalizersFor(Normalizers(), a.text, b.text)
 	}
 	c.differences = append(c.differences, d)
 }
@@ -171,11 +175,11 @@ func memberName(path []string) string {
 
 // excuse says why two scalars that differ are taken as a match; "" if they are not.
 func (c *comparer) excuse(a, b tree) string {
-	if c.variables.explains(c.name(), a, b) {
-		return "variable"
-	}
 	if c.variables.isMasked(a.text, b.text) {
 		return "redacted"
+	}
+	if c.variables.explains(c.name(), a, b) {
+		return "variable"
 	}
 	if !c.isNormal(a) || !c.isNormal(b) {
 		return ""
@@ -230,6 +234,10 @@ const shown = 60
 // show returns two values as they stand in a report: JSON on one line, of long
 // texts the part where they part.
 func (c *comparer) show(a, b tree) (want, got string) {
+	if maskPattern.MatchString(a.text) {
+		return showTree(c.recorded, a), hidden
+	}
+	a.text, b.text = c.variables.hide(a.text), c.variables.hide(b.text)
 	if a.kind != '"' || b.kind != '"' {
 		return showTree(c.recorded, a), showTree(c.live, b)
 	}

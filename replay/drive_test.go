@@ -30,7 +30,11 @@ func (s *liveServer) run(ctx context.Context) {
 		for _, line := range lines {
 			switch line {
 			case "wait":
-				time.Sleep(time.Second)
+				select {
+				case <-time.After(time.Second):
+				case <-ctx.Done():
+					return
+				}
 				continue
 			case "end":
 				return

@@ -9,6 +9,9 @@ import (
 // find returns the cue that a live request stands for, nil if there is none left,
 // and the queue that it belongs to.
 func (p *Player) find(m transport.Message) (*cue, Key, error) {
+	if err := p.revisions.refuse(m); err != nil {
+		return nil, "", err
+	}
 	m.Params = p.recordedParams(m.Params)
 	key, err := p.rules.key(m)
 	if err != nil {
@@ -68,7 +71,7 @@ func (p *Player) Verdicts() []StepVerdict { return inOrder(p.judge()) }
 func (p *Player) Close() []StepVerdict { return grave(p.judge()) }
 
 func (p *Player) judge() []judged {
-	list := append([]judged(nil), p.findings...)
+	var list []judged
 	for _, c := range p.cues {
 		if v, ok := p.judgeCue(c); ok {
 			list = append(list, v)
@@ -80,7 +83,7 @@ func (p *Player) judge() []judged {
 			}})
 		}
 	}
-	return list
+	return append(list, p.findings...)
 }
 
 // judgeCue returns the verdict on a cue; none on the answer to what was not asked.
@@ -89,6 +92,9 @@ func (p *Player) judgeCue(c *cue) (j judged, ok bool) {
 	switch {
 	case c.arrived:
 		j.judge(p.compare(c), "")
+		if text := c.negotiated(); text != "" {
+			j.Text = fmt.Sprintf("#%d, %s: %s", c.seq, c.what(), text)
+		}
 	case c.msg.Kind() == transport.Request:
 		j.grave, j.Text = true, fmt.Sprintf("#%d %s was not asked", c.seq, c.what())
 	case c.answers != nil:
@@ -118,11 +124,15 @@ func (p *Player) compare(c *cue) comparison {
 	return result
 }
 
-// extra notes what nobody recorded; near is the recorded request nearest to it.
-func (p *Player) extra(what string, near uint64, text string, grave bool) {
-	p.findings = append(p.findings, judged{seq: p.reached, grave: grave, StepVerdict: StepVerdict{
-		Result: Extra, Seq: near, Dir: transport.ClientToServer, What: what, Text: text,
-	}})
+// extra notes what nobody recorded.
+func (p *Player) extra(what, text string, grave bool) {
+	p.extraNear(StepVerdict{What: what, Text: text}, grave)
+}
+
+// extraNear is extra with the recorded request that is nearest.
+func (p *Player) extraNear(v StepVerdict, grave bool) {
+	v.Result, v.Dir = Extra, transport.ClientToServer
+	p.findings = append(p.findings, judged{seq: p.reached, grave: grave, StepVerdict: v})
 }
 
 // withhold notes that a reply is not sent.

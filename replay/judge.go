@@ -68,11 +68,11 @@ func (v *StepVerdict) judge(c comparison, order string) {
 func (c comparison) sentence() string {
 	d := c.differences[0]
 	text := fmt.Sprintf("differs at %s: recorded %s, got %s", d.Path, d.Want, d.Got)
-	if c.count > 1 {
-		text += fmt.Sprintf(", and in %s more", plural(c.count-1, "place"))
-	}
 	if d.Hint != "" {
 		text += fmt.Sprintf(" (would match with normalizer %s)", d.Hint)
+	}
+	if c.count > 1 {
+		text += fmt.Sprintf(", and in %s more", plural(c.count-1, "place"))
 	}
 	return text
 }
@@ -96,7 +96,7 @@ func (d *Driver) Verdicts() []StepVerdict { return inOrder(d.judge()) }
 func (d *Driver) Close() []StepVerdict { return grave(d.judge()) }
 
 func (d *Driver) judge() []judged {
-	list := slices.Clone(d.findings)
+	var list []judged
 	for _, t := range d.turns {
 		if v, ok := d.judgeTurn(t); ok {
 			list = append(list, v)
@@ -110,7 +110,7 @@ func (d *Driver) judge() []judged {
 			}})
 		}
 	}
-	return list
+	return append(list, d.findings...)
 }
 
 // judgeTurn returns the verdict on a turn; none on an answer that was not asked for.

@@ -7,24 +7,31 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// miss says why nothing recorded answers m, and which event is nearest.
-func (p *Player) miss(m transport.Message, key Key, err error) (text string, near uint64) {
-	method := clip(m.Method)
+// miss says why nothing recorded answers m, which recorded request is nearest, and
+// how that differs.
+func (p *Player) miss(m transport.Message, key Key, err error) StepVerdict {
+	v := StepVerdict{What: about(m), Text: "no recorded answer for " + clip(m.Method)}
 	if err != nil {
-		return fmt.Sprintf("no recorded answer for %s: %v", method, err), 0
+		v.Text += fmt.Sprintf(": %v", err)
+		return v
 	}
 	if used := p.requests[key]; len(used) > 0 {
-		last := used[len(used)-1].seq
-		return fmt.Sprintf("no recorded answer left for %s: it was recorded %s, last as #%d", method, countTimes(len(used)), last), last
+		v.Seq = used[len(used)-1].seq
+		v.Text = fmt.Sprintf("no recorded answer left for %s: it was recorded %s, last as #%d", clip(m.Method), countTimes(len(used)), v.Seq)
+		return v
 	}
 	nearest, how := p.nearest(m)
-	switch {
-	case nearest == nil:
-		return fmt.Sprintf("no recorded answer for %s: no request of that method was recorded", method), 0
-	case how.count == 0:
-		return fmt.Sprintf("no recorded answer for %s; nearest is #%d: the matcher tells them apart", method, nearest.seq), nearest.seq
+	if nearest == nil {
+		v.Text += ": no request of that method was recorded"
+		return v
 	}
-	return fmt.Sprintf("no recorded answer for %s; nearest is #%d: %s", method, nearest.seq, how.sentence()), nearest.seq
+	v.Seq, v.Differences, v.Mapped = nearest.seq, how.differences, how.mapped
+	if how.count == 0 {
+		v.Text += fmt.Sprintf("; nearest is #%d: the matcher tells them apart", v.Seq)
+		return v
+	}
+	v.Text += fmt.Sprintf("; nearest is #%d: %s", v.Seq, how.sentence())
+	return v
 }
 
 // nearest returns the recorded request of the same method that differs least; one

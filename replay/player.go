@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -49,6 +50,7 @@ const MissCode = -32010
 // was recorded over several lines (HTTP) is said on one.
 type Player struct {
 	rules     Rules
+	revisions revisions
 	variables *variables // what the live client made up
 	cues      []*cue
 	replies   []*reply
@@ -120,17 +122,22 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 		return nil
 	}
 	var body []byte
+	var revision *revisionError
 	switch {
+	case errors.As(err, &revision):
+		p.score.Missed++
+		p.extra(about(m), err.Error(), true)
+		body = revision.body()
 	case m.Method == methodPing:
 		body = []byte(`"result":{}`)
 	case m.Method == methodDiscover && len(p.requests[key]) == 0:
 		// What a server says that is older than the method, and clients probe for.
 		body = []byte(`"error":{"code":-32601,"message":"Method not found"}`)
 	default:
-		text, near := p.miss(m, key, err)
+		miss := p.miss(m, key, err)
 		p.score.Missed++
-		p.extra(about(m), near, text, true)
-		quoted, _ := json.Marshal("mcprec: " + text)
+		p.extraNear(miss, true)
+		quoted, _ := json.Marshal("mcprec: " + miss.Text)
 		body = fmt.Appendf(nil, `"error":{"code":%d,"message":%s}`, MissCode, quoted)
 	}
 	p.out = append(p.out, nil)
@@ -165,7 +172,7 @@ func (p *Player) response(m transport.Message) {
 		p.arrive(c, m, 0)
 		return
 	}
-	p.extra("an answer", 0, fmt.Sprintf("an answer with id %s, which no request of the server has", clip(string(m.ID))), true)
+	p.extra("an answer", fmt.Sprintf("an answer with id %s, which no request of the server has", clip(string(m.ID))), true)
 }
 
 // notification takes a live notification.
@@ -183,7 +190,7 @@ func (p *Player) notification(m transport.Message) {
 		}
 	}
 	if late == nil {
-		p.extra(about(m), 0, fmt.Sprintf("the client's %s was not recorded", about(m)), false)
+		p.extra(about(m), fmt.Sprintf("the client's %s was not recorded", about(m)), false)
 		return
 	}
 	p.arrive(late, m, 0)

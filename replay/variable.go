@@ -29,13 +29,14 @@ import (
 type variables struct {
 	named    map[spotKey][]string // recorded value → live ones, the newest last
 	anywhere map[string][]string
+	masks    map[string]bool // those of anywhere that stand for secrets
 	back     *returned
 }
 
 // newVariables returns what is to be learned of an end. said is what the other end
 // said in the recording, with how many messages of the first it had heard.
 func newVariables(said iter.Seq2[int, transport.Frame]) *variables {
-	return &variables{named: map[spotKey][]string{}, anywhere: map[string][]string{}, back: &returned{said: said}}
+	return &variables{named: map[spotKey][]string{}, anywhere: map[string][]string{}, masks: map[string]bool{}, back: &returned{said: said}}
 }
 
 // makers are members in which the end that sends them has always made up the value.
@@ -102,7 +103,7 @@ func (w *learner) enter(step string, a, b tree) {
 
 func (w *learner) scalar(a, b tree) {
 	for mask, text := range w.unmask(a.text, b.text) {
-		w.anywhere[mask] = []string{text}
+		w.anywhere[mask], w.masks[mask] = []string{text}, true
 	}
 	if a.kind != '"' && a.kind != '0' || b.kind != '"' && b.kind != '0' {
 		return
@@ -170,7 +171,7 @@ func newest(list []string, value string) []string {
 
 // isDistinct reports whether a value may be looked for in a text.
 func isDistinct(value string) bool {
-	return isOpaque(value) || len(value) >= 6 && strings.ContainsAny(value, "0123456789") && strings.Trim(value, "0123456789.") != ""
+	return isOpaque(value) || len(value) >= 4 && strings.ContainsAny(value, "0123456789") && strings.Trim(value, "0123456789.") != ""
 }
 
 // isEmpty reports whether there is nothing to put.
