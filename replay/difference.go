@@ -239,7 +239,7 @@ func (c *comparer) show(a, b tree) (want, got string) {
 	}
 	a.text, b.text = c.variables.hide(a.text), c.variables.hide(b.text)
 	if a.kind != '"' || b.kind != '"' {
-		return showTree(c.recorded, a), showTree(c.live, b)
+		return showTree(c.recorded, a), c.variables.hide(showTree(c.live, b))
 	}
 	cut := 0
 	for cut < min(len(a.text), len(b.text)) && a.text[cut] == b.text[cut] {
