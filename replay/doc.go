@@ -35,8 +35,13 @@
 // and need[hold[j]-1] <= j, that is when no end waits for itself. Two sound
 // scripts always come to their end when both lanes are unbounded: of all frames
 // that would be stuck the one recorded first has nothing to wait for. The free,
-// inline and rigid models make sound scripts of every recording. The inbox
-// model does not, and that is its fault, not the transport's.
+// inline and rigid models make sound scripts of every recording. The inbox and
+// serial models do not, and that is their fault, not the transport's: the loop
+// stands where what it waits for is behind what it holds, and the script says where.
+//
+// A session is at its end when every frame was taken, and read where somebody waits
+// for it. Behind a request that is never answered a serial loop leaves the rest
+// unread: that is no hang where the rest is notifications.
 //
 // The open replay plays one half to a live end: [Player] the server's, [Driver] the
 // client's, both pure machines of frames in and frames out. Either may be loosened,

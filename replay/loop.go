@@ -73,9 +73,9 @@ type serialWalk struct {
 	s      *script
 	latest []int32
 	open   []int32 // by index of own frames: requests of the peer without an answer
-	sent   int   // own frames that were sent when the loop reads on
-	asking int   // own frame, the first with a call after what was read
-	stop   *stop // where the loop stands for ever
+	sent   int     // own frames that were sent when the loop reads on
+	asking int     // own frame, the first with a call after what was read
+	stop   *stop   // where the loop stands for ever
 }
 
 func (w *serialWalk) read(f playFrame) {

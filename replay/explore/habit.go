@@ -7,27 +7,33 @@ import (
 
 // habit is how the reader of a recorded half depends on its writer and its calls:
 // the models of package replay as a behaviour, for where the order is open and a
-// script that counts frames says nothing. nil is the free model.
+// script that counts frames says nothing. nil is the free model. A serial one works
+// at requests: what a notification's handler asks for, it may as well have asked for
+// before, where the order is open.
 type habit struct {
 	queue  int // room for notifications during a call; -1: none of this
 	inline bool
+	serial bool
 
 	flying map[string]bool // own requests without an answer, by raw id
 	queued int
-	stuck  bool         // holds a notification
-	owed   map[int]bool // answers to write before it reads on, by number
+	stuck  bool            // holds a notification
+	owed   map[int]bool    // answers to write before it reads on, by number
+	atWork map[string]bool // requests to answer before it reads on, by raw id
 	resume chan struct{}
 }
 
 func newHabit(m replay.Model) *habit {
-	q, inbox := m.Queue()
-	if !inbox && m != replay.Inline {
+	h := &habit{
+		queue: -1, inline: m == replay.Inline, serial: m == replay.Serial, flying: map[string]bool{},
+		owed: map[int]bool{}, atWork: map[string]bool{}, resume: make(chan struct{}, 1),
+	}
+	if q, inbox := m.Queue(); inbox {
+		h.queue = q
+	} else if !h.inline && !h.serial {
 		return nil
 	}
-	if !inbox {
-		q = -1
-	}
-	return &habit{queue: q, inline: !inbox, flying: map[string]bool{}, owed: map[int]bool{}, resume: make(chan struct{}, 1)}
+	return h
 }
 
 // idle says why the reader does not read; "" when it does.
@@ -39,6 +45,8 @@ func (h *habit) idle() string {
 		return "hands it to its inner queue, which is full"
 	case len(h.owed) > 0:
 		return "writes the answer before it reads on"
+	case len(h.atWork) > 0:
+		return "works at it, and reads on when it was answered"
 	}
 	return ""
 }
@@ -54,6 +62,9 @@ func (h *habit) heard(f transport.Frame, n int, out []transport.Frame) {
 		switch m.Kind() {
 		case transport.Request:
 			asked[string(m.ID)] = true
+			if h.serial {
+				h.atWork[string(m.ID)] = true
+			}
 		case transport.Response:
 			h.finish(string(m.ID))
 		case transport.Notification:
@@ -106,6 +117,9 @@ func (h *habit) wrote(n int, f transport.Frame) {
 	}
 	delete(h.owed, n)
 	for _, m := range messages(f) {
+		if m.Kind() == transport.Response {
+			delete(h.atWork, string(m.ID))
+		}
 		if m.Method == methodCancelled {
 			h.finish(string(transport.Member(m.Params, "requestId")))
 		}

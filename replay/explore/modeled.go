@@ -177,7 +177,7 @@ func (a *actor) state(wants bool) {
 	idle := ""
 	switch {
 	case stop != nil && stop.Works:
-		idle = "works at it, and what would end that is behind it"
+		idle = "works at it, and does not read meanwhile"
 	case stop != nil:
 		idle = "hands it to its inner queue, which is full"
 	case !wants && !read:
@@ -188,17 +188,21 @@ func (a *actor) state(wants bool) {
 	a.run.gate.free()
 }
 
-// over ends the half when all was sent and read.
+// over ends the half when all was sent and read. One that stands at its work has
+// said all, and stays there.
 func (a *actor) over() bool {
 	a.mu.Lock()
-	done := a.half.Sent() && a.half.Read()
+	done, stop := a.half.Sent() && a.half.Read(), a.half.Stopped()
 	a.mu.Unlock()
 	if done {
 		a.run.settle(a.whole)
-		stir(a.send)
-		stir(a.read)
 	}
-	return done
+	if !done || stop != nil {
+		return false
+	}
+	stir(a.send)
+	stir(a.read)
+	return true
 }
 
 // pause waits to be woken; false when the run is over.
@@ -237,7 +241,7 @@ func (r *Run) stopped() (category, why string) {
 		}
 	}
 	if a, b := works[0], works[1]; a != nil && b != nil && a.Never && b.Never && (a.Call == b.Held || b.Call == a.Held) && a.Call > 0 && b.Call > 0 {
-		return Mutual, fmt.Sprintf("each end works at %s and %s, has asked the other meanwhile, and reads no answer before that is done",
+		return Mutual, fmt.Sprintf("the client works at %s and the server at %s; each has asked the other since, and reads no answer before that is done",
 			r.actors[0].end.in.last.name, r.actors[1].end.in.last.name)
 	}
 	return category, why

@@ -1,0 +1,38 @@
+package explore
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/replay"
+)
+
+// A serial half works at a request in any order, and what is behind it is not read.
+func TestSerial(t *testing.T) {
+	for _, tt := range []struct {
+		name, lines    string
+		client, server replay.Model
+		level          Level
+		want, says     string
+	}{
+		{"one call after the other", "> 1:a\n> 2:b\n< 1=\n< 2=", replay.Serial, replay.Serial, L1, "pass", ""},
+		{"a handler asks", "> 1:a\n< 1:roots/list\n> 1=", replay.Free, replay.Serial, L1, "hang swallowed", "works at it, and reads on when it was answered"},
+		{"a handler asks, in recorded order", "> 1:a\n< 1:roots/list\n> 1=\n< 1=", replay.Free, replay.Serial, L0, "hang swallowed", "what it waits for is behind it"},
+		{"nobody reads", "> 1:a\n< 1:roots/list\n> 1=\n< 1=", replay.Serial, replay.Serial, L1, "hang head-on", "both ends are at a write"},
+		{"each asks the other", "< ~tools/list_changed\n> 1:tools/list\n< 1:ping", replay.Serial, replay.Serial, L0, "hang mutual call", "each has asked the other since"},
+		{"nothing ends it", "> 1:a\n> 2:b", replay.Free, replay.Serial, L0, "hang never sent", "nothing that ends that"},
+		{"notifications behind it", "> 1:a\n> ~message", replay.Free, replay.Serial, L0, "hang never sent", "passes at 1 (20 schedules) and unbounded"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := Modeled(recording(tt.lines), tt.client, tt.server)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Level, p.Shrink = tt.level, -1
+			r := Search(t, p)
+			if got := strings.TrimSpace(r.Verdict + " " + r.Category); got != tt.want || !strings.Contains(r.Text(), tt.says) {
+				t.Errorf("want %s, %q\n%s", tt.want, tt.says, r.Text())
+			}
+		})
+	}
+}
