@@ -139,7 +139,7 @@ func (d *Driver) releaseLoose() []transport.Frame {
 	var out []transport.Frame
 	for _, l := range d.lines[d.next:] {
 		if !l.sent && d.mayGoLoose(l) {
-			out = append(out, d.send(l))
+			out = append(out, d.send(l)...)
 		}
 	}
 	for d.next < len(d.lines) && d.lines[d.next].sent {

@@ -24,6 +24,8 @@ const (
 	Complete DriveEnd = "complete"
 	// Gone: the server ended the connection before that.
 	Gone DriveEnd = "gone"
+	// Refused: a redacted value was about to be sent; see [Driver.Guard].
+	Refused DriveEnd = "refused"
 	// Silent: nothing that was recorded came for as long as Drive was to wait.
 	Silent DriveEnd = "silent"
 )
@@ -46,7 +48,7 @@ func Drive(ctx context.Context, conn transport.Conn, d *Driver, timeout time.Dur
 	if err == nil && end != Gone {
 		d.End()
 		s.part(ctx, conn, d)
-		if d.IsDone() { // the last answers came when the client had ended
+		if end == Silent && d.IsDone() { // the last answers came when the client had ended
 			end = Complete
 		}
 	}
@@ -67,7 +69,7 @@ func (s *stage) drive(ctx context.Context, d *Driver, timeout time.Duration) (Dr
 	quiet := newSilence(timeout)
 	defer quiet.Stop()
 	written := s.written
-	for len(queue) > 0 || !d.IsDone() || !d.IsHeard() {
+	for d.refused == "" && (len(queue) > 0 || !d.IsDone() || !d.IsHeard()) {
 		if written == nil {
 			queue = nil
 		}
@@ -103,6 +105,9 @@ func (s *stage) drive(ctx context.Context, d *Driver, timeout time.Duration) (Dr
 			limit.Reset(timeout)
 			quiet.forget()
 		}
+	}
+	if d.refused != "" {
+		return Refused, nil
 	}
 	return Complete, nil
 }

@@ -61,8 +61,15 @@ func drives(t *testing.T, events []store.Event, server liveServer, timeout time.
 	pipe := transport.NewPipe(0, 0, nil)
 	server.conn = pipe.Server()
 	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go server.run(ctx)
+	ran := make(chan bool)
+	go func() {
+		server.run(ctx)
+		close(ran)
+	}()
+	defer func() {
+		cancel()
+		<-ran
+	}()
 	d := NewDriver(events, Rules{})
 	d.Serialize()
 	start := time.Now()

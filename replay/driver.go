@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -48,6 +47,8 @@ type Driver struct {
 
 	loose   bool
 	ended   bool       // nothing goes out any more
+	guarded bool       // no redacted value goes out
+	refused string     // the one that was about to
 	first   int        // loose: lines before this one were written
 	settled int        // turns before this one are all settled
 	heard   int        // turns that arrived
@@ -168,6 +169,10 @@ func (d *Driver) response(m transport.Message) {
 	}
 	r := queue[i]
 	r.done = true
+	if r.response == nil && !r.cancelled && !d.IsDone() {
+		what := "the answer to " + about(r.msg)
+		d.extra(what, fmt.Sprintf("%s (#%d) was not recorded", what, r.line.seq), false)
+	}
 	d.arrive(r.response, m)
 }
 
@@ -185,37 +190,6 @@ func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
 	d.extra(about(m), text, true)
 	quoted, _ := json.Marshal("mcprec: " + text)
 	return []transport.Frame{{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, m.ID, MissCode, quoted), Stream: stream}}
-}
-
-// lookahead is how many recorded messages are compared with a live one to find the
-// one that it stands for.
-const lookahead = 16
-
-// pick returns the turn that a live request or notification stands for: of those of
-// its kind that are left, among the first few, one that it equals; or else the
-// first. Of a loosened driver, which keeps the recorded ids, it is the one with the
-// same id.
-func (d *Driver) pick(key Key, m transport.Message) *turn {
-	for len(d.said[key]) > 0 && d.said[key][0].arrived {
-		d.said[key] = d.said[key][1:]
-	}
-	queue := d.said[key]
-	if d.loose && m.Kind() == transport.Request {
-		for _, t := range queue {
-			if !t.arrived && bytes.Equal(t.msg.ID, m.ID) {
-				return t
-			}
-		}
-	}
-	for _, t := range queue[:min(len(queue), lookahead)] {
-		if !t.arrived && d.rules.compare(t.msg, m, d.variables).count == 0 {
-			return t
-		}
-	}
-	if len(queue) == 0 {
-		return nil
-	}
-	return queue[0]
 }
 
 // arrive lets m stand for the turn, and passes over the notifications that the
@@ -241,7 +215,11 @@ func (d *Driver) arrive(t *turn, m transport.Message) {
 	case transport.Response:
 		d.open = slices.DeleteFunc(d.open, func(r *request) bool { return r == t.request })
 	}
-	for _, before := range d.turns[min(d.settled, t.index):t.index] {
+	upto := t.index
+	if m.Kind() == transport.Notification && t.index >= d.horizon() {
+		upto = d.settled // it came early, by a timer: nothing is passed over
+	}
+	for _, before := range d.turns[min(d.settled, upto):upto] {
 		before.passed = before.passed || before.msg.Kind() == transport.Notification || before.isStray()
 	}
 	d.settle()
@@ -265,17 +243,17 @@ func (d *Driver) release() []transport.Frame {
 		return d.releaseLoose()
 	}
 	var out []transport.Frame
-	for moved := true; moved; {
+	for moved := true; moved && !d.ended; {
 		moved = false
 		d.due = slices.DeleteFunc(d.due, func(l *line) bool {
-			if !l.sent && d.mayAnswer(l) {
-				out = append(out, d.send(l))
+			if !l.sent && !d.ended && d.mayAnswer(l) {
+				out = append(out, d.send(l)...)
 				moved = true
 			}
 			return l.sent
 		})
-		for l := d.nextLine(); l != nil && d.settled >= l.before && !l.isQueued(); l = d.nextLine() {
-			out = append(out, d.send(l))
+		for l := d.nextLine(); l != nil && !d.ended && d.settled >= l.before && !l.isQueued(); l = d.nextLine() {
+			out = append(out, d.send(l)...)
 			moved = true
 		}
 	}
@@ -317,15 +295,9 @@ func (d *Driver) mayAnswer(l *line) bool {
 	return true
 }
 
-// send returns the line with the live server's values in it.
-func (d *Driver) send(l *line) transport.Frame {
-	l.sent = true
-	d.out = append(d.out, l)
-	for _, r := range l.requests {
-		if r.isAwaited() {
-			d.open = append(d.open, r)
-		}
-	}
+// send returns the line with the live server's values in it; nothing when it is
+// refused.
+func (d *Driver) send(l *line) []transport.Frame {
 	f := l.frame
 	f.Bytes = d.variables.respell(f.Bytes)
 	for _, e := range l.edits {
@@ -333,7 +305,17 @@ func (d *Driver) send(l *line) transport.Frame {
 			f.Bytes, _ = splice(f.Bytes, value, e.path...)
 		}
 	}
-	return f
+	if d.refuses(l, f) {
+		return nil
+	}
+	l.sent = true
+	d.out = append(d.out, l)
+	for _, r := range l.requests {
+		if r.isAwaited() {
+			d.open = append(d.open, r)
+		}
+	}
+	return []transport.Frame{f}
 }
 
 // Waiting reports whether Relent would send something.

@@ -113,7 +113,8 @@ func (d *Driver) judge() []judged {
 	return append(list, d.findings...)
 }
 
-// judgeTurn returns the verdict on a turn; none on an answer that was not asked for.
+// judgeTurn returns the verdict on a turn; none on an answer that was not asked for,
+// or was called off.
 func (d *Driver) judgeTurn(t *turn) (j judged, ok bool) {
 	j.seq, j.StepVerdict = t.seq, StepVerdict{Seq: t.seq, Dir: transport.ServerToClient, What: t.what(), Result: Missing}
 	switch {
@@ -121,7 +122,7 @@ func (d *Driver) judgeTurn(t *turn) (j judged, ok bool) {
 		c := d.rules.compare(t.msg, t.live, d.variables)
 		j.judge(c, t.misplaced())
 		j.grave = t.request != nil && c.count > 0
-	case t.request != nil && !t.request.line.sent:
+	case t.request != nil && (!t.request.line.sent || t.request.cancelled): // who is told that nobody waits need not answer
 		return j, false
 	case t.request != nil || t.isStray():
 		j.grave, j.Text = true, fmt.Sprintf("#%d, %s, did not come", t.seq, t.what())

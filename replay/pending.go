@@ -21,6 +21,12 @@ func (d *Driver) Pending() []string {
 	for _, r := range d.open {
 		list = append(list, fmt.Sprintf("the client waits for the answer to #%d %s (id %s)", r.line.seq, about(r.msg), clip(string(r.msg.ID))))
 	}
+	if d.loose {
+		return list
+	}
+	if d.refused != "" {
+		return append(list, d.refused+", which the server has not given: it was not sent")
+	}
 	l := d.nextLine()
 	if l == nil {
 		return list

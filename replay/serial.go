@@ -68,9 +68,9 @@ func (d *Driver) queues() bool {
 	return l != nil && l.question == nil && l.before <= d.settled && l.isQueued()
 }
 
-// lastQueued is the index of the last turn that the line is queued behind.
+// lastQueued is the index of the last turn that the line is queued behind; -1: none.
 func (l *line) lastQueued() int {
-	last := 0
+	last := -1
 	for _, t := range l.queue {
 		last = max(last, t.index)
 	}

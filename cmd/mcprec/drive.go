@@ -20,6 +20,7 @@ type driveOptions struct {
 	timeout  time.Duration
 	parallel bool
 	update   bool
+	redacted bool
 	verbose  bool
 }
 
@@ -44,7 +45,8 @@ The command is never taken from a session. It runs in this folder and with this
 environment.
 
 --format json prints one object: session, command, end (complete, gone: the server
-ended early, silent: nothing recorded came for --timeout), exit (the server's
+ended early, silent: nothing recorded came for --timeout, refused: a redacted value
+that the server has not given was about to be sent), exit (the server's
 status), passed, counts (of steps, by result), steps (a list of seq, dir, what,
 result, differences (path, want, got, hint), order, mapped (path, by, want, got),
 text), mapped (how many values, by reason), pending (who waits for what), without
@@ -89,22 +91,14 @@ read or written, 126 and 127 the command cannot be run.`,
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up when nothing that was recorded came for so long")
 	f.BoolVar(&o.parallel, "parallel", false, "let calls overlap as they were recorded")
 	f.BoolVar(&o.update, "update", false, "write what happened in place of the recording")
+	f.BoolVar(&o.redacted, "allow-redacted", false, "send what stands in the place of redacted secrets")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show the steps that match, too")
 	completeWords(cmd, "format", "text", "json", "junit")
 	return cmd
 }
 
 func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) error {
-	if err := oneOf("format", o.format, "text", "json", "junit"); err != nil {
-		return err
-	}
-	if o.timeout <= 0 {
-		return usagef("--timeout %v: want a duration above 0", o.timeout)
-	}
-	if o.update && arg == "-" {
-		return usagef("--update: standard input cannot be written; name a session or a file")
-	}
-	rules, err := o.rules()
+	rules, err := o.check(arg)
 	if err != nil {
 		return err
 	}
@@ -115,14 +109,11 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if len(command) == 0 {
 		return usagef("drive: no command, and none is ever taken from a session; %s", recorded.suggestion(arg))
 	}
-	if !asks(recorded.events) {
-		return usagef("drive %s: its client asked for nothing; name another session", recorded.name)
+	driver, err := o.driver(recorded, rules)
+	if err != nil {
+		return err
 	}
 	recorded.warn(cmd.ErrOrStderr())
-	driver := replay.NewDriver(recorded.events, rules)
-	if !o.parallel {
-		driver.Serialize()
-	}
 	var kept *keptRun
 	if o.update {
 		if kept, err = keepRun(cmd.Context(), recorded.header, command); err != nil {
@@ -141,6 +132,40 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 		return err
 	}
 	return o.conclude(cmd, recorded, run, report)
+}
+
+// check reads the flags.
+func (o driveOptions) check(arg string) (replay.Rules, error) {
+	switch {
+	case o.timeout <= 0:
+		return replay.Rules{}, usagef("--timeout %v: want a duration above 0", o.timeout)
+	case o.update && arg == "-":
+		return replay.Rules{}, usagef("--update: standard input cannot be written; name a session or a file")
+	}
+	if err := oneOf("format", o.format, "text", "json", "junit"); err != nil {
+		return replay.Rules{}, err
+	}
+	return o.rules()
+}
+
+// driver returns the recorded client, unless there is nothing for it to say, or
+// something that it must not.
+func (o driveOptions) driver(r *recordedSession, rules replay.Rules) (*replay.Driver, error) {
+	if !asks(r.events) {
+		return nil, usagef("drive %s: its client asked for nothing; name another session", r.name)
+	}
+	driver := replay.NewDriver(r.events, rules)
+	if !o.parallel {
+		driver.Serialize()
+	}
+	if o.redacted {
+		return driver, nil
+	}
+	if refused := driver.Guard(); len(refused) > 0 {
+		return nil, usagef("drive %s: redacted values would be sent, which a server must not take for the real ones; --allow-redacted sends them:\n  %s",
+			r.name, strings.Join(refused, "\n  "))
+	}
+	return driver, nil
 }
 
 // conclude makes the report the exit code, and the run the recording if that is

@@ -134,18 +134,14 @@ func (r *driveReport) text(all bool) string {
 
 // headline names a step.
 func (s driveStep) headline() string {
-	name := cmp.Or(s.What, s.Text)
-	if s.Seq > 0 && !strings.HasPrefix(name, "#") {
-		return fmt.Sprintf("#%d %s", s.Seq, name)
+	if s.Result == replay.Extra {
+		return cmp.Or(s.Text, s.What)
 	}
-	return name
+	return fmt.Sprintf("#%d %s", s.Seq, s.What)
 }
 
 // details are the lines below it.
 func (s driveStep) details(all bool) (lines []string) {
-	if s.Text != "" && s.What != "" && len(s.Differences) == 0 && s.Order == "" {
-		lines = append(lines, s.Text)
-	}
 	for _, d := range s.Differences {
 		line := fmt.Sprintf("%s: wanted %s, got %s", d.Path, d.Want, d.Got)
 		if d.Hint != "" {
@@ -166,8 +162,11 @@ func (s driveStep) details(all bool) (lines []string) {
 
 // breaking says how a drive broke off.
 func (r *driveReport) breaking() string {
-	if r.End == replay.Silent {
+	switch r.End {
+	case replay.Silent:
 		return fmt.Sprintf("gave up: nothing that was recorded came for %v", r.timeout)
+	case replay.Refused:
+		return "broke off: a redacted value would have been sent; see --allow-redacted"
 	}
 	how := "exit status " + r.Exit
 	if strings.HasPrefix(r.Exit, "signal") {

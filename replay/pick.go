@@ -1,0 +1,51 @@
+package replay
+
+import (
+	"bytes"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// lookahead is how many recorded messages are compared with a live one to find the
+// one that it stands for.
+const lookahead = 16
+
+// pick returns the turn that a live request or notification stands for: of those of
+// its kind that are left, among the first few, one that it equals; or else the
+// first. Of a loosened driver, which keeps the recorded ids, it is the one with the
+// same id.
+func (d *Driver) pick(key Key, m transport.Message) *turn {
+	for len(d.said[key]) > 0 && d.said[key][0].arrived {
+		d.said[key] = d.said[key][1:]
+	}
+	queue := d.said[key]
+	if d.loose && m.Kind() == transport.Request {
+		for _, t := range queue {
+			if !t.arrived && bytes.Equal(t.msg.ID, m.ID) {
+				return t
+			}
+		}
+	}
+	for _, t := range queue[:min(len(queue), lookahead)] {
+		if !t.arrived && d.rules.compare(t.msg, m, d.variables).count == 0 {
+			return t
+		}
+	}
+	if len(queue) == 0 || m.Kind() == transport.Notification && queue[0].index >= d.horizon() {
+		return nil
+	}
+	return queue[0]
+}
+
+// horizon bounds the turns that may come before the client says any more: what was
+// recorded later is not what a notification stands for, unless it equals that.
+func (d *Driver) horizon() int {
+	if d.loose { // which begins with next, answers and all
+		return len(d.turns)
+	}
+	l := d.nextLine()
+	if l == nil {
+		return len(d.turns)
+	}
+	return max(l.before, 1+l.lastQueued())
+}
