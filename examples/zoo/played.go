@@ -52,11 +52,9 @@ func Serve(ctx context.Context, events []store.Event, conn transport.Conn) error
 }
 
 // Drive plays the recorded client of a session as a shell's pipe does: when all is said
-// and what was recorded has come, it closes its writing side and reads to the end. The
-// other side stays open until the run is over, so that it is the server's doing when
-// something is lost.
+// and what was recorded has come, it closes its writing side and reads to the end.
 func Drive(ctx context.Context, fx *fixtures.Fixture, conn transport.Conn) error {
-	_, err := replay.Drive(ctx, open{conn}, replay.NewDriver(fx.Events(), replay.Rules{}), time.Minute)
+	_, err := replay.Drive(ctx, conn, replay.NewDriver(fx.Events(), replay.Rules{}), time.Minute)
 	return err
 }
 
@@ -95,9 +93,3 @@ func (l *limited) Read(ctx context.Context) (transport.Frame, error) {
 	l.left--
 	return l.Conn.Read(ctx)
 }
-
-// open is a Conn of which one side alone is closed.
-type open struct{ transport.Conn }
-
-func (o open) CloseWrite() error { return o.Conn.(transport.HalfCloser).CloseWrite() }
-func (o open) Close() error      { return nil }

@@ -26,6 +26,7 @@ type lane struct {
 	quit     bool     // that has ended, as stacks show at a hang
 	eof      int      // the step that told the reader of the end; 0 before
 	ended    bool     // the sender has closed
+	halved   bool     // it closed this direction alone
 	deafened bool     // the receiver has closed
 	ending   bool     // the sender asked to close: no frame is taken any more
 	leaving  bool     // the receiver asked to close: no frame is given any more

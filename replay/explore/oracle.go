@@ -102,8 +102,9 @@ func (r *Run) owed() *call {
 	return nil
 }
 
-// halved reports whether the sender of a direction has closed its writing side alone.
+// halved reports whether the sender of a direction has closed its writing side alone,
+// and read on, if not for ever then to the end.
 func (r *Run) halved(dir transport.Direction) bool {
 	back := r.gate.lane(dir.Reverse())
-	return r.gate.lane(dir).ended && !back.deafened && !back.leaving
+	return r.gate.lane(dir).halved && (back.eof > 0 || !back.deafened && !back.leaving)
 }

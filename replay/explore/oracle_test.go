@@ -170,7 +170,8 @@ func TestNothingLostAtClose(t *testing.T) {
 // An end that closes its writing side alone still waits for its answers: a server
 // that takes the end of the file for the end of the session drops them.
 func TestLostAtHalfClose(t *testing.T) {
-	for _, drains := range []bool{false, true} {
+	for i := range 4 {
+		drains, closes := i&1 == 1, i&2 == 2
 		r := Search(t, Plan{Setup: func(r *Run) {
 			client, server := newPeer(r.Client()), newPeer(r.Server())
 			handled := make(chan struct{})
@@ -186,7 +187,12 @@ func TestLostAtHalfClose(t *testing.T) {
 				r.Server().Close()
 			})
 			r.Op("call", func(ctx context.Context) error {
-				defer client.read(ctx)
+				defer func() {
+					client.read(ctx)
+					if closes { // which says nothing of what was read before
+						r.Client().Close()
+					}
+				}()
 				if err := client.send(ctx, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`); err != nil {
 					return err
 				}
@@ -194,7 +200,7 @@ func TestLostAtHalfClose(t *testing.T) {
 			})
 		}})
 		if lost := r.Verdict == Lost && strings.Contains(r.Explanation, "had closed its writing side alone"); lost == drains {
-			t.Errorf("drains %v: %s", drains, r.Text())
+			t.Errorf("drains %v, closes %v: %s", drains, closes, r.Text())
 		}
 	}
 }

@@ -182,7 +182,7 @@ func (g *gate) release(s Step) {
 	case Close:
 		g.ends[s.Dir-transport.ClientToServer].close()
 	case HalfClose:
-		l.ended = true
+		l.ended, l.halved = true, true
 		l.refuse()
 	}
 }
