@@ -14,10 +14,10 @@ import (
 // recording is worked at for ever too.
 //
 // A tap between the ends does not see who sends. Taken for a handler's calls are
-// those that were sent and answered while its request was worked at (but a ping,
-// which is the session's), and the call that a notification makes its receiver do
-// (see refetches) where no other call of the end comes before, and no request of
-// the peer is open.
+// those that a server sent and had answered while it worked at a request (but a
+// ping, which is the session's), and the call that a notification makes its receiver
+// do (see refetches) where no other call of the end comes before, and no request of
+// the peer is open. A client's other calls are its application's.
 //
 // Where a request that was read later was answered no later, the recording shows
 // that this end did read on, and nothing is held. Only a listen is worked at all
@@ -103,7 +103,7 @@ func (w *serialWalk) request(f playFrame, index int32) {
 		return // it did read on
 	}
 	from := w.after(f)
-	if stop.awaited < 0 {
+	if stop.awaited < 0 && w.s.own == transport.ServerToClient {
 		w.ask(&stop, from, last, until > 0)
 	}
 	w.need(stop, from, last)

@@ -41,9 +41,9 @@ var (
 	// a request until its answer was taken, of a notification until what the
 	// handler asks the peer for was answered. So it never reads what a handler waits
 	// for. Loops like it: the stdio server of mcp-go to v1.1.0 for all but tools/call
-	// (issue 976), the client of mcp-go to v1.2.1 for notifications, and clients that
-	// list in a list_changed handler, awaited in the loop (agent-framework 4866,
-	// hermes-agent 17570).
+	// (issue 976), the client of mcp-go to v1.2.1 for notifications, and by their
+	// reports, for they were not run, clients that list in a list_changed handler
+	// awaited in the loop (agent-framework 4866, hermes-agent 17570).
 	Serial = Model{kind: serial}
 )
 

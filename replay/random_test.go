@@ -232,8 +232,8 @@ func TestHangIsExplained(t *testing.T) {
 			}
 		}
 	}
-	for c, least := range map[string]int{Pass: 50, HeadOn: 50, Swallowed: 50, NeverSent: 50, Mutual: 3} {
-		if count[c] < least {
+	for _, c := range []string{Pass, HeadOn, Swallowed, NeverSent} {
+		if count[c] < 50 {
 			t.Errorf("only %d cases of %q", count[c], c)
 		}
 	}

@@ -140,6 +140,7 @@ func TestClosed(t *testing.T) {
 		{"serial: a handler asks", "> 1:a\n< 1:roots/list\n> 1=\n< 1=", "free serial unbounded", "hang swallowed"},
 		{"serial: a handler asks and does not wait", "> 1:a\n< 1:roots/list\n< 1=\n> 1=", "free serial 0", "pass"},
 		{"serial: the session pings", "> 1:a\n< 1:ping\n> 1=\n< 1=", "free serial 0", "pass"},
+		{"serial: a client's calls are its application's", "< 1:ping\n> 1:a\n< 1=\n> 1=", "serial free 0", "pass"},
 		{"serial: nothing is open", "> 1:a\n< 1=\n< 1:roots/list\n> 1=\n> 2:b\n< 2=", "free serial 0", "pass"},
 		{"serial: answers out of order show that it read on", "> 1:a\n> 2:b\n< 2=\n< 1=", "free serial 0", "pass"},
 		{"serial: no answer, nothing behind", "> 1:a\n< ~progress", "free serial 0", "pass"},

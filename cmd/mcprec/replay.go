@@ -41,12 +41,12 @@ write ends when the other end reads.
 instead of one given by the flags above.
 
 --format json prints one object: verdict (pass, hang), proved (true for a hang:
-no order of steps goes on from there), category (head-on, swallowed, never sent;
-empty for a pass), explanation, capacity ({"c2s":N,"s2c":N}, N a number or
-"unbounded"), models ({"client","server"}), frames ({"c2s","s2c"}: recorded,
-taken, read), waits (a list of who, waits_for, holds, why, seq), cycle (the names
-of those that wait for each other), assumptions, changes, sequence, unanswered (a
-list of seq, call), warnings.
+no order of steps goes on from there), category (head-on, swallowed, mutual
+call, never sent; empty for a pass), explanation, capacity ({"c2s":N,"s2c":N}, N
+a number or "unbounded"), models ({"client","server"}), frames ({"c2s","s2c"}:
+recorded, taken, read), waits (a list of who, waits_for, holds, why, seq), cycle
+(the names of those that wait for each other), assumptions, changes, sequence,
+unanswered (a list of seq, call), warnings.
 
 `
 
