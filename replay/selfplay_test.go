@@ -86,6 +86,15 @@ func (s selfPlay) faults(events []store.Event) (faults []string) {
 	for _, f := range append(s.player.Close(), s.driver.Close()...) {
 		faults = append(faults, f.String())
 	}
+	verdicts := append(s.player.Verdicts(), s.driver.Verdicts()...)
+	if n := countMessages(events); len(verdicts) < n {
+		faults = append(faults, fmt.Sprintf("%d verdicts on %d messages", len(verdicts), n))
+	}
+	for _, v := range verdicts {
+		if v.Result != replay.Match || len(v.Mapped) > 0 {
+			faults = append(faults, fmt.Sprintf("%+v", v))
+		}
+	}
 	want := said(events)
 	for i := range max(len(want), len(s.trace)) {
 		if got, want := at(s.trace, i), at(want, i); got != want {
@@ -93,6 +102,18 @@ func (s selfPlay) faults(events []store.Event) (faults []string) {
 		}
 	}
 	return faults
+}
+
+func countMessages(events []store.Event) (n int) {
+	for _, e := range events {
+		messages, _ := e.AsFrame().Messages()
+		for _, m := range messages {
+			if e.Kind == store.Frame && m.Kind() != transport.Invalid {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func at(frames []spoken, i int) string {
