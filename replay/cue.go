@@ -20,10 +20,8 @@ type cue struct {
 	arrived bool
 	passed  bool   // not waited for any more
 	forgone bool   // because the client was silent
-	id      []byte // of the live message
-	token   []byte
-	stream  uint64
-	live    transport.Message
+	stream  uint64 // of the live message
+	live    *transport.Message
 }
 
 func (c *cue) isSettled() bool { return c.arrived || c.passed }
@@ -79,12 +77,12 @@ type edit struct {
 	token bool
 }
 
-// recorded is what stands in the place.
-func (e edit) recorded() []byte {
+// of is what a message of the client has for the place.
+func (e edit) of(m transport.Message) []byte {
 	if e.token {
-		return e.owner.msg.ProgressToken()
+		return m.ProgressToken()
 	}
-	return e.owner.msg.ID
+	return m.ID
 }
 
 // isPassedBy reports whether the live client, which has said later, will not say

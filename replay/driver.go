@@ -87,9 +87,7 @@ type turn struct {
 	gap     time.Duration // since the frame before it
 	arrived bool
 	passed  bool
-	id      json.RawMessage // of the live request
-	token   json.RawMessage
-	live    transport.Message
+	live    *transport.Message
 
 	owner   *request // the call that something besides an answer belongs to
 	follows *request // whose answer came directly before
@@ -198,7 +196,7 @@ func (d *Driver) arrive(t *turn, m transport.Message) {
 	if t == nil {
 		return
 	}
-	t.arrived, t.live = true, m
+	t.arrived, t.live = true, &m
 	d.reached = max(d.reached, t.seq)
 	if m.Kind() != transport.Notification { // not of those: they may be of other calls
 		d.variables.learn(t.msg, m, t.index)
@@ -210,7 +208,6 @@ func (d *Driver) arrive(t *turn, m transport.Message) {
 	}
 	switch m.Kind() {
 	case transport.Request:
-		t.id, t.token = slices.Clone(m.ID), slices.Clone(m.ProgressToken())
 		d.due = append(d.due, t.answers...)
 	case transport.Response:
 		d.open = slices.DeleteFunc(d.open, func(r *request) bool { return r == t.request })

@@ -112,7 +112,7 @@ func (p *Player) judgeCue(c *cue) (j judged, ok bool) {
 
 // compare compares a cue with the live message that stands for it.
 func (p *Player) compare(c *cue) comparison {
-	result := p.rules.compare(c.msg, c.live, p.variables)
+	result := p.rules.compare(c.msg, *c.live, p.variables)
 	switch {
 	case c.msg.Kind() != transport.Request || matchedByMethod(c.msg.Method):
 		return result

@@ -119,7 +119,7 @@ func (d *Driver) judgeTurn(t *turn) (j judged, ok bool) {
 	j.seq, j.StepVerdict = t.seq, StepVerdict{Seq: t.seq, Dir: transport.ServerToClient, What: t.what(), Result: Missing}
 	switch {
 	case t.arrived:
-		c := d.rules.compare(t.msg, t.live, d.variables)
+		c := d.rules.compare(t.msg, *t.live, d.variables)
 		j.judge(c, t.misplaced())
 		j.grave = t.request != nil && c.count > 0
 	case t.request != nil && (!t.request.line.sent || t.request.cancelled): // who is told that nobody waits need not answer

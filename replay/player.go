@@ -180,7 +180,7 @@ func (p *Player) notification(m transport.Message) {
 	var late *cue // passed over before
 	for _, c := range p.others[m.Method] {
 		switch {
-		case c.arrived || c.cancels != nil && !bytes.Equal(c.cancels.id, cancels(m)):
+		case c.arrived || c.cancels != nil && (c.cancels.live == nil || !bytes.Equal(c.cancels.live.ID, cancels(m))):
 		case !c.passed:
 			p.arrive(c, m, 0)
 			p.forgo(c)
@@ -207,12 +207,11 @@ func firstOpen(queue []*cue) *cue {
 
 // arrive lets m stand for the cue, and passes over the cues that will not come.
 func (p *Player) arrive(c *cue, m transport.Message, stream uint64) {
-	c.arrived, c.stream, c.live = true, stream, m
+	c.arrived, c.stream, c.live = true, stream, &m
 	p.reached = max(p.reached, c.seq)
 	if m.Kind() != transport.Notification {
 		p.variables.learn(c.msg, m, c.index)
 	}
-	c.id, c.token = bytes.Clone(m.ID), bytes.Clone(m.ProgressToken())
 	if c.answer != nil {
 		p.open = append(p.open, c)
 	}
@@ -267,16 +266,13 @@ func (p *Player) send(r *reply) []transport.Frame {
 		f.Stream = r.owners[0].stream
 	}
 	for _, e := range r.edits {
-		value := e.owner.id
-		if e.token {
-			value = e.owner.token
-		}
+		value := e.of(*e.owner.live)
 		if value == nil {
 			p.withhold(r, fmt.Sprintf("#%d: %s gave no progress token", r.seq, clip(e.owner.msg.Method)))
 			r.written = true // nothing waits for it
 			return nil
 		}
-		if recorded := e.recorded(); !bytes.Equal(value, recorded) {
+		if !bytes.Equal(value, e.of(e.owner.msg)) {
 			f.Bytes, _ = splice(f.Bytes, value, e.path...)
 		}
 	}

@@ -43,8 +43,11 @@ type respell struct {
 
 // value returns the live value.
 func (e respell) value() []byte {
-	if e.token {
-		return e.question.token
+	switch {
+	case e.question.live == nil:
+		return nil
+	case e.token:
+		return e.question.live.ProgressToken()
 	}
-	return e.question.id
+	return e.question.live.ID
 }

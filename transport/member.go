@@ -55,6 +55,33 @@ var frequent = [...]string{
 	"_meta", "name", "arguments", "progressToken", "progress", "requestId",
 }
 
+// methodText returns the text of a JSON string that is a method. A long session
+// holds one string for all the messages of a method.
+func methodText(quoted []byte) string {
+	if method, ok := usual[string(quoted[1:len(quoted)-1])]; ok {
+		return method
+	}
+	return keyText(quoted)
+}
+
+// usual are the methods of all revisions, by themselves. They mean nothing here.
+var usual = func() map[string]string {
+	m := map[string]string{}
+	for _, method := range [...]string{
+		"initialize", "ping", "server/discover", "completion/complete", "elicitation/create", "logging/setLevel",
+		"prompts/get", "prompts/list", "resources/list", "resources/read", "resources/subscribe",
+		"resources/templates/list", "resources/unsubscribe", "roots/list", "sampling/createMessage",
+		"subscriptions/listen", "tasks/cancel", "tasks/get", "tasks/list", "tasks/result", "tools/call", "tools/list",
+		"notifications/cancelled", "notifications/elicitation/complete", "notifications/initialized",
+		"notifications/message", "notifications/progress", "notifications/prompts/list_changed",
+		"notifications/resources/list_changed", "notifications/resources/updated", "notifications/roots/list_changed",
+		"notifications/subscriptions/acknowledged", "notifications/tasks/status", "notifications/tools/list_changed",
+	} {
+		m[method] = method
+	}
+	return m
+}()
+
 // blank returns the index of the first byte from i on that is not white space.
 func blank(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {

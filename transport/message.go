@@ -79,7 +79,7 @@ func parseMessage(b []byte) Message {
 		case "method":
 			m.Method = ""
 			if raw[0] == '"' {
-				m.Method = keyText(raw)
+				m.Method = methodText(raw)
 			}
 		case "params":
 			m.Params = raw
