@@ -19,7 +19,7 @@ type exchange struct {
 	mu      sync.Mutex
 	rec     *recording // from its first event on
 	number  uint64
-	pending []item // the request, until its recording is known
+	pending []item // what is logged with the next of its body
 	up      body   // the request's
 	down    body   // the response's
 	over    bool   // its end is logged
@@ -60,8 +60,9 @@ func (x *exchange) upload(chunk []byte, end bodyEnd) {
 	x.leave()
 }
 
-// respond records the head of the response.
-func (x *exchange) respond(status int, h http.Header, length int64) {
+// respond records the head of the response; wait: with the first of its body, before
+// which the head is not passed on.
+func (x *exchange) respond(status int, h http.Header, length int64, wait bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.over {
@@ -69,11 +70,13 @@ func (x *exchange) respond(status int, h http.Header, length int64) {
 	}
 	x.down.open(transport.ServerToClient, h, length, x.ask.withheld)
 	info := &store.HTTPInfo{What: store.HTTPResponse, Status: status, Header: keepHeader(h)}
-	items := []item{{kind: store.HTTP, dir: transport.ServerToClient, info: info}}
+	x.pending = append(x.pending, item{kind: store.HTTP, dir: transport.ServerToClient, info: info})
 	if length == 0 {
-		items = append(items, x.ending(store.HTTPEnd, ""))
+		x.pending = append(x.pending, x.ending(store.HTTPEnd, ""))
 	}
-	x.log(&x.down, items)
+	if x.enter(); !wait {
+		x.log(&x.down, nil)
+	}
 	x.tap.answered(x, status, h)
 	x.leave()
 }
@@ -153,15 +156,20 @@ func (x *exchange) taken(b *body) {
 // log writes the items with one write, after those that had to wait.
 func (x *exchange) log(b *body, items []item) {
 	if len(x.pending) > 0 {
-		items = append(x.pending, items...)
-		x.pending = nil
+		x.pending = append(x.pending, items...)
+		items, x.pending = x.pending, nil
 	}
-	if x.rec == nil {
-		x.rec, x.number = x.tap.enter(x)
-	}
+	x.enter()
 	x.rec.write(x.number, b, items, x.tap.o.MaxBody)
 	if len(items) > 0 {
 		b.passed = time.Now()
+	}
+}
+
+// enter finds the exchange's recording.
+func (x *exchange) enter() {
+	if x.rec == nil {
+		x.rec, x.number = x.tap.enter(x)
 	}
 }
 

@@ -44,7 +44,7 @@ type tappedWriter struct {
 func (w *tappedWriter) WriteHeader(status int) {
 	if !w.head && status >= 200 {
 		w.head = true
-		w.x.respond(status, w.Header(), -1)
+		w.x.respond(status, w.Header(), -1, false)
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -78,7 +78,7 @@ func (w *tappedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *tappedWriter) finish(what, cause string) {
 	x := w.x
 	if !w.head && what == store.HTTPEnd {
-		x.respond(http.StatusOK, w.Header(), -1)
+		x.respond(http.StatusOK, w.Header(), -1, false)
 	}
 	x.upload(nil, bodyCut)
 	end := bodyCut

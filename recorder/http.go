@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"bytes"
 	"net/http"
 	"strings"
 	"sync"
@@ -72,6 +73,7 @@ type question struct {
 	stream   bool // it asks for a stream
 	withheld bool
 	starts   bool // it may begin a session
+	probes   bool // it asks what the server speaks
 }
 
 // ask reads the head of a request.
@@ -94,12 +96,14 @@ func (t *HTTPTap) ask(r *http.Request) question {
 	return q
 }
 
-// look reads in the first bytes of a body whether it begins a session. That is a
-// guess, and need be no more: it decides only in which recording the exchange is.
+// look reads in the first bytes of a body whether it begins a session, or only asks
+// how one could begin. That is a guess, and need be no more: it decides in which
+// recording the exchange is.
 func (q *question) look(items []item) {
 	for _, it := range items {
-		if q.method == http.MethodPost && it.kind == store.Frame && strings.Contains(string(it.payload), `"initialize"`) {
-			q.starts = true
+		if q.method == http.MethodPost && it.kind == store.Frame {
+			q.starts = q.starts || bytes.Contains(it.payload, []byte(`"initialize"`))
+			q.probes = q.probes || bytes.Contains(it.payload, []byte(`"server/discover"`))
 		}
 	}
 }

@@ -1,14 +1,16 @@
 package recorder
 
 import (
-	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/mcprec/mcprec/store"
 )
 
 // ProxyOptions say what a proxy is in front of. Target must be set.
@@ -26,7 +28,9 @@ type ProxyOptions struct {
 	Refused func(origin string)
 }
 
-// Proxy returns a reverse proxy that records what passes.
+// Proxy returns a reverse proxy that records what passes. It sends a request on as it
+// came, but for its host and what concerns one connection only, and passes back what
+// the target answers, redirects too.
 func (t *HTTPTap) Proxy(o ProxyOptions) http.Handler {
 	if o.Transport == nil {
 		tr := http.DefaultTransport.(*http.Transport).Clone()
@@ -38,35 +42,15 @@ func (t *HTTPTap) Proxy(o ProxyOptions) http.Handler {
 	if o.Refused == nil {
 		o.Refused = func(string) {}
 	}
-	p := &proxy{o: o}
-	p.reverse = httputil.ReverseProxy{
-		Rewrite:        p.rewrite,
-		Transport:      t.RoundTripper(o.Transport),
-		FlushInterval:  -1,
-		BufferPool:     &buffers{},
-		ModifyResponse: p.modify,
-		ErrorHandler:   p.failed,
-	}
-	return p
+	return &proxy{tap: t, o: o}
 }
 
 type proxy struct {
+	tap     *HTTPTap
 	o       ProxyOptions
-	reverse httputil.ReverseProxy
 	refused sync.Map
+	buffers sync.Pool // of *[]byte
 }
-
-// buffers are what the bodies are copied with.
-type buffers struct{ pool sync.Pool }
-
-func (b *buffers) Get() []byte {
-	if buf, ok := b.pool.Get().(*[]byte); ok {
-		return *buf
-	}
-	return make([]byte, readSize)
-}
-
-func (b *buffers) Put(buf []byte) { b.pool.Put(&buf) }
 
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if origin := r.Header.Get("Origin"); origin != "" && !p.allowed(origin) {
@@ -79,10 +63,62 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Without this the server closes the request's body when the response begins, and
 	// a transport that still looks for the body's end cuts the response.
 	_ = http.NewResponseController(w).EnableFullDuplex()
-	if r.Method == http.MethodGet {
-		r = r.WithContext(context.WithValue(r.Context(), fromKey{}, r))
+	out := p.outgoing(r)
+	x := p.tap.begin(out)
+	if out.Body != nil {
+		out.Body = &uploadBody{ReadCloser: out.Body, x: x}
+		defer out.Body.Close() // who reads it may outlive the round trip
 	}
-	p.reverse.ServeHTTP(w, r)
+	resp, err := p.o.Transport.RoundTrip(out)
+	if err != nil {
+		x.failed(r.Context(), store.HTTPNone, err)
+		p.failed(w, r, err)
+		return
+	}
+	// The head of an answer that announces its body goes on with the first of it.
+	length := lengthOf(resp)
+	together := length > 0 && formOf(resp.Header.Get("Content-Type")) != formEvents
+	x.respond(resp.StatusCode, resp.Header, length, together)
+	tapped := &downloadBody{ReadCloser: resp.Body, x: x, ctx: r.Context()}
+	defer tapped.Close()
+	p.answer(w, resp, p.behind(r, resp, tapped), together)
+}
+
+// answer passes a response on. It does not return when that fails: the client must not
+// take what came for the whole.
+func (p *proxy) answer(w http.ResponseWriter, resp *http.Response, body io.Reader, together bool) {
+	buf, _ := p.buffers.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
+		*buf = make([]byte, readSize)
+	}
+	defer p.buffers.Put(buf)
+	copyHead(w.Header(), resp)
+	n, err := 0, error(nil)
+	if together {
+		n, err = body.Read(*buf)
+	}
+	w.WriteHeader(resp.StatusCode)
+	flush := http.NewResponseController(w)
+	if !together && resp.Body != http.NoBody {
+		_ = flush.Flush()
+	}
+	for {
+		if _, werr := w.Write((*buf)[:n]); n > 0 && werr != nil {
+			panic(http.ErrAbortHandler)
+		}
+		if err == io.EOF {
+			copyTrailer(w.Header(), resp)
+			return
+		}
+		if n > 0 || err != nil {
+			_ = flush.Flush()
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		n, err = body.Read(*buf)
+	}
 }
 
 // allowed reports whether a web origin may use the proxy: a page from elsewhere could
@@ -101,23 +137,73 @@ func (p *proxy) allowed(origin string) bool {
 	return u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost") || ip != nil && ip.IsLoopback()
 }
 
-// rewrite sends a request to the target as it came, but for its host.
-func (p *proxy) rewrite(r *httputil.ProxyRequest) {
-	target, in := p.o.Target, r.In.URL
-	u := *in // with the query as it is: ReverseProxy drops what it cannot read
+// hopHeader are the headers that concern one connection.
+var hopHeader = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
+	"Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
+// copyHeader copies what does not concern one connection only. The values are shared.
+func copyHeader(to, from http.Header) {
+	for name, values := range from {
+		to[name] = values
+	}
+	for _, list := range from["Connection"] {
+		for name := range strings.SplitSeq(list, ",") {
+			delete(to, http.CanonicalHeaderKey(strings.TrimSpace(name)))
+		}
+	}
+	for _, name := range hopHeader {
+		delete(to, name)
+	}
+}
+
+// copyHead copies a response's headers; the server must not add some of its own.
+func copyHead(to http.Header, resp *http.Response) {
+	copyHeader(to, resp.Header)
+	for _, name := range []string{"Content-Type", "Date"} {
+		if _, has := to[name]; !has {
+			to[name] = nil
+		}
+	}
+	for name := range resp.Trailer {
+		to.Add("Trailer", name)
+	}
+}
+
+// copyTrailer copies what came after the body, announced or not.
+func copyTrailer(to http.Header, resp *http.Response) {
+	announced := to["Trailer"]
+	for name, values := range resp.Trailer {
+		if !slices.Contains(announced, name) {
+			name = http.TrailerPrefix + name
+		}
+		to[name] = values
+	}
+}
+
+// outgoing returns the request for the target.
+func (p *proxy) outgoing(r *http.Request) *http.Request {
+	target, u := p.o.Target, *r.URL
 	u.Scheme, u.Host, u.User = target.Scheme, target.Host, target.User
-	if in.Path == "/" || in.Path == "" {
+	if u.Path == "/" || u.Path == "" {
 		u.Path, u.RawPath = target.Path, target.RawPath
 	}
 	if u.Path == target.Path && target.RawQuery != "" {
-		u.RawQuery = strings.TrimSuffix(target.RawQuery+"&"+in.RawQuery, "&")
+		u.RawQuery = strings.TrimSuffix(target.RawQuery+"&"+u.RawQuery, "&")
 	}
-	r.Out.URL, r.Out.Host = &u, target.Host
-	for name, values := range r.In.Header {
-		if strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" {
-			r.Out.Header[name] = values
-		}
+	out := r.WithContext(r.Context())
+	out.URL, out.Host, out.RequestURI, out.Close = &u, target.Host, "", false
+	out.Header = make(http.Header, len(r.Header)+1)
+	copyHeader(out.Header, r.Header)
+	if slices.ContainsFunc(r.Header["Te"], func(v string) bool { return strings.Contains(v, "trailers") }) {
+		out.Header.Set("Te", "trailers")
 	}
+	if _, has := out.Header["User-Agent"]; !has {
+		out.Header["User-Agent"] = []string{""} // or the transport puts its own
+	}
+	if r.ContentLength == 0 {
+		out.Body = nil
+	}
+	return out
 }
 
 // failed answers for a target that did not.
@@ -128,25 +214,16 @@ func (p *proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, fmt.Sprintf("mcprec: no answer from %s: %v", dropInURL(p.o.Target.String()), rootOf(err)), http.StatusBadGateway)
 }
 
-// fromKey finds the client's own request from that to the target.
-type fromKey struct{}
-
-// modify keeps the client of an HTTP+SSE session behind the proxy.
-func (p *proxy) modify(resp *http.Response) error {
-	from, _ := resp.Request.Context().Value(fromKey{}).(*http.Request)
-	if from == nil || from.Header.Get("Mcp-Session-Id") != "" || resp.Header.Get("Content-Encoding") != "" ||
+// behind keeps the client of an HTTP+SSE session behind the proxy.
+func (p *proxy) behind(from *http.Request, resp *http.Response, body io.ReadCloser) io.Reader {
+	if from.Method != http.MethodGet || from.Header.Get("Mcp-Session-Id") != "" || resp.Header.Get("Content-Encoding") != "" ||
 		formOf(resp.Header.Get("Content-Type")) != formEvents {
-		return nil
+		return body
 	}
-	scheme := "http"
+	client := url.URL{Scheme: "http", Host: from.Host, Path: from.URL.Path}
 	if from.TLS != nil {
-		scheme = "https"
+		client.Scheme = "https"
 	}
-	resp.Body = &endpointBody{ReadCloser: resp.Body, target: resp.Request.URL,
-		client: &url.URL{Scheme: scheme, Host: from.Host, Path: from.URL.Path}}
-	if resp.Header.Get("Content-Length") != "" {
-		resp.Header.Del("Content-Length")
-		resp.ContentLength = -1
-	}
-	return nil
+	delete(resp.Header, "Content-Length")
+	return &endpointBody{ReadCloser: body, target: resp.Request.URL, client: &client}
 }

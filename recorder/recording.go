@@ -15,8 +15,9 @@ import (
 // session's. One without that may begin a session, an initialize or a GET of a stream,
 // begins a recording; if the answer has a session id, or names the endpoint of
 // HTTP+SSE, the recording is that session's, and if not it becomes the lobby, where
-// all others without an id are. A lobby in which nothing has succeeded yet is taken
-// over by what begins a session: a client that was refused tries again in another way.
+// all others without an id are. A lobby in which nothing has succeeded yet but
+// server/discover is taken over by what begins a session: a client that was refused,
+// or learned what the server speaks, goes on in another way.
 type recording struct {
 	*Recorder
 	id        string
@@ -99,7 +100,7 @@ func (t *HTTPTap) answered(x *exchange, status int, h http.Header) {
 	defer t.mu.Unlock()
 	rec, id := x.rec, h.Get("Mcp-Session-Id")
 	taken := status >= 200 && status < 300
-	if taken && x.ask.method == http.MethodPost && !x.ask.withheld {
+	if taken && x.ask.method == http.MethodPost && !x.ask.withheld && !x.ask.probes {
 		rec.answered = true
 	}
 	if taken && x.ask.method == http.MethodDelete && x.ask.session != "" {

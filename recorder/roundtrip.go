@@ -34,7 +34,7 @@ func (rt *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 		x.failed(r.Context(), store.HTTPNone, err)
 		return resp, err
 	}
-	x.respond(resp.StatusCode, resp.Header, lengthOf(resp))
+	x.respond(resp.StatusCode, resp.Header, lengthOf(resp), false)
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		resp.Body = &downloadBody{ReadCloser: resp.Body, x: x, ctx: r.Context()}
 	}

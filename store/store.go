@@ -152,6 +152,9 @@ type Verifier interface {
 }
 
 func encodeJSON(v any) []byte {
+	if h, ok := v.(*HTTPInfo); ok {
+		return h.appendJSON(make([]byte, 0, 256))
+	}
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
