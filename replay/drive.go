@@ -30,6 +30,15 @@ const (
 	Silent DriveEnd = "silent"
 )
 
+// DriveOptions say how a Driver is played.
+type DriveOptions struct {
+	// Timeout is how long nothing that was recorded may come; 0 is half a minute.
+	Timeout time.Duration
+	// Pacer spaces what the client says; nil is [Unpaced]. A client that asks again
+	// and again until something is done needs one.
+	Pacer Pacer
+}
+
 // Drive plays d to the server at the other end of conn until all was said and all
 // answers came, or the server has gone, or said nothing that was recorded for as
 // long as the timeout. Then it ends its side as a client does: it closes what it
@@ -38,13 +47,16 @@ const (
 // How the live server's messages compare with the recorded ones is in d.Verdicts,
 // what was still to come in d.Pending. An error is the context's, or the
 // connection's, wrapped.
-func Drive(ctx context.Context, conn transport.Conn, d *Driver, timeout time.Duration) (DriveEnd, error) {
+func Drive(ctx context.Context, conn transport.Conn, d *Driver, o DriveOptions) (DriveEnd, error) {
+	if o.Timeout == 0 {
+		o.Timeout = 30 * time.Second
+	}
 	ctx, cancel := context.WithCancel(ctx)
-	s := stage{in: make(chan heard), out: make(chan transport.Frame), written: make(chan error, 1)}
+	s := newStage(o.Pacer)
 	var workers sync.WaitGroup
 	workers.Go(func() { s.read(ctx, conn) })
-	workers.Go(func() { s.written <- s.write(ctx, conn) })
-	end, err := s.drive(ctx, d, timeout)
+	workers.Go(func() { s.ended <- s.write(ctx, conn) })
+	end, err := newDriving(s, d, o.Timeout).run(ctx)
 	if err == nil && end != Gone {
 		d.End()
 		s.part(ctx, conn, d)
@@ -61,55 +73,118 @@ func Drive(ctx context.Context, conn transport.Conn, d *Driver, timeout time.Dur
 	return end, err
 }
 
-// drive lets d speak until it is done, the server is gone, or nothing goes on.
-func (s *stage) drive(ctx context.Context, d *Driver, timeout time.Duration) (DriveEnd, error) {
-	queue := d.Start()
-	limit := time.NewTimer(timeout)
-	defer limit.Stop()
-	quiet := newSilence(timeout)
-	defer quiet.Stop()
-	written := s.written
-	for d.refused == "" && (len(queue) > 0 || !d.IsDone() || !d.IsHeard()) {
-		if written == nil {
-			queue = nil
-		}
-		quiet.watch(d, len(queue) == 0)
-		out, next := s.next(queue)
-		heard, moved := d.heard, false
-		select {
-		case h := <-s.in:
-			if h.err != nil {
-				return gone(d, h.err)
-			}
-			queue = append(queue, d.Receive(h.frame)...)
-			moved = d.heard > heard // of what nobody recorded there may be no end
-		case out <- next:
-			queue, moved = queue[1:], true
-		case <-quiet.C:
-			if d.IsDone() && !d.Waiting() {
-				return Complete, nil
-			}
-			queue, moved = append(queue, d.Relent()...), true
-		case <-limit.C:
-			return Silent, nil
-		case err := <-written:
-			if !isEnd(err) {
-				return Gone, fmt.Errorf("drive server: write: %w", err)
-			}
-			s.written <- err // for part
-			written = nil    // it may have said something before it went
-		case <-ctx.Done():
-			return Gone, fmt.Errorf("drive server: %w", ctx.Err())
+// driving is a Driver on its stage.
+type driving struct {
+	*stage
+	driver  *Driver
+	queue   []outgoing
+	said    int        // frames that the driver has returned
+	busy    bool       // the writer has one
+	failed  chan error // the writer's end; nil once that has come
+	timeout time.Duration
+	limit   *time.Timer
+	quiet   *silence
+}
+
+func newDriving(s *stage, d *Driver, timeout time.Duration) *driving {
+	return &driving{stage: s, driver: d, failed: s.ended, timeout: timeout, limit: time.NewTimer(timeout), quiet: newSilence(timeout)}
+}
+
+// add queues what the driver has returned.
+func (s *driving) add(frames []transport.Frame) {
+	for _, f := range frames {
+		s.queue = append(s.queue, outgoing{frame: f, n: s.said, gap: s.driver.Gap(s.said)})
+		s.said++
+	}
+}
+
+// run lets the driver speak until it is done, the server is gone, or nothing goes
+// on.
+func (s *driving) run(ctx context.Context) (DriveEnd, error) {
+	defer s.limit.Stop()
+	defer s.quiet.Stop()
+	s.add(s.driver.Start())
+	for s.goesOn() {
+		s.quiet.watch(s.driver, len(s.queue) == 0 && !s.busy)
+		moved, end, err := s.step(ctx)
+		if end != "" || err != nil {
+			return end, err
 		}
 		if moved {
-			limit.Reset(timeout)
-			quiet.forget()
+			s.limit.Reset(s.timeout)
+			s.quiet.forget()
 		}
 	}
-	if d.refused != "" {
+	if s.driver.refused != "" {
 		return Refused, nil
 	}
 	return Complete, nil
+}
+
+// step waits for one thing to happen, and reports whether the session moved on by
+// it, and where that ends it, how.
+func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error) {
+	out, next := s.next()
+	select {
+	case h := <-s.in:
+		if h.err != nil {
+			end, err = gone(s.driver, h.err)
+			return false, end, err
+		}
+		return s.hear(h.frame), "", nil
+	case out <- next:
+		s.queue, s.busy = s.queue[1:], true
+		s.limit.Stop() // the gap is not the server's
+		return false, "", nil
+	case <-s.begun:
+		return true, "", nil
+	case <-s.taken:
+		s.busy = false
+		return true, "", nil
+	case <-s.quiet.C:
+		if s.driver.IsDone() && !s.driver.Waiting() {
+			return false, Complete, nil
+		}
+		s.add(s.driver.Relent())
+		return true, "", nil
+	case <-s.limit.C:
+		return false, Silent, nil
+	case err := <-s.failed:
+		if !isEnd(err) {
+			return false, Gone, fmt.Errorf("drive server: write: %w", err)
+		}
+		s.ended <- err // for part
+		s.failed, s.busy = nil, false
+		return true, "", nil
+	case <-ctx.Done():
+		return false, Gone, fmt.Errorf("drive server: %w", ctx.Err())
+	}
+}
+
+// goesOn reports whether there is something to say or to wait for. When the writer
+// has ended there is nothing to say, but the server may have said something first.
+func (s *driving) goesOn() bool {
+	if s.failed == nil {
+		s.queue = nil
+	}
+	return s.driver.refused == "" && (len(s.queue) > 0 || s.busy || !s.driver.IsDone() || !s.driver.IsHeard())
+}
+
+// hear gives a frame to the driver, and reports whether it was recorded. Of what
+// nobody recorded there may be no end.
+func (s *driving) hear(f transport.Frame) bool {
+	heard := s.driver.heard
+	s.add(s.driver.Receive(f))
+	return s.driver.heard > heard
+}
+
+// next returns the head of the queue and where it goes: nowhere while the writer has
+// another, or there is none.
+func (s *driving) next() (chan<- outgoing, outgoing) {
+	if len(s.queue) == 0 || s.busy {
+		return nil, outgoing{}
+	}
+	return s.out, s.queue[0]
 }
 
 // gone is how a drive ends whose connection has ended.
@@ -131,10 +206,12 @@ func (s *stage) part(ctx context.Context, conn transport.Conn, d *Driver) {
 	close(s.out)
 	patience := time.NewTimer(farewell)
 	defer patience.Stop()
-	for written := s.written; ; {
+	for ended := s.ended; ; {
 		select {
-		case <-written: // the last frame is out
-			if written = nil; !ok || half.CloseWrite() != nil {
+		case <-s.begun:
+		case <-s.taken:
+		case <-ended: // the last frame is out
+			if ended = nil; !ok || half.CloseWrite() != nil {
 				return
 			}
 		case h := <-s.in:

@@ -73,7 +73,7 @@ func drives(t *testing.T, events []store.Event, server liveServer, timeout time.
 	d := NewDriver(events, Rules{})
 	d.Serialize()
 	start := time.Now()
-	end, err := Drive(t.Context(), pipe.Client(), d, timeout)
+	end, err := Drive(t.Context(), pipe.Client(), d, DriveOptions{Timeout: timeout})
 	if err != nil {
 		t.Error(err)
 	}
@@ -145,14 +145,37 @@ func TestDriveWaitsAsRecorded(t *testing.T) {
 func TestDriveErrors(t *testing.T) {
 	broken := errors.New("broken")
 	for name, conn := range map[string]*faulty{"read": {readErr: broken}, "write": {writeErr: broken}} {
-		_, err := Drive(t.Context(), conn, NewDriver(recordPlaybook(twoCalls), Rules{}), time.Minute)
+		_, err := Drive(t.Context(), conn, NewDriver(recordPlaybook(twoCalls), Rules{}), DriveOptions{})
 		if !errors.Is(err, broken) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Drive(ctx, transport.NewPipe(0, 0, nil).Client(), NewDriver(recordPlaybook(twoCalls), Rules{}), time.Minute); !errors.Is(err, context.Canceled) {
+	if _, err := Drive(ctx, transport.NewPipe(0, 0, nil).Client(), NewDriver(recordPlaybook(twoCalls), Rules{}), DriveOptions{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
+
+// TestDrivePaced has the recorded time between a call and the next, and no time-out
+// for it.
+func TestDrivePaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := recordPlaybook(twice)
+		events[3].At, events[4].At = time.Hour, time.Hour
+		pipe := transport.NewPipe(0, 0, nil)
+		server := liveServer{conn: pipe.Server(), said: [][]string{{`{"id":1,"result":1}`}, {`{"id":2,"result":2}`}}}
+		go server.run(t.Context())
+		start := time.Now()
+		end, err := Drive(t.Context(), pipe.Client(), NewDriver(events, Rules{}), DriveOptions{Pacer: Paced{Speed: 2}})
+		if took := time.Since(start); err != nil || end != Complete || took != time.Hour/2 {
+			t.Errorf("%s, %v after %v", end, err, took)
+		}
+	})
+}
+
+const twice = `
+	> {"id":1,"method":"a"}
+	< {"id":1,"result":1}
+	> {"id":2,"method":"b"}
+	< {"id":2,"result":2}`

@@ -63,8 +63,9 @@ type line struct {
 	index    int
 	seq      uint64
 	frame    transport.Frame
-	before   int   // turns recorded before it
-	question *turn // that it answers, or reports progress of
+	before   int           // turns recorded before it
+	question *turn         // that it answers, or reports progress of
+	gap      time.Duration // since the frame before it
 	requests []*request
 	edits    []respell // places where the live server's values belong
 	queue    []*turn   // serialized: answers to earlier calls

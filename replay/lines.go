@@ -61,7 +61,7 @@ func (d *lining) say(e store.Event) {
 	if isBlank(e) {
 		return
 	}
-	l := &line{index: len(d.lines), seq: e.Seq, frame: onOneLine(e.AsFrame()), before: len(d.turns)}
+	l := &line{index: len(d.lines), seq: e.Seq, frame: onOneLine(e.AsFrame()), before: len(d.turns), gap: e.At - d.at}
 	d.lines = append(d.lines, l)
 	messages, _ := l.frame.Messages()
 	for i, m := range messages {

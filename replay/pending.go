@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -54,4 +55,14 @@ func about(m transport.Message) string {
 		return clip(m.Method) + " " + clip(name)
 	}
 	return clip(m.Method)
+}
+
+// Gap returns how long after the frame before it the one was recorded that was
+// returned as number n, counted from 0 over all that were; 0 for one that was not
+// recorded.
+func (d *Driver) Gap(n int) time.Duration {
+	if l := d.out[n]; l != nil {
+		return l.gap
+	}
+	return 0
 }

@@ -65,7 +65,7 @@ func playShells(t *testing.T, events []store.Event, through translator) selfPlay
 	served := make(chan error, 1)
 	go func() { served <- replay.Serve(t.Context(), pipe.Server(), s.player, replay.ServeOptions{}) }()
 	client := &tapped{Conn: pipe.Client(), through: through}
-	end, err := replay.Drive(t.Context(), client, s.driver, time.Minute)
+	end, err := replay.Drive(t.Context(), client, s.driver, replay.DriveOptions{Timeout: time.Minute})
 	if err != nil || end != replay.Complete {
 		t.Errorf("drive: %s, %v", end, err)
 	}

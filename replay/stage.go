@@ -9,9 +9,22 @@ import (
 // stage holds a reader and a writer apart, so that a peer which writes much
 // before it reads is always heard.
 type stage struct {
-	in      chan heard
-	out     chan transport.Frame
-	written chan error // how the writer ended
+	pacer Pacer
+	in    chan heard
+	out   chan outgoing
+	begun chan struct{} // a frame's gap is over
+	taken chan struct{} // the transport has the frame
+	ended chan error    // how the writer ended
+}
+
+func newStage(pacer Pacer) *stage {
+	if pacer == nil {
+		pacer = Unpaced{}
+	}
+	return &stage{
+		pacer: pacer, in: make(chan heard), out: make(chan outgoing),
+		begun: make(chan struct{}, 1), taken: make(chan struct{}, 1), ended: make(chan error, 1),
+	}
 }
 
 // heard is what a Read returned.
@@ -34,27 +47,24 @@ func (s *stage) read(ctx context.Context, conn transport.Conn) {
 	}
 }
 
+// write writes one frame after the other, each after its gap, until out is closed.
 func (s *stage) write(ctx context.Context, conn transport.Conn) error {
 	for {
 		select {
-		case f, more := <-s.out:
+		case next, more := <-s.out:
 			if !more {
 				return nil
 			}
-			if err := conn.Write(ctx, f); err != nil {
+			if err := s.pacer.Pace(ctx, next.gap); err != nil {
 				return err
 			}
+			s.begun <- struct{}{}
+			if err := conn.Write(ctx, next.frame); err != nil {
+				return err
+			}
+			s.taken <- struct{}{}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-}
-
-// next returns the head of the queue and where it goes; nothing goes anywhere
-// while the queue is empty.
-func (s *stage) next(queue []transport.Frame) (chan<- transport.Frame, transport.Frame) {
-	if len(queue) == 0 {
-		return nil, transport.Frame{}
-	}
-	return s.out, queue[0]
 }

@@ -91,7 +91,7 @@ func servedTo(t *testing.T, path string, client []store.Event) []string {
 	}
 	tap := &tappedConn{Conn: conn}
 	driver := replay.NewDriver(client, replay.Rules{})
-	end, err := replay.Drive(t.Context(), tap, driver, time.Minute)
+	end, err := replay.Drive(t.Context(), tap, driver, replay.DriveOptions{Timeout: time.Minute})
 	if err != nil || end != replay.Complete || stderr.Len() > 0 || len(driver.Without()) > 0 {
 		t.Errorf("drive: %s, %v, without %v; serve says %s", end, err, driver.Without(), stderr.Bytes())
 	}

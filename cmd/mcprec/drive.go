@@ -18,6 +18,8 @@ type driveOptions struct {
 	format   string
 	out      string
 	timeout  time.Duration
+	timing   string
+	maxGap   time.Duration
 	parallel bool
 	update   bool
 	redacted bool
@@ -89,11 +91,14 @@ read or written, 126 and 127 the command cannot be run.`,
 	f.StringVar(&o.format, "format", "text", "text, json or junit")
 	f.StringVarP(&o.out, "out", "o", "", "write the report to `FILE`; standard output then has the text")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up when nothing that was recorded came for so long")
+	f.StringVar(&o.timing, "timing", "none", "when the client speaks: none (at once), recorded, or a speed, as 2x or\n0.5x; a client that asks until something is done needs its time")
+	f.DurationVar(&o.maxGap, "max-gap", 0, "the longest wait that --timing makes; 0 is no limit")
 	f.BoolVar(&o.parallel, "parallel", false, "let calls overlap as they were recorded")
 	f.BoolVar(&o.update, "update", false, "write what happened in place of the recording")
 	f.BoolVar(&o.redacted, "allow-redacted", false, "send what stands in the place of redacted secrets")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show the steps that match, too")
 	completeWords(cmd, "format", "text", "json", "junit")
+	completeWords(cmd, "timing", "none", "recorded", "2x", "0.5x")
 	return cmd
 }
 
@@ -101,6 +106,10 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	rules, err := o.check(arg)
 	if err != nil {
 		return err
+	}
+	pacer, err := replay.ParsePacer(o.timing, o.maxGap)
+	if err != nil {
+		return usagef("--%v", err)
 	}
 	recorded, err := readRecorded(cmd, o.home, arg)
 	if err != nil {
@@ -120,7 +129,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 			return err
 		}
 	}
-	run, err := driveServer(cmd.Context(), driver, command, o.timeout, kept)
+	run, err := driveServer(cmd.Context(), driver, command, replay.DriveOptions{Timeout: o.timeout, Pacer: pacer}, kept)
 	if err != nil {
 		return err
 	}
@@ -139,6 +148,8 @@ func (o driveOptions) check(arg string) (replay.Rules, error) {
 	switch {
 	case o.timeout <= 0:
 		return replay.Rules{}, usagef("--timeout %v: want a duration above 0", o.timeout)
+	case o.maxGap < 0:
+		return replay.Rules{}, usagef("--max-gap %v: want a duration of 0 or more", o.maxGap)
 	case o.update && arg == "-":
 		return replay.Rules{}, usagef("--update: standard input cannot be written; name a session or a file")
 	}

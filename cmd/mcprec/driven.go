@@ -55,7 +55,7 @@ func (k *keptRun) events(ctx context.Context) (events []store.Event, err error) 
 }
 
 // driveServer starts the command, plays the driver to it, and ends it.
-func driveServer(ctx context.Context, d *replay.Driver, command []string, timeout time.Duration, kept *keptRun) (*driven, error) {
+func driveServer(ctx context.Context, d *replay.Driver, command []string, o replay.DriveOptions, kept *keptRun) (*driven, error) {
 	words := new(lastLines)
 	server := transport.Command{Args: command, Stderr: words}
 	if kept != nil {
@@ -71,7 +71,7 @@ func driveServer(ctx context.Context, d *replay.Driver, command []string, timeou
 	}
 	run := &driven{kept: kept}
 	start := time.Now()
-	if run.end, err = replay.Drive(ctx, conn, d, timeout); err != nil {
+	if run.end, err = replay.Drive(ctx, conn, d, o); err != nil {
 		return nil, err
 	}
 	run.took, run.stderr = time.Since(start), words.lines()

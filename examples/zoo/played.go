@@ -54,7 +54,7 @@ func Serve(ctx context.Context, events []store.Event, conn transport.Conn) error
 // Drive plays the recorded client of a session as a shell's pipe does: when all is said
 // and what was recorded has come, it closes its writing side and reads to the end.
 func Drive(ctx context.Context, fx *fixtures.Fixture, conn transport.Conn) error {
-	_, err := replay.Drive(ctx, conn, replay.NewDriver(fx.Events(), replay.Rules{}), time.Minute)
+	_, err := replay.Drive(ctx, conn, replay.NewDriver(fx.Events(), replay.Rules{}), replay.DriveOptions{Timeout: time.Minute})
 	return err
 }
 
