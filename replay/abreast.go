@@ -24,7 +24,7 @@ func (d *Driver) Loosen() {
 	var hello, ready *line
 	for _, l := range d.lines {
 		for ; heard < l.before; heard++ {
-			for _, s := range spots(d.turns[heard].msg.Result) {
+			for _, s := range spots(d.turns[heard].msg().Result) {
 				if brought[s] == nil {
 					brought[s] = d.turns[heard]
 				}
@@ -103,8 +103,8 @@ func (d *Driver) responses(l *line, before int) []*turn {
 // call again with more input.
 func (d *Driver) inputRequired(l *line, m transport.Message) []*turn {
 	for _, t := range slices.Backward(d.turns[:l.before]) {
-		if t.request != nil && t.request.msg.Method == m.Method && target(t.request.msg) == target(m) &&
-			string(transport.Member(t.msg.Result, "resultType")) == `"input_required"` {
+		if t.request != nil && t.request.msg().Method == m.Method && target(t.request.msg()) == target(m) &&
+			string(transport.Member(t.msg().Result, "resultType")) == `"input_required"` {
 			return []*turn{t}
 		}
 	}

@@ -48,14 +48,15 @@ type casting struct {
 // hear adds a frame of the recorded client.
 func (p *casting) hear(e store.Event) {
 	p.noise = nil
-	if isNoise(e.AsFrame()) {
+	messages := messagesOf(e.AsFrame())
+	if isNoise(e.Payload, messages) {
 		p.noise = &e
 	}
-	for _, m := range messagesOf(e.AsFrame()) {
+	for _, m := range messages {
 		if m.Kind() == transport.Invalid {
 			continue // as of a stray or blank line: nothing depends on it
 		}
-		c := &cue{index: len(p.cues), seq: e.Seq, at: e.At, msg: m}
+		c := &cue{index: len(p.cues), seq: e.Seq, at: e.At, packed: transport.Pack(m.Raw)}
 		p.cues = append(p.cues, c)
 		switch m.Kind() {
 		case transport.Request:
@@ -75,18 +76,18 @@ func (p *casting) hear(e store.Event) {
 
 func (p *casting) hearRequest(c *cue) {
 	p.score.Recorded++
-	p.calls.open(transport.ClientToServer, c.msg.ID, c)
-	p.byID[string(c.msg.ID)] = c
-	if token := c.msg.ProgressToken(); token != nil {
+	p.calls.open(transport.ClientToServer, c.msg().ID, c)
+	p.byID[string(c.msg().ID)] = c
+	if token := c.msg().ProgressToken(); token != nil {
 		p.byToken[string(token)] = c
 	}
-	if bytes.Contains(c.msg.Params, []byte("[redacted:")) {
-		p.masked[c.msg.Method] = append(p.masked[c.msg.Method], c)
+	if bytes.Contains(c.msg().Params, []byte("[redacted:")) {
+		p.masked[c.msg().Method] = append(p.masked[c.msg().Method], c)
 	}
-	if p.rules.By == ByOrder && !matchedByMethod(c.msg.Method) {
+	if p.rules.By == ByOrder && !matchedByMethod(c.msg().Method) {
 		p.queue = append(p.queue, c)
 	}
-	if key, err := p.rules.key(c.msg); err == nil {
+	if key, err := p.rules.key(c.msg()); err == nil {
 		p.requests[key] = append(p.requests[key], c)
 	}
 }
@@ -131,7 +132,7 @@ func (p *casting) say(e store.Event) {
 		case transport.Response:
 			if c, ok := p.calls.close(transport.ClientToServer, m.ID); ok {
 				c.answer = r
-				r.belongTo(c, false, append(slices.Clone(at), "id"))
+				r.belongTo(c, false, below(at, idPath))
 			}
 		case transport.Request:
 			q := &question{reply: r, id: string(m.ID), method: m.Method}
@@ -146,14 +147,31 @@ func (p *casting) say(e store.Event) {
 func (p *casting) sayAbout(r *reply, m transport.Message, at []string) {
 	if m.Method == methodProgress {
 		if c := p.byToken[string(m.ProgressToken())]; c != nil {
-			r.belongTo(c, true, append(slices.Clone(at), "params", "progressToken"))
+			r.belongTo(c, true, below(at, progressPath))
 		}
+	}
+	if !bytes.Contains(m.Raw, []byte("subscriptionId")) && bytes.IndexByte(m.Raw, '\\') < 0 {
+		return // as nearly always
 	}
 	for part, raw := range map[string]json.RawMessage{"params": m.Params, "result": m.Result} {
 		if c := p.byID[string(transport.Member(raw, "_meta", subscriptionID))]; c != nil {
-			r.belongTo(c, false, append(slices.Clone(at), part, "_meta", subscriptionID))
+			r.belongTo(c, false, below(at, []string{part, "_meta", subscriptionID}))
 		}
 	}
+}
+
+// Paths to what a live end names otherwise. Most frames share them.
+var (
+	idPath       = []string{"id"}
+	progressPath = []string{"params", "progressToken"}
+)
+
+// below returns the path to a place in a message that is at a place in a frame.
+func below(message, path []string) []string {
+	if len(message) == 0 {
+		return path
+	}
+	return slices.Concat(message, path)
 }
 
 // claim gives the replies that name no request to the one request that was open
@@ -184,12 +202,12 @@ func (p *casting) claim() {
 // noteRevisions gathers the revisions that the recording is of.
 func (p *casting) noteRevisions() {
 	for _, c := range p.cues {
-		if c.msg.Kind() != transport.Request {
+		if c.msg().Kind() != transport.Request {
 			continue
 		}
-		if p.revisions.isNew(c.msg) {
+		if p.revisions.isNew(c.msg()) {
 			answer, refused := c.answered()
-			p.revisions.note(c.msg, answer, refused)
+			p.revisions.note(c.msg(), answer, refused)
 		}
 	}
 }
@@ -200,7 +218,7 @@ func (c *cue) answered() (result json.RawMessage, refused bool) {
 		return nil, false
 	}
 	for _, m := range messagesOf(c.answer.frame) {
-		if bytes.Equal(m.ID, c.msg.ID) && m.Kind() == transport.Response {
+		if bytes.Equal(m.ID, c.msg().ID) && m.Kind() == transport.Response {
 			return m.Result, m.Error != nil
 		}
 	}

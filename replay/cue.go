@@ -12,7 +12,7 @@ type cue struct {
 	index   int
 	seq     uint64
 	at      time.Duration
-	msg     transport.Message
+	packed  transport.Packed
 	answer  *reply    // of a request: its response; nil: there was none
 	answers *question // of a response: what it answers
 	cancels *cue      // of a cancellation: the request
@@ -24,6 +24,8 @@ type cue struct {
 	live    *transport.Message
 }
 
+func (c *cue) msg() transport.Message { return c.packed.Message() }
+
 func (c *cue) isSettled() bool { return c.arrived || c.passed }
 
 // what names the cue in words.
@@ -31,10 +33,10 @@ func (c *cue) what() string {
 	if c.answers != nil {
 		return "the answer to " + clip(c.answers.method)
 	}
-	if c.msg.Kind() == transport.Invalid {
+	if c.msg().Kind() == transport.Invalid {
 		return noiseMethod
 	}
-	return about(c.msg)
+	return about(c.msg())
 }
 
 // isPondered reports whether the cue is an answer that the live client was asked
@@ -88,7 +90,7 @@ func (e edit) of(m transport.Message) []byte {
 // isPassedBy reports whether the live client, which has said later, will not say
 // c any more as the recorded client did.
 func (c *cue) isPassedBy(later *cue) bool {
-	switch c.msg.Kind() {
+	switch c.msg().Kind() {
 	case transport.Request:
 		// With its answer still open when later was said, the two were under
 		// way together and may come in any order.

@@ -80,12 +80,12 @@ type line struct {
 type turn struct {
 	index   int
 	seq     uint64
-	msg     transport.Message
+	packed  transport.Packed
 	request *request      // of a response
 	answers []*line       // of a request
+	gap     time.Duration // since the frame before it
 	idle    bool          // waited for only until Relent
 	parting bool          // said when the client had ended its side
-	gap     time.Duration // since the frame before it
 	arrived bool
 	passed  bool
 	live    *transport.Message
@@ -96,30 +96,34 @@ type turn struct {
 	alone   *request // the only call that was open when it came
 }
 
+func (t *turn) msg() transport.Message { return t.packed.Message() }
+
 func (t *turn) isSettled() bool { return t.arrived || t.passed }
 
 // isStray reports whether the turn is an answer that belongs to no request.
-func (t *turn) isStray() bool { return t.request == nil && t.msg.Kind() == transport.Response }
+func (t *turn) isStray() bool { return t.request == nil && t.msg().Kind() == transport.Response }
 
 // what names the turn in words.
 func (t *turn) what() string {
 	if t.request != nil {
-		return "the answer to " + about(t.request.msg)
+		return "the answer to " + about(t.request.msg())
 	}
 	if t.isStray() {
-		return "an answer with id " + clip(string(t.msg.ID))
+		return "an answer with id " + clip(string(t.msg().ID))
 	}
-	return about(t.msg)
+	return about(t.msg())
 }
 
 // request is a request of the recorded client.
 type request struct {
 	line      *line
-	msg       transport.Message
+	packed    transport.Packed
 	response  *turn // nil: there was none
 	cancelled bool  // before its response, if any
 	done      bool  // the live server answered
 }
+
+func (r *request) msg() transport.Message { return r.packed.Message() }
 
 // isAwaited reports whether the client goes on only when it has the answer.
 func (r *request) isAwaited() bool { return r.response != nil && !r.response.idle }
@@ -169,7 +173,7 @@ func (d *Driver) response(m transport.Message) {
 	r := queue[i]
 	r.done = true
 	if r.response == nil && !r.cancelled && !d.IsDone() {
-		what := "the answer to " + about(r.msg)
+		what := "the answer to " + about(r.msg())
 		d.extra(what, fmt.Sprintf("%s (#%d) was not recorded", what, r.line.seq), false)
 	}
 	d.arrive(r.response, m)
@@ -200,7 +204,7 @@ func (d *Driver) arrive(t *turn, m transport.Message) {
 	t.arrived, t.live = true, &m
 	d.reached = max(d.reached, t.seq)
 	if m.Kind() != transport.Notification { // not of those: they may be of other calls
-		d.variables.learn(t.msg, m, t.index)
+		d.variables.learn(t.msg(), m, t.index)
 	}
 	d.heard++
 	t.came = d.heard
@@ -218,7 +222,7 @@ func (d *Driver) arrive(t *turn, m transport.Message) {
 		upto = d.settled // it came early, by a timer: nothing is passed over
 	}
 	for _, before := range d.turns[min(d.settled, upto):upto] {
-		before.passed = before.passed || before.msg.Kind() == transport.Notification || before.isStray()
+		before.passed = before.passed || before.msg().Kind() == transport.Notification || before.isStray()
 	}
 	d.settle()
 }

@@ -22,7 +22,7 @@ func (p *Player) find(m transport.Message) (*cue, Key, error) {
 		c = p.unmask(m)
 	}
 	if c != nil && p.rules.By == ByOrder && !matchedByMethod(m.Method) && c != p.turn() {
-		return nil, key, fmt.Errorf("the recorded client asks for %s next, as #%d", about(p.turn().msg), p.turn().seq)
+		return nil, key, fmt.Errorf("the recorded client asks for %s next, as #%d", about(p.turn().msg()), p.turn().seq)
 	}
 	return c, key, nil
 }
@@ -43,7 +43,7 @@ func (p *Player) unmask(m transport.Message) *cue {
 		return nil
 	}
 	for _, c := range p.masked[m.Method] {
-		if !c.arrived && p.rules.compare(c.msg, m, p.variables).count == 0 {
+		if !c.arrived && p.rules.compare(c.msg(), m, p.variables).count == 0 {
 			return c
 		}
 	}
@@ -78,8 +78,8 @@ func (p *Player) judge() []judged {
 		}
 		if c.arrived && c.answer != nil && !c.answer.sent {
 			list = append(list, judged{seq: c.answer.seq, grave: true, StepVerdict: StepVerdict{
-				Result: Withheld, Seq: c.answer.seq, Dir: transport.ServerToClient, What: "the answer to " + about(c.msg),
-				Text: fmt.Sprintf("#%d, the answer to %s, was still waiting for the client", c.answer.seq, about(c.msg)),
+				Result: Withheld, Seq: c.answer.seq, Dir: transport.ServerToClient, What: "the answer to " + about(c.msg()),
+				Text: fmt.Sprintf("#%d, the answer to %s, was still waiting for the client", c.answer.seq, about(c.msg())),
 			}})
 		}
 	}
@@ -95,14 +95,14 @@ func (p *Player) judgeCue(c *cue) (j judged, ok bool) {
 		if text := c.negotiated(); text != "" {
 			j.Text = fmt.Sprintf("#%d, %s: %s", c.seq, c.what(), text)
 		}
-	case c.msg.Kind() == transport.Request:
+	case c.msg().Kind() == transport.Request:
 		j.grave, j.Text = true, fmt.Sprintf("#%d %s was not asked", c.seq, c.what())
 	case c.answers != nil:
 		if !c.answers.reply.sent || c.answers.done {
 			return j, false
 		}
 		j.grave, j.Text = c.forgone, fmt.Sprintf("#%d, %s, was not given", c.seq, c.what())
-	case c.msg.Kind() != transport.Notification:
+	case c.msg().Kind() != transport.Notification:
 		return j, false // noise, or an answer to no question
 	default:
 		j.Text = fmt.Sprintf("#%d %s did not come", c.seq, c.what())
@@ -112,9 +112,9 @@ func (p *Player) judgeCue(c *cue) (j judged, ok bool) {
 
 // compare compares a cue with the live message that stands for it.
 func (p *Player) compare(c *cue) comparison {
-	result := p.rules.compare(c.msg, *c.live, p.variables)
+	result := p.rules.compare(c.msg(), *c.live, p.variables)
 	switch {
-	case c.msg.Kind() != transport.Request || matchedByMethod(c.msg.Method):
+	case c.msg().Kind() != transport.Request || matchedByMethod(c.msg().Method):
 		return result
 	case p.rules.Match != nil:
 		return result.excused("matcher")

@@ -16,7 +16,7 @@ func (d *Driver) Guard() (refused []string) {
 	heard := 0
 	for _, l := range d.lines {
 		for ; heard < l.before; heard++ {
-			for _, mask := range maskPattern.FindAll(d.turns[heard].msg.Raw, -1) {
+			for _, mask := range maskPattern.FindAll(d.turns[heard].msg().Raw, -1) {
 				given[string(mask)] = true
 			}
 		}

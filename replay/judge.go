@@ -119,14 +119,14 @@ func (d *Driver) judgeTurn(t *turn) (j judged, ok bool) {
 	j.seq, j.StepVerdict = t.seq, StepVerdict{Seq: t.seq, Dir: transport.ServerToClient, What: t.what(), Result: Missing}
 	switch {
 	case t.arrived:
-		c := d.rules.compare(t.msg, *t.live, d.variables)
+		c := d.rules.compare(t.msg(), *t.live, d.variables)
 		j.judge(c, t.misplaced())
 		j.grave = t.request != nil && c.count > 0
 	case t.request != nil && (!t.request.line.sent || t.request.cancelled): // who is told that nobody waits need not answer
 		return j, false
 	case t.request != nil || t.isStray():
 		j.grave, j.Text = true, fmt.Sprintf("#%d, %s, did not come", t.seq, t.what())
-	case t.msg.Kind() == transport.Request:
+	case t.msg().Kind() == transport.Request:
 		j.grave, j.Text = true, fmt.Sprintf("#%d %s was not asked", t.seq, t.what())
 	default:
 		j.Text = fmt.Sprintf("#%d %s did not come", t.seq, t.what())

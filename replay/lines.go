@@ -68,7 +68,7 @@ func (d *lining) say(e store.Event) {
 		at := within(e.Payload, i)
 		switch m.Kind() {
 		case transport.Request:
-			r := &request{line: l, msg: m}
+			r := &request{line: l, packed: transport.Pack(m.Raw)}
 			l.requests = append(l.requests, r)
 			d.requests[string(m.ID)] = append(d.requests[string(m.ID)], r)
 			if token := m.ProgressToken(); token != nil {
@@ -77,7 +77,7 @@ func (d *lining) say(e store.Event) {
 			d.open.open(transport.ClientToServer, m.ID, r)
 		case transport.Response:
 			if t, ok := d.asked.close(transport.ServerToClient, m.ID); ok {
-				l.belongTo(t, respell{path: append(slices.Clone(at), "id")})
+				l.belongTo(t, respell{path: below(at, idPath)})
 			}
 		case transport.Notification:
 			d.sayAbout(l, m, at)
@@ -89,7 +89,7 @@ func (d *lining) say(e store.Event) {
 func (d *lining) sayAbout(l *line, m transport.Message, at []string) {
 	if m.Method == methodProgress {
 		if t := d.byToken[string(m.ProgressToken())]; t != nil {
-			l.belongTo(t, respell{path: append(slices.Clone(at), "params", "progressToken"), token: true})
+			l.belongTo(t, respell{path: below(at, progressPath), token: true})
 		}
 	}
 	if r, ok := d.open.latest(transport.ClientToServer, cancels(m)); ok {
@@ -110,7 +110,7 @@ func (l *line) belongTo(t *turn, e respell) {
 // hear adds a frame of the recorded server.
 func (d *lining) hear(e store.Event) {
 	for _, m := range messagesOf(e.AsFrame()) {
-		t := &turn{index: len(d.turns), seq: e.Seq, msg: m, gap: e.At - d.at}
+		t := &turn{index: len(d.turns), seq: e.Seq, packed: transport.Pack(m.Raw), gap: e.At - d.at}
 		switch m.Kind() {
 		case transport.Response:
 			r, ok := d.open.close(transport.ClientToServer, m.ID)
@@ -120,7 +120,7 @@ func (d *lining) hear(e store.Event) {
 				break
 			}
 			t.request, r.response = r, t
-			t.idle, t.parting = r.cancelled || r.msg.Method == methodListen, d.over
+			t.idle, t.parting = r.cancelled || r.msg().Method == methodListen, d.over
 		case transport.Request:
 			d.asked.open(transport.ServerToClient, m.ID, t)
 			if token := m.ProgressToken(); token != nil {

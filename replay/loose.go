@@ -20,7 +20,7 @@ func (p *Player) Loosen() {
 	p.loose = true
 	last := map[string]*reply{} // by strand
 	for _, c := range p.cues {
-		if c.msg.Method == methodInitialize && c.answer != nil && p.hello == nil {
+		if c.msg().Method == methodInitialize && c.answer != nil && p.hello == nil {
 			p.hello = c
 		}
 	}
@@ -107,8 +107,8 @@ func (p *Player) strands(r *reply, m transport.Message) []string {
 		keys = append(keys, "uri "+target(m))
 	case m.Kind() == transport.Response:
 		for _, c := range r.owners {
-			if c.answer == r && (c.msg.Method == methodSubscribe || c.msg.Method == methodUnsubscribe) {
-				keys = append(keys, "uri "+target(c.msg))
+			if c.answer == r && (c.msg().Method == methodSubscribe || c.msg().Method == methodUnsubscribe) {
+				keys = append(keys, "uri "+target(c.msg()))
 			}
 		}
 	}
@@ -165,7 +165,7 @@ func (p *Player) Place(n int) (place, first int) {
 // nothing may be said once that is known.
 func (p *Player) forgo(cancel *cue) {
 	c := cancel.cancels
-	if !p.loose || c == nil || c.msg.Method != methodListen && p.hello != nil {
+	if !p.loose || c == nil || c.msg().Method != methodListen && p.hello != nil {
 		return
 	}
 	for _, r := range p.replies {
@@ -181,7 +181,7 @@ func (p *Player) forgo(cancel *cue) {
 func (p *Player) pick(queue []*cue, m transport.Message) *cue {
 	if p.loose {
 		for _, c := range queue {
-			if !c.arrived && bytes.Equal(c.msg.ID, m.ID) {
+			if !c.arrived && bytes.Equal(c.msg().ID, m.ID) {
 				return c
 			}
 		}

@@ -39,12 +39,12 @@ func (p *Player) miss(m transport.Message, key Key, err error) StepVerdict {
 func (p *Player) nearest(m transport.Message) (nearest *cue, how comparison) {
 	about, least := target(m), 0
 	for _, c := range p.cues {
-		if c.msg.Kind() != transport.Request || c.msg.Method != m.Method {
+		if c.msg().Kind() != transport.Request || c.msg().Method != m.Method {
 			continue
 		}
-		d := p.rules.compare(c.msg, m, p.variables)
+		d := p.rules.compare(c.msg(), m, p.variables)
 		distance := d.count
-		if target(c.msg) != about {
+		if target(c.msg()) != about {
 			distance += 1 << 20
 		}
 		if nearest == nil || distance < least {

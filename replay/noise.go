@@ -16,16 +16,13 @@ import (
 const noiseMethod = "a frame that is no message"
 
 // isNoise reports whether there is something in a frame, but no message.
-func isNoise(f transport.Frame) bool {
-	if len(bytes.TrimSpace(f.Bytes)) == 0 {
-		return false
-	}
-	for _, m := range messagesOf(f) {
+func isNoise(frame []byte, messages []transport.Message) bool {
+	for _, m := range messages {
 		if m.Kind() != transport.Invalid {
 			return false
 		}
 	}
-	return true
+	return len(bytes.TrimSpace(frame)) > 0
 }
 
 // isRefusal reports whether the messages are an error that names no request.

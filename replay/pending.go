@@ -20,7 +20,7 @@ func (d *Driver) IsHeard() bool { return d.settled == len(d.turns) || d.turns[d.
 func (d *Driver) Pending() []string {
 	var list []string
 	for _, r := range d.open {
-		list = append(list, fmt.Sprintf("the client waits for the answer to #%d %s (id %s)", r.line.seq, about(r.msg), clip(string(r.msg.ID))))
+		list = append(list, fmt.Sprintf("the client waits for the answer to #%d %s (id %s)", r.line.seq, about(r.msg()), clip(string(r.msg().ID))))
 	}
 	if d.loose {
 		return list

@@ -21,13 +21,13 @@ func (d *Driver) pick(key Key, m transport.Message) *turn {
 	queue := d.said[key]
 	if d.loose && m.Kind() == transport.Request {
 		for _, t := range queue {
-			if !t.arrived && bytes.Equal(t.msg.ID, m.ID) {
+			if !t.arrived && bytes.Equal(t.msg().ID, m.ID) {
 				return t
 			}
 		}
 	}
 	for _, t := range queue[:min(len(queue), lookahead)] {
-		if !t.arrived && d.rules.compare(t.msg, m, d.variables).count == 0 {
+		if !t.arrived && d.rules.compare(t.msg(), m, d.variables).count == 0 {
 			return t
 		}
 	}

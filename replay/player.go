@@ -91,10 +91,11 @@ func (p *Player) Start() []transport.Frame { return p.release() }
 // Receive takes a frame of the live client and returns what to send now.
 func (p *Player) Receive(f transport.Frame) []transport.Frame {
 	var out []transport.Frame
-	if isNoise(f) {
+	messages := messagesOf(f)
+	if isNoise(f.Bytes, messages) {
 		p.noise()
 	}
-	for _, m := range messagesOf(f) {
+	for _, m := range messages {
 		switch m.Kind() {
 		case transport.Request:
 			out = append(out, p.request(m, f.Stream)...)
@@ -210,7 +211,7 @@ func (p *Player) arrive(c *cue, m transport.Message, stream uint64) {
 	c.arrived, c.stream, c.live = true, stream, &m
 	p.reached = max(p.reached, c.seq)
 	if m.Kind() != transport.Notification {
-		p.variables.learn(c.msg, m, c.index)
+		p.variables.learn(c.msg(), m, c.index)
 	}
 	if c.answer != nil {
 		p.open = append(p.open, c)
@@ -268,11 +269,11 @@ func (p *Player) send(r *reply) []transport.Frame {
 	for _, e := range r.edits {
 		value := e.of(*e.owner.live)
 		if value == nil {
-			p.withhold(r, fmt.Sprintf("#%d: %s gave no progress token", r.seq, clip(e.owner.msg.Method)))
+			p.withhold(r, fmt.Sprintf("#%d: %s gave no progress token", r.seq, clip(e.owner.msg().Method)))
 			r.written = true // nothing waits for it
 			return nil
 		}
-		if !bytes.Equal(value, e.of(e.owner.msg)) {
+		if !bytes.Equal(value, e.of(e.owner.msg())) {
 			f.Bytes, _ = splice(f.Bytes, value, e.path...)
 		}
 	}

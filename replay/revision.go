@@ -112,10 +112,10 @@ func (e *revisionError) body() []byte {
 // negotiated says of a handshake that names another revision than the recorded one
 // how it was answered; "" of every other.
 func (c *cue) negotiated() string {
-	if c.msg.Method != methodInitialize || c.answer == nil {
+	if c.msg().Method != methodInitialize || c.answer == nil {
 		return ""
 	}
-	was, _ := text(transport.Member(c.msg.Params, "protocolVersion"))
+	was, _ := text(transport.Member(c.msg().Params, "protocolVersion"))
 	is, _ := text(transport.Member(c.live.Params, "protocolVersion"))
 	if was == is {
 		return ""

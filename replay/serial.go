@@ -37,7 +37,7 @@ func (d *Driver) Serialize() {
 // after r was.
 func (l *line) follows(r *request) bool {
 	for _, own := range l.requests {
-		if own.msg.Method == methodListen || own.msg.Method == methodPing || own.response == nil || own.response.index < r.response.index {
+		if own.msg().Method == methodListen || own.msg().Method == methodPing || own.response == nil || own.response.index < r.response.index {
 			return false
 		}
 	}

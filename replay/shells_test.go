@@ -73,8 +73,6 @@ func playShells(t *testing.T, events []store.Event, through translator) selfPlay
 		t.Error(err)
 	}
 	s.trace = client.trace
-	for _, without := range append(s.player.Without(), s.driver.Without()...) {
-		s.relents = append(s.relents, without)
-	}
+	s.relents = append(s.player.Without(), s.driver.Without()...)
 	return s
 }

@@ -9,6 +9,17 @@ import (
 // without copying. b must be valid JSON; what is not an object has no members.
 func members(b []byte) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
+		for key, at := range spans(b) {
+			if !yield(key, b[at.from:at.to:at.to]) {
+				return
+			}
+		}
+	}
+}
+
+// spans yields where the values of the members are.
+func spans(b []byte) iter.Seq2[string, span] {
+	return func(yield func(string, span) bool) {
 		i := blank(b, 0)
 		if i == len(b) || b[i] != '{' {
 			return
@@ -18,7 +29,7 @@ func members(b []byte) iter.Seq2[string, json.RawMessage] {
 			key := b[i:end]
 			from := blank(b, blank(b, end)+1) // over the colon
 			end = value(b, from)
-			if !yield(keyText(key), b[from:end:end]) {
+			if !yield(keyText(key), span{uint32(from), uint32(end)}) {
 				return
 			}
 			if i = blank(b, end); b[i] == ',' {

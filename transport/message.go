@@ -46,11 +46,11 @@ type Message struct {
 }
 
 // Messages parses the frame: one message, or the elements of a batch (revision
-// 2025-03-26, also the empty one). It returns ErrNotJSON for other bytes. What is
-// returned aliases the frame.
+// 2025-03-26, also the empty one). It returns ErrNotJSON for other bytes, and for
+// 4 GiB and more of them. What is returned aliases the frame.
 func (f Frame) Messages() ([]Message, error) {
 	b := bytes.TrimSpace(f.Bytes)
-	if !json.Valid(b) {
+	if uint64(len(b)) > maxMessage || !json.Valid(b) {
 		return nil, ErrNotJSON
 	}
 	if b[0] != '[' {
@@ -67,42 +67,22 @@ func (f Frame) Messages() ([]Message, error) {
 	return messages, nil
 }
 
-// parseMessage reads the members of valid JSON. It is written by hand because a
-// projection of a million frames spends most of its time here: a struct would
-// match keys in any case, and a map costs five times as much.
-func parseMessage(b []byte) Message {
-	m := Message{Raw: b}
-	for key, raw := range members(b) {
-		switch key {
-		case "id":
-			m.ID = raw
-		case "method":
-			m.Method = ""
-			if raw[0] == '"' {
-				m.Method = methodText(raw)
-			}
-		case "params":
-			m.Params = raw
-		case "result":
-			m.Result = raw
-		case "error":
-			m.Error = raw
-		}
-	}
-	m.token, m.looked = m.findToken(), true
-	return m
-}
+// parseMessage reads a message from valid JSON.
+func parseMessage(b []byte) Message { return packMessage(b).Message() }
 
-// findToken looks for the progress token once: who follows a session asks for it
-// several times. Most messages have none, which shows without reading them.
+// findToken looks for the token of a message that was not parsed from a frame.
 func (m *Message) findToken() json.RawMessage {
 	switch {
-	case !bytes.Contains(m.Params, []byte("progressToken")) && bytes.IndexByte(m.Params, '\\') < 0:
+	case !mayHaveToken(m.Params):
 		return nil
 	case m.Method == "notifications/progress":
 		return Member(m.Params, "progressToken")
 	}
 	return Member(m.Params, "_meta", "progressToken")
+}
+
+func mayHaveToken(params []byte) bool {
+	return bytes.Contains(params, []byte("progressToken")) || bytes.IndexByte(params, '\\') >= 0
 }
 
 // Kind says what the message is.
