@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,6 +14,9 @@ import (
 // keptDifferences is how many differences of a message are kept; the rest are
 // counted.
 const keptDifferences = 50
+
+// hinted is how long a text may be for a hint, which tries all normalizers.
+const hinted = 1 << 16
 
 // comparison is how a live message differs from a recorded one.
 type comparison struct {
@@ -144,12 +148,13 @@ func (c *comparer) differ(a, b tree) {
 		return
 	}
 	masked := maskPattern.MatchString(a.text)
-	if a.kind == '"' && b.kind == '"' && !masked {
+	small := len(a.text) <= hinted && len(b.text) <= hinted
+	if a.kind == '"' && b.kind == '"' && !masked && small {
 		a.text = c.variables.put(c.name(), a.text) // so that only what differs does
 	}
 	want, got := c.show(a, b)
 	d := Difference{Path: pointerText(c.path), Want: want, Got: got}
-	if c.isNormal(a) && c.isNormal(b) && !masked {
+	if c.isNormal(a) && c.isNormal(b) && !masked && small {
 		d.Hint = normalizersFor(Normalizers(), a.text, b.text)
 	}
 	c.differences = append(c.differences, d)
@@ -181,7 +186,7 @@ func (c *comparer) excuse(a, b tree) string {
 	if c.variables.explains(c.name(), a, b) {
 		return "variable"
 	}
-	if !c.isNormal(a) || !c.isNormal(b) {
+	if !c.isNormal(a) || !c.isNormal(b) || len(c.rules.Normalize) == 0 {
 		return ""
 	}
 	if by := normalizersFor(c.rules.Normalize, a.text, b.text); by != "" {
@@ -210,9 +215,15 @@ func normalizersFor(list []Normalizer, a, b string) string {
 		return "" // they differ in kind
 	}
 	for _, n := range list {
-		if n.Apply(a) == n.Apply(b) {
+		if n.equal(a, b) {
 			return n.Name
 		}
+	}
+	if len(list) < 2 {
+		return ""
+	}
+	if !slices.ContainsFunc(list, func(n Normalizer) bool { return !n.local }) {
+		a, b = window(a, b)
 	}
 	var names []string
 	for _, n := range list {

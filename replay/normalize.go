@@ -15,16 +15,26 @@ type Normalizer struct {
 	Name  string
 	Does  string // what it makes equal, in one line
 	Apply func(string) string
+
+	local bool // looks at words and dates alone, not at the whole text
+}
+
+// equal reports whether two texts are the same to the normalizer.
+func (n Normalizer) equal(a, b string) bool {
+	if n.local {
+		a, b = window(a, b)
+	}
+	return n.Apply(a) == n.Apply(b)
 }
 
 // Normalizers returns those that have a name on the command line. None is applied
 // unless it is asked for.
 func Normalizers() []Normalizer {
 	return []Normalizer{
-		{"uuid", "every UUID is as any other, also within text", uuids},
-		{"time", "every point in time: RFC 3339 and its relatives, Date headers, Unix times since 2001 in milliseconds and since 2017 in seconds, times of day; also within text and within base64 that is text", times},
-		{"duration", "every time that something took: 12ms, 1.5 seconds, 2m30s; also within text", durations},
-		{"port", "every port behind a host: localhost:4711, 127.0.0.1:80, http://host:8080/; also within text", ports},
+		{"uuid", "every UUID is as any other, also within text", uuids, true},
+		{"time", "every point in time: RFC 3339 and its relatives, Date headers, Unix times since 2001 in milliseconds and since 2017 in seconds, times of day; also within text and within base64 that is text", times, true},
+		{"duration", "every time that something took: 12ms, 1.5 seconds, 2m30s; also within text", durations, true},
+		{"port", "every port behind a host: localhost:4711, 127.0.0.1:80, http://host:8080/; also within text", ports, true},
 	}
 }
 

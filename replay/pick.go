@@ -11,9 +11,8 @@ import (
 const lookahead = 16
 
 // pick returns the turn that a live request or notification stands for: of those of
-// its kind that are left, among the first few, one that it equals; or else the
-// first. Of a loosened driver, which keeps the recorded ids, it is the one with the
-// same id.
+// its kind that are left, among the first few, the one that it differs from least.
+// Of a loosened driver, which keeps the recorded ids, it is the one with the same id.
 func (d *Driver) pick(key Key, m transport.Message) *turn {
 	for len(d.said[key]) > 0 && d.said[key][0].arrived {
 		d.said[key] = d.said[key][1:]
@@ -26,15 +25,28 @@ func (d *Driver) pick(key Key, m transport.Message) *turn {
 			}
 		}
 	}
-	for _, t := range queue[:min(len(queue), lookahead)] {
-		if !t.arrived && d.rules.compare(t.msg(), m, d.variables).count == 0 {
+	return d.nearest(queue[:min(len(queue), lookahead)], m)
+}
+
+// nearest returns the turn that a live message differs from least.
+func (d *Driver) nearest(queue []*turn, m transport.Message) (nearest *turn) {
+	least, horizon := 0, d.horizon()
+	for _, t := range queue {
+		if t.arrived {
+			continue
+		}
+		n := d.rules.compare(t.msg(), m, d.variables).count
+		if n == 0 {
 			return t
 		}
+		if m.Kind() == transport.Notification && t.index >= horizon {
+			continue
+		}
+		if nearest == nil || n < least {
+			nearest, least = t, n
+		}
 	}
-	if len(queue) == 0 || m.Kind() == transport.Notification && queue[0].index >= d.horizon() {
-		return nil
-	}
-	return queue[0]
+	return nearest
 }
 
 // horizon bounds the turns that may come before the client says any more: what was

@@ -3,7 +3,6 @@ package replay
 import (
 	"regexp"
 	"strings"
-	"unicode"
 )
 
 // token is a part of a text that may be a value on its own: a word, or what is
@@ -14,31 +13,64 @@ type token struct {
 	start, end int
 }
 
-// tokenPattern finds tokens: redacted values, times, hosts with a port, and words,
-// of which the shape is told afterwards.
-var tokenPattern = regexp.MustCompile(`(\[redacted:[0-9a-f]{16}\])` +
-	`|(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)` +
-	`|((?:localhost|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[[0-9a-f:]*:[0-9a-f:]*\]):\d{2,5})` +
-	`|(\w[\w-]*)`)
+// What is more than a word, where a text goes on with it.
+var (
+	maskAhead = regexp.MustCompile(`^\[redacted:[0-9a-f]{16}\]`)
+	timeAhead = regexp.MustCompile(`^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?`)
+	hostAhead = regexp.MustCompile(`^(?:localhost|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[[0-9a-f:]*:[0-9a-f:]*\]):\d{2,5}`)
+)
 
-// tokensOf splits a text.
+// tokensOf splits a text into redacted values, times, hosts with a port, and words,
+// and leaves out what is between them.
 func tokensOf(text string) []token {
 	var list []token
-	for _, at := range tokenPattern.FindAllStringSubmatchIndex(text, -1) {
-		t := token{text: text[at[0]:at[1]], start: at[0], end: at[1]}
-		switch {
-		case at[2] >= 0:
-			t.shape = "redacted"
-		case at[4] >= 0:
-			t.shape = "time"
-		case at[6] >= 0:
-			t.shape = "port"
-		default:
+	for i := 0; i < len(text); {
+		t := tokenAt(text, i)
+		if t.end == i {
+			i++
+			continue
+		}
+		t.text, t.start = text[i:t.end], i
+		if t.shape == "word" {
 			t.shape = wordShape(t.text)
 		}
 		list = append(list, t)
+		i = t.end
 	}
 	return list
+}
+
+// tokenAt returns the token that begins at i; one that ends there is none. The
+// patterns are tried only where they may match: they are slow.
+func tokenAt(text string, i int) token {
+	ahead := text[i:min(len(text), i+64)]
+	switch c := text[i]; {
+	case c == '[':
+		if n := len(maskAhead.FindString(ahead)); n > 0 {
+			return token{shape: "redacted", end: i + n}
+		}
+		return token{shape: "port", end: i + len(hostAhead.FindString(ahead))}
+	case !isWord(c) || c == '-':
+		return token{end: i}
+	case len(ahead) >= 16 && ahead[4] == '-' && ahead[13] == ':':
+		if n := len(timeAhead.FindString(ahead)); n > 0 {
+			return token{shape: "time", end: i + n}
+		}
+	}
+	end := i
+	for end < len(text) && isWord(text[end]) {
+		end++
+	}
+	if end < len(text) && (text[end] == '.' && end-i <= 3 || text[end] == ':' && text[i:end] == "localhost") {
+		if n := len(hostAhead.FindString(ahead)); n > 0 {
+			return token{shape: "port", end: i + n}
+		}
+	}
+	return token{shape: "word", end: end}
+}
+
+func isWord(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
 }
 
 // shaped are the tokens that look made up.
@@ -52,8 +84,6 @@ func shaped(list []token) []token {
 	return made
 }
 
-var uuidPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-
 // wordShape says what a word looks like: uuid, digits, hex, or opaque where letters
 // and digits take turns as nobody would write them; "" for words that people use.
 func wordShape(word string) string {
@@ -61,21 +91,23 @@ func wordShape(word string) string {
 		return ""
 	}
 	digits, hex, turns := 0, 0, 0
-	last := rune(0)
-	for _, c := range word {
-		kind := 'a'
+	last := byte(0)
+	for i := range len(word) {
+		c, kind := word[i], byte('a')
 		switch {
-		case unicode.IsDigit(c):
+		case '0' <= c && c <= '9':
 			kind = '0'
 			digits++
 			hex++
-		case 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F':
+		case 'a' <= c && c <= 'f':
 			hex++
+		case 'A' <= c && c <= 'Z':
+			kind = 'A'
+			if c <= 'F' {
+				hex++
+			}
 		case c == '-' || c == '_':
 			kind = last
-		}
-		if unicode.IsUpper(c) {
-			kind = 'A'
 		}
 		if kind != last && last != 0 {
 			turns++
@@ -85,7 +117,7 @@ func wordShape(word string) string {
 	switch n := len(word); {
 	case digits == n:
 		return "digits"
-	case uuidPattern.MatchString(word):
+	case n == 36 && hex == 32 && word[8] == '-' && word[13] == '-' && word[18] == '-' && word[23] == '-':
 		return "uuid"
 	case n >= 12 && hex == n && digits > 0:
 		return "hex"
@@ -98,10 +130,16 @@ func wordShape(word string) string {
 // isOpaque reports whether a whole value looks made up: base64 too, which is no
 // word.
 func isOpaque(text string) bool {
-	if list := tokensOf(text); len(list) == 1 && len(list[0].text) == len(text) {
-		return list[0].shape != ""
+	if text == "" {
+		return false
 	}
-	return len(text) >= 16 && base64Pattern.MatchString(text) && wordShape(strings.NewReplacer("+", "a", "/", "b", "=", "").Replace(text)) != ""
+	if t := tokenAt(text, 0); t.end == len(text) {
+		return t.shape != "word" || wordShape(text) != ""
+	}
+	return len(text) >= 16 && base64Pattern.MatchString(text) && wordShape(base64Word.Replace(text)) != ""
 }
 
-var base64Pattern = regexp.MustCompile(`^[A-Za-z0-9+/_-]+={0,2}$`)
+var (
+	base64Pattern = regexp.MustCompile(`^[A-Za-z0-9+/_-]+={0,2}$`)
+	base64Word    = strings.NewReplacer("+", "a", "/", "b", "=", "")
+)

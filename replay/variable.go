@@ -116,7 +116,8 @@ func (w *learner) scalar(a, b tree) {
 	case isOpaque(a.text) && isOpaque(b.text) && w.isNew(spotKey{"", a.text}):
 		w.addAnywhere(a.text, b.text)
 	}
-	old, fresh := shaped(tokensOf(a.text)), shaped(tokensOf(b.text))
+	was, is := window(a.text, b.text)
+	old, fresh := shaped(tokensOf(was)), shaped(tokensOf(is))
 	if !slices.EqualFunc(old, fresh, func(x, y token) bool { return x.shape == y.shape }) {
 		return
 	}
@@ -226,7 +227,8 @@ func (v *variables) explains(name string, a, b tree) bool {
 	case a.kind != '"' || b.kind != '"' || len(v.anywhere) == 0:
 		return false
 	}
-	return v.spells(a.text, tokensOf(a.text), 0, b.text)
+	was, is := window(a.text, b.text)
+	return v.spells(was, tokensOf(was), 0, is)
 }
 
 // spells reports whether live is recorded from byte from on, with any of the live

@@ -1,0 +1,158 @@
+package replay
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+func TestDecimal(t *testing.T) {
+	for _, same := range [][]string{
+		{"0", "-0", "0.0", "0e5", "-0.00e-3"},
+		{"100", "1e2", "1E+2", "100.0", "0.1e3"},
+		{"-15e-1", "-1.5", "-0.15e1"},
+		{"1e400", "10e399"},
+		{"1e-400", "0.1e-399"},
+	} {
+		for _, s := range same {
+			if decimal(s) != decimal(same[0]) {
+				t.Errorf("%s is %s, %s is %s", s, decimal(s), same[0], decimal(same[0]))
+			}
+		}
+	}
+	for _, pair := range [][2]string{
+		{"9007199254740993", "9007199254740992"}, {"1", "-1"}, {"1e400", "1e401"}, {"1", "10"}, {"0.1", "0.10000000000000000001"},
+		{"1e99999999999999999999", "1e99999999999999999998"},
+	} {
+		if decimal(pair[0]) == decimal(pair[1]) {
+			t.Errorf("%s and %s are both %s", pair[0], pair[1], decimal(pair[0]))
+		}
+	}
+}
+
+func TestPointer(t *testing.T) {
+	for _, tt := range []struct {
+		text   string
+		path   string // steps with blanks between them
+		covers bool
+	}{
+		{"/params/arguments/when", "params arguments when", true},
+		{"/params/arguments/when", "params arguments", false},
+		{"/result/content/*/text", "result content 12 text", true},
+		{"/result/content/*/text", "result content text", false},
+		{"/params/_meta/a~1b~0", "params _meta a/b~", true},
+		{"/params/~01", "params ~1", true},
+		{"/", "", true},
+	} {
+		p, err := ParsePointer(tt.text)
+		if err != nil {
+			t.Errorf("%s: %v", tt.text, err)
+			continue
+		}
+		if p.covers(strings.Split(tt.path, " ")) != tt.covers || p.String() != tt.text {
+			t.Errorf("%s (%v) covers %q: %v", tt.text, p, tt.path, !tt.covers)
+		}
+	}
+	for _, bad := range []string{"", "params", "$.params", "/a~", "/a~2"} {
+		if p, err := ParsePointer(bad); err == nil {
+			t.Errorf("%q: %v", bad, p)
+		}
+	}
+}
+
+// FuzzPointer: a pointer is written as it was read.
+func FuzzPointer(f *testing.F) {
+	f.Add("/params/a~1b/*/~0")
+	f.Add("//")
+	f.Fuzz(func(t *testing.T, text string) {
+		if p, err := ParsePointer(text); err == nil && p.String() != text {
+			t.Errorf("%q is %q", text, p)
+		}
+	})
+}
+
+// FuzzTree: the parser takes what encoding/json takes (and, unlike it, any depth),
+// and finds each value where it stands.
+func FuzzTree(f *testing.F) {
+	for _, text := range []string{`{"a":[1,{"b":null}],"a":"\ud83d\ude00\ud800x"}`, ` [ ] `, "\"\xff\"", `-1.5e+7`, `{"\u0061":true,"a":false}`, `[[`, `tru`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		n, err := parseTree(raw)
+		if valid := json.Valid(raw); valid && (err != nil || n.kind == 0) {
+			t.Fatalf("%q: %v", raw, err)
+		} else if !valid || err != nil {
+			return
+		}
+		checkPlaces(t, raw, n)
+	})
+}
+
+func checkPlaces(t *testing.T, raw []byte, n tree) {
+	own := raw[n.start:n.end]
+	if again, err := parseTree(own); err != nil || again.kind != n.kind || again.text != n.text || len(again.kids) != len(n.kids) {
+		t.Fatalf("%q in %q is %+v, alone %+v, %v", own, raw, n, again, err)
+	}
+	if n.kind == '"' {
+		if again := treeOf(quoteJSON(n.text)); again.text != n.text {
+			t.Fatalf("%q is quoted %q, which says %q", n.text, quoteJSON(n.text), again.text)
+		}
+	}
+	for _, kid := range n.kids {
+		checkPlaces(t, raw, kid)
+	}
+}
+
+// FuzzCompare: params have the same Key if and only if they do not differ, nothing
+// differs from itself, and what is learned of any two panics nobody.
+func FuzzCompare(f *testing.F) {
+	f.Add(`{"a":[1,{"taskId":"x"}],"_meta":{"progressToken":1}}`, `{"a":[1.0,{"taskId":"y"}]}`)
+	f.Add(`{"a":"[redacted:0123456789abcdef] and 018f3c4e-7b1a-7c3d-9e4f-000000000001"}`, `{"a":"me and ffffffff-7b1a-7c3d-9e4f-000000000001"}`)
+	f.Add(`{"a":1,"a":2}`, `{"a":2}`)
+	f.Add(`null`, `{"_meta":{}}`)
+	f.Add(`[1,2,3]`, `[1,9,2,3]`)
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if !json.Valid([]byte(a)) || !json.Valid([]byte(b)) {
+			return
+		}
+		recorded, live := transport.Message{ID: json.RawMessage("1"), Method: "m", Params: json.RawMessage(a)}, transport.Message{ID: json.RawMessage("2"), Method: "m", Params: json.RawMessage(b)}
+		keyA, errA := MatchParams(recorded)
+		keyB, errB := MatchParams(live)
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		if c := (Rules{}).compare(recorded, live, nil); (c.count == 0) != (keyA == keyB) && !strings.Contains(a, "[redacted:") {
+			t.Fatalf("%d differences, keys %q and %q", c.count, keyA, keyB)
+		}
+		v := newVariables(func(yield func(int, transport.Frame) bool) {
+			yield(1, transport.Frame{Bytes: []byte(`{"id":1,"result":` + a + `}`)})
+		})
+		v.learn(recorded, live, 0)
+		if put := v.respell([]byte(`{"id":1,"result":` + a + `}`)); !json.Valid(put) {
+			t.Fatalf("%q is no JSON", put)
+		}
+		Rules{Normalize: Normalizers()}.compare(recorded, live, v)
+	})
+}
+
+// TestCompareLarge has values as deep as there are, and as long: time grows as they
+// do.
+func TestCompareLarge(t *testing.T) {
+	deep := func(n int, inner string) transport.Message {
+		return transport.Message{Method: "m", Params: json.RawMessage(strings.Repeat(`{"a":[`, n) + inner + strings.Repeat(`]}`, n))}
+	}
+	if c := (Rules{}).compare(deep(20_000, "1"), deep(20_000, "2"), newVariables(nil)); c.count != 1 || strings.Count(c.differences[0].Path, "/a/0") != 20_000 {
+		t.Errorf("%d differences", c.count)
+	}
+	if _, err := MatchParams(deep(20_000, "1")); err != nil {
+		t.Error(err)
+	}
+	wide := func(last string) transport.Message {
+		return transport.Message{Method: "m", Params: json.RawMessage(`[` + strings.Repeat(`{"x":`+last+`},`, 20_000) + `1]`)}
+	}
+	if c := (Rules{}).compare(wide("1"), wide("2"), nil); c.count != 20_000 || len(c.differences) != keptDifferences {
+		t.Errorf("%d differences, %d kept", c.count, len(c.differences))
+	}
+}
