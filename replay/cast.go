@@ -89,6 +89,7 @@ func (p *casting) hearRequest(c *cue) {
 	}
 	if key, err := p.rules.key(c.msg()); err == nil {
 		p.requests[key] = append(p.requests[key], c)
+		c.nth = len(p.requests[key])
 	}
 }
 

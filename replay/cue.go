@@ -16,6 +16,7 @@ type cue struct {
 	answer  *reply    // of a request: its response; nil: there was none
 	answers *question // of a response: what it answers
 	cancels *cue      // of a cancellation: the request
+	nth     int       // of a request: among those of its Key, from 1
 
 	arrived bool
 	passed  bool   // not waited for any more

@@ -17,6 +17,9 @@ func (p *Player) find(m transport.Message) (*cue, Key, error) {
 	if err != nil {
 		return nil, key, err
 	}
+	for len(p.requests[key]) > 1 && p.requests[key][0].arrived {
+		p.requests[key] = p.requests[key][1:] // the last stays, for who asks again
+	}
 	c := p.pick(p.requests[key], m)
 	if c == nil {
 		c = p.unmask(m)

@@ -5,10 +5,12 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // longSession returns the text of a session of calls with progress.
@@ -59,6 +61,46 @@ func BenchmarkLoad(b *testing.B) {
 			runtime.KeepAlive(kept)
 		})
 	}
+}
+
+// BenchmarkSelfPlayGrowth plays sessions of one sort to themselves. growth is the time
+// a frame takes in one that is four times as long: 1 where nothing is searched for.
+func BenchmarkSelfPlayGrowth(b *testing.B) {
+	for name, text := range map[string]func(frames int) string{
+		"calls": longSession,
+		"pings": func(frames int) string {
+			var b strings.Builder
+			for id := range frames / 2 {
+				fmt.Fprintf(&b, "> {\"id\":%d,\"method\":\"ping\"}\n< {\"id\":%[1]d,\"result\":{}}\n", id)
+			}
+			return b.String()
+		},
+		"logs": func(frames int) string { return strings.Repeat("< {\"method\":\"notifications/message\"}\n", frames) },
+		"changes": func(frames int) string {
+			return strings.Repeat("> {\"method\":\"notifications/roots/list_changed\"}\n", frames)
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			var took [2]time.Duration
+			for b.Loop() {
+				for i, frames := range []int{5_000, 20_000} {
+					events := sessionOf(b, text(frames))
+					start := time.Now()
+					playBoth(events, transport.ClientToServer, untouched)
+					took[i] += time.Since(start)
+				}
+			}
+			b.ReportMetric(float64(took[1])/float64(took[0])/4, "growth")
+		})
+	}
+}
+
+// sessionOf reads a fixture, or lines as recorded takes them.
+func sessionOf(t testing.TB, text string) []store.Event {
+	if text[0] == '{' {
+		return decodeText(t, text)
+	}
+	return recorded(t, text)
 }
 
 // memory returns the counts after a collection.

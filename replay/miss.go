@@ -17,7 +17,7 @@ func (p *Player) miss(m transport.Message, key Key, err error) StepVerdict {
 	}
 	if used := p.requests[key]; len(used) > 0 {
 		v.Seq = used[len(used)-1].seq
-		v.Text = fmt.Sprintf("no recorded answer left for %s: it was recorded %s, last as #%d", clip(m.Method), countTimes(len(used)), v.Seq)
+		v.Text = fmt.Sprintf("no recorded answer left for %s: it was recorded %s, last as #%d", clip(m.Method), countTimes(used[len(used)-1].nth), v.Seq)
 		return v
 	}
 	nearest, how := p.nearest(m)

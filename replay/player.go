@@ -178,6 +178,9 @@ func (p *Player) response(m transport.Message) {
 
 // notification takes a live notification.
 func (p *Player) notification(m transport.Message) {
+	for len(p.others[m.Method]) > 0 && p.others[m.Method][0].arrived {
+		p.others[m.Method] = p.others[m.Method][1:]
+	}
 	var late *cue // passed over before
 	for _, c := range p.others[m.Method] {
 		switch {

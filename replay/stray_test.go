@@ -4,27 +4,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
 // recorded reads a session from lines: > what the client said, < what the server did.
-func recorded(t *testing.T, lines string) (events []store.Event) {
+func recorded(t testing.TB, lines string) []store.Event {
 	t.Helper()
-	text := `{"mcprec":1}` + "\n"
+	var text strings.Builder
+	text.WriteString(`{"mcprec":1}` + "\n")
 	for line := range strings.Lines(lines) {
 		dir := map[byte]string{'>': "c2s", '<': "s2c"}[line[0]]
-		text += `{"dir":"` + dir + `","text":` + quoted(strings.TrimSpace(line[1:])) + "}\n"
+		text.WriteString(`{"dir":"` + dir + `","text":` + quoted(strings.TrimSpace(line[1:])) + "}\n")
 	}
-	for e, err := range fixtures.Decode(strings.NewReader(text)) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		events = append(events, e)
-	}
-	return events
+	return decodeText(t, text.String())
 }
 
 func quoted(s string) string {
