@@ -109,6 +109,9 @@ func (t *turn) what() string {
 		return "the answer to " + about(t.request.msg())
 	}
 	if t.isStray() {
+		if t.msg().ID == nil {
+			return "an answer without an id"
+		}
 		return "an answer with id " + clip(string(t.msg().ID))
 	}
 	return about(t.msg())

@@ -120,7 +120,11 @@ func (d *Driver) judgeTurn(t *turn) (j judged, ok bool) {
 	switch {
 	case t.arrived:
 		c := d.rules.compare(t.msg(), *t.live, d.variables)
-		j.judge(c, t.misplaced())
+		order := t.misplaced()
+		if order != "" && d.rules.AnyOrder {
+			c.mapped, order = append(c.mapped, Mapping{By: "order", Got: order}), ""
+		}
+		j.judge(c, order)
 		j.grave = t.request != nil && c.count > 0
 	case t.request != nil && (!t.request.line.sent || t.request.cancelled): // who is told that nobody waits need not answer
 		return j, false

@@ -21,6 +21,7 @@ type driveOptions struct {
 	timing   string
 	maxGap   time.Duration
 	parallel bool
+	anyOrder bool
 	update   bool
 	redacted bool
 	verbose  bool
@@ -94,6 +95,7 @@ read or written, 126 and 127 the command cannot be run.`,
 	f.StringVar(&o.timing, "timing", "none", "when the client speaks: none (at once), recorded, or a speed, as 2x or\n0.5x; a client that asks until something is done needs its time")
 	f.DurationVar(&o.maxGap, "max-gap", 0, "the longest wait that --timing makes; 0 is no limit")
 	f.BoolVar(&o.parallel, "parallel", false, "let calls overlap as they were recorded")
+	f.BoolVar(&o.anyOrder, "any-order", false, "let a notification come on either side of its call's answer, as where\nthe server itself leaves that to chance")
 	f.BoolVar(&o.update, "update", false, "write what happened in place of the recording")
 	f.BoolVar(&o.redacted, "allow-redacted", false, "send what stands in the place of redacted secrets")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show the steps that match, too")
@@ -156,7 +158,9 @@ func (o driveOptions) check(arg string) (replay.Rules, error) {
 	if err := oneOf("format", o.format, "text", "json", "junit"); err != nil {
 		return replay.Rules{}, err
 	}
-	return o.rules()
+	rules, err := o.rules()
+	rules.AnyOrder = o.anyOrder
+	return rules, err
 }
 
 // driver returns the recorded client, unless there is nothing for it to say, or

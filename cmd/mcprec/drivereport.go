@@ -153,7 +153,10 @@ func (s driveStep) details(all bool) (lines []string) {
 		lines = append(lines, s.Order)
 	}
 	for _, m := range s.Mapped {
-		if all {
+		switch {
+		case all && m.Path == "": // of the message as a whole
+			lines = append(lines, fmt.Sprintf("%s (%s)", m.Got, m.By))
+		case all:
 			lines = append(lines, fmt.Sprintf("%s: %s stands for %s (%s)", m.Path, m.Got, m.Want, m.By))
 		}
 	}

@@ -20,8 +20,8 @@ const (
 	exitUsage   = 2   // a flag, an argument, or a session that cannot be told
 	exitData    = 3   // a store or a file that cannot be read or written
 	exitLost    = 4   // record: the child exited 0, but not all could be recorded
-	exitCannot  = 126 // record: the command cannot be run
-	exitMissing = 127 // record: there is no such command
+	exitCannot  = 126 // record, serve, drive: the command cannot be run
+	exitMissing = 127 // record, serve, drive: there is no such command
 )
 
 // exitLine names the codes that most commands can end with.
@@ -33,8 +33,8 @@ const exitTable = `Exit codes:
   2    usage: a flag, an argument, or a session that cannot be told
   3    a store or a file that cannot be read or written
   4    record: the command exited 0, but not all could be recorded
-  126  record: the command cannot be run
-  127  record: there is no such command
+  126  record, serve, drive: the command cannot be run
+  127  record, serve, drive: there is no such command
   record otherwise exits with its command's status, or dies of its signal.`
 
 // status is how a command ends: an exit code, or the signal to die of. It is
