@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 func TestSplice(t *testing.T) {
@@ -59,7 +61,7 @@ func FuzzRemap(f *testing.F) {
 				}
 				continue
 			}
-			start, end, _ := locate(doc, path)
+			start, end, _ := transport.Locate(doc, path...)
 			if !bytes.Equal(got[:start], doc[:start]) || !bytes.Equal(got[start+len(value):], doc[end:]) {
 				t.Fatalf("other bytes changed: %q became %q", doc, got)
 			}

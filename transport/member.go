@@ -3,6 +3,7 @@ package transport
 import (
 	"encoding/json"
 	"iter"
+	"strconv"
 )
 
 // members yields the members of a JSON object in order, duplicates included,
@@ -37,6 +38,51 @@ func spans(b []byte) iter.Seq2[string, span] {
 			}
 		}
 	}
+}
+
+// elements yields the places of a JSON array's elements, as spans does of members.
+func elements(b []byte) iter.Seq2[int, span] {
+	return func(yield func(int, span) bool) {
+		i := blank(b, 0)
+		if i == len(b) || b[i] != '[' {
+			return
+		}
+		i = blank(b, i+1)
+		for n := 0; b[i] != ']'; n++ {
+			end := value(b, i)
+			if !yield(n, span{uint32(i), uint32(end)}) {
+				return
+			}
+			if i = blank(b, end); b[i] == ',' {
+				i = blank(b, i+1)
+			}
+		}
+	}
+}
+
+// Locate returns where in raw the value at a path begins and ends. A path is object
+// keys, of which the last counts if there are two, and in arrays decimal indices.
+// raw must be valid JSON or empty.
+func Locate(raw json.RawMessage, path ...string) (start, end int, ok bool) {
+	end = len(raw)
+	for _, step := range path {
+		var found *span
+		for key, at := range spans(raw[start:end]) {
+			if key == step {
+				found = &at
+			}
+		}
+		for n, at := range elements(raw[start:end]) {
+			if strconv.Itoa(n) == step {
+				found = &at
+			}
+		}
+		if found == nil {
+			return 0, 0, false
+		}
+		start, end = start+int(found.from), start+int(found.to)
+	}
+	return start, end, true
 }
 
 // keyText returns the text of a JSON string.

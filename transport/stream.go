@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"sync"
 	"syscall"
 )
@@ -101,6 +102,7 @@ func (c *StreamConn) readAll() {
 		}
 		select {
 		case c.frames <- f:
+			runtime.Gosched() // to who got it: a read that blocks would keep this processor
 		case <-c.closed:
 			c.err = ErrClosed
 			return
