@@ -248,21 +248,26 @@ func (d *Driver) release() []transport.Frame {
 		return d.releaseLoose()
 	}
 	var out []transport.Frame
-	for moved := true; moved && !d.ended; {
-		moved = false
-		d.due = slices.DeleteFunc(d.due, func(l *line) bool {
-			if !l.sent && !d.ended && d.mayAnswer(l) {
-				out = append(out, d.send(l)...)
-				moved = true
-			}
-			return l.sent
-		})
-		for l := d.nextLine(); l != nil && !d.ended && d.settled >= l.before && !l.isQueued(); l = d.nextLine() {
-			out = append(out, d.send(l)...)
-			moved = true
+	for l := d.sendable(); l != nil && !d.ended; l = d.sendable() {
+		out = append(out, d.send(l)...)
+	}
+	d.due = slices.DeleteFunc(d.due, func(l *line) bool { return l.sent })
+	return out
+}
+
+// sendable returns the first recorded of the lines that may go out: the next that
+// answers nothing, or an answer.
+func (d *Driver) sendable() *line {
+	first := d.nextLine()
+	if first != nil && (d.settled < first.before || first.isQueued()) {
+		first = nil
+	}
+	for _, l := range d.due {
+		if !l.sent && (first == nil || l.index < first.index) && d.mayAnswer(l) {
+			first = l
 		}
 	}
-	return out
+	return first
 }
 
 // nextLine returns the next line that answers nothing.

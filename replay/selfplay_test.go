@@ -3,8 +3,10 @@ package replay_test
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -189,4 +191,32 @@ func TestOrderSession(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSelfPlayRandom is the same for sessions that nobody would record: orphans,
+// batches of answers, ids used twice. Of noise it only asks that it is said: nothing
+// waits for it, so its place among the frames of the other end is not known.
+func TestSelfPlayRandom(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	directions := []transport.Direction{transport.ClientToServer, transport.ServerToClient}
+	for range 2000 {
+		lines := replay.RandomLines(rng, rng.IntN(25))
+		for _, through := range []translator{untouched, newRenamed().translate} {
+			events := replay.Session(t, lines)
+			s := playBoth(events, directions[rng.IntN(2)], through)
+			if got, want := len(s.trace), len(said(events)); got != want {
+				t.Fatalf("%d frames, want %d, of\n%s", got, want, lines)
+			}
+			s.trace = slices.DeleteFunc(s.trace, func(f spoken) bool { return isNoise(f.bytes) })
+			quiet := slices.DeleteFunc(events, func(e store.Event) bool { return e.Kind == store.Frame && isNoise(e.Payload) })
+			for _, f := range s.faults(quiet) {
+				t.Errorf("%s, of\n%s", f, lines)
+			}
+		}
+	}
+}
+
+func isNoise(frame []byte) bool {
+	_, err := transport.Frame{Bytes: frame}.Messages()
+	return err != nil
 }

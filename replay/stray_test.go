@@ -128,3 +128,19 @@ func TestRespelledIDs(t *testing.T) {
 		t.Errorf("a number for a string: %s", got)
 	}
 }
+
+// TestAnswersKeepTheirOrder: what a client may say at once, answers and requests, it
+// says in the recorded order, whichever way its questions come.
+func TestAnswersKeepTheirOrder(t *testing.T) {
+	events := recorded(t, `< {"id":1,"method":"roots/list"}
+< {"id":2,"method":"sampling/createMessage"}
+> {"id":2,"result":{}}
+> {"id":1,"result":{}}
+> {"id":3,"method":"ping"}
+< {"id":3,"result":{}}`)
+	d := replay.NewDriver(events, replay.Rules{})
+	got := dialogue(d.Start(), d.Receive, `{"id":"a","method":"roots/list"}`, `{"id":"b","method":"sampling/createMessage"}`, `{"id":3,"result":{}}`)
+	if want := ` |  | {"id":"b","result":{}} {"id":"a","result":{}} {"id":3,"method":"ping"} | `; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
