@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -16,6 +17,7 @@ func (r *Recorder) write(stream uint64, b *body, items []item, limit int64) {
 		return
 	}
 	at := r.at()
+	items = r.skipLost(b, items)
 	r.begin(at)
 	seq, sum, lost := b.seq, r.sum, store.LostInfo{}
 	for i := range items {
@@ -30,10 +32,27 @@ func (r *Recorder) write(stream uint64, b *body, items []item, limit int64) {
 		lost.Streams = []string{b.dir.String()}
 	}
 	r.lose(lost, err)
+	b.cause = r.gap.Reason
 	b.skip, b.seq = b.seq != 0, 0
 	if seq != 0 {
 		r.broken = append(r.broken, seq)
 	}
+}
+
+// skipLost drops, and counts, the rest of a frame whose beginning was lost.
+func (r *Recorder) skipLost(b *body, items []item) []item {
+	kept := items
+	for i := 0; b.skip && i < len(items); i++ {
+		it := &items[i]
+		if it.kind != store.Frame {
+			continue
+		}
+		b.skip = it.more
+		r.lose(store.LostInfo{Bytes: uint64(len(it.payload)), Streams: []string{it.dir.String()}}, errors.New(b.cause))
+		kept = slices.Concat(items[:i], items[i+1:])
+		items, i = kept, i-1
+	}
+	return kept
 }
 
 // item adds the parts of an item.
@@ -46,11 +65,6 @@ func (r *Recorder) item(at time.Duration, stream uint64, b *body, it *item, limi
 			it.payload = store.EncodePayload(it.info)
 		}
 		r.add(store.Event{At: at, Kind: it.kind, Dir: it.dir, Stream: stream, Payload: it.payload}, false)
-		return
-	}
-	if b.skip { // the frame's beginning is lost
-		b.skip = it.more
-		r.lose(store.LostInfo{Bytes: uint64(len(it.payload)), Streams: []string{it.dir.String()}}, errors.New(r.gap.Reason))
 		return
 	}
 	lost.Frames++

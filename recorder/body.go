@@ -30,6 +30,7 @@ type body struct {
 
 	seq     uint64 // of the frame open in the log, or 0
 	skip    bool   // the rest of the frame is lost, as its beginning was
+	cause   string // why it is
 	whole   uint64 // the newest frame that is whole
 	logged  int64  // of the open frame
 	dropped int64  // beyond the limit
@@ -132,7 +133,7 @@ func (b *body) decode(chunk []byte, end bodyEnd) []byte {
 		return b.plain
 	}
 	b.code.stop()
-	left := b.code.chunk
+	left := b.code.held
 	b.code = nil
 	if err != nil {
 		b.spoil(left, err)

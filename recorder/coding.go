@@ -15,6 +15,7 @@ import (
 // chunk by chunk and gives out at once all that can be decoded so far.
 type decoder struct {
 	chunk []byte // of the coded bytes, what was not read yet
+	held  []byte // the coded bytes since something came out
 	next  func() ([]byte, bool)
 	stop  func()
 	err   error // why it ended
@@ -85,10 +86,11 @@ func (h hungry) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// feed hands the decoded bytes of a chunk to sink, stretch by stretch. It fails when
-// the chunk cannot be decoded; what is left of it is in d.chunk.
+// feed hands the decoded bytes of a chunk to sink, stretch by stretch. When that fails
+// d.held has the coded bytes of which something may be missing.
 func (d *decoder) feed(chunk []byte, sink func([]byte)) error {
 	d.chunk = chunk
+	d.held = append(d.held, chunk...)
 	for {
 		b, ok := d.next()
 		switch {
@@ -99,6 +101,7 @@ func (d *decoder) feed(chunk []byte, sink func([]byte)) error {
 		case b == nil:
 			return nil
 		}
+		d.held = append(d.held[:0], d.chunk...)
 		sink(b)
 	}
 }

@@ -10,6 +10,9 @@
 // one total order. If the spool fails the wire keeps flowing; what could not be
 // written is counted, and a "lost" event stands where the gap is.
 //
+// Over HTTP bodies stream through likewise, and so does what MCP says around them.
+// Of secrets in headers and queries nothing is recorded, nor of the bodies of a login.
+//
 // # Data layout
 //
 // A [Recorder] owns one session: the next Seq, the clock, the spool, one lock
@@ -18,8 +21,25 @@
 // spool in one call; the event of a frame takes its Seq and At when the frame's
 // first byte is seen. The lock is never held while a peer is written to.
 //
+// An [HTTPTap] has many recordings, one for each MCP session, and three faces: a
+// reverse proxy, a round tripper, a handler. An exchange is a request with its
+// response; it has a number in its recording, from 1, which is the Stream of all its
+// events, and two bodies. What a body is to the log follows from its content type: one
+// frame, server-sent events, or bytes that are no frame. It is cut without I/O
+// (body.go, sse.go); what one read gives goes to the spool in one call.
+//
+//   - A JSON body is one frame. It stands where its first byte was seen.
+//   - A server-sent event stands where its blank line was seen, for that is when a
+//     receiver takes it, and is in the spool before that line is passed on; what is
+//     not complete passes at once and is held for the log. Data of more than 64 KiB is
+//     not held: it goes to the spool in parts, and stands where that began.
+//   - Only the event that nearly all servers write is just a frame. What else belongs
+//     to one is in an HTTP event in front of it, so that the stream can be made again.
+//
 // # What it refuses to do
 //
 // It does not parse JSON, reads no log, holds no line in memory, and never
-// waits for a store other than the spool's one write.
+// waits for a store other than the spool's one write. Over HTTP it follows no
+// redirect, decodes gzip and deflate for the log only and keeps other codings as they
+// are, and passes no upgrade to another protocol.
 package recorder

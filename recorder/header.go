@@ -78,7 +78,8 @@ func dropInChallenge(value string) string {
 		}
 		name, _, found := strings.Cut(part, "=")
 		key := name[strings.LastIndexByte(strings.TrimRight(name, " "), ' ')+1:]
-		if scheme, rest, two := strings.Cut(strings.TrimSpace(part), " "); !found && two && rest != "" {
+		scheme, rest, _ := strings.Cut(strings.TrimSpace(part), " ")
+		if rest != "" && !strings.ContainsAny(strings.TrimRight(rest, "="), "=\" ") {
 			part = scheme + " " + dropped // a token, as of Negotiate
 		} else if found && !challengeParts[strings.ToLower(strings.TrimSpace(key))] {
 			part = name + `="` + dropped + `"`

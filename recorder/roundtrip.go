@@ -31,6 +31,11 @@ func (rt *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := rt.next.RoundTrip(out)
 	if err != nil {
+		if x.resends {
+			if b, err := out.GetBody(); err == nil {
+				_, _ = io.Copy(io.Discard, b) // what was to be sent
+			}
+		}
 		x.failed(r.Context(), store.HTTPNone, err)
 		return resp, err
 	}
@@ -101,12 +106,27 @@ func endOf(err error) bodyEnd {
 	return bodyCut
 }
 
+// Close of a body that was not read to its end: whoever should have got it is gone or
+// needs no more. What the client sent is recorded all the same, if it is not long.
 func (b *uploadBody) Close() error {
+	if n := b.x.unread(); n > 0 && n <= holdLimit && !b.x.resends {
+		_, _ = io.Copy(io.Discard, b)
+	}
 	err := b.ReadCloser.Close()
 	if !b.x.resends {
 		b.x.upload(nil, bodyCut) // of no effect when it was read to its end
 	}
 	return err
+}
+
+// unread returns how much of the request's body must still come; -1: that is not known.
+func (x *exchange) unread() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.up.done {
+		return 0
+	}
+	return x.up.left
 }
 
 // downloadBody records a response's body as it is read.

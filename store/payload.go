@@ -64,8 +64,8 @@ func ParseHeader(payload []byte) (Header, error) {
 }
 
 // DeliveredInfo is the payload of a Delivered event: the frames of the event's
-// direction up to Upto are in the receiver's hands (or the operating system's),
-// and the write that put them there blocked for Blocked.
+// direction, and of its stream if it has one, up to Upto are in the receiver's hands
+// (or the operating system's), and the write that put them there blocked for Blocked.
 type DeliveredInfo struct {
 	Upto    uint64        `json:"upto"`
 	Blocked time.Duration `json:"blocked_ns"`

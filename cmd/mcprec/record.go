@@ -234,7 +234,7 @@ func writeFixture(std streams, o recordOptions, db *boltstore.Store, sum recorde
 	if err != nil {
 		return fmt.Errorf("%w; the session is in the store as %s", err, sum.ID)
 	}
-	if name != o.out {
+	if name != o.out && o.http.target == "" { // a target has several sessions
 		fmt.Fprintf(std.err, "mcprec: %s is there already; wrote %s\n", o.out, name)
 	}
 	return nil

@@ -21,6 +21,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"mcprec":     main,
 		"fakeserver": fakeServer,
+		"fakeremote": fakeRemote,
 		"floorpass":  floorPass,
 		"floorwrite": floorWrite,
 	})

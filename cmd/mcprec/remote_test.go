@@ -1,0 +1,122 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// fakeRemote is an MCP server over HTTP and its client, with mcprec record --target in
+// between, which gets the arguments:
+//
+//	fakeremote MODE [FLAG]...
+//
+//	session    a session with an id, a call that answers with progress, its end
+//	stateless  two calls without a session id, a probe of a web page, a login
+//	sse        HTTP+SSE: the endpoint is told by an event
+//	down       a target that is not there
+//
+// It prints what the client got, and exits as mcprec did.
+func fakeRemote() {
+	server := httptest.NewServer(http.HandlerFunc(remoteServer))
+	target := map[string]string{"sse": "/sse", "down": "/mcp"}[os.Args[1]]
+	if target == "" {
+		target = "/mcp?api_key=sesame"
+	}
+	if os.Args[1] == "down" {
+		server.Close()
+	}
+	mcprec := exec.Command("mcprec", append([]string{"record", "--target", server.URL + target, "--listen", "127.0.0.1:0"}, os.Args[2:]...)...)
+	mcprec.Stderr = os.Stderr
+	out, err := mcprec.StdoutPipe()
+	if err == nil {
+		err = mcprec.Start()
+	}
+	if err != nil {
+		panic(err)
+	}
+	url, _ := bufio.NewReader(out).ReadString('\n')
+	if url = strings.TrimSpace(url); url != "" {
+		remoteClient(os.Args[1], url)
+	}
+	_ = mcprec.Process.Signal(os.Interrupt)
+	var exit *exec.ExitError
+	if err := mcprec.Wait(); errors.As(err, &exit) {
+		os.Exit(exit.ExitCode())
+	}
+}
+
+func remoteServer(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	text := string(body)
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case r.URL.Path == "/sse":
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "event: endpoint\ndata: http://%s/message?id=7\n\n", r.Host)
+	case r.URL.Path == "/token":
+		fmt.Fprint(w, `{"access_token":"sesame"}`)
+	case r.Method == http.MethodDelete:
+	case strings.Contains(text, `"initialize"`) && r.Header.Get("Authorization") != "":
+		w.Header().Set("Mcp-Session-Id", "s1")
+		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	case strings.Contains(text, "progressToken"):
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "id: 1\nretry: 10\ndata: \n\n")
+		fmt.Fprint(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":5,\"progress\":1}}\n\n")
+		fmt.Fprint(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n\n")
+	default:
+		fmt.Fprint(w, `{"jsonrpc":"2.0","id":3,"result":{}}`)
+	}
+}
+
+func remoteClient(mode, url string) {
+	origin := strings.TrimSuffix(strings.TrimSuffix(url, "/mcp"), "/sse")
+	const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`
+	switch mode {
+	case "session":
+		remoteSay("POST", url, "", initialize, "Authorization", "Bearer sesame")
+		remoteSay("POST", url, "s1", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":5}}}`)
+		remoteSay("DELETE", url, "s1", "")
+	case "stateless":
+		remoteSay("POST", url, "", `{"jsonrpc":"2.0","id":3,"method":"tools/list"}`)
+		remoteSay("POST", url, "", `{"jsonrpc":"2.0","id":3,"method":"ping"}`, "Origin", "https://evil.example")
+		remoteSay("POST", origin+"/token", "", `{"client_secret":"sesame"}`, "Accept", "application/json")
+	case "sse":
+		remoteSay("GET", url, "", "")
+	case "down":
+		remoteSay("POST", url, "", initialize)
+	}
+}
+
+// remoteSay makes a request and prints the answer.
+func remoteSay(method, url, session, body string, header ...string) {
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		panic(err)
+	}
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set("Content-Type", "application/json")
+	if session != "" {
+		req.Header.Set("Mcp-Session-Id", session)
+	}
+	if len(header) > 0 {
+		req.Header.Set(header[0], header[1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(resp.Body)
+	fmt.Printf("%d %s\n", resp.StatusCode, strings.TrimSpace(string(b)))
+}

@@ -1,0 +1,120 @@
+package recorder
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// flusher is a compressing writer.
+type flusher interface {
+	io.WriteCloser
+	Flush() error
+}
+
+func compressors() map[string]func(io.Writer) flusher {
+	return map[string]func(io.Writer) flusher{
+		"gzip":    func(w io.Writer) flusher { return gzip.NewWriter(w) },
+		"deflate": func(w io.Writer) flusher { return zlib.NewWriter(w) },
+		"deflate bare": func(w io.Writer) flusher {
+			f, _ := flate.NewWriter(w, flate.DefaultCompression)
+			return f
+		},
+	}
+}
+
+// openBody returns a response's body with the headers.
+func openBody(contentType, coding string) *body {
+	b := &body{}
+	b.open(transport.ServerToClient, http.Header{"Content-Type": {contentType}, "Content-Encoding": {coding}}, -1, false)
+	return b
+}
+
+// frames returns what the items hold of frames, and of what is none.
+func frames(items []item) (text, other string) {
+	for _, it := range items {
+		if it.info != nil {
+			other += it.info.What + it.info.Coding + it.info.Body + string(it.info.Body64) + ";"
+			continue
+		}
+		if text += string(it.payload); !it.more {
+			text += ";"
+		}
+	}
+	return text, other
+}
+
+// A compressed event is in the log as soon as it was flushed, whatever the chunks.
+func TestDecodeStream(t *testing.T) {
+	for name, compress := range compressors() {
+		t.Run(name, func(t *testing.T) {
+			b := openBody("text/event-stream", strings.Fields(name)[0])
+			var wire bytes.Buffer
+			w := compress(&wire)
+			for _, event := range []string{"1", "22", strings.Repeat("3", 100_000)} {
+				_, _ = io.WriteString(w, "event: message\ndata: "+event+"\n\n")
+				_ = w.Flush()
+				got := ""
+				for wire.Len() > 0 {
+					items, end := b.cut(wire.Next(7), bodyOpen)
+					text, other := frames(items)
+					if got += text; other != "" || end != bodyOpen {
+						t.Fatalf("end %v, other %q", end, other)
+					}
+				}
+				if got != event+";" {
+					t.Fatalf("got %d bytes of %d", len(got), len(event))
+				}
+			}
+			_ = w.Close()
+			if items, _ := b.cut(wire.Bytes(), bodyWhole); len(items) > 0 {
+				t.Errorf("the end gives %v", items)
+			}
+		})
+	}
+}
+
+func TestDecodeFrame(t *testing.T) {
+	for _, c := range []struct{ name, coding, wire, text, other string }{
+		{"none", "", "{}", "{};", ""},
+		{"identity", "identity", "{}", "{};", ""},
+		{"one that is not known", "br", "\x01\x02", "", "bodybr\x01\x02;"},
+		{"damaged", "gzip", "no gzip at all", "", "bodydamagedno gzip at all;"},
+		{"empty", "gzip", "", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			items, _ := openBody("application/json", c.coding).cut([]byte(c.wire), bodyWhole)
+			if text, other := frames(items); text != c.text || other != c.other {
+				t.Errorf("frames %q, other %q; want %q, %q", text, other, c.text, c.other)
+			}
+		})
+	}
+}
+
+// A damaged stream keeps what came before the damage, and then the bytes as they are.
+func TestDecodeDamaged(t *testing.T) {
+	var wire bytes.Buffer
+	w := gzip.NewWriter(&wire)
+	_, _ = io.WriteString(w, "data: 1\n\n")
+	_ = w.Flush()
+	b := openBody("text/event-stream", "gzip")
+	items, _ := b.cut(wire.Bytes(), bodyOpen)
+	if text, _ := frames(items); text != "1;" {
+		t.Errorf("before: %q", text)
+	}
+	items, _ = b.cut([]byte("\xff\xff\xff\xff"), bodyOpen)
+	if _, other := frames(items); !strings.HasPrefix(other, "bodydamaged") {
+		t.Errorf("damage: %q", other)
+	}
+	items, _ = b.cut([]byte("more"), bodyWhole)
+	if text, other := frames(items); text != "" || !strings.Contains(other, "more") {
+		t.Errorf("after: %q, %q", text, other)
+	}
+}

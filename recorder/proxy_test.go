@@ -1,0 +1,255 @@
+package recorder
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// sse makes a handler write an event stream.
+func sse(w http.ResponseWriter, events ...string) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, e := range events {
+		_, _ = io.WriteString(w, e)
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
+// A server that dies in the middle of a stream: the client sees a cut, not an end, and
+// goes on after the last event that it has.
+func TestProxyBrokenThenResumed(t *testing.T) {
+	tt := tapServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Last-Event-Id") == "" {
+			sse(w, "id: 1\ndata: \n\n", "id: 2\ndata: {\"a\":1}\n\nda")
+			panic(http.ErrAbortHandler)
+		}
+		sse(w, "id: 3\ndata: {\"b\":2}\n\n")
+	}, HTTPOptions{})
+	resp := do(t, "POST", tt.url, "s", `{"id":1}`)
+	if b, err := io.ReadAll(resp.Body); err == nil || string(b) != "id: 1\ndata: \n\nid: 2\ndata: {\"a\":1}\n\nda" {
+		t.Errorf("read %q, %v", b, err)
+	}
+	req, _ := http.NewRequest("GET", tt.url, nil)
+	req.Header = http.Header{"Accept": {"text/event-stream"}, "Mcp-Session-Id": {"s"}, "Last-Event-Id": {"2"}}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+	tt.want(t, `
+0  note {"text":"begins in the middle: the beginning of MCP session s was not seen"}
+1 c2s request POST /mcp s application/json
+1 c2s {"id":1}
+1 s2c response 200 text/event-stream
+1 s2c event ["id: 1" "data: "]
+1 s2c event ["id: 2" "data: "]
+1 s2c {"a":1}
+1 s2c broken "da" because
+2 c2s request GET /mcp s 2
+2 s2c response 200 text/event-stream
+2 s2c event ["id: 3" "data: "]
+2 s2c {"b":2}
+2 s2c end
+`)
+}
+
+// A client that hangs up cancels the request at the server.
+func TestProxyClientVanishes(t *testing.T) {
+	gone := make(chan struct{})
+	tt := tapServer(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		sse(w, "data: {}\n\n")
+		<-r.Context().Done()
+		close(gone)
+	}, HTTPOptions{})
+	ctx, hangUp := context.WithCancel(t.Context())
+	req, _ := http.NewRequestWithContext(ctx, "POST", tt.url, strings.NewReader(`{"id":1}`))
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(resp.Body).ReadString('\n'); line != "data: {}\n" {
+		t.Errorf("read %q, %v", line, err)
+	}
+	hangUp()
+	<-gone
+	tt.want(t, `
+1 c2s request POST /mcp application/json
+1 c2s {"id":1}
+1 s2c response 200 text/event-stream
+1 s2c event ["data: "]
+1 s2c {}
+1 c2s abort
+`)
+}
+
+func TestProxyTargetDown(t *testing.T) {
+	tt := tapServer(t, nil, HTTPOptions{})
+	tt.server.Close()
+	resp := do(t, "POST", tt.url, "", `{"id":1}`)
+	b, _ := io.ReadAll(resp.Body)
+	if resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(b), "no answer from "+tt.server.URL) {
+		t.Errorf("%d %s", resp.StatusCode, b)
+	}
+	tt.want(t, `
+1 c2s request POST /mcp application/json
+1 c2s {"id":1}
+1 s2c none because
+`)
+}
+
+// A target that closes its end after the answer, without saying how long it is.
+func TestProxyHalfClosedTarget(t *testing.T) {
+	target, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	go func() {
+		conn, err := target.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		req, err := http.ReadRequest(bufio.NewReader(conn))
+		if err != nil {
+			return
+		}
+		_, _ = io.Copy(io.Discard, req.Body)
+		fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {}\n\ndata: cut off")
+		_ = conn.(*net.TCPConn).CloseWrite()
+		_, _ = io.Copy(io.Discard, conn)
+	}()
+	tt := tapServer(t, nil, HTTPOptions{})
+	u, _ := url.Parse("http://" + target.Addr().String() + "/mcp")
+	tt.proxy.Config.Handler = tt.tap.Proxy(ProxyOptions{Target: u})
+	if got := call(t, "POST", tt.url, "", `{"id":1}`); got != "data: {}\n\ndata: cut off" {
+		t.Errorf("read %q", got)
+	}
+	tt.want(t, `
+1 c2s request POST /mcp application/json
+1 c2s {"id":1}
+1 s2c response 200 text/event-stream
+1 s2c event ["data: "]
+1 s2c {}
+1 s2c end "data: cut off"
+`)
+}
+
+// The endpoint of HTTP+SSE: what is posted there is of the stream's recording, and the
+// client does not get past the proxy.
+func TestProxyEndpoint(t *testing.T) {
+	for _, c := range []struct{ name, path, endpoint, want string }{
+		{"absolute path", "/mcp", "/message?sessionId=7", "/message?sessionId=7"},
+		{"relative", "/mcp", "message?sessionId=7", "message?sessionId=7"},
+		{"the target's URL", "/mcp", "TARGET/message?sessionId=7", "PROXY/message?sessionId=7"},
+		{"another host's", "/mcp", "http://elsewhere.invalid/message", "http://elsewhere.invalid/message"},
+		{"no URL", "/mcp", "http://[", "http://["},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			posted := make(chan string)
+			tt := tapServer(t, nil, HTTPOptions{})
+			tt.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost {
+					b, _ := io.ReadAll(r.Body)
+					w.WriteHeader(http.StatusAccepted)
+					_, _ = io.WriteString(w, "Accepted")
+					posted <- string(b)
+					return
+				}
+				sse(w, ": ok\n\n", "event: endpoint\nda", "ta: "+strings.Replace(c.endpoint, "TARGET", tt.server.URL, 1)+"\n\n")
+				if strings.Contains(c.endpoint, "7") {
+					sse(w, "event: message\ndata: "+<-posted+"\n\n")
+				}
+			})
+			resp := do(t, "GET", tt.proxy.URL+c.path, "", "")
+			want := ": ok\n\nevent: endpoint\ndata: " + strings.Replace(c.want, "PROXY", tt.proxy.URL, 1) + "\n\n"
+			got := make([]byte, len(want))
+			if _, err := io.ReadFull(resp.Body, got); string(got) != want {
+				t.Fatalf("read %q, %v, want %q", got, err, want)
+			}
+			if !strings.Contains(c.endpoint, "7") {
+				return
+			}
+			call(t, "POST", tt.proxy.URL+"/message?sessionId=7", "", `{"id":1}`)
+			_, _ = io.Copy(io.Discard, resp.Body)
+			log := tt.text(t)
+			if len(tt.logs) != 1 || !strings.Contains(log, "2 c2s {\"id\":1}\n") || !strings.Contains(log, "1 s2c {\"id\":1}\n") {
+				t.Errorf("logs:\n%s", log)
+			}
+		})
+	}
+}
+
+func TestProxyOrigin(t *testing.T) {
+	tap := NewHTTP(HTTPOptions{Open: func(store.Header) *Recorder { return Unrecorded(nil) }})
+	defer tap.Close()
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	target, _ := url.Parse(server.URL)
+	var refused []string
+	p := tap.Proxy(ProxyOptions{Target: target, Origins: []string{"https://app.example"}, Refused: func(o string) { refused = append(refused, o) }})
+	for origin, status := range map[string]int{
+		"": 404, "http://localhost:6274": 404, "http://127.0.0.1": 404, "http://[::1]:9": 404, "https://app.example": 404,
+		"https://app.example.evil": 403, "http://evil.example": 403, "null": 403, "http://localhost.evil.example": 403,
+	} {
+		for range 2 {
+			r := httptest.NewRequest("POST", "/mcp", strings.NewReader("{}"))
+			if origin != "" {
+				r.Header.Set("Origin", origin)
+			}
+			w := httptest.NewRecorder()
+			if p.ServeHTTP(w, r); w.Code != status {
+				t.Errorf("origin %q: status %d, want %d", origin, w.Code, status)
+			}
+		}
+	}
+	if len(refused) != 4 {
+		t.Errorf("told of %q", refused)
+	}
+}
+
+// What is not for the MCP endpoint passes, and its bodies are not recorded.
+func TestProxyLogin(t *testing.T) {
+	tt := tapServer(t, func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/mcp" {
+			w.Header().Set("Www-Authenticate", "Bearer")
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		_, _ = w.Write(b)
+	}, HTTPOptions{})
+	call(t, "POST", tt.url, "", `{"id":1,"method":"initialize"}`)
+	req, _ := http.NewRequest("POST", tt.proxy.URL+"/token?code=sesame", strings.NewReader(`{"client_secret":"sesame"}`))
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := io.ReadAll(resp.Body); string(b) != `{"client_secret":"sesame"}` {
+		t.Errorf("read %q", b)
+	}
+	resp.Body.Close()
+	tt.want(t, `
+1 c2s request POST /mcp application/json
+1 c2s {"id":1,"method":"initialize"}
+1 s2c response 401 application/json
+1 s2c {"id":1,"method":"initialize"}
+1 s2c end
+2 c2s request POST /token?code=[dropped] application/json withheld
+2 s2c response 200 application/json
+2 s2c end
+`)
+}

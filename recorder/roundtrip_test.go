@@ -1,0 +1,322 @@
+package recorder
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// answerer is a server without a network.
+type answerer func(*http.Request) (*http.Response, error)
+
+func (f answerer) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// answer returns a response of unknown length.
+func answer(contentType string, body io.Reader) *http.Response {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {contentType}},
+		Body: io.NopCloser(body), ContentLength: -1}
+}
+
+// tapClient returns the client's face of a tap on a server, and its logs.
+func tapClient(t *testing.T, next answerer, o HTTPOptions) (http.RoundTripper, *tapped) {
+	tt := &tapped{}
+	if o.Done = tt.done; o.Open == nil {
+		o.Open = tt.open(t)
+	}
+	tt.tap = NewHTTP(o)
+	t.Cleanup(tt.tap.Close)
+	return tt.tap.RoundTripper(next), tt
+}
+
+func ask(t *testing.T, rt http.RoundTripper, body string) (*http.Response, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "POST", "http://host/mcp", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return rt.RoundTrip(req)
+}
+
+// A transport that finds its connection closed sends the body once more: it is one
+// frame.
+func TestRoundTripSentAgain(t *testing.T) {
+	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
+		_, _ = io.CopyN(io.Discard, r.Body, 3)
+		r.Body.Close()
+		again, err := r.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		b, err := io.ReadAll(again)
+		return answer("application/json", bytes.NewReader(b)), err
+	}, HTTPOptions{})
+	resp, err := ask(t, rt, `{"id":1}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := io.ReadAll(resp.Body); string(b) != `{"id":1}` {
+		t.Errorf("read %q", b)
+	}
+	tt.want(t, `
+1 c2s request POST /mcp application/json
+1 c2s {"id":1}
+1 s2c response 200 application/json
+1 s2c {"id":1}
+1 s2c end
+`)
+}
+
+func TestRoundTripFails(t *testing.T) {
+	rt, tt := tapClient(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no route") }, HTTPOptions{})
+	if _, err := ask(t, rt, `{"id":1}`); err == nil || err.Error() != "no route" {
+		t.Errorf("error %v", err)
+	}
+	tt.want(t, `
+1 c2s request POST /mcp application/json
+1 c2s {"id":1}
+1 s2c none because
+`)
+}
+
+// A client that does not read to the end has hung up, unless all has come.
+func TestRoundTripClosedEarly(t *testing.T) {
+	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		resp := answer("application/json", strings.NewReader(`{"id":1}`))
+		resp.ContentLength = 8
+		return resp, nil
+	}, HTTPOptions{})
+	for _, n := range []int{8, 3} {
+		resp, err := ask(t, rt, `{"id":1}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.ReadFull(resp.Body, make([]byte, n))
+		resp.Body.Close()
+	}
+	tt.want(t, `
+1 c2s request POST /mcp application/json
+1 c2s {"id":1}
+1 s2c response 200 application/json
+1 s2c {"id":1}
+1 s2c end
+2 c2s request POST /mcp application/json
+2 c2s {"id":1}
+2 s2c response 200 application/json
+2 s2c cut {"i
+2 c2s abort
+`)
+}
+
+// A reader that is slow to take an event leaves a trace.
+func TestRoundTripSlowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			return answer("text/event-stream", io.MultiReader(strings.NewReader("event: message\ndata: 1\n\n"), strings.NewReader("event: message\ndata: 2\n\n"))), nil
+		}, HTTPOptions{})
+		resp, err := ask(t, rt, `{"id":1}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, 100)
+		_, _ = resp.Body.Read(buf)
+		time.Sleep(2 * BlockedThreshold)
+		_, _ = io.Copy(io.Discard, resp.Body)
+		tt.tap.Close()
+		var got []store.DeliveredInfo
+		for _, e := range tt.logs[0].events {
+			if e.Kind == store.Delivered {
+				info, err := store.DecodePayload[store.DeliveredInfo](e)
+				if err != nil || e.Stream != 1 {
+					t.Errorf("stream %d, %v", e.Stream, err)
+				}
+				got = append(got, info)
+			}
+		}
+		if want := (store.DeliveredInfo{Upto: 5, Blocked: 2 * BlockedThreshold}); len(got) != 1 || got[0] != want {
+			t.Errorf("delivered %+v, want %+v", got, want)
+		}
+	})
+}
+
+func TestRoundTripLimit(t *testing.T) {
+	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		return answer("text/event-stream", strings.NewReader("data: 123\n\ndata: 123456\n\n")), nil
+	}, HTTPOptions{MaxBody: 4})
+	resp, err := ask(t, rt, `{"id":1}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	tt.tap.Close()
+	last := tt.logs[0].events[len(tt.logs[0].events)-2]
+	if info, err := store.DecodePayload[store.HTTPInfo](last); info.Dropped != 4+2 {
+		t.Errorf("dropped %d, %v", info.Dropped, err)
+	}
+	tt.want(t, `
+1 c2s request POST /mcp application/json
+1 c2s cut {"id
+1 s2c response 200 text/event-stream
+1 s2c event ["data: "]
+1 s2c 123
+1 s2c event ["data: "]
+1 s2c cut 1234
+1 s2c end
+`)
+}
+
+func TestRoundTripSplit(t *testing.T) {
+	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		return answer("application/json", strings.NewReader(`{}`)), nil
+	}, HTTPOptions{Split: true})
+	for range 2 {
+		resp, err := ask(t, rt, `{"id":1}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+	}
+	tt.tap.Close()
+	if len(tt.logs) != 2 || len(tt.sums) != 2 || tt.sums[0].Frames != 2 {
+		t.Errorf("%d recordings, %+v", len(tt.logs), tt.sums)
+	}
+}
+
+// opening returns what starts recordings in the store.
+func opening(t *testing.T, s store.Spooler) func(store.Header) *Recorder {
+	return func(h store.Header) *Recorder {
+		r, err := New(t.Context(), s, h)
+		if err != nil {
+			t.Error(err)
+			return Unrecorded(err)
+		}
+		return r
+	}
+}
+
+// When the store fails the exchange goes on; what is lost is counted, and a frame that
+// was open is cut, not damaged.
+func TestRoundTripStoreFails(t *testing.T) {
+	feed, out := io.Pipe()
+	s := &spool{}
+	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		return answer("application/json", feed), nil
+	}, HTTPOptions{Open: opening(t, s)})
+	resp, err := ask(t, rt, `{"id":1}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, step := range []struct {
+		text string
+		fail error
+	}{{`{"a":`, nil}, {`"b`, errors.New("disk full")}, {`b",`, nil}, {`"c":1}`, nil}} {
+		s.fail = step.fail
+		go func() { _, _ = io.WriteString(out, step.text) }()
+		buf := make([]byte, len(step.text))
+		_, _ = io.ReadFull(resp.Body, buf)
+		got += string(buf)
+	}
+	out.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	tt.tap.Close()
+	if got != `{"a":"bb","c":1}` {
+		t.Errorf("passed %q", got)
+	}
+	if len(tt.sums) != 1 || tt.sums[0].Lost == 0 || tt.sums[0].Err == nil {
+		t.Errorf("summary %+v", tt.sums)
+	}
+	var log strings.Builder
+	for _, e := range s.events[1:] {
+		log.WriteString(line(t, e))
+	}
+	want := `1 c2s request POST /mcp application/json
+1 c2s {"id":1}
+1 s2c response 200 application/json
+1 s2c cut {"a":
+0  lost {"frames":1,"bytes":5,"reason":"disk full","streams":["s2c"]}
+0  lost {"frames":0,"bytes":6,"reason":"disk full","streams":["s2c"]}
+1 s2c end
+`
+	if log.String() != want {
+		t.Errorf("log:\n%swant:\n%s", log.String(), want)
+	}
+}
+
+// forgetful is a spool that keeps nothing.
+type forgetful struct{ frames, bytes int }
+
+func (f *forgetful) Spool(context.Context, store.Event) (store.Spool, error) { return f, nil }
+
+func (f *forgetful) Write(parts []store.Part) error {
+	for _, p := range parts {
+		if p.Kind == store.Frame || p.Cont {
+			f.bytes += len(p.Payload)
+		}
+		if p.Kind == store.Frame {
+			f.frames++
+		}
+	}
+	return nil
+}
+
+func (f *forgetful) Close() error { return nil }
+
+// A long body, whatever it is, needs no memory of its size.
+func TestRoundTripLargeBody(t *testing.T) {
+	const size = 24 << 20
+	for name, c := range map[string]struct{ contentType, head string }{
+		"frame": {"application/json", ""}, "event": {"text/event-stream", "event: message\ndata: "}, "other": {"text/plain", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &forgetful{}
+			rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				return answer(c.contentType, io.MultiReader(strings.NewReader(c.head), io.LimitReader(letters{}, size), strings.NewReader("\n\n"))), nil
+			}, HTTPOptions{Open: opening(t, f)})
+			resp, err := ask(t, rt, `{}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			buf := make([]byte, 1<<20)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, buf)
+			runtime.ReadMemStats(&after)
+			if n != int64(size+len(c.head)+2) || err != nil {
+				t.Errorf("passed %d bytes, %v", n, err)
+			}
+			tt.tap.Close()
+			if name != "other" && (f.frames != 2 || f.bytes < size) {
+				t.Errorf("recorded %d frames, %d bytes", f.frames, f.bytes)
+			}
+			if held := int64(after.HeapInuse) - int64(before.HeapInuse); held > 8<<20 {
+				t.Errorf("%d MB more are in use", held>>20)
+			}
+		})
+	}
+}
+
+// letters is an endless text.
+type letters struct{}
+
+func (letters) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
