@@ -34,21 +34,31 @@ func (p *Player) miss(m transport.Message, key Key, err error) StepVerdict {
 	return v
 }
 
+// nearestOf is how many recorded requests a miss is compared with.
+const nearestOf = 500
+
 // nearest returns the recorded request of the same method that differs least; one
-// of the same tool, prompt or resource before any other.
+// of the same tool, prompt or resource before any other. Of very many only some are
+// compared, those of the same thing first.
 func (p *Player) nearest(m transport.Message) (nearest *cue, how comparison) {
-	about, least := target(m), 0
+	var same, others []*cue
+	about := target(m)
 	for _, c := range p.cues {
-		if c.msg().Kind() != transport.Request || c.msg().Method != m.Method {
-			continue
+		switch recorded := c.msg(); {
+		case recorded.Kind() != transport.Request || recorded.Method != m.Method:
+		case target(recorded) == about:
+			same = append(same, c)
+		default:
+			others = append(others, c)
 		}
+	}
+	if len(same) == 0 {
+		same = others
+	}
+	for _, c := range same[:min(len(same), nearestOf)] {
 		d := p.rules.compare(c.msg(), m, p.variables)
-		distance := d.count
-		if target(c.msg()) != about {
-			distance += 1 << 20
-		}
-		if nearest == nil || distance < least {
-			nearest, how, least = c, d, distance
+		if nearest == nil || d.count < how.count {
+			nearest, how = c, d
 		}
 	}
 	return nearest, how

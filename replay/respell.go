@@ -1,11 +1,11 @@
 package replay
 
 import (
-	"slices"
-	"unicode/utf8"
-
 	"encoding/json"
 	"fmt"
+	"slices"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // respell returns a recorded frame with the live values of variables in it, and
@@ -14,7 +14,7 @@ func (v *variables) respell(frame []byte) []byte {
 	if v.isEmpty() {
 		return frame
 	}
-	r := respelling{variables: v}
+	r := respelling{variables: v, text: frame}
 	root := treeOf(frame)
 	messages := []tree{root}
 	if root.kind == '[' {
@@ -25,7 +25,7 @@ func (v *variables) respell(frame []byte) []byte {
 			r.walk(m.member(part), part)
 		}
 	}
-	return r.apply(frame)
+	return r.spelled()
 }
 
 // respellParams is respell of the params of one message.
@@ -33,15 +33,24 @@ func (v *variables) respellParams(params []byte) []byte {
 	if v.isEmpty() {
 		return params
 	}
-	r := respelling{variables: v}
+	r := respelling{variables: v, text: params}
 	r.walk(treeOf(params), "params")
-	return r.apply(params)
+	return r.spelled()
 }
 
 // respelling is the values to put in a text.
 type respelling struct {
 	*variables
-	changes []change
+	text []byte
+	list []change
+}
+
+func (r *respelling) spelled() []byte {
+	if len(r.list) == 0 {
+		return r.text
+	}
+	slices.SortFunc(r.list, func(a, b change) int { return a.start - b.start })
+	return apply(r.text, r.list)
 }
 
 // change is a place in a text and what is to stand there.
@@ -62,23 +71,59 @@ func (r *respelling) walk(n tree, name string) {
 	if n.kind != '"' && n.kind != '0' {
 		return
 	}
-	if text := r.put(name, n.text); text != n.text {
-		value := []byte(text)
-		if n.kind == '"' || !json.Valid(value) {
-			value = quoteJSON(text)
+	changes := r.variables.changes(name, n.text)
+	switch {
+	case len(changes) == 0:
+	case n.kind == '0':
+		value := apply([]byte(n.text), changes)
+		if !json.Valid(value) {
+			value = quoteJSON(string(value))
 		}
-		r.changes = append(r.changes, change{n.start, n.end, value})
+		r.list = append(r.list, change{n.start, n.end, value})
+	default:
+		r.within(n, changes)
 	}
 }
 
-func (r *respelling) apply(text []byte) []byte {
-	if len(r.changes) == 0 {
-		return text
+// within moves changes of what a string says to where it is written, so that what is
+// around them keeps its spelling.
+func (r *respelling) within(n tree, changes []change) {
+	at, said := n.start+1, 0
+	place := func(offset int) int {
+		for said < offset {
+			long, short := escape(r.text[at : n.end-1])
+			at, said = at+long, said+short
+		}
+		return at
 	}
-	slices.SortFunc(r.changes, func(a, b change) int { return a.start - b.start })
+	for _, c := range changes {
+		value := quoteJSON(string(c.value))
+		start := place(c.start)
+		r.list = append(r.list, change{start, place(c.end), value[1 : len(value)-1]})
+	}
+}
+
+// escape returns how long the first character of a string is as it is written, and
+// in what it says.
+func escape(inner []byte) (written, said int) {
+	switch {
+	case inner[0] != '\\':
+		return 1, 1
+	case len(inner) < 2 || inner[1] != 'u':
+		return min(2, len(inner)), 1
+	}
+	unit, next := codeUnit(inner, 0)
+	if low, after := codeUnit(inner, next); utf16.DecodeRune(unit, low) != utf8.RuneError {
+		next = after
+	}
+	return next, len(unescape(inner[:next]))
+}
+
+// apply returns a text with the changes made, which are in order.
+func apply(text []byte, changes []change) []byte {
 	var spelled []byte
 	from := 0
-	for _, c := range r.changes {
+	for _, c := range changes {
 		spelled = append(append(spelled, text[from:c.start]...), c.value...)
 		from = c.end
 	}
@@ -93,6 +138,10 @@ func quoteJSON(text string) []byte {
 		switch c := text[i]; {
 		case c == '"' || c == '\\':
 			b = append(b, '\\', c)
+		case c == '\n':
+			b = append(b, '\\', 'n')
+		case c == '\t':
+			b = append(b, '\\', 't')
 		case c < 0x20:
 			b = fmt.Appendf(b, `\u%04x`, c)
 		case c == 0xED && i+2 < len(text) && text[i+1] >= 0xA0 && !utf8.ValidString(text[i:i+3]):

@@ -64,3 +64,24 @@ func TestWindow(t *testing.T) {
 		}
 	}
 }
+
+// TestRespell: what is around a live value keeps its spelling.
+func TestRespell(t *testing.T) {
+	v := newVariables(nil)
+	v.addAnywhere("id-12345", "new-\"1\"\n")
+	v.addAnywhere("4711", "815")
+	v.add(spotKey{"cursor", "a"}, "b")
+	for _, tt := range []struct{ frame, want string }{
+		{`{"id":"id-12345","method":"m","params":{"x":"id-12345"}}`, `{"id":"id-12345","method":"m","params":{"x":"new-\"1\"\n"}}`},
+		{`{ "id": 1, "result": {"a":"\u003c\n\/id-12345 \ud83d\ude00\ud800,id-12345\u0041 id-12345\"","n":4711,"m":"4711"} }`,
+			`{ "id": 1, "result": {"a":"\u003c\n\/new-\"1\"\n \ud83d\ude00\ud800,id-12345\u0041 new-\"1\"\n\"","n":815,"m":"815"} }`},
+		{`{"method":"m","params":{"cursor":"a","_meta":{"progressToken":"id-12345"},"requestId":4711,"name":"a"}}`,
+			`{"method":"m","params":{"cursor":"b","_meta":{"progressToken":"id-12345"},"requestId":4711,"name":"a"}}`},
+		{`[{"id":1,"error":{"data":["id-12345"]}},{"id":2,"result":4711}]`, `[{"id":1,"error":{"data":["new-\"1\"\n"]}},{"id":2,"result":815}]`},
+		{"no JSON: 4711", "no JSON: 4711"},
+	} {
+		if got := string(v.respell([]byte(tt.frame))); got != tt.want {
+			t.Errorf("%s\ngot  %s\nwant %s", tt.frame, got, tt.want)
+		}
+	}
+}

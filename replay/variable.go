@@ -30,6 +30,7 @@ type variables struct {
 	named    map[spotKey][]string // recorded value → live ones, the newest last
 	anywhere map[string][]string
 	masks    map[string]bool // those of anywhere that stand for secrets
+	opposite *variables      // what inverse has returned, while it holds
 	back     *returned
 }
 
@@ -103,7 +104,8 @@ func (w *learner) enter(step string, a, b tree) {
 
 func (w *learner) scalar(a, b tree) {
 	for mask, text := range w.unmask(a.text, b.text) {
-		w.anywhere[mask], w.masks[mask] = []string{text}, true
+		w.addAnywhere(mask, text)
+		w.masks[mask] = true
 	}
 	if a.kind != '"' && a.kind != '0' || b.kind != '"' && b.kind != '0' {
 		return
@@ -151,6 +153,7 @@ func (v *variables) isKnown(key spotKey) bool {
 }
 
 func (v *variables) add(key spotKey, live string) {
+	v.opposite = nil
 	v.named[key] = newest(v.named[key], live)
 	if isDistinct(key.value) {
 		v.addAnywhere(key.value, live)
@@ -158,6 +161,7 @@ func (v *variables) add(key spotKey, live string) {
 }
 
 func (v *variables) addAnywhere(recorded, live string) {
+	v.opposite = nil
 	v.anywhere[recorded] = newest(v.anywhere[recorded], live)
 }
 
@@ -192,28 +196,30 @@ func (v *variables) whole(name, text string) []string {
 
 // put returns a recorded text with the newest live values in it.
 func (v *variables) put(name, text string) string {
-	if v.isEmpty() {
+	changes := v.changes(name, text)
+	if len(changes) == 0 {
 		return text
 	}
-	if list := v.whole(name, text); len(list) > 0 {
-		return list[len(list)-1]
+	return string(apply([]byte(text), changes))
+}
+
+// changes are the places of a recorded text where live values belong.
+func (v *variables) changes(name, text string) (list []change) {
+	if v.isEmpty() {
+		return nil
+	}
+	if live := v.whole(name, text); len(live) > 0 {
+		return []change{{0, len(text), []byte(live[len(live)-1])}}
 	}
 	if len(v.anywhere) == 0 {
-		return text
+		return nil
 	}
-	var b strings.Builder
-	from := 0
 	for _, t := range tokensOf(text) {
-		if list := v.anywhere[t.text]; len(list) > 0 {
-			b.WriteString(text[from:t.start])
-			b.WriteString(list[len(list)-1])
-			from = t.end
+		if live := v.anywhere[t.text]; len(live) > 0 {
+			list = append(list, change{t.start, t.end, []byte(live[len(live)-1])})
 		}
 	}
-	if from == 0 {
-		return text
-	}
-	return b.String() + text[from:]
+	return list
 }
 
 // explains reports whether a live scalar is the recorded one with values put in
@@ -255,6 +261,9 @@ func (v *variables) spells(recorded string, tokens []token, from int, live strin
 
 // inverse returns the recorded values by the live ones.
 func (v *variables) inverse() *variables {
+	if v.opposite != nil {
+		return v.opposite
+	}
 	back := &variables{named: map[spotKey][]string{}, anywhere: map[string][]string{}}
 	for key, list := range v.named {
 		for _, live := range list {
@@ -266,5 +275,6 @@ func (v *variables) inverse() *variables {
 			back.anywhere[live] = []string{recorded}
 		}
 	}
+	v.opposite = back
 	return back
 }
