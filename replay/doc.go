@@ -48,6 +48,16 @@
 // to send in any order that the specification allows. [Half] is one end under a
 // model, for who plays it over a transport of their own.
 //
+// What the live end says is compared with what was recorded by [Rules], and comes out
+// as a list of [StepVerdict]. A JSON value is read into a tree that keeps what it says
+// and where it stands, so that 100 and 1e2 are the same number, no two texts become
+// one by being read, and a value can be put into a frame without touching a byte
+// beside it. Two trees are walked side by side. A place where they differ is a
+// [Difference], unless it is a [Mapping]: a variable, which the live end made up and
+// says where the recorded end said its own; a place that the rules ignore; texts that
+// a [Normalizer] makes equal; or a secret that was redacted. Nothing is taken as equal
+// without a Mapping that shows it, but ids, progress tokens and who asks.
+//
 // # What it refuses
 //
 // It does not guess: a closed replay proves a hang for the two models it was

@@ -16,9 +16,10 @@ import (
 //
 // What the recorded client said are its lines, what the recorded server said its
 // turns. A live message of the server stands for a recorded turn: a response for
-// the one to the same request, a request for the first of its method that is
-// left, a notification for the first of its method and token. A line goes out in
-// recorded order, when what the client had heard before it has come:
+// the one to the same request, a request for one of its method, a notification for
+// one of its method and token: of the first few that are left, the one it differs
+// from least. A line goes out in recorded order, when what the client had heard
+// before it has come:
 //
 //   - the responses to its own requests, always;
 //   - what else the server said, until it cannot be coming any more or Relent
@@ -27,8 +28,8 @@ import (
 //     between the two.
 //
 // The lines keep their recorded ids. The live server's ids and progress tokens go
-// into the answers, and a cursor, task id or request state that the live server
-// gave takes the place of the recorded one.
+// into the answers, and what the live server made up (a cursor, a task id, a request
+// state, whatever looks made up and comes back) takes the place of the recorded one.
 //
 // A request of the server that was not recorded gets an error; a ping is answered
 // all the same.

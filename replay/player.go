@@ -37,13 +37,15 @@ const MissCode = -32010
 //
 // Ids and progress tokens of the live client replace the recorded ones, in
 // responses, progress and subscription ids. The server's own requests keep their
-// recorded ids; the client's answers are waited for and counted, not compared.
+// recorded ids; the client's answers are waited for and compared. What the live
+// client made up (the id of a task that it runs) replaces what the recorded one did.
 // A recorded batch goes out as a batch when all its requests have come; a live
 // batch is taken as its messages one by one.
 //
 // A request without a recorded answer gets an error that names the nearest one.
 // Only a ping is answered all the same, and server/discover, if it was never
-// recorded, as by a server that does not know it.
+// recorded, as by a server that does not know it. A client of a revision that was
+// not recorded gets the protocol's own error.
 //
 // What is no message (a stray log line, a blank one) is not waited for, whoever
 // said it. The server's own is said where it stood, but for blank lines; one that
