@@ -12,12 +12,13 @@ import (
 
 // NewPlayer returns a Player of the server's half of a session.
 func NewPlayer(events []store.Event, rules Rules) *Player {
-	p := &Player{rules: rules, masked: map[string][]*cue{}, requests: map[Key][]*cue{}, others: map[string][]*cue{}, asked: map[string][]*question{}}
+	p := &Player{rules: rules, masked: map[string][]*cue{}, requests: map[Key][]*cue{}, others: map[string][]*cue{}, asked: map[string][]*question{}, streams: map[uint64]uint64{}}
 	p.variables = newVariables(p.eachReply)
 	c := casting{
 		Player: p,
 		calls:  inFlight[*cue]{}, questions: inFlight[*question]{},
 		byID: map[string]*cue{}, byToken: map[string]*cue{},
+		exchanges: exchangesOf(events), on: map[uint64][]*cue{},
 	}
 	for _, e := range events {
 		if e.Kind != store.Frame {
@@ -42,7 +43,9 @@ type casting struct {
 	questions inFlight[*question]
 	byID      map[string]*cue // the last request with the id
 	byToken   map[string]*cue
-	noise     *store.Event // the frame before this one, if it was the client's and no message
+	exchanges *exchanges
+	on        map[uint64][]*cue // the requests of an exchange
+	noise     *store.Event      // the frame before this one, if it was the client's and no message
 }
 
 // hear adds a frame of the recorded client.
@@ -56,7 +59,7 @@ func (p *casting) hear(e store.Event) {
 		if m.Kind() == transport.Invalid {
 			continue // as of a stray or blank line: nothing depends on it
 		}
-		c := &cue{index: len(p.cues), seq: e.Seq, at: e.At, packed: transport.Pack(m.Raw)}
+		c := &cue{index: len(p.cues), seq: e.Seq, at: e.At, on: e.Stream, packed: transport.Pack(m.Raw)}
 		p.cues = append(p.cues, c)
 		switch m.Kind() {
 		case transport.Request:
@@ -77,6 +80,9 @@ func (p *casting) hear(e store.Event) {
 func (p *casting) hearRequest(c *cue) {
 	p.score.Recorded++
 	p.calls.open(transport.ClientToServer, c.msg().ID, c)
+	if c.on != 0 {
+		p.on[c.on] = append(p.on[c.on], c)
+	}
 	p.byID[string(c.msg().ID)] = c
 	if token := c.msg().ProgressToken(); token != nil {
 		p.byToken[string(token)] = c
@@ -131,9 +137,13 @@ func (p *casting) say(e store.Event) {
 		at := within(e.Payload, i)
 		switch m.Kind() {
 		case transport.Response:
-			if c, ok := p.calls.close(transport.ClientToServer, m.ID); ok {
+			if c, ok := p.close(e.Stream, m); ok {
 				c.answer = r
-				r.belongTo(c, false, below(at, idPath))
+				if isNull(m.ID) {
+					r.owners = append(r.owners, c)
+				} else {
+					r.belongTo(c, false, below(at, idPath))
+				}
 			}
 		case transport.Request:
 			q := &question{reply: r, id: string(m.ID), method: m.Method}
@@ -141,6 +151,35 @@ func (p *casting) say(e store.Event) {
 			r.asks = append(r.asks, q)
 		}
 		p.sayAbout(r, m, at)
+	}
+	p.sayOn(r, e.Stream)
+}
+
+// close returns the open request that is answered. Over HTTP it is one of the same
+// exchange, for in stateless sessions several clients use the same ids at once.
+func (p *casting) close(stream uint64, m transport.Message) (*cue, bool) {
+	for _, c := range p.on[p.exchanges.first(stream)] {
+		if c.answer == nil && (bytes.Equal(c.msg().ID, m.ID) || isNull(m.ID)) {
+			k := callKey{transport.ClientToServer, string(c.msg().ID)}
+			p.calls[k] = slices.DeleteFunc(p.calls[k], func(other *cue) bool { return other == c })
+			return c, true
+		}
+	}
+	return p.calls.close(transport.ClientToServer, m.ID)
+}
+
+// isNull reports whether an error does not say to which request.
+func isNull(id json.RawMessage) bool { return len(id) == 0 || string(id) == "null" }
+
+// sayOn gives a reply to the request on whose stream it was said.
+func (p *casting) sayOn(r *reply, stream uint64) {
+	if stream == 0 || slices.ContainsFunc(r.owners, func(c *cue) bool { return c.answer == r }) {
+		return
+	}
+	requests := p.on[p.exchanges.first(stream)]
+	r.aside = len(requests) == 0
+	if len(requests) > 0 && !slices.Contains(r.owners, requests[0]) {
+		r.owners = slices.Insert(r.owners, 0, requests[0])
 	}
 }
 

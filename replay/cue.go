@@ -22,6 +22,7 @@ type cue struct {
 	passed  bool   // not waited for any more
 	forgone bool   // because the client was silent
 	stream  uint64 // of the live message
+	on      uint64 // the recorded exchange
 	live    *transport.Message
 }
 
@@ -55,6 +56,7 @@ type reply struct {
 	frame  transport.Frame
 	before int    // cues recorded before it
 	owners []*cue // the requests it belongs to
+	aside  bool   // recorded on a stream that is no request's
 	edits  []edit
 	asks   []*question
 	sent   bool

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -47,16 +48,17 @@ type Driver struct {
 	without   []string   // what Relent passed over
 
 	loose   bool
-	ended   bool       // nothing goes out any more
-	guarded bool       // no redacted value goes out
-	refused string     // the one that was about to
-	first   int        // loose: lines before this one were written
-	settled int        // turns before this one are all settled
-	heard   int        // turns that arrived
-	open    []*request // sent, not cancelled, and the recorded answer has not come
-	next    int        // lines before this one were sent, or are answers
-	due     []*line    // answers whose question has come
-	out     []*line    // every frame that was returned; nil: not a recorded one
+	ended   bool             // nothing goes out any more
+	guarded bool             // no redacted value goes out
+	refused string           // the one that was about to
+	first   int              // loose: lines before this one were written
+	settled int              // turns before this one are all settled
+	heard   int              // turns that arrived
+	open    []*request       // sent, not cancelled, and the recorded answer has not come
+	next    int              // lines before this one were sent, or are answers
+	due     []*line          // answers whose question has come
+	streams map[uint64]*line // that were sent, by HTTP exchange
+	out     []*line          // every frame that was returned; nil: not a recorded one
 }
 
 // line is a recorded frame of the client.
@@ -143,7 +145,7 @@ func (d *Driver) Receive(f transport.Frame) []transport.Frame {
 		case transport.Request:
 			out = append(out, d.request(m, f.Stream)...)
 		case transport.Response:
-			d.response(m)
+			d.response(m, f.Stream)
 		case transport.Notification:
 			if t := d.pick(turnKey(m), m); t != nil {
 				d.arrive(t, m)
@@ -156,8 +158,12 @@ func (d *Driver) Receive(f transport.Frame) []transport.Frame {
 }
 
 // response takes a live answer.
-func (d *Driver) response(m transport.Message) {
+func (d *Driver) response(m transport.Message, stream uint64) {
 	id := string(m.ID)
+	if r := d.requestOn(stream, m); r != nil {
+		d.answer(r, m)
+		return
+	}
 	if len(d.requests[id]) == 0 && isNumber(m.ID) {
 		id = spelled(maps.Keys(d.requests), m.ID)
 	}
@@ -174,7 +180,26 @@ func (d *Driver) response(m transport.Message) {
 		d.extra("an answer", fmt.Sprintf("an answer with id %s, which no open request of the client has", clip(string(m.ID))), true)
 		return
 	}
-	r := queue[i]
+	d.answer(queue[i], m)
+}
+
+// requestOn returns the open request of the live HTTP exchange that is answered: its
+// line went out with the number that it was recorded with.
+func (d *Driver) requestOn(stream uint64, m transport.Message) *request {
+	l := d.streams[stream]
+	if l == nil {
+		return nil
+	}
+	for _, r := range l.requests {
+		if !r.done && (bytes.Equal(r.msg().ID, m.ID) || isNull(m.ID)) {
+			return r
+		}
+	}
+	return nil
+}
+
+// answer takes the live answer to a request.
+func (d *Driver) answer(r *request, m transport.Message) {
 	r.done = true
 	if r.response == nil && !r.cancelled && !d.IsDone() {
 		what := "the answer to " + about(r.msg())
@@ -321,6 +346,9 @@ func (d *Driver) send(l *line) []transport.Frame {
 	}
 	l.sent = true
 	d.out = append(d.out, l)
+	if f.Stream != 0 {
+		d.streams[f.Stream] = l
+	}
 	for _, r := range l.requests {
 		if r.isAwaited() {
 			d.open = append(d.open, r)

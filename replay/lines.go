@@ -11,9 +11,10 @@ import (
 
 // NewDriver returns a Driver of the client's half of a session.
 func NewDriver(events []store.Event, rules Rules) *Driver {
-	d := &Driver{rules: rules, requests: map[string][]*request{}, said: map[Key][]*turn{}}
+	d := &Driver{rules: rules, requests: map[string][]*request{}, said: map[Key][]*turn{}, streams: map[uint64]*line{}}
 	d.variables = newVariables(d.eachLine)
-	c := lining{Driver: d, open: inFlight[*request]{}, asked: inFlight[*turn]{}, byToken: map[string]*turn{}, byOwnToken: map[string]*request{}}
+	c := lining{Driver: d, open: inFlight[*request]{}, asked: inFlight[*turn]{}, byToken: map[string]*turn{}, byOwnToken: map[string]*request{},
+		exchanges: exchangesOf(events), on: map[uint64][]*request{}}
 	for _, e := range events {
 		c.over = c.over || e.Kind == store.EOF && e.Dir == transport.ClientToServer
 		if e.Kind != store.Frame {
@@ -54,6 +55,8 @@ type lining struct {
 	at         time.Duration       // of the frame before
 	over       bool                // the client has ended its side
 	byOwnToken map[string]*request // the last request of the client with it
+	exchanges  *exchanges
+	on         map[uint64][]*request // the requests of an HTTP exchange
 }
 
 // say adds a frame of the recorded client.
@@ -75,6 +78,9 @@ func (d *lining) say(e store.Event) {
 				d.byOwnToken[string(token)] = r
 			}
 			d.open.open(transport.ClientToServer, m.ID, r)
+			if e.Stream != 0 {
+				d.on[e.Stream] = append(d.on[e.Stream], r)
+			}
 		case transport.Response:
 			if t, ok := d.asked.close(transport.ServerToClient, m.ID); ok {
 				l.belongTo(t, respell{path: below(at, idPath)})
@@ -113,7 +119,7 @@ func (d *lining) hear(e store.Event) {
 		t := &turn{index: len(d.turns), seq: e.Seq, packed: transport.Pack(m.Raw), gap: e.At - d.at}
 		switch m.Kind() {
 		case transport.Response:
-			r, ok := d.open.close(transport.ClientToServer, m.ID)
+			r, ok := d.close(e.Stream, m)
 			if !ok {
 				t.idle = true
 				d.said[Key(strayKey(m))] = append(d.said[Key(strayKey(m))], t)
@@ -128,13 +134,37 @@ func (d *lining) hear(e store.Event) {
 			}
 			fallthrough
 		case transport.Notification:
-			t.idle, t.owner, t.parting = true, d.namedOwner(m), d.over
+			t.idle, t.owner, t.parting = true, d.owner(e.Stream, m), d.over
 			d.said[turnKey(m)] = append(d.said[turnKey(m)], t)
 		default:
 			continue
 		}
 		d.turns = append(d.turns, t)
 	}
+}
+
+// close returns the open request that is answered, as that of casting does.
+func (d *lining) close(stream uint64, m transport.Message) (*request, bool) {
+	for _, r := range d.on[d.exchanges.first(stream)] {
+		if r.response == nil && (bytes.Equal(r.msg().ID, m.ID) || isNull(m.ID)) {
+			k := callKey{transport.ClientToServer, string(r.msg().ID)}
+			d.open[k] = slices.DeleteFunc(d.open[k], func(other *request) bool { return other == r })
+			return r, true
+		}
+	}
+	return d.open.close(transport.ClientToServer, m.ID)
+}
+
+// owner is the call that something besides an answer belongs to: that it names, or on
+// whose stream it was said.
+func (d *lining) owner(stream uint64, m transport.Message) *request {
+	if r := d.namedOwner(m); r != nil {
+		return r
+	}
+	if requests := d.on[d.exchanges.first(stream)]; len(requests) > 0 {
+		return requests[0]
+	}
+	return nil
 }
 
 // turnKey is what a live message of the server must have in common with the

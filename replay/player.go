@@ -69,13 +69,14 @@ type Player struct {
 	open    []*cue   // live requests whose recorded answer was not sent
 	held    []*reply // not sent, and all cues before them are below reach
 	loose   bool
-	hello   *cue     // loose: the request of the handshake, if there is one
-	out     []*reply // every frame that was returned; nil: not a recorded one
-	first   int      // loose: replies before this one were written
-	cued    int      // replies before this one were sent or are held
-	reached uint64   // Seq of the last cue that came
-	settled int      // cues before this one are all settled
-	reach   int      // cues from this one on are all unsettled
+	hello   *cue              // loose: the request of the handshake, if there is one
+	out     []*reply          // every frame that was returned; nil: not a recorded one
+	streams map[uint64]uint64 // recorded exchanges, by the live ones that stand for them
+	first   int               // loose: replies before this one were written
+	cued    int               // replies before this one were sent or are held
+	reached uint64            // Seq of the last cue that came
+	settled int               // cues before this one are all settled
+	reach   int               // cues from this one on are all unsettled
 }
 
 // Score counts what a Player did.
@@ -102,13 +103,17 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 		case transport.Request:
 			out = append(out, p.request(m, f.Stream)...)
 		case transport.Response:
-			p.response(m)
+			p.response(m, f.Stream)
 		case transport.Notification:
-			p.notification(m)
+			p.notification(m, f.Stream)
 		}
 	}
 	return append(out, p.release()...)
 }
+
+// Exchange returns the recorded HTTP exchange that the live one stands for; 0: none
+// is known.
+func (p *Player) Exchange(live uint64) (recorded uint64) { return p.streams[live] }
 
 // Score returns the counts so far.
 func (p *Player) Score() Score { return p.score }
@@ -155,7 +160,7 @@ func (p *Player) Knows(m transport.Message) bool {
 }
 
 // response takes a live answer to a request of the server.
-func (p *Player) response(m transport.Message) {
+func (p *Player) response(m transport.Message, stream uint64) {
 	id := string(m.ID)
 	if len(p.asked[id]) == 0 && isNumber(m.ID) {
 		id = spelled(maps.Keys(p.asked), m.ID)
@@ -167,19 +172,19 @@ func (p *Player) response(m transport.Message) {
 		q.done = true
 		p.score.Answered++
 		if q.answer != nil {
-			p.arrive(q.answer, m, 0)
+			p.arrive(q.answer, m, stream)
 		}
 		return
 	}
 	if c := firstOpen(p.others[strayKey(m)]); c != nil {
-		p.arrive(c, m, 0)
+		p.arrive(c, m, stream)
 		return
 	}
 	p.extra("an answer", fmt.Sprintf("an answer with id %s, which no request of the server has", clip(string(m.ID))), true)
 }
 
 // notification takes a live notification.
-func (p *Player) notification(m transport.Message) {
+func (p *Player) notification(m transport.Message, stream uint64) {
 	for len(p.others[m.Method]) > 0 && p.others[m.Method][0].arrived {
 		p.others[m.Method] = p.others[m.Method][1:]
 	}
@@ -188,7 +193,7 @@ func (p *Player) notification(m transport.Message) {
 		switch {
 		case c.arrived || c.cancels != nil && (c.cancels.live == nil || !bytes.Equal(c.cancels.live.ID, cancels(m))):
 		case !c.passed:
-			p.arrive(c, m, 0)
+			p.arrive(c, m, stream)
 			p.forgo(c)
 			return
 		case late == nil:
@@ -199,7 +204,7 @@ func (p *Player) notification(m transport.Message) {
 		p.extra(about(m), fmt.Sprintf("the client's %s was not recorded", about(m)), false)
 		return
 	}
-	p.arrive(late, m, 0)
+	p.arrive(late, m, stream)
 }
 
 func firstOpen(queue []*cue) *cue {
@@ -214,6 +219,9 @@ func firstOpen(queue []*cue) *cue {
 // arrive lets m stand for the cue, and passes over the cues that will not come.
 func (p *Player) arrive(c *cue, m transport.Message, stream uint64) {
 	c.arrived, c.stream, c.live = true, stream, &m
+	if stream != 0 && c.on != 0 {
+		p.streams[stream] = c.on
+	}
 	p.reached = max(p.reached, c.seq)
 	if m.Kind() != transport.Notification {
 		p.variables.learn(c.msg(), m, c.index)
@@ -268,7 +276,7 @@ func (p *Player) send(r *reply) []transport.Frame {
 	r.sent = true
 	f := r.frame
 	f.Bytes, f.Stream = p.variables.respell(f.Bytes), 0
-	if len(r.owners) > 0 {
+	if len(r.owners) > 0 && !r.aside {
 		f.Stream = r.owners[0].stream
 	}
 	for _, e := range r.edits {

@@ -55,7 +55,7 @@ func playBoth(events []store.Event, first transport.Direction, through translato
 			way[dir] = way[dir][1:]
 			recorded, delivered := through(dir, f.Bytes)
 			s.trace = append(s.trace, spoken{dir, recorded})
-			back := receive[dir](transport.Frame{Bytes: delivered})
+			back := receive[dir](transport.Frame{Bytes: delivered, Stream: f.Stream})
 			way[dir.Reverse()] = append(way[dir.Reverse()], back...)
 		case s.player.Waiting():
 			way[transport.ServerToClient] = s.player.Relent()

@@ -1,0 +1,237 @@
+package replay
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// exchange is a recorded HTTP request with its response.
+type exchange struct {
+	number  uint64
+	method  string
+	session string // its MCP session id, of the request or given by the response
+	resumes string // the id of the event after which it goes on
+	status  int    // 0: there was no response
+	header  http.Header
+	body    []byte
+	streams bool // the response is one of events
+
+	messages int // of the server
+	after    int // of them, behind the last response
+	replied  bool
+	ids      bool // its events have ids
+	empty    bool // the last event was no message
+	primed   bool // the first was none
+	retry    string
+	ended    bool // as it should
+	hungUp   bool // by the client
+	resumed  bool // another one went on with it
+}
+
+// exchanges is what a recording says of HTTP.
+type exchanges struct {
+	byNumber map[uint64]*exchange
+	order    []*exchange
+	legacy   bool              // HTTP+SSE
+	events   map[string]uint64 // where the event with the id was
+	origin   map[uint64]uint64 // of an exchange that goes on with another: the first of them
+}
+
+// exchangesOf folds the HTTP events of a session.
+func exchangesOf(events []store.Event) *exchanges {
+	x := &exchanges{byNumber: map[uint64]*exchange{}, events: map[string]uint64{}, origin: map[uint64]uint64{}}
+	for _, e := range events {
+		switch {
+		case e.Stream == 0:
+		case e.Kind == store.HTTP:
+			if info, err := store.DecodePayload[store.HTTPInfo](e); err == nil {
+				x.apply(e.Stream, info)
+			}
+		case e.Kind == store.Frame && x.byNumber[e.Stream] != nil:
+			x.byNumber[e.Stream].frame(e)
+		}
+	}
+	return x
+}
+
+func (x *exchanges) apply(number uint64, info store.HTTPInfo) {
+	ex := x.byNumber[number]
+	if ex == nil {
+		ex = &exchange{number: number}
+		x.byNumber[number] = ex
+		x.order = append(x.order, ex)
+	}
+	h := http.Header(info.Header)
+	if id := h.Get("Mcp-Session-Id"); id != "" {
+		ex.session = id
+	}
+	switch info.What {
+	case store.HTTPRequest:
+		ex.method, ex.resumes = info.Method, h.Get("Last-Event-Id")
+		x.resume(ex)
+	case store.HTTPResponse:
+		ex.status, ex.header = info.Status, h
+		ex.streams = strings.HasPrefix(h.Get("Content-Type"), "text/event-stream")
+	case store.HTTPEvent:
+		x.event(ex, info)
+	case store.HTTPEnd:
+		ex.ended = true
+	case store.HTTPAbort:
+		ex.hungUp = true
+	}
+	if info.What != store.HTTPEvent {
+		ex.body = append(append(ex.body, info.Body...), info.Body64...)
+	}
+}
+
+// resume notes which exchange another one goes on with.
+func (x *exchanges) resume(ex *exchange) {
+	from, known := x.events[ex.resumes]
+	if !known || ex.resumes == "" {
+		return
+	}
+	if first, ok := x.origin[from]; ok {
+		from = first
+	}
+	x.origin[ex.number] = from
+	x.byNumber[from].resumed = true
+}
+
+func (x *exchanges) event(ex *exchange, info store.HTTPInfo) {
+	s := info.SSE
+	if s == nil {
+		return
+	}
+	x.legacy = x.legacy || s.Event == "endpoint"
+	ex.primed = ex.isPrimed()
+	ex.empty = s.Frame == 0
+	if s.ID != "" {
+		x.events[s.ID], ex.ids = ex.number, true
+	}
+	if s.Retry != "" {
+		ex.retry = s.Retry
+	}
+}
+
+// isPrimed reports whether the response began with an event that gives the client
+// an id to come back to, and no message.
+func (ex *exchange) isPrimed() bool { return ex.primed || ex.empty && ex.ids && ex.messages == 0 }
+
+func (ex *exchange) frame(e store.Event) {
+	if e.Dir == transport.ClientToServer {
+		return
+	}
+	ex.messages++
+	ex.empty = false
+	messages, _ := e.AsFrame().Messages()
+	if slices.ContainsFunc(messages, func(m transport.Message) bool { return m.Kind() == transport.Response }) {
+		ex.replied, ex.after = true, 0
+	} else if ex.replied {
+		ex.after++
+	}
+}
+
+// answered are the headers of a response that a replay gives again.
+var answered = []string{"Allow", "Retry-After", "Www-Authenticate"}
+
+// answer is what a replay must know to respond as the recorded server did.
+func (ex *exchange) answer() transport.Answer {
+	a := transport.Answer{Status: ex.status}
+	if ex.status == 0 {
+		return a
+	}
+	a.Header = http.Header{}
+	for _, name := range answered {
+		if values := ex.header[name]; len(values) > 0 {
+			a.Header[name] = values
+		}
+	}
+	switch {
+	case ex.streams:
+		a.Form, a.IDs, a.Primed, a.Retry, a.After = transport.StreamForm, ex.ids, ex.isPrimed(), ex.retry, ex.after
+		a.Cut, a.CutAfter, a.Broken = ex.resumed && !ex.hungUp, ex.messages, !ex.ended
+	case ex.messages > 0:
+		a.Form = transport.JSONForm
+	default:
+		a.Plain, a.Body = true, ex.body
+		if values := ex.header["Content-Type"]; len(values) > 0 {
+			a.Header["Content-Type"] = values
+		}
+	}
+	return a
+}
+
+// expected is what requests of the other methods were answered.
+func (x *exchanges) expected() map[string][]transport.Answer {
+	m := map[string][]transport.Answer{}
+	for _, ex := range x.order {
+		if ex.method != http.MethodPost && ex.resumes == "" {
+			m[ex.method] = append(m[ex.method], ex.answer())
+		}
+	}
+	return m
+}
+
+// listens reports whether the recorded client had a stream outside of its requests.
+func (x *exchanges) listens() bool {
+	return !x.legacy && slices.ContainsFunc(x.order, func(ex *exchange) bool {
+		return ex.method == http.MethodGet && ex.streams && ex.resumes == ""
+	})
+}
+
+// first returns the exchange that an exchange goes on with, or itself.
+func (x *exchanges) first(number uint64) uint64 {
+	if from, ok := x.origin[number]; ok {
+		return from
+	}
+	return number
+}
+
+// hasSessions reports whether the recorded server gave out session ids.
+func (x *exchanges) hasSessions() bool {
+	return x.legacy || slices.ContainsFunc(x.order, func(ex *exchange) bool { return ex.session != "" })
+}
+
+// split cuts a recording into its sessions, in the order in which they began. An
+// exchange without a session id is of the session that begins next, as a refused
+// handshake is, or of the last one.
+func (x *exchanges) split(events []store.Event) [][]store.Event {
+	of := map[uint64]int{} // the session of an exchange, from 0
+	index := map[string]int{}
+	var waiting []uint64
+	for _, ex := range x.order {
+		waiting = append(waiting, ex.number)
+		if ex.session == "" {
+			continue
+		}
+		n, known := index[ex.session]
+		if !known {
+			n = len(index)
+			index[ex.session] = n
+		}
+		for _, number := range waiting {
+			of[number] = n
+		}
+		waiting = nil
+	}
+	last := max(0, len(index)-1)
+	for _, number := range waiting {
+		of[number] = last
+	}
+	parts := make([][]store.Event, last+1)
+	for _, e := range events {
+		switch e.Kind {
+		case store.Frame, store.HTTP:
+			parts[of[e.Stream]] = append(parts[of[e.Stream]], e)
+		default:
+			for i := range parts {
+				parts[i] = append(parts[i], e)
+			}
+		}
+	}
+	return parts
+}
