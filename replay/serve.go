@@ -23,6 +23,10 @@ type ServeOptions struct {
 	// Say is told, from one goroutine at a time, what somebody who watches should
 	// know at once; nil: nobody does.
 	Say func(text string)
+	// Heard is told of the HTTP exchange of a frame that came, and of the recorded
+	// exchange that this one stands for, before anything is written that follows from
+	// it; nil: nobody is.
+	Heard func(live, recorded uint64)
 }
 
 // Serve plays p to the client at the other end of conn until the client ends its
@@ -162,7 +166,11 @@ func (s *serving) hear(f transport.Frame, err error) {
 	switch {
 	case err == nil:
 		if s.Live == nil || s.Live.hear(f) {
-			s.add(s.player.Receive(f))
+			out := s.player.Receive(f)
+			if s.Heard != nil {
+				s.Heard(f.Stream, s.player.Exchange(f.Stream))
+			}
+			s.add(out)
 		}
 	case err == io.EOF:
 		s.add(s.player.End())

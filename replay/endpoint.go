@@ -1,0 +1,198 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Endpoint serves a recording over HTTP, as the transport that it was recorded on
+// did: each session of a client has a Player of its own, but for a stateless
+// recording, in which all requests are of one session.
+//
+// A recording that holds several sessions, one after the other or side by side, is
+// cut by their ids. A client gets the first that nobody had yet and that begins as it
+// does, then one that somebody had.
+type Endpoint struct {
+	server *transport.HTTPServer
+	rules  Rules
+	o      EndpointOptions
+	parts  []*part
+
+	mu     sync.Mutex
+	served []Served
+}
+
+// EndpointOptions say how an Endpoint serves.
+type EndpointOptions struct {
+	ServeOptions
+	// Origins are web origins that may ask besides those of this machine.
+	Origins []string
+	// Done is told of each session that is over; it may be nil. One call at a time.
+	Done func(Served)
+}
+
+// Served is a session that was served to a client.
+type Served struct {
+	Player *Player
+	Err    error
+}
+
+// part is one of the sessions of a recording.
+type part struct {
+	events    []store.Event
+	exchanges *exchanges
+	first     Key // of its first request
+	taken     bool
+}
+
+// NewEndpoint returns an Endpoint for the server's half of a recording. What was
+// recorded on stdio is served as Streamable HTTP.
+func NewEndpoint(events []store.Event, rules Rules, o EndpointOptions) *Endpoint {
+	all := exchangesOf(events)
+	e := &Endpoint{rules: rules, o: o}
+	for _, events := range all.split(events) {
+		p := &part{events: events, exchanges: exchangesOf(events)}
+		p.first, _ = firstKey(rules, events)
+		e.parts = append(e.parts, p)
+	}
+	e.server = transport.NewHTTPServer(transport.HTTPServerOptions{
+		Stateless: !all.hasSessions() && (len(all.order) > 0 || !initializes(events)), Legacy: all.legacy,
+		Standalone: all.listens(), Origins: o.Origins, Expected: e.parts[0].exchanges.expected(),
+	})
+	return e
+}
+
+// ServeHTTP implements http.Handler.
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.server.ServeHTTP(w, r) }
+
+// Path is where a client should ask, of which only the end matters.
+func (e *Endpoint) Path() string {
+	if e.parts[0].exchanges.legacy {
+		return "/sse"
+	}
+	return "/mcp"
+}
+
+// Run serves until the context is over, or Close was called and all is said.
+func (e *Endpoint) Run(ctx context.Context) error {
+	var sessions sync.WaitGroup
+	defer sessions.Wait()
+	for {
+		conn, err := e.server.Accept(ctx)
+		if err != nil {
+			if errors.Is(err, transport.ErrClosed) {
+				err = nil
+			}
+			return err
+		}
+		sessions.Go(func() { e.serve(ctx, conn) })
+	}
+}
+
+// Close ends all sessions as if their clients had.
+func (e *Endpoint) Close() { e.server.Close() }
+
+// serve plays to one client.
+func (e *Endpoint) serve(ctx context.Context, conn *transport.ServerConn) {
+	first, err := conn.Read(ctx)
+	if err != nil { // it said nothing
+		_ = conn.Close()
+		return
+	}
+	p := e.choose(first)
+	if p != e.parts[0] {
+		for method, answers := range p.exchanges.expected() {
+			conn.Expect(method, answers)
+		}
+	}
+	o := e.o.ServeOptions
+	o.Heard = func(live, recorded uint64) {
+		if ex := p.exchanges.byNumber[recorded]; ex != nil {
+			conn.Answer(live, ex.answer())
+		}
+	}
+	served := Served{Player: NewPlayer(p.events, e.rules)}
+	served.Err = Serve(ctx, &peeked{Conn: conn, first: &first}, served.Player, o)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.o.Done != nil {
+		e.o.Done(served)
+	}
+}
+
+// choose finds the part of the recording for a client that begins with the frame.
+func (e *Endpoint) choose(first transport.Frame) *part {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var key Key
+	for _, m := range messagesOf(first) {
+		if m.Kind() == transport.Request && key == "" {
+			key, _ = e.rules.key(m)
+		}
+	}
+	untaken := func(p *part) bool { return !p.taken }
+	alike := func(p *part) bool { return p.first == key }
+	for _, fits := range []func(*part) bool{
+		func(p *part) bool { return untaken(p) && alike(p) }, alike, untaken,
+		func(*part) bool { return true },
+	} {
+		if i := slices.IndexFunc(e.parts, fits); i >= 0 {
+			e.parts[i].taken = true
+			return e.parts[i]
+		}
+	}
+	return nil
+}
+
+// peeked is a Conn whose first frame was read before.
+type peeked struct {
+	transport.Conn
+	first *transport.Frame
+}
+
+// Read implements Conn.
+func (p *peeked) Read(ctx context.Context) (transport.Frame, error) {
+	if f := p.first; f != nil {
+		p.first = nil
+		return *f, nil
+	}
+	return p.Conn.Read(ctx)
+}
+
+// firstKey is the key of a session's first request.
+func firstKey(rules Rules, events []store.Event) (Key, bool) {
+	for _, e := range events {
+		if e.Kind != store.Frame || e.Dir != transport.ClientToServer {
+			continue
+		}
+		for _, m := range messagesOf(e.AsFrame()) {
+			if m.Kind() == transport.Request {
+				key, err := rules.key(m)
+				return key, err == nil
+			}
+		}
+	}
+	return "", false
+}
+
+// initializes reports whether the recorded client began with the handshake of the
+// revisions that have sessions.
+func initializes(events []store.Event) bool {
+	for _, e := range events {
+		if e.Kind != store.Frame || e.Dir != transport.ClientToServer {
+			continue
+		}
+		for _, m := range messagesOf(e.AsFrame()) {
+			if m.Method == methodInitialize {
+				return true
+			}
+		}
+	}
+	return false
+}

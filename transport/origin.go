@@ -1,0 +1,47 @@
+package transport
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// mayAsk says why an HTTP request must be refused; "": it need not. The
+// specification has servers look at the origin, against pages of other sites that
+// reach a server of this machine by DNS rebinding (basic transports, security
+// warning). One that listens on loopback only is not asked by another name either.
+func mayAsk(r *http.Request, origins []string) (refusal string) {
+	if origin := r.Header.Get("Origin"); origin != "" && !isOrigin(origin, origins) {
+		return "web pages of " + origin + " may not use this server"
+	}
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && local.IP.IsLoopback() && !isLoopback(hostOf(r.Host)) {
+		return "this server is not " + r.Host
+	}
+	return ""
+}
+
+// isOrigin reports whether an origin is one of this machine or of those allowed.
+func isOrigin(origin string, allowed []string) bool {
+	for _, o := range allowed {
+		if o == "*" || strings.EqualFold(strings.TrimSuffix(o, "/"), origin) {
+			return true
+		}
+	}
+	u, err := url.Parse(origin)
+	return err == nil && isLoopback(u.Hostname())
+}
+
+// hostOf returns the host of host:port.
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return strings.Trim(address, "[]")
+}
+
+// isLoopback reports whether a name or an address is this machine's own.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
+}

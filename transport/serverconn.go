@@ -1,0 +1,247 @@
+package transport
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+)
+
+// ServerConn is the server's end of one client's session over HTTP, from an
+// [HTTPServer]. Each frame that Read returns has the number of its exchange as
+// Stream. A Write of a frame with the Stream of an exchange answers there; with
+// Stream 0, or when the exchange is over, the frame goes out on the standalone
+// stream, which waits until the client asks for it. In HTTP+SSE there is only the one
+// stream.
+//
+// A request without a message to answer, such as a notification, is responded to
+// when the next Read is called: who reads it can say by Answer how.
+type ServerConn struct {
+	server *HTTPServer
+	id     string
+
+	mu       sync.Mutex // never held across I/O
+	inbox    []Frame
+	news     chan struct{} // there may be more to read
+	last     uint64        // exchange
+	streams  map[uint64]*httpStream
+	given    *httpStream // of the frame that was read last
+	expected map[string][]Answer
+	legacy   bool // HTTP+SSE
+	named    bool // the client knows the session's id
+	begun    bool // an initialize has succeeded
+	opening  bool // or is under way
+	ended    bool // the client's side
+	closed   chan struct{}
+	close    func() error
+}
+
+func newServerConn(s *HTTPServer, id string) *ServerConn {
+	c := &ServerConn{server: s, id: id, news: make(chan struct{}, 1), closed: make(chan struct{}),
+		expected: map[string][]Answer{}}
+	standalone := newStream(0)
+	standalone.form, standalone.answer.IDs = StreamForm, !s.o.Stateless
+	c.streams = map[uint64]*httpStream{0: standalone}
+	c.close = sync.OnceValue(func() error {
+		c.mu.Lock()
+		close(c.closed)
+		c.mu.Unlock()
+		c.server.forget(c)
+		c.finish()
+		return nil
+	})
+	return c
+}
+
+// Expect says what requests of a method other than POST are answered, one after
+// the other; of GET those that begin a stream. What is not said is answered as the
+// specification has it.
+func (c *ServerConn) Expect(method string, answers []Answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expected[method] = slices.Clone(answers)
+}
+
+// Answer says how the exchange is responded to. It has no effect on what was sent.
+func (c *ServerConn) Answer(exchange uint64, a Answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.streams[exchange]; s != nil && exchange != 0 {
+		s.tell(a)
+	}
+}
+
+// Read implements Conn. It returns io.EOF when the client has ended the session:
+// by DELETE, or in HTTP+SSE by hanging up.
+func (c *ServerConn) Read(ctx context.Context) (Frame, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return Frame{}, err
+		}
+		f, found, err := c.read()
+		if found || err != nil {
+			return f, err
+		}
+		select {
+		case <-c.news:
+		case <-c.closed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (c *ServerConn) read() (f Frame, found bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.given != nil {
+		c.given.settle()
+		c.given = nil
+	}
+	switch {
+	case c.isClosed():
+		return f, false, ErrClosed
+	case len(c.inbox) > 0:
+		f = c.inbox[0]
+		c.inbox = c.inbox[1:]
+		c.given = c.streams[f.Stream]
+		return f, true, nil
+	case c.ended:
+		return f, false, io.EOF
+	}
+	return f, false, nil
+}
+
+func (c *ServerConn) isClosed() bool {
+	select {
+	case <-c.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Write implements Conn. It returns when the frame is on its way to the client, or
+// at once when nobody is there to take it: frames of different streams thus leave in
+// the order in which they were written.
+func (c *ServerConn) Write(ctx context.Context, f Frame) error {
+	if err := f.Sendable(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	if c.isClosed() {
+		c.mu.Unlock()
+		return ErrClosed
+	}
+	s := c.route(f)
+	s.add(f)
+	upto := len(s.events)
+	c.mu.Unlock()
+	for {
+		c.mu.Lock()
+		waits, changed := s.followers > 0 && s.sent < upto, s.changed
+		c.mu.Unlock()
+		if !waits {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-c.closed:
+			return ErrClosed
+		case <-ctx.Done():
+			return nil // taken, if not sent
+		}
+	}
+}
+
+// route finds the stream that a frame goes out on.
+func (c *ServerConn) route(f Frame) *httpStream {
+	if s := c.streams[f.Stream]; s != nil && f.Stream != 0 && s.takes(f) {
+		return s
+	}
+	standalone := c.streams[0]
+	if standalone.followers > 0 || c.server.o.Standalone || c.legacy {
+		return standalone
+	}
+	for n := c.last; n > 0; n-- {
+		if s := c.streams[n]; s != nil && s.takes(f) && s.followers > 0 {
+			return s
+		}
+	}
+	return standalone
+}
+
+// Close implements Conn. Responses that are under way are cut short.
+func (c *ServerConn) Close() error { return c.close() }
+
+// finish lets all who follow the streams go.
+func (c *ServerConn) finish() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.streams {
+		s.over = true
+		s.wake()
+	}
+}
+
+// end says that the client has ended the session.
+func (c *ServerConn) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	c.streams[0].over = true
+	c.streams[0].wake()
+	notify(c.news)
+}
+
+// notify leaves word for one goroutine that waits, or will.
+func notify(news chan struct{}) {
+	select {
+	case news <- struct{}{}:
+	default:
+	}
+}
+
+// begin takes a request in, and returns the stream of its answer.
+func (c *ServerConn) begin(body []byte) *httpStream {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	s := newStream(c.last)
+	f := Frame{Bytes: body, Stream: s.number}
+	s.ask(f)
+	s.oneWay, s.answer.IDs = c.legacy, !c.server.o.Stateless
+	s.followers, s.over = 1, c.ended || c.isClosed()
+	c.opening = c.opening || s.begins
+	c.streams[s.number] = s
+	c.inbox = append(c.inbox, f)
+	notify(c.news)
+	return s
+}
+
+// expect returns the next recorded answer to a method other than POST.
+func (c *ServerConn) expect(method string) (a Answer, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	queue := c.expected[method]
+	if len(queue) == 0 {
+		return a, false
+	}
+	c.expected[method] = queue[1:]
+	return queue[0], true
+}
+
+// tell reports whether the client is told the session's id, which begins with a
+// successful initialize.
+func (c *ServerConn) tell(s *httpStream, status int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.begins && status == http.StatusOK && !s.refused() {
+		c.begun = true
+		c.named = !c.server.o.Stateless && !c.legacy
+	}
+	return c.named
+}
