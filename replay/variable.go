@@ -2,6 +2,7 @@ package replay
 
 import (
 	"iter"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,9 +19,10 @@ import (
 //
 //   - the protocol says that who answers makes it up (nextCursor, requestState, the
 //     taskId of a new task, elicitationId), or
-//   - it is an id by the name of its member (id, sessionId, order_id …) or looks
-//     made up (a UUID, long hex or digits, a time, a host's port, also within text),
-//     was said first by that end, and came back in a later message of the other.
+//   - it is an id by the name of its member (id, sessionId, order_id, pageToken …) and
+//     no plain word, or it looks made up (a UUID, long hex or digits, a time, a host's
+//     port, also within text); and it was said first by that end, and came back in a
+//     later message of the other.
 //
 // So names, uris and ordinary words are compared, however often they come back.
 //
@@ -48,14 +50,19 @@ func kindOf(name string) string {
 	if kind := spotKinds[name]; kind != "" {
 		return kind
 	}
-	switch {
-	case name == "requestId" || name == "protocolVersion" || strings.Contains(name, "/"):
-		return ""
-	case name == "id" || name == "ID" || name == "uuid" || strings.HasSuffix(name, "Id") || strings.HasSuffix(name, "ID") || strings.HasSuffix(name, "_id"),
-		name == "state" || strings.HasSuffix(name, "Cursor") || strings.HasSuffix(name, "State"):
+	if name != "requestId" && name != "progressToken" && idName.MatchString(name) {
 		return "id"
 	}
 	return ""
+}
+
+// idName tells members that hold ids by their name.
+var idName = regexp.MustCompile(`^(?:id|ids|uuid|guid|handle|session|token|cursor)$|^[\w-]*(?:[a-z0-9]I[dD]s?|[_-]ids?|Token|_token|Cursor|_cursor)$`)
+
+// isPlainWord reports whether a value is one that people use: letters alone. What a
+// member called id says may be one: the slug of a page, the name of a channel.
+func isPlainWord(value string) bool {
+	return value != "" && strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_ ") == ""
 }
 
 // learn compares what a live message says with the recorded one, which came after
@@ -110,6 +117,9 @@ func (w *learner) scalar(a, b tree) {
 	if a.kind != '"' && a.kind != '0' || b.kind != '"' && b.kind != '0' {
 		return
 	}
+	if isDocument(a.text) && isDocument(b.text) {
+		w.walk(treeOf([]byte(a.text)), treeOf([]byte(b.text)))
+	}
 	name := memberName(w.path)
 	key := spotKey{kindOf(name), a.text}
 	switch {
@@ -145,6 +155,9 @@ func (w *learner) isToken(name string, key spotKey) bool {
 // isNew reports whether a recorded value is the end's own that was not learned yet,
 // and comes back.
 func (w *learner) isNew(key spotKey) bool {
+	if key.kind == "id" && isPlainWord(key.value) {
+		return false
+	}
 	return !w.isKnown(key) && w.back.comes(key, w.position)
 }
 
