@@ -124,13 +124,17 @@ func FuzzLoosened(f *testing.F) {
 		}
 		p.Close()
 		d.Close()
-		strict := NewDriver(events, Rules{})
-		converse(strict, live, "<", ">")
-		for n := 0; strict.Waiting(); n++ {
-			if strict.Relent(); n > len(events) {
-				t.Fatal("relenting for ever")
+		for _, prepare := range []func(*Driver){func(*Driver) {}, (*Driver).Serialize, func(d *Driver) { d.Serialize(); d.Guard() }} {
+			strict := NewDriver(events, Rules{})
+			prepare(strict)
+			converse(strict, live, "<", ">")
+			for n := 0; strict.Waiting(); n++ {
+				if strict.Relent(); n > 2*len(events) { // each line is held twice at most
+					t.Fatal("relenting for ever")
+				}
 			}
+			strict.Pending()
+			strict.Verdicts()
 		}
-		strict.Close()
 	})
 }

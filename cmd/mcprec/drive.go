@@ -44,6 +44,9 @@ recorded), or withheld (a frame of the client that was never sent, because what 
 follows did not come). The text has a line for each step that is no match, with -v
 for every one.
 
+--match method lets the server's requests differ in what they ask; --match strict
+compares numbers as they are written.
+
 The command is never taken from a session. It runs in this folder and with this
 environment.
 
@@ -66,7 +69,7 @@ exit code is then 0.
 func newDrive() *cobra.Command {
 	var o driveOptions
 	cmd := &cobra.Command{
-		Use:   "drive [SESSION] -- COMMAND [ARG]...",
+		Use:   "drive [flags] [SESSION] -- COMMAND [ARG]...",
 		Short: "Stand in for a session's client: drive a server and compare its answers",
 		Long: driveHelp + normalizerHelp() + "\n" + sessionHelp + `
 
