@@ -78,6 +78,9 @@ type serving struct {
 	player  *Player
 	said    int // frames that the player has returned
 	queue   []outgoing
+	busy    bool  // the writer writes
+	lent    bool  // the reader writes the head of the queue
+	lingers bool  // the writer waits for the client, but not for ever
 	rest    *rest // the writer's, between two frames
 	ended   bool  // the client's side
 	readErr error // why nothing is heard any more, if not for that
@@ -147,16 +150,46 @@ func (s *serving) pass(frames []transport.Frame) {
 // read gives what the client says to the player until the client ends its side.
 // A connection that breaks is the end of the writer as well.
 func (s *serving) read(ctx context.Context, broken context.CancelFunc) {
-	for {
-		f, err := s.conn.Read(ctx)
-		s.hear(f, err)
-		if err != nil && err != io.EOF {
-			broken()
+	var err error
+	if conn, ok := s.conn.(*transport.StreamConn); ok {
+		err = conn.Each(ctx, func(f transport.Frame) {
+			s.hear(f, nil)
+			s.reply(conn)
+		})
+	}
+	for err == nil && ctx.Err() == nil {
+		var f transport.Frame
+		if f, err = s.conn.Read(ctx); err == nil {
+			s.hear(f, nil)
+			notify(s.news)
 		}
+	}
+	s.hear(transport.Frame{}, err)
+	if err != io.EOF {
+		broken()
+	}
+	notify(s.news)
+}
+
+// reply writes what is queued on the goroutine that has read what it answers, as
+// far as nothing is to be waited for. The rest is the writer's.
+func (s *serving) reply(conn *transport.StreamConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.busy && len(s.queue) > 0 && s.queue[0].gap == 0 {
+		head := s.queue[0].frame
+		s.lent = true
+		s.mu.Unlock()
+		written := conn.WriteNow(head)
+		s.mu.Lock()
+		s.lent = false
+		if !written {
+			break
+		}
+		s.queue = s.queue[1:]
+	}
+	if len(s.queue) > 0 || s.lingers || s.player.Waiting() {
 		notify(s.news)
-		if err != nil || ctx.Err() != nil {
-			return
-		}
 	}
 }
 
@@ -211,9 +244,9 @@ func (s *serving) write(ctx context.Context) error {
 func (s *serving) next() (next outgoing, more, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.queue) == 0 {
-		s.queue = nil
-		return next, false, s.ended && (s.Live == nil || s.Live.over)
+	s.busy = len(s.queue) > 0 && !s.lent
+	if !s.busy {
+		return next, false, len(s.queue) == 0 && s.ended && (s.Live == nil || s.Live.over)
 	}
 	next = s.queue[0]
 	s.queue = s.queue[1:]
@@ -292,7 +325,7 @@ func (s *serving) held() (gap time.Duration, waiting bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.player.waiting(false)
-	if r == nil {
+	if s.lingers = r != nil; !s.lingers {
 		return 0, false
 	}
 	return s.player.gap(r), true
