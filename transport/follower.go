@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"net/http"
+	"strconv"
 )
 
 // follower is an HTTP response that is fed from a stream.
@@ -82,6 +83,9 @@ func (f *follower) respond(a Answer, contentType string, body []byte) error {
 	if contentType == "text/event-stream" {
 		h.Set("Cache-Control", "no-cache, no-transform")
 		h.Set("X-Accel-Buffering", "no")
+	}
+	if contentType != "text/event-stream" && status != http.StatusNoContent {
+		h.Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	if f.conn.tell(f.stream, status) {
 		h.Set("Mcp-Session-Id", f.conn.id)

@@ -27,14 +27,15 @@ type serveOptions struct {
 	maxGap   time.Duration
 	patience time.Duration
 	fail     bool
+	listen   listenOptions
 }
 
 func newServe(std streams) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use:   "serve [flags] [SESSION] [-- COMMAND [ARG]...]",
-		Short: "Stand in for a session's server, on stdio",
-		Long:  serveLong + "\n" + normalizerHelp() + "\n" + serveExit,
+		Short: "Stand in for a session's server, on stdio or over HTTP",
+		Long:  serveLong + listenHelp + "\n" + normalizerHelp() + "\n" + serveExit,
 		Args: func(cmd *cobra.Command, args []string) error {
 			own, _ := beforeDash(cmd, args)
 			return atMost(1)(cmd, own)
@@ -47,6 +48,7 @@ func newServe(std streams) *cobra.Command {
 	}
 	o.home.addFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
+	o.listen.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.mode, "mode", string(fixtures.Once), "whom to ask, the recording or COMMAND: once, none, all or\nnew_episodes")
 	f.StringVar(&o.timing, "timing", "none", "when answers come: none (at once), recorded, or a speed, as 2x\nor 0.5x")
@@ -106,11 +108,14 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	case arg == "-":
 		return usagef("serve -: standard input is the client's; name a session or a file")
 	}
+	if err := o.listen.check(fixtures.Mode(o.mode)); err != nil {
+		return err
+	}
 	records, err := o.records(arg, command)
 	if err != nil {
 		return err
 	}
-	if records {
+	if records && o.listen.address == "" {
 		return runRecord(std, recordOptions{home: o.home, out: arg, sync: "50ms", mode: fixtures.Mode(o.mode)}, command)
 	}
 	events, name, err := o.load(cmd, std, arg)
@@ -118,6 +123,9 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 		return err
 	}
 	options := replay.ServeOptions{Pacer: pacer, Patience: o.patience}
+	if o.listen.address != "" {
+		return playHTTP(std, o, events, rules, options)
+	}
 	if fixtures.Mode(o.mode) == fixtures.NewEpisodes {
 		options.Live = &replay.Live{Server: transport.Command{Args: command, Stderr: std.err}}
 	}
