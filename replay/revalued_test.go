@@ -19,7 +19,7 @@ type revalued struct {
 	clients        map[string]bool // made up by the client
 }
 
-var madeUp = regexp.MustCompile(`"(taskId|nextCursor|cursor|requestState|elicitationId)": ?"([^"\\]+)"`)
+var madeAnew = regexp.MustCompile(`"(taskId|nextCursor|cursor|requestState|elicitationId)": ?"([^"\\]+)"`)
 
 func (r *revalued) translate(dir transport.Direction, frame []byte) (said, delivered []byte) {
 	if dir == transport.ClientToServer {
@@ -32,14 +32,14 @@ func (r *revalued) translate(dir transport.Direction, frame []byte) (said, deliv
 			}
 			return value
 		})
-		for _, found := range madeUp.FindAllSubmatch(said, -1) {
+		for _, found := range madeAnew.FindAllSubmatch(said, -1) {
 			if value := string(found[2]); r.live[value] == "" {
 				r.clients[value] = true
 			}
 		}
 		return said, said
 	}
-	for _, found := range madeUp.FindAllSubmatch(frame, -1) {
+	for _, found := range madeAnew.FindAllSubmatch(frame, -1) {
 		if value := string(found[2]); string(found[1]) != "cursor" && r.live[value] == "" && !r.clients[value] {
 			r.live[value], r.recorded[another(value)] = another(value), value
 		}
@@ -55,8 +55,8 @@ func (r *revalued) translate(dir transport.Direction, frame []byte) (said, deliv
 // replace puts other values where the made up ones stand: in their members, and
 // those that are long and opaque wherever they are.
 func (r *revalued) replace(frame []byte, other func(string) string) []byte {
-	frame = madeUp.ReplaceAllFunc(frame, func(found []byte) []byte {
-		value := madeUp.FindSubmatch(found)[2]
+	frame = madeAnew.ReplaceAllFunc(frame, func(found []byte) []byte {
+		value := madeAnew.FindSubmatch(found)[2]
 		if opaque.Match(value) {
 			return found // see below
 		}
