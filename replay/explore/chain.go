@@ -33,7 +33,7 @@ func (g *gate) chainOf(op *Operation) *chain {
 	}
 	for i := range g.lanes {
 		for _, f := range g.lanes[i].waiting {
-			if f.op == op.name {
+			if g.wrote(op, f) {
 				k.link(op, "operation "+op.name+" is at the Write of "+f.name)
 				k.reader(&g.lanes[i])
 				return k

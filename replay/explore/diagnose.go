@@ -124,7 +124,7 @@ func (g *gate) waitOf(op *Operation) (category string, waits []Wait, why string,
 	for i := range g.lanes {
 		l := &g.lanes[i]
 		for _, f := range l.waiting {
-			if f.op == op.name {
+			if g.wrote(op, f) {
 				w := Wait{Who: who, WaitsFor: "the Write of " + f.name, Why: l.place(f)}
 				return l.behind(), []Wait{w}, l.behindWhy(who, f.name), true
 			}
@@ -174,7 +174,7 @@ func (g *gate) unanswered() (open []string) {
 	return open
 }
 
-// callsOf returns the requests of an operation; where it signed none, the open ones
+// callsOf returns the requests of an operation; where it is known of none, the open ones
 // that nobody signed who still waits. What a session does of its own accord may bear the
 // name of the operation that made the session.
 func (g *gate) callsOf(op *Operation) (calls []*call, signed bool) {
@@ -182,7 +182,7 @@ func (g *gate) callsOf(op *Operation) (calls []*call, signed bool) {
 	for _, c := range g.names.calls {
 		open := c.answer == nil || c.answer.given == 0
 		switch by := c.request.op; {
-		case by == op.name:
+		case g.wrote(op, c.request):
 			own = append(own, c)
 		case open && (by == "" || !g.awaited[by]):
 			unsigned = append(unsigned, c)
@@ -192,6 +192,16 @@ func (g *gate) callsOf(op *Operation) (calls []*call, signed bool) {
 		return own, true
 	}
 	return unsigned, false
+}
+
+// wrote reports whether an operation wrote a frame: the frame's context says so or,
+// where that names nobody, as a Write without a context does not, its goroutine is
+// seen to be the operation's own.
+func (g *gate) wrote(op *Operation, f *flight) bool {
+	if f.op != "" || g.blind || op.where == "" || len(f.writers) == 0 {
+		return f.op == op.name
+	}
+	return f.writers[0] == op.where
 }
 
 // callWait follows an open request: to its response, or to where it stands itself.

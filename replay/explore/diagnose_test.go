@@ -123,6 +123,17 @@ func inner(r *Run) {
 	r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
 }
 
+// unsigned is a client over a stream of bytes, whose Write has no context, that
+// notes who waits after it has written.
+func unsigned(r *Run) {
+	client, _ := pair(r)
+	client.registerLate = true
+	r.Op("call", func(context.Context) error {
+		_, err := client.call(r.Context(), "ping", `{}`)
+		return err
+	})
+}
+
 func TestCategories(t *testing.T) {
 	for name, test := range map[string]struct {
 		setup    func(*Run)
@@ -151,6 +162,7 @@ func TestCategories(t *testing.T) {
 			`operation call waits for the response to tools/call "x" by call#1`,
 			`the server owes the response to tools/call "x" by call#1, and nothing is on its way`,
 		}, []string{"nor does the client answer ping by ask#1", "operation close", "it signed no request; read and answered by nobody"}},
+		"a call written without a context": {unsigned, LostAnswer, nil, []string{"the client read the response to ping#1 at step", "but operation call did not get it"}},
 		"a question in the reader": {inner, Swallowed, []string{
 			`operation call waits for the response to tools/call "x" by call#1`,
 			`the server owes the response to tools/call "x" by call#1: its reader has not come back from it`,
