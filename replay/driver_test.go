@@ -84,9 +84,15 @@ func TestDriver(t *testing.T) {
 			> {"id":4,"method":"tools/call","params":{"name":"c"}}`,
 			[]string{
 				`mismatch: #6, the answer to tools/call a, differs at /result: recorded "a", got "z"`,
-				`mismatch: #8, the answer to tools/call b, differs at /result: recorded "b", got nothing, and in 1 place more`,
+				`mismatch: #8, the answer to tools/call b, is an error: recorded the result "b", got the error {"code":-1}`,
 				`missing: #11, the answer to tools/call c, did not come`,
 			}},
+		{"a result in the place of an error", `
+			> {"id":1,"method":"ping"}
+			< {"id":1,"error":{"code":-1}}`, `
+			> {"id":1,"method":"ping"}
+			< {"id":1,"result":{}}`,
+			[]string{`mismatch: #3, the answer to ping, is no error: recorded the error {"code":-1}, got the result {}`}},
 		{"a notification that does not come", twoCalls, `
 			> {"id":1,"method":"initialize","params":{"clientInfo":{"name":"a"}}}
 			< {"id":1,"result":{}}

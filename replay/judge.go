@@ -67,6 +67,13 @@ func (v *StepVerdict) judge(c comparison, order string) {
 // sentence tells the first difference, and how many there are.
 func (c comparison) sentence() string {
 	d := c.differences[0]
+	if c.count == 2 && d.Path == "/result" && c.differences[1].Path == "/error" {
+		failure := c.differences[1]
+		if d.Got == "nothing" {
+			return fmt.Sprintf("is an error: recorded the result %s, got the error %s", d.Want, failure.Got)
+		}
+		return fmt.Sprintf("is no error: recorded the error %s, got the result %s", failure.Want, d.Got)
+	}
 	text := fmt.Sprintf("differs at %s: recorded %s, got %s", d.Path, d.Want, d.Got)
 	if d.Hint != "" {
 		text += fmt.Sprintf(" (would match with normalizer %s)", d.Hint)
