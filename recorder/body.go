@@ -71,12 +71,14 @@ type item struct {
 // open is told of the headers.
 func (b *body) open(dir transport.Direction, h http.Header, length int64, withheld bool) {
 	b.dir, b.left, b.form = dir, length, formOf(h.Get("Content-Type"))
-	var known bool
-	if b.code, known = newDecoder(h.Get("Content-Encoding")); !known {
-		b.form, b.coding = formOther, h.Get("Content-Encoding")
-	}
 	if withheld {
 		b.form = formWithheld
+		return
+	}
+	coding := h.Get("Content-Encoding")
+	var known bool
+	if b.code, known = newDecoder(coding); !known {
+		b.form, b.coding = formOther, coding
 	}
 }
 

@@ -14,10 +14,11 @@ import (
 // decoder undoes a content coding for the log while the coded bytes pass. It is fed
 // chunk by chunk and gives out at once all that can be decoded so far.
 type decoder struct {
-	chunk []byte // of the coded bytes, what was not read yet
-	held  []byte // the coded bytes since something came out
-	next  func() ([]byte, bool)
-	stop  func()
+	open  func(io.Reader) (io.Reader, error)
+	chunk []byte                // of the coded bytes, what was not read yet
+	held  []byte                // the coded bytes since something came out
+	next  func() ([]byte, bool) // nil until the first chunk
+	halt  func()
 	err   error // why it ended
 }
 
@@ -35,9 +36,7 @@ func newDecoder(coding string) (d *decoder, known bool) {
 	default:
 		return nil, false
 	}
-	d = &decoder{}
-	d.next, d.stop = iter.Pull(d.decoded(open))
-	return d, true
+	return &decoder{open: open}, true
 }
 
 // inflate reads zlib's form, as the specification has it, or bare deflate, as some
@@ -55,17 +54,22 @@ func inflate(r io.Reader) (io.Reader, error) {
 }
 
 // decoded yields the decoded bytes, and nil whenever it needs another chunk.
-func (d *decoder) decoded(open func(io.Reader) (io.Reader, error)) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		r, err := open(hungry{d, yield})
-		buf := make([]byte, 32<<10)
-		for err == nil {
-			var n int
-			if n, err = r.Read(buf); n > 0 && !yield(buf[:n]) {
-				return
-			}
+func (d *decoder) decoded(yield func([]byte) bool) {
+	r, err := d.open(hungry{d, yield})
+	buf := make([]byte, 32<<10)
+	for err == nil {
+		var n int
+		if n, err = r.Read(buf); n > 0 && !yield(buf[:n]) {
+			return
 		}
-		d.err = err
+	}
+	d.err = err
+}
+
+// stop lets go of the decoder.
+func (d *decoder) stop() {
+	if d.next != nil {
+		d.halt()
 	}
 }
 
@@ -89,6 +93,12 @@ func (h hungry) Read(p []byte) (int, error) {
 // feed hands the decoded bytes of a chunk to sink, stretch by stretch. When that fails
 // d.held has the coded bytes of which something may be missing.
 func (d *decoder) feed(chunk []byte, sink func([]byte)) error {
+	if len(chunk) == 0 {
+		return nil
+	}
+	if d.next == nil {
+		d.next, d.halt = iter.Pull(d.decoded)
+	}
 	d.chunk = chunk
 	d.held = append(d.held, chunk...)
 	for {

@@ -42,6 +42,7 @@ type HTTPTap struct {
 	endpoints map[string]*recording // of HTTP+SSE, by path and query
 	lobby     *recording            // of exchanges that are of no session
 	all       map[*recording]bool   // that have not ended
+	exchanges uint64                // so far
 	closing   sync.WaitGroup
 	closed    bool
 }

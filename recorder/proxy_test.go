@@ -253,3 +253,39 @@ func TestProxyLogin(t *testing.T) {
 2 s2c end
 `)
 }
+
+// HTTP/2 on both sides, with TLS, and the server's trailer.
+func TestProxyHTTP2(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		sse(w, "event: message\ndata: "+string(b)+"\n\n")
+		w.Header().Set(http.TrailerPrefix+"X-After", r.Proto)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	tt := tapServer(t, nil, HTTPOptions{})
+	target, _ := url.Parse(server.URL + "/mcp")
+	front := httptest.NewUnstartedServer(tt.tap.Proxy(ProxyOptions{Target: target, Transport: server.Client().Transport}))
+	front.EnableHTTP2 = true
+	front.StartTLS()
+	defer front.Close()
+	req, _ := http.NewRequest("POST", front.URL+"/mcp", strings.NewReader(`{"id":1}`))
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := front.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if string(b) != "event: message\ndata: {\"id\":1}\n\n" || err != nil || resp.ProtoMajor != 2 || resp.Trailer.Get("X-After") != "HTTP/2.0" {
+		t.Errorf("%s, %q, %v, trailer %v", resp.Proto, b, err, resp.Trailer)
+	}
+	tt.want(t, `
+1 c2s request POST /mcp application/json
+1 c2s {"id":1}
+1 s2c response 200 text/event-stream
+1 s2c {"id":1}
+1 s2c end
+`)
+}

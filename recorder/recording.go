@@ -24,24 +24,46 @@ type recording struct {
 	endpoints []string
 	streams   uint64 // exchanges so far
 	open      int    // exchanges that have not ended
+	used      uint64 // when the last one began
 	undecided *exchange
 	answered  bool // the server took a message
 	stateless bool // it took one that may begin a session, and gave it no id
 	ending    bool
 }
 
-// start begins a recording. The lock is held.
+// start begins a recording. The lock is held. When there are very many, that of a
+// session which has rested the longest ends: few clients say when they end.
 func (t *HTTPTap) start() *recording {
-	rec := &recording{Recorder: t.o.Open(t.o.Header)}
+	var resting *recording
+	for rec := range t.all {
+		if rec.open == 0 && (resting == nil || rec.used < resting.used) {
+			resting = rec
+		}
+	}
+	if len(t.all) >= maxRecordings && resting != nil {
+		resting.note("ended because other sessions need its place; what follows is in another recording")
+		t.finish(resting)
+	}
+	rec := &recording{}
+	if t.closed {
+		rec.Recorder = Unrecorded(store.ErrClosed)
+		return rec
+	}
+	rec.Recorder = t.o.Open(t.o.Header)
 	t.all[rec] = true
 	return rec
 }
+
+// maxRecordings is how many recordings a tap has open: each has an open file.
+const maxRecordings = 256
 
 // enter finds the recording of a new exchange, and gives it its number there.
 func (t *HTTPTap) enter(x *exchange) (*recording, uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	rec := t.recordingOf(x)
+	t.exchanges++
+	rec.used = t.exchanges
 	rec.streams++
 	rec.open++
 	return rec, rec.streams

@@ -21,7 +21,8 @@ type sseScanner struct {
 	from  int    // where that begins
 	open  bool   // the current event's data is being given out in pieces
 
-	begun  bool // the stream is: a byte order mark is one only before
+	begun  bool // a line has ended: a byte order mark is one only before
+	later  bool // so has an event
 	crlf   bool // the line before ended in CRLF
 	cr     bool // a CR was the last byte: an LF may belong to it
 	ending bool // the event is over but for that LF
@@ -80,7 +81,7 @@ func (s *sseScanner) end() (found []sseEvent, rest []byte) {
 		s.finish()
 	}
 	if !s.open {
-		rest = joinEvent(s.meta, s.arena[s.from:], !s.begun)
+		rest = joinEvent(s.meta, s.arena[s.from:], !s.later)
 	}
 	return s.found, rest
 }
@@ -103,7 +104,7 @@ func (s *sseScanner) plain(e *lineEnds) bool {
 		return false
 	}
 	s.found = append(s.found, sseEvent{data: rest[len(plainHead):end:end]})
-	s.begun, s.crlf = true, false
+	s.begun, s.later, s.crlf = true, true, false
 	e.at += end + 2
 	return true
 }
@@ -228,7 +229,7 @@ func (s *sseScanner) finish() {
 	s.found = append(s.found, ev)
 	s.meta, s.from = s.meta[:0], len(s.arena)
 	s.line, s.stray, s.kind, s.lines = 0, 0, lineNew, 0
-	s.open, s.ending = false, false
+	s.open, s.ending, s.later = false, false, true
 }
 
 // spill gives out the data of an unfinished event that is too long to be held.

@@ -67,10 +67,15 @@ func (e Entry) Summary() string {
 	return strings.Join(parts, " ")
 }
 
-// String returns the whole line; the time is in seconds.
+// String returns the whole line; the time is in seconds, the number of an exchange over
+// HTTP in brackets.
 func (e Entry) String() string {
 	arrow := map[transport.Direction]string{transport.ClientToServer: "c2s ->", transport.ServerToClient: "s2c <-"}[e.Dir]
-	return fmt.Sprintf("%6d %11.6f %-6s %s", e.Seq, e.At.Seconds(), arrow, e.Summary())
+	stream := ""
+	if e.Stream != 0 {
+		stream = fmt.Sprintf("[%d] ", e.Stream)
+	}
+	return fmt.Sprintf("%6d %11.6f %-6s %s%s", e.Seq, e.At.Seconds(), arrow, stream, e.Summary())
 }
 
 // Summary returns the message in a few words.

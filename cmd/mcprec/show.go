@@ -26,8 +26,8 @@ func newShow() *cobra.Command {
 		Use:   "show [SESSION]",
 		Short: "Show a session's events in their order, one a line",
 		Long: `show prints one line an event: its number, its time since the start in seconds, its
-direction, and what it says. Responses name the method they answer and how long
-it took.
+direction, over HTTP the number of its exchange in brackets, and what it says.
+Responses name the method they answer and how long it took.
 
 --format json prints one object a line: seq, at (a Go duration), kind, dir,
 stream, bytes, unterminated, text, messages (a list of kind, method, target, id,
