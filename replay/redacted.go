@@ -1,9 +1,7 @@
 package replay
 
 import (
-	"bytes"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -70,54 +68,4 @@ func (v *variables) hide(text string) string {
 		}
 	}
 	return text
-}
-
-// Secret is a redacted value in what the recorded client said.
-type Secret struct {
-	Seq  uint64 // the event
-	What string // tools/call login
-	Path string // JSON pointer from the message's root
-	Text string // what stands for the value: [redacted: and a keyed hash]
-}
-
-// Secrets lists the redacted values that the driver would send as they stand: the
-// recorded server has not said them before, so the live one cannot have given what
-// they stand for. It is for asking before the server is started.
-func (d *Driver) Secrets() []Secret {
-	var list []Secret
-	given := map[string]bool{}
-	heard := 0
-	for _, l := range d.lines {
-		for ; heard < l.before; heard++ {
-			for _, mask := range maskPattern.FindAll(d.turns[heard].msg().Raw, -1) {
-				given[string(mask)] = true
-			}
-		}
-		for _, m := range messagesOf(l.frame) {
-			if bytes.Contains(m.Raw, []byte("[redacted:")) {
-				secrets(treeOf(m.Raw), nil, func(path []string, mask string) {
-					if !given[mask] {
-						list = append(list, Secret{l.seq, l.what(), pointerText(path), mask})
-					}
-				})
-			}
-		}
-	}
-	return list
-}
-
-// secrets calls found with each redacted value of a tree, and where it stands.
-func secrets(n tree, path []string, found func([]string, string)) {
-	for i, kid := range n.kids {
-		step := strconv.Itoa(i)
-		if n.kind == '{' {
-			step = n.keys[i]
-		}
-		secrets(kid, append(path, step), found)
-	}
-	if n.kind == '"' {
-		for _, mask := range maskPattern.FindAllString(n.text, -1) {
-			found(path, mask)
-		}
-	}
 }
