@@ -54,6 +54,7 @@ func (p *casting) hear(e store.Event) {
 	messages := messagesOf(e.AsFrame())
 	if isNoise(e.Payload, messages) {
 		p.noise = &e
+		p.noises++
 	}
 	for _, m := range messages {
 		if m.Kind() == transport.Invalid {

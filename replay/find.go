@@ -86,6 +86,7 @@ func (p *Player) judge() []judged {
 			}})
 		}
 	}
+	list = append(list, p.judgeNoise()...)
 	return append(list, p.findings...)
 }
 

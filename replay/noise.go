@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -39,11 +40,26 @@ func (p *casting) hearNoise(e store.Event) *cue {
 }
 
 // noise takes a live frame that holds no message.
-func (p *Player) noise() {
+func (p *Player) noise(f transport.Frame) {
 	for _, c := range p.others[noiseMethod] {
 		if !c.isSettled() {
 			p.arrive(c, transport.Message{}, 0)
 			return
 		}
 	}
+	if p.garbage++; p.garbage == 1 {
+		p.firstGarbage = clip(string(bytes.TrimSpace(f.Bytes)))
+	}
+}
+
+// judgeNoise returns the verdict on lines that are no messages; none if the recorded
+// client said as many.
+func (p *Player) judgeNoise() []judged {
+	if p.garbage <= p.noises {
+		return nil
+	}
+	return []judged{{seq: p.reached, grave: true, StepVerdict: StepVerdict{
+		Result: Extra, Dir: transport.ClientToServer, What: noiseMethod,
+		Text: fmt.Sprintf("%s of the client, no JSON-RPC message each, passed over; the first: %s", plural(p.garbage, "line"), p.firstGarbage),
+	}}}
 }

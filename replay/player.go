@@ -65,6 +65,10 @@ type Player struct {
 	score     Score
 
 	without []string // what Relent passed over
+	noises  int      // frames of the recorded client that hold no message
+	garbage int      // of the live one, beyond those that the server answered
+
+	firstGarbage string
 
 	open    []*cue   // live requests whose recorded answer was not sent
 	held    []*reply // not sent, and all cues before them are below reach
@@ -96,7 +100,7 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 	var out []transport.Frame
 	messages := messagesOf(f)
 	if isNoise(f.Bytes, messages) {
-		p.noise()
+		p.noise(f)
 	}
 	for _, m := range messages {
 		switch m.Kind() {

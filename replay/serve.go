@@ -77,6 +77,7 @@ type serving struct {
 	mu      sync.Mutex // never held across a read, a write or a wait
 	player  *Player
 	said    int // frames that the player has returned
+	told    int // of its findings, that were said
 	queue   []outgoing
 	busy    bool  // the writer writes
 	lent    bool  // the reader writes the head of the queue
@@ -103,8 +104,13 @@ func newServing(conn transport.Conn, p *Player, o ServeOptions) *serving {
 	if o.Patience == 0 {
 		o.Patience = patience
 	}
-	if o.Say == nil {
-		o.Say = func(string) {}
+	say, one := o.Say, sync.Mutex{}
+	o.Say = func(text string) {
+		one.Lock()
+		defer one.Unlock()
+		if say != nil {
+			say(text)
+		}
 	}
 	s := &serving{ServeOptions: o, conn: conn, news: make(chan struct{}, 1), player: p}
 	if o.Pacer == nil {
@@ -155,6 +161,7 @@ func (s *serving) read(ctx context.Context, broken context.CancelFunc) {
 		err = conn.Each(ctx, func(f transport.Frame) {
 			s.hear(f, nil)
 			s.reply(conn)
+			s.tell()
 		})
 	}
 	for err == nil && ctx.Err() == nil {
@@ -162,6 +169,7 @@ func (s *serving) read(ctx context.Context, broken context.CancelFunc) {
 		if f, err = s.conn.Read(ctx); err == nil {
 			s.hear(f, nil)
 			notify(s.news)
+			s.tell()
 		}
 	}
 	s.hear(transport.Frame{}, err)
@@ -169,6 +177,17 @@ func (s *serving) read(ctx context.Context, broken context.CancelFunc) {
 		broken()
 	}
 	notify(s.news)
+}
+
+// tell says what could not be served.
+func (s *serving) tell() {
+	s.mu.Lock()
+	news := grave(s.player.findings[s.told:])
+	s.told = len(s.player.findings)
+	s.mu.Unlock()
+	for _, v := range news {
+		s.Say(v.String())
+	}
 }
 
 // reply writes what is queued on the goroutine that has read what it answers, as

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -207,12 +209,20 @@ func playServer(std streams, o serveOptions, player *replay.Player, options repl
 	if err != nil {
 		return err
 	}
-	say := func(text string) { fmt.Fprintf(std.err, "mcprec: %s\n", text) }
-	options.Say = say
+	said := map[string]bool{}
+	options.Say = func(text string) {
+		if !said[text] { // a client that tries again is told again, by its answer
+			said[text] = true
+			fmt.Fprintf(std.err, "mcprec: %s\n", text)
+		}
+	}
 	err = replay.Serve(ctx, conn, player, options)
-	verdicts := player.Close()
+	verdicts := otherwise(player)
 	for _, v := range verdicts {
-		say(v.String())
+		options.Say(v.String())
+	}
+	for _, text := range advice(verdicts) {
+		options.Say(text)
 	}
 	if options.Live != nil {
 		err = errors.Join(err, options.Live.Err())
@@ -227,6 +237,45 @@ func playServer(std streams, o serveOptions, player *replay.Player, options repl
 		return verdictError
 	}
 	return err
+}
+
+// otherwise are the verdicts on what the client did not do as the recorded one did:
+// what it asked, and what it answered when it was asked.
+func otherwise(player *replay.Player) []replay.StepVerdict {
+	verdicts := player.Close()
+	for _, v := range player.Verdicts() {
+		if v.Result == replay.Mismatch && strings.HasPrefix(v.What, "the answer to ") {
+			verdicts = append(verdicts, v)
+		}
+	}
+	return verdicts
+}
+
+// advice says what would let requests match that were not recorded as they came.
+func advice(verdicts []replay.StepVerdict) []string {
+	var flags []string
+	add := func(flag string) {
+		if !slices.Contains(flags, flag) && len(flags) < 5 {
+			flags = append(flags, flag)
+		}
+	}
+	for _, v := range verdicts {
+		if v.Result != replay.Extra {
+			continue
+		}
+		for _, d := range v.Differences {
+			switch {
+			case d.Hint != "":
+				add("--normalize " + strings.ReplaceAll(d.Hint, ", ", ","))
+			case d.Path != "/params/name" && d.Path != "/params/uri": // another tool is another call
+				add("--ignore " + d.Path)
+			}
+		}
+	}
+	if len(flags) == 0 {
+		return nil
+	}
+	return []string{"to let it match: " + strings.Join(flags, " ") + "; to record it as well: --mode new_episodes FILE -- COMMAND"}
 }
 
 // untilSignal cancels at the first signal that asks a process to end, and returns

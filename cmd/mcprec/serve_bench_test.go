@@ -74,5 +74,5 @@ func BenchmarkServe(b *testing.B) {
 		fills[1] = append(fills[1], fillTime(b, large))
 	}
 	b.ReportMetric(1/ratio(calls), "rate/echo")
-	b.ReportMetric(float64((median(fills[1])-median(fills[0])).Milliseconds()), "ms-to-load-100k-frames")
+	b.ReportMetric(float64((median(fills[1]) - median(fills[0])).Milliseconds()), "ms-to-load-100k-frames")
 }
