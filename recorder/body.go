@@ -21,7 +21,7 @@ type body struct {
 	code   *decoder
 	coding string // it still has, for the log has no decoder
 	plain  []byte // the chunk, decoded
-	sse    sseScanner
+	sse    transport.EventScanner
 	items  []item
 
 	begun bool // its one frame has
@@ -113,7 +113,7 @@ func (b *body) cut(chunk []byte, end bodyEnd) ([]item, bodyEnd) {
 	case formFrame:
 		b.frame(chunk, end)
 	case formEvents:
-		b.events(b.sse.scan(chunk))
+		b.events(b.sse.Scan(chunk))
 		if end != bodyOpen {
 			b.lastEvents()
 		}
@@ -179,23 +179,23 @@ func (b *body) other(chunk []byte) {
 }
 
 // events logs server-sent events.
-func (b *body) events(found []sseEvent) {
+func (b *body) events(found []transport.StreamEvent) {
 	for i := range found {
 		ev := &found[i]
-		frame := item{kind: store.Frame, dir: b.dir, payload: ev.data, cont: ev.cont, more: ev.more}
-		if ev.meta == nil {
+		frame := item{kind: store.Frame, dir: b.dir, payload: ev.Data, cont: ev.Cont, more: ev.More}
+		if ev.Meta == nil {
 			b.items = append(b.items, frame)
 			continue
 		}
-		info := &store.HTTPInfo{What: store.HTTPEvent, SSE: sseInfo(ev.meta, ev.stray)}
-		about := item{kind: store.HTTP, dir: b.dir, info: info, last: ev.cont}
+		info := &store.HTTPInfo{What: store.HTTPEvent, SSE: sseInfo(ev.Meta, ev.Stray)}
+		about := item{kind: store.HTTP, dir: b.dir, info: info, last: ev.Cont}
 		switch message := info.SSE.Event == "" || info.SSE.Event == "message"; {
-		case ev.cont:
+		case ev.Cont:
 			b.items = append(b.items, frame, about)
-		case message && len(ev.data) > 0:
+		case message && len(ev.Data) > 0:
 			b.items = append(b.items, about, frame)
 		default:
-			info.SetBody(ev.data)
+			info.SetBody(ev.Data)
 			b.items = append(b.items, about)
 		}
 	}
@@ -203,9 +203,9 @@ func (b *body) events(found []sseEvent) {
 
 // lastEvents logs what the end of the stream leaves.
 func (b *body) lastEvents() {
-	found, rest := b.sse.end()
+	found, rest := b.sse.End()
 	b.events(found)
-	if b.sse.open {
+	if b.sse.Open() {
 		b.items = append(b.items, item{kind: store.Frame, dir: b.dir, cont: true, cut: true})
 	}
 	b.rest = rest

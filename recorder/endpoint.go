@@ -3,6 +3,8 @@ package recorder
 import (
 	"io"
 	"net/url"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // endpointBody is the stream of a server of HTTP+SSE, whose first event says where
@@ -24,7 +26,7 @@ func (b *endpointBody) Read(p []byte) (int, error) {
 		b.held = append(b.held, p[:n]...)
 		for b.event() {
 		}
-		if b.err = err; err != nil || len(b.held) > holdLimit {
+		if b.err = err; err != nil || len(b.held) > transport.EventLimit {
 			b.done = true
 		}
 		if b.done {
@@ -52,9 +54,9 @@ func (b *endpointBody) event() bool {
 	whole := b.held[:size]
 	b.held = b.held[size:]
 	info, comment := sseInfo(whole, 0), true
-	for text, end := range lines(whole) {
+	for text, end := range transport.EventLines(whole) {
 		comment = comment && (len(text) == 0 || text[0] == ':')
-		if n := dataLine(text); n > 0 && info.Event == "endpoint" {
+		if n := transport.DataLine(text); n > 0 && info.Event == "endpoint" {
 			text = append(text[:n:n], b.behind(string(text[n:]))...)
 		}
 		b.ready = append(append(b.ready, text...), end...)
@@ -66,7 +68,7 @@ func (b *endpointBody) event() bool {
 // eventSize returns the length of the first event of b; 0: none is whole.
 func eventSize(b []byte) int {
 	size := 0
-	for text, end := range lines(b) {
+	for text, end := range transport.EventLines(b) {
 		if size += len(text) + len(end); len(text) == 0 {
 			return size
 		}

@@ -5,32 +5,34 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // scanAll scans a stream that comes in the chunks.
-func scanAll(chunks ...string) (events []sseEvent, rest string) {
-	var s sseScanner
-	keep := func(found []sseEvent) {
+func scanAll(chunks ...string) (events []transport.StreamEvent, rest string) {
+	var s transport.EventScanner
+	keep := func(found []transport.StreamEvent) {
 		for _, ev := range found {
-			ev.data = bytes.Clone(ev.data)
+			ev.Data = bytes.Clone(ev.Data)
 			events = append(events, ev)
 		}
 	}
 	for _, c := range chunks {
-		keep(s.scan([]byte(c)))
+		keep(s.Scan([]byte(c)))
 	}
-	last, text := s.end()
+	last, text := s.End()
 	keep(last)
 	return events, string(text)
 }
 
 // told is what the events say, one a line.
-func told(events []sseEvent, rest string) string {
+func told(events []transport.StreamEvent, rest string) string {
 	var b strings.Builder
 	for _, ev := range events {
-		fmt.Fprintf(&b, "%q", ev.data)
-		if ev.meta != nil {
-			info := sseInfo(ev.meta, ev.stray)
+		fmt.Fprintf(&b, "%q", ev.Data)
+		if ev.Meta != nil {
+			info := sseInfo(ev.Meta, ev.Stray)
 			fmt.Fprintf(&b, " %q", info.Lines)
 			if info.Event+info.ID+info.Retry != "" {
 				fmt.Fprintf(&b, " event %q id %q retry %q", info.Event, info.ID, info.Retry)
@@ -42,10 +44,10 @@ func told(events []sseEvent, rest string) string {
 				fmt.Fprintf(&b, " raw %q", info.Raw)
 			}
 		}
-		if ev.more {
+		if ev.More {
 			b.WriteString(" more")
 		}
-		if ev.cont {
+		if ev.Cont {
 			b.WriteString(" cont")
 		}
 		b.WriteByte('\n')
@@ -88,11 +90,11 @@ func TestScanEvents(t *testing.T) {
 
 // A long event's data is given out before its end.
 func TestScanLongEvent(t *testing.T) {
-	long := strings.Repeat("x", holdLimit)
+	long := strings.Repeat("x", transport.EventLimit)
 	events, rest := scanAll("event: message\ndata: "+long, "y", "z\ndata: 2\n", "\ndata: {}\n\n")
 	for i := range events {
-		if n := len(events[i].data); n > holdLimit {
-			events[i].data = fmt.Append(nil, n)
+		if n := len(events[i].Data); n > transport.EventLimit {
+			events[i].Data = fmt.Append(nil, n)
 		}
 	}
 	want := "\"65537\" more\n\"z\\n2\" more cont\n\"\" [\"event: message\" \"data: \" \"data: \"] event \"message\" id \"\" retry \"\" cont\n\"{}\" [\"data: \"]\n"
@@ -117,13 +119,9 @@ func FuzzScan(f *testing.F) {
 		events, rest := scanAll(chunks...)
 		var wire, data []byte
 		for i, ev := range events {
-			meta := ev.meta
-			if meta == nil {
-				meta = plainMeta
-			}
-			wire = append(wire, joinEvent(meta, ev.data, i == 0)...)
-			if len(ev.data) > 0 {
-				data = append(append(data, ev.data...), 0)
+			wire = append(wire, transport.JoinEvent(ev.Meta, ev.Data, i == 0)...)
+			if len(ev.Data) > 0 {
+				data = append(append(data, ev.Data...), 0)
 			}
 		}
 		if wire = append(wire, rest...); string(wire) != stream {

@@ -1,16 +1,16 @@
-package recorder
+package transport
 
 import "bytes"
 
-// holdLimit is how much of an event's data is held until the event's end. What is
-// longer goes to the log in parts.
-const holdLimit = 64 << 10
+// EventLimit is how much of an event's data is held until the event's end. What is
+// longer is given out in parts.
+const EventLimit = 64 << 10
 
-// sseScanner cuts the bytes of a text/event-stream into events. An event is given
+// EventScanner cuts the bytes of a text/event-stream into events. An event is given
 // out when the line end of its blank line is there, for that is when a receiver
-// takes it; only of one with more than holdLimit of data is the data given out
+// takes it; only of one with more than EventLimit of data is the data given out
 // before, in pieces. Whatever the chunks, the data is the same.
-type sseScanner struct {
+type EventScanner struct {
 	meta  []byte // the event so far, without the values of its data
 	line  int    // where its current line begins
 	stray int    // line ends at its beginning that belong to the event before
@@ -27,7 +27,7 @@ type sseScanner struct {
 	cr     bool // a CR was the last byte: an LF may belong to it
 	ending bool // the event is over but for that LF
 
-	found []sseEvent
+	found []StreamEvent
 }
 
 type lineKind uint8
@@ -38,13 +38,13 @@ const (
 	lineOther                 // any other
 )
 
-// sseEvent is an event, or a stretch of a long one.
-type sseEvent struct {
-	data  []byte // its data, valid until the next scan
-	meta  []byte // what is not its data; nil: just `event: message` and one data line
-	stray int
-	cont  bool // the data continues that of the stretch before
-	more  bool // the data goes on
+// StreamEvent is a server-sent event, or a stretch of a long one.
+type StreamEvent struct {
+	Data  []byte // its data, valid until the next scan
+	Meta  []byte // what is not its data; nil: just `event: message` and one data line
+	Stray int    // line ends at the beginning of Meta that belong to the event before
+	Cont  bool   // the data continues that of the stretch before
+	More  bool   // the data goes on
 }
 
 var (
@@ -54,9 +54,9 @@ var (
 	byteOrder = []byte("\xef\xbb\xbf")
 )
 
-// scan returns the events that the chunk completes, in memory that the next scan
+// Scan returns the events that the chunk completes, in memory that the next scan
 // uses again.
-func (s *sseScanner) scan(chunk []byte) []sseEvent {
+func (s *EventScanner) Scan(chunk []byte) []StreamEvent {
 	s.found = s.found[:0]
 	s.arena = append(s.arena[:0], s.arena[s.from:]...)
 	s.from = 0
@@ -67,28 +67,31 @@ func (s *sseScanner) scan(chunk []byte) []sseEvent {
 		s.step(&ends)
 	}
 	s.spill()
-	if len(s.arena) == s.from && cap(s.arena) > 4*holdLimit {
+	if len(s.arena) == s.from && cap(s.arena) > 4*EventLimit {
 		s.arena, s.from = nil, 0
 	}
 	return s.found
 }
 
-// end returns what the end of the stream completes, and what of it is no event.
+// End returns what the end of the stream completes, and what of it is no event.
 // Of a long event that was cut the data so far is out, and nothing is left.
-func (s *sseScanner) end() (found []sseEvent, rest []byte) {
+func (s *EventScanner) End() (found []StreamEvent, rest []byte) {
 	s.found = s.found[:0]
 	if s.ending { // the LF did not come
 		s.finish()
 	}
-	if !s.open {
-		rest = joinEvent(s.meta, s.arena[s.from:], !s.later)
+	if !s.open && len(s.meta) > 0 {
+		rest = JoinEvent(s.meta, s.arena[s.from:], !s.later)
 	}
 	return s.found, rest
 }
 
+// Open reports whether an event was given out in part and has not ended.
+func (s *EventScanner) Open() bool { return s.open }
+
 // plain takes the event that nearly all servers write, if one is whole here: its
 // data stays where it is.
-func (s *sseScanner) plain(e *lineEnds) bool {
+func (s *EventScanner) plain(e *lineEnds) bool {
 	rest := e.b[e.at:]
 	if !bytes.HasPrefix(rest, plainHead) {
 		return false
@@ -103,14 +106,14 @@ func (s *sseScanner) plain(e *lineEnds) bool {
 	if e.cr < e.at+end {
 		return false
 	}
-	s.found = append(s.found, sseEvent{data: rest[len(plainHead):end:end]})
+	s.found = append(s.found, StreamEvent{Data: rest[len(plainHead):end:end]})
 	s.begun, s.later, s.crlf = true, true, false
 	e.at += end + 2
 	return true
 }
 
 // step goes on to the end of a line or of the chunk.
-func (s *sseScanner) step(e *lineEnds) {
+func (s *EventScanner) step(e *lineEnds) {
 	if s.cr && s.afterCR(e) {
 		return
 	}
@@ -134,7 +137,7 @@ func (s *sseScanner) step(e *lineEnds) {
 
 // afterCR looks at the byte after a CR that ended a chunk, and reports whether the
 // step is done with it.
-func (s *sseScanner) afterCR(e *lineEnds) bool {
+func (s *EventScanner) afterCR(e *lineEnds) bool {
 	s.cr = false
 	if e.b[e.at] == '\n' {
 		if e.at++; len(s.meta) == 0 {
@@ -151,7 +154,7 @@ func (s *sseScanner) afterCR(e *lineEnds) bool {
 }
 
 // take adds bytes within a line.
-func (s *sseScanner) take(b []byte) {
+func (s *EventScanner) take(b []byte) {
 	for len(b) > 0 && s.kind == lineNew {
 		n := min(len(b), len(byteOrder)+len(dataHead)) // more is not needed to know it
 		s.meta = append(s.meta, b[:n]...)
@@ -168,7 +171,7 @@ func (s *sseScanner) take(b []byte) {
 
 // endLine ends the current line. An event whose lines end in CRLF is over when that
 // of its blank line is whole.
-func (s *sseScanner) endLine(eol []byte) {
+func (s *EventScanner) endLine(eol []byte) {
 	blank := s.kind == lineNew && len(s.text()) == 0
 	if s.kind == lineNew && !blank {
 		s.classify(true)
@@ -186,7 +189,7 @@ func (s *sseScanner) endLine(eol []byte) {
 
 // text returns the current line as far as it is in meta. A byte order mark is not
 // of the stream's first line.
-func (s *sseScanner) text() []byte {
+func (s *EventScanner) text() []byte {
 	line := s.meta[s.line:]
 	if !s.begun {
 		line = bytes.TrimPrefix(line, byteOrder)
@@ -196,13 +199,13 @@ func (s *sseScanner) text() []byte {
 
 // classify finds out what line the current one is, as soon as that can be told or
 // because it has ended.
-func (s *sseScanner) classify(ended bool) {
+func (s *EventScanner) classify(ended bool) {
 	line := s.text()
 	short := len(line) < len(dataHead) && bytes.HasPrefix(dataHead, line) || !s.begun && bytes.HasPrefix(byteOrder, line)
 	if short && !ended {
 		return
 	}
-	if n := dataLine(line); n > 0 {
+	if n := DataLine(line); n > 0 {
 		s.beginData(line[n:])
 	} else {
 		s.kind = lineOther
@@ -210,7 +213,7 @@ func (s *sseScanner) classify(ended bool) {
 }
 
 // beginData begins a data line, the beginning of whose value is in meta.
-func (s *sseScanner) beginData(value []byte) {
+func (s *EventScanner) beginData(value []byte) {
 	if s.lines > 0 {
 		s.arena = append(s.arena, '\n')
 	}
@@ -221,10 +224,10 @@ func (s *sseScanner) beginData(value []byte) {
 }
 
 // finish gives out the event, whose blank line is complete.
-func (s *sseScanner) finish() {
-	ev := sseEvent{data: s.arena[s.from:len(s.arena):len(s.arena)], cont: s.open}
-	if !bytes.Equal(s.meta, plainMeta) || len(ev.data) == 0 && !s.open {
-		ev.meta, ev.stray = bytes.Clone(s.meta), s.stray
+func (s *EventScanner) finish() {
+	ev := StreamEvent{Data: s.arena[s.from:len(s.arena):len(s.arena)], Cont: s.open}
+	if !bytes.Equal(s.meta, plainMeta) || len(ev.Data) == 0 && !s.open {
+		ev.Meta, ev.Stray = bytes.Clone(s.meta), s.stray
 	}
 	s.found = append(s.found, ev)
 	s.meta, s.from = s.meta[:0], len(s.arena)
@@ -233,11 +236,11 @@ func (s *sseScanner) finish() {
 }
 
 // spill gives out the data of an unfinished event that is too long to be held.
-func (s *sseScanner) spill() {
+func (s *EventScanner) spill() {
 	held := s.arena[s.from:]
-	if len(held) == 0 || len(held) <= holdLimit && !s.open {
+	if len(held) == 0 || len(held) <= EventLimit && !s.open {
 		return
 	}
-	s.found = append(s.found, sseEvent{data: held, cont: s.open, more: true})
+	s.found = append(s.found, StreamEvent{Data: held, Cont: s.open, More: true})
 	s.open, s.from = true, len(s.arena)
 }
