@@ -128,15 +128,17 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	if o.listen.address != "" {
 		return playHTTP(std, o, events, rules, options)
 	}
+	var keep func([]store.Event) error // holds the events: only where they are wanted again
 	if fixtures.Mode(o.mode) == fixtures.NewEpisodes {
 		options.Live = &replay.Live{Server: transport.Command{Args: command, Stderr: std.err}}
+		keep = func(added []store.Event) error {
+			fmt.Fprintf(std.err, "mcprec: %s: %s added\n", name, plural(uint64(len(added)), "frame"))
+			return replaceFile(arg, io.Discard, func(w io.Writer) error {
+				return encode(w, fixtures.Each(replay.Extend(events, added)))
+			})
+		}
 	}
-	return playServer(std, o, replay.NewPlayer(events, rules), options, func(added []store.Event) error {
-		fmt.Fprintf(std.err, "mcprec: %s: %s added\n", name, plural(uint64(len(added)), "frame"))
-		return replaceFile(arg, io.Discard, func(w io.Writer) error {
-			return encode(w, fixtures.Each(replay.Extend(events, added)))
-		})
-	})
+	return playServer(std, o, replay.NewPlayer(events, rules), options, keep)
 }
 
 // records reports whether the real server is to be recorded, and refuses a mode
