@@ -74,7 +74,7 @@ func (c comparison) sentence() string {
 		}
 		return fmt.Sprintf("is no error: recorded the error %s, got the result %s", failure.Want, d.Got)
 	}
-	text := fmt.Sprintf("differs at %s: recorded %s, got %s", d.Path, d.Want, d.Got)
+	text := fmt.Sprintf("differs at %s: recorded %s, got %s", d.Place(), d.Want, d.Got)
 	if d.Hint != "" {
 		text += fmt.Sprintf(" (would match with normalizer %s)", d.Hint)
 	}

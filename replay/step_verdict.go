@@ -36,6 +36,7 @@ type StepVerdict struct {
 // Difference is a place where a live message is not as the recorded one.
 type Difference struct {
 	Path      string // JSON pointer from the message's root
+	Within    string // of a text that is JSON itself: JSON pointer from its root
 	Want, Got string // JSON text, clipped; "nothing" where there is none
 	Hint      string // the normalizers under which the two would match: time; or ""
 }

@@ -91,7 +91,7 @@ func playSteps(end string, rules Rules, recorded, live string) (played, verdicts
 			fmt.Fprintf(&b, "  %s\n", v.Text)
 		}
 		for _, d := range v.Differences {
-			fmt.Fprintf(&b, "  %s: want %s, got %s", d.Path, d.Want, d.Got)
+			fmt.Fprintf(&b, "  %s: want %s, got %s", d.Place(), d.Want, d.Got)
 			if d.Hint != "" {
 				fmt.Fprintf(&b, " (%s)", d.Hint)
 			}

@@ -156,3 +156,17 @@ func TestCompareLarge(t *testing.T) {
 		t.Errorf("%d differences, %d kept", c.count, len(c.differences))
 	}
 }
+
+func TestParseStrictness(t *testing.T) {
+	for _, s := range []Strictness{ByParams, ByMethod, ByOrder, Strict} {
+		if again, err := ParseStrictness(s.String()); err != nil || again != s {
+			t.Errorf("%v: %v, %v", s, again, err)
+		}
+	}
+	if _, err := ParseStrictness("loose"); err == nil {
+		t.Error("loose: no error")
+	}
+	if s := Strictness(9).String(); s != "Strictness(9)" {
+		t.Error(s)
+	}
+}

@@ -54,7 +54,7 @@ environment.
 ended early, silent: nothing recorded came for --timeout, refused: a redacted value
 that the server has not given was about to be sent), exit (the server's
 status), passed, counts (of steps, by result), steps (a list of seq, dir, what,
-result, differences (path, want, got, hint), order, mapped (path, by, want, got),
+result, differences (path, within, want, got, hint), order, mapped (path, by, want, got),
 text), mapped (how many values, by reason), pending (who waits for what), without
 (what was given up waiting for), stderr (its last lines, unless all matched). want
 and got are JSON as text, clipped. --format junit prints a test suite with a test

@@ -44,10 +44,11 @@ type driveStep struct {
 }
 
 type stepDifference struct {
-	Path string `json:"path"`
-	Want string `json:"want"`
-	Got  string `json:"got"`
-	Hint string `json:"hint,omitempty"`
+	Path   string `json:"path"`
+	Within string `json:"within,omitempty"`
+	Want   string `json:"want"`
+	Got    string `json:"got"`
+	Hint   string `json:"hint,omitempty"`
 }
 
 type stepMapping struct {
@@ -143,7 +144,7 @@ func (s driveStep) headline() string {
 // details are the lines below it.
 func (s driveStep) details(all bool) (lines []string) {
 	for _, d := range s.Differences {
-		line := fmt.Sprintf("%s: wanted %s, got %s", d.Path, d.Want, d.Got)
+		line := fmt.Sprintf("%s: wanted %s, got %s", replay.Difference(d).Place(), d.Want, d.Got)
 		if d.Hint != "" {
 			line += fmt.Sprintf(" (--normalize %s would match)", d.Hint)
 		}
