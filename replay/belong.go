@@ -9,12 +9,15 @@ import (
 // belong finds for what the recorded server said beside its answers the call that
 // it belongs to: by the progress token, by the subscription, or because no other
 // call was open. It also notes what came directly after an answer, before the
-// client said any more.
+// client said any more. And it counts.
 func (d *lining) belong() {
 	open := map[*request]bool{}
 	said := 0
 	var last *request // answered last, and nothing was said since
 	for _, t := range d.turns {
+		if !t.parting {
+			d.missing++
+		}
 		for ; said < len(d.lines) && d.lines[said].before <= t.index; said++ {
 			last = nil
 			for _, r := range d.lines[said].requests {

@@ -54,6 +54,7 @@ type Driver struct {
 	first   int              // loose: lines before this one were written
 	settled int              // turns before this one are all settled
 	heard   int              // turns that arrived
+	missing int              // turns that did not, of those said before the client ended its side
 	open    []*request       // sent, not cancelled, and the recorded answer has not come
 	next    int              // lines before this one were sent, or are answers
 	due     []*line          // answers whose question has come
@@ -91,6 +92,7 @@ type turn struct {
 	parting bool          // said when the client had ended its side
 	arrived bool
 	passed  bool
+	forgone bool // passed by Relent
 	live    *transport.Message
 
 	owner   *request // the call that something besides an answer belongs to
@@ -236,6 +238,9 @@ func (d *Driver) arrive(t *turn, m transport.Message) {
 		d.variables.learn(t.msg(), m, t.index)
 	}
 	d.heard++
+	if !t.parting && !t.forgone {
+		d.missing--
+	}
 	t.came = d.heard
 	if len(d.open) == 1 {
 		t.alone = d.open[0]
@@ -356,63 +361,6 @@ func (d *Driver) send(l *line) []transport.Frame {
 	}
 	return []transport.Frame{f}
 }
-
-// Waiting reports whether Relent would send something.
-func (d *Driver) Waiting() bool { return d.held() != nil }
-
-// held returns the first line that waits for nothing but what may never come.
-func (d *Driver) held() *line {
-	if d.ended {
-		return nil
-	}
-	for _, l := range d.due {
-		if !l.sent && !d.loose {
-			return l
-		}
-	}
-	if d.loose {
-		return nil
-	}
-	l := d.nextLine()
-	if l == nil {
-		return nil
-	}
-	for _, t := range d.turns[d.settled:max(d.settled, l.before)] {
-		if !t.isSettled() && !t.idle {
-			return nil
-		}
-	}
-	return l
-}
-
-// Relent gives up waiting, for the first line that is held back by what the live
-// server may never say, and returns what can be sent then. A response is always
-// waited for, unless its request was cancelled.
-func (d *Driver) Relent() []transport.Frame {
-	l := d.held()
-	if l == nil {
-		return nil
-	}
-	if l.question == nil && l.before <= d.settled {
-		return d.overlap(l)
-	}
-	l.hurried = true
-	from := d.settled
-	if l.question != nil {
-		from = l.question.index
-	}
-	for _, t := range d.turns[min(from, l.before):l.before] {
-		if !t.isSettled() {
-			d.without = append(d.without, fmt.Sprintf("#%d (%s)", t.seq, t.what()))
-		}
-		t.passed = t.passed || l.question == nil
-	}
-	d.settle()
-	return d.release()
-}
-
-// Without says what Relent went on without: #3 (notifications/progress).
-func (d *Driver) Without() []string { return slices.Clone(d.without) }
 
 // Said reports whether all was returned that answers nothing.
 func (d *Driver) Said() bool {

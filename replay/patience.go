@@ -17,20 +17,20 @@ const queuePatience = 4 * patience
 // now.
 func (d *Driver) patience() time.Duration {
 	l := d.held()
-	if l == nil {
-		return patience + 2*d.took(len(d.turns))
+	switch {
+	case l == nil:
+		return patience + 2*d.took(0, len(d.turns))
+	case d.queues():
+		return queuePatience + 2*d.took(d.settled, 1+l.lastQueued())
 	}
-	if d.queues() {
-		return queuePatience + 2*d.took(1+l.lastQueued())
-	}
-	return patience + 2*d.took(l.before)
+	return patience + 2*d.took(d.settled, l.before)
 }
 
 // took is the longest time that the recorded server was silent before one of the
-// awaited turns up to a bound.
-func (d *Driver) took(bound int) (longest time.Duration) {
-	for _, t := range d.turns[min(d.settled, bound):bound] {
-		if !t.isSettled() && !t.parting {
+// turns between two that have not come.
+func (d *Driver) took(from, to int) (longest time.Duration) {
+	for _, t := range d.turns[min(from, to):to] {
+		if !t.arrived && !t.forgone && !t.parting {
 			longest = max(longest, t.gap)
 		}
 	}
