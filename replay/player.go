@@ -43,9 +43,9 @@ const MissCode = -32010
 // batch is taken as its messages one by one.
 //
 // A request without a recorded answer gets an error that names the nearest one.
-// Only a ping is answered all the same, and server/discover, if it was never
-// recorded, as by a server that does not know it. A client of a revision that was
-// not recorded gets the protocol's own error.
+// Only a ping is answered all the same, and server/discover, for which a client may
+// have probed in a session of its own. A client of a revision that was not recorded
+// gets the protocol's own error.
 //
 // What is no message (a stray log line, a blank one) is not waited for, whoever
 // said it. The server's own is said where it stood, but for blank lines; one that
@@ -142,9 +142,8 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 		body = revision.body()
 	case m.Method == methodPing:
 		body = []byte(`"result":{}`)
-	case m.Method == methodDiscover && len(p.requests[key]) == 0:
-		// What a server says that is older than the method, and clients probe for.
-		body = []byte(`"error":{"code":-32601,"message":"Method not found"}`)
+	case m.Method == methodDiscover:
+		body = p.discover()
 	default:
 		miss := p.miss(m, key, err)
 		p.score.Missed++
@@ -159,8 +158,8 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 // Knows reports whether Receive would answer the live request otherwise than with
 // the error of a request that was not recorded.
 func (p *Player) Knows(m transport.Message) bool {
-	c, key, _ := p.find(m)
-	return c != nil || m.Method == methodPing || m.Method == methodDiscover && len(p.requests[key]) == 0
+	c, _, _ := p.find(m)
+	return c != nil || m.Method == methodPing || m.Method == methodDiscover
 }
 
 // response takes a live answer to a request of the server.
