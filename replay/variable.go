@@ -114,8 +114,8 @@ func (w *learner) scalar(a, b tree) {
 		w.addAnywhere(mask, text)
 		w.masks[mask] = true
 	}
-	if a.kind != '"' && a.kind != '0' || b.kind != '"' && b.kind != '0' {
-		return
+	if a.kind != b.kind || a.kind != '"' && a.kind != '0' {
+		return // an id that becomes a text from a number is another interface
 	}
 	if isDocument(a.text) && isDocument(b.text) {
 		w.walk(treeOf([]byte(a.text)), treeOf([]byte(b.text)))
@@ -239,7 +239,7 @@ func (v *variables) changes(name, text string) (list []change) {
 // that the live end had made up.
 func (v *variables) explains(name string, a, b tree) bool {
 	switch {
-	case v.isEmpty():
+	case v.isEmpty() || a.kind != b.kind:
 		return false
 	case slices.Contains(v.whole(name, a.text), b.text):
 		return true
