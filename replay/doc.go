@@ -45,7 +45,8 @@
 //
 // The open replay plays one half to a live end: [Player] the server's, [Driver] the
 // client's, both pure machines of frames in and frames out. Either may be loosened,
-// to send in any order that the specification allows. [Half] is one end under a
+// to send in any order that the specification allows. [Serve] and [Drive] are the shells
+// that play them over a connection. [Half] is one end under a
 // model, for who plays it over a transport of their own.
 //
 // What the live end says is compared with what was recorded by [Rules], and comes out

@@ -157,6 +157,21 @@ func TestDriveErrors(t *testing.T) {
 	}
 }
 
+// TestDriveOverlaps has a call that the server does not answer before the next one
+// came, which the recording does not show.
+func TestDriveOverlaps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, end, took := drives(t, recordPlaybook(`
+			> {"id":1,"method":"a"}
+			> {"id":2,"method":"b"}
+			< {"id":1,"result":1}
+			< {"id":2,"result":2}`), liveServer{said: [][]string{nil, {`{"id":1,"result":1}`, `{"id":2,"result":2}`}}}, time.Minute)
+		if want := []string{"#4 (the answer to a; #3 was sent beside that call, as recorded)"}; end != Complete || took != queuePatience || !slices.Equal(d.Without(), want) {
+			t.Errorf("%s after %v, without %q", end, took, d.Without())
+		}
+	})
+}
+
 // TestDrivePaced has the recorded time between a call and the next, and no time-out
 // for it.
 func TestDrivePaced(t *testing.T) {

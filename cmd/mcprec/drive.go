@@ -141,6 +141,9 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	for _, w := range driver.Without() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", w)
 	}
+	if how := recorded.exited(run); how != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s\n", how)
+	}
 	report := newDriveReport(recorded, command, driver, run, o.timeout)
 	if err := printDrive(cmd, o, report); err != nil {
 		return err

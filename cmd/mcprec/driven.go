@@ -57,7 +57,7 @@ func (k *keptRun) events(ctx context.Context) (events []store.Event, err error) 
 // driveServer starts the command, plays the driver to it, and ends it.
 func driveServer(ctx context.Context, d *replay.Driver, command []string, o replay.DriveOptions, kept *keptRun) (*driven, error) {
 	words := new(lastLines)
-	server := transport.Command{Args: command, Stderr: words}
+	server := transport.Command{Args: command, Stderr: words, Patience: time.Second} // Drive has waited already
 	if kept != nil {
 		server.Stderr = io.MultiWriter(words, observer{kept.StderrTap()})
 	}
@@ -88,6 +88,20 @@ func driveServer(ctx context.Context, d *replay.Driver, command []string, o repl
 		return nil, fmt.Errorf("record the drive: %d events lost: %w", sum.Lost, sum.Err)
 	}
 	return run, nil
+}
+
+// exited says how the server ended, if it did so in another way than the recorded
+// one when all was said; "" also for a signal, which was ours.
+func (r *recordedSession) exited(run *driven) string {
+	if run.end != replay.Complete || run.exit.Code <= 0 {
+		return ""
+	}
+	for _, e := range r.events {
+		if info, err := store.DecodePayload[store.ExitInfo](e); e.Kind == store.Exited && err == nil && info.Code == run.exit.Code {
+			return ""
+		}
+	}
+	return fmt.Sprintf("the server ended with exit status %v", run.exit)
 }
 
 func exitInfo(status transport.ExitStatus) store.ExitInfo {
