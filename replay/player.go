@@ -168,7 +168,7 @@ func (p *Player) response(m transport.Message, stream uint64) {
 	if len(p.asked[id]) == 0 && isNumber(m.ID) {
 		id = spelled(maps.Keys(p.asked), m.ID)
 	}
-	for _, q := range p.asked[id] {
+	for _, q := range slices.Backward(p.asked[id]) { // the latest, as everywhere
 		if q.done {
 			continue
 		}

@@ -220,3 +220,15 @@ func isNoise(frame []byte) bool {
 	_, err := transport.Frame{Bytes: frame}.Messages()
 	return err != nil
 }
+
+// TestSelfPlayCut is the same for sessions without an end, as of a recorder that died.
+func TestSelfPlayCut(t *testing.T) {
+	eachSession(t, func(t *testing.T, events []store.Event) {
+		for n := 1; n < len(events); n += 1 + len(events)/12 {
+			cut := events[:n]
+			for _, f := range playBoth(cut, transport.ServerToClient, newRenamed().translate).faults(cut) {
+				t.Errorf("first %d events: %s", n, f)
+			}
+		}
+	})
+}

@@ -144,3 +144,18 @@ func TestAnswersKeepTheirOrder(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// TestQuestionsWithOneID: an answer is for the latest question with its id; one that
+// was never answered does not take it.
+func TestQuestionsWithOneID(t *testing.T) {
+	events := recorded(t, `< {"id":1,"method":"elicitation/create"}
+> {"id":5,"method":"tools/call"}
+< {"id":1,"method":"elicitation/create"}
+> {"id":1,"result":{}}
+< {"id":5,"result":{}}`)
+	p := replay.NewPlayer(events, replay.Rules{})
+	got := dialogue(p.Start(), p.Receive, `{"id":8,"method":"tools/call"}`, `{"id":1,"result":{}}`)
+	if want := `{"id":1,"method":"elicitation/create"} | {"id":1,"method":"elicitation/create"} | {"id":8,"result":{}}`; got != want || len(p.Close()) > 0 {
+		t.Errorf("got %s, %v, want %s", got, p.Close(), want)
+	}
+}
