@@ -9,31 +9,32 @@ import (
 // dropped stands where a secret was.
 const dropped = "[dropped]"
 
-// keptHeader are the headers that matter to MCP, besides all that begin with Mcp-.
+// keptHeader are the headers that matter to MCP, besides all that begin with Mcp-, and
+// what removes the secrets of those that have some.
 var keptHeader = map[string]func(string) string{
-	"Accept":              asIs,
-	"Accept-Encoding":     asIs,
-	"Allow":               asIs,
+	"Accept":              nil,
+	"Accept-Encoding":     nil,
+	"Allow":               nil,
 	"Authorization":       dropCredentials,
-	"Cache-Control":       asIs,
-	"Content-Encoding":    asIs,
-	"Content-Type":        asIs,
+	"Cache-Control":       nil,
+	"Content-Encoding":    nil,
+	"Content-Type":        nil,
 	"Cookie":              dropAll,
-	"Last-Event-Id":       asIs,
+	"Last-Event-Id":       nil,
 	"Location":            dropInURL,
-	"Origin":              asIs,
+	"Origin":              nil,
 	"Proxy-Authorization": dropCredentials,
-	"Retry-After":         asIs,
+	"Retry-After":         nil,
 	"Set-Cookie":          dropAll,
 	"Www-Authenticate":    dropInChallenge,
-	"X-Accel-Buffering":   asIs,
+	"X-Accel-Buffering":   nil,
 	"X-Api-Key":           dropAll,
 }
 
-func asIs(value string) string { return value }
-func dropAll(string) string    { return dropped }
+func dropAll(string) string { return dropped }
 
-// keepHeader returns the headers that matter, without their secrets.
+// keepHeader returns the headers that matter, without their secrets. It may share
+// values with h.
 func keepHeader(h http.Header) map[string][]string {
 	kept := make(map[string][]string, 4)
 	for name, values := range h {
@@ -41,15 +42,17 @@ func keepHeader(h http.Header) map[string][]string {
 		switch {
 		case known:
 		case strings.HasPrefix(name, "Mcp-"):
-			without = asIs
 		default:
 			continue
 		}
-		clean := make([]string, len(values))
-		for i, v := range values {
-			clean[i] = without(v)
+		if without != nil {
+			clean := make([]string, len(values))
+			for i, v := range values {
+				clean[i] = without(v)
+			}
+			values = clean
 		}
-		kept[name] = clean
+		kept[name] = values
 	}
 	return kept
 }
@@ -143,6 +146,9 @@ func dropInQuery(query string) string {
 
 // dropInURL removes secrets from a URL: a password, parts of the query.
 func dropInURL(value string) string {
+	if !strings.ContainsAny(value, "?#@") {
+		return value
+	}
 	value, fragment, marked := strings.Cut(value, "#")
 	value, query, asked := strings.Cut(value, "?")
 	if scheme, rest, found := strings.Cut(value, "://"); found {

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -66,8 +67,9 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := p.outgoing(r)
 	x := p.tap.begin(out)
 	if out.Body != nil {
-		out.Body = &uploadBody{ReadCloser: out.Body, x: x}
-		defer out.Body.Close() // who reads it may outlive the round trip
+		body := &uploadBody{ReadCloser: out.Body, x: x}
+		defer body.Close() // who reads it may outlive the round trip
+		ahead(out, body)
 	}
 	resp, err := p.o.Transport.RoundTrip(out)
 	if err != nil {
@@ -83,6 +85,35 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer tapped.Close()
 	p.answer(w, resp, p.behind(r, resp, tapped), together)
 }
+
+// ahead reads what has come of a short body. If that is all of it, the transport can
+// send it together with the head, and once more if it finds its connection closed.
+func ahead(out *http.Request, body *uploadBody) {
+	out.Body = body
+	if out.ContentLength <= 0 || out.ContentLength > holdLimit || out.Header.Get("Expect") != "" {
+		return
+	}
+	buf := make([]byte, out.ContentLength)
+	n, err := body.Read(buf)
+	if int64(n) == out.ContentLength {
+		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buf)), nil }
+		out.Body, _ = out.GetBody()
+		return
+	}
+	rest := io.Reader(body)
+	if err != nil {
+		rest = failing{err}
+	}
+	out.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(buf[:n]), rest), body}
+}
+
+// failing is the rest of a body that could not be read.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // answer passes a response on. It does not return when that fails: the client must not
 // take what came for the whole.
