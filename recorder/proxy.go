@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // ProxyOptions say what a proxy is in front of. Target must be set.
@@ -24,9 +24,8 @@ type ProxyOptions struct {
 	Origins []string
 	// Transport reaches the target; nil: one that follows the environment's proxies.
 	Transport http.RoundTripper
-	// Refused is told, once each, of a web origin that may not use the proxy; it may be
-	// nil.
-	Refused func(origin string)
+	// Refused is told, once each, why a web page may not use the proxy; it may be nil.
+	Refused func(why string)
 }
 
 // Proxy returns a reverse proxy that records what passes. It sends a request on as it
@@ -49,16 +48,15 @@ func (t *HTTPTap) Proxy(o ProxyOptions) http.Handler {
 type proxy struct {
 	tap     *HTTPTap
 	o       ProxyOptions
-	refused sync.Map
+	mu      sync.Mutex
+	refused []string // why; the first ones
 	buffers sync.Pool // of *[]byte
 }
 
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if origin := r.Header.Get("Origin"); origin != "" && !p.allowed(origin) {
-		if _, before := p.refused.LoadOrStore(origin, true); !before {
-			p.o.Refused(origin)
-		}
-		http.Error(w, "mcprec: web pages of "+origin+" may not use this proxy", http.StatusForbidden)
+	if refusal := transport.MayAsk(r, p.o.Origins); refusal != "" {
+		p.refuse(refusal)
+		http.Error(w, "mcprec: "+refusal, http.StatusForbidden)
 		return
 	}
 	// Without this the server closes the request's body when the response begins, and
@@ -86,11 +84,22 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.answer(w, resp, p.behind(r, resp, tapped), together)
 }
 
+// refuse tells why somebody may not use the proxy, once; a page that makes up ever new
+// names is not told of for ever.
+func (p *proxy) refuse(why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.refused) < 20 && !slices.Contains(p.refused, why) {
+		p.refused = append(p.refused, why)
+		p.o.Refused(why)
+	}
+}
+
 // ahead reads what has come of a short body. If that is all of it, the transport can
 // send it together with the head, and once more if it finds its connection closed.
 func ahead(out *http.Request, body *uploadBody) {
 	out.Body = body
-	if out.ContentLength <= 0 || out.ContentLength > holdLimit || out.Header.Get("Expect") != "" {
+	if out.ContentLength <= 0 || out.ContentLength > transport.EventLimit || out.Header.Get("Expect") != "" {
 		return
 	}
 	buf := make([]byte, out.ContentLength)
@@ -150,22 +159,6 @@ func (p *proxy) answer(w http.ResponseWriter, resp *http.Response, body io.Reade
 		}
 		n, err = body.Read(*buf)
 	}
-}
-
-// allowed reports whether a web origin may use the proxy: a page from elsewhere could
-// reach the target through it, by DNS rebinding too.
-func (p *proxy) allowed(origin string) bool {
-	for _, o := range p.o.Origins {
-		if strings.EqualFold(strings.TrimSuffix(o, "/"), origin) || o == "*" {
-			return true
-		}
-	}
-	u, err := url.Parse(origin)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost") || ip != nil && ip.IsLoopback()
 }
 
 // hopHeader are the headers that concern one connection.

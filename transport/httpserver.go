@@ -115,7 +115,7 @@ func (s *HTTPServer) forget(c *ServerConn) {
 
 // ServeHTTP implements http.Handler.
 func (s *HTTPServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if refusal := mayAsk(r, s.o.Origins); refusal != "" {
+	if refusal := MayAsk(r, s.o.Origins); refusal != "" {
 		http.Error(w, "mcprec: "+refusal, http.StatusForbidden)
 		return
 	}

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// mayAsk says why an HTTP request must be refused; "": it need not. The
+// MayAsk says why an HTTP request must be refused; "": it need not. The
 // specification has servers look at the origin, against pages of other sites that
 // reach a server of this machine by DNS rebinding (basic transports, security
 // warning). One that listens on loopback only is not asked by another name either.
-func mayAsk(r *http.Request, origins []string) (refusal string) {
+func MayAsk(r *http.Request, origins []string) (refusal string) {
 	if origin := r.Header.Get("Origin"); origin != "" && !isOrigin(origin, origins) {
 		return "web pages of " + origin + " may not use this server"
 	}

@@ -161,8 +161,8 @@ func (r *remote) done(sum recorder.Summary) {
 	}
 }
 
-func (r *remote) refused(origin string) {
-	r.say("a web page of %s was refused; --allow-origin %s lets it in", origin, origin)
+func (r *remote) refused(why string) {
+	r.say("refused a request: %s; --allow-origin ORIGIN lets pages in", why)
 }
 
 func (r *remote) say(format string, args ...any) {
