@@ -24,8 +24,11 @@ func Client(conn transport.Conn) client.Interface {
 }
 
 // Serve is the SDK's Listen over conn: it returns when the client has closed or ctx
-// ends, and closes conn.
+// ends, and closes conn. Then it ends the context that the SDK was given: what the SDK
+// leaves running on that would take the notifications of the next session.
 func Serve(ctx context.Context, s *server.StdioServer, conn transport.Conn) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	defer conn.Close()
 	stream := transport.NewByteStream(conn)
 	return s.Listen(ctx, stream, stream)

@@ -145,6 +145,25 @@ func (s signed) Write(ctx context.Context, f transport.Frame) error {
 	return s.Conn.Write(ctx, f)
 }
 
+// TestServeEndsItsContext: the SDK's goroutine for notifications ends by its context
+// alone, and there is one queue of them in a process.
+func TestServeEndsItsContext(t *testing.T) {
+	pipe := transport.NewPipe(0, 0, nil)
+	var given context.Context
+	s := newServer()
+	s.SetContextFunc(func(ctx context.Context) context.Context {
+		given = ctx
+		return ctx
+	})
+	pipe.Client().Close()
+	if err := mcpgo.Serve(t.Context(), s, pipe.Server()); err != nil {
+		t.Fatal(err)
+	}
+	if given.Err() == nil {
+		t.Error("what the session has left running goes on")
+	}
+}
+
 // TestSigned: a Write has the values of its call's context.
 func TestSigned(t *testing.T) {
 	pipe, seen := transport.NewPipe(0, 0, nil), make(chan string, 1)
