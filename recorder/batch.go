@@ -58,6 +58,9 @@ func (r *Recorder) skipLost(b *body, items []item) []item {
 // item adds the parts of an item.
 func (r *Recorder) item(at time.Duration, stream uint64, b *body, it *item, limit int64, lost *store.LostInfo) {
 	if it.kind != store.Frame {
+		if it.info != nil && it.info.What == store.HTTPBody && !b.withinBody(it.info, limit) {
+			return
+		}
 		if lost.Frames++; it.info != nil {
 			if it.last && it.info.SSE != nil {
 				it.info.SSE.Frame = b.whole
@@ -101,4 +104,18 @@ func (b *body) within(it *item, limit int64) (payload []byte, whole bool) {
 	room := max(0, limit-before)
 	b.dropped += int64(len(it.payload)) - room
 	return it.payload[:room], false
+}
+
+// withinBody shortens a stretch of a body that is no frame to the limit, and reports
+// whether anything is left.
+func (b *body) withinBody(info *store.HTTPInfo, limit int64) bool {
+	stretch := item{payload: info.Body64, cont: true}
+	if info.Body != "" {
+		stretch.payload = []byte(info.Body)
+	}
+	payload, whole := b.within(&stretch, limit)
+	if !whole {
+		info.SetBody(payload)
+	}
+	return len(payload) > 0
 }

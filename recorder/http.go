@@ -19,14 +19,14 @@ type HTTPOptions struct {
 	// Header is what every recording's header has.
 	Header store.Header
 	// Path is the MCP endpoint's. Of exchanges with other paths that do not look like
-	// MCP, such as a login, the bodies are not recorded. "": all that the tap sees is
-	// for the endpoint.
+	// MCP, such as a login, the bodies are not recorded. With "" the looks alone decide,
+	// which every client that keeps to the specification has.
 	Path string
 	// Split gives every exchange without a session id a recording of its own; without
 	// it they share one.
 	Split bool
-	// MaxBody is how much of a frame is recorded; 0: all. What is longer passes whole,
-	// is cut in the log and marked there.
+	// MaxBody is how much of a frame, or of a body that is none, is recorded; 0: all.
+	// What is longer passes whole, is cut in the log and marked there.
 	MaxBody int64
 }
 
@@ -83,7 +83,7 @@ func (t *HTTPTap) ask(r *http.Request) question {
 	q := question{method: r.Method, path: r.URL.RequestURI(), session: r.Header.Get("Mcp-Session-Id")}
 	q.stream = r.Method == http.MethodGet && strings.Contains(accept, "text/event-stream")
 	q.starts = q.stream
-	if t.o.Path == "" || r.URL.Path == t.o.Path || strings.Contains(accept, "text/event-stream") {
+	if r.URL.Path == t.o.Path || strings.Contains(accept, "text/event-stream") {
 		return q
 	}
 	for name := range r.Header {

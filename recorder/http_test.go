@@ -266,6 +266,19 @@ func TestProxySessions(t *testing.T) {
 	tt.want(t, splitLog)
 }
 
+// A client that begins anew and still says its old session's id.
+func TestProxySessionRenewed(t *testing.T) {
+	tt := tapServer(t, sessions(), HTTPOptions{})
+	call(t, "POST", tt.url, "", `{"id":1,"method":"initialize"}`)
+	call(t, "POST", tt.url, "s1", `{"id":2,"method":"initialize"}`)
+	call(t, "POST", tt.url, "s2", `{"id":3,"method":"ping"}`)
+	log := tt.text(t)
+	_, second, _ := strings.Cut(log, "--\n")
+	if len(tt.logs) != 2 || !strings.Contains(second, "MCP session s2 began in exchange 2 of recording ") || !strings.Contains(second, "1 c2s {\"id\":3,") {
+		t.Errorf("logs:\n%s", log)
+	}
+}
+
 // An SSE event is with the client while the stream goes on, and in the log before.
 func TestProxyProgressBeforeResponse(t *testing.T) {
 	next := make(chan string)

@@ -49,7 +49,7 @@ type proxy struct {
 	tap     *HTTPTap
 	o       ProxyOptions
 	mu      sync.Mutex
-	refused []string // why; the first ones
+	refused []string  // why; the first ones
 	buffers sync.Pool // of *[]byte
 }
 

@@ -129,7 +129,7 @@ func (t *HTTPTap) answered(x *exchange, status int, h http.Header) {
 		rec.ending = true
 	}
 	switch {
-	case id != "" && x.ask.session == "" && t.sessions[id] == nil:
+	case id != "" && id != x.ask.session && t.sessions[id] == nil:
 		t.found(x, id)
 	case rec.undecided != x:
 	case x.ask.stream && taken && formOf(h.Get("Content-Type")) == formEvents:

@@ -44,6 +44,7 @@ func ask(t *testing.T, rt http.RoundTripper, body string) (*http.Response, error
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
 	return rt.RoundTrip(req)
 }
 
@@ -173,6 +174,26 @@ func TestRoundTripLimit(t *testing.T) {
 1 s2c 123
 1 s2c event ["data: "]
 1 s2c cut 1234
+1 s2c end
+`)
+}
+
+func TestRoundTripLimitText(t *testing.T) {
+	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		return answer("text/plain", io.MultiReader(strings.NewReader("123"), strings.NewReader("45"), strings.NewReader("6"))), nil
+	}, HTTPOptions{MaxBody: 4})
+	resp, err := ask(t, rt, `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	tt.want(t, `
+1 c2s request POST /mcp application/json
+1 c2s {}
+1 s2c response 200 text/plain
+1 s2c body "123"
+1 s2c body "4"
 1 s2c end
 `)
 }
