@@ -63,6 +63,8 @@ func (d *detour) fromClient(f transport.Frame, at time.Duration) (toPlayer bool,
 				delete(d.asked, string(m.ID))
 				f.Bytes, _ = splice(f.Bytes, id, append(within(f.Bytes, i), "id")...)
 			}
+		default:
+			delete(d.open, string(cancels(m))) // an answer is not waited for any more
 		}
 	}
 	d.add(transport.ClientToServer, f, at)

@@ -173,7 +173,7 @@ func TestLiveNotifications(t *testing.T) {
 	if heard := strings.Join(server.heard, "\n"); heard != want {
 		t.Errorf("the server heard\n%s", heard)
 	}
-	if len(live.Added()) != 3 { // the request is abandoned at the end
+	if len(live.Added()) != 4 { // who cancels waits for no answer
 		t.Errorf("%d added", len(live.Added()))
 	}
 }
