@@ -99,3 +99,23 @@ func TestVerdictsOfOrder(t *testing.T) {
 		})
 	}
 }
+
+// TestNullAnswer has the answer to a request that an HTTP server could not read, which
+// only the exchange pairs with it, where there are no exchanges.
+func TestNullAnswer(t *testing.T) {
+	events := recordPlaybook(`
+		> {"id":"probe","method":"server/discover"}
+		< {"id":null,"error":{"code":-32000,"message":"not initialized"}}
+		> {"id":0,"method":"ping"}
+		< {"id":0,"result":{}}`)
+	events[1].Stream, events[2].Stream, events[3].Stream, events[4].Stream = 1, 1, 2, 2
+	d := NewDriver(events, Rules{})
+	got := converse(d, `
+		< {"id":null,"error":{"code":-32000,"message":"not initialized"}}
+		< {"id":0,"result":{}}`, "<", ">")
+	for _, v := range d.Verdicts() {
+		if v.Result != Match {
+			t.Errorf("%v in\n%s", v, got)
+		}
+	}
+}

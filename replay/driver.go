@@ -166,6 +166,10 @@ func (d *Driver) response(m transport.Message, stream uint64) {
 		d.answer(r, m)
 		return
 	}
+	if i := slices.IndexFunc(d.open, func(r *request) bool { return isNull(r.response.msg().ID) }); i >= 0 && isNull(m.ID) {
+		d.answer(d.open[i], m) // recorded over HTTP, played over a transport without exchanges
+		return
+	}
 	if len(d.requests[id]) == 0 && isNumber(m.ID) {
 		id = spelled(maps.Keys(d.requests), m.ID)
 	}
