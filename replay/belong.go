@@ -63,6 +63,9 @@ func (t *turn) misplaced() string {
 	if t.came == 0 || r == nil || r.cancelled || r.response == nil || r.response.came == 0 {
 		return ""
 	}
+	if t.on != r.response.on || t.liveOn != r.response.liveOn {
+		return "" // two HTTP streams have no order
+	}
 	before, live := t.index < r.response.index, t.came < r.response.came
 	if before == live || t.owner == nil && t.alone != r {
 		return ""

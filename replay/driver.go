@@ -47,19 +47,20 @@ type Driver struct {
 	variables *variables // what the live server made up
 	without   []string   // what Relent passed over
 
-	loose   bool
-	ended   bool             // nothing goes out any more
-	guarded bool             // no redacted value goes out
-	refused string           // the one that was about to
-	first   int              // loose: lines before this one were written
-	settled int              // turns before this one are all settled
-	heard   int              // turns that arrived
-	missing int              // turns that did not, of those said before the client ended its side
-	open    []*request       // sent, not cancelled, and the recorded answer has not come
-	next    int              // lines before this one were sent, or are answers
-	due     []*line          // answers whose question has come
-	streams map[uint64]*line // that were sent, by HTTP exchange
-	out     []*line          // every frame that was returned; nil: not a recorded one
+	loose     bool
+	ended     bool             // nothing goes out any more
+	guarded   bool             // no redacted value goes out
+	refused   string           // the one that was about to
+	first     int              // loose: lines before this one were written
+	settled   int              // turns before this one are all settled
+	heard     int              // turns that arrived
+	missing   int              // turns that did not, of those said before the client ended its side
+	open      []*request       // sent, not cancelled, and the recorded answer has not come
+	next      int              // lines before this one were sent, or are answers
+	listening uint64           // to the live HTTP exchange
+	due       []*line          // answers whose question has come
+	streams   map[uint64]*line // that were sent, by HTTP exchange
+	out       []*line          // every frame that was returned; nil: not a recorded one
 }
 
 // line is a recorded frame of the client.
@@ -99,6 +100,8 @@ type turn struct {
 	follows *request // whose answer came directly before
 	came    int      // its place among all that arrived, from 1
 	alone   *request // the only call that was open when it came
+	on      uint64   // the recorded HTTP exchange
+	liveOn  uint64
 }
 
 func (t *turn) msg() transport.Message { return t.packed.Message() }
@@ -142,6 +145,7 @@ func (d *Driver) Start() []transport.Frame { return d.release() }
 // Receive takes a frame of the live server and returns what to send now.
 func (d *Driver) Receive(f transport.Frame) []transport.Frame {
 	var out []transport.Frame
+	d.listening = f.Stream
 	for _, m := range messagesOf(f) {
 		switch m.Kind() {
 		case transport.Request:
@@ -236,7 +240,7 @@ func (d *Driver) arrive(t *turn, m transport.Message) {
 	if t == nil {
 		return
 	}
-	t.arrived, t.live = true, &m
+	t.arrived, t.live, t.liveOn = true, &m, d.listening
 	d.reached = max(d.reached, t.seq)
 	if m.Kind() != transport.Notification { // not of those: they may be of other calls
 		d.variables.learn(t.msg(), m, t.index)

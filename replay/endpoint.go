@@ -57,7 +57,8 @@ func NewEndpoint(events []store.Event, rules Rules, o EndpointOptions) *Endpoint
 	all := exchangesOf(events)
 	e := &Endpoint{rules: rules, o: o}
 	for _, events := range all.split(events) {
-		p := &part{events: events, exchanges: exchangesOf(events)}
+		p := &part{exchanges: exchangesOf(events)}
+		p.events = p.exchanges.spoken(events)
 		p.first, _ = firstKey(rules, events)
 		e.parts = append(e.parts, p)
 	}

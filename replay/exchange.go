@@ -15,7 +15,8 @@ type exchange struct {
 	method  string
 	session string // its MCP session id, of the request or given by the response
 	resumes string // the id of the event after which it goes on
-	status  int    // 0: there was no response
+	routing http.Header
+	status  int // 0: there was no response
 	header  http.Header
 	body    []byte
 	streams bool // the response is one of events
@@ -72,6 +73,12 @@ func (x *exchanges) apply(number uint64, info store.HTTPInfo) {
 	switch info.What {
 	case store.HTTPRequest:
 		ex.method, ex.resumes = info.Method, h.Get("Last-Event-Id")
+		ex.routing = http.Header{}
+		for name, values := range h {
+			if isRouting(name) {
+				ex.routing[name] = values
+			}
+		}
 		x.resume(ex)
 	case store.HTTPResponse:
 		ex.status, ex.header = info.Status, h
@@ -125,6 +132,10 @@ func (ex *exchange) frame(e store.Event) {
 	if e.Dir == transport.ClientToServer {
 		return
 	}
+	if ex.isBody() {
+		ex.body = append(ex.body, e.Payload...)
+		return
+	}
 	ex.messages++
 	ex.empty = false
 	messages, _ := e.AsFrame().Messages()
@@ -133,6 +144,19 @@ func (ex *exchange) frame(e store.Event) {
 	} else if ex.replied {
 		ex.after++
 	}
+}
+
+// isBody reports whether what the server says in the exchange answers no message: it
+// is the error with which it refuses a stream, say.
+func (ex *exchange) isBody() bool { return ex.method != http.MethodPost && !ex.streams }
+
+// spoken are the events without the messages that are part of a response to no
+// message.
+func (x *exchanges) spoken(events []store.Event) []store.Event {
+	return slices.DeleteFunc(slices.Clone(events), func(e store.Event) bool {
+		ex := x.byNumber[e.Stream]
+		return e.Kind == store.Frame && e.Dir == transport.ServerToClient && ex != nil && ex.isBody()
+	})
 }
 
 // answered are the headers of a response that a replay gives again.
@@ -196,37 +220,41 @@ func (x *exchanges) hasSessions() bool {
 	return x.legacy || slices.ContainsFunc(x.order, func(ex *exchange) bool { return ex.session != "" })
 }
 
-// split cuts a recording into its sessions, in the order in which they began. An
-// exchange without a session id is of the session that begins next, as a refused
-// handshake is, or of the last one.
-func (x *exchanges) split(events []store.Event) [][]store.Event {
-	of := map[uint64]int{} // the session of an exchange, from 0
-	index := map[string]int{}
+// sessions returns the session id of each exchange. One without an id is of the
+// session that begins next, as a refused handshake is, or of the last one.
+func (x *exchanges) sessions() map[uint64]string {
+	of := map[uint64]string{}
 	var waiting []uint64
+	id := ""
 	for _, ex := range x.order {
 		waiting = append(waiting, ex.number)
 		if ex.session == "" {
 			continue
 		}
-		n, known := index[ex.session]
-		if !known {
-			n = len(index)
-			index[ex.session] = n
+		for id = ex.session; len(waiting) > 0; waiting = waiting[1:] {
+			of[waiting[0]] = id
 		}
-		for _, number := range waiting {
-			of[number] = n
-		}
-		waiting = nil
 	}
-	last := max(0, len(index)-1)
 	for _, number := range waiting {
-		of[number] = last
+		of[number] = id
 	}
-	parts := make([][]store.Event, last+1)
+	return of
+}
+
+// split cuts a recording into its sessions, in the order in which they began.
+func (x *exchanges) split(events []store.Event) [][]store.Event {
+	of, index := x.sessions(), map[string]int{}
+	for _, ex := range x.order {
+		if _, known := index[of[ex.number]]; !known {
+			index[of[ex.number]] = len(index)
+		}
+	}
+	parts := make([][]store.Event, max(1, len(index)))
 	for _, e := range events {
 		switch e.Kind {
 		case store.Frame, store.HTTP:
-			parts[of[e.Stream]] = append(parts[of[e.Stream]], e)
+			part := index[of[e.Stream]]
+			parts[part] = append(parts[part], e)
 		default:
 			for i := range parts {
 				parts[i] = append(parts[i], e)

@@ -116,7 +116,7 @@ func (l *line) belongTo(t *turn, e respell) {
 // hear adds a frame of the recorded server.
 func (d *lining) hear(e store.Event) {
 	for _, m := range messagesOf(e.AsFrame()) {
-		t := &turn{index: len(d.turns), seq: e.Seq, packed: transport.Pack(m.Raw), gap: e.At - d.at}
+		t := &turn{index: len(d.turns), seq: e.Seq, packed: transport.Pack(m.Raw), gap: e.At - d.at, on: d.exchanges.first(e.Stream)}
 		switch m.Kind() {
 		case transport.Response:
 			r, ok := d.close(e.Stream, m)

@@ -33,7 +33,7 @@ func isRefusal(messages []transport.Message) bool {
 
 // hearNoise makes the noise before a refusal a cue, and returns it.
 func (p *casting) hearNoise(e store.Event) *cue {
-	c := &cue{index: len(p.cues), seq: e.Seq, at: e.At}
+	c := &cue{index: len(p.cues), seq: e.Seq, at: e.At, on: e.Stream}
 	p.cues = append(p.cues, c)
 	p.others[noiseMethod] = append(p.others[noiseMethod], c)
 	return c
@@ -43,7 +43,7 @@ func (p *casting) hearNoise(e store.Event) *cue {
 func (p *Player) noise(f transport.Frame) {
 	for _, c := range p.others[noiseMethod] {
 		if !c.isSettled() {
-			p.arrive(c, transport.Message{}, 0)
+			p.arrive(c, transport.Message{}, f.Stream)
 			return
 		}
 	}

@@ -145,15 +145,19 @@ func TestSelfPlay(t *testing.T) {
 // eachSession calls test with every session that is here, and with the whole set
 // where $MCPREC_CORPUS names its folder.
 func eachSession(t *testing.T, test func(t *testing.T, events []store.Event)) {
-	seen := map[string]bool{}
-	folders := []string{
+	eachSessionIn(t, []string{
 		filepath.Join("..", "fixtures"), filepath.Join("..", "fixtures", "testdata", "sessions"),
-		filepath.Join("..", "fixtures", "foreign", "testdata", "mcp-frames"),
-	}
-	if dir := os.Getenv("MCPREC_CORPUS"); dir != "" {
-		folders = append(folders, dir)
-	}
+		filepath.Join("..", "fixtures", "foreign", "testdata", "mcp-frames"), os.Getenv("MCPREC_CORPUS"),
+	}, test)
+}
+
+// eachSessionIn calls test with every session of the folders; one named "" is none.
+func eachSessionIn(t *testing.T, folders []string, test func(t *testing.T, events []store.Event)) {
+	seen := map[string]bool{}
 	for _, folder := range folders {
+		if folder == "" {
+			continue
+		}
 		paths, err := filepath.Glob(filepath.Join(folder, "*.jsonl"))
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("%s: %d sessions, %v", folder, len(paths), err)

@@ -1,0 +1,356 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// clientExchange is a message of the client, the response to it, and what goes on
+// with that.
+type clientExchange struct {
+	conn    *ClientConn
+	number  uint64
+	body    []byte
+	session *clientSession
+	ctx     context.Context
+	cancel  context.CancelFunc
+
+	asks    map[string]bool // raw ids of requests without a response
+	begins  bool            // it is initialize
+	starts  bool            // it is notifications/initialized
+	first   Message
+	taken   chan struct{}
+	take    func() // closes taken
+	lastID  string
+	retry   time.Duration
+	retried int // since the last event
+
+	endpoint chan error // of HTTP+SSE: told when it is known
+}
+
+// newClientExchange needs the Conn's lock for nothing but the context.
+func newClientExchange(c *ClientConn, number uint64, body []byte) *clientExchange {
+	x := &clientExchange{conn: c, number: number, body: body, asks: map[string]bool{}, taken: make(chan struct{})}
+	x.take = sync.OnceFunc(func() { close(x.taken) })
+	x.ctx, x.cancel = context.WithCancel(c.ctx)
+	messages, _ := Frame{Bytes: body}.Messages()
+	for i, m := range messages {
+		if i == 0 {
+			x.first = m
+		}
+		if m.Kind() == Request {
+			x.asks[string(m.ID)] = true
+		}
+		x.begins = x.begins || m.Method == "initialize"
+		x.starts = x.starts || m.Method == "notifications/initialized"
+	}
+	return x
+}
+
+// run makes the request and reads the response to its end.
+func (x *clientExchange) run() {
+	defer x.close()
+	x.session = x.conn.sessionOf(x.number)
+	ctx := x.ctx
+	if len(x.asks) > 0 && !x.begins {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { x.take() }})
+	}
+	r, err := x.request(ctx)
+	if err == nil {
+		var resp *http.Response
+		if resp, err = x.conn.t.Client.Do(r); err == nil {
+			x.read(resp)
+			return
+		}
+	}
+	if x.ctx.Err() == nil {
+		x.conn.fail(err)
+	}
+}
+
+func (x *clientExchange) close() {
+	x.take()
+	x.cancel()
+	c := x.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.streams, x.number)
+}
+
+// request makes the request for the message.
+func (x *clientExchange) request(ctx context.Context) (*http.Request, error) {
+	c := x.conn
+	r, err := c.request(ctx, http.MethodPost, x.body, x.session)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if c.t.Routing != nil {
+		if h := c.t.Routing(x.number); h != nil {
+			r.Header.Del("Mcp-Protocol-Version")
+			for name, values := range h {
+				r.Header[name] = values
+			}
+			return r, nil
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !x.begins {
+		routing(r.Header, x.first, x.session.version)
+	}
+	return r, nil
+}
+
+// request makes a request of a session.
+func (c *ClientConn) request(ctx context.Context, method string, body []byte, s *clientSession) (*http.Request, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	target := c.url
+	if c.endpoint != nil && method == http.MethodPost {
+		target = c.endpoint
+	}
+	r, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range c.t.Header {
+		r.Header[name] = values
+	}
+	if s.id != "" {
+		r.Header.Set("Mcp-Session-Id", s.id)
+	}
+	if s.version != "" {
+		r.Header.Set("Mcp-Protocol-Version", s.version)
+	}
+	return r, nil
+}
+
+// read takes a response in.
+func (x *clientExchange) read(resp *http.Response) {
+	c := x.conn
+	if id := resp.Header.Get("Mcp-Session-Id"); id != "" && x.begins {
+		c.mu.Lock()
+		x.session.id = id
+		c.mu.Unlock()
+	}
+	if isEventStream(resp.Header) && resp.StatusCode == http.StatusOK {
+		x.follow(resp)
+		return
+	}
+	b, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	switch messages, bad := (Frame{Bytes: b}).Messages(); {
+	case bad == nil && (len(messages) != 1 || messages[0].Kind() != Invalid):
+		x.got(b)
+	case resp.StatusCode >= 300:
+		x.refused(resp, b)
+	case err != nil && x.ctx.Err() == nil:
+		c.fail(err)
+	case x.starts && c.t.Listen:
+		c.work.Go(func() { c.listen(x.session) })
+	}
+}
+
+func isEventStream(h http.Header) bool {
+	return strings.HasPrefix(h.Get("Content-Type"), "text/event-stream")
+}
+
+// refused is a response that has no message and is no success.
+func (x *clientExchange) refused(resp *http.Response, body []byte) {
+	e := &StatusError{Method: resp.Request.Method, URL: resp.Request.URL.Redacted(), Status: resp.StatusCode,
+		Body: strings.TrimSpace(string(body[:min(len(body), 300)]))}
+	if forgive := x.conn.t.Forgive; forgive == nil || !forgive(x.number, e) {
+		x.conn.fail(e)
+	}
+}
+
+// got delivers a message.
+func (x *clientExchange) got(b []byte) {
+	f := Frame{Bytes: b, Stream: x.number}
+	messages, _ := f.Messages()
+	for _, m := range messages {
+		if m.Kind() != Response {
+			continue
+		}
+		delete(x.asks, string(m.ID))
+		if version := textOf(Member(m.Result, "protocolVersion")); x.begins && version != "" {
+			x.conn.mu.Lock()
+			x.session.version = version
+			x.conn.mu.Unlock()
+		}
+	}
+	x.conn.deliver(f)
+}
+
+// follow reads the stream of a response, and comes back to it when it is cut before
+// all is answered and its events have ids.
+func (x *clientExchange) follow(resp *http.Response) {
+	x.take()
+	for resp != nil {
+		x.readEvents(resp.Body)
+		_ = resp.Body.Close()
+		resp = nil
+		if x.number == 0 || len(x.asks) > 0 {
+			resp = x.resume()
+		}
+	}
+}
+
+// readEvents delivers the messages of a stream until it ends.
+func (x *clientExchange) readEvents(body io.Reader) {
+	var s EventScanner
+	var data []byte
+	chunk := make([]byte, 16<<10)
+	for {
+		n, err := body.Read(chunk)
+		for _, ev := range s.Scan(chunk[:n]) {
+			if data = append(data, ev.Data...); ev.More {
+				continue
+			}
+			x.event(ev.Meta, data)
+			data = nil
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// event takes an event in. Its data is the exchange's from here on.
+func (x *clientExchange) event(meta, data []byte) {
+	kind := ""
+	for text := range EventLines(meta) {
+		name, value, _ := strings.Cut(string(text), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch name {
+		case "event":
+			kind = value
+		case "id":
+			x.lastID = value
+		case "retry":
+			if ms, err := strconv.Atoi(value); err == nil {
+				x.retry = time.Duration(ms) * time.Millisecond
+			}
+		}
+	}
+	x.retried = 0
+	if kind == "endpoint" && x.endpoint != nil {
+		x.address(string(data))
+	}
+	if len(data) > 0 && (kind == "" || kind == "message") {
+		x.got(data)
+	}
+}
+
+// retries is how often in a row a client tries to come back to a stream.
+const retries = 2
+
+// resume asks for what of the stream has not come; nil: there is no way.
+func (x *clientExchange) resume() *http.Response {
+	for x.lastID != "" && x.retried < retries {
+		x.retried++
+		wait := time.NewTimer(x.retry)
+		select {
+		case <-wait.C:
+		case <-x.ctx.Done():
+			wait.Stop()
+			return nil
+		}
+		resp, err := x.conn.get(x.ctx, x.session, x.lastID)
+		if err != nil {
+			continue
+		}
+		if resp.StatusCode == http.StatusOK && isEventStream(resp.Header) {
+			return resp
+		}
+		_ = resp.Body.Close()
+		return nil
+	}
+	return nil
+}
+
+// get asks for a stream.
+func (c *ClientConn) get(ctx context.Context, s *clientSession, after string) (*http.Response, error) {
+	r, err := c.request(ctx, http.MethodGet, nil, s)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	if after != "" {
+		r.Header.Set("Last-Event-Id", after)
+	}
+	return c.t.Client.Do(r)
+}
+
+// listen follows the standalone stream of a session. A server need not have one.
+func (c *ClientConn) listen(s *clientSession) {
+	x := newClientExchange(c, 0, nil)
+	defer x.cancel()
+	x.session = s
+	resp, err := c.get(x.ctx, s, "")
+	switch {
+	case err != nil:
+	case resp.StatusCode == http.StatusOK && isEventStream(resp.Header):
+		x.follow(resp)
+	default:
+		b, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if messages, err := (Frame{Bytes: b}).Messages(); err == nil && len(messages) == 1 && messages[0].Kind() != Invalid {
+			x.got(b) // the error with which it says so
+		}
+	}
+}
+
+// dialLegacy begins a session of HTTP+SSE: its one stream says where messages go.
+func (c *ClientConn) dialLegacy(ctx context.Context) error {
+	x := newClientExchange(c, 0, nil)
+	found := make(chan error, 1)
+	x.session, x.endpoint = c.sessionOf(0), found
+	defer context.AfterFunc(ctx, x.cancel)()
+	resp, err := c.get(x.ctx, x.session, "")
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK || !isEventStream(resp.Header) {
+		_ = resp.Body.Close()
+		return &StatusError{Method: http.MethodGet, URL: c.url.Redacted(), Status: resp.StatusCode}
+	}
+	c.work.Go(func() {
+		defer x.cancel()
+		x.readEvents(resp.Body)
+		_ = resp.Body.Close()
+		x.found(errNoEndpoint)
+		c.fail(io.EOF)
+	})
+	return <-found
+}
+
+// found says how the search for the endpoint has ended; of no effect when it had.
+func (x *clientExchange) found(err error) {
+	if x.endpoint != nil {
+		x.endpoint <- err
+		x.endpoint = nil
+	}
+}
+
+// address takes the endpoint's address from its event.
+func (x *clientExchange) address(text string) {
+	u, err := x.conn.url.Parse(text)
+	if err == nil && u.Host != x.conn.url.Host {
+		err = fmt.Errorf("the endpoint %s is on another host", text)
+	}
+	x.conn.mu.Lock()
+	x.conn.endpoint = u
+	x.conn.mu.Unlock()
+	x.found(err)
+}

@@ -1,0 +1,315 @@
+package transport
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// HTTPClient opens sessions with a server over HTTP. URL must be set; the rest may
+// be zero.
+type HTTPClient struct {
+	URL string
+	// Client makes the requests; nil: one that follows no redirect, for a redirect
+	// must not take credentials elsewhere.
+	Client *http.Client
+	// Header goes with every request: Authorization.
+	Header http.Header
+	// Legacy is the HTTP+SSE transport of 2024-11-05.
+	Legacy bool
+	// Listen asks for the standalone stream when notifications/initialized was taken.
+	Listen bool
+	// Session says which session an exchange is of, where one Conn stands for several
+	// clients; nil: all are of one.
+	Session func(stream uint64) string
+	// Routing returns the headers by which the request of an exchange is routed; nil,
+	// also from it: those that the specification asks for.
+	Routing func(stream uint64) http.Header
+	// Forgive is asked about a response without a message that is no success: false,
+	// and of nil, it is an error of Read.
+	Forgive func(stream uint64, e *StatusError) bool
+}
+
+// StatusError is an HTTP response that has no message and is no success.
+type StatusError struct {
+	Method string
+	URL    string
+	Status int
+	Body   string // the beginning of it
+}
+
+// Error names the status and the body.
+func (e *StatusError) Error() string {
+	text := fmt.Sprintf("%s %s: %d %s", e.Method, e.URL, e.Status, http.StatusText(e.Status))
+	if e.Body != "" {
+		text += ": " + e.Body
+	}
+	return text
+}
+
+// Connect implements Transport. Only the HTTP+SSE transport asks the server for
+// anything before the first Write.
+func (t HTTPClient) Connect(ctx context.Context) (Conn, error) { return t.Dial(ctx) }
+
+// Dial is Connect.
+func (t HTTPClient) Dial(ctx context.Context) (*ClientConn, error) {
+	u, err := url.Parse(t.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("connect to %s: want a URL such as http://localhost:3000/mcp", t.URL)
+	}
+	if t.Client == nil {
+		t.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	}
+	c := &ClientConn{t: t, url: u, used: map[uint64]bool{}, sessions: map[string]*clientSession{}, news: make(chan struct{}, 1),
+		closed: make(chan struct{}), streams: map[uint64]context.CancelFunc{}}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.close = sync.OnceValue(c.shut)
+	if t.Legacy {
+		if err := c.dialLegacy(ctx); err != nil {
+			c.cancel()
+			c.work.Wait()
+			return nil, fmt.Errorf("connect to %s: %w", t.URL, err)
+		}
+	}
+	return c, nil
+}
+
+// clientSession is what a client knows of a session.
+type clientSession struct {
+	id      string
+	version string // the protocol's
+}
+
+// ClientConn is a client's end of MCP over HTTP. A frame that is written goes out as a
+// request of its own, whose number is the frame's Stream if that is not taken, and the
+// next one that is free otherwise; what comes in answer to it has the number as
+// Stream, over all the connections that its stream takes, and what comes on the
+// standalone stream has 0.
+//
+// A Write waits until the server has taken the message: of a request, until it is
+// sent; of anything else, and of initialize, until the response begins.
+type ClientConn struct {
+	t      HTTPClient
+	url    *url.URL
+	ctx    context.Context // ends with the Conn
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	close  func() error
+	closed chan struct{}
+
+	mu       sync.Mutex // never held across I/O
+	inbox    []Frame
+	err      error // behind the inbox: why nothing more comes
+	news     chan struct{}
+	used     map[uint64]bool
+	last     uint64
+	sessions map[string]*clientSession
+	streams  map[uint64]context.CancelFunc // open exchanges
+	endpoint *url.URL                      // of HTTP+SSE
+}
+
+// Read implements Conn. An error that is not the context's is what the server made of
+// some request.
+func (c *ClientConn) Read(ctx context.Context) (Frame, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return Frame{}, err
+		}
+		f, found, err := c.read()
+		if found || err != nil {
+			return f, err
+		}
+		select {
+		case <-c.news:
+		case <-c.closed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (c *ClientConn) read() (f Frame, found bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.isClosed():
+		return f, false, ErrClosed
+	case len(c.inbox) > 0:
+		f = c.inbox[0]
+		c.inbox = c.inbox[1:]
+		return f, true, nil
+	}
+	return f, false, c.err
+}
+
+func (c *ClientConn) isClosed() bool {
+	select {
+	case <-c.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Write implements Conn.
+func (c *ClientConn) Write(ctx context.Context, f Frame) error {
+	if err := f.Sendable(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	x := c.open(f)
+	if x == nil {
+		return ErrClosed
+	}
+	select {
+	case <-x.taken:
+		return nil
+	case <-c.closed:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// open begins the exchange of a frame; nil: the Conn is closed.
+func (c *ClientConn) open(f Frame) *clientExchange {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.isClosed() {
+		return nil
+	}
+	number := f.Stream
+	for number == 0 || c.used[number] {
+		c.last++
+		number = c.last
+	}
+	c.used[number] = true
+	x := newClientExchange(c, number, f.Bytes)
+	c.streams[number] = x.cancel
+	c.work.Go(x.run)
+	return x
+}
+
+// HangUp ends the exchange as a client does that wants no more of it: in revision
+// 2026-07-28 that is the cancellation.
+func (c *ClientConn) HangUp(stream uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cancel := c.streams[stream]; cancel != nil {
+		cancel()
+	}
+}
+
+// Close implements Conn. It hangs up on what is open, and ends the sessions by DELETE.
+func (c *ClientConn) Close() error { return c.close() }
+
+// parting is how long a server may take to hear that a session is over.
+const parting = 2 * time.Second
+
+func (c *ClientConn) shut() error {
+	c.mu.Lock()
+	close(c.closed)
+	var sessions []*clientSession
+	for _, s := range c.sessions {
+		if s.id != "" {
+			sessions = append(sessions, s)
+		}
+	}
+	c.mu.Unlock()
+	ctx, stop := context.WithTimeout(context.Background(), parting)
+	defer stop()
+	for _, s := range sessions {
+		if r, err := c.request(ctx, http.MethodDelete, nil, s); err == nil {
+			if resp, err := c.t.Client.Do(r); err == nil { // who does not heed it keeps a session too many
+				_ = resp.Body.Close()
+			}
+		}
+	}
+	c.cancel()
+	c.work.Wait()
+	return nil
+}
+
+// deliver hands a message to Read.
+func (c *ClientConn) deliver(f Frame) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inbox = append(c.inbox, f)
+	notify(c.news)
+}
+
+// fail ends what Read returns.
+func (c *ClientConn) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil && c.ctx.Err() == nil {
+		c.err = err
+	}
+	notify(c.news)
+}
+
+// sessionOf returns the session of an exchange.
+func (c *ClientConn) sessionOf(stream uint64) *clientSession {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := ""
+	if c.t.Session != nil {
+		key = c.t.Session(stream)
+	}
+	if c.sessions[key] == nil {
+		c.sessions[key] = &clientSession{}
+	}
+	return c.sessions[key]
+}
+
+// errNoEndpoint is what a stream is that begins otherwise than HTTP+SSE.
+var errNoEndpoint = errors.New("the stream does not begin with the endpoint event of HTTP+SSE")
+
+// routing returns the headers by which requests of revision 2026-07-28 are routed
+// (basic transports, standard request headers).
+func routing(h http.Header, m Message, version string) {
+	if own := textOf(Member(m.Params, "_meta", "io.modelcontextprotocol/protocolVersion")); own != "" {
+		version = own
+	}
+	if version != "" {
+		h.Set("Mcp-Protocol-Version", version)
+	}
+	if version < "2026-07-28" || m.Method == "" {
+		return
+	}
+	h.Set("Mcp-Method", m.Method)
+	switch m.Method {
+	case "tools/call", "prompts/get":
+		setName(h, textOf(Member(m.Params, "name")))
+	case "resources/read":
+		setName(h, textOf(Member(m.Params, "uri")))
+	}
+}
+
+// setName sets Mcp-Name, in base64 where a header cannot have the name as it is.
+func setName(h http.Header, name string) {
+	plain := strings.TrimSpace(name) == name && !strings.HasPrefix(name, "=?base64?")
+	for _, r := range name {
+		plain = plain && ' ' <= r && r <= '~'
+	}
+	if !plain {
+		name = "=?base64?" + base64.StdEncoding.EncodeToString([]byte(name)) + "?="
+	}
+	if name != "" {
+		h.Set("Mcp-Name", name)
+	}
+}
+
+// textOf returns the text of a JSON string, or "".
+func textOf(raw json.RawMessage) (text string) {
+	_ = json.Unmarshal(raw, &text)
+	return text
+}
