@@ -158,7 +158,7 @@ func (l *Live) read(ctx context.Context) {
 	for {
 		f, err := l.conn.Read(ctx)
 		if err != nil {
-			l.die(l.fate(err), true)
+			l.die(l.fate(err), ctx.Err() == nil)
 			return
 		}
 		l.s.mu.Lock()

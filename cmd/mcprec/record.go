@@ -218,8 +218,14 @@ func reportRecorded(std streams, o recordOptions, db *boltstore.Store, sum recor
 }
 
 func writeFixture(std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) error {
-	if o.mode != "" && !speaks(db, sum.ID) { // or it would be served for ever
-		return fmt.Errorf("the server said nothing; %s was not written", o.out)
+	if o.mode != "" { // or it would be served for ever
+		switch said, probed := contents(db, sum.ID); {
+		case !said:
+			return fmt.Errorf("the server said nothing; %s was not written", o.out)
+		case probed:
+			fmt.Fprintf(std.err, "mcprec: the client only probed for what the server is; %s is for the session after it\n", o.out)
+			return nil
+		}
 	}
 	name := o.out
 	write := func(w io.Writer) error {
@@ -240,12 +246,27 @@ func writeFixture(std streams, o recordOptions, db *boltstore.Store, sum recorde
 	return nil
 }
 
-// speaks reports whether the server said something in a session that can be read.
-func speaks(db store.Store, id store.SessionID) bool {
+// contents reports whether the server said something in a session, and whether the
+// client asked for nothing but server/discover: some start a server for that alone,
+// and another for their session. Of one that cannot be read it reports the first: the
+// fault is told by who writes.
+func contents(db store.Store, id store.SessionID) (said, probed bool) {
+	asked := false
 	for e, err := range db.Read(context.Background(), id, 1, store.ReadOptions{}) {
-		if err != nil || e.Kind == store.Frame && e.Dir == transport.ServerToClient {
-			return true // a fault is told by who writes
+		if err != nil {
+			return true, false
+		}
+		if e.Kind != store.Frame {
+			continue
+		}
+		said = said || e.Dir == transport.ServerToClient
+		messages, _ := e.AsFrame().Messages()
+		for _, m := range messages {
+			if e.Dir == transport.ClientToServer && m.Kind() == transport.Request {
+				probed = m.Method == "server/discover" && (probed || !asked)
+				asked = true
+			}
 		}
 	}
-	return false
+	return said, probed
 }
