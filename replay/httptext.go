@@ -28,11 +28,11 @@ func httpText(info store.HTTPInfo) string {
 		add("", strconv.Itoa(info.Status))
 	}
 	for _, h := range shownHeader {
-		add(h.word, clip(strings.Join(info.Header[h.name], ", ")))
+		add(h.word, shownValue(h.name, strings.Join(info.Header[h.name], ", ")))
 	}
 	if s := info.SSE; s != nil {
 		add("", clip(s.Event))
-		add("id", clip(s.ID))
+		add("id", shortID(s.ID))
 		add("retry", clip(s.Retry))
 		if s.Event+s.ID+s.Retry == "" {
 			add("", strconv.Quote(clip(strings.Join(s.Lines, "\n"))))
@@ -56,4 +56,21 @@ func httpText(info store.HTTPInfo) string {
 		add("", clip(info.Error))
 	}
 	return strings.Join(parts, " ")
+}
+
+// shownValue returns a header's value for a reader.
+func shownValue(name, value string) string {
+	if name == "Mcp-Session-Id" || name == "Last-Event-Id" {
+		return shortID(value)
+	}
+	return clip(value)
+}
+
+// shortID returns the beginning of an id that stands in line after line.
+func shortID(id string) string {
+	const limit = 12
+	if id = clip(id); len(id) <= limit {
+		return id
+	}
+	return strings.ToValidUTF8(id[:limit], "") + "…"
 }
