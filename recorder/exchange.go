@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -119,8 +120,11 @@ func (x *exchange) ending(what, cause string) item {
 	info := &store.HTTPInfo{What: what, Error: cause, Dropped: x.up.dropped + x.down.dropped}
 	info.SetBody(x.down.rest)
 	dir := transport.ServerToClient
-	if what == store.HTTPAbort {
+	switch what {
+	case store.HTTPAbort:
 		dir = transport.ClientToServer
+	case store.HTTPLeft:
+		dir = transport.NoDirection
 	}
 	return item{kind: store.HTTP, dir: dir, info: info}
 }
@@ -173,10 +177,22 @@ func (x *exchange) enter() {
 	}
 }
 
-// causeOf says why a context is over; "" when somebody just went away.
-func causeOf(ctx context.Context) string {
-	if cause := context.Cause(ctx); cause != nil && cause != context.Canceled {
-		return cause.Error()
+// ErrEnded is the cause with which a context is cancelled when the recorder is to end.
+var ErrEnded = errors.New("the recorder ended")
+
+// hungUp says what the end of a context was: somebody went away, or the recorder ended.
+func hungUp(ctx context.Context) (what, cause string) {
+	switch err := context.Cause(ctx); {
+	case errors.Is(err, ErrEnded):
+		return store.HTTPLeft, ""
+	case err != nil && err != context.Canceled:
+		return store.HTTPAbort, err.Error()
 	}
-	return ""
+	return store.HTTPAbort, ""
+}
+
+// interrupt ends an exchange in the log that has not ended on the wire.
+func (x *exchange) interrupt() {
+	x.upload(nil, bodyCut)
+	x.download(nil, bodyCut, store.HTTPLeft, "")
 }

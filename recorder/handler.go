@@ -20,7 +20,7 @@ func (t *HTTPTap) Handler(next http.Handler) http.Handler {
 			p := recover()
 			switch {
 			case r.Context().Err() != nil:
-				what, cause = store.HTTPAbort, causeOf(r.Context())
+				what, cause = hungUp(r.Context())
 			case p != nil:
 				what, cause = store.HTTPBroken, "the handler panicked"
 			}

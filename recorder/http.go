@@ -2,7 +2,9 @@ package recorder
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -42,6 +44,7 @@ type HTTPTap struct {
 	endpoints map[string]*recording // of HTTP+SSE, by path and query
 	lobby     *recording            // of exchanges that are of no session
 	all       map[*recording]bool   // that have not ended
+	live      map[*exchange]bool    // exchanges that have not ended
 	exchanges uint64                // so far
 	closing   sync.WaitGroup
 	closed    bool
@@ -51,7 +54,7 @@ type HTTPTap struct {
 func NewHTTP(o HTTPOptions) *HTTPTap {
 	o.Header.Transport = "http"
 	o.Header.URL = dropInURL(o.Header.URL)
-	return &HTTPTap{o: o, sessions: map[string]*recording{}, endpoints: map[string]*recording{}, all: map[*recording]bool{}}
+	return &HTTPTap{o: o, sessions: map[string]*recording{}, endpoints: map[string]*recording{}, all: map[*recording]bool{}, live: map[*exchange]bool{}}
 }
 
 // Close ends all recordings and waits until they are in the store. Exchanges that
@@ -59,6 +62,12 @@ func NewHTTP(o HTTPOptions) *HTTPTap {
 func (t *HTTPTap) Close() {
 	t.mu.Lock()
 	t.closed = true
+	left := slices.Collect(maps.Keys(t.live))
+	t.mu.Unlock()
+	for _, x := range left {
+		x.interrupt()
+	}
+	t.mu.Lock()
 	for rec := range t.all {
 		t.finish(rec)
 	}

@@ -64,6 +64,7 @@ func (t *HTTPTap) enter(x *exchange) (*recording, uint64) {
 	rec := t.recordingOf(x)
 	t.exchanges++
 	rec.used = t.exchanges
+	t.live[x] = true
 	rec.streams++
 	rec.open++
 	return rec, rec.streams
@@ -195,6 +196,7 @@ func (t *HTTPTap) serve(x *exchange, endpoint string) {
 func (t *HTTPTap) leave(x *exchange) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	delete(t.live, x)
 	rec := x.rec
 	if rec.open--; rec.undecided == x {
 		t.decline(rec)

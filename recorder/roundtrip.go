@@ -59,7 +59,7 @@ func lengthOf(r *http.Response) int64 {
 // over, or of the server.
 func (x *exchange) failed(ctx context.Context, what string, err error) {
 	if ctx.Err() != nil {
-		x.fail(store.HTTPAbort, causeOf(ctx))
+		x.fail(hungUp(ctx))
 		return
 	}
 	x.fail(what, rootOf(err).Error())
@@ -143,7 +143,7 @@ func (b *downloadBody) Read(p []byte) (int, error) {
 	what, cause := "", ""
 	if end := endOf(err); end == bodyCut {
 		if what, cause = store.HTTPBroken, rootOf(err).Error(); b.ctx.Err() != nil {
-			what, cause = store.HTTPAbort, causeOf(b.ctx)
+			what, cause = hungUp(b.ctx)
 		}
 	}
 	if n > 0 || err != nil {
@@ -155,6 +155,7 @@ func (b *downloadBody) Read(p []byte) (int, error) {
 // Close of a body that was not read to its end is how a client hangs up.
 func (b *downloadBody) Close() error {
 	err := b.ReadCloser.Close()
-	b.x.download(nil, bodyCut, store.HTTPAbort, causeOf(b.ctx))
+	what, cause := hungUp(b.ctx)
+	b.x.download(nil, bodyCut, what, cause)
 	return err
 }

@@ -2,11 +2,10 @@ package recorder
 
 import (
 	"bytes"
-	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -198,6 +197,64 @@ func TestRoundTripLimitText(t *testing.T) {
 `)
 }
 
+// The tap ends before the exchange: the log is whole, and the bytes pass on.
+func TestRoundTripTapCloses(t *testing.T) {
+	feed, out := io.Pipe()
+	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		return answer("application/json", feed), nil
+	}, HTTPOptions{})
+	resp, err := ask(t, rt, `{"id":1}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.WriteString(out, `{"id":`) }()
+	_, _ = io.ReadFull(resp.Body, make([]byte, 6))
+	tt.tap.Close()
+	go func() { _, _ = io.WriteString(out, `1}`); out.Close() }()
+	if b, err := io.ReadAll(resp.Body); string(b) != "1}" || err != nil {
+		t.Errorf("then %q, %v", b, err)
+	}
+	if resp, err := ask(t, rt, `{"id":2}`); err != nil || resp.StatusCode != 200 {
+		t.Errorf("after the end: %v", err)
+	}
+	tt.want(t, `
+1 c2s request POST /mcp application/json
+1 c2s {"id":1}
+1 s2c response 200 application/json
+1 s2c cut {"id":
+1  left
+`)
+}
+
+// Few clients say when their session ends: the one that has rested the longest makes
+// room.
+func TestRoundTripManySessions(t *testing.T) {
+	n := 0
+	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		resp := answer("application/json", strings.NewReader(`{}`))
+		n++
+		resp.Header.Set("Mcp-Session-Id", fmt.Sprint("s", n))
+		return resp, nil
+	}, HTTPOptions{})
+	for range maxRecordings + 1 {
+		resp, err := ask(t, rt, `{"id":1,"method":"initialize"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+	}
+	tt.tap.closing.Wait()
+	if len(tt.sums) != 1 || len(tt.logs) != maxRecordings+1 {
+		t.Fatalf("%d of %d recordings have ended", len(tt.sums), len(tt.logs))
+	}
+	log := tt.logs[0].events
+	if last := string(log[len(log)-2].Payload); !strings.Contains(last, "other sessions need its place") {
+		t.Errorf("the first ends with %s", last)
+	}
+}
+
 func TestRoundTripSplit(t *testing.T) {
 	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -214,130 +271,4 @@ func TestRoundTripSplit(t *testing.T) {
 	if len(tt.logs) != 2 || len(tt.sums) != 2 || tt.sums[0].Frames != 2 {
 		t.Errorf("%d recordings, %+v", len(tt.logs), tt.sums)
 	}
-}
-
-// opening returns what starts recordings in the store.
-func opening(t *testing.T, s store.Spooler) func(store.Header) *Recorder {
-	return func(h store.Header) *Recorder {
-		r, err := New(t.Context(), s, h)
-		if err != nil {
-			t.Error(err)
-			return Unrecorded(err)
-		}
-		return r
-	}
-}
-
-// When the store fails the exchange goes on; what is lost is counted, and a frame that
-// was open is cut, not damaged.
-func TestRoundTripStoreFails(t *testing.T) {
-	feed, out := io.Pipe()
-	s := &spool{}
-	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		return answer("application/json", feed), nil
-	}, HTTPOptions{Open: opening(t, s)})
-	resp, err := ask(t, rt, `{"id":1}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := ""
-	for _, step := range []struct {
-		text string
-		fail error
-	}{{`{"a":`, nil}, {`"b`, errors.New("disk full")}, {`b",`, nil}, {`"c":1}`, nil}} {
-		s.fail = step.fail
-		go func() { _, _ = io.WriteString(out, step.text) }()
-		buf := make([]byte, len(step.text))
-		_, _ = io.ReadFull(resp.Body, buf)
-		got += string(buf)
-	}
-	out.Close()
-	_, _ = io.Copy(io.Discard, resp.Body)
-	tt.tap.Close()
-	if got != `{"a":"bb","c":1}` {
-		t.Errorf("passed %q", got)
-	}
-	if len(tt.sums) != 1 || tt.sums[0].Lost == 0 || tt.sums[0].Err == nil {
-		t.Errorf("summary %+v", tt.sums)
-	}
-	var log strings.Builder
-	for _, e := range s.events[1:] {
-		log.WriteString(line(t, e))
-	}
-	want := `1 c2s request POST /mcp application/json
-1 c2s {"id":1}
-1 s2c response 200 application/json
-1 s2c cut {"a":
-0  lost {"frames":1,"bytes":5,"reason":"disk full","streams":["s2c"]}
-0  lost {"frames":0,"bytes":6,"reason":"disk full","streams":["s2c"]}
-1 s2c end
-`
-	if log.String() != want {
-		t.Errorf("log:\n%swant:\n%s", log.String(), want)
-	}
-}
-
-// forgetful is a spool that keeps nothing.
-type forgetful struct{ frames, bytes int }
-
-func (f *forgetful) Spool(context.Context, store.Event) (store.Spool, error) { return f, nil }
-
-func (f *forgetful) Write(parts []store.Part) error {
-	for _, p := range parts {
-		if p.Kind == store.Frame || p.Cont {
-			f.bytes += len(p.Payload)
-		}
-		if p.Kind == store.Frame {
-			f.frames++
-		}
-	}
-	return nil
-}
-
-func (f *forgetful) Close() error { return nil }
-
-// A long body, whatever it is, needs no memory of its size.
-func TestRoundTripLargeBody(t *testing.T) {
-	const size = 24 << 20
-	for name, c := range map[string]struct{ contentType, head string }{
-		"frame": {"application/json", ""}, "event": {"text/event-stream", "event: message\ndata: "}, "other": {"text/plain", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := &forgetful{}
-			rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				return answer(c.contentType, io.MultiReader(strings.NewReader(c.head), io.LimitReader(letters{}, size), strings.NewReader("\n\n"))), nil
-			}, HTTPOptions{Open: opening(t, f)})
-			resp, err := ask(t, rt, `{}`)
-			if err != nil {
-				t.Fatal(err)
-			}
-			buf := make([]byte, 1<<20)
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, buf)
-			runtime.ReadMemStats(&after)
-			if n != int64(size+len(c.head)+2) || err != nil {
-				t.Errorf("passed %d bytes, %v", n, err)
-			}
-			tt.tap.Close()
-			if name != "other" && (f.frames != 2 || f.bytes < size) {
-				t.Errorf("recorded %d frames, %d bytes", f.frames, f.bytes)
-			}
-			if held := int64(after.HeapInuse) - int64(before.HeapInuse); held > 8<<20 {
-				t.Errorf("%d MB more are in use", held>>20)
-			}
-		})
-	}
-}
-
-// letters is an endless text.
-type letters struct{}
-
-func (letters) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = 'x'
-	}
-	return len(p), nil
 }

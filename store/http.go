@@ -56,6 +56,7 @@ const (
 	HTTPAbort    = "abort"    // the client hung up
 	HTTPBroken   = "broken"   // the server did
 	HTTPNone     = "none"     // no response came
+	HTTPLeft     = "left"     // the recorder ended before the exchange did
 )
 
 // SSEInfo is a server-sent event without its data. An event that is just

@@ -64,9 +64,6 @@ func (o *targetOptions) parse() (*url.URL, error) {
 	return u, nil
 }
 
-// errEnded is why exchanges end when the recorder does.
-var errEnded = errors.New("mcprec was told to end")
-
 func runTarget(ctx context.Context, std streams, o recordOptions) error {
 	syncing, err := parseSync(o.sync)
 	if err != nil {
@@ -132,7 +129,7 @@ func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
-		end(errEnded)
+		end(recorder.ErrEnded)
 		patience, stop := context.WithTimeout(context.Background(), time.Second)
 		_ = server.Shutdown(patience) // what does not end now is closed
 		stop()
