@@ -39,7 +39,8 @@ const nearestOf = 500
 
 // nearest returns the recorded request of the same method that differs least; one
 // of the same tool, prompt or resource before any other. Of very many only some are
-// compared, those of the same thing first.
+// compared, those of the same thing first. Of two that differ as much it is one that
+// was not asked yet.
 func (p *Player) nearest(m transport.Message) (nearest *cue, how comparison) {
 	var same, others []*cue
 	about := target(m)
@@ -57,7 +58,7 @@ func (p *Player) nearest(m transport.Message) (nearest *cue, how comparison) {
 	}
 	for _, c := range same[:min(len(same), nearestOf)] {
 		d := p.rules.compare(c.msg(), m, p.variables)
-		if nearest == nil || d.count < how.count {
+		if nearest == nil || d.count < how.count || d.count == how.count && nearest.arrived && !c.arrived {
 			nearest, how = c, d
 		}
 	}
