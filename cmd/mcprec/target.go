@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -122,7 +123,7 @@ func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
-	fmt.Fprintln(r.std.out, &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: r.target.Path})
+	fmt.Fprintln(r.std.out, &url.URL{Scheme: "http", Host: reachable(listener.Addr()), Path: r.target.Path})
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	var err error
@@ -138,6 +139,15 @@ func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	err = errors.Join(err, server.Close())
 	tap.Close()
 	return err
+}
+
+// reachable returns an address under which a client of this machine finds a listener.
+func reachable(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return addr.String()
+	}
+	return net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
 }
 
 // open starts a recording, or says that there is none.
