@@ -24,8 +24,7 @@ type Endpoint struct {
 	o      EndpointOptions
 	parts  []*part
 
-	mu     sync.Mutex
-	served []Served
+	mu sync.Mutex
 }
 
 // EndpointOptions say how an Endpoint serves.

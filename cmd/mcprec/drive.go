@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -15,6 +16,7 @@ import (
 type driveOptions struct {
 	home
 	ruleFlags
+	target   driveTarget
 	format   string
 	out      string
 	timeout  time.Duration
@@ -69,9 +71,9 @@ exit code is then 0.
 func newDrive() *cobra.Command {
 	var o driveOptions
 	cmd := &cobra.Command{
-		Use:   "drive [flags] [SESSION] -- COMMAND [ARG]...",
+		Use:   "drive [flags] [SESSION] [-- COMMAND [ARG]...]",
 		Short: "Stand in for a session's client: drive a server and compare its answers",
-		Long: driveHelp + normalizerHelp() + "\n" + sessionHelp + `
+		Long: driveHelp + driveTargetHelp + normalizerHelp() + "\n" + sessionHelp + `
 
 Exit codes: 0 every step a match, 1 another verdict, 2 usage, 3 data that cannot be
 read or written, 126 and 127 the command cannot be run.`,
@@ -91,6 +93,7 @@ read or written, 126 and 127 the command cannot be run.`,
 	}
 	o.home.addFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
+	o.target.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "text", "text, json or junit")
 	f.StringVarP(&o.out, "out", "o", "", "write the report to `FILE`; standard output then has the text")
@@ -120,21 +123,24 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if err != nil {
 		return err
 	}
-	if len(command) == 0 {
+	if err := o.target.check(command, o.update); err != nil {
+		return err
+	}
+	if len(command) == 0 && o.target.url == "" {
 		return usagef("drive: no command, and none is ever taken from a session; %s", recorded.suggestion(arg))
 	}
 	driver, err := o.driver(recorded, rules)
 	if err != nil {
 		return err
 	}
-	recorded.warn(cmd.ErrOrStderr())
+	recorded.warn(cmd.ErrOrStderr(), o.target.url == "")
 	var kept *keptRun
 	if o.update {
 		if kept, err = keepRun(cmd.Context(), recorded.header, command); err != nil {
 			return err
 		}
 	}
-	run, err := driveServer(cmd.Context(), driver, command, replay.DriveOptions{Timeout: o.timeout, Pacer: pacer}, kept)
+	run, err := o.play(cmd.Context(), recorded, driver, command, replay.DriveOptions{Timeout: o.timeout, Pacer: pacer}, kept)
 	if err != nil {
 		return err
 	}
@@ -149,6 +155,14 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 		return err
 	}
 	return o.conclude(cmd, recorded, run, report)
+}
+
+// play drives the server, wherever it is.
+func (o driveOptions) play(ctx context.Context, r *recordedSession, d *replay.Driver, command []string, how replay.DriveOptions, kept *keptRun) (*driven, error) {
+	if o.target.url != "" {
+		return o.target.drive(ctx, r, d, how)
+	}
+	return driveServer(ctx, d, command, how, kept)
 }
 
 // check reads the flags.
@@ -248,7 +262,10 @@ func readRecorded(cmd *cobra.Command, h home, arg string) (_ *recordedSession, e
 // shown to be read, never run.
 func (r *recordedSession) suggestion(arg string) string {
 	if len(r.header.Command) == 0 {
-		return "use mcprec drive SESSION -- COMMAND [ARG]..."
+		if r.header.URL != "" {
+			return "it was recorded over HTTP from " + plain(r.header.URL) + ":\n  mcprec drive SESSION --target URL"
+		}
+		return "use mcprec drive SESSION -- COMMAND [ARG]... or mcprec drive SESSION --target URL"
 	}
 	line := "mcprec drive "
 	if arg != "" {
@@ -258,7 +275,7 @@ func (r *recordedSession) suggestion(arg string) string {
 }
 
 // warn says what about the recording makes the drive less than a copy of it.
-func (r *recordedSession) warn(w io.Writer) {
+func (r *recordedSession) warn(w io.Writer, stdio bool) {
 	lost, http := uint64(0), false
 	for _, e := range r.events {
 		switch {
@@ -270,7 +287,7 @@ func (r *recordedSession) warn(w io.Writer) {
 			http = http || e.Stream > 0
 		}
 	}
-	if http {
+	if http && stdio {
 		fmt.Fprintf(w, "mcprec: %s was recorded over HTTP; its streams are driven as one\n", r.name)
 	}
 	if lost > 0 {

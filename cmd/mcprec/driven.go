@@ -23,6 +23,7 @@ import (
 // driven is a server that was driven to an end.
 type driven struct {
 	end    replay.DriveEnd
+	remote bool // it was not ours to start and to end
 	exit   store.ExitInfo
 	stderr []string
 	took   time.Duration

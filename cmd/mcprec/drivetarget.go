@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/replay"
+)
+
+// driveTarget are the flags of drive for a server that is reached over HTTP.
+type driveTarget struct {
+	url     string
+	headers []string
+}
+
+const driveTargetHelp = `With --target the server is reached over HTTP, as the recorded client reached it: by
+Streamable HTTP or HTTP+SSE, with the standalone stream if that client asked for it.
+A session recorded on stdio is driven over Streamable HTTP. A status that is no
+success is an error, unless it was recorded for the same request; redirects are not
+followed.
+
+`
+
+func (t *driveTarget) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&t.url, "target", "", "drive the HTTP server whose MCP endpoint is `URL`, in place of COMMAND")
+	f.StringArrayVar(&t.headers, "header", nil, "with --target: send `'NAME: VALUE'` with every request; may be repeated")
+}
+
+// check refuses what does not go together.
+func (t *driveTarget) check(command []string, update bool) error {
+	switch {
+	case t.url == "" && len(t.headers) > 0:
+		return usagef("--header is for --target; give both")
+	case t.url != "" && len(command) > 0:
+		return usagef("drive: a COMMAND and --target; give one of them")
+	case t.url != "" && !strings.HasPrefix(t.url, "http://") && !strings.HasPrefix(t.url, "https://"):
+		return usagef("--target %s: want a URL such as http://localhost:3000/mcp", t.url)
+	case t.url != "" && update:
+		return usagef("drive: --update is not for --target; record the server anew with mcprec record --target %s", t.url)
+	}
+	return nil
+}
+
+// header returns what goes with every request.
+func (t *driveTarget) header() (http.Header, error) {
+	h := http.Header{}
+	for _, line := range t.headers {
+		name, value, found := strings.Cut(line, ":")
+		if !found || strings.TrimSpace(name) == "" {
+			return nil, usagef("--header %q: want 'NAME: VALUE'", line)
+		}
+		h.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	return h, nil
+}
+
+// drive plays the driver to the server at the URL.
+func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *replay.Driver, o replay.DriveOptions) (*driven, error) {
+	client := replay.Dial(r.events, t.url)
+	var err error
+	if client.Header, err = t.header(); err != nil {
+		return nil, err
+	}
+	conn, err := client.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	run, start := &driven{remote: true}, time.Now()
+	if run.end, err = replay.Drive(ctx, conn, d, o); err != nil {
+		return nil, err
+	}
+	run.took = time.Since(start)
+	return run, nil
+}
