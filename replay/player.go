@@ -26,8 +26,8 @@ const MissCode = -32010
 // has happened, in recorded order among those that may:
 //
 //   - a reply that belongs to a request (its response, its progress, what was
-//     said while no other request was open) waits for that request and for the
-//     cues recorded between the two;
+//     said while no other request was open) waits for that request, for the cues
+//     recorded between the two, and for earlier requests that were under way as well;
 //   - any other reply waits for all cues recorded before it.
 //
 // A cue that is not coming is not waited for: the recorded client said it before
@@ -267,6 +267,9 @@ func (p *Player) mayGo(r *reply) bool {
 		return p.mayGoLoose(r)
 	}
 	if !r.isOwned() {
+		return false
+	}
+	if slices.ContainsFunc(p.abreast(r), func(c *cue) bool { return !c.isSettled() }) {
 		return false
 	}
 	from := min(max(r.from(), p.settled), r.before)

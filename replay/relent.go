@@ -58,7 +58,21 @@ func (p *Player) awaited(r *reply) []*cue {
 	case p.loose:
 		return r.needs
 	}
-	return p.cues[r.from():r.before]
+	return append(p.abreast(r), p.cues[r.from():r.before]...)
+}
+
+// abreast are the requests that were recorded before those that a reply belongs to,
+// and may still come: they were under way together, and their replies are kept in
+// order whichever comes first.
+func (p *Player) abreast(r *reply) []*cue {
+	var list []*cue
+	from := r.from()
+	for _, c := range p.cues[min(p.settled, from):from] {
+		if c.answer != nil && !c.isSettled() {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // waiting returns the first recorded of the answers that are held back, and may
