@@ -34,8 +34,11 @@ func (t *HTTPTap) begin(r *http.Request) *exchange {
 	info := &store.HTTPInfo{What: store.HTTPRequest, Method: r.Method, Path: dropInURL(x.ask.path),
 		Header: keepHeader(r.Header), Withheld: x.ask.withheld}
 	x.pending = []item{{kind: store.HTTP, dir: transport.ClientToServer, info: info}}
-	x.up.open(transport.ClientToServer, r.Header, r.ContentLength, x.ask.withheld)
-	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+	empty, length := r.Body == nil || r.Body == http.NoBody, r.ContentLength
+	if length == 0 && !empty { // a client's own way to say that it is not known
+		length = -1
+	}
+	if x.up.open(transport.ClientToServer, r.Header, length, x.ask.withheld); empty {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.up.done = true

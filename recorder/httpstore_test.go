@@ -137,3 +137,27 @@ func (letters) Read(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// Events that nearly all servers write cost no allocation each.
+func TestEventAllocations(t *testing.T) {
+	events := strings.Repeat("event: message\ndata: {\"jsonrpc\":\"2.0\"}\n\n", 10)
+	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		return answer("text/event-stream", repeat{events}), nil
+	}, HTTPOptions{Open: opening(t, &forgetful{})})
+	resp, err := ask(t, rt, `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, len(events))
+	if n := testing.AllocsPerRun(100, func() { _, _ = resp.Body.Read(buf) }); n > 0 {
+		t.Errorf("%v allocations for ten events", n)
+	}
+	resp.Body.Close()
+	tt.tap.Close()
+}
+
+// repeat is a text without end.
+type repeat struct{ text string }
+
+func (r repeat) Read(p []byte) (int, error) { return copy(p, r.text), nil }

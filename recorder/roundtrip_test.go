@@ -76,6 +76,49 @@ func TestRoundTripSentAgain(t *testing.T) {
 `)
 }
 
+// A request whose length its client does not know.
+func TestRoundTripUnknownLength(t *testing.T) {
+	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
+		b, err := io.ReadAll(r.Body)
+		return answer("application/json", bytes.NewReader(b)), err
+	}, HTTPOptions{Path: "/mcp"})
+	req, _ := http.NewRequest("POST", "http://host/mcp", struct{ io.Reader }{strings.NewReader(`{"id":1}`)})
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	tt.want(t, `
+1 c2s request POST /mcp application/json
+1 c2s {"id":1}
+1 s2c response 200 application/json
+1 s2c {"id":1}
+1 s2c end
+`)
+}
+
+// Without a path, what does not look like MCP may be a login.
+func TestRoundTripLogin(t *testing.T) {
+	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		return answer("application/json", strings.NewReader(`{"client_secret":"sesame"}`)), nil
+	}, HTTPOptions{})
+	req, _ := http.NewRequest("POST", "http://host/register", strings.NewReader(`{"client_name":"x"}`))
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	tt.want(t, `
+1 c2s request POST /register application/json withheld
+1 s2c response 200 application/json
+1 s2c end
+`)
+}
+
 func TestRoundTripFails(t *testing.T) {
 	rt, tt := tapClient(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no route") }, HTTPOptions{})
 	if _, err := ask(t, rt, `{"id":1}`); err == nil || err.Error() != "no route" {
