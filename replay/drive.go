@@ -37,6 +37,9 @@ type DriveOptions struct {
 	// Pacer spaces what the client says; nil is [Unpaced]. A client that asks again
 	// and again until something is done needs one.
 	Pacer Pacer
+	// HangUp ends an HTTP exchange where the recorded client did, as
+	// [transport.ClientConn.HangUp]; nil where there are none.
+	HangUp func(exchange uint64)
 }
 
 // Drive plays d to the server at the other end of conn until all was said and all
@@ -52,11 +55,14 @@ func Drive(ctx context.Context, conn transport.Conn, d *Driver, o DriveOptions) 
 		o.Timeout = 30 * time.Second
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	if o.HangUp == nil {
+		o.HangUp = func(uint64) {}
+	}
 	s := newStage(o.Pacer)
 	var workers sync.WaitGroup
 	workers.Go(func() { s.read(ctx, conn) })
 	workers.Go(func() { s.ended <- s.write(ctx, conn) })
-	end, err := newDriving(s, d, o.Timeout).run(ctx)
+	end, err := newDriving(s, d, o).run(ctx)
 	if err == nil && end != Gone {
 		d.End()
 		s.part(ctx, conn, d)
@@ -82,12 +88,13 @@ type driving struct {
 	busy    bool       // the writer has one
 	failed  chan error // the writer's end; nil once that has come
 	timeout time.Duration
+	hangUp  func(exchange uint64)
 	limit   *time.Timer
 	quiet   *silence
 }
 
-func newDriving(s *stage, d *Driver, timeout time.Duration) *driving {
-	return &driving{stage: s, driver: d, failed: s.ended, timeout: timeout, limit: time.NewTimer(timeout), quiet: newSilence(timeout)}
+func newDriving(s *stage, d *Driver, o DriveOptions) *driving {
+	return &driving{stage: s, driver: d, failed: s.ended, timeout: o.Timeout, hangUp: o.HangUp, limit: time.NewTimer(o.Timeout), quiet: newSilence(o.Timeout)}
 }
 
 // add queues what the driver has returned.
@@ -105,7 +112,13 @@ func (s *driving) run(ctx context.Context) (DriveEnd, error) {
 	defer s.quiet.Stop()
 	s.add(s.driver.Start())
 	for s.goesOn() {
-		s.quiet.watch(s.driver, len(s.queue) == 0 && !s.busy)
+		said := len(s.queue) == 0 && !s.busy
+		if said {
+			for _, exchange := range s.driver.HangUps() {
+				s.hangUp(exchange)
+			}
+		}
+		s.quiet.watch(s.driver, said)
 		moved, end, err := s.step(ctx)
 		if end != "" || err != nil {
 			return end, err

@@ -59,6 +59,7 @@ type Driver struct {
 	next      int              // lines before this one were sent, or are answers
 	listening uint64           // to the live HTTP exchange
 	due       []*line          // answers whose question has come
+	hangUps   []hangUp         // that are to come
 	streams   map[uint64]*line // that were sent, by HTTP exchange
 	out       []*line          // every frame that was returned; nil: not a recorded one
 }

@@ -23,11 +23,11 @@ func overHTTP(t *testing.T, events []store.Event) (faults []string) {
 	go func() { ran <- endpoint.Run(context.Background()) }()
 	server := httptest.NewServer(endpoint)
 	driver := replay.NewDriver(events, replay.Rules{})
-	conn, err := replay.Dial(events, server.URL+endpoint.Path()).Connect(context.Background())
+	conn, err := replay.Dial(events, server.URL+endpoint.Path()).Dial(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	end, err := replay.Drive(context.Background(), conn, driver, replay.DriveOptions{Timeout: 10 * time.Second})
+	end, err := replay.Drive(context.Background(), conn, driver, replay.DriveOptions{Timeout: 10 * time.Second, HangUp: conn.HangUp})
 	if err != nil || end != replay.Complete {
 		faults = append(faults, string(end))
 		if err != nil {

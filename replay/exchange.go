@@ -28,9 +28,9 @@ type exchange struct {
 	empty    bool // the last event was no message
 	primed   bool // the first was none
 	retry    string
-	ended    bool // as it should
-	hungUp   bool // by the client
-	resumed  bool // another one went on with it
+	ended    bool   // as it should
+	hungUp   uint64 // the Seq at which the client hung up, or 0
+	resumed  bool   // another one went on with it
 }
 
 // exchanges is what a recording says of HTTP.
@@ -50,7 +50,7 @@ func exchangesOf(events []store.Event) *exchanges {
 		case e.Stream == 0:
 		case e.Kind == store.HTTP:
 			if info, err := store.DecodePayload[store.HTTPInfo](e); err == nil {
-				x.apply(e.Stream, info)
+				x.apply(e, info)
 			}
 		case e.Kind == store.Frame && x.byNumber[e.Stream] != nil:
 			x.byNumber[e.Stream].frame(e)
@@ -59,7 +59,8 @@ func exchangesOf(events []store.Event) *exchanges {
 	return x
 }
 
-func (x *exchanges) apply(number uint64, info store.HTTPInfo) {
+func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
+	number := e.Stream
 	ex := x.byNumber[number]
 	if ex == nil {
 		ex = &exchange{number: number}
@@ -88,7 +89,7 @@ func (x *exchanges) apply(number uint64, info store.HTTPInfo) {
 	case store.HTTPEnd:
 		ex.ended = true
 	case store.HTTPAbort:
-		ex.hungUp = true
+		ex.hungUp = e.Seq
 	}
 	if info.What != store.HTTPEvent {
 		ex.body = append(append(ex.body, info.Body...), info.Body64...)
@@ -177,7 +178,7 @@ func (ex *exchange) answer() transport.Answer {
 	switch {
 	case ex.streams:
 		a.Form, a.IDs, a.Primed, a.Retry, a.After = transport.StreamForm, ex.ids, ex.isPrimed(), ex.retry, ex.after
-		a.Cut, a.CutAfter, a.Broken = ex.resumed && !ex.hungUp, ex.messages, !ex.ended
+		a.Cut, a.CutAfter, a.Broken = ex.resumed && ex.hungUp == 0, ex.messages, !ex.ended
 	case ex.messages > 0:
 		a.Form = transport.JSONForm
 	default:

@@ -29,6 +29,7 @@ func NewDriver(events []store.Event, rules Rules) *Driver {
 		c.at = e.At
 	}
 	c.belong()
+	c.noteHangUps()
 	return d
 }
 

@@ -157,7 +157,7 @@ func (x *clientExchange) read(resp *http.Response) {
 	case err != nil && x.ctx.Err() == nil:
 		c.fail(err)
 	case x.starts && c.t.Listen:
-		c.work.Go(func() { c.listen(x.session) })
+		x.listen()
 	}
 }
 
@@ -292,12 +292,31 @@ func (c *ClientConn) get(ctx context.Context, s *clientSession, after string) (*
 	return c.t.Client.Do(r)
 }
 
+// beginning is how long the standalone stream may take to begin. It begins at once
+// where the server sends the head of the response before it has anything to say.
+const beginning = 500 * time.Millisecond
+
+// listen asks for the standalone stream, and waits until it has begun: what the server
+// says there in answer to what comes next would be lost.
+func (x *clientExchange) listen() {
+	begun := make(chan struct{})
+	x.conn.work.Go(func() { x.conn.listen(x.session, begun) })
+	patience := time.NewTimer(beginning)
+	defer patience.Stop()
+	select {
+	case <-begun:
+	case <-patience.C:
+	case <-x.ctx.Done():
+	}
+}
+
 // listen follows the standalone stream of a session. A server need not have one.
-func (c *ClientConn) listen(s *clientSession) {
+func (c *ClientConn) listen(s *clientSession, begun chan struct{}) {
 	x := newClientExchange(c, 0, nil)
 	defer x.cancel()
 	x.session = s
 	resp, err := c.get(x.ctx, s, "")
+	close(begun)
 	switch {
 	case err != nil:
 	case resp.StatusCode == http.StatusOK && isEventStream(resp.Header):

@@ -66,10 +66,11 @@ func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *replay.D
 	if client.Header, err = t.header(); err != nil {
 		return nil, err
 	}
-	conn, err := client.Connect(ctx)
+	conn, err := client.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
+	o.HangUp = conn.HangUp
 	run, start := &driven{remote: true}, time.Now()
 	if run.end, err = replay.Drive(ctx, conn, d, o); err != nil {
 		return nil, err
