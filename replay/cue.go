@@ -104,6 +104,11 @@ func (c *cue) isPassedBy(later *cue) bool {
 	return true
 }
 
+// answers reports whether the reply is, or has, a response to a request.
+func (r *reply) answers() bool {
+	return slices.ContainsFunc(r.owners, func(c *cue) bool { return c.answer == r })
+}
+
 // isSkipped reports whether the reply belongs to a request that is not coming.
 func (r *reply) isSkipped() bool {
 	return slices.ContainsFunc(r.owners, func(c *cue) bool { return c.passed && !c.arrived })

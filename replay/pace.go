@@ -23,6 +23,17 @@ type Unpaced struct{}
 // Pace implements [Pacer].
 func (Unpaced) Pace(context.Context, time.Duration) error { return nil }
 
+// Apart waits for one thing: a response that was recorded some time after a
+// notification comes that long after it, or By if that is less. Clients lose
+// progress that they read together with the result (typescript-sdk issue 2580), and
+// from a live server they seldom do.
+type Apart struct{ By time.Duration }
+
+// Pace implements [Pacer].
+func (a Apart) Pace(ctx context.Context, gap time.Duration) error {
+	return Paced{Max: a.By}.Pace(ctx, gap)
+}
+
 // Paced waits for the recorded gaps, at a speed.
 type Paced struct {
 	// Speed is how many times faster than recorded: 2 halves the gaps. 0 is 1.
@@ -94,13 +105,33 @@ func (p *Player) gap(r *reply) time.Duration {
 			break
 		}
 	}
-	for _, o := range slices.Backward(p.replies[:r.index]) {
-		if o.sent {
-			last = max(last, o.at)
-			break
-		}
+	if o := p.sentBefore(r); o != nil {
+		last = max(last, o.at)
 	}
 	return r.at - last
+}
+
+// sentBefore returns the last frame recorded before r of those that were sent.
+func (p *Player) sentBefore(r *reply) *reply {
+	for _, o := range slices.Backward(p.replies[:r.index]) {
+		if o.sent {
+			return o
+		}
+	}
+	return nil
+}
+
+// apart is Gap for a response whose latest cause is a notification; 0 for others.
+func (p *Player) apart(n int) time.Duration {
+	r := p.out[n]
+	if r == nil || !r.answers() {
+		return 0
+	}
+	o := p.sentBefore(r)
+	if o == nil || o.answers() || len(o.asks) > 0 || p.gap(r) != r.at-o.at {
+		return 0
+	}
+	return r.at - o.at
 }
 
 // Overtaken reports whether frame n, counted as for Gap, belongs to no request and

@@ -77,16 +77,16 @@ func timedPlaybook(text string) []store.Event {
 	return events
 }
 
-// paced serves a session with its recorded gaps to a client that says each line
-// when told, and returns what it read and when.
-func paced(t *testing.T, recorded string, says map[time.Duration]string, end time.Duration) string {
+// paced serves a session under a Pacer to a client that says each line when told, and
+// returns what it read and when.
+func paced(t *testing.T, pacer Pacer, recorded string, says map[time.Duration]string, end time.Duration) string {
 	t.Helper()
 	var b strings.Builder
 	synctest.Test(t, func(t *testing.T) {
 		conn, far := newWire()
 		done := make(chan error, 1)
 		p := NewPlayer(timedPlaybook(recorded), Rules{})
-		go func() { done <- Serve(t.Context(), far, p, ServeOptions{Pacer: Paced{}}) }()
+		go func() { done <- Serve(t.Context(), far, p, ServeOptions{Pacer: pacer}) }()
 		start := time.Now()
 		go func() {
 			for _, at := range slices.Sorted(maps.Keys(says)) {
@@ -152,7 +152,7 @@ func TestServePaced(t *testing.T) {
 		}, `
 			1s {"jsonrpc":"2.0","id":1,"result":{}}`},
 	} {
-		got := paced(t, twoAtOnce, tt.says, 100*time.Second)
+		got := paced(t, Paced{}, twoAtOnce, tt.says, 100*time.Second)
 		if want := strings.TrimPrefix(strings.ReplaceAll(tt.want, "\t", ""), "\n") + "\n"; got != want {
 			t.Errorf("%s: got\n%swant\n%s", tt.name, got, want)
 		}
@@ -161,13 +161,49 @@ func TestServePaced(t *testing.T) {
 
 // TestServePacedEnd holds that nothing is waited for once the client has ended.
 func TestServePacedEnd(t *testing.T) {
-	got := paced(t, twoAtOnce, map[time.Duration]string{
+	got := paced(t, Paced{}, twoAtOnce, map[time.Duration]string{
 		0:           `{"id":1,"method":"tools/call","params":{"name":"a"}}`,
 		time.Second: `{"id":2,"method":"tools/call","params":{"name":"b"}}`,
 	}, 2*time.Second)
 	want := `2s {"id":2,"result":"b"}
 2s {"id":1,"result":"a"}
 2s {"method":"notifications/tools/list_changed"}
+`
+	if got != want {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// TestServeApart holds that only a result behind a notification waits, and no longer
+// than it did.
+func TestServeApart(t *testing.T) {
+	const recorded = `
+	@0s > {"id":1,"method":"tools/call","params":{"name":"a"}}
+	@1s < {"method":"notifications/progress"}
+	@2s < {"method":"notifications/progress"}
+	@4s < {"id":1,"result":"a"}
+	@5s > {"id":2,"method":"tools/call","params":{"name":"b"}}
+	@6s < {"method":"notifications/progress"}
+	@6001ms < {"id":2,"result":"b"}
+	@7s > {"id":3,"method":"tools/call","params":{"name":"c"}}
+	@9s < {"id":3,"result":"c"}
+	@10s < {"method":"notifications/tools/list_changed"}
+	@11s > {"id":4,"method":"tools/call","params":{"name":"d"}}
+	@12s < {"id":4,"result":"d"}`
+	got := paced(t, Apart{By: 10 * time.Millisecond}, recorded, map[time.Duration]string{
+		0:               `{"id":1,"method":"tools/call","params":{"name":"a"}}`,
+		1 * time.Second: `{"id":2,"method":"tools/call","params":{"name":"b"}}`,
+		2 * time.Second: `{"id":3,"method":"tools/call","params":{"name":"c"}}`,
+		3 * time.Second: `{"id":4,"method":"tools/call","params":{"name":"d"}}`,
+	}, 4*time.Second)
+	want := `0s {"method":"notifications/progress"}
+0s {"method":"notifications/progress"}
+10ms {"id":1,"result":"a"}
+1s {"method":"notifications/progress"}
+1.001s {"id":2,"result":"b"}
+2s {"id":3,"result":"c"}
+2s {"method":"notifications/tools/list_changed"}
+3s {"id":4,"result":"d"}
 `
 	if got != want {
 		t.Errorf("got\n%s", got)

@@ -70,9 +70,9 @@ func Serve(ctx context.Context, conn transport.Conn, p *Player, o ServeOptions) 
 // client that writes much before it reads is always heard.
 type serving struct {
 	ServeOptions
-	conn  transport.Conn
-	paced bool
-	news  chan struct{} // there may be more to write, or to wait for
+	conn transport.Conn
+	gap  func(n int) time.Duration // in front of frame n; nil: none
+	news chan struct{}             // there may be more to write, or to wait for
 
 	mu      sync.Mutex // never held across a read, a write or a wait
 	player  *Player
@@ -113,11 +113,15 @@ func newServing(conn transport.Conn, p *Player, o ServeOptions) *serving {
 		}
 	}
 	s := &serving{ServeOptions: o, conn: conn, news: make(chan struct{}, 1), player: p}
-	if o.Pacer == nil {
+	switch o.Pacer.(type) {
+	case nil:
 		s.Pacer = Unpaced{}
+	case Unpaced:
+	case Apart:
+		s.gap = p.apart
+	default:
+		s.gap = p.Gap
 	}
-	_, none := s.Pacer.(Unpaced)
-	s.paced = !none
 	if l := o.Live; l != nil {
 		l.s, l.detour, l.start, l.news = s, newDetour(p), time.Now(), make(chan struct{}, 1)
 	}
@@ -137,8 +141,8 @@ func notify(news chan struct{}) {
 func (s *serving) add(frames []transport.Frame) {
 	for _, f := range frames {
 		next := outgoing{frame: f, n: s.said}
-		if s.paced {
-			next.gap = s.player.Gap(s.said)
+		if s.gap != nil {
+			next.gap = s.gap(s.said)
 		}
 		s.queue = append(s.queue, next)
 		s.said++

@@ -53,12 +53,12 @@ func newServe(std streams) *cobra.Command {
 	o.listen.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.mode, "mode", string(fixtures.Once), "whom to ask, the recording or COMMAND: once, none, all or\nnew_episodes")
-	f.StringVar(&o.timing, "timing", "none", "when answers come: none (at once), recorded, or a speed, as 2x\nor 0.5x")
+	f.StringVar(&o.timing, "timing", "apart", "when answers come: none (at once); apart (at once, but not right\nbehind a notification); recorded; or a speed, as 2x or 0.5x")
 	f.DurationVar(&o.maxGap, "max-gap", 0, "the longest wait that --timing makes; 0 is no limit")
 	f.DurationVar(&o.patience, "patience", 500*time.Millisecond, "how long a client must be silent before an answer comes that was\nrecorded after something else the client said")
 	f.BoolVar(&o.fail, "fail", false, "exit with 1 when the client did not do as the recorded one did")
 	completeWords(cmd, "mode", "once", "none", "all", "new_episodes")
-	completeWords(cmd, "timing", "none", "recorded", "2x", "0.5x")
+	completeWords(cmd, "timing", "apart", "none", "recorded", "2x", "0.5x")
 	return cmd
 }
 
@@ -67,9 +67,11 @@ stdout. Requests are matched by method and params; recorded answers come back in
 recorded order, with the ids and progress tokens that the client uses now, and
 notifications stand where they stood. A request that was never recorded gets a
 JSON-RPC error that names the nearest one, also said on stderr; so is, at the end,
-what was recorded and never asked for. Answers come at once unless --timing says
-otherwise: a client that loses notifications when they come together with the
-result shows it here.
+what was recorded and never asked for.
+
+Answers come at once, but a result that was recorded some time after a notification
+comes 10 ms after it, or what was recorded if that is less: many clients lose progress
+that they read together with the result. --timing none shows which.
 
 SESSION is an id, a unique prefix of one, the path of a fixture, or nothing for the
 newest session in the store.
@@ -88,6 +90,19 @@ const serveExit = `Exit codes: 0 fine, 1 with --fail when the client did otherwi
 that cannot be read or written, 126 and 127 a COMMAND that cannot be run or is not
 there. Where serve records, it ends as record does.`
 
+// apart is how long after a notification its result comes, by default.
+const apart = 10 * time.Millisecond
+
+func (o serveOptions) pacer() (replay.Pacer, error) {
+	switch {
+	case o.timing != "apart":
+		return replay.ParsePacer(o.timing, o.maxGap)
+	case o.maxGap > 0:
+		return replay.Apart{By: o.maxGap}, nil
+	}
+	return replay.Apart{By: apart}, nil
+}
+
 // beforeDash cuts the arguments at --.
 func beforeDash(cmd *cobra.Command, args []string) (own, command []string) {
 	if n := cmd.ArgsLenAtDash(); n >= 0 {
@@ -101,7 +116,7 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	if err != nil {
 		return err
 	}
-	pacer, err := replay.ParsePacer(o.timing, o.maxGap)
+	pacer, err := o.pacer()
 	switch {
 	case err != nil:
 		return usagef("--%v", err)
