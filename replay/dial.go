@@ -2,7 +2,6 @@ package replay
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/mcprec/mcprec/store"
@@ -15,7 +14,7 @@ import (
 // as it should be when it was recorded for the same request.
 func Dial(events []store.Event, url string) transport.HTTPClient {
 	x := exchangesOf(events)
-	client := transport.HTTPClient{URL: url, Legacy: x.legacy, Listen: len(x.order) == 0 || x.asksToListen()}
+	client := transport.HTTPClient{URL: url, Legacy: x.legacy, Listen: x.listenTime()}
 	if len(x.order) == 0 {
 		return client
 	}
@@ -39,10 +38,23 @@ func isRouting(name string) bool {
 	return strings.HasPrefix(name, "Mcp-") && name != "Mcp-Session-Id"
 }
 
-// asksToListen reports whether the recorded client asked for the standalone stream,
-// which it need not have got.
-func (x *exchanges) asksToListen() bool {
-	return !x.legacy && slices.ContainsFunc(x.order, func(ex *exchange) bool {
-		return ex.method == http.MethodGet && ex.resumes == ""
-	})
+// listenTime is when the recorded client asked for the standalone stream, which it
+// need not have got. One on stdio had nothing to ask for.
+func (x *exchanges) listenTime() transport.ListenTime {
+	initialized := false
+	for _, ex := range x.order {
+		switch {
+		case x.legacy:
+			return transport.ListenNever
+		case ex.method == http.MethodGet && ex.resumes == "" && initialized:
+			return transport.ListenInitialized
+		case ex.method == http.MethodGet && ex.resumes == "" && ex.session != "":
+			return transport.ListenAnswered
+		}
+		initialized = initialized || ex.initialized
+	}
+	if len(x.order) == 0 {
+		return transport.ListenInitialized
+	}
+	return transport.ListenNever
 }

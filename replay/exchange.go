@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,10 +17,12 @@ type exchange struct {
 	session string // its MCP session id, of the request or given by the response
 	resumes string // the id of the event after which it goes on
 	routing http.Header
-	status  int // 0: there was no response
-	header  http.Header
-	body    []byte
-	streams bool // the response is one of events
+
+	initialized bool // the client says that it is
+	status      int  // 0: there was no response
+	header      http.Header
+	body        []byte
+	streams     bool // the response is one of events
 
 	messages int // of the server
 	after    int // of them, behind the last response
@@ -131,6 +134,7 @@ func (ex *exchange) isPrimed() bool { return ex.primed || ex.empty && ex.ids && 
 
 func (ex *exchange) frame(e store.Event) {
 	if e.Dir == transport.ClientToServer {
+		ex.initialized = bytes.Contains(e.Payload, []byte(`"`+methodInitialized+`"`))
 		return
 	}
 	if ex.isBody() {

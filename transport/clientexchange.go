@@ -156,7 +156,7 @@ func (x *clientExchange) read(resp *http.Response) {
 		x.refused(resp, b)
 	case err != nil && x.ctx.Err() == nil:
 		c.fail(err)
-	case x.starts && c.t.Listen:
+	case x.starts && c.t.Listen == ListenInitialized:
 		x.listen()
 	}
 }
@@ -187,6 +187,9 @@ func (x *clientExchange) got(b []byte) {
 			x.conn.mu.Lock()
 			x.session.version = version
 			x.conn.mu.Unlock()
+			if x.conn.t.Listen == ListenAnswered {
+				x.listen()
+			}
 		}
 	}
 	x.conn.deliver(f)

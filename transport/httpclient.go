@@ -24,8 +24,8 @@ type HTTPClient struct {
 	Header http.Header
 	// Legacy is the HTTP+SSE transport of 2024-11-05.
 	Legacy bool
-	// Listen asks for the standalone stream when notifications/initialized was taken.
-	Listen bool
+	// Listen says when the standalone stream is asked for.
+	Listen ListenTime
 	// Session says which session an exchange is of, where one Conn stands for several
 	// clients; nil: all are of one.
 	Session func(stream uint64) string
@@ -36,6 +36,19 @@ type HTTPClient struct {
 	// and of nil, it is an error of Read.
 	Forgive func(stream uint64, e *StatusError) bool
 }
+
+// ListenTime is when a client asks for the standalone stream of a session.
+type ListenTime uint8
+
+const (
+	// ListenNever is not at all.
+	ListenNever ListenTime = iota
+	// ListenInitialized is when the server has taken notifications/initialized, as the
+	// TypeScript SDK does.
+	ListenInitialized
+	// ListenAnswered is when initialize was answered, as the Go SDK does.
+	ListenAnswered
+)
 
 // StatusError is an HTTP response that has no message and is no success.
 type StatusError struct {
