@@ -58,13 +58,28 @@ func (s *stage) write(ctx context.Context, conn transport.Conn) error {
 			if err := s.pacer.Pace(ctx, next.gap); err != nil {
 				return err
 			}
-			s.begun <- struct{}{}
+			if err := report(ctx, s.begun); err != nil {
+				return err
+			}
 			if err := conn.Write(ctx, next.frame); err != nil {
 				return err
 			}
-			s.taken <- struct{}{}
+			if err := report(ctx, s.taken); err != nil {
+				return err
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+}
+
+// report tells of a step of the writer. When the server is gone nobody may be
+// listening: the word on the frame before can still be there.
+func report(ctx context.Context, to chan struct{}) error {
+	select {
+	case to <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
