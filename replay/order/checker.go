@@ -14,9 +14,11 @@ type Checker struct {
 	revision  string
 	ends      [2]end
 	handshake handshake
-	logs      []*Exchange       // requests of a stateless session that set a log level
-	tasks     map[string]string // status, by direction and id
-	subscribe *Exchange         // the first resources/subscribe
+	logs      []*Exchange            // requests of a stateless session that set a log level
+	logged    bool                   // there were such requests that are forgotten
+	tasks     map[string]string      // status, by direction and id
+	runs      map[string][]*Exchange // the requests that began a task, by the same key
+	subscribe *Exchange              // the first resources/subscribe
 	found     []Violation
 }
 
@@ -27,6 +29,10 @@ type end struct {
 	requests  map[string]*Exchange // the latest by id, of a long list
 	tokens    map[string]*Exchange // the latest by progress token, of a long list
 	withdrawn map[string]bool      // ids of requests whose Write gave up
+
+	least            Mark // what it certainly knew at its last frame that was observed
+	past, pastTokens past // of requests that are forgotten
+	swept            int  // requests that were left when some were last forgotten
 }
 
 // New returns a checker. The revision is the one that is known beforehand, such
@@ -57,11 +63,17 @@ func (c *Checker) Send(dir transport.Direction, p Parsed, known Mark) []Violatio
 // Would returns the rules that a frame would break if it were sent now. Nothing
 // changes.
 func (c *Checker) Would(dir transport.Direction, p Parsed) []Violation {
+	return c.judgeAt(dir, p, c.Mark(dir))
+}
+
+// judgeAt is Would for a frame that was written when its sender had been given as
+// much as the mark says.
+func (c *Checker) judgeAt(dir transport.Direction, p Parsed, known Mark) []Violation {
 	found := c.found
 	c.found = nil
 	c.judgeBatch(dir, p)
 	for i := range p.read {
-		c.judge(dir, &p.read[i], c.Mark(dir), p.Batch)
+		c.judge(dir, &p.read[i], known, p.Batch)
 	}
 	would := c.found
 	c.found = found

@@ -27,6 +27,9 @@
 //	P9   batches (2025-03-26 alone)
 //	P10  a task begins working, and its terminal status is final (2025-11-25)
 //
+// [Checker.Observe] is for a tap between the ends, which cannot see what an end had
+// received: what hangs on that alone is a [Note]. Of a long session it keeps little.
+//
 // # Data layout
 //
 // A checker holds for each end the requests that it sent, in order, the latest by

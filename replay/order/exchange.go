@@ -42,7 +42,6 @@ type Exchange struct {
 	failed      bool            // the response is an error
 	asksInput   bool            // the response is an InputRequiredResult
 	task        bool            // it asked to run as a task
-	runs        string          // the task's id
 	ended       bool            // the task has a terminal status
 	session     int             // the handshake it belongs to
 	progress    json.RawMessage // the last value; nil before
@@ -75,6 +74,8 @@ func (c *Checker) judgeRequest(dir transport.Direction, m *message, known Mark) 
 	}
 	if before := e.request(m.id); before != nil {
 		c.judgeReuse(dir, m, before, known)
+	} else if e.past.has(m.id) && !c.stateless() && c.revision != "" && m.Method != methodInitialize {
+		c.breaks(lawFreshID, dir, "%s with the id %s, which another request had before", m.Method, m.ID)
 	}
 	if token := m.progressToken; token != nil {
 		if other := e.withToken(m.token); other != nil && !knows(other.answerGiven, known) && !other.Cancelled {
@@ -103,6 +104,8 @@ func (c *Checker) judgeResponse(dir transport.Direction, m *message, known Mark)
 	switch {
 	case x == nil && dir == transport.ClientToServer && c.stateless():
 		c.breaks(lawClientAnswers, dir, "a response (id %s)", m.ID)
+	case x == nil && c.end(dir.Reverse()).past.has(m.id):
+		c.breaks(lawAnswerOnce, dir, "a second response to the request with the id %s", m.ID)
 	case x == nil:
 		c.breaks(lawAnswer, dir, "a response with the id %s, which no request of the %s had", m.ID, dir.Receiver())
 	case x.Answered:
@@ -122,7 +125,7 @@ func (c *Checker) sentRequest(dir transport.Direction, m *message) {
 		c.names(m)
 	}
 	x := &Exchange{
-		Dir: dir, ID: m.ID, Method: m.Method, id: m.id, token: m.token, session: c.handshake.count,
+		Dir: dir, ID: bytes.Clone(m.ID), Method: m.Method, id: m.id, token: m.token, session: c.handshake.count,
 		task: c.hasTasks() && bytes.Contains(m.Params, []byte(`"task"`)) && transport.Member(m.Params, "task") != nil,
 	}
 	e.keep(x)

@@ -60,6 +60,9 @@ func read(m transport.Message) message {
 	return r
 }
 
+// Key returns what the spellings of an id, or of a progress token, have in common.
+func Key(raw json.RawMessage) string { return key(raw) }
+
 // key makes the spellings of one id, or of one token, equal: peers write numbers
 // and strings anew.
 func key(raw json.RawMessage) string {

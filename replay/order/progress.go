@@ -1,6 +1,7 @@
 package order
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -16,6 +17,8 @@ func (c *Checker) judgeProgress(dir transport.Direction, m *message, known Mark)
 	}
 	x := c.end(dir.Reverse()).withToken(m.token)
 	switch {
+	case x == nil && c.end(dir.Reverse()).pastTokens.has(m.token):
+		c.breaks(lawProgressEnds, dir, "progress for token %s after the response to its request", token)
 	case x == nil:
 		c.breaks(lawToken, dir, "progress for token %s, which no request of the %s had", orNone(token), dir.Receiver())
 	case !knows(x.given, known):
@@ -31,7 +34,7 @@ func (c *Checker) judgeProgress(dir transport.Direction, m *message, known Mark)
 
 func (c *Checker) sentProgress(dir transport.Direction, m *message) {
 	if x := c.end(dir.Reverse()).withToken(m.token); x != nil {
-		x.progress = transport.Member(m.Params, "progress")
+		x.progress = bytes.Clone(transport.Member(m.Params, "progress"))
 	}
 }
 

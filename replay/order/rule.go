@@ -19,14 +19,17 @@ const (
 type Severity uint8
 
 const (
+	// Note: what breaks nothing, or may be a race of two ends that a tap between
+	// them cannot decide.
+	Note Severity = iota + 1
 	// Warning: a SHOULD, or a doubt.
-	Warning Severity = iota + 1
+	Warning
 	// Error: a MUST.
 	Error
 )
 
 // String returns the severity in lower case.
-func (s Severity) String() string { return [...]string{"none", "warning", "error"}[s] }
+func (s Severity) String() string { return [...]string{"none", "note", "warning", "error"}[s] }
 
 // MarshalText writes the severity as String does.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
@@ -40,6 +43,7 @@ type Violation struct {
 	Section  string              `json:"section"`  // of that revision's specification: page, heading
 	Dir      transport.Direction `json:"-"`
 	Text     string              `json:"text"` // what was sent, and what is wrong with it
+	Race     bool                `json:"-"`    // see Checker.Observe: it may be none
 }
 
 // String returns the violation as one line.

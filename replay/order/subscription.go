@@ -1,6 +1,7 @@
 package order
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/mcprec/mcprec/transport"
@@ -11,7 +12,7 @@ func (c *Checker) subscribes(x *Exchange, m *message) {
 	switch {
 	case x.Dir != transport.ClientToServer:
 	case x.Method == methodListen:
-		x.filter = transport.Member(m.Params, "notifications")
+		x.filter = bytes.Clone(transport.Member(m.Params, "notifications"))
 	case x.Method == methodSubscribe && c.subscribe == nil:
 		c.subscribe = x
 	}
@@ -93,7 +94,7 @@ func (c *Checker) judgeLog(dir transport.Direction, m *message, known Mark) {
 	if !c.stateless() || dir != transport.ServerToClient {
 		return
 	}
-	any := false
+	any := c.logged
 	for _, x := range c.logs {
 		if !knows(x.given, known) {
 			continue

@@ -42,7 +42,11 @@ func (c *Checker) judgeStatus(dir transport.Direction, m *message, task json.Raw
 func (c *Checker) keepTaskResult(dir transport.Direction, m *message, x *Exchange) {
 	if x.task {
 		if task := transport.Member(m.Result, "task"); task != nil {
-			x.runs = taskID(task)
+			if c.runs == nil {
+				c.runs = map[string][]*Exchange{}
+			}
+			k := taskKey(dir, task)
+			c.runs[k] = append(c.runs[k], x)
 			c.keepStatus(dir, task)
 		}
 		return
@@ -64,9 +68,10 @@ func (c *Checker) keepStatus(dir transport.Direction, task json.RawMessage) {
 	if !terminal(now) {
 		return
 	}
-	for _, x := range c.end(dir.Reverse()).list {
-		x.ended = x.ended || x.task && x.runs == taskID(task)
+	for _, x := range c.runs[id] {
+		x.ended = true
 	}
+	delete(c.runs, id)
 }
 
 // tells reports whether the response to a request is a task's state.

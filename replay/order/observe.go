@@ -1,0 +1,122 @@
+package order
+
+import (
+	"hash/maphash"
+	"slices"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Observe judges a frame as a tap between the two ends sees it pass, and says that
+// it was sent and given. What a tap has seen its sender may not have had yet: a
+// violation that holds only if the sender had it already is a race that the tap
+// cannot decide, and comes as a [Note] with Race set. What is certain stays.
+//
+// A checker that observes keeps of answered requests the latest few thousand, and
+// of those before no more than that there was one with the id, so that a session
+// may go on for ever. The slice is good until the next call.
+func (c *Checker) Observe(dir transport.Direction, p Parsed) []Violation {
+	for i := range p.read {
+		c.learns(dir, &p.read[i])
+	}
+	found := c.Would(dir, p)
+	if len(found) > 0 && len(c.judgeAt(dir, p, c.end(dir).least)) == 0 {
+		for i := range found {
+			found[i].Severity, found[i].Race = Note, true
+		}
+	}
+	for i := range p.read {
+		c.sent(dir, &p.read[i])
+	}
+	c.Give(dir, p)
+	c.forget(c.end(dir))
+	c.forgetLogs()
+	return found
+}
+
+// learns keeps what a message shows its sender to have received: what it is about.
+func (c *Checker) learns(dir transport.Direction, m *message) {
+	var x *Exchange
+	switch {
+	case m.kind == transport.Response:
+		x = c.end(dir.Reverse()).request(m.id)
+	case m.Method == methodProgress:
+		x = c.end(dir.Reverse()).withToken(m.token)
+	case m.Method == methodInitialized && dir == transport.ClientToServer:
+		if h := c.handshake.request; h != nil {
+			c.end(dir).least = max(c.end(dir).least, h.answerGiven)
+		}
+	case dir == transport.ServerToClient && c.stateless():
+		x = c.subscription(m)
+	}
+	if x != nil && x.Dir != dir {
+		c.end(dir).least = max(c.end(dir).least, x.given)
+	}
+}
+
+// remembered is how many answered requests of an end are kept whole.
+const remembered = 4096
+
+// forget drops the answered requests of an end but for the latest, when they have
+// become many.
+func (c *Checker) forget(e *end) {
+	if len(e.list) < 2*max(remembered, e.swept) {
+		return
+	}
+	kept := e.list[:0]
+	for i, x := range e.list {
+		if i >= len(e.list)-remembered || !x.over() || x == c.subscribe || x == c.handshake.request {
+			kept = append(kept, x)
+			continue
+		}
+		e.drop(x)
+	}
+	clear(e.list[len(kept):])
+	e.list, e.swept = kept, len(kept)
+}
+
+// over reports whether nothing more may come of a request.
+func (x *Exchange) over() bool { return x.Answered && (!x.task || x.ended) }
+
+func (e *end) drop(x *Exchange) {
+	e.past.add(x.id)
+	if e.requests[x.id] == x {
+		delete(e.requests, x.id)
+	}
+	if x.token != "" {
+		e.pastTokens.add(x.token)
+		if e.tokens[x.token] == x {
+			delete(e.tokens, x.token)
+		}
+	}
+}
+
+// forgetLogs drops the requests that set a log level and are answered.
+func (c *Checker) forgetLogs() {
+	if len(c.logs) < remembered || len(c.logs)&(len(c.logs)-1) != 0 {
+		return
+	}
+	n := len(c.logs)
+	c.logs = slices.DeleteFunc(c.logs, func(x *Exchange) bool { return x.Answered })
+	c.logged = c.logged || len(c.logs) < n
+}
+
+// past is a set of keys, by their hash.
+type past map[uint64]struct{}
+
+var pastSeed = maphash.MakeSeed()
+
+func (p past) has(key string) bool {
+	if len(p) == 0 {
+		return false
+	}
+	_, ok := p[maphash.String(pastSeed, key)]
+	return ok
+}
+
+func (p *past) add(key string) {
+	if *p == nil {
+		*p = past{}
+	}
+	(*p)[maphash.String(pastSeed, key)] = struct{}{}
+}
