@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	"recorder":              {"store", "transport", "github.com/google/uuid"},
 	"replay":                {"store", "transport"},
 	"replay/order":          {"transport"},
+	"replay/check":          {"transport", "store", "replay", "replay/order"},
 	"replay/explore":        {"transport", "store", "replay", "replay/order", "replay/explore/shrink"},
 	"replay/explore/shrink": {"transport", "store", "replay"},
 	"fixtures/foreign":      {"store", "transport"},
@@ -35,7 +36,7 @@ var mayImport = map[string][]string{
 	"examples/zoo":          {"replay", "replay/explore", "fixtures", "store", "transport"},
 	"examples/zoo/table":    {"examples/zoo"},
 	"examples/progress":     {"transport"},
-	"cmd/mcprec": {"transport", "store", "store/memstore", "store/boltstore", "recorder", "replay", "replay/explore", "replay/explore/shrink", "fixtures", "fixtures/foreign", "examples/progress",
+	"cmd/mcprec": {"transport", "store", "store/memstore", "store/boltstore", "recorder", "replay", "replay/check", "replay/order", "replay/explore", "replay/explore/shrink", "fixtures", "fixtures/foreign", "examples/progress",
 		"github.com/spf13/cobra"},
 }
 

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/replay/check"
+	"github.com/mcprec/mcprec/store"
+)
+
+type checkOptions struct {
+	home
+	format  string
+	failOn  string
+	explain string
+	rules   bool
+	max     time.Duration
+	expect  []string
+	forbid  []string
+}
+
+func newCheck() *cobra.Command {
+	var o checkOptions
+	cmd := &cobra.Command{
+		Use:   "check [SESSION]...",
+		Short: "Find what a recording alone shows: broken rules, calls that hang, noise",
+		Long:  checkHelp,
+		Example: `  mcprec check
+  mcprec check --fail-on warning testdata/*.jsonl
+  mcprec check --expect-tool count --max-duration 2s SESSION
+  mcprec check --explain P3`,
+		ValidArgsFunction: completeSessions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runCheck(cmd, o, args) },
+	}
+	o.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.format, "format", "text", "text or json")
+	f.StringVar(&o.failOn, "fail-on", "error", "the least `SEVERITY` that fails: error, warning, or never")
+	f.BoolVar(&o.rules, "rules", false, "print the rules: severity, revisions, section of the specification")
+	f.StringVar(&o.explain, "explain", "", "say what a `RULE` asks for, why, and what breaks it")
+	f.DurationVar(&o.max, "max-duration", 0, "a call of the client that takes longer is an error; 0 is any")
+	f.StringSliceVar(&o.expect, "expect-tool", nil, "`TOOLS` that the client must call")
+	f.StringSliceVar(&o.forbid, "forbid-tool", nil, "`TOOLS` that the client must not call")
+	completeWords(cmd, "format", "text", "json")
+	completeWords(cmd, "fail-on", "error", "warning", "never")
+	return cmd
+}
+
+const checkHelp = `check reads sessions, once and in order, and says what each recording alone shows,
+without a live peer:
+
+  P1 to P10  the rules of the specification's revision that the session settled on
+  E1 to E8   evidence: calls without an answer and who had them, late answers, bytes
+             that are no message, frames behind the end, events that were lost, tools
+             that were redefined
+  G1 to G3   what --max-duration, --expect-tool and --forbid-tool ask for
+
+A finding names its events (as mcprec show numbers them), the one that shows it
+first, and the section of the specification. An error breaks a MUST, or is a call
+that nobody answered; a warning a SHOULD; a note breaks nothing, or may be two frames
+that crossed. --rules lists the rules, --explain RULE tells of one.
+
+--format json prints one object a line: for each finding session, rule, title,
+severity, revision, section, dir (of whoever is at fault), events, text; then for the
+session a summary: events, frames, took_ns, revision, errors, warnings, notes, calls
+(name, tool, calls, failed, request_bytes, response_bytes, p50_ns, p95_ns, p99_ns,
+max_ns).
+
+` + sessionHelp + `
+
+Exit codes: 0 fine, 1 a finding at or above --fail-on, 2 usage, 3 data that cannot
+be read.`
+
+func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
+	if err := errors.Join(oneOf("format", o.format, "text", "json"), oneOf("fail-on", o.failOn, "error", "warning", "never")); err != nil {
+		return err
+	}
+	if o.max < 0 {
+		return usagef("--max-duration %v: want 0 or more", o.max)
+	}
+	w := bufio.NewWriter(cmd.OutOrStdout())
+	defer func() { err = errors.Join(w.Flush(), err) }()
+	if o.rules {
+		return printRules(w, o.format)
+	}
+	if o.explain != "" {
+		return explainRule(w, o.explain)
+	}
+	if len(args) == 0 {
+		args = []string{""}
+	}
+	report := newCheckReport(w, o.format)
+	for _, arg := range args {
+		if err := checkSession(cmd, o, arg, report); err != nil {
+			return err
+		}
+	}
+	if err := report.close(); err != nil {
+		return err
+	}
+	if t := report.total; o.failOn != "never" && (t.Errors > 0 || o.failOn == "warning" && t.Warnings > 0) {
+		return verdictError
+	}
+	return nil
+}
+
+// checkSession folds one session into the report.
+func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkReport) (err error) {
+	s, err := openSession(cmd, o.home, arg)
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, s)
+	fold := check.New(check.Gate{MaxDuration: o.max, Expect: o.expect, Forbid: o.forbid}, func(f check.Finding) { report.finding(s.name, f) })
+	var valid store.Validator
+	for e, err := range s.events(cmd.Context(), 1, store.ReadOptions{}) {
+		if err == nil {
+			err = valid.Check(e)
+		}
+		if err == nil {
+			err = fold.Apply(e)
+		}
+		if err != nil {
+			return fmt.Errorf("check %s: %w", s.name, err)
+		}
+	}
+	report.session(s.name, fold.Close())
+	return report.err
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/check"
+	"github.com/mcprec/mcprec/replay/order"
+)
+
+// checkReport prints findings as they come, and what the sessions were.
+type checkReport struct {
+	w        io.Writer
+	format   string
+	enc      *json.Encoder
+	total    check.Summary
+	sessions uint64
+	shown    string // the session whose name stands above the findings
+	err      error
+}
+
+func newCheckReport(w io.Writer, format string) *checkReport {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return &checkReport{w: w, format: format, enc: enc}
+}
+
+// shownFinding is the stable form of check --format json.
+type shownFinding struct {
+	Session string `json:"session"`
+	check.Finding
+	Dir string `json:"dir"`
+}
+
+type shownSummary struct {
+	Session string        `json:"session"`
+	Summary check.Summary `json:"summary"`
+}
+
+func (r *checkReport) finding(session string, f check.Finding) {
+	if r.err != nil {
+		return
+	}
+	if r.format == "json" {
+		r.err = r.enc.Encode(shownFinding{session, f, f.Dir.String()})
+		return
+	}
+	r.heading(session)
+	_, r.err = fmt.Fprintf(r.w, "  %s\n", f)
+}
+
+func (r *checkReport) heading(session string) {
+	if r.shown != session {
+		r.shown = session
+		fmt.Fprintf(r.w, "%s\n", plain(session))
+	}
+}
+
+func (r *checkReport) session(name string, s check.Summary) {
+	r.sessions++
+	r.total.Frames += s.Frames
+	r.total.Errors += s.Errors
+	r.total.Warnings += s.Warnings
+	r.total.Notes += s.Notes
+	if r.err != nil {
+		return
+	}
+	if r.format == "json" {
+		r.err = r.enc.Encode(shownSummary{name, s})
+		return
+	}
+	r.heading(name)
+	revision := s.Revision
+	if revision == "" {
+		revision = "no revision"
+	}
+	fmt.Fprintf(r.w, "  %s, %s in %v\n", plain(revision), plural(s.Frames, "frame"), brief(s.Took))
+	r.tallies(s.Tallies)
+	r.shown = ""
+}
+
+// tallies prints the calls as a table.
+func (r *checkReport) tallies(list []check.Tally) {
+	if len(list) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(r.w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "  CALLS\tFAILED\tP50\tP95\tP99\tBYTES OUT\tBYTES IN\tNAME")
+	for _, c := range list {
+		fmt.Fprintf(t, "  %d\t%d\t%v\t%v\t%v\t%d\t%d\t%s\n", c.Calls, c.Failed, brief(c.P50), brief(c.P95), brief(c.P99), c.Requests, c.Responses, plain(c.Name))
+	}
+	r.err = t.Flush()
+}
+
+func (r *checkReport) close() error {
+	if r.format == "json" || r.err != nil {
+		return r.err
+	}
+	t := r.total
+	_, err := fmt.Fprintf(r.w, "%s: %s, %s, %s\n", plural(r.sessions, "session"),
+		plural(uint64(t.Errors), "error"), plural(uint64(t.Warnings), "warning"), plural(uint64(t.Notes), "note"))
+	return err
+}
+
+// printRules prints the table of rules.
+func printRules(w io.Writer, format string) error {
+	if format == "json" {
+		return newCheckReport(w, format).enc.Encode(check.Demands())
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "RULE\tSEVERITY\tREVISIONS\tWHAT IT ASKS FOR\tSECTION")
+	for _, d := range check.Demands() {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", d.Rule, d.Severity, revisionsOf(d), d.Title, d.Section)
+	}
+	return t.Flush()
+}
+
+// revisionsOf says which revisions have a demand.
+func revisionsOf(d order.Demand) string {
+	switch first, last := d.First == order.Revisions[0], d.Last == order.Revisions[len(order.Revisions)-1]; {
+	case first && last:
+		return "all"
+	case d.First == d.Last:
+		return d.First
+	case first:
+		return "to " + d.Last
+	case last:
+		return "from " + d.First
+	}
+	return d.First + " to " + d.Last
+}
+
+// explainRule prints what there is to say of a rule.
+func explainRule(w io.Writer, rule string) error {
+	text, ok := check.Explain(strings.ToUpper(rule))
+	if !ok {
+		var names []string
+		for _, d := range check.Demands() {
+			if !slices.Contains(names, d.Rule) {
+				names = append(names, d.Rule)
+			}
+		}
+		return usagef("--explain %s: want one of %s", rule, strings.Join(names, ", "))
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// brief keeps three digits or so of a duration.
+func brief(d time.Duration) time.Duration {
+	for unit := time.Second; unit >= time.Microsecond; unit /= 10 {
+		if d >= unit {
+			return d.Round(max(unit/100, 1))
+		}
+	}
+	return d
+}

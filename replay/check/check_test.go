@@ -1,0 +1,245 @@
+package check_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/replay/check"
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden compares with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	want, err := os.ReadFile(path)
+	if *update {
+		err = os.WriteFile(path, []byte(got), 0o644)
+		want = []byte(got)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is otherwise; -update rewrites it, read the diff. Now:\n%s", path, got)
+	}
+}
+
+// findings folds a session.
+func findings(t *testing.T, gate check.Gate, events []store.Event) (found []check.Finding, s check.Summary) {
+	t.Helper()
+	f := check.New(gate, func(one check.Finding) { found = append(found, one) })
+	for _, e := range events {
+		if err := f.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found, f.Close()
+}
+
+// TestSessions: what is found in the sessions that are here, each line of it looked
+// at. Most sessions of published peers break nothing and are not in the file.
+func TestSessions(t *testing.T) {
+	golden(t, "sessions.txt", inFolders(t,
+		filepath.Join("..", "..", "fixtures"), filepath.Join("..", "..", "fixtures", "testdata", "sessions"),
+		filepath.Join("..", "..", "fixtures", "foreign", "testdata", "mcp-frames")))
+}
+
+// TestCorpus is the same for the whole set, where $MCPREC_CORPUS names its folder.
+func TestCorpus(t *testing.T) {
+	folder := os.Getenv("MCPREC_CORPUS")
+	if folder == "" {
+		t.Skip("$MCPREC_CORPUS names no folder")
+	}
+	golden(t, "corpus.txt", inFolders(t, folder))
+}
+
+func inFolders(t *testing.T, folders ...string) string {
+	var b strings.Builder
+	sessions := 0
+	for _, folder := range folders {
+		paths, err := filepath.Glob(filepath.Join(folder, "*.jsonl"))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: %d sessions, %v", folder, len(paths), err)
+		}
+		for _, path := range paths {
+			sessions++
+			events, err := fixtures.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, _ := findings(t, check.Gate{}, events)
+			if len(found) > 0 {
+				fmt.Fprintln(&b, filepath.Base(path))
+			}
+			for _, f := range found {
+				fmt.Fprintf(&b, "  %s\n", f)
+			}
+		}
+	}
+	return fmt.Sprintf("%d sessions\n%s", sessions, b.String())
+}
+
+// TestExplain: every rule is explained, and its example is found to break it.
+func TestExplain(t *testing.T) {
+	var b strings.Builder
+	var rules []string
+	for _, d := range check.Demands() {
+		if d.Title == "" || d.Severity == 0 || d.First == "" || d.Last == "" {
+			t.Errorf("%+v says too little", d)
+		}
+		if slices.Contains(rules, d.Rule) {
+			continue
+		}
+		rules = append(rules, d.Rule)
+		text, ok := check.Explain(d.Rule)
+		if !ok {
+			t.Errorf("%s is not explained", d.Rule)
+		}
+		if _, found, example := strings.Cut(text, "is found as\n"); example != (d.Rule[0] != 'G') || example && !strings.Contains(found, " "+d.Rule+": ") {
+			t.Errorf("the example of %s does not break it:\n%s", d.Rule, text)
+		}
+		b.WriteString(text + "\n")
+	}
+	if _, ok := check.Explain("P0"); ok {
+		t.Error("there is no P0")
+	}
+	golden(t, "explain.txt", b.String())
+}
+
+// lines makes a session of lines: > or < and a frame, each a second after the other,
+// or a kind/direction and its payload.
+func lines(text ...string) []store.Event {
+	events := []store.Event{{Seq: 1, Kind: store.Opened, Payload: store.Header{}.Encode()}}
+	for i, line := range text {
+		sign, payload, _ := strings.Cut(line, " ")
+		e := store.Event{Seq: uint64(i) + 2, At: time.Duration(i+1) * time.Second, Kind: store.Frame, Payload: []byte(payload)}
+		switch sign {
+		case ">":
+			e.Dir = transport.ClientToServer
+		case "<":
+			e.Dir = transport.ServerToClient
+		default:
+			kind, dir, _ := strings.Cut(sign, "/")
+			e.Kind = store.Kind(kind)
+			e.Dir, _ = transport.ParseDirection(dir)
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+const (
+	call   = `> {"id":1,"method":"tools/call","params":{"name":"count"}}`
+	answer = `< {"id":1,"result":{}}`
+	bye    = `eof/c2s {"by":"sender"}`
+	closed = `closed {"frames":2}`
+)
+
+// TestWhoHasIt: of a call without an answer it is said who had it.
+func TestWhoHasIt(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		lines []string
+		want  []string // rule, severity, and a part of the text
+	}{
+		{"answered", []string{call, answer, bye, closed}, nil},
+		{"never answered", []string{call, bye, closed}, []string{"E1 error the client ended the session (#3) while it was open; the server sent nothing after the request"}},
+		{"live", []string{call}, []string{"E2 note the recording goes no further"}},
+		{"killed", []string{call, `eof/s2c {"by":"sender"}`, `exit {"code":-1,"signal":"killed"}`, closed}, []string{"E1 error the server ended first (#3, exit signal: killed)"}},
+		{"no longer read by the server", []string{call, `eof/c2s {"by":"receiver"}`, closed}, []string{"E1 error the server no longer read (#3)"}},
+		{"no longer read by the client", []string{call, `< {"method":"x"}`, `eof/s2c {"by":"receiver"}`, closed}, []string{"E1 error the client no longer read (#4)"}},
+		{"slow", []string{call, `delivered/c2s {"upto":2,"blocked_ns":3000000000}`, closed}, []string{"E1 error the server took #2 after a write had blocked for 3s (#3)"}},
+		{"the client owes", []string{call, `< {"id":1,"method":"sampling/createMessage"}`, bye, closed},
+			[]string{`E1 error the server itself waits for the client to answer sampling/createMessage of the server (id 1, #3)`, "E1 error the client sent nothing after the request"}},
+		{"roots at the end", []string{`< {"id":1,"method":"roots/list"}`, bye, closed}, []string{"E2 note nothing of the client's waits for it"}},
+		{"cancelled", []string{call, `> {"method":"notifications/cancelled","params":{"requestId":1}}`, bye, closed}, []string{"E2 note it was cancelled (#3)"}},
+		{"a subscription", []string{`> {"id":1,"method":"subscriptions/listen"}`, bye, closed}, []string{"E2 note it is a subscription"}},
+		{"lost", []string{call, `lost {"frames":1,"bytes":9,"reason":"full"}`, bye, closed}, []string{"E7 warning 1 events with 9 bytes are not recorded", "E1 warning what is missing at #3"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			found, _ := findings(t, check.Gate{}, lines(test.lines...))
+			if len(found) != len(test.want) {
+				t.Fatalf("found %v, want %v", found, test.want)
+			}
+			for i, f := range found {
+				head, text, _ := strings.Cut(test.want[i], string(f.Severity.String())+" ")
+				if strings.TrimSpace(head) != f.Rule || !strings.Contains(f.Text, text) {
+					t.Errorf("found %v, want %s", f, test.want[i])
+				}
+			}
+		})
+	}
+}
+
+// TestGate: what the user asks for.
+func TestGate(t *testing.T) {
+	session := lines(call, answer, bye, closed)
+	for _, test := range []struct {
+		gate check.Gate
+		want string
+	}{
+		{check.Gate{MaxDuration: time.Second, Expect: []string{"count"}, Forbid: []string{"delete"}}, ""},
+		{check.Gate{MaxDuration: time.Second - 1}, "G1"},
+		{check.Gate{Expect: []string{"count", "delete"}}, "G2"},
+		{check.Gate{Forbid: []string{"count"}}, "G3"},
+	} {
+		found, s := findings(t, test.gate, session)
+		got := ""
+		for _, f := range found {
+			got += f.Rule
+		}
+		if got != test.want || s.Errors != len(got)/2 {
+			t.Errorf("%+v: found %v, %d errors", test.gate, found, s.Errors)
+		}
+	}
+}
+
+// TestTally: what the calls came to; a hundred of them took 1 s to 100 s.
+func TestTally(t *testing.T) {
+	var text []string
+	for n := range 100 {
+		text = append(text, fmt.Sprintf(`> {"id":%d,"method":"tools/call","params":{"name":"count"}}`, n))
+	}
+	for n := range 100 {
+		text = append(text, fmt.Sprintf(`< {"id":%d,"result":{"isError":%t}}`, 99-n, n < 10))
+	}
+	_, s := findings(t, check.Gate{}, lines(text...))
+	if len(s.Tallies) != 1 || s.Frames != 200 {
+		t.Fatalf("%+v", s)
+	}
+	c := s.Tallies[0]
+	if c.Name != "count" || !c.Tool || c.Calls != 100 || c.Failed != 10 || c.Max != 199*time.Second {
+		t.Errorf("%+v", c)
+	}
+	for got, want := range map[time.Duration]time.Duration{c.P50: 99 * time.Second, c.P95: 189 * time.Second, c.P99: 197 * time.Second} {
+		if got < want || got > want+want/100 {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+}
+
+// TestRevision: a session may change its revision: discover is refused, then comes a
+// handshake. What is legal in neither is an error.
+func TestRevision(t *testing.T) {
+	found, s := findings(t, check.Gate{}, lines(
+		`> {"id":"p","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`,
+		`< {"id":"p","error":{"code":-32601,"message":"no"}}`,
+		`> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`,
+		`< {"id":0,"result":{"protocolVersion":"2025-06-18"}}`,
+		`> {"method":"notifications/initialized"}`, `< {"id":1,"method":"ping"}`, `> {"id":1,"result":{}}`, closed))
+	if len(found) > 0 || s.Revision != order.Revision2025_06_18 {
+		t.Errorf("found %v, revision %s", found, s.Revision)
+	}
+}

@@ -1,0 +1,28 @@
+// Package check says what a recording alone shows: which rules of the protocol it
+// breaks, which calls were never answered and who had them, what is no message.
+//
+// # Promises
+//
+// A [Fold] is pure: no I/O, no clock, no goroutine. It takes a session's events once,
+// in their order, gives out each [Finding] at the event that shows it, and keeps what
+// is still open: its memory does not grow with the calls of a session. The rules are
+// those of the revision that the session itself settles on.
+//
+// A finding that is an error is so whatever the two ends did between the frames. The
+// recording was made by a tap between them: what one had not read yet when it wrote
+// cannot be seen, and what hangs on that is a note. After a gap in the recording
+// nothing is an error.
+//
+// # Data layout
+//
+// A scope is what has ids of its own: the session, and over HTTP every exchange that
+// belongs to no session. It has a checker of package order. A call is a request
+// without an answer, by its scope, direction and id; it goes when it is answered, and
+// of all calls to one tool there is then a [Tally]: a count, bytes, and how many calls
+// took how long, in steps of less than one hundredth.
+//
+// # What it refuses
+//
+// It needs no payload twice and keeps none. No duration makes a finding but the one
+// that the user sets with [Gate]. It reads no schemas.
+package check

@@ -1,0 +1,190 @@
+package check
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Fold is the projection that finds. [New] makes it.
+type Fold struct {
+	emit    func(Finding)
+	gate    Gate
+	scopes  scopes
+	tools   definitions
+	tallies tallies
+	last    [3]uint64        // the last frame of each direction
+	ended   [3]uint64        // the event that ended each direction
+	stopped [3]uint64        // the event from which its receiver no longer read
+	blocked [3]stall         // the last write of each direction that blocked
+	exit    string           // how the server ended
+	exited  uint64           // where
+	at      time.Duration    // of the latest event
+	seq     uint64           // its Seq
+	frames  uint64           // so far
+	lost    uint64           // the event of the first gap
+	sealed  bool             // the recording came to its end
+	found   map[string]int   // by severity
+	skip    map[uint64]bool  // streams whose next frame was sent before
+	seen    map[uint64]empty // hashes of the ids of server-sent events
+}
+
+type empty = struct{}
+
+// stall is a write that blocked.
+type stall struct {
+	seq, upto uint64
+	blocked   time.Duration
+}
+
+// New returns a fold that gives its findings to emit.
+func New(gate Gate, emit func(Finding)) *Fold {
+	return &Fold{
+		gate: gate, emit: emit, scopes: newScopes(), tools: definitions{}, tallies: newTallies(),
+		found: map[string]int{}, skip: map[uint64]bool{}, seen: map[uint64]empty{},
+	}
+}
+
+// Apply takes the next event.
+func (f *Fold) Apply(e store.Event) error {
+	if e.Kind == store.Frame {
+		return f.ApplyParsed(e, order.Parse(e.AsFrame()))
+	}
+	f.seq, f.at = e.Seq, e.At
+	switch e.Kind {
+	case store.HTTP:
+		return f.http(e)
+	case store.Closed:
+		f.sealed = true
+	case store.EOF:
+		return f.eof(e)
+	case store.Exited:
+		info, err := store.DecodePayload[store.ExitInfo](e)
+		f.exit, f.exited = info.String(), e.Seq
+		return err
+	case store.Delivered:
+		info, err := store.DecodePayload[store.DeliveredInfo](e)
+		f.blocked[e.Dir&3%3] = stall{e.Seq, info.Upto, info.Blocked}
+		return err
+	case store.Lost:
+		info, err := store.DecodePayload[store.LostInfo](e)
+		f.lose(e, info)
+		return err
+	}
+	return nil
+}
+
+// ApplyParsed is Apply of a frame that was read already.
+func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
+	if e.Dir != transport.ClientToServer && e.Dir != transport.ServerToClient {
+		return fmt.Errorf("frame event %d: no direction", e.Seq)
+	}
+	f.seq, f.at = e.Seq, e.At
+	f.frames++
+	f.last[e.Dir] = e.Seq
+	if end := f.ended[e.Dir]; end != 0 && e.Stream == 0 {
+		f.finds(afterEnd, e.Dir, "", []uint64{e.Seq, end}, "the %s sent a frame after the end of its stream (#%d)", e.Dir.Sender(), end)
+	}
+	if f.skip[e.Stream] {
+		delete(f.skip, e.Stream)
+		return nil
+	}
+	if p.Messages == nil {
+		f.noise(e)
+		return nil
+	}
+	if !utf8.Valid(e.Payload) {
+		f.finds(notUTF8, e.Dir, "", []uint64{e.Seq}, "the %s sent a message that is not UTF-8", e.Dir.Sender())
+	}
+	s := f.scopes.of(e, p)
+	if s == nil {
+		return nil
+	}
+	for _, v := range s.rules.Observe(e.Dir, p) {
+		f.violation(e, v)
+	}
+	for i := range p.Messages {
+		f.message(e, s, &p.Messages[i])
+	}
+	return nil
+}
+
+// message follows a message's call.
+func (f *Fold) message(e store.Event, s *scope, m *transport.Message) {
+	switch m.Kind() {
+	case transport.Request:
+		f.opens(e, s, m)
+	case transport.Response:
+		f.answers(e, s, m)
+	case transport.Notification:
+		f.notifies(e, s, m)
+	case transport.Invalid:
+		f.finds(noise, e.Dir, s.rules.Revision(), []uint64{e.Seq}, "the %s sent JSON that is no message: %s", e.Dir.Sender(), excerpt(m.Raw))
+	}
+}
+
+// noise tells of bytes that are no message.
+func (f *Fold) noise(e store.Event) {
+	if len(bytes.TrimSpace(e.Payload)) == 0 {
+		f.finds(blank, e.Dir, "", []uint64{e.Seq}, "the %s sent a blank line", e.Dir.Sender())
+		return
+	}
+	f.finds(noise, e.Dir, "", []uint64{e.Seq}, "the %s sent %d bytes that are no message: %s", e.Dir.Sender(), len(e.Payload), excerpt(e.Payload))
+}
+
+func (f *Fold) eof(e store.Event) error {
+	info, err := store.DecodePayload[store.EOFInfo](e)
+	if err != nil {
+		return err
+	}
+	way := e.Dir & 3 % 3
+	switch info.By {
+	case "sender":
+		f.ended[way] = e.Seq
+	case "receiver":
+		f.stopped[way] = e.Seq
+	}
+	return nil
+}
+
+func (f *Fold) lose(e store.Event, info store.LostInfo) {
+	f.finds(gap, e.Dir, "", []uint64{e.Seq}, "%d events with %d bytes are not recorded (%s): from here on nothing is certain", info.Frames, info.Bytes, clip(info.Reason))
+	if f.lost == 0 {
+		f.lost = e.Seq
+	}
+}
+
+// violation gives out what package order found.
+func (f *Fold) violation(e store.Event, v order.Violation) {
+	text := v.Text
+	if v.Race {
+		text += "; it may have crossed it, which a recording cannot tell"
+	}
+	f.give(Finding{
+		Rule: v.Rule, Title: v.Title, Severity: v.Severity, Revision: v.Revision, Section: v.Section,
+		Dir: e.Dir, Events: []uint64{e.Seq}, Text: text,
+	})
+}
+
+// finds gives out a finding of one of the rules here.
+func (f *Fold) finds(d order.Demand, dir transport.Direction, revision string, events []uint64, format string, args ...any) {
+	f.give(Finding{
+		Rule: d.Rule, Title: d.Title, Severity: d.Severity, Revision: revision, Section: d.Section,
+		Dir: dir, Events: events, Text: fmt.Sprintf(format, args...),
+	})
+}
+
+// give hands a finding out. Behind a gap what seems wrong may be what is missing.
+func (f *Fold) give(found Finding) {
+	if f.lost != 0 && found.Severity == order.Error && found.Rule[0] != 'G' {
+		found.Severity = order.Warning
+		found.Text += fmt.Sprintf("; or what is missing at #%d explains it", f.lost)
+	}
+	f.found[found.Severity.String()]++
+	f.emit(found)
+}

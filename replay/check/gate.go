@@ -1,0 +1,42 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Gate is what the user asks of a session beside the rules.
+type Gate struct {
+	MaxDuration time.Duration // of a call of the client; 0: any
+	Expect      []string      // tools that must be called
+	Forbid      []string      // tools that must not be
+}
+
+// calls takes note of a request.
+func (g *Gate) calls(f *Fold, c *call) {
+	if c.method != "tools/call" || c.dir != transport.ClientToServer {
+		return
+	}
+	if slices.Contains(g.Forbid, c.target) {
+		f.finds(forbidden, c.dir, "", []uint64{c.seq}, "the client called the tool %q", clip(c.target))
+	}
+	if i := slices.Index(g.Expect, c.target); i >= 0 {
+		g.Expect = slices.Delete(slices.Clone(g.Expect), i, i+1)
+	}
+}
+
+// answered takes note of how long a call took.
+func (g *Gate) answered(f *Fold, c *call, seq uint64, took time.Duration) {
+	if g.MaxDuration > 0 && took > g.MaxDuration && c.dir == transport.ClientToServer && c.method != methodListen {
+		f.finds(tooLong, transport.ServerToClient, "", []uint64{seq, c.seq}, "%v took %v, more than %v", c, brief(took), g.MaxDuration)
+	}
+}
+
+// close takes note of the end.
+func (g *Gate) close(f *Fold) {
+	for _, tool := range g.Expect {
+		f.finds(expected, transport.ClientToServer, "", []uint64{f.seq}, "the client never called the tool %q", clip(tool))
+	}
+}

@@ -1,0 +1,147 @@
+package check
+
+import (
+	"fmt"
+	"hash/maphash"
+
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// scope is what has ids of its own.
+type scope struct {
+	rules *order.Checker
+	calls calls
+}
+
+func newScope() *scope { return &scope{rules: order.New(""), calls: calls{}} }
+
+// scopes finds the scope of a frame. On a pipe there is one. Over HTTP a session has
+// one; where the server gave no session, several clients may be in one recording, and
+// only an exchange is sure to be of one.
+type scopes struct {
+	session   *scope
+	exchanges map[uint64]*scope  // that are open and have one of their own
+	inSession map[uint64]bool    // open exchanges whose request names the session
+	resumed   map[uint64]bool    // open exchanges that take up a stream again
+	asked     map[uint64][]*call // by open exchange
+	events    bool               // HTTP+SSE: answers come on another exchange
+}
+
+func newScopes() scopes {
+	return scopes{session: newScope(), exchanges: map[uint64]*scope{}, inSession: map[uint64]bool{}, resumed: map[uint64]bool{}, asked: map[uint64][]*call{}}
+}
+
+// of returns a frame's scope; nil where none is sure.
+func (s *scopes) of(e store.Event, p order.Parsed) *scope {
+	if e.Stream == 0 || s.events || s.inSession[e.Stream] {
+		return s.session
+	}
+	if own := s.exchanges[e.Stream]; own != nil || e.Dir != transport.ClientToServer {
+		return own
+	}
+	for i := range p.Messages {
+		if p.Messages[i].Kind() == transport.Request {
+			own := newScope()
+			s.exchanges[e.Stream] = own
+			return own
+		}
+	}
+	return nil
+}
+
+// http follows what the transport says around frames.
+func (f *Fold) http(e store.Event) error {
+	info, err := store.DecodePayload[store.HTTPInfo](e)
+	if err != nil {
+		return err
+	}
+	s := &f.scopes
+	switch info.What {
+	case store.HTTPRequest:
+		s.inSession[e.Stream] = len(info.Header["Mcp-Session-Id"]) > 0
+		s.resumed[e.Stream] = len(info.Header["Last-Event-Id"]) > 0
+	case store.HTTPResponse:
+		if own := s.exchanges[e.Stream]; own != nil && len(info.Header["Mcp-Session-Id"]) > 0 {
+			s.session = own // it holds an initialize: here begins the session
+		}
+		if info.Status >= 300 {
+			f.refused(e)
+		}
+	case store.HTTPEvent:
+		f.serverSent(e, info.SSE)
+	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone:
+		f.exchangeEnds(e, info)
+	}
+	return nil
+}
+
+// serverSent notes an event that was sent before: a stream that was cut is taken up
+// again behind the last id that the client has.
+func (f *Fold) serverSent(e store.Event, sse *store.SSEInfo) {
+	if sse == nil {
+		return
+	}
+	if sse.Event == "endpoint" {
+		f.scopes.events = true
+	}
+	if sse.ID == "" || sse.Frame != 0 {
+		return
+	}
+	h := maphash.String(idSeed, sse.ID)
+	_, before := f.seen[h]
+	f.seen[h] = empty{}
+	if before && f.scopes.resumed[e.Stream] {
+		f.skip[e.Stream] = true
+	} else {
+		delete(f.skip, e.Stream)
+	}
+}
+
+var idSeed = maphash.MakeSeed()
+
+// refused drops the calls of an exchange that was answered by its status alone.
+func (f *Fold) refused(e store.Event) {
+	for _, c := range f.scopes.asked[e.Stream] {
+		k := callKey{c.dir, c.id}
+		for _, s := range []*scope{f.scopes.exchanges[e.Stream], f.scopes.session} {
+			if s != nil && s.calls[k] == c {
+				delete(s.calls, k)
+				f.tallies.add(c, e.At-c.at, 0, true)
+			}
+		}
+	}
+}
+
+// exchangeEnds lets go of an exchange. What its own calls were to be answered with
+// can no longer come.
+func (f *Fold) exchangeEnds(e store.Event, info store.HTTPInfo) {
+	s := &f.scopes
+	delete(s.inSession, e.Stream)
+	delete(s.resumed, e.Stream)
+	delete(s.asked, e.Stream)
+	delete(f.skip, e.Stream)
+	own := s.exchanges[e.Stream]
+	if own == nil {
+		return
+	}
+	delete(s.exchanges, e.Stream)
+	if own == s.session {
+		return
+	}
+	f.leaves(own, httpEnding(info, e.Seq))
+}
+
+// httpEnding says how an exchange ended.
+func httpEnding(info store.HTTPInfo, seq uint64) string {
+	switch info.What {
+	case store.HTTPAbort:
+		return fmt.Sprintf("the client hung up (#%d)", seq)
+	case store.HTTPBroken:
+		return fmt.Sprintf("the connection to the server broke (#%d: %s)", seq, clip(info.Error))
+	case store.HTTPNone:
+		return fmt.Sprintf("no HTTP response came (#%d: %s)", seq, clip(info.Error))
+	}
+	return fmt.Sprintf("the server ended the HTTP response without it (#%d)", seq)
+}

@@ -1,0 +1,23 @@
+package check
+
+import "time"
+
+// Summary is what a session was, in numbers.
+type Summary struct {
+	Events   uint64        `json:"events"`
+	Frames   uint64        `json:"frames"`
+	Took     time.Duration `json:"took_ns"`
+	Revision string        `json:"revision"` // the last that was settled; "" of exchanges without a session
+	Errors   int           `json:"errors"`
+	Warnings int           `json:"warnings"`
+	Notes    int           `json:"notes"`
+	Tallies  []Tally       `json:"calls"`
+}
+
+func (f *Fold) summary() Summary {
+	return Summary{
+		Events: f.seq, Frames: f.frames, Took: f.at, Revision: f.scopes.session.rules.Revision(),
+		Errors: f.found["error"], Warnings: f.found["warning"], Notes: f.found["note"],
+		Tallies: f.tallies.all(),
+	}
+}

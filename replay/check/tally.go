@@ -1,0 +1,123 @@
+package check
+
+import (
+	"maps"
+	"math/bits"
+	"slices"
+	"time"
+)
+
+// Tally is what all calls to one tool, or of one method, came to.
+type Tally struct {
+	Name      string        `json:"name"` // the tool's, or the method
+	Tool      bool          `json:"tool"`
+	Calls     uint64        `json:"calls"` // that were answered
+	Failed    uint64        `json:"failed"`
+	Requests  uint64        `json:"request_bytes"`
+	Responses uint64        `json:"response_bytes"`
+	P50       time.Duration `json:"p50_ns"`
+	P95       time.Duration `json:"p95_ns"`
+	P99       time.Duration `json:"p99_ns"`
+	Max       time.Duration `json:"max_ns"`
+
+	steps map[int]uint64
+}
+
+// mostTallies is how many names are told apart; the others are one.
+const mostTallies = 1000
+
+const others = "(others)"
+
+type tallyKey struct {
+	name string
+	tool bool
+}
+
+type tallies map[tallyKey]*Tally
+
+func newTallies() tallies { return tallies{} }
+
+// add counts a call that was answered.
+func (t tallies) add(c *call, took time.Duration, size int, failed bool) {
+	k := tallyKey{c.method, false}
+	if c.method == "tools/call" {
+		k = tallyKey{c.target, true}
+	}
+	one := t[k]
+	if one == nil {
+		if len(t) >= mostTallies {
+			k = tallyKey{others, false}
+		}
+		if one = t[k]; one == nil {
+			one = &Tally{Name: k.name, Tool: k.tool, steps: map[int]uint64{}}
+			t[k] = one
+		}
+	}
+	one.Calls++
+	one.Requests += uint64(c.bytes)
+	one.Responses += uint64(size)
+	one.Max = max(one.Max, took)
+	one.steps[step(took)]++
+	if failed {
+		one.Failed++
+	}
+}
+
+// all returns the tallies by name, tools first.
+func (t tallies) all() []Tally {
+	keys := slices.SortedFunc(maps.Keys(t), func(a, b tallyKey) int {
+		if a.tool != b.tool {
+			if a.tool {
+				return -1
+			}
+			return 1
+		}
+		if a.name < b.name {
+			return -1
+		}
+		return 1
+	})
+	list := make([]Tally, len(keys))
+	for i, k := range keys {
+		one := t[k]
+		one.P50, one.P95, one.P99 = one.quantile(50), one.quantile(95), one.quantile(99)
+		list[i] = *one
+	}
+	return list
+}
+
+// quantile returns how long the fastest percent of the calls took at most.
+func (t *Tally) quantile(percent uint64) time.Duration {
+	rank := max((t.Calls*percent+99)/100, 1)
+	for _, n := range slices.Sorted(maps.Keys(t.steps)) {
+		if count := t.steps[n]; count < rank {
+			rank -= count
+			continue
+		}
+		return min(upper(n), t.Max)
+	}
+	return t.Max
+}
+
+// fine is how many steps there are from a duration to its double.
+const fine = 128
+
+// step numbers a duration: 0 to 2·fine-1 are exact, above them a step is less than
+// one hundredth of the duration.
+func step(d time.Duration) int {
+	n := uint64(max(d, 0))
+	if n < 2*fine {
+		return int(n)
+	}
+	shift := bits.Len64(n) - bits.Len64(fine)
+	return shift*fine + int(n>>shift)
+}
+
+// upper returns the longest duration of a step.
+func upper(n int) time.Duration {
+	if n < 2*fine {
+		return time.Duration(n)
+	}
+	shift := n/fine - 1
+	return time.Duration((uint64(n-shift*fine)+1)<<shift - 1)
+}

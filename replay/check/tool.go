@@ -1,0 +1,78 @@
+package check
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// definitions are the tools that were listed: of each its members' hashes and where
+// it was listed last.
+type definitions map[string]definition
+
+type definition struct {
+	seq     uint64
+	members map[string]uint64
+}
+
+// mostTools is how many tools are compared; a list may be as long as it likes.
+const mostTools = 10_000
+
+// defines compares the tools of a list with what they were.
+func (f *Fold) defines(e store.Event, s *scope, result json.RawMessage) {
+	var list []json.RawMessage
+	if json.Unmarshal(transport.Member(result, "tools"), &list) != nil {
+		return
+	}
+	for _, raw := range list {
+		var members map[string]json.RawMessage
+		var name string
+		if json.Unmarshal(raw, &members) != nil || json.Unmarshal(members["name"], &name) != nil {
+			continue
+		}
+		now := definition{e.Seq, hashes(members)}
+		before, known := f.tools[name]
+		if !known && len(f.tools) >= mostTools {
+			return
+		}
+		f.tools[name] = now
+		if changed := now.changed(before); known && len(changed) > 0 {
+			f.finds(redefined, e.Dir, s.rules.Revision(), []uint64{e.Seq, before.seq},
+				"tool %q has another %s than in #%d", clip(name), strings.Join(changed, ", "), before.seq)
+		}
+	}
+}
+
+// hashes returns the hash of each member, however it is spaced.
+func hashes(members map[string]json.RawMessage) map[string]uint64 {
+	sums := make(map[string]uint64, len(members))
+	for name, raw := range members {
+		var b bytes.Buffer
+		if json.Compact(&b, raw) == nil {
+			sums[name] = maphash.Bytes(idSeed, b.Bytes())
+		}
+	}
+	return sums
+}
+
+// changed names the members that differ.
+func (d definition) changed(before definition) (names []string) {
+	for name, sum := range d.members {
+		if before.members[name] != sum {
+			names = append(names, clip(name))
+		}
+	}
+	for name := range before.members {
+		if _, ok := d.members[name]; !ok {
+			names = append(names, fmt.Sprintf("%s (gone)", clip(name)))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
