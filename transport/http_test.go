@@ -67,6 +67,20 @@ func hears(t *testing.T, c Conn, want string) uint64 {
 	return f.Stream
 }
 
+// streamsOf reads n frames, which come in any order, and returns their streams.
+func streamsOf(t *testing.T, c Conn, n int) map[string]uint64 {
+	t.Helper()
+	streams := map[string]uint64{}
+	for range n {
+		f, err := c.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams[string(f.Bytes)] = f.Stream
+	}
+	return streams
+}
+
 func request(id int, method string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q}`, id, method)
 }
@@ -120,22 +134,15 @@ func TestParallelSessions(t *testing.T) {
 		say(t, c, 0, request(2, fmt.Sprint("of ", i)))
 	}
 	for i, c := range servers { // the first is answered after the second
-		first := hears(t, c, request(1, "tools/call"))
-		second := hears(t, c, request(2, fmt.Sprint("of ", i)))
+		came := streamsOf(t, c, 2)
+		first, second := came[request(1, "tools/call")], came[request(2, fmt.Sprint("of ", i))]
 		say(t, c, first, progress)
 		say(t, c, second, result(2, fmt.Sprint(i)))
 		say(t, c, 0, `{"jsonrpc":"2.0","method":"aside"}`)
 		say(t, c, first, result(1, fmt.Sprint(i)))
 	}
 	for i, c := range clients {
-		streams := map[string]uint64{}
-		for range 4 {
-			f, err := c.Read(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			streams[string(f.Bytes)] = f.Stream
-		}
+		streams := streamsOf(t, c, 4)
 		first, second := streams[result(1, fmt.Sprint(i))], streams[result(2, fmt.Sprint(i))]
 		if streams[progress] != first || first == 0 || second == 0 || first == second {
 			t.Errorf("client %d: the streams are %v", i, streams)
