@@ -2,52 +2,54 @@ package replay_test
 
 import (
 	"context"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
-// overHTTP plays the two halves of a session to each other over HTTP on loopback.
-func overHTTP(t *testing.T, events []store.Event) (faults []string) {
+// overHTTP serves a session over HTTP on loopback to several copies of its own client
+// at once, and returns what was not as recorded.
+func overHTTP(t *testing.T, events []store.Event, clients int) (faults []string) {
 	t.Helper()
-	served := []replay.Served{}
-	endpoint := replay.NewEndpoint(events, replay.Rules{}, replay.EndpointOptions{
-		Done: func(s replay.Served) { served = append(served, s) },
-	})
+	var verdicts []replay.StepVerdict
+	endpoint := replay.NewEndpoint(events, replay.Rules{}, replay.EndpointOptions{Done: func(s replay.Served) {
+		verdicts = append(verdicts, s.Player.Verdicts()...)
+		if s.Err != nil {
+			faults = append(faults, s.Err.Error())
+		}
+	}})
 	ran := make(chan error, 1)
 	go func() { ran <- endpoint.Run(context.Background()) }()
 	server := httptest.NewServer(endpoint)
-	driver := replay.NewDriver(events, replay.Rules{})
-	conn, err := replay.Dial(events, server.URL+endpoint.Path()).Dial(context.Background())
-	if err != nil {
-		t.Fatal(err)
+	drivers := make([]*replay.Driver, clients)
+	var driving sync.WaitGroup
+	ends := make(chan error, clients)
+	for i := range drivers {
+		drivers[i] = replay.NewDriver(events, replay.Rules{})
+		driving.Go(func() { ends <- driveURL(events, server.URL+endpoint.Path(), drivers[i]) })
 	}
-	end, err := replay.Drive(context.Background(), conn, driver, replay.DriveOptions{Timeout: 10 * time.Second, HangUp: conn.HangUp})
-	if err != nil || end != replay.Complete {
-		faults = append(faults, string(end))
-		if err != nil {
-			faults = append(faults, err.Error())
-		}
-	}
+	driving.Wait()
 	endpoint.Close()
 	if err := <-ran; err != nil {
 		t.Error(err)
 	}
 	server.Close()
-	for _, p := range driver.Pending() {
-		faults = append(faults, "pending: "+p)
-	}
-	verdicts := driver.Verdicts()
-	for _, s := range served {
-		verdicts = append(verdicts, s.Player.Verdicts()...)
-		if s.Err != nil {
-			faults = append(faults, s.Err.Error())
+	for _, d := range drivers {
+		if err := <-ends; err != nil {
+			faults = append(faults, err.Error())
 		}
+		faults = append(faults, d.Pending()...)
+		verdicts = append(verdicts, d.Verdicts()...)
 	}
 	for _, v := range verdicts {
 		if v.Result != replay.Match {
@@ -55,6 +57,18 @@ func overHTTP(t *testing.T, events []store.Event) (faults []string) {
 		}
 	}
 	return faults
+}
+
+func driveURL(events []store.Event, url string, d *replay.Driver) error {
+	conn, err := replay.Dial(events, url).Dial(context.Background())
+	if err != nil {
+		return err
+	}
+	end, err := replay.Drive(context.Background(), conn, d, replay.DriveOptions{Timeout: 10 * time.Second, HangUp: conn.HangUp})
+	if err == nil && end != replay.Complete {
+		err = fmt.Errorf("the drive ended: %s", end)
+	}
+	return err
 }
 
 // impossible are sessions that no copy of their client can have again.
@@ -77,8 +91,77 @@ func TestOverHTTP(t *testing.T) {
 			t.Log(header.Transport, why)
 			return
 		}
-		for _, f := range overHTTP(t, events) {
+		for _, f := range overHTTP(t, events, 1) {
 			t.Error(f)
 		}
 	})
+}
+
+// Three clients of one endpoint each have a session of their own, all as recorded.
+func TestParallelClients(t *testing.T) {
+	for _, name := range []string{"http-ts1simple-ts1_32-resume-2025-11-25", "sse-ts1compat-ts1_11-compat-2025-03-26"} {
+		events, err := fixtures.ReadFile(filepath.Join("testdata", "http", name+".jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range overHTTP(t, events, 3) {
+			t.Errorf("%s: %s", name, f)
+		}
+	}
+}
+
+// One endpoint was recorded for two clients. Their sessions are told apart by their
+// ids, and each live client gets the one that begins as it does; where there are no
+// ids, the answers are told apart by their exchanges.
+func TestSessionsOfOneEndpoint(t *testing.T) {
+	for name, lines := range map[string]string{"with ids": `
+1 POST a > {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"clientInfo":{"name":"a"}}}
+2 POST b > {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"clientInfo":{"name":"b"}}}
+2 POST b < {"jsonrpc":"2.0","id":0,"result":{"of":"b"}}
+1 POST a < {"jsonrpc":"2.0","id":0,"result":{"of":"a"}}
+3 POST a > {"jsonrpc":"2.0","id":1,"method":"tools/list"}
+4 POST b > {"jsonrpc":"2.0","id":1,"method":"tools/list"}
+3 POST a < {"jsonrpc":"2.0","id":1,"result":{"tools":["a"]}}
+4 POST b < {"jsonrpc":"2.0","id":1,"result":{"tools":["b"]}}`, "stateless": `
+1 POST - > {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}
+2 POST - > {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"b"}}
+1 POST - < {"jsonrpc":"2.0","id":1,"result":{"of":"a"}}
+2 POST - < {"jsonrpc":"2.0","id":1,"result":{"of":"b"}}`} {
+		for _, f := range overHTTP(t, recordedHTTP(t, lines), 1) {
+			t.Errorf("%s: %s", name, f)
+		}
+	}
+}
+
+// recordedHTTP makes a session of lines: exchange, method, session, direction, frame.
+func recordedHTTP(t *testing.T, lines string) []store.Event {
+	t.Helper()
+	events := []store.Event{{Seq: 1, Kind: store.Opened, Payload: store.Header{Transport: "http"}.Encode()}}
+	add := func(e store.Event) {
+		e.Seq = uint64(len(events)) + 1
+		events = append(events, e)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(lines), "\n") {
+		var stream uint64
+		var method, session, arrow string
+		if _, err := fmt.Sscan(line, &stream, &method, &session, &arrow); err != nil {
+			t.Fatal(err)
+		}
+		info := store.HTTPInfo{What: store.HTTPRequest, Method: method, Path: "/mcp"}
+		dir := transport.ClientToServer
+		if arrow == "<" {
+			dir = transport.ServerToClient
+			info = store.HTTPInfo{What: store.HTTPResponse, Status: 200, Header: map[string][]string{"Content-Type": {"application/json"}}}
+		}
+		if session != "-" {
+			if info.Header == nil {
+				info.Header = map[string][]string{}
+			}
+			info.Header["Mcp-Session-Id"] = []string{session}
+		}
+		_, frame, _ := strings.Cut(line, arrow+" ")
+		add(store.Event{Kind: store.HTTP, Dir: dir, Stream: stream, Payload: store.EncodePayload(info)})
+		add(store.Event{Kind: store.Frame, Dir: dir, Stream: stream, Payload: []byte(frame)})
+	}
+	return events
 }
