@@ -46,7 +46,11 @@
 // The open replay plays one half to a live end: [Player] the server's, [Driver] the
 // client's, both pure machines of frames in and frames out. Either may be loosened,
 // to send in any order that the specification allows. [Serve] and [Drive] are the shells
-// that play them over a connection. [Half] is one end under a
+// that play them over a connection. Over HTTP a frame has the number of its exchange,
+// which pairs an answer with its request where two clients use the same id; an
+// [Endpoint] gives each session of a client a Player, [Dial] a connection to a Driver.
+// What the recording says around the frames (status, form, ids of events, cuts) they
+// tell the transport. [Half] is one end under a
 // model, for who plays it over a transport of their own.
 //
 // What the live end says is compared with what was recorded by [Rules], and comes out
@@ -63,6 +67,6 @@
 //
 // It does not guess: a closed replay proves a hang for the two models it was
 // given, not for the programs that were recorded, and where a model had to
-// assume what a tap between the ends cannot see, the verdict says so. HTTP
-// streams are played as one lane each way, with a warning.
+// assume what a tap between the ends cannot see, the verdict says so. The closed
+// replay plays HTTP streams as one lane each way, with a warning.
 package replay
