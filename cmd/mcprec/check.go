@@ -38,14 +38,14 @@ func newCheck() *cobra.Command {
 	}
 	o.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "text", "text or json")
+	f.StringVar(&o.format, "format", "text", "text, json, junit or sarif")
 	f.StringVar(&o.failOn, "fail-on", "error", "the least `SEVERITY` that fails: error, warning, or never")
 	f.BoolVar(&o.rules, "rules", false, "print the rules: severity, revisions, section of the specification")
 	f.StringVar(&o.explain, "explain", "", "say what a `RULE` asks for, why, and what breaks it")
 	f.DurationVar(&o.max, "max-duration", 0, "a call of the client that takes longer is an error; 0 is any")
 	f.StringSliceVar(&o.expect, "expect-tool", nil, "`TOOLS` that the client must call")
 	f.StringSliceVar(&o.forbid, "forbid-tool", nil, "`TOOLS` that the client must not call")
-	completeWords(cmd, "format", "text", "json")
+	completeWords(cmd, "format", "text", "json", "junit", "sarif")
 	completeWords(cmd, "fail-on", "error", "warning", "never")
 	return cmd
 }
@@ -68,7 +68,8 @@ that crossed. --rules lists the rules, --explain RULE tells of one.
 severity, revision, section, dir (of whoever is at fault), events, text; then for the
 session a summary: events, frames, took_ns, revision, errors, warnings, notes, calls
 (name, tool, calls, failed, request_bytes, response_bytes, p50_ns, p95_ns, p99_ns,
-max_ns).
+max_ns). --format junit prints a test case for each rule of each session, --format
+sarif a log of SARIF 2.1.0, which points at the lines of fixtures.
 
 ` + sessionHelp + `
 
@@ -76,7 +77,7 @@ Exit codes: 0 fine, 1 a finding at or above --fail-on, 2 usage, 3 data that cann
 be read.`
 
 func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
-	if err := errors.Join(oneOf("format", o.format, "text", "json"), oneOf("fail-on", o.failOn, "error", "warning", "never")); err != nil {
+	if err := errors.Join(oneOf("format", o.format, "text", "json", "junit", "sarif"), oneOf("fail-on", o.failOn, "error", "warning", "never")); err != nil {
 		return err
 	}
 	if o.max < 0 {
@@ -93,7 +94,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 	if len(args) == 0 {
 		args = []string{""}
 	}
-	report := newCheckReport(w, o.format)
+	report := newCheckReport(w, o)
 	for _, arg := range args {
 		if err := checkSession(cmd, o, arg, report); err != nil {
 			return err
@@ -102,7 +103,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 	if err := report.close(); err != nil {
 		return err
 	}
-	if t := report.total; o.failOn != "never" && (t.Errors > 0 || o.failOn == "warning" && t.Warnings > 0) {
+	if report.failed {
 		return verdictError
 	}
 	return nil
@@ -115,7 +116,7 @@ func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkR
 		return err
 	}
 	defer closeInto(&err, s)
-	fold := check.New(check.Gate{MaxDuration: o.max, Expect: o.expect, Forbid: o.forbid}, func(f check.Finding) { report.finding(s.name, f) })
+	fold := check.New(check.Gate{MaxDuration: o.max, Expect: o.expect, Forbid: o.forbid}, func(f check.Finding) { report.finding(s, f) })
 	var valid store.Validator
 	for e, err := range s.events(cmd.Context(), 1, store.ReadOptions{}) {
 		if err == nil {

@@ -13,21 +13,33 @@ import (
 	"github.com/mcprec/mcprec/replay/order"
 )
 
-// checkReport prints findings as they come, and what the sessions were.
+// checkReport prints findings as they come, and what the sessions were. JUnit and
+// SARIF say how many there are before the first: for them they are kept.
 type checkReport struct {
-	w        io.Writer
-	format   string
-	enc      *json.Encoder
-	total    check.Summary
-	sessions uint64
-	shown    string // the session whose name stands above the findings
-	err      error
+	w      io.Writer
+	format string
+	failOn string
+	enc    *json.Encoder
+	names  []string // the sessions
+	total  check.Summary
+	failed bool             // something fails the gate
+	kept   []sessionFinding // for the formats that need them all
+	shown  string           // the session whose name stands above the findings
+	err    error
 }
 
-func newCheckReport(w io.Writer, format string) *checkReport {
+// sessionFinding is a finding and where it is from.
+type sessionFinding struct {
+	check.Finding
+	session string
+	file    bool // session is a file
+	lines   bool // in which event N is line N
+}
+
+func newCheckReport(w io.Writer, o checkOptions) *checkReport {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	return &checkReport{w: w, format: format, enc: enc}
+	return &checkReport{w: w, format: o.format, failOn: o.failOn, enc: enc}
 }
 
 // shownFinding is the stable form of check --format json.
@@ -42,16 +54,20 @@ type shownSummary struct {
 	Summary check.Summary `json:"summary"`
 }
 
-func (r *checkReport) finding(session string, f check.Finding) {
+func (r *checkReport) finding(s *session, f check.Finding) {
+	r.failed = r.failed || r.failsOn(f.Severity)
 	if r.err != nil {
 		return
 	}
-	if r.format == "json" {
-		r.err = r.enc.Encode(shownFinding{session, f, f.Dir.String()})
-		return
+	switch r.format {
+	case "json":
+		r.err = r.enc.Encode(shownFinding{s.name, f, f.Dir.String()})
+	case "text":
+		r.heading(s.name)
+		_, r.err = fmt.Fprintf(r.w, "  %s\n", f)
+	default:
+		r.kept = append(r.kept, sessionFinding{f, s.name, s.file != nil, s.lines})
 	}
-	r.heading(session)
-	_, r.err = fmt.Fprintf(r.w, "  %s\n", f)
 }
 
 func (r *checkReport) heading(session string) {
@@ -62,18 +78,22 @@ func (r *checkReport) heading(session string) {
 }
 
 func (r *checkReport) session(name string, s check.Summary) {
-	r.sessions++
-	r.total.Frames += s.Frames
+	r.names = append(r.names, name)
 	r.total.Errors += s.Errors
 	r.total.Warnings += s.Warnings
 	r.total.Notes += s.Notes
 	if r.err != nil {
 		return
 	}
-	if r.format == "json" {
+	switch r.format {
+	case "json":
 		r.err = r.enc.Encode(shownSummary{name, s})
-		return
+	case "text":
+		r.summary(name, s)
 	}
+}
+
+func (r *checkReport) summary(name string, s check.Summary) {
 	r.heading(name)
 	revision := s.Revision
 	if revision == "" {
@@ -98,11 +118,19 @@ func (r *checkReport) tallies(list []check.Tally) {
 }
 
 func (r *checkReport) close() error {
-	if r.format == "json" || r.err != nil {
+	if r.err != nil {
 		return r.err
 	}
+	switch r.format {
+	case "junit":
+		return writeSuite(r.w, r.suite())
+	case "sarif":
+		return writeSARIF(r.w, r.kept)
+	case "json":
+		return nil
+	}
 	t := r.total
-	_, err := fmt.Fprintf(r.w, "%s: %s, %s, %s\n", plural(r.sessions, "session"),
+	_, err := fmt.Fprintf(r.w, "%s: %s, %s, %s\n", plural(uint64(len(r.names)), "session"),
 		plural(uint64(t.Errors), "error"), plural(uint64(t.Warnings), "warning"), plural(uint64(t.Notes), "note"))
 	return err
 }
@@ -110,7 +138,7 @@ func (r *checkReport) close() error {
 // printRules prints the table of rules.
 func printRules(w io.Writer, format string) error {
 	if format == "json" {
-		return newCheckReport(w, format).enc.Encode(check.Demands())
+		return json.NewEncoder(w).Encode(check.Demands())
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "RULE\tSEVERITY\tREVISIONS\tWHAT IT ASKS FOR\tSECTION")

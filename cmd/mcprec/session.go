@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/fixtures/foreign"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
@@ -25,6 +26,8 @@ type session struct {
 	db   *boltstore.Store
 	file io.ReadCloser
 	cmd  *cobra.Command
+
+	lines bool // of a fixture: event N is line N
 }
 
 const sessionHelp = `SESSION is an id, a unique prefix of one, the path of a fixture, - for a
@@ -41,7 +44,7 @@ func openSession(cmd *cobra.Command, h home, arg string) (*session, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &session{name: arg, file: f}, nil
+		return &session{name: arg, file: f, lines: isFixture(f)}, nil
 	}
 	db, err := h.open(boltstore.Options{})
 	if err != nil {
@@ -64,6 +67,14 @@ func looksLikeFile(arg string) bool {
 	}
 	_, err := os.Stat(arg)
 	return err == nil
+}
+
+// isFixture tells our own form, with an event a line, from those of other recorders.
+func isFixture(f *os.File) bool {
+	head := make([]byte, 4096)
+	n, _ := f.ReadAt(head, 0) // a pipe has no places: it is not asked which line
+	_, other := foreign.Detect(head[:n])
+	return n > 0 && !other
 }
 
 // openFile opens a fixture.

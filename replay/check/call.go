@@ -31,6 +31,8 @@ type call struct {
 	at        time.Duration
 	bytes     int
 	cancelled uint64
+	ending    string // how its HTTP exchange ended
+	hungUp    bool   // the client ended that
 }
 
 func (c *call) String() string {
@@ -106,18 +108,17 @@ func (f *Fold) notifies(e store.Event, s *scope, m *transport.Message) {
 func (f *Fold) Close() Summary {
 	for _, stream := range slices.Sorted(maps.Keys(f.scopes.exchanges)) {
 		if own := f.scopes.exchanges[stream]; own != f.scopes.session {
-			f.leaves(own, "")
+			f.leaves(own)
 		}
 	}
-	f.leaves(f.scopes.session, "")
+	f.leaves(f.scopes.session)
 	f.gate.close(f)
 	return f.summary()
 }
 
-// leaves tells of what a scope has without an answer at its end. Ending says how its
-// exchange ended, over HTTP.
-func (f *Fold) leaves(s *scope, ending string) {
-	l := left{ending: ending, revision: s.rules.Revision()}
+// leaves tells of what a scope has without an answer at its end.
+func (f *Fold) leaves(s *scope) {
+	l := left{revision: s.rules.Revision()}
 	for _, c := range s.calls.sorted() {
 		l.by[c.dir&3%3] = append(l.by[c.dir&3%3], c)
 	}
@@ -131,7 +132,6 @@ func (f *Fold) leaves(s *scope, ending string) {
 
 // left is what a scope has without an answer.
 type left struct {
-	ending   string // how its exchange ended
 	revision string
 	by       [3][]*call // by direction, in their order
 }
@@ -164,9 +164,11 @@ func (f *Fold) withoutAnswer(c *call, l left) {
 		d, why = openEnd, fmt.Sprintf("it was cancelled (#%d)", c.cancelled)
 	case c.method == methodListen:
 		d, why = openEnd, "it is a subscription, which lasts"
+	case c.hungUp && l.revision >= order.Revision2026_07_28:
+		d, why = openEnd, c.ending+", which cancels it"
 	case c.dir == transport.ServerToClient && !l.waits():
 		d, why = openEnd, "the session ended, and nothing of the client's waits for it"
-	case !f.sealed && f.ended == [3]uint64{} && f.exited == 0 && l.ending == "":
+	case !f.sealed && f.ended == [3]uint64{} && f.exited == 0 && c.ending == "":
 		d, why = openEnd, "the recording goes no further"
 	}
 	waited := fmt.Sprintf("%v waited %v, to #%d, without an answer", c, brief(f.at-c.at), f.seq)
@@ -180,8 +182,8 @@ func (f *Fold) withoutAnswer(c *call, l left) {
 // whoHasIt says what the recording shows of where a call is.
 func (f *Fold) whoHasIt(c *call, l left) (facts []string) {
 	to, back := c.dir, c.dir.Reverse()
-	if l.ending != "" {
-		facts = append(facts, l.ending)
+	if c.ending != "" {
+		facts = append(facts, c.ending)
 	}
 	if f.stopped[to] != 0 {
 		facts = append(facts, fmt.Sprintf("the %s no longer read (#%d)", to.Receiver(), f.stopped[to]))

@@ -104,7 +104,7 @@ func TestExplain(t *testing.T) {
 		}
 		rules = append(rules, d.Rule)
 		text, ok := check.Explain(d.Rule)
-		if !ok {
+		if !ok || check.Name(d.Rule) == "" {
 			t.Errorf("%s is not explained", d.Rule)
 		}
 		if _, found, example := strings.Cut(text, "is found as\n"); example != (d.Rule[0] != 'G') || example && !strings.Contains(found, " "+d.Rule+": ") {

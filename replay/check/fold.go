@@ -161,12 +161,16 @@ func (f *Fold) lose(e store.Event, info store.LostInfo) {
 
 // violation gives out what package order found.
 func (f *Fold) violation(e store.Event, v order.Violation) {
-	text := v.Text
-	if v.Race {
+	text, severity := v.Text, v.Severity
+	switch {
+	case v.Race:
 		text += "; it may have crossed it, which a recording cannot tell"
+	case f.scopes.unordered(e, v):
+		severity = order.Note
+		text += "; over HTTP these are two streams, whose order a recording cannot tell"
 	}
 	f.give(Finding{
-		Rule: v.Rule, Title: v.Title, Severity: v.Severity, Revision: v.Revision, Section: v.Section,
+		Rule: v.Rule, Title: v.Title, Severity: severity, Revision: v.Revision, Section: v.Section,
 		Dir: e.Dir, Events: []uint64{e.Seq}, Text: text,
 	})
 }

@@ -51,6 +51,20 @@ func (s *scopes) of(e store.Event, p order.Parsed) *scope {
 	return nil
 }
 
+// unordered reports whether a violation is one of order between a frame and one of
+// the same sender that went on another HTTP stream: a response goes on the stream of
+// its request, and what belongs to it may go elsewhere; each frame of a client goes
+// on a stream of its own.
+func (s *scopes) unordered(e store.Event, v order.Violation) bool {
+	switch {
+	case e.Stream == 0 || !v.OneSender():
+		return false
+	case e.Dir == transport.ClientToServer:
+		return true
+	}
+	return !s.events && len(s.asked[e.Stream]) == 0
+}
+
 // http follows what the transport says around frames.
 func (f *Fold) http(e store.Event) error {
 	info, err := store.DecodePayload[store.HTTPInfo](e)
@@ -118,19 +132,19 @@ func (f *Fold) refused(e store.Event) {
 // can no longer come.
 func (f *Fold) exchangeEnds(e store.Event, info store.HTTPInfo) {
 	s := &f.scopes
+	ending := httpEnding(info, e.Seq)
+	for _, c := range s.asked[e.Stream] {
+		c.ending, c.hungUp = ending, info.What == store.HTTPAbort
+	}
 	delete(s.inSession, e.Stream)
 	delete(s.resumed, e.Stream)
 	delete(s.asked, e.Stream)
 	delete(f.skip, e.Stream)
 	own := s.exchanges[e.Stream]
-	if own == nil {
-		return
-	}
 	delete(s.exchanges, e.Stream)
-	if own == s.session {
-		return
+	if own != nil && own != s.session {
+		f.leaves(own)
 	}
-	f.leaves(own, httpEnding(info, e.Seq))
 }
 
 // httpEnding says how an exchange ended.

@@ -34,6 +34,16 @@ func (c *Checker) Observe(dir transport.Direction, p Parsed) []Violation {
 	return found
 }
 
+// OneSender reports whether a violation is of the order of two frames of one sender:
+// it is none where they may have overtaken each other, as on two HTTP streams.
+func (v Violation) OneSender() bool {
+	switch v.Title {
+	case lawProgressEnds.title, lawProgressRises.title, lawCancelOwn.title:
+		return true
+	}
+	return false
+}
+
 // learns keeps what a message shows its sender to have received: what it is about.
 func (c *Checker) learns(dir transport.Direction, m *message) {
 	var x *Exchange
