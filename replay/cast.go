@@ -54,7 +54,7 @@ func (p *casting) hear(e store.Event) {
 	messages := messagesOf(e.AsFrame())
 	if isNoise(e.Payload, messages) {
 		p.noise = &e
-		p.noises++
+		p.noises.recorded++
 	}
 	for _, m := range messages {
 		if m.Kind() == transport.Invalid {

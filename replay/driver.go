@@ -45,7 +45,8 @@ type Driver struct {
 	reached   uint64                // Seq of the last recorded message that came
 	rules     Rules
 	variables *variables // what the live server made up
-	without   []string   // what Relent passed over
+	noises    noises
+	without   []string // what Relent passed over
 
 	loose     bool
 	ended     bool             // nothing goes out any more
@@ -147,7 +148,11 @@ func (d *Driver) Start() []transport.Frame { return d.release() }
 func (d *Driver) Receive(f transport.Frame) []transport.Frame {
 	var out []transport.Frame
 	d.listening = f.Stream
-	for _, m := range messagesOf(f) {
+	messages := messagesOf(f)
+	if isNoise(f.Bytes, messages) {
+		d.noises.add(f, d.reached)
+	}
+	for _, m := range messages {
 		switch m.Kind() {
 		case transport.Request:
 			out = append(out, d.request(m, f.Stream)...)

@@ -86,7 +86,7 @@ func (p *Player) judge() []judged {
 			}})
 		}
 	}
-	list = append(list, p.judgeNoise()...)
+	list = append(list, p.noises.judge(transport.ClientToServer, "client")...)
 	return append(list, p.findings...)
 }
 

@@ -117,6 +117,7 @@ func (d *Driver) judge() []judged {
 			}})
 		}
 	}
+	list = append(list, d.noises.judge(transport.ServerToClient, "server")...)
 	return append(list, d.findings...)
 }
 

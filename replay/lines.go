@@ -116,7 +116,11 @@ func (l *line) belongTo(t *turn, e respell) {
 
 // hear adds a frame of the recorded server.
 func (d *lining) hear(e store.Event) {
-	for _, m := range messagesOf(e.AsFrame()) {
+	messages := messagesOf(e.AsFrame())
+	if isNoise(e.Payload, messages) {
+		d.noises.recorded++
+	}
+	for _, m := range messages {
 		t := &turn{index: len(d.turns), seq: e.Seq, packed: transport.Pack(m.Raw), gap: e.At - d.at, on: d.exchanges.first(e.Stream)}
 		switch m.Kind() {
 		case transport.Response:

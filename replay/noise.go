@@ -12,6 +12,8 @@ import (
 // the error with which a server answers what it could not read, and which names no
 // request, belongs to the noise in front of it. It is said to a client that says
 // such noise too, and not to one that does not.
+//
+// An end that says more of it than the recorded one did is told so once, as Extra.
 
 // noiseMethod is where the cues are that are noise.
 const noiseMethod = "a frame that is no message"
@@ -47,19 +49,30 @@ func (p *Player) noise(f transport.Frame) {
 			return
 		}
 	}
-	if p.garbage++; p.garbage == 1 {
-		p.firstGarbage = clip(string(bytes.TrimSpace(f.Bytes)))
+	p.noises.add(f, p.reached)
+}
+
+// noises counts an end's frames that hold no message, but for those that are a cue.
+type noises struct {
+	recorded, live int
+	first          string // of the live ones
+	after          uint64 // Seq of what was recorded before that
+}
+
+func (n *noises) add(f transport.Frame, reached uint64) {
+	if n.live++; n.live == 1 {
+		n.first, n.after = clip(string(bytes.TrimSpace(f.Bytes))), reached
 	}
 }
 
-// judgeNoise returns the verdict on lines that are no messages; none if the recorded
-// client said as many.
-func (p *Player) judgeNoise() []judged {
-	if p.garbage <= p.noises {
+// judge returns the verdict on the live end's frames that hold no message; none if
+// the recorded end said as many.
+func (n *noises) judge(dir transport.Direction, end string) []judged {
+	if n.live <= n.recorded {
 		return nil
 	}
-	return []judged{{seq: p.reached, grave: true, StepVerdict: StepVerdict{
-		Result: Extra, Dir: transport.ClientToServer, What: noiseMethod,
-		Text: fmt.Sprintf("%s of the client, no JSON-RPC message each, passed over; the first: %s", plural(p.garbage, "line"), p.firstGarbage),
+	return []judged{{seq: n.after, grave: true, StepVerdict: StepVerdict{
+		Result: Extra, Dir: dir, What: noiseMethod,
+		Text: fmt.Sprintf("%s of the %s, no JSON-RPC message each, passed over; the first: %s", plural(n.live, "line"), end, n.first),
 	}}}
 }

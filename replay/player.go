@@ -65,10 +65,7 @@ type Player struct {
 	score     Score
 
 	without []string // what Relent passed over
-	noises  int      // frames of the recorded client that hold no message
-	garbage int      // of the live one, beyond those that the server answered
-
-	firstGarbage string
+	noises  noises
 
 	open    []*cue   // live requests whose recorded answer was not sent
 	held    []*reply // not sent, and all cues before them are below reach

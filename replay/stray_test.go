@@ -1,6 +1,7 @@
 package replay_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -73,6 +74,28 @@ func TestNoise(t *testing.T) {
 	d = replay.NewDriver(recorded(t, broken), replay.Rules{})
 	if got := dialogue(d.Start(), d.Receive); got != `{broken` || len(d.Relent()) != 1 {
 		t.Errorf("the client, not refused: got %s", got)
+	}
+}
+
+// TestServerNoise: a server that says more that is no message than the recorded one
+// is told, once.
+func TestServerNoise(t *testing.T) {
+	const quiet = "> {\"id\":1,\"method\":\"ping\"}\n< {\"id\":1,\"result\":{}}"
+	for _, c := range []struct {
+		recorded string
+		live     []string
+		want     string
+	}{
+		{quiet, []string{`debug: on`, ``, "\xff", `[1]`, `{"id":1,"result":{}}`}, "[extra: 3 lines of the server, no JSON-RPC message each, passed over; the first: debug: on match: the answer to ping]"},
+		{quiet, []string{`{"id":1,"result":{}}`, `[]`}, "[match: the answer to ping extra: 1 line of the server, no JSON-RPC message each, passed over; the first: []]"},
+		{quiet, []string{``, `{"id":1,"result":{}}`}, "[match: the answer to ping]"},
+		{"< npm start\n" + quiet, []string{`pnpm start`, `{"id":1,"result":{}}`}, "[match: the answer to ping]"},
+	} {
+		d := replay.NewDriver(recorded(t, c.recorded), replay.Rules{})
+		dialogue(d.Start(), d.Receive, c.live...)
+		if got := fmt.Sprint(d.Verdicts()); got != c.want {
+			t.Errorf("%q\ngot  %s\nwant %s", c.live, got, c.want)
+		}
 	}
 }
 
