@@ -76,3 +76,13 @@ func (t *turn) misplaced() string {
 	}
 	return fmt.Sprintf("came %s #%d, %s; recorded %s it", how, r.response.seq, r.response.what(), was)
 }
+
+// late says which notification of its kind and call the live message came after,
+// though it was recorded before that.
+func (t *turn) late() string {
+	o := t.overtaken
+	if o == nil || t.liveOn != o.liveOn {
+		return "" // two HTTP streams have no order
+	}
+	return fmt.Sprintf("came after #%d, %s; recorded before it", o.seq, o.what())
+}

@@ -51,6 +51,40 @@ func TestVerdictsOfOrder(t *testing.T) {
 				"mismatch: #3, notifications/progress, came after #4, the answer to a; recorded before it",
 				"mismatch: #5, notifications/progress, came before #4, the answer to a; recorded after it",
 			}},
+		{"progress that overtakes progress", `
+			> {"id":1,"method":"a","params":{"_meta":{"progressToken":1}}}
+			< {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}
+			< {"method":"notifications/progress","params":{"progressToken":1,"progress":2}}
+			< {"method":"notifications/progress","params":{"progressToken":1,"progress":3}}
+			< {"id":1,"result":1}`, `
+			< {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}
+			< {"method":"notifications/progress","params":{"progressToken":1,"progress":3}}
+			< {"method":"notifications/progress","params":{"progressToken":1,"progress":2}}
+			< {"id":1,"result":1}`,
+			[]string{"mismatch: #4, notifications/progress, came after #5, notifications/progress; recorded before it"}},
+		{"progress that is left out", `
+			> {"id":1,"method":"a","params":{"_meta":{"progressToken":1}}}
+			< {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}
+			< {"method":"notifications/progress","params":{"progressToken":1,"progress":2}}
+			< {"id":1,"result":1}`, `
+			< {"method":"notifications/progress","params":{"progressToken":1,"progress":2}}
+			< {"id":1,"result":1}`,
+			[]string{"missing: #3 notifications/progress did not come"}},
+		{"progress of two calls, and what belongs to neither", `
+			> {"id":1,"method":"a","params":{"_meta":{"progressToken":1}}}
+			> {"id":2,"method":"b","params":{"_meta":{"progressToken":2}}}
+			< {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}
+			< {"method":"notifications/message","params":{"data":"x"}}
+			< {"method":"notifications/progress","params":{"progressToken":2,"progress":1}}
+			< {"method":"notifications/message","params":{"data":"y"}}
+			< {"id":1,"result":1}
+			< {"id":2,"result":2}`, `
+			< {"method":"notifications/message","params":{"data":"y"}}
+			< {"method":"notifications/progress","params":{"progressToken":2,"progress":1}}
+			< {"method":"notifications/message","params":{"data":"x"}}
+			< {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}
+			< {"id":1,"result":1}
+			< {"id":2,"result":2}`, nil},
 		{"a question after the answer", withSampling, `
 			< {"id":1,"result":"asked"}
 			~

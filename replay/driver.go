@@ -98,12 +98,13 @@ type turn struct {
 	forgone bool // passed by Relent
 	live    *transport.Message
 
-	owner   *request // the call that something besides an answer belongs to
-	follows *request // whose answer came directly before
-	came    int      // its place among all that arrived, from 1
-	alone   *request // the only call that was open when it came
-	on      uint64   // the recorded HTTP exchange
-	liveOn  uint64
+	owner     *request // the call that something besides an answer belongs to
+	follows   *request // whose answer came directly before
+	came      int      // its place among all that arrived, from 1
+	alone     *request // the only call that was open when it came
+	overtaken *turn    // by the first of its kind and call that came before it, recorded after it
+	on        uint64   // the recorded HTTP exchange
+	liveOn    uint64
 }
 
 func (t *turn) msg() transport.Message { return t.packed.Message() }

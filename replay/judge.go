@@ -132,6 +132,9 @@ func (d *Driver) judgeTurn(t *turn) (j judged, ok bool) {
 			c = c.excused(by.String())
 		}
 		order := t.misplaced()
+		if order == "" && c.count == 0 { // else it may stand for the wrong one
+			order = t.late()
+		}
 		if order != "" && d.rules.AnyOrder {
 			c.mapped, order = append(c.mapped, Mapping{By: "order", Got: order}), ""
 		}

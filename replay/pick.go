@@ -25,11 +25,32 @@ func (d *Driver) pick(key Key, m transport.Message) *turn {
 			}
 		}
 	}
-	return d.nearest(queue[:min(len(queue), lookahead)], m)
+	t, equal := d.nearest(queue[:min(len(queue), lookahead)], m)
+	if equal {
+		t.overtake(queue)
+	}
+	return t
 }
 
-// nearest returns the turn that a live message differs from least.
-func (d *Driver) nearest(queue []*turn, m transport.Message) (nearest *turn) {
+// overtake notes which of its kind and call the turn came before, though it was
+// recorded after them.
+func (t *turn) overtake(queue []*turn) {
+	if t.owner == nil || t.msg().Kind() != transport.Notification {
+		return
+	}
+	for _, other := range queue {
+		if other == t {
+			return
+		}
+		if !other.arrived && other.overtaken == nil && other.owner == t.owner && other.on == t.on {
+			other.overtaken = t
+		}
+	}
+}
+
+// nearest returns the turn that a live message differs from least, and whether it
+// does not differ at all.
+func (d *Driver) nearest(queue []*turn, m transport.Message) (nearest *turn, equal bool) {
 	least, horizon := 0, d.horizon()
 	for _, t := range queue {
 		if t.arrived {
@@ -37,7 +58,7 @@ func (d *Driver) nearest(queue []*turn, m transport.Message) (nearest *turn) {
 		}
 		n := d.rules.compare(t.msg(), m, d.variables).count
 		if n == 0 {
-			return t
+			return t, true
 		}
 		if m.Kind() == transport.Notification && t.index >= horizon {
 			continue
@@ -46,7 +67,7 @@ func (d *Driver) nearest(queue []*turn, m transport.Message) (nearest *turn) {
 			nearest, least = t, n
 		}
 	}
-	return nearest
+	return nearest, false
 }
 
 // horizon bounds the turns that may come before the client says any more: what was

@@ -9,7 +9,7 @@ type Rules struct {
 	Ignore    []Pointer    // places that are not compared
 	Normalize []Normalizer // applied to both sides before they are compared
 	Match     Matcher      // gives requests their Key; nil: By decides
-	AnyOrder  bool         // a notification may come on either side of its call's answer
+	AnyOrder  bool         // a notification may come on either side of its call's answer, and before an earlier one
 }
 
 // Strictness says what a live request must have in common with the recorded one

@@ -38,8 +38,9 @@ Each request waits for the answers to the earlier ones, unless the recording sho
 a reason why it must not; --parallel keeps the recorded overlap. The server's ids,
 cursors, task ids and other values that it makes up and the client gives back are
 mapped, not compared. A notification or a request of the server that belongs to a
-call must come on the recorded side of the call's answer; calls that overlap may be
-answered in any order.
+call must come on the recorded side of the call's answer, and the call's
+notifications of one kind in the recorded order; calls that overlap may be answered
+in any order.
 
 A step is a match, a mismatch, missing, extra (the server said what was not
 recorded), or withheld (a frame of the client that was never sent, because what it
@@ -101,7 +102,7 @@ read or written, 126 and 127 the command cannot be run.`,
 	f.StringVar(&o.timing, "timing", "none", "when the client speaks: none (at once), recorded, or a speed, as 2x or\n0.5x; a client that asks until something is done needs its time")
 	f.DurationVar(&o.maxGap, "max-gap", 0, "the longest wait that --timing makes; 0 is no limit")
 	f.BoolVar(&o.parallel, "parallel", false, "let calls overlap as they were recorded")
-	f.BoolVar(&o.anyOrder, "any-order", false, "let a notification come on either side of its call's answer, as where\nthe server itself leaves that to chance")
+	f.BoolVar(&o.anyOrder, "any-order", false, "let a notification come on either side of its call's answer, and before an\nearlier one, as where the server itself leaves that to chance")
 	f.BoolVar(&o.update, "update", false, "write what happened in place of the recording")
 	f.BoolVar(&o.redacted, "allow-redacted", false, "send what stands in the place of redacted secrets")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show the steps that match, too")
