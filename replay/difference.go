@@ -154,7 +154,7 @@ func (c *comparer) differ(a, b tree) {
 	}
 	want, got := c.show(a, b)
 	d := Difference{Path: pointerText(c.path), Want: want, Got: got}
-	if c.isNormal(a) && c.isNormal(b) && !masked && small {
+	if c.areNormal(a, b) && !masked && small {
 		d.Hint = normalizersFor(Normalizers(), a.text, b.text)
 	}
 	c.differences = append(c.differences, d)
@@ -180,13 +180,13 @@ func memberName(path []string) string {
 
 // excuse says why two scalars that differ are taken as a match; "" if they are not.
 func (c *comparer) excuse(a, b tree) string {
-	if c.variables.isMasked(a.text, b.text) {
+	if c.variables.unmask(a, b) != nil {
 		return "redacted"
 	}
 	if c.variables.explains(c.name(), a, b) {
 		return "variable"
 	}
-	if !c.isNormal(a) || !c.isNormal(b) || len(c.rules.Normalize) == 0 {
+	if !c.areNormal(a, b) || len(c.rules.Normalize) == 0 {
 		return ""
 	}
 	if by := normalizersFor(c.rules.Normalize, a.text, b.text); by != "" {
@@ -202,18 +202,23 @@ func (c *comparer) excuse(a, b tree) string {
 	return ""
 }
 
-// isNormal reports whether normalizers are for the value: texts and numbers, but no
-// protocol revision, which looks like a date.
-func (c *comparer) isNormal(n tree) bool {
-	return (n.kind == '"' || n.kind == '0') && !strings.HasSuffix(c.name(), "protocolVersion")
+// areNormal reports whether normalizers are for the values: two texts or two numbers,
+// for one that became the other is another interface.
+func (c *comparer) areNormal(a, b tree) bool {
+	return a.kind == b.kind && (a.kind == '"' || a.kind == '0') && !c.isRevision()
+}
+
+// isRevision reports whether the place names a protocol revision, which looks like a
+// date and is none.
+func (c *comparer) isRevision() bool {
+	name := c.name()
+	refused := len(c.path) > 0 && c.path[0] == "error" && (name == "supported" || name == "requested")
+	return refused || name == "supportedVersions" || strings.HasSuffix(name, "protocolVersion")
 }
 
 // normalizersFor names those of the normalizers that make two texts equal: the
 // first that does it alone, or else as many as it takes; "" if none do.
 func normalizersFor(list []Normalizer, a, b string) string {
-	if a == b {
-		return "" // they differ in kind
-	}
 	for _, n := range list {
 		if n.equal(a, b) {
 			return n.Name

@@ -14,10 +14,7 @@ const lookahead = 16
 // its kind that are left, among the first few, the one that it differs from least.
 // Of a loosened driver, which keeps the recorded ids, it is the one with the same id.
 func (d *Driver) pick(key Key, m transport.Message) *turn {
-	for len(d.said[key]) > 0 && d.said[key][0].arrived {
-		d.said[key] = d.said[key][1:]
-	}
-	queue := d.said[key]
+	queue := d.left(key)
 	if d.loose && m.Kind() == transport.Request {
 		for _, t := range queue {
 			if !t.arrived && bytes.Equal(t.msg().ID, m.ID) {
@@ -46,6 +43,21 @@ func (t *turn) overtake(queue []*turn) {
 			other.overtaken = t
 		}
 	}
+}
+
+// left returns the turns of a kind without those of the first few that have come: one
+// that does not come stays in front, and must not take the places of the others.
+func (d *Driver) left(key Key) []*turn {
+	queue := d.said[key]
+	at := min(len(queue), lookahead)
+	for i := at - 1; i >= 0; i-- {
+		if !queue[i].arrived {
+			at--
+			queue[at] = queue[i]
+		}
+	}
+	d.said[key] = queue[at:]
+	return queue[at:]
 }
 
 // nearest returns the turn that a live message differs from least, and whether it

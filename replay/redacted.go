@@ -9,48 +9,67 @@ import (
 // so that equal secrets are still equal.
 var maskPattern = regexp.MustCompile(`\[redacted:[0-9a-f]{16}\]`)
 
-// isMasked reports whether a live text is the recorded one with something in the
-// place of what is redacted: the same everywhere for one secret.
-func (v *variables) isMasked(recorded, live string) bool { return v.unmask(recorded, live) != nil }
-
 // unmask returns what stands in a live text for what is redacted in the recorded
-// one; nil if the rest of the text differs, or a secret that is known already.
-func (v *variables) unmask(recorded, live string) map[string]string {
-	if !strings.Contains(recorded, "[redacted:") {
+// one: something, and the same everywhere for one secret; nil if there is nothing of
+// the kind, or the rest of the text differs.
+func (v *variables) unmask(recorded, live tree) map[string]string {
+	if recorded.kind != '"' || live.kind != '"' || !strings.Contains(recorded.text, "[redacted:") {
 		return nil
 	}
-	places := maskPattern.FindAllStringIndex(recorded, -1)
-	if places == nil {
-		return nil
-	}
-	var pattern strings.Builder
-	pattern.WriteString(`(?s)^`)
-	from := 0
-	for _, at := range places {
-		pattern.WriteString(regexp.QuoteMeta(v.put("", recorded[from:at[0]])) + `(.*?)`)
-		from = at[1]
-	}
-	found, err := regexp.Compile(pattern.String() + regexp.QuoteMeta(v.put("", recorded[from:])) + `$`)
-	if err != nil { // too long for a pattern
-		return nil
-	}
-	values := found.FindStringSubmatch(live)
-	if values == nil {
-		return nil
-	}
-	secrets := map[string]string{}
+	var secrets map[string]string
+	from, rest := 0, live.text
+	places := maskPattern.FindAllStringIndex(recorded.text, -1)
 	for i, at := range places {
-		mask := recorded[at[0]:at[1]]
-		known, ok := secrets[mask]
-		if !ok && v != nil && len(v.anywhere[mask]) > 0 {
-			known, ok = v.anywhere[mask][0], true
-		}
-		if ok && known != values[i+1] {
+		var ok bool
+		if rest, ok = strings.CutPrefix(rest, v.put("", recorded.text[from:at[0]])); !ok {
 			return nil
 		}
-		secrets[mask] = values[i+1]
+		end := len(recorded.text)
+		if i+1 < len(places) {
+			end = places[i+1][0]
+		}
+		mask := recorded.text[at[0]:at[1]]
+		value := v.secret(mask, secrets)
+		if value == "" {
+			value = upTo(rest, v.put("", recorded.text[at[1]:end]), i+1 == len(places))
+		}
+		if rest, ok = strings.CutPrefix(rest, value); !ok || value == "" {
+			return nil
+		}
+		if secrets == nil {
+			secrets = map[string]string{}
+		}
+		secrets[mask], from = value, at[1]
+	}
+	if from == 0 || rest != v.put("", recorded.text[from:]) {
+		return nil
 	}
 	return secrets
+}
+
+// secret returns what a mask is known to stand for; "": it is not.
+func (v *variables) secret(mask string, found map[string]string) string {
+	if v != nil && len(v.anywhere[mask]) > 0 {
+		return v.anywhere[mask][0]
+	}
+	return found[mask]
+}
+
+// upTo returns the part of a text, which is not empty, in front of the next place of
+// another, or of its last; "" if there is none.
+func upTo(text, next string, last bool) string {
+	switch {
+	case text == "":
+	case last:
+		if before, ok := strings.CutSuffix(text, next); ok {
+			return before
+		}
+	default:
+		if i := strings.Index(text[1:], next); i >= 0 {
+			return text[:1+i]
+		}
+	}
+	return ""
 }
 
 // hidden stands for a live value in the place of a redacted one: reports do not tell

@@ -47,9 +47,14 @@ func treeOf(raw []byte) tree {
 // treeReader goes through a JSON text. What it reads is mostly checked already; of
 // the rest it only makes sure to stay within the text.
 type treeReader struct {
-	raw []byte
-	at  int
+	raw   []byte
+	at    int
+	depth int
 }
+
+// deepest is how deep a value may be. A message is never as deep, but a text within a
+// message was not checked, and the stack of a program ends.
+const deepest = 100_000
 
 func (r *treeReader) blank() {
 	for r.at < len(r.raw) && (r.raw[r.at] == ' ' || r.raw[r.at] == '\t' || r.raw[r.at] == '\n' || r.raw[r.at] == '\r') {
@@ -69,9 +74,10 @@ func (r *treeReader) take(c byte) bool {
 }
 
 func (r *treeReader) value() (n tree, ok bool) {
-	if r.at == len(r.raw) {
+	if r.at == len(r.raw) || r.depth > deepest {
 		return n, false
 	}
+	r.depth++
 	n.start = r.at
 	switch c := r.raw[r.at]; c {
 	case '{':
@@ -86,6 +92,7 @@ func (r *treeReader) value() (n tree, ok bool) {
 		n.text = string(r.raw[n.start:r.at])
 	}
 	n.end = r.at
+	r.depth--
 	return n, ok
 }
 

@@ -170,3 +170,17 @@ func TestParseStrictness(t *testing.T) {
 		t.Error(s)
 	}
 }
+
+// TestTreeDepth: what is deeper than a message may be is no value, and no end of the
+// program either: a text within a message may hold anything.
+func TestTreeDepth(t *testing.T) {
+	for _, tt := range []struct {
+		depth int
+		valid bool
+	}{{100, true}, {deepest, true}, {deepest + 2, false}, {5_000_000, false}} {
+		text := strings.Repeat("[", tt.depth) + strings.Repeat("]", tt.depth)
+		if _, err := parseTree([]byte(text)); (err == nil) != tt.valid {
+			t.Errorf("depth %d: %v", tt.depth, err)
+		}
+	}
+}

@@ -110,7 +110,7 @@ func (w *learner) enter(step string, a, b tree) {
 }
 
 func (w *learner) scalar(a, b tree) {
-	for mask, text := range w.unmask(a.text, b.text) {
+	for mask, text := range w.unmask(a, b) {
 		w.addAnywhere(mask, text)
 		w.masks[mask] = true
 	}
@@ -178,13 +178,13 @@ func (v *variables) addAnywhere(recorded, live string) {
 	v.anywhere[recorded] = newest(v.anywhere[recorded], live)
 }
 
-// keptValues is how many live values of one recorded are remembered.
-const keptValues = 8
-
-// newest puts a value at the end of a list.
+// newest puts a value at the end of a list. All are kept: the verdicts are given at
+// the end, and each message has its own.
 func newest(list []string, value string) []string {
-	list = slices.DeleteFunc(list, func(s string) bool { return s == value })
-	return append(list[max(0, len(list)+1-keptValues):], value)
+	if n := len(list); n > 0 && list[n-1] == value {
+		return list
+	}
+	return append(slices.DeleteFunc(list, func(s string) bool { return s == value }), value)
 }
 
 // isDistinct reports whether a value may be looked for in a text.
@@ -250,6 +250,10 @@ func (v *variables) explains(name string, a, b tree) bool {
 	return v.spells(was, tokensOf(was), 0, is)
 }
 
+// tried is how many live values of one recorded are tried within a text, where one
+// may begin as another does.
+const tried = 8
+
 // spells reports whether live is recorded from byte from on, with any of the live
 // values for each token that has some.
 func (v *variables) spells(recorded string, tokens []token, from int, live string) bool {
@@ -258,6 +262,7 @@ func (v *variables) spells(recorded string, tokens []token, from int, live strin
 		if len(list) == 0 {
 			continue
 		}
+		list = list[max(0, len(list)-tried):]
 		rest, ok := strings.CutPrefix(live, recorded[from:t.start])
 		if !ok {
 			return false
