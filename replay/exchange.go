@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -267,4 +268,18 @@ func (x *exchanges) split(events []store.Event) [][]store.Event {
 		}
 	}
 	return parts
+}
+
+// StatusOnly returns, of a session recorded over HTTP, the requests with messages that
+// the server answered by nothing but a status that is no success, as "#3 401": on
+// another transport nothing comes back.
+func StatusOnly(events []store.Event) (list []string) {
+	x := exchangesOf(events)
+	for _, e := range events {
+		ex := x.byNumber[e.Stream]
+		if e.Kind == store.Frame && e.Dir == transport.ClientToServer && ex != nil && ex.status >= 300 && ex.messages == 0 {
+			list = append(list, fmt.Sprintf("#%d %d", e.Seq, ex.status))
+		}
+	}
+	return list
 }

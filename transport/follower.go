@@ -114,7 +114,8 @@ func (f *follower) leave() {
 	defer c.mu.Unlock()
 	f.stream.followers--
 	f.stream.wake()
-	if f.stream.over && !f.stream.answer.IDs && f.stream.number != 0 {
+	again := f.stream.answer.IDs && f.stream.form == StreamForm // somebody may come back to it
+	if f.stream.over && !again && f.stream.number != 0 {
 		delete(c.streams, f.stream.number)
 	}
 }

@@ -16,7 +16,7 @@ type HTTPServerOptions struct {
 	// revision 2026-07-28.
 	Stateless bool
 	// Legacy has GET begin a session of the HTTP+SSE transport of 2024-11-05 on every
-	// path; without it, it does on those that end in /sse.
+	// path; without it, it does on those that end in /sse, unless Stateless.
 	Legacy bool
 	// Standalone keeps messages that belong to no request for the stream that a
 	// client asks for by GET. Without it they go out on the stream of a request, if
@@ -94,6 +94,11 @@ func (s *HTTPServer) open() *ServerConn {
 	for method, answers := range s.o.Expected {
 		c.Expect(method, answers)
 	}
+	select {
+	case <-s.closed:
+		c.end()
+	default:
+	}
 	s.sessions[c.id] = c
 	s.backlog = append(s.backlog, c)
 	notify(s.news)
@@ -129,7 +134,7 @@ func (s *HTTPServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost:
 		s.post(w, r, id)
-	case r.Method == http.MethodGet && id == "" && (s.o.Legacy || strings.HasSuffix(r.URL.Path, "/sse")):
+	case r.Method == http.MethodGet && id == "" && (s.o.Legacy || !s.o.Stateless && strings.HasSuffix(r.URL.Path, "/sse")):
 		s.legacy(w, r)
 	default:
 		s.other(w, r, id)

@@ -212,6 +212,9 @@ func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string) (events
 	case lost > 0:
 		fmt.Fprintf(std.err, "mcprec: %s: %d events could not be recorded; what they were is neither answered nor said\n", s.name, lost)
 	}
+	if silent := replay.StatusOnly(events); o.listen.address == "" && len(silent) > 0 {
+		fmt.Fprintf(std.err, "mcprec: %s: answered by an HTTP status alone, which stdio cannot say: %s; --listen serves it over HTTP\n", s.name, strings.Join(silent, ", "))
+	}
 	return events, s.name, nil
 }
 
