@@ -1,7 +1,9 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/mcprec/mcprec/transport"
@@ -25,6 +27,7 @@ func (p *Player) miss(m transport.Message, key Key, err error) StepVerdict {
 		v.Text += ": no request of that method was recorded"
 		return v
 	}
+	how.leadWith("/params/name", "/params/uri") // of another tool the arguments differ anyhow
 	v.Seq, v.Differences, v.Mapped = nearest.seq, how.differences, how.mapped
 	if how.count == 0 {
 		v.Text += fmt.Sprintf("; nearest is #%d: the matcher tells them apart", v.Seq)
@@ -63,6 +66,13 @@ func (p *Player) nearest(m transport.Message) (nearest *cue, how comparison) {
 		}
 	}
 	return nearest, how
+}
+
+// leadWith puts the differences at the paths before the others.
+func (c comparison) leadWith(paths ...string) {
+	slices.SortStableFunc(c.differences, func(a, b Difference) int {
+		return cmp.Compare(slices.Index(paths, b.Path), slices.Index(paths, a.Path))
+	})
 }
 
 func countTimes(n int) string {

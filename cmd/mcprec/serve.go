@@ -271,31 +271,59 @@ func otherwise(player *replay.Player) []replay.StepVerdict {
 	return verdicts
 }
 
-// advice says what would let requests match that were not recorded as they came.
+// advice says what would let requests match that were not recorded as they came, or
+// would record them.
 func advice(verdicts []replay.StepVerdict) []string {
 	var flags []string
-	add := func(flag string) {
-		if !slices.Contains(flags, flag) && len(flags) < 5 {
-			flags = append(flags, flag)
-		}
-	}
+	missed := false
 	for _, v := range verdicts {
-		if v.Result != replay.Extra {
+		if v.Result != replay.Extra || len(v.Differences) == 0 {
 			continue
 		}
-		for _, d := range v.Differences {
-			switch {
-			case d.Hint != "":
-				add("--normalize " + strings.ReplaceAll(d.Hint, ", ", ","))
-			case d.Path != "/params/name" && d.Path != "/params/uri": // another tool is another call
-				add("--ignore " + d.Path)
+		missed = true
+		for _, flag := range mending(v.Differences) {
+			if !slices.Contains(flags, flag) {
+				flags = append(flags, flag)
 			}
 		}
 	}
-	if len(flags) == 0 {
+	const record = "--mode new_episodes FILE -- COMMAND"
+	switch {
+	case !missed:
 		return nil
+	case len(flags) == 0:
+		return []string{"to record it as well: " + record}
 	}
-	return []string{"to let it match: " + strings.Join(flags, " ") + "; to record it as well: --mode new_episodes FILE -- COMMAND"}
+	return []string{"to let it match: " + strings.Join(flags, " ") + "; to record it as well: " + record}
+}
+
+// mending are the flags that together make a request match; none make another
+// tool or resource the same.
+func mending(differences []replay.Difference) []string {
+	const arguments, most = "/params/arguments", 3
+	within := 0
+	for _, d := range differences {
+		if d.Path == "/params/name" || d.Path == "/params/uri" {
+			return nil
+		}
+		if strings.HasPrefix(d.Path, arguments+"/") {
+			within++
+		}
+	}
+	if within > most {
+		return append([]string{"--ignore " + arguments}, mending(slices.DeleteFunc(slices.Clone(differences), func(d replay.Difference) bool {
+			return strings.HasPrefix(d.Path, arguments+"/")
+		}))...)
+	}
+	var flags []string
+	for _, d := range differences {
+		if d.Hint != "" {
+			flags = append(flags, "--normalize "+strings.ReplaceAll(d.Hint, ", ", ","))
+		} else {
+			flags = append(flags, "--ignore "+d.Path)
+		}
+	}
+	return flags
 }
 
 // untilSignal cancels at the first signal that asks a process to end, and returns
