@@ -282,7 +282,7 @@ func (r *recordedSession) warn(w io.Writer, stdio bool) {
 		switch {
 		case e.Kind == store.Lost:
 			if info, err := store.DecodePayload[store.LostInfo](e); err == nil {
-				lost += info.Frames
+				lost += max(info.Frames, 1)
 			}
 		case e.Kind == store.Frame:
 			http = http || e.Stream > 0
@@ -293,6 +293,9 @@ func (r *recordedSession) warn(w io.Writer, stdio bool) {
 	}
 	if lost > 0 {
 		fmt.Fprintf(w, "mcprec: %s lacks %d events that could not be recorded; what follows from them may not match\n", r.name, lost)
+	}
+	if what := unanswered(r.events); what != "" {
+		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and none is waited for\n", r.name, what)
 	}
 }
 

@@ -190,7 +190,7 @@ func (r *driveReport) summary() string {
 			counts = append(counts, fmt.Sprintf("%d %s", n, result))
 		}
 	}
-	line := fmt.Sprintf("%d steps: %s", len(r.Steps), strings.Join(counts, ", "))
+	line := fmt.Sprintf("%s: %s", plural(uint64(len(r.Steps)), "step"), strings.Join(counts, ", "))
 	if len(r.Mapped) > 0 {
 		var by []string
 		for _, name := range slices.Sorted(maps.Keys(r.Mapped)) {

@@ -215,6 +215,9 @@ func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string) (events
 	if silent := replay.StatusOnly(events); o.listen.address == "" && len(silent) > 0 {
 		fmt.Fprintf(std.err, "mcprec: %s: answered by an HTTP status alone, which stdio cannot say: %s; --listen serves it over HTTP\n", s.name, strings.Join(silent, ", "))
 	}
+	if what := unanswered(events); what != "" {
+		fmt.Fprintf(std.err, "mcprec: %s has no answer to %s, and gives none\n", s.name, what)
+	}
 	return events, s.name, nil
 }
 
