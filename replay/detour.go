@@ -22,7 +22,8 @@ type detour struct {
 	tokens    map[string]bool            // progress tokens of those
 	taken     map[string]bool            // ids of the recorded server's requests
 	renamed   int
-	added     []store.Event // what passed, as the live server knows it
+	renames   map[string]json.RawMessage // of those: the client's id of the latest, by its own
+	added     []store.Event              // what passed, as the live server knows it
 }
 
 // open is a request under way.
@@ -32,7 +33,7 @@ type open struct {
 }
 
 func newDetour(p *Player) *detour {
-	d := &detour{player: p, open: map[string]open{}, asked: map[string]json.RawMessage{}, tokens: map[string]bool{}, taken: map[string]bool{}}
+	d := &detour{player: p, open: map[string]open{}, asked: map[string]json.RawMessage{}, tokens: map[string]bool{}, taken: map[string]bool{}, renames: map[string]json.RawMessage{}}
 	for _, r := range p.replies {
 		for _, q := range r.asks {
 			d.taken[q.id] = true
@@ -41,10 +42,10 @@ func newDetour(p *Player) *detour {
 	return d
 }
 
-// fromClient says who is to hear a frame of the client: the player, the live
-// server, or both. A batch with anything in it that is not recorded goes to the
-// live server whole.
-func (d *detour) fromClient(f transport.Frame, at time.Duration) (toPlayer bool, toLive *transport.Frame) {
+// fromClient says who is to hear a frame of the client: the player or the live server.
+// A batch with anything in it that is not recorded goes to the live server whole; one
+// with a redacted value to nobody, see refuse.
+func (d *detour) fromClient(f transport.Frame, at time.Duration) (toPlayer bool, toLive, toClient []transport.Frame) {
 	messages := messagesOf(f)
 	if !slices.ContainsFunc(messages, d.isForLive) {
 		for _, m := range messages {
@@ -52,7 +53,11 @@ func (d *detour) fromClient(f transport.Frame, at time.Duration) (toPlayer bool,
 				d.handshake = append(d.handshake, f)
 			}
 		}
-		return true, nil
+		return true, nil, nil
+	}
+	if mask := maskPattern.Find(f.Bytes); mask != nil {
+		toLive, toClient = d.refuse(f, string(mask), at)
+		return false, toLive, toClient
 	}
 	for i, m := range messages {
 		switch m.Kind() {
@@ -68,7 +73,7 @@ func (d *detour) fromClient(f transport.Frame, at time.Duration) (toPlayer bool,
 		}
 	}
 	d.add(transport.ClientToServer, f, at)
-	return false, &f
+	return false, []transport.Frame{f}, nil
 }
 
 // isForLive reports whether a message of the client is for the live server.
@@ -91,6 +96,10 @@ func (d *detour) fromLive(f transport.Frame, at time.Duration) transport.Frame {
 	d.add(transport.ServerToClient, f, at)
 	for i, m := range messagesOf(f) {
 		switch m.Kind() {
+		case transport.Notification:
+			if id := d.renames[string(cancels(m))]; id != nil {
+				f.Bytes, _ = splice(f.Bytes, id, append(within(f.Bytes, i), "params", "requestId")...)
+			}
 		case transport.Response:
 			if o, ok := d.open[string(m.ID)]; ok {
 				f.Stream = o.stream
@@ -101,6 +110,7 @@ func (d *detour) fromLive(f transport.Frame, at time.Duration) transport.Frame {
 			if d.taken[string(id)] {
 				d.renamed++
 				id = fmt.Appendf(nil, `"mcprec-live-%d"`, d.renamed)
+				d.renames[string(m.ID)] = id
 				f.Bytes, _ = splice(f.Bytes, id, append(within(f.Bytes, i), "id")...)
 			}
 			d.asked[string(id)] = bytes.Clone(m.ID)

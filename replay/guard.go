@@ -1,7 +1,9 @@
 package replay
 
 import (
+	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -46,4 +48,29 @@ func (d *Driver) refuses(l *line, f transport.Frame) bool {
 	}
 	d.refused, d.ended = l.holds(mask), true
 	return true
+}
+
+// refuse answers what is for the live server and holds a redacted value, which came
+// to the client with a recorded answer: a request to the client, an answer of the
+// client to the live server. Nothing else of the frame goes on.
+func (d *detour) refuse(f transport.Frame, mask string, at time.Duration) (toLive, toClient []transport.Frame) {
+	for _, m := range messagesOf(f) {
+		what, id, to := about(m), m.ID, &toClient
+		if m.Kind() == transport.Response {
+			what, id, to = "an answer", d.asked[string(m.ID)], &toLive
+		}
+		text := fmt.Sprintf("%s holds %s, which stands for a secret: it was not sent to the live server", what, mask)
+		d.player.extra(what, text, true)
+		if id == nil {
+			continue
+		}
+		quoted, _ := json.Marshal("mcprec: " + text)
+		line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, MissCode, quoted)
+		*to = append(*to, transport.Frame{Bytes: line, Stream: f.Stream})
+		if m.Kind() == transport.Response {
+			delete(d.asked, string(m.ID))
+			d.add(transport.ClientToServer, transport.Frame{Bytes: line}, at)
+		}
+	}
+	return toLive, toClient
 }

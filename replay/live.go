@@ -15,7 +15,8 @@ import (
 
 // Live is a server behind a Player, which is asked what is not recorded. It is
 // connected at the first such request, with the client's own handshake and nothing
-// else that went before. It serves one call of Serve.
+// else that went before; what stands for a redacted secret does not go to it. It serves
+// one call of Serve.
 type Live struct {
 	// Server opens the connection.
 	Server transport.Transport
@@ -43,13 +44,14 @@ func (l *Live) Err() error { return l.err }
 // hear takes a frame of the client and reports whether it is for the player. The
 // serving's lock is held.
 func (l *Live) hear(f transport.Frame) bool {
-	toPlayer, toLive := l.detour.fromClient(f, time.Since(l.start))
+	toPlayer, toLive, toClient := l.detour.fromClient(f, time.Since(l.start))
+	l.s.pass(toClient)
 	switch {
-	case toLive == nil:
+	case len(toLive) == 0:
 	case l.dead != "":
 		l.s.pass(l.detour.abandon(l.dead))
 	default:
-		l.queue = append(l.queue, *toLive)
+		l.queue = append(l.queue, toLive...)
 		notify(l.news)
 	}
 	return toPlayer

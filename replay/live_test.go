@@ -177,3 +177,43 @@ func TestLiveNotifications(t *testing.T) {
 		t.Errorf("%d added", len(live.Added()))
 	}
 }
+
+// TestLiveCancels holds that the live server may call off its own request, which the
+// client knows under another id.
+func TestLiveCancels(t *testing.T) {
+	server := &behind{says: map[string]string{`{"id":"n","method":"new"}`: `
+		{"id":1,"method":"roots/list"}
+		{"method":"notifications/cancelled","params":{"requestId":1}}`}}
+	got, _, _ := consult(t, handshaken, server, `?? {"id":"n","method":"new"}`)
+	want := `{"id":"mcprec-live-1","method":"roots/list"}
+{"method":"notifications/cancelled","params":{"requestId":"mcprec-live-1"}}`
+	if heard := strings.Join(got[:2], "\n"); heard != want {
+		t.Errorf("the client heard\n%s", heard)
+	}
+}
+
+// TestLiveRedacted holds that what stands for a secret in the recording, and came to
+// the client with a recorded answer, does not go on to the live server.
+func TestLiveRedacted(t *testing.T) {
+	recorded := `
+		> {"id":1,"method":"login"}
+		< {"id":1,"result":{"token":"[redacted:0123456789abcdef]"}}`
+	server := &behind{says: map[string]string{`{"id":4,"method":"new"}`: `{"id":9,"method":"ask"}`}}
+	got, said, live := consult(t, recorded, server,
+		`? {"id":2,"method":"login"}`,
+		`? {"id":3,"method":"new","params":{"auth":"Bearer [redacted:0123456789abcdef]"}}`,
+		`? {"id":4,"method":"new"}`,
+		`{"id":9,"result":"[redacted:0123456789abcdef]"}`)
+	text := `holds [redacted:0123456789abcdef], which stands for a secret: it was not sent to the live server`
+	if want := `{"jsonrpc":"2.0","id":3,"error":{"code":-32010,"message":"mcprec: new ` + text + `"}}`; got[1] != want {
+		t.Errorf("the client heard\n%s", got[1])
+	}
+	heard := strings.Join(server.heard, "\n")
+	if want := `{"id":4,"method":"new"}
+{"jsonrpc":"2.0","id":9,"error":{"code":-32010,"message":"mcprec: an answer ` + text + `"}}`; heard != want {
+		t.Errorf("the server heard\n%s", heard)
+	}
+	if len(live.Added()) != 2 || len(said) != 2 {
+		t.Errorf("%d added, said %q", len(live.Added()), said)
+	}
+}
