@@ -114,16 +114,16 @@ func (r *driveReport) text(all bool) string {
 	var b strings.Builder
 	for _, s := range r.Steps {
 		if all || s.Result != replay.Match {
-			fmt.Fprintf(&b, "%-8s  %s\n", s.Result, s.headline())
+			fmt.Fprintf(&b, "%-8s  %s\n", s.Result, plain(s.headline()))
 			for _, line := range s.details(all) {
-				fmt.Fprintf(&b, "          %s\n", line)
+				fmt.Fprintf(&b, "          %s\n", plain(line))
 			}
 		}
 	}
 	if r.End != replay.Complete {
 		fmt.Fprintln(&b, r.breaking())
 		for _, p := range r.Pending {
-			fmt.Fprintf(&b, "  %s\n", p)
+			fmt.Fprintf(&b, "  %s\n", plain(p))
 		}
 	}
 	if r.End != replay.Complete && len(r.Stderr) > 0 {

@@ -61,12 +61,12 @@ type served struct {
 func (s *served) say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintf(s.std.err, "mcprec: %s\n", text)
+	fmt.Fprintf(s.std.err, "mcprec: %s\n", plain(text))
 }
 
 // done says what there is to say of a session.
 func (s *served) done(session replay.Served) {
-	verdicts := session.Player.Close()
+	verdicts := otherwise(session.Player)
 	for _, v := range verdicts {
 		s.say(v.String())
 	}

@@ -236,7 +236,7 @@ func playServer(std streams, o serveOptions, player *replay.Player, options repl
 	options.Say = func(text string) {
 		if !said[text] { // a client that tries again is told again, by its answer
 			said[text] = true
-			fmt.Fprintf(std.err, "mcprec: %s\n", text)
+			fmt.Fprintf(std.err, "mcprec: %s\n", plain(text))
 		}
 	}
 	err = replay.Serve(ctx, conn, player, options)
@@ -321,9 +321,9 @@ func mending(differences []replay.Difference) []string {
 	var flags []string
 	for _, d := range differences {
 		if d.Hint != "" {
-			flags = append(flags, "--normalize "+strings.ReplaceAll(d.Hint, ", ", ","))
+			flags = append(flags, "--normalize "+d.Hint)
 		} else {
-			flags = append(flags, "--ignore "+d.Path)
+			flags = append(flags, "--ignore "+shellWord(d.Path))
 		}
 	}
 	return flags
