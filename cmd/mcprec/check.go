@@ -118,12 +118,16 @@ func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkR
 	defer closeInto(&err, s)
 	fold := check.New(check.Gate{MaxDuration: o.max, Expect: o.expect, Forbid: o.forbid}, func(f check.Finding) { report.finding(s, f) })
 	var valid store.Validator
-	for e, err := range s.events(cmd.Context(), 1, store.ReadOptions{}) {
+	for e, err := range parseAhead(s.events(cmd.Context(), 1, store.ReadOptions{})) {
 		if err == nil {
-			err = valid.Check(e)
+			err = valid.Check(e.Event)
 		}
-		if err == nil {
-			err = fold.Apply(e)
+		switch {
+		case err != nil:
+		case e.Kind == store.Frame:
+			err = fold.ApplyParsed(e.Event, e.Parsed)
+		default:
+			err = fold.Apply(e.Event)
 		}
 		if err != nil {
 			return fmt.Errorf("check %s: %w", s.name, err)

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"hash/maphash"
+	"maps"
 
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/store"
@@ -26,6 +27,7 @@ type scopes struct {
 	inSession map[uint64]bool    // open exchanges whose request names the session
 	resumed   map[uint64]bool    // open exchanges that take up a stream again
 	asked     map[uint64][]*call // by open exchange
+	left      int                // exchanges that were left when some were last let go
 	events    bool               // HTTP+SSE: answers come on another exchange
 }
 
@@ -45,10 +47,27 @@ func (s *scopes) of(e store.Event, p order.Parsed) *scope {
 		if p.Messages[i].Kind() == transport.Request {
 			own := newScope()
 			s.exchanges[e.Stream] = own
+			s.sweep()
 			return own
 		}
 	}
 	return nil
+}
+
+// sweep lets go of exchanges that are answered, when there are many whose end was not
+// recorded.
+func (s *scopes) sweep() {
+	if len(s.exchanges) < 2*max(1024, s.left) {
+		return
+	}
+	maps.DeleteFunc(s.exchanges, func(stream uint64, own *scope) bool {
+		over := len(own.calls) == 0 && own != s.session
+		if over {
+			delete(s.asked, stream)
+		}
+		return over
+	})
+	s.left = len(s.exchanges)
 }
 
 // unordered reports whether a violation is one of order between a frame and one of
@@ -80,8 +99,12 @@ func (f *Fold) http(e store.Event) error {
 		if own := s.exchanges[e.Stream]; own != nil && len(info.Header["Mcp-Session-Id"]) > 0 {
 			s.session = own // it holds an initialize: here begins the session
 		}
-		if info.Status >= 300 {
+		switch {
+		case info.Status >= 300:
 			f.refused(e)
+		case info.Status == 202 || info.Status == 204: // no body follows, and no end
+			delete(s.inSession, e.Stream)
+			delete(s.resumed, e.Stream)
 		}
 	case store.HTTPEvent:
 		f.serverSent(e, info.SSE)

@@ -16,6 +16,7 @@ type Checker struct {
 	handshake handshake
 	logs      []*Exchange            // requests of a stateless session that set a log level
 	logged    bool                   // there were such requests that are forgotten
+	logsLeft  int                    // requests that were left when some were last forgotten
 	tasks     map[string]string      // status, by direction and id
 	runs      map[string][]*Exchange // the requests that began a task, by the same key
 	subscribe *Exchange              // the first resources/subscribe
@@ -63,17 +64,11 @@ func (c *Checker) Send(dir transport.Direction, p Parsed, known Mark) []Violatio
 // Would returns the rules that a frame would break if it were sent now. Nothing
 // changes.
 func (c *Checker) Would(dir transport.Direction, p Parsed) []Violation {
-	return c.judgeAt(dir, p, c.Mark(dir))
-}
-
-// judgeAt is Would for a frame that was written when its sender had been given as
-// much as the mark says.
-func (c *Checker) judgeAt(dir transport.Direction, p Parsed, known Mark) []Violation {
 	found := c.found
 	c.found = nil
 	c.judgeBatch(dir, p)
 	for i := range p.read {
-		c.judge(dir, &p.read[i], known, p.Batch)
+		c.judge(dir, &p.read[i], c.Mark(dir), p.Batch)
 	}
 	would := c.found
 	c.found = found

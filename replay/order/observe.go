@@ -16,22 +16,34 @@ import (
 // of those before no more than that there was one with the id, so that a session
 // may go on for ever. The slice is good until the next call.
 func (c *Checker) Observe(dir transport.Direction, p Parsed) []Violation {
+	c.found = c.found[:0]
+	c.judgeBatch(dir, p)
 	for i := range p.read {
-		c.learns(dir, &p.read[i])
-	}
-	found := c.Would(dir, p)
-	if len(found) > 0 && len(c.judgeAt(dir, p, c.end(dir).least)) == 0 {
-		for i := range found {
-			found[i].Severity, found[i].Race = Note, true
+		m, before := &p.read[i], len(c.found)
+		c.learns(dir, m)
+		c.judge(dir, m, c.Mark(dir), p.Batch)
+		if len(c.found) > before && !c.certain(dir, m, p.Batch) {
+			for j := before; j < len(c.found); j++ {
+				c.found[j].Severity, c.found[j].Race = Note, true
+			}
 		}
-	}
-	for i := range p.read {
-		c.sent(dir, &p.read[i])
+		c.sent(dir, m)
 	}
 	c.Give(dir, p)
 	c.forget(c.end(dir))
 	c.forgetLogs()
-	return found
+	return c.found
+}
+
+// certain reports whether a message breaks something also if its sender had been
+// given no more than is certain.
+func (c *Checker) certain(dir transport.Direction, m *message, batch bool) bool {
+	found := c.found
+	c.found = nil
+	c.judge(dir, m, c.end(dir).least, batch)
+	breaks := len(c.found) > 0
+	c.found = found
+	return breaks
 }
 
 // OneSender reports whether a violation is of the order of two frames of one sender:
@@ -101,14 +113,16 @@ func (e *end) drop(x *Exchange) {
 	}
 }
 
-// forgetLogs drops the requests that set a log level and are answered.
+// forgetLogs drops the requests that set a log level and are answered, when they have
+// become many.
 func (c *Checker) forgetLogs() {
-	if len(c.logs) < remembered || len(c.logs)&(len(c.logs)-1) != 0 {
+	n := len(c.logs)
+	if n < 2*max(64, c.logsLeft) {
 		return
 	}
-	n := len(c.logs)
 	c.logs = slices.DeleteFunc(c.logs, func(x *Exchange) bool { return x.Answered })
-	c.logged = c.logged || len(c.logs) < n
+	c.logsLeft = len(c.logs)
+	c.logged = c.logged || c.logsLeft < n
 }
 
 // past is a set of keys, by their hash.

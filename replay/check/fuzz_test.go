@@ -1,0 +1,105 @@
+package check_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/replay/check"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// hostile are frames that cost a careless reader its stack, its memory or its time.
+func hostile() []string {
+	keys := make([]string, 100_000)
+	for i := range keys {
+		keys[i] = fmt.Sprintf(`"k%d":%d`, i, i)
+	}
+	return []string{
+		strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000),
+		`{"id":1,"method":"x","params":` + strings.Repeat(`{"a":`, 9_000) + "1" + strings.Repeat("}", 9_000) + "}",
+		`{"id":1,"method":"x","params":{` + strings.Join(keys, ",") + "}}",
+		"[" + strings.Repeat(`{"id":1,"method":"x"},`, 10_000) + `{"id":1,"method":"x"}]`,
+		`{"id":` + strings.Repeat("9", 100_000) + `,"method":"x"}`,
+		`{"id":{"a":[]},"method":"x","params":{"_meta":{"progressToken":[1]}}}`, `{"id":true,"result":0}`, `{"id":1.5,"result":null}`, `{"id":"\ud800","error":1}`,
+	}
+}
+
+// TestHostile: such frames are judged like any other, in either direction. Each of
+// the sequences below is long enough to show a quadratic fold.
+func TestHostile(t *testing.T) {
+	var text []string
+	for _, frame := range hostile() {
+		text = append(text, "> "+frame, "< "+frame)
+	}
+	if found, _ := findings(t, check.Gate{}, lines(text...)); len(found) < len(text)/2 {
+		t.Errorf("only %v", found)
+	}
+	const many = 20_000
+	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/logLevel":"info","progressToken":%[1]d}`
+	for _, sequence := range []struct {
+		line string
+		each int // findings of each line, about
+	}{
+		{`> {"id":%[1]d,"method":"tools/call","params":{"name":"t%[1]d"}}`, 1},
+		{`> {"id":1,"method":"tools/call"}`, 1},
+		{`< {"id":%[1]d,"method":"sampling/createMessage"}`, 1},
+		{`< {"id":%[1]d,"result":{}}`, 1},
+		{`> {"id":%[1]d,"method":"x","params":{` + meta + `}}` + "\n" + `< {"method":"notifications/message","params":{}}`, 1},
+		{`> {"id":%[1]d,"method":"x","params":{"task":{}}}` + "\n" + `< {"id":%[1]d,"result":{"task":{"taskId":"a","status":"working"}}}` + "\n" +
+			`< {"method":"notifications/tasks/status","params":{"taskId":"a","status":"completed"}}`, 0},
+		{`> {"method":"notifications/cancelled","params":{"requestId":%[1]d}}`, 1},
+	} {
+		n := 0
+		f := check.New(check.Gate{}, func(check.Finding) { n++ })
+		seq := uint64(0)
+		for i := range many {
+			for line := range strings.SplitSeq(fmt.Sprintf(sequence.line, i), "\n") {
+				seq++
+				e := store.Event{Seq: seq, At: time.Duration(i), Kind: store.Frame, Dir: transport.ClientToServer, Payload: []byte(line[2:])}
+				if line[0] == '<' {
+					e.Dir = transport.ServerToClient
+				}
+				if err := f.Apply(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		f.Close()
+		if sequence.each > 0 && n < many/2 {
+			t.Errorf("%s: %d findings", sequence.line, n)
+		}
+	}
+}
+
+// FuzzFold: no log that a store would take makes the fold panic, and what it gives
+// out says something.
+func FuzzFold(f *testing.F) {
+	header := `{"mcprec":1,"transport":"http"}` + "\n"
+	for _, text := range []string{
+		`{"dir":"c2s","frame":{"id":1,"method":"tools/call","params":{"name":"x"}}}` + "\n" + `{"dir":"s2c","frame":{"id":1,"result":{"isError":true}}}`,
+		`{"dir":"c2s","stream":1,"http":{"what":"request","method":"POST","path":"/"}}` + "\n" + `{"dir":"c2s","stream":1,"frame":{"id":1,"method":"initialize"}}` + "\n" +
+			`{"dir":"s2c","stream":1,"http":{"what":"response","status":200,"header":{"Mcp-Session-Id":["s"]}}}` + "\n" + `{"dir":"s2c","stream":1,"http":{"what":"broken"}}`,
+		`{"dir":"s2c","eof":{"by":"sender"}}` + "\n" + `{"dir":"s2c","text":"noise"}` + "\n" + `{"exit":{"code":1}}` + "\n" + `{"lost":{"frames":1}}`,
+	} {
+		f.Add([]byte(header + text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fold := check.New(check.Gate{MaxDuration: 1, Forbid: []string{"x"}}, func(f check.Finding) {
+			if f.Text == "" || f.Rule == "" || f.Title == "" || len(f.Events) == 0 || f.Severity == 0 || strings.Contains(f.Text, "%!") {
+				t.Errorf("%+v says too little", f)
+			}
+		})
+		var valid store.Validator
+		for e, err := range fixtures.Decode(bytes.NewReader(data)) {
+			if err != nil || valid.Check(e) != nil || fold.Apply(e) != nil {
+				return
+			}
+		}
+		fold.Close()
+	})
+}
