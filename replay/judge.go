@@ -50,6 +50,7 @@ func grave(list []judged) []StepVerdict {
 // judge fills in how the live message of a step compares with the recorded one.
 func (v *StepVerdict) judge(c comparison, order string) {
 	v.Result, v.Differences, v.Mapped, v.Order = Match, c.differences, c.mapped, order
+	v.More = c.count - len(c.differences)
 	if c.count == 0 && order == "" {
 		return
 	}

@@ -29,6 +29,7 @@ func (p *Player) miss(m transport.Message, key Key, err error) StepVerdict {
 	}
 	how.leadWith("/params/name", "/params/uri") // of another tool the arguments differ anyhow
 	v.Seq, v.Differences, v.Mapped = nearest.seq, how.differences, how.mapped
+	v.More = how.count - len(how.differences)
 	if how.count == 0 {
 		v.Text += fmt.Sprintf("; nearest is #%d: the matcher tells them apart", v.Seq)
 		return v

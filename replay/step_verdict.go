@@ -28,6 +28,7 @@ type StepVerdict struct {
 	What        string              // tools/call echo; the answer to tools/call echo; notifications/progress
 	Result      StepResult
 	Differences []Difference // of a mismatch in content; of an extra request: from the nearest
+	More        int          // differences beyond those listed
 	Order       string       // of a mismatch in order: came after #8, the answer to tools/call; recorded before it
 	Mapped      []Mapping    // what was not compared as it stands, and why
 	Text        string       // one sentence, for everything but a match

@@ -57,11 +57,11 @@ environment.
 ended early, silent: nothing recorded came for --timeout, refused: a redacted value
 that the server has not given was about to be sent), exit (the server's
 status), passed, counts (of steps, by result), steps (a list of seq, dir, what,
-result, differences (path, within, want, got, hint), order, mapped (path, by, want, got),
-text), mapped (how many values, by reason), pending (who waits for what), without
-(what was given up waiting for), stderr (its last lines, unless all matched). want
-and got are JSON as text, clipped. --format junit prints a test suite with a test
-case a step.
+result, differences (path, within, want, got, hint), more (how many differences
+beyond those), order, mapped (path, by, want, got), text), mapped (how many values, by
+reason), pending (who waits for what), without (what was given up waiting for), stderr
+(its last lines, unless all matched). want and got are JSON as text, clipped.
+--format junit prints a test suite with a test case a step.
 
 --update writes what happened in place of the recording: to the fixture's file, or
 as a new session of the store. It does so only when the drive came to its end; the
@@ -105,7 +105,7 @@ read or written, 126 and 127 the command cannot be run.`,
 	f.BoolVar(&o.anyOrder, "any-order", false, "let a notification come on either side of its call's answer, and before an\nearlier one, as where the server itself leaves that to chance")
 	f.BoolVar(&o.update, "update", false, "write what happened in place of the recording")
 	f.BoolVar(&o.redacted, "allow-redacted", false, "send what stands in the place of redacted secrets")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "show the steps that match, too")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "show the steps that match, too, and more of what differs")
 	completeWords(cmd, "format", "text", "json", "junit")
 	completeWords(cmd, "timing", "none", "recorded", "2x", "0.5x")
 	return cmd

@@ -38,6 +38,7 @@ type driveStep struct {
 	What        string            `json:"what"`
 	Result      replay.StepResult `json:"result"`
 	Differences []stepDifference  `json:"differences,omitempty"`
+	More        int               `json:"more,omitempty"`
 	Order       string            `json:"order,omitempty"`
 	Mapped      []stepMapping     `json:"mapped,omitempty"`
 	Text        string            `json:"text,omitempty"`
@@ -83,7 +84,7 @@ func newDriveReport(recorded *recordedSession, command []string, d *replay.Drive
 }
 
 func (r *driveReport) add(v replay.StepVerdict) {
-	step := driveStep{Seq: v.Seq, Dir: v.Dir.String(), What: v.What, Result: v.Result, Order: v.Order, Text: v.Text}
+	step := driveStep{Seq: v.Seq, Dir: v.Dir.String(), What: v.What, Result: v.Result, More: v.More, Order: v.Order, Text: v.Text}
 	for _, d := range v.Differences {
 		step.Differences = append(step.Differences, stepDifference(d))
 	}
@@ -144,14 +145,24 @@ func (s driveStep) headline() string {
 	return fmt.Sprintf("#%d %s", s.Seq, s.What)
 }
 
+// shown is how many differences of a step the text shows when it does not show all.
+const shown = 10
+
 // details are the lines below it.
 func (s driveStep) details(all bool) (lines []string) {
-	for _, d := range s.Differences {
+	listed := s.Differences
+	if !all && len(listed) > shown {
+		listed = listed[:shown]
+	}
+	for _, d := range listed {
 		line := fmt.Sprintf("%s: wanted %s, got %s", replay.Difference(d).Place(), d.Want, d.Got)
 		if d.Hint != "" {
 			line += fmt.Sprintf(" (--normalize %s would match)", d.Hint)
 		}
 		lines = append(lines, line)
+	}
+	if more := len(s.Differences) - len(listed) + s.More; more > 0 {
+		lines = append(lines, fmt.Sprintf("and in %s more", plural(uint64(more), "place")))
 	}
 	if s.Order != "" {
 		lines = append(lines, s.Order)
