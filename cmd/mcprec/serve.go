@@ -240,6 +240,9 @@ func playServer(std streams, o serveOptions, player *replay.Player, options repl
 		}
 	}
 	err = replay.Serve(ctx, conn, player, options)
+	for _, text := range introductions(player) {
+		options.Say(text)
+	}
 	verdicts := otherwise(player)
 	for _, v := range verdicts {
 		options.Say(v.String())
@@ -272,6 +275,17 @@ func otherwise(player *replay.Player) []replay.StepVerdict {
 		}
 	}
 	return verdicts
+}
+
+// introductions say how the client introduced itself otherwise, as with another
+// revision. That is no fault: it was told the recorded one, and went on with it.
+func introductions(player *replay.Player) (texts []string) {
+	for _, v := range player.Verdicts() {
+		if v.Result == replay.Mismatch && v.What == "initialize" {
+			texts = append(texts, v.String())
+		}
+	}
+	return texts
 }
 
 // advice says what would let requests match that were not recorded as they came, or
