@@ -44,7 +44,7 @@ type casting struct {
 	byID      map[string]*cue // the last request with the id
 	byToken   map[string]*cue
 	exchanges *exchanges
-	on        map[uint64][]*cue // the requests of an exchange
+	on        map[uint64][]*cue // what the client said in an exchange
 	noise     *store.Event      // the frame before this one, if it was the client's and no message
 }
 
@@ -62,6 +62,9 @@ func (p *casting) hear(e store.Event) {
 		}
 		c := &cue{index: len(p.cues), seq: e.Seq, at: e.At, on: e.Stream, packed: transport.Pack(m.Raw)}
 		p.cues = append(p.cues, c)
+		if c.on != 0 {
+			p.on[c.on] = append(p.on[c.on], c)
+		}
 		switch m.Kind() {
 		case transport.Request:
 			p.hearRequest(c)
@@ -81,9 +84,6 @@ func (p *casting) hear(e store.Event) {
 func (p *casting) hearRequest(c *cue) {
 	p.score.Recorded++
 	p.calls.open(transport.ClientToServer, c.msg().ID, c)
-	if c.on != 0 {
-		p.on[c.on] = append(p.on[c.on], c)
-	}
 	p.byID[string(c.msg().ID)] = c
 	if token := c.msg().ProgressToken(); token != nil {
 		p.byToken[string(token)] = c
@@ -160,7 +160,7 @@ func (p *casting) say(e store.Event) {
 // exchange, for in stateless sessions several clients use the same ids at once.
 func (p *casting) close(stream uint64, m transport.Message) (*cue, bool) {
 	for _, c := range p.on[p.exchanges.first(stream)] {
-		if c.answer == nil && (bytes.Equal(c.msg().ID, m.ID) || isNull(m.ID)) {
+		if c.msg().Kind() == transport.Request && c.answer == nil && (bytes.Equal(c.msg().ID, m.ID) || isNull(m.ID)) {
 			k := callKey{transport.ClientToServer, string(c.msg().ID)}
 			p.calls[k] = slices.DeleteFunc(p.calls[k], func(other *cue) bool { return other == c })
 			return c, true
@@ -172,15 +172,16 @@ func (p *casting) close(stream uint64, m transport.Message) (*cue, bool) {
 // isNull reports whether an error does not say to which request.
 func isNull(id json.RawMessage) bool { return len(id) == 0 || string(id) == "null" }
 
-// sayOn gives a reply to the request on whose stream it was said.
+// sayOn gives a reply to the message on whose stream it was said: a request, or a
+// notification that was refused.
 func (p *casting) sayOn(r *reply, stream uint64) {
 	if stream == 0 || slices.ContainsFunc(r.owners, func(c *cue) bool { return c.answer == r }) {
 		return
 	}
-	requests := p.on[p.exchanges.first(stream)]
-	r.aside = len(requests) == 0
-	if len(requests) > 0 && !slices.Contains(r.owners, requests[0]) {
-		r.owners = slices.Insert(r.owners, 0, requests[0])
+	asked := p.on[p.exchanges.first(stream)]
+	r.aside = len(asked) == 0
+	if len(asked) > 0 && !slices.Contains(r.owners, asked[0]) {
+		r.owners = slices.Insert(r.owners, 0, asked[0])
 	}
 }
 

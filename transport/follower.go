@@ -14,6 +14,7 @@ type follower struct {
 	at      int
 	begun   bool
 	resumed bool
+	nth     int // among the stream's
 }
 
 // follow feeds the response until it is over or the client hangs up.
@@ -22,6 +23,9 @@ func (f *follower) follow(ctx context.Context) {
 	for {
 		f.conn.mu.Lock()
 		step := f.stream.next(f.begun, f.resumed, f.at)
+		if f.nth != f.stream.newest {
+			step.kind = stepEnd
+		}
 		f.conn.mu.Unlock()
 		if step.kind != stepWait {
 			if f.do(step) {

@@ -230,6 +230,32 @@ func TestLastEventID(t *testing.T) {
 	}
 }
 
+// A message goes out once: the standalone stream is there once, but for who comes back
+// to it.
+func TestStandaloneOnce(t *testing.T) {
+	s := newSite(t, HTTPServerOptions{})
+	client := dial(t, HTTPClient{URL: s.url, Listen: ListenInitialized})
+	c := s.begin(t, client)
+	for id, want := range map[string]int{"": http.StatusConflict, "0_0": http.StatusOK} {
+		r, err := http.NewRequest(http.MethodGet, s.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Mcp-Session-Id", c.id)
+		if id != "" {
+			r.Header.Set("Last-Event-ID", id)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("after event %q: %d, want %d", id, resp.StatusCode, want)
+		}
+	}
+}
+
 // In HTTP+SSE all that the server says comes on the one stream, and its end is the
 // session's.
 func TestLegacy(t *testing.T) {

@@ -238,6 +238,8 @@ func (s *HTTPServer) other(w http.ResponseWriter, r *http.Request, id string) {
 	case s.o.Stateless || id == "":
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "mcprec: there is no session to ask for this", http.StatusMethodNotAllowed)
+	case r.Method == http.MethodGet && c.isFollowed():
+		http.Error(w, "mcprec: the session has a stream already; a client comes back to it by Last-Event-ID", http.StatusConflict)
 	case r.Method == http.MethodGet:
 		c.attach(w, r, 0, -1)
 	case r.Method == http.MethodDelete:
@@ -247,6 +249,14 @@ func (s *HTTPServer) other(w http.ResponseWriter, r *http.Request, id string) {
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		http.Error(w, "mcprec: want GET, POST or DELETE", http.StatusMethodNotAllowed)
 	}
+}
+
+// isFollowed reports whether the client has the standalone stream: a message must not
+// go out twice.
+func (c *ServerConn) isFollowed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.streams[0].followers > 0
 }
 
 // refuse responds as the recorded server did. A DELETE that it heeded ends the
@@ -283,7 +293,9 @@ func (c *ServerConn) attach(w http.ResponseWriter, r *http.Request, number uint6
 		after = s.sent - 1
 	}
 	s.followers++
-	f := &follower{conn: c, stream: s, w: w, at: after + 1, resumed: true}
+	s.newest++
+	s.wake()
+	f := &follower{conn: c, stream: s, w: w, at: after + 1, resumed: true, nth: s.newest}
 	c.mu.Unlock()
 	f.follow(r.Context())
 	return true

@@ -22,6 +22,7 @@ type httpStream struct {
 	events    [][]byte // the data of each; nil: of the primer
 	sent      int      // of them, by any follower
 	followers int
+	newest    int  // of them, the one that is fed: a message goes out once
 	after     int  // messages since the last response
 	plain     bool // it is to be responded to without messages
 	over      bool // nothing more comes
@@ -217,7 +218,7 @@ func (s *httpStream) event(i int) []byte {
 // parseEventID is the inverse of the ids that event gives.
 func parseEventID(id string) (stream uint64, event int, ok bool) {
 	n, err := fmt.Sscanf(id, "%d_%d", &stream, &event)
-	return stream, event, n == 2 && err == nil
+	return stream, event, n == 2 && err == nil && event >= 0
 }
 
 // plainAnswer returns the status and the body of a response without messages.

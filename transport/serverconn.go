@@ -167,7 +167,7 @@ func (c *ServerConn) route(f Frame) *httpStream {
 		return standalone
 	}
 	for n := c.last; n > 0; n-- {
-		if s := c.streams[n]; s != nil && s.takes(f) && s.followers > 0 {
+		if s := c.streams[n]; s != nil && len(s.asks) > 0 && s.takes(f) && s.followers > 0 {
 			return s
 		}
 	}
