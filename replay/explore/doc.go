@@ -62,7 +62,9 @@
 // waits for, it is told so by a step of its own (relent), which is enabled when
 // nothing else is. A note names what it went on without: that comes after all else,
 // so the orders around it are not tried. The calls of a recorded client are operations of the run, so
-// that a hang names them.
+// that a hang names them. A live server owes each of them a response, also where the
+// recorded one gave none, unless the client cancelled it: a recording is often cut
+// where it hung.
 //
 // At level [L0] a recorded half sends in its recorded order; only delivery moves.
 // At [L1] it offers every frame that the specification allows it to send now, each

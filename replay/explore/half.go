@@ -68,6 +68,9 @@ func (h *half) read(ctx context.Context, last func() []transport.Frame) {
 			if errors.Is(err, io.EOF) && last != nil {
 				h.queue = append(h.queue, last()...)
 			}
+			if errors.Is(err, io.EOF) {
+				h.calls.left()
+			}
 			h.over = true
 			h.mu.Unlock()
 			stir(h.wake)

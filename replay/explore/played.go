@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/mcprec/mcprec/transport"
@@ -17,6 +18,7 @@ type calls struct {
 type playedCall struct {
 	op    *Operation
 	waits bool // for a response, as the recorded one did
+	owed  bool // one, by a live server, though the recorded one gave none
 	begun bool
 	done  bool
 }
@@ -31,7 +33,9 @@ func (r *Run) expectCalls() *calls {
 	c := &calls{run: r, byID: map[string][]*playedCall{}}
 	for _, call := range list {
 		if call.dir == transport.ClientToServer {
-			p := &playedCall{op: r.expect(call.name), waits: call.response > 0 && !call.cancelled}
+			p := &playedCall{op: r.expect(call.name)}
+			p.waits = call.response > 0 && !call.cancelled
+			p.owed = call.response == 0 && !call.cancelled && !call.listen && call.id != "null"
 			c.byID[call.id] = append(c.byID[call.id], p)
 		}
 	}
@@ -49,15 +53,37 @@ func (c *calls) say(f transport.Frame) (op string) {
 	return op
 }
 
-// wrote ends the calls of a frame that wait for no response.
+// wrote ends the calls of a frame that wait for no response. A recording that ends
+// with a request open, as it was cut where it hung, excuses no live server: that owes
+// a response to each request.
 func (c *calls) wrote(f transport.Frame) {
-	c.each(f, transport.Request, func(p *playedCall) bool { return p.begun && !p.done && !p.waits }, c.finish)
+	c.each(f, transport.Request, func(p *playedCall) bool {
+		return p.begun && !p.done && !p.waits && !(p.owed && c.run.live(transport.ServerToClient))
+	}, c.finish)
 }
 
 // heard ends the calls that a frame answers.
 func (c *calls) heard(f transport.Frame) {
 	c.each(f, transport.Response, func(p *playedCall) bool { return p.begun && !p.done }, c.finish)
 }
+
+// left ends the calls that are open when the live server has closed, and that the
+// recorded client went on without: they have failed, and nobody waits any more.
+func (c *calls) left() {
+	if c == nil {
+		return
+	}
+	for _, list := range c.byID {
+		for _, p := range list {
+			if p.owed && !p.done {
+				p.op.err = errUnanswered
+				c.finish(p)
+			}
+		}
+	}
+}
+
+var errUnanswered = errors.New("the call was not answered: the server has closed")
 
 func (c *calls) finish(p *playedCall) {
 	p.done = true

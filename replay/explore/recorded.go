@@ -17,7 +17,8 @@ func (r *Run) RecordedServer() { r.recordedServer(replay.Free) }
 // RecordedClient lets the client of [Plan.Session] play on the client's end: it
 // says to the live server what was recorded, when it has heard what the recorded
 // client had heard, or at level L1 in any legal order. Each of its calls is an
-// operation of the run. Only Setup may call it.
+// operation of the run, which ends with its response: also of a call that the recorded
+// server did not answer, unless it was cancelled. Only Setup may call it.
 func (r *Run) RecordedClient() { r.recordedClient(replay.Free) }
 
 func (r *Run) recordedServer(m replay.Model) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -177,6 +178,66 @@ func TestRecordedClientHangs(t *testing.T) {
 	}})
 	if r.Verdict != Hang || r.Category != LostAnswer || len(r.Unfinished) != 1 || r.Unfinished[0] != `tools/call "two"#1` {
 		t.Error(r.Text())
+	}
+}
+
+// What the recorded server did not answer, as its recording was cut where it hung, the
+// live one must: under every engine, at every capacity, and also where the client would
+// close when its operations have returned.
+func TestRecordedClientUnanswered(t *testing.T) {
+	for name, test := range map[string]struct {
+		session  string
+		request  func(*peer, context.Context, transport.Message)
+		inline   bool
+		category string
+	}{
+		"never answered": {"> 1:x", func(*peer, context.Context, transport.Message) {}, false, LostAnswer},
+		"asks in its reader": {"> 1:x\n< 7:roots/list\n> 7=roots", func(p *peer, ctx context.Context, m transport.Message) {
+			_, _ = p.call(ctx, "roots/list", "{}")
+			p.answer(ctx, m, "{}")
+		}, true, Swallowed},
+	} {
+		setup := func(inline bool) func(*Run) {
+			return func(r *Run) {
+				server := newPeer(r.Server())
+				server.inline = inline
+				server.request = func(ctx context.Context, m transport.Message) { test.request(server, ctx, m) }
+				r.Go(server.read)
+				r.RecordedClient()
+				r.Op("end", func(context.Context) error { return r.Client().Close() }).AfterAll()
+			}
+		}
+		for engine, word := range map[Engine]string{Bubble: Hang, Settle: Stall} {
+			for _, c := range Sweep {
+				p := Plan{Session: recording(test.session), Setup: setup(test.inline), Engine: engine, Capacities: []Capacity{c}, Schedules: 2, Patience: 20 * time.Millisecond}
+				r := Search(t, p)
+				if r.Verdict != word || r.Category != test.category || len(r.Unfinished) == 0 || r.Unfinished[0] != `tools/call "x"#1` {
+					t.Errorf("%s, %s, %v: want %s %s\n%s", name, engine, c, word, test.category, r.Text())
+				}
+				if p.Setup = setup(false); test.inline {
+					if r = Search(t, p); r.Verdict != Pass {
+						t.Errorf("%s, handled beside the reader: %s", name, r.Text())
+					}
+				}
+			}
+		}
+	}
+}
+
+// What the live server does not answer when it closes, though nobody did when it was
+// recorded, fails the call.
+func TestRecordedClientClosedOn(t *testing.T) {
+	for _, engine := range []Engine{Bubble, Settle} {
+		r := Search(t, Plan{Session: recording("> 1:x"), Engine: engine, Schedules: 3, Patience: 20 * time.Millisecond, Setup: func(r *Run) {
+			r.Go(func(ctx context.Context) {
+				_, _ = r.Server().Read(ctx)
+				_ = r.Server().Close()
+			})
+			r.RecordedClient()
+		}})
+		if want := `operation tools/call "x"#1: the call was not answered: the server has closed`; r.Verdict != CheckFailed || r.Explanation != want {
+			t.Errorf("%s: %s", engine, r.Text())
+		}
 	}
 }
 

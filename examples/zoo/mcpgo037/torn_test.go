@@ -2,9 +2,7 @@ package mcpgo037
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -50,12 +48,9 @@ func TestSessionTornFrames(t *testing.T) {
 		Plan: explore.Plan{
 			Engine: explore.Settle, Schedules: 60, Session: zoo.Golden(t, "mcpgo-528").Events(),
 			Setup: func(r *explore.Run) {
-				watched := &torn{Conn: r.Server()}
-				r.Data = watched
-				r.Go(func(ctx context.Context) { talk(ctx, watched) })
+				r.Go(func(ctx context.Context) { talk(ctx, &torn{r.Server(), r}) })
 				r.RecordedClient()
 			},
-			Check: func(r *explore.Run) error { return errors.Join(r.Data.(*torn).error(), r.Failures()) },
 		},
 		Want: map[string]zoo.Want{
 			"v0.37.0": {Verdict: explore.CheckFailed, Says: []string{"not JSON"}},
@@ -64,27 +59,18 @@ func TestSessionTornFrames(t *testing.T) {
 	}.Run(t)
 }
 
-// torn is a server's Conn that keeps the first frame which is no message.
+// torn is a server's Conn that fails the run at the first frame which is no message:
+// the calls that it was to answer stay open.
 type torn struct {
 	transport.Conn
-
-	mu  sync.Mutex // never held across a wait
-	err error
+	run *explore.Run
 }
 
 func (c *torn) Write(ctx context.Context, f transport.Frame) error {
 	if _, err := f.Messages(); err != nil {
-		c.mu.Lock()
-		c.err = cmp.Or(c.err, fmt.Errorf("the answer %q: %w", f.Bytes, err))
-		c.mu.Unlock()
+		c.run.Fail(fmt.Errorf("the answer %q: %w", f.Bytes, err))
 	}
 	return c.Conn.Write(ctx, f)
-}
-
-func (c *torn) error() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
 }
 
 // talk is the SDK's stdio server over a pipe that takes every write in two.

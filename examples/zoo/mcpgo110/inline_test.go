@@ -143,8 +143,7 @@ func played(t *testing.T, name, session string, newServer func() *server.MCPServ
 		Name: name,
 		SDK:  server.NewStdioServer,
 		Plan: explore.Plan{Engine: explore.Settle, Patience: 2 * time.Second, Schedules: 30, Shrink: -1, Session: zoo.Golden(t, session).Events(), Setup: func(r *explore.Run) {
-			conn := zoo.Awaited(r, "2")
-			r.Go(func(ctx context.Context) { mcpgo.Serve(ctx, quiet(newServer()), conn) })
+			r.Go(func(ctx context.Context) { mcpgo.Serve(ctx, quiet(newServer()), r.Server()) })
 			r.RecordedClient()
 		}},
 		Want: map[string]zoo.Want{"v1.1.0": want, "v1.1.1": {}},
