@@ -167,8 +167,8 @@ func value(b []byte, i int) int {
 
 // text returns the index after the string that begins at i.
 func text(b []byte, i int) int {
-	for i++; b[i] != '"'; i++ {
-		if b[i] == '\\' {
+	for i = plainEnd(b, i+1); b[i] != '"'; i = plainEnd(b, i) {
+		if i++; b[i-1] == '\\' {
 			i++
 		}
 	}

@@ -50,7 +50,7 @@ type Message struct {
 // 4 GiB and more of them. What is returned aliases the frame.
 func (f Frame) Messages() ([]Message, error) {
 	b := bytes.TrimSpace(f.Bytes)
-	if uint64(len(b)) > maxMessage || !json.Valid(b) {
+	if uint64(len(b)) > maxMessage || !valid(b) {
 		return nil, ErrNotJSON
 	}
 	if b[0] != '[' {
