@@ -113,13 +113,19 @@ func (r *driveReport) write(w io.Writer, format string, all bool) error {
 
 func (r *driveReport) text(all bool) string {
 	var b strings.Builder
-	for _, s := range r.Steps {
+	times := 1
+	for i, s := range r.Steps {
+		if i+1 < len(r.Steps) && s.isAgain(r.Steps[i+1]) {
+			times++
+			continue
+		}
 		if all || s.Result != replay.Match {
-			fmt.Fprintf(&b, "%-8s  %s\n", s.Result, plain(s.headline()))
+			fmt.Fprintf(&b, "%-8s  %s%s\n", s.Result, plain(s.headline()), repeated(times))
 			for _, line := range s.details(all) {
 				fmt.Fprintf(&b, "          %s\n", plain(line))
 			}
 		}
+		times = 1
 	}
 	if r.End != replay.Complete {
 		fmt.Fprintln(&b, r.breaking())
@@ -135,6 +141,20 @@ func (r *driveReport) text(all bool) string {
 	}
 	fmt.Fprintln(&b, r.summary())
 	return b.String()
+}
+
+// isAgain reports whether the next step says the same: a server that never stops has
+// as many extra ones as it had time for.
+func (s driveStep) isAgain(next driveStep) bool {
+	return s.Result == replay.Extra && next.Result == replay.Extra &&
+		s.Text == next.Text && len(s.Differences) == 0 && len(next.Differences) == 0
+}
+
+func repeated(times int) string {
+	if times == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d times)", times)
 }
 
 // headline names a step.
