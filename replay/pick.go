@@ -14,7 +14,8 @@ const lookahead = 16
 // its kind that are left, among the first few, the one that it differs from least.
 // Of a loosened driver, which keeps the recorded ids, it is the one with the same id.
 func (d *Driver) pick(key Key, m transport.Message) *turn {
-	queue := d.left(key)
+	queue := left(d.said[key], func(t *turn) bool { return t.arrived })
+	d.said[key] = queue
 	if d.loose && m.Kind() == transport.Request {
 		for _, t := range queue {
 			if !t.arrived && bytes.Equal(t.msg().ID, m.ID) {
@@ -45,19 +46,43 @@ func (t *turn) overtake(queue []*turn) {
 	}
 }
 
-// left returns the turns of a kind without those of the first few that have come: one
-// that does not come stays in front, and must not take the places of the others.
-func (d *Driver) left(key Key) []*turn {
-	queue := d.said[key]
+// left returns a queue without those of its first few that have arrived: one that does
+// not come stays in front, and must not take the places of the others.
+func left[E any](queue []E, arrived func(E) bool) []E {
 	at := min(len(queue), lookahead)
 	for i := at - 1; i >= 0; i-- {
-		if !queue[i].arrived {
+		if !arrived(queue[i]) {
 			at--
 			queue[at] = queue[i]
 		}
 	}
-	d.said[key] = queue[at:]
 	return queue[at:]
+}
+
+// notified returns the cue that a live notification stands for: of those of its method
+// that are left, among the first few, the one that it equals; or else the first that
+// was not passed over, or the first.
+func (p *Player) notified(m transport.Message) (first *cue) {
+	queue := left(p.others[m.Method], func(c *cue) bool { return c.arrived })
+	p.others[m.Method] = queue
+	for i, c := range queue {
+		switch {
+		case c.arrived || c.cancels != nil && (c.cancels.live == nil || !bytes.Equal(c.cancels.live.ID, cancels(m))):
+		case i < lookahead && p.isSaid(c, m):
+			return c
+		case first == nil || first.passed && !c.passed:
+			first = c
+		}
+		if i >= lookahead && first != nil && !first.passed {
+			break
+		}
+	}
+	return first
+}
+
+// isSaid reports whether a live notification says what the recorded one did.
+func (p *Player) isSaid(c *cue, m transport.Message) bool {
+	return bytes.Equal(c.msg().ProgressToken(), m.ProgressToken()) && p.rules.compare(c.msg(), m, p.variables).count == 0
 }
 
 // nearest returns the turn that a live message differs from least, and whether it

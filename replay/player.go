@@ -185,26 +185,16 @@ func (p *Player) response(m transport.Message, stream uint64) {
 
 // notification takes a live notification.
 func (p *Player) notification(m transport.Message, stream uint64) {
-	for len(p.others[m.Method]) > 0 && p.others[m.Method][0].arrived {
-		p.others[m.Method] = p.others[m.Method][1:]
-	}
-	var late *cue // passed over before
-	for _, c := range p.others[m.Method] {
-		switch {
-		case c.arrived || c.cancels != nil && (c.cancels.live == nil || !bytes.Equal(c.cancels.live.ID, cancels(m))):
-		case !c.passed:
-			p.arrive(c, m, stream)
-			p.forgo(c)
-			return
-		case late == nil:
-			late = c
-		}
-	}
-	if late == nil {
+	c := p.notified(m)
+	if c == nil {
 		p.extra(about(m), fmt.Sprintf("the client's %s was not recorded", about(m)), false)
 		return
 	}
-	p.arrive(late, m, stream)
+	late := c.passed
+	p.arrive(c, m, stream)
+	if !late {
+		p.forgo(c)
+	}
 }
 
 func firstOpen(queue []*cue) *cue {
