@@ -39,6 +39,9 @@ type EndpointOptions struct {
 // Served is a session that was served to a client.
 type Served struct {
 	Player *Player
+	// Unsent is how many messages had no stream to go out on: what belongs to no
+	// request that is open, for a client that asked for no other stream.
+	Unsent int
 	Err    error
 }
 
@@ -119,6 +122,7 @@ func (e *Endpoint) serve(ctx context.Context, conn *transport.ServerConn) {
 	}
 	served := Served{Player: NewPlayer(p.events, e.rules)}
 	served.Err = Serve(ctx, &peeked{Conn: conn, first: &first}, served.Player, o)
+	served.Unsent = conn.Unsent()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.o.Done != nil {

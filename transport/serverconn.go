@@ -174,6 +174,14 @@ func (c *ServerConn) route(f Frame) *httpStream {
 	return standalone
 }
 
+// Unsent returns how many messages wait for the standalone stream: the client has not
+// asked for it, or hung up.
+func (c *ServerConn) Unsent() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.streams[0].events) - c.streams[0].sent
+}
+
 // Close implements Conn. Responses that are under way are cut short.
 func (c *ServerConn) Close() error { return c.close() }
 

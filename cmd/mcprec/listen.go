@@ -70,6 +70,9 @@ func (s *served) done(session replay.Served) {
 	for _, v := range verdicts {
 		s.say(v.String())
 	}
+	if session.Unsent > 0 {
+		s.say(fmt.Sprintf("%s had no stream to go out on: of no open request, and the client asked for no other stream", plural(uint64(session.Unsent), "message")))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.verdicts += len(verdicts)
