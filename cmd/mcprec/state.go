@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/store"
+)
+
+type stateOptions struct {
+	home
+	format string
+	at     string
+	diff   string
+}
+
+func newState() *cobra.Command {
+	var o stateOptions
+	cmd := &cobra.Command{
+		Use:   "state [SESSION]",
+		Short: "Say how a session stood at one of its events, or what changed between two",
+		Long: `state folds a session up to a point and says how it stood then: the revision, both ends
+and what they can do, calls without an answer with their progress and how long they
+have waited, subscriptions, tasks and their status, frames that nothing shows to be
+taken, open HTTP exchanges, what had ended. A point is the number of an event as
+mcprec show numbers them, a time since the start (12.3s: the last event until then),
+or a share of the session's time (50%).
+
+A frame is in a queue until a delivered event, an answer or other evidence shows that
+its receiver took it. A tap notes a delivery only when a write had blocked, so on stdio
+that is what may be queued.
+
+--diff POINT says instead what changed from --at to there, - what was and + what is.
+
+--format json prints one object. seq and at (a Go duration) are those of the event;
+then revision, client and server (name, version, capabilities), log_level, calls
+(request, dir, id, method, target, stream, waited, token, reports, progress, total,
+message, cancelled, cut), subscriptions (uri, listen, filter, since, pending,
+notified), tasks (id, by, status, message, since, told), queues (dir, stream, frames,
+first, last, delivered, blocked), streams (stream, method, path, status, since, c2s,
+s2c), ended, frames, failures, lost. With --diff: from, to (seq, at), and changes
+(topic, before, after).
+
+` + sessionHelp + "\n\n" + exitLine,
+		Example: `  mcprec state --at 12
+  mcprec state --at 1.5s SESSION
+  mcprec state --at 10% --diff 90% --format json SESSION`,
+		Args:              atMost(1),
+		ValidArgsFunction: completeSessions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runState(cmd, o, firstOf(args)) },
+	}
+	o.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.format, "format", "text", "text or json")
+	f.StringVar(&o.at, "at", "100%", "the `POINT`: an event, a time, or a share of the time")
+	f.StringVar(&o.diff, "diff", "", "say what changed from --at to this `POINT`")
+	completeWords(cmd, "format", "text", "json")
+	return cmd
+}
+
+func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
+	if err := oneOf("format", o.format, "text", "json"); err != nil {
+		return err
+	}
+	points, err := o.points()
+	if err != nil {
+		return err
+	}
+	s, err := openSession(cmd, o.home, arg)
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, s)
+	states, err := statesAt(cmd.Context(), s, points)
+	if err != nil {
+		return fmt.Errorf("state of %s: %w", s.name, err)
+	}
+	for i, p := range points {
+		if last := states[i].Seq(); p.seq > last {
+			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d\n", s.name, last)
+		}
+	}
+	w := bufio.NewWriter(cmd.OutOrStdout())
+	if o.diff == "" {
+		err = printState(w, o.format, states[0])
+	} else {
+		err = printChanges(w, o.format, states[0], states[1])
+	}
+	return errors.Join(err, w.Flush())
+}
+
+// points are the one or two that were asked for.
+func (o stateOptions) points() (points []point, err error) {
+	at, err := parsePoint("at", o.at)
+	points = append(points, at)
+	if o.diff != "" && err == nil {
+		at, err = parsePoint("diff", o.diff)
+		points = append(points, at)
+	}
+	return points, err
+}
+
+// statesAt returns the state at each of the points, in one pass.
+func statesAt(ctx context.Context, s *session, points []point) ([]*state.State, error) {
+	events, err := resolve(ctx, s, points)
+	if err != nil {
+		return nil, err
+	}
+	states := make([]*state.State, len(points))
+	now, left := state.New(), len(points)
+	var valid store.Validator
+	for e, err := range events {
+		if err == nil {
+			err = valid.Check(e)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i, p := range points {
+			if states[i] == nil && p.isBefore(e) {
+				states[i] = now.Clone()
+				left--
+			}
+		}
+		if left == 0 {
+			return states, nil
+		}
+		if err := now.Apply(e); err != nil {
+			return nil, err
+		}
+	}
+	for i := range states {
+		if states[i] == nil {
+			states[i] = now
+		}
+	}
+	return states, nil
+}
+
+// resolve makes times of shares, which needs the session's end, and returns its events.
+// A fixture is read but once, so its events are kept then.
+func resolve(ctx context.Context, s *session, points []point) (iter.Seq2[store.Event, error], error) {
+	events := s.events(ctx, 1, store.ReadOptions{})
+	if !hasShare(points) {
+		return events, nil
+	}
+	if s.db != nil {
+		head, err := s.db.Head(ctx, s.id)
+		shareOut(points, head.At)
+		return events, err
+	}
+	var kept []store.Event
+	for e, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, e)
+	}
+	if n := len(kept); n > 0 {
+		shareOut(points, kept[n-1].At)
+	}
+	return func(yield func(store.Event, error) bool) {
+		for _, e := range kept {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}, nil
+}
+
+func printState(w io.Writer, format string, s *state.State) error {
+	v := s.View()
+	if format == "json" {
+		return encoderTo(w).Encode(v)
+	}
+	fmt.Fprintf(w, "after #%d at %s\n", v.Seq, v.At)
+	for _, f := range v.Facts() {
+		fmt.Fprintf(w, "  %v\n", f)
+	}
+	return nil
+}
+
+// shownPoint is an event in the stable form of --diff.
+type shownPoint struct {
+	Seq uint64 `json:"seq"`
+	At  string `json:"at"`
+}
+
+func printChanges(w io.Writer, format string, from, to *state.State) error {
+	changes := state.Diff(from.View(), to.View())
+	if format == "json" {
+		return encoderTo(w).Encode(struct {
+			From    shownPoint     `json:"from"`
+			To      shownPoint     `json:"to"`
+			Changes []state.Change `json:"changes"`
+		}{shownPoint{from.Seq(), from.At().String()}, shownPoint{to.Seq(), to.At().String()}, changes})
+	}
+	fmt.Fprintf(w, "from #%d at %v to #%d at %v\n", from.Seq(), from.At(), to.Seq(), to.At())
+	for _, c := range changes {
+		if c.Before != "" {
+			fmt.Fprintf(w, "- %-13s %s\n", c.Topic, c.Before)
+		}
+		if c.After != "" {
+			fmt.Fprintf(w, "+ %-13s %s\n", c.Topic, c.After)
+		}
+	}
+	return nil
+}
+
+// encoderTo writes JSON, an object a line, as it stands in frames.
+func encoderTo(w io.Writer) *json.Encoder {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc
+}

@@ -1,0 +1,197 @@
+package state
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// call is a request without an answer.
+type call struct {
+	dir       transport.Direction
+	id        string // as a key
+	raw       string // as it was written
+	method    string
+	target    string
+	token     string // as a key; "" when no progress was asked for
+	stream    uint64
+	seq       uint64
+	at        time.Duration
+	version   string // the revision that it names
+	reports   uint64 // progress notifications
+	progress  string // the latest, as it was written
+	total     string
+	message   string
+	cancelled uint64
+	cut       uint64 // the event that ended its HTTP exchange
+	closed    bool
+
+	filter       string // of a listen request
+	acknowledged uint64
+	notified     uint64
+}
+
+// calls are those without an answer; of one id the latest last.
+type calls map[key][]*call
+
+// clone returns copies of the calls, and which of them have a token or an exchange.
+func (c calls) clone() (other calls, tokens map[key]*call, asked map[uint64][]*call) {
+	other, tokens, asked = make(calls, len(c)), map[key]*call{}, map[uint64][]*call{}
+	for k, list := range c {
+		for _, x := range list {
+			own := *x
+			other[k] = append(other[k], &own)
+			if x.stream != 0 {
+				asked[x.stream] = append(asked[x.stream], &own)
+			}
+			t := key{x.dir, x.token}
+			if before := tokens[t]; x.token != "" && (before == nil || before.seq < x.seq) {
+				tokens[t] = &own
+			}
+		}
+	}
+	return other, tokens, asked
+}
+
+// find returns the call that an answer on a stream belongs to, nil if there is none.
+func (s *State) find(dir transport.Direction, id json.RawMessage, stream uint64) *call {
+	k := key{dir, order.Key(id)}
+	for _, x := range slices.Backward(s.asked[stream]) {
+		if x.dir == k.dir && x.id == k.id && !x.closed {
+			return x
+		}
+	}
+	if list := s.calls[k]; len(list) > 0 {
+		return list[len(list)-1]
+	}
+	return nil
+}
+
+// closes takes a call out.
+func (s *State) closes(x *call) {
+	k := key{x.dir, x.id}
+	list := s.calls[k]
+	for i, other := range slices.Backward(list) {
+		if other == x {
+			list = slices.Delete(list, i, i+1)
+			break
+		}
+	}
+	if s.calls[k] = list; len(list) == 0 {
+		delete(s.calls, k)
+	}
+	if x.closed = true; x.method != methodListen {
+		s.open--
+	} else if x.acknowledged != 0 {
+		s.listening--
+	}
+	if t := (key{x.dir, x.token}); s.tokens[t] == x {
+		delete(s.tokens, t)
+	}
+}
+
+func (s *State) request(e store.Event, m *transport.Message) {
+	target, _ := replay.Target(*m)
+	x := &call{
+		dir: e.Dir, id: order.Key(m.ID), raw: string(m.ID), method: strings.Clone(m.Method), target: strings.Clone(target),
+		token: order.Key(m.ProgressToken()), stream: e.Stream, seq: e.Seq, at: e.At,
+	}
+	s.states(x, m)
+	if x.method == methodListen {
+		x.filter = string(transport.Member(m.Params, "notifications"))
+	} else {
+		s.open++
+	}
+	k := key{x.dir, x.id}
+	s.calls[k] = append(s.calls[k], x)
+	if x.stream != 0 {
+		s.asked[x.stream] = append(s.asked[x.stream], x)
+	}
+	if x.token != "" {
+		s.tokens[key{x.dir, x.token}] = x
+	}
+}
+
+func (s *State) response(e store.Event, m *transport.Message) {
+	if failed(m) {
+		s.failures++
+	}
+	x := s.find(e.Dir.Reverse(), m.ID, e.Stream)
+	if x == nil {
+		return
+	}
+	s.closes(x)
+	s.taken(x.dir, x.stream, x.seq)
+	if m.Error == nil {
+		s.settles(e, x, m.Result)
+		s.subscribes(e, x)
+		s.tasksOf(e, x, m.Result)
+	}
+}
+
+// failed reports whether a response is an error, of the protocol or of a tool.
+func failed(m *transport.Message) bool {
+	return m.Error != nil || string(transport.Member(m.Result, "isError")) == "true"
+}
+
+func (s *State) notification(e store.Event, m *transport.Message) {
+	switch m.Method {
+	case "notifications/progress":
+		s.reports(e, m)
+	case "notifications/cancelled":
+		if id := transport.Member(m.Params, "requestId"); id != nil {
+			if x := s.find(e.Dir, id, e.Stream); x != nil {
+				s.cancels(e, x)
+			}
+		}
+	case "notifications/initialized":
+		s.taken(e.Dir.Reverse(), 0, s.greeted)
+	case "notifications/tasks/status", "notifications/tasks":
+		s.task(e, m.Params)
+	default:
+		s.notified(e, m)
+	}
+}
+
+// reports takes in progress of an open call.
+func (s *State) reports(e store.Event, m *transport.Message) {
+	x := s.tokens[key{e.Dir.Reverse(), order.Key(m.ProgressToken())}]
+	if x == nil {
+		return
+	}
+	x.reports++
+	x.progress = string(transport.Member(m.Params, "progress"))
+	x.total = string(transport.Member(m.Params, "total"))
+	x.message = text(transport.Member(m.Params, "message"))
+	s.taken(x.dir, x.stream, x.seq)
+}
+
+// cancels notes that a caller no longer wants an answer. A subscription ends with it.
+func (s *State) cancels(e store.Event, x *call) {
+	if x.method == methodListen {
+		s.closes(x)
+		return
+	}
+	x.cancelled = e.Seq
+}
+
+// text returns the text of a JSON string, "" of anything else.
+func text(raw json.RawMessage) (s string) {
+	if len(raw) > 0 && raw[0] == '"' {
+		_ = json.Unmarshal(raw, &s) // valid, as the frame is
+	}
+	return s
+}
+
+// number reads a JSON number; what is none is 0.
+func number(raw string) float64 {
+	n, _ := strconv.ParseFloat(raw, 64) // one that is too large is infinite
+	return n
+}

@@ -1,0 +1,223 @@
+package state
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden compares with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	want, err := os.ReadFile(path)
+	if *update {
+		err = os.WriteFile(path, []byte(got), 0o644)
+		want = []byte(got)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is otherwise; -update rewrites it, read the diff. Now:\n%s", path, got)
+	}
+}
+
+// lines makes a session of lines, a second apart: > or < and a frame, the number of its
+// exchange behind the sign if it has one, or a kind/direction and its payload.
+func lines(text string) []store.Event {
+	events := []store.Event{{Seq: 1, Kind: store.Opened, Payload: store.Header{}.Encode()}}
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		word, payload, _ := strings.Cut(strings.TrimSpace(line), " ")
+		e := store.Event{Seq: uint64(len(events) + 1), At: time.Duration(len(events)) * time.Second, Kind: store.Frame, Payload: []byte(payload)}
+		kind, dir, other := strings.Cut(word, "/")
+		if other {
+			e.Kind = store.Kind(kind)
+			word = dir
+		}
+		e.Dir = map[byte]transport.Direction{'>': transport.ClientToServer, '<': transport.ServerToClient}[word[0]]
+		fmt.Sscan(word[1:], &e.Stream)
+		events = append(events, e)
+	}
+	return events
+}
+
+// fold returns the state after the events.
+func fold(t testing.TB, events []store.Event) *State {
+	t.Helper()
+	s := New()
+	for _, e := range events {
+		if err := s.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func (s *State) facts() string {
+	var b strings.Builder
+	for _, f := range s.View().Facts() {
+		fmt.Fprintf(&b, "    %v\n", f)
+	}
+	return b.String()
+}
+
+// TestPlaybook tells each session of playbook.txt after each of its events: what is
+// written there below an event is what changed with it.
+func TestPlaybook(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "sessions.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for session := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
+		title, body, _ := strings.Cut(session, "\n")
+		fmt.Fprintln(&b, title)
+		s := New()
+		for _, e := range lines(body) {
+			before := s.Clone()
+			if err := s.Apply(e); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&b, "  #%d %s %s %s\n", e.Seq, e.Kind, e.Dir, e.Payload)
+			for _, c := range Diff(before.View(), s.View()) {
+				if c.Topic == "frames" {
+					continue // of every line
+				}
+				if c.Before != "" {
+					fmt.Fprintf(&b, "    - %-12s %s\n", c.Topic, c.Before)
+				}
+				if c.After != "" {
+					fmt.Fprintf(&b, "    + %-12s %s\n", c.Topic, c.After)
+				}
+			}
+		}
+		fmt.Fprintf(&b, "  the end\n%s\n", s.facts())
+	}
+	golden(t, "playbook.txt", b.String())
+}
+
+// TestSessions: how the bundled sessions, and real ones, stand in the middle and at the
+// end. At each event what is counted agrees with what is listed, and a clone taken there
+// neither changes nor is changed.
+func TestSessions(t *testing.T) {
+	var b strings.Builder
+	for _, path := range sessionFiles(t) {
+		events, err := fixtures.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		half := fold(t, events[:len(events)/2])
+		was := half.facts()
+		whole := half.Clone()
+		for _, e := range events[len(events)/2:] {
+			if err := whole.Apply(e); err != nil {
+				t.Fatal(err)
+			}
+			agrees(t, whole)
+		}
+		if got := half.facts(); got != was {
+			t.Errorf("%s: a clone went on and changed its origin:\n%s\nwas\n%s", path, got, was)
+		}
+		if got, want := form(t, whole), form(t, fold(t, events)); got != want {
+			t.Errorf("%s: from a clone in the middle\n%s\nfrom the start\n%s", path, got, want)
+		}
+		fmt.Fprintf(&b, "%s\n  after #%d\n%s  after #%d\n%s", filepath.Base(path), half.Seq(), was, whole.Seq(), whole.facts())
+	}
+	golden(t, "bundled.txt", b.String())
+}
+
+func sessionFiles(t *testing.T) (files []string) {
+	for _, folder := range []string{"../../fixtures", "../../fixtures/foreign/testdata/mcp-frames"} {
+		found, err := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*.jsonl"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %d sessions, %v", folder, len(found), err)
+		}
+		files = append(files, found...)
+	}
+	return files
+}
+
+// form is all of a view.
+func form(t testing.TB, s *State) string {
+	t.Helper()
+	b, err := json.Marshal(s.View())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// agrees checks the counts against the lists.
+func agrees(t testing.TB, s *State) {
+	t.Helper()
+	v := s.View()
+	queued, statuses, listening := [3]int{}, 0, 0
+	for l, q := range s.lanes {
+		queued[l.dir] += len(q)
+		if !slices.IsSorted(q) {
+			t.Errorf("#%d: queue %v", s.seq, q)
+		}
+	}
+	for _, n := range s.statuses {
+		statuses += n
+	}
+	for _, sub := range v.Subscriptions {
+		if sub.Listen != nil && !sub.Pending {
+			listening++
+		}
+	}
+	if len(v.Calls) != s.open || queued != s.queued || statuses != len(v.Tasks) || listening != s.listening {
+		t.Errorf("#%d: %d calls of %d, queued %v of %v, %d tasks of %d, %d listens of %d",
+			s.seq, len(v.Calls), s.open, queued, s.queued, len(v.Tasks), statuses, listening, s.listening)
+	}
+}
+
+// FuzzState: whatever a peer writes, the counts agree, and a clone goes on as its origin.
+func FuzzState(f *testing.F) {
+	text, err := os.ReadFile(filepath.Join("testdata", "sessions.txt"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for session := range strings.SplitSeq(string(text), "\n\n") {
+		f.Add(session)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s := New()
+		var clone *State
+		for i, line := range strings.Split(text, "\n") {
+			if strings.TrimSpace(line) == "" {
+				continue
+			}
+			for _, e := range lines(line)[1:] {
+				e.Seq, e.At = uint64(i+1), time.Duration(i)
+				if e.Kind == store.Opened {
+					continue // a header that cannot be read is an error
+				}
+				s.Apply(e)
+				if clone != nil {
+					clone.Apply(e)
+				}
+			}
+			if clone == nil {
+				clone = s.Clone()
+			}
+			agrees(t, s)
+		}
+		if clone != nil && form(t, clone) != form(t, s) {
+			t.Errorf("the clone\n%s\nits origin\n%s", form(t, clone), form(t, s))
+		}
+	})
+}
