@@ -64,7 +64,7 @@ func (r *checkReport) finding(s *session, f check.Finding) {
 		r.err = r.enc.Encode(shownFinding{s.name, f, f.Dir.String()})
 	case "text":
 		r.heading(s.name)
-		_, r.err = fmt.Fprintf(r.w, "  %s\n", f)
+		_, r.err = fmt.Fprintf(r.w, "  %s\n", plain(f.String()))
 	default:
 		r.kept = append(r.kept, sessionFinding{f, s.name, s.file != nil, s.lines})
 	}

@@ -20,19 +20,22 @@ func excerpt(b []byte) string {
 
 // clip keeps a name that a peer chose from filling a line.
 func clip(s string) string {
-	const limit = 48
-	cut := s
-	if len(s) > limit {
-		n := limit
-		for n > 0 && !utf8.RuneStart(s[n]) {
-			n--
-		}
-		cut = s[:n] + "…"
-	}
+	cut := shorten(s, 48)
 	if strings.ContainsFunc(cut, func(c rune) bool { return !strconv.IsPrint(c) }) {
 		return strconv.Quote(cut)
 	}
 	return cut
+}
+
+// shorten cuts a text behind a whole character.
+func shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit] + "…"
 }
 
 // brief rounds a duration for a sentence.

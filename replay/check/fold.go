@@ -161,7 +161,7 @@ func (f *Fold) lose(e store.Event, info store.LostInfo) {
 
 // violation gives out what package order found.
 func (f *Fold) violation(e store.Event, v order.Violation) {
-	text, severity := v.Text, v.Severity
+	text, severity := shorten(v.Text, 300), v.Severity
 	switch {
 	case v.Race:
 		text += "; it may have crossed it, which a recording cannot tell"

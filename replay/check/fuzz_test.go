@@ -36,8 +36,14 @@ func TestHostile(t *testing.T) {
 	for _, frame := range hostile() {
 		text = append(text, "> "+frame, "< "+frame)
 	}
-	if found, _ := findings(t, check.Gate{}, lines(text...)); len(found) < len(text)/2 {
+	found, _ := findings(t, check.Gate{}, lines(text...))
+	if len(found) < len(text)/2 {
 		t.Errorf("only %v", found)
+	}
+	for _, f := range found {
+		if len(f.Text) > 1000 {
+			t.Errorf("%s says %d bytes", f.Rule, len(f.Text))
+		}
 	}
 	const many = 20_000
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/logLevel":"info","progressToken":%[1]d}`

@@ -43,6 +43,7 @@ func (t tallies) add(c *call, took time.Duration, size int, failed bool) {
 	if c.method == "tools/call" {
 		k = tallyKey{c.target, true}
 	}
+	k.name = shorten(k.name, 200)
 	one := t[k]
 	if one == nil {
 		if len(t) >= mostTallies {
