@@ -1,6 +1,9 @@
 package replay
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
 
 	"github.com/mcprec/mcprec/transport"
@@ -117,6 +120,11 @@ func (p *Player) judgeCue(c *cue) (j judged, ok bool) {
 // compare compares a cue with the live message that stands for it.
 func (p *Player) compare(c *cue) comparison {
 	result := p.rules.compare(c.msg(), *c.live, p.variables)
+	was, is := c.msg().ProgressToken(), c.live.ProgressToken()
+	if c.msg().Method == methodProgress && !sameToken(was, is) && !p.rules.ignores([]string{"params", "progressToken"}) {
+		result.count++
+		result.differences = append(result.differences, Difference{Path: "/params/progressToken", Want: clip(string(was)), Got: cmp.Or(clip(string(is)), "nothing")})
+	}
 	switch {
 	case c.msg().Kind() != transport.Request || matchedByMethod(c.msg().Method):
 		return result
@@ -126,6 +134,12 @@ func (p *Player) compare(c *cue) comparison {
 		return result.excused(p.rules.By.String())
 	}
 	return result
+}
+
+// sameToken compares progress tokens of the server's own requests, which keep the
+// recorded ones.
+func sameToken(a, b json.RawMessage) bool {
+	return bytes.Equal(a, b) || isNumber(a) && isNumber(b) && decimal(string(a)) == decimal(string(b))
 }
 
 // extra notes what nobody recorded.

@@ -82,7 +82,7 @@ func (p *Player) notified(m transport.Message) (first *cue) {
 
 // isSaid reports whether a live notification says what the recorded one did.
 func (p *Player) isSaid(c *cue, m transport.Message) bool {
-	return bytes.Equal(c.msg().ProgressToken(), m.ProgressToken()) && p.rules.compare(c.msg(), m, p.variables).count == 0
+	return sameToken(c.msg().ProgressToken(), m.ProgressToken()) && p.rules.compare(c.msg(), m, p.variables).count == 0
 }
 
 // nearest returns the turn that a live message differs from least, and whether it
