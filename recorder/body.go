@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"bytes"
+	"fmt"
 	"mime"
 	"net/http"
 	"strings"
@@ -96,6 +97,20 @@ func formOf(contentType string) form {
 	return formOther
 }
 
+const (
+	codedStretch = 1 << 10 // of coded bytes at once: each may decode to a thousand
+	eventLimit   = 4 << 20 // of an event besides its data, which the log holds until its end
+)
+
+// stretch returns how much of a chunk is to be cut at once, and the rest. It bounds
+// what is held decoded.
+func (b *body) stretch(chunk []byte) (now, later []byte) {
+	if b.code == nil || len(chunk) <= codedStretch {
+		return chunk, nil
+	}
+	return chunk[:codedStretch], chunk[codedStretch:]
+}
+
 // cut takes the bytes that come next and returns what is to be logged before they
 // are passed on, in memory that the next call uses again.
 func (b *body) cut(chunk []byte, end bodyEnd) ([]item, bodyEnd) {
@@ -116,6 +131,8 @@ func (b *body) cut(chunk []byte, end bodyEnd) ([]item, bodyEnd) {
 		b.events(b.sse.Scan(chunk))
 		if end != bodyOpen {
 			b.lastEvents()
+		} else if b.sse.Held() > eventLimit {
+			b.endless()
 		}
 	default:
 		b.other(chunk)
@@ -129,7 +146,9 @@ func (b *body) decode(chunk []byte, end bodyEnd) []byte {
 	if b.code == nil {
 		return chunk
 	}
-	b.plain = b.plain[:0]
+	if b.plain = b.plain[:0]; cap(b.plain) > 4*transport.EventLimit {
+		b.plain = nil
+	}
 	err := b.code.feed(chunk, func(p []byte) { b.plain = append(b.plain, p...) })
 	if err == nil && end == bodyOpen {
 		return b.plain
@@ -209,4 +228,13 @@ func (b *body) lastEvents() {
 		b.items = append(b.items, item{kind: store.Frame, dir: b.dir, cont: true, cut: true})
 	}
 	b.rest = rest
+}
+
+// endless makes opaque bytes of the rest of a stream whose event is too long to be held.
+func (b *body) endless() {
+	b.lastEvents()
+	info := &store.HTTPInfo{What: store.HTTPBody, Error: fmt.Sprintf("an event has more than %d bytes besides its data", eventLimit)}
+	info.SetBody(b.rest)
+	b.items = append(b.items, item{kind: store.HTTP, dir: b.dir, info: info})
+	b.rest, b.form, b.sse = nil, formOther, transport.EventScanner{}
 }

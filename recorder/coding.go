@@ -90,6 +90,9 @@ func (h hungry) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// heldLimit is how much a body may have of what nothing comes out of.
+const heldLimit = 1 << 20
+
 // feed hands the decoded bytes of a chunk to sink, stretch by stretch. When that fails
 // d.held has the coded bytes of which something may be missing.
 func (d *decoder) feed(chunk []byte, sink func([]byte)) error {
@@ -108,6 +111,8 @@ func (d *decoder) feed(chunk []byte, sink func([]byte)) error {
 			return nil
 		case !ok:
 			return fmt.Errorf("decode body: %w", d.err)
+		case b == nil && len(d.held) > heldLimit:
+			return fmt.Errorf("decode body: nothing came of %d bytes", len(d.held))
 		case b == nil:
 			return nil
 		}

@@ -98,6 +98,21 @@ func TestDecodeFrame(t *testing.T) {
 	}
 }
 
+// What decodes to nothing is not held for ever.
+func TestDecodeNothing(t *testing.T) {
+	b := openBody("application/json", "gzip")
+	held := 0
+	for chunk := gzipHead; held <= 2*heldLimit; chunk = bytes.Repeat([]byte("\x00\x00\x00\xff\xff"), 200) { // empty blocks
+		_, _ = b.cut(chunk, bodyOpen)
+		if held += len(chunk); b.code == nil {
+			return
+		}
+	}
+	t.Errorf("%d bytes are held", held)
+}
+
+var gzipHead = []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff")
+
 // A damaged stream keeps what came before the damage, and then the bytes as they are.
 func TestDecodeDamaged(t *testing.T) {
 	var wire bytes.Buffer

@@ -26,11 +26,13 @@ type exchange struct {
 	over    bool   // its end is logged
 	left    bool   // its recording knows
 	resends bool   // the request's body can be read again, so its Close says nothing
+	expects bool   // the client sends no body before it is told to
+	named   bool   // the server has named the endpoint of HTTP+SSE
 }
 
 // begin starts an exchange for a request.
 func (t *HTTPTap) begin(r *http.Request) *exchange {
-	x := &exchange{tap: t, ask: t.ask(r)}
+	x := &exchange{tap: t, ask: t.ask(r), expects: r.Header.Get("Expect") != ""}
 	info := &store.HTTPInfo{What: store.HTTPRequest, Method: r.Method, Path: dropInURL(x.ask.path),
 		Header: keepHeader(r.Header), Withheld: x.ask.withheld}
 	x.pending = []item{{kind: store.HTTP, dir: transport.ClientToServer, info: info}}
@@ -51,9 +53,17 @@ func (t *HTTPTap) begin(r *http.Request) *exchange {
 func (x *exchange) upload(chunk []byte, end bodyEnd) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.up.done {
-		return
+	for rest := chunk; !x.up.done; {
+		if chunk, rest = x.up.stretch(rest); len(rest) > 0 {
+			x.uploaded(chunk, bodyOpen)
+			continue
+		}
+		x.uploaded(chunk, end)
+		break
 	}
+}
+
+func (x *exchange) uploaded(chunk []byte, end bodyEnd) {
 	items, _ := x.up.cut(chunk, end)
 	if x.rec == nil {
 		x.ask.look(items)
@@ -89,9 +99,17 @@ func (x *exchange) respond(status int, h http.Header, length int64, wait bool) {
 func (x *exchange) download(chunk []byte, end bodyEnd, what, cause string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.over {
-		return
+	for rest := chunk; !x.over; {
+		if chunk, rest = x.down.stretch(rest); len(rest) > 0 {
+			x.downloaded(chunk, bodyOpen, "", "")
+			continue
+		}
+		x.downloaded(chunk, end, what, cause)
+		break
 	}
+}
+
+func (x *exchange) downloaded(chunk []byte, end bodyEnd, what, cause string) {
 	items, end := x.down.cut(chunk, end)
 	x.tap.learn(x, items)
 	switch end {

@@ -86,6 +86,9 @@ func (s *EventScanner) End() (found []StreamEvent, rest []byte) {
 	return s.found, rest
 }
 
+// Held returns how much of an event that has not ended is held besides its data.
+func (s *EventScanner) Held() int { return len(s.meta) }
+
 // Open reports whether an event was given out in part and has not ended.
 func (s *EventScanner) Open() bool { return s.open }
 
