@@ -41,6 +41,8 @@ func keepHeader(h http.Header) map[string][]string {
 		without, known := keptHeader[name]
 		switch {
 		case known:
+		case strings.HasPrefix(name, "Mcp-") && isSecret(name):
+			without = dropAll
 		case strings.HasPrefix(name, "Mcp-"):
 		default:
 			continue

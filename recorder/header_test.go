@@ -9,14 +9,14 @@ import (
 func TestKeepHeader(t *testing.T) {
 	h := http.Header{}
 	for name, value := range map[string]string{
-		"Accept": "text/event-stream", "Mcp-Session-Id": "s", "Mcp-Param-Region": "eu", "User-Agent": "x", "Date": "now",
+		"Accept": "text/event-stream", "Mcp-Session-Id": "s", "Mcp-Param-Region": "eu", "Mcp-Auth-Token": "t", "User-Agent": "x", "Date": "now",
 		"Authorization": "Bearer sesame", "Proxy-Authorization": "sesame", "Cookie": "a=b", "Set-Cookie": "a=b", "X-Api-Key": "k",
 		"Location": "https://me:pw@host/cb?code=1&iss=2&%74oken=3#access_token=4",
 	} {
 		h.Set(name, value)
 	}
 	want := map[string][]string{
-		"Accept": {"text/event-stream"}, "Mcp-Session-Id": {"s"}, "Mcp-Param-Region": {"eu"},
+		"Accept": {"text/event-stream"}, "Mcp-Session-Id": {"s"}, "Mcp-Param-Region": {"eu"}, "Mcp-Auth-Token": {"[dropped]"},
 		"Authorization": {"Bearer [dropped]"}, "Proxy-Authorization": {"[dropped]"}, "Cookie": {"[dropped]"},
 		"Set-Cookie": {"[dropped]"}, "X-Api-Key": {"[dropped]"},
 		"Location": {"https://[dropped]@host/cb?code=[dropped]&iss=2&%74oken=[dropped]#access_token=[dropped]"},

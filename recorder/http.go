@@ -90,6 +90,10 @@ type question struct {
 func (t *HTTPTap) ask(r *http.Request) question {
 	accept := strings.Join(r.Header.Values("Accept"), ",")
 	q := question{method: r.Method, path: r.URL.RequestURI(), session: r.Header.Get("Mcp-Session-Id")}
+	if isForm(r.Header.Get("Content-Type")) { // whatever headers a client adds to all it asks
+		q.withheld = true
+		return q
+	}
 	q.stream = r.Method == http.MethodGet && strings.Contains(accept, "text/event-stream")
 	q.starts = q.stream
 	if r.URL.Path == t.o.Path || strings.Contains(accept, "text/event-stream") {
@@ -104,6 +108,13 @@ func (t *HTTPTap) ask(r *http.Request) question {
 	defer t.mu.Unlock()
 	q.withheld = t.endpoints[q.path] == nil
 	return q
+}
+
+// isForm reports whether a body is a web form: a login's, for MCP has none.
+func isForm(contentType string) bool {
+	media, _, _ := strings.Cut(strings.ToLower(contentType), ";")
+	media = strings.TrimSpace(media)
+	return media == "application/x-www-form-urlencoded" || media == "multipart/form-data"
 }
 
 // look reads in the first bytes of a body whether it begins a session, or only asks

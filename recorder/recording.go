@@ -161,7 +161,9 @@ func (t *HTTPTap) decline(rec *recording) {
 	}
 }
 
-// learn takes the endpoint of an HTTP+SSE session from the events of its stream.
+// learn takes the endpoint of an HTTP+SSE session from the events of its stream: from
+// the first one that names it, for only that counts. To the log go endpoints without
+// their secrets.
 func (t *HTTPTap) learn(x *exchange, items []item) {
 	if !x.ask.stream {
 		return
@@ -170,13 +172,13 @@ func (t *HTTPTap) learn(x *exchange, items []item) {
 		if it.info == nil || it.info.SSE == nil || it.info.SSE.Event != "endpoint" {
 			continue
 		}
-		base, err := url.Parse(x.ask.path)
-		if err != nil {
-			continue
+		if base, err := url.Parse(x.ask.path); err == nil && !x.named {
+			if u, err := base.Parse(it.info.Body); err == nil {
+				x.named = true
+				t.serve(x, u.RequestURI())
+			}
 		}
-		if u, err := base.Parse(it.info.Body); err == nil {
-			t.serve(x, u.RequestURI())
-		}
+		it.info.Body = dropInURL(it.info.Body)
 	}
 }
 
