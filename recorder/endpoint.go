@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"bytes"
 	"io"
 	"net/url"
 
@@ -65,11 +66,13 @@ func (b *endpointBody) event() bool {
 	return comment
 }
 
-// eventSize returns the length of the first event of b; 0: none is whole.
+// eventSize returns the length of the first event of b, or of a comment before it, which
+// is not held back: it may be all that comes for a long time. 0: none is whole.
 func eventSize(b []byte) int {
 	size := 0
 	for text, end := range transport.EventLines(b) {
-		if size += len(text) + len(end); len(text) == 0 {
+		comment := size == 0 && len(end) > 0 && bytes.HasPrefix(text, []byte{':'})
+		if size += len(text) + len(end); comment || len(text) == 0 {
 			return size
 		}
 	}

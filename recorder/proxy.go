@@ -65,7 +65,8 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := p.outgoing(r)
 	x := p.tap.begin(out)
 	if out.Body != nil {
-		body := &uploadBody{ReadCloser: out.Body, x: x}
+		// The server closes it when the answer is out: to close is to wait for its end.
+		body := &uploadBody{ReadCloser: io.NopCloser(out.Body), x: x}
 		defer body.Close() // who reads it may outlive the round trip
 		ahead(out, body)
 	}
@@ -82,6 +83,9 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	tapped := &downloadBody{ReadCloser: resp.Body, x: x, ctx: r.Context()}
 	defer tapped.Close()
 	p.answer(w, resp, p.behind(r, resp, tapped), together)
+	if x.unread() > 0 { // the rest of the request must not hold the answer back
+		_ = http.NewResponseController(w).Flush()
+	}
 }
 
 // refuse tells why somebody may not use the proxy, once; a page that makes up ever new

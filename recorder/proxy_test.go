@@ -192,6 +192,46 @@ func TestProxyEndpoint(t *testing.T) {
 	}
 }
 
+// The secrets of an endpoint are not recorded, and of a server that names ever new ones
+// only the first counts.
+func TestProxyEndpointSecret(t *testing.T) {
+	tt := tapServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			sse(w, "event: endpoint\ndata: /message?id=7&api_key=sesame\n\n", "event: endpoint\ndata: /other?token=sesame\n\n")
+			<-r.Context().Done()
+		}
+	}, HTTPOptions{})
+	resp := do(t, "GET", tt.url, "", "")
+	want := "event: endpoint\ndata: /message?id=7&api_key=sesame\n\nevent: endpoint\ndata: /other?token=sesame\n\n"
+	if got, err := io.ReadAll(io.LimitReader(resp.Body, int64(len(want)))); string(got) != want {
+		t.Errorf("read %q, %v", got, err)
+	}
+	call(t, "POST", tt.proxy.URL+"/message?id=7&api_key=sesame", "", `{"id":1}`)
+	resp.Body.Close()
+	if n := len(tt.tap.endpoints); n > 1 {
+		t.Errorf("%d endpoints are known", n)
+	}
+	log := tt.text(t)
+	if strings.Contains(log, "sesame") || !strings.Contains(log, `"/message?id=7&api_key=[dropped]"`) || !strings.Contains(log, "2 c2s {\"id\":1}\n") {
+		t.Errorf("log:\n%s", log)
+	}
+}
+
+// A comment before the endpoint is not held back until an event comes.
+func TestProxyEndpointComment(t *testing.T) {
+	read := make(chan bool)
+	tt := tapServer(t, func(w http.ResponseWriter, r *http.Request) {
+		sse(w, ": wait\n")
+		<-read
+		sse(w, "event: endpoint\ndata: /message\n\n")
+	}, HTTPOptions{})
+	defer close(read)
+	resp := do(t, "GET", tt.url, "", "")
+	if line, err := bufio.NewReader(resp.Body).ReadString('\n'); line != ": wait\n" {
+		t.Errorf("read %q, %v", line, err)
+	}
+}
+
 func TestProxyOrigin(t *testing.T) {
 	tap := NewHTTP(HTTPOptions{Open: func(store.Header) *Recorder { return Unrecorded(nil) }})
 	defer tap.Close()
@@ -251,6 +291,27 @@ func TestProxyLogin(t *testing.T) {
 2 c2s request POST /token?code=[dropped] application/json withheld
 2 s2c response 200 application/json
 2 s2c end
+`)
+}
+
+// A form is a login's, also when the client marks all that it asks as MCP.
+func TestProxyForm(t *testing.T) {
+	tt := tapServer(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"access_token":"sesame"}`)
+	}, HTTPOptions{})
+	req, _ := http.NewRequest("POST", tt.proxy.URL+"/token", strings.NewReader("client_secret=sesame"))
+	req.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded; charset=utf-8"}, "Mcp-Protocol-Version": {"2025-06-18"}}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+	tt.want(t, `
+1 c2s request POST /token application/x-www-form-urlencoded; charset=utf-8 withheld
+1 s2c response 200 application/json
+1 s2c end
 `)
 }
 

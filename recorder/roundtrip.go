@@ -124,8 +124,11 @@ func (b *uploadBody) Close() error {
 func (x *exchange) unread() int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.up.done {
+	switch {
+	case x.up.done:
 		return 0
+	case x.expects && x.up.size == 0: // nobody has told the client to send it
+		return -1
 	}
 	return x.up.left
 }
