@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"sync"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -80,14 +81,18 @@ func (x *exchange) again(body func() (io.ReadCloser, error)) func() (io.ReadClos
 	}
 }
 
-// uploadBody records a request's body as it is read.
+// uploadBody records a request's body as it is read. When the answer came early, Close
+// and the transport may both read; what one has read is recorded before the other goes on.
 type uploadBody struct {
 	io.ReadCloser
 	x    *exchange
+	turn sync.Mutex
 	skip int64 // how much at its beginning is recorded already
 }
 
 func (b *uploadBody) Read(p []byte) (int, error) {
+	b.turn.Lock()
+	defer b.turn.Unlock()
 	b.x.taken(&b.x.up)
 	n, err := b.ReadCloser.Read(p)
 	seen := min(int64(n), b.skip)
