@@ -250,7 +250,7 @@ const shown = 60
 // show returns two values as they stand in a report: JSON on one line, of long
 // texts the part where they part.
 func (c *comparer) show(a, b tree) (want, got string) {
-	if maskPattern.MatchString(a.text) {
+	if maskPattern.Match(c.recorded[a.start:a.end]) {
 		return showTree(c.recorded, a), hidden
 	}
 	a.text, b.text = c.variables.hide(a.text), c.variables.hide(b.text)
