@@ -28,6 +28,8 @@ const (
 	Refused DriveEnd = "refused"
 	// Silent: nothing that was recorded came for as long as Drive was to wait.
 	Silent DriveEnd = "silent"
+	// Stopped: whoever drives wanted no more of it.
+	Stopped DriveEnd = "stopped"
 )
 
 // DriveOptions say how a Driver is played.
@@ -40,6 +42,8 @@ type DriveOptions struct {
 	// HangUp ends an HTTP exchange where the recorded client did, as
 	// [transport.ClientConn.HangUp]; nil where there are none.
 	HangUp func(exchange uint64)
+	// Stop, when it is closed, ends the drive where it stands; nil: nothing does.
+	Stop <-chan struct{}
 }
 
 // Drive plays d to the server at the other end of conn until all was said and all
@@ -63,7 +67,7 @@ func Drive(ctx context.Context, conn transport.Conn, d *Driver, o DriveOptions) 
 	workers.Go(func() { s.read(ctx, conn) })
 	workers.Go(func() { s.ended <- s.write(ctx, conn) })
 	end, err := newDriving(s, d, o).run(ctx)
-	if err == nil && end != Gone {
+	if err == nil && end != Gone && end != Stopped {
 		d.End()
 		s.part(ctx, conn, d)
 		if end == Silent && d.IsDone() { // the last answers came when the client had ended
@@ -89,12 +93,13 @@ type driving struct {
 	failed  chan error // the writer's end; nil once that has come
 	timeout time.Duration
 	hangUp  func(exchange uint64)
+	stop    <-chan struct{}
 	limit   *time.Timer
 	quiet   *silence
 }
 
 func newDriving(s *stage, d *Driver, o DriveOptions) *driving {
-	return &driving{stage: s, driver: d, failed: s.ended, timeout: o.Timeout, hangUp: o.HangUp, limit: time.NewTimer(o.Timeout), quiet: newSilence(o.Timeout)}
+	return &driving{stage: s, driver: d, failed: s.ended, timeout: o.Timeout, hangUp: o.HangUp, stop: o.Stop, limit: time.NewTimer(o.Timeout), quiet: newSilence(o.Timeout)}
 }
 
 // add queues what the driver has returned.
@@ -162,6 +167,8 @@ func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error
 		return true, "", nil
 	case <-s.limit.C:
 		return false, Silent, nil
+	case <-s.stop:
+		return false, Stopped, nil
 	case err := <-s.failed:
 		if !isEnd(err) {
 			return false, Gone, fmt.Errorf("drive server: write: %w", err)

@@ -23,8 +23,8 @@ type Unpaced struct{}
 // Pace implements [Pacer].
 func (Unpaced) Pace(context.Context, time.Duration) error { return nil }
 
-// Apart waits for one thing: a response that was recorded some time after a
-// notification comes that long after it, or By if that is less. Clients lose
+// Apart waits for one thing: a response that was recorded some time after the
+// notifications before it comes that long after them, or By if that is less. Clients lose
 // progress that they read together with the result (typescript-sdk issue 2580), and
 // from a live server they seldom do.
 type Apart struct{ By time.Duration }
@@ -98,40 +98,44 @@ func (p *Player) Gap(n int) time.Duration {
 }
 
 func (p *Player) gap(r *reply) time.Duration {
-	var last time.Duration
-	for _, c := range slices.Backward(p.cues[:r.before]) {
-		if c.arrived {
-			last = c.at
+	last := p.heardBefore(r)
+	for _, o := range slices.Backward(p.replies[:r.index]) {
+		if o.sent {
+			last = max(last, o.at)
 			break
 		}
-	}
-	if o := p.sentBefore(r); o != nil {
-		last = max(last, o.at)
 	}
 	return r.at - last
 }
 
-// sentBefore returns the last frame recorded before r of those that were sent.
-func (p *Player) sentBefore(r *reply) *reply {
-	for _, o := range slices.Backward(p.replies[:r.index]) {
-		if o.sent {
-			return o
+// heardBefore returns when the last message recorded before r was, of those that
+// have come.
+func (p *Player) heardBefore(r *reply) time.Duration {
+	for _, c := range slices.Backward(p.cues[:r.before]) {
+		if c.arrived {
+			return c.at
 		}
 	}
-	return nil
+	return 0
 }
 
-// apart is Gap for a response whose latest cause is a notification; 0 for others.
-func (p *Player) apart(n int) time.Duration {
+// apart returns, of a response, how long after the first of the notifications it was
+// recorded that stand before it, with nothing else sent or heard since; 0 of others.
+func (p *Player) apart(n int) (gap time.Duration) {
 	r := p.out[n]
 	if r == nil || !r.answers() {
 		return 0
 	}
-	o := p.sentBefore(r)
-	if o == nil || o.answers() || len(o.asks) > 0 || p.gap(r) != r.at-o.at {
-		return 0
+	since := p.heardBefore(r)
+	for _, o := range slices.Backward(p.replies[:r.index]) {
+		if o.sent && (o.answers() || len(o.asks) > 0 || o.at < since) {
+			break
+		}
+		if o.sent {
+			gap = r.at - o.at
+		}
 	}
-	return r.at - o.at
+	return gap
 }
 
 // Overtaken reports whether frame n, counted as for Gap, belongs to no request and

@@ -180,7 +180,7 @@ func TestServeApart(t *testing.T) {
 	const recorded = `
 	@0s > {"id":1,"method":"tools/call","params":{"name":"a"}}
 	@1s < {"method":"notifications/progress"}
-	@2s < {"method":"notifications/progress"}
+	@4s < {"method":"notifications/progress"}
 	@4s < {"id":1,"result":"a"}
 	@5s > {"id":2,"method":"tools/call","params":{"name":"b"}}
 	@6s < {"method":"notifications/progress"}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -141,7 +142,8 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 			return err
 		}
 	}
-	run, err := o.play(cmd.Context(), recorded, driver, command, replay.DriveOptions{Timeout: o.timeout, Pacer: pacer}, kept)
+	how := replay.DriveOptions{Timeout: o.timeout, Pacer: pacer}
+	run, sig, err := o.play(cmd.Context(), recorded, driver, command, how, kept)
 	if err != nil {
 		return err
 	}
@@ -155,15 +157,24 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if err := printDrive(cmd, o, report); err != nil {
 		return err
 	}
-	return o.conclude(cmd, recorded, run, report)
+	if err := o.conclude(cmd, recorded, run, report); sig == nil {
+		return err
+	}
+	return &status{code: exitFine, signal: sig}
 }
 
-// play drives the server, wherever it is.
-func (o driveOptions) play(ctx context.Context, r *recordedSession, d *replay.Driver, command []string, how replay.DriveOptions, kept *keptRun) (*driven, error) {
+// play drives the server, wherever it is, until a signal wants an end of it.
+func (o driveOptions) play(ctx context.Context, r *recordedSession, d *replay.Driver, command []string, how replay.DriveOptions, kept *keptRun) (run *driven, sig os.Signal, err error) {
+	stop, cancel := context.WithCancel(ctx)
+	defer cancel()
+	wanted := untilSignal(cancel)
+	how.Stop = stop.Done()
 	if o.target.url != "" {
-		return o.target.drive(ctx, r, d, how)
+		run, err = o.target.drive(ctx, r, d, how)
+	} else {
+		run, err = driveServer(ctx, d, command, how, kept)
 	}
-	return driveServer(ctx, d, command, how, kept)
+	return run, wanted(), err
 }
 
 // check reads the flags.

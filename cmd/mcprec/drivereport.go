@@ -203,6 +203,8 @@ func (r *driveReport) breaking() string {
 	switch r.End {
 	case replay.Silent:
 		return fmt.Sprintf("gave up: nothing that was recorded came for %v", r.timeout)
+	case replay.Stopped:
+		return "stopped before the end:"
 	case replay.Refused:
 		return "broke off: a redacted value would have been sent; see --allow-redacted"
 	}
