@@ -54,9 +54,9 @@ const checkHelp = `check reads sessions, once and in order, and says what each r
 without a live peer:
 
   P1 to P10  the rules of the specification's revision that the session settled on
-  E1 to E8   evidence: calls without an answer and who had them, late answers, bytes
+  E1 to E9   evidence: calls without an answer and who had them, late answers, bytes
              that are no message, frames behind the end, events that were lost, tools
-             that were redefined
+             that were redefined, headers that contradict their body
   G1 to G3   what --max-duration, --expect-tool and --forbid-tool ask for
 
 A finding names its events (as mcprec show numbers them), the one that shows it

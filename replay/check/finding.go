@@ -48,6 +48,7 @@ var (
 	afterEnd   = order.Demand{Rule: "E6", Title: "nothing is sent after the end", Severity: order.Warning}
 	gap        = order.Demand{Rule: "E7", Title: "the recording is whole", Severity: order.Warning}
 	redefined  = order.Demand{Rule: "E8", Title: "a tool stays what it was", Severity: order.Warning, Section: "server/tools, Security Considerations"}
+	misrouted  = order.Demand{Rule: "E9", Title: "headers say what the body says", Severity: order.Error, Section: "basic/transports/streamable-http"}
 	tooLong    = order.Demand{Rule: "G1", Title: "no call takes longer than --max-duration", Severity: order.Error}
 	expected   = order.Demand{Rule: "G2", Title: "the tools of --expect-tool are called", Severity: order.Error}
 	forbidden  = order.Demand{Rule: "G3", Title: "the tools of --forbid-tool are not called", Severity: order.Error}
@@ -57,8 +58,11 @@ var (
 // those that the user sets (G).
 func Demands() []order.Demand {
 	list := order.Demands()
-	for _, d := range []order.Demand{unanswered, openEnd, lateAnswer, noise, blank, notUTF8, afterEnd, gap, redefined, tooLong, expected, forbidden} {
+	for _, d := range []order.Demand{unanswered, openEnd, lateAnswer, noise, blank, notUTF8, afterEnd, gap, redefined, misrouted, tooLong, expected, forbidden} {
 		d.First, d.Last = order.Revisions[0], order.Revisions[len(order.Revisions)-1]
+		if d.Rule == misrouted.Rule {
+			d.First = d.Last
+		}
 		list = append(list, d)
 	}
 	return list

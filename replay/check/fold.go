@@ -111,6 +111,9 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 	for i := range p.Messages {
 		f.message(e, s, &p.Messages[i])
 	}
+	if e.Stream != 0 && e.Dir == transport.ClientToServer && len(p.Messages) == 1 {
+		f.routed(e, s, &p.Messages[0])
+	}
 	return nil
 }
 

@@ -45,7 +45,7 @@ func TestHostile(t *testing.T) {
 			t.Errorf("%s says %d bytes", f.Rule, len(f.Text))
 		}
 	}
-	const many = 20_000
+	const many = 10_000
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/logLevel":"info","progressToken":%[1]d}`
 	for _, sequence := range []struct {
 		line string

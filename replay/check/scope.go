@@ -27,12 +27,13 @@ type scopes struct {
 	inSession map[uint64]bool    // open exchanges whose request names the session
 	resumed   map[uint64]bool    // open exchanges that take up a stream again
 	asked     map[uint64][]*call // by open exchange
+	routing   map[uint64]routing // what the headers of a request said whose body is not here yet
 	left      int                // exchanges that were left when some were last let go
 	events    bool               // HTTP+SSE: answers come on another exchange
 }
 
 func newScopes() scopes {
-	return scopes{session: newScope(), exchanges: map[uint64]*scope{}, inSession: map[uint64]bool{}, resumed: map[uint64]bool{}, asked: map[uint64][]*call{}}
+	return scopes{session: newScope(), exchanges: map[uint64]*scope{}, inSession: map[uint64]bool{}, resumed: map[uint64]bool{}, asked: map[uint64][]*call{}, routing: map[uint64]routing{}}
 }
 
 // of returns a frame's scope; nil where none is sure.
@@ -95,7 +96,9 @@ func (f *Fold) http(e store.Event) error {
 	case store.HTTPRequest:
 		s.inSession[e.Stream] = len(info.Header["Mcp-Session-Id"]) > 0
 		s.resumed[e.Stream] = len(info.Header["Last-Event-Id"]) > 0
+		s.routing[e.Stream] = routingOf(info.Header)
 	case store.HTTPResponse:
+		delete(s.routing, e.Stream)
 		if own := s.exchanges[e.Stream]; own != nil && len(info.Header["Mcp-Session-Id"]) > 0 {
 			s.session = own // it holds an initialize: here begins the session
 		}
@@ -162,6 +165,7 @@ func (f *Fold) exchangeEnds(e store.Event, info store.HTTPInfo) {
 	delete(s.inSession, e.Stream)
 	delete(s.resumed, e.Stream)
 	delete(s.asked, e.Stream)
+	delete(s.routing, e.Stream)
 	delete(f.skip, e.Stream)
 	own := s.exchanges[e.Stream]
 	delete(s.exchanges, e.Stream)
