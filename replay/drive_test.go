@@ -71,7 +71,7 @@ func drives(t *testing.T, events []store.Event, server liveServer, timeout time.
 		<-ran
 	}()
 	d := NewDriver(events, Rules{})
-	d.Serialize()
+	d.OneByOne()
 	start := time.Now()
 	end, err := Drive(t.Context(), pipe.Client(), d, DriveOptions{Timeout: timeout})
 	if err != nil {

@@ -203,7 +203,7 @@ func (o driveOptions) driver(r *recordedSession, rules replay.Rules) (*replay.Dr
 	}
 	driver := replay.NewDriver(r.events, rules)
 	if !o.parallel {
-		driver.Serialize()
+		driver.OneByOne()
 	}
 	if o.redacted {
 		return driver, nil

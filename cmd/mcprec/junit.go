@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -57,7 +58,7 @@ func (r *driveReport) suite() suite {
 		if step.Result == replay.Match {
 			c.SystemOut = details
 		} else {
-			first, _, _ := strings.Cut(details, "\n")
+			first, _, _ := strings.Cut(cmp.Or(details, step.headline()), "\n")
 			c.Failure = &suiteFault{Message: string(step.Result) + ": " + first, Type: string(step.Result), Text: details}
 			s.Failures++
 		}

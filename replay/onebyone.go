@@ -7,7 +7,7 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Serialize makes each request wait for the answers to the earlier ones: a live
+// OneByOne makes each request wait for the answers to the earlier ones: a live
 // server then has one call at a time, and takes the calls in the recorded order
 // whatever its own pace is. Call it before Start.
 //
@@ -16,7 +16,7 @@ import (
 // around a subscription, which is open all the time. Where the answer waits for the
 // later call in a way that the recording does not show, Relent brings the overlap
 // back.
-func (d *Driver) Serialize() {
+func (d *Driver) OneByOne() {
 	var open []*request
 	for _, l := range d.lines {
 		open = slices.DeleteFunc(open, func(r *request) bool { return r.response.index < l.before })

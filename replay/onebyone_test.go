@@ -14,7 +14,7 @@ const three = `
 	< {"id":3,"result":"c"}
 	< {"id":2,"result":"b"}`
 
-func TestSerialize(t *testing.T) {
+func TestOneByOne(t *testing.T) {
 	for _, tt := range []struct {
 		name, recorded, live string
 		without              []string
@@ -70,7 +70,7 @@ func TestSerialize(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := NewDriver(recordPlaybook(tt.recorded), Rules{})
-			d.Serialize()
+			d.OneByOne()
 			if got := converse(d, tt.live, "<", ">"); got != tidy(tt.live) {
 				t.Errorf("got\n%s\nwant\n%s", got, tidy(tt.live))
 			}
