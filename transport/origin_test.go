@@ -15,6 +15,7 @@ func TestMayAsk(t *testing.T) {
 		{"", "", 405}, {"http://localhost:3000", "", 405}, {"https://app.example", "", 405}, {"http://[::1]:80", "", 405},
 		{"https://evil.example", "", 403}, {"null", "", 403}, {"http://localhost.evil.example", "", 403},
 		{"", "evil.example", 403}, {"", "localhost:1", 405}, {"", "[::1]:80", 405},
+		{"", "LocalHost.:80", 405}, {"", "app.example", 405}, {"", "App.Example:8443", 405}, {"", "sub.app.example", 403}, {"", "app.example.evil", 403},
 	} {
 		r, err := http.NewRequest(http.MethodPut, s.url, nil)
 		if err != nil {
