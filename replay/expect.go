@@ -7,7 +7,7 @@ import (
 )
 
 // categories are the words that may follow "hang".
-var categories = []string{HeadOn, Swallowed, NeverSent, "lost answer", Mutual, "lock", "timer only"}
+var categories = []string{HeadOn, Swallowed, NeverSent, "lost answer", Mutual, "blocked handler", "lock", "timer only"}
 
 // Expectation is a verdict that a recording must give under a setup.
 type Expectation struct {

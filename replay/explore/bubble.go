@@ -84,6 +84,10 @@ func (b *bubble) call(do func()) bool {
 // stacks implements engine.
 func (b *bubble) stacks() []string { return stacks() }
 
+// own implements engine: the caller, who comes first, is in the bubble, or the run was
+// given up and looked at from outside.
+func (b *bubble) own(all []string) []string { return ofBubble(all, bubbleMark(all[0])) }
+
 // reap implements host. Sleepers get virtual time: it stops when the bubble's
 // first goroutine returns.
 func (b *bubble) reap() {

@@ -35,7 +35,7 @@ func (r *Run) diagnose() (category, why string) {
 		l := &g.lanes[i]
 		l.quit = l.gone(g.all)
 	}
-	return r.explain()
+	return r.blame(r.explain())
 }
 
 // explain is one of these judgements.

@@ -99,7 +99,8 @@
 //
 // A hang's report follows who waits for whom, from an operation to the part that
 // nobody holds up, or round; where a goroutine stands it tells by the library's
-// function and the caller's own line.
+// function and the caller's own line. A handler of the caller's, which a library called
+// when a frame was given and which has not returned, is named first.
 //
 // # What a failure comes to
 //
@@ -158,7 +159,7 @@
 //	choosing  strategy pct starve late, exhaustive walk touch trail coverage
 //	search    plan search series budget gc progress, capacity level token
 //	smaller   reduce fingerprint smaller, and package shrink
-//	judging   oracle answers diagnose stance worker where chain
+//	judging   oracle answers diagnose stance worker handler where chain
 //	telling   report text json slack sequence
 //
 // # What it refuses

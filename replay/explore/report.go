@@ -60,6 +60,9 @@ const (
 	LostAnswer = "lost answer"
 	// NeverSent: what the operation waits for was not sent, or not to a reader.
 	NeverSent = "never sent"
+	// BlockedHandler: every request was answered and nothing is on its way, but the
+	// handler of a notification, in the user's own code, has not returned.
+	BlockedHandler = "blocked handler"
 	// Lock: an operation waits for a mutex whose holder waits for ever.
 	Lock = "lock"
 	// TimerOnly: of a failed check: the operation ended by a timer alone.

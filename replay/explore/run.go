@@ -62,7 +62,9 @@ type Run struct {
 	woken     bool      // a timer fired, and no step but beats since
 	since     time.Time // the virtual time when it had
 	notes     []string
-	assay     *assay // of a run that is made to prove a freeze
+	handed    *flight            // traced: the last step gave it to a live end
+	handlers  map[string]*flight // traced: by goroutine, what a handler was called for
+	assay     *assay             // of a run that is made to prove a freeze
 
 	outcome
 }

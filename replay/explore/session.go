@@ -24,6 +24,8 @@ type engine interface {
 	verdict() (word, doubt string)
 	// stacks returns the trimmed stacks of the run's goroutines.
 	stacks() []string
+	// own returns those stacks of a snapshot that are of the run's goroutines.
+	own(all []string) []string
 }
 
 // host is where a run lives, from its beginning to its end. Each engine has one.
@@ -242,6 +244,7 @@ func (r *Run) choose(enabled []Step) int {
 }
 
 func (r *Run) release(s Step) {
+	r.called()
 	r.steps = append(r.steps, s)
 	if !r.recurs(s) {
 		if r.woken && !r.finished() {
@@ -299,6 +302,7 @@ func (r *Run) justEnded() string {
 
 // rest lets time pass when nothing is enabled. It reports whether something came.
 func (r *Run) rest() bool {
+	r.called()
 	r.gate.hold()
 	r.beats.rests++
 	ended := r.ended

@@ -142,8 +142,11 @@ func (s *settled) look() *freeze {
 }
 
 // members returns the goroutines of the run but the caller's.
-func (s *settled) members() []goroutine {
-	all := goroutines(snapshot()[1:])
+func (s *settled) members() []goroutine { return s.ownOf(snapshot()[1:]) }
+
+// ownOf returns those of a snapshot.
+func (s *settled) ownOf(stacks []string) []goroutine {
+	all := goroutines(stacks)
 	byID := make(map[int]goroutine, len(all))
 	for _, g := range all {
 		byID[g.id] = g
@@ -254,6 +257,14 @@ func (s *settled) other() (goroutine, bool) {
 
 // stacks implements engine.
 func (s *settled) stacks() []string { return s.still.stacks() }
+
+// own implements engine.
+func (s *settled) own(all []string) (list []string) {
+	for _, g := range s.ownOf(all[1:]) {
+		list = append(list, g.text)
+	}
+	return list
+}
 
 // left reports whether anybody who is surely of the run is still there.
 func (s *settled) left() bool {

@@ -62,15 +62,17 @@ func snapshot() []string {
 }
 
 // inBubble trims and sorts those of a bubble.
-func inBubble(all []string, mark string) []string {
-	var list []string
+func inBubble(all []string, mark string) []string { return trimStacks(ofBubble(all, mark)) }
+
+// ofBubble are the stacks of a bubble's goroutines, but its own.
+func ofBubble(all []string, mark string) (list []string) {
 	for _, s := range all {
 		head, _, _ := strings.Cut(s, "\n")
 		if mark != "" && strings.Contains(head, mark+"]") && !ownStack(s) {
 			list = append(list, s)
 		}
 	}
-	return trimStacks(list)
+	return list
 }
 
 // trimStacks trims and sorts. Recorded halves, and who is only in code that is hidden,

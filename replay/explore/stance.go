@@ -10,7 +10,10 @@ import (
 // spot is a function and the line in it where a goroutine stands or has called
 // the next function. A stack is told by its spots outside of this project, the
 // outermost first.
-type spot struct{ function, line string }
+type spot struct {
+	function, line string
+	fetched        bool // it is a library's
+}
 
 func spotsOf(stack string) []spot {
 	lines := strings.Split(strings.TrimSpace(stack), "\n")
@@ -19,7 +22,7 @@ func spotsOf(stack string) []spot {
 		function := frameArgs.ReplaceAllString(lines[i], "")
 		file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
 		if !hidden(function) && !ours(function) && !standard(function, file) {
-			list = append(list, spot{function, filepath.Base(file)})
+			list = append(list, spot{function, filepath.Base(file), dependency(file)})
 		}
 	}
 	slices.Reverse(list)
@@ -71,7 +74,7 @@ func (g *gate) wentOn(op *Operation, c *call) bool {
 	own := c.request.writers[0] == op.where
 	switch wrote := c.request.wrote; {
 	case then.writing && (own || len(now.writer) > 0):
-		return len(wrote) > 1 && !sameCall(wrote, now.writer)
+		return len(wrote) > 1 && (!sameCall(wrote, now.writer) || leftLibrary(wrote, now.writer))
 	case own || sameCall(wrote, then.writer): // who wrote the request waited for the response
 		return !slices.Equal(then.writer, now.writer)
 	}
@@ -81,6 +84,13 @@ func (g *gate) wentOn(op *Operation, c *call) bool {
 // sameCall reports whether two looks at a goroutine show it in the same call of its
 // outermost function.
 func sameCall(a, b []spot) bool { return len(a) > 0 && len(b) > 0 && a[0] == b[0] }
+
+// leftLibrary reports whether who stood in a call of a library stands in another one:
+// the caller's own lines up to there are not the same.
+func leftLibrary(then, now []spot) bool {
+	n := slices.IndexFunc(then, func(s spot) bool { return s.fetched })
+	return n > 0 && (len(now) < n || !slices.Equal(then[:n], now[:n]))
+}
 
 // answered is for an operation whose responses were all read: one did not reach
 // it, or it has gone on and waits for something else.

@@ -18,6 +18,9 @@ func (r *Run) observe(s Step) {
 	if s.Kind != Give && (s.Kind != Take || l.cap != 0) {
 		return
 	}
+	if f.answers == nil && r.live(s.Dir.Reverse()) {
+		r.handed = f
+	}
 	asks, last := f.asks(), l.last != nil && l.last.alive != nil
 	if !asks && f.answers == nil && !last {
 		return

@@ -3,11 +3,15 @@ package gosdk_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"os"
+	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -174,6 +178,70 @@ func TestExploreHandlerReentrancy(t *testing.T) {
 func TestExploreHandlerCalls(t *testing.T) {
 	explore.Explore(t, explore.Plan{Schedules: 100, Setup: func(r *explore.Run) { refreshing(r, false) }})
 }
+
+// unread is a client whose progress handler sends to a channel that nobody reads, and
+// that closes when its call has returned.
+func unread(r *explore.Run) {
+	seen := make(chan float64)
+	client := newClient(&mcp.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, n *mcp.ProgressNotificationClientRequest) {
+			seen <- n.Params.Progress
+		},
+	})
+	r.Go(func(ctx context.Context) { // lets go of the handler when the run is over
+		<-ctx.Done()
+		for {
+			select {
+			case <-seen:
+			case <-time.After(time.Second):
+				return
+			}
+		}
+	})
+	p := connectRun(r, newServer(), client, handshake)
+	p.op(r, "call and close", func(ctx context.Context) error {
+		if err := callCount(ctx, p.client); err != nil {
+			return err
+		}
+		return p.client.Close()
+	})
+}
+
+// TestExploreHandlerStuck: whoever waits for the handler is told whose code holds it up.
+func TestExploreHandlerStuck(t *testing.T) {
+	found(t, unread, explore.BlockedHandler,
+		"(chan send), under the handler of notifications/progress; operation call and close stands at [chan receive]", "mcp.(*ClientSession).Close to return")
+	r := explore.Search(t, explore.Plan{Setup: unread, Engine: explore.Settle, Patience: 50 * time.Millisecond})
+	if r.Verdict != explore.Stall || r.Category != explore.BlockedHandler {
+		t.Error(r.Text())
+	}
+}
+
+// TestExploreHandlerReport holds what is said of it, but for lines of the SDK's own.
+func TestExploreHandlerReport(t *testing.T) {
+	r := explore.Search(t, explore.Plan{Setup: unread})
+	_, text, _ := strings.Cut(r.Text(), "\n") // how many steps it took is the release's
+	text, _, _ = strings.Cut(text, "\n  capacities:")
+	got := lineNumber.ReplaceAllString(text, "$1")
+	file := filepath.Join("testdata", "blocked-handler.txt")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; -update rewrites it:\n%s", file, got)
+	}
+}
+
+var (
+	update     = flag.Bool("update", false, "rewrite the golden files")
+	lineNumber = regexp.MustCompile(`(\.go):\d+`)
+)
 
 // found explores with no hint, and expects a proved hang of the category, a report
 // that says certain things, and a token that gives it again. The default strategy
