@@ -46,6 +46,8 @@ type HTTPTap struct {
 	all       map[*recording]bool   // that have not ended
 	live      map[*exchange]bool    // exchanges that have not ended
 	exchanges uint64                // so far
+	ending    int                   // recordings that are being brought into the store
+	ended     *sync.Cond            // one less
 	closing   sync.WaitGroup
 	closed    bool
 }
@@ -54,7 +56,9 @@ type HTTPTap struct {
 func NewHTTP(o HTTPOptions) *HTTPTap {
 	o.Header.Transport = "http"
 	o.Header.URL = dropInURL(o.Header.URL)
-	return &HTTPTap{o: o, sessions: map[string]*recording{}, endpoints: map[string]*recording{}, all: map[*recording]bool{}, live: map[*exchange]bool{}}
+	t := &HTTPTap{o: o, sessions: map[string]*recording{}, endpoints: map[string]*recording{}, all: map[*recording]bool{}, live: map[*exchange]bool{}}
+	t.ended = sync.NewCond(&t.mu)
+	return t
 }
 
 // Close ends all recordings and waits until they are in the store. Exchanges that

@@ -54,13 +54,18 @@ func (t *HTTPTap) start() *recording {
 	return rec
 }
 
-// maxRecordings is how many recordings a tap has open: each has an open file.
-const maxRecordings = 256
+const (
+	maxRecordings = 256 // open ones: each has an open file
+	maxEnding     = 128 // those on their way into the store have theirs still
+)
 
 // enter finds the recording of a new exchange, and gives it its number there.
 func (t *HTTPTap) enter(x *exchange) (*recording, uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	for t.ending >= maxEnding && t.sessions[x.ask.session] == nil { // it may begin one more
+		t.ended.Wait()
+	}
 	rec := t.recordingOf(x)
 	t.exchanges++
 	rec.used = t.exchanges
@@ -228,8 +233,14 @@ func (t *HTTPTap) finish(rec *recording) {
 		t.lobby = nil
 	}
 	rec.Seal()
+	t.ending++
 	t.closing.Go(func() {
-		if sum := rec.Close(); t.o.Done != nil {
+		sum := rec.Close()
+		t.mu.Lock()
+		t.ending--
+		t.mu.Unlock()
+		t.ended.Broadcast()
+		if t.o.Done != nil {
 			t.o.Done(sum)
 		}
 	})

@@ -2,11 +2,13 @@ package recorder
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -296,6 +298,58 @@ func TestRoundTripManySessions(t *testing.T) {
 	if last := string(log[len(log)-2].Payload); !strings.Contains(last, "other sessions need its place") {
 		t.Errorf("the first ends with %s", last)
 	}
+}
+
+// A store that is slow to take recordings in: sessions do not begin faster than that,
+// or the process has no file left for anything.
+func TestRoundTripSlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		s := &slowToClose{}
+		rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			resp := answer("application/json", strings.NewReader(`{}`))
+			n++
+			resp.Header.Set("Mcp-Session-Id", fmt.Sprint("s", n))
+			return resp, nil
+		}, HTTPOptions{Open: opening(t, s)})
+		for range 2 * (maxRecordings + maxEnding) {
+			resp, err := ask(t, rt, `{"id":1,"method":"initialize"}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+		}
+		tt.tap.Close()
+		if s.open != 0 || s.most > maxRecordings+maxEnding {
+			t.Errorf("%d spools were open at once, %d are", s.most, s.open)
+		}
+	})
+}
+
+// slowToClose are spools that take long to close.
+type slowToClose struct {
+	forgetful
+	mu         sync.Mutex
+	open, most int
+}
+
+func (s *slowToClose) Spool(context.Context, store.Event) (store.Spool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open++
+	s.most = max(s.most, s.open)
+	return s, nil
+}
+
+func (s *slowToClose) Write([]store.Part) error { return nil }
+
+func (s *slowToClose) Close() error {
+	time.Sleep(time.Second)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	return nil
 }
 
 func TestRoundTripSplit(t *testing.T) {
