@@ -21,6 +21,7 @@ type call struct {
 	method    string
 	target    string
 	token     string // as a key; "" when no progress was asked for
+	rawToken  string
 	stream    uint64
 	seq       uint64
 	at        time.Duration
@@ -38,7 +39,8 @@ type call struct {
 	notified     uint64
 }
 
-// calls are those without an answer; of one id the latest last.
+// calls are those without an answer; of one id the latest last. Before it may be some
+// that are closed.
 type calls map[key][]*call
 
 // clone returns copies of the calls, and which of them have a token or an exchange.
@@ -46,6 +48,9 @@ func (c calls) clone() (other calls, tokens map[key]*call, asked map[uint64][]*c
 	other, tokens, asked = make(calls, len(c)), map[key]*call{}, map[uint64][]*call{}
 	for k, list := range c {
 		for _, x := range list {
+			if x.closed {
+				continue
+			}
 			own := *x
 			other[k] = append(other[k], &own)
 			if x.stream != 0 {
@@ -78,18 +83,18 @@ func (s *State) find(dir transport.Direction, id json.RawMessage, stream uint64)
 func (s *State) closes(x *call) {
 	k := key{x.dir, x.id}
 	list := s.calls[k]
-	for i, other := range slices.Backward(list) {
-		if other == x {
-			list = slices.Delete(list, i, i+1)
-			break
-		}
+	x.closed = true
+	for len(list) > 0 && list[len(list)-1].closed { // those before an open one stay, or it would take long
+		list = list[:len(list)-1]
 	}
 	if s.calls[k] = list; len(list) == 0 {
 		delete(s.calls, k)
 	}
-	if x.closed = true; x.method != methodListen {
+	switch {
+	case x.method != methodListen:
 		s.open--
-	} else if x.acknowledged != 0 {
+		s.unwatch(x)
+	case x.acknowledged != 0:
 		s.listening--
 	}
 	if t := (key{x.dir, x.token}); s.tokens[t] == x {
@@ -100,14 +105,16 @@ func (s *State) closes(x *call) {
 func (s *State) request(e store.Event, m *transport.Message) {
 	target, _ := replay.Target(*m)
 	x := &call{
-		dir: e.Dir, id: order.Key(m.ID), raw: string(m.ID), method: strings.Clone(m.Method), target: strings.Clone(target),
+		dir: e.Dir, id: order.Key(m.ID), method: strings.Clone(m.Method), target: strings.Clone(target),
 		token: order.Key(m.ProgressToken()), stream: e.Stream, seq: e.Seq, at: e.At,
 	}
+	x.raw, x.rawToken = written(m.ID, x.id), written(m.ProgressToken(), x.token)
 	s.states(x, m)
 	if x.method == methodListen {
 		x.filter = string(transport.Member(m.Params, "notifications"))
 	} else {
 		s.open++
+		s.watch(x)
 	}
 	k := key{x.dir, x.id}
 	s.calls[k] = append(s.calls[k], x)
@@ -117,6 +124,14 @@ func (s *State) request(e store.Event, m *transport.Message) {
 	if x.token != "" {
 		s.tokens[key{x.dir, x.token}] = x
 	}
+}
+
+// written is raw as text, without a copy where its key is that.
+func written(raw json.RawMessage, key string) string {
+	if string(raw) == key {
+		return key
+	}
+	return string(raw)
 }
 
 func (s *State) response(e store.Event, m *transport.Message) {
@@ -184,10 +199,16 @@ func (s *State) cancels(e store.Event, x *call) {
 
 // text returns the text of a JSON string, "" of anything else.
 func text(raw json.RawMessage) (s string) {
-	if len(raw) > 0 && raw[0] == '"' {
-		_ = json.Unmarshal(raw, &s) // valid, as the frame is
+	if len(raw) < 2 || raw[0] != '"' {
+		return ""
 	}
-	return s
+	for _, c := range raw {
+		if c == '\\' || c >= 0x80 {
+			_ = json.Unmarshal(raw, &s) // valid, as the frame is
+			return s
+		}
+	}
+	return string(raw[1 : len(raw)-1])
 }
 
 // number reads a JSON number; what is none is 0.

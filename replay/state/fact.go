@@ -74,7 +74,10 @@ func (v View) Facts() []Fact {
 // String names a peer and what it can do.
 func (p Peer) String() string {
 	s := strings.TrimSpace(clip(p.Name) + " " + clip(p.Version))
-	if s == "" {
+	switch {
+	case s == "" && p.info == "" && p.Capabilities == nil:
+		return "(not known)"
+	case s == "":
 		s = "(no name)"
 	}
 	if names := p.capabilities(); len(names) > 0 {
@@ -148,7 +151,7 @@ func (q Queue) String() string {
 
 // String tells an exchange.
 func (s Stream) String() string {
-	text := strings.TrimSpace(fmt.Sprintf("[%d] %s %s", s.Number, s.Method, clip(s.Path)))
+	text := strings.TrimSpace(fmt.Sprintf("[%d] %s %s", s.Number, clip(s.Method), clip(s.Path)))
 	if s.Status != 0 {
 		text += fmt.Sprintf(" %d", s.Status)
 	}
@@ -190,7 +193,7 @@ func plural(n int, noun string) string {
 // clip keeps a name that a peer chose from filling a line.
 func clip(s string) string {
 	s = shorten(s)
-	if strings.ContainsFunc(s, func(c rune) bool { return !strconv.IsPrint(c) }) {
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return !strconv.IsPrint(c) }) {
 		return strconv.Quote(s)
 	}
 	return s

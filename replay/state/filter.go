@@ -1,7 +1,9 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcprec/mcprec/replay/order"
@@ -46,36 +48,73 @@ func (f filter) fits(x *call) bool {
 			return false
 		}
 	}
-	return x.method != methodListen
+	return true
 }
 
-// ofCalls makes what is asked of the open calls that a filter selects.
-func ofCalls(ask func(*State, filter) float64) func(string) (func(*State) value, error) {
-	return func(of string) (func(*State) value, error) {
-		f, err := parseFilter(of)
-		return func(s *State) value { return value{number: ask(s, f)} }, err
-	}
+// watch has the open calls that a filter selects, so that asking after each event does
+// not go through all of them.
+type watch struct {
+	open  int
+	calls []*call // in the order of their requests; those that are closed go when they are first
 }
 
-func pending(s *State, f filter) (n float64) {
-	if len(f) == 0 {
-		return float64(s.open)
+// watched returns the watch of a filter; who asks first has it from then on.
+func (s *State) watched(f *filter) *watch {
+	if w := s.watches[f]; w != nil {
+		return w
 	}
+	w := &watch{}
 	for _, list := range s.calls {
 		for _, x := range list {
-			n += truth(f.fits(x)).number
-		}
-	}
-	return n
-}
-
-func waited(s *State, f filter) (longest float64) {
-	for _, list := range s.calls {
-		for _, x := range list {
-			if f.fits(x) {
-				longest = max(longest, (s.at - x.at).Seconds())
+			if !x.closed && x.method != methodListen && f.fits(x) {
+				w.calls = append(w.calls, x)
 			}
 		}
 	}
-	return longest
+	w.open = len(w.calls)
+	slices.SortFunc(w.calls, func(a, b *call) int { return cmp.Compare(a.seq, b.seq) })
+	if s.watches == nil {
+		s.watches = map[*filter]*watch{}
+	}
+	s.watches[f] = w
+	return w
+}
+
+// watch shows a new call to those who ask.
+func (s *State) watch(x *call) {
+	for f, w := range s.watches {
+		if f.fits(x) {
+			w.open++
+			w.calls = append(w.calls, x)
+		}
+	}
+}
+
+// unwatch tells them that it is closed.
+func (s *State) unwatch(x *call) {
+	for f, w := range s.watches {
+		if !f.fits(x) {
+			continue
+		}
+		for w.open--; len(w.calls) > 0 && w.calls[0].closed; {
+			w.calls = w.calls[1:]
+		}
+	}
+}
+
+// ofCalls makes what is asked of the open calls that a filter selects.
+func ofCalls(ask func(*State, *watch) float64) func(string) (func(*State) value, error) {
+	return func(of string) (func(*State) value, error) {
+		f, err := parseFilter(of)
+		return func(s *State) value { return value{number: ask(s, s.watched(&f))} }, err
+	}
+}
+
+func pending(_ *State, w *watch) float64 { return float64(w.open) }
+
+func waited(s *State, w *watch) float64 {
+	if len(w.calls) == 0 {
+		return 0
+	}
+	return (s.at - w.calls[0].at).Seconds()
 }

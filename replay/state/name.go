@@ -3,6 +3,7 @@ package state
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcprec/mcprec/replay/order"
@@ -172,7 +173,7 @@ func ofTasks(of string) (func(*State) value, error) {
 
 // unquoted returns a text that may stand in quotes.
 func unquoted(s string) string {
-	if t := text([]byte(s)); t != "" {
+	if t, err := strconv.Unquote(s); err == nil {
 		return t
 	}
 	return s

@@ -92,6 +92,9 @@ func (p *Peer) has(path string) bool {
 	return true
 }
 
+// mostNames is how many capabilities a line names.
+const mostNames = 20
+
 // capabilities names what an end can do, in the order in which it says so; what a
 // capability has of its own stands behind it.
 func (p *Peer) capabilities() (names []string) {
@@ -100,16 +103,20 @@ func (p *Peer) capabilities() (names []string) {
 		return nil
 	}
 	for dec.More() {
-		name, err := dec.Token()
+		key, err := dec.Token()
 		var value json.RawMessage
 		if err != nil || dec.Decode(&value) != nil {
 			return names
 		}
+		if len(names) == mostNames {
+			return append(names, "…")
+		}
+		name := clip(fmt.Sprint(key))
 		var b bytes.Buffer
 		if json.Compact(&b, value) == nil && b.String() != "{}" && b.String() != "true" {
-			name = fmt.Sprintf("%s %s", name, clip(b.String()))
+			name += " " + clip(b.String())
 		}
-		names = append(names, fmt.Sprint(name))
+		names = append(names, name)
 	}
 	return names
 }

@@ -13,7 +13,6 @@ import (
 type State struct {
 	seq      uint64
 	at       time.Duration
-	header   store.Header
 	frames   [3]uint64 // by direction
 	failures uint64    // error responses, and tool results that are errors
 	lost     uint64    // events that could not be stored
@@ -24,6 +23,7 @@ type State struct {
 
 	calls         calls
 	open          int // calls without subscriptions
+	watches       map[*filter]*watch
 	tokens        map[key]*call
 	asked         map[uint64][]*call      // by open exchange, with those that were answered
 	subscriptions map[string]Subscription // of resources, by uri
@@ -63,6 +63,7 @@ func New() *State {
 func (s *State) Clone() *State {
 	c := *s
 	c.calls, c.tokens, c.asked = s.calls.clone()
+	c.watches = nil // who asks it watches its own calls
 	c.subscriptions, c.tasks = maps.Clone(s.subscriptions), maps.Clone(s.tasks)
 	c.statuses, c.streams = maps.Clone(s.statuses), maps.Clone(s.streams)
 	c.lanes = make(map[lane]queue, len(s.lanes))
@@ -81,10 +82,9 @@ func (s *State) At() time.Duration { return s.at }
 
 // Apply takes the next event.
 func (s *State) Apply(e store.Event) (err error) {
-	s.seq, s.at = e.Seq, e.At
-	switch e.Kind {
+	switch s.seq, s.at = e.Seq, e.At; e.Kind {
 	case store.Opened:
-		s.header, err = store.ParseHeader(e.Payload)
+		_, err = store.ParseHeader(e.Payload)
 	case store.Frame:
 		s.frame(e)
 	case store.HTTP:
@@ -118,7 +118,7 @@ func (s *State) Apply(e store.Event) (err error) {
 // way is a direction as an index, whatever a damaged event says.
 func way(dir transport.Direction) transport.Direction { return dir & 3 % 3 }
 
-// frame takes in a frame. Bytes that are no message are counted.
+// frame takes in a frame. Noise, which has no messages, is counted.
 func (s *State) frame(e store.Event) {
 	s.frames[way(e.Dir)]++
 	s.queues(e)

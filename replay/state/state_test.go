@@ -47,8 +47,10 @@ func lines(text string) []store.Event {
 			e.Kind = store.Kind(kind)
 			word = dir
 		}
-		e.Dir = map[byte]transport.Direction{'>': transport.ClientToServer, '<': transport.ServerToClient}[word[0]]
-		fmt.Sscan(word[1:], &e.Stream)
+		if word != "" {
+			e.Dir = map[byte]transport.Direction{'>': transport.ClientToServer, '<': transport.ServerToClient}[word[0]]
+			fmt.Sscan(word[1:], &e.Stream)
+		}
 		events = append(events, e)
 	}
 	return events
@@ -122,11 +124,15 @@ func TestSessions(t *testing.T) {
 		half := fold(t, events[:len(events)/2])
 		was := half.facts()
 		whole := half.Clone()
+		var of filter
 		for _, e := range events[len(events)/2:] {
 			if err := whole.Apply(e); err != nil {
 				t.Fatal(err)
 			}
 			agrees(t, whole)
+			if w := whole.watched(&of); w.open != whole.open {
+				t.Errorf("%s: #%d: %d calls watched, %d open", path, e.Seq, w.open, whole.open)
+			}
 		}
 		if got := half.facts(); got != was {
 			t.Errorf("%s: a clone went on and changed its origin:\n%s\nwas\n%s", path, got, was)
@@ -179,6 +185,12 @@ func agrees(t testing.TB, s *State) {
 			listening++
 		}
 	}
+	for _, w := range s.watches {
+		open := slices.DeleteFunc(slices.Clone(w.calls), func(x *call) bool { return x.closed })
+		if len(open) != w.open || len(w.calls) > 0 && w.calls[0].closed {
+			t.Errorf("#%d: %d watched calls of %d", s.seq, w.open, len(open))
+		}
+	}
 	if len(v.Calls) != s.open || queued != s.queued || statuses != len(v.Tasks) || listening != s.listening {
 		t.Errorf("#%d: %d calls of %d, queued %v of %v, %d tasks of %d, %d listens of %d",
 			s.seq, len(v.Calls), s.open, queued, s.queued, len(v.Tasks), statuses, listening, s.listening)
@@ -220,4 +232,34 @@ func FuzzState(f *testing.F) {
 			t.Errorf("the clone\n%s\nits origin\n%s", form(t, clone), form(t, s))
 		}
 	})
+}
+
+// TestManyOpen: twenty thousand calls with one id, each on an exchange of its own,
+// cost what they are, also when a condition goes through them.
+func TestManyOpen(t *testing.T) {
+	const n = 20_000
+	holds, err := ParseCondition("pending(tool:x) > 20000 or waited(tool:x) > 1000h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, seq := New(), uint64(0)
+	apply := func(dir transport.Direction, stream uint64, text string) {
+		seq++
+		s.Apply(store.Event{Seq: seq, At: time.Duration(seq), Kind: store.Frame, Dir: dir, Stream: stream, Payload: []byte(text)})
+		if holds.Holds(s) {
+			t.Fatalf("#%d: %v", seq, holds)
+		}
+	}
+	for i := range uint64(n) {
+		apply(transport.ClientToServer, i+1, `{"id":1,"method":"tools/call","params":{"name":"x"}}`)
+	}
+	if s.open != n {
+		t.Errorf("%d open", s.open)
+	}
+	for i := range uint64(n) {
+		apply(transport.ServerToClient, i+1, `{"id":1,"result":{}}`)
+	}
+	if agrees(t, s); s.open != 0 || len(s.calls) != 0 {
+		t.Errorf("%d open, %d ids", s.open, len(s.calls))
+	}
 }

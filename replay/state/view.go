@@ -88,9 +88,11 @@ func (s *State) View() View {
 	}
 	for _, list := range s.calls {
 		for _, x := range list {
-			if x.method == methodListen {
+			switch {
+			case x.closed:
+			case x.method == methodListen:
 				v.Subscriptions = append(v.Subscriptions, x.subscription())
-			} else {
+			default:
 				v.Calls = append(v.Calls, x.view(s.at))
 			}
 		}
@@ -131,7 +133,7 @@ func (v *View) sort() {
 func (x *call) view(now time.Duration) Call {
 	return Call{
 		Request: x.seq, Dir: x.dir.String(), ID: raw(x.raw), Method: x.method, Target: x.target, Stream: x.stream,
-		Waited: (now - x.at).String(), Token: raw(x.token), Reports: x.reports, Progress: raw(x.progress), Total: raw(x.total),
+		Waited: (now - x.at).String(), Token: raw(x.rawToken), Reports: x.reports, Progress: raw(x.progress), Total: raw(x.total),
 		Message: x.message, Cancelled: x.cancelled, Cut: x.cut, waited: now - x.at,
 	}
 }
