@@ -27,6 +27,8 @@
 //
 // It judges nothing: what breaks a rule is for package check. A frame counts as queued
 // while nothing shows that it was taken; a tap notes a delivery only when a write had
-// blocked, so on stdio that is an upper bound. Noise, and messages that belong to
-// nothing open, change no more than the counts.
+// blocked, so on stdio that is an upper bound, and over HTTP only streams of events have
+// a queue towards the client. Noise, and messages that belong to nothing open, change no
+// more than the counts. Of a recording with several sessions of one server it tells one
+// state: that of the last that said so.
 package state

@@ -16,8 +16,12 @@ type lane struct {
 // queue has the Seqs of a lane's frames that nothing shows to be taken.
 type queue []uint64
 
-// queues puts a frame into its lane.
+// queues puts a frame into its lane. What is a whole body of an answer over HTTP is in
+// none.
 func (s *State) queues(e store.Event) {
+	if _, open := s.streams[e.Stream]; e.Stream != 0 && !open {
+		return
+	}
 	l := lane{way(e.Dir), e.Stream}
 	s.lanes[l] = append(s.lanes[l], e.Seq)
 	s.queued[l.dir]++

@@ -146,7 +146,7 @@ func TestSessions(t *testing.T) {
 }
 
 func sessionFiles(t *testing.T) (files []string) {
-	for _, folder := range []string{"../../fixtures", "../../fixtures/foreign/testdata/mcp-frames"} {
+	for _, folder := range []string{"../../fixtures", "../../fixtures/testdata/sessions", "../../fixtures/foreign/testdata/mcp-frames"} {
 		found, err := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*.jsonl"))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %d sessions, %v", folder, len(found), err)

@@ -1,12 +1,16 @@
 package state
 
 import (
+	"strings"
+
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Stream is an HTTP exchange that has not ended.
+// Stream is an HTTP exchange that waits for its response, or whose response is a stream
+// of events that has not ended. Any other response is one body, at whose end no event is
+// needed: not every recorder writes one.
 type Stream struct {
 	Number uint64 `json:"stream"`
 	Method string `json:"method,omitempty"`
@@ -23,9 +27,10 @@ func (s *State) http(e store.Event, info store.HTTPInfo) {
 	case store.HTTPRequest:
 		s.streams[e.Stream] = Stream{Number: e.Stream, Method: info.Method, Path: info.Path, Since: e.Seq}
 	case store.HTTPResponse:
-		if x, ok := s.streams[e.Stream]; ok {
-			x.Status = info.Status
-			s.streams[e.Stream] = x
+		x, ok := s.streams[e.Stream]
+		x.Status = info.Status
+		if s.streams[e.Stream] = x; !ok || !isEvents(info) {
+			delete(s.streams, e.Stream)
 		}
 		s.taken(transport.ClientToServer, e.Stream, e.Seq)
 		if info.Status >= 300 {
@@ -34,6 +39,11 @@ func (s *State) http(e store.Event, info store.HTTPInfo) {
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
 		s.hangsUp(e, info.What)
 	}
+}
+
+// isEvents reports whether a response is a stream of events.
+func isEvents(info store.HTTPInfo) bool {
+	return strings.HasPrefix(strings.Join(info.Header["Content-Type"], ""), "text/event-stream")
 }
 
 // hangsUp ends an exchange. What it had asked may still be answered on another, but for
