@@ -3,6 +3,7 @@ package recorder
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
 	"strings"
@@ -155,6 +156,9 @@ func (b *body) decode(chunk []byte, end bodyEnd) []byte {
 	}
 	b.code.stop()
 	left := b.code.held
+	if cause := b.code.err; err == nil && cause != nil && cause != io.EOF && len(left) > 0 {
+		err = fmt.Errorf("decode body: %w", cause)
+	}
 	b.code = nil
 	if err != nil {
 		b.spoil(left, err)
@@ -164,8 +168,16 @@ func (b *body) decode(chunk []byte, end bodyEnd) []byte {
 
 // spoil makes opaque bytes of the rest of a body.
 func (b *body) spoil(left []byte, cause error) {
-	if b.form == formFrame {
+	switch b.form {
+	case formFrame:
 		b.frame(b.plain, bodyCut)
+	case formEvents:
+		b.events(b.sse.Scan(b.plain))
+		b.lastEvents()
+		b.other(b.rest)
+		b.rest, b.sse = nil, transport.EventScanner{}
+	default:
+		b.other(b.plain)
 	}
 	b.plain = b.plain[:0]
 	b.form = formOther

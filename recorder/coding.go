@@ -60,6 +60,7 @@ func (d *decoder) decoded(yield func([]byte) bool) {
 	for err == nil {
 		var n int
 		if n, err = r.Read(buf); n > 0 && !yield(buf[:n]) {
+			d.err = io.ErrUnexpectedEOF // this is not out
 			return
 		}
 	}
@@ -82,12 +83,24 @@ type hungry struct {
 func (h hungry) Read(p []byte) (int, error) {
 	for len(h.d.chunk) == 0 {
 		if !h.yield(nil) {
-			return 0, io.ErrUnexpectedEOF
+			return 0, io.EOF
 		}
 	}
 	n := copy(p, h.d.chunk)
 	h.d.chunk = h.d.chunk[n:]
 	return n, nil
+}
+
+// ReadByte has the decoder take no more than it needs: the rest stays in the chunk.
+func (h hungry) ReadByte() (byte, error) {
+	for len(h.d.chunk) == 0 {
+		if !h.yield(nil) {
+			return 0, io.EOF
+		}
+	}
+	b := h.d.chunk[0]
+	h.d.chunk = h.d.chunk[1:]
+	return b, nil
 }
 
 // heldLimit is how much a body may have of what nothing comes out of.

@@ -111,6 +111,39 @@ func TestDecodeNothing(t *testing.T) {
 	t.Errorf("%d bytes are held", held)
 }
 
+// What came before the damage is kept also when both come at once, and so are the coded
+// bytes of a body that ends too early.
+func TestDecodeDamagedAtOnce(t *testing.T) {
+	var wire bytes.Buffer
+	w := gzip.NewWriter(&wire)
+	_, _ = io.WriteString(w, "data: 1\n\ndata: half")
+	_ = w.Flush()
+	damaged := append(bytes.Clone(wire.Bytes()), 0xff, 0xff, 0xff)
+	for _, c := range []struct {
+		media, text string
+		chunk       []byte
+		parts       []string
+	}{
+		{"text/event-stream", "1;", damaged, []string{"data: half", "damaged\xff"}},
+		{"text/plain", "", damaged, []string{"data: 1\n\ndata: half", "damaged"}},
+		{"application/json", "data: 1\n\ndata: half", damaged, []string{"damaged"}},
+		{"text/event-stream", "", wire.Bytes()[:15], []string{"damaged"}},
+		{"application/json", "", wire.Bytes()[:15], []string{"damaged"}},
+	} {
+		b := openBody(c.media, "gzip")
+		items, _ := b.cut(c.chunk, bodyWhole)
+		text, other := frames(items)
+		if !strings.HasPrefix(text, c.text) {
+			t.Errorf("%s: frames %q", c.media, text)
+		}
+		for _, part := range c.parts {
+			if !strings.Contains(other, part) {
+				t.Errorf("%s: other %q has no %q", c.media, other, part)
+			}
+		}
+	}
+}
+
 var gzipHead = []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff")
 
 // A damaged stream keeps what came before the damage, and then the bytes as they are.

@@ -329,7 +329,6 @@ func TestRoundTripSlowStore(t *testing.T) {
 
 // slowToClose are spools that take long to close.
 type slowToClose struct {
-	forgetful
 	mu         sync.Mutex
 	open, most int
 }
