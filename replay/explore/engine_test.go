@@ -280,7 +280,7 @@ func TestLeak(t *testing.T) {
 	if r.Verdict != Leak || r.Schedules != 1 || len(r.Stacks) != 1 {
 		t.Error(r.Text())
 	}
-	Explore(t, Plan{Schedules: 2000, Setup: func(r *Run) {
+	Explore(t, Plan{Schedules: 2000, Check: func(*Run) error { return nil }, Setup: func(r *Run) {
 		r.Go(func(context.Context) { time.Sleep(5 * time.Hour) })
 	}})
 }

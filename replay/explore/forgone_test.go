@@ -50,10 +50,10 @@ func TestForgone(t *testing.T) {
 	}
 }
 
-// A plan in which nothing must return cannot find a hang, and its report says so.
+// A plan in which nothing must return cannot find a hang, and its report says so. If it
+// checks nothing either, it fails.
 func TestNothingAwaited(t *testing.T) {
 	for name, setup := range map[string]func(*Run){
-		"no operation":     func(r *Run) { pair(r) },
 		"an end alone":     func(r *Run) { r.Op("end", func(context.Context) error { return nil }).AfterAll() },
 		"nothing is asked": func(r *Run) { r.RecordedClient() },
 	} {
@@ -61,6 +61,14 @@ func TestNothingAwaited(t *testing.T) {
 		if r.Verdict != Pass || !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.HasPrefix(n, "nothing is awaited: ") }) {
 			t.Errorf("%s: %s", name, r.Text())
 		}
+	}
+	none := Plan{Setup: func(r *Run) { pair(r) }, Schedules: 4}
+	if r := Search(t, none); r.Verdict != CheckFailed || r.Err == nil || !strings.Contains(r.Explanation, "add with Run.Op what must return") {
+		t.Errorf("no operation: %s", r.Text())
+	}
+	none.Check = func(*Run) error { return nil }
+	if r := Search(t, none); r.Verdict != Pass || len(r.Notes) != 1 {
+		t.Errorf("no operation, but a check: %s", r.Text())
 	}
 	if r := Search(t, Plan{Session: recording("> 1:x\n< 1=done"), Setup: oneCall(false), Schedules: 4}); len(r.Notes) > 0 {
 		t.Errorf("%s", r.Text())

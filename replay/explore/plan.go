@@ -47,7 +47,8 @@ type Plan struct {
 	// Seed makes the strategy's choices others.
 	Seed uint64
 	// Check judges a run whose operations have returned and in which nothing is on
-	// its way. Without it an operation that returns an error fails the run.
+	// its way. Without it an operation that returns an error fails the run, and so does
+	// that there is none.
 	Check func(*Run) error
 	// Token, if not "", is the one schedule to run, as a report printed it. Its
 	// level and capacity count; Level, Capacities, Strategy, Schedules and Seed do not.

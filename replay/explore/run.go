@@ -275,6 +275,10 @@ func (r *Run) awaits() bool {
 	return slices.ContainsFunc(r.ops, func(op *Operation) bool { return !op.behind && !op.last })
 }
 
+// errVain is of a run in which nothing must return and nobody checks anything: it would
+// pass whatever the peers do.
+var errVain = errors.New("the plan has no operation and no Check: add with Run.Op what must return")
+
 // unfinished lists the operations that have not returned.
 func (r *Run) unfinished() []*Operation {
 	var ops, behind []*Operation

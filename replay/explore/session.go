@@ -73,6 +73,9 @@ func (r *Run) play(t *testing.T, p *Plan) {
 	}
 	switch v := thrown.(type) {
 	case nil:
+		if r.verdict == Pass && !r.cut && p.Check == nil && len(r.ops) == 0 {
+			r.verdict, r.why, r.err = CheckFailed, errVain.Error(), errVain
+		}
 	case *freeze:
 		r.frozen(t, v)
 	case exited:
