@@ -111,7 +111,7 @@ func (g goroutine) place() string {
 	for frame := range strings.SplitSeq(frames, "\n") {
 		frame = strings.TrimSpace(frame)
 		first, _, _ := strings.Cut(frame, ".")
-		if first != "sync" && first != "time" && !strings.HasPrefix(frame, "explore.(*end).") {
+		if first != "sync" && first != "atomic" && first != "time" && !strings.HasPrefix(frame, "explore.(*end).") {
 			return frame
 		}
 	}
