@@ -131,20 +131,7 @@ type ClientConn struct {
 // Read implements Conn. An error that is not the context's is what the server made of
 // some request.
 func (c *ClientConn) Read(ctx context.Context) (Frame, error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return Frame{}, err
-		}
-		f, found, err := c.read()
-		if found || err != nil {
-			return f, err
-		}
-		select {
-		case <-c.news:
-		case <-c.closed:
-		case <-ctx.Done():
-		}
-	}
+	return await(ctx, c.news, c.closed, c.read)
 }
 
 func (c *ClientConn) read() (f Frame, found bool, err error) {

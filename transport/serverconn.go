@@ -75,20 +75,7 @@ func (c *ServerConn) Answer(exchange uint64, a Answer) {
 // Read implements Conn. It returns io.EOF when the client has ended the session:
 // by DELETE, or in HTTP+SSE by hanging up.
 func (c *ServerConn) Read(ctx context.Context) (Frame, error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return Frame{}, err
-		}
-		f, found, err := c.read()
-		if found || err != nil {
-			return f, err
-		}
-		select {
-		case <-c.news:
-		case <-c.closed:
-		case <-ctx.Done():
-		}
-	}
+	return await(ctx, c.news, c.closed, c.read)
 }
 
 func (c *ServerConn) read() (f Frame, found bool, err error) {
@@ -203,6 +190,25 @@ func (c *ServerConn) end() {
 	c.streams[0].over = true
 	c.streams[0].wake()
 	notify(c.news)
+}
+
+// await reads what is there, or comes, until the context ends: the Read of a Conn
+// whose frames others bring. read is asked again after each word of news.
+func await(ctx context.Context, news, closed <-chan struct{}, read func() (Frame, bool, error)) (Frame, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return Frame{}, err
+		}
+		f, found, err := read()
+		if found || err != nil {
+			return f, err
+		}
+		select {
+		case <-news:
+		case <-closed:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // notify leaves word for one goroutine that waits, or will.
