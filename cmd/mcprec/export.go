@@ -26,11 +26,10 @@ func newExport() *cobra.Command {
 	var o exportOptions
 	cmd := &cobra.Command{
 		Use:   "export [SESSION]",
-		Short: "Write a session as a fixture, or one of its streams byte for byte",
-		Long: `export writes a session as JSON Lines, the text form that a test loads and import
-reads back, or with -T raw gives back the exact bytes of one stream: what the
-client wrote (c2s), what the server wrote (s2c), or the server's standard error.
+		Short: "Write a session as a fixture, in another format, or one of its streams byte for byte",
+		Long: `export writes a session in one of these formats:
 
+` + exportFormatHelp() + `
 ` + sessionHelp + "\n\n" + exitLine,
 		Args:              atMost(1),
 		ValidArgsFunction: completeSessions,
@@ -38,27 +37,30 @@ client wrote (c2s), what the server wrote (s2c), or the server's standard error.
 	}
 	o.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&o.format, "to", "T", "jsonl", "jsonl or raw")
+	f.StringVarP(&o.format, "to", "T", "jsonl", "the `FORMAT`")
+	f.StringVar(&o.format, "format", "jsonl", "the same as --to, as other commands call it")
 	f.StringVar(&o.dir, "dir", "", "the stream that raw gives back: c2s, s2c or stderr")
 	f.StringVarP(&o.out, "out", "o", "-", "the `FILE` to write; - is standard output")
-	completeWords(cmd, "to", "jsonl", "raw")
+	completeWords(cmd, "to", exportFormatNames()...)
+	completeWords(cmd, "format", exportFormatNames()...)
 	completeWords(cmd, "dir", "c2s", "s2c", "stderr")
 	return cmd
 }
 
 func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
-	if err := oneOf("to", o.format, "jsonl", "raw"); err != nil {
+	format, err := exportFormatNamed(o.format)
+	if err != nil {
 		return err
 	}
-	if o.format == "raw" {
-		if o.dir == "" {
-			return usagef("-T raw needs --dir c2s, s2c or stderr: each is a stream of its own")
-		}
+	switch {
+	case o.format != "raw" && o.dir != "":
+		return usagef("--dir is for -T raw")
+	case o.format == "raw" && o.dir == "":
+		return usagef("-T raw needs --dir c2s, s2c or stderr: each is a stream of its own")
+	case o.format == "raw":
 		if err := oneOf("dir", o.dir, "c2s", "s2c", "stderr"); err != nil {
 			return err
 		}
-	} else if o.dir != "" {
-		return usagef("--dir is for -T raw")
 	}
 	s, err := openSession(cmd, o.home, arg)
 	if err != nil {
@@ -67,18 +69,15 @@ func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 	defer closeInto(&err, s)
 	return replaceFile(o.out, cmd.OutOrStdout(), func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 1<<16)
-		events := s.events(cmd.Context(), 1, store.ReadOptions{})
-		if o.format == "jsonl" {
-			return errors.Join(encode(b, events), b.Flush())
-		}
-		return errors.Join(writeRaw(b, events, o.dir), b.Flush())
+		return errors.Join(format.write(b, s.events(cmd.Context(), 1, store.ReadOptions{}), o), b.Flush())
 	})
 }
 
 // writeRaw writes one stream's bytes, all that there are, and returns an error
 // if some are missing: the stream as it was cannot be given back.
-func writeRaw(w *bufio.Writer, events iter.Seq2[store.Event, error], stream string) error {
+func writeRaw(w *bufio.Writer, events iter.Seq2[store.Event, error], o exportOptions) error {
 	var gaps missing
+	stream := o.dir
 	for e, err := range events {
 		if err != nil {
 			return errors.Join(gaps.err(stream), err)
