@@ -162,7 +162,7 @@ func (s *Store) delete(ctx context.Context, id store.SessionID) error {
 		return err
 	}
 	for _, end := range []string{".log", ".damaged", ".reserve", ".lock"} {
-		err := os.Remove(s.spoolPath(x.id)[:len(s.spoolPath(x.id))-len(".log")] + end)
+		err := s.machine.remove(s.spoolPath(x.id)[:len(s.spoolPath(x.id))-len(".log")] + end)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && end != ".lock" {
 			return err
 		}

@@ -38,8 +38,9 @@ type Options struct {
 // Store is a store in a folder. Goroutines and processes may share the folder; all
 // methods are safe for concurrent use.
 type Store struct {
-	dir  string
-	opts Options
+	dir     string
+	opts    Options
+	machine machine
 
 	mu      sync.Mutex
 	closed  bool
@@ -73,7 +74,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.CloseBudget <= 0 {
 		o.CloseBudget = 100 * time.Millisecond
 	}
-	return &Store{dir: abs, opts: o, done: make(chan struct{})}, nil
+	return &Store{dir: abs, opts: o, machine: theMachine(), done: make(chan struct{})}, nil
 }
 
 // Info says what the store is.

@@ -50,7 +50,7 @@ func (s *Store) foldDead(ctx context.Context, id store.SessionID, until time.Tim
 		return err
 	}
 	defer release()
-	_ = os.Remove(s.reservePath(id)) // nobody ends the session any more
+	_ = s.machine.remove(s.reservePath(id)) // nobody ends the session any more
 	key, err := id.Bytes()
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (s *Store) foldDead(ctx context.Context, id store.SessionID, until time.Tim
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		// Folded by another, or its recorder died before the first record.
-		err = os.Remove(s.spoolPath(id))
+		err = s.machine.remove(s.spoolPath(id))
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
@@ -67,7 +67,7 @@ func (s *Store) foldDead(ctx context.Context, id store.SessionID, until time.Tim
 		err = s.removeSpool(id, err)
 	}
 	if _, statErr := os.Lstat(s.spoolPath(id)); errors.Is(statErr, fs.ErrNotExist) {
-		_ = os.Remove(s.lockPath(id))
+		_ = s.machine.remove(s.lockPath(id))
 	}
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -154,13 +153,13 @@ func (s *Store) foldAll(ctx context.Context, id store.SessionID, key [16]byte, u
 func (s *Store) removeSpool(id store.SessionID, damage error) error {
 	path := s.spoolPath(id)
 	if damage == nil {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.machine.remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil
 	}
 	kept := strings.TrimSuffix(path, ".log") + ".damaged"
-	if err := os.Rename(path, kept); err != nil {
+	if err := s.machine.rename(path, kept, true); err != nil {
 		return errors.Join(damage, err)
 	}
 	return fmt.Errorf("%w; kept as %s", damage, kept)

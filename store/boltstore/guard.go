@@ -46,7 +46,7 @@ func openError(path string, err error) error {
 	case errors.Is(err, berrors.ErrVersionMismatch):
 		return fmt.Errorf("open %s: bbolt format: %w; install a newer mcprec", path, store.ErrNewer)
 	case errors.As(err, &pathError), errors.As(err, &number):
-		return fmt.Errorf("open %s: %w", filepath.Base(path), err)
+		return fmt.Errorf("open %s: %w", filepath.Base(path), lockError(err))
 	}
 	return damagedFile(path, err.Error())
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/mcprec/mcprec/store"
 )
@@ -16,7 +15,7 @@ const (
 
 // heads walks over the records of a spool by their heads.
 type heads struct {
-	f      *os.File
+	f      reader
 	size   int64
 	off    int64  // of the next record
 	buf    []byte // the file's bytes from bufOff

@@ -3,7 +3,6 @@ package boltstore
 import (
 	"context"
 	"fmt"
-	"os"
 	"sync/atomic"
 	"time"
 )
@@ -37,9 +36,9 @@ type folding struct {
 }
 
 // sync makes a file durable, once it has failed never again.
-func (k *keeper) sync(f *os.File) error {
+func (k *keeper) sync(f writer) error {
 	if k.failed == nil {
-		if err := datasync(f); err != nil {
+		if err := f.Sync(); err != nil {
 			k.failed = fmt.Errorf("not durable: %w", err)
 		}
 	}

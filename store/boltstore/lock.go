@@ -26,7 +26,7 @@ func (s *Store) lockPath(id store.SessionID) string {
 // lockLive makes the lock file of a new live session.
 func (s *Store) lockLive(id store.SessionID) (*flock.Flock, error) {
 	l := flock.New(s.lockPath(id), flock.SetPermissions(0o600))
-	ok, err := l.TryLock()
+	ok, err := s.machine.tryLock(l, false)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func current(l *flock.Flock) bool {
 // it stays gone. It returns nil while the recorder lives. unlock ends it.
 func (s *Store) lockDead(id store.SessionID) (unlock func(), err error) {
 	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_RDONLY))
-	ok, err := l.TryRLock()
+	ok, err := s.machine.tryLock(l, true)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return func() {}, nil
@@ -79,7 +79,7 @@ func (s *Store) lockFold(ctx context.Context, wait bool) (unlock func(), err err
 func (s *Store) lockFile(ctx context.Context, path string, wait bool) (unlock func(), err error) {
 	l := flock.New(path, flock.SetPermissions(0o600))
 	for deadline := time.Now().Add(s.opts.Patience); ; {
-		ok, err := l.TryLock()
+		ok, err := s.machine.tryLock(l, false)
 		switch {
 		case err != nil:
 			return nil, err

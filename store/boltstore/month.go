@@ -83,7 +83,7 @@ func (s *Store) update(ctx context.Context, path string, f func(*month) error) e
 	}
 	return s.withDB(ctx, path, o, func(db *bolt.DB, file *os.File) error {
 		db.AllocSize = 1 << 20
-		return db.Update(func(tx *bolt.Tx) error { return inMonth(tx, file, &month{path: path, writing: true}, f) })
+		return s.machine.commit(db, func(tx *bolt.Tx) error { return inMonth(tx, file, &month{path: path, writing: true}, f) })
 	})
 }
 
@@ -104,6 +104,10 @@ func (s *Store) withDB(ctx context.Context, path string, o bolt.Options, f func(
 			if err != nil {
 				whole = true
 				return openError(path, err)
+			}
+			if !underName(file, path) { // replaced while we waited for its lock
+				whole = true
+				return errors.Join(store.ErrBusy, db.Close())
 			}
 			err = f(db, file)
 			if err == nil && o.ReadOnly && s.handle.keep(db, file) {
@@ -126,6 +130,13 @@ func (s *Store) withDB(ctx context.Context, path string, o bolt.Options, f func(
 			return err
 		}
 	}
+}
+
+// underName reports whether an open file is the one that has the name.
+func underName(file *os.File, path string) bool {
+	held, err1 := file.Stat()
+	named, err2 := os.Stat(path)
+	return err1 == nil && err2 == nil && os.SameFile(held, named)
 }
 
 // inMonth runs f on the buckets of a transaction, after a look at the version.
@@ -195,7 +206,7 @@ func monthHead(n uint64, keys [16]byte) []byte {
 func (s *Store) createMonth(path string) error {
 	made, err := s.makeDirs()
 	if err == nil && made {
-		err = syncDir(s.dir)
+		err = s.machine.syncDir(s.dir)
 	}
 	if err != nil {
 		return err
@@ -204,7 +215,7 @@ func (s *Store) createMonth(path string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(temp.Name()) }()
+	defer func() { _ = s.machine.remove(temp.Name()) }()
 	if err := temp.Close(); err != nil {
 		return err
 	}
@@ -212,7 +223,7 @@ func (s *Store) createMonth(path string) error {
 	if err != nil {
 		return err
 	}
-	err = db.Update(func(tx *bolt.Tx) error {
+	err = s.machine.commit(db, func(tx *bolt.Tx) error {
 		for _, name := range [][]byte{bucketMeta, bucketEv, bucketMonth} {
 			if _, err := tx.CreateBucket(name); err != nil {
 				return err
@@ -223,11 +234,10 @@ func (s *Store) createMonth(path string) error {
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
-	// A link, unlike a rename, does not replace what another process made.
-	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := s.machine.rename(temp.Name(), path, false); err != nil && !errors.Is(err, fs.ErrExist) {
 		return s.renameNew(temp.Name(), path)
 	}
-	return syncDir(s.storeDir())
+	return s.machine.syncDir(s.storeDir())
 }
 
 // renameNew gives the file its name where there are no links, under the lock
@@ -241,8 +251,8 @@ func (s *Store) renameNew(temp, path string) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
-	if err := os.Rename(temp, path); err != nil {
+	if err := s.machine.rename(temp, path, true); err != nil {
 		return err
 	}
-	return syncDir(s.storeDir())
+	return s.machine.syncDir(s.storeDir())
 }

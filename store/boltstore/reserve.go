@@ -2,7 +2,6 @@ package boltstore
 
 import (
 	"crypto/rand"
-	"os"
 	"slices"
 	"strings"
 
@@ -21,7 +20,7 @@ func (s *Store) reservePath(id store.SessionID) string {
 // setAside makes the reserve. Without it a session is recorded too, so an error
 // is worth no word.
 func (p *spool) setAside() {
-	f, err := os.OpenFile(p.s.reservePath(p.id), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	f, err := p.s.machine.create(p.s.reservePath(p.id))
 	if err != nil {
 		return
 	}
@@ -29,7 +28,7 @@ func (p *spool) setAside() {
 	_, _ = rand.Read(b[:]) // what compresses takes less room than it gives
 	_, err = f.Write(b[:])
 	if closeErr := f.Close(); err != nil || closeErr != nil {
-		_ = os.Remove(f.Name()) // half a reserve is in the way of a frame
+		_ = p.s.machine.remove(p.s.reservePath(p.id)) // half a reserve is in the way of a frame
 	}
 }
 
@@ -37,5 +36,5 @@ func (p *spool) setAside() {
 // reports whether a failed write of them may be tried again.
 func (p *spool) release(parts []store.Part) bool {
 	ending := slices.ContainsFunc(parts, func(x store.Part) bool { return x.Kind == store.Exited || x.Kind == store.Closed })
-	return ending && os.Remove(p.s.reservePath(p.id)) == nil
+	return ending && p.s.machine.remove(p.s.reservePath(p.id)) == nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/mcprec/mcprec/store"
 )
@@ -16,11 +15,11 @@ type source struct {
 	key    [16]byte
 	path   string // of the database
 	facts  projection
-	known  bool     // the database has facts
-	spool  *os.File // nil: all is in the database
-	folded bool     // read what is in the database, whether or not there is more
-	first  []chunk  // of what is in the database, from the Seq asked for
-	stale  error    // the database may lack its newest events
+	known  bool    // the database has facts
+	spool  reader  // nil: all is in the database
+	folded bool    // read what is in the database, whether or not there is more
+	first  []chunk // of what is in the database, from the Seq asked for
+	stale  error   // the database may lack its newest events
 }
 
 // close lets go of the spool.

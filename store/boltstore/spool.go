@@ -24,7 +24,7 @@ type spool struct {
 	s    *Store
 	id   store.SessionID
 	key  [16]byte
-	f    *os.File
+	f    writer
 	lock *flock.Flock
 	made bool // the store's folders, whose names are then to be made durable
 
@@ -95,7 +95,7 @@ func (p *spool) create(ctx context.Context, opened store.Event) (err error) {
 	if _, ok, err := p.s.facts(once(ctx), p.s.monthPath(p.key), p.key); ok && err == nil {
 		return store.ErrExists
 	}
-	p.f, err = os.OpenFile(p.s.spoolPath(p.id), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	p.f, err = p.s.machine.create(p.s.spoolPath(p.id))
 	if errors.Is(err, fs.ErrExist) {
 		return store.ErrExists
 	}
@@ -104,7 +104,7 @@ func (p *spool) create(ctx context.Context, opened store.Event) (err error) {
 	}
 	if err := p.begin(opened); err != nil {
 		_ = p.f.Close()
-		_ = os.Remove(p.f.Name())
+		_ = p.s.machine.remove(p.s.spoolPath(p.id))
 		return err
 	}
 	p.setAside()
@@ -123,14 +123,14 @@ func (p *spool) begin(opened store.Event) error {
 	if p.s.opts.Sync != SyncAlways {
 		return nil
 	}
-	return errors.Join(datasync(p.f), p.syncNames())
+	return errors.Join(p.f.Sync(), p.syncNames())
 }
 
 // syncNames makes the names of the spool and of the folders above it durable.
 func (p *spool) syncNames() error {
-	err := syncDir(p.s.spoolDir())
+	err := p.s.machine.syncDir(p.s.spoolDir())
 	if p.made {
-		err = errors.Join(err, syncDir(p.s.dir))
+		err = errors.Join(err, p.s.machine.syncDir(p.s.dir))
 	}
 	return err
 }
@@ -212,7 +212,7 @@ func (p *spool) Close() error {
 	if p.torn {
 		_ = p.cut() // if not now, whoever folds it cuts it by its checksum
 	}
-	_ = os.Remove(p.s.reservePath(p.id)) // before the fold, which may need the room
+	_ = p.s.machine.remove(p.s.reservePath(p.id)) // before the fold, which may need the room
 	err := errors.Join(p.keep.sync(p.f), p.syncNames())
 	if p.good-p.keep.folded <= closeFold {
 		until := time.Now().Add(p.s.opts.CloseBudget)
@@ -231,9 +231,9 @@ func (p *spool) Close() error {
 // unlock removes the lock file while it is held, where a file in use can be
 // removed, or else after it.
 func (p *spool) unlock() {
-	gone := os.Remove(p.lock.Path()) == nil
+	gone := p.s.machine.remove(p.lock.Path()) == nil
 	_ = p.lock.Close()
 	if !gone {
-		_ = os.Remove(p.lock.Path())
+		_ = p.s.machine.remove(p.lock.Path())
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -26,7 +25,7 @@ var spoolStart = mark{off: spoolHead, seq: 1}
 
 // spoolReader reads the events of a spool, live or dead.
 type spoolReader struct {
-	f    *os.File
+	f    reader
 	path string
 	from uint64 // parts of events before this Seq were given out by another reader
 	off  int64  // of the next record
@@ -50,9 +49,9 @@ type spoolReader struct {
 
 // openSpool opens the spool of a session. The error is fs.ErrNotExist when
 // there is none, or when its recorder died before it was begun.
-func (s *Store) openSpool(id store.SessionID, key [16]byte) (*os.File, error) {
+func (s *Store) openSpool(id store.SessionID, key [16]byte) (reader, error) {
 	path := s.spoolPath(id)
-	f, err := os.Open(path)
+	f, err := s.machine.open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +70,7 @@ func (s *Store) openSpool(id store.SessionID, key [16]byte) (*os.File, error) {
 	return f, nil
 }
 
-func newSpoolReader(f *os.File, m mark) *spoolReader {
+func newSpoolReader(f reader, m mark) *spoolReader {
 	return &spoolReader{f: f, path: f.Name(), from: m.seq, off: m.off, next: m.seq}
 }
 

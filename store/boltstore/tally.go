@@ -2,7 +2,6 @@ package boltstore
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/mcprec/mcprec/store"
 )
@@ -24,7 +23,7 @@ type tallied struct {
 	open  bool
 }
 
-func tallySpool(f *os.File, m mark, session *store.Session) error {
+func tallySpool(f reader, m mark, session *store.Session) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err

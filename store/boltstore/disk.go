@@ -1,0 +1,127 @@
+package boltstore
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/gofrs/flock"
+	bolt "go.etcd.io/bbolt"
+)
+
+// disk is where the files of a store are. Everything that a store writes,
+// renames or removes goes through it, so that a test can put another in its
+// place: one that fails, that waits, or that forgets what was not synced.
+type disk interface {
+	// create makes a file, mode 0600, which must not be there, to append to.
+	create(name string) (writer, error)
+	// open opens a file to read.
+	open(name string) (reader, error)
+	// rename gives a file another name and, with replace, takes that from
+	// whichever file has it: otherwise the error is fs.ErrExist, and the file
+	// may keep its old name too.
+	rename(from, to string, replace bool) error
+	// remove removes a name.
+	remove(name string) error
+	// syncDir makes the names in a folder durable.
+	syncDir(dir string) error
+}
+
+// writer is a file that is appended to.
+type writer interface {
+	io.WriteCloser
+	// Truncate cuts what is behind size.
+	Truncate(size int64) error
+	// Sync makes what was written durable.
+	Sync() error
+}
+
+// reader is a file that is read.
+type reader interface {
+	io.ReaderAt
+	io.Closer
+	Name() string
+	Stat() (fs.FileInfo, error)
+}
+
+// locker takes locks on files.
+type locker interface {
+	// tryLock reports whether the lock could be taken at once.
+	tryLock(l *flock.Flock, shared bool) (bool, error)
+}
+
+// committer makes changes to a database durable, whole or not at all.
+type committer interface {
+	commit(db *bolt.DB, f func(*bolt.Tx) error) error
+}
+
+// machine is all of that.
+type machine struct {
+	disk
+	locker
+	committer
+}
+
+// theMachine is the one we run on.
+func theMachine() machine { return machine{osDisk{}, osDisk{}, osDisk{}} }
+
+// osDisk is the operating system's.
+type osDisk struct{}
+
+// osFile is a file of the operating system, whose Sync leaves out what nobody
+// asks for, as the time of the last change.
+type osFile struct{ *os.File }
+
+func (f osFile) Sync() error { return datasync(f.File) }
+
+func (osDisk) create(name string) (writer, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+func (osDisk) open(name string) (reader, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (osDisk) rename(from, to string, replace bool) error {
+	if replace {
+		return os.Rename(from, to)
+	}
+	return os.Link(from, to) // a link, unlike a rename, replaces nothing
+}
+
+func (osDisk) remove(name string) error { return os.Remove(name) }
+
+func (osDisk) syncDir(dir string) error { return syncDir(dir) }
+
+func (osDisk) tryLock(l *flock.Flock, shared bool) (ok bool, err error) {
+	if shared {
+		ok, err = l.TryRLock()
+	} else {
+		ok, err = l.TryLock()
+	}
+	return ok, lockError(err)
+}
+
+// lockError says what to do where files cannot be locked, as on some network
+// file systems.
+func lockError(err error) error {
+	for _, refusal := range []error{syscall.ENOLCK, syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS} {
+		if errors.Is(err, refusal) {
+			return fmt.Errorf("%w: files cannot be locked there; put the store on a local disk with --store or MCPREC_HOME", err)
+		}
+	}
+	return err
+}
+
+func (osDisk) commit(db *bolt.DB, f func(*bolt.Tx) error) error { return db.Update(f) }
