@@ -16,11 +16,15 @@ type Call struct {
 	Token     string // raw progress token; "" when none was asked for
 	Request   uint64 // Seq of the request's frame
 	At        time.Duration
+	Stream    uint64 // of the request
 	Response  uint64 // Seq of the response's frame; 0: none
 	Latency   time.Duration
 	Failure   string   // see EntryMessage
-	Progress  []uint64 // Seqs of its progress notifications; those after Response came late
+	Progress  []uint64 // Seqs of its progress notifications; those after Response came late; a Transcript has none
 	Cancelled uint64   // Seq of the caller's cancellation; 0: none
+	Late      bool     // of a Transcript: something came for it after it was over
+
+	n int // its number among the requests of a Transcript, from 0
 }
 
 // Answered reports whether the recording has a response.
@@ -88,7 +92,7 @@ func (c *Calls) Apply(e store.Event) error {
 func (c *Calls) request(e store.Event, m transport.Message) {
 	call := &Call{
 		Dir: e.Dir, ID: string(m.ID), Method: m.Method, Target: target(m), Token: string(m.ProgressToken()),
-		Request: e.Seq, At: e.At,
+		Request: e.Seq, At: e.At, Stream: e.Stream,
 	}
 	c.calls = append(c.calls, call)
 	c.open.open(e.Dir, m.ID, call)

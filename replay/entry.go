@@ -20,8 +20,10 @@ type Entry struct {
 	Size         int // bytes of the payload
 	Unterminated bool
 	Messages     []EntryMessage // of a frame
+	Batch        bool           // a frame of any number of messages in brackets
 	Noise        bool           // a frame that is not JSON: a stray log line, a blank one
 	Text         string         // of noise and of other events
+	Payload      []byte         // the event's own
 }
 
 // EntryMessage is one message of a frame.
@@ -34,6 +36,7 @@ type EntryMessage struct {
 	Failure string // of an error response its code and message; "tool error" of a result with isError
 	Request uint64 // of a response or cancellation: Seq of the request; 0: there is none
 	Latency time.Duration
+	Call    *Call // that it is about: its request, answer, progress or cancellation; nil: none. It may know more later.
 }
 
 // Summary returns one line without Seq, At and direction.
@@ -123,6 +126,18 @@ func (m EntryMessage) response(name string) string {
 		return fmt.Sprintf("response %s id %s, to no request", s, id)
 	}
 	return fmt.Sprintf("response %s of %s id %s after %v", s, name, id, m.Latency.Round(time.Microsecond))
+}
+
+// isLate reports whether the message comes, as event seq, to a call that was over: an
+// answer after it was cancelled or answered, progress after its answer.
+func (m EntryMessage) isLate(seq uint64) bool {
+	switch {
+	case m.Call == nil:
+		return false
+	case m.Kind == transport.Response:
+		return m.Request == 0 || 0 < m.Call.Cancelled && m.Call.Cancelled < seq
+	}
+	return m.Method == methodProgress && 0 < m.Call.Response && m.Call.Response < seq
 }
 
 // failure returns what went wrong according to a response; "" when nothing did.

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"iter"
+	"slices"
 	"strconv"
 
 	"github.com/mcprec/mcprec/transport"
@@ -80,6 +81,21 @@ func (f inFlight[T]) close(dir transport.Direction, id []byte) (call T, ok bool)
 		delete(f, k)
 	}
 	return call, ok
+}
+
+// closeOn is close, but of several open requests with the id it takes the latest that
+// fits, if one does.
+func (f inFlight[T]) closeOn(dir transport.Direction, id []byte, fits func(T) bool) (call T, ok bool) {
+	k := f.key(dir, id)
+	calls := f[k]
+	for i := len(calls) - 2; i >= 0 && !fits(calls[len(calls)-1]); i-- {
+		if fits(calls[i]) {
+			call = calls[i]
+			f[k] = slices.Delete(calls, i, i+1)
+			return call, true
+		}
+	}
+	return f.close(dir, id)
 }
 
 // strayKey is what two answers have in common that belong to no request: a server

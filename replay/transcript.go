@@ -1,39 +1,42 @@
 package replay
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
 // Transcript is the projection that tells a session as a timeline. It gives out
-// one entry for each event, at once, and remembers only the calls in flight.
+// one entry for each event, at once, and remembers only the calls in flight, and the
+// latest that are over.
 type Transcript struct {
-	emit func(Entry) error
-	open inFlight[openCall]
-}
-
-type openCall struct {
-	seq            uint64
-	at             time.Duration
-	method, target string
+	emit   func(Entry) error
+	open   inFlight[*Call]
+	tokens map[callKey]*Call // of the calls in open
+	over   closedCalls
+	asked  int      // requests so far
+	ahead  *Endings // what becomes of each; nil: nobody knows
 }
 
 // NewTranscript returns a transcript that gives its entries to emit. An error of
 // emit ends the fold.
 func NewTranscript(emit func(Entry) error) *Transcript {
-	return &Transcript{emit: emit, open: inFlight[openCall]{}}
+	return &Transcript{emit: emit, open: inFlight[*Call]{}, tokens: map[callKey]*Call{}}
 }
+
+// Foresee tells the transcript of a log how its calls end, so that the entry of a
+// request has its answer. To be called before the first event.
+func (t *Transcript) Foresee(e *Endings) { t.ahead = e }
 
 // Apply gives out the event's entry.
 func (t *Transcript) Apply(e store.Event) error {
 	entry := Entry{
 		Seq: e.Seq, At: e.At, Kind: e.Kind, Dir: e.Dir, Stream: e.Stream,
-		Size: len(e.Payload), Unterminated: e.Unterminated,
+		Size: len(e.Payload), Unterminated: e.Unterminated, Payload: e.Payload,
 	}
 	if e.Kind != store.Frame {
 		entry.Text = eventText(e)
@@ -43,6 +46,7 @@ func (t *Transcript) Apply(e store.Event) error {
 	if err != nil {
 		entry.Noise, entry.Text = true, excerpt(e.Payload)
 	}
+	entry.Batch = err == nil && bytes.TrimLeft(e.Payload, " \t\r\n")[0] == '['
 	for _, m := range messages {
 		entry.Messages = append(entry.Messages, t.message(e, m))
 	}
@@ -54,23 +58,92 @@ func (t *Transcript) message(e store.Event, m transport.Message) EntryMessage {
 	switch em.Kind {
 	case transport.Request:
 		em.Token = string(m.ProgressToken())
-		t.open.open(e.Dir, m.ID, openCall{e.Seq, e.At, em.Method, em.Target})
+		em.Call = t.request(e, em)
 	case transport.Notification:
-		if m.Method == methodProgress {
-			em.Token = string(m.ProgressToken())
-		}
-		if id := cancels(m); id != nil {
-			request, _ := t.open.latest(e.Dir, id)
-			em.Request = request.seq
-		}
+		t.notification(e, m, &em)
 	case transport.Response:
-		if request, ok := t.open.close(e.Dir.Reverse(), m.ID); ok {
-			em.Request, em.Method, em.Target = request.seq, request.method, request.target
-			em.Latency = e.At - request.at
-		}
-		em.Failure = failure(m, em.Method)
+		t.response(e, m, &em)
+	}
+	if em.isLate(e.Seq) {
+		em.Call.Late = true
 	}
 	return em
+}
+
+func (t *Transcript) request(e store.Event, em EntryMessage) *Call {
+	call := &Call{
+		Dir: e.Dir, ID: em.ID, Method: em.Method, Target: em.Target, Token: em.Token,
+		Request: e.Seq, At: e.At, Stream: e.Stream, n: t.asked,
+	}
+	t.asked++
+	t.ahead.foretell(call)
+	t.open.open(e.Dir, []byte(em.ID), call)
+	if em.Token != "" {
+		t.tokens[callKey{e.Dir, em.Token}] = call
+	}
+	return call
+}
+
+func (t *Transcript) notification(e store.Event, m transport.Message, em *EntryMessage) {
+	switch m.Method {
+	case methodProgress:
+		em.Token = string(m.ProgressToken())
+		k := callKey{e.Dir.Reverse(), em.Token}
+		if em.Call = t.tokens[k]; em.Call == nil {
+			em.Call = t.over.find(func(c *Call) bool { return c.Dir == k.dir && c.Token == k.id })
+		}
+	case methodCancelled:
+		id := cancels(m)
+		if id == nil {
+			return
+		}
+		call, ok := t.open.latest(e.Dir, id)
+		if !ok {
+			em.Call = t.over.find(func(c *Call) bool { return c.Dir == e.Dir && c.ID == string(id) })
+			return
+		}
+		em.Request, em.Call, call.Cancelled = call.Request, call, e.Seq
+	}
+}
+
+func (t *Transcript) response(e store.Event, m transport.Message, em *EntryMessage) {
+	call, ok := t.open.closeOn(e.Dir.Reverse(), m.ID, func(c *Call) bool { return e.Stream != 0 && c.Stream == e.Stream })
+	if ok {
+		em.Request, em.Method, em.Target = call.Request, call.Method, call.Target
+		em.Latency = e.At - call.At
+	}
+	em.Failure = failure(m, em.Method)
+	if !ok {
+		em.Call = t.over.find(func(c *Call) bool { return c.Dir == e.Dir.Reverse() && c.ID == string(m.ID) })
+		return
+	}
+	em.Call, call.Response, call.Latency, call.Failure = call, e.Seq, em.Latency, em.Failure
+	if k := (callKey{call.Dir, call.Token}); t.tokens[k] == call {
+		delete(t.tokens, k)
+	}
+	t.over.add(call)
+}
+
+// closedCalls are the latest calls that were answered: progress, a cancellation or a
+// second answer may still come for them.
+type closedCalls struct {
+	ring [64]*Call
+	n    int
+}
+
+func (c *closedCalls) add(call *Call) {
+	c.ring[c.n%len(c.ring)] = call
+	c.n++
+}
+
+// find returns the latest that fits, or nil.
+func (c *closedCalls) find(fits func(*Call) bool) *Call {
+	for i := 1; i <= min(c.n, len(c.ring)); i++ {
+		if call := c.ring[(c.n-i)%len(c.ring)]; fits(call) {
+			return call
+		}
+	}
+	return nil
 }
 
 // eventText says what an event that is no frame means.

@@ -33,8 +33,8 @@ durations (1.5s, 200ms) or texts in quotes; a word alone holds unless it is 0 or
 and, or, not and parentheses combine them.
 
 ` + expressionWords() + `
-A FILTER is one or more of tool:NAME, method:NAME, id:ID, dir:c2s and dir:s2c, which must
-all fit. What stands in parentheses may be left out, but for progress and capability.
+A FILTER selects calls, as --filter of mcprec show does: tool:search dir:c2s, say, or
+-method:ping. What stands in parentheses may be left out, but for progress and capability.
 
 --format json prints one object: expr, found, events (read), event (as show prints it).
 

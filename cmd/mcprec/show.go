@@ -15,6 +15,7 @@ import (
 
 type showOptions struct {
 	home
+	selection
 	format string
 	from   uint64
 	limit  int
@@ -29,6 +30,7 @@ func newShow() *cobra.Command {
 direction, over HTTP the number of its exchange in brackets, and what it says.
 Responses name the method they answer and how long it took.
 
+` + filterHelp + `
 --format json prints one object a line: seq, at (a Go duration), kind, dir,
 stream, bytes, unterminated, text, messages (a list of kind, method, target, id,
 token, error, request, latency). For the exact bytes see mcprec export.
@@ -38,7 +40,8 @@ token, error, request, latency). For the exact bytes see mcprec export.
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runShow(cmd, o, firstOf(args)) },
 	}
-	o.addFlags(cmd)
+	o.home.addFlags(cmd)
+	o.selection.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "text", "text or json")
 	f.Uint64Var(&o.from, "from", 1, "begin with event `SEQ`")
@@ -54,6 +57,10 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 	if err := errors.Join(oneOf("format", o.format, "text", "json"), notNegative("limit", o.limit)); err != nil {
 		return err
 	}
+	fits, err := o.parse()
+	if err != nil {
+		return err
+	}
 	s, err := openSession(cmd, o.home, arg)
 	if err != nil {
 		return err
@@ -64,8 +71,8 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 	shown := 0
 	// Requests before --from are folded too: their responses name them.
 	last := uint64(0)
-	t := replay.NewTranscript(func(e replay.Entry) error {
-		if last = e.Seq; e.Seq < o.from {
+	t, err := s.transcript(cmd.Context(), fits.Ahead(), func(e replay.Entry) error {
+		if last = e.Seq; e.Seq < o.from || !fits.Selects(&e) {
 			return nil
 		}
 		if o.limit > 0 && shown == o.limit {
@@ -74,12 +81,19 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 		shown++
 		return show(e)
 	})
+	if err != nil {
+		return err
+	}
 	err = replay.Project(s.events(cmd.Context(), 1, store.ReadOptions{}), t)
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	if err == nil && last < o.from {
+	switch {
+	case err != nil:
+	case last < o.from:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d\n", s.name, last)
+	case shown == 0:
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no event of %s fits --filter\n", s.name)
 	}
 	return errors.Join(err, w.Flush())
 }

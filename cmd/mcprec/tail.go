@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -9,12 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
 
 type tailOptions struct {
 	home
+	selection
 	follow bool
 	last   int
 	format string
@@ -30,12 +33,16 @@ to print events as they are recorded, until the session has ended or you stop
 it; the recording is not disturbed. With -f and no SESSION it waits, if need be,
 for a session that is live.
 
+--filter is that of show; while a session is live, a call is pending until its answer is
+there.
+
 ` + sessionHelp + "\n\n" + exitLine,
 		Args:              atMost(1),
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runTail(cmd, o, firstOf(args)) },
 	}
-	o.addFlags(cmd)
+	o.home.addFlags(cmd)
+	o.selection.addFlags(cmd)
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on as events are recorded")
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json, as in show")
 	cmd.Flags().IntVarP(&o.last, "lines", "n", 10, "the last `N` events")
@@ -45,6 +52,10 @@ for a session that is live.
 
 func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 	if err := errors.Join(oneOf("format", o.format, "text", "json"), notNegative("lines", o.last)); err != nil {
+		return err
+	}
+	fits, err := o.parse()
+	if err != nil {
 		return err
 	}
 	if o.follow && arg == "" {
@@ -57,11 +68,18 @@ func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 		return err
 	}
 	defer closeInto(&err, s)
-	ctx, show := cmd.Context(), entryPrinter(cmd.OutOrStdout(), o.format)
+	return o.print(cmd.Context(), s, fits, entryPrinter(cmd.OutOrStdout(), o.format))
+}
+
+// print shows the last events that fit, and then those to come.
+func (o tailOptions) print(ctx context.Context, s *session, fits *filter.Filter, show func(replay.Entry) error) error {
 	live := false
 	var window []replay.Entry // the newest o.last entries, until live
-	t := replay.NewTranscript(func(e replay.Entry) error {
-		if live {
+	t, err := s.transcript(ctx, fits.Ahead(), func(e replay.Entry) error {
+		switch {
+		case !fits.Selects(&e):
+			return nil
+		case live:
 			return show(e)
 		}
 		if window = append(window, e); len(window) > max(o.last, 0) {
@@ -69,6 +87,9 @@ func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
 	next := uint64(1)
 	err = each(s.events(ctx, next, store.ReadOptions{}), func(e store.Event) error {
 		next = e.Seq + 1

@@ -4,51 +4,24 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/mcprec/mcprec/replay/order"
-	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/filter"
 )
 
-// filter selects calls: words of a field and a value, all of which must fit.
-type filter []func(*call) bool
-
-// parseFilter reads words such as tool:search dir:c2s.
-func parseFilter(text string) (f filter, err error) {
-	for _, word := range strings.Fields(text) {
-		field, want, ok := strings.Cut(word, ":")
-		if !ok {
-			field, want = "", word
-		}
-		want = unquoted(want)
-		switch field {
-		case "tool":
-			f = append(f, func(x *call) bool { return x.method == "tools/call" && x.target == want })
-		case "method":
-			f = append(f, func(x *call) bool { return x.method == want })
-		case "id":
-			a, b := order.Key([]byte(want)), order.Key([]byte(`"`+want+`"`))
-			f = append(f, func(x *call) bool { return x.id == a || x.id == b })
-		case "dir":
-			dir, err := transport.ParseDirection(want)
-			if err != nil {
-				return nil, err
-			}
-			f = append(f, func(x *call) bool { return x.dir == dir })
-		default:
-			return nil, fmt.Errorf("filter %q: want one of tool:, method:, id:, dir: before a value", word)
-		}
+// parseFilter reads the FILTER of a condition, in the language of every command. What
+// asks how a call ends is refused: here all calls are open.
+func parseFilter(text string) (*filter.Filter, error) {
+	f, err := filter.Parse(text)
+	if err == nil && f.Ahead() {
+		return nil, fmt.Errorf("filter %q: status: and took: ask how a call ends, and these are open", text)
 	}
-	return f, nil
+	return f, err
 }
 
-func (f filter) fits(x *call) bool {
-	for _, word := range f {
-		if !word(x) {
-			return false
-		}
-	}
-	return true
+// asked is the call as a filter knows it.
+func (x *call) asked() *replay.Call {
+	return &replay.Call{Dir: x.dir, ID: x.raw, Method: x.method, Target: x.target, Token: x.rawToken, Request: x.seq, At: x.at, Stream: x.stream}
 }
 
 // watch has the open calls that a filter selects, so that asking after each event does
@@ -59,14 +32,14 @@ type watch struct {
 }
 
 // watched returns the watch of a filter; who asks first has it from then on.
-func (s *State) watched(f *filter) *watch {
+func (s *State) watched(f *filter.Filter) *watch {
 	if w := s.watches[f]; w != nil {
 		return w
 	}
 	w := &watch{}
 	for _, list := range s.calls {
 		for _, x := range list {
-			if !x.closed && x.method != methodListen && f.fits(x) {
+			if !x.closed && x.method != methodListen && f.SelectsCall(x.asked()) {
 				w.calls = append(w.calls, x)
 			}
 		}
@@ -74,7 +47,7 @@ func (s *State) watched(f *filter) *watch {
 	w.open = len(w.calls)
 	slices.SortFunc(w.calls, func(a, b *call) int { return cmp.Compare(a.seq, b.seq) })
 	if s.watches == nil {
-		s.watches = map[*filter]*watch{}
+		s.watches = map[*filter.Filter]*watch{}
 	}
 	s.watches[f] = w
 	return w
@@ -83,7 +56,7 @@ func (s *State) watched(f *filter) *watch {
 // watch shows a new call to those who ask.
 func (s *State) watch(x *call) {
 	for f, w := range s.watches {
-		if f.fits(x) {
+		if f.SelectsCall(x.asked()) {
 			w.open++
 			w.calls = append(w.calls, x)
 		}
@@ -93,7 +66,7 @@ func (s *State) watch(x *call) {
 // unwatch tells them that it is closed.
 func (s *State) unwatch(x *call) {
 	for f, w := range s.watches {
-		if !f.fits(x) {
+		if !f.SelectsCall(x.asked()) {
 			continue
 		}
 		for w.open--; len(w.calls) > 0 && w.calls[0].closed; {
@@ -106,7 +79,7 @@ func (s *State) unwatch(x *call) {
 func ofCalls(ask func(*State, *watch) float64) func(string) (func(*State) value, error) {
 	return func(of string) (func(*State) value, error) {
 		f, err := parseFilter(of)
-		return func(s *State) value { return value{number: ask(s, s.watched(&f))} }, err
+		return func(s *State) value { return value{number: ask(s, s.watched(f))} }, err
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -23,7 +24,7 @@ type State struct {
 
 	calls         calls
 	open          int // calls without subscriptions
-	watches       map[*filter]*watch
+	watches       map[*filter.Filter]*watch
 	tokens        map[key]*call
 	asked         map[uint64][]*call      // by open exchange, with those that were answered
 	subscriptions map[string]Subscription // of resources, by uri

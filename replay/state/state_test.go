@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -124,7 +125,7 @@ func TestSessions(t *testing.T) {
 		half := fold(t, events[:len(events)/2])
 		was := half.facts()
 		whole := half.Clone()
-		var of filter
+		var of filter.Filter
 		for _, e := range events[len(events)/2:] {
 			if err := whole.Apply(e); err != nil {
 				t.Fatal(err)
