@@ -45,6 +45,8 @@ type reader interface {
 	io.Closer
 	Name() string
 	Stat() (fs.FileInfo, error)
+	// Sync makes durable what others wrote to it.
+	Sync() error
 }
 
 // locker takes locks on files.
@@ -90,7 +92,7 @@ func (osDisk) open(name string) (reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f, nil
+	return osFile{f}, nil
 }
 
 func (osDisk) rename(from, to string, replace bool) error {

@@ -66,6 +66,17 @@ func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, o pa
 	if p.session.Head.Seq == 0 {
 		return step, nil // a spool without a whole event: nothing to keep
 	}
+	if !step.whole {
+		// The database will point into the spool, which must not be gone after a
+		// power cut.
+		err := f.Sync()
+		if errors.Is(err, fs.ErrPermission) {
+			err = nil // some systems let only its writer sync it, who does
+		}
+		if err := errors.Join(err, s.machine.syncDir(s.spoolDir())); err != nil {
+			return step, err
+		}
+	}
 	err = s.update(ctx, path, func(m *month) error {
 		now, ok, err := m.get(key)
 		if err != nil {
@@ -92,7 +103,9 @@ func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *proje
 			err = ctx.Err()
 		}
 		if err == nil && ok {
-			err = p.take(c.id, e)
+			if err = p.take(c.id, e); err != nil {
+				err = fmt.Errorf("spool %s: %w: %w", r.path, err, store.ErrCorrupt)
+			}
 			size += len(e.Payload) + 32
 		}
 		if err != nil {

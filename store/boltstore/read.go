@@ -210,7 +210,7 @@ func (s *Store) head(ctx context.Context, id store.SessionID) (head store.Head, 
 	}
 	defer x.close()
 	if x.spool == nil {
-		return x.facts.session.Head, nil
+		return x.facts.session.Head, x.stale
 	}
 	head = x.facts.session.Head
 	err = s.rest(ctx, x, func(e store.Event) (err error) {

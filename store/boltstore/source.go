@@ -62,7 +62,9 @@ func (s *Store) locate(ctx context.Context, id store.SessionID, from uint64) (*s
 		case try == 0:
 			continue // it may have been opened or folded in between
 		case x.known:
-			return nil, fmt.Errorf("spool %s is gone; events after %d were in it: %w", s.spoolPath(id), x.facts.session.Head.Seq, store.ErrCorrupt)
+			x.stale = fmt.Errorf("spool %s is gone; events after %d were in it: %w", s.spoolPath(id), x.facts.session.Head.Seq, store.ErrCorrupt)
+			x.folded = true
+			return x, s.look(ctx, x, from)
 		}
 		return nil, store.ErrNotFound
 	}
@@ -108,5 +110,6 @@ func (x *source) unfolded() mark {
 	if !x.known {
 		return spoolStart
 	}
-	return mark{off: x.facts.spooled, seq: x.facts.session.Head.Seq + 1}
+	head := x.facts.session.Head
+	return mark{off: x.facts.spooled, seq: head.Seq + 1, at: head.At, sealed: head.Sealed}
 }

@@ -13,12 +13,14 @@ import (
 const readBlock = 256 << 10
 
 // mark is a place in a spool where reading may start anew: the offset of the
-// first record of the first event that has not been given out, and the Seq of
-// that event. Records of earlier events may stand behind it, the ends of long
+// first record of the first event that has not been given out, the Seq of that
+// event, and what the event before it left. Records of earlier events may stand behind it, the ends of long
 // frames that were already given out; they are passed over.
 type mark struct {
-	off int64
-	seq uint64
+	off    int64
+	seq    uint64
+	at     time.Duration
+	sealed bool
 }
 
 var spoolStart = mark{off: spoolHead, seq: 1}
@@ -71,7 +73,7 @@ func (s *Store) openSpool(id store.SessionID, key [16]byte) (reader, error) {
 }
 
 func newSpoolReader(f reader, m mark) *spoolReader {
-	return &spoolReader{f: f, path: f.Name(), from: m.seq, off: m.off, next: m.seq}
+	return &spoolReader{f: f, path: f.Name(), from: m.seq, off: m.off, next: m.seq, at: m.at, sealed: m.sealed}
 }
 
 // read returns the next whole event. ok is false when the file has no further
@@ -245,10 +247,11 @@ func (r *spoolReader) stuck() error {
 
 // mark returns where another reader may go on.
 func (r *spoolReader) mark() mark {
+	m := mark{off: r.off, seq: r.next, at: r.at, sealed: r.sealed}
 	if len(r.starts) > 0 {
-		return mark{off: r.starts[0], seq: r.next}
+		m.off = r.starts[0]
 	}
-	return mark{off: r.off, seq: r.next}
+	return m
 }
 
 // finish says that nobody writes any more. Events that were begun come out
