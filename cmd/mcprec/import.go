@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,9 +27,9 @@ that differs from what is there under its id is an error.
 What other recorders wrote is known by its content, and --from FORMAT insists on a
 format. The formats are
 
-  mcp-frames  JSON Lines of a tee, a line a frame: t_ns, dir, raw, eol, …
-
-Such a file may also be named wherever a fixture is wanted, without an import.
+` + foreignHelp() + `
+What a format has no event for becomes a note, and so does what is to be known of its
+bytes: most recorders keep messages, not the bytes that passed. Such a file may also be named wherever a fixture is wanted, without an import.
 
 ` + exitLine,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -41,8 +42,25 @@ Such a file may also be named wherever a fixture is wanted, without an import.
 	}
 	o.addFlags(cmd)
 	cmd.Flags().StringVar(&o.from, "from", "", "take the files for `FORMAT`")
-	completeWords(cmd, "from", "mcp-frames")
+	completeWords(cmd, "from", foreignNames()...)
 	return cmd
+}
+
+// foreignNames lists the formats of others for a flag.
+func foreignNames() (names []string) {
+	for _, f := range foreign.Formats {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// foreignHelp is their table for the help.
+func foreignHelp() string {
+	var b strings.Builder
+	for _, f := range foreign.Formats {
+		fmt.Fprintf(&b, "  %-17s  %s\n", f.Name, f.Says)
+	}
+	return b.String()
 }
 
 type importOptions struct {
