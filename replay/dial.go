@@ -20,17 +20,34 @@ func Dial(events []store.Event, url string) transport.HTTPClient {
 	}
 	of := x.sessions()
 	client.Session = func(stream uint64) string { return of[stream] }
-	client.Routing = func(stream uint64) http.Header {
-		if ex := x.byNumber[stream]; ex != nil {
-			return ex.routing
+	refused := newRefusals(Rules{}, x).byNumber()
+	client.Manner = func(stream uint64) *transport.Manner {
+		ex := x.byNumber[stream]
+		if ex == nil {
+			return nil
 		}
-		return nil
+		m := &transport.Manner{Routing: routingOf(ex.request)}
+		if f := refused[stream]; f != nil {
+			f.describe(m)
+		}
+		return m
 	}
 	client.Forgive = func(stream uint64, e *transport.StatusError) bool {
 		ex := x.byNumber[stream]
 		return ex != nil && ex.status == e.Status
 	}
 	return client
+}
+
+// routingOf returns the headers by which a request is routed.
+func routingOf(h http.Header) http.Header {
+	of := http.Header{}
+	for name, values := range h {
+		if isRouting(name) {
+			of[name] = values
+		}
+	}
+	return of
 }
 
 // isRouting reports whether a header of a request is one by which it is routed.

@@ -17,7 +17,8 @@ import (
 //
 // A recording that holds several sessions, one after the other or side by side, is
 // cut by their ids. A client gets the first that nobody had yet and that begins as it
-// does, then one that somebody had.
+// does, then one that somebody had. Requests that were refused for how they were made,
+// without their session say, belong to none: one that is made so again is refused so.
 type Endpoint struct {
 	server *transport.HTTPServer
 	rules  Rules
@@ -56,6 +57,8 @@ type part struct {
 // NewEndpoint returns an Endpoint for the server's half of a recording. What was
 // recorded on stdio is served as Streamable HTTP.
 func NewEndpoint(events []store.Event, rules Rules, o EndpointOptions) *Endpoint {
+	refusals := newRefusals(rules, exchangesOf(events))
+	events = refusals.spared(events)
 	all := exchangesOf(events)
 	e := &Endpoint{rules: rules, o: o}
 	for _, events := range all.split(events) {
@@ -66,7 +69,7 @@ func NewEndpoint(events []store.Event, rules Rules, o EndpointOptions) *Endpoint
 	}
 	e.server = transport.NewHTTPServer(transport.HTTPServerOptions{
 		Stateless: !all.hasSessions() && (len(all.order) > 0 || !initializes(events)), Legacy: all.legacy,
-		Standalone: all.listens(), Origins: o.Origins, Expected: e.parts[0].exchanges.expected(),
+		Standalone: all.listens(), Screen: refusals.screen, Origins: o.Origins, Expected: e.parts[0].exchanges.expected(),
 	})
 	return e
 }

@@ -71,11 +71,6 @@ func driveURL(events []store.Event, url string, d *replay.Driver) error {
 	return err
 }
 
-// impossible are sessions that no copy of their client can have again.
-var impossible = map[string]string{
-	"http-everything-raw-status-2025-11-25": "by hand: messages with and without the session id, which a frame does not show, and GETs of other paths",
-}
-
 // TestOverHTTP serves each session that was recorded over HTTP to a scripted copy of
 // its own client: those of testdata/http, and the whole set where $MCPREC_CORPUS names
 // its folder. Among them are a stream that is cut and resumed, a listen stream with
@@ -86,9 +81,7 @@ func TestOverHTTP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		why, excused := impossible[filepath.Base(t.Name())]
-		if header.Transport != "http" || excused {
-			t.Log(header.Transport, why)
+		if header.Transport != "http" {
 			return
 		}
 		for _, f := range overHTTP(t, events, 1) {

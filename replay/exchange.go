@@ -15,15 +15,26 @@ import (
 type exchange struct {
 	number  uint64
 	method  string
+	path    string
 	session string // its MCP session id, of the request or given by the response
+	named   transport.SessionState
+	unknown string // the id of no session
 	resumes string // the id of the event after which it goes on
-	routing http.Header
+	lost    bool   // which was never given
+	request http.Header
+	asked   []byte // the body, of one that was refused
 
+	begins    bool   // it need name no session
+	broken    bool   // the body is no message
+	misrouted string // headers that say otherwise than the body
+
+	withheld    bool // it is not MCP's
 	initialized bool // the client says that it is
 	status      int  // 0: there was no response
 	header      http.Header
 	body        []byte
-	streams     bool // the response is one of events
+	said        []byte // the last message of the server that refused it
+	streams     bool   // the response is one of events
 
 	messages int // of the server
 	after    int // of them, behind the last response
@@ -43,12 +54,15 @@ type exchanges struct {
 	order    []*exchange
 	legacy   bool              // HTTP+SSE
 	events   map[string]uint64 // where the event with the id was
+	given    map[string]bool   // session ids; false: deleted
+	versions map[string]string // of the protocol, by session
 	origin   map[uint64]uint64 // of an exchange that goes on with another: the first of them
 }
 
 // exchangesOf folds the HTTP events of a session.
 func exchangesOf(events []store.Event) *exchanges {
-	x := &exchanges{byNumber: map[uint64]*exchange{}, events: map[string]uint64{}, origin: map[uint64]uint64{}}
+	x := &exchanges{byNumber: map[uint64]*exchange{}, events: map[string]uint64{}, origin: map[uint64]uint64{},
+		given: map[string]bool{}, versions: map[string]string{}}
 	for _, e := range events {
 		switch {
 		case e.Stream == 0:
@@ -57,9 +71,10 @@ func exchangesOf(events []store.Event) *exchanges {
 				x.apply(e, info)
 			}
 		case e.Kind == store.Frame && x.byNumber[e.Stream] != nil:
-			x.byNumber[e.Stream].frame(e)
+			x.frame(x.byNumber[e.Stream], e)
 		}
 	}
+	x.acknowledge()
 	return x
 }
 
@@ -77,17 +92,21 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 	}
 	switch info.What {
 	case store.HTTPRequest:
-		ex.method, ex.resumes = info.Method, h.Get("Last-Event-Id")
-		ex.routing = http.Header{}
-		for name, values := range h {
-			if isRouting(name) {
-				ex.routing[name] = values
-			}
-		}
+		ex.method, ex.path, ex.withheld, ex.request = info.Method, info.Path, info.Withheld, h
+		ex.named, ex.resumes = x.stateOf(ex.session), h.Get("Last-Event-Id")
 		x.resume(ex)
 	case store.HTTPResponse:
 		ex.status, ex.header = info.Status, h
-		ex.streams = strings.HasPrefix(h.Get("Content-Type"), "text/event-stream")
+		ex.streams = strings.HasPrefix(h.Get("Content-Type"), eventStream)
+		if ex.status < 400 {
+			ex.asked = nil
+		}
+		if id := h.Get("Mcp-Session-Id"); id != "" {
+			x.given[id] = true
+		}
+		if ex.method == http.MethodDelete && ex.status < 300 && ex.named == transport.SessionOpen {
+			x.given[ex.session] = false
+		}
 	case store.HTTPEvent:
 		x.event(ex, info)
 	case store.HTTPEnd:
@@ -103,6 +122,7 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 // resume notes which exchange another one goes on with.
 func (x *exchanges) resume(ex *exchange) {
 	from, known := x.events[ex.resumes]
+	ex.lost = ex.resumes != "" && !known
 	if !known || ex.resumes == "" {
 		return
 	}
@@ -133,11 +153,25 @@ func (x *exchanges) event(ex *exchange, info store.HTTPInfo) {
 // an id to come back to, and no message.
 func (ex *exchange) isPrimed() bool { return ex.primed || ex.empty && ex.ids && ex.messages == 0 }
 
-func (ex *exchange) frame(e store.Event) {
+func (x *exchanges) frame(ex *exchange, e store.Event) {
 	if e.Dir == transport.ClientToServer {
 		ex.initialized = bytes.Contains(e.Payload, []byte(`"`+methodInitialized+`"`))
+		ex.begins, ex.broken = beginsSession(e.Payload), isBroken(e.Payload)
+		ex.misrouted, ex.asked = misroutedBy(ex.request, e.Payload), e.Payload
 		return
 	}
+	if ex.status >= 400 {
+		ex.said = e.Payload
+	}
+	if bytes.Contains(e.Payload, []byte(`"protocolVersion"`)) && x.versions[ex.session] == "" {
+		for _, m := range messagesOf(e.AsFrame()) {
+			x.versions[ex.session], _ = text(transport.Member(m.Result, "protocolVersion"))
+		}
+	}
+	ex.frame(e)
+}
+
+func (ex *exchange) frame(e store.Event) {
 	if ex.isBody() {
 		ex.body = append(ex.body, e.Payload...)
 		return

@@ -94,21 +94,43 @@ func (x *clientExchange) request(ctx context.Context) (*http.Request, error) {
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	if c.t.Routing != nil {
-		if h := c.t.Routing(x.number); h != nil {
-			r.Header.Del("Mcp-Protocol-Version")
-			for name, values := range h {
-				r.Header[name] = values
-			}
-			return r, nil
-		}
+	var m *Manner
+	if c.t.Manner != nil {
+		m = c.t.Manner(x.number)
+	}
+	if m != nil {
+		x.apply(ctx, r, m)
+		return r, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !x.begins {
-		routing(r.Header, x.first, x.session.version)
+		Route(r.Header, x.first, x.session.version)
 	}
 	return r, nil
+}
+
+// apply makes the request in another manner.
+func (x *clientExchange) apply(ctx context.Context, r *http.Request, m *Manner) {
+	r.Header.Del("Mcp-Protocol-Version")
+	for _, h := range []http.Header{m.Routing, m.Header} {
+		for name, values := range h {
+			if r.Header[name] = values; len(values) == 0 {
+				delete(r.Header, name)
+			}
+		}
+	}
+	switch m.Session {
+	case SessionNone:
+		r.Header.Del("Mcp-Session-Id")
+	case SessionUnknown:
+		r.Header.Set("Mcp-Session-Id", m.ID)
+	case SessionEnded:
+		x.conn.leave(ctx, x.session)
+	}
+	if m.Path != "" {
+		r.URL.Path, r.URL.RawPath = m.Path, ""
+	}
 }
 
 // request makes a request of a session.

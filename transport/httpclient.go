@@ -29,12 +29,26 @@ type HTTPClient struct {
 	// Session says which session an exchange is of, where one Conn stands for several
 	// clients; nil: all are of one.
 	Session func(stream uint64) string
-	// Routing returns the headers by which the request of an exchange is routed; nil,
-	// also from it: those that the specification asks for.
-	Routing func(stream uint64) http.Header
+	// Manner says how the request of an exchange is made; nil, also from it: as the
+	// specification has it.
+	Manner func(stream uint64) *Manner
 	// Forgive is asked about a response without a message that is no success: false,
 	// and of nil, it is an error of Read.
 	Forgive func(stream uint64, e *StatusError) bool
+}
+
+// Manner is how a client makes the request of an exchange, where that matters.
+type Manner struct {
+	// Routing are the headers by which it is routed, instead of those of the
+	// specification. Header replaces others; one without values is left out.
+	Routing, Header http.Header
+	// Session is how the request names its session. One that has ended is deleted
+	// first.
+	Session SessionState
+	// ID is the session id of SessionUnknown.
+	ID string
+	// Path is where it asks; "": at the endpoint.
+	Path string
 }
 
 // ListenTime is when a client asks for the standalone stream of a session.
@@ -97,6 +111,7 @@ func (t HTTPClient) Dial(ctx context.Context) (*ClientConn, error) {
 // clientSession is what a client knows of a session.
 type clientSession struct {
 	id      string
+	left    bool   // it was deleted
 	version string // the protocol's
 }
 
@@ -219,7 +234,7 @@ func (c *ClientConn) shut() error {
 	close(c.closed)
 	var sessions []*clientSession
 	for _, s := range c.sessions {
-		if s.id != "" {
+		if s.id != "" && !s.left {
 			sessions = append(sessions, s)
 		}
 	}
@@ -227,15 +242,27 @@ func (c *ClientConn) shut() error {
 	ctx, stop := context.WithTimeout(context.Background(), parting)
 	defer stop()
 	for _, s := range sessions {
-		if r, err := c.request(ctx, http.MethodDelete, nil, s); err == nil {
-			if resp, err := c.t.Client.Do(r); err == nil { // who does not heed it keeps a session too many
-				_ = resp.Body.Close()
-			}
-		}
+		c.leave(ctx, s)
 	}
 	c.cancel()
 	c.work.Wait()
 	return nil
+}
+
+// leave ends a session. A server that does not heed it keeps one too many.
+func (c *ClientConn) leave(ctx context.Context, s *clientSession) {
+	c.mu.Lock()
+	left := s.left
+	s.left = true
+	c.mu.Unlock()
+	if left {
+		return
+	}
+	if r, err := c.request(ctx, http.MethodDelete, nil, s); err == nil {
+		if resp, err := c.t.Client.Do(r); err == nil {
+			_ = resp.Body.Close()
+		}
+	}
 }
 
 // deliver hands a message to Read.
@@ -273,9 +300,9 @@ func (c *ClientConn) sessionOf(stream uint64) *clientSession {
 // errNoEndpoint is what a stream is that begins otherwise than HTTP+SSE.
 var errNoEndpoint = errors.New("the stream does not begin with the endpoint event of HTTP+SSE")
 
-// routing returns the headers by which requests of revision 2026-07-28 are routed
-// (basic transports, standard request headers).
-func routing(h http.Header, m Message, version string) {
+// Route sets the headers by which a message is routed in a session of the revision
+// (basic transports, standard request headers); "": the one that the message names.
+func Route(h http.Header, m Message, version string) {
 	if own := textOf(Member(m.Params, "_meta", "io.modelcontextprotocol/protocolVersion")); own != "" {
 		version = own
 	}

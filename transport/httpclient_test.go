@@ -74,7 +74,7 @@ func TestRouting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		routing(h, messages[0], c.version)
+		Route(h, messages[0], c.version)
 		if got := strings.Join([]string{h.Get("Mcp-Protocol-Version"), h.Get("Mcp-Method"), h.Get("Mcp-Name")}, "|"); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.message, got, c.want)
 		}

@@ -24,6 +24,9 @@ type HTTPServerOptions struct {
 	Standalone bool
 	// Expected is what each session begins with as if by [ServerConn.Expect].
 	Expected map[string][]Answer
+	// Screen is asked about each request before it is of any session. What it answers
+	// is all that happens: no session is told of the request. May be nil.
+	Screen func(Attempt) (a Answer, answered bool)
 	// Origins are web origins that may ask besides those of this machine; "*" is any.
 	Origins []string
 }
@@ -32,7 +35,8 @@ type HTTPServerOptions struct {
 // revisions and HTTP+SSE: an [http.Handler] for one endpoint, whatever its path,
 // whose sessions are [ServerConn]s. It may be used concurrently.
 type HTTPServer struct {
-	o HTTPServerOptions
+	o    HTTPServerOptions
+	mark string // the beginning of all session ids that it gives
 
 	mu       sync.Mutex
 	sessions map[string]*ServerConn // by id
@@ -46,7 +50,7 @@ type HTTPServer struct {
 
 // NewHTTPServer returns a server without sessions.
 func NewHTTPServer(o HTTPServerOptions) *HTTPServer {
-	s := &HTTPServer{o: o, sessions: map[string]*ServerConn{}, news: make(chan struct{}, 1), closed: make(chan struct{})}
+	s := &HTTPServer{o: o, mark: strings.ToLower(rand.Text()[:8]) + "-", sessions: map[string]*ServerConn{}, news: make(chan struct{}, 1), closed: make(chan struct{})}
 	s.close = sync.OnceFunc(func() { close(s.closed) })
 	return s
 }
@@ -90,7 +94,7 @@ func (s *HTTPServer) Close() {
 
 // open begins a session. The lock is held.
 func (s *HTTPServer) open() *ServerConn {
-	c := newServerConn(s, strings.ToLower(rand.Text()))
+	c := newServerConn(s, s.mark+strings.ToLower(rand.Text()))
 	for method, answers := range s.o.Expected {
 		c.Expect(method, answers)
 	}
@@ -130,10 +134,18 @@ func (s *HTTPServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	default:
 	}
+	var body []byte
+	if r.Method == http.MethodPost {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return // there is nobody to tell
+		}
+	}
 	id := r.Header.Get("Mcp-Session-Id")
 	switch {
+	case s.screen(w, r, body):
 	case r.Method == http.MethodPost:
-		s.post(w, r, id)
+		s.post(w, r, id, body)
 	case r.Method == http.MethodGet && id == "" && (s.o.Legacy || !s.o.Stateless && strings.HasSuffix(r.URL.Path, "/sse")):
 		s.legacy(w, r)
 	default:
@@ -148,7 +160,10 @@ func (s *HTTPServer) sessionOf(id string, begins bool) *ServerConn {
 	defer s.mu.Unlock()
 	switch {
 	case id != "":
-		return s.sessions[id]
+		if c := s.sessions[id]; c != nil && !c.isOver() {
+			return c
+		}
+		return nil
 	case s.lobby != nil && (s.o.Stateless || s.lobby.isIdle()):
 	case !begins && !s.o.Stateless && s.latest != nil:
 		return s.latest
@@ -188,11 +203,7 @@ func (s *HTTPServer) settle(c *ServerConn) {
 const unknownSession = `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`
 
 // post takes a message in.
-func (s *HTTPServer) post(w http.ResponseWriter, r *http.Request, id string) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return // there is nobody to tell
-	}
+func (s *HTTPServer) post(w http.ResponseWriter, r *http.Request, id string, body []byte) {
 	query := r.URL.Query().Get("sessionId")
 	c := s.sessionOf(id+query, isInitialize(body))
 	if c == nil {
@@ -234,7 +245,10 @@ func (s *HTTPServer) other(w http.ResponseWriter, r *http.Request, id string) {
 	a, known := c.expect(r.Method)
 	switch {
 	case known && a.Plain:
-		s.refuse(w, c, r.Method, a)
+		if r.Method == http.MethodDelete && a.Status < 300 { // it was heeded
+			c.end()
+		}
+		refuse(w, a)
 	case s.o.Stateless || id == "":
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "mcprec: there is no session to ask for this", http.StatusMethodNotAllowed)
@@ -259,12 +273,8 @@ func (c *ServerConn) isFollowed() bool {
 	return c.streams[0].followers > 0
 }
 
-// refuse responds as the recorded server did. A DELETE that it heeded ends the
-// session.
-func (s *HTTPServer) refuse(w http.ResponseWriter, c *ServerConn, method string, a Answer) {
-	if method == http.MethodDelete && a.Status < 300 {
-		c.end()
-	}
+// refuse responds without a message.
+func refuse(w http.ResponseWriter, a Answer) {
 	for name, values := range a.Header {
 		w.Header()[name] = values
 	}

@@ -21,7 +21,9 @@ const driveTargetHelp = `With --target the server is reached over HTTP, as the r
 Streamable HTTP or HTTP+SSE, with the standalone stream if that client asked for it.
 A session recorded on stdio is driven over Streamable HTTP. A status that is no
 success is an error, unless it was recorded for the same request; redirects are not
-followed.
+followed. What the recorded server refused for how it was asked (without the session's
+id, say) is asked in the same way; a request without a message that it refused is left
+out.
 
 `
 

@@ -29,7 +29,9 @@ With --listen it answers over HTTP and prints the URL. A session recorded over H
 is served as it was recorded: as HTTP+SSE or Streamable HTTP, with or without session
 ids, each answer as JSON or as a stream; one recorded on stdio as Streamable HTTP. Each
 session of a client is played to by itself, also several at once; those of a
-recording that has no session ids are all one. An interrupt ends it.
+recording that has no session ids are all one. A request that the recorded server
+refused for how it was made (its session id, Accept, content type, protocol version,
+method or path) is refused in the same way, and not waited for. An interrupt ends it.
 `
 
 func (o *listenOptions) addFlags(cmd *cobra.Command) {

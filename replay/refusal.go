@@ -1,0 +1,228 @@
+package replay
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// refusals are the recorded HTTP requests that the server answered for how they were
+// made and not for what they say: without a session id or with one that it never gave
+// or that was deleted, with an Accept, a content type or a protocol version that it
+// does not take, elsewhere than at the endpoint, by another method. No request of that
+// shape had any other answer. They are of no session: a live request of the same shape
+// gets the same answer, whenever it comes and however often, and those with the same
+// message take theirs from one queue in recorded order. None is waited for.
+type refusals struct {
+	rules    Rules
+	paths    map[string]bool // recorded beside the endpoint's
+	versions map[string]bool // that were refused
+	stateful bool            // sessions have ids
+
+	mu   sync.Mutex
+	list []*refusal
+}
+
+// refusal is one of them.
+type refusal struct {
+	shape    shape
+	message  string
+	exchange *exchange
+	asked    int // of the requests that it answered, the last
+}
+
+// newRefusals finds the refusals of a recording.
+func newRefusals(rules Rules, x *exchanges) *refusals {
+	r := &refusals{rules: rules, paths: map[string]bool{}, versions: map[string]bool{}, stateful: x.hasSessions()}
+	if x.legacy {
+		return r
+	}
+	main := x.mainPath()
+	for _, ex := range x.order {
+		if path := pathOf(ex.path); path != main {
+			r.paths[path] = true
+		}
+		version := ex.request.Get("Mcp-Protocol-Version")
+		if ex.status == http.StatusBadRequest && ex.session != "" && version != "" && version != x.versions[ex.session] {
+			r.versions[version] = true
+		}
+	}
+	taken := map[shape]bool{}
+	for _, ex := range x.order {
+		if s := r.recorded(ex); ex.isTaken() {
+			taken[s] = true
+		}
+	}
+	for _, ex := range x.order {
+		if s := r.recorded(ex); ex.status != 0 && !s.isRegular() && !taken[s] && !(ex.streams && ex.messages > 0) {
+			r.list = append(r.list, &refusal{shape: s, message: r.message(s, ex.asked), exchange: ex})
+		}
+	}
+	return r
+}
+
+// isTaken reports whether the server took the request in. The methods that MCP does
+// not use ask for nothing that it could take.
+func (ex *exchange) isTaken() bool {
+	switch ex.method {
+	case http.MethodGet:
+		return ex.streams && !ex.lost
+	case http.MethodPost, http.MethodDelete:
+		return ex.status < 400
+	}
+	return false
+}
+
+// recorded returns the shape of a recorded request.
+func (r *refusals) recorded(ex *exchange) shape {
+	s := shape{method: ex.method, session: ex.named, lost: ex.lost, routing: ex.misrouted, broken: ex.broken}
+	return r.see(s, pathOf(ex.path), ex.begins, ex.request)
+}
+
+// see completes a shape.
+func (r *refusals) see(s shape, path string, begins bool, h http.Header) shape {
+	if s.session == transport.SessionNone && (!r.stateful || begins) {
+		s.session = transport.SessionOpen // it need not name one
+	}
+	if r.paths[path] {
+		s.path = path
+	}
+	if version := h.Get("Mcp-Protocol-Version"); r.versions[version] && s.session == transport.SessionOpen {
+		s.version = version
+	}
+	return s.refine(h)
+}
+
+// message is what a POST says, in the form by which requests are compared.
+func (r *refusals) message(s shape, body []byte) string {
+	if s.method != http.MethodPost {
+		return ""
+	}
+	var keys []byte
+	messages, err := transport.Frame{Bytes: body}.Messages()
+	if err != nil {
+		return string(body)
+	}
+	for _, m := range messages {
+		key, err := r.rules.key(m)
+		if err != nil || m.Method == "" {
+			return string(body)
+		}
+		keys = append(append(keys, key...), '\n')
+	}
+	return string(keys)
+}
+
+// screen answers a live request as the recorded one of its shape was.
+func (r *refusals) screen(a transport.Attempt) (answer transport.Answer, answered bool) {
+	if len(r.list) == 0 {
+		return answer, false
+	}
+	s := shape{method: a.Method, session: a.Session, lost: a.Lost, routing: misroutedBy(a.Header, a.Body)}
+	s.broken = len(a.Body) > 0 && isBroken(a.Body)
+	s = r.see(s, a.URL.Path, beginsSession(a.Body), a.Header)
+	found := r.take(s, r.message(s, a.Body))
+	if found == nil {
+		return answer, false
+	}
+	answer = found.exchange.answer()
+	if !answer.Plain && answer.Form != transport.StreamForm {
+		answer.Plain, answer.Body = true, found.exchange.saidTo(a.Body)
+		answer.Header["Content-Type"] = found.exchange.header["Content-Type"]
+	}
+	return answer, true
+}
+
+// take returns the refusal for a request: the first that nobody had yet, else the one
+// that somebody had last; of the same message if there is one.
+func (r *refusals) take(s shape, message string) *refusal {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	latest := 0
+	for _, f := range r.list {
+		latest = max(latest, f.asked)
+	}
+	for _, fits := range []func(*refusal) bool{
+		func(f *refusal) bool { return f.shape == s && f.message == message },
+		func(f *refusal) bool { return f.shape == s && s.method == http.MethodPost },
+	} {
+		var found *refusal
+		for _, f := range r.list {
+			if !fits(f) {
+				continue
+			}
+			if found == nil || f.asked > found.asked {
+				found = f
+			}
+			if f.asked == 0 {
+				found = f
+				break
+			}
+		}
+		if found != nil {
+			found.asked = latest + 1
+			return found
+		}
+	}
+	return nil
+}
+
+// byNumber returns the refusals by their exchanges.
+func (r *refusals) byNumber() map[uint64]*refusal {
+	of := map[uint64]*refusal{}
+	for _, f := range r.list {
+		of[f.exchange.number] = f
+	}
+	return of
+}
+
+// describe says how the request was made.
+func (f *refusal) describe(m *transport.Manner) {
+	m.Session, m.ID, m.Path = f.shape.session, f.exchange.unknown, f.shape.path
+	m.Header = http.Header{}
+	for _, name := range []string{"Accept", "Content-Type"} {
+		m.Header[name] = f.exchange.request[name]
+	}
+}
+
+// spared are the events without those of the refusals.
+func (r *refusals) spared(events []store.Event) []store.Event {
+	if len(r.list) == 0 {
+		return events
+	}
+	of := r.byNumber()
+	return slices.DeleteFunc(slices.Clone(events), func(e store.Event) bool {
+		return of[e.Stream] != nil && (e.Kind == store.Frame || e.Kind == store.HTTP)
+	})
+}
+
+// saidTo returns what the server said to the recorded request as an answer to a live
+// one, whose id it has where it had the recorded one's.
+func (ex *exchange) saidTo(live []byte) []byte {
+	id := func(b []byte) []byte {
+		if messages := messagesOf(transport.Frame{Bytes: b}); len(messages) == 1 {
+			return messages[0].ID
+		}
+		return nil
+	}
+	if own, new := id(ex.asked), id(live); own != nil && new != nil && bytes.Equal(own, id(ex.said)) {
+		if said, ok := splice(ex.said, new, "id"); ok {
+			return said
+		}
+	}
+	return ex.said
+}
+
+// beginsSession reports whether a request with the body need name no session.
+func beginsSession(body []byte) bool {
+	if !bytes.Contains(body, []byte(`"method"`)) {
+		return false
+	}
+	return slices.ContainsFunc(messagesOf(transport.Frame{Bytes: body}), func(m transport.Message) bool {
+		return m.Method == methodInitialize || m.Method == methodDiscover
+	})
+}
