@@ -21,6 +21,8 @@ type checkOptions struct {
 	max     time.Duration
 	expect  []string
 	forbid  []string
+	base    string
+	trusted *check.Baseline // read of base
 }
 
 func newCheck() *cobra.Command {
@@ -32,6 +34,7 @@ func newCheck() *cobra.Command {
 		Example: `  mcprec check
   mcprec check --fail-on warning testdata/*.jsonl
   mcprec check --expect-tool count --max-duration 2s SESSION
+  mcprec check --baseline approved.jsonl SESSION
   mcprec check --explain P3`,
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runCheck(cmd, o, args) },
@@ -45,6 +48,7 @@ func newCheck() *cobra.Command {
 	f.DurationVar(&o.max, "max-duration", 0, "a call of the client that takes longer is an error; 0 is any")
 	f.StringSliceVar(&o.expect, "expect-tool", nil, "`TOOLS` that the client must call")
 	f.StringSliceVar(&o.forbid, "forbid-tool", nil, "`TOOLS` that the client must not call")
+	f.StringVar(&o.base, "baseline", "", "a `SESSION` that is trusted: tools that are new, gone or otherwise\nthan in its lists are errors")
 	completeWords(cmd, "format", "text", "json", "junit", "sarif")
 	completeWords(cmd, "fail-on", "error", "warning", "never")
 	return cmd
@@ -53,11 +57,13 @@ func newCheck() *cobra.Command {
 const checkHelp = `check reads sessions, once and in order, and says what each recording alone shows,
 without a live peer:
 
-  P1 to P10  the rules of the specification's revision that the session settled on
+  P1 to P12  the rules of the specification's revision that the session settled on
+  U1 to U4   the steps of a frame: written before it is taken, in order, in the room
+             that there is
   E1 to E9   evidence: calls without an answer and who had them, late answers, bytes
              that are no message, frames behind the end, events that were lost, tools
              that were redefined, headers that contradict their body
-  G1 to G3   what --max-duration, --expect-tool and --forbid-tool ask for
+  G1 to G4   what --max-duration, --expect-tool, --forbid-tool and --baseline ask for
 
 A finding names its events (as mcprec show numbers them), the one that shows it
 first, and the section of the specification. An error breaks a MUST, or is a call
@@ -94,6 +100,9 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 	if len(args) == 0 {
 		args = []string{""}
 	}
+	if o.trusted, err = readBaseline(cmd, o); err != nil {
+		return err
+	}
 	report := newCheckReport(w, o)
 	for _, arg := range args {
 		if err := checkSession(cmd, o, arg, report); err != nil {
@@ -109,6 +118,31 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 	return nil
 }
 
+// readBaseline reads the tools of the session of --baseline; nil without one.
+func readBaseline(cmd *cobra.Command, o checkOptions) (_ *check.Baseline, err error) {
+	if o.base == "" {
+		return nil, nil
+	}
+	s, err := openSession(cmd, o.home, o.base)
+	if err != nil {
+		return nil, err
+	}
+	defer closeInto(&err, s)
+	b := check.NewBaseline(s.name)
+	for e, err := range s.events(cmd.Context(), 1, store.ReadOptions{}) {
+		if err == nil {
+			err = b.Apply(e)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read baseline %s: %w", s.name, err)
+		}
+	}
+	if _, lists := b.Tools(); lists == 0 {
+		return nil, usagef("--baseline %s: nothing to compare with: no tools/list is answered in it", o.base)
+	}
+	return b, nil
+}
+
 // checkSession folds one session into the report.
 func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkReport) (err error) {
 	s, err := openSession(cmd, o.home, arg)
@@ -116,7 +150,7 @@ func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkR
 		return err
 	}
 	defer closeInto(&err, s)
-	fold := check.New(check.Gate{MaxDuration: o.max, Expect: o.expect, Forbid: o.forbid}, func(f check.Finding) { report.finding(s, f) })
+	fold := check.New(check.Gate{MaxDuration: o.max, Expect: o.expect, Forbid: o.forbid, Baseline: o.trusted}, func(f check.Finding) { report.finding(s, f) })
 	var valid store.Validator
 	for e, err := range parseAhead(s.events(cmd.Context(), 1, store.ReadOptions{})) {
 		if err == nil {

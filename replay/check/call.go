@@ -33,6 +33,8 @@ type call struct {
 	cancelled uint64
 	ending    string // how its HTTP exchange ended
 	hungUp    bool   // the client ended that
+	left      bool   // the recorder ended that
+	can       string // what its client declared; "" where it is not said
 }
 
 func (c *call) String() string {
@@ -65,6 +67,7 @@ func (f *Fold) opens(e store.Event, s *scope, m *transport.Message) {
 		stream: e.Stream, seq: e.Seq, at: e.At, bytes: len(m.Raw),
 	}
 	s.calls[callKey{e.Dir, c.id}] = c
+	f.retries.asks(f, e, s, c, m)
 	if e.Stream != 0 {
 		f.scopes.asked[e.Stream] = append(f.scopes.asked[e.Stream], c)
 	}
@@ -85,8 +88,10 @@ func (f *Fold) answers(e store.Event, s *scope, m *transport.Message) {
 		f.finds(lateAnswer, e.Dir, s.rules.Revision(), []uint64{e.Seq, c.cancelled, c.seq},
 			"the %s answered %v after %v, when its cancellation (#%d) had passed", e.Dir.Sender(), c, brief(took), c.cancelled)
 	}
+	f.retries.answered(f, e, s, c, m)
 	if c.method == methodTools && m.Result != nil {
 		f.defines(e, s, m.Result)
+		f.compares(e, s, m.Result)
 	}
 }
 
@@ -168,6 +173,10 @@ func (f *Fold) withoutAnswer(c *call, l left) {
 		d, why = openEnd, c.ending+", which cancels it"
 	case c.dir == transport.ServerToClient && !l.waits():
 		d, why = openEnd, "the session ended, and nothing of the client's waits for it"
+	case c.left:
+		d, why = openEnd, c.ending
+	case f.gaveUp != 0 && f.exited == 0 && f.ended == [3]uint64{}:
+		d, why = openEnd, fmt.Sprintf("the recorder no longer read the server (#%d)", f.gaveUp)
 	case !f.sealed && f.ended == [3]uint64{} && f.exited == 0 && c.ending == "":
 		d, why = openEnd, "the recording goes no further"
 	}

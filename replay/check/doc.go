@@ -19,7 +19,10 @@
 // belongs to no session. It has a checker of package order. A call is a request
 // without an answer, by its scope, direction and id; it goes when it is answered, and
 // of all calls to one tool there is then a [Tally]: a count, bytes, and how many calls
-// took how long, in steps of less than one hundredth.
+// took how long, in steps of less than one hundredth. A course is how far an HTTP
+// exchange has come; its place is in a strand, a stream of server-sent events over all
+// exchanges that carry it. Of events with an id, and of responses that asked for input,
+// the latest are remembered.
 //
 // # What it refuses
 //

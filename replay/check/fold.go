@@ -18,23 +18,26 @@ type Fold struct {
 	scopes  scopes
 	tools   definitions
 	tallies tallies
-	last    [3]uint64        // the last frame of each direction
-	ended   [3]uint64        // the event that ended each direction
-	stopped [3]uint64        // the event from which its receiver no longer read
-	blocked [3]stall         // the last write of each direction that blocked
-	exit    string           // how the server ended
-	exited  uint64           // where
-	at      time.Duration    // of the latest event
-	seq     uint64           // its Seq
-	frames  uint64           // so far
-	lost    uint64           // the event of the first gap
-	sealed  bool             // the recording came to its end
-	found   map[string]int   // by severity
-	skip    map[uint64]bool  // streams whose next frame was sent before
-	seen    map[uint64]empty // hashes of the ids of server-sent events
+	last    [3]uint64       // the last frame of each direction
+	ended   [3]uint64       // the event that ended each direction
+	stopped [3]uint64       // the event from which its receiver no longer read
+	blocked [3]stall        // the last write of each direction that blocked
+	exit    string          // how the server ended
+	exited  uint64          // where
+	at      time.Duration   // of the latest event
+	seq     uint64          // its Seq
+	frames  uint64          // so far
+	lost    uint64          // the event of the first gap
+	sealed  bool            // the recording came to its end
+	found   map[string]int  // by severity
+	gaveUp  uint64          // the event at which the recorder no longer read the server
+	skip    map[uint64]bool // streams whose next frame was sent before
+	courses courses
+	sent    sentEvents
+	flying  *flying
+	retries retries
+	like    likeness
 }
-
-type empty = struct{}
 
 // stall is a write that blocked.
 type stall struct {
@@ -46,7 +49,8 @@ type stall struct {
 func New(gate Gate, emit func(Finding)) *Fold {
 	return &Fold{
 		gate: gate, emit: emit, scopes: newScopes(), tools: definitions{}, tallies: newTallies(),
-		found: map[string]int{}, skip: map[uint64]bool{}, seen: map[uint64]empty{},
+		found: map[string]int{}, skip: map[uint64]bool{}, courses: newCourses(),
+		like: likeness{seen: map[string]string{}},
 	}
 }
 
@@ -57,6 +61,10 @@ func (f *Fold) Apply(e store.Event) error {
 	}
 	f.seq, f.at = e.Seq, e.At
 	switch e.Kind {
+	case store.Opened:
+		return f.opened(e)
+	case store.Note:
+		f.noted(e)
 	case store.HTTP:
 		return f.http(e)
 	case store.Closed:
@@ -69,6 +77,9 @@ func (f *Fold) Apply(e store.Event) error {
 		return err
 	case store.Delivered:
 		info, err := store.DecodePayload[store.DeliveredInfo](e)
+		if err == nil {
+			f.takes(e, info)
+		}
 		f.blocked[e.Dir&3%3] = stall{e.Seq, info.Upto, info.Blocked}
 		return err
 	case store.Lost:
@@ -90,6 +101,7 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 	if end := f.ended[e.Dir]; end != 0 && e.Stream == 0 {
 		f.finds(afterEnd, e.Dir, "", []uint64{e.Seq, end}, "the %s sent a frame after the end of its stream (#%d)", e.Dir.Sender(), end)
 	}
+	x := f.passes(e, p)
 	if f.skip[e.Stream] {
 		delete(f.skip, e.Stream)
 		return nil
@@ -110,11 +122,24 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 	}
 	for i := range p.Messages {
 		f.message(e, s, &p.Messages[i])
+		if m := &p.Messages[i]; e.Stream != 0 && e.Dir == transport.ServerToClient && m.Kind() == transport.Response {
+			f.answersOnGet(e, x, string(m.ID))
+		}
 	}
-	if e.Stream != 0 && e.Dir == transport.ClientToServer && len(p.Messages) == 1 {
-		f.routed(e, s, &p.Messages[0])
-	}
+	f.concludes(e, s, x, p)
 	return nil
+}
+
+// concludes takes note of what a frame over HTTP is the whole of: a request's body, or
+// a response that is one body, of which some recordings say no end.
+func (f *Fold) concludes(e store.Event, s *scope, x *course, p order.Parsed) {
+	switch {
+	case e.Stream == 0:
+	case e.Dir == transport.ClientToServer && len(p.Messages) == 1:
+		f.routed(e, s, &p.Messages[0])
+	case e.Dir == transport.ServerToClient && x.single && x.ended == 0:
+		f.exchangeEnds(e, store.HTTPInfo{What: store.HTTPEnd})
+	}
 }
 
 // message follows a message's call.
@@ -151,6 +176,8 @@ func (f *Fold) eof(e store.Event) error {
 		f.ended[way] = e.Seq
 	case "receiver":
 		f.stopped[way] = e.Seq
+	case "recorder":
+		f.gaveUp = e.Seq
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ type Gate struct {
 	MaxDuration time.Duration // of a call of the client; 0: any
 	Expect      []string      // tools that must be called
 	Forbid      []string      // tools that must not be
+	Baseline    *Baseline     // what the tools must be; nil: anything
 }
 
 // calls takes note of a request.
@@ -39,4 +40,5 @@ func (g *Gate) close(f *Fold) {
 	for _, tool := range g.Expect {
 		f.finds(expected, transport.ClientToServer, "", []uint64{f.seq}, "the client never called the tool %q", clip(tool))
 	}
+	f.missing()
 }

@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"hash/maphash"
 	"maps"
 
 	"github.com/mcprec/mcprec/replay/order"
@@ -25,7 +24,6 @@ type scopes struct {
 	session   *scope
 	exchanges map[uint64]*scope  // that are open and have one of their own
 	inSession map[uint64]bool    // open exchanges whose request names the session
-	resumed   map[uint64]bool    // open exchanges that take up a stream again
 	asked     map[uint64][]*call // by open exchange
 	routing   map[uint64]routing // what the headers of a request said whose body is not here yet
 	left      int                // exchanges that were left when some were last let go
@@ -33,7 +31,7 @@ type scopes struct {
 }
 
 func newScopes() scopes {
-	return scopes{session: newScope(), exchanges: map[uint64]*scope{}, inSession: map[uint64]bool{}, resumed: map[uint64]bool{}, asked: map[uint64][]*call{}, routing: map[uint64]routing{}}
+	return scopes{session: newScope(), exchanges: map[uint64]*scope{}, inSession: map[uint64]bool{}, asked: map[uint64][]*call{}, routing: map[uint64]routing{}}
 }
 
 // of returns a frame's scope; nil where none is sure.
@@ -94,12 +92,16 @@ func (f *Fold) http(e store.Event) error {
 	s := &f.scopes
 	switch info.What {
 	case store.HTTPRequest:
-		s.inSession[e.Stream] = len(info.Header["Mcp-Session-Id"]) > 0
-		s.resumed[e.Stream] = len(info.Header["Last-Event-Id"]) > 0
+		x := f.asks(e, info)
+		s.inSession[e.Stream] = x.session != ""
 		s.routing[e.Stream] = routingOf(info.Header)
+		if id := headerOf(info.Header, "Last-Event-Id"); id != "" {
+			f.resume(e, x, id)
+		}
 	case store.HTTPResponse:
+		f.headed(e, info)
 		delete(s.routing, e.Stream)
-		if own := s.exchanges[e.Stream]; own != nil && len(info.Header["Mcp-Session-Id"]) > 0 {
+		if own := s.exchanges[e.Stream]; own != nil && headerOf(info.Header, "Mcp-Session-Id") != "" {
 			s.session = own // it holds an initialize: here begins the session
 		}
 		switch {
@@ -107,11 +109,10 @@ func (f *Fold) http(e store.Event) error {
 			f.refused(e)
 		case info.Status == 202 || info.Status == 204: // no body follows, and no end
 			delete(s.inSession, e.Stream)
-			delete(s.resumed, e.Stream)
 		}
 	case store.HTTPEvent:
 		f.serverSent(e, info.SSE)
-	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone:
+	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
 		f.exchangeEnds(e, info)
 	}
 	return nil
@@ -120,26 +121,19 @@ func (f *Fold) http(e store.Event) error {
 // serverSent notes an event that was sent before: a stream that was cut is taken up
 // again behind the last id that the client has.
 func (f *Fold) serverSent(e store.Event, sse *store.SSEInfo) {
+	x := f.responds(e, "an event")
 	if sse == nil {
 		return
 	}
 	if sse.Event == "endpoint" {
 		f.scopes.events = true
 	}
-	if sse.ID == "" || sse.Frame != 0 {
-		return
-	}
-	h := maphash.String(idSeed, sse.ID)
-	_, before := f.seen[h]
-	f.seen[h] = empty{}
-	if before && f.scopes.resumed[e.Stream] {
+	if again := sse.ID != "" && f.events(e, x, sse.ID); again && sse.Frame == 0 {
 		f.skip[e.Stream] = true
 	} else {
 		delete(f.skip, e.Stream)
 	}
 }
-
-var idSeed = maphash.MakeSeed()
 
 // refused drops the calls of an exchange that was answered by its status alone.
 func (f *Fold) refused(e store.Event) {
@@ -160,10 +154,10 @@ func (f *Fold) exchangeEnds(e store.Event, info store.HTTPInfo) {
 	s := &f.scopes
 	ending := httpEnding(info, e.Seq)
 	for _, c := range s.asked[e.Stream] {
-		c.ending, c.hungUp = ending, info.What == store.HTTPAbort
+		c.ending, c.hungUp, c.left = ending, info.What == store.HTTPAbort, info.What == store.HTTPLeft
 	}
+	f.courses.begin(e.Stream).ended = e.Seq
 	delete(s.inSession, e.Stream)
-	delete(s.resumed, e.Stream)
 	delete(s.asked, e.Stream)
 	delete(s.routing, e.Stream)
 	delete(f.skip, e.Stream)
@@ -181,6 +175,8 @@ func httpEnding(info store.HTTPInfo, seq uint64) string {
 		return fmt.Sprintf("the client hung up (#%d)", seq)
 	case store.HTTPBroken:
 		return fmt.Sprintf("the connection to the server broke (#%d: %s)", seq, clip(info.Error))
+	case store.HTTPLeft:
+		return fmt.Sprintf("the recorder ended before the exchange did (#%d)", seq)
 	case store.HTTPNone:
 		return fmt.Sprintf("no HTTP response came (#%d: %s)", seq, clip(info.Error))
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,24 +20,40 @@ type definitions map[string]definition
 type definition struct {
 	seq     uint64
 	members map[string]uint64
+	params  []param
 }
 
 // mostTools is how many tools are compared; a list may be as long as it likes.
 const mostTools = 10_000
 
-// defines compares the tools of a list with what they were.
-func (f *Fold) defines(e store.Event, s *scope, result json.RawMessage) {
+// toolsOf returns the tools of a list by name; of two with one name the last.
+func toolsOf(result json.RawMessage) map[string]json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(transport.Member(result, "tools"), &list) != nil {
-		return
+		return nil
 	}
+	tools := map[string]json.RawMessage{}
 	for _, raw := range list {
-		var members map[string]json.RawMessage
 		var name string
-		if json.Unmarshal(raw, &members) != nil || json.Unmarshal(members["name"], &name) != nil {
+		if json.Unmarshal(transport.Member(raw, "name"), &name) == nil {
+			tools[name] = raw
+		}
+	}
+	return tools
+}
+
+// defines compares the tools of a list with what they were.
+func (f *Fold) defines(e store.Event, s *scope, result json.RawMessage) {
+	tools := toolsOf(result)
+	for _, name := range sortedKeys(tools) {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(tools[name], &members) != nil {
 			continue
 		}
-		now := definition{e.Seq, hashes(members)}
+		now := definition{e.Seq, hashes(members), nil}
+		if bytes.Contains(tools[name], []byte("x-mcp-header")) {
+			now.params = paramsOf(members["inputSchema"], nil, nil)
+		}
 		before, known := f.tools[name]
 		if !known && len(f.tools) >= mostTools {
 			return
@@ -76,3 +93,5 @@ func (d definition) changed(before definition) (names []string) {
 	slices.Sort(names)
 	return names
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

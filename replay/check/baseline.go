@@ -1,0 +1,210 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Baseline is the tools of a session that is trusted, as it listed them last. It is a
+// projection: [Baseline.Apply] takes the events of that session.
+type Baseline struct {
+	Name  string // of the session, as it is to be called
+	tools map[string]any
+	asked map[string]bool // the tools/list that are open, by exchange and id
+	lists int
+}
+
+// NewBaseline returns one without tools.
+func NewBaseline(name string) *Baseline {
+	return &Baseline{Name: name, tools: map[string]any{}, asked: map[string]bool{}}
+}
+
+// Apply takes the next event.
+func (b *Baseline) Apply(e store.Event) error {
+	if e.Kind != store.Frame {
+		return nil
+	}
+	messages, err := e.AsFrame().Messages()
+	if err != nil {
+		return nil // noise
+	}
+	for _, m := range messages {
+		key := strconv.FormatUint(e.Stream, 10) + " " + string(m.ID)
+		switch {
+		case e.Dir == transport.ClientToServer && m.Method == methodTools:
+			b.asked[key] = true
+		case e.Dir == transport.ServerToClient && m.Kind() == transport.Response && b.take(key, string(m.ID)) && m.Result != nil:
+			b.lists++
+			for name, raw := range toolsOf(m.Result) {
+				b.tools[name] = plainValue(raw)
+			}
+		}
+	}
+	return nil
+}
+
+// take reports whether a response answers a tools/list: of its exchange, or over
+// HTTP+SSE of another.
+func (b *Baseline) take(key, id string) bool {
+	if b.asked[key] {
+		delete(b.asked, key)
+		return true
+	}
+	for other := range b.asked {
+		if strings.HasSuffix(other, " "+id) {
+			delete(b.asked, other)
+			return true
+		}
+	}
+	return false
+}
+
+// Tools returns how many tools there are, in how many lists.
+func (b *Baseline) Tools() (tools, lists int) { return len(b.tools), b.lists }
+
+// plainValue reads JSON so that equal values compare equal.
+func plainValue(raw json.RawMessage) any {
+	var v any
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return string(raw)
+	}
+	return v
+}
+
+// likeness is how a session's tools compare with a baseline's.
+type likeness struct {
+	seen  map[string]string // what was found of each tool
+	list  uint64            // the last list
+	whole bool              // it came to its end
+}
+
+// compares is rule G4 of the tools of a list.
+func (f *Fold) compares(e store.Event, s *scope, result json.RawMessage) {
+	base := f.gate.Baseline
+	if base == nil {
+		return
+	}
+	tools := toolsOf(result)
+	for _, name := range sortedKeys(tools) {
+		before, known := base.tools[name]
+		said := "is not in it"
+		if known {
+			said = strings.Join(placesOf(before, plainValue(tools[name]), "", nil), ", ")
+		}
+		if old := f.like.seen[name]; said != "" && said != old {
+			f.finds(unlike, e.Dir, s.rules.Revision(), []uint64{e.Seq}, "tool %q is otherwise than in %s: %s", clip(name), clip(base.Name), said)
+		}
+		if len(f.like.seen) < mostTools {
+			f.like.seen[name] = said
+		}
+	}
+	f.like.list, f.like.whole = e.Seq, transport.Member(result, "nextCursor") == nil
+}
+
+// missing is rule G4 of what a session's lists do not have.
+func (f *Fold) missing() {
+	base := f.gate.Baseline
+	if base == nil || !f.like.whole {
+		return
+	}
+	for _, name := range sortedKeys(base.tools) {
+		if _, listed := f.like.seen[name]; !listed {
+			f.finds(unlike, transport.ServerToClient, "", []uint64{f.like.list}, "tool %q of %s is gone", clip(name), clip(base.Name))
+		}
+	}
+}
+
+// mostPlaces is how many places of a tool that differ are told.
+const mostPlaces = 10
+
+// placesOf lists the places in which two values differ, as JSON pointers.
+func placesOf(before, now any, at string, list []string) []string {
+	if len(list) > mostPlaces {
+		return list
+	}
+	switch was := before.(type) {
+	case map[string]any:
+		if is, ok := now.(map[string]any); ok {
+			for _, key := range unionOf(was, is) {
+				list = placeOf(was, is, key, at, list)
+			}
+			return list
+		}
+	case []any:
+		if is, ok := now.([]any); ok {
+			for i := range min(len(was), len(is)) {
+				list = placesOf(was[i], is[i], at+"/"+strconv.Itoa(i), list)
+			}
+			if len(was) != len(is) {
+				list = tell(list, "%s has %d elements, not %d", at, len(is), len(was))
+			}
+			return list
+		}
+	default:
+		if sameValue(before, now) {
+			return list
+		}
+	}
+	return tell(list, "%s is %s, not %s", at, shown(now), shown(before))
+}
+
+func placeOf(was, is map[string]any, key, at string, list []string) []string {
+	at += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+	before, had := was[key]
+	now, has := is[key]
+	switch {
+	case !has:
+		return tell(list, "%s is gone", at)
+	case !had:
+		return tell(list, "%s is new: %s", at, shown(now))
+	}
+	return placesOf(before, now, at, list)
+}
+
+// tell adds what is said of a place, and behind the last that there are more.
+func tell(list []string, format string, args ...any) []string {
+	switch {
+	case len(list) < mostPlaces:
+		return append(list, fmt.Sprintf(format, args...))
+	case len(list) == mostPlaces:
+		return append(list, "and more")
+	}
+	return list
+}
+
+func unionOf(a, b map[string]any) []string {
+	keys := append(sortedKeys(a), sortedKeys(b)...)
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// sameValue compares two values of which one is neither object nor list.
+func sameValue(a, b any) bool {
+	x, ok := a.(json.Number)
+	y, ok2 := b.(json.Number)
+	if ok && ok2 {
+		return x == y || sameNumber(string(x), string(y))
+	}
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
+}
+
+// shown is a value for a sentence.
+func shown(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "?"
+	}
+	return clip(string(raw))
+}

@@ -1,0 +1,137 @@
+package check
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// course is how far an HTTP exchange has come. What has none of HTTP, as a pipe, is
+// exchange 0, which has no events of its own.
+type course struct {
+	lanes    [3]lane
+	asked    uint64 // its request
+	answered uint64 // the first of its response
+	spoken   uint64 // the first frame or event of its response
+	ended    uint64
+	method   string // HTTP's
+	session  string // the protocol session that it names
+	version  string // the revision that its request's header names
+	status   int    // of its response
+	single   bool   // its response is one body, and no stream
+	place    place  // in the stream that it is, or takes up again
+	resumed  bool   // it takes up a stream
+}
+
+// courses are those of the exchanges. One that has ended is remembered until there are
+// many: what may still be seen of it comes soon.
+type courses struct {
+	all  map[uint64]*course
+	left int // that were left when some were last let go
+}
+
+func newCourses() courses { return courses{all: map[uint64]*course{0: {}}} }
+
+// of returns an exchange; nil of one that was never begun.
+func (c *courses) of(stream uint64) *course { return c.all[stream] }
+
+// begin returns an exchange, a new one if need be.
+func (c *courses) begin(stream uint64) *course {
+	x := c.all[stream]
+	if x == nil {
+		if len(c.all) >= 2*max(1024, c.left) {
+			maps.DeleteFunc(c.all, func(n uint64, old *course) bool { return n != 0 && (old.ended != 0 || old.asked == 0) })
+			c.left = len(c.all)
+		}
+		x = &course{}
+		c.all[stream] = x
+	}
+	return x
+}
+
+// asks takes note of the request of an exchange.
+func (f *Fold) asks(e store.Event, info store.HTTPInfo) *course {
+	x := f.courses.begin(e.Stream)
+	if x.ended != 0 { // its number is given again
+		*x = course{}
+	}
+	if x.answered != 0 {
+		f.finds(answersRaw, transport.ServerToClient, "", []uint64{e.Seq, x.answered}, "the request of exchange %d stands behind its response (#%d)", e.Stream, x.answered)
+	}
+	x.asked, x.method = e.Seq, info.Method
+	x.session, x.version = headerOf(info.Header, "Mcp-Session-Id"), headerOf(info.Header, "Mcp-Protocol-Version")
+	return x
+}
+
+// responds takes note of what is of an exchange's response.
+func (f *Fold) responds(e store.Event, what string) *course {
+	x := f.courses.begin(e.Stream)
+	if x.answered == 0 {
+		x.answered = e.Seq
+	}
+	if x.ended != 0 {
+		f.finds(afterBody, transport.ServerToClient, "", []uint64{e.Seq, x.ended}, "the server sent %s of exchange %d after its end (#%d)", what, e.Stream, x.ended)
+	}
+	return x
+}
+
+// passes takes note of a frame, and is rule U3 of it.
+func (f *Fold) passes(e store.Event, p order.Parsed) *course {
+	if e.Stream != 0 && e.Dir == transport.ServerToClient {
+		x := f.responds(e, "a frame")
+		if x.spoken == 0 {
+			x.spoken = e.Seq
+		}
+	}
+	x := f.courses.begin(e.Stream)
+	x.lanes[e.Dir].sent = e.Seq
+	f.flying.sends(e, p)
+	if e.Stream != 0 && e.Dir == transport.ClientToServer && x.spoken != 0 && x.ended == 0 {
+		f.finds(answersRaw, transport.ServerToClient, "", []uint64{e.Seq, x.spoken}, "the body of the request of exchange %d stands behind a frame of its response (#%d)", e.Stream, x.spoken)
+	}
+	return x
+}
+
+// headed takes note of the head of a response.
+func (f *Fold) headed(e store.Event, info store.HTTPInfo) {
+	x := f.responds(e, "the head")
+	x.status = info.Status
+	if id := headerOf(info.Header, "Mcp-Session-Id"); id != "" {
+		x.session = id
+	}
+	kind, _, _ := strings.Cut(headerOf(info.Header, "Content-Type"), ";")
+	x.single = strings.EqualFold(strings.TrimSpace(kind), "application/json")
+}
+
+// headerOf returns a header's first value, however its name is spelled.
+func headerOf(header map[string][]string, name string) string {
+	values, ok := header[name]
+	if !ok {
+		for spelled, v := range header {
+			if strings.EqualFold(spelled, name) {
+				values = v
+			}
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
+
+// revisionOf is the revision in force for an exchange: the session's, or what its
+// request's header names.
+func (f *Fold) revisionOf(x *course) string {
+	if r := f.scopes.session.rules.Revision(); r != "" {
+		return r
+	}
+	return x.version
+}
+
+// resumes reports whether a revision has streams that are taken up again.
+func resumes(revision string) bool {
+	return revision >= streams && revision < order.Revision2026_07_28
+}
