@@ -63,14 +63,14 @@ var (
 	unlike    = order.Demand{Rule: "G4", Title: "the tools are those of --baseline", Severity: order.Error}
 )
 
-// Demands lists all rules: those of the steps (U), of package order and of streams and
-// retries (P), of evidence (E), and those that the user sets (G).
+// Demands lists all rules: those of package order, of streams and of retries (P),
+// of the steps (U), of evidence (E), and those that the user sets (G).
 func Demands() (list []order.Demand) {
 	for _, part := range [][]order.Demand{
-		{takenUnsent, takenBack, answersRaw, afterBody, overfull},
 		order.Demands(),
 		{eventTwice, eventAgain, eventOfOther, eventUnknown, answerOnGet, resumedModern},
 		{stateKept, stateUnasked, inputMethod, inputNone, inputKind, inputUnable},
+		{takenUnsent, takenBack, answersRaw, afterBody, overfull},
 		{unanswered, openEnd, lateAnswer, noise, blank, notUTF8, afterEnd, gap, redefined, misrouted, unrouted},
 		{tooLong, expected, forbidden, unlike},
 	} {
