@@ -67,7 +67,7 @@ func (e Entry) Summary() string {
 	if e.Kind == store.Frame {
 		parts = append(parts, fmt.Sprintf("(%d B)", e.Size))
 	}
-	return strings.Join(parts, " ")
+	return oneLine(strings.Join(parts, " "))
 }
 
 // String returns the whole line; the time is in seconds, the number of an exchange over

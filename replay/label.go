@@ -3,6 +3,8 @@ package replay
 import (
 	"fmt"
 	"strconv"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/transport"
@@ -62,6 +64,23 @@ func clip(s string) string {
 		}
 	}
 	return s
+}
+
+// oneLine returns a text in which nothing breaks the line or drives a terminal.
+func oneLine(s string) string {
+	hidden := func(r rune) bool { return !unicode.IsGraphic(r) }
+	if strings.IndexFunc(s, hidden) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if hidden(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // quote is clip for what stands in quotes anyway.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -201,7 +202,7 @@ func excerpt(b []byte) string {
 	const limit = 80
 	text := strings.ToValidUTF8(string(b[:min(len(b), limit)]), "\uFFFD")
 	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+		if !unicode.IsGraphic(r) {
 			return ' '
 		}
 		return r

@@ -140,7 +140,7 @@ func (d *demo) run(want int, line string) {
 	fmt.Fprintf(d.out, "$ mcprec %s\n", line)
 	c := exec.CommandContext(d.cmd.Context(), d.self, strings.Fields(line)...)
 	c.Env = append(os.Environ(), "MCPREC_HOME="+d.dir, "PATH="+d.bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	c.Stdout, c.Stderr = d.out, d.cmd.ErrOrStderr()
+	c.Stdout, c.Stderr = underneath(d.out), underneath(d.cmd.ErrOrStderr())
 	var all bytes.Buffer
 	if d.brief {
 		c.Stdout = &all

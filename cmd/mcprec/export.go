@@ -67,7 +67,7 @@ func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 		return err
 	}
 	defer closeInto(&err, s)
-	return replaceFile(o.out, cmd.OutOrStdout(), func(w io.Writer) error {
+	return replaceFile(o.out, exactOut(cmd), func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 1<<16)
 		return errors.Join(format.write(b, s.events(cmd.Context(), 1, store.ReadOptions{}), o), b.Flush())
 	})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -133,7 +134,7 @@ func listText(w io.Writer, sessions []store.Session, limit int) {
 	sessions = newest(sessions, limit)
 	id, label := len("SESSION"), len("LABEL")
 	for i, s := range sessions {
-		id, label = max(id, len(short[i])), max(label, len([]rune(s.Label)))
+		id, label = max(id, len(short[i])), max(label, utf8.RuneCountInString(plain(s.Label)))
 	}
 	const row = "%-*s  %-19s  %7v  %10v  %-7s  %-10s  %-*s  %s\n"
 	fmt.Fprintf(w, row, id, "SESSION", "START", "FRAMES", "BYTES", "STATE", "EXIT", label, "LABEL", "COMMAND")
@@ -150,18 +151,8 @@ func listText(w io.Writer, sessions []store.Session, limit int) {
 			start = s.Start.Local().Format(time.DateTime)
 		}
 		fmt.Fprintf(w, row, id, short[i], start, s.Frames, s.Bytes,
-			s.State, strings.TrimPrefix(s.Exit, "signal: "), label, plain(s.Label), plain(command))
+			s.State, plain(strings.TrimPrefix(s.Exit, "signal: ")), label, plain(s.Label), plain(command))
 	}
-}
-
-// plain keeps a recorded text from driving the terminal or breaking the line.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '�'
-		}
-		return r
-	}, s)
 }
 
 // shortIDs returns, for sessions in any order, the shortest unique prefixes.

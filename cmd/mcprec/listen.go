@@ -63,7 +63,7 @@ type served struct {
 func (s *served) say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintf(s.std.err, "mcprec: %s\n", plain(text))
+	fmt.Fprintf(plainTo(s.std.err), "mcprec: %s\n", plain(text))
 }
 
 // done says what there is to say of a session.
@@ -99,10 +99,10 @@ func playHTTP(std streams, o serveOptions, events []store.Event, rules replay.Ru
 	wanted := untilSignal(cancel)
 	var playing sync.WaitGroup
 	playing.Go(func() { _ = endpoint.Run(ctx) })
-	server := &http.Server{Handler: endpoint, ErrorLog: log.New(std.err, "mcprec: ", 0), Protocols: new(http.Protocols)}
+	server := &http.Server{Handler: endpoint, ErrorLog: log.New(plainTo(std.err), "mcprec: ", 0), Protocols: new(http.Protocols)}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
-	fmt.Fprintln(std.out, &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: endpoint.Path()})
+	fmt.Fprintln(plainTo(std.out), &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: endpoint.Path()})
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {

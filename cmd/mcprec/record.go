@@ -171,7 +171,7 @@ func startRecorder(std streams, o recordOptions, syncing time.Duration, command 
 		if db != nil {
 			err = errors.Join(err, db.Close())
 		}
-		fmt.Fprintf(std.err, "mcprec: %v; the session goes on unrecorded\n", err)
+		fmt.Fprintf(plainTo(std.err), "mcprec: %v; the session goes on unrecorded\n", err)
 		return nil, recorder.Unrecorded(err)
 	}
 	return db, rec
@@ -185,7 +185,7 @@ func finishRecord(std streams, o recordOptions, db *boltstore.Store, sum recorde
 		return false
 	}
 	if err := db.Close(); err != nil {
-		fmt.Fprintf(std.err, "mcprec: %v\n", err)
+		fmt.Fprintf(plainTo(std.err), "mcprec: %v\n", err)
 		return false
 	}
 	return whole
@@ -193,7 +193,7 @@ func finishRecord(std streams, o recordOptions, db *boltstore.Store, sum recorde
 
 // reportRecorded says what there is to say of one session, and writes its fixture.
 func reportRecorded(std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) bool {
-	say := func(format string, args ...any) { fmt.Fprintf(std.err, "mcprec: "+format+"\n", args...) }
+	say := func(format string, args ...any) { fmt.Fprintf(plainTo(std.err), "mcprec: "+format+"\n", args...) }
 	switch {
 	case db == nil:
 		say("%d events were not recorded", sum.Lost)
@@ -223,7 +223,7 @@ func writeFixture(std streams, o recordOptions, db *boltstore.Store, sum recorde
 		case !said:
 			return fmt.Errorf("the server said nothing; %s was not written", o.out)
 		case probed:
-			fmt.Fprintf(std.err, "mcprec: the client only probed for what the server is; %s is for the session after it\n", o.out)
+			fmt.Fprintf(plainTo(std.err), "mcprec: the client only probed for what the server is; %s is for the session after it\n", o.out)
 			return nil
 		}
 	}
@@ -241,7 +241,7 @@ func writeFixture(std streams, o recordOptions, db *boltstore.Store, sum recorde
 		return fmt.Errorf("%w; the session is in the store as %s", err, sum.ID)
 	}
 	if name != o.out && o.http.target == "" { // a target has several sessions
-		fmt.Fprintf(std.err, "mcprec: %s is there already; wrote %s\n", o.out, name)
+		fmt.Fprintf(plainTo(std.err), "mcprec: %s is there already; wrote %s\n", o.out, name)
 	}
 	return nil
 }

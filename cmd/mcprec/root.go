@@ -20,12 +20,14 @@ type streams struct {
 // run executes one command line and says how the process is to end.
 func run(args []string, std streams) *status {
 	root := newRoot(std)
+	out, errs := &plainWriter{w: std.out}, &plainWriter{w: std.err}
 	root.SetArgs(args)
 	root.SetIn(std.in)
-	root.SetOut(std.out)
-	root.SetErr(std.err)
+	root.SetOut(out)
+	root.SetErr(errs)
 	s := statusOf(root.ExecuteContext(context.Background()))
-	s.report(std.err)
+	s.report(errs)
+	_, _ = out.Close(), errs.Close() // half a character
 	return s
 }
 

@@ -147,7 +147,7 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	if fixtures.Mode(o.mode) == fixtures.NewEpisodes {
 		options.Live = &replay.Live{Server: transport.Command{Args: command, Stderr: std.err}}
 		keep = func(added []store.Event) error {
-			fmt.Fprintf(std.err, "mcprec: %s: %s added\n", name, plural(uint64(len(added)), "frame"))
+			fmt.Fprintf(plainTo(std.err), "mcprec: %s: %s added\n", name, plural(uint64(len(added)), "frame"))
 			return replaceFile(arg, io.Discard, func(w io.Writer) error {
 				return encode(w, fixtures.Each(replay.Extend(events, added)))
 			})
@@ -210,13 +210,13 @@ func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string) (events
 	case !asks(events) && fixtures.Mode(o.mode) != fixtures.NewEpisodes:
 		return nil, "", usagef("serve %s: its client asked for nothing; name another session", s.name)
 	case lost > 0:
-		fmt.Fprintf(std.err, "mcprec: %s: %d events could not be recorded; what they were is neither answered nor said\n", s.name, lost)
+		fmt.Fprintf(plainTo(std.err), "mcprec: %s: %d events could not be recorded; what they were is neither answered nor said\n", s.name, lost)
 	}
 	if silent := replay.StatusOnly(events); o.listen.address == "" && len(silent) > 0 {
-		fmt.Fprintf(std.err, "mcprec: %s: answered by an HTTP status alone, which stdio cannot say: %s; --listen serves it over HTTP\n", s.name, strings.Join(silent, ", "))
+		fmt.Fprintf(plainTo(std.err), "mcprec: %s: answered by an HTTP status alone, which stdio cannot say: %s; --listen serves it over HTTP\n", s.name, strings.Join(silent, ", "))
 	}
 	if what := unanswered(events); what != "" {
-		fmt.Fprintf(std.err, "mcprec: %s has no answer to %s, and gives none\n", s.name, what)
+		fmt.Fprintf(plainTo(std.err), "mcprec: %s has no answer to %s, and gives none\n", s.name, what)
 	}
 	return events, s.name, nil
 }
@@ -236,7 +236,7 @@ func playServer(std streams, o serveOptions, player *replay.Player, options repl
 	options.Say = func(text string) {
 		if !said[text] { // a client that tries again is told again, by its answer
 			said[text] = true
-			fmt.Fprintf(std.err, "mcprec: %s\n", plain(text))
+			fmt.Fprintf(plainTo(std.err), "mcprec: %s\n", plain(text))
 		}
 	}
 	err = replay.Serve(ctx, conn, player, options)

@@ -31,7 +31,7 @@ func writeSmallest(cmd *cobra.Command, name string, events []store.Event, ends m
 		}
 		use = fmt.Sprintf("mcprec explore --client %v --server %v --token %s %s", ends.client, ends.server, token, name)
 	}
-	err := replaceFile(name, cmd.OutOrStdout(), func(w io.Writer) error {
+	err := replaceFile(name, exactOut(cmd), func(w io.Writer) error {
 		return encode(w, func(yield func(store.Event, error) bool) {
 			for _, e := range events {
 				if !yield(e, nil) {

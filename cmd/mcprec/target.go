@@ -118,12 +118,12 @@ func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:     tap.Proxy(recorder.ProxyOptions{Target: r.target, Origins: r.o.http.origins, Refused: r.refused}),
 		BaseContext: func(net.Listener) context.Context { return live },
-		ErrorLog:    log.New(r.std.err, "mcprec: ", 0),
+		ErrorLog:    log.New(plainTo(r.std.err), "mcprec: ", 0),
 		Protocols:   new(http.Protocols),
 	}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
-	fmt.Fprintln(r.std.out, &url.URL{Scheme: "http", Host: reachable(listener.Addr()), Path: r.target.Path})
+	fmt.Fprintln(plainTo(r.std.out), &url.URL{Scheme: "http", Host: reachable(listener.Addr()), Path: r.target.Path})
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	var err error
@@ -175,5 +175,5 @@ func (r *remote) refused(why string) {
 func (r *remote) say(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Fprintf(r.std.err, "mcprec: "+format+"\n", args...)
+	fmt.Fprintf(plainTo(r.std.err), "mcprec: "+format+"\n", args...)
 }

@@ -58,7 +58,7 @@ type verification struct {
 
 func (v *verification) fault(err error) {
 	v.faults++
-	fmt.Fprintf(v.cmd.OutOrStdout(), "fault: %v\n", err)
+	fmt.Fprintf(v.cmd.OutOrStdout(), "fault: %s\n", plain(err.Error()))
 }
 
 func (v *verification) store(h home) (err error) {
@@ -106,7 +106,7 @@ func (v *verification) log(name string, events iter.Seq2[store.Event, error], st
 		v.events++
 		if e.Kind == store.Lost {
 			info, _ := store.DecodePayload[store.LostInfo](e)
-			fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %d frames and %d bytes were not recorded: %s\n", name, e.Seq, info.Frames, info.Bytes, info.Reason)
+			fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %d frames and %d bytes were not recorded: %s\n", name, e.Seq, info.Frames, info.Bytes, plain(info.Reason))
 		}
 	}
 	if seq, sealed := check.Head(); !sealed && state != store.Live {
