@@ -55,9 +55,10 @@ type locker interface {
 	tryLock(l *flock.Flock, shared bool) (bool, error)
 }
 
-// committer makes changes to a database durable, whole or not at all.
+// committer makes changes to a database durable, whole or not at all. The file
+// is the database's; nil: it is new.
 type committer interface {
-	commit(db *bolt.DB, f func(*bolt.Tx) error) error
+	commit(db *bolt.DB, file *os.File, f func(*bolt.Tx) error) error
 }
 
 // machine is all of that.
@@ -126,4 +127,28 @@ func lockError(err error) error {
 	return err
 }
 
-func (osDisk) commit(db *bolt.DB, f func(*bolt.Tx) error) error { return db.Update(f) }
+func (osDisk) commit(db *bolt.DB, file *os.File, f func(*bolt.Tx) error) error {
+	if file != nil {
+		if err := settle(file); err != nil {
+			return err
+		}
+	}
+	return db.Update(f)
+}
+
+// settle makes the newest transaction durable, which it may not be when its
+// writer died, or failed, before its last sync. The next one writes over pages
+// that only the one before the newest still needs. The meta pages are written
+// again because the kernel forgets what it could not write.
+func settle(file *os.File) error {
+	metas, err := readMetas(file)
+	if err != nil {
+		return err
+	}
+	for i, m := range metas {
+		if _, err := file.WriteAt(m[:], int64(i*os.Getpagesize())+pageHead); err != nil {
+			return err
+		}
+	}
+	return datasync(file)
+}

@@ -52,7 +52,9 @@ func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, o pa
 		return step, err
 	}
 	if known && (p.deleted || p.spooled == 0) {
-		return folded{whole: true}, nil
+		// Whoever stored that may have died, or failed, before it was durable: a
+		// transaction that succeeds makes it so, and only then the spool may go.
+		return folded{whole: true}, s.update(ctx, path, func(*month) error { return nil })
 	}
 	before := p
 	x := &source{id: id, key: key, facts: p, known: known}

@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -90,6 +91,26 @@ func TestReserve(t *testing.T) {
 		t.Error("files are left")
 	}
 	mustVerify(t, s)
+}
+
+// TestTinyDisks records on disks of every size at which something does not fit,
+// gives them room then, and looks at what is there.
+func TestTinyDisks(t *testing.T) {
+	step := 128 << 10
+	if torture {
+		step = 4 << 10
+	}
+	tried := 0
+	for size := 24 << 10; size < 1400<<10; size += step {
+		dir := smallDisk(t, fmt.Sprintf("size=%d", size))
+		a := try(t, SyncAlways, &faulty{}, dir)
+		if err := syscall.Mount("none", dir, "", syscall.MS_REMOUNT, "size=8m"); err != nil {
+			t.Skipf("no larger disk: %v", err)
+		}
+		a.after()
+		tried++
+	}
+	tell(t, "a disk too small, of each size", tried, "what was acknowledged is there; the rest folds when there is room")
 }
 
 // TestReadOnlyDisk holds that folding where nothing can be written is worth no

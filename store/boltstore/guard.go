@@ -31,7 +31,7 @@ func guarded(path string, f func() error) (err error) {
 
 // damagedFile says that a database is damaged and what is not.
 func damagedFile(path, cause string) error {
-	return fmt.Errorf("read %s: %s: %w (the other databases in its folder and the spools are not affected; restore this file from a copy or move it away)", path, cause, store.ErrCorrupt)
+	return fmt.Errorf("read %s: %s: %w (the other databases in its folder and the spools are not affected; mcprec repair saves what it holds)", path, cause, store.ErrCorrupt)
 }
 
 // openError names what stands behind a refusal of bbolt to open a file.
@@ -71,5 +71,5 @@ func metaPages(f *os.File, pageSize int) bool {
 
 // staleFile says that what a file holds may not be all.
 func staleFile(path string) error {
-	return fmt.Errorf("read %s: one of its two meta pages is damaged, so its newest transaction may be missing: %w (the next recording of that month makes it whole again)", path, store.ErrCorrupt)
+	return fmt.Errorf("read %s: one of its two meta pages is damaged, so its newest transaction may be missing: %w (mcprec repair looks for it)", path, store.ErrCorrupt)
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
@@ -25,6 +26,7 @@ type lossy struct {
 	ops   []op
 	nodes map[string]int // what the names stand for
 	next  int
+	late  int           // the commit whose last sync fails, counted down
 	sync  chan struct{} // told of every Sync, if somebody listens
 }
 
@@ -189,13 +191,18 @@ func (d *lossy) syncDir(dir string) error {
 
 // commit takes note of the pages that a transaction changes: first those of the
 // tree, then the one that makes it count, each synced if bbolt synced them.
-func (d *lossy) commit(db *bolt.DB, f func(*bolt.Tx) error) error {
+func (d *lossy) commit(db *bolt.DB, file *os.File, f func(*bolt.Tx) error) error {
 	path, size := db.Path(), os.Getpagesize()
+	if file != nil {
+		if err := d.settle(path, file); err != nil {
+			return err
+		}
+	}
 	before, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	if err := d.osDisk.commit(db, f); err != nil {
+	if err := d.osDisk.commit(db, nil, f); err != nil {
 		return err
 	}
 	after, err := os.ReadFile(path)
@@ -223,11 +230,29 @@ func (d *lossy) commit(db *bolt.DB, f func(*bolt.Tx) error) error {
 				d.ops = append(d.ops, op{kind: opWrite, node: node, off: int64(at), data: page})
 			}
 		}
+		if meta {
+			d.late--
+		}
+		if d.late == 0 && meta {
+			return syscall.EIO
+		}
 		if synced {
 			d.ops = append(d.ops, op{kind: opSync, node: node, upto: len(d.ops)})
 		}
 	}
 	return nil
+}
+
+// settle takes note of the meta pages that are written once more.
+func (d *lossy) settle(path string, file *os.File) error {
+	metas := make([]byte, 2*os.Getpagesize())
+	if _, err := file.ReadAt(metas, 0); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	d.ops = append(d.ops, op{kind: opWrite, node: d.nodes[path], data: metas})
+	d.mu.Unlock()
+	return d.synchronize(path, func() error { return settle(file) })
 }
 
 // leftover is what a power cut keeps of what was not synced.

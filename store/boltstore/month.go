@@ -83,7 +83,7 @@ func (s *Store) update(ctx context.Context, path string, f func(*month) error) e
 	}
 	return s.withDB(ctx, path, o, func(db *bolt.DB, file *os.File) error {
 		db.AllocSize = 1 << 20
-		return s.machine.commit(db, func(tx *bolt.Tx) error { return inMonth(tx, file, &month{path: path, writing: true}, f) })
+		return s.machine.commit(db, file, func(tx *bolt.Tx) error { return inMonth(tx, file, &month{path: path, writing: true}, f) })
 	})
 }
 
@@ -145,9 +145,11 @@ func inMonth(tx *bolt.Tx, file *os.File, m *month, f func(*month) error) (err er
 		if m.tree, err = openTree(file); err != nil {
 			return damagedFile(m.path, err.Error())
 		}
-		m.tree.stale = !m.writing && !metaPages(file, int(m.tree.pageSize))
+		m.tree.stale = !metaPages(file, int(m.tree.pageSize))
 	}
-	m.stale = m.tree.stale
+	if m.stale = m.tree.stale; m.stale && m.writing {
+		return staleFile(m.path) // what is missing would be missed no more
+	}
 	m.head, m.meta, m.ev = tx.Bucket(bucketMonth), tx.Bucket(bucketMeta), tx.Bucket(bucketEv)
 	if m.head == nil || m.meta == nil || m.ev == nil {
 		return damagedFile(m.path, "a bucket is missing")
@@ -223,7 +225,7 @@ func (s *Store) createMonth(path string) error {
 	if err != nil {
 		return err
 	}
-	err = s.machine.commit(db, func(tx *bolt.Tx) error {
+	err = s.machine.commit(db, nil, func(tx *bolt.Tx) error {
 		for _, name := range [][]byte{bucketMeta, bucketEv, bucketMonth} {
 			if _, err := tx.CreateBucket(name); err != nil {
 				return err

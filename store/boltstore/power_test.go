@@ -75,6 +75,15 @@ func (p *powered) life(written func(id store.SessionID, seq uint64)) {
 	p.record(4, 7, written)
 }
 
+// thorough returns how many steps there are from cut to cut, and how often all
+// of them are made: much under make torture.
+func thorough(step int, seeds uint64) (int, uint64) {
+	if torture {
+		return 1, seeds
+	}
+	return step, 1
+}
+
 // cutEverywhere looks at what power cuts behind every step'th thing that was
 // done leave.
 func (p *powered) cutEverywhere(seed uint64, step int) (cuts int) {
@@ -172,10 +181,7 @@ func (p *powered) remains(s *Store, promised map[store.SessionID]uint64, deleted
 // TestPowerCut cuts the power behind what was done, with every event promised
 // when its Write returns, at Close, or when the disk was told.
 func TestPowerCut(t *testing.T) {
-	step := 9
-	if torture {
-		step = 1
-	}
+	step, seeds := thorough(9, 3)
 	for name, sync := range map[string]time.Duration{"always": SyncAlways, "none": SyncNone, "timer": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			p := newPowered(t, sync)
@@ -189,12 +195,36 @@ func TestPowerCut(t *testing.T) {
 				}
 			})
 			cuts := 0
-			for seed := range uint64(rounds(t, 1)) {
+			for seed := range seeds {
 				cuts += p.cutEverywhere(seed, step)
 			}
 			tell(t, "power cut, --sync "+name, cuts, "the synced part is whole, the rest an unbroken beginning")
 		})
 	}
+}
+
+// TestFailedCommit cuts the power after transactions whose last sync failed: the
+// database looks as if it had them, and has not.
+func TestFailedCommit(t *testing.T) {
+	cuts := 0
+	step, seeds := thorough(2, 20)
+	for late := 1; late <= 3; late++ { // making the database, a fold, the last fold
+		p := newPowered(t, SyncAlways)
+		p.logs[testID(1)] = testLog(1, 5, 700, true)
+		x := startSpool(t, p.s, p.logs[testID(1)][:3])
+		p.d.late = late
+		_, _ = p.s.fold(t.Context(), testID(1), x.(*spool).key, pace{})
+		if err := x.Write(asParts(p.logs[testID(1)][3:])); err != nil {
+			t.Fatal(err)
+		}
+		p.d.promise(testID(1), 5)
+		_ = x.Close()
+		_ = p.s.FoldDead(t.Context())
+		for seed := range seeds {
+			cuts += p.cutEverywhere(seed, step)
+		}
+	}
+	tell(t, "power cut after a commit whose last fsync failed", cuts, "the spool goes only after one that succeeded")
 }
 
 // told waits until the disk was told of all that is in a spool.
