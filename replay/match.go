@@ -106,7 +106,8 @@ func (n tree) without(names ...string) tree {
 type keyWriter struct {
 	rules Rules
 	b     []byte
-	path  []string // kept only for rules that ignore places
+	path  []string // kept only for rules that ignore places, and for shapes
+	shape bool     // marks stand for what looks made up
 }
 
 func (w *keyWriter) write(n tree) {
@@ -124,9 +125,9 @@ func (w *keyWriter) write(n tree) {
 		}
 		w.b = append(w.b, ']')
 	case '"':
-		w.quote(w.rules.normal(n.text))
+		w.quote(w.text(n))
 	case '0':
-		w.b = append(w.b, w.rules.normal(w.rules.number(n.text))...)
+		w.b = append(w.b, w.text(n)...)
 	default:
 		w.b = append(w.b, n.text...)
 	}
@@ -136,7 +137,7 @@ func (w *keyWriter) write(n tree) {
 // list, that it is there.
 func (w *keyWriter) enter(step string, kid tree, named bool) {
 	ignored := false
-	if len(w.rules.Ignore) > 0 {
+	if len(w.rules.Ignore) > 0 || w.shape {
 		w.path = append(w.path, step)
 		defer func() { w.path = w.path[:len(w.path)-1] }()
 		ignored = w.rules.ignores(w.path)
@@ -151,6 +152,18 @@ func (w *keyWriter) enter(step string, kid tree, named bool) {
 		w.write(kid)
 	}
 	w.b = append(w.b, ',')
+}
+
+// text returns a string or a number as it is compared.
+func (w *keyWriter) text(n tree) string {
+	text := n.text
+	if n.kind == '0' {
+		text = w.rules.number(text)
+	}
+	if w.shape {
+		return w.shapeOf(text)
+	}
+	return w.rules.normal(text)
 }
 
 func (w *keyWriter) quote(s string) {

@@ -98,22 +98,18 @@ var (
 const month = `(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?`
 
 func times(text string) string {
-	if !strings.ContainsAny(text, "0123456789") {
-		return text
-	}
-	text = base64Text.ReplaceAllStringFunc(text, timesWithin)
-	return timeText.ReplaceAllLiteralString(text, "[time]")
+	return eachTime(text, func(string) string { return "[time]" })
 }
 
 // timesWithin returns what base64 says with its times replaced, if it is text that
 // has some.
-func timesWithin(encoded string) string {
+func timesWithin(encoded string, as func(string) string) string {
 	plain := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(encoded, "="))
 	decoded, err := base64.RawStdEncoding.DecodeString(plain)
 	if err != nil || !utf8.Valid(decoded) || strings.ContainsAny(string(decoded), "\x00\x01\x02\x03\x04\x05\x06\x07\x08") {
 		return encoded
 	}
-	text := timeText.ReplaceAllLiteralString(string(decoded), "[time]")
+	text := timeText.ReplaceAllStringFunc(string(decoded), as)
 	if text == string(decoded) {
 		return encoded
 	}

@@ -34,6 +34,7 @@ type variables struct {
 	masks    map[string]bool // those of anywhere that stand for secrets
 	opposite *variables      // what inverse has returned, while it holds
 	back     *returned
+	twice    bool // of two recordings: a UUID need not come back
 }
 
 // newVariables returns what is to be learned of an end. said is what the other end
@@ -158,7 +159,7 @@ func (w *learner) isNew(key spotKey) bool {
 	if key.kind == "id" && isPlainWord(key.value) {
 		return false
 	}
-	return !w.isKnown(key) && w.back.comes(key, w.position)
+	return !w.isKnown(key) && (w.twice && wordShape(key.value) == "uuid" || w.back.comes(key, w.position))
 }
 
 func (v *variables) isKnown(key spotKey) bool {

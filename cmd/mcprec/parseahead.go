@@ -12,32 +12,50 @@ import (
 type parsedEvent struct {
 	store.Event
 	order.Parsed
-	err error // of the log: the last of a sequence
 }
 
-// A batch is this many events at most, and few more bytes than this: what is parsed
+// parseAhead yields the events of a log in their order, and parses their frames on
+// the other cores meanwhile: parsing takes longer than all the rest.
+func parseAhead(events iter.Seq2[store.Event, error]) iter.Seq2[parsedEvent, error] {
+	return workAhead(events, func(e store.Event) parsedEvent {
+		parsed := parsedEvent{Event: e}
+		if e.Kind == store.Frame {
+			parsed.Parsed = order.Parse(e.AsFrame())
+		}
+		return parsed
+	})
+}
+
+// worked is an event with what was made of it, or the error that the log ends with.
+type worked[T any] struct {
+	event store.Event
+	made  T
+	err   error
+}
+
+// A batch is this many events at most, and few more bytes than this: what is made
 // ahead is bounded in both.
 const (
 	batchEvents = 512
 	batchBytes  = 1 << 18
 )
 
-// parseAhead yields the events of a log in their order, and parses their frames on
-// the other cores meanwhile: parsing takes longer than all the rest.
-func parseAhead(events iter.Seq2[store.Event, error]) iter.Seq2[parsedEvent, error] {
-	return func(yield func(parsedEvent, error) bool) {
-		queue := make(chan chan []parsedEvent, runtime.GOMAXPROCS(0))
+// workAhead yields what is made of the events of a log, in their order. It is made on
+// the other cores.
+func workAhead[T any](events iter.Seq2[store.Event, error], work func(store.Event) T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		queue := make(chan chan []worked[T], runtime.GOMAXPROCS(0))
 		enough := make(chan struct{})
-		go readAhead(events, queue, enough)
+		go readAhead(events, work, queue, enough)
 		defer func() { // until the reader has left the log
 			close(enough)
-			for parsed := range queue {
-				<-parsed
+			for batch := range queue {
+				<-batch
 			}
 		}()
-		for parsed := range queue {
-			for _, e := range <-parsed {
-				if !yield(e, e.err) {
+		for batch := range queue {
+			for _, w := range <-batch {
+				if !yield(w.made, w.err) {
 					return
 				}
 			}
@@ -46,25 +64,25 @@ func parseAhead(events iter.Seq2[store.Event, error]) iter.Seq2[parsedEvent, err
 }
 
 // readAhead hands batches on in their order, each as a channel on which it comes when
-// it is parsed.
-func readAhead(events iter.Seq2[store.Event, error], queue chan<- chan []parsedEvent, enough <-chan struct{}) {
+// it is made.
+func readAhead[T any](events iter.Seq2[store.Event, error], work func(store.Event) T, queue chan<- chan []worked[T], enough <-chan struct{}) {
 	defer close(queue)
-	var batch []parsedEvent
+	var batch []worked[T]
 	size := 0
 	send := func() bool {
-		parsed := make(chan []parsedEvent, 1)
-		go parseBatch(batch, parsed)
+		done := make(chan []worked[T], 1)
+		go workBatch(batch, work, done)
 		batch, size = nil, 0
 		select {
 		case <-enough:
-			<-parsed
+			<-done
 			return false
-		case queue <- parsed:
+		case queue <- done:
 			return true
 		}
 	}
 	for e, err := range events {
-		batch = append(batch, parsedEvent{Event: e, err: err})
+		batch = append(batch, worked[T]{event: e, err: err})
 		size += len(e.Payload)
 		if (len(batch) == batchEvents || size >= batchBytes) && !send() {
 			return
@@ -75,11 +93,11 @@ func readAhead(events iter.Seq2[store.Event, error], queue chan<- chan []parsedE
 	}
 }
 
-func parseBatch(batch []parsedEvent, parsed chan<- []parsedEvent) {
+func workBatch[T any](batch []worked[T], work func(store.Event) T, done chan<- []worked[T]) {
 	for i := range batch {
-		if e := &batch[i]; e.err == nil && e.Kind == store.Frame {
-			e.Parsed = order.Parse(e.AsFrame())
+		if w := &batch[i]; w.err == nil {
+			w.made = work(w.event)
 		}
 	}
-	parsed <- batch
+	done <- batch
 }

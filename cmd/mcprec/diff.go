@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/replay/diff"
+	"github.com/mcprec/mcprec/store"
+)
+
+type diffOptions struct {
+	home
+	ruleFlags
+	format string
+	only   []string
+	bytes  bool
+	all    bool
+}
+
+func newDiff() *cobra.Command {
+	var o diffOptions
+	cmd := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Compare two sessions: calls, payloads, order, timing",
+		Long:  diffHelp + normalizerHelp(),
+		Example: `  mcprec diff before.jsonl after.jsonl
+  mcprec diff 0190aaaa 0190bbbb --only order,payload
+  mcprec diff golden.jsonl - --format junit < new.jsonl`,
+		ValidArgsFunction: completeSessions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runDiff(cmd, o, args) },
+	}
+	o.home.addFlags(cmd)
+	o.ruleFlags.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.format, "format", "text", "text, json or junit")
+	f.StringSliceVar(&o.only, "only", nil, "the `SECTIONS` that are told and decide: "+strings.Join(diff.Sections(), ",\n"))
+	f.BoolVar(&o.bytes, "bytes", false, "also tell of messages that say the same and are spelled otherwise")
+	f.BoolVar(&o.all, "all", false, "tell everything: all findings, all notes, all places")
+	completeWords(cmd, "format", "text", "json", "junit")
+	completeWords(cmd, "only", diff.Sections()...)
+	return cmd
+}
+
+const diffHelp = `diff compares two recorded sessions by what caused what, not line by line: a message
+of B stands for one of A, whenever it came. Calls are paired by method and params (see
+--match), in their order where there are several; what is left of a tool is paired with
+what differs least, and shown as changed. The sections:
+
+  calls          asked, or answered, in one session alone
+  payload        results, errors, params and notifications that say something else,
+                 with the JSON path of each place
+  notifications  in one session alone
+  order          a notification that came on the other side of its call's answer,
+                 notifications of one call that changed places, calls of which one
+                 waited for the other that changed places. That calls ran at the same
+                 time, or were answered in another order then, is a note
+  capabilities   what initialize or server/discover settled: revision, capabilities
+  tools          definitions of tools
+  http           status codes, where both sessions have them
+  noise, exit    lines that are no message; the server's exit status
+  bytes          with --bytes
+  stderr         lines of standard error: always a note
+  timing         how long the calls of a tool took: never a difference
+
+Ids, progress tokens, HTTP streams and the transport are not compared. A value that an
+end made up, and made up otherwise in B, is a variable: an id or a cursor that comes
+back, a UUID that stands for one other, a point in time that lies within its own
+session. --match strict takes times as they are.
+
+Events are named as mcprec show numbers them, those of A first. --format json prints one
+object: a, b, same, counts, notes, mapped, findings (section, kind, note, a, b, what,
+text, differences with path, within, a, b), timing, slower. --format junit prints a test
+case for each section, and for each finding that is a difference.
+
+It reads each session twice where they differ, holds about 150 bytes a message, and at
+most 64 MiB of the texts that differ of each.
+
+` + sessionHelp + `
+
+Exit codes: 0 the same, 1 they differ, 2 usage, 3 data that cannot be read.
+
+`
+
+func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
+	if err := oneOf("format", o.format, "text", "json", "junit"); err != nil {
+		return err
+	}
+	for _, section := range o.only {
+		if err := oneOf("only", section, diff.Sections()...); err != nil {
+			return err
+		}
+	}
+	if len(args) != 2 {
+		return usagef("diff compares two sessions, not %d; see mcprec diff --help", len(args))
+	}
+	rules, err := o.rules()
+	if err != nil {
+		return err
+	}
+	options := diff.Options{Rules: rules, Bytes: o.bytes || slices.Contains(o.only, diff.Bytes)}
+	report, names, err := compareSessions(cmd, o.home, options, args)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(cmd.OutOrStdout())
+	shown := newDiffReport(report, names, o)
+	if err := errors.Join(shown.write(w), w.Flush()); err != nil {
+		return err
+	}
+	if !report.Same(o.only...) {
+		return verdictError
+	}
+	return nil
+}
+
+// compareSessions reads two sessions, and again what differs.
+func compareSessions(cmd *cobra.Command, h home, o diff.Options, args []string) (_ *diff.Report, names [2]string, err error) {
+	if args[0] == "-" && args[1] == "-" {
+		return nil, names, usagef("only one of the sessions can be on standard input")
+	}
+	digester := diff.NewDigester(o)
+	c := diff.New(digester, o)
+	a, b := c.Sides()
+	var again [2]rereader
+	for side, s := range [...]*diff.Session{a, b} {
+		if again[side], err = newRereader(cmd, h, args[side]); err != nil {
+			return nil, names, err
+		}
+		names[side] = again[side].name
+		if err = foldSession(cmd.Context(), again[side], digester, s); err != nil {
+			return nil, names, err
+		}
+	}
+	c.Match()
+	for side, r := range again {
+		if err := takeTexts(cmd.Context(), r, c, side); err != nil {
+			return nil, names, err
+		}
+	}
+	return c.Report(), names, nil
+}
+
+// digested is an event with the digests of its messages.
+type digested struct {
+	store.Event
+	digests []diff.Digest
+}
+
+// foldSession reads a session into its side of the comparison.
+func foldSession(ctx context.Context, r rereader, d *diff.Digester, s *diff.Session) error {
+	return r.read(func(events iter.Seq2[store.Event, error]) error {
+		var valid store.Validator
+		for e, err := range workAhead(events, func(e store.Event) digested { return digested{e, d.Digest(e)} }) {
+			if err == nil {
+				err = valid.Check(e.Event)
+			}
+			if err == nil {
+				err = s.Apply(e.Event, e.digests)
+			}
+			if err != nil {
+				return fmt.Errorf("diff %s: %w", r.name, err)
+			}
+		}
+		return nil
+	}, ctx, 1)
+}
+
+// takeTexts reads the events again whose texts are wanted.
+func takeTexts(ctx context.Context, r rereader, c *diff.Comparison, side int) error {
+	wanted := c.Wants(side)
+	if len(wanted) == 0 {
+		return nil
+	}
+	return r.read(func(events iter.Seq2[store.Event, error]) error {
+		for e, err := range events {
+			if err != nil {
+				return fmt.Errorf("diff %s: %w", r.name, err)
+			}
+			if c.Take(side, e); e.Seq >= wanted[len(wanted)-1] {
+				break
+			}
+		}
+		return nil
+	}, ctx, wanted[0])
+}
+
+// rereader reads a session as often as it is asked to.
+type rereader struct {
+	cmd  *cobra.Command
+	home home
+	arg  string
+	name string
+	text []byte // of a session on standard input, which comes once
+}
+
+func newRereader(cmd *cobra.Command, h home, arg string) (rereader, error) {
+	r := rereader{cmd: cmd, home: h, arg: arg, name: arg}
+	if arg != "-" {
+		s, err := openSession(cmd, h, arg)
+		if err != nil {
+			return r, err
+		}
+		if r.name = s.name; s.id != "" {
+			r.arg = string(s.id) // the newest may be another one soon
+		}
+		return r, s.Close()
+	}
+	var err error
+	r.name = "standard input"
+	r.text, err = io.ReadAll(cmd.InOrStdin())
+	return r, err
+}
+
+// read calls do with the events of the session, from a Seq on.
+func (r rereader) read(do func(iter.Seq2[store.Event, error]) error, ctx context.Context, from uint64) (err error) {
+	if r.text != nil {
+		return do(fixtures.Decode(bytes.NewReader(r.text)))
+	}
+	s, err := openSession(r.cmd, r.home, r.arg)
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, s)
+	return do(s.events(ctx, from, store.ReadOptions{}))
+}

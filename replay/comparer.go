@@ -1,0 +1,143 @@
+package replay
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Comparer compares the messages of two recordings, of which neither is played: each
+// end made up its own values in each of them. What one recording has is recorded, what
+// the other has is live.
+type Comparer struct {
+	rules  Rules        // for keys and contents
+	places Rules        // for the places of two messages that differ
+	made   [3]variables // by the direction in which they were said; they share what is known
+}
+
+// NewComparer returns a comparer that knows no variables. said yields what was said in a
+// direction of the recorded session, by Seq; it is asked when values differ first, and need
+// only have the messages that are not as in the other recording. Clocks are the times
+// between which the two were recorded.
+func NewComparer(r Rules, said func(transport.Direction) iter.Seq2[int, transport.Frame], clocks ...Clock) *Comparer {
+	c := &Comparer{rules: r, places: r}
+	known := newVariables(nil)
+	for _, dir := range directions {
+		v := *known
+		v.twice = true
+		if said != nil {
+			v.back = &returned{said: said(dir.Reverse())}
+		}
+		c.made[dir] = v
+	}
+	if n, ok := clockNormalizer(clocks); ok && r.By != Strict {
+		c.places.Normalize = append(slices.Clone(r.Normalize), n)
+	}
+	return c
+}
+
+// Comparison is how a message of one recording differs from that of the other.
+type Comparison struct {
+	Differences []Difference
+	More        int       // differences beyond those listed
+	Mapped      []Mapping // what differs and matches all the same
+}
+
+// Same reports whether nothing differs but what is mapped.
+func (c Comparison) Same() bool { return len(c.Differences) == 0 && c.More == 0 }
+
+// Learn takes in what two messages that stand for each other, said in dir, say otherwise.
+// seq is that of the recorded one. Messages are to be learned from in recorded order.
+func (c *Comparer) Learn(dir transport.Direction, seq uint64, recorded, live transport.Message) {
+	if dir != transport.NoDirection {
+		c.made[dir].learn(recorded, live, int(seq))
+	}
+}
+
+// Compare compares two messages of one kind and method.
+func (c *Comparer) Compare(dir transport.Direction, recorded, live transport.Message) Comparison {
+	rules := c.placesOf(recorded)
+	found := rules.compare(recorded, live, &c.made[dir])
+	if recorded.Kind() == transport.Request && !matchedByMethod(recorded.Method) && (rules.By == ByMethod || rules.By == ByOrder) {
+		found = found.excused(rules.By.String())
+	}
+	return Comparison{found.differences, found.count - len(found.differences), found.mapped}
+}
+
+// placesOf are the rules for a message. Two recordings of one client introduce it alike.
+func (c *Comparer) placesOf(m transport.Message) Rules {
+	rules := c.places
+	if m.Method == methodInitialize {
+		rules.By = Strict
+	}
+	return rules
+}
+
+// Key returns what a request has in common with those that may stand for it.
+func (c *Comparer) Key(m transport.Message) (Key, error) { return c.rules.key(m) }
+
+// AppendContent appends all that is compared of a message, in one spelling. Two messages
+// with one content are the same; with two they may still be, by a rule or a variable: of
+// what is ignored, too, is learned what comes back elsewhere.
+func (c *Comparer) AppendContent(b []byte, m transport.Message) []byte {
+	rules := Rules{By: c.rules.By}
+	if m.Method == methodInitialize {
+		rules.By = Strict
+	}
+	w := keyWriter{rules: rules, b: append(b, m.Method...)}
+	return w.message(m)
+}
+
+// AppendShape appends the content with a mark in the place of each value that looks made
+// up: messages of one shape may differ in variables alone.
+func (c *Comparer) AppendShape(b []byte, m transport.Message) []byte {
+	w := keyWriter{rules: c.placesOf(m), b: append(b, m.Method...), shape: true}
+	return w.message(m)
+}
+
+// message writes the parts of a message that are compared.
+func (w *keyWriter) message(m transport.Message) []byte {
+	for _, part := range [...]struct {
+		name string
+		raw  []byte
+	}{{"params", m.Params}, {"result", m.Result}, {"error", m.Error}} {
+		w.b = append(w.b, ' ')
+		if len(part.raw) == 0 && (part.name != "params" || m.Method == "") {
+			continue
+		}
+		n, err := parseTree(part.raw)
+		switch {
+		case err != nil: // too deep
+			w.b = append(w.b, part.raw...)
+			continue
+		case part.name == "params":
+			n = w.rules.paramsOf(m, n)
+		default:
+			n = withoutSubscription(n)
+		}
+		w.path = append(w.path[:0], part.name)
+		w.write(n)
+	}
+	return w.b
+}
+
+// shapeOf returns a text with marks in it. The mark of what looks made up is its shape.
+func (w *keyWriter) shapeOf(text string) string {
+	if kind := kindOf(memberName(w.path)); kind != "" && !isPlainWord(text) {
+		return "\x00" + kind
+	}
+	if len(text) > hinted {
+		return text
+	}
+	if text = w.rules.normal(text); isOpaque(text) {
+		return "\x00made"
+	}
+	var b []byte
+	from := 0
+	for _, t := range shaped(tokensOf(text)) {
+		b = append(append(append(b, text[from:t.start]...), 0), t.shape...)
+		from = t.end
+	}
+	return string(append(b, text[from:]...))
+}

@@ -1,0 +1,159 @@
+package diff
+
+import (
+	"bytes"
+	"hash/maphash"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Digest is what is kept of a message.
+type Digest struct {
+	kind    transport.MessageKind
+	method  string
+	target  string // of a tool or a prompt its name
+	id      string // as a key; of a cancellation the request's
+	token   string // of a request and of progress, as a key
+	stands  string // as a key, the id of the subscription that it belongs to
+	key     uint64 // of a request
+	content uint64
+	bytes   uint64 // of all but id and token
+	size    int
+	failed  bool
+	tools   []tool // of a list
+}
+
+// Digester makes digests. It may be used by several goroutines.
+type Digester struct {
+	comparer *replay.Comparer
+	seed     maphash.Seed
+	bytes    bool
+}
+
+// Options say how sessions are compared.
+type Options struct {
+	Rules replay.Rules
+	Bytes bool // also how messages are spelled
+}
+
+// NewDigester returns a digester for sessions that are compared so.
+func NewDigester(o Options) *Digester {
+	return &Digester{replay.NewComparer(o.Rules, nil), maphash.MakeSeed(), o.Bytes}
+}
+
+// Digest returns the digests of a frame's messages; of other events there are none. Of a
+// frame that is no message there is one of kind Invalid.
+func (d *Digester) Digest(e store.Event) []Digest {
+	if e.Kind != store.Frame {
+		return nil
+	}
+	messages, err := e.AsFrame().Messages()
+	if err != nil {
+		text := bytes.TrimSpace(e.Payload)
+		if len(text) == 0 {
+			return nil
+		}
+		return []Digest{{content: maphash.Bytes(d.seed, text), bytes: maphash.Bytes(d.seed, e.Payload), size: len(text)}}
+	}
+	list := make([]Digest, len(messages))
+	var spelled []byte
+	for i, m := range messages {
+		spelled = d.message(&list[i], m, spelled[:0])
+	}
+	return list
+}
+
+// message fills in the digest of m. The buffer is for reuse.
+func (d *Digester) message(g *Digest, m transport.Message, b []byte) []byte {
+	g.kind, g.method, g.size = m.Kind(), m.Method, len(m.Raw)
+	g.id, g.token = order.Key(m.ID), order.Key(m.ProgressToken())
+	if d.bytes {
+		g.bytes = d.spelling(m)
+	}
+	if g.kind == transport.Invalid {
+		g.content = maphash.Bytes(d.seed, m.Raw)
+		return b
+	}
+	b = d.comparer.AppendContent(b, m)
+	g.content = maphash.Bytes(d.seed, b)
+	switch g.kind {
+	case transport.Request:
+		g.target = named(m)
+		g.key = g.content
+		if key, err := d.comparer.Key(m); err == nil {
+			g.key = maphash.String(d.seed, string(key))
+		}
+	case transport.Notification:
+		if m.Method == methodCancelled {
+			g.id = order.Key(transport.Member(m.Params, "requestId"))
+		}
+		if bytes.Contains(m.Params, []byte(subscriptionID)) {
+			g.stands = order.Key(transport.Member(m.Params, "_meta", subscriptionID))
+		}
+	case transport.Response:
+		g.failed = m.Error != nil || string(transport.Member(m.Result, "isError")) == "true"
+		g.tools = d.toolsOf(m.Result)
+	}
+	return b
+}
+
+// spelling hashes a message's bytes without its id and its progress token, of which each
+// recording has its own.
+func (d *Digester) spelling(m transport.Message) uint64 {
+	var h maphash.Hash
+	h.SetSeed(d.seed)
+	from := 0
+	for _, place := range ownPlaces(m) {
+		if start, end, ok := transport.Locate(m.Raw, place...); ok && start >= from {
+			h.Write(m.Raw[from:start])
+			h.WriteByte(0)
+			from = end
+		}
+	}
+	h.Write(m.Raw[from:])
+	return h.Sum64()
+}
+
+// ownPlaces are those of the id and the progress token, in the order of the bytes.
+func ownPlaces(m transport.Message) [][]string {
+	places := [][]string{{"id"}}
+	switch {
+	case m.ProgressToken() == nil:
+	case m.Method == methodProgress:
+		places = append(places, []string{"params", "progressToken"})
+	default:
+		places = append(places, []string{"params", "_meta", "progressToken"})
+	}
+	if len(places) == 2 {
+		id, _, _ := transport.Locate(m.Raw, "id")
+		params, _, _ := transport.Locate(m.Raw, "params")
+		if params < id {
+			places[0], places[1] = places[1], places[0]
+		}
+	}
+	return places
+}
+
+// named is the tool or the prompt that a request is about.
+func named(m transport.Message) string {
+	if m.Method != methodCall && m.Method != methodPrompt {
+		return ""
+	}
+	target, _ := replay.Target(m)
+	return target
+}
+
+const (
+	methodCall        = "tools/call"
+	methodPrompt      = "prompts/get"
+	methodInitialize  = "initialize"
+	methodDiscover    = "server/discover"
+	methodTools       = "tools/list"
+	methodProgress    = "notifications/progress"
+	methodCancelled   = "notifications/cancelled"
+	methodInitialized = "notifications/initialized"
+	subscriptionID    = "io.modelcontextprotocol/subscriptionId"
+)

@@ -1,0 +1,118 @@
+package diff
+
+import (
+	"github.com/mcprec/mcprec/replay"
+)
+
+// The sections of a report.
+const (
+	Calls         = "calls"         // asked, or answered, in one session alone
+	Payload       = "payload"       // what is said otherwise
+	Notifications = "notifications" // that are in one session alone
+	Order         = "order"
+	Capabilities  = "capabilities" // what initialize or discover settled: revision, capabilities, who is who
+	Tools         = "tools"        // definitions
+	HTTP          = "http"         // status codes
+	Noise         = "noise"        // lines that are no message
+	Exit          = "exit"
+	Bytes         = "bytes"  // what is spelled otherwise
+	Stderr        = "stderr" // always a note
+	Timing        = "timing" // never a finding
+)
+
+// Sections returns them, in the order of a report.
+func Sections() []string {
+	return []string{Calls, Payload, Notifications, Order, Capabilities, Tools, HTTP, Noise, Exit, Bytes, Stderr, Timing}
+}
+
+// Kinds of findings.
+const (
+	OnlyInA = "only in A"
+	OnlyInB = "only in B"
+	Changed = "changed"
+	Swapped = "swapped"
+)
+
+// Finding is one way in which two sessions differ.
+type Finding struct {
+	Section string   `json:"section"`
+	Kind    string   `json:"kind"`
+	Note    bool     `json:"note,omitempty"` // it is told, and makes no difference
+	A       []uint64 `json:"a"`              // events of A, the first is the one that shows it
+	B       []uint64 `json:"b"`
+	What    string   `json:"what"` // tools/call "echo"; the answer to tools/call "echo"
+	Text    string   `json:"text,omitempty"`
+
+	Differences []replay.Difference `json:"-"` // of a change: what A has is wanted
+	More        int                 `json:"-"` // beyond those listed
+}
+
+// KeptFindings is how many of a section are kept.
+const KeptFindings = 1000
+
+// Report is what a comparison comes to.
+type Report struct {
+	A, B     Side
+	Findings []Finding
+	Counts   map[string]int // by section, of all findings that are no notes
+	Notes    map[string]int // by section, of the notes
+	Mapped   map[string]int // places that differ and are the same, by why: variable, clock, ignored …
+	Unread   int            // messages that differ and whose texts were too much to be held
+	Timing   []Latency
+	Slower   []Slower
+}
+
+// Side is one of the sessions.
+type Side struct {
+	ID        string `json:"id"`
+	Transport string `json:"transport"`
+	Events    uint64 `json:"events"`
+	Frames    uint64 `json:"frames"`
+	Calls     int    `json:"calls"`
+	Lost      uint64 `json:"lost"`
+	Took      int64  `json:"took_ns"`
+}
+
+// Same reports whether nothing differs in some sections, in any where none is named.
+func (r *Report) Same(sections ...string) bool {
+	for section, n := range r.Counts {
+		if n > 0 && (len(sections) == 0 || has(sections, section)) {
+			return false
+		}
+	}
+	return true
+}
+
+// find adds a finding.
+func (r *Report) find(f Finding) {
+	counts := r.Counts
+	if f.Note {
+		counts = r.Notes
+	}
+	if counts[f.Section]++; counts[f.Section] <= KeptFindings {
+		r.Findings = append(r.Findings, f)
+	}
+}
+
+func has(list []string, s string) bool {
+	for _, one := range list {
+		if one == s {
+			return true
+		}
+	}
+	return false
+}
+
+// Report pairs what is left, when all texts were taken, and says what differs.
+func (c *Comparison) Report() *Report {
+	c.report = &Report{Counts: map[string]int{}, Notes: map[string]int{}, Mapped: map[string]int{}}
+	c.report.A, c.report.B = c.sides[0].side(), c.sides[1].side()
+	c.matchTexts()
+	c.findAlone()
+	c.findChanged()
+	c.findOrder()
+	c.findTools()
+	c.findAround()
+	c.measure()
+	return c.report
+}

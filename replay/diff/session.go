@@ -1,0 +1,247 @@
+package diff
+
+import (
+	"bytes"
+	"hash/maphash"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// message is what is held of each.
+type message struct {
+	seq     uint64
+	at      time.Duration
+	stream  uint64
+	content uint64
+	key     uint64 // of a request
+	bytes   uint64
+	shape   uint64 // of what is left without it
+	size    int32
+	part    int32 // its place in a batch
+	name    int32 // in the comparison's names
+	call    int32 // that an answer, progress or a cancellation names; else none
+	near    int32 // of a notification and of a request: the only call that was open; else none
+	reply   int32 // of a request
+	pair    int32 // in the other session
+	kind    transport.MessageKind
+	dir     transport.Direction
+
+	failed    bool
+	cancelled bool // of a request
+}
+
+// none is the index of no message.
+const none = -1
+
+// Session is a recording, folded.
+type Session struct {
+	Header  store.Header
+	Events  uint64
+	Frames  uint64
+	Lost    uint64
+	Exit    string
+	took    time.Duration
+	seed    maphash.Seed
+	names   *names
+	list    []message
+	calls   map[linkKey]int32 // by id
+	tokens  map[linkKey]int32
+	tools   map[string]uint64
+	listed  uint64           // Seq of the last list of tools
+	said    map[uint64]int   // lines of standard error, by hash, how often
+	status  map[uint64]int32 // of an HTTP exchange
+	noises  int
+	stderr  uint64
+	partial bytes.Buffer
+}
+
+// linkKey finds the request that a message names: by its direction, the hash of an id,
+// and the HTTP exchange, or 0 for the latest of any.
+type linkKey struct {
+	hash   uint64
+	stream uint64
+	dir    transport.Direction
+}
+
+func newSession(seed maphash.Seed, n *names) *Session {
+	return &Session{
+		seed: seed, names: n, calls: map[linkKey]int32{}, tokens: map[linkKey]int32{},
+		tools: map[string]uint64{}, said: map[uint64]int{}, status: map[uint64]int32{},
+	}
+}
+
+// Apply takes the next event, with the digests of its messages.
+func (s *Session) Apply(e store.Event, digests []Digest) error {
+	s.Events, s.took = e.Seq, max(s.took, e.At)
+	switch e.Kind {
+	case store.Frame:
+		s.Frames++
+		for i := range digests {
+			s.message(e, int32(i), &digests[i])
+		}
+		return nil
+	case store.Stderr:
+		s.line(e.Payload)
+		return nil
+	}
+	return s.around(e)
+}
+
+// around takes what is no message.
+func (s *Session) around(e store.Event) (err error) {
+	switch e.Kind {
+	case store.Opened:
+		s.Header, err = store.ParseHeader(e.Payload)
+	case store.Exited:
+		var info store.ExitInfo
+		info, err = store.DecodePayload[store.ExitInfo](e)
+		s.Exit = info.String()
+	case store.Lost:
+		var info store.LostInfo
+		info, err = store.DecodePayload[store.LostInfo](e)
+		s.Lost += info.Frames
+	case store.HTTP:
+		var info store.HTTPInfo
+		if info, err = store.DecodePayload[store.HTTPInfo](e); info.What == store.HTTPResponse {
+			s.status[e.Stream] = int32(info.Status)
+		}
+	}
+	return err
+}
+
+// message takes one message.
+func (s *Session) message(e store.Event, part int32, g *Digest) {
+	m := message{
+		seq: e.Seq, at: e.At, stream: e.Stream, part: part, kind: g.kind, dir: e.Dir,
+		content: g.content, key: g.key, bytes: g.bytes, size: int32(min(g.size, 1<<30)), failed: g.failed,
+		name: s.names.of(g.method, g.target), call: none, near: none, reply: none, pair: none,
+	}
+	at := int32(len(s.list))
+	switch g.kind {
+	case transport.Request:
+		s.open(s.calls, e, g.id, at)
+		if g.token != "" {
+			s.open(s.tokens, e, g.token, at)
+		}
+	case transport.Response:
+		s.answer(&m, e, g, at)
+	case transport.Notification:
+		s.notice(&m, e, g)
+	case transport.Invalid:
+		s.noises++
+	}
+	s.list = append(s.list, m)
+}
+
+func (s *Session) open(index map[linkKey]int32, e store.Event, id string, at int32) {
+	k := linkKey{maphash.String(s.seed, id), 0, e.Dir}
+	index[k] = at
+	if e.Stream != 0 {
+		k.stream = e.Stream
+		index[k] = at
+	}
+}
+
+// find returns the request of a direction that is named: the one of the exchange, else
+// the latest.
+func (s *Session) find(index map[linkKey]int32, dir transport.Direction, stream uint64, id string) int32 {
+	k := linkKey{maphash.String(s.seed, id), stream, dir}
+	at, ok := index[k]
+	if !ok && stream != 0 {
+		k.stream = 0
+		at, ok = index[k]
+	}
+	if !ok {
+		return none
+	}
+	return at
+}
+
+// answer takes a response. A second one to a request belongs to none.
+func (s *Session) answer(m *message, e store.Event, g *Digest, at int32) {
+	call := s.find(s.calls, e.Dir.Reverse(), e.Stream, g.id)
+	if call == none || s.list[call].reply != none {
+		return
+	}
+	m.call, s.list[call].reply = call, at
+	s.closes(e.Dir.Reverse(), s.list[call].stream, g.id, call)
+	m.name = s.list[call].name
+	if s.names.list[m.name].method != methodTools {
+		return
+	}
+	s.listed = e.Seq
+	for _, t := range g.tools {
+		if _, known := s.tools[t.name]; known || len(s.tools) < keptTools {
+			s.tools[t.name] = t.content
+		}
+	}
+}
+
+// closes forgets the id of a call: a million of them are not held.
+func (s *Session) closes(dir transport.Direction, stream uint64, id string, call int32) {
+	k := linkKey{maphash.String(s.seed, id), stream, dir}
+	for range 2 {
+		if at, ok := s.calls[k]; ok && at == call {
+			delete(s.calls, k)
+		}
+		k.stream = 0
+	}
+}
+
+// notice finds the call that a notification names.
+func (s *Session) notice(m *message, e store.Event, g *Digest) {
+	switch {
+	case g.method == methodProgress:
+		m.call = s.find(s.tokens, e.Dir.Reverse(), e.Stream, g.token)
+	case g.method == methodCancelled:
+		if m.call = s.find(s.calls, e.Dir, 0, g.id); m.call != none {
+			s.list[m.call].cancelled = true
+		}
+	case g.stands != "":
+		m.call = s.find(s.calls, e.Dir.Reverse(), 0, g.stands)
+	}
+}
+
+// close looks back over the whole session: of what names no call it finds the only one
+// that was open, of those that were answered.
+func (s *Session) close() {
+	var open, sum [3]int32
+	for i := range s.list {
+		m := &s.list[i]
+		to := m.dir.Reverse()
+		switch {
+		case m.kind == transport.Response && m.call != none:
+			open[to]--
+			sum[to] -= m.call
+			continue
+		case (m.kind == transport.Notification || m.kind == transport.Request) && m.call == none && open[to] == 1:
+			m.near = sum[to]
+		}
+		if m.kind == transport.Request && m.reply != none {
+			open[m.dir]++
+			sum[m.dir] += int32(i)
+		}
+	}
+	s.calls, s.tokens = nil, nil
+}
+
+// owner is the call that a message belongs to, as far as one can tell.
+func (m *message) owner() int32 {
+	if m.call != none {
+		return m.call
+	}
+	return m.near
+}
+
+// keptLines is how many different lines of standard error are told apart.
+const keptLines = 100_000
+
+// line counts a line of standard error.
+func (s *Session) line(text []byte) {
+	s.stderr++
+	if h := maphash.Bytes(s.seed, bytes.TrimSpace(text)); s.said[h] > 0 || len(s.said) < keptLines {
+		s.said[h]++
+	}
+}
