@@ -14,6 +14,8 @@ import (
 func TestProxyEarlyAnswer(t *testing.T) {
 	for _, c := range []struct{ name, head, body, length, log string }{
 		{"half a body", "", `{"id":1`, "2", "1 c2s cut {\"id\":1\n"},
+		{"nothing of a body", "", "", "2", ""},
+		{"half a body, and an answer of unknown length", "", `{"id":1`, "", "1 c2s cut {\"id\":1\n"},
 		{"a client that waits for a word", "Expect: 100-continue\r\n", "", "2", ""},
 		{"an answer of unknown length", "Expect: 100-continue\r\n", "", "", ""},
 	} {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -67,7 +68,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if out.Body != nil {
 		// The server closes it when the answer is out: to close is to wait for its end.
 		body := &uploadBody{ReadCloser: io.NopCloser(out.Body), x: x}
-		defer body.Close() // who reads it may outlive the round trip
+		defer finish(body) // who reads it may outlive the round trip
 		ahead(out, body)
 	}
 	resp, err := p.o.Transport.RoundTrip(out)
@@ -99,34 +100,82 @@ func (p *proxy) refuse(why string) {
 	}
 }
 
+// moment is how long is waited for bytes of a request that most clients send together
+// with those before them.
+const moment = 10 * time.Millisecond
+
 // ahead reads what has come of a short body. If that is all of it, the transport can
 // send it together with the head, and once more if it finds its connection closed.
+// A client may also send nothing but the head and wait for what the server says.
 func ahead(out *http.Request, body *uploadBody) {
 	out.Body = body
 	if out.ContentLength <= 0 || out.ContentLength > transport.EventLimit || out.Header.Get("Expect") != "" {
 		return
 	}
+	first := &firstRead{came: make(chan struct{})}
 	buf := make([]byte, out.ContentLength)
-	n, err := body.Read(buf)
-	if int64(n) == out.ContentLength {
+	go func() { // it ends with the request at the latest: the server ends what is read of it
+		n, err := body.Read(buf)
+		first.bytes, first.err = buf[:n], err
+		close(first.came)
+	}()
+	if within(first.came) && int64(len(first.bytes)) == out.ContentLength {
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buf)), nil }
 		out.Body, _ = out.GetBody()
 		return
 	}
-	rest := io.Reader(body)
-	if err != nil {
-		rest = failing{err}
-	}
 	out.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(bytes.NewReader(buf[:n]), rest), body}
+	}{io.MultiReader(first, body), body}
 }
 
-// failing is the rest of a body that could not be read.
-type failing struct{ err error }
+// finish reads the rest of the request for the log. A client may wait for the end of
+// the answer before it sends that: it is not made to wait for long.
+func finish(body *uploadBody) {
+	if body.x.unread() <= 0 {
+		_ = body.Close()
+		return
+	}
+	over := make(chan struct{})
+	go func() { // it ends as what reads ahead does
+		_ = body.Close()
+		close(over)
+	}()
+	within(over)
+}
 
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
+// within waits a moment for something.
+func within(done <-chan struct{}) bool {
+	patience := time.NewTimer(moment)
+	defer patience.Stop()
+	select {
+	case <-done:
+		return true
+	case <-patience.C:
+		return false
+	}
+}
+
+// firstRead is the first read of a body, which may still be under way.
+type firstRead struct {
+	came  chan struct{}
+	bytes []byte
+	err   error
+}
+
+// Read gives what the first read got.
+func (f *firstRead) Read(p []byte) (n int, err error) {
+	<-f.came
+	n = copy(p, f.bytes)
+	if f.bytes = f.bytes[n:]; len(f.bytes) > 0 {
+		return n, nil
+	}
+	if f.err == nil {
+		return n, io.EOF // the rest is to be read of the body
+	}
+	return n, f.err
+}
 
 // answer passes a response on. It does not return when that fails: the client must not
 // take what came for the whole.
