@@ -36,15 +36,20 @@ func (t *HTTPTap) Handler(next http.Handler) http.Handler {
 // tappedWriter records a response as it is written.
 type tappedWriter struct {
 	http.ResponseWriter
-	x    *exchange
-	head bool
+	x        *exchange
+	head     bool
+	hijacked bool
 }
 
 // WriteHeader records the head before it is sent.
 func (w *tappedWriter) WriteHeader(status int) {
-	if !w.head && status >= 200 {
+	switch {
+	case w.head:
+	case status >= 200:
 		w.head = true
 		w.x.respond(status, w.Header(), -1, false)
+	default:
+		w.x.informed(status, w.Header())
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -77,6 +82,14 @@ func (w *tappedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // finish records how the handler ended.
 func (w *tappedWriter) finish(what, cause string) {
 	x := w.x
+	if w.hijacked {
+		if what = store.HTTPNone; w.head {
+			what = store.HTTPLeft
+		}
+		x.fail(what, hijacked)
+		x.upload(nil, bodyCut)
+		return
+	}
 	if !w.head && what == store.HTTPEnd {
 		x.respond(http.StatusOK, w.Header(), -1, false)
 	}

@@ -60,6 +60,10 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "mcprec: "+refusal, http.StatusForbidden)
 		return
 	}
+	if to := upgradeOf(r); to != "" {
+		p.tap.refuseUpgrade(w, r, to)
+		return
+	}
 	// Without this the server closes the request's body when the response begins, and
 	// a transport that still looks for the body's end cuts the response.
 	_ = http.NewResponseController(w).EnableFullDuplex()
@@ -71,7 +75,9 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer finish(body) // who reads it may outlive the round trip
 		ahead(out, body)
 	}
-	resp, err := p.o.Transport.RoundTrip(out)
+	before := &interim{w: w}
+	resp, err := p.o.Transport.RoundTrip(out.WithContext(x.traced(out.Context(), before.pass)))
+	before.end()
 	if err != nil {
 		x.failed(r.Context(), store.HTTPNone, err)
 		p.failed(w, r, err)

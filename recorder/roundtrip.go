@@ -23,7 +23,7 @@ type roundTripper struct {
 
 func (rt *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	x := rt.tap.begin(r)
-	out := r.WithContext(r.Context()) // a request must not be changed
+	out := r.WithContext(x.traced(r.Context(), nil)) // a request must not be changed
 	if !x.up.done {
 		out.Body = &uploadBody{ReadCloser: r.Body, x: x}
 		if r.GetBody != nil {

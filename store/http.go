@@ -49,6 +49,7 @@ func (h *HTTPInfo) SetBody(b []byte) {
 // What an HTTP event tells.
 const (
 	HTTPRequest  = "request"  // a request began; its body follows as a frame
+	HTTPInterim  = "interim"  // a status came that is not the answer's, as 103
 	HTTPResponse = "response" // the status and the headers of the answer came
 	HTTPEvent    = "event"    // a server-sent event that is more than its frame, which follows if there is one
 	HTTPBody     = "body"     // a stretch of a body that is no frame
