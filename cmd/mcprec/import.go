@@ -103,7 +103,7 @@ const importBatch = 4 << 20
 
 // importFile reads a whole fixture before it stores anything: a file that is
 // cut or wrong leaves nothing behind.
-func importFile(cmd *cobra.Command, db store.Store, name string, decode func(io.Reader) ([]store.Event, error)) (store.SessionID, error) {
+func importFile(cmd *cobra.Command, db *boltstore.Store, name string, decode func(io.Reader) ([]store.Event, error)) (store.SessionID, error) {
 	in := cmd.InOrStdin()
 	if name != "-" {
 		f, err := openFile(name)
@@ -120,7 +120,12 @@ func importFile(cmd *cobra.Command, db store.Store, name string, decode func(io.
 	if len(events) == 0 {
 		return "", fmt.Errorf("no events in it")
 	}
-	return storeEvents(cmd.Context(), db, events)
+	points := pointsOf(events) // beside the storing, which waits for the disk
+	id, err := storeEvents(cmd.Context(), db, events)
+	if image := <-points; err == nil {
+		cache{db, id}.save(cmd.Context(), image)
+	}
+	return id, err
 }
 
 // readFixture reads a file in whatever form it is.

@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 	"replay/filter":         {"transport", "store", "replay", "replay/order"},
 	"replay/state":          {"transport", "store", "replay", "replay/order", "replay/filter"},
 	"replay/diff":           {"transport", "store", "replay", "replay/order"},
+	"replay/checkpoint":     {"transport", "store", "replay", "replay/state"},
 	"replay/explore":        {"transport", "store", "replay", "replay/order", "replay/explore/shrink"},
 	"replay/explore/shrink": {"transport", "store", "replay"},
 	"fixtures/foreign":      {"store", "transport"},
@@ -39,7 +40,7 @@ var mayImport = map[string][]string{
 	"examples/zoo":          {"replay", "replay/explore", "fixtures", "store", "transport"},
 	"examples/zoo/table":    {"examples/zoo"},
 	"examples/progress":     {"transport"},
-	"cmd/mcprec": {"transport", "store", "store/memstore", "store/boltstore", "recorder", "replay", "replay/check", "replay/diff", "replay/filter", "replay/state", "replay/order", "replay/explore", "replay/explore/shrink", "fixtures", "fixtures/foreign", "examples/progress",
+	"cmd/mcprec": {"transport", "store", "store/memstore", "store/boltstore", "recorder", "replay", "replay/check", "replay/diff", "replay/filter", "replay/state", "replay/checkpoint", "replay/order", "replay/explore", "replay/explore/shrink", "fixtures", "fixtures/foreign", "examples/progress",
 		"github.com/spf13/cobra"},
 }
 

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/mcprec/mcprec/store"
 )
 
 // point is a place in a session: behind an event, or behind all until a time.
@@ -38,12 +36,12 @@ func parsePoint(flag, text string) (point, error) {
 	return p, usagef("--%s %s: want the number of an event, a time such as 12.3s, or a share such as 50%%", flag, text)
 }
 
-// isBefore reports whether an event comes after the point.
-func (p point) isBefore(e store.Event) bool {
+// isPast reports whether an event comes after the point.
+func (p point) isPast(seq uint64, at time.Duration) bool {
 	if p.seq != 0 {
-		return e.Seq > p.seq
+		return seq > p.seq
 	}
-	return e.At > p.at
+	return at > p.at
 }
 
 func hasShare(points []point) bool {

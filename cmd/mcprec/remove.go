@@ -51,6 +51,7 @@ func runRemove(cmd *cobra.Command, h home, args []string) (err error) {
 		if err := db.Delete(cmd.Context(), id); err != nil {
 			return err
 		}
+		cache{db, id}.remove()
 		if _, err := fmt.Fprintln(cmd.OutOrStdout(), id); err != nil {
 			return err
 		}

@@ -71,7 +71,7 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 	shown := 0
 	// Requests before --from are folded too: their responses name them.
 	last := uint64(0)
-	t, err := s.transcript(cmd.Context(), fits.Ahead(), func(e replay.Entry) error {
+	t, from, err := s.transcriptFrom(cmd.Context(), fits.Ahead(), o.from, func(e replay.Entry) error {
 		if last = e.Seq; e.Seq < o.from || !fits.Selects(&e) {
 			return nil
 		}
@@ -84,7 +84,8 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 	if err != nil {
 		return err
 	}
-	err = replay.Project(s.events(cmd.Context(), 1, store.ReadOptions{}), t)
+	last = from - 1
+	err = replay.Project(s.events(cmd.Context(), from, store.ReadOptions{}), t)
 	if errors.Is(err, errEnough) {
 		err = nil
 	}

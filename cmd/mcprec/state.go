@@ -114,6 +114,9 @@ func statesAt(ctx context.Context, s *session, points []point) ([]*state.State, 
 	if err != nil {
 		return nil, err
 	}
+	if s.db != nil {
+		return storedAt(ctx, s, points)
+	}
 	states := make([]*state.State, len(points))
 	now, left := state.New(), len(points)
 	var valid store.Validator
@@ -125,7 +128,7 @@ func statesAt(ctx context.Context, s *session, points []point) ([]*state.State, 
 			return nil, err
 		}
 		for i, p := range points {
-			if states[i] == nil && p.isBefore(e) {
+			if states[i] == nil && p.isPast(e.Seq, e.At) {
 				states[i] = now.Clone()
 				left--
 			}
@@ -141,6 +144,18 @@ func statesAt(ctx context.Context, s *session, points []point) ([]*state.State, 
 		if states[i] == nil {
 			states[i] = now
 		}
+	}
+	return states, nil
+}
+
+// storedAt is statesAt of a session in the store, where checkpoints shorten the way.
+func storedAt(ctx context.Context, s *session, points []point) (states []*state.State, err error) {
+	for _, p := range points {
+		f, err := cache{s.db, s.id}.foldUntil(ctx, p.isPast)
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, f.State())
 	}
 	return states, nil
 }

@@ -75,7 +75,11 @@ func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 func (o tailOptions) print(ctx context.Context, s *session, fits *filter.Filter, show func(replay.Entry) error) error {
 	live := false
 	var window []replay.Entry // the newest o.last entries, until live
-	t, err := s.transcript(ctx, fits.Ahead(), func(e replay.Entry) error {
+	begin, err := s.lastFrom(ctx, fits, o.last)
+	if err != nil {
+		return err
+	}
+	t, next, err := s.transcriptFrom(ctx, fits.Ahead(), begin, func(e replay.Entry) error {
 		switch {
 		case !fits.Selects(&e):
 			return nil
@@ -90,7 +94,6 @@ func (o tailOptions) print(ctx context.Context, s *session, fits *filter.Filter,
 	if err != nil {
 		return err
 	}
-	next := uint64(1)
 	err = each(s.events(ctx, next, store.ReadOptions{}), func(e store.Event) error {
 		next = e.Seq + 1
 		return t.Apply(e)
@@ -105,6 +108,16 @@ func (o tailOptions) print(ctx context.Context, s *session, fits *filter.Filter,
 	}
 	live = true
 	return replay.Project(s.events(ctx, next, store.ReadOptions{Follow: true}), t)
+}
+
+// lastFrom returns where the last n events begin; 1 where that is not known: of a
+// fixture, and of events that fit.
+func (s *session) lastFrom(ctx context.Context, fits *filter.Filter, n int) (uint64, error) {
+	if s.db == nil || fits.String() != "" {
+		return 1, nil
+	}
+	head, err := s.db.Head(ctx, s.id)
+	return head.Seq - min(head.Seq, uint64(n)) + 1, err
 }
 
 // each calls f with every event until either fails.

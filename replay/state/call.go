@@ -43,28 +43,6 @@ type call struct {
 // that are closed.
 type calls map[key][]*call
 
-// clone returns copies of the calls, and which of them have a token or an exchange.
-func (c calls) clone() (other calls, tokens map[key]*call, asked map[uint64][]*call) {
-	other, tokens, asked = make(calls, len(c)), map[key]*call{}, map[uint64][]*call{}
-	for k, list := range c {
-		for _, x := range list {
-			if x.closed {
-				continue
-			}
-			own := *x
-			other[k] = append(other[k], &own)
-			if x.stream != 0 {
-				asked[x.stream] = append(asked[x.stream], &own)
-			}
-			t := key{x.dir, x.token}
-			if before := tokens[t]; x.token != "" && (before == nil || before.seq < x.seq) {
-				tokens[t] = &own
-			}
-		}
-	}
-	return other, tokens, asked
-}
-
 // find returns the call that an answer on a stream belongs to, nil if there is none.
 func (s *State) find(dir transport.Direction, id json.RawMessage, stream uint64) *call {
 	k := key{dir, order.Key(id)}

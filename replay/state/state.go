@@ -63,7 +63,11 @@ func New() *State {
 // Clone returns a state that goes its own way from here.
 func (s *State) Clone() *State {
 	c := *s
-	c.calls, c.tokens, c.asked = s.calls.clone()
+	c.calls, c.tokens, c.asked, c.open, c.listening = calls{}, map[key]*call{}, map[uint64][]*call{}, 0, 0
+	for _, x := range s.openCalls() {
+		own := *x
+		c.takesUp(&own, x.token != "" && s.tokens[key{x.dir, x.token}] == x)
+	}
 	c.watches = nil // who asks it watches its own calls
 	c.subscriptions, c.tasks = maps.Clone(s.subscriptions), maps.Clone(s.tasks)
 	c.statuses, c.streams = maps.Clone(s.statuses), maps.Clone(s.streams)
@@ -87,7 +91,11 @@ func (s *State) Apply(e store.Event) (err error) {
 	case store.Opened:
 		_, err = store.ParseHeader(e.Payload)
 	case store.Frame:
-		s.frame(e)
+		messages, err := e.AsFrame().Messages()
+		if err != nil {
+			messages = nil
+		}
+		s.ApplyParsed(e, messages)
 	case store.HTTP:
 		// What cannot be read here is shown by other commands; it changes nothing.
 		if info, err := store.DecodePayload[store.HTTPInfo](e); err == nil {
@@ -119,16 +127,13 @@ func (s *State) Apply(e store.Event) (err error) {
 // way is a direction as an index, whatever a damaged event says.
 func way(dir transport.Direction) transport.Direction { return dir & 3 % 3 }
 
-// frame takes in a frame. Noise, which has no messages, is counted.
-func (s *State) frame(e store.Event) {
+// ApplyParsed is Apply of a frame whose messages were read already. Noise has none.
+func (s *State) ApplyParsed(e store.Event, messages []transport.Message) {
+	s.seq, s.at = e.Seq, e.At
 	s.frames[way(e.Dir)]++
 	s.queues(e)
 	if e.Stream != 0 {
 		s.counts(e)
-	}
-	messages, err := e.AsFrame().Messages()
-	if err != nil {
-		return
 	}
 	for i := range messages {
 		switch m := &messages[i]; m.Kind() {

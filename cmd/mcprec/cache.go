@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/checkpoint"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+)
+
+// cache keeps the checkpoints of long sessions beside the store, in cache/ID.points. They
+// are made again where they are missing, wrong or old, so what cannot be read or written
+// there is nobody's fault and is not said.
+type cache struct {
+	db *boltstore.Store
+	id store.SessionID
+}
+
+func (c cache) path() string {
+	return filepath.Join(c.db.Info().Location, "cache", string(c.id)+".points")
+}
+
+// load returns the checkpoints that are there, as far as they are of this session.
+func (c cache) load(ctx context.Context) *checkpoint.Image {
+	b, err := os.ReadFile(c.path())
+	if err != nil {
+		return &checkpoint.Image{}
+	}
+	image, err := checkpoint.Read(b, c.id, version())
+	if err != nil {
+		return &checkpoint.Image{}
+	}
+	log, err := c.db.Head(ctx, c.id)
+	if e, ok := c.event(ctx, 1); err != nil || !ok || !image.Opened(e) || !image.Fits(log) {
+		return &checkpoint.Image{}
+	}
+	return image
+}
+
+// event returns one event of the session.
+func (c cache) event(ctx context.Context, seq uint64) (store.Event, bool) {
+	for e, err := range c.db.Read(ctx, c.id, seq, store.ReadOptions{}) {
+		return e, err == nil
+	}
+	return store.Event{}, false
+}
+
+// save writes the checkpoints under another name first: who reads finds all or none.
+func (c cache) save(ctx context.Context, image *checkpoint.Image) {
+	log, err := c.db.Head(ctx, c.id)
+	b := image.Bytes(c.id, version(), log)
+	if b == nil || err != nil {
+		return
+	}
+	dir := filepath.Dir(c.path())
+	if os.MkdirAll(dir, 0o700) != nil {
+		return
+	}
+	f, err := os.CreateTemp(dir, string(c.id)+".new-*") // 0600
+	if err != nil {
+		return
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), c.path())
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+}
+
+// remove drops what is kept of the session.
+func (c cache) remove() {
+	names, _ := filepath.Glob(filepath.Join(filepath.Dir(c.path()), string(c.id)+".*"))
+	for _, name := range names {
+		_ = os.Remove(name)
+	}
+}
+
+// foldUntil returns the fold over a session's events up to the first that is past what
+// is asked for. It goes on from a checkpoint, and keeps those that it comes by.
+func (c cache) foldUntil(ctx context.Context, past func(seq uint64, at time.Duration) bool) (*checkpoint.Fold, error) {
+	image := c.load(ctx)
+	f, from := c.resume(ctx, image, past)
+	had := len(image.Points())
+	for e, err := range c.db.Read(ctx, c.id, from, store.ReadOptions{}) {
+		if err != nil {
+			return nil, err
+		}
+		if past(e.Seq, e.At) {
+			break
+		}
+		if err := f.Apply(e); err != nil {
+			return nil, err
+		}
+	}
+	if len(f.Image().Points()) > had {
+		c.save(ctx, f.Image())
+	}
+	return f, nil
+}
+
+// resume returns a fold from the last checkpoint that is not past what is asked for, and
+// the event from which it goes on. One whose event is not in the log says that the
+// checkpoints are of other events.
+func (c cache) resume(ctx context.Context, image *checkpoint.Image, past func(uint64, time.Duration) bool) (*checkpoint.Fold, uint64) {
+	points := image.Points()
+	n := len(points) - 1
+	for n >= 0 && past(points[n].Seq, points[n].At) {
+		n--
+	}
+	if n >= 0 {
+		e, ok := c.event(ctx, points[n].Seq)
+		if f, err := image.Resume(n); err == nil && ok && points[n].Is(e) {
+			return f, points[n].Seq + 1
+		}
+		*image = checkpoint.Image{}
+	}
+	return checkpoint.New(), 1
+}
+
+// pointsOf makes the checkpoints of a session that is at hand as a whole, and hands them
+// over when they are done.
+func pointsOf(events []store.Event) <-chan *checkpoint.Image {
+	done := make(chan *checkpoint.Image, 1)
+	if len(events) < checkpoint.Interval {
+		done <- &checkpoint.Image{}
+		return done
+	}
+	go func() {
+		f := checkpoint.New()
+		for _, e := range events {
+			if f.Apply(e) != nil { // what cannot be read ends it, there too
+				break
+			}
+		}
+		done <- f.Image()
+	}()
+	return done
+}
+
+// transcriptFrom returns a transcript that shows events from a Seq on, and the Seq from
+// which it must be given them. What is before is not read where checkpoints say what was
+// open; but one that looks ahead reads all.
+func (s *session) transcriptFrom(ctx context.Context, ahead bool, from uint64, emit func(replay.Entry) error) (*replay.Transcript, uint64, error) {
+	if ahead || s.db == nil || from <= checkpoint.Interval {
+		t, err := s.transcript(ctx, ahead, emit)
+		return t, 1, err
+	}
+	f, err := cache{s.db, s.id}.foldUntil(ctx, func(seq uint64, _ time.Duration) bool { return seq >= from })
+	if err != nil {
+		return nil, 0, err
+	}
+	t, err := f.Transcript(emit)
+	return t, f.Seq() + 1, err
+}

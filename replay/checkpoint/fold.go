@@ -1,0 +1,85 @@
+package checkpoint
+
+import (
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// A point is taken when this many events, or this many bytes of them, have passed since
+// the last, and share times as many bytes as the last point took.
+const (
+	Interval      = 4096
+	intervalBytes = 4 << 20
+	share         = 4
+)
+
+// spacing is how far points are apart at least.
+type spacing struct {
+	events, bytes, share int
+}
+
+var usual = spacing{Interval, intervalBytes, share}
+
+// Fold is the projection that takes points of a session. [New] makes it, and
+// [Image.Resume].
+type Fold struct {
+	image      *Image
+	state      *state.State
+	transcript *replay.Transcript
+	last       bool // no point of the image is further on
+	size       int  // of the last point
+	events     int  // since then
+	bytes      int
+	spacing    spacing
+}
+
+// New returns a fold over a session from its first event on.
+func New() *Fold {
+	return &Fold{image: &Image{}, state: state.New(), transcript: replay.NewTranscript(nil), last: true, spacing: usual}
+}
+
+// Apply takes the next event.
+func (f *Fold) Apply(e store.Event) error {
+	if e.Seq == 1 {
+		f.image.opened = hash(e)
+	}
+	if e.Kind == store.Frame {
+		f.frame(e)
+	} else if err := f.state.Apply(e); err != nil {
+		return err
+	}
+	f.events++
+	f.bytes += len(e.Payload)
+	if f.last && (f.events >= f.spacing.events || f.bytes >= f.spacing.bytes) && f.bytes >= f.spacing.share*f.size {
+		f.image.add(e, f.state, f.transcript)
+		f.size = f.image.points[len(f.image.points)-1].size()
+		f.events, f.bytes = 0, 0
+	}
+	return nil
+}
+
+// frame reads a frame once for both.
+func (f *Fold) frame(e store.Event) {
+	messages, err := e.AsFrame().Messages()
+	if err != nil {
+		messages = []transport.Message{}
+	}
+	f.state.ApplyParsed(e, messages)
+	f.transcript.Follow(e, messages)
+}
+
+// Seq returns the event that was applied last.
+func (f *Fold) Seq() uint64 { return f.state.Seq() }
+
+// State returns how the session stands.
+func (f *Fold) State() *state.State { return f.state }
+
+// Transcript returns a transcript that goes on from here.
+func (f *Fold) Transcript(emit func(replay.Entry) error) (*replay.Transcript, error) {
+	return replay.ResumeTranscript(f.transcript.AppendCalls(nil), emit)
+}
+
+// Image returns the points so far.
+func (f *Fold) Image() *Image { return f.image }
