@@ -20,6 +20,9 @@ const id = store.SessionID("0190aaaa-0000-7000-8000-0000000000ff")
 // last is where a log ends.
 var last = store.Head{Seq: 1 << 20, Chain: [32]byte{1, 2, 3}}
 
+// every is a point each so many events.
+func every(n int) spacing { return spacing{events: n, bytes: 1 << 40} }
+
 func newFold(t testing.TB, s spacing) *Fold {
 	t.Helper()
 	f := New()
@@ -76,7 +79,7 @@ func TestResume(t *testing.T) {
 
 func resumes(t *testing.T, path string, events []store.Event) {
 	t.Helper()
-	whole := newFold(t, spacing{events: max(1, len(events)/20)})
+	whole := newFold(t, every(max(1, len(events)/20)))
 	apply(t, whole, events)
 	want := whole.transcript.AppendCalls(whole.state.AppendSnapshot(nil, 0))
 	lines := strings.SplitAfter(entries(t, newFold(t, usual), events), "\n")
@@ -115,13 +118,13 @@ func resumes(t *testing.T, path string, events []store.Event) {
 // TestGrow: an image that is taken up again grows into the one that was made at once.
 func TestGrow(t *testing.T) {
 	events := traffic(5000)
-	whole := newFold(t, spacing{events: 100})
+	whole := newFold(t, every(100))
 	apply(t, whole, events)
 	var f *Fold
 	for from := 0; from < len(events); from += 700 {
 		part := events[from:min(from+700, len(events))]
 		if f == nil {
-			f = newFold(t, spacing{events: 100})
+			f = newFold(t, every(100))
 		} else {
 			image, err := Read(f.Image().Bytes(id, "test", last), id, "test")
 			if err != nil {
@@ -130,7 +133,7 @@ func TestGrow(t *testing.T) {
 			if f, err = image.Resume(len(image.Points()) - 1); err != nil {
 				t.Fatal(err)
 			}
-			f.spacing = spacing{events: 100}
+			f.spacing = every(100)
 		}
 		apply(t, f, part)
 	}
@@ -177,7 +180,7 @@ func traffic(n int) []store.Event {
 // TestRefused: what is not the image of the session is not read, and of one that is cut
 // or damaged what is before that.
 func TestRefused(t *testing.T) {
-	f := newFold(t, spacing{events: 100})
+	f := newFold(t, every(100))
 	apply(t, f, traffic(300))
 	b := f.Image().Bytes(id, "test", last)
 	for name, err := range map[string]error{
@@ -212,7 +215,7 @@ func second(_ *Image, err error) error { return err }
 
 // FuzzRead: no bytes make it panic, and what is read is what was written.
 func FuzzRead(f *testing.F) {
-	fold := newFold(f, spacing{events: 10})
+	fold := newFold(f, every(10))
 	apply(f, fold, traffic(50))
 	f.Add(fold.Image().Bytes(id, "test", last))
 	f.Fuzz(func(t *testing.T, b []byte) {
