@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/replay/check"
+	"github.com/mcprec/mcprec/replay/schema"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -21,6 +22,7 @@ type checkOptions struct {
 	max     time.Duration
 	expect  []string
 	forbid  []string
+	schema  bool
 	base    string
 	trusted *check.Baseline // read of base
 }
@@ -48,6 +50,7 @@ func newCheck() *cobra.Command {
 	f.DurationVar(&o.max, "max-duration", 0, "a call of the client that takes longer is an error; 0 is any")
 	f.StringSliceVar(&o.expect, "expect-tool", nil, "`TOOLS` that the client must call")
 	f.StringSliceVar(&o.forbid, "forbid-tool", nil, "`TOOLS` that the client must not call")
+	f.BoolVar(&o.schema, "schema", false, "hold each message to the official JSON schema of its revision too")
 	f.StringVar(&o.base, "baseline", "", "a `SESSION` that is trusted: tools that are new, gone or otherwise\nthan in its lists are errors")
 	completeWords(cmd, "format", "text", "json", "junit", "sarif")
 	completeWords(cmd, "fail-on", "error", "warning", "never")
@@ -63,6 +66,7 @@ without a live peer:
   E1 to E9   evidence: calls without an answer and who had them, late answers, bytes
              that are no message, frames behind the end, events that were lost, tools
              that were redefined, headers that contradict their body
+  S1         with --schema: messages that do not fit the schema of their revision
   G1 to G4   what --max-duration, --expect-tool, --forbid-tool and --baseline ask for
 
 A finding names its events (as mcprec show numbers them), the one that shows it
@@ -118,6 +122,14 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 	return nil
 }
 
+func (o *checkOptions) gate() check.Gate {
+	g := check.Gate{MaxDuration: o.max, Expect: o.expect, Forbid: o.forbid, Baseline: o.trusted}
+	if o.schema {
+		g.Schema = &schema.Validator{}
+	}
+	return g
+}
+
 // readBaseline reads the tools of the session of --baseline; nil without one.
 func readBaseline(cmd *cobra.Command, o checkOptions) (_ *check.Baseline, err error) {
 	if o.base == "" {
@@ -150,7 +162,7 @@ func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkR
 		return err
 	}
 	defer closeInto(&err, s)
-	fold := check.New(check.Gate{MaxDuration: o.max, Expect: o.expect, Forbid: o.forbid, Baseline: o.trusted}, func(f check.Finding) { report.finding(s, f) })
+	fold := check.New(o.gate(), func(f check.Finding) { report.finding(s, f) })
 	var valid store.Validator
 	for e, err := range parseAhead(s.events(cmd.Context(), 1, store.ReadOptions{})) {
 		if err == nil {

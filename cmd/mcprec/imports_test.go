@@ -27,7 +27,8 @@ var mayImport = map[string][]string{
 	"recorder":              {"store", "transport", "github.com/google/uuid"},
 	"replay":                {"store", "transport"},
 	"replay/order":          {"transport"},
-	"replay/check":          {"transport", "store", "replay", "replay/order"},
+	"replay/check":          {"transport", "store", "replay", "replay/order", "replay/schema"},
+	"replay/schema":         {"transport", "github.com/santhosh-tekuri/jsonschema/v6"},
 	"replay/filter":         {"transport", "store", "replay", "replay/order"},
 	"replay/state":          {"transport", "store", "replay", "replay/order", "replay/filter"},
 	"replay/diff":           {"transport", "store", "replay", "replay/order"},
@@ -41,7 +42,7 @@ var mayImport = map[string][]string{
 	"examples/zoo/table":    {"examples/zoo"},
 	"examples/progress":     {"transport"},
 	"cmd/mcprec": {"transport", "store", "store/memstore", "store/boltstore", "recorder", "replay", "replay/check", "replay/diff", "replay/filter", "replay/state", "replay/checkpoint", "replay/order", "replay/explore", "replay/explore/shrink", "fixtures", "fixtures/foreign", "examples/progress",
-		"github.com/spf13/cobra"},
+		"replay/schema", "github.com/spf13/cobra"},
 }
 
 func TestImports(t *testing.T) {

@@ -74,11 +74,12 @@ func (f *Fold) opens(e store.Event, s *scope, m *transport.Message) {
 	f.gate.calls(f, c)
 }
 
-func (f *Fold) answers(e store.Event, s *scope, m *transport.Message) {
+// answers takes note of a response and returns the method of its request.
+func (f *Fold) answers(e store.Event, s *scope, m *transport.Message) (method string) {
 	k := callKey{e.Dir.Reverse(), order.Key(m.ID)}
 	c := s.calls[k]
 	if c == nil {
-		return
+		return ""
 	}
 	delete(s.calls, k)
 	took := e.At - c.at
@@ -93,6 +94,7 @@ func (f *Fold) answers(e store.Event, s *scope, m *transport.Message) {
 		f.defines(e, s, m.Result)
 		f.compares(e, s, m.Result)
 	}
+	return c.method
 }
 
 // failed reports whether a response is an error, of the protocol or of a tool.

@@ -55,6 +55,12 @@ var (
 	unrouted   = order.Demand{Rule: "E9", Title: "a request has its routing headers", Severity: order.Error, First: last, Last: last, Section: pageHTTP + ", Request Metadata"}
 )
 
+// The rules of --schema.
+var (
+	misfit   = order.Demand{Rule: "S1", Title: "a message fits the schema of its revision", Severity: order.Error, Section: "schema"}
+	misprint = order.Demand{Rule: "S1", Title: "a message need not fit where the published schema is wrong", Severity: order.Note, Section: "schema"}
+)
+
 // The rules that the user sets.
 var (
 	tooLong   = order.Demand{Rule: "G1", Title: "no call takes longer than --max-duration", Severity: order.Error}
@@ -64,7 +70,8 @@ var (
 )
 
 // Demands lists all rules: those of package order, of streams and of retries (P),
-// of the steps (U), of evidence (E), and those that the user sets (G).
+// of the steps (U), of evidence (E), of the schema (S), and those that
+// the user sets (G).
 func Demands() (list []order.Demand) {
 	for _, part := range [][]order.Demand{
 		order.Demands(),
@@ -72,6 +79,7 @@ func Demands() (list []order.Demand) {
 		{stateKept, stateUnasked, inputMethod, inputNone, inputKind, inputUnable},
 		{takenUnsent, takenBack, answersRaw, afterBody, overfull},
 		{unanswered, openEnd, lateAnswer, noise, blank, notUTF8, afterEnd, gap, redefined, misrouted, unrouted},
+		{misfit, misprint},
 		{tooLong, expected, forbidden, unlike},
 	} {
 		for _, d := range part {

@@ -27,5 +27,5 @@
 // # What it refuses
 //
 // It needs no payload twice and keeps none. No duration makes a finding but the one
-// that the user sets with [Gate]. It reads no schemas.
+// that the user sets with [Gate], and no message is held to its schema unless that asks for it.
 package check

@@ -37,6 +37,7 @@ type Fold struct {
 	flying  *flying
 	retries retries
 	like    likeness
+	fault   error // a schema that cannot be read
 }
 
 // stall is a write that blocked.
@@ -127,7 +128,7 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 		}
 	}
 	f.concludes(e, s, x, p)
-	return nil
+	return f.fault
 }
 
 // concludes takes note of what a frame over HTTP is the whole of: a request's body, or
@@ -147,10 +148,12 @@ func (f *Fold) message(e store.Event, s *scope, m *transport.Message) {
 	switch m.Kind() {
 	case transport.Request:
 		f.opens(e, s, m)
+		f.fits(e, s, m, "")
 	case transport.Response:
-		f.answers(e, s, m)
+		f.fits(e, s, m, f.answers(e, s, m))
 	case transport.Notification:
 		f.notifies(e, s, m)
+		f.fits(e, s, m, "")
 	case transport.Invalid:
 		f.finds(noise, e.Dir, s.rules.Revision(), []uint64{e.Seq}, "the %s sent JSON that is no message: %s", e.Dir.Sender(), excerpt(m.Raw))
 	}

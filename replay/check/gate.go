@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/schema"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -13,6 +14,8 @@ type Gate struct {
 	Expect      []string      // tools that must be called
 	Forbid      []string      // tools that must not be
 	Baseline    *Baseline     // what the tools must be; nil: anything
+
+	Schema *schema.Validator // what messages must fit; nil: anything
 }
 
 // calls takes note of a request.
