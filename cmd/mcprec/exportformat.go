@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/mcprec/mcprec/fixtures/foreign"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -21,6 +22,7 @@ type exportFormat struct {
 var exportFormats = []exportFormat{
 	{"jsonl", "JSON Lines, the text form that a test loads and import reads back", writeJSONL},
 	{"raw", "the exact bytes of one stream: --dir c2s, s2c or stderr", writeRaw},
+	{"har", "an HTTP Archive, for the network panel of a browser; import reads it back", writeHAR},
 }
 
 // exportFormatNames lists the names for a flag.
@@ -52,4 +54,8 @@ func exportFormatNamed(name string) (exportFormat, error) {
 
 func writeJSONL(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
 	return encode(w, events)
+}
+
+func writeHAR(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
+	return foreign.WriteHAR(w, events, release)
 }

@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 	"replay/checkpoint":     {"transport", "store", "replay", "replay/state"},
 	"replay/explore":        {"transport", "store", "replay", "replay/order", "replay/explore/shrink"},
 	"replay/explore/shrink": {"transport", "store", "replay"},
-	"fixtures/foreign":      {"store", "transport"},
+	"fixtures/foreign":      {"store", "transport", "recorder"},
 	"fixtures":              {"fixtures/foreign", "store", "store/memstore", "transport", "recorder", "replay", "replay/explore"},
 	"examples/hang":         {"transport"},
 	"examples/zoo":          {"replay", "replay/explore", "fixtures", "store", "transport"},
