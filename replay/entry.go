@@ -36,6 +36,7 @@ type EntryMessage struct {
 	Failure string // of an error response its code and message; "tool error" of a result with isError
 	Request uint64 // of a response or cancellation: Seq of the request; 0: there is none
 	Latency time.Duration
+	Late    bool  // it comes to a call that was over
 	Call    *Call // that it is about: its request, answer, progress or cancellation; nil: none. It may know more later.
 }
 
@@ -73,20 +74,97 @@ func (e Entry) Summary() string {
 // String returns the whole line; the time is in seconds, the number of an exchange over
 // HTTP in brackets.
 func (e Entry) String() string {
+	head, arrow, text := e.Parts()
+	return head + arrow + text
+}
+
+// Parts returns the line in parts that a program may paint: number and time, direction,
+// the rest.
+func (e Entry) Parts() (head, direction, text string) {
 	arrow := map[transport.Direction]string{transport.ClientToServer: "c2s ->", transport.ServerToClient: "s2c <-"}[e.Dir]
 	stream := ""
 	if e.Stream != 0 {
 		stream = fmt.Sprintf("[%d] ", e.Stream)
 	}
-	return fmt.Sprintf("%6d %11.6f %-6s %s%s", e.Seq, e.At.Seconds(), arrow, stream, e.Summary())
+	return fmt.Sprintf("%6d %11.6f ", e.Seq, e.At.Seconds()), fmt.Sprintf("%-6s ", arrow), stream + e.Summary()
+}
+
+// Pairs says which events the messages belong with: of a request its answer, of
+// anything else about a call its request. The transcript must foresee.
+func (e Entry) Pairs() string {
+	var pairs []string
+	for _, m := range e.Messages {
+		if p := m.pair(); p != "" {
+			pairs = append(pairs, p)
+		}
+	}
+	return strings.Join(pairs, "; ")
+}
+
+func (m EntryMessage) pair() string {
+	c := m.Call
+	switch {
+	case c == nil:
+		return ""
+	case m.Kind != transport.Request:
+		return fmt.Sprintf("to #%d", c.Request)
+	case c.Response == 0 && c.Cancelled == 0:
+		return "not answered"
+	case c.Response == 0:
+		return fmt.Sprintf("cancelled by #%d, not answered", c.Cancelled)
+	}
+	return fmt.Sprintf("answered by #%d after %v", c.Response, c.Latency.Round(time.Microsecond))
+}
+
+// Name is the method and what it is about.
+func (m EntryMessage) Name() string {
+	if m.Target == "" {
+		return clip(m.Method)
+	}
+	return clip(m.Method) + " " + quote(m.Target)
+}
+
+// Clip returns a text that a peer chose, short and on one line.
+func Clip(s string) string { return clip(s) }
+
+// Aside is what the event says when it is no message, on one line.
+func (e Entry) Aside() string { return oneLine(e.Text) }
+
+// Tone says how an event concerns a reader.
+type Tone uint8
+
+const (
+	Usual  Tone = iota // what ends say to each other
+	Beside             // what happens around that
+	Fault              // a failure, or what should not be
+)
+
+// Tone says how the event concerns a reader: the gravest of its messages.
+func (e Entry) Tone() Tone {
+	switch {
+	case e.Kind == store.Lost, e.Noise:
+		return Fault
+	case e.Kind != store.Frame:
+		return Beside
+	}
+	tone := Usual
+	for _, m := range e.Messages {
+		tone = max(tone, m.Tone())
+	}
+	return tone
+}
+
+// Tone says how the message concerns a reader.
+func (m EntryMessage) Tone() Tone {
+	if m.Failure != "" || m.Kind == transport.Invalid || m.Kind == transport.Response && m.Request == 0 {
+		return Fault
+	}
+	return Usual
 }
 
 // Summary returns the message in a few words.
 func (m EntryMessage) Summary() string {
-	name := clip(m.Method)
-	if m.Target != "" {
-		name += " " + quote(m.Target)
-	}
+	name := m.Name()
 	switch m.Kind {
 	case transport.Request:
 		s := fmt.Sprintf("request %s id %s", name, clip(m.ID))

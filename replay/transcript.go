@@ -66,7 +66,7 @@ func (t *Transcript) message(e store.Event, m transport.Message) EntryMessage {
 		t.response(e, m, &em)
 	}
 	if em.isLate(e.Seq) {
-		em.Call.Late = true
+		em.Late, em.Call.Late = true, true
 	}
 	return em
 }

@@ -152,7 +152,7 @@ func (b *bisection) print(w io.Writer, format string) error {
 	}
 	var line *shownEntry
 	if b.found {
-		shown := entryLine(b.entry)
+		shown := entryLine(b.entry, false)
 		line = &shown
 	}
 	return encoderTo(w).Encode(struct {

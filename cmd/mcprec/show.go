@@ -1,63 +1,89 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/store"
 )
 
 type showOptions struct {
 	home
 	selection
-	format string
-	from   uint64
-	limit  int
+	colorOption
+	format   string
+	from     uint64
+	limit    int
+	pairs    bool
+	sequence bool
 }
 
 func newShow() *cobra.Command {
 	var o showOptions
 	cmd := &cobra.Command{
 		Use:   "show [SESSION]",
-		Short: "Show a session's events in their order, one a line",
+		Short: "Show a session's events in their order, one a line or as a sequence diagram",
 		Long: `show prints one line an event: its number, its time since the start in seconds, its
 direction, over HTTP the number of its exchange in brackets, and what it says.
-Responses name the method they answer and how long it took.
+Responses name the method they answer and how long it took; with --pairs requests also
+name their answer, and whatever is about a call its request.
+
+--sequence draws a diagram as wide as the terminal ($COLUMNS, else 100 columns): an arrow
+a message, dashed for notifications, and beside the lifelines a rail for each call, from
+its request to its answer: at the left those of the client, at the right the server's.
+mcprec export --format mermaid writes one for documents.
 
 ` + filterHelp + `
 --format json prints one object a line: seq, at (a Go duration), kind, dir,
 stream, bytes, unterminated, text, messages (a list of kind, method, target, id,
-token, error, request, latency). For the exact bytes see mcprec export.
+token, error, request, latency; with --pairs response). For the exact bytes see mcprec
+export.
 
 ` + sessionHelp + "\n\n" + exitLine,
+		Example: `  mcprec show
+  mcprec show --filter 'tool:search status:error|pending' --pairs
+  mcprec show --filter 'took:>1s' SESSION
+  mcprec show --sequence --from 100 -n 40 SESSION`,
 		Args:              atMost(1),
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runShow(cmd, o, firstOf(args)) },
 	}
 	o.home.addFlags(cmd)
 	o.selection.addFlags(cmd)
+	o.colorOption.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "text", "text or json")
 	f.Uint64Var(&o.from, "from", 1, "begin with event `SEQ`")
 	f.IntVarP(&o.limit, "limit", "n", 0, "show `N` events only; 0 is all")
+	f.BoolVar(&o.pairs, "pairs", false, "name the answer at each request, and the request of each answer")
+	f.BoolVar(&o.sequence, "sequence", false, "draw a sequence diagram")
 	completeWords(cmd, "format", "text", "json")
 	return cmd
+}
+
+func (o showOptions) check() error {
+	if o.sequence && o.format != "text" {
+		return usagef("--sequence is text; mcprec export --format mermaid writes a diagram for programs")
+	}
+	return errors.Join(oneOf("format", o.format, "text", "json"), notNegative("limit", o.limit))
 }
 
 // errEnough ends a fold whose limit is reached.
 var errEnough = errors.New("enough")
 
 func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
-	if err := errors.Join(oneOf("format", o.format, "text", "json"), notNegative("limit", o.limit)); err != nil {
+	if err := o.check(); err != nil {
 		return err
 	}
 	fits, err := o.parse()
+	if err != nil {
+		return err
+	}
+	out, err := o.screen(cmd)
 	if err != nil {
 		return err
 	}
@@ -66,12 +92,19 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 		return err
 	}
 	defer closeInto(&err, s)
-	w := bufio.NewWriter(cmd.OutOrStdout())
-	show := entryPrinter(w, o.format)
+	return errors.Join(o.print(cmd, s, fits, out), out.flush())
+}
+
+// print shows the events that were asked for.
+func (o showOptions) print(cmd *cobra.Command, s *session, fits *filter.Filter, out *screen) error {
+	p := newEntryPrinter(out, o.format, o.pairs)
+	if o.sequence {
+		p = newSequencePrinter(out)
+	}
 	shown := 0
 	// Requests before --from are folded too: their responses name them.
 	last := uint64(0)
-	t, from, err := s.transcriptFrom(cmd.Context(), fits.Ahead(), o.from, func(e replay.Entry) error {
+	t, from, err := s.transcriptFrom(cmd.Context(), o.pairs || fits.Ahead(), o.from, func(e replay.Entry) error {
 		if last = e.Seq; e.Seq < o.from || !fits.Selects(&e) {
 			return nil
 		}
@@ -79,71 +112,22 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 			return errEnough
 		}
 		shown++
-		return show(e)
+		return p.print(e)
 	})
 	if err != nil {
 		return err
 	}
 	last = from - 1
 	err = replay.Project(s.events(cmd.Context(), from, store.ReadOptions{}), t)
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
 	switch {
+	case errors.Is(err, errEnough):
+		return nil
 	case err != nil:
+		return err
 	case last < o.from:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d\n", s.name, last)
 	case shown == 0:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no event of %s fits --filter\n", s.name)
 	}
-	return errors.Join(err, w.Flush())
-}
-
-// entryPrinter returns what prints an entry in the format.
-func entryPrinter(w io.Writer, format string) func(replay.Entry) error {
-	if format == "json" {
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		return func(e replay.Entry) error { return enc.Encode(entryLine(e)) }
-	}
-	return func(e replay.Entry) error {
-		_, err := fmt.Fprintln(w, e)
-		return err
-	}
-}
-
-// shownEntry is the stable form of show --format json.
-type shownEntry struct {
-	Seq          uint64         `json:"seq"`
-	At           string         `json:"at"`
-	Kind         store.Kind     `json:"kind"`
-	Dir          string         `json:"dir,omitempty"`
-	Stream       uint64         `json:"stream,omitempty"`
-	Bytes        int            `json:"bytes"`
-	Unterminated bool           `json:"unterminated,omitempty"`
-	Text         string         `json:"text,omitempty"`
-	Messages     []shownMessage `json:"messages,omitempty"`
-}
-
-type shownMessage struct {
-	Kind    string          `json:"kind"`
-	Method  string          `json:"method,omitempty"`
-	Target  string          `json:"target,omitempty"`
-	ID      json.RawMessage `json:"id,omitempty"`
-	Token   json.RawMessage `json:"token,omitempty"`
-	Error   string          `json:"error,omitempty"`
-	Request uint64          `json:"request,omitempty"`
-	Latency string          `json:"latency,omitempty"`
-}
-
-func entryLine(e replay.Entry) shownEntry {
-	line := shownEntry{e.Seq, e.At.String(), e.Kind, e.Dir.String(), e.Stream, e.Size, e.Unterminated, e.Text, nil}
-	for _, m := range e.Messages {
-		sm := shownMessage{m.Kind.String(), m.Method, m.Target, json.RawMessage(m.ID), json.RawMessage(m.Token), m.Failure, m.Request, ""}
-		if m.Latency > 0 {
-			sm.Latency = m.Latency.String()
-		}
-		line.Messages = append(line.Messages, sm)
-	}
-	return line
+	return p.close()
 }

@@ -18,6 +18,7 @@ import (
 type tailOptions struct {
 	home
 	selection
+	colorOption
 	follow bool
 	last   int
 	format string
@@ -43,6 +44,7 @@ there.
 	}
 	o.home.addFlags(cmd)
 	o.selection.addFlags(cmd)
+	o.colorOption.addFlags(cmd)
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on as events are recorded")
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json, as in show")
 	cmd.Flags().IntVarP(&o.last, "lines", "n", 10, "the last `N` events")
@@ -58,6 +60,10 @@ func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 	if err != nil {
 		return err
 	}
+	out, err := o.screen(cmd)
+	if err != nil {
+		return err
+	}
 	if o.follow && arg == "" {
 		if arg, err = awaitLive(cmd, o.home); err != nil {
 			return err
@@ -68,7 +74,8 @@ func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 		return err
 	}
 	defer closeInto(&err, s)
-	return o.print(cmd.Context(), s, fits, entryPrinter(cmd.OutOrStdout(), o.format))
+	p := newEntryPrinter(out, o.format, false)
+	return o.print(cmd.Context(), s, fits, func(e replay.Entry) error { return errors.Join(p.print(e), out.flush()) })
 }
 
 // print shows the last events that fit, and then those to come.

@@ -1,0 +1,173 @@
+package sequence
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Line is a line of a diagram, in parts that a program may paint.
+type Line struct {
+	Head string // number and time
+	Left string // the client's calls, up to its lifeline
+	Lane string // from lifeline to lifeline
+	Tail string // the server's calls
+	Tone replay.Tone
+	Dir  transport.Direction
+}
+
+// String returns the whole line.
+func (l Line) String() string { return strings.TrimRight(l.Head+l.Left+l.Lane+l.Tail, " ") }
+
+// The parts of a line, in columns.
+const (
+	headWidth  = 19
+	leftRails  = 6
+	rightRails = 3
+	leastWidth = 60
+)
+
+// Diagram draws entries. It belongs to one goroutine.
+type Diagram struct {
+	emit   func(Line) error
+	width  int // of the lane, with its lifelines
+	client rails
+	server rails
+	open   map[*replay.Call]bool
+}
+
+// New returns a diagram of so many columns, 60 at least, that gives its lines to emit.
+func New(width int, emit func(Line) error) *Diagram {
+	return &Diagram{
+		emit:   emit,
+		width:  max(width, leastWidth) - headWidth - (leftRails + 2) - (rightRails + 2),
+		client: rails{columns: make([]*replay.Call, leftRails), begin: '╭', touch: '├', end: '╰'},
+		server: rails{columns: make([]*replay.Call, rightRails), begin: '╮', touch: '┤', end: '╯'},
+		open:   map[*replay.Call]bool{},
+	}
+}
+
+// Heading draws the names of the lifelines.
+func (d *Diagram) Heading() error {
+	lane := "client" + strings.Repeat(" ", d.width-len("client")-len("server")+2) + "server"
+	return d.emit(Line{Head: strings.Repeat(" ", headWidth), Left: strings.Repeat(" ", leftRails), Lane: lane})
+}
+
+// Add draws an entry: a line for each of its messages.
+func (d *Diagram) Add(e replay.Entry) error {
+	head := fmt.Sprintf("%6d %11.6f ", e.Seq, e.At.Seconds())
+	if len(e.Messages) == 0 {
+		return d.line(head, e, nil, d.aside(e))
+	}
+	for i, m := range e.Messages {
+		if i > 0 {
+			head = strings.Repeat(" ", headWidth)
+		}
+		if err := d.line(head, e, []replay.EntryMessage{m}, d.arrow(e, m)); err != nil {
+			return err
+		}
+		d.note(m)
+	}
+	return nil
+}
+
+// note remembers which calls are in flight.
+func (d *Diagram) note(m replay.EntryMessage) {
+	switch {
+	case m.Call == nil:
+	case m.Kind == transport.Request:
+		d.open[m.Call] = true
+	case m.Kind == transport.Response, m.Method == "notifications/cancelled":
+		delete(d.open, m.Call)
+	}
+}
+
+func (d *Diagram) line(head string, e replay.Entry, messages []replay.EntryMessage, lane string) error {
+	tone := e.Tone()
+	if len(messages) == 1 {
+		tone = messages[0].Tone()
+	}
+	return d.emit(Line{
+		Head: head, Lane: lane, Tone: tone, Dir: e.Dir,
+		Left: string(d.client.around(transport.ClientToServer, messages)) + " ",
+		Tail: " " + string(d.server.around(transport.ServerToClient, messages)),
+	})
+}
+
+// arrow draws a message.
+func (d *Diagram) arrow(e replay.Entry, m replay.EntryMessage) string {
+	fill := "-"
+	switch m.Kind {
+	case transport.Notification:
+		fill = " -"
+	case transport.Invalid:
+		fill = "."
+	}
+	label := exchange(e) + Label(m)
+	if len(e.Messages) > 1 {
+		label = "batch: " + label
+	}
+	return d.lane(e.Dir, label, fill)
+}
+
+// lane draws a label between the lifelines: with a direction as an arrow.
+func (d *Diagram) lane(dir transport.Direction, label, fill string) string {
+	left, right := "  ", ""
+	switch {
+	case dir == transport.ClientToServer:
+		left, right = "- ", ">"
+	case dir == transport.ServerToClient && fill == "-":
+		left = "<- "
+	case dir == transport.ServerToClient:
+		left = "<  "
+	}
+	room := d.width - len("|"+left+" "+right+"|")
+	label = cut(label, room)
+	gap := room - columns(label)
+	line := strings.Repeat(fill, gap/len(fill)+1)
+	return "|" + left + label + " " + line[len(line)-gap:] + right + "|"
+}
+
+// aside draws what is no message.
+func (d *Diagram) aside(e replay.Entry) string {
+	switch {
+	case e.Kind == store.Lost:
+		return d.lane(transport.NoDirection, strings.ToUpper(string(e.Kind))+" "+e.Aside(), "!")
+	case e.Kind == store.Frame && e.Noise:
+		return d.lane(e.Dir, exchange(e)+"not JSON: "+e.Aside(), ".")
+	case e.Kind == store.Frame:
+		return d.lane(e.Dir, exchange(e)+"empty batch", "-")
+	case e.Kind == store.Delivered:
+		return d.lane(transport.NoDirection, fmt.Sprintf("~ held up: %v %s", e.Dir, e.Aside()), "~")
+	}
+	label := fmt.Sprintf("%s(%s) %s", exchange(e), e.Kind, e.Aside())
+	if e.Kind == store.EOF {
+		label = fmt.Sprintf("%s(eof) %v %s", exchange(e), e.Dir, e.Aside())
+	}
+	return d.lane(transport.NoDirection, label, " ")
+}
+
+// shownOpen is how many calls without an answer the end lists.
+const shownOpen = 10
+
+// Close draws what is still open.
+func (d *Diagram) Close() error {
+	calls := d.unanswered()
+	for i, c := range calls {
+		text := fmt.Sprintf("no answer to #%d %s", c.Request, named(c.Method, c.Target, c.ID))
+		if i == shownOpen {
+			text = fmt.Sprintf("… and to %d more", len(calls)-i)
+		}
+		err := d.emit(Line{
+			Head: strings.Repeat(" ", headWidth), Left: strings.Repeat(" ", leftRails+2),
+			Lane: d.lane(transport.NoDirection, text, " "), Tone: replay.Fault, Dir: c.Dir,
+		})
+		if err != nil || i == shownOpen {
+			return err
+		}
+	}
+	return nil
+}

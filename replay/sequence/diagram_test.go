@@ -1,0 +1,154 @@
+package sequence_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/sequence"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// events reads lines: a kind or > or <, and the payload; event N is at (N-1)*10ms.
+func events(text string) (list []store.Event) {
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		kind, payload, _ := strings.Cut(strings.TrimSpace(line), " ")
+		e := store.Event{Kind: store.Kind(kind), Payload: []byte(payload)}
+		switch kind {
+		case ">":
+			e.Kind, e.Dir = store.Frame, transport.ClientToServer
+		case "<":
+			e.Kind, e.Dir = store.Frame, transport.ServerToClient
+		case "delivered", "eof":
+			e.Dir = transport.ServerToClient
+		case "http":
+			e.Dir, e.Stream = transport.ClientToServer, 3
+		}
+		e.Seq, e.At = uint64(len(list)+1), time.Duration(len(list))*10*time.Millisecond
+		list = append(list, e)
+	}
+	return list
+}
+
+const playbook = `
+	opened {"mcprec":1,"id":"019a0000-0000-7000-8000-000000000000","transport":"stdio","label":"日本語のラベル","command":["srv"]}
+	> {"id":1,"method":"tools/call","params":{"name":"slow","_meta":{"progressToken":"a"}}}
+	> {"id":2,"method":"tools/call","params":{"name":"ツールの名前がとても長いのでここで切られますツールの名前がとても長い"}}
+	< {"method":"notifications/progress","params":{"progressToken":"a","progress":1}}
+	< {"id":9,"method":"sampling/createMessage"}
+	stderr a warning
+	> {"id":9,"result":{}}
+	delivered {"upto":4,"blocked_ns":30000000}
+	< {"id":2,"error":{"code":-32602,"message":"no such tool"}}
+	> {"method":"notifications/cancelled","params":{"requestId":1}}
+	< {"id":1,"result":{}}
+	< {"method":"notifications/progress","params":{"progressToken":"a","progress":2}}
+	< {"id":1,"result":{}}
+	< {"id":77,"result":{}}
+	< starting up
+	http {"what":"request","method":"POST","path":"/mcp"}
+	> [{"id":3,"method":"ping"},{"id":4,"method":"ping"}]
+	> []
+	< {"id":3,"result":{}}
+	lost {"frames":3,"bytes":120,"reason":"disk full"}
+	> {"id":5,"method":"a"}
+	> {"id":6,"method":"b"}
+	> {"id":7,"method":"c"}
+	> {"id":8,"method":"d"}
+	> {"id":9,"method":"e"}
+	> {"id":10,"method":"f"}
+	> {"id":11,"method":"g"}
+	< {"id":11,"result":{}}
+	< {"id":5,"result":{}}
+	> {"id":12,"method":"h"}
+	eof {"by":"sender"}
+	exit {"code":-1,"signal":"killed"}
+	closed {"frames":26,"lost":3}`
+
+func draw(t *testing.T, width int, list []store.Event) string {
+	t.Helper()
+	var b strings.Builder
+	d := sequence.New(width, func(l sequence.Line) error {
+		b.WriteString(l.String() + "\n")
+		return nil
+	})
+	if err := d.Heading(); err != nil {
+		t.Fatal(err)
+	}
+	transcript := replay.NewTranscript(d.Add)
+	for _, e := range list {
+		if err := transcript.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || got != string(want) {
+		t.Errorf("%s: %v; -update rewrites it\n%s", path, err, got)
+	}
+}
+
+func TestDiagram(t *testing.T) { golden(t, "diagram.txt", draw(t, 90, events(playbook))) }
+
+// TestDiagramFits: whatever the width and the names, no line is wider, and both
+// lifelines stand in one column each.
+func TestDiagramFits(t *testing.T) {
+	screen := &runewidth.Condition{StrictEmojiNeutral: true}
+	for width := 60; width < 200; width += 7 {
+		for i, line := range strings.Split(strings.TrimSuffix(draw(t, width, events(playbook)), "\n"), "\n") {
+			if n := screen.StringWidth(line); n > width {
+				t.Errorf("width %d: line %d has %d columns: %s", width, i+1, n, line)
+			}
+			left, right := strings.IndexByte(line, '|'), strings.LastIndexByte(line, '|')
+			if i == 0 {
+				continue
+			}
+			if from, to := screen.StringWidth(line[:left]), screen.StringWidth(line[:right]); from != 27 || to != width-6 {
+				t.Errorf("width %d: line %d has its lifelines at %d and %d: %s", width, i+1, from, to, line)
+			}
+		}
+	}
+	if narrow := draw(t, 1, events(playbook)); narrow != draw(t, 60, events(playbook)) {
+		t.Error("less than 60 columns is not 60")
+	}
+}
+
+// TestDiagramForgets: what is remembered is the calls in flight.
+func TestDiagramForgets(t *testing.T) {
+	lines := 0
+	d := sequence.New(100, func(sequence.Line) error { lines++; return nil })
+	transcript := replay.NewTranscript(d.Add)
+	pair := events("> {\"id\":1,\"method\":\"ping\"}\n< {\"id\":1,\"result\":{}}")
+	for range 1000 {
+		for _, e := range pair {
+			if err := transcript.Apply(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := d.Close(); err != nil || lines != 2000 {
+		t.Errorf("%d lines, want 2000 and none at the end: %v", lines, err)
+	}
+}
