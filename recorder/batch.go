@@ -19,7 +19,7 @@ func (r *Recorder) write(stream uint64, b *body, items []item, limit int64) {
 	at := r.at()
 	items = r.skipLost(b, items)
 	r.begin(at)
-	seq, sum, lost := b.seq, r.sum, store.LostInfo{}
+	seq, whole, sum, lost := b.seq, b.whole, r.sum, store.LostInfo{}
 	for i := range items {
 		r.item(at, stream, b, &items[i], limit, &lost)
 	}
@@ -33,24 +33,41 @@ func (r *Recorder) write(stream uint64, b *body, items []item, limit int64) {
 	}
 	r.lose(lost, err)
 	b.cause = r.gap.Reason
+	if b.whole = whole; b.seq != seq {
+		b.named = 0
+	}
 	b.skip, b.seq = b.seq != 0, 0
 	if seq != 0 {
 		r.broken = append(r.broken, seq)
 	}
 }
 
-// skipLost drops, and counts, the rest of a frame whose beginning was lost.
+// skipLost drops, and counts, the rest of a frame whose beginning was lost, and what is
+// told of a frame that is not in the log.
 func (r *Recorder) skipLost(b *body, items []item) []item {
-	kept := items
-	for i := 0; b.skip && i < len(items); i++ {
-		it := &items[i]
-		if it.kind != store.Frame {
-			continue
+	var kept []item
+	dropped, named := false, b.named != 0
+	for i, it := range items {
+		drop := it.last && !named
+		switch {
+		case drop:
+			r.lose(store.LostInfo{Frames: 1, Streams: []string{it.dir.String()}}, errors.New(b.cause))
+		case it.kind != store.Frame:
+		case b.skip:
+			drop, b.skip = true, it.more
+			r.lose(store.LostInfo{Bytes: uint64(len(it.payload)), Streams: []string{it.dir.String()}}, errors.New(b.cause))
+		case !it.cont:
+			named = true
 		}
-		b.skip = it.more
-		r.lose(store.LostInfo{Bytes: uint64(len(it.payload)), Streams: []string{it.dir.String()}}, errors.New(b.cause))
-		kept = slices.Concat(items[:i], items[i+1:])
-		items, i = kept, i-1
+		switch {
+		case drop && !dropped:
+			kept, dropped = slices.Clone(items[:i]), true
+		case !drop && dropped:
+			kept = append(kept, it)
+		}
+	}
+	if !dropped {
+		return items
 	}
 	return kept
 }
@@ -63,7 +80,7 @@ func (r *Recorder) item(at time.Duration, stream uint64, b *body, it *item, limi
 		}
 		if lost.Frames++; it.info != nil {
 			if it.last && it.info.SSE != nil {
-				it.info.SSE.Frame = b.whole
+				it.info.SSE.Frame = b.named
 			}
 			it.payload = store.EncodePayload(it.info)
 		}
@@ -82,6 +99,7 @@ func (r *Recorder) item(at time.Duration, stream uint64, b *body, it *item, limi
 		r.parts = append(r.parts, store.Part{Event: e, Cont: true, More: it.more})
 	} else {
 		b.seq = r.add(e, it.more)
+		b.named = b.seq
 		r.sum.Frames++
 	}
 	r.sum.Bytes += uint64(len(payload))

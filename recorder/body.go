@@ -31,6 +31,7 @@ type body struct {
 	rest  []byte
 
 	seq     uint64 // of the frame open in the log, or 0
+	named   uint64 // of the newest frame; 0: it is not in the log
 	skip    bool   // the rest of the frame is lost, as its beginning was
 	cause   string // why it is
 	whole   uint64 // the newest frame that is whole
