@@ -195,6 +195,7 @@ func (x *exchange) log(b *body, items []item) {
 func (x *exchange) enter() {
 	if x.rec == nil {
 		x.rec, x.number = x.tap.enter(x)
+		x.tap.open(x.rec)
 	}
 }
 

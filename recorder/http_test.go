@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
@@ -316,4 +317,30 @@ func TestProxyProgressBeforeResponse(t *testing.T) {
 1 s2c {"id":1}
 1 s2c end
 `)
+}
+
+// While the file of one recording is being made, exchanges of others go on.
+func TestProxyOpensAside(t *testing.T) {
+	var opened atomic.Int32
+	slow, made := make(chan struct{}), make(chan struct{})
+	tt := &tapped{server: httptest.NewServer(sessions())}
+	open := tt.open(t)
+	tt.tap = NewHTTP(HTTPOptions{Path: "/mcp", Done: tt.done, Open: func(h store.Header) *Recorder {
+		if opened.Add(1) == 2 {
+			close(slow)
+			<-made
+		}
+		return open(h)
+	}})
+	target, _ := url.Parse(tt.server.URL + "/mcp")
+	tt.proxy = httptest.NewServer(tt.tap.Proxy(ProxyOptions{Target: target}))
+	tt.url = tt.proxy.URL + "/mcp"
+	t.Cleanup(tt.close)
+	call(t, "POST", tt.url, "", `{"id":1,"method":"initialize"}`)
+	var other sync.WaitGroup
+	other.Go(func() { call(t, "POST", tt.url, "other", `{"id":2,"method":"x"}`) })
+	<-slow
+	call(t, "POST", tt.url, "s1", `{"id":3,"method":"y"}`)
+	close(made)
+	other.Wait()
 }

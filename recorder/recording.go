@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"sync"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -18,8 +19,16 @@ import (
 // all others without an id are. A lobby in which nothing has succeeded yet but
 // server/discover is taken over by what begins a session: a client that was refused,
 // or learned what the server speaks, goes on in another way.
+//
+// Its file is made, as it is sealed, by the exchange that needs it and beside the lock:
+// a disk that is slow holds up no exchange of another recording.
 type recording struct {
-	*Recorder
+	*Recorder // when it is open
+	opening   sync.Once
+	closed    bool // the tap was, when it began
+	beginning []string
+	parting   string
+
 	id        string
 	endpoints []string
 	streams   uint64 // exchanges so far
@@ -41,17 +50,28 @@ func (t *HTTPTap) start() *recording {
 		}
 	}
 	if len(t.all) >= maxRecordings && resting != nil {
-		resting.note("ended because other sessions need its place; what follows is in another recording")
+		resting.parting = "ended because other sessions need its place; what follows is in another recording"
 		t.finish(resting)
 	}
-	rec := &recording{}
-	if t.closed {
-		rec.Recorder = Unrecorded(store.ErrClosed)
-		return rec
+	rec := &recording{closed: t.closed}
+	if !t.closed {
+		t.all[rec] = true
 	}
-	rec.Recorder = t.o.Open(t.o.Header)
-	t.all[rec] = true
 	return rec
+}
+
+// open makes the recording's file, unless that is done. The lock is not held.
+func (t *HTTPTap) open(rec *recording) {
+	rec.opening.Do(func() {
+		if rec.closed {
+			rec.Recorder = Unrecorded(store.ErrClosed)
+			return
+		}
+		rec.Recorder = t.o.Open(t.o.Header)
+		for _, text := range rec.beginning {
+			rec.note(text)
+		}
+	})
 }
 
 const (
@@ -107,7 +127,7 @@ func (t *HTTPTap) sessionOf(id string) *recording {
 	rec := t.sessions[id]
 	if rec == nil {
 		rec = t.start()
-		rec.note("begins in the middle: the beginning of MCP session %s was not seen", id)
+		rec.begins("begins in the middle: the beginning of MCP session %s was not seen", id)
 		t.bind(rec, id)
 	}
 	return rec
@@ -118,8 +138,13 @@ func (t *HTTPTap) bind(rec *recording, id string) {
 	t.sessions[id] = rec
 }
 
-func (rec *recording) note(format string, args ...any) {
-	rec.Record(store.Note, transport.NoDirection, map[string]string{"text": fmt.Sprintf(format, args...)})
+// begins notes what the recording is to begin with. It is not open yet.
+func (rec *recording) begins(format string, args ...any) {
+	rec.beginning = append(rec.beginning, fmt.Sprintf(format, args...))
+}
+
+func (rec *recording) note(text string) {
+	rec.Record(store.Note, transport.NoDirection, map[string]string{"text": text})
 }
 
 // answered looks at the head of a response: it may say which session this is.
@@ -151,7 +176,7 @@ func (t *HTTPTap) found(x *exchange, id string) {
 	if rec.id != "" || rec.undecided != x && rec.streams > 1 {
 		number, in := x.number, rec.ID()
 		rec = t.start()
-		rec.note("MCP session %s began in exchange %d of recording %s", id, number, in)
+		rec.begins("MCP session %s began in exchange %d of recording %s", id, number, in)
 	}
 	if rec.undecided = nil; t.lobby == rec {
 		t.lobby = nil
@@ -232,9 +257,12 @@ func (t *HTTPTap) finish(rec *recording) {
 	if t.lobby == rec {
 		t.lobby = nil
 	}
-	rec.Seal()
 	t.ending++
 	t.closing.Go(func() {
+		t.open(rec)
+		if rec.parting != "" {
+			rec.note(rec.parting)
+		}
 		sum := rec.Close()
 		t.mu.Lock()
 		t.ending--

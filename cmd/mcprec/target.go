@@ -11,7 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -90,21 +90,21 @@ func runTarget(ctx context.Context, std streams, o recordOptions) error {
 	r := &remote{std: std, o: o, db: db, target: target}
 	err = r.serve(ctx, listener)
 	closeInto(&err, db)
-	if err == nil && r.faulty {
+	if err == nil && r.faulty.Load() {
 		return &status{code: exitLost}
 	}
 	return err
 }
 
-// remote records the sessions of one target.
+// remote records the sessions of one target. What it says is one write each, for
+// several recordings may end at once.
 type remote struct {
 	std    streams
 	o      recordOptions
 	db     *boltstore.Store
 	target *url.URL
 
-	mu     sync.Mutex
-	faulty bool // not all was recorded
+	faulty atomic.Bool // not all was recorded
 }
 
 // serve passes exchanges through until the context is over.
@@ -161,10 +161,8 @@ func (r *remote) open(h store.Header) *recorder.Recorder {
 }
 
 func (r *remote) done(sum recorder.Summary) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if !reportRecorded(r.std, r.o, r.db, sum) {
-		r.faulty = true
+		r.faulty.Store(true)
 	}
 }
 
@@ -173,7 +171,5 @@ func (r *remote) refused(why string) {
 }
 
 func (r *remote) say(format string, args ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	fmt.Fprintf(plainTo(r.std.err), "mcprec: "+format+"\n", args...)
 }
