@@ -85,6 +85,13 @@ func newRecorder(h store.Header) *Recorder {
 // ID returns the session's id.
 func (r *Recorder) ID() store.SessionID { return r.header.ID }
 
+// Seq returns the event that was recorded last.
+func (r *Recorder) Seq() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.seq
+}
+
 // Tap returns a new tap for frames of the direction.
 func (r *Recorder) Tap(dir transport.Direction) *Tap {
 	return &Tap{recorder: r, kind: store.Frame, dir: dir}

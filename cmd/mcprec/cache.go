@@ -35,8 +35,10 @@ func (c cache) load(ctx context.Context) *checkpoint.Image {
 	if err != nil {
 		return &checkpoint.Image{}
 	}
-	log, err := c.db.Head(ctx, c.id)
-	if e, ok := c.event(ctx, 1); err != nil || !ok || !image.Opened(e) || !image.Fits(log) {
+	if log, ok := c.db.Settled(ctx, c.id); ok && !image.Fits(log) {
+		return &checkpoint.Image{}
+	}
+	if e, ok := c.event(ctx, 1); !ok || !image.Opened(e) {
 		return &checkpoint.Image{}
 	}
 	return image
@@ -52,9 +54,12 @@ func (c cache) event(ctx context.Context, seq uint64) (store.Event, bool) {
 
 // save writes the checkpoints under another name first: who reads finds all or none.
 func (c cache) save(ctx context.Context, image *checkpoint.Image) {
-	log, err := c.db.Head(ctx, c.id)
+	log, ok := c.db.Settled(ctx, c.id)
+	if !ok { // it will be known by its events alone
+		log = store.Head{}
+	}
 	b := image.Bytes(c.id, version(), log)
-	if b == nil || err != nil {
+	if b == nil {
 		return
 	}
 	dir := filepath.Dir(c.path())

@@ -15,6 +15,9 @@ type point struct {
 	share float64 // of the session's time, until that is known; otherwise below 0
 }
 
+// end is behind every event: all of it is known without a look at how long it took.
+const end = math.MaxUint64
+
 // parsePoint reads 12, 12.3s or 50%.
 func parsePoint(flag, text string) (point, error) {
 	p := point{share: -1}
@@ -24,7 +27,11 @@ func parsePoint(flag, text string) (point, error) {
 	}
 	if number, ok := strings.CutSuffix(text, "%"); ok {
 		share, err := strconv.ParseFloat(number, 64)
-		if err == nil && share >= 0 && share <= 100 {
+		if err == nil && share == 100 {
+			p.seq = end
+			return p, nil
+		}
+		if err == nil && share >= 0 && share < 100 {
 			p.share = share / 100
 			return p, nil
 		}

@@ -93,8 +93,10 @@ func runRecord(std streams, o recordOptions, command []string) error {
 		return err
 	}
 	db, rec := startRecorder(std, o, syncing, command)
+	keeping := keepPoints(db, rec)
 	passed := passable(signals)
 	exited, err := rec.Run(recorder.Stdio{Client: std.in, Reply: std.out, Errors: std.err, Process: process, Signals: passed})
+	keeping()
 	if err != nil {
 		return err
 	}

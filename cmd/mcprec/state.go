@@ -84,7 +84,7 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 		return fmt.Errorf("state of %s: %w", s.name, err)
 	}
 	for i, p := range points {
-		if last := states[i].Seq(); p.seq > last {
+		if last := states[i].Seq(); p.seq > last && p.seq != end {
 			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d\n", s.name, last)
 		}
 	}

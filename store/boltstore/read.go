@@ -37,12 +37,33 @@ func (s *Store) read(ctx context.Context, id store.SessionID, from uint64, o sto
 	if x.spool == nil {
 		return s.readChunks(ctx, x, from, yield)
 	}
+	if from > 1 && from < x.unfolded().seq {
+		var stopped bool
+		if from, stopped, err = s.readFolded(ctx, x, from, yield); stopped || err != nil {
+			return err
+		}
+	}
 	start := spoolStart
-	if m := x.unfolded(); from >= m.seq {
+	if m := x.unfolded(); x.facts.spooled != 0 && from >= m.seq {
 		start = m
 	}
 	r := newSpoolReader(x.spool, start)
 	return s.readSpool(ctx, x.id, r, from, o, yield)
+}
+
+// readFolded yields what the database has of a session that is in a spool as well, which
+// would have to be read from its beginning. It returns the Seq behind that: where the
+// database cannot be read the spool goes on from there.
+func (s *Store) readFolded(ctx context.Context, x *source, from uint64, yield func(store.Event, error) bool) (next uint64, stopped bool, err error) {
+	next = from
+	err = s.readChunks(ctx, x, from, func(e store.Event, err error) bool {
+		next, stopped = e.Seq+1, !yield(e, err)
+		return !stopped
+	})
+	if !errors.Is(err, store.ErrNotFound) {
+		err = ctx.Err()
+	}
+	return next, stopped, err
 }
 
 // readSpool yields from a spool, which holds its session whole.
@@ -197,6 +218,21 @@ func (s *Store) Head(ctx context.Context, id store.SessionID) (store.Head, error
 		return head, fmt.Errorf("head of session %s: %w", id, err)
 	}
 	return head, nil
+}
+
+// Settled returns the end of a log that is in the database whole, which costs next to
+// nothing; ok is false of one that is in a spool as well, or cannot be found.
+func (s *Store) Settled(ctx context.Context, id store.SessionID) (head store.Head, ok bool) {
+	if s.begin(ctx) != nil {
+		return head, false
+	}
+	defer s.end()
+	x, err := s.locate(ctx, id, 0)
+	if err != nil {
+		return head, false
+	}
+	defer x.close()
+	return x.facts.session.Head, x.spool == nil
 }
 
 func (s *Store) head(ctx context.Context, id store.SessionID) (head store.Head, err error) {

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/replay/checkpoint"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+)
+
+// A live session is looked at so often for new checkpoints, and for no more than this
+// part of the time, for so long at once. What is left at its end is for whoever asks
+// first: the session's end waits for nothing.
+const (
+	keepEvery  = 2 * time.Second
+	keepShare  = 4
+	keepAtOnce = 250 * time.Millisecond
+)
+
+// keepPoints takes checkpoints of a session while it is recorded, beside the path of its
+// frames: it reads what is in the log. The returned function ends that.
+func keepPoints(db *boltstore.Store, rec *recorder.Recorder) (end func()) {
+	if db == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k := keeper{cache: cache{db, rec.ID()}, fold: checkpoint.New()}
+		for wait := keepEvery; k.pause(ctx, wait); {
+			began := time.Now()
+			if rec.Seq() >= k.fold.Seq()+checkpoint.Interval && !k.catchUp(ctx) {
+				return
+			}
+			wait = keepEvery
+			if rec.Seq() >= k.fold.Seq()+checkpoint.Interval {
+				wait = keepShare * time.Since(began)
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+type keeper struct {
+	cache
+	fold *checkpoint.Fold
+}
+
+// pause waits; false when it is over.
+func (k *keeper) pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// catchUp folds what has come since; false when that cannot be read, or not now.
+func (k *keeper) catchUp(ctx context.Context) bool {
+	had, began := len(k.fold.Image().Points()), time.Now()
+	for e, err := range k.db.Read(ctx, k.id, k.fold.Seq()+1, store.ReadOptions{}) {
+		if err != nil || k.fold.Apply(e) != nil {
+			return false
+		}
+		if e.Seq%checkpoint.Interval == 0 && time.Since(began) > keepAtOnce {
+			break
+		}
+	}
+	if len(k.fold.Image().Points()) > had {
+		k.save(ctx, k.fold.Image())
+	}
+	return true
+}
