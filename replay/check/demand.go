@@ -69,7 +69,7 @@ var (
 	unlike    = order.Demand{Rule: "G4", Title: "the tools are those of --baseline", Severity: order.Error}
 )
 
-// Demands lists all rules: those of package order, of streams and of retries (P),
+// Demands lists all rules that a recording can break: those of package order, of streams and of retries (P),
 // of the steps (U), of evidence (E), of the schema (S), and those that
 // the user sets (G).
 func Demands() (list []order.Demand) {
@@ -86,7 +86,9 @@ func Demands() (list []order.Demand) {
 			if d.First == "" {
 				d.First, d.Last = first, last
 			}
-			list = append(list, d)
+			if d.Observable() {
+				list = append(list, d)
+			}
 		}
 	}
 	return list

@@ -57,6 +57,17 @@ func Explain(rule string) (string, bool) {
 // findingsOf folds an example.
 func findingsOf(example string, gate Gate) (found []Finding) {
 	f := New(gate, func(one Finding) { found = append(found, one) })
+	for _, e := range eventsOf(example) {
+		if f.Apply(e) != nil {
+			break
+		}
+	}
+	f.Close()
+	return found
+}
+
+// eventsOf reads an example.
+func eventsOf(example string) (events []store.Event) {
 	for i, line := range strings.Split(example, "\n") {
 		sign, text, _ := strings.Cut(line, " ")
 		e := store.Event{Seq: uint64(i) + 1, Kind: store.Frame, Payload: []byte(text)}
@@ -71,12 +82,9 @@ func findingsOf(example string, gate Gate) (found []Finding) {
 			e.Kind, e.Stream = store.Kind(kind), number(stream)
 			e.Dir, _ = transport.ParseDirection(dir) // an example is ours
 		}
-		if f.Apply(e) != nil {
-			break
-		}
+		events = append(events, e)
 	}
-	f.Close()
-	return found
+	return events
 }
 
 // number reads the stream of a line of an example: 0 where there is none.

@@ -31,6 +31,10 @@ func (d Demand) In(revision string) bool {
 	return i >= slices.Index(Revisions, d.First) && i <= slices.Index(Revisions, d.Last)
 }
 
+// Observable reports whether a recording alone can show that the demand is broken. What
+// an end had been given when it wrote is not in one.
+func (d Demand) Observable() bool { return d.Title != lawAnswerGiven.title }
+
 // since is a law and the revisions that have it.
 type since struct {
 	law

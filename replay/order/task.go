@@ -29,6 +29,9 @@ func (c *Checker) judgeTaskResult(dir transport.Direction, m *message, x *Exchan
 
 // judgeStatus is rule P10 for a task's status.
 func (c *Checker) judgeStatus(dir transport.Direction, m *message, task json.RawMessage) {
+	if !c.hasTasks() {
+		return
+	}
 	before, now := c.tasks[taskKey(dir, task)], status(task)
 	if now != "" && before != now && terminal(before) {
 		what := m.Method
