@@ -125,7 +125,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if err != nil {
 		return err
 	}
-	if err := o.target.check(command, o.update); err != nil {
+	if err := o.target.check(command); err != nil {
 		return err
 	}
 	if len(command) == 0 && o.target.url == "" {
@@ -137,7 +137,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	}
 	recorded.warn(cmd.ErrOrStderr(), o.target.url == "")
 	var kept *keptRun
-	if o.update {
+	if o.update && o.target.url == "" {
 		if kept, err = keepRun(cmd.Context(), recorded.header, command); err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func (o driveOptions) play(ctx context.Context, r *recordedSession, d *replay.Dr
 	wanted := untilSignal(cancel)
 	how.Stop = stop.Done()
 	if o.target.url != "" {
-		run, err = o.target.drive(ctx, r, d, how)
+		run, err = o.target.drive(ctx, r, d, how, o.update)
 	} else {
 		run, err = driveServer(ctx, d, command, how, kept)
 	}

@@ -34,7 +34,7 @@ func (t *driveTarget) addFlags(cmd *cobra.Command) {
 }
 
 // check refuses what does not go together.
-func (t *driveTarget) check(command []string, update bool) error {
+func (t *driveTarget) check(command []string) error {
 	switch {
 	case t.url == "" && len(t.headers) > 0:
 		return usagef("--header is for --target; give both")
@@ -42,8 +42,6 @@ func (t *driveTarget) check(command []string, update bool) error {
 		return usagef("drive: a COMMAND and --target; give one of them")
 	case t.url != "" && !strings.HasPrefix(t.url, "http://") && !strings.HasPrefix(t.url, "https://"):
 		return usagef("--target %s: want a URL such as http://localhost:3000/mcp", t.url)
-	case t.url != "" && update:
-		return usagef("drive: --update is not for --target; record the server anew with mcprec record --target %s", t.url)
 	}
 	return nil
 }
@@ -61,22 +59,32 @@ func (t *driveTarget) header() (http.Header, error) {
 	return h, nil
 }
 
-// drive plays the driver to the server at the URL.
-func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *replay.Driver, o replay.DriveOptions) (*driven, error) {
+// drive plays the driver to the server at the URL; keep: and records it.
+func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *replay.Driver, o replay.DriveOptions, keep bool) (run *driven, err error) {
 	client := replay.Dial(r.events, t.url)
-	var err error
 	if client.Header, err = t.header(); err != nil {
 		return nil, err
+	}
+	var kept *keptExchanges
+	if keep {
+		if kept, err = keepExchanges(ctx, &client, r.header); err != nil {
+			return nil, err
+		}
+		defer kept.tap.Close()
 	}
 	conn, err := client.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
 	o.HangUp = conn.HangUp
-	run, start := &driven{remote: true}, time.Now()
+	start := time.Now()
+	run = &driven{remote: true}
 	if run.end, err = replay.Drive(ctx, conn, d, o); err != nil {
 		return nil, err
 	}
 	run.took = time.Since(start)
-	return run, nil
+	if keep && run.end == replay.Complete {
+		run.kept, err = kept.run()
+	}
+	return run, err
 }
