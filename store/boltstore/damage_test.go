@@ -27,7 +27,7 @@ func damageLogs() [][]store.Event {
 // its database that are in use.
 func damageStore(t *testing.T) (s *Store, path string, used []byte) {
 	t.Helper()
-	s = testStore(t, t.TempDir())
+	s = testStore(t, memDir(t))
 	key, _ := testID(0).Bytes()
 	path = s.monthPath(key)
 	if err := s.update(t.Context(), path, func(m *month) error {
@@ -56,18 +56,91 @@ func damageStore(t *testing.T) (s *Store, path string, used []byte) {
 }
 
 // damaged has survive use a store whose database was damaged by harm.
-func damaged(t *testing.T, rounds int, harm func(r *rand.Rand, b []byte)) {
+func damaged(t *testing.T, fault string, rounds int, harm func(r *rand.Rand, b []byte)) {
 	s, path, whole := damageStore(t)
 	logs := damageLogs()
 	r := rand.New(rand.NewPCG(1, 2))
-	for range rounds {
+	for round := range rounds {
 		b := bytes.Clone(whole)
 		harm(r, b)
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		survive(t, s, logs)
+		if !torture && round%20 > 0 {
+			continue
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		repaired(t, s, logs)
 	}
+	tell(t, fault, rounds, "found by verify; nothing wrong handed out; repair saves every event that is whole and counts the others")
+}
+
+// repaired repairs a damaged store. After it all is well, every event is the one
+// that was recorded or one that says that it is lost, and all that is missing
+// was said.
+func repaired(t *testing.T, s *Store, logs [][]store.Event) {
+	t.Helper()
+	var all []Repaired
+	for _, dry := range []bool{true, false} {
+		found := len(all)
+		if err := s.Repair(t.Context(), dry, func(r Repaired) { all = append(all, r) }); err != nil {
+			t.Fatalf("repair: %v", err)
+		}
+		if !dry && len(all) != 2*found {
+			t.Fatalf("repair did other than it said: %+v", all)
+		}
+	}
+	mustVerify(t, s)
+	missing, said := uint64(0), map[store.SessionID]Salvaged{}
+	for _, r := range all[len(all)/2:] {
+		for _, x := range r.Sessions {
+			said[x.ID] = x
+		}
+	}
+	for i, events := range logs {
+		got, err := readAll(s, testID(i))
+		if errors.Is(err, store.ErrNotFound) {
+			missing++
+			continue
+		}
+		if err != nil {
+			t.Fatalf("session %d: %v", i, err)
+		}
+		lost := remaining(t, got, events)
+		if x, ok := said[testID(i)]; ok && (x.Lost != lost || x.Saved != uint64(len(got))-lost) {
+			t.Fatalf("session %d: %d events, %d lost, but %+v", i, len(got), lost, x)
+		}
+		if lost > 0 && len(all) == 0 || len(got) != len(events) {
+			t.Fatalf("session %d: %d of %d, %d lost, and nothing said", i, len(got), len(events), lost)
+		}
+	}
+	if missing > 0 && (len(all) == 0 || all[len(all)-1].Gone != missing) {
+		t.Fatalf("%d sessions are gone, said: %+v", missing, all)
+	}
+	kept, _ := filepath.Glob(filepath.Join(s.storeDir(), "*.damaged*"))
+	for _, name := range kept {
+		_ = os.Remove(name)
+	}
+}
+
+// remaining holds what was saved against what was recorded, and counts the rest.
+func remaining(t *testing.T, got, want []store.Event) (lost uint64) {
+	t.Helper()
+	for i, e := range got {
+		switch {
+		case e.Equal(want[i]):
+		case e.Kind == store.Lost && want[i].Kind != store.Lost:
+			lost++
+		case i == 0 && e.Kind == store.Opened:
+			lost++
+		default:
+			t.Fatalf("event %d: %+v, want %+v", i+1, e, want[i])
+		}
+	}
+	return lost
 }
 
 // survive uses a damaged store in every way. Nothing may panic, what it hands
@@ -129,6 +202,9 @@ func rounds(t *testing.T, n int) int {
 	if long, err := strconv.Atoi(os.Getenv("BOLTSTORE_DAMAGE")); err == nil {
 		return long
 	}
+	if torture {
+		return 500
+	}
 	if testing.Short() || raceEnabled {
 		return n / 5
 	}
@@ -152,7 +228,7 @@ func elements(b []byte, flags uint16) (at []int) {
 // and in the keys of branches.
 func TestBitFlips(t *testing.T) {
 	var branches, leaves []int
-	damaged(t, rounds(t, 150), func(r *rand.Rand, b []byte) {
+	damaged(t, "a bit flipped in the database", rounds(t, 150), func(r *rand.Rand, b []byte) {
 		if branches == nil {
 			branches, leaves = elements(b, pageBranch), elements(b, pageLeaf)
 			if len(branches) < 10 || len(leaves) < 400 {
@@ -179,7 +255,7 @@ func TestBitFlips(t *testing.T) {
 // long, which bbolt would believe when it frees it.
 func TestLongPages(t *testing.T) {
 	at := 0
-	damaged(t, rounds(t, 40), func(r *rand.Rand, b []byte) {
+	damaged(t, "a page that says it is as long as the disk", rounds(t, 40), func(r *rand.Rand, b []byte) {
 		if at == 0 { // where the list of free pages is
 			tree := tree{f: bytes.NewReader(b)}
 			_, free, err := tree.meta()
@@ -195,7 +271,7 @@ func TestLongPages(t *testing.T) {
 }
 
 func TestZeroedPages(t *testing.T) {
-	damaged(t, rounds(t, 40), func(r *rand.Rand, b []byte) {
+	damaged(t, "a page of the database zeroed", rounds(t, 40), func(r *rand.Rand, b []byte) {
 		at := r.IntN(len(b)/4096) * 4096
 		clear(b[at : at+4096])
 	})
@@ -204,7 +280,11 @@ func TestZeroedPages(t *testing.T) {
 func TestTruncatedDatabase(t *testing.T) {
 	want := damageLogs()[400]
 	s, path, whole := damageStore(t)
-	for _, n := range []int{0, 1, 4096, 8192, 12288, 20000, 1 << 17} {
+	sizes := []int{0, 1, 4096, 8192, 12288, 20000, 1 << 17}
+	for n := 1 << 14; torture && n < len(whole); n += 1 << 14 {
+		sizes = append(sizes, n)
+	}
+	for _, n := range sizes {
 		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +292,11 @@ func TestTruncatedDatabase(t *testing.T) {
 		if !errors.Is(err, store.ErrCorrupt) && sameLog(got, want) != nil {
 			t.Errorf("cut to %d bytes: %v", n, err)
 		}
+		if torture || n == 1<<17 {
+			repaired(t, s, damageLogs())
+		}
 	}
+	tell(t, "the database cut off at pages", len(sizes), "found by verify; repair saves every event before the cut")
 }
 
 // TestDamagedMonth holds that a recording goes on, and other months are read,

@@ -179,7 +179,7 @@ func (m *month) count() (n uint64, keys [16]byte, err error) {
 	if v[0] > monthVersion {
 		return 0, keys, fmt.Errorf("read %s: database version %d: %w; install a newer mcprec", m.path, v[0], store.ErrNewer)
 	}
-	if len(v) != 29 || crc32.Checksum(v[:25], castagnoli) != binary.LittleEndian.Uint32(v[25:]) {
+	if !checkMonthHead(v) {
 		return 0, keys, damagedFile(m.path, "its head")
 	}
 	return binary.LittleEndian.Uint64(v[1:]), [16]byte(v[9:]), nil
@@ -195,6 +195,10 @@ func (m *month) add(key [16]byte) error {
 		keys[i] ^= key[i]
 	}
 	return m.head.Put(keyHead, monthHead(n+1, keys))
+}
+
+func checkMonthHead(v []byte) bool {
+	return len(v) == 29 && crc32.Checksum(v[:25], castagnoli) == binary.LittleEndian.Uint32(v[25:])
 }
 
 func monthHead(n uint64, keys [16]byte) []byte {
@@ -213,17 +217,34 @@ func (s *Store) createMonth(path string) error {
 	if err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(s.storeDir(), filepath.Base(path)+".new-*")
+	temp, err := s.emptyMonth(path)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = s.machine.remove(temp.Name()) }()
+	defer func() { _ = s.machine.remove(temp) }()
+	if err := s.machine.rename(temp, path, false); err != nil && !errors.Is(err, fs.ErrExist) {
+		return s.renameNew(temp, path)
+	}
+	return s.machine.syncDir(s.storeDir())
+}
+
+// emptyMonth makes an empty database, synced, under a name of its own.
+func (s *Store) emptyMonth(path string) (name string, err error) {
+	temp, err := os.CreateTemp(s.storeDir(), filepath.Base(path)+".new-*")
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if err != nil {
+			_ = s.machine.remove(temp.Name())
+		}
+	}()
 	if err := temp.Close(); err != nil {
-		return err
+		return "", err
 	}
 	db, err := bolt.Open(temp.Name(), 0o600, &bolt.Options{FreelistType: bolt.FreelistMapType, NoStatistics: true})
 	if err != nil {
-		return err
+		return "", err
 	}
 	err = s.machine.commit(db, nil, func(tx *bolt.Tx) error {
 		for _, name := range [][]byte{bucketMeta, bucketEv, bucketMonth} {
@@ -233,13 +254,7 @@ func (s *Store) createMonth(path string) error {
 		}
 		return tx.Bucket(bucketMonth).Put(keyHead, monthHead(0, [16]byte{}))
 	})
-	if err := errors.Join(err, db.Close()); err != nil {
-		return err
-	}
-	if err := s.machine.rename(temp.Name(), path, false); err != nil && !errors.Is(err, fs.ErrExist) {
-		return s.renameNew(temp.Name(), path)
-	}
-	return s.machine.syncDir(s.storeDir())
+	return temp.Name(), errors.Join(err, db.Close())
 }
 
 // renameNew gives the file its name where there are no links, under the lock

@@ -10,7 +10,10 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-const readBlock = 256 << 10
+const (
+	readBlock    = 256 << 10
+	spoolDamaged = "the spool is damaged" // begins the reason of a lost event
+)
 
 // mark is a place in a spool where reading may start anew: the offset of the
 // first record of the first event that has not been given out, the Seq of that
@@ -235,7 +238,7 @@ func (r *spoolReader) stuck() error {
 	if r.ended || rest <= recordHead {
 		return nil
 	}
-	if events, err := r.goodAfter(rest); events == 0 || err != nil {
+	if events, err := r.goodAfter(); events == 0 || err != nil {
 		return err
 	}
 	r.buf, r.bufOff = nil, r.off
@@ -270,7 +273,7 @@ func (r *spoolReader) finish() error {
 	if rest == 0 {
 		return nil
 	}
-	frames, err := r.goodAfter(rest)
+	frames, err := r.goodAfter()
 	if err != nil || frames == 0 {
 		return err
 	}
@@ -278,28 +281,25 @@ func (r *spoolReader) finish() error {
 	if r.sealed && closing {
 		return nil
 	}
-	info2 := store.LostInfo{Frames: frames + 1, Bytes: uint64(rest), Reason: fmt.Sprintf("the spool is damaged at byte %d; what follows is kept in a file of its own", r.off)}
+	info2 := store.LostInfo{Frames: frames + 1, Bytes: uint64(rest), Reason: fmt.Sprintf(spoolDamaged+" at byte %d; what follows is kept in a file of its own", r.off)}
 	r.lost = &store.Event{Seq: upto, At: r.at, Kind: store.Lost, Payload: store.EncodePayload(info2)}
 	return nil
 }
 
 // goodAfter looks behind the bad record at off for good ones, and returns how
 // many events begin in those that it finds.
-func (r *spoolReader) goodAfter(rest int64) (events uint64, err error) {
-	b := make([]byte, min(rest, 4<<20))
-	if _, err := r.f.ReadAt(b, r.off); err != nil && err != io.EOF {
-		return 0, fmt.Errorf("read spool %s: %w", r.path, err)
+func (r *spoolReader) goodAfter() (events uint64, err error) {
+	behind, err := newRescue(r.f, r.off+1)
+	if err != nil {
+		return 0, err
 	}
-	for b = b[1:]; len(b) > recordHead; {
-		n := recordLen(b)
-		if n == 0 || n > len(b) || !intact(b[:n]) {
-			b = b[1:]
-			continue
+	for {
+		p, _, ok, err := behind.next()
+		if !ok || err != nil {
+			return events, err
 		}
-		if p, err := store.DecodePart(b[recordHead:n]); err == nil && !p.Cont {
+		if !p.Cont {
 			events++
 		}
-		b = b[n:]
 	}
-	return events, nil
 }

@@ -1,0 +1,358 @@
+package boltstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// Repaired says what Repair made of one damaged file.
+type Repaired struct {
+	Path     string
+	Fault    error      // what is wrong with it
+	Kept     string     // the name that the damaged file has now; "": nothing was changed
+	Sessions []Salvaged // what it held, whole and not
+	Gone     uint64     // sessions of which nothing was found
+	GoneID   store.SessionID
+}
+
+// Lost reports whether something could not be saved.
+func (r Repaired) Lost() bool {
+	return r.Gone > 0 || slices.ContainsFunc(r.Sessions, func(x Salvaged) bool { return x.Lost > 0 })
+}
+
+// Repair puts a new file in the place of each damaged database, with all that the
+// old one still holds, and adds to the sessions of damaged spools what stands
+// behind the damage. The old files are kept. With dry it only says what it would
+// do. Recorders may go on meanwhile.
+func (s *Store) Repair(ctx context.Context, dry bool, report func(Repaired)) error {
+	if err := s.begin(ctx); err != nil {
+		return fmt.Errorf("repair store: %w", err)
+	}
+	defer s.end()
+	err := s.repairMonths(ctx, dry, report)
+	if err == nil && !dry {
+		_ = s.FoldDead(ctx) // which keeps spools that are damaged, for the next step
+	}
+	if err == nil {
+		err = s.repairSpools(ctx, dry, report)
+	}
+	if err != nil {
+		return fmt.Errorf("repair store: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) repairMonths(ctx context.Context, dry bool, report func(Repaired)) error {
+	entries, err := os.ReadDir(s.storeDir())
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".db" {
+			continue
+		}
+		path := filepath.Join(s.storeDir(), e.Name())
+		var fault error
+		if err := s.verifyMonth(ctx, path, func(err error) { fault = errors.Join(fault, err) }); err != nil {
+			fault = errors.Join(fault, err)
+		}
+		switch {
+		case fault == nil:
+			continue
+		case !errors.Is(fault, store.ErrCorrupt):
+			return fault
+		}
+		r, err := s.repairMonth(ctx, path, dry)
+		if err != nil {
+			return err
+		}
+		r.Fault = fault
+		report(r)
+	}
+	return nil
+}
+
+// ignoreMissing: where nothing was recorded nothing is damaged.
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// repairMonth builds a database of what is left of one, and exchanges them.
+func (s *Store) repairMonth(ctx context.Context, path string, dry bool) (r Repaired, err error) {
+	if !dry {
+		unlock, err := s.lockFold(ctx, true)
+		if err != nil {
+			return r, err
+		}
+		defer unlock()
+	}
+	f, release, err := s.holdMonth(ctx, path, dry)
+	if err != nil {
+		return r, err
+	}
+	defer release()
+	w, err := scanDatabase(f)
+	if err != nil {
+		return r, fmt.Errorf("read %s: %w", path, err)
+	}
+	b := &rebuilding{s: s, w: w, path: path, r: Repaired{Path: path}}
+	if !dry {
+		if b.temp, err = s.emptyMonth(path); err != nil {
+			return r, err
+		}
+		defer func() { _ = s.machine.remove(b.temp) }()
+	}
+	if err := b.sessions(ctx); err != nil {
+		return r, err
+	}
+	b.countGone()
+	if dry {
+		return b.r, nil
+	}
+	b.r.Kept, err = b.exchange(ctx)
+	return b.r, err
+}
+
+// rebuilding is the making of a new database from a wreck.
+type rebuilding struct {
+	s     *Store
+	w     *wreck
+	path  string
+	temp  string // the new file; "": none is made
+	r     Repaired
+	found [][16]byte
+	batch []rebuilt
+	size  int
+	aside []store.SessionID // whose spools are damaged and used up
+}
+
+// rebuilt is a session as it goes into the new file.
+type rebuilt struct {
+	key    [16]byte
+	facts  projection
+	chunks []chunk
+}
+
+func (b *rebuilding) sessions(ctx context.Context) error {
+	keys := slices.SortedFunc(maps.Keys(b.w.sessions), func(x, y [16]byte) int { return bytes.Compare(x[:], y[:]) })
+	for _, key := range keys {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b.found = append(b.found, key)
+		if err := b.session(ctx, key); err != nil {
+			return fmt.Errorf("session %s: %w", idOf(key), err)
+		}
+	}
+	return b.flush(ctx)
+}
+
+// session takes one session over. One that is removed stays so; one whose spool
+// is whole is folded anew from that.
+func (b *rebuilding) session(ctx context.Context, key [16]byte) error {
+	g := &gathering{s: b.s, key: key, id: idOf(key)}
+	x := rebuilt{key: key}
+	if err := g.fromWreck(b.w, b.path); err != nil {
+		return err
+	}
+	if g.facts != nil && g.facts.deleted {
+		x.facts.deleted = true
+		return b.add(ctx, x)
+	}
+	if exists, fault := b.s.spoolFault(ctx, g.id); exists && fault == nil {
+		return nil
+	} else if live, _ := b.s.live(g.id); live {
+		return nil
+	} else if exists {
+		b.aside = append(b.aside, g.id)
+	}
+	if err := g.fromSpools(); err != nil {
+		return err
+	}
+	events, sum := g.log()
+	c := &chunker{id: key}
+	if err := c.take(&x.facts, events); err != nil {
+		return err
+	}
+	x.chunks = c.done
+	b.r.Sessions = append(b.r.Sessions, sum)
+	return b.add(ctx, x)
+}
+
+// spoolFault reports whether a session has a spool, and what is wrong with it.
+func (s *Store) spoolFault(ctx context.Context, id store.SessionID) (exists bool, fault error) {
+	if _, err := os.Lstat(s.spoolPath(id)); err != nil {
+		return false, nil
+	}
+	return true, s.verifySpool(ctx, id)
+}
+
+// add puts a session into the new file, some at a time.
+func (b *rebuilding) add(ctx context.Context, x rebuilt) error {
+	b.batch = append(b.batch, x)
+	for _, c := range x.chunks {
+		b.size += len(c.data)
+	}
+	if b.size < foldStep && len(b.batch) < 1000 {
+		return nil
+	}
+	return b.flush(ctx)
+}
+
+func (b *rebuilding) flush(ctx context.Context) error {
+	batch := b.batch
+	if b.batch, b.size = nil, 0; b.temp == "" || len(batch) == 0 {
+		return nil
+	}
+	return b.s.update(ctx, b.temp, func(m *month) error {
+		for i := range batch {
+			if err := m.store(batch[i].key, batch[i].chunks, &batch[i].facts); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// countGone compares what was found with what the old file says it held.
+func (b *rebuilding) countGone() {
+	if n := uint64(len(b.found)); n < b.w.want {
+		b.r.Gone = b.w.want - n
+	}
+	if b.r.Gone == 1 {
+		missing := b.w.wantKeys
+		for _, key := range b.found {
+			for i := range missing {
+				missing[i] ^= key[i]
+			}
+		}
+		b.r.GoneID = idOf(missing)
+	}
+}
+
+// exchange gives the new file the name of the old one, which gets another: the
+// name always stands for one of them.
+func (b *rebuilding) exchange(ctx context.Context) (kept string, err error) {
+	var fault error
+	if err := b.s.verifyMonth(ctx, b.temp, func(err error) { fault = err }); err != nil || fault != nil {
+		return "", errors.Join(err, fault)
+	}
+	for n := 1; ; n++ {
+		kept = b.path + ".damaged"
+		if n > 1 {
+			kept = fmt.Sprintf("%s-%d", kept, n)
+		}
+		if err = b.s.machine.rename(b.path, kept, false); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	if err != nil { // there are no links here
+		err = b.s.machine.rename(b.path, kept, true)
+	}
+	if err == nil {
+		err = b.s.machine.rename(b.temp, b.path, true)
+	}
+	if err = errors.Join(err, b.s.machine.syncDir(b.s.storeDir())); err != nil {
+		return kept, err
+	}
+	for _, id := range b.aside {
+		spool := b.s.spoolPath(id)
+		if err := b.s.machine.rename(spool, strings.TrimSuffix(spool, ".log")+".damaged", true); err != nil {
+			return kept, err
+		}
+	}
+	return kept, nil
+}
+
+// repairSpools adds to sessions what the damaged spools of theirs hold.
+func (s *Store) repairSpools(ctx context.Context, dry bool, report func(Repaired)) error {
+	entries, err := os.ReadDir(s.spoolDir())
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	for _, e := range entries {
+		name, end, _ := strings.Cut(e.Name(), ".")
+		id, err := store.ParseSessionID(name)
+		if err != nil || end != "damaged" && !(dry && end == "log") {
+			continue
+		}
+		r, gained, err := s.repairSpool(ctx, id, dry)
+		if err != nil && !errors.Is(err, store.ErrLive) {
+			return fmt.Errorf("session %s: %w", id, err)
+		}
+		if r.Path = filepath.Join(s.spoolDir(), e.Name()); gained {
+			report(r)
+		}
+	}
+	return nil
+}
+
+// repairSpool reports whether there was something to gain.
+func (s *Store) repairSpool(ctx context.Context, id store.SessionID, dry bool) (r Repaired, gained bool, err error) {
+	key, err := id.Bytes()
+	if err != nil {
+		return r, false, err
+	}
+	release, err := s.holdDead(ctx, id, true)
+	if err != nil {
+		return r, false, err
+	}
+	defer release()
+	g := &gathering{s: s, key: key, id: id, found: map[uint64]store.Event{}}
+	if p, ok, err := s.facts(ctx, s.monthPath(key), key); err != nil || ok && p.deleted {
+		return r, false, err
+	}
+	before := uint64(0)
+	for e, err := range s.Read(ctx, id, 0, store.ReadOptions{}) {
+		if err != nil {
+			r.Fault = err
+			break
+		}
+		if info, _ := store.DecodePayload[store.LostInfo](e); e.Kind == store.Lost && strings.HasPrefix(info.Reason, spoolDamaged) {
+			r.Fault = fmt.Errorf("%s: %w", info.Reason, store.ErrCorrupt)
+			continue // it says what may now be found
+		}
+		g.found[e.Seq] = e
+		before++
+	}
+	if err := g.fromSpools(); err != nil {
+		return r, false, err
+	}
+	events, sum := g.log()
+	if r.Sessions = []Salvaged{sum}; sum.Saved <= before || dry {
+		return r, sum.Saved > before, nil
+	}
+	r.Kept = strings.TrimSuffix(s.spoolPath(id), ".log") + ".damaged"
+	return r, true, s.replaceSession(ctx, key, events)
+}
+
+// replaceSession stores a session in the place of what the database has of it.
+func (s *Store) replaceSession(ctx context.Context, key [16]byte, events []store.Event) error {
+	x := rebuilt{key: key}
+	c := &chunker{id: key}
+	if err := c.take(&x.facts, events); err != nil {
+		return err
+	}
+	return s.update(ctx, s.monthPath(key), func(m *month) error {
+		if _, _, err := m.get(key); err != nil {
+			return err
+		}
+		if err := m.removeChunks(key); err != nil {
+			return err
+		}
+		return m.store(key, c.done, &x.facts)
+	})
+}

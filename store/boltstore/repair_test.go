@@ -1,0 +1,219 @@
+package boltstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// TestDamagedSpools damages a dead spool anywhere, whole or folded in part, and
+// its lock file. What is handed out is an unbroken beginning and what stands for
+// the rest; repair adds every event behind the damage whose checksum holds.
+func TestDamagedSpools(t *testing.T) {
+	live := testStore(t, memDir(t))
+	events := testLog(1, 60, 250, true)
+	p := startSpool(t, live, events[:30])
+	early := died(t, live)
+	if _, err := live.fold(t.Context(), testID(1), p.(*spool).key, pace{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Write(asParts(events[30:])); err != nil {
+		t.Fatal(err)
+	}
+	folded, whole := died(t, live), died(t, live)
+	if err := errors.Join(os.RemoveAll(whole.storeDir()), p.Close(), early.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(5, 8))
+	tried := rounds(t, 60)
+	for round := range tried {
+		from := folded
+		if round%2 == 0 {
+			from = whole
+		}
+		s := copyOf(t, from)
+		path := s.spoolPath(testID(1))
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		harm(r, b)
+		err = os.WriteFile(path, b, 0o600)
+		if round%5 == 0 {
+			junk := make([]byte, r.IntN(9000))
+			err = errors.Join(err, os.WriteFile(s.lockPath(testID(1)), junk, 0o600), os.WriteFile(s.reservePath(testID(1)), junk, 0o600))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := fmt.Sprintf("round %d", round)
+		beginning(t, s, events, said)
+		repairedSpool(t, s, b, events, said)
+	}
+	tell(t, "bits flipped and blocks zeroed in a spool, junk in lock files", tried, "an unbroken beginning at once; repair adds what is whole behind the damage")
+}
+
+func harm(r *rand.Rand, b []byte) {
+	if at := r.IntN(len(b)); r.IntN(3) > 0 {
+		b[at] ^= 1 << r.IntN(8)
+	} else {
+		clear(b[at:min(at+1+r.IntN(1500), len(b))])
+	}
+}
+
+// copyOf copies a store in memory.
+func copyOf(t *testing.T, from *Store) *Store {
+	t.Helper()
+	to := testStore(t, memDir(t))
+	for _, dir := range []string{"/spool", "/store"} {
+		if err := errors.Join(os.MkdirAll(to.dir+dir, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		entries, _ := os.ReadDir(from.dir + dir)
+		for _, e := range entries {
+			b, err := os.ReadFile(from.dir + dir + "/" + e.Name())
+			if err == nil {
+				err = os.WriteFile(to.dir+dir+"/"+e.Name(), b, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return to
+}
+
+// beginning holds that a damaged spool gives an unbroken beginning, and says so
+// unless it is whole.
+func beginning(t *testing.T, s *Store, events []store.Event, said string) {
+	t.Helper()
+	got, err := readAll(s, testID(1))
+	if n := len(got); n > 0 && got[n-1].Kind == store.Lost {
+		got = got[:n-1]
+	} else if err == nil && n < len(events)-1 { // the last record may look torn
+		t.Fatalf("%s: %d of %d events, and nothing said", said, n, len(events))
+	}
+	if wrong := sameLog(got, events[:len(got)]); wrong != nil {
+		t.Fatalf("%s: %v", said, wrong)
+	}
+	faults := 0
+	if err := s.Verify(t.Context(), func(error) { faults++ }); err != nil || faults == 0 && len(got) < len(events)-1 {
+		t.Fatalf("%s: %d events, verify found nothing (%v)", said, len(got), err)
+	}
+}
+
+// repairedSpool holds that repair saves every record that is intact.
+func repairedSpool(t *testing.T, s *Store, b []byte, events []store.Event, said string) {
+	t.Helper()
+	for range 2 { // the second finds nothing to do
+		if err := s.Repair(t.Context(), false, func(Repaired) {}); err != nil {
+			t.Fatalf("%s: repair: %v", said, err)
+		}
+	}
+	mustVerify(t, s)
+	got, err := readAll(s, testID(1))
+	if err != nil {
+		t.Fatalf("%s: %v", said, err)
+	}
+	remaining(t, got, events[:len(got)])
+	for _, e := range events {
+		record := appendRecord(nil, &store.Part{Event: e})
+		if !bytes.Contains(b, record) {
+			continue
+		}
+		if int(e.Seq) > len(got) || !got[e.Seq-1].Equal(e) {
+			t.Fatalf("%s: event %d is whole and was not saved, %d saved", said, e.Seq, len(got))
+		}
+	}
+}
+
+// TestSalvage gives one session out of a wreck and of a whole store, and nothing
+// that was removed.
+func TestSalvage(t *testing.T) {
+	s := testStore(t, memDir(t))
+	logs := map[store.SessionID][]store.Event{}
+	for i := range 3 {
+		logs[testID(i)] = testLog(i, 20, 2000, true)
+		if _, err := s.Append(t.Context(), testID(i), 0, logs[testID(i)]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Delete(t.Context(), testID(0)); err != nil {
+		t.Fatal(err)
+	}
+	key, _ := testID(1).Bytes()
+	path := s.monthPath(key)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page := -1; page < len(whole)/4096; page++ {
+		b := bytes.Clone(whole)
+		if page >= 0 {
+			clear(b[page*4096 : page*4096+4096])
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		salvaged(t, s, logs, page)
+	}
+}
+
+func salvaged(t *testing.T, s *Store, logs map[store.SessionID][]store.Event, page int) {
+	t.Helper()
+	for _, id := range slices.Sorted(maps.Keys(logs)) {
+		var got []store.Event
+		var err error
+		for e, fault := range s.Salvage(t.Context(), id) {
+			if err = fault; err == nil {
+				got = append(got, e)
+			}
+		}
+		if id == testID(0) && page < 2 && !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("page %d: the removed session: %d events, %v", page, len(got), err)
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("page %d: %v", page, err)
+		}
+		lost := remaining(t, got, logs[id])
+		if page < 2 && id != testID(0) && (lost > 0 || len(got) != len(logs[id])) {
+			t.Errorf("page %d: session %s: %d events, %d lost", page, id, len(got), lost)
+		}
+	}
+}
+
+// TestRepairKeepsNewer holds that what a newer version wrote is not repaired
+// away.
+func TestRepairKeepsNewer(t *testing.T) {
+	s := testStore(t, memDir(t))
+	if _, err := s.Append(t.Context(), testID(1), 0, testLog(1, 20, 2000, true)); err != nil {
+		t.Fatal(err)
+	}
+	key, _ := testID(1).Bytes()
+	err := s.update(t.Context(), s.monthPath(key), func(m *month) error {
+		k := chunkKey(key, 1)
+		v := bytes.Clone(m.ev.Get(k[:]))
+		v[4] = chunkVersion + 1
+		putSum(v, chunkSum(k, v))
+		return m.ev.Put(k[:], v)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Repair(t.Context(), false, func(r Repaired) { t.Errorf("repaired %+v", r) })
+	if !errors.Is(err, store.ErrNewer) || !strings.Contains(err.Error(), "newer") {
+		t.Errorf("repair: %v", err)
+	}
+}
+
+func putSum(v []byte, sum uint32) {
+	v[0], v[1], v[2], v[3] = byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24)
+}
