@@ -42,12 +42,39 @@ func clockNormalizer(clocks []Clock) (Normalizer, bool) {
 
 // eachTime replaces the points in time of a text, also within base64 that is text.
 func eachTime(text string, as func(string) string) string {
-	if !strings.ContainsAny(text, "0123456789") {
+	if !mayHaveTime(text) {
 		return text
 	}
 	text = base64Text.ReplaceAllStringFunc(text, func(encoded string) string { return timesWithin(encoded, as) })
 	return timeText.ReplaceAllStringFunc(text, as)
 }
+
+// mayHaveTime reports whether a text has what is in all points in time: digits with a
+// mark between them, as in 10:00 or 2026-11-21, many digits, or base64.
+func mayHaveTime(text string) bool {
+	digits, words := 0, 0
+	for i := range len(text) {
+		c := text[i]
+		isDigit := '0' <= c && c <= '9'
+		switch {
+		case isDigit:
+			if digits++; digits == 8 || i > 1 && isTimeMark(text[i-1]) && '0' <= text[i-2] && text[i-2] <= '9' {
+				return true
+			}
+		default:
+			digits = 0
+		}
+		if words++; !isWord(c) && c != '+' && c != '/' {
+			words = 0
+		}
+		if words == 16 {
+			return true
+		}
+	}
+	return false
+}
+
+func isTimeMark(c byte) bool { return c == ':' || c == '-' || c == '/' || c == '.' }
 
 // has reports whether a text is a point in time that the clock may have shown.
 func (c Clock) has(text string) bool {

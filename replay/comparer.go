@@ -11,7 +11,7 @@ import (
 // end made up its own values in each of them. What one recording has is recorded, what
 // the other has is live.
 type Comparer struct {
-	rules  Rules        // for keys and contents
+	rules  Rules        // for keys
 	places Rules        // for the places of two messages that differ
 	made   [3]variables // by the direction in which they were said; they share what is known
 }
@@ -57,8 +57,18 @@ func (c *Comparer) Learn(dir transport.Direction, seq uint64, recorded, live tra
 
 // Compare compares two messages of one kind and method.
 func (c *Comparer) Compare(dir transport.Direction, recorded, live transport.Message) Comparison {
-	rules := c.placesOf(recorded)
-	found := rules.compare(recorded, live, &c.made[dir])
+	return c.comparison(comparer{rules: c.placesOf(recorded), variables: &c.made[dir]}, recorded, live)
+}
+
+// Count is Compare that lists no differences: telling them well takes long.
+func (c *Comparer) Count(dir transport.Direction, recorded, live transport.Message) Comparison {
+	return c.comparison(comparer{rules: c.placesOf(recorded), variables: &c.made[dir], terse: true}, recorded, live)
+}
+
+func (c *Comparer) comparison(walk comparer, recorded, live transport.Message) Comparison {
+	rules := walk.rules
+	walk.compareParts(recorded, live)
+	found := walk.comparison
 	if recorded.Kind() == transport.Request && !matchedByMethod(recorded.Method) && (rules.By == ByMethod || rules.By == ByOrder) {
 		found = found.excused(rules.By.String())
 	}
@@ -77,20 +87,9 @@ func (c *Comparer) placesOf(m transport.Message) Rules {
 // Key returns what a request has in common with those that may stand for it.
 func (c *Comparer) Key(m transport.Message) (Key, error) { return c.rules.key(m) }
 
-// AppendContent appends all that is compared of a message, in one spelling. Two messages
-// with one content are the same; with two they may still be, by a rule or a variable: of
-// what is ignored, too, is learned what comes back elsewhere.
-func (c *Comparer) AppendContent(b []byte, m transport.Message) []byte {
-	rules := Rules{By: c.rules.By}
-	if m.Method == methodInitialize {
-		rules.By = Strict
-	}
-	w := keyWriter{rules: rules, b: append(b, m.Method...)}
-	return w.message(m)
-}
-
-// AppendShape appends the content with a mark in the place of each value that looks made
-// up: messages of one shape may differ in variables alone.
+// AppendShape appends all that is compared of a message, in one spelling, with a mark in
+// the place of each value that looks made up: messages of one shape may differ in
+// variables alone.
 func (c *Comparer) AppendShape(b []byte, m transport.Message) []byte {
 	w := keyWriter{rules: c.placesOf(m), b: append(b, m.Method...), shape: true}
 	return w.message(m)

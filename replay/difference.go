@@ -29,6 +29,12 @@ type comparison struct {
 // result and error.
 func (r Rules) compare(recorded, live transport.Message, v *variables) comparison {
 	c := comparer{rules: r, variables: v}
+	c.compareParts(recorded, live)
+	return c.comparison
+}
+
+// compareParts walks the parts of two messages that have a part at all.
+func (c *comparer) compareParts(recorded, live transport.Message) {
 	for _, part := range [...]struct {
 		name           string
 		recorded, live []byte
@@ -41,13 +47,12 @@ func (r Rules) compare(recorded, live transport.Message, v *variables) compariso
 		c.recorded, c.live, c.path = part.recorded, part.live, []string{part.name}
 		a, b := treeOf(part.recorded), treeOf(part.live)
 		if part.name == "params" {
-			a, b = r.paramsOf(recorded, a), r.paramsOf(live, b)
+			a, b = c.rules.paramsOf(recorded, a), c.rules.paramsOf(live, b)
 		} else {
 			a, b = withoutSubscription(a), withoutSubscription(b)
 		}
 		c.compare(a, b)
 	}
-	return c.comparison
 }
 
 // withoutSubscription drops the id of a request that a result repeats.
@@ -72,6 +77,7 @@ type comparer struct {
 	variables      *variables // nil: none
 	recorded, live []byte     // what the values stand in
 	path           []string
+	terse          bool // differences are only counted
 }
 
 func (c *comparer) compare(a, b tree) {
@@ -144,7 +150,7 @@ func (c *comparer) enter(step string, a, b tree) {
 }
 
 func (c *comparer) differ(a, b tree) {
-	if c.count++; c.count > keptDifferences {
+	if c.count++; c.count > keptDifferences || c.terse {
 		return
 	}
 	masked := maskPattern.MatchString(a.text)

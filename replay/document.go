@@ -9,7 +9,7 @@ func (c *comparer) compareDocuments(a, b tree) bool {
 	if a.kind != '"' || b.kind != '"' || !isDocument(a.text) || !isDocument(b.text) {
 		return false
 	}
-	inner := comparer{rules: c.rules, variables: c.variables, recorded: []byte(a.text), live: []byte(b.text)}
+	inner := comparer{rules: c.rules, variables: c.variables, recorded: []byte(a.text), live: []byte(b.text), terse: c.terse}
 	inner.rules.Ignore = nil // which are from the root of the message
 	x, errX := parseTree(inner.recorded)
 	y, errY := parseTree(inner.live)

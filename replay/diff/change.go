@@ -52,7 +52,11 @@ func (c *Comparison) eachChanged(do func(a, b *message, x, y transport.Message))
 
 // changed compares one pair.
 func (c *Comparison) changed(a, b *message, x, y transport.Message) {
-	found := c.compare.Compare(a.dir, x, y)
+	compare := c.compare.Compare
+	if c.report.Counts[Payload] >= KeptFindings {
+		compare = c.compare.Count
+	}
+	found := compare(a.dir, x, y)
 	for _, m := range found.Mapped {
 		c.report.Mapped[m.By]++
 	}

@@ -5,7 +5,6 @@ import (
 	"hash/maphash"
 
 	"github.com/mcprec/mcprec/replay"
-	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -15,9 +14,9 @@ type Digest struct {
 	kind    transport.MessageKind
 	method  string
 	target  string // of a tool or a prompt its name
-	id      string // as a key; of a cancellation the request's
-	token   string // of a request and of progress, as a key
-	stands  string // as a key, the id of the subscription that it belongs to
+	id      uint64 // hash; of a cancellation the request's
+	token   uint64 // of a request and of progress
+	stands  uint64 // the id of the subscription that it belongs to
 	key     uint64 // of a request
 	content uint64
 	bytes   uint64 // of all but id and token
@@ -31,6 +30,9 @@ type Digester struct {
 	comparer *replay.Comparer
 	seed     maphash.Seed
 	bytes    bool
+	keyed    bool // by other rules than those that contents are hashed by
+	hash     hasher
+	strictly hasher
 }
 
 // Options say how sessions are compared.
@@ -41,7 +43,12 @@ type Options struct {
 
 // NewDigester returns a digester for sessions that are compared so.
 func NewDigester(o Options) *Digester {
-	return &Digester{replay.NewComparer(o.Rules, nil), maphash.MakeSeed(), o.Bytes}
+	seed, r := maphash.MakeSeed(), o.Rules
+	return &Digester{
+		comparer: replay.NewComparer(r, nil), seed: seed, bytes: o.Bytes,
+		keyed: r.By != replay.ByParams && r.By != replay.Strict || len(r.Ignore) > 0 || len(r.Normalize) > 0 || r.Match != nil,
+		hash:  newHasher(seed, r.By == replay.Strict), strictly: newHasher(seed, true),
+	}
 }
 
 // Digest returns the digests of a frame's messages; of other events there are none. Of a
@@ -59,45 +66,71 @@ func (d *Digester) Digest(e store.Event) []Digest {
 		return []Digest{{content: maphash.Bytes(d.seed, text), bytes: maphash.Bytes(d.seed, e.Payload), size: len(text)}}
 	}
 	list := make([]Digest, len(messages))
-	var spelled []byte
 	for i, m := range messages {
-		spelled = d.message(&list[i], m, spelled[:0])
+		d.message(&list[i], m)
 	}
 	return list
 }
 
-// message fills in the digest of m. The buffer is for reuse.
-func (d *Digester) message(g *Digest, m transport.Message, b []byte) []byte {
+// message fills in the digest of m.
+func (d *Digester) message(g *Digest, m transport.Message) {
 	g.kind, g.method, g.size = m.Kind(), m.Method, len(m.Raw)
-	g.id, g.token = order.Key(m.ID), order.Key(m.ProgressToken())
+	g.id, g.token = d.hash.id(m.ID), d.hash.id(m.ProgressToken())
 	if d.bytes {
 		g.bytes = d.spelling(m)
 	}
 	if g.kind == transport.Invalid {
 		g.content = maphash.Bytes(d.seed, m.Raw)
-		return b
+		return
 	}
-	b = d.comparer.AppendContent(b, m)
-	g.content = maphash.Bytes(d.seed, b)
+	g.content = d.content(m)
 	switch g.kind {
 	case transport.Request:
-		g.target = named(m)
-		g.key = g.content
-		if key, err := d.comparer.Key(m); err == nil {
-			g.key = maphash.String(d.seed, string(key))
-		}
+		g.target, g.key = named(m), d.key(m, g.content)
 	case transport.Notification:
 		if m.Method == methodCancelled {
-			g.id = order.Key(transport.Member(m.Params, "requestId"))
+			g.id = d.hash.id(transport.Member(m.Params, "requestId"))
 		}
 		if bytes.Contains(m.Params, []byte(subscriptionID)) {
-			g.stands = order.Key(transport.Member(m.Params, "_meta", subscriptionID))
+			g.stands = d.hash.id(transport.Member(m.Params, "_meta", subscriptionID))
 		}
 	case transport.Response:
 		g.failed = m.Error != nil || string(transport.Member(m.Result, "isError")) == "true"
-		g.tools = d.toolsOf(m.Result)
+		if bytes.Contains(m.Result, []byte(`"tools"`)) {
+			g.tools = d.toolsOf(m.Result)
+		}
 	}
-	return b
+}
+
+// content hashes all that is compared of a message.
+func (d *Digester) content(m transport.Message) uint64 {
+	h := &d.hash
+	if m.Method == "" {
+		return h.mix(h.result(m.Result), h.result(m.Error))
+	}
+	if m.Method == methodInitialize {
+		h = &d.strictly
+	}
+	own := ""
+	switch m.Method {
+	case methodProgress:
+		own = "progressToken"
+	case methodCancelled:
+		own = "requestId"
+	}
+	return h.mix(maphash.String(d.seed, m.Method), h.params(m, func(name []byte) bool { return string(name) == own }))
+}
+
+// key hashes what a request has in common with those that it may stand for.
+func (d *Digester) key(m transport.Message, content uint64) uint64 {
+	if !d.keyed && m.Method != methodInitialize && m.Method != methodDiscover && m.Method != methodPing {
+		return content
+	}
+	key, err := d.comparer.Key(m)
+	if err != nil {
+		return content
+	}
+	return maphash.String(d.seed, string(key))
 }
 
 // spelling hashes a message's bytes without its id and its progress token, of which each
@@ -147,13 +180,13 @@ func named(m transport.Message) string {
 }
 
 const (
-	methodCall        = "tools/call"
-	methodPrompt      = "prompts/get"
-	methodInitialize  = "initialize"
-	methodDiscover    = "server/discover"
-	methodTools       = "tools/list"
-	methodProgress    = "notifications/progress"
-	methodCancelled   = "notifications/cancelled"
-	methodInitialized = "notifications/initialized"
-	subscriptionID    = "io.modelcontextprotocol/subscriptionId"
+	methodCall       = "tools/call"
+	methodPrompt     = "prompts/get"
+	methodInitialize = "initialize"
+	methodDiscover   = "server/discover"
+	methodTools      = "tools/list"
+	methodProgress   = "notifications/progress"
+	methodCancelled  = "notifications/cancelled"
+	methodPing       = "ping"
+	subscriptionID   = "io.modelcontextprotocol/subscriptionId"
 )

@@ -46,11 +46,11 @@ func (c *Comparison) readShapes() {
 
 func shapeOf(m *message) uint64 { return m.shape }
 
-// comparisons is how many are made of all messages of one name that are left: each with
+// comparisons is how many are made of the messages of one name that are left: each with
 // those at about its place, at least a few.
 const (
-	comparisons = 200_000
-	aFew        = 2
+	comparisons = 250_000
+	aFew        = 4
 )
 
 // matchNearest pairs messages of one name that differ, those first that differ least and
@@ -71,7 +71,7 @@ func (c *Comparison) matchNearest(is func(*message) bool, owner func(*message) i
 		}
 		for _, n := range c.neighbors(as, bs) {
 			if !used[0][n.i] && !used[1][n.j] {
-				use(n.i, n.j)
+				use(int(n.i), int(n.j))
 			}
 		}
 		j := 0
@@ -87,19 +87,21 @@ func (c *Comparison) matchNearest(is func(*message) bool, owner func(*message) i
 }
 
 // neighbor is a pair that may be made, and how much it differs.
-type neighbor struct{ i, j, distance int }
+type neighbor struct{ i, j, distance int32 }
 
 // neighbors compares the messages of two lists that are about as far in theirs.
 func (c *Comparison) neighbors(as, bs []int32) (list []neighbor) {
+	if len(as) == 1 && len(bs) == 1 {
+		return []neighbor{{0, 0, 0}}
+	}
 	band := len(as) + len(bs)
 	if len(as)*len(bs) > comparisons {
 		band = max(comparisons/max(len(as), len(bs))/2, aFew)
 	}
+	x, y := c.sketches(0, as), c.sketches(1, bs)
 	for i := range as {
 		for j := max(0, i-band); j < min(len(bs), i+band+1); j++ {
-			if n, ok := c.distance(as[i], bs[j]); ok {
-				list = append(list, neighbor{i, j, n})
-			}
+			list = append(list, neighbor{int32(i), int32(j), int32(x[i].distance(y[j]))})
 		}
 	}
 	slices.SortFunc(list, func(x, y neighbor) int {
@@ -108,14 +110,13 @@ func (c *Comparison) neighbors(as, bs []int32) (list []neighbor) {
 	return list
 }
 
-// distance counts the places where two messages differ.
-func (c *Comparison) distance(a, b int32) (int, bool) {
-	x, y := &c.sides[0].list[a], &c.sides[1].list[b]
-	recorded, ok := c.texts[0].message(x)
-	live, also := c.texts[1].message(y)
-	if !ok || !also {
-		return 0, false
+// sketches are those of some messages; what has no text has an empty one.
+func (c *Comparison) sketches(side int, of []int32) []sketch {
+	list := make([]sketch, len(of))
+	for i, at := range of {
+		if text, ok := c.texts[side].message(&c.sides[side].list[at]); ok {
+			list[i] = c.digest.hash.sketchOf(text)
+		}
 	}
-	found := c.compare.Compare(x.dir, recorded, live)
-	return len(found.Differences) + found.More, true
+	return list
 }

@@ -122,7 +122,7 @@ func (s *Session) message(e store.Event, part int32, g *Digest) {
 	switch g.kind {
 	case transport.Request:
 		s.open(s.calls, e, g.id, at)
-		if g.token != "" {
+		if g.token != 0 {
 			s.open(s.tokens, e, g.token, at)
 		}
 	case transport.Response:
@@ -135,8 +135,8 @@ func (s *Session) message(e store.Event, part int32, g *Digest) {
 	s.list = append(s.list, m)
 }
 
-func (s *Session) open(index map[linkKey]int32, e store.Event, id string, at int32) {
-	k := linkKey{maphash.String(s.seed, id), 0, e.Dir}
+func (s *Session) open(index map[linkKey]int32, e store.Event, id uint64, at int32) {
+	k := linkKey{id, 0, e.Dir}
 	index[k] = at
 	if e.Stream != 0 {
 		k.stream = e.Stream
@@ -146,8 +146,8 @@ func (s *Session) open(index map[linkKey]int32, e store.Event, id string, at int
 
 // find returns the request of a direction that is named: the one of the exchange, else
 // the latest.
-func (s *Session) find(index map[linkKey]int32, dir transport.Direction, stream uint64, id string) int32 {
-	k := linkKey{maphash.String(s.seed, id), stream, dir}
+func (s *Session) find(index map[linkKey]int32, dir transport.Direction, stream uint64, id uint64) int32 {
+	k := linkKey{id, stream, dir}
 	at, ok := index[k]
 	if !ok && stream != 0 {
 		k.stream = 0
@@ -180,8 +180,8 @@ func (s *Session) answer(m *message, e store.Event, g *Digest, at int32) {
 }
 
 // closes forgets the id of a call: a million of them are not held.
-func (s *Session) closes(dir transport.Direction, stream uint64, id string, call int32) {
-	k := linkKey{maphash.String(s.seed, id), stream, dir}
+func (s *Session) closes(dir transport.Direction, stream uint64, id uint64, call int32) {
+	k := linkKey{id, stream, dir}
 	for range 2 {
 		if at, ok := s.calls[k]; ok && at == call {
 			delete(s.calls, k)
@@ -199,7 +199,7 @@ func (s *Session) notice(m *message, e store.Event, g *Digest) {
 		if m.call = s.find(s.calls, e.Dir, 0, g.id); m.call != none {
 			s.list[m.call].cancelled = true
 		}
-	case g.stands != "":
+	case g.stands != 0:
 		m.call = s.find(s.calls, e.Dir.Reverse(), 0, g.stands)
 	}
 }

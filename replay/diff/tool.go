@@ -2,7 +2,6 @@ package diff
 
 import (
 	"encoding/json"
-	"hash/maphash"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -26,14 +25,13 @@ func (d *Digester) toolsOf(result json.RawMessage) (list []tool) {
 	if json.Unmarshal(raw, &elements) != nil {
 		return nil
 	}
-	var b []byte
 	for _, one := range elements {
 		var name string
 		if json.Unmarshal(transport.Member(one, "name"), &name) != nil {
 			continue
 		}
-		b = d.comparer.AppendContent(b[:0], transport.Message{Result: one})
-		list = append(list, tool{name, maphash.Bytes(d.seed, b)})
+		content, _ := d.hash.value(one, 0)
+		list = append(list, tool{name, content})
 	}
 	return list
 }
