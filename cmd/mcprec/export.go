@@ -11,15 +11,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
 type exportOptions struct {
 	home
+	selection
 	format string
 	dir    string
 	out    string
+
+	fits     *filter.Filter
+	endings  *replay.Endings // nil: nothing asks for them
+	warnings io.Writer
 }
 
 func newExport() *cobra.Command {
@@ -30,12 +37,16 @@ func newExport() *cobra.Command {
 		Long: `export writes a session in one of these formats:
 
 ` + exportFormatHelp() + `
+--filter selects events as that of mcprec show does. What is written is a session of its
+own, numbered anew, with a note of what was left out; text and mermaid keep the numbers.
+
 ` + sessionHelp + "\n\n" + exitLine,
 		Args:              atMost(1),
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runExport(cmd, o, firstOf(args)) },
 	}
-	o.addFlags(cmd)
+	o.home.addFlags(cmd)
+	o.selection.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.format, "to", "T", "jsonl", "the `FORMAT`")
 	f.StringVar(&o.format, "format", "jsonl", "the same as --to, as other commands call it")
@@ -62,14 +73,27 @@ func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 			return err
 		}
 	}
+	if o.fits, err = o.parse(); err != nil {
+		return err
+	}
 	s, err := openSession(cmd, o.home, arg)
 	if err != nil {
 		return err
 	}
 	defer closeInto(&err, s)
+	if o.fits.Ahead() {
+		if o.endings, err = s.endings(cmd.Context()); err != nil {
+			return err
+		}
+	}
+	o.warnings = cmd.ErrOrStderr()
+	events := s.events(cmd.Context(), 1, store.ReadOptions{})
+	if o.expr != "" && o.format != "text" && o.format != "mermaid" {
+		events = narrowed(events, o)
+	}
 	return replaceFile(o.out, exactOut(cmd), func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 1<<16)
-		return errors.Join(format.write(b, s.events(cmd.Context(), 1, store.ReadOptions{}), o), b.Flush())
+		return errors.Join(format.write(b, events, o), b.Flush())
 	})
 }
 

@@ -22,6 +22,8 @@ type exportFormat struct {
 var exportFormats = []exportFormat{
 	{"jsonl", "JSON Lines, the text form that a test loads and import reads back", writeJSONL},
 	{"raw", "the exact bytes of one stream: --dir c2s, s2c or stderr", writeRaw},
+	{"text", "the lines of mcprec show", writeText},
+	{"mermaid", "a sequence diagram for documents: text of mermaid.js", writeMermaid},
 	{"har", "an HTTP Archive, for the network panel of a browser; import reads it back", writeHAR},
 }
 

@@ -18,6 +18,13 @@ func (s *session) transcript(ctx context.Context, ahead bool, emit func(replay.E
 	if !ahead {
 		return t, nil
 	}
+	endings, err := s.endings(ctx)
+	t.Foresee(endings)
+	return t, err
+}
+
+// endings reads the whole session for how its calls end, and goes back to its beginning.
+func (s *session) endings(ctx context.Context) (*replay.Endings, error) {
 	if err := s.keep(); err != nil {
 		return nil, err
 	}
@@ -30,8 +37,7 @@ func (s *session) transcript(ctx context.Context, ahead bool, emit func(replay.E
 			break // who reads it for good will say so
 		}
 	}
-	t.Foresee(endings)
-	return t, s.rewind()
+	return endings, s.rewind()
 }
 
 // keep makes sure that a fixture can be read again: what comes through a pipe goes to

@@ -44,8 +44,8 @@ func New(width int, emit func(Line) error) *Diagram {
 	return &Diagram{
 		emit:   emit,
 		width:  max(width, leastWidth) - headWidth - (leftRails + 2) - (rightRails + 2),
-		client: rails{columns: make([]*replay.Call, leftRails), begin: '╭', touch: '├', end: '╰'},
-		server: rails{columns: make([]*replay.Call, rightRails), begin: '╮', touch: '┤', end: '╯'},
+		client: rails{columns: make([]*replay.Call, leftRails), beyond: map[*replay.Call]bool{}, begin: '╭', touch: '├', end: '╰'},
+		server: rails{columns: make([]*replay.Call, rightRails), beyond: map[*replay.Call]bool{}, begin: '╮', touch: '┤', end: '╯'},
 		open:   map[*replay.Call]bool{},
 	}
 }

@@ -2,8 +2,10 @@ package sequence_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -150,5 +152,70 @@ func TestDiagramForgets(t *testing.T) {
 	}
 	if err := d.Close(); err != nil || lines != 2000 {
 		t.Errorf("%d lines, want 2000 and none at the end: %v", lines, err)
+	}
+}
+
+func mermaid(t *testing.T, limit int, list []store.Event) (text string, left int) {
+	t.Helper()
+	var b strings.Builder
+	d := sequence.NewMermaid(limit, func(line string) error {
+		b.WriteString(line + "\n")
+		return nil
+	})
+	transcript := replay.NewTranscript(d.Add)
+	for _, e := range list {
+		if err := transcript.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, err := d.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), left
+}
+
+func TestMermaid(t *testing.T) {
+	text, left := mermaid(t, sequence.MermaidLimit, events(playbook))
+	if golden(t, "diagram.mmd", text); left != 0 {
+		t.Errorf("%d events are left out", left)
+	}
+}
+
+// TestMermaidLimit: what has no room is counted, and the text is no longer than allowed.
+func TestMermaidLimit(t *testing.T) {
+	list := events(playbook)
+	for limit := 500; limit < 3000; limit += 50 {
+		text, left := mermaid(t, limit, list)
+		if n := len([]rune(text)); n > limit {
+			t.Errorf("%d characters, limit %d", n, limit)
+		}
+		drawn := 0
+		for i := range list {
+			if strings.Contains(text, fmt.Sprintf("#35;%d ", i+1)) {
+				drawn++
+			}
+		}
+		if said := strings.Contains(text, fmt.Sprintf("Note over C,S: %d more events are left out", left)); said != (left > 0) || drawn+left < len(list) {
+			t.Errorf("limit %d: %d drawn, %d left out of %d, said %t", limit, drawn, left, len(list), said)
+		}
+	}
+}
+
+// TestMermaidInjection: a peer cannot leave its line, nor say anything in it.
+func TestMermaidInjection(t *testing.T) {
+	for _, name := range []string{
+		"x\\nC->>S: forged", "x; participant Z", "%%{init: {'theme':'dark'}}%%", "<img src=x onerror=alert(1)>", "#quot;", "end", "\\u2028x", "click C href \\\"javascript:alert(1)\\\"", "wrap:x",
+	} {
+		text, _ := mermaid(t, sequence.MermaidLimit, events(`> {"id":1,"method":"`+name+`","params":{}}`))
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		if len(lines) != 4 || !strings.HasPrefix(lines[3], "    C->>S: #35;1 ") {
+			t.Errorf("%s: %q", name, text)
+			continue
+		}
+		rest := regexp.MustCompile(`#[0-9]+;`).ReplaceAllString(lines[3], "")
+		if strings.ContainsAny(rest[len("    C->>S:"):], "#;%<>{}\"&\\`=") {
+			t.Errorf("%s: %s", name, rest)
+		}
 	}
 }

@@ -10,11 +10,11 @@ import (
 // rails are the calls in flight that one end made, each in a column of its own as long
 // as there are enough.
 type rails struct {
-	columns  []*replay.Call // nil: free
-	overflow int            // calls that have no column
-	begin    rune
-	touch    rune
-	end      rune
+	columns []*replay.Call        // nil: free
+	beyond  map[*replay.Call]bool // calls that have no column
+	begin   rune
+	touch   rune
+	end     rune
 }
 
 const (
@@ -37,7 +37,7 @@ func (r *rails) around(dir transport.Direction, messages []replay.EntryMessage) 
 			r.message(m, cells)
 		}
 	}
-	if cells[len(r.columns)] = ' '; r.overflow > 0 {
+	if cells[len(r.columns)] = ' '; len(r.beyond) > 0 {
 		cells[len(r.columns)] = more
 	}
 	return cells
@@ -48,14 +48,14 @@ func (r *rails) message(m replay.EntryMessage, cells []rune) {
 	switch {
 	case m.Kind == transport.Request:
 		if at = slices.Index(r.columns, nil); at < 0 {
-			r.overflow++
+			r.beyond[m.Call] = true
 			return
 		}
 		r.columns[at], cells[at] = m.Call, r.begin
 	case m.Kind == transport.Response && m.Request != 0 && at >= 0:
 		r.columns[at], cells[at] = nil, r.end
-	case m.Kind == transport.Response && m.Request != 0 && m.Call.Cancelled == 0:
-		r.overflow = max(r.overflow-1, 0)
+	case r.beyond[m.Call] && (m.Kind == transport.Response || m.Method == "notifications/cancelled"):
+		delete(r.beyond, m.Call)
 	case at >= 0 && m.Method == "notifications/cancelled":
 		r.columns[at], cells[at] = nil, cancel
 	case at >= 0:

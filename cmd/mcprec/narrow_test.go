@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/store"
+)
+
+// TestNarrowed: whatever is selected of a session is a session, with the selected
+// events and no other.
+func TestNarrowed(t *testing.T) {
+	var paths []string
+	for _, folder := range []string{"../../fixtures", "../../fixtures/foreign/testdata/mcp-frames", "../../replay/testdata/http"} {
+		found, err := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*.jsonl"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %d sessions, %v", folder, len(found), err)
+		}
+		paths = append(paths, found...)
+	}
+	for _, path := range paths {
+		events, err := fixtures.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, expr := range []string{"method:tools/*", "status:ok -kind:notification", "dir:s2c", "kind:http|delivered", "kind:lost", "-kind:frame"} {
+			if fault := narrowedFault(t, events, expr); fault != "" {
+				t.Errorf("%s: %s: %s", filepath.Base(path), expr, fault)
+			}
+		}
+	}
+}
+
+func narrowedFault(t *testing.T, events []store.Event, expr string) string {
+	t.Helper()
+	o := exportOptions{selection: selection{expr}}
+	var err error
+	if o.fits, err = filter.Parse(expr); err != nil {
+		t.Fatal(err)
+	}
+	o.endings = replay.NewEndings()
+	for _, e := range events {
+		_ = o.endings.Apply(e)
+	}
+	var want, got []string
+	whole := func(yield func(store.Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+	if err := o.project(whole, func(e replay.Entry) error {
+		if e.Kind == store.Frame || e.Kind == store.Stderr {
+			want = append(want, fmt.Sprintf("%v %v %s", e.At, e.Dir, e.Payload))
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var valid store.Validator
+	for e, nerr := range narrowed(whole, o) {
+		if err = nerr; err == nil {
+			err = valid.Check(e)
+		}
+		if err != nil {
+			return err.Error()
+		}
+		if e.Kind == store.Frame || e.Kind == store.Stderr {
+			got = append(got, fmt.Sprintf("%v %v %s", e.At, e.Dir, e.Payload))
+		}
+		if info, derr := store.DecodePayload[store.DeliveredInfo](e); e.Kind == store.Delivered && (derr != nil || info.Upto >= e.Seq || info.Upto == 0) {
+			return fmt.Sprintf("#%d: delivered up to #%d", e.Seq, info.Upto)
+		}
+	}
+	if !slices.Equal(got, want) {
+		return fmt.Sprintf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	return ""
+}

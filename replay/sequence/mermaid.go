@@ -1,0 +1,137 @@
+package sequence
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// MermaidLimit is how many characters mermaid.js draws unless it is told otherwise.
+const MermaidLimit = 50_000
+
+// Mermaid draws entries as the text of a sequenceDiagram. It belongs to one goroutine.
+type Mermaid struct {
+	emit  func(line string) error
+	room  int // characters that are left
+	left  int // events that had no room
+	begun bool
+}
+
+// lastWord is the room that the line about what is left out may take.
+const lastWord = 200
+
+// NewMermaid returns a drawing of at most limit characters that gives its lines to emit.
+func NewMermaid(limit int, emit func(line string) error) *Mermaid {
+	return &Mermaid{emit: emit, room: limit - lastWord}
+}
+
+// Add draws an entry: a line for each of its messages. When one has no room, it and all
+// that come behind it are left out.
+func (d *Mermaid) Add(e replay.Entry) error {
+	if err := d.begin(); err != nil {
+		return err
+	}
+	var lines []string
+	for _, m := range e.Messages {
+		lines = append(lines, mermaidArrow(e, m))
+	}
+	if len(lines) == 0 {
+		lines = append(lines, mermaidAside(e))
+	}
+	size := 0
+	for _, l := range lines {
+		size += utf8.RuneCountInString(l) + 1
+	}
+	if d.left > 0 || size > d.room {
+		d.left++
+		return nil
+	}
+	d.room -= size
+	return d.lines(lines)
+}
+
+func (d *Mermaid) lines(lines []string) error {
+	for _, l := range lines {
+		if err := d.emit(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Mermaid) begin() error {
+	if d.begun {
+		return nil
+	}
+	d.begun = true
+	head := []string{"sequenceDiagram", "    participant C as client", "    participant S as server"}
+	for _, l := range head {
+		d.room -= len(l) + 1
+	}
+	return d.lines(head)
+}
+
+// Close ends the drawing. It returns how many events were left out; the drawing says so.
+func (d *Mermaid) Close() (left int, err error) {
+	if err := d.begin(); err != nil || d.left == 0 {
+		return 0, err
+	}
+	return d.left, d.emit(fmt.Sprintf("    Note over C,S: %s", mermaidText(fmt.Sprintf(
+		"%d more events are left out: mermaid.js draws no more than %d characters", d.left, MermaidLimit))))
+}
+
+// mermaidArrow: requests solid, answers dotted, notifications open, failures crossed.
+func mermaidArrow(e replay.Entry, m replay.EntryMessage) string {
+	arrow := "->>"
+	switch {
+	case m.Tone() == replay.Fault:
+		arrow = "--x"
+	case m.Kind == transport.Response:
+		arrow = "-->>"
+	case m.Kind == transport.Notification:
+		arrow = "-)"
+	}
+	return "    " + ends(e.Dir, arrow) + ": " + mermaidText(fmt.Sprintf("#%d %s%s", e.Seq, exchange(e), Label(m)))
+}
+
+func ends(dir transport.Direction, arrow string) string {
+	if dir == transport.ServerToClient {
+		return "S" + arrow + "C"
+	}
+	return "C" + arrow + "S"
+}
+
+// mermaidAside is a note: at the server for what it alone does.
+func mermaidAside(e replay.Entry) string {
+	where, what := "over C,S", string(e.Kind)
+	switch {
+	case e.Noise:
+		return "    " + ends(e.Dir, "--x") + ": " + mermaidText(fmt.Sprintf("#%d %snot JSON: %s", e.Seq, exchange(e), e.Aside()))
+	case e.Kind == store.Frame:
+		what = "empty batch"
+	case e.Kind == store.Stderr, e.Kind == store.Exited:
+		where = "right of S"
+	case e.Kind == store.Lost:
+		what = "LOST"
+	}
+	return fmt.Sprintf("    Note %s: %s", where, mermaidText(fmt.Sprintf("#%d %s%s %s", e.Seq, exchange(e), replay.Clip(what), e.Aside())))
+}
+
+// mermaidText writes a text so that it is only a text there: all but letters, digits and
+// some marks by their number.
+func mermaidText(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r < utf8.RuneSelf && strings.ContainsRune(" _/.,:()-+'", r) || unicode.In(r, unicode.Letter, unicode.Digit, unicode.Mark) {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, "#%d;", r)
+		}
+	}
+	return strings.TrimRight(b.String(), " ")
+}
