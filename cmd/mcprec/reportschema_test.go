@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/replay/check"
+)
+
+// reportOf is the report of all sessions that are here.
+func reportOf(t *testing.T, format string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	r := newCheckReport(&b, checkOptions{format: format, failOn: "warning"})
+	paths, err := filepath.Glob("../../fixtures/*.jsonl")
+	if err != nil || len(paths) < 20 {
+		t.Fatalf("%d sessions, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		s := &session{name: path, file: io.NopCloser(&b), lines: true}
+		fold := check.New(check.Gate{Forbid: []string{"<\"tool\" & \x01>"}}, func(f check.Finding) { r.finding(s, f) })
+		events, err := fixtures.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if err := fold.Apply(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.session(path, fold.Close())
+	}
+	if err := r.close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestSARIF: a report fits the schema of SARIF 2.1.0, by a validator.
+func TestSARIF(t *testing.T) {
+	packed, err := os.ReadFile("testdata/schema/sarif-2.1.0.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("sarif.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	report, err := jsonschema.UnmarshalJSON(bytes.NewReader(reportOf(t, "sarif")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := c.MustCompile("sarif.json")
+	if err := schema.Validate(report); err != nil {
+		t.Error(err)
+	}
+	run := report.(map[string]any)["runs"].([]any)[0].(map[string]any)
+	results := run["results"].([]any)
+	if len(results) < 15 {
+		t.Errorf("%d results", len(results))
+	}
+	delete(results[0].(map[string]any), "message")
+	if schema.Validate(report) == nil {
+		t.Error("a result without its message fits")
+	}
+}
+
+// junitElement is what the schema of JUnit reports that Jenkins reads (junit-10.xsd of
+// its xUnit plugin) has of an element: the attributes, those that must be there, and
+// the elements in it, which may stand in any order.
+type junitElement struct{ attributes, required, elements []string }
+
+var junitSchema = map[string]junitElement{
+	"testsuite": {
+		[]string{"name", "tests", "failures", "errors", "group", "time", "skipped", "timestamp", "hostname", "id", "package", "file", "log", "url"},
+		[]string{"name", "tests", "failures", "errors"}, []string{"testsuite", "properties", "testcase", "system-out", "system-err"},
+	},
+	"properties": {nil, nil, []string{"property"}},
+	"property":   {[]string{"name", "value"}, []string{"name", "value"}, nil},
+	"testcase": {
+		[]string{"name", "time", "classname", "group"}, []string{"name"}, []string{"skipped", "error", "failure", "system-out", "system-err"},
+	},
+	"failure":    {[]string{"type", "message"}, nil, nil},
+	"error":      {[]string{"type", "message"}, nil, nil},
+	"system-out": {},
+	"system-err": {},
+}
+
+var junitTime = regexp.MustCompile(`^(([0-9]{0,3},)*[0-9]{3}|[0-9]{0,3})*(\.[0-9]*)?$`)
+
+// TestJUnit: a report has what the schema asks for and nothing else.
+func TestJUnit(t *testing.T) {
+	d := xml.NewDecoder(bytes.NewReader(reportOf(t, "junit")))
+	path := []string{""}
+	counts := map[string]int{}
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch x := token.(type) {
+		case xml.StartElement:
+			in := path[len(path)-1]
+			if name := x.Name.Local; in == "" && name != "testsuite" || in != "" && !slices.Contains(junitSchema[in].elements, name) {
+				t.Errorf("%s in %q", name, in)
+			}
+			judgeElement(t, x)
+			counts[x.Name.Local]++
+			path = append(path, x.Name.Local)
+		case xml.EndElement:
+			path = path[:len(path)-1]
+		}
+	}
+	if counts["testsuite"] != 1 || counts["testcase"] < 500 || counts["failure"] < 5 || counts["property"] < 20 {
+		t.Errorf("%v", counts)
+	}
+}
+
+func judgeElement(t *testing.T, x xml.StartElement) {
+	t.Helper()
+	want, known := junitSchema[x.Name.Local]
+	if !known {
+		t.Errorf("no element %s", x.Name.Local)
+	}
+	var has []string
+	for _, a := range x.Attr {
+		has = append(has, a.Name.Local)
+		if !slices.Contains(want.attributes, a.Name.Local) {
+			t.Errorf("%s has an attribute %s", x.Name.Local, a.Name.Local)
+		}
+		if x.Name.Local == "testsuite" && a.Name.Local == "time" && !junitTime.MatchString(a.Value) {
+			t.Errorf("%s takes %q", x.Name.Local, a.Value)
+		}
+	}
+	for _, name := range want.required {
+		if !slices.Contains(has, name) {
+			t.Errorf("%s has no %s", x.Name.Local, name)
+		}
+	}
+}
