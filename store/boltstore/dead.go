@@ -63,7 +63,7 @@ func (s *Store) foldDead(ctx context.Context, id store.SessionID, until time.Tim
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
-	case errors.Is(err, store.ErrCorrupt) && s.noSpoolHead(id, key):
+	case errors.Is(err, store.ErrCorrupt) && s.headless(id, key):
 		err = s.removeSpool(id, err)
 	}
 	if _, statErr := os.Lstat(s.spoolPath(id)); errors.Is(statErr, fs.ErrNotExist) {
@@ -72,11 +72,16 @@ func (s *Store) foldDead(ctx context.Context, id store.SessionID, until time.Tim
 	return err
 }
 
-// noSpoolHead reports whether a spool is damaged from its first byte.
-func (s *Store) noSpoolHead(id store.SessionID, key [16]byte) bool {
+// headless reports whether a spool's header or its first event is damaged.
+func (s *Store) headless(id store.SessionID, key [16]byte) bool {
 	f, err := s.openSpool(id, key)
 	if err == nil {
-		_ = f.Close()
+		defer func() { _ = f.Close() }()
+		r := newSpoolReader(f, spoolStart)
+		ok := false
+		if _, ok, err = r.read(); !ok && err == nil {
+			err = r.finish()
+		}
 	}
 	return errors.Is(err, store.ErrCorrupt)
 }

@@ -72,10 +72,10 @@ func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, o pa
 		// The database will point into the spool, which must not be gone after a
 		// power cut.
 		err := f.Sync()
-		if errors.Is(err, fs.ErrPermission) {
-			err = nil // some systems let only its writer sync it, who does
+		if err != nil && !errors.Is(err, fs.ErrPermission) { // some systems let only its writer, who does
+			return step, err
 		}
-		if err := errors.Join(err, s.machine.syncDir(s.spoolDir())); err != nil {
+		if err := s.machine.syncDir(s.spoolDir()); err != nil {
 			return step, err
 		}
 	}

@@ -48,7 +48,7 @@ func (s *Store) read(ctx context.Context, id store.SessionID, from uint64, o sto
 		start = m
 	}
 	r := newSpoolReader(x.spool, start)
-	return s.readSpool(ctx, x.id, r, from, o, yield)
+	return s.readSpool(ctx, x, r, from, o, yield)
 }
 
 // readFolded yields what the database has of a session that is in a spool as well, which
@@ -67,9 +67,9 @@ func (s *Store) readFolded(ctx context.Context, x *source, from uint64, yield fu
 }
 
 // readSpool yields from a spool, which holds its session whole.
-func (s *Store) readSpool(ctx context.Context, id store.SessionID, r *spoolReader, from uint64, o store.ReadOptions, yield func(store.Event, error) bool) error {
+func (s *Store) readSpool(ctx context.Context, x *source, r *spoolReader, from uint64, o store.ReadOptions, yield func(store.Event, error) bool) error {
 	for {
-		live, err := s.live(id) // asked before reading: what a dead recorder wrote is then all there
+		live, err := s.live(x.id) // asked before reading: what a dead recorder wrote is then all there
 		if err != nil {
 			return err
 		}
@@ -80,6 +80,12 @@ func (s *Store) readSpool(ctx context.Context, id store.SessionID, r *spoolReade
 			}
 			if err != nil {
 				return err
+			}
+			if !ok && x.known && r.off < x.facts.spooled {
+				if on, err := s.detour(ctx, x, r, from, yield); !on || err != nil {
+					return err
+				}
+				continue
 			}
 			if !ok && !live && !r.ended {
 				if err := r.finish(); err != nil {
@@ -104,6 +110,18 @@ func (s *Store) readSpool(ctx context.Context, id store.SessionID, r *spoolReade
 			return err
 		}
 	}
+}
+
+// detour yields from the database what the reader of a damaged spool cannot
+// read, and sets the reader behind it. It reports whether to go on.
+func (s *Store) detour(ctx context.Context, x *source, r *spoolReader, from uint64, yield func(store.Event, error) bool) (on bool, err error) {
+	on, x.first = true, nil
+	err = s.readChunks(ctx, x, max(from, r.next), func(e store.Event, err error) bool {
+		on = yield(e, err)
+		return on
+	})
+	*r = *newSpoolReader(r.f, x.unfolded())
+	return on && x.facts.spooled != 0, err
 }
 
 // poll waits for the next look at a live spool.

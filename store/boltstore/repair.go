@@ -23,11 +23,12 @@ type Repaired struct {
 	Sessions []Salvaged // what it held, whole and not
 	Gone     uint64     // sessions of which nothing was found
 	GoneID   store.SessionID
+	Unknown  bool // how many sessions there were can be told no more
 }
 
 // Lost reports whether something could not be saved.
 func (r Repaired) Lost() bool {
-	return r.Gone > 0 || slices.ContainsFunc(r.Sessions, func(x Salvaged) bool { return x.Lost > 0 })
+	return r.Gone > 0 || r.Unknown || slices.ContainsFunc(r.Sessions, func(x Salvaged) bool { return x.Lost > 0 })
 }
 
 // Repair puts a new file in the place of each damaged database, with all that the
@@ -229,6 +230,7 @@ func (b *rebuilding) flush(ctx context.Context) error {
 
 // countGone compares what was found with what the old file says it held.
 func (b *rebuilding) countGone() {
+	b.r.Unknown = !b.w.counted
 	if n := uint64(len(b.found)); n < b.w.want {
 		b.r.Gone = b.w.want - n
 	}

@@ -21,8 +21,11 @@ type wreck struct {
 	size     int64
 	pageSize int64
 	skip     map[uint64]bool // pages that hold what is removed or was replaced
+	used     map[uint64]bool // pages that the tree still leads to
+	page     uint64          // the one looked at
 	sessions map[[16]byte]*remains
-	want     uint64   // sessions that its head states, if that can be read
+	counted  bool     // its head was found where it belongs
+	want     uint64   // sessions that it states
 	wantKeys [16]byte // the exclusive or of their keys
 	newer    error    // something of it was written by a newer version
 }
@@ -49,6 +52,7 @@ func scanDatabase(f *os.File) (*wreck, error) {
 		if w.skip[id] {
 			continue
 		}
+		w.page = id
 		n, err := f.ReadAt(page, int64(id)*w.pageSize)
 		if err != nil && err != io.EOF {
 			continue // a part of the disk that cannot be read; others can
@@ -64,11 +68,15 @@ func scanDatabase(f *os.File) (*wreck, error) {
 func (w *wreck) skipFree(f *os.File) {
 	t := &tree{f: f, seen: map[uint64]bool{}}
 	root, free, err := t.meta()
-	if err != nil || int64(t.pageSize) != w.pageSize || !metaPages(f, int(t.pageSize)) || t.freelist(free) != nil {
+	if err != nil || int64(t.pageSize) != w.pageSize {
 		return
 	}
 	used := &tree{f: f, pageSize: t.pageSize, pages: t.pages, seen: map[uint64]bool{}}
 	used.reach(root, 0)
+	w.used = used.seen
+	if !metaPages(f, int(t.pageSize)) || t.freelist(free) != nil {
+		return
+	}
 	for id := range t.seen {
 		if used.seen[id] {
 			return
@@ -149,6 +157,7 @@ func (w *wreck) head(at place) {
 		return
 	}
 	if b := w.value(at); b != nil && checkMonthHead(b) && binary.LittleEndian.Uint64(b[1:]) >= w.want {
+		w.counted = w.counted || w.used[w.page]
 		w.want, w.wantKeys = binary.LittleEndian.Uint64(b[1:]), [16]byte(b[9:])
 	}
 }

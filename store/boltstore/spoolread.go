@@ -278,6 +278,9 @@ func (r *spoolReader) finish() error {
 		return err
 	}
 	r.damage = fmt.Errorf("spool %s: a bad record at byte %d with good ones after it, %d bytes in all: %w", r.path, r.off, rest, store.ErrCorrupt)
+	if upto == 1 {
+		return r.damage // without its first event it is no log
+	}
 	if r.sealed && closing {
 		return nil
 	}

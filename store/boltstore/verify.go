@@ -154,7 +154,7 @@ func (s *Store) verifySpool(ctx context.Context, id store.SessionID) error {
 	x := &source{id: id, key: key, spool: f}
 	defer x.close()
 	var p projection
-	err = s.readSpool(ctx, id, r, 1, store.ReadOptions{}, func(e store.Event, _ error) bool {
+	err = s.readSpool(ctx, x, r, 1, store.ReadOptions{}, func(e store.Event, _ error) bool {
 		err := p.take(key, e)
 		if err != nil && r.damage == nil {
 			r.damage = fmt.Errorf("spool %s: %w", r.path, err)
