@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"time"
@@ -93,8 +92,11 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 	if o.max < 0 {
 		return usagef("--max-duration %v: want 0 or more", o.max)
 	}
-	w := bufio.NewWriter(cmd.OutOrStdout())
-	defer func() { err = errors.Join(w.Flush(), err) }()
+	w, err := newScreen(cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(w.flush(), err) }()
 	if o.rules {
 		return printRules(w, o.format)
 	}

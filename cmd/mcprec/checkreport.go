@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -64,10 +65,19 @@ func (r *checkReport) finding(s *session, f check.Finding) {
 		r.err = r.enc.Encode(shownFinding{s.name, f, f.Dir.String()})
 	case "text":
 		r.heading(s.name)
-		_, r.err = fmt.Fprintf(r.w, "  %s\n", plain(f.String()))
+		r.err = r.line(f)
 	default:
 		r.kept = append(r.kept, sessionFinding{f, s.name, s.file != nil, s.lines})
 	}
+}
+
+// line prints a finding, with its severity painted.
+func (r *checkReport) line(f check.Finding) error {
+	word := fmt.Sprintf(" %v ", f.Severity)
+	before, after, _ := strings.Cut(f.String(), word)
+	how := map[order.Severity]style{order.Error: red, order.Warning: yellow}[f.Severity]
+	return errors.Join(
+		paintTo(r.w, unpainted, "  "+plain(before)), paintTo(r.w, how, word), paintTo(r.w, unpainted, plain(after)+"\n"))
 }
 
 func (r *checkReport) heading(session string) {

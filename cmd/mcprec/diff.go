@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -112,9 +111,12 @@ func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriter(cmd.OutOrStdout())
+	w, err := newScreen(cmd)
+	if err != nil {
+		return err
+	}
 	shown := newDiffReport(report, names, o)
-	if err := errors.Join(shown.write(w), w.Flush()); err != nil {
+	if err := errors.Join(shown.write(w), w.flush()); err != nil {
 		return err
 	}
 	if !report.Same(o.only...) {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -68,8 +69,11 @@ func (r *diffReport) writeText(w io.Writer) error {
 	if err := r.timing(w); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(w, r.summary())
-	return err
+	how := red
+	if r.Same(r.only...) {
+		how = green
+	}
+	return errors.Join(paintTo(w, how, r.summary()), paintTo(w, unpainted, "\n"))
 }
 
 func sideText(s diff.Side) string {

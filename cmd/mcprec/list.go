@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,7 +67,10 @@ func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
 		}
 		sessions = append(sessions, s)
 	}
-	w := bufio.NewWriter(cmd.OutOrStdout())
+	w, serr := newScreen(cmd)
+	if serr != nil {
+		return errors.Join(err, serr)
+	}
 	if o.format == "json" {
 		err = errors.Join(err, listJSON(w, newest(sessions, o.limit)))
 	} else {
@@ -80,7 +82,7 @@ func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no sessions in %s; make one with mcprec record -- COMMAND\n", db.Info().Location)
 	}
-	return errors.Join(err, w.Flush())
+	return errors.Join(err, w.flush())
 }
 
 func newest(sessions []store.Session, limit int) []store.Session {
@@ -126,7 +128,7 @@ func listJSON(w io.Writer, sessions []store.Session) error {
 	return nil
 }
 
-func listText(w io.Writer, sessions []store.Session, limit int) {
+func listText(w *screen, sessions []store.Session, limit int) {
 	if len(sessions) == 0 {
 		return
 	}
@@ -136,23 +138,35 @@ func listText(w io.Writer, sessions []store.Session, limit int) {
 	for i, s := range sessions {
 		id, label = max(id, len(short[i])), max(label, utf8.RuneCountInString(plain(s.Label)))
 	}
-	const row = "%-*s  %-19s  %7v  %10v  %-7s  %-10s  %-*s  %s\n"
-	fmt.Fprintf(w, row, id, "SESSION", "START", "FRAMES", "BYTES", "STATE", "EXIT", label, "LABEL", "COMMAND")
+	const before, after = "%-*s  %-19s  %7v  %10v  ", "  %-10s  %-*s  %s"
+	row := fmt.Sprintf(before+"%-7s"+after, id, "SESSION", "START", "FRAMES", "BYTES", "STATE", "EXIT", label, "LABEL", "COMMAND")
+	w.paint(dim, row)
+	w.paint(unpainted, "\n")
 	for i, s := range sessions {
-		command := strings.Join(s.Command, " ")
-		if s.URL != "" {
-			command = s.URL
-		}
-		if s.Lost > 0 {
-			command += fmt.Sprintf("  (%d lost)", s.Lost)
-		}
 		start := ""
 		if !s.Start.IsZero() { // as in recordings that others made
 			start = s.Start.Local().Format(time.DateTime)
 		}
-		fmt.Fprintf(w, row, id, short[i], start, s.Frames, s.Bytes,
-			s.State, plain(strings.TrimPrefix(s.Exit, "signal: ")), label, plain(s.Label), plain(command))
+		w.paint(unpainted, fmt.Sprintf(before, id, short[i], start, s.Frames, s.Bytes))
+		w.paint(ofState(s.State), fmt.Sprintf("%-7s", s.State))
+		w.paint(unpainted, fmt.Sprintf(after, plain(strings.TrimPrefix(s.Exit, "signal: ")), label, plain(s.Label), plain(commandOf(s))))
+		if s.Lost > 0 {
+			w.paint(red, fmt.Sprintf("  (%d lost)", s.Lost))
+		}
+		w.paint(unpainted, "\n")
 	}
+}
+
+// commandOf is what was recorded: a command, or the URL of a server.
+func commandOf(s store.Session) string {
+	if s.URL != "" {
+		return s.URL
+	}
+	return strings.Join(s.Command, " ")
+}
+
+func ofState(s store.State) style {
+	return map[store.State]style{store.Live: green, store.Crashed: red}[s]
 }
 
 // shortIDs returns, for sessions in any order, the shortest unique prefixes.

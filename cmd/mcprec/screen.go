@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -12,12 +14,10 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// colorOption is the --color of a command.
-type colorOption struct{ when string }
-
-func (o *colorOption) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.when, "color", "auto", "auto (on a terminal, without NO_COLOR), always or never")
-	completeWords(cmd, "color", "auto", "always", "never")
+// addColor adds the flag that all commands have.
+func addColor(root *cobra.Command) {
+	root.PersistentFlags().String("color", "auto", "`WHEN` to colour: auto (on a terminal, without NO_COLOR), always or never")
+	completeWords(root, "color", "auto", "always", "never")
 }
 
 // screen is where a command prints lines for people. What it writes is plain; what it
@@ -29,13 +29,18 @@ type screen struct {
 	width  int // columns
 }
 
-func (o colorOption) screen(cmd *cobra.Command) (*screen, error) {
-	if err := oneOf("color", o.when, "auto", "always", "never"); err != nil {
+// newScreen returns the screen of a command. It is to be flushed.
+func newScreen(cmd *cobra.Command) (*screen, error) {
+	when, err := cmd.Flags().GetString("color")
+	if err == nil {
+		err = oneOf("color", when, "auto", "always", "never")
+	}
+	if err != nil {
 		return nil, err
 	}
 	out := bufio.NewWriter(exactOut(cmd))
 	s := &screen{out: out, plain: &plainWriter{w: out}, width: columnsOf(exactOut(cmd))}
-	switch o.when {
+	switch when {
 	case "always":
 		s.colors = true
 	case "auto":
@@ -105,6 +110,37 @@ func (s *screen) paint(how style, text string) {
 	_, _ = s.plain.Write([]byte(text))
 	_ = s.plain.Close()
 	_, _ = s.out.WriteString("\x1b[0m")
+}
+
+// paintVerdicts writes a report in which a line may begin with a verdict in capitals.
+func (s *screen) paintVerdicts(text string) {
+	for line := range strings.Lines(text) {
+		rest := strings.TrimLeft(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+		word := line[:len(line)-len(rest)]
+		switch {
+		case len(word) < 4:
+		case word == "PASS":
+			s.paint(green, word)
+		case word == "UNDECIDED", word == "SUSPECT", word == "STALL":
+			s.paint(yellow, word)
+		default:
+			s.paint(loud, word)
+		}
+		if len(word) < 4 {
+			rest = line
+		}
+		s.paint(unpainted, rest)
+	}
+}
+
+// paintTo writes a text in a style if w is a screen.
+func paintTo(w io.Writer, how style, text string) error {
+	if s, ok := w.(*screen); ok {
+		s.paint(how, text)
+		return nil
+	}
+	_, err := io.WriteString(w, text)
+	return err
 }
 
 // flush hands on what was written, and returns the first fault.

@@ -14,7 +14,6 @@ import (
 type showOptions struct {
 	home
 	selection
-	colorOption
 	format   string
 	from     uint64
 	limit    int
@@ -54,7 +53,6 @@ export.
 	}
 	o.home.addFlags(cmd)
 	o.selection.addFlags(cmd)
-	o.colorOption.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "text", "text or json")
 	f.Uint64Var(&o.from, "from", 1, "begin with event `SEQ`")
@@ -83,7 +81,7 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 	if err != nil {
 		return err
 	}
-	out, err := o.screen(cmd)
+	out, err := newScreen(cmd)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,6 @@ import (
 type tailOptions struct {
 	home
 	selection
-	colorOption
 	follow bool
 	last   int
 	format string
@@ -44,7 +43,6 @@ there.
 	}
 	o.home.addFlags(cmd)
 	o.selection.addFlags(cmd)
-	o.colorOption.addFlags(cmd)
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on as events are recorded")
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json, as in show")
 	cmd.Flags().IntVarP(&o.last, "lines", "n", 10, "the last `N` events")
@@ -60,7 +58,7 @@ func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 	if err != nil {
 		return err
 	}
-	out, err := o.screen(cmd)
+	out, err := newScreen(cmd)
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,7 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
+	"errors"
 
 	"github.com/spf13/cobra"
 )
@@ -13,14 +12,16 @@ type judged interface{ Text() string }
 // printVerdict writes what was found, as text or JSON, and makes a verdict other
 // than pass the exit code.
 func printVerdict(cmd *cobra.Command, format string, v judged, passed bool) (err error) {
-	if format == "json" {
-		enc := json.NewEncoder(cmd.OutOrStdout())
-		enc.SetEscapeHTML(false)
-		err = enc.Encode(v)
-	} else {
-		_, err = fmt.Fprint(cmd.OutOrStdout(), v.Text())
+	out, err := newScreen(cmd)
+	if err != nil {
+		return err
 	}
-	if err == nil && !passed {
+	if format == "json" {
+		err = encoderTo(out).Encode(v)
+	} else {
+		out.paintVerdicts(v.Text())
+	}
+	if err = errors.Join(err, out.flush()); err == nil && !passed {
 		return verdictError
 	}
 	return err
