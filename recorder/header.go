@@ -26,6 +26,8 @@ var keptHeader = map[string]func(string) string{
 	"Proxy-Authorization": dropCredentials,
 	"Retry-After":         nil,
 	"Set-Cookie":          dropAll,
+	"Traceparent":         nil,
+	"Tracestate":          nil,
 	"Www-Authenticate":    dropInChallenge,
 	"X-Accel-Buffering":   nil,
 	"X-Api-Key":           dropAll,

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/fixtures/foreign"
+	"github.com/mcprec/mcprec/replay/otlp"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -25,6 +26,8 @@ var exportFormats = []exportFormat{
 	{"text", "the lines of mcprec show", writeText},
 	{"mermaid", "a sequence diagram for documents: text of mermaid.js", writeMermaid},
 	{"har", "an HTTP Archive, for the network panel of a browser; import reads it back", writeHAR},
+	{"otlp", "OpenTelemetry traces, a span a call, as JSON", writeOTLP},
+	{"otlp-proto", "the same as Protocol Buffers", writeOTLPProto},
 }
 
 // exportFormatNames lists the names for a flag.
@@ -39,7 +42,7 @@ func exportFormatNames() (names []string) {
 func exportFormatHelp() string {
 	var b strings.Builder
 	for _, f := range exportFormats {
-		fmt.Fprintf(&b, "  %-8s  %s\n", f.name, f.says)
+		fmt.Fprintf(&b, "  %-10s  %s\n", f.name, f.says)
 	}
 	return b.String()
 }
@@ -60,4 +63,12 @@ func writeJSONL(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportO
 
 func writeHAR(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
 	return foreign.WriteHAR(w, events, release)
+}
+
+func writeOTLP(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
+	return otlp.WriteJSON(w, events, release)
+}
+
+func writeOTLPProto(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
+	return otlp.WriteProto(w, events, release)
 }

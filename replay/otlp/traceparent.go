@@ -1,0 +1,63 @@
+package otlp
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// remote is a span of a peer, as the W3C's Trace Context names it.
+type remote struct {
+	trace pcommon.TraceID
+	span  pcommon.SpanID
+	flags byte
+	state string
+}
+
+// remoteOf returns the span that a request names, nil if it names none.
+func remoteOf(m transport.Message) *remote {
+	meta := transport.Member(m.Params, "_meta")
+	return parseRemote(text(transport.Member(meta, "traceparent")), text(transport.Member(meta, "tracestate")))
+}
+
+// remoteIn returns the span that headers name.
+func remoteIn(h http.Header) *remote {
+	return parseRemote(h.Get("Traceparent"), strings.Join(h.Values("Tracestate"), ","))
+}
+
+// parseRemote reads a traceparent; what is not valid is none.
+func parseRemote(parent, state string) *remote {
+	parts := strings.Split(parent, "-")
+	if len(parts) < 4 || parts[0] == "ff" || parts[0] == "00" && len(parts) > 4 {
+		return nil
+	}
+	r := remote{state: state}
+	var version, flags [1]byte
+	for i, into := range [][]byte{version[:], r.trace[:], r.span[:], flags[:]} {
+		if len(parts[i]) != 2*len(into) || strings.ToLower(parts[i]) != parts[i] {
+			return nil
+		}
+		if _, err := hex.Decode(into, []byte(parts[i])); err != nil {
+			return nil
+		}
+	}
+	if r.trace.IsEmpty() || r.span.IsEmpty() {
+		return nil
+	}
+	r.flags = flags[0]
+	return &r
+}
+
+// text returns the text of a JSON string, "" if it is none.
+func text(raw json.RawMessage) string {
+	var s string
+	if raw == nil || json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
