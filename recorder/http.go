@@ -27,6 +27,8 @@ type HTTPOptions struct {
 	// Split gives every exchange without a session id a recording of its own; without
 	// it they share one.
 	Split bool
+	// Together puts all exchanges, of whatever session, into one recording.
+	Together bool
 	// MaxBody is how much of a frame, or of a body that is none, is recorded; 0: all.
 	// What is longer passes whole, is cut in the log and marked there.
 	MaxBody int64

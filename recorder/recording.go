@@ -97,6 +97,12 @@ func (t *HTTPTap) enter(x *exchange) (*recording, uint64) {
 
 func (t *HTTPTap) recordingOf(x *exchange) *recording {
 	q := &x.ask
+	if t.o.Together {
+		if t.lobby == nil {
+			t.lobby = t.start()
+		}
+		return t.lobby
+	}
 	if q.session != "" {
 		return t.sessionOf(q.session)
 	}
@@ -151,6 +157,9 @@ func (rec *recording) note(text string) {
 func (t *HTTPTap) answered(x *exchange, status int, h http.Header) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.o.Together {
+		return
+	}
 	rec, id := x.rec, h.Get("Mcp-Session-Id")
 	taken := status >= 200 && status < 300
 	if taken && x.ask.method == http.MethodPost && !x.ask.withheld && !x.ask.probes {
@@ -233,7 +242,7 @@ func (t *HTTPTap) leave(x *exchange) {
 	if rec.open--; rec.undecided == x {
 		t.decline(rec)
 	}
-	if x.ask.stream && rec.endpoints != nil {
+	if x.ask.stream && rec.endpoints != nil && !t.o.Together {
 		rec.ending = true
 	}
 	reached := rec.id != "" || rec.endpoints != nil || t.lobby == rec

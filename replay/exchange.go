@@ -24,6 +24,7 @@ type exchange struct {
 	request http.Header
 	asked   []byte // the body, of one that was refused
 
+	speaks    bool   // the body is a frame
 	begins    bool   // it need name no session
 	broken    bool   // the body is no message
 	misrouted string // headers that say otherwise than the body
@@ -98,6 +99,9 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 	case store.HTTPResponse:
 		ex.status, ex.header = info.Status, h
 		ex.streams = strings.HasPrefix(h.Get("Content-Type"), eventStream)
+		if !ex.speaks {
+			ex.ask(ex.asked)
+		}
 		if ex.status < 400 {
 			ex.asked = nil
 		}
@@ -114,9 +118,18 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 	case store.HTTPAbort:
 		ex.hungUp = e.Seq
 	}
-	if info.What != store.HTTPEvent {
+	switch body := info.What != store.HTTPEvent; {
+	case body && e.Dir == transport.ClientToServer:
+		ex.asked = append(append(ex.asked, info.Body...), info.Body64...)
+	case body:
 		ex.body = append(append(ex.body, info.Body...), info.Body64...)
 	}
+}
+
+// ask takes in what the client said.
+func (ex *exchange) ask(body []byte) {
+	ex.asked = body
+	ex.begins, ex.broken, ex.misrouted = readBody(ex.request, body)
 }
 
 // resume notes which exchange another one goes on with.
@@ -156,8 +169,8 @@ func (ex *exchange) isPrimed() bool { return ex.primed || ex.empty && ex.ids && 
 func (x *exchanges) frame(ex *exchange, e store.Event) {
 	if e.Dir == transport.ClientToServer {
 		ex.initialized = bytes.Contains(e.Payload, []byte(`"`+methodInitialized+`"`))
-		ex.begins, ex.broken = beginsSession(e.Payload), isBroken(e.Payload)
-		ex.misrouted, ex.asked = misroutedBy(ex.request, e.Payload), e.Payload
+		ex.speaks = true
+		ex.ask(e.Payload)
 		return
 	}
 	if ex.status >= 400 {

@@ -122,9 +122,8 @@ func (r *refusals) screen(a transport.Attempt) (answer transport.Answer, answere
 	if len(r.list) == 0 {
 		return answer, false
 	}
-	s := shape{method: a.Method, session: a.Session, lost: a.Lost, routing: misroutedBy(a.Header, a.Body)}
-	s.broken = len(a.Body) > 0 && isBroken(a.Body)
-	s = r.see(s, a.URL.Path, beginsSession(a.Body), a.Header)
+	begins, broken, misrouted := readBody(a.Header, a.Body)
+	s := r.see(shape{method: a.Method, session: a.Session, lost: a.Lost, broken: broken, routing: misrouted}, a.URL.Path, begins, a.Header)
 	found := r.take(s, r.message(s, a.Body))
 	if found == nil {
 		return answer, false
@@ -215,14 +214,4 @@ func (ex *exchange) saidTo(live []byte) []byte {
 		}
 	}
 	return ex.said
-}
-
-// beginsSession reports whether a request with the body need name no session.
-func beginsSession(body []byte) bool {
-	if !bytes.Contains(body, []byte(`"method"`)) {
-		return false
-	}
-	return slices.ContainsFunc(messagesOf(transport.Frame{Bytes: body}), func(m transport.Message) bool {
-		return m.Method == methodInitialize || m.Method == methodDiscover
-	})
 }

@@ -46,7 +46,10 @@ func refusalsOf(t *testing.T, text string) (*refusals, []store.Event) {
 			h.Set("Mcp-Session-Id", session)
 		}
 		add(store.Event{Kind: store.HTTP, Dir: transport.ClientToServer, Stream: stream, Payload: store.EncodePayload(store.HTTPInfo{What: store.HTTPRequest, Method: method, Path: path, Header: h})})
-		if part[1] != "" {
+		switch {
+		case h.Get("Content-Type") != "application/json": // as a recorder has it
+			add(store.Event{Kind: store.HTTP, Dir: transport.ClientToServer, Stream: stream, Payload: store.EncodePayload(store.HTTPInfo{What: store.HTTPBody, Body: part[1]})})
+		case part[1] != "":
 			add(store.Event{Kind: store.Frame, Dir: transport.ClientToServer, Stream: stream, Payload: []byte(part[1])})
 		}
 		status, _, _, _ := asking(part[2] + " - -")
@@ -110,6 +113,9 @@ func TestRefusals(t *testing.T) {
 		if answered != (c.status != 0) || got.Status != c.status || string(got.Body) != c.says {
 			t.Errorf("%s %s: answered %t, %d %s", c.asks, c.body, answered, got.Status, got.Body)
 		}
+	}
+	if x := exchangesOf(events); x.isAside(1) || !x.isAside(3) {
+		t.Error("a drive leaves out what is no message, and that alone")
 	}
 	if left := exchangesOf(r.spared(events)); len(left.order) != 3 {
 		t.Errorf("%d exchanges are left to the session, want initialize, ping and DELETE", len(left.order))

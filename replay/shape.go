@@ -72,9 +72,18 @@ func formsOf(h http.Header, wanted ...string) string {
 	return "only " + strings.Join(have, " ")
 }
 
+// readBody says of what a client said whether it need name no session, whether it is
+// no message, and which headers say otherwise.
+func readBody(h http.Header, body []byte) (begins, broken bool, misrouted string) {
+	messages, err := transport.Frame{Bytes: body}.Messages()
+	begins = slices.ContainsFunc(messages, func(m transport.Message) bool {
+		return m.Method == methodInitialize || m.Method == methodDiscover
+	})
+	return begins, err != nil && len(body) > 0, misroutedBy(h, messages)
+}
+
 // misroutedBy returns the headers that are not those by which the message is routed.
-func misroutedBy(h http.Header, body []byte) string {
-	messages := messagesOf(transport.Frame{Bytes: body})
+func misroutedBy(h http.Header, messages []transport.Message) string {
 	if len(messages) != 1 || messages[0].Method == "" {
 		return ""
 	}
@@ -148,19 +157,16 @@ func (x *exchanges) mainPath() string {
 	return ""
 }
 
-// isBroken reports whether a body is no message.
-func isBroken(body []byte) bool {
-	_, err := transport.Frame{Bytes: body}.Messages()
-	return err != nil
-}
-
 // isAside reports whether an exchange is of a request that says nothing and that a
 // client does not make of itself, as it asks for the stream of its session: by another
-// method than POST, and refused. A drive leaves it out.
+// method than POST, or with a body that is no frame, and refused. A drive leaves it out.
 func (x *exchanges) isAside(number uint64) bool {
 	ex := x.byNumber[number]
-	if ex == nil || ex.method == http.MethodPost || ex.streams {
+	switch {
+	case ex == nil || ex.streams:
 		return false
+	case ex.method == http.MethodPost:
+		return !ex.speaks && ex.status >= 400
 	}
 	return ex.method != http.MethodGet || slices.ContainsFunc(x.order, func(other *exchange) bool {
 		return other.method == http.MethodGet && other.number < ex.number && other.session == ex.session

@@ -84,7 +84,7 @@ func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *replay.D
 	}
 	run.took = time.Since(start)
 	if keep && run.end == replay.Complete {
-		run.kept, err = kept.run()
+		run.kept, err = kept.end()
 	}
 	return run, err
 }

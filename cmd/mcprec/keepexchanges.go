@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"sync"
 
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/store"
@@ -13,14 +12,11 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// keptExchanges are the recordings of a drive over HTTP, in memory as a [keptRun].
+// keptExchanges is the recording of a drive over HTTP, in memory as a [keptRun].
 type keptExchanges struct {
 	tap *recorder.HTTPTap
-	log *memstore.Store
-
-	mu   sync.Mutex
-	list []*recorder.Recorder
-	err  error
+	run keptRun
+	err error
 }
 
 // keepExchanges records what the client says and hears.
@@ -29,9 +25,9 @@ func keepExchanges(ctx context.Context, client *transport.HTTPClient, recorded s
 	if err != nil {
 		return nil, err
 	}
-	k := &keptExchanges{log: memstore.New()}
+	k := &keptExchanges{run: keptRun{log: memstore.New()}}
 	k.tap = recorder.NewHTTP(recorder.HTTPOptions{
-		Open: func(h store.Header) *recorder.Recorder { return k.open(ctx, h) }, Path: u.Path,
+		Open: func(h store.Header) *recorder.Recorder { return k.open(ctx, h) }, Path: u.Path, Together: true,
 		Header: store.Header{Label: recorded.Label, Expect: recorded.Expect, URL: client.URL, Recorder: "mcprec " + version()},
 	})
 	client.Client = &http.Client{Transport: k.tap.RoundTripper(http.DefaultTransport.(*http.Transport).Clone()),
@@ -40,26 +36,20 @@ func keepExchanges(ctx context.Context, client *transport.HTTPClient, recorded s
 }
 
 func (k *keptExchanges) open(ctx context.Context, h store.Header) *recorder.Recorder {
-	rec, err := recorder.New(ctx, k.log, h)
-	if err != nil {
-		rec = recorder.Unrecorded(err)
+	if k.run.Recorder, k.err = recorder.New(ctx, k.run.log, h); k.err != nil {
+		k.run.Recorder = recorder.Unrecorded(k.err)
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.list = append(k.list, rec); k.err == nil {
-		k.err = err
-	}
-	return rec
+	return k.run.Recorder
 }
 
-// run returns the recording of the drive, which is over.
-func (k *keptExchanges) run() (*keptRun, error) {
+// end returns the recording of the drive, which is over.
+func (k *keptExchanges) end() (*keptRun, error) {
 	k.tap.Close()
 	switch {
 	case k.err != nil:
 		return nil, fmt.Errorf("record the drive: %w", k.err)
-	case len(k.list) != 1:
-		return nil, fmt.Errorf("nothing is updated: the drive had %s, and a recording is of one; mcprec record --target URL records each", plural(uint64(len(k.list)), "MCP session"))
+	case k.run.Recorder == nil:
+		return nil, fmt.Errorf("record the drive: the server was asked nothing")
 	}
-	return &keptRun{k.list[0], k.log}, nil
+	return &k.run, nil
 }
