@@ -23,6 +23,7 @@ type exportOptions struct {
 	format string
 	dir    string
 	out    string
+	wreck  bool
 
 	fits     *filter.Filter
 	endings  *replay.Endings // nil: nothing asks for them
@@ -52,6 +53,7 @@ own, numbered anew, with a note of what was left out; text and mermaid keep the 
 	f.StringVar(&o.format, "format", "jsonl", "the same as --to, as other commands call it")
 	f.StringVar(&o.dir, "dir", "", "the stream that raw gives back: c2s, s2c or stderr")
 	f.StringVarP(&o.out, "out", "o", "-", "the `FILE` to write; - is standard output")
+	f.BoolVar(&o.wreck, "salvage", false, "write what can be saved of a damaged session, with a lost event in the\nplace of each that is missing")
 	completeWords(cmd, "to", exportFormatNames()...)
 	completeWords(cmd, "format", exportFormatNames()...)
 	completeWords(cmd, "dir", "c2s", "s2c", "stderr")
@@ -76,7 +78,11 @@ func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 	if o.fits, err = o.parse(); err != nil {
 		return err
 	}
-	s, err := openSession(cmd, o.home, arg)
+	open := openSession
+	if o.wreck {
+		open = openWreck
+	}
+	s, err := open(cmd, o.home, arg)
 	if err != nil {
 		return err
 	}

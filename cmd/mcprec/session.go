@@ -28,6 +28,7 @@ type session struct {
 	cmd  *cobra.Command
 
 	lines bool // of a fixture: event N is line N
+	wreck bool // of the store: what can be saved of it
 }
 
 const sessionHelp = `SESSION is an id, a unique prefix of one, the path of a fixture, - for a
@@ -132,6 +133,9 @@ func candidates(sessions []store.Session) string {
 
 // events yields the session's events from a Seq. A fixture can be read once.
 func (s *session) events(ctx context.Context, from uint64, o store.ReadOptions) iter.Seq2[store.Event, error] {
+	if s.wreck {
+		return s.db.Salvage(ctx, s.id)
+	}
 	if s.db != nil {
 		return s.db.Read(ctx, s.id, from, o)
 	}

@@ -23,6 +23,8 @@ that never fall, the header first, nothing after the end, every checksum. A
 session whose recorder died is no fault: it is said, and what is there is
 checked. Events that the recorder could not store are said as well.
 
+mcprec repair saves what a damaged store still holds.
+
 Exit codes: 0 fine, 1 a fault was found, 2 usage, 3 data that cannot be read.`,
 		ValidArgsFunction: completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
