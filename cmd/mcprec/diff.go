@@ -1,25 +1,24 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"iter"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/diff"
+	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/store"
 )
 
 type diffOptions struct {
 	home
 	ruleFlags
+	selection
 	format string
 	only   []string
 	bytes  bool
@@ -40,6 +39,7 @@ func newDiff() *cobra.Command {
 	}
 	o.home.addFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
+	o.selection.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "text", "text, json or junit")
 	f.StringSliceVar(&o.only, "only", nil, "the `SECTIONS` that are told and decide: "+strings.Join(diff.Sections(), ",\n"))
@@ -50,7 +50,7 @@ func newDiff() *cobra.Command {
 	return cmd
 }
 
-const diffHelp = `diff compares two recorded sessions by what caused what, not line by line: a message
+var diffHelp = `diff compares two recorded sessions by what caused what, not line by line: a message
 of B stands for one of A, whenever it came. Calls are paired by method and params (see
 --match), in their order where there are several; what is left of a tool is paired with
 what differs least, and shown as changed. The sections:
@@ -81,8 +81,11 @@ object: a, b, same, counts, notes, mapped, findings (section, kind, note, a, b, 
 text, differences with path, within, a, b), timing, slower. --format junit prints a test
 case for each section, and for each finding that is a difference.
 
-It reads each session twice where they differ, holds about 150 bytes a message, and at
-most 64 MiB of the texts that differ of each.
+Each session is read again for what differs. Held are about 150 bytes a message, and at
+most 64 MiB of the texts that differ of each: of more it is said that they do, not where.
+
+` + filterHelp + `
+A finding is told where one of its events fits.
 
 ` + sessionHelp + `
 
@@ -106,8 +109,12 @@ func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	fits, err := o.selection.parse()
+	if err != nil {
+		return err
+	}
 	options := diff.Options{Rules: rules, Bytes: o.bytes || slices.Contains(o.only, diff.Bytes)}
-	report, names, err := compareSessions(cmd, o.home, options, args)
+	report, names, err := compareSessions(cmd, o, fits, options, args)
 	if err != nil {
 		return err
 	}
@@ -126,20 +133,24 @@ func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 }
 
 // compareSessions reads two sessions, and again what differs.
-func compareSessions(cmd *cobra.Command, h home, o diff.Options, args []string) (_ *diff.Report, names [2]string, err error) {
+func compareSessions(cmd *cobra.Command, o diffOptions, fits *filter.Filter, options diff.Options, args []string) (_ *diff.Report, names [2]string, err error) {
 	if args[0] == "-" && args[1] == "-" {
 		return nil, names, usagef("only one of the sessions can be on standard input")
 	}
-	digester := diff.NewDigester(o)
-	c := diff.New(digester, o)
+	digester := diff.NewDigester(options)
+	c := diff.New(digester, options)
 	a, b := c.Sides()
 	var again [2]rereader
 	for side, s := range [...]*diff.Session{a, b} {
-		if again[side], err = newRereader(cmd, h, args[side]); err != nil {
+		if again[side], err = newRereader(cmd, o.home, args[side]); err != nil {
 			return nil, names, err
 		}
+		defer func(r rereader) { err = errors.Join(err, r.close()) }(again[side])
 		names[side] = again[side].name
 		if err = foldSession(cmd.Context(), again[side], digester, s); err != nil {
+			return nil, names, err
+		}
+		if err = selectEvents(cmd.Context(), again[side], fits, s); err != nil {
 			return nil, names, err
 		}
 	}
@@ -159,22 +170,43 @@ type digested struct {
 }
 
 // foldSession reads a session into its side of the comparison.
-func foldSession(ctx context.Context, r rereader, d *diff.Digester, s *diff.Session) error {
-	return r.read(func(events iter.Seq2[store.Event, error]) error {
+func foldSession(ctx context.Context, r rereader, d *diff.Digester, side *diff.Session) error {
+	return r.read(func(s *session) error {
 		var valid store.Validator
+		events := s.events(ctx, 1, store.ReadOptions{})
 		for e, err := range workAhead(events, func(e store.Event) digested { return digested{e, d.Digest(e)} }) {
 			if err == nil {
 				err = valid.Check(e.Event)
 			}
 			if err == nil {
-				err = s.Apply(e.Event, e.digests)
+				err = side.Apply(e.Event, e.digests)
 			}
 			if err != nil {
 				return fmt.Errorf("diff %s: %w", r.name, err)
 			}
 		}
 		return nil
-	}, ctx, 1)
+	})
+}
+
+// selectEvents reads a session for the events that fit a filter, if there is one.
+func selectEvents(ctx context.Context, r rereader, fits *filter.Filter, side *diff.Session) error {
+	if fits.String() == "" {
+		return nil
+	}
+	side.SelectNone()
+	return r.read(func(s *session) error {
+		t, err := s.transcript(ctx, fits.Ahead(), func(e replay.Entry) error {
+			if fits.Selects(&e) {
+				side.Select(e.Seq)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return replay.Project(s.events(ctx, 1, store.ReadOptions{}), t)
+	})
 }
 
 // takeTexts reads the events again whose texts are wanted.
@@ -183,8 +215,8 @@ func takeTexts(ctx context.Context, r rereader, c *diff.Comparison, side int) er
 	if len(wanted) == 0 {
 		return nil
 	}
-	return r.read(func(events iter.Seq2[store.Event, error]) error {
-		for e, err := range events {
+	return r.read(func(s *session) error {
+		for e, err := range s.events(ctx, wanted[0], store.ReadOptions{}) {
 			if err != nil {
 				return fmt.Errorf("diff %s: %w", r.name, err)
 			}
@@ -193,45 +225,47 @@ func takeTexts(ctx context.Context, r rereader, c *diff.Comparison, side int) er
 			}
 		}
 		return nil
-	}, ctx, wanted[0])
+	})
 }
 
 // rereader reads a session as often as it is asked to.
 type rereader struct {
 	cmd  *cobra.Command
 	home home
-	arg  string
+	id   string   // of a session of the store, which is opened each time
+	file *session // of any other
 	name string
-	text []byte // of a session on standard input, which comes once
 }
 
 func newRereader(cmd *cobra.Command, h home, arg string) (rereader, error) {
-	r := rereader{cmd: cmd, home: h, arg: arg, name: arg}
-	if arg != "-" {
-		s, err := openSession(cmd, h, arg)
-		if err != nil {
-			return r, err
-		}
-		if r.name = s.name; s.id != "" {
-			r.arg = string(s.id) // the newest may be another one soon
-		}
+	s, err := openSession(cmd, h, arg)
+	if err != nil {
+		return rereader{}, err
+	}
+	r := rereader{cmd: cmd, home: h, id: string(s.id), name: s.name}
+	if s.db != nil {
 		return r, s.Close()
 	}
-	var err error
-	r.name = "standard input"
-	r.text, err = io.ReadAll(cmd.InOrStdin())
-	return r, err
+	r.file = s
+	return r, s.keep()
 }
 
-// read calls do with the events of the session, from a Seq on.
-func (r rereader) read(do func(iter.Seq2[store.Event, error]) error, ctx context.Context, from uint64) (err error) {
-	if r.text != nil {
-		return do(fixtures.Decode(bytes.NewReader(r.text)))
+func (r rereader) close() error {
+	if r.file == nil {
+		return nil
 	}
-	s, err := openSession(r.cmd, r.home, r.arg)
+	return r.file.Close()
+}
+
+// read calls do with the session at its beginning.
+func (r rereader) read(do func(*session) error) (err error) {
+	if r.file != nil {
+		return errors.Join(do(r.file), r.file.rewind())
+	}
+	s, err := openSession(r.cmd, r.home, r.id)
 	if err != nil {
 		return err
 	}
 	defer closeInto(&err, s)
-	return do(s.events(ctx, from, store.ReadOptions{}))
+	return do(s)
 }

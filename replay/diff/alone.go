@@ -58,7 +58,7 @@ func (c *Comparison) alone(side int, m *message, with int) {
 		f.Text = fmt.Sprintf("of #%d %s", s.list[owner].seq, c.what(s, &s.list[owner]))
 	}
 	c.place(&f, side, seqs)
-	c.report.find(f)
+	c.find(f)
 }
 
 func join(a, b string) string {

@@ -15,7 +15,7 @@ func (c *Comparison) findTools() {
 		return // nobody asked
 	}
 	find := func(kind, name string) {
-		c.report.find(Finding{Section: Tools, Kind: kind, A: []uint64{a.listed}, B: []uint64{b.listed}, What: "tool " + quote(name)})
+		c.find(Finding{Section: Tools, Kind: kind, A: []uint64{a.listed}, B: []uint64{b.listed}, What: "tool " + quote(name)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.tools)) {
 		content, has := b.tools[name]
@@ -44,18 +44,18 @@ func (c *Comparison) findAround() {
 		o := &b.list[m.pair]
 		was, is := a.status[m.stream], b.status[o.stream]
 		if was != 0 && is != 0 && was != is {
-			c.report.find(Finding{
+			c.find(Finding{
 				Section: HTTP, Kind: Changed, A: []uint64{m.seq}, B: []uint64{o.seq}, What: c.what(a, m),
 				Text: fmt.Sprintf("status %d in A, %d in B", was, is),
 			})
 		}
 	}
 	if a.Exit != "" && b.Exit != "" && a.Exit != b.Exit {
-		c.report.find(Finding{Section: Exit, Kind: Changed, What: "the server's exit", Text: fmt.Sprintf("%s in A, %s in B", a.Exit, b.Exit)})
+		c.find(Finding{Section: Exit, Kind: Changed, What: "the server's exit", Text: fmt.Sprintf("%s in A, %s in B", a.Exit, b.Exit)})
 	}
 	onlyA, onlyB := linesBeside(a.said, b.said), linesBeside(b.said, a.said)
 	if onlyA+onlyB > 0 {
-		c.report.find(Finding{
+		c.find(Finding{
 			Section: Stderr, Kind: Changed, Note: true, What: "standard error",
 			Text: fmt.Sprintf("%d lines in A, %d in B; %d only in A, %d only in B", a.stderr, b.stderr, onlyA, onlyB),
 		})

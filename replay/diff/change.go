@@ -27,7 +27,7 @@ func (c *Comparison) findChanged() {
 		if m.pair == none || b.list[m.pair].content != m.content || b.list[m.pair].bytes == m.bytes {
 			continue
 		}
-		c.report.find(Finding{
+		c.find(Finding{
 			Section: Bytes, Kind: Changed, A: []uint64{m.seq}, B: []uint64{b.list[m.pair].seq},
 			What: c.what(a, m), Text: "spelled otherwise",
 		})
@@ -77,7 +77,7 @@ func (c *Comparison) changed(a, b *message, x, y transport.Message) {
 		}
 	}
 	f.Text = sentence(f.Differences)
-	c.report.find(f)
+	c.find(f)
 }
 
 // withoutTools leaves out what the section on tools tells better.
@@ -117,7 +117,7 @@ func (c *Comparison) findUnread() {
 			continue
 		}
 		c.report.Unread++
-		c.report.find(Finding{
+		c.find(Finding{
 			Section: Payload, Kind: Changed, A: []uint64{a.seq}, B: []uint64{b.seq}, What: c.what(c.sides[0], a),
 			Text: fmt.Sprintf("where, was not looked for: more than %d MiB differ", KeptBytes>>20),
 		})

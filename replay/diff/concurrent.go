@@ -144,7 +144,7 @@ func (c *Comparison) noteOrder(x, y *message, count int, text string) {
 	if count > 1 {
 		text += fmt.Sprintf(" (the first of %d)", count)
 	}
-	c.report.find(Finding{
+	c.find(Finding{
 		Section: Order, Kind: Swapped, Note: true, A: []uint64{x.seq, y.seq}, B: []uint64{b.list[x.pair].seq, b.list[y.pair].seq},
 		What: c.what(c.sides[0], x), Text: text,
 	})

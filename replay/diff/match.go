@@ -36,8 +36,22 @@ func (c *Comparison) Match() {
 	for _, s := range c.sides {
 		s.close()
 	}
+	for _, dir := range directions {
+		c.matchInPlace(dir, c.callLabel)
+		c.matchInPlace(dir, func(_ *Session, m *message) uint64 { return m.key })
+	}
 	c.matchRequests(func(m *message) uint64 { return m.key }, c.sameAnswer)
 	c.matchRest(func(m *message) uint64 { return m.content })
+}
+
+var directions = [...]transport.Direction{transport.ClientToServer, transport.ServerToClient}
+
+// callLabel tells requests apart by their keys and answers.
+func (c *Comparison) callLabel(s *Session, m *message) uint64 {
+	if m.reply == none {
+		return m.key
+	}
+	return c.digest.hash.mix(m.key, s.list[m.reply].content)
 }
 
 // matchRequests pairs the requests that have a key in common, in their order. Where there

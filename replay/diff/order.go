@@ -12,7 +12,7 @@ import (
 func (c *Comparison) findOrder() {
 	c.findMisplaced()
 	c.findShuffled()
-	for _, dir := range [...]transport.Direction{transport.ClientToServer, transport.ServerToClient} {
+	for _, dir := range directions {
 		c.findMoved(dir)
 		c.findOvertaken(dir)
 	}
@@ -75,7 +75,7 @@ func (c *Comparison) misplaced(side int, m, reply *message, before bool) {
 	if !inA {
 		how, was = was, how
 	}
-	c.report.find(Finding{
+	c.find(Finding{
 		Section: Order, Kind: Swapped, A: a[:], B: b[:], What: c.what(s, m),
 		Text: fmt.Sprintf("came %s %s (#%d) in B, %s it (#%d) in A", how, c.what(s, reply), b[1], was, a[1]),
 	})
@@ -149,7 +149,7 @@ func (c *Comparison) swapped(one, by int32, note bool) {
 	a, b := c.sides[0], c.sides[1]
 	first, second := min(one, by), max(one, by)
 	x, y := &a.list[first], &a.list[second]
-	c.report.find(Finding{
+	c.find(Finding{
 		Section: Order, Kind: Swapped, Note: note, A: []uint64{x.seq, y.seq}, B: []uint64{b.list[x.pair].seq, b.list[y.pair].seq},
 		What: c.what(a, x), Text: fmt.Sprintf("came after %s (#%d) in B, before it (#%d) in A", c.what(a, y), b.list[y.pair].seq, y.seq),
 	})

@@ -83,14 +83,18 @@ func (r *Report) Same(sections ...string) bool {
 	return true
 }
 
-// find adds a finding.
-func (r *Report) find(f Finding) {
-	counts := r.Counts
+// find adds a finding, if one of its events is selected.
+func (c *Comparison) find(f Finding) {
+	around := len(f.A)+len(f.B) == 0 && c.sides[0].chosen == nil
+	if !around && !c.sides[0].isChosen(f.A...) && !c.sides[1].isChosen(f.B...) {
+		return
+	}
+	counts := c.report.Counts
 	if f.Note {
-		counts = r.Notes
+		counts = c.report.Notes
 	}
 	if counts[f.Section]++; counts[f.Section] <= KeptFindings {
-		r.Findings = append(r.Findings, f)
+		c.report.Findings = append(c.report.Findings, f)
 	}
 }
 

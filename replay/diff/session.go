@@ -37,24 +37,44 @@ const none = -1
 
 // Session is a recording, folded.
 type Session struct {
-	Header  store.Header
-	Events  uint64
-	Frames  uint64
-	Lost    uint64
-	Exit    string
-	took    time.Duration
-	seed    maphash.Seed
-	names   *names
-	list    []message
-	calls   map[linkKey]int32 // by id
-	tokens  map[linkKey]int32
-	tools   map[string]uint64
-	listed  uint64           // Seq of the last list of tools
-	said    map[uint64]int   // lines of standard error, by hash, how often
-	status  map[uint64]int32 // of an HTTP exchange
-	noises  int
-	stderr  uint64
-	partial bytes.Buffer
+	Header store.Header
+	Events uint64
+	Frames uint64
+	Lost   uint64
+	Exit   string
+	took   time.Duration
+	seed   maphash.Seed
+	names  *names
+	list   []message
+	calls  map[linkKey]int32 // by id
+	tokens map[linkKey]int32
+	tools  map[string]uint64
+	listed uint64           // Seq of the last list of tools
+	said   map[uint64]int   // lines of standard error, by hash, how often
+	status map[uint64]int32 // of an HTTP exchange
+	noises int
+	stderr uint64
+	chosen []uint64 // a bit for each event that is selected; nil: all are
+}
+
+// SelectNone leaves only events to tell of that Select names.
+func (s *Session) SelectNone() { s.chosen = make([]uint64, s.Events/64+1) }
+
+// Select names an event that is told of.
+func (s *Session) Select(seq uint64) {
+	if at := seq / 64; at < uint64(len(s.chosen)) {
+		s.chosen[at] |= 1 << (seq % 64)
+	}
+}
+
+// isChosen reports whether one of the events is told of.
+func (s *Session) isChosen(seqs ...uint64) bool {
+	for _, seq := range seqs {
+		if at := seq / 64; s.chosen == nil || at < uint64(len(s.chosen)) && s.chosen[at]>>(seq%64)&1 == 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // linkKey finds the request that a message names: by its direction, the hash of an id,

@@ -42,7 +42,7 @@ func (c *Comparison) measure() {
 	for side, s := range c.sides {
 		took[side] = map[int32][]time.Duration{}
 		for i := range s.list {
-			if m := &s.list[i]; m.kind == transport.Request && m.reply != none && m.dir == transport.ClientToServer {
+			if m := &s.list[i]; m.kind == transport.Request && m.reply != none && m.dir == transport.ClientToServer && s.isChosen(m.seq) {
 				took[side][m.name] = append(took[side][m.name], s.latency(m))
 			}
 		}
@@ -84,6 +84,9 @@ func (c *Comparison) findSlower() {
 	for i := range a.list {
 		m := &a.list[i]
 		if m.kind != transport.Request || m.dir != transport.ClientToServer || m.pair == none || m.reply == none || b.list[m.pair].reply == none {
+			continue
+		}
+		if !a.isChosen(m.seq) && !b.isChosen(b.list[m.pair].seq) {
 			continue
 		}
 		one := Slower{A: m.seq, B: b.list[m.pair].seq, InA: a.latency(m), InB: b.latency(&b.list[m.pair])}
