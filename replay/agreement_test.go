@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,37 +13,45 @@ import (
 
 // TestAgreement runs the ends' machines as goroutines over real bounded pipes,
 // in bubbles, and asks for the same verdict and the same frames read as the
-// pure replay has. The bubble says when nothing moves any more.
+// pure replay has, and as the capacity analysis says. The bubble says when nothing moves any more.
 func TestAgreement(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
-	hangs, cases := 0, 4000
-	if testing.Short() {
+	hangs, cases := 0, 20_000
+	switch {
+	case os.Getenv("MCPREC_SOAK") != "":
+		cases = 1_000_000
+	case testing.Short():
 		cases = 500
 	}
 	for i := range cases {
 		lines := randomLines(rng, rng.IntN(30))
 		r, s := load(t, lines), randomSetup(rng)
-		v := Closed(r, s)
-		if v.Verdict == Hang {
-			hangs++
+		verdict := agreesLive(t, r, s, [...]func(context.Context, Capacity) (port, port){transportPipe, channelPipe}[i%2], lines)
+		if slack, safe := r.Need(s.Client, s.Server).Slack(s.Capacity); (verdict == Pass) != (safe && slack >= 0) {
+			t.Fatalf("%v: goroutines: %s, slack %d, %v\n%s", s, verdict, slack, safe, lines)
 		}
-		var client, server *end
-		synctest.Test(t, func(t *testing.T) {
-			if i%2 == 0 {
-				client, server = runLive(r, s, transportPipe)
-			} else {
-				client, server = runLive(r, s, channelPipe)
-			}
-		})
-		passed := client.sent() && server.sent() && client.read() && server.read()
-		if passed != (v.Verdict == Pass) || int(client.given) != v.Frames.S2C.Read || int(server.given) != v.Frames.C2S.Read {
-			t.Fatalf("%v: goroutines: pass %v, read %d c2s, %d s2c\n%s\n%s", s, passed, server.given, client.given, lines, v.Text())
+		if verdict == Hang {
+			hangs++
 		}
 	}
 	if hangs < cases/10 || hangs > cases*9/10 {
 		t.Errorf("%d of %d cases hang: they say little", hangs, cases)
 	}
 	t.Logf("%d cases, %d hangs", cases, hangs)
+}
+
+// agreesLive runs the ends of a recording as goroutines and returns the verdict that they
+// and the replay have in common.
+func agreesLive(t *testing.T, r *Recording, s Setup, pipe func(context.Context, Capacity) (client, server port), text string) string {
+	t.Helper()
+	v := Closed(r, s)
+	var client, server *end
+	synctest.Test(t, func(t *testing.T) { client, server = runLive(r, s, pipe) })
+	passed := client.sent() && server.sent() && client.read() && server.read()
+	if passed != (v.Verdict == Pass) || int(client.given) != v.Frames.S2C.Read || int(server.given) != v.Frames.C2S.Read {
+		t.Fatalf("%v: goroutines: pass %v, read %d c2s, %d s2c\n%s\n%s", s, passed, server.given, client.given, text, v.Text())
+	}
+	return v.Verdict
 }
 
 // port is one end of a pipe: false when the pipe was torn down.

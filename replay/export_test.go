@@ -1,5 +1,7 @@
 package replay
 
+import "testing"
+
 // For the tests that explore, which this package must not import.
 var (
 	RandomLines = randomLines
@@ -10,3 +12,14 @@ var (
 
 // Splice is splice, for tests that put other names into frames.
 var Splice = splice
+
+// AgreesWithClosed and AgreesLive are for tests that read files.
+func AgreesWithClosed(t *testing.T, r *Recording, client, server Model, name string) bool {
+	t.Helper()
+	return agreesWithClosed(t, r, client, server, name)
+}
+
+func AgreesLive(t *testing.T, r *Recording, s Setup, name string) string {
+	t.Helper()
+	return agreesLive(t, r, s, transportPipe, name)
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+type capacityOptions struct {
+	home
+	format   string
+	client   string
+	server   string
+	capacity string
+}
+
+const capacityHelp = `capacity says, from a recording alone, how much room a transport must have for the
+session not to hang: the least number of frames it must hold each way, by how the two
+ends work. A session that hangs with little room has a hang in it that buffers hide.
+
+For each model (mcprec replay --help has them) it prints the least capacity for both
+directions; the frontier, which are the least pairs where one direction has less; and
+the hang at one less. serial, and inbox:Q with too small a queue, may be safe at no
+capacity: there an end waits for itself. The notification debt of an end is the inner
+queue that it needs if nobody drains that during a call, whatever the transport holds.
+
+What is said was played, and is exact for the recorded order. In an inline end the
+answers and the other frames compete for one writer: for such there is also a bound,
+which is safe in any order of these and may be more than is needed.
+
+--client and --server ask about one pair of models. --capacity says how much room there
+is: the slack is then what is left over in the tighter direction, and below 0 the session
+can hang, which is exit code 1.
+
+--format json prints one object a line: session, needs (a list of models, safe, least,
+frontier, partial, bound, witness (capacity, category, explanation, events), slack), debt
+({"client","server"}), warnings. A capacity is a number or "unbounded".
+
+`
+
+func newCapacity() *cobra.Command {
+	var o capacityOptions
+	cmd := &cobra.Command{
+		Use:   "capacity [SESSION]...",
+		Short: "Say how much room a transport must have for a session not to hang",
+		Long:  capacityHelp + sessionHelp + "\n\nExit codes: 0 fine, 1 --capacity is too little, 2 usage, 3 data that cannot be read.",
+		Example: `  mcprec capacity
+  mcprec capacity --client rigid --server rigid SESSION
+  mcprec capacity --capacity c2s=1,s2c=0 testdata/*.jsonl`,
+		ValidArgsFunction: completeSessions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runCapacity(cmd, o, args) },
+	}
+	o.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.format, "format", "text", "text or json")
+	f.StringVar(&o.client, "client", "", "the client's `MODEL`: only this pair (the server is free)")
+	f.StringVar(&o.server, "server", "", "the server's `MODEL`: only this pair (the client is free)")
+	f.StringVarP(&o.capacity, "capacity", "c", "", "the transport's: `N`, c2s=N,s2c=N, or unbounded")
+	completeWords(cmd, "format", "text", "json")
+	completeWords(cmd, "client", "free", "rigid", "inline", "serial", "inbox:")
+	completeWords(cmd, "server", "free", "rigid", "inline", "serial", "inbox:")
+	completeWords(cmd, "capacity", "0", "1", "c2s=", "unbounded")
+	return cmd
+}
+
+// setups lists the pairs of models that are asked about.
+func (o capacityOptions) setups() (list []replay.Models, err error) {
+	if o.client == "" && o.server == "" {
+		for _, m := range []replay.Model{replay.Free, replay.Rigid, replay.Inline, replay.Serial} {
+			list = append(list, replay.Models{Client: m, Server: m})
+		}
+		return list, nil
+	}
+	var pair replay.Models
+	if o.client != "" {
+		if pair.Client, err = replay.ParseModel(o.client); err != nil {
+			return nil, usagef("--client: %v", err)
+		}
+	}
+	if o.server != "" {
+		if pair.Server, err = replay.ParseModel(o.server); err != nil {
+			return nil, usagef("--server: %v", err)
+		}
+	}
+	return []replay.Models{pair}, nil
+}
+
+func runCapacity(cmd *cobra.Command, o capacityOptions, args []string) (err error) {
+	if err := oneOf("format", o.format, "text", "json"); err != nil {
+		return err
+	}
+	pairs, err := o.setups()
+	if err != nil {
+		return err
+	}
+	var room *replay.Capacity
+	if o.capacity != "" {
+		c, err := replay.ParseCapacity(o.capacity)
+		if err != nil {
+			return usagef("--capacity: %v", err)
+		}
+		room = &c
+	}
+	if len(args) == 0 {
+		args = []string{""}
+	}
+	w := bufio.NewWriter(cmd.OutOrStdout())
+	tight := false
+	for _, arg := range args {
+		answer, err := needsOf(cmd, o, arg, pairs, room)
+		if err != nil {
+			return errors.Join(err, w.Flush())
+		}
+		tight = tight || answer.tight(o.client != "" || o.server != "")
+		if err := answer.print(w, o.format); err != nil {
+			return err
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if tight {
+		return verdictError
+	}
+	return nil
+}
+
+// needsLine is the stable form of capacity --format json.
+type needsLine struct {
+	Session string      `json:"session"`
+	Needs   []needShown `json:"needs"`
+	Debt    struct {
+		Client int `json:"client"`
+		Server int `json:"server"`
+	} `json:"debt"`
+	Warnings []string `json:"warnings"`
+
+	room *replay.Capacity
+}
+
+type needShown struct {
+	replay.Need
+	Slack any `json:"slack,omitempty"` // a number, or "unbounded"
+	slack replay.Room
+}
+
+func needsOf(cmd *cobra.Command, o capacityOptions, arg string, pairs []replay.Models, room *replay.Capacity) (line needsLine, err error) {
+	s, err := openSession(cmd, o.home, arg)
+	if err != nil {
+		return line, err
+	}
+	defer closeInto(&err, s)
+	r, err := replay.Load(s.events(cmd.Context(), 1, store.ReadOptions{}))
+	if err != nil {
+		return line, fmt.Errorf("capacity of %s: %w", s.name, err)
+	}
+	line = needsLine{Session: s.name, Warnings: r.Warnings(), room: room}
+	line.Debt.Client, line.Debt.Server = r.Debt(transport.ClientToServer), r.Debt(transport.ServerToClient)
+	for _, pair := range pairs {
+		n := needShown{Need: r.Need(pair.Client, pair.Server)}
+		if room != nil && n.Safe {
+			n.slack, _ = n.Need.Slack(*room)
+			n.Slack = int(n.slack)
+			if n.slack >= replay.Boundless {
+				n.Slack = "unbounded"
+			}
+		}
+		line.Needs = append(line.Needs, n)
+	}
+	return line, nil
+}
+
+// tight reports whether the room is too little. A model that no room helps counts where
+// it was asked for.
+func (l needsLine) tight(asked bool) bool {
+	if l.room == nil {
+		return false
+	}
+	for _, n := range l.Needs {
+		if n.Safe && n.slack < 0 || !n.Safe && asked {
+			return true
+		}
+	}
+	return false
+}
+
+func (l needsLine) print(w io.Writer, format string) error {
+	if format == "json" {
+		return encoderTo(w).Encode(l)
+	}
+	fmt.Fprintln(w, l.Session)
+	for _, n := range l.Needs {
+		fmt.Fprintf(w, "  %-11s %s", pairName(n.Models), n.Need)
+		if n.Slack != nil {
+			fmt.Fprintf(w, "; slack %v", n.Slack)
+		}
+		fmt.Fprintln(w)
+		if n.Bound != nil && *n.Bound > n.Least {
+			fmt.Fprintf(w, "              in any order of answers and other frames %v is enough one way (a bound)\n", *n.Bound)
+		}
+		if n.Witness != nil {
+			fmt.Fprintf(w, "              at capacity %v it hangs: %s\n", n.Witness.Capacity, n.Witness.Explanation)
+		}
+	}
+	_, err := fmt.Fprintf(w, "  late drain  an inner queue of %d in the client, of %d in the server (notification debt), at any capacity\n", l.Debt.Client, l.Debt.Server)
+	for _, warning := range l.Warnings {
+		fmt.Fprintf(w, "  warning: %s\n", warning)
+	}
+	return err
+}
+
+// pairName names a pair of models; once where they are the same.
+func pairName(m replay.Models) string {
+	if m.Client == m.Server {
+		return m.Client.String()
+	}
+	return fmt.Sprintf("%v, %v", m.Client, m.Server)
+}

@@ -1,0 +1,80 @@
+package replay_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// TestNeedSessions: of the bundled sessions, those of the zoo, and real ones ($MCPREC_CORPUS
+// names more), the analysis says what the closed replay and real goroutines say, at each
+// capacity around the boundary.
+func TestNeedSessions(t *testing.T) {
+	folders := []string{"../fixtures", "../fixtures/testdata/sessions", "../fixtures/foreign/testdata/mcp-frames", os.Getenv("MCPREC_CORPUS")}
+	tight := 0
+	for _, folder := range folders {
+		paths, err := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			events, err := fixtures.ReadFile(path)
+			if err != nil {
+				t.Fatal(path, err)
+			}
+			r, err := replay.Load(eventsOf(events))
+			if err != nil {
+				t.Fatal(path, err)
+			}
+			for _, s := range setupsOf(r) {
+				replay.AgreesWithClosed(t, r, s.Client, s.Server, path)
+				for _, c := range boundary(r.Need(s.Client, s.Server)) {
+					s.Capacity = c
+					replay.AgreesLive(t, r, s, path)
+				}
+				if n := r.Need(s.Client, s.Server); !n.Safe || n.Least > 0 {
+					tight++
+				}
+			}
+		}
+	}
+	if tight < 5 {
+		t.Errorf("only %d that can hang", tight)
+	}
+}
+
+func eventsOf(events []store.Event) func(func(store.Event, error) bool) {
+	return func(yield func(store.Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func setupsOf(r *replay.Recording) []replay.Setup {
+	debt := replay.Inbox(r.Debt(transport.ClientToServer))
+	return []replay.Setup{
+		{}, {Client: replay.Rigid, Server: replay.Rigid}, {Client: replay.Inline, Server: replay.Inline},
+		{Client: replay.Serial}, {Server: replay.Serial}, {Client: replay.Inbox(0)}, {Client: debt}, {Server: replay.Inbox(0)},
+		{Client: replay.Inline, Server: replay.Rigid},
+	}
+}
+
+// boundary lists capacities at which a verdict may change.
+func boundary(n replay.Need) []replay.Capacity {
+	list := []replay.Capacity{{}, {C2S: replay.Unbounded, S2C: replay.Unbounded}}
+	if n.Safe {
+		list = append(list, replay.Capacity{C2S: n.Least, S2C: n.Least})
+		if n.Least > 0 {
+			list = append(list, replay.Capacity{C2S: n.Least - 1, S2C: n.Least - 1})
+		}
+	}
+	return append(list, n.Frontier[:min(len(n.Frontier), 4)]...)
+}
