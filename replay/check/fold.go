@@ -33,7 +33,7 @@ type Fold struct {
 	gaveUp  uint64          // the event at which the recorder no longer read the server
 	skip    map[uint64]bool // streams whose next frame was sent before
 	courses courses
-	sent    sentEvents
+	sent    recent[uint64, place] // events with an id
 	flying  *flying
 	retries retries
 	like    likeness
@@ -51,6 +51,7 @@ func New(gate Gate, emit func(Finding)) *Fold {
 	return &Fold{
 		gate: gate, emit: emit, scopes: newScopes(), tools: definitions{}, tallies: newTallies(),
 		found: map[string]int{}, skip: map[uint64]bool{}, courses: newCourses(),
+		sent: newRecent[uint64, place](mostEvents), retries: newRetries(),
 		like: likeness{seen: map[string]string{}},
 	}
 }

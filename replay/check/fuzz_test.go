@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/check"
+	"github.com/mcprec/mcprec/replay/schema"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -88,21 +89,28 @@ func FuzzFold(f *testing.F) {
 	header := `{"mcprec":1,"transport":"http"}` + "\n"
 	for _, text := range []string{
 		`{"dir":"c2s","frame":{"id":1,"method":"tools/call","params":{"name":"x"}}}` + "\n" + `{"dir":"s2c","frame":{"id":1,"result":{"isError":true}}}`,
-		`{"dir":"c2s","stream":1,"http":{"what":"request","method":"POST","path":"/"}}` + "\n" + `{"dir":"c2s","stream":1,"frame":{"id":1,"method":"initialize"}}` + "\n" +
-			`{"dir":"s2c","stream":1,"http":{"what":"response","status":200,"header":{"Mcp-Session-Id":["s"]}}}` + "\n" + `{"dir":"s2c","stream":1,"http":{"what":"broken"}}`,
-		`{"dir":"s2c","eof":{"by":"sender"}}` + "\n" + `{"dir":"s2c","text":"noise"}` + "\n" + `{"exit":{"code":1}}` + "\n" + `{"lost":{"frames":1}}`,
+		`{"kind":"http","dir":"c2s","stream":1,"data":{"what":"request","method":"POST","path":"/"}}` + "\n" + `{"dir":"c2s","stream":1,"frame":{"id":1,"method":"initialize"}}` + "\n" +
+			`{"kind":"http","dir":"s2c","stream":1,"data":{"what":"response","status":200,"header":{"Mcp-Session-Id":["s"]}}}` + "\n" + `{"kind":"http","dir":"s2c","stream":1,"data":{"what":"broken"}}`,
+		`{"kind":"eof","dir":"s2c","data":{"by":"sender"}}` + "\n" + `{"dir":"s2c","text":"noise"}` + "\n" + `{"kind":"exit","data":{"code":1}}` + "\n" + `{"kind":"lost","data":{"frames":1}}`,
+		`{"kind":"http","dir":"c2s","stream":3,"data":{"what":"request","method":"GET","header":{"last-event-id":["a"],"mcp-protocol-version":["2025-11-25"]}}}` + "\n" +
+			`{"kind":"http","dir":"s2c","stream":3,"data":{"what":"event","sse":{"id":"a"}}}` + "\n" + `{"dir":"s2c","stream":3,"frame":{"id":1,"result":{}}}` + "\n" + `{"kind":"delivered","dir":"s2c","stream":3,"data":{"upto":4}}`,
+		`{"dir":"c2s","frame":{"id":1,"method":"tools/call","params":{"name":"x","requestState":"s","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}}` + "\n" +
+			`{"dir":"s2c","frame":{"id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"b"}}}}}` + "\n" + `{"kind":"note","data":"token mcprec1.0-u.L0.a.eager"}`,
+		`{"dir":"c2s","frame":{"id":1,"method":"tools/list"}}` + "\n" + `{"dir":"s2c","frame":{"id":1,"result":{"tools":[{"name":"x","inputSchema":{"properties":{"a":{"x-mcp-header":"A"}}}}]}}}`,
 	} {
 		f.Add([]byte(header + text))
 	}
+	schemas := &schema.Validator{}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		fold := check.New(check.Gate{MaxDuration: 1, Forbid: []string{"x"}}, func(f check.Finding) {
+		trusted := check.NewBaseline("x")
+		fold := check.New(check.Gate{MaxDuration: 1, Forbid: []string{"x"}, Baseline: trusted, Schema: schemas}, func(f check.Finding) {
 			if f.Text == "" || f.Rule == "" || f.Title == "" || len(f.Events) == 0 || f.Severity == 0 || strings.Contains(f.Text, "%!") {
 				t.Errorf("%+v says too little", f)
 			}
 		})
 		var valid store.Validator
 		for e, err := range fixtures.Decode(bytes.NewReader(data)) {
-			if err != nil || valid.Check(e) != nil || fold.Apply(e) != nil {
+			if err != nil || valid.Check(e) != nil || trusted.Apply(e) != nil || fold.Apply(e) != nil {
 				return
 			}
 		}

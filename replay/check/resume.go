@@ -22,25 +22,9 @@ type place struct {
 	seq uint64 // 0: where a client says that it is
 }
 
-// sentEvents are the events that have an id, by session and id. Of a long session the
-// latest are remembered: a client takes up a stream where it was cut, not long ago.
-type sentEvents struct{ latest, before map[uint64]place }
-
+// mostEvents is how many events with an id are remembered, by session and id: a client
+// takes up a stream where it was cut, not long ago.
 const mostEvents = 1 << 17
-
-func (s *sentEvents) find(key uint64) place {
-	if p, ok := s.latest[key]; ok {
-		return p
-	}
-	return s.before[key]
-}
-
-func (s *sentEvents) put(key uint64, p place) {
-	if s.latest == nil || len(s.latest) >= mostEvents {
-		s.latest, s.before = map[uint64]place{}, s.latest
-	}
-	s.latest[key] = p
-}
 
 var idSeed = maphash.MakeSeed()
 
@@ -56,8 +40,8 @@ func (f *Fold) resume(e store.Event, x *course, id string) {
 		f.finds(resumedModern, transport.ClientToServer, revision, []uint64{e.Seq}, "the client asked for what comes after event %s of a stream", clip(id))
 		return
 	}
-	p := f.sent.find(eventKey(x.session, id))
-	if p.strand == nil {
+	p, known := f.sent.get(eventKey(x.session, id))
+	if !known {
 		if resumes(revision) {
 			f.finds(eventUnknown, transport.ClientToServer, revision, []uint64{e.Seq}, "the client asked for what comes after event %s, which was never sent in its session", clip(id))
 		}
@@ -69,8 +53,8 @@ func (f *Fold) resume(e store.Event, x *course, id string) {
 // events takes note of an event with an id, and reports whether it was sent before.
 func (f *Fold) events(e store.Event, x *course, id string) (again bool) {
 	key := eventKey(x.session, id)
-	p := f.sent.find(key)
-	if p.strand == nil {
+	p, known := f.sent.get(key)
+	if !known {
 		if x.place.strand == nil {
 			x.place.strand = &strand{stream: e.Stream}
 		}

@@ -13,18 +13,43 @@ import (
 
 // inputAsked is a response that asked for input: what a retry must give back.
 type inputAsked struct {
-	method, target string
-	id             string // of the request
-	seq            uint64
-	state          string // as a key; "" where there is none
+	of    request
+	id    string // of the request
+	seq   uint64
+	state string // as a key; "" where there is none
 }
 
-// retries is rule P12: the responses that asked for input, the latest last. Which of
-// them a request answers is not said, so it is enough that there is one that it may.
-type retries struct{ asked []inputAsked }
+type request struct{ method, target string }
+
+func (r request) String() string { return clip(strings.TrimSpace(r.method + " " + r.target)) }
+
+// retries is rule P12: the responses that asked for input, the latest of a kind. Which
+// of them a request answers is not said, so it is enough that there is one that it may.
+type retries struct {
+	exactly recent[stateOf, inputAsked]
+	of      recent[request, inputAsked]
+	states  recent[string, inputAsked]
+}
+
+type stateOf struct {
+	of    request
+	state string
+}
 
 // mostAsked is how many are remembered.
-const mostAsked = 1024
+const mostAsked = 4096
+
+func newRetries() retries {
+	return retries{newRecent[stateOf, inputAsked](mostAsked), newRecent[request, inputAsked](mostAsked), newRecent[string, inputAsked](mostAsked)}
+}
+
+func (r *retries) keep(a inputAsked) {
+	r.exactly.put(stateOf{a.of, a.state}, a)
+	r.of.put(a.of, a)
+	if a.state != "" {
+		r.states.put(a.state, a)
+	}
+}
 
 const metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
 
@@ -41,15 +66,12 @@ func (r *retries) asks(f *Fold, e store.Event, s *scope, c *call, m *transport.M
 	if state == "" && responses == nil {
 		return
 	}
-	mine := func(a inputAsked) bool { return a.method == c.method && a.target == c.target }
-	gave := func(a inputAsked) bool { return a.state == state }
-	for _, a := range slices.Backward(r.asked) {
-		if mine(a) && gave(a) {
-			r.sameID(f, e, s, c, a)
-			return
-		}
+	of := request{c.method, c.target}
+	if a, ok := r.exactly.get(stateOf{of, state}); ok {
+		r.sameID(f, e, s, c, a)
+		return
 	}
-	r.judge(f, e, s, c, state, mine, gave)
+	r.judge(f, e, s, c, state)
 }
 
 // sameID is the rule of package order that a retry has a new id, where that is seen over
@@ -66,34 +88,27 @@ var retryAnew = func() order.Demand {
 }()
 
 // judge tells of a retry that gives back what no response to such a request gave.
-func (r *retries) judge(f *Fold, e store.Event, s *scope, c *call, state string, mine, gave func(inputAsked) bool) {
-	revision := s.rules.Revision()
-	own := latest(r.asked, mine)
-	other := latest(r.asked, gave)
+func (r *retries) judge(f *Fold, e store.Event, s *scope, c *call, state string) {
+	own, asked := r.of.get(request{c.method, c.target})
+	other, given := r.states.get(state)
+	says := func(d order.Demand, seq uint64, format string, args ...any) {
+		f.finds(d, e.Dir, s.rules.Revision(), []uint64{e.Seq, seq}, "the client sent %v with "+format, append([]any{c}, args...)...)
+	}
 	switch {
-	case state == "" && own != nil:
-		f.finds(stateKept, e.Dir, revision, []uint64{e.Seq, own.seq}, "the client sent %v with the input that was asked for (#%d), without the requestState", c, own.seq)
+	case state == "" && asked:
+		says(stateKept, own.seq, "the input that was asked for (#%d), without the requestState", own.seq)
 	case state == "":
-	case other != nil:
-		f.finds(stateUnasked, e.Dir, revision, []uint64{e.Seq, other.seq}, "the client sent %v with a requestState that it had for %s (#%d)", c, clip(other.method+" "+other.target), other.seq)
-	case own != nil && own.state == "":
-		f.finds(stateUnasked, e.Dir, revision, []uint64{e.Seq, own.seq}, "the client sent %v with a requestState, and was given none (#%d)", c, own.seq)
-	case own != nil:
-		f.finds(stateKept, e.Dir, revision, []uint64{e.Seq, own.seq}, "the client sent %v with another requestState than it was given (#%d)", c, own.seq)
+	case given:
+		says(stateUnasked, other.seq, "a requestState that it had for %v (#%d)", other.of, other.seq)
+	case asked && own.state == "":
+		says(stateUnasked, own.seq, "a requestState, and was given none (#%d)", own.seq)
+	case asked:
+		says(stateKept, own.seq, "another requestState than it was given (#%d)", own.seq)
 	default:
 		d := stateUnasked
 		d.Severity = order.Warning
-		f.finds(d, e.Dir, revision, []uint64{e.Seq}, "the client sent %v with a requestState that no response in the recording gave", c)
+		f.finds(d, e.Dir, s.rules.Revision(), []uint64{e.Seq}, "the client sent %v with a requestState that no response in the recording gave", c)
 	}
-}
-
-func latest(list []inputAsked, is func(inputAsked) bool) *inputAsked {
-	for i := range slices.Backward(list) {
-		if is(list[i]) {
-			return &list[i]
-		}
-	}
-	return nil
 }
 
 // answered takes note of a response that asks for input.
@@ -120,10 +135,7 @@ func (r *retries) answered(f *Fold, e store.Event, s *scope, c *call, m *transpo
 			judgeInput(says, c, name, wanted[name].Method)
 		}
 	}
-	if len(r.asked) >= mostAsked {
-		r.asked = slices.Delete(r.asked, 0, mostAsked/2)
-	}
-	r.asked = append(r.asked, inputAsked{c.method, c.target, c.id, e.Seq, strings.Clone(order.Key(state))})
+	r.keep(inputAsked{request{c.method, c.target}, c.id, e.Seq, strings.Clone(order.Key(state))})
 }
 
 // judgeInput tells of one input that must not be asked for.
