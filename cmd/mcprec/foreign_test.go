@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestForeignSamples: what another recorder wrote is a session like any other. Its
+// client drives its server, it replays, its events are judged, it is exported in every
+// form, and as a fixture it is imported as the same session.
+func TestForeignSamples(t *testing.T) {
+	samples, err := filepath.Glob(filepath.Join("..", "..", "fixtures", "foreign", "testdata", "samples", "*"))
+	if err != nil || len(samples) == 0 {
+		t.Fatal(len(samples), err)
+	}
+	for _, path := range samples {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Setenv("MCPREC_HOME", t.TempDir())
+			if got := outputOf(t, "drive", path, "--", "mcprec", "serve", path); !strings.Contains(got, " match") {
+				t.Errorf("drive says %s", got)
+			}
+			if got := outputOf(t, "replay", path); !strings.HasPrefix(got, "PASS") {
+				t.Errorf("replay says %s", got)
+			}
+			outputOf(t, "state", path)
+			id := strings.TrimSpace(outputOf(t, "import", path))
+			shown := outputOf(t, "show", id)
+			fixture := filepath.Join(t.TempDir(), "exported.jsonl")
+			outputOf(t, "export", "-o", fixture, id)
+			if again := strings.TrimSpace(outputOf(t, "import", fixture)); again != id || outputOf(t, "show", fixture) != shown {
+				t.Errorf("exported and imported session %s becomes %s", id, again)
+			}
+			for _, f := range exportFormats {
+				if f.name != "raw" {
+					outputOf(t, "export", "-T", f.name, id)
+				}
+			}
+		})
+	}
+}
+
+// outputOf runs mcprec, which must succeed.
+func outputOf(t *testing.T, args ...string) string {
+	t.Helper()
+	var stderr bytes.Buffer
+	cmd := exec.Command("mcprec", args...)
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Errorf("mcprec %s: %v\n%s", strings.Join(args, " "), err, stderr.Bytes())
+	}
+	return string(out)
+}
