@@ -14,6 +14,7 @@ import (
 
 type checkOptions struct {
 	home
+	selection
 	format  string
 	failOn  string
 	explain string
@@ -40,7 +41,8 @@ func newCheck() *cobra.Command {
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runCheck(cmd, o, args) },
 	}
-	o.addFlags(cmd)
+	o.home.addFlags(cmd)
+	o.selection.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "text", "text, json, junit or sarif")
 	f.StringVar(&o.failOn, "fail-on", "error", "the least `SEVERITY` that fails: error, warning, or never")
@@ -71,7 +73,8 @@ without a live peer:
 A finding names its events (as mcprec show numbers them), the one that shows it
 first, and the section of the specification. An error breaks a MUST, or is a call
 that nobody answered; a warning a SHOULD; a note breaks nothing, or may be two frames
-that crossed. --rules lists the rules, --explain RULE tells of one.
+that crossed. --filter, that of mcprec show, tells only what is about events that fit; the
+table of calls stays that of all. --rules lists the rules, --explain RULE tells of one.
 
 --format json prints one object a line: for each finding session, rule, title,
 severity, revision, section, dir (of whoever is at fault), events, text; then for the
@@ -164,7 +167,18 @@ func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkR
 		return err
 	}
 	defer closeInto(&err, s)
-	fold := check.New(o.gate(), func(f check.Finding) { report.finding(s, f) })
+	about, err := s.pick(cmd.Context(), o.selection)
+	if err != nil {
+		return err
+	}
+	others := passed{}
+	fold := check.New(o.gate(), func(f check.Finding) {
+		if !about.about(f) {
+			others[f.Severity]++
+			return
+		}
+		report.finding(s, f)
+	})
 	var valid store.Validator
 	for e, err := range parseAhead(s.events(cmd.Context(), 1, store.ReadOptions{})) {
 		if err == nil {
@@ -181,6 +195,6 @@ func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkR
 			return fmt.Errorf("check %s: %w", s.name, err)
 		}
 	}
-	report.session(s.name, fold.Close())
+	report.session(s.name, others.off(fold.Close()))
 	return report.err
 }

@@ -17,6 +17,7 @@ import (
 
 type stateOptions struct {
 	home
+	selection
 	format string
 	at     string
 	diff   string
@@ -39,6 +40,7 @@ its receiver took it. A tap notes a delivery only when a write had blocked, so o
 that is what may be queued.
 
 --diff POINT says instead what changed from --at to there, - what was and + what is.
+--filter, that of mcprec show, selects the calls that are listed.
 
 --format json prints one object. seq and at (a Go duration) are those of the event;
 then revision, client and server (name, version, capabilities), log_level, calls
@@ -57,7 +59,8 @@ s2c), ended, frames, failures, lost. With --diff: from, to (seq, at), and change
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runState(cmd, o, firstOf(args)) },
 	}
-	o.addFlags(cmd)
+	o.home.addFlags(cmd)
+	o.selection.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "text", "text or json")
 	f.StringVar(&o.at, "at", "100%", "the `POINT`: an event, a time, or a share of the time")
@@ -71,6 +74,10 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 		return err
 	}
 	points, err := o.points()
+	if err != nil {
+		return err
+	}
+	fits, err := o.parse()
 	if err != nil {
 		return err
 	}
@@ -90,9 +97,9 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 	}
 	w := bufio.NewWriter(cmd.OutOrStdout())
 	if o.diff == "" {
-		err = printState(w, o.format, states[0])
+		err = printState(w, o.format, narrow(states[0].View(), fits))
 	} else {
-		err = printChanges(w, o.format, states[0], states[1])
+		err = printChanges(w, o.format, narrow(states[0].View(), fits), narrow(states[1].View(), fits))
 	}
 	return errors.Join(err, w.Flush())
 }
@@ -191,8 +198,7 @@ func resolve(ctx context.Context, s *session, points []point) (iter.Seq2[store.E
 	}, nil
 }
 
-func printState(w io.Writer, format string, s *state.State) error {
-	v := s.View()
+func printState(w io.Writer, format string, v state.View) error {
 	if format == "json" {
 		return encoderTo(w).Encode(v)
 	}
@@ -209,16 +215,16 @@ type shownPoint struct {
 	At  string `json:"at"`
 }
 
-func printChanges(w io.Writer, format string, from, to *state.State) error {
-	changes := state.Diff(from.View(), to.View())
+func printChanges(w io.Writer, format string, from, to state.View) error {
+	changes := state.Diff(from, to)
 	if format == "json" {
 		return encoderTo(w).Encode(struct {
 			From    shownPoint     `json:"from"`
 			To      shownPoint     `json:"to"`
 			Changes []state.Change `json:"changes"`
-		}{shownPoint{from.Seq(), from.At().String()}, shownPoint{to.Seq(), to.At().String()}, changes})
+		}{shownPoint{from.Seq, from.At}, shownPoint{to.Seq, to.At}, changes})
 	}
-	fmt.Fprintf(w, "from #%d at %v to #%d at %v\n", from.Seq(), from.At(), to.Seq(), to.At())
+	fmt.Fprintf(w, "from #%d at %v to #%d at %v\n", from.Seq, from.At, to.Seq, to.At)
 	for _, c := range changes {
 		if c.Before != "" {
 			fmt.Fprintf(w, "- %-13s %s\n", c.Topic, c.Before)
