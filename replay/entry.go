@@ -19,6 +19,7 @@ type Entry struct {
 	Stream       uint64
 	Size         int // bytes of the payload
 	Unterminated bool
+	Redacted     uint64         // secrets that placeholders stand for
 	Messages     []EntryMessage // of a frame
 	Batch        bool           // a frame of any number of messages in brackets
 	Noise        bool           // a frame that is not JSON: a stray log line, a blank one
@@ -64,6 +65,9 @@ func (e Entry) Summary() string {
 	}
 	if e.Unterminated {
 		parts = append(parts, "(no newline at its end)")
+	}
+	if e.Redacted > 0 {
+		parts = append(parts, fmt.Sprintf("(redacted: %d)", e.Redacted))
 	}
 	if e.Kind == store.Frame {
 		parts = append(parts, fmt.Sprintf("(%d B)", e.Size))

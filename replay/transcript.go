@@ -37,7 +37,7 @@ func (t *Transcript) Foresee(e *Endings) { t.ahead = e }
 func (t *Transcript) Apply(e store.Event) error {
 	entry := Entry{
 		Seq: e.Seq, At: e.At, Kind: e.Kind, Dir: e.Dir, Stream: e.Stream,
-		Size: len(e.Payload), Unterminated: e.Unterminated, Payload: e.Payload,
+		Size: len(e.Payload), Unterminated: e.Unterminated, Redacted: e.Redacted, Payload: e.Payload,
 	}
 	if e.Kind != store.Frame {
 		entry.Text = eventText(e)

@@ -16,20 +16,24 @@ const CodecVersion = 1
 
 // The binary form of a part, version 1. All integers are unsigned varints.
 //
-//	flags    1 byte: bits 0-1 Dir, 2 Unterminated, 3 Cont, 4 More, 5 Stream present
+//	flags    1 byte: bits 0-1 Dir, 2 Unterminated, 3 Cont, 4 More, 5 Stream present,
+//	         6 Redacted present
 //	kind     1 byte: index into kinds; 0: a length and the name follow   (not if Cont)
 //	seq      varint
 //	at       varint, nanoseconds                                         (not if Cont)
 //	stream   varint                                                      (if bit 5)
+//	redacted varint, of this part                                        (if bit 6)
 //	payload  the rest
 //
-// There is no length: the container knows it.
+// There is no length: the container knows it. Bit 6 came later: who does not know it
+// refuses the part as newer, and all written before is read as it was.
 const (
 	flagUnterminated = 1 << 2
 	flagCont         = 1 << 3
 	flagMore         = 1 << 4
 	flagStream       = 1 << 5
-	knownFlags       = 1<<6 - 1
+	flagRedacted     = 1 << 6
+	knownFlags       = 1<<7 - 1
 )
 
 // kinds is append-only: an index, once released, keeps its meaning.
@@ -67,6 +71,9 @@ func AppendPartHead(b []byte, p *Part) []byte {
 	if p.Stream != 0 {
 		flags |= flagStream
 	}
+	if p.Redacted != 0 {
+		flags |= flagRedacted
+	}
 	if p.Cont {
 		b = append(b, flags|flagCont)
 	} else if i := kindIndex(p.Kind); i != 0 {
@@ -84,17 +91,20 @@ func AppendPartHead(b []byte, p *Part) []byte {
 	if p.Stream != 0 {
 		n = putUvarint(h, n, p.Stream)
 	}
+	if p.Redacted != 0 {
+		n = putUvarint(h, n, p.Redacted)
+	}
 	return b[:len(b)+n]
 }
 
-const maxNumbers = 3*binary.MaxVarintLen64 + 2
+const maxNumbers = 4*binary.MaxVarintLen64 + 2
 
 func putUvarint(h *[maxNumbers]byte, n int, v uint64) int {
 	for ; v >= 0x80; v >>= 7 {
-		h[n&31] = byte(v) | 0x80
+		h[n&63] = byte(v) | 0x80
 		n++
 	}
-	h[n&31] = byte(v)
+	h[n&63] = byte(v)
 	return n + 1
 }
 
@@ -118,6 +128,9 @@ func DecodePart(b []byte) (Part, error) {
 	}
 	if flags&flagStream != 0 {
 		p.Stream = d.uvarint()
+	}
+	if flags&flagRedacted != 0 {
+		p.Redacted = d.uvarint()
 	}
 	if d.bad || p.At < 0 || p.Dir > transport.ServerToClient {
 		return Part{}, fmt.Errorf("decode event: %w", ErrCorrupt)

@@ -44,6 +44,27 @@ func TestPartCodec(t *testing.T) {
 	}
 }
 
+func TestRedactedPart(t *testing.T) {
+	for _, p := range []Part{
+		{Event: Event{Seq: 1<<64 - 1, At: 1<<63 - 1, Kind: Frame, Dir: c2s, Stream: 1<<64 - 1, Redacted: 1<<64 - 1, Payload: []byte("x")}},
+		{Event: Event{Seq: 3, Redacted: 2, Payload: []byte("more")}, Cont: true, More: true},
+	} {
+		got, err := DecodePart(AppendPart(nil, p))
+		if err != nil || !samePart(got, p) {
+			t.Errorf("got %+v, %v\nwant %+v", got, err, p)
+		}
+	}
+	var a Assembler
+	for _, p := range []Part{{Event: Event{Seq: 1, Redacted: 2}, More: true}, {Event: Event{Seq: 1, Redacted: 1}, Cont: true}} {
+		if err := a.Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e, ok := a.Next(); !ok || e.Redacted != 3 {
+		t.Errorf("assembled %+v", e)
+	}
+}
+
 func TestDecodeRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		b    []byte
@@ -59,7 +80,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"name past end":    {[]byte{0, 0, 9, 'x', 1, 0}, ErrCorrupt},
 		"negative time":    {append([]byte{0, 2, 1}, binary.AppendUvarint(nil, 1<<63)...), ErrCorrupt},
 		"endless number":   {append([]byte{0, 2}, bytes.Repeat([]byte{0xff}, 11)...), ErrCorrupt},
-		"a flag to come":   {[]byte{1 << 6, 2, 1, 0}, ErrNewer},
+		"a flag to come":   {[]byte{1 << 7, 2, 1, 0}, ErrNewer},
+		"no redacted":      {[]byte{flagRedacted, 2, 1, 0}, ErrCorrupt},
 		"continued no seq": {[]byte{flagCont}, ErrCorrupt},
 	} {
 		if _, err := DecodePart(c.b); !errors.Is(err, c.want) {

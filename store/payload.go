@@ -23,6 +23,8 @@ type Header struct {
 	Command   []string  `json:"command"` // the server's command line
 	URL       string    `json:"url,omitempty"`
 	Recorder  string    `json:"recorder,omitempty"` // the mcprec that recorded it
+	// Redacted counts the secrets that placeholders stand for in this header.
+	Redacted uint64 `json:"redacted,omitempty"`
 	// Expect states the verdict that replaying this session must give, in the
 	// form of replay.ParseExpectation.
 	Expect string `json:"expect,omitempty"`

@@ -144,6 +144,13 @@ type Spool interface {
 	Close() error
 }
 
+// Keyed is a store that has a key, with which secrets are replaced in what is recorded
+// there: equal secrets then are equal in all its sessions.
+type Keyed interface {
+	// RedactionKey returns the key, which is made when it is first asked for.
+	RedactionKey() ([]byte, error)
+}
+
 // Verifier is a store that can check more than a read of every session does.
 type Verifier interface {
 	// Verify checks the store's own structures and calls report for each fault,

@@ -54,6 +54,7 @@ var (
 	_ store.Store    = (*Store)(nil)
 	_ store.Spooler  = (*Store)(nil)
 	_ store.Verifier = (*Store)(nil)
+	_ store.Keyed    = (*Store)(nil)
 )
 
 // Open returns the store in dir, which need not exist yet. It touches no file.

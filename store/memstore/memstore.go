@@ -17,6 +17,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"iter"
 	"slices"
@@ -32,6 +33,7 @@ type Store struct {
 	logs   map[store.SessionID]*log
 	closed bool
 	done   chan struct{} // closed by Close
+	key    []byte
 }
 
 type log struct {
@@ -44,13 +46,19 @@ type log struct {
 
 // New returns an empty store.
 func New() *Store {
-	return &Store{logs: map[store.SessionID]*log{}, done: make(chan struct{})}
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	return &Store{logs: map[store.SessionID]*log{}, done: make(chan struct{}), key: key}
 }
 
 var (
 	_ store.Store   = (*Store)(nil)
 	_ store.Spooler = (*Store)(nil)
+	_ store.Keyed   = (*Store)(nil)
 )
+
+// RedactionKey returns a key that lives as long as the store.
+func (s *Store) RedactionKey() ([]byte, error) { return s.key, nil }
 
 // Append adds events after Seq `after`.
 func (s *Store) Append(ctx context.Context, id store.SessionID, after uint64, events []store.Event) (store.Head, error) {

@@ -1,0 +1,70 @@
+package boltstore
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// keySize is that of the key with which secrets are replaced.
+const keySize = 32
+
+// RedactionKey returns the key in the file redact.key, which whoever needs it first
+// makes. It is whole when it has its name, and is never changed.
+func (s *Store) RedactionKey() ([]byte, error) {
+	path := filepath.Join(s.dir, "redact.key")
+	key, err := readKey(path)
+	if err == nil || !errors.Is(err, os.ErrNotExist) {
+		return key, err
+	}
+	if err := s.makeKey(path); err != nil {
+		return nil, fmt.Errorf("make key %s: %w", path, err)
+	}
+	return readKey(path)
+}
+
+// readKey reads a key file. It does not follow a symbolic link.
+func readKey(path string) ([]byte, error) {
+	if info, err := os.Lstat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read key %s: not a regular file", path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	key, err := hex.DecodeString(string(bytes.TrimSpace(text)))
+	if err != nil || len(key) != keySize {
+		return nil, fmt.Errorf("read key %s: not %d bytes in hexadecimal; remove it to have a new one", path, keySize)
+	}
+	return key, nil
+}
+
+// makeKey makes a key file, unless another process is first.
+func (s *Store) makeKey(path string) error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	key := make([]byte, keySize)
+	if _, err := rand.Read(key); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(s.dir, ".redact-key-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	_, err = fmt.Fprintln(temp, hex.EncodeToString(key))
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, os.ErrExist) {
+		return os.Rename(temp.Name(), path) // a filesystem without links
+	}
+	return syncDir(s.dir)
+}
