@@ -1,0 +1,80 @@
+package redact
+
+// class is a set of bytes.
+type class [256]bool
+
+func classOf(members string) *class {
+	var c class
+	for i := 0; i < len(members); i++ {
+		if i+2 < len(members) && members[i+1] == '-' {
+			for b := int(members[i]); b <= int(members[i+2]); b++ {
+				c[b] = true
+			}
+			i += 2
+			continue
+		}
+		c[members[i]] = true
+	}
+	return &c
+}
+
+var (
+	alnum  = classOf("A-Za-z0-9")
+	hexa   = classOf("A-Fa-f0-9")
+	upper  = classOf("A-Z0-9")
+	word   = classOf("A-Za-z0-9_-")
+	dotted = classOf("A-Za-z0-9_.-")
+	token  = classOf("A-Za-z0-9_.~+/=-")
+	naming = classOf("A-Za-z0-9_.-")
+	plain  = negated(" \t\r\n\"'`,;&<>(){}[]\\|")
+	host   = negated(" \t\r\n\"'`<>(){}[]\\|/?#,;")
+)
+
+func negated(members string) *class {
+	c := classOf(members)
+	for i := range c {
+		c[i] = !c[i] && i > ' '
+	}
+	return c
+}
+
+// run returns how many bytes of b, from i on, are of the class.
+func (c *class) run(b []byte, i int) int {
+	n := i
+	for n < len(b) && c[b[n]] {
+		n++
+	}
+	return n - i
+}
+
+// makeup counts the letters and digits of b.
+func makeup(b []byte) (lower, upper, digits int) {
+	for _, c := range b {
+		switch {
+		case c >= 'a' && c <= 'z':
+			lower++
+		case c >= 'A' && c <= 'Z':
+			upper++
+		case c >= '0' && c <= '9':
+			digits++
+		}
+	}
+	return lower, upper, digits
+}
+
+// looksRandom reports whether b looks like nobody's words: no blanks, no path, letters
+// and digits mixed.
+func looksRandom(b []byte, least int) bool {
+	if len(b) < least || b[0] == '/' || b[0] == '.' {
+		return false
+	}
+	for _, c := range b {
+		if c <= ' ' || c == ':' && len(b) < 32 {
+			return false
+		}
+	}
+	lower, upper, digits := makeup(b)
+	return digits >= 2 && lower+upper >= 2
+}
+
+func fold(c byte) byte { return c | 0x20 }

@@ -1,0 +1,48 @@
+// Package redact destroys secrets in a copy of what passes, before it is recorded.
+//
+// # What it promises
+//
+// A secret is replaced by "[redacted:" and 16 hexadecimal digits and "]": the first
+// bytes of an HMAC-SHA-256 of the secret under the store's key. Equal secrets stay
+// equal, so requests still match, and nobody without the key can try guesses. What
+// holds no secret is returned as it came, without a copy.
+//
+// JSON stays valid and keeps every other byte; a number becomes a string. Redacting
+// twice is redacting once. Memory is bounded whatever the length of a frame, and a
+// secret is found wherever the reads cut it.
+//
+// # What is a secret
+//
+//   - the value of a key, an argument, a variable whose name says so (name.go):
+//     password, *_token, *Secret, apiKey, Authorization;
+//   - text of a known shape (shape.go): keys of vendors, JWT, bearer and basic
+//     credentials, PEM private keys, passwords in URLs;
+//   - the values of environment variables (env.go), and what the user names: keys,
+//     patterns, JSON pointers.
+//
+// All of it is looked for in strings too, and in JSON that is within strings, at any
+// depth. The shapes are the vendors' published prefixes, written down here: the
+// well-kept rule sets are scanners' own programs, whose general regular expressions
+// cost a hundred times what a frame may, and bring their modules with them.
+//
+// # What is never one
+//
+// Protocol fields are immune (immune.go): ids, methods, progress tokens, cursors,
+// names, protocol versions; of a uri only its password and its query's secrets go;
+// schemas and capabilities keep their keys. The rest of requestState and other
+// opaque values is text like any other, and replaced alike on both sides.
+//
+// # Data layout
+//
+// A [Redactor] is the rules, made once and shared. A [Stream] is one direction's
+// state: the bytes that cannot be decided yet, at most 64 KiB, where in the JSON it
+// stands, and the HMAC of a secret too long to hold. A first pass looks at every
+// second place for three bytes that a secret can begin with; only what has some, and
+// turns out to be one, is taken apart.
+//
+// # What it refuses to do
+//
+// It parses no JSON into values, and repairs none: what breaks the rules of JSON is
+// treated as text. It does not look into base64 but for basic credentials, nor into
+// compressed bytes.
+package redact

@@ -1,0 +1,243 @@
+package redact
+
+import (
+	"bytes"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// textPiece redacts a stretch of text in the buffer, of a JSON string or of a line,
+// and returns up to where it is decided. When what cannot be decided is too long to
+// hold, the rest of the string is secret.
+func (s *Stream) textPiece(from, to int, final bool, c context, quoted bool) int {
+	if c.zone == immuneZone {
+		return to
+	}
+	raw := s.buf[from:to]
+	t := &text{b: raw, prev: s.prev[:s.seen], final: final, uri: c.zone == uriZone, r: s.r}
+	mapped := quoted && bytes.IndexByte(raw, '\\') >= 0
+	if mapped {
+		if s.r.finder.next(raw, 0) < 0 && len(s.r.patterns) == 0 {
+			return s.innocent(from, to, final)
+		}
+		s.unescape(raw)
+		t.b = s.plain
+	}
+	s.rejoin(t)
+	decided := t.scan()
+	place := func(i int) int { return from + i - t.lead }
+	if mapped {
+		place = func(i int) int { return from + int(s.places[i-t.lead]) }
+	}
+	for _, sp := range t.spans {
+		s.span(t, sp, place, quoted)
+	}
+	if t.block && !s.json {
+		s.block = blockLines
+	}
+	s.remember(t.b[t.lead:decided])
+	if !final && to-place(decided) > holdLimit {
+		return s.swallow(t.b[decided:], place(decided), place(len(t.b)))
+	}
+	return place(decided)
+}
+
+// innocent passes on a stretch of a JSON string in which nothing begins a secret.
+func (s *Stream) innocent(from, to int, final bool) int {
+	raw := s.buf[from:to]
+	decided := to
+	if !final {
+		t := &text{b: raw}
+		s.rejoin(t)
+		hold := min(max(s.r.finder.partial(t.b), cutEscape(raw)), len(raw))
+		decided = from + escapeStart(raw, len(raw)-hold)
+	}
+	s.remember(s.buf[from:decided])
+	return decided
+}
+
+// rejoin puts the byte before a text in front of it, if that may begin a literal.
+func (s *Stream) rejoin(t *text) {
+	if s.seen == 0 {
+		return
+	}
+	last := s.prev[s.seen-1]
+	if s.r.finder.begin(last) {
+		t.b = append([]byte{last}, t.b...)
+		t.prev, t.lead = s.prev[:s.seen-1], 1
+	}
+}
+
+// span replaces a secret of a text.
+func (s *Stream) span(t *text, sp span, place func(int) int, quoted bool) {
+	secret := sp.secret
+	if secret == "" {
+		secret = string(t.b[sp.from:sp.to])
+	}
+	mask := s.r.Mask(secret)
+	if sp.quote != "" {
+		quote := sp.quote
+		if quoted { // the string is JSON's
+			quote = string(bytes.ReplaceAll(bytes.ReplaceAll([]byte(quote), []byte(`\`), []byte(`\\`)), []byte(`"`), []byte(`\"`)))
+		}
+		mask = quote + mask + quote
+	}
+	s.replace(place(sp.from), place(sp.to), sp.rule, mask)
+}
+
+// remember keeps the end of what was decided, to look back at.
+func (s *Stream) remember(b []byte) {
+	if len(b) >= contextSize {
+		s.seen = copy(s.prev[:], b[len(b)-contextSize:])
+		return
+	}
+	kept := min(s.seen, contextSize-len(b))
+	copy(s.prev[:], s.prev[s.seen-kept:s.seen])
+	s.seen = kept + copy(s.prev[kept:], b)
+}
+
+// swallow makes a secret of the rest of the open string, of which what has come so far
+// ends at to.
+func (s *Stream) swallow(begun []byte, from, to int) int {
+	s.out = append(s.out, s.buf[s.copied:from]...)
+	s.copied = to
+	s.mac = s.r.mac()
+	s.mac.Write(begun)
+	s.open = lostString
+	return to
+}
+
+// swallowed ends it.
+func (s *Stream) swallowed(at int) {
+	s.copied = at
+	s.out = append(s.out, sumMask(s.mac)...)
+	s.count++
+	s.mac = nil
+	if s.report != nil {
+		s.report(Finding{Rule: "long", Path: s.path()})
+	}
+}
+
+// cutEscape returns how many bytes at the end of a JSON string's stretch are the
+// beginning of an escape.
+func cutEscape(b []byte) int {
+	for n := 1; n <= 12 && n <= len(b); n++ {
+		if b[len(b)-n] != '\\' {
+			continue
+		}
+		k := n
+		for k < len(b) && b[len(b)-k-1] == '\\' {
+			k++
+		}
+		if (k-n)%2 != 0 { // it is the second of a pair
+			continue
+		}
+		if size := escapeSize(b[len(b)-n:]); size == 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// escapeStart returns where the escape begins that a place is within; else the place.
+func escapeStart(b []byte, at int) int {
+	for n := 1; n < 12 && n <= at; n++ {
+		if b[at-n] != '\\' {
+			continue
+		}
+		k := n
+		for k < at && b[at-k-1] == '\\' {
+			k++
+		}
+		if size := escapeSize(b[at-n:]); (k-n)%2 == 0 && (size == 0 || size > n) {
+			return at - n
+		}
+	}
+	return at
+}
+
+// escapeSize returns the length of the escape that b begins with, of both halves of a
+// UTF-16 pair; 0: it is not whole.
+func escapeSize(b []byte) int {
+	switch {
+	case len(b) < 2:
+		return 0
+	case b[1] != 'u':
+		return 2
+	case len(b) < 6:
+		return 0
+	}
+	if utf16.IsSurrogate(hexRune(b[2:6])) && len(b) < 12 && (len(b) == 6 || b[6] == '\\' && (len(b) == 7 || b[7] == 'u')) {
+		return 0
+	}
+	return 6
+}
+
+func hexRune(b []byte) rune {
+	n, err := strconv.ParseUint(string(b), 16, 16)
+	if err != nil {
+		return utf8.RuneError
+	}
+	return rune(n)
+}
+
+// unescape puts a JSON string's text into s.plain, and into s.places where each byte
+// of it begins in raw. The beginning of an escape at the end is left out.
+func (s *Stream) unescape(raw []byte) {
+	s.plain, s.places = s.plain[:0], s.places[:0]
+	end := len(raw) - cutEscape(raw)
+	for i := 0; i < end; {
+		n := 1
+		from := len(s.plain)
+		if raw[i] != '\\' {
+			s.plain = append(s.plain, raw[i])
+		} else {
+			n = min(s.escape(raw[i:end]), end-i)
+		}
+		for range len(s.plain) - from {
+			s.places = append(s.places, int32(i))
+		}
+		i += n
+	}
+	s.places = append(s.places, int32(end))
+}
+
+// escape appends what an escape stands for, and returns its length.
+func (s *Stream) escape(b []byte) int {
+	if len(b) < 2 {
+		s.plain = append(s.plain, b...)
+		return len(b)
+	}
+	switch c := b[1]; c {
+	case 'n':
+		s.plain = append(s.plain, '\n')
+	case 't':
+		s.plain = append(s.plain, '\t')
+	case 'r':
+		s.plain = append(s.plain, '\r')
+	case 'b', 'f':
+		s.plain = append(s.plain, ' ')
+	case 'u':
+		return s.unicode(b)
+	default:
+		s.plain = append(s.plain, c)
+	}
+	return 2
+}
+
+func (s *Stream) unicode(b []byte) int {
+	if len(b) < 6 {
+		s.plain = append(s.plain, b...)
+		return len(b)
+	}
+	r := hexRune(b[2:6])
+	if utf16.IsSurrogate(r) && len(b) >= 12 && b[6] == '\\' && b[7] == 'u' {
+		if pair := utf16.DecodeRune(r, hexRune(b[8:12])); pair != utf8.RuneError {
+			s.plain = utf8.AppendRune(s.plain, pair)
+			return 12
+		}
+	}
+	s.plain = utf8.AppendRune(s.plain, r)
+	return 6
+}

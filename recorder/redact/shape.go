@@ -1,0 +1,152 @@
+package redact
+
+import "strings"
+
+// shape is what keys of one vendor look like: a prefix, then so many bytes of a class.
+type shape struct {
+	rule   string
+	prefix string // its case matters
+	class  *class
+	least  int
+	most   int  // 0: any number more; else a longer run is none
+	mixed  bool // letters and digits must be mixed: the prefix alone says little
+}
+
+// shapes are the published ones. Lengths are lower bounds where the prefix is telling:
+// vendors make keys longer, and tests have short ones.
+var shapes = []shape{
+	{"aws", "AKIA", upper, 16, 16, false}, {"aws", "ASIA", upper, 16, 16, false}, {"aws", "ABIA", upper, 16, 16, false},
+	{"aws", "ACCA", upper, 16, 16, false}, {"aws", "AIDA", upper, 16, 16, true}, {"aws", "AROA", upper, 16, 16, true},
+	{"aws-bedrock", "ABSK", token, 100, 0, false},
+	{"google-api", "AIza", word, 30, 0, false}, {"google-oauth", "GOCSPX-", word, 20, 0, false},
+	{"google-oauth", "ya29.", word, 20, 0, false}, {"google-oauth", "1//0", word, 30, 0, true},
+	{"github", "ghp_", alnum, 20, 0, false}, {"github", "gho_", alnum, 20, 0, false}, {"github", "ghu_", alnum, 20, 0, false},
+	{"github", "ghs_", alnum, 20, 0, false}, {"github", "ghr_", alnum, 20, 0, false}, {"github", "github_pat_", word, 20, 0, false},
+	{"gitlab", "glpat-", dotted, 16, 0, false}, {"gitlab", "gldt-", word, 16, 0, false}, {"gitlab", "glrt-", word, 16, 0, false},
+	{"gitlab", "glcbt-", word, 16, 0, false}, {"gitlab", "glptt-", word, 16, 0, false}, {"gitlab", "glft-", word, 16, 0, false},
+	{"gitlab", "glsoat-", word, 16, 0, false}, {"gitlab", "gloas-", word, 16, 0, false}, {"gitlab", "glagent-", word, 16, 0, false},
+	{"gitlab", "glimt-", word, 16, 0, false}, {"gitlab", "glffct-", word, 16, 0, false}, {"gitlab", "GR1348941", word, 16, 0, false},
+	{"slack", "xoxb-", word, 10, 0, false}, {"slack", "xoxp-", word, 10, 0, false}, {"slack", "xoxa-", word, 10, 0, false},
+	{"slack", "xoxr-", word, 10, 0, false}, {"slack", "xoxs-", word, 10, 0, false}, {"slack", "xoxo-", word, 10, 0, false},
+	{"slack", "xoxc-", word, 10, 0, false}, {"slack", "xoxd-", token, 10, 0, false}, {"slack", "xoxe-", word, 10, 0, false},
+	{"slack", "xoxe.", dotted, 10, 0, false}, {"slack", "xapp-", word, 10, 0, false},
+	{"slack-webhook", "hooks.slack.com/services/", token, 20, 0, false}, {"slack-webhook", "hooks.slack.com/workflows/", token, 20, 0, false},
+	{"anthropic", "sk-ant-", word, 16, 0, false}, {"openai", "sk-proj-", word, 16, 0, false}, {"openai", "sk-svcacct-", word, 16, 0, false},
+	{"openai", "sk-admin-", word, 16, 0, false}, {"openrouter", "sk-or-", word, 16, 0, false}, {"langsmith", "lsv2_", word, 20, 0, false},
+	{"api-key", "sk-", word, 20, 0, true}, {"api-key", "pk-", word, 24, 0, true},
+	{"stripe", "sk_live_", alnum, 10, 0, false}, {"stripe", "sk_test_", alnum, 10, 0, false}, {"stripe", "rk_live_", alnum, 10, 0, false},
+	{"stripe", "rk_test_", alnum, 10, 0, false}, {"stripe", "whsec_", token, 16, 0, false}, {"stripe", "sk_prod_", alnum, 10, 0, false},
+	{"npm", "npm_", alnum, 30, 0, false}, {"pypi", "pypi-", word, 40, 0, false}, {"rubygems", "rubygems_", alnum, 32, 0, false},
+	{"crates", "cio", alnum, 32, 32, true}, {"nuget", "oy2", alnum, 43, 43, true}, {"docker", "dckr_pat_", word, 20, 0, false},
+	{"docker", "dckr_oat_", word, 20, 0, false}, {"clojars", "CLOJARS_", alnum, 40, 0, false}, {"artifactory", "AKCp", alnum, 60, 0, false},
+	{"sendgrid", "SG.", dotted, 40, 0, false}, {"twilio", "SK", hexa, 32, 32, true}, {"mailgun", "key-", alnum, 32, 32, true},
+	{"mailchimp", "md-", word, 22, 22, true}, {"brevo", "xkeysib-", word, 40, 0, false}, {"brevo", "xsmtpsib-", word, 40, 0, false},
+	{"discord", "discord.com/api/webhooks/", token, 30, 0, false}, {"discord", "discordapp.com/api/webhooks/", token, 30, 0, false},
+	{"telegram", ":AA", word, 32, 34, true},
+	{"huggingface", "hf_", alnum, 30, 0, false}, {"huggingface", "api_org_", alnum, 30, 0, false}, {"replicate", "r8_", alnum, 30, 0, false},
+	{"groq", "gsk_", alnum, 30, 0, false}, {"xai", "xai-", word, 40, 0, false}, {"perplexity", "pplx-", alnum, 30, 0, false},
+	{"fireworks", "fw_", alnum, 22, 0, true}, {"tavily", "tvly-", word, 20, 0, false}, {"pinecone", "pcsk_", word, 30, 0, false},
+	{"firecrawl", "fc-", hexa, 32, 32, true}, {"exa", "exa_", alnum, 30, 0, true}, {"nvidia", "nvapi-", word, 40, 0, false},
+	{"elevenlabs", "sk_", hexa, 40, 0, true}, {"cerebras", "csk-", alnum, 30, 0, false}, {"e2b", "e2b_", hexa, 30, 0, false},
+	{"digitalocean", "dop_v1_", hexa, 40, 0, false}, {"digitalocean", "doo_v1_", hexa, 40, 0, false}, {"digitalocean", "dor_v1_", hexa, 40, 0, false},
+	{"databricks", "dapi", hexa, 32, 34, true}, {"databricks", "dose", hexa, 32, 34, true},
+	{"shopify", "shpat_", hexa, 30, 0, false}, {"shopify", "shpca_", hexa, 30, 0, false}, {"shopify", "shppa_", hexa, 30, 0, false},
+	{"shopify", "shpss_", hexa, 30, 0, false}, {"square", "sq0atp-", word, 20, 0, false}, {"square", "sq0csp-", word, 40, 0, false},
+	{"square", "EAAA", word, 60, 64, true}, {"facebook", "EAAC", alnum, 100, 0, true}, {"facebook", "EAAG", alnum, 100, 0, true},
+	{"paypal", "access_token$production$", token, 30, 0, false}, {"plaid", "access-sandbox-", word, 36, 36, true},
+	{"plaid", "access-production-", word, 36, 36, true}, {"flutterwave", "FLWSECK", word, 20, 0, false}, {"razorpay", "rzp_live_", alnum, 14, 0, false},
+	{"atlassian", "ATATT3", token, 40, 0, false}, {"atlassian", "ATCTT3", token, 40, 0, false}, {"bitbucket", "ATBB", alnum, 32, 0, true},
+	{"linear", "lin_api_", alnum, 30, 0, false}, {"linear", "lin_oauth_", alnum, 30, 0, false}, {"notion", "ntn_", alnum, 30, 0, false},
+	{"notion", "secret_", alnum, 40, 0, true}, {"figma", "figd_", word, 30, 0, false}, {"airtable", "pat", dotted, 79, 83, true},
+	{"postman", "PMAK-", word, 40, 0, false}, {"typeform", "tfp_", dotted, 40, 0, false},
+	{"grafana", "glc_", token, 32, 0, false}, {"grafana", "glsa_", word, 32, 0, false}, {"grafana", "eyJrIjoi", token, 40, 0, false},
+	{"newrelic", "NRAK-", alnum, 27, 0, false}, {"newrelic", "NRII-", word, 30, 0, false}, {"newrelic", "NRJS-", hexa, 19, 0, false},
+	{"dynatrace", "dt0c01.", dotted, 60, 0, false}, {"dynatrace", "dt0s16.", dotted, 60, 0, false}, {"sentry", "sntrys_", token, 60, 0, false},
+	{"sentry", "sntryu_", hexa, 60, 0, false}, {"posthog", "phx_", alnum, 30, 0, false},
+	{"heroku", "HRKU-", word, 36, 0, false}, {"fly", "fo1_", word, 40, 0, false}, {"fly", "fm2_", token, 40, 0, false},
+	{"fly", "FlyV1 ", token, 40, 0, false}, {"netlify", "nfp_", alnum, 36, 0, false}, {"vercel", "vcp_", alnum, 24, 0, false},
+	{"vercel", "vercel_blob_rw_", word, 20, 0, false}, {"render", "rnd_", alnum, 28, 0, true}, {"supabase", "sbp_", hexa, 40, 0, false},
+	{"supabase", "sb_secret_", word, 20, 0, false}, {"planetscale", "pscale_tkn_", dotted, 30, 0, false}, {"planetscale", "pscale_pw_", dotted, 30, 0, false},
+	{"planetscale", "pscale_oauth_", dotted, 30, 0, false}, {"neon", "napi_", alnum, 40, 0, false}, {"cloudflare", "v1.0-", word, 160, 0, true},
+	{"vault", "hvs.", word, 20, 0, false}, {"vault", "hvb.", word, 20, 0, false}, {"vault", "hvr.", word, 20, 0, false},
+	{"terraform", ".atlasv1.", word, 60, 0, false}, {"pulumi", "pul-", hexa, 40, 40, false}, {"doppler", "dp.pt.", alnum, 40, 0, false},
+	{"doppler", "dp.st.", dotted, 40, 0, false}, {"infracost", "ico-", alnum, 32, 32, true}, {"age", "AGE-SECRET-KEY-1", upper, 50, 0, false},
+	{"1password", "ops_eyJ", token, 100, 0, false}, {"1password", "A3-", word, 31, 34, true}, {"tailscale", "tskey-", word, 16, 0, false},
+	{"buildkite", "bkua_", alnum, 36, 0, false}, {"circleci", "CCIPAT_", word, 30, 0, false}, {"sonar", "squ_", hexa, 36, 0, false},
+	{"sonar", "sqp_", hexa, 36, 0, false}, {"sourcegraph", "sgp_", word, 40, 0, false}, {"readme", "rdme_", alnum, 60, 0, false},
+	{"alibaba", "LTAI", alnum, 16, 24, true}, {"tencent", "AKID", alnum, 32, 36, true}, {"yandex", "AQVN", word, 35, 38, true},
+	{"yandex", "t1.", token, 90, 0, true}, {"adobe", "p8e-", alnum, 30, 0, true}, {"easypost", "EZAK", alnum, 54, 0, true},
+	{"easypost", "EZTK", alnum, 54, 0, true}, {"duffel", "duffel_live_", token, 40, 0, false}, {"dropbox", "sl.", word, 100, 0, true},
+	{"prefect", "pnu_", alnum, 30, 0, false}, {"shippo", "shippo_live_", hexa, 40, 0, false},
+	{"frameio", "fio-u-", word, 60, 0, false}, {"lob", "live_", hexa, 35, 35, true}, {"zapier", "sk-ak-", word, 16, 0, false},
+	{"contentful", "CFPAT-", word, 40, 0, false}, {"scalingo", "tk-us-", word, 40, 0, false}, {"workos", "sk_live-", word, 20, 0, false},
+}
+
+// literals are what the finder looks for: the prefix, with what may follow it where
+// it is too short.
+func (s *shape) literals() []literal {
+	texts := []string{s.prefix}
+	for len(texts[0]) < 4 {
+		texts = s.class.extend(texts)
+	}
+	list := make([]literal, len(texts))
+	for i, text := range texts {
+		list[i] = literal{folded(text), s.match, false}
+	}
+	return list
+}
+
+// extend returns the texts with every byte of the class behind them, without case.
+func (c *class) extend(texts []string) []string {
+	var longer []string
+	for _, t := range texts {
+		for b := range 128 {
+			if c[b] && (b < 'A' || b > 'Z') {
+				longer = append(longer, t+string(rune(b)))
+			}
+		}
+	}
+	return longer
+}
+
+// match is a matcher: it stands at the prefix.
+func (s *shape) match(t *text, at int) verdict {
+	b := t.b[at:]
+	if !strings.HasPrefix(string(b[:min(len(b), len(s.prefix))]), s.prefix) {
+		return no
+	}
+	if c := t.before(at); alnum[c] && s.prefix[0] != ':' && s.prefix[0] != '.' {
+		return no
+	}
+	n := s.class.run(b, len(s.prefix))
+	if len(s.prefix)+n == len(b) && !t.final {
+		return more
+	}
+	body := b[len(s.prefix) : len(s.prefix)+n]
+	for n > 0 && (body[n-1] == '.' || body[n-1] == '-' && n > s.least) { // a sentence's end
+		n--
+	}
+	if n < s.least || s.most > 0 && n > s.most {
+		return no
+	}
+	if body = body[:n]; s.mixed && !isMixed(body) {
+		return no
+	}
+	return t.found(s.rule, at, at+len(s.prefix)+n)
+}
+
+// isMixed reports whether b is nobody's words: no long stretch is letters of one case.
+func isMixed(b []byte) bool {
+	lower, upper, digits := makeup(b)
+	if digits < 2 || lower+upper < 2 {
+		return false
+	}
+	longest, n := 0, 0
+	for _, c := range b {
+		if n++; c < 'a' || c > 'z' {
+			n = 0
+		}
+		longest = max(longest, n)
+	}
+	return longest <= 8
+}

@@ -1,0 +1,104 @@
+package redact
+
+import "bytes"
+
+// noValues are what stands where a secret would.
+var noValues = setOf("true false null none nil undefined")
+
+// secretIn returns what of a value is secret, given what its name says: without the
+// scheme in front of a credential.
+func secretIn(s secrecy, v []byte) (from, to int, ok bool) {
+	to = len(v)
+	if s < wholeSecret {
+		if i := bytes.IndexByte(v, ' '); i > 0 && i < 12 && schemes[string(bytes.ToLower(v[:i]))] {
+			from = i + 1
+		}
+	}
+	rest := v[from:]
+	switch {
+	case len(rest) == 0 || isMask(rest):
+		return 0, 0, false
+	case s == wholeSecret:
+		return from, to, true
+	case s == noSecret, isTemplate(rest), noValues[string(bytes.ToLower(rest))], holdsMask(rest):
+		return 0, 0, false
+	case s == looseSecret:
+		return from, to, from > 0 && len(rest) >= 8 || looksRandom(rest, 16) && !isUUID(rest)
+	}
+	return from, to, true
+}
+
+// holdsMask reports whether a value was redacted by other rules before.
+func holdsMask(v []byte) bool {
+	for i := 0; ; i++ {
+		n := bytes.IndexByte(v[i:], '[')
+		if n < 0 {
+			return false
+		}
+		if i += n; maskAt(v[i:]) > 0 {
+			return true
+		}
+	}
+}
+
+// numberLength returns how much of v is a JSON number.
+func numberLength(v []byte) int {
+	n := 0
+	for n < len(v) && (v[n] >= '0' && v[n] <= '9' || n > 0 && (v[n] == '.' || fold(v[n]) == 'e' || v[n] == '+' || v[n] == '-') || n == 0 && v[n] == '-') {
+		n++
+	}
+	if n == 1 && v[0] == '-' {
+		return 0
+	}
+	return n
+}
+
+// numberIsSecret says of a number what its name says of it.
+func numberIsSecret(s secrecy, v []byte) bool {
+	switch s {
+	case hardSecret, treeSecret, wholeSecret:
+		return true
+	case textSecret:
+		return len(v) >= 6 && bytes.IndexByte(v, '.') < 0
+	}
+	return false
+}
+
+func isUUID(v []byte) bool {
+	if len(v) != 36 {
+		return false
+	}
+	for i, c := range v {
+		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash != (c == '-') || !dash && !hexa[c] {
+			return false
+		}
+	}
+	return true
+}
+
+// accepts reports whether a value without quotes is a secret and not a word of a
+// sentence or of a program.
+func (a *assignment) accepts(v []byte) bool {
+	lower, upper, digits := makeup(v)
+	letters := lower + upper
+	code := bytes.IndexByte(v, '.') > 0 && digits == 0
+	switch {
+	case a.secrecy == wholeSecret:
+		return a.sep != 0
+	case noValues[string(bytes.ToLower(v))] || code || holdsMask(v):
+		return false
+	case a.sep == 0:
+		return looksRandom(v, 20) && !isUUID(v)
+	case a.query:
+		return true
+	case a.secrecy == looseSecret:
+		return looksRandom(v, 16) && !isUUID(v)
+	case a.sep == '=' && a.tight && a.secrecy == hardSecret:
+		return len(v) >= 3
+	case a.sep == '=' && a.tight && a.secrecy == textSecret:
+		return len(v) >= 6 && digits > 0 || len(v) >= 20
+	case a.secrecy == hardSecret:
+		return len(v) >= 5 && letters < len(v) && (letters > 0 || digits >= 6)
+	}
+	return looksRandom(v, 10)
+}
