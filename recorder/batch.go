@@ -23,6 +23,9 @@ func (r *Recorder) write(stream uint64, b *body, items []item, limit int64) {
 	for i := range items {
 		r.item(at, stream, b, &items[i], limit, &lost)
 	}
+	if b.done {
+		r.restOf(at, stream, b)
+	}
 	err := r.commit()
 	if err == nil {
 		return
@@ -37,6 +40,7 @@ func (r *Recorder) write(stream uint64, b *body, items []item, limit int64) {
 		b.named = 0
 	}
 	b.skip, b.seq = b.seq != 0, 0
+	b.forget()
 	if seq != 0 {
 		r.broken = append(r.broken, seq)
 	}
@@ -75,16 +79,7 @@ func (r *Recorder) skipLost(b *body, items []item) []item {
 // item adds the parts of an item.
 func (r *Recorder) item(at time.Duration, stream uint64, b *body, it *item, limit int64, lost *store.LostInfo) {
 	if it.kind != store.Frame {
-		if it.info != nil && it.info.What == store.HTTPBody && !b.withinBody(it.info, limit) {
-			return
-		}
-		if lost.Frames++; it.info != nil {
-			if it.last && it.info.SSE != nil {
-				it.info.SSE.Frame = b.named
-			}
-			it.payload = store.EncodePayload(it.info)
-		}
-		r.add(store.Event{At: at, Kind: it.kind, Dir: it.dir, Stream: stream, Payload: it.payload}, false)
+		r.about(at, stream, b, it, limit, lost)
 		return
 	}
 	lost.Frames++
@@ -93,19 +88,82 @@ func (r *Recorder) item(at time.Duration, stream uint64, b *body, it *item, limi
 	if it.cont && it.more && len(payload) == 0 {
 		return
 	}
-	e := store.Event{At: at, Kind: store.Frame, Dir: it.dir, Stream: stream, Unterminated: !it.more && (it.cut || !whole), Payload: payload}
+	if b.frameSecrets == nil {
+		b.frameSecrets = r.stream(false)
+	}
+	e := store.Event{At: at, Kind: store.Frame, Dir: it.dir, Stream: stream, Unterminated: !it.more && (it.cut || !whole)}
+	e.Payload, e.Redacted = next(b.frameSecrets, payload, it.more)
 	if it.cont {
-		e = store.Event{Seq: b.seq, Unterminated: e.Unterminated, Payload: payload}
+		e = store.Event{Seq: b.seq, Unterminated: e.Unterminated, Redacted: e.Redacted, Payload: e.Payload}
 		r.parts = append(r.parts, store.Part{Event: e, Cont: true, More: it.more})
 	} else {
 		b.seq = r.add(e, it.more)
 		b.named = b.seq
 		r.sum.Frames++
 	}
-	r.sum.Bytes += uint64(len(payload))
+	r.sum.Bytes += uint64(len(e.Payload))
 	if !it.more {
 		b.whole, b.seq = b.seq, 0
 	}
+}
+
+// about adds an event that is no frame.
+func (r *Recorder) about(at time.Duration, stream uint64, b *body, it *item, limit int64, lost *store.LostInfo) {
+	e := store.Event{At: at, Kind: it.kind, Dir: it.dir, Stream: stream, Payload: it.payload}
+	if it.info != nil {
+		if it.info.What == store.HTTPBody {
+			if !b.withinBody(it.info, limit) || !r.inBody(b, it.info, &e.Redacted) {
+				return
+			}
+		} else if isEnd[it.info.What] {
+			r.restOf(at, stream, b)
+		}
+		if it.last && it.info.SSE != nil {
+			it.info.SSE.Frame = b.named
+		}
+		e.Redacted += r.inInfo(it.info)
+		e.Payload = store.EncodePayload(it.info)
+	}
+	lost.Frames++
+	r.add(e, false)
+}
+
+// isEnd are the ends of an exchange.
+var isEnd = map[string]bool{store.HTTPEnd: true, store.HTTPAbort: true, store.HTTPBroken: true, store.HTTPNone: true, store.HTTPLeft: true}
+
+// inBody takes the secrets out of a stretch of a body that is no frame, and reports
+// whether something of it is to be logged now.
+func (r *Recorder) inBody(b *body, info *store.HTTPInfo, count *uint64) bool {
+	if info.Coding != "" || r.redactor == nil {
+		return true
+	}
+	if b.textSecrets == nil {
+		b.textSecrets = r.stream(false)
+	}
+	stretch := info.Body64
+	if info.Body != "" {
+		stretch = []byte(info.Body)
+	}
+	stretch, n := b.textSecrets.Next(stretch, true)
+	info.SetBody(stretch)
+	*count += uint64(n)
+	return len(stretch) > 0 || info.Error != ""
+}
+
+// restOf adds what was held of a body that is no frame.
+func (r *Recorder) restOf(at time.Duration, stream uint64, b *body) {
+	if b.textSecrets == nil || b.textSecrets.Held() == 0 {
+		return
+	}
+	text, n := b.textSecrets.Next(nil, false)
+	info := &store.HTTPInfo{What: store.HTTPBody}
+	info.SetBody(text)
+	r.add(store.Event{At: at, Kind: store.HTTP, Dir: b.dir, Stream: stream, Redacted: uint64(n), Payload: store.EncodePayload(info)}, false)
+}
+
+// forget has the secrets of a body looked for anew: what was held is lost.
+func (b *body) forget() {
+	b.frameSecrets, b.textSecrets = nil, nil
 }
 
 // within returns what of a frame's stretch the limit lets into the log, and whether

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -38,6 +39,9 @@ type body struct {
 	logged  int64  // of the open frame
 	dropped int64  // beyond the limit
 	passed  time.Time
+
+	frameSecrets *redact.Stream // of its frames
+	textSecrets  *redact.Stream // of what is none
 }
 
 // form is what a body is to the log.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -20,8 +21,10 @@ const BlockedThreshold = 10 * time.Millisecond
 
 // Recorder records one session. Its taps may be used concurrently.
 type Recorder struct {
-	header store.Header
-	start  time.Time
+	header   store.Header
+	start    time.Time
+	redactor *redact.Redactor // nil: nothing is
+	chosen   bool             // by an option
 
 	mu     sync.Mutex
 	spool  store.Spool
@@ -33,6 +36,7 @@ type Recorder struct {
 	broken []uint64      // events begun in the spool that will get no more parts
 	unsaid []store.Event // what must be told and could not yet be
 	sum    Summary
+	taps   []*Tap
 }
 
 // Summary says what became of a session.
@@ -45,9 +49,17 @@ type Summary struct {
 }
 
 // New starts a session in the store: it gives the header an id and a start
-// time, unless it has them, and writes the Opened event.
-func New(ctx context.Context, s store.Spooler, h store.Header) (*Recorder, error) {
+// time, unless it has them, and writes the Opened event. Secrets are taken out of all
+// that is recorded; [Redact] says by which rules.
+func New(ctx context.Context, s store.Spooler, h store.Header, options ...Option) (*Recorder, error) {
 	r := newRecorder(h)
+	for _, o := range options {
+		o(r)
+	}
+	if !r.chosen {
+		r.redactor, r.sum.Err = Secrets(s, h, redact.Rules{})
+	}
+	r.inHeader()
 	spool, err := s.Spool(ctx, store.Event{Seq: 1, Kind: store.Opened, Payload: r.header.Encode()})
 	if err != nil {
 		return nil, fmt.Errorf("start recording: %w", err)
@@ -94,12 +106,19 @@ func (r *Recorder) Seq() uint64 {
 
 // Tap returns a new tap for frames of the direction.
 func (r *Recorder) Tap(dir transport.Direction) *Tap {
-	return &Tap{recorder: r, kind: store.Frame, dir: dir}
+	return r.tap(&Tap{recorder: r, kind: store.Frame, dir: dir, secrets: r.stream(false)})
 }
 
 // StderrTap returns a new tap for the server's standard error.
 func (r *Recorder) StderrTap() *Tap {
-	return &Tap{recorder: r, kind: store.Stderr}
+	return r.tap(&Tap{recorder: r, kind: store.Stderr, secrets: r.stream(true)})
+}
+
+func (r *Recorder) tap(t *Tap) *Tap {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.taps = append(r.taps, t)
+	return t
 }
 
 // Record writes one event of mcprec's own kinds; info is one of store's Info
@@ -112,7 +131,8 @@ func (r *Recorder) Record(kind store.Kind, dir transport.Direction, info any) {
 	}
 	at := r.at()
 	r.begin(at)
-	e := store.Event{At: at, Kind: kind, Dir: dir, Payload: store.EncodePayload(info)}
+	e := store.Event{At: at, Kind: kind, Dir: dir}
+	e.Payload, e.Redacted = r.clean(store.EncodePayload(info))
 	r.add(e, false)
 	switch err := r.commit(); {
 	case err == nil:
@@ -133,6 +153,9 @@ func (r *Recorder) Seal() {
 	}
 	at := r.at()
 	r.begin(at)
+	for _, t := range r.taps {
+		t.rest(at)
+	}
 	for _, e := range r.unsaid {
 		e.At = at
 		r.add(e, false)
@@ -239,12 +262,14 @@ func (r *Recorder) frame(dir transport.Direction, f transport.Frame) uint64 {
 		return 0
 	}
 	r.begin(at)
-	seq := r.add(store.Event{At: at, Kind: store.Frame, Dir: dir, Stream: f.Stream, Unterminated: f.Unterminated, Payload: f.Bytes}, false)
+	e := store.Event{At: at, Kind: store.Frame, Dir: dir, Stream: f.Stream, Unterminated: f.Unterminated}
+	e.Payload, e.Redacted = r.clean(f.Bytes)
+	seq := r.add(e, false)
 	if err := r.commit(); err != nil {
 		r.lose(store.LostInfo{Frames: 1, Bytes: uint64(len(f.Bytes)), Streams: []string{dir.String()}}, err)
 		return 0
 	}
 	r.sum.Frames++
-	r.sum.Bytes += uint64(len(f.Bytes))
+	r.sum.Bytes += uint64(len(e.Payload))
 	return seq
 }

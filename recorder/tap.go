@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -24,6 +25,7 @@ type Tap struct {
 	skip     bool   // the rest of the line is lost, as its beginning was
 	cause    string // why it is
 	whole    uint64 // the newest event whose end was seen
+	secrets  *redact.Stream
 }
 
 // Pass copies src to dst until either ends, recording every read before it is
@@ -117,22 +119,31 @@ func (t *Tap) Observe(chunk []byte) bool {
 		return true
 	}
 	r.begin(at)
-	before := *t
+	before, held := *t, t.held()
 	c := t.cut(chunk, at)
 	if err := r.commit(); err != nil {
-		r.lose(store.LostInfo{Frames: c.begun + c.continued, Bytes: uint64(len(chunk)), Streams: []string{t.stream()}}, err)
+		r.lose(store.LostInfo{Frames: c.begun + c.continued, Bytes: uint64(len(chunk) + held), Streams: []string{t.stream()}}, err)
 		t.restore(before)
 		return true
 	}
 	if t.kind == store.Frame {
 		r.sum.Frames += c.begun
-		r.sum.Bytes += uint64(len(chunk)) - c.ended
+		r.sum.Bytes += c.bytes
 	}
 	return true
 }
 
-// count is what a chunk holds of frames.
-type count struct{ begun, continued, ended uint64 }
+// held returns how many bytes were passed on that are not in the log yet, because what
+// comes next says whether a secret is in them.
+func (t *Tap) held() int {
+	if t.secrets == nil {
+		return 0
+	}
+	return t.secrets.Held()
+}
+
+// count is what a chunk holds of frames, and how much of it goes to the log.
+type count struct{ begun, continued, bytes uint64 }
 
 var newline = []byte{'\n'}
 
@@ -148,18 +159,24 @@ func (t *Tap) cut(chunk []byte, at time.Duration) (c count) {
 		}
 		chunk = rest
 		seq := t.open
-		if seq != 0 {
+		e := store.Event{Seq: seq, At: at, Kind: t.kind, Dir: t.dir}
+		e.Payload, e.Redacted = next(t.secrets, piece, more)
+		c.bytes += uint64(len(e.Payload))
+		cutOff := more && t.kind == store.Stderr
+		switch {
+		case seq != 0:
 			c.continued++
-			r.parts = append(r.parts, store.Part{Event: store.Event{Seq: seq, Payload: piece}, Cont: true, More: more})
-		} else {
+			e = store.Event{Seq: seq, Redacted: e.Redacted, Payload: e.Payload}
+			r.parts = append(r.parts, store.Part{Event: e, Cont: true, More: more})
+		case cutOff && len(e.Payload) == 0: // it comes with the rest
+			continue
+		default:
 			c.begun++
-			cutOff := more && t.kind == store.Stderr
-			more = more && !cutOff
-			seq = r.add(store.Event{At: at, Kind: t.kind, Dir: t.dir, Unterminated: cutOff, Payload: piece}, more)
+			more, e.Unterminated = more && !cutOff, cutOff
+			seq = r.add(e, more)
 		}
 		if t.open = seq; !more {
 			t.open, t.whole = 0, seq
-			c.ended++
 		}
 	}
 	return c
@@ -171,6 +188,9 @@ func (t *Tap) cut(chunk []byte, at time.Duration) (c count) {
 func (t *Tap) restore(before Tap) {
 	t.skip, t.cause = t.open != 0, t.recorder.gap.Reason
 	t.open, t.whole = 0, before.whole
+	if t.secrets != nil {
+		t.secrets.Reset()
+	}
 	if before.open != 0 {
 		t.recorder.broken = append(t.recorder.broken, before.open)
 	}
@@ -200,17 +220,32 @@ func (t *Tap) End(info store.EOFInfo) store.EOFInfo {
 	}
 	at := r.at()
 	r.begin(at)
-	if t.open != 0 {
-		r.parts = append(r.parts, store.Part{Event: store.Event{Seq: t.open, Unterminated: true}, Cont: true})
-	}
+	before, held := *t, t.held()
+	t.rest(at)
 	if t.kind == store.Frame {
 		r.add(store.Event{At: at, Kind: store.EOF, Dir: t.dir, Payload: store.EncodePayload(info)}, false)
 	}
-	before := *t
-	t.open = 0
 	if err := r.commit(); err != nil {
-		r.lose(store.LostInfo{Frames: 1}, err)
+		r.lose(store.LostInfo{Frames: 1, Bytes: uint64(held)}, err)
 		t.restore(before)
 	}
 	return info
+}
+
+// rest adds what is left of a frame or line whose end did not come.
+func (t *Tap) rest(at time.Duration) {
+	if t.open == 0 && t.held() == 0 {
+		return
+	}
+	e := store.Event{Seq: t.open, At: at, Kind: t.kind, Dir: t.dir, Unterminated: true}
+	e.Payload, e.Redacted = next(t.secrets, nil, false)
+	if t.open != 0 {
+		e = store.Event{Seq: t.open, Unterminated: true, Redacted: e.Redacted, Payload: e.Payload}
+		t.recorder.parts = append(t.recorder.parts, store.Part{Event: e, Cont: true})
+	} else {
+		t.recorder.add(e, false)
+	}
+	if t.open = 0; t.kind == store.Frame {
+		t.recorder.sum.Bytes += uint64(len(e.Payload))
+	}
 }

@@ -1,0 +1,153 @@
+package recorder
+
+import (
+	"crypto/rand"
+	"os"
+	"strings"
+
+	"github.com/mcprec/mcprec/recorder/redact"
+	"github.com/mcprec/mcprec/store"
+)
+
+// Option changes how a Recorder records.
+type Option func(*Recorder)
+
+// Redact has the recorder take secrets out of the log by r, and not by the rules that
+// are built in; nil: what passes is recorded as it is. What passes is never changed.
+func Redact(r *redact.Redactor) Option {
+	return func(rec *Recorder) { rec.redactor, rec.chosen = r, true }
+}
+
+// Secrets returns a Redactor for sessions in the store: with the store's key, the rules
+// that are built in and those that are given, and the secrets of this process's
+// environment and of the header's command line and URL. With a store that keeps no key,
+// or cannot, one is made that lives as long as the Redactor: the error says so, and the
+// Redactor is good all the same.
+func Secrets(s store.Spooler, h store.Header, rules redact.Rules) (*redact.Redactor, error) {
+	key, fault := []byte(nil), error(nil)
+	if keyed, ok := s.(store.Keyed); ok {
+		key, fault = keyed.RedactionKey()
+	}
+	if key == nil {
+		key = make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+	}
+	values := append(rules.Values[:len(rules.Values):len(rules.Values)], redact.EnvValues(os.Environ(), nil)...)
+	values = append(values, redact.ArgValues(h.Command)...)
+	rules.Values = append(values, redact.URLValues(h.URL)...)
+	r, err := redact.New(key, rules)
+	if err != nil {
+		return nil, err
+	}
+	return r, fault
+}
+
+// inHeader takes the secrets out of the header.
+func (r *Recorder) inHeader() {
+	if r.redactor == nil {
+		return
+	}
+	h := &r.header
+	command := make([]string, len(h.Command))
+	for i, arg := range h.Command {
+		command[i] = r.without(arg, &h.Redacted)
+	}
+	if h.Command != nil {
+		h.Command = command
+	}
+	h.URL = r.without(h.URL, &h.Redacted)
+	h.Label = r.without(h.Label, &h.Redacted)
+}
+
+// without returns a text without its secrets, and adds to their count.
+func (r *Recorder) without(text string, count *uint64) string {
+	clean, n := r.redactor.String(text)
+	*count += uint64(n)
+	return clean
+}
+
+// clean returns a whole payload without its secrets, and how many there were.
+func (r *Recorder) clean(payload []byte) ([]byte, uint64) {
+	if r.redactor == nil {
+		return payload, 0
+	}
+	b, n := r.redactor.Frame(payload)
+	return b, uint64(n)
+}
+
+// stream returns what takes the secrets out of one direction, or nil.
+func (r *Recorder) stream(lines bool) *redact.Stream {
+	if r.redactor == nil {
+		return nil
+	}
+	return r.redactor.Stream(lines)
+}
+
+// next is the stretch of a stream that is to be logged.
+func next(s *redact.Stream, chunk []byte, more bool) ([]byte, uint64) {
+	if s == nil {
+		return chunk, 0
+	}
+	b, n := s.Next(chunk, more)
+	return b, uint64(n)
+}
+
+// immuneHeader are headers of the protocol, by which messages are told apart.
+var immuneHeader = map[string]bool{"Mcp-Session-Id": true, "Last-Event-Id": true, "Mcp-Method": true, "Mcp-Protocol-Version": true}
+
+// inInfo takes the secrets out of what HTTP says around frames, but for a body, and
+// returns their count.
+func (r *Recorder) inInfo(info *store.HTTPInfo) (n uint64) {
+	if r.redactor == nil {
+		return 0
+	}
+	info.Path = r.without(info.Path, &n)
+	info.Error = r.without(info.Error, &n)
+	for name, values := range info.Header {
+		if immuneHeader[name] {
+			continue
+		}
+		clean := make([]string, len(values))
+		for i, v := range values {
+			if name == "Mcp-Name" {
+				var k int
+				clean[i], k = r.redactor.URI(v)
+				n += uint64(k)
+				continue
+			}
+			clean[i] = r.without(v, &n)
+		}
+		info.Header[name] = clean
+	}
+	if info.What == store.HTTPBody || info.Coding != "" {
+		return n
+	}
+	if info.Body != "" || info.Body64 != nil {
+		body := info.Body64
+		if body == nil {
+			body = []byte(info.Body)
+		}
+		body, k := r.clean(body)
+		info.SetBody(body)
+		n += k
+	}
+	if info.SSE != nil {
+		r.inEvent(info.SSE, &n)
+	}
+	return n
+}
+
+// inEvent takes the secrets out of comments, and of fields that the specification does
+// not know.
+func (r *Recorder) inEvent(e *store.SSEInfo, n *uint64) {
+	for i, line := range e.Lines {
+		switch name, _, _ := strings.Cut(line, ":"); name {
+		case "id", "event", "retry", "data":
+		default:
+			e.Lines[i] = r.without(line, n)
+		}
+	}
+	if e.Raw != nil {
+		e.Raw = []byte(r.without(string(e.Raw), n))
+	}
+}
