@@ -198,8 +198,9 @@ func TestSessionCount(t *testing.T) {
 	}
 }
 
-// TestAssemblerBehind holds that it says how much an open event holds back.
-func TestAssemblerBehind(t *testing.T) {
+// TestAssemblerHeld holds that it says how much an open event holds back, with its own,
+// and that room is made for all of it.
+func TestAssemblerHeld(t *testing.T) {
 	var a Assembler
 	part := func(seq uint64, size int, cont, more bool) Part {
 		return Part{Event: Event{Seq: seq, Kind: Frame, Payload: make([]byte, size)}, Cont: cont, More: more}
@@ -209,20 +210,30 @@ func TestAssemblerBehind(t *testing.T) {
 		want int
 	}{
 		{part(1, 5, false, false), 0},
-		{part(2, 7, false, true), 0},
-		{part(3, 11, false, true), 11},
-		{part(2, 13, true, true), 11},
-		{part(3, 17, true, false), 28},
+		{part(2, 7, false, true), 7},
+		{part(3, 11, false, true), 18},
+		{part(2, 13, true, true), 31},
+		{part(3, 17, true, false), 48},
 		{part(2, 1, true, false), 0},
-		{part(4, 19, false, true), 0},
+		{part(4, 19, false, true), 19},
 	} {
 		if err := a.Add(step.Part); err != nil {
 			t.Fatal(err)
 		}
 		for _, ok := a.Next(); i != 4 && ok; _, ok = a.Next() {
 		}
-		if got := a.Behind(); got != step.want {
+		if got := a.Held(); got != step.want {
 			t.Errorf("step %d: %d bytes, want %d", i, got, step.want)
 		}
+	}
+	a.Expect(4)
+	for range 4 {
+		if err := a.Add(part(4, 1, true, true)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.Cut()
+	if e, ok := a.Next(); !ok || len(e.Payload) != 23 || cap(e.Payload) != 23 {
+		t.Errorf("%t, %d of %d bytes", ok, len(e.Payload), cap(e.Payload))
 	}
 }

@@ -85,13 +85,24 @@ func (a *Assembler) Next() (Event, bool) {
 // reading may start anew.
 func (a *Assembler) Settled() bool { return len(a.queue) == 0 }
 
-// Behind returns how many bytes of payloads an event whose end has not come
-// holds back.
-func (a *Assembler) Behind() int {
+// Held returns how many bytes of payloads an event whose end has not come holds back,
+// with its own.
+func (a *Assembler) Held() int {
 	if len(a.queue) == 0 || a.queue[0].whole {
 		return 0
 	}
-	return a.held - len(a.queue[0].event.Payload)
+	return a.held
+}
+
+// Expect makes room for n further bytes of the first event, whose end has not come:
+// a large one then needs no more than its size.
+func (a *Assembler) Expect(n int) {
+	if len(a.queue) == 0 || a.queue[0].whole {
+		return
+	}
+	o := &a.queue[0]
+	o.event.Payload = append(make([]byte, 0, len(o.event.Payload)+n), o.event.Payload...)
+	o.owned = true
 }
 
 // Cut ends every open event as unterminated: the recorder is gone and no more

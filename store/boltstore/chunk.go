@@ -1,7 +1,9 @@
 package boltstore
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"sync"
@@ -81,6 +83,11 @@ func (c *chunker) add(e store.Event, head store.Head) {
 	if len(c.events) > 0 && len(c.events)+len(e.Payload) > chunkTarget {
 		c.flush()
 	}
+	if len(e.Payload) > largeEvent {
+		c.flush()
+		c.large(e, head)
+		return
+	}
 	if len(c.events) == 0 {
 		c.first = e.Seq
 	}
@@ -104,6 +111,45 @@ func (c *chunker) take(p *projection, events []store.Event) error {
 	return nil
 }
 
+// largeEvent is from when on an event is a chunk of its own, which is made without a
+// copy of the event.
+const largeEvent = 4 * chunkTarget
+
+// large makes a chunk of one event.
+func (c *chunker) large(e store.Event, head store.Head) {
+	var buf [64]byte
+	form := store.AppendPartHead(buf[:0], &store.Part{Event: e})
+	record := append(binary.AppendUvarint(nil, uint64(len(form)+len(e.Payload))), form...)
+	k, size := chunkKey(c.id, e.Seq), len(record)+len(e.Payload)
+	b := make([]byte, chunkHead, chunkHead+2*binary.MaxVarintLen64+size+size>>8)
+	b = binary.AppendUvarint(b, 1)
+	b = binary.AppendUvarint(b, uint64(size))
+	start := len(b)
+	packed := bytes.NewBuffer(b)
+	enc := newEncoder(zstd.WithWindowSize(512 << 10))
+	enc.Reset(packed)
+	_, err := enc.Write(record)
+	if err == nil {
+		_, err = enc.Write(e.Payload)
+	}
+	compression := byte(compressZstd)
+	if err = errors.Join(err, enc.Close()); err != nil || packed.Len()-start >= size {
+		compression = compressNone
+		b = append(append(b, record...), e.Payload...)
+	} else {
+		b = packed.Bytes()
+	}
+	c.last = head
+	c.seal(k, b, compression)
+}
+
+// seal completes a chunk.
+func (c *chunker) seal(k key, b []byte, compression byte) {
+	b[4], b[5], b[6] = chunkVersion, store.CodecVersion, compression
+	binary.LittleEndian.PutUint32(b, chunkSum(k, b))
+	c.done = append(c.done, chunk{key: k, data: b})
+}
+
 // flush ends the chunk being filled.
 func (c *chunker) flush() {
 	if len(c.events) == 0 {
@@ -125,12 +171,8 @@ func (c *chunker) flush() {
 		compression = compressNone
 		b = append(b[:head], c.events...)
 	}
-	b[4], b[5], b[6] = chunkVersion, store.CodecVersion, compression
-	binary.LittleEndian.PutUint32(b, chunkSum(k, b))
-	c.done = append(c.done, chunk{key: k, data: b})
-	if c.events = c.events[:0]; cap(c.events) > 4*chunkTarget {
-		c.events = nil // after a large event
-	}
+	c.seal(k, b, compression)
+	c.events = c.events[:0]
 }
 
 func chunkSum(k key, b []byte) uint32 {

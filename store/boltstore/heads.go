@@ -20,6 +20,7 @@ type heads struct {
 	off    int64  // of the next record
 	buf    []byte // the file's bytes from bufOff
 	bufOff int64
+	record []byte // by whole
 }
 
 // part returns the part in the next record and the record's length, 0 at the
@@ -58,9 +59,13 @@ func (h *heads) peek(n int) ([]byte, error) {
 	return h.buf[:min(n, got)], nil
 }
 
-// whole returns the part in the record of length n at off, all of it, checked.
+// whole returns the part in the record of length n at off, all of it, checked, in
+// memory that the next call uses again.
 func (h *heads) whole(n int64) (store.Part, error) {
-	b := make([]byte, n)
+	if int64(cap(h.record)) < n {
+		h.record = make([]byte, n)
+	}
+	b := h.record[:n]
 	if _, err := h.f.ReadAt(b, h.off); err != nil {
 		return store.Part{}, fmt.Errorf("read spool %s: %w", h.f.Name(), err)
 	}

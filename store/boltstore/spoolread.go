@@ -91,7 +91,7 @@ func (r *spoolReader) read() (e store.Event, ok bool, err error) {
 		if r.ended {
 			return r.readLost()
 		}
-		if r.reuse && r.assemble.Behind() > foldStep {
+		if r.reuse && r.assemble.Held() > foldStep {
 			found, err := r.fetchEnd()
 			if err != nil || !found && r.brief {
 				return e, false, err
@@ -204,26 +204,38 @@ func (r *spoolReader) fetchEnd() (found bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("read spool %s: %w", r.path, err)
 	}
-	var parts []store.Part
-	for h := (heads{f: r.f, size: info.Size(), off: r.off}); !found; {
+	size := 0
+	count := func(p store.Part) error { size += len(p.Payload); return nil }
+	if found, err = r.rest(info.Size(), count); !found || err != nil {
+		r.endless = r.next // bad records are for those who come to them
+		return false, nil
+	}
+	r.assemble.Expect(size)
+	if _, err := r.rest(info.Size(), r.assemble.Add); err != nil {
+		return false, fmt.Errorf("read spool %s: %w", r.path, err)
+	}
+	r.from = r.next + 1
+	return true, nil
+}
+
+// rest gives the further parts of the first event in assemble, one at a time, and
+// reports whether the last of them was there.
+func (r *spoolReader) rest(size int64, give func(store.Part) error) (found bool, err error) {
+	for h := (heads{f: r.f, size: size, off: r.off}); !found; {
 		p, n, err := h.part()
-		if err == nil && n > 0 && p.Cont && p.Seq == r.next {
-			if p, err = h.whole(n); err == nil {
-				parts, found = append(parts, p), !p.More
-			}
-		}
 		if n == 0 || err != nil {
-			r.endless = r.next // bad records are for those who come to them
-			return false, nil
+			return false, err
+		}
+		if p.Cont && p.Seq == r.next {
+			if p, err = h.whole(n); err != nil {
+				return false, err
+			}
+			if found = !p.More; give(p) != nil {
+				return false, fmt.Errorf("event %d: %w", p.Seq, store.ErrCorrupt)
+			}
 		}
 		h.off += n
 	}
-	for _, p := range parts {
-		if err := r.assemble.Add(p); err != nil {
-			return false, fmt.Errorf("read spool %s: %w", r.path, err)
-		}
-	}
-	r.from = r.next + 1
 	return true, nil
 }
 
