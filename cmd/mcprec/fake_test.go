@@ -39,6 +39,8 @@ func fakeServer() {
 	switch os.Args[1] {
 	case "echo":
 		echo(os.Stdin, os.Stdout)
+	case "mortal":
+		echo(&dying{Reader: os.Stdin, n: n}, os.Stdout)
 	case "cat":
 		b, err := os.ReadFile(arg)
 		if err != nil {

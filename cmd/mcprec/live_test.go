@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
@@ -241,43 +240,6 @@ func TestFiveRecorders(t *testing.T) {
 		}
 	}
 	mcprec(t, "verify", "--store", home)
-}
-
-// A recorder that is killed at a random moment has written down all that the
-// client saw.
-func TestKilledRecorder(t *testing.T) {
-	home := t.TempDir()
-	rounds := soak(10, 100)
-	rng := rand.New(rand.NewPCG(3, uint64(rounds)))
-	for round := range rounds {
-		c := startClient(t, home, "fakeserver", "echo")
-		if err := c.ping(1); err != nil {
-			t.Fatal(err)
-		}
-		killAt, seen := 2+rng.IntN(400), 1
-		for i := 2; ; i++ {
-			if i == killAt {
-				go c.cmd.Process.Kill() // while pings go on
-			}
-			if c.ping(i) != nil {
-				break
-			}
-			seen = i
-		}
-		c.in.Close()
-		c.cmd.Wait()
-		logs := sessions(t, home)
-		if len(logs) != round+1 {
-			t.Fatalf("round %d: %d sessions", round, len(logs))
-		}
-		if got := checkPings(t, logs[round]); got < seen {
-			t.Errorf("round %d: the client saw %d responses, the recording has %d", round, seen, got)
-		}
-	}
-	mcprec(t, "verify", "--store", home)
-	if out := mcprec(t, "list", "--store", home); strings.Count(out, " crashed ") != rounds {
-		t.Errorf("list:\n%s", out)
-	}
 }
 
 // Half a line moves on before its end comes.

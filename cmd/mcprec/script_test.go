@@ -19,13 +19,14 @@ var update = flag.Bool("update", false, "rewrite the expected output in testdata
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"mcprec":     main,
-		"fakeserver": fakeServer,
-		"fakeremote": fakeRemote,
-		"serving":    serving,
-		"saying":     saying,
-		"floorpass":  floorPass,
-		"floorwrite": floorWrite,
+		"mcprec":       main,
+		"fakeserver":   fakeServer,
+		"fakeremote":   fakeRemote,
+		"serving":      serving,
+		"saying":       saying,
+		"mortalclient": mortalClient,
+		"floorpass":    floorPass,
+		"floorwrite":   floorWrite,
 	})
 }
 

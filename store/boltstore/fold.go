@@ -69,13 +69,7 @@ func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, o pa
 		return step, nil // a spool without a whole event: nothing to keep
 	}
 	if !step.whole {
-		// The database will point into the spool, which must not be gone after a
-		// power cut.
-		err := f.Sync()
-		if err != nil && !errors.Is(err, fs.ErrPermission) { // some systems let only its writer, who does
-			return step, err
-		}
-		if err := s.machine.syncDir(s.spoolDir()); err != nil {
+		if err := s.settleSpool(f); err != nil {
 			return step, err
 		}
 	}
@@ -90,6 +84,16 @@ func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, o pa
 		return m.store(key, c.done, &p)
 	})
 	return step, err
+}
+
+// settleSpool makes a spool durable that the database will point into: it must
+// not be gone after a power cut.
+func (s *Store) settleSpool(f reader) error {
+	err := f.Sync()
+	if err != nil && !errors.Is(err, fs.ErrPermission) { // some systems let only its writer, who does
+		return err
+	}
+	return s.machine.syncDir(s.spoolDir())
 }
 
 // gather makes chunks of the events that follow in the spool.

@@ -192,7 +192,7 @@ func (d *lossy) syncDir(dir string) error {
 // commit takes note of the pages that a transaction changes: first those of the
 // tree, then the one that makes it count, each synced if bbolt synced them.
 func (d *lossy) commit(db *bolt.DB, file *os.File, f func(*bolt.Tx) error) error {
-	path, size := db.Path(), os.Getpagesize()
+	path := db.Path()
 	if file != nil {
 		if err := d.settle(path, file); err != nil {
 			return err
@@ -217,30 +217,39 @@ func (d *lossy) commit(db *bolt.DB, file *os.File, f func(*bolt.Tx) error) error
 		node = d.node()
 		d.name(map[string]int{path: node})
 		d.ops = append(d.ops, op{kind: opWrite, node: node, data: before})
-		d.ops = append(d.ops, op{kind: opSync, node: node, upto: len(d.ops)})
+		d.settled(node, true)
 	}
 	if len(after) != len(before) {
 		d.ops = append(d.ops, op{kind: opCut, node: node, off: int64(len(after))})
+		d.settled(node, true)
+	}
+	d.pages(node, before, after, false)
+	d.settled(node, synced)
+	d.pages(node, before, after, true)
+	if d.late--; d.late == 0 {
+		return syscall.EIO
+	}
+	d.settled(node, synced)
+	return nil
+}
+
+// pages takes note of the pages that were changed: the two meta pages, or the
+// others. d.mu is held.
+func (d *lossy) pages(node int, before, after []byte, meta bool) {
+	size := os.Getpagesize()
+	for at := 0; at < len(after); at += size {
+		page := after[at : at+size]
+		if (at < 2*size) == meta && (at >= len(before) || !bytes.Equal(page, before[at:at+size])) {
+			d.ops = append(d.ops, op{kind: opWrite, node: node, off: int64(at), data: page})
+		}
+	}
+}
+
+// settled takes note of a sync of a file, if it was one. d.mu is held.
+func (d *lossy) settled(node int, synced bool) {
+	if synced {
 		d.ops = append(d.ops, op{kind: opSync, node: node, upto: len(d.ops)})
 	}
-	for _, meta := range []bool{false, true} {
-		for at := 0; at < len(after); at += size {
-			page := after[at : at+size]
-			if (at < 2*size) == meta && (at >= len(before) || !bytes.Equal(page, before[at:at+size])) {
-				d.ops = append(d.ops, op{kind: opWrite, node: node, off: int64(at), data: page})
-			}
-		}
-		if meta {
-			d.late--
-		}
-		if d.late == 0 && meta {
-			return syscall.EIO
-		}
-		if synced {
-			d.ops = append(d.ops, op{kind: opSync, node: node, upto: len(d.ops)})
-		}
-	}
-	return nil
 }
 
 // settle takes note of the meta pages that are written once more.
