@@ -24,7 +24,8 @@ type checkOptions struct {
 	forbid  []string
 	schema  bool
 	base    string
-	trusted *check.Baseline // read of base
+	trusted *check.Baseline   // read of base
+	schemas *schema.Validator // with schema
 }
 
 func newCheck() *cobra.Command {
@@ -112,6 +113,9 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 	if o.trusted, err = readBaseline(cmd, o); err != nil {
 		return err
 	}
+	if o.schema {
+		o.schemas = &schema.Validator{} // for all sessions: of a schema, what was needed once is there
+	}
 	report := newCheckReport(w, o)
 	for _, arg := range args {
 		if err := checkSession(cmd, o, arg, report); err != nil {
@@ -128,11 +132,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 }
 
 func (o *checkOptions) gate() check.Gate {
-	g := check.Gate{MaxDuration: o.max, Expect: o.expect, Forbid: o.forbid, Baseline: o.trusted}
-	if o.schema {
-		g.Schema = &schema.Validator{}
-	}
-	return g
+	return check.Gate{MaxDuration: o.max, Expect: o.expect, Forbid: o.forbid, Baseline: o.trusted, Schema: o.schemas}
 }
 
 // readBaseline reads the tools of the session of --baseline; nil without one.

@@ -17,6 +17,7 @@ type course struct {
 	answered uint64 // the first of its response
 	spoken   uint64 // the first frame or event of its response
 	ended    uint64
+	cut      bool   // the client or the recorder ended it: what the server had sent may still come
 	method   string // HTTP's
 	session  string // the protocol session that it names
 	version  string // the revision that its request's header names
@@ -72,7 +73,7 @@ func (f *Fold) responds(e store.Event, what string) *course {
 	if x.answered == 0 {
 		x.answered = e.Seq
 	}
-	if x.ended != 0 {
+	if x.ended != 0 && !x.cut {
 		f.finds(afterBody, transport.ServerToClient, "", []uint64{e.Seq, x.ended}, "the server sent %s of exchange %d after its end (#%d)", what, e.Stream, x.ended)
 	}
 	return x
@@ -89,7 +90,7 @@ func (f *Fold) passes(e store.Event, p order.Parsed) *course {
 	x := f.courses.begin(e.Stream)
 	x.lanes[e.Dir].sent = e.Seq
 	f.flying.sends(e, p)
-	if e.Stream != 0 && e.Dir == transport.ClientToServer && x.spoken != 0 && x.ended == 0 {
+	if e.Stream != 0 && e.Dir == transport.ClientToServer && x.spoken != 0 && x.ended == 0 && x.status < 300 {
 		f.finds(answersRaw, transport.ServerToClient, "", []uint64{e.Seq, x.spoken}, "the body of the request of exchange %d stands behind a frame of its response (#%d)", e.Stream, x.spoken)
 	}
 	return x
@@ -101,6 +102,9 @@ func (f *Fold) headed(e store.Event, info store.HTTPInfo) {
 	x.status = info.Status
 	if id := headerOf(info.Header, "Mcp-Session-Id"); id != "" {
 		x.session = id
+	}
+	if info.Status == 202 && len(f.scopes.asked[e.Stream]) > 0 {
+		f.scopes.events = true // the answer comes on another stream: HTTP+SSE, whose beginning is not here
 	}
 	kind, _, _ := strings.Cut(headerOf(info.Header, "Content-Type"), ";")
 	x.single = strings.EqualFold(strings.TrimSpace(kind), "application/json")

@@ -13,6 +13,18 @@
 // cannot be seen, and what hangs on that is a note. After a gap in the recording
 // nothing is an error.
 //
+// # Rules
+//
+//	P1 to P10  of package order
+//	P11        streams of server-sent events that are taken up again (to 2025-11-25)
+//	P12        requests that are sent again with what was asked for (from 2026-07-28)
+//	U1 to U4   the steps of a frame: what no recording of a session can say
+//	E1 to E9   evidence, of what no rule of order tells
+//	S1         the schema of the revision
+//	G1 to G4   what the user asks for
+//
+// testdata/rules.txt has a session that breaks each, and a legal one.
+//
 // # Data layout
 //
 // A scope is what has ids of its own: the session, and over HTTP every exchange that

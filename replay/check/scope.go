@@ -156,7 +156,8 @@ func (f *Fold) exchangeEnds(e store.Event, info store.HTTPInfo) {
 	for _, c := range s.asked[e.Stream] {
 		c.ending, c.hungUp, c.left = ending, info.What == store.HTTPAbort, info.What == store.HTTPLeft
 	}
-	f.courses.begin(e.Stream).ended = e.Seq
+	x := f.courses.begin(e.Stream)
+	x.ended, x.cut = e.Seq, info.What == store.HTTPAbort || info.What == store.HTTPLeft
 	delete(s.inSession, e.Stream)
 	delete(s.asked, e.Stream)
 	delete(s.routing, e.Stream)
