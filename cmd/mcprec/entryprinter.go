@@ -48,7 +48,7 @@ func newSequencePrinter(s *screen) entryPrinter {
 			how = ofDirection(l.Dir)
 		}
 		s.paint(how, l.Lane)
-		s.paint(blue, strings.TrimRight(l.Tail, " "))
+		s.paint(magenta, strings.TrimRight(l.Tail, " "))
 		s.paint(unpainted, "\n")
 		return nil
 	})

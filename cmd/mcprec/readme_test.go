@@ -62,7 +62,7 @@ func shell(t *testing.T, home, command string) string {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", command)
 	cmd.Dir = "../.."
-	cmd.Env = append(os.Environ(), "MCPREC_HOME="+home, "TZ=UTC")
+	cmd.Env = append(os.Environ(), "MCPREC_HOME="+home, "TZ=UTC", "COLUMNS=90", "NO_COLOR=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output() // verdicts other than pass exit 1
 	if len(out) == 0 {

@@ -76,7 +76,7 @@ const (
 	red       style = "31"
 	green     style = "32"
 	yellow    style = "33"
-	blue      style = "34"
+	magenta   style = "35"
 	cyan      style = "36"
 	loud      style = "1;31"
 )
@@ -87,7 +87,7 @@ func ofDirection(dir transport.Direction) style {
 	case transport.ClientToServer:
 		return cyan
 	case transport.ServerToClient:
-		return blue
+		return magenta
 	}
 	return unpainted
 }

@@ -106,11 +106,11 @@ func (d *Diagram) arrow(e replay.Entry, m replay.EntryMessage) string {
 	case transport.Invalid:
 		fill = "."
 	}
-	label := exchange(e) + Label(m)
+	before := exchange(e)
 	if len(e.Messages) > 1 {
-		label = "batch: " + label
+		before += "batch: "
 	}
-	return d.lane(e.Dir, label, fill)
+	return d.lane(e.Dir, before+fitted(m, d.width-len("|<-  |")-len(before)), fill)
 }
 
 // lane draws a label between the lifelines: with a direction as an arrow.
@@ -143,7 +143,7 @@ func (d *Diagram) aside(e replay.Entry) string {
 	case e.Kind == store.Delivered:
 		return d.lane(transport.NoDirection, fmt.Sprintf("~ held up: %v %s", e.Dir, e.Aside()), "~")
 	}
-	label := fmt.Sprintf("%s(%s) %s", exchange(e), e.Kind, e.Aside())
+	label := fmt.Sprintf("%s(%s) %s", exchange(e), replay.Clip(string(e.Kind)), e.Aside())
 	if e.Kind == store.EOF {
 		label = fmt.Sprintf("%s(eof) %v %s", exchange(e), e.Dir, e.Aside())
 	}

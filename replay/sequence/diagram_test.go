@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/mattn/go-runewidth"
 
@@ -218,4 +219,29 @@ func TestMermaidInjection(t *testing.T) {
 			t.Errorf("%s: %s", name, rest)
 		}
 	}
+}
+
+// FuzzDiagram: whatever the ends say, each line fits, is one line and shows what it has.
+func FuzzDiagram(f *testing.F) {
+	f.Add([]byte(`{"id":1,"method":"tools/call","params":{"name":"x"}}`), []byte(`{"id":1,"error":{"code":1,"message":"a\u001b"}}`), 70)
+	f.Add([]byte(`[{"id":"\u202e","method":"x\n"},{}]`), []byte("\x1b[2J\xff"), 100)
+	f.Fuzz(func(t *testing.T, c2s, s2c []byte, width int) {
+		list := []store.Event{
+			{Seq: 1, Kind: store.Frame, Dir: transport.ClientToServer, Payload: c2s},
+			{Seq: 2, Kind: store.Frame, Dir: transport.ServerToClient, Payload: s2c},
+			{Seq: 3, Kind: store.Kind(s2c), Payload: c2s},
+		}
+		width = 60 + width&127
+		screen := &runewidth.Condition{StrictEmojiNeutral: true}
+		text := draw(t, width, list)
+		drawn, _ := mermaid(t, sequence.MermaidLimit, list)
+		for line := range strings.SplitSeq(text+drawn, "\n") {
+			if n := screen.StringWidth(line); n > width && strings.Contains(text, line) {
+				t.Errorf("%d columns of %d: %q", n, width, line)
+			}
+			if i := strings.IndexFunc(line, func(r rune) bool { return !unicode.IsGraphic(r) }); i >= 0 {
+				t.Errorf("%q has what nobody sees", line)
+			}
+		}
+	})
 }

@@ -38,19 +38,34 @@ func named(method, target, id string) string {
 }
 
 func answer(m replay.EntryMessage) string {
-	word := "result"
+	word, of := "result", fmt.Sprintf("#%d %s, %v", m.Request, m.Name(), brief(m.Latency))
+	if m.Late {
+		of += ", late"
+	}
 	if m.Failure != "" {
 		word = m.Failure
 	}
 	switch {
-	case m.Request != 0 && m.Late:
-		return fmt.Sprintf("%s of #%d %s, %v, late: it was cancelled", word, m.Request, m.Name(), brief(m.Latency))
+	case m.Request != 0 && m.Failure != "":
+		return fmt.Sprintf("failed %s: %s", of, m.Failure)
 	case m.Request != 0:
-		return fmt.Sprintf("%s of #%d %s, %v", word, m.Request, m.Name(), brief(m.Latency))
+		return "result of " + of
 	case m.Call != nil:
 		return fmt.Sprintf("%s of #%d again", word, m.Call.Request)
 	}
 	return fmt.Sprintf("%s of no request (id %s)", word, replay.Clip(m.ID))
+}
+
+// fitted is the label of a message in so many columns: of a long one the target is cut,
+// for what stands behind it says more.
+func fitted(m replay.EntryMessage, width int) string {
+	label := Label(m)
+	const least = 8 // columns of a target that still tell something
+	for over := columns(label) - width; over > 0 && columns(m.Target) > least; over = columns(label) - width {
+		m.Target = cut(m.Target, max(columns(m.Target)-over, least))
+		label = Label(m)
+	}
+	return label
 }
 
 // brief keeps three digits of a duration.
