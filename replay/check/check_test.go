@@ -177,6 +177,8 @@ func TestWhoHasIt(t *testing.T) {
 		{"the client owes", []string{call, `< {"id":1,"method":"sampling/createMessage"}`, bye, closed},
 			[]string{`E1 error the server itself waits for the client to answer sampling/createMessage of the server (id 1, #3)`, "E1 error the client sent nothing after the request"}},
 		{"roots at the end", []string{`< {"id":1,"method":"roots/list"}`, bye, closed}, []string{"E2 note nothing of the client's waits for it"}},
+		{"the recorder let go", []string{call, `eof/s2c {"by":"recorder"}`, closed}, []string{"E2 note the recorder no longer read the server (#3)"}},
+		{"the recorder let go of a dead server", []string{call, `exit {"code":1}`, `eof/s2c {"by":"recorder"}`, closed}, []string{"E1 error the server ended first (#3, exit 1)"}},
 		{"cancelled", []string{call, `> {"method":"notifications/cancelled","params":{"requestId":1}}`, bye, closed}, []string{"E2 note it was cancelled (#3)"}},
 		{"a subscription", []string{`> {"id":1,"method":"subscriptions/listen"}`, bye, closed}, []string{"E2 note it is a subscription"}},
 		{"lost", []string{call, `lost {"frames":1,"bytes":9,"reason":"full"}`, bye, closed}, []string{"E7 warning 1 events with 9 bytes are not recorded", "E1 warning what is missing at #3"}},

@@ -30,6 +30,10 @@ func hostile() []string {
 	}
 }
 
+// shaken is a handshake, so that a revision is settled.
+var shaken = []string{`> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`, `< {"id":0,"result":{"protocolVersion":"2025-11-25"}}`,
+	`> {"method":"notifications/initialized"}`}
+
 // TestHostile: such frames are judged like any other, in either direction. Each of
 // the sequences below is long enough to show a quadratic fold.
 func TestHostile(t *testing.T) {
@@ -37,7 +41,7 @@ func TestHostile(t *testing.T) {
 	for _, frame := range hostile() {
 		text = append(text, "> "+frame, "< "+frame)
 	}
-	found, _ := findings(t, check.Gate{}, lines(text...))
+	found, _ := findings(t, check.Gate{Schema: &schema.Validator{}}, append(lines(shaken...), lines(text...)...))
 	if len(found) < len(text)/2 {
 		t.Errorf("only %v", found)
 	}
@@ -60,6 +64,7 @@ func TestHostile(t *testing.T) {
 		{`> {"id":%[1]d,"method":"x","params":{"task":{}}}` + "\n" + `< {"id":%[1]d,"result":{"task":{"taskId":"a","status":"working"}}}` + "\n" +
 			`< {"method":"notifications/tasks/status","params":{"taskId":"a","status":"completed"}}`, 0},
 		{`> {"method":"notifications/cancelled","params":{"requestId":%[1]d}}`, 1},
+		{`> {"id":%[1]d,"method":"tools/call","params":{"name":"x","requestState":"%[1]d",` + meta + `}}` + "\n" + `< {"id":%[1]d,"result":{"resultType":"input_required","requestState":"s%[1]d"}}`, 1},
 	} {
 		n := 0
 		f := check.New(check.Gate{}, func(check.Finding) { n++ })
