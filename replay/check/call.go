@@ -31,6 +31,7 @@ type call struct {
 	at        time.Duration
 	bytes     int
 	cancelled uint64
+	notices   int    // of the other end, before it
 	ending    string // how its HTTP exchange ended
 	hungUp    bool   // the client ended that
 	left      bool   // the recorder ended that
@@ -64,7 +65,7 @@ func (f *Fold) opens(e store.Event, s *scope, m *transport.Message) {
 	target, _ := replay.Target(*m)
 	c := &call{
 		dir: e.Dir, id: order.Key(m.ID), method: m.Method, target: strings.Clone(target),
-		stream: e.Stream, seq: e.Seq, at: e.At, bytes: len(m.Raw),
+		stream: e.Stream, seq: e.Seq, at: e.At, bytes: len(m.Raw), notices: f.notices[e.Dir.Reverse()],
 	}
 	s.calls[callKey{e.Dir, c.id}] = c
 	f.retries.asks(f, e, s, c, m)
@@ -187,7 +188,11 @@ func (f *Fold) withoutAnswer(c *call, l left) {
 		f.finds(d, c.dir, l.revision, []uint64{c.seq}, "%s: %s", waited, why)
 		return
 	}
-	f.finds(d, c.dir.Reverse(), l.revision, []uint64{c.seq, f.seq}, "%s: %s", waited, strings.Join(f.whoHasIt(c, l), "; "))
+	fault := c.dir.Reverse()
+	if f.swallows(c) {
+		fault = c.dir
+	}
+	f.finds(d, fault, l.revision, []uint64{c.seq, f.seq}, "%s: %s", waited, strings.Join(f.whoHasIt(c, l), "; "))
 }
 
 // whoHasIt says what the recording shows of where a call is.
@@ -196,11 +201,14 @@ func (f *Fold) whoHasIt(c *call, l left) (facts []string) {
 	if c.ending != "" {
 		facts = append(facts, c.ending)
 	}
-	if f.stopped[to] != 0 {
-		facts = append(facts, fmt.Sprintf("the %s no longer read (#%d)", to.Receiver(), f.stopped[to]))
+	for _, way := range []transport.Direction{to, back} {
+		if f.stopped[way] != 0 {
+			facts = append(facts, f.noLongerRead(way))
+		}
 	}
-	if f.stopped[back] != 0 {
-		facts = append(facts, fmt.Sprintf("the %s no longer read (#%d)", to.Sender(), f.stopped[back]))
+	if n := f.notices[back] - c.notices; n > 0 && f.swallows(c) {
+		facts = append(facts, fmt.Sprintf("notifications to the %s meanwhile: %d; a receive loop that waits for room to put them in does not come to the answer (mcprec replay --%s inbox:0)",
+			c.dir.Sender(), n, c.dir.Sender()))
 	}
 	facts = append(facts, f.whoEnded(c)...)
 	if o := l.after(back, c.seq); o != nil {
@@ -212,6 +220,25 @@ func (f *Fold) whoHasIt(c *call, l left) (facts []string) {
 		}
 	}
 	return append(facts, f.lastFrames(c))
+}
+
+// blockedFor is how long a write takes at least that has blocked, as a tap counts.
+const blockedFor = 10 * time.Millisecond
+
+// swallows reports whether who waits for a call had stopped reading before: what was
+// sent to it since was not taken, until it was gone.
+func (f *Fold) swallows(c *call) bool {
+	back := c.dir.Reverse()
+	return f.stopped[back] != 0 && f.held[back] >= blockedFor && f.last[back] > c.seq
+}
+
+// noLongerRead says when a receiver had gone, and what waited for it.
+func (f *Fold) noLongerRead(way transport.Direction) string {
+	text := fmt.Sprintf("the %s no longer read (#%d)", way.Receiver(), f.stopped[way])
+	if held := f.held[way]; held >= blockedFor && f.last[way] != 0 {
+		text += fmt.Sprintf(", when #%d had waited %v to be taken", f.last[way], brief(held))
+	}
+	return text
 }
 
 // said tells what its receiver is known to have taken.

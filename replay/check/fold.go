@@ -18,20 +18,23 @@ type Fold struct {
 	scopes  scopes
 	tools   definitions
 	tallies tallies
-	last    [3]uint64       // the last frame of each direction
-	ended   [3]uint64       // the event that ended each direction
-	stopped [3]uint64       // the event from which its receiver no longer read
-	blocked [3]stall        // the last write of each direction that blocked
-	exit    string          // how the server ended
-	exited  uint64          // where
-	at      time.Duration   // of the latest event
-	seq     uint64          // its Seq
-	frames  uint64          // so far
-	lost    uint64          // the event of the first gap
-	sealed  bool            // the recording came to its end
-	found   map[string]int  // by severity
-	gaveUp  uint64          // the event at which the recorder no longer read the server
-	skip    map[uint64]bool // streams whose next frame was sent before
+	last    [3]uint64        // the last frame of each direction
+	ended   [3]uint64        // the event that ended each direction
+	stopped [3]uint64        // the event from which its receiver no longer read
+	held    [3]time.Duration // for how long the last frame before that was not taken
+	lastAt  [3]time.Duration // of the last frame of each direction
+	notices [3]int           // notifications of each direction
+	blocked [3]stall         // the last write of each direction that blocked
+	exit    string           // how the server ended
+	exited  uint64           // where
+	at      time.Duration    // of the latest event
+	seq     uint64           // its Seq
+	frames  uint64           // so far
+	lost    uint64           // the event of the first gap
+	sealed  bool             // the recording came to its end
+	found   map[string]int   // by severity
+	gaveUp  uint64           // the event at which the recorder no longer read the server
+	skip    map[uint64]bool  // streams whose next frame was sent before
 	courses courses
 	sent    recent[uint64, place] // events with an id
 	flying  *flying
@@ -99,7 +102,7 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 	}
 	f.seq, f.at = e.Seq, e.At
 	f.frames++
-	f.last[e.Dir] = e.Seq
+	f.last[e.Dir], f.lastAt[e.Dir] = e.Seq, e.At
 	if end := f.ended[e.Dir]; end != 0 && e.Stream == 0 {
 		f.finds(afterEnd, e.Dir, "", []uint64{e.Seq, end}, "the %s sent a frame after the end of its stream (#%d)", e.Dir.Sender(), end)
 	}
@@ -153,6 +156,7 @@ func (f *Fold) message(e store.Event, s *scope, m *transport.Message) {
 	case transport.Response:
 		f.fits(e, s, m, f.answers(e, s, m))
 	case transport.Notification:
+		f.notices[e.Dir]++
 		f.notifies(e, s, m)
 		f.fits(e, s, m, "")
 	case transport.Invalid:
@@ -179,7 +183,7 @@ func (f *Fold) eof(e store.Event) error {
 	case "sender":
 		f.ended[way] = e.Seq
 	case "receiver":
-		f.stopped[way] = e.Seq
+		f.stopped[way], f.held[way] = e.Seq, e.At-f.lastAt[way]
 	case "recorder":
 		f.gaveUp = e.Seq
 	}

@@ -1,0 +1,176 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// hangServer is a server at which sessions hang; on standard error it says when one does.
+//
+//	hangserver mute      never answers a tool call
+//	hangserver die       is killed by a tool call
+//	hangserver progress  sends progress of a tool call until nobody takes it
+//	hangserver brief     sends two progress notifications and the result
+func hangServer() {
+	r := transport.NewFrameReader(os.Stdin)
+	for {
+		f, err := r.Read()
+		if err != nil {
+			return
+		}
+		messages, _ := f.Messages()
+		for _, m := range messages {
+			switch {
+			case m.Method == "tools/call":
+				hangAt(os.Args[1], m.ID)
+			case m.Kind() == transport.Request:
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`+"\n", m.ID)
+			}
+		}
+	}
+}
+
+func hangAt(mode string, id json.RawMessage) {
+	progress := func(n int) {
+		fmt.Printf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":%d,"message":%q}}`+"\n", n, strings.Repeat("x", 1000))
+	}
+	switch mode {
+	case "mute":
+		fmt.Fprintln(os.Stderr, "hangs")
+	case "die":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "progress":
+		stands := time.AfterFunc(time.Hour, func() { fmt.Fprintln(os.Stderr, "hangs") })
+		for n := 1; ; n++ { // the write that blocks lets the timer go
+			stands.Reset(200 * time.Millisecond)
+			progress(n)
+		}
+	case "brief":
+		progress(1)
+		progress(2)
+		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`+"\n", id)
+		fmt.Fprintln(os.Stderr, "hangs")
+	}
+}
+
+// hang records a session with such a server until it hangs and its client gives up, and
+// returns what check says of E1. The client reads what its loop takes.
+func hang(t *testing.T, mode string, loop func(lines *bufio.Reader, over <-chan struct{})) string {
+	t.Helper()
+	t.Setenv("MCPREC_HOME", t.TempDir())
+	cmd := exec.Command("mcprec", "record", "--", "hangserver", mode)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`+"\n")
+	if _, err := lines.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+	io.WriteString(in, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"slow","arguments":{},"_meta":{"progressToken":"p"}}}`+"\n")
+	over, left := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(left)
+		loop(lines, over)
+	}()
+	_, _ = bufio.NewReader(said).ReadString('\n') // it hangs, or has ended
+	if mode == "die" {
+		<-left // who reads sees that
+	}
+	out.Close()
+	in.Close()
+	close(over)
+	<-left
+	_, _ = io.Copy(io.Discard, said)
+	_ = cmd.Wait() // however the server ended
+	found, _ := exec.Command("mcprec", "check", "--format", "json").Output()
+	for line := range strings.Lines(string(found)) {
+		if strings.Contains(line, `"rule":"E1"`) {
+			return line
+		}
+	}
+	return ""
+}
+
+// TestHangsAreNamed: of a real session that hung, the recording alone says who waited,
+// and who had it.
+func TestHangsAreNamed(t *testing.T) {
+	nothing := func(*bufio.Reader, <-chan struct{}) {}
+	everything := func(lines *bufio.Reader, _ <-chan struct{}) { _, _ = io.Copy(io.Discard, lines) }
+	// As the client session of python-sdk 1.3.0: the loop hands a notification to a queue
+	// of none, which nobody drains while a call waits for its answer.
+	queue := make(chan string)
+	swallowing := func(lines *bufio.Reader, over <-chan struct{}) {
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil || !strings.Contains(line, `"method"`) {
+				return
+			}
+			select {
+			case queue <- line:
+			case <-over:
+				return
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		mode string
+		loop func(*bufio.Reader, <-chan struct{})
+		dir  string
+		want []string
+	}{
+		"a server that never answers": {"mute", everything, "s2c", []string{"the client ended the session (#", "the server sent nothing after the request"}},
+		"a killed server":             {"die", everything, "s2c", []string{"the server ended first (#", "exit signal: killed)"}},
+		"a client that stops reading": {"progress", nothing, "c2s", []string{"the client no longer read (#", "to be taken", "the server sent #"}},
+		"a swallowed notification":    {"progress", swallowing, "c2s", []string{"the client no longer read (#", "notifications to the client meanwhile: ", "--client inbox:0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := hang(t, c.mode, c.loop)
+			for _, want := range append(c.want, `"dir":"`+c.dir+`"`, `tools/call \"slow\" of the client (id 2, #5) waited `) {
+				if !strings.Contains(found, want) {
+					t.Errorf("%s\nlacks %q", found, want)
+				}
+			}
+		})
+	}
+}
+
+// TestSwallowedInPipe: where the pipe holds all that the client did not read, the
+// recording has the answer, and what the client must have room for says the rest.
+func TestSwallowedInPipe(t *testing.T) {
+	if found := hang(t, "brief", func(*bufio.Reader, <-chan struct{}) {}); found != "" {
+		t.Errorf("the answer is there, and %s", found)
+	}
+	out, err := exec.Command("mcprec", "replay", "--client", "inbox:0").Output()
+	if err == nil || !strings.Contains(string(out), "HANG (proved) swallowed") || !strings.Contains(string(out), "client's receive loop holds progress notification #") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out := mcprec(t, "capacity"); !strings.Contains(out, "an inner queue of 2 in the client") {
+		t.Error(out)
+	}
+}
