@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 		"mcprec":       main,
 		"fakeserver":   fakeServer,
 		"fakeremote":   fakeRemote,
+		"hangserver":   hangServer,
 		"serving":      serving,
 		"saying":       saying,
 		"mortalclient": mortalClient,
