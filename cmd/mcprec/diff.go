@@ -81,7 +81,7 @@ object: a, b, same, counts, notes, mapped, findings (section, kind, note, a, b, 
 text, differences with path, within, a, b), timing, slower. --format junit prints a test
 case for each section, and for each finding that is a difference.
 
-Each session is read again for what differs. Held are about 150 bytes a message, and at
+Each session is read again for what differs. Held are about 250 bytes a message, and at
 most 64 MiB of the texts that differ of each: of more it is said that they do, not where.
 
 ` + filterHelp + `

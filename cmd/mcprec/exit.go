@@ -16,7 +16,7 @@ import (
 // dies of its child's signal; the others apply to it when the child has none.
 const (
 	exitFine    = 0
-	exitVerdict = 1   // a verdict other than pass, a fault found by check, verify or serve --fail, nothing by bisect, a loss by repair
+	exitVerdict = 1   // a verdict other than pass, a fault found by check, verify or serve --fail, nothing by bisect, a loss by repair, sessions that differ
 	exitUsage   = 2   // a flag, an argument, or a session that cannot be told
 	exitData    = 3   // a store or a file that cannot be read or written
 	exitLost    = 4   // record: the child exited 0, but not all could be recorded
@@ -30,7 +30,8 @@ const exitLine = `Exit codes: 0 fine, 2 usage, 3 data that cannot be read or wri
 const exitTable = `Exit codes:
   0    fine
   1    a verdict other than pass, a fault found by check, verify or serve --fail,
-       nothing found by bisect, or something that repair could not save
+       nothing found by bisect, something that repair could not save, or sessions that
+       diff finds to differ
   2    usage: a flag, an argument, or a session that cannot be told
   3    a store or a file that cannot be read or written
   4    record: the command exited 0, but not all could be recorded

@@ -21,7 +21,6 @@ type Digest struct {
 	content uint64
 	bytes   uint64 // of all but id and token
 	size    int
-	failed  bool
 	tools   []tool // of a list
 }
 
@@ -95,7 +94,6 @@ func (d *Digester) message(g *Digest, m transport.Message) {
 			g.stands = d.hash.id(transport.Member(m.Params, "_meta", subscriptionID))
 		}
 	case transport.Response:
-		g.failed = m.Error != nil || string(transport.Member(m.Result, "isError")) == "true"
 		if bytes.Contains(m.Result, []byte(`"tools"`)) {
 			g.tools = d.toolsOf(m.Result)
 		}

@@ -28,7 +28,6 @@ type message struct {
 	kind    transport.MessageKind
 	dir     transport.Direction
 
-	failed    bool
 	cancelled bool // of a request
 }
 
@@ -135,7 +134,7 @@ func (s *Session) around(e store.Event) (err error) {
 func (s *Session) message(e store.Event, part int32, g *Digest) {
 	m := message{
 		seq: e.Seq, at: e.At, stream: e.Stream, part: part, kind: g.kind, dir: e.Dir,
-		content: g.content, key: g.key, bytes: g.bytes, size: int32(min(g.size, 1<<30)), failed: g.failed,
+		content: g.content, key: g.key, bytes: g.bytes, size: int32(min(g.size, 1<<30)),
 		name: s.names.of(g.method, g.target), call: none, near: none, reply: none, pair: none,
 	}
 	at := int32(len(s.list))
