@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,10 @@ format. The formats are
 
 ` + foreignHelp() + `
 What a format has no event for becomes a note, and so does what is to be known of its
-bytes: most recorders keep messages, not the bytes that passed. Such a file may also be named wherever a fixture is wanted, without an import.
+bytes: most recorders keep messages, not the bytes that passed.
+
+A file with the sessions of several servers becomes as many. One with one may also be
+named wherever a fixture is wanted, without an import.
 
 ` + exitLine,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -69,13 +73,13 @@ type importOptions struct {
 }
 
 func runImport(cmd *cobra.Command, o importOptions, files []string) (err error) {
-	decode := readFixture
+	decode := readSessions
 	if o.from != "" {
 		format, err := foreign.Named(o.from)
 		if err != nil {
 			return usagef("import: --from: %v", err)
 		}
-		decode = func(r io.Reader) ([]store.Event, error) { return readForeign(r, format) }
+		decode = func(r io.Reader) ([][]store.Event, error) { return readForeign(r, format) }
 	}
 	db, err := o.open(boltstore.Options{})
 	if err != nil {
@@ -83,16 +87,13 @@ func runImport(cmd *cobra.Command, o importOptions, files []string) (err error) 
 	}
 	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
 	for _, name := range files {
-		id, err := importFile(cmd, db, name, decode)
+		err := importFile(cmd, db, name, decode)
 		var conflict *store.ConflictError
 		if errors.As(err, &conflict) {
 			return fmt.Errorf("import %s: session %s is in the store with other content; take \"id\" out of the file's first line to import it as another", name, conflict.ID)
 		}
 		if err != nil {
 			return fmt.Errorf("import %s: %w", name, err)
-		}
-		if _, err := fmt.Fprintln(cmd.OutOrStdout(), id); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -101,54 +102,66 @@ func runImport(cmd *cobra.Command, o importOptions, files []string) (err error) 
 // importBatch is how many bytes of payload one Append takes.
 const importBatch = 4 << 20
 
-// importFile reads a whole fixture before it stores anything: a file that is
-// cut or wrong leaves nothing behind.
-func importFile(cmd *cobra.Command, db *boltstore.Store, name string, decode func(io.Reader) ([]store.Event, error)) (store.SessionID, error) {
+// importFile reads a whole file before it stores anything: one that is cut or wrong
+// leaves nothing behind.
+func importFile(cmd *cobra.Command, db *boltstore.Store, name string, decode func(io.Reader) ([][]store.Event, error)) error {
 	in := cmd.InOrStdin()
 	if name != "-" {
 		f, err := openFile(name)
 		if err != nil {
-			return "", err
+			return err
 		}
 		defer f.Close()
 		in = f
 	}
-	events, err := decode(in)
+	sessions, err := decode(in)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if len(events) == 0 {
-		return "", fmt.Errorf("no events in it")
+	for _, events := range sessions {
+		if len(events) == 0 {
+			return fmt.Errorf("no events in it")
+		}
+		points := pointsOf(events) // beside the storing, which waits for the disk
+		id, err := storeEvents(cmd.Context(), db, events)
+		if image := <-points; err == nil {
+			cache{db, id}.save(cmd.Context(), image)
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), id)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	points := pointsOf(events) // beside the storing, which waits for the disk
-	id, err := storeEvents(cmd.Context(), db, events)
-	if image := <-points; err == nil {
-		cache{db, id}.save(cmd.Context(), image)
-	}
-	return id, err
+	return nil
 }
 
-// readFixture reads a file in whatever form it is.
-func readFixture(r io.Reader) ([]store.Event, error) {
+// readSessions reads a file in whatever form it is.
+func readSessions(r io.Reader) ([][]store.Event, error) {
+	b := bufio.NewReaderSize(r, 1<<16)
+	_, _ = b.Peek(1) // an error comes again when it is read
+	head, _ := b.Peek(b.Buffered())
+	if format, ok := foreign.Detect(head); ok {
+		return readForeign(b, format)
+	}
 	var events []store.Event
-	err := each(fixtures.Decode(r), func(e store.Event) error {
+	err := each(fixtures.Decode(b), func(e store.Event) error {
 		events = append(events, e)
 		return nil
 	})
-	return events, err
+	return [][]store.Event{events}, err
 }
 
 // readForeign reads a file in the form of another recorder.
-func readForeign(r io.Reader, format foreign.Format) ([]store.Event, error) {
+func readForeign(r io.Reader, format foreign.Format) ([][]store.Event, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
 	}
-	events, err := format.Decode(data)
+	sessions, err := format.DecodeAll(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", format.Name, err)
 	}
-	return events, nil
+	return sessions, nil
 }
 
 func storeEvents(ctx context.Context, db store.Store, events []store.Event) (store.SessionID, error) {
