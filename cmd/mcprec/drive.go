@@ -18,6 +18,7 @@ type driveOptions struct {
 	home
 	ruleFlags
 	target   driveTarget
+	secrets  secretOptions
 	format   string
 	out      string
 	timeout  time.Duration
@@ -94,6 +95,8 @@ read or written, 126 and 127 the command cannot be run.`,
 		},
 	}
 	o.home.addFlags(cmd)
+	o.secrets.addFlags(cmd)
+	o.target.secrets = &o.secrets
 	o.ruleFlags.addFlags(cmd)
 	o.target.addFlags(cmd)
 	f := cmd.Flags()
@@ -138,7 +141,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	recorded.warn(cmd.ErrOrStderr(), o.target.url == "")
 	var kept *keptRun
 	if o.update && o.target.url == "" {
-		if kept, err = keepRun(cmd.Context(), recorded.header, command); err != nil {
+		if kept, err = keepRun(cmd.Context(), recorded.header, command, o.secrets); err != nil {
 			return err
 		}
 	}

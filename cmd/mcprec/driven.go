@@ -37,12 +37,17 @@ type keptRun struct {
 	log *memstore.Store
 }
 
-func keepRun(ctx context.Context, recorded store.Header, command []string) (*keptRun, error) {
+func keepRun(ctx context.Context, recorded store.Header, command []string, secrets secretOptions) (*keptRun, error) {
 	log := memstore.New()
-	rec, err := recorder.New(ctx, log, store.Header{
+	h := store.Header{
 		Transport: "stdio", Label: recorded.Label, Expect: recorded.Expect,
 		Command: command, Recorder: "mcprec " + version(),
-	})
+	}
+	r, err := secrets.redactor(log, h)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := recorder.New(ctx, log, h, recorder.Redact(r))
 	return &keptRun{rec, log}, err
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/transport"
@@ -26,6 +27,7 @@ type recordOptions struct {
 	sync    string
 	verbose bool
 	http    targetOptions
+	secrets secretOptions
 	mode    fixtures.Mode // of serve, which records; "" of record
 }
 
@@ -44,7 +46,7 @@ word of mcprec's own only when something is wrong, or with -v. If the store
 fails, the session goes on, and what could not be recorded is counted and said
 at the end. The exit status is the server's.
 
-` + targetHelp + exitTable,
+` + secretHelp + targetHelp + exitTable,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0 && o.http.target == "":
@@ -69,6 +71,7 @@ at the end. The exit status is the server's.
 	f.StringVar(&o.sync, "sync", "50ms", "how soon frames are on disk after the operating system has them:\na duration, always, or none")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say on stderr what was recorded")
 	completeWords(cmd, "sync", "50ms", "always", "none")
+	o.secrets.addFlags(cmd)
 	o.http.addFlags(cmd)
 	return cmd
 }
@@ -79,6 +82,9 @@ func runRecord(std streams, o recordOptions, command []string) error {
 		return usagef("--sync: %v", err)
 	}
 	if err := checkOut(o.out); err != nil {
+		return err
+	}
+	if _, err := o.secrets.rules(); err != nil {
 		return err
 	}
 	keepPipeErrors()
@@ -165,9 +171,11 @@ func startRecorder(std streams, o recordOptions, syncing time.Duration, command 
 	db, err := o.open(boltstore.Options{Sync: syncing})
 	var rec *recorder.Recorder
 	if err == nil {
-		rec, err = recorder.New(context.Background(), db, store.Header{
-			Transport: "stdio", Label: o.label, Command: command, Recorder: "mcprec " + version(),
-		})
+		h := store.Header{Transport: "stdio", Label: o.label, Command: command, Recorder: "mcprec " + version()}
+		var secrets *redact.Redactor
+		if secrets, err = o.redactor(std, db, h); err == nil {
+			rec, err = recorder.New(context.Background(), db, h, recorder.Redact(secrets))
+		}
 	}
 	if err != nil {
 		if db != nil {
@@ -177,6 +185,17 @@ func startRecorder(std streams, o recordOptions, syncing time.Duration, command 
 		return nil, recorder.Unrecorded(err)
 	}
 	return db, rec
+}
+
+// redactor returns what takes the secrets out of the log. If it is only the store's key
+// that is missing, that is said, and the session has a key of its own.
+func (o *recordOptions) redactor(std streams, db *boltstore.Store, h store.Header) (*redact.Redactor, error) {
+	r, err := o.secrets.redactor(db, h)
+	if err != nil && r != nil {
+		fmt.Fprintf(plainTo(std.err), "mcprec: %v; the placeholders of this session are its own\n", err)
+		err = nil
+	}
+	return r, err
 }
 
 // finishRecord says what there is to say, writes the fixture, and reports

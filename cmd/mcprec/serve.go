@@ -24,6 +24,7 @@ import (
 type serveOptions struct {
 	home
 	ruleFlags
+	secrets  secretOptions
 	mode     string
 	timing   string
 	maxGap   time.Duration
@@ -49,6 +50,7 @@ func newServe(std streams) *cobra.Command {
 		},
 	}
 	o.home.addFlags(cmd)
+	o.secrets.addFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
 	o.listen.addFlags(cmd)
 	f := cmd.Flags()
@@ -133,7 +135,7 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 		return err
 	}
 	if records && o.listen.address == "" {
-		return runRecord(std, recordOptions{home: o.home, out: arg, sync: "50ms", mode: fixtures.Mode(o.mode)}, command)
+		return runRecord(std, recordOptions{home: o.home, out: arg, sync: "50ms", mode: fixtures.Mode(o.mode), secrets: o.secrets}, command)
 	}
 	events, name, err := o.load(cmd, std, arg)
 	if err != nil {
@@ -148,6 +150,9 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 		options.Live = &replay.Live{Server: transport.Command{Args: command, Stderr: std.err}}
 		keep = func(added []store.Event) error {
 			fmt.Fprintf(plainTo(std.err), "mcprec: %s: %s added\n", name, plural(uint64(len(added)), "frame"))
+			if err := o.secrets.clean(added, command); err != nil {
+				return err
+			}
 			return replaceFile(arg, io.Discard, func(w io.Writer) error {
 				return encode(w, fixtures.Each(replay.Extend(events, added)))
 			})

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
@@ -77,6 +78,9 @@ func runTarget(ctx context.Context, std streams, o recordOptions) error {
 	if err := checkOut(o.out); err != nil {
 		return err
 	}
+	if _, err := o.secrets.rules(); err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", o.http.listen)
 	if err != nil {
 		return usagef("--listen %s: %v", o.http.listen, err)
@@ -88,6 +92,9 @@ func runTarget(ctx context.Context, std streams, o recordOptions) error {
 	ctx, end := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer end()
 	r := &remote{std: std, o: o, db: db, target: target}
+	if r.secrets, err = o.redactor(std, db, store.Header{URL: target.String()}); err != nil {
+		return errors.Join(err, db.Close(), listener.Close())
+	}
 	err = r.serve(ctx, listener)
 	closeInto(&err, db)
 	if err == nil && r.faulty.Load() {
@@ -103,6 +110,8 @@ type remote struct {
 	o      recordOptions
 	db     *boltstore.Store
 	target *url.URL
+
+	secrets *redact.Redactor
 
 	faulty atomic.Bool // not all was recorded
 }
@@ -152,7 +161,7 @@ func reachable(addr net.Addr) string {
 
 // open starts a recording, or says that there is none.
 func (r *remote) open(h store.Header) *recorder.Recorder {
-	rec, err := recorder.New(context.Background(), r.db, h)
+	rec, err := recorder.New(context.Background(), r.db, h, recorder.Redact(r.secrets))
 	if err != nil {
 		r.say("%v; a session goes on unrecorded", err)
 		return recorder.Unrecorded(err)

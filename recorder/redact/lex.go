@@ -127,7 +127,7 @@ func (s *Stream) named(raw []byte) {
 	if schemaNames[string(name)] {
 		c.zone = max(c.zone, keyless)
 	}
-	if bytes.HasPrefix(name, []byte(metaPrefix)) {
+	if bytes.HasPrefix(name, []byte(metaPrefix)) || string(name) == "progressToken" {
 		c.zone = immuneZone
 	}
 	if c.zone == anyZone && c.secrecy < treeSecret {
