@@ -8,7 +8,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 NEWEST = cd examples/gosdk && $(GO) test
 GOSDK = github.com/mcprec/mcprec/transport/gosdk
 
-.PHONY: help build test race fuzz soak zoo bench golden tidy lint clean
+.PHONY: help build test race fuzz soak torture zoo bench golden tidy lint clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -43,6 +43,13 @@ soak: ## the long forms of the tests: a million pings, a million schedules, …
 	MCPREC_SOAK=1 $(GO) test -count=1 -run 'TestLaw|TestRecordedHalves|TestAgreement' -timeout 60m ./replay
 	MCPREC_SOAK=1 $(MAKE) zoo
 	BOLTSTORE_DAMAGE=2000 $(GO) test -count=1 -run 'TestBitFlips|TestZero' -timeout 60m ./store/boltstore
+
+torture: ## crashes, power cuts, faults, damage, and broken builds that it must find
+	@mkdir -p bin; : >bin/torture; export MCPREC_TORTURE=$(CURDIR)/bin/torture; status=0; \
+	$(GO) test -count=1 -timeout 30m ./store/boltstore || status=1; \
+	$(GO) test -count=1 -timeout 30m -tags torture -run 'TestKilled|TestMutants' ./cmd/mcprec || status=1; \
+	awk -F'|' 'BEGIN { printf "%-58s %6s %9s  %s\n", "fault", "tried", "survived", "what happened" } \
+	  { printf "%-58s %6d %9d  %s\n", $$1, $$2, $$3, $$4 }' bin/torture; exit $$status
 
 zoo: ## explore published bugs of released SDKs; downloads them once
 	@$(GO) run ./examples/zoo/table

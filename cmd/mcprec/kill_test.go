@@ -24,14 +24,21 @@ func often(little, much int) int {
 	return soak(little, much)
 }
 
-// tell prints a line of the table that make torture makes.
+// tell adds a line to the table of make torture, which is in the file that
+// MCPREC_TORTURE names. A test that fails has none.
 func tell(t *testing.T, fault string, tried int, what string) {
 	t.Helper()
-	if tried == 0 {
-		t.Fatalf("%s: nothing was tried", fault)
+	name := os.Getenv("MCPREC_TORTURE")
+	if name == "" || t.Failed() {
+		return
 	}
-	if os.Getenv("MCPREC_TORTURE") != "" && !t.Failed() {
-		fmt.Println("torture |", fault, "|", tried, "|", tried, "|", what)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := fmt.Fprintf(f, "%s|%d|%d|%s\n", fault, tried, tried, what); err != nil {
+		t.Error(err)
 	}
 }
 

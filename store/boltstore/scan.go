@@ -156,9 +156,13 @@ func (w *wreck) head(at place) {
 	if at.n != 29 {
 		return
 	}
-	if b := w.value(at); b != nil && checkMonthHead(b) && binary.LittleEndian.Uint64(b[1:]) >= w.want {
-		w.counted = w.counted || w.used[w.page]
-		w.want, w.wantKeys = binary.LittleEndian.Uint64(b[1:]), [16]byte(b[9:])
+	b := w.value(at)
+	if b == nil || !checkMonthHead(b) {
+		return
+	}
+	w.counted = w.counted || w.used[w.page]
+	if n := binary.LittleEndian.Uint64(b[1:]); n >= w.want {
+		w.want, w.wantKeys = n, [16]byte(b[9:])
 	}
 }
 
