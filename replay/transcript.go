@@ -88,7 +88,9 @@ func (t *Transcript) request(e store.Event, em EntryMessage) *Call {
 func (t *Transcript) notification(e store.Event, m transport.Message, em *EntryMessage) {
 	switch m.Method {
 	case methodProgress:
-		em.Token = string(m.ProgressToken())
+		if em.Token = string(m.ProgressToken()); em.Token == "" {
+			return
+		}
 		k := callKey{e.Dir.Reverse(), em.Token}
 		if em.Call = t.tokens[k]; em.Call == nil {
 			em.Call = t.over.find(func(c *Call) bool { return c.Dir == k.dir && c.Token == k.id })

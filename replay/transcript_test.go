@@ -3,6 +3,7 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -147,5 +148,31 @@ func TestCallsLatestOpen(t *testing.T) {
 	}
 	if n := len(c.Orphans()); n != 1 {
 		t.Errorf("%d orphans", n)
+	}
+}
+
+// TestTranscriptExchanges: of two requests with one id, as two clients may have over
+// HTTP, an answer belongs to that of its exchange; elsewhere to the latest.
+func TestTranscriptExchanges(t *testing.T) {
+	events := session(t, "> 1:a\n> 1:b\n> 1:c\n< 1=\n< 1=\n< 1=\n< 1=")
+	for i, stream := range []uint64{0, 1, 2, 3, 1, 9, 2, 1} {
+		events[i].Stream = stream
+	}
+	endings := NewEndings()
+	if err := Project(sequenceOf(events), endings); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	transcript := NewTranscript(func(e Entry) error {
+		got = append(got, e.Pairs())
+		return nil
+	})
+	transcript.Foresee(endings)
+	if err := Project(sequenceOf(events), transcript); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"", "answered by #5 after 3ms", "answered by #7 after 4ms", "answered by #6 after 2ms", "to #2", "to #4", "to #3", "to #3"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

@@ -13,7 +13,10 @@ import (
 type selection struct{ expr string }
 
 func (o *selection) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.expr, "filter", "", "only what fits the `EXPRESSION`, such as 'tool:search status:pending'")
+	cmd.Flags().Func("filter", "only what fits the `EXPRESSION`, such as 'tool:search status:pending'; given twice, both must fit", func(expr string) error {
+		o.expr = strings.TrimSpace(o.expr + " " + expr)
+		return nil
+	})
 }
 
 // parse reads the expression; of none it returns a filter that selects everything.
