@@ -35,7 +35,8 @@ func (c *Comparison) findMoved(dir transport.Direction) {
 			}
 		}
 	}
-	c.findParallel(list)
+	slices.Sort(places)
+	c.findParallel(list, places)
 }
 
 // isStep reports whether a message is one that its sender chose to say then: a request, or
@@ -80,15 +81,18 @@ func (c *Comparison) isOver(side int, one, next int32) bool {
 	return x.reply != none && x.reply < next
 }
 
-// findParallel notes calls next to each other of which one waited for the other in one
-// session alone.
-func (c *Comparison) findParallel(list []int32) {
+// findParallel notes calls, next to each other in both sessions, of which one waited for
+// the other in one session alone. The places are those in B, in its order.
+func (c *Comparison) findParallel(list, places []int32) {
 	a := c.sides[0]
 	count := 0
 	var first [2]int32
 	for i := 1; i < len(list); i++ {
 		x, y := list[i-1], list[i]
-		if a.list[x].kind != transport.Request || a.list[y].kind != transport.Request || a.list[x].pair > a.list[y].pair {
+		if a.list[x].kind != transport.Request || a.list[y].kind != transport.Request {
+			continue
+		}
+		if at, _ := slices.BinarySearch(places, a.list[x].pair); at+1 == len(places) || places[at+1] != a.list[y].pair {
 			continue
 		}
 		if c.isOver(0, x, y) != c.isOver(1, a.list[x].pair, a.list[y].pair) {
