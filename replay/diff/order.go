@@ -123,6 +123,13 @@ func (c *Comparison) eachMoved(list []int32, do func(one, by int32)) {
 		places[i] = a.list[at].pair
 	}
 	stays := rising(places)
+	next := make([]int, len(list)+1) // the first from it on that stays
+	next[len(list)] = none
+	for i := range slices.Backward(list) {
+		if next[i] = next[i+1]; stays[i] {
+			next[i] = i
+		}
+	}
 	last := none // the last before it that stays
 	for i, at := range list {
 		if stays[i] {
@@ -133,13 +140,8 @@ func (c *Comparison) eachMoved(list []int32, do func(one, by int32)) {
 			do(at, list[last])
 			continue
 		}
-		for k := i + 1; k < len(list); k++ {
-			if stays[k] {
-				if places[k] < places[i] {
-					do(at, list[k])
-				}
-				break
-			}
+		if k := next[i]; k != none && places[k] < places[i] {
+			do(at, list[k])
 		}
 	}
 }
