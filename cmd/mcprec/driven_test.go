@@ -25,7 +25,7 @@ func TestLastLines(t *testing.T) {
 		{"", []string{}},
 		{"one\r\n\nthree", []string{"one", "", "three"}},
 		{long + "\nb", []string{long[:keptBytes], "b"}},
-		{"\x1b[31mred\xff\n", []string{"�[31mred�"}},
+		{"\x1b[31mred\xff\n", []string{`\u001b[31mred` + "�"}},
 		{many.String(), last},
 	} {
 		for _, size := range []int{1, 7, 1 << 20} {
