@@ -3,35 +3,51 @@
 package main
 
 import (
-	"os/exec"
+	"os"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 )
 
-// BenchmarkState sets mcprec state at the end of a session of 100,000 frames in the
-// store, which folds all of it, beside mcprec check of the session and jq over its text,
-// taking turns in one run. The ratios are times of theirs over ours (higher is better).
+// BenchmarkState asks a session of 100,000 frames in the store, a million with
+// MCPREC_SOAK, what checkpoints answer: list, show of a window, tail, and state at the
+// ninths of the session, each a process, and check of it all, taking turns in one run.
+// The times are the longest of a turn, in milliseconds, the middle of all turns.
 func BenchmarkState(b *testing.B) {
-	const n = 100_000
+	n := 100_000
+	if os.Getenv("MCPREC_SOAK") != "" {
+		n = 1_000_000
+	}
 	b.Setenv("MCPREC_HOME", b.TempDir())
-	text := toolCalls(b, n)
-	timed(b, "mcprec", "import", text)
-	_, noJQ := exec.LookPath("jq")
-	var check, jq, start [2][]time.Duration
-	for b.Loop() {
-		took, _ := timed(b, "mcprec", "state")
-		checked, _ := timed(b, "mcprec", "check")
-		early, _ := timed(b, "mcprec", "state", "--at", "1000")
-		check[0], check[1] = append(check[0], took), append(check[1], checked)
-		start[0], start[1] = append(start[0], early), append(start[1], took)
-		if noJQ == nil {
-			parsed, _ := timed(b, "sh", "-c", `jq -c . "$0" >/dev/null`, text)
-			jq[0], jq[1] = append(jq[0], took), append(jq[1], parsed)
+	timed(b, "mcprec", "import", toolCalls(b, n))
+	took := map[string][]time.Duration{}
+	var most float64
+	longest := func(name string, args ...string) {
+		d, rss := timed(b, append([]string{"mcprec"}, args...)...)
+		list := took[name]
+		list[len(list)-1] = max(list[len(list)-1], d)
+		if took[name] = list; name == "state" {
+			most = max(most, rss)
 		}
 	}
-	b.ReportMetric(ratio(check), "speed/check")
-	b.ReportMetric(ratio(start), "end/1000")
-	if noJQ == nil {
-		b.ReportMetric(ratio(jq), "speed/jq")
+	for b.Loop() {
+		for _, name := range []string{"list", "show", "tail", "state", "diff", "check"} {
+			took[name] = append(took[name], 0)
+		}
+		longest("check", "check")
+		longest("list", "list")
+		longest("tail", "tail")
+		for i := 1; i <= 9; i++ {
+			at := strconv.Itoa(n * i / 9)
+			longest("show", "show", "--from", at, "-n", "20")
+			longest("state", "state", "--at", at)
+			longest("diff", "state", "--at", strconv.Itoa(n/2), "--diff", at)
+		}
 	}
+	for name, list := range took {
+		slices.Sort(list)
+		b.ReportMetric(float64(list[len(list)/2].Microseconds())/1000, name+"-ms")
+	}
+	b.ReportMetric(most/(1<<20), "state-MiB")
 }
