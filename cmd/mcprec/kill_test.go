@@ -14,32 +14,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcprec/mcprec/store/storetest"
 )
 
 // often returns how often a test kills: little, or much under make torture.
 func often(little, much int) int {
-	if os.Getenv("MCPREC_TORTURE") != "" {
+	if storetest.Torture() {
 		return much
 	}
 	return soak(little, much)
-}
-
-// tell adds a line to the table of make torture, which is in the file that
-// MCPREC_TORTURE names. A test that fails has none.
-func tell(t *testing.T, fault string, tried int, what string) {
-	t.Helper()
-	name := os.Getenv("MCPREC_TORTURE")
-	if name == "" || t.Failed() {
-		return
-	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := fmt.Fprintf(f, "%s|%d|%d|%s\n", fault, tried, tried, what); err != nil {
-		t.Error(err)
-	}
 }
 
 // dying is a reader that kills its process after n reads, while that goes on.
@@ -124,7 +108,7 @@ func TestKilledRecorder(t *testing.T) {
 	if out := mcprec(t, "list", "--store", home); strings.Count(out, " crashed ")+strings.Count(out, " closed ") != rounds {
 		t.Errorf("list:\n%s", out)
 	}
-	tell(t, "kill -9 of the recorder", rounds, "every frame that the client saw is recorded; every session verifies")
+	storetest.Tell(t, "kill -9 of the recorder", rounds, "every frame that the client saw is recorded; every session verifies")
 }
 
 // A server that is killed ends its session, which is whole.
@@ -146,7 +130,7 @@ func TestKilledServer(t *testing.T) {
 	if out := mcprec(t, "list", "--store", home); strings.Count(out, " closed ") != rounds || !strings.Contains(out, "killed") {
 		t.Errorf("list:\n%s", out)
 	}
-	tell(t, "kill -9 of the server", rounds, "every session is whole and closed, with how the server ended")
+	storetest.Tell(t, "kill -9 of the server", rounds, "every session is whole and closed, with how the server ended")
 }
 
 // A client that is killed leaves a session that is whole.
@@ -173,5 +157,5 @@ func TestKilledClient(t *testing.T) {
 	if out := mcprec(t, "list", "--store", home); strings.Count(out, " closed ") != rounds {
 		t.Errorf("list:\n%s", out)
 	}
-	tell(t, "kill -9 of the client", rounds, "every session is whole and closed")
+	storetest.Tell(t, "kill -9 of the client", rounds, "every session is whole and closed")
 }

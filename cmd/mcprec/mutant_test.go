@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcprec/mcprec/store/storetest"
 )
 
 // mutants are builds that are broken on purpose. Each has a test that must fail
@@ -87,6 +89,6 @@ func TestMutants(t *testing.T) {
 			t.Errorf("%s: not found by %s: %v\n%s", m.name, m.run, err, out)
 			continue
 		}
-		tell(t, "broken build: "+m.name, 1, "found by "+strings.ReplaceAll(m.run, "|", ", "))
+		storetest.Tell(t, "broken build: "+m.name, 1, "found by "+strings.ReplaceAll(m.run, "|", ", "))
 	}
 }

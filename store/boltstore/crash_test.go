@@ -18,6 +18,9 @@ import (
 	"github.com/mcprec/mcprec/store/storetest"
 )
 
+// torture is whether the long forms of the tests are wanted: make torture.
+var torture = storetest.Torture()
+
 // children are what the test binary does when it is started again by a test,
 // with the store's folder as argument.
 var children = map[string]func(dir string, n int) error{

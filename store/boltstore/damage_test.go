@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/storetest"
 )
 
 // damageLogs are the sessions of a store that is then damaged.
@@ -75,7 +76,7 @@ func damaged(t *testing.T, fault string, rounds int, harm func(r *rand.Rand, b [
 		}
 		repaired(t, s, logs)
 	}
-	tell(t, fault, rounds, "found by verify; nothing wrong handed out; repair saves every event that is whole and counts the others")
+	storetest.Tell(t, fault, rounds, "found by verify; nothing wrong handed out; repair saves every event that is whole and counts the others")
 }
 
 // repaired repairs a damaged store. After it all is well, every event is the one
@@ -296,7 +297,7 @@ func TestTruncatedDatabase(t *testing.T) {
 			repaired(t, s, damageLogs())
 		}
 	}
-	tell(t, "the database cut off at pages", len(sizes), "found by verify; repair saves every event before the cut")
+	storetest.Tell(t, "the database cut off at pages", len(sizes), "found by verify; repair saves every event before the cut")
 }
 
 // TestDamagedMonth holds that a recording goes on, and other months are read,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/storetest"
 )
 
 // attempt is a session that is recorded while the disk fails.
@@ -156,7 +157,7 @@ func TestEachCallFails(t *testing.T) {
 	}
 	slices.Sort(calls)
 	for _, kind := range calls {
-		tell(t, "EIO, ENOSPC, EROFS, EDQUOT: "+kind, kinds[kind], "what was acknowledged is there, nothing else; the store goes on")
+		storetest.Tell(t, "EIO, ENOSPC, EROFS, EDQUOT: "+kind, kinds[kind], "what was acknowledged is there, nothing else; the store goes on")
 	}
 	if torture && len(calls) < 11 {
 		t.Errorf("only these failed: %s", calls)
@@ -178,5 +179,5 @@ func TestNoLocks(t *testing.T) {
 			t.Errorf("%v: a spool without a lock", errno)
 		}
 	}
-	tell(t, "a file system without locks", 3, "refused, with what to do; the session goes on unrecorded and says so")
+	storetest.Tell(t, "a file system without locks", 3, "refused, with what to do; the session goes on unrecorded and says so")
 }

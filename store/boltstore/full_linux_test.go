@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/storetest"
 )
 
 // smallDisk returns a folder on a disk of its own.
@@ -110,7 +111,7 @@ func TestTinyDisks(t *testing.T) {
 		a.after()
 		tried++
 	}
-	tell(t, "a disk too small, of each size", tried, "what was acknowledged is there; the rest folds when there is room")
+	storetest.Tell(t, "a disk too small, of each size", tried, "what was acknowledged is there; the rest folds when there is room")
 }
 
 // TestReadOnlyDisk holds that folding where nothing can be written is worth no

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/storetest"
 )
 
 // powered is a store whose disk is lossy, and the sessions that it is given.
@@ -198,7 +199,7 @@ func TestPowerCut(t *testing.T) {
 			for seed := range seeds {
 				cuts += p.cutEverywhere(seed, step)
 			}
-			tell(t, "power cut, --sync "+name, cuts, "the synced part is whole, the rest an unbroken beginning")
+			storetest.Tell(t, "power cut, --sync "+name, cuts, "the synced part is whole, the rest an unbroken beginning")
 		})
 	}
 }
@@ -224,7 +225,7 @@ func TestFailedCommit(t *testing.T) {
 			cuts += p.cutEverywhere(seed, step)
 		}
 	}
-	tell(t, "power cut after a commit whose last fsync failed", cuts, "the spool goes only after one that succeeded")
+	storetest.Tell(t, "power cut after a commit whose last fsync failed", cuts, "the spool goes only after one that succeeded")
 }
 
 // told waits until the disk was told of all that is in a spool.

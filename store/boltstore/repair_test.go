@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/storetest"
 )
 
 // TestDamagedSpools damages a dead spool anywhere, whole or folded in part, and
@@ -58,7 +59,7 @@ func TestDamagedSpools(t *testing.T) {
 		beginning(t, s, b, events, said)
 		repairedSpool(t, s, b, events, said)
 	}
-	tell(t, "bits flipped and blocks zeroed in a spool, junk in lock files", tried, "an unbroken beginning at once; repair adds what is whole behind the damage")
+	storetest.Tell(t, "bits flipped and blocks zeroed in a spool, junk in lock files", tried, "an unbroken beginning at once; repair adds what is whole behind the damage")
 }
 
 func harm(r *rand.Rand, b []byte) {

@@ -1,0 +1,46 @@
+package recorder
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/memstore"
+	"github.com/mcprec/mcprec/store/storetest"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// TestClockSteps sets the wall clock back and forth in the middle of a session:
+// the times of its events neither fall nor jump. A time has its wall clock's
+// seconds in the upper bits of its first word; the monotonic clock is elsewhere.
+func TestClockSteps(t *testing.T) {
+	s := memstore.New()
+	r, err := New(t.Context(), s, store.Header{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tap := r.Tap(transport.ClientToServer)
+	wall := (*uint64)(unsafe.Pointer(&r.start))
+	for _, step := range []uint64{0, 3600, 86400} {
+		before := r.start.Unix()
+		*wall += step << 30
+		if r.start.Unix() != before+int64(step) {
+			t.Fatal("the wall clock was not moved")
+		}
+		tap.Observe([]byte("{}\n"))
+	}
+	r.Close()
+	var last time.Duration
+	n := 0
+	for e, err := range s.Read(t.Context(), r.ID(), 0, store.ReadOptions{}) {
+		if n++; err != nil || e.At < last || e.At > time.Hour {
+			t.Errorf("event %d at %v, after %v: %v", e.Seq, e.At, last, err)
+		}
+		last = e.At
+	}
+	if n != 5 {
+		t.Errorf("%d events", n)
+	}
+	storetest.Tell(t, "the wall clock steps back an hour, a day", 2, "times neither fall nor jump: they are of the monotonic clock")
+}
