@@ -86,7 +86,11 @@ func childWrite(dir string, n int) error {
 // there, whole and once.
 func TestKill(t *testing.T) {
 	s := testStore(t, t.TempDir())
-	for round := range 10 {
+	kills := 10
+	if torture {
+		kills = 60
+	}
+	for round := range kills {
 		c := child(t, "write", s.dir, round)
 		out, err := c.StdoutPipe()
 		if err != nil {
@@ -102,7 +106,7 @@ func TestKill(t *testing.T) {
 			if n, perr := strconv.ParseUint(strings.TrimSpace(line), 10, 64); perr == nil && err == nil {
 				acked = n
 			}
-			if acked == uint64(20+37*round) {
+			if acked == uint64(20+37*(round%10)+round) {
 				if err := c.Process.Kill(); err != nil {
 					t.Fatal(err)
 				}
@@ -129,6 +133,7 @@ func TestKill(t *testing.T) {
 		}
 	}
 	storetest.Validate(t, s)
+	storetest.Tell(t, "kill -9 of a writer that folds all the time", kills, "every event that was acknowledged is there, whole and once")
 }
 
 const childEvents = 300

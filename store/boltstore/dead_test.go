@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/storetest"
 )
 
 // TestTornTail cuts a dead spool at every byte of its last records: what is
@@ -28,6 +29,7 @@ func TestTornTail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer storetest.Tell(t, "the last writes of a spool cut at each byte", 2*(len(whole)-int(before)+1), "all before them is the session, at once and folded")
 	for n := before; n <= int64(len(whole)); n++ {
 		want := events[:4]
 		if n >= last {
@@ -60,6 +62,29 @@ func TestTornTail(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestTornChunk cuts a chunk and a projection at every byte: no part of one is
+// taken for one.
+func TestTornChunk(t *testing.T) {
+	key, _ := testID(1).Bytes()
+	c, p := &chunker{id: key}, projection{}
+	if err := c.take(&p, testLog(1, 20, 300, true)); err != nil {
+		t.Fatal(err)
+	}
+	whole, facts := c.done[0].data, p.encode(key)
+	for n := range whole {
+		torn := chunk{key: c.done[0].key, data: whole[:n]}
+		if err := torn.events(func(e store.Event) bool { t.Errorf("cut at %d: event %d", n, e.Seq); return false }); !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("cut at %d: %v", n, err)
+		}
+	}
+	for n := range facts {
+		if _, err := decodeProjection(key, facts[:n], "file"); !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("facts cut at %d: %v", n, err)
+		}
+	}
+	storetest.Tell(t, "a chunk and a session's facts cut at each byte", len(whole)+len(facts), "refused as damaged")
 }
 
 // TestNotBegun holds that a spool without a whole first record is no session.

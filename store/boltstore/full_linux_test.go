@@ -92,6 +92,7 @@ func TestReserve(t *testing.T) {
 		t.Error("files are left")
 	}
 	mustVerify(t, s)
+	storetest.Tell(t, "a disk that is full in the middle of a session", 1, "what was not written is counted, the end is told from the reserve")
 }
 
 // TestTinyDisks records on disks of every size at which something does not fit,
@@ -143,4 +144,5 @@ func TestReadOnlyDisk(t *testing.T) {
 	if got := one(t, s, testID(1)); got.State != store.Ended {
 		t.Errorf("listed %+v", got)
 	}
+	storetest.Tell(t, "a read-only store", 1, "it is listed and read; nothing is folded, and that is no error")
 }
