@@ -21,7 +21,8 @@ func newRepair() *cobra.Command {
 damaged database it puts a new one with every event whose checksum holds; where
 events are missing it puts lost events. To a session whose spool is damaged it
 adds the events behind the damage. The damaged files are kept beside, with
-.damaged at the end of their names. Sessions that were removed stay so. Recorders
+.damaged at the end of their names, and hold what was recorded until you remove
+them: rm does not look into them. Sessions that were removed stay so. Recorders
 may go on meanwhile. mcprec export --salvage ID takes out one session and changes
 nothing.
 
