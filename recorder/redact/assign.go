@@ -18,6 +18,9 @@ type assignment struct {
 
 // assigned looks for a secret that a name promises.
 func assigned(t *text, at int) verdict {
+	if !t.mayAssign(at) {
+		return no
+	}
 	var room [96]byte
 	a, v := t.assignment(room[:0], at)
 	if v != hit {
@@ -39,6 +42,28 @@ func assigned(t *text, at int) verdict {
 		return t.listed(a)
 	}
 	return t.bareValue(a)
+}
+
+// mayAssign is a quick look at what follows a name: most names are words of a sentence.
+func (t *text) mayAssign(at int) bool {
+	i := at + naming.run(t.b, at)
+	if i >= len(t.b) {
+		return !t.final
+	}
+	switch c := t.b[i]; c {
+	case '"', '\'', '`', '\\', ':', '=', '\t':
+		return true
+	case ' ':
+		return i+1 >= len(t.b) || t.b[i+1] < 'a' || t.b[i+1] > 'z' || t.longWord(i+1)
+	}
+	return false
+}
+
+// longWord reports whether what stands at a place is, or may become, longer than the
+// words of a language.
+func (t *text) longWord(i int) bool {
+	n := plain.run(t.b[:min(len(t.b), i+12)], i)
+	return n == 12 || i+n == len(t.b) && !t.final
 }
 
 // assignment reads the name around a place, and what follows up to the value.

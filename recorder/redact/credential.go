@@ -10,6 +10,16 @@ func escaped(t *text, at int) verdict {
 	if !t.raw {
 		return no
 	}
+	if next := t.b[at:]; len(next) >= 6 && next[1] == 'u' {
+		switch string(next[4:6]) {
+		case "3c", "3C", "3e", "3E": // < and >, as encoders for the web have them
+			return no
+		case "26": // &, in front of a parameter or not
+			if n := naming.run(next, 6); 6+n < len(next) && next[6+n] != '=' {
+				return no
+			}
+		}
+	}
 	t.resume = at + 1
 	return hit
 }
@@ -152,14 +162,14 @@ func address(t *text, at int) verdict {
 }
 
 // isTemplate reports whether v only names a secret: ${TOKEN}, {{token}}, $TOKEN,
-// <token>, ****.
+// <token>, ****. A token of mcprec's own is a schedule's.
 func isTemplate(v []byte) bool {
 	if len(v) == 0 {
 		return true
 	}
 	last := v[len(v)-1]
 	switch {
-	case isMask(v), len(bytes.Trim(v, "*.x")) == 0:
+	case isMask(v), len(bytes.Trim(v, "*.x")) == 0, bytes.HasPrefix(v, []byte("mcprec1.")):
 		return true
 	case v[0] == '$' && (len(v) > 2 && v[1] == '{' && last == '}' || word.run(v, 1) == len(v)-1):
 		_, _, digits := makeup(v)

@@ -20,7 +20,10 @@ type literal struct {
 // every second place: a literal of four bytes has its first three or its last three
 // there.
 type finder struct {
-	bits    [512]uint64
+	bits    [2048]uint64 // of the grams
+	heads   [1024]uint64 // of the literals' first four bytes
+	table   []spot       // of the built-in, by bucket
+	bucket  []uint16     // where each begins in the table
 	spots   map[uint32][]spot
 	begins  map[string]bool // proper prefixes of the literals
 	longest int
@@ -31,6 +34,7 @@ type finder struct {
 type spot struct {
 	literal
 	offset int
+	gram   uint32
 }
 
 // builtin is what all finders have.
@@ -39,12 +43,35 @@ var builtin = sync.OnceValue(func() *finder {
 	for _, l := range builtinLiterals() {
 		f.add(l)
 	}
+	f.index()
 	return f
 })
 
+const buckets = 1 << 12
+
+// index lays the spots out by bucket.
+func (f *finder) index() {
+	by := make([][]spot, buckets)
+	for g, spots := range f.spots {
+		h := g * gramFactor >> 20
+		by[h] = append(by[h], spots...)
+	}
+	for _, spots := range by {
+		f.bucket = append(f.bucket, uint16(len(f.table)))
+		f.table = append(f.table, spots...)
+	}
+	f.bucket = append(f.bucket, uint16(len(f.table)))
+}
+
+// at returns spots among which are those of a gram.
+func (f *finder) at(g uint32) []spot {
+	h := g * gramFactor >> 20
+	return f.table[f.bucket[h]:f.bucket[h+1]]
+}
+
 func newFinder() *finder {
 	base := builtin()
-	return &finder{bits: base.bits, spots: map[uint32][]spot{}, begins: map[string]bool{}, longest: base.longest, base: base}
+	return &finder{bits: base.bits, heads: base.heads, spots: map[uint32][]spot{}, begins: map[string]bool{}, longest: base.longest, base: base}
 }
 
 // add adds a literal, of four bytes or more.
@@ -55,10 +82,12 @@ func (f *finder) add(l literal) {
 		for at < len(f.spots[g]) && f.spots[g][at].offset >= offset {
 			at++
 		}
-		f.spots[g] = slices.Insert(f.spots[g], at, spot{l, offset})
-		h := gramHash(g)
-		f.bits[h>>6] |= 1 << (h & 63)
+		f.spots[g] = slices.Insert(f.spots[g], at, spot{l, offset, g})
+		h := g * gramFactor
+		f.bits[h>>21] |= 1 << (h >> 15 & 63)
 	}
+	h := binary.LittleEndian.Uint32([]byte(l.text)) * gramFactor
+	f.heads[h>>22] |= 1 << (h >> 16 & 63)
 	for n := 1; n < len(l.text); n++ {
 		f.begins[l.text[:n]] = true
 	}
@@ -113,29 +142,54 @@ func gram(b []byte, i int) uint32 {
 	return (uint32(b[i]) | uint32(b[i+1])<<8 | uint32(b[i+2])<<16) | foldMask
 }
 
-func gramHash(g uint32) uint32 { return (g * 0x9e3779b1) >> 17 }
+// gramFactor spreads a gram over the bits: the upper eleven say which word, the next six
+// which bit.
+const gramFactor = 0x9e3779b1
 
 // next returns the next place from i on, every second one, that has a literal's gram;
 // -1: none has.
 func (f *finder) next(b []byte, i int) int {
-	for ; i+8 <= len(b); i += 4 {
-		v := binary.LittleEndian.Uint64(b[i:])
-		h := gramHash(uint32(v)&0xffffff | foldMask)
-		if f.bits[h>>6&511]>>(h&63)&1 != 0 {
-			return i
+	for ; i+8 <= len(b); i += 6 { // three places at once
+		v := binary.LittleEndian.Uint64(b[i:]) | 0x2020202020202020
+		h0 := uint32(v) & 0xffffff * gramFactor
+		h1 := uint32(v>>16) & 0xffffff * gramFactor
+		h2 := uint32(v>>32) & 0xffffff * gramFactor
+		m0 := f.bits[h0>>21] >> (h0 >> 15 & 63)
+		m1 := f.bits[h1>>21] >> (h1 >> 15 & 63)
+		m2 := f.bits[h2>>21] >> (h2 >> 15 & 63)
+		if (m0|m1|m2)&1 == 0 {
+			continue
 		}
-		h = gramHash(uint32(v>>16)&0xffffff | foldMask)
-		if f.bits[h>>6&511]>>(h&63)&1 != 0 {
+		switch {
+		case m0&1 != 0 && f.begins4(b, i):
+			return i
+		case m1&1 != 0 && f.begins4(b, i+2):
 			return i + 2
+		case m2&1 != 0 && f.begins4(b, i+4):
+			return i + 4
 		}
 	}
 	for ; i+3 <= len(b); i += 2 {
-		h := gramHash(gram(b, i))
-		if f.bits[h>>6]>>(h&63)&1 != 0 {
+		if h := gram(b, i) * gramFactor; f.bits[h>>21]>>(h>>15&63)&1 != 0 && f.begins4(b, i) {
 			return i
 		}
 	}
 	return -1
+}
+
+// begins4 reports whether the four bytes at a place, or from the one before it, may
+// begin a literal.
+func (f *finder) begins4(b []byte, i int) bool {
+	if i+4 <= len(b) {
+		if h := (binary.LittleEndian.Uint32(b[i:]) | 0x20202020) * gramFactor; f.heads[h>>22]>>(h>>16&63)&1 != 0 {
+			return true
+		}
+	}
+	if i == 0 {
+		return false
+	}
+	h := (binary.LittleEndian.Uint32(b[i-1:]) | 0x20202020) * gramFactor
+	return f.heads[h>>22]>>(h>>16&63)&1 != 0
 }
 
 // partial returns how many bytes at the end of b may be the beginning of a literal. One

@@ -18,7 +18,7 @@ func (s *Stream) textPiece(from, to int, final bool, c context, quoted bool) int
 	t := &text{b: raw, prev: s.prev[:s.seen], final: final, uri: c.zone == uriZone, r: s.r}
 	mapped := quoted && bytes.IndexByte(raw, '\\') >= 0
 	if mapped {
-		if s.r.finder.next(raw, 0) < 0 && len(s.r.patterns) == 0 {
+		if len(s.r.patterns) == 0 && s.harmless(t, raw) {
 			return s.innocent(from, to, final)
 		}
 		s.unescape(raw)
@@ -41,6 +41,14 @@ func (s *Stream) textPiece(from, to int, final bool, c context, quoted bool) int
 		return s.swallow(t.b[decided:], place(decided), place(len(t.b)))
 	}
 	return place(decided)
+}
+
+// harmless reports whether a stretch of a JSON string has no secret, as it stands there.
+func (s *Stream) harmless(t *text, raw []byte) bool {
+	look := text{b: raw, prev: t.prev, final: t.final, raw: true, stop: true, uri: t.uri, r: s.r}
+	s.rejoin(&look)
+	look.scan()
+	return look.resume == 0
 }
 
 // innocent passes on a stretch of a JSON string in which nothing begins a secret.

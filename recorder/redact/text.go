@@ -19,6 +19,7 @@ type text struct {
 
 	spans  []span
 	resume int  // where to go on after a hit
+	stop   bool // what is not decided is a hit
 	block  bool // a PEM block began whose end has not come
 }
 
@@ -85,6 +86,9 @@ func (t *text) scan() (decided int) {
 		}
 		v, at := t.look(i, from)
 		switch {
+		case v == more && t.stop:
+			t.resume = at + 1
+			return 0
 		case v == more:
 			return t.user(max(at, t.lead))
 		case v == hit && t.raw:
@@ -104,17 +108,19 @@ func (t *text) scan() (decided int) {
 // look tries the literals that may stand at a place or in front of it.
 func (t *text) look(i, from int) (verdict, int) {
 	g, f := gram(t.b, i), t.r.finder
-	if v, at := t.try(f.spots[g], i, from); v != no {
-		return v, at
+	if len(f.spots) > 0 {
+		if v, at := t.try(f.spots[g], g, i, from); v != no {
+			return v, at
+		}
 	}
-	return t.try(f.base.spots[g], i, from)
+	return t.try(f.base.at(g), g, i, from)
 }
 
-func (t *text) try(spots []spot, i, from int) (verdict, int) {
+func (t *text) try(spots []spot, g uint32, i, from int) (verdict, int) {
 	for k := range spots {
 		s := &spots[k]
 		at := i - s.offset
-		if at < from || !hasFolded(t.b[at:], s.text) || t.uri && !s.uri && bytes.IndexByte(t.b[:at], '?') < 0 {
+		if s.gram != g || at < from || !hasFolded(t.b[at:], s.text) || t.uri && !s.uri && bytes.IndexByte(t.b[:at], '?') < 0 {
 			continue
 		}
 		if v := s.match(t, at); v != no {

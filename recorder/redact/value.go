@@ -88,7 +88,7 @@ func (a *assignment) accepts(v []byte) bool {
 	case noValues[string(bytes.ToLower(v))] || code || holdsMask(v):
 		return false
 	case a.sep == 0:
-		return looksRandom(v, 20) && !isUUID(v)
+		return digits >= 4 && bytes.Count(v, []byte(".")) < 2 && looksRandom(v, 20) && !isUUID(v)
 	case a.query:
 		return true
 	case a.secrecy == looseSecret:

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// frameOf returns a frame of so many bytes without a secret: a page of technical text,
+// as tools read it from files.
+func frameOf(b *testing.B, size int) string {
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for len(page) < size+2000 {
+		page = append(page, page...)
+	}
+	text, err := json.Marshal(string(page[2000 : 2000+size]))
+	if err != nil {
+		b.Fatal(err)
+	}
+	head := `{"jsonrpc":"2.0","id":12,"result":{"_meta":{"progressToken":7},"content":[{"type":"text","text":`
+	tail := `}],"isError":false}}` + "\n"
+	text = text[:max(20, size-len(head)-len(tail)-1)]
+	return head + strings.TrimRight(string(text), `\u0123456789abcdef`) + `"` + tail
+}
+
+// passTime returns how long frames take through a tap and two pipes into a spool.
+func passTime(b *testing.B, frame string, n int, options ...recorder.Option) time.Duration {
+	db, err := boltstore.Open(b.TempDir(), boltstore.Options{Sync: boltstore.SyncNone})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	rec, err := recorder.New(context.Background(), db, store.Header{Transport: "stdio"}, options...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	in, src, err := os.Pipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	dst, out, err := os.Pipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	start := time.Now()
+	go func() {
+		for range n {
+			io.WriteString(src, frame)
+		}
+		src.Close()
+	}()
+	go func() {
+		rec.Tap(transport.ServerToClient).Pass(out, in)
+		out.Close()
+	}()
+	if _, err := io.Copy(struct{ io.Writer }{io.Discard}, dst); err != nil {
+		b.Fatal(err)
+	}
+	took := time.Since(start)
+	if sum := rec.Close(); sum.Frames != uint64(n) || sum.Err != nil {
+		b.Fatalf("%+v", sum)
+	}
+	return took
+}
+
+// BenchmarkRedact sets recording with redaction beside recording without, taking turns
+// in one run. The metrics are ratios of medians of the speed: 1 is no loss.
+func BenchmarkRedact(b *testing.B) {
+	b.Setenv("SOME_API_KEY", "abcdef0123456789")
+	for _, size := range []int{200, 2000, 64000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			frame, n := frameOf(b, size), 16<<20/size
+			var times [2][]time.Duration
+			for b.Loop() {
+				for range 5 {
+					times[0] = append(times[0], passTime(b, frame, n))
+					times[1] = append(times[1], passTime(b, frame, n, recorder.Redact(nil)))
+				}
+			}
+			b.ReportMetric(ratio(times), "speed/unredacted")
+			b.ReportMetric(16000/float64(median(times[0]).Milliseconds()+1), "MBs-redact")
+			b.ReportMetric(16000/float64(median(times[1]).Milliseconds()+1), "MBs-raw")
+		})
+	}
+}
