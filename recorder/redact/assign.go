@@ -21,6 +21,10 @@ func assigned(t *text, at int) verdict {
 	if !t.mayAssign(at) {
 		return no
 	}
+	if end := at + naming.run(t.b, at); t.raw && !t.final && end+1 < len(t.b) && t.b[end] == '\\' && t.b[end+1] == 'u' {
+		t.resume = at + 1 // a quote, it may be: it must be taken apart
+		return hit
+	}
 	var room [96]byte
 	a, v := t.assignment(room[:0], at)
 	if v != hit {
@@ -89,6 +93,7 @@ func (t *text) assignment(room []byte, at int) (a assignment, v verdict) {
 	for from > at-64 && naming[t.before(from)] {
 		from--
 	}
+	from += t.escapeBefore(from)
 	a.sep = t.b[i]
 	switch {
 	case a.sep == ':' || a.sep == '=':
@@ -131,6 +136,25 @@ func (t *text) nameIn(room []byte, a *assignment, from, end int) []byte {
 		room = append(room, t.before(i+1))
 	}
 	return bytes.TrimLeft(room, "-")
+}
+
+// escapeBefore returns how much of a name is the end of an escape in front of it, as in
+// \ntoken=.
+func (t *text) escapeBefore(from int) int {
+	if t.before(from) != '\\' {
+		return 0
+	}
+	switch t.before(from + 1) {
+	case 'n', 't', 'r', 'b', 'f':
+		return 1
+	case 'u':
+		n := 1
+		for n < 5 && hexa[t.before(from+n+1)] {
+			n++
+		}
+		return n
+	}
+	return 0
 }
 
 func isQueryName(name []byte) bool {

@@ -169,7 +169,7 @@ func isTemplate(v []byte) bool {
 	}
 	last := v[len(v)-1]
 	switch {
-	case isMask(v), len(bytes.Trim(v, "*.x")) == 0, bytes.HasPrefix(v, []byte("mcprec1.")):
+	case isMask(v), len(bytes.Trim(v, "*.x")) == 0, bytes.HasPrefix(v, []byte("mcprec1")):
 		return true
 	case v[0] == '$' && (len(v) > 2 && v[1] == '{' && last == '}' || word.run(v, 1) == len(v)-1):
 		_, _, digits := makeup(v)

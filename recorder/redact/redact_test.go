@@ -51,6 +51,7 @@ var frames = []string{
 	`{"a":"password: «hunter2!»","b":"Token: required","c":"password = getPassword()","d":"export TOKEN=«abc123def456»"}`,
 	`{"a":"curl -H \"Authorization: Bearer «abcdef123456»\" -H 'X-Api-Key: «abcdef123456»' --api-key «abcdef123456» x"}`,
 	`{"a":"\u0041\u004bIAIOSFODNN7EXAMPLE"}`,
+	`{"a":"A=1\npwd='«hunter2»'\ntoken='«abcd1234»'\u0026api_key=«abcd1234»"}`,
 	// In JSON that is in a string.
 	`{"text":"{\"password\":\"«hunter2»\",\"pin\":1,\"secret\":12345}"}`,
 	`{"text":"{\"text\":\"{\\\"password\\\":\\\"«hunter2»\\\",\\\"x\\\":\\\"y\\\"}\"}"}`,

@@ -146,5 +146,5 @@ func isMixed(b []byte) bool {
 		}
 		longest = max(longest, n)
 	}
-	return longest <= 8
+	return longest <= 8 || 4*(upper+digits) >= len(b) && len(b) >= 32
 }
