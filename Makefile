@@ -7,14 +7,18 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # example's for the newest: there the adapter's tests run again.
 NEWEST = cd examples/gosdk && $(GO) test
 GOSDK = github.com/mcprec/mcprec/transport/gosdk
+GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
+# The same commit and the same Go make the same bytes, wherever they are built: no
+# paths, no C, no settings of the machine. The version is that of git.
+BUILD = CGO_ENABLED=0 GOFLAGS= GOAMD64= GOARM64= GOEXPERIMENT= $(GO) build -trimpath -buildvcs=auto
 
-.PHONY: help build test race fuzz soak torture zoo bench golden tidy lint clean
+.PHONY: help build test race fuzz soak torture zoo bench golden tidy lint modules reproducible vuln clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 10
 
 build: ## build bin/mcprec
-	$(GO) build -o bin/mcprec ./cmd/mcprec
+	$(BUILD) -o bin/mcprec ./cmd/mcprec
 
 test: ## run the tests
 	$(GO) test ./...
@@ -67,11 +71,27 @@ tidy: ## bring every module's go.mod and go.sum up to date
 	  (cd $$(dirname $$mod) && $(GO) mod tidy -modfile=$$(basename $$mod)); \
 	done
 
-lint: ## gofmt, go vet, staticcheck
+lint: modules ## gofmt, go vet, staticcheck, and the modules
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
 	@set -e; for dir in . examples/gosdk transport/mcpgo; do \
 	  (cd $$dir && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...); \
 	done
+
+modules: ## go.mod is what the code needs, and what was downloaded is what go.sum says
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+	@set -e; for dir in examples/gosdk transport/mcpgo; do (cd $$dir && $(GO) mod tidy -diff); done
+
+reproducible: ## build HEAD twice, in two folders and with two caches: the same bytes, without C
+	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	git clone -q . $$dir/a; git clone -q . $$dir/and/another; \
+	(cd $$dir/a && $(BUILD) -o $$dir/one ./cmd/mcprec); \
+	(cd $$dir/and/another && GOCACHE=$$dir/cache $(BUILD) -o $$dir/two ./cmd/mcprec); \
+	$(GO) version -m $$dir/one | grep -q CGO_ENABLED=0; \
+	cmp $$dir/one $$dir/two; $$dir/one version; git hash-object $$dir/one
+
+vuln: ## govulncheck of what the command calls; asks vuln.go.dev
+	$(GO) run $(GOVULNCHECK) ./...
 
 clean: ## remove what was built
 	rm -rf bin
