@@ -72,7 +72,8 @@ func (s *Stream) rejoin(t *text) {
 	}
 	last := s.prev[s.seen-1]
 	if s.r.finder.begin(last) {
-		t.b = append([]byte{last}, t.b...)
+		s.joined = append(append(s.joined[:0], last), t.b...)
+		t.b = s.joined
 		t.prev, t.lead = s.prev[:s.seen-1], 1
 	}
 }

@@ -31,6 +31,7 @@ type Stream struct {
 	count  int               // placeholders written by this call
 	plain  []byte            // scratch: a string without its escapes
 	name   []byte            // of a member, as far as it came
+	joined []byte            // scratch: a text with the byte before it
 	places []int32           // scratch: where its bytes were
 }
 
