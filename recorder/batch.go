@@ -88,11 +88,8 @@ func (r *Recorder) item(at time.Duration, stream uint64, b *body, it *item, limi
 	if it.cont && it.more && len(payload) == 0 {
 		return
 	}
-	if b.frameSecrets == nil {
-		b.frameSecrets = r.stream(false)
-	}
 	e := store.Event{At: at, Kind: store.Frame, Dir: it.dir, Stream: stream, Unterminated: !it.more && (it.cut || !whole)}
-	e.Payload, e.Redacted = next(b.frameSecrets, payload, it.more)
+	e.Payload, e.Redacted = r.inFrame(b, payload, it)
 	if it.cont {
 		e = store.Event{Seq: b.seq, Unterminated: e.Unterminated, Redacted: e.Redacted, Payload: e.Payload}
 		r.parts = append(r.parts, store.Part{Event: e, Cont: true, More: it.more})
@@ -105,6 +102,18 @@ func (r *Recorder) item(at time.Duration, stream uint64, b *body, it *item, limi
 	if !it.more {
 		b.whole, b.seq = b.seq, 0
 	}
+}
+
+// inFrame takes the secrets out of a stretch of a frame. Most bodies are one short
+// frame without any, and need no stream.
+func (r *Recorder) inFrame(b *body, payload []byte, it *item) ([]byte, uint64) {
+	if b.frameSecrets == nil {
+		if r.redactor == nil || !it.cont && !it.more && r.redactor.Clean(payload) {
+			return payload, 0
+		}
+		b.frameSecrets = r.stream(false)
+	}
+	return next(b.frameSecrets, payload, it.more)
 }
 
 // about adds an event that is no frame.

@@ -24,6 +24,7 @@ type Recorder struct {
 	header   store.Header
 	start    time.Time
 	redactor *redact.Redactor // nil: nothing is
+	harmless map[string]bool  // texts in which it found nothing
 	chosen   bool             // by an option
 
 	mu     sync.Mutex

@@ -3,6 +3,7 @@ package recorder
 import (
 	"crypto/rand"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/mcprec/mcprec/recorder/redact"
@@ -61,10 +62,23 @@ func (r *Recorder) inHeader() {
 
 // without returns a text without its secrets, and adds to their count.
 func (r *Recorder) without(text string, count *uint64) string {
+	if r.harmless[text] {
+		return text
+	}
 	clean, n := r.redactor.String(text)
 	*count += uint64(n)
+	if n == 0 && len(text) <= maxHarmless && len(r.harmless) < maxHarmless {
+		if r.harmless == nil {
+			r.harmless = map[string]bool{}
+		}
+		r.harmless[text] = true
+	}
 	return clean
 }
+
+// maxHarmless bounds the texts that are known to have no secret, in their number and
+// in length: paths and headers are the same in most exchanges.
+const maxHarmless = 256
 
 // clean returns a whole payload without its secrets, and how many there were.
 func (r *Recorder) clean(payload []byte) ([]byte, uint64) {
@@ -107,17 +121,10 @@ func (r *Recorder) inInfo(info *store.HTTPInfo) (n uint64) {
 		if immuneHeader[name] {
 			continue
 		}
-		clean := make([]string, len(values))
-		for i, v := range values {
-			if name == "Mcp-Name" {
-				var k int
-				clean[i], k = r.redactor.URI(v)
-				n += uint64(k)
-				continue
-			}
-			clean[i] = r.without(v, &n)
+		if clean, k := r.inValues(name, values); k > 0 {
+			info.Header[name] = clean
+			n += k
 		}
-		info.Header[name] = clean
 	}
 	if info.What == store.HTTPBody || info.Coding != "" {
 		return n
@@ -135,6 +142,27 @@ func (r *Recorder) inInfo(info *store.HTTPInfo) (n uint64) {
 		r.inEvent(info.SSE, &n)
 	}
 	return n
+}
+
+// inValues takes the secrets out of the values of a header, which are shared.
+func (r *Recorder) inValues(name string, values []string) (clean []string, n uint64) {
+	for i, v := range values {
+		text, k := v, uint64(0)
+		if name == "Mcp-Name" {
+			uri, found := r.redactor.URI(v)
+			text, k = uri, uint64(found)
+		} else {
+			text = r.without(v, &k)
+		}
+		if k > 0 && clean == nil {
+			clean = slices.Clone(values)
+		}
+		if k > 0 {
+			clean[i] = text
+			n += k
+		}
+	}
+	return clean, n
 }
 
 // inEvent takes the secrets out of comments, and of fields that the specification does
