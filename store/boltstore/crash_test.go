@@ -114,26 +114,33 @@ func TestKill(t *testing.T) {
 			more = err == nil
 		}
 		_ = c.Wait()
-		for _, fold := range []bool{false, true} {
-			if fold {
-				mustFoldDead(t, s)
-			}
-			got, err := readAll(s, testID(round))
-			if err != nil || uint64(len(got)) < acked {
-				t.Fatalf("round %d: %d events of %d acknowledged, %v", round, len(got), acked, err)
-			}
-			for _, e := range got[1:] {
-				if !e.Equal(frameEvent(e.Seq, 3000)) {
-					t.Fatalf("round %d: event %d is another", round, e.Seq)
-				}
-			}
-			if x := one(t, s, testID(round)); x.State != store.Crashed {
-				t.Fatalf("round %d: state %s", round, x.State)
-			}
-		}
+		acknowledged(t, s, round, acked)
 	}
 	storetest.Validate(t, s)
 	storetest.Tell(t, "kill -9 of a writer that folds all the time", kills, "every event that was acknowledged is there, whole and once")
+}
+
+// acknowledged holds what is left of a killed writer's session, at once and
+// folded, against what it had said.
+func acknowledged(t *testing.T, s *Store, round int, acked uint64) {
+	t.Helper()
+	for _, fold := range []bool{false, true} {
+		if fold {
+			mustFoldDead(t, s)
+		}
+		got, err := readAll(s, testID(round))
+		if err != nil || uint64(len(got)) < acked {
+			t.Fatalf("round %d: %d events of %d acknowledged, %v", round, len(got), acked, err)
+		}
+		for _, e := range got[1:] {
+			if !e.Equal(frameEvent(e.Seq, 3000)) {
+				t.Fatalf("round %d: event %d is another", round, e.Seq)
+			}
+		}
+		if x := one(t, s, testID(round)); x.State != store.Crashed {
+			t.Fatalf("round %d: state %s", round, x.State)
+		}
+	}
 }
 
 const childEvents = 300

@@ -17,11 +17,9 @@ func TestTornTail(t *testing.T) {
 	events := testLog(1, 6, 60, true)
 	p := startSpool(t, live, events[:4])
 	before := p.(*spool).good
-	if err := p.Write(asParts(events[4:5])); err != nil {
-		t.Fatal(err)
-	}
+	err := p.Write(asParts(events[4:5]))
 	last := p.(*spool).good
-	if err := p.Write(asParts(events[5:])); err != nil {
+	if err = errors.Join(err, p.Write(asParts(events[5:]))); err != nil {
 		t.Fatal(err)
 	}
 	s := died(t, live)

@@ -14,7 +14,12 @@
 // record with good ones after it is damage: what is before it is folded, a
 // "lost" event says how many bytes follow, and the file is kept as
 // spool/<id>.damaged. Damage in a database is found by checksums over every
-// value and by the counts in its head, never handed out, never a crash.
+// value and by the counts in its head, never handed out, never a crash. Repair
+// finds what is whole by the same checksums, without the tree that leads there.
+//
+// The database of a month is written by one transaction at a time, each made
+// durable before the next begins, and not at all once a meta page is damaged:
+// what is missing then would be missed no more.
 //
 // # Files
 //
@@ -24,6 +29,7 @@
 //	spool/fold.lock     held by whoever folds or deletes what the dead left
 //	store/<yyyymm>.db   bbolt, by the month (UTC) in a version 7 id
 //	store/other.db      bbolt, for ids of other versions
+//	*.damaged           what was damaged and is kept
 //
 // Folders are 0700, files 0600. Integers are little-endian, except in keys.
 // CRC is CRC-32C (Castagnoli).
