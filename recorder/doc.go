@@ -19,7 +19,10 @@
 // around the three. A [Tap] is one direction's pass-through. It cuts what it
 // reads at newlines into store.Parts and gives the parts of one read to the
 // spool in one call; the event of a frame takes its Seq and At when the frame's
-// first byte is seen. The lock is never held while a peer is written to.
+// first byte is seen. The lock is never held while a peer is written to. Between
+// Recorder and spool stands a backlog (backlog.go): a pump writes to the spool in its
+// own goroutine, which is quickest, and another takes the pump over if that write is
+// overdue; who cannot be taken over, as a handler, has another goroutine write.
 //
 // An [HTTPTap] has many recordings, one for each MCP session, and three faces: a
 // reverse proxy, a round tripper, a handler. An exchange is a request with its
@@ -39,7 +42,7 @@
 // # What it refuses to do
 //
 // It does not parse JSON, reads no log, holds no line in memory, and never
-// waits for a store other than the spool's one write; only who begins a session over
+// waits for a store other than the spool's one write, and for that not long; only who begins a session over
 // HTTP waits while 128 others are on their way into the store. Over HTTP it follows no
 // redirect, decodes gzip and deflate for the log only and keeps other codings as they
 // are, and passes no upgrade to another protocol. A client that closes only its sending

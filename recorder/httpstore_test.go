@@ -15,7 +15,7 @@ import (
 // opening returns what starts recordings in the store.
 func opening(t *testing.T, s store.Spooler) func(store.Header) *Recorder {
 	return func(h store.Header) *Recorder {
-		r, err := New(t.Context(), s, h)
+		r, err := New(t.Context(), s, h, Within(NewBudget(0)))
 		if err != nil {
 			t.Error(err)
 			return Unrecorded(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -26,16 +25,23 @@ type Recorder struct {
 	redactor *redact.Redactor // nil: nothing is
 	harmless map[string]bool  // texts in which it found nothing
 	chosen   bool             // by an option
+	budget   *Budget
+	strict   bool
+	trouble  func(error)
+	back     *backlog // nil: the spool never lets a write wait
 
 	mu     sync.Mutex
 	spool  store.Spool
 	seq    uint64
 	sealed bool
+	failed bool         // it is strict, and something is not written
+	ended  bool         // the end of the log is written, or waits
 	closed bool         // the spool is
 	parts  []store.Part // scratch of one write
 	gap    store.LostInfo
 	broken []uint64      // events begun in the spool that will get no more parts
 	unsaid []store.Event // what must be told and could not yet be
+	news   *string       // of a disk that answers again, to be told with the next write
 	sum    Summary
 	taps   []*Tap
 }
@@ -46,7 +52,10 @@ type Summary struct {
 	Frames uint64 // recorded
 	Bytes  uint64 // of the recorded frames
 	Lost   uint64 // frames, lines and other events that could not be stored
-	Err    error  // the first failure of the store, or nil
+	Err    error  // the first failure of the store by which something is lost, or nil
+	// Trouble is the first time that the disk did not take what was written, or nil.
+	// What then waited in memory need not be lost.
+	Trouble error
 }
 
 // New starts a session in the store: it gives the header an id and a start
@@ -66,6 +75,9 @@ func New(ctx context.Context, s store.Spooler, h store.Header, options ...Option
 		return nil, fmt.Errorf("start recording: %w", err)
 	}
 	r.spool = spool
+	if !inMemory(s) {
+		r.back = newBacklog(spool, r.budget, r.bound(), r.trouble)
+	}
 	return r, nil
 }
 
@@ -84,7 +96,7 @@ func (s noSpool) Write([]store.Part) error { return s.cause }
 func (s noSpool) Close() error             { return nil }
 
 func newRecorder(h store.Header) *Recorder {
-	r := &Recorder{header: h, start: time.Now(), seq: 1}
+	r := &Recorder{header: h, start: time.Now(), seq: 1, budget: shared}
 	if r.header.ID == "" {
 		r.header.ID = store.SessionID(uuid.Must(uuid.NewV7()).String())
 	}
@@ -144,44 +156,6 @@ func (r *Recorder) Record(kind store.Kind, dir transport.Direction, info any) {
 	}
 }
 
-// Seal writes the end of the log. It is quick: whoever is in a hurry may leave the
-// rest of Close to the next mcprec. Taps used after it pass on nothing.
-func (r *Recorder) Seal() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.sealed {
-		return
-	}
-	at := r.at()
-	r.begin(at)
-	for _, t := range r.taps {
-		t.rest(at)
-	}
-	for _, e := range r.unsaid {
-		e.At = at
-		r.add(e, false)
-	}
-	r.add(store.Event{At: at, Kind: store.Closed,
-		Payload: store.EncodePayload(store.ClosedInfo{Frames: r.sum.Frames, Lost: r.sum.Lost})}, false)
-	_ = r.commit() // a log without its end is one whose recorder died, and is read as such
-	r.sealed = true
-}
-
-// Close seals the log and closes the spool.
-func (r *Recorder) Close() Summary {
-	r.Seal()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return r.sum
-	}
-	r.closed = true
-	if err := r.spool.Close(); err != nil && r.sum.Err == nil {
-		r.sum.Err = err
-	}
-	return r.sum
-}
-
 // at returns the offset of this moment. To be called with the lock held, so
 // that At does not fall from one event to the next.
 func (r *Recorder) at() time.Duration { return time.Since(r.start) }
@@ -195,6 +169,12 @@ func (r *Recorder) begin(at time.Duration) {
 	}
 	if r.gap.Frames+r.gap.Bytes > 0 {
 		r.add(store.Event{At: at, Kind: store.Lost, Payload: store.EncodePayload(r.gap)}, false)
+	}
+	if r.back == nil {
+		return
+	}
+	if r.news = r.back.news.Load(); r.news != nil {
+		r.addNote(at, *r.news)
 	}
 }
 
@@ -212,10 +192,31 @@ func (r *Recorder) commit() error {
 	if len(r.parts) == 0 {
 		return nil
 	}
-	err := r.spool.Write(r.parts)
+	if r.back == nil {
+		return r.committed(r.spool.Write(r.parts))
+	}
+	w := r.back.write(r.parts)
+	if !w.whole {
+		return r.overtaken()
+	}
+	return r.committed(w.err)
+}
+
+// overtaken is told that the parts are not written yet, but will be.
+func (r *Recorder) overtaken() error {
+	r.failed = r.failed || r.strict
+	r.parts = nil // that write may still read them
+	return r.committed(nil)
+}
+
+// committed takes note of whether the parts are written.
+func (r *Recorder) committed(err error) error {
 	if err == nil {
 		r.broken = r.broken[:0]
 		r.gap = store.LostInfo{}
+		if r.news != nil {
+			r.back.news.CompareAndSwap(r.news, nil)
+		}
 		return nil
 	}
 	for _, p := range r.parts {
@@ -245,12 +246,9 @@ func (r *Recorder) lose(lost store.LostInfo, cause error) {
 	r.gap.Frames += lost.Frames
 	r.gap.Bytes += lost.Bytes
 	r.gap.Reason = rootOf(cause).Error()
-	for _, s := range lost.Streams {
-		if !slices.Contains(r.gap.Streams, s) {
-			r.gap.Streams = append(r.gap.Streams, s)
-		}
-	}
+	r.inStreams(lost.Streams...)
 	r.sum.Lost += lost.Frames
+	r.failed = r.failed || r.strict
 }
 
 // frame records one whole frame and returns its Seq, or 0 when it could not be
@@ -259,7 +257,7 @@ func (r *Recorder) frame(dir transport.Direction, f transport.Frame) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := r.at()
-	if r.sealed {
+	if r.over() {
 		return 0
 	}
 	r.begin(at)

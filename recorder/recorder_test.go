@@ -69,7 +69,7 @@ func (s *spool) text() string {
 func open(t *testing.T) (*Recorder, *spool) {
 	t.Helper()
 	s := &spool{}
-	r, err := New(t.Context(), s, store.Header{Transport: "stdio"})
+	r, err := New(t.Context(), s, store.Header{Transport: "stdio"}, Within(NewBudget(0)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,6 +215,7 @@ func TestSlowSpoolIsNotBackPressure(t *testing.T) {
 		r, s := open(t)
 		s.onWrite = func() { time.Sleep(2 * BlockedThreshold) }
 		r.Tap(transport.ClientToServer).Pass(io.Discard, strings.NewReader("x\n"))
+		r.Close()
 		if strings.Contains(s.text(), "delivered") {
 			t.Errorf("log:\n%s", s.text())
 		}

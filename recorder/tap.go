@@ -36,30 +36,6 @@ func (t *Tap) Pass(dst io.Writer, src io.Reader) store.EOFInfo {
 	return t.pass(dst, src, new(flow))
 }
 
-func (t *Tap) pass(dst io.Writer, src io.Reader, f *flow) store.EOFInfo {
-	defer f.set(ended)
-	buf := make([]byte, readSize)
-	for {
-		f.set(reading)
-		n, err := src.Read(buf)
-		if n > 0 {
-			f.set(writing)
-			if werr := t.forward(dst, buf[:n]); werr != nil {
-				return t.End(store.EOFInfo{By: "receiver", Error: werr.Error()})
-			}
-		}
-		if again(err) {
-			continue
-		}
-		if err == io.EOF {
-			return t.End(store.EOFInfo{By: "sender"})
-		}
-		if err != nil {
-			return t.End(store.EOFInfo{By: "sender", Error: err.Error()})
-		}
-	}
-}
-
 // again reports whether to try once more, after a while: somebody who shares the
 // open file, a terminal for instance, has made it non-blocking.
 func again(err error) bool {
@@ -71,9 +47,6 @@ func again(err error) bool {
 }
 
 func (t *Tap) forward(dst io.Writer, chunk []byte) error {
-	if !t.Observe(chunk) {
-		return store.ErrClosed
-	}
 	start := time.Now()
 	for {
 		n, err := dst.Write(chunk)
@@ -110,27 +83,71 @@ func (t *Tap) Observe(chunk []byte) bool {
 	r := t.recorder
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := r.at()
-	if r.sealed {
+	var s seen
+	if t.observe(chunk, &s) {
+		t.observed(&s, r.commit())
+	}
+	return !r.over()
+}
+
+// observeHere is Observe for a pump: it writes in this goroutine. If that write is
+// overdue, rescue is called, which has the recorder's lock then, and nothing is this
+// goroutine's any more.
+func (t *Tap) observeHere(chunk []byte, s *seen, rescue func()) (passes, mine bool) {
+	r := t.recorder
+	r.mu.Lock()
+	if t.observe(chunk, s) {
+		err := error(nil)
+		if r.back == nil {
+			err = r.commit()
+		} else if w := r.back.writeHere(r.parts, rescue); w.whole {
+			err = r.committed(w.err)
+		} else {
+			return false, false
+		}
+		t.observed(s, err)
+	}
+	passes = !r.over()
+	r.mu.Unlock()
+	return passes, true
+}
+
+// seen is what a chunk was to the log: what to count when it is written, and what to
+// go back to when it is not.
+type seen struct {
+	count
+	before Tap
+	size   uint64 // of the chunk, with what of earlier ones was held
+}
+
+// observe adds the parts of a chunk, and reports whether there is something to write.
+func (t *Tap) observe(chunk []byte, s *seen) bool {
+	r := t.recorder
+	if r.over() {
 		return false
 	}
-	chunk = t.skipLost(chunk)
-	if len(chunk) == 0 {
-		return true
+	at := r.at()
+	if chunk = t.skipLost(chunk); len(chunk) == 0 {
+		return false
 	}
 	r.begin(at)
-	before, held := *t, t.held()
-	c := t.cut(chunk, at)
-	if err := r.commit(); err != nil {
-		r.lose(store.LostInfo{Frames: c.begun + c.continued, Bytes: uint64(len(chunk) + held), Streams: []string{t.stream()}}, err)
-		t.restore(before)
-		return true
+	s.before, s.size = *t, uint64(len(chunk)+t.held())
+	s.count = t.cut(chunk, at)
+	return true
+}
+
+// observed takes note of whether the parts are written.
+func (t *Tap) observed(s *seen, err error) {
+	r := t.recorder
+	if err != nil {
+		r.lose(store.LostInfo{Frames: s.begun + s.continued, Bytes: s.size, Streams: []string{t.stream()}}, err)
+		t.restore(s.before)
+		return
 	}
 	if t.kind == store.Frame {
-		r.sum.Frames += c.begun
-		r.sum.Bytes += c.bytes
+		r.sum.Frames += s.begun
+		r.sum.Bytes += s.bytes
 	}
-	return true
 }
 
 // held returns how many bytes were passed on that are not in the log yet, because what
