@@ -58,6 +58,13 @@ func (r *Recorder) inHeader() {
 	}
 	h.URL = r.without(h.URL, &h.Redacted)
 	h.Label = r.without(h.Label, &h.Redacted)
+	labels := make(map[string]string, len(h.Labels))
+	for name, value := range h.Labels {
+		labels[name] = r.without(value, &h.Redacted)
+	}
+	if h.Labels != nil {
+		h.Labels = labels
+	}
 }
 
 // without returns a text without its secrets, and adds to their count.

@@ -3,6 +3,8 @@ package replay
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -189,7 +191,11 @@ func openedText(h store.Header) string {
 	if h.Label != "" {
 		label = strconv.Quote(h.Label)
 	}
-	parts := []string{h.Transport, label, h.URL, clip(strings.Join(h.Command, " "))}
+	var values []string
+	for _, name := range slices.Sorted(maps.Keys(h.Labels)) {
+		values = append(values, strconv.Quote(name+"="+h.Labels[name]))
+	}
+	parts := []string{h.Transport, label, strings.Join(values, " "), h.URL, clip(strings.Join(h.Command, " "))}
 	kept := parts[:0]
 	for _, p := range parts {
 		if p != "" {

@@ -20,9 +20,11 @@ type Header struct {
 	Start     time.Time `json:"start"`     // wall time, once, in UTC
 	Transport string    `json:"transport"` // "stdio", "memory", "http"
 	Label     string    `json:"label"`
-	Command   []string  `json:"command"` // the server's command line
-	URL       string    `json:"url,omitempty"`
-	Recorder  string    `json:"recorder,omitempty"` // the mcprec that recorded it
+	// Labels are names with values, by which sessions are picked.
+	Labels   map[string]string `json:"labels,omitempty"`
+	Command  []string          `json:"command"` // the server's command line
+	URL      string            `json:"url,omitempty"`
+	Recorder string            `json:"recorder,omitempty"` // the mcprec that recorded it
 	// Redacted counts the secrets that placeholders stand for in this header.
 	Redacted uint64 `json:"redacted,omitempty"`
 	// Expect states the verdict that replaying this session must give, in the

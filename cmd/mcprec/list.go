@@ -37,7 +37,7 @@ beginning.
 
 --format json prints one object a line: id, label, start (RFC 3339), command (a
 list), transport, frames, bytes, lost, state, exit (a number; "signal: NAME";
-null when unknown).
+null when unknown), and labels, an object, if record was given --label NAME=VALUE.
 
 ` + exitLine,
 		Args: atMost(1),
@@ -94,23 +94,24 @@ func newest(sessions []store.Session, limit int) []store.Session {
 
 // sessionLine is the stable form of list --format json.
 type sessionLine struct {
-	ID        store.SessionID `json:"id"`
-	Label     string          `json:"label"`
-	Start     time.Time       `json:"start"`
-	Command   []string        `json:"command"`
-	Transport string          `json:"transport"`
-	Frames    uint64          `json:"frames"`
-	Bytes     uint64          `json:"bytes"`
-	Lost      uint64          `json:"lost"`
-	State     store.State     `json:"state"`
-	Exit      any             `json:"exit"`
+	ID        store.SessionID   `json:"id"`
+	Label     string            `json:"label"`
+	Start     time.Time         `json:"start"`
+	Command   []string          `json:"command"`
+	Transport string            `json:"transport"`
+	Frames    uint64            `json:"frames"`
+	Bytes     uint64            `json:"bytes"`
+	Lost      uint64            `json:"lost"`
+	State     store.State       `json:"state"`
+	Exit      any               `json:"exit"`
+	Labels    map[string]string `json:"labels,omitempty"`
 }
 
 func listJSON(w io.Writer, sessions []store.Session) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	for _, s := range sessions {
-		line := sessionLine{s.ID, s.Label, s.Start, s.Command, s.Transport, s.Frames, s.Bytes, s.Lost, s.State, nil}
+		line := sessionLine{s.ID, s.Label, s.Start, s.Command, s.Transport, s.Frames, s.Bytes, s.Lost, s.State, nil, s.Labels}
 		if line.Command == nil {
 			line.Command = []string{}
 		}
@@ -136,7 +137,7 @@ func listText(w *screen, sessions []store.Session, limit int) {
 	sessions = newest(sessions, limit)
 	id, label := len("SESSION"), len("LABEL")
 	for i, s := range sessions {
-		id, label = max(id, len(short[i])), max(label, utf8.RuneCountInString(plain(s.Label)))
+		id, label = max(id, len(short[i])), max(label, utf8.RuneCountInString(plain(labelOf(s))))
 	}
 	const before, after = "%-*s  %-19s  %7v  %10v  ", "  %-10s  %-*s  %s"
 	row := fmt.Sprintf(before+"%-7s"+after, id, "SESSION", "START", "FRAMES", "BYTES", "STATE", "EXIT", label, "LABEL", "COMMAND")
@@ -149,7 +150,7 @@ func listText(w *screen, sessions []store.Session, limit int) {
 		}
 		w.paint(unpainted, fmt.Sprintf(before, id, short[i], start, s.Frames, s.Bytes))
 		w.paint(ofState(s.State), fmt.Sprintf("%-7s", s.State))
-		w.paint(unpainted, fmt.Sprintf(after, plain(strings.TrimPrefix(s.Exit, "signal: ")), label, plain(s.Label), plain(commandOf(s))))
+		w.paint(unpainted, fmt.Sprintf(after, plain(strings.TrimPrefix(s.Exit, "signal: ")), label, plain(labelOf(s)), plain(commandOf(s))))
 		if s.Lost > 0 {
 			w.paint(red, fmt.Sprintf("  (%d lost)", s.Lost))
 		}

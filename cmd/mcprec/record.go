@@ -22,7 +22,7 @@ import (
 
 type recordOptions struct {
 	home
-	label   string
+	label   labels
 	out     string
 	sync    string
 	verbose bool
@@ -66,7 +66,7 @@ at the end. The exit status is the server's.
 	o.addFlags(cmd)
 	f := cmd.Flags()
 	f.SetInterspersed(false)
-	f.StringVarP(&o.label, "label", "l", "", "a `LABEL` for listings")
+	f.VarP(&o.label, "label", "l", "a `LABEL` for listings, or NAME=VALUE, by which prune and stats pick;\nmay be given several times")
 	f.StringVarP(&o.out, "out", "o", "", "write the session to a fixture `FILE` as well, when it has ended;\nif FILE is there, to the next free name FILE-2, FILE-3, …")
 	f.StringVar(&o.sync, "sync", "50ms", "how soon frames are on disk after the operating system has them:\na duration, always, or none")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say on stderr what was recorded")
@@ -171,7 +171,7 @@ func startRecorder(std streams, o recordOptions, syncing time.Duration, command 
 	db, err := o.open(boltstore.Options{Sync: syncing})
 	var rec *recorder.Recorder
 	if err == nil {
-		h := store.Header{Transport: "stdio", Label: o.label, Command: command, Recorder: "mcprec " + version()}
+		h := store.Header{Transport: "stdio", Label: o.label.text, Labels: o.label.values, Command: command, Recorder: "mcprec " + version()}
 		var secrets *redact.Redactor
 		if secrets, err = o.redactor(std, db, h); err == nil {
 			rec, err = recorder.New(context.Background(), db, h, recorder.Redact(secrets))

@@ -38,7 +38,7 @@ session, whose id it prints; with -o a fixture. With --in-place the copy takes t
 session's place. A session without secrets is left as it is.
 
 A session of the store that is redacted in place has a new id, and the old one is
-removed; its bytes stay in the database's free pages until others take their place.
+removed; its bytes stay in the database's free pages until mcprec compact.
 --scan changes nothing: it lists where there are secrets, never the secrets, and exits
 with 1 if there are some. A key that was recorded is known: redacting the recording
 does not call it back. Make a new one.

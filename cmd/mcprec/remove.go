@@ -18,7 +18,7 @@ func newRemove() *cobra.Command {
 		Long: `rm removes sessions from the store. Each SESSION is an id or a unique prefix of
 one. A session that is being recorded cannot be removed.
 
-The space is used again by later sessions; the file does not shrink.
+The space is used again by later sessions; mcprec compact gives it back to the disk.
 
 ` + exitLine,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -63,7 +63,7 @@ The store is --store, else $MCPREC_HOME, else $XDG_STATE_HOME/mcprec, else
 		return usagef("%v; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(newRecord(std), newList(), newShow(), newTail(), newExport(), newImport(),
-		newReplay(), newExplore(), newServe(std), newDrive(), newCheck(), newCapacity(), newDiff(), newState(), newBisect(), newVerify(), newRepair(), newRedact(), newRemove(), newDemo(), newVersion())
+		newReplay(), newExplore(), newServe(std), newDrive(), newCheck(), newCapacity(), newDiff(), newState(), newBisect(), newVerify(), newRepair(), newRedact(), newRemove(), newPrune(), newCompact(), newStats(), newDemo(), newVersion())
 	return root
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"time"
 
@@ -120,67 +119,4 @@ func (s *Store) compare(ctx context.Context, id store.SessionID, key [16]byte, h
 		err = &store.ConflictError{ID: id, Head: head}
 	}
 	return err
-}
-
-// Delete removes a session and leaves a tombstone.
-func (s *Store) Delete(ctx context.Context, id store.SessionID) error {
-	if err := s.delete(ctx, id); err != nil {
-		return fmt.Errorf("delete session %s: %w", id, err)
-	}
-	return nil
-}
-
-func (s *Store) delete(ctx context.Context, id store.SessionID) error {
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	defer s.end()
-	x, err := s.locate(ctx, id, 0)
-	if err != nil {
-		return err
-	}
-	x.close()
-	release, err := s.holdDead(ctx, x.id, true)
-	if err != nil {
-		return err
-	}
-	defer release()
-	err = s.update(ctx, x.path, func(m *month) error {
-		p, _, err := m.get(x.key)
-		if err != nil {
-			return err
-		}
-		if p.deleted {
-			return store.ErrNotFound
-		}
-		if err := m.removeChunks(x.key); err != nil {
-			return err
-		}
-		return m.put(x.key, &projection{deleted: true})
-	})
-	if err != nil {
-		return err
-	}
-	for _, end := range []string{".log", ".damaged", ".reserve", ".lock"} {
-		err := s.machine.remove(s.spoolPath(x.id)[:len(s.spoolPath(x.id))-len(".log")] + end)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && end != ".lock" {
-			return err
-		}
-	}
-	return nil
-}
-
-// removeChunks removes all chunks of a session.
-func (m *month) removeChunks(id [16]byte) error {
-	var keys [][]byte
-	c := m.ev.Cursor()
-	for k, _ := c.Seek(id[:]); len(k) == len(key{}) && [16]byte(k[:16]) == id; k, _ = c.Next() {
-		keys = append(keys, append([]byte(nil), k...))
-	}
-	for _, k := range keys {
-		if err := m.ev.Delete(k); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -245,3 +245,9 @@ func (c chunk) events(yield func(store.Event) bool) error {
 	}
 	return nil
 }
+
+// last returns the Seq of the last event of a chunk whose facts were checked.
+func (c chunk) last() uint64 {
+	n, _ := binary.Uvarint(c.data[chunkHead:])
+	return binary.BigEndian.Uint64(c.key[16:]) + n - 1
+}

@@ -63,7 +63,8 @@
 // folded (0: no spool); chain (32); then, each a varint length and the bytes,
 // exit, transport, label, URL, recorder, expect; start as varint seconds
 // (zigzag) and nanoseconds; header version; the number of words of the command
-// and each of them. A deleted session keeps its projection as tombstone.
+// and each of them; and, if there are labels, their number, and the name and the
+// value of each. A deleted session keeps its projection as tombstone.
 //
 // Chunk, version 1:
 //

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -68,6 +70,12 @@ func (p *projection) encode(key [16]byte) []byte {
 	for _, word := range x.Command {
 		b = appendText(b, word)
 	}
+	if len(x.Labels) > 0 {
+		b = binary.AppendUvarint(b, uint64(len(x.Labels)))
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.Labels)) {
+		b = appendText(appendText(b, name), x.Labels[name])
+	}
 	binary.LittleEndian.PutUint32(b, metaSum(key, b))
 	return b
 }
@@ -109,6 +117,7 @@ func decodeProjection(key [16]byte, b []byte, path string) (p projection, err er
 	for i := range x.Command {
 		x.Command[i] = d.text()
 	}
+	x.Labels = d.labels()
 	if d.bad {
 		return p, damagedFile(path, fmt.Sprintf("facts of session %s end early", idOf(key)))
 	}
@@ -160,6 +169,24 @@ func (d *scanner) text() string {
 		return ""
 	}
 	return d.texts[from : from+int(n)]
+}
+
+// labels reads what came later, so that there may be none.
+func (d *scanner) labels() map[string]string {
+	if len(d.b) == 0 {
+		return nil
+	}
+	n := d.uvarint()
+	if n > uint64(len(d.b)) {
+		d.bad = true
+		return nil
+	}
+	labels := make(map[string]string, n)
+	for range n {
+		name := d.text()
+		labels[name] = d.text()
+	}
+	return labels
 }
 
 // get returns the projection of a session; ok is false when there is none. A
@@ -218,10 +245,14 @@ func (m *month) recount(missing []byte) error {
 
 // put stores the projection of a session, and counts a new one.
 func (m *month) put(key [16]byte, p *projection) error {
+	return m.putFacts(key, p.encode(key))
+}
+
+func (m *month) putFacts(key [16]byte, facts []byte) error {
 	if m.meta.Get(key[:]) == nil {
 		if err := m.add(key); err != nil {
 			return err
 		}
 	}
-	return m.meta.Put(key[:], p.encode(key))
+	return m.meta.Put(key[:], facts)
 }

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+)
+
+// statsLabels is how many labels the text has: those that take most.
+const statsLabels = 20
+
+type statsOptions struct {
+	home
+	labels labels
+	format string
+}
+
+func newStats() *cobra.Command {
+	var o statsOptions
+	cmd := &cobra.Command{
+		Use:   "stats",
+		Short: "Count what is in the store and what it takes on the disk",
+		Long: `stats counts the sessions of the store, in all and by label: events, bytes of frames
+as they passed (recorded), and what they take in the store (stored). It says how much
+of the databases is free, which mcprec compact gives back, and how many spools there
+are: files of live sessions, and of those that ended and are not yet moved.
+
+With --label only the sessions with that label are counted.
+
+` + exitLine,
+		Args:              atMost(0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runStats(cmd, o) },
+	}
+	o.addFlags(cmd)
+	cmd.Flags().VarP(&o.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
+	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
+	completeWords(cmd, "format", "text", "json")
+	return cmd
+}
+
+// counts is what stats counts of some sessions.
+type counts struct {
+	Sessions int                 `json:"sessions"`
+	States   map[store.State]int `json:"states"`
+	Events   uint64              `json:"events"`
+	Frames   uint64              `json:"frames"`
+	Lost     uint64              `json:"lost"`
+	Recorded uint64              `json:"recorded"` // bytes of frames
+	Stored   int64               `json:"stored"`
+	Oldest   *time.Time          `json:"oldest"` // start
+	Newest   *time.Time          `json:"newest"`
+}
+
+// statistics is the stable form of stats --format json.
+type statistics struct {
+	Store string `json:"store"`
+	counts
+	Databases     int               `json:"databases"`
+	DatabaseBytes int64             `json:"database_bytes"`
+	FreeBytes     int64             `json:"free_bytes"`
+	Removed       int               `json:"removed"` // sessions of which a tombstone is left
+	Chunks        int               `json:"chunks"`
+	Spools        int               `json:"spools"`
+	SpoolBytes    int64             `json:"spool_bytes"`
+	Damaged       int               `json:"damaged"` // files kept aside
+	DamagedBytes  int64             `json:"damaged_bytes"`
+	Labels        map[string]counts `json:"labels"`
+}
+
+// add counts a session.
+func (c *counts) add(s store.Session, stored int64) {
+	if c.States == nil {
+		c.States = map[store.State]int{}
+	}
+	c.Sessions++
+	c.States[s.State]++
+	c.Events += s.Head.Seq
+	c.Frames += s.Frames
+	c.Lost += s.Lost
+	c.Recorded += s.Bytes
+	c.Stored += stored
+	if s.Start.IsZero() {
+		return
+	}
+	if c.Oldest == nil || s.Start.Before(*c.Oldest) {
+		c.Oldest = &s.Start
+	}
+	if c.Newest == nil || s.Start.After(*c.Newest) {
+		c.Newest = &s.Start
+	}
+}
+
+func runStats(cmd *cobra.Command, o statsOptions) (err error) {
+	if err := oneOf("format", o.format, "text", "json"); err != nil {
+		return err
+	}
+	db, err := o.open(boltstore.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
+	usage, err := db.Usage(cmd.Context())
+	x := statistics{
+		Store: db.Info().Location, Spools: usage.Spools.Files, SpoolBytes: usage.Spools.Bytes,
+		Damaged: usage.Damaged.Files, DamagedBytes: usage.Damaged.Bytes, Labels: map[string]counts{},
+	}
+	x.States = map[store.State]int{}
+	for _, d := range usage.Databases {
+		x.Databases++
+		x.DatabaseBytes += d.Bytes
+		x.FreeBytes += d.Free
+		x.Removed += d.Deleted
+		x.Chunks += d.Chunks.Files
+	}
+	for s, serr := range db.Sessions(cmd.Context(), store.Query{}) {
+		if serr != nil {
+			err = errors.Join(err, serr) // the other parts are still counted
+		} else if o.labels.of(s.Header) {
+			x.count(s, usage.Stored[s.ID])
+		}
+	}
+	if o.format == "json" {
+		enc := json.NewEncoder(cmd.OutOrStdout())
+		enc.SetEscapeHTML(false)
+		return errors.Join(err, enc.Encode(x))
+	}
+	return errors.Join(err, x.text(cmd.OutOrStdout()))
+}
+
+// count counts a session in all, and for each of its labels.
+func (x *statistics) count(s store.Session, stored int64) {
+	x.add(s, stored)
+	for _, label := range (&labels{s.Label, s.Labels}).list() {
+		c := x.Labels[label]
+		c.add(s, stored)
+		x.Labels[label] = c
+	}
+}
+
+func (x *statistics) text(w io.Writer) error {
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%-10s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("store", "%s", plain(x.Store))
+	row("sessions", "%d: %d closed, %d live, %d crashed", x.Sessions, x.States[store.Ended], x.States[store.Live], x.States[store.Crashed])
+	row("events", "%d, %d of them frames, %d lost", x.Events, x.Frames, x.Lost)
+	if x.Oldest != nil {
+		row("started", "%s to %s", x.Oldest.Local().Format(time.DateTime), x.Newest.Local().Format(time.DateTime))
+	}
+	row("recorded", "%s", sizeText(int64(x.Recorded)))
+	row("stored", "%s in %s", sizeText(x.Stored), plural(uint64(x.Chunks), "chunk"))
+	row("databases", "%d with %s, %s of it free", x.Databases, sizeText(x.DatabaseBytes), sizeText(x.FreeBytes))
+	row("spools", "%d with %s", x.Spools, sizeText(x.SpoolBytes))
+	if x.Damaged > 0 {
+		row("damaged", "%d with %s, kept beside", x.Damaged, sizeText(x.DamagedBytes))
+	}
+	if len(x.Labels) == 0 {
+		return nil
+	}
+	names := slices.Collect(maps.Keys(x.Labels))
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(x.Labels[b].Stored, x.Labels[a].Stored), cmp.Compare(a, b))
+	})
+	const format = "%8v  %8v  %10s  %10s  %-19s  %s\n"
+	fmt.Fprintf(w, "\n"+format, "SESSIONS", "EVENTS", "RECORDED", "STORED", "NEWEST", "LABEL")
+	for _, name := range names[:min(len(names), statsLabels)] {
+		c, newest := x.Labels[name], ""
+		if c.Newest != nil {
+			newest = c.Newest.Local().Format(time.DateTime)
+		}
+		fmt.Fprintf(w, format, c.Sessions, c.Events, sizeText(int64(c.Recorded)), sizeText(c.Stored), newest, plain(name))
+	}
+	if n := len(names) - statsLabels; n > 0 {
+		fmt.Fprintf(w, "%d more with --format json\n", n)
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// filled returns a store with n sessions, and their logs.
+func filled(t testing.TB, n, events, size int) (*Store, map[store.SessionID][]store.Event) {
+	t.Helper()
+	s := testStore(t, t.TempDir())
+	logs := map[store.SessionID][]store.Event{}
+	for i := range n {
+		id := testID(i + 1)
+		logs[id] = testLog(i+1, events, size, true)
+		if _, err := s.Append(t.Context(), id, 0, logs[id]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s, logs
+}
+
+func mustCompact(t testing.TB, s *Store) (before, after int64) {
+	t.Helper()
+	err := s.Compact(t.Context(), 0, func(c Compacted) {
+		before, after = before+c.Before, after+c.After
+		info, err := os.Stat(c.Path)
+		if err != nil || info.Size() != c.After {
+			t.Errorf("%s: %v, %v; reported %d", c.Path, info, err, c.After)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, _ := filepath.Glob(filepath.Join(s.storeDir(), "*.new-*"))
+	if len(left) > 0 {
+		t.Errorf("left: %s", left)
+	}
+	return before, after
+}
+
+func TestDeleteAllAndCompact(t *testing.T) {
+	s, logs := filled(t, 40, 30, 4000)
+	live := startSpool(t, s, testLog(50, 3, 10, false))
+	defer func() { _ = live.Close() }()
+	ids := []store.SessionID{testID(50), testID(99)} // is live; never was
+	for i := range 38 {
+		ids = append(ids, testID(i+1))
+	}
+	var gone []store.SessionID
+	for range 2 { // again: they are gone
+		if err := s.DeleteAll(t.Context(), ids, func(id store.SessionID) { gone = append(gone, id) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(gone) != 38 {
+		t.Errorf("%d sessions were removed", len(gone))
+	}
+	u, err := s.Usage(t.Context())
+	if err != nil || len(u.Databases) != 1 || u.Databases[0].Sessions != 2 || u.Databases[0].Deleted != 38 || u.Spools.Files != 1 {
+		t.Fatalf("usage: %+v, %v", u, err)
+	}
+	before, after := mustCompact(t, s)
+	if after > before/4 {
+		t.Errorf("%d of 40 sessions removed: compacted from %d to %d bytes", len(gone), before, after)
+	}
+	for i := range 40 {
+		id := testID(i + 1)
+		if i >= 38 {
+			mustRead(t, s, id, logs[id])
+		} else if _, err := s.Append(t.Context(), id, 0, logs[id]); !errors.Is(err, store.ErrExists) {
+			t.Errorf("a deleted session is back: %v", err)
+		}
+	}
+	mustVerify(t, s)
+	if _, again := mustCompact(t, s); again > after {
+		t.Errorf("compacted again: %d bytes, before %d", again, after)
+	}
+	if err := s.DeleteAll(t.Context(), []store.SessionID{"x"}, nil); err == nil || !strings.Contains(err.Error(), "not a UUID") {
+		t.Errorf("a bad id: %v", err)
+	}
+}
+
+// Whatever happens while a database is copied is in the new one.
+func TestCompactCatchesUp(t *testing.T) {
+	s, logs := filled(t, 30, 20, 30000)
+	for i := range 20 {
+		if err := s.Delete(t.Context(), testID(i+1)); err != nil {
+			t.Fatal(err)
+		}
+		delete(logs, testID(i+1))
+	}
+	other := testStore(t, s.dir)
+	open := testLog(70, 40, 9000, true)
+	head, err := other.Append(t.Context(), testID(70), 0, open[:10])
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &compaction{s: s, path: s.monthPath(got(testID(1).Bytes()))}
+	c.s.machine.committer = during{osDisk{}, func(n int) {
+		if n != 2 { // the old file was read
+			return
+		}
+		for _, err := range []error{
+			other.Delete(t.Context(), testID(25)),
+			second(other.Append(t.Context(), testID(60), 0, testLog(60, 20, 3000, true))),
+			second(other.Append(t.Context(), testID(70), head.Seq, open[10:])),
+		} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}, new(int)}
+	if err := c.run(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if c.after >= c.before {
+		t.Errorf("from %d to %d bytes", c.before, c.after)
+	}
+	delete(logs, testID(25))
+	logs[testID(60)], logs[testID(70)] = testLog(60, 20, 3000, true), open
+	for _, s := range []*Store{s, other} {
+		for id, log := range logs {
+			mustRead(t, s, id, log)
+		}
+		if _, err := s.Head(t.Context(), testID(25)); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("deleted meanwhile: %v", err)
+		}
+		mustVerify(t, s)
+	}
+}
+
+// during does something before the nth commit.
+type during struct {
+	osDisk
+	f func(n int)
+	n *int
+}
+
+func (d during) commit(db *bolt.DB, file *os.File, f func(*bolt.Tx) error) error {
+	*d.n++
+	d.f(*d.n)
+	return d.osDisk.commit(db, file, f)
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func got[T any](x T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
+// A damaged database is not compacted, and stays as it is.
+func TestCompactDamaged(t *testing.T) {
+	s, _ := filled(t, 6, 20, 40000)
+	for i := range 4 {
+		if err := s.Delete(t.Context(), testID(i+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := s.monthPath(got(testID(1).Bytes()))
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := got(scanDatabase(got(os.Open(path))))
+	for _, at := range w.sessions[got(testID(6).Bytes())].chunks {
+		b[at.off+at.n/2] ^= 1
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err = s.Compact(context.Background(), 0, func(c Compacted) { t.Errorf("compacted: %+v", c) })
+	if !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("damaged: %v", err)
+	}
+	if now, err := os.ReadFile(path); err != nil || string(now) != string(b) {
+		t.Errorf("changed: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.storeDir(), "*.new-*")); len(left) > 0 {
+		t.Errorf("left: %s", left)
+	}
+}

@@ -1,0 +1,171 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// deleteStep is how many sessions one transaction deletes.
+const deleteStep = 500
+
+// Delete removes a session and leaves a tombstone.
+func (s *Store) Delete(ctx context.Context, id store.SessionID) error {
+	err := s.begin(ctx)
+	if err == nil {
+		defer s.end()
+		err = s.delete(ctx, id)
+	}
+	if err != nil {
+		return fmt.Errorf("delete session %s: %w", id, err)
+	}
+	return nil
+}
+
+func (s *Store) delete(ctx context.Context, id store.SessionID) error {
+	x, err := s.locate(ctx, id, 0)
+	if err != nil {
+		return err
+	}
+	x.close()
+	release, err := s.holdDead(ctx, x.id, true)
+	if err != nil {
+		return err
+	}
+	defer release()
+	err = s.update(ctx, x.path, func(m *month) error { return m.bury(x.key) })
+	if err != nil {
+		return err
+	}
+	return s.removeLeft(x.id)
+}
+
+// DeleteAll removes sessions, many in one transaction, and tells removed of each that is
+// gone for good. A session that is being recorded, or that is gone already, is left out.
+// Of a call that is interrupted, what was told is done and the rest is untouched.
+func (s *Store) DeleteAll(ctx context.Context, ids []store.SessionID, removed func(store.SessionID)) error {
+	if err := s.begin(ctx); err != nil {
+		return fmt.Errorf("delete sessions: %w", err)
+	}
+	defer s.end()
+	var order []string
+	months := map[string][]store.SessionID{}
+	for _, id := range ids {
+		key, err := id.Bytes()
+		if err != nil {
+			return fmt.Errorf("delete sessions: %w", err)
+		}
+		path := s.monthPath(key)
+		if months[path] == nil {
+			order = append(order, path)
+		}
+		months[path] = append(months[path], idOf(key))
+	}
+	for _, path := range order {
+		for ids := months[path]; len(ids) > 0; {
+			n := min(len(ids), deleteStep)
+			if err := s.deleteStep(ctx, path, ids[:n], removed); err != nil {
+				return fmt.Errorf("delete sessions: %w", err)
+			}
+			ids = ids[n:]
+		}
+	}
+	return nil
+}
+
+// deleteStep removes sessions of one month in one transaction.
+func (s *Store) deleteStep(ctx context.Context, path string, ids []store.SessionID, removed func(store.SessionID)) error {
+	if _, err := s.makeDirs(); err != nil { // for the lock
+		return err
+	}
+	unlock, err := s.lockFold(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	var held []store.SessionID
+	for _, id := range ids {
+		release, err := s.lockDead(id)
+		if err != nil {
+			return err
+		}
+		if release != nil {
+			defer release()
+			held = append(held, id)
+		}
+	}
+	var gone []store.SessionID
+	err = s.update(ctx, path, func(m *month) error {
+		gone = gone[:0]
+		for _, id := range held {
+			key, _ := id.Bytes() // as before
+			_, noSpool := os.Lstat(s.spoolPath(id))
+			if m.meta.Get(key[:]) == nil && noSpool != nil {
+				continue // it never was
+			}
+			switch err := m.bury(key); {
+			case err == nil:
+				gone = append(gone, id)
+			case !errors.Is(err, store.ErrNotFound):
+				return fmt.Errorf("session %s: %w", id, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range gone {
+		if err := s.removeLeft(id); err != nil {
+			return err
+		}
+		removed(id)
+	}
+	return nil
+}
+
+// bury removes all that there is of a session but a tombstone.
+func (m *month) bury(key [16]byte) error {
+	p, _, err := m.get(key)
+	if err != nil {
+		return err
+	}
+	if p.deleted {
+		return store.ErrNotFound
+	}
+	if err := m.removeChunks(key); err != nil {
+		return err
+	}
+	return m.put(key, &projection{deleted: true})
+}
+
+// removeLeft removes the files of a deleted session.
+func (s *Store) removeLeft(id store.SessionID) error {
+	for _, end := range []string{".log", ".damaged", ".reserve", ".lock"} {
+		err := s.machine.remove(strings.TrimSuffix(s.spoolPath(id), ".log") + end)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && end != ".lock" {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeChunks removes all chunks of a session.
+func (m *month) removeChunks(id [16]byte) error {
+	var keys [][]byte
+	c := m.ev.Cursor()
+	for k, _ := c.Seek(id[:]); len(k) == len(key{}) && [16]byte(k[:16]) == id; k, _ = c.Next() {
+		keys = append(keys, append([]byte(nil), k...))
+	}
+	for _, k := range keys {
+		if err := m.ev.Delete(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
