@@ -11,16 +11,17 @@ type Mark int
 
 // Checker judges the frames of one session. Its zero value is not ready: see [New].
 type Checker struct {
-	revision  string
-	ends      [2]end
-	handshake handshake
-	logs      []*Exchange            // requests of a stateless session that set a log level
-	logged    bool                   // there were such requests that are forgotten
-	logsLeft  int                    // requests that were left when some were last forgotten
-	tasks     map[string]string      // status, by direction and id
-	runs      map[string][]*Exchange // the requests that began a task, by the same key
-	subscribe *Exchange              // the first resources/subscribe
-	found     []Violation
+	revision   string
+	ends       [2]end
+	handshake  handshake
+	logs       []*Exchange            // open requests of a stateless session that set a log level
+	logged     bool                   // there were such requests that are answered
+	tasks      map[string]string      // status, by direction and id
+	runs       map[string][]*Exchange // the requests that began a task, by the same key
+	early      past                   // tasks that were asked about before they were made, by the same key
+	subscribe  *Exchange              // the first resources/subscribe
+	subscribed resources              // of all of these
+	found      []Violation
 }
 
 // end is what one end has sent; the index is the direction it sends in.

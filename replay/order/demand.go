@@ -56,8 +56,8 @@ var laws = []since{
 	{lawInitialized, first, shook}, {lawInitializedOnce, first, shook}, {lawClientWaits, first, shook}, {lawClientReady, first, shook}, {lawServerWaits, first, shook},
 	{lawServerAsks, last, last}, {lawClientAnswers, last, last},
 	{lawCancelOwn, first, last}, {lawCancelOpen, first, last}, {lawCancelListen, last, last}, {lawCancelled, last, last},
-	{lawSubscribed, last, last}, {lawAcknowledged, last, last}, {lawFilter, last, last}, {lawUpdated, first, shook},
+	{lawSubscribed, last, last}, {lawAcknowledged, last, last}, {lawFilter, last, last}, {lawFilterURI, last, last}, {lawUpdated, first, shook},
 	{lawLogLevel, last, last}, {lawLogEnds, last, last},
 	{lawNoBatch, Revision2025_06_18, last}, {lawDoubtBatch, first, first}, {lawEmptyBatch, first, last},
-	{lawTaskBegins, shook, shook}, {lawTaskTerminal, shook, shook},
+	{lawTaskMade, shook, shook}, {lawTaskBegins, shook, shook}, {lawTaskResult, shook, shook}, {lawTaskCancels, shook, shook}, {lawTaskTerminal, shook, shook},
 }

@@ -43,11 +43,13 @@ type Exchange struct {
 	asksInput   bool            // the response is an InputRequiredResult
 	task        bool            // it asked to run as a task
 	ended       bool            // the task has a terminal status
+	about       string          // the key of the task that it asks about
 	session     int             // the handshake it belongs to
 	progress    json.RawMessage // the last value; nil before
 
-	acknowledged bool            // of a subscription
-	filter       json.RawMessage // what it asked for
+	acknowledged bool   // of a subscription
+	filter       wanted // what it asked for
+	logAt        int    // its place among the open requests that set a log level, from 1
 }
 
 // Received reports whether the other end has been given the request.
@@ -131,6 +133,7 @@ func (c *Checker) sentRequest(dir transport.Direction, m *message) {
 	e.keep(x)
 	c.beginsHandshake(x)
 	c.subscribes(x, m)
+	c.asksAbout(x, m)
 }
 
 func (c *Checker) sentResponse(dir transport.Direction, m *message) {
@@ -141,6 +144,7 @@ func (c *Checker) sentResponse(dir transport.Direction, m *message) {
 	x.Answered, x.failed = true, m.Result == nil
 	x.asksInput = c.stateless() && text(transport.Member(m.Result, "resultType")) == "input_required"
 	c.settles(x, m)
+	c.endLog(x)
 	c.keepTaskResult(dir, m, x)
 }
 

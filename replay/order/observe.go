@@ -2,7 +2,6 @@ package order
 
 import (
 	"hash/maphash"
-	"slices"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -31,7 +30,6 @@ func (c *Checker) Observe(dir transport.Direction, p Parsed) []Violation {
 	}
 	c.Give(dir, p)
 	c.forget(c.end(dir))
-	c.forgetLogs()
 	return c.found
 }
 
@@ -111,18 +109,6 @@ func (e *end) drop(x *Exchange) {
 			delete(e.tokens, x.token)
 		}
 	}
-}
-
-// forgetLogs drops the requests that set a log level and are answered, when they have
-// become many.
-func (c *Checker) forgetLogs() {
-	n := len(c.logs)
-	if n < 2*max(64, c.logsLeft) {
-		return
-	}
-	c.logs = slices.DeleteFunc(c.logs, func(x *Exchange) bool { return x.Answered })
-	c.logsLeft = len(c.logs)
-	c.logged = c.logged || c.logsLeft < n
 }
 
 // past is a set of keys, by their hash.

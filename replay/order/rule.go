@@ -101,6 +101,7 @@ var (
 	lawSubscribed   = law{"P7", "a subscription's notification names an open subscription", Error, pageSubscriptions, "Receiving Notifications"}
 	lawAcknowledged = law{"P7", "a subscription is acknowledged before it notifies", Error, pageSubscriptions, "Acknowledgment"}
 	lawFilter       = law{"P7", "only what a subscription asked for is notified", Error, pageSubscriptions, "Opening a Stream"}
+	lawFilterURI    = law{"P7", "only resources that a subscription asked for, or parts of them, are updated", Warning, pageSubscriptions, "Opening a Stream"}
 	lawUpdated      = law{"P7", "a resource is subscribed to before its updates", Warning, pageResources, "Subscriptions"}
 
 	lawLogLevel = law{"P8", "log messages need a request that set a log level", Error, pageLogging, "Per-request log level"}
@@ -111,6 +112,9 @@ var (
 	lawEmptyBatch = law{"P9", "a batch is not empty", Error, pageBase, "Messages"}
 
 	lawTaskBegins   = law{"P10", "a task begins working", Error, pageTasks, "Task Status Lifecycle"}
+	lawTaskResult   = law{"P10", "tasks/result is answered when the status is terminal", Error, pageTasks, "Result Retrieval"}
+	lawTaskCancels  = law{"P10", "tasks/cancel is answered when the status is cancelled", Error, pageTasks, "Task Cancellation"}
+	lawTaskMade     = law{"P10", "a task is made before it is asked about", Warning, pageTasks, "Creating Tasks"}
 	lawTaskTerminal = law{"P10", "a terminal status is final", Error, pageTasks, "Task Status Lifecycle"}
 )
 

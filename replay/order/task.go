@@ -16,16 +16,38 @@ func (c *Checker) hasTasks() bool { return c.revision == "" || c.revision == Rev
 func (c *Checker) judgeTaskResult(dir transport.Direction, m *message, x *Exchange) {
 	if x.task {
 		if task := transport.Member(m.Result, "task"); task != nil {
+			if c.early.has(taskKey(dir, task)) && c.tasks[taskKey(dir, task)] == "" {
+				c.breaks(lawTaskMade, dir, "the response to %v with task %s, which it had been asked about before", x, taskID(task))
+			}
 			if s := status(task); s != "" && s != "working" {
 				c.breaks(lawTaskBegins, dir, "the response to %v with a new task that is %s", x, s)
 			}
 			return
 		}
 	}
-	if tells(x) {
-		c.judgeStatus(dir, m, m.Result)
+	if !tells(x) {
+		return
+	}
+	if s := status(m.Result); x.Method == "tasks/cancel" && c.hasTasks() && s != "" && s != "cancelled" {
+		c.breaks(lawTaskCancels, dir, "the response to %v that says task %s is %s", x, taskID(m.Result), s)
+	}
+	c.judgeStatus(dir, m, m.Result)
+}
+
+// asksAbout keeps which task a request is about.
+func (c *Checker) asksAbout(x *Exchange, m *message) {
+	if !c.hasTasks() || x.Method != "tasks/result" && !tells(x) {
+		return
+	}
+	x.about = taskKey(x.Dir.Reverse(), m.Params)
+	if c.tasks[x.about] == "" {
+		c.early.add(x.about)
 	}
 }
+
+// resulted stands for the terminal status of a task whose result was given, which says
+// that it has one, but not which.
+const resulted = "\xff" // no JSON says so
 
 // judgeStatus is rule P10 for a task's status.
 func (c *Checker) judgeStatus(dir transport.Direction, m *message, task json.RawMessage) {
@@ -33,11 +55,16 @@ func (c *Checker) judgeStatus(dir transport.Direction, m *message, task json.Raw
 		return
 	}
 	before, now := c.tasks[taskKey(dir, task)], status(task)
-	if now != "" && before != now && terminal(before) {
-		what := m.Method
-		if what == "" {
-			what = "a response"
-		}
+	what := m.Method
+	if what == "" {
+		what = "a response"
+	}
+	switch {
+	case now == "" || before == now || !terminal(before):
+	case before == resulted && terminal(now):
+	case before == resulted:
+		c.breaks(lawTaskResult, dir, "%s that says task %s is %s, after the response to tasks/result", what, taskID(task), now)
+	default:
 		c.breaks(lawTaskTerminal, dir, "%s that says task %s is %s, after it was %s", what, taskID(task), now, before)
 	}
 }
@@ -54,16 +81,24 @@ func (c *Checker) keepTaskResult(dir transport.Direction, m *message, x *Exchang
 		}
 		return
 	}
-	if tells(x) {
+	switch {
+	case tells(x):
 		c.keepStatus(dir, m.Result)
+	case x.Method == "tasks/result" && m.Result != nil && c.tasks[x.about] != "" && !terminal(c.tasks[x.about]):
+		c.settleTask(x.about, resulted)
 	}
 }
 
 func (c *Checker) keepStatus(dir transport.Direction, task json.RawMessage) {
 	id, now := taskKey(dir, task), status(task)
-	if now == "" || terminal(c.tasks[id]) {
+	if before := c.tasks[id]; now == "" || terminal(before) && (before != resulted || !terminal(now)) {
 		return
 	}
+	c.settleTask(id, now)
+}
+
+// settleTask keeps the status of a task.
+func (c *Checker) settleTask(id, now string) {
 	if c.tasks == nil {
 		c.tasks = map[string]string{}
 	}
@@ -81,7 +116,7 @@ func (c *Checker) keepStatus(dir transport.Direction, task json.RawMessage) {
 func tells(x *Exchange) bool { return x.Method == "tasks/get" || x.Method == "tasks/cancel" }
 
 func terminal(status string) bool {
-	return status == "completed" || status == "failed" || status == "cancelled"
+	return status == resulted || status == "completed" || status == "failed" || status == "cancelled"
 }
 
 func status(task json.RawMessage) string { return text(transport.Member(task, "status")) }

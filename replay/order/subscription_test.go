@@ -1,0 +1,105 @@
+package order
+
+import "strings"
+
+const (
+	listen = `> {"id":4,"method":"subscriptions/listen","params":{` + modern + `,"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:b"]}}}`
+	of4    = `"_meta":{"io.modelcontextprotocol/subscriptionId":4}`
+	ack4   = `< {"method":"notifications/subscriptions/acknowledged","params":{` + of4 + `}}`
+	tools4 = `< {"method":"notifications/tools/list_changed","params":{` + of4 + `}}`
+)
+
+func updateOf(uri string) string {
+	return `< {"method":"notifications/resources/updated","params":{"uri":"` + uri + `"}}`
+}
+
+func updateOf4(uri string) string { return strings.Replace(updateOf(uri), `}}`, `,`+of4+`}}`, 1) }
+
+var subscriptionCases = []ruleCase{
+	{"a subscription", []string{listen, ack4, tools4, tools4, `< {"id":4,"result":{}}`}, nil},
+	{"progress beside it", []string{listen, callModern, `< {"id":1,"result":{}}`, ack4}, nil},
+	{"notified before the acknowledgement", []string{listen, tools4, ack4}, []string{"P7 error: a subscription is acknowledged before it notifies"}},
+	{"of no subscription", []string{callModern, `< {"method":"notifications/tools/list_changed"}`},
+		[]string{"P7 error: a subscription's notification names an open subscription"}},
+	{"of one that was not received", []string{callModern, strings.Replace(listen, ">", ">.", 1), ack4},
+		[]string{"P7 error: a subscription's notification names an open subscription"}},
+	{"of a call", []string{callModern, `< {"method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}`},
+		[]string{"P7 error: a subscription's notification names an open subscription"}},
+	{"after its response", []string{listen, ack4, `< {"id":4,"result":{}}`, tools4},
+		[]string{"P7 error: a subscription's notification names an open subscription"}},
+	{"after its cancellation", []string{listen, ack4, `> {"method":"notifications/cancelled","params":{"requestId":4}}`,
+		strings.Replace(tools4, "<", "<~", 1), tools4}, []string{"P6 warning: after a cancellation nothing more is sent for the request"}},
+	{"its last answer after its cancellation", []string{listen, ack4, `> {"method":"notifications/cancelled","params":{"requestId":4}}`, `< {"id":4,"result":{}}`}, nil},
+	{"of what it did not ask for", []string{listen, ack4, strings.Replace(tools4, "tools", "prompts", 1)},
+		[]string{"P7 error: only what a subscription asked for is notified"}},
+	{"list_changed after a handshake", shaken(`< {"method":"notifications/tools/list_changed"}`), nil},
+	{"an update", shaken(`> {"id":1,"method":"resources/subscribe","params":{"uri":"a:b"}}`, result, `< {"method":"notifications/resources/updated","params":{"uri":"a:b"}}`), nil},
+	{"an update of a part", shaken(`> {"id":1,"method":"resources/subscribe","params":{"uri":"a://b/"}}`, result, updateOf("a://b/c"), updateOf("a://b?c"), updateOf("a://b")), nil},
+	{"an update of what had been subscribed to", shaken(`> {"id":1,"method":"resources/subscribe","params":{"uri":"a:b"}}`, result,
+		`> {"id":2,"method":"resources/unsubscribe","params":{"uri":"a:b"}}`, updateOf("a:b")), nil},
+	{"an update of another", shaken(`> {"id":1,"method":"resources/subscribe","params":{"uri":"a:b"}}`, result, updateOf("a:bc")),
+		[]string{"P7 warning: a resource is subscribed to before its updates"}},
+	{"an update that a subscription asked for", []string{listen, ack4, updateOf4("a:b"), updateOf4("a:b/c")}, nil},
+	{"an update that it did not ask for", []string{listen, ack4, updateOf4("a:c")},
+		[]string{"P7 warning: only resources that a subscription asked for, or parts of them, are updated"}},
+	{"an update without a URI", []string{listen, ack4, `< {"method":"notifications/resources/updated","params":{` + of4 + `}}`}, nil},
+	{"an update that nobody subscribed to", shaken(`< {"method":"notifications/resources/updated","params":{"uri":"a:b"}}`),
+		[]string{"P7 warning: a resource is subscribed to before its updates"}},
+}
+
+const (
+	logged  = `< {"method":"notifications/message","params":{"level":"info","data":"x"}}`
+	logging = `> {"id":2,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/logLevel":"info"}}}`
+)
+
+var logCases = []ruleCase{
+	{"a log message after a handshake", shaken(logged), nil},
+	{"a log message that was asked for", []string{logging, callModern, logged, result, logged}, nil},
+	{"a log message that was not", []string{callModern, logged}, []string{"P8 error: log messages need a request that set a log level"}},
+	{"a log message in advance", []string{callModern, strings.Replace(logging, ">", ">.", 1), logged},
+		[]string{"P8 error: log messages need a request that set a log level"}},
+	{"a log message after the response", []string{logging, `< {"id":2,"result":{}}`, logged},
+		[]string{"P8 warning: log messages stop when the requests that set a log level are answered"}},
+	{"log messages of the last that is open", []string{logging, strings.Replace(logging, "2", "3", 1), strings.Replace(logging, "2", "4", 1), `< {"id":2,"result":{}}`,
+		logged, `< {"id":4,"result":{}}`, logged, `< {"id":3,"result":{}}`, logged},
+		[]string{"P8 warning: log messages stop when the requests that set a log level are answered"}},
+}
+
+const (
+	callTask   = `> {"id":1,"method":"tools/call","params":{"task":{},"_meta":{"progressToken":"t"}}}`
+	taskMade   = `< {"id":1,"result":{"task":{"taskId":"a","status":"working"}}}`
+	getTask    = `> {"id":2,"method":"tasks/get","params":{"taskId":"a"}}`
+	resultTask = `> {"id":3,"method":"tasks/result","params":{"taskId":"a"}}`
+	result3    = `< {"id":3,"result":{"content":[]}}`
+	completed  = `< {"method":"notifications/tasks/status","params":{"taskId":"a","status":"completed"}}`
+)
+
+// tasked is after a handshake of the revision with tasks.
+func tasked(lines ...string) []string {
+	return append([]string{strings.Replace(initialize, "2025-06-18", "2025-11-25", 1),
+		strings.Replace(capable, "2025-06-18", "2025-11-25", 1), initialized}, lines...)
+}
+
+var taskCases = []ruleCase{
+	{"a task", tasked(callTask, taskMade, progress+`1}}`, getTask, `< {"id":2,"result":{"taskId":"a","status":"input_required"}}`, completed, completed), nil},
+	{"a task that begins otherwise", tasked(callTask, strings.Replace(taskMade, "working", "completed", 1)), []string{"P10 error: a task begins working"}},
+	{"a task that comes back", tasked(callTask, taskMade, completed, getTask, `< {"id":2,"result":{"taskId":"a","status":"working"}}`),
+		[]string{"P10 error: a terminal status is final"}},
+	{"progress of a task that has ended", tasked(callTask, taskMade, completed, progress+`1}}`),
+		[]string{"P3 error: progress stops when the request is answered"}},
+	{"asked about in advance", tasked(callTask, getTask, taskMade, `< {"id":2,"result":{"taskId":"a","status":"working"}}`),
+		[]string{"P10 warning: a task is made before it is asked about"}},
+	{"of another session", tasked(getTask, `< {"id":2,"result":{"taskId":"a","status":"working"}}`), nil},
+	{"a result in advance", tasked(callTask, taskMade, resultTask, result3, strings.Replace(completed, "completed", "working", 1)),
+		[]string{"P10 error: tasks/result is answered when the status is terminal"}},
+	{"a result before its status", tasked(callTask, taskMade, resultTask, result3, completed, completed), nil},
+	{"a result and two ends", tasked(callTask, taskMade, resultTask, result3, completed, strings.Replace(completed, "completed", "failed", 1)),
+		[]string{"P10 error: a terminal status is final"}},
+	{"a result that is an error", tasked(callTask, taskMade, resultTask, `< {"id":3,"error":{"code":-32602,"message":"x"}}`, getTask, `< {"id":2,"result":{"taskId":"a","status":"working"}}`), nil},
+	{"a cancellation that cancels", tasked(callTask, taskMade, strings.Replace(getTask, "get", "cancel", 1), `< {"id":2,"result":{"taskId":"a","status":"cancelled"}}`), nil},
+	{"a cancellation that does not", tasked(callTask, taskMade, strings.Replace(getTask, "get", "cancel", 1), `< {"id":2,"result":{"taskId":"a","status":"working"}}`),
+		[]string{"P10 error: tasks/cancel is answered when the status is cancelled"}},
+	{"2025-06-18 has none", shaken(callTask, strings.Replace(taskMade, "working", "completed", 1), progress+`1}}`),
+		[]string{"P3 error: progress stops when the request is answered"}},
+	{"the client's task of the same id", tasked(callTask, taskMade, completed, `> {"method":"notifications/tasks/status","params":{"taskId":"a","status":"working"}}`), nil},
+}
