@@ -161,8 +161,7 @@ func (p *casting) say(e store.Event) {
 func (p *casting) close(stream uint64, m transport.Message) (*cue, bool) {
 	for _, c := range p.on[p.exchanges.first(stream)] {
 		if c.msg().Kind() == transport.Request && c.answer == nil && (bytes.Equal(c.msg().ID, m.ID) || isNull(m.ID)) {
-			k := callKey{transport.ClientToServer, string(c.msg().ID)}
-			p.calls[k] = slices.DeleteFunc(p.calls[k], func(other *cue) bool { return other == c })
+			p.calls.remove(transport.ClientToServer, c.msg().ID, func(other *cue) bool { return other == c })
 			return c, true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -11,40 +12,76 @@ import (
 // inFlight holds the requests that are open, by the direction they went and
 // their raw id. An id may be used again once it was answered (2026-07-28), and a
 // faulty peer uses it before: a response belongs to the latest open request.
-type inFlight[T any] map[callKey][]T
+type inFlight[T any] struct {
+	calls map[callKey][]T
+	odd   map[numberKey][]string // open ids that are numbers and not plain
+}
 
 type callKey struct {
 	dir transport.Direction
 	id  string
 }
 
-func (f inFlight[T]) open(dir transport.Direction, id []byte, call T) {
+type numberKey struct {
+	dir transport.Direction
+	n   float64
+}
+
+// oddities is how many odd spellings of one number are told apart.
+const oddities = 16
+
+func (f *inFlight[T]) open(dir transport.Direction, id []byte, call T) {
 	k := callKey{dir, string(id)}
-	f[k] = append(f[k], call)
+	if f.calls == nil {
+		f.calls = map[callKey][]T{}
+	}
+	f.calls[k] = append(f.calls[k], call)
+	if len(f.calls[k]) > 1 || !isNumber(id) || isPlain(k.id) {
+		return
+	}
+	if f.odd == nil {
+		f.odd = map[numberKey][]string{}
+	}
+	if n := (numberKey{dir, asNumber(k.id)}); len(f.odd[n]) < oddities {
+		f.odd[n] = append(f.odd[n], k.id)
+	}
 }
 
 // latest returns the latest open request with the id that went in direction dir.
-func (f inFlight[T]) latest(dir transport.Direction, id []byte) (call T, ok bool) {
-	calls := f[f.key(dir, id)]
+func (f *inFlight[T]) latest(dir transport.Direction, id []byte) (call T, ok bool) {
+	calls := f.calls[f.key(dir, id)]
 	if len(calls) == 0 {
 		return call, false
 	}
 	return calls[len(calls)-1], true
 }
 
-// key returns where the open requests with the id are.
-func (f inFlight[T]) key(dir transport.Direction, id []byte) callKey {
+// key returns where the open requests with the id are. Of several that spell its
+// number otherwise it takes the first in order.
+func (f *inFlight[T]) key(dir transport.Direction, id []byte) callKey {
 	k := callKey{dir, string(id)}
-	if len(f[k]) == 0 && isNumber(id) {
-		k.id = spelled(func(yield func(string) bool) {
-			for other := range f {
-				if other.dir == dir && !yield(other.id) {
-					return
-				}
-			}
-		}, id)
+	if len(f.calls[k]) > 0 || !isNumber(id) {
+		return k
+	}
+	n := asNumber(k.id) + 0 // -0 is 0
+	others := f.odd[numberKey{dir, n}]
+	if plain := strconv.FormatFloat(n, 'f', -1, 64); isPlain(plain) && len(f.calls[callKey{dir, plain}]) > 0 {
+		others = append(slices.Clip(others), plain)
+	}
+	if len(others) > 0 {
+		k.id = slices.Min(others)
 	}
 	return k
+}
+
+// isPlain reports whether an id is a whole number as every peer writes it: no two
+// plain ids are the same number.
+func isPlain(id string) bool {
+	digits := strings.TrimPrefix(id, "-")
+	if len(digits) == 0 || len(digits) > 15 || digits[0] == '0' && id != "0" {
+		return false
+	}
+	return strings.Trim(digits, "0123456789") == ""
 }
 
 // spelled returns the one of ids that is the same number as id, which is not among
@@ -71,27 +108,54 @@ func asNumber(id string) float64 {
 }
 
 // close removes and returns the latest open request with the id.
-func (f inFlight[T]) close(dir transport.Direction, id []byte) (call T, ok bool) {
-	call, ok = f.latest(dir, id)
+func (f *inFlight[T]) close(dir transport.Direction, id []byte) (call T, ok bool) {
 	k := f.key(dir, id)
-	switch n := len(f[k]); {
-	case n > 1:
-		f[k] = f[k][:n-1]
-	case n == 1:
-		delete(f, k)
+	calls := f.calls[k]
+	if len(calls) == 0 {
+		return call, false
 	}
-	return call, ok
+	call = calls[len(calls)-1]
+	if f.calls[k] = calls[:len(calls)-1]; len(calls) == 1 {
+		f.drop(k)
+	}
+	return call, true
 }
 
+// remove removes the open requests with exactly the id that fit.
+func (f *inFlight[T]) remove(dir transport.Direction, id []byte, fits func(T) bool) {
+	k := callKey{dir, string(id)}
+	if f.calls[k] = slices.DeleteFunc(f.calls[k], fits); len(f.calls[k]) == 0 {
+		f.drop(k)
+	}
+}
+
+// drop forgets an id that nobody has any more.
+func (f *inFlight[T]) drop(k callKey) {
+	delete(f.calls, k)
+	if !isNumber([]byte(k.id)) || isPlain(k.id) {
+		return
+	}
+	n := numberKey{k.dir, asNumber(k.id)}
+	f.odd[n] = slices.DeleteFunc(f.odd[n], func(id string) bool { return id == k.id })
+	if len(f.odd[n]) == 0 {
+		delete(f.odd, n)
+	}
+}
+
+// namesakes is how many open requests with one id are looked through.
+const namesakes = 1000
+
 // closeOn is close, but of several open requests with the id it takes the latest that
-// fits, if one does.
-func (f inFlight[T]) closeOn(dir transport.Direction, id []byte, fits func(T) bool) (call T, ok bool) {
+// fits, if one of the latest does.
+func (f *inFlight[T]) closeOn(dir transport.Direction, id []byte, fits func(T) bool) (call T, ok bool) {
 	k := f.key(dir, id)
-	calls := f[k]
-	for i := len(calls) - 2; i >= 0 && !fits(calls[len(calls)-1]); i-- {
+	calls := f.calls[k]
+	for i := len(calls) - 1; i >= max(0, len(calls)-namesakes); i-- {
 		if fits(calls[i]) {
 			call = calls[i]
-			f[k] = slices.Delete(calls, i, i+1)
+			if f.calls[k] = slices.Delete(calls, i, i+1); len(calls) == 1 {
+				f.drop(k)
+			}
 			return call, true
 		}
 	}

@@ -152,8 +152,7 @@ func (d *lining) hear(e store.Event) {
 func (d *lining) close(stream uint64, m transport.Message) (*request, bool) {
 	for _, r := range d.on[d.exchanges.first(stream)] {
 		if r.response == nil && (bytes.Equal(r.msg().ID, m.ID) || isNull(m.ID)) {
-			k := callKey{transport.ClientToServer, string(r.msg().ID)}
-			d.open[k] = slices.DeleteFunc(d.open[k], func(other *request) bool { return other == r })
+			d.open.remove(transport.ClientToServer, r.msg().ID, func(other *request) bool { return other == r })
 			return r, true
 		}
 	}

@@ -112,7 +112,7 @@ func (t *Transcript) notification(e store.Event, m transport.Message, em *EntryM
 }
 
 func (t *Transcript) response(e store.Event, m transport.Message, em *EntryMessage) {
-	call, ok := t.open.closeOn(e.Dir.Reverse(), m.ID, func(c *Call) bool { return e.Stream != 0 && c.Stream == e.Stream })
+	call, ok := t.close(e, m)
 	if ok {
 		em.Request, em.Method, em.Target = call.Request, call.Method, call.Target
 		em.Latency = e.At - call.At
@@ -127,6 +127,15 @@ func (t *Transcript) response(e store.Event, m transport.Message, em *EntryMessa
 		delete(t.tokens, k)
 	}
 	t.over.add(call)
+}
+
+// close ends the call that a response answers. Clients without a session share their
+// ids over HTTP, and only the exchange tells whose an answer is.
+func (t *Transcript) close(e store.Event, m transport.Message) (*Call, bool) {
+	if e.Stream == 0 {
+		return t.open.close(e.Dir.Reverse(), m.ID)
+	}
+	return t.open.closeOn(e.Dir.Reverse(), m.ID, func(c *Call) bool { return c.Stream == e.Stream })
 }
 
 // closedCalls are the latest calls that were answered: progress, a cancellation or a

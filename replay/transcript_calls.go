@@ -26,15 +26,15 @@ func (t *Transcript) Follow(e store.Event, messages []transport.Message) {
 func (t *Transcript) AppendCalls(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(t.asked))
 	n := 0
-	for _, calls := range t.open {
+	for _, calls := range t.open.calls {
 		n += len(calls)
 	}
 	b = binary.AppendUvarint(b, uint64(n))
-	keys := slices.SortedFunc(maps.Keys(t.open), func(a, b callKey) int {
+	keys := slices.SortedFunc(maps.Keys(t.open.calls), func(a, b callKey) int {
 		return cmp.Or(cmp.Compare(a.dir, b.dir), cmp.Compare(a.id, b.id))
 	})
 	for _, k := range keys {
-		for _, c := range t.open[k] {
+		for _, c := range t.open.calls[k] {
 			b = c.append(b, t.tokens[callKey{c.Dir, c.Token}] == c)
 		}
 	}
