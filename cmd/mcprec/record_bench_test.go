@@ -103,12 +103,3 @@ func BenchmarkRecord(b *testing.B) {
 	b.ReportMetric(1/ratio(floods), "flood-speed/write")
 	b.ReportMetric(float64((median(starts[1])-median(starts[0])).Microseconds())/1000, "ms-later-start")
 }
-
-func ratio(times [2][]time.Duration) float64 {
-	return float64(median(times[1])) / float64(median(times[0]))
-}
-
-func median(times []time.Duration) time.Duration {
-	slices.Sort(times)
-	return times[len(times)/2]
-}
