@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/storetest"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -25,9 +26,13 @@ type disk struct {
 	from   int                           // it is full from this write on; 0: never
 	writes int
 	stuck  chan struct{}
+	opens  time.Duration // how long it takes to open; < 0: it fails then
 }
 
 func (d *disk) Spool(_ context.Context, opened store.Event) (store.Spool, error) {
+	if time.Sleep(max(d.opens, -d.opens)); d.opens < 0 {
+		return nil, errors.New("no such folder")
+	}
 	return d, d.spool.Write([]store.Part{{Event: opened}})
 }
 
@@ -205,6 +210,7 @@ func TestStuckWrite(t *testing.T) {
 			})
 		}
 	}
+	storetest.Tell(t, "a write that does not return, for 25 ms and 10 s", 4, "held for 100 ms at most; all of it is recorded")
 }
 
 // A disk that is slow at every write holds nothing up for longer than the bound either.
@@ -234,6 +240,7 @@ func TestSlowDisk(t *testing.T) {
 			})
 		}
 	}
+	storetest.Tell(t, "a disk that takes 10 ms, 1 s for each write", 4, "the same")
 }
 
 // What fails is tried again, and nothing is lost when the disk takes it at last.
@@ -258,6 +265,7 @@ func TestFullDiskWithRoomAgain(t *testing.T) {
 			})
 		})
 	}
+	storetest.Tell(t, "a full disk that has room again", 2, "all of it is recorded")
 }
 
 // Beyond its memory a recorder loses, and says where and how much.
@@ -300,6 +308,7 @@ func TestBudgetIsKept(t *testing.T) {
 			t.Errorf("%d bytes are held at the end", budget.held.Load())
 		}
 	})
+	storetest.Tell(t, "more to remember than there is memory", 1, "counted, in one gap; the memory is kept to")
 }
 
 // When the disk stays full to the end, the end is told, and what it takes the place of.
@@ -329,6 +338,7 @@ func TestFullToTheEnd(t *testing.T) {
 			t.Errorf("summary %+v", sum)
 		}
 	})
+	storetest.Tell(t, "a disk that stays full", 1, "what is lost is counted; the end is told")
 }
 
 // A disk that never answers again ends nobody's session, nor does it hold its end.
@@ -359,6 +369,37 @@ func TestStuckForEver(t *testing.T) {
 			})
 		})
 	}
+	storetest.Tell(t, "a disk that never answers again", 2, "the session goes on and ends; what is lost is said")
+}
+
+// A session begins whether or not its file can be made now.
+func TestSlowOpening(t *testing.T) {
+	for _, face := range faces {
+		for _, opens := range []time.Duration{10 * time.Second, -10 * time.Second} {
+			synctest.Test(t, func(t *testing.T) {
+				d := &disk{opens: opens}
+				start := time.Now()
+				r := d.begin(t)
+				p := face.connect(t, r)
+				for i := range 50 {
+					p.ask(i)
+				}
+				if took := time.Since(start); took > Bound {
+					t.Errorf("%s: held up for %v", face.name, took)
+				}
+				p.quit()
+				sum := r.Close()
+				n, kinds := d.frames(t)
+				if opens > 0 && (n != 50 || kinds != "opened note closed" || sum.Err != nil) {
+					t.Errorf("%s: %d frames, %s, summary %+v", face.name, n, kinds, sum)
+				}
+				if opens < 0 && (n != 0 || sum.Lost < 100 || sum.Frames != 0 || sum.Err == nil) {
+					t.Errorf("%s: %d frames, %s, summary %+v", face.name, n, kinds, sum)
+				}
+			})
+		}
+	}
+	storetest.Tell(t, "a disk that does not answer when a session begins", 4, "the session begins; all of it is recorded")
 }
 
 // A strict recorder passes nothing on that is not written.
@@ -386,6 +427,7 @@ func TestStrict(t *testing.T) {
 			close(d.stuck)
 		})
 	}
+	storetest.Tell(t, "the same under --strict", 2, "nothing passes that is not recorded; the session ends")
 }
 
 // oneByOne reads two bytes at once.

@@ -7,8 +7,16 @@
 // to the operating system, in the session's spool, before it is passed on, so
 // no response is logged before its request and a recorder that is killed has
 // written all that the other side saw. Both directions and standard error share
-// one total order. If the spool fails the wire keeps flowing; what could not be
-// written is counted, and a "lost" event stands where the gap is.
+// one total order.
+//
+// A disk that does not answer holds a frame for [Bound], at most. Then the frame
+// passes, stamped, and what was to be written waits in memory within a [Budget],
+// with all that follows, in order; so does what the disk refuses. Once it takes it,
+// all is written, and a note says for how long it was not. What there is no room for
+// is counted, and a "lost" event stands where the gap is; so is what still waits when
+// the session ends and the disk takes nothing. Of the promise above one thing is
+// given up meanwhile: a recorder that is killed takes with it what is in its memory,
+// and its recording ends before. [Strict] gives up the session instead.
 //
 // Over HTTP bodies stream through likewise, and so does what MCP says around them.
 // Of secrets in headers and queries nothing is recorded, nor of the bodies of a login.

@@ -59,7 +59,8 @@ type Summary struct {
 }
 
 // New starts a session in the store: it gives the header an id and a start
-// time, unless it has them, and writes the Opened event. Secrets are taken out of all
+// time, unless it has them, and writes the Opened event. If the disk does not answer, New
+// waits for [Bound], and what fails then is told by Close. Secrets are taken out of all
 // that is recorded; [Redact] says by which rules.
 func New(ctx context.Context, s store.Spooler, h store.Header, options ...Option) (*Recorder, error) {
 	r := newRecorder(h)
@@ -70,13 +71,9 @@ func New(ctx context.Context, s store.Spooler, h store.Header, options ...Option
 		r.redactor, r.sum.Err = Secrets(s, h, redact.Rules{})
 	}
 	r.inHeader()
-	spool, err := s.Spool(ctx, store.Event{Seq: 1, Kind: store.Opened, Payload: r.header.Encode()})
-	if err != nil {
+	opened := store.Event{Seq: 1, Kind: store.Opened, Payload: r.header.Encode()}
+	if err := r.open(func() (store.Spool, error) { return s.Spool(ctx, opened) }, inMemory(s)); err != nil {
 		return nil, fmt.Errorf("start recording: %w", err)
-	}
-	r.spool = spool
-	if !inMemory(s) {
-		r.back = newBacklog(spool, r.budget, r.bound(), r.trouble)
 	}
 	return r, nil
 }

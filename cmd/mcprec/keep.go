@@ -43,7 +43,10 @@ func keepPoints(db *boltstore.Store, rec *recorder.Recorder) (end func()) {
 	}()
 	return func() {
 		cancel()
-		<-done
+		select {
+		case <-done:
+		case <-time.After(keepEvery): // a disk that does not answer holds it, and nobody else
+		}
 	}
 }
 

@@ -28,6 +28,7 @@ type recordOptions struct {
 	verbose bool
 	http    targetOptions
 	secrets secretOptions
+	disk    diskOptions
 	mode    fixtures.Mode // of serve, which records; "" of record
 }
 
@@ -42,11 +43,10 @@ passes it on. Put it in front of the server's command in a client's
 configuration.
 
 stdout is the protocol's alone. On stderr is what the server says there, and a
-word of mcprec's own only when something is wrong, or with -v. If the store
-fails, the session goes on, and what could not be recorded is counted and said
-at the end. The exit status is the server's.
+word of mcprec's own only when something is wrong, or with -v. The exit status
+is the server's.
 
-` + secretHelp + targetHelp + exitTable,
+` + diskHelp + secretHelp + targetHelp + exitTable,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0 && o.http.target == "":
@@ -71,6 +71,7 @@ at the end. The exit status is the server's.
 	f.StringVar(&o.sync, "sync", "50ms", "how soon frames are on disk after the operating system has them:\na duration, always, or none")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say on stderr what was recorded")
 	completeWords(cmd, "sync", "50ms", "always", "none")
+	o.disk.addFlags(cmd)
 	o.secrets.addFlags(cmd)
 	o.http.addFlags(cmd)
 	return cmd
@@ -87,6 +88,9 @@ func runRecord(std streams, o recordOptions, command []string) error {
 	if _, err := o.secrets.rules(); err != nil {
 		return err
 	}
+	if err := o.disk.parse(); err != nil {
+		return err
+	}
 	keepPipeErrors()
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, forwarded()...)
@@ -98,15 +102,19 @@ func runRecord(std streams, o recordOptions, command []string) error {
 	if err != nil {
 		return err
 	}
+	passed := passable(signals)
+	o.disk.fail = func(error) { endProcess(process) }
 	db, rec := startRecorder(std, o, syncing, command)
 	keeping := keepPoints(db, rec)
-	passed := passable(signals)
 	exited, err := rec.Run(recorder.Stdio{Client: std.in, Reply: std.out, Errors: std.err, Process: process, Signals: passed})
 	keeping()
 	if err != nil {
 		return err
 	}
 	s := &status{code: exited.Code, signal: exited.Signal}
+	if o.disk.ended.Load() { // it did not end of itself
+		s = &status{code: exitLost}
+	}
 	rec.Seal()
 	finished := make(chan bool, 1)
 	go func() { finished <- finishRecord(std, o, db, rec.Close()) }()
@@ -174,14 +182,14 @@ func startRecorder(std streams, o recordOptions, syncing time.Duration, command 
 		h := store.Header{Transport: "stdio", Label: o.label.text, Labels: o.label.values, Command: command, Recorder: "mcprec " + version()}
 		var secrets *redact.Redactor
 		if secrets, err = o.redactor(std, db, h); err == nil {
-			rec, err = recorder.New(context.Background(), db, h, recorder.Redact(secrets))
+			rec, err = recorder.New(context.Background(), db, h, o.recording(std, secrets)...)
 		}
 	}
 	if err != nil {
 		if db != nil {
 			err = errors.Join(err, db.Close())
 		}
-		fmt.Fprintf(plainTo(std.err), "mcprec: %v; the session goes on unrecorded\n", err)
+		o.unrecorded(std, err)
 		return nil, recorder.Unrecorded(err)
 	}
 	return db, rec
@@ -202,7 +210,7 @@ func (o *recordOptions) redactor(std streams, db *boltstore.Store, h store.Heade
 // whether all was recorded and written.
 func finishRecord(std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) bool {
 	whole := reportRecorded(std, o, db, sum)
-	if db == nil {
+	if db == nil || errors.Is(sum.Err, recorder.ErrNoAnswer) { // closing it would wait for the disk
 		return false
 	}
 	if err := db.Close(); err != nil {
@@ -226,8 +234,14 @@ func reportRecorded(std streams, o recordOptions, db *boltstore.Store, sum recor
 		say("session %s: %d events could not be recorded: %v", sum.ID, sum.Lost, sum.Err)
 	case sum.Err != nil:
 		say("session %s: %v", sum.ID, sum.Err)
+	case sum.Trouble != nil:
+		say("session %s: all is recorded: %d frames, %d bytes", sum.ID, sum.Frames, sum.Bytes)
 	case o.verbose:
 		say("recorded session %s: %d frames, %d bytes", sum.ID, sum.Frames, sum.Bytes)
+	}
+	if errors.Is(sum.Err, recorder.ErrNoAnswer) && o.out != "" {
+		say("%s was not written; mcprec export %s writes it", o.out, sum.ID)
+		return false
 	}
 	if o.out != "" {
 		if err := writeFixture(std, o, db, sum); err != nil {

@@ -81,6 +81,9 @@ func runTarget(ctx context.Context, std streams, o recordOptions) error {
 	if _, err := o.secrets.rules(); err != nil {
 		return err
 	}
+	if err := o.disk.parse(); err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", o.http.listen)
 	if err != nil {
 		return usagef("--listen %s: %v", o.http.listen, err)
@@ -95,6 +98,8 @@ func runTarget(ctx context.Context, std streams, o recordOptions) error {
 	if r.secrets, err = o.redactor(std, db, store.Header{URL: target.String()}); err != nil {
 		return errors.Join(err, db.Close(), listener.Close())
 	}
+	o.disk.fail = func(error) { end() }
+	r.o.disk.fail = o.disk.fail
 	err = r.serve(ctx, listener)
 	closeInto(&err, db)
 	if err == nil && r.faulty.Load() {
@@ -161,9 +166,9 @@ func reachable(addr net.Addr) string {
 
 // open starts a recording, or says that there is none.
 func (r *remote) open(h store.Header) *recorder.Recorder {
-	rec, err := recorder.New(context.Background(), r.db, h, recorder.Redact(r.secrets))
+	rec, err := recorder.New(context.Background(), r.db, h, r.o.recording(r.std, r.secrets)...)
 	if err != nil {
-		r.say("%v; a session goes on unrecorded", err)
+		r.o.unrecorded(r.std, err)
 		return recorder.Unrecorded(err)
 	}
 	return rec
