@@ -59,7 +59,7 @@ func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, o pa
 	before := p
 	x := &source{id: id, key: key, facts: p, known: known}
 	r := newSpoolReader(f, x.unfolded())
-	r.reuse, r.brief = true, !o.ending
+	r.reuse, r.brief, r.small = true, !o.ending, !o.ending
 	c := &chunker{id: key}
 	step, err = s.gather(ctx, r, c, &p, o)
 	if err != nil || len(c.done) == 0 && !step.whole {

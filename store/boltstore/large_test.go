@@ -9,24 +9,50 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// A fold of large events that passed side by side takes the memory of one of them at a
-// time. What is counted is all that it asks for, not what is held: for each event its
-// bytes as they are read, checked and read again, put together, made a chunk, and
-// written by the database.
-func TestFoldLarge(t *testing.T) {
-	const size, stretch, events = 24 << 20, 256 << 10, 2
-	s := testStore(t, t.TempDir())
-	w := startSpool(t, s, []store.Event{opening(1)})
-	data := make([]byte, size)
+const largeSize = 24 << 20
+
+// largeSpool spools two large events that pass side by side, and returns all of its
+// events.
+func largeSpool(t *testing.T, s *Store) (w store.Spool, events []store.Event) {
+	t.Helper()
+	const stretch = 256 << 10
+	events = []store.Event{opening(1)}
+	w = startSpool(t, s, events)
+	data := make([]byte, largeSize)
 	_, _ = rand.Read(data)
-	for at := 0; at < size; at += stretch {
-		for seq := range uint64(events) {
-			e := store.Event{Seq: 2 + seq, Kind: store.Frame, Dir: 1, Payload: data[at : at+stretch]}
-			if err := w.Write([]store.Part{{Event: e, Cont: at > 0, More: at+stretch < size}}); err != nil {
+	for seq := range uint64(2) {
+		events = append(events, store.Event{Seq: 2 + seq, Kind: store.Frame, Dir: 1, Payload: data})
+	}
+	for at := 0; at < largeSize; at += stretch {
+		for _, e := range events[1:] {
+			e.Payload = data[at : at+stretch]
+			if err := w.Write([]store.Part{{Event: e, Cont: at > 0, More: at+stretch < largeSize}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
+	return w, events
+}
+
+// asked returns how many times the size of a large event f asks for. What is counted is
+// all of it, not what is held at once.
+func asked(t *testing.T, f func() error) float64 {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := f(); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	return float64(after.TotalAlloc-before.TotalAlloc) / largeSize
+}
+
+// A fold of large events takes the memory of one of them at a time: for each event its
+// bytes as they are read, checked and read again, put together, made a chunk, and
+// written by the database.
+func TestFoldLarge(t *testing.T) {
+	s := testStore(t, t.TempDir())
+	w, want := largeSpool(t, s)
 	if err := w.Close(); err != nil { // which leaves so much to the next
 		t.Fatal(err)
 	}
@@ -34,19 +60,59 @@ func TestFoldLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	if err := s.foldAll(t.Context(), testID(1), key, time.Time{}); err != nil {
-		t.Fatal(err)
-	}
-	runtime.ReadMemStats(&after)
-	if asked := float64(after.TotalAlloc-before.TotalAlloc) / (events * size); asked > 8 {
-		t.Errorf("a fold asked for %.1f times the size of its events", asked)
-	}
-	want := []store.Event{opening(1)}
-	for seq := range uint64(events) {
-		want = append(want, store.Event{Seq: 2 + seq, Kind: store.Frame, Dir: 1, Payload: data})
+	if n := asked(t, func() error { return s.foldAll(t.Context(), testID(1), key, time.Time{}) }); n > 16 {
+		t.Errorf("a fold of two large events asked for %.1f times the size of one", n)
 	}
 	mustRead(t, s, testID(1), want)
 	mustVerify(t, s)
+}
+
+// Beside a recorder no large event is folded: a session must not take more of its
+// memory than any other.
+func TestFoldLargeBeside(t *testing.T) {
+	s := testStore(t, t.TempDir())
+	w, _ := largeSpool(t, s)
+	key, err := testID(1).Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var step folded
+	if n := asked(t, func() (err error) { step, err = s.fold(t.Context(), testID(1), key, pace{}); return err }); n > 3 {
+		t.Errorf("a fold beside the recorder asked for %.1f times the size of a large event", n)
+	}
+	if step.whole || step.to.seq != 2 {
+		t.Errorf("folded up to event %d, whole: %v", step.to.seq, step.whole)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Who reads large events from the spool that passed side by side needs room for each of
+// them once, besides what is read of them before it is known how large they are.
+func TestReadLarge(t *testing.T) {
+	s := testStore(t, t.TempDir())
+	w, want := largeSpool(t, s)
+	read := func() error {
+		i := 0
+		for e, err := range s.Read(t.Context(), testID(1), 1, store.ReadOptions{}) {
+			if err != nil {
+				return err
+			}
+			if !e.Equal(want[i]) {
+				t.Errorf("event %d differs", e.Seq)
+			}
+			i++
+		}
+		if i != len(want) {
+			t.Errorf("%d events, want %d", i, len(want))
+		}
+		return nil
+	}
+	if n := asked(t, read); n > 14 {
+		t.Errorf("reading two large events asked for %.1f times the size of one", n)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
 }

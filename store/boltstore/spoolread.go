@@ -12,6 +12,7 @@ import (
 
 const (
 	readBlock    = 256 << 10
+	smallEvent   = 4 << 20                // or less is folded beside a recorder; larger ones when it is gone
 	spoolDamaged = "the spool is damaged" // begins the reason of a lost event
 )
 
@@ -39,6 +40,7 @@ type spoolReader struct {
 	bufOff int64
 	reuse  bool // the events are done with before the next call
 	brief  bool // an open event without an end that holds back much is the end
+	small  bool // so is one that is large
 
 	assemble store.Assembler
 	starts   []int64 // offsets of the first records of the events in assemble
@@ -91,7 +93,7 @@ func (r *spoolReader) read() (e store.Event, ok bool, err error) {
 		if r.ended {
 			return r.readLost()
 		}
-		if r.reuse && r.assemble.Held() > foldStep {
+		if r.assemble.Held() > r.patience() {
 			found, err := r.fetchEnd()
 			if err != nil || !found && r.brief {
 				return e, false, err
@@ -206,7 +208,7 @@ func (r *spoolReader) fetchEnd() (found bool, err error) {
 	}
 	size := 0
 	count := func(p store.Part) error { size += len(p.Payload); return nil }
-	if found, err = r.rest(info.Size(), count); !found || err != nil {
+	if found, err = r.rest(info.Size(), count); !found || err != nil || r.small && size > smallEvent {
 		r.endless = r.next // bad records are for those who come to them
 		return false, nil
 	}
@@ -216,6 +218,14 @@ func (r *spoolReader) fetchEnd() (found bool, err error) {
 	}
 	r.from = r.next + 1
 	return true, nil
+}
+
+// patience returns how much an open event may hold back before its end is looked for.
+func (r *spoolReader) patience() int {
+	if r.small {
+		return smallEvent
+	}
+	return foldStep
 }
 
 // rest gives the further parts of the first event in assemble, one at a time, and
