@@ -180,7 +180,7 @@ func (c *compaction) put(ctx context.Context, batch []copied) error {
 	return c.s.update(ctx, c.temp, func(m *month) error {
 		for _, x := range batch {
 			for _, chunk := range x.chunks {
-				if err := m.ev.Put(chunk.key[:], chunk.data); err != nil {
+				if err := m.putChunk(x.key, chunk); err != nil {
 					return err
 				}
 			}
@@ -232,6 +232,9 @@ func (r *reading) next(m *month) (batch []copied, err error) {
 			}
 			for _, c := range chunks {
 				size += len(c.data)
+				for _, x := range c.bodies {
+					size += len(x.value)
+				}
 				r.from = c.last() + 1
 			}
 			x.chunks = append(x.chunks, chunks...)

@@ -21,7 +21,8 @@ func damageLogs() [][]store.Event {
 	for i := range 400 {
 		logs = append(logs, testLog(i, 3+i%5, 100+i%60*10, i%2 == 0))
 	}
-	return append(logs, testLog(400, 200, 4000, true))
+	shared := image(1, 150<<10)
+	return append(logs, testLog(400, 200, 4000, true), withImage(401, shared), withImage(402, shared))
 }
 
 // damageStore returns a store with the sessions of damageLogs, and the bytes of

@@ -155,12 +155,24 @@ func (s *Store) removeLeft(id store.SessionID) error {
 	return nil
 }
 
-// removeChunks removes all chunks of a session.
+// removeChunks removes all chunks of a session, and its use of the bodies that they refer
+// to. What a damaged chunk refers to stays until the database is compacted.
 func (m *month) removeChunks(id [16]byte) error {
 	var keys [][]byte
+	var bodies []body
 	c := m.ev.Cursor()
-	for k, _ := c.Seek(id[:]); len(k) == len(key{}) && [16]byte(k[:16]) == id; k, _ = c.Next() {
+	for k, v := c.Seek(id[:]); len(k) == len(key{}) && [16]byte(k[:16]) == id; k, v = c.Next() {
 		keys = append(keys, append([]byte(nil), k...))
+		if len(v) > chunkHead && v[6]&refersToBodies != 0 {
+			if f, err := (chunk{key: key(k), data: v}).facts(); err == nil {
+				bodies = append(bodies, f.bodies...)
+			}
+		}
+	}
+	for _, x := range bodies {
+		if err := m.unshare(id, x.hash); err != nil {
+			return err
+		}
 	}
 	for _, k := range keys {
 		if err := m.ev.Delete(k); err != nil {

@@ -29,6 +29,7 @@
 //	spool/fold.lock     held by whoever folds or deletes what the dead left
 //	store/<yyyymm>.db   bbolt, by the month (UTC) in a version 7 id
 //	store/other.db      bbolt, for ids of other versions
+//	store/compact.lock  held by whoever writes databases anew, see Store.Compact
 //	*.damaged           what was damaged and is kept
 //
 // Folders are 0700, files 0600. Integers are little-endian, except in keys.
@@ -56,6 +57,9 @@
 //	meta    id (16)                      projection, below
 //	ev      id (16), first Seq (8, big-  chunk, below
 //	        endian)
+//	body    number (8, big-endian)       a piece of large payloads, below
+//	use     SHA-256 of a body (32), id   its number (8, big-endian), CRC of the key
+//	        (16) of a session with it    and that
 //
 // Projection, version 1: CRC (4) over the id and the rest; version (1); flags
 // (1: sealed, 2: deleted, 4: exit known); then as varints Seq, At, frames,
@@ -71,9 +75,26 @@
 //	0  CRC over the key and all that follows
 //	4  chunk version, 1
 //	5  codec version
-//	6  compression: 0 none, 1 zstd, 2 zstd with the dictionary (dict.go)
-//	7  varints: number of events, length before compression
-//	   body: for each event a varint length and its store.AppendPart form
+//	6  compression: 0 none, 1 zstd, 2 zstd with the dictionary (dict.go); bit 7:
+//	   it refers to bodies
+//	7  varints: number of events, length before compression; with bit 7 the number
+//	   of bodies, and for each its SHA-256 (32) and as varints its length and its
+//	   event, counted from the first
+//	   records: for each event a varint length and its store.AppendPart form
+//
+// The payload of an event of 128 KiB or more is cut into pieces where its content says
+// so (cut.go). A piece is a body: all sessions of the database that have it share it, so
+// that the same image in twenty sessions is there once. In the place of the payload
+// stands, for each piece, 0 for the next body, or the varint length of a small piece and
+// its bytes. A session's bodies go with it, but for those that others use. The buckets
+// body and use are made with the first body.
+//
+// Body, version 1:
+//
+//	0  CRC over all that follows
+//	4  body version, 1
+//	5  compression: 0 none, 1 zstd
+//	6  SHA-256 of the piece (32), its length as a varint, and the piece
 //
 // # What it refuses to do
 //

@@ -2,9 +2,12 @@ package boltstore
 
 import (
 	"encoding/binary"
+	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
@@ -96,6 +99,36 @@ func TestGoldenChunk(t *testing.T) {
 	}
 	if err := sameLog(got, goldenLog()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestGoldenBody reads a chunk that refers to bodies, and the bodies.
+func TestGoldenBody(t *testing.T) {
+	want := withImage(7, strings.Repeat("mcprec ", 30_000))
+	key, _ := testID(7).Bytes()
+	c := &chunker{id: key}
+	if err := c.take(&projection{}, want); err != nil {
+		t.Fatal(err)
+	}
+	x := chunk{key: chunkKey(key, 1), data: golden(t, "chunk.bodies.v1", c.done[0].data)}
+	f, err := x.facts()
+	if err != nil || len(f.bodies) == 0 {
+		t.Fatalf("%d bodies, %v", len(f.bodies), err)
+	}
+	for i := range f.bodies {
+		f.bodies[i].value = golden(t, fmt.Sprintf("body%d.v1", i), c.done[0].bodies[i].value)
+	}
+	x.bodies = f.bodies
+	var got []store.Event
+	if err := x.events(func(e store.Event) bool { got = append(got, e); return true }); err != nil {
+		t.Fatal(err)
+	}
+	if err := sameLog(got, want); err != nil {
+		t.Fatal(err)
+	}
+	x.bodies[0].value = x.bodies[len(f.bodies)-1].value
+	if err := x.events(func(store.Event) bool { return true }); len(f.bodies) > 1 && !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("another body: %v", err)
 	}
 }
 

@@ -35,6 +35,9 @@ type month struct {
 	meta    *bolt.Bucket
 	ev      *bolt.Bucket
 	head    *bolt.Bucket
+	bodies  *bolt.Bucket // nil: it has none, as its use
+	use     *bolt.Bucket
+	tx      *bolt.Tx
 	writing bool
 	tree    *tree   // checks the way before bbolt goes it
 	base    uintptr // where the file is mapped
@@ -154,8 +157,12 @@ func inMonth(tx *bolt.Tx, file *os.File, m *month, f func(*month) error) (err er
 	if m.head == nil || m.meta == nil || m.ev == nil {
 		return damagedFile(m.path, "a bucket is missing")
 	}
+	m.tx, m.bodies, m.use = tx, tx.Bucket(bucketBody), tx.Bucket(bucketUse)
 	if _, _, err := m.count(); err != nil {
 		return err
+	}
+	if m.bodies != nil {
+		m.bodies.FillPercent = 1
 	}
 	m.meta.FillPercent, m.ev.FillPercent = 1, 1 // keys mostly come in order
 	return f(m)

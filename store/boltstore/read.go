@@ -222,6 +222,13 @@ func (m *month) chunks(id [16]byte, from, last uint64, ahead func(m *month, valu
 		if f.first != from {
 			return nil, damagedFile(m.path, fmt.Sprintf("session %s: event %d is missing", idOf(id), from))
 		}
+		for i, b := range f.bodies {
+			if f.bodies[i], err = m.body(id, b); err != nil {
+				return nil, err
+			}
+			size += b.size
+		}
+		x.bodies = f.bodies
 		from = f.last + 1
 		size += f.size
 		chunks = append(chunks, x)

@@ -24,6 +24,7 @@ type wreck struct {
 	used     map[uint64]bool // pages that the tree still leads to
 	page     uint64          // the one looked at
 	sessions map[[16]byte]*remains
+	bodies   map[[32]byte]place
 	counted  bool     // its head was found where it belongs
 	want     uint64   // sessions that it states
 	wantKeys [16]byte // the exclusive or of their keys
@@ -45,7 +46,7 @@ func scanDatabase(f *os.File) (*wreck, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &wreck{f: f, size: info.Size(), pageSize: int64(os.Getpagesize()), skip: map[uint64]bool{}, sessions: map[[16]byte]*remains{}}
+	w := &wreck{f: f, size: info.Size(), pageSize: int64(os.Getpagesize()), skip: map[uint64]bool{}, sessions: map[[16]byte]*remains{}, bodies: map[[32]byte]place{}}
 	w.skipFree(f)
 	page := make([]byte, w.pageSize)
 	for id := uint64(2); int64(id)*w.pageSize < w.size; id++ {
@@ -121,10 +122,12 @@ func (w *wreck) elements(page int64, b []byte) {
 		switch {
 		case string(k) == string(keyHead):
 			w.head(v)
-		case string(k) == string(bucketMonth) || string(k) == string(bucketMeta) || string(k) == string(bucketEv):
+		case string(k) == string(bucketMonth) || string(k) == string(bucketMeta) || string(k) == string(bucketEv) || string(k) == string(bucketBody):
 			if n > 16+pageHead && n < w.pageSize {
 				w.elements(v.off+16, w.value(place{v.off + 16, n - 16}))
 			}
+		case len(k) == 8:
+			w.body(v)
 		case len(k) == 16:
 			w.facts([16]byte(k), v)
 		case len(k) == len(key{}):
@@ -199,6 +202,27 @@ func (w *wreck) chunk(k key, at place) {
 		return
 	}
 	w.of([16]byte(k[:])).chunks[f.first] = at
+	w.fills(at)
+}
+
+// body takes a body, and the pages that it fills.
+func (w *wreck) body(at place) {
+	if at.n < bodyHead {
+		return
+	}
+	x, _, err := parseBody(w.value(at))
+	if errors.Is(err, store.ErrNewer) {
+		w.newer = err
+	}
+	if err != nil {
+		return
+	}
+	w.bodies[x.hash] = at
+	w.fills(at)
+}
+
+// fills leaves out the pages that a value fills.
+func (w *wreck) fills(at place) {
 	for id := at.off/w.pageSize + 1; id*w.pageSize < at.off+at.n; id++ {
 		w.skip[uint64(id)] = true
 	}
@@ -216,8 +240,18 @@ func (w *wreck) events(id [16]byte) (found map[uint64]store.Event, err error) {
 		if c.data == nil {
 			return found, fmt.Errorf("session %s: event %d: read", idOf(id), first)
 		}
-		_ = c.events(func(e store.Event) bool {
-			found[e.Seq] = e
+		if f, err := c.facts(); err == nil {
+			for i, x := range f.bodies {
+				if at, ok := w.bodies[x.hash]; ok {
+					f.bodies[i].value = w.value(at)
+				}
+			}
+			c.bodies = f.bodies
+		}
+		_ = c.each(func(e store.Event, err error) bool {
+			if err == nil {
+				found[e.Seq] = e
+			}
 			return true
 		})
 	}
