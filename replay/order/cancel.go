@@ -17,6 +17,8 @@ func (c *Checker) judgeCancelled(dir transport.Direction, m *message, known Mark
 	x := c.end(dir).request(m.cancels)
 	switch {
 	case x == nil && c.end(dir).withdrawn[m.cancels]:
+	case x == nil && c.end(dir).past.has(m.cancels):
+		c.breaks(lawCancelOpen, dir, "a cancellation of the request with the id %s after it had received the response", id)
 	case x == nil:
 		c.breaks(lawCancelOwn, dir, "a cancellation of id %s, which no request of it had", id)
 	case x.Method == methodInitialize && dir == transport.ClientToServer:

@@ -39,6 +39,7 @@ func TestForget(t *testing.T) {
 	for _, test := range [][2]string{
 		{`< {"id":1,"result":{}}`, "P1: a request is answered once"},
 		{`< {"method":"notifications/progress","params":{"progressToken":"t1","progress":2}}`, "P3: progress stops when the request is answered"},
+		{`> {"method":"notifications/cancelled","params":{"requestId":2}}`, "P6: a cancellation names a request that is believed open"},
 		{fmt.Sprintf(request, 1), "P2: the id of a request was not used before in the session"},
 		{`< {"id":"never","result":{}}`, "P1: a response answers a request"},
 	} {
