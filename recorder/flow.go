@@ -4,6 +4,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcprec/mcprec/store"
 )
 
 // flow says where a pass stands, for whoever decides when a session is over.
@@ -43,6 +45,18 @@ func (f *flows) patience() int {
 		return 10
 	}
 	return -1
+}
+
+// leftOpen says of the server's output how it stands when it is given up. Where some
+// of it is in hand, that is the client's doing: it has not read on.
+func (f *flows) leftOpen() store.EOFInfo {
+	switch {
+	case f.s2c.state.Load() == writing:
+		return store.EOFInfo{By: "receiver", Error: "what was sent last had not been taken when a signal ended the wait"}
+	case f.c2s.state.Load() == ended:
+		return store.EOFInfo{By: "recorder", Error: "still open when the server had exited and the client had ended"}
+	}
+	return store.EOFInfo{By: "recorder", Error: "still open when the server had exited and a signal ended the wait"}
 }
 
 // waitQuiet waits until done is closed, until nothing has moved for as long as

@@ -65,7 +65,7 @@ func (r *Recorder) Run(s Stdio) (transport.ExitStatus, error) {
 	done := make(chan struct{})
 	go func() { out.Wait(); close(done) }()
 	if !f.waitQuiet(done, s.Signals) && f.s2c.state.Load() != ended {
-		r.Record(store.EOF, transport.ServerToClient, store.EOFInfo{By: "recorder", Error: "still open when the server had exited and the client had ended"})
+		r.Record(store.EOF, transport.ServerToClient, f.leftOpen())
 	}
 	return status, err
 }
