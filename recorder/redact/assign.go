@@ -18,7 +18,7 @@ type assignment struct {
 
 // assigned looks for a secret that a name promises.
 func assigned(t *text, at int) verdict {
-	if !t.mayAssign(at) {
+	if t.ofProgress(at) || !t.mayAssign(at) {
 		return no
 	}
 	if end := at + naming.run(t.b, at); t.raw && !t.final && end+1 < len(t.b) && t.b[end] == '\\' && t.b[end+1] == 'u' {
@@ -46,6 +46,14 @@ func assigned(t *text, at int) verdict {
 		return t.listed(a)
 	}
 	return t.bareValue(a)
+}
+
+// ofProgress reports whether a progress token's name stands around a place: most
+// requests have one, and it is no secret.
+func (t *text) ofProgress(at int) bool {
+	const before, after = "progress", `Token"`
+	return at >= len(before) && len(t.b)-at >= len(after) && string(t.b[at-len(before):at]) == before &&
+		string(t.b[at:at+len(after)]) == after && len(t.r.globs) == 0
 }
 
 // mayAssign is a quick look at what follows a name: most names are words of a sentence.

@@ -138,7 +138,10 @@ func block(t *text, at int) verdict {
 
 // address is a URL: its password is a secret, or what stands for name and password.
 func address(t *text, at int) verdict {
-	from := at + len("x://")
+	if !alnum[t.before(at)] {
+		return no
+	}
+	from := at + len("://")
 	n := host.run(t.b, from)
 	if from+n == len(t.b) && !t.final && n < 1<<10 {
 		return more

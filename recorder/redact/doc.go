@@ -37,7 +37,7 @@
 // A [Redactor] is the rules, made once and shared. A [Stream] is one direction's
 // state: the bytes that cannot be decided yet, at most 64 KiB, where in the JSON it
 // stands, and the HMAC of a secret too long to hold. A first pass looks at every
-// second place for three bytes that a secret can begin with; only what has some, and
+// second place for four bytes that a secret can begin with; only what has some, and
 // turns out to be one, is taken apart.
 //
 // # What it refuses to do

@@ -9,37 +9,39 @@ import (
 )
 
 // literal is how a secret, or the name of one, begins. Its text is folded: only what
-// differs by more than bit 5 differs.
+// differs by more than bit 5 differs. It has four bytes, or three and a follow.
 type literal struct {
-	text  string
-	match matcher
-	uri   bool // it may be a URL's, wherever it stands
+	text   string
+	match  matcher
+	uri    bool   // it may be a URL's, wherever it stands
+	follow *class // what must stand behind it; nil: anything
+	skip   int    // where its telling part begins
+	before *class // what may stand in front of a short one; nil: anything
 }
 
 // finder finds the places at which a literal may stand, in one pass that looks at
-// every second place: a literal of four bytes has its first three or its last three
-// there.
+// every second place for the four bytes there. Of each literal the four bytes from two
+// neighbouring places are known, but for one at an end, of a short one.
 type finder struct {
-	bits    [2048]uint64 // of the grams
-	heads   [1024]uint64 // of the literals' first four bytes
-	table   []spot       // of the built-in, by bucket
-	bucket  []uint16     // where each begins in the table
+	grams   *[tableSize]uint8 // what is not 0 is of a literal, nearly always
+	table   []spot            // of the built-in, by bucket
+	bucket  []uint16          // where each begins in the table
 	spots   map[uint32][]spot
-	begins  map[string]bool // proper prefixes of the literals
+	begins  map[string]bool // beginnings of the literals that are not enough
 	longest int
 	base    *finder // has the literals that are built in; nil: this does
 }
 
-// spot is a literal that has a gram at an offset of 0 or 1.
+// spot is a literal that has a gram at an offset.
 type spot struct {
-	literal
-	offset int
+	*literal
+	offset int // -1: it begins behind the gram's first byte
 	gram   uint32
 }
 
 // builtin is what all finders have.
 var builtin = sync.OnceValue(func() *finder {
-	f := &finder{spots: map[uint32][]spot{}, begins: map[string]bool{}}
+	f := &finder{grams: new([tableSize]uint8), spots: map[uint32][]spot{}, begins: map[string]bool{}}
 	for _, l := range builtinLiterals() {
 		f.add(l)
 	}
@@ -47,13 +49,33 @@ var builtin = sync.OnceValue(func() *finder {
 	return f
 })
 
-const buckets = 1 << 12
+// gramMask is what of four bytes counts: of those in the middle all but case, of those
+// at the ends four bits, so that sixteen grams have whatever may stand there.
+const gramMask = 0x5c5f5f5c
+
+// anyByte are bytes of which one is like any byte at an end of a gram.
+const anyByte = "\x00\x04\x08\x0c\x10\x14\x18\x1c\x40\x44\x48\x4c\x50\x54\x58\x5c"
+
+// gramFactor spreads a gram: the upper bits are its place in the table.
+const (
+	gramFactor = 0x9e3779b1
+	tableSize  = 1 << 16
+	tableShift = 32 - 16
+	bucketBits = 12
+)
+
+// tag tells grams at one place of the table apart, but where there are several.
+func tag(g uint32) uint8 { return uint8(g*0x85ebca6b>>24) | 1 }
+
+const manyTags = 2
+
+func gramAt(b []byte, i int) uint32 { return binary.LittleEndian.Uint32(b[i:]) & gramMask }
 
 // index lays the spots out by bucket.
 func (f *finder) index() {
-	by := make([][]spot, buckets)
+	by := make([][]spot, 1<<bucketBits)
 	for g, spots := range f.spots {
-		h := g * gramFactor >> 20
+		h := g * gramFactor >> (32 - bucketBits)
 		by[h] = append(by[h], spots...)
 	}
 	for _, spots := range by {
@@ -65,33 +87,109 @@ func (f *finder) index() {
 
 // at returns spots among which are those of a gram.
 func (f *finder) at(g uint32) []spot {
-	h := g * gramFactor >> 20
+	h := g * gramFactor >> (32 - bucketBits)
 	return f.table[f.bucket[h]:f.bucket[h+1]]
 }
 
 func newFinder() *finder {
 	base := builtin()
-	return &finder{bits: base.bits, heads: base.heads, spots: map[uint32][]spot{}, begins: map[string]bool{}, longest: base.longest, base: base}
+	return &finder{grams: base.grams, spots: map[uint32][]spot{}, begins: map[string]bool{}, longest: base.longest, base: base}
 }
 
-// add adds a literal, of four bytes or more.
+// add adds a literal.
 func (f *finder) add(l literal) {
-	for _, offset := range []int{1, 0} { // what begins first comes first
-		g := gram([]byte(l.text), offset)
-		at := 0
-		for at < len(f.spots[g]) && f.spots[g][at].offset >= offset {
-			at++
+	if f.base != nil && f.grams == f.base.grams {
+		own := *f.base.grams
+		f.grams = &own
+	}
+	text, n := l.text, len(l.text)
+	if n > 5 {
+		l.skip = rarest(text)
+	}
+	if n > 4 {
+		f.spot(&l, l.skip+1, text[l.skip+1:])
+	}
+	if n >= 4 {
+		f.spot(&l, l.skip, text[l.skip:])
+	}
+	for _, c := range []byte(anyByte) {
+		if n <= 4 && (l.before == nil || l.before.like(c)) {
+			f.spot(&l, -1, string(c)+text)
 		}
-		f.spots[g] = slices.Insert(f.spots[g], at, spot{l, offset, g})
-		h := g * gramFactor
-		f.bits[h>>21] |= 1 << (h >> 15 & 63)
+		if n == 3 && l.follow.like(c) {
+			f.spot(&l, 0, text+string(c))
+		}
 	}
-	h := binary.LittleEndian.Uint32([]byte(l.text)) * gramFactor
-	f.heads[h>>22] |= 1 << (h >> 16 & 63)
-	for n := 1; n < len(l.text); n++ {
-		f.begins[l.text[:n]] = true
+	if l.follow != nil {
+		f.begins[text] = true
 	}
-	f.longest = max(f.longest, len(l.text))
+	for i := 1; i < n; i++ {
+		f.begins[text[:i]] = true
+	}
+	f.longest = max(f.longest, n+1)
+}
+
+// common is what texts are full of: words of English, of programs, of the protocol.
+const common = `the that this with have from they will would there their what about which when make like time just know
+take people into year your good some could them other than then now look only come over think also back after use
+two how our work first well way even new want because any these give day most us the of and to in is you it he was
+for on are as his at be or had by but not what all were we can said an each do if up out many so her him has see
+number no could made may part tested tests testing read reads ready record recorder recording session sessions sess
+progress process express press compress access success result results response request requests resource resources
+report replay representation production product direction action section function version question position session
+head header each teach reach make makes taken maker state status static stateless data date update create created
+increase reduce reduced shared hared added called failed passed used based name names path paths pattern compat part
+class pass passes compass assert message messages passing asked task tasks mask return returns error errors string
+const type types struct interface package import method methods param params argument arguments content contents text
+description property properties object required schema input output tools tool call calls list null true false
+json http https com github server client stdio stream transport example examples exam wait await initial initialize
+initialized notification notifications identity ident president student component free memo memory command comment
+hidden different independent evident accident inspect respect especially social essential potential special partial
+nature natural feature temperature measure insure ensure sure where here were wherever chosen choice which rich
+prefix prefer regular register regist author authority original origin right trigger rigid bright other another
+either whether together rather phrase chrome hash share scope scode encode decode code codes barcode unicode
+address ress less unless else false elses lesson scan span plan plane plain explain long along alone below follow
+value values key keys monkey they hey turkey token-bucket broken spoken woken taken matched data matches ask asked ----- ------------ |---|---|`
+
+// rarest returns where in a long literal the five bytes begin that are the fewest in
+// common texts.
+func rarest(text string) (at int) {
+	fewest := len(common)
+	for i := 0; i+5 <= len(text); i++ {
+		n := strings.Count(common, text[i:i+4]) + strings.Count(common, text[i+1:i+5])
+		for _, three := range []string{text[i : i+3], text[i+1 : i+4], text[i+2 : i+5]} {
+			n += strings.Count(common, three)
+		}
+		if n < fewest {
+			at, fewest = i, n
+		}
+	}
+	return at
+}
+
+// like reports whether a byte of the class is like c at the end of a gram.
+func (c *class) like(end byte) bool {
+	for b, in := range c {
+		if in && byte(b)&byte(gramMask>>24) == end {
+			return true
+		}
+	}
+	return false
+}
+
+// spot adds a spot; what begins first comes first.
+func (f *finder) spot(l *literal, offset int, text string) {
+	g := gramAt([]byte(text), 0)
+	at := 0
+	for at < len(f.spots[g]) && f.spots[g][at].offset >= offset {
+		at++
+	}
+	f.spots[g] = slices.Insert(f.spots[g], at, spot{l, offset, g})
+	if slot := &f.grams[g*gramFactor>>tableShift]; *slot == 0 || *slot == tag(g) {
+		*slot = tag(g)
+	} else {
+		*slot = manyTags
+	}
 }
 
 // addValue adds a secret itself, and how it stands in a URL.
@@ -101,7 +199,7 @@ func (f *finder) addValue(value string) {
 			continue
 		}
 		head := v[:min(len(v), 16)]
-		f.add(literal{folded(head), exactly(value, v), false})
+		f.add(literal{text: folded(head), match: exactly(value, v)})
 	}
 }
 
@@ -114,16 +212,16 @@ func (f *finder) addName(key string) {
 		}
 	}
 	if len(longest) >= 4 {
-		f.add(literal{folded(longest), assigned, true})
+		f.add(literal{text: folded(longest), match: assigned, uri: true})
 		return
 	}
 	for _, c := range []byte(followers) {
 		if name := longest + string(c); len(name) >= 4 {
-			f.add(literal{folded(name), assigned, true})
+			f.add(literal{text: folded(name), match: assigned, uri: true})
 			continue
 		}
 		for _, d := range []byte(followers + ":[{0123456789") {
-			f.add(literal{folded((longest + string(c) + string(d) + "    ")[:4]), assigned, true})
+			f.add(literal{text: folded((longest + string(c) + string(d) + "    ")[:4]), match: assigned, uri: true})
 		}
 	}
 }
@@ -136,60 +234,65 @@ func folded(s string) string {
 	return string(b)
 }
 
-const foldMask = 0x202020
-
-func gram(b []byte, i int) uint32 {
-	return (uint32(b[i]) | uint32(b[i+1])<<8 | uint32(b[i+2])<<16) | foldMask
-}
-
-// gramFactor spreads a gram over the bits: the upper eleven say which word, the next six
-// which bit.
-const gramFactor = 0x9e3779b1
-
 // next returns the next place from i on, every second one, that has a literal's gram;
 // -1: none has.
 func (f *finder) next(b []byte, i int) int {
-	for ; i+8 <= len(b); i += 6 { // three places at once
-		v := binary.LittleEndian.Uint64(b[i:]) | 0x2020202020202020
-		h0 := uint32(v) & 0xffffff * gramFactor
-		h1 := uint32(v>>16) & 0xffffff * gramFactor
-		h2 := uint32(v>>32) & 0xffffff * gramFactor
-		m0 := f.bits[h0>>21] >> (h0 >> 15 & 63)
-		m1 := f.bits[h1>>21] >> (h1 >> 15 & 63)
-		m2 := f.bits[h2>>21] >> (h2 >> 15 & 63)
-		if (m0|m1|m2)&1 == 0 {
+	grams, rest := f.grams, b[i:]
+	for ; len(rest) >= 16; rest = rest[12:] { // six places at once
+		v, w := binary.LittleEndian.Uint64(rest), binary.LittleEndian.Uint64(rest[6:])
+		g0, g1, g2 := grams[uint32(v)&gramMask*gramFactor>>tableShift], grams[uint32(v>>16)&gramMask*gramFactor>>tableShift], grams[uint32(v>>32)&gramMask*gramFactor>>tableShift]
+		g3, g4, g5 := grams[uint32(w)&gramMask*gramFactor>>tableShift], grams[uint32(w>>16)&gramMask*gramFactor>>tableShift], grams[uint32(w>>32)&gramMask*gramFactor>>tableShift]
+		if g0|g1|g2|g3|g4|g5 == 0 {
 			continue
 		}
+		at := len(b) - len(rest)
 		switch {
-		case m0&1 != 0 && f.begins4(b, i):
-			return i
-		case m1&1 != 0 && f.begins4(b, i+2):
-			return i + 2
-		case m2&1 != 0 && f.begins4(b, i+4):
-			return i + 4
+		case g0 != 0 && f.has(b, at, g0):
+			return at
+		case g1 != 0 && f.has(b, at+2, g1):
+			return at + 2
+		case g2 != 0 && f.has(b, at+4, g2):
+			return at + 4
+		case g3 != 0 && f.has(b, at+6, g3):
+			return at + 6
+		case g4 != 0 && f.has(b, at+8, g4):
+			return at + 8
+		case g5 != 0 && f.has(b, at+10, g5):
+			return at + 10
 		}
 	}
-	for ; i+3 <= len(b); i += 2 {
-		if h := gram(b, i) * gramFactor; f.bits[h>>21]>>(h>>15&63)&1 != 0 && f.begins4(b, i) {
-			return i
+	for at := len(b) - len(rest); at+4 <= len(b); at += 2 {
+		if t := grams[gramAt(b, at)*gramFactor>>tableShift]; t != 0 && f.has(b, at, t) {
+			return at
 		}
 	}
 	return -1
 }
 
-// begins4 reports whether the four bytes at a place, or from the one before it, may
-// begin a literal.
-func (f *finder) begins4(b []byte, i int) bool {
-	if i+4 <= len(b) {
-		if h := (binary.LittleEndian.Uint32(b[i:]) | 0x20202020) * gramFactor; f.heads[h>>22]>>(h>>16&63)&1 != 0 {
-			return true
-		}
+// has reports whether a literal may stand where the table has a tag: what of it is in
+// b does.
+func (f *finder) has(b []byte, i int, t uint8) bool {
+	g := gramAt(b, i)
+	return (t == tag(g) || t == manyTags) && f.stands(b, i, g)
+}
+
+func (f *finder) stands(b []byte, i int, g uint32) bool {
+	if len(f.spots) > 0 && len(f.spots[g]) > 0 {
+		return true
 	}
-	if i == 0 {
+	if f.base == nil {
 		return false
 	}
-	h := (binary.LittleEndian.Uint32(b[i-1:]) | 0x20202020) * gramFactor
-	return f.heads[h>>22]>>(h>>16&63)&1 != 0
+	spots := f.base.at(g)
+	for k := range spots {
+		if s := &spots[k]; s.gram == g {
+			from := max(0, s.offset-i)
+			if at := i - s.offset + from; hasFolded(b[at:], s.text[from:min(len(s.text), from+len(b)-at)]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // partial returns how many bytes at the end of b may be the beginning of a literal. One
@@ -231,38 +334,32 @@ func hasFolded(b []byte, text string) bool {
 // followers is what stands behind a short name.
 const followers = "\"'`\\:= sS"
 
+var follower = classOf(followers)
+
+// noWord is what may stand in front of a key of a vendor.
+var noWord = func() *class {
+	c := *alnum
+	for i := range c {
+		c[i] = !c[i]
+	}
+	return &c
+}()
+
 // builtinLiterals are those of the names, the shapes, and what has a syntax of its own.
 func builtinLiterals() []literal {
 	var list []literal
-	add := func(text string, m matcher) { list = append(list, literal{folded(text), m, false}) }
-	for _, name := range []string{"passw", "passphrase", "passcode", "secret", "token", "credential", "authoriz", "authoris",
-		"cookie", "mnemonic"} {
-		add(name, assigned)
+	for _, name := range []string{"passwo", "passwd", "passphrase", "passcode", "secret", "token", "credential", "authoriz",
+		"authoris", "cookie", "mnemonic", "signature=", "sig="} {
+		list = append(list, literal{text: folded(name), match: assigned})
 	}
 	for _, name := range []string{"pwd", "pass", "auth", "key", "jwt", "otp", "cvv", "cvc", "cred", "pat", "bearer"} {
-		for _, f := range []byte(followers) {
-			add(name+string(f), assigned)
-		}
+		list = append(list, literal{text: name, match: assigned, follow: follower})
 	}
-	for c := byte('-'); c <= 'z'; c++ {
-		if word[c] && (c < 'A' || c > 'Z') {
-			add("eyj"+string(c), webToken)
-		}
-	}
-	add("bearer ", bearer)
-	add("basic ", basic)
-	add("-----begin", block)
-	add("sig=", assigned)
-	add("signature=", assigned)
-	for c := byte('0'); c <= 'z'; c++ {
-		if alnum[c] && (c < 'A' || c > 'Z') {
-			list = append(list, literal{folded(string(c) + "://"), address, true})
-		}
-	}
-	add(`:\/\`, escaped) // of a URL in JSON
-	for c := byte('2'); c <= '7'; c++ {
-		add(`\u00`+string(c), escaped) // an escape that need not be: what it hides is seen decoded
-	}
+	list = append(list, literal{text: "eyj", match: webToken, follow: word, before: noWord}, literal{text: "bearer ", match: bearer},
+		literal{text: "basic ", match: basic}, literal{text: folded("-----begin"), match: block},
+		literal{text: folded("://"), match: address, uri: true, follow: host, before: alnum},
+		literal{text: folded(`:\/\`), match: escaped},                         // of a URL in JSON
+		literal{text: folded(`\u00`), match: escaped, follow: classOf("2-7")}) // an escape that need not be: what it hides is seen decoded
 	for i := range shapes {
 		list = append(list, shapes[i].literals()...)
 	}

@@ -84,12 +84,19 @@ var shapes = []shape{
 // it is too short.
 func (s *shape) literals() []literal {
 	texts := []string{s.prefix}
-	for len(texts[0]) < 4 {
+	for len(texts[0]) < 3 {
 		texts = s.class.extend(texts)
 	}
 	list := make([]literal, len(texts))
 	for i, text := range texts {
-		list[i] = literal{folded(text), s.match, false}
+		l := literal{text: folded(text), match: s.match}
+		if len(text) < 5 {
+			l.follow = s.class
+		}
+		if text[0] != ':' && text[0] != '.' {
+			l.before = noWord
+		}
+		list[i] = l
 	}
 	return list
 }

@@ -107,7 +107,7 @@ func (t *text) scan() (decided int) {
 
 // look tries the literals that may stand at a place or in front of it.
 func (t *text) look(i, from int) (verdict, int) {
-	g, f := gram(t.b, i), t.r.finder
+	g, f := gramAt(t.b, i), t.r.finder
 	if len(f.spots) > 0 {
 		if v, at := t.try(f.spots[g], g, i, from); v != no {
 			return v, at
@@ -120,7 +120,10 @@ func (t *text) try(spots []spot, g uint32, i, from int) (verdict, int) {
 	for k := range spots {
 		s := &spots[k]
 		at := i - s.offset
-		if s.gram != g || at < from || !hasFolded(t.b[at:], s.text) || t.uri && !s.uri && bytes.IndexByte(t.b[:at], '?') < 0 {
+		if s.gram != g || at < from || !hasFolded(t.b[at:], s.text) || !t.follows(s.literal, at) {
+			continue
+		}
+		if t.uri && !s.uri && bytes.IndexByte(t.b[:at], '?') < 0 {
 			continue
 		}
 		if v := s.match(t, at); v != no {
@@ -128,6 +131,12 @@ func (t *text) try(spots []spot, g uint32, i, from int) (verdict, int) {
 		}
 	}
 	return no, i
+}
+
+// follows reports whether behind a literal stands what must.
+func (t *text) follows(l *literal, at int) bool {
+	end := at + len(l.text)
+	return l.follow == nil || end < len(t.b) && l.follow[t.b[end]]
 }
 
 // patternReach is how long a secret that a user's pattern finds may be where it is cut.

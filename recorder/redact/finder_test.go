@@ -1,0 +1,57 @@
+package redact
+
+import (
+	"bytes"
+	"testing"
+)
+
+// At whatever place a literal stands, the first look sees it, whatever is around it.
+func TestFinderPlaces(t *testing.T) {
+	f := newRedactor(t, Rules{Values: []string{"q7", "zz9!", "open sesame"}}).finder
+	literals := append(builtinLiterals(), literal{text: "zz9!"}, literal{text: folded("open sesame")})
+	for _, l := range literals {
+		for _, around := range []byte(" ~\"\xa9\xff") {
+			for at := range 14 {
+				b := bytes.Repeat([]byte{around}, at)
+				if l.before != nil && at > 0 {
+					b[at-1] = firstOf(l.before, around)
+				}
+				b = append(b, l.text...)
+				if l.follow != nil {
+					b = append(b, firstOf(l.follow, around))
+				}
+				for behind := range 5 {
+					if !seesAt(f, append(b[:len(b):len(b)], bytes.Repeat([]byte{around}, behind)...), at, l.text) {
+						t.Fatalf("%q: not seen at %d of %q", l.text, at, b)
+					}
+				}
+			}
+		}
+	}
+}
+
+// firstOf returns a byte of the class, rather the one that is wanted.
+func firstOf(c *class, wanted byte) byte {
+	for b := range 256 {
+		if c[wanted] {
+			break
+		}
+		wanted = byte(b)
+	}
+	return wanted
+}
+
+// seesAt reports whether the finder comes to a literal at a place.
+func seesAt(f *finder, b []byte, at int, text string) bool {
+	for i := f.next(b, 0); i >= 0; i = f.next(b, i+2) {
+		g := gramAt(b, i)
+		for _, spots := range [][]spot{f.spots[g], f.base.at(g)} {
+			for _, s := range spots {
+				if s.gram == g && i-s.offset == at && s.text == text {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
