@@ -33,6 +33,7 @@ largest database once more.
 }
 
 func runCompact(cmd *cobra.Command, h home) (err error) {
+	defer frugal()()
 	db, err := h.open(boltstore.Options{})
 	if err != nil {
 		return err

@@ -61,6 +61,7 @@ own, numbered anew, with a note of what was left out; text and mermaid keep the 
 }
 
 func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
+	defer frugal()()
 	format, err := exportFormatNamed(o.format)
 	if err != nil {
 		return err

@@ -51,6 +51,7 @@ null when unknown), and labels, an object, if record was given --label NAME=VALU
 }
 
 func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
+	defer frugal()()
 	if err := errors.Join(oneOf("format", o.format, "text", "json"), notNegative("limit", o.limit)); err != nil {
 		return err
 	}

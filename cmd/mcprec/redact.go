@@ -81,6 +81,7 @@ func (o *redactOptions) check(arg string) error {
 }
 
 func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
+	defer frugal()()
 	if err := o.check(arg); err != nil {
 		return err
 	}

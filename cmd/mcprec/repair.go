@@ -38,6 +38,7 @@ cannot be read or written.`,
 }
 
 func runRepair(cmd *cobra.Command, h home, dry bool) (err error) {
+	defer frugal()()
 	db, err := h.open(boltstore.Options{})
 	if err != nil {
 		return err

@@ -164,6 +164,7 @@ func (s *session) Close() error {
 // in spools is moved in, as far as that is quick. If that fails the command has
 // not: the spool is still there and still read.
 func closeStore(cmd *cobra.Command, db *boltstore.Store) error {
+	defer frugal()()
 	if err := db.FoldDead(context.Background()); err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: tidying the store: %v\n", err)
 	}

@@ -28,6 +28,7 @@ mcprec repair saves what a damaged store still holds.
 Exit codes: 0 fine, 1 a fault was found, 2 usage, 3 data that cannot be read.`,
 		ValidArgsFunction: completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			defer frugal()()
 			v := verification{cmd: cmd}
 			if len(args) == 0 {
 				return v.store(h)
