@@ -15,6 +15,9 @@ import (
 // that are given the same name both keep their file, and no reader ever sees
 // half of one. A device or a pipe is written to.
 func writeNew(name string, write func(io.Writer) error) (string, error) {
+	if err := ownLink(name); err != nil {
+		return "", err
+	}
 	if special(name) {
 		return name, writeThrough(name, write)
 	}
@@ -53,12 +56,15 @@ func claim(tmp, name string) error {
 }
 
 // replaceFile writes a file under the name at once or not at all, in place of
-// one that is there and with its mode. A symbolic link is followed, a device or
-// a pipe is written to; "-" is w.
+// one that is there and with its mode. A symbolic link of one's own is followed, a
+// device or a pipe is written to; "-" is w.
 func replaceFile(name string, w io.Writer, write func(io.Writer) error) error {
+	linked := ownLink(name)
 	switch {
 	case name == "-":
 		return write(w)
+	case linked != nil:
+		return linked
 	case special(name):
 		return writeThrough(name, write)
 	}
@@ -77,6 +83,16 @@ func replaceFile(name string, w io.Writer, write func(io.Writer) error) error {
 		return fmt.Errorf("write %s: %v", name, err)
 	}
 	return nil
+}
+
+// ownLink refuses a symbolic link that another user made, as in a folder that all may
+// write to: it may lead to any file of ours. The system's own, as /dev/stdout, are root's.
+func ownLink(name string) error {
+	info, err := os.Lstat(name)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 || mayFollow(info) {
+		return nil
+	}
+	return fmt.Errorf("write %s: it is a symbolic link of another user; name the file itself", name)
 }
 
 // special reports whether the name is of something that is no regular file.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -113,18 +114,47 @@ func (s *Store) begin(ctx context.Context) error {
 func (s *Store) end() { s.running.Done() }
 
 // makeDirs makes the store's folders. It reports whether there were none before;
-// their names are then not durable until syncDir(s.dir).
+// their names are then not durable until syncDir(s.dir). Of those that are there it
+// takes the rights of others, and it follows no symbolic link: what is in there must be
+// where nobody else can put or read it. The folder above is its user's choice.
 func (s *Store) makeDirs() (made bool, err error) {
 	for _, d := range []string{s.spoolDir(), s.storeDir()} {
-		if _, err := os.Stat(d); err == nil {
+		info, err := os.Lstat(d)
+		switch {
+		case err == nil && info.Mode()&fs.ModeSymlink != 0:
+			return made, s.unlinked()
+		case err == nil && info.Mode().Perm()&0o077 == 0:
+			continue
+		case err == nil:
+			_ = os.Chmod(d, info.Mode().Perm()&0o700) // if it is not ours it stays as it is
 			continue
 		}
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return made, err
 		}
+		if err := os.Chmod(d, 0o700); err != nil { // a umask may have taken some of that
+			return made, err
+		}
 		made = true
 	}
 	return made, nil
+}
+
+// unlinked refuses folders that are symbolic links.
+func (s *Store) unlinked() error {
+	for _, d := range []string{s.spoolDir(), s.storeDir()} {
+		if info, err := os.Lstat(d); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("%s is a symbolic link; make it a folder, or link the folder above it", d)
+		}
+	}
+	return nil
+}
+
+// private takes the rights of others to a file of ours that has some.
+func private(f *os.File) {
+	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
+		_ = f.Chmod(0o600)
+	}
 }
 
 func (s *Store) spoolDir() string { return filepath.Join(s.dir, "spool") }

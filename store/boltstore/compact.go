@@ -42,6 +42,9 @@ func (s *Store) Compact(ctx context.Context, least float64, report func(Compacte
 	if err != nil {
 		return ignoreMissing(err)
 	}
+	if err := s.unlinked(); err != nil {
+		return fmt.Errorf("compact store: %w", err)
+	}
 	unlock, err := s.lockFile(ctx, filepath.Join(s.storeDir(), "compact.lock"), true)
 	if err != nil {
 		return fmt.Errorf("compact store: %w", err)

@@ -85,11 +85,12 @@ func (osDisk) create(name string) (writer, error) {
 	if err != nil {
 		return nil, err
 	}
+	_ = f.Chmod(0o600) // a umask may have taken some of that
 	return osFile{f}, nil
 }
 
 func (osDisk) open(name string) (reader, error) {
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|noFollow, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +113,9 @@ func (osDisk) tryLock(l *flock.Flock, shared bool) (ok bool, err error) {
 		ok, err = l.TryRLock()
 	} else {
 		ok, err = l.TryLock()
+		if info, statErr := l.Stat(); ok && statErr == nil && info.Mode().Perm() != 0o600 {
+			_ = os.Chmod(l.Path(), 0o600)
+		}
 	}
 	return ok, lockError(err)
 }

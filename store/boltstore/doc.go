@@ -32,7 +32,8 @@
 //	store/compact.lock  held by whoever writes databases anew, see Store.Compact
 //	*.damaged           what was damaged and is kept
 //
-// Folders are 0700, files 0600. Integers are little-endian, except in keys.
+// Folders are 0700, files 0600, whatever the umask; those that have wider rights lose
+// them when they are written. No symbolic link is followed below the store's folder. Integers are little-endian, except in keys.
 // CRC is CRC-32C (Castagnoli).
 //
 // # Spool, version 1

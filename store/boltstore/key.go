@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -34,8 +35,13 @@ func readKey(path string) ([]byte, error) {
 	} else if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("read key %s: not a regular file", path)
 	}
-	text, err := os.ReadFile(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
 	if err != nil {
+		return nil, err
+	}
+	private(f)
+	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
+	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
 	key, err := hex.DecodeString(string(bytes.TrimSpace(text)))
@@ -59,6 +65,7 @@ func (s *Store) makeKey(path string) error {
 		return err
 	}
 	defer os.Remove(temp.Name())
+	_ = temp.Chmod(0o600) // a umask may have taken some of that
 	_, err = fmt.Fprintln(temp, hex.EncodeToString(key))
 	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
 		return err

@@ -75,6 +75,9 @@ func (s *Store) view(ctx context.Context, path string, f func(*month) error) err
 
 // update runs f in one synced write transaction, in a new database if need be.
 func (s *Store) update(ctx context.Context, path string, f func(*month) error) error {
+	if err := s.unlinked(); err != nil {
+		return err
+	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := s.createMonth(path); err != nil {
 			return fmt.Errorf("create %s: %w", path, err)
@@ -86,6 +89,7 @@ func (s *Store) update(ctx context.Context, path string, f func(*month) error) e
 	}
 	return s.withDB(ctx, path, o, func(db *bolt.DB, file *os.File) error {
 		db.AllocSize = 1 << 20
+		private(file)
 		return s.machine.commit(db, file, func(tx *bolt.Tx) error { return inMonth(tx, file, &month{path: path, writing: true}, f) })
 	})
 }
@@ -97,7 +101,7 @@ func (s *Store) withDB(ctx context.Context, path string, o bolt.Options, f func(
 	o.Timeout = 1
 	o.NoStatistics = true
 	o.OpenFile = func(name string, flag int, mode os.FileMode) (_ *os.File, err error) {
-		file, err = os.OpenFile(name, flag&^os.O_CREATE, mode)
+		file, err = os.OpenFile(name, flag&^os.O_CREATE|noFollow, mode)
 		return file, err
 	}
 	for deadline := time.Now().Add(s.opts.Patience); ; {
@@ -247,6 +251,9 @@ func (s *Store) emptyMonth(path string) (name string, err error) {
 		}
 	}()
 	if err := temp.Close(); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(temp.Name(), 0o600); err != nil { // a umask may have taken some of that
 		return "", err
 	}
 	db, err := bolt.Open(temp.Name(), 0o600, &bolt.Options{FreelistType: bolt.FreelistMapType, NoStatistics: true})

@@ -74,6 +74,9 @@ func (p *powered) life(written func(id store.SessionID, seq uint64)) {
 	}
 	p.d.note(op{kind: opDelete, id: testID(1)})
 	p.record(4, 7, written)
+	if before, after := mustCompact(p, p.s); after >= before {
+		p.Fatalf("nothing to compact: %d bytes", before)
+	}
 }
 
 // thorough returns how many steps there are from cut to cut, and how often all

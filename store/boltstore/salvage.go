@@ -186,8 +186,8 @@ func (g *gathering) header() store.Header {
 // holdMonth opens a database's file, locked as bbolt locks it, so that it does
 // not change.
 func (s *Store) holdMonth(ctx context.Context, path string, shared bool) (f *os.File, release func(), err error) {
-	if f, err = os.OpenFile(path, os.O_RDWR, 0); errors.Is(err, fs.ErrPermission) {
-		f, err = os.Open(path)
+	if f, err = os.OpenFile(path, os.O_RDWR|noFollow, 0); errors.Is(err, fs.ErrPermission) {
+		f, err = os.OpenFile(path, os.O_RDONLY|noFollow, 0)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package boltstore
+
+const noFollow = 0

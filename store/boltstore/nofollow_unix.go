@@ -1,0 +1,8 @@
+//go:build unix
+
+package boltstore
+
+import "syscall"
+
+// noFollow has an opening fail where the name is a symbolic link.
+const noFollow = syscall.O_NOFOLLOW
