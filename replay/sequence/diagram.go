@@ -86,15 +86,20 @@ func (d *Diagram) note(m replay.EntryMessage) {
 }
 
 func (d *Diagram) line(head string, e replay.Entry, messages []replay.EntryMessage, lane string) error {
-	tone := e.Tone()
-	if len(messages) == 1 {
-		tone = messages[0].Tone()
-	}
 	return d.emit(Line{
-		Head: head, Lane: lane, Tone: tone, Dir: e.Dir,
+		Head: head, Lane: lane, Tone: toneOf(e, messages), Dir: e.Dir,
 		Left: string(d.client.around(transport.ClientToServer, messages)) + " ",
 		Tail: " " + string(d.server.around(transport.ServerToClient, messages)),
 	})
+}
+
+// toneOf is that of the message on a line, or of an entry that is no message. A batch
+// is not asked as a whole for each of its lines.
+func toneOf(e replay.Entry, messages []replay.EntryMessage) replay.Tone {
+	if len(messages) == 1 {
+		return messages[0].Tone()
+	}
+	return e.Tone()
 }
 
 // arrow draws a message.
