@@ -83,11 +83,6 @@ func (w *tappedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *tappedWriter) finish(what, cause string) {
 	x := w.x
 	if w.hijacked {
-		if what = store.HTTPNone; w.head {
-			what = store.HTTPLeft
-		}
-		x.fail(what, hijacked)
-		x.upload(nil, bodyCut)
 		return
 	}
 	if !w.head && what == store.HTTPEnd {

@@ -96,11 +96,18 @@ func (t *HTTPTap) refuseUpgrade(w http.ResponseWriter, r *http.Request, to strin
 	http.Error(w, "mcprec: "+why, http.StatusNotImplemented)
 }
 
-// Hijack gives the handler the connection. What passes on it is not recorded.
+// Hijack gives the handler the connection. What passes on it is not recorded, nor when
+// that ends: for the log the exchange ends here, before the first byte of it.
 func (w *tappedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {
 		w.hijacked = true
+		what := store.HTTPNone
+		if w.head {
+			what = store.HTTPLeft
+		}
+		w.x.fail(what, hijacked)
+		w.x.upload(nil, bodyCut)
 	}
 	return conn, buffered, err
 }
