@@ -283,7 +283,8 @@ func (t *text) listed(a assignment) verdict {
 		if first, last, ok := secretIn(a.secrecy, t.b[i+q:to]); ok {
 			t.found("key", i+q+first, i+q+last)
 		}
-		if i = to + q; i < len(t.b) && t.b[i] == ',' {
+		// A quote around the list may have ended it, with fewer bytes than this one's.
+		if i = min(to+q, len(t.b)); i < len(t.b) && t.b[i] == ',' {
 			i++
 		}
 	}

@@ -59,8 +59,9 @@ func answer(m replay.EntryMessage) string {
 // fitted is the label of a message in so many columns: of a long one the target is cut,
 // for what stands behind it says more.
 func fitted(m replay.EntryMessage, width int) string {
-	label := Label(m)
 	const least = 8 // columns of a target that still tell something
+	m.Target = cut(m.Target, max(width, least))
+	label := Label(m)
 	for over := columns(label) - width; over > 0 && columns(m.Target) > least; over = columns(label) - width {
 		m.Target = cut(m.Target, max(columns(m.Target)-over, least))
 		label = Label(m)

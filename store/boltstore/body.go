@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"github.com/mcprec/mcprec/store"
 )
@@ -74,7 +75,7 @@ func (x body) appendTo(b []byte) ([]byte, error) {
 	from := len(b)
 	if x.value[5] == compressNone {
 		b = append(b, packed...)
-	} else if b, err = decoder().DecodeAll(packed, b); err != nil {
+	} else if b, err = decoder().DecodeAll(packed, slices.Grow(b, got.size+64)); err != nil {
 		return b[:from], fmt.Errorf("body: %v: %w", err, store.ErrCorrupt)
 	}
 	if got.hash != x.hash || len(b)-from != x.size {

@@ -19,6 +19,7 @@ const (
 	chunkTarget  = 640 << 10 // of events, before compression
 	dictSize     = 32 << 10  // of events, below which the dictionary pays
 	maxChunk     = 2 << 30   // a longer one is no chunk
+	maxShared    = 64 << 20  // nor is a longer one of several events
 )
 
 // key is a key of bucket ev.
@@ -68,7 +69,7 @@ func newEncoder(o ...zstd.EOption) *zstd.Encoder {
 }
 
 var decoder = sync.OnceValue(func() *zstd.Decoder {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxChunk),
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxChunk), zstd.WithDecodeAllCapLimit(true),
 		zstd.WithDecoderDictRaw(1, []byte(dictionary)))
 	if err != nil {
 		panic("boltstore: unreachable: the options are valid: " + err.Error())
@@ -208,6 +209,10 @@ type chunkFacts struct {
 	bodies      []body // that it refers to, without their values
 }
 
+// mostOf is the most that so many compressed bytes expand to: a block of zstd has a head
+// of three bytes and at most 128 KiB. A size beyond it is believed by nobody.
+func mostOf(packed int) uint64 { return (uint64(packed)/4 + 1) * (128 << 10) }
+
 // facts checks a chunk, all but what its compression hides.
 func (c chunk) facts() (f chunkFacts, err error) {
 	b := c.data
@@ -225,7 +230,7 @@ func (c chunk) facts() (f chunkFacts, err error) {
 		f.bodies = d.bodies(n)
 	}
 	f.first, f.size, f.compression, f.body = binary.BigEndian.Uint64(c.key[16:]), int(size), b[6]&^refersToBodies, d.b
-	if f.last = f.first + n - 1; d.bad || f.last < f.first || size > maxChunk {
+	if f.last = f.first + n - 1; d.bad || f.last < f.first || size > maxChunk || size > mostOf(len(f.body)) || n > 1 && size > maxShared {
 		return f, fmt.Errorf("range of a chunk: %w", store.ErrCorrupt)
 	}
 	return f, nil
@@ -269,7 +274,8 @@ func (c chunk) each(yield func(store.Event, error) bool) error {
 		return err
 	}
 	records := f.body
-	if f.compression != compressNone { // the decoder is quicker with some room to spare
+	if f.compression != compressNone {
+		// The decoder stops where the room ends, and is quicker with some to spare.
 		if records, err = decoder().DecodeAll(records, make([]byte, 0, f.size+64)); err != nil {
 			return fmt.Errorf("chunk: %v: %w", err, store.ErrCorrupt)
 		}
@@ -319,7 +325,9 @@ func (c chunk) each(yield func(store.Event, error) bool) error {
 func assemble(list []byte, bodies []body) ([]byte, error) {
 	size := len(list)
 	for _, x := range bodies {
-		size += x.size
+		if size += x.size; x.value == nil || size > maxChunk {
+			return nil, fmt.Errorf("a body of %d bytes is missing, or one too many: %w", x.size, store.ErrCorrupt)
+		}
 	}
 	payload := make([]byte, 0, size+64)
 	for d := (scanner{b: list}); len(d.b) > 0; {

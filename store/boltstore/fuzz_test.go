@@ -1,0 +1,194 @@
+package boltstore
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io/fs"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// The targets below make the checksums right, as one would who wants to be believed:
+// otherwise the fuzzer would not come further than to them.
+
+func FuzzChunk(f *testing.F) {
+	key, _ := testID(7).Bytes()
+	c := &chunker{id: key}
+	if err := c.take(&projection{}, goldenLog()); err != nil {
+		f.Fatal(err)
+	}
+	for _, x := range c.done {
+		f.Add(x.data)
+	}
+	f.Add(binary.AppendUvarint([]byte("    \x01\x01\x01\x01"), 1<<62))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		x := chunk{key: chunkKey(key, 1), data: bytes.Clone(data)}
+		if len(data) >= 4 {
+			binary.LittleEndian.PutUint32(x.data, chunkSum(x.key, x.data))
+		}
+		next := uint64(1)
+		err := x.events(func(e store.Event) bool {
+			if e.Seq != next {
+				t.Fatalf("event %d after event %d", e.Seq, next-1)
+			}
+			next++
+			return true
+		})
+		if err != nil && !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrNewer) {
+			t.Errorf("neither damaged nor newer: %v", err)
+		}
+	})
+}
+
+func FuzzMeta(f *testing.F) {
+	key, _ := testID(7).Bytes()
+	var p projection
+	for _, e := range goldenLog() {
+		if err := p.take(key, e); err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.Add(p.encode(key))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		b := bytes.Clone(data)
+		if len(b) >= 4 {
+			binary.LittleEndian.PutUint32(b, metaSum(key, b))
+		}
+		p, err := decodeProjection(key, b, "the file")
+		switch {
+		case err == nil:
+			if again, err := decodeProjection(key, p.encode(key), "its copy"); err != nil {
+				t.Errorf("what was read and written is not read: %v: %+v", err, again)
+			}
+		case !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrNewer):
+			t.Errorf("neither damaged nor newer: %v", err)
+		}
+	})
+}
+
+// memoryFile is a spool that is no file.
+type memoryFile struct{ *bytes.Reader }
+
+func (memoryFile) Close() error                 { return nil }
+func (memoryFile) Name() string                 { return "spool" }
+func (memoryFile) Sync() error                  { return nil }
+func (f memoryFile) Stat() (fs.FileInfo, error) { return memoryInfo(f.Size()), nil }
+
+type memoryInfo int64
+
+func (memoryInfo) Name() string       { return "spool" }
+func (n memoryInfo) Size() int64      { return int64(n) }
+func (memoryInfo) Mode() fs.FileMode  { return 0o600 }
+func (memoryInfo) ModTime() time.Time { return time.Time{} }
+func (memoryInfo) IsDir() bool        { return false }
+func (memoryInfo) Sys() any           { return nil }
+
+// believed makes the checksums of the records right, as far as there are records.
+func believed(records []byte) []byte {
+	b := bytes.Clone(records)
+	for rest := b; len(rest) > recordHead; {
+		n := recordLen(rest)
+		if n == 0 || n > len(rest) {
+			break
+		}
+		binary.LittleEndian.PutUint32(rest[4:], crc32.Checksum(rest[recordHead:n], castagnoli))
+		rest = rest[n:]
+	}
+	return b
+}
+
+// readAll reads a spool that nobody writes any more, and counts what its events hold.
+func (r *spoolReader) readAll(t *testing.T) (held int64) {
+	t.Helper()
+	for next := uint64(1); ; {
+		e, ok, err := r.read()
+		switch {
+		case err != nil && !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrNewer):
+			t.Fatalf("neither damaged nor newer: %v", err)
+		case err != nil:
+			return held
+		case ok && e.Seq != next:
+			t.Fatalf("event %d after event %d", e.Seq, next-1)
+		case ok:
+			next++
+			held += int64(len(e.Payload))
+		case r.ended:
+			return held
+		default:
+			if err := r.finish(); err != nil {
+				return held
+			}
+		}
+	}
+}
+
+func FuzzSpool(f *testing.F) {
+	var records []byte
+	for _, e := range goldenLog() {
+		records = appendRecord(records, &store.Part{Event: e})
+	}
+	f.Add(records, false)
+	f.Add(records[:len(records)-3], true)
+	f.Add([]byte("\xff\xff\xff\x3f    \x01"), true)
+	f.Fuzz(func(t *testing.T, records []byte, raw bool) {
+		if !raw {
+			records = believed(records)
+		}
+		data := append(make([]byte, spoolHead), records...)
+		for _, reuse := range []bool{false, true} {
+			r := newSpoolReader(memoryFile{bytes.NewReader(data)}, spoolStart)
+			r.reuse = reuse
+			if held := r.readAll(t); held > int64(len(data))+256 { // a lost event has a reason
+				t.Errorf("%d bytes of events in a spool of %d", held, len(data))
+			}
+		}
+	})
+}
+
+// TestBombs: of a chunk that expands to more than it says, or says more than it can
+// expand to, no more is held than it says and than its bytes can stand for.
+func TestBombs(t *testing.T) {
+	key, _ := testID(7).Bytes()
+	k := chunkKey(key, 1)
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros := enc.EncodeAll(make([]byte, 256<<20), nil)
+	for _, tt := range []struct {
+		name      string
+		n, size   uint64
+		body      []byte
+		allocates uint64
+	}{
+		{"says 64 KiB, is 256 MiB", 1, 64 << 10, zeros, 8 << 20},
+		{"says 2 GiB, has ten bytes", 1, 2 << 30, zeros[:10], 1 << 20},
+		{"says more than any", 1, 1 << 62, zeros, 1 << 20},
+		{"many events in 256 MiB", 3, 256 << 20, zeros, 1 << 20},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := binary.AppendUvarint(make([]byte, chunkHead), tt.n)
+			b = append(binary.AppendUvarint(b, tt.size), tt.body...)
+			var c chunker
+			c.seal(k, b, compressZstd)
+			decoder()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := c.done[0].events(func(store.Event) bool { return true })
+			runtime.ReadMemStats(&after)
+			if !errors.Is(err, store.ErrCorrupt) {
+				t.Errorf("got %v", err)
+			}
+			if got := after.TotalAlloc - before.TotalAlloc; got > tt.allocates {
+				t.Errorf("allocated %d bytes", got)
+			}
+		})
+	}
+}
