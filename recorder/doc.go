@@ -6,8 +6,10 @@
 // the first half of a line whose second half has not come. Every byte is handed
 // to the operating system, in the session's spool, before it is passed on, so
 // no response is logged before its request and a recorder that is killed has
-// written all that the other side saw. Both directions and standard error share
-// one total order.
+// written all that the other side saw. Of a frame whose end has not come up to 64 KiB
+// are held back from the spool while it is not clear whether they are of a secret: they
+// pass at once, and it is them that a recorder loses that is killed just then. Both
+// directions and standard error share one total order.
 //
 // A disk that does not answer holds a frame for [Bound], at most. Then the frame
 // passes, stamped, and what was to be written waits in memory within a [Budget],

@@ -27,6 +27,7 @@ type finder struct {
 	table   []spot            // of the built-in, by bucket
 	bucket  []uint16          // where each begins in the table
 	spots   map[uint32][]spot
+	sieve   uint64          // a bit for each of their grams
 	begins  map[string]bool // beginnings of the literals that are not enough
 	longest int
 	base    *finder // has the literals that are built in; nil: this does
@@ -89,6 +90,14 @@ func (f *finder) index() {
 func (f *finder) at(g uint32) []spot {
 	h := g * gramFactor >> (32 - bucketBits)
 	return f.table[f.bucket[h]:f.bucket[h+1]]
+}
+
+// own returns the spots of a gram that the base has not.
+func (f *finder) own(g uint32) []spot {
+	if f.sieve>>(g*gramFactor>>26)&1 == 0 {
+		return nil
+	}
+	return f.spots[g]
 }
 
 func newFinder() *finder {
@@ -184,6 +193,7 @@ func (f *finder) spot(l *literal, offset int, text string) {
 	for at < len(f.spots[g]) && f.spots[g][at].offset >= offset {
 		at++
 	}
+	f.sieve |= 1 << (g * gramFactor >> 26)
 	f.spots[g] = slices.Insert(f.spots[g], at, spot{l, offset, g})
 	if slot := &f.grams[g*gramFactor>>tableShift]; *slot == 0 || *slot == tag(g) {
 		*slot = tag(g)
@@ -277,7 +287,7 @@ func (f *finder) has(b []byte, i int, t uint8) bool {
 }
 
 func (f *finder) stands(b []byte, i int, g uint32) bool {
-	if len(f.spots) > 0 && len(f.spots[g]) > 0 {
+	if len(f.own(g)) > 0 {
 		return true
 	}
 	if f.base == nil {

@@ -108,8 +108,8 @@ func (t *text) scan() (decided int) {
 // look tries the literals that may stand at a place or in front of it.
 func (t *text) look(i, from int) (verdict, int) {
 	g, f := gramAt(t.b, i), t.r.finder
-	if len(f.spots) > 0 {
-		if v, at := t.try(f.spots[g], g, i, from); v != no {
+	if own := f.own(g); len(own) > 0 {
+		if v, at := t.try(own, g, i, from); v != no {
 			return v, at
 		}
 	}
