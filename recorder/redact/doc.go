@@ -44,6 +44,6 @@
 //
 // It parses no JSON into values, and repairs none: what breaks the rules of JSON is
 // treated as text. It learns nothing: a value that is secret by its name alone is not
-// known again where it stands without one. It does not look into base64 but for basic credentials, nor into
-// compressed bytes.
+// known again where it stands without one. It does not look into base64 but for basic
+// credentials, nor into compressed bytes.
 package redact
