@@ -9,10 +9,8 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-func TestRetention(t *testing.T) {
-	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	hours := func(n time.Duration) *time.Duration { n *= time.Hour; return &n }
-	number, bytes := func(n int) *int { return &n }, func(n int64) *int64 { return &n }
+// retained are sessions, newest first, and what they take.
+func retained(now time.Time) ([]store.Session, map[store.SessionID]int64) {
 	ci, prod := map[string]string{"env": "ci"}, map[string]string{"env": "prod", "team": "a"}
 	session := func(id string, age time.Duration, state store.State, label string, values map[string]string) store.Session {
 		x := store.Session{Header: store.Header{ID: store.SessionID(id), Label: label, Labels: values}, State: state}
@@ -30,7 +28,14 @@ func TestRetention(t *testing.T) {
 		session("none", -1, store.Ended, "", nil),
 	}
 	sessions[4].Head.At = 100 * time.Hour // it ended later
-	stored := map[store.SessionID]int64{"live": 10, "new": 20, "day": 30, "two": 40, "old": 50, "none": 60}
+	return sessions, map[store.SessionID]int64{"live": 10, "new": 20, "day": 30, "two": 40, "old": 50, "none": 60}
+}
+
+func TestRetention(t *testing.T) {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	hours := func(n time.Duration) *time.Duration { n *= time.Hour; return &n }
+	number, bytes := func(n int) *int { return &n }, func(n int64) *int64 { return &n }
+	sessions, stored := retained(now)
 	label := func(list ...string) (l labels) {
 		for _, s := range list {
 			_ = l.Set(s)

@@ -126,12 +126,11 @@ func (m *month) uses(hash [32]byte, f func(k, number []byte) error) error {
 		return err
 	}
 	c := m.use.Cursor()
-	k, v := c.Seek(hash[:])
+	k, _ := c.Seek(hash[:])
+	var v []byte
 	if k == nil {
 		k, v = c.Last()
-	} else if before, value := c.Prev(); before != nil {
-		k, v = before, value
-	} else {
+	} else if k, v = c.Prev(); k == nil {
 		k, v = c.First()
 	}
 	for ; k != nil; k, v = c.Next() {

@@ -107,21 +107,7 @@ func TestBodyDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	path := s.monthPath(got(testID(1).Bytes()))
-	f := got(os.OpenFile(path, os.O_RDWR, 0))
-	w := got(scanDatabase(f))
-	var cuts cutter
-	piece := logs[0][3].Payload
-	piece = piece[cuts.cut(piece):]
-	piece = piece[:cuts.cut(piece)]
-	at, ok := w.bodies[sha256.Sum256(piece)]
-	if !ok {
-		t.Fatal("the image is no body")
-	}
-	if _, err := f.WriteAt([]byte("damage"), at.off+at.n/2); err != nil {
-		t.Fatal(err)
-	}
-	_ = f.Close()
+	harmBody(t, s, logs[0][3].Payload)
 	s = testStore(t, s.dir)
 	if _, err := readAll(s, testID(1)); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("damaged body: %v", err)
@@ -149,4 +135,22 @@ func TestBodyDamaged(t *testing.T) {
 		mustRead(t, s, testID(i+1), log)
 	}
 	mustVerify(t, s)
+}
+
+// harmBody damages the second piece of a payload.
+func harmBody(t *testing.T, s *Store, payload []byte) {
+	t.Helper()
+	f := got(os.OpenFile(s.monthPath(got(testID(1).Bytes())), os.O_RDWR, 0))
+	defer func() { _ = f.Close() }()
+	w := got(scanDatabase(f))
+	var cuts cutter
+	piece := payload[cuts.cut(payload):]
+	piece = piece[:cuts.cut(piece)]
+	at, ok := w.bodies[sha256.Sum256(piece)]
+	if !ok {
+		t.Fatal("the image is no body")
+	}
+	if _, err := f.WriteAt([]byte("damage"), at.off+at.n/2); err != nil {
+		t.Fatal(err)
+	}
 }

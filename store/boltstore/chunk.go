@@ -299,15 +299,7 @@ func (c chunk) each(yield func(store.Event, error) bool) error {
 		if p.Seq != seq || p.Cont || p.More {
 			return fmt.Errorf("event %d: found event %d: %w", seq, p.Seq, store.ErrCorrupt)
 		}
-		own := 0
-		for own < len(bodies) && bodies[own].at == seq-f.first {
-			own++
-		}
-		if own > 0 {
-			p.Payload, err = assemble(p.Payload, bodies[:own])
-			bodies = bodies[own:]
-		}
-		if err != nil {
+		if p.Payload, bodies, err = whole(p.Payload, bodies, seq-f.first); err != nil {
 			err = fmt.Errorf("event %d: %w", seq, err)
 		}
 		if !yield(p.Event, err) {
@@ -319,6 +311,19 @@ func (c chunk) each(yield func(store.Event, error) bool) error {
 		return fmt.Errorf("event %d: bytes after it: %w", f.last, store.ErrCorrupt)
 	}
 	return nil
+}
+
+// whole returns the payload of an event, and the bodies that are of those behind it.
+func whole(payload []byte, bodies []body, at uint64) ([]byte, []body, error) {
+	own := 0
+	for own < len(bodies) && bodies[own].at == at {
+		own++
+	}
+	if own == 0 {
+		return payload, bodies, nil
+	}
+	payload, err := assemble(payload, bodies[:own])
+	return payload, bodies[own:], err
 }
 
 // assemble makes a payload of what stands in its place, see chunker.share.
