@@ -19,6 +19,7 @@ const (
 	retryEvery  = 100 * time.Millisecond // a disk that fails is tried again
 	promptTime  = 10 * time.Millisecond  // a disk that answers so soon is written to in line again
 	mergeSize   = 1 << 20                // of what waits, in one write
+	sayAfter    = time.Second            // a shorter wait is nobody's concern: a busy machine has them too
 	patience    = 15 * time.Second       // at the end, for a disk that does not answer
 )
 
@@ -182,6 +183,16 @@ func (b *backlog) fall(first batch, fault error) {
 	b.behind, b.idle = true, make(chan struct{})
 	b.queue = append(b.queue, first)
 	b.spell = spell{since: time.Now(), fault: fault, events: begun(first.parts)}
+	if began := b.spell.since; errors.Is(fault, ErrNoAnswer) && b.bound < sayAfter {
+		b.spell.say = time.AfterFunc(sayAfter, func() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if b.behind && b.spell.since.Equal(began) {
+				b.report(fault)
+			}
+		})
+		return
+	}
 	b.report(fault)
 }
 

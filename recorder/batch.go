@@ -89,9 +89,12 @@ func (r *Recorder) item(at time.Duration, stream uint64, b *body, it *item, limi
 		return
 	}
 	e := store.Event{At: at, Kind: store.Frame, Dir: it.dir, Stream: stream, Unterminated: !it.more && (it.cut || !whole)}
+	if over := b.logged - limit; !it.more && limit > 0 && over > 0 {
+		e.Cut = uint64(over)
+	}
 	e.Payload, e.Redacted = r.inFrame(b, payload, it)
 	if it.cont {
-		e = store.Event{Seq: b.seq, Unterminated: e.Unterminated, Redacted: e.Redacted, Payload: e.Payload}
+		e = store.Event{Seq: b.seq, Unterminated: e.Unterminated, Redacted: e.Redacted, Cut: e.Cut, Payload: e.Payload}
 		r.parts = append(r.parts, store.Part{Event: e, Cont: true, More: it.more})
 	} else {
 		b.seq = r.add(e, it.more)

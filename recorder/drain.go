@@ -12,7 +12,8 @@ import (
 type spell struct {
 	since  time.Time
 	fault  error
-	events int // that waited
+	events int         // that waited
+	say    *time.Timer // tells of it, when it lasts
 }
 
 // text says what happened, when it is over.
@@ -108,7 +109,10 @@ func (b *backlog) drop(n int) {
 // leave ends the work on the queue. b.mu is held.
 func (b *backlog) leave() {
 	close(b.idle)
-	if b.behind = len(b.queue) > 0; !b.behind {
+	if b.behind = len(b.queue) > 0; b.behind {
+		return
+	}
+	if b.spell.say == nil || !b.spell.say.Stop() {
 		text := b.spell.text()
 		b.news.Store(&text)
 	}

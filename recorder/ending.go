@@ -38,7 +38,7 @@ func (r *Recorder) end(at time.Duration) {
 		r.add(e, false)
 	}
 	r.add(store.Event{At: at, Kind: store.Closed,
-		Payload: store.EncodePayload(store.ClosedInfo{Frames: r.sum.Frames, Lost: r.sum.Lost})}, false)
+		Payload: store.EncodePayload(store.ClosedInfo{Frames: r.sum.Frames, Lost: r.sum.Lost + r.sum.Cut})}, false)
 }
 
 func (r *Recorder) addNote(at time.Duration, text string) {

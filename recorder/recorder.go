@@ -27,6 +27,7 @@ type Recorder struct {
 	chosen   bool             // by an option
 	budget   *Budget
 	strict   bool
+	maxFrame int64 // 0: no limit
 	trouble  func(error)
 	back     *backlog // nil: the spool never lets a write wait
 
@@ -52,6 +53,7 @@ type Summary struct {
 	Frames uint64 // recorded
 	Bytes  uint64 // of the recorded frames
 	Lost   uint64 // frames, lines and other events that could not be stored
+	Cut    uint64 // frames that are longer than was to be recorded of one
 	Err    error  // the first failure of the store by which something is lost, or nil
 	// Trouble is the first time that the disk did not take what was written, or nil.
 	// What then waited in memory need not be lost.
@@ -259,8 +261,15 @@ func (r *Recorder) frame(dir transport.Direction, f transport.Frame) uint64 {
 	}
 	r.begin(at)
 	e := store.Event{At: at, Kind: store.Frame, Dir: dir, Stream: f.Stream, Unterminated: f.Unterminated}
-	e.Payload, e.Redacted = r.clean(f.Bytes)
+	payload := f.Bytes
+	if n := int64(len(payload)); r.maxFrame > 0 && n > r.maxFrame {
+		payload, e.Cut = payload[:r.maxFrame], uint64(n-r.maxFrame)
+	}
+	e.Payload, e.Redacted = r.clean(payload)
 	seq := r.add(e, false)
+	if e.Cut > 0 {
+		r.addCut(at, seq, e.Cut, dir.String())
+	}
 	if err := r.commit(); err != nil {
 		r.lose(store.LostInfo{Frames: 1, Bytes: uint64(len(f.Bytes)), Streams: []string{dir.String()}}, err)
 		return 0

@@ -26,6 +26,7 @@ type Tap struct {
 	cause    string // why it is
 	whole    uint64 // the newest event whose end was seen
 	secrets  *redact.Stream
+	passed   int64 // of the frame whose end has not come
 }
 
 // Pass copies src to dst until either ends, recording every read before it is
@@ -177,13 +178,14 @@ func (t *Tap) cut(chunk []byte, at time.Duration) (c count) {
 		chunk = rest
 		seq := t.open
 		e := store.Event{Seq: seq, At: at, Kind: t.kind, Dir: t.dir}
+		piece, e.Cut = t.within(piece)
 		e.Payload, e.Redacted = next(t.secrets, piece, more)
 		c.bytes += uint64(len(e.Payload))
 		cutOff := more && t.kind == store.Stderr
 		switch {
 		case seq != 0:
 			c.continued++
-			e = store.Event{Seq: seq, Redacted: e.Redacted, Payload: e.Payload}
+			e = store.Event{Seq: seq, Redacted: e.Redacted, Cut: e.Cut, Payload: e.Payload}
 			r.parts = append(r.parts, store.Part{Event: e, Cont: true, More: more})
 		case cutOff && len(e.Payload) == 0: // it comes with the rest
 			continue
@@ -194,6 +196,7 @@ func (t *Tap) cut(chunk []byte, at time.Duration) (c count) {
 		}
 		if t.open = seq; !more {
 			t.open, t.whole = 0, seq
+			t.tellCut(seq, at)
 		}
 	}
 	return c
@@ -265,4 +268,5 @@ func (t *Tap) rest(at time.Duration) {
 	if t.open = 0; t.kind == store.Frame {
 		t.recorder.sum.Bytes += uint64(len(e.Payload))
 	}
+	t.tellCut(e.Seq, at)
 }

@@ -19,6 +19,7 @@ type Entry struct {
 	Stream       uint64
 	Size         int // bytes of the payload
 	Unterminated bool
+	Cut          uint64         // bytes that passed and are not recorded
 	Redacted     uint64         // secrets that placeholders stand for
 	Messages     []EntryMessage // of a frame
 	Batch        bool           // a frame of any number of messages in brackets
@@ -49,6 +50,8 @@ func (e Entry) Summary() string {
 		parts = append(parts, string(e.Kind))
 	case e.Noise:
 		parts = append(parts, "not JSON")
+	case e.Cut > 0 && len(e.Messages) == 0:
+		parts = append(parts, "frame")
 	case len(e.Messages) == 0:
 		parts = append(parts, "empty batch")
 	case len(e.Messages) > 1:
@@ -65,6 +68,9 @@ func (e Entry) Summary() string {
 	}
 	if e.Unterminated {
 		parts = append(parts, "(no newline at its end)")
+	}
+	if e.Cut > 0 {
+		parts = append(parts, fmt.Sprintf("(cut: %d B more passed)", e.Cut))
 	}
 	if e.Redacted > 0 {
 		parts = append(parts, fmt.Sprintf("(redacted: %d)", e.Redacted))

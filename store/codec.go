@@ -16,16 +16,17 @@ const CodecVersion = 1
 
 // The binary form of a part, version 1. All integers are unsigned varints.
 //
-//	flags    1 byte: bits 0-1 Dir, 2 Unterminated, 3 Cont, 4 More, 5 Stream present,
-//	         6 Redacted present
+//	flags    1 byte: bits 0-1 Dir (3: a form to come), 2 Unterminated, 3 Cont, 4 More, 5 Stream present,
+//	         6 Redacted present, 7 Cut present
 //	kind     1 byte: index into kinds; 0: a length and the name follow   (not if Cont)
 //	seq      varint
 //	at       varint, nanoseconds                                         (not if Cont)
 //	stream   varint                                                      (if bit 5)
 //	redacted varint, of this part                                        (if bit 6)
+//	cut      varint, of this part                                        (if bit 7)
 //	payload  the rest
 //
-// There is no length: the container knows it. Bit 6 came later: who does not know it
+// There is no length: the container knows it. Bits 6 and 7 came later: who does not know one
 // refuses the part as newer, and all written before is read as it was.
 const (
 	flagUnterminated = 1 << 2
@@ -33,7 +34,8 @@ const (
 	flagMore         = 1 << 4
 	flagStream       = 1 << 5
 	flagRedacted     = 1 << 6
-	knownFlags       = 1<<7 - 1
+	flagCut          = 1 << 7
+	flagsToCome      = 3 // in the place of Dir, for a form that is still to come
 )
 
 // kinds is append-only: an index, once released, keeps its meaning.
@@ -74,6 +76,9 @@ func AppendPartHead(b []byte, p *Part) []byte {
 	if p.Redacted != 0 {
 		flags |= flagRedacted
 	}
+	if p.Cut != 0 {
+		flags |= flagCut
+	}
 	if p.Cont {
 		b = append(b, flags|flagCont)
 	} else if i := kindIndex(p.Kind); i != 0 {
@@ -94,10 +99,13 @@ func AppendPartHead(b []byte, p *Part) []byte {
 	if p.Redacted != 0 {
 		n = putUvarint(h, n, p.Redacted)
 	}
+	if p.Cut != 0 {
+		n = putUvarint(h, n, p.Cut)
+	}
 	return b[:len(b)+n]
 }
 
-const maxNumbers = 4*binary.MaxVarintLen64 + 2
+const maxNumbers = 5*binary.MaxVarintLen64 + 2
 
 func putUvarint(h *[maxNumbers]byte, n int, v uint64) int {
 	for ; v >= 0x80; v >>= 7 {
@@ -113,7 +121,7 @@ func DecodePart(b []byte) (Part, error) {
 	d := decoder{b: b}
 	var p Part
 	flags := d.byte()
-	if flags&^knownFlags != 0 {
+	if flags&3 == flagsToCome {
 		return p, fmt.Errorf("decode event: flags %#x: %w", flags, ErrNewer)
 	}
 	p.Dir = transport.Direction(flags & 3)
@@ -132,7 +140,10 @@ func DecodePart(b []byte) (Part, error) {
 	if flags&flagRedacted != 0 {
 		p.Redacted = d.uvarint()
 	}
-	if d.bad || p.At < 0 || p.Dir > transport.ServerToClient {
+	if flags&flagCut != 0 {
+		p.Cut = d.uvarint()
+	}
+	if d.bad || p.At < 0 {
 		return Part{}, fmt.Errorf("decode event: %w", ErrCorrupt)
 	}
 	p.Payload = d.b

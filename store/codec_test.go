@@ -46,8 +46,8 @@ func TestPartCodec(t *testing.T) {
 
 func TestRedactedPart(t *testing.T) {
 	for _, p := range []Part{
-		{Event: Event{Seq: 1<<64 - 1, At: 1<<63 - 1, Kind: Frame, Dir: c2s, Stream: 1<<64 - 1, Redacted: 1<<64 - 1, Payload: []byte("x")}},
-		{Event: Event{Seq: 3, Redacted: 2, Payload: []byte("more")}, Cont: true, More: true},
+		{Event: Event{Seq: 1<<64 - 1, At: 1<<63 - 1, Kind: Frame, Dir: c2s, Stream: 1<<64 - 1, Redacted: 1<<64 - 1, Cut: 1<<64 - 1, Payload: []byte("x")}},
+		{Event: Event{Seq: 3, Redacted: 2, Cut: 9, Payload: []byte("more")}, Cont: true, More: true},
 	} {
 		got, err := DecodePart(AppendPart(nil, p))
 		if err != nil || !samePart(got, p) {
@@ -55,12 +55,12 @@ func TestRedactedPart(t *testing.T) {
 		}
 	}
 	var a Assembler
-	for _, p := range []Part{{Event: Event{Seq: 1, Redacted: 2}, More: true}, {Event: Event{Seq: 1, Redacted: 1}, Cont: true}} {
+	for _, p := range []Part{{Event: Event{Seq: 1, Redacted: 2, Cut: 1}, More: true}, {Event: Event{Seq: 1, Redacted: 1, Cut: 6}, Cont: true}} {
 		if err := a.Add(p); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if e, ok := a.Next(); !ok || e.Redacted != 3 {
+	if e, ok := a.Next(); !ok || e.Redacted != 3 || e.Cut != 7 {
 		t.Errorf("assembled %+v", e)
 	}
 }
@@ -75,12 +75,12 @@ func TestDecodeRefuses(t *testing.T) {
 		"no seq":           {[]byte{0, 2}, ErrCorrupt},
 		"no time":          {[]byte{0, 2, 1}, ErrCorrupt},
 		"no stream":        {[]byte{flagStream, 2, 1, 0}, ErrCorrupt},
-		"third direction":  {[]byte{3, 2, 1, 0}, ErrCorrupt},
 		"unknown index":    {[]byte{0, 200, 1, 0}, ErrCorrupt},
 		"name past end":    {[]byte{0, 0, 9, 'x', 1, 0}, ErrCorrupt},
 		"negative time":    {append([]byte{0, 2, 1}, binary.AppendUvarint(nil, 1<<63)...), ErrCorrupt},
 		"endless number":   {append([]byte{0, 2}, bytes.Repeat([]byte{0xff}, 11)...), ErrCorrupt},
-		"a flag to come":   {[]byte{1 << 7, 2, 1, 0}, ErrNewer},
+		"a form to come":   {[]byte{3, 2, 1, 0}, ErrNewer},
+		"no cut":           {[]byte{flagCut, 2, 1, 0}, ErrCorrupt},
 		"no redacted":      {[]byte{flagRedacted, 2, 1, 0}, ErrCorrupt},
 		"continued no seq": {[]byte{flagCont}, ErrCorrupt},
 	} {

@@ -42,6 +42,9 @@ type Event struct {
 	// Redacted counts the secrets that a placeholder stands for in the payload. Without
 	// any the payload is the exact bytes.
 	Redacted uint64
+	// Cut counts the bytes of a frame that passed behind what is in the payload, and were
+	// too many to be recorded.
+	Cut uint64
 	// Payload is the exact bytes. The holder of an Event must not change them.
 	Payload []byte
 }
@@ -49,7 +52,7 @@ type Event struct {
 // Equal reports whether two events are the same to the byte.
 func (e Event) Equal(o Event) bool {
 	return e.Seq == o.Seq && e.At == o.At && e.Kind == o.Kind && e.Dir == o.Dir &&
-		e.Stream == o.Stream && e.Unterminated == o.Unterminated && e.Redacted == o.Redacted && bytes.Equal(e.Payload, o.Payload)
+		e.Stream == o.Stream && e.Unterminated == o.Unterminated && e.Redacted == o.Redacted && e.Cut == o.Cut && bytes.Equal(e.Payload, o.Payload)
 }
 
 // AsFrame returns the transport frame that a Frame event records.

@@ -5,7 +5,7 @@ import "fmt"
 // Part is an event or a stretch of one. Most events are one part. A frame that
 // comes in several reads is one part with More set, then continuations: parts
 // with Cont set that repeat only the Seq and carry the next bytes. The last part
-// of an event has More unset and decides Unterminated; Redacted is of each part's bytes.
+// of an event has More unset and decides Unterminated; Redacted and Cut are of each part's bytes.
 //
 // Parts of different events may stand between the parts of one.
 type Part struct {
@@ -63,6 +63,7 @@ func (a *Assembler) extend(i uint64, p Part) error {
 	o.event.Payload = append(o.event.Payload, p.Payload...)
 	o.event.Unterminated = p.Unterminated
 	o.event.Redacted += p.Redacted
+	o.event.Cut += p.Cut
 	o.whole = !p.More
 	a.held += len(p.Payload)
 	return nil

@@ -19,6 +19,8 @@ import (
 type diskOptions struct {
 	memory string
 	strict bool
+	frame  string
+	max    int64 // of frame
 
 	budget *recorder.Budget
 	fail   func(error)  // ends the session
@@ -37,6 +39,7 @@ ends when the disk fails, or does not answer for 5 s.
 func (o *diskOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.memory, "memory", "64MiB", "the `SIZE` of memory to keep to, whatever disk and peers do; half of\nit is for what waits for the disk")
+	f.StringVar(&o.frame, "max-frame", "0", "record at most `SIZE` of a frame, whose event then says that it is cut;\nit passes whole; 0 records all")
 	f.BoolVar(&o.strict, "strict", false, "end the session rather than let something pass unrecorded")
 }
 
@@ -49,6 +52,12 @@ func (o *diskOptions) parse() error {
 	if err != nil {
 		return usagef("--memory: %v", err)
 	}
+	if o.frame == "" {
+		o.frame = "0"
+	}
+	if o.max, err = parseSize(o.frame); err != nil {
+		return usagef("--max-frame: %v", err)
+	}
 	o.budget, o.ended = recorder.NewBudget(n/2), new(atomic.Bool)
 	if n > 0 {
 		debug.SetMemoryLimit(n)
@@ -58,7 +67,7 @@ func (o *diskOptions) parse() error {
 
 // recording returns how a recorder of these options records.
 func (o *recordOptions) recording(std streams, secrets *redact.Redactor) []recorder.Option {
-	options := []recorder.Option{recorder.Redact(secrets), recorder.Trouble(func(err error) { o.disk.tell(std, err) })}
+	options := []recorder.Option{recorder.Redact(secrets), recorder.MaxFrame(o.disk.max), recorder.Trouble(func(err error) { o.disk.tell(std, err) })}
 	switch {
 	case o.disk.strict:
 		return append(options, recorder.Strict())

@@ -78,6 +78,7 @@ type shownEntry struct {
 	Bytes        int            `json:"bytes"`
 	Unterminated bool           `json:"unterminated,omitempty"`
 	Redacted     uint64         `json:"redacted,omitempty"`
+	Cut          uint64         `json:"cut,omitempty"`
 	Text         string         `json:"text,omitempty"`
 	Messages     []shownMessage `json:"messages,omitempty"`
 }
@@ -95,7 +96,7 @@ type shownMessage struct {
 }
 
 func entryLine(e replay.Entry, pairs bool) shownEntry {
-	line := shownEntry{e.Seq, e.At.String(), e.Kind, e.Dir.String(), e.Stream, e.Size, e.Unterminated, e.Redacted, e.Text, nil}
+	line := shownEntry{e.Seq, e.At.String(), e.Kind, e.Dir.String(), e.Stream, e.Size, e.Unterminated, e.Redacted, e.Cut, e.Text, nil}
 	for _, m := range e.Messages {
 		sm := shownMessage{m.Kind.String(), m.Method, m.Target, json.RawMessage(m.ID), json.RawMessage(m.Token), m.Failure, m.Request, "", 0}
 		if m.Latency > 0 {

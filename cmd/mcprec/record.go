@@ -234,6 +234,8 @@ func reportRecorded(std streams, o recordOptions, db *boltstore.Store, sum recor
 		say("session %s: %d events could not be recorded: %v", sum.ID, sum.Lost, sum.Err)
 	case sum.Err != nil:
 		say("session %s: %v", sum.ID, sum.Err)
+	case sum.Cut > 0 && sum.Err == nil:
+		say("session %s: cut to --max-frame in the recording: %s", sum.ID, plural(sum.Cut, "frame"))
 	case sum.Trouble != nil:
 		say("session %s: all is recorded: %d frames, %d bytes", sum.ID, sum.Frames, sum.Bytes)
 	case o.verbose:

@@ -124,7 +124,7 @@ type remote struct {
 // serve passes exchanges through until the context is over.
 func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	tap := recorder.NewHTTP(recorder.HTTPOptions{
-		Open: r.open, Done: r.done, Path: r.target.Path, Split: r.o.http.split, MaxBody: r.o.http.maxBody,
+		Open: r.open, Done: r.done, Path: r.target.Path, Split: r.o.http.split, MaxBody: r.o.maxBody(),
 		Header: store.Header{Label: r.o.label.text, Labels: r.o.label.values, URL: r.target.String(), Recorder: "mcprec " + version()},
 	})
 	live, end := context.WithCancelCause(context.Background())
@@ -153,6 +153,14 @@ func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	err = errors.Join(err, server.Close())
 	tap.Close()
 	return err
+}
+
+// maxBody is the smaller one of the two limits that are given.
+func (o *recordOptions) maxBody() int64 {
+	if body, frame := o.http.maxBody, o.disk.max; body == 0 || frame > 0 && frame < body {
+		return frame
+	}
+	return o.http.maxBody
 }
 
 // reachable returns an address under which a client of this machine finds a listener.

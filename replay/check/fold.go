@@ -61,13 +61,15 @@ func New(gate Gate, emit func(Finding)) *Fold {
 
 // Apply takes the next event.
 func (f *Fold) Apply(e store.Event) error {
-	if e.Kind == store.Frame {
+	if e.Kind == store.Frame && e.Cut == 0 {
 		return f.ApplyParsed(e, order.Parse(e.AsFrame()))
 	}
 	f.seq, f.at = e.Seq, e.At
 	switch e.Kind {
 	case store.Opened:
 		return f.opened(e)
+	case store.Frame:
+		return f.cut(e)
 	case store.Note:
 		f.noted(e)
 	case store.HTTP:
@@ -99,6 +101,9 @@ func (f *Fold) Apply(e store.Event) error {
 func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 	if e.Dir != transport.ClientToServer && e.Dir != transport.ServerToClient {
 		return fmt.Errorf("frame event %d: no direction", e.Seq)
+	}
+	if e.Cut > 0 {
+		return f.cut(e)
 	}
 	f.seq, f.at = e.Seq, e.At
 	f.frames++
@@ -195,6 +200,21 @@ func (f *Fold) lose(e store.Event, info store.LostInfo) {
 	if f.lost == 0 {
 		f.lost = e.Seq
 	}
+}
+
+// cut takes a frame whose end is not recorded: what it was is not certain.
+func (f *Fold) cut(e store.Event) error {
+	f.seq, f.at = e.Seq, e.At
+	f.frames++
+	f.last[e.Dir&3%3], f.lastAt[e.Dir&3%3] = e.Seq, e.At
+	if e.Stream == 0 { // the event behind it tells
+		if f.lost == 0 {
+			f.lost = e.Seq
+		}
+		return nil
+	}
+	f.lose(e, store.LostInfo{Frames: 1, Bytes: e.Cut, Reason: "it is longer than was to be recorded of a frame"})
+	return nil
 }
 
 // violation gives out what package order found.
