@@ -144,7 +144,7 @@ func quoteJSON(text string) []byte {
 			b = append(b, '\\', 't')
 		case c < 0x20:
 			b = fmt.Appendf(b, `\u%04x`, c)
-		case c == 0xED && i+2 < len(text) && text[i+1] >= 0xA0 && !utf8.ValidString(text[i:i+3]):
+		case c == 0xED && i+2 < len(text) && text[i+1]&^0x1F == 0xA0 && text[i+2]&^0x3F == 0x80:
 			b = fmt.Appendf(b, `\u%04x`, 0xD000|int(text[i+1]&0x3F)<<6|int(text[i+2]&0x3F))
 			i += 2
 		default:
