@@ -65,9 +65,9 @@ without a live peer:
   P1 to P12  the rules of the specification's revision that the session settled on
   U1 to U4   the steps of a frame: written before it is taken, in order, in the room
              that there is
-  E1 to E9   evidence: calls without an answer and who had them, late answers, bytes
+  E1 to E10  evidence: calls without an answer and who had them, late answers, bytes
              that are no message, frames behind the end, events that were lost, tools
-             that were redefined, headers that contradict their body
+             that were redefined, headers that contradict their body, a client gone silent
   S1         with --schema: messages that do not fit the schema of their revision
   G1 to G4   what --max-duration, --expect-tool, --forbid-tool and --baseline ask for
 

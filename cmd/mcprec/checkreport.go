@@ -153,9 +153,23 @@ func printRules(w io.Writer, format string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "RULE\tSEVERITY\tREVISIONS\tWHAT IT ASKS FOR\tSECTION")
 	for _, d := range check.Demands() {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", d.Rule, d.Severity, revisionsOf(d), d.Title, d.Section)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", d.Rule, d.Severity, revisionsOf(d), d.Title, sectionOf(d))
 	}
 	return t.Flush()
+}
+
+// sectionOf says where a demand stands: in the specification, unless it is of what a
+// frame or a recording is, or of the user.
+func sectionOf(d order.Demand) string {
+	switch {
+	case d.Section != "":
+		return d.Section
+	case d.Rule[0] == 'U':
+		return "(what delivery is)"
+	case d.Rule[0] == 'G':
+		return "(what the user asks)"
+	}
+	return "(what a recording is)"
 }
 
 // revisionsOf says which revisions have a demand.

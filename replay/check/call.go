@@ -86,6 +86,9 @@ func (f *Fold) answers(e store.Event, s *scope, m *transport.Message) (method st
 	took := e.At - c.at
 	f.tallies.add(c, took, len(m.Raw), failed(m, c.method))
 	f.gate.answered(f, c, e.Seq, took)
+	if c.dir == transport.ClientToServer {
+		f.silence.answered(e, c, f.notices[e.Dir]-c.notices)
+	}
 	if c.cancelled != 0 {
 		f.finds(lateAnswer, e.Dir, s.rules.Revision(), []uint64{e.Seq, c.cancelled, c.seq},
 			"the %s answered %v after %v, when its cancellation (#%d) had passed", e.Dir.Sender(), c, brief(took), c.cancelled)
@@ -120,6 +123,7 @@ func (f *Fold) Close() Summary {
 		}
 	}
 	f.leaves(f.scopes.session)
+	f.silence.tell(f)
 	f.gate.close(f)
 	return f.summary()
 }

@@ -53,6 +53,7 @@ var (
 	redefined  = order.Demand{Rule: "E8", Title: "a tool stays what it was", Severity: order.Warning, Section: "server/tools, Security Considerations"}
 	misrouted  = order.Demand{Rule: "E9", Title: "headers say what the body says", Severity: order.Error, First: last, Last: last, Section: pageHTTP + ", Server Validation"}
 	unrouted   = order.Demand{Rule: "E9", Title: "a request has its routing headers", Severity: order.Error, First: last, Last: last, Section: pageHTTP + ", Request Metadata"}
+	silent     = order.Demand{Rule: "E10", Title: "a client goes on behind an answer", Severity: order.Note}
 )
 
 // The rules of --schema.
@@ -78,7 +79,7 @@ func Demands() (list []order.Demand) {
 		{eventTwice, eventAgain, eventOfOther, eventUnknown, answerOnGet, resumedModern},
 		{stateKept, stateUnasked, inputMethod, inputNone, inputKind, inputUnable},
 		{takenUnsent, takenBack, answersRaw, afterBody, overfull},
-		{unanswered, openEnd, lateAnswer, noise, blank, notUTF8, afterEnd, gap, redefined, misrouted, unrouted},
+		{unanswered, openEnd, lateAnswer, noise, blank, notUTF8, afterEnd, gap, redefined, misrouted, unrouted, silent},
 		{misfit, misprint},
 		{tooLong, expected, forbidden, unlike},
 	} {

@@ -19,7 +19,7 @@
 //	P11        streams of server-sent events that are taken up again (to 2025-11-25)
 //	P12        requests that are sent again with what was asked for (from 2026-07-28)
 //	U1 to U4   the steps of a frame: what no recording of a session can say
-//	E1 to E9   evidence, of what no rule of order tells
+//	E1 to E10  evidence, of what no rule of order tells
 //	S1         the schema of the revision
 //	G1 to G4   what the user asks for
 //
@@ -38,6 +38,7 @@
 //
 // # What it refuses
 //
-// It needs no payload twice and keeps none. No duration makes a finding but the one
-// that the user sets with [Gate], and no message is held to its schema unless that asks for it.
+// It needs no payload twice and keeps none. No duration makes an error but the one
+// that the user sets with [Gate]; one makes a note, of a client that was silent to its
+// end. No message is held to its schema unless [Gate] asks for it.
 package check

@@ -39,6 +39,7 @@ type Fold struct {
 	sent    recent[uint64, place] // events with an id
 	flying  *flying
 	retries retries
+	silence silence
 	like    likeness
 	fault   error // a schema that cannot be read
 }
@@ -76,11 +77,13 @@ func (f *Fold) Apply(e store.Event) error {
 		return f.http(e)
 	case store.Closed:
 		f.sealed = true
+		f.silence.ends(e)
 	case store.EOF:
 		return f.eof(e)
 	case store.Exited:
 		info, err := store.DecodePayload[store.ExitInfo](e)
 		f.exit, f.exited = info.String(), e.Seq
+		f.silence.ends(e)
 		return err
 	case store.Delivered:
 		info, err := store.DecodePayload[store.DeliveredInfo](e)
@@ -107,6 +110,9 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 	}
 	f.seq, f.at = e.Seq, e.At
 	f.frames++
+	if e.Dir == transport.ClientToServer {
+		f.silence.speaks(f, e)
+	}
 	f.last[e.Dir], f.lastAt[e.Dir] = e.Seq, e.At
 	if end := f.ended[e.Dir]; end != 0 && e.Stream == 0 {
 		f.finds(afterEnd, e.Dir, "", []uint64{e.Seq, end}, "the %s sent a frame after the end of its stream (#%d)", e.Dir.Sender(), end)
@@ -183,6 +189,7 @@ func (f *Fold) eof(e store.Event) error {
 	if err != nil {
 		return err
 	}
+	f.silence.ends(e)
 	way := e.Dir & 3 % 3
 	switch info.By {
 	case "sender":

@@ -79,8 +79,7 @@ func breaks(t *testing.T, d order.Demand, text, revision string) (worst order.Se
 			worst = max(worst, one.Severity)
 		}
 	})
-	for i, e := range eventsOf(strings.NewReplacer("$META", stateless, "$FF", "\xff").Replace(begins(text, revision))) {
-		e.At = time.Duration(i) * time.Millisecond
+	for _, e := range eventsOf(strings.NewReplacer("$META", stateless, "$FF", "\xff").Replace(begins(text, revision))) {
 		if err := f.Apply(e); err != nil {
 			t.Fatalf("%s: %v", d.Title, err)
 		}
