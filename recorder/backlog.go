@@ -16,6 +16,7 @@ const Bound = 100 * time.Millisecond
 
 const (
 	strictBound = 5 * time.Second        // of a recorder that passes nothing on before it is written
+	roomTime    = time.Second            // how long a frame waits for room in memory, of a disk that is only slow
 	retryEvery  = 100 * time.Millisecond // a disk that fails is tried again
 	promptTime  = 10 * time.Millisecond  // a disk that answers so soon is written to in line again
 	mergeSize   = 1 << 20                // of what waits, in one write
@@ -54,6 +55,7 @@ type backlog struct {
 	behind  bool
 	queue   []batch
 	full    bool          // something was refused for want of room
+	freed   chan struct{} // closed when some is made
 	single  bool          // batches are tried one by one
 	idle    chan struct{} // closed when the queue is nobody's work any more
 	kick    chan struct{} // something came into an empty queue
@@ -164,7 +166,14 @@ func (b *backlog) queued(parts []store.Part) (bool, error) {
 		return false, nil
 	}
 	size := sizeOf(parts)
-	if b.full && !b.budget.roomy() || !b.budget.take(size) {
+	room := b.room(size)
+	switch {
+	case !b.behind: // meanwhile
+		if room {
+			b.budget.free(size)
+		}
+		return false, nil
+	case !room:
 		b.full = true
 		return true, b.spell.fault
 	}
@@ -176,6 +185,39 @@ func (b *backlog) queued(parts []store.Part) (bool, error) {
 	default:
 	}
 	return true, nil
+}
+
+// room takes room in the budget. A disk that only takes its time makes some, and that
+// is waited for, but not again before half is free. b.mu is held, but while it waits.
+func (b *backlog) room(size int64) bool {
+	if b.full && !b.budget.roomy() {
+		return false
+	}
+	if b.budget.take(size) {
+		return true
+	}
+	if size > b.budget.limit || !errors.Is(b.spell.fault, ErrNoAnswer) {
+		return false
+	}
+	t := time.NewTimer(roomTime)
+	defer t.Stop()
+	for b.behind {
+		if b.freed == nil {
+			b.freed = make(chan struct{})
+		}
+		freed, late := b.freed, false
+		b.mu.Unlock()
+		select {
+		case <-freed:
+		case <-t.C:
+			late = true
+		}
+		b.mu.Lock()
+		if took := b.budget.take(size); took || late {
+			return took
+		}
+	}
+	return false
 }
 
 // fall begins a spell in which the disk is behind. b.mu is held.

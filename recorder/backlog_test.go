@@ -434,3 +434,26 @@ func TestStrict(t *testing.T) {
 type oneByOne struct{ io.Reader }
 
 func (r oneByOne) Read(b []byte) (int, error) { return r.Reader.Read(b[:2]) }
+
+// A disk that is slower than what passes, and takes something all the time, holds up
+// what finds no room in memory, and nothing is lost.
+func TestBusyDisk(t *testing.T) {
+	for _, face := range faces {
+		t.Run(face.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &disk{wait: func(int) time.Duration { return Bound + roomTime/4 }}
+				r := d.begin(t, Within(NewBudget(2000)))
+				p := face.connect(t, r)
+				for i := range 1000 {
+					p.ask(i)
+				}
+				p.quit()
+				sum := r.Close()
+				if n, kinds := d.frames(t); n != 1000 || sum.Lost != 0 || sum.Err != nil {
+					t.Errorf("%d frames, %s, summary %+v", n, kinds, sum)
+				}
+			})
+		})
+	}
+	storetest.Tell(t, "a disk that is slower than what passes", 2, "what finds no room waits for it; all of it is recorded")
+}

@@ -104,6 +104,10 @@ func (b *backlog) drop(n int) {
 	if b.queue = b.queue[n:]; len(b.queue) == 0 {
 		b.queue = nil
 	}
+	if b.freed != nil {
+		close(b.freed)
+		b.freed = nil
+	}
 }
 
 // leave ends the work on the queue. b.mu is held.

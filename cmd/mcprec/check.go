@@ -87,7 +87,7 @@ sarif a log of SARIF 2.1.0, which points at the lines of fixtures.
 ` + sessionHelp + `
 
 Exit codes: 0 fine, 1 a finding at or above --fail-on, 2 usage, 3 data that cannot
-be read.`
+be read; the other sessions are checked all the same.`
 
 func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 	if err := errors.Join(oneOf("format", o.format, "text", "json", "junit", "sarif"), oneOf("fail-on", o.failOn, "error", "warning", "never")); err != nil {
@@ -117,12 +117,17 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 		o.schemas = &schema.Validator{} // for all sessions: of a schema, what was needed once is there
 	}
 	report := newCheckReport(w, o)
+	var unread error // of those that cannot be read: the others are told
 	for _, arg := range args {
-		if err := checkSession(cmd, o, arg, report); err != nil {
-			return err
+		unread = errors.Join(unread, checkSession(cmd, o, arg, report))
+		if report.err != nil {
+			return report.err // nobody reads on
 		}
 	}
-	if err := report.close(); err != nil {
+	if unread != nil && len(report.names) == 0 {
+		return unread
+	}
+	if err := errors.Join(unread, report.close()); err != nil {
 		return err
 	}
 	if report.failed {

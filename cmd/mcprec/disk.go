@@ -29,8 +29,9 @@ type diskOptions struct {
 
 const diskHelp = `If the disk does not answer, a frame waits for it 100 ms, at most; if it is full,
 not at all. The session goes on, and what is to be recorded waits in memory, up to
-half of --memory, until the disk takes it. What finds no room there is counted, and
-the recording says where it is missing. While something waits, a mcprec that is
+half of --memory, until the disk takes it. For room there a frame waits a second, at
+most, of a disk that is only slow. What finds none is counted, and the recording says
+where it is missing. While something waits, a mcprec that is
 killed loses that. With --strict nothing passes that is not written: the session
 ends when the disk fails, or does not answer for 5 s.
 
