@@ -301,11 +301,15 @@ var schemes = setOf("bearer basic token digest apikey negotiate ntlm")
 func (t *text) bareValue(a assignment) verdict {
 	from := a.value
 	n := plain.run(t.b, from)
+	cookie := a.sep == ':' && bytes.EqualFold(a.name[max(0, len(a.name)-6):], []byte("cookie"))
+	if cookie {
+		n = lineEnd(t.b, from)
+	}
 	if from+n == len(t.b) && !t.final {
 		return more
 	}
-	if string(bytes.ToLower(a.name[max(0, len(a.name)-6):])) == "cookie" && a.sep == ':' {
-		n = lineEnd(t.b, from)
+	if v := t.escapedOn(from+n, from); v != no {
+		return v
 	}
 	v := t.b[from : from+n]
 	if schemes[string(bytes.ToLower(v))] && from+n < len(t.b) && t.b[from+n] == ' ' {
@@ -325,7 +329,7 @@ func (t *text) bareValue(a assignment) verdict {
 		}
 		return t.add(span{from: from, to: from + len(v), rule: "key", quote: string(t.b[a.opens : a.opens+a.marks])})
 	}
-	if !a.accepts(v) {
+	if !a.accepts(v) && !(cookie && bytes.IndexByte(v, '=') > 0 && !holdsMask(v)) {
 		return no
 	}
 	return t.found("key", from, from+len(v))

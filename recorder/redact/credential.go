@@ -24,6 +24,21 @@ func escaped(t *text, at int) verdict {
 	return hit
 }
 
+// escapedOn reports whether an escape stands at a place where a secret seems to end: it
+// may go on behind it, and must be taken apart.
+func (t *text) escapedOn(i, resume int) verdict {
+	switch next := t.b[i:]; {
+	case !t.raw || len(next) == 0 || next[0] != '\\':
+		return no
+	case len(next) == 1 && !t.final:
+		return more
+	case len(next) > 1 && (next[1] == '/' || next[1] == 'u' || next[1] == '\\'):
+		t.resume = resume
+		return hit
+	}
+	return no
+}
+
 // exactly matches a value, which may stand in another form.
 func exactly(value, form string) matcher {
 	return func(t *text, at int) verdict {
@@ -44,7 +59,7 @@ func exactly(value, form string) matcher {
 // bearer is a credential after its scheme.
 func bearer(t *text, at int) verdict {
 	const scheme = len("bearer ")
-	if alnum[t.before(at)] {
+	if t.goesOn(at, alnum) {
 		return no
 	}
 	n := token.run(t.b, at+scheme)
@@ -61,7 +76,7 @@ func bearer(t *text, at int) verdict {
 // basic is a name and a password in base64.
 func basic(t *text, at int) verdict {
 	const scheme = len("basic ")
-	if alnum[t.before(at)] {
+	if t.goesOn(at, alnum) {
 		return no
 	}
 	n := token.run(t.b, at+scheme)
@@ -91,7 +106,7 @@ func isBasic(v []byte) bool {
 
 // webToken is a JSON web token: three parts or five.
 func webToken(t *text, at int) verdict {
-	if string(t.b[at:at+3]) != "eyJ" || word[t.before(at)] {
+	if string(t.b[at:at+3]) != "eyJ" || t.goesOn(at, word) {
 		return no
 	}
 	n := dotted.run(t.b, at)

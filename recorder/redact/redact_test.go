@@ -52,6 +52,17 @@ var frames = []string{
 	`{"a":"curl -H \"Authorization: Bearer «abcdef123456»\" -H 'X-Api-Key: «abcdef123456»' --api-key «abcdef123456» x"}`,
 	`{"a":"\u0041\u004bIAIOSFODNN7EXAMPLE"}`,
 	`{"a":"A=1\npwd='«hunter2»'\ntoken='«abcd1234»'\u0026api_key=«abcd1234»"}`,
+	// Behind an escape, whose letter is of no word, and with escapes in them.
+	`{"a":"\n«ghp_0123456789abcdefghijABCDEFGHIJ012345»\n","b":"x\t«AKIAIOSFODNN7EXAMPLE»"}`,
+	`{"a":"\u003c«ghp_0123456789abcdefghijABCDEFGHIJ012345»>"}`,
+	`{"a":"x\r\n«` + jwt + `»\n","b":"\nbasic «dXNyOkFiQ2RFZkdoSWpLbE0=»"}`,
+	`{"a":"{\"b\":\"\\n«ghp_0123456789abcdefghijABCDEFGHIJ012345»\"}"}`,
+	`{"a":"xghp_0123456789abcdefghijABCDEFGHIJ012345"}`,
+	`{"a":"«sntrys_eyJpYXQi\/abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRS\/TUV»"}`,
+	`{"a":"«1\/\/0gAbCdEfGhIjKlMnOpQrSt9uvWxYz0123456»"}`,
+	`{"a":"password=«\u043f\u0430y2izm7u7» b"}`,
+	`{"a":"Cookie: «session=a1b2c3d4e5f6; theme=dark»\nHost: x","b":"Cookie: the small ones"}`,
+	`{"a":"«pat-na1-01234567-89ab-cdef-0123-456789abcdef»"}`,
 	// In JSON that is in a string.
 	`{"text":"{\"password\":\"«hunter2»\",\"pin\":1,\"secret\":12345}"}`,
 	`{"text":"{\"text\":\"{\\\"password\\\":\\\"«hunter2»\\\",\\\"x\\\":\\\"y\\\"}\"}"}`,

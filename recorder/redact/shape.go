@@ -17,7 +17,7 @@ var shapes = []shape{
 	{"aws", "ACCA", upper, 16, 16, false}, {"aws", "AIDA", upper, 16, 16, true}, {"aws", "AROA", upper, 16, 16, true},
 	{"aws-bedrock", "ABSK", token, 100, 0, false},
 	{"google-api", "AIza", word, 30, 0, false}, {"google-oauth", "GOCSPX-", word, 20, 0, false},
-	{"google-oauth", "ya29.", word, 20, 0, false}, {"google-oauth", "1//0", word, 30, 0, true},
+	{"google-oauth", "ya29.", word, 20, 0, false}, {"google-oauth", "1//0", word, 30, 0, true}, {"google-oauth", `1\/\/0`, word, 30, 0, true},
 	{"github", "ghp_", alnum, 20, 0, false}, {"github", "gho_", alnum, 20, 0, false}, {"github", "ghu_", alnum, 20, 0, false},
 	{"github", "ghs_", alnum, 20, 0, false}, {"github", "ghr_", alnum, 20, 0, false}, {"github", "github_pat_", word, 20, 0, false},
 	{"gitlab", "glpat-", dotted, 16, 0, false}, {"gitlab", "gldt-", word, 16, 0, false}, {"gitlab", "glrt-", word, 16, 0, false},
@@ -76,6 +76,8 @@ var shapes = []shape{
 	{"yandex", "t1.", token, 90, 0, true}, {"adobe", "p8e-", alnum, 30, 0, true}, {"easypost", "EZAK", alnum, 54, 0, true},
 	{"easypost", "EZTK", alnum, 54, 0, true}, {"duffel", "duffel_live_", token, 40, 0, false}, {"dropbox", "sl.", word, 100, 0, true},
 	{"prefect", "pnu_", alnum, 30, 0, false}, {"shippo", "shippo_live_", hexa, 40, 0, false},
+	{"hubspot", "pat-na1-", word, 36, 36, true}, {"hubspot", "pat-eu1-", word, 36, 36, true}, {"launchdarkly", "sdk-", word, 36, 36, true},
+	{"launchdarkly", "api-", word, 36, 36, true},
 	{"frameio", "fio-u-", word, 60, 0, false}, {"lob", "live_", hexa, 35, 35, true}, {"zapier", "sk-ak-", word, 16, 0, false},
 	{"contentful", "CFPAT-", word, 40, 0, false}, {"scalingo", "tk-us-", word, 40, 0, false}, {"workos", "sk_live-", word, 20, 0, false},
 }
@@ -120,12 +122,16 @@ func (s *shape) match(t *text, at int) verdict {
 	if len(b) < len(s.prefix) || string(b[:len(s.prefix)]) != s.prefix {
 		return no
 	}
-	if c := t.before(at); alnum[c] && s.prefix[0] != ':' && s.prefix[0] != '.' {
+	if s.prefix[0] != ':' && s.prefix[0] != '.' && t.goesOn(at, alnum) {
 		return no
 	}
 	n := s.class.run(b, len(s.prefix))
-	if len(s.prefix)+n == len(b) && !t.final {
+	end := len(s.prefix) + n
+	if end == len(b) && !t.final {
 		return more
+	}
+	if v := t.escapedOn(at+end, at+1); v != no {
+		return v
 	}
 	body := b[len(s.prefix) : len(s.prefix)+n]
 	for n > 0 && (body[n-1] == '.' || body[n-1] == '-' && n > s.least) { // a sentence's end

@@ -76,6 +76,19 @@ func (t *text) before(at int) byte {
 	return 0
 }
 
+// goesOn reports whether a word, of bytes of a class, goes on at a place. The letter of
+// an escape in front of it, as in \nghp_, is of no word.
+func (t *text) goesOn(at int, c *class) bool {
+	last := t.before(at)
+	if !c[last] || t.before(at-1) == '\\' && bytes.IndexByte([]byte("bfnrt"), last) >= 0 {
+		return false
+	}
+	if t.before(at-5) != '\\' || t.before(at-4) != 'u' {
+		return true
+	}
+	return !(hexa[t.before(at-3)] && hexa[t.before(at-2)] && hexa[t.before(at-1)] && hexa[last])
+}
+
 // scan finds the spans, and returns up to where all is decided.
 func (t *text) scan() (decided int) {
 	f := t.r.finder
