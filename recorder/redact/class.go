@@ -47,6 +47,16 @@ func (c *class) run(b []byte, i int) int {
 	return n - i
 }
 
+// first returns where in b the first byte of the class is; -1: there is none.
+func (c *class) first(b []byte) int {
+	for i := range b {
+		if c[b[i]] {
+			return i
+		}
+	}
+	return -1
+}
+
 // makeup counts the letters and digits of b.
 func makeup(b []byte) (lower, upper, digits int) {
 	for _, c := range b {

@@ -61,7 +61,9 @@ func (s *Stream) lex(final bool) int {
 			if !whole {
 				return i
 			}
-			i = next
+			if i = next; !s.json {
+				return s.textPiece(i, len(s.buf), final, context{}, false)
+			}
 			continue
 		}
 		i++
@@ -253,7 +255,8 @@ func stringEnd(b []byte, i int) int {
 // delimiter ends a number or a word.
 var delimiter = classOf(",]} \t\r\n\"{[:")
 
-// scalar takes a number, or a word.
+// scalar takes a number, or a word. A word that JSON has not, as in "[INFO] token=",
+// says that all from there on is text.
 func (s *Stream) scalar(i int, final bool) (next int, whole bool) {
 	end := i
 	for end < len(s.buf) && !delimiter[s.buf[end]] {
@@ -263,18 +266,46 @@ func (s *Stream) scalar(i int, final bool) (next int, whole bool) {
 		end++
 	}
 	c := s.coming()
-	if c.secrecy == noSecret {
-		return end, true
+	limit := maxScalar
+	if c.secrecy != noSecret {
+		limit = holdLimit
 	}
-	if end == len(s.buf) && !final && end-i < 64 {
+	if end == len(s.buf) && !final && end-i < limit {
 		return i, false
 	}
 	v := s.buf[i:end]
-	number := numberLength(v) == len(v) && numberIsSecret(c.secrecy, v)
-	if number || c.secrecy == wholeSecret && string(v) != "null" {
+	known := isScalar(v)
+	if secret := c.secrecy != noSecret && s.scalarSecret(c.secrecy, v, known); secret {
 		s.replace(i, end, "key", `"`+s.r.Mask(string(v))+`"`)
+	} else if !known {
+		end = i
+	}
+	if !known {
+		s.json, s.seen = false, 0
 	}
 	return end, true
+}
+
+// maxScalar is longer than numbers are, and words of JSON.
+const maxScalar = 64
+
+// scalarSecret reports whether a number or a word is secret by its name.
+func (s *Stream) scalarSecret(by secrecy, v []byte, known bool) bool {
+	if !known {
+		from, _, ok := secretIn(by, v)
+		return ok && from == 0
+	}
+	number := numberLength(v) == len(v) && numberIsSecret(by, v)
+	return number || by == wholeSecret && string(v) != "null"
+}
+
+// scalars are the words of JSON, and those that programs take for such.
+var scalars = setOf("true false null NaN Infinity -Infinity")
+
+// isScalar reports whether a word may stand in JSON, or in what programs write for it,
+// as the => of Ruby.
+func isScalar(v []byte) bool {
+	return alnum.first(v) < 0 || numberLength(v) == len(v) || scalars[string(v)]
 }
 
 // path returns the JSON pointer of the value that is looked at.

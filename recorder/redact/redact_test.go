@@ -79,6 +79,16 @@ var frames = []string{
 	`{"params":{"requestState":"a «` + jwt + `» b","inputResponses":{}}}`,
 	`{"params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"` + jwt + `","io.modelcontextprotocol/clientInfo":{"token":"x"}}}}`,
 	`[{"id":"` + jwt + `"},{"params":{"arguments":{"id":"«` + jwt + `»","name":"«` + jwt + `»"}}}]`,
+	// What only begins like JSON is text from where that breaks; a string alone is JSON.
+	`[INFO] token=«abcdef123456» used`,
+	`[2026-01-01 12:00:00] INFO «ghp_0123456789abcdefghijABCDEFGHIJ012345»`,
+	`{'user': 'u', 'password': '«hunter2»', 'x': None}`,
+	`{"id":1,"a":NaN,"method":"ghp_0123456789abcdefghijABCDEFGHIJ012345","password":"«hunter2»"}`,
+	`{"password"=>"«hunter2»", "a"=>1} api_key=«abcd1234»`,
+	`{"a":1} password=«hunter2abc»`,
+	`"a\b pwd='«hunter2 »"`,
+	`  "password": "«hunter2»",`,
+	`"nothing" but words`,
 	// Nothing at all.
 	`{"a":"5f4dcc3b5aa765d61d8327deb882cf99 0191c0de-0000-7000-8000-000000000000 keyboard monkey tokens author"}`,
 	`{"a":"the token is used to authenticate; a secret: it is hidden. Pass the key as ` + "`key`" + `. password"}`,

@@ -66,7 +66,7 @@ func (s *Stream) Reset() {
 // returns those that are decided, without their secrets, and how many were replaced.
 // What it returns may be the bytes it took; it is not used again by the stream.
 func (s *Stream) Next(chunk []byte, more bool) ([]byte, int) {
-	whole := !s.begun && !more
+	whole := !s.begun && !more && len(s.held) == 0
 	if whole && s.block == 0 && s.r.clean(chunk, s.lines) {
 		return chunk, 0
 	}
@@ -77,7 +77,7 @@ func (s *Stream) Next(chunk []byte, more bool) ([]byte, int) {
 	}
 	decided := len(s.buf)
 	if !s.begun {
-		s.begin(whole)
+		decided = s.begin(whole, !more)
 	}
 	if s.begun {
 		decided = s.decide(!more)
@@ -89,15 +89,36 @@ func (s *Stream) Next(chunk []byte, more bool) ([]byte, int) {
 	return out, n
 }
 
-// begin looks how the frame begins; blanks alone say nothing.
-func (s *Stream) begin(whole bool) {
+// begin looks how the frame begins; blanks alone say nothing. Until it is known it
+// returns how much may go already.
+func (s *Stream) begin(whole, final bool) int {
 	first := bytes.TrimLeft(s.buf, " \t\r\n")
 	if len(first) == 0 && !whole {
-		return
+		return len(s.buf)
 	}
-	s.begun = true
-	s.json = !s.lines && len(first) > 0 && (first[0] == '{' || first[0] == '[')
+	json, known := false, true
+	if !s.lines && len(first) > 0 {
+		if json = first[0] == '{' || first[0] == '['; first[0] == '"' {
+			json, known = bareString(first, final)
+		}
+	}
+	if !known {
+		return 0
+	}
+	s.begun, s.json = true, json
 	s.levels = append(s.levels[:0], level{})
+	return len(s.buf)
+}
+
+// bareString reports whether a frame that begins with a quote is a string of JSON, and
+// nothing else: a line of a longer text, as in "password": "x", has more.
+func bareString(b []byte, final bool) (is, known bool) {
+	end := stringEnd(b, 1)
+	if end < 0 {
+		return !final, final || len(b) > holdLimit
+	}
+	rest := bytes.TrimLeft(b[end+1:], " \t\r\n")
+	return len(rest) == 0, len(rest) > 0 || final || len(b) > holdLimit
 }
 
 // decide works through the buffer, and returns up to where all is decided.
