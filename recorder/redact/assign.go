@@ -18,6 +18,9 @@ type assignment struct {
 
 // assigned looks for a secret that a name promises.
 func assigned(t *text, at int) verdict {
+	if from, end, ok := t.elementAt(at); ok && !t.uri {
+		return t.element(from, end)
+	}
 	if t.ofProgress(at) || !t.mayAssign(at) {
 		return no
 	}
@@ -295,7 +298,7 @@ func (t *text) listed(a assignment) verdict {
 }
 
 // schemes stand in front of credentials.
-var schemes = setOf("bearer basic token digest apikey negotiate ntlm")
+var schemes = setOf("bearer basic token digest apikey negotiate ntlm bot ssws")
 
 // bareValue is a value without quotes.
 func (t *text) bareValue(a assignment) verdict {

@@ -19,15 +19,16 @@ func classOf(members string) *class {
 }
 
 var (
-	alnum  = classOf("A-Za-z0-9")
-	hexa   = classOf("A-Fa-f0-9")
-	upper  = classOf("A-Z0-9")
-	word   = classOf("A-Za-z0-9_-")
-	dotted = classOf("A-Za-z0-9_.-")
-	token  = classOf("A-Za-z0-9_.~+/=-")
-	naming = classOf("A-Za-z0-9_.-")
-	plain  = negated(" \t\r\n\"'`,;&<>(){}[]\\|")
-	host   = negated(" \t\r\n\"'`<>(){}[]\\|/?#,;")
+	alnum      = classOf("A-Za-z0-9")
+	hexa       = classOf("A-Fa-f0-9")
+	upper      = classOf("A-Z0-9")
+	word       = classOf("A-Za-z0-9_-")
+	dotted     = classOf("A-Za-z0-9_.-")
+	token      = classOf("A-Za-z0-9_.~+/=-")
+	unreserved = classOf("A-Za-z0-9_.~-")
+	naming     = classOf("A-Za-z0-9_.-")
+	plain      = negated(" \t\r\n\"'`,;&<>(){}[]\\|")
+	host       = negated(" \t\r\n\"'`<>(){}[]\\|/?#,;")
 )
 
 func negated(members string) *class {

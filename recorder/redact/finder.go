@@ -359,7 +359,7 @@ var noWord = func() *class {
 func builtinLiterals() []literal {
 	var list []literal
 	for _, name := range []string{"passwo", "passwd", "passphrase", "passcode", "secret", "token", "credential", "authoriz",
-		"authoris", "cookie", "mnemonic", "signature=", "sig="} {
+		"authoris", "cookie", "mnemonic", "signature=", "sig=", "jsessionid", "phpsessid"} {
 		list = append(list, literal{text: folded(name), match: assigned})
 	}
 	for _, name := range []string{"pwd", "pass", "auth", "key", "jwt", "otp", "cvv", "cvc", "cred", "pat", "bearer"} {
@@ -370,6 +370,8 @@ func builtinLiterals() []literal {
 		literal{text: folded("://"), match: address, uri: true, follow: host, before: alnum},
 		literal{text: folded(`:\/\`), match: escaped},                         // of a URL in JSON
 		literal{text: folded(`\u00`), match: escaped, follow: classOf("2-7")}) // an escape that need not be: what it hides is seen decoded
+	list = append(list, literal{text: "sshpass ", match: sshPassword}, literal{text: folded(" -u "), match: userOption},
+		literal{text: folded(" --user "), match: userOption})
 	for i := range shapes {
 		list = append(list, shapes[i].literals()...)
 	}

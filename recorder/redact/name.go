@@ -119,7 +119,7 @@ var wordSecrecy = map[string]secrecy{
 	"secret": hardSecret, "otp": hardSecret, "totp": hardSecret, "cvv": hardSecret, "cvc": hardSecret,
 	"authorization": textSecret, "authorisation": textSecret, "cookie": textSecret, "jwt": textSecret, "pw": textSecret,
 	"credential": treeSecret, "cred": treeSecret, "mnemonic": textSecret, "auth": looseSecret, "bearer": looseSecret,
-	"pat": looseSecret,
+	"pat": looseSecret, "jsessionid": looseSecret, "phpsessid": looseSecret,
 }
 
 var hardSuffixes = [][]byte{[]byte("password"), []byte("passwd"), []byte("passphrase"), []byte("secret")}

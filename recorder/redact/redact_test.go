@@ -79,6 +79,14 @@ var frames = []string{
 	`{"params":{"requestState":"a «` + jwt + `» b","inputResponses":{}}}`,
 	`{"params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"` + jwt + `","io.modelcontextprotocol/clientInfo":{"token":"x"}}}}`,
 	`[{"id":"` + jwt + `"},{"params":{"arguments":{"id":"«` + jwt + `»","name":"«` + jwt + `»"}}}]`,
+	// Of commands, elements and sessions.
+	`{"a":"sshpass -p «hunter2» ssh x; sshpass -p '«a b c»' ssh; sshpass -p«hunter3» x","b":"sshpass -f file -p x; sshpass -p $PASS ssh"}`,
+	`{"a":"curl -s -u admin:«hunter2» https://x","b":"curl --user \"admin:«a b c»\" x"}`,
+	`{"a":"docker run -u 1000:1000 x","b":"curl -u admin https://x","c":"curl -u $A:$B x","d":"curl x | id -u a:bcd"}`,
+	`{"a":"<password>«hunter2»</password><apiToken>«abcd1234»</apiToken>","b":"<token>word</token> <password>a <b>","c":"use <password> here"}`,
+	`{"a":"\u003cpassword\u003e«hunter2»\u003c/password\u003e","b":"<password></password>"}`,
+	`{"a":"JSESSIONID=«0123456789ABCDEF0123456789ABCDEF»; Path=/","b":"JSESSIONID=none","c":"the JSESSIONID cookie"}`,
+	`{"a":"abc8Q~x abc«8Q~abcdefghijABCDEFGHIJ01234_.~-abc»","b":"«SSWS 00abcdefghijklmnopqrstuvwxyz0123456789ABCD»","c":"SSWS is Okta's","d":"Authorization: Bot «MTk4NjIyNDgzNDcx.Cl2FMQ.ZnCjm1XVW7v»"}`,
 	// What only begins like JSON is text from where that breaks; a string alone is JSON.
 	`[INFO] token=«abcdef123456» used`,
 	`[2026-01-01 12:00:00] INFO «ghp_0123456789abcdefghijABCDEFGHIJ012345»`,

@@ -78,6 +78,8 @@ var shapes = []shape{
 	{"prefect", "pnu_", alnum, 30, 0, false}, {"shippo", "shippo_live_", hexa, 40, 0, false},
 	{"hubspot", "pat-na1-", word, 36, 36, true}, {"hubspot", "pat-eu1-", word, 36, 36, true}, {"launchdarkly", "sdk-", word, 36, 36, true},
 	{"launchdarkly", "api-", word, 36, 36, true},
+	{"azure", "7Q~", unreserved, 31, 34, false}, {"azure", "8Q~", unreserved, 31, 34, false}, {"azure", "9Q~", unreserved, 31, 34, false},
+	{"okta", "SSWS ", word, 30, 0, false},
 	{"frameio", "fio-u-", word, 60, 0, false}, {"lob", "live_", hexa, 35, 35, true}, {"zapier", "sk-ak-", word, 16, 0, false},
 	{"contentful", "CFPAT-", word, 40, 0, false}, {"scalingo", "tk-us-", word, 40, 0, false}, {"workos", "sk_live-", word, 20, 0, false},
 }
@@ -95,12 +97,18 @@ func (s *shape) literals() []literal {
 		if len(text) < 5 {
 			l.follow = s.class
 		}
-		if text[0] != ':' && text[0] != '.' {
+		if !s.inside() {
 			l.before = noWord
 		}
 		list[i] = l
 	}
 	return list
+}
+
+// inside reports whether the prefix stands within a key, of whose beginning it says
+// nothing.
+func (s *shape) inside() bool {
+	return s.prefix[0] == ':' || s.prefix[0] == '.' || s.rule == "azure"
 }
 
 // extend returns the texts with every byte of the class behind them, without case.
@@ -122,7 +130,7 @@ func (s *shape) match(t *text, at int) verdict {
 	if len(b) < len(s.prefix) || string(b[:len(s.prefix)]) != s.prefix {
 		return no
 	}
-	if s.prefix[0] != ':' && s.prefix[0] != '.' && t.goesOn(at, alnum) {
+	if !s.inside() && t.goesOn(at, alnum) {
 		return no
 	}
 	n := s.class.run(b, len(s.prefix))

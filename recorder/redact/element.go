@@ -1,0 +1,61 @@
+package redact
+
+import "bytes"
+
+// longestElement bounds the text of an element that is a secret.
+const longestElement = 512
+
+// closingEscape is > as encoders for the web have it, folded.
+var closingEscape = folded(`\u003e`)
+
+// element is the text of <password> and the like, up to where that is closed.
+func (t *text) element(from, end int) verdict {
+	opened := t.before(from) == '<' || t.before(from-1) == '3' && t.before(from-5) == '\\' // as text, or its escape
+	if !opened && !t.raw {
+		return no
+	}
+	if t.raw { // the brackets may be escapes
+		t.resume = end
+		return hit
+	}
+	var room [96]byte
+	name := room[:0]
+	for i := from; i < end && len(name) < cap(name); i++ {
+		name = append(name, t.before(i+1))
+	}
+	s := t.r.secrecyOf(name)
+	if s < textSecret {
+		return no
+	}
+	rest := t.b[end+1:]
+	n := bytes.IndexByte(rest[:min(len(rest), longestElement)], '<')
+	if n < 0 && len(rest) >= longestElement {
+		return no
+	}
+	if n < 0 || len(rest) < n+len("</>")+len(name) {
+		if t.final {
+			return no
+		}
+		return more
+	}
+	if closes := rest[n:]; closes[1] != '/' || !bytes.Equal(closes[2:2+len(name)], name) || closes[2+len(name)] != '>' {
+		return no
+	}
+	v := rest[:n]
+	if _, _, ok := secretIn(s, v); !ok || s < hardSecret && !looksRandom(v, 8) {
+		return no
+	}
+	return t.found("key", end+1, end+1+n)
+}
+
+// elementAt returns where the name of an element begins that ends at end; ok: one does.
+func (t *text) elementAt(at int) (from, end int, ok bool) {
+	end = at + naming.run(t.b, at)
+	if end >= len(t.b) || t.b[end] != '>' && !(t.raw && hasFolded(t.b[end:], closingEscape)) {
+		return 0, end, false
+	}
+	for from = at; from > at-contextSize && naming[t.before(from)]; {
+		from--
+	}
+	return from + t.escapeBefore(from), end, true
+}
