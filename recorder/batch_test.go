@@ -14,7 +14,7 @@ import (
 // is in the log; what is told of one that is not there is lost with it.
 func TestEventOfLostFrame(t *testing.T) {
 	s := &spool{}
-	r := opening(t, s)(store.Header{})
+	r := opening(t, s, Within(NewBudget(0)))(store.Header{})
 	b := &body{dir: transport.ServerToClient}
 	frame := func(text string, cont, more bool) item {
 		return item{kind: store.Frame, dir: b.dir, payload: []byte(text), cont: cont, more: more}

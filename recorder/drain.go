@@ -81,7 +81,7 @@ func (b *backlog) tried(n int, err error, took time.Duration) bool {
 	switch {
 	case err == nil && len(b.queue) > 0 || err != nil && n > 1:
 		return true
-	case err == nil && took < promptTime || b.ended():
+	case err == nil && (took < promptTime || b.budget.limit == 0) || b.ended(): // with 0 nothing would come to wait
 		b.leave()
 		return false
 	}

@@ -13,9 +13,9 @@ import (
 )
 
 // opening returns what starts recordings in the store.
-func opening(t *testing.T, s store.Spooler) func(store.Header) *Recorder {
+func opening(t *testing.T, s store.Spooler, options ...Option) func(store.Header) *Recorder {
 	return func(h store.Header) *Recorder {
-		r, err := New(t.Context(), s, h, Within(NewBudget(0)))
+		r, err := New(t.Context(), s, h, options...)
 		if err != nil {
 			t.Error(err)
 			return Unrecorded(err)
@@ -32,7 +32,7 @@ func TestRoundTripStoreFails(t *testing.T) {
 	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		return answer("application/json", feed), nil
-	}, HTTPOptions{Open: opening(t, s)})
+	}, HTTPOptions{Open: opening(t, s, Within(NewBudget(0)))})
 	resp, err := ask(t, rt, `{"id":1}`)
 	if err != nil {
 		t.Fatal(err)
