@@ -55,12 +55,9 @@ func (c *Comparison) hasAnswers(s, other *Session, call int32) bool {
 // isBeside reports whether nothing of the caller's is between a message and the answer
 // that it seems to belong to. What comes elsewhere altogether has other reasons.
 func (c *Comparison) isBeside(s *Session, at, reply int32) bool {
-	for i := min(at, reply) + 1; i < max(at, reply); i++ {
-		if m := &s.list[i]; m.kind == transport.Request && m.dir != s.list[reply].dir {
-			return false
-		}
-	}
-	return true
+	asked := s.asks[s.list[reply].dir.Reverse()]
+	next, _ := slices.BinarySearch(asked, min(at, reply))
+	return next == len(asked) || asked[next] > max(at, reply)
 }
 
 // misplaced tells of one.

@@ -45,6 +45,7 @@ type Session struct {
 	seed   maphash.Seed
 	names  *names
 	list   []message
+	asks   [3][]int32        // the requests of each direction
 	calls  map[linkKey]int32 // by id
 	tokens map[linkKey]int32
 	tools  map[string]uint64
@@ -237,6 +238,9 @@ func (s *Session) close() {
 			continue
 		case (m.kind == transport.Notification || m.kind == transport.Request) && m.call == none && open[to] == 1:
 			m.near = sum[to]
+		}
+		if m.kind == transport.Request {
+			s.asks[m.dir] = append(s.asks[m.dir], int32(i))
 		}
 		if m.kind == transport.Request && m.reply != none {
 			open[m.dir]++

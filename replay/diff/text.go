@@ -13,9 +13,11 @@ import (
 // KeptBytes is how much text is held of a session.
 const KeptBytes = 64 << 20
 
-// texts are the frames that were wanted.
+// texts are the frames that were wanted, and the messages of those that are batches:
+// one of a hundred thousand is not read again for each.
 type texts struct {
 	frames map[uint64][]byte
+	parts  map[uint64][]json.RawMessage
 	wanted []uint64
 }
 
@@ -34,6 +36,7 @@ func (c *Comparison) Wants(side int) []uint64 {
 		t.wanted = append(t.wanted, m.seq)
 	}
 	t.frames = make(map[uint64][]byte, len(t.wanted))
+	t.parts = map[uint64][]json.RawMessage{}
 	return t.wanted
 }
 
@@ -48,9 +51,20 @@ func (c *Comparison) isOpen(side int, m *message) bool {
 // Take is given the events that are wanted, and may be given others.
 func (c *Comparison) Take(side int, e store.Event) {
 	t := &c.texts[side]
-	if _, ok := slices.BinarySearch(t.wanted, e.Seq); ok && e.Kind == store.Frame {
-		t.frames[e.Seq] = bytes.Clone(e.Payload)
+	if _, ok := slices.BinarySearch(t.wanted, e.Seq); !ok || e.Kind != store.Frame {
+		return
 	}
+	frame := bytes.Clone(e.Payload)
+	t.frames[e.Seq] = frame
+	messages, err := transport.Frame{Bytes: frame}.Messages()
+	if err != nil || len(messages) < 2 {
+		return
+	}
+	parts := make([]json.RawMessage, len(messages))
+	for i, m := range messages {
+		parts[i] = m.Raw
+	}
+	t.parts[e.Seq] = parts
 }
 
 // message returns a message that was taken.
@@ -58,6 +72,12 @@ func (t *texts) message(m *message) (transport.Message, bool) {
 	frame, ok := t.frames[m.seq]
 	if !ok {
 		return transport.Message{}, false
+	}
+	if parts := t.parts[m.seq]; int(m.part) < len(parts) {
+		if m.kind == transport.Invalid {
+			return noiseMessage(parts[m.part]), true
+		}
+		return transport.Pack(parts[m.part]).Message(), true
 	}
 	if m.kind == transport.Invalid {
 		return noiseMessage(frame), true
