@@ -40,17 +40,22 @@ func TestNormalizers(t *testing.T) {
 		{"port", "https://example.com:8443", "https://example.com:[port]"},
 		{"port", "at 10:30", "at 10:30"},
 	} {
-		n, ok := normalizer(tt.name)
-		if !ok {
-			t.Fatal(tt.name)
-		}
-		got := n.Apply(tt.text)
-		if got != tt.want {
-			t.Errorf("%s of %q: %q, want %q", tt.name, tt.text, got, tt.want)
-		}
-		if again := n.Apply(got); again != got {
-			t.Errorf("%s of %q, twice: %q", tt.name, tt.text, again)
-		}
+		checkNormalizer(t, tt.name, tt.text, tt.want)
+	}
+}
+
+func checkNormalizer(t *testing.T, name, text, want string) {
+	t.Helper()
+	n, ok := normalizer(name)
+	if !ok {
+		t.Fatal(name)
+	}
+	got := n.Apply(text)
+	if got != want {
+		t.Errorf("%s of %q: %q, want %q", name, text, got, want)
+	}
+	if again := n.Apply(got); again != got {
+		t.Errorf("%s of %q, twice: %q", name, text, again)
 	}
 }
 

@@ -61,20 +61,9 @@ func fakeServer() {
 	case "flood":
 		flood(n)
 	case "asked":
-		asked := make(chan os.Signal, 1)
-		signal.Notify(asked, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGINT)
-		fmt.Println("ready")
-		fmt.Println(<-asked)
-		os.Exit(9)
+		asked()
 	case "launcher":
-		c := exec.Command(os.Args[0], arg)
-		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
-		if arg == "hold" { // standard error only
-			c.Stdin, c.Stdout = nil, nil
-		}
-		if err := c.Start(); err != nil {
-			panic(err)
-		}
+		launch(arg)
 	case "hold": // until killed
 		fmt.Fprintln(os.Stderr, os.Getpid())
 		select {}
@@ -82,12 +71,35 @@ func fakeServer() {
 		os.Stdout.Write(append(bytes.Repeat([]byte("x"), n), '\n'))
 		os.Exit(6)
 	case "half":
-		os.Stdout.WriteString(`{"jsonrpc":"2.0",`)
-		in := bufio.NewReader(os.Stdin)
-		in.ReadString('\n')
-		os.Stdout.WriteString("\"method\":\"x\"}\n")
-		io.Copy(io.Discard, in)
+		halfALine()
 	}
+}
+
+func asked() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGINT)
+	fmt.Println("ready")
+	fmt.Println(<-signals)
+	os.Exit(9)
+}
+
+func launch(mode string) {
+	c := exec.Command(os.Args[0], mode)
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if mode == "hold" { // standard error only
+		c.Stdin, c.Stdout = nil, nil
+	}
+	if err := c.Start(); err != nil {
+		panic(err)
+	}
+}
+
+func halfALine() {
+	os.Stdout.WriteString(`{"jsonrpc":"2.0",`)
+	in := bufio.NewReader(os.Stdin)
+	in.ReadString('\n')
+	os.Stdout.WriteString("\"method\":\"x\"}\n")
+	io.Copy(io.Discard, in)
 }
 
 // echo answers each request with its own params as the result.

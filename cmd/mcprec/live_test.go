@@ -188,14 +188,7 @@ func soak(little, much int) int {
 func TestFiveRecorders(t *testing.T) {
 	home := t.TempDir()
 	n := soak(2_000, 50_000)
-	var clients []*client
-	for i := range 5 {
-		c := startClient(t, home, "fakeserver", "echo")
-		if err := c.ping(1); err != nil {
-			t.Fatalf("client %d: %v", i, err)
-		}
-		clients = append(clients, c)
-	}
+	clients := startClients(t, home, 5)
 	follower := exec.CommandContext(t.Context(), "mcprec", "tail", "-f", "-n", "1000000", "--store", home)
 	var followed bytes.Buffer
 	follower.Stdout = &followed
@@ -240,6 +233,19 @@ func TestFiveRecorders(t *testing.T) {
 		}
 	}
 	mcprec(t, "verify", "--store", home)
+}
+
+// startClients starts some, each of which has sent its first ping.
+func startClients(t *testing.T, home string, n int) (clients []*client) {
+	t.Helper()
+	for i := range n {
+		c := startClient(t, home, "fakeserver", "echo")
+		if err := c.ping(1); err != nil {
+			t.Fatalf("client %d: %v", i, err)
+		}
+		clients = append(clients, c)
+	}
+	return clients
 }
 
 // Half a line moves on before its end comes.

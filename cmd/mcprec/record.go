@@ -78,17 +78,8 @@ is the server's.
 }
 
 func runRecord(std streams, o recordOptions, command []string) error {
-	syncing, err := parseSync(o.sync)
+	syncing, err := o.check()
 	if err != nil {
-		return usagef("--sync: %v", err)
-	}
-	if err := checkOut(o.out); err != nil {
-		return err
-	}
-	if _, err := o.secrets.rules(); err != nil {
-		return err
-	}
-	if err := o.disk.parse(); err != nil {
 		return err
 	}
 	keepPipeErrors()
@@ -130,8 +121,21 @@ func runRecord(std streams, o recordOptions, command []string) error {
 	return s
 }
 
-// checkOut refuses a fixture file that could not be written at the end, before
-// there is anything to lose.
+// check refuses flags that cannot be, before there is anything to lose.
+func (o *recordOptions) check() (syncing time.Duration, err error) {
+	if syncing, err = parseSync(o.sync); err != nil {
+		return 0, usagef("--sync: %v", err)
+	}
+	if err := checkOut(o.out); err != nil {
+		return 0, err
+	}
+	if _, err := o.secrets.rules(); err != nil {
+		return 0, err
+	}
+	return syncing, o.disk.parse()
+}
+
+// checkOut refuses a fixture file that could not be written at the end.
 func checkOut(name string) error {
 	if name == "" {
 		return nil

@@ -86,8 +86,15 @@ func TestStuckDisk(t *testing.T) {
 		t.Errorf("%d of %d responses are recorded", got, n)
 	}
 	mcprec(t, "verify", "--store", home)
+	checkStuckNote(t, logs[0])
+	storetest.Tell(t, "a disk that does not answer for 10 s, under a real file system", 1, "the client's session goes on; all of it is recorded")
+}
+
+// checkStuckNote: a note tells of the disk, and nothing was lost.
+func checkStuckNote(t *testing.T, log []store.Event) {
+	t.Helper()
 	notes := ""
-	for _, e := range logs[0] {
+	for _, e := range log {
 		switch e.Kind {
 		case store.Note:
 			notes += string(e.Payload)
@@ -98,5 +105,4 @@ func TestStuckDisk(t *testing.T) {
 	if !strings.Contains(notes, "the disk does not answer") {
 		t.Errorf("notes: %s", notes)
 	}
-	storetest.Tell(t, "a disk that does not answer for 10 s, under a real file system", 1, "the client's session goes on; all of it is recorded")
 }

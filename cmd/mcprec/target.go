@@ -67,21 +67,12 @@ func (o *targetOptions) parse() (*url.URL, error) {
 }
 
 func runTarget(ctx context.Context, std streams, o recordOptions) error {
-	syncing, err := parseSync(o.sync)
+	syncing, err := o.check()
 	if err != nil {
-		return usagef("--sync: %v", err)
+		return err
 	}
 	target, err := o.http.parse()
 	if err != nil {
-		return err
-	}
-	if err := checkOut(o.out); err != nil {
-		return err
-	}
-	if _, err := o.secrets.rules(); err != nil {
-		return err
-	}
-	if err := o.disk.parse(); err != nil {
 		return err
 	}
 	listener, err := net.Listen("tcp", o.http.listen)

@@ -89,6 +89,11 @@ func session(t *testing.T, revision string, capacity int) {
 		t.Errorf("wait for server: %v", err)
 	}
 	synctest.Wait()
+	checkLines(t, frames)
+}
+
+func checkLines(t *testing.T, frames []string) {
+	t.Helper()
 	for _, f := range frames {
 		if !json.Valid([]byte(f)) || strings.Contains(f, "\n") {
 			t.Errorf("the frame %q is not one line of JSON", f)
