@@ -3,6 +3,7 @@ package recorder
 import (
 	"bytes"
 	"fmt"
+	"net/http"
 
 	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/store"
@@ -80,8 +81,33 @@ func (c *Cleaner) http(e store.Event) ([]byte, uint64) {
 		body, n = c.recorder.clean(body)
 		info.SetBody(body)
 	}
+	n += c.dropIn(&info)
 	if n += c.recorder.inInfo(&info); n == 0 {
 		return e.Payload, 0
 	}
 	return store.EncodePayload(&info), n
+}
+
+// dropIn drops what is never recorded of headers and of the path: others may have.
+func (c *Cleaner) dropIn(info *store.HTTPInfo) (n uint64) {
+	found := func(where string) {
+		n++
+		c.recorder.redactor.Found(redact.Finding{Rule: "header", Path: where})
+	}
+	if path := dropInURL(info.Path); path != info.Path {
+		info.Path = path
+		found("/path")
+	}
+	for name, values := range info.Header {
+		without := dropperOf(http.CanonicalHeaderKey(name))
+		if without == nil {
+			continue
+		}
+		for i, v := range values {
+			if values[i] = without(v); values[i] != v {
+				found("/header/" + name)
+			}
+		}
+	}
+	return n
 }

@@ -35,6 +35,16 @@ var keptHeader = map[string]func(string) string{
 
 func dropAll(string) string { return dropped }
 
+// dropperOf returns what removes the secrets of a header, whether or not it matters to
+// MCP; nil: it has none.
+func dropperOf(name string) func(string) string {
+	without, known := keptHeader[name]
+	if !known && isSecret(name) && !strings.HasPrefix(name, ":") {
+		return dropAll
+	}
+	return without
+}
+
 // keepHeader returns the headers that matter, without their secrets. It may share
 // values with h.
 func keepHeader(h http.Header) map[string][]string {

@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"crypto/rand"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -125,7 +126,7 @@ func (r *Recorder) inInfo(info *store.HTTPInfo) (n uint64) {
 	info.Path = r.without(info.Path, &n)
 	info.Error = r.without(info.Error, &n)
 	for name, values := range info.Header {
-		if immuneHeader[name] {
+		if immuneHeader[http.CanonicalHeaderKey(name)] {
 			continue
 		}
 		if clean, k := r.inValues(name, values); k > 0 {
@@ -155,7 +156,7 @@ func (r *Recorder) inInfo(info *store.HTTPInfo) (n uint64) {
 func (r *Recorder) inValues(name string, values []string) (clean []string, n uint64) {
 	for i, v := range values {
 		text, k := v, uint64(0)
-		if name == "Mcp-Name" {
+		if http.CanonicalHeaderKey(name) == "Mcp-Name" {
 			uri, found := r.redactor.URI(v)
 			text, k = uri, uint64(found)
 		} else {

@@ -12,8 +12,11 @@ import (
 
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/fixtures/foreign"
+	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/store/memstore"
 )
 
 func newImport() *cobra.Command {
@@ -31,6 +34,9 @@ format. The formats are
 ` + foreignHelp() + `
 What a format has no event for becomes a note, and so does what is to be known of its
 bytes: most recorders keep messages, not the bytes that passed.
+
+A session is stored as it is in its file. If something in it looks like a secret, a line on
+stderr says so: mcprec redact takes it out, and --scan lists where it is.
 
 A file with the sessions of several servers becomes as many. One with one may also be
 named wherever a fixture is wanted, without an import.
@@ -122,8 +128,9 @@ func importFile(cmd *cobra.Command, db *boltstore.Store, name string, decode fun
 		if len(events) == 0 {
 			return fmt.Errorf("no events in it")
 		}
-		points := pointsOf(events) // beside the storing, which waits for the disk
+		points, secrets := pointsOf(events), secretsOf(events) // beside the storing, which waits for the disk
 		id, err := storeEvents(cmd.Context(), db, events)
+		hintSecrets(cmd.ErrOrStderr(), id, <-secrets)
 		if image := <-points; err == nil {
 			cache{db, id}.save(cmd.Context(), image)
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), id)
@@ -185,4 +192,36 @@ func storeEvents(ctx context.Context, db store.Store, events []store.Event) (sto
 		events = events[n:]
 	}
 	return id, nil
+}
+
+// secretCount is how many secrets are in how many events.
+type secretCount struct{ secrets, events uint64 }
+
+// secretsOf counts what redact would take out of a session that is at hand as a whole.
+func secretsOf(events []store.Event) <-chan secretCount {
+	done := make(chan secretCount, 1)
+	go func() {
+		var n secretCount
+		h, _ := store.ParseHeader(events[0].Payload)
+		r, _ := new(secretOptions).redactor(memstore.New(), h) // with a key for this count alone
+		r = r.Reporting(func(redact.Finding) { n.secrets++ })
+		c := recorder.NewCleaner(r)
+		for _, e := range events {
+			before := n.secrets
+			if c.Clean(e); n.secrets > before {
+				n.events++
+			}
+		}
+		done <- n
+	}()
+	return done
+}
+
+// hintSecrets says that a session was stored with secrets in it.
+func hintSecrets(w io.Writer, id store.SessionID, n secretCount) {
+	if id == "" || n.secrets == 0 {
+		return
+	}
+	fmt.Fprintf(plainTo(w), "mcprec: session %s: %s in %s, stored as in the file; mcprec redact --in-place %s takes them out\n",
+		id, plural(n.secrets, "secret"), plural(n.events, "event"), id)
 }

@@ -69,6 +69,13 @@ func (r *Redactor) Reporting(fn func(Finding)) *Redactor {
 	return &other
 }
 
+// Found tells of a secret that was found by other means.
+func (r *Redactor) Found(f Finding) {
+	if r.report != nil {
+		r.report(f)
+	}
+}
+
 // MaskSize is the length of a placeholder.
 const MaskSize = len("[redacted:0123456789abcdef]")
 
