@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -70,7 +68,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := p.outgoing(r)
 	x := p.tap.begin(out)
 	if out.Body == nil {
-		p.pass(w, r, out, x)
+		p.pass(w, r, out, x, nil)
 		return
 	}
 	// The server closes it when the answer is out: to close is to wait for its end.
@@ -78,7 +76,14 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out.Body = body
 	pass := func() {
 		defer finish(body) // who reads it may outlive the round trip
-		p.pass(w, r, out, x)
+		answered := false
+		defer func() {
+			if !answered && r.ProtoMajor == 1 {
+				body.giveUp(w)
+			}
+		}()
+		p.pass(w, r, out, x, body)
+		answered = true
 	}
 	if server, ok := w.(readEnder); ok && isShort(out) {
 		ahead(server, out, body, pass)
@@ -87,13 +92,14 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	pass()
 }
 
-// pass sends a request on, and passes the answer back.
-func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange) {
+// pass sends a request on, and passes the answer back; sent is the request's body.
+func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, sent *uploadBody) {
 	before := &interim{w: w}
 	resp, err := p.o.Transport.RoundTrip(out.WithContext(x.traced(out.Context(), before.pass)))
 	before.end()
 	if err != nil {
 		x.failed(r.Context(), store.HTTPNone, err)
+		part(w, r, sent)
 		p.failed(w, r, err)
 		return
 	}
@@ -103,7 +109,10 @@ func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange) {
 	x.respond(resp.StatusCode, resp.Header, length, together)
 	tapped := &downloadBody{ReadCloser: resp.Body, x: x, ctx: r.Context()}
 	defer tapped.Close()
-	p.answer(w, resp, p.behind(r, resp, tapped), together)
+	shown := p.behind(r, resp, tapped) // it may take the length from the head
+	copyHead(w.Header(), resp)
+	part(w, r, sent)
+	p.answer(w, resp, shown, together)
 	if x.unread() > 0 { // the rest of the request must not hold the answer back
 		_ = http.NewResponseController(w).Flush()
 	}
@@ -120,118 +129,16 @@ func (p *proxy) refuse(why string) {
 	}
 }
 
-// moment is how long is waited for bytes of a request that most clients send together
-// with those before them.
-const moment = 10 * time.Millisecond
-
-// readEnder is a ResponseWriter that can end a read of the request.
-type readEnder interface {
-	SetReadDeadline(deadline time.Time) error
-}
-
-// isShort reports whether a body is short, and its client said so and waits for nothing
-// before it sends it.
-func isShort(out *http.Request) bool {
-	return out.ContentLength > 0 && out.ContentLength <= transport.EventLimit && out.Header.Get("Expect") == ""
-}
-
-// ahead reads what has come of a short body before it passes the request on. If that is
-// all of it, the transport can send it together with the head, and once more if it finds
-// its connection closed. A client may also send nothing but the head and wait for what
-// the server says: after a moment the request is passed on beside the read. That costs a
-// goroutine only then, for waking one takes a tenth of what a short exchange does.
-func ahead(server readEnder, out *http.Request, body *uploadBody, pass func()) {
-	first := &firstRead{came: make(chan struct{})}
-	out.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(first, body), body}
-	passed := make(chan any, 1)
-	beside := time.AfterFunc(moment, func() {
-		defer func() {
-			fault := recover()
-			if !first.over() { // nobody needs it any more
-				_ = server.SetReadDeadline(time.Now())
-			}
-			passed <- fault
-		}()
-		pass()
-	})
-	buf := make([]byte, out.ContentLength)
-	n, err := body.Read(buf)
-	first.bytes, first.err = buf[:n], err
-	close(first.came)
-	if !beside.Stop() {
-		if fault := <-passed; fault != nil {
-			panic(fault)
-		}
-		return
-	}
-	if n == len(buf) {
-		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buf)), nil }
-		out.Body, _ = out.GetBody()
-	}
-	pass()
-}
-
-// finish reads the rest of the request for the log. A client may wait for the end of
-// the answer before it sends that: it is not made to wait for long.
-func finish(body *uploadBody) {
-	if body.x.unread() <= 0 {
-		_ = body.Close()
-		return
-	}
-	over := make(chan struct{})
-	go func() { // it ends as what reads ahead does
-		_ = body.Close()
-		close(over)
-	}()
-	within(over)
-}
-
-// within waits a moment for something.
-func within(done <-chan struct{}) bool {
-	patience := time.NewTimer(moment)
-	defer patience.Stop()
-	select {
-	case <-done:
-		return true
-	case <-patience.C:
-		return false
+// part has the connection end with the answer when that comes before the request's end.
+// net/http would look for that end behind the handler, and take what is left for the
+// next request, or panic at it (go.dev/issue/68560).
+func part(w http.ResponseWriter, r *http.Request, sent *uploadBody) {
+	if sent != nil && r.ProtoMajor == 1 && !sent.ended.Load() {
+		w.Header().Set("Connection", "close")
 	}
 }
 
-// firstRead is the first read of a body, which may still be under way.
-type firstRead struct {
-	came  chan struct{}
-	bytes []byte
-	err   error
-}
-
-// over reports whether it has ended.
-func (f *firstRead) over() bool {
-	select {
-	case <-f.came:
-		return true
-	default:
-		return false
-	}
-}
-
-// Read gives what the first read got.
-func (f *firstRead) Read(p []byte) (n int, err error) {
-	<-f.came
-	n = copy(p, f.bytes)
-	if f.bytes = f.bytes[n:]; len(f.bytes) > 0 {
-		return n, nil
-	}
-	if f.err == nil {
-		return n, io.EOF // the rest is to be read of the body
-	}
-	return n, f.err
-}
-
-// answer passes a response on. It does not return when that fails: the client must not
+// answer passes a response on, whose head is copied. It does not return when that fails: the client must not
 // take what came for the whole.
 func (p *proxy) answer(w http.ResponseWriter, resp *http.Response, body io.Reader, together bool) {
 	buf, _ := p.buffers.Get().(*[]byte)
@@ -240,7 +147,6 @@ func (p *proxy) answer(w http.ResponseWriter, resp *http.Response, body io.Reade
 		*buf = make([]byte, readSize)
 	}
 	defer p.buffers.Put(buf)
-	copyHead(w.Header(), resp)
 	n, err := 0, error(nil)
 	if together {
 		n, err = body.Read(*buf)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -85,16 +86,24 @@ func (x *exchange) again(body func() (io.ReadCloser, error)) func() (io.ReadClos
 // and the transport may both read; what one has read is recorded before the other goes on.
 type uploadBody struct {
 	io.ReadCloser
-	x    *exchange
-	turn sync.Mutex
-	skip int64 // how much at its beginning is recorded already
+	x     *exchange
+	turn  sync.Mutex
+	skip  int64       // how much at its beginning is recorded already
+	ended atomic.Bool // who reads it came to its end
+	given bool        // up: nothing more is read
 }
 
 func (b *uploadBody) Read(p []byte) (int, error) {
 	b.turn.Lock()
 	defer b.turn.Unlock()
+	if b.given {
+		return 0, http.ErrAbortHandler
+	}
 	b.x.taken(&b.x.up)
 	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		b.ended.Store(true)
+	}
 	seen := min(int64(n), b.skip)
 	b.skip -= seen
 	b.x.upload(p[seen:n], endOf(err))

@@ -1,0 +1,112 @@
+package recorder
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// complaints are what net/http's server logs.
+type complaints struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (c *complaints) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.Write(p)
+}
+
+// A client that has the whole answer before it has sent its whole request, sends the
+// rest, and asks again: net/http must not take the rest for a request, nor panic because
+// it finds the request's end behind the handler's (go.dev/issue/68560).
+func TestProxyRestAfterAnswer(t *testing.T) {
+	for _, c := range []struct{ name, head, first, rest string }{
+		{"half", "Content-Length: 9\r\n", `{"id":1`, ` }`},
+		{"none", "Content-Length: 9\r\n", "", `{"id": 1}`},
+		{"chunked", "Transfer-Encoding: chunked\r\n", "7\r\n{\"id\":1\r\n", "1\r\n}\r\n0\r\n\r\n"},
+		{"only the end is missing", "Transfer-Encoding: chunked\r\n", "8\r\n{\"id\":1}\r\n", "0\r\n\r\n"},
+		{"long", "Content-Length: 100000\r\n", "{", strings.Repeat(" ", 99998) + "}"},
+	} {
+		for _, length := range []string{"2", ""} {
+			t.Run(c.name+length, func(t *testing.T) {
+				tt := tapServer(t, refuseEarly(length), HTTPOptions{})
+				said := &complaints{}
+				tt.proxy.Config.ErrorLog = log.New(said, "", 0)
+				conn, err := net.Dial("tcp", tt.proxy.Listener.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				r := bufio.NewReader(conn)
+				fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%s\r\n%s", c.head, c.first)
+				resp, err := http.ReadResponse(r, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b, err := io.ReadAll(resp.Body); resp.StatusCode != http.StatusUnauthorized || string(b) != "no" || err != nil {
+					t.Errorf("%d %q, %v", resp.StatusCode, b, err)
+				}
+				fmt.Fprint(conn, c.rest)
+				if !resp.Close {
+					fmt.Fprint(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+					if resp, err = http.ReadResponse(r, nil); err != nil || resp.StatusCode != http.StatusUnauthorized {
+						t.Errorf("again: %v, %v", resp, err)
+					}
+				} else if b, _ := io.ReadAll(r); len(b) > 0 { // the connection ends, also by a reset
+					t.Errorf("behind the answer: %q", b)
+				}
+				conn.Close()
+				tt.close()
+				if said.text.Len() > 0 {
+					t.Error(said.text.String())
+				}
+			})
+		}
+	}
+}
+
+// A server that dies in its answer, before it has the request: the client sees that at
+// once, and need not send the rest first.
+func TestProxyBrokenBeforeRest(t *testing.T) {
+	for _, head := range []string{"Content-Length: 9", "Transfer-Encoding: chunked", "Content-Length: 100000"} {
+		t.Run(head, func(t *testing.T) {
+			target, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer target.Close()
+			go func() {
+				if conn, err := target.Accept(); err == nil {
+					_, _ = http.ReadRequest(bufio.NewReader(conn))
+					fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n8\r\ndata: {}\r\n")
+					conn.Close()
+				}
+			}()
+			tt := tapServer(t, nil, HTTPOptions{})
+			u, _ := url.Parse("http://" + target.Addr().String() + "/mcp")
+			tt.proxy.Config.Handler = tt.tap.Proxy(ProxyOptions{Target: u})
+			conn, err := net.Dial("tcp", tt.proxy.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%s\r\n\r\n2\r\n{}\r\n", head)
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, err := io.ReadAll(resp.Body); string(b) != "data: {}" || err == nil {
+				t.Errorf("%q, %v", b, err)
+			}
+		})
+	}
+}
