@@ -207,10 +207,12 @@ func TestProxyEndpointSecret(t *testing.T) {
 		t.Errorf("read %q, %v", got, err)
 	}
 	call(t, "POST", tt.proxy.URL+"/message?id=7&api_key=sesame", "", `{"id":1}`)
-	resp.Body.Close()
-	if n := len(tt.tap.endpoints); n > 1 {
+	tt.tap.mu.Lock()
+	if n := len(tt.tap.endpoints); n != 1 {
 		t.Errorf("%d endpoints are known", n)
 	}
+	tt.tap.mu.Unlock()
+	resp.Body.Close()
 	log := tt.text(t)
 	if strings.Contains(log, "sesame") || !strings.Contains(log, `"/message?id=7&api_key=[dropped]"`) || !strings.Contains(log, "2 c2s {\"id\":1}\n") {
 		t.Errorf("log:\n%s", log)

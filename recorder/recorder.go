@@ -39,6 +39,7 @@ type Recorder struct {
 	ended  bool         // the end of the log is written, or waits
 	closed bool         // the spool is
 	parts  []store.Part // scratch of one write
+	own    own
 	gap    store.LostInfo
 	broken []uint64      // events begun in the spool that will get no more parts
 	unsaid []store.Event // what must be told and could not yet be
@@ -194,6 +195,7 @@ func (r *Recorder) commit() error {
 	if r.back == nil {
 		return r.committed(r.spool.Write(r.parts))
 	}
+	r.own.take(r.parts)
 	w := r.back.write(r.parts)
 	if !w.whole {
 		return r.overtaken()
@@ -205,6 +207,7 @@ func (r *Recorder) commit() error {
 func (r *Recorder) overtaken() error {
 	r.failed = r.failed || r.strict
 	r.parts = nil // that write may still read them
+	r.own.leave()
 	return r.committed(nil)
 }
 
