@@ -1,6 +1,12 @@
 package main
 
 import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,19 +47,45 @@ func freezable(t *testing.T) (dir string, freeze, thaw func()) {
 	return dir, func() { control(0xc0045877) }, func() { control(0xc0045878) }
 }
 
+// pinger is a client whose server is behind a recorder.
+type pinger interface {
+	ping(n int) error
+	close()
+}
+
 // While the disk of a recorder is stuck, its client's session goes on, and what happened
 // is in the log afterwards.
 func TestStuckDisk(t *testing.T) {
 	dir, freeze, thaw := freezable(t)
-	home := filepath.Join(dir, "home")
+	for _, way := range []struct {
+		name  string
+		start func(home string) pinger
+	}{
+		{"stdio", func(home string) pinger { return startClient(t, home, "fakeserver", "echo") }},
+		{"http", func(home string) pinger { return askRemote(t, home) }},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			home := filepath.Join(dir, way.name)
+			n := stick(t, way.start(home), freeze, thaw)
+			logs := sessions(t, home)
+			if got := checkPings(t, logs[0]); got != n {
+				t.Errorf("%d of %d responses are recorded", got, n)
+			}
+			mcprec(t, "verify", "--store", home)
+			checkStuckNote(t, logs[0])
+		})
+	}
+	storetest.Tell(t, "a disk that does not answer for 10 s, under a real file system", 2, "the client's session goes on; all of it is recorded")
+}
+
+// stick has a client ask on while its recorder's disk is stuck, and returns how often it
+// asked.
+func stick(t *testing.T, c pinger, freeze, thaw func()) (n int) {
 	stuckFor, pings := 1500*time.Millisecond, 300 // what is shorter is not told
 	if storetest.Torture() {
 		stuckFor = 10 * time.Second
 	}
-	c := startClient(t, home, "fakeserver", "echo")
-	n := 0
 	ping := func() {
-		t.Helper()
 		n++
 		if err := c.ping(n); err != nil {
 			t.Fatal(err)
@@ -81,13 +113,68 @@ func TestStuckDisk(t *testing.T) {
 		ping()
 	}
 	c.close()
-	logs := sessions(t, home)
-	if got := checkPings(t, logs[0]); got != n {
-		t.Errorf("%d of %d responses are recorded", got, n)
+	return n
+}
+
+// remoteAsker is a client of a server over HTTP, with a recorder in between.
+type remoteAsker struct {
+	t      *testing.T
+	server *httptest.Server
+	cmd    *exec.Cmd
+	url    string
+}
+
+func askRemote(t *testing.T, home string) *remoteAsker {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct{ ID int }
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%d,"result":{}}`, m.ID)
+	}))
+	r := &remoteAsker{t: t, server: server, cmd: exec.Command("mcprec", "record", "--store", home, "--target", server.URL+"/mcp", "--listen", "127.0.0.1:0")}
+	r.cmd.Stderr = os.Stderr
+	out, err := r.cmd.StdoutPipe()
+	if err == nil {
+		err = r.cmd.Start()
 	}
-	mcprec(t, "verify", "--store", home)
-	checkStuckNote(t, logs[0])
-	storetest.Tell(t, "a disk that does not answer for 10 s, under a real file system", 1, "the client's session goes on; all of it is recorded")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.url = strings.TrimSpace(line)
+	return r
+}
+
+// ping posts request n and waits for its response.
+func (r *remoteAsker) ping(n int) error {
+	req, err := http.NewRequest(http.MethodPost, r.url, strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, n)))
+	if err != nil {
+		return err
+	}
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	if want := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{}}`, n); err == nil && string(got) != want {
+		return fmt.Errorf("response %q, want %q", got, want)
+	}
+	return err
+}
+
+func (r *remoteAsker) close() {
+	r.t.Helper()
+	_ = r.cmd.Process.Signal(os.Interrupt)
+	if err := r.cmd.Wait(); err != nil {
+		r.t.Error(err)
+	}
+	r.server.Close()
 }
 
 // checkStuckNote: a note tells of the disk, and nothing was lost.
