@@ -67,7 +67,9 @@ func (r *Recorder) Close() Summary {
 		r.close(fault)
 		return r.sum
 	}
-	r.close(r.closeSpool())
+	fault = r.closeSpool()
+	r.mishap()
+	r.close(fault)
 	return r.sum
 }
 

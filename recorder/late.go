@@ -32,12 +32,16 @@ func (l *late) Close() error {
 // is recorded until the spool is open waits behind its opening, as behind a write.
 func (r *Recorder) open(f func() (store.Spool, error), atOnce bool) (err error) {
 	if atOnce {
-		r.spool, err = f()
+		if r.spool, err = f(); err == nil {
+			r.attend(r.spool)
+		}
 		return err
 	}
 	l, opened := &late{}, make(chan struct{})
 	go func() {
-		l.Spool, l.err = f()
+		if l.Spool, l.err = f(); l.err == nil {
+			r.attend(l.Spool)
+		}
 		close(opened)
 	}()
 	t := time.NewTimer(r.bound())

@@ -30,6 +30,7 @@ type Recorder struct {
 	maxFrame int64 // 0: no limit
 	trouble  func(error)
 	back     *backlog // nil: the spool never lets a write wait
+	mishaps  mishaps
 
 	mu     sync.Mutex
 	spool  store.Spool
@@ -167,6 +168,7 @@ func (r *Recorder) begin(at time.Duration) {
 	for _, seq := range r.broken {
 		r.parts = append(r.parts, store.Part{Event: store.Event{Seq: seq, Unterminated: true}, Cont: true})
 	}
+	r.addMishap(at)
 	if r.gap.Frames+r.gap.Bytes > 0 {
 		r.add(store.Event{At: at, Kind: store.Lost, Payload: store.EncodePayload(r.gap)}, false)
 	}
@@ -215,7 +217,7 @@ func (r *Recorder) overtaken() error {
 func (r *Recorder) committed(err error) error {
 	if err == nil {
 		r.broken = r.broken[:0]
-		r.gap = store.LostInfo{}
+		r.gap, r.mishaps.note = store.LostInfo{}, ""
 		if r.news != nil {
 			r.back.news.CompareAndSwap(r.news, nil)
 		}

@@ -27,6 +27,9 @@ var (
 var (
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("store closed")
+	// ErrNotKept: a file could not be made durable; what was written since it last was
+	// may be gone from it.
+	ErrNotKept = errors.New("the disk did not keep what it took")
 	// ErrBusy: another process held the store for longer than the patience.
 	ErrBusy = errors.New("busy")
 )

@@ -51,3 +51,9 @@ func (s Sequence) After(parts []Part) (Sequence, error) {
 
 // Seq returns the Seq of the newest event begun; 0: none.
 func (s Sequence) Seq() uint64 { return s.seq }
+
+// At returns its time.
+func (s Sequence) At() time.Duration { return s.at }
+
+// Open returns the events that further parts must end.
+func (s Sequence) Open() []uint64 { return slices.Clone(s.open) }

@@ -144,6 +144,24 @@ type Spool interface {
 	Close() error
 }
 
+// Mishap is what befell a spool beside its calls, because the disk did not keep what it
+// took.
+type Mishap struct {
+	Fault error // of the disk; nil: it was told before
+	// Filled counts events of which nothing is left. In the log lost events stand for them.
+	Filled uint64
+	// Gap is what is missing besides, which the log does not tell yet.
+	Gap LostInfo
+	// Doubtful: what was written stands in a file that cannot be trusted.
+	Doubtful bool
+}
+
+// Unsteady is a spool to which a mishap may come.
+type Unsteady interface {
+	// OnMishap has f told, which must not call the spool.
+	OnMishap(f func(Mishap))
+}
+
 // Keyed is a store that has a key, with which secrets are replaced in what is recorded
 // there: equal secrets then are equal in all its sessions.
 type Keyed interface {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/redact"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -80,7 +82,11 @@ func (o *recordOptions) recording(std streams, secrets *redact.Redactor) []recor
 
 // tell says that the disk does not take what is written, and ends a strict session.
 func (o *diskOptions) tell(std streams, err error) {
-	if !o.strict {
+	switch {
+	case !o.strict && errors.Is(err, store.ErrNotKept):
+		fmt.Fprintf(plainTo(std.err), "mcprec: %v; the session goes on, and is recorded in a new file\n", err)
+		return
+	case !o.strict:
 		fmt.Fprintf(plainTo(std.err), "mcprec: %v; the session goes on, and what is recorded waits in memory\n", err)
 		return
 	}

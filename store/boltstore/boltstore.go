@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -49,6 +50,7 @@ type Store struct {
 	running sync.WaitGroup // calls and spools between begin and end
 	ahead   readahead
 	handle  handle
+	held    atomic.Int64 // bytes that live sessions hold in memory until the disk is told
 }
 
 var (

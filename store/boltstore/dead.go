@@ -51,6 +51,7 @@ func (s *Store) foldDead(ctx context.Context, id store.SessionID, until time.Tim
 	}
 	defer release()
 	_ = s.machine.remove(s.reservePath(id)) // nobody ends the session any more
+	_ = s.machine.remove(s.renewedPath(id)) // its recorder died while it was made
 	key, err := id.Bytes()
 	if err != nil {
 		return err

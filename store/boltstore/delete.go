@@ -146,7 +146,7 @@ func (m *month) bury(key [16]byte) error {
 
 // removeLeft removes the files of a deleted session.
 func (s *Store) removeLeft(id store.SessionID) error {
-	for _, end := range []string{".log", ".damaged", ".reserve", ".lock"} {
+	for _, end := range []string{".log", ".damaged", ".reserve", ".renewed", ".lock"} {
 		err := s.machine.remove(strings.TrimSuffix(s.spoolPath(id), ".log") + end)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && end != ".lock" {
 			return err

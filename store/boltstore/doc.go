@@ -10,6 +10,10 @@
 // of one commit or the copying out of a few chunks, and no lock is held while a
 // caller handles an event. Open touches no file.
 //
+// A spool whose fsync has failed is trusted no more: a new file takes its place, made of
+// what was durable, what is held in memory of the rest (1 MiB a session, 8 MiB in all) and
+// what the old file still gives with good checksums. Lost events stand for what is gone.
+//
 // A torn tail, the trace of a crash, is cut where its checksum says so. A bad
 // record with good ones after it is damage: what is before it is folded, a
 // "lost" event says how many bytes follow, and the file is kept as
@@ -26,6 +30,7 @@
 //	spool/<id>.log      a live session, or one whose fold is not complete
 //	spool/<id>.lock     held exclusively by the live recorder
 //	spool/<id>.reserve  room for the end of a live session on a full disk
+//	spool/<id>.renewed  a new file while it is made, for a spool whose fsync failed
 //	spool/fold.lock     held by whoever folds or deletes what the dead left
 //	store/<yyyymm>.db   bbolt, by the month (UTC) in a version 7 id
 //	store/other.db      bbolt, for ids of other versions

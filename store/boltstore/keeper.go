@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcprec/mcprec/store"
 )
 
 const (
@@ -18,7 +20,9 @@ const (
 type keeper struct {
 	stop   chan struct{}
 	done   chan struct{}
-	failed error // the first failed sync; final, because the kernel forgets what it could not write
+	failed error         // a failed sync; final for the file, because the kernel forgets what it could not write
+	again  time.Time     // when a new file may be begun
+	delay  time.Duration // until another
 
 	folded  int64        // offset up to which the database has the spool
 	tried   int64        // size at a fold that stopped for want of more; only growth makes it worth another
@@ -28,6 +32,7 @@ type keeper struct {
 	seen    int64        // the size at the last look
 	changed time.Time    // when it was last seen to change
 	folding chan folding
+	busy    bool // a fold runs
 }
 
 // folding is what became of a fold.
@@ -39,7 +44,7 @@ type folding struct {
 func (k *keeper) sync(f writer) error {
 	if k.failed == nil {
 		if err := f.Sync(); err != nil {
-			k.failed = fmt.Errorf("not durable: %w", err)
+			k.failed = fmt.Errorf("%w: %w", store.ErrNotKept, err)
 		}
 	}
 	return k.failed
@@ -74,7 +79,6 @@ func (p *spool) runKeeper() {
 	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	busy := false // a fold runs
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for active := false; ; {
@@ -83,6 +87,8 @@ func (p *spool) runKeeper() {
 		case active:
 			wake = nil
 			timer.Reset(interval)
+		case p.ails():
+			timer.Reset(time.Until(k.again))
 		case !k.waiting.IsZero():
 			timer.Reset(time.Until(k.waiting.Add(foldAfter)))
 		default:
@@ -93,25 +99,47 @@ func (p *spool) runKeeper() {
 			active = true
 			continue
 		case done := <-k.folding:
-			k.folded, k.tried, busy = done.folded, done.tried, false
+			k.took(done)
 		case <-timer.C:
 		case <-k.stop:
-			if cancel(); busy {
-				k.folded = (<-k.folding).folded
-			}
+			cancel()
+			k.await()
 			return
 		}
 		wrote := p.dirty.Swap(false)
-		if wrote && p.s.opts.Sync > 0 {
-			_ = k.sync(p.f)
+		if p.s.opts.Sync > 0 && (wrote || p.ails()) {
+			p.syncBeside()
 		}
 		due := k.look(p.size.Load(), time.Now())
-		if due && !busy {
-			busy = true
+		if due && !k.busy && !p.ails() {
+			k.busy = true
 			k.folds.Add(1)
 			go p.foldBeside(ctx, k.folded)
 		}
-		active = wrote || !k.due.IsZero() && !busy
+		active = wrote && !p.ails() || !k.due.IsZero() && !k.busy
+	}
+}
+
+// ails reports whether the file's sync failed and no new file has taken over: the
+// database is not to point into it.
+func (p *spool) ails() bool { return p.s.opts.Sync > 0 && p.keep.failed != nil }
+
+// syncBeside makes durable what was written. A new file does not take over while a fold
+// reads the old one.
+func (p *spool) syncBeside() {
+	if p.sync() != nil && !time.Now().Before(p.keep.again) {
+		p.keep.await()
+		_ = p.settle(p.keep.folded, false) // Close tries again and reports
+	}
+}
+
+// took takes note of what became of a fold.
+func (k *keeper) took(done folding) { k.folded, k.tried, k.busy = done.folded, done.tried, false }
+
+// await waits for the end of a fold.
+func (k *keeper) await() {
+	if k.busy {
+		k.took(<-k.folding)
 	}
 }
 

@@ -88,7 +88,8 @@ func (s *Store) readSpool(ctx context.Context, x *source, r *spoolReader, from u
 				continue
 			}
 			if !ok && !live && !r.ended {
-				if err := r.finish(); err != nil {
+				on, err := s.atEnd(ctx, x, r, from, yield)
+				if !on || err != nil {
 					return err
 				}
 				continue
@@ -107,6 +108,9 @@ func (s *Store) readSpool(ctx context.Context, x *source, r *spoolReader, from u
 			return nil
 		}
 		if err := s.poll(ctx); err != nil {
+			return err
+		}
+		if _, err := s.moved(ctx, x, r); err != nil {
 			return err
 		}
 	}

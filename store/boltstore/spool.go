@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,11 +30,20 @@ type spool struct {
 	lock *flock.Flock
 	made bool // the store's folders, whose names are then to be made durable
 
-	buf    []byte
-	order  store.Sequence
-	good   int64 // the file's length without what a failed Write left
-	torn   bool  // a failed Write left something and it could not be cut
-	closed bool
+	buf     []byte
+	severed []uint64 // events that are cut short in the file: further parts of theirs are dropped
+	opened  store.Event
+	ending  *store.Part // the Closed event
+	closed  bool
+
+	mu     sync.Mutex     // of what follows, which changes when a new file takes over
+	order  store.Sequence // of what was written
+	good   int64          // the file's length without what a failed Write left
+	torn   bool           // a failed Write left something and it could not be cut
+	synced reached        // up to which it is durable
+	held   unsynced       // what was written since
+	report func(store.Mishap)
+	untold []store.Mishap // while nobody listens
 
 	dirty atomic.Bool  // written to since the disk was told
 	size  atomic.Int64 // good, for the keeper
@@ -67,6 +78,8 @@ func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.E
 	}
 	defer s.end()
 	p := &spool{s: s, id: idOf(key), key: key, order: order, wake: make(chan struct{}, 1)}
+	p.held.all, p.opened = &s.held, opened
+	p.opened.Payload = slices.Clone(opened.Payload)
 	if err := p.create(ctx, opened); err != nil {
 		return nil, err
 	}
@@ -118,12 +131,13 @@ func (p *spool) begin(opened store.Event) error {
 	if _, err := p.f.Write(b); err != nil {
 		return err
 	}
-	p.good = int64(len(b))
+	p.good, p.synced = int64(len(b)), reached{off: spoolHead}
 	p.size.Store(p.good)
+	p.held.add(spoolHead, b[spoolHead:])
 	if p.s.opts.Sync != SyncAlways {
 		return nil
 	}
-	return errors.Join(p.f.Sync(), p.syncNames())
+	return errors.Join(p.settle(0, false), p.syncNames())
 }
 
 // syncNames makes the names of the spool and of the folders above it durable.
@@ -144,24 +158,38 @@ func (p *spool) Write(parts []store.Part) error {
 	if err != nil {
 		return fmt.Errorf("write to session %s: %w", p.id, err)
 	}
-	b := p.buf[:0]
+	b, dropped := p.buf[:0], store.LostInfo{}
+	severed := p.severed
 	for i := range parts {
-		if len(parts[i].Payload) > maxRecord/2 {
-			return fmt.Errorf("write to session %s: event %d: %d bytes in one part", p.id, parts[i].Seq, len(parts[i].Payload))
+		x := &parts[i]
+		if len(x.Payload) > maxRecord/2 {
+			return fmt.Errorf("write to session %s: event %d: %d bytes in one part", p.id, x.Seq, len(x.Payload))
 		}
-		b = appendRecord(b, &parts[i])
+		if k := slices.Index(severed, x.Seq); k >= 0 {
+			if dropped.Bytes += uint64(len(x.Payload)); !x.More {
+				severed = slices.Concat(severed[:k], severed[k+1:])
+			}
+			continue
+		}
+		if x.Kind == store.Closed && !x.Cont {
+			p.ending = &store.Part{Event: x.Event}
+			p.ending.Payload = slices.Clone(x.Payload)
+		}
+		b = appendRecord(b, x)
 	}
 	if p.buf = b; cap(b) > keepBuffer {
 		p.buf = nil
 	}
-	err = p.append(b)
+	err = p.append(b, order)
 	if err != nil && p.release(parts) {
-		err = p.append(b)
+		err = p.append(b, order)
 	}
 	if err != nil {
 		return fmt.Errorf("write to session %s: %w", p.id, err)
 	}
-	p.order = order
+	if p.severed = severed; dropped.Bytes > 0 {
+		p.tell(store.Mishap{Gap: dropped})
+	}
 	if !p.dirty.Load() {
 		p.dirty.Store(true)
 		select {
@@ -173,7 +201,24 @@ func (p *spool) Write(parts []store.Part) error {
 }
 
 // append writes b, or nothing of it.
-func (p *spool) append(b []byte) error {
+func (p *spool) append(b []byte, order store.Sequence) error {
+	p.mu.Lock()
+	before := reached{p.good, p.order}
+	err := p.put(b, order)
+	p.mu.Unlock()
+	if err != nil || p.s.opts.Sync != SyncAlways {
+		return err
+	}
+	if err = p.settle(0, false); err != nil {
+		p.mu.Lock()
+		p.back(before)
+		p.mu.Unlock()
+	}
+	return err
+}
+
+// put writes b to the file. p.mu is held.
+func (p *spool) put(b []byte, order store.Sequence) error {
 	if p.torn {
 		if err := p.cut(); err != nil {
 			return err
@@ -183,15 +228,19 @@ func (p *spool) append(b []byte) error {
 		_ = p.cut() // tried again by the next Write
 		return err
 	}
-	if p.s.opts.Sync == SyncAlways {
-		if err := p.keep.sync(p.f); err != nil {
-			_ = p.cut()
-			return err
-		}
-	}
+	p.held.add(p.good, b)
+	p.order = order
 	p.good += int64(len(b))
 	p.size.Store(p.good)
 	return nil
+}
+
+// back takes back what could be written but not be made durable. p.mu is held.
+func (p *spool) back(to reached) {
+	p.good, p.order = to.off, to.order
+	p.size.Store(p.good)
+	p.held.cut(p.good)
+	_ = p.cut()
 }
 
 // cut removes what a failed write left behind the last good record.
@@ -213,19 +262,29 @@ func (p *spool) Close() error {
 		_ = p.cut() // if not now, whoever folds it cuts it by its checksum
 	}
 	_ = p.s.machine.remove(p.s.reservePath(p.id)) // before the fold, which may need the room
-	err := errors.Join(p.keep.sync(p.f), p.syncNames())
+	err := errors.Join(p.settle(p.keep.folded, true), p.syncNames())
 	if p.good-p.keep.folded <= closeFold {
 		until := time.Now().Add(p.s.opts.CloseBudget)
-		if foldErr := p.s.foldAll(once(context.Background()), p.id, p.key, until); errors.Is(foldErr, store.ErrCorrupt) {
+		foldErr := p.s.foldAll(once(context.Background()), p.id, p.key, until)
+		if errors.Is(foldErr, store.ErrCorrupt) {
 			err = errors.Join(err, foldErr)
+		} else if err != nil && foldErr == nil && p.stored() {
+			err = nil // the database keeps what the spool did not
 		}
 	}
 	err = errors.Join(err, p.f.Close())
+	p.held.cut(0)
 	p.unlock()
 	if err != nil {
 		return fmt.Errorf("close spool of session %s: %w", p.id, err)
 	}
 	return nil
+}
+
+// stored reports whether the database has all that was written.
+func (p *spool) stored() bool {
+	x, ok, err := p.s.facts(once(context.Background()), p.s.monthPath(p.key), p.key)
+	return err == nil && ok && x.spooled == 0 && x.session.Head.Seq == p.order.Seq()
 }
 
 // unlock removes the lock file while it is held, where a file in use can be

@@ -189,7 +189,7 @@ func (s *Store) verifySpool(ctx context.Context, id store.SessionID) error {
 		return err
 	}
 	r := newSpoolReader(f, spoolStart)
-	x := &source{id: id, key: key, spool: f}
+	x := &source{id: id, key: key, path: s.monthPath(key), spool: f}
 	defer x.close()
 	var p projection
 	err = s.readSpool(ctx, x, r, 1, store.ReadOptions{}, func(e store.Event, _ error) bool {
