@@ -113,9 +113,12 @@ func TestPlantedSecretsHTTP(t *testing.T) {
 	}
 	leaksInFiles(t, dir, list)
 	storetest.Tell(t, "two hundred secrets over HTTP: headers, URLs, bodies of all forms and codings", len(list), "none is in the store; all of it passes unchanged")
-	kinds := keptOf(t, dir)
+	kept := keptOf(t, dir)
+	for _, p := range list {
+		leaks(t, "the log", kept, p)
+	}
 	for _, want := range []string{"200", "401", "302", "500", "tools/call", "structuredContent", "[dropped]"} {
-		if !bytes.Contains(kinds, []byte(want)) {
+		if !bytes.Contains(kept, []byte(want)) {
 			t.Errorf("the log has no %s", want)
 		}
 	}
