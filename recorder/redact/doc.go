@@ -36,9 +36,12 @@
 //
 // A [Redactor] is the rules, made once and shared. A [Stream] is one direction's
 // state: the bytes that cannot be decided yet, at most 64 KiB, where in the JSON it
-// stands, and the HMAC of a secret too long to hold. A first pass looks at every
-// second place for four bytes that a secret can begin with; only what has some, and
-// turns out to be one, is taken apart.
+// stands, and the HMAC of a secret too long to hold.
+//
+// A first look (firstlook.go) finds the places that have four bytes of what a secret
+// begins with: 32 at once where the processor can, else every second one. Only a frame
+// in which one turns out to be a secret, or cannot be told from one, is taken apart. Of
+// a frame that comes in stretches up to 256 KiB are kept for that (glance.go).
 //
 // # What it refuses to do
 //

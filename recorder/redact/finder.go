@@ -15,7 +15,7 @@ type literal struct {
 	match  matcher
 	uri    bool   // it may be a URL's, wherever it stands
 	follow *class // what must stand behind it; nil: anything
-	skip   int    // where its telling part begins
+	exact  string // the text as it stands, if its case matters
 	before *class // what may stand in front of a short one; nil: anything
 }
 
@@ -27,6 +27,7 @@ type finder struct {
 	table   []spot            // of the built-in, by bucket
 	bucket  []uint16          // where each begins in the table
 	spots   map[uint32][]spot
+	first   *firstLook
 	sieve   uint64          // a bit for each of their grams
 	begins  map[string]bool // beginnings of the literals that are not enough
 	longest int
@@ -42,7 +43,7 @@ type spot struct {
 
 // builtin is what all finders have.
 var builtin = sync.OnceValue(func() *finder {
-	f := &finder{grams: new([tableSize]uint8), spots: map[uint32][]spot{}, begins: map[string]bool{}}
+	f := &finder{grams: new([tableSize]uint8), first: new(firstLook), spots: map[uint32][]spot{}, begins: map[string]bool{}}
 	for _, l := range builtinLiterals() {
 		f.add(l)
 	}
@@ -102,24 +103,25 @@ func (f *finder) own(g uint32) []spot {
 
 func newFinder() *finder {
 	base := builtin()
-	return &finder{grams: base.grams, spots: map[uint32][]spot{}, begins: map[string]bool{}, longest: base.longest, base: base}
+	return &finder{grams: base.grams, first: base.first, spots: map[uint32][]spot{}, begins: map[string]bool{}, longest: base.longest, base: base}
 }
 
 // add adds a literal.
 func (f *finder) add(l literal) {
 	if f.base != nil && f.grams == f.base.grams {
-		own := *f.base.grams
-		f.grams = &own
+		grams, first := *f.base.grams, *f.base.first
+		f.grams, f.first = &grams, &first
 	}
 	text, n := l.text, len(l.text)
-	if n > 5 {
-		l.skip = rarest(text)
-	}
-	if n > 4 {
-		f.spot(&l, l.skip+1, text[l.skip+1:])
-	}
+	at := f.first.add(&l)
 	if n >= 4 {
-		f.spot(&l, l.skip, text[l.skip:])
+		f.spot(&l, at, text[at:])
+	}
+	if n > 4 { // of two neighbours one is at a second place
+		if at+5 > n {
+			at -= 2
+		}
+		f.spot(&l, at+1, text[at+1:])
 	}
 	for _, c := range []byte(anyByte) {
 		if n <= 4 && (l.before == nil || l.before.like(c)) {
@@ -136,44 +138,6 @@ func (f *finder) add(l literal) {
 		f.begins[text[:i]] = true
 	}
 	f.longest = max(f.longest, n+1)
-}
-
-// common is what texts are full of: words of English, of programs, of the protocol.
-const common = `the that this with have from they will would there their what about which when make like time just know
-take people into year your good some could them other than then now look only come over think also back after use
-two how our work first well way even new want because any these give day most us the of and to in is you it he was
-for on are as his at be or had by but not what all were we can said an each do if up out many so her him has see
-number no could made may part tested tests testing read reads ready record recorder recording session sessions sess
-progress process express press compress access success result results response request requests resource resources
-report replay representation production product direction action section function version question position session
-head header each teach reach make makes taken maker state status static stateless data date update create created
-increase reduce reduced shared hared added called failed passed used based name names path paths pattern compat part
-class pass passes compass assert message messages passing asked task tasks mask return returns error errors string
-const type types struct interface package import method methods param params argument arguments content contents text
-description property properties object required schema input output tools tool call calls list null true false
-json http https com github server client stdio stream transport example examples exam wait await initial initialize
-initialized notification notifications identity ident president student component free memo memory command comment
-hidden different independent evident accident inspect respect especially social essential potential special partial
-nature natural feature temperature measure insure ensure sure where here were wherever chosen choice which rich
-prefix prefer regular register regist author authority original origin right trigger rigid bright other another
-either whether together rather phrase chrome hash share scope scode encode decode code codes barcode unicode
-address ress less unless else false elses lesson scan span plan plane plain explain long along alone below follow
-value values key keys monkey they hey turkey token-bucket broken spoken woken taken matched data matches ask asked ----- ------------ |---|---|`
-
-// rarest returns where in a long literal the five bytes begin that are the fewest in
-// common texts.
-func rarest(text string) (at int) {
-	fewest := len(common)
-	for i := 0; i+5 <= len(text); i++ {
-		n := strings.Count(common, text[i:i+4]) + strings.Count(common, text[i+1:i+5])
-		for _, three := range []string{text[i : i+3], text[i+1 : i+4], text[i+2 : i+5]} {
-			n += strings.Count(common, three)
-		}
-		if n < fewest {
-			at, fewest = i, n
-		}
-	}
-	return at
 }
 
 // like reports whether a byte of the class is like c at the end of a gram.
@@ -244,9 +208,28 @@ func folded(s string) string {
 	return string(b)
 }
 
-// next returns the next place from i on, every second one, that has a literal's gram;
-// -1: none has.
-func (f *finder) next(b []byte, i int) int {
+// next returns the next place from i on that has a literal's gram, of each literal one;
+// -1: there is none. s is kept from call to call, for one b.
+func (f *finder) next(b []byte, i int, s *sights) int {
+	for wide && i+4 <= len(b) {
+		if (i < s.from || i >= s.to) && !s.see(f, b, i) {
+			break
+		}
+		at := s.next(i)
+		if at < 0 {
+			i = s.to
+			continue
+		}
+		if f.has(b, at, f.grams[gramAt(b, at)*gramFactor>>tableShift]) {
+			return at
+		}
+		i = at + 1
+	}
+	return f.walk(b, i)
+}
+
+// walk is next without the wide look: it looks at every second place.
+func (f *finder) walk(b []byte, i int) int {
 	grams, rest := f.grams, b[i:]
 	for ; len(rest) >= 16; rest = rest[12:] { // six places at once
 		v, w := binary.LittleEndian.Uint64(rest), binary.LittleEndian.Uint64(rest[6:])

@@ -16,7 +16,8 @@ func TestFinderPlaces(t *testing.T) {
 				if l.before != nil && at > 0 {
 					b[at-1] = firstOf(l.before, around)
 				}
-				b = append(b, l.text...)
+				b = append(b, l.exact...)
+				b = append(b, l.text[len(l.exact):]...)
 				if l.follow != nil {
 					b = append(b, firstOf(l.follow, around))
 				}
@@ -43,7 +44,8 @@ func firstOf(c *class, wanted byte) byte {
 
 // seesAt reports whether the finder comes to a literal at a place.
 func seesAt(f *finder, b []byte, at int, text string) bool {
-	for i := f.next(b, 0); i >= 0; i = f.next(b, i+2) {
+	s := new(sights)
+	for i := f.next(b, 0, s); i >= 0; i = f.next(b, i+1, s) {
 		g := gramAt(b, i)
 		for _, spots := range [][]spot{f.spots[g], f.base.at(g)} {
 			for _, s := range spots {

@@ -15,7 +15,7 @@ func (s *Stream) textPiece(from, to int, final bool, c context, quoted bool) int
 		return to
 	}
 	raw := s.buf[from:to]
-	t := &text{b: raw, prev: s.prev[:s.seen], final: final, uri: c.zone == uriZone, r: s.r}
+	t := &text{b: raw, prev: s.prev[:s.seen], final: final, uri: c.zone == uriZone, r: s.r, sights: s.sights.anew()}
 	mapped := quoted && bytes.IndexByte(raw, '\\') >= 0
 	if mapped {
 		if len(s.r.patterns) == 0 && s.harmless(t, raw) {
@@ -25,6 +25,7 @@ func (s *Stream) textPiece(from, to int, final bool, c context, quoted bool) int
 		t.b = s.plain
 	}
 	s.rejoin(t)
+	t.sights.anew()
 	decided := t.scan()
 	place := func(i int) int { return from + i - t.lead }
 	if mapped {
@@ -45,7 +46,7 @@ func (s *Stream) textPiece(from, to int, final bool, c context, quoted bool) int
 
 // harmless reports whether a stretch of a JSON string has no secret, as it stands there.
 func (s *Stream) harmless(t *text, raw []byte) bool {
-	look := text{b: raw, prev: t.prev, final: t.final, raw: true, stop: true, uri: t.uri, r: s.r}
+	look := text{b: raw, prev: t.prev, final: t.final, raw: true, stop: true, uri: t.uri, r: s.r, sights: s.sights.anew()}
 	s.rejoin(&look)
 	look.scan()
 	return look.resume == 0
@@ -109,8 +110,8 @@ func (s *Stream) remember(b []byte) {
 // swallow makes a secret of the rest of the open string, of which what has come so far
 // ends at to.
 func (s *Stream) swallow(begun []byte, from, to int) int {
-	s.out = append(s.out, s.buf[s.copied:from]...)
-	s.copied = to
+	s.out = append(s.out, s.buf[s.copied:max(s.copied, from)]...)
+	s.copied = max(s.copied, to)
 	s.mac = s.r.mac()
 	s.mac.Write(begun)
 	s.open = lostString

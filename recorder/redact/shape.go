@@ -93,7 +93,7 @@ func (s *shape) literals() []literal {
 	}
 	list := make([]literal, len(texts))
 	for i, text := range texts {
-		l := literal{text: folded(text), match: s.match}
+		l := literal{text: folded(text), match: s.match, exact: s.prefix}
 		if len(text) < 5 {
 			l.follow = s.class
 		}

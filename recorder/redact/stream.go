@@ -16,7 +16,9 @@ type Stream struct {
 	lines  bool              // text, not JSON
 	report func(Finding)     // is told what was found; may be nil
 	held   []byte            // of the open frame, not decided
-	begun  bool              // a frame has
+	given  int               // how much of it was given out all the same
+	clear  []byte            // of the open frame, given out as it is not yet taken apart
+	begun  bool              // a frame is being taken apart
 	json   bool              // it is JSON, as far as was seen
 	block  int               // lines that may yet belong to a PEM block
 	levels []level           // the objects and arrays that are open
@@ -33,6 +35,7 @@ type Stream struct {
 	name   []byte            // of a member, as far as it came
 	joined []byte            // scratch: a text with the byte before it
 	places []int32           // scratch: where its bytes were
+	sights sights            // scratch: of the text that is looked at
 }
 
 // contextSize is how much of what was decided is looked back at: a name.
@@ -55,26 +58,34 @@ const blockLines = 200
 func (r *Redactor) Stream(lines bool) *Stream { return &Stream{r: r, lines: lines, report: r.report} }
 
 // Held returns how many bytes were taken and not yet given out.
-func (s *Stream) Held() int { return len(s.held) }
+func (s *Stream) Held() int { return len(s.held) - s.given }
 
 // Reset forgets the open frame.
 func (s *Stream) Reset() {
 	s.held, s.begun, s.levels, s.open, s.seen, s.mac = nil, false, s.levels[:0], noString, 0, nil
+	s.clear, s.given = s.clear[:0], 0
 }
 
 // Next takes the next bytes of a frame, and whether there are more of it to come. It
 // returns those that are decided, without their secrets, and how many were replaced.
 // What it returns may be the bytes it took; it is not used again by the stream.
 func (s *Stream) Next(chunk []byte, more bool) ([]byte, int) {
-	whole := !s.begun && !more && len(s.held) == 0
+	whole := !s.begun && !more && len(s.held)+len(s.clear) == 0
 	if whole && s.block == 0 && s.r.clean(chunk, s.lines) {
 		return chunk, 0
 	}
-	s.buf, s.copied, s.count, s.out = chunk, 0, 0, nil
+	s.buf, s.count, s.out = chunk, 0, nil
 	if len(s.held) > 0 {
 		s.buf = append(s.held, chunk...)
 		s.held = nil
 	}
+	if !s.begun && !whole {
+		if out, ok := s.glance(more); ok {
+			return out, 0
+		}
+		s.takeApart()
+	}
+	s.copied = s.given
 	decided := len(s.buf)
 	if !s.begun {
 		decided = s.begin(whole, !more)
@@ -157,8 +168,8 @@ func (s *Stream) blockLine(final bool) int {
 
 // replace puts a placeholder in the place of a stretch of the buffer.
 func (s *Stream) replace(from, to int, rule, mask string) {
-	s.out = append(append(s.out, s.buf[s.copied:from]...), mask...)
-	s.copied = to
+	s.out = append(append(s.out, s.buf[s.copied:max(s.copied, from)]...), mask...)
+	s.copied = max(s.copied, to)
 	s.count++
 	if s.report != nil {
 		s.report(Finding{Rule: rule, Path: s.path()})
@@ -167,47 +178,15 @@ func (s *Stream) replace(from, to int, rule, mask string) {
 
 // take returns what is decided, and keeps the rest.
 func (s *Stream) take(decided int) []byte {
-	if decided < len(s.buf) {
+	given := s.given
+	if s.given = max(0, given-decided); decided < len(s.buf) {
 		s.held = bytes.Clone(s.buf[decided:])
 	}
-	if s.copied == 0 && s.out == nil && s.count == 0 {
-		return s.buf[:decided:decided]
+	if s.copied == given && s.out == nil && s.count == 0 {
+		return s.buf[min(given, decided):decided:decided]
 	}
 	if s.copied < decided {
 		s.out = append(s.out, s.buf[s.copied:decided]...)
 	}
 	return s.out
-}
-
-// clean reports whether a frame has no secret, as far as a look without taking it
-// apart can tell.
-func (r *Redactor) clean(b []byte, lines bool) bool {
-	if r.always && !lines {
-		return false
-	}
-	if len(r.patterns) > 0 && (bytes.IndexByte(b, '\\') >= 0 || r.anyPattern(b)) {
-		return false
-	}
-	if r.finder.next(b, 0) < 0 {
-		return true
-	}
-	t, _ := r.texts.Get().(*text)
-	if t == nil {
-		t = new(text)
-	}
-	*t = text{b: b, final: true, raw: true, r: r, spans: t.spans[:0]}
-	t.scan()
-	clean := t.resume == 0
-	t.b = nil
-	r.texts.Put(t)
-	return clean
-}
-
-func (r *Redactor) anyPattern(b []byte) bool {
-	for _, p := range r.patterns {
-		if p.Match(b) {
-			return true
-		}
-	}
-	return false
 }

@@ -17,6 +17,7 @@ type text struct {
 	uri   bool   // only what a URL has of secrets is one
 	r     *Redactor
 
+	sights *sights
 	spans  []span
 	resume int  // where to go on after a hit
 	stop   bool // what is not decided is a hit
@@ -94,10 +95,14 @@ func (t *text) scan() (decided int) {
 	f := t.r.finder
 	from := 0
 	for i := 0; ; {
-		if i = f.next(t.b, i); i < 0 {
+		if i = f.next(t.b, i, t.sights); i < 0 {
 			break
 		}
-		v, at := t.look(i, from)
+		count := len(t.spans)
+		v, at := t.look(i, from, len(t.b))
+		if v != no && !(v == hit && t.raw) {
+			v, at = t.earlier(v, at, i, from, count)
+		}
 		switch {
 		case v == more && t.stop:
 			t.resume = at + 1
@@ -109,7 +114,7 @@ func (t *text) scan() (decided int) {
 		case v == hit:
 			from, i = t.resume, t.resume
 		default:
-			i += 2
+			i++
 		}
 	}
 	if t.final {
@@ -118,22 +123,41 @@ func (t *text) scan() (decided int) {
 	return t.user(max(from, t.lead, len(t.b)-f.partial(t.b)))
 }
 
-// look tries the literals that may stand at a place or in front of it.
-func (t *text) look(i, from int) (verdict, int) {
+// earlier looks whether a literal that begins before the one that was found, whose spans
+// begin at count, is seen only behind it: what begins first comes first.
+func (t *text) earlier(v verdict, at, i, from, count int) (verdict, int) {
+	f := t.r.finder
+	for last := at + f.longest; ; {
+		if i = f.next(t.b, i+1, t.sights); i < 0 || i >= last {
+			return v, at
+		}
+		found := len(t.spans)
+		w, first := t.look(i, from, at)
+		if w == no {
+			continue
+		}
+		t.spans = append(t.spans[:count], t.spans[found:]...)
+		v, at = w, first
+	}
+}
+
+// look tries the literals that may stand at a place or in front of it, if they begin
+// from a place on and before another.
+func (t *text) look(i, from, to int) (verdict, int) {
 	g, f := gramAt(t.b, i), t.r.finder
 	if own := f.own(g); len(own) > 0 {
-		if v, at := t.try(own, g, i, from); v != no {
+		if v, at := t.try(own, g, i, from, to); v != no {
 			return v, at
 		}
 	}
-	return t.try(f.base.at(g), g, i, from)
+	return t.try(f.base.at(g), g, i, from, to)
 }
 
-func (t *text) try(spots []spot, g uint32, i, from int) (verdict, int) {
+func (t *text) try(spots []spot, g uint32, i, from, to int) (verdict, int) {
 	for k := range spots {
 		s := &spots[k]
 		at := i - s.offset
-		if s.gram != g || at < from || !hasFolded(t.b[at:], s.text) || !t.follows(s.literal, at) {
+		if s.gram != g || at < from || at >= to || !hasFolded(t.b[at:], s.text) || !t.follows(s.literal, at) {
 			continue
 		}
 		if t.uri && !s.uri && bytes.IndexByte(t.b[:at], '?') < 0 {

@@ -1,0 +1,98 @@
+package redact
+
+import "bytes"
+
+// Most frames have no secret, and show it without being taken apart: nothing in them
+// begins one. What is true of the whole is true of its stretches, as they come; they
+// are kept, in case that one has what must be taken apart with all before it.
+
+// clearLimit is how much of a frame is kept that was given out without being taken
+// apart. What is longer is taken apart from there on.
+const clearLimit = 256 << 10
+
+// seam is how much of a stretch is looked at together with the byte before it.
+const seam = 256
+
+// clean reports whether a frame has no secret, as far as a look without taking it
+// apart can tell.
+func (r *Redactor) clean(b []byte, lines bool) bool {
+	if r.always && !lines {
+		return false
+	}
+	if len(r.patterns) > 0 && (bytes.IndexByte(b, '\\') >= 0 || r.anyPattern(b)) {
+		return false
+	}
+	_, clear := r.glance(b, nil, true)
+	return clear
+}
+
+func (r *Redactor) anyPattern(b []byte) bool {
+	for _, p := range r.patterns {
+		if p.Match(b) {
+			return true
+		}
+	}
+	return false
+}
+
+// glance looks at a stretch as it stands there, and returns up to where it is decided
+// that there is no secret; clear is false where one may be.
+func (r *Redactor) glance(b, prev []byte, final bool) (decided int, clear bool) {
+	t, _ := r.looks.Get().(*text)
+	if t == nil {
+		t = &text{sights: new(sights)}
+	}
+	*t = text{b: b, prev: prev, final: final, raw: true, r: r, spans: t.spans[:0], sights: t.sights.anew()}
+	decided = t.scan()
+	clear = t.resume == 0
+	t.b, t.prev = nil, nil
+	r.looks.Put(t)
+	return decided, clear
+}
+
+// glance looks at the buffer, which goes on with what is clear, and returns what of it
+// is; ok: that it need not be taken apart.
+func (s *Stream) glance(more bool) (out []byte, ok bool) {
+	if s.lines || s.block > 0 || s.given > 0 || s.r.always || len(s.r.patterns) > 0 || len(s.clear)+len(s.buf) > clearLimit {
+		return nil, false
+	}
+	prev := s.clear[max(0, len(s.clear)-contextSize):]
+	decided, clear := s.r.glance(s.buf, prev, !more)
+	if !clear || !s.seamless(prev, !more) {
+		return nil, false
+	}
+	if len(s.buf)-decided > holdLimit {
+		return nil, false
+	}
+	out = s.buf[:decided:decided]
+	if more {
+		s.clear = append(s.clear, out...)
+		s.held = bytes.Clone(s.buf[decided:])
+	} else {
+		s.Reset()
+	}
+	s.buf = nil
+	return out, true
+}
+
+// seamless reports whether no literal begins with the byte before the buffer.
+func (s *Stream) seamless(prev []byte, final bool) bool {
+	if len(prev) == 0 || !s.r.finder.begin(prev[len(prev)-1]) {
+		return true
+	}
+	n := min(len(s.buf), seam)
+	s.joined = append(append(s.joined[:0], prev[len(prev)-1]), s.buf[:n]...)
+	decided, clear := s.r.glance(s.joined, prev[:len(prev)-1], final && n == len(s.buf))
+	return clear && decided > 0
+}
+
+// takeApart has the frame taken apart from its beginning: what was given out is put in
+// front of the buffer.
+func (s *Stream) takeApart() {
+	if len(s.clear) == 0 {
+		return
+	}
+	s.given = len(s.clear)
+	s.buf = append(s.clear, s.buf...)
+	s.clear = nil
+}
