@@ -16,33 +16,76 @@ func (r *Recorder) write(stream uint64, b *body, items []item, limit int64) {
 	if r.sealed {
 		return
 	}
+	var before tally
+	lost := r.stage(stream, b, items, limit, &before)
+	if err := r.commit(); err != nil {
+		r.unstage(b, lost, &before, err)
+	}
+}
+
+// writeHere is write for a goroutine that may be left behind: it writes itself. If that is
+// overdue, goOn is called by another, and nothing is this goroutine's any more.
+func (r *Recorder) writeHere(stream uint64, b *body, items []item, limit int64, goOn func()) (mine bool) {
+	r.mu.Lock()
+	if r.sealed {
+		r.mu.Unlock()
+		return true
+	}
+	var before tally
+	lost := r.stage(stream, b, items, limit, &before)
+	mine, err := r.commitHere(func() {
+		go func() {
+			_ = r.overtaken()
+			r.mu.Unlock()
+			goOn()
+		}()
+	})
+	if !mine {
+		return false
+	}
+	if err != nil {
+		r.unstage(b, lost, &before, err)
+	}
+	r.mu.Unlock()
+	return true
+}
+
+// tally is how a recorder and a body stand before a write.
+type tally struct {
+	seq, whole uint64
+	sum        Summary
+}
+
+// stage adds the parts of the items, and returns what is lost if they cannot be written.
+func (r *Recorder) stage(stream uint64, b *body, items []item, limit int64, before *tally) (lost store.LostInfo) {
 	at := r.at()
 	items = r.skipLost(b, items)
 	r.begin(at)
-	seq, whole, sum, lost := b.seq, b.whole, r.sum, store.LostInfo{}
+	*before = tally{b.seq, b.whole, r.sum}
 	for i := range items {
 		r.item(at, stream, b, &items[i], limit, &lost)
 	}
 	if b.done {
 		r.restOf(at, stream, b)
 	}
-	err := r.commit()
-	if err == nil {
-		return
-	}
-	r.sum.Frames, r.sum.Bytes = sum.Frames, sum.Bytes
+	return lost
+}
+
+// unstage goes back to what was before a write that failed.
+func (r *Recorder) unstage(b *body, lost store.LostInfo, before *tally, err error) {
+	r.sum.Frames, r.sum.Bytes = before.sum.Frames, before.sum.Bytes
 	if lost.Bytes > 0 {
 		lost.Streams = []string{b.dir.String()}
 	}
 	r.lose(lost, err)
 	b.cause = r.gap.Reason
-	if b.whole = whole; b.seq != seq {
+	if b.whole = before.whole; b.seq != before.seq {
 		b.named = 0
 	}
 	b.skip, b.seq = b.seq != 0, 0
 	b.forget()
-	if seq != 0 {
-		r.broken = append(r.broken, seq)
+	if before.seq != 0 {
+		r.broken = append(r.broken, before.seq)
 	}
 }
 

@@ -109,10 +109,10 @@ func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, s
 	x.respond(resp.StatusCode, resp.Header, length, together)
 	tapped := &downloadBody{ReadCloser: resp.Body, x: x, ctx: r.Context()}
 	defer tapped.Close()
-	shown := p.behind(r, resp, tapped) // it may take the length from the head
-	copyHead(w.Header(), resp)
+	l := &relay{w: w, resp: resp, body: tapped, source: p.behind(r, resp, tapped), together: together, buffers: &p.buffers}
+	copyHead(w.Header(), resp) // without a length, if what is passed on has another
 	part(w, r, sent)
-	p.answer(w, resp, shown, together)
+	l.pass()
 	if x.unread() > 0 { // the rest of the request must not hold the answer back
 		_ = http.NewResponseController(w).Flush()
 	}
@@ -135,42 +135,6 @@ func (p *proxy) refuse(why string) {
 func part(w http.ResponseWriter, r *http.Request, sent *uploadBody) {
 	if sent != nil && r.ProtoMajor == 1 && !sent.ended.Load() {
 		w.Header().Set("Connection", "close")
-	}
-}
-
-// answer passes a response on, whose head is copied. It does not return when that fails: the client must not
-// take what came for the whole.
-func (p *proxy) answer(w http.ResponseWriter, resp *http.Response, body io.Reader, together bool) {
-	buf, _ := p.buffers.Get().(*[]byte)
-	if buf == nil {
-		buf = new([]byte)
-		*buf = make([]byte, readSize)
-	}
-	defer p.buffers.Put(buf)
-	n, err := 0, error(nil)
-	if together {
-		n, err = body.Read(*buf)
-	}
-	w.WriteHeader(resp.StatusCode)
-	flush := http.NewResponseController(w)
-	if !together && resp.Body != http.NoBody {
-		_ = flush.Flush()
-	}
-	for {
-		if _, werr := w.Write((*buf)[:n]); n > 0 && werr != nil {
-			panic(http.ErrAbortHandler)
-		}
-		if err == io.EOF {
-			copyTrailer(w.Header(), resp)
-			return
-		}
-		if n > 0 || err != nil {
-			_ = flush.Flush()
-		}
-		if err != nil {
-			panic(http.ErrAbortHandler)
-		}
-		n, err = body.Read(*buf)
 	}
 }
 
@@ -251,11 +215,11 @@ func (p *proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, fmt.Sprintf("mcprec: no answer from %s: %v", dropInURL(p.o.Target.String()), rootOf(err)), http.StatusBadGateway)
 }
 
-// behind keeps the client of an HTTP+SSE session behind the proxy.
+// behind keeps the client of an HTTP+SSE session behind the proxy; nil: this is none.
 func (p *proxy) behind(from *http.Request, resp *http.Response, body io.ReadCloser) io.Reader {
 	if from.Method != http.MethodGet || from.Header.Get("Mcp-Session-Id") != "" || resp.Header.Get("Content-Encoding") != "" ||
 		formOf(resp.Header.Get("Content-Type")) != formEvents {
-		return body
+		return nil
 	}
 	client := url.URL{Scheme: "http", Host: from.Host, Path: from.URL.Path}
 	if from.TLS != nil {

@@ -205,6 +205,20 @@ func (r *Recorder) commit() error {
 	return r.committed(w.err)
 }
 
+// commitHere is commit for a goroutine that may be left behind: it writes itself. If that
+// write is overdue, rescue is called, which has the recorder's lock then, and nothing is
+// this goroutine's any more.
+func (r *Recorder) commitHere(rescue func()) (mine bool, err error) {
+	if r.back == nil || len(r.parts) == 0 {
+		return true, r.commit()
+	}
+	w := r.back.writeHere(r.parts, rescue)
+	if !w.whole {
+		return false, nil
+	}
+	return true, r.committed(w.err)
+}
+
 // overtaken is told that the parts are not written yet, but will be.
 func (r *Recorder) overtaken() error {
 	r.failed = r.failed || r.strict

@@ -157,16 +157,22 @@ type downloadBody struct {
 func (b *downloadBody) Read(p []byte) (int, error) {
 	b.x.taken(&b.x.down)
 	n, err := b.ReadCloser.Read(p)
-	what, cause := "", ""
-	if end := endOf(err); end == bodyCut {
-		if what, cause = store.HTTPBroken, rootOf(err).Error(); b.ctx.Err() != nil {
-			what, cause = hungUp(b.ctx)
-		}
-	}
 	if n > 0 || err != nil {
+		what, cause := b.ending(err)
 		b.x.download(p[:n], endOf(err), what, cause)
 	}
 	return n, err
+}
+
+// ending says what a read that failed is to the exchange.
+func (b *downloadBody) ending(err error) (what, cause string) {
+	switch {
+	case endOf(err) != bodyCut:
+		return "", ""
+	case b.ctx.Err() != nil:
+		return hungUp(b.ctx)
+	}
+	return store.HTTPBroken, rootOf(err).Error()
 }
 
 // Close of a body that was not read to its end is how a client hangs up.

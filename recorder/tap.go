@@ -98,12 +98,8 @@ func (t *Tap) observeHere(chunk []byte, s *seen, rescue func()) (passes, mine bo
 	r := t.recorder
 	r.mu.Lock()
 	if t.observe(chunk, s) {
-		err := error(nil)
-		if r.back == nil {
-			err = r.commit()
-		} else if w := r.back.writeHere(r.parts, rescue); w.whole {
-			err = r.committed(w.err)
-		} else {
+		mine, err := r.commitHere(rescue)
+		if !mine {
 			return false, false
 		}
 		t.observed(s, err)

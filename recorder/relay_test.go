@@ -1,0 +1,83 @@
+package recorder
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// Whichever of an exchange's writes the disk does not answer, the client has its whole
+// answer while the disk still waits, and the log has all of it, once and in order.
+func TestProxyStuckWrite(t *testing.T) {
+	for _, form := range []struct {
+		name   string
+		answer http.HandlerFunc
+	}{
+		{"events", func(w http.ResponseWriter, r *http.Request) {
+			sse(w, "data: {\"n\":1}\n\n", "data: {\"n\":2}\n\n", "data: {\"n\":3}\n\n")
+		}},
+		{"one frame", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"id":1,"result":"`+strings.Repeat("x", 3*readSize)+`"}`)
+		}},
+		{"text", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no such thing", http.StatusNotFound) }},
+		{"nothing", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusAccepted) }},
+	} {
+		smooth, writes := stuckAt(t, 0, form.answer)
+		for n := 2; n <= writes; n++ { // the first is the header's
+			t.Run(fmt.Sprint(form.name, n), func(t *testing.T) {
+				t.Parallel()
+				if log, _ := stuckAt(t, n, form.answer); log != smooth {
+					t.Errorf("log:\n%swant:\n%s", log, smooth)
+				}
+			})
+		}
+	}
+}
+
+// stuckAt returns the log of one exchange, one of whose writes waits until the client has
+// all, and how many writes there were.
+func stuckAt(t *testing.T, n int, answer http.HandlerFunc) (log string, writes int) {
+	t.Helper()
+	d := &disk{stuck: make(chan struct{}), wait: func(write int) time.Duration {
+		if write == n {
+			return -1
+		}
+		return 0
+	}}
+	server := httptest.NewServer(answer)
+	defer server.Close()
+	target, _ := url.Parse(server.URL + "/mcp")
+	tap := NewHTTP(HTTPOptions{Path: "/mcp", Open: opening(t, d)})
+	proxy := httptest.NewServer(tap.Proxy(ProxyOptions{Target: target}))
+	want := read(t, do(t, "POST", server.URL+"/mcp", "s", `{"id":1}`))
+	if got := read(t, do(t, "POST", proxy.URL+"/mcp", "s", `{"id":1}`)); got != want {
+		t.Errorf("the client got %.99q, want %.99q", got, want)
+	}
+	close(d.stuck)
+	proxy.Close()
+	tap.Close()
+	for _, e := range d.events[1:] {
+		if e.Kind != store.Note {
+			log += line(t, e)
+		}
+	}
+	return log, d.writes - 1 // without that of the log's end
+}
+
+func read(t *testing.T, resp *http.Response) string {
+	t.Helper()
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(b)
+}
