@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/mcprec/mcprec/transport"
@@ -24,19 +25,23 @@ func isShort(out *http.Request) bool {
 	return out.ContentLength > 0 && out.ContentLength <= transport.EventLimit && out.Header.Get("Expect") == ""
 }
 
-// ahead reads what has come of a short body before it passes the request on. If that is
-// all of it, the transport can send it together with the head, and once more if it finds
-// its connection closed. A client may also send nothing but the head and wait for what
-// the server says: after a moment the request is passed on beside the read. That costs a
-// goroutine only then, for waking one takes a tenth of what a short exchange does.
+// ahead reads a short body before it passes the request on. If all of it comes soon, it is
+// logged at once, and the transport can send it together with the head, and once more if
+// it finds its connection closed. A client may also send nothing but the head and wait for
+// what the server says: after a moment the request is passed on beside the read. That costs
+// a goroutine only then, for waking one takes a tenth of what a short exchange does.
 func ahead(server readEnder, out *http.Request, body *uploadBody, pass func()) {
-	first := &firstRead{came: make(chan struct{})}
-	out.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(first, body), body}
+	first := &firstBytes{ReadCloser: body.ReadCloser, buf: make([]byte, out.ContentLength), stopped: make(chan struct{})}
+	body.ReadCloser = first
 	passed := make(chan any, 1)
 	beside := time.AfterFunc(moment, func() {
+		if come := first.leave(); len(come) > 0 {
+			body.came(come, bodyOpen)
+			out.Body = struct {
+				io.Reader
+				io.Closer
+			}{io.MultiReader(bytes.NewReader(come), body), body}
+		}
 		defer func() {
 			fault := recover()
 			if !first.over() { // nobody needs it any more
@@ -46,10 +51,7 @@ func ahead(server readEnder, out *http.Request, body *uploadBody, pass func()) {
 		}()
 		pass()
 	})
-	buf := make([]byte, out.ContentLength)
-	n, err := body.Read(buf)
-	first.bytes, first.err = buf[:n], err
-	close(first.came)
+	whole := first.fill()
 	if !beside.Stop() {
 		if fault := <-passed; fault != nil {
 			panic(fault)
@@ -57,11 +59,20 @@ func ahead(server readEnder, out *http.Request, body *uploadBody, pass func()) {
 		_ = server.SetReadDeadline(time.Time{}) // net/http waits for the rest before it closes
 		return
 	}
-	if n == len(buf) {
-		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buf)), nil }
+	if whole {
+		body.came(first.buf, bodyWhole)
+		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(first.buf)), nil }
 		out.Body, _ = out.GetBody()
 	}
 	pass()
+}
+
+// came records the first bytes of a body.
+func (b *uploadBody) came(text []byte, end bodyEnd) {
+	b.turn.Lock()
+	defer b.turn.Unlock()
+	b.ended.Store(end == bodyWhole)
+	b.x.upload(text, end)
 }
 
 // finish reads the rest of the request for the log. A client may wait for the end of
@@ -104,32 +115,63 @@ func within(done <-chan struct{}) bool {
 	}
 }
 
-// firstRead is the first read of a body, which may still be under way.
-type firstRead struct {
-	came  chan struct{}
-	bytes []byte
+// firstBytes are the first of a body, which may still be coming.
+type firstBytes struct {
+	io.ReadCloser // the body
+	buf           []byte
+	stopped       chan struct{} // closed when nothing is read ahead any more
+
+	mu    sync.Mutex
+	n     int  // of buf, read
+	given int  // of that
+	left  bool // what comes now, to Read
 	err   error
 }
 
-// over reports whether it has ended.
-func (f *firstRead) over() bool {
+// fill reads until buf is full, or the rest is left to Read.
+func (f *firstBytes) fill() (whole bool) {
+	defer close(f.stopped)
+	for {
+		n, err := f.ReadCloser.Read(f.buf[f.n:])
+		f.mu.Lock()
+		f.n, f.err = f.n+n, err
+		whole = f.n == len(f.buf)
+		stop := whole || err != nil || f.left
+		f.mu.Unlock()
+		if stop {
+			return whole
+		}
+	}
+}
+
+// leave leaves what comes from now on to Read, and returns what has come.
+func (f *firstBytes) leave() []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.left, f.given = true, f.n
+	return f.buf[:f.n]
+}
+
+// over reports whether nothing is read ahead any more.
+func (f *firstBytes) over() bool {
 	select {
-	case <-f.came:
+	case <-f.stopped:
 		return true
 	default:
 		return false
 	}
 }
 
-// Read gives what the first read got.
-func (f *firstRead) Read(p []byte) (n int, err error) {
-	<-f.came
-	n = copy(p, f.bytes)
-	if f.bytes = f.bytes[n:]; len(f.bytes) > 0 {
+// Read gives what the read under way gets, then the rest.
+func (f *firstBytes) Read(p []byte) (int, error) {
+	<-f.stopped
+	n := copy(p, f.buf[f.given:f.n])
+	f.given += n
+	switch {
+	case n > 0 || len(p) == 0:
 		return n, nil
+	case f.err != nil:
+		return 0, f.err
 	}
-	if f.err == nil {
-		return n, io.EOF // the rest is to be read of the body
-	}
-	return n, f.err
+	return f.ReadCloser.Read(p)
 }

@@ -57,8 +57,9 @@ func stuckAt(t *testing.T, n int, answer http.HandlerFunc) (log string, writes i
 	target, _ := url.Parse(server.URL + "/mcp")
 	tap := NewHTTP(HTTPOptions{Path: "/mcp", Open: opening(t, d)})
 	proxy := httptest.NewServer(tap.Proxy(ProxyOptions{Target: target}))
-	want := read(t, do(t, "POST", server.URL+"/mcp", "s", `{"id":1}`))
-	if got := read(t, do(t, "POST", proxy.URL+"/mcp", "s", `{"id":1}`)); got != want {
+	own := &http.Transport{} // servers of other tests close what the default one has idle
+	want := post(t, own, server.URL)
+	if got := post(t, own, proxy.URL); got != want {
 		t.Errorf("the client got %.99q, want %.99q", got, want)
 	}
 	close(d.stuck)
@@ -72,8 +73,16 @@ func stuckAt(t *testing.T, n int, answer http.HandlerFunc) (log string, writes i
 	return log, d.writes - 1 // without that of the log's end
 }
 
-func read(t *testing.T, resp *http.Response) string {
+func post(t *testing.T, over *http.Transport, url string) string {
 	t.Helper()
+	req, _ := http.NewRequest("POST", url+"/mcp", strings.NewReader(`{"id":1}`))
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}, "Mcp-Session-Id": {"s"}}
+	resp, err := over.RoundTrip(req)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	defer over.CloseIdleConnections()
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
