@@ -22,6 +22,7 @@ import (
 type disk struct {
 	spool
 	wait   func(write int) time.Duration // < 0: for ever
+	before bool                          // it waits before it looks at what it is to write
 	full   atomic.Bool                   // for all but the end of a log, which has a reserve
 	from   int                           // it is full from this write on; 0: never
 	writes int
@@ -46,18 +47,27 @@ func (d *disk) Write(parts []store.Part) error {
 	if d.full.Load() {
 		return errors.New("no space left")
 	}
+	if d.before {
+		d.pause()
+	}
 	if err := d.spool.Write(parts); err != nil {
 		return err
 	}
+	if !d.before {
+		d.pause()
+	}
+	return nil
+}
+
+func (d *disk) pause() {
 	if d.wait == nil {
-		return nil
+		return
 	}
 	if w := d.wait(d.writes); w >= 0 {
 		time.Sleep(w)
 	} else {
 		<-d.stuck
 	}
-	return nil
 }
 
 // nth returns a wait for one write, and none for the others.

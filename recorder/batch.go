@@ -33,6 +33,9 @@ func (r *Recorder) writeHere(stream uint64, b *body, items []item, limit int64, 
 	}
 	var before tally
 	lost := r.stage(stream, b, items, limit, &before)
+	if b.form == formEvents { // of other forms the relay gives the memory up
+		r.own.take(r.parts)
+	}
 	mine, err := r.commitHere(func() {
 		go func() {
 			_ = r.overtaken()

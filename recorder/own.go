@@ -2,8 +2,9 @@ package recorder
 
 import "github.com/mcprec/mcprec/store"
 
-// ownBytes is how much memory a recorder keeps for the payloads of one write.
-const ownBytes = 64 << 10
+// ownBytes is how much memory a recorder keeps for the payloads of one write: a short
+// body's with its head.
+const ownBytes = 72 << 10
 
 // own is memory for the payloads of one write. A write that is late may read them yet
 // when whoever gave them has gone on, and fills theirs anew.

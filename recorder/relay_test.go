@@ -21,7 +21,9 @@ func TestProxyStuckWrite(t *testing.T) {
 		answer http.HandlerFunc
 	}{
 		{"events", func(w http.ResponseWriter, r *http.Request) {
-			sse(w, "data: {\"n\":1}\n\n", "data: {\"n\":2}\n\n", "data: {\"n\":3}\n\n")
+			for n := range 200 { // in several pieces, as it comes
+				sse(w, fmt.Sprintf("data: {\"n\":%d}\n\n", n))
+			}
 		}},
 		{"one frame", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
@@ -30,28 +32,30 @@ func TestProxyStuckWrite(t *testing.T) {
 		{"text", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no such thing", http.StatusNotFound) }},
 		{"nothing", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusAccepted) }},
 	} {
-		smooth, writes := stuckAt(t, 0, form.answer)
+		smooth, writes := stuckAt(t, &disk{}, 0, form.answer)
 		for n := 2; n <= writes; n++ { // the first is the header's
-			t.Run(fmt.Sprint(form.name, n), func(t *testing.T) {
-				t.Parallel()
-				if log, _ := stuckAt(t, n, form.answer); log != smooth {
-					t.Errorf("log:\n%swant:\n%s", log, smooth)
-				}
-			})
+			for _, before := range []bool{false, true} {
+				t.Run(fmt.Sprint(form.name, n, before), func(t *testing.T) {
+					t.Parallel()
+					if log, _ := stuckAt(t, &disk{before: before}, n, form.answer); log != smooth {
+						t.Errorf("log:\n%.999s\nwant:\n%.999s", log, smooth)
+					}
+				})
+			}
 		}
 	}
 }
 
 // stuckAt returns the log of one exchange, one of whose writes waits until the client has
 // all, and how many writes there were.
-func stuckAt(t *testing.T, n int, answer http.HandlerFunc) (log string, writes int) {
+func stuckAt(t *testing.T, d *disk, n int, answer http.HandlerFunc) (log string, writes int) {
 	t.Helper()
-	d := &disk{stuck: make(chan struct{}), wait: func(write int) time.Duration {
+	d.stuck, d.wait = make(chan struct{}), func(write int) time.Duration {
 		if write == n {
 			return -1
 		}
 		return 0
-	}}
+	}
 	server := httptest.NewServer(answer)
 	defer server.Close()
 	target, _ := url.Parse(server.URL + "/mcp")
