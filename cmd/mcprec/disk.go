@@ -31,7 +31,7 @@ type diskOptions struct {
 
 const diskHelp = `If the disk does not answer, a frame waits for it 100 ms, at most; if it is full,
 not at all. The session goes on, and what is to be recorded waits in memory, up to
-half of --memory, until the disk takes it. For room there a frame waits a second, at
+two fifths of --memory, until the disk takes it. For room there a frame waits a second, at
 most, of a disk that is only slow. What finds none is counted, and the recording says
 where it is missing. While something waits, a mcprec that is
 killed loses that. With --strict nothing passes that is not written: the session
@@ -41,7 +41,7 @@ ends when the disk fails, or does not answer for 5 s.
 
 func (o *diskOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.memory, "memory", "64MiB", "the `SIZE` of memory to keep to, whatever disk and peers do; half of\nit is for what waits for the disk")
+	f.StringVar(&o.memory, "memory", "64MiB", "the `SIZE` of memory to keep to, whatever disk and peers do; two\nfifths of it are for what waits for the disk")
 	f.StringVar(&o.frame, "max-frame", "0", "record at most `SIZE` of a frame, whose event then says that it is cut;\nit passes whole; 0 records all")
 	f.BoolVar(&o.strict, "strict", false, "end the session rather than let something pass unrecorded")
 }
@@ -61,12 +61,15 @@ func (o *diskOptions) parse() error {
 	if o.max, err = parseSize(o.frame); err != nil {
 		return usagef("--max-frame: %v", err)
 	}
-	o.budget, o.ended = recorder.NewBudget(n/2), new(atomic.Bool)
+	o.budget, o.ended = recorder.NewBudget(n/5*2), new(atomic.Bool)
 	if n > 0 {
-		debug.SetMemoryLimit(n)
+		debug.SetMemoryLimit(n - min(n/5, codeSize))
 	}
 	return nil
 }
+
+// codeSize is how much of mcprec itself is in memory, which no limit of Go's counts.
+const codeSize = 12 << 20
 
 // recording returns how a recorder of these options records.
 func (o *recordOptions) recording(std streams, secrets *redact.Redactor) []recorder.Option {
