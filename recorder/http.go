@@ -123,14 +123,18 @@ func isForm(contentType string) bool {
 	return media == "application/x-www-form-urlencoded" || media == "multipart/form-data"
 }
 
+// lookSize is how much of a body says what it asks for: the method stands in front.
+const lookSize = 4 << 10
+
 // look reads in the first bytes of a body whether it begins a session, or only asks
 // how one could begin. That is a guess, and need be no more: it decides in which
 // recording the exchange is.
 func (q *question) look(items []item) {
 	for _, it := range items {
 		if q.method == http.MethodPost && it.kind == store.Frame {
-			q.starts = q.starts || bytes.Contains(it.payload, []byte(`"initialize"`))
-			q.probes = q.probes || bytes.Contains(it.payload, []byte(`"server/discover"`))
+			first := it.payload[:min(len(it.payload), lookSize)]
+			q.starts = q.starts || bytes.Contains(first, []byte(`"initialize"`))
+			q.probes = q.probes || bytes.Contains(first, []byte(`"server/discover"`))
 		}
 	}
 }
