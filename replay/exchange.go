@@ -29,9 +29,10 @@ type exchange struct {
 	broken    bool   // the body is no message
 	misrouted string // headers that say otherwise than the body
 
-	withheld    bool // it is not MCP's
-	initialized bool // the client says that it is
-	status      int  // 0: there was no response
+	withheld    bool   // it is not MCP's
+	initialized bool   // the client says that it is
+	status      int    // 0: there was no response
+	head        uint64 // the Seq of the response's
 	header      http.Header
 	body        []byte
 	said        []byte // the last message of the server that refused it
@@ -97,7 +98,7 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 		ex.named, ex.resumes = x.stateOf(ex.session), h.Get("Last-Event-Id")
 		x.resume(ex)
 	case store.HTTPResponse:
-		ex.status, ex.header = info.Status, h
+		ex.status, ex.header, ex.head = info.Status, h, e.Seq
 		ex.streams = strings.HasPrefix(h.Get("Content-Type"), eventStream)
 		if !ex.speaks {
 			ex.ask(ex.asked)

@@ -186,6 +186,9 @@ func (f *refusal) describe(m *transport.Manner) {
 	for _, name := range []string{"Accept", "Content-Type"} {
 		m.Header[name] = f.exchange.request[name]
 	}
+	if f.shape.lost {
+		m.Header["Last-Event-Id"] = f.exchange.request["Last-Event-Id"]
+	}
 }
 
 // spared are the events without those of the refusals.

@@ -159,7 +159,8 @@ func (x *exchanges) mainPath() string {
 
 // isAside reports whether an exchange is of a request that says nothing and that a
 // client does not make of itself, as it asks for the stream of its session: by another
-// method than POST, or with a body that is no frame, and refused. A drive leaves it out.
+// method than POST, or with a body that is no frame, and refused. A Driver leaves it out, for it has no message;
+// see [Asider].
 func (x *exchanges) isAside(number uint64) bool {
 	ex := x.byNumber[number]
 	switch {

@@ -133,6 +133,29 @@ func (x *clientExchange) apply(ctx context.Context, r *http.Request, m *Manner) 
 	}
 }
 
+// Aside makes a request that is no message, in the manner of an exchange, and returns
+// the status of the answer.
+func (c *ClientConn) Aside(ctx context.Context, stream uint64, method string, body []byte) (status int, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	x := &clientExchange{conn: c, number: stream, session: c.sessionOf(stream)}
+	r, err := c.request(ctx, method, body, x.session)
+	if err != nil {
+		return 0, err
+	}
+	if c.t.Manner != nil {
+		if m := c.t.Manner(stream); m != nil {
+			x.apply(ctx, r, m)
+		}
+	}
+	resp, err := c.t.Client.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	return resp.StatusCode, resp.Body.Close()
+}
+
 // request makes a request of a session.
 func (c *ClientConn) request(ctx context.Context, method string, body []byte, s *clientSession) (*http.Request, error) {
 	c.mu.Lock()

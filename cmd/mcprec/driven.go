@@ -28,6 +28,7 @@ type driven struct {
 	stderr []string
 	took   time.Duration
 	kept   *keptRun // nil: nobody wants it
+	asides []replay.StepVerdict
 }
 
 // keptRun is the recording of a drive. It is in memory, for there is nothing to

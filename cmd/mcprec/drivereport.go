@@ -67,7 +67,7 @@ func newDriveReport(recorded *recordedSession, command []string, d *replay.Drive
 		Counts: map[replay.StepResult]int{}, Mapped: map[string]int{},
 		Steps: []driveStep{}, Pending: []string{}, Without: append([]string{}, d.Without()...), Stderr: []string{},
 	}
-	for _, v := range d.Verdicts() {
+	for _, v := range slices.Concat(d.Verdicts(), run.asides) {
 		r.add(v)
 	}
 	if run.remote {

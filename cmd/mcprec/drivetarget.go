@@ -23,8 +23,8 @@ Streamable HTTP or HTTP+SSE, with the standalone stream if that client asked for
 A session recorded on stdio is driven over Streamable HTTP. A status that is no
 success is an error, unless it was recorded for the same request; redirects are not
 followed. What the recorded server refused for how it was asked (without the session's
-id, say) is asked in the same way; a request without a message that it refused is left
-out.
+id, say) is asked in the same way; of a request without a message that it refused so, a
+PUT, say, the status is a step.
 
 `
 
@@ -80,10 +80,11 @@ func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *replay.D
 	o.HangUp = conn.HangUp
 	start := time.Now()
 	run = &driven{remote: true}
-	if run.end, err = replay.Drive(ctx, conn, d, o); err != nil {
+	asides := replay.NewAsider(conn, r.events)
+	if run.end, err = replay.Drive(ctx, asides, d, o); err != nil {
 		return nil, err
 	}
-	run.took = time.Since(start)
+	run.took, run.asides = time.Since(start), asides.Asides()
 	if keep && run.end == replay.Complete {
 		run.kept, err = kept.end()
 	}

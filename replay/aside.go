@@ -1,0 +1,118 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// aside is a recorded HTTP request that says nothing, as no client of MCP makes it,
+// and that the server refused for how it was made: a PUT, a GET without a session, a
+// body that is no message.
+type aside struct {
+	exchange *exchange
+	body     []byte
+	sent     bool
+	status   int   // of the live server
+	err      error // why it has none
+}
+
+// asidesOf returns those of a recording, in order. One that holds a redacted value is
+// left out, for it cannot be sent as it was; so is a login, of which nobody knows more
+// than that it was.
+func asidesOf(x *exchanges, r *refusals) (list []*aside) {
+	refused := r.byNumber()
+	for _, ex := range x.order {
+		masked := maskPattern.Match(ex.asked) || bytes.Contains(ex.asked, []byte("[dropped]"))
+		if refused[ex.number] != nil && x.isAside(ex.number) && !ex.withheld && !masked {
+			list = append(list, &aside{exchange: ex, body: ex.asked})
+		}
+	}
+	return list
+}
+
+// what names the request.
+func (a *aside) what() string { return a.exchange.method + " " + pathOf(a.exchange.path) }
+
+// verdict compares the status of the live server with the recorded one.
+func (a *aside) verdict() StepVerdict {
+	v := StepVerdict{Seq: a.exchange.head, Dir: transport.ServerToClient, What: a.what(), Result: Match}
+	want := a.exchange.status
+	switch {
+	case !a.sent:
+		v.Result, v.Text = Withheld, fmt.Sprintf("%s was not sent: what it follows did not come", a.what())
+	case a.err != nil:
+		v.Result, v.Text = Missing, fmt.Sprintf("%s was answered %d; now there is no answer: %v", a.what(), want, a.err)
+	case a.status != want:
+		v.Result, v.Text = Mismatch, fmt.Sprintf("%s was answered %d, and now %d %s", a.what(), want, a.status, http.StatusText(a.status))
+		v.Differences = []Difference{{Path: "/status", Want: strconv.Itoa(want), Got: strconv.Itoa(a.status)}}
+	}
+	return v
+}
+
+// Asider is a Conn of a client over HTTP that also makes the recorded client's requests
+// without a message which were refused: each before the first message that followed it,
+// the last ones when the client ends its side. Asides has their verdicts.
+type Asider struct {
+	*transport.ClientConn
+	asides []*aside
+}
+
+// NewAsider returns a Conn that says over conn, which [Dial] has made for the recording,
+// also what its client said aside.
+func NewAsider(conn *transport.ClientConn, events []store.Event) *Asider {
+	x := exchangesOf(events)
+	return &Asider{conn, asidesOf(x, newRefusals(Rules{}, x))}
+}
+
+// Write implements Conn.
+func (a *Asider) Write(ctx context.Context, f transport.Frame) error {
+	if f.Stream > 0 {
+		if err := a.say(ctx, f.Stream); err != nil {
+			return err
+		}
+	}
+	return a.ClientConn.Write(ctx, f)
+}
+
+// CloseWrite says the rest. The client's side of a session over HTTP has no end of its
+// own.
+func (a *Asider) CloseWrite() error {
+	ctx, stop := context.WithTimeout(context.Background(), farewell)
+	defer stop()
+	for _, x := range a.asides {
+		if !x.sent {
+			a.ask(ctx, x)
+		}
+	}
+	return errors.ErrUnsupported
+}
+
+// say makes the requests that were made before an exchange.
+func (a *Asider) say(ctx context.Context, before uint64) error {
+	for _, x := range a.asides {
+		if x.exchange.number < before && !x.sent {
+			a.ask(ctx, x)
+		}
+	}
+	return ctx.Err()
+}
+
+func (a *Asider) ask(ctx context.Context, x *aside) {
+	x.sent = true
+	x.status, x.err = a.Aside(ctx, x.exchange.number, x.exchange.method, x.body)
+}
+
+// Asides are the verdicts. They are to be read when the drive is over.
+func (a *Asider) Asides() (list []StepVerdict) {
+	for _, x := range a.asides {
+		list = append(list, x.verdict())
+	}
+	return list
+}
