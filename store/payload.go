@@ -35,7 +35,7 @@ type Header struct {
 // Encode returns the header as the payload of an Opened event.
 func (h Header) Encode() []byte {
 	h.Version = FormatVersion
-	h.Start = h.Start.UTC()
+	h.Start = sayable(h.Start.UTC())
 	if h.Command == nil {
 		h.Command = []string{}
 	}
@@ -64,7 +64,23 @@ func ParseHeader(payload []byte) (Header, error) {
 	case h.Version < 1:
 		return Header{}, errors.New("read session header: no \"mcprec\" version in it")
 	}
+	if sayable(h.Start.UTC()).IsZero() {
+		h.Start = time.Time{}
+	}
 	return h, nil
+}
+
+// lastYear is the last in which a session may begin, so that its end, up to 292 years
+// later, can be written as JSON as well.
+const lastYear = 9700
+
+// sayable returns a time in UTC, or none for one that nobody can have recorded: in
+// another zone it may be of a year that JSON cannot say.
+func sayable(t time.Time) time.Time {
+	if t.Year() < 1 || t.Year() > lastYear {
+		return time.Time{}
+	}
+	return t
 }
 
 // DeliveredInfo is the payload of a Delivered event: the frames of the event's
