@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -251,52 +250,6 @@ func (x *clientExchange) follow(resp *http.Response) {
 		if x.number == 0 || len(x.asks) > 0 {
 			resp = x.resume()
 		}
-	}
-}
-
-// readEvents delivers the messages of a stream until it ends.
-func (x *clientExchange) readEvents(body io.Reader) {
-	var s EventScanner
-	var data []byte
-	chunk := make([]byte, 16<<10)
-	for {
-		n, err := body.Read(chunk)
-		for _, ev := range s.Scan(chunk[:n]) {
-			if data = append(data, ev.Data...); ev.More {
-				continue
-			}
-			x.event(ev.Meta, data)
-			data = nil
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// event takes an event in. Its data is the exchange's from here on.
-func (x *clientExchange) event(meta, data []byte) {
-	kind := ""
-	for text := range EventLines(meta) {
-		name, value, _ := strings.Cut(string(text), ":")
-		value = strings.TrimPrefix(value, " ")
-		switch name {
-		case "event":
-			kind = value
-		case "id":
-			x.lastID = value
-		case "retry":
-			if ms, err := strconv.Atoi(value); err == nil {
-				x.retry = time.Duration(ms) * time.Millisecond
-			}
-		}
-	}
-	x.retried = 0
-	if kind == "endpoint" && x.endpoint != nil {
-		x.address(string(data))
-	}
-	if len(data) > 0 && (kind == "" || kind == "message") {
-		x.got(data)
 	}
 }
 
