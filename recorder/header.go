@@ -98,6 +98,8 @@ func dropInChallenge(value string) string {
 		scheme, rest, _ := strings.Cut(strings.TrimSpace(part), " ")
 		if rest != "" && !strings.ContainsAny(strings.TrimRight(rest, "="), "=\" ") {
 			part = scheme + " " + dropped // a token, as of Negotiate
+		} else if found && strings.Contains(name, `"`) {
+			part = dropped // quotes that cannot be
 		} else if found && !challengeParts[strings.ToLower(strings.TrimSpace(key))] {
 			part = name + `="` + dropped + `"`
 		}
