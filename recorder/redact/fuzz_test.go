@@ -3,6 +3,8 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -62,4 +64,59 @@ func sameFields(t *testing.T, in, out []byte) {
 			}
 		}
 	}
+}
+
+// FuzzRules: whatever a user names as secret, JSON stays JSON, the protocol's fields are
+// what they were, and a value that is named is gone from every text.
+func FuzzRules(f *testing.F) {
+	f.Add("pin", "/params/arguments/n", "QUO-[0-9]+", "open sesame", []byte(`{"id":"open sesame","method":"tools/call","params":{"name":"pin","arguments":{"pin":4711,"n":[1],"q":"say open sesame or QUO-12"}}}`))
+	f.Add("*user*", "/result/*/a~1b", "(x)y", "12345678", []byte(`{"id":1,"result":{"content":[{"a/b":true}],"user":12345678}}`))
+	f.Add("", "x", "(", "", []byte("text 12345678"))
+	f.Fuzz(func(t *testing.T, key, pointer, pattern, value string, in []byte) {
+		re, err := regexp.Compile(pattern)
+		if err != nil || re.MatchString("") {
+			re = regexp.MustCompile("never to be seen")
+		}
+		r, err := New([]byte("a key of a test"), Rules{Keys: []string{key}, Pointers: []string{pointer}, Patterns: []*regexp.Regexp{re}, Values: []string{value}})
+		if err != nil {
+			return
+		}
+		out, n := r.Frame(in)
+		if n == 0 && !bytes.Equal(in, out) {
+			t.Errorf("%q became %q without a secret", in, out)
+		}
+		if !json.Valid(in) {
+			return
+		}
+		if !json.Valid(out) {
+			t.Fatalf("%q became %q", in, out)
+		}
+		sameFields(t, in, out)
+	})
+}
+
+// FuzzValues: of an environment, a command line and a URL only parts of them are secrets.
+func FuzzValues(f *testing.F) {
+	f.Add("API_TOKEN=tok-98765432", "--api-key=argument77", "https://me:pass77@host/x?token=abcd1234")
+	f.Add("PATH=/bin", "--token", "Bearer abcdefgh12345678")
+	f.Add("=", "--password", "redis://:pw123456@h")
+	f.Fuzz(func(t *testing.T, env, one, two string) {
+		for _, v := range EnvValues([]string{env}, []string{"NAME"}) {
+			if v == "" || !strings.HasSuffix(env, "="+v) {
+				t.Errorf("%q of %q", v, env)
+			}
+		}
+		for _, v := range ArgValues([]string{one, two}) {
+			if v == "" {
+				t.Errorf("nothing is a secret of %q %q", one, two)
+			}
+		}
+		r, err := New([]byte("a key of a test"), Rules{Values: append(ArgValues([]string{one, two}), URLValues(two)...)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, _ := r.Frame([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`)); !json.Valid(out) {
+			t.Errorf("%q", out)
+		}
+	})
 }

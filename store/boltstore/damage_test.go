@@ -27,7 +27,7 @@ func damageLogs() [][]store.Event {
 
 // damageStore returns a store with the sessions of damageLogs, and the bytes of
 // its database that are in use.
-func damageStore(t *testing.T) (s *Store, path string, used []byte) {
+func damageStore(t testing.TB) (s *Store, path string, used []byte) {
 	t.Helper()
 	s = testStore(t, memDir(t))
 	key, _ := testID(0).Bytes()

@@ -2,11 +2,15 @@ package boltstore
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"hash/crc32"
 	"io/fs"
+	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -191,4 +195,92 @@ func TestBombs(t *testing.T) {
 			}
 		})
 	}
+}
+
+func FuzzBody(f *testing.F) {
+	for _, piece := range [][]byte{[]byte("x"), bytes.Repeat([]byte("image"), 300)} {
+		f.Add(newBody(sha256.Sum256(piece), piece).value)
+	}
+	f.Add(binary.AppendUvarint(append(make([]byte, 4), append([]byte{1, 1}, make([]byte, 32)...)...), 1<<40))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		value := bytes.Clone(data)
+		if len(value) >= 4 {
+			binary.LittleEndian.PutUint32(value, crc32.Checksum(value[4:], castagnoli))
+		}
+		x, _, err := parseBody(value)
+		if err == nil {
+			err = x.verify()
+		}
+		switch {
+		case err == nil:
+			piece, err := x.appendTo(nil)
+			if err != nil || len(piece) != x.size || sha256.Sum256(piece) != x.hash {
+				t.Errorf("%d bytes, want %d, %v", len(piece), x.size, err)
+			}
+		case !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrNewer):
+			t.Errorf("neither damaged nor newer: %v", err)
+		}
+	})
+}
+
+// FuzzDatabase: a database with any bytes changed is looked through without a panic, and
+// what repair would save of it is what was recorded.
+func FuzzDatabase(f *testing.F) {
+	s, _, whole := damageStore(f)
+	if err := errors.Join(s.Close(), os.RemoveAll(s.dir)); err != nil {
+		f.Fatal(err)
+	}
+	file, err := os.CreateTemp(f.TempDir(), "")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { file.Close() })
+	logs := damageLogs()
+	f.Add([]byte{0, 0, 0, 24, 1})
+	f.Add([]byte{0, 0, 48, 8, 255, 0, 0, 48, 10, 7})
+	f.Add([]byte{0, 0, 64, 12, 1, 0, 1, 0, 16, 128})
+	f.Fuzz(func(t *testing.T, changes []byte) {
+		b := bytes.Clone(whole)
+		for ; len(changes) >= 5; changes = changes[5:] {
+			b[int(binary.BigEndian.Uint32(changes))%len(b)] ^= changes[4]
+		}
+		if _, err := file.WriteAt(b, 0); err != nil {
+			t.Fatal(err)
+		}
+		checkScan(t, file, logs)
+		if x, err := openTree(file); err == nil {
+			_ = x.readable(bucketEv, nil, []byte{0xff})
+			_ = x.writable([16]byte{})
+		}
+	})
+}
+
+// checkScan looks through a database without its tree.
+func checkScan(t *testing.T, f *os.File, logs [][]store.Event) {
+	t.Helper()
+	_ = checkTree(f)
+	w, err := scanDatabase(f)
+	if err != nil && !errors.Is(err, store.ErrNewer) {
+		t.Fatal(err)
+	}
+	for i, events := range logs {
+		key, _ := testID(i).Bytes()
+		found, _ := w.events(key)
+		for seq, e := range found {
+			if seq == 0 || seq > uint64(len(events)) || !e.Equal(events[seq-1]) {
+				t.Errorf("session %d: event %d is another", i, seq)
+			}
+		}
+	}
+}
+
+// FuzzKey: a key is whole or refused, whatever is in its file.
+func FuzzKey(f *testing.F) {
+	f.Add([]byte(strings.Repeat("0a", keySize) + "\n"))
+	f.Add([]byte("0a"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if key, err := parseKey(text); err == nil && (len(key) != keySize || !strings.EqualFold(hex.EncodeToString(key), string(bytes.TrimSpace(text)))) {
+			t.Errorf("%q is read as %x", text, key)
+		}
+	})
 }

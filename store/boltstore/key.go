@@ -44,9 +44,18 @@ func readKey(path string) ([]byte, error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
+	key, err := parseKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("read key %s: %v; remove it to have a new one", path, err)
+	}
+	return key, nil
+}
+
+// parseKey reads what a key file holds.
+func parseKey(text []byte) ([]byte, error) {
 	key, err := hex.DecodeString(string(bytes.TrimSpace(text)))
 	if err != nil || len(key) != keySize {
-		return nil, fmt.Errorf("read key %s: not %d bytes in hexadecimal; remove it to have a new one", path, keySize)
+		return nil, fmt.Errorf("not %d bytes in hexadecimal", keySize)
 	}
 	return key, nil
 }
