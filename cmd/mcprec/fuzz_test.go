@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// FuzzPlain: whatever a peer says, what is printed cannot drive a terminal, however it is
+// written; and JSON stays the same JSON.
+func FuzzPlain(f *testing.F) {
+	f.Add([]byte("a\x1b[2Jb\u202ec\u0000\n"), uint8(3))
+	f.Add([]byte("\xe2\x80"), uint8(1))
+	f.Add([]byte("{\"a\":\"\u0085\U000E0041\u200d\"}"), uint8(200))
+	f.Fuzz(func(t *testing.T, text []byte, size uint8) {
+		var out bytes.Buffer
+		w := &plainWriter{w: &out}
+		for rest := text; len(rest) > 0; {
+			n := min(len(rest), int(size)+1)
+			if _, err := w.Write(rest[:n]); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if want := string(appendPlain(nil, text)); out.String() != want {
+			t.Errorf("%q in pieces of %d: %q, want %q", text, int(size)+1, out.String(), want)
+		}
+		for _, r := range out.String() {
+			if !isShown(r) && r != '\n' && r != '\t' {
+				t.Fatalf("%q has %q", text, r)
+			}
+		}
+		if line := plain(string(text)); strings.ContainsAny(line, "\n\t\x1b\r") {
+			t.Errorf("%q breaks its line", line)
+		}
+		if utf8.Valid(text) && json.Valid(text) && !sameJSON(t, text, out.Bytes()) {
+			t.Errorf("%q became %q", text, out.Bytes())
+		}
+	})
+}
+
+func sameJSON(t *testing.T, a, b []byte) bool {
+	t.Helper()
+	var x, y bytes.Buffer
+	for text, into := range map[*[]byte]*bytes.Buffer{&a: &x, &b: &y} {
+		var v any
+		d := json.NewDecoder(bytes.NewReader(*text))
+		d.UseNumber()
+		if d.Decode(&v) != nil || json.NewEncoder(into).Encode(v) != nil {
+			return false
+		}
+	}
+	return x.String() == y.String()
+}
+
+// FuzzFlags: ages, sizes, places, labels and syncs are understood or refused, and never
+// below zero.
+func FuzzFlags(f *testing.F) {
+	for _, text := range []string{"1w3d12h", "1.5d", "2GiB", "1e30", "12.3s", "50%", "12", "NAME=VALUE", "always", "9223372036854775807ns"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if age, err := parseAge(text); err == nil && age < 0 {
+			t.Errorf("%q: %v", text, age)
+		}
+		if n, err := parseSize(text); err == nil && n < 0 {
+			t.Errorf("%q: %d bytes", text, n)
+		}
+		if p, err := parsePoint("at", text); err == nil && (p.at < 0 || p.share > 1) {
+			t.Errorf("%q: %+v", text, p)
+		}
+		_, _ = parseSync(text)
+		var l labels
+		if err := l.Set(text); err != nil || len(l.list()) > 1 {
+			t.Errorf("%q: %q, %v", text, l.list(), err)
+		}
+		h := store.Header{Label: l.text, Labels: l.values}
+		if !l.of(h) {
+			t.Errorf("%q is not its own", text)
+		}
+	})
+}
+
+// FuzzFile: a file in whatever form is a log that a store takes, or it is refused; and
+// what may be secret in it can be counted and taken out.
+func FuzzFile(f *testing.F) {
+	f.Add([]byte(`{"mcprec":1}` + "\n" + `{"dir":"c2s","frame":{"id":1,"method":"ping","params":{"password":"open sesame 7"}}}`))
+	f.Add([]byte(`{"t_ns":1,"dir":"meta","format":"mcp-frames/1","transport":"http"}` + "\n" +
+		`{"t_ns":2,"dir":"client->server","x":1,"kind":"request","method":"POST","path":"/mcp","headers":{"Cookie":"a=b"},"raw":"{}"}`))
+	f.Add([]byte("\ufeff \n[]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		sessions, err := readSessions(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		for _, events := range sessions {
+			var valid store.Validator
+			for _, e := range events {
+				if err := valid.Check(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(events) > 0 {
+				hintSecrets(io.Discard, "x", <-secretsOf(events))
+			}
+		}
+	})
+}
