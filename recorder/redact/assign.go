@@ -2,20 +2,6 @@ package redact
 
 import "bytes"
 
-// assignment is a name with what it is given.
-type assignment struct {
-	name    []byte
-	quoted  bool // the name is in quotes
-	opens   int  // where its quote begins
-	marks   int  // and how long that is
-	flag    bool // it is a command line's: --name
-	query   bool // it is a URL's parameter
-	sep     byte // ':', '=', ' ' for a flag's, 0 for none
-	tight   bool // no blank around the sep
-	secrecy secrecy
-	value   int // where the value begins, or its quote
-}
-
 // assigned looks for a secret that a name promises.
 func assigned(t *text, at int) verdict {
 	if from, end, ok := t.elementAt(at); ok && !t.uri {
@@ -24,8 +10,8 @@ func assigned(t *text, at int) verdict {
 	if t.ofProgress(at) || !t.mayAssign(at) {
 		return no
 	}
-	if end := at + naming.run(t.b, at); t.raw && !t.final && end+1 < len(t.b) && t.b[end] == '\\' && t.b[end+1] == 'u' {
-		t.resume = at + 1 // a quote, it may be: it must be taken apart
+	if end := at + naming.run(t.b, at); t.raw && end+1 < len(t.b) && t.b[end] == '\\' && t.b[end+1] == 'u' && (!t.final || hasFolded(t.b[end:], escapeText)) {
+		t.resume = at + 1 // a quote, it may be, or a colour: it must be taken apart
 		return hit
 	}
 	var room [96]byte
@@ -66,7 +52,7 @@ func (t *text) mayAssign(at int) bool {
 		return !t.final
 	}
 	switch c := t.b[i]; c {
-	case '"', '\'', '`', '\\', ':', '=', '\t':
+	case '"', '\'', '`', '\\', ':', '=', '\t', '\x1b', '*':
 		return true
 	case ' ':
 		return i+1 >= len(t.b) || t.b[i+1] < 'a' || t.b[i+1] > 'z' || t.longWord(i+1)
@@ -79,98 +65,6 @@ func (t *text) mayAssign(at int) bool {
 func (t *text) longWord(i int) bool {
 	n := plain.run(t.b[:min(len(t.b), i+12)], i)
 	return n == 12 || i+n == len(t.b) && !t.final
-}
-
-// assignment reads the name around a place, and what follows up to the value.
-func (t *text) assignment(room []byte, at int) (a assignment, v verdict) {
-	end := at + naming.run(t.b, at)
-	if end == len(t.b) && !t.final {
-		return a, more
-	}
-	if t.unclear(end) {
-		return a, more
-	}
-	q := quoteAt(t.b, end)
-	i := end + q
-	a.quoted, a.opens, a.marks = q > 0, end, q
-	gap := blanks(t.b, i, a.quoted)
-	if i += gap; i == len(t.b) {
-		if t.final {
-			return a, no
-		}
-		return a, more
-	}
-	from := at
-	for from > at-64 && naming[t.before(from)] {
-		from--
-	}
-	from += t.escapeBefore(from)
-	a.sep = t.b[i]
-	switch {
-	case a.sep == ':' || a.sep == '=':
-		i++
-		if i < len(t.b) && (t.b[i] == '=' || t.b[i] == '>') {
-			i++
-		}
-		after := blanks(t.b, i, a.quoted)
-		a.tight, i = gap+after == 0, i+after
-	case gap == 0 || a.quoted:
-		return a, no
-	case t.before(from+1) == '-':
-		a.sep, a.flag = ' ', true
-	default:
-		a.sep = 0
-	}
-	a.value = i
-	a.name = t.nameIn(room, &a, from, end)
-	a.query = a.sep == '=' && (t.before(from) == '?' || t.before(from) == '&' || t.before(from) == '#')
-	if a.secrecy = t.r.secrecyOf(a.name); a.secrecy == noSecret && a.query && isQueryName(a.name) {
-		a.secrecy = textSecret
-	}
-	if a.secrecy == noSecret {
-		return a, no
-	}
-	return a, hit
-}
-
-// nameIn copies a name, with the word in front of it where that tells what key or
-// token it is.
-func (t *text) nameIn(room []byte, a *assignment, from, end int) []byte {
-	if a.sep != '=' && end-from <= 6 && t.before(from) == ' ' {
-		first := from - 1
-		for first > from-24 && naming[t.before(first)] {
-			first--
-		}
-		from = first
-	}
-	for i := from; i < end && len(room) < cap(room); i++ {
-		room = append(room, t.before(i+1))
-	}
-	return bytes.TrimLeft(room, "-")
-}
-
-// escapeBefore returns how much of a name is the end of an escape in front of it, as in
-// \ntoken=.
-func (t *text) escapeBefore(from int) int {
-	if t.before(from) != '\\' {
-		return 0
-	}
-	switch t.before(from + 1) {
-	case 'n', 't', 'r', 'b', 'f':
-		return 1
-	case 'u':
-		n := 1
-		for n < 5 && hexa[t.before(from+n+1)] {
-			n++
-		}
-		return n
-	}
-	return 0
-}
-
-func isQueryName(name []byte) bool {
-	last := name[bytes.LastIndexAny(name, "-_.")+1:]
-	return bytes.EqualFold(last, []byte("key")) || bytes.EqualFold(last, []byte("sig")) || bytes.EqualFold(last, []byte("signature"))
 }
 
 // blanks returns how many blanks stand at a place: any number around a quoted name's

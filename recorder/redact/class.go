@@ -25,6 +25,9 @@ var (
 	word       = classOf("A-Za-z0-9_-")
 	dotted     = classOf("A-Za-z0-9_.-")
 	token      = classOf("A-Za-z0-9_.~+/=-")
+	lowers     = classOf("a-z0-9")
+	percent    = classOf("A-Za-z0-9_.~+/=%-")
+	dollar     = classOf("A-Za-z0-9_.~+/=$-")
 	unreserved = classOf("A-Za-z0-9_.~-")
 	naming     = classOf("A-Za-z0-9_.-")
 	plain      = negated(" \t\r\n\"'`,;&<>(){}[]\\|")
@@ -85,7 +88,26 @@ func looksRandom(b []byte, least int) bool {
 		}
 	}
 	lower, upper, digits := makeup(b)
-	return digits >= 2 && lower+upper >= 2
+	return digits >= 2 && lower+upper >= 2 || isTossed(b)
 }
+
+// isTossed reports whether the letters of b are of both cases in no order that a name in
+// a program has: of keys that are random one in ten has one digit or none.
+func isTossed(b []byte) bool {
+	lower, upper, digits := makeup(b)
+	if letters := lower + upper; len(b) < 16 || digits+letters < len(b)-len(b)/8 || 4*min(lower, upper) < letters {
+		return false
+	}
+	starts := 0 // of capitals alone, as words in a name have
+	for i := range b {
+		if isUpper(b[i]) && i+1 < len(b) && isLower(b[i+1]) {
+			starts++
+		}
+	}
+	return digits > 0 || 4*starts <= 3*upper
+}
+
+func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
+func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
 func fold(c byte) byte { return c | 0x20 }

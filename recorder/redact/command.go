@@ -47,7 +47,7 @@ func (t *text) runs(command string, at int) bool {
 			for k < len(command) && t.before(i+k) == command[k] && i+k <= at+1 {
 				k++
 			}
-			if k == len(command) && !alnum[t.before(i-1)] {
+			if k == len(command) && !t.goesOn(i-1, alnum) {
 				return true
 			}
 		}

@@ -67,7 +67,7 @@ func bearer(t *text, at int) verdict {
 		return more
 	}
 	v := bytes.TrimRight(t.b[at+scheme:at+scheme+n], ".")
-	if _, _, digits := makeup(v); len(v) < 8 || digits == 0 && len(v) < 24 {
+	if _, _, digits := makeup(v); len(v) < 8 || digits == 0 && len(v) < 24 && !isTossed(v) {
 		return no
 	}
 	return t.found("bearer", at+scheme, at+scheme+len(v))

@@ -28,9 +28,9 @@
 // # What is never one
 //
 // Protocol fields are immune (immune.go): ids, methods, progress tokens, cursors,
-// names, protocol versions; of a uri only its password and its query's secrets go;
-// schemas and capabilities keep their keys. The rest of requestState and other
-// opaque values is text like any other, and replaced alike on both sides.
+// names, protocol versions; of a uri only its password, its query's secrets and keys of
+// known shapes go; schemas and capabilities keep their keys. The rest of requestState
+// and other opaque values is text like any other, and replaced alike on both sides.
 //
 // # Data layout
 //

@@ -348,7 +348,7 @@ func builtinLiterals() []literal {
 	for _, name := range []string{"pwd", "pass", "auth", "key", "jwt", "otp", "cvv", "cvc", "cred", "pat", "bearer"} {
 		list = append(list, literal{text: name, match: assigned, follow: follower})
 	}
-	list = append(list, literal{text: "eyj", match: webToken, follow: word, before: noWord}, literal{text: "bearer ", match: bearer},
+	list = append(list, literal{text: "eyj", match: webToken, follow: word, before: noWord, uri: true}, literal{text: "bearer ", match: bearer},
 		literal{text: "basic ", match: basic}, literal{text: folded("-----begin"), match: block},
 		literal{text: folded("://"), match: address, uri: true, follow: host, before: alnum},
 		literal{text: folded(`:\/\`), match: escaped},                         // of a URL in JSON

@@ -75,11 +75,22 @@ var frames = []string{
 	`{"params":{"progressToken":"` + jwt + `","progress":1,"requestId":"` + jwt + `","taskId":"` + jwt + `"}}`,
 	`{"result":{"nextCursor":"` + jwt + `","tools":[{"name":"token=abcdef12","inputSchema":{"properties":{"password":{"type":"string","default":"x"}},"dependentRequired":{"password":["confirm"]}}}]}}`,
 	`{"result":{"protocolVersion":"x","capabilities":{"experimental":{"token":"yes"}},"serverInfo":{"name":"` + jwt + `"}}}`,
-	`{"params":{"uri":"https://u:«pw»@h/ghp_0123456789abcdefghijABCDEFGHIJ012345?token=«abc»&x=1"}}`,
+	`{"params":{"uri":"https://u:«pw»@h/«ghp_0123456789abcdefghijABCDEFGHIJ012345»/token=abc?token=«abc»&x=1"}}`,
 	`{"params":{"requestState":"a «` + jwt + `» b","inputResponses":{}}}`,
 	`{"params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"` + jwt + `","io.modelcontextprotocol/clientInfo":{"token":"x"}}}}`,
 	`[{"id":"` + jwt + `"},{"params":{"arguments":{"id":"«` + jwt + `»","name":"«` + jwt + `»"}}}]`,
+	// Around colours, and what Markdown has for bold.
+	`{"a":"\u001b[32m«ghp_0123456789abcdefghijABCDEFGHIJ012345»\u001b[0m \u001b[1;31mpwd=«hunter2»\u001b[0m \\033[32m«AKIAIOSFODNN7EXAMPLE»"}`,
+	`{"a":"\u001b[36mtoken=\u001b[0m«abcd1234» \u001b[36mpassword\u001b[0m: \u001b[33m«hunter2»\u001b[0m","b":"**Password:** «hunter2»"}`,
+	`{"a":"\u001b[36mpassword\u001b[0m: \u001b[33m«hunter2»\u001b[0m"}`,
+	"\x1b[2K\x1b[38;5;12m«ghp_0123456789abcdefghijABCDEFGHIJ012345»\x1b[0m",
+	`{"a":"[32mghp_x01234567890123456789012345678901234"}`,
+	// Behind a type.
+	`{"a":"const apiKey: string = '«abcd1234»'; let password: &str = \"«hunter2»\"; token: str = get()"}`,
+	// Of random letters with hardly a digit.
+	`{"a":"X-Api-Key: «VArKjsJAtXEdXHPdKFjKvoKi» key: getUserAuthenticationToken","b":"cmd --api-key «alShoISFGwZzzKguVo3usCHS» -v","c":"«LTAIMUKQuwQEMLtdXuSGrQKZ»"}`,
 	// Of commands, elements and sessions.
+	`{"a":"first\ncurl -u admin:«hunter2» https://x"}`,
 	`{"a":"sshpass -p «hunter2» ssh x; sshpass -p '«a b c»' ssh; sshpass -p«hunter3» x","b":"sshpass -f file -p x; sshpass -p $PASS ssh"}`,
 	`{"a":"curl -s -u admin:«hunter2» https://x","b":"curl --user \"admin:«a b c»\" x"}`,
 	`{"a":"docker run -u 1000:1000 x","b":"curl -u admin https://x","c":"curl -u $A:$B x","d":"curl x | id -u a:bcd"}`,

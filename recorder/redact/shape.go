@@ -26,7 +26,7 @@ var shapes = []shape{
 	{"gitlab", "glimt-", word, 16, 0, false}, {"gitlab", "glffct-", word, 16, 0, false}, {"gitlab", "GR1348941", word, 16, 0, false},
 	{"slack", "xoxb-", word, 10, 0, false}, {"slack", "xoxp-", word, 10, 0, false}, {"slack", "xoxa-", word, 10, 0, false},
 	{"slack", "xoxr-", word, 10, 0, false}, {"slack", "xoxs-", word, 10, 0, false}, {"slack", "xoxo-", word, 10, 0, false},
-	{"slack", "xoxc-", word, 10, 0, false}, {"slack", "xoxd-", token, 10, 0, false}, {"slack", "xoxe-", word, 10, 0, false},
+	{"slack", "xoxc-", word, 10, 0, false}, {"slack", "xoxd-", percent, 10, 0, false}, {"slack", "xoxe-", word, 10, 0, false},
 	{"slack", "xoxe.", dotted, 10, 0, false}, {"slack", "xapp-", word, 10, 0, false},
 	{"slack-webhook", "hooks.slack.com/services/", token, 20, 0, false}, {"slack-webhook", "hooks.slack.com/workflows/", token, 20, 0, false},
 	{"anthropic", "sk-ant-", word, 16, 0, false}, {"openai", "sk-proj-", word, 16, 0, false}, {"openai", "sk-svcacct-", word, 16, 0, false},
@@ -35,7 +35,7 @@ var shapes = []shape{
 	{"stripe", "sk_live_", alnum, 10, 0, false}, {"stripe", "sk_test_", alnum, 10, 0, false}, {"stripe", "rk_live_", alnum, 10, 0, false},
 	{"stripe", "rk_test_", alnum, 10, 0, false}, {"stripe", "whsec_", token, 16, 0, false}, {"stripe", "sk_prod_", alnum, 10, 0, false},
 	{"npm", "npm_", alnum, 30, 0, false}, {"pypi", "pypi-", word, 40, 0, false}, {"rubygems", "rubygems_", alnum, 32, 0, false},
-	{"crates", "cio", alnum, 32, 32, true}, {"nuget", "oy2", alnum, 43, 43, true}, {"docker", "dckr_pat_", word, 20, 0, false},
+	{"crates", "cio", alnum, 32, 32, true}, {"nuget", "oy2", lowers, 43, 43, false}, {"docker", "dckr_pat_", word, 20, 0, false},
 	{"docker", "dckr_oat_", word, 20, 0, false}, {"clojars", "CLOJARS_", alnum, 40, 0, false}, {"artifactory", "AKCp", alnum, 60, 0, false},
 	{"sendgrid", "SG.", dotted, 40, 0, false}, {"twilio", "SK", hexa, 32, 32, true}, {"mailgun", "key-", alnum, 32, 32, true},
 	{"mailchimp", "md-", word, 22, 22, true}, {"brevo", "xkeysib-", word, 40, 0, false}, {"brevo", "xsmtpsib-", word, 40, 0, false},
@@ -51,7 +51,7 @@ var shapes = []shape{
 	{"shopify", "shpat_", hexa, 30, 0, false}, {"shopify", "shpca_", hexa, 30, 0, false}, {"shopify", "shppa_", hexa, 30, 0, false},
 	{"shopify", "shpss_", hexa, 30, 0, false}, {"square", "sq0atp-", word, 20, 0, false}, {"square", "sq0csp-", word, 40, 0, false},
 	{"square", "EAAA", word, 60, 64, true}, {"facebook", "EAAC", alnum, 100, 0, true}, {"facebook", "EAAG", alnum, 100, 0, true},
-	{"paypal", "access_token$production$", token, 30, 0, false}, {"plaid", "access-sandbox-", word, 36, 36, true},
+	{"paypal", "access_token$production$", dollar, 30, 0, false}, {"plaid", "access-sandbox-", word, 36, 36, true},
 	{"plaid", "access-production-", word, 36, 36, true}, {"flutterwave", "FLWSECK", word, 20, 0, false}, {"razorpay", "rzp_live_", alnum, 14, 0, false},
 	{"atlassian", "ATATT3", token, 40, 0, false}, {"atlassian", "ATCTT3", token, 40, 0, false}, {"bitbucket", "ATBB", alnum, 32, 0, true},
 	{"linear", "lin_api_", alnum, 30, 0, false}, {"linear", "lin_oauth_", alnum, 30, 0, false}, {"notion", "ntn_", alnum, 30, 0, false},
@@ -80,6 +80,15 @@ var shapes = []shape{
 	{"launchdarkly", "api-", word, 36, 36, true},
 	{"azure", "7Q~", unreserved, 31, 34, false}, {"azure", "8Q~", unreserved, 31, 34, false}, {"azure", "9Q~", unreserved, 31, 34, false},
 	{"okta", "SSWS ", word, 30, 0, false},
+	{"sonar", "sqa_", hexa, 36, 0, false}, {"apify", "apify_api_", alnum, 30, 0, false}, {"jina", "jina_", word, 40, 0, true},
+	{"resend", "re_", word, 32, 34, true}, {"voyage", "pa-", word, 43, 43, true}, {"brave", "BSA", word, 27, 28, true},
+	{"anyscale", "esecret_", alnum, 20, 0, false}, {"browserbase", "bb_live_", word, 20, 0, false}, {"mem0", "m0-", alnum, 36, 44, true},
+	{"honeycomb", "hcaik_", alnum, 40, 0, false}, {"honeycomb", "hcbik_", alnum, 40, 0, false}, {"cursor", "key_", hexa, 64, 64, true},
+	{"adafruit", "aio_", alnum, 28, 28, true}, {"42", "s-s4t2ud-", hexa, 64, 64, false}, {"42", "s-s4t2af-", hexa, 64, 64, false},
+	{"openshift", "sha256~", word, 43, 43, false}, {"octopus", "API-", upper, 26, 26, true}, {"mongodb", "mdb_sa_sk_", word, 30, 0, false},
+	{"confluent", "cflt", token, 58, 62, true}, {"zuplo", "zpka_", alnum, 30, 0, false}, {"artifactory", "cmVmdGtu", alnum, 50, 0, false},
+	{"settlemint", "sm_aat_", alnum, 16, 0, false}, {"settlemint", "sm_pat_", alnum, 16, 0, false},
+	{"harness", "pat.", dotted, 60, 0, true}, {"mapbox", "sk.eyJ", dotted, 60, 0, false},
 	{"frameio", "fio-u-", word, 60, 0, false}, {"lob", "live_", hexa, 35, 35, true}, {"zapier", "sk-ak-", word, 16, 0, false},
 	{"contentful", "CFPAT-", word, 40, 0, false}, {"scalingo", "tk-us-", word, 40, 0, false}, {"workos", "sk_live-", word, 20, 0, false},
 }
@@ -93,7 +102,7 @@ func (s *shape) literals() []literal {
 	}
 	list := make([]literal, len(texts))
 	for i, text := range texts {
-		l := literal{text: folded(text), match: s.match, exact: s.prefix}
+		l := literal{text: folded(text), match: s.match, exact: s.prefix, uri: len(s.prefix) >= 4}
 		if len(text) < 5 {
 			l.follow = s.class
 		}
@@ -157,7 +166,7 @@ func (s *shape) match(t *text, at int) verdict {
 // isMixed reports whether b is nobody's words: no long stretch is letters of one case.
 func isMixed(b []byte) bool {
 	lower, upper, digits := makeup(b)
-	if digits < 2 || lower+upper < 2 {
+	if digits < 2 && !isTossed(b) || lower+upper < 2 {
 		return false
 	}
 	longest, n := 0, 0

@@ -78,10 +78,10 @@ func (t *text) before(at int) byte {
 }
 
 // goesOn reports whether a word, of bytes of a class, goes on at a place. The letter of
-// an escape in front of it, as in \nghp_, is of no word.
+// an escape in front of it, as in \nghp_, is of no word, nor is that of a colour.
 func (t *text) goesOn(at int, c *class) bool {
 	last := t.before(at)
-	if !c[last] || t.before(at-1) == '\\' && bytes.IndexByte([]byte("bfnrt"), last) >= 0 {
+	if !c[last] || t.before(at-1) == '\\' && bytes.IndexByte([]byte("bfnrt"), last) >= 0 || t.colourBefore(at) > 0 {
 		return false
 	}
 	if t.before(at-5) != '\\' || t.before(at-4) != 'u' {

@@ -98,7 +98,7 @@ func (a *assignment) accepts(v []byte) bool {
 	case a.sep == '=' && a.tight && a.secrecy == textSecret:
 		return len(v) >= 6 && digits > 0 || len(v) >= 20
 	case a.secrecy == hardSecret:
-		return len(v) >= 5 && letters < len(v) && (letters > 0 || digits >= 6)
+		return len(v) >= 5 && letters < len(v) && (letters > 0 || digits >= 6) || isTossed(v)
 	}
 	return looksRandom(v, 10)
 }
