@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -12,6 +13,7 @@ import (
 func thorough(r *Redactor) *Redactor {
 	other := *r
 	other.always = true
+	other.patterns = []*regexp.Regexp{regexp.MustCompile(`[^\x00-\x{10FFFF}]`)} // of which all has to be seen
 	return &other
 }
 

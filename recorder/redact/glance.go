@@ -14,16 +14,15 @@ const clearLimit = 256 << 10
 const seam = 256
 
 // clean reports whether a frame has no secret, as far as a look without taking it
-// apart can tell.
-func (r *Redactor) clean(b []byte, lines bool) bool {
+// apart can tell; else up to where there is none.
+func (r *Redactor) clean(b []byte, lines bool) (quiet int, clean bool) {
 	if r.always && !lines {
-		return false
+		return 0, false
 	}
 	if len(r.patterns) > 0 && (bytes.IndexByte(b, '\\') >= 0 || r.anyPattern(b)) {
-		return false
+		return 0, false
 	}
-	_, clear := r.glance(b, nil, true)
-	return clear
+	return r.glance(b, nil, true)
 }
 
 func (r *Redactor) anyPattern(b []byte) bool {
@@ -35,8 +34,8 @@ func (r *Redactor) anyPattern(b []byte) bool {
 	return false
 }
 
-// glance looks at a stretch as it stands there, and returns up to where it is decided
-// that there is no secret; clear is false where one may be.
+// glance looks at a stretch as it stands there, and returns up to where there is no
+// secret; clear: that none begins there, as far as it came.
 func (r *Redactor) glance(b, prev []byte, final bool) (decided int, clear bool) {
 	t, _ := r.looks.Get().(*text)
 	if t == nil {
@@ -58,10 +57,11 @@ func (s *Stream) glance(more bool) (out []byte, ok bool) {
 	}
 	prev := s.clear[max(0, len(s.clear)-contextSize):]
 	decided, clear := s.r.glance(s.buf, prev, !more)
-	if !clear || !s.seamless(prev, !more) {
+	if !s.seamless(prev, !more) {
 		return nil, false
 	}
-	if len(s.buf)-decided > holdLimit {
+	if !clear || len(s.buf)-decided > holdLimit {
+		s.quiet = decided
 		return nil, false
 	}
 	out = s.buf[:decided:decided]
@@ -93,6 +93,7 @@ func (s *Stream) takeApart() {
 		return
 	}
 	s.given = len(s.clear)
+	s.quiet += s.given
 	s.buf = append(s.clear, s.buf...)
 	s.clear = nil
 }

@@ -116,8 +116,8 @@ func (s *Stream) enter(c context, name []byte) context {
 	return c
 }
 
-// named takes the name of a member.
-func (s *Stream) named(raw []byte) {
+// named takes the name of a member; of one that is open nothing is secret by its name.
+func (s *Stream) named(raw []byte, open bool) {
 	name := raw
 	if bytes.IndexByte(raw, '\\') >= 0 {
 		s.unescape(raw)
@@ -132,7 +132,9 @@ func (s *Stream) named(raw []byte) {
 	if bytes.HasPrefix(name, []byte(metaPrefix)) || string(name) == "progressToken" {
 		c.zone = immuneZone
 	}
-	if c.zone == anyZone && c.secrecy < treeSecret {
+	if open && c.zone == anyZone && c.secrecy < treeSecret {
+		c.secrecy = noSecret
+	} else if c.zone == anyZone && c.secrecy < treeSecret {
 		c.secrecy = s.r.secrecyOf(name)
 	} else if c.zone != anyZone && c.secrecy < wholeSecret {
 		c.secrecy = noSecret
@@ -211,7 +213,7 @@ func (s *Stream) string(from int, final bool) int {
 			return decided
 		}
 		if naming {
-			s.named(s.name)
+			s.named(s.name, last < s.quiet && !s.r.always)
 		}
 	}
 	s.open = noString

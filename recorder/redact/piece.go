@@ -7,63 +7,101 @@ import (
 	"unicode/utf8"
 )
 
+// ahead is how much of a text is taken apart at once where a secret may begin, and
+// behind how much in front of it.
+const (
+	ahead  = 1 << 10
+	behind = 2 * contextSize
+)
+
 // textPiece redacts a stretch of text in the buffer, of a JSON string or of a line,
-// and returns up to where it is decided. When what cannot be decided is too long to
-// hold, the rest of the string is secret.
+// and returns up to where it is decided. Where nothing looks like a secret it is not
+// taken apart.
 func (s *Stream) textPiece(from, to int, final bool, c context, quoted bool) int {
 	if c.zone == immuneZone {
 		return to
 	}
-	raw := s.buf[from:to]
-	t := &text{b: raw, prev: s.prev[:s.seen], final: final, uri: c.zone == uriZone, r: s.r, sights: s.sights.anew()}
-	mapped := quoted && bytes.IndexByte(raw, '\\') >= 0
-	if mapped {
-		if len(s.r.patterns) == 0 && s.harmless(t, raw) {
-			return s.innocent(from, to, final)
+	for size := ahead; ; size *= 2 {
+		from = s.pass(from, to, final)
+		end := to
+		if len(s.r.patterns) == 0 {
+			end = min(to, from+size)
 		}
+		next := s.piece(from, end, final, end < to, c.zone == uriZone, quoted)
+		if end == to {
+			return next
+		}
+		if next > from {
+			from, size = next, ahead/2
+		}
+	}
+}
+
+// pass passes on what of a stretch has nothing that looks like a secret, and returns
+// where that ends.
+func (s *Stream) pass(from, to int, final bool) int {
+	if len(s.r.patterns) > 0 || from == 0 && s.seen > 0 && s.r.finder.begin(s.prev[s.seen-1]) {
+		return from
+	}
+	if from >= s.quiet {
+		s.lookOn(from)
+	}
+	at := min(to, s.quiet)
+	if at < to {
+		at -= behind
+	}
+	if at <= from {
+		return from
+	}
+	if at < to || !final {
+		raw := s.buf[from:to]
+		at = from + escapeStart(raw, min(at-from, len(raw)-cutEscape(raw)))
+	}
+	s.remember(s.buf[from:at])
+	return at
+}
+
+// lookOn looks for the next place in the buffer at which a secret may begin.
+func (s *Stream) lookOn(from int) {
+	t := &s.raw
+	if t.sights == nil {
+		t.sights = new(sights)
+	}
+	*t = text{b: s.buf, start: from, raw: true, r: s.r, spans: t.spans[:0], sights: t.sights}
+	if from == 0 {
+		t.prev = s.prev[:s.seen]
+	}
+	s.quiet = t.scan()
+}
+
+// piece takes a stretch of text apart, and returns up to where it is decided. cut says
+// that more of it is in the buffer. When what cannot be decided is too long to hold,
+// the rest of the string is secret.
+func (s *Stream) piece(from, to int, final, cut, uri, quoted bool) int {
+	raw := s.buf[from:to]
+	t := &text{b: raw, prev: s.prev[:s.seen], final: final && !cut, uri: uri, r: s.r, sights: s.sights.anew()}
+	place := func(i int) int { return from + i - t.lead }
+	if quoted && bytes.IndexByte(raw, '\\') >= 0 {
 		s.unescape(raw)
 		t.b = s.plain
-	}
-	s.rejoin(t)
-	t.sights.anew()
-	decided := t.scan()
-	place := func(i int) int { return from + i - t.lead }
-	if mapped {
 		place = func(i int) int { return from + int(s.places[i-t.lead]) }
 	}
+	s.rejoin(t)
+	decided := t.scan()
 	for _, sp := range t.spans {
 		s.span(t, sp, place, quoted)
 	}
 	if t.block && !s.json {
 		s.block = blockLines
 	}
+	if cut && decided == len(t.b) && decided > max(t.resume, t.lead) && s.r.finder.begin(t.b[decided-1]) {
+		decided-- // it is seen together with what comes next
+	}
 	s.remember(t.b[t.lead:decided])
-	if !final && to-place(decided) > holdLimit {
+	if !final && !cut && to-place(decided) > holdLimit {
 		return s.swallow(t.b[decided:], place(decided), place(len(t.b)))
 	}
 	return place(decided)
-}
-
-// harmless reports whether a stretch of a JSON string has no secret, as it stands there.
-func (s *Stream) harmless(t *text, raw []byte) bool {
-	look := text{b: raw, prev: t.prev, final: t.final, raw: true, stop: true, uri: t.uri, r: s.r, sights: s.sights.anew()}
-	s.rejoin(&look)
-	look.scan()
-	return look.resume == 0
-}
-
-// innocent passes on a stretch of a JSON string in which nothing begins a secret.
-func (s *Stream) innocent(from, to int, final bool) int {
-	raw := s.buf[from:to]
-	decided := to
-	if !final {
-		t := &text{b: raw}
-		s.rejoin(t)
-		hold := min(max(s.r.finder.partial(t.b), cutEscape(raw)), len(raw))
-		decided = from + escapeStart(raw, len(raw)-hold)
-	}
-	s.remember(s.buf[from:decided])
-	return decided
 }
 
 // rejoin puts the byte before a text in front of it, if that may begin a literal.

@@ -116,25 +116,20 @@ type Finding struct {
 
 // Clean reports whether a frame is known to have no secret, as far as a quick look can
 // tell.
-func (r *Redactor) Clean(b []byte) bool { return r.clean(b, false) }
+func (r *Redactor) Clean(b []byte) bool {
+	_, clean := r.clean(b, false)
+	return clean
+}
 
 // Frame returns a frame without its secrets, and how many places were replaced; the
 // frame itself if there are none.
 func (r *Redactor) Frame(b []byte) ([]byte, int) {
-	if r.clean(b, false) {
-		return b, 0
-	}
-	s := Stream{r: r, report: r.report}
-	return s.Next(b, false)
+	return r.whole(b, false)
 }
 
 // Text returns a line of text without its secrets, and how many places were replaced.
 func (r *Redactor) Text(b []byte) ([]byte, int) {
-	if r.clean(b, true) {
-		return b, 0
-	}
-	s := Stream{r: r, lines: true, report: r.report}
-	return s.Next(b, false)
+	return r.whole(b, true)
 }
 
 // String is Text for strings.

@@ -35,7 +35,9 @@ type Stream struct {
 	name   []byte            // of a member, as far as it came
 	joined []byte            // scratch: a text with the byte before it
 	places []int32           // scratch: where its bytes were
-	sights sights            // scratch: of the text that is looked at
+	quiet  int               // up to where in buf no secret begins
+	raw    text              // scratch: buf, as it came
+	sights sights            // scratch: of the text that is taken apart
 }
 
 // contextSize is how much of what was decided is looked back at: a name.
@@ -71,8 +73,13 @@ func (s *Stream) Reset() {
 // What it returns may be the bytes it took; it is not used again by the stream.
 func (s *Stream) Next(chunk []byte, more bool) ([]byte, int) {
 	whole := !s.begun && !more && len(s.held)+len(s.clear) == 0
-	if whole && s.block == 0 && s.r.clean(chunk, s.lines) {
-		return chunk, 0
+	s.quiet = 0
+	if whole && s.block == 0 {
+		quiet, clean := s.r.clean(chunk, s.lines)
+		if clean {
+			return chunk, 0
+		}
+		s.quiet = quiet
 	}
 	s.buf, s.count, s.out = chunk, 0, nil
 	if len(s.held) > 0 {
@@ -84,6 +91,24 @@ func (s *Stream) Next(chunk []byte, more bool) ([]byte, int) {
 			return out, 0
 		}
 		s.takeApart()
+	}
+	return s.redact(whole, more)
+}
+
+// whole redacts a frame, or a line, that stands alone.
+func (r *Redactor) whole(b []byte, lines bool) ([]byte, int) {
+	quiet, clean := r.clean(b, lines)
+	if clean {
+		return b, 0
+	}
+	s := Stream{r: r, lines: lines, report: r.report, buf: b, quiet: quiet}
+	return s.redact(true, false)
+}
+
+// redact works through the buffer.
+func (s *Stream) redact(whole, more bool) ([]byte, int) {
+	if s.raw.sights != nil {
+		s.raw.sights.anew()
 	}
 	s.copied = s.given
 	decided := len(s.buf)

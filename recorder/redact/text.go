@@ -11,6 +11,7 @@ import (
 type text struct {
 	b     []byte
 	prev  []byte // what stood before it
+	start int    // where it is begun to look
 	lead  int    // how much of b was decided before, and may begin a literal
 	final bool   // nothing comes after it
 	raw   bool   // JSON as it came: it is only asked whether there is a secret
@@ -20,7 +21,6 @@ type text struct {
 	sights *sights
 	spans  []span
 	resume int  // where to go on after a hit
-	stop   bool // what is not decided is a hit
 	block  bool // a PEM block began whose end has not come
 }
 
@@ -90,37 +90,38 @@ func (t *text) goesOn(at int, c *class) bool {
 	return !(hexa[t.before(at-3)] && hexa[t.before(at-2)] && hexa[t.before(at-1)] && hexa[last])
 }
 
-// scan finds the spans, and returns up to where all is decided.
+// scan finds the spans, and returns up to where all is decided; where JSON is looked at
+// as it came, up to the first.
 func (t *text) scan() (decided int) {
 	f := t.r.finder
-	from := 0
-	for i := 0; ; {
+	from := t.start
+	for i := from; ; {
 		if i = f.next(t.b, i, t.sights); i < 0 {
 			break
 		}
 		count := len(t.spans)
 		v, at := t.look(i, from, len(t.b))
-		if v != no && !(v == hit && t.raw) {
+		if v != no {
 			v, at = t.earlier(v, at, i, from, count)
 		}
 		switch {
-		case v == more && t.stop:
-			t.resume = at + 1
-			return 0
-		case v == more:
-			return t.user(max(at, t.lead))
-		case v == hit && t.raw:
-			return 0
+		case v == more, v == hit && t.raw:
+			return t.user(max(min(at, t.unbegun()), from, t.lead))
 		case v == hit:
 			from, i = t.resume, t.resume
 		default:
 			i++
 		}
 	}
+	return t.user(max(from, t.lead, t.unbegun()))
+}
+
+// unbegun returns up to where no literal begins whose end has not come.
+func (t *text) unbegun() int {
 	if t.final {
-		return t.user(len(t.b))
+		return len(t.b)
 	}
-	return t.user(max(from, t.lead, len(t.b)-f.partial(t.b)))
+	return len(t.b) - t.r.finder.partial(t.b)
 }
 
 // earlier looks whether a literal that begins before the one that was found, whose spans
