@@ -2,10 +2,12 @@ package recorder
 
 import (
 	"crypto/rand"
+	"fmt"
 	"net/http"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/store"
@@ -28,7 +30,7 @@ func Redact(r *redact.Redactor) Option {
 func Secrets(s store.Spooler, h store.Header, rules redact.Rules) (*redact.Redactor, error) {
 	key, fault := []byte(nil), error(nil)
 	if keyed, ok := s.(store.Keyed); ok {
-		key, fault = keyed.RedactionKey()
+		key, fault = keyOf(keyed)
 	}
 	if key == nil {
 		key = make([]byte, 32)
@@ -42,6 +44,28 @@ func Secrets(s store.Spooler, h store.Header, rules redact.Rules) (*redact.Redac
 		return nil, err
 	}
 	return r, fault
+}
+
+// keyTime is how long the beginning of a session waits for the store's key.
+const keyTime = 2 * time.Second
+
+// keyOf returns the store's key, if the disk that has it answers.
+func keyOf(s store.Keyed) (key []byte, err error) {
+	var got []byte
+	var fault error
+	done := make(chan struct{})
+	go func() { // left behind when the disk does not answer: nothing can end it
+		got, fault = s.RedactionKey()
+		close(done)
+	}()
+	t := time.NewTimer(keyTime)
+	defer t.Stop()
+	select {
+	case <-done:
+		return got, fault
+	case <-t.C:
+		return nil, fmt.Errorf("read the key for redaction: %w", ErrNoAnswer)
+	}
 }
 
 // inHeader takes the secrets out of the header.

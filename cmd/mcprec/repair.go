@@ -75,7 +75,12 @@ func sayRepaired(cmd *cobra.Command, r boltstore.Repaired) {
 			part = append(part, x)
 		}
 	}
-	say("  saved whole: %s", plural(whole, "session"))
+	switch {
+	case whole > 0:
+		say("  saved whole: %s", plural(whole, "session"))
+	case len(part) == 0:
+		say("  nothing of a session was found in it")
+	}
 	for _, x := range part {
 		say("  session %s: %s saved, %d lost", x.ID, plural(x.Saved, "event"), x.Lost)
 	}

@@ -131,6 +131,19 @@ func candidates(sessions []store.Session) string {
 	return b.String()
 }
 
+// crashed reports whether the session's recorder is gone and did not close it.
+func (s *session) crashed(ctx context.Context) bool {
+	if s.db == nil || s.wreck {
+		return false
+	}
+	for x, err := range s.db.Sessions(ctx, store.Query{Prefix: string(s.id)}) {
+		if err == nil && x.ID == s.id {
+			return x.State == store.Crashed
+		}
+	}
+	return false
+}
+
 // events yields the session's events from a Seq. A fixture can be read once.
 func (s *session) events(ctx context.Context, from uint64, o store.ReadOptions) iter.Seq2[store.Event, error] {
 	if s.wreck {

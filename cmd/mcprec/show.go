@@ -127,5 +127,9 @@ func (o showOptions) print(cmd *cobra.Command, s *session, fits *filter.Filter, 
 	case shown == 0:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no event of %s fits --filter\n", s.name)
 	}
-	return p.close()
+	err = p.close()
+	if s.crashed(cmd.Context()) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends without being closed: %s\n", s.name, unclosed)
+	}
+	return err
 }

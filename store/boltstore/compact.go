@@ -38,7 +38,7 @@ func (s *Store) Compact(ctx context.Context, least float64, report func(Compacte
 		return fmt.Errorf("compact store: %w", err)
 	}
 	defer s.end()
-	entries, err := os.ReadDir(s.storeDir())
+	paths, faults, err := s.databases()
 	if err != nil {
 		return ignoreMissing(err)
 	}
@@ -50,13 +50,12 @@ func (s *Store) Compact(ctx context.Context, least float64, report func(Compacte
 		return fmt.Errorf("compact store: %w", err)
 	}
 	defer unlock()
-	s.sweepTemps(entries)
-	var faults []error
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) != ".db" || ctx.Err() != nil {
-			continue
+	s.sweepTemps()
+	s.sweepRepairs(ctx)
+	for _, path := range paths {
+		if ctx.Err() != nil {
+			break
 		}
-		path := filepath.Join(s.storeDir(), e.Name())
 		c := &compaction{s: s, path: path}
 		switch err := c.run(ctx, least); {
 		case err == nil:
@@ -71,13 +70,31 @@ func (s *Store) Compact(ctx context.Context, least float64, report func(Compacte
 // sweepTemps removes what those left who died while they made a database. The files of
 // a compaction are nobody's while its lock is held here; others may be somebody's, unless
 // they are old.
-func (s *Store) sweepTemps(entries []fs.DirEntry) {
+func (s *Store) sweepTemps() {
+	s.sweep(func(name string, info fs.FileInfo) bool {
+		mine, _ := filepath.Match("*.db.compact.new-*", name)
+		other, _ := filepath.Match("*.db.new-*", name)
+		return mine || other && time.Since(info.ModTime()) > staleTempTime
+	})
+}
+
+// sweepRepairs removes what repairs left that died: nobody else makes such files while
+// the lock of the folders is held here. Who finds it taken leaves them.
+func (s *Store) sweepRepairs(ctx context.Context) {
+	if unlock, err := s.lockFold(ctx, false); err == nil && unlock != nil {
+		defer unlock()
+		s.sweep(func(name string, _ fs.FileInfo) bool {
+			mine, _ := filepath.Match("*.db.repair.new-*", name)
+			return mine
+		})
+	}
+}
+
+func (s *Store) sweep(left func(name string, info fs.FileInfo) bool) {
+	entries, _ := os.ReadDir(s.storeDir())
 	for _, e := range entries {
-		path := filepath.Join(s.storeDir(), e.Name())
-		mine, _ := filepath.Match("*.db.compact.new-*", e.Name())
-		other, _ := filepath.Match("*.db.new-*", e.Name())
-		if info, err := e.Info(); mine || other && err == nil && time.Since(info.ModTime()) > staleTempTime {
-			_ = s.machine.remove(path)
+		if info, err := e.Info(); err == nil && left(e.Name(), info) {
+			_ = s.machine.remove(filepath.Join(s.storeDir(), e.Name()))
 		}
 	}
 }

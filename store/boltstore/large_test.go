@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"crypto/rand"
+	"errors"
 	"runtime"
 	"testing"
 	"time"
@@ -77,7 +78,13 @@ func TestFoldLargeBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	var step folded
-	if n := asked(t, func() (err error) { step, err = s.fold(t.Context(), testID(1), key, pace{}); return err }); n > 3 {
+	fold := func() (err error) {
+		for step, err = s.fold(t.Context(), testID(1), key, pace{}); errors.Is(err, errMoved); { // on a busy machine the keeper was first
+			step, err = s.fold(t.Context(), testID(1), key, pace{})
+		}
+		return err
+	}
+	if n := asked(t, fold); n > 3 {
 		t.Errorf("a fold beside the recorder asked for %.1f times the size of a large event", n)
 	}
 	if step.whole || step.to.seq != 2 {

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -35,8 +36,11 @@ func (p *projection) take(key [16]byte, e store.Event) error {
 	if err := p.session.Count(e); err != nil {
 		return err
 	}
-	if e.Seq == 1 && p.session.ID != idOf(key) {
-		return fmt.Errorf("event 1: its header names session %s, not %s", p.session.ID, idOf(key))
+	if e.Seq == 1 {
+		if !strings.EqualFold(string(p.session.ID), string(idOf(key))) {
+			return fmt.Errorf("event 1: its header names session %s, not %s", p.session.ID, idOf(key))
+		}
+		p.session.ID = idOf(key)
 	}
 	p.session.Head = head
 	return nil

@@ -37,7 +37,10 @@ func checkSpoolHead(b []byte, key [16]byte, path string) error {
 	if b[8] > spoolVersion || b[9] > store.CodecVersion {
 		return fmt.Errorf("read spool %s: spool version %d, codec version %d: %w; install a newer mcprec", path, b[8], b[9], store.ErrNewer)
 	}
-	if binary.LittleEndian.Uint32(b[28:]) != crc32.Checksum(b[:28], castagnoli) || [16]byte(b[12:28]) != key {
+	if id := [16]byte(b[12:28]); binary.LittleEndian.Uint32(b[28:]) == crc32.Checksum(b[:28], castagnoli) && id != key {
+		return fmt.Errorf("spool %s is left alone: it is that of session %s, under another name; is it a copy? move it away, or give it its name back", path, idOf(id))
+	}
+	if binary.LittleEndian.Uint32(b[28:]) != crc32.Checksum(b[:28], castagnoli) {
 		return fmt.Errorf("read spool %s: header: %w", path, store.ErrCorrupt)
 	}
 	return nil

@@ -41,12 +41,10 @@ func (s *Store) Repair(ctx context.Context, dry bool, report func(Repaired)) err
 	}
 	defer s.end()
 	err := s.repairMonths(ctx, dry, report)
-	if err == nil && !dry {
+	if !dry {
 		_ = s.FoldDead(ctx) // which keeps spools that are damaged, for the next step
 	}
-	if err == nil {
-		err = s.repairSpools(ctx, dry, report)
-	}
+	err = errors.Join(err, s.repairSpools(ctx, dry, report))
 	if err != nil {
 		return fmt.Errorf("repair store: %w", err)
 	}
@@ -54,15 +52,14 @@ func (s *Store) Repair(ctx context.Context, dry bool, report func(Repaired)) err
 }
 
 func (s *Store) repairMonths(ctx context.Context, dry bool, report func(Repaired)) error {
-	entries, err := os.ReadDir(s.storeDir())
+	paths, faults, err := s.databases()
 	if err != nil {
 		return ignoreMissing(err)
 	}
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) != ".db" {
-			continue
-		}
-		path := filepath.Join(s.storeDir(), e.Name())
+	if !dry {
+		s.sweepRepairs(ctx)
+	}
+	for _, path := range paths {
 		var fault error
 		if err := s.verifyMonth(ctx, path, func(err error) { fault = errors.Join(fault, err) }); err != nil {
 			fault = errors.Join(fault, err)
@@ -71,7 +68,8 @@ func (s *Store) repairMonths(ctx context.Context, dry bool, report func(Repaired
 		case fault == nil:
 			continue
 		case !errors.Is(fault, store.ErrCorrupt):
-			return fault
+			faults = append(faults, fault)
+			continue
 		}
 		r, err := s.repairMonth(ctx, path, dry)
 		if err != nil {
@@ -80,7 +78,7 @@ func (s *Store) repairMonths(ctx context.Context, dry bool, report func(Repaired
 		r.Fault = fault
 		report(r)
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // ignoreMissing: where nothing was recorded nothing is damaged.
@@ -111,7 +109,7 @@ func (s *Store) repairMonth(ctx context.Context, path string, dry bool) (r Repai
 	}
 	b := &rebuilding{s: s, w: w, path: path, r: Repaired{Path: path}}
 	if !dry {
-		if b.temp, err = s.emptyMonth(path); err != nil {
+		if b.temp, err = s.emptyMonth(path + ".repair"); err != nil {
 			return r, err
 		}
 		defer func() { _ = s.machine.remove(b.temp) }()

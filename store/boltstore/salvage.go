@@ -168,7 +168,7 @@ func (g *gathering) log() (events []store.Event, sum Salvaged) {
 // ours reports whether an event opens this session.
 func (g *gathering) ours(e store.Event) bool {
 	h, err := store.ParseHeader(e.Payload)
-	return e.Kind == store.Opened && err == nil && h.ID == g.id
+	return e.Kind == store.Opened && err == nil && strings.EqualFold(string(h.ID), string(g.id))
 }
 
 func (g *gathering) header() store.Header {

@@ -41,11 +41,11 @@ func (s *Store) list(ctx context.Context, q store.Query) (found []store.Session,
 	defer s.end()
 	l := &listing{s: s, q: q, spooled: map[store.SessionID]bool{}}
 	l.spools(ctx)
-	for _, name := range l.months() {
-		if l.full(name) {
+	for _, path := range l.months() {
+		if l.full(filepath.Base(path)) {
 			break
 		}
-		if err := l.month(ctx, filepath.Join(s.storeDir(), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := l.month(ctx, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			l.faults = append(l.faults, err)
 		}
 	}
@@ -72,21 +72,15 @@ type listing struct {
 	faults  []error
 }
 
-// months returns the names of the databases in the order of the query; the one
+// months returns the paths of the databases in the order of the query; the one
 // without a month first, because its sessions are of any time.
 func (l *listing) months() []string {
-	entries, err := os.ReadDir(l.s.storeDir())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	paths, foreign, err := l.s.databases()
+	if l.faults = append(l.faults, foreign...); ignoreMissing(err) != nil {
 		l.faults = append(l.faults, err)
 	}
-	var names []string
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) == ".db" {
-			names = append(names, e.Name())
-		}
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		switch {
+	slices.SortFunc(paths, func(a, b string) int {
+		switch a, b := filepath.Base(a), filepath.Base(b); {
 		case a == "other.db":
 			return -1
 		case b == "other.db":
@@ -96,7 +90,7 @@ func (l *listing) months() []string {
 		}
 		return cmp.Compare(a, b)
 	})
-	return names
+	return paths
 }
 
 // full reports whether no session of a month can come before those found.
@@ -131,7 +125,7 @@ func (l *listing) spools(ctx context.Context) {
 
 // spooledSession lists a session that has a spool. Its State is "" when the
 // database has all of it.
-func (s *Store) spooledSession(ctx context.Context, id store.SessionID) (store.Session, error) {
+func (s *Store) spooledSession(ctx context.Context, id store.SessionID) (listed store.Session, err error) {
 	x, err := s.locate(ctx, id, 0)
 	if err != nil {
 		return store.Session{}, err
@@ -146,6 +140,7 @@ func (s *Store) spooledSession(ctx context.Context, id store.SessionID) (store.S
 	}
 	session := x.facts.session
 	session.Head.Chain = [32]byte{}
+	defer func() { listed.ID = x.id }()
 	if counted := session; live && tallySpool(x.spool, x.unfolded(), &counted) == nil {
 		session = counted
 	} else {
@@ -175,8 +170,9 @@ func state(head store.Head, live bool) store.State {
 func (l *listing) month(ctx context.Context, path string) error {
 	prefix := prefixBytes(l.q.Prefix)
 	var found []store.Session
+	others := 0
 	err := l.s.view(ctx, path, func(m *month) error {
-		found = found[:0]
+		found, others = found[:0], 0
 		if m.stale {
 			l.faults = append(l.faults, staleFile(path))
 		}
@@ -201,14 +197,18 @@ func (l *listing) month(ctx context.Context, path string) error {
 			if err != nil {
 				return err
 			}
-			if x := p.session; !p.deleted && !l.spooled[x.ID] && strings.HasPrefix(string(x.ID), l.q.Prefix) {
+			if !inPlace(path, k) {
+				others++
+			} else if x := p.session; !p.deleted && !l.spooled[x.ID] && strings.HasPrefix(string(x.ID), l.q.Prefix) {
 				x.State = state(x.Head, false)
 				found = append(found, x)
 			}
 		}
 		return nil
 	})
-	l.found = append(l.found, found...)
+	if l.found = append(l.found, found...); others > 0 {
+		l.faults = append(l.faults, misplaced(path, others))
+	}
 	if filepath.Base(path) != "other.db" {
 		l.indexed += len(found)
 	}

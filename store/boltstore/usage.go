@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/mcprec/mcprec/store"
@@ -59,21 +58,23 @@ func (s *Store) Usage(ctx context.Context) (Usage, error) {
 	}
 	defer s.end()
 	faults := []error{s.spoolUsage(&u)}
-	entries, err := os.ReadDir(s.storeDir())
-	if err = ignoreMissing(err); err != nil {
-		faults = append(faults, err)
+	paths, foreign, err := s.databases()
+	faults = append(append(faults, foreign...), ignoreMissing(err))
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			continue
+		}
+		d := DatabaseUsage{Path: path, Bytes: info.Size()}
+		if err := s.monthUsage(ctx, &u, &d); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			faults = append(faults, err)
+		}
+		u.Databases = append(u.Databases, d)
 	}
+	entries, err := os.ReadDir(s.storeDir())
+	faults = append(faults, ignoreMissing(err))
 	for _, e := range entries {
-		info, err := e.Info()
-		switch {
-		case err != nil:
-		case filepath.Ext(e.Name()) == ".db":
-			d := DatabaseUsage{Path: filepath.Join(s.storeDir(), e.Name()), Bytes: info.Size()}
-			if err := s.monthUsage(ctx, &u, &d); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				faults = append(faults, err)
-			}
-			u.Databases = append(u.Databases, d)
-		case strings.Contains(e.Name(), ".damaged"):
+		if info, err := e.Info(); err == nil && strings.Contains(e.Name(), ".damaged") {
 			u.Damaged.add(info.Size())
 		}
 	}

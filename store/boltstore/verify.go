@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	bolt "go.etcd.io/bbolt"
@@ -31,15 +30,14 @@ func (s *Store) Verify(ctx context.Context, report func(error)) error {
 }
 
 func (s *Store) verifyMonths(ctx context.Context, report func(error)) error {
-	entries, err := os.ReadDir(s.storeDir())
+	paths, foreign, err := s.databases()
+	for _, fault := range foreign {
+		report(fault)
+	}
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) != ".db" {
-			continue
-		}
-		path := filepath.Join(s.storeDir(), e.Name())
+	for _, path := range paths {
 		if err := s.verifyMonth(ctx, path, report); err != nil {
 			report(err)
 		}
@@ -55,6 +53,7 @@ func (s *Store) verifyMonths(ctx context.Context, report func(error)) error {
 func (s *Store) verifyMonth(ctx context.Context, path string, report func(error)) error {
 	var sessions []projection
 	var faults []error
+	others := 0
 	err := s.view(ctx, path, func(m *month) error {
 		if err := m.recount(nil); err != nil {
 			return err
@@ -67,12 +66,17 @@ func (s *Store) verifyMonth(ctx context.Context, path string, report func(error)
 			p, err := decodeProjection([16]byte(k), v, path)
 			if err != nil {
 				faults = append(faults, err)
+			} else if !inPlace(path, k) {
+				others++
 			} else if !p.deleted {
 				sessions = append(sessions, p)
 			}
 		}
 		return nil
 	})
+	if others > 0 {
+		faults = append(faults, misplaced(path, others))
+	}
 	for _, fault := range faults {
 		report(fault)
 	}

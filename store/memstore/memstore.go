@@ -133,9 +133,10 @@ func (l *log) take(id store.SessionID, events []store.Event) error {
 		if err := l.session.Count(e); err != nil {
 			return err
 		}
-		if l.session.ID != id {
+		if !strings.EqualFold(string(l.session.ID), string(id)) {
 			return fmt.Errorf("its header names session %s", l.session.ID)
 		}
+		l.session.ID = id
 		e.Payload = bytes.Clone(e.Payload)
 		l.session.Head = head
 		l.events = append(l.events, e)
