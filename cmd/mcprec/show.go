@@ -90,7 +90,11 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 		return err
 	}
 	defer closeInto(&err, s)
-	return errors.Join(o.print(cmd, s, fits, out), out.flush())
+	err = errors.Join(o.print(cmd, s, fits, out), out.flush())
+	if err == nil && o.limit == 0 && s.crashed(cmd.Context()) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends without being closed: %s\n", s.name, unclosed)
+	}
+	return err
 }
 
 // print shows the events that were asked for.
@@ -127,9 +131,5 @@ func (o showOptions) print(cmd *cobra.Command, s *session, fits *filter.Filter, 
 	case shown == 0:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no event of %s fits --filter\n", s.name)
 	}
-	err = p.close()
-	if s.crashed(cmd.Context()) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends without being closed: %s\n", s.name, unclosed)
-	}
-	return err
+	return p.close()
 }
