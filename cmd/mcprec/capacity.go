@@ -195,7 +195,7 @@ func (l needsLine) print(w io.Writer, format string) error {
 	if format == "json" {
 		return encoderTo(w).Encode(l)
 	}
-	fmt.Fprintln(w, l.Session)
+	fmt.Fprintln(w, plain(l.Session))
 	for _, n := range l.Needs {
 		fmt.Fprintf(w, "  %-11s %s", pairName(n.Models), n.Need)
 		if n.Slack != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/mcprec/mcprec/store"
@@ -84,11 +85,19 @@ func statusOf(err error) *status {
 	return &status{code: exitData, cause: err}
 }
 
-// report says on w why a command failed, if there is something to say.
-func (s *status) report(w io.Writer) {
-	if s.cause != nil {
-		fmt.Fprintf(w, "mcprec: %v\n", s.cause)
+// report says on w why a command failed, if there is something to say. An argument in
+// it, as the name of a file that a shell found, cannot forge a line.
+func (s *status) report(w io.Writer, args []string) {
+	if s.cause == nil {
+		return
 	}
+	text := s.cause.Error()
+	for _, arg := range args {
+		if strings.Contains(arg, "\n") {
+			text = strings.ReplaceAll(text, arg, plain(arg))
+		}
+	}
+	fmt.Fprintf(w, "mcprec: %s\n", text)
 }
 
 // exit ends the process as the status says.

@@ -62,11 +62,19 @@ func writeJSONL(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportO
 }
 
 func writeHAR(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
-	return foreign.WriteHAR(w, events, release)
+	p := &plainWriter{w: w}
+	if err := foreign.WriteHAR(p, events, release); err != nil {
+		return err
+	}
+	return p.Close()
 }
 
 func writeOTLP(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
-	return otlp.WriteJSON(w, events, release)
+	p := &plainWriter{w: w}
+	if err := otlp.WriteJSON(p, events, release); err != nil {
+		return err
+	}
+	return p.Close()
 }
 
 func writeOTLPProto(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {

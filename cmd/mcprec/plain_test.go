@@ -110,7 +110,7 @@ func TestHostileTexts(t *testing.T) {
 		"list", "show", "show --format json", "tail", "check", "check --format json", "check --format junit", "check --format sarif",
 		"state", "state --at 6", "state --format json", "state --at 2 --diff 100%", "bisect --expr exit==\"x\"", "bisect --expr failures>0",
 		"verify", "replay", "replay --client inbox:0 --server serial", "replay --format json", "explore --schedules 3", "explore --format json --schedules 3",
-		"show --filter " + typed, "show " + typed, "show --from " + typed, "show --format " + typed, typed, "show --filter \"FORGED\"", "show --sequence", "export --format mermaid", "export --format text", "show --pairs --color always --filter kind:frames", "rm 019b" + typed,
+		"show --filter " + typed, "show " + typed, "show --from " + typed, "show --format " + typed, typed, "show --filter \"FORGED\"", "show --sequence", "export --format mermaid", "export --format text", "export --format har", "export --format otlp", "show --pairs --color always --filter kind:frames", "rm 019b" + typed,
 		"capacity " + path, "diff " + path + " ../../fixtures/seed.jsonl", "diff --format json " + path + " ../../fixtures/seed.jsonl", "redact --scan " + path, "serve " + path, "drive " + path, "drive " + path + " -- go version", "import " + path + typed, "show " + path + typed, "tail --pairs " + typed,
 	} {
 		args := strings.Split(line, " ")
@@ -121,6 +121,35 @@ func TestHostileTexts(t *testing.T) {
 		for _, s := range []string{out, errs} {
 			if fault := unplain(s); fault != "" {
 				t.Errorf("%q: %s", line, fault)
+			}
+		}
+	}
+}
+
+// TestHostileFileName: a file's name, as a shell finds it, cannot forge a line either.
+func TestHostileFileName(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("MCPREC_HOME", filepath.Join(dir, "home"))
+	whole, err := os.ReadFile("../../fixtures/seed.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"whole\nFORGED": whole, "broken\nFORGED": whole[:len(whole)/2]} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range []string{"show", "check", "verify", "capacity", "diff", "replay", "redact", "import"} {
+			args := []string{command, path}
+			switch command {
+			case "diff":
+				args = append(args, "../../fixtures/seed.jsonl")
+			case "redact":
+				args = append(args, "--scan")
+			}
+			out, errs := runLine(t, args...)
+			if fault := unplain(out + errs); fault != "" {
+				t.Errorf("%q: %s", args, fault)
 			}
 		}
 	}

@@ -102,7 +102,7 @@ func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(plainTo(cmd.ErrOrStderr()), "mcprec: %s: %s in %s\n", s.name, plural(c.secrets, "secret"), plural(c.events, "event"))
+	fmt.Fprintf(plainTo(cmd.ErrOrStderr()), "mcprec: %s: %s in %s\n", plain(s.name), plural(c.secrets, "secret"), plural(c.events, "event"))
 	switch {
 	case o.scan && c.secrets > 0:
 		return verdictError

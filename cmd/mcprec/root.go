@@ -26,7 +26,7 @@ func run(args []string, std streams) *status {
 	root.SetOut(out)
 	root.SetErr(errs)
 	s := statusOf(root.ExecuteContext(context.Background()))
-	s.report(errs)
+	s.report(errs, args)
 	_, _ = out.Close(), errs.Close() // half a character
 	return s
 }
