@@ -2,7 +2,6 @@ package redact
 
 import (
 	"encoding/binary"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -163,17 +162,6 @@ func (f *finder) spot(l *literal, offset int, text string) {
 		*slot = tag(g)
 	} else {
 		*slot = manyTags
-	}
-}
-
-// addValue adds a secret itself, and how it stands in a URL.
-func (f *finder) addValue(value string) {
-	for i, v := range []string{value, url.QueryEscape(value), url.PathEscape(value)} {
-		if len(v) < 4 || i > 0 && v == value {
-			continue
-		}
-		head := v[:min(len(v), 16)]
-		f.add(literal{text: folded(head), match: exactly(value, v)})
 	}
 }
 

@@ -169,7 +169,7 @@ func (s *Stream) swallowed(at int) {
 
 // cutEscape returns how many bytes at the end of a JSON string's stretch are the
 // beginning of an escape.
-func cutEscape(b []byte) int {
+func cutEscape(b []byte) (size int) {
 	for n := 1; n <= 12 && n <= len(b); n++ {
 		if b[len(b)-n] != '\\' {
 			continue
@@ -181,11 +181,11 @@ func cutEscape(b []byte) int {
 		if (k-n)%2 != 0 { // it is the second of a pair
 			continue
 		}
-		if size := escapeSize(b[len(b)-n:]); size == 0 {
-			return n
+		if escapeSize(b[len(b)-n:]) == 0 {
+			size = n // the first half of a pair may stand in front of it
 		}
 	}
-	return 0
+	return size
 }
 
 // escapeStart returns where the escape begins that a place is within; else the place.
@@ -216,8 +216,16 @@ func escapeSize(b []byte) int {
 	case len(b) < 6:
 		return 0
 	}
-	if utf16.IsSurrogate(hexRune(b[2:6])) && len(b) < 12 && (len(b) == 6 || b[6] == '\\' && (len(b) == 7 || b[7] == 'u')) {
+	if high := hexRune(b[2:6]); high < 0xd800 || high >= 0xdc00 {
+		return 6
+	}
+	switch next := b[6:]; {
+	case !bytes.HasPrefix(next, []byte(`\u`)[:min(len(next), 2)]):
+		return 6
+	case len(next) < 6:
 		return 0
+	case utf16.IsSurrogate(hexRune(next[2:6])):
+		return 12
 	}
 	return 6
 }
