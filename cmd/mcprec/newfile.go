@@ -118,6 +118,7 @@ func writeTemp(name string, write func(io.Writer) error) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("write %s: its folder cannot be written to: %v", name, errors.Unwrap(err))
 	}
+	_ = tmp.Chmod(0o600) // a umask may have taken some of that
 	if err := errors.Join(write(tmp), tmp.Close()); err != nil {
 		os.Remove(tmp.Name())
 		return "", fmt.Errorf("write %s: %w", name, err)

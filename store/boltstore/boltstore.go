@@ -3,6 +3,7 @@ package boltstore
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -131,15 +132,33 @@ func (s *Store) makeDirs() (made bool, err error) {
 			_ = os.Chmod(d, info.Mode().Perm()&0o700) // if it is not ours it stays as it is
 			continue
 		}
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			return made, err
-		}
-		if err := os.Chmod(d, 0o700); err != nil { // a umask may have taken some of that
+		if err := makeDir(d); err != nil {
 			return made, err
 		}
 		made = true
 	}
 	return made, nil
+}
+
+// makeDir makes a folder, and those above it that are missing, for their user alone; of
+// what is there it changes nothing.
+func makeDir(path string) error {
+	err := os.Mkdir(path, 0o700)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeDir(filepath.Dir(path)); err != nil {
+			return err
+		}
+		err = os.Mkdir(path, 0o700)
+	}
+	switch {
+	case err == nil:
+		return os.Chmod(path, 0o700) // a umask may have taken some of that
+	case errors.Is(err, fs.ErrExist):
+		if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+			return nil
+		}
+	}
+	return err
 }
 
 // unlinked refuses folders that are symbolic links.

@@ -62,7 +62,7 @@ func parseKey(text []byte) ([]byte, error) {
 
 // makeKey makes a key file, unless another process is first.
 func (s *Store) makeKey(path string) error {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	if err := makeDir(s.dir); err != nil {
 		return err
 	}
 	key := make([]byte, keySize)
