@@ -33,6 +33,9 @@ type EndpointOptions struct {
 	ServeOptions
 	// Origins are web origins that may ask besides those of this machine.
 	Origins []string
+	// NewLive returns a server for one session, which is asked what is not recorded; nil:
+	// an error is the answer.
+	NewLive func() *Live
 	// Done is told of each session that is over; it may be nil. One call at a time.
 	Done func(Served)
 }
@@ -43,7 +46,16 @@ type Served struct {
 	// Unsent is how many messages had no stream to go out on: what belongs to no
 	// request that is open, for a client that asked for no other stream.
 	Unsent int
-	Err    error
+	// Added is what passed between the client and the live server, for Extend.
+	Added []store.Event
+	Err   error
+
+	session string
+}
+
+// Extend is [Extend] with what was added, in the MCP session that was served.
+func (s Served) Extend(recorded []store.Event) []store.Event {
+	return extend(recorded, s.Added, s.session)
 }
 
 // part is one of the sessions of a recording.
@@ -123,8 +135,14 @@ func (e *Endpoint) serve(ctx context.Context, conn *transport.ServerConn) {
 			conn.Answer(live, ex.answer())
 		}
 	}
-	served := Served{Player: NewPlayer(p.events, e.rules)}
+	if e.o.NewLive != nil {
+		o.Live = e.o.NewLive()
+	}
+	served := Served{Player: NewPlayer(p.events, e.rules), session: p.exchanges.lastSession()}
 	served.Err = Serve(ctx, &peeked{Conn: conn, first: &first}, served.Player, o)
+	if o.Live != nil {
+		served.Added, served.Err = o.Live.Added(), errors.Join(served.Err, o.Live.Err())
+	}
 	served.Unsent = conn.Unsent()
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -16,12 +16,15 @@ import (
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // listenOptions are the flags of serve for clients that ask over HTTP.
 type listenOptions struct {
 	address string
 	origins []string
+	target  string
+	headers []string
 }
 
 const listenHelp = `
@@ -32,28 +35,55 @@ session of a client is played to by itself, also several at once; those of a
 recording that has no session ids are all one. A request that the recorded server
 refused for how it was made (its session id, Accept, content type, protocol version,
 method or path) is refused in the same way, and not waited for. An interrupt ends it.
+The real server of --mode is then COMMAND or the one at --target; anew, or where there
+is no file, only that is recorded: all sessions of the run in one file.
 `
 
 func (o *listenOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.address, "listen", "", "answer over HTTP at `ADDRESS`, as 127.0.0.1:7001; port 0 takes a free one")
+	f.StringVar(&o.target, "target", "", "with --listen: the real server is the one whose MCP endpoint is `URL`,\nin place of COMMAND")
+	f.StringArrayVar(&o.headers, "header", nil, "with --target and --mode new_episodes: send `'NAME: VALUE'` with every\nrequest; may be repeated")
 	f.StringArrayVar(&o.origins, "allow-origin", nil, "with --listen: let web pages of `ORIGIN` ask, not only those of\nthis machine; may be repeated; * lets all")
 }
 
 // check refuses what cannot be served over HTTP.
-func (o *listenOptions) check(mode fixtures.Mode) error {
+func (o *listenOptions) check(mode fixtures.Mode, command []string) error {
 	switch {
 	case o.address == "" && len(o.origins) > 0:
 		return usagef("--allow-origin is for --listen; give both")
-	case o.address != "" && mode != fixtures.Once && mode != fixtures.None:
-		return usagef("--listen does not record: --mode %s asks a server on stdio; record a remote one with mcprec record --target URL", mode)
+	case o.address == "" && o.target != "":
+		return usagef("--target is for --listen; give both, or the real server's COMMAND")
+	case o.target == "" && len(o.headers) > 0:
+		return usagef("--header is for --target; give both")
+	case o.target != "" && len(command) > 0:
+		return usagef("serve: a COMMAND and --target; give one of them")
+	case o.address != "" && mode == fixtures.All && len(command) > 0:
+		return usagef("--listen --mode all records what passes over HTTP: give the real server's --target URL in place of COMMAND")
 	}
 	return nil
 }
 
+// real returns the real server; nil: there is none.
+func (o *listenOptions) real(std streams, command []string) (transport.Transport, error) {
+	switch {
+	case o.target != "":
+		t := driveTarget{url: o.target, headers: o.headers}
+		header, err := t.header()
+		if err == nil {
+			err = t.check(nil)
+		}
+		return transport.HTTPClient{URL: o.target, Header: header, Listen: transport.ListenInitialized}, err
+	case len(command) > 0:
+		return transport.Command{Args: command, Stderr: std.err}, nil
+	}
+	return nil, nil
+}
+
 // served are the sessions that clients had, as they end.
 type served struct {
-	std streams
+	std  streams
+	keep func(replay.Served) error // takes in what was added
 
 	mu       sync.Mutex
 	verdicts int
@@ -75,23 +105,28 @@ func (s *served) done(session replay.Served) {
 	if session.Unsent > 0 {
 		s.say(fmt.Sprintf("%s had no stream to go out on: of no open request, and the client asked for no other stream", plural(uint64(session.Unsent), "message")))
 	}
+	fault := error(nil)
+	if len(session.Added) > 0 {
+		fault = s.keep(session)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.verdicts += len(verdicts)
+	s.err = errors.Join(s.err, fault)
 	if !errors.Is(session.Err, context.Canceled) {
 		s.err = errors.Join(s.err, session.Err)
 	}
 }
 
 // playHTTP serves to all who ask until somebody wants this process gone.
-func playHTTP(std streams, o serveOptions, events []store.Event, rules replay.Rules, options replay.ServeOptions) error {
+func playHTTP(o serveOptions, events []store.Event, rules replay.Rules, options replay.EndpointOptions, s *served) error {
 	listener, err := net.Listen("tcp", o.listen.address)
 	if err != nil {
 		return usagef("--listen %s: %v", o.listen.address, err)
 	}
-	s := &served{std: std}
-	options.Say = s.say
-	endpoint := replay.NewEndpoint(events, rules, replay.EndpointOptions{ServeOptions: options, Origins: o.listen.origins, Done: s.done})
+	std := s.std
+	options.Say, options.Origins, options.Done = s.say, o.listen.origins, s.done
+	endpoint := replay.NewEndpoint(events, rules, options)
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	interrupted, cancel := context.WithCancel(ctx)

@@ -18,7 +18,8 @@ import (
 //
 //	serving SERVER [ARG]... -- CLIENT [ARG]...
 //
-// {URL} in the client's arguments is the URL.
+// {URL} in the client's arguments is the URL; {{URL}} is {URL}, for a client that is a
+// serving itself.
 func serving() {
 	dash := slices.Index(os.Args, "--")
 	server := exec.Command(os.Args[1], os.Args[2:dash]...)
@@ -33,7 +34,7 @@ func serving() {
 	url, _ := bufio.NewReader(out).ReadString('\n')
 	words := slices.Clone(os.Args[dash+1:])
 	for i := range words {
-		words[i] = strings.ReplaceAll(words[i], "{URL}", strings.TrimSpace(url))
+		words[i] = strings.NewReplacer("{{URL}}", "{URL}", "{URL}", strings.TrimSpace(url)).Replace(words[i])
 	}
 	client := exec.Command(words[0], words[1:]...)
 	client.Stdout, client.Stderr = os.Stdout, os.Stderr

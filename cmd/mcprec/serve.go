@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -127,38 +126,31 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	case arg == "-":
 		return usagef("serve -: standard input is the client's; name a session or a file")
 	}
-	if err := o.listen.check(fixtures.Mode(o.mode)); err != nil {
+	if err := o.listen.check(fixtures.Mode(o.mode), command); err != nil {
 		return err
 	}
 	records, err := o.records(arg, command)
 	if err != nil {
 		return err
 	}
-	if records && o.listen.address == "" {
-		return runRecord(std, recordOptions{home: o.home, out: arg, sync: "50ms", mode: fixtures.Mode(o.mode), secrets: o.secrets}, command)
+	if records {
+		r := recordOptions{home: o.home, out: arg, sync: "50ms", mode: fixtures.Mode(o.mode), secrets: o.secrets}
+		if o.listen.target != "" {
+			r.http = targetOptions{target: o.listen.target, listen: o.listen.address, origins: o.listen.origins, join: true}
+			return runTarget(cmd.Context(), std, r)
+		}
+		return runRecord(std, r, command)
 	}
 	events, name, err := o.load(cmd, std, arg)
 	if err != nil {
 		return err
 	}
 	options := replay.ServeOptions{Pacer: pacer, Patience: o.patience}
-	if o.listen.address != "" {
-		return playHTTP(std, o, events, rules, options)
+	if o.listen.address == "" && fixtures.Mode(o.mode) != fixtures.NewEpisodes {
+		return playServer(std, o, replay.NewPlayer(events, rules), options, nil)
 	}
-	var keep func([]store.Event) error // holds the events: only where they are wanted again
-	if fixtures.Mode(o.mode) == fixtures.NewEpisodes {
-		options.Live = &replay.Live{Server: transport.Command{Args: command, Stderr: std.err}}
-		keep = func(added []store.Event) error {
-			fmt.Fprintf(plainTo(std.err), "mcprec: %s: %s added\n", name, plural(uint64(len(added)), "frame"))
-			if err := o.secrets.clean(added, command); err != nil {
-				return err
-			}
-			return replaceFile(arg, io.Discard, func(w io.Writer) error {
-				return encode(w, fixtures.Each(replay.Extend(events, added)))
-			})
-		}
-	}
-	return playServer(std, o, replay.NewPlayer(events, rules), options, keep)
+	e := &episodes{std: std, o: o, file: arg, name: name, command: command, events: events}
+	return e.play(rules, options)
 }
 
 // records reports whether the real server is to be recorded, and refuses a mode
@@ -175,7 +167,9 @@ func (o *serveOptions) records(arg string, command []string) (bool, error) {
 		switch {
 		case !looksLikeFile(arg):
 			return false, usagef("--mode %s writes to a fixture; name a file, as mcprec export -o FILE makes one", mode)
-		case len(command) == 0:
+		case len(command) == 0 && o.listen.target == "" && o.listen.address != "":
+			return false, usagef("--mode %s asks the real server; add its --target URL", mode)
+		case len(command) == 0 && o.listen.target == "":
 			return false, usagef("--mode %s asks the real server; add its command: mcprec serve --mode %s %s -- COMMAND", mode, mode, arg)
 		}
 	}
@@ -187,7 +181,10 @@ func (o *serveOptions) records(arg string, command []string) (bool, error) {
 		_, err := os.Stat(arg)
 		absent = errors.Is(err, fs.ErrNotExist)
 	}
-	return absent && len(command) > 0, nil
+	if absent && o.listen.address != "" && len(command) > 0 {
+		return false, usagef("--listen records what passes over HTTP: give the real server's --target URL in place of COMMAND, or name a file that is there")
+	}
+	return absent && (len(command) > 0 || o.listen.target != ""), nil
 }
 
 // load reads the session, and says what a reader of the answers should know of it.

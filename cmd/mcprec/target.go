@@ -29,6 +29,7 @@ type targetOptions struct {
 	listen  string
 	origins []string
 	split   bool
+	join    bool // all sessions are one recording
 	maxBody int64
 }
 
@@ -115,7 +116,7 @@ type remote struct {
 // serve passes exchanges through until the context is over.
 func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	tap := recorder.NewHTTP(recorder.HTTPOptions{
-		Open: r.open, Done: r.done, Path: r.target.Path, Split: r.o.http.split, MaxBody: r.o.maxBody(),
+		Open: r.open, Done: r.done, Path: r.target.Path, Split: r.o.http.split, Together: r.o.http.join, MaxBody: r.o.maxBody(),
 		Header: store.Header{Label: r.o.label.text, Labels: r.o.label.values, URL: r.target.String(), Recorder: "mcprec " + version()},
 	})
 	live, end := context.WithCancelCause(context.Background())

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/store"
+)
+
+// episodes is a recording that is served over HTTP, or to which what is new is added. It
+// holds the events.
+type episodes struct {
+	std     streams
+	o       serveOptions
+	file    string
+	name    string
+	command []string
+	events  []store.Event
+}
+
+// play serves, and asks the real server where that is wanted.
+func (e *episodes) play(rules replay.Rules, options replay.ServeOptions) error {
+	real, err := e.o.listen.real(e.std, e.command)
+	if err != nil {
+		return err
+	}
+	live := func() *replay.Live { return &replay.Live{Server: real} }
+	if e.o.listen.address == "" {
+		options.Live = live()
+		return playServer(e.std, e.o, replay.NewPlayer(e.events, rules), options, func(added []store.Event) error {
+			return e.keep(added, replay.Extend)
+		})
+	}
+	over := replay.EndpointOptions{ServeOptions: options}
+	if fixtures.Mode(e.o.mode) == fixtures.NewEpisodes {
+		over.NewLive = live
+	}
+	return playHTTP(e.o, e.events, rules, over, &served{std: e.std, keep: e.keepServed})
+}
+
+// keep adds what passed to the file.
+func (e *episodes) keep(added []store.Event, extend func(recorded, added []store.Event) []store.Event) error {
+	fmt.Fprintf(plainTo(e.std.err), "mcprec: %s: %s added\n", e.name, plural(uint64(len(added)), "frame"))
+	if err := e.o.secrets.clean(added, e.command); err != nil {
+		return err
+	}
+	e.events = extend(e.events, added)
+	return replaceFile(e.file, io.Discard, func(w io.Writer) error {
+		return encode(w, fixtures.Each(e.events))
+	})
+}
+
+// keepServed adds what passed in one of the sessions over HTTP. One at a time.
+func (e *episodes) keepServed(session replay.Served) error {
+	return e.keep(session.Added, func(recorded, _ []store.Event) []store.Event { return session.Extend(recorded) })
+}
