@@ -36,6 +36,22 @@ func userOption(t *text, at int) verdict {
 	return t.operand(i+blanks(t.b, i, false), true)
 }
 
+// identified is what "IDENTIFIED BY" of SQL is given; in prose nobody shouts it.
+func identified(t *text, at int) verdict {
+	const phrase = "IDENTIFIED BY "
+	if !bytes.HasPrefix(t.b[at:], []byte(phrase)) || t.goesOn(at, alnum) {
+		return no
+	}
+	i := at + len(phrase)
+	if t.unclear(i) || i == len(t.b) && !t.final {
+		return more
+	}
+	if quoteAt(t.b, i) == 0 {
+		return no
+	}
+	return t.operand(i, false)
+}
+
 // runs reports whether a command stands not far in front of a place, in the same line.
 func (t *text) runs(command string, at int) bool {
 	for i := at; i > at-reach; i-- {

@@ -5,6 +5,9 @@ import "bytes"
 // longestElement bounds the text of an element that is a secret.
 const longestElement = 512
 
+// cdata begins text in XML that is as it stands.
+const cdata = "<![CDATA["
+
 // closingEscape is > as encoders for the web have it, folded.
 var closingEscape = folded(`\u003e`)
 
@@ -28,6 +31,13 @@ func (t *text) element(from, end int) verdict {
 		return no
 	}
 	rest := t.b[end+1:]
+	skip := 0
+	if bytes.HasPrefix(rest, []byte(cdata)) {
+		skip = len(cdata)
+	} else if !t.final && bytes.HasPrefix([]byte(cdata), rest) {
+		return more
+	}
+	rest = rest[skip:]
 	n := bytes.IndexByte(rest[:min(len(rest), longestElement)], '<')
 	if n < 0 && len(rest) >= longestElement {
 		return no
@@ -42,10 +52,13 @@ func (t *text) element(from, end int) verdict {
 		return no
 	}
 	v := rest[:n]
+	if skip > 0 {
+		v = bytes.TrimSuffix(v, []byte("]]>"))
+	}
 	if _, _, ok := secretIn(s, v); !ok || s < hardSecret && !looksRandom(v, 8) {
 		return no
 	}
-	return t.found("key", end+1, end+1+n)
+	return t.found("key", end+1+skip, end+1+skip+len(v))
 }
 
 // elementAt returns where the name of an element begins that ends at end; ok: one does.

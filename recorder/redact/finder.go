@@ -341,7 +341,7 @@ func builtinLiterals() []literal {
 		literal{text: folded("://"), match: address, uri: true, follow: host, before: alnum},
 		literal{text: folded(`:\/\`), match: escaped},                         // of a URL in JSON
 		literal{text: folded(`\u00`), match: escaped, follow: classOf("2-7")}) // an escape that need not be: what it hides is seen decoded
-	list = append(list, literal{text: "sshpass ", match: sshPassword}, literal{text: folded(" -u "), match: userOption},
+	list = append(list, literal{text: "identified by ", match: identified}, literal{text: "sshpass ", match: sshPassword}, literal{text: folded(" -u "), match: userOption},
 		literal{text: folded(" --user "), match: userOption})
 	for i := range shapes {
 		list = append(list, shapes[i].literals()...)

@@ -90,6 +90,8 @@ var frames = []string{
 	// Of random letters with hardly a digit.
 	`{"a":"X-Api-Key: «VArKjsJAtXEdXHPdKFjKvoKi» key: getUserAuthenticationToken","b":"cmd --api-key «alShoISFGwZzzKguVo3usCHS» -v","c":"«LTAIMUKQuwQEMLtdXuSGrQKZ»"}`,
 	// Of commands, elements and sessions.
+	`{"a":"CREATE USER u IDENTIFIED BY '«a b c»'; ALTER USER u IDENTIFIED BY \"«hunter2»\"","b":"it is identified by 'name' x"}`,
+	`{"a":"<password><![CDATA[«hunter2»]]></password>","b":"<password><![CDATA[]]></password>"}`,
 	`{"a":"first\ncurl -u admin:«hunter2» https://x"}`,
 	`{"a":"sshpass -p «hunter2» ssh x; sshpass -p '«a b c»' ssh; sshpass -p«hunter3» x","b":"sshpass -f file -p x; sshpass -p $PASS ssh"}`,
 	`{"a":"curl -s -u admin:«hunter2» https://x","b":"curl --user \"admin:«a b c»\" x"}`,
