@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -16,24 +18,38 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// frameOf returns a frame of so many bytes without a secret: a page of technical text,
-// as tools read it from files.
-func frameOf(b *testing.B, size int) string {
-	page, err := os.ReadFile("../../README.md")
-	if err != nil {
-		b.Fatal(err)
+// frameOf returns a frame of so many bytes, without a secret, of a kind of text.
+func frameOf(b *testing.B, kind string, size int) string {
+	var text []byte
+	switch kind {
+	case "base64": // an image
+		rnd := rand.New(rand.NewPCG(1, 2))
+		raw := make([]byte, size)
+		for i := range raw {
+			raw[i] = byte(rnd.Uint32())
+		}
+		text = []byte(base64.StdEncoding.EncodeToString(raw))
+	case "json": // what tools answer, in a string
+		for i := 0; len(text) < size; i++ {
+			text = fmt.Appendf(text, `{"id":%d,"name":"item %d","tags":["a","b"],"ok":true,"at":"2026-01-01T00:00:00Z"},`, i, i)
+		}
+	default: // files, as tools read them
+		file, err := os.ReadFile(map[string]string{"page": "../../README.md", "code": "../../replay/player.go"}[kind])
+		if err != nil {
+			b.Fatal(err)
+		}
+		for text = file[2000:]; len(text) < size; {
+			text = append(text, file[2000:]...)
+		}
 	}
-	for len(page) < size+2000 {
-		page = append(page, page...)
-	}
-	text, err := json.Marshal(string(page[2000 : 2000+size]))
+	quoted, err := json.Marshal(string(text[:size]))
 	if err != nil {
 		b.Fatal(err)
 	}
 	head := `{"jsonrpc":"2.0","id":12,"result":{"_meta":{"progressToken":7},"content":[{"type":"text","text":`
 	tail := `}],"isError":false}}` + "\n"
-	text = text[:max(20, size-len(head)-len(tail)-1)]
-	return head + strings.TrimRight(string(text), `\u0123456789abcdef`) + `"` + tail
+	quoted = quoted[:max(20, size-len(head)-len(tail)-1)]
+	return head + strings.TrimRight(string(quoted), `\u0123456789abcdef`) + `"` + tail
 }
 
 // passTime returns how long frames take through a tap and two pipes into a spool.
@@ -80,19 +96,21 @@ func passTime(b *testing.B, frame string, n int, options ...recorder.Option) tim
 // in one run. The metrics are ratios of medians of the speed: 1 is no loss.
 func BenchmarkRedact(b *testing.B) {
 	b.Setenv("SOME_API_KEY", "abcdef0123456789")
-	for _, size := range []int{200, 2000, 64000} {
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			frame, n := frameOf(b, size), 16<<20/size
-			var times [2][]time.Duration
-			for b.Loop() {
-				for range 5 {
-					times[0] = append(times[0], passTime(b, frame, n))
-					times[1] = append(times[1], passTime(b, frame, n, recorder.Redact(nil)))
+	for _, kind := range []string{"page", "code", "json", "base64"} {
+		for _, size := range []int{200, 2000, 64000} {
+			b.Run(fmt.Sprint(kind, "/", size), func(b *testing.B) {
+				frame, n := frameOf(b, kind, size), 16<<20/size
+				var times [2][]time.Duration
+				for b.Loop() {
+					for range 5 {
+						times[0] = append(times[0], passTime(b, frame, n))
+						times[1] = append(times[1], passTime(b, frame, n, recorder.Redact(nil)))
+					}
 				}
-			}
-			b.ReportMetric(ratio(times), "speed/unredacted")
-			b.ReportMetric(16000/float64(median(times[0]).Milliseconds()+1), "MBs-redact")
-			b.ReportMetric(16000/float64(median(times[1]).Milliseconds()+1), "MBs-raw")
-		})
+				b.ReportMetric(ratio(times), "speed/unredacted")
+				b.ReportMetric(16000/float64(median(times[0]).Milliseconds()+1), "MBs-redact")
+				b.ReportMetric(16000/float64(median(times[1]).Milliseconds()+1), "MBs-raw")
+			})
+		}
 	}
 }

@@ -4,13 +4,17 @@ import "bytes"
 
 // assigned looks for a secret that a name promises.
 func assigned(t *text, at int) verdict {
-	if from, end, ok := t.elementAt(at); ok && !t.uri {
-		return t.element(from, end)
-	}
-	if t.ofProgress(at) || !t.mayAssign(at) {
+	end := at + naming.run(t.b, at)
+	if end < len(t.b) && !afterName[t.b[end]] { // most are words of a sentence
 		return no
 	}
-	if end := at + naming.run(t.b, at); t.raw && end+1 < len(t.b) && t.b[end] == '\\' && t.b[end+1] == 'u' && (!t.final || hasFolded(t.b[end:], escapeText)) {
+	if from, ok := t.elementAt(at, end); ok && !t.uri {
+		return t.element(from, end)
+	}
+	if t.ofProgress(at) || !t.mayAssign(end) {
+		return no
+	}
+	if t.raw && end+1 < len(t.b) && t.b[end] == '\\' && t.b[end+1] == 'u' && (!t.final || hasFolded(t.b[end:], escapeText)) {
 		t.resume = at + 1 // a quote, it may be, or a colour: it must be taken apart
 		return hit
 	}
@@ -45,9 +49,11 @@ func (t *text) ofProgress(at int) bool {
 		string(t.b[at:at+len(after)]) == after && len(t.r.globs) == 0
 }
 
-// mayAssign is a quick look at what follows a name: most names are words of a sentence.
-func (t *text) mayAssign(at int) bool {
-	i := at + naming.run(t.b, at)
+// afterName are the bytes that may follow a name: of an element, or of what is assigned.
+var afterName = classOf(">\"'`\\:=*\t\x1b ")
+
+// mayAssign is a quick look at what follows a name, which ends at i.
+func (t *text) mayAssign(i int) bool {
 	if i >= len(t.b) {
 		return !t.final
 	}

@@ -62,13 +62,12 @@ func (t *text) element(from, end int) verdict {
 }
 
 // elementAt returns where the name of an element begins that ends at end; ok: one does.
-func (t *text) elementAt(at int) (from, end int, ok bool) {
-	end = at + naming.run(t.b, at)
+func (t *text) elementAt(at, end int) (from int, ok bool) {
 	if end >= len(t.b) || t.b[end] != '>' && !(t.raw && hasFolded(t.b[end:], closingEscape)) {
-		return 0, end, false
+		return 0, false
 	}
 	for from = at; from > at-contextSize && naming[t.before(from)]; {
 		from--
 	}
-	return from + t.escapeBefore(from), end, true
+	return from + t.escapeBefore(from), true
 }

@@ -208,7 +208,7 @@ func (f *finder) next(b []byte, i int, s *sights) int {
 			i = s.to
 			continue
 		}
-		if f.has(b, at, f.grams[gramAt(b, at)*gramFactor>>tableShift]) {
+		if g := gramAt(b, at); f.grams[g*gramFactor>>tableShift] == manyTags || f.grams[g*gramFactor>>tableShift] == tag(g) {
 			return at
 		}
 		i = at + 1

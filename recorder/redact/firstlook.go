@@ -90,21 +90,25 @@ func (b *bucket) weight() int {
 	return w
 }
 
-// add adds a literal, and returns at which offset its four bytes are looked for: as the
-// kinds have it, else where they make the least difference.
+// add adds a literal, and returns at which offset its four bytes are looked for: where
+// the kinds have it, else anywhere, and there where it makes the least difference.
 func (f *firstLook) add(l *literal) (offset int) {
 	kind, least := -1, 0
-	for o := 0; o == 0 || o+4 <= len(l.text); o++ {
-		if k, ok := kindOf(l.text[o:min(len(l.text), o+4)]); ok {
-			kind, offset = k, o
-			break
-		}
+	try := func(k, o int) {
 		sets := l.bytesOf(o)
+		more := f.buckets[k].with(&sets)
+		if cost := more.weight() - f.buckets[k].weight(); kind < 0 || cost < least {
+			kind, offset, least = k, o, cost
+		}
+	}
+	for o := 0; o == 0 || o+4 <= len(l.text); o++ {
+		for _, k := range kindsOf(l.text[o:min(len(l.text), o+4)]) {
+			try(k, o)
+		}
+	}
+	for o, known := 0, kind >= 0; !known && (o == 0 || o+4 <= len(l.text)); o++ {
 		for k := range f.buckets {
-			more := f.buckets[k].with(&sets)
-			if cost := more.weight() - f.buckets[k].weight(); kind < 0 || cost < least {
-				kind, offset, least = k, o, cost
-			}
+			try(k, o)
 		}
 	}
 	sets := l.bytesOf(offset)
