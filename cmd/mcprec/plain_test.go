@@ -171,6 +171,26 @@ func unplain(s string) string {
 	return ""
 }
 
+// TestNamed: a name that a peer chose is shown as far as a line can have it, and whole
+// characters of it.
+func TestNamed(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "", "echo": "echo", "a\nb\x1b": `a\nb\u001b`,
+		strings.Repeat("a", 120):        strings.Repeat("a", 120),
+		strings.Repeat("a", 121):        strings.Repeat("a", 120) + "…",
+		strings.Repeat("a", 119) + "äb": strings.Repeat("a", 119) + "…",
+	} {
+		if got := named(in); got != want {
+			t.Errorf("%q is shown as %q, want %q", in, got, want)
+		}
+	}
+	long := strings.Repeat("x", 5<<20)
+	events := []store.Event{{Seq: 2, Kind: store.Frame, Dir: transport.ClientToServer, Payload: []byte(`{"id":1,"method":"tools/call","params":{"name":"` + long + `"}}`)}}
+	if text := unanswered(events); len(text) > 200 || !strings.HasPrefix(text, "#2 tools/call xxx") {
+		t.Errorf("%d bytes: %.100s", len(text), text)
+	}
+}
+
 // TestPlainWriter: a character may come in parts.
 func TestPlainWriter(t *testing.T) {
 	text := "a\tb\n" + evil + "日本語👨\u200d👩\u00a0\xff\xe6\x97z\xe6\x97"

@@ -172,7 +172,7 @@ func (c *cleaning) list(e store.Event, f redact.Finding) error {
 			Path string     `json:"path,omitempty"`
 		}{e.Seq, e.Kind, e.Dir.String(), f.Rule, f.Path})
 	}
-	_, err := fmt.Fprintf(c.out, "%6d %-6s %-7s %-12s %s\n", e.Seq, cmp.Or(e.Dir.String(), "-"), e.Kind, f.Rule, plain(f.Path))
+	_, err := fmt.Fprintf(c.out, "%6d %-6s %-7s %-12s %s\n", e.Seq, cmp.Or(e.Dir.String(), "-"), e.Kind, f.Rule, named(f.Path))
 	return err
 }
 

@@ -25,9 +25,9 @@ func unanswered(events []store.Event) string {
 		switch {
 		case c.Dir != transport.ClientToServer || c.Cancelled != 0 || c.Method == "subscriptions/listen":
 		case first == "":
-			first = fmt.Sprintf("#%d %s", c.Request, plain(c.Method))
+			first = fmt.Sprintf("#%d %s", c.Request, named(c.Method))
 			if c.Target != "" {
-				first += " " + plain(c.Target)
+				first += " " + named(c.Target)
 			}
 		default:
 			more++

@@ -9,11 +9,16 @@ import (
 // what a URL has, what looks like a key.
 func ArgValues(args []string) []string {
 	var values []string
+	add := func(value string) {
+		if value = unschemed(value); len(value) >= 4 {
+			values = append(values, value)
+		}
+	}
 	for i, arg := range args {
 		if name, value, ok := strings.Cut(arg, "="); ok && isSecretArg(name, value) {
-			values = append(values, unschemed(value))
+			add(value)
 		} else if i > 0 && strings.HasPrefix(args[i-1], "-") && !strings.HasPrefix(arg, "-") && isSecretArg(args[i-1], arg) {
-			values = append(values, unschemed(arg))
+			add(arg)
 		} else if strings.Contains(arg, "://") {
 			values = append(values, URLValues(arg)...)
 		}

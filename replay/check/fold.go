@@ -82,7 +82,7 @@ func (f *Fold) Apply(e store.Event) error {
 		return f.eof(e)
 	case store.Exited:
 		info, err := store.DecodePayload[store.ExitInfo](e)
-		f.exit, f.exited = info.String(), e.Seq
+		f.exit, f.exited = clip(info.String()), e.Seq
 		f.silence.ends(e)
 		return err
 	case store.Delivered:
@@ -254,6 +254,7 @@ func (f *Fold) give(found Finding) {
 		found.Severity = order.Warning
 		found.Text += fmt.Sprintf("; or what is missing at #%d explains it", f.lost)
 	}
+	found.Revision = clip(found.Revision) // a peer may name any
 	f.found[found.Severity.String()]++
 	f.emit(found)
 }
