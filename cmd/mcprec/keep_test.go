@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"github.com/mcprec/mcprec/recorder"
@@ -42,5 +43,34 @@ func TestKeepWhileRecorded(t *testing.T) {
 	f, err := k.foldUntil(t.Context(), point{seq: 10_000}.isPast)
 	if err != nil || f.Seq() != 10_000 || f.State().View().Frames.C2S != 9_999 {
 		t.Errorf("#%d, %v", f.Seq(), err)
+	}
+}
+
+// TestKeepOfTarget: so do the sessions of a target, each until it is done.
+func TestKeepOfTarget(t *testing.T) {
+	db, err := boltstore.Open(t.TempDir(), boltstore.Options{Sync: boltstore.SyncNone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	r := &remote{std: streams{out: os.Stdout, err: os.Stderr}, db: db}
+	kept := func() (n int) {
+		r.keeping.Range(func(any, any) bool { n++; return true })
+		return n
+	}
+	var recs []*recorder.Recorder
+	for range 3 {
+		recs = append(recs, r.open(store.Header{Transport: "http"}))
+	}
+	if kept() != len(recs) {
+		t.Errorf("%d of %d are kept", kept(), len(recs))
+	}
+	for i, rec := range recs {
+		if r.done(rec.Close()); kept() != len(recs)-1-i {
+			t.Errorf("%d are kept when %d are done", kept(), i+1)
+		}
+	}
+	if r.faulty.Load() {
+		t.Error("not all was recorded")
 	}
 }

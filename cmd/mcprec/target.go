@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -109,6 +110,7 @@ type remote struct {
 	target *url.URL
 
 	secrets *redact.Redactor
+	keeping sync.Map // of each session that is recorded: what ends keepPoints
 
 	faulty atomic.Bool // not all was recorded
 }
@@ -171,10 +173,14 @@ func (r *remote) open(h store.Header) *recorder.Recorder {
 		r.o.unrecorded(r.std, err)
 		return recorder.Unrecorded(err)
 	}
+	r.keeping.Store(rec.ID(), keepPoints(r.db, rec))
 	return rec
 }
 
 func (r *remote) done(sum recorder.Summary) {
+	if end, ok := r.keeping.LoadAndDelete(sum.ID); ok {
+		end.(func())()
+	}
 	if !reportRecorded(r.std, r.o, r.db, sum) {
 		r.faulty.Store(true)
 	}
