@@ -126,6 +126,8 @@ func (r *Recorder) giveUp(left []batch, fault error) {
 	}
 	if first > 0 {
 		r.seq = first - 1
+		// What began in the queue is not in the log: nothing is to end it.
+		r.broken = slices.DeleteFunc(r.broken, func(seq uint64) bool { return seq >= first })
 	}
 	if len(left) > 0 {
 		r.gap.Reason = rootOf(fault).Error()

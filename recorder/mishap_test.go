@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/memstore"
@@ -109,4 +110,26 @@ func notesOf(t *testing.T, s store.Store, id store.SessionID) (notes string, mis
 		}
 	}
 	return notes, missing
+}
+
+// TestFullWithAnOpenFrame holds that the end is told where a frame that began in memory
+// lost its rest for want of room: nothing in the log is there to end.
+func TestFullWithAnOpenFrame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{from: 2}
+		r := d.begin(t, Within(NewBudget(1000)), Redact(nil))
+		tap := r.Tap(transport.ClientToServer)
+		observe(t, tap, "frame\nbeg")
+		observe(t, tap, "un\nwaits"+strings.Repeat(".", 400)+"\nit be")
+		observe(t, tap, "gins and no room is left"+strings.Repeat(".", 1000))
+		r.Record(store.Exited, transport.NoDirection, store.ExitInfo{Code: 3})
+		r.Close()
+		expect(t, &d.spool, `
+2 frame c2s frame
+3 frame c2s unterminated beg
+4 lost  {"frames":4,"bytes":1436,"reason":"no space left","streams":["c2s","s2c","stderr"]}
+5 exit  {"code":3}
+6 closed  {"frames":2,"lost":4}
+`)
+	})
 }
