@@ -22,7 +22,7 @@ type episodes struct {
 
 // play serves, and asks the real server where that is wanted.
 func (e *episodes) play(rules replay.Rules, options replay.ServeOptions) error {
-	real, err := e.o.listen.real(e.std, e.command)
+	real, err := e.o.listen.real(e.std, e.command, e.events)
 	if err != nil {
 		return err
 	}

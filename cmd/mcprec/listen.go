@@ -64,8 +64,9 @@ func (o *listenOptions) check(mode fixtures.Mode, command []string) error {
 	return nil
 }
 
-// real returns the real server; nil: there is none.
-func (o *listenOptions) real(std streams, command []string) (transport.Transport, error) {
+// real returns the real server, which is reached as the recorded one was; nil: there is
+// none.
+func (o *listenOptions) real(std streams, command []string, events []store.Event) (transport.Transport, error) {
 	switch {
 	case o.target != "":
 		t := driveTarget{url: o.target, headers: o.headers}
@@ -73,7 +74,8 @@ func (o *listenOptions) real(std streams, command []string) (transport.Transport
 		if err == nil {
 			err = t.check(nil)
 		}
-		return transport.HTTPClient{URL: o.target, Header: header, Listen: transport.ListenInitialized}, err
+		legacy := replay.Dial(events, o.target).Legacy
+		return transport.HTTPClient{URL: o.target, Header: header, Legacy: legacy, Listen: transport.ListenInitialized}, err
 	case len(command) > 0:
 		return transport.Command{Args: command, Stderr: std.err}, nil
 	}
