@@ -1,6 +1,9 @@
 package redact
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // Most frames have no secret, and show it without being taken apart: nothing in them
 // begins one. What is true of the whole is true of its stretches, as they come; they
@@ -94,6 +97,6 @@ func (s *Stream) takeApart() {
 	}
 	s.given = len(s.clear)
 	s.quiet += s.given
-	s.buf = append(s.clear, s.buf...)
-	s.clear = nil
+	s.buf = slices.Concat(s.clear, s.buf) // what is clear is written over by the next frame
+	s.clear = s.clear[:0]
 }
