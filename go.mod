@@ -3,6 +3,7 @@ module github.com/mcprec/mcprec
 go 1.25.0
 
 require (
+	github.com/andybalholm/brotli v1.2.8
 	github.com/gofrs/flock v0.13.1
 	github.com/google/uuid v1.6.0
 	github.com/klauspost/compress v1.20.3

@@ -103,19 +103,8 @@ func formOf(contentType string) form {
 	return formOther
 }
 
-const (
-	codedStretch = 1 << 10 // of coded bytes at once: each may decode to a thousand
-	eventLimit   = 4 << 20 // of an event besides its data, which the log holds until its end
-)
-
-// stretch returns how much of a chunk is to be cut at once, and the rest. It bounds
-// what is held decoded.
-func (b *body) stretch(chunk []byte) (now, later []byte) {
-	if b.code == nil || len(chunk) <= codedStretch {
-		return chunk, nil
-	}
-	return chunk[:codedStretch], chunk[codedStretch:]
-}
+// eventLimit is how much of an event besides its data the log holds until its end.
+const eventLimit = 4 << 20
 
 // cut takes the bytes that come next and returns what is to be logged before they
 // are passed on, in memory that the next call uses again.
@@ -130,7 +119,10 @@ func (b *body) cut(chunk []byte, end bodyEnd) ([]item, bodyEnd) {
 	if b.done = end != bodyOpen; b.form == formWithheld {
 		return nil, end
 	}
-	switch chunk = b.decode(chunk, end); b.form {
+	if chunk = b.decode(chunk, end); b.full() {
+		end, b.done = bodyOpen, false
+	}
+	switch b.form {
 	case formFrame:
 		b.frame(chunk, end)
 	case formEvents:
@@ -156,7 +148,7 @@ func (b *body) decode(chunk []byte, end bodyEnd) []byte {
 		b.plain = nil
 	}
 	err := b.code.feed(chunk, func(p []byte) { b.plain = append(b.plain, p...) })
-	if err == nil && end == bodyOpen {
+	if err == nil && (end == bodyOpen || b.code.full) {
 		return b.plain
 	}
 	b.code.stop()
@@ -170,6 +162,9 @@ func (b *body) decode(chunk []byte, end bodyEnd) []byte {
 	}
 	return b.plain
 }
+
+// full reports whether cut is to be called once more for the same bytes, without them.
+func (b *body) full() bool { return b.code != nil && b.code.full }
 
 // spoil makes opaque bytes of the rest of a body.
 func (b *body) spoil(left []byte, cause error) {

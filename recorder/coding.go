@@ -9,6 +9,9 @@ import (
 	"io"
 	"iter"
 	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
 )
 
 // decoder undoes a content coding for the log while the coded bytes pass. It is fed
@@ -20,6 +23,9 @@ type decoder struct {
 	next  func() ([]byte, bool) // nil until the first chunk
 	halt  func()
 	err   error // why it ended
+	full  bool  // more of the chunk can be decoded than was given out at once
+	in    int64 // coded bytes so far
+	out   int64 // that became of them
 }
 
 // newDecoder returns a decoder of the coding, nil when none is needed; known is
@@ -33,6 +39,10 @@ func newDecoder(coding string) (d *decoder, known bool) {
 		open = func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
 	case "deflate":
 		open = inflate
+	case "br":
+		open = func(r io.Reader) (io.Reader, error) { return brotli.NewReader(r), nil }
+	case "zstd":
+		open = unzstd
 	default:
 		return nil, false
 	}
@@ -51,6 +61,14 @@ func inflate(r io.Reader) (io.Reader, error) {
 		return zlib.NewReader(b)
 	}
 	return flate.NewReader(b), nil
+}
+
+// zstdWindow is the most that a body may have its reader look back (RFC 9659).
+const zstdWindow = 8 << 20
+
+// unzstd decodes in the goroutine that reads, and all frames of a body.
+func unzstd(r io.Reader) (io.Reader, error) {
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow))
 }
 
 // decoded yields the decoded bytes, and nil whenever it needs another chunk.
@@ -106,30 +124,47 @@ func (h hungry) ReadByte() (byte, error) {
 // heldLimit is how much a body may have of what nothing comes out of.
 const heldLimit = 1 << 20
 
-// feed hands the decoded bytes of a chunk to sink, stretch by stretch. When that fails
-// d.held has the coded bytes of which something may be missing.
+const (
+	outLimit   = 1 << 20  // given out at once, about
+	ratioLimit = 1100     // as many bytes come of one, at most; of gzip's 1032
+	ratioFrom  = 64 << 20 // once so many have come
+)
+
+// feed hands the decoded bytes of a chunk to sink, stretch by stretch. If it leaves the
+// decoder full it is to be called again without a chunk. When it fails d.held has the coded
+// bytes of which something may be missing.
 func (d *decoder) feed(chunk []byte, sink func([]byte)) error {
-	if len(chunk) == 0 {
+	if len(chunk) == 0 && !d.full {
 		return nil
 	}
 	if d.next == nil {
 		d.next, d.halt = iter.Pull(d.decoded)
 	}
-	d.chunk = chunk
+	if !d.full {
+		d.chunk = chunk
+	}
 	d.held = append(d.held, chunk...)
-	for {
+	d.in += int64(len(chunk))
+	d.full = false
+	for given := 0; ; {
 		b, ok := d.next()
+		given, d.out = given+len(b), d.out+int64(len(b))
 		switch {
 		case !ok && d.err == io.EOF && len(d.chunk) == 0:
 			return nil
 		case !ok:
 			return fmt.Errorf("decode body: %w", d.err)
+		case d.out > ratioFrom && d.out > ratioLimit*d.in:
+			return fmt.Errorf("decode body: %d bytes became more than %d", d.in, d.out)
 		case b == nil && len(d.held) > heldLimit:
 			return fmt.Errorf("decode body: nothing came of %d bytes", len(d.held))
 		case b == nil:
 			return nil
 		}
 		d.held = append(d.held[:0], d.chunk...)
-		sink(b)
+		if sink(b); given >= outLimit {
+			d.full = true
+			return nil
+		}
 	}
 }

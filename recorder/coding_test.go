@@ -5,10 +5,14 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -23,6 +27,11 @@ func compressors() map[string]func(io.Writer) flusher {
 	return map[string]func(io.Writer) flusher{
 		"gzip":    func(w io.Writer) flusher { return gzip.NewWriter(w) },
 		"deflate": func(w io.Writer) flusher { return zlib.NewWriter(w) },
+		"br":      func(w io.Writer) flusher { return brotli.NewWriter(w) },
+		"zstd": func(w io.Writer) flusher {
+			e, _ := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+			return e
+		},
 		"deflate bare": func(w io.Writer) flusher {
 			f, _ := flate.NewWriter(w, flate.DefaultCompression)
 			return f
@@ -85,7 +94,7 @@ func TestDecodeFrame(t *testing.T) {
 	for _, c := range []struct{ name, coding, wire, text, other string }{
 		{"none", "", "{}", "{};", ""},
 		{"identity", "identity", "{}", "{};", ""},
-		{"one that is not known", "br", "\x01\x02", "", "bodybr\x01\x02;"},
+		{"one that is not known", "dcb", "\x01\x02", "", "bodydcb\x01\x02;"},
 		{"damaged", "gzip", "no gzip at all", "", "bodydamagedno gzip at all;"},
 		{"empty", "gzip", "", "", ""},
 	} {
@@ -95,6 +104,42 @@ func TestDecodeFrame(t *testing.T) {
 				t.Errorf("frames %q, other %q; want %q, %q", text, other, c.text, c.other)
 			}
 		})
+	}
+}
+
+// However much a few coded bytes become, it is cut a bounded stretch at a time; what becomes
+// more than any honest body is not decoded any more.
+func TestDecodeFew(t *testing.T) {
+	for name, compress := range compressors() {
+		for _, size := range []int{3 << 20, 200 << 20} {
+			t.Run(fmt.Sprint(name, size), func(t *testing.T) {
+				t.Parallel()
+				var wire bytes.Buffer
+				w := compress(&wire)
+				zeros := make([]byte, 1<<20)
+				for range size >> 20 {
+					_, _ = w.Write(zeros)
+				}
+				_ = w.Close()
+				b, got, end, spoilt := openBody("text/plain", strings.Fields(name)[0]), 0, bodyOpen, false
+				b.left = int64(wire.Len())
+				for chunk, again := wire.Bytes(), true; again; chunk, again = nil, b.full() {
+					var items []item
+					items, end = b.cut(chunk, bodyOpen)
+					if len(b.plain) > 2*outLimit {
+						t.Fatalf("%d bytes at once", len(b.plain))
+					}
+					for _, it := range items {
+						if got += len(it.info.Body); it.info.Coding == "damaged" {
+							spoilt = true
+						}
+					}
+				}
+				if bomb := size > ratioLimit*wire.Len() && size > ratioFrom; end != bodyWhole || spoilt != bomb || !bomb && got != size {
+					t.Errorf("%d bytes became %d, end %v, spoilt %v", wire.Len(), got, end, spoilt)
+				}
+			})
+		}
 	}
 }
 

@@ -55,7 +55,7 @@
 // It does not parse JSON, reads no log, holds no line in memory, and never
 // waits for a store other than the spool's one write, and for that not long; only who begins a session over
 // HTTP waits while 128 others are on their way into the store. Over HTTP it follows no
-// redirect, decodes gzip and deflate for the log only and keeps other codings as they
-// are, and passes no upgrade to another protocol. A client that closes only its sending
+// redirect, decodes gzip, deflate, br and zstd for the log only and keeps other codings as
+// they are, and passes no upgrade to another protocol. A client that closes only its sending
 // half has hung up: net/http cannot tell the two apart.
 package recorder

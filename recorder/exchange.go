@@ -53,13 +53,8 @@ func (t *HTTPTap) begin(r *http.Request) *exchange {
 func (x *exchange) upload(chunk []byte, end bodyEnd) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for rest := chunk; !x.up.done; {
-		if chunk, rest = x.up.stretch(rest); len(rest) > 0 {
-			x.uploaded(chunk, bodyOpen)
-			continue
-		}
+	for again := true; again && !x.up.done; again, chunk = x.up.full(), nil {
 		x.uploaded(chunk, end)
-		break
 	}
 }
 
@@ -99,13 +94,8 @@ func (x *exchange) respond(status int, h http.Header, length int64, wait bool) {
 func (x *exchange) download(chunk []byte, end bodyEnd, what, cause string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for rest := chunk; !x.over; {
-		if chunk, rest = x.down.stretch(rest); len(rest) > 0 {
-			x.downloaded(chunk, bodyOpen, "", "")
-			continue
-		}
+	for again := true; again && !x.over; again, chunk = x.down.full(), nil {
 		x.downloaded(chunk, end, what, cause)
-		break
 	}
 }
 
@@ -133,7 +123,7 @@ func (x *exchange) received(chunk []byte, end bodyEnd, what, cause string) []ite
 // [Recorder.writeHere].
 func (x *exchange) downloadHere(chunk []byte, end bodyEnd, what, cause string, goOn func()) (mine bool) {
 	x.mu.Lock()
-	if x.over || x.down.code != nil { // what is coded is logged in many stretches
+	if x.over || x.down.code != nil { // what is coded may be logged in many stretches
 		x.mu.Unlock()
 		x.download(chunk, end, what, cause)
 		return true
