@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"store/memstore":        {"store", "transport"},
 	"store/boltstore":       {"store", "transport", "go.etcd.io/bbolt", "github.com/klauspost/compress", "github.com/gofrs/flock"},
 	"store/storetest":       {"store", "transport"},
-	"recorder":              {"store", "transport", "recorder/redact", "github.com/google/uuid"},
+	"recorder":              {"store", "transport", "recorder/redact", "github.com/google/uuid", "github.com/klauspost/compress", "github.com/andybalholm/brotli"},
 	"recorder/redact":       nil,
 	"replay":                {"store", "transport"},
 	"replay/order":          {"transport"},
