@@ -5,6 +5,11 @@ import "bytes"
 // assigned looks for a secret that a name promises.
 func assigned(t *text, at int) verdict {
 	end := at + naming.run(t.b, at)
+	if end < len(t.b) && endsName[t.b[end]] && !t.uri {
+		if v := t.apart(at, end); v != no {
+			return v
+		}
+	}
 	if end < len(t.b) && !afterName[t.b[end]] { // most are words of a sentence
 		return no
 	}
@@ -51,6 +56,9 @@ func (t *text) ofProgress(at int) bool {
 
 // afterName are the bytes that may follow a name: of an element, or of what is assigned.
 var afterName = classOf(">\"'`\\:=*\t\x1b ")
+
+// endsName are the bytes that may follow a name that is the value of another.
+var endsName = classOf("\"'`\\,\n\r")
 
 // mayAssign is a quick look at what follows a name, which ends at i.
 func (t *text) mayAssign(i int) bool {
@@ -158,43 +166,54 @@ func (t *text) listed(a assignment) verdict {
 			t.resume = a.value
 			return hit
 		}
-		return no
+		return t.valueWithin(a)
 	}
 	if t.raw {
 		t.resume = a.value
 		return hit
 	}
 	count := len(t.spans)
-	for i := a.value + 1; ; {
+	for i, v := a.value+1, hit; ; {
 		i += blanks(t.b, i, true)
-		if t.unclear(i) {
+		if i, v = t.listedItem(a, i); v == more && !t.final {
 			t.spans = t.spans[:count]
 			return more
-		}
-		q := quoteAt(t.b, i)
-		if q == 0 {
-			break
-		}
-		to := closing(t.b, i+q, q)
-		if to < 0 && !t.final {
-			t.spans = t.spans[:count]
-			return more
-		}
-		if to < 0 {
-			break
-		}
-		if first, last, ok := secretIn(a.secrecy, t.b[i+q:to]); ok {
-			t.found("key", i+q+first, i+q+last)
 		}
 		// A quote around the list may have ended it, with fewer bytes than this one's.
-		if i = min(to+q, len(t.b)); i < len(t.b) && t.b[i] == ',' {
+		if i = min(i, len(t.b)); i < len(t.b) && t.b[i] == ',' {
 			i++
+		}
+		if v != hit {
+			break
 		}
 	}
 	if len(t.spans) > count {
 		return hit
 	}
 	return no
+}
+
+// listedItem takes what a list has at a place, and returns where that ends: a string, or
+// an object; no: it is neither.
+func (t *text) listedItem(a assignment, i int) (end int, v verdict) {
+	if i < len(t.b) && t.b[i] == '{' {
+		return t.listedObject(a, i)
+	}
+	if t.unclear(i) {
+		return i, more
+	}
+	q := quoteAt(t.b, i)
+	if q == 0 {
+		return i, no
+	}
+	to := closing(t.b, i+q, q)
+	if to < 0 {
+		return i, more
+	}
+	if first, last, ok := secretIn(a.secrecy, t.b[i+q:to]); ok {
+		t.found("key", i+q+first, i+q+last)
+	}
+	return to + q, hit
 }
 
 // schemes stand in front of credentials.

@@ -315,7 +315,7 @@ func hasFolded(b []byte, text string) bool {
 // followers is what stands behind a short name.
 const followers = "\"'`\\:= sS"
 
-var follower = classOf(followers)
+var follower = classOf(followers + "\n\r")
 
 // noWord is what may stand in front of a key of a vendor.
 var noWord = func() *class {

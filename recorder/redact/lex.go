@@ -11,6 +11,7 @@ type context struct {
 	places  places
 	zone    zone
 	secrecy secrecy
+	below   secrecy // of what an object calls its value
 }
 
 // undivided reports whether a string must be seen whole.
@@ -24,6 +25,11 @@ type level struct {
 	within context
 	member context // of an object: what the name before says of the value
 	name   []byte  // that name, for reports
+	naming bool    // its value says what the object's value is of
+	paired bool    // that came
+	apart  secrecy // and says this of it
+	called []byte  // the name
+	valued bool    // the member that was named last is the value
 }
 
 func (s *Stream) top() *level { return &s.levels[len(s.levels)-1] }
@@ -80,11 +86,11 @@ func (s *Stream) push(object bool) {
 		s.levels = append(s.levels, level{object: object, key: object, within: s.top().within})[:maxLevels]
 		return
 	}
-	c := s.coming()
-	if c.secrecy < treeSecret && object {
-		c.secrecy = noSecret
+	c, apart := s.coming(), noSecret
+	if object && c.secrecy < treeSecret {
+		c.secrecy, apart, c.below = noSecret, c.below, noSecret
 	}
-	s.levels = append(s.levels, level{object: object, key: object, within: c})
+	s.levels = append(s.levels, level{object: object, key: object, within: c, apart: apart})
 }
 
 // coming returns the context of the value that comes next.
@@ -116,8 +122,9 @@ func (s *Stream) enter(c context, name []byte) context {
 	return c
 }
 
-// named takes the name of a member; of one that is open nothing is secret by its name.
-func (s *Stream) named(raw []byte, open bool) {
+// named takes the name of a member, which ends at a place; of one that is open nothing
+// is secret by its name.
+func (s *Stream) named(raw []byte, end int, open bool) {
 	name := raw
 	if bytes.IndexByte(raw, '\\') >= 0 {
 		s.unescape(raw)
@@ -142,6 +149,10 @@ func (s *Stream) named(raw []byte, open bool) {
 	if c.zone == immuneZone {
 		c.secrecy = noSecret
 	}
+	if c.below = noSecret; c.secrecy != noSecret && c.secrecy < treeSecret {
+		c.below = objectSecrecy(c.secrecy, name)
+	}
+	s.pairing(l, &c, name, end)
 	l.member = c
 	if s.report != nil {
 		l.name = append(l.name[:0], name...)
@@ -153,7 +164,7 @@ func (s *Stream) named(raw []byte, open bool) {
 func (s *Stream) quoted(i int, final bool) (next int, whole bool) {
 	l := s.top()
 	end := stringEnd(s.buf, i+1)
-	if end < 0 && !final && len(s.buf)-i <= holdLimit && !l.key && s.coming().undivided() {
+	if end < 0 && !final && len(s.buf)-i <= holdLimit && !l.key && (l.naming || s.coming().undivided()) {
 		return i, false
 	}
 	s.seen = 0
@@ -166,6 +177,12 @@ func (s *Stream) quoted(i int, final bool) (next int, whole bool) {
 		return next, s.open == noString
 	}
 	s.value, s.open = s.coming(), textString
+	if l.object && l.naming && end >= 0 {
+		s.pairs(l, s.buf[i+1:end])
+	}
+	if l.valued && end >= 0 && sameName(l.called, s.buf[i+1:end]) {
+		s.value.secrecy = noSecret
+	}
 	if s.value.secrecy != noSecret {
 		if end < 0 && !final {
 			s.unescape(s.buf[i+1:])
@@ -213,7 +230,7 @@ func (s *Stream) string(from int, final bool) int {
 			return decided
 		}
 		if naming {
-			s.named(s.name, last < s.quiet && !s.r.always)
+			s.named(s.name, last+1, last < s.quiet && !s.r.always)
 		}
 	}
 	s.open = noString
