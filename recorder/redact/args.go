@@ -14,7 +14,11 @@ func ArgValues(args []string) []string {
 			values = append(values, value)
 		}
 	}
+	var line commandLine
 	for i, arg := range args {
+		if from, secret := line.word([]byte(arg)); secret && len(arg) > from {
+			add(arg[from:])
+		}
 		if name, value, ok := strings.Cut(arg, "="); ok && isSecretArg(name, value) {
 			add(value)
 		} else if i > 0 && strings.HasPrefix(args[i-1], "-") && !strings.HasPrefix(arg, "-") && isSecretArg(args[i-1], arg) {

@@ -6,27 +6,16 @@ import "bytes"
 // kept of the text before a cut.
 const reach = contextSize - 4
 
-// sshPassword is what "sshpass -p" is given.
-func sshPassword(t *text, at int) verdict {
-	const command = len("sshpass ")
-	if t.goesOn(at, alnum) {
-		return no
-	}
-	i := at + command
-	i += blanks(t.b, i, false)
-	if len(t.b)-i < 3 && !t.final {
-		return more
-	}
-	if !bytes.HasPrefix(t.b[i:], []byte("-p")) {
-		return no
-	}
-	i += len("-p")
-	return t.operand(i+blanks(t.b, i, false), false)
-}
-
 // userOption is the password of "-u name:password" and "--user name:password" of curl.
 func userOption(t *text, at int) verdict {
-	if !t.runs("curl ", at) {
+	if t.raw && t.b[at] == '"' { // of a list of arguments, of which curl may be the first
+		if !t.runs("curl", at) {
+			return no
+		}
+		t.resume = at + 1
+		return hit
+	}
+	if t.b[at] == '"' || !t.runs("curl ", at) {
 		return no
 	}
 	i := at + 1

@@ -317,6 +317,9 @@ const followers = "\"'`\\:= sS"
 
 var follower = classOf(followers + "\n\r")
 
+// quoting is what a string ends with, in JSON that may be in a string.
+var quoting = classOf("\"\\")
+
 // noWord is what may stand in front of a key of a vendor.
 var noWord = func() *class {
 	c := *alnum
@@ -341,8 +344,11 @@ func builtinLiterals() []literal {
 		literal{text: folded("://"), match: address, uri: true, follow: host, before: alnum},
 		literal{text: folded(`:\/\`), match: escaped},                         // of a URL in JSON
 		literal{text: folded(`\u00`), match: escaped, follow: classOf("2-7")}) // an escape that need not be: what it hides is seen decoded
-	list = append(list, literal{text: "identified by ", match: identified}, literal{text: "sshpass ", match: sshPassword}, literal{text: folded(" -u "), match: userOption},
+	list = append(list, literal{text: "identified by ", match: identified}, literal{text: folded(`"-u`), match: userOption, follow: quoting}, literal{text: folded(" -u "), match: userOption},
 		literal{text: folded(" --user "), match: userOption})
+	for _, name := range commandNames {
+		list = append(list, literal{text: folded(name), match: command, exact: name})
+	}
 	for i := range shapes {
 		list = append(list, shapes[i].literals()...)
 	}

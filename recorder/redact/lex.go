@@ -20,16 +20,18 @@ func (c context) undivided() bool { return c.secrecy != noSecret || c.zone == ur
 // level is an object or array that is open, or the text that holds them.
 type level struct {
 	object bool
+	array  bool
 	key    bool // a member's name comes next
 	index  int  // of an array: the element that comes next
 	within context
-	member context // of an object: what the name before says of the value
-	name   []byte  // that name, for reports
-	naming bool    // its value says what the object's value is of
-	paired bool    // that came
-	apart  secrecy // and says this of it
-	called []byte  // the name
-	valued bool    // the member that was named last is the value
+	member context     // of an object: what the name before says of the value
+	name   []byte      // that name, for reports
+	naming bool        // its value says what the object's value is of
+	paired bool        // that came
+	apart  secrecy     // and says this of it
+	called []byte      // the name
+	valued bool        // the member that was named last is the value
+	line   commandLine // of an array: its strings may be a command's words
 }
 
 func (s *Stream) top() *level { return &s.levels[len(s.levels)-1] }
@@ -90,7 +92,7 @@ func (s *Stream) push(object bool) {
 	if object && c.secrecy < treeSecret {
 		c.secrecy, apart, c.below = noSecret, c.below, noSecret
 	}
-	s.levels = append(s.levels, level{object: object, key: object, within: c, apart: apart})
+	s.levels = append(s.levels, level{object: object, array: !object, key: object, within: c, apart: apart})
 }
 
 // coming returns the context of the value that comes next.
@@ -164,7 +166,7 @@ func (s *Stream) named(raw []byte, end int, open bool) {
 func (s *Stream) quoted(i int, final bool) (next int, whole bool) {
 	l := s.top()
 	end := stringEnd(s.buf, i+1)
-	if end < 0 && !final && len(s.buf)-i <= holdLimit && !l.key && (l.naming || s.coming().undivided()) {
+	if end < 0 && !final && len(s.buf)-i <= holdLimit && !l.key && (l.naming || s.coming().undivided() || l.lists() && len(s.buf)-i < commandReach) {
 		return i, false
 	}
 	s.seen = 0
@@ -179,6 +181,10 @@ func (s *Stream) quoted(i int, final bool) (next int, whole bool) {
 	s.value, s.open = s.coming(), textString
 	if l.object && l.naming && end >= 0 {
 		s.pairs(l, s.buf[i+1:end])
+	}
+	if l.lists() && end >= 0 && s.argument(l, i+1, end) {
+		s.open = noString
+		return end + 1, true
 	}
 	if l.valued && end >= 0 && sameName(l.called, s.buf[i+1:end]) {
 		s.value.secrecy = noSecret

@@ -31,6 +31,28 @@ func (s *Stream) secrecyOfString(raw []byte) secrecy {
 	return s.r.secrecyOf(raw)
 }
 
+// lists reports whether the strings of an array may be a command's words.
+func (l *level) lists() bool {
+	return l.array && l.within.zone == anyZone && l.within.secrecy == noSecret
+}
+
+// argument takes a string of an array for the next word of a command line, and reports
+// whether it was a password.
+func (s *Stream) argument(l *level, from, to int) bool {
+	w := s.buf[from:to]
+	part, secret := l.line.word(w)
+	if !secret || bytes.IndexByte(w, '\\') >= 0 && part > 0 {
+		return false
+	}
+	v := w
+	if bytes.IndexByte(w, '\\') >= 0 {
+		s.unescape(w)
+		v = s.plain
+	}
+	s.replace(from+part, to, "command", s.r.Mask(string(v[part:])))
+	return true
+}
+
 // nameAhead says what a name promises that comes behind the value whose own name ends at
 // a place, as far as it is there.
 func (s *Stream) nameAhead(end int) secrecy {

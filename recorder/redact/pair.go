@@ -112,6 +112,9 @@ func (t *text) apart(at, end int) verdict {
 		return no
 	}
 	from := t.wholeName(at, end, q)
+	if q > 0 && t.before(from+1) == '-' {
+		return t.argumentBehind(from, end, q)
+	}
 	sep := t.introduced(from)
 	if sep == 0 {
 		return no
@@ -120,10 +123,7 @@ func (t *text) apart(at, end int) verdict {
 		return t.valueNear(at, end)
 	}
 	var room [96]byte
-	name := room[:0]
-	for i := from; i < end && len(name) < cap(name); i++ {
-		name = append(name, t.before(i+1))
-	}
+	name := t.between(room[:0], from, end)
 	s := t.r.secrecyOf(name)
 	if s == noSecret {
 		return no
@@ -133,6 +133,43 @@ func (t *text) apart(at, end int) verdict {
 		return no
 	}
 	return t.valueApart(s, name, end+q, i, v)
+}
+
+// argumentBehind is what a list of arguments has behind one that says so, as in
+// ["--password","x"].
+func (t *text) argumentBehind(from, end, q int) verdict {
+	i := end + q
+	i += blanks(t.b, i, true)
+	if i >= len(t.b) && !t.final {
+		return more
+	}
+	if i >= len(t.b) || t.b[i] != ',' {
+		return no
+	}
+	next := i + 1 + blanks(t.b, i+1, true)
+	if t.unclear(next) {
+		return more
+	}
+	if n := quoteAt(t.b, next); n != q || next+n > len(t.b) || t.b[next+n-1] != t.b[end+q-1] {
+		return no
+	}
+	if t.raw {
+		t.resume = end
+		return hit
+	}
+	var line commandLine
+	var room [96]byte
+	line.word(t.between(room[:0], from, end))
+	return t.words(&line, next)
+}
+
+// between appends what stands from a place, which may be in front of the text, up to
+// another, as far as there is room.
+func (t *text) between(room []byte, from, end int) []byte {
+	for i := from; i < end && len(room) < cap(room); i++ {
+		room = append(room, t.before(i+1))
+	}
+	return room
 }
 
 // wholeName returns where a name begins that ends at a quote of length q, or stands

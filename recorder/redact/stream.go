@@ -193,6 +193,9 @@ func (s *Stream) blockLine(final bool) int {
 
 // replace puts a placeholder in the place of a stretch of the buffer.
 func (s *Stream) replace(from, to int, rule, mask string) {
+	if to <= s.given { // it went out before it was known
+		return
+	}
 	s.out = append(append(s.out, s.buf[s.copied:max(s.copied, from)]...), mask...)
 	s.copied = max(s.copied, to)
 	s.count++
