@@ -2,6 +2,9 @@ package redact
 
 import "bytes"
 
+// assignedWithin is assigned of a name that begins behind the literal's first byte.
+func assignedWithin(t *text, at int) verdict { return assigned(t, at+1) }
+
 // assigned looks for a secret that a name promises.
 func assigned(t *text, at int) verdict {
 	end := at + naming.run(t.b, at)
@@ -16,7 +19,7 @@ func assigned(t *text, at int) verdict {
 	if from, ok := t.elementAt(at, end); ok && !t.uri {
 		return t.element(from, end)
 	}
-	if t.ofProgress(at) || !t.mayAssign(end) {
+	if t.ofProgress(at) || !t.mayAssign(at, end) {
 		return no
 	}
 	if t.raw && end+1 < len(t.b) && t.b[end] == '\\' && t.b[end+1] == 'u' && (!t.final || hasFolded(t.b[end:], escapeText)) {
@@ -61,7 +64,7 @@ var afterName = classOf(">\"'`\\:=*\t\x1b ")
 var endsName = classOf("\"'`\\,\n\r")
 
 // mayAssign is a quick look at what follows a name, which ends at i.
-func (t *text) mayAssign(i int) bool {
+func (t *text) mayAssign(at, i int) bool {
 	if i >= len(t.b) {
 		return !t.final
 	}
@@ -69,7 +72,17 @@ func (t *text) mayAssign(i int) bool {
 	case '"', '\'', '`', '\\', ':', '=', '\t', '\x1b', '*':
 		return true
 	case ' ':
-		return i+1 >= len(t.b) || t.b[i+1] < 'a' || t.b[i+1] > 'z' || t.longWord(i+1)
+		return i+1 >= len(t.b) || t.b[i+1] < 'a' || t.b[i+1] > 'z' || t.longWord(i+1) || t.isFlag(at)
+	}
+	return false
+}
+
+// isFlag reports whether the name around a place is a command line's: --name.
+func (t *text) isFlag(at int) bool {
+	for at--; at > -contextSize && naming[t.before(at+1)]; at-- {
+		if t.before(at+1) == '-' && t.before(at) == '-' {
+			return true
+		}
 	}
 	return false
 }
@@ -251,11 +264,15 @@ func (t *text) bareValue(a assignment) verdict {
 		}
 		return t.add(span{from: from, to: from + len(v), rule: "key", quote: string(t.b[a.opens : a.opens+a.marks])})
 	}
+	a.ends = from+n == len(t.b) || endsLine[t.b[from+n]]
 	if !a.accepts(v) && !(cookie && bytes.IndexByte(v, '=') > 0 && !holdsMask(v)) {
 		return no
 	}
 	return t.found("key", from, from+len(v))
 }
+
+// endsLine are the bytes at the end of a line, or of JSON's string.
+var endsLine = classOf("\r\n\"\\")
 
 // lineEnd returns how much stands before the end of a line, or of a string.
 func lineEnd(b []byte, i int) int {

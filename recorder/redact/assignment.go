@@ -12,6 +12,7 @@ type assignment struct {
 	query   bool // it is a URL's parameter
 	sep     byte // ':', '=', ' ' for a flag's, 0 for none
 	tight   bool // no blank around the sep
+	ends    bool // the line ends behind the value
 	secrecy secrecy
 	value   int // where the value begins, or its quote
 }
@@ -56,6 +57,9 @@ func (t *text) assignment(room []byte, at int) (a assignment, v verdict) {
 	a.name = t.nameIn(room, &a, from, end)
 	a.query = a.sep == '=' && (t.before(from) == '?' || t.before(from) == '&' || t.before(from) == '#')
 	if a.secrecy = t.r.secrecyOf(a.name); a.secrecy == noSecret && a.query && isQueryName(a.name) {
+		a.secrecy = textSecret
+	}
+	if a.secrecy == looseSecret && string(a.name) == "_auth" { // npm's
 		a.secrecy = textSecret
 	}
 	if a.secrecy == noSecret {

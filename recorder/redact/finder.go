@@ -333,11 +333,18 @@ var noWord = func() *class {
 func builtinLiterals() []literal {
 	var list []literal
 	for _, name := range []string{"passwo", "passwd", "passphrase", "passcode", "secret", "token", "credential", "authoriz",
-		"authoris", "cookie", "mnemonic", "signature=", "sig=", "jsessionid", "phpsessid"} {
+		"authoris", "cookie", "mnemonic", "signature=", "sig=", "jsessionid", "phpsessid", "connection_str",
+		"seed_phrase", "seedphrase", "recovery_phrase", "recoveryphrase", "webhook_url", "webhookurl"} {
 		list = append(list, literal{text: folded(name), match: assigned})
 	}
 	for _, name := range []string{"pwd", "pass", "auth", "key", "jwt", "otp", "cvv", "cvc", "cred", "pat", "bearer"} {
 		list = append(list, literal{text: name, match: assigned, follow: follower})
+	}
+	for _, name := range []string{"connectionStr"} {
+		list = append(list, literal{text: folded(name), match: assigned, exact: name})
+	}
+	for _, name := range []string{`"pin`, `"ssn`, `"pw`, `"dsn`, "_dsn"} {
+		list = append(list, literal{text: folded(name), match: assignedWithin, follow: follower})
 	}
 	list = append(list, literal{text: "eyj", match: webToken, follow: word, before: noWord, uri: true}, literal{text: "bearer ", match: bearer},
 		literal{text: "basic ", match: basic}, literal{text: folded("-----begin"), match: block},

@@ -166,7 +166,7 @@ func (s *Stream) named(raw []byte, end int, open bool) {
 func (s *Stream) quoted(i int, final bool) (next int, whole bool) {
 	l := s.top()
 	end := stringEnd(s.buf, i+1)
-	if end < 0 && !final && len(s.buf)-i <= holdLimit && !l.key && (l.naming || s.coming().undivided() || l.lists() && len(s.buf)-i < commandReach) {
+	if end < 0 && !final && s.waits(l, len(s.buf)-i) {
 		return i, false
 	}
 	s.seen = 0

@@ -36,6 +36,18 @@ func (l *level) lists() bool {
 	return l.array && l.within.zone == anyZone && l.within.secrecy == noSecret
 }
 
+// waits reports whether a string must be seen whole, of which so much came: a value of
+// that kind; a name or a command's word that is short.
+func (s *Stream) waits(l *level, came int) bool {
+	switch {
+	case l.key:
+		return came < contextSize
+	case came > holdLimit:
+		return false
+	}
+	return l.naming || l.lists() && came < commandReach || s.coming().undivided()
+}
+
 // argument takes a string of an array for the next word of a command line, and reports
 // whether it was a password.
 func (s *Stream) argument(l *level, from, to int) bool {

@@ -8,6 +8,7 @@ type secrecy uint8
 const (
 	noSecret     secrecy = iota
 	looseSecret          // a string that looks random is one
+	digitSecret          // four digits or more are one
 	stringSecret         // a string is one
 	textSecret           // so is a number, if it is long
 	hardSecret           // numbers are, too
@@ -58,6 +59,18 @@ func (w *words) at(i int) []byte {
 	return w.buf[w.from[i]:w.from[i+1]]
 }
 
+// joined returns the last words, as one.
+func (w *words) joined(n int) []byte { return w.buf[w.from[max(0, w.n-n)]:w.from[w.n]] }
+
+// phraseSecrecy are last words that say it together.
+var phraseSecrecy = map[string]secrecy{
+	"connectionstring": textSecret, "connectionstr": textSecret, "connstr": textSecret, "connstring": textSecret, "seedphrase": textSecret,
+	"recoveryphrase": textSecret, "mnemonicphrase": textSecret, "backupphrase": textSecret, "webhookurl": textSecret,
+}
+
+// wholeNames are of numbers that open something, if no other word is there.
+var wholeNames = setOf("pin ssn")
+
 // valueWords stand behind a name without changing what it is of.
 var valueWords = setOf("value raw b64 base64 hex plaintext str string literal header env var")
 
@@ -85,9 +98,15 @@ func (w *words) trim() {
 func secrecyOf(name []byte) secrecy {
 	var w words
 	w.cut(name)
+	if s, ok := phraseSecrecy[string(w.joined(2))]; ok {
+		return s
+	}
 	w.trim()
 	if w.n == 0 {
 		return noSecret
+	}
+	if w.n == 1 && wholeNames[string(w.at(0))] {
+		return digitSecret
 	}
 	last, before := w.at(w.n-1), w.at(w.n-2)
 	single, plural := bytes.CutSuffix(last, []byte("s"))
@@ -118,7 +137,7 @@ var wordSecrecy = map[string]secrecy{
 	"password": hardSecret, "passwd": hardSecret, "passphrase": hardSecret, "passcode": hardSecret, "pwd": hardSecret,
 	"secret": hardSecret, "otp": hardSecret, "totp": hardSecret, "cvv": hardSecret, "cvc": hardSecret,
 	"authorization": textSecret, "authorisation": textSecret, "cookie": textSecret, "jwt": textSecret, "pw": textSecret,
-	"credential": treeSecret, "cred": treeSecret, "mnemonic": textSecret, "auth": looseSecret, "bearer": looseSecret,
+	"credential": treeSecret, "cred": treeSecret, "mnemonic": textSecret, "dsn": textSecret, "auth": looseSecret, "bearer": looseSecret,
 	"pat": looseSecret, "jsessionid": looseSecret, "phpsessid": looseSecret,
 }
 

@@ -70,6 +70,8 @@ func (s *Stream) lookOn(from int) {
 	*t = text{b: s.buf, start: from, raw: true, r: s.r, spans: t.spans[:0], sights: t.sights}
 	if from == 0 {
 		t.prev = s.prev[:s.seen]
+	} else if s.buf[from-1] == '"' { // with which the literals of short names begin
+		t.start--
 	}
 	s.quiet = t.scan()
 }

@@ -22,6 +22,9 @@ func secretIn(s secrecy, v []byte) (from, to int, ok bool) {
 		return from, to, true
 	case s == noSecret, isTemplate(rest), noValues[string(bytes.ToLower(rest))], holdsMask(rest):
 		return 0, 0, false
+	case s == digitSecret:
+		lower, upper, digits := makeup(rest)
+		return from, to, digits >= 4 && lower+upper == 0
 	case s == looseSecret:
 		return from, to, from > 0 && len(rest) >= 8 || looksRandom(rest, 16) && !isUUID(rest)
 	}
@@ -58,6 +61,8 @@ func numberIsSecret(s secrecy, v []byte) bool {
 	switch s {
 	case hardSecret, treeSecret, wholeSecret:
 		return true
+	case digitSecret:
+		return len(v) >= 4 && bytes.IndexByte(v, '.') < 0
 	case textSecret:
 		return len(v) >= 6 && bytes.IndexByte(v, '.') < 0
 	}
@@ -91,14 +96,22 @@ func (a *assignment) accepts(v []byte) bool {
 		return digits >= 4 && bytes.Count(v, []byte(".")) < 2 && looksRandom(v, 20) && !isUUID(v)
 	case a.query:
 		return true
+	case a.secrecy == digitSecret:
+		return digits >= 4 && digits == len(v)
 	case a.secrecy == looseSecret:
 		return looksRandom(v, 16) && !isUUID(v)
 	case a.sep == '=' && a.tight && a.secrecy == hardSecret:
 		return len(v) >= 3
 	case a.sep == '=' && a.tight && a.secrecy == textSecret:
-		return len(v) >= 6 && digits > 0 || len(v) >= 20
+		return len(v) >= 6 && digits > 0 || len(v) >= 20 || isScrambled(v)
 	case a.secrecy == hardSecret:
-		return len(v) >= 5 && letters < len(v) && (letters > 0 || digits >= 6) || isTossed(v)
+		return len(v) >= 5 && letters < len(v) && (letters > 0 || digits >= 6) || isTossed(v) || a.isWord(v)
 	}
-	return looksRandom(v, 10)
+	return looksRandom(v, 10) || len(v) >= 16 && isScrambled(v)
+}
+
+// isWord reports whether letters alone are a password: what stands to the end of a line,
+// or is no word.
+func (a *assignment) isWord(v []byte) bool {
+	return len(v) >= 5 && !isProse(v) && (isScrambled(v) || a.ends && a.sep != ' ' && opens(a.name))
 }
