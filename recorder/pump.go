@@ -58,9 +58,7 @@ func (p *pump) succeed() {
 	go func() {
 		r := p.t.recorder
 		p.t.observed(&p.seen, r.overtaken())
-		passes := !r.over()
-		r.mu.Unlock()
-		if !passes {
+		if !p.t.release() {
 			p.end(store.EOFInfo{By: "receiver", Error: store.ErrClosed.Error()})
 			return
 		}

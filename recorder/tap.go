@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync"
 	"syscall"
 	"time"
 
@@ -25,8 +26,13 @@ type Tap struct {
 	skip     bool   // the rest of the line is lost, as its beginning was
 	cause    string // why it is
 	whole    uint64 // the newest event whose end was seen
-	secrets  *redact.Stream
-	passed   int64 // of the frame whose end has not come
+
+	// sifting is taken before the recorder's lock, and holds with it what follows: both
+	// directions look for secrets at once.
+	sifting sync.Mutex
+	secrets *redact.Stream
+	passed  int64   // of the frame whose end has not come
+	pieces  []piece // scratch of one chunk
 }
 
 // Pass copies src to dst until either ends, recording every read before it is
@@ -81,55 +87,74 @@ func (t *Tap) stream() string {
 // hold, begin, continue or end. It returns false when the recording is over and
 // nothing may be passed on.
 func (t *Tap) Observe(chunk []byte) bool {
+	t.sifting.Lock()
+	defer t.sifting.Unlock()
+	var s seen
+	t.sift(chunk, &s)
 	r := t.recorder
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var s seen
-	if t.observe(chunk, &s) {
+	if t.observe(&s) {
 		t.observed(&s, r.commit())
 	}
 	return !r.over()
 }
 
 // observeHere is Observe for a pump: it writes in this goroutine. If that write is
-// overdue, rescue is called, which has the recorder's lock then, and nothing is this
-// goroutine's any more.
+// overdue, rescue is called, which has the tap's and the recorder's lock then, and nothing
+// is this goroutine's any more.
 func (t *Tap) observeHere(chunk []byte, s *seen, rescue func()) (passes, mine bool) {
 	r := t.recorder
+	t.sifting.Lock()
+	t.sift(chunk, s)
 	r.mu.Lock()
-	if t.observe(chunk, s) {
+	if t.observe(s) {
 		mine, err := r.commitHere(rescue)
 		if !mine {
 			return false, false
 		}
 		t.observed(s, err)
 	}
-	passes = !r.over()
-	r.mu.Unlock()
-	return passes, true
+	return t.release(), true
+}
+
+// release lets go of the locks, and reports whether anything may be passed on.
+func (t *Tap) release() (passes bool) {
+	passes = !t.recorder.over()
+	t.recorder.mu.Unlock()
+	t.sifting.Unlock()
+	return passes
 }
 
 // seen is what a chunk was to the log: what to count when it is written, and what to
 // go back to when it is not.
 type seen struct {
 	count
-	before Tap
-	size   uint64 // of the chunk, with what of earlier ones was held
+	before  state
+	size    uint64 // of the chunk, with what of earlier ones was held
+	dropped int    // bytes of a line whose beginning was lost
 }
 
-// observe adds the parts of a chunk, and reports whether there is something to write.
-func (t *Tap) observe(chunk []byte, s *seen) bool {
+// state is where a tap stands.
+type state struct{ open, whole uint64 }
+
+// observe adds the parts of the chunk that was sifted, and reports whether there is
+// something to write.
+func (t *Tap) observe(s *seen) bool {
 	r := t.recorder
 	if r.over() {
 		return false
 	}
 	at := r.at()
-	if chunk = t.skipLost(chunk); len(chunk) == 0 {
+	if s.dropped > 0 {
+		r.lose(store.LostInfo{Bytes: uint64(s.dropped), Streams: []string{t.stream()}}, errors.New(t.cause))
+	}
+	if len(t.pieces) == 0 {
 		return false
 	}
 	r.begin(at)
-	s.before, s.size = *t, uint64(len(chunk)+t.held())
-	s.count = t.cut(chunk, at)
+	s.before = state{t.open, t.whole}
+	s.count = t.add(at)
 	return true
 }
 
@@ -161,38 +186,61 @@ type count struct{ begun, continued, bytes uint64 }
 
 var newline = []byte{'\n'}
 
-// cut adds the parts of a chunk. The unfinished end of a frame is the frame's
-// first part; of standard error it is an event of its own, marked Unterminated:
-// a prompt or a spinner has no end for a long time, and nothing may wait for it.
-func (t *Tap) cut(chunk []byte, at time.Duration) (c count) {
-	r := t.recorder
+// piece is what of a chunk is one frame's or line's, without its secrets.
+type piece struct {
+	payload       []byte
+	redacted, cut uint64
+	over          uint64 // at its end: how much of the frame is not recorded
+	more          bool
+}
+
+// sift cuts a chunk into pieces. It needs the recorder's lock not: to look for secrets
+// takes longer than all else.
+func (t *Tap) sift(chunk []byte, s *seen) {
+	t.pieces = t.pieces[:0]
+	chunk, s.dropped = t.skipLost(chunk)
+	s.size = uint64(len(chunk) + t.held())
 	for len(chunk) > 0 {
-		piece, rest, more := chunk, []byte(nil), true
+		text, rest, more := chunk, []byte(nil), true
 		if i := bytes.IndexByte(chunk, '\n'); i >= 0 {
-			piece, rest, more = chunk[:i], chunk[i+1:], false
+			text, rest, more = chunk[:i], chunk[i+1:], false
 		}
 		chunk = rest
-		seq := t.open
-		e := store.Event{Seq: seq, At: at, Kind: t.kind, Dir: t.dir}
-		piece, e.Cut = t.within(piece)
-		e.Payload, e.Redacted = next(t.secrets, piece, more)
-		c.bytes += uint64(len(e.Payload))
+		p := piece{more: more}
+		text, p.cut = t.within(text)
+		p.payload, p.redacted = next(t.secrets, text, more)
+		if !more {
+			p.over = t.over()
+		}
+		t.pieces = append(t.pieces, p)
+	}
+}
+
+// add adds the parts of the pieces. The unfinished end of a frame is the frame's
+// first part; of standard error it is an event of its own, marked Unterminated:
+// a prompt or a spinner has no end for a long time, and nothing may wait for it.
+func (t *Tap) add(at time.Duration) (c count) {
+	r := t.recorder
+	for i := range t.pieces {
+		p := &t.pieces[i]
+		seq, more := t.open, p.more
+		c.bytes += uint64(len(p.payload))
 		cutOff := more && t.kind == store.Stderr
 		switch {
 		case seq != 0:
 			c.continued++
-			e = store.Event{Seq: seq, Redacted: e.Redacted, Cut: e.Cut, Payload: e.Payload}
+			e := store.Event{Seq: seq, Redacted: p.redacted, Cut: p.cut, Payload: p.payload}
 			r.parts = append(r.parts, store.Part{Event: e, Cont: true, More: more})
-		case cutOff && len(e.Payload) == 0: // it comes with the rest
+		case cutOff && len(p.payload) == 0: // it comes with the rest
 			continue
 		default:
 			c.begun++
-			more, e.Unterminated = more && !cutOff, cutOff
-			seq = r.add(e, more)
+			more = more && !cutOff
+			seq = r.add(store.Event{At: at, Kind: t.kind, Dir: t.dir, Unterminated: cutOff, Redacted: p.redacted, Cut: p.cut, Payload: p.payload}, more)
 		}
 		if t.open = seq; !more {
 			t.open, t.whole = 0, seq
-			t.tellCut(seq, at)
+			t.tellCut(seq, p.over, at)
 		}
 	}
 	return c
@@ -201,7 +249,7 @@ func (t *Tap) cut(chunk []byte, at time.Duration) (c count) {
 // restore puts the tap back after a write that failed. A frame that had begun
 // before is cut short in the log; a line whose end has not come is skipped to
 // its end, for its beginning is lost.
-func (t *Tap) restore(before Tap) {
+func (t *Tap) restore(before state) {
 	t.skip, t.cause = t.open != 0, t.recorder.gap.Reason
 	t.open, t.whole = 0, before.whole
 	if t.secrets != nil {
@@ -212,23 +260,22 @@ func (t *Tap) restore(before Tap) {
 	}
 }
 
-// skipLost drops, and counts, the rest of a line whose beginning was lost.
-func (t *Tap) skipLost(chunk []byte) []byte {
+// skipLost drops the rest of a line whose beginning was lost.
+func (t *Tap) skipLost(chunk []byte) (rest []byte, dropped int) {
 	if !t.skip {
-		return chunk
+		return chunk, 0
 	}
-	r := t.recorder
 	_, rest, ended := bytes.Cut(chunk, newline)
 	t.skip = !ended
-	dropped := store.LostInfo{Bytes: uint64(len(chunk) - len(rest)), Streams: []string{t.stream()}}
-	r.lose(dropped, errors.New(t.cause))
-	return rest
+	return rest, len(chunk) - len(rest)
 }
 
 // End records that the direction is over: an open frame is marked
 // Unterminated, and an EOF event says why. Pass does this itself.
 func (t *Tap) End(info store.EOFInfo) store.EOFInfo {
 	r := t.recorder
+	t.sifting.Lock()
+	defer t.sifting.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.sealed {
@@ -236,7 +283,7 @@ func (t *Tap) End(info store.EOFInfo) store.EOFInfo {
 	}
 	at := r.at()
 	r.begin(at)
-	before, held := *t, t.held()
+	before, held := state{t.open, t.whole}, t.held()
 	t.rest(at)
 	if t.kind == store.Frame {
 		r.add(store.Event{At: at, Kind: store.EOF, Dir: t.dir, Payload: store.EncodePayload(info)}, false)
@@ -264,5 +311,5 @@ func (t *Tap) rest(at time.Duration) {
 	if t.open = 0; t.kind == store.Frame {
 		t.recorder.sum.Bytes += uint64(len(e.Payload))
 	}
-	t.tellCut(e.Seq, at)
+	t.tellCut(e.Seq, t.over(), at)
 }

@@ -26,13 +26,20 @@ func (t *Tap) within(piece []byte) ([]byte, uint64) {
 	return piece[:room], uint64(int64(len(piece)) - room)
 }
 
-// tellCut says, when a frame has ended, that it is not all there.
-func (t *Tap) tellCut(seq uint64, at time.Duration) {
-	over := t.passed - t.recorder.maxFrame
-	if t.passed = 0; over <= 0 || t.recorder.maxFrame <= 0 {
-		return
+// over returns how much of a frame that has ended is not recorded.
+func (t *Tap) over() uint64 {
+	passed := t.passed
+	if t.passed = 0; t.recorder.maxFrame <= 0 {
+		return 0
 	}
-	t.recorder.addCut(at, seq, uint64(over), t.stream())
+	return uint64(max(0, passed-t.recorder.maxFrame))
+}
+
+// tellCut says, when a frame has ended, that it is not all there.
+func (t *Tap) tellCut(seq, over uint64, at time.Duration) {
+	if over > 0 {
+		t.recorder.addCut(at, seq, over, t.stream())
+	}
 }
 
 // addCut adds the event that tells of a frame that is cut.
