@@ -272,6 +272,12 @@ func (r *Recorder) lose(lost store.LostInfo, cause error) {
 // frame records one whole frame and returns its Seq, or 0 when it could not be
 // stored.
 func (r *Recorder) frame(dir transport.Direction, f transport.Frame) uint64 {
+	e := store.Event{Kind: store.Frame, Dir: dir, Stream: f.Stream, Unterminated: f.Unterminated}
+	payload := f.Bytes
+	if n := int64(len(payload)); r.maxFrame > 0 && n > r.maxFrame {
+		payload, e.Cut = payload[:r.maxFrame], uint64(n-r.maxFrame)
+	}
+	e.Payload, e.Redacted = r.clean(payload) // beside the other direction
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := r.at()
@@ -279,12 +285,7 @@ func (r *Recorder) frame(dir transport.Direction, f transport.Frame) uint64 {
 		return 0
 	}
 	r.begin(at)
-	e := store.Event{At: at, Kind: store.Frame, Dir: dir, Stream: f.Stream, Unterminated: f.Unterminated}
-	payload := f.Bytes
-	if n := int64(len(payload)); r.maxFrame > 0 && n > r.maxFrame {
-		payload, e.Cut = payload[:r.maxFrame], uint64(n-r.maxFrame)
-	}
-	e.Payload, e.Redacted = r.clean(payload)
+	e.At = at
 	seq := r.add(e, false)
 	if e.Cut > 0 {
 		r.addCut(at, seq, e.Cut, dir.String())
