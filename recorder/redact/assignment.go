@@ -56,16 +56,25 @@ func (t *text) assignment(room []byte, at int) (a assignment, v verdict) {
 	}
 	a.name = t.nameIn(room, &a, from, end)
 	a.query = a.sep == '=' && (t.before(from) == '?' || t.before(from) == '&' || t.before(from) == '#')
-	if a.secrecy = t.r.secrecyOf(a.name); a.secrecy == noSecret && a.query && isQueryName(a.name) {
-		a.secrecy = textSecret
-	}
-	if a.secrecy == looseSecret && string(a.name) == "_auth" { // npm's
-		a.secrecy = textSecret
-	}
+	a.secrecy = t.r.promise(&a)
 	if a.secrecy == noSecret {
 		return a, no
 	}
 	return a, hit
+}
+
+// promise says what a name promises where it stands.
+func (r *Redactor) promise(a *assignment) secrecy {
+	s := r.secrecyOf(a.name)
+	switch {
+	case s == noSecret && a.query && isQueryName(a.name):
+		return textSecret
+	case s == noSecret && a.sep == '=' && (a.query && string(a.name) == "code" || bytes.EqualFold(a.name, []byte("signature"))):
+		return looseSecret
+	case s == looseSecret && string(a.name) == "_auth": // npm's
+		return textSecret
+	}
+	return s
 }
 
 // separated finds where a value begins whose separator stands in front of i; false: what

@@ -162,7 +162,10 @@ func address(t *text, at int) verdict {
 		return more
 	}
 	at0 := bytes.LastIndexByte(t.b[from:from+n], '@')
-	if at0 <= 0 {
+	if at0 < 0 {
+		return t.oddPassword(at, from, n)
+	}
+	if at0 == 0 {
 		return no
 	}
 	user := t.b[from : from+at0]

@@ -9,7 +9,8 @@
 //
 // JSON stays valid and keeps every other byte; a number becomes a string. Redacting
 // twice is redacting once. Memory is bounded whatever the length of a frame, and a
-// secret is found wherever the reads cut it.
+// secret is found wherever the reads cut it, but for two kinds that are told by what
+// comes behind them (tail.go, and a value in front of its name): one read must have both.
 //
 // # What is a secret
 //

@@ -353,6 +353,12 @@ func builtinLiterals() []literal {
 		literal{text: folded(`\u00`), match: escaped, follow: classOf("2-7")}) // an escape that need not be: what it hides is seen decoded
 	list = append(list, literal{text: "identified by ", match: identified}, literal{text: folded(`"-u`), match: userOption, follow: quoting}, literal{text: folded(" -u "), match: userOption},
 		literal{text: folded(" --user "), match: userOption})
+	list = append(list, literal{text: folded("@tcp("), match: dataSource}, literal{text: folded("@unix("), match: dataSource},
+		literal{text: "-us", match: mailchimp, follow: classOf("0-9")}, literal{text: "jqqj99", match: microsoft, exact: "JQQJ99"},
+		literal{text: folded("_mmk"), match: maxmind},
+		literal{text: "private-lines:", match: closedBlock("Private-Lines:", "Private-MAC", true), exact: "Private-Lines:"},
+		literal{text: "---- begin ssh2 e", match: closedBlock("---- BEGIN SSH2 ENC", "---- END SSH2", false)},
+		literal{text: folded("?code="), match: assignedWithin, uri: true}, literal{text: folded("&code="), match: assignedWithin, uri: true})
 	for _, name := range commandNames {
 		list = append(list, literal{text: folded(name), match: command, exact: name})
 	}

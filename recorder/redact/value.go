@@ -94,7 +94,7 @@ func (a *assignment) accepts(v []byte) bool {
 		return false
 	case a.sep == 0:
 		return digits >= 4 && bytes.Count(v, []byte(".")) < 2 && looksRandom(v, 20) && !isUUID(v)
-	case a.query:
+	case a.query && string(a.name) != "code":
 		return true
 	case a.secrecy == digitSecret:
 		return digits >= 4 && digits == len(v)
