@@ -69,13 +69,33 @@ func (s *Stream) glance(more bool) (out []byte, ok bool) {
 	}
 	out = s.buf[:decided:decided]
 	if more {
-		s.clear = append(s.clear, out...)
+		s.keep(out)
 		s.held = bytes.Clone(s.buf[decided:])
 	} else {
 		s.Reset()
 	}
 	s.buf = nil
 	return out, true
+}
+
+// keep keeps what is given out. The memory is shared by the streams: those of HTTP last
+// for one body.
+func (s *Stream) keep(out []byte) {
+	if s.clear == nil {
+		if b, _ := s.r.clears.Get().(*[]byte); b != nil {
+			s.clear = *b
+		}
+	}
+	s.clear = append(s.clear, out...)
+}
+
+// letGo gives the memory back.
+func (s *Stream) letGo() {
+	if s.clear != nil {
+		b := s.clear[:0]
+		s.r.clears.Put(&b)
+		s.clear = nil
+	}
 }
 
 // seamless reports whether no literal begins with the byte before the buffer.
@@ -98,5 +118,5 @@ func (s *Stream) takeApart() {
 	s.given = len(s.clear)
 	s.quiet += s.given
 	s.buf = slices.Concat(s.clear, s.buf) // what is clear is written over by the next frame
-	s.clear = s.clear[:0]
+	s.letGo()
 }

@@ -34,12 +34,13 @@ type Redactor struct {
 	root     *node
 	always   bool       // the first look cannot tell
 	looks    *sync.Pool // of *text
+	clears   *sync.Pool // of *[]byte: what streams keep of open frames
 	report   func(Finding)
 }
 
 // New returns a Redactor whose placeholders are made with the key.
 func New(key []byte, rules Rules) (*Redactor, error) {
-	r := &Redactor{key: key, looks: new(sync.Pool), patterns: rules.Patterns, finder: newFinder(), root: immuneTree()}
+	r := &Redactor{key: key, looks: new(sync.Pool), clears: new(sync.Pool), patterns: rules.Patterns, finder: newFinder(), root: immuneTree()}
 	for _, p := range rules.Pointers {
 		if p == "" || p[0] != '/' {
 			return nil, fmt.Errorf("redact pointer %q: it must begin with /, such as /params/arguments/pin", p)

@@ -65,7 +65,8 @@ func (s *Stream) Held() int { return len(s.held) - s.given }
 // Reset forgets the open frame.
 func (s *Stream) Reset() {
 	s.held, s.begun, s.levels, s.open, s.seen, s.mac = nil, false, s.levels[:0], noString, 0, nil
-	s.clear, s.given = s.clear[:0], 0
+	s.letGo()
+	s.given = 0
 }
 
 // Next takes the next bytes of a frame, and whether there are more of it to come. It
