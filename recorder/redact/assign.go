@@ -46,6 +46,9 @@ func assigned(t *text, at int) verdict {
 	case a.value < len(t.b) && (t.b[a.value] == '[' || t.b[a.value] == '{') && a.quoted:
 		return t.listed(a)
 	}
+	if v, known := t.laidOut(a); known {
+		return v
+	}
 	return t.bareValue(a)
 }
 
@@ -72,7 +75,7 @@ func (t *text) mayAssign(at, i int) bool {
 	case '"', '\'', '`', '\\', ':', '=', '\t', '\x1b', '*':
 		return true
 	case ' ':
-		return i+1 >= len(t.b) || t.b[i+1] < 'a' || t.b[i+1] > 'z' || t.longWord(i+1) || t.isFlag(at)
+		return i+1 >= len(t.b) || t.b[i+1] < 'a' || t.b[i+1] > 'z' || t.longWord(i+1) || t.isFlag(at) || t.told(t.wholeName(at, i, 0))
 	}
 	return false
 }

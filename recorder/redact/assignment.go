@@ -12,6 +12,7 @@ type assignment struct {
 	query   bool // it is a URL's parameter
 	sep     byte // ':', '=', ' ' for a flag's, 0 for none
 	tight   bool // no blank around the sep
+	told    bool // what stands in front of it says so
 	ends    bool // the line ends behind the value
 	secrecy secrecy
 	value   int // where the value begins, or its quote
@@ -53,6 +54,7 @@ func (t *text) assignment(room []byte, at int) (a assignment, v verdict) {
 		a.sep, a.flag, a.value = ' ', true, i
 	default:
 		a.sep, a.value = 0, i
+		a.told = t.b[end] == ' ' && t.told(from)
 	}
 	a.name = t.nameIn(room, &a, from, end)
 	a.query = a.sep == '=' && (t.before(from) == '?' || t.before(from) == '&' || t.before(from) == '#')

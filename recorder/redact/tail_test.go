@@ -15,4 +15,5 @@ var wholeFrames = []string{
 	`{"a":"«0123456789abcdef0123456789abcdef-us12» 0123456789abcdef-us1 en-us1 the-us9x","b":"0123456789abcdef0123456789abcdef-users"}`,
 	`{"a":"key «abcdefABCDEF0123456789abcdefABCDEF0123456789abcdef01JQQJ99ABAAAAAAAAAAASAZDO1234» x JQQJ99"}`,
 	`{"a":"«AbCdEf_0123456789abcdefghijABCDEFGHI_mmk» foo_mmk"}`,
+	`{"a":"machine h\n  login u\n  password «w1»\n"}`,
 }

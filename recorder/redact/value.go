@@ -92,6 +92,8 @@ func (a *assignment) accepts(v []byte) bool {
 		return a.sep != 0
 	case noValues[string(bytes.ToLower(v))] || code || holdsMask(v):
 		return false
+	case a.told && a.secrecy >= stringSecret:
+		return len(v) >= 2 && !isProse(v)
 	case a.sep == 0:
 		return digits >= 4 && bytes.Count(v, []byte(".")) < 2 && looksRandom(v, 20) && !isUUID(v)
 	case a.query && string(a.name) != "code":

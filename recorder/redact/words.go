@@ -140,7 +140,7 @@ const commandReach = 256
 // optionNear reports, of JSON as it came, whether an option may be near its command.
 func (t *text) optionNear(u usage, end int) verdict {
 	near := t.b[end:min(len(t.b), end+commandReach)]
-	if bytes.Contains(near, []byte(u.option)) {
+	if u.option == "" || hasOption(near, u) {
 		t.resume = end
 		return hit
 	}
@@ -148,6 +148,21 @@ func (t *text) optionNear(u usage, end int) verdict {
 		return more
 	}
 	return no
+}
+
+// hasOption reports whether an option stands there as a word, or begins one.
+func hasOption(b []byte, u usage) bool {
+	for i := 1; ; i++ {
+		n := bytes.Index(b[min(i, len(b)):], []byte(u.option))
+		if n < 0 {
+			return false
+		}
+		i += n
+		next := i + len(u.option)
+		if (b[i-1] == ' ' || quoteMark[b[i-1]]) && (u.joined || next == len(b) || b[next] == ' ' || b[next] == '\\' || quoteMark[b[next]]) {
+			return true
+		}
+	}
 }
 
 // words looks at the words of a command line.
