@@ -75,7 +75,7 @@ func (t *text) mayAssign(at, i int) bool {
 	case '"', '\'', '`', '\\', ':', '=', '\t', '\x1b', '*':
 		return true
 	case ' ':
-		return i+1 >= len(t.b) || t.b[i+1] < 'a' || t.b[i+1] > 'z' || t.longWord(i+1) || t.isFlag(at) || t.told(t.wholeName(at, i, 0))
+		return i+1 >= len(t.b) || t.b[i+1] < 'a' || t.b[i+1] > 'z' || t.longWord(i+1) || t.isFlag(at) || t.told(t.wholeName(at, i, 0), i)
 	}
 	return false
 }

@@ -54,7 +54,7 @@ func (t *text) assignment(room []byte, at int) (a assignment, v verdict) {
 		a.sep, a.flag, a.value = ' ', true, i
 	default:
 		a.sep, a.value = 0, i
-		a.told = t.b[end] == ' ' && t.told(from)
+		a.told = t.b[end] == ' ' && t.told(from, end)
 	}
 	a.name = t.nameIn(room, &a, from, end)
 	a.query = a.sep == '=' && (t.before(from) == '?' || t.before(from) == '&' || t.before(from) == '#')

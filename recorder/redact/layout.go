@@ -85,14 +85,18 @@ func (t *text) cell(i int) verdict {
 
 // told reports whether what stands in front of a name says that its value comes behind
 // a blank: ENV of a Dockerfile, setx of Windows, login of a .netrc.
-func (t *text) told(from int) bool {
-	if t.standsBefore(from, "ENV ") || t.standsBefore(from, "setx ") || t.standsBefore(from, "SETX ") {
+func (t *text) told(from, end int) bool {
+	if last := t.before(from); last != ' ' && last != '\n' && last != '\t' {
+		return false
+	}
+	if c := t.before(from - 1); (c == 'V' || c == 'x' || c == 'X') && (t.standsBefore(from, "ENV ") || t.standsBefore(from, "setx ") || t.standsBefore(from, "SETX ")) {
 		return true
 	}
-	for k := from; t.raw && k > from-contextSize; k-- { // lines end with escapes
-		if t.before(k) == 'n' && t.standsBefore(k, "login") {
-			return true
-		}
+	if end < len("password") || string(t.b[end-len("password"):end]) != "password" {
+		return false
+	}
+	if t.raw { // lines end with escapes
+		return bytes.Contains(t.b[max(0, from-contextSize):max(0, from)], []byte("login "))
 	}
 	i, ok := t.wordBefore(from)
 	if !ok || !t.standsBefore(i, "login") {

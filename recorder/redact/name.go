@@ -68,9 +68,6 @@ var phraseSecrecy = map[string]secrecy{
 	"recoveryphrase": textSecret, "mnemonicphrase": textSecret, "backupphrase": textSecret, "webhookurl": textSecret,
 }
 
-// wholeNames are of numbers that open something, if no other word is there.
-var wholeNames = setOf("pin ssn")
-
 // valueWords stand behind a name without changing what it is of.
 var valueWords = setOf("value raw b64 base64 hex plaintext str string literal header env var")
 
@@ -98,14 +95,17 @@ func (w *words) trim() {
 func secrecyOf(name []byte) secrecy {
 	var w words
 	w.cut(name)
-	if s, ok := phraseSecrecy[string(w.joined(2))]; ok {
-		return s
+	switch string(w.at(w.n - 1)) {
+	case "string", "str", "phrase", "url":
+		if s, ok := phraseSecrecy[string(w.joined(2))]; ok {
+			return s
+		}
 	}
 	w.trim()
 	if w.n == 0 {
 		return noSecret
 	}
-	if w.n == 1 && wholeNames[string(w.at(0))] {
+	if name := w.at(0); w.n == 1 && (string(name) == "pin" || string(name) == "ssn") { // of other words it is another
 		return digitSecret
 	}
 	last, before := w.at(w.n-1), w.at(w.n-2)
@@ -137,7 +137,8 @@ var wordSecrecy = map[string]secrecy{
 	"password": hardSecret, "passwd": hardSecret, "passphrase": hardSecret, "passcode": hardSecret, "pwd": hardSecret,
 	"secret": hardSecret, "otp": hardSecret, "totp": hardSecret, "cvv": hardSecret, "cvc": hardSecret,
 	"authorization": textSecret, "authorisation": textSecret, "cookie": textSecret, "jwt": textSecret, "pw": textSecret,
-	"credential": treeSecret, "cred": treeSecret, "mnemonic": textSecret, "dsn": textSecret, "auth": looseSecret, "bearer": looseSecret,
+	"credential": treeSecret, "cred": treeSecret, "mnemonic": textSecret, "dsn": textSecret,
+	"connstr": textSecret, "connstring": textSecret, "seedphrase": textSecret, "webhookurl": textSecret, "auth": looseSecret, "bearer": looseSecret,
 	"pat": looseSecret, "jsessionid": looseSecret, "phpsessid": looseSecret,
 }
 
