@@ -11,6 +11,7 @@ import (
 // write records items of one body of a stream with one write of the spool. limit is
 // how much of a frame is logged; 0: all.
 func (r *Recorder) write(stream uint64, b *body, items []item, limit int64) {
+	r.sift(b, items, limit)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.sealed {
@@ -26,6 +27,7 @@ func (r *Recorder) write(stream uint64, b *body, items []item, limit int64) {
 // writeHere is write for a goroutine that may be left behind: it writes itself. If that is
 // overdue, goOn is called by another, and nothing is this goroutine's any more.
 func (r *Recorder) writeHere(stream uint64, b *body, items []item, limit int64, goOn func()) (mine bool) {
+	r.sift(b, items, limit)
 	r.mu.Lock()
 	if r.sealed {
 		r.mu.Unlock()
@@ -122,6 +124,40 @@ func (r *Recorder) skipLost(b *body, items []item) []item {
 	return kept
 }
 
+// sift takes the secrets out of the frames of items. It needs the recorder's lock not:
+// exchanges look for secrets beside each other. Where the beginning of a frame was lost it
+// is done when it is known what is left.
+func (r *Recorder) sift(b *body, items []item, limit int64) {
+	for i := range items {
+		if items[i].kind == store.Frame && !b.skip {
+			items[i].sifted = r.sifted(b, &items[i], limit)
+		}
+	}
+}
+
+// sifted is what of a frame's stretch is logged.
+type sifted struct {
+	done          bool
+	payload       []byte
+	redacted, cut uint64
+	whole         bool
+}
+
+func (r *Recorder) sifted(b *body, it *item, limit int64) sifted {
+	if it.sifted.done {
+		return it.sifted
+	}
+	s := sifted{done: true}
+	s.payload, s.whole = b.within(it, limit)
+	if over := b.logged - limit; !it.more && limit > 0 && over > 0 {
+		s.cut = uint64(over)
+	}
+	if !it.cont || !it.more || len(s.payload) > 0 {
+		s.payload, s.redacted = r.inFrame(b, s.payload, it)
+	}
+	return s
+}
+
 // item adds the parts of an item.
 func (r *Recorder) item(at time.Duration, stream uint64, b *body, it *item, limit int64, lost *store.LostInfo) {
 	if it.kind != store.Frame {
@@ -130,19 +166,16 @@ func (r *Recorder) item(at time.Duration, stream uint64, b *body, it *item, limi
 	}
 	lost.Frames++
 	lost.Bytes += uint64(len(it.payload))
-	payload, whole := b.within(it, limit)
-	if it.cont && it.more && len(payload) == 0 {
+	s := r.sifted(b, it, limit)
+	if it.cont && it.more && len(s.payload) == 0 {
 		return
 	}
-	e := store.Event{At: at, Kind: store.Frame, Dir: it.dir, Stream: stream, Unterminated: !it.more && (it.cut || !whole)}
-	if over := b.logged - limit; !it.more && limit > 0 && over > 0 {
-		e.Cut = uint64(over)
-	}
-	e.Payload, e.Redacted = r.inFrame(b, payload, it)
+	e := store.Event{Unterminated: !it.more && (it.cut || !s.whole), Redacted: s.redacted, Cut: s.cut, Payload: s.payload}
 	if it.cont {
-		e = store.Event{Seq: b.seq, Unterminated: e.Unterminated, Redacted: e.Redacted, Cut: e.Cut, Payload: e.Payload}
+		e.Seq = b.seq
 		r.parts = append(r.parts, store.Part{Event: e, Cont: true, More: it.more})
 	} else {
+		e.At, e.Kind, e.Dir, e.Stream = at, store.Frame, it.dir, stream
 		b.seq = r.add(e, it.more)
 		b.named = b.seq
 		r.sum.Frames++

@@ -73,6 +73,7 @@ type item struct {
 	more    bool            // the frame goes on
 	cut     bool            // the frame ended before its end
 	last    bool            // info tells of the frame before it
+	sifted  sifted          // of a frame: what of the payload is logged
 }
 
 // open is told of the headers.
