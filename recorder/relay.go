@@ -26,6 +26,9 @@ type relay struct {
 	ended    chan any // gets what it panicked with, or nil
 }
 
+// shortAnswer is how long a body is that comes at once, nearly always.
+const shortAnswer = 4 << 10
+
 // pass passes the answer on, whose head is copied. It does not return when that fails: the client must not take
 // what came for the whole.
 func (l *relay) pass() {
@@ -34,9 +37,13 @@ func (l *relay) pass() {
 		l.buf = newBuffer()
 	}
 	l.ended = make(chan any, 1)
-	if l.resp.Body == http.NoBody {
+	switch {
+	case l.resp.Body == http.NoBody:
 		l.run()
-	} else {
+	case l.together && l.resp.ContentLength <= shortAnswer: // one write: a goroutine costs as much
+		l.source = l.body
+		l.run()
+	default:
 		go l.run()
 	}
 	if fault := <-l.ended; fault != nil {
