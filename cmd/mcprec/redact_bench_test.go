@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -34,12 +35,9 @@ func frameOf(b *testing.B, kind string, size int) string {
 			text = fmt.Appendf(text, `{"id":%d,"name":"item %d","tags":["a","b"],"ok":true,"at":"2026-01-01T00:00:00Z"},`, i, i)
 		}
 	default: // files, as tools read them
-		file, err := os.ReadFile(map[string]string{"page": "../../README.md", "code": "../../replay/player.go"}[kind])
-		if err != nil {
-			b.Fatal(err)
-		}
-		for text = file[2000:]; len(text) < size; {
-			text = append(text, file[2000:]...)
+		file := filesOf(b, map[string]string{"page": "../../*/doc.go", "code": "../../replay/*er.go"}[kind])
+		for text = file; len(text) < size; {
+			text = append(text, file...)
 		}
 	}
 	quoted, err := json.Marshal(string(text[:size]))
@@ -50,6 +48,22 @@ func frameOf(b *testing.B, kind string, size int) string {
 	tail := `}],"isError":false}}` + "\n"
 	quoted = quoted[:max(20, size-len(head)-len(tail)-1)]
 	return head + strings.TrimRight(string(quoted), `\u0123456789abcdef`) + `"` + tail
+}
+
+// filesOf returns what is in files.
+func filesOf(b *testing.B, pattern string) (text []byte) {
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 {
+		b.Fatal(pattern, err)
+	}
+	for _, name := range names {
+		file, err := os.ReadFile(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		text = append(text, file...)
+	}
+	return text
 }
 
 // passTime returns how long frames take through a tap and two pipes into a spool.

@@ -7,6 +7,9 @@ func assignedWithin(t *text, at int) verdict { return assigned(t, at+1) }
 
 // assigned looks for a secret that a name promises.
 func assigned(t *text, at int) verdict {
+	if t.ofProgress(at) {
+		return no
+	}
 	end := at + naming.run(t.b, at)
 	if end < len(t.b) && endsName[t.b[end]] && !t.uri {
 		if v := t.apart(at, end); v != no {
@@ -19,7 +22,7 @@ func assigned(t *text, at int) verdict {
 	if from, ok := t.elementAt(at, end); ok && !t.uri {
 		return t.element(from, end)
 	}
-	if t.ofProgress(at) || !t.mayAssign(at, end) {
+	if !t.mayAssign(at, end) {
 		return no
 	}
 	if t.raw && end+1 < len(t.b) && t.b[end] == '\\' && t.b[end+1] == 'u' && (!t.final || hasFolded(t.b[end:], escapeText)) {
