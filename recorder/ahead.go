@@ -76,18 +76,27 @@ func (b *uploadBody) came(text []byte, end bodyEnd) {
 }
 
 // finish reads the rest of the request for the log. A client may wait for the end of
-// the answer before it sends that: it is not made to wait for long.
-func finish(body *uploadBody) {
+// the answer before it sends that: it is not made to wait for long. Nobody may read when
+// the handler returns: at the end of the request net/http would begin to read itself, and
+// undo with that what it ends reads with, and wait for ever.
+func finish(w http.ResponseWriter, r *http.Request, body *uploadBody) {
 	if body.x.unread() <= 0 {
 		_ = body.Close()
 		return
 	}
 	over := make(chan struct{})
-	go func() { // it ends as what reads ahead does
+	go func() {
 		_ = body.Close()
 		close(over)
 	}()
-	within(over)
+	if within(over) || r.ProtoMajor != 1 {
+		return
+	}
+	server := http.NewResponseController(w)
+	if server.SetReadDeadline(time.Now()) == nil {
+		<-over
+		_ = server.SetReadDeadline(time.Time{}) // net/http waits for the rest before it closes
+	}
 }
 
 // giveUp ends the reads of a request whose answer broke off. Otherwise net/http would

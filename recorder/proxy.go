@@ -75,7 +75,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := &uploadBody{ReadCloser: io.NopCloser(out.Body), x: x}
 	out.Body = body
 	pass := func() {
-		defer finish(body) // who reads it may outlive the round trip
+		defer finish(w, r, body) // who reads it may outlive the round trip
 		answered := false
 		defer func() {
 			if !answered && r.ProtoMajor == 1 {
