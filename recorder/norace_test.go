@@ -2,4 +2,4 @@
 
 package recorder
 
-const raced = false
+const raceEnabled = false

@@ -2,5 +2,5 @@
 
 package recorder
 
-// raced: the race detector has pools forget some of what they are given.
-const raced = true
+// raceEnabled: the race detector has pools forget some of what they are given.
+const raceEnabled = true
