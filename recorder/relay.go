@@ -29,8 +29,8 @@ type relay struct {
 // shortAnswer is how long a body is that comes at once, nearly always.
 const shortAnswer = 4 << 10
 
-// pass passes the answer on, whose head is copied. It does not return when that fails: the client must not take
-// what came for the whole.
+// pass passes the answer on, whose head is copied. It does not return when that fails:
+// the client must not take what came for the whole.
 func (l *relay) pass() {
 	l.flush = http.NewResponseController(l.w)
 	if l.buf, _ = l.buffers.Get().(*[]byte); l.buf == nil {
