@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/mcprec/mcprec/store"
 )
 
 // A drive makes the requests without a message that were refused, each where it was made,
@@ -21,25 +24,10 @@ POST /mcp s Mcp-Protocol-Version=2025-11-25 | {"jsonrpc":"2.0","id":3,"method":"
 PATCH /mcp s | | 501 |
 DELETE /mcp nobody | | 404 |
 DELETE /mcp s | | 200 |`)
-	endpoint := NewEndpoint(events, Rules{}, EndpointOptions{})
-	var mu sync.Mutex
-	var asked []string
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		asked = append(asked, r.Method+" "+r.URL.Path)
-		mu.Unlock()
-		if r.Method == http.MethodPatch { // is answered otherwise than it was
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			return
-		}
-		endpoint.ServeHTTP(w, r)
-	}))
-	defer web.Close()
-	go func() { _ = endpoint.Run(t.Context()) }()
-	defer endpoint.Close()
+	web, asked := endpointBut(t, events, http.MethodPatch, http.StatusMethodNotAllowed)
 	driver := NewDriver(events, Rules{})
 	driver.OneByOne()
-	conn, err := Dial(events, web.URL+"/mcp").Dial(t.Context())
+	conn, err := Dial(events, web+"/mcp").Dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +48,34 @@ DELETE /mcp s | | 200 |`)
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 	wantAsked := "POST /mcp, POST /mcp, GET /other, GET /mcp, POST /mcp, PATCH /mcp, DELETE /mcp, DELETE /mcp"
-	if text := strings.Join(asked, ", "); text != wantAsked {
+	if text := strings.Join(asked(), ", "); text != wantAsked {
 		t.Errorf("asked %s", text)
+	}
+}
+
+// endpointBut serves a recording over HTTP, but answers one method with another status;
+// asked says what it was asked.
+func endpointBut(t *testing.T, events []store.Event, method string, status int) (url string, asked func() []string) {
+	t.Helper()
+	endpoint := NewEndpoint(events, Rules{}, EndpointOptions{})
+	var mu sync.Mutex
+	var all []string
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		all = append(all, r.Method+" "+r.URL.Path)
+		mu.Unlock()
+		if r.Method == method {
+			w.WriteHeader(status)
+			return
+		}
+		endpoint.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	go func() { _ = endpoint.Run(t.Context()) }()
+	t.Cleanup(func() { endpoint.Close() })
+	return web.URL, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
 	}
 }

@@ -84,13 +84,7 @@ func TestPlantedSecretsHTTP(t *testing.T) {
 	defer far.Close()
 	target, _ := url.Parse(far.URL + "/mcp")
 	target.User = url.UserPassword("me", list[len(list)-1].value)
-	tap := recorder.NewHTTP(recorder.HTTPOptions{Path: "/mcp", Header: store.Header{URL: target.String()}, Open: func(h store.Header) *recorder.Recorder {
-		rec, err := recorder.New(context.Background(), db, h)
-		if err != nil {
-			t.Error(err)
-		}
-		return rec
-	}})
+	tap := recorder.NewHTTP(recorder.HTTPOptions{Path: "/mcp", Header: store.Header{URL: target.String()}, Open: opener(t, db)})
 	near := httptest.NewServer(tap.Proxy(recorder.ProxyOptions{Target: target}))
 	defer near.Close()
 	for i, p := range list {
@@ -121,6 +115,17 @@ func TestPlantedSecretsHTTP(t *testing.T) {
 		if !bytes.Contains(kept, []byte(want)) {
 			t.Errorf("the log has no %s", want)
 		}
+	}
+}
+
+// opener begins recordings in a store.
+func opener(t *testing.T, db *boltstore.Store) func(store.Header) *recorder.Recorder {
+	return func(h store.Header) *recorder.Recorder {
+		rec, err := recorder.New(context.Background(), db, h)
+		if err != nil {
+			t.Error(err)
+		}
+		return rec
 	}
 }
 
