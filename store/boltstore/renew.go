@@ -250,8 +250,6 @@ func (f *patched) ReadAt(b []byte, off int64) (int, error) {
 	if err != nil {
 		clear(b[n:])
 	}
-	if at := max(off, f.held.from); at < min(off+int64(len(b)), f.held.end()) {
-		copy(b[at-off:], f.held.after(at))
-	}
+	f.held.patch(b, off)
 	return len(b), nil
 }
