@@ -31,7 +31,9 @@ func isShort(out *http.Request) bool {
 // what the server says: after a moment the request is passed on beside the read. That costs
 // a goroutine only then, for waking one takes a tenth of what a short exchange does.
 func ahead(server readEnder, out *http.Request, body *uploadBody, pass func()) {
-	first := &firstBytes{ReadCloser: body.ReadCloser, buf: make([]byte, out.ContentLength), stopped: make(chan struct{})}
+	lent := lend(out.ContentLength)
+	defer lent.free()
+	first := &firstBytes{ReadCloser: body.ReadCloser, buf: lent.text, stopped: make(chan struct{})}
 	body.ReadCloser = first
 	passed := make(chan any, 1)
 	beside := time.AfterFunc(moment, func() {
@@ -53,15 +55,18 @@ func ahead(server readEnder, out *http.Request, body *uploadBody, pass func()) {
 	})
 	whole := first.fill()
 	if !beside.Stop() {
+		lent.keep() // it is read beside this
 		if fault := <-passed; fault != nil {
 			panic(fault)
 		}
 		_ = server.SetReadDeadline(time.Time{}) // net/http waits for the rest before it closes
 		return
 	}
-	if whole {
+	if !whole {
+		lent.keep()
+	} else {
 		body.came(first.buf, bodyWhole)
-		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(first.buf)), nil }
+		out.GetBody = func() (io.ReadCloser, error) { return lent.open(), nil }
 		out.Body, _ = out.GetBody()
 	}
 	pass()
