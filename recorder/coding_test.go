@@ -111,7 +111,7 @@ func TestDecodeFrame(t *testing.T) {
 // more than any honest body is not decoded any more.
 func TestDecodeFew(t *testing.T) {
 	for name, compress := range compressors() {
-		for _, size := range []int{3 << 20, 200 << 20} {
+		for _, size := range []int{3 << 20, ratioFrom + 8<<20} {
 			t.Run(fmt.Sprint(name, size), func(t *testing.T) {
 				t.Parallel()
 				var wire bytes.Buffer
