@@ -22,6 +22,7 @@ type disk struct {
 	wait   func(write int) time.Duration // < 0: for ever
 	before bool                          // it waits before it looks at what it is to write
 	full   atomic.Bool                   // for all but the end of a log, which has a reserve
+	all    bool                          // it has no reserve
 	from   int                           // it is full from this write on; 0: never
 	writes int
 	stuck  chan struct{}
@@ -39,7 +40,7 @@ func (d *disk) Write(parts []store.Part) error {
 	d.writes++
 	if ends := parts[len(parts)-1].Kind == store.Closed; d.writes == d.from {
 		d.full.Store(true)
-	} else if d.full.Load() && ends {
+	} else if d.full.Load() && ends && !d.all {
 		return d.spool.Write(parts)
 	}
 	if d.full.Load() {

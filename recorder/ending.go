@@ -69,19 +69,19 @@ func (r *Recorder) Close() Summary {
 	r.closed = true
 	if r.back == nil {
 		r.close(r.spool.Close())
+		r.untold()
 		return r.sum
 	}
 	left, usable := r.back.finish()
 	fault := error(nil)
 	r.sum.Trouble, fault = r.back.faults()
 	r.giveUp(left, fault)
-	if !usable {
-		r.close(fault)
-		return r.sum
+	if usable {
+		fault = r.closeSpool()
+		r.mishap()
 	}
-	fault = r.closeSpool()
-	r.mishap()
 	r.close(fault)
+	r.untold()
 	return r.sum
 }
 
@@ -92,25 +92,44 @@ func (r *Recorder) close(err error) {
 }
 
 // closeSpool writes the end of the log, if it is not there, and closes the spool, all
-// if the disk answers.
+// if the disk answers. A log without its end is one whose recorder died, and is read as
+// such.
 func (r *Recorder) closeSpool() error {
-	done := make(chan error, 1)
-	go func() { // when the disk does not answer it is left behind: nothing can end it
-		if !r.ended {
-			at := r.at()
-			r.begin(at)
-			r.end(at)
-			_ = r.spool.Write(r.parts) // a log without its end is one whose recorder died, and is read as such
+	if !r.ended {
+		at := r.at()
+		r.begin(at)
+		r.end(at)
+	}
+	steps := make(chan error, 2)
+	go func(ended bool) { // when the disk does not answer it is left behind: nothing can end it
+		err := error(nil)
+		if !ended {
+			err = r.spool.Write(r.parts)
 		}
-		done <- r.spool.Close()
-	}()
+		steps <- err
+		steps <- r.spool.Close()
+	}(r.ended)
 	t := time.NewTimer(patience)
 	defer t.Stop()
 	select {
-	case err := <-done:
+	case err := <-steps:
+		r.ended = err == nil
+		r.close(err)
+	case <-t.C:
+		return fmt.Errorf("close: %w", ErrNoAnswer)
+	}
+	select {
+	case err := <-steps:
 		return err
 	case <-t.C:
 		return fmt.Errorf("close: %w", ErrNoAnswer)
+	}
+}
+
+// untold counts as lost what was to be told at the end, which is not in the log.
+func (r *Recorder) untold() {
+	if !r.ended {
+		r.sum.Lost += uint64(len(r.unsaid))
 	}
 }
 
