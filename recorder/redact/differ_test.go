@@ -62,7 +62,9 @@ func noise(rnd *rand.Rand, kind, size int) string {
 
 // Where taking a frame apart finds a secret the first look never says that there is
 // none: whatever is around it, wherever it stands, and however the frame is cut.
-func TestFirstLookMissesNothing(t *testing.T) {
+func TestFirstLookMissesNothing(t *testing.T) { atEachWidth(t, missesNothing) }
+
+func missesNothing(t *testing.T) {
 	quick := newRedactor(t, Rules{Values: []string{"open sesame"}})
 	slow := thorough(quick)
 	rnd := rand.New(rand.NewPCG(3, 4))

@@ -40,9 +40,9 @@
 // stands, and the HMAC of a secret too long to hold.
 //
 // A first look (firstlook.go) finds the places that have four bytes of what a secret
-// begins with: 32 at once where the processor can, else every second one. Only a frame
-// in which one turns out to be a secret, or cannot be told from one, is taken apart. Of
-// a frame that comes in stretches up to 256 KiB are kept for that (glance.go).
+// begins with: 64 at once where the processor can, or 32, else every second one. Only a
+// frame in which one turns out to be a secret, or cannot be told from one, is taken
+// apart. Of a frame that comes in stretches up to 256 KiB are kept for that (glance.go).
 //
 // # What it refuses to do
 //

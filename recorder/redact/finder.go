@@ -199,19 +199,14 @@ func folded(s string) string {
 // next returns the next place from i on that has a literal's gram, of each literal one;
 // -1: there is none. s is kept from call to call, for one b.
 func (f *finder) next(b []byte, i int, s *sights) int {
-	for wide && i+4 <= len(b) {
+	for width > 0 && i+4 <= len(b) {
 		if (i < s.from || i >= s.to) && !s.see(f, b, i) {
 			break
 		}
-		at := s.next(i)
-		if at < 0 {
-			i = s.to
-			continue
-		}
-		if g := gramAt(b, at); f.grams[g*gramFactor>>tableShift] == manyTags || f.grams[g*gramFactor>>tableShift] == tag(g) {
+		if at := s.next(f, b, i); at >= 0 {
 			return at
 		}
-		i = at + 1
+		i = s.to
 	}
 	return f.walk(b, i)
 }

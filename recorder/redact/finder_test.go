@@ -2,11 +2,26 @@ package redact
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 )
 
+// atEachWidth tests as every processor would look that can do less than this one.
+func atEachWidth(t *testing.T, test func(t *testing.T)) {
+	defer func(w int) { width = w }(width)
+	for _, w := range []int{64, 32, 0} {
+		if w > width {
+			continue
+		}
+		width = w
+		t.Run(fmt.Sprint(w, " places"), test)
+	}
+}
+
 // At whatever place a literal stands, the first look sees it, whatever is around it.
-func TestFinderPlaces(t *testing.T) {
+func TestFinderPlaces(t *testing.T) { atEachWidth(t, finderPlaces) }
+
+func finderPlaces(t *testing.T) {
 	f := newRedactor(t, Rules{Values: []string{"q7", "zz9!", "open sesame"}}).finder
 	literals := append(builtinLiterals(), literal{text: "zz9!"}, literal{text: folded("open sesame")})
 	for _, l := range literals {

@@ -3,32 +3,40 @@ package redact
 import "math/bits"
 
 // buckets is how many kinds of four bytes the wide look tells apart, window how many
-// blocks of 32 places it looks at in one go.
+// places it looks at in one go.
 const (
-	buckets   = 16
-	window    = 32
-	blockSize = 32
+	buckets = 16
+	window  = 1024
 )
 
-// bucket is four sets of bytes, one for each place: of those whose low half is in lo
-// and whose high half is in hi. It has more than was put into it.
-type bucket struct{ lo, hi [4]uint16 }
+// bucket is four sets of bytes, one for each place: of those that are in set but for
+// their case, and of those whose low half is in lo and whose high half is in hi. The
+// second has more than was put into it.
+type bucket struct {
+	set    [4]uint64
+	lo, hi [4]uint16
+}
 
-// tables are the buckets as the processor wants them: of eight buckets each, for each
-// of four places, the bits of the buckets by a byte's low half, and by its high half;
-// twice, as it has two lanes.
-type tables [buckets / 8][4][2][blockSize]byte
+// halves are the buckets as a processor wants them that looks up 16 bytes: of eight
+// buckets each, for each of four places, the bits of the buckets by a byte's low half,
+// and by its high half; twice, as it has two lanes.
+type halves [buckets / 8][4][2][32]byte
+
+// wholes are those for one that looks up 64: the bits of the buckets by a byte but for
+// its case.
+type wholes [buckets / 8][4][64]byte
 
 // firstLook is what a wide look knows of the literals: four bytes of each.
 type firstLook struct {
-	tables  tables
+	halves  halves
+	wholes  wholes
 	buckets [buckets]bucket
 }
 
 // sights are the places of a window of a text that may have a literal's gram.
 type sights struct {
 	from, to int
-	places   [window*blockSize + 2]uint16 // from there, in order
+	places   [window + 2]uint16 // from there, in order
 	n        int
 	k        int // the first that was not asked for yet
 }
@@ -59,7 +67,11 @@ func (l *literal) bytesOf(offset int) (b bucket) {
 	return b
 }
 
+// bare is what is left of a byte without its case: bits 0 to 4, and bit 6.
+func bare(c byte) byte { return c&0x1f | c&0x40>>1 }
+
 func (b *bucket) put(k int, c byte) {
+	b.set[k] |= 1 << bare(c)
 	b.lo[k] |= 1 << (c & 15)
 	b.hi[k] |= 1 << (c >> 4)
 }
@@ -67,25 +79,26 @@ func (b *bucket) put(k int, c byte) {
 // with returns the bucket with what another has.
 func (b bucket) with(other *bucket) bucket {
 	for k := range b.lo {
+		b.set[k] |= other.set[k]
 		b.lo[k] |= other.lo[k]
 		b.hi[k] |= other.hi[k]
 	}
 	return b
 }
 
-// often says how many bytes of texts have a high half, about, in thousands: blanks
-// and marks, digits, letters.
-var often = [16]int{2: 200, 3: 100, 4: 70, 5: 60, 6: 300, 7: 200}
+// often says how many bytes of texts are blanks and marks, digits, and letters up to o
+// and from p on, about, in thousands.
+var often = [4]int{200, 100, 400, 270}
 
 // weight says how much of texts is in the bucket, about.
 func (b *bucket) weight() int {
 	w := 1
-	for k := range b.lo {
+	for k := range b.set {
 		n := 1
 		for h, each := range often {
-			n += each * int(b.hi[k]>>h&1)
+			n += each * bits.OnesCount16(uint16(b.set[k]>>(16*h))) / 16
 		}
-		w *= 1 + n*bits.OnesCount16(b.lo[k])/160
+		w *= n
 	}
 	return w
 }
@@ -113,55 +126,56 @@ func (f *firstLook) add(l *literal) (offset int) {
 	}
 	sets := l.bytesOf(offset)
 	f.buckets[kind] = f.buckets[kind].with(&sets)
-	for k := range 4 {
-		t := &f.tables[kind/8][k]
-		for half := range uint(16) {
-			low, high := byte(sets.lo[k]>>half&1)<<(kind%8), byte(sets.hi[k]>>half&1)<<(kind%8)
-			for lane := uint(0); lane < blockSize; lane += 16 {
-				t[0][lane+half] |= low
-				t[1][lane+half] |= high
-			}
-		}
-	}
+	f.put(kind, &sets)
 	return offset
 }
 
-// see looks at the next window of b from i on; false: too little is left.
-func (s *sights) see(f *finder, b []byte, i int) bool {
-	n := (len(b) - i - 3) / blockSize
-	if n == 0 { // the last block once more, with what was seen before
-		n, i = 1, len(b)-3-blockSize
+// put puts what a bucket has into the tables.
+func (f *firstLook) put(kind int, b *bucket) {
+	eight, bit := kind/8, byte(1)<<(kind%8)
+	for k := range 4 {
+		for c := range byte(64) {
+			f.wholes[eight][k][c] |= bit * byte(b.set[k]>>c&1)
+		}
+		for c := range 32 {
+			f.halves[eight][k][0][c] |= bit * byte(b.lo[k]>>(c%16)&1)
+			f.halves[eight][k][1][c] |= bit * byte(b.hi[k]>>(c%16)&1)
+		}
 	}
-	if i < 0 || len(b) < blockSize+3 {
+}
+
+// see looks at the next window of b from i on; false: it is too short for that.
+func (s *sights) see(f *finder, b []byte, i int) bool {
+	n := min(len(b)-3-i, window)
+	switch {
+	case width == 64 && n > 0:
+		s.n = look64(&b[i], n, &f.first.wholes, &s.places[0])
+	case width == 32 && len(b) >= 32+3:
+		if n < 32 { // the last block once more, with what was seen before
+			n, i = 32, len(b)-3-32
+		}
+		n -= n % 32
+		s.n = look32(&b[i], n/32, &f.first.halves, &s.places[0])
+	default:
 		return false
 	}
-	n = min(n, window)
-	s.n = look(&b[i], n, &f.first.tables, &s.places[0])
-	s.from, s.to, s.k = i, i+n*blockSize, 0
-	s.sift(f.grams, b[i:s.to+3])
+	s.from, s.to, s.k = i, i+n, 0
 	return true
 }
 
-// sift keeps the places that have a gram of the table.
-func (s *sights) sift(grams *[tableSize]uint8, b []byte) {
-	n := 0
-	for _, at := range s.places[:s.n] {
-		s.places[n] = at
-		if grams[gramAt(b, int(at))*gramFactor>>tableShift] != 0 {
-			n++
-		}
-	}
-	s.n = n
-}
-
-// next returns the next place from i on; -1: there is none in the window.
-func (s *sights) next(i int) int {
+// next returns the next place from i on at which a literal may stand; -1: there is none
+// in the window.
+func (s *sights) next(f *finder, b []byte, i int) int {
 	for s.k > 0 && int(s.places[s.k-1]) >= i-s.from {
 		s.k--
 	}
-	for ; s.k < s.n; s.k++ {
-		if at := s.from + int(s.places[s.k]); at >= i {
-			s.k++
+	for s.k < s.n {
+		at := s.from + int(s.places[s.k])
+		s.k++
+		if at < i {
+			continue
+		}
+		if t := f.grams[gramAt(b, at)*gramFactor>>tableShift]; t != 0 && f.has(b, at, t) {
 			return at
 		}
 	}

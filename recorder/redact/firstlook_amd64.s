@@ -24,8 +24,8 @@ GLOBL nibble<>(SB), RODATA|NOPTR, $8
 	VPAND    Y2, Y3, Y2; \
 	VPAND    Y2, Y6, Y6
 
-// func look(p *byte, blocks int, t *tables, out *uint16) (n int)
-TEXT ·look(SB), NOSPLIT, $0-40
+// func look32(p *byte, blocks int, t *halves, out *uint16) (n int)
+TEXT ·look32(SB), NOSPLIT, $0-40
 	MOVQ p+0(FP), SI
 	MOVQ blocks+8(FP), CX
 	MOVQ t+16(FP), DX
@@ -85,6 +85,96 @@ many:
 	MOVW   BX, (DI)
 	ADDQ   $2, DI
 	BLSRL  AX, AX
+	JNZ    many
+	JMP    next
+
+// Of the four bytes at 64 places one: what tells it apart but for case, as six bits, is
+// looked up in the tables of both eights of buckets.
+#define FOUR(k, first, second, low, high) \
+	VPSRLW     $1, k, Z4; \
+	VPTERNLOGD $0xe2, k, Z7, Z4; \ // bit 6 in the place of bit 5
+	VPERMB     first, Z4, low; \
+	VPERMB     second, Z4, high
+
+// func look64(p *byte, places int, t *wholes, out *uint16) (n int)
+TEXT ·look64(SB), NOSPLIT, $0-40
+	MOVQ p+0(FP), SI
+	MOVQ places+8(FP), CX
+	MOVQ t+16(FP), DX
+	MOVQ out+24(FP), DI
+	XORL R11, R11
+	MOVL $0x20, AX
+	VPBROADCASTB AX, Z7
+	KXNORQ K1, K1, K1
+	VMOVDQU64 0(DX), Z16
+	VMOVDQU64 64(DX), Z17
+	VMOVDQU64 128(DX), Z18
+	VMOVDQU64 192(DX), Z19
+	VMOVDQU64 256(DX), Z20
+	VMOVDQU64 320(DX), Z21
+	VMOVDQU64 384(DX), Z22
+	VMOVDQU64 448(DX), Z23
+
+block:
+	CMPQ CX, $64
+	JLT  rest
+	VMOVDQU64 0(SI), Z0
+	VMOVDQU64 1(SI), Z1
+	VMOVDQU64 2(SI), Z2
+	VMOVDQU64 3(SI), Z3
+
+test:
+	FOUR(Z0, Z16, Z20, Z8, Z12)
+	FOUR(Z1, Z17, Z21, Z9, Z13)
+	FOUR(Z2, Z18, Z22, Z10, Z14)
+	FOUR(Z3, Z19, Z23, Z11, Z15)
+	VPTERNLOGD $0x80, Z9, Z10, Z8 // all of them
+	VPTERNLOGD $0x80, Z13, Z14, Z12
+	VPANDD     Z8, Z11, Z8
+	VPTERNLOGD $0xf8, Z12, Z15, Z8 // or both of these
+	VPTESTMB   Z8, Z8, K1, K2
+	KMOVQ      K2, AX
+
+	// As above.
+	POPCNTQ AX, R8
+	CMPL    R8, $2
+	JA      many
+	TZCNTQ  AX, BX
+	BLSRQ   AX, AX
+	TZCNTQ  AX, R10
+	ADDL    R11, BX
+	ADDL    R11, R10
+	MOVW    BX, (DI)
+	MOVW    R10, 2(DI)
+	LEAQ    (DI)(R8*2), DI
+
+next:
+	ADDQ $64, SI
+	ADDL $64, R11
+	SUBQ $64, CX
+	JGT  block
+	VZEROUPPER
+	SUBQ out+24(FP), DI
+	SHRQ $1, DI
+	MOVQ DI, n+32(FP)
+	RET
+
+rest:
+	MOVQ  $-1, AX
+	BZHIQ CX, AX, AX
+	KMOVQ AX, K1
+	VMOVDQU8.Z 0(SI), K1, Z0
+	VMOVDQU8.Z 1(SI), K1, Z1
+	VMOVDQU8.Z 2(SI), K1, Z2
+	VMOVDQU8.Z 3(SI), K1, Z3
+	JMP   test
+
+many:
+	TZCNTQ AX, BX
+	ADDL   R11, BX
+	MOVW   BX, (DI)
+	ADDQ   $2, DI
+	BLSRQ  AX, AX
 	JNZ    many
 	JMP    next
 
