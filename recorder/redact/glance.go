@@ -18,14 +18,14 @@ const seam = 256
 
 // clean reports whether a frame has no secret, as far as a look without taking it
 // apart can tell; else up to where there is none.
-func (r *Redactor) clean(b []byte, lines bool) (quiet int, clean bool) {
+func (r *Redactor) clean(t *text, b []byte, lines bool) (quiet int, clean bool) {
 	if r.always && !lines {
 		return 0, false
 	}
 	if len(r.patterns) > 0 && (bytes.IndexByte(b, '\\') >= 0 || r.anyPattern(b)) {
 		return 0, false
 	}
-	return r.glance(b, nil, true)
+	return r.glance(t, b, nil, true)
 }
 
 func (r *Redactor) anyPattern(b []byte) bool {
@@ -37,19 +37,29 @@ func (r *Redactor) anyPattern(b []byte) bool {
 	return false
 }
 
-// glance looks at a stretch as it stands there, and returns up to where there is no
-// secret; clear: that none begins there, as far as it came.
-func (r *Redactor) glance(b, prev []byte, final bool) (decided int, clear bool) {
+// pooled is clean of a frame that no stream has.
+func (r *Redactor) pooled(b []byte, lines bool) (quiet int, clean bool) {
 	t, _ := r.looks.Get().(*text)
 	if t == nil {
 		t = &text{sights: new(sights)}
 	}
+	defer r.looks.Put(t)
+	return r.clean(t, b, lines)
+}
+
+// glance looks at a stretch as it stands there, and returns up to where there is no
+// secret; clear: that none begins there, as far as it came. The memory is t's.
+func (r *Redactor) glance(t *text, b, prev []byte, final bool) (decided int, clear bool) {
 	*t = text{b: b, prev: prev, final: final, raw: true, r: r, spans: t.spans[:0], sights: t.sights.anew()}
 	decided = t.scan()
-	clear = t.resume == 0
 	t.b, t.prev = nil, nil
-	r.looks.Put(t)
-	return decided, clear
+	return decided, t.resume == 0
+}
+
+// rawText is the stream's text for what is looked at as it came.
+func (s *Stream) rawText() *text {
+	s.raw.sights = &s.sights
+	return &s.raw
 }
 
 // glance looks at the buffer, which goes on with what is clear, and returns what of it
@@ -59,7 +69,7 @@ func (s *Stream) glance(more bool) (out []byte, ok bool) {
 		return nil, false
 	}
 	prev := s.clear[max(0, len(s.clear)-contextSize):]
-	decided, clear := s.r.glance(s.buf, prev, !more)
+	decided, clear := s.r.glance(s.rawText(), s.buf, prev, !more)
 	if !s.seamless(prev, !more) {
 		return nil, false
 	}
@@ -105,7 +115,7 @@ func (s *Stream) seamless(prev []byte, final bool) bool {
 	}
 	n := min(len(s.buf), seam)
 	s.joined = append(append(s.joined[:0], prev[len(prev)-1]), s.buf[:n]...)
-	decided, clear := s.r.glance(s.joined, prev[:len(prev)-1], final && n == len(s.buf))
+	decided, clear := s.r.glance(s.rawText(), s.joined, prev[:len(prev)-1], final && n == len(s.buf))
 	return clear && decided > 0
 }
 

@@ -64,10 +64,10 @@ func (s *Stream) pass(from, to int, final bool) int {
 // lookOn looks for the next place in the buffer at which a secret may begin.
 func (s *Stream) lookOn(from int) {
 	t := &s.raw
-	if t.sights == nil {
-		t.sights = new(sights)
+	if s.ahead == nil {
+		s.ahead = new(sights)
 	}
-	*t = text{b: s.buf, start: from, raw: true, r: s.r, spans: t.spans[:0], sights: t.sights}
+	*t = text{b: s.buf, start: from, raw: true, r: s.r, spans: t.spans[:0], sights: s.ahead}
 	if from == 0 {
 		t.prev = s.prev[:s.seen]
 	} else if s.buf[from-1] == '"' { // with which the literals of short names begin

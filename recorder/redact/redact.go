@@ -118,7 +118,7 @@ type Finding struct {
 // Clean reports whether a frame is known to have no secret, as far as a quick look can
 // tell.
 func (r *Redactor) Clean(b []byte) bool {
-	_, clean := r.clean(b, false)
+	_, clean := r.pooled(b, false)
 	return clean
 }
 

@@ -37,7 +37,8 @@ type Stream struct {
 	places []int32           // scratch: where its bytes were
 	quiet  int               // up to where in buf no secret begins
 	raw    text              // scratch: buf, as it came
-	sights sights            // scratch: of the text that is taken apart
+	ahead  *sights           // scratch: of buf, while it is taken apart
+	sights sights            // scratch: of what else is looked at
 }
 
 // contextSize is how much of what was decided is looked back at: a name.
@@ -76,7 +77,7 @@ func (s *Stream) Next(chunk []byte, more bool) ([]byte, int) {
 	whole := !s.begun && !more && len(s.held)+len(s.clear) == 0
 	s.quiet = 0
 	if whole && s.block == 0 {
-		quiet, clean := s.r.clean(chunk, s.lines)
+		quiet, clean := s.r.clean(s.rawText(), chunk, s.lines)
 		if clean {
 			return chunk, 0
 		}
@@ -98,7 +99,7 @@ func (s *Stream) Next(chunk []byte, more bool) ([]byte, int) {
 
 // whole redacts a frame, or a line, that stands alone.
 func (r *Redactor) whole(b []byte, lines bool) ([]byte, int) {
-	quiet, clean := r.clean(b, lines)
+	quiet, clean := r.pooled(b, lines)
 	if clean {
 		return b, 0
 	}
@@ -108,8 +109,8 @@ func (r *Redactor) whole(b []byte, lines bool) ([]byte, int) {
 
 // redact works through the buffer.
 func (s *Stream) redact(whole, more bool) ([]byte, int) {
-	if s.raw.sights != nil {
-		s.raw.sights.anew()
+	if s.ahead != nil {
+		s.ahead.anew()
 	}
 	s.copied = s.given
 	decided := len(s.buf)
