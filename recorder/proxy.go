@@ -35,7 +35,7 @@ func (t *HTTPTap) Proxy(o ProxyOptions) http.Handler {
 		tr := http.DefaultTransport.(*http.Transport).Clone()
 		tr.DisableCompression = true // it is the client who asks for that
 		tr.MaxIdleConns, tr.MaxIdleConnsPerHost = 0, 512
-		tr.ReadBufferSize, tr.WriteBufferSize = 32<<10, 4<<10
+		tr.ReadBufferSize, tr.WriteBufferSize = 66<<10, 4<<10
 		tr.DialContext = pooled(tr.DialContext)
 		o.Transport = tr
 	}

@@ -63,13 +63,20 @@ func (o *diskOptions) parse() error {
 	}
 	o.budget, o.ended = recorder.NewBudget(n/5*2), new(atomic.Bool)
 	if n > 0 {
-		debug.SetMemoryLimit(n - min(n/5, codeSize))
+		debug.SetMemoryLimit(n - min(n/4, codeSize))
+		if os.Getenv("GOGC") == "" {
+			debug.SetGCPercent(lazyGC)
+		}
 	}
 	return nil
 }
 
+// lazyGC has the collector run half as often: little lives long in a recorder, and the
+// limit holds in any case.
+const lazyGC = 200
+
 // codeSize is how much of mcprec itself is in memory, which no limit of Go's counts.
-const codeSize = 12 << 20
+const codeSize = 18 << 20
 
 // recording returns how a recorder of these options records.
 func (o *recordOptions) recording(std streams, secrets *redact.Redactor) []recorder.Option {
