@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -80,7 +81,7 @@ func (c comparison) sentence() string {
 		text += fmt.Sprintf(" (would match with normalizer %s)", d.Hint)
 	}
 	if c.count > 1 {
-		text += fmt.Sprintf(", and in %s more", plural(c.count-1, "place"))
+		text += fmt.Sprintf(", and in %s more", phrase.Plural(c.count-1, "place"))
 	}
 	return text
 }

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -55,17 +55,6 @@ func (r *Recording) callName(request int32) string {
 // seqOf returns the Seq of the frame that a message is in.
 func (r *Recording) seqOf(message int32) uint64 { return r.frames[r.messages[message].frame].seq }
 
-// clip keeps names that a peer chose from filling a report, and on one line.
-func clip(s string) string {
-	s = shorten(s)
-	for _, c := range s {
-		if !strconv.IsPrint(c) {
-			return strconv.Quote(s)
-		}
-	}
-	return s
-}
-
 // oneLine returns a text in which nothing breaks the line or drives a terminal.
 func oneLine(s string) string {
 	hidden := func(r rune) bool { return !unicode.IsGraphic(r) }
@@ -84,24 +73,9 @@ func oneLine(s string) string {
 }
 
 // quote is clip for what stands in quotes anyway.
-func quote(s string) string { return strconv.Quote(shorten(s)) }
+// nameLimit is how much of a name that a peer chose is in a report.
+const nameLimit = 48
 
-func shorten(s string) string {
-	const limit = 48
-	if len(s) <= limit {
-		return s
-	}
-	cut := limit
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
-}
-
-// plural returns "1 frame", "2 frames".
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}
+func clip(s string) string    { return phrase.Clip(s, nameLimit) }
+func shorten(s string) string { return phrase.Shorten(s, nameLimit) }
+func quote(s string) string   { return strconv.Quote(shorten(s)) }

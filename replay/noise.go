@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -73,6 +74,6 @@ func (n *noises) judge(dir transport.Direction, end string) []judged {
 	}
 	return []judged{{seq: n.after, grave: true, StepVerdict: StepVerdict{
 		Result: Extra, Dir: dir, What: noiseMethod,
-		Text: fmt.Sprintf("%s of the %s, no JSON-RPC message each, passed over; the first: %s", plural(n.live, "line"), end, n.first),
+		Text: fmt.Sprintf("%s of the %s, no JSON-RPC message each, passed over; the first: %s", phrase.Plural(n.live, "line"), end, n.first),
 	}}}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -19,7 +20,7 @@ func (s stand) sequence() []string {
 	gap := strings.Repeat(" ", laneWidth-len("client"))
 	lines := []string{"client" + gap + "server"}
 	if skipped := s.trail.n - trailLen; skipped > 0 {
-		lines = append(lines, arrow(0, fmt.Sprintf("%s before", plural(skipped, "frame")), ""))
+		lines = append(lines, arrow(0, fmt.Sprintf("%s before", phrase.Plural(skipped, "frame")), ""))
 	}
 	for _, f := range s.trail.frames() {
 		lines = append(lines, arrow(s.recording.frames[f].dir, s.recording.label(f), s.grip(f)))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // shownUnanswered is how many requests without a response the text lists.
@@ -15,7 +17,7 @@ func (v Verdict) Text() string {
 	var b strings.Builder
 	if v.Verdict == Pass {
 		fmt.Fprintf(&b, "PASS capacity %v, client %v, server %v: %s c2s, %s s2c\n", v.Capacity, v.Models.Client, v.Models.Server,
-			plural(v.Frames.C2S.Read, "frame"), plural(v.Frames.S2C.Read, "frame"))
+			phrase.Plural(v.Frames.C2S.Read, "frame"), phrase.Plural(v.Frames.S2C.Read, "frame"))
 	} else {
 		v.hangText(&b)
 	}
@@ -72,7 +74,7 @@ func (v Verdict) warningText(b *strings.Builder) {
 	if len(v.Unanswered) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "the recording ends with %s unanswered:\n", plural(len(v.Unanswered), "request"))
+	fmt.Fprintf(b, "the recording ends with %s unanswered:\n", phrase.Plural(len(v.Unanswered), "request"))
 	for i, u := range v.Unanswered {
 		if i == shownUnanswered {
 			fmt.Fprintf(b, "  … and %d more\n", len(v.Unanswered)-i)

@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -126,7 +127,7 @@ func (r *Recording) unanswered() []Unanswered {
 func (r *Recording) Warnings() []string {
 	list := []string{}
 	if r.lost > 0 {
-		list = append(list, fmt.Sprintf("the recording has lost %s: what was there is not played", plural(int(r.lost), "event")))
+		list = append(list, fmt.Sprintf("the recording has lost %s: what was there is not played", phrase.Plural(r.lost, "event")))
 	}
 	if r.streams {
 		list = append(list, "the recording has HTTP streams, which have no order among them; they are played as one lane each way")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // checkReport prints findings as they come, and what the sessions were. JUnit and
@@ -109,7 +110,7 @@ func (r *checkReport) summary(name string, s check.Summary) {
 	if revision == "" {
 		revision = "no revision"
 	}
-	fmt.Fprintf(r.w, "  %s, %s in %v\n", named(revision), plural(s.Frames, "frame"), brief(s.Took))
+	fmt.Fprintf(r.w, "  %s, %s in %v\n", named(revision), phrase.Plural(s.Frames, "frame"), brief(s.Took))
 	r.tallies(s.Tallies)
 	r.shown = ""
 }
@@ -140,8 +141,8 @@ func (r *checkReport) close() error {
 		return nil
 	}
 	t := r.total
-	_, err := fmt.Fprintf(r.w, "%s: %s, %s, %s\n", plural(uint64(len(r.names)), "session"),
-		plural(uint64(t.Errors), "error"), plural(uint64(t.Warnings), "warning"), plural(uint64(t.Notes), "note"))
+	_, err := fmt.Fprintf(r.w, "%s: %s, %s, %s\n", phrase.Plural(len(r.names), "session"),
+		phrase.Plural(t.Errors, "error"), phrase.Plural(t.Warnings, "warning"), phrase.Plural(t.Notes, "note"))
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/diff"
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // diffReport prints what a comparison came to.
@@ -77,7 +78,7 @@ func (r *diffReport) writeText(w io.Writer) error {
 }
 
 func sideText(s diff.Side) string {
-	text := fmt.Sprintf("%s, %s in %v", plural(s.Frames, "frame"), plural(uint64(s.Calls), "call"), brief(time.Duration(s.Took)))
+	text := fmt.Sprintf("%s, %s in %v", phrase.Plural(s.Frames, "frame"), phrase.Plural(s.Calls, "call"), brief(time.Duration(s.Took)))
 	if s.Transport != "" {
 		text += ", " + plain(s.Transport)
 	}
@@ -168,7 +169,7 @@ func (r *diffReport) finding(w io.Writer, f diff.Finding) {
 		fmt.Fprintf(w, "      %s\n", plain(differenceText(d)))
 	}
 	if more := len(f.Differences) - len(shown) + f.More; more > 0 {
-		fmt.Fprintf(w, "      and in %s more\n", plural(uint64(more), "place"))
+		fmt.Fprintf(w, "      and in %s more\n", phrase.Plural(more, "place"))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // driveReport is what a drive found out; as JSON its stable form.
@@ -182,7 +183,7 @@ func (s driveStep) details(all bool) (lines []string) {
 		lines = append(lines, line)
 	}
 	if more := len(s.Differences) - len(listed) + s.More; more > 0 {
-		lines = append(lines, fmt.Sprintf("and in %s more", plural(uint64(more), "place")))
+		lines = append(lines, fmt.Sprintf("and in %s more", phrase.Plural(more, "place")))
 	}
 	if s.Order != "" {
 		lines = append(lines, s.Order)
@@ -223,7 +224,7 @@ func (r *driveReport) summary() string {
 			counts = append(counts, fmt.Sprintf("%d %s", n, result))
 		}
 	}
-	line := fmt.Sprintf("%s: %s", plural(uint64(len(r.Steps)), "step"), strings.Join(counts, ", "))
+	line := fmt.Sprintf("%s: %s", phrase.Plural(len(r.Steps), "step"), strings.Join(counts, ", "))
 	if len(r.Mapped) > 0 {
 		var by []string
 		for _, name := range slices.Sorted(maps.Keys(r.Mapped)) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -42,7 +43,7 @@ func (e *episodes) play(rules replay.Rules, options replay.ServeOptions) error {
 
 // keep adds what passed to the file.
 func (e *episodes) keep(added []store.Event, extend func(recorded, added []store.Event) []store.Event) error {
-	fmt.Fprintf(plainTo(e.std.err), "mcprec: %s: %s added\n", e.name, plural(uint64(len(added)), "frame"))
+	fmt.Fprintf(plainTo(e.std.err), "mcprec: %s: %s added\n", e.name, phrase.Plural(len(added), "frame"))
 	if err := e.o.secrets.clean(added, e.command); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/sequence"
 	"github.com/mcprec/mcprec/store"
 )
@@ -32,7 +33,7 @@ func writeMermaid(w *bufio.Writer, events iter.Seq2[store.Event, error], o expor
 	left, err := d.Close()
 	if left > 0 {
 		fmt.Fprintf(o.warnings, "mcprec: the diagram leaves out the last %s: mermaid.js draws no more than %d characters; choose with --filter, or see mcprec show --sequence\n",
-			plural(uint64(left), "event"), sequence.MermaidLimit)
+			phrase.Plural(left, "event"), sequence.MermaidLimit)
 	}
 	return err
 }

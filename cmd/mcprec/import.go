@@ -14,6 +14,7 @@ import (
 	"github.com/mcprec/mcprec/fixtures/foreign"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/redact"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/memstore"
@@ -223,5 +224,5 @@ func hintSecrets(w io.Writer, id store.SessionID, n secretCount) {
 		return
 	}
 	fmt.Fprintf(plainTo(w), "mcprec: session %s: %s in %s, stored as in the file; mcprec redact --in-place %s takes them out\n",
-		id, plural(n.secrets, "secret"), plural(n.events, "event"), id)
+		id, phrase.Plural(n.secrets, "secret"), phrase.Plural(n.events, "event"), id)
 }

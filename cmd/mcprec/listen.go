@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -105,7 +106,7 @@ func (s *served) done(session replay.Served) {
 		s.say(v.String())
 	}
 	if session.Unsent > 0 {
-		s.say(fmt.Sprintf("%s had no stream to go out on: of no open request, and the client asked for no other stream", plural(uint64(session.Unsent), "message")))
+		s.say(fmt.Sprintf("%s had no stream to go out on: of no open request, and the client asked for no other stream", phrase.Plural(session.Unsent, "message")))
 	}
 	fault := error(nil)
 	if len(session.Added) > 0 {

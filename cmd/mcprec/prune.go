@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
@@ -233,12 +234,12 @@ func (p *pruning) print(w io.Writer, s pruned) error {
 func (p *pruning) conclude() error {
 	w := p.cmd.ErrOrStderr()
 	if p.o.dry {
-		fmt.Fprintf(w, "mcprec: would remove %s, about %s\n", plural(uint64(p.removed), "session"), sizeText(p.estimate))
+		fmt.Fprintf(w, "mcprec: would remove %s, about %s\n", phrase.Plural(p.removed, "session"), sizeText(p.estimate))
 	} else {
-		fmt.Fprintf(w, "mcprec: removed %s; the store took %s and takes %s\n", plural(uint64(p.removed), "session"), sizeText(p.before), sizeText(p.after))
+		fmt.Fprintf(w, "mcprec: removed %s; the store took %s and takes %s\n", phrase.Plural(p.removed, "session"), sizeText(p.before), sizeText(p.after))
 	}
 	if p.live > 0 {
-		fmt.Fprintf(w, "mcprec: %s being recorded, not touched\n", plural(uint64(p.live), "session"))
+		fmt.Fprintf(w, "mcprec: %s being recorded, not touched\n", phrase.Plural(p.live, "session"))
 	}
 	if m := p.limits.maxSize; m != nil && !p.o.dry && len(p.limits.labels.list()) == 0 && p.after > *m {
 		fmt.Fprintf(w, "mcprec: that is more than %s: what is left cannot be removed\n", sizeText(*m))

@@ -15,6 +15,7 @@ import (
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/redact"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/transport"
@@ -239,7 +240,7 @@ func reportRecorded(std streams, o recordOptions, db *boltstore.Store, sum recor
 	case sum.Err != nil:
 		say("session %s: %v", sum.ID, sum.Err)
 	case sum.Cut > 0 && sum.Err == nil:
-		say("session %s: cut to --max-frame in the recording: %s", sum.ID, plural(sum.Cut, "frame"))
+		say("session %s: cut to --max-frame in the recording: %s", sum.ID, phrase.Plural(sum.Cut, "frame"))
 	case sum.Trouble != nil:
 		say("session %s: all is recorded: %d frames, %d bytes", sum.ID, sum.Frames, sum.Bytes)
 	case o.verbose:

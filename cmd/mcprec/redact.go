@@ -14,6 +14,7 @@ import (
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/redact"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/memstore"
 )
@@ -102,7 +103,7 @@ func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(plainTo(cmd.ErrOrStderr()), "mcprec: %s: %s in %s\n", plain(s.name), plural(c.secrets, "secret"), plural(c.events, "event"))
+	fmt.Fprintf(plainTo(cmd.ErrOrStderr()), "mcprec: %s: %s in %s\n", plain(s.name), phrase.Plural(c.secrets, "secret"), phrase.Plural(c.events, "event"))
 	switch {
 	case o.scan && c.secrets > 0:
 		return verdictError

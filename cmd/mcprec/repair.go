@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
@@ -53,7 +54,7 @@ func runRepair(cmd *cobra.Command, h home, dry bool) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s\n", plural(damaged, "damaged file"))
+	fmt.Fprintf(cmd.OutOrStdout(), "%s\n", phrase.Plural(damaged, "damaged file"))
 	if lost {
 		return verdictError
 	}
@@ -77,12 +78,12 @@ func sayRepaired(cmd *cobra.Command, r boltstore.Repaired) {
 	}
 	switch {
 	case whole > 0:
-		say("  saved whole: %s", plural(whole, "session"))
+		say("  saved whole: %s", phrase.Plural(whole, "session"))
 	case len(part) == 0:
 		say("  nothing of a session was found in it")
 	}
 	for _, x := range part {
-		say("  session %s: %s saved, %d lost", x.ID, plural(x.Saved, "event"), x.Lost)
+		say("  session %s: %s saved, %d lost", x.ID, phrase.Plural(x.Saved, "event"), x.Lost)
 	}
 	switch {
 	case r.Unknown:
@@ -90,7 +91,7 @@ func sayRepaired(cmd *cobra.Command, r boltstore.Repaired) {
 	case r.Gone == 1:
 		say("  lost with all its events: session %s", r.GoneID)
 	case r.Gone > 1:
-		say("  lost with all their events: %s", plural(r.Gone, "session"))
+		say("  lost with all their events: %s", phrase.Plural(r.Gone, "session"))
 	}
 	if r.Kept != "" {
 		say("  the damaged file is kept as %s", r.Kept)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
@@ -166,7 +167,7 @@ func (x *statistics) text(w io.Writer) error {
 		row("started", "%s to %s", x.Oldest.Local().Format(time.DateTime), x.Newest.Local().Format(time.DateTime))
 	}
 	row("recorded", "%s", sizeText(int64(x.Recorded)))
-	row("stored", "%s in %s", sizeText(x.Stored), plural(uint64(x.Chunks), "chunk"))
+	row("stored", "%s in %s", sizeText(x.Stored), phrase.Plural(x.Chunks, "chunk"))
 	if x.Bodies > 0 {
 		row("bodies", "%d with %s, pieces of large payloads that would take %s if sessions did not share them", x.Bodies, sizeText(x.BodyBytes), sizeText(x.SharedBytes))
 	}

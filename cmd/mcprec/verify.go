@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
@@ -43,13 +44,6 @@ Exit codes: 0 fine, 1 a fault was found, 2 usage, 3 data that cannot be read.`,
 	}
 	h.addFlags(cmd)
 	return cmd
-}
-
-func plural(n uint64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // unclosed is why a log may have no end, and what that means.
@@ -133,7 +127,7 @@ func (v *verification) log(name string, events iter.Seq2[store.Event, error], st
 }
 
 func (v *verification) conclude() error {
-	fmt.Fprintf(v.cmd.OutOrStdout(), "%s, %s, %s\n", plural(v.sessions, "session"), plural(v.events, "event"), plural(uint64(len(v.faults)), "fault"))
+	fmt.Fprintf(v.cmd.OutOrStdout(), "%s, %s, %s\n", phrase.Plural(v.sessions, "session"), phrase.Plural(v.events, "event"), phrase.Plural(len(v.faults), "fault"))
 	if len(v.faults) > 0 {
 		return verdictError
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -91,7 +92,7 @@ func (f *Fold) answers(e store.Event, s *scope, m *transport.Message) (method st
 	}
 	if c.cancelled != 0 {
 		f.finds(lateAnswer, e.Dir, s.rules.Revision(), []uint64{e.Seq, c.cancelled, c.seq},
-			"the %s answered %v after %v, when its cancellation (#%d) had passed", e.Dir.Sender(), c, brief(took), c.cancelled)
+			"the %s answered %v after %v, when its cancellation (#%d) had passed", e.Dir.Sender(), c, phrase.Brief(took), c.cancelled)
 	}
 	f.retries.answered(f, e, s, c, m)
 	if c.method == methodTools && m.Result != nil {
@@ -187,7 +188,7 @@ func (f *Fold) withoutAnswer(c *call, l left) {
 	case !f.sealed && f.ended == [3]uint64{} && f.exited == 0 && c.ending == "":
 		d, why = openEnd, "the recording goes no further"
 	}
-	waited := fmt.Sprintf("%v waited %v, to #%d, without an answer", c, brief(f.at-c.at), f.seq)
+	waited := fmt.Sprintf("%v waited %v, to #%d, without an answer", c, phrase.Brief(f.at-c.at), f.seq)
 	if d.Rule == openEnd.Rule {
 		f.finds(d, c.dir, l.revision, []uint64{c.seq}, "%s: %s", waited, why)
 		return
@@ -240,7 +241,7 @@ func (f *Fold) swallows(c *call) bool {
 func (f *Fold) noLongerRead(way transport.Direction) string {
 	text := fmt.Sprintf("the %s no longer read (#%d)", way.Receiver(), f.stopped[way])
 	if held := f.held[way]; held >= blockedFor && f.last[way] != 0 {
-		text += fmt.Sprintf(", when #%d had waited %v to be taken", f.last[way], brief(held))
+		text += fmt.Sprintf(", when #%d had waited %v to be taken", f.last[way], phrase.Brief(held))
 	}
 	return text
 }
@@ -249,7 +250,7 @@ func (f *Fold) noLongerRead(way transport.Direction) string {
 func (b stall) said(way transport.Direction) string {
 	took := fmt.Sprintf("the %s took #%d", way.Receiver(), b.upto)
 	if b.blocked > 0 {
-		took += fmt.Sprintf(" after a write had blocked for %v", brief(b.blocked))
+		took += fmt.Sprintf(" after a write had blocked for %v", phrase.Brief(b.blocked))
 	}
 	return fmt.Sprintf("%s (#%d)", took, b.seq)
 }

@@ -3,8 +3,8 @@ package check
 import (
 	"strconv"
 	"strings"
-	"time"
-	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // excerpt returns the beginning of bytes that mean nothing here, quoted.
@@ -19,34 +19,4 @@ func excerpt(b []byte) string {
 }
 
 // clip keeps a name that a peer chose from filling a line.
-func clip(s string) string {
-	cut := shorten(s, 48)
-	if strings.ContainsFunc(cut, func(c rune) bool { return !strconv.IsPrint(c) }) {
-		return strconv.Quote(cut)
-	}
-	return cut
-}
-
-// shorten cuts a text behind a whole character.
-func shorten(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit] + "…"
-}
-
-// brief rounds a duration for a sentence.
-func brief(d time.Duration) time.Duration {
-	switch {
-	case d >= 10*time.Second:
-		return d.Round(100 * time.Millisecond)
-	case d >= time.Second:
-		return d.Round(time.Millisecond)
-	case d >= time.Millisecond:
-		return d.Round(10 * time.Microsecond)
-	}
-	return d
-}
+func clip(s string) string { return phrase.Clip(s, 48) }

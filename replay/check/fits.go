@@ -1,6 +1,7 @@
 package check
 
 import (
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -26,14 +27,14 @@ func (f *Fold) fits(e store.Event, s *scope, m *transport.Message, method string
 			f.finds(misfit, e.Dir, revision, []uint64{e.Seq}, "%s of the %s does not fit in %d more places", named(m, method), e.Dir.Sender(), len(faults)-i)
 			return
 		}
-		d, text, path := misfit, shorten(fault.Text, 300), fault.Path
+		d, text, path := misfit, phrase.Shorten(fault.Text, 300), fault.Path
 		if path == "" {
 			path = "the message"
 		}
 		if fault.Reason != "" {
 			d, text = misprint, text+"; "+fault.Reason
 		}
-		f.finds(d, e.Dir, revision, []uint64{e.Seq}, "%s of the %s: %s: %s", named(m, method), e.Dir.Sender(), shorten(path, 200), text)
+		f.finds(d, e.Dir, revision, []uint64{e.Seq}, "%s of the %s: %s: %s", named(m, method), e.Dir.Sender(), phrase.Shorten(path, 200), text)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -226,7 +227,7 @@ func (f *Fold) cut(e store.Event) error {
 
 // violation gives out what package order found.
 func (f *Fold) violation(e store.Event, v order.Violation) {
-	text, severity := shorten(v.Text, 300), v.Severity
+	text, severity := phrase.Shorten(v.Text, 300), v.Severity
 	switch {
 	case v.Race:
 		text += "; it may have crossed it, which a recording cannot tell"

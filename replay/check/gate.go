@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/schema"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -34,7 +35,7 @@ func (g *Gate) calls(f *Fold, c *call) {
 // answered takes note of how long a call took.
 func (g *Gate) answered(f *Fold, c *call, seq uint64, took time.Duration) {
 	if g.MaxDuration > 0 && took > g.MaxDuration && c.dir == transport.ClientToServer && c.method != methodListen {
-		f.finds(tooLong, transport.ServerToClient, "", []uint64{seq, c.seq}, "%v took %v, more than %v", c, brief(took), g.MaxDuration)
+		f.finds(tooLong, transport.ServerToClient, "", []uint64{seq, c.seq}, "%v took %v, more than %v", c, phrase.Brief(took), g.MaxDuration)
 	}
 }
 

@@ -3,6 +3,7 @@ package check
 import (
 	"time"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -55,6 +56,6 @@ func (s *silence) tell(f *Fold) {
 	if took := s.until - s.since; took >= silentFor && took >= silentTimes*s.thought {
 		f.finds(silent, transport.ClientToServer, f.scopes.session.rules.Revision(), []uint64{s.seq, s.at},
 			"the client said nothing for %v after it was sent the answer to %s, until #%d; notifications before that answer: %d; a receive loop that waits for room to put them in does not come to the answer (mcprec replay --client inbox:0)",
-			brief(took), s.call, s.at, s.notices)
+			phrase.Brief(took), s.call, s.at, s.notices)
 	}
 }

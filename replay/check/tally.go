@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"slices"
 	"time"
+
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // Tally is what all calls to one tool, or of one method, came to.
@@ -43,7 +45,7 @@ func (t tallies) add(c *call, took time.Duration, size int, failed bool) {
 	if c.method == "tools/call" {
 		k = tallyKey{c.target, true}
 	}
-	k.name = shorten(k.name, 200)
+	k.name = phrase.Shorten(k.name, 200)
 	one := t[k]
 	if one == nil {
 		if len(t) >= mostTallies {

@@ -1,6 +1,10 @@
 package diff
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/mcprec/mcprec/replay/phrase"
+)
 
 // name is what messages are told apart by in a report: the method, and of a tool or a
 // prompt its name.
@@ -46,13 +50,6 @@ func (n name) String() string {
 	return shorten(method)
 }
 
-func shorten(s string) string {
-	const limit = 80
-	runes := []rune(s[:min(len(s), 4*limit)])
-	if len(runes) <= limit && len(s) <= 4*limit {
-		return s
-	}
-	return string(runes[:min(limit, len(runes))]) + "…"
-}
+func shorten(s string) string { return phrase.Shorten(s, 80) }
 
 func quote(s string) string { return strconv.Quote(shorten(s)) }

@@ -3,6 +3,8 @@ package explore
 import (
 	"fmt"
 	"maps"
+
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // Coverage says how much of what can happen a search has seen.
@@ -70,5 +72,5 @@ func (c *coverage) report() Coverage {
 
 func (c Coverage) text() string {
 	return fmt.Sprintf("%s, chance of a new one %.2f; %d of %d races seen in both orders",
-		plural(c.Classes, "trace class"), c.Unseen, c.Reversed, c.Races)
+		phrase.Plural(c.Classes, "trace class"), c.Unseen, c.Reversed, c.Races)
 }

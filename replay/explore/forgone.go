@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // forgone counts what the recorded halves of a search went on without.
@@ -67,7 +69,7 @@ func (f *forgone) notes() []string {
 			text += fmt.Sprintf(" and %d more", more)
 		}
 		notes = append(notes, fmt.Sprintf("the %s had to go on without %s in %d of %s; orders around it were not tried",
-			by.name, text, by.runs, plural(f.runs, "schedule")))
+			by.name, text, by.runs, phrase.Plural(f.runs, "schedule")))
 	}
 	return notes
 }

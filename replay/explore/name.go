@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -184,15 +184,7 @@ func subject(m transport.Message) string {
 }
 
 // clip keeps a name that a peer chose on one line.
-func clip(s string) string {
-	s = shorten(s)
-	for _, c := range s {
-		if !strconv.IsPrint(c) {
-			return strconv.Quote(s)
-		}
-	}
-	return s
-}
+func clip(s string) string { return phrase.OneLine(shorten(s)) }
 
 // shorten keeps a name that a peer chose short, and unlike other long ones.
 func shorten(s string) string {
@@ -200,9 +192,5 @@ func shorten(s string) string {
 	if len(s) <= limit {
 		return s
 	}
-	cut := limit
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return fmt.Sprintf("%s…%08x", s[:cut], uint32(hashOf(s)))
+	return fmt.Sprintf("%s%08x", phrase.Shorten(s, limit), uint32(hashOf(s)))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -152,7 +153,7 @@ const shownFrames = 40
 // text names the frames, as the run does.
 func (s *Smaller) text(b *strings.Builder) {
 	fmt.Fprintf(b, "\n  the session shrinks from %s to %d (in %s); its token, %s, held %d times of %d; %s:\n",
-		plural(s.From, "frame"), s.To, plural(s.Runs, "run"), s.Token, s.Held, s.Verified, s.Boundary)
+		phrase.Plural(s.From, "frame"), s.To, phrase.Plural(s.Runs, "run"), s.Token, s.Held, s.Verified, s.Boundary)
 	names := newNamer()
 	shown := 0
 	for _, e := range s.Events {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // shownStacks is how many stacks the text shows.
@@ -36,7 +38,7 @@ func (r Report) passText(b *strings.Builder) {
 	if r.Engine != "" {
 		fmt.Fprintf(b, ", engine %s", r.Engine)
 	}
-	fmt.Fprintf(b, ", %s%s", plural(r.Schedules, "schedule"), endText(r.Ended))
+	fmt.Fprintf(b, ", %s%s", phrase.Plural(r.Schedules, "schedule"), endText(r.Ended))
 	if len(r.Tried) > 0 {
 		fmt.Fprintf(b, ", %s", triedText(r.Tried))
 	}
@@ -58,7 +60,7 @@ func (r Report) failureText(b *strings.Builder) {
 		word += ", engine " + string(r.Engine)
 	}
 	fmt.Fprintf(b, "%s, level %s, capacity %v, %s, schedule %d\ntoken %s\n", word, r.Level, r.Capacity,
-		plural(r.Steps, "step"), r.Schedules, r.Token)
+		phrase.Plural(r.Steps, "step"), r.Schedules, r.Token)
 	switch lines := strings.Split(r.Explanation, "\n"); {
 	case len(lines) > 1 || r.Verdict == CheckFailed: // the words of the test
 		fmt.Fprintf(b, "  %s\n", strings.Join(lines, "\n  "))
@@ -107,7 +109,7 @@ func (r Report) choiceText(b *strings.Builder) {
 	}
 	if s := r.Shrunk; s.To < s.From {
 		fmt.Fprintf(b, "    (shrunk from %s to %d, in %s; the token held %d times of %d)\n",
-			plural(s.From, "choice"), s.To, plural(s.Runs, "run"), s.Held, s.Verified)
+			phrase.Plural(s.From, "choice"), s.To, phrase.Plural(s.Runs, "run"), s.Held, s.Verified)
 	}
 }
 
@@ -199,22 +201,12 @@ func triedText(list []Tried) string {
 
 // count says how many schedules were run, and of how many classes.
 func (t Tried) count() string {
-	count := plural(t.Schedules, "schedule")
+	count := phrase.Plural(t.Schedules, "schedule")
 	switch {
 	case t.All:
-		return fmt.Sprintf("%s, all of %s", count, plural(t.Classes, "class"))
+		return fmt.Sprintf("%s, all of %s", count, phrase.Plural(t.Classes, "class"))
 	case t.Classes > 0:
-		return fmt.Sprintf("%s, %s, not all", count, plural(t.Classes, "class"))
+		return fmt.Sprintf("%s, %s, not all", count, phrase.Plural(t.Classes, "class"))
 	}
 	return count
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if strings.HasSuffix(noun, "s") {
-		noun += "e"
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // value is what stands in the place of one value.
@@ -133,10 +135,4 @@ func quotedPrefix(s string) (string, bool) {
 }
 
 // shorten keeps a long expression from filling a message.
-func shorten(s string) string {
-	const limit = 60
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
-}
+func shorten(s string) string { return phrase.Shorten(s, 60) }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
-	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // Fact is one thing that holds at a point of a session.
@@ -44,7 +44,7 @@ func (v View) Facts() []Fact {
 		if same++; i == 0 || v.Calls[i-1].Request != c.Request {
 			same = 0
 		}
-		facts = append(facts, Fact{"call", fmt.Sprintf("%d %s %d", c.Request, c.ID, same), c.String(), ", open for " + brief(c.waited)})
+		facts = append(facts, Fact{"call", fmt.Sprintf("%d %s %d", c.Request, c.ID, same), c.String(), ", open for " + phrase.Brief(c.waited).String()})
 	}
 	for _, s := range v.Subscriptions {
 		add("subscription", fmt.Sprintf("%s %s %d", s.URI, s.Listen, s.Since), "%v", s)
@@ -121,7 +121,7 @@ func (s Subscription) String() string {
 	if s.Pending {
 		return what + ", not acknowledged"
 	}
-	return what + ", " + plural(int(s.Notified), "notification")
+	return what + ", " + phrase.Plural(s.Notified, "notification")
 }
 
 // String tells a task.
@@ -135,7 +135,7 @@ func (t Task) String() string {
 
 // String tells what is in a queue.
 func (q Queue) String() string {
-	s := fmt.Sprintf("%s %s, #%d", q.Dir, plural(q.Frames, "frame"), q.First)
+	s := fmt.Sprintf("%s %s, #%d", q.Dir, phrase.Plural(q.Frames, "frame"), q.First)
 	if q.Stream != 0 {
 		s = fmt.Sprintf("[%d] %s", q.Stream, s)
 	}
@@ -183,43 +183,8 @@ func orNone(s string) string {
 	return clip(s)
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}
+// textLimit is how much of what a peer chose is in a fact.
+const textLimit = 60
 
-// clip keeps a name that a peer chose from filling a line.
-func clip(s string) string {
-	s = shorten(s)
-	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return !strconv.IsPrint(c) }) {
-		return strconv.Quote(s)
-	}
-	return s
-}
-
-func shorten(s string) string {
-	const limit = 60
-	if len(s) <= limit {
-		return s
-	}
-	n := limit
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
-
-// brief rounds a duration for a line.
-func brief(d time.Duration) string {
-	switch {
-	case d >= 10*time.Second:
-		d = d.Round(100 * time.Millisecond)
-	case d >= time.Second:
-		d = d.Round(time.Millisecond)
-	case d >= time.Millisecond:
-		d = d.Round(10 * time.Microsecond)
-	}
-	return d.String()
-}
+func clip(s string) string    { return phrase.Clip(s, textLimit) }
+func shorten(s string) string { return phrase.Shorten(s, textLimit) }

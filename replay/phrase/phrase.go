@@ -1,0 +1,63 @@
+// Package phrase puts into the words of a report what others chose or counted: names of
+// peers, numbers of things, durations.
+//
+// What a peer chose stays short, and where it would break the line or drive a terminal it
+// is quoted. One of something is not said as many. There is no data and no state here, and
+// nothing is refused.
+package phrase
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Plural returns "1 frame", "2 frames", "2 classes".
+func Plural[N ~int | ~uint64](n N, noun string) string {
+	if n != 1 {
+		if strings.HasSuffix(noun, "s") {
+			noun += "e"
+		}
+		noun += "s"
+	}
+	if n < 0 {
+		return strconv.FormatInt(int64(n), 10) + " " + noun
+	}
+	return strconv.FormatUint(uint64(n), 10) + " " + noun
+}
+
+// Shorten cuts a text behind a whole character, after limit bytes at most.
+func Shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit] + "…"
+}
+
+// Clip keeps a name that a peer chose from filling a line, and on it.
+func Clip(s string, limit int) string { return OneLine(Shorten(s, limit)) }
+
+// OneLine quotes a text that has anything in it which cannot be printed.
+func OneLine(s string) string {
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return !strconv.IsPrint(c) }) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// Brief rounds a duration for a sentence.
+func Brief(d time.Duration) time.Duration {
+	switch {
+	case d >= 10*time.Second:
+		return d.Round(100 * time.Millisecond)
+	case d >= time.Second:
+		return d.Round(time.Millisecond)
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond)
+	}
+	return d
+}
