@@ -63,7 +63,7 @@ func (o *diskOptions) parse() error {
 	}
 	o.budget, o.ended = recorder.NewBudget(n/5*2), new(atomic.Bool)
 	if n > 0 {
-		debug.SetMemoryLimit(n - min(n/4, codeSize))
+		debug.SetMemoryLimit(n - min(n/8*3, ownSize))
 		if os.Getenv("GOGC") == "" {
 			debug.SetGCPercent(lazyGC)
 		}
@@ -75,8 +75,9 @@ func (o *diskOptions) parse() error {
 // limit holds in any case.
 const lazyGC = 200
 
-// codeSize is how much of mcprec itself is in memory, which no limit of Go's counts.
-const codeSize = 18 << 20
+// ownSize is what is in memory besides what a limit of Go's counts: mcprec itself, and what
+// goes beyond the limit where the machine has no time to collect.
+const ownSize = 24 << 20
 
 // recording returns how a recorder of these options records.
 func (o *recordOptions) recording(std streams, secrets *redact.Redactor) []recorder.Option {
