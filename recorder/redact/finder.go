@@ -208,6 +208,9 @@ func (f *finder) next(b []byte, i int, s *sights) int {
 		}
 		i = s.to
 	}
+	if i+4 > len(b) {
+		return -1
+	}
 	return f.walk(b, i)
 }
 

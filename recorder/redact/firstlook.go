@@ -175,7 +175,8 @@ func (s *sights) next(f *finder, b []byte, i int) int {
 		if at < i {
 			continue
 		}
-		if t := f.grams[gramAt(b, at)*gramFactor>>tableShift]; t != 0 && f.has(b, at, t) {
+		g := gramAt(b, at)
+		if t := f.grams[g*gramFactor>>tableShift]; t == tag(g) || t == manyTags {
 			return at
 		}
 	}

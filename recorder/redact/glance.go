@@ -50,7 +50,10 @@ func (r *Redactor) pooled(b []byte, lines bool) (quiet int, clean bool) {
 // glance looks at a stretch as it stands there, and returns up to where there is no
 // secret; clear: that none begins there, as far as it came. The memory is t's.
 func (r *Redactor) glance(t *text, b, prev []byte, final bool) (decided int, clear bool) {
-	*t = text{b: b, prev: prev, final: final, raw: true, r: r, spans: t.spans[:0], sights: t.sights.anew()}
+	// One by one: to clear all of it at once costs as much as to look at a small frame.
+	t.b, t.prev, t.start, t.lead, t.final, t.raw, t.uri, t.r = b, prev, 0, 0, final, true, false, r
+	t.spans, t.resume, t.block = t.spans[:0], 0, false
+	t.sights.anew()
 	decided = t.scan()
 	t.b, t.prev = nil, nil
 	return decided, t.resume == 0
