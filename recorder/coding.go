@@ -157,7 +157,7 @@ func (d *decoder) feed(chunk []byte, sink func([]byte)) error {
 		case d.out > ratioFrom && d.out > ratioLimit*d.in:
 			return fmt.Errorf("decode body: %d bytes became more than %d", d.in, d.out)
 		case b == nil && len(d.held) > heldLimit:
-			return fmt.Errorf("decode body: nothing came of %d bytes", len(d.held))
+			return fmt.Errorf("decode body: nothing came of it, after %d B", len(d.held))
 		case b == nil:
 			return nil
 		}

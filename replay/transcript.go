@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -185,11 +186,11 @@ func eventText(e store.Event) string {
 		}
 	case store.Lost:
 		if info, err := store.DecodePayload[store.LostInfo](e); err == nil {
-			return fmt.Sprintf("%d events, %d B: %s", info.Frames, info.Bytes, clip(info.Reason))
+			return fmt.Sprintf("%s, %d B: %s", phrase.Plural(info.Frames, "event"), info.Bytes, clip(info.Reason))
 		}
 	case store.Closed:
 		if info, err := store.DecodePayload[store.ClosedInfo](e); err == nil {
-			return fmt.Sprintf("%d frames, %d lost", info.Frames, info.Lost)
+			return fmt.Sprintf("%s, %d lost", phrase.Plural(info.Frames, "frame"), info.Lost)
 		}
 	}
 	return excerpt(e.Payload)

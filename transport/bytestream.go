@@ -46,7 +46,7 @@ func (s *ByteStream) Write(b []byte) (int, error) {
 	for written := 0; written < len(b); {
 		n := bytes.IndexByte(b[written:], '\n')
 		if n < 0 {
-			return written, fmt.Errorf("write %d bytes: %w", len(b), errNotLines)
+			return written, fmt.Errorf("write of %d B: %w", len(b), errNotLines)
 		}
 		if err := s.conn.Write(context.Background(), Frame{Bytes: bytes.Clone(b[written : written+n])}); err != nil {
 			return written, err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/store"
 )
@@ -143,7 +144,7 @@ func (b *bisection) Apply(e store.Event) error {
 
 func (b *bisection) print(w io.Writer, format string) error {
 	if format == "text" && !b.found {
-		_, err := fmt.Fprintf(w, "never: %s holds after none of %d events\n", b.holds, b.state.Seq())
+		_, err := fmt.Fprintf(w, "never: %s holds after none of %s\n", b.holds, phrase.Plural(b.state.Seq(), "event"))
 		return err
 	}
 	if format == "text" {

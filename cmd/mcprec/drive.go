@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -306,7 +307,8 @@ func (r *recordedSession) warn(w io.Writer, stdio bool) {
 		fmt.Fprintf(w, "mcprec: %s was recorded over HTTP; its streams are driven as one\n", r.name)
 	}
 	if lost > 0 {
-		fmt.Fprintf(w, "mcprec: %s lacks %d events that could not be recorded; what follows from them may not match\n", r.name, lost)
+		fmt.Fprintf(w, "mcprec: %s lacks %s that could not be recorded; what follows from %s may not match\n",
+			r.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it", "them"))
 	}
 	if what := unanswered(r.events); what != "" {
 		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and none is waited for\n", r.name, what)

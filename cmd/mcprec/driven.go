@@ -14,6 +14,7 @@ import (
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/memstore"
@@ -92,7 +93,7 @@ func driveServer(ctx context.Context, d *replay.Driver, command []string, o repl
 	}
 	kept.Record(store.Exited, transport.NoDirection, run.exit)
 	if sum := kept.Close(); sum.Lost > 0 {
-		return nil, fmt.Errorf("record the drive: %d events lost: %w", sum.Lost, sum.Err)
+		return nil, fmt.Errorf("record the drive: %s lost: %w", phrase.Plural(sum.Lost, "event"), sum.Err)
 	}
 	return run, nil
 }

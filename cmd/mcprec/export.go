@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -158,6 +159,6 @@ func (m *missing) err(stream string) error {
 	if m.at == nil {
 		return nil
 	}
-	return fmt.Errorf("%s is not whole: up to %d bytes were not recorded at event %s (%s); the rest was written",
-		stream, m.bytes, strings.Join(m.at, ", "), m.reason)
+	return fmt.Errorf("%s is not whole: up to %s %s not recorded at event %s (%s); the rest was written",
+		stream, phrase.Plural(m.bytes, "byte"), phrase.Agree(m.bytes, "was", "were"), strings.Join(m.at, ", "), m.reason)
 }

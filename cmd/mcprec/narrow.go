@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -145,6 +146,6 @@ func (n *narrowing) note() store.Event {
 		kept++ // it comes behind the note
 	}
 	text, _ := json.Marshal(n.expr) // a text always has a form
-	payload := fmt.Sprintf("mcprec export --filter %s: %d of %d events", text, kept, n.read)
+	payload := fmt.Sprintf("mcprec export --filter %s: %d of %s", text, kept, phrase.Plural(n.read, "event"))
 	return n.add(store.Event{At: n.at, Kind: store.Note, Dir: transport.NoDirection, Payload: []byte(payload)}, n.read)
 }

@@ -230,21 +230,21 @@ func reportRecorded(std streams, o recordOptions, db *boltstore.Store, sum recor
 	say := func(format string, args ...any) { fmt.Fprintf(plainTo(std.err), "mcprec: "+format+"\n", args...) }
 	switch {
 	case db == nil:
-		say("%d events were not recorded", sum.Lost)
+		say("%s %s not recorded", phrase.Plural(sum.Lost, "event"), phrase.Agree(sum.Lost, "was", "were"))
 		if o.out != "" {
 			say("%s was not written", o.out)
 		}
 		return false
 	case sum.Lost > 0:
-		say("session %s: %d events could not be recorded: %v", sum.ID, sum.Lost, sum.Err)
+		say("session %s: %s could not be recorded: %v", sum.ID, phrase.Plural(sum.Lost, "event"), sum.Err)
 	case sum.Err != nil:
 		say("session %s: %v", sum.ID, sum.Err)
 	case sum.Cut > 0 && sum.Err == nil:
 		say("session %s: cut to --max-frame in the recording: %s", sum.ID, phrase.Plural(sum.Cut, "frame"))
 	case sum.Trouble != nil:
-		say("session %s: all is recorded: %d frames, %d bytes", sum.ID, sum.Frames, sum.Bytes)
+		say("session %s: all is recorded: %s, %s", sum.ID, phrase.Plural(sum.Frames, "frame"), phrase.Plural(sum.Bytes, "byte"))
 	case o.verbose:
-		say("recorded session %s: %d frames, %d bytes", sum.ID, sum.Frames, sum.Bytes)
+		say("recorded session %s: %s, %s", sum.ID, phrase.Plural(sum.Frames, "frame"), phrase.Plural(sum.Bytes, "byte"))
 	}
 	if errors.Is(sum.Err, recorder.ErrNoAnswer) && o.out != "" {
 		say("%s was not written; mcprec export %s writes it", o.out, sum.ID)

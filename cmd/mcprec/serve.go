@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -212,7 +213,8 @@ func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string) (events
 	case !asks(events) && fixtures.Mode(o.mode) != fixtures.NewEpisodes:
 		return nil, "", usagef("serve %s: its client asked for nothing; name another session", s.name)
 	case lost > 0:
-		fmt.Fprintf(plainTo(std.err), "mcprec: %s: %d events could not be recorded; what they were is neither answered nor said\n", s.name, lost)
+		fmt.Fprintf(plainTo(std.err), "mcprec: %s: %s could not be recorded; what %s is neither answered nor said\n",
+			s.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it was", "they were"))
 	}
 	if silent := replay.StatusOnly(events); o.listen.address == "" && len(silent) > 0 {
 		fmt.Fprintf(plainTo(std.err), "mcprec: %s: answered by an HTTP status alone, which stdio cannot say: %s; --listen serves it over HTTP\n", s.name, strings.Join(silent, ", "))

@@ -118,7 +118,8 @@ func (v *verification) log(name string, events iter.Seq2[store.Event, error], st
 		v.events++
 		if e.Kind == store.Lost {
 			info, _ := store.DecodePayload[store.LostInfo](e)
-			fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %d frames and %d bytes were not recorded: %s\n", name, e.Seq, info.Frames, info.Bytes, plain(info.Reason))
+			fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s and %s were not recorded: %s\n", name, e.Seq,
+				phrase.Plural(info.Frames, "frame"), phrase.Plural(info.Bytes, "byte"), plain(info.Reason))
 		}
 	}
 	if seq, sealed := check.Head(); !sealed && state != store.Live {

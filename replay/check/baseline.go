@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -144,7 +145,7 @@ func placesOf(before, now any, at string, list []string) []string {
 				list = placesOf(was[i], is[i], at+"/"+strconv.Itoa(i), list)
 			}
 			if len(was) != len(is) {
-				list = tell(list, "%s has %d elements, not %d", at, len(is), len(was))
+				list = tell(list, "%s has %s, not %d", at, phrase.Plural(len(is), "element"), len(was))
 			}
 			return list
 		}

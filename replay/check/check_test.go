@@ -181,7 +181,7 @@ func TestWhoHasIt(t *testing.T) {
 		{"the recorder let go of a dead server", []string{call, `exit {"code":1}`, `eof/s2c {"by":"recorder"}`, closed}, []string{"E1 error the server ended first (#3, exit 1)"}},
 		{"cancelled", []string{call, `> {"method":"notifications/cancelled","params":{"requestId":1}}`, bye, closed}, []string{"E2 note it was cancelled (#3)"}},
 		{"a subscription", []string{`> {"id":1,"method":"subscriptions/listen"}`, bye, closed}, []string{"E2 note it is a subscription"}},
-		{"lost", []string{call, `lost {"frames":1,"bytes":9,"reason":"full"}`, bye, closed}, []string{"E7 warning 1 events with 9 bytes are not recorded", "E1 warning what is missing at #3"}},
+		{"lost", []string{call, `lost {"frames":1,"bytes":9,"reason":"full"}`, bye, closed}, []string{"E7 warning 1 event with 9 bytes is not recorded", "E1 warning what is missing at #3"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			found, _ := findings(t, check.Gate{}, lines(test.lines...))

@@ -24,7 +24,7 @@ func (f *Fold) fits(e store.Event, s *scope, m *transport.Message, method string
 	}
 	for i, fault := range faults {
 		if i == mostFaults {
-			f.finds(misfit, e.Dir, revision, []uint64{e.Seq}, "%s of the %s does not fit in %d more places", named(m, method), e.Dir.Sender(), len(faults)-i)
+			f.finds(misfit, e.Dir, revision, []uint64{e.Seq}, "%s of the %s does not fit in %s", named(m, method), e.Dir.Sender(), phrase.Plural(len(faults)-i, "more place"))
 			return
 		}
 		d, text, path := misfit, phrase.Shorten(fault.Text, 300), fault.Path

@@ -182,7 +182,8 @@ func (f *Fold) noise(e store.Event) {
 		f.finds(blank, e.Dir, "", []uint64{e.Seq}, "the %s sent a blank line", e.Dir.Sender())
 		return
 	}
-	f.finds(noise, e.Dir, "", []uint64{e.Seq}, "the %s sent %d bytes that are no message: %s", e.Dir.Sender(), len(e.Payload), excerpt(e.Payload))
+	f.finds(noise, e.Dir, "", []uint64{e.Seq}, "the %s sent %s that %s no message: %s", e.Dir.Sender(),
+		phrase.Plural(len(e.Payload), "byte"), phrase.Agree(len(e.Payload), "is", "are"), excerpt(e.Payload))
 }
 
 func (f *Fold) eof(e store.Event) error {
@@ -204,7 +205,8 @@ func (f *Fold) eof(e store.Event) error {
 }
 
 func (f *Fold) lose(e store.Event, info store.LostInfo) {
-	f.finds(gap, e.Dir, "", []uint64{e.Seq}, "%d events with %d bytes are not recorded (%s): from here on nothing is certain", info.Frames, info.Bytes, clip(info.Reason))
+	f.finds(gap, e.Dir, "", []uint64{e.Seq}, "%s with %s %s not recorded (%s): from here on nothing is certain",
+		phrase.Plural(info.Frames, "event"), phrase.Plural(info.Bytes, "byte"), phrase.Agree(info.Frames, "is", "are"), clip(info.Reason))
 	if f.lost == 0 {
 		f.lost = e.Seq
 	}

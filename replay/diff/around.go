@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -57,7 +58,7 @@ func (c *Comparison) findAround() {
 	if onlyA+onlyB > 0 {
 		c.find(Finding{
 			Section: Stderr, Kind: Changed, Note: true, What: "standard error",
-			Text: fmt.Sprintf("%d lines in A, %d in B; %d only in A, %d only in B", a.stderr, b.stderr, onlyA, onlyB),
+			Text: fmt.Sprintf("%s in A, %d in B; %d only in A, %d only in B", phrase.Plural(a.stderr, "line"), b.stderr, onlyA, onlyB),
 		})
 	}
 }

@@ -165,11 +165,11 @@ func (d *reduction) settle() (v verified, notes []string) {
 			kept, other = found, v
 		}
 		if v = kept; other.held > 0 {
-			notes = append(notes, fmt.Sprintf("another schedule fails in the same way, %d times of %d: %v", other.held, other.of, other.token))
+			notes = append(notes, fmt.Sprintf("another schedule fails in the same way, %d of %d times: %v", other.held, other.of, other.token))
 		}
 	}
 	if v.held < v.of {
-		notes = append(notes, fmt.Sprintf("the token gave the same again %d times of %d. The first time it was: %s %s. %s",
+		notes = append(notes, fmt.Sprintf("the token gave the same again %d of %d times. The first time it was: %s %s. %s",
 			v.held, v.of, v.first.verdict, v.first.category, v.first.why))
 	}
 	return v, notes

@@ -80,7 +80,7 @@ func TestReduceUnsteady(t *testing.T) {
 		})
 	}})
 	if r.Shrunk.Held != 10 || r.Shrunk.Verified != 20 || len(r.Notes) != 1 ||
-		!strings.HasPrefix(r.Notes[0], "the token gave the same again 10 times of 20. The first time it was: pass") {
+		!strings.HasPrefix(r.Notes[0], "the token gave the same again 10 of 20 times. The first time it was: pass") {
 		t.Errorf("%+v\n%s", r.Shrunk, r.Text())
 	}
 }

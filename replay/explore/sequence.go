@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -33,7 +34,7 @@ func (r *Run) draw() []string {
 		}
 	}
 	if over := len(lines) - shownLines; over > 0 {
-		lines = append([]string{fmt.Sprintf("     … %d lines before", over)}, lines[over:]...)
+		lines = append([]string{"     … " + phrase.Plural(over, "line") + " before"}, lines[over:]...)
 	}
 	head := "      client" + strings.Repeat(" ", laneWidth-len("client")) + "server"
 	lines = append([]string{head}, lines...)

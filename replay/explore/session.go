@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // engine keeps a run still between its steps, and says what it is when nothing can
@@ -195,7 +196,7 @@ func (r *Run) advance(enabled []Step) bool {
 		return false
 	case len(enabled) > 0 && len(r.steps) == r.limit:
 		r.verdict = Undecided
-		r.why = fmt.Sprintf("after %d steps there is still something to do: %s", r.limit, named(enabled))
+		r.why = fmt.Sprintf("after %s there is still something to do: %s", phrase.Plural(r.limit, "step"), named(enabled))
 		r.diagnose() // not why, but who has waited until now
 		return false
 	case len(enabled) > 0:

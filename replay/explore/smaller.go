@@ -152,7 +152,7 @@ const shownFrames = 40
 
 // text names the frames, as the run does.
 func (s *Smaller) text(b *strings.Builder) {
-	fmt.Fprintf(b, "\n  the session shrinks from %s to %d (in %s); its token, %s, held %d times of %d; %s:\n",
+	fmt.Fprintf(b, "\n  the session shrinks from %s to %d (in %s); its token, %s, held %d of %d times; %s:\n",
 		phrase.Plural(s.From, "frame"), s.To, phrase.Plural(s.Runs, "run"), s.Token, s.Held, s.Verified, s.Boundary)
 	names := newNamer()
 	shown := 0

@@ -108,7 +108,7 @@ func (r Report) choiceText(b *strings.Builder) {
 		fmt.Fprintf(b, "    %s\n", c)
 	}
 	if s := r.Shrunk; s.To < s.From {
-		fmt.Fprintf(b, "    (shrunk from %s to %d, in %s; the token held %d times of %d)\n",
+		fmt.Fprintf(b, "    (shrunk from %s to %d, in %s; the token held %d of %d times)\n",
 			phrase.Plural(s.From, "choice"), s.To, phrase.Plural(s.Runs, "run"), s.Held, s.Verified)
 	}
 }

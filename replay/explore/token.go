@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // Token names a schedule: what it deviates in from eager, by content. It is not a
@@ -87,7 +89,7 @@ func parseToken(s string) (t Token, err error) {
 		return t, fmt.Errorf("it begins with %q, want %s", shorten(parts[0]), tokenVersion)
 	}
 	if len(parts) != 5 {
-		return t, fmt.Errorf("it has %d parts between dots, want 5: version, capacities, level, engine, choices", len(parts))
+		return t, fmt.Errorf("it has %s between dots, want 5: version, capacities, level, engine, choices", phrase.Plural(len(parts), "part"))
 	}
 	c2s, s2c, ok := strings.Cut(parts[1], "-")
 	if !ok {
@@ -250,7 +252,7 @@ func (r *Run) overrun() bool {
 	if r.token == nil {
 		return false
 	}
-	instead := fmt.Sprintf("the run ended after %d steps", len(r.steps))
+	instead := "the run ended after " + phrase.Plural(len(r.steps), "step")
 	if r.next < len(r.token.Choices) {
 		r.diverge(r.token.Choices[r.next], "", instead)
 		return true

@@ -3,6 +3,7 @@ package order
 import (
 	"fmt"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -144,9 +145,9 @@ func (c *Checker) judgeBatch(dir transport.Direction, p Parsed) {
 	case len(p.Messages) == 0:
 		c.breaks(lawEmptyBatch, dir, "a batch of no messages")
 	case c.revision >= Revision2025_06_18:
-		c.breaks(lawNoBatch, dir, "a batch of %d messages", len(p.Messages))
+		c.breaks(lawNoBatch, dir, "a batch of %s", phrase.Plural(len(p.Messages), "message"))
 	case c.revision == Revision2024_11_05:
-		c.breaks(lawDoubtBatch, dir, "a batch of %d messages", len(p.Messages))
+		c.breaks(lawDoubtBatch, dir, "a batch of %s", phrase.Plural(len(p.Messages), "message"))
 	}
 }
 

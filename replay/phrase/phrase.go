@@ -15,16 +15,23 @@ import (
 
 // Plural returns "1 frame", "2 frames", "2 classes".
 func Plural[N ~int | ~uint64](n N, noun string) string {
-	if n != 1 {
-		if strings.HasSuffix(noun, "s") {
-			noun += "e"
-		}
-		noun += "s"
+	if strings.HasSuffix(noun, "s") {
+		noun = Agree(n, noun, noun+"es")
+	} else {
+		noun = Agree(n, noun, noun+"s")
 	}
 	if n < 0 {
 		return strconv.FormatInt(int64(n), 10) + " " + noun
 	}
 	return strconv.FormatUint(uint64(n), 10) + " " + noun
+}
+
+// Agree returns what goes with that many things: "is" or "are", "it" or "them".
+func Agree[N ~int | ~uint64](n N, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }
 
 // Shorten cuts a text behind a whole character, after limit bytes at most.

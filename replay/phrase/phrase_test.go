@@ -14,6 +14,8 @@ func TestPlural(t *testing.T) {
 		{Plural(2, "trace class"), "2 trace classes"},
 		{Plural(1, "class"), "1 class"},
 		{Plural(-1, "place"), "-1 places"},
+		{Agree(0, "is", "are"), "are"},
+		{Agree(1, "is", "are"), "is"},
 		{Plural(uint64(math.MaxUint64), "byte"), "18446744073709551615 bytes"},
 	} {
 		if tt.got != tt.want {

@@ -197,7 +197,7 @@ func TestMermaidLimit(t *testing.T) {
 				drawn++
 			}
 		}
-		if said := strings.Contains(text, fmt.Sprintf("Note over C,S: %d more events are left out", left)); said != (left > 0) || drawn+left < len(list) {
+		if said := strings.Contains(text, fmt.Sprintf("Note over C,S: %d more event", left)); said != (left > 0) || drawn+left < len(list) {
 			t.Errorf("limit %d: %d drawn, %d left out of %d, said %t", limit, drawn, left, len(list), said)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -81,8 +82,8 @@ func (d *Mermaid) Close() (left int, err error) {
 	if err := d.begin(); err != nil || d.left == 0 {
 		return 0, err
 	}
-	return d.left, d.emit(fmt.Sprintf("    Note over C,S: %s", mermaidText(fmt.Sprintf(
-		"%d more events are left out: mermaid.js draws no more than %d characters", d.left, MermaidLimit))))
+	return d.left, d.emit(fmt.Sprintf("    Note over C,S: %s", mermaidText(fmt.Sprintf("%s %s left out: mermaid.js draws no more than %d characters",
+		phrase.Plural(d.left, "more event"), phrase.Agree(d.left, "is", "are"), MermaidLimit))))
 }
 
 // mermaidArrow: requests solid, answers dotted, notifications open, failures crossed.

@@ -63,7 +63,7 @@ func (v View) Facts() []Fact {
 		add("failures", "", "%d", v.Failures)
 	}
 	if v.Lost > 0 {
-		add("lost", "", "%d events", v.Lost)
+		add("lost", "", "%s", phrase.Plural(v.Lost, "event"))
 	}
 	if v.Ended != (Ended{}) {
 		add("ended", "", "%v", v.Ended)

@@ -306,7 +306,7 @@ func (c *compaction) catchUp(ctx context.Context, m *month) error {
 		n, keys, err := m.count()
 		copies, copiedKeys, err2 := to.count()
 		if err = errors.Join(err, err2); err == nil && (n != copies || keys != copiedKeys) {
-			err = fmt.Errorf("%d sessions were copied, not %d", copies, n)
+			err = fmt.Errorf("of %d sessions, %d copied", n, copies)
 		}
 		return err
 	})

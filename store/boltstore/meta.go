@@ -242,7 +242,7 @@ func (m *month) recount(missing []byte) error {
 		}
 	}
 	if n != want || keys != wantKeys {
-		return damagedFile(m.path, fmt.Sprintf("it holds %d sessions and should hold %d", n, want))
+		return damagedFile(m.path, fmt.Sprintf("sessions in it: %d, and it should hold %d", n, want))
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func checkTree(f *os.File) error {
 		return err
 	}
 	if t.pages < 4 || t.pages > uint64(info.Size())/t.pageSize {
-		return fmt.Errorf("%d pages, more than the file has", t.pages)
+		return fmt.Errorf("number of pages: %d, and the file has room for %d", t.pages, uint64(info.Size())/t.pageSize)
 	}
 	if err := t.freelist(free); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (t *tree) freelist(id uint64) error {
 		b = b[8:]
 	}
 	if flags != pageFree || n > uint64(len(b))/8 {
-		return fmt.Errorf("page %d: a list of %d free pages", id, n)
+		return fmt.Errorf("page %d: a list of free pages, %d of them", id, n)
 	}
 	for i := range n {
 		if err := t.mark(binary.NativeEndian.Uint64(b[i*8:])); err != nil {
