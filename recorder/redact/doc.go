@@ -7,10 +7,11 @@
 // equal, so requests still match, and nobody without the key can try guesses. What
 // holds no secret is returned as it came, without a copy.
 //
-// JSON stays valid and keeps every other byte; a number becomes a string. Redacting
-// twice is redacting once. Memory is bounded whatever the length of a frame, and a
-// secret is found wherever the reads cut it, but for two kinds that are told by what
-// comes behind them (tail.go, and a value in front of its name): one read must have both.
+// JSON stays valid and keeps every other byte; a number becomes a string, but for one
+// that is all of a frame: that is text. Redacting twice is redacting once. Memory is
+// bounded whatever the length of a frame, and a secret is found wherever the reads cut
+// it, but for two kinds that are told by what comes behind them (tail.go, and a value in
+// front of its name): one read must have both.
 //
 // # What is a secret
 //

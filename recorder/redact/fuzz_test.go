@@ -85,8 +85,8 @@ func FuzzRules(f *testing.F) {
 		if n == 0 && !bytes.Equal(in, out) {
 			t.Errorf("%q became %q without a secret", in, out)
 		}
-		if !json.Valid(in) {
-			return
+		if first := bytes.TrimLeft(in, " \t\r\n"); !json.Valid(in) || !strings.ContainsRune(`{["`, rune(first[0])) {
+			return // a number alone is text
 		}
 		if !json.Valid(out) {
 			t.Fatalf("%q became %q", in, out)

@@ -80,6 +80,9 @@ func (s *Stream) glance(more bool) (out []byte, ok bool) {
 		s.quiet = decided
 		return nil, false
 	}
+	if more { // of an escape all is given out or nothing: what it hides may begin a secret
+		decided = min(decided, len(s.buf)-cutEscape(s.buf))
+	}
 	out = s.buf[:decided:decided]
 	if more {
 		s.keep(out)
