@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"runtime/debug"
+	"runtime/metrics"
 	"time"
 
 	"github.com/mcprec/mcprec/recorder"
@@ -29,7 +31,7 @@ func keepPoints(db *boltstore.Store, rec *recorder.Recorder) (end func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		k := keeper{cache: cache{db, rec.ID()}, fold: checkpoint.New()}
+		k := keeper{cache: cache{db, rec.ID()}, fold: checkpoint.New(), short: memoryShort}
 		for wait := keepEvery; k.pause(ctx, wait); {
 			began := time.Now()
 			if rec.Seq() >= k.fold.Seq()+checkpoint.Interval && !k.catchUp(ctx) {
@@ -52,7 +54,20 @@ func keepPoints(db *boltstore.Store, rec *recorder.Recorder) (end func()) {
 
 type keeper struct {
 	cache
-	fold *checkpoint.Fold
+	fold  *checkpoint.Fold
+	short func() bool // of memory
+}
+
+// keepLook is after how many events it is looked whether memory is short.
+const keepLook = 256
+
+// memoryShort reports whether half of what the process may hold is alive. What stands
+// open in a session is held for its checkpoints, and a peer may leave as much open as it
+// likes: a recorder has better use for its memory.
+func memoryShort() bool {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	return live[0].Value.Uint64() > uint64(debug.SetMemoryLimit(-1))/2
 }
 
 // pause waits; false when it is over.
@@ -67,11 +82,12 @@ func (k *keeper) pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// catchUp folds what has come since; false when that cannot be read, or not now.
+// catchUp folds what has come since; false when that cannot be read, or not now, or
+// memory is short.
 func (k *keeper) catchUp(ctx context.Context) bool {
 	had, began := len(k.fold.Image().Points()), time.Now()
 	for e, err := range k.db.Read(ctx, k.id, k.fold.Seq()+1, store.ReadOptions{}) {
-		if err != nil || k.fold.Apply(e) != nil {
+		if err != nil || k.fold.Apply(e) != nil || e.Seq%keepLook == 0 && k.short() {
 			return false
 		}
 		if e.Seq%checkpoint.Interval == 0 && time.Since(began) > keepAtOnce {

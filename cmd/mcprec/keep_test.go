@@ -25,7 +25,8 @@ func TestKeepWhileRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	tap := rec.Tap(transport.ClientToServer)
-	k := keeper{cache: cache{db, rec.ID()}, fold: checkpoint.New()}
+	short := false
+	k := keeper{cache: cache{db, rec.ID()}, fold: checkpoint.New(), short: func() bool { return short }}
 	for part := 1; part <= 3; part++ {
 		for range checkpoint.Interval {
 			tap.Observe([]byte(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}` + "\n"))
@@ -39,6 +40,13 @@ func TestKeepWhileRecorded(t *testing.T) {
 		if got := len(k.load(t.Context()).Points()); got != part || k.fold.Seq() != rec.Seq() {
 			t.Errorf("%d checkpoints after %d events of %d, want %d", got, k.fold.Seq(), rec.Seq(), part)
 		}
+	}
+	for range keepLook {
+		tap.Observe([]byte("{}\n"))
+	}
+	untilWritten(t, db, rec)
+	if short = true; k.catchUp(t.Context()) {
+		t.Error("goes on when memory is short")
 	}
 	if sum := rec.Close(); sum.Err != nil {
 		t.Fatal(sum.Err)
