@@ -2,12 +2,12 @@ package replay
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/varint"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -24,12 +24,12 @@ func (t *Transcript) Follow(e store.Event, messages []transport.Message) {
 // order of direction and id, and of one id the latest last; those that are over, the
 // latest last.
 func (t *Transcript) AppendCalls(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(t.asked))
+	b = varint.Append(b, uint64(t.asked))
 	n := 0
 	for _, calls := range t.open.calls {
 		n += len(calls)
 	}
-	b = binary.AppendUvarint(b, uint64(n))
+	b = varint.Append(b, uint64(n))
 	keys := slices.SortedFunc(maps.Keys(t.open.calls), func(a, b callKey) int {
 		return cmp.Or(cmp.Compare(a.dir, b.dir), cmp.Compare(a.id, b.id))
 	})
@@ -39,7 +39,7 @@ func (t *Transcript) AppendCalls(b []byte) []byte {
 		}
 	}
 	over := min(t.over.n, len(t.over.ring))
-	b = binary.AppendUvarint(b, uint64(over))
+	b = varint.Append(b, uint64(over))
 	for i := t.over.n - over; i < t.over.n; i++ {
 		b = t.over.ring[i%len(t.over.ring)].append(b, false)
 	}
@@ -56,75 +56,45 @@ func (c *Call) append(b []byte, holds bool) []byte {
 		flags |= 2
 	}
 	b = append(b, byte(c.Dir), flags)
-	for _, n := range [...]uint64{c.Request, uint64(c.At), c.Stream, c.Response, uint64(c.Latency), c.Cancelled, uint64(c.n)} {
-		b = binary.AppendUvarint(b, n)
-	}
-	for _, text := range [...]string{c.ID, c.Method, c.Target, c.Token, c.Failure} {
-		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
-	}
-	return b
+	b = varint.Append(b, c.Request, uint64(c.At), c.Stream, c.Response, uint64(c.Latency), c.Cancelled, uint64(c.n))
+	return varint.AppendText(b, c.ID, c.Method, c.Target, c.Token, c.Failure)
 }
 
 // ResumeTranscript returns a transcript that goes on with the calls that AppendCalls has
 // written.
 func ResumeTranscript(calls []byte, emit func(Entry) error) (*Transcript, error) {
 	t := NewTranscript(emit)
-	r := callReader{b: calls}
-	t.asked = int(r.number())
-	for n := r.number(); n > 0 && !r.bad; n-- {
-		c, holds := r.call()
+	r := varint.NewReader(calls)
+	t.asked = int(r.Uint())
+	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
+		c, holds := callOf(&r)
 		t.open.open(c.Dir, []byte(c.ID), c)
 		if holds {
 			t.tokens[callKey{c.Dir, c.Token}] = c
 		}
 	}
-	for n := r.number(); n > 0 && !r.bad; n-- {
-		c, _ := r.call()
+	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
+		c, _ := callOf(&r)
 		t.over.add(c)
 	}
-	if r.bad || len(r.b) > 0 {
+	if !r.Whole() {
 		return nil, errors.New("resume transcript: not the calls of one")
 	}
 	return t, nil
 }
 
-// callReader reads calls. Behind what is not there it is bad, and all is 0.
-type callReader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *callReader) number() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *callReader) take(n uint64) []byte {
-	if n > uint64(len(r.b)) {
-		r.bad, r.b = true, nil
-		return nil
-	}
-	taken := r.b[:n]
-	r.b = r.b[n:]
-	return taken
-}
-
-func (r *callReader) call() (c *Call, holds bool) {
-	b := r.take(2)
+// callOf reads a call.
+func callOf(r *varint.Reader) (c *Call, holds bool) {
+	b := r.Take(2)
 	if len(b) < 2 {
 		return &Call{}, false
 	}
 	c = &Call{
-		Dir: transport.Direction(b[0]), Late: b[1]&1 != 0, Request: r.number(), At: time.Duration(r.number()), Stream: r.number(),
-		Response: r.number(), Latency: time.Duration(r.number()), Cancelled: r.number(), n: int(r.number()),
+		Dir: transport.Direction(b[0]), Late: b[1]&1 != 0, Request: r.Uint(), At: time.Duration(r.Uint()), Stream: r.Uint(),
+		Response: r.Uint(), Latency: time.Duration(r.Uint()), Cancelled: r.Uint(), n: int(r.Uint()),
 	}
 	for _, text := range [...]*string{&c.ID, &c.Method, &c.Target, &c.Token, &c.Failure} {
-		*text = string(r.take(r.number()))
+		*text = r.Text()
 	}
 	return c, b[1]&2 != 0
 }

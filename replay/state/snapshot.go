@@ -2,13 +2,13 @@ package state
 
 import (
 	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/varint"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -26,9 +26,7 @@ const SnapshotVersion = 1
 func (s *State) AppendSnapshot(b []byte, after uint64) []byte {
 	w := writer{}
 	w.lanes(s.lanes, after)
-	b = binary.AppendUvarint(b, uint64(len(w.b)))
-	b = append(b, w.b...)
-	w.b = b
+	w.b = varint.AppendText(b, string(w.b))
 	w.uint(s.seq, uint64(s.at), s.frames[0], s.frames[1], s.frames[2], s.failures, s.lost, s.greeted)
 	w.text(s.revision, s.logLevel, s.exit)
 	for i := range s.peers {
@@ -51,27 +49,27 @@ type Queues map[lane]queue
 
 // Add takes in the lanes of the next snapshot of a session, from its first on.
 func (q Queues) Add(snapshot []byte) error {
-	r := reader{b: snapshot}
-	r.b = r.take(r.uint())
+	all := varint.NewReader(snapshot)
+	r := reader{varint.NewReader(all.Take(all.Uint()))}
 	seen := map[lane]bool{}
-	for n := r.count(); n > 0 && !r.bad; n-- {
-		l := lane{way(r.dir()), r.uint()}
-		whole, fresh := r.uint(), r.count()
+	for n := r.Count(); n > 0 && !r.Bad(); n-- {
+		l := lane{way(r.dir()), r.Uint()}
+		whole, fresh := r.Uint(), r.Count()
 		old := q[l]
 		if whole < uint64(fresh) || whole-uint64(fresh) > uint64(len(old)) || whole == 0 || seen[l] {
 			return errSnapshot
 		}
 		seen[l] = true
 		old = old[uint64(len(old))-(whole-uint64(fresh)):]
-		last := r.uint()
+		last := r.Uint()
 		for range fresh {
-			last += r.uint()
+			last += r.Uint()
 			old = append(old, last)
 		}
 		q[l] = old
 	}
 	maps.DeleteFunc(q, func(l lane, _ queue) bool { return !seen[l] })
-	if r.bad || len(r.b) > 0 {
+	if !r.Whole() {
 		return errSnapshot
 	}
 	return nil
@@ -84,19 +82,19 @@ var errSnapshot = errors.New("restore state: not a snapshot")
 // from it and from those before. The queues are the state's own from then on.
 func Restore(snapshot []byte, queues Queues) (*State, error) {
 	s := New()
-	r := reader{b: snapshot}
-	r.take(r.uint())
-	s.seq, s.at = r.uint(), time.Duration(r.uint())
-	s.frames = [3]uint64{r.uint(), r.uint(), r.uint()}
-	s.failures, s.lost, s.greeted = r.uint(), r.uint(), r.uint()
-	s.revision, s.logLevel, s.exit = r.text(), r.text(), r.text()
+	r := reader{varint.NewReader(snapshot)}
+	r.Take(r.Uint())
+	s.seq, s.at = r.Uint(), time.Duration(r.Uint())
+	s.frames = [3]uint64{r.Uint(), r.Uint(), r.Uint()}
+	s.failures, s.lost, s.greeted = r.Uint(), r.Uint(), r.Uint()
+	s.revision, s.logLevel, s.exit = r.Text(), r.Text(), r.Text()
 	for i := range s.peers {
-		s.peers[i] = Peer{Name: r.text(), Version: r.text(), info: r.text(), Capabilities: raw(r.text())}
-		s.blocked[i] = stall{r.uint(), time.Duration(r.uint())}
-		s.ended[i] = r.text()
+		s.peers[i] = Peer{Name: r.Text(), Version: r.Text(), info: r.Text(), Capabilities: raw(r.Text())}
+		s.blocked[i] = stall{r.Uint(), time.Duration(r.Uint())}
+		s.ended[i] = r.Text()
 	}
 	s.sealed = r.flag()
-	for n := r.count(); n > 0 && !r.bad; n-- {
+	for n := r.Count(); n > 0 && !r.Bad(); n-- {
 		s.takesUp(r.call())
 	}
 	r.things(s)
@@ -104,7 +102,7 @@ func Restore(snapshot []byte, queues Queues) (*State, error) {
 	for l, q := range queues {
 		s.queued[l.dir] += len(q)
 	}
-	if r.bad || len(r.b) > 0 {
+	if !r.Whole() {
 		return nil, errSnapshot
 	}
 	return s, nil
@@ -134,18 +132,18 @@ func (x *call) isAsked() bool { return x.stream != 0 && x.cut == 0 }
 
 // things reads what is not a call.
 func (r *reader) things(s *State) {
-	for n := r.count(); n > 0 && !r.bad; n-- {
-		sub := Subscription{URI: r.text(), Since: r.uint(), Notified: r.uint()}
+	for n := r.Count(); n > 0 && !r.Bad(); n-- {
+		sub := Subscription{URI: r.Text(), Since: r.Uint(), Notified: r.Uint()}
 		s.subscriptions[sub.URI] = sub
 	}
-	for n := r.count(); n > 0 && !r.bad; n-- {
-		t := Task{ID: r.text(), Dir: r.dir(), Status: r.text(), Message: r.text(), Since: r.uint(), Told: r.uint()}
+	for n := r.Count(); n > 0 && !r.Bad(); n-- {
+		t := Task{ID: r.Text(), Dir: r.dir(), Status: r.Text(), Message: r.Text(), Since: r.Uint(), Told: r.Uint()}
 		t.By = t.Dir.Sender()
 		s.tasks[key{t.Dir, t.ID}] = t
 		s.statuses[t.Status]++
 	}
-	for n := r.count(); n > 0 && !r.bad; n-- {
-		x := Stream{Number: r.uint(), Method: r.text(), Path: r.text(), Status: int(r.uint()), Since: r.uint(), C2S: r.uint(), S2C: r.uint()}
+	for n := r.Count(); n > 0 && !r.Bad(); n-- {
+		x := Stream{Number: r.Uint(), Method: r.Text(), Path: r.Text(), Status: int(r.Uint()), Since: r.Uint(), C2S: r.Uint(), S2C: r.Uint()}
 		s.streams[x.Number] = x
 	}
 }
@@ -179,10 +177,10 @@ func (w *writer) calls(s *State) {
 
 func (r *reader) call() (x *call, holds bool) {
 	x = &call{
-		dir: r.dir(), id: r.text(), raw: r.text(), method: r.text(), target: r.text(), token: r.text(), rawToken: r.text(),
-		version: r.text(), progress: r.text(), total: r.text(), message: r.text(), filter: r.text(),
-		stream: r.uint(), seq: r.uint(), at: time.Duration(r.uint()), reports: r.uint(), cancelled: r.uint(), cut: r.uint(),
-		acknowledged: r.uint(), notified: r.uint(),
+		dir: r.dir(), id: r.Text(), raw: r.Text(), method: r.Text(), target: r.Text(), token: r.Text(), rawToken: r.Text(),
+		version: r.Text(), progress: r.Text(), total: r.Text(), message: r.Text(), filter: r.Text(),
+		stream: r.Uint(), seq: r.Uint(), at: time.Duration(r.Uint()), reports: r.Uint(), cancelled: r.Uint(), cut: r.Uint(),
+		acknowledged: r.Uint(), notified: r.Uint(),
 	}
 	return x, r.flag()
 }
@@ -237,17 +235,9 @@ func (w *writer) streams(m map[uint64]Stream) {
 // writer appends numbers and texts.
 type writer struct{ b []byte }
 
-func (w *writer) uint(numbers ...uint64) {
-	for _, n := range numbers {
-		w.b = binary.AppendUvarint(w.b, n)
-	}
-}
+func (w *writer) uint(numbers ...uint64) { w.b = varint.Append(w.b, numbers...) }
 
-func (w *writer) text(texts ...string) {
-	for _, t := range texts {
-		w.b = append(binary.AppendUvarint(w.b, uint64(len(t))), t...)
-	}
-}
+func (w *writer) text(texts ...string) { w.b = varint.AppendText(w.b, texts...) }
 
 func (w *writer) bytes(t json.RawMessage) { w.text(string(t)) }
 
@@ -259,52 +249,17 @@ func (w *writer) flag(set bool) {
 	}
 }
 
-// reader reads them again. After something that is not there it is bad, and all is 0.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *reader) uint() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) take(n uint64) []byte {
-	if n > uint64(len(r.b)) {
-		r.bad, r.b = true, nil
-		return nil
-	}
-	taken := r.b[:n]
-	r.b = r.b[n:]
-	return taken
-}
-
-func (r *reader) text() string { return string(r.take(r.uint())) }
+// reader reads them again.
+type reader struct{ varint.Reader }
 
 func (r *reader) flag() bool {
-	b := r.take(1)
+	b := r.Take(1)
 	return len(b) == 1 && b[0] == 1
 }
 
 func (r *reader) dir() transport.Direction {
-	if b := r.take(1); len(b) == 1 {
+	if b := r.Take(1); len(b) == 1 {
 		return transport.Direction(b[0])
 	}
 	return 0
-}
-
-// count reads how many of something follow, each a byte at least.
-func (r *reader) count() int {
-	n := r.uint()
-	if n > uint64(len(r.b)) {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	return int(n)
 }
