@@ -46,5 +46,5 @@ func (t *Tap) tellCut(seq, over uint64, at time.Duration) {
 func (r *Recorder) addCut(at time.Duration, seq, over uint64, stream string) {
 	r.sum.Cut++
 	r.add(store.Event{At: at, Kind: store.Lost, Payload: store.EncodePayload(store.LostInfo{Frames: 1, Bytes: over,
-		Reason: fmt.Sprintf("event %d is cut: no more than %d B of a frame are recorded", seq, r.maxFrame), Streams: []string{stream}})}, false)
+		Reason: fmt.Sprintf("event %d is cut after %d B", seq, r.maxFrame), Streams: []string{stream}})}, false)
 }
