@@ -64,7 +64,7 @@ func (t *text) ofProgress(at int) bool {
 }
 
 // afterName are the bytes that may follow a name: of an element, or of what is assigned.
-var afterName = classOf(">\"'`\\:=*\t\x1b ")
+var afterName = classOf(">\"'`\\:=*\t\x1b ?|+")
 
 // endsName are the bytes that may follow a name that is the value of another.
 var endsName = classOf("\"'`\\,\n\r")
@@ -77,8 +77,10 @@ func (t *text) mayAssign(at, i int) bool {
 	switch c := t.b[i]; c {
 	case '"', '\'', '`', '\\', ':', '=', '\t', '\x1b', '*':
 		return true
+	case '?', '|', '+':
+		return operator(t.b, i) > 0 || t.unclearOperator(i)
 	case ' ':
-		return i+1 >= len(t.b) || t.b[i+1] < 'a' || t.b[i+1] > 'z' || t.longWord(i+1) || t.isFlag(at) || t.told(t.wholeName(at, i, 0), i)
+		return i+1 >= len(t.b) || t.b[i+1] < 'a' || t.b[i+1] > 'z' || t.longWord(i+1) || t.typed(i+1) != 0 || t.isFlag(at) || t.told(t.wholeName(at, i, 0), i)
 	}
 	return false
 }
@@ -100,11 +102,14 @@ func (t *text) longWord(i int) bool {
 	return n == 12 || i+n == len(t.b) && !t.final
 }
 
+// someBlanks is how many stand in front of an = so that it stands below another.
+const someBlanks = 24
+
 // blanks returns how many blanks stand at a place: any number around a quoted name's
-// colon, else a few.
+// colon, else some.
 func blanks(b []byte, i int, any bool) int {
 	n := 0
-	for i+n < len(b) && (n < 4 || any) && (b[i+n] == ' ' || b[i+n] == '\t' || any && (b[i+n] == '\n' || b[i+n] == '\r')) {
+	for i+n < len(b) && (n < someBlanks || any) && (b[i+n] == ' ' || b[i+n] == '\t' || any && (b[i+n] == '\n' || b[i+n] == '\r')) {
 		n++
 	}
 	return n
@@ -165,10 +170,10 @@ func (t *text) quotedValue(a assignment, q int) verdict {
 	if !a.quoted && a.secrecy < wholeSecret && (len(v) < 4 || len(v) > 512 || bytes.IndexByte(v, '\n') >= 0) {
 		return no
 	}
-	if a.sep == 0 && (!looksRandom(v, 16) || isUUID(v)) {
+	if a.sep == 0 && (!looksRandom(v, 16) || isUUID(v)) || a.sep == ',' && !looksRandom(v, 8) && !isScrambled(v) {
 		return no
 	}
-	if !a.quoted && !a.tight && a.secrecy < hardSecret && !looksRandom(v, 8) && len(v) < 16 {
+	if !a.quoted && !a.tight && a.secrecy < hardSecret && !looksRandom(v, 8) && len(v) < 16 && !isScrambled(v) {
 		return no
 	}
 	first, last, ok := secretIn(a.secrecy, v)

@@ -10,7 +10,7 @@ type assignment struct {
 	marks   int  // and how long that is
 	flag    bool // it is a command line's: --name
 	query   bool // it is a URL's parameter
-	sep     byte // ':', '=', ' ' for a flag's, 0 for none
+	sep     byte // ':', '=', ',' of a call's arguments, ' ' for a flag's, 0 for none
 	tight   bool // no blank around the sep
 	told    bool // what stands in front of it says so
 	ends    bool // the line ends behind the value
@@ -43,18 +43,8 @@ func (t *text) assignment(room []byte, at int) (a assignment, v verdict) {
 		from--
 	}
 	from += t.escapeBefore(from)
-	switch a.sep = t.b[i]; {
-	case a.sep == ':' || a.sep == '=':
-		if a.tight = gap == look; !t.separated(&a, i+1) {
-			return a, more
-		}
-	case gap == 0 || a.quoted:
-		return a, no
-	case t.before(from+1) == '-':
-		a.sep, a.flag, a.value = ' ', true, i
-	default:
-		a.sep, a.value = 0, i
-		a.told = t.b[end] == ' ' && t.told(from, end)
+	if v := t.separator(&a, from, i, gap, look); v != hit {
+		return a, v
 	}
 	a.name = t.nameIn(room, &a, from, end)
 	a.query = a.sep == '=' && (t.before(from) == '?' || t.before(from) == '&' || t.before(from) == '#')
@@ -63,6 +53,41 @@ func (t *text) assignment(room []byte, at int) (a assignment, v verdict) {
 		return a, no
 	}
 	return a, hit
+}
+
+// separator reads what stands at i, behind a name and a gap, and finds where the value
+// begins.
+func (t *text) separator(a *assignment, from, i, gap, look int) verdict {
+	switch a.sep = t.b[i]; {
+	case t.unclearOperator(i):
+		return more
+	case operator(t.b, i) > 0:
+		a.sep, a.tight = '=', gap == look
+		t.separated(a, i+operator(t.b, i))
+	case a.sep == ':' || a.sep == '=':
+		if a.tight = gap == look; !t.separated(a, i+1) {
+			return more
+		}
+	case a.sep == ',' && a.quoted && t.called(from, a.marks):
+		if a.value = i + 1 + blanks(t.b, i+1, true); t.unclear(a.value) {
+			return more
+		} else if quoteAt(t.b, a.value) == 0 {
+			return no
+		}
+	case gap == 0 || a.quoted:
+		return no
+	case t.before(from+1) == '-':
+		a.sep, a.flag, a.value = ' ', true, i
+	case t.b[a.opens] == ' ' && t.typed(i) != 0:
+		n := t.typed(i)
+		if a.sep, a.value = '=', i+n+len(" = "); n < 0 {
+			return more
+		}
+	default:
+		a.sep, a.value = 0, i
+		a.told = t.b[a.opens] == ' ' && t.told(from, a.opens)
+	}
+	return hit
 }
 
 // promise says what a name promises where it stands.

@@ -55,6 +55,8 @@ func (t *text) element(from, end int) verdict {
 	if skip > 0 {
 		v = bytes.TrimSuffix(v, []byte("]]>"))
 	}
+	lines := lineStart(v)
+	v, skip = trimEnd(v[lines:]), skip+lines
 	if _, _, ok := secretIn(s, v); !ok || s < hardSecret && !looksRandom(v, 8) {
 		return no
 	}
@@ -71,3 +73,37 @@ func (t *text) elementAt(at, end int) (from int, ok bool) {
 	}
 	return from + t.escapeBefore(from), true
 }
+
+// lineStart returns how much in front of a text are blanks and the ends of lines, or
+// their escapes.
+func lineStart(b []byte) int {
+	for i := 0; ; {
+		n := space.run(b, i)
+		if k := i + backslash.run(b, i); n == 0 && k > i && k < len(b) && lineEscape[b[k]] {
+			n = k + 1 - i
+		}
+		if n == 0 {
+			return i
+		}
+		i += n
+	}
+}
+
+// trimEnd returns a text without those behind it.
+func trimEnd(b []byte) []byte {
+	for {
+		v := bytes.TrimRight(b, " \t\r\n")
+		if n := len(v); n > 1 && lineEscape[v[n-1]] && v[n-2] == '\\' {
+			v = bytes.TrimRight(v[:n-1], `\`)
+		}
+		if len(v) == len(b) {
+			return b
+		}
+		b = v
+	}
+}
+
+var (
+	backslash  = classOf(`\`)
+	lineEscape = classOf("nrt")
+)
