@@ -1,44 +1,6 @@
 package replay
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-	"testing"
-
-	"github.com/mcprec/mcprec/transport"
-)
-
-// livePart is what Player and Driver have in common.
-type livePart interface {
-	Start() []transport.Frame
-	Receive(transport.Frame) []transport.Frame
-	Relent() []transport.Frame
-}
-
-// converse plays the other end's lines of a playbook, those with the mark, to p
-// and returns the playbook with what p said.
-func converse(p livePart, text, mark, own string) string {
-	var b strings.Builder
-	say := func(frames []transport.Frame) {
-		for _, f := range frames {
-			fmt.Fprintf(&b, "%s %s\n", own, f.Bytes)
-		}
-	}
-	say(p.Start())
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		switch {
-		case line == "~":
-			b.WriteString("~\n")
-			say(p.Relent())
-		case strings.HasPrefix(line, mark+" "):
-			b.WriteString(line + "\n")
-			say(p.Receive(transport.Frame{Bytes: []byte(line[2:])}))
-		}
-	}
-	return b.String()
-}
+import "testing"
 
 const paged = `
 	> {"id":1,"method":"tools/list"}
@@ -186,15 +148,7 @@ func TestDriver(t *testing.T) {
 			if got := converse(d, tt.live, "<", ">"); got != tidy(tt.live) {
 				t.Errorf("got\n%s\nwant\n%s", got, tidy(tt.live))
 			}
-			var findings []string
-			for _, f := range d.Close() {
-				findings = append(findings, f.String())
-			}
-			slices.Sort(findings)
-			slices.Sort(tt.findings)
-			if !slices.Equal(findings, tt.findings) {
-				t.Errorf("findings\n%s\nwant\n%s", strings.Join(findings, "\n"), strings.Join(tt.findings, "\n"))
-			}
+			compareFindings(t, d.Close(), tt.findings)
 		})
 	}
 }

@@ -2,7 +2,9 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"testing"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -27,11 +29,22 @@ func recordPlaybook(text string) []store.Event {
 
 // perform plays the client's lines of a playbook to p and returns the playbook
 // with what p said.
-func perform(p *Player, text string) string {
+func perform(p *Player, text string) string { return converse(p, text, ">", "<") }
+
+// livePart is what Player and Driver have in common.
+type livePart interface {
+	Start() []transport.Frame
+	Receive(transport.Frame) []transport.Frame
+	Relent() []transport.Frame
+}
+
+// converse plays the other end's lines of a playbook, those with the mark, to p
+// and returns the playbook with what p said.
+func converse(p livePart, text, mark, own string) string {
 	var b strings.Builder
 	say := func(frames []transport.Frame) {
 		for _, f := range frames {
-			fmt.Fprintf(&b, "< %s\n", f.Bytes)
+			fmt.Fprintf(&b, "%s %s\n", own, f.Bytes)
 		}
 	}
 	say(p.Start())
@@ -43,8 +56,10 @@ func perform(p *Player, text string) string {
 			say(p.Relent())
 		case line == ".":
 			b.WriteString(".\n")
-			say(p.End())
-		case strings.HasPrefix(line, "> "):
+			if player, is := p.(*Player); is {
+				say(player.End())
+			}
+		case strings.HasPrefix(line, mark+" "):
 			b.WriteString(line + "\n")
 			say(p.Receive(transport.Frame{Bytes: []byte(line[2:])}))
 		}
@@ -61,4 +76,18 @@ func tidy(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// compareFindings compares what a replay found, in any order.
+func compareFindings(t *testing.T, verdicts []StepVerdict, want []string) {
+	t.Helper()
+	var got []string
+	for _, v := range verdicts {
+		got = append(got, v.String())
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("findings\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }
