@@ -29,6 +29,8 @@ type finder struct {
 	first   *firstLook
 	sieve   uint64          // a bit for each of their grams
 	begins  map[string]bool // beginnings of the literals that are not enough
+	firsts  class           // their first bytes, of the base's too
+	pairs   [64]uint64      // and their first two, without case
 	longest int
 	base    *finder // has the literals that are built in; nil: this does
 }
@@ -102,7 +104,8 @@ func (f *finder) own(g uint32) []spot {
 
 func newFinder() *finder {
 	base := builtin()
-	return &finder{grams: base.grams, first: base.first, spots: map[uint32][]spot{}, begins: map[string]bool{}, longest: base.longest, base: base}
+	return &finder{grams: base.grams, first: base.first, spots: map[uint32][]spot{}, begins: map[string]bool{},
+		firsts: base.firsts, pairs: base.pairs, longest: base.longest, base: base}
 }
 
 // add adds a literal.
@@ -131,12 +134,21 @@ func (f *finder) add(l literal) {
 		}
 	}
 	if l.follow != nil {
-		f.begins[text] = true
+		f.beginning(text)
 	}
 	for i := 1; i < n; i++ {
-		f.begins[text[:i]] = true
+		f.beginning(text[:i])
 	}
 	f.longest = max(f.longest, n+1)
+}
+
+// beginning adds one of a literal.
+func (f *finder) beginning(text string) {
+	f.begins[text] = true
+	f.firsts[text[0]] = true
+	if len(text) > 1 {
+		f.pairs[bare(text[0])] |= 1 << bare(text[1])
+	}
 }
 
 // like reports whether a byte of the class is like c at the end of a gram.
@@ -285,6 +297,9 @@ func (f *finder) partial(b []byte) int {
 	}
 	for ; n > 1; n-- {
 		begun := tail[len(tail)-n:]
+		if f.pairs[bare(begun[0])]>>bare(begun[1])&1 == 0 {
+			continue
+		}
 		if f.begins[string(begun)] || f.base != nil && f.base.begins[string(begun)] {
 			return n
 		}
@@ -293,10 +308,7 @@ func (f *finder) partial(b []byte) int {
 }
 
 // begin reports whether a literal begins with a byte.
-func (f *finder) begin(c byte) bool {
-	first := [1]byte{fold(c)}
-	return f.begins[string(first[:])] || f.base.begins[string(first[:])]
-}
+func (f *finder) begin(c byte) bool { return f.firsts[fold(c)] }
 
 func hasFolded(b []byte, text string) bool {
 	if len(b) < len(text) {

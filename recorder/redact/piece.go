@@ -2,6 +2,7 @@ package redact
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -81,7 +82,8 @@ func (s *Stream) lookOn(from int) {
 // the rest of the string is secret.
 func (s *Stream) piece(from, to int, final, cut, uri, quoted bool) int {
 	raw := s.buf[from:to]
-	t := &text{b: raw, prev: s.prev[:s.seen], final: final && !cut, uri: uri, r: s.r, sights: s.sights.anew()}
+	t := &s.part
+	*t = text{b: raw, prev: s.prev[:s.seen], final: final && !cut, uri: uri, r: s.r, spans: t.spans[:0], sights: s.sights.anew()}
 	place := func(i int) int { return from + i - t.lead }
 	if quoted && bytes.IndexByte(raw, '\\') >= 0 {
 		s.unescape(raw)
@@ -246,15 +248,22 @@ func (s *Stream) unescape(raw []byte) {
 	s.plain, s.places = s.plain[:0], s.places[:0]
 	end := len(raw) - cutEscape(raw)
 	for i := 0; i < end; {
-		n := 1
-		from := len(s.plain)
-		if raw[i] != '\\' {
-			s.plain = append(s.plain, raw[i])
-		} else {
+		from, n := len(s.plain), 0
+		if raw[i] == '\\' {
 			n = min(s.escape(raw[i:end]), end-i)
+			for range len(s.plain) - from {
+				s.places = append(s.places, int32(i))
+			}
+			i += n
+			continue
 		}
-		for range len(s.plain) - from {
-			s.places = append(s.places, int32(i))
+		if n = bytes.IndexByte(raw[i:end], '\\'); n < 0 {
+			n = end - i
+		}
+		s.plain = append(s.plain, raw[i:i+n]...)
+		s.places = slices.Grow(s.places, n)[:from+n]
+		for k := range n {
+			s.places[from+k] = int32(i + k)
 		}
 		i += n
 	}

@@ -37,6 +37,7 @@ type Stream struct {
 	places []int32           // scratch: where its bytes were
 	quiet  int               // up to where in buf no secret begins
 	raw    text              // scratch: buf, as it came
+	part   text              // scratch: of it, what is taken apart
 	ahead  *sights           // scratch: of buf, while it is taken apart
 	sights sights            // scratch: of what else is looked at
 }
