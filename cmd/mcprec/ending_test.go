@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,6 +20,9 @@ import (
 
 // Signals reach the server, and its exit status comes back.
 func TestSignalsArePassedOn(t *testing.T) {
+	heard := make(chan os.Signal, 1) // what nohup has us ignore our children would too
+	signal.Notify(heard, syscall.SIGHUP, syscall.SIGINT)
+	defer signal.Stop(heard)
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGINT} {
 		c := startClient(t, t.TempDir(), "fakeserver", "asked")
 		if line, err := c.out.ReadString('\n'); err != nil || line != "ready\n" {
