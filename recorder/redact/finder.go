@@ -44,7 +44,7 @@ type spot struct {
 
 // builtin is what all finders have.
 var builtin = sync.OnceValue(func() *finder {
-	f := &finder{grams: new([tableSize]uint8), first: new(firstLook), spots: map[uint32][]spot{}, begins: map[string]bool{}}
+	f := &finder{grams: new([tableSize]uint8), first: new(firstLook), spots: make(map[uint32][]spot, 1<<12), begins: make(map[string]bool, 1<<11)}
 	for _, l := range builtinLiterals() {
 		f.add(l)
 	}
@@ -76,16 +76,19 @@ func gramAt(b []byte, i int) uint32 { return binary.LittleEndian.Uint32(b[i:]) &
 
 // index lays the spots out by bucket.
 func (f *finder) index() {
-	by := make([][]spot, 1<<bucketBits)
+	f.bucket = make([]uint16, 1<<bucketBits+1)
+	for g, spots := range f.spots {
+		f.bucket[g*gramFactor>>(32-bucketBits)+1] += uint16(len(spots))
+	}
+	for h := range len(f.bucket) - 1 {
+		f.bucket[h+1] += f.bucket[h]
+	}
+	f.table = make([]spot, f.bucket[len(f.bucket)-1])
+	free := slices.Clone(f.bucket)
 	for g, spots := range f.spots {
 		h := g * gramFactor >> (32 - bucketBits)
-		by[h] = append(by[h], spots...)
+		free[h] += uint16(copy(f.table[free[h]:], spots))
 	}
-	for _, spots := range by {
-		f.bucket = append(f.bucket, uint16(len(f.table)))
-		f.table = append(f.table, spots...)
-	}
-	f.bucket = append(f.bucket, uint16(len(f.table)))
 }
 
 // at returns spots among which are those of a gram.

@@ -134,12 +134,15 @@ func (f *firstLook) add(l *literal) (offset int) {
 func (f *firstLook) put(kind int, b *bucket) {
 	eight, bit := kind/8, byte(1)<<(kind%8)
 	for k := range 4 {
-		for c := range byte(64) {
-			f.wholes[eight][k][c] |= bit * byte(b.set[k]>>c&1)
+		for set := b.set[k]; set != 0; set &= set - 1 {
+			f.wholes[eight][k][bits.TrailingZeros64(set)] |= bit
 		}
-		for c := range 32 {
-			f.halves[eight][k][0][c] |= bit * byte(b.lo[k]>>(c%16)&1)
-			f.halves[eight][k][1][c] |= bit * byte(b.hi[k]>>(c%16)&1)
+		for half, set := range [2]uint16{b.lo[k], b.hi[k]} {
+			for ; set != 0; set &= set - 1 {
+				c := bits.TrailingZeros16(set)
+				f.halves[eight][k][half][c] |= bit
+				f.halves[eight][k][half][16+c] |= bit
+			}
 		}
 	}
 }
