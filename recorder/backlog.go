@@ -118,6 +118,7 @@ func (b *backlog) inline(parts []store.Part, rescue func()) reply {
 	b.watch.look(b)
 	err := b.spool.Write(parts)
 	if b.busy.CompareAndSwap(n, n+1) {
+		b.parts, b.rescue = nil, nil // a session that rests holds nothing of what passed
 		return reply{b.settle(parts, err), true}
 	}
 	<-b.taken
@@ -136,6 +137,7 @@ func (b *backlog) overtake(n uint64) {
 	b.fall(keep(b.parts, size), ErrNoAnswer)
 	b.mu.Unlock()
 	rescue := b.rescue
+	b.parts, b.rescue = nil, nil
 	b.taken <- struct{}{}
 	rescue()
 }

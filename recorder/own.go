@@ -1,14 +1,27 @@
 package recorder
 
-import "github.com/mcprec/mcprec/store"
+import (
+	"sync"
 
-// ownBytes is how much memory a recorder keeps for the payloads of one write: a short
-// body's with its head.
-const ownBytes = 72 << 10
+	"github.com/mcprec/mcprec/store"
+)
 
-// own is memory for the payloads of one write. A write that is late may read them yet
-// when whoever gave them has gone on, and fills theirs anew.
-type own struct{ bytes []byte }
+// ownBytes is how much memory is kept for the payloads of one write, a short body's with
+// its head, and ownParts for how many parts.
+const (
+	ownBytes = 72 << 10
+	ownParts = 1 << 10
+)
+
+// own is memory for one write. A write that is late may read it yet when whoever gave the
+// payloads has gone on, and fills theirs anew. It is passed on by one recorder to another:
+// of many sessions few write at once.
+type own struct {
+	parts []store.Part
+	bytes []byte
+}
+
+var owns = sync.Pool{New: func() any { return new(own) }}
 
 // take copies the payloads of parts.
 func (o *own) take(parts []store.Part) {
@@ -25,10 +38,16 @@ func (o *own) take(parts []store.Part) {
 		b = append(b, parts[i].Payload...)
 		parts[i].Payload = b[from:len(b):len(b)]
 	}
-	if o.bytes = b; cap(b) > ownBytes {
-		o.bytes = nil
-	}
+	o.bytes = b
 }
 
-// leave leaves the memory to the write that is late.
-func (o *own) leave() { o.bytes = nil }
+// pass passes it on, with the parts as they have grown.
+func (o *own) pass(parts []store.Part) {
+	if o.parts = parts; cap(parts) > ownParts {
+		o.parts = nil
+	}
+	if cap(o.bytes) > ownBytes {
+		o.bytes = nil
+	}
+	owns.Put(o)
+}

@@ -40,7 +40,7 @@ type Recorder struct {
 	ended  bool         // the end of the log is written, or waits
 	closed bool         // the spool is
 	parts  []store.Part // scratch of one write
-	own    own
+	own    *own         // whose they are; nil: none is made
 	gap    store.LostInfo
 	broken []uint64      // events begun in the spool that will get no more parts
 	unsaid []store.Event // what must be told and could not yet be
@@ -164,7 +164,10 @@ func (r *Recorder) at() time.Duration { return time.Since(r.start) }
 // begin starts the parts of one write with what an earlier failure left to say.
 // r.seq is only moved by commit; add uses it as if all before had been written.
 func (r *Recorder) begin(at time.Duration) {
-	r.parts = r.parts[:0]
+	if r.own == nil {
+		r.own = owns.Get().(*own)
+	}
+	r.parts = r.own.parts[:0]
 	for _, seq := range r.broken {
 		r.parts = append(r.parts, store.Part{Event: store.Event{Seq: seq, Unterminated: true}, Cont: true})
 	}
@@ -222,13 +225,13 @@ func (r *Recorder) commitHere(rescue func()) (mine bool, err error) {
 // overtaken is told that the parts are not written yet, but will be.
 func (r *Recorder) overtaken() error {
 	r.failed = r.failed || r.strict
-	r.parts = nil // that write may still read them
-	r.own.leave()
+	r.parts, r.own = nil, nil // that write may still read them
 	return r.committed(nil)
 }
 
 // committed takes note of whether the parts are written.
 func (r *Recorder) committed(err error) error {
+	defer r.passOn()
 	if err == nil {
 		r.broken = r.broken[:0]
 		r.gap, r.mishaps.note = store.LostInfo{}, ""
@@ -246,6 +249,14 @@ func (r *Recorder) committed(err error) error {
 		r.sum.Err = err
 	}
 	return err
+}
+
+// passOn passes the memory of the write on.
+func (r *Recorder) passOn() {
+	if r.own != nil {
+		r.own.pass(r.parts)
+		r.parts, r.own = nil, nil
+	}
 }
 
 // rootOf returns the innermost cause: the log knows its own name and place.

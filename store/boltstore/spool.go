@@ -30,7 +30,6 @@ type spool struct {
 	lock *flock.Flock
 	made bool // the store's folders, whose names are then to be made durable
 
-	buf     []byte
 	severed []uint64 // events that are cut short in the file: further parts of theirs are dropped
 	opened  store.Event
 	ending  *store.Part // the Closed event
@@ -149,6 +148,9 @@ func (p *spool) syncNames() error {
 	return err
 }
 
+// recordBuffers are what the spools of all sessions write from: most sessions rest.
+var recordBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
 // Write hands the parts to the operating system with one write.
 func (p *spool) Write(parts []store.Part) error {
 	if p.closed {
@@ -158,7 +160,8 @@ func (p *spool) Write(parts []store.Part) error {
 	if err != nil {
 		return fmt.Errorf("write to session %s: %w", p.id, err)
 	}
-	b, dropped := p.buf[:0], store.LostInfo{}
+	buf := recordBuffers.Get().(*[]byte)
+	b, dropped := (*buf)[:0], store.LostInfo{}
 	severed := p.severed
 	for i := range parts {
 		x := &parts[i]
@@ -177,12 +180,13 @@ func (p *spool) Write(parts []store.Part) error {
 		}
 		b = appendRecord(b, x)
 	}
-	if p.buf = b; cap(b) > keepBuffer {
-		p.buf = nil
-	}
 	err = p.append(b, order)
 	if err != nil && p.release(parts) {
 		err = p.append(b, order)
+	}
+	if cap(b) <= keepBuffer {
+		*buf = b
+		recordBuffers.Put(buf)
 	}
 	if err != nil {
 		return fmt.Errorf("write to session %s: %w", p.id, err)
