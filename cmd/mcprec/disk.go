@@ -41,7 +41,7 @@ ends when the disk fails, or does not answer for 5 s.
 
 func (o *diskOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.memory, "memory", "64MiB", "the `SIZE` of memory to keep to, whatever disk and peers do; two\nfifths of it are for what waits for the disk")
+	f.StringVar(&o.memory, "memory", "64MiB", "the `SIZE` of memory to keep to, whatever disk and peers do, 40MiB or\nmore; two fifths of it are for what waits for the disk")
 	f.StringVar(&o.frame, "max-frame", "0", "record at most `SIZE` of a frame, whose event then says that it is cut;\nit passes whole; 0 records all")
 	f.BoolVar(&o.strict, "strict", false, "end the session rather than let something pass unrecorded")
 }
@@ -63,7 +63,7 @@ func (o *diskOptions) parse() error {
 	}
 	o.budget, o.ended = recorder.NewBudget(n/5*2), new(atomic.Bool)
 	if n > 0 {
-		debug.SetMemoryLimit(n - min(n/8*3, ownSize))
+		debug.SetMemoryLimit(max(n-ownSize, leastHeap))
 		if os.Getenv("GOGC") == "" {
 			debug.SetGCPercent(lazyGC)
 		}
@@ -78,6 +78,9 @@ const lazyGC = 200
 // ownSize is what is in memory besides what a limit of Go's counts: mcprec itself, and what
 // goes beyond the limit where the machine has no time to collect.
 const ownSize = 24 << 20
+
+// leastHeap is what the collector needs not to be busy all the time.
+const leastHeap = 16 << 20
 
 // recording returns how a recorder of these options records.
 func (o *recordOptions) recording(std streams, secrets *redact.Redactor) []recorder.Option {
