@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The processor finds those places whose four bytes the buckets have, of whatever bytes,
-// and never reads behind them.
+// The processor finds those places whose four bytes the buckets have, of whatever bytes
+// and however many.
 func TestLookPlaces(t *testing.T) {
 	f := newRedactor(t, Rules{Values: []string{"open sesame", "gr\xc3\xbc\xc3\x9fe dich"}}).finder.first
 	rnd := rand.New(rand.NewPCG(5, 6))
