@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,10 @@ func lines(text ...string) []store.Event {
 	for i, line := range text {
 		sign, payload, _ := strings.Cut(line, " ")
 		e := store.Event{Seq: uint64(i) + 2, At: time.Duration(i+1) * time.Second, Kind: store.Frame, Payload: []byte(payload)}
+		if way := strings.TrimRight(sign, "0123456789"); way != sign {
+			e.Stream, _ = strconv.ParseUint(sign[len(way):], 10, 64)
+			sign = strings.TrimRight(way, "/")
+		}
 		switch sign {
 		case ">":
 			e.Dir = transport.ClientToServer
@@ -162,6 +167,13 @@ const (
 
 // TestWhoHasIt: of a call without an answer it is said who had it.
 func TestWhoHasIt(t *testing.T) {
+	sseCall := []string{
+		`http/c2s/1 {"what":"request","method":"GET","path":"/sse"}`,
+		`http/s2c/1 {"what":"event","sse":{"event":"endpoint"},"body":"/messages"}`,
+		`http/c2s/2 {"what":"request","method":"POST","path":"/messages"}`,
+		`>2 {"id":1,"method":"tools/call"}`,
+		`http/s2c/2 {"what":"end"}`,
+	}
 	for _, test := range []struct {
 		name  string
 		lines []string
@@ -181,6 +193,11 @@ func TestWhoHasIt(t *testing.T) {
 		{"the recorder let go of a dead server", []string{call, `exit {"code":1}`, `eof/s2c {"by":"recorder"}`, closed}, []string{"E1 error the server ended first (#3, exit 1)"}},
 		{"cancelled", []string{call, `> {"method":"notifications/cancelled","params":{"requestId":1}}`, bye, closed}, []string{"E2 note it was cancelled (#3)"}},
 		{"a subscription", []string{`> {"id":1,"method":"subscriptions/listen"}`, bye, closed}, []string{"E2 note it is a subscription"}},
+		{"HTTP+SSE, live", sseCall, []string{"E2 note the recording goes no further"}},
+		{"HTTP+SSE, closed", append(slices.Clone(sseCall), closed), []string{"E1 error the server sent nothing after the request"}},
+		{"HTTP+SSE, hung up", append(slices.Clone(sseCall), `http/c2s/1 {"what":"abort"}`, closed), []string{"E1 error the client hung up (#7)"}},
+		{"HTTP+SSE, the recorder ended", append(slices.Clone(sseCall), `http//1 {"what":"left"}`, closed), []string{"E2 note the recorder ended before the exchange did (#7)"}},
+		{"HTTP+SSE, not sent", append(slices.Clone(sseCall[:4]), `http/s2c/2 {"what":"none","error":"refused"}`, closed), []string{"E1 error no HTTP response came (#6: refused)"}},
 		{"lost", []string{call, `lost {"frames":1,"bytes":9,"reason":"full"}`, bye, closed}, []string{"E7 warning 1 event with 9 bytes is not recorded", "E1 warning what is missing at #3"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

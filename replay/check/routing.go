@@ -18,11 +18,12 @@ type routing map[string][]string
 func routingOf(header map[string][]string) routing { return routing(header) }
 
 // routed compares a request of a client, the only message of its body, with its headers.
+// HTTP+SSE knows none of these.
 func (f *Fold) routed(e store.Event, s *scope, m *transport.Message) {
 	r := f.scopes.routing[e.Stream]
 	delete(f.scopes.routing, e.Stream)
 	version := versionOf(m)
-	if len(r) == 0 || m.Kind() != transport.Request || m.Method == "initialize" ||
+	if len(r) == 0 || f.scopes.events || m.Kind() != transport.Request || m.Method == "initialize" ||
 		max(version, headerOf(r, "Mcp-Protocol-Version")) < order.Revision2026_07_28 {
 		return
 	}

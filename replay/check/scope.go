@@ -28,6 +28,7 @@ type scopes struct {
 	routing   map[uint64]routing // what the headers of a request said whose body is not here yet
 	left      int                // exchanges that were left when some were last let go
 	events    bool               // HTTP+SSE: answers come on another exchange
+	answers   uint64             // that exchange; 0: its beginning is not here
 }
 
 func newScopes() scopes {
@@ -126,7 +127,7 @@ func (f *Fold) serverSent(e store.Event, sse *store.SSEInfo) {
 		return
 	}
 	if sse.Event == "endpoint" {
-		f.scopes.events = true
+		f.scopes.events, f.scopes.answers = true, e.Stream
 	}
 	if again := sse.ID != "" && f.events(e, x, sse.ID); again && sse.Frame == 0 {
 		f.skip[e.Stream] = true
@@ -149,12 +150,18 @@ func (f *Fold) refused(e store.Event) {
 }
 
 // exchangeEnds lets go of an exchange. What its own calls were to be answered with
-// can no longer come.
+// can no longer come; with the events of HTTP+SSE, no answer to any call.
 func (f *Fold) exchangeEnds(e store.Event, info store.HTTPInfo) {
 	s := &f.scopes
-	ending := httpEnding(info, e.Seq)
-	for _, c := range s.asked[e.Stream] {
-		c.ending, c.hungUp, c.left = ending, info.What == store.HTTPAbort, info.What == store.HTTPLeft
+	switch {
+	case !s.events || s.answers != e.Stream && info.What != store.HTTPEnd:
+		for _, c := range s.asked[e.Stream] {
+			c.ends(info, e.Seq)
+		}
+	case s.answers == e.Stream:
+		for _, c := range s.session.calls {
+			c.ends(info, e.Seq)
+		}
 	}
 	x := f.courses.begin(e.Stream)
 	x.ended, x.cut = e.Seq, info.What == store.HTTPAbort || info.What == store.HTTPLeft
@@ -166,6 +173,13 @@ func (f *Fold) exchangeEnds(e store.Event, info store.HTTPInfo) {
 	delete(s.exchanges, e.Stream)
 	if own != nil && own != s.session {
 		f.leaves(own)
+	}
+}
+
+// ends notes that no answer to a call can come any more, unless an end before said so.
+func (c *call) ends(info store.HTTPInfo, seq uint64) {
+	if c.ending == "" {
+		c.ending, c.hungUp, c.left = httpEnding(info, seq), info.What == store.HTTPAbort, info.What == store.HTTPLeft
 	}
 }
 
