@@ -27,9 +27,10 @@ func isShort(out *http.Request) bool {
 
 // ahead reads a short body before it passes the request on. If all of it comes soon, it is
 // logged at once, and the transport can send it together with the head, and once more if
-// it finds its connection closed. A client may also send nothing but the head and wait for
-// what the server says: after a moment the request is passed on beside the read. That costs
-// a goroutine only then, for waking one takes a tenth of what a short exchange does.
+// it finds its connection closed before any of it was sent. A client may also send nothing
+// but the head and wait for what the server says: after a moment the request is passed on
+// beside the read. That costs a goroutine only then, for waking one takes a tenth of what a
+// short exchange does.
 func ahead(server readEnder, out *http.Request, body *uploadBody, pass func()) {
 	lent := lend(out.ContentLength)
 	defer lent.free()
@@ -66,10 +67,18 @@ func ahead(server readEnder, out *http.Request, body *uploadBody, pass func()) {
 		lent.keep()
 	} else {
 		body.came(first.buf, bodyWhole)
-		out.GetBody = func() (io.ReadCloser, error) { return lent.open(), nil }
-		out.Body, _ = out.GetBody()
+		out.Body = lent.open()
+		if !isRepeatable(out.Header) {
+			out.GetBody = func() (io.ReadCloser, error) { return lent.open(), nil }
+		}
 	}
 	pass()
+}
+
+// isRepeatable reports whether a request has a header for which net/http sends its body
+// again that the server may have read. It is its client who may do that.
+func isRepeatable(h http.Header) bool {
+	return h["Idempotency-Key"] != nil || h["X-Idempotency-Key"] != nil
 }
 
 // came records the first bytes of a body.
