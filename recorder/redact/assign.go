@@ -31,6 +31,10 @@ func assigned(t *text, at int) verdict {
 	}
 	var room [96]byte
 	a, v := t.assignment(room[:0], at)
+	if a.odd && t.raw {
+		t.resume = at + 1 // what it promises is known of the whole
+		return hit
+	}
 	if v != hit {
 		return v
 	}

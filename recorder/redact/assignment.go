@@ -14,6 +14,7 @@ type assignment struct {
 	tight   bool // no blank around the sep
 	told    bool // what stands in front of it says so
 	ends    bool // the line ends behind the value
+	odd     bool // a member's name, of which only the end is read
 	secrecy secrecy
 	value   int // where the value begins, or its quote
 }
@@ -46,6 +47,7 @@ func (t *text) assignment(room []byte, at int) (a assignment, v verdict) {
 	if v := t.separator(&a, from, i, gap, look); v != hit {
 		return a, v
 	}
+	a.odd = a.sep == ':' && q == 1 && t.b[end] == '"' && t.before(from) != '"'
 	a.name = t.nameIn(room, &a, from, end)
 	a.query = a.sep == '=' && (t.before(from) == '?' || t.before(from) == '&' || t.before(from) == '#')
 	a.secrecy = t.r.promise(&a)

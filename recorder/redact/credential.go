@@ -20,7 +20,7 @@ func escaped(t *text, at int) verdict {
 			}
 		}
 	}
-	t.resume = at + 1
+	t.resume, t.needless = at+1, true
 	return hit
 }
 

@@ -25,7 +25,11 @@ func (r *Redactor) clean(t *text, b []byte, lines bool) (quiet int, clean bool) 
 	if len(r.patterns) > 0 && (bytes.IndexByte(b, '\\') >= 0 || r.anyPattern(b)) {
 		return 0, false
 	}
-	return r.glance(t, b, nil, true)
+	quiet, clean = r.glance(t, b, nil, true)
+	if !clean && t.needless && !lines && isComposed(b) {
+		_, clean = r.glance(t, t.unescape(b), nil, true)
+	}
+	return quiet, clean
 }
 
 func (r *Redactor) anyPattern(b []byte) bool {
@@ -52,7 +56,7 @@ func (r *Redactor) pooled(b []byte, lines bool) (quiet int, clean bool) {
 func (r *Redactor) glance(t *text, b, prev []byte, final bool) (decided int, clear bool) {
 	// One by one: to clear all of it at once costs as much as to look at a small frame.
 	t.b, t.prev, t.start, t.lead, t.final, t.raw, t.uri, t.r = b, prev, 0, 0, final, true, false, r
-	t.spans, t.resume, t.block = t.spans[:0], 0, false
+	t.spans, t.resume, t.block, t.needless = t.spans[:0], 0, false, false
 	t.sights.anew()
 	decided = t.scan()
 	t.b, t.prev = nil, nil

@@ -22,6 +22,9 @@ type text struct {
 	spans  []span
 	resume int  // where to go on after a hit
 	block  bool // a PEM block began whose end has not come
+
+	needless bool   // an escape that need not be is what was found
+	plain    []byte // scratch: b without those
 }
 
 // span is a secret in a text.
