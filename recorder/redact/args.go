@@ -31,7 +31,7 @@ func ArgValues(args []string) []string {
 }
 
 func isSecretArg(name, value string) bool {
-	if s := secrecyOf([]byte(name)); s == noSecret || s == looseSecret && !looksRandom([]byte(value), 16) {
+	if s := secrecyOf([]byte(name)); s == noSecret || s == looseSecret && !looksRandom([]byte(value), 16) || s == randomSecret && !isKey([]byte(value)) {
 		return false
 	}
 	return len(value) >= 4 && !isTemplate([]byte(value)) && !strings.HasPrefix(value, "/") && !noValues[strings.ToLower(value)]
@@ -64,7 +64,7 @@ func URLValues(address string) []string {
 	}
 	for name, of := range u.Query() {
 		for _, v := range of {
-			if s := secrecyOf([]byte(name)); s > looseSecret || s == looseSecret && looksRandom([]byte(v), 16) || isQueryName([]byte(name)) {
+			if s := secrecyOf([]byte(name)); s > looseSecret || s == looseSecret && looksRandom([]byte(v), 16) || s == randomSecret && isKey([]byte(v)) || isQueryName([]byte(name)) {
 				add(v)
 			}
 		}

@@ -45,7 +45,11 @@ func identified(t *text, at int) verdict {
 func (t *text) runs(command string, at int) bool {
 	for i := at; i > at-reach; i-- {
 		switch c := t.before(i); c {
-		case '\n', '|', ';', 0:
+		case '\n': // but for one that the shell does not see
+			if t.before(i-1) != '\\' {
+				return false
+			}
+		case '|', ';', 0:
 			return false
 		case command[0]:
 			k := 1
@@ -88,10 +92,12 @@ func (t *text) operand(from int, named bool) verdict {
 	}
 	if named {
 		colon := bytes.IndexByte(t.b[from:to], ':')
-		if colon <= 0 {
+		if colon < 0 || colon == 0 && t.before(from) == ' ' {
 			return no
 		}
-		from += colon + 1
+		if from += colon + 1; from == to { // name:'password'
+			return t.operand(from, false)
+		}
 	}
 	if v := t.b[from:to]; len(v) < 3 || isTemplate(v) || holdsMask(v) || v[0] == '$' {
 		return no

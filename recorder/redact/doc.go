@@ -25,7 +25,9 @@
 // All of it is looked for in strings too, and in JSON that is within strings, at any
 // depth. The shapes are the vendors' published prefixes, written down here: the
 // well-kept rule sets are scanners' own programs, whose general regular expressions
-// cost a hundred times what a frame may, and bring their modules with them.
+// cost a hundred times what a frame may, and bring their modules with them. The samples of
+// one, gitleaks', are the yardstick: nearly all are found, but for keys that only a
+// vendor's name tells, if it is none of those in vendor.go.
 //
 // # What is never one
 //

@@ -30,6 +30,9 @@ func isSecretEnv(name, value string) bool {
 	if len(value) < 8 || s == noSecret || strings.HasPrefix(value, "/") || isTemplate([]byte(value)) {
 		return false
 	}
+	if s == randomSecret {
+		return isKey([]byte(value))
+	}
 	lower, upper, digits := makeup([]byte(value))
 	if lower+upper == 0 || s == looseSecret {
 		return looksRandom([]byte(value), 16)

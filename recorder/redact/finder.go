@@ -353,6 +353,9 @@ func builtinLiterals() []literal {
 	for _, name := range []string{"pwd", "pass", "auth", "key", "jwt", "otp", "cvv", "cvc", "cred", "pat", "bearer"} {
 		list = append(list, literal{text: name, match: assigned, follow: follower})
 	}
+	for _, name := range vendorNames {
+		list = append(list, literal{text: folded(name), match: vendor})
+	}
 	for _, name := range []string{"connectionStr"} {
 		list = append(list, literal{text: folded(name), match: assigned, exact: name})
 	}
@@ -372,6 +375,10 @@ func builtinLiterals() []literal {
 		literal{text: "private-lines:", match: closedBlock("Private-Lines:", "Private-MAC", true), exact: "Private-Lines:"},
 		literal{text: "---- begin ssh2 e", match: closedBlock("---- BEGIN SSH2 ENC", "---- END SSH2", false)},
 		literal{text: folded("?code="), match: assignedWithin, uri: true}, literal{text: folded("&code="), match: assignedWithin, uri: true})
+	list = append(list, literal{text: "pat.", match: harness, exact: "pat.", before: noWord}, literal{text: "sat.", match: harness, exact: "sat.", before: noWord},
+		literal{text: ".ey", match: laterPart, exact: ".ey", follow: word, before: word},
+		literal{text: folded("webhookb2/"), match: teams, uri: true}, literal{text: folded("response="), match: digest},
+		literal{text: folded("@//"), match: oracle, follow: alnum, before: plain}, literal{text: folded("apiversion"), match: manifest})
 	for _, name := range commandNames {
 		list = append(list, literal{text: folded(name), match: command, exact: name})
 	}

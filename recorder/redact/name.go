@@ -7,6 +7,7 @@ type secrecy uint8
 
 const (
 	noSecret     secrecy = iota
+	randomSecret         // a string of random letters and digits is one
 	looseSecret          // a string that looks random is one
 	digitSecret          // four digits or more are one
 	stringSecret         // a string is one
@@ -129,7 +130,7 @@ func secrecyOf(name []byte) secrecy {
 			return hardSecret
 		}
 	}
-	return noSecret
+	return w.randomSecrecy()
 }
 
 // wordSecrecy are last words that say it by themselves.
@@ -191,6 +192,8 @@ func keySecrecy(joined, before []byte) secrecy {
 		return noSecret
 	case keyWords[string(before)]:
 		return textSecret
+	case vendors[string(before)]:
+		return randomSecret
 	}
 	return looseSecret
 }

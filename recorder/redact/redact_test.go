@@ -134,7 +134,7 @@ func unmark(r *Redactor, marked string) (in, out string) {
 
 func TestFrames(t *testing.T) {
 	r := newRedactor(t, Rules{})
-	for _, marked := range slices.Concat(frames, apartFrames, aheadFrames, commandFrames, proseFrames, tailFrames, wholeFrames, layoutFrames, operatorFrames) {
+	for _, marked := range slices.Concat(frames, apartFrames, aheadFrames, commandFrames, proseFrames, tailFrames, wholeFrames, layoutFrames, operatorFrames, vendorFrames, partFrames, partTails) {
 		in, want := unmark(r, marked)
 		got, n := r.Frame([]byte(in))
 		switch {
@@ -164,7 +164,7 @@ func TestFrames(t *testing.T) {
 func TestStretches(t *testing.T) {
 	r := newRedactor(t, Rules{Values: []string{"open sesame"}})
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for _, marked := range append(slices.Concat(frames, apartFrames, commandFrames, proseFrames, tailFrames, layoutFrames, operatorFrames), `{"a":"say «open sesame» to it"}`, `not JSON but token=«abc123def456» here`) {
+	for _, marked := range append(slices.Concat(frames, apartFrames, commandFrames, proseFrames, tailFrames, layoutFrames, operatorFrames, vendorFrames, partFrames), `{"a":"say «open sesame» to it"}`, `not JSON but token=«abc123def456» here`) {
 		in, _ := unmark(r, marked)
 		want, wantN := r.Frame([]byte(in))
 		for cut := range len(in) {

@@ -25,6 +25,8 @@ func secretIn(s secrecy, v []byte) (from, to int, ok bool) {
 	case s == digitSecret:
 		lower, upper, digits := makeup(rest)
 		return from, to, digits >= 4 && lower+upper == 0
+	case s == randomSecret:
+		return from, to, isKey(rest)
 	case s == looseSecret:
 		return from, to, from > 0 && len(rest) >= 8 || looksRandom(rest, 16) && !isUUID(rest)
 	}
@@ -100,6 +102,8 @@ func (a *assignment) accepts(v []byte) bool {
 		return true
 	case a.secrecy == digitSecret:
 		return digits >= 4 && digits == len(v)
+	case a.secrecy == randomSecret:
+		return isKey(v)
 	case a.secrecy == looseSecret:
 		return looksRandom(v, 16) && !isUUID(v)
 	case a.sep == '=' && a.tight && a.secrecy == hardSecret:
