@@ -10,7 +10,11 @@ func assigned(t *text, at int) verdict {
 	if t.ofProgress(at) {
 		return no
 	}
-	end := at + naming.run(t.b, at)
+	n := t.name(at)
+	if n < 0 {
+		return no
+	}
+	end := at + n
 	if end < len(t.b) && endsName[t.b[end]] && !t.uri {
 		if v := t.apart(at, end); v != no {
 			return v
@@ -250,10 +254,10 @@ var schemes = setOf("bearer basic token digest apikey negotiate ntlm bot ssws")
 // bareValue is a value without quotes.
 func (t *text) bareValue(a assignment) verdict {
 	from := a.value
-	n := plain.run(t.b, from)
+	n := plain.near(t.b, from)
 	cookie := a.sep == ':' && bytes.EqualFold(a.name[max(0, len(a.name)-6):], []byte("cookie"))
 	if cookie {
-		n = lineEnd(t.b, from)
+		n = lineEnd(t.b[:min(len(t.b), from+nearby)], from)
 	}
 	if from+n == len(t.b) && !t.final {
 		return more
@@ -264,7 +268,7 @@ func (t *text) bareValue(a assignment) verdict {
 	v := t.b[from : from+n]
 	if schemes[string(bytes.ToLower(v))] && from+n < len(t.b) && t.b[from+n] == ' ' {
 		from += n + 1
-		n = plain.run(t.b, from)
+		n = plain.near(t.b, from)
 		if from+n == len(t.b) && !t.final {
 			return more
 		}
@@ -283,7 +287,24 @@ func (t *text) bareValue(a assignment) verdict {
 	if !a.accepts(v) && !(cookie && bytes.IndexByte(v, '=') > 0 && !holdsMask(v)) {
 		return no
 	}
-	return t.found("key", from, from+len(v))
+	if n < nearby {
+		return t.found("key", from, from+len(v))
+	}
+	return t.longValue(from, n, cookie)
+}
+
+// longValue is a value of which no more was seen than the beginning.
+func (t *text) longValue(from, n int, cookie bool) verdict {
+	if n = plain.all(t.b, from, n); cookie {
+		n = lineEnd(t.b, from)
+	}
+	if from+n == len(t.b) && !t.final {
+		return more
+	}
+	if v := t.escapedOn(from+n, from); v != no {
+		return v
+	}
+	return t.found("key", from, from+n)
 }
 
 // endsLine are the bytes at the end of a line, or of JSON's string.

@@ -21,7 +21,11 @@ type assignment struct {
 
 // assignment reads the name around a place, and what follows up to the value.
 func (t *text) assignment(room []byte, at int) (a assignment, v verdict) {
-	end := at + naming.run(t.b, at)
+	n := t.name(at)
+	end := at + max(n, 0)
+	if n < 0 {
+		return a, no
+	}
 	if end == len(t.b) && !t.final {
 		return a, more
 	}
@@ -119,7 +123,7 @@ func (t *text) separated(a *assignment, i int) bool {
 	if a.sep != ':' || a.quoted {
 		return true
 	}
-	i = a.value + typing.run(t.b, a.value)
+	i = a.value + typing.near(t.b, a.value)
 	i += blanks(t.b, i, false)
 	if i+1 >= len(t.b) {
 		return t.final

@@ -51,6 +51,34 @@ func (c *class) run(b []byte, i int) int {
 	return n - i
 }
 
+// nearby is how much of a run is looked at to tell what it is. Secrets may begin at many
+// places of one run, and each looks at what follows: a peer that has a run without end
+// would else keep the recorder busy for as long as it likes.
+const nearby = 512
+
+// longestName bounds a name.
+const longestName = 256
+
+// near is run, of what is nearby.
+func (c *class) near(b []byte, i int) int { return c.run(b[:min(len(b), i+nearby)], i) }
+
+// all returns how much all of a run is of which n bytes were seen.
+func (c *class) all(b []byte, i, n int) int {
+	if n < nearby {
+		return n
+	}
+	return n + c.run(b, i+n)
+}
+
+// name returns how many bytes from a place on are a name's; -1: more than a name has.
+func (t *text) name(i int) int {
+	n := naming.run(t.b[:min(len(t.b), i+longestName)], i)
+	if n == longestName {
+		return -1
+	}
+	return n
+}
+
 // first returns where in b the first byte of the class is; -1: there is none.
 func (c *class) first(b []byte) int {
 	for i := range b {

@@ -109,6 +109,9 @@ func webToken(t *text, at int) verdict {
 	if string(t.b[at:at+3]) != "eyJ" || t.goesOn(at, word) {
 		return no
 	}
+	if n := word.run(t.b[:min(len(t.b), at+10)], at); n < 10 && at+n < len(t.b) {
+		return no
+	}
 	n := dotted.run(t.b, at)
 	if at+n == len(t.b) && !t.final {
 		return more

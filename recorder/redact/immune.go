@@ -87,6 +87,16 @@ func (p places) member(name []byte) places {
 	return out
 }
 
+// have reports whether the protocol, or a user's pointer, has a member of that name.
+func (p places) have(name []byte) bool {
+	for _, n := range [2]*node{p.named, p.any} {
+		if n != nil && n.members[string(name)] != nil {
+			return true
+		}
+	}
+	return false
+}
+
 func (p *places) put(n *node) {
 	if p.named == nil {
 		p.named = n

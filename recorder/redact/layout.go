@@ -69,7 +69,7 @@ func (t *text) cell(i int) verdict {
 	if i < len(t.b) && t.b[i] == '`' {
 		i++
 	}
-	n := plain.run(t.b, i)
+	n := plain.near(t.b, i)
 	if i+n == len(t.b) && !t.final {
 		return more
 	}
@@ -79,6 +79,9 @@ func (t *text) cell(i int) verdict {
 	}
 	if cell := t.b[i : i+n]; !looksRandom(cell, 8) && !isScrambled(cell) || isUUID(cell) || holdsMask(cell) {
 		return no
+	}
+	if n = plain.all(t.b, i, n); i+n == len(t.b) && !t.final {
+		return more
 	}
 	return t.found("key", i, i+n)
 }

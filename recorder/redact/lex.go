@@ -172,7 +172,7 @@ func (s *Stream) quoted(i int, final bool) (next int, whole bool) {
 	s.seen = 0
 	if l.key {
 		s.value, s.open, s.name = context{}, nameString, s.name[:0]
-		if z := l.within.zone; z == immuneZone || z == keyless {
+		if z := l.within.zone; z == immuneZone || z == keyless || end >= 0 && l.within.places.have(s.buf[i+1:end]) {
 			s.value.zone = immuneZone
 		}
 		next = s.string(i+1, final)

@@ -10,6 +10,9 @@ const longestManifest = 16 << 10
 // strings.
 func manifest(t *text, at int) verdict {
 	rest := t.b[at:min(len(t.b), at+longestManifest)]
+	if !bytes.HasPrefix(rest, []byte("apiVersion")) {
+		return no
+	}
 	if next := bytes.Index(rest[1:], []byte("apiVersion")); next >= 0 {
 		rest = rest[:1+next]
 	} else if len(rest) < longestManifest && !t.final {

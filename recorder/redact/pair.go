@@ -40,7 +40,7 @@ func memberAhead(b []byte, i int, set map[string]bool) (value int, v verdict) {
 		}
 		q := quoteAt(b, i)
 		from := i + q
-		to := from + naming.run(b, from)
+		to := from + naming.near(b, from)
 		if to == from && to < len(b) {
 			return 0, no
 		}

@@ -39,11 +39,14 @@ func harness(t *text, at int) verdict {
 // first may have blanks in front, or be encrypted.
 func laterPart(t *text, at int) verdict {
 	n := t.runBefore(at, word)
+	if n < 17 {
+		return no
+	}
 	m := slashed.run(t.b, at+1)
 	if at+1+m == len(t.b) && !t.final {
 		return more
 	}
-	if n < 17 || m < 17 || t.b[at-n] != 'e' || t.b[at-n+1] != 'y' && t.b[at-n+1] != 'w' {
+	if m < 17 || t.b[at-n] != 'e' || t.b[at-n+1] != 'y' && t.b[at-n+1] != 'w' {
 		return no
 	}
 	if end := at + 1 + m; end < len(t.b) && t.b[end] == '.' {

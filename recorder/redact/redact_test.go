@@ -243,13 +243,31 @@ func TestUserRules(t *testing.T) {
 	}
 }
 
+// A value is judged by its beginning, and taken whole.
+func TestLongValue(t *testing.T) {
+	r := newRedactor(t, Rules{})
+	for _, size := range []int{nearby - 1, nearby, nearby + 1, 5 * nearby} {
+		v := strings.Repeat("a1B2c3D4", size/8+1)[:size]
+		for in, secret := range map[string]string{"token=" + v + " x": v, "sk-" + v + ", x": "sk-" + v, "| token | " + v + " |": v,
+			"Cookie: a=" + v: "a=" + v, "mysql -p" + v + " -u me": v} {
+			want := strings.ReplaceAll(in, secret, r.Mask(secret))
+			if got, _ := r.Frame([]byte(`{"x":"` + in + `"}`)); string(got) != `{"x":"`+want+`"}` {
+				t.Errorf("%.40s… of %d became %.300s", in, size, got)
+			}
+		}
+	}
+}
+
 // A secret of any length is found with bounded memory.
 func TestLong(t *testing.T) {
 	r := newRedactor(t, Rules{Keys: []string{"blob"}})
 	for name, c := range map[string]struct{ head, body, tail, want string }{
 		"a key":   {`{"blob":"`, strings.Repeat("abc\\n\\u0041", 40_000), `","x":1}`, `{"blob":"[redacted:`},
-		"a run":   {`{"x":"eyJh`, strings.Repeat("abc.", 40_000), `","x":1}`, `{"x":"[redacted:`},
-		"a line":  {`oops eyJh`, strings.Repeat("abc.", 40_000), ``, `oops [redacted:`},
+		"a run":   {`{"x":"eyJhbGciOiJ`, strings.Repeat("abc.", 40_000), `","x":1}`, `{"x":"[redacted:`},
+		"a line":  {`oops eyJhbGciOiJ`, strings.Repeat("abc.", 40_000), ``, `oops [redacted:`},
+		"a value": {`{"x":"token=`, strings.Repeat("a1B2c3D4", 20_000), `","x":1}`, `{"x":"[redacted:`},
+		"a shape": {`{"x":"ghp_`, strings.Repeat("a1B2c3D4", 20_000), `","x":1}`, `{"x":"[redacted:`},
+		"cookies": {`{"x":"Cookie: `, strings.Repeat("a=b; ", 30_000), `","x":1}`, `{"x":"[redacted:`},
 		"no":      {`{"x":"`, strings.Repeat("abc ", 40_000), `","x":1}`, `{"x":"abc `},
 		"a block": {`{"x":"-----BEGIN PRIVATE KEY-----\n`, strings.Repeat("abc/", 40_000), `","x":1}`, `{"x":"[redacted:`},
 	} {

@@ -147,11 +147,12 @@ func (s *shape) match(t *text, at int) verdict {
 	if !s.inside() && t.goesOn(at, alnum) {
 		return no
 	}
-	n := s.class.run(b, len(s.prefix))
+	n := s.class.near(b, len(s.prefix))
 	end := len(s.prefix) + n
 	if end == len(b) && !t.final {
 		return more
 	}
+	long := n == nearby
 	if v := t.escapedOn(at+end, at+1); v != no {
 		return v
 	}
@@ -165,7 +166,17 @@ func (s *shape) match(t *text, at int) verdict {
 	if body = body[:n]; s.mixed && !isMixed(body) {
 		return no
 	}
-	return t.found(s.rule, at, at+len(s.prefix)+n)
+	if !long {
+		return t.found(s.rule, at, at+len(s.prefix)+n)
+	}
+	end = len(s.prefix) + s.class.all(b, len(s.prefix), nearby)
+	if end == len(b) && !t.final {
+		return more
+	}
+	if v := t.escapedOn(at+end, at+1); v != no {
+		return v
+	}
+	return t.found(s.rule, at, at+end)
 }
 
 // isMixed reports whether b is nobody's words: no long stretch is letters of one case.

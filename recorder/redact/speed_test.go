@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -80,6 +81,23 @@ func BenchmarkStream(b *testing.B) {
 					least = min(least, time.Since(start))
 				}
 				b.ReportMetric(float64(least)/float64(len(all)), "ns/B")
+			})
+		}
+	}
+}
+
+// BenchmarkEndless says what a byte costs of runs in which a secret may begin everywhere:
+// what does not depend on their length is as much as a peer can ask for.
+func BenchmarkEndless(b *testing.B) {
+	r := newRedactor(b, Rules{})
+	for _, beginning := range []string{"token", "credential:", "?code=-", "pk--", "jwt=jwt.", "eyJ.", "apiversion "} {
+		for _, size := range []int{10_000, 1_000_000} {
+			b.Run(fmt.Sprint(beginning, "/", size), func(b *testing.B) {
+				frame := []byte(`{"x":"` + strings.Repeat(beginning, size/len(beginning)) + `"}`)
+				b.SetBytes(int64(len(frame)))
+				for b.Loop() {
+					r.Frame(frame)
+				}
 			})
 		}
 	}

@@ -44,7 +44,7 @@ func dataSource(t *text, at int) verdict {
 // mailchimp is a key in front of "-us" and a number: 32 digits of base 16.
 func mailchimp(t *text, at int) verdict {
 	end := at + len("-us")
-	end += alnum.run(t.b, end)
+	end += alnum.near(t.b, end)
 	switch {
 	case end == len(t.b) && !t.final:
 		return more
@@ -56,7 +56,7 @@ func mailchimp(t *text, at int) verdict {
 
 // microsoft is a key of Azure DevOps or the like, which has JQQJ99 in its middle.
 func microsoft(t *text, at int) verdict {
-	n, m := t.runBefore(at, alnum), alnum.run(t.b, at)
+	n, m := t.runBefore(at, alnum), alnum.near(t.b, at)
 	switch {
 	case at+m == len(t.b) && !t.final:
 		return more

@@ -91,7 +91,7 @@ func (t *text) vendorKey(name []byte, i int) verdict {
 		}
 		i++
 	}
-	n := keyBytes.run(t.b, i)
+	n := keyBytes.near(t.b, i)
 	if i+n == len(t.b) && !t.final {
 		return more
 	}

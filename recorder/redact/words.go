@@ -106,7 +106,7 @@ func commandName(w []byte) string {
 
 // command looks for the password of a command line, from the command on.
 func command(t *text, at int) verdict {
-	end := at + word.run(t.b, at)
+	end := at + word.near(t.b, at)
 	u, ok := usages[string(t.b[at:end])]
 	if end == len(t.b) && !t.final {
 		return more
@@ -177,7 +177,7 @@ func (t *text) words(line *commandLine, i int) verdict {
 		from, to := i, i
 		q := quoteAt(t.b, i)
 		if from += q; q == 0 {
-			to = from + plain.run(t.b, from)
+			to = from + plain.near(t.b, from)
 		} else if to = closing(t.b, from, q); to < 0 {
 			to = len(t.b)
 		}
@@ -188,6 +188,12 @@ func (t *text) words(line *commandLine, i int) verdict {
 			return no
 		}
 		if part, secret := line.word(t.b[from:to]); secret {
+			if q == 0 {
+				to = from + plain.all(t.b, from, to-from)
+			}
+			if to == len(t.b) && !t.final {
+				return more
+			}
 			return t.found("command", from+part, to)
 		}
 		i = to + q
