@@ -45,6 +45,11 @@ func assigned(t *text, at int) verdict {
 	if t.uri && !a.query {
 		return no
 	}
+	return t.given(a)
+}
+
+// given looks whether what a name is given is a secret.
+func (t *text) given(a assignment) verdict {
 	if t.unclear(a.value) {
 		return more
 	}

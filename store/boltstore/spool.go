@@ -151,6 +151,14 @@ func (p *spool) syncNames() error {
 // recordBuffers are what the spools of all sessions write from: most sessions rest.
 var recordBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
+// keepRecords gives a buffer back that has grown to b.
+func keepRecords(buf *[]byte, b []byte) {
+	if cap(b) <= keepBuffer {
+		*buf = b
+		recordBuffers.Put(buf)
+	}
+}
+
 // Write hands the parts to the operating system with one write.
 func (p *spool) Write(parts []store.Part) error {
 	if p.closed {
@@ -184,10 +192,7 @@ func (p *spool) Write(parts []store.Part) error {
 	if err != nil && p.release(parts) {
 		err = p.append(b, order)
 	}
-	if cap(b) <= keepBuffer {
-		*buf = b
-		recordBuffers.Put(buf)
-	}
+	keepRecords(buf, b)
 	if err != nil {
 		return fmt.Errorf("write to session %s: %w", p.id, err)
 	}
