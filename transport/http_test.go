@@ -236,7 +236,14 @@ func TestStandaloneOnce(t *testing.T) {
 	s := newSite(t, HTTPServerOptions{})
 	client := dial(t, HTTPClient{URL: s.url, Listen: ListenInitialized})
 	c := s.begin(t, client)
-	for id, want := range map[string]int{"": http.StatusConflict, "0_0": http.StatusOK} {
+	const aside = `{"jsonrpc":"2.0","method":"aside"}`
+	say(t, c, 0, aside)
+	hears(t, client, aside) // the stream is there
+	for _, id := range []string{"", "0_0"} {
+		want := http.StatusOK
+		if id == "" {
+			want = http.StatusConflict
+		}
 		r, err := http.NewRequest(http.MethodGet, s.url, nil)
 		if err != nil {
 			t.Fatal(err)
