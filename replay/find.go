@@ -1,12 +1,11 @@
 package replay
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // find returns the cue that a live request stands for, nil if there is none left,
@@ -121,7 +120,7 @@ func (p *Player) judgeCue(c *cue) (j judged, ok bool) {
 func (p *Player) compare(c *cue) comparison {
 	result := p.rules.compare(c.msg(), *c.live, p.variables)
 	was, is := c.msg().ProgressToken(), c.live.ProgressToken()
-	if c.msg().Method == methodProgress && !sameToken(was, is) && !p.rules.ignores([]string{"params", "progressToken"}) {
+	if c.msg().Method == methodProgress && !mcp.Same(was, is) && !p.rules.ignores([]string{"params", "progressToken"}) {
 		result.count++
 		result.differences = append(result.differences, Difference{Path: "/params/progressToken", Want: clip(string(was)), Got: cmp.Or(clip(string(is)), "nothing")})
 	}
@@ -134,12 +133,6 @@ func (p *Player) compare(c *cue) comparison {
 		return result.excused(p.rules.By.String())
 	}
 	return result
-}
-
-// sameToken compares progress tokens of the server's own requests, which keep the
-// recorded ones.
-func sameToken(a, b json.RawMessage) bool {
-	return bytes.Equal(a, b) || isNumber(a) && isNumber(b) && decimal(string(a)) == decimal(string(b))
 }
 
 // extra notes what nobody recorded.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Key is what a request asks for, in a form that can be compared: requests with
@@ -197,5 +198,5 @@ func (r Rules) number(written string) string {
 	if r.By == Strict {
 		return written
 	}
-	return decimal(written)
+	return mcp.Decimal(written)
 }

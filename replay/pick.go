@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // lookahead is how many recorded messages are compared with a live one to find the
@@ -82,7 +83,7 @@ func (p *Player) notified(m transport.Message) (first *cue) {
 
 // isSaid reports whether a live notification says what the recorded one did.
 func (p *Player) isSaid(c *cue, m transport.Message) bool {
-	return sameToken(c.msg().ProgressToken(), m.ProgressToken()) && p.rules.compare(c.msg(), m, p.variables).count == 0
+	return mcp.Same(c.msg().ProgressToken(), m.ProgressToken()) && p.rules.compare(c.msg(), m, p.variables).count == 0
 }
 
 // nearest returns the turn that a live message differs from least, and whether it

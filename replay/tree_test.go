@@ -8,30 +8,6 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-func TestDecimal(t *testing.T) {
-	for _, same := range [][]string{
-		{"0", "-0", "0.0", "0e5", "-0.00e-3"},
-		{"100", "1e2", "1E+2", "100.0", "0.1e3"},
-		{"-15e-1", "-1.5", "-0.15e1"},
-		{"1e400", "10e399"},
-		{"1e-400", "0.1e-399"},
-	} {
-		for _, s := range same {
-			if decimal(s) != decimal(same[0]) {
-				t.Errorf("%s is %s, %s is %s", s, decimal(s), same[0], decimal(same[0]))
-			}
-		}
-	}
-	for _, pair := range [][2]string{
-		{"9007199254740993", "9007199254740992"}, {"1", "-1"}, {"1e400", "1e401"}, {"1", "10"}, {"0.1", "0.10000000000000000001"},
-		{"1e99999999999999999999", "1e99999999999999999998"},
-	} {
-		if decimal(pair[0]) == decimal(pair[1]) {
-			t.Errorf("%s and %s are both %s", pair[0], pair[1], decimal(pair[0]))
-		}
-	}
-}
-
 func TestPointer(t *testing.T) {
 	for _, tt := range []struct {
 		text   string

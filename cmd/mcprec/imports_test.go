@@ -21,7 +21,8 @@ const zstd = "github.com/klauspost/compress"
 // mayImport is the table of who imports whom: of our packages, and of modules
 // outside the standard library. Data goes one way, and so do imports.
 var mayImport = map[string][]string{
-	"transport":             nil,
+	"transport":             {"transport/mcp"},
+	"transport/mcp":         nil,
 	"transport/gosdk":       {"transport", "store", "recorder", "github.com/modelcontextprotocol/go-sdk"},
 	"store":                 {"transport"},
 	"store/memstore":        {"store", "transport"},
@@ -29,7 +30,7 @@ var mayImport = map[string][]string{
 	"store/storetest":       {"store", "transport"},
 	"recorder":              {"store", "transport", "recorder/redact", "github.com/google/uuid", "github.com/klauspost/compress", "github.com/andybalholm/brotli"},
 	"recorder/redact":       nil,
-	"replay":                {"store", "transport", "replay/phrase", "replay/varint"},
+	"replay":                {"store", "transport", "transport/mcp", "replay/phrase", "replay/varint"},
 	"replay/order":          {"transport", "replay/phrase"},
 	"replay/phrase":         nil,
 	"replay/varint":         nil,
