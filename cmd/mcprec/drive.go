@@ -240,7 +240,8 @@ func printDrive(cmd *cobra.Command, o driveOptions, r *driveReport) error {
 	if o.out == "" {
 		return write(cmd.OutOrStdout())
 	}
-	if err := replaceFile(o.out, cmd.OutOrStdout(), write); err != nil || o.out == "-" {
+	file := outFile{name: o.out, force: true} // a report is made anew by each run
+	if err := file.write(cmd.OutOrStdout(), write); err != nil || o.out == "-" {
 		return err
 	}
 	return r.write(cmd.OutOrStdout(), "text", o.verbose)

@@ -48,7 +48,7 @@ func (e *episodes) keep(added []store.Event, extend func(recorded, added []store
 		return err
 	}
 	e.events = extend(e.events, added)
-	return replaceFile(e.file, io.Discard, func(w io.Writer) error {
+	return replaceFile(e.file, func(w io.Writer) error {
 		return encode(w, fixtures.Each(e.events))
 	})
 }

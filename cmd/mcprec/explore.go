@@ -21,7 +21,7 @@ type exploreOptions struct {
 	strategy   string
 	format     string
 	level      string
-	out        string
+	out        outFile
 	capacities []string
 	schedules  int
 	seed       uint64
@@ -53,7 +53,7 @@ func newExplore() *cobra.Command {
 	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
 	f.StringVar(&o.token, "token", "", "run the one schedule of this `TOKEN`")
 	f.StringVar(&o.level, "level", "L0", "what may change: L0 delivery alone, L1 also the order in which each end sends")
-	f.StringVarP(&o.out, "out", "o", "", "write the smallest session that hangs in the same way to this `FILE`")
+	o.out.addFlags(cmd, "", "write the smallest session that hangs in the same way to this `FILE`")
 	f.StringVar(&o.format, "format", "text", "text or json")
 	completeWords(cmd, "client", "free", "rigid", "inline", "serial", "inbox:")
 	completeWords(cmd, "server", "free", "rigid", "inline", "serial", "inbox:")
@@ -127,10 +127,10 @@ func (o exploreOptions) check() (m models, p explore.Plan, err error) {
 	if p.Level == explore.L1 && (m.client == replay.Rigid || m.server == replay.Rigid) {
 		return m, p, usagef("a rigid end has one order only, and nothing to choose at level L1: use free, inline, serial or inbox:Q")
 	}
-	if o.out == "-" {
+	if o.out.name == "-" {
 		return m, p, usagef("--out -: standard output has the report; name a file")
 	}
-	return m, p, nil
+	return m, p, o.out.check()
 }
 
 // unlessToken refuses the flags that a token leaves nothing to say for.
@@ -202,7 +202,7 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	if report.Verdict == explore.Pass && plan.Level == explore.L0 && plan.Token == "" {
 		report.Notes = append(report.Notes, "at level L0 these models come to the same end in every order: one schedule at each capacity decides")
 	}
-	if o.out != "" {
+	if o.out.name != "" {
 		if err := writeSmallest(cmd, o.out, events, ends, report); err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ type exportOptions struct {
 	selection
 	format string
 	dir    string
-	out    string
+	out    outFile
 	wreck  bool
 
 	fits     *filter.Filter
@@ -53,7 +53,7 @@ own, numbered anew, with a note of what was left out; text and mermaid keep the 
 	f.StringVarP(&o.format, "to", "T", "jsonl", "the `FORMAT`")
 	f.StringVar(&o.format, "format", "jsonl", "the same as --to, as other commands call it")
 	f.StringVar(&o.dir, "dir", "", "the stream that raw gives back: c2s, s2c or stderr")
-	f.StringVarP(&o.out, "out", "o", "-", "the `FILE` to write; - is standard output")
+	o.out.addFlags(cmd, "-", "the `FILE` to write; - is standard output")
 	f.BoolVar(&o.wreck, "salvage", false, "write what can be saved of a damaged session, with a lost event in the\nplace of each that is missing")
 	completeWords(cmd, "to", exportFormatNames()...)
 	completeWords(cmd, "format", exportFormatNames()...)
@@ -80,6 +80,9 @@ func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 	if o.fits, err = o.parse(); err != nil {
 		return err
 	}
+	if err := o.out.check(); err != nil {
+		return err
+	}
 	open := openSession
 	if o.wreck {
 		open = openWreck
@@ -99,7 +102,7 @@ func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 	if o.expr != "" && o.format != "text" && o.format != "mermaid" {
 		events = narrowed(events, o)
 	}
-	return replaceFile(o.out, exactOut(cmd), func(w io.Writer) error {
+	return o.out.write(exactOut(cmd), func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 1<<16)
 		return errors.Join(format.write(b, events, o), b.Flush())
 	})

@@ -8,7 +8,68 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
+
+// outFile is a file that a command makes of what was recorded.
+type outFile struct {
+	name  string // "-" is standard output
+	force bool   // write over what is there
+}
+
+func (o *outFile) addFlags(cmd *cobra.Command, name, usage string) {
+	f := cmd.Flags()
+	f.StringVarP(&o.name, "out", "o", name, usage)
+	f.BoolVar(&o.force, "force", false, "write over the FILE of --out if it is there")
+}
+
+// check refuses a file that is there, before the command does its work.
+func (o outFile) check() error {
+	if o.force || o.name == "" || o.name == "-" || special(o.name) {
+		return nil
+	}
+	if _, err := os.Lstat(o.name); err == nil {
+		return o.taken()
+	}
+	return nil
+}
+
+func (o outFile) taken() error {
+	return usagef("%s is there already; name another file, or use --force to write over it", o.name)
+}
+
+// write writes the file, for its user alone, at once or not at all. It follows no symbolic
+// link: with force the file takes the link's place. A device or a pipe is written to, and
+// "-" is w.
+func (o outFile) write(w io.Writer, write func(io.Writer) error) error {
+	if o.name == "-" {
+		return write(w)
+	}
+	if err := ownLink(o.name); err != nil {
+		return err
+	}
+	if special(o.name) {
+		return writeThrough(o.name, write)
+	}
+	tmp, err := writeTemp(o.name, write)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp)
+	if o.force {
+		err = os.Rename(tmp, o.name)
+	} else {
+		err = claim(tmp, o.name)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return o.taken()
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %v", o.name, err)
+	}
+	return nil
+}
 
 // writeNew writes a file under the name or, as long as a file of that name is
 // there, under name-2, name-3, …, and returns the name taken. Two processes
@@ -55,17 +116,14 @@ func claim(tmp, name string) error {
 	return os.Rename(tmp, name)
 }
 
-// replaceFile writes a file under the name at once or not at all, in place of
-// one that is there and with its mode. A symbolic link of one's own is followed, a
-// device or a pipe is written to; "-" is w.
-func replaceFile(name string, w io.Writer, write func(io.Writer) error) error {
-	linked := ownLink(name)
-	switch {
-	case name == "-":
-		return write(w)
-	case linked != nil:
-		return linked
-	case special(name):
+// replaceFile changes a file that the user named as the one to change: at once or not at
+// all, and with its mode. A symbolic link of one's own is followed, a device or a pipe is
+// written to.
+func replaceFile(name string, write func(io.Writer) error) error {
+	if err := ownLink(name); err != nil {
+		return err
+	}
+	if special(name) {
 		return writeThrough(name, write)
 	}
 	if target, err := filepath.EvalSymlinks(name); err == nil {
@@ -95,10 +153,11 @@ func ownLink(name string) error {
 	return fmt.Errorf("write %s: it is a symbolic link of another user; name the file itself", name)
 }
 
-// special reports whether the name is of something that is no regular file.
+// special reports whether the name is of something that is no regular file, or leads to
+// an open file, as /dev/stdout does.
 func special(name string) bool {
 	info, err := os.Stat(name)
-	return err == nil && !info.Mode().IsRegular()
+	return err == nil && (!info.Mode().IsRegular() || strings.HasPrefix(filepath.Clean(name), "/dev/"))
 }
 
 func writeThrough(name string, write func(io.Writer) error) error {

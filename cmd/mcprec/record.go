@@ -275,7 +275,7 @@ func writeFixture(std streams, o recordOptions, db *boltstore.Store, sum recorde
 	}
 	var err error
 	if o.mode == fixtures.All {
-		err = replaceFile(o.out, io.Discard, write)
+		err = replaceFile(o.out, write)
 	} else {
 		name, err = writeNew(o.out, write)
 	}

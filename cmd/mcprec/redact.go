@@ -24,7 +24,7 @@ type redactOptions struct {
 	secrets secretOptions
 	scan    bool
 	inPlace bool
-	out     string
+	out     outFile
 	format  string
 }
 
@@ -62,7 +62,7 @@ does not call it back. Make a new one.
 	f := cmd.Flags()
 	f.BoolVar(&o.scan, "scan", false, "only list where there are secrets")
 	f.BoolVar(&o.inPlace, "in-place", false, "put the copy in the session's place")
-	f.StringVarP(&o.out, "out", "o", "", "write the copy to the fixture `FILE`; - is standard output")
+	o.out.addFlags(cmd, "", "write the copy to the fixture `FILE`; - is standard output")
 	f.StringVar(&o.format, "format", "text", "with --scan: text or json")
 	completeWords(cmd, "format", "text", "json")
 	return cmd
@@ -71,14 +71,14 @@ does not call it back. Make a new one.
 func (o *redactOptions) check(arg string) error {
 	file := arg == "-" || arg != "" && looksLikeFile(arg)
 	switch {
-	case o.scan && (o.inPlace || o.out != ""):
+	case o.scan && (o.inPlace || o.out.name != ""):
 		return usagef("redact: --scan writes nothing; leave out --in-place and --out")
-	case o.inPlace && (o.out != "" || arg == "-"):
+	case o.inPlace && (o.out.name != "" || arg == "-"):
 		return usagef("redact: --in-place has a place already; leave out --out, and name a session or a file")
-	case file && !o.scan && !o.inPlace && o.out == "":
+	case file && !o.scan && !o.inPlace && o.out.name == "":
 		return usagef("redact %s: where is the copy to go? Use --out FILE, or --in-place", arg)
 	}
-	return oneOf("format", o.format, "text", "json")
+	return errors.Join(o.out.check(), oneOf("format", o.format, "text", "json"))
 }
 
 func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
@@ -107,7 +107,7 @@ func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
 	switch {
 	case o.scan && c.secrets > 0:
 		return verdictError
-	case o.scan, c.secrets == 0 && o.out == "":
+	case o.scan, c.secrets == 0 && o.out.name == "":
 		return nil
 	}
 	return c.keep(cmd, arg, events)
@@ -181,10 +181,10 @@ func (c *cleaning) list(e store.Event, f redact.Finding) error {
 func (c *cleaning) keep(cmd *cobra.Command, arg string, events []store.Event) error {
 	write := func(w io.Writer) error { return encode(w, fixtures.Each(events)) }
 	switch {
-	case c.options.out != "":
-		return replaceFile(c.options.out, c.out, write)
+	case c.options.out.name != "":
+		return c.options.out.write(c.out, write)
 	case c.session.db == nil:
-		return replaceFile(arg, c.out, write)
+		return replaceFile(arg, write)
 	}
 	return c.store(cmd.Context(), events)
 }

@@ -16,12 +16,12 @@ import (
 
 // writeSmallest writes the smallest session that fails as the report says, and
 // says on standard error what can be done with it.
-func writeSmallest(cmd *cobra.Command, name string, events []store.Event, ends models, r explore.Report) error {
+func writeSmallest(cmd *cobra.Command, out outFile, events []store.Event, ends models, r explore.Report) error {
 	if r.Verdict != explore.Hang {
-		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing written to %s: no run hangs\n", name)
+		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing written to %s: no run hangs\n", out.name)
 		return err
 	}
-	use := "mcprec replay --expect " + name
+	use := "mcprec replay --expect " + out.name
 	if small, ok := replayable(events, ends, r); ok {
 		events = small
 	} else {
@@ -29,9 +29,9 @@ func writeSmallest(cmd *cobra.Command, name string, events []store.Event, ends m
 		if r.Smaller != nil {
 			events, token = r.Smaller.Events, r.Smaller.Token
 		}
-		use = fmt.Sprintf("mcprec explore --client %v --server %v --token %s %s", ends.client, ends.server, token, name)
+		use = fmt.Sprintf("mcprec explore --client %v --server %v --token %s %s", ends.client, ends.server, token, out.name)
 	}
-	err := replaceFile(name, exactOut(cmd), func(w io.Writer) error {
+	err := out.write(exactOut(cmd), func(w io.Writer) error {
 		return encode(w, func(yield func(store.Event, error) bool) {
 			for _, e := range events {
 				if !yield(e, nil) {
@@ -41,7 +41,7 @@ func writeSmallest(cmd *cobra.Command, name string, events []store.Event, ends m
 		})
 	})
 	if err == nil {
-		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: written to %s; it hangs with %s\n", name, use)
+		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: written to %s; it hangs with %s\n", out.name, use)
 	}
 	return err
 }
