@@ -16,6 +16,7 @@ import (
 	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/memstore"
 )
 
@@ -31,7 +32,7 @@ type redactOptions struct {
 func newRedact() *cobra.Command {
 	var o redactOptions
 	cmd := &cobra.Command{
-		Use:   "redact [SESSION]",
+		Use:   "redact [SESSION]\n  mcprec redact --scan [SESSION]...",
 		Short: "Take the secrets out of a recorded session, or find them",
 		Long: `redact takes the secrets out of a session that was recorded with them, by the rules
 of record and those of the flags. It writes a copy: of a session of the store a new
@@ -40,27 +41,32 @@ session's place. A session without secrets is left as it is.
 
 A session of the store that is redacted in place has a new id, and the old one is
 removed; its bytes stay in the database's free pages until mcprec compact.
---scan changes nothing: it lists where there are secrets, never the secrets, and exits
-with 1 if there are some. A key that was recorded is known: redacting the recording
+--scan changes nothing: it lists where there are secrets, never the secrets, in every
+session of the store, or in the sessions and files that are named, and exits with 1 if
+there are some. A key that was recorded is known: redacting the recording
 does not call it back. Make a new one.
 
 ` + sessionHelp + `
 
 ` + exitTable,
-		Args:              atMost(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 && !o.scan {
+				return usagef("redact: want one session; only --scan takes several")
+			}
+			return nil
+		},
 		ValidArgsFunction: completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			arg := ""
-			if len(args) > 0 {
-				arg = args[0]
+			if o.scan {
+				return runScan(cmd, o, args)
 			}
-			return runRedact(cmd, o, arg)
+			return runRedact(cmd, o, firstOf(args))
 		},
 	}
 	o.addFlags(cmd)
 	o.secrets.addRules(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&o.scan, "scan", false, "only list where there are secrets")
+	f.BoolVar(&o.scan, "scan", false, "only list where there are secrets, in all sessions of the store if none is\nnamed")
 	f.BoolVar(&o.inPlace, "in-place", false, "put the copy in the session's place")
 	o.out.addFlags(cmd, "", "write the copy to the fixture `FILE`; - is standard output")
 	f.StringVar(&o.format, "format", "text", "with --scan: text or json")
@@ -71,14 +77,12 @@ does not call it back. Make a new one.
 func (o *redactOptions) check(arg string) error {
 	file := arg == "-" || arg != "" && looksLikeFile(arg)
 	switch {
-	case o.scan && (o.inPlace || o.out.name != ""):
-		return usagef("redact: --scan writes nothing; leave out --in-place and --out")
 	case o.inPlace && (o.out.name != "" || arg == "-"):
 		return usagef("redact: --in-place has a place already; leave out --out, and name a session or a file")
-	case file && !o.scan && !o.inPlace && o.out.name == "":
+	case file && !o.inPlace && o.out.name == "":
 		return usagef("redact %s: where is the copy to go? Use --out FILE, or --in-place", arg)
 	}
-	return errors.Join(o.out.check(), oneOf("format", o.format, "text", "json"))
+	return o.out.check()
 }
 
 func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
@@ -91,32 +95,123 @@ func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
 		return err
 	}
 	defer closeInto(&err, s)
-	c := &cleaning{options: o, session: s, out: cmd.OutOrStdout()}
+	var key store.Spooler = memstore.New()
+	if s.db != nil { // so that what is equal in the store is equal here
+		key = s.db
+	}
+	c := &cleaning{options: o, session: s, key: key, out: cmd.OutOrStdout()}
 	var events []store.Event
 	err = each(s.events(cmd.Context(), 1, store.ReadOptions{}), func(e store.Event) error {
 		e, err := c.event(e)
-		if !o.scan {
-			events = append(events, e)
-		}
+		events = append(events, e)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(plainTo(cmd.ErrOrStderr()), "mcprec: %s: %s in %s\n", plain(s.name), phrase.Plural(c.secrets, "secret"), phrase.Plural(c.events, "event"))
-	switch {
-	case o.scan && c.secrets > 0:
-		return verdictError
-	case o.scan, c.secrets == 0 && o.out.name == "":
+	c.sayCounts(cmd.ErrOrStderr())
+	if c.secrets == 0 && o.out.name == "" {
 		return nil
 	}
 	return c.keep(cmd, arg, events)
+}
+
+// runScan lists the secrets of sessions. It needs no store that can be written to: the
+// key is its own, for no placeholder is kept.
+func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
+	defer frugal()()
+	if o.inPlace || o.out.name != "" {
+		return usagef("redact: --scan writes nothing; leave out --in-place and --out")
+	}
+	if err := oneOf("format", o.format, "text", "json"); err != nil {
+		return err
+	}
+	x := &secretScan{cmd: cmd, options: o, key: memstore.New(), alone: len(args) == 1}
+	if len(args) == 0 {
+		err = x.store()
+	}
+	for _, arg := range args {
+		s, err := openSession(cmd, o.home, arg)
+		if err != nil {
+			return err
+		}
+		x.session(s)
+		if s.db != nil {
+			x.faults = errors.Join(x.faults, s.db.Close()) // without tidying it
+		} else {
+			x.faults = errors.Join(x.faults, s.Close())
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if !x.alone {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s in %d of %s\n", phrase.Plural(x.secrets, "secret"), x.with, phrase.Plural(x.sessions, "session"))
+	}
+	switch {
+	case x.faults != nil:
+		return x.faults
+	case x.secrets > 0:
+		return verdictError
+	}
+	return nil
+}
+
+// secretScan is a search for secrets in several sessions.
+type secretScan struct {
+	cmd      *cobra.Command
+	options  redactOptions
+	key      store.Spooler
+	alone    bool // one session was named
+	sessions uint64
+	with     uint64 // sessions that have secrets
+	secrets  uint64
+	faults   error // sessions that could not be read
+}
+
+// store looks at every session of the store.
+func (x *secretScan) store() (err error) {
+	db, err := x.options.open(boltstore.Options{})
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, db)
+	for s, err := range db.Sessions(x.cmd.Context(), store.Query{Newest: true}) {
+		if err != nil {
+			x.faults = errors.Join(x.faults, err)
+			continue
+		}
+		x.session(&session{name: "session " + string(s.ID), id: s.ID, db: db, cmd: x.cmd})
+	}
+	if x.sessions == 0 && x.faults == nil {
+		return usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
+	}
+	return nil
+}
+
+// session lists the secrets of one session.
+func (x *secretScan) session(s *session) {
+	c := &cleaning{options: x.options, session: s, key: x.key, out: x.cmd.OutOrStdout()}
+	err := each(s.events(x.cmd.Context(), 1, store.ReadOptions{}), func(e store.Event) error {
+		_, err := c.event(e)
+		return err
+	})
+	x.faults = errors.Join(x.faults, err)
+	x.sessions++
+	x.secrets += c.secrets
+	if c.secrets > 0 {
+		x.with++
+	}
+	if c.secrets > 0 || x.alone && err == nil {
+		c.sayCounts(x.cmd.ErrOrStderr())
+	}
 }
 
 // cleaning is one session on its way through the rules.
 type cleaning struct {
 	options redactOptions
 	session *session
+	key     store.Spooler // has the key of the placeholders
 	out     io.Writer
 	cleaner *recorder.Cleaner
 	found   []redact.Finding // of the event that is looked at
@@ -128,7 +223,7 @@ type cleaning struct {
 func (c *cleaning) event(e store.Event) (store.Event, error) {
 	if c.cleaner == nil {
 		h, _ := store.ParseHeader(e.Payload) // of a session that does not begin with its header there is none
-		r, err := c.redactor(h)
+		r, err := c.options.secrets.redactor(c.key, h)
 		if err != nil {
 			return e, err
 		}
@@ -139,10 +234,16 @@ func (c *cleaning) event(e store.Event) (store.Event, error) {
 	if len(c.found) == 0 {
 		return e, nil
 	}
+	first := c.secrets == 0
 	c.secrets += uint64(len(c.found))
 	c.events++
 	if !c.options.scan {
 		return e, nil
+	}
+	if first && c.options.format == "text" {
+		if _, err := fmt.Fprintln(c.out, plain(c.session.name)); err != nil {
+			return e, err
+		}
 	}
 	for _, f := range c.found {
 		if err := c.list(e, f); err != nil {
@@ -152,14 +253,17 @@ func (c *cleaning) event(e store.Event) (store.Event, error) {
 	return e, nil
 }
 
-// redactor has the store's key, also for files, so that what is equal there is equal
-// here.
-func (c *cleaning) redactor(h store.Header) (*redact.Redactor, error) {
-	var keyed store.Spooler = memstore.New()
+// sayCounts says how many secrets the session has.
+func (c *cleaning) sayCounts(w io.Writer) {
+	fmt.Fprintf(plainTo(w), "mcprec: %s: %s in %s\n", plain(c.session.name), phrase.Plural(c.secrets, "secret"), phrase.Plural(c.events, "event"))
+}
+
+// fileName returns the name of the session's file, "" of a session of the store.
+func (c *cleaning) fileName() string {
 	if c.session.db != nil {
-		keyed = c.session.db
+		return ""
 	}
-	return c.options.secrets.redactor(keyed, h)
+	return c.session.name
 }
 
 // list prints one finding. It never has the secret.
@@ -171,7 +275,10 @@ func (c *cleaning) list(e store.Event, f redact.Finding) error {
 			Dir  string     `json:"dir,omitempty"`
 			Rule string     `json:"rule"`
 			Path string     `json:"path,omitempty"`
-		}{e.Seq, e.Kind, e.Dir.String(), f.Rule, f.Path})
+
+			Session store.SessionID `json:"session,omitempty"`
+			File    string          `json:"file,omitempty"`
+		}{e.Seq, e.Kind, e.Dir.String(), f.Rule, f.Path, c.session.id, c.fileName()})
 	}
 	_, err := fmt.Fprintf(c.out, "%6d %-6s %-7s %-12s %s\n", e.Seq, cmp.Or(e.Dir.String(), "-"), e.Kind, f.Rule, named(f.Path))
 	return err
