@@ -63,7 +63,6 @@ func (r *Run) describe(f *freeze) {
 	if enabled := r.enabled(nil); len(enabled) > 0 && !strings.Contains(r.why, enabled[0].Name()) {
 		r.note("when the run was given up there was something to do: " + named(enabled))
 	}
-	r.shape, r.about = r.look()
 	r.stood, r.sequence, r.recording, r.stacks = r.unfinished(), r.draw(), r.events(), f.stacks()
 }
 

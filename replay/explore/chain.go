@@ -171,7 +171,7 @@ func (k *chain) reader(l *lane) {
 // self returns the operation on the way here that is the reader itself.
 func (k *chain) self(l *lane) *Operation {
 	for _, part := range k.parts {
-		if op, ok := part.(*Operation); ok && len(l.holder) > 0 && l.holder[0] == op.where {
+		if op, ok := part.(*Operation); ok && !k.gate.blind && len(l.holder) > 0 && l.holder[0] == op.where {
 			return op
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // who waits for what. Nothing in the bubble moves meanwhile.
 //
 // It judges twice: by frames alone, for what must be the same in every run of a
-// bug, and then by what stacks show, of a traced run. Nothing else is said that
-// only a stack can show.
+// bug (its fingerprint), and then by what stacks show, of a traced run. Nothing else
+// is said that only a stack can show.
 func (r *Run) diagnose() (category, why string) {
 	g, told := r.gate, r.waits
 	g.awaited, g.seats = map[string]bool{}, nil
@@ -27,6 +27,7 @@ func (r *Run) diagnose() (category, why string) {
 	}
 	g.blind, g.all, g.alone = true, nil, r.live(transport.ClientToServer) != r.live(transport.ServerToClient)
 	r.seen, _ = r.explain()
+	r.shape, r.about = r.look()
 	r.waits, r.chain = told, nil
 	if g.blind = false; g.traced {
 		g.all = snapshot()

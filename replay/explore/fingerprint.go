@@ -32,8 +32,9 @@ var particular = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[0-9]+`)
 func anonymous(s string) string { return particular.ReplaceAllString(s, "_") }
 
 // look is what a hang looks like: which readers have not come back for what is
-// behind the frame they hold, and of what kind that is, and for a lost answer how far the open calls came. about are
-// the frames that it is about.
+// behind the frame they hold, and of what kind that is, and for a lost answer how far
+// the open calls came. about are the frames that it is about. It looks at frames alone:
+// what stacks tell, only a traced run knows.
 func (r *Run) look() (shape string, about []*flight) {
 	var list []string
 	g := r.gate

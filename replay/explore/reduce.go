@@ -196,12 +196,15 @@ func (s *search) confirm(report *Report, failed *Run) {
 
 // boundary says at which capacities the schedule fails in the same way; "" where
 // every capacity is alike, or it cannot be told: peers that write for ever do so
-// where there is room.
+// where there is room, and the order of the steps alone may not bring the failure back.
 func (d *reduction) boundary() string {
 	if d.left <= 0 || !d.best.shrinks() {
 		return ""
 	}
 	at, told := d.best.capacity, true
+	if d.again(at, newLate(d.order)).fingerprint() != d.want {
+		return ""
+	}
 	b := shrink.FindBoundary(replay.Capacity{C2S: replay.Room(at.C2S), S2C: replay.Room(at.S2C)}, func(c replay.Capacity) bool {
 		if !told {
 			return false

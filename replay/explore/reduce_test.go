@@ -148,12 +148,81 @@ func TestReduceBoundary(t *testing.T) {
 		plan Plan
 		want string
 	}{
-		{Plan{Setup: headOn(4), Capacities: fixed(0, 0)}, "shows at c2s=0 to 6, not at 7; shows at s2c=0 to 6, not at 7"},
+		{Plan{Setup: headOn(4), Capacities: fixed(0, 0)}, "shows at c2s=0 and 6, not at 7; shows at s2c=0 and 6, not at 7"},
 		{Plan{Setup: headOn(4), Capacities: fixed(3, 3)}, "shows at c2s=3, not at 4; shows at s2c=3, not at 4"},
 		{Plan{Setup: seed(2, 0)}, ""},
 	} {
 		if r := Search(t, test.plan); r.Boundary != test.want {
 			t.Errorf("%s, want %s\n%s", r.Boundary, test.want, r.Text())
 		}
+	}
+}
+
+// unsignedSecond is an operation whose second request is written under a context that
+// does not name it, as SDKs do with requests of the session, to a server that has stopped
+// reading.
+func unsignedSecond(r *Run) {
+	client, server := newPeer(r.Client()), newPeer(r.Server())
+	r.Go(client.read)
+	r.Go(func(ctx context.Context) {
+		f, err := server.conn.Read(ctx)
+		if err == nil {
+			_ = server.send(ctx, `{"jsonrpc":"2.0","id":%s,"result":{}}`, messages(f)[0].ID)
+		}
+	})
+	r.Op("connect", func(ctx context.Context) error {
+		if _, err := client.call(ctx, "server/discover", `{}`); err != nil {
+			return err
+		}
+		_, err := client.call(context.WithoutCancel(r.Context()), "subscriptions/listen", `{}`)
+		return err
+	})
+}
+
+// A schedule is one failure whether or not its goroutines are looked at, and the report
+// is of the run in which they were.
+func TestTracedAlike(t *testing.T) {
+	for name, setup := range map[string]func(*Run){
+		"the second request is unsigned": unsignedSecond, "the reader writes": alone, "it went on": after, "a call within a call": nested,
+		"head-on": headOn(4), "swallowed": seed(2, 0), "callback": callback, "silenced": silenced,
+	} {
+		p := Plan{Setup: setup, Capacities: fixed(0, 0)}
+		r := Search(t, p)
+		if r.Shrunk.Held != verifications || r.Shrunk.Verified != verifications {
+			t.Errorf("%s: it held %d of %d times\n%s", name, r.Shrunk.Held, r.Shrunk.Verified, r.Text())
+		}
+		token, err := ParseToken(r.Token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := search{t: t, plan: withDefaults(p)}
+		if bare, traced := s.following(token, false), s.following(token, true); bare.fingerprint() != traced.fingerprint() {
+			t.Errorf("%s: «%s», and traced «%s»", name, bare.fingerprint(), traced.fingerprint())
+		}
+	}
+	r := Search(t, Plan{Setup: unsignedSecond, Capacities: fixed(0, 0)})
+	if want := "operation connect needs subscriptions/listen#1"; !strings.Contains(r.Explanation, want) {
+		t.Errorf("%q is not said:\n%s", want, r.Text())
+	}
+}
+
+// A boundary is said only of an order that was seen to fail in the same way where it
+// begins; what was found at another choice of goroutines was not.
+func TestReduceBoundaryMeasured(t *testing.T) {
+	d := &reduction{search: &search{t: t, plan: withDefaults(Plan{Setup: conforming})}, want: "hang head-on: ", left: 1}
+	d.failed = d.newRun(Capacity{})
+	d.failed.verdict, d.best = Hang, d.failed
+	if b := d.boundary(); b != "" {
+		t.Errorf("of an order that passes: %s", b)
+	}
+}
+
+// Some order fails at each capacity and the one that is shown at one alone: the two
+// lines do not contradict each other.
+func TestBoundaryBesideSlack(t *testing.T) {
+	r := Report{Verdict: Hang, Boundary: "shows at c2s=0, not at 1; shows at s2c=0, not at 1"}
+	r.Slack = slackText(Hang, Capacity{}, []Tried{{Capacity: Capacity{1, 1}, Verdict: Hang}}, r.Boundary)
+	if want := "  capacities: some order hangs at all tried: 0, 1; no capacity of the transport hides it\n  this very order: shows at c2s=0, not at 1"; !strings.Contains(r.Text(), want) {
+		t.Errorf("%q is not said:\n%s", want, r.Text())
 	}
 }

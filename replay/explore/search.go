@@ -141,7 +141,7 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 			report.Tried = append(report.Tried, try(i, most))
 		}
 	}
-	report.Slack = slackText(report.Verdict, report.Capacity, report.Tried)
+	report.Slack = slackText(report.Verdict, report.Capacity, report.Tried, report.Boundary)
 }
 
 // follow runs the schedule of a token, and if it fails once more to see where its

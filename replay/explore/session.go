@@ -336,7 +336,6 @@ func (r *Run) stand() {
 	var doubt string
 	r.verdict, doubt = r.engine.verdict()
 	r.category, r.why = r.diagnose()
-	r.shape, r.about = r.look()
 	if doubt != "" {
 		r.category, r.why = "", doubt
 	}

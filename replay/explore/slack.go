@@ -3,8 +3,9 @@ package explore
 import "strings"
 
 // slackText says how a failure depends on the capacity. A program whose results
-// do not change when buffering changes is called slack-elastic.
-func slackText(verdict string, at Capacity, others []Tried) string {
+// do not change when buffering changes is called slack-elastic. At each capacity many
+// orders were tried; beside the boundary of one order the text says so.
+func slackText(verdict string, at Capacity, others []Tried, boundary string) string {
 	if len(others) == 0 {
 		return ""
 	}
@@ -20,7 +21,11 @@ func slackText(verdict string, at Capacity, others []Tried) string {
 		where[t.Verdict] = append(where[t.Verdict], place)
 	}
 	if len(verdicts) == 1 {
-		text := verb(verdict) + " at all tried: " + strings.Join(where[verdict], ", ")
+		text := verb(verdict) + " at all tried: "
+		if boundary != "" {
+			text = "some order " + text
+		}
+		text += strings.Join(where[verdict], ", ")
 		if stands(verdict) {
 			text += "; no capacity of the transport hides it"
 		}

@@ -75,7 +75,7 @@ func (r Report) failureText(b *strings.Builder) {
 		fmt.Fprintf(b, "\n  capacities: %s\n", r.Slack)
 	}
 	if r.Boundary != "" {
-		fmt.Fprintf(b, "  this order: %s\n", r.Boundary)
+		fmt.Fprintf(b, "  this very order: %s\n", r.Boundary)
 	}
 	if len(r.Sequence) > 0 {
 		fmt.Fprintf(b, "\n  the run:\n    %s\n", strings.Join(r.Sequence, "\n    "))

@@ -18,7 +18,7 @@ type Boundary struct {
 	C2S, S2C replay.Room
 }
 
-// String says it in words: shows at c2s=0 to 3, not at 4.
+// String says it in words: shows at c2s=0 and 3, not at 4. It names only what was tried.
 func (b Boundary) String() string {
 	switch {
 	case b.Always:
@@ -32,11 +32,11 @@ func (b Boundary) String() string {
 func wayText(dir transport.Direction, at, from replay.Room) string {
 	switch {
 	case from < 0:
-		return fmt.Sprintf("no capacity of %v alone hides it", dir)
+		return fmt.Sprintf("shows at %v=unbounded, too", dir)
 	case from == at+1:
 		return fmt.Sprintf("shows at %v=%v, not at %v", dir, at, from)
 	}
-	return fmt.Sprintf("shows at %v=%v to %v, not at %v", dir, at, from-1, from)
+	return fmt.Sprintf("shows at %v=%v and %v, not at %v", dir, at, from-1, from)
 }
 
 // FindBoundary searches upward from a capacity at which a bug shows: by doubling,
