@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -143,6 +144,42 @@ func TestExploreDoubleClose(t *testing.T) {
 	found(t, doubleClose, explore.LostAnswer,
 		"mcp.(*ClientSession).Close to return", "mcp.(*ServerSession).Close to return", "doubleClose.func1 explore_test.go",
 		"read and answered by nobody: response to ping by call#1", "response to ping by ask#1")
+}
+
+// ignoredDeadline is a client whose Connect has a deadline, and a server that answers its
+// first request and reads no more.
+func ignoredDeadline(r *explore.Run) {
+	client := newClient(&mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {}})
+	r.Go(func(ctx context.Context) {
+		f, err := r.Server().Read(ctx)
+		if err != nil {
+			return
+		}
+		asked, err := f.Messages()
+		if err != nil {
+			return
+		}
+		_ = r.Server().Write(ctx, frame(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],`+
+			`"ttlMs":0,"cacheScope":"public","capabilities":{"tools":{"listChanged":true}}}}`, asked[0].ID)))
+	})
+	r.Op("connect", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		_, err := client.Connect(ctx, gosdk.Transport(r.Client()), speaking("2026-07-28"))
+		return err
+	})
+}
+
+// TestExploreConnectDeadline finds that Connect of v1.8.0 outlives its deadline, and says
+// so the same whether or not goroutines are looked at.
+func TestExploreConnectDeadline(t *testing.T) {
+	if newest != "2026-07-28" {
+		return // the release does not speak it
+	}
+	r := explore.Search(t, explore.Plan{Setup: ignoredDeadline, Capacities: []explore.Capacity{{}}, Lawless: true})
+	if r.Verdict != explore.Hang || r.Shrunk.Held != 20 || !strings.Contains(r.Explanation, "operation connect needs subscriptions/listen#1") {
+		t.Errorf("held %d of %d times:\n%s", r.Shrunk.Held, r.Shrunk.Verified, r.Text())
+	}
 }
 
 // refreshing is a client whose progress handler makes a call; a server that asks
