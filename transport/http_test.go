@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -379,4 +380,27 @@ func TestEventsLeaveAtOnce(t *testing.T) {
 		t.Errorf("got %q, %v", rest, err)
 	}
 	serving.Wait()
+}
+
+// A POST that ends before its Content-Length is refused, and is no message of the
+// session.
+func TestCutPost(t *testing.T) {
+	site := newSite(t, HTTPServerOptions{})
+	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(site.url, "http://"), "/mcp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Length: 100\r\n\r\n%s", conn.RemoteAddr(), request(1, "ping"))
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if said, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(said), "cut short") {
+		t.Errorf("%s: %q", resp.Status, said)
+	}
 }

@@ -137,8 +137,9 @@ func (s *HTTPServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body []byte
 	if r.Method == http.MethodPost {
 		var err error
-		if body, err = io.ReadAll(r.Body); err != nil {
-			return // there is nobody to tell
+		if body, err = io.ReadAll(r.Body); err != nil { // a client that is gone will not hear it
+			http.Error(w, "mcprec: the body of the request is cut short: "+err.Error(), http.StatusBadRequest)
+			return
 		}
 	}
 	id := r.Header.Get("Mcp-Session-Id")
