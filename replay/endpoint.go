@@ -36,8 +36,10 @@ type EndpointOptions struct {
 	// NewLive returns a server for one session, which is asked what is not recorded; nil:
 	// an error is the answer.
 	NewLive func() *Live
-	// Done is told of each session that is over; it may be nil. One call at a time.
-	Done func(Served)
+	// Watch is called for each session and returns what is told of it: say is its
+	// ServeOptions.Say, done is told when it is over, one session at a time. It may be
+	// nil, and so may what it returns.
+	Watch func() (say func(text string), done func(Served))
 }
 
 // Served is a session that was served to a client.
@@ -135,6 +137,10 @@ func (e *Endpoint) serve(ctx context.Context, conn *transport.ServerConn) {
 			conn.Answer(live, ex.answer())
 		}
 	}
+	var done func(Served)
+	if e.o.Watch != nil {
+		o.Say, done = e.o.Watch()
+	}
 	if e.o.NewLive != nil {
 		o.Live = e.o.NewLive()
 	}
@@ -146,8 +152,8 @@ func (e *Endpoint) serve(ctx context.Context, conn *transport.ServerConn) {
 	served.Unsent = conn.Unsent()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.o.Done != nil {
-		e.o.Done(served)
+	if done != nil {
+		done(served)
 	}
 }
 

@@ -22,12 +22,15 @@ import (
 func overHTTP(t *testing.T, events []store.Event, clients int) (faults []string) {
 	t.Helper()
 	var verdicts []replay.StepVerdict
-	endpoint := replay.NewEndpoint(events, replay.Rules{}, replay.EndpointOptions{Done: func(s replay.Served) {
+	done := func(s replay.Served) {
 		verdicts = append(verdicts, s.Player.Verdicts()...)
 		if s.Err != nil {
 			faults = append(faults, s.Err.Error())
 		}
-	}})
+	}
+	endpoint := replay.NewEndpoint(events, replay.Rules{}, replay.EndpointOptions{
+		Watch: func() (func(string), func(replay.Served)) { return nil, done },
+	})
 	ran := make(chan error, 1)
 	go func() { ran <- endpoint.Run(context.Background()) }()
 	server := httptest.NewServer(endpoint)

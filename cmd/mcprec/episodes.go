@@ -10,10 +10,11 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// episodes is a recording that is served over HTTP, or to which what is new is added. It
-// holds the events.
+// episodes is a recording that is served, and to which what is new is added. It holds the
+// events.
 type episodes struct {
 	std     streams
+	errs    io.Writer // standard error; never waits for its reader
 	o       serveOptions
 	file    string
 	name    string
@@ -21,16 +22,18 @@ type episodes struct {
 	events  []store.Event
 }
 
-// play serves, and asks the real server where that is wanted.
+// play serves on stdio or over HTTP, and asks the real server where that is wanted.
 func (e *episodes) play(rules replay.Rules, options replay.ServeOptions) error {
-	real, err := e.o.listen.real(e.std, e.command, e.events)
+	real, err := e.o.listen.real(e.errs, e.command, e.events)
 	if err != nil {
 		return err
 	}
 	live := func() *replay.Live { return &replay.Live{Server: real} }
 	if e.o.listen.address == "" {
-		options.Live = live()
-		return playServer(e.std, e.o, replay.NewPlayer(e.events, rules), options, func(added []store.Event) error {
+		if fixtures.Mode(e.o.mode) == fixtures.NewEpisodes {
+			options.Live = live()
+		}
+		return playServer(e.std, e.errs, e.o, replay.NewPlayer(e.events, rules), options, func(added []store.Event) error {
 			return e.keep(added, replay.Extend)
 		})
 	}
@@ -38,12 +41,12 @@ func (e *episodes) play(rules replay.Rules, options replay.ServeOptions) error {
 	if fixtures.Mode(e.o.mode) == fixtures.NewEpisodes {
 		over.NewLive = live
 	}
-	return playHTTP(e.o, e.events, rules, over, &served{std: e.std, keep: e.keepServed})
+	return playHTTP(e.o, e.events, rules, over, &served{std: e.std, errs: e.errs, keep: e.keepServed})
 }
 
 // keep adds what passed to the file.
 func (e *episodes) keep(added []store.Event, extend func(recorded, added []store.Event) []store.Event) error {
-	fmt.Fprintf(plainTo(e.std.err), "mcprec: %s: %s added\n", e.name, phrase.Plural(len(added), "frame"))
+	fmt.Fprintf(plainTo(e.errs), "mcprec: %s: %s added\n", e.name, phrase.Plural(len(added), "frame"))
 	if err := e.o.secrets.clean(added, e.command); err != nil {
 		return err
 	}

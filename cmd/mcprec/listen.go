@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
@@ -67,7 +68,7 @@ func (o *listenOptions) check(mode fixtures.Mode, command []string) error {
 
 // real returns the real server, which is reached as the recorded one was; nil: there is
 // none.
-func (o *listenOptions) real(std streams, command []string, events []store.Event) (transport.Transport, error) {
+func (o *listenOptions) real(errs io.Writer, command []string, events []store.Event) (transport.Transport, error) {
 	switch {
 	case o.target != "":
 		t := driveTarget{url: o.target, headers: o.headers}
@@ -78,7 +79,7 @@ func (o *listenOptions) real(std streams, command []string, events []store.Event
 		legacy := replay.Dial(events, o.target).Legacy
 		return transport.HTTPClient{URL: o.target, Header: header, Legacy: legacy, Listen: transport.ListenInitialized}, err
 	case len(command) > 0:
-		return transport.Command{Args: command, Stderr: std.err}, nil
+		return transport.Command{Args: command, Stderr: errs}, nil
 	}
 	return nil, nil
 }
@@ -86,6 +87,7 @@ func (o *listenOptions) real(std streams, command []string, events []store.Event
 // served are the sessions that clients had, as they end.
 type served struct {
 	std  streams
+	errs io.Writer
 	keep func(replay.Served) error // takes in what was added
 
 	mu       sync.Mutex
@@ -93,20 +95,18 @@ type served struct {
 	err      error
 }
 
-func (s *served) say(text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	fmt.Fprintf(plainTo(s.std.err), "mcprec: %s\n", plain(text))
+// watch returns what is told of one session, while it is served and at its end.
+func (s *served) watch() (say func(text string), done func(replay.Served)) {
+	teller := newTeller(s.errs)
+	return teller.say, func(session replay.Served) { s.done(teller, session) }
 }
 
 // done says what there is to say of a session.
-func (s *served) done(session replay.Served) {
+func (s *served) done(teller *teller, session replay.Served) {
 	verdicts := otherwise(session.Player)
-	for _, v := range verdicts {
-		s.say(v.String())
-	}
+	teller.end(session.Player, verdicts)
 	if session.Unsent > 0 {
-		s.say(fmt.Sprintf("%s had no stream to go out on: of no open request, and the client asked for no other stream", phrase.Plural(session.Unsent, "message")))
+		fmt.Fprintf(s.errs, "mcprec: %s had no stream to go out on: of no open request, and the client asked for no other stream\n", phrase.Plural(session.Unsent, "message"))
 	}
 	fault := error(nil)
 	if len(session.Added) > 0 {
@@ -127,8 +127,7 @@ func playHTTP(o serveOptions, events []store.Event, rules replay.Rules, options 
 	if err != nil {
 		return usagef("--listen %s: %v", o.listen.address, err)
 	}
-	std := s.std
-	options.Say, options.Origins, options.Done = s.say, o.listen.origins, s.done
+	options.Origins, options.Watch = o.listen.origins, s.watch
 	endpoint := replay.NewEndpoint(events, rules, options)
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
@@ -137,10 +136,10 @@ func playHTTP(o serveOptions, events []store.Event, rules replay.Rules, options 
 	wanted := untilSignal(cancel)
 	var playing sync.WaitGroup
 	playing.Go(func() { _ = endpoint.Run(ctx) })
-	server := &http.Server{Handler: endpoint, ErrorLog: log.New(plainTo(std.err), "mcprec: ", 0), Protocols: new(http.Protocols)}
+	server := &http.Server{Handler: endpoint, ErrorLog: log.New(plainTo(s.errs), "mcprec: ", 0), Protocols: new(http.Protocols)}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
-	fmt.Fprintln(plainTo(std.out), &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: endpoint.Path()})
+	fmt.Fprintln(plainTo(s.std.out), &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: endpoint.Path()})
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -146,12 +147,16 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	if err != nil {
 		return err
 	}
-	options := replay.ServeOptions{Pacer: pacer, Patience: o.patience}
-	if o.listen.address == "" && fixtures.Mode(o.mode) != fixtures.NewEpisodes {
-		return playServer(std, o, replay.NewPlayer(events, rules), options, nil)
+	keepPipeErrors()
+	errs := newBackgroundWriter(std.err)
+	e := &episodes{std: std, errs: errs, o: o, file: arg, name: name, command: command, events: events}
+	err = e.play(rules, replay.ServeOptions{Pacer: pacer, Patience: o.patience})
+	if errs.Close() != nil && err != nil { // nor can this be said
+		ended := *statusOf(err)
+		ended.cause = nil
+		return &ended
 	}
-	e := &episodes{std: std, o: o, file: arg, name: name, command: command, events: events}
-	return e.play(rules, options)
+	return err
 }
 
 // records reports whether the real server is to be recorded, and refuses a mode
@@ -227,8 +232,7 @@ func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string) (events
 
 // playServer serves until the client has ended, or somebody wants this process
 // gone, and says what there is to say.
-func playServer(std streams, o serveOptions, player *replay.Player, options replay.ServeOptions, keep func([]store.Event) error) error {
-	keepPipeErrors()
+func playServer(std streams, errs io.Writer, o serveOptions, player *replay.Player, options replay.ServeOptions, keep func([]store.Event) error) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	wanted := untilSignal(cancel)
@@ -236,23 +240,13 @@ func playServer(std streams, o serveOptions, player *replay.Player, options repl
 	if err != nil {
 		return err
 	}
-	said := map[string]bool{}
-	options.Say = func(text string) {
-		if !said[text] { // a client that tries again is told again, by its answer
-			said[text] = true
-			fmt.Fprintf(plainTo(std.err), "mcprec: %s\n", plain(text))
-		}
-	}
+	teller := newTeller(errs)
+	options.Say = teller.say
 	err = replay.Serve(ctx, conn, player, options)
-	for _, text := range introductions(player) {
-		options.Say(text)
-	}
 	verdicts := otherwise(player)
-	for _, v := range verdicts {
-		options.Say(v.String())
-	}
+	teller.end(player, append(introductions(player), verdicts...))
 	for _, text := range advice(verdicts) {
-		options.Say(text)
+		fmt.Fprintf(plainTo(errs), "mcprec: %s\n", plain(text))
 	}
 	if options.Live != nil {
 		err = errors.Join(err, options.Live.Err())
@@ -283,13 +277,13 @@ func otherwise(player *replay.Player) []replay.StepVerdict {
 
 // introductions say how the client introduced itself otherwise, as with another
 // revision. That is no fault: it was told the recorded one, and went on with it.
-func introductions(player *replay.Player) (texts []string) {
+func introductions(player *replay.Player) (verdicts []replay.StepVerdict) {
 	for _, v := range player.Verdicts() {
 		if v.Result == replay.Mismatch && v.What == "initialize" {
-			texts = append(texts, v.String())
+			verdicts = append(verdicts, v)
 		}
 	}
-	return texts
+	return verdicts
 }
 
 // advice says what would let requests match that were not recorded as they came, or

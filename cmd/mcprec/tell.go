@@ -1,0 +1,177 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
+)
+
+// backgroundWriter writes what is given to it on a goroutine of its own. Its callers
+// never wait for the reader of w, which may be a pipe that nobody drains: of what does
+// not fit into the queue the lines are counted, and the count stands where they would.
+type backgroundWriter struct {
+	w       io.Writer
+	written atomic.Int64 // bytes that w has taken
+	news    chan struct{}
+	done    chan struct{} // closed when all is written
+
+	mu     sync.Mutex // never held across a write to w
+	queue  []byte
+	missed int // lines that did not fit
+	closed bool
+}
+
+const (
+	maxQueued   = 1 << 18 // bytes of a backgroundWriter
+	writtenOnce = 4096    // bytes: what a pipe takes as a whole
+	// drainGrace is how long Close waits for a reader that takes nothing.
+	drainGrace = 250 * time.Millisecond
+)
+
+var errUndrained = errors.New("nobody reads standard error")
+
+func newBackgroundWriter(w io.Writer) *backgroundWriter {
+	b := &backgroundWriter{w: w, news: make(chan struct{}, 1), done: make(chan struct{})}
+	go b.run()
+	return b
+}
+
+// Write implements io.Writer.
+func (b *backgroundWriter) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queue)+len(p) > maxQueued {
+		b.missed++
+		return len(p), nil
+	}
+	b.countMissed()
+	b.queue = append(b.queue, p...)
+	b.notify()
+	return len(p), nil
+}
+
+// countMissed queues the count of the lines that did not fit. The lock is held.
+func (b *backgroundWriter) countMissed() {
+	if b.missed > 0 {
+		b.queue = fmt.Appendf(b.queue, "mcprec: %s not said: nobody read standard error\n", phrase.Plural(b.missed, "line"))
+		b.missed = 0
+	}
+}
+
+func (b *backgroundWriter) notify() {
+	select {
+	case b.news <- struct{}{}:
+	default:
+	}
+}
+
+// run writes until the writer is closed and all is written, or w takes no more.
+func (b *backgroundWriter) run() {
+	defer close(b.done)
+	for {
+		b.mu.Lock()
+		if len(b.queue) == 0 {
+			b.countMissed()
+		}
+		piece := b.queue[:min(len(b.queue), writtenOnce)]
+		b.queue = b.queue[len(piece):]
+		over := b.closed && len(piece) == 0
+		b.mu.Unlock()
+		switch {
+		case over:
+			return
+		case len(piece) == 0:
+			<-b.news
+		default:
+			if _, err := b.w.Write(piece); err != nil {
+				return // there is nobody to tell
+			}
+			b.written.Add(int64(len(piece)))
+		}
+	}
+}
+
+// Close writes the rest. It gives up on a reader that takes nothing for drainGrace: then
+// the goroutine waits for it until the process ends.
+func (b *backgroundWriter) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	b.notify()
+	b.mu.Unlock()
+	for {
+		before := b.written.Load()
+		select {
+		case <-b.done:
+			return nil
+		case <-time.After(drainGrace):
+			if b.written.Load() == before {
+				return errUndrained
+			}
+		}
+	}
+}
+
+// teller says on w what there is to say of one session that is served: each text once,
+// and of many the first.
+type teller struct {
+	w io.Writer
+
+	mu     sync.Mutex
+	said   map[string]bool
+	room   int // how many more are said
+	unsaid int
+}
+
+// toldAtOnce is how many lines are told of a session while it is served, and again at its
+// end. A client may ask for something else for ever.
+const toldAtOnce = 20
+
+func newTeller(w io.Writer) *teller {
+	return &teller{w: w, said: map[string]bool{}, room: toldAtOnce}
+}
+
+func (t *teller) say(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.said[text]: // a client that tries again is told again, by its answer
+	case t.room > 0:
+		t.said[text] = true
+		t.room--
+		fmt.Fprintf(plainTo(t.w), "mcprec: %s\n", plain(text))
+	default:
+		if t.unsaid++; t.unsaid == 1 {
+			fmt.Fprintf(t.w, "mcprec: what else there is to say of this session is only counted\n")
+		}
+	}
+}
+
+// end says what is known at the end of the session: how many lines were not said, and the
+// verdicts that were not told while it was served.
+func (t *teller) end(player *replay.Player, verdicts []replay.StepVerdict) {
+	t.count()
+	t.room = toldAtOnce
+	told := map[string]bool{}
+	for _, v := range player.Findings() {
+		told[v.String()] = true
+	}
+	for _, v := range verdicts {
+		if !told[v.String()] {
+			t.say(v.String())
+		}
+	}
+	t.count()
+}
+
+func (t *teller) count() {
+	if t.unsaid > 0 {
+		fmt.Fprintf(t.w, "mcprec: %s more of this session not shown\n", phrase.Plural(t.unsaid, "line"))
+	}
+	t.unsaid = 0
+}
