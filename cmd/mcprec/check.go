@@ -62,7 +62,7 @@ func newCheck() *cobra.Command {
 const checkHelp = `check reads sessions, once and in order, and says what each recording alone shows,
 without a live peer:
 
-  P1 to P12  the rules of the specification's revision that the session settled on
+  P1 to P14  the rules of the specification's revision that the session settled on
   U1 to U4   the steps of a frame: written before it is taken, in order, in the room
              that there is
   E1 to E10  evidence: calls without an answer and who had them, late answers, bytes

@@ -101,7 +101,7 @@ func (f *Fold) compares(e store.Event, s *scope, result json.RawMessage) {
 			said = strings.Join(placesOf(before, plainValue(tools[name]), "", nil), ", ")
 		}
 		if old := f.like.seen[name]; said != "" && said != old {
-			f.finds(unlike, e.Dir, s.rules.Revision(), []uint64{e.Seq}, "tool %q is otherwise than in %s: %s", clip(name), clip(base.Name), said)
+			f.finds(unlike, e.Dir, s.rules.Revision(), []uint64{e.Seq}, "tool %s is otherwise than in %s: %s", quote(name), clip(base.Name), said)
 		}
 		if len(f.like.seen) < mostTools {
 			f.like.seen[name] = said
@@ -118,7 +118,7 @@ func (f *Fold) missing() {
 	}
 	for _, name := range sortedKeys(base.tools) {
 		if _, listed := f.like.seen[name]; !listed {
-			f.finds(unlike, transport.ServerToClient, "", []uint64{f.like.list}, "tool %q of %s is gone", clip(name), clip(base.Name))
+			f.finds(unlike, transport.ServerToClient, "", []uint64{f.like.list}, "tool %s of %s is gone", quote(name), clip(base.Name))
 		}
 	}
 }

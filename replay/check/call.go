@@ -42,7 +42,7 @@ type call struct {
 func (c *call) String() string {
 	name := clip(c.method)
 	if c.target != "" {
-		name += fmt.Sprintf(" %q", clip(c.target))
+		name += fmt.Sprintf(" %s", quote(c.target))
 	}
 	return fmt.Sprintf("%s of the %s (id %s, #%d)", name, c.dir.Sender(), clip(c.id), c.seq)
 }

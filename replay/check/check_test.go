@@ -133,11 +133,15 @@ func TestExplain(t *testing.T) {
 }
 
 // lines makes a session of lines: > or < and a frame, each a second after the other,
-// or a kind/direction and its payload.
+// or a kind/direction and its payload. An object that says nothing of jsonrpc gets the
+// member that every message has.
 func lines(text ...string) []store.Event {
 	events := []store.Event{{Seq: 1, Kind: store.Opened, Payload: store.Header{}.Encode()}}
 	for i, line := range text {
 		sign, payload, _ := strings.Cut(line, " ")
+		if object, ok := strings.CutPrefix(payload, "{"); ok && strings.ContainsAny(sign[:1], "<>") && !strings.Contains(payload, "jsonrpc") {
+			payload = `{"jsonrpc":"2.0",` + object
+		}
 		e := store.Event{Seq: uint64(i) + 2, At: time.Duration(i+1) * time.Second, Kind: store.Frame, Payload: []byte(payload)}
 		if way := strings.TrimRight(sign, "0123456789"); way != sign {
 			e.Stream, _ = strconv.ParseUint(sign[len(way):], 10, 64)
@@ -215,6 +219,60 @@ func TestWhoHasIt(t *testing.T) {
 	}
 }
 
+// TestIntroduces: a message that does not say that it is JSON-RPC, and a request of
+// 2026-07-28 that does not say what it must of its client, are found without --schema.
+func TestIntroduces(t *testing.T) {
+	const (
+		whole = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}`
+		first = `> {"id":0,"method":"tools/list","params":{"_meta":{` + whole + `}}}`
+	)
+	bare := lines(call)
+	bare[1].Payload = []byte(`{"id":1,"method":"ping"}`)
+	for name, test := range map[string]struct {
+		events []store.Event
+		want   string // rules, in their order, and a part of the last one's text
+	}{
+		"no jsonrpc":          {bare, "P13 sent ping without \"jsonrpc\":\"2.0\""},
+		"another jsonrpc":     {lines(`> {"jsonrpc":2.0,"id":1,"method":"ping"}`), "P13 with \"jsonrpc\":2.0, not"},
+		"in the middle":       {lines(`> {"id":1,"jsonrpc":"2.0","method":"ping"}`), ""},
+		"one that says all":   {lines(first), ""},
+		"no _meta":            {lines(first, `> {"id":1,"method":"tools/list"}`), "P14 tools/list (id 1) without io.modelcontextprotocol/protocolVersion and io.modelcontextprotocol/clientCapabilities in its _meta"},
+		"a probe":             {lines(`> {"id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`), "P14 P14 without io.modelcontextprotocol/clientInfo"},
+		"only in the header":  {lines(`http/c2s/1 {"what":"request","method":"POST","header":{"Mcp-Protocol-Version":["2026-07-28"]}}`, `>1 {"id":1,"method":"server/discover"}`), "P14 without io.modelcontextprotocol/protocolVersion"},
+		"an older revision":   {lines(append(slices.Clone(shaken), `> {"id":1,"method":"tools/list"}`)...), ""},
+		"a notification":      {lines(first, `> {"method":"notifications/cancelled","params":{"requestId":0}}`), ""},
+		"a server's response": {lines(first, `< {"id":0,"result":{}}`), ""},
+	} {
+		found, _ := findings(t, check.Gate{}, test.events)
+		found = slices.DeleteFunc(found, func(f check.Finding) bool { return f.Rule[0] != 'P' })
+		got := ""
+		for i, f := range found {
+			got += f.Rule + " "
+			if i == len(found)-1 {
+				got += f.Text
+			}
+		}
+		rules, text, _ := strings.Cut(test.want, " ")
+		for strings.HasPrefix(text, "P") {
+			more, rest, _ := strings.Cut(text, " ")
+			rules, text = rules+" "+more, rest
+		}
+		if !strings.HasPrefix(got, rules) || !strings.Contains(got, text) || test.want == "" && got != "" {
+			t.Errorf("%s: found %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// TestQuotedOnce: a name that cannot be printed is quoted, and not twice.
+func TestQuotedOnce(t *testing.T) {
+	found, _ := findings(t, check.Gate{Forbid: []string{"a\x1b"}}, lines(`> {"id":1,"method":"tools/call","params":{"name":"a\u001b"}}`, `> {"method":"notifications/cancelled","params":{"requestId":1}}`))
+	for _, f := range found {
+		if strings.Contains(f.Text, "tools/call") != strings.Contains(f.Text, `tools/call "a\x1b" of`) || strings.Contains(f.Text, "the tool") && !strings.Contains(f.Text, `the tool "a\x1b"`) {
+			t.Errorf("%v quotes the name otherwise", f)
+		}
+	}
+}
+
 // TestGate: what the user asks for.
 func TestGate(t *testing.T) {
 	session := lines(call, answer, bye, closed)
@@ -266,7 +324,7 @@ func TestTally(t *testing.T) {
 // handshake. What is legal in neither is an error.
 func TestRevision(t *testing.T) {
 	found, s := findings(t, check.Gate{}, lines(
-		`> {"id":"p","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`,
+		`> {"id":"p","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`,
 		`< {"id":"p","error":{"code":-32601,"message":"no"}}`,
 		`> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`,
 		`< {"id":0,"result":{"protocolVersion":"2025-06-18"}}`,

@@ -40,6 +40,13 @@ var (
 	inputUnable  = order.Demand{Rule: "P12", Title: "only what the client declared is asked for", Severity: order.Error, First: last, Last: last, Section: pageRetry + ", Server Requirements"}
 )
 
+// The rules of what each message says of itself.
+var (
+	notJSONRPC = order.Demand{Rule: "P13", Title: "a message says that it is JSON-RPC 2.0", Severity: order.Error, Section: "basic, Messages"}
+	unnamed    = order.Demand{Rule: "P14", Title: "a request names its revision and what its client can do", Severity: order.Error, First: last, Last: last, Section: "basic, General fields"}
+	anonymous  = order.Demand{Rule: "P14", Title: "a request names its client", Severity: order.Warning, First: last, Last: last, Section: "basic, General fields"}
+)
+
 // The rules of what is evidence, beside those of package order.
 var (
 	unanswered = order.Demand{Rule: "E1", Title: "every request is answered", Severity: order.Error, Section: "basic, Responses"}
@@ -78,6 +85,7 @@ func Demands() (list []order.Demand) {
 		order.Demands(),
 		{eventTwice, eventAgain, eventOfOther, eventUnknown, answerOnGet, resumedModern},
 		{stateKept, stateUnasked, inputMethod, inputNone, inputKind, inputUnable},
+		{notJSONRPC, unnamed, anonymous},
 		{takenUnsent, takenBack, answersRaw, afterBody, overfull},
 		{unanswered, openEnd, lateAnswer, noise, blank, notUTF8, afterEnd, gap, redefined, misrouted, unrouted, silent},
 		{misfit, misprint},

@@ -18,6 +18,7 @@
 //	P1 to P10  of package order
 //	P11        streams of server-sent events that are taken up again (to 2025-11-25)
 //	P12        requests that are sent again with what was asked for (from 2026-07-28)
+//	P13, P14   what each message says of itself
 //	U1 to U4   the steps of a frame: what no recording of a session can say
 //	E1 to E10  evidence, of what no rule of order tells
 //	S1         the schema of the revision

@@ -43,8 +43,8 @@ func Explain(rule string) (string, bool) {
 	}
 	fmt.Fprintf(&b, "\n%s\n", e.why)
 	if e.example != "" {
-		b.WriteString("\nThis breaks it:\n\n")
-		for line := range strings.Lines(e.example) {
+		b.WriteString("\nThis breaks it (each message has \"jsonrpc\":\"2.0\" too):\n\n")
+		for line := range strings.Lines(strings.ReplaceAll(e.example, stateless, `"_meta":{…`+order.Revision2026_07_28+`…}`)) {
 			b.WriteString("  " + strings.ToValidUTF8(line, "\uFFFD"))
 		}
 		b.WriteString("\n\nand is found as\n\n")
@@ -68,7 +68,8 @@ func findingsOf(example string, gate Gate) (found []Finding) {
 }
 
 // eventsOf reads an example: an event a line, each a millisecond after the last, and as
-// much later as a line says that waits.
+// much later as a line says that waits. An object that says nothing of jsonrpc gets the
+// member that every message has, so that the examples stay short.
 func eventsOf(example string) (events []store.Event) {
 	at := time.Duration(0)
 	for line := range strings.SplitSeq(example, "\n") {
@@ -80,6 +81,9 @@ func eventsOf(example string) (events []store.Event) {
 			continue
 		}
 		e := store.Event{Seq: uint64(len(events)) + 1, At: at, Kind: store.Frame, Payload: []byte(text)}
+		if before, members, ok := strings.Cut(text, "{"); ok && (sign[0] == '>' || sign[0] == '<') && (before == "" || before == "[") && !strings.Contains(text, "jsonrpc") {
+			e.Payload = []byte(before + `{"jsonrpc":"2.0",` + members)
+		}
 		switch sign[0] {
 		case '>':
 			e.Dir, e.Stream = transport.ClientToServer, number(sign[1:])
@@ -107,7 +111,7 @@ const (
 < {"id":0,"result":{"protocolVersion":"` + order.Revision2025_11_25 + `"}}
 > {"method":"notifications/initialized"}
 `
-	stateless = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + order.Revision2026_07_28 + `"}`
+	stateless = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + order.Revision2026_07_28 + `","io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 	inMemory  = "opened {\"mcprec\":1,\"transport\":\"memory\"}\n"
 	resumed   = `http/c2s/1 {"what":"request","method":"POST","path":"/"}
 >1 {"id":0,"method":"initialize","params":{"protocolVersion":"` + order.Revision2025_11_25 + `"}}
@@ -160,6 +164,10 @@ var explanations = map[string]explanation{
 		resumed},
 	"P12": {"retries", "A server that asks for input keeps nothing: all that it knows of the request comes back with\nthe retry in requestState, untouched.",
 		"> {\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"count\"," + stateless + "}}\n< {\"id\":1,\"result\":{\"resultType\":\"input_required\",\"requestState\":\"abc\"}}\n> {\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"count\",\"requestState\":\"abd\"," + stateless + "}}\n< {\"id\":2,\"result\":{}}"},
+	"P13": {"JSON-RPC 2.0", "Every message has \"jsonrpc\":\"2.0\". Strict peers drop one that has not, and whoever waits for\nthe answer waits for good.",
+		shakes + `> {"jsonrpc":"1.0","id":1,"method":"ping"}` + "\n" + `< {"id":1,"result":{}}`},
+	"P14": {"what a request says of its client", "From 2026-07-28 there is no handshake: each request says in its _meta of which revision it is and\nwhat its client can do, and should say who that is. A server refuses one that does not.",
+		`> {"id":1,"method":"tools/list","params":{` + stateless + `}}` + "\n" + `< {"id":1,"result":{"tools":[]}}` + "\n" + `> {"id":2,"method":"tools/list"}` + "\n" + `< {"id":2,"error":{"code":-32602,"message":"x"}}`},
 	"U1": {"what is taken", "A receiver takes a frame after its sender wrote it. A recording that says otherwise was put\ntogether wrongly, and no verdict about it means anything.",
 		shakes + "delivered/c2s {\"upto\":9}"},
 	"U2": {"the order of a lane", "A lane is first in, first out: what is taken goes forward only.",

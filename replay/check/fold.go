@@ -34,6 +34,7 @@ type Fold struct {
 	lost    uint64           // the event of the first gap
 	sealed  bool             // the recording came to its end
 	found   map[string]int   // by severity
+	hangs   bool             // a call that was left without an answer was found
 	gaveUp  uint64           // the event at which the recorder no longer read the server
 	skip    map[uint64]bool  // streams whose next frame was sent before
 	courses courses
@@ -161,6 +162,9 @@ func (f *Fold) concludes(e store.Event, s *scope, x *course, p order.Parsed) {
 
 // message follows a message's call.
 func (f *Fold) message(e store.Event, s *scope, m *transport.Message) {
+	if m.Kind() != transport.Invalid {
+		f.introduces(e, s, m)
+	}
 	switch m.Kind() {
 	case transport.Request:
 		f.opens(e, s, m)
@@ -259,5 +263,6 @@ func (f *Fold) give(found Finding) {
 	}
 	found.Revision = clip(found.Revision) // a peer may name any
 	f.found[found.Severity.String()]++
+	f.hangs = f.hangs || found.Rule == unanswered.Rule
 	f.emit(found)
 }

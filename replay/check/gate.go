@@ -25,7 +25,7 @@ func (g *Gate) calls(f *Fold, c *call) {
 		return
 	}
 	if slices.Contains(g.Forbid, c.target) {
-		f.finds(forbidden, c.dir, "", []uint64{c.seq}, "the client called the tool %q", clip(c.target))
+		f.finds(forbidden, c.dir, "", []uint64{c.seq}, "the client called the tool %s", quote(c.target))
 	}
 	if i := slices.Index(g.Expect, c.target); i >= 0 {
 		g.Expect = slices.Delete(slices.Clone(g.Expect), i, i+1)
@@ -42,7 +42,7 @@ func (g *Gate) answered(f *Fold, c *call, seq uint64, took time.Duration) {
 // close takes note of the end.
 func (g *Gate) close(f *Fold) {
 	for _, tool := range g.Expect {
-		f.finds(expected, transport.ClientToServer, "", []uint64{f.seq}, "the client never called the tool %q", clip(tool))
+		f.finds(expected, transport.ClientToServer, "", []uint64{f.seq}, "the client never called the tool %s", quote(tool))
 	}
 	f.missing()
 }

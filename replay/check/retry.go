@@ -51,7 +51,12 @@ func (r *retries) keep(a inputAsked) {
 	}
 }
 
-const metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+// What a request of 2026-07-28 says in its _meta.
+const (
+	metaVersion      = "io.modelcontextprotocol/protocolVersion"
+	metaClient       = "io.modelcontextprotocol/clientInfo"
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+)
 
 // asks takes note of a request of the client, and judges it where it is a retry.
 func (r *retries) asks(f *Fold, e store.Event, s *scope, c *call, m *transport.Message) {

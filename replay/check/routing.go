@@ -84,5 +84,5 @@ func decodeHeader(value string) (decoded string, ok bool) {
 
 // versionOf returns the revision that a request of a stateless session names.
 func versionOf(m *transport.Message) string {
-	return strings.Trim(string(transport.Member(m.Params, "_meta", "io.modelcontextprotocol/protocolVersion")), `"`)
+	return strings.Trim(string(transport.Member(m.Params, "_meta", metaVersion)), `"`)
 }

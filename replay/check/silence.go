@@ -50,7 +50,7 @@ func (s *silence) ends(e store.Event) {
 
 // tell says what there was, at the end of a session in which nothing else waits.
 func (s *silence) tell(f *Fold) {
-	if s.seq == 0 || s.at == 0 || f.found[unanswered.Severity.String()] > 0 {
+	if s.seq == 0 || s.at == 0 || f.hangs {
 		return
 	}
 	if took := s.until - s.since; took >= silentFor && took >= silentTimes*s.thought {

@@ -61,7 +61,7 @@ func (f *Fold) defines(e store.Event, s *scope, result json.RawMessage) {
 		f.tools[name] = now
 		if changed := now.changed(before); known && len(changed) > 0 {
 			f.finds(redefined, e.Dir, s.rules.Revision(), []uint64{e.Seq, before.seq},
-				"tool %q has another %s than in #%d", clip(name), strings.Join(changed, ", "), before.seq)
+				"tool %s has another %s than in #%d", quote(name), strings.Join(changed, ", "), before.seq)
 		}
 	}
 }
