@@ -274,7 +274,7 @@ func (b *body) within(it *item, limit int64) (payload []byte, whole bool) {
 }
 
 // withinBody shortens a stretch of a body that is no frame to the limit, and reports
-// whether anything is left.
+// whether anything is left to tell.
 func (b *body) withinBody(info *store.HTTPInfo, limit int64) bool {
 	stretch := item{payload: info.Body64, cont: true}
 	if info.Body != "" {
@@ -284,5 +284,5 @@ func (b *body) withinBody(info *store.HTTPInfo, limit int64) bool {
 	if !whole {
 		info.SetBody(payload)
 	}
-	return len(payload) > 0
+	return len(payload) > 0 || info.Error != ""
 }

@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -83,7 +84,7 @@ func (b *body) open(dir transport.Direction, h http.Header, length int64, withhe
 		b.form = formWithheld
 		return
 	}
-	coding := h.Get("Content-Encoding")
+	coding := strings.Join(h.Values("Content-Encoding"), ", ")
 	var known bool
 	if b.code, known = newDecoder(coding); !known {
 		b.form, b.coding = formOther, coding
@@ -148,17 +149,15 @@ func (b *body) decode(chunk []byte, end bodyEnd) []byte {
 	if b.plain = b.plain[:0]; cap(b.plain) > 4*transport.EventLimit {
 		b.plain = nil
 	}
-	err := b.code.feed(chunk, func(p []byte) { b.plain = append(b.plain, p...) })
+	err := b.code.feed(chunk, end != bodyOpen, func(p []byte) { b.plain = append(b.plain, p...) })
 	if err == nil && (end == bodyOpen || b.code.full) {
 		return b.plain
 	}
 	b.code.stop()
 	left := b.code.held
-	if cause := b.code.err; err == nil && cause != nil && cause != io.EOF && len(left) > 0 {
-		err = fmt.Errorf("decode body: %w", cause)
-	}
 	b.code = nil
-	if err != nil {
+	// Of a body that was cut off it is no news that its coding lacks the end.
+	if missing := errors.Is(err, io.ErrUnexpectedEOF); err != nil && (end != bodyCut || !missing || len(left) > 0) {
 		b.spoil(left, err)
 	}
 	return b.plain
@@ -171,7 +170,11 @@ func (b *body) full() bool { return b.code != nil && b.code.full }
 func (b *body) spoil(left []byte, cause error) {
 	switch b.form {
 	case formFrame:
-		b.frame(b.plain, bodyCut)
+		end := bodyCut
+		if errors.Is(cause, errTrailing) { // what was coded is all there
+			end = bodyWhole
+		}
+		b.frame(b.plain, end)
 	case formEvents:
 		b.events(b.sse.Scan(b.plain))
 		b.lastEvents()

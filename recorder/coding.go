@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -14,75 +15,221 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// decoder undoes a content coding for the log while the coded bytes pass. It is fed
+// decoder undoes content codings for the log while the coded bytes pass. It is fed
 // chunk by chunk and gives out at once all that can be decoded so far.
 type decoder struct {
-	open  func(io.Reader) (io.Reader, error)
-	chunk []byte                // of the coded bytes, what was not read yet
-	held  []byte                // the coded bytes since something came out
-	next  func() ([]byte, bool) // nil until the first chunk
-	halt  func()
-	err   error // why it ended
-	full  bool  // more of the chunk can be decoded than was given out at once
-	in    int64 // coded bytes so far
-	out   int64 // that became of them
+	codings []opener              // in the order in which they are undone
+	chunk   []byte                // of the coded bytes, what was not read yet
+	last    bool                  // no other chunk follows
+	held    []byte                // the coded bytes since something came out
+	next    func() ([]byte, bool) // nil until the first chunk
+	halt    func()
+	err     error // why it ended
+	full    bool  // more of the chunk can be decoded than was given out at once
+	in      int64 // coded bytes so far
+	out     int64 // that became of them
 }
 
-// newDecoder returns a decoder of the coding, nil when none is needed; known is
-// false when mcprec has none for it.
-func newDecoder(coding string) (d *decoder, known bool) {
-	var open func(io.Reader) (io.Reader, error)
-	switch strings.ToLower(strings.TrimSpace(coding)) {
-	case "", "identity":
+// opener begins to undo one coding of what it reads.
+type opener func(source) (io.Reader, error)
+
+// source is what a coding is read from. Whoever reads byte by byte takes no more than
+// the coding needs. A [bufio.Reader] is one.
+type source interface {
+	io.Reader
+	io.ByteReader
+	Peek(n int) ([]byte, error)
+}
+
+// errTrailing says that bytes follow the end of what was coded.
+var errTrailing = errors.New("bytes follow its end")
+
+// maxCodings is how many codings, one upon the other, are undone: each needs memory, and
+// it is the peer that says how many there are.
+const maxCodings = 5
+
+// newDecoder returns a decoder of a list of codings, as Content-Encoding has it, nil when
+// none is needed; known is false when mcprec has none for one of them.
+func newDecoder(list string) (d *decoder, known bool) {
+	d = &decoder{}
+	for coding := range strings.SplitSeq(list, ",") {
+		var open opener
+		switch strings.ToLower(strings.TrimSpace(coding)) {
+		case "", "identity":
+			continue
+		case "gzip", "x-gzip":
+			open = func(src source) (io.Reader, error) { return &gunzip{src: src}, nil }
+		case "deflate":
+			open = inflate
+		case "br":
+			open = func(src source) (io.Reader, error) { return unbrotli{brotli.NewReader(src)}, nil }
+		case "zstd":
+			open = newUnzstd
+		default:
+			return nil, false
+		}
+		d.codings = append([]opener{open}, d.codings...) // the last one applied stands last
+	}
+	switch n := len(d.codings); {
+	case n == 0:
 		return nil, true
-	case "gzip", "x-gzip":
-		open = func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
-	case "deflate":
-		open = inflate
-	case "br":
-		open = func(r io.Reader) (io.Reader, error) { return brotli.NewReader(r), nil }
-	case "zstd":
-		open = unzstd
-	default:
+	case n > maxCodings:
 		return nil, false
 	}
-	return &decoder{open: open}, true
+	return d, true
+}
+
+// gunzip reads the members of a gzip body. [gzip.Reader] reads several too, but wants the
+// header of the next before it gives out the end of the one before.
+type gunzip struct {
+	src    source
+	member *gzip.Reader
+	within bool // the member has not ended
+}
+
+func (g *gunzip) Read(p []byte) (int, error) {
+	for {
+		if !g.within {
+			if err := g.open(); err != nil {
+				return 0, err
+			}
+		}
+		n, err := g.member.Read(p)
+		g.within = err != io.EOF
+		switch {
+		case g.within:
+			return n, err
+		case n > 0:
+			return n, nil
+		}
+	}
+}
+
+// open begins the next member, if there is one.
+func (g *gunzip) open() (err error) {
+	head, err := g.src.Peek(1)
+	switch {
+	case err != nil:
+		return err
+	case g.member == nil:
+		g.member, err = gzip.NewReader(g.src)
+	case head[0] != 0x1f: // with which each member begins
+		return errTrailing
+	default:
+		err = g.member.Reset(g.src)
+	}
+	if err == nil {
+		g.member.Multistream(false)
+		g.within = true
+	}
+	return err
 }
 
 // inflate reads zlib's form, as the specification has it, or bare deflate, as some
 // servers do.
-func inflate(r io.Reader) (io.Reader, error) {
-	b := bufio.NewReader(r)
-	head, err := b.Peek(2)
+func inflate(src source) (io.Reader, error) {
+	head, err := src.Peek(2)
 	if err != nil {
-		return nil, err
+		return nil, io.ErrUnexpectedEOF
 	}
 	if head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
-		return zlib.NewReader(b)
+		z, err := zlib.NewReader(src)
+		return inflated{z, src}, err
 	}
-	return flate.NewReader(b), nil
+	return inflated{flate.NewReader(src), src}, nil
+}
+
+// inflated looks whether something follows the end.
+type inflated struct {
+	io.Reader
+	src source
+}
+
+func (i inflated) Read(p []byte) (int, error) {
+	n, err := i.Reader.Read(p)
+	if err != io.EOF {
+		return n, err
+	}
+	if n > 0 {
+		return n, nil // its end is told once more
+	}
+	if _, err = i.src.Peek(1); err == nil {
+		err = errTrailing
+	}
+	return 0, err
+}
+
+// unbrotli names the error of the reader that has no name.
+type unbrotli struct{ *brotli.Reader }
+
+func (u unbrotli) Read(p []byte) (int, error) {
+	n, err := u.Reader.Read(p)
+	if err != nil && err.Error() == "brotli: excessive input" {
+		err = errTrailing
+	}
+	return n, err
 }
 
 // zstdWindow is the most that a body may have its reader look back (RFC 9659).
 const zstdWindow = 8 << 20
 
 // unzstd decodes in the goroutine that reads, and all frames of a body.
-func unzstd(r io.Reader) (io.Reader, error) {
-	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow))
+type unzstd struct {
+	*zstd.Decoder
+	came bool // something of a frame
+}
+
+func newUnzstd(src source) (io.Reader, error) {
+	z, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow))
+	return &unzstd{Decoder: z}, err
+}
+
+func (u *unzstd) Read(p []byte) (int, error) {
+	n, err := u.Decoder.Read(p)
+	u.came = u.came || n > 0
+	if u.came && errors.Is(err, zstd.ErrMagicMismatch) { // no frame begins there
+		err = errTrailing
+	}
+	return n, err
 }
 
 // decoded yields the decoded bytes, and nil whenever it needs another chunk.
 func (d *decoder) decoded(yield func([]byte) bool) {
-	r, err := d.open(hungry{d, yield})
-	buf := make([]byte, 32<<10)
-	for err == nil {
-		var n int
-		if n, err = r.Read(buf); n > 0 && !yield(buf[:n]) {
-			d.err = io.ErrUnexpectedEOF // this is not out
+	var src source = hungry{d, yield}
+	var r io.Reader
+	var below error // of a coding that is undone before the last
+	for _, open := range d.codings {
+		if r != nil {
+			src = bufio.NewReader(noting{r, &below})
+		}
+		if r, d.err = open(src); d.err != nil {
 			return
 		}
 	}
-	d.err = err
+	buf := make([]byte, 32<<10)
+	for d.err == nil {
+		var n int
+		if n, d.err = r.Read(buf); n > 0 && !yield(buf[:n]) {
+			d.err = io.ErrUnexpectedEOF // nobody wants the rest
+		}
+	}
+	if d.err == io.EOF && below != nil {
+		d.err = below
+	}
+}
+
+// noting keeps the error of a reader: a decoder above it may take it for the end.
+type noting struct {
+	io.Reader
+	err *error
+}
+
+func (r noting) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		*r.err = err
+	}
+	return n, err
 }
 
 // stop lets go of the decoder.
@@ -98,11 +245,19 @@ type hungry struct {
 	yield func([]byte) bool
 }
 
-func (h hungry) Read(p []byte) (int, error) {
+// more waits for a chunk unless there is one, and reports whether one came.
+func (h hungry) more() bool {
 	for len(h.d.chunk) == 0 {
-		if !h.yield(nil) {
-			return 0, io.EOF
+		if h.d.last || !h.yield(nil) {
+			return false
 		}
+	}
+	return true
+}
+
+func (h hungry) Read(p []byte) (int, error) {
+	if !h.more() {
+		return 0, io.EOF
 	}
 	n := copy(p, h.d.chunk)
 	h.d.chunk = h.d.chunk[n:]
@@ -111,14 +266,28 @@ func (h hungry) Read(p []byte) (int, error) {
 
 // ReadByte has the decoder take no more than it needs: the rest stays in the chunk.
 func (h hungry) ReadByte() (byte, error) {
-	for len(h.d.chunk) == 0 {
-		if !h.yield(nil) {
-			return 0, io.EOF
-		}
+	if !h.more() {
+		return 0, io.EOF
 	}
 	b := h.d.chunk[0]
 	h.d.chunk = h.d.chunk[1:]
 	return b, nil
+}
+
+// Peek returns the next bytes, which stay in the chunk.
+func (h hungry) Peek(n int) ([]byte, error) {
+	var ahead []byte // of chunks that are too short
+	for len(ahead)+len(h.d.chunk) < n {
+		ahead, h.d.chunk = append(ahead, h.d.chunk...), nil
+		if !h.more() {
+			h.d.chunk = ahead
+			return ahead, io.EOF
+		}
+	}
+	if len(ahead) > 0 {
+		h.d.chunk = append(ahead, h.d.chunk...)
+	}
+	return h.d.chunk[:n], nil
 }
 
 // heldLimit is how much a body may have of what nothing comes out of.
@@ -130,14 +299,15 @@ const (
 	ratioFrom  = 64 << 20 // once so many have come
 )
 
-// feed hands the decoded bytes of a chunk to sink, stretch by stretch. If it leaves the
+// feed hands the decoded bytes of a chunk to sink, stretch by stretch; with the last
+// chunk, which may be empty, also what the decoder had not given out. If it leaves the
 // decoder full it is to be called again without a chunk. When it fails d.held has the coded
 // bytes of which something may be missing.
-func (d *decoder) feed(chunk []byte, sink func([]byte)) error {
-	if len(chunk) == 0 && !d.full {
-		return nil
-	}
+func (d *decoder) feed(chunk []byte, last bool, sink func([]byte)) error {
 	if d.next == nil {
+		if len(chunk) == 0 {
+			return nil
+		}
 		d.next, d.halt = iter.Pull(d.decoded)
 	}
 	if !d.full {
@@ -145,12 +315,12 @@ func (d *decoder) feed(chunk []byte, sink func([]byte)) error {
 	}
 	d.held = append(d.held, chunk...)
 	d.in += int64(len(chunk))
-	d.full = false
+	d.full, d.last = false, last
 	for given := 0; ; {
 		b, ok := d.next()
 		given, d.out = given+len(b), d.out+int64(len(b))
 		switch {
-		case !ok && d.err == io.EOF && len(d.chunk) == 0:
+		case !ok && d.err == io.EOF:
 			return nil
 		case !ok:
 			return fmt.Errorf("decode body: %w", d.err)

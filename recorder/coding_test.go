@@ -14,6 +14,7 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -209,5 +210,169 @@ func TestDecodeDamaged(t *testing.T) {
 	items, _ = b.cut([]byte("more"), bodyWhole)
 	if text, other := frames(items); text != "" || !strings.Contains(other, "more") {
 		t.Errorf("after: %q, %q", text, other)
+	}
+}
+
+// encode applies the codings of a list, the first one first, without a flush where flush
+// is false, and begins anew in the middle of the text where members is 2.
+func encode(t *testing.T, list, text string, flush bool, members int) []byte {
+	t.Helper()
+	codings := compressors()
+	codings["identity"], codings["x-gzip"] = nil, codings["gzip"]
+	coded := []byte(text)
+	for _, name := range strings.Split(list, ", ") {
+		compress, known := codings[name]
+		if !known {
+			t.Fatalf("no coding %q", name)
+		}
+		if compress == nil {
+			continue
+		}
+		var wire bytes.Buffer
+		for i := range members {
+			w := compress(&wire)
+			_, _ = w.Write(coded[i*len(coded)/members : (i+1)*len(coded)/members])
+			if flush {
+				_ = w.Flush()
+			}
+			_ = w.Close()
+		}
+		coded = wire.Bytes()
+	}
+	return coded
+}
+
+// cutCoded has the body cut a wire in chunks, and returns the frames, how the last one
+// ended, and what is no frame. Where apart is set the body's end comes after its last byte.
+func cutCoded(b *body, wire []byte, chunk int, apart bool) (text string, cut bool, other string) {
+	keep := func(items []item) {
+		frame, rest := frames(items)
+		text, other = text+frame, other+rest
+		for _, it := range items {
+			if it.kind == store.Frame && !it.more {
+				cut = it.cut
+			}
+			if it.info != nil && it.info.Error != "" {
+				other += it.info.Error
+			}
+		}
+	}
+	for len(wire) > chunk || apart && len(wire) > 0 {
+		n := min(chunk, len(wire))
+		items, _ := b.cut(wire[:n], bodyOpen)
+		keep(items)
+		wire = wire[n:]
+	}
+	items, _ := b.cut(wire, bodyWhole)
+	keep(items)
+	return text, cut, other
+}
+
+// Every coding and every pile of two, flushed before it is closed or not, of one member or
+// several, in one read or byte by byte, whether or not the end comes with the last byte:
+// the log has what was said, and says what is damaged.
+func TestCodings(t *testing.T) {
+	message := `{"jsonrpc":"2.0","id":1,"result":{"t":"` + strings.Repeat("hello ", 50) + `"}}`
+	media := map[string][2]string{
+		"application/json":  {message, message + ";"},
+		"text/event-stream": {"event: message\ndata: " + message + "\n\nevent: message\ndata: {}\n\n", message + ";{};"},
+	}
+	for _, c := range []struct {
+		coding  string // of Content-Encoding
+		applied string // as the compressors are named
+		several bool   // it may have several members
+	}{
+		{"identity", "identity", false}, {"gzip", "gzip", true}, {"x-gzip", "gzip", true}, {"GZIP", "gzip", true}, {"deflate", "deflate", false},
+		{"deflate", "deflate bare", false}, {"br", "br", false}, {"zstd", "zstd", true}, {"gzip, identity", "gzip", true},
+		{"gzip, gzip", "gzip, gzip", true}, {"deflate, gzip", "deflate, gzip", false}, {"gzip,br", "gzip, br", false},
+		{"br, zstd", "br, zstd", false}, {"zstd, deflate", "zstd, deflate bare", false},
+	} {
+		for kind, said := range media {
+			for i := range 16 {
+				flush, chunk, apart, members := i&1 > 0, []int{1 << 20, 1}[i>>1&1], i&4 > 0, 1+i>>3
+				if members > 1 && !c.several {
+					continue
+				}
+				wire := encode(t, c.applied, said[0], flush, members)
+				what := fmt.Sprintf("%s as %s, %s, flush %v, chunks of %d, end apart %v, %d members", c.coding, c.applied, kind, flush, chunk, apart, members)
+				if text, cut, other := cutCoded(openBody(kind, c.coding), wire, chunk, apart); text != said[1] || cut || other != "" {
+					t.Errorf("%s: frames %.90q, cut %v, other %.200q", what, text, cut, other)
+				}
+				if c.applied == "identity" {
+					continue
+				}
+				for _, missing := range []int{1, len(wire) / 2} {
+					text, cut, other := cutCoded(openBody(kind, c.coding), wire[:len(wire)-missing], chunk, apart)
+					whole := kind == "application/json" && text != "" && !cut
+					if !strings.Contains(other, "damaged") || whole || !strings.HasPrefix(said[1], strings.TrimSuffix(text, ";")) {
+						t.Errorf("%s, without %d bytes: frames %.90q, cut %v, other %.200q", what, missing, text, cut, other)
+					}
+				}
+				text, cut, other := cutCoded(openBody(kind, c.coding), append(wire, "what is this"...), chunk, apart)
+				if text != said[1] || cut || !strings.Contains(other, "bytes follow its end") {
+					t.Errorf("%s, with bytes behind it: frames %.90q, cut %v, other %.200q", what, text, cut, other)
+				}
+			}
+		}
+	}
+}
+
+// A list of codings that only wants memory is not undone.
+func TestCodingsTooMany(t *testing.T) {
+	wire := encode(t, strings.Repeat("gzip, ", maxCodings)+"gzip", "{}", false, 1)
+	text, _, other := cutCoded(openBody("application/json", strings.Repeat("gzip, ", maxCodings)+"gzip"), wire, 1<<20, false)
+	if text != "" || !strings.HasPrefix(other, "bodygzip, gzip") {
+		t.Errorf("frames %q, other %q", text, other)
+	}
+}
+
+// However a coded body is framed, in either direction, the log has what it says.
+func TestCodingsFramed(t *testing.T) {
+	secret := `{"id":1,"result":{"t":"DB_PASSWORD=gzLeakPw123"}}`
+	framings := map[string]string{
+		"length": "Content-Length: %d\r\n\r\n%s", "chunked": "Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n",
+		"until the close": "Connection: close\r\nX-Length: %d\r\n\r\n%s",
+	}
+	for name, framing := range framings {
+		for coding := range compressors() {
+			t.Run(name+" "+coding, func(t *testing.T) {
+				t.Parallel()
+				wire := encode(t, coding, secret, false, 1)
+				tt := tapServer(t, func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					conn, _, err := http.NewResponseController(w).Hijack()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					defer conn.Close()
+					fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: %s\r\n", strings.Fields(coding)[0])
+					fmt.Fprintf(conn, framing, len(wire), wire)
+				}, HTTPOptions{})
+				req, _ := http.NewRequest("POST", tt.url, bytes.NewReader(wire))
+				req.Header = http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {strings.Fields(coding)[0]}, "Accept-Encoding": {"gzip"}}
+				if name == "chunked" {
+					req.Body = io.NopCloser(io.MultiReader(bytes.NewReader(wire)))
+					req.ContentLength, req.GetBody = -1, nil
+				}
+				resp, err := http.DefaultTransport.RoundTrip(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, wire) {
+					t.Errorf("read %q, %v, want %q", got, err, wire)
+				}
+				log := tt.text(t)
+				for _, dir := range []string{"c2s", "s2c"} {
+					if want := "1 " + dir + ` {"id":1,"result":{"t":"DB_PASSWORD=[redacted`; !strings.Contains(log, want) {
+						t.Errorf("the log has no %s:\n%s", want, log)
+					}
+				}
+				if strings.Contains(log, "damaged") || strings.Contains(log, "because") {
+					t.Errorf("log:\n%s", log)
+				}
+			})
+		}
 	}
 }
