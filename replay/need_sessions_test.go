@@ -19,8 +19,8 @@ func TestNeedSessions(t *testing.T) {
 	tight := 0
 	for _, folder := range folders {
 		paths, err := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*.jsonl"))
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || len(paths) == 0 && folder != "" {
+			t.Fatalf("%s: %d sessions, %v", folder, len(paths), err)
 		}
 		for _, path := range paths {
 			events, err := fixtures.ReadFile(path)

@@ -114,7 +114,7 @@ func (s *script) fold(events []store.Event) {
 }
 
 func (s *script) await(what string, done func() bool) {
-	patience := time.NewTimer(10 * time.Second)
+	patience := time.NewTimer(hangs)
 	defer patience.Stop()
 	for {
 		s.mu.Lock()

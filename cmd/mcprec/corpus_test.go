@@ -92,7 +92,7 @@ func servedTo(t *testing.T, path string, client []store.Event) []string {
 	}
 	tap := &tappedConn{Conn: conn}
 	driver := replay.NewDriver(client, replay.Rules{})
-	end, err := replay.Drive(t.Context(), tap, driver, replay.DriveOptions{Timeout: time.Minute})
+	end, err := replay.Drive(t.Context(), tap, driver, replay.DriveOptions{Timeout: 5 * time.Minute})
 	said := "" // but for what the recorded server left open
 	if what := unanswered(client); what != "" {
 		said = fmt.Sprintf("mcprec: %s has no answer to %s, and gives none\n", path, what)

@@ -66,8 +66,8 @@ func TestResume(t *testing.T) {
 	folders := []string{"../../fixtures", "../../fixtures/testdata/sessions", "../../fixtures/foreign/testdata/mcp-frames", os.Getenv("MCPREC_CORPUS")}
 	for _, folder := range folders {
 		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*.jsonl"))
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || len(files) == 0 && folder != "" {
+			t.Fatalf("%s: %d sessions, %v", folder, len(files), err)
 		}
 		for _, path := range files {
 			events, err := fixtures.ReadFile(path)

@@ -54,8 +54,8 @@ func TestSnapshots(t *testing.T) {
 	files := sessionFiles(t)
 	if dir := os.Getenv("MCPREC_CORPUS"); dir != "" {
 		more, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || len(more) == 0 {
+			t.Fatalf("%s: %d sessions, %v", dir, len(more), err)
 		}
 		files = append(files, more...)
 	}

@@ -107,7 +107,7 @@ func TestTinyDisks(t *testing.T) {
 		dir := smallDisk(t, fmt.Sprintf("size=%d", size))
 		a := try(t, SyncAlways, &faulty{}, dir)
 		if err := syscall.Mount("none", dir, "", syscall.MS_REMOUNT, "size=8m"); err != nil {
-			t.Skipf("no larger disk: %v", err)
+			t.Fatalf("no larger disk: %v", err)
 		}
 		a.after()
 		tried++
@@ -119,7 +119,6 @@ func TestTinyDisks(t *testing.T) {
 // error, and reading goes on.
 func TestReadOnlyDisk(t *testing.T) {
 	s := testStore(t, smallDisk(t, "size=4m"))
-	defer func() { _ = s.Close() }()
 	events := testLog(1, 5, 100, true)
 	p := startSpool(t, s, events)
 	spool, err := os.ReadFile(s.spoolPath(testID(1)))
@@ -136,9 +135,17 @@ func TestReadOnlyDisk(t *testing.T) {
 	if err := os.WriteFile(s.spoolPath(testID(1)), spool, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mount("none", s.dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
-		t.Skipf("not read-only: %v", err)
+	if err := s.Close(); err != nil { // with a file open for writing the disk would be busy
+		t.Fatal(err)
 	}
+	if err := syscall.Mount("none", s.dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "other"), nil, 0o600); !errors.Is(err, syscall.EROFS) {
+		t.Fatalf("the disk is not read-only: %v", err)
+	}
+	s = testStore(t, s.dir)
+	defer func() { _ = s.Close() }()
 	mustFoldDead(t, s)
 	mustRead(t, s, testID(1), events)
 	if got := one(t, s, testID(1)); got.State != store.Ended {

@@ -15,6 +15,10 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
+// patience is how long a test waits for what comes at once, or never: on the busiest
+// machine it is only to say what the test hung at.
+const patience = 5 * time.Minute
+
 // testID returns the nth of a row of version 7 ids of one month.
 func testID(n int) store.SessionID {
 	ms := testStart(n).UnixMilli()

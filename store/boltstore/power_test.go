@@ -234,12 +234,11 @@ func TestFailedCommit(t *testing.T) {
 // told waits until the disk was told of all that is in a spool.
 func (p *powered) told(id store.SessionID) {
 	p.Helper()
-	ctx, cancel := context.WithTimeout(p.Context(), 20*time.Second)
-	defer cancel()
+	hangs := time.After(patience)
 	for !p.d.synced(p.s.spoolPath(id)) {
 		select {
 		case <-p.d.sync:
-		case <-ctx.Done():
+		case <-hangs:
 			p.Fatal("the disk was not told of a write")
 		}
 	}

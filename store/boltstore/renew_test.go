@@ -1,7 +1,6 @@
 package boltstore
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -133,11 +132,9 @@ func (x *renewed) renewed() {
 // await waits for something that comes at once, or never.
 func (x *renewed) await(what chan struct{}) {
 	x.Helper()
-	ctx, cancel := context.WithTimeout(x.Context(), 5*time.Second)
-	defer cancel()
 	select {
 	case <-what:
-	case <-ctx.Done():
+	case <-time.After(patience):
 		x.Fatal("the disk is not told, or no new spool took over")
 	}
 }

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -10,7 +11,7 @@ import (
 func Torture() bool { return os.Getenv("MCPREC_TORTURE") != "" }
 
 // Tell adds a line to the table of make torture, which is in the file that
-// MCPREC_TORTURE names: a fault, how often it was tried, and what became of it.
+// MCPREC_TORTURE names by its whole path: a fault, how often it was tried, and what became of it.
 // A test that has failed has no line.
 func Tell(t testing.TB, fault string, tried int, what string) {
 	t.Helper()
@@ -19,6 +20,9 @@ func Tell(t testing.TB, fault string, tried int, what string) {
 	}
 	if !Torture() || t.Failed() {
 		return
+	}
+	if !filepath.IsAbs(os.Getenv("MCPREC_TORTURE")) {
+		t.Fatalf("MCPREC_TORTURE is %q, no whole path: each package would write into its own folder", os.Getenv("MCPREC_TORTURE"))
 	}
 	f, err := os.OpenFile(os.Getenv("MCPREC_TORTURE"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
