@@ -25,6 +25,10 @@ type ProxyOptions struct {
 	Transport http.RoundTripper
 	// Refused is told, once each, why a web page may not use the proxy; it may be nil.
 	Refused func(why string)
+	// Failed is told why the target gave no answer, or not all of one; it may be nil. The
+	// same is told once until the target has answered. The client sees what it would see
+	// without the proxy: a connection that ends, with no byte or in the middle.
+	Failed func(why string)
 }
 
 // Proxy returns a reverse proxy that records what passes. It sends a request on as it
@@ -42,6 +46,9 @@ func (t *HTTPTap) Proxy(o ProxyOptions) http.Handler {
 	if o.Refused == nil {
 		o.Refused = func(string) {}
 	}
+	if o.Failed == nil {
+		o.Failed = func(string) {}
+	}
 	return &proxy{tap: t, o: o}
 }
 
@@ -50,6 +57,8 @@ type proxy struct {
 	o       ProxyOptions
 	mu      sync.Mutex
 	refused []string  // why; the first ones
+	failing string    // why the target failed, told last; "": it has answered since
+	told    int       // how often it was told
 	buffers sync.Pool // of *[]byte
 }
 
@@ -100,9 +109,10 @@ func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, s
 	before.end()
 	if err != nil {
 		x.failed(r.Context(), store.HTTPNone, err)
-		part(w, r, sent)
-		p.failed(w, r, err)
-		return
+		if r.Context().Err() == nil {
+			p.failed(fmt.Sprintf("no answer from %s: %v", dropInURL(p.o.Target.String()), rootOf(err)))
+		}
+		panic(http.ErrAbortHandler) // an answer of the proxy's own would hide what happened
 	}
 	// The head of an answer that announces its body goes on with the first of it.
 	length := lengthOf(resp)
@@ -110,6 +120,13 @@ func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, s
 	x.respond(resp.StatusCode, resp.Header, length, together)
 	tapped := &downloadBody{ReadCloser: resp.Body, x: x, ctx: r.Context()}
 	defer tapped.Close()
+	defer func() { // pass panics when the answer breaks off
+		if tapped.broken != nil {
+			p.failed(fmt.Sprintf("the answer of %s broke off: %v", dropInURL(p.o.Target.String()), tapped.broken))
+		} else {
+			p.answered()
+		}
+	}()
 	l := &relay{w: w, resp: resp, body: tapped, source: p.behind(r, resp, tapped), together: together, buffers: &p.buffers}
 	copyHead(w.Header(), resp) // without a length, if what is passed on has another
 	part(w, r, sent)
@@ -124,10 +141,39 @@ func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, s
 func (p *proxy) refuse(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.refused) < 20 && !slices.Contains(p.refused, why) {
+	if len(p.refused) < maxTold && !slices.Contains(p.refused, why) {
 		p.refused = append(p.refused, why)
 		p.o.Refused(why)
 	}
+}
+
+// maxTold is how often the same kind of trouble is told. Nobody may read what is said, and
+// what nobody reads must not fill a pipe and hold up an exchange.
+const maxTold = 20
+
+// failed tells why the target gave no answer, or not all of one, if that is news.
+func (p *proxy) failed(why string) {
+	p.mu.Lock()
+	news := why != p.failing && p.told < maxTold
+	if p.failing = why; news {
+		p.told++
+	}
+	last := p.told == maxTold
+	p.mu.Unlock()
+	if !news {
+		return
+	}
+	if last {
+		why += "; nothing more is said of such failures, the recordings have them"
+	}
+	p.o.Failed(why)
+}
+
+// answered notes that the target has given a whole answer.
+func (p *proxy) answered() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failing = ""
 }
 
 // part has the connection end with the answer when that comes before the request's end.
@@ -206,14 +252,6 @@ func (p *proxy) outgoing(r *http.Request) *http.Request {
 		out.Body = nil
 	}
 	return out
-}
-
-// failed answers for a target that did not.
-func (p *proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil { // nobody is there to read it
-		panic(http.ErrAbortHandler)
-	}
-	http.Error(w, fmt.Sprintf("mcprec: no answer from %s: %v", dropInURL(p.o.Target.String()), rootOf(err)), http.StatusBadGateway)
 }
 
 // behind keeps the client of an HTTP+SSE session behind the proxy; nil: this is none.

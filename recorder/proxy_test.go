@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
@@ -94,19 +95,117 @@ func TestProxyClientVanishes(t *testing.T) {
 `)
 }
 
-func TestProxyTargetDown(t *testing.T) {
-	tt := tapServer(t, nil, HTTPOptions{})
-	tt.server.Close()
-	resp := do(t, "POST", tt.url, "", `{"id":1}`)
-	b, _ := io.ReadAll(resp.Body)
-	if resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(b), "no answer from "+tt.server.URL) {
-		t.Errorf("%d %s", resp.StatusCode, b)
+// What the target does to its connection the proxy does to the client's: a client that
+// was refused, or cut off, takes up again, and one that got an answer does not.
+func TestProxyTargetFails(t *testing.T) {
+	const none = "\n1 c2s request POST /mcp application/json\n1 c2s {\"id\":1}\n1 s2c none because\n"
+	const head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+	const broken = "\n1 c2s request POST /mcp application/json\n1 c2s {\"id\":1}\n1 s2c response 200 text/event-stream\n" +
+		"1 s2c event [\"data: \"]\n1 s2c {}\n1 s2c broken because\n"
+	for _, c := range []struct {
+		name, says string // before it closes
+		got        string // of the body by the client; "": no byte of an answer
+		told, log  string
+	}{
+		{"is not there", "", "", "no answer from TARGET: connection refused", none},
+		{"closes", "", "", "no answer from TARGET: ", none},
+		{"cut in the first line", "HTTP/1.", "", "no answer from TARGET: malformed HTTP response", none},
+		{"cut in the head", head + "Mcp-Ses", "", "no answer from TARGET: malformed MIME header", none},
+		{"says something else than HTTP", "220 ready\r\n\r\n", "", "no answer from TARGET: malformed HTTP", none},
+		{"a header that is none", head + "no header\r\n\r\n", "", "no answer from TARGET: malformed MIME header", none},
+		{"a header without end", head + "X-Long: " + strings.Repeat("x", 11<<20), "", "no answer from TARGET: net/http: server response headers exceeded", none},
+		{"cut in a chunked body", head + "Transfer-Encoding: chunked\r\n\r\na\r\ndata: {}\n\n\r\n", "data: {}\n\n", "the answer of TARGET broke off: unexpected EOF", broken},
+		{"cut in a chunk", head + "Transfer-Encoding: chunked\r\n\r\nff\r\ndata: {}\n\n", "data: {}\n\n", "the answer of TARGET broke off: unexpected EOF", broken},
+		{"cut in a body of a length", head + "Content-Length: 99\r\n\r\ndata: {}\n\n", "data: {}\n\n", "the answer of TARGET broke off: unexpected EOF", broken},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			target, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var serving sync.WaitGroup
+			defer serving.Wait()
+			defer target.Close()
+			if c.name == "is not there" {
+				target.Close()
+			}
+			serving.Go(func() {
+				for {
+					conn, err := target.Accept()
+					if err != nil {
+						return
+					}
+					if r, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+						_, _ = io.Copy(io.Discard, r.Body)
+						_, _ = io.WriteString(conn, c.says)
+					}
+					conn.Close()
+				}
+			})
+			u, _ := url.Parse("http://" + target.Addr().String() + "/mcp")
+			var told []string
+			tt := tapServer(t, nil, HTTPOptions{})
+			tt.proxy.Config.Handler = tt.tap.Proxy(ProxyOptions{Target: u, Failed: func(why string) { told = append(told, why) }})
+			conn, err := net.Dial("tcp", tt.proxy.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprint(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 8\r\n\r\n{\"id\":1}")
+			from := bufio.NewReader(conn)
+			if c.got == "" {
+				if b, _ := io.ReadAll(from); len(b) > 0 { // it may end with a reset
+					t.Errorf("the client got %q", b)
+				}
+			} else if resp, err := http.ReadResponse(from, nil); err != nil {
+				t.Error(err)
+			} else if b, err := io.ReadAll(resp.Body); string(b) != c.got || err == nil {
+				t.Errorf("the client got %q, %v", b, err)
+			}
+			tt.want(t, c.log)
+			if want := strings.Replace(c.told, "TARGET", u.String(), 1); len(told) != 1 || !strings.HasPrefix(told[0], want) {
+				t.Errorf("told %q, want %q", told, want)
+			}
+		})
 	}
-	tt.want(t, `
-1 c2s request POST /mcp application/json
-1 c2s {"id":1}
-1 s2c none because
-`)
+}
+
+// A failure is told once until the target has answered, and not for ever.
+func TestProxyTellsFailure(t *testing.T) {
+	fails := true
+	tt := tapServer(t, nil, HTTPOptions{})
+	var told []string
+	target, _ := url.Parse("http://target.example/mcp")
+	p := tt.tap.Proxy(ProxyOptions{Target: target, Failed: func(why string) { told = append(told, why) }, Transport: answerer(func(r *http.Request) (*http.Response, error) {
+		if fails {
+			return nil, io.ErrUnexpectedEOF
+		}
+		resp := answer("application/json", strings.NewReader("{}"))
+		resp.Request = r
+		return resp, nil
+	})})
+	post := func() {
+		defer func() {
+			if fault := recover(); fault != nil && fault != http.ErrAbortHandler {
+				panic(fault)
+			}
+		}()
+		p.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/mcp", strings.NewReader("{}")))
+	}
+	for range 3 {
+		post()
+	}
+	if len(told) != 1 {
+		t.Errorf("told %q", told)
+	}
+	for range 100 {
+		fails = !fails
+		post()
+	}
+	if len(told) != maxTold || !strings.Contains(told[maxTold-1], "nothing more is said") {
+		t.Errorf("told %q", told)
+	}
 }
 
 // A target that closes its end after the answer, without saying how long it is.

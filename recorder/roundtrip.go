@@ -150,8 +150,9 @@ func (x *exchange) unread() int64 {
 // downloadBody records a response's body as it is read.
 type downloadBody struct {
 	io.ReadCloser
-	x   *exchange
-	ctx context.Context
+	x      *exchange
+	ctx    context.Context
+	broken error // why the server's answer broke off
 }
 
 func (b *downloadBody) Read(p []byte) (int, error) {
@@ -172,7 +173,8 @@ func (b *downloadBody) ending(err error) (what, cause string) {
 	case b.ctx.Err() != nil:
 		return hungUp(b.ctx)
 	}
-	return store.HTTPBroken, rootOf(err).Error()
+	b.broken = rootOf(err)
+	return store.HTTPBroken, b.broken.Error()
 }
 
 // Close of a body that was not read to its end is how a client hangs up.

@@ -36,7 +36,8 @@ type targetOptions struct {
 
 const targetHelp = `With --target it records a server of Streamable HTTP or HTTP+SSE: it listens on
 --listen, prints the URL that clients are to use instead, and passes everything on to
-URL. Each MCP session becomes a recording of its own; requests without a session
+URL. Where URL cannot be reached or breaks off, the client's connection is closed too, and
+stderr says why. Each MCP session becomes a recording of its own; requests without a session
 id share one. Tokens, cookies and other secrets of headers and queries pass, and are
 not recorded. An interrupt ends it.
 
@@ -124,7 +125,7 @@ func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	live, end := context.WithCancelCause(context.Background())
 	defer end(nil)
 	server := &http.Server{
-		Handler:     tap.Proxy(recorder.ProxyOptions{Target: r.target, Origins: r.o.http.origins, Refused: r.refused}),
+		Handler:     tap.Proxy(recorder.ProxyOptions{Target: r.target, Origins: r.o.http.origins, Refused: r.refused, Failed: r.failed}),
 		BaseContext: func(net.Listener) context.Context { return live },
 		ErrorLog:    log.New(plainTo(r.std.err), "mcprec: ", 0),
 		Protocols:   new(http.Protocols),
@@ -188,6 +189,10 @@ func (r *remote) done(sum recorder.Summary) {
 
 func (r *remote) refused(why string) {
 	r.say("refused a request: %s; --allow-origin ORIGIN lets pages in", why)
+}
+
+func (r *remote) failed(why string) {
+	r.say("%s; clients see their connection closed", why)
 }
 
 func (r *remote) say(format string, args ...any) {
