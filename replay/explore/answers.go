@@ -66,7 +66,7 @@ const shownAnswers = 3
 // earlier run. What differs as bytes only, or in ids and progress tokens, is the
 // same.
 func (s *search) compareAnswers(r *Run) {
-	if r.verdict != Pass || r.cut {
+	if r.verdict != Pass && !r.leaksAlone() || r.cut {
 		return
 	}
 	if s.answers.first == nil {

@@ -176,6 +176,6 @@
 //
 // A panic is a verdict in operations and in goroutines of [Run.Go]; in a goroutine
 // that a peer started itself it ends the process, as Go has it. Goroutines that a
-// closed gate and a cancelled context do not end are a verdict, and exploring
-// stops there; they stay in the process.
+// closed gate and a cancelled context do not end stay in the process. The search goes on
+// (up to 200 such runs); the leak is its verdict if nothing worse was found, else a note.
 package explore

@@ -274,15 +274,51 @@ func TestPanic(t *testing.T) {
 // A goroutine that nothing ends is a verdict and does not end the process; one
 // that only sleeps gets its time.
 func TestLeak(t *testing.T) {
-	r := Search(t, Plan{Setup: func(r *Run) {
+	r := Search(t, Plan{Schedules: 6, Setup: func(r *Run) {
 		r.Go(func(context.Context) { <-make(chan int) })
 	}})
-	if r.Verdict != Leak || r.Schedules != 1 || len(r.Stacks) != 1 {
+	if r.Verdict != Leak || r.Schedules != 1 || len(r.Stacks) != 1 || !strings.Contains(r.Explanation, "Is a session left open? Close it in an operation with AfterAll") ||
+		len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "goroutines were left in 6 of 6 schedules") {
 		t.Error(r.Text())
 	}
 	Explore(t, Plan{Schedules: 2000, Check: func(*Run) error { return nil }, Setup: func(r *Run) {
 		r.Go(func(context.Context) { time.Sleep(5 * time.Hour) })
 	}})
+}
+
+// A leak ends no search, in any strategy: what is worse is found after it, made as simple
+// as without it, and followed.
+func TestLeakGoesOn(t *testing.T) {
+	for _, strategy := range []Strategy{nil, Exhaustive} {
+		r := Search(t, Plan{Strategy: strategy, Setup: func(r *Run) {
+			r.Go(func(context.Context) { <-make(chan int) })
+			order := ""
+			for _, name := range []string{"a", "b"} {
+				r.Op(name, func(context.Context) error {
+					if order += name; order == "ba" {
+						return errors.New("wrong order")
+					}
+					return nil
+				})
+			}
+		}})
+		if r.Verdict != CheckFailed || r.Schedules == 1 || !r.Leaked || r.Shrunk.To != 1 || r.Shrunk.Held != verifications || len(r.Tried) != 2 {
+			t.Errorf("held %d of %d times\n%s", r.Shrunk.Held, r.Shrunk.Verified, r.Text())
+		}
+		if !slices.ContainsFunc(r.Notes, func(note string) bool { return strings.HasPrefix(note, "goroutines were left in ") }) {
+			t.Errorf("no note of the leak:\n%s", r.Text())
+		}
+	}
+}
+
+// So many leaks are enough: each stays in the process.
+func TestManyLeaks(t *testing.T) {
+	r := Search(t, Plan{mostLeaks: 4, Setup: func(r *Run) {
+		r.Go(func(context.Context) { <-make(chan int) })
+	}})
+	if want := "goroutines were left in 4 of 4 schedules; the search ended there"; r.Verdict != Leak || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], want) {
+		t.Error(r.Text())
+	}
 }
 
 // Setup runs before the engine does: to wait there for the other end is wrong.

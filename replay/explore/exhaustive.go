@@ -41,7 +41,10 @@ func (s *search) exhaust(x exhaustive) Report {
 	for _, v := range visits {
 		s.seen.merge(v.seen)
 	}
-	if failed != nil {
+	switch {
+	case failed == nil && s.leaks.runs > 0, failed != nil && failed.leaksAlone():
+		return s.leaked()
+	case failed != nil:
 		report := s.report(failed, done)
 		report.Coverage = s.seen.report()
 		s.judge(&report, failed, func(i, most int) Tried { return s.finish(visits[i], most) })
@@ -73,7 +76,7 @@ func (s *search) rounds(visits []*visit) (failed *Run, done int, ended string) {
 				continue
 			}
 			open, done = true, done+1
-			if s.remark(r); r.verdict != Pass {
+			if s.remark(r); s.fails(r) {
 				return r, done, ""
 			}
 		}
@@ -101,9 +104,12 @@ func (s *search) advance(v *visit) *Run {
 	r.systematic, r.trail.touching = true, v.walk.touching
 	r.play(s.t, s.plan)
 	v.tried.Schedules++
-	v.tried.Verdict = r.verdict
+	passes := r.verdict == Pass || r.leaksAlone()
+	if !passes {
+		v.tried.Verdict = r.verdict
+	}
 	switch {
-	case r.verdict == Pass && v.walk.adopt(r.lessons):
+	case passes && v.walk.adopt(r.lessons):
 		v.walk.restart()
 		v.seen, v.tried.Classes = newCoverage(), 0
 	case !r.cut:

@@ -86,6 +86,8 @@ type Plan struct {
 	Patience time.Duration
 	stamina  time.Duration // the real time that a peer may compute
 	grace    *grace        // of settled runs
+
+	mostLeaks int // runs that leave goroutines behind, after which the search ends
 }
 
 // Explore runs the plan and fails the test with the report unless all passes.
@@ -103,7 +105,7 @@ func Explore(t *testing.T, p Plan) Report {
 func Search(t *testing.T, p Plan) (report Report) {
 	t.Helper()
 	s := search{t: t, plan: withDefaults(p), seen: newCoverage()}
-	defer func() { report.Notes = slices.Concat(p.notes, report.Notes, s.forgone.notes()) }()
+	defer func() { report.Notes = slices.Concat(p.notes, report.Notes, s.leakNotes(), s.forgone.notes()) }()
 	if p.Setup == nil {
 		t.Fatal("explore plan: it has no Setup")
 	}
@@ -152,6 +154,9 @@ func withDefaults(p Plan) *Plan {
 	}
 	if p.stamina <= 0 {
 		p.stamina = max(time.Minute, 12*p.Patience)
+	}
+	if p.mostLeaks <= 0 {
+		p.mostLeaks = defaultLeaks
 	}
 	if p.Steps <= 0 {
 		p.Steps = 1_000_000

@@ -41,13 +41,13 @@ type reduction struct {
 }
 
 // shrinks reports whether a failure is one that another schedule can show again.
-// What leaves goroutines behind does so every time.
+// What freezes its bubble does so every time.
 func (r *Run) shrinks() bool {
 	switch r.verdict {
 	case Pass, Undecided, Diverged, Leak:
 		return false
 	}
-	return !r.stuck
+	return !r.froze && !r.costly()
 }
 
 // reduce shrinks the schedule of a failing run.
@@ -109,7 +109,7 @@ func (d *reduction) puttingOff(order []uint32) (*late, bool) {
 	if r.costly() {
 		d.left = 0
 	}
-	if r.stuck || r.fingerprint() != d.want {
+	if r.froze || r.fingerprint() != d.want {
 		return l, false
 	}
 	d.offer(r, r.asToken())
@@ -147,7 +147,7 @@ func (d *reduction) verify(t Token) verified {
 		if r.fingerprint() == d.want {
 			v.held++
 		}
-		if r.stuck { // each leaves goroutines behind
+		if r.costly() {
 			break
 		}
 	}
@@ -210,7 +210,7 @@ func (d *reduction) boundary() string {
 			return false
 		}
 		r := d.again(Capacity{C2S: int(c.C2S), S2C: int(c.S2C)}, newLate(d.order))
-		told = !r.stuck && r.verdict != Undecided
+		told = !r.costly() && r.verdict != Undecided
 		return r.fingerprint() == d.want
 	})
 	if b.Always || !told {
@@ -228,9 +228,12 @@ func (d *reduction) again(c Capacity, l *late) *Run {
 	return r
 }
 
-// costly reports whether another run like this one is not to be made: it leaves
-// goroutines behind, or real time had to pass before nothing could be said of it.
-func (r *Run) costly() bool { return r.stuck || r.kind == Settle && r.verdict == Undecided }
+// costly reports whether another run like this one is not to be made: it was given up
+// where it stood, or real time had to pass before it was known what it leaves behind, or
+// that nothing can be said of it.
+func (r *Run) costly() bool {
+	return r.froze || r.kind == Settle && (r.stuck || r.verdict == Undecided)
+}
 
 // stepLimit is when a run that is to be like another has gone another way.
 func stepLimit(like *Run) int { return 1000 + 4*len(like.steps) }

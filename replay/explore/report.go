@@ -15,7 +15,8 @@ const (
 	CheckFailed = "check failed"
 	// Panic: an operation, Setup, Check or a goroutine of [Run.Go] panicked.
 	Panic = "panic"
-	// Leak: goroutines were left at the end that nothing ends.
+	// Leak: goroutines were left at the end that nothing ends, and no schedule of the
+	// search failed otherwise.
 	Leak = "leak"
 	// Illegal: a live peer broke a rule of the protocol; the category is the rule.
 	Illegal = "illegal"

@@ -1,9 +1,11 @@
 package explore
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // search is one exploration.
@@ -19,6 +21,52 @@ type search struct {
 	answers comparison
 	parser  parser
 	forgone forgone
+	leaks   leaks
+}
+
+// leaks counts the runs that left goroutines behind and did not fail otherwise. They
+// end no search: what is worse may come after them.
+type leaks struct {
+	first *Run
+	at    int // its number, from 1
+	runs  int
+}
+
+// defaultLeaks is how many such runs end a search all the same: what they leave stays in
+// the process, and every look at its stacks shows it again.
+const defaultLeaks = 200
+
+// leaksAlone reports whether a run came to its end and left goroutines behind.
+func (r *Run) leaksAlone() bool { return r.verdict == Leak && r.within == "" && !r.froze }
+
+// fails reports whether the search ends with a run that was just counted.
+func (s *search) fails(r *Run) bool {
+	if !r.leaksAlone() {
+		return r.verdict != Pass
+	}
+	if s.leaks.runs++; s.leaks.runs == 1 {
+		s.leaks.first, s.leaks.at = r, s.done
+	}
+	return s.leaks.runs == s.plan.mostLeaks
+}
+
+// leaked is what a search reports that found nothing worse than a leak: the first one.
+func (s *search) leaked() Report {
+	report := s.report(s.leaks.first, s.leaks.at)
+	report.Coverage = s.seen.report()
+	return report
+}
+
+// leakNotes says how often goroutines were left.
+func (s *search) leakNotes() []string {
+	if s.leaks.runs == 0 {
+		return nil
+	}
+	note := fmt.Sprintf("goroutines were left in %d of %s", s.leaks.runs, phrase.Plural(s.done, "schedule"))
+	if s.leaks.runs == s.plan.mostLeaks {
+		note += "; the search ended there: they stay in the process"
+	}
+	return []string{note}
 }
 
 // shownNotes is how many notes of passing runs a report keeps.
@@ -36,7 +84,7 @@ func (s *search) explore() Report {
 	var failed *Run
 	take := func(r *Run) (more bool) {
 		s.remember(r)
-		if r.verdict != Pass {
+		if s.fails(r) {
 			failed = r
 		}
 		return failed == nil
@@ -53,8 +101,11 @@ func (s *search) explore() Report {
 		rest := series{from: done, to: all, make: make, take: take, over: budget.spent}
 		done = rest.run(s.plan.Workers)
 	}
-	if failed != nil {
+	switch {
+	case failed != nil && !failed.leaksAlone():
 		return s.failure(failed, done)
+	case s.leaks.runs > 0:
+		return s.leaked()
 	}
 	report := Report{Verdict: Pass, Level: s.plan.Level, Engine: s.plan.Engine, Schedules: done, Ended: EndSchedules, Tried: s.passed(done),
 		Coverage: s.seen.report(), Notes: s.notes}
@@ -131,7 +182,7 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 	if r.outcome.retry {
 		s.retry(report, r.settledToken())
 	}
-	if r.froze || r.stuck && !stands(r.verdict) || r.verdict == Different { // both schedules were followed when it was found
+	if r.froze || r.verdict == Leak || r.verdict == Different { // both schedules were followed when it was found
 		return
 	}
 	s.confirm(report, r)
@@ -148,7 +199,7 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 // goroutines stand.
 func (s *search) follow(token Token) Report {
 	r := s.following(token, false) // tracing takes longer than the run, in a large process
-	if again := r.verdict != Pass && r.verdict != Diverged && !r.froze && (!r.stuck || stands(r.verdict)); again {
+	if again := r.verdict != Pass && r.verdict != Diverged && !r.froze; again {
 		if traced := s.following(token, true); traced.fingerprint() == r.fingerprint() {
 			r = traced
 		}
@@ -175,8 +226,10 @@ func (s *search) try(i, from, most int) Tried {
 	runs := series{from: from, to: most,
 		make: func(number int) *Run { return s.run(tried.Capacity, number) },
 		take: func(r *Run) bool {
-			tried.Verdict = r.verdict
-			return r.verdict == Pass
+			if !r.leaksAlone() {
+				tried.Verdict = r.verdict
+			}
+			return tried.Verdict == Pass
 		}}
 	tried.Schedules = runs.run(s.plan.Workers)
 	return tried

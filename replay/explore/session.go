@@ -371,6 +371,6 @@ func (r *Run) leaked(left []string) {
 		r.why = r.within + " has not returned: what waits for the other end belongs into an operation or a goroutine"
 	case r.verdict == Pass:
 		r.verdict = Leak
-		r.why = "the gate is closed and the context cancelled, but goroutines are left that nothing ends"
+		r.why = "the gate is closed and the context cancelled, but goroutines are left that nothing ends. Is a session left open? Close it in an operation with AfterAll"
 	}
 }
