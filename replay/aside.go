@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -46,7 +49,7 @@ func (a *aside) verdict() StepVerdict {
 	want := a.exchange.status
 	switch {
 	case !a.sent:
-		v.Result, v.Text = Withheld, fmt.Sprintf("%s was not sent: what it follows did not come", a.what())
+		v.Result, v.Text = NotSent, fmt.Sprintf("%s: what it follows did not come", a.what())
 	case a.err != nil:
 		v.Result, v.Text = Missing, fmt.Sprintf("%s was answered %d; now there is no answer: %v", a.what(), want, a.err)
 	case a.status != want:
@@ -59,16 +62,46 @@ func (a *aside) verdict() StepVerdict {
 // Asider is a Conn of a client over HTTP that also makes the recorded client's requests
 // without a message which were refused: each before the first message that followed it,
 // the last ones when the client ends its side. Asides has their verdicts.
+//
+// It also waits for the answers that were a status alone, of which the driver knows
+// nothing.
 type Asider struct {
 	*transport.ClientConn
-	asides []*aside
+	asides   []*aside
+	statuses map[uint64]*statusAnswer // by the number of the exchange
 }
 
-// NewAsider returns a Conn that says over conn, which [Dial] has made for the recording,
-// also what its client said aside.
-func NewAsider(conn *transport.ClientConn, events []store.Event) *Asider {
+// statusAnswer is the recorded answer to a message that was a status that is no success,
+// and nothing else.
+type statusAnswer struct {
+	exchange *exchange
+	asked    bool
+	came     func()        // the live server has answered with that status
+	answered chan struct{} // closed then
+}
+
+// DialAside connects a client that [Dial] has made for the recording.
+func DialAside(ctx context.Context, client transport.HTTPClient, events []store.Event) (*Asider, error) {
 	x := exchangesOf(events)
-	return &Asider{conn, asidesOf(x, newRefusals(Rules{}, x))}
+	a := &Asider{asides: asidesOf(x, newRefusals(Rules{}, x)), statuses: map[uint64]*statusAnswer{}}
+	for _, ex := range x.order {
+		if ex.isStatusOnly() && ex.method == http.MethodPost && !x.isAside(ex.number) {
+			s := &statusAnswer{exchange: ex, answered: make(chan struct{})}
+			s.came = sync.OnceFunc(func() { close(s.answered) })
+			a.statuses[ex.number] = s
+		}
+	}
+	forgive := client.Forgive
+	client.Forgive = func(stream uint64, e *transport.StatusError) bool {
+		forgiven := forgive != nil && forgive(stream, e)
+		if s := a.statuses[stream]; s != nil && forgiven {
+			s.came()
+		}
+		return forgiven
+	}
+	var err error
+	a.ClientConn, err = client.Dial(ctx)
+	return a, err
 }
 
 // Write implements Conn.
@@ -78,10 +111,13 @@ func (a *Asider) Write(ctx context.Context, f transport.Frame) error {
 			return err
 		}
 	}
+	if s := a.statuses[f.Stream]; s != nil {
+		s.asked = true
+	}
 	return a.ClientConn.Write(ctx, f)
 }
 
-// CloseWrite says the rest. The client's side of a session over HTTP has no end of its
+// CloseWrite says the rest, and waits for the statuses. The client's side of a session over HTTP has no end of its
 // own.
 func (a *Asider) CloseWrite() error {
 	ctx, stop := context.WithTimeout(context.Background(), farewell)
@@ -89,6 +125,14 @@ func (a *Asider) CloseWrite() error {
 	for _, x := range a.asides {
 		if !x.sent {
 			a.ask(ctx, x)
+		}
+	}
+	for _, s := range a.statuses {
+		if s.asked {
+			select {
+			case <-s.answered:
+			case <-ctx.Done():
+			}
 		}
 	}
 	return errors.ErrUnsupported
@@ -114,5 +158,21 @@ func (a *Asider) Asides() (list []StepVerdict) {
 	for _, x := range a.asides {
 		list = append(list, x.verdict())
 	}
+	for _, number := range slices.Sorted(maps.Keys(a.statuses)) {
+		if s := a.statuses[number]; s.asked {
+			list = append(list, s.verdict())
+		}
+	}
 	return list
+}
+
+func (s *statusAnswer) verdict() StepVerdict {
+	what := fmt.Sprintf("the status of %s %s", s.exchange.method, pathOf(s.exchange.path))
+	v := StepVerdict{Seq: s.exchange.head, Dir: transport.ServerToClient, What: what, Result: Match}
+	select {
+	case <-s.answered:
+	default:
+		v.Result, v.Text = Missing, fmt.Sprintf("#%d, %s, was %d, which did not come", v.Seq, what, s.exchange.status)
+	}
+	return v
 }

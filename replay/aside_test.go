@@ -27,11 +27,10 @@ DELETE /mcp s | | 200 |`)
 	web, asked := endpointBut(t, events, http.MethodPatch, http.StatusMethodNotAllowed)
 	driver := NewDriver(events, Rules{})
 	driver.OneByOne()
-	conn, err := Dial(events, web+"/mcp").Dial(t.Context())
+	asides, err := DialAside(t.Context(), Dial(events, web+"/mcp"), events)
 	if err != nil {
 		t.Fatal(err)
 	}
-	asides := NewAsider(conn, events)
 	if end, err := Drive(t.Context(), asides, driver, DriveOptions{}); end != Complete || err != nil {
 		t.Fatalf("%s, %v, %v", end, err, driver.Pending())
 	}

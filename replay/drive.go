@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -31,6 +34,48 @@ const (
 	// Stopped: whoever drives wanted no more of it.
 	Stopped DriveEnd = "stopped"
 )
+
+// NothingCompared is what there is to say of a drive without a verdict on any step, which
+// is no success.
+const NothingCompared = "nothing to compare: the recorded server said nothing that a live one has to say again"
+
+// ExitFault says how a live server that was driven to its end ended otherwise than the
+// recorded one: of its own accord with a status that is not 0, or of a signal; "" if it
+// did not. A server that was asked to end, now or in the recording, is not to blame for
+// how it did.
+func ExitFault(recorded []store.Event, live transport.ExitStatus) string {
+	if live.Asked || live.Code == 0 {
+		return ""
+	}
+	info, known := recordedExit(recorded)
+	now := store.ExitInfoOf(live)
+	how := "the server ended with " + exitText(now)
+	switch {
+	case !known:
+		return how + ", and the recording does not say how its server ended"
+	case info == now || info.Signal == "terminated" || info.Signal == "killed" || info.Signal == "interrupt":
+		return ""
+	}
+	return fmt.Sprintf("%s, and the recorded one with %s", how, strings.TrimPrefix(exitText(info), "exit status "))
+}
+
+// recordedExit returns how the recorded server ended, if that is known.
+func recordedExit(events []store.Event) (info store.ExitInfo, known bool) {
+	for _, e := range slices.Backward(events) {
+		if e.Kind == store.Exited {
+			info, err := store.DecodePayload[store.ExitInfo](e)
+			return info, err == nil
+		}
+	}
+	return info, false
+}
+
+func exitText(info store.ExitInfo) string {
+	if info.Signal != "" {
+		return info.String()
+	}
+	return "exit status " + info.String()
+}
 
 // DriveOptions say how a Driver is played.
 type DriveOptions struct {

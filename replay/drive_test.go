@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -194,3 +195,30 @@ const twice = `
 	< {"id":1,"result":1}
 	> {"id":2,"method":"b"}
 	< {"id":2,"result":2}`
+
+func TestExitFault(t *testing.T) {
+	exited := func(info store.ExitInfo) []store.Event {
+		return []store.Event{{Seq: 1, Kind: store.Exited, Payload: store.EncodePayload(info)}}
+	}
+	for _, tt := range []struct {
+		name     string
+		recorded []store.Event
+		live     transport.ExitStatus
+		want     string
+	}{
+		{"both well", exited(store.ExitInfo{}), transport.ExitStatus{}, ""},
+		{"otherwise", exited(store.ExitInfo{}), transport.ExitStatus{Code: 4}, "the server ended with exit status 4, and the recorded one with 0"},
+		{"as recorded", exited(store.ExitInfo{Code: 4}), transport.ExitStatus{Code: 4}, ""},
+		{"well, and was not", exited(store.ExitInfo{Code: 4}), transport.ExitStatus{}, ""},
+		{"with another fault", exited(store.ExitInfo{Code: 4}), transport.ExitStatus{Code: 5}, "the server ended with exit status 5, and the recorded one with 4"},
+		{"nobody knows how it was", nil, transport.ExitStatus{Code: 1}, "the server ended with exit status 1, and the recording does not say how its server ended"},
+		{"a crash", exited(store.ExitInfo{}), transport.ExitStatus{Code: -1, Signal: syscall.SIGSEGV}, "the server ended with signal: segmentation fault, and the recorded one with 0"},
+		{"was asked to end", exited(store.ExitInfo{}), transport.ExitStatus{Code: 143, Asked: true}, ""},
+		{"the recorded one was asked", exited(store.ExitInfo{Code: -1, Signal: "terminated"}), transport.ExitStatus{Code: 1}, ""},
+		{"the recorded one crashed, too", exited(store.ExitInfo{Code: -1, Signal: "aborted"}), transport.ExitStatus{Code: 1}, "the server ended with exit status 1, and the recorded one with signal: aborted"},
+	} {
+		if got := ExitFault(tt.recorded, tt.live); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

@@ -93,8 +93,8 @@ func TestDriver(t *testing.T) {
 				"extra: an answer with id 9, which no open request of the client has",
 				"extra: no recorded answer for the server's roots/list",
 				"missing: #3, the answer to initialize, did not come",
-				"withheld: #10 tools/call c was still waiting for the server", "withheld: #4 notifications/initialized was still waiting for the server",
-				"withheld: #5 tools/call a was still waiting for the server", "withheld: #7 tools/call b was still waiting for the server",
+				"not sent: #10 tools/call c was still waiting for the server", "not sent: #4 notifications/initialized was still waiting for the server",
+				"not sent: #5 tools/call a was still waiting for the server", "not sent: #7 tools/call b was still waiting for the server",
 			}},
 		{"an early question", `
 			> {"id":1,"method":"a"}

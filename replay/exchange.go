@@ -318,6 +318,10 @@ func (x *exchanges) split(events []store.Event) [][]store.Event {
 	return parts
 }
 
+// isStatusOnly reports whether the answer was a status that is no success, without a
+// message.
+func (ex *exchange) isStatusOnly() bool { return ex.status >= 300 && ex.messages == 0 }
+
 // StatusOnly returns, of a session recorded over HTTP, the requests with messages that
 // the server answered by nothing but a status that is no success, as "#3 401": on
 // another transport nothing comes back.
@@ -325,7 +329,7 @@ func StatusOnly(events []store.Event) (list []string) {
 	x := exchangesOf(events)
 	for _, e := range events {
 		ex := x.byNumber[e.Stream]
-		if e.Kind == store.Frame && e.Dir == transport.ClientToServer && ex != nil && ex.status >= 300 && ex.messages == 0 {
+		if e.Kind == store.Frame && e.Dir == transport.ClientToServer && ex != nil && ex.isStatusOnly() {
 			list = append(list, fmt.Sprintf("#%d %d", e.Seq, ex.status))
 		}
 	}

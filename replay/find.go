@@ -83,7 +83,7 @@ func (p *Player) judge() []judged {
 		}
 		if c.arrived && c.answer != nil && !c.answer.sent {
 			list = append(list, judged{seq: c.answer.seq, grave: true, StepVerdict: StepVerdict{
-				Result: Withheld, Seq: c.answer.seq, Dir: transport.ServerToClient, What: "the answer to " + about(c.msg()),
+				Result: NotSent, Seq: c.answer.seq, Dir: transport.ServerToClient, What: "the answer to " + about(c.msg()),
 				Text: fmt.Sprintf("#%d, the answer to %s, was still waiting for the client", c.answer.seq, about(c.msg())),
 			}})
 		}
@@ -153,6 +153,6 @@ func (p *Player) withhold(r *reply, text string) {
 		what = about(messages[0])
 	}
 	p.findings = append(p.findings, judged{seq: r.seq, grave: true, StepVerdict: StepVerdict{
-		Result: Withheld, Seq: r.seq, Dir: transport.ServerToClient, What: what, Text: text,
+		Result: NotSent, Seq: r.seq, Dir: transport.ServerToClient, What: what, Text: text,
 	}})
 }

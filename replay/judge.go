@@ -114,7 +114,7 @@ func (d *Driver) judge() []judged {
 	for _, l := range d.lines {
 		if !l.sent && (l.question == nil || l.question.arrived) {
 			list = append(list, judged{seq: l.seq, grave: true, StepVerdict: StepVerdict{
-				Result: Withheld, Seq: l.seq, Dir: transport.ClientToServer, What: l.what(),
+				Result: NotSent, Seq: l.seq, Dir: transport.ClientToServer, What: l.what(),
 				Text: fmt.Sprintf("#%d %s was still waiting for the server", l.seq, l.what()),
 			}})
 		}

@@ -179,11 +179,7 @@ func (l *Live) fate(err error) string {
 	})
 	if ok && l.conn.Close() == nil {
 		if status, err := process.Status(); err == nil {
-			info := store.ExitInfo{Code: status.Code}
-			if status.Signal != nil {
-				info.Signal = status.Signal.String()
-			}
-			return fmt.Sprintf("the live server has ended, exit %v", info)
+			return fmt.Sprintf("the live server has ended, exit %v", store.ExitInfoOf(status))
 		}
 	}
 	return "the live server has ended"

@@ -125,7 +125,7 @@ func TestPlayer(t *testing.T) {
 			< {"method":"notifications/message","params":{"data":"half"}}
 			< { "result" : {"x":1.50, "id":1}, "id" : 1 }`,
 			[]string{
-				"withheld: #3: tools/call gave no progress token", "withheld: #5: tools/call gave no progress token",
+				"not sent: #3: tools/call gave no progress token", "not sent: #5: tools/call gave no progress token",
 				"missing: #7 tools/list was not asked",
 			}},
 		{"answers out of order", atOnce, atOnce, nil},
@@ -153,7 +153,7 @@ func TestPlayer(t *testing.T) {
 		{"silence is no reason to speak", twoCalls, "~\n> {\"id\":1,\"method\":\"initialize\"}\n< {\"id\":1,\"result\":{}}\n~",
 			[]string{"missing: #5 tools/call a was not asked", "missing: #7 tools/call b was not asked", "missing: #10 tools/call c was not asked"}},
 		{"a call held back", atOnce, `> {"id":1,"method":"tools/call","params":{"name":"a"}}`,
-			[]string{"withheld: #6, the answer to tools/call a, was still waiting for the client", "missing: #3 tools/call b was not asked"}},
+			[]string{"not sent: #6, the answer to tools/call a, was still waiting for the client", "missing: #3 tools/call b was not asked"}},
 		{"sampling", withSampling, withSampling, nil},
 		{"sampling refused", withSampling, `
 			> {"id":5,"method":"tools/call","params":{"name":"ask"}}

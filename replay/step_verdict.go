@@ -15,9 +15,9 @@ const (
 	Missing StepResult = "missing"
 	// Extra: it said what the recorded one did not.
 	Extra StepResult = "extra"
-	// Withheld: a recorded frame of the end that is played was not sent, because
+	// NotSent: a recorded frame of the end that is played was not sent, because
 	// what it waits for did not come.
-	Withheld StepResult = "withheld"
+	NotSent StepResult = "not sent"
 )
 
 // StepVerdict is the verdict on one step of a recording that was played to a live

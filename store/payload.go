@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // FormatVersion is the version of the event model: the "mcprec" field of every
@@ -104,6 +106,15 @@ type EOFInfo struct {
 type ExitInfo struct {
 	Code   int    `json:"code"`             // exit status; -1 after a signal
 	Signal string `json:"signal,omitempty"` // "killed", "terminated", …
+}
+
+// ExitInfoOf returns the payload for how a process ended.
+func ExitInfoOf(status transport.ExitStatus) ExitInfo {
+	info := ExitInfo{Code: status.Code}
+	if status.Signal != nil {
+		info.Signal = status.Signal.String()
+	}
+	return info
 }
 
 // String returns "0", "7", or "signal: killed".

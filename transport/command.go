@@ -28,6 +28,7 @@ type CommandConn struct {
 	patience [2]time.Duration // on the first and the second rung
 	copied   chan struct{}    // closed when all of standard error has been passed on
 	close    func() error
+	asked    bool // to end, by a signal; valid once close has returned
 }
 
 // Connect starts the process; see StartProcess for its errors.
@@ -72,6 +73,7 @@ func (c *CommandConn) shutdown() error {
 	// "Waiting for the server to exit, or sending SIGTERM if the server does
 	// not exit within a reasonable time"
 	if !c.endsWithin(c.patience[0]) {
+		c.asked = true
 		c.process.Signal(terminate)
 		// "Sending SIGKILL if the server does not exit within a reasonable time
 		// after SIGTERM"
@@ -102,11 +104,13 @@ func isClosedWithin(done <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// Status returns how the process ended. It fails while the process runs.
+// Status returns how the process ended, after Close. It fails while the process runs.
 func (c *CommandConn) Status() (ExitStatus, error) {
 	select {
 	case <-c.process.ended:
-		return c.process.status, c.process.err
+		status := c.process.status
+		status.Asked = c.asked
+		return status, c.process.err
 	default:
 		return ExitStatus{}, errors.New("exit status: the process still runs")
 	}

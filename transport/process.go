@@ -25,6 +25,7 @@ type Process struct {
 type ExitStatus struct {
 	Code   int       // exit status, or -1 after a signal
 	Signal os.Signal // what killed it, or nil
+	Asked  bool      // it went on when its input had ended, and Close asked it to end by a signal
 }
 
 // StartError says that a command could not be started. Code is what a shell

@@ -65,8 +65,8 @@ func TestCommandEchoesAndExits(t *testing.T) {
 // if it ignores that too.
 func TestShutdownLadder(t *testing.T) {
 	for what, want := range map[string]ExitStatus{
-		"deaf":     {Code: 9},
-		"stubborn": {Code: -1, Signal: syscall.SIGKILL},
+		"deaf":     {Code: 9, Asked: true},
+		"stubborn": {Code: -1, Signal: syscall.SIGKILL, Asked: true},
 	} {
 		c, err := child(t, what).Start()
 		if err != nil {

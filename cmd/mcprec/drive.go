@@ -46,9 +46,11 @@ notifications of one kind in the recorded order; calls that overlap may be answe
 in any order.
 
 A step is a match, a mismatch, missing, extra (the server said what was not
-recorded), or withheld (a frame of the client that was never sent, because what it
-follows did not come). The text has a line for each step that is no match, with -v
-for every one.
+recorded), or not sent (a frame of the client, because what it follows did not come).
+The text has a line for each step that is no match, with -v for every one; what ended
+the drive early stands above them. A server that ends of its own accord with another
+status than 0, and than the recorded one's, is a fault as well. A drive that compared
+nothing is no success.
 
 --match method lets the server's requests differ in what they ask; --match strict
 compares numbers as they are written.
@@ -59,7 +61,7 @@ environment.
 --format json prints one object: session, command, end (complete, gone: the server
 ended early, silent: nothing recorded came for --timeout, refused: a redacted value
 that the server has not given was about to be sent), exit (the server's
-status), passed, counts (of steps, by result), steps (a list of seq, dir, what,
+status), passed, explanation (why not, if the steps alone do not say it), counts (of steps, by result), steps (a list of seq, dir, what,
 result, differences (path, within, want, got, hint), more (how many differences
 beyond those), order, mapped (path, by, want, got), text), mapped (how many values, by
 reason), pending (who waits for what), without (what was given up waiting for), stderr
@@ -79,8 +81,8 @@ func newDrive() *cobra.Command {
 		Short: "Stand in for a session's client: drive a server and compare its answers",
 		Long: driveHelp + driveTargetHelp + normalizerHelp() + "\n" + sessionHelp + `
 
-Exit codes: 0 every step a match, 1 another verdict, 2 usage, 3 data that cannot be
-read or written, 126 and 127 the command cannot be run.`,
+Exit codes: 0 every step a match, 1 another verdict, 2 usage or nothing to compare, 3
+data that cannot be read or written, 126 and 127 the command cannot be run.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
 				return usagef("drive: want one session, then -- and the server's command: mcprec drive SESSION -- COMMAND [ARG]...")
@@ -154,9 +156,6 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	for _, w := range driver.Without() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", w)
 	}
-	if how := recorded.exited(run); how != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s\n", how)
-	}
 	report := newDriveReport(recorded, command, driver, run, o.timeout)
 	if err := printDrive(cmd, o, report); err != nil {
 		return err
@@ -176,7 +175,7 @@ func (o driveOptions) play(ctx context.Context, r *recordedSession, d *replay.Dr
 	if o.target.url != "" {
 		run, err = o.target.drive(ctx, r, d, how, o.update)
 	} else {
-		run, err = driveServer(ctx, d, command, how, kept)
+		run, err = driveServer(ctx, r.events, d, command, how, kept)
 	}
 	return run, wanted(), err
 }
@@ -228,6 +227,8 @@ func (o driveOptions) conclude(cmd *cobra.Command, r *recordedSession, run *driv
 		return verdictError
 	case o.update:
 		return r.update(cmd, o.home, run.kept)
+	case len(report.Steps) == 0:
+		return usagef("drive %s: %s; name a session in which it did, or record this one anew with --update", r.name, replay.NothingCompared)
 	case !report.Passed:
 		return verdictError
 	}

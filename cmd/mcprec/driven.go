@@ -26,6 +26,7 @@ type driven struct {
 	end    replay.DriveEnd
 	remote bool // it was not ours to start and to end
 	exit   store.ExitInfo
+	fault  string // how it ended otherwise than the recorded one, when all was said
 	stderr []string
 	took   time.Duration
 	kept   *keptRun // nil: nobody wants it
@@ -63,7 +64,7 @@ func (k *keptRun) events(ctx context.Context) (events []store.Event, err error) 
 }
 
 // driveServer starts the command, plays the driver to it, and ends it.
-func driveServer(ctx context.Context, d *replay.Driver, command []string, o replay.DriveOptions, kept *keptRun) (*driven, error) {
+func driveServer(ctx context.Context, recorded []store.Event, d *replay.Driver, command []string, o replay.DriveOptions, kept *keptRun) (*driven, error) {
 	words := new(lastLines)
 	server := transport.Command{Args: command, Stderr: words, Patience: time.Second} // Drive has waited already
 	if kept != nil {
@@ -87,7 +88,10 @@ func driveServer(ctx context.Context, d *replay.Driver, command []string, o repl
 	if err != nil {
 		return nil, err
 	}
-	run.exit = exitInfo(status)
+	run.exit = store.ExitInfoOf(status)
+	if run.end == replay.Complete {
+		run.fault = replay.ExitFault(recorded, status)
+	}
 	if kept == nil {
 		return run, nil
 	}
@@ -96,28 +100,6 @@ func driveServer(ctx context.Context, d *replay.Driver, command []string, o repl
 		return nil, fmt.Errorf("record the drive: %s lost: %w", phrase.Plural(sum.Lost, "event"), sum.Err)
 	}
 	return run, nil
-}
-
-// exited says how the server ended, if it did so in another way than the recorded
-// one when all was said; "" also for a signal, which was ours.
-func (r *recordedSession) exited(run *driven) string {
-	if run.end != replay.Complete || run.exit.Code <= 0 {
-		return ""
-	}
-	for _, e := range r.events {
-		if info, err := store.DecodePayload[store.ExitInfo](e); e.Kind == store.Exited && err == nil && info.Code == run.exit.Code {
-			return ""
-		}
-	}
-	return fmt.Sprintf("the server ended with exit status %v", run.exit)
-}
-
-func exitInfo(status transport.ExitStatus) store.ExitInfo {
-	info := store.ExitInfo{Code: status.Code}
-	if status.Signal != nil {
-		info.Signal = status.Signal.String()
-	}
-	return info
 }
 
 // observer is a tap as a writer.

@@ -16,20 +16,22 @@ import (
 
 // driveReport is what a drive found out; as JSON its stable form.
 type driveReport struct {
-	Session string                    `json:"session"`
-	Command []string                  `json:"command"`
-	End     replay.DriveEnd           `json:"end"`
-	Exit    string                    `json:"exit"`
-	Passed  bool                      `json:"passed"`
-	Counts  map[replay.StepResult]int `json:"counts"`
-	Steps   []driveStep               `json:"steps"`
-	Mapped  map[string]int            `json:"mapped"`
-	Pending []string                  `json:"pending"`
-	Without []string                  `json:"without"`
-	Stderr  []string                  `json:"stderr"`
-	label   string
-	timeout time.Duration
-	took    time.Duration
+	Session string          `json:"session"`
+	Command []string        `json:"command"`
+	End     replay.DriveEnd `json:"end"`
+	Exit    string          `json:"exit"`
+	Passed  bool            `json:"passed"`
+	// Explanation says why it did not pass, where the steps alone do not say it.
+	Explanation string                    `json:"explanation"`
+	Counts      map[replay.StepResult]int `json:"counts"`
+	Steps       []driveStep               `json:"steps"`
+	Mapped      map[string]int            `json:"mapped"`
+	Pending     []string                  `json:"pending"`
+	Without     []string                  `json:"without"`
+	Stderr      []string                  `json:"stderr"`
+	label       string
+	timeout     time.Duration
+	took        time.Duration
 }
 
 // driveStep is the verdict on one step.
@@ -74,10 +76,16 @@ func newDriveReport(recorded *recordedSession, command []string, d *replay.Drive
 	if run.remote {
 		r.Exit = ""
 	}
-	r.Passed = run.end == replay.Complete && r.Counts[replay.Match] == len(r.Steps)
-	if run.end != replay.Complete {
+	switch {
+	case run.end != replay.Complete:
+		r.Explanation = r.breaking()
 		r.Pending = append(r.Pending, d.Pending()...)
+	case len(r.Steps) == 0:
+		r.Explanation = replay.NothingCompared
+	default:
+		r.Explanation = run.fault
 	}
+	r.Passed = r.Explanation == "" && r.Counts[replay.Match] == len(r.Steps)
 	if !r.Passed {
 		r.Stderr = append(r.Stderr, run.stderr...)
 	}
@@ -114,6 +122,18 @@ func (r *driveReport) write(w io.Writer, format string, all bool) error {
 
 func (r *driveReport) text(all bool) string {
 	var b strings.Builder
+	if r.Explanation != "" {
+		fmt.Fprintln(&b, r.Explanation)
+		for _, p := range r.Pending {
+			fmt.Fprintf(&b, "  %s\n", plain(p))
+		}
+		if len(r.Stderr) > 0 {
+			fmt.Fprintln(&b, "the last the server said on standard error:")
+			for _, line := range r.Stderr {
+				fmt.Fprintf(&b, "  %s\n", line)
+			}
+		}
+	}
 	times := 1
 	for i, s := range r.Steps {
 		if i+1 < len(r.Steps) && s.isAgain(r.Steps[i+1]) {
@@ -127,18 +147,6 @@ func (r *driveReport) text(all bool) string {
 			}
 		}
 		times = 1
-	}
-	if r.End != replay.Complete {
-		fmt.Fprintln(&b, r.breaking())
-		for _, p := range r.Pending {
-			fmt.Fprintf(&b, "  %s\n", plain(p))
-		}
-	}
-	if r.End != replay.Complete && len(r.Stderr) > 0 {
-		fmt.Fprintln(&b, "the last the server said on standard error:")
-		for _, line := range r.Stderr {
-			fmt.Fprintf(&b, "  %s\n", line)
-		}
 	}
 	fmt.Fprintln(&b, r.summary())
 	return b.String()
@@ -219,7 +227,7 @@ func (r *driveReport) breaking() string {
 // summary counts the steps, and says what was compared otherwise than by its text.
 func (r *driveReport) summary() string {
 	var counts []string
-	for _, result := range []replay.StepResult{replay.Match, replay.Mismatch, replay.Missing, replay.Extra, replay.Withheld} {
+	for _, result := range []replay.StepResult{replay.Match, replay.Mismatch, replay.Missing, replay.Extra, replay.NotSent} {
 		if n := r.Counts[result]; n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", n, result))
 		}

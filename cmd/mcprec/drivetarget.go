@@ -73,14 +73,13 @@ func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *replay.D
 		}
 		defer kept.tap.Close()
 	}
-	conn, err := client.Dial(ctx)
+	asides, err := replay.DialAside(ctx, client, r.events)
 	if err != nil {
 		return nil, err
 	}
-	o.HangUp = conn.HangUp
+	o.HangUp = asides.HangUp
 	start := time.Now()
 	run = &driven{remote: true}
-	asides := replay.NewAsider(conn, r.events)
 	if run.end, err = replay.Drive(ctx, asides, d, o); err != nil {
 		return nil, err
 	}

@@ -45,12 +45,26 @@ type suiteFault struct {
 	Text    string `xml:",chardata"`
 }
 
-// suite returns the report as a test case a step, and one for the end of a drive
-// that broke off.
+// suite returns the report as a test case a step, and before them one for what the steps
+// do not say: that the drive broke off, say.
 func (r *driveReport) suite() suite {
 	s := suite{
 		Name: "mcprec drive " + r.label, Time: fmt.Sprintf("%.3f", r.took.Seconds()), Tests: len(r.Steps),
 		Properties: []suiteProperty{{"session", r.Session}, {"command", shellLine(r.Command)}, {"end", string(r.End)}, {"exit", r.Exit}},
+	}
+	if r.Explanation != "" {
+		c := suiteCase{Name: "the end of the session", Class: r.label, Time: "0", SystemErr: strings.Join(r.Stderr, "\n")}
+		fault := &suiteFault{Message: r.Explanation, Type: string(r.End), Text: strings.Join(r.Pending, "\n")}
+		switch {
+		case r.End != replay.Complete:
+			c.Error, s.Errors = fault, 1
+		case len(r.Steps) == 0:
+			fault.Type, c.Error, s.Errors = "nothing", fault, 1
+		default:
+			fault.Type, c.Failure, s.Failures = "exit", fault, 1
+		}
+		s.Tests++
+		s.Cases = append(s.Cases, c)
 	}
 	for _, step := range r.Steps {
 		c := suiteCase{Name: step.headline(), Class: r.label, Time: "0"}
@@ -63,15 +77,6 @@ func (r *driveReport) suite() suite {
 			s.Failures++
 		}
 		s.Cases = append(s.Cases, c)
-	}
-	if r.End != replay.Complete {
-		s.Tests++
-		s.Errors++
-		s.Cases = append(s.Cases, suiteCase{
-			Name: "the end of the session", Class: r.label, Time: "0",
-			Error:     &suiteFault{Message: r.breaking(), Type: string(r.End), Text: strings.Join(r.Pending, "\n")},
-			SystemErr: strings.Join(r.Stderr, "\n"),
-		})
 	}
 	return s
 }

@@ -85,7 +85,7 @@ func (r *Run) unsaid() {
 		findings := h.close()
 		h.mu.Unlock()
 		for _, f := range findings {
-			if f.Result == replay.Withheld {
+			if f.Result == replay.NotSent {
 				r.note("the " + h.name + " has not said all: " + f.Text)
 			}
 		}
