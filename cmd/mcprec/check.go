@@ -20,6 +20,7 @@ type checkOptions struct {
 	explain string
 	rules   bool
 	max     time.Duration
+	timeout bool // a call that timed out is an error
 	expect  []string
 	forbid  []string
 	schema  bool
@@ -49,7 +50,8 @@ func newCheck() *cobra.Command {
 	f.StringVar(&o.failOn, "fail-on", "error", "the least `SEVERITY` that fails: error, warning, or never")
 	f.BoolVar(&o.rules, "rules", false, "print the rules: severity, revisions, section of the specification")
 	f.StringVar(&o.explain, "explain", "", "say what a `RULE` asks for, why, and what breaks it")
-	f.DurationVar(&o.max, "max-duration", 0, "a call of the client that takes longer is an error; 0 is any")
+	f.DurationVar(&o.max, "max-duration", 0, "a call of the client that takes, or waits, longer is an error; 0 is any")
+	f.BoolVar(&o.timeout, "fail-on-timeout", false, "a call whose sender gave up waiting is an error, not a warning")
 	f.StringSliceVar(&o.expect, "expect-tool", nil, "`TOOLS` that the client must call")
 	f.StringSliceVar(&o.forbid, "forbid-tool", nil, "`TOOLS` that the client must not call")
 	f.BoolVar(&o.schema, "schema", false, "hold each message to the official JSON schema of its revision too")
@@ -65,23 +67,28 @@ without a live peer:
   P1 to P14  the rules of the specification's revision that the session settled on
   U1 to U4   the steps of a frame: written before it is taken, in order, in the room
              that there is
-  E1 to E10  evidence: calls without an answer and who had them, late answers, bytes
-             that are no message, frames behind the end, events that were lost, tools
-             that were redefined, headers that contradict their body, a client gone silent
+  E1 to E15  evidence: calls without an answer and who had them, calls that timed out,
+             late answers, bytes that are no message, frames behind the end, events that
+             were lost, tools that were redefined, headers that contradict their body, a
+             client gone silent, a server that did not start, crashed or would not end,
+             a session in which nothing was answered
   S1         with --schema: messages that do not fit the schema of their revision
   G1 to G4   what --max-duration, --expect-tool, --forbid-tool and --baseline ask for
 
 A finding names its events (as mcprec show numbers them), the one that shows it
 first, and the section of the specification. An error breaks a MUST, or is a call
-that nobody answered; a warning a SHOULD; a note breaks nothing, or may be two frames
-that crossed. --filter, that of mcprec show, tells only what is about events that fit; the
+that nobody answered; a warning a SHOULD, or is a call that timed out, or a session
+that was of no use; a note breaks nothing, is what a client left behind when it went
+away, or may be two frames that crossed. --filter, that of mcprec show, tells only what is about events that fit; the
 table of calls stays that of all. --rules lists the rules, --explain RULE tells of one.
 
 --format json prints one object a line: for each finding session, rule, title,
 severity, revision, section, dir (of whoever is at fault), events, text; then for the
-session a summary: events, frames, took_ns, revision, errors, warnings, notes, calls
-(name, tool, calls, failed, request_bytes, response_bytes, p50_ns, p95_ns, p99_ns,
-max_ns). --format junit prints a test case for each rule of each session, --format
+session a summary: events, frames, took_ns, revision, errors, warnings, notes,
+requests, answered, exit, calls (name, tool, calls, failed, open, cancelled,
+request_bytes, response_bytes, p50_ns, p95_ns, p99_ns, max_ns). In the table OPEN are
+calls without an answer, CANCELLED those that were cancelled; the durations are of all,
+by how long each took or waited. --format junit prints a test case for each rule of each session, --format
 sarif a log of SARIF 2.1.0, which points at the lines of fixtures.
 
 ` + sessionHelp + `
@@ -137,7 +144,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 }
 
 func (o *checkOptions) gate() check.Gate {
-	return check.Gate{MaxDuration: o.max, Expect: o.expect, Forbid: o.forbid, Baseline: o.trusted, Schema: o.schemas}
+	return check.Gate{MaxDuration: o.max, FailOnTimeout: o.timeout, Expect: o.expect, Forbid: o.forbid, Baseline: o.trusted, Schema: o.schemas}
 }
 
 // readBaseline reads the tools of the session of --baseline; nil without one.

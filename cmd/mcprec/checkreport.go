@@ -110,9 +110,23 @@ func (r *checkReport) summary(name string, s check.Summary) {
 	if revision == "" {
 		revision = "no revision"
 	}
-	fmt.Fprintf(r.w, "  %s, %s in %v\n", named(revision), phrase.Plural(s.Frames, "frame"), brief(s.Took))
+	fmt.Fprintf(r.w, "  %s, %s in %v%s\n", named(revision), phrase.Plural(s.Frames, "frame"), brief(s.Took), useless(s))
 	r.tallies(s.Tallies)
 	r.shown = ""
+}
+
+// useless says in the summary of a session what kept it from being of use.
+func useless(s check.Summary) (said string) {
+	switch {
+	case s.Asked == 0 && s.Frames == 0:
+		said = "; nothing was said"
+	case s.Answered == 0 && s.Asked > 0:
+		said = "; nothing was answered"
+	}
+	if s.Exit != "" && s.Exit != "0" {
+		said += "; the server ended: exit " + s.Exit
+	}
+	return plain(said)
 }
 
 // tallies prints the calls as a table.
@@ -121,9 +135,9 @@ func (r *checkReport) tallies(list []check.Tally) {
 		return
 	}
 	t := tabwriter.NewWriter(r.w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "  CALLS\tFAILED\tP50\tP95\tP99\tBYTES OUT\tBYTES IN\tNAME")
+	fmt.Fprintln(t, "  CALLS\tFAILED\tOPEN\tCANCELLED\tP50\tP95\tP99\tBYTES OUT\tBYTES IN\tNAME")
 	for _, c := range list {
-		fmt.Fprintf(t, "  %d\t%d\t%v\t%v\t%v\t%d\t%d\t%s\n", c.Calls, c.Failed, brief(c.P50), brief(c.P95), brief(c.P99), c.Requests, c.Responses, plain(c.Name))
+		fmt.Fprintf(t, "  %d\t%d\t%d\t%d\t%v\t%v\t%v\t%d\t%d\t%s\n", c.Calls, c.Failed, c.Open, c.Cancelled, brief(c.P50), brief(c.P95), brief(c.P99), c.Requests, c.Responses, plain(c.Name))
 	}
 	r.err = t.Flush()
 }

@@ -191,6 +191,8 @@ func TestWhoHasIt(t *testing.T) {
 		{"no longer read by the client", []string{call, `< {"method":"x"}`, `eof/s2c {"by":"receiver"}`, closed}, []string{"E1 error the client no longer read (#4)"}},
 		{"slow", []string{call, `delivered/c2s {"upto":2,"blocked_ns":3000000000}`, closed}, []string{"E1 error the server took #2 after a write had blocked for 3s (#3)"}},
 		{"the client owes", []string{call, `< {"id":1,"method":"sampling/createMessage"}`, bye, closed},
+			[]string{`E2 note the server itself waits for the client to answer sampling/createMessage of the server (id 1, #3)`, "E2 note the client closed its end (#4) and had not answered"}},
+		{"the client owes, and nobody left", []string{call, `< {"id":1,"method":"sampling/createMessage"}`, closed},
 			[]string{`E1 error the server itself waits for the client to answer sampling/createMessage of the server (id 1, #3)`, "E1 error the client sent nothing after the request"}},
 		{"roots at the end", []string{`< {"id":1,"method":"roots/list"}`, bye, closed}, []string{"E2 note nothing of the client's waits for it"}},
 		{"the recorder let go", []string{call, `eof/s2c {"by":"recorder"}`, closed}, []string{"E2 note the recorder no longer read the server (#3)"}},
@@ -206,6 +208,7 @@ func TestWhoHasIt(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			found, _ := findings(t, check.Gate{}, lines(test.lines...))
+			found = slices.DeleteFunc(found, func(f check.Finding) bool { return f.Rule == "E13" }) // see TestEnding
 			if len(found) != len(test.want) {
 				t.Fatalf("found %v, want %v", found, test.want)
 			}
@@ -331,5 +334,182 @@ func TestRevision(t *testing.T) {
 		`> {"method":"notifications/initialized"}`, `< {"id":1,"method":"ping"}`, `> {"id":1,"result":{}}`, closed))
 	if len(found) > 0 || s.Revision != order.Revision2025_06_18 {
 		t.Errorf("found %v, revision %s", found, s.Revision)
+	}
+}
+
+// TestTimedOut: a call whose sender gave up is found where it did, in the words of any
+// SDK; one that a person cancelled is a note.
+func TestTimedOut(t *testing.T) {
+	cancel := func(reason string) string {
+		return `> {"method":"notifications/cancelled","params":{"requestId":1,"reason":` + strconv.Quote(reason) + `}}`
+	}
+	for _, reason := range []string{
+		"McpError: MCP error -32001: Request timed out", "Request timed out", "context deadline exceeded", "tools/call: context deadline exceeded",
+		"Timed out while waiting for response to ClientRequest. Waited 2.0 seconds.", "Did not observe any item or terminal signal within 20000ms in 'source'",
+		"TimeoutError: The operation was aborted due to timeout", "request timeout", "Time-out", "deadline has elapsed: the deadline was exceeded",
+	} {
+		for _, fail := range []bool{false, true} {
+			want := map[bool]order.Severity{false: order.Warning, true: order.Error}[fail]
+			found, s := findings(t, check.Gate{FailOnTimeout: fail}, lines(append(slices.Clone(shaken), call, cancel(reason), bye, closed)...))
+			if len(found) != 1 || found[0].Rule != "E11" || found[0].Severity != want || found[0].Dir != transport.ServerToClient {
+				t.Errorf("%s, %t: found %v", reason, fail, found)
+			} else if c := s.Tallies[0]; c.Name != "count" || c.Calls != 1 || c.Cancelled != 1 || c.Open != 0 || c.Max != time.Second {
+				t.Errorf("%s: counted as %+v", reason, c)
+			}
+		}
+	}
+	for _, reason := range []string{"user pressed stop", "context canceled", "AbortError: This operation was aborted", ""} {
+		found, _ := findings(t, check.Gate{FailOnTimeout: true}, lines(append(slices.Clone(shaken), call, cancel(reason), bye, closed)...))
+		if len(found) != 1 || found[0].Rule != "E2" || !strings.HasSuffix(found[0].Text, strings.TrimPrefix(reason, "AbortError: ")) {
+			t.Errorf("%s: found %v", reason, found)
+		}
+	}
+	found, _ := findings(t, check.Gate{}, lines(append(slices.Clone(shaken), call, cancel("McpError: MCP error -32001: Request timed out"))...))
+	if want := `tools/call "count" of the client (id 1, #5): the client gave up after 1s: Request timed out; the server said nothing`; len(found) == 0 || found[0].Text != want {
+		t.Errorf("found %v, want %s", found, want)
+	}
+	found, _ = findings(t, check.Gate{}, lines(append(slices.Clone(shaken), call, `< {"id":9,"method":"roots/list"}`, cancel("timed out"))...))
+	if len(found) == 0 || found[0].Dir != transport.ClientToServer || !strings.Contains(found[0].Text, "the server sent #6 last, 1s before; it waited itself for the client to answer roots/list of the server (id 9, #6)") {
+		t.Errorf("found %v: it is the client that does not answer", found)
+	}
+}
+
+// TestMaxDuration: a call that was never answered or was cancelled counts by how long it
+// waited, once.
+func TestMaxDuration(t *testing.T) {
+	cancel := `> {"method":"notifications/cancelled","params":{"requestId":1,"reason":"user pressed stop"}}`
+	for name, test := range map[string]struct {
+		lines  []string
+		want   int
+		tally  string // calls, failed, open, cancelled
+		waited time.Duration
+	}{
+		"answered":                          {[]string{call, answer, bye, closed}, 0, "1 0 0 0", time.Second},
+		"answered late":                     {[]string{call, cancel, cancel, answer, bye, closed}, 1, "1 0 0 1", 3 * time.Second},
+		"cancelled":                         {[]string{call, `< {"method":"x"}`, cancel, bye, closed}, 1, "1 0 0 1", 2 * time.Second},
+		"cancelled soon":                    {[]string{call, cancel, `< {"method":"x"}`, bye, closed}, 0, "1 0 0 1", time.Second},
+		"never answered":                    {[]string{call, `< {"method":"x"}`, bye, closed}, 1, "1 0 1 0", 2 * time.Second},
+		"cancelled late, answered later":    {[]string{call, `< {"method":"x"}`, cancel, answer, bye, closed}, 1, "1 0 0 1", 3 * time.Second},
+		"a subscription":                    {[]string{`> {"id":1,"method":"subscriptions/listen"}`, `< {"method":"x"}`, `< {"method":"x"}`, bye, closed}, 0, "1 0 1 0", 0},
+		"the recording goes no further":     {[]string{call, `< {"method":"x"}`, `< {"method":"x"}`}, 1, "1 0 1 0", 2 * time.Second},
+		"the server ended, and said so":     {[]string{call, `exit {"code":1}`, bye, closed}, 0, "1 0 1 0", time.Second},
+		"what came behind the client's end": {[]string{call, bye, `stderr a`, `stderr b`, closed}, 0, "1 0 1 0", time.Second},
+	} {
+		found, s := findings(t, check.Gate{MaxDuration: 3 * time.Second / 2}, lines(append(slices.Clone(shaken), test.lines...)...))
+		n := 0
+		for _, f := range found {
+			if f.Rule == "G1" {
+				n++
+			}
+		}
+		var c check.Tally
+		for _, one := range s.Tallies {
+			if one.Name != "initialize" {
+				c = one
+			}
+		}
+		if got := fmt.Sprint(c.Calls, c.Failed, c.Open, c.Cancelled); n != test.want || got != test.tally || c.Max != test.waited {
+			t.Errorf("%s: G1 %d times, want %d; counted as %s, %v, want %s, %v: %v", name, n, test.want, got, c.Max, test.tally, test.waited, found)
+		}
+	}
+}
+
+// TestLeftBehind: what the client left is a note; what it waited for in vain is the
+// server's fault, and what the server waited for the client's.
+func TestLeftBehind(t *testing.T) {
+	const (
+		ask      = `> {"id":1,"method":"tools/call","params":{"name":"count","_meta":{"progressToken":"t"}}}`
+		progress = `< {"method":"notifications/progress","params":{"progressToken":"t","progress":1}}`
+		ping     = `< {"id":7,"method":"ping"}`
+		human    = `< {"id":7,"method":"elicitation/create"}`
+	)
+	for name, test := range map[string]struct {
+		lines  []string
+		want   string // rules and severities, in their order
+		client bool   // it is the client's doing
+		text   string
+	}{
+		"a millisecond later":        {[]string{ask, "wait 1ms", bye, closed}, "E2 note", true, "the client closed its end (#5)"},
+		"in vain":                    {[]string{ask, "wait 10s", bye, closed}, "E1 error", false, "the server sent nothing after the request"},
+		"shorter than calls take":    {[]string{`> {"id":8,"method":"tools/call"}`, "wait 500ms", `< {"id":8,"result":{}}`, ask, "wait 2s", bye, closed}, "E2 note", true, "the client closed its end"},
+		"with progress":              {[]string{ask, "wait 9s", progress, "wait 10ms", bye, closed}, "E2 note", true, "after progress of it (#5)"},
+		"with progress that stopped": {[]string{ask, "wait 1s", progress, "wait 20s", bye, closed}, "E1 error", false, ""},
+		"a heartbeat of the client":  {[]string{`> {"id":1,"method":"ping"}`, bye, closed}, "E2 note", true, ""},
+		"heartbeats of both":         {[]string{ping, `> {"id":1,"method":"ping"}`, bye, closed}, "E2 note E2 note", true, ""},
+		"a question to a person":     {[]string{ask, human, "wait 60s", bye, closed}, "E2 note E2 note", true, "the client closed its end (#6); the server itself waits for the client to answer elicitation/create"},
+		"a ping that it left":        {[]string{ask, ping, "wait 60s", bye, closed}, "E1 error E1 error", true, "the server itself waits for the client to answer ping"},
+		"a slow reader":              {[]string{ask, "wait 20s", `delivered/s2c {"upto":2,"blocked_ns":20000000000}`, bye, closed}, "E2 note", true, "after it had taken what the server sent (#5)"},
+		"asked to end":               {[]string{ask, "wait 1ms", `eof/s2c {"by":"sender"}`, `exit {"code":-1,"signal":"terminated"}`, closed}, "E2 note", true, "the server was asked to end (#5, exit signal: terminated)"},
+		"asked to end, in vain":      {[]string{ask, "wait 60s", `eof/s2c {"by":"sender"}`, `exit {"code":143}`, closed}, "E1 error", false, ""},
+		"the server left":            {[]string{ask, "wait 1ms", `eof/s2c {"by":"sender"}`, `exit {"code":0}`, bye, closed}, "E1 error", false, "the server ended first (#5, exit 0)"},
+		"the server left its own":    {[]string{ask, ping, `exit {"code":0}`, `eof/s2c {"by":"sender"}`, bye, closed}, "E1 error E2 note", true, "the server ended first (#6)"},
+	} {
+		text := strings.TrimSuffix(shakesWith(test.lines), "\n")
+		var found []check.Finding
+		f := check.New(check.Gate{}, func(one check.Finding) { found = append(found, one) })
+		for _, e := range check.EventsOf(text) {
+			if err := f.Apply(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.Close()
+		got, said := "", ""
+		for _, one := range found {
+			got, said = got+" "+one.Rule+" "+one.Severity.String(), said+one.Text+"\n"
+		}
+		if strings.TrimSpace(got) != test.want || !strings.Contains(said, test.text) {
+			t.Errorf("%s: found %v, want %s %q", name, found, test.want, test.text)
+			continue
+		}
+		if last := found[len(found)-1]; (last.Dir == transport.ClientToServer) != test.client {
+			t.Errorf("%s: %v is found to be of the %s", name, last, last.Dir.Sender())
+		}
+	}
+}
+
+func shakesWith(lines []string) string {
+	return strings.Join(append(slices.Clone(shaken), lines...), "\n")
+}
+
+// TestEnding: a session in which nothing worked says so.
+func TestEnding(t *testing.T) {
+	const (
+		init  = `> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`
+		fails = `exit {"code":1}`
+		out   = `eof/s2c {"by":"sender"}`
+	)
+	healthy := append(slices.Clone(shaken), call, answer)
+	for name, test := range map[string]struct {
+		lines []string
+		want  string
+		text  string
+	}{
+		"it did not start":                  {[]string{`stderr no such file`, fails, out, closed}, "E13 error", "the server ended with exit status 1 and had sent nothing"},
+		"and its client had no input":       {[]string{bye, fails, out, closed}, "E13 error", ""},
+		"and it was asked":                  {[]string{init, fails, out, bye, closed}, "E1 error E13 error", ""},
+		"no frame":                          {[]string{bye, `exit {"code":0}`, closed}, "E13 warning", "there is no frame in the recording"},
+		"no frame, and still live":          {nil, "", ""},
+		"nothing asked":                     {[]string{`> {"method":"notifications/x"}`, bye, closed}, "E13 warning", "the client asked for nothing"},
+		"nothing answered":                  {[]string{init, bye, closed}, "E1 error E13 warning", "1 request of the client, and no answer"},
+		"nothing answered, asked to end":    {[]string{init, `exit {"code":-1,"signal":"terminated"}`, closed}, "E1 error E13 warning", ""},
+		"refused by HTTP":                   {[]string{`http/c2s/1 {"what":"request","method":"POST"}`, ">1 " + init[2:], `http/s2c/1 {"what":"response","status":401}`, `http/s2c/1 {"what":"end"}`, closed}, "", ""},
+		"it died":                           {append(slices.Clone(healthy), fails, out, bye, closed), "E12 warning", "the server ended with exit status 1 before the client had closed its end"},
+		"it was killed":                     {append(slices.Clone(healthy), out, `exit {"code":-1,"signal":"killed"}`, bye, closed), "E12 warning", "by the signal killed"},
+		"it ended by itself":                {append(slices.Clone(healthy), out, `exit {"code":0}`, bye, closed), "", ""},
+		"it was asked to end":               {append(slices.Clone(healthy), out, `exit {"code":-1,"signal":"terminated"}`, closed), "", ""},
+		"and a shell says so":               {append(slices.Clone(healthy), out, `exit {"code":143}`, closed), "", ""},
+		"it failed behind the client's end": {append(slices.Clone(healthy), bye, fails, out, closed), "E15 note", "1s after the client had closed its end (#7), with exit status 1"},
+	} {
+		found, s := findings(t, check.Gate{}, lines(test.lines...))
+		got, said := "", ""
+		for _, one := range found {
+			got, said = got+" "+one.Rule+" "+one.Severity.String(), said+one.Text+"\n"
+		}
+		if strings.TrimSpace(got) != test.want || !strings.Contains(said, test.text) {
+			t.Errorf("%s: found %v, want %s %q", name, found, test.want, test.text)
+		}
+		if exits := strings.Contains(strings.Join(test.lines, " "), "exit {"); exits != (s.Exit != "") {
+			t.Errorf("%s: the summary says %q of the exit", name, s.Exit)
+		}
 	}
 }

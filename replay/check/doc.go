@@ -20,7 +20,7 @@
 //	P12        requests that are sent again with what was asked for (from 2026-07-28)
 //	P13, P14   what each message says of itself
 //	U1 to U4   the steps of a frame: what no recording of a session can say
-//	E1 to E10  evidence, of what no rule of order tells
+//	E1 to E15  evidence, of what no rule of order tells
 //	S1         the schema of the revision
 //	G1 to G4   what the user asks for
 //
@@ -32,14 +32,14 @@
 // belongs to no session. It has a checker of package order. A call is a request
 // without an answer, by its scope, direction and id; it goes when it is answered, and
 // of all calls to one tool there is then a [Tally]: a count, bytes, and how many calls
-// took how long, in steps of less than one hundredth. A course is how far an HTTP
+// took or waited how long, in steps of less than one hundredth. A course is how far an HTTP
 // exchange has come; its place is in a strand, a stream of server-sent events over all
 // exchanges that carry it. Of events with an id, and of responses that asked for input,
 // the latest are remembered.
 //
 // # What it refuses
 //
-// It needs no payload twice and keeps none. No duration makes an error but the one
-// that the user sets with [Gate]; one makes a note, of a client that was silent to its
-// end. No message is held to its schema unless [Gate] asks for it.
+// It needs no payload twice and keeps none. No duration makes an error of what
+// was answered, but the one that the user sets with [Gate]. How long a client had waited
+// when it went away tells what it left from what it waited for in vain. No message is held to its schema unless [Gate] asks for it.
 package check

@@ -19,23 +19,23 @@ type Fold struct {
 	scopes  scopes
 	tools   definitions
 	tallies tallies
-	last    [3]uint64        // the last frame of each direction
-	ended   [3]uint64        // the event that ended each direction
+	last    [3]moment        // the last frame of each direction
+	end     ending           // how the session ended
 	stopped [3]uint64        // the event from which its receiver no longer read
 	held    [3]time.Duration // for how long the last frame before that was not taken
-	lastAt  [3]time.Duration // of the last frame of each direction
 	notices [3]int           // notifications of each direction
 	blocked [3]stall         // the last write of each direction that blocked
-	exit    string           // how the server ended
-	exited  uint64           // where
 	at      time.Duration    // of the latest event
 	seq     uint64           // its Seq
 	frames  uint64           // so far
+	asked   uint64           // requests of the client, but for subscriptions
+	replies uint64           // answers to them
+	listens bool             // the client asked for subscriptions
+	slowest time.Duration    // the longest that one of them took, but for the handshake
+	refused int              // the last status with which HTTP refused a request
 	lost    uint64           // the event of the first gap
-	sealed  bool             // the recording came to its end
 	found   map[string]int   // by severity
 	hangs   bool             // a call that was left without an answer was found
-	gaveUp  uint64           // the event at which the recorder no longer read the server
 	skip    map[uint64]bool  // streams whose next frame was sent before
 	courses courses
 	sent    recent[uint64, place] // events with an id
@@ -48,8 +48,15 @@ type Fold struct {
 
 // stall is a write that blocked.
 type stall struct {
-	seq, upto uint64
-	blocked   time.Duration
+	moment
+	upto    uint64
+	blocked time.Duration
+}
+
+// moment is an event and its time; the zero moment is none.
+type moment struct {
+	seq uint64
+	at  time.Duration
 }
 
 // New returns a fold that gives its findings to emit.
@@ -78,13 +85,13 @@ func (f *Fold) Apply(e store.Event) error {
 	case store.HTTP:
 		return f.http(e)
 	case store.Closed:
-		f.sealed = true
+		f.end.sealed = true
 		f.silence.ends(e)
 	case store.EOF:
 		return f.eof(e)
 	case store.Exited:
 		info, err := store.DecodePayload[store.ExitInfo](e)
-		f.exit, f.exited = clip(info.String()), e.Seq
+		f.end.exit, f.end.exited = info, moment{e.Seq, e.At}
 		f.silence.ends(e)
 		return err
 	case store.Delivered:
@@ -92,7 +99,7 @@ func (f *Fold) Apply(e store.Event) error {
 		if err == nil {
 			f.takes(e, info)
 		}
-		f.blocked[e.Dir&3%3] = stall{e.Seq, info.Upto, info.Blocked}
+		f.blocked[e.Dir&3%3] = stall{moment{e.Seq, e.At}, info.Upto, info.Blocked}
 		return err
 	case store.Lost:
 		info, err := store.DecodePayload[store.LostInfo](e)
@@ -115,8 +122,8 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 	if e.Dir == transport.ClientToServer {
 		f.silence.speaks(f, e)
 	}
-	f.last[e.Dir], f.lastAt[e.Dir] = e.Seq, e.At
-	if end := f.ended[e.Dir]; end != 0 && e.Stream == 0 {
+	f.last[e.Dir] = moment{e.Seq, e.At}
+	if end := f.end.closed[e.Dir].seq; end != 0 && e.Stream == 0 {
 		f.finds(afterEnd, e.Dir, "", []uint64{e.Seq, end}, "the %s sent a frame after the end of its stream (#%d)", e.Dir.Sender(), end)
 	}
 	x := f.passes(e, p)
@@ -199,11 +206,11 @@ func (f *Fold) eof(e store.Event) error {
 	way := e.Dir & 3 % 3
 	switch info.By {
 	case "sender":
-		f.ended[way] = e.Seq
+		f.end.closed[way] = moment{e.Seq, e.At}
 	case "receiver":
-		f.stopped[way], f.held[way] = e.Seq, e.At-f.lastAt[way]
+		f.stopped[way], f.held[way] = e.Seq, e.At-f.last[way].at
 	case "recorder":
-		f.gaveUp = e.Seq
+		f.end.gaveUp = e.Seq
 	}
 	return nil
 }
@@ -220,7 +227,7 @@ func (f *Fold) lose(e store.Event, info store.LostInfo) {
 func (f *Fold) cut(e store.Event) error {
 	f.seq, f.at = e.Seq, e.At
 	f.frames++
-	f.last[e.Dir&3%3], f.lastAt[e.Dir&3%3] = e.Seq, e.At
+	f.last[e.Dir&3%3] = moment{e.Seq, e.At}
 	if e.Stream == 0 { // the event behind it tells
 		if f.lost == 0 {
 			f.lost = e.Seq

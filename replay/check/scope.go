@@ -11,11 +11,12 @@ import (
 
 // scope is what has ids of its own.
 type scope struct {
-	rules *order.Checker
-	calls calls
+	rules  *order.Checker
+	calls  calls
+	tokens calls // those that ask for progress, by its token
 }
 
-func newScope() *scope { return &scope{rules: order.New(""), calls: calls{}} }
+func newScope() *scope { return &scope{rules: order.New(""), calls: calls{}, tokens: calls{}} }
 
 // scopes finds the scope of a frame. On a pipe there is one. Over HTTP a session has
 // one; where the server gave no session, several clients may be in one recording, and
@@ -107,7 +108,8 @@ func (f *Fold) http(e store.Event) error {
 		}
 		switch {
 		case info.Status >= 300:
-			f.refused(e)
+			f.refused = info.Status
+			f.refuses(e)
 		case info.Status == 202 || info.Status == 204: // no body follows, and no end
 			delete(s.inSession, e.Stream)
 		}
@@ -136,13 +138,13 @@ func (f *Fold) serverSent(e store.Event, sse *store.SSEInfo) {
 	}
 }
 
-// refused drops the calls of an exchange that was answered by its status alone.
-func (f *Fold) refused(e store.Event) {
+// refuses drops the calls of an exchange that was answered by its status alone.
+func (f *Fold) refuses(e store.Event) {
 	for _, c := range f.scopes.asked[e.Stream] {
 		k := callKey{c.dir, c.id}
 		for _, s := range []*scope{f.scopes.exchanges[e.Stream], f.scopes.session} {
 			if s != nil && s.calls[k] == c {
-				delete(s.calls, k)
+				s.drop(c)
 				f.tallies.add(c, e.At-c.at, 0, true)
 			}
 		}
@@ -156,11 +158,11 @@ func (f *Fold) exchangeEnds(e store.Event, info store.HTTPInfo) {
 	switch {
 	case !s.events || s.answers != e.Stream && info.What != store.HTTPEnd:
 		for _, c := range s.asked[e.Stream] {
-			c.ends(info, e.Seq)
+			c.ends(info, e)
 		}
 	case s.answers == e.Stream:
 		for _, c := range s.session.calls {
-			c.ends(info, e.Seq)
+			c.ends(info, e)
 		}
 	}
 	x := f.courses.begin(e.Stream)
@@ -177,9 +179,10 @@ func (f *Fold) exchangeEnds(e store.Event, info store.HTTPInfo) {
 }
 
 // ends notes that no answer to a call can come any more, unless an end before said so.
-func (c *call) ends(info store.HTTPInfo, seq uint64) {
+func (c *call) ends(info store.HTTPInfo, e store.Event) {
 	if c.ending == "" {
-		c.ending, c.hungUp, c.left = httpEnding(info, seq), info.What == store.HTTPAbort, info.What == store.HTTPLeft
+		c.ending, c.ended = httpEnding(info, e.Seq), moment{e.Seq, e.At}
+		c.hungUp, c.left = info.What == store.HTTPAbort, info.What == store.HTTPLeft
 	}
 }
 

@@ -28,7 +28,7 @@ type silence struct {
 
 // speaks takes note of a frame of the client.
 func (s *silence) speaks(f *Fold, e store.Event) {
-	if behind := f.lastAt[transport.ServerToClient]; behind > f.lastAt[transport.ClientToServer] {
+	if behind := f.last[transport.ServerToClient].at; behind > f.last[transport.ClientToServer].at {
 		s.thought = max(s.thought, e.At-behind)
 	}
 	s.seq = 0

@@ -13,8 +13,10 @@ import (
 type Tally struct {
 	Name      string        `json:"name"` // the tool's, or the method
 	Tool      bool          `json:"tool"`
-	Calls     uint64        `json:"calls"` // that were answered
-	Failed    uint64        `json:"failed"`
+	Calls     uint64        `json:"calls"`     // answered or not
+	Failed    uint64        `json:"failed"`    // whose answer was an error
+	Open      uint64        `json:"open"`      // that had no answer and were not cancelled
+	Cancelled uint64        `json:"cancelled"` // with a late answer or none
 	Requests  uint64        `json:"request_bytes"`
 	Responses uint64        `json:"response_bytes"`
 	P50       time.Duration `json:"p50_ns"`
@@ -22,6 +24,7 @@ type Tally struct {
 	P99       time.Duration `json:"p99_ns"`
 	Max       time.Duration `json:"max_ns"`
 
+	timed uint64 // calls whose duration counts
 	steps map[int]uint64
 }
 
@@ -41,6 +44,29 @@ func newTallies() tallies { return tallies{} }
 
 // add counts a call that was answered.
 func (t tallies) add(c *call, took time.Duration, size int, failed bool) {
+	one := t.count(c, took)
+	one.Responses += uint64(size)
+	if failed {
+		one.Failed++
+	}
+	if c.cancelled.seq != 0 {
+		one.Cancelled++
+	}
+}
+
+// leaves counts a call that was not answered, as one that took as long as it waited. A
+// subscription waits for nothing.
+func (t tallies) leaves(c *call, waited time.Duration) {
+	one := t.count(c, waited)
+	if c.cancelled.seq != 0 {
+		one.Cancelled++
+	} else {
+		one.Open++
+	}
+}
+
+// count counts a call and how long it took.
+func (t tallies) count(c *call, took time.Duration) *Tally {
 	k := tallyKey{c.method, false}
 	if c.method == "tools/call" {
 		k = tallyKey{c.target, true}
@@ -58,12 +84,12 @@ func (t tallies) add(c *call, took time.Duration, size int, failed bool) {
 	}
 	one.Calls++
 	one.Requests += uint64(c.bytes)
-	one.Responses += uint64(size)
-	one.Max = max(one.Max, took)
-	one.steps[step(took)]++
-	if failed {
-		one.Failed++
+	if c.method != methodListen {
+		one.timed++
+		one.Max = max(one.Max, took)
+		one.steps[step(took)]++
 	}
+	return one
 }
 
 // all returns the tallies by name, tools first.
@@ -91,7 +117,7 @@ func (t tallies) all() []Tally {
 
 // quantile returns how long the fastest percent of the calls took at most.
 func (t *Tally) quantile(percent uint64) time.Duration {
-	rank := max((t.Calls*percent+99)/100, 1)
+	rank := max((t.timed*percent+99)/100, 1)
 	for _, n := range slices.Sorted(maps.Keys(t.steps)) {
 		if count := t.steps[n]; count < rank {
 			rank -= count

@@ -1,0 +1,4 @@
+package check
+
+// EventsOf reads the lines of an example.
+var EventsOf = eventsOf
