@@ -91,6 +91,14 @@ func (b *body) open(dir transport.Direction, h http.Header, length int64, withhe
 	}
 }
 
+// withhold has nothing more of the body logged.
+func (b *body) withhold() {
+	if b.code != nil {
+		b.code.stop()
+	}
+	b.form, b.code, b.sse, b.rest = formWithheld, nil, transport.EventScanner{}, nil
+}
+
 func formOf(contentType string) form {
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil {

@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -27,6 +28,8 @@ type exchange struct {
 	left    bool   // its recording knows
 	resends bool   // the request's body can be read again, so its Close says nothing
 	expects bool   // the client sends no body before it is told to
+	stream  bool   // the server answers a GET with events
+	probing bool   // that stream does not look like MCP, and nothing of it is recorded yet
 	named   bool   // the server has named the endpoint of HTTP+SSE
 }
 
@@ -77,7 +80,9 @@ func (x *exchange) respond(status int, h http.Header, length int64, wait bool) {
 	if x.over {
 		return
 	}
-	x.down.open(transport.ServerToClient, h, length, x.ask.withheld)
+	x.stream = x.ask.method == http.MethodGet && status >= 200 && status < 300 && formOf(h.Get("Content-Type")) == formEvents
+	x.probing = x.stream && x.ask.withheld
+	x.down.open(transport.ServerToClient, h, length, x.ask.withheld && !x.probing)
 	info := &store.HTTPInfo{What: store.HTTPResponse, Status: status, Header: keepHeader(h)}
 	x.pending = append(x.pending, item{kind: store.HTTP, dir: transport.ServerToClient, info: info})
 	if length == 0 {
@@ -109,6 +114,9 @@ func (x *exchange) downloaded(chunk []byte, end bodyEnd, what, cause string) {
 // received returns what is to be logged of bytes of the response's body.
 func (x *exchange) received(chunk []byte, end bodyEnd, what, cause string) []item {
 	items, end := x.down.cut(chunk, end)
+	if x.probing {
+		items = x.probe(items, end)
+	}
 	x.tap.learn(x, items)
 	switch end {
 	case bodyWhole:
@@ -117,6 +125,32 @@ func (x *exchange) received(chunk []byte, end bodyEnd, what, cause string) []ite
 		items = append(items, x.ending(what, cause))
 	}
 	return items
+}
+
+// probe returns what is to be logged of a stream that does not look like MCP: all from the
+// event on that names the endpoint of HTTP+SSE, if that is the first one, or nothing.
+func (x *exchange) probe(items []item, end bodyEnd) []item {
+	other := end != bodyOpen
+	for i, it := range items {
+		event := it.kind == store.HTTP && it.info.SSE != nil
+		switch {
+		case event && it.info.SSE.Event == "endpoint":
+			x.probing = false
+			x.rec.note(fmt.Sprintf("exchange %d is of MCP: it names an endpoint of HTTP+SSE, and is recorded from there on", x.number))
+			return items[i:]
+		case event && it.info.SSE.Event == "": // a comment, or what comes before a message
+		default:
+			other = true
+		}
+		if other {
+			break
+		}
+	}
+	if other {
+		x.probing = false
+		x.down.withhold()
+	}
+	return nil
 }
 
 // downloadHere is download for a goroutine that may be left behind: see

@@ -21,7 +21,8 @@ type HTTPOptions struct {
 	// Header is what every recording's header has.
 	Header store.Header
 	// Path is the MCP endpoint's. Of exchanges with other paths that do not look like
-	// MCP, such as a login, the bodies are not recorded. With "" the looks alone decide,
+	// MCP, such as a login, the bodies are not recorded; a stream that names the endpoint
+	// of HTTP+SSE is MCP, whatever its request looked like. With "" the looks alone decide,
 	// which every client that keeps to the specification has.
 	Path string
 	// Split gives every exchange without a session id a recording of its own; without
@@ -86,7 +87,6 @@ type question struct {
 	method   string
 	path     string // with its query, as the server gets it
 	session  string
-	stream   bool // it asks for a stream
 	withheld bool
 	starts   bool // it may begin a session
 	probes   bool // it asks what the server speaks
@@ -100,9 +100,8 @@ func (t *HTTPTap) ask(r *http.Request) question {
 		q.withheld = true
 		return q
 	}
-	q.stream = r.Method == http.MethodGet && strings.Contains(accept, "text/event-stream")
-	q.starts = q.stream
 	if r.URL.Path == t.o.Path || strings.Contains(accept, "text/event-stream") {
+		q.starts = r.Method == http.MethodGet // whatever it accepts: the answer shows what it is
 		return q
 	}
 	for name := range r.Header {

@@ -11,9 +11,11 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // sse makes a handler write an event stream.
@@ -288,6 +290,91 @@ func TestProxyEndpoint(t *testing.T) {
 				t.Errorf("logs:\n%s", log)
 			}
 		})
+	}
+}
+
+// A client of HTTP+SSE that does not say that it wants a stream, as fetch and Go's
+// http.Get: what the server answers shows what it is. Each client's session is a
+// recording, also at another path than the target's.
+func TestProxyEndpointUnasked(t *testing.T) {
+	for _, path := range []string{"/mcp", "/sse"} {
+		t.Run(path, func(t *testing.T) {
+			var sessions atomic.Int32
+			said := [2]chan string{make(chan string, 1), make(chan string, 1)}
+			answered := [2]chan bool{make(chan bool), make(chan bool)}
+			tt := tapServer(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost {
+					b, _ := io.ReadAll(r.Body)
+					w.WriteHeader(http.StatusAccepted)
+					said[r.URL.Query()["id"][0][0]-'0'] <- string(b)
+					return
+				}
+				n := sessions.Add(1) - 1
+				sse(w, ": hello\n\n", fmt.Sprintf("event: endpoint\ndata: /message?id=%d\n\n", n))
+				<-answered[n]
+				sse(w, "event: message\ndata: "+<-said[n]+"\n\n")
+			}, HTTPOptions{})
+			var streams [2]*http.Response
+			for i := range streams {
+				resp, err := http.Get(tt.proxy.URL + path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				streams[i] = resp
+				named := bufio.NewReader(resp.Body)
+				for line := ""; !strings.HasPrefix(line, "data: "); {
+					if line, err = named.ReadString('\n'); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for i, resp := range streams {
+				posted, err := http.Post(fmt.Sprintf("%s/message?id=%d", tt.proxy.URL, i), "application/json", strings.NewReader(fmt.Sprintf(`{"id":%d}`, i)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				posted.Body.Close()
+				close(answered[i])
+				_, _ = io.Copy(io.Discard, resp.Body)
+			}
+			var want strings.Builder
+			for i := range streams {
+				if i > 0 {
+					want.WriteString("--\n")
+				}
+				if path == "/mcp" {
+					fmt.Fprintf(&want, "1 c2s request GET /mcp\n1 s2c response 200 text/event-stream\n1 s2c event [\": hello\"]\n")
+				} else {
+					fmt.Fprintf(&want, "1 c2s request GET /sse withheld\n1 s2c response 200 text/event-stream\n"+
+						"0  note {\"text\":\"exchange 1 is of MCP: it names an endpoint of HTTP+SSE, and is recorded from there on\"}\n")
+				}
+				fmt.Fprintf(&want, "1 s2c event [\"event: endpoint\" \"data: \"] \"/message?id=%d\"\n2 c2s request POST /message?id=%d application/json\n"+
+					"2 c2s {\"id\":%d}\n2 s2c response 202\n2 s2c end\n1 s2c {\"id\":%d}\n1 s2c end\n", i, i, i, i)
+			}
+			tt.want(t, want.String())
+		})
+	}
+}
+
+// A stream elsewhere that is none of MCP is not recorded, whatever comes first in it.
+func TestProxyOtherStream(t *testing.T) {
+	for _, stream := range []string{"data: sesame\n\n", "event: login\ndata: sesame\n\n", ": sesame\n\n", "event: message\ndata: sesame\n\nevent: endpoint\ndata: /sesame\n\n",
+		": sesame\n\ndata: ses", "id: 1\ndata: " + strings.Repeat("sesame", transport.EventLimit)} {
+		tt := tapServer(t, func(w http.ResponseWriter, r *http.Request) { sse(w, stream) }, HTTPOptions{})
+		resp, err := http.Get(tt.proxy.URL + "/events")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := io.ReadAll(resp.Body); string(b) != stream || err != nil {
+			t.Errorf("read %.50q, %v", b, err)
+		}
+		resp.Body.Close()
+		tt.want(t, `
+1 c2s request GET /events withheld
+1 s2c response 200 text/event-stream
+1 s2c end
+`)
 	}
 }
 

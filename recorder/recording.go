@@ -172,7 +172,7 @@ func (t *HTTPTap) answered(x *exchange, status int, h http.Header) {
 	case id != "" && id != x.ask.session && t.sessions[id] == nil:
 		t.found(x, id)
 	case rec.undecided != x:
-	case x.ask.stream && taken && formOf(h.Get("Content-Type")) == formEvents:
+	case x.stream: // which may name the endpoint of HTTP+SSE
 	default:
 		rec.stateless = taken && x.ask.method == http.MethodPost
 		t.decline(rec)
@@ -204,7 +204,7 @@ func (t *HTTPTap) decline(rec *recording) {
 // the first one that names it, for only that counts. To the log go endpoints without
 // their secrets.
 func (t *HTTPTap) learn(x *exchange, items []item) {
-	if !x.ask.stream {
+	if !x.stream {
 		return
 	}
 	for _, it := range items {
@@ -228,6 +228,9 @@ func (t *HTTPTap) serve(x *exchange, endpoint string) {
 	if x.rec.undecided == x {
 		x.rec.undecided = nil
 	}
+	if t.lobby == x.rec && !t.o.Together { // it is this session's alone from now on
+		t.lobby = nil
+	}
 	x.rec.endpoints = append(x.rec.endpoints, endpoint)
 	t.endpoints[endpoint] = x.rec
 }
@@ -242,7 +245,7 @@ func (t *HTTPTap) leave(x *exchange) {
 	if rec.open--; rec.undecided == x {
 		t.decline(rec)
 	}
-	if x.ask.stream && rec.endpoints != nil && !t.o.Together {
+	if x.named && !t.o.Together {
 		rec.ending = true
 	}
 	reached := rec.id != "" || rec.endpoints != nil || t.lobby == rec

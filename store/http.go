@@ -28,7 +28,8 @@ type HTTPInfo struct {
 	// Coding is the content coding that Body64 still has: it could not be decoded.
 	Coding string `json:"coding,omitempty"`
 	// Withheld says of a request that the bodies of its exchange are not recorded: it
-	// is not for the MCP endpoint and may be a login.
+	// is not for the MCP endpoint and may be a login. A note says where a stream turned out
+	// to be of MCP all the same.
 	Withheld bool `json:"withheld,omitempty"`
 	// Dropped is, at the end of an exchange, how many bytes of its bodies are not in
 	// the log because of a limit that the user has set.

@@ -22,12 +22,13 @@ import (
 //	session    a session with an id, a call that answers with progress, its end
 //	stateless  two calls without a session id, a probe of a web page, a login
 //	sse        HTTP+SSE: the endpoint is told by an event
+//	bare       a session of HTTP+SSE whose client accepts anything
 //	down       a target that is not there
 //
 // It prints what the client got, and exits as mcprec did.
 func fakeRemote() {
 	server := httptest.NewServer(http.HandlerFunc(remoteServer))
-	target := map[string]string{"sse": "/sse", "down": "/mcp"}[os.Args[1]]
+	target := map[string]string{"sse": "/sse", "bare": "/bare", "down": "/mcp"}[os.Args[1]]
 	if target == "" {
 		target = "/mcp?api_key=sesame"
 	}
@@ -54,6 +55,9 @@ func fakeRemote() {
 	}
 }
 
+// bareAnswers are what the stream of HTTP+SSE at /bare is to say.
+var bareAnswers = make(chan string, 2)
+
 func remoteServer(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	text := string(body)
@@ -62,6 +66,22 @@ func remoteServer(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/sse":
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "event: endpoint\ndata: http://%s/message?id=7\n\n", r.Host)
+	case r.URL.Path == "/bare":
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "event: endpoint\ndata: /bare/message?id=7\n\n")
+		_ = http.NewResponseController(w).Flush()
+		for range cap(bareAnswers) {
+			fmt.Fprintf(w, "event: message\ndata: %s\n\n", <-bareAnswers)
+			_ = http.NewResponseController(w).Flush()
+		}
+	case r.URL.Path == "/bare/message":
+		w.WriteHeader(http.StatusAccepted)
+		switch {
+		case strings.Contains(text, `"initialize"`):
+			bareAnswers <- `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`
+		case strings.Contains(text, `"id":`):
+			bareAnswers <- `{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`
+		}
 	case r.URL.Path == "/token":
 		fmt.Fprint(w, `{"access_token":"sesame"}`)
 	case r.Method == http.MethodDelete:
@@ -79,7 +99,7 @@ func remoteServer(w http.ResponseWriter, r *http.Request) {
 }
 
 func remoteClient(mode, url string) {
-	origin := strings.TrimSuffix(strings.TrimSuffix(url, "/mcp"), "/sse")
+	origin := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(url, "/mcp"), "/sse"), "/bare")
 	const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`
 	switch mode {
 	case "session":
@@ -92,8 +112,42 @@ func remoteClient(mode, url string) {
 		remoteSay("POST", origin+"/token", "", `{"client_secret":"sesame"}`, "Accept", "application/json")
 	case "sse":
 		remoteSay("GET", url, "", "")
+	case "bare":
+		remoteBare(url, origin)
 	case "down":
 		remoteSay("POST", url, "", initialize)
+	}
+}
+
+// remoteBare is a client of HTTP+SSE as one writes it with http.Get.
+func remoteBare(url, origin string) {
+	stream, err := http.Get(url)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer stream.Body.Close()
+	lines := bufio.NewScanner(stream.Body)
+	next := func(want string) {
+		for lines.Scan() && !strings.HasPrefix(lines.Text(), want) {
+		}
+		fmt.Println(lines.Text())
+	}
+	next("data: /bare")
+	for _, message := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
+	} {
+		resp, err := http.Post(origin+"/bare/message?id=7", "application/json", strings.NewReader(message))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		resp.Body.Close()
+		if strings.Contains(message, `"id":`) {
+			next("data: {")
+		}
 	}
 }
 
