@@ -27,6 +27,9 @@ func (c cache) path() string {
 
 // load returns the checkpoints that are there, as far as they are of this session.
 func (c cache) load(ctx context.Context) *checkpoint.Image {
+	if info, err := os.Lstat(c.path()); err != nil || !info.Mode().IsRegular() { // a pipe would be waited for
+		return &checkpoint.Image{}
+	}
 	b, err := os.ReadFile(c.path())
 	if err != nil {
 		return &checkpoint.Image{}

@@ -218,6 +218,9 @@ func finishRecord(std streams, o recordOptions, db *boltstore.Store, sum recorde
 	if db == nil || errors.Is(sum.Err, recorder.ErrNoAnswer) { // closing it would wait for the disk
 		return false
 	}
+	if err := db.Exposed(); err != nil {
+		fmt.Fprintf(plainTo(std.err), "mcprec: %v\n", err)
+	}
 	if err := db.Close(); err != nil {
 		fmt.Fprintf(plainTo(std.err), "mcprec: %v\n", err)
 		return false

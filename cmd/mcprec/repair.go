@@ -23,7 +23,8 @@ damaged database it puts a new one with every event whose checksum holds; where
 events are missing it puts lost events. To a session whose spool is damaged it
 adds the events behind the damage. The damaged files are kept beside, with
 .damaged at the end of their names, and hold what was recorded until you remove
-them: rm does not look into them. Sessions that were removed stay so. Recorders
+them: rm does not look into them. What is no file where one should be, as a pipe, a
+folder or a symbolic link, is renamed, with .aside at the end. Sessions that were removed stay so. Recorders
 may go on meanwhile. mcprec export --salvage ID takes out one session and changes
 nothing.
 
@@ -64,10 +65,17 @@ func runRepair(cmd *cobra.Command, h home, dry bool) (err error) {
 func sayRepaired(cmd *cobra.Command, r boltstore.Repaired) {
 	say := func(format string, args ...any) { fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...) }
 	fault, _, _ := strings.Cut(fmt.Sprint(r.Fault), " (") // without the advice to repair it
+	fault, _, _ = strings.Cut(fault, "; mcprec repair ")
 	if !strings.Contains(fault, r.Path) {
 		fault = r.Path + ": " + fault
 	}
 	say("%s", fault)
+	if r.Odd {
+		if r.Kept != "" {
+			say("  it is now %s", r.Kept)
+		}
+		return
+	}
 	whole, part := uint64(0), []boltstore.Salvaged(nil)
 	for _, x := range r.Sessions {
 		if x.Lost == 0 {

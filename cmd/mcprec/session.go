@@ -53,7 +53,7 @@ func openSession(cmd *cobra.Command, h home, arg string) (*session, error) {
 	}
 	id, err := findSession(cmd.Context(), db, arg)
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, db.Odd(), db.Close())
 	}
 	return &session{name: "session " + string(id), id: id, db: db, cmd: cmd}, nil
 }
@@ -178,6 +178,9 @@ func (s *session) Close() error {
 // not: the spool is still there and still read.
 func closeStore(cmd *cobra.Command, db *boltstore.Store) error {
 	defer frugal()()
+	if err := db.Exposed(); err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %v\n", err)
+	}
 	if err := db.FoldDead(context.Background()); err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: tidying the store: %v\n", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -29,7 +28,7 @@ func (s *Store) append(ctx context.Context, id store.SessionID, after uint64, ev
 	}
 	defer s.end()
 	id = idOf(key)
-	if _, err := os.Lstat(s.spoolPath(id)); err == nil {
+	if _, err := regular(s.spoolPath(id)); err == nil {
 		if err := s.foldDead(ctx, id, time.Time{}); err != nil {
 			return head, err
 		}

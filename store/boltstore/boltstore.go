@@ -126,6 +126,8 @@ func (s *Store) makeDirs() (made bool, err error) {
 		switch {
 		case err == nil && info.Mode()&fs.ModeSymlink != 0:
 			return made, s.unlinked()
+		case err == nil && !info.IsDir():
+			return made, fmt.Errorf("%s is %s, where a folder of the store should be; move it away", d, kindOf(info.Mode()))
 		case err == nil && info.Mode().Perm()&0o077 == 0:
 			continue
 		case err == nil:

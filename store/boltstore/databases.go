@@ -16,10 +16,9 @@ func (s *Store) databases() (paths []string, foreign []error, err error) {
 		path := filepath.Join(s.storeDir(), e.Name())
 		switch {
 		case !ok:
+		case monthName(name) && !e.Type().IsRegular(): // see oddFiles
 		case !monthName(name):
 			foreign = append(foreign, fmt.Errorf("%s is left alone: databases of the store are named by the month, like 202611.db; give it its name back if it was one, or move it away", path))
-		case e.IsDir():
-			foreign = append(foreign, fmt.Errorf("%s is a folder, where a database should be; move it away", path))
 		default:
 			paths = append(paths, path)
 		}

@@ -31,10 +31,6 @@ func TestForeignDatabases(t *testing.T) {
 		name, say string
 		make      func(from, dir string) (path string, err error)
 	}{
-		{"a folder", "is a folder, where a database should be; move it away", func(_, dir string) (string, error) {
-			path := filepath.Join(dir, "202511.db")
-			return path, os.Mkdir(path, 0o700)
-		}},
 		{"a copy", "is left alone", func(from, dir string) (string, error) {
 			path := filepath.Join(dir, "copy.db")
 			return path, copyFile(from, path)

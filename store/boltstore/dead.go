@@ -14,7 +14,8 @@ import (
 
 // FoldDead folds the spools whose recorders are gone, for Options.FoldBudget.
 // Any command may call it: what is locked, or does not fit on the disk, stays
-// safe in its spool. The error joins what is damaged; the others are folded.
+// safe in its spool. The error joins what is damaged, and names what is no file where one
+// should be; the others are folded.
 func (s *Store) FoldDead(ctx context.Context) error {
 	if err := s.begin(ctx); err != nil {
 		return fmt.Errorf("fold spools: %w", err)
@@ -24,12 +25,12 @@ func (s *Store) FoldDead(ctx context.Context) error {
 	if err != nil {
 		return nil // a listing says it
 	}
-	var faults []error
+	faults := []error{s.Odd()}
 	until := time.Now().Add(s.opts.FoldBudget)
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".log")
 		id, err := store.ParseSessionID(name)
-		if !ok || err != nil {
+		if !ok || err != nil || !e.Type().IsRegular() {
 			continue
 		}
 		if time.Now().After(until) || ctx.Err() != nil {
@@ -68,7 +69,9 @@ func (s *Store) foldDead(ctx context.Context, id store.SessionID, until time.Tim
 		err = s.removeSpool(id, err)
 	}
 	if _, statErr := os.Lstat(s.spoolPath(id)); errors.Is(statErr, fs.ErrNotExist) {
-		_ = s.machine.remove(s.lockPath(id))
+		if _, err := regular(s.lockPath(id)); !isOdd(err) {
+			_ = s.machine.remove(s.lockPath(id))
+		}
 	}
 	return err
 }

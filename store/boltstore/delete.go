@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/mcprec/mcprec/store"
@@ -66,14 +65,23 @@ func (s *Store) DeleteAll(ctx context.Context, ids []store.SessionID, removed fu
 		}
 		months[path] = append(months[path], idOf(key))
 	}
+	var faults error
 	for _, path := range order {
 		for ids := months[path]; len(ids) > 0; {
 			n := min(len(ids), deleteStep)
-			if err := s.deleteStep(ctx, path, ids[:n], removed); err != nil {
-				return fmt.Errorf("delete sessions: %w", err)
+			err := s.deleteStep(ctx, path, ids[:n], removed)
+			if isOdd(err) { // the sessions of other months can be removed
+				faults = errors.Join(faults, err)
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("delete sessions: %w", errors.Join(faults, err))
 			}
 			ids = ids[n:]
 		}
+	}
+	if faults != nil {
+		return fmt.Errorf("delete sessions: %w", faults)
 	}
 	return nil
 }
@@ -104,7 +112,7 @@ func (s *Store) deleteStep(ctx context.Context, path string, ids []store.Session
 		gone = gone[:0]
 		for _, id := range held {
 			key, _ := id.Bytes() // as before
-			_, noSpool := os.Lstat(s.spoolPath(id))
+			_, noSpool := regular(s.spoolPath(id))
 			if m.meta.Get(key[:]) == nil && noSpool != nil {
 				continue // it never was
 			}
@@ -147,7 +155,11 @@ func (m *month) bury(key [16]byte) error {
 // removeLeft removes the files of a deleted session.
 func (s *Store) removeLeft(id store.SessionID) error {
 	for _, end := range []string{".log", ".damaged", ".reserve", ".renewed", ".lock"} {
-		err := s.machine.remove(strings.TrimSuffix(s.spoolPath(id), ".log") + end)
+		path := strings.TrimSuffix(s.spoolPath(id), ".log") + end
+		if _, err := regular(path); isOdd(err) {
+			continue
+		}
+		err := s.machine.remove(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && end != ".lock" {
 			return err
 		}

@@ -90,7 +90,7 @@ func (osDisk) create(name string) (writer, error) {
 }
 
 func (osDisk) open(name string) (reader, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|noFollow, 0)
+	f, err := openRegular(name, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}

@@ -41,6 +41,8 @@ func openError(path string, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case isOdd(err):
+		return err
 	case errors.Is(err, berrors.ErrTimeout):
 		return fmt.Errorf("open %s: another process holds it: %w", path, store.ErrBusy)
 	case errors.Is(err, berrors.ErrVersionMismatch):

@@ -30,12 +30,7 @@ func (s *Store) RedactionKey() ([]byte, error) {
 
 // readKey reads a key file. It does not follow a symbolic link.
 func readKey(path string) ([]byte, error) {
-	if info, err := os.Lstat(path); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("read key %s: not a regular file", path)
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	f, err := openRegular(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}

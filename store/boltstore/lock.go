@@ -25,7 +25,7 @@ func (s *Store) lockPath(id store.SessionID) string {
 
 // lockLive makes the lock file of a new live session.
 func (s *Store) lockLive(id store.SessionID) (*flock.Flock, error) {
-	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow), flock.SetPermissions(0o600))
+	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noWait), flock.SetPermissions(0o600))
 	ok, err := s.machine.tryLock(l, false)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,10 @@ func current(l *flock.Flock) bool {
 // lockDead takes the shared lock of a session whose recorder is gone, so that
 // it stays gone. It returns nil while the recorder lives. unlock ends it.
 func (s *Store) lockDead(id store.SessionID) (unlock func(), err error) {
-	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_RDONLY|noFollow))
+	if _, err := regular(s.lockPath(id)); isOdd(err) {
+		return func() {}, nil // no recorder can hold that
+	}
+	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_RDONLY|noFollow|noWait))
 	ok, err := s.machine.tryLock(l, true)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -77,7 +80,12 @@ func (s *Store) lockFold(ctx context.Context, wait bool) (unlock func(), err err
 // lockFile takes an exclusive lock. With wait it is patient; without, a lock
 // that is held gives nil.
 func (s *Store) lockFile(ctx context.Context, path string, wait bool) (unlock func(), err error) {
-	l := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow), flock.SetPermissions(0o600))
+	if _, err := regular(path); isOdd(err) { // nobody can hold that, and many need the lock
+		if _, err := s.setAside(path); err != nil {
+			return nil, err
+		}
+	}
+	l := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noWait), flock.SetPermissions(0o600))
 	for deadline := time.Now().Add(s.opts.Patience); ; {
 		ok, err := s.machine.tryLock(l, false)
 		switch {

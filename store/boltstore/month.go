@@ -48,7 +48,7 @@ type month struct {
 // error that is fs.ErrNotExist when there is no such database. f must be quick
 // and call nobody: the file is locked.
 func (s *Store) view(ctx context.Context, path string, f func(*month) error) error {
-	info, err := os.Stat(path)
+	info, err := regular(path)
 	if err != nil {
 		return err // without bbolt's opening, which is dearer
 	}
@@ -78,7 +78,9 @@ func (s *Store) update(ctx context.Context, path string, f func(*month) error) e
 	if err := s.unlinked(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := regular(path); isOdd(err) {
+		return err
+	} else if errors.Is(err, fs.ErrNotExist) {
 		if err := s.createMonth(path); err != nil {
 			return fmt.Errorf("create %s: %w", path, err)
 		}
@@ -100,8 +102,8 @@ func (s *Store) withDB(ctx context.Context, path string, o bolt.Options, f func(
 	var file *os.File
 	o.Timeout = 1
 	o.NoStatistics = true
-	o.OpenFile = func(name string, flag int, mode os.FileMode) (_ *os.File, err error) {
-		file, err = os.OpenFile(name, flag&^os.O_CREATE|noFollow, mode)
+	o.OpenFile = func(name string, flag int, _ os.FileMode) (_ *os.File, err error) {
+		file, err = openRegular(name, flag&^os.O_CREATE)
 		return file, err
 	}
 	for deadline := time.Now().Add(s.opts.Patience); ; {

@@ -18,7 +18,7 @@ func (s *Store) moved(ctx context.Context, x *source, r *spoolReader) (bool, err
 		return false, nil
 	}
 	f, err := s.openSpool(x.id, x.key)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || isOdd(err) {
 		return false, nil
 	}
 	if err != nil {

@@ -2,4 +2,4 @@
 
 package boltstore
 
-const noFollow = 0
+const noFollow, noWait = 0, 0

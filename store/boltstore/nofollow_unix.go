@@ -4,5 +4,9 @@ package boltstore
 
 import "syscall"
 
-// noFollow has an opening fail where the name is a symbolic link.
-const noFollow = syscall.O_NOFOLLOW
+const (
+	// noFollow has an opening fail where the name is a symbolic link.
+	noFollow = syscall.O_NOFOLLOW
+	// noWait has the opening of a named pipe not wait for its other end.
+	noWait = syscall.O_NONBLOCK
+)

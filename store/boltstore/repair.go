@@ -24,6 +24,7 @@ type Repaired struct {
 	Gone     uint64     // sessions of which nothing was found
 	GoneID   store.SessionID
 	Unknown  bool // how many sessions there were can be told no more
+	Odd      bool // it is no file: a folder, a pipe, a symbolic link
 }
 
 // Lost reports whether something could not be saved.
@@ -33,14 +34,15 @@ func (r Repaired) Lost() bool {
 
 // Repair puts a new file in the place of each damaged database, with all that the
 // old one still holds, and adds to the sessions of damaged spools what stands
-// behind the damage. The old files are kept. With dry it only says what it would
+// behind the damage. The old files are kept. What is no file at all, where one should be,
+// gets another name. With dry it only says what it would
 // do. Recorders may go on meanwhile.
 func (s *Store) Repair(ctx context.Context, dry bool, report func(Repaired)) error {
 	if err := s.begin(ctx); err != nil {
 		return fmt.Errorf("repair store: %w", err)
 	}
 	defer s.end()
-	err := s.repairMonths(ctx, dry, report)
+	err := errors.Join(s.repairOdd(ctx, dry, report), s.repairMonths(ctx, dry, report))
 	if !dry {
 		_ = s.FoldDead(ctx) // which keeps spools that are damaged, for the next step
 	}
@@ -193,7 +195,7 @@ func (b *rebuilding) session(ctx context.Context, key [16]byte) error {
 
 // spoolFault reports whether a session has a spool, and what is wrong with it.
 func (s *Store) spoolFault(ctx context.Context, id store.SessionID) (exists bool, fault error) {
-	if _, err := os.Lstat(s.spoolPath(id)); err != nil {
+	if _, err := regular(s.spoolPath(id)); err != nil {
 		return false, nil
 	}
 	return true, s.verifySpool(ctx, id)
@@ -286,7 +288,7 @@ func (s *Store) repairSpools(ctx context.Context, dry bool, report func(Repaired
 	for _, e := range entries {
 		name, end, _ := strings.Cut(e.Name(), ".")
 		id, err := store.ParseSessionID(name)
-		if err != nil || end != "damaged" && !(dry && end == "log") {
+		if err != nil || !e.Type().IsRegular() || end != "damaged" && !(dry && end == "log") {
 			continue
 		}
 		r, gained, err := s.repairSpool(ctx, id, dry)

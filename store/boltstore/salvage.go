@@ -49,7 +49,7 @@ func (s *Store) salvage(ctx context.Context, id store.SessionID) ([]store.Event,
 	}
 	defer s.end()
 	g := &gathering{s: s, key: key, id: idOf(key), found: map[uint64]store.Event{}}
-	if err := g.fromDatabase(ctx); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := g.fromDatabase(ctx); err != nil && !errors.Is(err, fs.ErrNotExist) && !isOdd(err) {
 		return nil, err
 	}
 	if err := g.fromSpools(); err != nil {
@@ -110,7 +110,7 @@ func (g *gathering) fromSpools() error {
 	for _, end := range []string{".log", ".damaged"} {
 		path := strings.TrimSuffix(g.s.spoolPath(g.id), ".log") + end
 		f, err := g.s.machine.open(path)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || isOdd(err) {
 			continue
 		}
 		if err != nil {
@@ -186,8 +186,8 @@ func (g *gathering) header() store.Header {
 // holdMonth opens a database's file, locked as bbolt locks it, so that it does
 // not change.
 func (s *Store) holdMonth(ctx context.Context, path string, shared bool) (f *os.File, release func(), err error) {
-	if f, err = os.OpenFile(path, os.O_RDWR|noFollow, 0); errors.Is(err, fs.ErrPermission) {
-		f, err = os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	if f, err = openRegular(path, os.O_RDWR); errors.Is(err, fs.ErrPermission) {
+		f, err = openRegular(path, os.O_RDONLY)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -107,7 +107,7 @@ func (l *listing) spools(ctx context.Context) {
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".log")
 		id, err := store.ParseSessionID(name)
-		if !ok || err != nil || !strings.HasPrefix(name, l.q.Prefix) {
+		if !ok || err != nil || !e.Type().IsRegular() || !strings.HasPrefix(name, l.q.Prefix) {
 			continue
 		}
 		session, err := l.s.spooledSession(ctx, id)

@@ -39,7 +39,7 @@ func (s *Store) locate(ctx context.Context, id store.SessionID, from uint64) (*s
 	}
 	x := &source{id: idOf(key), key: key, path: s.monthPath(key)}
 	for try := 0; ; try++ {
-		if x.spool, err = s.openSpool(x.id, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if x.spool, err = s.openSpool(x.id, key); err != nil && !errors.Is(err, fs.ErrNotExist) && !isOdd(err) {
 			return nil, err
 		}
 		err = s.look(ctx, x, from)

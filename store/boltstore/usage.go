@@ -99,7 +99,7 @@ func (s *Store) spoolUsage(u *Usage) error {
 		}
 		name, end, _ := strings.Cut(e.Name(), ".")
 		switch id, err := store.ParseSessionID(name); {
-		case err != nil:
+		case err != nil, !info.Mode().IsRegular():
 		case end == "log":
 			u.Spools.add(info.Size())
 			u.Stored[id] += info.Size()

@@ -21,6 +21,9 @@ func (s *Store) Verify(ctx context.Context, report func(error)) error {
 		return fmt.Errorf("verify store: %w", err)
 	}
 	defer s.end()
+	for _, odd := range s.oddFiles() {
+		report(odd)
+	}
 	for _, f := range []func(context.Context, func(error)) error{s.verifyMonths, s.verifySpools} {
 		if err := f(ctx, report); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("verify store: %w", err)
@@ -171,7 +174,7 @@ func (s *Store) verifySpools(ctx context.Context, report func(error)) error {
 	}
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".log")
-		if id, err := store.ParseSessionID(name); ok && err == nil {
+		if id, err := store.ParseSessionID(name); ok && err == nil && e.Type().IsRegular() {
 			if err := s.verifySpool(ctx, id); err != nil {
 				report(err)
 			}
