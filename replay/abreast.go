@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Loosen lets the driver send its lines in any order that the specification
@@ -77,10 +78,10 @@ func (d *Driver) strands(l *line, m transport.Message) []string {
 	case m.Method == methodSubscribe || m.Method == methodUnsubscribe:
 		keys = append(keys, "uri "+target(m))
 	case m.Method == methodCancelled:
-		keys = append(keys, "id "+string(cancels(m)))
+		keys = append(keys, "id "+string(mcp.KeyOf(cancels(m))))
 	}
 	if m.Kind() == transport.Request {
-		keys = append(keys, "id "+string(m.ID))
+		keys = append(keys, "id "+string(mcp.KeyOf(m.ID)))
 	}
 	return append(keys, strandsWithin(m)...)
 }
@@ -90,7 +91,7 @@ func (d *Driver) strands(l *line, m transport.Message) []string {
 func (d *Driver) responses(l *line, before int) []*turn {
 	var list []*turn
 	for _, m := range messagesOf(l.frame) {
-		for _, r := range d.requests[string(m.ID)] {
+		for _, r := range d.requests[mcp.KeyOf(m.ID)] {
 			if r.line == l && m.Kind() == transport.Request && r.response != nil && !r.cancelled && r.response.index < before {
 				list = append(list, r.response)
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // belong finds for what the recorded server said beside its answers the call that
@@ -43,10 +44,10 @@ func (d *lining) belong() {
 // namedOwner is the call that the message names.
 func (d *lining) namedOwner(m transport.Message) *request {
 	if m.Method == methodProgress {
-		return d.byOwnToken[string(m.ProgressToken())]
+		return d.byOwnToken[mcp.KeyOf(m.ProgressToken())]
 	}
 	if id := transport.Member(m.Params, "_meta", subscriptionID); id != nil {
-		if list := d.requests[string(id)]; len(list) > 0 {
+		if list := d.requests[mcp.KeyOf(id)]; len(list) > 0 {
 			return list[len(list)-1]
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Call is a request and what came of it.
@@ -24,7 +25,9 @@ type Call struct {
 	Cancelled uint64   // Seq of the caller's cancellation; 0: none
 	Late      bool     // of a Transcript: something came for it after it was over
 
-	n int // its number among the requests of a Transcript, from 0
+	n     int     // its number among the requests of a Transcript, from 0
+	id    mcp.Key // of a Transcript
+	token mcp.Key // of a Transcript; "" when none was asked for
 }
 
 // Answered reports whether the recording has a response.
@@ -40,7 +43,8 @@ type Orphan struct {
 }
 
 // Calls is the projection that pairs requests with responses. Each direction has
-// its own ids; a response belongs to the latest open request with its id.
+// its own ids, which [mcp.KeyOf] compares; a response belongs to the latest open request
+// with its id.
 type Calls struct {
 	calls   []*Call
 	orphans []Orphan
@@ -96,8 +100,8 @@ func (c *Calls) request(e store.Event, m transport.Message) {
 	}
 	c.calls = append(c.calls, call)
 	c.open.open(e.Dir, m.ID, call)
-	if call.Token != "" {
-		c.tokens[callKey{e.Dir, call.Token}] = call
+	if token := m.ProgressToken(); token != nil {
+		c.tokens[keyOf(e.Dir, token)] = call
 	}
 }
 
@@ -116,7 +120,7 @@ func (c *Calls) notification(e store.Event, m transport.Message) {
 	switch m.Method {
 	case methodProgress:
 		orphan.ID = string(m.ProgressToken())
-		if call, ok := c.tokens[callKey{e.Dir.Reverse(), orphan.ID}]; ok {
+		if call, ok := c.tokens[keyOf(e.Dir.Reverse(), m.ProgressToken())]; ok {
 			call.Progress = append(call.Progress, e.Seq)
 			return
 		}

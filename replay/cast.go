@@ -8,16 +8,17 @@ import (
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // NewPlayer returns a Player of the server's half of a session.
 func NewPlayer(events []store.Event, rules Rules) *Player {
-	p := &Player{rules: rules, masked: map[string][]*cue{}, requests: map[Key][]*cue{}, others: map[string][]*cue{}, asked: map[string][]*question{}, streams: map[uint64]uint64{}}
+	p := &Player{rules: rules, masked: map[string][]*cue{}, requests: map[Key][]*cue{}, others: map[string][]*cue{}, asked: map[mcp.Key][]*question{}, streams: map[uint64]uint64{}}
 	p.variables = newVariables(p.eachReply)
 	c := casting{
 		Player: p,
 		calls:  inFlight[*cue]{}, questions: inFlight[*question]{},
-		byID: map[string]*cue{}, byToken: map[string]*cue{},
+		byID: map[mcp.Key]*cue{}, byToken: map[mcp.Key]*cue{},
 		exchanges: exchangesOf(events), on: map[uint64][]*cue{},
 	}
 	for _, e := range events {
@@ -41,8 +42,8 @@ type casting struct {
 	*Player
 	calls     inFlight[*cue]
 	questions inFlight[*question]
-	byID      map[string]*cue // the last request with the id
-	byToken   map[string]*cue
+	byID      map[mcp.Key]*cue // the last request with the id
+	byToken   map[mcp.Key]*cue
 	exchanges *exchanges
 	on        map[uint64][]*cue // what the client said in an exchange
 	noise     *store.Event      // the frame before this one, if it was the client's and no message
@@ -75,7 +76,7 @@ func (p *casting) hear(e store.Event) {
 				p.others[strayKey(m)] = append(p.others[strayKey(m)], c)
 			}
 		default:
-			c.cancels = p.byID[string(cancels(m))]
+			c.cancels = p.byID[mcp.KeyOf(cancels(m))]
 			p.others[m.Method] = append(p.others[m.Method], c)
 		}
 	}
@@ -84,9 +85,9 @@ func (p *casting) hear(e store.Event) {
 func (p *casting) hearRequest(c *cue) {
 	p.score.Recorded++
 	p.calls.open(transport.ClientToServer, c.msg().ID, c)
-	p.byID[string(c.msg().ID)] = c
+	p.byID[mcp.KeyOf(c.msg().ID)] = c
 	if token := c.msg().ProgressToken(); token != nil {
-		p.byToken[string(token)] = c
+		p.byToken[mcp.KeyOf(token)] = c
 	}
 	if bytes.Contains(c.msg().Params, []byte("[redacted:")) {
 		p.masked[c.msg().Method] = append(p.masked[c.msg().Method], c)
@@ -147,7 +148,7 @@ func (p *casting) say(e store.Event) {
 				}
 			}
 		case transport.Request:
-			q := &question{reply: r, id: string(m.ID), method: m.Method}
+			q := &question{reply: r, id: mcp.KeyOf(m.ID), method: m.Method}
 			p.questions.open(transport.ServerToClient, m.ID, q)
 			r.asks = append(r.asks, q)
 		}
@@ -160,7 +161,7 @@ func (p *casting) say(e store.Event) {
 // exchange, for in stateless sessions several clients use the same ids at once.
 func (p *casting) close(stream uint64, m transport.Message) (*cue, bool) {
 	for _, c := range p.on[p.exchanges.first(stream)] {
-		if c.msg().Kind() == transport.Request && c.answer == nil && (bytes.Equal(c.msg().ID, m.ID) || isNull(m.ID)) {
+		if c.msg().Kind() == transport.Request && c.answer == nil && (mcp.Same(c.msg().ID, m.ID) || isNull(m.ID)) {
 			p.calls.remove(transport.ClientToServer, c.msg().ID, func(other *cue) bool { return other == c })
 			return c, true
 		}
@@ -187,7 +188,7 @@ func (p *casting) sayOn(r *reply, stream uint64) {
 // sayAbout finds the requests that the message names besides by its id.
 func (p *casting) sayAbout(r *reply, m transport.Message, at []string) {
 	if m.Method == methodProgress {
-		if c := p.byToken[string(m.ProgressToken())]; c != nil {
+		if c := p.byToken[mcp.KeyOf(m.ProgressToken())]; c != nil {
 			r.belongTo(c, true, below(at, progressPath))
 		}
 	}
@@ -195,7 +196,7 @@ func (p *casting) sayAbout(r *reply, m transport.Message, at []string) {
 		return // as nearly always
 	}
 	for part, raw := range map[string]json.RawMessage{"params": m.Params, "result": m.Result} {
-		if c := p.byID[string(transport.Member(raw, "_meta", subscriptionID))]; c != nil {
+		if c := p.byID[mcp.KeyOf(transport.Member(raw, "_meta", subscriptionID))]; c != nil {
 			r.belongTo(c, false, below(at, []string{part, "_meta", subscriptionID}))
 		}
 	}
@@ -259,7 +260,7 @@ func (c *cue) answered() (result json.RawMessage, refused bool) {
 		return nil, false
 	}
 	for _, m := range messagesOf(c.answer.frame) {
-		if bytes.Equal(m.ID, c.msg().ID) && m.Kind() == transport.Response {
+		if mcp.Same(m.ID, c.msg().ID) && m.Kind() == transport.Response {
 			return m.Result, m.Error != nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // cue is a message of the recorded client, and the live one that stands for it.
@@ -69,7 +70,7 @@ type reply struct {
 // question is a request of the recorded server.
 type question struct {
 	reply  *reply
-	id     string
+	id     mcp.Key
 	method string
 	answer *cue // nil: there was none
 	done   bool // the live client answered

@@ -10,30 +10,32 @@ import (
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // detour decides what goes past a Player to a live server behind it, and back. It
 // is pure: the connections are its caller's.
 type detour struct {
 	player    *Player
-	handshake []transport.Frame          // of the live client, as the player has answered it
-	open      map[string]open            // by id: what the live server has still to answer
-	asked     map[string]json.RawMessage // its own requests under way: its id, by the client's
-	tokens    map[string]bool            // progress tokens of those
-	taken     map[string]bool            // ids of the recorded server's requests
+	handshake []transport.Frame           // of the live client, as the player has answered it
+	open      map[mcp.Key]open            // by id: what the live server has still to answer
+	asked     map[mcp.Key]json.RawMessage // its own requests under way: its id, by the client's
+	tokens    map[mcp.Key]bool            // progress tokens of those
+	taken     map[mcp.Key]bool            // ids of the recorded server's requests
 	renamed   int
-	renames   map[string]json.RawMessage // of those: the client's id of the latest, by its own
-	added     []store.Event              // what passed, as the live server knows it
+	renames   map[mcp.Key]json.RawMessage // of those: the client's id of the latest, by its own
+	added     []store.Event               // what passed, as the live server knows it
 }
 
 // open is a request under way.
 type open struct {
+	id     json.RawMessage
 	method string
 	stream uint64
 }
 
 func newDetour(p *Player) *detour {
-	d := &detour{player: p, open: map[string]open{}, asked: map[string]json.RawMessage{}, tokens: map[string]bool{}, taken: map[string]bool{}, renames: map[string]json.RawMessage{}}
+	d := &detour{player: p, open: map[mcp.Key]open{}, asked: map[mcp.Key]json.RawMessage{}, tokens: map[mcp.Key]bool{}, taken: map[mcp.Key]bool{}, renames: map[mcp.Key]json.RawMessage{}}
 	for _, r := range p.replies {
 		for _, q := range r.asks {
 			d.taken[q.id] = true
@@ -62,14 +64,15 @@ func (d *detour) fromClient(f transport.Frame, at time.Duration) (toPlayer bool,
 	for i, m := range messages {
 		switch m.Kind() {
 		case transport.Request:
-			d.open[string(m.ID)] = open{m.Method, f.Stream}
+			d.open[mcp.KeyOf(m.ID)] = open{bytes.Clone(m.ID), m.Method, f.Stream}
 		case transport.Response:
-			if id := d.asked[string(m.ID)]; id != nil {
-				delete(d.asked, string(m.ID))
+			key := mcp.KeyOf(m.ID)
+			if id := d.asked[key]; id != nil {
+				delete(d.asked, key)
 				f.Bytes, _ = splice(f.Bytes, id, append(within(f.Bytes, i), "id")...)
 			}
 		default:
-			delete(d.open, string(cancels(m))) // an answer is not waited for any more
+			delete(d.open, mcp.KeyOf(cancels(m))) // an answer is not waited for any more
 		}
 	}
 	d.add(transport.ClientToServer, f, at)
@@ -82,10 +85,10 @@ func (d *detour) isForLive(m transport.Message) bool {
 	case transport.Request:
 		return !d.player.Knows(m)
 	case transport.Response:
-		return d.asked[string(m.ID)] != nil
+		return d.asked[mcp.KeyOf(m.ID)] != nil
 	case transport.Notification:
-		_, cancelled := d.open[string(cancels(m))]
-		return cancelled || m.Method == methodProgress && d.tokens[string(m.ProgressToken())]
+		_, cancelled := d.open[mcp.KeyOf(cancels(m))]
+		return cancelled || m.Method == methodProgress && d.tokens[mcp.KeyOf(m.ProgressToken())]
 	}
 	return false
 }
@@ -97,25 +100,26 @@ func (d *detour) fromLive(f transport.Frame, at time.Duration) transport.Frame {
 	for i, m := range messagesOf(f) {
 		switch m.Kind() {
 		case transport.Notification:
-			if id := d.renames[string(cancels(m))]; id != nil {
+			if id := d.renames[mcp.KeyOf(cancels(m))]; id != nil {
 				f.Bytes, _ = splice(f.Bytes, id, append(within(f.Bytes, i), "params", "requestId")...)
 			}
 		case transport.Response:
-			if o, ok := d.open[string(m.ID)]; ok {
+			key := mcp.KeyOf(m.ID)
+			if o, ok := d.open[key]; ok {
 				f.Stream = o.stream
-				delete(d.open, string(m.ID))
+				delete(d.open, key)
 			}
 		case transport.Request:
 			id := bytes.Clone(m.ID)
-			if d.taken[string(id)] {
+			if d.taken[mcp.KeyOf(id)] {
 				d.renamed++
 				id = fmt.Appendf(nil, `"mcprec-live-%d"`, d.renamed)
-				d.renames[string(m.ID)] = id
+				d.renames[mcp.KeyOf(m.ID)] = id
 				f.Bytes, _ = splice(f.Bytes, id, append(within(f.Bytes, i), "id")...)
 			}
-			d.asked[string(id)] = bytes.Clone(m.ID)
+			d.asked[mcp.KeyOf(id)] = bytes.Clone(m.ID)
 			if token := m.ProgressToken(); token != nil {
-				d.tokens[string(token)] = true
+				d.tokens[mcp.KeyOf(token)] = true
 			}
 		}
 	}
@@ -131,15 +135,16 @@ func (d *detour) add(dir transport.Direction, f transport.Frame, at time.Duratio
 func (d *detour) abandon(why string) []transport.Frame {
 	d.added = slices.DeleteFunc(d.added, func(e store.Event) bool {
 		return e.Dir == transport.ClientToServer && slices.ContainsFunc(messagesOf(e.AsFrame()), func(m transport.Message) bool {
-			_, under := d.open[string(m.ID)]
+			_, under := d.open[mcp.KeyOf(m.ID)]
 			return m.Kind() == transport.Request && under
 		})
 	})
 	text, _ := json.Marshal("mcprec: not recorded, and " + why)
 	var frames []transport.Frame
-	for _, id := range slices.Sorted(maps.Keys(d.open)) {
-		line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, MissCode, text)
-		frames = append(frames, transport.Frame{Bytes: line, Stream: d.open[id].stream})
+	for _, key := range slices.Sorted(maps.Keys(d.open)) {
+		o := d.open[key]
+		line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, o.id, MissCode, text)
+		frames = append(frames, transport.Frame{Bytes: line, Stream: o.stream})
 	}
 	clear(d.open)
 	return frames

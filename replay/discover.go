@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // serverInfo is the member of a result's _meta that names the server (2026-07-28).
@@ -30,7 +31,7 @@ func (p *Player) discover() []byte {
 			continue
 		}
 		for _, answer := range messagesOf(c.answer.frame) {
-			if answer.Kind() != transport.Response || string(answer.ID) != string(m.ID) {
+			if answer.Kind() != transport.Response || !mcp.Same(answer.ID, m.ID) {
 				continue
 			}
 			if m.Method == methodDiscover && answer.Result != nil {

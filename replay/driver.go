@@ -1,14 +1,13 @@
 package replay
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Driver plays the client's half of a recording to a live server. It is a pure
@@ -39,10 +38,10 @@ import (
 type Driver struct {
 	lines     []*line
 	turns     []*turn
-	requests  map[string][]*request // own, by raw id
-	said      map[Key][]*turn       // what else the recorded server said
-	findings  []judged              // of what nobody recorded
-	reached   uint64                // Seq of the last recorded message that came
+	requests  map[mcp.Key][]*request // own, by id
+	said      map[Key][]*turn        // what else the recorded server said
+	findings  []judged               // of what nobody recorded
+	reached   uint64                 // Seq of the last recorded message that came
 	rules     Rules
 	variables *variables // what the live server made up
 	noises    noises
@@ -172,7 +171,6 @@ func (d *Driver) Receive(f transport.Frame) []transport.Frame {
 
 // response takes a live answer.
 func (d *Driver) response(m transport.Message, stream uint64) {
-	id := string(m.ID)
 	if r := d.requestOn(stream, m); r != nil {
 		d.answer(r, m)
 		return
@@ -181,10 +179,7 @@ func (d *Driver) response(m transport.Message, stream uint64) {
 		d.answer(d.open[i], m) // recorded over HTTP, played over a transport without exchanges
 		return
 	}
-	if len(d.requests[id]) == 0 && isNumber(m.ID) {
-		id = spelled(maps.Keys(d.requests), m.ID)
-	}
-	queue := d.requests[id]
+	queue := d.requests[mcp.KeyOf(m.ID)]
 	i := len(queue) - 1 // the latest open one, as everywhere
 	for i >= 0 && (!queue[i].line.sent || queue[i].done) {
 		i--
@@ -208,7 +203,7 @@ func (d *Driver) requestOn(stream uint64, m transport.Message) *request {
 		return nil
 	}
 	for _, r := range l.requests {
-		if !r.done && (bytes.Equal(r.msg().ID, m.ID) || isNull(m.ID)) {
+		if !r.done && (mcp.Same(r.msg().ID, m.ID) || isNull(m.ID)) {
 			return r
 		}
 	}

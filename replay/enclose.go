@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // enclose puts frames that were said in a session into HTTP exchanges of their own, as
@@ -82,7 +83,7 @@ func (x *exchanges) lastSession() (id string) {
 
 // streamsOf numbers the exchanges of frames.
 func streamsOf(frames []store.Event, last uint64) (streams []uint64) {
-	requests, tokens := map[string]uint64{}, map[string]uint64{}
+	requests, tokens := map[mcp.Key]uint64{}, map[mcp.Key]uint64{}
 	latest := last
 	for _, e := range frames {
 		messages := messagesOf(e.AsFrame())
@@ -90,9 +91,9 @@ func streamsOf(frames []store.Event, last uint64) (streams []uint64) {
 			last++
 			for _, m := range messages {
 				if m.Kind() == transport.Request {
-					requests[string(m.ID)], latest = last, last
+					requests[mcp.KeyOf(m.ID)], latest = last, last
 					if token := m.ProgressToken(); token != nil {
-						tokens[string(token)] = last
+						tokens[mcp.KeyOf(token)] = last
 					}
 				}
 			}
@@ -103,11 +104,11 @@ func streamsOf(frames []store.Event, last uint64) (streams []uint64) {
 		for _, m := range messages {
 			switch m.Kind() {
 			case transport.Response:
-				if of := requests[string(m.ID)]; of > 0 {
+				if of := requests[mcp.KeyOf(m.ID)]; of > 0 {
 					stream = of
 				}
 			case transport.Notification:
-				if of := tokens[string(m.ProgressToken())]; m.Method == methodProgress && of > 0 {
+				if of := tokens[mcp.KeyOf(m.ProgressToken())]; m.Method == methodProgress && of > 0 {
 					stream = of
 				}
 			}

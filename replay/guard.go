@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Guard makes the driver refuse to send what a redaction left in the place of a
@@ -57,7 +58,7 @@ func (d *detour) refuse(f transport.Frame, mask string, at time.Duration) (toLiv
 	for _, m := range messagesOf(f) {
 		what, id, to := about(m), m.ID, &toClient
 		if m.Kind() == transport.Response {
-			what, id, to = "an answer", d.asked[string(m.ID)], &toLive
+			what, id, to = "an answer", d.asked[mcp.KeyOf(m.ID)], &toLive
 		}
 		text := fmt.Sprintf("%s holds %s, which stands for a secret: it was not sent to the live server", what, mask)
 		d.player.extra(what, text, true)
@@ -68,7 +69,7 @@ func (d *detour) refuse(f transport.Frame, mask string, at time.Duration) (toLiv
 		line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, MissCode, quoted)
 		*to = append(*to, transport.Frame{Bytes: line, Stream: f.Stream})
 		if m.Kind() == transport.Response {
-			delete(d.asked, string(m.ID))
+			delete(d.asked, mcp.KeyOf(m.ID))
 			d.add(transport.ClientToServer, transport.Frame{Bytes: line}, at)
 		}
 	}

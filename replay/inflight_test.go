@@ -7,8 +7,8 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// TestInFlight: a response finds its request by the id as it is spelled, and else by
-// the number that it is.
+// TestInFlight: a response finds its request by the value of the id, however it is
+// spelled, and of several the latest.
 func TestInFlight(t *testing.T) {
 	for _, test := range []struct {
 		open []string
@@ -22,14 +22,14 @@ func TestInFlight(t *testing.T) {
 		{[]string{"1e2"}, "100", "1e2"},
 		{[]string{"100"}, "1e2", "100"},
 		{[]string{"100"}, "100.0", "100"},
-		{[]string{"100", "1e2"}, "100.0", "100"},
-		{[]string{"1e2", "100"}, "1e2", "1e2"},
-		{[]string{"1E2", "1e2"}, "100", "1E2"},
+		{[]string{"100", "1e2"}, "100.0", "1e2"},
+		{[]string{"100", "1e2"}, "100", "1e2"},
+		{[]string{`"\u0061"`}, `"a"`, `"\u0061"`},
 		{[]string{"-0"}, "0", "-0"},
 		{[]string{"0"}, "-0", "0"},
-		{[]string{"9007199254740993"}, "9007199254740992", "9007199254740993"},
-		{[]string{"1e400"}, "2e400", "1e400"},
-		{[]string{"01"}, "1", "01"},
+		{[]string{"9007199254740993"}, "9007199254740992", ""},
+		{[]string{"1e400"}, "2e400", ""},
+		{[]string{"01"}, "1", ""},
 	} {
 		var f inFlight[string]
 		for _, id := range test.open {
@@ -45,8 +45,8 @@ func TestInFlight(t *testing.T) {
 		for _, id := range test.open {
 			f.close(transport.ClientToServer, []byte(id))
 		}
-		if len(f.calls)+len(f.odd) != 0 {
-			t.Errorf("%v: %v and %v are left", test.open, f.calls, f.odd)
+		if len(f.calls) != 0 {
+			t.Errorf("%v: %v are left", test.open, f.calls)
 		}
 	}
 }

@@ -7,13 +7,14 @@ import (
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // NewDriver returns a Driver of the client's half of a session.
 func NewDriver(events []store.Event, rules Rules) *Driver {
-	d := &Driver{rules: rules, requests: map[string][]*request{}, said: map[Key][]*turn{}, streams: map[uint64]*line{}}
+	d := &Driver{rules: rules, requests: map[mcp.Key][]*request{}, said: map[Key][]*turn{}, streams: map[uint64]*line{}}
 	d.variables = newVariables(d.eachLine)
-	c := lining{Driver: d, open: inFlight[*request]{}, asked: inFlight[*turn]{}, byToken: map[string]*turn{}, byOwnToken: map[string]*request{},
+	c := lining{Driver: d, open: inFlight[*request]{}, asked: inFlight[*turn]{}, byToken: map[mcp.Key]*turn{}, byOwnToken: map[mcp.Key]*request{},
 		exchanges: exchangesOf(events), on: map[uint64][]*request{}}
 	for _, e := range events {
 		c.over = c.over || e.Kind == store.EOF && e.Dir == transport.ClientToServer
@@ -51,11 +52,11 @@ type lining struct {
 	*Driver
 	open    inFlight[*request]
 	asked   inFlight[*turn]
-	byToken map[string]*turn // the last request of the server with the progress token
+	byToken map[mcp.Key]*turn // the last request of the server with the progress token
 
-	at         time.Duration       // of the frame before
-	over       bool                // the client has ended its side
-	byOwnToken map[string]*request // the last request of the client with it
+	at         time.Duration        // of the frame before
+	over       bool                 // the client has ended its side
+	byOwnToken map[mcp.Key]*request // the last request of the client with it
 	exchanges  *exchanges
 	on         map[uint64][]*request // the requests of an HTTP exchange
 }
@@ -74,9 +75,10 @@ func (d *lining) say(e store.Event) {
 		case transport.Request:
 			r := &request{line: l, packed: transport.Pack(m.Raw)}
 			l.requests = append(l.requests, r)
-			d.requests[string(m.ID)] = append(d.requests[string(m.ID)], r)
+			id := mcp.KeyOf(m.ID)
+			d.requests[id] = append(d.requests[id], r)
 			if token := m.ProgressToken(); token != nil {
-				d.byOwnToken[string(token)] = r
+				d.byOwnToken[mcp.KeyOf(token)] = r
 			}
 			d.open.open(transport.ClientToServer, m.ID, r)
 			if e.Stream != 0 {
@@ -95,7 +97,7 @@ func (d *lining) say(e store.Event) {
 // sayAbout finds the request that a notification is about.
 func (d *lining) sayAbout(l *line, m transport.Message, at []string) {
 	if m.Method == methodProgress {
-		if t := d.byToken[string(m.ProgressToken())]; t != nil {
+		if t := d.byToken[mcp.KeyOf(m.ProgressToken())]; t != nil {
 			l.belongTo(t, respell{path: below(at, progressPath), token: true})
 		}
 	}
@@ -135,7 +137,7 @@ func (d *lining) hear(e store.Event) {
 		case transport.Request:
 			d.asked.open(transport.ServerToClient, m.ID, t)
 			if token := m.ProgressToken(); token != nil {
-				d.byToken[string(token)] = t
+				d.byToken[mcp.KeyOf(token)] = t
 			}
 			fallthrough
 		case transport.Notification:
@@ -151,7 +153,7 @@ func (d *lining) hear(e store.Event) {
 // close returns the open request that is answered, as that of casting does.
 func (d *lining) close(stream uint64, m transport.Message) (*request, bool) {
 	for _, r := range d.on[d.exchanges.first(stream)] {
-		if r.response == nil && (bytes.Equal(r.msg().ID, m.ID) || isNull(m.ID)) {
+		if r.response == nil && (mcp.Same(r.msg().ID, m.ID) || isNull(m.ID)) {
 			d.open.remove(transport.ClientToServer, r.msg().ID, func(other *request) bool { return other == r })
 			return r, true
 		}
@@ -175,7 +177,7 @@ func (d *lining) owner(stream uint64, m transport.Message) *request {
 // recorded one that it stands for.
 func turnKey(m transport.Message) Key {
 	if m.Method == methodProgress {
-		return Key(m.Method + " " + string(m.ProgressToken()))
+		return Key(m.Method + " " + string(mcp.KeyOf(m.ProgressToken())))
 	}
 	return Key(m.Method)
 }

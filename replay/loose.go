@@ -1,10 +1,10 @@
 package replay
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Loosen lets the player send its replies in any order that the specification
@@ -98,11 +98,11 @@ func (p *Player) strands(r *reply, m transport.Message) []string {
 	var keys []string
 	switch {
 	case m.Kind() == transport.Request:
-		keys = append(keys, "ask "+string(m.ID))
+		keys = append(keys, "ask "+string(mcp.KeyOf(m.ID)))
 	case m.Method == methodCancelled:
-		keys = append(keys, "ask "+string(cancels(m)))
+		keys = append(keys, "ask "+string(mcp.KeyOf(cancels(m))))
 	case m.Method == methodProgress:
-		keys = append(keys, "progress "+string(m.ProgressToken()))
+		keys = append(keys, "progress "+string(mcp.KeyOf(m.ProgressToken())))
 	case m.Method == methodUpdated:
 		keys = append(keys, "uri "+target(m))
 	case m.Kind() == transport.Response:
@@ -125,7 +125,7 @@ func strandsWithin(m transport.Message) []string {
 			}
 		}
 		if id := transport.Member(raw, "_meta", subscriptionID); id != nil {
-			keys = append(keys, "subscription "+string(id))
+			keys = append(keys, "subscription "+string(mcp.KeyOf(id)))
 		}
 		if id := transport.Member(raw, "elicitationId"); id != nil {
 			keys = append(keys, "elicitation "+string(id))
@@ -181,7 +181,7 @@ func (p *Player) forgo(cancel *cue) {
 func (p *Player) pick(queue []*cue, m transport.Message) *cue {
 	if p.loose {
 		for _, c := range queue {
-			if !c.arrived && bytes.Equal(c.msg().ID, m.ID) {
+			if !c.arrived && mcp.Same(c.msg().ID, m.ID) {
 				return c
 			}
 		}

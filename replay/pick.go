@@ -1,8 +1,6 @@
 package replay
 
 import (
-	"bytes"
-
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -19,7 +17,7 @@ func (d *Driver) pick(key Key, m transport.Message) *turn {
 	d.said[key] = queue
 	if d.loose && m.Kind() == transport.Request {
 		for _, t := range queue {
-			if !t.arrived && bytes.Equal(t.msg().ID, m.ID) {
+			if !t.arrived && mcp.Same(t.msg().ID, m.ID) {
 				return t
 			}
 		}
@@ -68,7 +66,7 @@ func (p *Player) notified(m transport.Message) (first *cue) {
 	p.others[m.Method] = queue
 	for i, c := range queue {
 		switch {
-		case c.arrived || c.cancels != nil && (c.cancels.live == nil || !bytes.Equal(c.cancels.live.ID, cancels(m))):
+		case c.arrived || c.cancels != nil && (c.cancels.live == nil || !mcp.Same(c.cancels.live.ID, cancels(m))):
 		case i < lookahead && p.isSaid(c, m):
 			return c
 		case first == nil || first.passed && !c.passed:

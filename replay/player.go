@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // MissCode is the JSON-RPC error code of the answer to a request for which
@@ -60,7 +60,7 @@ type Player struct {
 	masked    map[string][]*cue // requests with something redacted, by method
 	queue     []*cue            // of ByOrder: the requests that are left
 	others    map[string][]*cue // notifications by method
-	asked     map[string][]*question
+	asked     map[mcp.Key][]*question
 	findings  []judged
 	score     Score
 
@@ -161,11 +161,7 @@ func (p *Player) Knows(m transport.Message) bool {
 
 // response takes a live answer to a request of the server.
 func (p *Player) response(m transport.Message, stream uint64) {
-	id := string(m.ID)
-	if len(p.asked[id]) == 0 && isNumber(m.ID) {
-		id = spelled(maps.Keys(p.asked), m.ID)
-	}
-	for _, q := range slices.Backward(p.asked[id]) { // the latest, as everywhere
+	for _, q := range slices.Backward(p.asked[mcp.KeyOf(m.ID)]) { // the latest, as everywhere
 		if q.done {
 			continue
 		}

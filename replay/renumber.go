@@ -33,26 +33,21 @@ type renumbering struct{ ids, tokens numbers }
 
 // numbers are ids, or progress tokens, each of the requests of one direction.
 type numbers struct {
-	old   map[numbered]bool            // of the session
-	taken map[numbered]bool            // not free for a new one
-	fresh map[numbered]json.RawMessage // new ones, by what they replace
+	old   map[callKey]bool            // of the session
+	taken map[callKey]bool            // not free for a new one
+	fresh map[callKey]json.RawMessage // new ones, by what they replace
 	most  map[transport.Direction]int64
-}
-
-type numbered struct {
-	dir transport.Direction // of the request
-	raw string
 }
 
 func newNumbers() numbers {
 	return numbers{
-		old: map[numbered]bool{}, taken: map[numbered]bool{},
-		fresh: map[numbered]json.RawMessage{}, most: map[transport.Direction]int64{},
+		old: map[callKey]bool{}, taken: map[callKey]bool{},
+		fresh: map[callKey]json.RawMessage{}, most: map[transport.Direction]int64{},
 	}
 }
 
 // note gathers what the requests of some events use.
-func (r *renumbering) note(events []store.Event, ids, tokens map[numbered]bool) {
+func (r *renumbering) note(events []store.Event, ids, tokens map[callKey]bool) {
 	for _, e := range events {
 		if e.Kind != store.Frame {
 			continue
@@ -61,9 +56,9 @@ func (r *renumbering) note(events []store.Event, ids, tokens map[numbered]bool) 
 			if m.Kind() != transport.Request {
 				continue
 			}
-			ids[numbered{e.Dir, string(m.ID)}] = true
+			ids[keyOf(e.Dir, m.ID)] = true
 			if token := m.ProgressToken(); token != nil {
-				tokens[numbered{e.Dir, string(token)}] = true
+				tokens[keyOf(e.Dir, token)] = true
 			}
 		}
 	}
@@ -104,28 +99,18 @@ func (r *renumbering) message(dir transport.Direction, m transport.Message, put 
 
 // of returns what stands for a number now, nil if it stands for itself.
 func (n numbers) of(dir transport.Direction, raw []byte) json.RawMessage {
-	key := numbered{dir, string(raw)}
-	if n.fresh[key] == nil && isNumber(raw) {
-		key.raw = spelled(func(yield func(string) bool) {
-			for other := range n.fresh {
-				if other.dir == dir && !yield(other.raw) {
-					return
-				}
-			}
-		}, raw)
-	}
-	return n.fresh[key]
+	return n.fresh[keyOf(dir, raw)]
 }
 
 // renew returns a new number for one that the session has already, of the same
 // JSON type; nil for another.
 func (n numbers) renew(dir transport.Direction, raw []byte) json.RawMessage {
-	key := numbered{dir, string(raw)}
+	key := keyOf(dir, raw)
 	if raw == nil || !n.old[key] {
 		return nil
 	}
 	fresh := n.next(dir, raw)
-	n.fresh[key], n.taken[numbered{dir, string(fresh)}] = fresh, true
+	n.fresh[key], n.taken[keyOf(dir, fresh)] = fresh, true
 	return fresh
 }
 
@@ -134,14 +119,14 @@ func (n numbers) next(dir transport.Direction, raw []byte) json.RawMessage {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && raw[0] == '"' {
 		for i := 2; ; i++ {
-			if fresh, _ := json.Marshal(fmt.Sprintf("%s-%d", text, i)); !n.taken[numbered{dir, string(fresh)}] {
+			if fresh, _ := json.Marshal(fmt.Sprintf("%s-%d", text, i)); !n.taken[keyOf(dir, fresh)] {
 				return fresh
 			}
 		}
 	}
 	if n.most[dir] == 0 {
 		for k := range n.taken {
-			if v, err := strconv.ParseInt(k.raw, 10, 64); err == nil && k.dir == dir && v < 1<<53 {
+			if v, err := strconv.ParseInt(string(k.id), 10, 64); err == nil && k.dir == dir && v < 1<<53 {
 				n.most[dir] = max(n.most[dir], v)
 			}
 		}

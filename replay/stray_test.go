@@ -124,12 +124,12 @@ func TestStrayAnswers(t *testing.T) {
 	}
 }
 
-// TestRespelledIDs: peers that read ids as a float64 answer 1e2 with 100.
+// TestRespelledIDs: peers that read ids as a number answer 1e2 with 100.
 func TestRespelledIDs(t *testing.T) {
 	events := recorded(t, `> {"id":1e2,"method":"a"}
 > {"id":9007199254740993,"method":"b"}
 < {"id":100,"result":{}}
-< {"id":9007199254740992,"result":{}}
+< {"id":9007199254740993.0,"result":{}}
 < {"id":5e-1,"method":"roots/list"}
 > {"id":0.5,"result":{}}`)
 	p := replay.NewPlayer(events, replay.Rules{})

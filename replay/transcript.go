@@ -12,6 +12,7 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Transcript is the projection that tells a session as a timeline. It gives out
@@ -78,12 +79,13 @@ func (t *Transcript) request(e store.Event, em EntryMessage) *Call {
 	call := &Call{
 		Dir: e.Dir, ID: em.ID, Method: em.Method, Target: em.Target, Token: em.Token,
 		Request: e.Seq, At: e.At, Stream: e.Stream, n: t.asked,
+		id: mcp.KeyOf([]byte(em.ID)), token: mcp.KeyOf([]byte(em.Token)),
 	}
 	t.asked++
 	t.ahead.foretell(call)
-	t.open.open(e.Dir, []byte(em.ID), call)
-	if em.Token != "" {
-		t.tokens[callKey{e.Dir, em.Token}] = call
+	t.open.openAt(callKey{e.Dir, call.id}, call)
+	if call.token != "" {
+		t.tokens[callKey{e.Dir, call.token}] = call
 	}
 	return call
 }
@@ -94,9 +96,9 @@ func (t *Transcript) notification(e store.Event, m transport.Message, em *EntryM
 		if em.Token = string(m.ProgressToken()); em.Token == "" {
 			return
 		}
-		k := callKey{e.Dir.Reverse(), em.Token}
+		k := keyOf(e.Dir.Reverse(), m.ProgressToken())
 		if em.Call = t.tokens[k]; em.Call == nil {
-			em.Call = t.over.find(func(c *Call) bool { return c.Dir == k.dir && c.Token == k.id })
+			em.Call = t.over.find(func(c *Call) bool { return c.Dir == k.dir && c.token == k.id })
 		}
 	case methodCancelled:
 		id := cancels(m)
@@ -105,7 +107,7 @@ func (t *Transcript) notification(e store.Event, m transport.Message, em *EntryM
 		}
 		call, ok := t.open.latest(e.Dir, id)
 		if !ok {
-			em.Call = t.over.find(func(c *Call) bool { return c.Dir == e.Dir && c.ID == string(id) })
+			em.Call = t.over.named(keyOf(e.Dir, id))
 			return
 		}
 		em.Request, em.Call, call.Cancelled = call.Request, call, e.Seq
@@ -120,11 +122,11 @@ func (t *Transcript) response(e store.Event, m transport.Message, em *EntryMessa
 	}
 	em.Failure = failure(m, em.Method)
 	if !ok {
-		em.Call = t.over.find(func(c *Call) bool { return c.Dir == e.Dir.Reverse() && c.ID == string(m.ID) })
+		em.Call = t.over.named(keyOf(e.Dir.Reverse(), m.ID))
 		return
 	}
 	em.Call, call.Response, call.Latency, call.Failure = call, e.Seq, em.Latency, em.Failure
-	if k := (callKey{call.Dir, call.Token}); t.tokens[k] == call {
+	if k := (callKey{call.Dir, call.token}); t.tokens[k] == call {
 		delete(t.tokens, k)
 	}
 	t.over.add(call)
@@ -159,6 +161,11 @@ func (c *closedCalls) find(fits func(*Call) bool) *Call {
 		}
 	}
 	return nil
+}
+
+// named returns the latest with an id.
+func (c *closedCalls) named(k callKey) *Call {
+	return c.find(func(call *Call) bool { return call.Dir == k.dir && call.id == k.id })
 }
 
 // eventText says what an event that is no frame means.

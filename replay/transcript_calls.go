@@ -10,6 +10,7 @@ import (
 	"github.com/mcprec/mcprec/replay/varint"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Follow is Apply of a frame that nobody wants to see, and whose messages were read.
@@ -35,7 +36,7 @@ func (t *Transcript) AppendCalls(b []byte) []byte {
 	})
 	for _, k := range keys {
 		for _, c := range t.open.calls[k] {
-			b = c.append(b, t.tokens[callKey{c.Dir, c.Token}] == c)
+			b = c.append(b, t.tokens[callKey{c.Dir, c.token}] == c)
 		}
 	}
 	over := min(t.over.n, len(t.over.ring))
@@ -68,9 +69,9 @@ func ResumeTranscript(calls []byte, emit func(Entry) error) (*Transcript, error)
 	t.asked = int(r.Uint())
 	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
 		c, holds := callOf(&r)
-		t.open.open(c.Dir, []byte(c.ID), c)
+		t.open.openAt(callKey{c.Dir, c.id}, c)
 		if holds {
-			t.tokens[callKey{c.Dir, c.Token}] = c
+			t.tokens[callKey{c.Dir, c.token}] = c
 		}
 	}
 	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
@@ -96,5 +97,6 @@ func callOf(r *varint.Reader) (c *Call, holds bool) {
 	for _, text := range [...]*string{&c.ID, &c.Method, &c.Target, &c.Token, &c.Failure} {
 		*text = r.Text()
 	}
+	c.id, c.token = mcp.KeyOf([]byte(c.ID)), mcp.KeyOf([]byte(c.Token))
 	return c, b[1]&2 != 0
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // clientExchange is a message of the client, the response to it, and what goes on
@@ -22,9 +24,9 @@ type clientExchange struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 
-	asks    map[string]bool // raw ids of requests without a response
-	begins  bool            // it is initialize
-	starts  bool            // it is notifications/initialized
+	asks    map[mcp.Key]bool // ids of requests without a response
+	begins  bool             // it is initialize
+	starts  bool             // it is notifications/initialized
 	first   Message
 	taken   chan struct{}
 	take    func() // closes taken
@@ -37,7 +39,7 @@ type clientExchange struct {
 
 // newClientExchange needs the Conn's lock for nothing but the context.
 func newClientExchange(c *ClientConn, number uint64, body []byte) *clientExchange {
-	x := &clientExchange{conn: c, number: number, body: body, asks: map[string]bool{}, taken: make(chan struct{})}
+	x := &clientExchange{conn: c, number: number, body: body, asks: map[mcp.Key]bool{}, taken: make(chan struct{})}
 	x.take = sync.OnceFunc(func() { close(x.taken) })
 	x.ctx, x.cancel = context.WithCancel(c.ctx)
 	messages, _ := Frame{Bytes: body}.Messages()
@@ -46,7 +48,7 @@ func newClientExchange(c *ClientConn, number uint64, body []byte) *clientExchang
 			x.first = m
 		}
 		if m.Kind() == Request {
-			x.asks[string(m.ID)] = true
+			x.asks[mcp.KeyOf(m.ID)] = true
 		}
 		x.begins = x.begins || m.Method == "initialize"
 		x.starts = x.starts || m.Method == "notifications/initialized"
@@ -226,7 +228,7 @@ func (x *clientExchange) got(b []byte) {
 		if m.Kind() != Response {
 			continue
 		}
-		delete(x.asks, string(m.ID))
+		delete(x.asks, mcp.KeyOf(m.ID))
 		if version := textOf(Member(m.Result, "protocolVersion")); x.begins && version != "" {
 			x.conn.mu.Lock()
 			x.session.version = version

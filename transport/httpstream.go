@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // httpStream is what the server says in answer to one request, or, of number 0,
@@ -14,10 +16,10 @@ type httpStream struct {
 	number uint64
 	answer Answer
 	form   AnswerForm
-	asks   map[string]bool // raw ids of requests without a response
-	begins bool            // its request is initialize
-	oneWay bool            // what answers it goes elsewhere
-	faulty bool            // its request is no message
+	asks   map[mcp.Key]bool // ids of requests without a response
+	begins bool             // its request is initialize
+	oneWay bool             // what answers it goes elsewhere
+	faulty bool             // its request is no message
 
 	events    [][]byte // the data of each; nil: of the primer
 	sent      int      // of them, by any follower
@@ -30,7 +32,7 @@ type httpStream struct {
 }
 
 func newStream(number uint64) *httpStream {
-	return &httpStream{number: number, asks: map[string]bool{}, changed: make(chan struct{})}
+	return &httpStream{number: number, asks: map[mcp.Key]bool{}, changed: make(chan struct{})}
 }
 
 // wake tells all who wait that something is different.
@@ -45,7 +47,7 @@ func (s *httpStream) ask(f Frame) {
 	s.faulty = err != nil
 	for _, m := range messages {
 		if m.Kind() == Request {
-			s.asks[string(m.ID)] = true
+			s.asks[mcp.KeyOf(m.ID)] = true
 			s.begins = s.begins || m.Method == "initialize"
 		}
 	}
@@ -93,7 +95,7 @@ func (s *httpStream) completes(f Frame) bool {
 		if m.Kind() != Response {
 			return false
 		}
-		if s.asks[string(m.ID)] || len(m.ID) == 0 || string(m.ID) == "null" {
+		if s.asks[mcp.KeyOf(m.ID)] || len(m.ID) == 0 || string(m.ID) == "null" {
 			left--
 		}
 	}
@@ -115,7 +117,7 @@ func (s *httpStream) add(f Frame) {
 	answered := len(s.asks) == 0
 	for _, m := range messages {
 		if m.Kind() == Response {
-			delete(s.asks, string(m.ID))
+			delete(s.asks, mcp.KeyOf(m.ID))
 		}
 	}
 	if answered {

@@ -10,6 +10,7 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Baseline is the tools of a session that is trusted, as it listed them last. It is a
@@ -36,11 +37,12 @@ func (b *Baseline) Apply(e store.Event) error {
 		return nil // noise
 	}
 	for _, m := range messages {
-		key := strconv.FormatUint(e.Stream, 10) + " " + string(m.ID)
+		id := string(mcp.KeyOf(m.ID))
+		key := strconv.FormatUint(e.Stream, 10) + " " + id
 		switch {
 		case e.Dir == transport.ClientToServer && m.Method == methodTools:
 			b.asked[key] = true
-		case e.Dir == transport.ServerToClient && m.Kind() == transport.Response && b.take(key, string(m.ID)) && m.Result != nil:
+		case e.Dir == transport.ServerToClient && m.Kind() == transport.Response && b.take(key, id) && m.Result != nil:
 			b.lists++
 			for name, raw := range toolsOf(m.Result) {
 				b.tools[name] = plainValue(raw)

@@ -15,6 +15,7 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 const (
@@ -85,9 +86,9 @@ func (c calls) after(dir transport.Direction, seq uint64) (first *call) {
 func (f *Fold) opens(e store.Event, s *scope, m *transport.Message) {
 	target, _ := replay.Target(*m)
 	c := &call{
-		dir: e.Dir, id: order.Key(m.ID), method: m.Method, target: strings.Clone(target),
+		dir: e.Dir, id: string(mcp.KeyOf(m.ID)), method: m.Method, target: strings.Clone(target),
 		stream: e.Stream, seq: e.Seq, at: e.At, bytes: len(m.Raw), notices: f.notices[e.Dir.Reverse()],
-		token: order.Key(m.ProgressToken()),
+		token: string(mcp.KeyOf(m.ProgressToken())),
 	}
 	if c.dir == transport.ClientToServer {
 		if f.listens = f.listens || c.method == methodListen; c.method != methodListen {
@@ -107,7 +108,7 @@ func (f *Fold) opens(e store.Event, s *scope, m *transport.Message) {
 
 // answers takes note of a response and returns the method of its request.
 func (f *Fold) answers(e store.Event, s *scope, m *transport.Message) (method string) {
-	k := callKey{e.Dir.Reverse(), order.Key(m.ID)}
+	k := callKey{e.Dir.Reverse(), string(mcp.KeyOf(m.ID))}
 	c := s.calls[k]
 	if c == nil {
 		return ""
@@ -154,12 +155,12 @@ func (s *scope) drop(c *call) {
 func (f *Fold) notifies(e store.Event, s *scope, m *transport.Message) {
 	switch m.Method {
 	case methodProgress:
-		if c := s.tokens[callKey{e.Dir.Reverse(), order.Key(m.ProgressToken())}]; c != nil {
+		if c := s.tokens[callKey{e.Dir.Reverse(), string(mcp.KeyOf(m.ProgressToken()))}]; c != nil {
 			c.progress = moment{e.Seq, e.At}
 		}
 	case methodCancelled:
 		id := transport.Member(m.Params, "requestId")
-		if c := s.calls[callKey{e.Dir, order.Key(id)}]; id != nil && c != nil {
+		if c := s.calls[callKey{e.Dir, string(mcp.KeyOf(id))}]; id != nil && c != nil {
 			f.cancels(e, s, c, m)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // lane is one direction, over HTTP of one exchange: what was written on it, and taken.
@@ -60,7 +61,7 @@ func (w *flying) sends(e store.Event, p order.Parsed) {
 	if w == nil || e.Stream != 0 || len(p.Messages) != 1 || p.Messages[0].Method != "notifications/progress" {
 		return
 	}
-	way, token := e.Dir&3%3, order.Key(p.Messages[0].ProgressToken())
+	way, token := e.Dir&3%3, string(mcp.KeyOf(p.Messages[0].ProgressToken()))
 	if len(w.frames[way]) >= mostFlying {
 		return
 	}

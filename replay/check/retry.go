@@ -9,6 +9,7 @@ import (
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // inputAsked is a response that asked for input: what a retry must give back.
@@ -66,7 +67,7 @@ func (r *retries) asks(f *Fold, e store.Event, s *scope, c *call, m *transport.M
 	if bytes.Contains(m.Params, []byte(metaCapabilities)) {
 		c.can = string(bytes.Clone(transport.Member(m.Params, "_meta", metaCapabilities)))
 	}
-	state := order.Key(transport.Member(m.Params, "requestState"))
+	state := string(mcp.KeyOf(transport.Member(m.Params, "requestState")))
 	responses := transport.Member(m.Params, "inputResponses")
 	if state == "" && responses == nil {
 		return
@@ -140,7 +141,7 @@ func (r *retries) answered(f *Fold, e store.Event, s *scope, c *call, m *transpo
 			judgeInput(says, c, name, wanted[name].Method)
 		}
 	}
-	r.keep(inputAsked{request{c.method, c.target}, c.id, e.Seq, strings.Clone(order.Key(state))})
+	r.keep(inputAsked{request{c.method, c.target}, c.id, e.Seq, strings.Clone(string(mcp.KeyOf(state)))})
 }
 
 // judgeInput tells of one input that must not be asked for.

@@ -7,8 +7,8 @@ import (
 	"math/bits"
 	"strconv"
 
-	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // hasher hashes JSON values by what they say: in whichever order an object has its
@@ -33,13 +33,13 @@ func (h *hasher) mix(a, b uint64) uint64 {
 
 func (h *hasher) bytes(b []byte) uint64 { return maphash.Bytes(h.seed, b) }
 
-// id hashes an id or a progress token as order.Key has it; 0 is none.
+// id hashes an id or a progress token by its [mcp.Key]; 0 is none.
 func (h *hasher) id(raw json.RawMessage) uint64 {
 	switch {
 	case len(raw) == 0:
 		return 0
-	case bytes.IndexByte(raw, '\\') >= 0 || raw[0] != '"' && bytes.ContainsAny(raw, ".eE"):
-		return maphash.String(h.seed, order.Key(raw))
+	case !mcp.IsPlain(raw):
+		return maphash.String(h.seed, string(mcp.KeyOf(raw)))
 	}
 	return h.bytes(raw)
 }

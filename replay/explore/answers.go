@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // answer is what a request of a run got.
@@ -36,7 +37,7 @@ func (r *Run) answers() []answer {
 // message finds the call's message in a frame, which may be a batch.
 func (c *call) message(f *flight) transport.Message {
 	for _, m := range f.said.Messages {
-		if (m.Kind() == transport.Response) == (f == c.answer) && bytes.Equal(m.ID, c.id) {
+		if (m.Kind() == transport.Response) == (f == c.answer) && mcp.Same(m.ID, c.id) {
 			return m
 		}
 	}

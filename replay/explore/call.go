@@ -6,6 +6,7 @@ import (
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // recordedCall is a request of a recorded half, which is an operation of the run.
@@ -14,7 +15,7 @@ type recordedCall struct {
 	dir      transport.Direction
 	request  int // number of the frame in its direction, from 1
 	response int // number of the frame in the other one; 0: it was not answered
-	id       string
+	id       mcp.Key
 	// cancelled: the caller gave up, and a response need not come.
 	cancelled bool
 	listen    bool // its response only ends a stream
@@ -48,7 +49,7 @@ func recordedCalls(events []store.Event) ([]recordedCall, error) {
 		calls = append(calls, recordedCall{
 			name: fmt.Sprintf("%s#%d", name, seen[name]), dir: c.Dir,
 			request: numbers[c.Request], response: numbers[c.Response],
-			id: c.ID, cancelled: c.Cancelled > 0, listen: c.Method == methodListen,
+			id: mcp.KeyOf([]byte(c.ID)), cancelled: c.Cancelled > 0, listen: c.Method == methodListen,
 		})
 	}
 	return calls, nil

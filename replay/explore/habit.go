@@ -3,6 +3,7 @@ package explore
 import (
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // habit is how the reader of a recorded half depends on its writer and its calls:
@@ -15,18 +16,18 @@ type habit struct {
 	inline bool
 	serial bool
 
-	flying map[string]bool // own requests without an answer, by raw id
+	flying map[mcp.Key]bool // own requests without an answer, by id
 	queued int
-	stuck  bool            // holds a notification
-	owed   map[int]bool    // answers to write before it reads on, by number
-	atWork map[string]bool // requests to answer before it reads on, by raw id
+	stuck  bool             // holds a notification
+	owed   map[int]bool     // answers to write before it reads on, by number
+	atWork map[mcp.Key]bool // requests to answer before it reads on, by id
 	resume chan struct{}
 }
 
 func newHabit(m replay.Model) *habit {
 	h := &habit{
-		queue: -1, inline: m == replay.Inline, serial: m == replay.Serial, flying: map[string]bool{},
-		owed: map[int]bool{}, atWork: map[string]bool{}, resume: make(chan struct{}, 1),
+		queue: -1, inline: m == replay.Inline, serial: m == replay.Serial, flying: map[mcp.Key]bool{},
+		owed: map[int]bool{}, atWork: map[mcp.Key]bool{}, resume: make(chan struct{}, 1),
 	}
 	if q, inbox := m.Queue(); inbox {
 		h.queue = q
@@ -57,23 +58,23 @@ func (h *habit) heard(f transport.Frame, n int, out []transport.Frame) {
 	if h == nil {
 		return
 	}
-	asked := map[string]bool{}
+	asked := map[mcp.Key]bool{}
 	for _, m := range messages(f) {
 		switch m.Kind() {
 		case transport.Request:
-			asked[string(m.ID)] = true
+			asked[mcp.KeyOf(m.ID)] = true
 			if h.serial {
-				h.atWork[string(m.ID)] = true
+				h.atWork[mcp.KeyOf(m.ID)] = true
 			}
 		case transport.Response:
-			h.finish(string(m.ID))
+			h.finish(mcp.KeyOf(m.ID))
 		case transport.Notification:
 			h.take()
 		}
 	}
 	for i, f := range out {
 		for _, m := range messages(f) {
-			if h.inline && m.Kind() == transport.Response && asked[string(m.ID)] {
+			if h.inline && m.Kind() == transport.Response && asked[mcp.KeyOf(m.ID)] {
 				h.owed[n+i] = true
 			}
 		}
@@ -91,7 +92,7 @@ func (h *habit) take() {
 	}
 }
 
-func (h *habit) finish(id string) {
+func (h *habit) finish(id mcp.Key) {
 	delete(h.flying, id)
 	if len(h.flying) == 0 {
 		h.queued, h.stuck = 0, false
@@ -105,7 +106,7 @@ func (h *habit) offered(f transport.Frame) {
 	}
 	for _, m := range messages(f) {
 		if m.Kind() == transport.Request && m.Method != methodListen {
-			h.flying[string(m.ID)] = true
+			h.flying[mcp.KeyOf(m.ID)] = true
 		}
 	}
 }
@@ -118,10 +119,10 @@ func (h *habit) wrote(n int, f transport.Frame) {
 	delete(h.owed, n)
 	for _, m := range messages(f) {
 		if m.Kind() == transport.Response {
-			delete(h.atWork, string(m.ID))
+			delete(h.atWork, mcp.KeyOf(m.ID))
 		}
 		if m.Method == methodCancelled {
-			h.finish(string(transport.Member(m.Params, "requestId")))
+			h.finish(mcp.KeyOf(transport.Member(m.Params, "requestId")))
 		}
 	}
 	stir(h.resume)

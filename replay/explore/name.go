@@ -9,6 +9,7 @@ import (
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 const (
@@ -33,10 +34,10 @@ type counted struct {
 	name string
 }
 
-// called is a raw id or progress token, by the direction of its request.
+// called is an id or a progress token, by the direction of its request.
 type called struct {
 	dir transport.Direction
-	raw string
+	key mcp.Key
 }
 
 // call is a request and, when it was offered, its response.
@@ -96,9 +97,9 @@ func (n *namer) message(f *flight, i int) string {
 func (n *namer) request(f *flight, m *transport.Message, about string) string {
 	c := &call{name: n.count(f.dir, by(about, f.signature())), id: m.ID, request: f, listen: m.Method == methodListen}
 	n.calls = append(n.calls, c)
-	n.ids[called{f.dir, string(m.ID)}] = c
+	n.ids[called{f.dir, mcp.KeyOf(m.ID)}] = c
 	if token := m.ProgressToken(); token != nil {
-		n.tokens[called{f.dir, string(token)}] = c
+		n.tokens[called{f.dir, mcp.KeyOf(token)}] = c
 	}
 	f.ping = f.ping || m.Method == methodPing
 	return c.name
@@ -107,7 +108,7 @@ func (n *namer) request(f *flight, m *transport.Message, about string) string {
 // response names a response after its request. One that answers nothing has only
 // its occurrence, as its id must not show.
 func (n *namer) response(f *flight, m *transport.Message) string {
-	c := n.ids[called{f.dir.Reverse(), string(m.ID)}]
+	c := n.ids[called{f.dir.Reverse(), mcp.KeyOf(m.ID)}]
 	if c == nil {
 		return n.count(f.dir, "response to nothing")
 	}
@@ -128,9 +129,9 @@ func (n *namer) notification(dir transport.Direction, m *transport.Message, abou
 	var c *call
 	switch m.Method {
 	case methodProgress:
-		c = n.tokens[called{dir.Reverse(), string(m.ProgressToken())}]
+		c = n.tokens[called{dir.Reverse(), mcp.KeyOf(m.ProgressToken())}]
 	case methodCancelled:
-		if c = n.ids[called{dir, string(transport.Member(m.Params, "requestId"))}]; c != nil {
+		if c = n.ids[called{dir, mcp.KeyOf(transport.Member(m.Params, "requestId"))}]; c != nil {
 			c.cancelled = true
 		}
 	default:

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // calls are the operations of a recorded client. nil has none.
 type calls struct {
 	run   *Run
-	byID  map[string][]*playedCall // in recorded order
-	whole *Operation               // the rest of the half
+	byID  map[mcp.Key][]*playedCall // in recorded order
+	whole *Operation                // the rest of the half
 }
 
 // playedCall is a recorded request in one run.
@@ -30,7 +31,7 @@ func (r *Run) expectCalls() *calls {
 	if err != nil {
 		panic("explore: Plan.Session: " + err.Error())
 	}
-	c := &calls{run: r, byID: map[string][]*playedCall{}}
+	c := &calls{run: r, byID: map[mcp.Key][]*playedCall{}}
 	for _, call := range list {
 		if call.dir == transport.ClientToServer {
 			p := &playedCall{op: r.expect(call.name)}
@@ -99,7 +100,7 @@ func (c *calls) each(f transport.Frame, kind transport.MessageKind, fits func(*p
 		if m.Kind() != kind {
 			continue
 		}
-		list := c.byID[string(m.ID)]
+		list := c.byID[mcp.KeyOf(m.ID)]
 		if kind == transport.Response { // it is of the latest that is open
 			list = slices.Clone(list)
 			slices.Reverse(list)

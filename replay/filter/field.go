@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/replay"
-	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Field is a word of the language.
@@ -118,14 +118,13 @@ func ids(v value) (func(*subject) bool, error) {
 		b, _ := json.Marshal(want) // a text always has a form
 		want = string(b)
 	}
-	want = idKey(want)
+	key := idOf(want)
 	return func(s *subject) bool {
-		return slices.ContainsFunc(s.ids(), func(id string) bool { return idKey(id) == want })
+		return slices.ContainsFunc(s.ids(), func(id string) bool { return idOf(id) == key })
 	}, nil
 }
 
-// idKey makes the spellings of one id equal, of texts those that json.Marshal escapes.
-func idKey(id string) string { return order.Key(json.RawMessage(strings.TrimSpace(id))) }
+func idOf(id string) mcp.Key { return mcp.KeyOf(json.RawMessage(strings.TrimSpace(id))) }
 
 // ids are those of the message and of its call, as raw JSON.
 func (s *subject) ids() (list []string) {

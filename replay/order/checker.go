@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Mark is how much an end has been given: a point of its own clock.
@@ -19,7 +20,7 @@ type Checker struct {
 	logged     bool                   // there were such requests that are answered
 	tasks      map[string]string      // status, by direction and id
 	runs       map[string][]*Exchange // the requests that began a task, by the same key
-	early      past                   // tasks that were asked about before they were made, by the same key
+	early      past[string]           // tasks that were asked about before they were made, by the same key
 	subscribe  *Exchange              // the first resources/subscribe
 	subscribed resources              // of all of these
 	found      []Violation
@@ -29,13 +30,13 @@ type Checker struct {
 type end struct {
 	clock     Mark // frames given to it
 	list      []*Exchange
-	requests  map[string]*Exchange // the latest by id, of a long list
-	tokens    map[string]*Exchange // the latest by progress token, of a long list
-	withdrawn map[string]bool      // ids of requests whose Write gave up
+	requests  map[mcp.Key]*Exchange // the latest by id, of a long list
+	tokens    map[mcp.Key]*Exchange // the latest by progress token, of a long list
+	withdrawn map[mcp.Key]bool      // ids of requests whose Write gave up
 
-	least            Mark // what it certainly knew at its last frame that was observed
-	past, pastTokens past // of requests that are forgotten
-	swept            int  // requests that were left when some were last forgotten
+	least            Mark          // what it certainly knew at its last frame that was observed
+	past, pastTokens past[mcp.Key] // of requests that are forgotten
+	swept            int           // requests that were left when some were last forgotten
 }
 
 // New returns a checker. The revision is the one that is known beforehand, such
@@ -93,7 +94,7 @@ func (c *Checker) Withdraw(dir transport.Direction, p Parsed) {
 	for i := range p.read {
 		if m := &p.read[i]; m.kind == transport.Request {
 			if e.withdrawn == nil {
-				e.withdrawn = map[string]bool{}
+				e.withdrawn = map[mcp.Key]bool{}
 			}
 			e.withdrawn[m.id] = true
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 const (
@@ -35,7 +36,7 @@ type Exchange struct {
 	Cancelled bool // its sender has cancelled it
 	Answered  bool // a response is on the wire
 
-	id, token   string          // as keys; the token "" where it asks for no progress
+	id, token   mcp.Key         // the token is "" where it asks for no progress
 	given       Mark            // when its receiver was given it; 0 before
 	answerGiven Mark            // when its sender was given the response
 	cancelGiven Mark            // when its receiver was given the cancellation
@@ -160,7 +161,7 @@ func (e *end) keep(x *Exchange) {
 		return
 	}
 	if e.requests == nil {
-		e.requests, e.tokens = map[string]*Exchange{}, map[string]*Exchange{}
+		e.requests, e.tokens = map[mcp.Key]*Exchange{}, map[mcp.Key]*Exchange{}
 		for _, old := range e.list {
 			e.index(old)
 		}
@@ -175,7 +176,7 @@ func (e *end) index(x *Exchange) {
 }
 
 // request returns the latest request with an id, or nil.
-func (e *end) request(id string) *Exchange {
+func (e *end) request(id mcp.Key) *Exchange {
 	if e.requests != nil {
 		return e.requests[id]
 	}
@@ -188,7 +189,7 @@ func (e *end) request(id string) *Exchange {
 }
 
 // withToken returns the latest request with a progress token, or nil.
-func (e *end) withToken(token string) *Exchange {
+func (e *end) withToken(token mcp.Key) *Exchange {
 	switch {
 	case token == "":
 		return nil

@@ -111,22 +111,22 @@ func (e *end) drop(x *Exchange) {
 	}
 }
 
-// past is a set of keys, by their hash.
-type past map[uint64]struct{}
+// past is a set of texts, by their hash.
+type past[T ~string] map[uint64]struct{}
 
 var pastSeed = maphash.MakeSeed()
 
-func (p past) has(key string) bool {
+func (p past[T]) has(key T) bool {
 	if len(p) == 0 {
 		return false
 	}
-	_, ok := p[maphash.String(pastSeed, key)]
+	_, ok := p[maphash.String(pastSeed, string(key))]
 	return ok
 }
 
-func (p *past) add(key string) {
+func (p *past[T]) add(key T) {
 	if *p == nil {
-		*p = past{}
+		*p = past[T]{}
 	}
-	(*p)[maphash.String(pastSeed, key)] = struct{}{}
+	(*p)[maphash.String(pastSeed, string(key))] = struct{}{}
 }

@@ -3,10 +3,9 @@ package order
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
-	"strings"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Parsed is what a checker reads of a frame. [Parse] makes it, once for all who
@@ -21,12 +20,12 @@ type Parsed struct {
 type message struct {
 	transport.Message
 	kind          transport.MessageKind
-	id            string // as a key
+	id            mcp.Key
 	progressToken json.RawMessage
-	token         string          // as a key
+	token         mcp.Key
 	cancelled     json.RawMessage // the id of the request that it cancels
-	cancels       string          // as a key
-	version       string          // the revision that a request of a stateless session names
+	cancels       mcp.Key
+	version       string // the revision that a request of a stateless session names
 }
 
 // Parse reads a frame.
@@ -44,40 +43,18 @@ func Parse(f transport.Frame) Parsed {
 }
 
 func read(m transport.Message) message {
-	r := message{Message: m, kind: m.Kind(), id: key(m.ID)}
+	r := message{Message: m, kind: m.Kind(), id: mcp.KeyOf(m.ID)}
 	if r.kind == transport.Response || r.kind == transport.Invalid {
 		return r
 	}
 	r.progressToken = m.ProgressToken()
-	r.token = key(r.progressToken)
+	r.token = mcp.KeyOf(r.progressToken)
 	if m.Method == methodCancelled {
 		r.cancelled = transport.Member(m.Params, "requestId")
-		r.cancels = key(r.cancelled)
+		r.cancels = mcp.KeyOf(r.cancelled)
 	}
 	if bytes.Contains(m.Params, []byte(metaVersion)) { // most have none, and looking is cheap
 		r.version = text(transport.Member(m.Params, "_meta", metaVersion))
 	}
 	return r
-}
-
-// Key returns what the spellings of an id, or of a progress token, have in common.
-func Key(raw json.RawMessage) string { return key(raw) }
-
-// key makes the spellings of one id, or of one token, equal: peers write numbers
-// and strings anew.
-func key(raw json.RawMessage) string {
-	s := string(raw)
-	switch {
-	case s == "":
-	case s[0] == '"' && strings.IndexByte(s, '\\') >= 0:
-		var text string
-		if json.Unmarshal(raw, &text) == nil {
-			return strconv.Quote(text)
-		}
-	case s[0] != '"' && strings.ContainsAny(s, ".eE"):
-		if f, err := strconv.ParseFloat(s, 64); err == nil {
-			return strconv.FormatFloat(f, 'f', -1, 64)
-		}
-	}
-	return s
 }

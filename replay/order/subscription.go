@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // subscribes keeps what a request lets the server send.
@@ -72,7 +73,7 @@ func updated(m *message) string { return text(transport.Member(m.Params, "uri"))
 
 // subscription returns the request that a notification says it belongs to.
 func (c *Checker) subscription(m *message) *Exchange {
-	x := c.end(transport.ClientToServer).request(key(subscriptionID(m)))
+	x := c.end(transport.ClientToServer).request(mcp.KeyOf(subscriptionID(m)))
 	if x == nil || x.Method != methodListen {
 		return nil
 	}
@@ -125,7 +126,7 @@ func wantedBy(filter json.RawMessage) wanted {
 }
 
 // resources is a set of resources, by URI.
-type resources struct{ past }
+type resources struct{ past[string] }
 
 func (r *resources) add(uri string) { r.past.add(strings.TrimRight(uri, "/")) }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // call is a request without an answer so far.
@@ -37,11 +38,11 @@ func (s *session) message(e store.Event, m transport.Message) {
 
 func (s *session) request(e store.Event, m transport.Message) {
 	s.count++
-	c := &call{number: s.count, seq: e.Seq, span: ptrace.NewSpan(), method: m.Method, key: callKey{e.Dir, string(m.ID)}, stream: e.Stream}
+	c := &call{number: s.count, seq: e.Seq, span: ptrace.NewSpan(), method: m.Method, key: callKey{e.Dir, mcp.KeyOf(m.ID)}, stream: e.Stream}
 	s.calls[c.key] = append(s.calls[c.key], c)
 	s.open[c.number] = c
 	if token := m.ProgressToken(); token != nil {
-		c.token = callKey{e.Dir, string(token)}
+		c.token = callKey{e.Dir, mcp.KeyOf(token)}
 		s.tokens[c.token] = c
 	}
 	c.span.SetKind(ptrace.SpanKindClient)
@@ -114,7 +115,7 @@ func (s *session) place(c *call, e store.Event, m transport.Message) {
 }
 
 func (s *session) response(e store.Event, m transport.Message) {
-	key := callKey{e.Dir.Reverse(), string(m.ID)}
+	key := callKey{e.Dir.Reverse(), mcp.KeyOf(m.ID)}
 	open := s.calls[key]
 	if len(open) == 0 {
 		s.note(s.root, e.At, "response to no request")
@@ -232,9 +233,9 @@ func (s *session) notification(e store.Event, m transport.Message) {
 func (s *session) concerns(e store.Event, m transport.Message) *call {
 	switch m.Method {
 	case "notifications/progress":
-		return s.tokens[callKey{e.Dir.Reverse(), string(m.ProgressToken())}]
+		return s.tokens[callKey{e.Dir.Reverse(), mcp.KeyOf(m.ProgressToken())}]
 	case "notifications/cancelled":
-		if open := s.calls[callKey{e.Dir, string(transport.Member(m.Params, "requestId"))}]; len(open) > 0 {
+		if open := s.calls[callKey{e.Dir, mcp.KeyOf(transport.Member(m.Params, "requestId"))}]; len(open) > 0 {
 			return open[len(open)-1]
 		}
 	case "notifications/message":

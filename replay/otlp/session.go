@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // session is a session while it is folded into spans.
@@ -36,10 +37,10 @@ type session struct {
 	streams  map[uint64]*stream
 }
 
-// callKey is a direction with a raw id or token.
+// callKey is an id or a token of the requests of one direction.
 type callKey struct {
 	dir transport.Direction
-	id  string
+	id  mcp.Key
 }
 
 // stream is an HTTP exchange.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay"
-	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // call is a request without an answer.
@@ -45,7 +45,7 @@ type calls map[key][]*call
 
 // find returns the call that an answer on a stream belongs to, nil if there is none.
 func (s *State) find(dir transport.Direction, id json.RawMessage, stream uint64) *call {
-	k := key{dir, order.Key(id)}
+	k := key{dir, string(mcp.KeyOf(id))}
 	for _, x := range slices.Backward(s.asked[stream]) {
 		if x.dir == k.dir && x.id == k.id && !x.closed {
 			return x
@@ -83,8 +83,8 @@ func (s *State) closes(x *call) {
 func (s *State) request(e store.Event, m *transport.Message) {
 	target, _ := replay.Target(*m)
 	x := &call{
-		dir: e.Dir, id: order.Key(m.ID), method: strings.Clone(m.Method), target: strings.Clone(target),
-		token: order.Key(m.ProgressToken()), stream: e.Stream, seq: e.Seq, at: e.At,
+		dir: e.Dir, id: string(mcp.KeyOf(m.ID)), method: strings.Clone(m.Method), target: strings.Clone(target),
+		token: string(mcp.KeyOf(m.ProgressToken())), stream: e.Stream, seq: e.Seq, at: e.At,
 	}
 	x.raw, x.rawToken = written(m.ID, x.id), written(m.ProgressToken(), x.token)
 	s.states(x, m)
@@ -155,7 +155,7 @@ func (s *State) notification(e store.Event, m *transport.Message) {
 
 // reports takes in progress of an open call.
 func (s *State) reports(e store.Event, m *transport.Message) {
-	x := s.tokens[key{e.Dir.Reverse(), order.Key(m.ProgressToken())}]
+	x := s.tokens[key{e.Dir.Reverse(), string(mcp.KeyOf(m.ProgressToken()))}]
 	if x == nil {
 		return
 	}

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Name is a word of the expression language.
@@ -127,7 +127,7 @@ func ofWays(count func(*State, transport.Direction) float64) func(string) (func(
 // ofProgress finds a call by its token: as it is written on the wire, or a text
 // without its quotes.
 func ofProgress(of string) (func(*State) value, error) {
-	keys := []string{order.Key([]byte(of)), order.Key([]byte(`"` + of + `"`))}
+	keys := []string{string(mcp.KeyOf([]byte(of))), string(mcp.KeyOf([]byte(`"` + of + `"`)))}
 	return func(s *State) value {
 		for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
 			for _, k := range keys {

@@ -14,7 +14,7 @@ import (
 
 // SnapshotVersion changes with the form of a snapshot and with what the fold makes of
 // events: a snapshot of another version is of no use.
-const SnapshotVersion = 1
+const SnapshotVersion = 2
 
 // AppendSnapshot appends the state as bytes from which [Restore] makes it again. A queue
 // may grow with all that has passed, so of each there is only what came after an event,

@@ -29,24 +29,32 @@ type Key string
 // A key is itself a spelling of the id: KeyOf of a key returns that key.
 func KeyOf(raw json.RawMessage) Key {
 	switch {
-	case len(raw) == 0:
-		return ""
-	case raw[0] == '"':
-		if bytes.IndexByte(raw, '\\') >= 0 && raw[len(raw)-1] == '"' && json.Valid(raw) {
-			return Key(unescape(raw))
-		}
-	case raw[0] != '-' && !isDigit(raw[0]) || isPlainInteger(raw):
-	case isDigit(raw[len(raw)-1]) && json.Valid(raw):
+	case IsPlain(raw):
+	case raw[0] == '"' && raw[len(raw)-1] == '"' && json.Valid(raw):
+		return Key(unescape(raw))
+	case raw[0] != '"' && isDigit(raw[len(raw)-1]) && json.Valid(raw):
 		return Key(Decimal(string(raw)))
 	}
 	return Key(raw)
 }
 
+// IsPlain reports whether a raw id is spelled as nearly all are, and so is its own key:
+// with no escapes, if it is a string, and as a whole number of a few digits.
+func IsPlain(raw json.RawMessage) bool {
+	switch {
+	case len(raw) == 0:
+		return true
+	case raw[0] == '"':
+		return bytes.IndexByte(raw, '\\') < 0
+	}
+	return raw[0] != '-' && !isDigit(raw[0]) || isPlainInteger(raw)
+}
+
 // Same reports whether two raw ids, or two raw progress tokens, are one.
 func Same(a, b json.RawMessage) bool { return bytes.Equal(a, b) || KeyOf(a) == KeyOf(b) }
 
-// plainDigits is how many digits a number may have that [Decimal] writes without an
-// exponent whatever they are.
+// plainDigits is how many digits a whole number may have that [Decimal] writes without
+// an exponent whatever they are.
 const plainDigits = 20
 
 // isPlainInteger reports whether a number is spelled as Decimal spells it, which most
@@ -98,6 +106,10 @@ func Decimal(written string) string {
 		return sign + short
 	case power > 0 && power <= plainDigits:
 		return sign + short + strings.Repeat("0", int(power))
+	case power < 0 && power >= -plainDigits:
+		short = strings.Repeat("0", max(0, 1-int(power)-len(short))) + short
+		point := len(short) + int(power)
+		return sign + short[:point] + "." + short[point:]
 	}
 	return sign + short + "e" + strconv.FormatInt(power, 10)
 }

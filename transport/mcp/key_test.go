@@ -66,6 +66,9 @@ func TestKeyOf(t *testing.T) {
 			if again := KeyOf(json.RawMessage(key)); again != key {
 				t.Errorf("the key of %s is %s, and of that %s", s, key, again)
 			}
+			if IsPlain(json.RawMessage(s)) && string(key) != s {
+				t.Errorf("%s is plain, and its key is %s", s, key)
+			}
 			if !Same(json.RawMessage(s), json.RawMessage(spellings[0])) {
 				t.Errorf("%s is not the same as %s", s, spellings[0])
 			}
@@ -91,13 +94,18 @@ func TestDecimal(t *testing.T) {
 	for _, same := range [][]string{
 		{"0", "-0", "0.0", "0e5", "-0.00e-3"},
 		{"100", "1e2", "1E+2", "100.0", "0.1e3"},
-		{"-15e-1", "-1.5", "-0.15e1"},
+		{"-1.5", "-15e-1", "-0.15e1"},
+		{"0.015", "15e-3", "0.0150"},
+		{"0.00000000000000000001", "1e-20"},
+		{"1e-21", "0.000000000000000000001"},
 		{"1e400", "10e399"},
 		{"1e-400", "0.1e-399"},
+		{"100000000000000000000", "1e20"},
+		{"1e21", "1000000000000000000000"},
 	} {
 		for _, s := range same {
-			if Decimal(s) != Decimal(same[0]) {
-				t.Errorf("%s is %s, %s is %s", s, Decimal(s), same[0], Decimal(same[0]))
+			if Decimal(s) != same[0] {
+				t.Errorf("%s is %s, want %s", s, Decimal(s), same[0])
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcprec/mcprec/transport"
+	ids "github.com/mcprec/mcprec/transport/mcp"
 )
 
 // asker sends the server's own requests. In process the SDK calls a handler of the
@@ -21,7 +22,7 @@ type asker struct {
 
 	waiting sync.Mutex // never held across a wait
 	last    int
-	open    map[string]chan transport.Message // by raw id
+	open    map[ids.Key]chan transport.Message
 }
 
 // ask sends the params of a request and decodes the client's answer.
@@ -57,16 +58,16 @@ func (a *asker) ask(ctx context.Context, method mcp.MCPMethod, request, result a
 	}
 }
 
-func (a *asker) begin() (id string, answered chan transport.Message) {
+func (a *asker) begin() (id ids.Key, answered chan transport.Message) {
 	a.waiting.Lock()
 	defer a.waiting.Unlock()
 	a.last++
-	id, answered = strconv.Itoa(a.last), make(chan transport.Message, 1)
+	id, answered = ids.Key(strconv.Itoa(a.last)), make(chan transport.Message, 1)
 	a.open[id] = answered
 	return id, answered
 }
 
-func (a *asker) end(id string) {
+func (a *asker) end(id ids.Key) {
 	a.waiting.Lock()
 	defer a.waiting.Unlock()
 	delete(a.open, id)
@@ -76,9 +77,10 @@ func (a *asker) end(id string) {
 func (a *asker) heard(m transport.Message) {
 	a.waiting.Lock()
 	defer a.waiting.Unlock()
-	if answered := a.open[string(m.ID)]; answered != nil {
+	id := ids.KeyOf(m.ID)
+	if answered := a.open[id]; answered != nil {
 		answered <- m
-		delete(a.open, string(m.ID))
+		delete(a.open, id)
 	}
 }
 

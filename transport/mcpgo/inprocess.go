@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcprec/mcprec/transport"
+	ids "github.com/mcprec/mcprec/transport/mcp"
 )
 
 // inboxSize is how many notifications wait for the client, as in the SDK's session:
@@ -57,19 +58,19 @@ type inProcess struct {
 	running       sync.WaitGroup
 
 	mu    sync.Mutex // never held across a wait
-	calls map[string]context.CancelFunc
+	calls map[ids.Key]context.CancelFunc
 }
 
 // join registers a session under the first name that is free: the SDK's own names
 // are of the time, which stands still in a bubble.
 func join(ctx context.Context, s *server.MCPServer, conn transport.Conn, opts []InProcessOption) (*inProcess, error) {
 	for n := 1; ; n++ {
-		asks := &asker{conn: conn, open: map[string]chan transport.Message{}}
+		asks := &asker{conn: conn, open: map[ids.Key]chan transport.Message{}}
 		p := &inProcess{
 			InProcessSession: server.NewInProcessSession(fmt.Sprintf("inprocess-%d", n), asks),
 			asker:            asks, server: s,
 			notifications: make(chan mcp.JSONRPCNotification, inboxSize),
-			calls:         map[string]context.CancelFunc{},
+			calls:         map[ids.Key]context.CancelFunc{},
 		}
 		p.session = p
 		for _, opt := range opts {
@@ -140,7 +141,7 @@ func (p *inProcess) take(ctx context.Context, f transport.Frame) {
 // call handles a request on a goroutine of its own, which stands for the caller's.
 func (p *inProcess) call(ctx context.Context, m transport.Message) {
 	ctx, cancel := context.WithCancel(ctx)
-	id := string(m.ID)
+	id := ids.KeyOf(m.ID)
 	p.mu.Lock()
 	p.calls[id] = cancel
 	p.mu.Unlock()
@@ -159,7 +160,7 @@ func (p *inProcess) cancelled(m transport.Message) {
 		return
 	}
 	p.mu.Lock()
-	cancel := p.calls[string(transport.Member(m.Params, "requestId"))]
+	cancel := p.calls[ids.KeyOf(transport.Member(m.Params, "requestId"))]
 	p.mu.Unlock()
 	if cancel != nil {
 		cancel()

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 const (
@@ -31,10 +32,10 @@ type request struct {
 	cancels  []int // parts that cancel it
 }
 
-// named is an id, a token or a value, by the direction of its request.
+// named is an id or a token, by the direction of its request.
 type named struct {
 	dir transport.Direction
-	raw string
+	key mcp.Key
 }
 
 // linker reads a session and says what belongs to what.
@@ -128,9 +129,9 @@ func (l *linker) request(frame int, dir transport.Direction, m transport.Message
 		uri := string(transport.Member(m.Params, "uri"))
 		l.watched[uri] = append(l.watched[uri], r.part)
 	}
-	l.latest[named{dir, string(m.ID)}] = r
+	l.latest[named{dir, mcp.KeyOf(m.ID)}] = r
 	if token := m.ProgressToken(); token != nil {
-		l.tokens[named{dir, string(token)}] = r
+		l.tokens[named{dir, mcp.KeyOf(token)}] = r
 	}
 	l.requests = append(l.requests, r)
 	if dir == transport.ClientToServer {
@@ -158,7 +159,7 @@ func (l *linker) inside(part int, requests []*request) {
 }
 
 func (l *linker) response(frame int, dir transport.Direction, m transport.Message) int {
-	r := l.latest[named{dir.Reverse(), string(m.ID)}]
+	r := l.latest[named{dir.Reverse(), mcp.KeyOf(m.ID)}]
 	if r == nil {
 		return l.add(frame)
 	}
@@ -178,7 +179,7 @@ func (l *linker) notification(frame int, dir transport.Direction, m transport.Me
 			return l.extend(l.handshake, frame)
 		}
 	case methodProgress:
-		return l.about(frame, l.tokens[named{dir.Reverse(), string(m.ProgressToken())}])
+		return l.about(frame, l.tokens[named{dir.Reverse(), mcp.KeyOf(m.ProgressToken())}])
 	case methodCancelled:
 		return l.cancelled(frame, dir, m)
 	}
@@ -211,7 +212,7 @@ func (l *linker) about(frame int, r *request) int {
 
 // cancelled finds the request: either side's, as a server ends a subscription.
 func (l *linker) cancelled(frame int, dir transport.Direction, m transport.Message) int {
-	id := string(transport.Member(m.Params, "requestId"))
+	id := mcp.KeyOf(transport.Member(m.Params, "requestId"))
 	r := l.latest[named{dir, id}]
 	if r == nil || r.answered {
 		if other := l.latest[named{dir.Reverse(), id}]; other != nil && !other.answered {
@@ -228,7 +229,7 @@ func (l *linker) cancelled(frame int, dir transport.Direction, m transport.Messa
 // subscribed puts a notification into its subscription. The acknowledgement comes
 // first whatever follows, so it goes with the request.
 func (l *linker) subscribed(frame int, dir transport.Direction, m transport.Message, id []byte) int {
-	r := l.latest[named{dir.Reverse(), string(id)}]
+	r := l.latest[named{dir.Reverse(), mcp.KeyOf(id)}]
 	if r != nil && m.Method == methodAcknowledged {
 		return l.extend(r.part, frame)
 	}
