@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -10,8 +11,10 @@ import (
 
 // flow says where a pass stands, for whoever decides when a session is over.
 type flow struct {
-	state atomic.Int32
-	moved atomic.Uint64 // changes of state
+	state   atomic.Int32
+	moved   atomic.Uint64 // changes of state
+	drained atomic.Bool   // all that the server wrote itself has been passed on
+	news    chan<- struct{}
 }
 
 const (
@@ -23,62 +26,163 @@ const (
 func (f *flow) set(state int32) {
 	f.state.Store(state)
 	f.moved.Add(1)
+	if state == ended {
+		f.tell()
+	}
 }
 
+func (f *flow) drain() {
+	if !f.drained.Swap(true) {
+		f.tell()
+	}
+}
+
+// tell has the session looked at anew. What nobody has looked at yet is told once.
+func (f *flow) tell() {
+	select {
+	case f.news <- struct{}{}:
+	default:
+	}
+}
+
+// own reports whether something that the server wrote itself may not have been passed on.
+func (f *flow) own() bool { return f.state.Load() != ended && !f.drained.Load() }
+
+// held reports whether another process holds what the server wrote to.
+func (f *flow) held() bool { return f.state.Load() != ended && f.drained.Load() }
+
 // flows are the three of a stdio session.
-type flows struct{ c2s, s2c, stderr flow }
+type flows struct {
+	c2s, s2c, stderr flow
+	news             chan struct{}
+	asked            bool // a signal asks the session to end
+}
+
+func newFlows() *flows {
+	f := &flows{news: make(chan struct{}, 1)}
+	f.c2s.news, f.s2c.news, f.stderr.news = f.news, f.news, f.news
+	return f
+}
 
 func (f *flows) moved() uint64 {
 	return f.c2s.moved.Load() + f.s2c.moved.Load() + f.stderr.moved.Load()
 }
 
-// patience returns how many Lingers of silence pass before what is still open
-// after the server's exit is given up; never: -1. Output in hand is never given
-// up: the client reads it or goes away. A server whose launcher has exited goes
-// on for as long as the client keeps its side open, and has time for its last
-// answers. Standard error alone holds nobody.
-func (f *flows) patience() int {
+// Grace is how long another process that holds the output of a server that has exited
+// must be silent before the session ends without it.
+const Grace = 250 * time.Millisecond
+
+// Linger is how long a session lasts whose server has exited and whose output nobody
+// takes, or nobody waits for.
+const Linger = time.Second
+
+// forever is no limit.
+const forever = time.Duration(-1)
+
+// limits says how long a session whose server has exited goes on: until nothing has moved
+// for quiet, and for all in any case. heard: some process can read what the client says.
+//
+// What the server wrote itself is never given up: it is in the pipe, and the client reads
+// it or goes away. Only a client that has asked the session to end and does not read is
+// not waited for. What other processes write that hold the server's output is followed as
+// the client would see it without a recorder, for as long as the client may be waiting for
+// it: a launcher's server serves on. Standard error alone holds nobody.
+func (f *flows) limits(heard bool) (quiet, all time.Duration) {
+	open := f.c2s.state.Load() != ended && f.s2c.state.Load() != ended
+	inHand := f.s2c.state.Load() == writing
 	switch {
-	case f.s2c.state.Load() == ended:
-		return 1
-	case f.s2c.state.Load() == reading && f.c2s.state.Load() == ended:
-		return 10
+	case f.s2c.own() && inHand && f.asked:
+		return Linger, forever
+	case f.s2c.own():
+		return forever, forever
+	case open && heard && !f.asked:
+		return forever, forever
+	case f.stderr.own() && f.stderr.state.Load() == writing:
+		return Linger, forever
+	case f.stderr.own():
+		return forever, forever
+	case f.asked:
+		return 0, 0
+	case open && inHand:
+		return forever, forever
+	case open:
+		return Grace, forever
 	}
-	return -1
+	return Grace, Linger
+}
+
+// follow waits until done is closed or the session has lasted to its limits, and reports
+// whether done was closed. A signal asks the session to end; another one ends it at once.
+func (f *flows) follow(done <-chan struct{}, signals <-chan os.Signal, heard func() bool) bool {
+	moved, start := f.moved(), time.Now()
+	still := start // since when nothing has moved
+	for {
+		quiet, all := f.limits(heard())
+		now := time.Now()
+		if m := f.moved(); m != moved {
+			moved, still = m, now
+		}
+		if all == forever {
+			start = now
+		}
+		if quiet != forever && now.Sub(still) >= quiet || all != forever && now.Sub(start) >= all {
+			return false
+		}
+		if !tellsEmpty && now.Sub(still) >= Grace {
+			f.takeForDrained()
+		}
+		step := Grace / 5
+		if quiet == forever && all == forever && tellsEmpty { // but for the news only heard may change
+			step = Linger
+		}
+		select {
+		case <-done:
+			return true
+		case sig := <-signals:
+			if asksToEnd(sig) && f.asked {
+				return false
+			}
+			f.asked = f.asked || asksToEnd(sig)
+		case <-f.news:
+		case <-time.After(step):
+		}
+	}
+}
+
+// takeForDrained does that with output from which nothing comes.
+func (f *flows) takeForDrained() {
+	for _, out := range []*flow{&f.s2c, &f.stderr} {
+		if out.state.Load() == reading {
+			out.drain()
+		}
+	}
 }
 
 // leftOpen says of the server's output how it stands when it is given up. Where some
 // of it is in hand, that is the client's doing: it has not read on.
 func (f *flows) leftOpen() store.EOFInfo {
 	switch {
-	case f.s2c.state.Load() == writing:
+	case f.s2c.own():
 		return store.EOFInfo{By: "receiver", Error: "what was sent last had not been taken when a signal ended the wait"}
+	case f.asked:
+		return store.EOFInfo{By: "recorder", Error: "still open when a signal had ended the server"}
 	case f.c2s.state.Load() == ended:
 		return store.EOFInfo{By: "recorder", Error: "still open when the server had exited and the client had ended"}
 	}
-	return store.EOFInfo{By: "recorder", Error: "still open when the server had exited and a signal ended the wait"}
+	return store.EOFInfo{By: "recorder", Error: "still open when the server had exited"}
 }
 
-// waitQuiet waits until done is closed, until nothing has moved for as long as
-// patience says, or until somebody wants the end: a signal. It reports whether
-// done was closed.
-func (f *flows) waitQuiet(done <-chan struct{}, signals <-chan os.Signal) bool {
-	tick := time.NewTicker(Linger)
-	defer tick.Stop()
-	for last, quiet := f.moved(), 0; ; {
-		select {
-		case <-done:
-			return true
-		case <-signals:
-			return false
-		case <-tick.C:
-		}
-		quiet++
-		if now := f.moved(); now != last {
-			last, quiet = now, 0
-		}
-		if p := f.patience(); p >= 0 && quiet >= p {
-			return false
-		}
+// holders says what other processes hold of the server's output, or "".
+func (f *flows) holders() string {
+	var names []string
+	if f.s2c.held() {
+		names = append(names, "stdout")
 	}
+	if f.stderr.held() {
+		names = append(names, "stderr")
+	}
+	if names == nil {
+		return ""
+	}
+	return "another process still holds the server's " + strings.Join(names, " and ") + "; the recording ends as the server did"
 }

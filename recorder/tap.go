@@ -26,6 +26,7 @@ type Tap struct {
 	skip     bool   // the rest of the line is lost, as its beginning was
 	cause    string // why it is
 	whole    uint64 // the newest event whose end was seen
+	gaveUp   bool   // the direction is over, though its source is not
 
 	// sifting is taken before the recorder's lock, and holds with it what follows: both
 	// directions look for secrets at once.
@@ -97,8 +98,11 @@ func (t *Tap) Observe(chunk []byte) bool {
 	if t.observe(&s) {
 		t.observed(&s, r.commit())
 	}
-	return !r.over()
+	return t.passes()
 }
+
+// passes reports whether anything may be passed on. The recorder's lock is held.
+func (t *Tap) passes() bool { return !t.recorder.over() && !t.gaveUp }
 
 // observeHere is Observe for a pump: it writes in this goroutine. If that write is
 // overdue, rescue is called, which has the tap's and the recorder's lock then, and nothing
@@ -120,7 +124,7 @@ func (t *Tap) observeHere(chunk []byte, s *seen, rescue func()) (passes, mine bo
 
 // release lets go of the locks, and reports whether anything may be passed on.
 func (t *Tap) release() (passes bool) {
-	passes = !t.recorder.over()
+	passes = t.passes()
 	t.recorder.mu.Unlock()
 	t.sifting.Unlock()
 	return passes
@@ -142,7 +146,7 @@ type state struct{ open, whole uint64 }
 // something to write.
 func (t *Tap) observe(s *seen) bool {
 	r := t.recorder
-	if r.over() {
+	if !t.passes() {
 		return false
 	}
 	at := r.at()
@@ -273,14 +277,22 @@ func (t *Tap) skipLost(chunk []byte) (rest []byte, dropped int) {
 // End records that the direction is over: an open frame is marked
 // Unterminated, and an EOF event says why. Pass does this itself.
 func (t *Tap) End(info store.EOFInfo) store.EOFInfo {
+	return t.end(info, false)
+}
+
+// giveUp is End for a tap whose source goes on: it passes nothing on any more.
+func (t *Tap) giveUp(info store.EOFInfo) { t.end(info, true) }
+
+func (t *Tap) end(info store.EOFInfo, giveUp bool) store.EOFInfo {
 	r := t.recorder
 	t.sifting.Lock()
 	defer t.sifting.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.sealed {
+	if r.sealed || t.gaveUp {
 		return info
 	}
+	t.gaveUp = giveUp
 	at := r.at()
 	r.begin(at)
 	before, held := state{t.open, t.whole}, t.held()

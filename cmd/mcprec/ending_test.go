@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -95,6 +96,112 @@ func TestHeldStderr(t *testing.T) {
 	defer syscall.Kill(pid, syscall.SIGKILL)
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+// leaver is a client whose server has started a process that holds the server's output
+// for as long as the test runs.
+type leaver struct {
+	*client
+	home   string
+	stderr *bufio.Reader
+}
+
+func startLeaver(t *testing.T, how string) *leaver {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &leaver{home: t.TempDir(), stderr: bufio.NewReader(r)}
+	l.client = newClient(t, w, "record", "--store", l.home, "--", "fakeserver", "leaves", how)
+	w.Close()
+	if line, err := l.out.ReadString('\n'); err != nil || line != "ready\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	line, err := l.stderr.ReadString('\n')
+	pid, bad := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil || bad != nil {
+		t.Fatalf("the server said %q, %v", line, err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Errorf("the process that holds the output: %v", err)
+		}
+	})
+	return l
+}
+
+// closed holds that the recording says how the server ended, that others hold its output,
+// and that it is whole.
+func (l *leaver) closed(exit string) {
+	l.t.Helper()
+	text := mcprec(l.t, "show", "--store", l.home)
+	for _, want := range []string{exit, "another process still holds the server's stdout and stderr"} {
+		if !strings.Contains(text, want) {
+			l.t.Errorf("the recording does not say %q:\n%s", want, clipped(text))
+		}
+	}
+	if list := mcprec(l.t, "list", "--store", l.home); !strings.Contains(list, " closed ") {
+		l.t.Errorf("list:\n%s", list)
+	}
+}
+
+func clipped(text string) string { return text[max(0, len(text)-1000):] }
+
+// A signal ends record as it ends the server, whatever process holds the server's output:
+// one that is silent, one that writes without end.
+func TestSignalEndsHeldSession(t *testing.T) {
+	for _, how := range []string{"wait", "chatter"} {
+		t.Run(how, func(t *testing.T) {
+			l := startLeaver(t, how)
+			go io.Copy(io.Discard, l.out)
+			if err := l.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			l.diesOf(syscall.SIGTERM)
+			l.closed("signal: terminated")
+		})
+	}
+}
+
+// A server's exit ends record, whatever process holds the server's output, if that one
+// cannot hear the client, the client has closed its end, or a signal asked for it. All that the server itself
+// wrote is passed on and recorded.
+func TestExitEndsHeldSession(t *testing.T) {
+	for _, how := range []string{"exit", "input", "farewell"} {
+		t.Run(how, func(t *testing.T) {
+			l := startLeaver(t, how)
+			switch how {
+			case "input":
+				l.in.Close()
+			case "farewell":
+				if err := l.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := strings.Repeat("x", leftBytes) + "\n"
+			if rest, err := io.ReadAll(l.out); err != nil || string(rest) != want {
+				t.Errorf("%d bytes, %v; want %d", len(rest), err, len(want))
+			}
+			if line, err := l.stderr.ReadString('\n'); err != nil || line != "goodbye\n" {
+				t.Errorf("standard error %q, %v", line, err)
+			}
+			l.exits(7)
+			l.closed("exit 7")
+			if raw := mcprec(t, "export", "--store", l.home, "-T", "raw", "--dir", "s2c"); raw != "ready\n"+want {
+				t.Errorf("%d bytes recorded", len(raw))
+			}
+		})
+	}
+}
+
+// diesOf holds that the recorder dies of the signal.
+func (c *client) diesOf(want syscall.Signal) {
+	c.t.Helper()
+	var exit *exec.ExitError
+	if err := c.cmd.Wait(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != want {
+		c.t.Errorf("ended with %v, want %v", err, want)
 	}
 }
 

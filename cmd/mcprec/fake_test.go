@@ -28,6 +28,8 @@ import (
 //	fakeserver flood N     sends N notifications as fast as it can
 //	fakeserver asked       says which signal it got and exits 9
 //	fakeserver launcher M  leaves its streams to another fakeserver M and exits
+//	fakeserver leaves HOW  starts a process that holds its output until killed, says that
+//	                       one's pid, and ends; see leave
 //	fakeserver burst N     writes N bytes and a newline and exits 6 at once
 //	fakeserver half        writes half a line, waits for a line, writes the rest
 func fakeServer() {
@@ -67,6 +69,14 @@ func fakeServer() {
 	case "hold": // until killed
 		fmt.Fprintln(os.Stderr, os.Getpid())
 		select {}
+	case "leaves":
+		leave(arg)
+	case "sit":
+		select {}
+	case "chatter":
+		for {
+			fmt.Println(arg)
+		}
 	case "burst":
 		os.Stdout.Write(append(bytes.Repeat([]byte("x"), n), '\n'))
 		os.Exit(6)
@@ -93,6 +103,41 @@ func launch(mode string) {
 		panic(err)
 	}
 }
+
+// leave starts a process that holds this one's output: one that says nothing, or one that
+// never stops (HOW "chatter"). Then it waits for a signal ("wait", "chatter"), or writes
+// leftBytes and exits with 7: at once ("exit", "input"), or once it is asked to terminate
+// ("farewell"). The other process holds its input too, but for "exit".
+func leave(how string) {
+	c := exec.Command(os.Args[0], "sit")
+	if how == "chatter" {
+		c.Args = []string{os.Args[0], "chatter", `{"jsonrpc":"2.0","method":"chatter"}`}
+	}
+	if c.Stdout, c.Stderr = os.Stdout, os.Stderr; how != "exit" {
+		c.Stdin = os.Stdin
+	}
+	asked := make(chan os.Signal, 1)
+	if how == "farewell" {
+		signal.Notify(asked, syscall.SIGTERM)
+	}
+	fmt.Fprintln(os.Stdout, "ready") // before any chatter
+	if err := c.Start(); err != nil {
+		panic(err)
+	}
+	fmt.Fprintln(os.Stderr, c.Process.Pid)
+	switch how {
+	case "wait", "chatter":
+		select {}
+	case "farewell":
+		<-asked
+	}
+	os.Stdout.Write(append(bytes.Repeat([]byte("x"), leftBytes), '\n'))
+	fmt.Fprintln(os.Stderr, "goodbye")
+	os.Exit(7)
+}
+
+// leftBytes is more than is on its way to a client that does not read.
+const leftBytes = 300_000
 
 func halfALine() {
 	os.Stdout.WriteString(`{"jsonrpc":"2.0",`)

@@ -29,8 +29,14 @@ type client struct {
 
 func startClient(t *testing.T, home string, server ...string) *client {
 	t.Helper()
-	c := &client{t: t, cmd: exec.Command("mcprec", append([]string{"record", "--store", home, "--"}, server...)...)}
-	c.cmd.Stderr = os.Stderr
+	return newClient(t, os.Stderr, append([]string{"record", "--store", home, "--"}, server...)...)
+}
+
+// newClient starts mcprec with the arguments as a client's server.
+func newClient(t *testing.T, stderr *os.File, args ...string) *client {
+	t.Helper()
+	c := &client{t: t, cmd: exec.Command("mcprec", args...)}
+	c.cmd.Stderr = stderr
 	var err error
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)

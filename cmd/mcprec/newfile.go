@@ -74,30 +74,57 @@ func (o outFile) write(w io.Writer, write func(io.Writer) error) error {
 // writeNew writes a file under the name or, as long as a file of that name is
 // there, under name-2, name-3, …, and returns the name taken. Two processes
 // that are given the same name both keep their file, and no reader ever sees
-// half of one. A device or a pipe is written to.
-func writeNew(name string, write func(io.Writer) error) (string, error) {
+// half of one. A file that yields is replaced. A device or a pipe is written to.
+func writeNew(name string, write func(io.Writer) error, yields func(name string) bool) (taken string, replaced bool, err error) {
 	if err := ownLink(name); err != nil {
-		return "", err
+		return "", false, err
 	}
 	if special(name) {
-		return name, writeThrough(name, write)
+		return name, false, writeThrough(name, write)
 	}
 	tmp, err := writeTemp(name, write)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	defer os.Remove(tmp)
+	return place(tmp, name, yields)
+}
+
+// place gives the file tmp the name, or the first that is free or whose file yields.
+func place(tmp, name string, yields func(name string) bool) (taken string, replaced bool, err error) {
 	ext := filepath.Ext(name)
-	for n, free := 2, name; ; n++ {
-		err := claim(tmp, free)
+	for n, next := 2, name; ; n++ {
+		err := claim(tmp, next)
+		if errors.Is(err, fs.ErrExist) && yields(next) {
+			err, replaced = displace(tmp, next, yields), true
+		}
 		if err == nil {
-			return free, nil
+			return next, replaced, nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
-			return "", fmt.Errorf("write %s: %v", free, err)
+			return "", false, fmt.Errorf("write %s: %v", next, err)
 		}
-		free = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), n, ext)
+		next, replaced = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), n, ext), false
 	}
+}
+
+// displace gives the file tmp the name of one that yields. That is moved aside and looked
+// at again, for another process may just have put its own file there, which is kept.
+func displace(tmp, name string, yields func(name string) bool) error {
+	aside := tmp + "-aside"
+	if err := os.Rename(name, aside); err != nil {
+		return err
+	}
+	if !yields(aside) {
+		never := func(string) bool { return false }
+		if _, _, err := place(aside, name, never); err != nil {
+			return fmt.Errorf("%w; what was there is %s", err, aside)
+		}
+		os.Remove(aside)
+		return fs.ErrExist
+	}
+	defer os.Remove(aside)
+	return claim(tmp, name)
 }
 
 // claim gives the file tmp the name, unless that is taken: fs.ErrExist.
@@ -110,10 +137,11 @@ func claim(tmp, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := f.Close(); err != nil {
+	if err := errors.Join(f.Close(), os.Rename(tmp, name)); err != nil {
+		os.Remove(name) // or it would stay there empty
 		return err
 	}
-	return os.Rename(tmp, name)
+	return nil
 }
 
 // replaceFile changes a file that the user named as the one to change: at once or not at

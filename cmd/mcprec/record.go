@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -47,6 +48,12 @@ stdout is the protocol's alone. On stderr is what the server says there, and a
 word of mcprec's own only when something is wrong, or with -v. The exit status
 is the server's.
 
+record ends when its server has ended. Another process may hold the server's output
+then, as one that npx has started may: all that the server itself wrote is passed on,
+and record ends at once if a signal asked for it, else when that output has been
+silent for 250 ms. While the client is there and the other process still reads what it
+says, the session goes on.
+
 ` + diskHelp + secretHelp + targetHelp + exitTable,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -68,7 +75,7 @@ is the server's.
 	f := cmd.Flags()
 	f.SetInterspersed(false)
 	f.VarP(&o.label, "label", "l", "a `LABEL` for listings, or NAME=VALUE, by which prune and stats pick;\nmay be given several times")
-	f.StringVarP(&o.out, "out", "o", "", "write the session to a fixture `FILE` as well, when it has ended;\nif FILE is there, to the next free name FILE-2, FILE-3, …")
+	f.StringVarP(&o.out, "out", "o", "", "write the session to a fixture `FILE` as well, when it has ended;\nif FILE is there, to the next free name FILE-2, FILE-3, …; a FILE\nof this server in which a client asked for nothing but\nserver/discover is replaced: that was its probe")
 	f.StringVar(&o.sync, "sync", "50ms", "how soon frames are on disk after the operating system has them:\na duration, always, or none")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say on stderr what was recorded")
 	completeWords(cmd, "sync", "50ms", "always", "none")
@@ -94,11 +101,10 @@ func runRecord(std streams, o recordOptions, command []string) error {
 	if err != nil {
 		return err
 	}
-	passed := passable(signals)
 	o.disk.fail = func(error) { endProcess(process) }
 	db, rec := startRecorder(std, o, syncing, command)
 	keeping := keepPoints(db, rec)
-	exited, err := rec.Run(recorder.Stdio{Client: std.in, Reply: std.out, Errors: std.err, Process: process, Signals: passed})
+	exited, err := rec.Run(recorder.Stdio{Client: std.in, Reply: std.out, Errors: std.err, Process: process, Signals: signals, Heard: fromTerminal})
 	keeping()
 	if err != nil {
 		return err
@@ -108,18 +114,47 @@ func runRecord(std streams, o recordOptions, command []string) error {
 		s = &status{code: exitLost}
 	}
 	rec.Seal()
-	finished := make(chan bool, 1)
-	go func() { finished <- finishRecord(std, o, db, rec.Close()) }()
-	select {
-	case whole := <-finished:
-		if !whole && s.code == exitFine && s.signal == nil {
-			s.code = exitLost
-		}
-	case <-passed:
-		// Whoever wants this process gone now gets that: all is in the spool,
-		// and the next mcprec does the rest.
+	if !finishUnderSignals(std, o, db, rec, signals) && s.code == exitFine && s.signal == nil {
+		s.code = exitLost
 	}
 	return s
+}
+
+// errGivenUp says why a fixture is not written.
+var errGivenUp = errors.New("given up at a second signal")
+
+// finishUnderSignals does what is left when the session is over, and reports whether all
+// was recorded and written. All is in the spool by now, and the next mcprec can do the
+// rest, so a signal ends that; but nobody else writes the file of --out: a signal does not
+// end that, and a second one is heard of.
+func finishUnderSignals(std streams, o recordOptions, db *boltstore.Store, rec *recorder.Recorder, signals <-chan os.Signal) (whole bool) {
+	ctx, giveUp := context.WithCancelCause(context.Background())
+	defer giveUp(nil)
+	finished := make(chan bool, 1)
+	go func() { finished <- finishRecord(ctx, std, o, db, rec.Close()) }()
+	say := func(text string) { fmt.Fprintf(plainTo(std.err), "mcprec: %s %s\n", o.out, text) }
+	select {
+	case whole = <-finished:
+		return whole
+	case <-signals:
+	}
+	if o.out == "" {
+		return true
+	}
+	say("is being written; another signal gives it up")
+	select {
+	case whole = <-finished:
+		return whole
+	case <-signals:
+		giveUp(errGivenUp)
+	}
+	select {
+	case whole = <-finished: // it has said so
+		return whole
+	case <-time.After(time.Second): // the disk does not answer
+	}
+	say(fmt.Sprintf("was not written: %v; mcprec export -o %s %s writes it", errGivenUp, o.out, rec.ID()))
+	return false
 }
 
 // check refuses flags that cannot be, before there is anything to lose.
@@ -165,19 +200,6 @@ func parseSync(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// passable leaves out what a terminal has sent to the child as well.
-func passable(from <-chan os.Signal) <-chan os.Signal {
-	to := make(chan os.Signal, cap(from))
-	go func() { // lives as long as the process
-		for sig := range from {
-			if !fromTerminal(sig) {
-				to <- sig
-			}
-		}
-	}()
-	return to
-}
-
 // startRecorder never fails: without a store the session goes on unrecorded,
 // and says so.
 func startRecorder(std streams, o recordOptions, syncing time.Duration, command []string) (*boltstore.Store, *recorder.Recorder) {
@@ -213,8 +235,8 @@ func (o *recordOptions) redactor(std streams, db *boltstore.Store, h store.Heade
 
 // finishRecord says what there is to say, writes the fixture, and reports
 // whether all was recorded and written.
-func finishRecord(std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) bool {
-	whole := reportRecorded(std, o, db, sum)
+func finishRecord(ctx context.Context, std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) bool {
+	whole := reportRecorded(ctx, std, o, db, sum)
 	if db == nil || errors.Is(sum.Err, recorder.ErrNoAnswer) { // closing it would wait for the disk
 		return false
 	}
@@ -229,7 +251,7 @@ func finishRecord(std streams, o recordOptions, db *boltstore.Store, sum recorde
 }
 
 // reportRecorded says what there is to say of one session, and writes its fixture.
-func reportRecorded(std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) bool {
+func reportRecorded(ctx context.Context, std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) bool {
 	say := func(format string, args ...any) { fmt.Fprintf(plainTo(std.err), "mcprec: "+format+"\n", args...) }
 	switch {
 	case db == nil:
@@ -254,7 +276,7 @@ func reportRecorded(std streams, o recordOptions, db *boltstore.Store, sum recor
 		return false
 	}
 	if o.out != "" {
-		if err := writeFixture(std, o, db, sum); err != nil {
+		if err := writeFixture(ctx, std, o, db, sum); err != nil {
 			say("%v", err)
 			return false
 		}
@@ -262,56 +284,49 @@ func reportRecorded(std streams, o recordOptions, db *boltstore.Store, sum recor
 	return sum.Err == nil && sum.Lost == 0
 }
 
-func writeFixture(std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) error {
+func writeFixture(ctx context.Context, std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) error {
+	events := func(ctx context.Context) iter.Seq2[store.Event, error] {
+		return db.Read(ctx, sum.ID, 1, store.ReadOptions{})
+	}
+	held := contentsOf(events(ctx))
 	if o.mode != "" { // or it would be served for ever
-		switch said, probed := contents(db, sum.ID); {
-		case !said:
+		switch {
+		case !held.said:
 			return fmt.Errorf("the server said nothing; %s was not written", o.out)
-		case probed:
+		case held.probed:
 			fmt.Fprintf(plainTo(std.err), "mcprec: the client only probed for what the server is; %s is for the session after it\n", o.out)
 			return nil
 		}
 	}
-	name := o.out
-	write := func(w io.Writer) error {
-		return encode(w, db.Read(context.Background(), sum.ID, 1, store.ReadOptions{}))
-	}
+	name, replaced := o.out, false
+	write := func(w io.Writer) error { return encode(w, until(ctx, events(ctx))) }
 	var err error
 	if o.mode == fixtures.All {
 		err = replaceFile(o.out, write)
 	} else {
-		name, err = writeNew(o.out, write)
+		name, replaced, err = writeNew(o.out, write, held.header.probedIn)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("%w; the session is in the store as %s", err, sum.ID)
-	}
-	if name != o.out && o.http.target == "" { // a target has several sessions
+	case replaced && o.verbose:
+		fmt.Fprintf(plainTo(std.err), "mcprec: %s had only a client's probe for what the server is; it has the session now\n", name)
+	case name != o.out && o.http.target == "": // a target has several sessions
 		fmt.Fprintf(plainTo(std.err), "mcprec: %s is there already; wrote %s\n", o.out, name)
 	}
 	return nil
 }
 
-// contents reports whether the server said something in a session, and whether the
-// client asked for nothing but server/discover: some start a server for that alone,
-// and another for their session. Of one that cannot be read it reports the first: the
-// fault is told by who writes.
-func contents(db store.Store, id store.SessionID) (said, probed bool) {
-	asked := false
-	for e, err := range db.Read(context.Background(), id, 1, store.ReadOptions{}) {
-		if err != nil {
-			return true, false
-		}
-		if e.Kind != store.Frame {
-			continue
-		}
-		said = said || e.Dir == transport.ServerToClient
-		messages, _ := e.AsFrame().Messages()
-		for _, m := range messages {
-			if e.Dir == transport.ClientToServer && m.Kind() == transport.Request {
-				probed = m.Method == "server/discover" && (probed || !asked)
-				asked = true
+// until returns the events until the context is over, whose cause is an error then.
+func until(ctx context.Context, events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] {
+	return func(yield func(store.Event, error) bool) {
+		for e, err := range events {
+			if ctx.Err() != nil {
+				e, err = store.Event{}, context.Cause(ctx)
+			}
+			if !yield(e, err) || err != nil {
+				return
 			}
 		}
 	}
-	return said, probed
 }

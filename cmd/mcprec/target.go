@@ -182,7 +182,7 @@ func (r *remote) done(sum recorder.Summary) {
 	if end, ok := r.keeping.LoadAndDelete(sum.ID); ok {
 		end.(func())()
 	}
-	if !reportRecorded(r.std, r.o, r.db, sum) {
+	if !reportRecorded(context.Background(), r.std, r.o, r.db, sum) {
 		r.faulty.Store(true)
 	}
 }

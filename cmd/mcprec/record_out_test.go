@@ -1,0 +1,176 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/store"
+)
+
+// finishing is a client whose session is over and whose recorder is about to write its
+// fixture to a pipe that takes no more until it is read.
+type finishing struct {
+	*client
+	home    string
+	fixture *os.File
+	stderr  *bufio.Reader
+}
+
+func startFinishing(t *testing.T) *finishing {
+	t.Helper()
+	heard := make(chan os.Signal, 1) // what nohup has us ignore our children would too
+	signal.Notify(heard, syscall.SIGHUP, syscall.SIGINT)
+	t.Cleanup(func() { signal.Stop(heard) })
+	name := filepath.Join(t.TempDir(), "out.jsonl")
+	if err := syscall.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := &finishing{home: t.TempDir()}
+	var err error
+	if f.fixture, err = os.OpenFile(name, os.O_RDWR, 0); err != nil { // a reader, and no end of file yet
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.fixture.Close() })
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	f.stderr = bufio.NewReader(r)
+	f.client = newClient(t, w, "record", "--store", f.home, "-o", name, "--", "fakeserver", "flood", "3000")
+	w.Close()
+	f.in.Close()
+	if _, err := io.Copy(io.Discard, f.out); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// signals sends a signal, and waits until it is heard of.
+func (f *finishing) signals(sig os.Signal, want string) {
+	f.t.Helper()
+	if err := f.cmd.Process.Signal(sig); err != nil {
+		f.t.Fatal(err)
+	}
+	if line, err := f.stderr.ReadString('\n'); err != nil || !strings.Contains(line, want) {
+		f.t.Errorf("%v: standard error %q, %v; want %q", sig, line, err, want)
+	}
+}
+
+// readTo returns what is written of the fixture before a line.
+func (f *finishing) readTo(last string) string {
+	var text strings.Builder
+	for lines := bufio.NewReader(f.fixture); ; {
+		line, err := lines.ReadString('\n')
+		if line == last || err != nil {
+			return text.String()
+		}
+		text.WriteString(line)
+	}
+}
+
+// A signal that comes while the fixture is written does not lose it.
+func TestSignalWhileFixtureIsWritten(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		f := startFinishing(t)
+		begun := make([]byte, 1)
+		if _, err := io.ReadFull(f.fixture, begun); err != nil {
+			t.Fatal(err)
+		}
+		f.signals(sig, "out.jsonl is being written; another signal gives it up")
+		text := make(chan string)
+		go func() { text <- f.readTo("that was all\n") }()
+		f.exits(0)
+		io.WriteString(f.fixture, "that was all\n") // behind what the recorder wrote
+		var log []store.Event
+		for e, err := range fixtures.Decode(strings.NewReader(string(begun) + <-text)) {
+			if err != nil {
+				t.Fatalf("%v: %v", sig, err)
+			}
+			log = append(log, e)
+		}
+		if len(log) == 0 || log[len(log)-1].Kind != store.Closed {
+			t.Errorf("%v: %d events were written, without the end", sig, len(log))
+		}
+	}
+}
+
+// A second signal gives it up, which is said.
+func TestSecondSignalGivesUpFixture(t *testing.T) {
+	f := startFinishing(t)
+	if _, err := io.ReadFull(f.fixture, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	f.signals(syscall.SIGTERM, "is being written")
+	f.signals(syscall.SIGTERM, "out.jsonl was not written: given up at a second signal; mcprec export -o")
+	f.exits(4)
+	if list := mcprec(t, "list", "--store", f.home); !strings.Contains(list, " closed ") {
+		t.Errorf("list:\n%s", list)
+	}
+}
+
+// What is given up leaves nothing in the folder.
+func TestGivenUpFixture(t *testing.T) {
+	dir := t.TempDir()
+	ctx, giveUp := context.WithCancelCause(t.Context())
+	events := func(yield func(store.Event, error) bool) {
+		e := store.Event{Seq: 1, Kind: store.Opened, Payload: store.Header{ID: "x"}.Encode()}
+		for ; yield(e, nil); e = (store.Event{Seq: e.Seq + 1, Kind: store.Note, Payload: []byte("{}")}) {
+			if e.Seq == 10_000 {
+				giveUp(errGivenUp)
+			}
+		}
+	}
+	write := func(w io.Writer) error { return encode(w, until(ctx, events)) }
+	_, _, err := writeNew(filepath.Join(dir, "out.jsonl"), write, func(string) bool { return false })
+	if !errors.Is(err, errGivenUp) {
+		t.Errorf("write: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// A file that another process puts in the place of a probe, while that is about to be
+// replaced, is kept.
+func TestReplacedMeanwhile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "out.jsonl")
+	put := func(text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("probe")
+	asked := 0
+	yields := func(file string) bool {
+		text, err := os.ReadFile(file)
+		if asked++; asked == 1 {
+			put("session")
+		}
+		return err == nil && string(text) == "probe"
+	}
+	write := func(w io.Writer) error { _, err := io.WriteString(w, "mine"); return err }
+	taken, replaced, err := writeNew(name, write, yields)
+	if err != nil || replaced || filepath.Base(taken) != "out-2.jsonl" {
+		t.Errorf("wrote %s, replaced %t, %v", taken, replaced, err)
+	}
+	for file, want := range map[string]string{name: "session", taken: "mine"} {
+		if text, err := os.ReadFile(file); err != nil || string(text) != want {
+			t.Errorf("%s: %q, %v; want %q", file, text, err, want)
+		}
+	}
+	if left, _ := os.ReadDir(filepath.Dir(name)); len(left) != 2 {
+		t.Errorf("the folder has %v", left)
+	}
+}
