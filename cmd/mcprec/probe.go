@@ -12,13 +12,10 @@ import (
 
 // contents says what a session holds.
 type contents struct {
-	header sessionOf
+	header store.Header
 	said   bool // the server said something
 	probed bool // see contentsOf
 }
-
-// sessionOf is the header of a session.
-type sessionOf store.Header
 
 // contentsOf returns what a session holds. A session is a probe if the client asked for
 // nothing but server/discover: some start a server for that alone, and another for their
@@ -28,9 +25,7 @@ func contentsOf(events iter.Seq2[store.Event, error]) (c contents) {
 	asked := false
 	for e, err := range events {
 		if err == nil && e.Kind == store.Opened {
-			var h store.Header
-			h, err = store.ParseHeader(e.Payload)
-			c.header = sessionOf(h)
+			c.header, err = store.ParseHeader(e.Payload)
 		}
 		if err != nil {
 			return contents{said: true}
@@ -53,8 +48,8 @@ func contentsOf(events iter.Seq2[store.Event, error]) (c contents) {
 	return c
 }
 
-// probedIn reports whether a file is a recording of the same server, and a probe.
-func (h sessionOf) probedIn(name string) bool {
+// probeOf reports whether a file is a recording of the same server as h, and a probe.
+func probeOf(h store.Header, name string) bool {
 	info, err := os.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() || h.Command == nil && h.URL == "" {
 		return false

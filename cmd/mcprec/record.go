@@ -304,7 +304,7 @@ func writeFixture(ctx context.Context, std streams, o recordOptions, db *boltsto
 	if o.mode == fixtures.All {
 		err = replaceFile(o.out, write)
 	} else {
-		name, replaced, err = writeNew(o.out, write, held.header.probedIn)
+		name, replaced, err = writeNew(o.out, write, func(there string) bool { return probeOf(held.header, there) })
 	}
 	switch {
 	case err != nil:
