@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +28,7 @@ type exploreOptions struct {
 	capacities []string
 	schedules  int
 	seed       uint64
+	budget     time.Duration
 	chosen     func(flags ...string) bool // reports whether one of them was given
 }
 
@@ -50,6 +54,7 @@ func newExplore() *cobra.Command {
 	f.StringArrayVarP(&o.capacities, "capacity", "c", []string{"sweep"}, "`N`, c2s=N,s2c=N, unbounded or sweep; may be given several times")
 	f.StringVar(&o.strategy, "strategy", "mix", "how to choose the steps: "+strings.Join(strategyNames(), ", "))
 	f.IntVarP(&o.schedules, "schedules", "n", 200, "how many schedules to run, over all capacities; at L0 one for each decides, and is the default")
+	f.DurationVar(&o.budget, "budget", 0, "end the search after this time, and report what was found so far; 0 is never")
 	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
 	f.StringVar(&o.token, "token", "", "run the one schedule of this `TOKEN`")
 	f.StringVar(&o.level, "level", "L0", "what may change: L0 delivery alone, L1 also the order in which each end sends")
@@ -86,7 +91,7 @@ type models struct{ client, server replay.Model }
 
 // check reads the flags that can be wrong before a session is opened.
 func (o exploreOptions) check() (m models, p explore.Plan, err error) {
-	p.Schedules, p.Seed, p.Token = o.schedules, o.seed, o.token
+	p.Schedules, p.Seed, p.Token, p.Budget = o.schedules, o.seed, o.token, o.budget
 	p.Workers = runtime.GOMAXPROCS(0) // the models of different runs share nothing
 	if err = oneOf("format", o.format, "text", "json"); err != nil {
 		return m, p, err
@@ -97,6 +102,9 @@ func (o exploreOptions) check() (m models, p explore.Plan, err error) {
 	p.Strategy = strategies[slices.Index(strategyNames(), o.strategy)].Strategy
 	if o.schedules < 1 {
 		return m, p, usagef("--schedules %d: want 1 or more", o.schedules)
+	}
+	if o.budget < 0 {
+		return m, p, usagef("--budget %v: want 0 or more", o.budget)
 	}
 	if m.client, err = replay.ParseModel(o.client); err != nil {
 		return m, p, usagef("--client: %v", err)
@@ -135,7 +143,7 @@ func (o exploreOptions) check() (m models, p explore.Plan, err error) {
 
 // unlessToken refuses the flags that a token leaves nothing to say for.
 func (o exploreOptions) unlessToken() error {
-	for _, name := range []string{"capacity", "schedules", "strategy", "seed", "level"} {
+	for _, name := range []string{"capacity", "schedules", "strategy", "seed", "level", "budget"} {
 		if o.token != "" && o.chosen(name) {
 			return usagef("--%s beside --token: the token is one schedule, and says at what level and capacity; leave one of the two out", name)
 		}
@@ -195,7 +203,13 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	}
 	plan.Capacities, plan.Strategy, plan.Schedules = flags.Capacities, flags.Strategy, flags.Schedules
 	plan.Seed, plan.Token, plan.Level, plan.Workers = flags.Seed, flags.Token, flags.Level, flags.Workers
+	plan.Budget = flags.Budget
+	stop, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	plan.Stop = stop.Done()
+	wanted := untilSignal(cancel)
 	report, err := explore.Judge(plan)
+	sig := wanted()
 	if err != nil {
 		return err
 	}
@@ -207,7 +221,10 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 			return err
 		}
 	}
-	return printVerdict(cmd, o.format, report, report.Verdict == explore.Pass)
+	if err := printVerdict(cmd, o.format, report, report.Verdict == explore.Pass); sig == nil || !errors.Is(err, verdictError) && err != nil {
+		return err
+	}
+	return &status{code: exitVerdict, signal: sig}
 }
 
 const exploreHelp = `explore plays both ends of a session through an in-memory transport, again and
@@ -229,6 +246,9 @@ The models of an end are those of mcprec replay: free, rigid, inline, serial, in
 L1 a rigid end has nothing to choose, and is refused. To explore a live peer, write
 a Go test; see package replay/explore.
 
+--budget ends the search after a time, and so does an interrupt (^C): what was found so
+far is reported, with how many schedules that took.
+
 --capacity is in frames: N for both directions, c2s=N,s2c=N, unbounded, or sweep
 (0, 1 and unbounded, the default). It may be given several times.
 
@@ -242,7 +262,9 @@ explanation, level, capacity ({"c2s":N,"s2c":N}, N a number or "unbounded"), tri
 (what each capacity gave: capacity, verdict, schedules, and of --strategy exhaustive
 classes and all: whether these are all there are), slack (that in words), boundary
 (from which capacity on this one schedule does not fail), schedules (run up to the
-failure), ended (what ended the search, of a pass), coverage (classes of schedules
+failure), ended (what ended the search, of a pass: schedules, all visited, time,
+interrupted; of a failure that something cut short what it was), planned (how many
+schedules there would have been, of a pass), coverage (classes of schedules
 that were seen, unseen: the chance that one more would be of a new class, races:
 pairs of steps that could go either way, reversed: those seen both ways), steps,
 unfinished (the calls that had not returned), waits (a list of who, holds,

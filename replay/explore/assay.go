@@ -28,7 +28,7 @@ func (r *Run) frozen(t *testing.T, f *freeze) {
 	proof, doubt := r.prove(t, f)
 	if proof == nil {
 		r.verdict, r.why = Undecided, f.why()+". "+doubt
-		r.retry = r.within == "" && len(f.foreign)+len(f.io) == 0 && !strings.HasPrefix(doubt, sharedLock)
+		r.retry = r.within == "" && len(f.foreign)+len(f.io)+len(f.calls) == 0 && !strings.HasPrefix(doubt, sharedLock)
 		r.describe(f)
 		return
 	}
@@ -139,7 +139,7 @@ func (r *Run) doubt(f *freeze) string {
 	switch {
 	case r.within != "":
 		return "This is in " + r.within + ", which must not wait"
-	case len(f.foreign)+len(f.io) > 0:
+	case len(f.foreign)+len(f.io)+len(f.calls) > 0:
 		return "What is outside the bubble may end that, or not. " + r.elsewhere()
 	case len(f.outside) > 0:
 		return f.outside[0].place() + " is outside the bubble, and may hold the mutex. " + r.elsewhere()
@@ -199,7 +199,7 @@ func makesTimer(stack []uintptr) bool {
 	makes := false
 	for frames := runtime.CallersFrames(stack); ; {
 		frame, more := frames.Next()
-		if _, method, _ := strings.Cut(frame.Function, "/replay/explore.(*bubble)."); method == "rest" || method == "await" {
+		if _, method, _ := strings.Cut(frame.Function, "/replay/explore.(*bubble)."); method == "rest" || method == "pass" || method == "await" {
 			return false
 		}
 		makes = makes || strings.HasPrefix(frame.Function, "time.New") || frame.Function == "time.AfterFunc"

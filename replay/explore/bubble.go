@@ -1,7 +1,9 @@
 package explore
 
 import (
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,9 @@ import (
 type bubble struct {
 	run  *Run
 	mark string // of the bubble in stacks
+
+	resting atomic.Bool // virtual time passes, with nothing enabled
+	weary   atomic.Bool // it has passed for as much real time as a peer may compute: see await
 }
 
 // live implements host.
@@ -53,14 +58,7 @@ func (b *bubble) rest() bool {
 	case <-r.gate.poked:
 	default:
 	}
-	timer := time.NewTimer(time.Until(r.since.Add(r.horizon)))
-	defer timer.Stop()
-	came := true
-	select {
-	case <-timer.C:
-		came = false
-	case <-r.gate.poked:
-	}
+	came := b.pass(r.since.Add(r.horizon), r.gate.poked)
 	synctest.Wait()
 	r.gate.tick()
 	select { // the last timers may have fired in the same instant
@@ -71,8 +69,41 @@ func (b *bubble) rest() bool {
 	return came
 }
 
+// firstStep is the virtual time of the first of the steps in which it passes.
+const firstStep = time.Microsecond
+
+// pass lets virtual time pass until something comes, and reports whether it did. Peers
+// whose own timers fire all the time, for a retry or a poll that uses the gate for
+// nothing, make a day of it last for hours: so time passes in steps, each a quarter
+// of all before it, and after each it is asked whether that has lasted for too long.
+func (b *bubble) pass(until time.Time, comes <-chan struct{}) (came bool) {
+	b.resting.Store(true)
+	defer b.resting.Store(false)
+	step := firstStep
+	timer := time.NewTimer(min(step, time.Until(until)))
+	defer timer.Stop()
+	for {
+		select {
+		case <-comes:
+			return true
+		case <-timer.C:
+		}
+		if b.weary.Load() || !time.Now().Before(until) {
+			return false
+		}
+		timer.Reset(min(step, time.Until(until)))
+		step += step / 4
+	}
+}
+
 // verdict implements engine.
-func (b *bubble) verdict() (word, doubt string) { return Hang, "" }
+func (b *bubble) verdict() (word, doubt string) {
+	if b.weary.Load() {
+		return Undecided, fmt.Sprintf("timers of the peers fire again and again, and use the gate for nothing: after %v of virtual time a timer might still change what is here. "+
+			"With a Horizon below that the run is judged, and a longer Patience gives it more time", b.run.passed())
+	}
+	return Hang, ""
+}
 
 // call implements host. Where the call does not return, the bubble ends with it
 // or is frozen.
@@ -91,6 +122,7 @@ func (b *bubble) own(all []string) []string { return ofBubble(all, bubbleMark(al
 // reap implements host. Sleepers get virtual time: it stops when the bubble's
 // first goroutine returns.
 func (b *bubble) reap() {
-	time.Sleep(b.run.horizon)
+	b.weary.Store(false)
+	b.pass(time.Now().Add(b.run.horizon), nil)
 	b.settle()
 }

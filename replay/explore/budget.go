@@ -26,3 +26,56 @@ func processorTime() time.Duration {
 
 // spent reports whether the budget is used up.
 func (b *budget) spent() bool { return b.limit > 0 && b.used()-b.begin >= b.limit }
+
+// aftermath is the real time that making a failure simple, following its token and trying
+// other capacities may take together: where one run takes seconds, hundreds are too many.
+const aftermath = time.Minute
+
+// limits end a search from outside. They take part in no verdict: what they cut short is
+// left out of the report, or said with a number.
+type limits struct {
+	stop  <-chan struct{} // nil: nobody stops it
+	until time.Time       // zero: there is time
+}
+
+// newLimits is of a plan that is explored from now on, in a test that must be done by a
+// time, or zero.
+func newLimits(p *Plan, deadline time.Time) limits {
+	l := limits{stop: p.Stop}
+	switch {
+	case p.Budget > 0:
+		return l.within(p.Budget)
+	case !deadline.IsZero():
+		return l.within(time.Until(deadline) / 10 * 9)
+	}
+	return l
+}
+
+// within are the limits of a part of the search that may take some time from now on.
+func (l limits) within(d time.Duration) limits {
+	if until := time.Now().Add(d); l.until.IsZero() || until.Before(l.until) {
+		l.until = until
+	}
+	return l
+}
+
+// half are the limits of a part that leaves as much time to what comes after it.
+func (l limits) half() limits {
+	if l.until.IsZero() {
+		return l
+	}
+	return l.within(time.Until(l.until) / 2)
+}
+
+// ended says what ended the search; "" while it goes on.
+func (l limits) ended() string {
+	select {
+	case <-l.stop:
+		return EndStopped
+	default:
+	}
+	if !l.until.IsZero() && !time.Now().Before(l.until) {
+		return EndTime
+	}
+	return ""
+}

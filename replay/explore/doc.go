@@ -139,7 +139,14 @@
 //
 // A peer that computes for ever is not looked into: its run is undecided after a
 // minute in which nothing else happened (see [Plan.Patience]), and says where it
-// computes.
+// computes. So is one whose timers fire again and again, and use the gate for nothing, when
+// the horizon has not come by then. A system call that lasts is a wait for something
+// from outside.
+//
+// So each run ends. The search ends before the test's deadline, or by [Plan.Budget] or
+// [Plan.Stop], and reports what it has found; what follows on a failure takes a minute at
+// most, and the report says what it was cut short of. No verdict but "UNDECIDED" depends
+// on any of it.
 //
 // [Settle] is for peers that cannot live in a bubble. It takes the stacks of the
 // whole process until two looks in a row show every goroutine of the run waiting
@@ -171,7 +178,7 @@
 // same step cannot be told apart; a token of such a run may diverge, and says so.
 //
 // The first signal.Notify of a process starts Go's signal goroutine. In a bubble that
-// never waits, so that the run is undecided after a minute: call signal.Notify once
+// waits in a system call, so that the run is undecided: call signal.Notify once
 // before, or settle.
 //
 // A panic is a verdict in operations and in goroutines of [Run.Go]; in a goroutine

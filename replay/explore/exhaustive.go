@@ -50,7 +50,7 @@ func (s *search) exhaust(x exhaustive) Report {
 		s.judge(&report, failed, func(i, most int) Tried { return s.finish(visits[i], most) })
 		return report
 	}
-	report := Report{Verdict: Pass, Level: s.plan.Level, Engine: s.plan.Engine, Schedules: done, Ended: ended, Coverage: s.seen.report(), Notes: s.notes}
+	report := Report{Verdict: Pass, Level: s.plan.Level, Engine: s.plan.Engine, Schedules: done, Planned: s.plan.Schedules, Ended: ended, Coverage: s.seen.report(), Notes: s.notes}
 	if ended == EndVisited {
 		report.Coverage.Unseen = 0
 	}
@@ -65,7 +65,10 @@ func (s *search) rounds(visits []*visit) (failed *Run, done int, ended string) {
 	for open := true; open; {
 		open = false
 		for _, v := range visits {
+			ended := s.limits.ended()
 			switch {
+			case ended == EndStopped, ended != "" && done >= len(visits):
+				return nil, done, ended
 			case done == s.plan.Schedules:
 				return nil, done, EndSchedules
 			case done >= len(visits) && budget.spent():
@@ -121,7 +124,7 @@ func (s *search) advance(v *visit) *Run {
 
 // finish goes on with a walk for so many schedules at most.
 func (s *search) finish(v *visit, most int) Tried {
-	for v.tried.Verdict == Pass && v.tried.Schedules < most && s.advance(v) != nil {
+	for v.tried.Verdict == Pass && v.tried.Schedules < most && s.limits.ended() == "" && s.advance(v) != nil {
 	}
 	return v.tried
 }

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,11 +20,13 @@ type goroutine struct {
 type wait int
 
 const (
-	waitNone  wait = iota // it runs, or will without being woken
-	waitLock              // for a mutex
-	waitIO                // for the network poller
-	waitSleep             // in time.Sleep
-	waitOther             // for another goroutine, or a timer
+	waitNone    wait = iota // it runs, or will without being woken
+	waitLock                // for a mutex
+	waitIO                  // for the network poller
+	waitSleep               // in time.Sleep
+	waitOther               // for another goroutine, or a timer
+	waitCall                // in a system call that is known to wait: for a process, for a lock on a file
+	waitSyscall             // in another system call, or in C: it may work, or wait
 )
 
 // waits is what the runtime says of goroutines that wait. What is not in it runs,
@@ -37,7 +40,24 @@ var waits = map[string]wait{
 	"sync.Cond.Wait": waitOther, "sync.WaitGroup.Wait": waitOther, "coroutine": waitOther,
 }
 
-func (g goroutine) wait() wait { return waits[g.state] }
+func (g goroutine) wait() wait {
+	if g.state != "syscall" {
+		return waits[g.state]
+	}
+	for _, function := range waitingCalls {
+		if strings.Contains(g.text, "\n"+function+"(") {
+			return waitCall
+		}
+	}
+	return waitSyscall
+}
+
+// waitingCalls are functions of the standard library whose system calls wait: for a child,
+// in each of the ways that systems have, and for who has locked a file.
+var waitingCalls = []string{
+	"os.(*Process).pidfdWait", "os.(*Process).blockUntilWaitable", "os.(*Process).wait", "syscall.wait4", "syscall.Wait4",
+	"syscall.WaitForSingleObject", "syscall.Flock", "syscall.FcntlFlock",
+}
 
 // goroutines parses a snapshot.
 func goroutines(snapshot []string) []goroutine {
@@ -97,7 +117,7 @@ func (g goroutine) outsider() bool {
 	if _, left := leftBehind.Load(g.id); left || g.mark != "" {
 		return false
 	}
-	for _, own := range []string{"Search(", "(*series).", "(*Run).play"} {
+	for _, own := range []string{"explore(", "(*series).", "(*Run).play"} {
 		if strings.Contains(g.text, "/replay/explore."+own) {
 			return false
 		}
@@ -111,7 +131,7 @@ func (g goroutine) place() string {
 	for frame := range strings.SplitSeq(frames, "\n") {
 		frame = strings.TrimSpace(frame)
 		first, _, _ := strings.Cut(frame, ".")
-		if first != "sync" && first != "atomic" && first != "time" && !strings.HasPrefix(frame, "explore.(*end).") {
+		if !slices.Contains([]string{"sync", "atomic", "time", "syscall", "unix", "os"}, first) && !strings.HasPrefix(frame, "explore.(*end).") {
 			return frame
 		}
 	}

@@ -37,6 +37,13 @@ type Plan struct {
 	// times Workers). The first run at each capacity is always made. A search that
 	// it ends is the only one whose result depends on the machine.
 	CPU time.Duration
+	// Budget, if not 0, is the real time that the search may take with all that follows on
+	// a failure; 0 is nine tenths of the time until the test's deadline, where it has one.
+	// The first run at each capacity is always made. When it ends, what was found so far
+	// is reported. No verdict depends on it, but how far the search came does.
+	Budget time.Duration
+	// Stop, if not nil, ends the search as Budget does when it is closed.
+	Stop <-chan struct{}
 	// Workers is how many runs are made at once; 0 is one. The result does not
 	// depend on it: the first failing run is the one that is reported. One is the
 	// default because Setup and Check are closures of a test function, which Go
@@ -102,9 +109,17 @@ func Explore(t *testing.T, p Plan) Report {
 
 // Search runs the plan and returns the report; the test does not fail, unless the
 // plan itself is wrong. It must not be called inside a bubble.
-func Search(t *testing.T, p Plan) (report Report) {
+func Search(t *testing.T, p Plan) Report {
+	t.Helper()
+	deadline, _ := t.Deadline()
+	return explore(t, p, deadline)
+}
+
+// explore is Search in a test that must be done by a time, if it is not zero.
+func explore(t *testing.T, p Plan, deadline time.Time) (report Report) {
 	t.Helper()
 	s := search{t: t, plan: withDefaults(p), seen: newCoverage()}
+	s.limits = newLimits(s.plan, deadline)
 	defer func() { report.Notes = slices.Concat(p.notes, report.Notes, s.leakNotes(), s.forgone.notes()) }()
 	if p.Setup == nil {
 		t.Fatal("explore plan: it has no Setup")

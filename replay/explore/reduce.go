@@ -38,6 +38,7 @@ type reduction struct {
 	token  Token // the best so far
 	best   *Run
 	order  []uint32 // steps put off in the last run that failed
+	limits limits   // of the shrinking; half of the time is left to what follows
 }
 
 // shrinks reports whether a failure is one that another schedule can show again.
@@ -52,7 +53,7 @@ func (r *Run) shrinks() bool {
 
 // reduce shrinks the schedule of a failing run.
 func (s *search) reduce(failed *Run) *reduction {
-	d := &reduction{search: s, failed: failed, want: failed.fingerprint(), left: s.plan.Shrink, token: failed.asToken(), best: failed}
+	d := &reduction{search: s, failed: failed, want: failed.fingerprint(), left: s.plan.Shrink, token: failed.asToken(), best: failed, limits: s.limits.half()}
 	if !failed.shrinks() || d.token.Deviations() == 0 || d.left <= 0 {
 		return d
 	}
@@ -99,7 +100,7 @@ func (r *Run) released() []uint32 {
 // puttingOff runs eager with the steps put off, and reports whether it fails in
 // the same way.
 func (d *reduction) puttingOff(order []uint32) (*late, bool) {
-	if d.left <= 0 {
+	if d.left <= 0 || d.limits.ended() != "" {
 		return nil, false
 	}
 	d.left--
@@ -139,6 +140,9 @@ type verified struct {
 func (d *reduction) verify(t Token) verified {
 	v := verified{token: t}
 	for i := range verifications {
+		if i > 0 && d.search.limits.ended() != "" {
+			break
+		}
 		r := d.following(t, i == 0)
 		v.of++
 		if i == 0 {
@@ -198,7 +202,7 @@ func (s *search) confirm(report *Report, failed *Run) {
 // every capacity is alike, or it cannot be told: peers that write for ever do so
 // where there is room, and the order of the steps alone may not bring the failure back.
 func (d *reduction) boundary() string {
-	if d.left <= 0 || !d.best.shrinks() {
+	if d.left <= 0 || !d.best.shrinks() || d.search.limits.ended() != "" {
 		return ""
 	}
 	at, told := d.best.capacity, true
@@ -206,7 +210,7 @@ func (d *reduction) boundary() string {
 		return ""
 	}
 	b := shrink.FindBoundary(replay.Capacity{C2S: replay.Room(at.C2S), S2C: replay.Room(at.S2C)}, func(c replay.Capacity) bool {
-		if !told {
+		if told = told && d.search.limits.ended() == ""; !told {
 			return false
 		}
 		r := d.again(Capacity{C2S: int(c.C2S), S2C: int(c.S2C)}, newLate(d.order))

@@ -40,6 +40,10 @@ func stands(verdict string) bool { return verdict == Hang || verdict == Stall }
 const (
 	EndSchedules = "schedules"
 	EndCPU       = "cpu time"
+	// EndTime: the plan's Budget was used up, or the test's deadline near.
+	EndTime = "time"
+	// EndStopped: the plan's Stop was closed.
+	EndStopped = "interrupted"
 	// EndVisited: [Exhaustive] has visited all classes of schedules.
 	EndVisited = "all visited"
 	// EndLost: Exhaustive met peers that did not do the same on the same steps.
@@ -91,8 +95,11 @@ type Report struct {
 	Boundary string `json:"boundary"`
 	// Schedules is how many were run up to the failure, with it.
 	Schedules int `json:"schedules"`
-	// Ended is the budget that ended the search, of a pass.
+	// Ended is the budget that ended the search, of a pass; EndStopped also of a failure
+	// whose search was stopped before all was told of it.
 	Ended string `json:"ended"`
+	// Planned is how many schedules there would have been.
+	Planned int `json:"planned"`
 	// Coverage is of the schedules that were run.
 	Coverage Coverage `json:"coverage"`
 	// Steps is how many steps the failing schedule had.

@@ -22,6 +22,7 @@ type search struct {
 	parser  parser
 	forgone forgone
 	leaks   leaks
+	limits  limits
 }
 
 // leaks counts the runs that left goroutines behind and did not fail otherwise. They
@@ -91,14 +92,23 @@ func (s *search) explore() Report {
 	}
 	make := func(i int) *Run { return s.run(s.plan.Capacities[i%n], i/n) }
 	length := 0 // not told before all of them are done
-	first := series{to: min(n, all), make: make, take: func(r *Run) bool {
+	ended := ""
+	first := series{to: min(n, all), make: make, over: func() bool {
+		ended = s.limits.ended()
+		return ended == EndStopped
+	}, take: func(r *Run) bool {
 		length = max(length, len(r.steps))
 		return take(r)
 	}}
 	done := first.run(s.plan.Workers)
 	s.length = length
-	if failed == nil {
-		rest := series{from: done, to: all, make: make, take: take, over: budget.spent}
+	if failed == nil && ended != EndStopped {
+		rest := series{from: done, to: all, make: make, take: take, over: func() bool {
+			if ended = s.limits.ended(); ended == "" && budget.spent() {
+				ended = EndCPU
+			}
+			return ended != ""
+		}}
 		done = rest.run(s.plan.Workers)
 	}
 	switch {
@@ -107,10 +117,10 @@ func (s *search) explore() Report {
 	case s.leaks.runs > 0:
 		return s.leaked()
 	}
-	report := Report{Verdict: Pass, Level: s.plan.Level, Engine: s.plan.Engine, Schedules: done, Ended: EndSchedules, Tried: s.passed(done),
+	report := Report{Verdict: Pass, Level: s.plan.Level, Engine: s.plan.Engine, Schedules: done, Planned: all, Ended: EndSchedules, Tried: s.passed(done),
 		Coverage: s.seen.report(), Notes: s.notes}
 	if done < all {
-		report.Ended = EndCPU
+		report.Ended = ended
 	}
 	return report
 }
@@ -179,7 +189,14 @@ func (s *search) failure(r *Run, done int) Report {
 // capacities tell: a verdict that changes with the capacity is a finding of its
 // own. try makes up to so many schedules at capacity i.
 func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
-	if r.outcome.retry {
+	s.limits = s.limits.within(aftermath)
+	defer func() {
+		if ended := s.limits.ended(); ended != "" {
+			report.Notes = append(report.Notes, cutShort(ended, report.Shrunk))
+			report.Ended = ended
+		}
+	}()
+	if r.outcome.retry && s.limits.ended() == "" {
 		s.retry(report, r.settledToken())
 	}
 	if r.froze || r.verdict == Leak || r.verdict == Different { // both schedules were followed when it was found
@@ -189,10 +206,22 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 	most := min(max(20, 2*report.Schedules), 200)
 	for i, c := range s.plan.Capacities {
 		if c != report.Capacity {
-			report.Tried = append(report.Tried, try(i, most))
+			if tried := try(i, most); tried.Schedules > 0 {
+				report.Tried = append(report.Tried, tried)
+			}
 		}
 	}
 	report.Slack = slackText(report.Verdict, report.Capacity, report.Tried, report.Boundary)
+}
+
+// cutShort says what a report lacks whose search had no more time.
+func cutShort(ended string, done Shrunk) string {
+	why := "the time of the search was up"
+	if ended == EndStopped {
+		why = "the search was interrupted"
+	}
+	return fmt.Sprintf("%s: %s made it simpler, its token was followed %d of %d times, and other capacities may not have been tried",
+		why, phrase.Plural(done.Runs, "run"), done.Verified, verifications)
 }
 
 // follow runs the schedule of a token, and if it fails once more to see where its
@@ -223,7 +252,7 @@ func (s *search) following(token Token, traced bool) *Run {
 // search has come to.
 func (s *search) try(i, from, most int) Tried {
 	tried := Tried{Capacity: s.plan.Capacities[i], Verdict: Pass}
-	runs := series{from: from, to: most,
+	runs := series{from: from, to: most, over: func() bool { return s.limits.ended() != "" },
 		make: func(number int) *Run { return s.run(tried.Capacity, number) },
 		take: func(r *Run) bool {
 			if !r.leaksAlone() {

@@ -329,12 +329,12 @@ func (r *Run) rest() bool {
 func (r *Run) stand() {
 	r.gate.hold()
 	defer r.gate.free()
-	if r.finished() {
+	word, doubt := r.engine.verdict()
+	if r.finished() && doubt == "" {
 		return
 	}
 	r.beatNote()
-	var doubt string
-	r.verdict, doubt = r.engine.verdict()
+	r.verdict = word
 	r.category, r.why = r.diagnose()
 	if doubt != "" {
 		r.category, r.why = "", doubt

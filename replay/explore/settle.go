@@ -93,7 +93,7 @@ func (s *settled) quiesce() {
 	moved := time.Now()
 	for pause := 20 * time.Microsecond; ; {
 		moves := s.run.moves.Load()
-		f := s.look()
+		f := s.look(time.Since(moved) >= s.run.plan.Patience)
 		if f != nil && last != nil && moves == seen && last.same(f) {
 			s.still = f
 			return
@@ -106,7 +106,7 @@ func (s *settled) quiesce() {
 			s.tire(moves, moved)
 			time.Sleep(pause)
 			pause = min(2*pause, 5*time.Millisecond)
-		case len(f.io) > 0: // what was written may not have woken its reader yet
+		case len(f.io)+len(f.calls) > 0: // what was written may not have woken its reader yet
 			time.Sleep(time.Millisecond)
 		}
 		last, seen = f, moves
@@ -130,11 +130,12 @@ func (s *settled) tire(moves uint64, since time.Time) {
 	}
 }
 
-// look returns what the goroutines of the run wait for, or nil if one does not.
-func (s *settled) look() *freeze {
+// look returns what the goroutines of the run wait for, or nil if one does not. Who is in
+// a system call of which it is not known that it waits works, until that has lasted.
+func (s *settled) look(lasts bool) *freeze {
 	f := &freeze{}
 	for _, g := range s.members() {
-		if !f.add(g) {
+		if !f.add(g) || g.wait() == waitSyscall && !lasts {
 			return nil
 		}
 	}

@@ -24,7 +24,7 @@ type Smaller struct {
 	// Held is how many times of Verified it did.
 	Held     int `json:"held"`
 	Verified int `json:"verified"`
-	// Boundary says at which capacities the failure shows.
+	// Boundary says at which capacities the failure shows; "" if that was not searched.
 	Boundary string `json:"boundary"`
 	// Events are the session.
 	Events []store.Event `json:"-"`
@@ -37,13 +37,14 @@ type trial struct {
 	want   string
 	order  []uint32 // steps that are put off
 	stuck  bool     // a session was too costly: no further one is tried
+	late   bool     // there was no more time: no further one is tried
 }
 
 // smaller shrinks the session that a plan plays; nil if it does not play one, or
 // if nothing of it can go. A failure by what is not in the recording is there
 // without the rest of it, too: nothing is learned from that.
 func (s *search) smaller(d *reduction) *Smaller {
-	if len(s.plan.Session) == 0 || d.left <= 0 || !d.best.shrinks() {
+	if len(s.plan.Session) == 0 || d.left <= 0 || !d.best.shrinks() || s.limits.ended() != "" {
 		return nil
 	}
 	if d.best.verdict == CheckFailed && len(d.best.strangers()) > 0 {
@@ -72,15 +73,19 @@ func (t *trial) proved(r shrink.Result) *Smaller {
 	if v.held == 0 {
 		return nil
 	}
+	boundary := r.Boundary.String()
+	if t.late { // not all of it was tried
+		boundary = ""
+	}
 	return &Smaller{
 		From: r.From, To: r.To, Runs: r.Tries + d.runs, Token: v.token.String(), Held: v.held, Verified: v.of,
-		Boundary: r.Boundary.String(), Events: r.Events,
+		Boundary: boundary, Events: r.Events,
 	}
 }
 
 // try is the shrink.Try of the plan.
 func (t *trial) try(c shrink.Candidate) shrink.Outcome {
-	if t.stuck {
+	if t.late = t.late || t.limits.ended() != ""; t.stuck || t.late {
 		return shrink.Outcome{}
 	}
 	_, r := t.play(c)
@@ -114,7 +119,7 @@ func (t *trial) play(c shrink.Candidate) (*search, *Run) {
 	if err != nil {
 		return nil, nil
 	}
-	s := &search{t: t.t, plan: plan}
+	s := &search{t: t.t, plan: plan, limits: t.limits}
 	r := s.newRun(Capacity{C2S: int(c.Capacity.C2S), S2C: int(c.Capacity.S2C)})
 	r.level, r.chooser, r.limit = t.failed.level, newLate(t.order).choose, min(r.limit, stepLimit(t.failed))
 	r.play(t.t, plan)
@@ -152,8 +157,12 @@ const shownFrames = 40
 
 // text names the frames, as the run does.
 func (s *Smaller) text(b *strings.Builder) {
-	fmt.Fprintf(b, "\n  the session shrinks from %s to %d (in %s); its token, %s, held %d of %d times; %s:\n",
-		phrase.Plural(s.From, "frame"), s.To, phrase.Plural(s.Runs, "run"), s.Token, s.Held, s.Verified, s.Boundary)
+	boundary := ""
+	if s.Boundary != "" {
+		boundary = "; " + s.Boundary
+	}
+	fmt.Fprintf(b, "\n  the session shrinks from %s to %d (in %s); its token, %s, held %d of %d times%s:\n",
+		phrase.Plural(s.From, "frame"), s.To, phrase.Plural(s.Runs, "run"), s.Token, s.Held, s.Verified, boundary)
 	names := newNamer()
 	shown := 0
 	for _, e := range s.Events {

@@ -38,11 +38,19 @@ func (r Report) passText(b *strings.Builder) {
 	if r.Engine != "" {
 		fmt.Fprintf(b, ", engine %s", r.Engine)
 	}
-	fmt.Fprintf(b, ", %s%s", phrase.Plural(r.Schedules, "schedule"), endText(r.Ended))
+	fmt.Fprintf(b, ", %s%s", r.countText(), endText(r.Ended))
 	if len(r.Tried) > 0 {
 		fmt.Fprintf(b, ", %s", triedText(r.Tried))
 	}
 	b.WriteByte('\n')
+}
+
+// countText says how many schedules were run, of how many where the search was cut short.
+func (r Report) countText() string {
+	if r.Ended == EndTime || r.Ended == EndStopped {
+		return fmt.Sprintf("%d of %s", r.Schedules, phrase.Plural(r.Planned, "schedule"))
+	}
+	return phrase.Plural(r.Schedules, "schedule")
 }
 
 func (r Report) failureText(b *strings.Builder) {
@@ -182,6 +190,10 @@ func endText(ended string) string {
 	switch ended {
 	case EndCPU:
 		return " (then the CPU time was up)"
+	case EndTime:
+		return " (then its time was up)"
+	case EndStopped:
+		return " (then it was interrupted)"
 	case EndVisited:
 		return " (all classes visited: no order fails)"
 	case EndLost:

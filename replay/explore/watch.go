@@ -41,7 +41,14 @@ func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 		switch {
 		case f == nil:
 			last = nil
-			if busy := busyOf(all, b.mark); busy != nil && time.Since(moved) >= r.plan.stamina && r.moves.CompareAndSwap(n, n|abandoned) {
+			if time.Since(moved) < r.plan.stamina {
+				continue
+			}
+			if b.resting.Load() && !b.weary.Swap(true) {
+				moved = time.Now()
+				continue
+			}
+			if busy := busyOf(all, b.mark); busy != nil && r.moves.CompareAndSwap(n, n|abandoned) {
 				return nil, busy
 			}
 		case last == nil || !last.same(f):
@@ -59,6 +66,7 @@ type freeze struct {
 	locks    []goroutine // at a mutex
 	foreign  []goroutine // at a channel or the like that is not of the bubble
 	io       []goroutine
+	calls    []goroutine // in a system call
 	sleepers []goroutine // for ever: the bubble's time stands still
 	others   []goroutine // at a wait that a bubble sees
 	busy     []goroutine // at no wait: what the others wait for does not matter then
@@ -82,7 +90,7 @@ func freezeOf(all []goroutine, mark string) *freeze {
 			return nil
 		}
 	}
-	if len(f.locks)+len(f.foreign)+len(f.io) == 0 {
+	if len(f.locks)+len(f.foreign)+len(f.io)+len(f.calls) == 0 {
 		return nil
 	}
 	return f
@@ -111,6 +119,8 @@ func (f *freeze) add(g goroutine) bool {
 		f.locks = append(f.locks, g)
 	case wait == waitIO:
 		f.io = append(f.io, g)
+	case wait == waitCall || wait == waitSyscall: // one that works is not the same at the next look
+		f.calls = append(f.calls, g)
 	case wait == waitSleep:
 		f.sleepers = append(f.sleepers, g)
 	case g.mark != "" && !g.durable:
@@ -122,11 +132,11 @@ func (f *freeze) add(g goroutine) bool {
 }
 
 // passing reports whether real time alone may end it.
-func (f *freeze) passing() bool { return len(f.sleepers)+len(f.io) > 0 }
+func (f *freeze) passing() bool { return len(f.sleepers)+len(f.io)+len(f.calls) > 0 }
 
 // same reports whether nothing has changed in another freeze.
 func (f *freeze) same(g *freeze) bool {
-	return sameAll(f.locks, g.locks) && sameAll(f.foreign, g.foreign) && sameAll(f.io, g.io) &&
+	return sameAll(f.locks, g.locks) && sameAll(f.foreign, g.foreign) && sameAll(f.io, g.io) && sameAll(f.calls, g.calls) &&
 		sameAll(f.sleepers, g.sleepers) && sameAll(f.others, g.others)
 }
 
@@ -136,7 +146,7 @@ func sameAll(a, b []goroutine) bool {
 
 // lockAlone reports whether nothing but mutexes holds the bubble up, and nobody
 // sleeps.
-func (f *freeze) lockAlone() bool { return len(f.foreign)+len(f.io)+len(f.sleepers) == 0 }
+func (f *freeze) lockAlone() bool { return len(f.foreign)+len(f.io)+len(f.calls)+len(f.sleepers) == 0 }
 
 // patience is how long the freeze must have lasted before the run is given up.
 func (f *freeze) patience(p *Plan) time.Duration {
@@ -148,7 +158,7 @@ func (f *freeze) patience(p *Plan) time.Duration {
 
 // all returns every goroutine of the freeze.
 func (f *freeze) all() []goroutine {
-	return slices.Concat(f.busy, f.locks, f.foreign, f.io, f.sleepers, f.others)
+	return slices.Concat(f.busy, f.locks, f.foreign, f.io, f.calls, f.sleepers, f.others)
 }
 
 // stacks returns the trimmed stacks of a freeze.
@@ -172,6 +182,7 @@ func (f *freeze) why() string {
 	add(f.locks, "waits for a mutex")
 	add(f.foreign, "waits for something that is not of the bubble")
 	add(f.io, "waits for I/O")
+	add(f.calls, "waits in a system call")
 	add(f.sleepers, "sleeps")
 	return strings.Join(parts, "; ")
 }

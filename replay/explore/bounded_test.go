@@ -1,0 +1,114 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// child is an operation that waits for a process that does not end before the test does.
+func child(t *testing.T) func(*Run) {
+	return func(r *Run) {
+		cmd := exec.Command("cat")
+		in, err := cmd.StdinPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			panic(err)
+		}
+		t.Cleanup(func() { in.Close() })
+		r.Op("wait", func(context.Context) error {
+			_, err := cmd.Process.Wait()
+			return err
+		})
+	}
+}
+
+// Who waits in a system call waits, and does not compute: the run is given up after the
+// plan's patience.
+func TestBlockedSyscall(t *testing.T) {
+	for name, plan := range map[string]Plan{
+		"bubble": {Setup: child(t)},
+		"settle": {Setup: child(t), Engine: Settle},
+	} {
+		plan.Schedules, plan.stamina, plan.Patience = 1, time.Hour, 50*time.Millisecond
+		r := Search(t, plan)
+		if r.Verdict != Undecided || r.Busy || !strings.Contains(r.Explanation, "waits in a system call") || !strings.Contains(r.Explanation, "child.func") {
+			t.Errorf("%s: %s", name, r.Text())
+		}
+	}
+}
+
+// The head of a stack tells a system call that waits from one that works, where its
+// frames are known.
+func TestSyscallWait(t *testing.T) {
+	const own = "main.run()\n\t/home/me/app/run.go:9 +0x1\n"
+	for stack, want := range map[string]wait{
+		"syscall.Syscall6(0x1)\n\t/go/src/syscall/syscall_linux.go:96 +0x1\nos.(*Process).pidfdWait(0x1)\n\t/go/src/os/pidfd_linux.go:1 +0x1\n" + own: waitCall,
+		"syscall.wait4(0x1)\n\t/go/src/syscall/x.go:1 +0x1\n" + own:                                                                                   waitCall,
+		"syscall.Flock(0x1)\n\t/go/src/syscall/x.go:1 +0x1\n" + own:                                                                                   waitCall,
+		"syscall.write(0x1)\n\t/go/src/syscall/x.go:1 +0x1\n" + own:                                                                                   waitSyscall,
+		"main._Cfunc_work(0x1)\n\t_cgo_gotypes.go:1 +0x1\n" + own:                                                                                     waitSyscall,
+	} {
+		if got := parseGoroutine("goroutine 7 [syscall, 2 minutes]:\n" + stack).wait(); got != want {
+			t.Errorf("got %d, want %d:\n%s", got, want, stack)
+		}
+	}
+}
+
+// A peer that tries again and again by a timer, and uses the gate for none of it, does not
+// spin through the whole horizon; a hang that is at rest is proved as before.
+func TestRetryTimers(t *testing.T) {
+	for name, every := range map[string]time.Duration{"fine": time.Nanosecond, "coarse": 10 * time.Millisecond} {
+		r := Search(t, Plan{stamina: 300 * time.Millisecond, Setup: func(r *Run) {
+			deaf(r)
+			r.Go(func(ctx context.Context) {
+				for ctx.Err() == nil {
+					time.Sleep(every)
+				}
+			})
+		}})
+		switch {
+		case name == "coarse" && r.Verdict == Hang: // the machine was quick
+		case r.Verdict != Undecided || r.Leaked || r.Schedules != 1 ||
+			!strings.Contains(r.Explanation, "timers of the peers fire again and again") || !strings.Contains(r.Explanation, "of virtual time"):
+			t.Errorf("%s: %s", name, r.Text())
+		}
+	}
+}
+
+// A search that is stopped says what it has found so far.
+func TestStop(t *testing.T) {
+	stop, runs := make(chan struct{}), 0
+	setup := func(r *Run) {
+		if runs++; runs == 7 {
+			close(stop)
+		}
+		conforming(r)
+	}
+	for _, strategy := range []Strategy{nil, Exhaustive} {
+		stop, runs = make(chan struct{}), 0
+		r := Search(t, Plan{Setup: setup, Schedules: 1_000_000, Strategy: strategy, Stop: stop})
+		if r.Verdict != Pass || r.Schedules != 7 || r.Ended != EndStopped || !strings.Contains(r.Text(), "7 of 1000000 schedules (then it was interrupted)") {
+			t.Error(r.Text())
+		}
+	}
+}
+
+// A search whose time is up says what it has found so far; of a failure too.
+func TestBudgetEnds(t *testing.T) {
+	for _, strategy := range []Strategy{nil, Exhaustive} {
+		r := Search(t, Plan{Setup: conforming, Schedules: 1_000_000, Strategy: strategy, Budget: time.Nanosecond})
+		if r.Verdict != Pass || r.Schedules != 3 || r.Ended != EndTime || !strings.Contains(r.Text(), "3 of 1000000 schedules (then its time was up)") {
+			t.Error(r.Text())
+		}
+	}
+	r := Search(t, Plan{Setup: registerAfterWrite(6), Schedules: 500, Strategy: Random, Capacities: fixed(0, 0), Budget: time.Nanosecond, Check: func(*Run) error { return errors.New("no") }})
+	if r.Verdict == Pass || r.Shrunk.Verified != 1 || r.Shrunk.Held != 1 || r.Shrunk.Runs != 0 || !strings.Contains(r.Text(), "the time of the search was up: ") {
+		t.Errorf("%+v\n%s", r.Shrunk, r.Text())
+	}
+}
