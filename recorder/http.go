@@ -16,7 +16,8 @@ type HTTPOptions struct {
 	// Open starts a recording. When it cannot, it returns [Unrecorded]. It may be
 	// called by several goroutines, and for one client's session after another.
 	Open func(store.Header) *Recorder
-	// Done is told of every recording that has ended; it may be nil.
+	// Done is told of every recording that has ended; it may be nil. That of a session ends
+	// a few seconds after the session: what comes late is of it.
 	Done func(Summary)
 	// Header is what every recording's header has.
 	Header store.Header
@@ -43,14 +44,15 @@ type HTTPTap struct {
 	o HTTPOptions
 
 	mu        sync.Mutex
-	sessions  map[string]*recording // by MCP session id
-	endpoints map[string]*recording // of HTTP+SSE, by path and query
-	lobby     *recording            // of exchanges that are of no session
-	all       map[*recording]bool   // that have not ended
-	live      map[*exchange]bool    // exchanges that have not ended
-	exchanges uint64                // so far
-	ending    int                   // recordings that are being brought into the store
-	ended     *sync.Cond            // one less
+	sessions  map[string]*recording      // by MCP session id
+	past      map[string]store.SessionID // of MCP sessions whose recording has ended, some
+	endpoints map[string]*recording      // of HTTP+SSE, by path and query
+	lobby     *recording                 // of exchanges that are of no session
+	all       map[*recording]bool        // that have not ended
+	live      map[*exchange]bool         // exchanges that have not ended
+	exchanges uint64                     // so far
+	ending    int                        // recordings that are being brought into the store
+	ended     *sync.Cond                 // one less
 	closing   sync.WaitGroup
 	closed    bool
 }
@@ -59,7 +61,8 @@ type HTTPTap struct {
 func NewHTTP(o HTTPOptions) *HTTPTap {
 	o.Header.Transport = "http"
 	o.Header.URL = dropInURL(o.Header.URL)
-	t := &HTTPTap{o: o, sessions: map[string]*recording{}, endpoints: map[string]*recording{}, all: map[*recording]bool{}, live: map[*exchange]bool{}}
+	t := &HTTPTap{o: o, sessions: map[string]*recording{}, past: map[string]store.SessionID{},
+		endpoints: map[string]*recording{}, all: map[*recording]bool{}, live: map[*exchange]bool{}}
 	t.ended = sync.NewCond(&t.mu)
 	return t
 }

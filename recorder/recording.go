@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -19,6 +20,9 @@ import (
 // all others without an id are. A lobby in which nothing has succeeded yet but
 // server/discover is taken over by what begins a session: a client that was refused,
 // or learned what the server speaks, goes on in another way.
+//
+// A session that its client has ended has its recording for a while longer: a client may
+// answer, or ask for its stream again, just after that.
 //
 // Its file is made, as it is sealed, by the exchange that needs it and beside the lock:
 // a disk that is slow holds up no exchange of another recording.
@@ -37,7 +41,8 @@ type recording struct {
 	undecided *exchange
 	answered  bool // the server took a message
 	stateless bool // it took one that may begin a session, and gave it no id
-	ending    bool
+	ending    bool // its session is over
+	lingers   *time.Timer
 }
 
 // start begins a recording. The lock is held. When there are very many, that of a
@@ -45,12 +50,14 @@ type recording struct {
 func (t *HTTPTap) start() *recording {
 	var resting *recording
 	for rec := range t.all {
-		if rec.open == 0 && (resting == nil || rec.used < resting.used) {
+		if rec.open == 0 && (resting == nil || rec.ending && !resting.ending || rec.ending == resting.ending && rec.used < resting.used) {
 			resting = rec
 		}
 	}
 	if len(t.all) >= maxRecordings && resting != nil {
-		resting.parting = "ended because other sessions need its place; what follows is in another recording"
+		if !resting.ending {
+			resting.parting = "ended because other sessions need its place; what follows is in another recording"
+		}
 		t.finish(resting)
 	}
 	rec := &recording{closed: t.closed}
@@ -73,6 +80,10 @@ func (t *HTTPTap) open(rec *recording) {
 		}
 	})
 }
+
+// linger is how long nothing must have come to a session that is over before its recording
+// ends. It is more than the clients wait before they ask for a stream again.
+const linger = 5 * time.Second
 
 const (
 	maxRecordings = 256 // open ones: each has an open file
@@ -106,7 +117,7 @@ func (t *HTTPTap) recordingOf(x *exchange) *recording {
 	if q.session != "" {
 		return t.sessionOf(q.session)
 	}
-	if rec := t.endpoints[q.path]; rec != nil {
+	if rec := t.endpoints[q.path]; rec != nil && q.method != http.MethodGet { // which asks for a stream of its own
 		return rec
 	}
 	if t.o.Split {
@@ -133,7 +144,11 @@ func (t *HTTPTap) sessionOf(id string) *recording {
 	rec := t.sessions[id]
 	if rec == nil {
 		rec = t.start()
-		rec.begins("begins in the middle: the beginning of MCP session %s was not seen", id)
+		if before, known := t.past[id]; known {
+			rec.begins("begins in the middle: the beginning of MCP session %s is in recording %s", id, before)
+		} else {
+			rec.begins("begins in the middle: the beginning of MCP session %s was not seen", id)
+		}
 		t.bind(rec, id)
 	}
 	return rec
@@ -169,7 +184,7 @@ func (t *HTTPTap) answered(x *exchange, status int, h http.Header) {
 		rec.ending = true
 	}
 	switch {
-	case id != "" && id != x.ask.session && t.sessions[id] == nil:
+	case id != "" && id != x.ask.session && (t.sessions[id] == nil || t.sessions[id].ending):
 		t.found(x, id)
 	case rec.undecided != x:
 	case x.stream: // which may name the endpoint of HTTP+SSE
@@ -249,8 +264,19 @@ func (t *HTTPTap) leave(x *exchange) {
 		rec.ending = true
 	}
 	reached := rec.id != "" || rec.endpoints != nil || t.lobby == rec
-	if rec.open == 0 && (rec.ending || !reached) {
+	switch {
+	case rec.open > 0:
+	case !reached:
 		t.finish(rec)
+	case rec.ending:
+		used := rec.used
+		rec.lingers = time.AfterFunc(linger, func() {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			if rec.open == 0 && rec.used == used {
+				t.finish(rec)
+			}
+		})
 	}
 }
 
@@ -260,11 +286,17 @@ func (t *HTTPTap) finish(rec *recording) {
 		return
 	}
 	delete(t.all, rec)
-	if t.sessions[rec.id] == rec {
+	if rec.lingers != nil {
+		rec.lingers.Stop()
+	}
+	current := t.sessions[rec.id] == rec
+	if current {
 		delete(t.sessions, rec.id)
 	}
 	for _, e := range rec.endpoints {
-		delete(t.endpoints, e)
+		if t.endpoints[e] == rec {
+			delete(t.endpoints, e)
+		}
 	}
 	if t.lobby == rec {
 		t.lobby = nil
@@ -272,6 +304,9 @@ func (t *HTTPTap) finish(rec *recording) {
 	t.ending++
 	t.closing.Go(func() {
 		t.open(rec)
+		if current {
+			t.remember(rec)
+		}
 		if rec.parting != "" {
 			rec.note(rec.parting)
 		}
@@ -284,4 +319,14 @@ func (t *HTTPTap) finish(rec *recording) {
 			t.o.Done(sum)
 		}
 	})
+}
+
+// remember keeps which recording a session was, for the requests that may still come.
+func (t *HTTPTap) remember(rec *recording) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.past) >= maxRecordings { // more than that nobody asks for
+		clear(t.past)
+	}
+	t.past[rec.id] = rec.ID()
 }

@@ -37,8 +37,8 @@ type targetOptions struct {
 const targetHelp = `With --target it records a server of Streamable HTTP or HTTP+SSE: it listens on
 --listen, prints the URL that clients are to use instead, and passes everything on to
 URL. Where URL cannot be reached or breaks off, the client's connection is closed too, and
-stderr says why. Each MCP session becomes a recording of its own; requests without a session
-id share one. Tokens, cookies and other secrets of headers and queries pass, and are
+stderr says why. Each MCP session becomes a recording of its own, which ends a few seconds
+after it, for what comes late; requests without a session id share one. Tokens, cookies and other secrets of headers and queries pass, and are
 not recorded. An interrupt ends it.
 
 `
