@@ -77,12 +77,13 @@ type comparer struct {
 	variables      *variables // nil: none
 	recorded, live []byte     // what the values stand in
 	path           []string
-	terse          bool // differences are only counted
+	outer          []string // the place of the text that the values are in, if they are in one
+	terse          bool     // differences are only counted
 }
 
 func (c *comparer) compare(a, b tree) {
 	switch {
-	case c.rules.ignores(c.path):
+	case c.isIgnored():
 		if !c.same(a, b) {
 			c.excused("ignored", a, b)
 		}
@@ -100,6 +101,15 @@ func (c *comparer) compare(a, b tree) {
 	default:
 		c.differ(a, b)
 	}
+}
+
+// isIgnored reports whether the place is not compared. That of a value in a text which is
+// JSON itself goes on behind that of the text.
+func (c *comparer) isIgnored() bool {
+	if len(c.rules.Ignore) == 0 {
+		return false
+	}
+	return c.rules.ignores(slices.Concat(c.outer, c.path))
 }
 
 func (c *comparer) sameScalar(a, b tree) bool {

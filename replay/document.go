@@ -1,6 +1,9 @@
 package replay
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // compareDocuments compares two texts that are JSON themselves, as tools have it
 // whose results are texts, place by place. It reports false of other texts, and of
@@ -10,7 +13,7 @@ func (c *comparer) compareDocuments(a, b tree) bool {
 		return false
 	}
 	inner := comparer{rules: c.rules, variables: c.variables, recorded: []byte(a.text), live: []byte(b.text), terse: c.terse}
-	inner.rules.Ignore = nil // which are from the root of the message
+	inner.outer = slices.Concat(c.outer, c.path)
 	x, errX := parseTree(inner.recorded)
 	y, errY := parseTree(inner.live)
 	if errX != nil || errY != nil {

@@ -2,12 +2,21 @@ package replay
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
+
+	"github.com/mcprec/mcprec/store"
 )
 
 // Pointer is a JSON pointer (RFC 6901) from a message's root, in which * stands for
-// any one member or element: /params/arguments/items/*/at.
-type Pointer struct{ steps []string }
+// any one member or element: /params/arguments/items/*/at. In a text that is JSON itself
+// it goes on: /result/content/0/text/items/3.
+type Pointer struct {
+	steps []string
+	used  *atomic.Bool // it has covered a place; shared by all copies
+}
 
 // ParsePointer reads a JSON pointer.
 func ParsePointer(text string) (Pointer, error) {
@@ -23,7 +32,7 @@ func ParsePointer(text string) (Pointer, error) {
 		}
 		steps[i] = pointerUnescape.Replace(s)
 	}
-	return Pointer{steps}, nil
+	return Pointer{steps, new(atomic.Bool)}, nil
 }
 
 var (
@@ -53,5 +62,61 @@ func (p Pointer) covers(path []string) bool {
 			return false
 		}
 	}
+	if p.used != nil && !p.used.Load() {
+		p.used.Store(true)
+	}
 	return true
+}
+
+// Places is the projection that finds pointers that name no place in any message: most
+// likely they are misspelled.
+type Places struct{ left []Pointer }
+
+// UnusedPlaces returns a Places for the pointers of the rules that have covered no place
+// so far. Those may still name places that nobody had to look at.
+func (r Rules) UnusedPlaces() *Places {
+	return &Places{slices.DeleteFunc(slices.Clone(r.Ignore), func(p Pointer) bool { return p.used == nil || p.used.Load() })}
+}
+
+// Apply takes the next event.
+func (p *Places) Apply(e store.Event) error {
+	if e.Kind != store.Frame || len(p.left) == 0 {
+		return nil
+	}
+	for _, m := range messagesOf(e.AsFrame()) {
+		parts := map[string][]byte{"params": m.Params, "result": m.Result, "error": m.Error}
+		p.left = slices.DeleteFunc(p.left, func(p Pointer) bool {
+			for name, raw := range parts {
+				if len(raw) > 0 && (p.steps[0] == name || p.steps[0] == "*") && hasPlace(treeOf(raw), p.steps[1:]) {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	return nil
+}
+
+// Left returns the pointers that named no place.
+func (p *Places) Left() []Pointer { return p.left }
+
+// hasPlace reports whether there is something at a place below a value.
+func hasPlace(n tree, steps []string) bool {
+	if n.kind == '"' && len(steps) > 0 && isDocument(n.text) {
+		inner, err := parseTree([]byte(n.text))
+		return err == nil && hasPlace(inner, steps)
+	}
+	if len(steps) == 0 {
+		return n.kind != 0
+	}
+	for i, kid := range n.kids {
+		name := strconv.Itoa(i)
+		if n.kind == '{' {
+			name = n.keys[i]
+		}
+		if (steps[0] == "*" || steps[0] == name) && hasPlace(kid, steps[1:]) {
+			return true
+		}
+	}
+	return false
 }

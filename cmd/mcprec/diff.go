@@ -23,6 +23,7 @@ type diffOptions struct {
 	only   []string
 	bytes  bool
 	all    bool
+	loose  bool // notifications may come in any order
 }
 
 func newDiff() *cobra.Command {
@@ -44,6 +45,7 @@ func newDiff() *cobra.Command {
 	f.StringVar(&o.format, "format", "text", "text, json or junit")
 	f.StringSliceVar(&o.only, "only", nil, "the `SECTIONS` that are told and decide: "+strings.Join(diff.Sections(), ",\n"))
 	f.BoolVar(&o.bytes, "bytes", false, "also tell of messages that say the same and are spelled otherwise")
+	f.BoolVar(&o.loose, "any-order", false, "a notification that came on the other side of its call's answer, or changed\nplaces with another, is a note")
 	f.BoolVar(&o.all, "all", false, "tell everything: all findings, all notes, all places")
 	completeWords(cmd, "format", "text", "json", "junit")
 	completeWords(cmd, "only", diff.Sections()...)
@@ -65,7 +67,8 @@ what differs least, and shown as changed. The sections:
                  time, or were answered in another order then, is a note
   capabilities   what initialize or server/discover settled: revision, capabilities
   tools          definitions of tools
-  http           status codes, where both sessions have them
+  http           status codes, where both sessions have them and neither or both are of
+                 HTTP+SSE, which accepts each message with 202
   noise, exit    lines that are no message; the server's exit status
   bytes          with --bytes
   stderr         lines of standard error: always a note
@@ -78,7 +81,7 @@ session. --match strict takes times as they are.
 
 Events are named as mcprec show numbers them, those of A first. --format json prints one
 object: a, b, same, counts, notes, mapped, findings (section, kind, note, a, b, what,
-text, differences with path, within, a, b), timing, slower. --format junit prints a test
+text, differences with path, within, a, b, flags that would make it none), timing, slower. --format junit prints a test
 case for each section, and for each finding that is a difference.
 
 Each session is read again for what differs. Held are about 250 bytes a message, and at
@@ -109,6 +112,7 @@ func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	rules.AnyOrder = o.loose
 	fits, err := o.selection.parse()
 	if err != nil {
 		return err
@@ -160,7 +164,16 @@ func compareSessions(cmd *cobra.Command, o diffOptions, fits *filter.Filter, opt
 			return nil, names, err
 		}
 	}
-	return c.Report(), names, nil
+	report := c.Report()
+	err = o.warnUnused(cmd.ErrOrStderr(), options.Rules, func(p replay.Projection) error {
+		for _, r := range again {
+			if err := r.read(func(s *session) error { return replay.Project(s.events(cmd.Context(), 1, store.ReadOptions{}), p) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return report, names, err
 }
 
 // digested is an event with the digests of its messages.

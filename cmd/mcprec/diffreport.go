@@ -171,6 +171,20 @@ func (r *diffReport) finding(w io.Writer, f diff.Finding) {
 	if more := len(f.Differences) - len(shown) + f.More; more > 0 {
 		fmt.Fprintf(w, "      and in %s more\n", phrase.Plural(more, "place"))
 	}
+	if flags := flagsFor(f); len(flags) > 0 {
+		fmt.Fprintf(w, "      %s\n", letMatch(flags))
+	}
+}
+
+// flagsFor are the flags under which a finding would be none, or a note.
+func flagsFor(f diff.Finding) []string {
+	switch {
+	case f.Note:
+		return nil
+	case f.AnyOrder:
+		return []string{"--any-order"}
+	}
+	return remedies(f.Differences, f.More)
 }
 
 func differenceText(d replay.Difference) string {
@@ -253,6 +267,7 @@ type shownDiffFinding struct {
 	diff.Finding
 	Places []shownPlace `json:"differences,omitempty"`
 	More   int          `json:"more,omitempty"`
+	Flags  []string     `json:"flags,omitempty"` // under which it would be none
 }
 
 type shownPlace struct {
@@ -291,7 +306,7 @@ func (r *diffReport) writeJSON(w io.Writer) error {
 		if !r.tells(f.Section) {
 			continue
 		}
-		shown := shownDiffFinding{Finding: f, More: f.More}
+		shown := shownDiffFinding{Finding: f, More: f.More, Flags: flagsFor(f)}
 		for _, d := range f.Differences {
 			shown.Places = append(shown.Places, shownPlaceOf(d))
 		}
@@ -339,6 +354,9 @@ func diffFault(f diff.Finding) *suiteFault {
 	var lines []string
 	for _, d := range f.Differences {
 		lines = append(lines, differenceText(d))
+	}
+	if flags := flagsFor(f); len(flags) > 0 {
+		lines = append(lines, letMatch(flags))
 	}
 	text := strings.Join(lines, "\n")
 	first, _, _ := strings.Cut(text, "\n")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -63,7 +64,7 @@ ended early, silent: nothing recorded came for --timeout, refused: a redacted va
 that the server has not given was about to be sent), exit (the server's
 status), passed, explanation (why not, if the steps alone do not say it), counts (of steps, by result), steps (a list of seq, dir, what,
 result, differences (path, within, want, got, hint), more (how many differences
-beyond those), order, mapped (path, by, want, got), text), mapped (how many values, by
+beyond those), order, flags (that would let it match), mapped (path, by, want, got), text), mapped (how many values, by
 reason), pending (who waits for what), without (what was given up waiting for), stderr
 (its last lines, unless all matched). want and got are JSON as text, clipped.
 --format junit prints a test suite with a test case a step.
@@ -157,6 +158,9 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", w)
 	}
 	report := newDriveReport(recorded, command, driver, run, o.timeout)
+	if err := o.warnUnused(cmd.ErrOrStderr(), rules, func(p replay.Projection) error { return replay.Project(fixtures.Each(recorded.events), p) }); err != nil {
+		return err
+	}
 	if err := printDrive(cmd, o, report); err != nil {
 		return err
 	}

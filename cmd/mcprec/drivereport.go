@@ -44,6 +44,7 @@ type driveStep struct {
 	More        int               `json:"more,omitempty"`
 	Order       string            `json:"order,omitempty"`
 	Mapped      []stepMapping     `json:"mapped,omitempty"`
+	Flags       []string          `json:"flags,omitempty"` // that would let it match
 	Text        string            `json:"text,omitempty"`
 }
 
@@ -100,6 +101,12 @@ func (r *driveReport) add(v replay.StepVerdict) {
 	for _, m := range v.Mapped {
 		step.Mapped = append(step.Mapped, stepMapping(m))
 		r.Mapped[m.By]++
+	}
+	if v.Result == replay.Mismatch {
+		step.Flags = remedies(v.Differences, v.More)
+		if v.Order != "" {
+			step.Flags = append(step.Flags, "--any-order")
+		}
 	}
 	r.Steps = append(r.Steps, step)
 	r.Counts[v.Result]++
@@ -195,6 +202,9 @@ func (s driveStep) details(all bool) (lines []string) {
 	}
 	if s.Order != "" {
 		lines = append(lines, s.Order)
+	}
+	if len(s.Flags) > 0 {
+		lines = append(lines, letMatch(s.Flags))
 	}
 	for _, m := range s.Mapped {
 		switch {

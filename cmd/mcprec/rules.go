@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ type ruleFlags struct {
 func (r *ruleFlags) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.by, "match", "params", "what a request must have in common with the recorded one: params,\nmethod, order (method and place), or strict")
-	f.StringArrayVar(&r.ignore, "ignore", nil, "a JSON `POINTER` from the message's root, as /params/arguments/when or\n/result/content/*/text, to a place that is not compared; may be repeated")
+	f.StringArrayVar(&r.ignore, "ignore", nil, "a JSON `POINTER` from the message's root, as /params/arguments/when or\n/result/content/*/text, to a place that is not compared; in a text that is\nJSON itself it goes on; may be repeated")
 	f.StringSliceVar(&r.normalize, "normalize", nil, "the `NAMES` of normalizers, which make values comparable: see below")
 	completeWords(cmd, "match", "params", "method", "order", "strict")
 	completeWords(cmd, "normalize", normalizerWords()...)
@@ -44,6 +45,22 @@ func (r *ruleFlags) rules() (rules replay.Rules, err error) {
 		}
 	}
 	return rules, nil
+}
+
+// warnUnused says on w which --ignore named no place in any message. read projects the
+// recorded sessions.
+func (r *ruleFlags) warnUnused(w io.Writer, rules replay.Rules, read func(replay.Projection) error) error {
+	places := rules.UnusedPlaces()
+	if len(places.Left()) == 0 {
+		return nil
+	}
+	if err := read(places); err != nil {
+		return err
+	}
+	for _, p := range places.Left() {
+		fmt.Fprintf(w, "mcprec: --ignore %s matches nothing: no message has that place\n", shellWord(p.String()))
+	}
+	return nil
 }
 
 func normalizerWords() (names []string) {

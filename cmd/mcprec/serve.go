@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -151,6 +150,7 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	errs := newBackgroundWriter(std.err)
 	e := &episodes{std: std, errs: errs, o: o, file: arg, name: name, command: command, events: events}
 	err = e.play(rules, replay.ServeOptions{Pacer: pacer, Patience: o.patience})
+	err = errors.Join(err, o.warnUnused(errs, rules, func(p replay.Projection) error { return replay.Project(fixtures.Each(events), p) }))
 	if errs.Close() != nil && err != nil { // nor can this be said
 		ended := *statusOf(err)
 		ended.cause = nil
@@ -284,61 +284,6 @@ func introductions(player *replay.Player) (verdicts []replay.StepVerdict) {
 		}
 	}
 	return verdicts
-}
-
-// advice says what would let requests match that were not recorded as they came, or
-// would record them.
-func advice(verdicts []replay.StepVerdict) []string {
-	var flags []string
-	missed := false
-	for _, v := range verdicts {
-		if v.Result != replay.Extra || len(v.Differences) == 0 {
-			continue
-		}
-		missed = true
-		for _, flag := range mending(v.Differences) {
-			if !slices.Contains(flags, flag) {
-				flags = append(flags, flag)
-			}
-		}
-	}
-	const record = "--mode new_episodes FILE -- COMMAND"
-	switch {
-	case !missed:
-		return nil
-	case len(flags) == 0:
-		return []string{"to record it as well: " + record}
-	}
-	return []string{"to let it match: " + strings.Join(flags, " ") + "; to record it as well: " + record}
-}
-
-// mending are the flags that together make a request match; none make another
-// tool or resource the same.
-func mending(differences []replay.Difference) []string {
-	const arguments, most = "/params/arguments", 3
-	within := 0
-	for _, d := range differences {
-		if d.Path == "/params/name" || d.Path == "/params/uri" {
-			return nil
-		}
-		if strings.HasPrefix(d.Path, arguments+"/") {
-			within++
-		}
-	}
-	if within > most {
-		return append([]string{"--ignore " + arguments}, mending(slices.DeleteFunc(slices.Clone(differences), func(d replay.Difference) bool {
-			return strings.HasPrefix(d.Path, arguments+"/")
-		}))...)
-	}
-	var flags []string
-	for _, d := range differences {
-		if d.Hint != "" {
-			flags = append(flags, "--normalize "+d.Hint)
-		} else {
-			flags = append(flags, "--ignore "+shellWord(d.Path))
-		}
-	}
-	return flags
 }
 
 // untilSignal cancels at the first signal that asks a process to end, and returns

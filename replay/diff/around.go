@@ -39,7 +39,9 @@ func (c *Comparison) findAround() {
 	a, b := c.sides[0], c.sides[1]
 	for i := range a.list {
 		m := &a.list[i]
-		if m.pair == none || m.dir != transport.ClientToServer {
+		// Over HTTP+SSE every message is accepted with 202, over Streamable HTTP a
+		// request is answered with 200: that is the transport's.
+		if m.pair == none || m.dir != transport.ClientToServer || a.legacy != b.legacy {
 			continue
 		}
 		o := &b.list[m.pair]

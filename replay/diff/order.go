@@ -73,7 +73,7 @@ func (c *Comparison) misplaced(side int, m, reply *message, before bool) {
 		how, was = was, how
 	}
 	c.find(Finding{
-		Section: Order, Kind: Swapped, A: a[:], B: b[:], What: c.what(s, m),
+		Section: Order, Kind: Swapped, AnyOrder: true, A: a[:], B: b[:], What: c.what(s, m),
 		Text: fmt.Sprintf("came %s %s (#%d) in B, %s it (#%d) in A", how, c.what(s, reply), b[1], was, a[1]),
 	})
 }
@@ -149,7 +149,7 @@ func (c *Comparison) swapped(one, by int32, note bool) {
 	first, second := min(one, by), max(one, by)
 	x, y := &a.list[first], &a.list[second]
 	c.find(Finding{
-		Section: Order, Kind: Swapped, Note: note, A: []uint64{x.seq, y.seq}, B: []uint64{b.list[x.pair].seq, b.list[y.pair].seq},
+		Section: Order, Kind: Swapped, Note: note, AnyOrder: x.kind == transport.Notification, A: []uint64{x.seq, y.seq}, B: []uint64{b.list[x.pair].seq, b.list[y.pair].seq},
 		What: c.what(a, x), Text: fmt.Sprintf("came after %s (#%d) in B, before it (#%d) in A", c.what(a, y), b.list[y.pair].seq, y.seq),
 	})
 }

@@ -45,6 +45,7 @@ type Finding struct {
 
 	Differences []replay.Difference `json:"-"` // of a change: what A has is wanted
 	More        int                 `json:"-"` // beyond those listed
+	AnyOrder    bool                `json:"-"` // it is a note where the rules let notifications come in any order
 }
 
 // KeptFindings is how many of a section are kept.
@@ -89,6 +90,7 @@ func (c *Comparison) find(f Finding) {
 	if !around && !c.sides[0].isChosen(f.A...) && !c.sides[1].isChosen(f.B...) {
 		return
 	}
+	f.Note = f.Note || f.AnyOrder && c.options.Rules.AnyOrder
 	counts := c.report.Counts
 	if f.Note {
 		counts = c.report.Notes

@@ -52,6 +52,7 @@ type Session struct {
 	listed uint64           // Seq of the last list of tools
 	said   map[uint64]int   // lines of standard error, by hash, how often
 	status map[uint64]int32 // of an HTTP exchange
+	legacy bool             // the transport is HTTP+SSE
 	noises int
 	stderr uint64
 	chosen []uint64 // a bit for each event that is selected; nil: all are
@@ -124,9 +125,11 @@ func (s *Session) around(e store.Event) (err error) {
 		s.Lost += info.Frames
 	case store.HTTP:
 		var info store.HTTPInfo
-		if info, err = store.DecodePayload[store.HTTPInfo](e); info.What == store.HTTPResponse {
+		info, err = store.DecodePayload[store.HTTPInfo](e)
+		if info.What == store.HTTPResponse {
 			s.status[e.Stream] = int32(info.Status)
 		}
+		s.legacy = s.legacy || info.SSE != nil && info.SSE.Event == "endpoint"
 	}
 	return err
 }
