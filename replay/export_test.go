@@ -13,7 +13,7 @@ var (
 // Splice is splice, for tests that put other names into frames.
 var Splice = splice
 
-// AgreesWithClosed and AgreesLive are for tests that read files.
+// AgreesWithClosed, AgreesLive and DebtIsLeast are for tests that read files.
 func AgreesWithClosed(t *testing.T, r *Recording, client, server Model, name string) bool {
 	t.Helper()
 	return agreesWithClosed(t, r, client, server, name)
@@ -22,4 +22,9 @@ func AgreesWithClosed(t *testing.T, r *Recording, client, server Model, name str
 func AgreesLive(t *testing.T, r *Recording, s Setup, name string) string {
 	t.Helper()
 	return agreesLive(t, r, s, transportPipe, name)
+}
+
+func DebtIsLeast(t *testing.T, r *Recording, name string) {
+	t.Helper()
+	debtIsLeast(t, r, name)
 }

@@ -108,26 +108,35 @@ func (w *inboxWalk) add(ends int32) {
 	w.stop, w.ended = nil, ends == never
 }
 
-// debt returns the most notifications that the end which sends in direction own
-// is given during its calls: the inner queue a late-draining receive loop needs.
+// debt returns the least inner queue with which a late-draining receive loop of the end
+// that sends in direction own reads all that it was sent. A notification that the end is
+// given during its calls must be queued if a frame, or an answer in the same batch, follows
+// it before those calls are over: the loop would stand at the notification and not get to
+// that. What nothing follows need not be, as of a call that was never answered.
 func (r *Recording) debt(own transport.Direction) int {
 	open := map[int32]bool{}
-	most, queued := 0, 0
-	for i := range r.messages {
-		m := &r.messages[i]
-		sends := r.frames[m.frame].dir == own
-		switch {
-		case sends && m.kind == transport.Request && m.method != methodListen:
-			open[int32(i)] = true
-		case sends && m.method == methodCancelled, !sends && m.kind == transport.Response:
-			delete(open, m.pair)
-		case !sends && m.kind == transport.Notification && len(open) > 0:
-			queued++
-			most = max(most, queued)
+	least, queued := 0, 0
+	for _, f := range r.frames {
+		if f.dir != own {
+			least = max(least, queued)
 		}
-		if len(open) == 0 {
-			queued = 0
+		for index := f.lo; index < f.hi; index++ {
+			m := &r.messages[index]
+			switch {
+			case f.dir == own && m.kind == transport.Request && m.method != methodListen:
+				open[index] = true
+			case f.dir == own && m.method == methodCancelled:
+				delete(open, m.pair)
+			case f.dir != own && m.kind == transport.Response && open[m.pair]:
+				least = max(least, queued) // also behind a notification of the same batch
+				delete(open, m.pair)
+			case f.dir != own && m.kind == transport.Notification && len(open) > 0:
+				queued++
+			}
+			if len(open) == 0 {
+				queued = 0
+			}
 		}
 	}
-	return most
+	return least
 }

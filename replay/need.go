@@ -123,8 +123,9 @@ func (r *Recording) witness(client, server Model, c Capacity) *Witness {
 	return w
 }
 
-// Debt is the most notifications that an end is given during its calls: an inner queue
-// must hold them where nobody drains it meanwhile, whatever the room of the transport.
+// Debt is the notification debt of an end: the least inner queue that it needs where
+// nobody drains that during a call, whatever the room of the transport. With it for the Q
+// of [Inbox] the closed replay passes, and with one less it hangs.
 func (r *Recording) Debt(own transport.Direction) int {
 	if own != transport.ClientToServer && own != transport.ServerToClient {
 		return 0

@@ -31,6 +31,7 @@ func TestNeedSessions(t *testing.T) {
 			if err != nil {
 				t.Fatal(path, err)
 			}
+			replay.DebtIsLeast(t, r, path)
 			for _, s := range setupsOf(r) {
 				replay.AgreesWithClosed(t, r, s.Client, s.Server, path)
 				for _, c := range boundary(r.Need(s.Client, s.Server)) {

@@ -79,6 +79,62 @@ func TestNeedSeed(t *testing.T) {
 	}
 }
 
+// TestDebt: the notification debt of an end is the least inner queue with which the closed
+// replay passes, also where a call was never answered, was cancelled, or was answered in
+// one batch with a notification.
+func TestDebt(t *testing.T) {
+	for lines, want := range map[string]int{
+		"> 1:call\n< ~progress\n< ~progress\n< 1=":                       2,
+		"> 1:call\n< ~progress\n< ~progress":                             1, // nobody waits for what is behind the second
+		"> 1:call\n< [~progress ~progress]":                              0,
+		"> 1:call\n< ~progress\n< ~progress\n> ~cancelled:1\n< ~message": 1, // the cancellation lets the loop go on
+		"> 1:call\n< ~progress\n> ~cancelled:1\n< ~message":              0,
+		"> 1:call\n< ~progress\n> 2:call\n< 1=\n< ~progress":             1,
+		"> 1:call\n< [~progress 1=]\n< ~message":                         1,
+		"> 1:call\n< [~progress 1=]":                                     1,
+		"> 1:call\n< ~progress\n< not a message":                         1,
+	} {
+		r := load(t, lines)
+		if got := r.Debt(transport.ClientToServer); got != want {
+			t.Errorf("%q: a debt of %d, want %d", lines, got, want)
+		}
+		debtIsLeast(t, r, lines)
+	}
+	rng := rand.New(rand.NewPCG(14, 14))
+	unanswered, owed := 0, 0
+	for range 5000 {
+		lines := randomLines(rng, rng.IntN(40))
+		r := load(t, lines)
+		debtIsLeast(t, r, lines)
+		for _, dir := range directions {
+			if r.Debt(dir) > 0 {
+				owed++
+				unanswered += min(1, len(r.unanswered()))
+			}
+		}
+	}
+	if unanswered < 1000 || owed-unanswered < 100 {
+		t.Errorf("%d debts, %d of them with a call that was never answered: they say little", owed, unanswered)
+	}
+}
+
+// debtIsLeast holds that with the debt for its queue each end passes, and with one less hangs.
+func debtIsLeast(t *testing.T, r *Recording, lines string) {
+	t.Helper()
+	for _, dir := range directions {
+		debt := r.Debt(dir)
+		for _, c := range []Capacity{{}, {C2S: 2, S2C: 2}, {C2S: Unbounded, S2C: Unbounded}} {
+			s := Setup{Capacity: c}.with(dir, Inbox(debt))
+			if v := Closed(r, s); v.Verdict != Pass {
+				t.Fatalf("%v, debt %d: %s\n%s", s, debt, v.Verdict, lines)
+			}
+			if s = s.with(dir, Inbox(debt-1)); debt > 0 && Closed(r, s).Verdict != Hang {
+				t.Fatalf("%v, debt %d: one less passes as well\n%s", s, debt, lines)
+			}
+		}
+	}
+}
+
 // TestCrowd plays inline ends whose reader and callers get at the writer in random order:
 // with the bound one way, and no room the other way, they never hang.
 func TestCrowd(t *testing.T) {

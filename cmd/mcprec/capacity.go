@@ -28,8 +28,9 @@ ends work. A session that hangs with little room has a hang in it that buffers h
 For each model (mcprec replay --help has them) it prints the least capacity for both
 directions; the frontier, which are the least pairs where one direction has less; and
 the hang at one less. serial, and inbox:Q with too small a queue, may be safe at no
-capacity: there an end waits for itself. The notification debt of an end is the inner
-queue that it needs if nobody drains that during a call, whatever the transport holds.
+capacity: there an end waits for itself. The notification debt of an end is the
+least inner queue that it needs if nobody drains that during a call, whatever the
+transport holds: the least Q with which mcprec replay passes for inbox:Q.
 
 What is said was played, and is exact for the recorded order. In an inline end the
 answers and the other frames compete for one writer: for such there is also a bound,
