@@ -2,11 +2,16 @@
 
 package main
 
-import "os"
+import (
+	"os"
+	"syscall"
+)
 
 func dieOf(os.Signal) { os.Exit(exitData) }
 
 func forwarded() []os.Signal { return []os.Signal{os.Interrupt} }
+
+func endings() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM} }
 
 // fromTerminal: a console sends its interrupt to every process attached to it.
 func fromTerminal(os.Signal) bool { return true }

@@ -38,6 +38,16 @@ func forwarded() []os.Signal {
 	return sigs
 }
 
+// endings are the signals that end a recorder of a remote server; its terminal's closing
+// does, but not under nohup.
+func endings() []os.Signal {
+	sigs := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		sigs = append(sigs, syscall.SIGHUP)
+	}
+	return sigs
+}
+
 // fromTerminal reports whether a signal of this kind comes from the terminal,
 // which then has sent it to the child as well.
 func fromTerminal(sig os.Signal) bool {

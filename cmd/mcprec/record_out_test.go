@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // finishing is a client whose session is over and whose recorder is about to write its
@@ -172,5 +175,83 @@ func TestReplacedMeanwhile(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(filepath.Dir(name)); len(left) != 2 {
 		t.Errorf("the folder has %v", left)
+	}
+}
+
+// Only what is a recording of the same server, in which a client asked for nothing but
+// what the server is, gives its file to a session.
+func TestProbeOf(t *testing.T) {
+	const (
+		discover = `{"jsonrpc":"2.0","id":1,"method":"server/discover"}`
+		list     = `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
+		told     = `{"jsonrpc":"2.0","method":"notifications/cancelled"}`
+	)
+	local, remote := store.Header{ID: "x", Command: []string{"server", "a"}}, store.Header{ID: "x", URL: "http://h/mcp"}
+	for _, tt := range []struct {
+		name    string
+		of, in  store.Header
+		said    []string
+		replace bool
+	}{
+		{"a probe", local, local, []string{discover}, true},
+		{"a probe that is called off", local, local, []string{discover, told}, true},
+		{"a probe that is said twice", local, local, []string{discover, discover}, true},
+		{"a probe over HTTP", remote, remote, []string{discover}, true},
+		{"a session that begins with one", local, local, []string{discover, list}, false},
+		{"a session that ends with one", local, local, []string{list, discover}, false},
+		{"a session in which nothing was asked", local, local, []string{told}, false},
+		{"an empty session", local, local, nil, false},
+		{"a probe of another command", local, store.Header{ID: "x", Command: []string{"server", "b"}}, []string{discover}, false},
+		{"a probe of another URL", remote, store.Header{ID: "x", URL: "http://h/other"}, []string{discover}, false},
+		{"of what server is not said", store.Header{ID: "x"}, store.Header{ID: "x"}, []string{discover}, false},
+	} {
+		events := []store.Event{{Seq: 1, Kind: store.Opened, Payload: tt.in.Encode()}}
+		for i, text := range tt.said {
+			events = append(events, store.Event{Seq: uint64(i + 2), Kind: store.Frame, Dir: transport.ClientToServer, Payload: []byte(text)})
+		}
+		name := filepath.Join(t.TempDir(), "f.jsonl")
+		if err := fixtures.WriteFile(name, fixtures.Each(events)); err != nil {
+			t.Fatal(err)
+		}
+		if got := probeOf(tt.of, name); got != tt.replace {
+			t.Errorf("%s: replaced %t, want %t", tt.name, got, tt.replace)
+		}
+		link := filepath.Join(t.TempDir(), "link.jsonl")
+		if err := os.Symlink(name, link); err != nil {
+			t.Fatal(err)
+		}
+		if probeOf(tt.of, link) {
+			t.Errorf("%s: a symbolic link is replaced", tt.name)
+		}
+	}
+}
+
+// A terminal that is closed ends a recorder of a remote server as an interrupt does: its
+// files are written.
+func TestHangupOfTarget(t *testing.T) {
+	heard := make(chan os.Signal, 1) // what nohup has us ignore our children would too
+	signal.Notify(heard, syscall.SIGHUP)
+	defer signal.Stop(heard)
+	server := httptest.NewServer(http.HandlerFunc(remoteServer))
+	defer server.Close()
+	name := filepath.Join(t.TempDir(), "out.jsonl")
+	c := newClient(t, os.Stderr, "record", "--store", t.TempDir(), "-o", name, "--target", server.URL+"/mcp", "--listen", "127.0.0.1:0")
+	url, err := c.out.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Post(strings.TrimSpace(url), "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":3,"method":"ping"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+	if err := c.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	c.exits(0)
+	log, err := fixtures.ReadFile(name)
+	if err != nil || len(log) == 0 || log[len(log)-1].Kind != store.Closed {
+		t.Errorf("%d events were written, without the end; %v", len(log), err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 //	fakeremote MODE [FLAG]...
 //
 //	session    a session with an id, a call that answers with progress, its end
+//	probing    the same, after the client has asked what the server is
 //	stateless  two calls without a session id, a probe of a web page, a login
 //	sse        HTTP+SSE: the endpoint is told by an event
 //	bare       a session of HTTP+SSE whose client accepts anything
@@ -102,7 +103,10 @@ func remoteClient(mode, url string) {
 	origin := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(url, "/mcp"), "/sse"), "/bare")
 	const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`
 	switch mode {
-	case "session":
+	case "session", "probing":
+		if mode == "probing" {
+			remoteSay("POST", url, "", `{"jsonrpc":"2.0","id":3,"method":"server/discover"}`)
+		}
 		remoteSay("POST", url, "", initialize, "Authorization", "Bearer sesame")
 		remoteSay("POST", url, "s1", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":5}}}`)
 		remoteSay("DELETE", url, "s1", "")

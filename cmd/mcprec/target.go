@@ -8,12 +8,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"os/signal"
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,7 +84,7 @@ func runTarget(ctx context.Context, std streams, o recordOptions) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	ctx, end := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, end := signal.NotifyContext(ctx, endings()...)
 	defer end()
 	r := &remote{std: std, o: o, db: db, target: target}
 	if r.secrets, err = o.redactor(std, db, store.Header{URL: target.String()}); err != nil {
