@@ -137,17 +137,6 @@ func TestOddFiles(t *testing.T) {
 	}
 }
 
-func salvagedEvents(t *testing.T, s *Store, id store.SessionID) (n int, err error) {
-	t.Helper()
-	for _, err := range s.Salvage(t.Context(), id) {
-		if err != nil {
-			return n, err
-		}
-		n++
-	}
-	return n, nil
-}
-
 // TestOddLock has two locks that many commands need: what is none is set aside at once,
 // and those who ask for the lock still exclude each other.
 func TestOddLock(t *testing.T) {

@@ -1,0 +1,150 @@
+package boltstore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// TestFaultsArePassedOn has each call of the disk fail once under each operation: it says
+// so, or what it gives is as whole as without the fault.
+func TestFaultsArePassedOn(t *testing.T) {
+	live := testStore(t, t.TempDir())
+	if _, err := live.Append(t.Context(), testID(2), 0, testLog(2, 20, 100, true)); err != nil {
+		t.Fatal(err)
+	}
+	p := startSpool(t, live, testLog(1, 20, 100, true))
+	defer p.Close()
+	for _, op := range []struct {
+		name string
+		run  func(s *Store) (result string, err error)
+	}{
+		{"read", func(s *Store) (string, error) { return eventsOf(readAll(s, testID(1))) }},
+		{"read folded", func(s *Store) (string, error) { return eventsOf(readAll(s, testID(2))) }},
+		{"salvage", func(s *Store) (string, error) {
+			n, err := salvagedEvents(t, s, testID(1))
+			return fmt.Sprint(n), err
+		}},
+		{"head", func(s *Store) (string, error) {
+			h, err := s.Head(t.Context(), testID(1))
+			return fmt.Sprint(h), err
+		}},
+		{"list", func(s *Store) (string, error) {
+			ids, faults := []string{}, []error(nil)
+			for x, err := range s.Sessions(t.Context(), store.Query{}) {
+				if faults = append(faults, err); err == nil {
+					ids = append(ids, fmt.Sprint(x.ID, x.Head.Seq))
+				}
+			}
+			slices.Sort(ids)
+			return fmt.Sprint(ids), errors.Join(faults...)
+		}},
+		{"append", func(s *Store) (string, error) {
+			h, err := s.Append(t.Context(), testID(3), 0, testLog(3, 5, 100, true))
+			return fmt.Sprint(h.Seq), err
+		}},
+		{"delete", func(s *Store) (string, error) { return "", s.Delete(t.Context(), testID(1)) }},
+		{"delete folded", func(s *Store) (string, error) { return "", s.Delete(t.Context(), testID(2)) }},
+		{"verify", func(s *Store) (string, error) {
+			var faults []error
+			err := s.Verify(t.Context(), func(err error) { faults = append(faults, err) })
+			return "", errors.Join(errors.Join(faults...), err)
+		}},
+	} {
+		t.Run(op.name, func(t *testing.T) {
+			want, err := op.run(died(t, live))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n := 1; ; n++ {
+				d := &faulty{at: n, err: syscall.EIO}
+				s := died(t, live)
+				s.machine = broken(d)
+				got, err := op.run(s)
+				met := d.mend()
+				if len(met) == 0 {
+					break
+				}
+				if err == nil && (got != want || op.name == "verify") {
+					t.Errorf("call %d, %s, failed: got %s without an error, want %s", n, met[0], got, want)
+				}
+				if err != nil && !errors.Is(err, syscall.EIO) {
+					t.Errorf("call %d, %s, failed: %v", n, met[0], err)
+				}
+				s.machine = theMachine()
+				if deleted := op.name == "delete" || op.name == "delete folded"; !deleted {
+					mustRead(t, s, testID(1), testLog(1, 20, 100, true))
+				} else if _, err2 := readAll(s, testID(1)); err == nil && op.name == "delete" && !errors.Is(err2, store.ErrNotFound) {
+					t.Errorf("call %d, %s, failed: deleted without an error, and there: %v", n, met[0], err2)
+				}
+			}
+		})
+	}
+}
+
+func eventsOf(events []store.Event, err error) (string, error) { return fmt.Sprint(len(events)), err }
+
+func salvagedEvents(t *testing.T, s *Store, id store.SessionID) (n int, err error) {
+	t.Helper()
+	for _, err := range s.Salvage(t.Context(), id) {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// TestHoldDead holds that who looks after a dead session excludes others who fold, and
+// its recorder, for as long as that takes and no longer; and who cannot, nobody.
+func TestHoldDead(t *testing.T) {
+	s := testStore(t, t.TempDir())
+	if _, err := s.makeDirs(); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := s.lockLive(testID(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.holdDead(t.Context(), testID(1), false); !errors.Is(err, store.ErrLive) {
+		t.Errorf("while its recorder lives: %v", err)
+	}
+	_ = lock.Close()
+	free := func(what string, want bool) {
+		t.Helper()
+		fold, err := s.lockFold(t.Context(), false)
+		if err != nil || (fold != nil) != want {
+			t.Errorf("%s: folding is free: %t, %v", what, fold != nil, err)
+		}
+		if fold != nil {
+			fold()
+		}
+		lock, err := s.lockLive(testID(1))
+		if (err == nil) != want {
+			t.Errorf("%s: the session is free: %v", what, err)
+		}
+		if lock != nil {
+			_ = lock.Close()
+		}
+	}
+	release, err := s.holdDead(t.Context(), testID(1), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free("held", false)
+	release()
+	free("released", true)
+	fold, err := s.lockFold(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.holdDead(t.Context(), testID(1), false); !errors.Is(err, store.ErrBusy) {
+		t.Errorf("while another folds: %v", err)
+	}
+	fold()
+	free("after a refusal", true)
+}
