@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,6 +26,7 @@ const (
 
 // call is a request without an answer so far.
 type call struct {
+	in        *scope
 	dir       transport.Direction
 	id        string // as a key
 	method    string
@@ -44,6 +44,7 @@ type call struct {
 	notices   int    // of the other end, before it
 	ending    string // how its HTTP exchange ended
 	ended     moment // where
+	again     bool   // that is to be taken up again
 	hungUp    bool   // the client ended that
 	left      bool   // the recorder ended that
 	can       string // what its client declared; "" where it is not said
@@ -57,17 +58,26 @@ func (c *call) String() string {
 	return fmt.Sprintf("%s of the %s (id %s, #%d)", name, c.dir.Sender(), clip(c.id), c.seq)
 }
 
-// calls are those of a scope without an answer; of several with one id the latest.
-type calls map[callKey]*call
+// calls are those of a scope without an answer, by direction and id. A peer should not
+// have two with one id open; where it has, they are in their order.
+type calls map[callKey][]*call
 
 type callKey struct {
 	dir transport.Direction
 	id  string
 }
 
+// all lists the calls of both directions in no order.
+func (c calls) all() (list []*call) {
+	for _, some := range c {
+		list = append(list, some...)
+	}
+	return list
+}
+
 // sorted lists the calls of both directions in the order of their requests.
 func (c calls) sorted() []*call {
-	return slices.SortedFunc(maps.Values(c), func(a, b *call) int {
+	return slices.SortedFunc(slices.Values(c.all()), func(a, b *call) int {
 		return cmp.Or(cmp.Compare(a.seq, b.seq), strings.Compare(a.id, b.id))
 	})
 }
@@ -75,18 +85,34 @@ func (c calls) sorted() []*call {
 // after returns the first call of a direction that was asked after an event and waits for
 // an answer; nil if there is none.
 func (c calls) after(dir transport.Direction, seq uint64) (first *call) {
-	for _, one := range c {
-		if one.dir == dir && one.seq > seq && !one.lasts() && (first == nil || one.seq < first.seq) {
-			first = one
+	for _, some := range c {
+		for _, one := range some {
+			if one.dir == dir && one.seq > seq && !one.lasts() && (first == nil || one.seq < first.seq) {
+				first = one
+			}
 		}
 	}
 	return first
 }
 
+// answeredBy returns the call that a response answers, nil if there is none: over HTTP
+// that of its own exchange. Where no request of the exchange had the id, as on a stream
+// that is taken up again, it is the first that is open.
+func (f *Fold) answeredBy(e store.Event, s *scope, k callKey) *call {
+	open := s.calls[k]
+	if i := slices.IndexFunc(open, func(c *call) bool { return c.stream == e.Stream }); i >= 0 {
+		return open[i]
+	}
+	if len(open) == 0 || slices.ContainsFunc(f.scopes.asked[e.Stream], func(c *call) bool { return c.dir == k.dir && c.id == k.id }) {
+		return nil // its own has its answer
+	}
+	return open[0]
+}
+
 func (f *Fold) opens(e store.Event, s *scope, m *transport.Message) {
 	target, _ := replay.Target(*m)
 	c := &call{
-		dir: e.Dir, id: string(mcp.KeyOf(m.ID)), method: m.Method, target: strings.Clone(target),
+		in: s, dir: e.Dir, id: string(mcp.KeyOf(m.ID)), method: m.Method, target: strings.Clone(target),
 		stream: e.Stream, seq: e.Seq, at: e.At, bytes: len(m.Raw), notices: f.notices[e.Dir.Reverse()],
 		token: string(mcp.KeyOf(m.ProgressToken())),
 	}
@@ -98,7 +124,8 @@ func (f *Fold) opens(e store.Event, s *scope, m *transport.Message) {
 	if c.token != "" {
 		s.tokens[callKey{e.Dir, c.token}] = c
 	}
-	s.calls[callKey{e.Dir, c.id}] = c
+	k := callKey{e.Dir, c.id}
+	s.calls[k] = append(s.calls[k], c)
 	f.retries.asks(f, e, s, c, m)
 	if e.Stream != 0 {
 		f.scopes.asked[e.Stream] = append(f.scopes.asked[e.Stream], c)
@@ -109,11 +136,11 @@ func (f *Fold) opens(e store.Event, s *scope, m *transport.Message) {
 // answers takes note of a response and returns the method of its request.
 func (f *Fold) answers(e store.Event, s *scope, m *transport.Message) (method string) {
 	k := callKey{e.Dir.Reverse(), string(mcp.KeyOf(m.ID))}
-	c := s.calls[k]
+	c := f.answeredBy(e, s, k)
 	if c == nil {
 		return ""
 	}
-	s.drop(c)
+	c.drop()
 	took := e.At - c.at
 	f.tallies.add(c, took, len(m.Raw), failed(m, c.method))
 	f.gate.answered(f, c, e.Seq, took)
@@ -143,11 +170,15 @@ func failed(m *transport.Message, method string) bool {
 	return m.Error != nil || method == "tools/call" && string(transport.Member(m.Result, "isError")) == "true"
 }
 
-// drop forgets a call: it was answered, or nothing more can come of it.
-func (s *scope) drop(c *call) {
-	delete(s.calls, callKey{c.dir, c.id})
-	if k := (callKey{c.dir, c.token}); s.tokens[k] == c {
-		delete(s.tokens, k)
+// drop takes a call from those of its scope: it was answered.
+func (c *call) drop() {
+	k := callKey{c.dir, c.id}
+	open := slices.DeleteFunc(c.in.calls[k], func(one *call) bool { return one == c })
+	if c.in.calls[k] = open; len(open) == 0 {
+		delete(c.in.calls, k)
+	}
+	if t := (callKey{c.dir, c.token}); c.in.tokens[t] == c {
+		delete(c.in.tokens, t)
 	}
 }
 
@@ -160,8 +191,8 @@ func (f *Fold) notifies(e store.Event, s *scope, m *transport.Message) {
 		}
 	case methodCancelled:
 		id := transport.Member(m.Params, "requestId")
-		if c := s.calls[callKey{e.Dir, string(mcp.KeyOf(id))}]; id != nil && c != nil {
-			f.cancels(e, s, c, m)
+		if open := s.calls[callKey{e.Dir, string(mcp.KeyOf(id))}]; id != nil && len(open) > 0 {
+			f.cancels(e, s, open[len(open)-1], m) // of several it is not said which
 		}
 	}
 }
@@ -181,7 +212,7 @@ func (f *Fold) cancels(e store.Event, s *scope, c *call, m *transport.Message) {
 		d.Severity = order.Error
 	}
 	said := fmt.Sprintf("the %s said nothing", c.dir.Receiver())
-	if last := f.last[fault]; last.seq > c.seq {
+	if last := f.lastOf(c)[fault]; last.seq > c.seq {
 		said = fmt.Sprintf("the %s sent #%d last, %v before", c.dir.Receiver(), last.seq, phrase.Brief(e.At-last.at))
 	}
 	if open := s.calls.after(fault, c.seq); open != nil {
@@ -189,6 +220,25 @@ func (f *Fold) cancels(e store.Event, s *scope, c *call, m *transport.Message) {
 		fault = c.dir
 	}
 	f.finds(d, fault, s.rules.Revision(), []uint64{e.Seq, c.seq}, "%v: the %s gave up after %v: %s; %s", c, c.dir.Sender(), phrase.Brief(waited), c.why(), said)
+}
+
+// cancelsElsewhere takes note of a cancellation over HTTP without a session. It may be of
+// any client, so it counts where there is one open request with the id and no other.
+func (f *Fold) cancelsElsewhere(e store.Event, p order.Parsed) {
+	for i := range p.Messages {
+		m := &p.Messages[i]
+		id := transport.Member(m.Params, "requestId")
+		if m.Method != methodCancelled || id == nil {
+			continue
+		}
+		var found []*call
+		for _, own := range f.scopes.exchanges {
+			found = append(found, own.calls[callKey{e.Dir, string(mcp.KeyOf(id))}]...)
+		}
+		if len(found) == 1 {
+			f.cancels(e, found[0].in, found[0], m)
+		}
+	}
 }
 
 // timeout is what peers say of a call that waited too long: "McpError: MCP error -32001:

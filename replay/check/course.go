@@ -2,9 +2,12 @@ package check
 
 import (
 	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -14,6 +17,8 @@ import (
 type course struct {
 	lanes    [3]lane
 	asked    uint64 // its request
+	askedAt  time.Duration
+	posted   string // what a request's body holds that is no call; "" where it holds one
 	answered uint64 // the first of its response
 	spoken   uint64 // the first frame or event of its response
 	ended    uint64
@@ -25,6 +30,7 @@ type course struct {
 	single   bool   // its response is one body, and no stream
 	place    place  // in the stream that it is, or takes up again
 	resumed  bool   // it takes up a stream
+	again    bool   // its server has said how to take it up again
 }
 
 // courses are those of the exchanges. One that has ended is remembered until there are
@@ -62,7 +68,7 @@ func (f *Fold) asks(e store.Event, info store.HTTPInfo) *course {
 	if x.answered != 0 {
 		f.finds(answersRaw, transport.ServerToClient, "", []uint64{e.Seq, x.answered}, "the request of exchange %d stands behind its response (#%d)", e.Stream, x.answered)
 	}
-	x.asked, x.method = e.Seq, info.Method
+	x.asked, x.askedAt, x.method = e.Seq, e.At, info.Method
 	x.session, x.version = headerOf(info.Header, "Mcp-Session-Id"), headerOf(info.Header, "Mcp-Protocol-Version")
 	return x
 }
@@ -99,6 +105,7 @@ func (f *Fold) passes(e store.Event, p order.Parsed) *course {
 // headed takes note of the head of a response.
 func (f *Fold) headed(e store.Event, info store.HTTPInfo) {
 	x := f.responds(e, "the head")
+	f.heads = true
 	x.status = info.Status
 	if id := headerOf(info.Header, "Mcp-Session-Id"); id != "" {
 		x.session = id
@@ -108,6 +115,45 @@ func (f *Fold) headed(e store.Event, info store.HTTPInfo) {
 	}
 	kind, _, _ := strings.Cut(headerOf(info.Header, "Content-Type"), ";")
 	x.single = strings.EqualFold(strings.TrimSpace(kind), "application/json")
+}
+
+// posts takes note of a POST that asks for nothing, such as a notification: what answers
+// it is a status.
+func (x *course) posts(p order.Parsed) {
+	if x.asked == 0 || x.method != "POST" || x.answered != 0 || len(p.Messages) == 0 {
+		return
+	}
+	for i := range p.Messages {
+		if p.Messages[i].Kind() == transport.Request {
+			return
+		}
+	}
+	if x.posted = clip(p.Messages[0].Method); p.Messages[0].Kind() == transport.Response {
+		x.posted = "the response to id " + clip(string(p.Messages[0].ID))
+	}
+}
+
+// leavesPost is rule E14 of an exchange that ends. A client that hangs up at once leaves
+// it, and where the recorder ended first nothing is known.
+func (f *Fold) leavesPost(e store.Event, x *course, info store.HTTPInfo) {
+	waited := e.At - x.askedAt
+	if x.posted == "" || x.answered != 0 || x.ended != 0 || info.What == store.HTTPLeft || info.What == store.HTTPAbort && waited < leftFor {
+		return
+	}
+	f.finds(unreceived, transport.ServerToClient, f.revisionOf(x), []uint64{x.asked, e.Seq}, "the server did not answer the POST of %s (exchange %d) in %v: %s", x.posted, e.Stream, phrase.Brief(waited), httpEnding(info, e.Seq))
+}
+
+// leavesPosts is rule E14 of the exchanges that are open at the end of a session. It says
+// nothing where the recording has no status of any.
+func (f *Fold) leavesPosts() {
+	if !f.heads || !f.end.sealed {
+		return
+	}
+	for _, stream := range slices.Sorted(maps.Keys(f.courses.all)) {
+		if x := f.courses.all[stream]; x.posted != "" && x.answered == 0 && x.ended == 0 {
+			f.finds(unreceived, transport.ServerToClient, f.revisionOf(x), []uint64{x.asked, f.seq}, "the server did not answer the POST of %s (exchange %d) in %v, to the end of the recording", x.posted, stream, phrase.Brief(f.at-x.askedAt))
+		}
+	}
 }
 
 // headerOf returns a header's first value, however its name is spelled.
@@ -129,7 +175,11 @@ func headerOf(header map[string][]string, name string) string {
 // revisionOf is the revision in force for an exchange: the session's, or what its
 // request's header names.
 func (f *Fold) revisionOf(x *course) string {
-	if r := f.scopes.session.rules.Revision(); r != "" {
+	own := f.scopes.session
+	if named := f.scopes.sessions[x.session]; named != nil {
+		own = named
+	}
+	if r := own.rules.Revision(); r != "" {
 		return r
 	}
 	return x.version

@@ -64,6 +64,7 @@ var (
 	ranOut     = order.Demand{Rule: "E12", Title: "a server runs until its client ends the session", Severity: order.Warning, Section: "basic/lifecycle, Shutdown"}
 	notStarted = order.Demand{Rule: "E13", Title: "a server starts", Severity: order.Error}
 	unavailing = order.Demand{Rule: "E13", Title: "a request is answered in the session", Severity: order.Warning}
+	unreceived = order.Demand{Rule: "E14", Title: "a POST is answered", Severity: order.Error, First: streams, Last: last, Section: "basic/transports, Sending Messages to the Server"}
 	outlives   = order.Demand{Rule: "E15", Title: "a server ends when its input does", Severity: order.Note, Section: "basic/lifecycle, Shutdown"}
 	silent     = order.Demand{Rule: "E10", Title: "a client goes on behind an answer", Severity: order.Note}
 )
@@ -92,7 +93,7 @@ func Demands() (list []order.Demand) {
 		{stateKept, stateUnasked, inputMethod, inputNone, inputKind, inputUnable},
 		{notJSONRPC, unnamed, anonymous},
 		{takenUnsent, takenBack, answersRaw, afterBody, overfull},
-		{unanswered, openEnd, lateAnswer, noise, blank, notUTF8, afterEnd, gap, redefined, misrouted, unrouted, silent, gaveUp, ranOut, notStarted, unavailing, outlives},
+		{unanswered, openEnd, lateAnswer, noise, blank, notUTF8, afterEnd, gap, redefined, misrouted, unrouted, silent, gaveUp, ranOut, notStarted, unavailing, unreceived, outlives},
 		{misfit, misprint},
 		{tooLong, expected, forbidden, unlike},
 	} {

@@ -202,6 +202,8 @@ var explanations = map[string]explanation{
 		shakes + "exit {\"code\":1}\neof/s2c {\"by\":\"sender\"}\neof/c2s {\"by\":\"sender\"}\nclosed {\"frames\":3}"},
 	"E13": {"nothing worked", "A session in which nothing was answered shows nothing: that no rule was broken in it does not\nmean that the server works. A server that ends with a status other than 0 before it said a word\ndid not start (see what it wrote to standard error: mcprec show).",
 		"opened {\"mcprec\":1,\"transport\":\"stdio\"}\nstderr Error: Cannot find module 'server.js'\nexit {\"code\":1}\neof/s2c {\"by\":\"sender\"}\nclosed {\"frames\":0}"},
+	"E14": {"POSTs without an answer", "Over HTTP a server answers each POST, one that asks for nothing with 202. A client that sends a\nnotification or a response waits for that, and so for ever.",
+		"http/c2s/1 {\"what\":\"request\",\"method\":\"POST\",\"path\":\"/\",\"header\":{\"Mcp-Session-Id\":[\"s\"]}}\n>1 {\"method\":\"notifications/roots/list_changed\"}\nwait 30s\nhttp/s2c/1 {\"what\":\"broken\",\"error\":\"reset\"}"},
 	"E15": {"servers that stay", "A client ends a server by closing its end. One that goes on, such as of a timer that is never\ncleared, makes every client wait for seconds before it kills the server.",
 		shakes + "eof/c2s {\"by\":\"sender\"}\nwait 2s\neof/s2c {\"by\":\"sender\"}\nexit {\"code\":-1,\"signal\":\"terminated\"}\nclosed {\"frames\":3}"},
 	"S1": {"--schema", "A message does not fit the official JSON schema of the revision in force: what is missing or\nof another type there, strict peers refuse and lax ones guess. Where the published schema is\nknown to be wrong it is a note with the reason.", ""},

@@ -32,6 +32,7 @@ type Fold struct {
 	replies uint64           // answers to them
 	listens bool             // the client asked for subscriptions
 	slowest time.Duration    // the longest that one of them took, but for the handshake
+	heads   bool             // the status of some exchange is recorded
 	refused int              // the last status with which HTTP refused a request
 	lost    uint64           // the event of the first gap
 	found   map[string]int   // by severity
@@ -138,10 +139,15 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 	if !utf8.Valid(e.Payload) {
 		f.finds(notUTF8, e.Dir, "", []uint64{e.Seq}, "the %s sent a message that is not UTF-8", e.Dir.Sender())
 	}
+	if e.Stream != 0 && e.Dir == transport.ClientToServer {
+		x.posts(p)
+	}
 	s := f.scopes.of(e, p)
 	if s == nil {
+		f.cancelsElsewhere(e, p)
 		return nil
 	}
+	s.last[e.Dir] = moment{e.Seq, e.At}
 	for _, v := range s.rules.Observe(e.Dir, p) {
 		f.violation(e, v)
 	}

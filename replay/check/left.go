@@ -16,11 +16,14 @@ import (
 // Close ends the session and returns what it was.
 func (f *Fold) Close() Summary {
 	for _, stream := range slices.Sorted(maps.Keys(f.scopes.exchanges)) {
-		if own := f.scopes.exchanges[stream]; own != f.scopes.session {
+		if own := f.scopes.exchanges[stream]; !own.kept {
 			f.leaves(own)
 		}
 	}
-	f.leaves(f.scopes.session)
+	for _, own := range f.scopes.kept {
+		f.leaves(own)
+	}
+	f.leavesPosts()
 	f.judgeEnding()
 	f.silence.tell(f)
 	f.gate.close(f)
@@ -39,6 +42,7 @@ func (f *Fold) leaves(s *scope) {
 		}
 	}
 	clear(s.calls)
+	clear(s.tokens)
 }
 
 // left is what a scope has without an answer.
@@ -101,8 +105,10 @@ func (f *Fold) waitedTo(c *call) moment {
 	switch _, gone := f.end.first(); {
 	case c.cancelled.seq != 0:
 		return c.cancelled
-	case c.ended.seq != 0:
+	case c.ended.seq != 0 && !c.again:
 		return c.ended
+	case c.in.deleted.seq > c.seq:
+		return c.in.deleted
 	case gone.seq > c.seq:
 		return gone
 	}
@@ -151,8 +157,10 @@ func (f *Fold) leftBehind(c *call, l left) string {
 	switch {
 	case c.hungUp:
 		who, gone, said = transport.ClientToServer, c.ended, c.ending
-	case c.ending != "":
+	case c.ending != "" && !c.again:
 		return ""
+	case c.in.deleted.seq > c.seq:
+		who, gone, said = transport.ClientToServer, c.in.deleted, fmt.Sprintf("the client ended its session with DELETE (#%d)", c.in.deleted.seq)
 	case who == transport.ServerToClient && c.dir == who:
 		return fmt.Sprintf("the server ended first (#%d)", gone.seq)
 	case who == transport.ClientToServer && f.end.closed[who] != gone:
@@ -264,10 +272,20 @@ func (f *Fold) whoEnded() []string {
 
 // lastFrames says who spoke last.
 func (f *Fold) lastFrames(c *call) string {
-	answerer := f.last[c.dir.Reverse()].seq
+	last := f.lastOf(c)
+	answerer := last[c.dir.Reverse()].seq
 	said := fmt.Sprintf("the %s sent nothing after the request", c.dir.Receiver())
 	if answerer > c.seq {
 		said = fmt.Sprintf("the %s sent #%d last", c.dir.Receiver(), answerer)
 	}
-	return fmt.Sprintf("%s, the %s #%d", said, c.dir.Sender(), f.last[c.dir].seq)
+	return fmt.Sprintf("%s, the %s #%d", said, c.dir.Sender(), last[c.dir].seq)
+}
+
+// lastOf returns the last frames of both directions: over HTTP those of the call's scope,
+// as others may be of another client.
+func (f *Fold) lastOf(c *call) [3]moment {
+	if c.stream != 0 {
+		return c.in.last
+	}
+	return f.last
 }

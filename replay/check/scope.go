@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/store"
@@ -11,20 +12,27 @@ import (
 
 // scope is what has ids of its own.
 type scope struct {
-	rules  *order.Checker
-	calls  calls
-	tokens calls // those that ask for progress, by its token
+	rules   *order.Checker
+	calls   calls
+	tokens  map[callKey]*call // those that ask for progress, by its token
+	last    [3]moment         // the last message of each direction
+	deleted moment            // where its client ended the session
+	kept    bool              // it is of a session, and not of one exchange
 }
 
-func newScope() *scope { return &scope{rules: order.New(""), calls: calls{}, tokens: calls{}} }
+func newScope() *scope {
+	return &scope{rules: order.New(""), calls: calls{}, tokens: map[callKey]*call{}}
+}
 
-// scopes finds the scope of a frame. On a pipe there is one. Over HTTP a session has
-// one; where the server gave no session, several clients may be in one recording, and
-// only an exchange is sure to be of one.
+// scopes finds the scope of a frame. On a pipe there is one. Over HTTP each session has
+// one, by its Mcp-Session-Id; where the server gave no session, several clients may be in
+// one recording, and only an exchange is sure to be of one.
 type scopes struct {
-	session   *scope
+	session   *scope             // of a pipe, or of the session that began last
+	sessions  map[string]*scope  // by Mcp-Session-Id
+	kept      []*scope           // of sessions, in their order
 	exchanges map[uint64]*scope  // that are open and have one of their own
-	inSession map[uint64]bool    // open exchanges whose request names the session
+	inSession map[uint64]*scope  // of open exchanges whose request names a session
 	asked     map[uint64][]*call // by open exchange
 	routing   map[uint64]routing // what the headers of a request said whose body is not here yet
 	left      int                // exchanges that were left when some were last let go
@@ -33,13 +41,21 @@ type scopes struct {
 }
 
 func newScopes() scopes {
-	return scopes{session: newScope(), exchanges: map[uint64]*scope{}, inSession: map[uint64]bool{}, asked: map[uint64][]*call{}, routing: map[uint64]routing{}}
+	pipe := newScope()
+	pipe.kept = true
+	return scopes{
+		session: pipe, sessions: map[string]*scope{}, kept: []*scope{pipe}, exchanges: map[uint64]*scope{},
+		inSession: map[uint64]*scope{}, asked: map[uint64][]*call{}, routing: map[uint64]routing{},
+	}
 }
 
 // of returns a frame's scope; nil where none is sure.
 func (s *scopes) of(e store.Event, p order.Parsed) *scope {
-	if e.Stream == 0 || s.events || s.inSession[e.Stream] {
+	if e.Stream == 0 || s.events {
 		return s.session
+	}
+	if own := s.inSession[e.Stream]; own != nil {
+		return own
 	}
 	if own := s.exchanges[e.Stream]; own != nil || e.Dir != transport.ClientToServer {
 		return own
@@ -55,6 +71,27 @@ func (s *scopes) of(e store.Event, p order.Parsed) *scope {
 	return nil
 }
 
+// named returns the scope of a session that a request names. The first such session may
+// be one whose beginning was recorded without its id.
+func (s *scopes) named(id string) *scope {
+	if known := s.sessions[id]; known != nil {
+		return known
+	}
+	if len(s.sessions) == 0 {
+		s.sessions[id] = s.session
+		return s.session
+	}
+	s.keep(id, newScope())
+	return s.sessions[id]
+}
+
+// keep makes a scope that of a session.
+func (s *scopes) keep(id string, own *scope) {
+	own.kept = true
+	s.kept = append(s.kept, own)
+	s.sessions[id] = own
+}
+
 // sweep lets go of exchanges that are answered, when there are many whose end was not
 // recorded.
 func (s *scopes) sweep() {
@@ -62,7 +99,7 @@ func (s *scopes) sweep() {
 		return
 	}
 	maps.DeleteFunc(s.exchanges, func(stream uint64, own *scope) bool {
-		over := len(own.calls) == 0 && own != s.session
+		over := len(own.calls) == 0 && !own.kept
 		if over {
 			delete(s.asked, stream)
 		}
@@ -95,7 +132,12 @@ func (f *Fold) http(e store.Event) error {
 	switch info.What {
 	case store.HTTPRequest:
 		x := f.asks(e, info)
-		s.inSession[e.Stream] = x.session != ""
+		if x.session != "" {
+			in := s.named(x.session)
+			if s.inSession[e.Stream] = in; x.method == "DELETE" {
+				in.deleted = moment{e.Seq, e.At}
+			}
+		}
 		s.routing[e.Stream] = routingOf(info.Header)
 		if id := headerOf(info.Header, "Last-Event-Id"); id != "" {
 			f.resume(e, x, id)
@@ -103,8 +145,13 @@ func (f *Fold) http(e store.Event) error {
 	case store.HTTPResponse:
 		f.headed(e, info)
 		delete(s.routing, e.Stream)
-		if own := s.exchanges[e.Stream]; own != nil && headerOf(info.Header, "Mcp-Session-Id") != "" {
-			s.session = own // it holds an initialize: here begins the session
+		if own, id := s.exchanges[e.Stream], headerOf(info.Header, "Mcp-Session-Id"); own != nil && id != "" && !own.kept {
+			before := s.sessions[id]
+			s.keep(id, own) // it holds an initialize: here begins the session
+			s.session = own
+			if before != nil {
+				f.leaves(before)
+			}
 		}
 		switch {
 		case info.Status >= 300:
@@ -128,6 +175,7 @@ func (f *Fold) serverSent(e store.Event, sse *store.SSEInfo) {
 	if sse == nil {
 		return
 	}
+	x.again = x.again || sse.ID != "" || sse.Retry != ""
 	if sse.Event == "endpoint" {
 		f.scopes.events, f.scopes.answers = true, e.Stream
 	}
@@ -141,12 +189,9 @@ func (f *Fold) serverSent(e store.Event, sse *store.SSEInfo) {
 // refuses drops the calls of an exchange that was answered by its status alone.
 func (f *Fold) refuses(e store.Event) {
 	for _, c := range f.scopes.asked[e.Stream] {
-		k := callKey{c.dir, c.id}
-		for _, s := range []*scope{f.scopes.exchanges[e.Stream], f.scopes.session} {
-			if s != nil && s.calls[k] == c {
-				s.drop(c)
-				f.tallies.add(c, e.At-c.at, 0, true)
-			}
+		if slices.Contains(c.in.calls[callKey{c.dir, c.id}], c) {
+			c.drop()
+			f.tallies.add(c, e.At-c.at, 0, true)
 		}
 	}
 }
@@ -157,15 +202,18 @@ func (f *Fold) exchangeEnds(e store.Event, info store.HTTPInfo) {
 	s := &f.scopes
 	switch {
 	case !s.events || s.answers != e.Stream && info.What != store.HTTPEnd:
+		again := info.What == store.HTTPEnd && f.courses.begin(e.Stream).again
 		for _, c := range s.asked[e.Stream] {
 			c.ends(info, e)
+			c.again = again
 		}
 	case s.answers == e.Stream:
-		for _, c := range s.session.calls {
+		for _, c := range s.session.calls.all() {
 			c.ends(info, e)
 		}
 	}
 	x := f.courses.begin(e.Stream)
+	f.leavesPost(e, x, info)
 	x.ended, x.cut = e.Seq, info.What == store.HTTPAbort || info.What == store.HTTPLeft
 	delete(s.inSession, e.Stream)
 	delete(s.asked, e.Stream)
@@ -173,7 +221,7 @@ func (f *Fold) exchangeEnds(e store.Event, info store.HTTPInfo) {
 	delete(f.skip, e.Stream)
 	own := s.exchanges[e.Stream]
 	delete(s.exchanges, e.Stream)
-	if own != nil && own != s.session {
+	if own != nil && !own.kept {
 		f.leaves(own)
 	}
 }

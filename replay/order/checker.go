@@ -200,7 +200,7 @@ func (c *Checker) given(dir transport.Direction, m *message, at Mark) {
 			x.given = at
 		}
 	case transport.Response:
-		if x := c.end(dir.Reverse()).request(m.id); x != nil && x.answerGiven == 0 {
+		if x := c.end(dir.Reverse()).awaits(m); x != nil {
 			x.answerGiven = at
 		}
 	case transport.Notification:

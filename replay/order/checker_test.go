@@ -3,6 +3,7 @@ package order
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ import (
 //	>~ {…}   as >, but written before the last frame that the client was given
 //	>x {…}   the client's Write gave up
 //
-// and the same with < for the server.
+// and the same with < for the server. A number behind the sign is of an HTTP exchange.
 type session struct {
 	c       *Checker
 	waiting [2][]Parsed
@@ -38,7 +39,10 @@ func (s *session) play(t *testing.T, line string) {
 		*queue = (*queue)[1:]
 		return
 	}
-	p := Parse(transport.Frame{Bytes: []byte(text)})
+	kind := strings.TrimRight(sign, "0123456789")
+	stream, _ := strconv.ParseUint(sign[len(kind):], 10, 64)
+	sign = kind
+	p := Parse(transport.Frame{Bytes: []byte(text), Stream: stream})
 	if p.Messages == nil {
 		t.Fatalf("line %s: not JSON", line)
 	}
@@ -130,6 +134,13 @@ var responseCases = []ruleCase{
 	{"a response written in advance", []string{call, strings.Replace(result, "<", "<~", 1)},
 		[]string{"P1 error: a response comes after its request was received"}},
 	{"a second response", []string{call, result, result}, []string{"P1 error: a request is answered once"}},
+	{"two requests of one id, and an answer each", []string{call, call, result, result}, []string{"P2 error: the id of a request is not that of another open one", "P3 error: a progress token is unique among open requests"}},
+	{"and one answer more", []string{`> {"id":1,"method":"x"}`, `> {"id":1,"method":"x"}`, result, result, result}, []string{"P2 error: the id of a request is not that of another open one", "P1 error: a request is answered once"}},
+	{"two of one id on two exchanges, the first answered first", []string{`>3 {"id":1,"method":"x"}`, `>4 {"id":1,"method":"x"}`, `<3 {"id":1,"error":{}}`, `<4 {"id":1,"result":{}}`}, []string{"P2 error: the id of a request is not that of another open one"}},
+	{"two of one id on two exchanges, the last answered first", []string{`>3 {"id":1,"method":"x"}`, `>4 {"id":1,"method":"x"}`, `<4 {"id":1,"error":{}}`, `<3 {"id":1,"result":{}}`}, []string{"P2 error: the id of a request is not that of another open one"}},
+	{"an exchange that answers twice beside an open one", []string{`>3 {"id":1,"method":"x"}`, `>4 {"id":1,"method":"x"}`, `<3 {"id":1,"result":{}}`, `<3 {"id":1,"result":{}}`},
+		[]string{"P2 error: the id of a request is not that of another open one", "P1 error: a request is answered once"}},
+	{"an answer on a stream that is taken up again", []string{`>3 {"id":1,"method":"x"}`, `<5 {"id":1,"result":{}}`}, nil},
 	{"a late answer to a cancelled call", []string{call, `> {"method":"notifications/cancelled","params":{"requestId":1}}`, result}, nil},
 	{"an input retried under a new id", []string{callModern, `< {"id":1,"result":{"resultType":"input_required"}}`,
 		`> {"id":2,"method":"tools/call","params":{` + modern + `,"inputResponses":{}}}`, `< {"id":2,"result":{}}`}, nil},

@@ -36,6 +36,8 @@ type Exchange struct {
 	Cancelled bool // its sender has cancelled it
 	Answered  bool // a response is on the wire
 
+	stream      uint64          // the HTTP exchange that it went on; 0 on a pipe
+	before      *Exchange       // one with the same id that was open when this was sent
 	id, token   mcp.Key         // the token is "" where it asks for no progress
 	given       Mark            // when its receiver was given it; 0 before
 	answerGiven Mark            // when its sender was given the response
@@ -103,7 +105,7 @@ func (c *Checker) judgeResponse(dir transport.Direction, m *message, known Mark)
 	if m.ID == nil || string(m.ID) == "null" {
 		return // the answer to a request whose id could not be read
 	}
-	x := c.end(dir.Reverse()).request(m.id)
+	x := c.end(dir.Reverse()).answeredBy(m)
 	switch {
 	case x == nil && dir == transport.ClientToServer && c.stateless():
 		c.breaks(lawClientAnswers, dir, "a response (id %s)", m.ID)
@@ -128,8 +130,11 @@ func (c *Checker) sentRequest(dir transport.Direction, m *message) {
 		c.names(m)
 	}
 	x := &Exchange{
-		Dir: dir, ID: bytes.Clone(m.ID), Method: m.Method, id: m.id, token: m.token, session: c.handshake.count,
+		Dir: dir, ID: bytes.Clone(m.ID), Method: m.Method, stream: m.stream, id: m.id, token: m.token, session: c.handshake.count,
 		task: c.hasTasks() && bytes.Contains(m.Params, []byte(`"task"`)) && transport.Member(m.Params, "task") != nil,
+	}
+	if before := e.request(m.id); before != nil && !before.Answered {
+		x.before = before
 	}
 	e.keep(x)
 	c.beginsHandshake(x)
@@ -138,7 +143,7 @@ func (c *Checker) sentRequest(dir transport.Direction, m *message) {
 }
 
 func (c *Checker) sentResponse(dir transport.Direction, m *message) {
-	x := c.end(dir.Reverse()).request(m.id)
+	x := c.end(dir.Reverse()).answeredBy(m)
 	if x == nil || x.Answered {
 		return
 	}
@@ -186,6 +191,51 @@ func (e *end) request(id mcp.Key) *Exchange {
 		}
 	}
 	return nil
+}
+
+// mostOfOneID is how many requests with one id are told apart.
+const mostOfOneID = 64
+
+// answeredBy returns the request that a response answers, or nil. A peer should not have
+// two requests with one id open; where it has, over HTTP a response is of the request of
+// its own exchange, and else of the first that is open.
+func (e *end) answeredBy(m *message) (best *Exchange) {
+	rank := func(x *Exchange) (n int) {
+		if x.stream == m.stream {
+			n = 2
+		}
+		if !x.Answered {
+			n++
+		}
+		return n
+	}
+	x := e.request(m.id)
+	for range mostOfOneID {
+		if x == nil {
+			break
+		}
+		if best == nil || rank(x) > rank(best) || rank(x) == rank(best) && !x.Answered {
+			best = x
+		}
+		x = x.before
+	}
+	return best
+}
+
+// awaits returns the request whose response is given now: of those that have theirs on
+// the wire, one of the response's own exchange before another, the first before a later.
+func (e *end) awaits(m *message) (best *Exchange) {
+	x := e.request(m.id)
+	for range mostOfOneID {
+		if x == nil {
+			break
+		}
+		if x.Answered && x.answerGiven == 0 && (best == nil || x.stream == m.stream || best.stream != m.stream) {
+			best = x
+		}
+		x = x.before
+	}
+	return best
 }
 
 // withToken returns the latest request with a progress token, or nil.

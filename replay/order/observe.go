@@ -59,7 +59,7 @@ func (c *Checker) learns(dir transport.Direction, m *message) {
 	var x *Exchange
 	switch {
 	case m.kind == transport.Response:
-		x = c.end(dir.Reverse()).request(m.id)
+		x = c.end(dir.Reverse()).answeredBy(m)
 	case m.Method == methodProgress:
 		x = c.end(dir.Reverse()).withToken(m.token)
 	case m.Method == methodInitialized && dir == transport.ClientToServer:

@@ -20,6 +20,7 @@ type Parsed struct {
 type message struct {
 	transport.Message
 	kind          transport.MessageKind
+	stream        uint64 // the HTTP exchange; 0 on a pipe
 	id            mcp.Key
 	progressToken json.RawMessage
 	token         mcp.Key
@@ -38,6 +39,7 @@ func Parse(f transport.Frame) Parsed {
 	p.read = make([]message, len(messages))
 	for i, m := range messages {
 		p.read[i] = read(m)
+		p.read[i].stream = f.Stream
 	}
 	return p
 }

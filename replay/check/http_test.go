@@ -1,0 +1,148 @@
+package check_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/check"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// post is the lines of a POST of a session; "" is one without.
+func post(exchange int, session, frame string) []string {
+	header := ""
+	if session != "" {
+		header = fmt.Sprintf(`,"header":{"Mcp-Session-Id":[%q]}`, session)
+	}
+	return []string{fmt.Sprintf(`http/c2s/%d {"what":"request","method":"POST","path":"/mcp"%s}`, exchange, header), fmt.Sprintf(">%d %s", exchange, frame)}
+}
+
+// reply is the lines of a whole answer to a POST.
+func reply(exchange, status int, frame string) []string {
+	head := []string{fmt.Sprintf(`http/s2c/%d {"what":"response","status":%d,"header":{"Content-Type":["application/json"]}}`, exchange, status)}
+	if frame != "" {
+		head = append(head, fmt.Sprintf("<%d %s", exchange, frame))
+	}
+	return append(head, fmt.Sprintf(`http/s2c/%d {"what":"end"}`, exchange))
+}
+
+// opening is the handshake of a session, on three exchanges from one on.
+func opening(exchange int, session string) []string {
+	head := `http/s2c/%d {"what":"response","status":200,"header":{"Content-Type":["application/json"],"Mcp-Session-Id":[%q]}}`
+	begin := append(post(exchange, "", `{"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`), fmt.Sprintf(head, exchange, session),
+		fmt.Sprintf(`<%d {"id":0,"result":{"protocolVersion":"2025-11-25"}}`, exchange), fmt.Sprintf(`http/s2c/%d {"what":"end"}`, exchange))
+	return join(begin, post(exchange+1, session, `{"method":"notifications/initialized"}`), reply(exchange+1, 202, ""))
+}
+
+func join(parts ...[]string) (all []string) {
+	for _, part := range parts {
+		all = append(all, part...)
+	}
+	return all
+}
+
+// rulesOf lists what was found, without the texts.
+func rulesOf(found []check.Finding) string {
+	var b strings.Builder
+	for _, f := range found {
+		fmt.Fprintf(&b, " %s %v", f.Rule, f.Severity)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// TestExchanges: over HTTP a response is of the request of its exchange, and a POST that
+// nothing answers is found.
+func TestExchanges(t *testing.T) {
+	ask := func(exchange int) []string {
+		return post(exchange, "s", `{"id":5,"method":"tools/call","params":{"name":"count"}}`)
+	}
+	const twice = "P2 error" // two open requests with one id are the client's doing, each time
+	note := `{"method":"notifications/roots/list_changed"}`
+	for name, test := range map[string]struct {
+		lines  []string
+		want   string
+		text   string
+		waited time.Duration // the longest call of count; each line is a second
+	}{
+		"one":                                {join(ask(3), reply(3, 200, `{"id":5,"result":{}}`)), "", "", 2 * time.Second},
+		"two, both answered":                 {join(ask(3), ask(4), reply(3, 200, `{"id":5,"result":{}}`), reply(4, 200, `{"id":5,"result":{}}`)), twice, "", 5 * time.Second},
+		"two, one answered, one cut":         {join(ask(3), ask(4), reply(4, 200, `{"id":5,"result":{}}`), []string{`http/s2c/3 {"what":"broken","error":"reset"}`}), twice + " E1 error", "(id 5, #12)", 6 * time.Second},
+		"the first answered, the second cut": {join(ask(3), ask(4), reply(3, 200, `{"id":5,"result":{}}`), []string{`http/s2c/4 {"what":"end"}`}), twice + " E1 error", "(id 5, #14)", 4 * time.Second},
+		"one refused in words, one answered": {join(ask(3), ask(4), reply(4, 400, `{"id":5,"error":{"code":-32600,"message":"x"}}`), reply(3, 200, `{"id":5,"result":{}}`)), twice, "", 7 * time.Second},
+		"one refused in words first":         {join(ask(3), reply(3, 400, `{"id":5,"error":{"code":-32600,"message":"x"}}`), ask(4), reply(4, 200, `{"id":5,"result":{}}`)), twice, "", 2 * time.Second},
+		"a second answer on one exchange": {join(ask(3), ask(4), []string{`http/s2c/3 {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}`,
+			`<3 {"id":5,"result":{}}`, `<3 {"id":5,"result":{}}`}, reply(4, 200, `{"id":5,"result":{}}`)), twice + " P1 error", "", 5 * time.Second},
+		"a stream to be taken up again, and a client that ends its session": {join(ask(3), []string{`http/s2c/3 {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}`,
+			`http/s2c/3 {"what":"event","sse":{"retry":"10"}}`, `http/s2c/3 {"what":"end"}`, `http/c2s/4 {"what":"request","method":"DELETE","path":"/mcp","header":{"Mcp-Session-Id":["s"]}}`}, reply(4, 204, "")),
+			"E1 error", "waited 4s, to #16", 4 * time.Second},
+		"a session that its client ends":     {join(ask(3), []string{`http/c2s/4 {"what":"request","method":"DELETE","path":"/mcp","header":{"Mcp-Session-Id":["s"]}}`}, reply(4, 204, "")), "E1 error", "to #13", time.Second},
+		"a notification":                     {join(post(3, "s", note), reply(3, 202, "")), "", "", 0},
+		"a notification that got no answer":  {join(post(3, "s", note), []string{`http/s2c/3 {"what":"none","error":"reset"}`}), "E14 error", "notifications/roots/list_changed", 0},
+		"a notification, cut":                {join(post(3, "s", note), []string{`http/s2c/3 {"what":"broken","error":"reset"}`}), "E14 error", "", 0},
+		"a notification, to the end":         {post(3, "s", note), "E14 error", "to the end of the recording", 0},
+		"a notification that was left":       {join(post(3, "s", note), []string{`http//3 {"what":"left"}`}), "", "", 0},
+		"a notification, hung up in the end": {join(post(3, "s", note), []string{`http/c2s/3 {"what":"abort"}`}), "E14 error", "the client hung up", 0},
+		"a response that got no answer":      {join([]string{`http/c2s/9 {"what":"request","method":"GET","path":"/mcp","header":{"Mcp-Session-Id":["s"]}}`, `http/s2c/9 {"what":"response","status":200}`, `<9 {"id":7,"method":"ping"}`}, post(3, "s", `{"id":7,"result":{}}`), []string{`http/s2c/3 {"what":"none","error":"reset"}`}), "E14 error", "the response to id 7", 0},
+	} {
+		found, s := findings(t, check.Gate{}, lines(join(opening(1, "s"), test.lines, []string{closed})...))
+		said := ""
+		for _, f := range found {
+			said += f.Text + "\n"
+		}
+		if got := rulesOf(found); got != test.want || !strings.Contains(said, test.text) {
+			t.Errorf("%s: found %v, want %s %q", name, found, test.want, test.text)
+		}
+		for _, c := range s.Tallies {
+			if c.Name == "count" && c.Max != test.waited {
+				t.Errorf("%s: the longest call took %v, want %v", name, c.Max, test.waited)
+			}
+		}
+	}
+}
+
+// TestTimedOutWithoutSession: a client of a server without sessions cancels on another
+// exchange than it asked on.
+func TestTimedOutWithoutSession(t *testing.T) {
+	ask := func(exchange, id int) []string {
+		return post(exchange, "", fmt.Sprintf(`{"id":%d,"method":"tools/call","params":{"name":"count"}}`, id))
+	}
+	cancel := join(post(9, "", `{"method":"notifications/cancelled","params":{"requestId":5,"reason":"Request timed out"}}`), reply(9, 202, ""))
+	found, s := findings(t, check.Gate{}, lines(join(ask(1, 4), ask(2, 5), cancel, reply(1, 200, `{"id":4,"result":{}}`), []string{`http/c2s/2 {"what":"abort"}`, closed})...))
+	if got := rulesOf(found); got != "E11 warning" || s.Tallies[0].Cancelled != 1 {
+		t.Errorf("found %v, want the call that timed out; %+v", found, s.Tallies)
+	}
+	found, _ = findings(t, check.Gate{}, lines(join(ask(1, 5), ask(2, 5), cancel, reply(1, 200, `{"id":5,"result":{}}`), reply(2, 200, `{"id":5,"result":{}}`), []string{closed})...))
+	if len(found) > 0 {
+		t.Errorf("found %v, and which call was cancelled is not said", found)
+	}
+}
+
+// TestSessionsAtOnce: several sessions in one recording have ids and handshakes of their
+// own, and what is open in one is found as such.
+func TestSessionsAtOnce(t *testing.T) {
+	ask := `{"id":1,"method":"tools/call","params":{"name":"count"}}`
+	three := join(opening(1, "a"), opening(3, "b"), opening(5, "c"))
+	calls := join(post(7, "a", ask), post(8, "b", ask), post(9, "c", ask))
+	answers := join(reply(8, 200, `{"id":1,"result":{}}`), reply(7, 200, `{"id":1,"result":{}}`))
+	found, s := findings(t, check.Gate{}, lines(join(three, calls, answers, reply(9, 200, `{"id":1,"result":{}}`), []string{closed})...))
+	if len(found) > 0 || s.Asked != 6 || s.Answered != 6 || s.Revision != "2025-11-25" {
+		t.Errorf("found %v in three sessions of which each is well; %+v", found, s)
+	}
+	stream := []string{`http/c2s/9 {"what":"request","method":"GET","path":"/mcp","header":{"Mcp-Session-Id":["b"]}}`, `http/s2c/9 {"what":"response","status":200}`}
+	question := `<9 {"id":1,"method":"roots/list"}`
+	found, _ = findings(t, check.Gate{}, lines(join(three, stream, []string{question}, post(10, "a", `{"id":1,"result":{"roots":[]}}`), reply(10, 202, ""))...))
+	if got := rulesOf(found); !strings.HasPrefix(got, "P1 error") || found[0].Dir != transport.ClientToServer {
+		t.Errorf("found %v: another session answered what was asked in b", found)
+	}
+	found, _ = findings(t, check.Gate{}, lines(join(three, calls, answers, []string{`http/s2c/9 {"what":"end"}`, closed})...))
+	if got := rulesOf(found); got != "E1 error" {
+		t.Errorf("found %v: one session has a call without an answer", found)
+	}
+	// The sessions of one client, one after the other, under one id that was not recorded.
+	found, _ = findings(t, check.Gate{}, lines(join(opening(1, "x"), post(3, "x", ask), []string{`http/s2c/3 {"what":"left"}`}, opening(4, "x"), post(6, "x", ask), reply(6, 200, `{"id":1,"result":{}}`), []string{closed})...))
+	if got := rulesOf(found); got != "E2 note" {
+		t.Errorf("found %v: what the first session left is told", found)
+	}
+}
