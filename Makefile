@@ -2,6 +2,7 @@
 
 GO ?= go
 FUZZTIME ?= 60s
+CORPUS ?= $(wildcard ../shared/corpus)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # go.mod asks for the oldest release of the official SDK that is supported, the
 # example's for the newest: there the adapter's tests run again.
@@ -12,7 +13,7 @@ GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 # paths, no C, no settings of the machine. The version is that of git.
 BUILD = CGO_ENABLED=0 GOFLAGS= GOAMD64= GOARM64= GOEXPERIMENT= $(GO) build -trimpath -buildvcs=auto
 
-.PHONY: help build test race fuzz soak torture zoo bench golden tidy lint modules reproducible vuln clean
+.PHONY: help build test ci race fuzz soak torture zoo bench golden tidy lint modules reproducible vuln clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -21,13 +22,21 @@ build: ## build bin/mcprec
 	$(BUILD) -o bin/mcprec ./cmd/mcprec
 
 test: ## run the tests
-	$(GO) test ./...
-	$(NEWEST) . $(GOSDK)
-	cd transport/mcpgo && $(GO) test . && $(GO) test -modfile=newest.mod .
+	$(GO) test $(FLAGS) ./...
+	$(NEWEST) $(FLAGS) . $(GOSDK)
+	cd transport/mcpgo && $(GO) test $(FLAGS) . && $(GO) test $(FLAGS) -modfile=newest.mod .
 
 race: ## run the tests under the race detector
 	$(GO) test -race ./...
 	$(NEWEST) -race . $(GOSDK)
+
+# The tests of CI read the sessions of CORPUS as well, where they are here. No test is
+# skipped that is not in the lists of .ci, and none leaves a file in the tree.
+ci: lint ## what CI runs: the linters and the tests; fails on skips and on files left in the tree
+	@mkdir -p bin; git status --porcelain >bin/tree
+	@status=0; MCPREC_CORPUS=$(abspath $(CORPUS)) $(MAKE) -s test FLAGS=-json >bin/tests || status=1; \
+	$(GO) run ./.ci/skips .ci/skips.txt $(if $(CORPUS),,.ci/skips-without-corpus.txt) <bin/tests && exit $$status
+	@git status --porcelain | diff bin/tree - || { echo "a test has changed the tree"; exit 1; }
 
 # Each find is made small a little: else that takes most of the time. Go's fuzzer at times
 # takes the end of its time for a failure, and says so with no input (go.dev/issue/75804).
@@ -80,6 +89,7 @@ lint: modules ## gofmt, go vet, staticcheck, and the modules
 	@set -e; for dir in . examples/gosdk transport/mcpgo; do \
 	  (cd $$dir && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...); \
 	done
+	$(GO) vet ./.ci/skips && $(GO) test ./.ci/skips
 
 modules: ## go.mod is what the code needs, and what was downloaded is what go.sum says
 	$(GO) mod tidy -diff
