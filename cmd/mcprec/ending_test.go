@@ -73,6 +73,7 @@ func TestLauncher(t *testing.T) {
 
 // A grandchild that only holds standard error does not hold the session.
 func TestHeldStderr(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	cmd := exec.Command("mcprec", "record", "--store", home, "--", "fakeserver", "launcher", "hold")
 	r, w, err := os.Pipe()

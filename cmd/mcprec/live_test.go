@@ -144,6 +144,7 @@ func checkPings(t *testing.T, log []store.Event) (answered int) {
 // As many notifications as fast as a server can write them: none is lost, none
 // changes its place.
 func TestFlood(t *testing.T) {
+	t.Parallel()
 	const n = 200_000
 	home := t.TempDir()
 	c := startClient(t, home, "fakeserver", "flood", fmt.Sprint(n))
@@ -168,6 +169,7 @@ func TestFlood(t *testing.T) {
 
 // No response is logged before its request. make soak does a million.
 func TestPingPong(t *testing.T) {
+	t.Parallel()
 	n := soak(20_000, 1_000_000)
 	home := t.TempDir()
 	c := startClient(t, home, "fakeserver", "echo")

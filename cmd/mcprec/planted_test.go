@@ -134,6 +134,7 @@ func plant(position string, p planted, guard string) string {
 // TestPlantedSecrets: of two hundred secrets in two dozen positions none is in the bytes
 // of the store, however the reads cut them, and no field of the protocol is changed.
 func TestPlantedSecrets(t *testing.T) {
+	t.Parallel()
 	list := secretsPlanted()
 	if len(list) < 200 || len(positions) != 24 {
 		t.Fatalf("%d secrets in %d positions", len(list), len(positions))

@@ -73,6 +73,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 // forms, codings and cuts none is in the store's bytes, nor in what the proxy says of
 // its own, and all of it passes as it is.
 func TestPlantedSecretsHTTP(t *testing.T) {
+	t.Parallel()
 	list, dir := secretsPlanted(), t.TempDir()
 	db, err := boltstore.Open(dir, boltstore.Options{Sync: boltstore.SyncNone})
 	if err != nil {

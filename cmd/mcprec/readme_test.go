@@ -13,6 +13,7 @@ import (
 // their output to it. A block is lines indented by four: "$ COMMAND" and what it
 // prints. -update rewrites them.
 func TestReadme(t *testing.T) {
+	t.Parallel()
 	const name = "../../README.md"
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -64,7 +64,7 @@ func FuzzParseToken(f *testing.F) {
 // Tokens of failing schedules give the same failure, every time.
 func TestTokenReplay(t *testing.T) {
 	bugs := planted[3:]
-	for i := range scale(1000, 10000) / len(bugs) {
+	for i := range scale(300, 10000) / len(bugs) {
 		for _, bug := range bugs {
 			p := Plan{Setup: bug.setup, Check: bug.check, Capacities: fixed(bug.capacity, bug.capacity), Schedules: 500, Seed: uint64(i % 3)}
 			if tokens[bug.name] == nil || i < 3 {

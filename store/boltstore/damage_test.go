@@ -230,7 +230,7 @@ func elements(b []byte, flags uint16) (at []int) {
 // and in the keys of branches.
 func TestBitFlips(t *testing.T) {
 	var branches, leaves []int
-	damaged(t, "a bit flipped in the database", rounds(t, 150), func(r *rand.Rand, b []byte) {
+	damaged(t, "a bit flipped in the database", rounds(t, 60), func(r *rand.Rand, b []byte) {
 		if branches == nil {
 			branches, leaves = elements(b, pageBranch), elements(b, pageLeaf)
 			if len(branches) < 10 || len(leaves) < 400 {
