@@ -2,11 +2,14 @@ package explore
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -18,6 +21,23 @@ import (
 )
 
 var global sync.Mutex
+
+// inOwnProcess reports whether the test has its process to itself. Otherwise it runs the test in
+// such a process, and the caller returns. Who may hold a mutex is read from the stacks of
+// the whole process, and a run that is given up stays in them.
+func inOwnProcess(t *testing.T) bool {
+	t.Helper()
+	const name = "EXPLORE_ALONE"
+	if os.Getenv(name) == t.Name() {
+		return true
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.cpu="+fmt.Sprint(runtime.GOMAXPROCS(0)))
+	cmd.Env = append(os.Environ(), name+"="+t.Name())
+	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
+}
 
 // blocker is a holder that waits for ever with a mutex held, and one who wants it.
 func blocker(hold func(ctx context.Context), before func()) func(*Run) {
@@ -92,6 +112,9 @@ func lend(t *testing.T) func(*Run) {
 // A mutex whose holder waits for ever is a proved hang; whatever might end it in
 // real time is none.
 func TestFreeze(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
 	foreign := make(chan int)
 	for name, c := range map[string]struct {
 		setup    func(*Run)
@@ -170,6 +193,9 @@ func TestFreeze(t *testing.T) {
 
 // Nobody knows whose a mutex is while there is somebody outside.
 func TestFreezeLent(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
 	r := Search(t, Plan{Setup: lend(t), Schedules: 1, Patience: 150 * time.Millisecond})
 	if r.Verdict != Undecided || !strings.Contains(r.Explanation, " is outside the bubble, and may hold the mutex") {
 		t.Error(r.Text())
@@ -303,6 +329,9 @@ func TestServedFromOutside(t *testing.T) {
 // A hang stays one whose bubble freezes when its end is to come, and is not
 // followed again: each time would leave goroutines behind.
 func TestFreezeAtTheEnd(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
 	runs := 0
 	r := Search(t, Plan{Patience: 50 * time.Millisecond, Setup: func(r *Run) {
 		runs++
@@ -335,6 +364,9 @@ func spin(over *atomic.Bool) {
 // A peer that computes for ever leaves a run undecided, in every engine and wherever
 // it does so; one that computes for long does not.
 func TestBusy(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
 	var over atomic.Bool
 	defer over.Store(true)
 	client := func(r *Run) {
