@@ -148,8 +148,17 @@ func eachSession(t *testing.T, test func(t *testing.T, events []store.Event)) {
 	eachSessionIn(t, []string{
 		filepath.Join("..", "fixtures"), filepath.Join("..", "fixtures", "testdata", "sessions"),
 		filepath.Join("..", "fixtures", "foreign", "testdata", "mcp-frames"), os.Getenv("MCPREC_CORPUS"),
-	}, test)
+	}, func(t *testing.T, events []store.Event) {
+		if !notOneLane[filepath.Base(t.Name())] {
+			test(t, events)
+		}
+	})
 }
+
+// notOneLane are sessions over HTTP that cannot be played as one lane: only the exchange
+// tells which of several answers is whose. In this one a request is refused twice and sent
+// a third time, with the same id, and a GET is answered by a JSON-RPC error.
+var notOneLane = map[string]bool{"http-everything-raw-status-2025-11-25": true}
 
 // eachSessionIn calls test with every session of the folders; one named "" is none.
 func eachSessionIn(t *testing.T, folders []string, test func(t *testing.T, events []store.Event)) {
