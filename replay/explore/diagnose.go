@@ -139,6 +139,9 @@ func (g *gate) waitOf(op *Operation) (category string, waits []Wait, why string,
 			if !signed {
 				own.Why = "it signed no request; of those that no waiting operation signed, this one is open"
 			}
+			if !signed && at.closes() {
+				own.WaitsFor, own.Why = at.entry+" to return", g.closeWhy(at.entry)
+			}
 			return category, []Wait{own, w}, why, signed
 		}
 	}
@@ -159,10 +162,38 @@ func (g *gate) unsigned(who string, at place) (category string, w Wait, why stri
 	open := g.unanswered()
 	if len(open) == 0 {
 		w.Why = "no request of it is open, and nothing is in the transport for it"
-		return NeverSent, w, who + " waits, but has no request open and no frame on its way"
+		stands := "waits (to see where, follow the token)"
+		if at.at != "" {
+			stands = "stands at " + at.String()
+		}
+		why = fmt.Sprintf("%s %s; it has no request open, and no frame is on its way to it; %s", who, stands, g.lastDone(strings.TrimPrefix(who, "operation ")))
+		if at.closes() {
+			w.Why = g.closeWhy(at.entry)
+		}
+		return NeverSent, w, why
 	}
 	w.Why = "it signed no request; read and answered by nobody: " + strings.Join(open, ", ")
 	return LostAnswer, w, fmt.Sprintf("%s waits, and nobody answers what was read: %s", who, strings.Join(open, ", "))
+}
+
+// lastDone says what an operation wrote last, and which frame was the last to be read.
+func (g *gate) lastDone(operation string) string {
+	text := "it has written no frame"
+	var last *flight
+	for _, c := range g.names.calls {
+		if c.request.op == operation {
+			text = "the last request that it wrote: " + c.name
+		}
+	}
+	for i := range g.lanes {
+		if f := g.lanes[i].last; f != nil && (last == nil || f.given > last.given) {
+			last = f
+		}
+	}
+	if last == nil {
+		return text + ", and nobody has read one"
+	}
+	return fmt.Sprintf("%s; the last frame that was read: %s, by the %s at step %d", text, last.name, last.dir.Receiver(), last.given)
 }
 
 // unanswered lists what was read and not answered.

@@ -100,7 +100,9 @@
 // A hang's report follows who waits for whom, from an operation to the part that
 // nobody holds up, or round; where a goroutine stands it tells by the library's
 // function and the caller's own line. A handler of the caller's, which a library called
-// when a frame was given and which has not returned, is named first.
+// when a frame was given and which has not returned, is named first, also where it
+// waits in a call of the library. Of a library's Close it is said what is open at its end,
+// and since which step it is closing.
 //
 // # What a failure comes to
 //
@@ -166,7 +168,7 @@
 //	choosing  strategy pct starve late, exhaustive walk touch trail coverage
 //	search    plan search series budget gc progress, capacity level token
 //	smaller   reduce fingerprint smaller, and package shrink
-//	judging   oracle answers diagnose stance worker handler where chain
+//	judging   oracle answers diagnose stance worker handler closing where chain
 //	telling   report text json slack sequence
 //
 // # What it refuses

@@ -10,17 +10,18 @@ import (
 )
 
 // handler is a function of the caller's own that a library has called and that has
-// not returned: it is blocked in code that the library knows nothing of.
+// not returned: it is blocked in code that the library knows nothing of, or in a call of
+// the library that it makes itself.
 type handler struct {
 	goroutine string
 	place     place
-	line      string  // where it is blocked: file:line
+	line      string  // where it is blocked, or calls what it is blocked in: file:line
 	by        string  // the library's function that called it
 	frame     *flight // that it was called for, where that was seen
 }
 
 // handlerOf finds in a stack that a library's function called the caller's code, which
-// waits for something else than the library.
+// waits, itself or in a call of the library.
 func handlerOf(stack string) (h handler, ok bool) {
 	if recordedStack(stack) || idle(stack) {
 		return h, false
@@ -33,8 +34,9 @@ func handlerOf(stack string) (h handler, ok bool) {
 			continue
 		}
 		switch fetched := dependency(file); {
-		case fetched && strings.HasPrefix(function, "github.com/mcprec/mcprec/"), fetched && h.line == "":
+		case fetched && strings.HasPrefix(function, "github.com/mcprec/mcprec/"):
 			return h, false
+		case fetched && h.line == "": // of the library that the caller's code called, if it did
 		case fetched:
 			h.place, h.by = readPlace(stack), filepath.Base(function)
 			h.goroutine, _, _ = strings.Cut(strings.TrimPrefix(lines[0], "goroutine "), " ")
@@ -115,7 +117,11 @@ func (r *Run) blame(category, why string) (string, string) {
 		if strings.Contains(why, h.place.String()) {
 			continue
 		}
-		said = append(said, fmt.Sprintf("blocked in your code: %s (%s), under %s", h.line, h.place.state, h.who()))
+		if h.place.entry != "" {
+			said = append(said, fmt.Sprintf("%s stands in %s, called at %s", h.who(), h.place.entry, h.line))
+		} else {
+			said = append(said, fmt.Sprintf("blocked in your code: %s (%s), under %s", h.line, h.place.state, h.who()))
+		}
 		r.waits = append(r.waits, Wait{Who: h.who(), BlockedAt: h.place.String(),
 			Why: fmt.Sprintf("called by %s for what was given at step %d; has not returned", h.by, h.frame.given)})
 		if category == NeverSent && !h.frame.asks() && r.gate.quiet() {

@@ -15,7 +15,8 @@ func TestHandlerOf(t *testing.T) {
 	for name, test := range map[string]struct{ stack, line, by string }{
 		"blocked in a handler":      {"[chan send (durable)]:\n" + own + library, "hang.go:16", "sdk.(*Session).notify"},
 		"blocked below a handler":   {"[sync.WaitGroup.Wait]:\n" + sema + own + own + library, "hang.go:16", "sdk.(*Session).notify"},
-		"blocked in the library":    {"[select]:\n" + library + own + library, "", ""},
+		"blocked in the library":    {"[select]:\n" + library + own + library, "hang.go:16", "sdk.(*Session).notify"},
+		"the library alone":         {"[select]:\n" + library + library, "", ""},
 		"no library called it":      {"[chan send]:\n" + own, "", ""},
 		"it waits for a frame":      {"[select]:\n" + read + own + library, "", ""},
 		"it runs":                   {"[running]:\n" + own + library, "", ""},

@@ -64,6 +64,7 @@ type Run struct {
 	notes     []string
 	handed    *flight            // traced: the last step gave it to a live end
 	handlers  map[string]*flight // traced: by goroutine, what a handler was called for
+	closers   map[string]int     // traced: by goroutine, the step since which it stands in a Close
 	assay     *assay             // of a run that is made to prove a freeze
 
 	outcome

@@ -249,6 +249,9 @@ func (r *Run) choose(enabled []Step) int {
 
 func (r *Run) release(s Step) {
 	r.called()
+	if r.gate.traced && len(r.steps) > 0 && len(r.steps) < closeLooks {
+		r.seeCloses(snapshot())
+	}
 	r.steps = append(r.steps, s)
 	if !r.recurs(s) {
 		if r.woken && !r.finished() {
@@ -336,6 +339,7 @@ func (r *Run) stand() {
 	r.beatNote()
 	r.verdict = word
 	r.category, r.why = r.diagnose()
+	r.closing()
 	if doubt != "" {
 		r.category, r.why = "", doubt
 	}

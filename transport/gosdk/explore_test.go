@@ -182,6 +182,83 @@ func TestExploreConnectDeadline(t *testing.T) {
 	}
 }
 
+// closeDuringSampling is a client that closes while it answers what its call asks.
+func closeDuringSampling(r *explore.Run) {
+	server := newServer()
+	onRequest(server, "tools/call", func(ctx context.Context, req mcp.Request) error {
+		_, err := req.GetSession().(*mcp.ServerSession).CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1})
+		return err
+	})
+	closing := make(chan struct{})
+	client := newClient(&mcp.ClientOptions{
+		CreateMessageHandler: func(ctx context.Context, _ *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			close(closing)
+			explore.Point(r.Context(), "the model thinks")
+			return &mcp.CreateMessageResult{Model: "m", Role: "assistant", Content: &mcp.TextContent{Text: "yes"}}, nil
+		},
+	})
+	p := connectRun(r, server, client, handshake)
+	p.op(r, "call", func(ctx context.Context) error { _ = callCount(ctx, p.client); return nil })
+	p.op(r, "close", func(context.Context) error { <-closing; return p.client.Close() })
+}
+
+// TestExploreClose: of a Close that hangs it is said what it waits for, and since when its
+// end is closing.
+func TestExploreClose(t *testing.T) {
+	for name, test := range map[string]struct {
+		setup    func(*explore.Run)
+		category string
+		says     []string
+		not      []string
+	}{
+		"during sampling": {closeDuringSampling, explore.LostAnswer, []string{
+			"waits for  mcp.(*ClientSession).Close to return",
+			`its end waits for the response to tools/call "count" by call#1, and owes the response to sampling/createMessage#1`,
+			"the client's end is closing since step ",
+		}, []string{"waits for  response to sampling", "it signed no request"}},
+		"in a handler": {closeInHandler, explore.BlockedHandler, []string{
+			"the handler of notifications/tools/list_changed stands in mcp.(*ClientSession).Close, called at explore_test.go:",
+			"the client's end is closing since step ",
+			"operation wait stands at [chan receive]", "the last frame that was read: ",
+		}, []string{"waits, but has no request open and no frame on its way"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := explore.Search(t, explore.Plan{Setup: test.setup})
+			if r.Verdict != explore.Hang || r.Category != test.category {
+				t.Errorf("want %s\n%s", test.category, r.Text())
+			}
+			for _, want := range test.says {
+				if !strings.Contains(r.Text(), want) {
+					t.Errorf("%q is not said:\n%s", want, r.Text())
+				}
+			}
+			for _, wrong := range test.not {
+				if strings.Contains(r.Text(), wrong) {
+					t.Errorf("%q is said:\n%s", wrong, r.Text())
+				}
+			}
+		})
+	}
+}
+
+// closeInHandler is a client that closes in the handler of a notification: Close waits for
+// the handler.
+func closeInHandler(r *explore.Run) {
+	server, closed := newServer(), make(chan struct{})
+	client := newClient(&mcp.ClientOptions{
+		ToolListChangedHandler: func(_ context.Context, n *mcp.ToolListChangedRequest) {
+			n.Session.Close()
+			close(closed)
+		},
+	})
+	p := connectRun(r, server, client, handshake)
+	p.op(r, "wait", func(context.Context) error {
+		server.AddTool(&mcp.Tool{Name: "more", InputSchema: map[string]any{"type": "object"}}, count)
+		<-closed
+		return nil
+	})
+}
+
 // refreshing is a client whose progress handler makes a call; a server that asks
 // pings its client before it answers the call.
 func refreshing(r *explore.Run, asks bool) {
