@@ -59,14 +59,17 @@ func TestStuckDisk(t *testing.T) {
 	dir, freeze, thaw := freezable(t)
 	for _, way := range []struct {
 		name  string
-		start func(home string) pinger
+		start func(home string, stderr *os.File) pinger
 	}{
-		{"stdio", func(home string) pinger { return startClient(t, home, "fakeserver", "echo") }},
-		{"http", func(home string) pinger { return askRemote(t, home) }},
+		{"stdio", func(home string, stderr *os.File) pinger {
+			return newClient(t, stderr, "record", "--store", home, "--", "fakeserver", "echo")
+		}},
+		{"http", func(home string, stderr *os.File) pinger { return askRemote(t, stderr, home) }},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			home := filepath.Join(dir, way.name)
-			n := stick(t, way.start(home), freeze, thaw)
+			stderr, said := stderrWith(t, "the disk does not answer")
+			n := stick(t, way.start(home, stderr), said, freeze, thaw)
 			logs := sessions(t, home)
 			if got := checkPings(t, logs[0]); got != n {
 				t.Errorf("%d of %d responses are recorded", got, n)
@@ -78,13 +81,42 @@ func TestStuckDisk(t *testing.T) {
 	storetest.Tell(t, "a disk that does not answer for 10 s, under a real file system", 2, "the client's session goes on; all of it is recorded")
 }
 
-// stick has a client ask on while its recorder's disk is stuck, and returns how often it
-// asked.
-func stick(t *testing.T, c pinger, freeze, thaw func()) (n int) {
-	stuckFor, pings := 1500*time.Millisecond, 300 // what is shorter is not told
+// stderrWith returns a standard error for processes, and what is closed when a line with
+// the text has come.
+func stderrWith(t *testing.T, text string) (stderr *os.File, came <-chan struct{}) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines, found := bufio.NewScanner(r), false; lines.Scan(); {
+			fmt.Fprintln(os.Stderr, lines.Text())
+			if !found && strings.Contains(lines.Text(), text) {
+				found = true
+				close(said)
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		w.Close()
+		<-ended
+		r.Close()
+	})
+	return w, said
+}
+
+// stick has a client ask on while its recorder's disk is stuck, until the recorder has
+// said so, and returns how often it asked.
+func stick(t *testing.T, c pinger, said <-chan struct{}, freeze, thaw func()) (n int) {
+	stuckFor, pings, pace := time.Duration(0), 300, time.NewTicker(300*time.Microsecond) // a flood would fill the memory, and be counted
 	if storetest.Torture() {
 		stuckFor = 10 * time.Second
+		pace.Reset(2 * time.Millisecond)
 	}
+	defer pace.Stop()
 	ping := func() {
 		n++
 		if err := c.ping(n); err != nil {
@@ -96,13 +128,15 @@ func stick(t *testing.T, c pinger, freeze, thaw func()) (n int) {
 	}
 	freeze()
 	var thawed atomic.Bool
-	patience := time.AfterFunc(30*time.Second, func() { thawed.Store(true); thaw() })
+	patience := time.AfterFunc(5*time.Minute, func() { thawed.Store(true); thaw() })
 	began := time.Now()
-	pace := time.NewTicker(stuckFor / 5000) // a flood would fill the memory, and be counted
-	defer pace.Stop()
-	for time.Since(began) < stuckFor {
+	for told := false; !told || time.Since(began) < stuckFor; {
 		ping()
-		<-pace.C
+		select {
+		case <-said:
+			told, said = true, nil
+		case <-pace.C:
+		}
 	}
 	if !patience.Stop() || thawed.Load() {
 		t.Error("the session waited for the disk")
@@ -124,7 +158,7 @@ type remoteAsker struct {
 	url    string
 }
 
-func askRemote(t *testing.T, home string) *remoteAsker {
+func askRemote(t *testing.T, stderr *os.File, home string) *remoteAsker {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct{ ID int }
@@ -133,7 +167,7 @@ func askRemote(t *testing.T, home string) *remoteAsker {
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%d,"result":{}}`, m.ID)
 	}))
 	r := &remoteAsker{t: t, server: server, cmd: exec.Command("mcprec", "record", "--store", home, "--target", server.URL+"/mcp", "--listen", "127.0.0.1:0")}
-	r.cmd.Stderr = os.Stderr
+	r.cmd.Stderr = stderr
 	out, err := r.cmd.StdoutPipe()
 	if err == nil {
 		err = r.cmd.Start()
