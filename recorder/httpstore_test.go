@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/mcprec/mcprec/store"
 )
@@ -100,33 +101,36 @@ func TestRoundTripLargeBody(t *testing.T) {
 		"frame": {"application/json", ""}, "event": {"text/event-stream", "event: message\ndata: "}, "other": {"text/plain", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &forgetful{}
-			rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				return answer(c.contentType, io.MultiReader(strings.NewReader(c.head), io.LimitReader(letters{}, size), strings.NewReader("\n\n"))), nil
-			}, HTTPOptions{Open: opening(t, f)})
-			resp, err := ask(t, rt, `{}`)
-			if err != nil {
-				t.Fatal(err)
-			}
-			buf := make([]byte, 1<<20)
-			var before, after runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
-			n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, buf)
-			runtime.GC() // what is garbage by now was not held
-			runtime.ReadMemStats(&after)
-			runtime.KeepAlive(resp)
-			if n != int64(size+len(c.head)+2) || err != nil {
-				t.Errorf("passed %d bytes, %v", n, err)
-			}
-			tt.tap.Close()
-			if name != "other" && (f.frames != 2 || f.bytes < size) {
-				t.Errorf("recorded %d frames, %d bytes", f.frames, f.bytes)
-			}
-			if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 8<<20 {
-				t.Errorf("%d MB more are in use", held>>20)
-			}
+			synctest.Test(t, func(t *testing.T) { // on a busy machine much may wait to be written
+				f := &forgetful{}
+				rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					return answer(c.contentType, io.MultiReader(strings.NewReader(c.head), io.LimitReader(letters{}, size), strings.NewReader("\n\n"))), nil
+				}, HTTPOptions{Open: opening(t, f)})
+				resp, err := ask(t, rt, `{}`)
+				if err != nil {
+					t.Fatal(err)
+				}
+				buf := make([]byte, 1<<20)
+				var before, after runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&before)
+				n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, buf)
+				synctest.Wait()
+				runtime.GC() // what is garbage by now was not held
+				runtime.ReadMemStats(&after)
+				runtime.KeepAlive(resp)
+				if n != int64(size+len(c.head)+2) || err != nil {
+					t.Errorf("passed %d bytes, %v", n, err)
+				}
+				tt.tap.Close()
+				if name != "other" && (f.frames != 2 || f.bytes < size) {
+					t.Errorf("recorded %d frames, %d bytes", f.frames, f.bytes)
+				}
+				if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 8<<20 {
+					t.Errorf("%d MB more are in use", held>>20)
+				}
+			})
 		})
 	}
 }
