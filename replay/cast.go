@@ -13,7 +13,7 @@ import (
 
 // NewPlayer returns a Player of the server's half of a session.
 func NewPlayer(events []store.Event, rules Rules) *Player {
-	p := &Player{rules: rules, masked: map[string][]*cue{}, requests: map[Key][]*cue{}, others: map[string][]*cue{}, asked: map[mcp.Key][]*question{}, streams: map[uint64]uint64{}}
+	p := &Player{rules: rules, masked: map[string][]*cue{}, requests: map[Key][]*cue{}, others: map[string][]*cue{}, asked: map[mcp.Key][]*question{}, streams: map[uint64]uint64{}, unheard: map[Key]bool{}}
 	p.variables = newVariables(p.eachReply)
 	c := casting{
 		Player: p,
@@ -23,6 +23,10 @@ func NewPlayer(events []store.Event, rules Rules) *Player {
 	}
 	for _, e := range events {
 		if e.Kind != store.Frame {
+			continue
+		}
+		if c.exchanges.isUnheard(e) {
+			c.ignoreUnheard(e)
 			continue
 		}
 		switch e.Dir {
@@ -47,6 +51,16 @@ type casting struct {
 	exchanges *exchanges
 	on        map[uint64][]*cue // what the client said in an exchange
 	noise     *store.Event      // the frame before this one, if it was the client's and no message
+}
+
+// ignoreUnheard notes the requests that the recorded client made in vain: nobody answers
+// them, and who makes them is not to blame.
+func (p *casting) ignoreUnheard(e store.Event) {
+	for _, m := range messagesOf(e.AsFrame()) {
+		if key, err := p.rules.key(m); err == nil && m.Kind() == transport.Request {
+			p.unheard[key] = true
+		}
+	}
 }
 
 // hear adds a frame of the recorded client.

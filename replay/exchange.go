@@ -46,6 +46,7 @@ type exchange struct {
 	primed   bool // the first was none
 	retry    string
 	ended    bool   // as it should
+	unheard  bool   // the request did not reach the server
 	hungUp   uint64 // the Seq at which the client hung up, or 0
 	resumed  bool   // another one went on with it
 }
@@ -116,6 +117,8 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 		x.event(ex, info)
 	case store.HTTPEnd:
 		ex.ended = true
+	case store.HTTPNone:
+		ex.unheard = strings.Contains(info.Error, "connection refused") || strings.Contains(info.Error, "dial tcp")
 	case store.HTTPAbort:
 		ex.hungUp = e.Seq
 	}
@@ -210,6 +213,32 @@ func (x *exchanges) spoken(events []store.Event) []store.Event {
 	return slices.DeleteFunc(slices.Clone(events), func(e store.Event) bool {
 		ex := x.byNumber[e.Stream]
 		return e.Kind == store.Frame && e.Dir == transport.ServerToClient && ex != nil && ex.isBody()
+	})
+}
+
+// isUnheard reports whether the event is a frame of the client that did not reach the
+// server: nothing listened there.
+func (x *exchanges) isUnheard(e store.Event) bool {
+	ex := x.byNumber[e.Stream]
+	return e.Kind == store.Frame && e.Dir == transport.ClientToServer && ex != nil && ex.unheard
+}
+
+// OneStream returns a recording as its server's half is played over one stream, as stdio
+// is. Over HTTP requests can be refused for how they were made, which nobody can make so
+// here, and the bodies of refusals and of streams that were not given are no messages of
+// the session.
+func OneStream(events []store.Event) []store.Event {
+	x := exchangesOf(events)
+	if len(x.order) == 0 {
+		return events
+	}
+	events = x.spoken(newRefusals(Rules{}, x).spared(events))
+	return slices.DeleteFunc(slices.Clone(events), func(e store.Event) bool {
+		ex := x.byNumber[e.Stream]
+		if e.Kind != store.Frame || e.Dir != transport.ServerToClient || ex == nil || ex.status < 400 {
+			return false
+		}
+		return !slices.ContainsFunc(messagesOf(e.AsFrame()), func(m transport.Message) bool { return !isNull(m.ID) })
 	})
 }
 

@@ -18,7 +18,7 @@ func NewDriver(events []store.Event, rules Rules) *Driver {
 		exchanges: exchangesOf(events), on: map[uint64][]*request{}}
 	for _, e := range events {
 		c.over = c.over || e.Kind == store.EOF && e.Dir == transport.ClientToServer
-		if e.Kind != store.Frame || c.exchanges.isAside(e.Stream) {
+		if e.Kind != store.Frame || c.exchanges.isAside(e.Stream) || c.exchanges.isUnheard(e) {
 			continue
 		}
 		switch e.Dir {

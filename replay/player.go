@@ -60,6 +60,7 @@ type Player struct {
 	masked    map[string][]*cue // requests with something redacted, by method
 	queue     []*cue            // of ByOrder: the requests that are left
 	others    map[string][]*cue // notifications by method
+	unheard   map[Key]bool      // requests that were recorded and did not reach the server
 	asked     map[mcp.Key][]*question
 	findings  []judged
 	score     Score
@@ -144,7 +145,7 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 	default:
 		miss := p.miss(m, key, err)
 		p.score.Missed++
-		p.extraNear(miss, true)
+		p.extraNear(miss, !p.unheard[key])
 		quoted, _ := json.Marshal("mcprec: " + miss.Text)
 		body = fmt.Appendf(nil, `"error":{"code":%d,"message":%s}`, MissCode, quoted)
 	}
