@@ -3,7 +3,9 @@ package replay
 import (
 	"fmt"
 	"iter"
+	"net/http"
 	"sort"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -19,11 +21,16 @@ type Recording struct {
 	delivered []delivery
 	lost      uint64 // events that could not be stored
 	streams   bool   // some frame is of an HTTP stream
+	last      struct {
+		seq uint64
+		at  time.Duration
+	} // the last event
 }
 
 // playFrame is what the replay knows of a frame.
 type playFrame struct {
 	seq    uint64
+	at     time.Duration
 	dir    transport.Direction
 	n      int32 // number in its direction, from 1
 	before int32 // frames of the other direction recorded before it
@@ -38,6 +45,8 @@ type playMessage struct {
 	method string
 	target string
 	id     string
+
+	refused bool // of a request: an HTTP status is its answer
 }
 
 // delivery says that at a point of the recording the frames of a direction up to
@@ -49,9 +58,10 @@ type delivery struct {
 }
 
 // Load reads a session. Only its header, frames, delivered and lost events
-// matter to a closed replay.
+// matter to a closed replay, and to what it says of open requests also HTTP statuses and
+// the time of the last event.
 func Load(seq iter.Seq2[store.Event, error]) (*Recording, error) {
-	l := loader{open: inFlight[int32]{}}
+	l := loader{on: map[uint64][]int32{}}
 	if err := Project(seq, &l); err != nil {
 		return nil, fmt.Errorf("load recording: %w", err)
 	}
@@ -80,11 +90,13 @@ func (r *Recording) messagesOf(f playFrame) []playMessage { return r.messages[f.
 // loader is the projection that makes a Recording.
 type loader struct {
 	Recording
-	open inFlight[int32] // indices into messages
+	open inFlight[int32]    // indices into messages
+	on   map[uint64][]int32 // the requests of an HTTP exchange
 }
 
 // Apply takes the next event.
 func (l *loader) Apply(e store.Event) error {
+	l.last.seq, l.last.at = e.Seq, e.At
 	switch e.Kind {
 	case store.Opened:
 		h, err := store.ParseHeader(e.Payload)
@@ -98,8 +110,24 @@ func (l *loader) Apply(e store.Event) error {
 		return l.deliver(e)
 	case store.Frame:
 		return l.frame(e)
+	case store.HTTP:
+		l.refuse(e)
 	}
 	return nil
+}
+
+// refuse notes the requests that were answered with the status of an error.
+func (l *loader) refuse(e store.Event) {
+	if len(l.on[e.Stream]) == 0 {
+		return
+	}
+	info, err := store.DecodePayload[store.HTTPInfo](e)
+	if err != nil || info.What != store.HTTPResponse || info.Status < http.StatusBadRequest {
+		return
+	}
+	for _, request := range l.on[e.Stream] {
+		l.messages[request].refused = true
+	}
 }
 
 func (l *loader) frame(e store.Event) error {
@@ -110,23 +138,27 @@ func (l *loader) frame(e store.Event) error {
 	l.ways[e.Dir] = append(l.ways[e.Dir], index)
 	l.streams = l.streams || e.Stream != 0
 	f := playFrame{
-		seq: e.Seq, dir: e.Dir, n: int32(len(l.ways[e.Dir])), before: int32(len(l.ways[e.Dir.Reverse()])),
+		seq: e.Seq, at: e.At, dir: e.Dir, n: int32(len(l.ways[e.Dir])), before: int32(len(l.ways[e.Dir.Reverse()])),
 		lo: int32(len(l.messages)),
 	}
 	for _, m := range messagesOf(e.AsFrame()) {
-		l.message(index, e.Dir, m)
+		l.message(index, e, m)
 	}
 	f.hi = int32(len(l.messages))
 	l.frames = append(l.frames, f)
 	return nil
 }
 
-func (l *loader) message(frame int32, dir transport.Direction, m transport.Message) {
+func (l *loader) message(frame int32, e store.Event, m transport.Message) {
+	dir := e.Dir
 	index := int32(len(l.messages))
 	pm := playMessage{kind: m.Kind(), frame: frame, pair: -1, method: m.Method, target: target(m), id: string(m.ID)}
 	switch pm.kind {
 	case transport.Request:
 		l.open.open(dir, m.ID, index)
+		if e.Stream != 0 {
+			l.on[e.Stream] = append(l.on[e.Stream], index)
+		}
 	case transport.Response:
 		if request, ok := l.open.close(dir.Reverse(), m.ID); ok {
 			pm.pair = request

@@ -11,11 +11,13 @@ import (
 // shownUnanswered is how many requests without a response the text lists.
 const shownUnanswered = 10
 
-// Text returns the verdict for a reader: one line for a pass, with warnings; for
-// a hang a report in the manner of Java's deadlock report.
+// Text returns the verdict for a reader: first the requests that nobody answered, then
+// what the models say. That is one line for a pass, with warnings; for a hang a report in
+// the manner of Java's deadlock report.
 func (v Verdict) Text() string {
 	var b strings.Builder
-	if v.Verdict == Pass {
+	v.openText(&b)
+	if v.Verdict != Hang {
 		fmt.Fprintf(&b, "PASS capacity %v, client %v, server %v: %s c2s, %s s2c\n", v.Capacity, v.Models.Client, v.Models.Server,
 			phrase.Plural(v.Frames.C2S.Read, "frame"), phrase.Plural(v.Frames.S2C.Read, "frame"))
 	} else {
@@ -71,18 +73,28 @@ func (v Verdict) warningText(b *strings.Builder) {
 	for _, w := range v.Warnings {
 		fmt.Fprintf(b, "warning: %s\n", w)
 	}
-	if len(v.Unanswered) == 0 {
+	for n, u := range v.Unanswered {
+		if u.Cancelled != 0 && n < shownUnanswered {
+			fmt.Fprintf(b, "note: #%d %s was not answered: it was cancelled (#%d) after %s\n", u.Seq, u.Call, u.Cancelled, u.Waited)
+		}
+	}
+}
+
+// openText lists the requests that nobody answered and nobody has cancelled.
+func (v Verdict) openText(b *strings.Builder) {
+	open := v.open()
+	if len(open) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "the recording ends with %s unanswered:\n", phrase.Plural(len(v.Unanswered), "request"))
-	for i, u := range v.Unanswered {
+	fmt.Fprintf(b, "UNANSWERED %s at the end of the recording\n", phrase.Plural(len(open), "request"))
+	for i, u := range open {
 		if i == shownUnanswered {
-			fmt.Fprintf(b, "  … and %d more\n", len(v.Unanswered)-i)
+			fmt.Fprintf(b, "  … and %d more\n", len(open)-i)
 			break
 		}
-		fmt.Fprintf(b, "  #%d %s\n", u.Seq, u.Call)
+		fmt.Fprintf(b, "  #%d %s: the %s owes the answer, waited %s\n", u.Seq, u.Call, u.Owes, u.Waited)
 	}
-	if v.Verdict == Pass {
-		b.WriteString("  If the session hung there, a transport of this capacity is not why, for ends of these models.\n")
+	if v.Verdict != Hang {
+		b.WriteString("  A transport of this capacity is not why, for ends of these models:\n")
 	}
 }

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
@@ -11,12 +12,15 @@ import (
 const (
 	Pass = "pass"
 	Hang = "hang"
+	// Open is what [Verdict.Judged] says of a recording that passes and has a request
+	// which nobody answered.
+	Open = "unanswered"
 )
 
 // Verdict is the result of a closed replay. Its JSON form is stable; lists are
 // never null.
 type Verdict struct {
-	Verdict string `json:"verdict"` // Pass or Hang
+	Verdict string `json:"verdict"` // Pass, Hang or Open
 	// Proved: no order of steps of these two models goes on from here.
 	Proved      bool     `json:"proved"`
 	Category    string   `json:"category"` // of a hang; else ""
@@ -34,7 +38,7 @@ type Verdict struct {
 	Changes []string `json:"changes"`
 	// Sequence shows the last frames up to the hang.
 	Sequence   []string     `json:"sequence"`
-	Unanswered []Unanswered `json:"unanswered"` // requests without a response in the recording
+	Unanswered []Unanswered `json:"unanswered"`
 	Warnings   []string     `json:"warnings"`
 }
 
@@ -57,11 +61,29 @@ type Way struct {
 	Read     int `json:"read"`
 }
 
-// Unanswered is a request that the recording has no response to. That is no
-// fault in itself: the session may have ended, or the method needs none.
+// Unanswered is a request that the recording has no response to. A subscription is none,
+// which needs no response while it lasts, nor is what an HTTP status has refused.
 type Unanswered struct {
-	Seq  uint64 `json:"seq"`
-	Call string `json:"call"`
+	Seq       uint64 `json:"seq"`
+	Call      string `json:"call"`
+	Owes      string `json:"owes"`                // the end that has not answered
+	Waited    string `json:"waited"`              // a Go duration, to the end of the recording or the cancellation
+	Cancelled uint64 `json:"cancelled,omitempty"` // the event that cancelled it
+}
+
+// Judged returns the verdict for a reader who asks how the recorded session went: one that
+// passes and ends with a request that is open, which its sender has not cancelled, is
+// [Open].
+func (v Verdict) Judged() Verdict {
+	if v.Verdict == Pass && len(v.open()) > 0 {
+		v.Verdict = Open
+	}
+	return v
+}
+
+// open are the requests without a response that were not cancelled.
+func (v Verdict) open() []Unanswered {
+	return slices.DeleteFunc(slices.Clone(v.Unanswered), func(u Unanswered) bool { return u.Cancelled != 0 })
 }
 
 // Closed plays both ends of a recording against each other under the setup. The
@@ -115,10 +137,23 @@ func (s stand) describe(v *Verdict) {
 
 func (r *Recording) unanswered() []Unanswered {
 	list := []Unanswered{}
-	for i, m := range r.messages {
-		if m.kind == transport.Request && m.pair < 0 {
-			list = append(list, Unanswered{Seq: r.frames[m.frame].seq, Call: r.callName(int32(i))})
+	cancelled := map[int32]playFrame{} // by request
+	for _, m := range r.messages {
+		if m.method == methodCancelled && m.pair >= 0 {
+			cancelled[m.pair] = r.frames[m.frame]
 		}
+	}
+	for i, m := range r.messages {
+		if m.kind != transport.Request || m.pair >= 0 || m.method == methodListen || m.refused {
+			continue
+		}
+		f, until := r.frames[m.frame], r.last.at
+		u := Unanswered{Seq: f.seq, Call: r.callName(int32(i)), Owes: f.dir.Receiver()}
+		if by, ok := cancelled[int32(i)]; ok {
+			u.Cancelled, until = by.seq, by.at
+		}
+		u.Waited = phrase.Brief(until - f.at).String()
+		list = append(list, u)
 	}
 	return list
 }

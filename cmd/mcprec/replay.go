@@ -40,13 +40,20 @@ write ends when the other end reads.
 --expect holds the session to the verdicts that its header states ("expect"),
 instead of one given by the flags above.
 
---format json prints one object: verdict (pass, hang), proved (true for a hang:
-no order of steps goes on from there), category (head-on, swallowed, mutual
-call, never sent; empty for a pass), explanation, capacity ({"c2s":N,"s2c":N}, N
+A recording that ends with requests that nobody answered, and that were not cancelled,
+is UNANSWERED first, which is exit code 1: who owes the answer, and how long it was
+waited for. What the models say comes after it: pass then means that a transport of this
+capacity is not why. A verdict that --expect states is of the models alone.
+
+--format json prints one object: verdict (pass, hang, or unanswered where the models
+pass and a request is open), proved (true for a hang: no order of steps goes on
+from there), category (head-on, swallowed, mutual call, never sent; empty for a
+pass), explanation, capacity ({"c2s":N,"s2c":N}, N
 a number or "unbounded"), models ({"client","server"}), frames ({"c2s","s2c"}:
 recorded, taken, read), waits (a list of who, waits_for, holds, why, seq), cycle
 (the names of those that wait for each other), assumptions, changes, sequence,
-unanswered (a list of seq, call), warnings.
+unanswered (a list of seq, call, owes, waited, cancelled: the event that cancelled it),
+warnings.
 
 `
 
@@ -108,7 +115,7 @@ func runReplay(cmd *cobra.Command, o replayOptions, arg string) (err error) {
 	if o.expect {
 		return checkExpectations(cmd, s.name, recording)
 	}
-	verdict := replay.Closed(recording, setup)
+	verdict := replay.Closed(recording, setup).Judged()
 	return printVerdict(cmd, o.format, verdict, verdict.Verdict == replay.Pass)
 }
 
