@@ -67,11 +67,12 @@ without a live peer:
   P1 to P14  the rules of the specification's revision that the session settled on
   U1 to U4   the steps of a frame: written before it is taken, in order, in the room
              that there is
-  E1 to E15  evidence: calls without an answer and who had them, calls that timed out,
+  E1 to E16  evidence: calls without an answer and who had them, calls that timed out,
              late answers, bytes that are no message, frames behind the end, events that
              were lost, tools that were redefined, headers that contradict their body, a
              client gone silent, a server that did not start, crashed or would not end,
-             a session in which nothing was answered
+             a session in which nothing was answered, a recording that begins in
+             the middle
   S1         with --schema: messages that do not fit the schema of their revision
   G1 to G4   what --max-duration, --expect-tool, --forbid-tool and --baseline ask for
 

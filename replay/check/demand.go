@@ -49,24 +49,25 @@ var (
 
 // The rules of what is evidence, beside those of package order.
 var (
-	unanswered = order.Demand{Rule: "E1", Title: "every request is answered", Severity: order.Error, Section: "basic, Responses"}
-	openEnd    = order.Demand{Rule: "E2", Title: "a request may stay without an answer", Severity: order.Note, Section: "basic, Responses"}
-	lateAnswer = order.Demand{Rule: "E3", Title: "an answer may come after its cancellation", Severity: order.Note, Section: "basic/utilities/cancellation, Timing Considerations"}
-	noise      = order.Demand{Rule: "E4", Title: "only messages are on the wire", Severity: order.Error, Section: "basic/transports, stdio"}
-	blank      = order.Demand{Rule: "E4", Title: "there are no blank lines on the wire", Severity: order.Warning, Section: "basic/transports, stdio"}
-	notUTF8    = order.Demand{Rule: "E5", Title: "messages are UTF-8", Severity: order.Error, Section: "basic/transports"}
-	afterEnd   = order.Demand{Rule: "E6", Title: "nothing is sent after the end", Severity: order.Warning}
-	gap        = order.Demand{Rule: "E7", Title: "the recording is whole", Severity: order.Warning}
-	redefined  = order.Demand{Rule: "E8", Title: "a tool stays what it was", Severity: order.Warning, Section: "server/tools, Security Considerations"}
-	misrouted  = order.Demand{Rule: "E9", Title: "headers say what the body says", Severity: order.Error, First: last, Last: last, Section: pageHTTP + ", Server Validation"}
-	unrouted   = order.Demand{Rule: "E9", Title: "a request has its routing headers", Severity: order.Error, First: last, Last: last, Section: pageHTTP + ", Request Metadata"}
-	gaveUp     = order.Demand{Rule: "E11", Title: "an answer comes before who asked gives up", Severity: order.Warning, Section: "basic/lifecycle, Timeouts"}
-	ranOut     = order.Demand{Rule: "E12", Title: "a server runs until its client ends the session", Severity: order.Warning, Section: "basic/lifecycle, Shutdown"}
-	notStarted = order.Demand{Rule: "E13", Title: "a server starts", Severity: order.Error}
-	unavailing = order.Demand{Rule: "E13", Title: "a request is answered in the session", Severity: order.Warning}
-	unreceived = order.Demand{Rule: "E14", Title: "a POST is answered", Severity: order.Error, First: streams, Last: last, Section: "basic/transports, Sending Messages to the Server"}
-	outlives   = order.Demand{Rule: "E15", Title: "a server ends when its input does", Severity: order.Note, Section: "basic/lifecycle, Shutdown"}
-	silent     = order.Demand{Rule: "E10", Title: "a client goes on behind an answer", Severity: order.Note}
+	unanswered  = order.Demand{Rule: "E1", Title: "every request is answered", Severity: order.Error, Section: "basic, Responses"}
+	openEnd     = order.Demand{Rule: "E2", Title: "a request may stay without an answer", Severity: order.Note, Section: "basic, Responses"}
+	lateAnswer  = order.Demand{Rule: "E3", Title: "an answer may come after its cancellation", Severity: order.Note, Section: "basic/utilities/cancellation, Timing Considerations"}
+	noise       = order.Demand{Rule: "E4", Title: "only messages are on the wire", Severity: order.Error, Section: "basic/transports, stdio"}
+	blank       = order.Demand{Rule: "E4", Title: "there are no blank lines on the wire", Severity: order.Warning, Section: "basic/transports, stdio"}
+	notUTF8     = order.Demand{Rule: "E5", Title: "messages are UTF-8", Severity: order.Error, Section: "basic/transports"}
+	afterEnd    = order.Demand{Rule: "E6", Title: "nothing is sent after the end", Severity: order.Warning}
+	gap         = order.Demand{Rule: "E7", Title: "the recording is whole", Severity: order.Warning}
+	redefined   = order.Demand{Rule: "E8", Title: "a tool stays what it was", Severity: order.Warning, Section: "server/tools, Security Considerations"}
+	misrouted   = order.Demand{Rule: "E9", Title: "headers say what the body says", Severity: order.Error, First: last, Last: last, Section: pageHTTP + ", Server Validation"}
+	unrouted    = order.Demand{Rule: "E9", Title: "a request has its routing headers", Severity: order.Error, First: last, Last: last, Section: pageHTTP + ", Request Metadata"}
+	gaveUp      = order.Demand{Rule: "E11", Title: "an answer comes before who asked gives up", Severity: order.Warning, Section: "basic/lifecycle, Timeouts"}
+	ranOut      = order.Demand{Rule: "E12", Title: "a server runs until its client ends the session", Severity: order.Warning, Section: "basic/lifecycle, Shutdown"}
+	notStarted  = order.Demand{Rule: "E13", Title: "a server starts", Severity: order.Error}
+	unavailing  = order.Demand{Rule: "E13", Title: "a request is answered in the session", Severity: order.Warning}
+	noBeginning = order.Demand{Rule: "E16", Title: "a recording has the beginning of its session", Severity: order.Note}
+	unreceived  = order.Demand{Rule: "E14", Title: "a POST is answered", Severity: order.Error, First: streams, Last: last, Section: "basic/transports, Sending Messages to the Server"}
+	outlives    = order.Demand{Rule: "E15", Title: "a server ends when its input does", Severity: order.Note, Section: "basic/lifecycle, Shutdown"}
+	silent      = order.Demand{Rule: "E10", Title: "a client goes on behind an answer", Severity: order.Note}
 )
 
 // The rules of --schema.
@@ -93,7 +94,7 @@ func Demands() (list []order.Demand) {
 		{stateKept, stateUnasked, inputMethod, inputNone, inputKind, inputUnable},
 		{notJSONRPC, unnamed, anonymous},
 		{takenUnsent, takenBack, answersRaw, afterBody, overfull},
-		{unanswered, openEnd, lateAnswer, noise, blank, notUTF8, afterEnd, gap, redefined, misrouted, unrouted, silent, gaveUp, ranOut, notStarted, unavailing, unreceived, outlives},
+		{unanswered, openEnd, lateAnswer, noise, blank, notUTF8, afterEnd, gap, redefined, misrouted, unrouted, silent, gaveUp, ranOut, notStarted, unavailing, unreceived, outlives, noBeginning},
 		{misfit, misprint},
 		{tooLong, expected, forbidden, unlike},
 	} {

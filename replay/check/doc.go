@@ -20,7 +20,7 @@
 //	P12        requests that are sent again with what was asked for (from 2026-07-28)
 //	P13, P14   what each message says of itself
 //	U1 to U4   the steps of a frame: what no recording of a session can say
-//	E1 to E15  evidence, of what no rule of order tells
+//	E1 to E16  evidence, of what no rule of order tells
 //	S1         the schema of the revision
 //	G1 to G4   what the user asks for
 //

@@ -206,6 +206,8 @@ var explanations = map[string]explanation{
 		"http/c2s/1 {\"what\":\"request\",\"method\":\"POST\",\"path\":\"/\",\"header\":{\"Mcp-Session-Id\":[\"s\"]}}\n>1 {\"method\":\"notifications/roots/list_changed\"}\nwait 30s\nhttp/s2c/1 {\"what\":\"broken\",\"error\":\"reset\"}"},
 	"E15": {"servers that stay", "A client ends a server by closing its end. One that goes on, such as of a timer that is never\ncleared, makes every client wait for seconds before it kills the server.",
 		shakes + "eof/c2s {\"by\":\"sender\"}\nwait 2s\neof/s2c {\"by\":\"sender\"}\nexit {\"code\":-1,\"signal\":\"terminated\"}\nclosed {\"frames\":3}"},
+	"E16": {"recordings that begin in the middle", "A recorder that was put in between later, or a log that was cut, has not what came first: an\nanswer whose request is not there breaks nothing then, nor does a token or a subscription that\nnobody made. The note says that such rules were not applied. A client that makes no handshake\nlooks the same.",
+		"< {\"id\":7,\"result\":{}}\n> {\"id\":8,\"method\":\"tools/list\"}\n< {\"id\":8,\"result\":{\"tools\":[]}}"},
 	"S1": {"--schema", "A message does not fit the official JSON schema of the revision in force: what is missing or\nof another type there, strict peers refuse and lax ones guess. Where the published schema is\nknown to be wrong it is a note with the reason.", ""},
 	"G1": {"--max-duration", "A call of the client took longer than --max-duration says.", ""},
 	"G2": {"--expect-tool", "A tool of --expect-tool was not called.", ""},

@@ -32,6 +32,7 @@ type Fold struct {
 	replies uint64           // answers to them
 	listens bool             // the client asked for subscriptions
 	slowest time.Duration    // the longest that one of them took, but for the handshake
+	cutIn   bool             // it was said that the recording begins in the middle
 	heads   bool             // the status of some exchange is recorded
 	refused int              // the last status with which HTTP refused a request
 	lost    uint64           // the event of the first gap
@@ -148,7 +149,14 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 		return nil
 	}
 	s.last[e.Dir] = moment{e.Seq, e.At}
+	for i := range p.Messages {
+		s.begins(e, &p.Messages[i])
+	}
 	for _, v := range s.rules.Observe(e.Dir, p) {
+		if s.kept && s.begun == middle && v.NeedsBeginning() {
+			f.headless(s)
+			continue
+		}
 		f.violation(e, v)
 	}
 	for i := range p.Messages {

@@ -146,3 +146,47 @@ func TestSessionsAtOnce(t *testing.T) {
 		t.Errorf("found %v: what the first session left is told", found)
 	}
 }
+
+// TestMiddle: a recording that begins in the middle says so once, and what may stand
+// before it is nobody's fault.
+func TestMiddle(t *testing.T) {
+	const (
+		late   = `< {"id":7,"result":{}}`
+		token  = `< {"method":"notifications/progress","params":{"progressToken":"t","progress":1}}`
+		cancel = `> {"method":"notifications/cancelled","params":{"requestId":7}}`
+		update = `< {"method":"notifications/resources/updated","params":{"uri":"a:b"}}`
+		task   = `> {"id":8,"method":"tools/list"}`
+		listed = `< {"id":8,"result":{"tools":[]}}`
+		stream = `http/c2s/3 {"what":"request","method":"GET","path":"/","header":{"Mcp-Session-Id":["s"],"Last-Event-Id":["e9"],"Mcp-Protocol-Version":["2025-11-25"]}}`
+	)
+	whole := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+	for name, test := range map[string]struct {
+		lines []string
+		want  string
+	}{
+		"an answer":                    {[]string{late, task, listed}, "E16 note"},
+		"progress":                     {[]string{token, task, listed, token}, "E16 note"},
+		"a cancellation":               {[]string{cancel, late, task, listed}, "E16 note"},
+		"an answer of the client":      {[]string{`> {"id":3,"result":{}}`, task, listed}, "E16 note"},
+		"a request without handshake":  {[]string{task, listed, update, late, token}, "E16 note"},
+		"initialized":                  {[]string{`> {"method":"notifications/initialized"}`, task, listed, late}, "E16 note"},
+		"nothing before but logs":      {[]string{`< {"method":"notifications/message","params":{"level":"info","data":"x"}}`, late}, "E16 note"},
+		"a retry":                      {[]string{`> {"id":8,"method":"tools/call","params":{"name":"x","requestState":"s",` + whole + `}}`, `< {"id":8,"result":{}}`, late}, "P12 warning P1 error"},
+		"the middle of 2026-07-28":     {[]string{late, `> {"id":8,"method":"tools/list","params":{` + whole + `}}`, listed, late}, "E16 note"},
+		"a session of HTTP":            {join(post(1, "s", task[2:]), reply(1, 200, listed[2:]), post(2, "s", cancel[2:]), reply(2, 202, "")), "E16 note"},
+		"two sessions of HTTP":         {join(post(1, "s", task[2:]), reply(1, 200, listed[2:]), post(2, "t", task[2:]), reply(2, 200, listed[2:])), "E16 note"},
+		"a stream that is taken up":    {join(post(1, "s", task[2:]), reply(1, 200, listed[2:]), []string{stream}), "E16 note"},
+		"one that begins":              {append(append([]string{}, shaken...), late), "P1 error"},
+		"one that begins late":         {append([]string{task, listed}, shaken...), "P4 error"},
+		"a ping first":                 {join([]string{`> {"id":9,"method":"ping"}`, `< {"id":9,"result":{}}`}, shaken, []string{late}), "P1 error"},
+		"a stateless client":           {[]string{`> {"id":8,"method":"tools/list","params":{` + whole + `}}`, listed, late}, "P1 error"},
+		"HTTP without sessions":        {join(post(1, "", task[2:]), reply(1, 200, listed[2:])), ""},
+		"a session that nobody knows":  {join(opening(1, "a"), post(3, "no", task[2:]), reply(3, 404, `{"id":8,"error":{"code":-32001,"message":"x"}}`)), ""},
+		"a session among those before": {join(opening(1, "a"), post(3, "s", task[2:]), reply(3, 200, listed[2:]), post(4, "a", cancel[2:]), reply(4, 202, "")), "P6 note E16 note"},
+	} {
+		found, _ := findings(t, check.Gate{}, lines(test.lines...))
+		if got := rulesOf(found); got != test.want {
+			t.Errorf("%s: found %v, want %s", name, found, test.want)
+		}
+	}
+}

@@ -32,6 +32,9 @@ func (f *Fold) Close() Summary {
 
 // leaves tells of what a scope has without an answer at its end.
 func (f *Fold) leaves(s *scope) {
+	if s.kept && s.begun == middle && !s.refused {
+		f.headless(s)
+	}
 	l := left{revision: s.rules.Revision()}
 	for _, c := range s.calls.sorted() {
 		l.by[c.dir&3%3] = append(l.by[c.dir&3%3], c)

@@ -42,7 +42,9 @@ func (f *Fold) resume(e store.Event, x *course, id string) {
 	}
 	p, known := f.sent.get(eventKey(x.session, id))
 	if !known {
-		if resumes(revision) {
+		if own := f.scopes.sessions[x.session]; own != nil && own.begun == middle {
+			f.headless(own)
+		} else if resumes(revision) {
 			f.finds(eventUnknown, transport.ClientToServer, revision, []uint64{e.Seq}, "the client asked for what comes after event %s, which was never sent in its session", clip(id))
 		}
 		return

@@ -16,8 +16,45 @@ type scope struct {
 	calls   calls
 	tokens  map[callKey]*call // those that ask for progress, by its token
 	last    [3]moment         // the last message of each direction
-	deleted moment            // where its client ended the session
-	kept    bool              // it is of a session, and not of one exchange
+	begun   beginning
+	since   uint64 // the first message, of a session whose beginning is not here
+	deleted moment // where its client ended the session
+	refused bool   // HTTP refused what named the session, each time
+	served  bool   // HTTP did not, once
+	kept    bool   // it is of a session, and not of one exchange
+}
+
+// beginning says whether the recording has the beginning of a session.
+type beginning uint8
+
+const (
+	unseen beginning = iota // no message so far tells
+	whole
+	middle // what came first has something before it
+)
+
+// begins looks whether a message is one that a session may begin with: a handshake, a
+// probe, a request that needs none. A session may ping before, and log.
+func (s *scope) begins(e store.Event, m *transport.Message) {
+	switch client := e.Dir == transport.ClientToServer; {
+	case client && m.Kind() == transport.Request && m.Method == "initialize":
+		s.begun = whole
+	case s.begun != unseen || m.Method == "ping" || m.Kind() == transport.Invalid:
+	case client && m.Kind() == transport.Request && (m.Method == "server/discover" || versionOf(m) >= order.Revision2026_07_28):
+		s.begun = whole
+	case client, m.Kind() == transport.Response, m.Method == methodProgress:
+		s.begun, s.since = middle, e.Seq
+	}
+}
+
+// headless says once for a recording that it begins in the middle.
+func (f *Fold) headless(s *scope) {
+	if f.cutIn {
+		return
+	}
+	f.cutIn = true
+	f.finds(noBeginning, transport.NoDirection, s.rules.Revision(), []uint64{s.since},
+		"the recording begins in the middle of a session (#%d), or its client made no handshake: what may rest on something before is not judged", s.since)
 }
 
 func newScope() *scope {
@@ -152,6 +189,10 @@ func (f *Fold) http(e store.Event) error {
 			if before != nil {
 				f.leaves(before)
 			}
+		}
+		if in := s.inSession[e.Stream]; in != nil {
+			in.served = in.served || info.Status < 300
+			in.refused = !in.served
 		}
 		switch {
 		case info.Status >= 300:

@@ -334,3 +334,26 @@ func TestLongSession(t *testing.T) {
 		t.Errorf("found %v", s.found)
 	}
 }
+
+// TestRevisionOfHandshake: a handshake names one of the revisions that have one, whatever
+// it asks for: who asks for the newest has the last of those until the answer says more.
+func TestRevisionOfHandshake(t *testing.T) {
+	for asked, want := range map[string]string{
+		Revision2024_11_05: Revision2024_11_05, Revision2025_06_18: Revision2025_06_18, Revision2025_11_25: Revision2025_11_25,
+		Revision2026_07_28: Revision2025_11_25, "2099-01-01": Revision2025_11_25,
+	} {
+		s := session{c: New("")}
+		s.play(t, `> {"id":0,"method":"initialize","params":{"protocolVersion":"`+asked+`"}}`)
+		if got := s.c.Revision(); got != want {
+			t.Errorf("a handshake that asks for %s is judged by %s, want %s", asked, got, want)
+		}
+		s.play(t, `< {"id":7,"method":"ping"}`)
+		if len(s.found) > 0 {
+			t.Errorf("a server that pings in a handshake for %s: %v", asked, s.found)
+		}
+		s.play(t, `< {"id":0,"result":{"protocolVersion":"2025-06-18"}}`)
+		if got := s.c.Revision(); got != Revision2025_06_18 {
+			t.Errorf("the answer settles on %s, want 2025-06-18", got)
+		}
+	}
+}

@@ -54,6 +54,16 @@ func (v Violation) OneSender() bool {
 	return false
 }
 
+// NeedsBeginning reports whether a violation rests on what the session had before: it is
+// none where the recording begins in the middle.
+func (v Violation) NeedsBeginning() bool {
+	switch v.Title {
+	case lawAnswer.title, lawToken.title, lawCancelOwn.title, lawSubscribed.title, lawUpdated.title, lawLogLevel.title:
+		return true
+	}
+	return false
+}
+
 // learns keeps what a message shows its sender to have received: what it is about.
 func (c *Checker) learns(dir transport.Direction, m *message) {
 	var x *Exchange
