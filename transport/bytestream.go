@@ -13,6 +13,10 @@ var errNotLines = errors.New("not whole lines")
 
 // ByteStream is a Conn as the bytes of stdio, each frame and a newline: for SDKs
 // that take an io.Reader and an io.Writer. It is the inverse of [StreamConn].
+//
+// It hides that a pipe has bytes: each Write passes on whole frames, one after the other,
+// so that the bytes of two writers never mix as they may in a pipe, and a peer that writes
+// a frame in pieces is refused. Nothing that is read ahead of a frame is seen, either.
 type ByteStream struct {
 	conn Conn
 	rest []byte // of the frame that was read last; its one reader's

@@ -31,7 +31,7 @@
 // what runs where:
 //
 //   - a request is handled on a goroutine of its own, as its caller's is, and under the
-//     session; what the caller's context would end, notifications/cancelled ends, and
+//     session: there is no worker queue, as the SDK's stdio server has one; what the caller's context would end, notifications/cancelled ends, and
 //     the call is not answered;
 //   - a notification is handled where it is read, in order, and without the session,
 //     as the SDK's transport does;
@@ -51,8 +51,8 @@
 // Writers take turns on a channel before they come to the SDK's mutex, which serves
 // the same purpose but freezes a testing/synctest bubble. A Conn closed at either end is the end of the stream (io.EOF).
 //
-// It works with mcp-go v0.37.0, which go.mod asks for, and later, up to the release
-// of newest.mod; the tests run with both. (It compiles from v0.24.0 on.)
+// It works with mcp-go v0.37.0 to v1.2.1, which go.mod and newest.mod ask for: the tests
+// run with both. (It compiles from v0.24.0 on.)
 //
 // # What it refuses
 //

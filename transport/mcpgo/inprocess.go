@@ -29,6 +29,11 @@ type InProcessOption func(*inProcess) server.ClientSession
 // closed (nil), when ctx ends or conn fails, after every handler has returned, and
 // closes conn.
 //
+// It hides the worker queue of the SDK's stdio server, which handles five calls at a time
+// unless told otherwise: here each call has a goroutine of its own, so that calls which
+// wait for one another never exhaust the workers. Explore Serve, under explore.Settle, for
+// that.
+//
 // See the package doc for what runs where. The contexts of all handlers end when it does.
 func ServeInProcess(ctx context.Context, s *server.MCPServer, conn transport.Conn, opts ...InProcessOption) error {
 	defer conn.Close()

@@ -16,6 +16,10 @@ import (
 
 // Client returns conn as the SDK's client transport. The client owns conn from then
 // on, and closes it.
+//
+// It hides the mutex that the SDK's writers share: they take turns on a channel before
+// they come to it, in the order in which they came, so that which writer goes first is
+// never the mutex's choice, and a hang that takes a wait for it looks like one for the turn.
 func Client(conn transport.Conn) client.Interface {
 	t := &turns{Conn: conn, free: make(chan struct{}, 1)}
 	stream := transport.NewByteStream(t)
