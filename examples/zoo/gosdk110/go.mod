@@ -14,6 +14,7 @@ require (
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	golang.org/x/oauth2 v0.35.0 // indirect
+	golang.org/x/sys v0.47.0 // indirect
 )
 
 replace github.com/mcprec/mcprec => ../../..
