@@ -69,6 +69,21 @@ type Asider struct {
 	*transport.ClientConn
 	asides   []*aside
 	statuses map[uint64]*statusAnswer // by the number of the exchange
+	recorded *exchanges
+}
+
+// HangUp ends an exchange as the recorded client did: for good, or to come back to its
+// stream with Last-Event-ID.
+func (a *Asider) HangUp(number uint64) {
+	ex := a.recorded.byNumber[number]
+	switch {
+	case ex == nil || !ex.resumed:
+		a.ClientConn.HangUp(number)
+	case ex.method == http.MethodGet:
+		a.Drop(0)
+	default:
+		a.Drop(number)
+	}
 }
 
 // statusAnswer is the recorded answer to a message that was a status that is no success,
@@ -83,7 +98,7 @@ type statusAnswer struct {
 // DialAside connects a client that [Dial] has made for the recording.
 func DialAside(ctx context.Context, client transport.HTTPClient, events []store.Event) (*Asider, error) {
 	x := exchangesOf(events)
-	a := &Asider{asides: asidesOf(x, newRefusals(Rules{}, x)), statuses: map[uint64]*statusAnswer{}}
+	a := &Asider{asides: asidesOf(x, newRefusals(Rules{}, x)), statuses: map[uint64]*statusAnswer{}, recorded: x}
 	for _, ex := range x.order {
 		if ex.isStatusOnly() && ex.method == http.MethodPost && !x.isAside(ex.number) {
 			s := &statusAnswer{exchange: ex, answered: make(chan struct{})}

@@ -17,7 +17,7 @@ type hangUp struct {
 // noteHangUps finds where the client hung up.
 func (d *lining) noteHangUps() {
 	for _, ex := range d.exchanges.order {
-		if ex.hungUp == 0 || ex.method != http.MethodPost {
+		if ex.hungUp == 0 || ex.method != http.MethodPost && !ex.resumed {
 			continue
 		}
 		h := hangUp{exchange: ex.number}

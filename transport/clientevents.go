@@ -61,4 +61,8 @@ func (x *clientExchange) event(meta, data []byte) {
 	if len(data) > 0 && (kind == "" || kind == "message") {
 		x.got(data)
 	}
+	if x.lastID != "" {
+		x.resumable.Store(true)
+		x.cut()
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -33,6 +34,10 @@ type clientExchange struct {
 	lastID  string
 	retry   time.Duration
 	retried int // since the last event
+
+	response  io.Closer   // the stream that is read; under the Conn's lock
+	drop      atomic.Bool // the stream is to be cut
+	resumable atomic.Bool // an event has told an id
 
 	endpoint chan error // of HTTP+SSE: told when it is known
 }
@@ -245,13 +250,34 @@ func (x *clientExchange) got(b []byte) {
 // all is answered and its events have ids.
 func (x *clientExchange) follow(resp *http.Response) {
 	x.take()
+	c := x.conn
+	c.mu.Lock()
+	c.followed[x.number] = x
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.followed, x.number)
+	}()
 	for resp != nil {
+		c.mu.Lock()
+		x.response = resp.Body
+		c.mu.Unlock()
 		x.readEvents(resp.Body)
 		_ = resp.Body.Close()
 		resp = nil
 		if x.number == 0 || len(x.asks) > 0 {
 			resp = x.resume()
 		}
+	}
+}
+
+// cut ends the response that is read, if that is still wanted.
+func (x *clientExchange) cut() {
+	x.conn.mu.Lock()
+	defer x.conn.mu.Unlock()
+	if x.drop.CompareAndSwap(true, false) {
+		_ = x.response.Close()
 	}
 }
 

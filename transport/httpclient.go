@@ -95,7 +95,7 @@ func (t HTTPClient) Dial(ctx context.Context) (*ClientConn, error) {
 		t.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
 	c := &ClientConn{t: t, url: u, used: map[uint64]bool{}, sessions: map[string]*clientSession{}, news: make(chan struct{}, 1),
-		closed: make(chan struct{}), streams: map[uint64]context.CancelFunc{}}
+		closed: make(chan struct{}), streams: map[uint64]context.CancelFunc{}, followed: map[uint64]*clientExchange{}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.close = sync.OnceValue(c.shut)
 	if t.Legacy {
@@ -140,6 +140,7 @@ type ClientConn struct {
 	last     uint64
 	sessions map[string]*clientSession
 	streams  map[uint64]context.CancelFunc // open exchanges
+	followed map[uint64]*clientExchange    // whose response is a stream
 	endpoint *url.URL                      // of HTTP+SSE
 }
 
@@ -220,6 +221,22 @@ func (c *ClientConn) HangUp(stream uint64) {
 	defer c.mu.Unlock()
 	if cancel := c.streams[stream]; cancel != nil {
 		cancel()
+	}
+}
+
+// Drop cuts the stream of an exchange, 0: the standalone one, as a client does that comes
+// back to it with Last-Event-ID: as soon as an event has told an id. One that tells none
+// is not cut.
+func (c *ClientConn) Drop(stream uint64) {
+	c.mu.Lock()
+	x := c.followed[stream]
+	c.mu.Unlock()
+	if x == nil {
+		return
+	}
+	x.drop.Store(true)
+	if x.resumable.Load() {
+		x.cut()
 	}
 }
 
