@@ -27,8 +27,8 @@ test: ## run the tests
 	cd transport/mcpgo && $(GO) test $(FLAGS) . && $(GO) test $(FLAGS) -modfile=newest.mod .
 
 race: ## run the tests under the race detector
-	$(GO) test -race ./...
-	$(NEWEST) -race . $(GOSDK)
+	$(GO) test -race -timeout 30m ./...
+	$(NEWEST) -race -timeout 30m . $(GOSDK)
 
 # The tests of CI read the sessions of CORPUS as well, where they are here. No test is
 # skipped that is not in the lists of .ci, and none leaves a file in the tree.
