@@ -85,7 +85,7 @@ func report(in io.Reader, out io.Writer, allowed map[string]string) error {
 		case "pass":
 			if e.Test == "" {
 				packages++
-				fmt.Fprint(out, said[e.name()])
+				fmt.Fprint(out, strings.TrimPrefix(said[e.name()], "PASS\n"))
 			}
 		case "skip":
 			if e.Test != "" && allowed[e.name()] == "" {

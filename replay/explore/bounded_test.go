@@ -64,7 +64,8 @@ func TestSyscallWait(t *testing.T) {
 // spin through the whole horizon; a hang that is at rest is proved as before.
 func TestRetryTimers(t *testing.T) {
 	for name, every := range map[string]time.Duration{"fine": time.Nanosecond, "coarse": 10 * time.Millisecond} {
-		r := Search(t, Plan{stamina: 300 * time.Millisecond, Setup: func(r *Run) {
+		// Without the budget each is verified twenty times.
+		r := Search(t, Plan{stamina: 300 * time.Millisecond, Budget: time.Nanosecond, Setup: func(r *Run) {
 			deaf(r)
 			r.Go(func(ctx context.Context) {
 				for ctx.Err() == nil {

@@ -122,7 +122,7 @@ func TestRecordedTokens(t *testing.T) {
 			r.RecordedServer()
 			r.RecordedClient()
 		}, Schedules: 1}
-		for n := range scale(200, 5000) {
+		for n := range scale(80, 5000) {
 			one := search{t: t, plan: withDefaults(p), length: 60}
 			first := one.newRun(Sweep[n%len(Sweep)])
 			first.chooser = []Strategy{POS, Starve, PCT, Random}[n%4].Begin(1, n, one.length)
