@@ -73,9 +73,14 @@ func (v Verdict) warningText(b *strings.Builder) {
 	for _, w := range v.Warnings {
 		fmt.Fprintf(b, "warning: %s\n", w)
 	}
+	open := len(v.open()) > 0
 	for n, u := range v.Unanswered {
-		if u.Cancelled != 0 && n < shownUnanswered {
+		switch {
+		case n >= shownUnanswered:
+		case u.Cancelled != 0:
 			fmt.Fprintf(b, "note: #%d %s was not answered: it was cancelled (#%d) after %s\n", u.Seq, u.Call, u.Cancelled, u.Waited)
+		case !open:
+			fmt.Fprintf(b, "note: #%d %s was not answered in %s; nothing of the client's waits for it\n", u.Seq, u.Call, u.Waited)
 		}
 	}
 }

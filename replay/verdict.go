@@ -72,8 +72,8 @@ type Unanswered struct {
 }
 
 // Judged returns the verdict for a reader who asks how the recorded session went: one that
-// passes and ends with a request that is open, which its sender has not cancelled, is
-// [Open].
+// passes and ends with a request of the client that is open, which that has not cancelled,
+// is [Open].
 func (v Verdict) Judged() Verdict {
 	if v.Verdict == Pass && len(v.open()) > 0 {
 		v.Verdict = Open
@@ -81,9 +81,15 @@ func (v Verdict) Judged() Verdict {
 	return v
 }
 
-// open are the requests without a response that were not cancelled.
+// open are the requests without a response that were not cancelled. Those of the server
+// alone are none: nothing of the client's waits for them, as at the end of many a healthy
+// session.
 func (v Verdict) open() []Unanswered {
-	return slices.DeleteFunc(slices.Clone(v.Unanswered), func(u Unanswered) bool { return u.Cancelled != 0 })
+	list := slices.DeleteFunc(slices.Clone(v.Unanswered), func(u Unanswered) bool { return u.Cancelled != 0 })
+	if !slices.ContainsFunc(list, func(u Unanswered) bool { return u.Owes == transport.ServerToClient.Sender() }) {
+		return nil
+	}
+	return list
 }
 
 // Closed plays both ends of a recording against each other under the setup. The

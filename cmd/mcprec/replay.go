@@ -40,9 +40,9 @@ write ends when the other end reads.
 --expect holds the session to the verdicts that its header states ("expect"),
 instead of one given by the flags above.
 
-A recording that ends with requests that nobody answered, and that were not cancelled,
-is UNANSWERED first, which is exit code 1: who owes the answer, and how long it was
-waited for. What the models say comes after it: pass then means that a transport of this
+A recording that ends with a request of the client that was neither answered nor
+cancelled is UNANSWERED first, which is exit code 1: who owes the answer, and how long it
+was waited for. Requests of the server alone are a note. What the models say comes after it: pass then means that a transport of this
 capacity is not why. A verdict that --expect states is of the models alone.
 
 --format json prints one object: verdict (pass, hang, or unanswered where the models
