@@ -39,12 +39,12 @@ func unread(pipe *os.File) bool {
 	if err != nil {
 		return true
 	}
-	set := []unix.PollFd{{}}
+	set := []unix.PollFd{{Events: unix.POLLOUT}} // of no events macOS says nothing
 	err = conn.Control(func(fd uintptr) {
 		set[0].Fd = int32(fd)
 		_, _ = unix.Poll(set, 0)
 	})
-	return err != nil || set[0].Revents != 0
+	return err != nil || set[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
 }
 
 // asksToEnd reports whether a signal is one by which a process is asked to end.

@@ -71,15 +71,15 @@ func (f *finishing) signals(sig os.Signal, want string) {
 	}
 }
 
-// readTo returns what is written of the fixture before a line.
+// readTo returns what is written of the fixture before the last line.
 func (f *finishing) readTo(last string) string {
 	var text strings.Builder
 	for lines := bufio.NewReader(f.fixture); ; {
 		line, err := lines.ReadString('\n')
-		if line == last || err != nil {
+		before, ended := strings.CutSuffix(line, last)
+		if text.WriteString(before); ended || err != nil {
 			return text.String()
 		}
-		text.WriteString(line)
 	}
 }
 
