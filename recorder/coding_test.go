@@ -317,6 +317,28 @@ func TestCodings(t *testing.T) {
 	}
 }
 
+// That the end of a coded body is missing is in the log, also where all that came of it is.
+func TestCodingCutInLog(t *testing.T) {
+	for coding := range compressors() {
+		wire := encode(t, coding, "{}", true, 1)
+		rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			resp := answer("application/json", bytes.NewReader(wire[:len(wire)-1]))
+			resp.Header.Set("Content-Encoding", strings.Fields(coding)[0])
+			return resp, nil
+		}, HTTPOptions{})
+		resp, err := ask(t, rt, "{}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		tt.tap.Close()
+		if log := tt.text(t); !strings.Contains(log, "1 s2c body because\n") || strings.Contains(log, "1 s2c {}\n") {
+			t.Errorf("%s, log:\n%s", coding, log)
+		}
+	}
+}
+
 // A list of codings that only wants memory is not undone.
 func TestCodingsTooMany(t *testing.T) {
 	wire := encode(t, strings.Repeat("gzip, ", maxCodings)+"gzip", "{}", false, 1)

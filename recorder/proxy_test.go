@@ -503,6 +503,60 @@ func TestProxyForm(t *testing.T) {
 `)
 }
 
+// The root stands for the target's path; what the target's URL asks is asked at that
+// path, in front of what the client asks.
+func TestProxyRoot(t *testing.T) {
+	asked := make(chan string, 1)
+	tt := tapServer(t, func(_ http.ResponseWriter, r *http.Request) { asked <- r.RequestURI }, HTTPOptions{})
+	for _, c := range []struct{ target, path, want string }{
+		{"/deep/mcp", "/", "/deep/mcp"}, {"/deep/mcp", "", "/deep/mcp"}, {"/deep/mcp", "/deep/mcp", "/deep/mcp"},
+		{"/deep/mcp", "/other", "/other"}, {"/deep/mcp", "/?a=1", "/deep/mcp?a=1"}, {"/a%2Fb/mcp", "/", "/a%2Fb/mcp"},
+		{"/mcp?key=1", "/", "/mcp?key=1"}, {"/mcp?key=1", "/mcp?a=2", "/mcp?key=1&a=2"}, {"/mcp?key=1", "/?a=2", "/mcp?key=1&a=2"},
+		{"/mcp?key=1", "/other?a=2", "/other?a=2"}, {"/", "/", "/"}, {"/", "/mcp", "/mcp"},
+	} {
+		tt.proxy.Config.Handler = tt.tap.Proxy(ProxyOptions{Target: parsed(t, tt.server.URL+c.target)})
+		call(t, "POST", tt.proxy.URL+c.path, "", "{}")
+		if got := <-asked; got != c.want {
+			t.Errorf("%q of a proxy for %s is asked as %s, want %s", c.path, c.target, got, c.want)
+		}
+	}
+}
+
+// An event that is too long to be held, and has no end: what came of it is a frame that is
+// cut, and the exchange ends.
+func TestProxyLongEventCut(t *testing.T) {
+	long := `{"t":"` + strings.Repeat("x", 3*transport.EventLimit)
+	for _, c := range []struct{ how, end string }{{"dies", "broken because"}, {"ends", "end"}, {"loses its client", "abort"}} {
+		t.Run("the server "+c.how, func(t *testing.T) {
+			tt := tapServer(t, func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				sse(w, "event: message\ndata: {}\n\nevent: message\ndata: "+long)
+				switch c.how {
+				case "dies":
+					panic(http.ErrAbortHandler)
+				case "loses its client":
+					<-r.Context().Done()
+				}
+			}, HTTPOptions{})
+			resp := do(t, "POST", tt.url, "", `{"id":1}`)
+			want := "event: message\ndata: {}\n\nevent: message\ndata: " + long
+			got := make([]byte, len(want))
+			if _, err := io.ReadFull(resp.Body, got); err != nil || string(got) != want {
+				t.Fatalf("%v", err)
+			}
+			if c.how != "loses its client" {
+				_, _ = io.Copy(io.Discard, resp.Body)
+			}
+			resp.Body.Close()
+			log := strings.ReplaceAll(tt.text(t), long, "LONG")
+			if want := "1 c2s request POST /mcp application/json\n1 c2s {\"id\":1}\n1 s2c response 200 text/event-stream\n1 s2c {}\n" +
+				"1 s2c cut LONG\n1 s2c " + c.end + "\n"; log != strings.Replace(want, "1 s2c abort", "1 c2s abort", 1) {
+				t.Errorf("log:\n%.500s\nwant:\n%s", log, want)
+			}
+		})
+	}
+}
+
 // HTTP/2 on both sides, with TLS, and the server's trailer.
 func TestProxyHTTP2(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,138 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+var errPlanted = errors.New("planted")
+
+// failing fails in all that it is asked for, as whatever is wrapped here.
+type failing struct{ net.Conn }
+
+func (failing) Write([]byte) (int, error)         { return 0, errPlanted }
+func (failing) Close() error                      { return errPlanted }
+func (failing) CloseWrite() error                 { return errPlanted }
+func (failing) Header() http.Header               { return http.Header{} }
+func (failing) WriteHeader(int)                   {}
+func (failing) FlushError() error                 { return errPlanted }
+func (failing) Read([]byte) (int, error)          { return 0, errPlanted }
+func (failing) ReadFrom(io.Reader) (int64, error) { return 0, errPlanted }
+
+// failingConn is a failing connection of frames.
+type failingConn struct{ failing }
+
+func (failingConn) Read(context.Context) (transport.Frame, error) {
+	return transport.Frame{}, errPlanted
+}
+func (failingConn) Write(context.Context, transport.Frame) error { return errPlanted }
+
+// failingSpool opens, and then fails.
+type failingSpool struct{ failing }
+
+func (failingSpool) Write([]store.Part) error { return errPlanted }
+
+// noSpooler does not open.
+type noSpooler struct{}
+
+func (noSpooler) Spool(context.Context, store.Event) (store.Spool, error) { return nil, errPlanted }
+
+// What is wrapped in order to record it fails as it does without that: each error comes
+// through, and none is swallowed.
+func TestErrorsPass(t *testing.T) {
+	tap := NewHTTP(HTTPOptions{Open: opening(t, &spool{})})
+	defer tap.Close()
+	rec, err := New(t.Context(), &spool{}, store.Header{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	conn := rec.Conn(failingConn{}, transport.ClientToServer)
+	target := httptest.NewRequest("GET", "http://host/sse", nil).URL
+	post := func(body io.ReadCloser) *http.Request {
+		r := httptest.NewRequest("POST", "http://host/mcp", nil)
+		r.Body, r.ContentLength = body, -1
+		return r
+	}
+	answered := func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: failing{}, ContentLength: -1}, nil
+	}
+	response := func() io.ReadCloser {
+		resp, err := tap.RoundTripper(answerer(answered)).RoundTrip(post(http.NoBody))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.Body
+	}
+	request := func(use func(io.ReadCloser) error) (err error) {
+		_, _ = tap.RoundTripper(answerer(func(r *http.Request) (*http.Response, error) {
+			err = use(r.Body)
+			return answered(r)
+		})).RoundTrip(post(failing{}))
+		return err
+	}
+	handled := func(use func(http.ResponseWriter) error) (err error) {
+		tap.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { err = use(w) })).ServeHTTP(failing{}, post(http.NoBody))
+		return err
+	}
+	dial := pooled(func(context.Context, string, string) (net.Conn, error) { return failing{}, nil })
+	dialed, _ := dial(t.Context(), "", "")
+	read := func(r io.Reader) error {
+		_, err := r.Read(make([]byte, 1))
+		return err
+	}
+	for name, fails := range map[string]func() error{
+		"Recorder.New":         func() error { _, err := New(t.Context(), noSpooler{}, store.Header{}); return err },
+		"Conn.Read":            func() error { _, err := conn.Read(t.Context()); return err },
+		"Conn.Write":           func() error { return conn.Write(t.Context(), transport.Frame{Bytes: []byte("{}")}) },
+		"Conn.CloseWrite":      func() error { return conn.(transport.HalfCloser).CloseWrite() },
+		"Conn.Close":           conn.Close,
+		"RoundTripper":         func() error { _, err := ask(t, tap.RoundTripper(noAnswer), "{}"); return err },
+		"response body, Read":  func() error { return read(response()) },
+		"response body, Close": func() error { return response().Close() },
+		"request body, Read":   func() error { return request(func(b io.ReadCloser) error { return read(b) }) },
+		"request body, Close":  func() error { return request(io.ReadCloser.Close) },
+		"Handler, request body": func() (err error) {
+			tap.Handler(reads(&err)).ServeHTTP(httptest.NewRecorder(), post(failing{}))
+			return err
+		},
+		"Handler, Write": func() error {
+			return handled(func(w http.ResponseWriter) error { _, err := w.Write([]byte("{}")); return err })
+		},
+		"Handler, Flush": func() error {
+			return handled(func(w http.ResponseWriter) error { return http.NewResponseController(w).Flush() })
+		},
+		"endpoint of HTTP+SSE":      func() error { return read(&endpointBody{ReadCloser: failing{}, target: target, client: target}) },
+		"spool opened late, Write":  func() error { return (&late{Spool: failingSpool{}}).Write(nil) },
+		"spool opened late, Close":  func() error { return (&late{Spool: failingSpool{}}).Close() },
+		"spool never opened, Write": func() error { return (&late{err: errPlanted}).Write(nil) },
+		"spool never opened, Close": func() error { return (&late{err: errPlanted}).Close() },
+		"connection, written":       func() error { _, err := dialed.(io.ReaderFrom).ReadFrom(strings.NewReader("x")); return err },
+		"connection, read from":     func() error { _, err := dialed.(io.ReaderFrom).ReadFrom(failing{}); return err },
+		"connection, dialed": func() error {
+			_, err := pooled(func(context.Context, string, string) (net.Conn, error) { return nil, errPlanted })(t.Context(), "", "")
+			return err
+		},
+	} {
+		if err := fails(); !errors.Is(err, errPlanted) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// noAnswer is a server that cannot be reached.
+var noAnswer = answerer(func(*http.Request) (*http.Response, error) { return nil, errPlanted })
+
+// reads is a handler that tells how its request's body failed.
+func reads(err *error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { _, *err = io.ReadAll(r.Body) }
+}
