@@ -3,12 +3,14 @@ package explore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -157,4 +159,42 @@ func TestHalfClose(t *testing.T) {
 			return r.Server().Write(ctx, note("late answer"))
 		})
 	}})
+}
+
+// Goroutines that wait stand by the round in which they came, and those of one round by
+// name, whichever came first: which ran first must not show in a token.
+func TestPointOrder(t *testing.T) {
+	g := newGate(Capacity{}, false)
+	for round, names := range [][]string{{"c", "a", "b"}, {"b", "a"}} {
+		g.round = round
+		for _, name := range names {
+			g.arrive(name)
+		}
+	}
+	var got []string
+	for _, p := range g.points {
+		got = append(got, p.name)
+	}
+	if want := []string{"a#1", "b#1", "c#1", "a#2", "b#2"}; !slices.Equal(got, want) {
+		t.Errorf("they stand as %v, want %v", got, want)
+	}
+}
+
+// A frame is delivered in the recording of a run if one of its steps gave it, the last of
+// them too; what was never given, or by a step that is not shown, was not.
+func TestFactsDelivered(t *testing.T) {
+	l := &lane{dir: transport.ClientToServer}
+	steps := make([]Step, 4)
+	for i, given := range []int{4, 0, 5, 1} {
+		steps[i] = Step{Kind: Take, Dir: l.dir, flight: &flight{name: string(rune('a' + i)), dir: l.dir, given: given}}
+	}
+	var got []string
+	for _, f := range l.facts(steps) {
+		if f.event.Kind == store.Delivered {
+			got = append(got, fmt.Sprint(f.flight.name, " after ", f.after))
+		}
+	}
+	if want := []string{"a after 4", "d after 1"}; !slices.Equal(got, want) {
+		t.Errorf("delivered: %v, want %v", got, want)
+	}
 }
