@@ -74,8 +74,11 @@ func fakeServer() {
 	case "sit":
 		select {}
 	case "chatter":
+		signal.Ignore(syscall.SIGPIPE) // it lives on when nobody reads any more
 		for {
-			fmt.Println(arg)
+			if _, err := fmt.Println(arg); err != nil {
+				select {}
+			}
 		}
 	case "burst":
 		os.Stdout.Write(append(bytes.Repeat([]byte("x"), n), '\n'))

@@ -35,6 +35,7 @@ type Run struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	ops      []*Operation
+	byName   map[string]*Operation
 	halves   []*half   // that play from the plan's session
 	actors   []*actor  // that do so under a model
 	ended    int       // operations that have returned
@@ -142,7 +143,10 @@ func (r *Run) Op(name string, do func(ctx context.Context) error) *Operation {
 		panic(fmt.Sprintf("explore: operation %s: added twice", name))
 	}
 	op := &Operation{run: r, name: name, do: do}
-	r.ops = append(r.ops, op)
+	if r.byName == nil {
+		r.byName = map[string]*Operation{}
+	}
+	r.ops, r.byName[name] = append(r.ops, op), op
 	return op
 }
 
@@ -192,14 +196,7 @@ func (op *Operation) heldBy() *Operation {
 }
 
 // operation returns the one with the name, or nil.
-func (r *Run) operation(name string) *Operation {
-	for _, op := range r.ops {
-		if op.name == name {
-			return op
-		}
-	}
-	return nil
-}
+func (r *Run) operation(name string) *Operation { return r.byName[name] }
 
 // Go runs a peer's own goroutine, such as a server's loop. It need not return
 // before the gate closes. Unlike a bare go statement it makes a panic a verdict.
