@@ -91,7 +91,7 @@ func (b *body) open(dir transport.Direction, h http.Header, length int64, withhe
 	}
 }
 
-// withhold has nothing more of the body logged.
+// withhold keeps the rest of the body out of the log.
 func (b *body) withhold() {
 	if b.code != nil {
 		b.code.stop()
@@ -164,7 +164,7 @@ func (b *body) decode(chunk []byte, end bodyEnd) []byte {
 	b.code.stop()
 	left := b.code.held
 	b.code = nil
-	// Of a body that was cut off it is no news that its coding lacks the end.
+	// A body that was cut off lacks the end of its coding: that is not a fault of its own.
 	if missing := errors.Is(err, io.ErrUnexpectedEOF); err != nil && (end != bodyCut || !missing || len(left) > 0) {
 		b.spoil(left, err)
 	}

@@ -139,7 +139,7 @@ func inflate(src source) (io.Reader, error) {
 	return inflated{flate.NewReader(src), src}, nil
 }
 
-// inflated looks whether something follows the end.
+// inflated fails with errTrailing if something follows the end.
 type inflated struct {
 	io.Reader
 	src source
@@ -151,7 +151,7 @@ func (i inflated) Read(p []byte) (int, error) {
 		return n, err
 	}
 	if n > 0 {
-		return n, nil // its end is told once more
+		return n, nil // the next Read says again that this is the end
 	}
 	if _, err = i.src.Peek(1); err == nil {
 		err = errTrailing
@@ -159,7 +159,7 @@ func (i inflated) Read(p []byte) (int, error) {
 	return 0, err
 }
 
-// unbrotli names the error of the reader that has no name.
+// unbrotli turns the reader's error for trailing bytes, which is not exported, into errTrailing.
 type unbrotli struct{ *brotli.Reader }
 
 func (u unbrotli) Read(p []byte) (int, error) {
@@ -197,7 +197,7 @@ func (u *unzstd) Read(p []byte) (int, error) {
 func (d *decoder) decoded(yield func([]byte) bool) {
 	var src source = hungry{d, yield}
 	var r io.Reader
-	var below error // of a coding that is undone before the last
+	var below error // the fault of a coding that is undone before the last one
 	for _, open := range d.codings {
 		if r != nil {
 			src = bufio.NewReader(noting{r, &below})
@@ -218,7 +218,8 @@ func (d *decoder) decoded(yield func([]byte) bool) {
 	}
 }
 
-// noting keeps the error of a reader: a decoder above it may take it for the end.
+// noting keeps the error of a reader: a decoder that reads from it may take the error for
+// the end.
 type noting struct {
 	io.Reader
 	err *error

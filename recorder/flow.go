@@ -37,7 +37,7 @@ func (f *flow) drain() {
 	}
 }
 
-// tell has the session looked at anew. What nobody has looked at yet is told once.
+// tell wakes follow. News that follow has not taken yet stand for later ones as well.
 func (f *flow) tell() {
 	select {
 	case f.news <- struct{}{}:
@@ -132,7 +132,7 @@ func (f *flows) follow(done <-chan struct{}, signals <-chan os.Signal, heard fun
 			f.takeForDrained()
 		}
 		step := Grace / 5
-		if quiet == forever && all == forever && tellsEmpty { // but for the news only heard may change
+		if quiet == forever && all == forever && tellsEmpty { // only heard can change without news
 			step = Linger
 		}
 		select {
@@ -149,7 +149,7 @@ func (f *flows) follow(done <-chan struct{}, signals <-chan os.Signal, heard fun
 	}
 }
 
-// takeForDrained does that with output from which nothing comes.
+// takeForDrained treats an output as drained if its reader waits: nothing has come of it.
 func (f *flows) takeForDrained() {
 	for _, out := range []*flow{&f.s2c, &f.stderr} {
 		if out.state.Load() == reading {

@@ -16,8 +16,9 @@ type HTTPOptions struct {
 	// Open starts a recording. When it cannot, it returns [Unrecorded]. It may be
 	// called by several goroutines, and for one client's session after another.
 	Open func(store.Header) *Recorder
-	// Done is told of every recording that has ended; it may be nil. That of a session ends
-	// a few seconds after the session: what comes late is of it.
+	// Done is called with the summary of each recording that has ended; it may be nil. The
+	// recording of a session ends a few seconds after the session, so that it has what comes
+	// late.
 	Done func(Summary)
 	// Header is what every recording's header has.
 	Header store.Header

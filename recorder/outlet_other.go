@@ -12,7 +12,7 @@ func (o *outlet) wait() (exited bool) { return false }
 
 func (o *outlet) empty() bool { return false }
 
-// unread does not know. A session that goes on does less harm than one that is cut off.
+// unread cannot find out. A session that goes on does less harm than one that is cut off.
 func unread(*os.File) bool { return false }
 
 func asksToEnd(os.Signal) bool { return true }

@@ -12,9 +12,9 @@ import (
 // taken for drained.
 func TestOutletDrains(t *testing.T) {
 	pipe, server := pipeFor(t)
-	bell, ring := pipeFor(t)
+	exitRead, exitWrite := pipeFor(t)
 	f := newFlows()
-	o := newOutlet(pipe, bell, &f.s2c)
+	o := newOutlet(pipe, exitRead, &f.s2c)
 	write := func(text string) {
 		if _, err := io.WriteString(server, text); err != nil {
 			t.Fatal(err)
@@ -34,7 +34,7 @@ func TestOutletDrains(t *testing.T) {
 	read("one", false)
 	write("twothree")
 	read("two", false)
-	ring.Close()
+	exitWrite.Close()
 	read("thr", false)
 	read("ee", false)
 	go func() { // once it is drained, others go on
@@ -47,11 +47,11 @@ func TestOutletDrains(t *testing.T) {
 // A pipe that is never empty is drained when more has come than a pipe holds.
 func TestOutletDrainsFlood(t *testing.T) {
 	pipe, server := pipeFor(t)
-	bell, ring := pipeFor(t)
+	exitRead, exitWrite := pipeFor(t)
 	f := newFlows()
-	o := newOutlet(pipe, bell, &f.s2c)
-	ring.Close()
-	o.rung = true
+	o := newOutlet(pipe, exitRead, &f.s2c)
+	exitWrite.Close()
+	o.exited = true
 	chunk := make([]byte, 32<<10)
 	for sent := 0; sent <= pipeSize; sent += len(chunk) {
 		if f.s2c.drained.Load() {

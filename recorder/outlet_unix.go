@@ -15,7 +15,7 @@ const tellsEmpty = true
 
 // wait waits until there is something to read, and reports whether the server has exited.
 func (o *outlet) wait() (exited bool) {
-	set := []unix.PollFd{{Fd: int32(o.fd), Events: unix.POLLIN}, {Fd: int32(o.bell), Events: unix.POLLIN}}
+	set := []unix.PollFd{{Fd: int32(o.fd), Events: unix.POLLIN}, {Fd: int32(o.exitFd), Events: unix.POLLIN}}
 	for {
 		if _, err := unix.Poll(set, -1); !errors.Is(err, unix.EINTR) {
 			return set[1].Revents != 0
@@ -39,7 +39,7 @@ func unread(pipe *os.File) bool {
 	if err != nil {
 		return true
 	}
-	set := []unix.PollFd{{Events: unix.POLLOUT}} // of no events macOS says nothing
+	set := []unix.PollFd{{Events: unix.POLLOUT}} // with no events macOS reports nothing
 	err = conn.Control(func(fd uintptr) {
 		set[0].Fd = int32(fd)
 		_, _ = unix.Poll(set, 0)

@@ -111,7 +111,17 @@ func TestErrorsPass(t *testing.T) {
 		"Handler, Flush": func() error {
 			return handled(func(w http.ResponseWriter) error { return http.NewResponseController(w).Flush() })
 		},
+		"Handler, request body, Close": func() (err error) {
+			closes := func(w http.ResponseWriter, r *http.Request) { err = r.Body.Close() }
+			tap.Handler(http.HandlerFunc(closes)).ServeHTTP(httptest.NewRecorder(), post(failing{}))
+			return err
+		},
 		"endpoint of HTTP+SSE":      func() error { return read(&endpointBody{ReadCloser: failing{}, target: target, client: target}) },
+		"the same, found":           func() error { return read(&endpointBody{ReadCloser: failing{}, done: true}) },
+		"the same, Close":           func() error { return (&endpointBody{ReadCloser: failing{}}).Close() },
+		"coding below another":      func() error { return read(noting{failing{}, new(error)}) },
+		"the same, kept":            func() (kept error) { _ = read(noting{failing{}, &kept}); return kept },
+		"deflate":                   func() error { return read(inflated{Reader: failing{}}) },
 		"spool opened late, Write":  func() error { return (&late{Spool: failingSpool{}}).Write(nil) },
 		"spool opened late, Close":  func() error { return (&late{Spool: failingSpool{}}).Close() },
 		"spool never opened, Write": func() error { return (&late{err: errPlanted}).Write(nil) },

@@ -25,9 +25,10 @@ type ProxyOptions struct {
 	Transport http.RoundTripper
 	// Refused is told, once each, why a web page may not use the proxy; it may be nil.
 	Refused func(why string)
-	// Failed is told why the target gave no answer, or not all of one; it may be nil. The
-	// same is told once until the target has answered. The client sees what it would see
-	// without the proxy: a connection that ends, with no byte or in the middle.
+	// Failed is called with the reason when the target gave no answer, or not all of one; it
+	// may be nil. It is called once for one reason until the target has answered. The client
+	// sees what it would see without the proxy: a connection that ends, with no byte or in
+	// the middle.
 	Failed func(why string)
 }
 
@@ -147,11 +148,11 @@ func (p *proxy) refuse(why string) {
 	}
 }
 
-// maxTold is how often the same kind of trouble is told. Nobody may read what is said, and
-// what nobody reads must not fill a pipe and hold up an exchange.
+// maxTold is how often Failed is called, and how many reasons Refused gets. What they write
+// may go to a pipe that nobody reads: it must not fill it and hold up an exchange.
 const maxTold = 20
 
-// failed tells why the target gave no answer, or not all of one, if that is news.
+// failed calls Failed if the reason is news.
 func (p *proxy) failed(why string) {
 	p.mu.Lock()
 	news := why != p.failing && p.told < maxTold

@@ -129,9 +129,6 @@ func TestProxyTargetFails(t *testing.T) {
 			var serving sync.WaitGroup
 			defer serving.Wait()
 			defer target.Close()
-			if c.name == "is not there" {
-				target.Close()
-			}
 			serving.Go(func() {
 				for {
 					conn, err := target.Accept()
@@ -145,7 +142,11 @@ func TestProxyTargetFails(t *testing.T) {
 					conn.Close()
 				}
 			})
-			u, _ := url.Parse("http://" + target.Addr().String() + "/mcp")
+			address := target.Addr().String()
+			if c.name == "is not there" {
+				address = notListening(t)
+			}
+			u, _ := url.Parse("http://" + address + "/mcp")
 			var told []string
 			tt := tapServer(t, nil, HTTPOptions{})
 			tt.proxy.Config.Handler = tt.tap.Proxy(ProxyOptions{Target: u, Failed: func(why string) { told = append(told, why) }})
@@ -171,6 +172,23 @@ func TestProxyTargetFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// notListening returns an address at which every connection is refused: the port is that of
+// the client's end of a connection, so that nobody listens there.
+func notListening(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	loopback := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}
+	conn, err := loopback.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(); l.Close() })
+	return conn.LocalAddr().String()
 }
 
 // A failure is told once until the target has answered, and not for ever.
@@ -357,7 +375,7 @@ func TestProxyEndpointUnasked(t *testing.T) {
 	}
 }
 
-// A stream elsewhere that is none of MCP is not recorded, whatever comes first in it.
+// A stream at another path that is not MCP's is not recorded, whatever comes first in it.
 func TestProxyOtherStream(t *testing.T) {
 	for _, stream := range []string{"data: sesame\n\n", "event: login\ndata: sesame\n\n", ": sesame\n\n", "event: message\ndata: sesame\n\nevent: endpoint\ndata: /sesame\n\n",
 		": sesame\n\ndata: ses", "id: 1\ndata: " + strings.Repeat("sesame", transport.EventLimit)} {

@@ -42,10 +42,10 @@ type Stdio struct {
 // cannot be interrupted. It ends with this process or with what it reads, and what it
 // reads is not passed on.
 func (r *Recorder) Run(s Stdio) (transport.ExitStatus, error) {
-	bell, ring, err := os.Pipe()
+	exitRead, exitWrite, err := os.Pipe()
 	if err != nil {
 		s.Process.Signal(os.Kill)
-		return transport.ExitStatus{}, fmt.Errorf("record: %v", err)
+		return transport.ExitStatus{}, fmt.Errorf("record: %w", err)
 	}
 	f := newFlows()
 	go func() {
@@ -56,12 +56,12 @@ func (r *Recorder) Run(s Stdio) (transport.ExitStatus, error) {
 	var out sync.WaitGroup
 	answers := r.Tap(transport.ServerToClient)
 	out.Go(func() {
-		answers.pass(s.Reply, newOutlet(s.Process.Stdout, bell, &f.s2c), &f.s2c)
+		answers.pass(s.Reply, newOutlet(s.Process.Stdout, exitRead, &f.s2c), &f.s2c)
 		s.Process.Stdout.Close()
 		s.Reply.Close()
 	})
 	out.Go(func() {
-		r.StderrTap().pass(patient{s.Errors}, newOutlet(s.Process.Stderr, bell, &f.stderr), &f.stderr)
+		r.StderrTap().pass(patient{s.Errors}, newOutlet(s.Process.Stderr, exitRead, &f.stderr), &f.stderr)
 		s.Process.Stderr.Close()
 	})
 	exited, passed := make(chan struct{}), make(chan struct{})
@@ -72,9 +72,9 @@ func (r *Recorder) Run(s Stdio) (transport.ExitStatus, error) {
 	if err == nil {
 		r.Record(store.Exited, transport.NoDirection, exitInfo(status))
 	}
-	ring.Close()
+	exitWrite.Close()
 	done := make(chan struct{})
-	go func() { out.Wait(); bell.Close(); close(done) }()
+	go func() { out.Wait(); exitRead.Close(); close(done) }()
 	if !f.follow(done, s.Signals, func() bool { return !unread(s.Process.Stdin) }) {
 		if f.s2c.state.Load() != ended {
 			answers.giveUp(f.leftOpen())

@@ -280,7 +280,7 @@ func (t *Tap) End(info store.EOFInfo) store.EOFInfo {
 	return t.end(info, false)
 }
 
-// giveUp is End for a tap whose source goes on: it passes nothing on any more.
+// giveUp is End for a tap whose source goes on: the tap passes nothing on from then on.
 func (t *Tap) giveUp(info store.EOFInfo) { t.end(info, true) }
 
 func (t *Tap) end(info store.EOFInfo, giveUp bool) store.EOFInfo {

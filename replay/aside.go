@@ -63,8 +63,7 @@ func (a *aside) verdict() StepVerdict {
 // without a message which were refused: each before the first message that followed it,
 // the last ones when the client ends its side. Asides has their verdicts.
 //
-// It also waits for the answers that were a status alone, of which the driver knows
-// nothing.
+// It also waits for the answers that were only a status: the driver knows nothing of them.
 type Asider struct {
 	*transport.ClientConn
 	asides   []*aside
@@ -86,8 +85,8 @@ func (a *Asider) HangUp(number uint64) {
 	}
 }
 
-// statusAnswer is the recorded answer to a message that was a status that is no success,
-// and nothing else.
+// statusAnswer is a recorded answer to a message that was only a status, and not one of
+// success.
 type statusAnswer struct {
 	exchange *exchange
 	asked    bool
@@ -132,8 +131,8 @@ func (a *Asider) Write(ctx context.Context, f transport.Frame) error {
 	return a.ClientConn.Write(ctx, f)
 }
 
-// CloseWrite says the rest, and waits for the statuses. The client's side of a session over HTTP has no end of its
-// own.
+// CloseWrite says the rest, and waits for the statuses. The client's side of a session over
+// HTTP has no end of its own.
 func (a *Asider) CloseWrite() error {
 	ctx, stop := context.WithTimeout(context.Background(), farewell)
 	defer stop()

@@ -53,8 +53,8 @@ type casting struct {
 	noise     *store.Event      // the frame before this one, if it was the client's and no message
 }
 
-// ignoreUnheard notes the requests that the recorded client made in vain: nobody answers
-// them, and who makes them is not to blame.
+// ignoreUnheard notes the requests of the recorded client that never reached the server.
+// The player has no answer to them, and a live client that makes them is not to blame.
 func (p *casting) ignoreUnheard(e store.Event) {
 	for _, m := range messagesOf(e.AsFrame()) {
 		if key, err := p.rules.key(m); err == nil && m.Kind() == transport.Request {

@@ -103,8 +103,8 @@ func (c *comparer) compare(a, b tree) {
 	}
 }
 
-// isIgnored reports whether the place is not compared. That of a value in a text which is
-// JSON itself goes on behind that of the text.
+// isIgnored reports whether the place is not compared. For a value in a text that is JSON
+// itself, the place in the text follows the place of the text.
 func (c *comparer) isIgnored() bool {
 	if len(c.rules.Ignore) == 0 {
 		return false

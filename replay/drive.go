@@ -35,14 +35,13 @@ const (
 	Stopped DriveEnd = "stopped"
 )
 
-// NothingCompared is what there is to say of a drive without a verdict on any step, which
-// is no success.
+// NothingCompared explains a drive without a verdict on any step, which is not a success.
 const NothingCompared = "nothing to compare: the recorded server said nothing that a live one has to say again"
 
 // ExitFault says how a live server that was driven to its end ended otherwise than the
-// recorded one: of its own accord with a status that is not 0, or of a signal; "" if it
-// did not. A server that was asked to end, now or in the recording, is not to blame for
-// how it did.
+// recorded one: of its own accord with a status that is not 0, or by a signal. It returns ""
+// if the server did not. A server that was asked to end, now or in the recording, is not to
+// blame for how it ended.
 func ExitFault(recorded []store.Event, live transport.ExitStatus) string {
 	if live.Asked || live.Code == 0 {
 		return ""

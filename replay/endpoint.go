@@ -36,9 +36,9 @@ type EndpointOptions struct {
 	// NewLive returns a server for one session, which is asked what is not recorded; nil:
 	// an error is the answer.
 	NewLive func() *Live
-	// Watch is called for each session and returns what is told of it: say is its
-	// ServeOptions.Say, done is told when it is over, one session at a time. It may be
-	// nil, and so may what it returns.
+	// Watch is called when a session begins, and returns its ServeOptions.Say and what is
+	// called when it is over, for one session at a time. It may be nil, and so may what it
+	// returns.
 	Watch func() (say func(text string), done func(Served))
 }
 

@@ -223,10 +223,9 @@ func (x *exchanges) isUnheard(e store.Event) bool {
 	return e.Kind == store.Frame && e.Dir == transport.ClientToServer && ex != nil && ex.unheard
 }
 
-// OneStream returns a recording as its server's half is played over one stream, as stdio
-// is. Over HTTP requests can be refused for how they were made, which nobody can make so
-// here, and the bodies of refusals and of streams that were not given are no messages of
-// the session.
+// OneStream returns a recording as its server's half is played over one stream, such as
+// stdio. It leaves out the requests that were refused for how they came over HTTP, which a
+// stream cannot repeat, and the bodies of refusals, which are not messages of the session.
 func OneStream(events []store.Event) []store.Event {
 	x := exchangesOf(events)
 	if len(x.order) == 0 {

@@ -111,8 +111,9 @@ func (w *inboxWalk) add(ends int32) {
 // debt returns the least inner queue with which a late-draining receive loop of the end
 // that sends in direction own reads all that it was sent. A notification that the end is
 // given during its calls must be queued if a frame, or an answer in the same batch, follows
-// it before those calls are over: the loop would stand at the notification and not get to
-// that. What nothing follows need not be, as of a call that was never answered.
+// it before those calls are over: else the loop would wait at the notification and never
+// read what follows. A notification that nothing follows, as in a call that was never
+// answered, need not be queued.
 func (r *Recording) debt(own transport.Direction) int {
 	open := map[int32]bool{}
 	least, queued := 0, 0

@@ -59,7 +59,7 @@ func (f *inFlight[T]) closeAt(k callKey) (call T, ok bool) {
 	return call, true
 }
 
-// put leaves the open requests with an id, and forgets an id that nobody has any more.
+// put sets the open requests with an id, and forgets an id that no request has any more.
 func (f *inFlight[T]) put(k callKey, calls []T) {
 	if len(calls) == 0 {
 		delete(f.calls, k)

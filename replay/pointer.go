@@ -68,12 +68,12 @@ func (p Pointer) covers(path []string) bool {
 	return true
 }
 
-// Places is the projection that finds pointers that name no place in any message: most
-// likely they are misspelled.
+// Places is the projection that finds pointers which name no place in any message: they are
+// most likely misspelled.
 type Places struct{ left []Pointer }
 
 // UnusedPlaces returns a Places for the pointers of the rules that have covered no place
-// so far. Those may still name places that nobody had to look at.
+// so far. They may still name places that no comparison had to look at.
 func (r Rules) UnusedPlaces() *Places {
 	return &Places{slices.DeleteFunc(slices.Clone(r.Ignore), func(p Pointer) bool { return p.used == nil || p.used.Load() })}
 }

@@ -100,6 +100,6 @@ func (v Verdict) openText(b *strings.Builder) {
 		fmt.Fprintf(b, "  #%d %s: the %s owes the answer, waited %s\n", u.Seq, u.Call, u.Owes, u.Waited)
 	}
 	if v.Verdict != Hang {
-		b.WriteString("  A transport of this capacity is not why, for ends of these models:\n")
+		b.WriteString("  A transport of this capacity is not the reason, with ends of these models:\n")
 	}
 }

@@ -12,8 +12,8 @@ import (
 const (
 	Pass = "pass"
 	Hang = "hang"
-	// Open is what [Verdict.Judged] says of a recording that passes and has a request
-	// which nobody answered.
+	// Open is the verdict of [Verdict.Judged] on a recording that passes and has a request
+	// of the client that nobody answered.
 	Open = "unanswered"
 )
 
@@ -61,8 +61,9 @@ type Way struct {
 	Read     int `json:"read"`
 }
 
-// Unanswered is a request that the recording has no response to. A subscription is none,
-// which needs no response while it lasts, nor is what an HTTP status has refused.
+// Unanswered is a request that the recording has no response to. A subscription does not
+// count, for it needs no response while it lasts, nor does a request that an HTTP status
+// has refused.
 type Unanswered struct {
 	Seq       uint64 `json:"seq"`
 	Call      string `json:"call"`
@@ -71,9 +72,8 @@ type Unanswered struct {
 	Cancelled uint64 `json:"cancelled,omitempty"` // the event that cancelled it
 }
 
-// Judged returns the verdict for a reader who asks how the recorded session went: one that
-// passes and ends with a request of the client that is open, which that has not cancelled,
-// is [Open].
+// Judged returns the verdict for a reader who asks how the recorded session went: it is
+// [Open] if the models pass and a request of the client was neither answered nor cancelled.
 func (v Verdict) Judged() Verdict {
 	if v.Verdict == Pass && len(v.open()) > 0 {
 		v.Verdict = Open
@@ -81,9 +81,9 @@ func (v Verdict) Judged() Verdict {
 	return v
 }
 
-// open are the requests without a response that were not cancelled. Those of the server
-// alone are none: nothing of the client's waits for them, as at the end of many a healthy
-// session.
+// open returns the requests without a response that were not cancelled. It returns none if
+// all of them are the server's: no call of the client waits for those, and many a healthy
+// session ends so.
 func (v Verdict) open() []Unanswered {
 	list := slices.DeleteFunc(slices.Clone(v.Unanswered), func(u Unanswered) bool { return u.Cancelled != 0 })
 	if !slices.ContainsFunc(list, func(u Unanswered) bool { return u.Owes == transport.ServerToClient.Sender() }) {

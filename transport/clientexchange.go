@@ -272,12 +272,13 @@ func (x *clientExchange) follow(resp *http.Response) {
 	}
 }
 
-// cut ends the response that is read, if that is still wanted.
+// cut ends the response that is read, if Drop asked for that.
 func (x *clientExchange) cut() {
 	x.conn.mu.Lock()
-	defer x.conn.mu.Unlock()
+	response := x.response
+	x.conn.mu.Unlock()
 	if x.drop.CompareAndSwap(true, false) {
-		_ = x.response.Close()
+		_ = response.Close()
 	}
 }
 

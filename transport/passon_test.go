@@ -27,7 +27,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errInner }
 
 func (brokenPipe) Close() error { return errInner }
 
-// closable is one that only its Close fails.
+// closable is a byte stream of which only Close fails.
 type closable struct{ io.ReadWriter }
 
 func (closable) Close() error { return errInner }

@@ -78,19 +78,21 @@ without a live peer:
 
 A finding names its events (as mcprec show numbers them), the one that shows it
 first, and the section of the specification. An error breaks a MUST, or is a call
-that nobody answered; a warning a SHOULD, or is a call that timed out, or a session
-that was of no use; a note breaks nothing, is what a client left behind when it went
-away, or may be two frames that crossed. --filter, that of mcprec show, tells only what is about events that fit; the
-table of calls stays that of all. --rules lists the rules, --explain RULE tells of one.
+that nobody answered. A warning breaks a SHOULD, or is a call that timed out, or a
+session in which nothing was answered. A note breaks nothing: a client left a call
+open when it went away, or two frames may have crossed. --filter, that of mcprec
+show, prints only findings about events that fit; the table of calls stays that of
+all. --rules lists the rules, --explain RULE explains one.
 
 --format json prints one object a line: for each finding session, rule, title,
 severity, revision, section, dir (of whoever is at fault), events, text; then for the
 session a summary: events, frames, took_ns, revision, errors, warnings, notes,
 requests, answered, exit, calls (name, tool, calls, failed, open, cancelled,
-request_bytes, response_bytes, p50_ns, p95_ns, p99_ns, max_ns). In the table OPEN are
-calls without an answer, CANCELLED those that were cancelled; the durations are of all,
-by how long each took or waited. --format junit prints a test case for each rule of each session, --format
-sarif a log of SARIF 2.1.0, which points at the lines of fixtures.
+request_bytes, response_bytes, p50_ns, p95_ns, p99_ns, max_ns). In the table OPEN
+counts calls without an answer, and CANCELLED those that were cancelled; the durations
+are of all calls: how long each took, or waited. --format junit prints a test case for
+each rule of each session, --format sarif a log of SARIF 2.1.0, which points at the
+lines of fixtures.
 
 ` + sessionHelp + `
 

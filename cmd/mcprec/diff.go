@@ -81,8 +81,9 @@ session. --match strict takes times as they are.
 
 Events are named as mcprec show numbers them, those of A first. --format json prints one
 object: a, b, same, counts, notes, mapped, findings (section, kind, note, a, b, what,
-text, differences with path, within, a, b, flags that would make it none), timing, slower. --format junit prints a test
-case for each section, and for each finding that is a difference.
+text, differences with path, within, a, b, flags that would let it match), timing,
+slower. --format junit prints a test case for each section, and for each finding that is
+a difference.
 
 Each session is read again for what differs. Held are about 250 bytes a message, and at
 most 64 MiB of the texts that differ of each: of more it is said that they do, not where.

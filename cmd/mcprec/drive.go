@@ -62,7 +62,8 @@ environment.
 --format json prints one object: session, command, end (complete, gone: the server
 ended early, silent: nothing recorded came for --timeout, refused: a redacted value
 that the server has not given was about to be sent), exit (the server's
-status), passed, explanation (why not, if the steps alone do not say it), counts (of steps, by result), steps (a list of seq, dir, what,
+status), passed, explanation (why not, if the steps alone do not say it),
+counts (of steps, by result), steps (a list of seq, dir, what,
 result, differences (path, within, want, got, hint), more (how many differences
 beyond those), order, flags (that would let it match), mapped (path, by, want, got), text), mapped (how many values, by
 reason), pending (who waits for what), without (what was given up waiting for), stderr

@@ -166,9 +166,9 @@ func TestSignalEndsHeldSession(t *testing.T) {
 	}
 }
 
-// A server's exit ends record, whatever process holds the server's output, if that one
-// cannot hear the client, the client has closed its end, or a signal asked for it. All that the server itself
-// wrote is passed on and recorded.
+// A server's exit ends record, whatever process holds the server's output, if that process
+// cannot hear the client, the client has closed its end, or a signal asked for it. All that
+// the server itself wrote is passed on and recorded.
 func TestExitEndsHeldSession(t *testing.T) {
 	for _, how := range []string{"exit", "input", "farewell"} {
 		t.Run(how, func(t *testing.T) {

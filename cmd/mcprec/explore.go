@@ -246,8 +246,8 @@ The models of an end are those of mcprec replay: free, rigid, inline, serial, in
 L1 a rigid end has nothing to choose, and is refused. To explore a live peer, write
 a Go test; see package replay/explore.
 
---budget ends the search after a time, and so does an interrupt (^C): what was found so
-far is reported, with how many schedules that took.
+--budget ends the search after a time, and so does an interrupt (^C): the report then has
+what was found so far, and how many schedules were run.
 
 --capacity is in frames: N for both directions, c2s=N,s2c=N, unbounded, or sweep
 (0, 1 and unbounded, the default). It may be given several times.
@@ -262,9 +262,9 @@ explanation, level, capacity ({"c2s":N,"s2c":N}, N a number or "unbounded"), tri
 (what each capacity gave: capacity, verdict, schedules, and of --strategy exhaustive
 classes and all: whether these are all there are), slack (that in words), boundary
 (from which capacity on this one schedule does not fail), schedules (run up to the
-failure), ended (what ended the search, of a pass: schedules, all visited, time,
-interrupted; of a failure that something cut short what it was), planned (how many
-schedules there would have been, of a pass), coverage (classes of schedules
+failure), ended (of a pass: what ended the search: schedules, all visited, time or
+interrupted; of a failure: time or interrupted, if that cut the report short), planned
+(of a pass: how many schedules there would have been), coverage (classes of schedules
 that were seen, unseen: the chance that one more would be of a new class, races:
 pairs of steps that could go either way, reversed: those seen both ways), steps,
 unfinished (the calls that had not returned), waits (a list of who, holds,

@@ -150,8 +150,8 @@ func awaitHang(said *bufio.Reader, pid int, full bool) {
 	}
 }
 
-// writesToPipe reports whether a thread of a process is in a write to a pipe. Where
-// nothing tells, it is taken to be.
+// writesToPipe reports whether a thread of a process is in a write to a pipe, and true where
+// the system does not show it.
 func writesToPipe(pid int) bool {
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
 	if err != nil || len(tasks) == 0 {

@@ -95,7 +95,7 @@ type served struct {
 	err      error
 }
 
-// watch returns what is told of one session, while it is served and at its end.
+// watch returns what reports on one session, while it is served and at its end.
 func (s *served) watch() (say func(text string), done func(replay.Served)) {
 	teller := newTeller(s.errs)
 	return teller.say, func(session replay.Served) { s.done(teller, session) }

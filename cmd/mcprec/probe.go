@@ -19,8 +19,8 @@ type contents struct {
 
 // contentsOf returns what a session holds. A session is a probe if the client asked for
 // nothing but server/discover: some start a server for that alone, and another for their
-// session, as the TypeScript SDK does. A session that cannot be read is none, and said
-// something: the fault is told by who writes it.
+// session, as the TypeScript SDK does. A session that cannot be read counts as no probe in
+// which the server spoke, so that it is written: that reports the fault.
 func contentsOf(events iter.Seq2[store.Event, error]) (c contents) {
 	asked := false
 	for e, err := range events {

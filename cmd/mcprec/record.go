@@ -48,11 +48,11 @@ stdout is the protocol's alone. On stderr is what the server says there, and a
 word of mcprec's own only when something is wrong, or with -v. The exit status
 is the server's.
 
-record ends when its server has ended. Another process may hold the server's output
-then, as one that npx has started may: all that the server itself wrote is passed on,
-and record ends at once if a signal asked for it, else when that output has been
-silent for 250 ms. While the client is there and the other process still reads what it
-says, the session goes on.
+record ends when its server has ended. Another process may still hold the server's
+output then, such as one that npx has started: all that the server itself wrote is
+passed on, and record ends at once if a signal asked for it, else when that output has
+been silent for 250 ms. While the client is there and the other process still reads
+what it says, the session goes on.
 
 ` + diskHelp + secretHelp + targetHelp + exitTable,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -125,8 +125,8 @@ var errGivenUp = errors.New("given up at a second signal")
 
 // finishUnderSignals does what is left when the session is over, and reports whether all
 // was recorded and written. All is in the spool by now, and the next mcprec can do the
-// rest, so a signal ends that; but nobody else writes the file of --out: a signal does not
-// end that, and a second one is heard of.
+// rest, so a signal ends that. But nobody else writes the file of --out: only a second
+// signal gives that up, with a message.
 func finishUnderSignals(std streams, o recordOptions, db *boltstore.Store, rec *recorder.Recorder, signals <-chan os.Signal) (whole bool) {
 	ctx, giveUp := context.WithCancelCause(context.Background())
 	defer giveUp(nil)

@@ -109,7 +109,7 @@ func TestSignalWhileFixtureIsWritten(t *testing.T) {
 	}
 }
 
-// A second signal gives it up, which is said.
+// A second signal gives it up, and record says so.
 func TestSecondSignalGivesUpFixture(t *testing.T) {
 	f := startFinishing(t)
 	if _, err := io.ReadFull(f.fixture, make([]byte, 1)); err != nil {

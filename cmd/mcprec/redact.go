@@ -116,8 +116,8 @@ func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
 	return c.keep(cmd, arg, events)
 }
 
-// runScan lists the secrets of sessions. It needs no store that can be written to: the
-// key is its own, for no placeholder is kept.
+// runScan lists the secrets of sessions. The store may be read-only: the scan keeps no
+// placeholder, so it makes its own key.
 func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
 	defer frugal()()
 	if o.inPlace || o.out.name != "" {
@@ -133,7 +133,7 @@ func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
 	for _, arg := range args {
 		s, err := openSession(cmd, o.home, arg)
 		if err != nil {
-			return err
+			return errors.Join(x.faults, err)
 		}
 		x.session(s)
 		if s.db != nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/mcprec/mcprec/replay"
 )
 
-// mostPlaces is how many places are named one by one to be ignored; of more what they
-// have in common is.
+// mostPlaces is how many places --ignore names one by one. Where there are more, it names
+// what they have in common.
 const mostPlaces = 3
 
 // remedies are the flags under which a message that differs in these places would match,
-// as few as will do; more is how many of its differences are not listed. What is no place
-// in a message, as a status, has none.
+// as few as will do; more is how many of its differences are not listed. A difference that
+// is not at a place in the message, such as a status, has no flags.
 func remedies(differences []replay.Difference, more int) (flags []string) {
 	var places []string
 	normalize := map[string]bool{}
@@ -24,7 +24,7 @@ func remedies(differences []replay.Difference, more int) (flags []string) {
 		switch {
 		case !slices.Contains([]string{"/params", "/result", "/error"}, root):
 			return nil
-		case more > 0: // which may be anywhere in it
+		case more > 0: // those may be anywhere below the root
 			places = append(places, root)
 		case d.Hint != "":
 			for name := range strings.SplitSeq(d.Hint, ",") {
@@ -57,7 +57,7 @@ func rootOf(path string) string {
 	return "/" + root
 }
 
-// printable returns the place, or the nearest above it whose name is printed as it is.
+// printable returns the place, or the nearest place above it that can be printed as it is.
 func printable(path string) string {
 	for plain(path) != path {
 		path = path[:strings.LastIndexByte(path, '/')]
@@ -114,8 +114,8 @@ func commonPlace(a, b string) string {
 	return strings.Join(x[:n], "/")
 }
 
-// advice says what would let requests match that were not recorded as they came, or
-// would record them.
+// advice says which flags would let the requests match that came otherwise than they were
+// recorded, and how to record them.
 func advice(verdicts []replay.StepVerdict) []string {
 	var flags []string
 	missed := false
@@ -140,8 +140,8 @@ func advice(verdicts []replay.StepVerdict) []string {
 	return []string{letMatch(flags) + "; to record it as well: " + record}
 }
 
-// mending are the flags that together make a request match; none make another
-// tool or resource the same.
+// mending returns the flags that together make a request match. No flag makes it match
+// the request for another tool or resource.
 func mending(differences []replay.Difference) []string {
 	const arguments, most = "/params/arguments", 3
 	within := 0

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -33,10 +34,17 @@ func fakeRemote() {
 	if target == "" {
 		target = "/mcp?api_key=sesame"
 	}
-	if os.Args[1] == "down" {
-		server.Close()
+	base := server.URL
+	if os.Args[1] == "down" { // a port that is in use, and at which nobody listens
+		loopback := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}
+		conn, err := loopback.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			panic(err)
+		}
+		defer conn.Close()
+		base = "http://" + conn.LocalAddr().String()
 	}
-	mcprec := exec.Command("mcprec", append([]string{"record", "--target", server.URL + target, "--listen", "127.0.0.1:0"}, os.Args[2:]...)...)
+	mcprec := exec.Command("mcprec", append([]string{"record", "--target", base + target, "--listen", "127.0.0.1:0"}, os.Args[2:]...)...)
 	mcprec.Stderr = os.Stderr
 	out, err := mcprec.StdoutPipe()
 	if err == nil {

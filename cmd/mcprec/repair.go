@@ -23,8 +23,8 @@ damaged database it puts a new one with every event whose checksum holds; where
 events are missing it puts lost events. To a session whose spool is damaged it
 adds the events behind the damage. The damaged files are kept beside, with
 .damaged at the end of their names, and hold what was recorded until you remove
-them: rm does not look into them. What is no file where one should be, as a pipe, a
-folder or a symbolic link, is renamed, with .aside at the end. Sessions that were removed stay so. Recorders
+them: rm does not look into them. A pipe, a folder or a symbolic
+link where a file should be is renamed, with .aside at the end. Sessions that were removed stay so. Recorders
 may go on meanwhile. mcprec export --salvage ID takes out one session and changes
 nothing.
 

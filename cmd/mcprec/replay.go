@@ -40,10 +40,11 @@ write ends when the other end reads.
 --expect holds the session to the verdicts that its header states ("expect"),
 instead of one given by the flags above.
 
-A recording that ends with a request of the client that was neither answered nor
-cancelled is UNANSWERED first, which is exit code 1: who owes the answer, and how long it
-was waited for. Requests of the server alone are a note. What the models say comes after it: pass then means that a transport of this
-capacity is not why. A verdict that --expect states is of the models alone.
+If a request of the client was neither answered nor cancelled when the recording ends,
+the first line is UNANSWERED, with who owes the answer and how long the client waited,
+and the exit code is 1. Open requests of the server alone are a note. What the models
+say follows: pass then means that a transport of this capacity is not the reason. A
+verdict that --expect states is of the models alone.
 
 --format json prints one object: verdict (pass, hang, or unanswered where the models
 pass and a request is open), proved (true for a hang: no order of steps goes on

@@ -47,8 +47,8 @@ func (r *ruleFlags) rules() (rules replay.Rules, err error) {
 	return rules, nil
 }
 
-// warnUnused says on w which --ignore named no place in any message. read projects the
-// recorded sessions.
+// warnUnused says on w which --ignore named no place in any message. read passes the
+// recorded sessions through a projection.
 func (r *ruleFlags) warnUnused(w io.Writer, rules replay.Rules, read func(replay.Projection) error) error {
 	places := rules.UnusedPlaces()
 	if len(places.Left()) == 0 {

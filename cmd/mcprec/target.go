@@ -36,8 +36,9 @@ const targetHelp = `With --target it records a server of Streamable HTTP or HTTP
 --listen, prints the URL that clients are to use instead, and passes everything on to
 URL. Where URL cannot be reached or breaks off, the client's connection is closed too, and
 stderr says why. Each MCP session becomes a recording of its own, which ends a few seconds
-after it, for what comes late; requests without a session id share one. Tokens, cookies and other secrets of headers and queries pass, and are
-not recorded. An interrupt ends it.
+after the session, so that it has what comes late; requests without a session id share one
+recording. Tokens, cookies and other secrets of headers and queries pass, and are not
+recorded. An interrupt ends it.
 
 `
 

@@ -13,8 +13,8 @@ import (
 )
 
 // backgroundWriter writes what is given to it on a goroutine of its own. Its callers
-// never wait for the reader of w, which may be a pipe that nobody drains: of what does
-// not fit into the queue the lines are counted, and the count stands where they would.
+// never wait for the reader of w, which may be a pipe that nobody drains. Lines that do not
+// fit into the queue are counted, and the count is written in their place.
 type backgroundWriter struct {
 	w       io.Writer
 	written atomic.Int64 // bytes that w has taken
@@ -29,7 +29,7 @@ type backgroundWriter struct {
 
 const (
 	maxQueued   = 1 << 18 // bytes of a backgroundWriter
-	writtenOnce = 4096    // bytes: what a pipe takes as a whole
+	writtenOnce = 4096    // bytes of one write: a pipe takes so many as a whole
 	// drainGrace is how long Close waits for a reader that takes nothing.
 	drainGrace = 250 * time.Millisecond
 )
@@ -117,8 +117,8 @@ func (b *backgroundWriter) Close() error {
 	}
 }
 
-// teller says on w what there is to say of one session that is served: each text once,
-// and of many the first.
+// teller writes to w what there is to say of one session that is served: each text once,
+// and no more than toldAtOnce.
 type teller struct {
 	w io.Writer
 
@@ -128,8 +128,8 @@ type teller struct {
 	unsaid int
 }
 
-// toldAtOnce is how many lines are told of a session while it is served, and again at its
-// end. A client may ask for something else for ever.
+// toldAtOnce is how many lines a teller writes while the session is served, and again at
+// its end: a client may go on for ever to ask for what was not recorded.
 const toldAtOnce = 20
 
 func newTeller(w io.Writer) *teller {
@@ -140,20 +140,20 @@ func (t *teller) say(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case t.said[text]: // a client that tries again is told again, by its answer
+	case t.said[text]: // a client that tries again gets an answer that says so again
 	case t.room > 0:
 		t.said[text] = true
 		t.room--
 		fmt.Fprintf(plainTo(t.w), "mcprec: %s\n", plain(text))
 	default:
 		if t.unsaid++; t.unsaid == 1 {
-			fmt.Fprintf(t.w, "mcprec: what else there is to say of this session is only counted\n")
+			fmt.Fprintf(t.w, "mcprec: more lines of this session are counted, and not shown\n")
 		}
 	}
 }
 
-// end says what is known at the end of the session: how many lines were not said, and the
-// verdicts that were not told while it was served.
+// end writes what is known at the end of the session: how many lines were not written, and
+// the verdicts that say did not get while it was served.
 func (t *teller) end(player *replay.Player, verdicts []replay.StepVerdict) {
 	t.count()
 	t.room = toldAtOnce

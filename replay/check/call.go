@@ -43,8 +43,8 @@ type call struct {
 	slow      bool   // it was found to take longer than the user allows
 	notices   int    // of the other end, before it
 	ending    string // how its HTTP exchange ended
-	ended     moment // where
-	again     bool   // that is to be taken up again
+	ended     moment // the event of that
+	again     bool   // the exchange is to be taken up again
 	hungUp    bool   // the client ended that
 	left      bool   // the recorder ended that
 	can       string // what its client declared; "" where it is not said
@@ -104,7 +104,7 @@ func (f *Fold) answeredBy(e store.Event, s *scope, k callKey) *call {
 		return open[i]
 	}
 	if len(open) == 0 || slices.ContainsFunc(f.scopes.asked[e.Stream], func(c *call) bool { return c.dir == k.dir && c.id == k.id }) {
-		return nil // its own has its answer
+		return nil // the request of this exchange has its answer
 	}
 	return open[0]
 }
@@ -197,8 +197,8 @@ func (f *Fold) notifies(e store.Event, s *scope, m *transport.Message) {
 	}
 }
 
-// cancels takes note of a cancellation. Whoever cancels because of its own clock has met
-// a hang, or was told nothing for too long: that is found at once.
+// cancels takes note of a cancellation. A cancellation because of a timeout is the trace of
+// most hangs, and is found at once.
 func (f *Fold) cancels(e store.Event, s *scope, c *call, m *transport.Message) {
 	c.cancelled = moment{e.Seq, e.At}
 	_ = json.Unmarshal(transport.Member(m.Params, "reason"), &c.reason) // what is no text says nothing

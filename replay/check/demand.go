@@ -60,14 +60,14 @@ var (
 	redefined   = order.Demand{Rule: "E8", Title: "a tool stays what it was", Severity: order.Warning, Section: "server/tools, Security Considerations"}
 	misrouted   = order.Demand{Rule: "E9", Title: "headers say what the body says", Severity: order.Error, First: last, Last: last, Section: pageHTTP + ", Server Validation"}
 	unrouted    = order.Demand{Rule: "E9", Title: "a request has its routing headers", Severity: order.Error, First: last, Last: last, Section: pageHTTP + ", Request Metadata"}
-	gaveUp      = order.Demand{Rule: "E11", Title: "an answer comes before who asked gives up", Severity: order.Warning, Section: "basic/lifecycle, Timeouts"}
+	silent      = order.Demand{Rule: "E10", Title: "a client goes on behind an answer", Severity: order.Note}
+	gaveUp      = order.Demand{Rule: "E11", Title: "an answer comes before its caller gives up", Severity: order.Warning, Section: "basic/lifecycle, Timeouts"}
 	ranOut      = order.Demand{Rule: "E12", Title: "a server runs until its client ends the session", Severity: order.Warning, Section: "basic/lifecycle, Shutdown"}
 	notStarted  = order.Demand{Rule: "E13", Title: "a server starts", Severity: order.Error}
 	unavailing  = order.Demand{Rule: "E13", Title: "a request is answered in the session", Severity: order.Warning}
-	noBeginning = order.Demand{Rule: "E16", Title: "a recording has the beginning of its session", Severity: order.Note}
 	unreceived  = order.Demand{Rule: "E14", Title: "a POST is answered", Severity: order.Error, First: streams, Last: last, Section: "basic/transports, Sending Messages to the Server"}
 	outlives    = order.Demand{Rule: "E15", Title: "a server ends when its input does", Severity: order.Note, Section: "basic/lifecycle, Shutdown"}
-	silent      = order.Demand{Rule: "E10", Title: "a client goes on behind an answer", Severity: order.Note}
+	noBeginning = order.Demand{Rule: "E16", Title: "a recording has the beginning of its session", Severity: order.Note}
 )
 
 // The rules of --schema.

@@ -20,7 +20,7 @@
 //	P12        requests that are sent again with what was asked for (from 2026-07-28)
 //	P13, P14   what each message says of itself
 //	U1 to U4   the steps of a frame: what no recording of a session can say
-//	E1 to E16  evidence, of what no rule of order tells
+//	E1 to E16  evidence beside the rules of order
 //	S1         the schema of the revision
 //	G1 to G4   what the user asks for
 //
@@ -39,7 +39,8 @@
 //
 // # What it refuses
 //
-// It needs no payload twice and keeps none. No duration makes an error of what
-// was answered, but the one that the user sets with [Gate]. How long a client had waited
-// when it went away tells what it left from what it waited for in vain. No message is held to its schema unless [Gate] asks for it.
+// It needs no payload twice and keeps none. No duration makes an error of a call that was
+// answered, but the one that the user sets with [Gate]. How long a client had waited when it
+// went away tells a call that it left from one that it waited for in vain. No message is
+// held to its schema unless [Gate] asks for it.
 package check

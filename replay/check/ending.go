@@ -67,8 +67,8 @@ func endedWith(exit store.ExitInfo) string {
 // outlivesFor is how long a server may go on without a word when its input has ended.
 const outlivesFor = time.Second
 
-// judgeEnding tells at the end of a session how the server ended, and whether it ever
-// was of use: rules E12, E13 and E15.
+// judgeEnding applies the rules E12, E13 and E15 at the end of a session: how the server
+// ended, and whether anything was answered.
 func (f *Fold) judgeEnding() {
 	n := &f.end
 	who, _ := n.first()
@@ -77,7 +77,7 @@ func (f *Fold) judgeEnding() {
 	switch x := n.exited; {
 	case failed && !askedToEnd(n.exit) && f.last[transport.ServerToClient].seq == 0:
 		f.finds(notStarted, transport.ServerToClient, "", []uint64{x.seq}, "the server ended %s and had sent nothing", endedWith(n.exit))
-		served = true // it is told
+		served = true // the finding above says it
 	case failed && who == transport.ServerToClient:
 		f.finds(ranOut, transport.ServerToClient, f.scopes.session.rules.Revision(), []uint64{x.seq}, "the server ended %s before the client had closed its end", endedWith(n.exit))
 	}

@@ -21,5 +21,5 @@ func excerpt(b []byte) string {
 // clip keeps a name that a peer chose from filling a line.
 func clip(s string) string { return phrase.Clip(s, 48) }
 
-// quote is clip of a name that stands in quotation marks.
+// quote is clip for a name in quotation marks.
 func quote(s string) string { return strconv.Quote(phrase.Shorten(s, 48)) }

@@ -54,9 +54,9 @@ func named(m *transport.Message, method string) string {
 	return "the response to " + clip(method)
 }
 
-// introduces is rules P13 and P14, of what each message must say of itself: which JSON-RPC
-// it is, and from 2026-07-28 on whose request, of which revision. These need no schema,
-// and every peer looks at them.
+// introduces applies the rules P13 and P14: each message must name its JSON-RPC version,
+// and from 2026-07-28 on each request its revision and its client. They need no schema, and
+// every peer looks at them.
 func (f *Fold) introduces(e store.Event, s *scope, m *transport.Message) {
 	revision := s.rules.Revision()
 	if !saysJSONRPC(m.Raw) {

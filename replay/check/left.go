@@ -30,7 +30,7 @@ func (f *Fold) Close() Summary {
 	return f.summary()
 }
 
-// leaves tells of what a scope has without an answer at its end.
+// leaves reports the calls of a scope that have no answer at its end.
 func (f *Fold) leaves(s *scope) {
 	if s.kept && s.begun == middle && !s.refused {
 		f.headless(s)
@@ -102,8 +102,8 @@ func (f *Fold) withoutAnswer(c *call, l left) {
 	f.finds(unanswered, fault, l.revision, []uint64{c.seq, until.seq}, "%s: %s", head, strings.Join(f.whoHasIt(c, l), "; "))
 }
 
-// waitedTo returns the event to which somebody waited for an answer: the cancellation,
-// the end of its exchange, or the first end of either side.
+// waitedTo returns the event that ended the wait for an answer: the cancellation, the end
+// of its exchange, or the first end of either side.
 func (f *Fold) waitedTo(c *call) moment {
 	switch _, gone := f.end.first(); {
 	case c.cancelled.seq != 0:
@@ -142,10 +142,10 @@ func (f *Fold) needsNone(c *call, l left) string {
 	return ""
 }
 
-// A client that goes away leaves what is open behind it, which is nobody's fault; unless
-// it went because of that. It is taken to have waited in vain when nothing had come of
-// the call for leftFor, and either for leftTimes as long as any answer took before, or
-// for leftLong.
+// A client that goes away leaves its open calls behind. That is nobody's fault, unless it
+// went because it had waited in vain. It has waited in vain for a call if nothing came of
+// the call for leftFor, and for leftTimes as long as any answer took before, or if nothing
+// came for leftLong.
 const (
 	leftFor   = time.Second
 	leftTimes = 10
@@ -173,7 +173,7 @@ func (f *Fold) leftBehind(c *call, l left) string {
 		return ""
 	}
 	if open := l.after(transport.ServerToClient, c.seq); c.dir == transport.ClientToServer && open != nil && (open.asksSomebody() || gone.at-open.at < leftFor) {
-		return said // whoHasIt tells of what it owed
+		return said // whoHasIt says which answer it owed
 	}
 	if c.dir == transport.ServerToClient && c.asksSomebody() {
 		return said + " and had not answered"
@@ -233,8 +233,8 @@ func (f *Fold) whoHasIt(c *call, l left) (facts []string) {
 // blockedFor is how long a write takes at least that has blocked, as a tap counts.
 const blockedFor = 10 * time.Millisecond
 
-// swallows reports whether who waits for a call had stopped reading before: what was
-// sent to it since was not taken, until it was gone.
+// swallows reports whether the end that waits for a call had stopped reading before it went
+// away: it did not take what was sent to it after the request.
 func (f *Fold) swallows(c *call) bool {
 	back := c.dir.Reverse()
 	return f.stopped[back] != 0 && f.held[back] >= blockedFor && f.last[back].seq > c.seq

@@ -33,8 +33,8 @@ const (
 	middle // what came first has something before it
 )
 
-// begins looks whether a message is one that a session may begin with: a handshake, a
-// probe, a request that needs none. A session may ping before, and log.
+// begins notes whether a message is one that a session may begin with: a handshake, a
+// probe, or a request that needs no handshake. Pings and logs may come before it.
 func (s *scope) begins(e store.Event, m *transport.Message) {
 	switch client := e.Dir == transport.ClientToServer; {
 	case client && m.Kind() == transport.Request && m.Method == "initialize":
@@ -122,7 +122,7 @@ func (s *scopes) named(id string) *scope {
 	return s.sessions[id]
 }
 
-// keep makes a scope that of a session.
+// keep makes a scope the scope of a session.
 func (s *scopes) keep(id string, own *scope) {
 	own.kept = true
 	s.kept = append(s.kept, own)

@@ -28,7 +28,7 @@ func child(t *testing.T) func(*Run) {
 	}
 }
 
-// Who waits in a system call waits, and does not compute: the run is given up after the
+// A goroutine in a system call waits, and does not compute: the run is given up after the
 // plan's patience.
 func TestBlockedSyscall(t *testing.T) {
 	for name, plan := range map[string]Plan{

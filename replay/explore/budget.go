@@ -31,15 +31,15 @@ func (b *budget) spent() bool { return b.limit > 0 && b.used()-b.begin >= b.limi
 // other capacities may take together: where one run takes seconds, hundreds are too many.
 const aftermath = time.Minute
 
-// limits end a search from outside. They take part in no verdict: what they cut short is
-// left out of the report, or said with a number.
+// limits end a search from outside. No verdict depends on them: the report leaves out what
+// they cut short, or says how much of it was done.
 type limits struct {
 	stop  <-chan struct{} // nil: nobody stops it
 	until time.Time       // zero: there is time
 }
 
-// newLimits is of a plan that is explored from now on, in a test that must be done by a
-// time, or zero.
+// newLimits returns the limits of a plan that is explored from now on, in a test that must
+// be done by the deadline, if that is not zero.
 func newLimits(p *Plan, deadline time.Time) limits {
 	l := limits{stop: p.Stop}
 	switch {
@@ -51,7 +51,7 @@ func newLimits(p *Plan, deadline time.Time) limits {
 	return l
 }
 
-// within are the limits of a part of the search that may take some time from now on.
+// within returns the limits of a part of the search that may take d from now on.
 func (l limits) within(d time.Duration) limits {
 	if until := time.Now().Add(d); l.until.IsZero() || until.Before(l.until) {
 		l.until = until
@@ -59,7 +59,7 @@ func (l limits) within(d time.Duration) limits {
 	return l
 }
 
-// half are the limits of a part that leaves as much time to what comes after it.
+// half returns the limits of a part that leaves as much time to what comes after it.
 func (l limits) half() limits {
 	if l.until.IsZero() {
 		return l

@@ -85,7 +85,7 @@ func goroutineOf(stack string) string {
 	return id
 }
 
-// closing says of a hang which end is closing, since when, and by whom.
+// closing notes for a hang which end is closing, since which step, and which code closes it.
 func (r *Run) closing() {
 	if len(r.gate.all) == 0 {
 		return

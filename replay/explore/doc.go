@@ -101,8 +101,8 @@
 // nobody holds up, or round; where a goroutine stands it tells by the library's
 // function and the caller's own line. A handler of the caller's, which a library called
 // when a frame was given and which has not returned, is named first, also where it
-// waits in a call of the library. Of a library's Close it is said what is open at its end,
-// and since which step it is closing.
+// waits in a call of the library. For a library's Close the report says what is open at its
+// end, and since which step it is closing.
 //
 // # What a failure comes to
 //

@@ -52,8 +52,8 @@ func (g goroutine) wait() wait {
 	return waitSyscall
 }
 
-// waitingCalls are functions of the standard library whose system calls wait: for a child,
-// in each of the ways that systems have, and for who has locked a file.
+// waitingCalls are functions of the standard library whose system calls wait: for a child
+// process, in the ways of the various systems, and for the lock of a file.
 var waitingCalls = []string{
 	"os.(*Process).pidfdWait", "os.(*Process).blockUntilWaitable", "os.(*Process).wait", "syscall.wait4", "syscall.Wait4",
 	"syscall.WaitForSingleObject", "syscall.Flock", "syscall.FcntlFlock",

@@ -232,9 +232,8 @@ func (d *reduction) again(c Capacity, l *late) *Run {
 	return r
 }
 
-// costly reports whether another run like this one is not to be made: it was given up
-// where it stood, or real time had to pass before it was known what it leaves behind, or
-// that nothing can be said of it.
+// costly reports whether no other run like this one is to be made: it was given up where it
+// stood, or real time had to pass before its leaks, or that it is undecided, were known.
 func (r *Run) costly() bool {
 	return r.froze || r.kind == Settle && (r.stuck || r.verdict == Undecided)
 }

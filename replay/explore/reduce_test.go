@@ -206,8 +206,9 @@ func TestTracedAlike(t *testing.T) {
 	}
 }
 
-// A boundary is said only of an order that was seen to fail in the same way where it
-// begins; what was found at another choice of goroutines was not.
+// A report names a boundary only for an order that was seen to fail in the same way at the
+// capacity where it was found. One that failed only with another choice of goroutines has
+// none.
 func TestReduceBoundaryMeasured(t *testing.T) {
 	d := &reduction{search: &search{t: t, plan: withDefaults(Plan{Setup: conforming})}, want: "hang head-on: ", left: 1}
 	d.failed = d.newRun(Capacity{})

@@ -95,8 +95,8 @@ type Report struct {
 	Boundary string `json:"boundary"`
 	// Schedules is how many were run up to the failure, with it.
 	Schedules int `json:"schedules"`
-	// Ended is the budget that ended the search, of a pass; EndStopped also of a failure
-	// whose search was stopped before all was told of it.
+	// Ended is what ended the search, of a pass. Of a failure it is EndTime or EndStopped if
+	// that cut short what follows on a failure, else "".
 	Ended string `json:"ended"`
 	// Planned is how many schedules there would have been.
 	Planned int `json:"planned"`

@@ -33,8 +33,8 @@ type leaks struct {
 	runs  int
 }
 
-// defaultLeaks is how many such runs end a search all the same: what they leave stays in
-// the process, and every look at its stacks shows it again.
+// defaultLeaks is how many such runs end a search all the same: the goroutines stay in the
+// process, and every look at its stacks has to read them again.
 const defaultLeaks = 200
 
 // leaksAlone reports whether a run came to its end and left goroutines behind.
@@ -51,7 +51,7 @@ func (s *search) fails(r *Run) bool {
 	return s.leaks.runs == s.plan.mostLeaks
 }
 
-// leaked is what a search reports that found nothing worse than a leak: the first one.
+// leaked returns the report of a search that found nothing worse than a leak: of the first.
 func (s *search) leaked() Report {
 	report := s.report(s.leaks.first, s.leaks.at)
 	report.Coverage = s.seen.report()

@@ -130,8 +130,8 @@ func (s *settled) tire(moves uint64, since time.Time) {
 	}
 }
 
-// look returns what the goroutines of the run wait for, or nil if one does not. Who is in
-// a system call of which it is not known that it waits works, until that has lasted.
+// look returns what the goroutines of the run wait for, or nil if one of them works. A
+// system call that is not known to wait counts as work, unless it lasts.
 func (s *settled) look(lasts bool) *freeze {
 	f := &freeze{}
 	for _, g := range s.members() {

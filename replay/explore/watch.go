@@ -119,7 +119,7 @@ func (f *freeze) add(g goroutine) bool {
 		f.locks = append(f.locks, g)
 	case wait == waitIO:
 		f.io = append(f.io, g)
-	case wait == waitCall || wait == waitSyscall: // one that works is not the same at the next look
+	case wait == waitCall || wait == waitSyscall: // a call that works looks otherwise the next time
 		f.calls = append(f.calls, g)
 	case wait == waitSleep:
 		f.sleepers = append(f.sleepers, g)

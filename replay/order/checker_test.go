@@ -335,8 +335,8 @@ func TestLongSession(t *testing.T) {
 	}
 }
 
-// TestRevisionOfHandshake: a handshake names one of the revisions that have one, whatever
-// it asks for: who asks for the newest has the last of those until the answer says more.
+// TestRevisionOfHandshake: a handshake is judged by a revision that has handshakes, whatever
+// it asks for: by the last of those if it asks for a newer one, until the answer settles it.
 func TestRevisionOfHandshake(t *testing.T) {
 	for asked, want := range map[string]string{
 		Revision2024_11_05: Revision2024_11_05, Revision2025_06_18: Revision2025_06_18, Revision2025_11_25: Revision2025_11_25,

@@ -54,8 +54,8 @@ func (v Violation) OneSender() bool {
 	return false
 }
 
-// NeedsBeginning reports whether a violation rests on what the session had before: it is
-// none where the recording begins in the middle.
+// NeedsBeginning reports whether a violation rests on what came before: where the recording
+// begins in the middle, it shows nothing.
 func (v Violation) NeedsBeginning() bool {
 	switch v.Title {
 	case lawAnswer.title, lawToken.title, lawCancelOwn.title, lawSubscribed.title, lawUpdated.title, lawLogLevel.title:

@@ -14,7 +14,7 @@ import (
 
 // FoldDead folds the spools whose recorders are gone, for Options.FoldBudget.
 // Any command may call it: what is locked, or does not fit on the disk, stays
-// safe in its spool. The error joins what is damaged, and names what is no file where one
+// safe in its spool. The error joins what is damaged, and what is not a file where one
 // should be; the others are folded.
 func (s *Store) FoldDead(ctx context.Context) error {
 	if err := s.begin(ctx); err != nil {

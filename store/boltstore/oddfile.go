@@ -14,10 +14,10 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Something else may stand under the name of a file of the store: a named pipe, whose
-// opening waits for a writer, a folder, a symbolic link that leads anywhere. The store
-// opens only regular files, and goes on as if the others were not there. FoldDead and
-// Verify name them, and Repair gives them another name.
+// Something else may have the name of a file of the store: a named pipe, whose opening
+// waits for a writer, a folder, a symbolic link that leads anywhere. The store opens only
+// regular files, and goes on as if the others were not there. FoldDead and Verify name
+// them, and Repair gives them another name.
 
 // oddFile says that something else stands where a file of the store should be.
 type oddFile struct {
@@ -29,7 +29,7 @@ func (e *oddFile) Error() string {
 	return fmt.Sprintf("%s is %s, where a file of the store should be; mcprec repair sets it aside", e.path, kindOf(e.mode))
 }
 
-// kindOf says what something is that stands where something else should be.
+// kindOf names a kind of file for a message.
 func kindOf(mode fs.FileMode) string {
 	switch mode.Type() {
 	case 0:
@@ -83,7 +83,7 @@ func openRegular(path string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// oddFiles returns what stands under the names of files in the store's folders and is none.
+// oddFiles returns what has the name of a file of the store and is not a regular file.
 func (s *Store) oddFiles() (found []*oddFile) {
 	for _, folder := range []struct {
 		path string
@@ -113,7 +113,8 @@ func (s *Store) oddFiles() (found []*oddFile) {
 	return found
 }
 
-// Odd names what stands under the names of files in the store's folders and is none.
+// Odd returns an error that names what has the name of a file of the store and is not a
+// regular file.
 func (s *Store) Odd() error {
 	var faults []error
 	for _, odd := range s.oddFiles() {
@@ -163,8 +164,8 @@ func (s *Store) repairOdd(ctx context.Context, dry bool, report func(Repaired)) 
 	return nil
 }
 
-// Exposed says that every user of the machine can put files into the store's folder and
-// take them out.
+// Exposed returns an error if every user of the machine can put files into the store's
+// folder and take them out.
 func (s *Store) Exposed() error {
 	info, err := os.Stat(s.dir)
 	if err != nil || info.Mode().Perm()&0o002 == 0 || info.Mode()&fs.ModeSticky != 0 {

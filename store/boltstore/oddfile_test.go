@@ -137,8 +137,8 @@ func TestOddFiles(t *testing.T) {
 	}
 }
 
-// TestOddLock has two locks that many commands need: what is none is set aside at once,
-// and those who ask for the lock still exclude each other.
+// TestOddLock: a lock that many commands need is set aside at once if it is not a file, and
+// those who ask for the lock still exclude each other.
 func TestOddLock(t *testing.T) {
 	s := testStore(t, t.TempDir())
 	if _, err := s.makeDirs(); err != nil {

@@ -101,8 +101,8 @@ func salvagedEvents(t *testing.T, s *Store, id store.SessionID) (n int, err erro
 	return n, nil
 }
 
-// TestHoldDead holds that who looks after a dead session excludes others who fold, and
-// its recorder, for as long as that takes and no longer; and who cannot, nobody.
+// TestHoldDead: a hold on a dead session keeps out others who fold, and its recorder, until
+// it is released; a hold that is refused keeps nobody out.
 func TestHoldDead(t *testing.T) {
 	s := testStore(t, t.TempDir())
 	if _, err := s.makeDirs(); err != nil {

@@ -11,8 +11,8 @@ import (
 func Torture() bool { return os.Getenv("MCPREC_TORTURE") != "" }
 
 // Tell adds a line to the table of make torture, which is in the file that
-// MCPREC_TORTURE names by its whole path: a fault, how often it was tried, and what became of it.
-// A test that has failed has no line.
+// MCPREC_TORTURE names by its whole path: a fault, how often it was tried, and what became
+// of it. A test that has failed has no line.
 func Tell(t testing.TB, fault string, tried int, what string) {
 	t.Helper()
 	if tried == 0 {

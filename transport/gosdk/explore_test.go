@@ -202,8 +202,8 @@ func closeDuringSampling(r *explore.Run) {
 	p.op(r, "close", func(context.Context) error { <-closing; return p.client.Close() })
 }
 
-// TestExploreClose: of a Close that hangs it is said what it waits for, and since when its
-// end is closing.
+// TestExploreClose: the report of a Close that hangs says what it waits for, and since when
+// its end is closing.
 func TestExploreClose(t *testing.T) {
 	for name, test := range map[string]struct {
 		setup    func(*explore.Run)

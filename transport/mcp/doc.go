@@ -1,4 +1,4 @@
-// Package mcp holds the protocol's words in one place, and how they compare. So far it
-// has the ids: every package that asks which response, progress or cancellation belongs
-// to which request compares them by [KeyOf].
+// Package mcp says when two ids, or two progress tokens, are the same. Every package that
+// asks which response, progress or cancellation belongs to which request compares them by
+// [KeyOf].
 package mcp

@@ -31,8 +31,8 @@
 // what runs where:
 //
 //   - a request is handled on a goroutine of its own, as its caller's is, and under the
-//     session: there is no worker queue, as the SDK's stdio server has one; what the caller's context would end, notifications/cancelled ends, and
-//     the call is not answered;
+//     session: there is no worker queue, as the SDK's stdio server has; what the caller's
+//     context would end, notifications/cancelled ends, and the call is not answered;
 //   - a notification is handled where it is read, in order, and without the session,
 //     as the SDK's transport does;
 //   - notifications of the server wait in a queue of 100, from which another goroutine
