@@ -26,6 +26,8 @@ test: ## run the tests
 	$(NEWEST) $(FLAGS) . $(GOSDK)
 	cd transport/mcpgo && $(GO) test $(FLAGS) . && $(GO) test $(FLAGS) -modfile=newest.mod .
 
+# A program of a race build sleeps for a second when it ends, and the tests run thousands.
+race: export GORACE = atexit_sleep_ms=10
 race: ## run the tests under the race detector
 	$(GO) test -race -timeout 30m ./...
 	$(NEWEST) -race -timeout 30m . $(GOSDK)
