@@ -103,6 +103,7 @@ func Drive(ctx context.Context, conn transport.Conn, d *Driver, o DriveOptions) 
 		o.Timeout = 30 * time.Second
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	d.hangsUp = o.HangUp != nil
 	if o.HangUp == nil {
 		o.HangUp = func(uint64) {}
 	}
@@ -160,14 +161,8 @@ func (s *driving) run(ctx context.Context) (DriveEnd, error) {
 	defer s.limit.Stop()
 	defer s.quiet.Stop()
 	s.add(s.driver.Start())
-	for s.goesOn() {
-		said := len(s.queue) == 0 && !s.busy
-		if said {
-			for _, exchange := range s.driver.HangUps() {
-				s.hangUp(exchange)
-			}
-		}
-		s.quiet.watch(s.driver, said)
+	for s.hangUpWhereDue(); s.goesOn(); s.hangUpWhereDue() {
+		s.quiet.watch(s.driver, s.isIdle())
 		moved, end, err := s.step(ctx)
 		if end != "" || err != nil {
 			return end, err
@@ -181,6 +176,24 @@ func (s *driving) run(ctx context.Context) (DriveEnd, error) {
 		return Refused, nil
 	}
 	return Complete, nil
+}
+
+// isIdle reports whether all is written that the driver has returned.
+func (s *driving) isIdle() bool { return len(s.queue) == 0 && !s.busy }
+
+// hangUpWhereDue hangs up where the recorded client did next, and goes on to what it
+// said then.
+func (s *driving) hangUpWhereDue() {
+	if !s.isIdle() {
+		return
+	}
+	exchanges := s.driver.HangUps()
+	for _, exchange := range exchanges {
+		s.hangUp(exchange)
+	}
+	if len(exchanges) > 0 {
+		s.add(s.driver.release())
+	}
 }
 
 // step waits for one thing to happen, and reports whether the session moved on by

@@ -60,6 +60,7 @@ type Driver struct {
 	listening uint64           // to the live HTTP exchange
 	due       []*line          // answers whose question has come
 	hangUps   []hangUp         // that are to come
+	hangsUp   bool             // whoever plays it hangs up: what was said later waits for that
 	streams   map[uint64]*line // that were sent, by HTTP exchange
 	out       []*line          // every frame that was returned; nil: not a recorded one
 }
@@ -300,7 +301,7 @@ func (d *Driver) release() []transport.Frame {
 // answers nothing, or an answer.
 func (d *Driver) sendable() *line {
 	first := d.nextLine()
-	if first != nil && (d.settled < first.before || first.isQueued()) {
+	if first != nil && (d.settled < first.before || first.isQueued() || d.isBehindHangUp(first)) {
 		first = nil
 	}
 	for _, l := range d.due {

@@ -7,8 +7,9 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Waiting reports whether Relent would send something.
-func (d *Driver) Waiting() bool { return d.held() != nil }
+// Waiting reports whether Relent would let the session go on: to a line, or to where the
+// client hangs up.
+func (d *Driver) Waiting() bool { return d.held() != nil || len(d.unheard()) > 0 }
 
 // held returns the first line that waits for nothing but what may never come.
 func (d *Driver) held() *line {
@@ -35,10 +36,16 @@ func (d *Driver) held() *line {
 	return l
 }
 
-// Relent gives up waiting, for the first line that is held back by what the live
-// server may never say, and returns what can be sent then. A response is always
+// Relent gives up waiting, for the first line or hang-up that is held back by what the
+// live server may never say, and returns what can be sent then. A response is always
 // waited for, unless its request was cancelled.
 func (d *Driver) Relent() []transport.Frame {
+	if turns := d.unheard(); len(turns) > 0 {
+		for _, t := range turns {
+			d.forgo(t)
+		}
+		return d.release()
+	}
 	l := d.held()
 	if l == nil {
 		return nil
@@ -52,18 +59,29 @@ func (d *Driver) Relent() []transport.Frame {
 		from = l.question.index
 	}
 	for _, t := range d.turns[min(from, l.before):l.before] {
-		if !t.isSettled() {
-			d.without = append(d.without, fmt.Sprintf("#%d (%s)", t.seq, t.what()))
-		}
-		if l.question == nil && !t.passed && !t.arrived {
-			t.passed, t.forgone = true, true
-			if !t.parting {
-				d.missing--
-			}
+		switch {
+		case t.isSettled():
+		case l.question == nil:
+			d.forgo(t)
+		default:
+			d.goWithout(t)
 		}
 	}
 	d.settle()
 	return d.release()
+}
+
+// forgo waits for the turn no more.
+func (d *Driver) forgo(t *turn) {
+	d.goWithout(t)
+	t.passed, t.forgone = true, true
+	if !t.parting {
+		d.missing--
+	}
+}
+
+func (d *Driver) goWithout(t *turn) {
+	d.without = append(d.without, fmt.Sprintf("#%d (%s)", t.seq, t.what()))
 }
 
 // Without says what Relent went on without: #3 (notifications/progress).

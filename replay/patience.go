@@ -17,7 +17,9 @@ const queuePatience = 4 * patience
 // now.
 func (d *Driver) patience() time.Duration {
 	l := d.held()
-	switch {
+	switch turns := d.unheard(); {
+	case len(turns) > 0:
+		return patience + 2*d.took(turns[0].index, 1+turns[len(turns)-1].index)
 	case l == nil:
 		return patience + 2*d.took(0, len(d.turns))
 	case d.queues():
