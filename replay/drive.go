@@ -135,6 +135,7 @@ type driving struct {
 	queue   []outgoing
 	said    int        // frames that the driver has returned
 	busy    bool       // the writer has one
+	pacing  bool       // and waits for its time, of which the server knows nothing
 	failed  chan error // the writer's end; nil once that has come
 	timeout time.Duration
 	hangUp  func(exchange uint64)
@@ -168,7 +169,9 @@ func (s *driving) run(ctx context.Context) (DriveEnd, error) {
 			return end, err
 		}
 		if moved {
-			s.limit.Reset(s.timeout)
+			if !s.pacing {
+				s.limit.Reset(s.timeout)
+			}
 			s.quiet.forget()
 		}
 	}
@@ -208,13 +211,18 @@ func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error
 		}
 		return s.hear(h.frame), "", nil
 	case out <- next:
-		s.queue, s.busy = s.queue[1:], true
-		s.limit.Stop() // the gap is not the server's
+		s.queue, s.busy, s.pacing = s.queue[1:], true, true
+		s.limit.Stop()
 		return false, "", nil
 	case <-s.begun:
+		s.pacing = false
 		return true, "", nil
 	case <-s.taken:
-		s.busy = false
+		s.busy, s.pacing = false, false
+		select {
+		case <-s.begun: // of this frame: it must not be taken for the next one's
+		default:
+		}
 		return true, "", nil
 	case <-s.quiet.C:
 		if s.driver.IsDone() && !s.driver.Waiting() {
@@ -231,7 +239,7 @@ func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error
 			return false, Gone, fmt.Errorf("drive server: write: %w", err)
 		}
 		s.ended <- err // for part
-		s.failed, s.busy = nil, false
+		s.failed, s.busy, s.pacing = nil, false, false
 		return true, "", nil
 	case <-ctx.Done():
 		return false, Gone, fmt.Errorf("drive server: %w", ctx.Err())

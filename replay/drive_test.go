@@ -190,6 +190,31 @@ func TestDrivePaced(t *testing.T) {
 	})
 }
 
+// TestDrivePacedHears has the server say something before the recorded time of the next
+// call: the time-out does not run until that is out.
+func TestDrivePacedHears(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const early = `{"method":"notifications/message","params":{"data":"early"}}`
+		events := recordPlaybook(`
+			> {"id":1,"method":"a"}
+			< {"id":1,"result":1}
+			> {"id":2,"method":"b"}
+			< ` + early + `
+			< {"id":2,"result":2}`)
+		for i := 3; i < len(events); i++ {
+			events[i].At = time.Hour
+		}
+		pipe := transport.NewPipe(0, 0, nil)
+		server := liveServer{conn: pipe.Server(), said: [][]string{{`{"id":1,"result":1}`, "wait", early}, {`{"id":2,"result":2}`}}}
+		go server.run(t.Context())
+		start := time.Now()
+		end, err := Drive(t.Context(), pipe.Client(), NewDriver(events, Rules{}), DriveOptions{Pacer: Paced{Speed: 1}})
+		if took := time.Since(start); err != nil || end != Complete || took != time.Hour {
+			t.Errorf("%s, %v after %v", end, err, took)
+		}
+	})
+}
+
 const twice = `
 	> {"id":1,"method":"a"}
 	< {"id":1,"result":1}
