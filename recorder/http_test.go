@@ -36,7 +36,12 @@ func tapServer(t *testing.T, h http.HandlerFunc, o HTTPOptions) *tapped {
 	o.Open, o.Done, o.Path = tt.open(t), tt.done, "/mcp"
 	tt.tap = NewHTTP(o)
 	target, _ := url.Parse(tt.server.URL + "/mcp")
-	tt.proxy = httptest.NewServer(tt.tap.Proxy(ProxyOptions{Target: target}))
+	tt.proxy = httptest.NewUnstartedServer(tt.tap.Proxy(ProxyOptions{Target: target}))
+	OwnConnections(tt.proxy.Config)
+	tt.proxy.Config.Protocols = new(http.Protocols)
+	tt.proxy.Config.Protocols.SetHTTP1(true)
+	tt.proxy.Config.Protocols.SetUnencryptedHTTP2(true)
+	tt.proxy.Start()
 	tt.url = tt.proxy.URL + "/mcp"
 	t.Cleanup(tt.close)
 	return tt

@@ -21,7 +21,8 @@ type ProxyOptions struct {
 	// Origins are web origins that may use the proxy besides those of this machine:
 	// "https://app.example".
 	Origins []string
-	// Transport reaches the target; nil: one that follows the environment's proxies.
+	// Transport reaches the target; nil: one that follows the environment's proxies, and
+	// gives clients what [OwnConnections] says.
 	Transport http.RoundTripper
 	// Refused is told, once each, why a web page may not use the proxy; it may be nil.
 	Refused func(why string)
@@ -37,12 +38,7 @@ type ProxyOptions struct {
 // the target answers, redirects too.
 func (t *HTTPTap) Proxy(o ProxyOptions) http.Handler {
 	if o.Transport == nil {
-		tr := http.DefaultTransport.(*http.Transport).Clone()
-		tr.DisableCompression = true // it is the client who asks for that
-		tr.MaxIdleConns, tr.MaxIdleConnsPerHost = 0, 512
-		tr.ReadBufferSize, tr.WriteBufferSize = 66<<10, 4<<10
-		tr.DialContext = pooled(tr.DialContext)
-		o.Transport = tr
+		o.Transport = newPerConnection()
 	}
 	if o.Refused == nil {
 		o.Refused = func(string) {}

@@ -131,6 +131,7 @@ func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
+	recorder.OwnConnections(server)
 	fmt.Fprintln(plainTo(r.std.out), &url.URL{Scheme: "http", Host: reachable(listener.Addr()), Path: r.target.Path})
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()

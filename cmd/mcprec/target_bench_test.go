@@ -42,7 +42,7 @@ func BenchmarkTarget(b *testing.B) {
 			}
 			return rec
 		}})
-		exchanges(b, tap.Proxy(recorder.ProxyOptions{Target: target, Transport: transport}))
+		exchanges(b, tap.Proxy(recorder.ProxyOptions{Target: target}))
 		tap.Close()
 		if err := db.Close(); err != nil {
 			b.Fatal(err)
@@ -51,7 +51,9 @@ func BenchmarkTarget(b *testing.B) {
 }
 
 func exchanges(b *testing.B, h http.Handler) {
-	proxy := httptest.NewServer(h)
+	proxy := httptest.NewUnstartedServer(h)
+	recorder.OwnConnections(proxy.Config)
+	proxy.Start()
 	defer proxy.Close()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
 	question := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"` + strings.Repeat("x", 100) + `"}}}`)
