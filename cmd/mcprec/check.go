@@ -79,7 +79,7 @@ without a live peer:
 A finding names its events (as mcprec show numbers them), the one that shows it
 first, and the section of the specification. An error breaks a MUST, or is a call
 that nobody answered. A warning breaks a SHOULD, or is a call that timed out, or a
-session in which nothing was answered. A note breaks nothing: a client left a call
+session in which no request was answered with a result. A note breaks nothing: a client left a call
 open when it went away, or two frames may have crossed. --filter, that of mcprec
 show, prints only findings about events that fit; the table of calls stays that of
 all. --rules lists the rules, --explain RULE explains one.
@@ -87,7 +87,7 @@ all. --rules lists the rules, --explain RULE explains one.
 --format json prints one object a line: for each finding session, rule, title,
 severity, revision, section, dir (of whoever is at fault), events, text; then for the
 session a summary: events, frames, took_ns, revision, errors, warnings, notes,
-requests, answered, exit, calls (name, tool, calls, failed, open, cancelled,
+requests, answered, results, exit, calls (name, tool, calls, failed, open, cancelled,
 request_bytes, response_bytes, p50_ns, p95_ns, p99_ns, max_ns). In the table OPEN
 counts calls without an answer, and CANCELLED those that were cancelled; the durations
 are of all calls: how long each took, or waited. --format junit prints a test case for

@@ -122,6 +122,8 @@ func useless(s check.Summary) (said string) {
 		said = "; nothing was said"
 	case s.Answered == 0 && s.Asked > 0:
 		said = "; nothing was answered"
+	case s.Results == 0 && s.Asked > 0:
+		said = "; nothing was answered but with an error"
 	}
 	if s.Exit != "" && s.Exit != "0" {
 		said += "; the server ended: exit " + s.Exit

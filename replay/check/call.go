@@ -22,6 +22,7 @@ const (
 	methodCancelled = "notifications/cancelled"
 	methodProgress  = "notifications/progress"
 	methodTools     = "tools/list"
+	methodDiscover  = "server/discover"
 )
 
 // call is a request without an answer so far.
@@ -120,6 +121,10 @@ func (f *Fold) opens(e store.Event, s *scope, m *transport.Message) {
 		if f.listens = f.listens || c.method == methodListen; c.method != methodListen {
 			f.asked++
 		}
+		if closed := f.closedByClient(); closed != 0 {
+			c.ending = fmt.Sprintf("the client had closed the stream that the answer was to come on (#%d)", closed)
+			c.ended, c.hungUp = moment{e.Seq, e.At}, true
+		}
 	}
 	if c.token != "" {
 		s.tokens[callKey{e.Dir, c.token}] = c
@@ -147,6 +152,11 @@ func (f *Fold) answers(e store.Event, s *scope, m *transport.Message) (method st
 	if c.dir == transport.ClientToServer {
 		if c.method != methodListen {
 			f.replies++
+			if m.Error == nil {
+				f.results++
+			} else {
+				f.came.add(c, errorSaid(m), true)
+			}
 			if c.method != "initialize" {
 				f.slowest = max(f.slowest, took)
 			}
@@ -244,8 +254,18 @@ func (f *Fold) cancelsElsewhere(e store.Event, p order.Parsed) {
 // timeout is what peers say of a call that waited too long: "McpError: MCP error -32001:
 // Request timed out" (TypeScript), "context deadline exceeded" (Go), "Timed out while
 // waiting for response" (Python), "Did not observe any item or terminal signal within
-// 20000ms" (Java), "TimeoutError: …" (of a browser).
-var timeout = regexp.MustCompile(`(?i)\btime[ds]?[ -]?out|deadline (was |has |had )?(been )?(exceeded|expired|passed)|TimeoutE|did not observe any item`)
+// 20000ms" (Java), "TimeoutError: …" (of a browser). The noun alone says little, for a
+// person may speak of a timeout too: it counts at the beginning or behind what makes it the
+// cause, with nothing behind it but what a timeout does.
+var timeout = regexp.MustCompile(`(?i)\btime[ds][ -]?out\b|\bdeadline (was |has |had )?(been )?(exceeded|expired|passed)\b|did not observe any item` +
+	`|timeout(error|exception|expired)\b|\betimedout\b|(^|error |code |[:(] ?)-32001\b` +
+	`|(^|[:(] ?|\b(due to|because of|on|by|hit) )(an? |the )?(` + whatWaits + ` ){0,3}time[ -]?out([^\w ]|$| (` + whatHappened + `|after|of|error)\b)` +
+	`|\btime[ -]?out (of \w+ )?((was|has|had|is) )?(been )?(` + whatHappened + `)\b`)
+
+const (
+	whatWaits    = `(mcp|client|server|request|response|tool|call|operation|read|socket|connection|session|idle)`
+	whatHappened = `(exceeded|expired|reached|elapsed|occurred|waiting|while)`
+)
 
 // errorName is what SDKs put before the words of an error.
 var errorName = regexp.MustCompile(`^(\w*Error: )?(MCP error -?\d+: )?`)

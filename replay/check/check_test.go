@@ -347,6 +347,7 @@ func TestTimedOut(t *testing.T) {
 		"McpError: MCP error -32001: Request timed out", "Request timed out", "context deadline exceeded", "tools/call: context deadline exceeded",
 		"Timed out while waiting for response to ClientRequest. Waited 2.0 seconds.", "Did not observe any item or terminal signal within 20000ms in 'source'",
 		"TimeoutError: The operation was aborted due to timeout", "request timeout", "Time-out", "deadline has elapsed: the deadline was exceeded",
+		"MCP error -32001", "timeout", "Timeout of 30000ms exceeded", "aborted due to timeout", "tool call timeout after 30s", "ETIMEDOUT", "asyncio.TimeoutError", "java.util.concurrent.TimeoutException", "the request timeout was reached",
 	} {
 		for _, fail := range []bool{false, true} {
 			want := map[bool]order.Severity{false: order.Warning, true: order.Error}[fail]
@@ -358,7 +359,8 @@ func TestTimedOut(t *testing.T) {
 			}
 		}
 	}
-	for _, reason := range []string{"user pressed stop", "context canceled", "AbortError: This operation was aborted", ""} {
+	for _, reason := range []string{"user pressed stop", "context canceled", "AbortError: This operation was aborted", "",
+		"the user set a timeout field and then pressed cancel", "the user wanted no timeout, and went on", "order 5-32001 was withdrawn", "the user edited the TimeoutEditor"} {
 		found, _ := findings(t, check.Gate{FailOnTimeout: true}, lines(append(slices.Clone(shaken), call, cancel(reason), bye, closed)...))
 		if len(found) != 1 || found[0].Rule != "E2" || !strings.HasSuffix(found[0].Text, strings.TrimPrefix(reason, "AbortError: ")) {
 			t.Errorf("%s: found %v", reason, found)
@@ -477,6 +479,10 @@ func TestEnding(t *testing.T) {
 		init  = `> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`
 		fails = `exit {"code":1}`
 		out   = `eof/s2c {"by":"sender"}`
+
+		refusal = `< {"id":0,"error":{"code":-32603,"message":"boom"}}`
+		probe   = `> {"id":"p","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+		unknown = `< {"id":"p","error":{"code":-32601,"message":"no"}}`
 	)
 	healthy := append(slices.Clone(shaken), call, answer)
 	for name, test := range map[string]struct {
@@ -492,7 +498,17 @@ func TestEnding(t *testing.T) {
 		"nothing asked":                     {[]string{`> {"method":"notifications/x"}`, bye, closed}, "E16 note E13 warning", "the client asked for nothing"},
 		"nothing answered":                  {[]string{init, bye, closed}, "E1 error E13 warning", "1 request of the client, and no answer"},
 		"nothing answered, asked to end":    {[]string{init, `exit {"code":-1,"signal":"terminated"}`, closed}, "E1 error E13 warning", ""},
-		"refused by HTTP":                   {[]string{`http/c2s/1 {"what":"request","method":"POST"}`, ">1 " + init[2:], `http/s2c/1 {"what":"response","status":401}`, `http/s2c/1 {"what":"end"}`, closed}, "", ""},
+		"refused by HTTP":                   {[]string{`http/c2s/1 {"what":"request","method":"POST"}`, ">1 " + init[2:], `http/s2c/1 {"what":"response","status":401}`, `http/s2c/1 {"what":"end"}`, closed}, "E13 warning", "1 request of the client, and no result: HTTP status 401"},
+		"refused by HTTP, in words":         {join(post(1, "", init[2:]), reply(1, 500, `{"id":0,"error":{"code":-32603,"message":"boom"}}`), []string{closed}), "E13 warning", "no result: HTTP status 500"},
+		"each refused by HTTP":              {join(post(1, "", init[2:]), reply(1, 401, ""), post(2, "", init[2:]), reply(2, 302, ""), post(3, "", init[2:]), reply(3, 401, ""), []string{closed}), "E13 warning", "3 requests of the client, and no result: HTTP status 401 (2), HTTP status 302 (1)"},
+		"refused, then served":              {join(post(1, "", init[2:]), reply(1, 401, ""), opening(2, "s"), []string{closed}), "", ""},
+		"answered with an error":            {[]string{init, refusal, bye, closed}, "E13 warning", "1 request of the client, and no result: error -32603 (boom)"},
+		"one an error, one without answer":  {[]string{init, refusal, `> {"id":1,"method":"ping"}`, `eof/s2c {"by":"sender"}`, bye, closed}, "E1 error E13 warning", "2 requests of the client, and no result: error -32603 (boom) (1), no answer (1)"},
+		"a probe that is refused":           {[]string{probe, unknown, bye, closed}, "E13 note", "the client asked which revisions the server knows (server/discover), and nothing else: error -32601 (no)"},
+		"a probe that HTTP refuses":         {join(post(1, "", probe[2:]), reply(1, 404, ""), []string{closed}), "E13 note", "HTTP status 404"},
+		"a probe that needs a login":        {join(post(1, "", probe[2:]), reply(1, 401, ""), []string{closed}), "E13 warning", "HTTP status 401"},
+		"a probe, and an error":             {[]string{probe, unknown, init, refusal, bye, closed}, "E13 warning", "error -32601 (no) (1), error -32603 (boom) (1)"},
+		"a result, in the middle":           {[]string{`> {"id":1,"method":"ping"}`, `< {"id":1,"result":{}}`, bye, closed}, "E16 note", ""},
 		"it died":                           {append(slices.Clone(healthy), fails, out, bye, closed), "E12 warning", "the server ended with exit status 1 before the client had closed its end"},
 		"it was killed":                     {append(slices.Clone(healthy), out, `exit {"code":-1,"signal":"killed"}`, bye, closed), "E12 warning", "by the signal killed"},
 		"it ended by itself":                {append(slices.Clone(healthy), out, `exit {"code":0}`, bye, closed), "", ""},

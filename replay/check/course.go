@@ -22,6 +22,7 @@ type course struct {
 	answered uint64 // the first of its response
 	spoken   uint64 // the first frame or event of its response
 	ended    uint64
+	hungUp   bool   // the client ended it
 	cut      bool   // the client or the recorder ended it: what the server had sent may still come
 	method   string // HTTP's
 	session  string // the protocol session that it names
@@ -30,6 +31,7 @@ type course struct {
 	single   bool   // its response is one body, and no stream
 	place    place  // in the stream that it is, or takes up again
 	resumed  bool   // it takes up a stream
+	answers  bool   // it is the stream of HTTP+SSE on which answers come
 	again    bool   // its server has said how to take it up again
 }
 
@@ -100,6 +102,35 @@ func (f *Fold) passes(e store.Event, p order.Parsed) *course {
 		f.finds(answersRaw, transport.ServerToClient, "", []uint64{e.Seq, x.spoken}, "the body of the request of exchange %d stands behind a frame of its response (#%d)", e.Stream, x.spoken)
 	}
 	return x
+}
+
+// refused reports whether HTTP refused an exchange. A body may say why, in the words of a
+// login or of a web framework: it need not be a message.
+func (x *course) refused() bool { return x.status >= 300 }
+
+// answersInWords reports whether the body of a refusal is the response to a request. A
+// JSON-RPC error without an id, which a body may be too, answers none.
+func answersInWords(p order.Parsed) bool {
+	if len(p.Messages) != 1 {
+		return false
+	}
+	m := &p.Messages[0]
+	return m.Kind() == transport.Response && saysJSONRPC(m.Raw) && m.ID != nil && string(m.ID) != "null"
+}
+
+// closedByClient returns the event with which a client of HTTP+SSE closed the stream that
+// answers come on; 0 where some such stream is open.
+func (f *Fold) closedByClient() uint64 {
+	last := f.courses.of(f.scopes.answers)
+	if !f.scopes.events || last == nil || !last.hungUp {
+		return 0
+	}
+	for _, x := range f.courses.all {
+		if x.answers && x.ended == 0 {
+			return 0
+		}
+	}
+	return last.ended
 }
 
 // headed takes note of the head of a response.

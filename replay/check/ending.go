@@ -1,10 +1,13 @@
 package check
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -73,7 +76,7 @@ func (f *Fold) judgeEnding() {
 	n := &f.end
 	who, _ := n.first()
 	failed := n.exited.seq != 0 && (n.exit.Code != 0 || n.exit.Signal != "")
-	served := f.replies > 0 || f.refused != 0
+	served := f.results > 0
 	switch x := n.exited; {
 	case failed && !askedToEnd(n.exit) && f.last[transport.ServerToClient].seq == 0:
 		f.finds(notStarted, transport.ServerToClient, "", []uint64{x.seq}, "the server ended %s and had sent nothing", endedWith(n.exit))
@@ -96,7 +99,68 @@ func (f *Fold) judgeEnding() {
 		f.finds(unavailing, transport.ClientToServer, "", []uint64{f.seq}, "nothing was said: there is no frame in the recording")
 	case f.asked == 0 && !f.listens:
 		f.finds(unavailing, transport.ClientToServer, "", []uint64{f.seq}, "the client asked for nothing")
-	case f.asked > 0:
+	case f.asked > 0 && f.came.probes == f.asked:
+		d := unavailing
+		d.Severity = order.Note
+		f.finds(d, transport.ServerToClient, "", []uint64{f.seq}, "the client asked which revisions the server knows (%s), and nothing else: %s", methodDiscover, f.came.list(f.asked))
+	case f.asked > 0 && f.came.count == 0:
 		f.finds(unavailing, transport.ServerToClient, "", []uint64{f.seq}, "%s of the client, and no answer", phrase.Plural(f.asked, "request"))
+	case f.asked > 0:
+		f.finds(unavailing, transport.ServerToClient, "", []uint64{f.seq}, "%s of the client, and no result: %s", phrase.Plural(f.asked, "request"), f.came.list(f.asked))
 	}
+}
+
+// failures counts what came instead of results to the requests of the client, but for
+// subscriptions.
+type failures struct {
+	count  uint64
+	probes uint64   // of these, probes for revisions that were refused as an unknown method is
+	said   []string // what came, in its order, each once
+	times  []uint64 // how often each came
+}
+
+// mostFailures is how many kinds of failures are told apart; the others are one.
+const mostFailures = 5
+
+// add counts what came to a call. unknown is whether a server that does not know its method
+// may say so.
+func (n *failures) add(c *call, said string, unknown bool) {
+	if c.dir != transport.ClientToServer || c.method == methodListen {
+		return
+	}
+	n.count++
+	if unknown && c.method == methodDiscover {
+		n.probes++
+	}
+	i := slices.Index(n.said, said)
+	if i < 0 && len(n.said) == mostFailures {
+		i, n.said[mostFailures-1] = mostFailures-1, "others"
+	} else if i < 0 {
+		i, n.said, n.times = len(n.said), append(n.said, said), append(n.times, 0)
+	}
+	n.times[i]++
+}
+
+// list names what came to so many requests, and how often where that is not plain.
+func (n *failures) list(asked uint64) string {
+	said, times := slices.Clone(n.said), slices.Clone(n.times)
+	if none := asked - min(n.count, asked); none > 0 {
+		said, times = append(said, "no answer"), append(times, none)
+	}
+	if len(said) > 1 {
+		for i := range said {
+			said[i] = fmt.Sprintf("%s (%d)", said[i], times[i])
+		}
+	}
+	return strings.Join(said, ", ")
+}
+
+// errorSaid names the error of a response.
+func errorSaid(m *transport.Message) string {
+	said := "error " + clip(string(transport.Member(m.Error, "code")))
+	var words string
+	if json.Unmarshal(transport.Member(m.Error, "message"), &words) == nil && words != "" {
+		said += " (" + clip(words) + ")"
+	}
+	return said
 }

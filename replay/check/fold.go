@@ -30,11 +30,12 @@ type Fold struct {
 	frames  uint64           // so far
 	asked   uint64           // requests of the client, but for subscriptions
 	replies uint64           // answers to them
+	results uint64           // those of the answers that are no error
+	came    failures         // what else their requests came to
 	listens bool             // the client asked for subscriptions
 	slowest time.Duration    // the longest that one of them took, but for the handshake
 	cutIn   bool             // it was said that the recording begins in the middle
 	heads   bool             // the status of some exchange is recorded
-	refused int              // the last status with which HTTP refused a request
 	lost    uint64           // the event of the first gap
 	found   map[string]int   // by severity
 	hangs   bool             // a call that was left without an answer was found
@@ -131,6 +132,10 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 	x := f.passes(e, p)
 	if f.skip[e.Stream] {
 		delete(f.skip, e.Stream)
+		return nil
+	}
+	if e.Dir == transport.ServerToClient && x.refused() && !answersInWords(p) {
+		f.concludes(e, nil, x, p)
 		return nil
 	}
 	if p.Messages == nil {

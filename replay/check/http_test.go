@@ -2,11 +2,13 @@ package check_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/check"
+	"github.com/mcprec/mcprec/replay/schema"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -187,6 +189,73 @@ func TestMiddle(t *testing.T) {
 		found, _ := findings(t, check.Gate{}, lines(test.lines...))
 		if got := rulesOf(found); got != test.want {
 			t.Errorf("%s: found %v, want %s", name, found, test.want)
+		}
+	}
+}
+
+// TestRefusedBodies: what an HTTP refusal says in its body is of HTTP, and no message of the
+// session: a login that is asked for first is nobody's fault. A blank before the brace keeps
+// "jsonrpc" out of a body.
+func TestRefusedBodies(t *testing.T) {
+	init := `{"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`
+	for name, refusal := range map[string][]string{
+		"a login is asked for":             reply(1, 401, ` {"error":"invalid_token","error_description":"Missing Authorization header"}`),
+		"an error without jsonrpc":         reply(1, 400, ` {"error":{"code":-32600,"message":"x"},"id":null}`),
+		"an error of JSON-RPC without id":  reply(1, 400, `{"error":{"code":-32600,"message":"x"}}`),
+		"an error with the id null":        reply(1, 400, `{"error":{"code":-32600,"message":"x"},"id":null}`),
+		"an error with its id":             reply(1, 400, `{"error":{"code":-32600,"message":"x"},"id":0}`),
+		"JSON of a web framework":          reply(1, 404, ` {"detail":"Not Found"}`),
+		"a list":                           reply(1, 500, ` [{"detail":"x"},1]`),
+		"text":                             reply(1, 500, `Internal Server Error`),
+		"a redirection":                    reply(1, 307, ` {"location":"/elsewhere"}`),
+		"bytes that are not UTF-8 in JSON": reply(1, 403, " {\"error\":\"\xff\"}"),
+	} {
+		gate := check.Gate{Schema: &schema.Validator{}}
+		list := opening(2, "s")
+		call := join(post(4, "s", `{"id":5,"method":"tools/call","params":{"name":"count"}}`), reply(4, 200, `{"id":5,"result":{"content":[]}}`))
+		found, _ := findings(t, gate, lines(join(post(1, "", init), refusal, list, call, []string{closed})...))
+		found = slices.DeleteFunc(found, func(f check.Finding) bool {
+			return f.Rule == "S1" && f.Dir == transport.ClientToServer || strings.Contains(f.Text, "serverInfo")
+		})
+		if got := rulesOf(found); got != "" {
+			t.Errorf("%s: found %v", name, found)
+		}
+	}
+	found, _ := findings(t, check.Gate{}, lines(join(opening(2, "s"), post(4, "s", `{"id":5,"method":"ping"}`), reply(4, 200, ` {"detail":"Not Found"}`), []string{closed})...))
+	if got := rulesOf(found); !strings.Contains(got, "E4 error") {
+		t.Errorf("found %v in a 200 that is no message", found)
+	}
+}
+
+// TestLatePost: a call that a client of HTTP+SSE makes when it has closed the stream that
+// answers come on is its own doing, unless it has another one.
+func TestLatePost(t *testing.T) {
+	stream := func(exchange int) []string {
+		return []string{fmt.Sprintf(`http/c2s/%d {"what":"request","method":"GET","path":"/sse"}`, exchange),
+			fmt.Sprintf(`http/s2c/%d {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}`, exchange),
+			fmt.Sprintf(`http/s2c/%d {"what":"event","sse":{"event":"endpoint"}}`, exchange)}
+	}
+	shake := join(stream(1), post(2, "", `{"id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05"}}`), reply(2, 202, ""), []string{`<1 {"id":0,"result":{"protocolVersion":"2024-11-05"}}`})
+	initialized := join(post(3, "", `{"method":"notifications/initialized"}`), reply(3, 202, ""))
+	late := join(post(4, "", `{"id":5,"method":"tools/call","params":{"name":"count"}}`), reply(4, 202, ""))
+	gone := []string{`http/c2s/1 {"what":"abort"}`}
+	wait := []string{`http/c2s/9 {"what":"request","method":"GET","path":"/"}`, `http/s2c/9 {"what":"response","status":404}`}
+	for name, test := range map[string]struct {
+		lines  []string
+		want   string
+		client bool
+	}{
+		"the client had hung up":     {join(shake, initialized, gone, late, wait), "E2 note", true},
+		"it has another stream":      {join(shake, initialized, gone, stream(6), late, wait), "E1 error", false},
+		"another stream is open too": {join(shake, initialized, stream(6), []string{`http/c2s/6 {"what":"abort"}`}, late, wait), "E1 error", false},
+		"the server had ended it":    {join(shake, initialized, []string{`http/s2c/1 {"what":"end"}`}, late, wait), "E1 error", false},
+	} {
+		found, _ := findings(t, check.Gate{}, lines(join(test.lines, []string{closed})...))
+		if got := rulesOf(found); got != test.want || (found[0].Dir == transport.ClientToServer) != test.client {
+			t.Errorf("%s: found %v, want %s", name, found, test.want)
+		}
+		if test.client && !strings.Contains(found[0].Text, "the client had closed the stream") {
+			t.Errorf("%s: %v does not say why", name, found)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 
 	"github.com/mcprec/mcprec/replay/order"
@@ -40,7 +41,7 @@ func (s *scope) begins(e store.Event, m *transport.Message) {
 	case client && m.Kind() == transport.Request && m.Method == "initialize":
 		s.begun = whole
 	case s.begun != unseen || m.Method == "ping" || m.Kind() == transport.Invalid:
-	case client && m.Kind() == transport.Request && (m.Method == "server/discover" || versionOf(m) >= order.Revision2026_07_28):
+	case client && m.Kind() == transport.Request && (m.Method == methodDiscover || versionOf(m) >= order.Revision2026_07_28):
 		s.begun = whole
 	case client, m.Kind() == transport.Response, m.Method == methodProgress:
 		s.begun, s.since = middle, e.Seq
@@ -196,8 +197,7 @@ func (f *Fold) http(e store.Event) error {
 		}
 		switch {
 		case info.Status >= 300:
-			f.refused = info.Status
-			f.refuses(e)
+			f.refuses(e, info.Status)
 		case info.Status == 202 || info.Status == 204: // no body follows, and no end
 			delete(s.inSession, e.Stream)
 		}
@@ -218,7 +218,7 @@ func (f *Fold) serverSent(e store.Event, sse *store.SSEInfo) {
 	}
 	x.again = x.again || sse.ID != "" || sse.Retry != ""
 	if sse.Event == "endpoint" {
-		f.scopes.events, f.scopes.answers = true, e.Stream
+		f.scopes.events, f.scopes.answers, x.answers = true, e.Stream, true
 	}
 	if again := sse.ID != "" && f.events(e, x, sse.ID); again && sse.Frame == 0 {
 		f.skip[e.Stream] = true
@@ -228,11 +228,12 @@ func (f *Fold) serverSent(e store.Event, sse *store.SSEInfo) {
 }
 
 // refuses drops the calls of an exchange that was answered by its status alone.
-func (f *Fold) refuses(e store.Event) {
+func (f *Fold) refuses(e store.Event, status int) {
 	for _, c := range f.scopes.asked[e.Stream] {
 		if slices.Contains(c.in.calls[callKey{c.dir, c.id}], c) {
 			c.drop()
 			f.tallies.add(c, e.At-c.at, 0, true)
+			f.came.add(c, fmt.Sprintf("HTTP status %d", status), status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed)
 		}
 	}
 }
@@ -255,7 +256,7 @@ func (f *Fold) exchangeEnds(e store.Event, info store.HTTPInfo) {
 	}
 	x := f.courses.begin(e.Stream)
 	f.leavesPost(e, x, info)
-	x.ended, x.cut = e.Seq, info.What == store.HTTPAbort || info.What == store.HTTPLeft
+	x.ended, x.hungUp, x.cut = e.Seq, info.What == store.HTTPAbort, info.What == store.HTTPAbort || info.What == store.HTTPLeft
 	delete(s.inSession, e.Stream)
 	delete(s.asked, e.Stream)
 	delete(s.routing, e.Stream)

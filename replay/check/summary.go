@@ -13,6 +13,7 @@ type Summary struct {
 	Notes    int           `json:"notes"`
 	Asked    uint64        `json:"requests"` // of the client, but for subscriptions
 	Answered uint64        `json:"answered"` // of these
+	Results  uint64        `json:"results"`  // those of the answers that are no error
 	Exit     string        `json:"exit"`     // how the server's process ended; "" where that is not recorded
 	Tallies  []Tally       `json:"calls"`
 }
@@ -23,7 +24,7 @@ func (f *Fold) summary() Summary {
 		exit = f.end.exit.String()
 	}
 	return Summary{
-		Asked: f.asked, Answered: f.replies, Exit: exit,
+		Asked: f.asked, Answered: f.replies, Results: f.results, Exit: exit,
 		Events: f.seq, Frames: f.frames, Took: f.at, Revision: f.scopes.session.rules.Revision(),
 		Errors: f.found["error"], Warnings: f.found["warning"], Notes: f.found["note"],
 		Tallies: f.tallies.all(),
