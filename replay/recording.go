@@ -1,12 +1,14 @@
 package replay
 
 import (
+	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
 	"sort"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -21,7 +23,11 @@ type Recording struct {
 	delivered []delivery
 	lost      uint64 // events that could not be stored
 	streams   bool   // some frame is of an HTTP stream
-	last      struct {
+	refusal   int    // the last HTTP status that refused a request
+	exit      string // how the server's process ended, in words; "" where that is not recorded
+
+	reasons map[int32]string // of cancellations, by message
+	last    struct {
 		seq uint64
 		at  time.Duration
 	} // the last event
@@ -58,10 +64,10 @@ type delivery struct {
 }
 
 // Load reads a session. Only its header, frames, delivered and lost events
-// matter to a closed replay, and to what it says of open requests also HTTP statuses and
-// the time of the last event.
+// matter to a closed replay, and to what it says of open requests also HTTP statuses, how
+// the server's process ended, and the time of the last event.
 func Load(seq iter.Seq2[store.Event, error]) (*Recording, error) {
-	l := loader{on: map[uint64][]int32{}}
+	l := loader{Recording: Recording{reasons: map[int32]string{}}, on: map[uint64][]int32{}}
 	if err := Project(seq, &l); err != nil {
 		return nil, fmt.Errorf("load recording: %w", err)
 	}
@@ -112,8 +118,40 @@ func (l *loader) Apply(e store.Event) error {
 		return l.frame(e)
 	case store.HTTP:
 		l.refuse(e)
+	case store.Exited:
+		info, err := store.DecodePayload[store.ExitInfo](e)
+		if l.exit = fmt.Sprintf("with exit status %d", info.Code); info.Signal != "" {
+			l.exit = "by the signal " + phrase.Clip(info.Signal, 48)
+		}
+		return err
 	}
 	return nil
+}
+
+// nothing says why a replay shows nothing: the client asked, and none of its requests was
+// answered, or there is no frame. It returns "" of any other recording, and where the client
+// has a subscription, which needs no answer.
+func (r *Recording) nothing() string {
+	asked := len(r.frames) == 0
+	for _, m := range r.messages {
+		if m.kind != transport.Request || r.frames[m.frame].dir != transport.ClientToServer {
+			continue
+		}
+		if asked = true; m.method == methodListen || m.pair >= 0 && !m.refused {
+			return ""
+		}
+	}
+	if !asked {
+		return ""
+	}
+	said := "no request was answered"
+	if r.refusal != 0 {
+		said += fmt.Sprintf(" (HTTP status %d)", r.refusal)
+	}
+	if r.exit != "" {
+		said += "; the server ended " + r.exit
+	}
+	return said
 }
 
 // refuse notes the requests that were answered with the status of an error.
@@ -126,7 +164,7 @@ func (l *loader) refuse(e store.Event) {
 		return
 	}
 	for _, request := range l.on[e.Stream] {
-		l.messages[request].refused = true
+		l.messages[request].refused, l.refusal = true, info.Status
 	}
 }
 
@@ -168,6 +206,10 @@ func (l *loader) message(frame int32, e store.Event, m transport.Message) {
 		if id := cancels(m); id != nil {
 			if request, ok := l.open.latest(dir, id); ok {
 				pm.pair = request
+			}
+			var reason string
+			if json.Unmarshal(transport.Member(m.Params, "reason"), &reason) == nil && reason != "" {
+				l.reasons[index] = phrase.Clip(reason, 120)
 			}
 		}
 	}

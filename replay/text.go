@@ -17,11 +17,15 @@ const shownUnanswered = 10
 func (v Verdict) Text() string {
 	var b strings.Builder
 	v.openText(&b)
-	if v.Verdict != Hang {
+	switch v.Verdict {
+	case Hang:
+		v.hangText(&b)
+	case Nothing:
+		fmt.Fprintf(&b, "NOTHING TO REPLAY: %s; %s c2s, %s s2c\n", v.Explanation,
+			phrase.Plural(v.Frames.C2S.Read, "frame"), phrase.Plural(v.Frames.S2C.Read, "frame"))
+	default:
 		fmt.Fprintf(&b, "PASS capacity %v, client %v, server %v: %s c2s, %s s2c\n", v.Capacity, v.Models.Client, v.Models.Server,
 			phrase.Plural(v.Frames.C2S.Read, "frame"), phrase.Plural(v.Frames.S2C.Read, "frame"))
-	} else {
-		v.hangText(&b)
 	}
 	v.warningText(&b)
 	return b.String()
@@ -78,7 +82,11 @@ func (v Verdict) warningText(b *strings.Builder) {
 		switch {
 		case n >= shownUnanswered:
 		case u.Cancelled != 0:
-			fmt.Fprintf(b, "note: #%d %s was not answered: it was cancelled (#%d) after %s\n", u.Seq, u.Call, u.Cancelled, u.Waited)
+			reason := ""
+			if u.Reason != "" {
+				reason = ": " + u.Reason
+			}
+			fmt.Fprintf(b, "note: #%d %s was not answered: it was cancelled (#%d) after %s%s\n", u.Seq, u.Call, u.Cancelled, u.Waited, reason)
 		case !open:
 			fmt.Fprintf(b, "note: #%d %s was not answered in %s; nothing of the client's waits for it\n", u.Seq, u.Call, u.Waited)
 		}

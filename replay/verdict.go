@@ -15,12 +15,15 @@ const (
 	// Open is the verdict of [Verdict.Judged] on a recording that passes and has a request
 	// of the client that nobody answered.
 	Open = "unanswered"
+	// Nothing is the verdict of [Verdict.Judged] on a recording that passes and in which no
+	// request of the client was answered: its explanation says what came instead.
+	Nothing = "nothing"
 )
 
 // Verdict is the result of a closed replay. Its JSON form is stable; lists are
 // never null.
 type Verdict struct {
-	Verdict string `json:"verdict"` // Pass, Hang or Open
+	Verdict string `json:"verdict"` // Pass, Hang, Open or Nothing
 	// Proved: no order of steps of these two models goes on from here.
 	Proved      bool     `json:"proved"`
 	Category    string   `json:"category"` // of a hang; else ""
@@ -40,6 +43,8 @@ type Verdict struct {
 	Sequence   []string     `json:"sequence"`
 	Unanswered []Unanswered `json:"unanswered"`
 	Warnings   []string     `json:"warnings"`
+
+	nothing string // why there is nothing to replay; "" where there is
 }
 
 // Models are the endpoint models of a replay.
@@ -70,13 +75,19 @@ type Unanswered struct {
 	Owes      string `json:"owes"`                // the end that has not answered
 	Waited    string `json:"waited"`              // a Go duration, to the end of the recording or the cancellation
 	Cancelled uint64 `json:"cancelled,omitempty"` // the event that cancelled it
+	Reason    string `json:"reason,omitempty"`    // that it gives
 }
 
 // Judged returns the verdict for a reader who asks how the recorded session went: it is
-// [Open] if the models pass and a request of the client was neither answered nor cancelled.
+// [Open] if the models pass and a request of the client was neither answered nor cancelled,
+// [Nothing] if they pass and no request of the client was answered otherwise.
 func (v Verdict) Judged() Verdict {
-	if v.Verdict == Pass && len(v.open()) > 0 {
+	switch {
+	case v.Verdict != Pass:
+	case len(v.open()) > 0:
 		v.Verdict = Open
+	case v.nothing != "":
+		v.Verdict, v.Explanation = Nothing, v.nothing
 	}
 	return v
 }
@@ -99,7 +110,7 @@ func Closed(r *Recording, s Setup) Verdict {
 	v := Verdict{
 		Verdict: Pass, Capacity: s.Capacity, Models: Models{s.Client, s.Server},
 		Frames:     Played{C2S: p.way(transport.ClientToServer), S2C: p.way(transport.ServerToClient)},
-		Unanswered: r.unanswered(), Warnings: r.Warnings(),
+		Unanswered: r.unanswered(), Warnings: r.Warnings(), nothing: r.nothing(),
 		Waits: []Wait{}, Cycle: []string{}, Assumptions: []string{}, Changes: []string{}, Sequence: []string{},
 	}
 	if p.done() {
@@ -143,10 +154,10 @@ func (s stand) describe(v *Verdict) {
 
 func (r *Recording) unanswered() []Unanswered {
 	list := []Unanswered{}
-	cancelled := map[int32]playFrame{} // by request
-	for _, m := range r.messages {
+	cancelled := map[int32]int32{} // the cancellation of a request
+	for i, m := range r.messages {
 		if m.method == methodCancelled && m.pair >= 0 {
-			cancelled[m.pair] = r.frames[m.frame]
+			cancelled[m.pair] = int32(i)
 		}
 	}
 	for i, m := range r.messages {
@@ -156,7 +167,8 @@ func (r *Recording) unanswered() []Unanswered {
 		f, until := r.frames[m.frame], r.last.at
 		u := Unanswered{Seq: f.seq, Call: r.callName(int32(i)), Owes: f.dir.Receiver()}
 		if by, ok := cancelled[int32(i)]; ok {
-			u.Cancelled, until = by.seq, by.at
+			frame := r.frameOf(by)
+			u.Cancelled, u.Reason, until = frame.seq, r.reasons[by], frame.at
 		}
 		u.Waited = phrase.Brief(until - f.at).String()
 		list = append(list, u)

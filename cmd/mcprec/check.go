@@ -79,10 +79,10 @@ without a live peer:
 A finding names its events (as mcprec show numbers them), the one that shows it
 first, and the section of the specification. An error breaks a MUST, or is a call
 that nobody answered. A warning breaks a SHOULD, or is a call that timed out, or a
-session in which no request was answered with a result. A note breaks nothing: a client left a call
-open when it went away, or two frames may have crossed. --filter, that of mcprec
-show, prints only findings about events that fit; the table of calls stays that of
-all. --rules lists the rules, --explain RULE explains one.
+session in which no request was answered with a result. A note breaks nothing: a
+client left a call open when it went away, or two frames may have crossed. --filter,
+that of mcprec show, prints only findings about events that fit; the table of calls
+stays that of all. --rules lists the rules, --explain RULE explains one.
 
 --format json prints one object a line: for each finding session, rule, title,
 severity, revision, section, dir (of whoever is at fault), events, text; then for the

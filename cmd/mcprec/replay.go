@@ -43,18 +43,20 @@ instead of one given by the flags above.
 If a request of the client was neither answered nor cancelled when the recording ends,
 the first line is UNANSWERED, with who owes the answer and how long the client waited,
 and the exit code is 1. Open requests of the server alone are a note. What the models
-say follows: pass then means that a transport of this capacity is not the reason. A
-verdict that --expect states is of the models alone.
+say follows: pass then means that a transport of this capacity is not the reason. If no
+request of the client was answered otherwise, as where HTTP refused each or the server
+died before, it says NOTHING TO REPLAY, and the exit code is 1. A verdict that --expect
+states is of the models alone.
 
---format json prints one object: verdict (pass, hang, or unanswered where the models
-pass and a request is open), proved (true for a hang: no order of steps goes on
-from there), category (head-on, swallowed, mutual call, never sent; empty for a
-pass), explanation, capacity ({"c2s":N,"s2c":N}, N
-a number or "unbounded"), models ({"client","server"}), frames ({"c2s","s2c"}:
-recorded, taken, read), waits (a list of who, waits_for, holds, why, seq), cycle
-(the names of those that wait for each other), assumptions, changes, sequence,
-unanswered (a list of seq, call, owes, waited, cancelled: the event that cancelled it),
-warnings.
+--format json prints one object: verdict (pass, hang, or, where the models pass,
+unanswered for an open request and nothing for a session in which none was
+answered), proved (true for a hang: no order of steps goes on from there), category
+(head-on, swallowed, mutual call, never sent; empty for a pass), explanation, capacity
+({"c2s":N,"s2c":N}, N a number or "unbounded"), models ({"client","server"}), frames
+({"c2s","s2c"}: recorded, taken, read), waits (a list of who, waits_for, holds, why,
+seq), cycle (the names of those that wait for each other), assumptions, changes,
+sequence, unanswered (a list of seq, call, owes, waited, cancelled: the event that
+cancelled it, reason: that it gives), warnings.
 
 `
 
