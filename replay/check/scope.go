@@ -9,6 +9,7 @@ import (
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // scope is what has ids of its own.
@@ -229,12 +230,21 @@ func (f *Fold) serverSent(e store.Event, sse *store.SSEInfo) {
 
 // refuses drops the calls of an exchange that was answered by its status alone.
 func (f *Fold) refuses(e store.Event, status int) {
+	f.mayRepeat(e.Stream)
 	for _, c := range f.scopes.asked[e.Stream] {
 		if slices.Contains(c.in.calls[callKey{c.dir, c.id}], c) {
 			c.drop()
 			f.tallies.add(c, e.At-c.at, 0, true)
 			f.came.add(c, fmt.Sprintf("HTTP status %d", status), status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed)
 		}
+	}
+}
+
+// mayRepeat says of the calls of an exchange, which nothing answered, that their sender may
+// send them again.
+func (f *Fold) mayRepeat(stream uint64) {
+	for _, c := range f.scopes.asked[stream] {
+		c.in.rules.Refuse(c.dir, mcp.Key(c.id), stream)
 	}
 }
 
@@ -255,6 +265,9 @@ func (f *Fold) exchangeEnds(e store.Event, info store.HTTPInfo) {
 		}
 	}
 	x := f.courses.begin(e.Stream)
+	if x.answered == 0 && (info.What == store.HTTPNone || info.What == store.HTTPBroken) {
+		f.mayRepeat(e.Stream)
+	}
 	f.leavesPost(e, x, info)
 	x.ended, x.hungUp, x.cut = e.Seq, info.What == store.HTTPAbort, info.What == store.HTTPAbort || info.What == store.HTTPLeft
 	delete(s.inSession, e.Stream)

@@ -101,6 +101,26 @@ func (c *Checker) Withdraw(dir transport.Direction, p Parsed) {
 	}
 }
 
+// Refuse says that HTTP turned away the exchange on which an end had sent a request, as for
+// a login, or that the exchange broke before any response. The request is no longer open:
+// unless a response follows, its sender may send it again under its id.
+func (c *Checker) Refuse(dir transport.Direction, id mcp.Key, stream uint64) {
+	x := c.end(dir).request(id)
+	for range mostOfOneID {
+		if x == nil || x.stream == stream {
+			break
+		}
+		x = x.before
+	}
+	if x == nil || x.stream != stream || x.Answered {
+		return
+	}
+	x.refused = true
+	for x.before != nil && x.before.refused { // so that one that is sent for ever keeps little
+		x.before = x.before.before
+	}
+}
+
 func (c *Checker) end(dir transport.Direction) *end {
 	return &c.ends[(dir-transport.ClientToServer)&1]
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // session plays lines and returns the rules that were broken, as "P3 error: title".
@@ -18,6 +19,7 @@ import (
 //	>!       the server is given what was sent first of what it was not
 //	>~ {…}   as >, but written before the last frame that the client was given
 //	>x {…}   the client's Write gave up
+//	>r3 {…}  HTTP turned away exchange 3, on which the client had sent it
 //
 // and the same with < for the server. A number behind the sign is of an HTTP exchange.
 type session struct {
@@ -51,6 +53,11 @@ func (s *session) play(t *testing.T, line string) {
 	case "x":
 		s.c.Withdraw(dir, p)
 		return
+	case "r":
+		for i := range p.Messages {
+			s.c.Refuse(dir, mcp.KeyOf(p.Messages[i].ID), stream)
+		}
+		return
 	case "~":
 		known--
 	}
@@ -69,6 +76,7 @@ const (
 	modern      = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
 	callModern  = `> {"id":1,"method":"tools/call","params":{` + modern + `}}`
 	call        = `> {"id":1,"method":"tools/call","params":{"_meta":{"progressToken":"t"}}}`
+	refused     = `>r {"id":1,"method":"tools/call"}` // on an exchange
 	result      = `< {"id":1,"result":{}}`
 	progress    = `< {"method":"notifications/progress","params":{"progressToken":"t","progress":`
 )
@@ -76,6 +84,12 @@ const (
 // after a handshake of 2025-06-18.
 func shaken(lines ...string) []string {
 	return append([]string{initialize, capable, initialized}, lines...)
+}
+
+// on returns a line of an HTTP exchange.
+func on(exchange int, line string) string {
+	sign, frame, _ := strings.Cut(line, " ")
+	return fmt.Sprintf("%s%d %s", sign, exchange, frame)
 }
 
 func at(revision string, lines ...string) []string {
@@ -167,6 +181,14 @@ var requestCases = []ruleCase{
 	{"a token of an open request", []string{call, `> {"id":2,"method":"x","params":{"_meta":{"progressToken":"t"}}}`},
 		[]string{"P3 error: a progress token is unique among open requests"}},
 	{"a token of an answered request", []string{call, result, `> {"id":2,"method":"x","params":{"_meta":{"progressToken":"t"}}}`}, nil},
+	{"a request that HTTP refused, sent again", shaken(on(3, call), on(3, refused), on(4, call), on(4, result)), nil},
+	{"one that HTTP refused twice", shaken(on(3, call), on(3, refused), on(4, call), on(4, refused), on(5, call), on(5, result)), nil},
+	{"one that HTTP refused, with an answer on another stream", shaken(on(3, call), on(3, refused), on(4, call), on(1, result), on(1, result)), []string{"P1 error: a request is answered once"}},
+	{"one that HTTP refused, answered, sent again", shaken(on(3, call), on(3, refused), on(4, call), on(4, result), on(5, call)), []string{"P2 error: the id of a request was not used before in the session"}},
+	{"the id of one that HTTP refused, for another method", shaken(on(3, call), on(3, refused), `>4 {"id":1,"method":"x"}`), []string{"P2 error: the id of a request was not used before in the session"}},
+	{"an id of an open request beside a refused one", shaken(on(3, call), `>4 {"id":1,"method":"tools/call"}`, on(4, refused), `>5 {"id":1,"method":"tools/call"}`, on(5, refused), `>6 {"id":1,"method":"tools/call"}`),
+		slices.Repeat([]string{"P2 error: the id of a request is not that of another open one"}, 3)},
+	{"another exchange than the request's is refused", shaken(on(3, call), on(9, refused), `>4 {"id":1,"method":"tools/call"}`), []string{"P2 error: the id of a request is not that of another open one"}},
 }
 
 var progressCases = []ruleCase{

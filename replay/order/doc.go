@@ -41,7 +41,8 @@
 //
 // It knows one ordered stream of frames each way, as stdio and a pipe have it:
 // the streams of HTTP, and what is sent again on them, are not told apart, but for one
-// thing: of two open requests with one id a response answers that of its own exchange. It
+// thing: of two open requests with one id a response answers that of its own exchange.
+// That HTTP refused a request is to be said: see [Checker.Refuse]. It
 // reads no schemas: whether a message has the members it should is not asked.
 // It is told of frames one by one; what a whole recording allows is to be built
 // on top of it.

@@ -42,6 +42,7 @@ type Exchange struct {
 	given       Mark            // when its receiver was given it; 0 before
 	answerGiven Mark            // when its sender was given the response
 	cancelGiven Mark            // when its receiver was given the cancellation
+	refused     bool            // HTTP turned it away, or its exchange broke; no response is on the wire
 	failed      bool            // the response is an error
 	asksInput   bool            // the response is an InputRequiredResult
 	task        bool            // it asked to run as a task
@@ -83,15 +84,17 @@ func (c *Checker) judgeRequest(dir transport.Direction, m *message, known Mark) 
 		c.breaks(lawFreshID, dir, "%s with the id %s, which another request had before", m.Method, m.ID)
 	}
 	if token := m.progressToken; token != nil {
-		if other := e.withToken(m.token); other != nil && !knows(other.answerGiven, known) && !other.Cancelled {
+		if other := e.withToken(m.token); other != nil && !knows(other.answerGiven, known) && !other.Cancelled && !other.refused {
 			c.breaks(lawFreshToken, dir, "%s (id %s) with the progress token %s of %v, which is open", m.Method, m.ID, token, other)
 		}
 	}
 }
 
 func (c *Checker) judgeReuse(dir transport.Direction, m *message, before *Exchange, known Mark) {
+	before = before.orEarlier()
 	switch {
-	case !knows(before.answerGiven, known) && !before.Cancelled:
+	case before.refused && before.Method == m.Method: // it is sent again
+	case !before.refused && !knows(before.answerGiven, known) && !before.Cancelled:
 		c.breaks(lawUniqueID, dir, "%s with the id %s of %s, which is open", m.Method, m.ID, before.Method)
 	case c.stateless() && before.asksInput && before.Method == m.Method && transport.Member(m.Params, "inputResponses") != nil:
 		c.breaks(lawRetry, dir, "%s with the answers that the response to id %s asked for, under that id", m.Method, m.ID)
@@ -99,6 +102,20 @@ func (c *Checker) judgeReuse(dir transport.Direction, m *message, before *Exchan
 		c.breaks(lawFreshID, dir, "%s with the id %s, which %s had before", m.Method, m.ID, before.Method)
 	}
 }
+
+// orEarlier returns the request, or where HTTP refused it the latest before it that was open
+// under the same id.
+func (x *Exchange) orEarlier() *Exchange {
+	for one, n := x, 0; one != nil && n < mostOfOneID; one, n = one.before, n+1 {
+		if !one.refused {
+			return one
+		}
+	}
+	return x
+}
+
+// open reports whether a response is still to come.
+func (x *Exchange) open() bool { return !x.Answered && !x.refused }
 
 // judgeResponse is rule P1.
 func (c *Checker) judgeResponse(dir transport.Direction, m *message, known Mark) {
@@ -147,7 +164,7 @@ func (c *Checker) sentResponse(dir transport.Direction, m *message) {
 	if x == nil || x.Answered {
 		return
 	}
-	x.Answered, x.failed = true, m.Result == nil
+	x.Answered, x.refused, x.failed = true, false, m.Result == nil
 	x.asksInput = c.stateless() && text(transport.Member(m.Result, "resultType")) == "input_required"
 	c.settles(x, m)
 	c.endLog(x)
@@ -204,7 +221,7 @@ func (e *end) answeredBy(m *message) (best *Exchange) {
 		if x.stream == m.stream {
 			n = 2
 		}
-		if !x.Answered {
+		if x.open() {
 			n++
 		}
 		return n
@@ -214,7 +231,7 @@ func (e *end) answeredBy(m *message) (best *Exchange) {
 		if x == nil {
 			break
 		}
-		if best == nil || rank(x) > rank(best) || rank(x) == rank(best) && !x.Answered {
+		if best == nil || rank(x) > rank(best) || rank(x) == rank(best) && x.open() {
 			best = x
 		}
 		x = x.before

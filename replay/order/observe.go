@@ -106,7 +106,7 @@ func (c *Checker) forget(e *end) {
 }
 
 // over reports whether nothing more may come of a request.
-func (x *Exchange) over() bool { return x.Answered && (!x.task || x.ended) }
+func (x *Exchange) over() bool { return x.refused || x.Answered && (!x.task || x.ended) }
 
 func (e *end) drop(x *Exchange) {
 	e.past.add(x.id)
