@@ -28,7 +28,7 @@ type Options struct {
 	// a duration, or one of the constants above.
 	Sync time.Duration
 	// Patience is how long a call waits for another process that holds a
-	// database. 0: 2 s.
+	// database. 0: 10 s.
 	Patience time.Duration
 	// FoldBudget is how long one FoldDead folds before it leaves the rest for
 	// later. 0: 250 ms.
@@ -71,7 +71,7 @@ func Open(dir string, o Options) (*Store, error) {
 		o.Sync = 50 * time.Millisecond
 	}
 	if o.Patience <= 0 {
-		o.Patience = 2 * time.Second
+		o.Patience = 10 * time.Second
 	}
 	if o.FoldBudget <= 0 {
 		o.FoldBudget = 250 * time.Millisecond

@@ -2,6 +2,7 @@ package boltstore_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
@@ -10,7 +11,7 @@ import (
 
 func open(t testing.TB, dir string) *boltstore.Store {
 	t.Helper()
-	s, err := boltstore.Open(dir, boltstore.Options{})
+	s, err := boltstore.Open(dir, boltstore.Options{Patience: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

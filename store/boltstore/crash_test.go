@@ -59,7 +59,7 @@ func child(t testing.TB, name, dir string, n int) *exec.Cmd {
 // childWrite writes events for ever and says on standard output how far it is,
 // as a tap forwards what it has written.
 func childWrite(dir string, n int) error {
-	s, err := Open(dir, Options{})
+	s, err := Open(dir, Options{Patience: time.Hour})
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ const childEvents = 300
 
 // childSession records one whole session.
 func childSession(dir string, n int) error {
-	s, err := Open(dir, Options{})
+	s, err := Open(dir, Options{Patience: time.Hour})
 	if err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func childFullDisk(dir string, n int) error {
 		fmt.Println("skip")
 		return nil
 	}
-	s, err := Open(dir, Options{})
+	s, err := Open(dir, Options{Patience: time.Hour})
 	if err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func childFullDisk(dir string, n int) error {
 
 // childMemory writes and folds 64 MiB and says how much memory it took.
 func childMemory(dir string, n int) error {
-	s, err := Open(dir, Options{FoldBudget: time.Hour})
+	s, err := Open(dir, Options{FoldBudget: time.Hour, Patience: time.Hour})
 	if err != nil {
 		return err
 	}

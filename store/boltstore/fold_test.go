@@ -169,7 +169,7 @@ func TestFoldDeadLeavesTheLiving(t *testing.T) {
 
 // TestBudget holds that what is too much for one call is left and not lost.
 func TestBudget(t *testing.T) {
-	s, err := Open(t.TempDir(), Options{FoldBudget: 1, CloseBudget: 1})
+	s, err := Open(t.TempDir(), Options{FoldBudget: 1, CloseBudget: 1, Patience: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

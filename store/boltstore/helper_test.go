@@ -63,7 +63,7 @@ func asParts(events []store.Event) (parts []store.Part) {
 
 func testStore(t testing.TB, dir string) *Store {
 	t.Helper()
-	s, err := Open(dir, Options{FoldBudget: time.Hour, CloseBudget: time.Hour})
+	s, err := Open(dir, Options{FoldBudget: time.Hour, CloseBudget: time.Hour, Patience: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ type powered struct {
 }
 
 func newPowered(t *testing.T, sync time.Duration) *powered {
-	s, err := Open(t.TempDir(), Options{Sync: sync, FoldBudget: time.Hour, CloseBudget: time.Hour})
+	s, err := Open(t.TempDir(), Options{Sync: sync, FoldBudget: time.Hour, CloseBudget: time.Hour, Patience: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ type renewed struct {
 }
 
 func newRenewed(t *testing.T, sync time.Duration, d *forgetful) *renewed {
-	s, err := Open(memDir(t), Options{Sync: sync, FoldBudget: time.Hour, CloseBudget: time.Hour})
+	s, err := Open(memDir(t), Options{Sync: sync, FoldBudget: time.Hour, CloseBudget: time.Hour, Patience: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
