@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -18,9 +19,9 @@ type Call struct {
 	Request   uint64 // Seq of the request's frame
 	At        time.Duration
 	Stream    uint64 // of the request
-	Response  uint64 // Seq of the response's frame; 0: none
+	Response  uint64 // Seq of the response's frame, or of the HTTP status that is the answer, as 404; 0: none
 	Latency   time.Duration
-	Failure   string   // see EntryMessage
+	Failure   string   // see EntryMessage; "HTTP 404" of a status
 	Progress  []uint64 // Seqs of its progress notifications; those after Response came late; a Transcript has none
 	Cancelled uint64   // Seq of the caller's cancellation; 0: none
 	Late      bool     // of a Transcript: something came for it after it was over
@@ -33,6 +34,11 @@ type Call struct {
 // Answered reports whether the recording has a response.
 func (c *Call) Answered() bool { return c.Response != 0 }
 
+// refusedBy notes that an HTTP status answers the call.
+func (c *Call) refusedBy(e store.Event, status int) {
+	c.Response, c.Latency, c.Failure = e.Seq, e.At-c.At, fmt.Sprintf("HTTP %d", status)
+}
+
 // Orphan is a message that belongs to a request which the recording does not
 // have open: a response, a progress notification or a cancellation.
 type Orphan struct {
@@ -43,8 +49,9 @@ type Orphan struct {
 }
 
 // Calls is the projection that pairs requests with responses. Each direction has
-// its own ids, which [mcp.KeyOf] compares; a response belongs to the latest open request
-// with its id.
+// its own ids, which [mcp.KeyOf] compares. Over HTTP a response belongs to the request of its
+// exchange; where that has none with the id, and on a pipe, to the first open one. An HTTP
+// status that is no success answers the requests of its exchange, as a failure.
 type Calls struct {
 	calls   []*Call
 	orphans []Orphan
@@ -75,9 +82,17 @@ func (c *Calls) Unanswered() []*Call {
 	return list
 }
 
-// Apply takes the next event; only frames matter.
+// Apply takes the next event; only frames and what HTTP says of their exchanges matter.
 func (c *Calls) Apply(e store.Event) error {
-	if e.Kind != store.Frame {
+	switch e.Kind {
+	case store.Frame:
+	case store.HTTP:
+		refused, status := c.open.follow(e)
+		for _, call := range refused {
+			call.refusedBy(e, status)
+		}
+		return nil
+	default:
 		return nil
 	}
 	for _, m := range messagesOf(e.AsFrame()) {
@@ -99,14 +114,14 @@ func (c *Calls) request(e store.Event, m transport.Message) {
 		Request: e.Seq, At: e.At, Stream: e.Stream,
 	}
 	c.calls = append(c.calls, call)
-	c.open.open(e.Dir, m.ID, call)
+	c.open.open(e.Dir, e.Stream, m.ID, call)
 	if token := m.ProgressToken(); token != nil {
 		c.tokens[keyOf(e.Dir, token)] = call
 	}
 }
 
 func (c *Calls) response(e store.Event, m transport.Message) {
-	call, ok := c.open.close(e.Dir.Reverse(), m.ID)
+	call, ok := c.open.close(e.Dir.Reverse(), e.Stream, m.ID)
 	if !ok {
 		c.orphans = append(c.orphans, Orphan{Seq: e.Seq, Dir: e.Dir, ID: string(m.ID)})
 		return

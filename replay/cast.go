@@ -84,7 +84,7 @@ func (p *casting) hear(e store.Event) {
 		case transport.Request:
 			p.hearRequest(c)
 		case transport.Response:
-			if q, ok := p.questions.close(transport.ServerToClient, m.ID); ok {
+			if q, ok := p.questions.close(transport.ServerToClient, 0, m.ID); ok {
 				c.answers, q.answer = q, c
 			} else {
 				p.others[strayKey(m)] = append(p.others[strayKey(m)], c)
@@ -98,7 +98,10 @@ func (p *casting) hear(e store.Event) {
 
 func (p *casting) hearRequest(c *cue) {
 	p.score.Recorded++
-	p.calls.open(transport.ClientToServer, c.msg().ID, c)
+	p.calls.open(transport.ClientToServer, c.on, c.msg().ID, c)
+	if p.exchanges.isRefused(c.on) {
+		p.calls.refuse(c.on)
+	}
 	p.byID[mcp.KeyOf(c.msg().ID)] = c
 	if token := c.msg().ProgressToken(); token != nil {
 		p.byToken[mcp.KeyOf(token)] = c
@@ -163,7 +166,7 @@ func (p *casting) say(e store.Event) {
 			}
 		case transport.Request:
 			q := &question{reply: r, id: mcp.KeyOf(m.ID), method: m.Method}
-			p.questions.open(transport.ServerToClient, m.ID, q)
+			p.questions.open(transport.ServerToClient, 0, m.ID, q)
 			r.asks = append(r.asks, q)
 		}
 		p.sayAbout(r, m, at)
@@ -171,16 +174,19 @@ func (p *casting) say(e store.Event) {
 	p.sayOn(r, e.Stream)
 }
 
-// close returns the open request that is answered. Over HTTP it is one of the same
-// exchange, for in stateless sessions several clients use the same ids at once.
+// close returns the open request that is answered. Over HTTP an error without an id
+// answers the first one of its exchange.
 func (p *casting) close(stream uint64, m transport.Message) (*cue, bool) {
-	for _, c := range p.on[p.exchanges.first(stream)] {
-		if c.msg().Kind() == transport.Request && c.answer == nil && (mcp.Same(c.msg().ID, m.ID) || isNull(m.ID)) {
-			p.calls.remove(transport.ClientToServer, c.msg().ID, func(other *cue) bool { return other == c })
-			return c, true
+	on, id := p.exchanges.first(stream), m.ID
+	if isNull(id) {
+		for _, c := range p.on[on] {
+			if c.msg().Kind() == transport.Request && c.answer == nil {
+				id = c.msg().ID
+				break
+			}
 		}
 	}
-	return p.calls.close(transport.ClientToServer, m.ID)
+	return p.calls.close(transport.ClientToServer, on, id)
 }
 
 // isNull reports whether an error does not say to which request.

@@ -31,6 +31,9 @@ func NewEndings() *Endings {
 		for _, m := range entry.Messages {
 			e.take(m, failures)
 		}
+		for _, call := range entry.Refused {
+			e.note(call, failures)
+		}
 		return nil
 	})
 	return e
@@ -38,7 +41,7 @@ func NewEndings() *Endings {
 
 // Apply takes the next event.
 func (e *Endings) Apply(event store.Event) error {
-	if event.Kind != store.Frame {
+	if event.Kind != store.Frame && event.Kind != store.HTTP {
 		return nil
 	}
 	return e.transcript.Apply(event)
@@ -51,10 +54,15 @@ func (e *Endings) take(m EntryMessage, failures map[string]string) {
 	if m.Call == nil || m.Kind == transport.Request {
 		return
 	}
-	end := &e.list[m.Call.n]
-	end.response, end.latency = m.Call.Response, m.Call.Latency
-	end.cancelled, end.late = m.Call.Cancelled, m.Call.Late
-	end.failure = shared(failures, m.Call.Failure)
+	e.note(m.Call, failures)
+}
+
+// note keeps what a call knows by now.
+func (e *Endings) note(c *Call, failures map[string]string) {
+	end := &e.list[c.n]
+	end.response, end.latency = c.Response, c.Latency
+	end.cancelled, end.late = c.Cancelled, c.Late
+	end.failure = shared(failures, c.Failure)
 }
 
 // shared returns a text that is held once, as long as there are not too many.

@@ -25,6 +25,7 @@ type Entry struct {
 	Batch        bool           // a frame of any number of messages in brackets
 	Noise        bool           // a frame that is not JSON: a stray log line, a blank one
 	Text         string         // of noise and of other events
+	Refused      []*Call        // the calls that the HTTP status of the event answers
 	Payload      []byte         // the event's own
 }
 
@@ -108,6 +109,9 @@ func (e Entry) Pairs() string {
 			pairs = append(pairs, p)
 		}
 	}
+	for _, c := range e.Refused {
+		pairs = append(pairs, fmt.Sprintf("to #%d", c.Request))
+	}
 	return strings.Join(pairs, "; ")
 }
 
@@ -123,7 +127,11 @@ func (m EntryMessage) pair() string {
 	case c.Response == 0:
 		return fmt.Sprintf("cancelled by #%d, not answered", c.Cancelled)
 	}
-	return fmt.Sprintf("answered by #%d after %v", c.Response, c.Latency.Round(time.Microsecond))
+	with := ""
+	if strings.HasPrefix(c.Failure, "HTTP ") {
+		with = " with " + c.Failure
+	}
+	return fmt.Sprintf("answered by #%d%s after %v", c.Response, with, c.Latency.Round(time.Microsecond))
 }
 
 // Name is the method and what it is about.

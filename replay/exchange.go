@@ -223,6 +223,12 @@ func (x *exchanges) isUnheard(e store.Event) bool {
 	return e.Kind == store.Frame && e.Dir == transport.ClientToServer && ex != nil && ex.unheard
 }
 
+// isRefused reports whether an HTTP status answers the requests of the exchange.
+func (x *exchanges) isRefused(number uint64) bool {
+	ex := x.byNumber[number]
+	return ex != nil && ex.status >= http.StatusMultipleChoices
+}
+
 // OneStream returns a recording as its server's half is played over one stream, such as
 // stdio. It leaves out the requests that were refused for how they came over HTTP, which a
 // stream cannot repeat, and the bodies of refusals, which are not messages of the session.

@@ -2,18 +2,32 @@ package replay
 
 import (
 	"encoding/json"
+	"net/http"
 	"slices"
 
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // inFlight holds the requests that are open, by the direction they went and
 // their id. An id may be used again once it was answered (2026-07-28), and a
-// faulty peer uses it before: a response belongs to the latest open request.
+// faulty peer uses it before: over HTTP a response belongs to the request of its own
+// exchange. Where no request of the exchange had the id, as on a stream that is taken up
+// again or outside of requests, and on a pipe, it belongs to the first that is open.
 type inFlight[T any] struct {
-	calls map[callKey][]T
+	calls map[callKey][]*flight[T]            // in their order; the first and the last are not over
+	on    map[uint64]map[callKey][]*flight[T] // all of an HTTP exchange, until it ends
 }
+
+// flight is a request of inFlight.
+type flight[T any] struct {
+	call    T
+	over    bool // it was answered, or its refused exchange has ended
+	refused bool // by an HTTP status; only a message of its own exchange can be its answer
+}
+
+func (f *flight[T]) isOpen() bool { return !f.over && !f.refused }
 
 // callKey is an id, or a progress token, of the requests of one direction.
 type callKey struct {
@@ -23,73 +37,130 @@ type callKey struct {
 
 func keyOf(dir transport.Direction, id json.RawMessage) callKey { return callKey{dir, mcp.KeyOf(id)} }
 
-func (f *inFlight[T]) open(dir transport.Direction, id json.RawMessage, call T) {
-	f.openAt(keyOf(dir, id), call)
+// open adds a request that went in direction dir on an HTTP exchange, or on 0, a pipe.
+func (f *inFlight[T]) open(dir transport.Direction, stream uint64, id json.RawMessage, call T) {
+	f.openAt(keyOf(dir, id), stream, call)
 }
 
-func (f *inFlight[T]) openAt(k callKey, call T) {
+func (f *inFlight[T]) openAt(k callKey, stream uint64, call T) *flight[T] {
 	if f.calls == nil {
-		f.calls = map[callKey][]T{}
+		f.calls = map[callKey][]*flight[T]{}
 	}
-	f.calls[k] = append(f.calls[k], call)
+	x := &flight[T]{call: call}
+	f.calls[k] = append(f.calls[k], x)
+	f.askedOn(stream, k, x)
+	return x
+}
+
+// answeredAt adds a request that was answered: its exchange may still have another answer.
+func (f *inFlight[T]) answeredAt(k callKey, stream uint64, call T) {
+	f.askedOn(stream, k, &flight[T]{call: call, over: true})
+}
+
+// askedOn adds a request to its exchange.
+func (f *inFlight[T]) askedOn(stream uint64, k callKey, x *flight[T]) {
+	if stream == 0 {
+		return
+	}
+	if f.on == nil {
+		f.on = map[uint64]map[callKey][]*flight[T]{}
+	}
+	if f.on[stream] == nil {
+		f.on[stream] = map[callKey][]*flight[T]{}
+	}
+	f.on[stream][k] = append(f.on[stream][k], x)
 }
 
 // latest returns the latest open request with the id that went in direction dir.
 func (f *inFlight[T]) latest(dir transport.Direction, id json.RawMessage) (call T, ok bool) {
-	calls := f.calls[keyOf(dir, id)]
-	if len(calls) == 0 {
+	for _, x := range slices.Backward(f.calls[keyOf(dir, id)]) {
+		if x.isOpen() {
+			return x.call, true
+		}
+	}
+	return call, false
+}
+
+// close removes and returns the request that went in direction dir and that a response
+// on the exchange answers.
+func (f *inFlight[T]) close(dir transport.Direction, stream uint64, id json.RawMessage) (call T, ok bool) {
+	k := keyOf(dir, id)
+	list, fits := f.on[stream][k], func(x *flight[T]) bool { return !x.over }
+	if len(list) == 0 {
+		list, fits = f.calls[k], (*flight[T]).isOpen
+	}
+	i := slices.IndexFunc(list, fits)
+	if i < 0 {
 		return call, false
 	}
-	return calls[len(calls)-1], true
+	x := list[i]
+	x.over = true
+	f.trim(k)
+	return x.call, true
 }
 
-// close removes and returns the latest open request with the id.
-func (f *inFlight[T]) close(dir transport.Direction, id json.RawMessage) (call T, ok bool) {
-	return f.closeAt(keyOf(dir, id))
-}
-
-func (f *inFlight[T]) closeAt(k callKey) (call T, ok bool) {
-	calls := f.calls[k]
-	if len(calls) == 0 {
-		return call, false
+// trim takes away the requests with an id that are over, as far as no open one stands
+// before and after them; to look for them would take long.
+func (f *inFlight[T]) trim(k callKey) {
+	list := f.calls[k]
+	for len(list) > 0 && list[0].over {
+		list = list[1:]
 	}
-	last := len(calls) - 1
-	call = calls[last]
-	f.put(k, calls[:last])
-	return call, true
-}
-
-// put sets the open requests with an id, and forgets an id that no request has any more.
-func (f *inFlight[T]) put(k callKey, calls []T) {
-	if len(calls) == 0 {
+	for len(list) > 0 && list[len(list)-1].over {
+		list = list[:len(list)-1]
+	}
+	if len(list) == 0 {
 		delete(f.calls, k)
 		return
 	}
-	f.calls[k] = calls
+	f.calls[k] = list
 }
 
-// remove removes the open requests with the id that fit.
-func (f *inFlight[T]) remove(dir transport.Direction, id json.RawMessage, fits func(T) bool) {
-	k := keyOf(dir, id)
-	f.put(k, slices.DeleteFunc(f.calls[k], fits))
-}
-
-// namesakes is how many open requests with one id are looked through.
-const namesakes = 1000
-
-// closeOn is close, but of several open requests with the id it takes the latest that
-// fits, if one of the latest does.
-func (f *inFlight[T]) closeOn(dir transport.Direction, id json.RawMessage, fits func(T) bool) (call T, ok bool) {
-	k := keyOf(dir, id)
-	calls := f.calls[k]
-	for i := len(calls) - 1; i >= max(0, len(calls)-namesakes); i-- {
-		if fits(calls[i]) {
-			call = calls[i]
-			f.put(k, slices.Delete(calls, i, i+1))
-			return call, true
+// refuse returns the open requests of an exchange, which an HTTP status has answered
+// now. They stay for a message that the response has besides.
+func (f *inFlight[T]) refuse(stream uint64) (calls []T) {
+	for _, list := range f.on[stream] {
+		for _, x := range list {
+			if x.isOpen() {
+				x.refused = true
+				calls = append(calls, x.call)
+			}
 		}
 	}
-	return f.closeAt(k)
+	return calls
+}
+
+// end forgets an exchange. Its open requests may still be answered on another one, but
+// for those that were refused.
+func (f *inFlight[T]) end(stream uint64) {
+	for k, list := range f.on[stream] {
+		for _, x := range list {
+			x.over = x.over || x.refused
+		}
+		f.trim(k)
+	}
+	delete(f.on, stream)
+}
+
+// follow takes in what an HTTP event says of the requests of its exchange, and returns
+// those that its status answers: one that is no success.
+func (f *inFlight[T]) follow(e store.Event) (refused []T, status int) {
+	if len(f.on[e.Stream]) == 0 {
+		return nil, 0
+	}
+	info, err := store.DecodePayload[store.HTTPInfo](e)
+	if err != nil {
+		return nil, 0
+	}
+	switch info.What {
+	case store.HTTPResponse:
+		if info.Status >= http.StatusMultipleChoices {
+			return f.refuse(e.Stream), info.Status
+		}
+	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
+		f.end(e.Stream)
+	}
+	return nil, 0
 }
 
 // strayKey is what two answers have in common that belong to no request: a server

@@ -8,7 +8,7 @@ import (
 )
 
 // TestInFlight: a response finds its request by the value of the id, however it is
-// spelled, and of several the latest.
+// spelled, and of several the first.
 func TestInFlight(t *testing.T) {
 	for _, test := range []struct {
 		open []string
@@ -22,8 +22,8 @@ func TestInFlight(t *testing.T) {
 		{[]string{"1e2"}, "100", "1e2"},
 		{[]string{"100"}, "1e2", "100"},
 		{[]string{"100"}, "100.0", "100"},
-		{[]string{"100", "1e2"}, "100.0", "1e2"},
-		{[]string{"100", "1e2"}, "100", "1e2"},
+		{[]string{"100", "1e2"}, "100.0", "100"},
+		{[]string{"1e2", "100"}, "100", "1e2"},
 		{[]string{`"\u0061"`}, `"a"`, `"\u0061"`},
 		{[]string{"-0"}, "0", "-0"},
 		{[]string{"0"}, "-0", "0"},
@@ -33,17 +33,17 @@ func TestInFlight(t *testing.T) {
 	} {
 		var f inFlight[string]
 		for _, id := range test.open {
-			f.open(transport.ClientToServer, []byte(id), id)
+			f.open(transport.ClientToServer, 0, []byte(id), id)
 		}
 		if _, ok := f.latest(transport.ServerToClient, []byte(test.ask)); ok {
 			t.Errorf("%v: %s has a request the other way", test.open, test.ask)
 		}
-		got, ok := f.close(transport.ClientToServer, []byte(test.ask))
+		got, ok := f.close(transport.ClientToServer, 0, []byte(test.ask))
 		if got != test.want || ok != (test.want != "") {
 			t.Errorf("%v: %s closes %q, want %q", test.open, test.ask, got, test.want)
 		}
 		for _, id := range test.open {
-			f.close(transport.ClientToServer, []byte(id))
+			f.close(transport.ClientToServer, 0, []byte(id))
 		}
 		if len(f.calls) != 0 {
 			t.Errorf("%v: %v are left", test.open, f.calls)
@@ -57,15 +57,49 @@ func TestInFlightMany(t *testing.T) {
 	const many = 200_000
 	var f inFlight[int]
 	for i := range many {
-		f.open(transport.ClientToServer, fmt.Append(nil, i), i)
-		f.open(transport.ServerToClient, []byte("1.0"), i)
+		f.open(transport.ClientToServer, 0, fmt.Append(nil, i), i)
+		f.open(transport.ServerToClient, 0, []byte("1.0"), i)
 	}
 	for i := range many {
-		if _, ok := f.close(transport.ClientToServer, fmt.Append(nil, i+many)); ok {
+		if _, ok := f.close(transport.ClientToServer, 0, fmt.Append(nil, i+many)); ok {
 			t.Fatalf("%d was open", i+many)
 		}
-		if got, ok := f.close(transport.ServerToClient, []byte("1")); !ok || got != many-1-i {
-			t.Fatalf("the latest is %d, want %d", got, many-1-i)
+		if got, ok := f.close(transport.ServerToClient, 0, []byte("1")); !ok || got != i {
+			t.Fatalf("the first is %d, want %d", got, i)
 		}
+	}
+}
+
+// TestInFlightExchange: over HTTP a response belongs to the request of its own exchange,
+// once; a stream without a request answers the first that is open and not refused.
+func TestInFlightExchange(t *testing.T) {
+	const slow, never, gone, resumed = 3, 4, 5, 9
+	var f inFlight[int]
+	id := []byte("5")
+	for _, stream := range []int{slow, never, gone} {
+		f.open(transport.ClientToServer, uint64(stream), id, stream)
+	}
+	closes := func(stream uint64, want int) {
+		t.Helper()
+		if got, _ := f.close(transport.ClientToServer, stream, id); got != want {
+			t.Errorf("a response on %d closes the request of %d, want %d", stream, got, want)
+		}
+	}
+	closes(never, never)
+	closes(never, 0) // a second answer is not another's first
+	f.refuse(slow)
+	if got, _ := f.latest(transport.ClientToServer, id); got != gone {
+		t.Errorf("the latest is of %d, want %d", got, gone)
+	}
+	closes(resumed, gone)
+	closes(resumed, 0)
+	closes(slow, slow) // the message in the refusal
+	f.open(transport.ClientToServer, slow, id, slow)
+	f.refuse(slow)
+	for _, stream := range []uint64{slow, never, gone} {
+		f.end(stream)
+	}
+	if len(f.calls)+len(f.on) != 0 {
+		t.Errorf("%v and %v are left", f.calls, f.on)
 	}
 }

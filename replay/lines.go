@@ -80,12 +80,15 @@ func (d *lining) say(e store.Event) {
 			if token := m.ProgressToken(); token != nil {
 				d.byOwnToken[mcp.KeyOf(token)] = r
 			}
-			d.open.open(transport.ClientToServer, m.ID, r)
+			d.open.open(transport.ClientToServer, e.Stream, m.ID, r)
 			if e.Stream != 0 {
 				d.on[e.Stream] = append(d.on[e.Stream], r)
 			}
+			if d.exchanges.isRefused(e.Stream) {
+				d.open.refuse(e.Stream)
+			}
 		case transport.Response:
-			if t, ok := d.asked.close(transport.ServerToClient, m.ID); ok {
+			if t, ok := d.asked.close(transport.ServerToClient, 0, m.ID); ok {
 				l.belongTo(t, respell{path: below(at, idPath)})
 			}
 		case transport.Notification:
@@ -135,7 +138,7 @@ func (d *lining) hear(e store.Event) {
 			t.request, r.response = r, t
 			t.idle, t.parting = r.cancelled || r.msg().Method == methodListen, d.over
 		case transport.Request:
-			d.asked.open(transport.ServerToClient, m.ID, t)
+			d.asked.open(transport.ServerToClient, 0, m.ID, t)
 			if token := m.ProgressToken(); token != nil {
 				d.byToken[mcp.KeyOf(token)] = t
 			}
@@ -152,13 +155,13 @@ func (d *lining) hear(e store.Event) {
 
 // close returns the open request that is answered, as that of casting does.
 func (d *lining) close(stream uint64, m transport.Message) (*request, bool) {
-	for _, r := range d.on[d.exchanges.first(stream)] {
-		if r.response == nil && (mcp.Same(r.msg().ID, m.ID) || isNull(m.ID)) {
-			d.open.remove(transport.ClientToServer, r.msg().ID, func(other *request) bool { return other == r })
-			return r, true
+	on, id := d.exchanges.first(stream), m.ID
+	if isNull(id) {
+		if i := slices.IndexFunc(d.on[on], func(r *request) bool { return r.response == nil }); i >= 0 {
+			id = d.on[on][i].msg().ID
 		}
 	}
-	return d.open.close(transport.ClientToServer, m.ID)
+	return d.open.close(transport.ClientToServer, on, id)
 }
 
 // owner is the call that something besides an answer belongs to: that it names, or on

@@ -162,7 +162,7 @@ func (p *Player) Knows(m transport.Message) bool {
 
 // response takes a live answer to a request of the server.
 func (p *Player) response(m transport.Message, stream uint64) {
-	for _, q := range slices.Backward(p.asked[mcp.KeyOf(m.ID)]) { // the latest, as everywhere
+	for _, q := range p.asked[mcp.KeyOf(m.ID)] { // the first, as everywhere
 		if q.done {
 			continue
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"net/http"
 	"sort"
 	"time"
 
@@ -67,7 +66,7 @@ type delivery struct {
 // matter to a closed replay, and to what it says of open requests also HTTP statuses, how
 // the server's process ended, and the time of the last event.
 func Load(seq iter.Seq2[store.Event, error]) (*Recording, error) {
-	l := loader{Recording: Recording{reasons: map[int32]string{}}, on: map[uint64][]int32{}}
+	l := loader{Recording: Recording{reasons: map[int32]string{}}}
 	if err := Project(seq, &l); err != nil {
 		return nil, fmt.Errorf("load recording: %w", err)
 	}
@@ -96,8 +95,7 @@ func (r *Recording) messagesOf(f playFrame) []playMessage { return r.messages[f.
 // loader is the projection that makes a Recording.
 type loader struct {
 	Recording
-	open inFlight[int32]    // indices into messages
-	on   map[uint64][]int32 // the requests of an HTTP exchange
+	open inFlight[int32] // indices into messages
 }
 
 // Apply takes the next event.
@@ -117,7 +115,10 @@ func (l *loader) Apply(e store.Event) error {
 	case store.Frame:
 		return l.frame(e)
 	case store.HTTP:
-		l.refuse(e)
+		refused, status := l.open.follow(e)
+		for _, request := range refused {
+			l.messages[request].refused, l.refusal = true, status
+		}
 	case store.Exited:
 		info, err := store.DecodePayload[store.ExitInfo](e)
 		if l.exit = fmt.Sprintf("with exit status %d", info.Code); info.Signal != "" {
@@ -154,20 +155,6 @@ func (r *Recording) nothing() string {
 	return said
 }
 
-// refuse notes the requests that were answered with the status of an error.
-func (l *loader) refuse(e store.Event) {
-	if len(l.on[e.Stream]) == 0 {
-		return
-	}
-	info, err := store.DecodePayload[store.HTTPInfo](e)
-	if err != nil || info.What != store.HTTPResponse || info.Status < http.StatusBadRequest {
-		return
-	}
-	for _, request := range l.on[e.Stream] {
-		l.messages[request].refused, l.refusal = true, info.Status
-	}
-}
-
 func (l *loader) frame(e store.Event) error {
 	if e.Dir != transport.ClientToServer && e.Dir != transport.ServerToClient {
 		return fmt.Errorf("frame event %d: no direction", e.Seq)
@@ -193,12 +180,9 @@ func (l *loader) message(frame int32, e store.Event, m transport.Message) {
 	pm := playMessage{kind: m.Kind(), frame: frame, pair: -1, method: m.Method, target: target(m), id: string(m.ID)}
 	switch pm.kind {
 	case transport.Request:
-		l.open.open(dir, m.ID, index)
-		if e.Stream != 0 {
-			l.on[e.Stream] = append(l.on[e.Stream], index)
-		}
+		l.open.open(dir, e.Stream, m.ID, index)
 	case transport.Response:
-		if request, ok := l.open.close(dir.Reverse(), m.ID); ok {
+		if request, ok := l.open.close(dir.Reverse(), e.Stream, m.ID); ok {
 			pm.pair = request
 			l.messages[request].pair = index
 		}

@@ -168,8 +168,8 @@ func TestAnswersKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestQuestionsWithOneID: an answer is for the latest question with its id; one that
-// was never answered does not take it.
+// TestQuestionsWithOneID: an answer is for the first open question with its id, as check
+// reads it; one that was never answered is waited for by nothing.
 func TestQuestionsWithOneID(t *testing.T) {
 	events := recorded(t, `< {"id":1,"method":"elicitation/create"}
 > {"id":5,"method":"tools/call"}

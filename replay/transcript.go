@@ -44,7 +44,7 @@ func (t *Transcript) Apply(e store.Event) error {
 		Size: len(e.Payload), Unterminated: e.Unterminated, Redacted: e.Redacted, Cut: e.Cut, Payload: e.Payload,
 	}
 	if e.Kind != store.Frame {
-		entry.Text = eventText(e)
+		entry.Text, entry.Refused = eventText(e), t.follow(e)
 		return t.emit(entry)
 	}
 	messages, err := e.AsFrame().Messages()
@@ -83,7 +83,7 @@ func (t *Transcript) request(e store.Event, em EntryMessage) *Call {
 	}
 	t.asked++
 	t.ahead.foretell(call)
-	t.open.openAt(callKey{e.Dir, call.id}, call)
+	t.open.openAt(callKey{e.Dir, call.id}, e.Stream, call)
 	if call.token != "" {
 		t.tokens[callKey{e.Dir, call.token}] = call
 	}
@@ -115,30 +115,41 @@ func (t *Transcript) notification(e store.Event, m transport.Message, em *EntryM
 }
 
 func (t *Transcript) response(e store.Event, m transport.Message, em *EntryMessage) {
-	call, ok := t.close(e, m)
+	call, ok := t.open.close(e.Dir.Reverse(), e.Stream, m.ID)
 	if ok {
 		em.Request, em.Method, em.Target = call.Request, call.Method, call.Target
 		em.Latency = e.At - call.At
 	}
 	em.Failure = failure(m, em.Method)
 	if !ok {
-		em.Call = t.over.named(keyOf(e.Dir.Reverse(), m.ID))
+		em.Call = t.over.answeredOn(e.Stream, keyOf(e.Dir.Reverse(), m.ID))
 		return
 	}
 	em.Call, call.Response, call.Latency, call.Failure = call, e.Seq, em.Latency, em.Failure
+	t.end(call)
+}
+
+// follow takes in what HTTP says of the calls of an exchange, and returns those that its
+// status answers.
+func (t *Transcript) follow(e store.Event) []*Call {
+	if e.Kind != store.HTTP {
+		return nil
+	}
+	refused, status := t.open.follow(e)
+	slices.SortFunc(refused, func(a, b *Call) int { return a.n - b.n })
+	for _, call := range refused {
+		call.refusedBy(e, status)
+		t.end(call)
+	}
+	return refused
+}
+
+// end notes that a call is over.
+func (t *Transcript) end(call *Call) {
 	if k := (callKey{call.Dir, call.token}); t.tokens[k] == call {
 		delete(t.tokens, k)
 	}
 	t.over.add(call)
-}
-
-// close ends the call that a response answers. Clients without a session share their
-// ids over HTTP, and only the exchange tells whose an answer is.
-func (t *Transcript) close(e store.Event, m transport.Message) (*Call, bool) {
-	if e.Stream == 0 {
-		return t.open.close(e.Dir.Reverse(), m.ID)
-	}
-	return t.open.closeOn(e.Dir.Reverse(), m.ID, func(c *Call) bool { return c.Stream == e.Stream })
 }
 
 // closedCalls are the latest calls that were answered: progress, a cancellation or a
@@ -166,6 +177,14 @@ func (c *closedCalls) find(fits func(*Call) bool) *Call {
 // named returns the latest with an id.
 func (c *closedCalls) named(k callKey) *Call {
 	return c.find(func(call *Call) bool { return call.Dir == k.dir && call.id == k.id })
+}
+
+// answeredOn returns the latest with an id, of the exchange if there is one.
+func (c *closedCalls) answeredOn(stream uint64, k callKey) *Call {
+	if call := c.find(func(call *Call) bool { return call.Stream == stream && call.Dir == k.dir && call.id == k.id }); call != nil {
+		return call
+	}
+	return c.named(k)
 }
 
 // eventText says what an event that is no frame means.

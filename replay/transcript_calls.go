@@ -13,8 +13,9 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Follow is Apply of a frame that nobody wants to see, and whose messages were read.
+// Follow is Apply of an event that nobody wants to see, and whose messages were read.
 func (t *Transcript) Follow(e store.Event, messages []transport.Message) {
+	t.follow(e)
 	for _, m := range messages {
 		t.message(e, m)
 	}
@@ -22,22 +23,24 @@ func (t *Transcript) Follow(e store.Event, messages []transport.Message) {
 
 // AppendCalls appends the calls that the transcript remembers, with which
 // [ResumeTranscript] goes on: how many requests there were; the calls in flight, in the
-// order of direction and id, and of one id the latest last; those that are over, the
-// latest last.
+// order of direction and id, and of one id the latest last, with those that an HTTP status
+// has answered and that may have a message besides; those that are over, the latest last.
 func (t *Transcript) AppendCalls(b []byte) []byte {
 	b = varint.Append(b, uint64(t.asked))
-	n := 0
-	for _, calls := range t.open.calls {
-		n += len(calls)
-	}
-	b = varint.Append(b, uint64(n))
 	keys := slices.SortedFunc(maps.Keys(t.open.calls), func(a, b callKey) int {
 		return cmp.Or(cmp.Compare(a.dir, b.dir), cmp.Compare(a.id, b.id))
 	})
+	var open []*Call
 	for _, k := range keys {
-		for _, c := range t.open.calls[k] {
-			b = c.append(b, t.tokens[callKey{c.Dir, c.token}] == c)
+		for _, x := range t.open.calls[k] {
+			if !x.over {
+				open = append(open, x.call)
+			}
 		}
+	}
+	b = varint.Append(b, uint64(len(open)))
+	for _, c := range open {
+		b = c.append(b, t.tokens[callKey{c.Dir, c.token}] == c)
 	}
 	over := min(t.over.n, len(t.over.ring))
 	b = varint.Append(b, uint64(over))
@@ -69,7 +72,8 @@ func ResumeTranscript(calls []byte, emit func(Entry) error) (*Transcript, error)
 	t.asked = int(r.Uint())
 	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
 		c, holds := callOf(&r)
-		t.open.openAt(callKey{c.Dir, c.id}, c)
+		x := t.open.openAt(callKey{c.Dir, c.id}, c.Stream, c)
+		x.refused = c.Response != 0
 		if holds {
 			t.tokens[callKey{c.Dir, c.token}] = c
 		}
@@ -77,6 +81,7 @@ func ResumeTranscript(calls []byte, emit func(Entry) error) (*Transcript, error)
 	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
 		c, _ := callOf(&r)
 		t.over.add(c)
+		t.open.answeredAt(callKey{c.Dir, c.id}, c.Stream, c)
 	}
 	if !r.Whole() {
 		return nil, errors.New("resume transcript: not the calls of one")

@@ -47,8 +47,11 @@ func (f *Fold) Apply(e store.Event) error {
 	}
 	if e.Kind == store.Frame {
 		f.frame(e)
-	} else if err := f.state.Apply(e); err != nil {
-		return err
+	} else {
+		if err := f.state.Apply(e); err != nil {
+			return err
+		}
+		f.transcript.Follow(e, nil)
 	}
 	f.events++
 	f.bytes += len(e.Payload)

@@ -14,7 +14,7 @@ import (
 
 const (
 	magic   = "mcprecck"
-	version = 1
+	version = 2
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

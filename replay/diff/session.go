@@ -3,6 +3,7 @@ package diff
 import (
 	"bytes"
 	"hash/maphash"
+	"slices"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -36,26 +37,28 @@ const none = -1
 
 // Session is a recording, folded.
 type Session struct {
-	Header store.Header
-	Events uint64
-	Frames uint64
-	Lost   uint64
-	Exit   string
-	took   time.Duration
-	seed   maphash.Seed
-	names  *names
-	list   []message
-	asks   [3][]int32        // the requests of each direction
-	calls  map[linkKey]int32 // by id
-	tokens map[linkKey]int32
-	tools  map[string]uint64
-	listed uint64           // Seq of the last list of tools
-	said   map[uint64]int   // lines of standard error, by hash, how often
-	status map[uint64]int32 // of an HTTP exchange
-	legacy bool             // the transport is HTTP+SSE
-	noises int
-	stderr uint64
-	chosen []uint64 // a bit for each event that is selected; nil: all are
+	Header  store.Header
+	Events  uint64
+	Frames  uint64
+	Lost    uint64
+	Exit    string
+	took    time.Duration
+	seed    maphash.Seed
+	names   *names
+	list    []message
+	asks    [3][]int32           // the requests of each direction
+	waiting map[linkKey][]int32  // by id: the first and the last are open
+	calls   map[linkKey][]int32  // by id and HTTP exchange, until that ends
+	asked   map[uint64][]linkKey // the keys of calls, by exchange
+	tokens  map[linkKey]int32
+	tools   map[string]uint64
+	listed  uint64           // Seq of the last list of tools
+	said    map[uint64]int   // lines of standard error, by hash, how often
+	status  map[uint64]int32 // of an HTTP exchange
+	legacy  bool             // the transport is HTTP+SSE
+	noises  int
+	stderr  uint64
+	chosen  []uint64 // a bit for each event that is selected; nil: all are
 }
 
 // SelectNone leaves only events to tell of that Select names.
@@ -88,7 +91,7 @@ type linkKey struct {
 
 func newSession(seed maphash.Seed, n *names) *Session {
 	return &Session{
-		seed: seed, names: n, calls: map[linkKey]int32{}, tokens: map[linkKey]int32{},
+		seed: seed, names: n, waiting: map[linkKey][]int32{}, calls: map[linkKey][]int32{}, asked: map[uint64][]linkKey{}, tokens: map[linkKey]int32{},
 		tools: map[string]uint64{}, said: map[uint64]int{}, status: map[uint64]int32{},
 	}
 }
@@ -126,8 +129,11 @@ func (s *Session) around(e store.Event) (err error) {
 	case store.HTTP:
 		var info store.HTTPInfo
 		info, err = store.DecodePayload[store.HTTPInfo](e)
-		if info.What == store.HTTPResponse {
+		switch info.What {
+		case store.HTTPResponse:
 			s.status[e.Stream] = int32(info.Status)
+		case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
+			s.leave(e.Stream)
 		}
 		s.legacy = s.legacy || info.SSE != nil && info.SSE.Event == "endpoint"
 	}
@@ -144,7 +150,7 @@ func (s *Session) message(e store.Event, part int32, g *Digest) {
 	at := int32(len(s.list))
 	switch g.kind {
 	case transport.Request:
-		s.open(s.calls, e, g.id, at)
+		s.ask(e, g.id, at)
 		if g.token != 0 {
 			s.open(s.tokens, e, g.token, at)
 		}
@@ -182,14 +188,55 @@ func (s *Session) find(index map[linkKey]int32, dir transport.Direction, stream 
 	return at
 }
 
+// ask takes a request.
+func (s *Session) ask(e store.Event, id uint64, at int32) {
+	k := linkKey{id, 0, e.Dir}
+	s.waiting[k] = append(s.waiting[k], at)
+	if k.stream = e.Stream; k.stream != 0 {
+		s.calls[k] = append(s.calls[k], at)
+		s.asked[e.Stream] = append(s.asked[e.Stream], k)
+	}
+}
+
+// leave forgets what an exchange asked. It may still be answered on another one.
+func (s *Session) leave(stream uint64) {
+	for _, k := range s.asked[stream] {
+		delete(s.calls, k)
+	}
+	delete(s.asked, stream)
+}
+
+// answered finds the request that a response answers: that of its exchange, and where the
+// exchange asked nothing with the id the first that is open and that HTTP has not refused.
+func (s *Session) answered(dir transport.Direction, stream uint64, id uint64) int32 {
+	isOpen := func(at int32) bool { return s.list[at].reply == none }
+	list := s.calls[linkKey{id, stream, dir}]
+	if len(list) == 0 {
+		list = s.waiting[linkKey{id, 0, dir}]
+		isOpen = func(at int32) bool { return s.list[at].reply == none && s.status[s.list[at].stream] < 300 }
+	}
+	if i := slices.IndexFunc(list, isOpen); i >= 0 {
+		return list[i]
+	}
+	return none
+}
+
+// latest finds the latest open request with an id.
+func (s *Session) latest(dir transport.Direction, id uint64) int32 {
+	if list := s.waiting[linkKey{id, 0, dir}]; len(list) > 0 {
+		return list[len(list)-1]
+	}
+	return none
+}
+
 // answer takes a response. A second one to a request belongs to none.
 func (s *Session) answer(m *message, e store.Event, g *Digest, at int32) {
-	call := s.find(s.calls, e.Dir.Reverse(), e.Stream, g.id)
-	if call == none || s.list[call].reply != none {
+	call := s.answered(e.Dir.Reverse(), e.Stream, g.id)
+	if call == none {
 		return
 	}
 	m.call, s.list[call].reply = call, at
-	s.closes(e.Dir.Reverse(), s.list[call].stream, g.id, call)
+	s.closes(e.Dir.Reverse(), g.id)
 	m.name = s.list[call].name
 	if s.names.list[m.name].method != methodTools {
 		return
@@ -202,14 +249,19 @@ func (s *Session) answer(m *message, e store.Event, g *Digest, at int32) {
 	}
 }
 
-// closes forgets the id of a call: a million of them are not held.
-func (s *Session) closes(dir transport.Direction, stream uint64, id uint64, call int32) {
-	k := linkKey{id, stream, dir}
-	for range 2 {
-		if at, ok := s.calls[k]; ok && at == call {
-			delete(s.calls, k)
-		}
-		k.stream = 0
+// closes forgets the calls with an id that are over, before the first that is open and
+// after the last: a million of them are not held.
+func (s *Session) closes(dir transport.Direction, id uint64) {
+	k := linkKey{id, 0, dir}
+	list := s.waiting[k]
+	for len(list) > 0 && s.list[list[0]].reply != none {
+		list = list[1:]
+	}
+	for len(list) > 0 && s.list[list[len(list)-1]].reply != none {
+		list = list[:len(list)-1]
+	}
+	if s.waiting[k] = list; len(list) == 0 {
+		delete(s.waiting, k)
 	}
 }
 
@@ -219,11 +271,11 @@ func (s *Session) notice(m *message, e store.Event, g *Digest) {
 	case g.method == methodProgress:
 		m.call = s.find(s.tokens, e.Dir.Reverse(), e.Stream, g.token)
 	case g.method == methodCancelled:
-		if m.call = s.find(s.calls, e.Dir, 0, g.id); m.call != none {
+		if m.call = s.latest(e.Dir, g.id); m.call != none {
 			s.list[m.call].cancelled = true
 		}
 	case g.stands != 0:
-		m.call = s.find(s.calls, e.Dir.Reverse(), 0, g.stands)
+		m.call = s.latest(e.Dir.Reverse(), g.stands)
 	}
 }
 
@@ -250,7 +302,7 @@ func (s *Session) close() {
 			sum[m.dir] += int32(i)
 		}
 	}
-	s.calls, s.tokens = nil, nil
+	s.waiting, s.calls, s.asked, s.tokens = nil, nil, nil, nil
 }
 
 // owner is the call that a message belongs to, as far as one can tell.

@@ -2,8 +2,10 @@ package otlp
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -23,6 +25,10 @@ type call struct {
 	key    callKey
 	token  callKey // zero: none
 	stream uint64
+	over   bool
+
+	status  int // of HTTP, which has refused it; 0: none
+	refused time.Duration
 }
 
 func (s *session) message(e store.Event, m transport.Message) {
@@ -41,6 +47,9 @@ func (s *session) request(e store.Event, m transport.Message) {
 	c := &call{number: s.count, seq: e.Seq, span: ptrace.NewSpan(), method: m.Method, key: callKey{e.Dir, mcp.KeyOf(m.ID)}, stream: e.Stream}
 	s.calls[c.key] = append(s.calls[c.key], c)
 	s.open[c.number] = c
+	if on := s.streams[e.Stream]; on != nil {
+		on.asked = append(on.asked, c)
+	}
 	if token := m.ProgressToken(); token != nil {
 		c.token = callKey{e.Dir, mcp.KeyOf(token)}
 		s.tokens[c.token] = c
@@ -116,12 +125,11 @@ func (s *session) place(c *call, e store.Event, m transport.Message) {
 
 func (s *session) response(e store.Event, m transport.Message) {
 	key := callKey{e.Dir.Reverse(), mcp.KeyOf(m.ID)}
-	open := s.calls[key]
-	if len(open) == 0 {
+	c := s.answeredBy(key, e.Stream)
+	if c == nil {
 		s.note(s.root, e.At, "response to no request")
 		return
 	}
-	c := open[len(open)-1]
 	if c.method == "initialize" {
 		if v := text(transport.Member(m.Result, "protocolVersion")); v != "" {
 			s.revision = v
@@ -148,8 +156,55 @@ func (s *session) response(e store.Event, m transport.Message) {
 	s.finish(c)
 }
 
+// answeredBy returns the call that a response on a stream answers, nil if there is none:
+// that of its exchange, and where the exchange asked nothing with the id the first that is
+// open.
+func (s *session) answeredBy(key callKey, stream uint64) *call {
+	own := false
+	if on := s.streams[stream]; on != nil {
+		for _, c := range on.asked {
+			if c.key != key {
+				continue
+			}
+			if own = true; !c.over {
+				return c
+			}
+		}
+	}
+	i := slices.IndexFunc(s.calls[key], func(c *call) bool { return c.status == 0 })
+	if own || i < 0 {
+		return nil
+	}
+	return s.calls[key][i]
+}
+
+// refuse notes that an HTTP status answers the calls of an exchange. A message may come
+// besides, so they end with the exchange.
+func (s *session) refuse(e store.Event, status int) {
+	if on := s.streams[e.Stream]; on != nil {
+		for _, c := range on.asked {
+			c.status, c.refused = status, e.At
+		}
+	}
+}
+
+// endRefused ends a call that was answered by an HTTP status.
+func (s *session) endRefused(c *call) {
+	code := strconv.Itoa(c.status)
+	put(c.span.Attributes(), "error.type", code)
+	c.span.Attributes().PutInt("http.response.status_code", int64(c.status))
+	c.span.Status().SetCode(ptrace.StatusCodeError)
+	c.span.Status().SetMessage("HTTP " + code)
+	c.span.SetEndTimestamp(s.time(c.refused))
+	s.finish(c)
+}
+
 // unanswered ends a call with the session.
 func (s *session) unanswered(c *call) {
+	if c.status != 0 {
+		s.endRefused(c)
+		return
+	}
 	s.note(c.span, s.last, "no answer")
 	c.span.SetEndTimestamp(s.time(s.last))
 	s.finish(c)
@@ -158,8 +213,14 @@ func (s *session) unanswered(c *call) {
 // finish hands a call's span out.
 func (s *session) finish(c *call) {
 	delete(s.open, c.number)
+	c.over = true
 	open := s.calls[c.key]
-	if open = open[:len(open)-1]; len(open) == 0 {
+	if i := slices.Index(open, c); i == 0 {
+		open = open[1:]
+	} else {
+		open = slices.Delete(open, i, i+1)
+	}
+	if len(open) == 0 {
 		delete(s.calls, c.key)
 	} else {
 		s.calls[c.key] = open

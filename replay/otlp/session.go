@@ -47,6 +47,7 @@ type callKey struct {
 type stream struct {
 	parent *remote // of its request's header
 	call   *call   // of the client, while it is open
+	asked  []*call // all of both ends
 }
 
 func newSession(version string) *session {
@@ -145,9 +146,25 @@ func (s *session) exchange(e store.Event) {
 	switch info.What {
 	case store.HTTPRequest:
 		s.streams[e.Stream] = &stream{parent: remoteIn(h)}
+	case store.HTTPResponse:
+		if info.Status >= http.StatusMultipleChoices {
+			s.refuse(e, info.Status)
+		}
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
-		delete(s.streams, e.Stream)
+		s.leave(e.Stream)
 	}
+}
+
+// leave forgets an exchange, and ends the calls that its status has refused.
+func (s *session) leave(number uint64) {
+	if on := s.streams[number]; on != nil {
+		for _, c := range on.asked {
+			if !c.over && c.status != 0 {
+				s.endRefused(c)
+			}
+		}
+	}
+	delete(s.streams, number)
 }
 
 // end ends the session's span, and those of calls without an answer.

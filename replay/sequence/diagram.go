@@ -60,7 +60,11 @@ func (d *Diagram) Heading() error {
 func (d *Diagram) Add(e replay.Entry) error {
 	head := fmt.Sprintf("%6d %11.6f ", e.Seq, e.At.Seconds())
 	if len(e.Messages) == 0 {
-		return d.line(head, e, nil, d.aside(e))
+		refused := refusals(e)
+		for _, m := range refused {
+			d.note(m)
+		}
+		return d.line(head, e, refused, d.aside(e))
 	}
 	for i, m := range e.Messages {
 		if i > 0 {
@@ -72,6 +76,14 @@ func (d *Diagram) Add(e replay.Entry) error {
 		d.note(m)
 	}
 	return nil
+}
+
+// refusals are the answers that the HTTP status of an entry is.
+func refusals(e replay.Entry) (answers []replay.EntryMessage) {
+	for _, c := range e.Refused {
+		answers = append(answers, replay.EntryMessage{Kind: transport.Response, Failure: c.Failure, Request: c.Request, Call: c})
+	}
+	return answers
 }
 
 // note remembers which calls are in flight.

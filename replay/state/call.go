@@ -2,7 +2,6 @@ package state
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,19 +38,32 @@ type call struct {
 	notified     uint64
 }
 
-// calls are those without an answer; of one id the latest last. Before it may be some
-// that are closed.
+// calls are those without an answer; of one id the latest last. Between the first and the
+// last may be some that are closed.
 type calls map[key][]*call
 
-// find returns the call that an answer on a stream belongs to, nil if there is none.
+// find returns the call that an answer on a stream belongs to, nil if there is none: that
+// of its exchange, and where the exchange asked nothing with the id the first that is open.
 func (s *State) find(dir transport.Direction, id json.RawMessage, stream uint64) *call {
 	k := key{dir, string(mcp.KeyOf(id))}
-	for _, x := range slices.Backward(s.asked[stream]) {
-		if x.dir == k.dir && x.id == k.id && !x.closed {
+	own := false
+	for _, x := range s.asked[stream] {
+		if x.dir != k.dir || x.id != k.id {
+			continue
+		}
+		if own = true; !x.closed {
 			return x
 		}
 	}
-	if list := s.calls[k]; len(list) > 0 {
+	if list := s.calls[k]; len(list) > 0 && !own {
+		return list[0]
+	}
+	return nil
+}
+
+// latest returns the latest open call with an id, nil if there is none.
+func (s *State) latest(dir transport.Direction, id json.RawMessage) *call {
+	if list := s.calls[key{dir, string(mcp.KeyOf(id))}]; len(list) > 0 {
 		return list[len(list)-1]
 	}
 	return nil
@@ -62,7 +74,10 @@ func (s *State) closes(x *call) {
 	k := key{x.dir, x.id}
 	list := s.calls[k]
 	x.closed = true
-	for len(list) > 0 && list[len(list)-1].closed { // those before an open one stay, or it would take long
+	for len(list) > 0 && list[0].closed {
+		list = list[1:]
+	}
+	for len(list) > 0 && list[len(list)-1].closed { // those between open ones stay, or it would take long
 		list = list[:len(list)-1]
 	}
 	if s.calls[k] = list; len(list) == 0 {
@@ -140,7 +155,7 @@ func (s *State) notification(e store.Event, m *transport.Message) {
 		s.reports(e, m)
 	case "notifications/cancelled":
 		if id := transport.Member(m.Params, "requestId"); id != nil {
-			if x := s.find(e.Dir, id, e.Stream); x != nil {
+			if x := s.latest(e.Dir, id); x != nil {
 				s.cancels(e, x)
 			}
 		}

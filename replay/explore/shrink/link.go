@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -26,6 +27,7 @@ const (
 // request is a request of the session and what is known of it while it is read.
 type request struct {
 	part     int
+	on       uint64 // the HTTP exchange; 0: none
 	method   string
 	logs     bool // it asks for log messages (2026-07-28)
 	answered bool
@@ -41,7 +43,8 @@ type named struct {
 // linker reads a session and says what belongs to what.
 type linker struct {
 	*cut
-	latest   map[named]*request // by id
+	latest   map[named]*request   // by id
+	asked    map[named][]*request // by id, without those before the first that is not answered
 	tokens   map[named]*request
 	requests []*request
 	open     []*request       // of the client, not answered
@@ -54,7 +57,7 @@ type linker struct {
 // it handles one; what uses a cursor, a task or a state needs who brought it.
 func (c *cut) link() {
 	l := &linker{
-		cut: c, latest: map[named]*request{}, tokens: map[named]*request{},
+		cut: c, latest: map[named]*request{}, asked: map[named][]*request{}, tokens: map[named]*request{},
 		brought: map[string][]int{}, watched: map[string][]int{},
 	}
 	var batches [][]int
@@ -62,7 +65,7 @@ func (c *cut) link() {
 		messages, _ := e.AsFrame().Messages()
 		var touched []int
 		for _, m := range messages {
-			touched = append(touched, l.message(i, e.Dir, m))
+			touched = append(touched, l.message(i, e, m))
 		}
 		if len(messages) == 0 {
 			touched = append(touched, l.add(i))
@@ -104,20 +107,22 @@ func (l *linker) extend(part, frame int) int {
 	return part
 }
 
-func (l *linker) message(frame int, dir transport.Direction, m transport.Message) int {
+func (l *linker) message(frame int, e store.Event, m transport.Message) int {
+	dir := e.Dir
 	switch m.Kind() {
 	case transport.Request:
-		return l.request(frame, dir, m)
+		return l.request(frame, e, m)
 	case transport.Response:
-		return l.response(frame, dir, m)
+		return l.response(frame, e, m)
 	case transport.Notification:
 		return l.notification(frame, dir, m)
 	}
 	return l.add(frame)
 }
 
-func (l *linker) request(frame int, dir transport.Direction, m transport.Message) int {
-	r := &request{method: m.Method, logs: transport.Member(m.Params, "_meta", keyLogLevel) != nil}
+func (l *linker) request(frame int, e store.Event, m transport.Message) int {
+	dir := e.Dir
+	r := &request{on: e.Stream, method: m.Method, logs: transport.Member(m.Params, "_meta", keyLogLevel) != nil}
 	r.part = l.add(frame, l.uses(m)...)
 	if dir == transport.ServerToClient && isNested(m.Method) && len(l.open) > 0 {
 		l.inside(r.part, l.open)
@@ -129,7 +134,8 @@ func (l *linker) request(frame int, dir transport.Direction, m transport.Message
 		uri := string(transport.Member(m.Params, "uri"))
 		l.watched[uri] = append(l.watched[uri], r.part)
 	}
-	l.latest[named{dir, mcp.KeyOf(m.ID)}] = r
+	id := named{dir, mcp.KeyOf(m.ID)}
+	l.latest[id], l.asked[id] = r, append(l.asked[id], r)
 	if token := m.ProgressToken(); token != nil {
 		l.tokens[named{dir, mcp.KeyOf(token)}] = r
 	}
@@ -158,8 +164,28 @@ func (l *linker) inside(part int, requests []*request) {
 	l.parts[part].needs = append(l.parts[part].needs, n)
 }
 
-func (l *linker) response(frame int, dir transport.Direction, m transport.Message) int {
-	r := l.latest[named{dir.Reverse(), mcp.KeyOf(m.ID)}]
+// answered returns the request that a response answers: that of its exchange, and where
+// that asked nothing with the id the first that is open, or one that was answered.
+func (l *linker) answered(id named, on uint64) *request {
+	list := l.asked[id]
+	for len(list) > 0 && list[0].answered {
+		list = list[1:]
+	}
+	l.asked[id] = list
+	first := l.latest[id]
+	if len(list) > 0 {
+		first = list[0]
+	}
+	for _, r := range list {
+		if r.on == on && !r.answered {
+			return r
+		}
+	}
+	return first
+}
+
+func (l *linker) response(frame int, e store.Event, m transport.Message) int {
+	r := l.answered(named{e.Dir.Reverse(), mcp.KeyOf(m.ID)}, e.Stream)
 	if r == nil {
 		return l.add(frame)
 	}
