@@ -230,6 +230,8 @@ func (o driveOptions) conclude(cmd *cobra.Command, r *recordedSession, run *driv
 	case o.update && run.end != replay.Complete:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing is updated: the drive broke off\n")
 		return verdictError
+	case o.update && len(report.Steps) == 0 && !run.kept.heardServer(cmd.Context()):
+		return usagef("drive %s: %s, nor did this one say anything: nothing is updated", r.name, replay.NothingCompared)
 	case o.update:
 		return r.update(cmd, o.home, run.kept)
 	case len(report.Steps) == 0:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,6 +62,15 @@ func (k *keptRun) events(ctx context.Context) (events []store.Event, err error) 
 		return nil
 	})
 	return events, err
+}
+
+// heardServer reports whether the live server said anything. A run without that is no
+// recording to keep; one that cannot be read says so when it is written.
+func (k *keptRun) heardServer(ctx context.Context) bool {
+	events, err := k.events(ctx)
+	return err != nil || slices.ContainsFunc(events, func(e store.Event) bool {
+		return e.Kind == store.Frame && e.Dir == transport.ServerToClient
+	})
 }
 
 // driveServer starts the command, plays the driver to it, and ends it.
