@@ -29,6 +29,8 @@ type Call struct {
 	n     int     // its number among the requests of a Transcript, from 0
 	id    mcp.Key // of a Transcript
 	token mcp.Key // of a Transcript; "" when none was asked for
+
+	refused bool // an HTTP status answers it
 }
 
 // Answered reports whether the recording has a response.
@@ -36,6 +38,7 @@ func (c *Call) Answered() bool { return c.Response != 0 }
 
 // refusedBy notes that an HTTP status answers the call.
 func (c *Call) refusedBy(e store.Event, status int) {
+	c.refused = true
 	c.Response, c.Latency, c.Failure = e.Seq, e.At-c.At, fmt.Sprintf("HTTP %d", status)
 }
 

@@ -126,7 +126,9 @@ func (t *Transcript) response(e store.Event, m transport.Message, em *EntryMessa
 		return
 	}
 	em.Call, call.Response, call.Latency, call.Failure = call, e.Seq, em.Latency, em.Failure
-	t.end(call)
+	if !call.refused { // by the status that the message came with
+		t.end(call)
+	}
 }
 
 // follow takes in what HTTP says of the calls of an exchange, and returns those that its

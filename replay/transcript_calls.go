@@ -70,16 +70,22 @@ func ResumeTranscript(calls []byte, emit func(Entry) error) (*Transcript, error)
 	t := NewTranscript(emit)
 	r := varint.NewReader(calls)
 	t.asked = int(r.Uint())
+	refused := map[int]*Call{} // they are among both
 	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
 		c, holds := callOf(&r)
 		x := t.open.openAt(callKey{c.Dir, c.id}, c.Stream, c)
-		x.refused = c.Response != 0
+		if c.Answered() {
+			x.refused, c.refused, refused[c.n] = true, true, c
+		}
 		if holds {
 			t.tokens[callKey{c.Dir, c.token}] = c
 		}
 	}
 	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
 		c, _ := callOf(&r)
+		if same := refused[c.n]; same != nil {
+			c = same
+		}
 		t.over.add(c)
 		t.open.answeredAt(callKey{c.Dir, c.id}, c.Stream, c)
 	}
