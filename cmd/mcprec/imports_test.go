@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"store/memstore":        {"store", "transport"},
 	"store/boltstore":       {"store", "transport", "go.etcd.io/bbolt", "github.com/klauspost/compress", "github.com/gofrs/flock"},
 	"store/storetest":       {"store", "transport"},
+	"store/mask":            {"store"},
 	"recorder":              {"store", "transport", "recorder/redact", "github.com/google/uuid", "github.com/klauspost/compress", "github.com/andybalholm/brotli", "golang.org/x/sys"},
 	"recorder/redact":       nil,
 	"replay":                {"store", "transport", "transport/mcp", "replay/phrase", "replay/varint"},

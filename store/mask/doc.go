@@ -1,0 +1,29 @@
+// Package mask takes secrets out of a copy of an event that leaves the store.
+//
+// The store keeps exact bytes and belongs to its owner alone. Whatever is shown, written
+// to a file or sent is to go through a [Masker] first, unless the owner says otherwise. So
+// far no command does so: recorder/redact still takes secrets out where they enter.
+//
+// # What it promises
+//
+// A secret is replaced by "[redacted:" and 16 hexadecimal digits and "]": the first bytes
+// of an HMAC-SHA-256 of the secret under the store's key. Equal secrets get equal
+// placeholders, so requests still match, and nobody without the key can test guesses.
+// JSON stays valid, a string without a secret keeps its bytes, and a secret number becomes
+// a string. Masking what is masked already changes nothing. A Masker is a pure function of
+// one whole event: it keeps no state between events and does no I/O.
+//
+// # Data layout
+//
+// All rules stand in one table, rules.txt. json.go walks the values of a message and asks
+// names.go what their names promise; text.go looks for the rules' words in one text. Both
+// return edits, which are applied to the original bytes at the end. JSON within strings is
+// followed.
+//
+// # What it refuses to do
+//
+// It never touches ids, methods, progress tokens, cursors, names of tools, or schemas. It
+// does not look into compressed or base64 data, but for basic credentials and private keys,
+// does not know a secret again that only its name gave away, and does not claim to find
+// every secret.
+package mask

@@ -1,0 +1,259 @@
+package mask
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+)
+
+// zone says which rules hold for a value.
+type zone uint8
+
+const (
+	anyZone      zone = iota
+	namelessZone      // names make no secret: schemas, capabilities
+	uriZone           // only the secrets that a URI can hold
+	immuneZone        // nothing is a secret
+)
+
+// place is where a value stands, and what that says of it.
+type place struct {
+	zone  zone
+	level level // what its name promises
+}
+
+// walker looks at every value of one JSON text, which is known to be valid.
+type walker struct {
+	m      *Masker
+	raw    []byte
+	fields map[string]zone // by their paths
+	depth  int             // how many strings this JSON is within
+	path   []byte          // the JSON pointer of the value that is looked at, with '*' for elements
+	edits  []edit
+}
+
+// deepest is how many levels of JSON within strings are followed.
+const deepest = 8
+
+// child returns the place of a member, whose pointer is the walker's path.
+func (w *walker) child(p place, name string) place {
+	c := place{zone: max(p.zone, w.fields[string(w.path)])}
+	switch {
+	case p.level == everything, w.m.isUsersKey(name), w.m.pointers != nil && w.depth == 0 && w.m.pointers.Match(w.path):
+		c.level = everything
+	case strings.HasPrefix(name, "io.modelcontextprotocol/"): // the protocol's own metadata
+		c.zone = immuneZone
+	case strings.HasSuffix(name, "Schema"):
+		c.zone = max(c.zone, namelessZone)
+	case c.zone == anyZone:
+		c.level = w.m.rules.levelOf(name)
+	}
+	return c
+}
+
+// value looks at the value at i, and returns where it ends.
+func (w *walker) value(i int, p place) (end int) {
+	switch c := w.raw[i]; c {
+	case '{':
+		return w.object(i, p)
+	case '[':
+		return w.array(i, p)
+	case '"':
+		end = w.stringEnd(i)
+		w.str(i, end, p)
+		return end
+	case 't', 'f', 'n':
+		return i + wordBytes.run(w.raw, i)
+	}
+	end = i + numberBytes.run(w.raw, i)
+	if v := w.raw[i:end]; p.level.hidesNumber(v) {
+		w.edits = append(w.edits, edit{from: i, to: end, text: `"` + w.m.Placeholder(string(v)) + `"`, rules: []string{"name"}, path: string(w.path)})
+	}
+	return end
+}
+
+var numberBytes = classOf("0-9+.eE-")
+
+// next returns where the next token begins, behind blanks and marks.
+func (w *walker) next(i int) int {
+	for i < len(w.raw) && strings.IndexByte(" \t\r\n,:", w.raw[i]) >= 0 {
+		i++
+	}
+	return i
+}
+
+func (w *walker) stringEnd(i int) int {
+	for i++; w.raw[i] != '"'; i++ {
+		if w.raw[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+// decode returns the text of the JSON string from i to end.
+func (w *walker) decode(i, end int) []byte {
+	if bytes.IndexByte(w.raw[i:end], '\\') < 0 {
+		return w.raw[i+1 : end-1]
+	}
+	var s string
+	_ = json.Unmarshal(w.raw[i:end], &s) // valid, as the whole is
+	return []byte(s)
+}
+
+// schema is how a JSON schema begins, which is no secret even as the member "password".
+var schema = regexp.MustCompile(`^\{[^{}]{0,200}"(?:type"\s*:\s*"(?:string|number|integer|boolean|object|array|null|word)"|(?:anyOf|oneOf|allOf|type)"\s*:\s*\[|\$ref")`)
+
+func (w *walker) object(i int, p place) (end int) {
+	switch {
+	case p.level == everything:
+	case p.level > harmless && schema.Match(w.raw[i:]):
+		p = place{zone: namelessZone}
+	case p.level >= credential:
+		p.level = everything
+	default:
+		p.level = harmless
+	}
+	var members []member
+	above := len(w.path)
+	for i = w.next(i + 1); w.raw[i] != '}'; i = w.next(i) {
+		nameEnd := w.stringEnd(i)
+		name := string(w.decode(i, nameEnd))
+		if part := pointerEscaper.Replace(name); string(w.path) == "/result/inputRequests" { // by names of the server's own
+			w.path = append(w.path, "/*"...)
+		} else {
+			w.path = append(append(w.path, '/'), part...)
+		}
+		c := w.child(p, name)
+		if c.zone == anyZone && len(name) >= 12 { // a key as a name
+			w.text(i, nameEnd, w.m.uriText([]byte(name)))
+		}
+		from := w.next(nameEnd)
+		i = w.value(from, c)
+		if p.zone == anyZone && p.level == harmless {
+			members = append(members, member{strings.ToLower(name), from, i})
+		}
+		w.path = w.path[:above]
+	}
+	w.relatives(members)
+	return i + 1
+}
+
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
+
+// member is a member of an object, and where its value stands.
+type member struct {
+	name      string // in small letters
+	from, end int
+}
+
+// relatives hides what the members of one object give away together: a "pass" beside a
+// "user", the "value" of a "name", the data of a Kubernetes Secret.
+func (w *walker) relatives(members []member) {
+	hasUser, isSecret, named := false, false, harmless
+	for _, m := range members {
+		switch m.name {
+		case "name", "key", "header", "variable":
+			if w.raw[m.from] == '"' {
+				named = w.m.rules.levelOf(string(w.decode(m.from, m.end)))
+			}
+		case "kind":
+			isSecret = string(w.raw[m.from:m.end]) == `"Secret"`
+		}
+		hasUser = hasUser || w.m.rules.words["user"][m.name]
+	}
+	for _, m := range members {
+		switch {
+		case hasUser && (m.name == "pass" || m.name == "pw"):
+			w.value(m.from, place{level: password})
+		case isSecret && (m.name == "data" || m.name == "stringdata"):
+			w.value(m.from, place{level: everything})
+		case named > harmless && m.name == "value":
+			w.value(m.from, place{level: named})
+		}
+	}
+}
+
+func (w *walker) array(i int, p place) (end int) {
+	above := len(w.path)
+	if above > 0 { // else it is a batch: each element is a message
+		w.path = append(w.path, "/*"...)
+		p.zone = max(p.zone, w.fields[string(w.path)])
+	}
+	var line []byte // the strings, as one command line
+	var args []argument
+	for i = w.next(i + 1); w.raw[i] != ']'; i = w.next(i) {
+		end := w.value(i, p)
+		if w.raw[i] == '"' && p.zone == anyZone && len(args) < mostArguments {
+			text := w.decode(i, end)
+			if k := len(args); k > 0 && args[k-1].flag >= credential && !bytes.HasPrefix(text, []byte("-")) {
+				w.str(i, end, place{level: password})
+			}
+			a := argument{from: i, to: end, inLine: len(line)}
+			if bytes.HasPrefix(text, []byte("-")) && !bytes.ContainsAny(text, "= ") {
+				a.flag = w.m.rules.levelOf(string(text))
+			}
+			args, line = append(args, a), append(append(line, text...), ' ')
+		}
+		i = end
+	}
+	w.path = w.path[:above]
+	if len(args) < 2 {
+		return i + 1
+	}
+	for _, found := range w.m.text(line) { // the passwords of commands
+		for k := len(args) - 1; k > 0 && found.rules[0] == "command"; k-- {
+			if from, to := args[k].inLine, args[k].inLine+len(w.decode(args[k].from, args[k].to)); found.from >= from && found.from < to {
+				w.text(args[k].from, args[k].to, []edit{w.m.hide(line[from:to], found.from-from, to-from, "command")})
+			}
+		}
+	}
+	return i + 1
+}
+
+// argument is a string of a list that may be a command line.
+type argument struct {
+	from, to, inLine int
+	flag             level // what it promises of the next one, as --password does
+}
+
+// mostArguments bounds the lists that are looked at as command lines.
+const mostArguments = 64
+
+// str looks at a string, which stands with its quotes from i to end.
+func (w *walker) str(i, end int, p place) {
+	if end-i <= 2 || p.zone == immuneZone && p.level < everything {
+		return
+	}
+	text := w.decode(i, end)
+	if from, to, ok := p.level.hides(w.m.rules, text); ok {
+		w.text(i, end, []edit{w.m.hide(text, from, to, "name")})
+		return
+	}
+	first := bytes.TrimLeft(text, " \t\r\n")
+	switch {
+	case p.zone == uriZone:
+		w.text(i, end, w.m.uriText(text))
+	case len(first) > 1 && strings.IndexByte(`{["`, first[0]) >= 0 && w.depth < deepest && json.Valid(text):
+		inner := walker{m: w.m, raw: text, depth: w.depth + 1}
+		inner.value(inner.next(0), place{zone: p.zone})
+		w.text(i, end, inner.edits)
+	default:
+		w.text(i, end, w.m.anyText(text))
+	}
+}
+
+// text replaces the string from i to end by what the edits make of its text.
+func (w *walker) text(i, end int, edits []edit) {
+	if len(edits) == 0 {
+		return
+	}
+	var rules []string
+	masked := apply(w.decode(i, end), edits, func(e edit) { rules = append(rules, e.rules...) })
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(string(masked)) // a string can always be encoded
+	w.edits = append(w.edits, edit{from: i, to: end, text: strings.TrimSuffix(b.String(), "\n"), rules: rules, path: string(w.path)})
+}

@@ -1,0 +1,164 @@
+package mask
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Rules are what a user adds to the built-in rules. The zero value adds nothing.
+type Rules struct {
+	// Keys name members, arguments and variables whose values are secret, whatever they
+	// hold. Case, '-' and '_' do not matter; '*' stands for any text.
+	Keys []string
+	// Patterns find secrets in text. If a pattern has a group, the group is the secret.
+	Patterns []*regexp.Regexp
+	// Pointers are JSON pointers into messages; '*' stands for any member.
+	Pointers []string
+	// Values are secrets themselves.
+	Values []string
+}
+
+// Finding is a secret that was replaced. It does not hold the secret.
+type Finding struct {
+	Rule string // the rule that found it
+	Path string // the JSON pointer of the string or number it is in; "" in text
+}
+
+// Masker holds the rules. It may be used concurrently.
+type Masker struct {
+	rules    *ruleTable
+	key      []byte
+	keys     []string // the user's, in plainName's form
+	keyNames *regexp.Regexp
+	patterns []*regexp.Regexp
+	pointers *regexp.Regexp
+	report   func(Finding)
+}
+
+// New returns a Masker that makes its placeholders with the key.
+func New(key []byte, extra Rules) (*Masker, error) {
+	m := &Masker{rules: readRules(), key: key, patterns: slices.Clone(extra.Patterns)}
+	var pointers, names []string
+	for _, p := range extra.Pointers {
+		if p == "" || p[0] != '/' {
+			return nil, fmt.Errorf("mask pointer %q: it must begin with /, such as /params/arguments/pin", p)
+		}
+		pointers = append(pointers, anyPart.ReplaceAllString(regexp.QuoteMeta(p), `/[^/]*`))
+	}
+	if pointers != nil {
+		m.pointers = regexp.MustCompile(`^(?:` + strings.Join(pointers, "|") + `)$`)
+	}
+	for _, k := range extra.Keys {
+		glob := plainName(k)
+		if strings.Trim(glob, "*") == "" || strings.ContainsAny(glob, `?[\/`) {
+			return nil, fmt.Errorf("mask key %q: it must be a name, in which * may stand for anything", k)
+		}
+		m.keys = append(m.keys, glob)
+		names = append(names, strings.ReplaceAll(separators.ReplaceAllString(regexp.QuoteMeta(k), `[-_. ]?`), `\*`, `[\w.-]*`))
+	}
+	if names != nil {
+		m.keyNames = regexp.MustCompile(`(?i)(?:` + strings.Join(names, "|") + `)`)
+	}
+	for _, v := range extra.Values {
+		if len(v) >= 4 {
+			m.patterns = append(m.patterns, regexp.MustCompile(regexp.QuoteMeta(v)))
+		}
+	}
+	return m, nil
+}
+
+// anyPart is a part of a pointer that stands for any member, or for an element of a list.
+var anyPart = regexp.MustCompile(`/(?:\\\*|\d+)`)
+
+var separators = regexp.MustCompile(`[-_ ]|\\\.`)
+
+// Reporting returns a Masker of the same rules that calls fn for every secret.
+func (m *Masker) Reporting(fn func(Finding)) *Masker {
+	other := *m
+	other.report = fn
+	return &other
+}
+
+// Frame returns a frame without its secrets, and how many were replaced; the frame
+// itself if there are none.
+func (m *Masker) Frame(b []byte) ([]byte, int) { return m.masked(b, m.rules.fields["message"]) }
+
+// masked masks JSON of which some fields are known, or a text.
+func (m *Masker) masked(b []byte, fields map[string]zone) ([]byte, int) {
+	if !json.Valid(b) {
+		return m.Text(b)
+	}
+	w := walker{m: m, raw: b, fields: fields}
+	w.value(w.next(0), place{})
+	return m.finish(b, w.edits)
+}
+
+// Text returns a text that is no JSON without its secrets, and how many were replaced.
+func (m *Masker) Text(b []byte) ([]byte, int) {
+	return m.finish(b, m.anyText(b))
+}
+
+// String is Text for strings.
+func (m *Masker) String(text string) (string, int) {
+	b, n := m.Text([]byte(text))
+	return string(b), n
+}
+
+// edit replaces a stretch of bytes.
+type edit struct {
+	from, to int
+	text     string   // what stands there instead
+	rules    []string // what found the secrets in it
+	path     string
+}
+
+// finish applies edits, and counts and reports their secrets.
+func (m *Masker) finish(b []byte, edits []edit) (masked []byte, n int) {
+	if len(edits) == 0 {
+		return b, 0
+	}
+	masked = apply(b, edits, func(e edit) {
+		n += len(e.rules)
+		for _, rule := range e.rules {
+			if m.report != nil {
+				m.report(Finding{Rule: rule, Path: e.path})
+			}
+		}
+	})
+	return masked, n
+}
+
+// apply replaces the stretches of b that the edits name, but for those that begin within
+// another: of two that begin at one place the later one goes.
+func apply(b []byte, edits []edit, done func(edit)) []byte {
+	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
+	out, from := make([]byte, 0, len(b)+len(edits)*PlaceholderSize), 0
+	for i, e := range edits {
+		if e.from < from || i+1 < len(edits) && edits[i+1].from == e.from && edits[i+1].to >= e.to {
+			continue
+		}
+		out = append(append(out, b[from:e.from]...), e.text...)
+		from = e.to
+		done(e)
+	}
+	return append(out, b[from:]...)
+}
+
+// PlaceholderSize is the length of a placeholder.
+const PlaceholderSize = len("[redacted:0123456789abcdef]")
+
+// Placeholder returns what stands for a secret.
+func (m *Masker) Placeholder(secret string) string {
+	h := hmac.New(sha256.New, m.key)
+	h.Write([]byte(secret))
+	return "[redacted:" + hex.EncodeToString(h.Sum(nil)[:8]) + "]"
+}
+
+var placeholder = regexp.MustCompile(`\[redacted:[0-9a-f]{16}\]`)

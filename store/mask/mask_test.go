@@ -1,0 +1,205 @@
+package mask
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func newMasker(t testing.TB, rules Rules) *Masker {
+	t.Helper()
+	m, err := New([]byte("a key of a test"), rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// marks are what stands around the secrets in the tests' tables.
+var marks = regexp.MustCompile(`«([^»]*)»`)
+
+// TestSecrets holds that of each line of testdata/secrets.txt exactly the marked secrets go.
+func TestSecrets(t *testing.T) {
+	text, err := os.ReadFile("testdata/secrets.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMasker(t, Rules{})
+	for number, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		in := []byte(strings.NewReplacer("«", "", "»", "").Replace(line))
+		got, n := m.Frame(in)
+		// A secret's placeholder is told by its place: the HMAC is tested elsewhere.
+		want := regexp.MustCompile(`([:\[, ])«-?[0-9.]+»([,}\] ])`).ReplaceAllString(line, `$1"[]"$2`)
+		want = marks.ReplaceAllString(want, "[]")
+		if shown := placeholder.ReplaceAllString(string(got), "[]"); shown != want {
+			t.Errorf("line %d:\n%s\nbecame %s\nwant   %s", number+1, in, shown, want)
+		}
+		if json.Valid(in) && !json.Valid(got) {
+			t.Errorf("line %d: %s is no JSON", number+1, got)
+		}
+		if strings.Count(want, "[]") > strings.Count(line, "[]") && n == 0 {
+			t.Errorf("line %d: no secret is counted", number+1)
+		}
+		if again, k := m.Frame(got); k != 0 || !bytes.Equal(again, got) {
+			t.Errorf("line %d: masked again\n%s\nbecame %s", number+1, got, again)
+		}
+	}
+}
+
+// TestHarmless holds that nothing of testdata/harmless.txt goes: the values that are like
+// secrets and are none.
+func TestHarmless(t *testing.T) {
+	text, err := os.ReadFile("testdata/harmless.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMasker(t, Rules{})
+	all, wrong := 0, 0
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		all++
+		if got, n := m.Frame([]byte(line)); n > 0 {
+			wrong++
+			t.Errorf("%s\nbecame %s", line, got)
+		}
+	}
+	t.Logf("%d of %d harmless values are masked", wrong, all)
+}
+
+func TestPlaceholders(t *testing.T) {
+	m := newMasker(t, Rules{})
+	one := m.Placeholder("sesame")
+	if len(one) != PlaceholderSize || !placeholder.MatchString(one) || one == m.Placeholder("open") {
+		t.Errorf("placeholder %q", one)
+	}
+	// The same secret has one placeholder wherever it stands and however it is written.
+	for _, in := range []string{`{"password":"a\"b1c2"}`, `{"x":"password='a\"b1c2'"}`, `{"x":"{\"password\":\"a\\\"b1c2\"}"}`, `password='a"b1c2'`} {
+		if got, _ := m.Frame([]byte(in)); !strings.Contains(string(got), m.Placeholder(`a"b1c2`)) {
+			t.Errorf("%s became %s", in, got)
+		}
+	}
+	other, err := New([]byte("another key"), Rules{})
+	if err != nil || other.Placeholder("sesame") == one {
+		t.Errorf("the placeholder does not depend on the key: %v", err)
+	}
+}
+
+func TestUsersRules(t *testing.T) {
+	m := newMasker(t, Rules{
+		Keys:     []string{"favourite-colour", "*_note"},
+		Patterns: []*regexp.Regexp{regexp.MustCompile(`EMP-\d+`), regexp.MustCompile(`room (\w+)`)},
+		Pointers: []string{"/params/arguments/pin", "/params/arguments/list/0/x", "/params/*/deep"},
+		Values:   []string{"correct horse"},
+	})
+	for in, want := range map[string]string{
+		`{"favouriteColour":"red","a_note":{"b":[1,"x"]},"notes":"y"}`:                      `{"favouriteColour":"[]","a_note":{"b":["[]","[]"]},"notes":"y"}`,
+		`{"a":"Favourite_Colour: red; EMP-12 in room b12","b":"a room"}`:                    `{"a":"Favourite_Colour: []; [] in room []","b":"a room"}`,
+		`{"params":{"arguments":{"pin":true,"list":[{"x":5}],"deep":"d"},"pin":1},"pin":1}`: `{"params":{"arguments":{"pin":true,"list":[{"x":"[]"}],"deep":"[]"},"pin":1},"pin":1}`,
+		`{"a":"say correct horse","b":"correct\u0020horse","correct horse":1}`:              `{"a":"say []","b":"[]","[]":1}`,
+		`[{"params":{"arguments":{"pin":7}}}]`:                                              `[{"params":{"arguments":{"pin":"[]"}}}]`,
+	} {
+		got, _ := m.Frame([]byte(in))
+		if shown := placeholder.ReplaceAllString(string(got), "[]"); shown != want {
+			t.Errorf("%s\nbecame %s\nwant   %s", in, shown, want)
+		}
+	}
+	for _, bad := range []Rules{{Pointers: []string{"params"}}, {Pointers: []string{""}}, {Keys: []string{"*"}}, {Keys: []string{"a[b"}}} {
+		if _, err := New(nil, bad); err == nil {
+			t.Errorf("%+v: no error", bad)
+		}
+	}
+}
+
+// TestEvents holds what goes of each kind of event, in testdata/events.golden.
+func TestEvents(t *testing.T) {
+	info := func(h store.HTTPInfo) []byte { return store.EncodePayload(&h) }
+	var b strings.Builder
+	m := newMasker(t, Rules{})
+	for _, e := range []store.Event{
+		{Kind: store.Opened, Payload: store.Header{ID: "01920000-0000-7000-8000-000000000001", Transport: "stdio", Label: "db",
+			Labels: map[string]string{"url": "https://u:hunter2x@h/"}, Command: []string{"srv", "--api-key", "abc123def", "--token=xyz789abc", "PASSWORD=hunter2"}, URL: "http://h/mcp?token=abc123"}.Encode()},
+		{Kind: store.Opened, Payload: store.Header{ID: "x", Command: []string{"srv", "--password", "a b c"}, Redacted: 2}.Encode()},
+		{Kind: store.Frame, Payload: []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_token","arguments":{"password":"hunter2"}}}`)},
+		{Kind: store.Stderr, Payload: []byte(`ERROR password=hunter2abc at x`)},
+		{Kind: store.Note, Payload: []byte("the key is sk-ant-REDACTED")},
+		{Kind: store.HTTP, Payload: info(store.HTTPInfo{What: store.HTTPRequest, Method: "POST", Path: "/mcp?api_key=abc123def&page=2",
+			Header: map[string][]string{"Mcp-Session-Id": {"3f9c2b7d"}, "Last-Event-Id": {"ghp_0123456789abcdefghijABCDEFGHIJ012345"}, "X-Api-Key": {"abc123"}, "Accept": {"text/event-stream"}, "Mcp-Name": {"https://u:hunter2@h/"}}})},
+		{Kind: store.HTTP, Payload: info(store.HTTPInfo{What: store.HTTPBody, Body: `{"access_token":"abc123def"}`, Error: "dial https://u:hunter2@h/"})},
+		{Kind: store.HTTP, Payload: info(store.HTTPInfo{What: store.HTTPBody, Body64: []byte("\xff password=hunter2abc")})},
+		{Kind: store.HTTP, Payload: info(store.HTTPInfo{What: store.HTTPBody, Body64: []byte("\x1f\x8bpassword=hunter2abc"), Coding: "gzip"})},
+		{Kind: store.HTTP, Payload: info(store.HTTPInfo{What: store.HTTPEvent, SSE: &store.SSEInfo{Lines: []string{": token=abc123def456", "id: ghp_0123456789abcdefghijABCDEFGHIJ012345"}, Raw: []byte(": token=abc123def456\r")}})},
+		{Kind: store.HTTP, Payload: []byte("not JSON password=hunter2abc")},
+		{Kind: store.Closed, Payload: []byte(`{"frames":1,"lost":0}`)},
+	} {
+		before := bytes.Clone(e.Payload)
+		got := m.Event(e)
+		if !bytes.Equal(before, e.Payload) {
+			t.Errorf("%s: the payload that was given is changed", before)
+		}
+		if again := m.Event(got); !again.Equal(got) {
+			t.Errorf("%s\nmasked again became %s", got.Payload, again.Payload)
+		}
+		b.WriteString(string(e.Kind) + " " + string(rune('0'+got.Redacted)) + " " + string(got.Payload) + "\n")
+	}
+	const golden = "testdata/events.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil || string(want) != b.String() {
+		t.Errorf("%v; got\n%s\nwant\n%s", err, b.String(), want)
+	}
+}
+
+func TestFindings(t *testing.T) {
+	var found []Finding
+	m := newMasker(t, Rules{}).Reporting(func(f Finding) { found = append(found, f) })
+	m.Frame([]byte(`{"params":{"arguments":{"a/b":[{"password":"x1"}],"q":"ghp_0123456789abcdefghijABCDEFGHIJ012345"}}}`))
+	want := []Finding{{"name", "/params/arguments/a~1b/*/password"}, {"github", "/params/arguments/q"}}
+	if len(found) != 2 || found[0] != want[0] || found[1] != want[1] {
+		t.Errorf("found %v, want %v", found, want)
+	}
+}
+
+// FuzzFrame holds that JSON stays JSON, that nothing changes uncounted, and that the
+// fields of the protocol stay.
+func FuzzFrame(f *testing.F) {
+	for _, name := range []string{"testdata/secrets.txt", "testdata/harmless.txt"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			f.Add([]byte(strings.NewReplacer("«", "", "»", "").Replace(strings.TrimSpace(line))))
+		}
+	}
+	m := newMasker(f, Rules{Values: []string{"open sesame"}})
+	f.Fuzz(func(t *testing.T, in []byte) {
+		got, n := m.Frame(in)
+		if n == 0 && !bytes.Equal(got, in) {
+			t.Fatalf("%s became %s, and nothing is counted", in, got)
+		}
+		if json.Valid(in) != json.Valid(got) && json.Valid(in) {
+			t.Fatalf("%s became %s", in, got)
+		}
+		var before, after struct{ ID, Method json.RawMessage }
+		if json.Unmarshal(in, &before) == nil && json.Unmarshal(got, &after) == nil && (!bytes.Equal(before.ID, after.ID) || !bytes.Equal(before.Method, after.Method)) {
+			t.Fatalf("%s became %s", in, got)
+		}
+	})
+}

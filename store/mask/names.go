@@ -1,0 +1,160 @@
+package mask
+
+import (
+	"bytes"
+	"path"
+	"strings"
+)
+
+// level says what the name of a value promises: from which values on it is a secret.
+type level uint8
+
+const (
+	harmless   level = iota
+	ifKey            // a string that looks like a generated key is
+	ifRandom         // a string that looks random is, but no UUID
+	ifDigits         // four digits or more are
+	ifString         // any string is, but no number and no plain word
+	credential       // so is a long number
+	password         // any string and any number is
+	everything       // everything below is: the user says so, or a name above
+)
+
+// words cuts a name where its separators and its case say so, in lower case, without what
+// stands behind it and says only of what form the value is.
+func (t *ruleTable) cut(name string) (words []string) {
+	from := 0
+	isUpper := func(i int) bool { return name[i] >= 'A' && name[i] <= 'Z' }
+	for i := 0; i <= len(name); i++ {
+		separator := i == len(name) || name[i] < 0x80 && !alnum[name[i]]
+		if separator || i > from && isUpper(i) && (!isUpper(i-1) || i+2 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z') {
+			if i > from {
+				words = append(words, strings.ToLower(name[from:i]))
+			}
+			if from = i; separator {
+				from++
+			}
+		}
+	}
+	for n := len(words); n > 1 && t.levels[words[n-2]+words[n-1]] == harmless; n-- { // but "connection string"
+		if last := words[n-1]; !t.words["form"][last] && strings.Trim(last, "0123456789") != "" {
+			break
+		}
+		words = words[:n-1]
+	}
+	return words
+}
+
+// levelOf returns what a name promises.
+func (t *ruleTable) levelOf(name string) level {
+	w := t.cut(name[max(0, len(name)-96):])
+	if len(w) == 0 || name == "PWD" || name == "OLDPWD" { // the working directory
+		return harmless
+	}
+	last, before := w[len(w)-1], ""
+	if len(w) > 1 {
+		before = w[len(w)-2]
+	}
+	single, plural := strings.CutSuffix(last, "s")
+	if strings.HasSuffix(single, "s") || last == "pass" || last == "keys" && before == "" {
+		single, plural = last, false
+	}
+	for n := min(3, len(w)); n > 0; n-- { // "recovery_code" as "recoverycode"
+		phrase := strings.Join(w[len(w)-n:len(w)-1], "") + single
+		if l := t.levels[phrase]; l > harmless && (len(w) == n || !t.words["alone"][phrase]) && !(n == 2 && phrase == "sessionid") {
+			return l
+		}
+	}
+	if stem, ok := strings.CutSuffix(single, "token"); ok {
+		if stem == "" {
+			stem = before
+		}
+		switch {
+		case t.words["counted-token"][stem]:
+			return harmless
+		case plural: // a number is a count
+			return ifString
+		}
+		return credential
+	}
+	if stem, ok := strings.CutSuffix(single, "key"); ok {
+		if stem == "" {
+			stem = before
+		}
+		switch {
+		case stem == "" || t.words["open-key"][stem]:
+			return harmless
+		case t.words["opening-key"][stem]:
+			return credential
+		case t.words["vendor"][stem]:
+			return ifKey
+		}
+		return ifRandom
+	}
+	if last == "pass" && before != "" && !t.words["innocent-pass"][before] {
+		return credential
+	}
+	for _, suffix := range []string{"password", "passwd", "passphrase", "secret", "passwort"} {
+		if strings.HasSuffix(single, suffix) {
+			return password
+		}
+	}
+	if t.words["descriptive"][last] && !(last == "id" && (before == "client" || before == "access")) {
+		return harmless
+	}
+	for _, word := range w {
+		if t.words["vendor"][word] || word == "secret" || word == "password" || strings.HasPrefix(word, "credential") {
+			return ifKey
+		}
+	}
+	return harmless
+}
+
+// hides returns the part of a string that is secret by the level of its name: without the
+// scheme in front of a credential.
+func (l level) hides(t *ruleTable, v []byte) (from, to int, ok bool) {
+	if l == harmless {
+		return 0, 0, false
+	}
+	if i := bytes.IndexByte(v, ' '); i > 0 && i < 20 && l < everything && t.words["scheme"][strings.ToLower(string(v[:i]))] {
+		from = i + 1
+	}
+	rest := v[from:]
+	switch {
+	case len(rest) == 0 || placeholder.Match(rest):
+		return 0, 0, false
+	case l == everything:
+		return from, len(v), true
+	case template.Match(rest), filePath.Match(rest), t.words["empty"][strings.ToLower(string(rest))], l <= credential && from == 0 && isWord(rest):
+		return 0, 0, false
+	case l == ifDigits:
+		lower, upper, digits := makeup(rest)
+		return from, len(v), digits >= 4 && lower+upper == 0
+	case l == ifKey:
+		return from, len(v), looksGenerated(rest, 12)
+	case l == ifRandom:
+		return from, len(v), from > 0 && len(rest) >= 8 || looksGenerated(rest, 16) && !uuid.Match(rest)
+	}
+	return from, len(v), true
+}
+
+// hidesNumber says it of a number.
+func (l level) hidesNumber(v []byte) bool {
+	isWhole := bytes.IndexByte(v, '.') < 0
+	return l >= password || l == credential && isWhole && len(v) >= 6 || l == ifDigits && isWhole && len(v) >= 4
+}
+
+// plainName is a name without what does not matter when users name keys.
+func plainName(name string) string {
+	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(name))
+}
+
+// isUsersKey reports whether a name is one of those the user gave.
+func (m *Masker) isUsersKey(name string) bool {
+	for _, glob := range m.keys {
+		if ok, _ := path.Match(glob, plainName(name)); ok {
+			return true
+		}
+	}
+	return false
+}
