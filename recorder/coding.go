@@ -33,8 +33,8 @@ type decoder struct {
 // opener begins to undo one coding of what it reads.
 type opener func(source) (io.Reader, error)
 
-// source is what a coding is read from. Whoever reads byte by byte takes no more than
-// the coding needs. A [bufio.Reader] is one.
+// source is what a coding is read from. It can be read byte by byte, so that a decoder
+// takes no more than the coding needs. A [bufio.Reader] is one.
 type source interface {
 	io.Reader
 	io.ByteReader

@@ -60,7 +60,7 @@ type perConnection struct{ *http.Transport } // what they are like, and for clie
 
 func newPerConnection() perConnection {
 	tr := http.DefaultTransport.(*http.Transport).Clone()
-	tr.DisableCompression = true // it is the client who asks for that
+	tr.DisableCompression = true // only the client may ask for compression
 	tr.MaxIdleConns, tr.MaxIdleConnsPerHost = 0, 512
 	tr.ReadBufferSize, tr.WriteBufferSize = 66<<10, 4<<10
 	tr.DialContext = pooled(tr.DialContext)

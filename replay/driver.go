@@ -60,7 +60,7 @@ type Driver struct {
 	listening uint64           // to the live HTTP exchange
 	due       []*line          // answers whose question has come
 	hangUps   []hangUp         // that are to come
-	hangsUp   bool             // whoever plays it hangs up: what was said later waits for that
+	hangsUp   bool             // the player of the driver hangs up on streams: later lines wait for that
 	streams   map[uint64]*line // that were sent, by HTTP exchange
 	out       []*line          // every frame that was returned; nil: not a recorded one
 }

@@ -54,8 +54,8 @@ func rulesOf(found []check.Finding) string {
 	return strings.TrimSpace(b.String())
 }
 
-// TestExchanges: over HTTP a response is of the request of its exchange, and a POST that
-// nothing answers is found.
+// TestExchanges holds that over HTTP a response belongs to the request of its exchange,
+// and that a POST without an answer is found.
 func TestExchanges(t *testing.T) {
 	ask := func(exchange int) []string {
 		return post(exchange, "s", `{"id":5,"method":"tools/call","params":{"name":"count"}}`)

@@ -23,7 +23,7 @@ type scope struct {
 	deleted moment // where its client ended the session
 	refused bool   // HTTP refused what named the session, each time
 	served  bool   // HTTP did not, once
-	kept    bool   // it is of a session, and not of one exchange
+	kept    bool   // it belongs to a session, and not to one exchange
 }
 
 // beginning says whether the recording has the beginning of a session.

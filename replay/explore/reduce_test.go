@@ -179,8 +179,8 @@ func unsignedSecond(r *Run) {
 	})
 }
 
-// A schedule is one failure whether or not its goroutines are looked at, and the report
-// is of the run in which they were.
+// A schedule is one failure whether or not its goroutines are traced, and the report
+// describes the traced run.
 func TestTracedAlike(t *testing.T) {
 	for name, setup := range map[string]func(*Run){
 		"the second request is unsigned": unsignedSecond, "the reader writes": alone, "it went on": after, "a call within a call": nested,

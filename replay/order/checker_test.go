@@ -21,7 +21,7 @@ import (
 //	>x {…}   the client's Write gave up
 //	>r3 {…}  HTTP turned away exchange 3, on which the client had sent it
 //
-// and the same with < for the server. A number behind the sign is of an HTTP exchange.
+// and the same with < for the server. A number behind the sign names an HTTP exchange.
 type session struct {
 	c       *Checker
 	waiting [2][]Parsed

@@ -214,8 +214,8 @@ func (e *end) request(id mcp.Key) *Exchange {
 const mostOfOneID = 64
 
 // answeredBy returns the request that a response answers, or nil. A peer should not have
-// two requests with one id open; where it has, over HTTP a response is of the request of
-// its own exchange, and else of the first that is open.
+// two requests with one id open. Where it has, a response over HTTP belongs to the request
+// of its own exchange, and any other response to the first request that is open.
 func (e *end) answeredBy(m *message) (best *Exchange) {
 	rank := func(x *Exchange) (n int) {
 		if x.stream == m.stream {
