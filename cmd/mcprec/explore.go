@@ -247,7 +247,8 @@ L1 a rigid end has nothing to choose, and is refused. To explore a live peer, wr
 a Go test; see package replay/explore.
 
 --budget ends the search after a time, and so does an interrupt (^C): the report then has
-what was found so far, and how many schedules were run.
+what was found so far, and how many schedules were run. Where it was none, that is
+undecided.
 
 --capacity is in frames: N for both directions, c2s=N,s2c=N, unbounded, or sweep
 (0, 1 and unbounded, the default). It may be given several times.

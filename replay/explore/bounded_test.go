@@ -100,6 +100,20 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// A search that is stopped before its first schedule has found nothing out: it is no pass.
+func TestStopBeforeFirst(t *testing.T) {
+	stop := make(chan struct{})
+	close(stop)
+	for _, plan := range []Plan{{}, {Strategy: Exhaustive}, {Workers: 2}} {
+		plan.Setup, plan.Schedules, plan.Stop = conforming, 9, stop
+		r := Search(t, plan)
+		const text = "UNDECIDED level L0, 0 of 9 schedules (then it was interrupted): no schedule was run\n"
+		if r.Verdict != Undecided || r.Schedules != 0 || r.Ended != EndStopped || len(r.Tried) != 0 || r.Text() != text {
+			t.Errorf("%+v\n%s", r, r.Text())
+		}
+	}
+}
+
 // A search whose time is up says what it has found so far; of a failure too.
 func TestBudgetEnds(t *testing.T) {
 	for _, strategy := range []Strategy{nil, Exhaustive} {

@@ -50,12 +50,13 @@ func (s *search) exhaust(x exhaustive) Report {
 		s.judge(&report, failed, func(i, most int) Tried { return s.finish(visits[i], most) })
 		return report
 	}
-	report := Report{Verdict: Pass, Level: s.plan.Level, Engine: s.plan.Engine, Schedules: done, Planned: s.plan.Schedules, Ended: ended, Coverage: s.seen.report(), Notes: s.notes}
+	var tried []Tried
+	for _, v := range visits {
+		tried = append(tried, v.tried)
+	}
+	report := s.found(done, ended, tried)
 	if ended == EndVisited {
 		report.Coverage.Unseen = 0
-	}
-	for _, v := range visits {
-		report.Tried = append(report.Tried, v.tried)
 	}
 	return report
 }

@@ -29,7 +29,8 @@ const (
 	// Diverged: the token names a step that is not enabled.
 	Diverged = "diverged"
 	// Undecided: the run was still busy after the plan's limit of steps, or stood
-	// still in something that its engine cannot see the end of.
+	// still in something that its engine cannot see the end of; or the search was
+	// stopped before its first schedule.
 	Undecided = "undecided"
 )
 
@@ -95,8 +96,8 @@ type Report struct {
 	Boundary string `json:"boundary"`
 	// Schedules is how many were run up to the failure, with it.
 	Schedules int `json:"schedules"`
-	// Ended is what ended the search, of a pass. Of a failure it is EndTime or EndStopped if
-	// that cut short what follows on a failure, else "".
+	// Ended is what ended the search, of a pass, and of a search that ran no schedule. Of a
+	// failure it is EndTime or EndStopped if that cut short what follows on a failure, else "".
 	Ended string `json:"ended"`
 	// Planned is how many schedules there would have been.
 	Planned int `json:"planned"`

@@ -117,10 +117,20 @@ func (s *search) explore() Report {
 	case s.leaks.runs > 0:
 		return s.leaked()
 	}
-	report := Report{Verdict: Pass, Level: s.plan.Level, Engine: s.plan.Engine, Schedules: done, Planned: all, Ended: EndSchedules, Tried: s.passed(done),
-		Coverage: s.seen.report(), Notes: s.notes}
+	report := s.found(done, EndSchedules, s.passed(done))
 	if done < all {
 		report.Ended = ended
+	}
+	return report
+}
+
+// found reports a search in which nothing failed. One that was stopped before its first
+// schedule is no pass.
+func (s *search) found(done int, ended string, tried []Tried) Report {
+	report := Report{Verdict: Pass, Level: s.plan.Level, Engine: s.plan.Engine, Schedules: done, Planned: s.plan.Schedules, Ended: ended, Tried: tried,
+		Coverage: s.seen.report(), Notes: s.notes}
+	if done == 0 {
+		report.Verdict, report.Explanation, report.Tried = Undecided, "no schedule was run", nil
 	}
 	return report
 }

@@ -19,8 +19,8 @@ const shownBroken = 5
 // changes the verdict, the run, and the stacks.
 func (r Report) Text() string {
 	var b strings.Builder
-	if r.Verdict == Pass {
-		r.passText(&b)
+	if r.Verdict == Pass || r.Verdict == Undecided && r.Schedules == 0 {
+		r.searchText(&b)
 	} else {
 		r.failureText(&b)
 	}
@@ -33,14 +33,18 @@ func (r Report) Text() string {
 	return b.String()
 }
 
-func (r Report) passText(b *strings.Builder) {
-	fmt.Fprintf(b, "PASS level %s", r.Level)
+// searchText is the line of a search in which nothing failed.
+func (r Report) searchText(b *strings.Builder) {
+	fmt.Fprintf(b, "%s level %s", strings.ToUpper(r.Verdict), r.Level)
 	if r.Engine != "" {
 		fmt.Fprintf(b, ", engine %s", r.Engine)
 	}
 	fmt.Fprintf(b, ", %s%s", r.countText(), endText(r.Ended))
 	if len(r.Tried) > 0 {
 		fmt.Fprintf(b, ", %s", triedText(r.Tried))
+	}
+	if r.Explanation != "" {
+		fmt.Fprintf(b, ": %s", r.Explanation)
 	}
 	b.WriteByte('\n')
 }
