@@ -38,7 +38,7 @@ var ErrNoAnswer = errors.New("the disk does not answer")
 // while nothing is behind, or that goroutine's.
 type backlog struct {
 	spool  store.Spool
-	budget *Budget
+	budget *budget
 	bound  time.Duration
 	tell   func(error) // of the first trouble
 
@@ -75,7 +75,7 @@ type reply struct {
 	whole bool
 }
 
-func newBacklog(s store.Spool, budget *Budget, bound time.Duration, tell func(error)) *backlog {
+func newBacklog(s store.Spool, budget *budget, bound time.Duration, tell func(error)) *backlog {
 	b := &backlog{spool: s, budget: budget, bound: bound, tell: tell,
 		taken: make(chan struct{}, 1), jobs: make(chan []store.Part), answer: make(chan reply, 1),
 		kick: make(chan struct{}, 1), ending: make(chan struct{})}

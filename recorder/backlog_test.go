@@ -117,8 +117,8 @@ func TestFullDiskWithRoomAgain(t *testing.T) {
 func TestBudgetIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{wait: nth(4, 10*time.Second)}
-		budget := NewBudget(10_000)
-		r := d.begin(t, Within(budget))
+		budget := newBudget(10_000)
+		r := d.begin(t, holding(budget))
 		p := byPass(t, r)
 		held := int64(0)
 		for i := range 500 {
@@ -287,7 +287,7 @@ func TestBusyDisk(t *testing.T) {
 		t.Run(face.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &disk{wait: func(int) time.Duration { return Bound + roomTime/4 }}
-				r := d.begin(t, Within(NewBudget(2000)))
+				r := d.begin(t, holding(newBudget(2000)))
 				p := face.connect(t, r)
 				for i := range 1000 {
 					p.ask(i)

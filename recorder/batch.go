@@ -8,17 +8,16 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// write records items of one body of a stream with one write of the spool. limit is
-// how much of a frame is logged; 0: all.
-func (r *Recorder) write(stream uint64, b *body, items []item, limit int64) {
-	r.sift(b, items, limit)
+// write records items of one body of a stream with one write of the spool.
+func (r *Recorder) write(stream uint64, b *body, items []item) {
+	r.sift(b, items)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.sealed {
 		return
 	}
 	var before tally
-	lost := r.stage(stream, b, items, limit, &before)
+	lost := r.stage(stream, b, items, &before)
 	if err := r.commit(); err != nil {
 		r.unstage(b, lost, &before, err)
 	}
@@ -26,15 +25,15 @@ func (r *Recorder) write(stream uint64, b *body, items []item, limit int64) {
 
 // writeHere is write for a goroutine that may be left behind: it writes itself. If that is
 // overdue, goOn is called by another, and nothing is this goroutine's any more.
-func (r *Recorder) writeHere(stream uint64, b *body, items []item, limit int64, goOn func()) (mine bool) {
-	r.sift(b, items, limit)
+func (r *Recorder) writeHere(stream uint64, b *body, items []item, goOn func()) (mine bool) {
+	r.sift(b, items)
 	r.mu.Lock()
 	if r.sealed {
 		r.mu.Unlock()
 		return true
 	}
 	var before tally
-	lost := r.stage(stream, b, items, limit, &before)
+	lost := r.stage(stream, b, items, &before)
 	if b.form == formEvents { // of other forms the relay gives the memory up
 		r.own.take(r.parts)
 	}
@@ -62,13 +61,13 @@ type tally struct {
 }
 
 // stage adds the parts of the items, and returns what is lost if they cannot be written.
-func (r *Recorder) stage(stream uint64, b *body, items []item, limit int64, before *tally) (lost store.LostInfo) {
+func (r *Recorder) stage(stream uint64, b *body, items []item, before *tally) (lost store.LostInfo) {
 	at := r.at()
 	items = r.skipLost(b, items)
 	r.begin(at)
 	*before = tally{b.seq, b.whole, r.sum}
 	for i := range items {
-		r.item(at, stream, b, &items[i], limit, &lost)
+		r.item(at, stream, b, &items[i], &lost)
 	}
 	if b.done {
 		r.restOf(at, stream, b)
@@ -78,7 +77,7 @@ func (r *Recorder) stage(stream uint64, b *body, items []item, limit int64, befo
 
 // unstage goes back to what was before a write that failed.
 func (r *Recorder) unstage(b *body, lost store.LostInfo, before *tally, err error) {
-	r.sum.Frames, r.sum.Bytes = before.sum.Frames, before.sum.Bytes
+	r.sum.Frames, r.sum.Bytes, r.sum.Cut = before.sum.Frames, before.sum.Bytes, before.sum.Cut
 	if lost.Bytes > 0 {
 		lost.Streams = []string{b.dir.String()}
 	}
@@ -127,10 +126,10 @@ func (r *Recorder) skipLost(b *body, items []item) []item {
 // sift takes the secrets out of the frames of items. It needs the recorder's lock not:
 // exchanges look for secrets beside each other. Where the beginning of a frame was lost it
 // is done when it is known what is left.
-func (r *Recorder) sift(b *body, items []item, limit int64) {
+func (r *Recorder) sift(b *body, items []item) {
 	for i := range items {
 		if items[i].kind == store.Frame && !b.skip {
-			items[i].sifted = r.sifted(b, &items[i], limit)
+			items[i].sifted = r.sifted(b, &items[i])
 		}
 	}
 }
@@ -143,13 +142,13 @@ type sifted struct {
 	whole         bool
 }
 
-func (r *Recorder) sifted(b *body, it *item, limit int64) sifted {
+func (r *Recorder) sifted(b *body, it *item) sifted {
 	if it.sifted.done {
 		return it.sifted
 	}
 	s := sifted{done: true}
-	s.payload, s.whole = b.within(it, limit)
-	if over := b.logged - limit; !it.more && limit > 0 && over > 0 {
+	s.payload, s.whole = b.within(it, r.maxFrame)
+	if over := b.logged - r.maxFrame; !it.more && r.maxFrame > 0 && over > 0 {
 		s.cut = uint64(over)
 	}
 	if !it.cont || !it.more || len(s.payload) > 0 {
@@ -159,14 +158,14 @@ func (r *Recorder) sifted(b *body, it *item, limit int64) sifted {
 }
 
 // item adds the parts of an item.
-func (r *Recorder) item(at time.Duration, stream uint64, b *body, it *item, limit int64, lost *store.LostInfo) {
+func (r *Recorder) item(at time.Duration, stream uint64, b *body, it *item, lost *store.LostInfo) {
 	if it.kind != store.Frame {
-		r.about(at, stream, b, it, limit, lost)
+		r.about(at, stream, b, it, lost)
 		return
 	}
 	lost.Frames++
 	lost.Bytes += uint64(len(it.payload))
-	s := r.sifted(b, it, limit)
+	s := r.sifted(b, it)
 	if it.cont && it.more && len(s.payload) == 0 {
 		return
 	}
@@ -182,6 +181,9 @@ func (r *Recorder) item(at time.Duration, stream uint64, b *body, it *item, limi
 	}
 	r.sum.Bytes += uint64(len(e.Payload))
 	if !it.more {
+		if s.cut > 0 {
+			r.addCut(at, b.seq, s.cut, it.dir.String())
+		}
 		b.whole, b.seq = b.seq, 0
 	}
 }
@@ -199,11 +201,11 @@ func (r *Recorder) inFrame(b *body, payload []byte, it *item) ([]byte, uint64) {
 }
 
 // about adds an event that is no frame.
-func (r *Recorder) about(at time.Duration, stream uint64, b *body, it *item, limit int64, lost *store.LostInfo) {
+func (r *Recorder) about(at time.Duration, stream uint64, b *body, it *item, lost *store.LostInfo) {
 	e := store.Event{At: at, Kind: it.kind, Dir: it.dir, Stream: stream, Payload: it.payload}
 	if it.info != nil {
 		if it.info.What == store.HTTPBody {
-			if !b.withinBody(it.info, limit) || !r.inBody(b, it.info, &e.Redacted) {
+			if !b.withinBody(it.info, r.maxFrame) || !r.inBody(b, it.info, &e.Redacted) {
 				return
 			}
 		} else if isEnd[it.info.What] {

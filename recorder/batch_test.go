@@ -14,7 +14,7 @@ import (
 // is in the log; what is told of one that is not there is lost with it.
 func TestEventOfLostFrame(t *testing.T) {
 	s := &spool{}
-	r := opening(t, s, Within(NewBudget(0)))(store.Header{})
+	r := opening(t, s, holding(newBudget(0)))(store.Header{})
 	b := &body{dir: transport.ServerToClient}
 	frame := func(text string, cont, more bool) item {
 		return item{kind: store.Frame, dir: b.dir, payload: []byte(text), cont: cont, more: more}
@@ -44,7 +44,7 @@ func TestEventOfLostFrame(t *testing.T) {
 		if step.fails {
 			s.fail = errors.New("disk full")
 		}
-		r.write(1, b, step.items, 0)
+		r.write(1, b, step.items)
 	}
 	r.Close()
 	frames, got := map[uint64]string{}, ""

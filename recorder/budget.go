@@ -8,31 +8,26 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// DefaultMemory is how much of what waits for a disk is held in memory, by all
-// recorders of a process together that are given no [Budget].
-const DefaultMemory = 32 << 20
+// waitingMemory is how much all recorders of a process hold together of what waits for a
+// disk.
+const waitingMemory = 24 << 20
 
-// Budget is memory for what waits for a disk. Recorders may share one.
-type Budget struct {
+// budget is memory for what waits for a disk. Recorders may share one.
+type budget struct {
 	limit int64
 	held  atomic.Int64
 }
 
-var shared = NewBudget(DefaultMemory)
+var sharedBudget = newBudget(waitingMemory)
 
-// NewBudget returns a budget of so many bytes. With 0 nothing waits: what cannot be
+// newBudget returns a budget of so many bytes. With 0 nothing waits: what cannot be
 // written at once is lost.
-func NewBudget(bytes int64) *Budget { return &Budget{limit: bytes} }
-
-// Within has the recorder hold what waits for the disk within the budget.
-func Within(b *Budget) Option {
-	return func(r *Recorder) { r.budget = b }
-}
+func newBudget(bytes int64) *budget { return &budget{limit: bytes} }
 
 // Strict has the recorder pass nothing on that is not written: when the store fails, or
 // lets a write wait for several seconds, it ends the session.
 func Strict() Option {
-	return func(r *Recorder) { r.strict, r.budget = true, NewBudget(0) }
+	return func(r *Recorder) { r.strict, r.budget = true, newBudget(0) }
 }
 
 // Trouble has f called, once and in a goroutine of its own, when the disk does not take
@@ -59,7 +54,7 @@ func inMemory(s store.Spooler) bool {
 }
 
 // take reports whether there is room for n bytes, which then are held.
-func (b *Budget) take(n int64) bool {
+func (b *budget) take(n int64) bool {
 	if b.held.Add(n) <= b.limit {
 		return true
 	}
@@ -68,13 +63,13 @@ func (b *Budget) take(n int64) bool {
 }
 
 // exceed holds n bytes whether there is room or not.
-func (b *Budget) exceed(n int64) { b.held.Add(n) }
+func (b *budget) exceed(n int64) { b.held.Add(n) }
 
-func (b *Budget) free(n int64) { b.held.Add(-n) }
+func (b *budget) free(n int64) { b.held.Add(-n) }
 
 // roomy reports whether half of it is free: who had no room for something takes up
 // again then, and one gap does not become many.
-func (b *Budget) roomy() bool { return b.held.Load() <= b.limit/2 }
+func (b *budget) roomy() bool { return b.held.Load() <= b.limit/2 }
 
 // batch is what one write was to hand to the disk.
 type batch struct {

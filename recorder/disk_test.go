@@ -156,6 +156,11 @@ var faces = []struct {
 	connect func(*testing.T, *Recorder) *peers
 }{{"stdio", byPass}, {"in process", byConn}, {"over HTTP", byProxy}, {"in an HTTP client", byRoundTrip}}
 
+// holding has a recorder hold what waits for the disk within a budget of the test's.
+func holding(b *budget) Option {
+	return func(r *Recorder) { r.budget = b }
+}
+
 // begin starts a recording on a disk.
 func (d *disk) begin(t *testing.T, options ...Option) *Recorder {
 	t.Helper()

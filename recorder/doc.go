@@ -12,8 +12,8 @@
 // directions and standard error share one total order.
 //
 // A disk that does not answer holds a frame for [Bound], at most. Then the frame
-// passes, stamped, and what was to be written waits in memory within a [Budget],
-// with all that follows, in order; so does what the disk refuses. Once it takes it,
+// passes, stamped, and what was to be written waits in memory, 24 MiB for all recorders of
+// a process, with all that follows, in order; so does what the disk refuses. Once it takes it,
 // all is written, and a note says for how long it was not. For room there a frame waits
 // again, for a second at most, where the disk is only slow. What there is no room for
 // is counted, and a "lost" event stands where the gap is; so is what still waits when

@@ -23,11 +23,11 @@ func TestEndThatCannotBeWritten(t *testing.T) {
 		{"the frames", 3, 1},
 		{"all but the end", 4, 0},
 	} {
-		for _, memory := range []int64{0, DefaultMemory} {
+		for _, memory := range []int64{0, waitingMemory} {
 			t.Run(fmt.Sprint(tt.name, memory), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					d := &disk{from: tt.from, all: true}
-					sum := exitAfterTwo(t, d.begin(t, Within(NewBudget(memory))))
+					sum := exitAfterTwo(t, d.begin(t, holding(newBudget(memory))))
 					if sum.Lost != tt.lost || sum.Err == nil || rootOf(sum.Err).Error() != "no space left" {
 						t.Errorf("summary %+v", sum)
 					}
@@ -39,11 +39,11 @@ func TestEndThatCannotBeWritten(t *testing.T) {
 
 // So it is when the disk does not answer any more.
 func TestEndWithoutAnswer(t *testing.T) {
-	for _, memory := range []int64{0, DefaultMemory} {
+	for _, memory := range []int64{0, waitingMemory} {
 		t.Run(fmt.Sprint(memory), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &disk{from: 3, all: true, stuck: make(chan struct{})}
-				r := d.begin(t, Within(NewBudget(memory)))
+				r := d.begin(t, holding(newBudget(memory)))
 				last := &mute{d, 5}
 				r.spool, r.back.spool = last, last
 				start := time.Now()

@@ -228,7 +228,7 @@ func (x *exchange) taken(b *body) {
 // log writes the items with one write, after those that had to wait.
 func (x *exchange) log(b *body, items []item) {
 	items = x.withPending(items)
-	x.rec.write(x.number, b, items, x.tap.o.MaxBody)
+	x.rec.write(x.number, b, items)
 	if len(items) > 0 {
 		b.passed = time.Now()
 	}
@@ -237,7 +237,7 @@ func (x *exchange) log(b *body, items []item) {
 // logHere is log for a goroutine that may be left behind. The one that goes on has left
 // the exchange, and its lock.
 func (x *exchange) logHere(b *body, items []item, goOn func()) (mine bool) {
-	mine = x.rec.writeHere(x.number, b, x.withPending(items), x.tap.o.MaxBody, func() {
+	mine = x.rec.writeHere(x.number, b, x.withPending(items), func() {
 		b.passed = time.Now()
 		x.leave()
 		x.mu.Unlock()

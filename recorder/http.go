@@ -32,9 +32,6 @@ type HTTPOptions struct {
 	Split bool
 	// Together puts all exchanges, of whatever session, into one recording.
 	Together bool
-	// MaxBody is how much of a frame, or of a body that is none, is recorded; 0: all.
-	// What is longer passes whole, is cut in the log and marked there.
-	MaxBody int64
 }
 
 // HTTPTap records MCP over HTTP: Streamable HTTP of all revisions, and HTTP+SSE of

@@ -47,10 +47,10 @@ func tapServer(t *testing.T, h http.HandlerFunc, o HTTPOptions) *tapped {
 	return tt
 }
 
-func (tt *tapped) open(t *testing.T) func(store.Header) *Recorder {
+func (tt *tapped) open(t *testing.T, options ...Option) func(store.Header) *Recorder {
 	return func(h store.Header) *Recorder {
 		s := &spool{}
-		r := opening(t, s)(h)
+		r := opening(t, s, options...)(h)
 		tt.mu.Lock()
 		defer tt.mu.Unlock()
 		tt.logs = append(tt.logs, s)

@@ -33,7 +33,7 @@ func TestRoundTripStoreFails(t *testing.T) {
 	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		return answer("application/json", feed), nil
-	}, HTTPOptions{Open: opening(t, s, Within(NewBudget(0)))})
+	}, HTTPOptions{Open: opening(t, s, holding(newBudget(0)))})
 	resp, err := ask(t, rt, `{"id":1}`)
 	if err != nil {
 		t.Fatal(err)

@@ -117,7 +117,7 @@ func notesOf(t *testing.T, s store.Store, id store.SessionID) (notes string, mis
 func TestFullWithAnOpenFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{from: 2}
-		r := d.begin(t, Within(NewBudget(1000)), Redact(nil))
+		r := d.begin(t, holding(newBudget(1000)), Redact(nil))
 		tap := r.Tap(transport.ClientToServer)
 		observe(t, tap, "frame\nbeg")
 		observe(t, tap, "un\nwaits"+strings.Repeat(".", 400)+"\nit be")

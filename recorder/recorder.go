@@ -25,7 +25,7 @@ type Recorder struct {
 	redactor *redact.Redactor // nil: nothing is
 	harmless map[string]bool  // texts in which it found nothing
 	chosen   bool             // by an option
-	budget   *Budget
+	budget   *budget
 	strict   bool
 	maxFrame int64 // 0: no limit
 	trouble  func(error)
@@ -97,7 +97,7 @@ func (s noSpool) Write([]store.Part) error { return s.cause }
 func (s noSpool) Close() error             { return nil }
 
 func newRecorder(h store.Header) *Recorder {
-	r := &Recorder{header: h, start: time.Now(), seq: 1, budget: shared}
+	r := &Recorder{header: h, start: time.Now(), seq: 1, budget: sharedBudget}
 	if r.header.ID == "" {
 		r.header.ID = store.SessionID(uuid.Must(uuid.NewV7()).String())
 	}

@@ -69,7 +69,7 @@ func (s *spool) text() string {
 func open(t *testing.T) (*Recorder, *spool) {
 	t.Helper()
 	s := &spool{}
-	r, err := New(t.Context(), s, store.Header{Transport: "stdio"}, Within(NewBudget(0)))
+	r, err := New(t.Context(), s, store.Header{Transport: "stdio"}, holding(newBudget(0)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,10 +28,10 @@ func answer(contentType string, body io.Reader) *http.Response {
 }
 
 // tapClient returns the client's face of a tap on a server, and its logs.
-func tapClient(t *testing.T, next answerer, o HTTPOptions) (http.RoundTripper, *tapped) {
+func tapClient(t *testing.T, next answerer, o HTTPOptions, options ...Option) (http.RoundTripper, *tapped) {
 	tt := &tapped{}
 	if o.Done = tt.done; o.Open == nil {
-		o.Open = tt.open(t)
+		o.Open = tt.open(t, options...)
 	}
 	tt.tap = NewHTTP(o)
 	t.Cleanup(tt.tap.Close)
@@ -199,7 +199,7 @@ func TestRoundTripLimit(t *testing.T) {
 	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		return answer("text/event-stream", strings.NewReader("data: 123\n\ndata: 123456\n\n")), nil
-	}, HTTPOptions{MaxBody: 4})
+	}, HTTPOptions{}, MaxFrame(4))
 	resp, err := ask(t, rt, `{"id":1}`)
 	if err != nil {
 		t.Fatal(err)
@@ -213,11 +213,13 @@ func TestRoundTripLimit(t *testing.T) {
 	tt.want(t, `
 1 c2s request POST /mcp application/json
 1 c2s cut {"id
+0  lost {"frames":1,"bytes":4,"reason":"event 3 is cut after 4 B","streams":["c2s"]}
 1 s2c response 200 text/event-stream
 1 s2c event ["data: "]
 1 s2c 123
 1 s2c event ["data: "]
 1 s2c cut 1234
+0  lost {"frames":1,"bytes":2,"reason":"event 9 is cut after 4 B","streams":["s2c"]}
 1 s2c end
 `)
 }
@@ -226,7 +228,7 @@ func TestRoundTripLimitText(t *testing.T) {
 	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		return answer("text/plain", io.MultiReader(strings.NewReader("123"), strings.NewReader("45"), strings.NewReader("6"))), nil
-	}, HTTPOptions{MaxBody: 4})
+	}, HTTPOptions{}, MaxFrame(4))
 	resp, err := ask(t, rt, `{}`)
 	if err != nil {
 		t.Fatal(err)

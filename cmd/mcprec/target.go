@@ -29,7 +29,6 @@ type targetOptions struct {
 	origins []string
 	split   bool
 	join    bool // all sessions are one recording
-	maxBody int64
 }
 
 const targetHelp = `With --target it records a server of Streamable HTTP or HTTP+SSE: it listens on
@@ -48,7 +47,6 @@ func (o *targetOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7000", "with --target: the `ADDRESS` for clients; port 0 takes a free one")
 	f.StringArrayVar(&o.origins, "allow-origin", nil, "with --target: let web pages of `ORIGIN` use it, not only those of\nthis machine; may be repeated; * lets all")
 	f.BoolVar(&o.split, "split", false, "with --target: give each exchange without a session id a recording of its own")
-	f.Int64Var(&o.maxBody, "max-body", 0, "with --target: record at most `BYTES` of a frame; 0 records all")
 }
 
 // parse checks the flags.
@@ -59,8 +57,6 @@ func (o *targetOptions) parse() (*url.URL, error) {
 		return nil, usagef("--target: %v", err)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return nil, usagef("--target %s: want a URL such as http://localhost:3000/mcp", o.target)
-	case o.maxBody < 0:
-		return nil, usagef("--max-body %d: want a number of bytes", o.maxBody)
 	}
 	if u.Path == "" {
 		u.Path = "/"
@@ -118,7 +114,7 @@ type remote struct {
 // serve passes exchanges through until the context is over.
 func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	tap := recorder.NewHTTP(recorder.HTTPOptions{
-		Open: r.open, Done: r.done, Path: r.target.Path, Split: r.o.http.split, Together: r.o.http.join, MaxBody: r.o.maxBody(),
+		Open: r.open, Done: r.done, Path: r.target.Path, Split: r.o.http.split, Together: r.o.http.join,
 		Header: store.Header{Label: r.o.label.text, Labels: r.o.label.values, URL: r.target.String(), Recorder: "mcprec " + version()},
 	})
 	live, end := context.WithCancelCause(context.Background())
@@ -148,14 +144,6 @@ func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	err = errors.Join(err, server.Close())
 	tap.Close()
 	return err
-}
-
-// maxBody is the smaller one of the two limits that are given.
-func (o *recordOptions) maxBody() int64 {
-	if body, frame := o.http.maxBody, o.disk.max; body == 0 || frame > 0 && frame < body {
-		return frame
-	}
-	return o.http.maxBody
 }
 
 // reachable returns an address under which a client of this machine finds a listener.
