@@ -43,6 +43,7 @@ type call struct {
 	timedOut  bool   // that says that the wait was too long
 	slow      bool   // it was found to take longer than the user allows
 	notices   int    // of the other end, before it
+	refusal   string // how HTTP refused the answer of the client
 	ending    string // how its HTTP exchange ended
 	ended     moment // the event of that
 	again     bool   // the exchange is to be taken up again
@@ -126,11 +127,7 @@ func (f *Fold) opens(e store.Event, s *scope, m *transport.Message) {
 			c.ended, c.hungUp = moment{e.Seq, e.At}, true
 		}
 	}
-	if c.token != "" {
-		s.tokens[callKey{e.Dir, c.token}] = c
-	}
-	k := callKey{e.Dir, c.id}
-	s.calls[k] = append(s.calls[k], c)
+	s.opens(c)
 	f.retries.asks(f, e, s, c, m)
 	if e.Stream != 0 {
 		f.scopes.asked[e.Stream] = append(f.scopes.asked[e.Stream], c)
@@ -147,7 +144,17 @@ func (f *Fold) answers(e store.Event, s *scope, m *transport.Message) (method st
 	}
 	c.drop()
 	took := e.At - c.at
-	f.tallies.add(c, took, len(m.Raw), failed(m, c.method))
+	tally := f.tallies.add(c, took, len(m.Raw), failed(m, c.method))
+	if c.dir == transport.ServerToClient && e.Stream != 0 {
+		as, size, wrong := *c, len(m.Raw), failed(m, c.method)
+		f.undoes(e, func(refusal string) {
+			if refusal != "" {
+				tally.takesBack(&as, took, size, wrong)
+				c.refusal = refusal
+				s.opens(c)
+			}
+		})
+	}
 	f.gate.answered(f, c, e.Seq, took)
 	if c.dir == transport.ClientToServer {
 		if c.method != methodListen {
@@ -180,6 +187,21 @@ func failed(m *transport.Message, method string) bool {
 	return m.Error != nil || method == "tools/call" && string(transport.Member(m.Result, "isError")) == "true"
 }
 
+// opens adds a call to those without an answer.
+func (s *scope) opens(c *call) {
+	if c.token != "" {
+		s.tokens[callKey{c.dir, c.token}] = c
+	}
+	k := callKey{c.dir, c.id}
+	s.calls[k] = append(s.calls[k], c)
+}
+
+// undoes keeps how to undo what a frame of the client did, until its exchange has a response.
+func (f *Fold) undoes(e store.Event, undo func(refusal string)) {
+	x := f.courses.begin(e.Stream)
+	x.undo = append(x.undo, undo)
+}
+
 // drop takes a call from those of its scope: it was answered.
 func (c *call) drop() {
 	k := callKey{c.dir, c.id}
@@ -210,13 +232,22 @@ func (f *Fold) notifies(e store.Event, s *scope, m *transport.Message) {
 // cancels takes note of a cancellation. A cancellation because of a timeout is the trace of
 // most hangs, and is found at once.
 func (f *Fold) cancels(e store.Event, s *scope, c *call, m *transport.Message) {
+	if e.Stream != 0 && e.Dir == transport.ClientToServer {
+		before := c.cancelled
+		f.undoes(e, func(refusal string) {
+			if refusal != "" {
+				c.cancelled = before
+			}
+		})
+	}
 	c.cancelled = moment{e.Seq, e.At}
 	_ = json.Unmarshal(transport.Member(m.Params, "reason"), &c.reason) // what is no text says nothing
 	waited := e.At - c.at
 	f.gate.waits(f, c, e.Seq, waited)
-	if c.timedOut = timeout.MatchString(c.reason) && c.method != methodListen; !c.timedOut {
+	if c.timedOut || c.method == methodListen || !timeout.MatchString(c.reason) {
 		return
 	}
+	c.timedOut = true
 	d, fault := gaveUp, c.dir.Reverse()
 	if f.gate.FailOnTimeout {
 		d.Severity = order.Error

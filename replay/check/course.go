@@ -2,6 +2,7 @@ package check
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -18,9 +19,10 @@ type course struct {
 	lanes    [3]lane
 	asked    uint64 // its request
 	askedAt  time.Duration
-	posted   string // what a request's body holds that is no call; "" where it holds one
-	answered uint64 // the first of its response
-	spoken   uint64 // the first frame or event of its response
+	posted   string                 // what a request's body holds that is no call; "" where it holds one
+	undo     []func(refusal string) // of what its request's body did; see notTaken
+	answered uint64                 // the first of its response
+	spoken   uint64                 // the first frame or event of its response
 	ended    uint64
 	hungUp   bool   // the client ended it
 	cut      bool   // the client or the recorder ended it: what the server had sent may still come
@@ -108,6 +110,18 @@ func (f *Fold) passes(e store.Event, p order.Parsed) *course {
 // login or of a web framework: it need not be a message.
 func (x *course) refused() bool { return x.status >= 300 }
 
+// turnedAway reports whether HTTP refused an exchange by a status that is about the exchange
+// and not about the message in it, as for a login or where the server is busy: a client may
+// send the message again, whatever the body says.
+func (x *course) turnedAway() bool {
+	switch x.status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout,
+		http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
 // answersInWords reports whether the body of a refusal is the response to a request. A
 // JSON-RPC error without an id, which a body may be too, answers none.
 func answersInWords(p order.Parsed) bool {
@@ -140,6 +154,9 @@ func (f *Fold) headed(e store.Event, info store.HTTPInfo) {
 	x.status = info.Status
 	if id := headerOf(info.Header, "Mcp-Session-Id"); id != "" {
 		x.session = id
+	}
+	if !x.refused() {
+		x.undo = nil
 	}
 	if info.Status == 202 && len(f.scopes.asked[e.Stream]) > 0 {
 		f.scopes.events = true // the answer comes on another stream: HTTP+SSE, whose beginning is not here

@@ -134,7 +134,7 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 		delete(f.skip, e.Stream)
 		return nil
 	}
-	if e.Dir == transport.ServerToClient && x.refused() && !answersInWords(p) {
+	if e.Dir == transport.ServerToClient && x.refused() && (x.turnedAway() || !answersInWords(p)) {
 		f.concludes(e, nil, x, p)
 		return nil
 	}
@@ -164,11 +164,18 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 		}
 		f.violation(e, v)
 	}
+	if e.Stream != 0 && e.Dir == transport.ClientToServer {
+		frame := p.Keys()
+		x.undo = append(x.undo, func(string) { s.rules.Refuse(transport.ClientToServer, frame) })
+	}
 	for i := range p.Messages {
 		f.message(e, s, &p.Messages[i])
 		if m := &p.Messages[i]; e.Stream != 0 && e.Dir == transport.ServerToClient && m.Kind() == transport.Response {
 			f.answersOnGet(e, x, string(m.ID))
 		}
+	}
+	if e.Dir == transport.ClientToServer && x.refused() { // before its body was here
+		f.refuses(e, x.status)
 	}
 	f.concludes(e, s, x, p)
 	return f.fault

@@ -76,6 +76,8 @@ func TestExchanges(t *testing.T) {
 		"one refused in words first":              {join(ask(3), reply(3, 400, `{"id":5,"error":{"code":-32600,"message":"x"}}`), ask(4), reply(4, 200, `{"id":5,"result":{}}`)), twice, "", 2 * time.Second},
 		"refused, and sent again":                 {join(ask(3), reply(3, 401, ` {"error":"invalid_token"}`), ask(4), reply(4, 200, `{"id":5,"result":{}}`)), "", "", 2 * time.Second},
 		"refused, with the id for something else": {join(ask(3), reply(3, 401, ""), post(4, "s", `{"id":5,"method":"tools/list"}`), reply(4, 200, `{"id":5,"result":{"tools":[]}}`)), twice, "which tools/call had before", time.Second},
+		"refused by a login in words, and again":  {join(ask(3), reply(3, 401, `{"id":5,"error":{"code":-32001,"message":"x"}}`), ask(4), reply(4, 200, `{"id":5,"result":{}}`)), "", "", 2 * time.Second},
+		"refused before its body, and again":      {join(ask(3)[:1], reply(3, 401, "")[:1], ask(3)[1:], reply(3, 401, "")[1:], ask(4), reply(4, 200, `{"id":5,"result":{}}`)), "", "", 2 * time.Second},
 		"redirected":                              {join(ask(3), reply(3, 307, ""), ask(4), reply(4, 200, `{"id":5,"result":{}}`)), "", "", 2 * time.Second},
 		"no response, and sent again":             {join(ask(3), []string{`http/s2c/3 {"what":"none","error":"reset"}`}, ask(4), reply(4, 200, `{"id":5,"result":{}}`)), "E1 error", "no HTTP response came", 2 * time.Second},
 		"broken before a response, and again":     {join(ask(3), []string{`http/s2c/3 {"what":"broken","error":"reset"}`}, ask(4), reply(4, 200, `{"id":5,"result":{}}`)), "E1 error", "broke", 2 * time.Second},
@@ -108,6 +110,55 @@ func TestExchanges(t *testing.T) {
 				t.Errorf("%s: the longest call took %v, want %v", name, c.Max, test.waited)
 			}
 		}
+	}
+}
+
+// TestRefusedAndRepeated: what HTTP refused was never taken. Its client may send it again,
+// be it a response or a notification, and what the server had asked is still open.
+func TestRefusedAndRepeated(t *testing.T) {
+	const (
+		call   = `{"id":5,"method":"tools/call","params":{"name":"count"}}`
+		roots  = `{"id":7,"result":{"roots":[]}}`
+		ready  = `{"method":"notifications/initialized"}`
+		cancel = `{"method":"notifications/cancelled","params":{"requestId":5,"reason":"Request timed out"}}`
+		half   = `{"method":"notifications/progress","params":{"progressToken":"t","progress":1}}`
+	)
+	question := join([]string{`http/c2s/9 {"what":"request","method":"GET","path":"/mcp","header":{"Mcp-Session-Id":["s"]}}`, `http/s2c/9 {"what":"response","status":200}`,
+		`<9 {"id":7,"method":"roots/list","params":{"_meta":{"progressToken":"t"}}}`})
+	for name, test := range map[string]struct {
+		lines []string
+		want  string
+		text  string
+	}{
+		"a response":                    {join(question, post(3, "s", roots), reply(3, 401, ""), post(4, "s", roots), reply(4, 202, "")), "", ""},
+		"a response, to an error":       {join(question, post(3, "s", roots), reply(3, 503, `{"id":null,"error":{"code":-32000,"message":"x"}}`), post(4, "s", roots), reply(4, 202, "")), "", ""},
+		"a response, cut":               {join(question, post(3, "s", roots), []string{`http/s2c/3 {"what":"none","error":"reset"}`}, post(4, "s", roots), reply(4, 202, "")), "E14 error", "no HTTP response came"},
+		"a response, taken twice":       {join(question, post(3, "s", roots), reply(3, 202, ""), post(4, "s", roots), reply(4, 202, "")), "P1 error", "second response"},
+		"a response, again refused":     {join(question, post(3, "s", roots), reply(3, 202, ""), post(4, "s", roots), reply(4, 401, ""), post(6, "s", roots), reply(6, 202, "")), "P1 error P1 error", "second response"},
+		"a response, never taken":       {join(question, post(4, "s", call), post(3, "s", roots), reply(3, 401, "")), "E1 error E1 error", "without an answer that was taken: HTTP status 401 (#18) refused it"},
+		"initialized":                   {join(post(3, "s", ready), reply(3, 202, "")), "P4 warning", "again"},
+		"progress":                      {join(question, post(3, "s", half), reply(3, 401, ""), post(4, "s", half), reply(4, 202, ""), post(6, "s", roots), reply(6, 202, "")), "", ""},
+		"a cancellation":                {join(post(6, "s", call), post(3, "s", cancel), reply(3, 401, ""), post(4, "s", cancel), reply(4, 202, "")), "E11 warning", "gave up"},
+		"a cancellation, and an answer": {join(post(6, "s", call), post(3, "s", cancel), reply(3, 401, ""), reply(6, 200, `{"id":5,"result":{}}`)), "E11 warning", "gave up"},
+	} {
+		found, s := findings(t, check.Gate{}, lines(join(opening(1, "s"), test.lines, []string{closed})...))
+		said := ""
+		for _, f := range found {
+			said += f.Text + "\n"
+		}
+		if got := rulesOf(found); got != test.want || !strings.Contains(said, test.text) {
+			t.Errorf("%s: found %v, want %s %q", name, found, test.want, test.text)
+		}
+		for _, c := range s.Tallies {
+			if c.Calls != 1 {
+				t.Errorf("%s: %s was called %d times, want 1", name, c.Name, c.Calls)
+			}
+		}
+	}
+	shake := opening(1, "s")
+	found, _ := findings(t, check.Gate{}, lines(join(shake[:7], reply(2, 401, ""), post(3, "s", ready), reply(3, 202, ""), post(4, "s", call), reply(4, 200, `{"id":5,"result":{}}`), []string{closed})...))
+	if len(found) > 0 {
+		t.Errorf("found %v where initialized was refused, and sent again", found)
 	}
 }
 

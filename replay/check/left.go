@@ -85,6 +85,9 @@ func (f *Fold) withoutAnswer(c *call, l left) {
 		return
 	}
 	head := fmt.Sprintf("%v waited %v, to #%d, without an answer", c, phrase.Brief(waited), until.seq)
+	if c.refusal != "" {
+		head += " that was taken: " + c.refusal
+	}
 	if why := f.needsNone(c, l); why != "" {
 		f.finds(openEnd, c.dir, l.revision, []uint64{c.seq}, "%s: %s", head, why)
 		return

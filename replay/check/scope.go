@@ -9,7 +9,6 @@ import (
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
-	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // scope is what has ids of its own.
@@ -230,7 +229,7 @@ func (f *Fold) serverSent(e store.Event, sse *store.SSEInfo) {
 
 // refuses drops the calls of an exchange that was answered by its status alone.
 func (f *Fold) refuses(e store.Event, status int) {
-	f.mayRepeat(e.Stream)
+	f.notTaken(e.Stream, fmt.Sprintf("HTTP status %d (#%d) refused it", status, e.Seq))
 	for _, c := range f.scopes.asked[e.Stream] {
 		if slices.Contains(c.in.calls[callKey{c.dir, c.id}], c) {
 			c.drop()
@@ -240,12 +239,15 @@ func (f *Fold) refuses(e store.Event, status int) {
 	}
 }
 
-// mayRepeat says of the calls of an exchange, which nothing answered, that their sender may
-// send them again.
-func (f *Fold) mayRepeat(stream uint64) {
-	for _, c := range f.scopes.asked[stream] {
-		c.in.rules.Refuse(c.dir, mcp.Key(c.id), stream)
+// notTaken undoes what the client said on an exchange that HTTP refused: the server never
+// took it, and the client may say it again. Where the exchange broke, the refusal is "": the
+// client may say it again all the same, but whether the server took it is not known.
+func (f *Fold) notTaken(stream uint64, refusal string) {
+	x := f.courses.begin(stream)
+	for _, undo := range x.undo {
+		undo(refusal)
 	}
+	x.undo = nil
 }
 
 // exchangeEnds lets go of an exchange. What its own calls were to be answered with
@@ -266,8 +268,9 @@ func (f *Fold) exchangeEnds(e store.Event, info store.HTTPInfo) {
 	}
 	x := f.courses.begin(e.Stream)
 	if x.answered == 0 && (info.What == store.HTTPNone || info.What == store.HTTPBroken) {
-		f.mayRepeat(e.Stream)
+		f.notTaken(e.Stream, "")
 	}
+	x.undo = nil
 	f.leavesPost(e, x, info)
 	x.ended, x.hungUp, x.cut = e.Seq, info.What == store.HTTPAbort, info.What == store.HTTPAbort || info.What == store.HTTPLeft
 	delete(s.inSession, e.Stream)

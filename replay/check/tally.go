@@ -43,7 +43,7 @@ type tallies map[tallyKey]*Tally
 func newTallies() tallies { return tallies{} }
 
 // add counts a call that was answered.
-func (t tallies) add(c *call, took time.Duration, size int, failed bool) {
+func (t tallies) add(c *call, took time.Duration, size int, failed bool) *Tally {
 	one := t.count(c, took)
 	one.Responses += uint64(size)
 	if failed {
@@ -51,6 +51,23 @@ func (t tallies) add(c *call, took time.Duration, size int, failed bool) {
 	}
 	if c.cancelled.seq != 0 {
 		one.Cancelled++
+	}
+	return one
+}
+
+// takesBack undoes add, of an answer that nobody has. Max stays: the call is counted again,
+// and took no less time.
+func (t *Tally) takesBack(c *call, took time.Duration, size int, failed bool) {
+	t.Calls--
+	t.timed--
+	t.steps[step(took)]--
+	t.Requests -= uint64(c.bytes)
+	t.Responses -= uint64(size)
+	if failed {
+		t.Failed--
+	}
+	if c.cancelled.seq != 0 {
+		t.Cancelled--
 	}
 }
 

@@ -101,23 +101,47 @@ func (c *Checker) Withdraw(dir transport.Direction, p Parsed) {
 	}
 }
 
-// Refuse says that HTTP turned away the exchange on which an end had sent a request, as for
-// a login, or that the exchange broke before any response. The request is no longer open:
-// unless a response follows, its sender may send it again under its id.
-func (c *Checker) Refuse(dir transport.Direction, id mcp.Key, stream uint64) {
-	x := c.end(dir).request(id)
-	for range mostOfOneID {
-		if x == nil || x.stream == stream {
-			break
+// Refuse says that HTTP turned away a frame that an end had sent, as for a login, or that
+// its exchange broke before any response. The frame was never taken, and its sender may send
+// it again. A request is no longer open, unless a response follows; what a response answered
+// is open again. [Parsed.Keys] of the frame is enough.
+func (c *Checker) Refuse(dir transport.Direction, p Parsed) {
+	for i := range p.read {
+		switch m := &p.read[i]; {
+		case m.kind == transport.Request:
+			c.refuseRequest(dir, m)
+		case m.kind == transport.Response:
+			for x := range c.end(dir.Reverse()).sameID(m.id) {
+				if x.Answered && x.answerStream == m.stream {
+					x.Answered, x.failed, x.asksInput, x.answerGiven = false, false, false, 0
+				}
+			}
+		case m.Method == methodInitialized:
+			c.handshake.repeats = true
+		case m.Method == methodCancelled:
+			if x := c.end(dir).request(m.cancels); x != nil && x.cancelStream == m.stream {
+				x.Cancelled, x.cancelGiven = false, 0
+			}
+		case m.Method == methodProgress:
+			if x := c.end(dir.Reverse()).withToken(m.token); x != nil && x.progressStream == m.stream {
+				x.progress = x.progressBefore
+			}
 		}
-		x = x.before
 	}
-	if x == nil || x.stream != stream || x.Answered {
+}
+
+func (c *Checker) refuseRequest(dir transport.Direction, m *message) {
+	for x := range c.end(dir).sameID(m.id) {
+		if x.stream != m.stream {
+			continue
+		}
+		if !x.Answered {
+			x.refused = true
+			for x.before != nil && x.before.refused { // so that one that is sent for ever keeps little
+				x.before = x.before.before
+			}
+		}
 		return
-	}
-	x.refused = true
-	for x.before != nil && x.before.refused { // so that one that is sent for ever keeps little
-		x.before = x.before.before
 	}
 }
 
@@ -198,11 +222,11 @@ func (c *Checker) sentNotification(dir transport.Direction, m *message) {
 	case methodProgress:
 		c.sentProgress(dir, m)
 	case methodCancelled:
-		if x := c.end(dir).request(m.cancels); x != nil {
-			x.Cancelled = true
+		if x := c.end(dir).request(m.cancels); x != nil && !x.Cancelled {
+			x.Cancelled, x.cancelStream = true, m.stream
 		}
 	case methodInitialized:
-		c.handshake.initialized = true
+		c.handshake.initialized, c.handshake.repeats = true, false
 	case methodAcknowledged:
 		if x := c.subscription(m); x != nil {
 			x.acknowledged = true

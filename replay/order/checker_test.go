@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/transport"
-	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // session plays lines and returns the rules that were broken, as "P3 error: title".
@@ -54,9 +53,7 @@ func (s *session) play(t *testing.T, line string) {
 		s.c.Withdraw(dir, p)
 		return
 	case "r":
-		for i := range p.Messages {
-			s.c.Refuse(dir, mcp.KeyOf(p.Messages[i].ID), stream)
-		}
+		s.c.Refuse(dir, p.Keys())
 		return
 	case "~":
 		known--

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/mcprec/mcprec/transport"
@@ -50,6 +51,10 @@ type Exchange struct {
 	about       string          // the key of the task that it asks about
 	session     int             // the handshake it belongs to
 	progress    json.RawMessage // the last value; nil before
+
+	// What it takes to undo a frame that HTTP refuses.
+	progressBefore                             json.RawMessage
+	answerStream, cancelStream, progressStream uint64 // the HTTP exchanges that these went on
 
 	acknowledged bool   // of a subscription
 	filter       wanted // what it asked for
@@ -164,7 +169,7 @@ func (c *Checker) sentResponse(dir transport.Direction, m *message) {
 	if x == nil || x.Answered {
 		return
 	}
-	x.Answered, x.refused, x.failed = true, false, m.Result == nil
+	x.Answered, x.refused, x.failed, x.answerStream = true, false, m.Result == nil, m.stream
 	x.asksInput = c.stateless() && text(transport.Member(m.Result, "resultType")) == "input_required"
 	c.settles(x, m)
 	c.endLog(x)
@@ -213,6 +218,16 @@ func (e *end) request(id mcp.Key) *Exchange {
 // mostOfOneID is how many requests with one id are told apart.
 const mostOfOneID = 64
 
+// sameID yields the latest request with an id, and those that were open when it was sent.
+func (e *end) sameID(id mcp.Key) iter.Seq[*Exchange] {
+	return func(yield func(*Exchange) bool) {
+		x := e.request(id)
+		for n := 0; x != nil && n < mostOfOneID && yield(x); n++ {
+			x = x.before
+		}
+	}
+}
+
 // answeredBy returns the request that a response answers, or nil. A peer should not have
 // two requests with one id open. Where it has, a response over HTTP belongs to the request
 // of its own exchange, and any other response to the first request that is open.
@@ -226,15 +241,10 @@ func (e *end) answeredBy(m *message) (best *Exchange) {
 		}
 		return n
 	}
-	x := e.request(m.id)
-	for range mostOfOneID {
-		if x == nil {
-			break
-		}
+	for x := range e.sameID(m.id) {
 		if best == nil || rank(x) > rank(best) || rank(x) == rank(best) && x.open() {
 			best = x
 		}
-		x = x.before
 	}
 	return best
 }
@@ -242,15 +252,10 @@ func (e *end) answeredBy(m *message) (best *Exchange) {
 // awaits returns the request whose response is given now: of those that have theirs on
 // the wire, one of the response's own exchange before another, the first before a later.
 func (e *end) awaits(m *message) (best *Exchange) {
-	x := e.request(m.id)
-	for range mostOfOneID {
-		if x == nil {
-			break
-		}
+	for x := range e.sameID(m.id) {
 		if x.Answered && x.answerGiven == 0 && (best == nil || x.stream == m.stream || best.stream != m.stream) {
 			best = x
 		}
-		x = x.before
 	}
 	return best
 }

@@ -12,6 +12,7 @@ type handshake struct {
 	count            int       // initialize requests
 	request          *Exchange // the latest
 	initialized      bool      // initialized is on the wire
+	repeats          bool      // HTTP refused that, and the client may send it again
 	initializedGiven Mark
 	early            string // the first message that was sent before initialize
 }
@@ -60,7 +61,7 @@ func (c *Checker) judgeInitialized(known Mark) {
 		c.breaks(lawInitialized, transport.ClientToServer, "initialized before it had received the response to initialize")
 	case h.request.failed:
 		c.breaks(lawInitialized, transport.ClientToServer, "initialized after initialize had failed")
-	case h.initialized:
+	case h.initialized && !h.repeats:
 		c.breaks(lawInitializedOnce, transport.ClientToServer, "initialized again")
 	}
 }
@@ -73,7 +74,7 @@ func (c *Checker) beginsHandshake(x *Exchange) {
 	case x.Method == methodInitialize:
 		h.count++
 		x.session = h.count
-		h.request, h.initialized, h.initializedGiven = x, false, 0
+		h.request, h.initialized, h.repeats, h.initializedGiven = x, false, false, 0
 	case h.request == nil && h.early == "" && !c.stateless() && x.Method != methodDiscover:
 		h.early = x.String()
 	}

@@ -3,6 +3,7 @@ package order
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -42,6 +43,18 @@ func Parse(f transport.Frame) Parsed {
 		p.read[i].stream = f.Stream
 	}
 	return p
+}
+
+// Keys returns what [Checker.Refuse] asks of a frame, and holds none of its bytes.
+func (p Parsed) Keys() Parsed {
+	keys := Parsed{read: make([]message, len(p.read))}
+	for i, m := range p.read {
+		keys.read[i] = message{
+			Message: transport.Message{Method: strings.Clone(m.Method)},
+			kind:    m.kind, stream: m.stream, id: m.id, token: m.token, cancels: m.cancels,
+		}
+	}
+	return keys
 }
 
 func read(m transport.Message) message {

@@ -34,6 +34,7 @@ func (c *Checker) judgeProgress(dir transport.Direction, m *message, known Mark)
 
 func (c *Checker) sentProgress(dir transport.Direction, m *message) {
 	if x := c.end(dir.Reverse()).withToken(m.token); x != nil {
+		x.progressBefore, x.progressStream = x.progress, m.stream
 		x.progress = bytes.Clone(transport.Member(m.Params, "progress"))
 	}
 }
