@@ -2,9 +2,13 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -12,8 +16,17 @@ import (
 )
 
 // NewPlayer returns a Player of the server's half of a session.
-func NewPlayer(events []store.Event, rules Rules) *Player {
-	p := &Player{rules: rules, masked: map[string][]*cue{}, requests: map[Key][]*cue{}, others: map[string][]*cue{}, asked: map[mcp.Key][]*question{}, streams: map[uint64]uint64{}, unheard: map[Key]bool{}}
+func NewPlayer(events []store.Event, rules Rules) *Player { return newPlayer(events, rules, false) }
+
+// NewStreamPlayer returns a Player that plays over one stream, such as stdio, whatever the
+// session was recorded on. A request that was refused over HTTP and nowhere else answered
+// gets an error that says so.
+func NewStreamPlayer(events []store.Event, rules Rules) *Player {
+	return newPlayer(events, rules, true)
+}
+
+func newPlayer(events []store.Event, rules Rules, oneStream bool) *Player {
+	p := &Player{rules: rules, masked: map[string][]*cue{}, requests: map[Key][]*cue{}, others: map[string][]*cue{}, asked: map[mcp.Key][]*question{}, streams: map[uint64]uint64{}, failed: map[Key]failedCall{}}
 	p.variables = newVariables(p.eachReply)
 	c := casting{
 		Player: p,
@@ -21,12 +34,16 @@ func NewPlayer(events []store.Event, rules Rules) *Player {
 		byID: map[mcp.Key]*cue{}, byToken: map[mcp.Key]*cue{},
 		exchanges: exchangesOf(events), on: map[uint64][]*cue{},
 	}
+	unstreamed := map[uint64]bool{}
+	if oneStream {
+		events, unstreamed = c.exchanges.spoken(events), c.exchanges.unstreamed()
+	}
 	for _, e := range events {
 		if e.Kind != store.Frame {
 			continue
 		}
-		if c.exchanges.isUnheard(e) {
-			c.ignoreUnheard(e)
+		if unstreamed[e.Stream] || c.exchanges.isUnheard(e.Stream) {
+			c.fail(e)
 			continue
 		}
 		switch e.Dir {
@@ -53,14 +70,44 @@ type casting struct {
 	noise     *store.Event      // the frame before this one, if it was the client's and no message
 }
 
-// ignoreUnheard notes the requests of the recorded client that never reached the server.
-// The player has no answer to them, and a live client that makes them is not to blame.
-func (p *casting) ignoreUnheard(e store.Event) {
+// failedCall is a request of the recorded client that got no answer which can be played.
+type failedCall struct {
+	seq      uint64
+	exchange *exchange
+}
+
+// fail notes the requests of a frame that did not reach the server or were refused over
+// HTTP. The player does not wait for them.
+func (p *casting) fail(e store.Event) {
+	if e.Dir != transport.ClientToServer {
+		return
+	}
 	for _, m := range messagesOf(e.AsFrame()) {
 		if key, err := p.rules.key(m); err == nil && m.Kind() == transport.Request {
-			p.unheard[key] = true
+			p.failed[key] = failedCall{seq: e.Seq, exchange: p.exchanges.byNumber[e.Stream]}
 		}
 	}
+}
+
+// why says what became of the call.
+func (f failedCall) why() string {
+	switch {
+	case f.exchange.unheard:
+		return fmt.Sprintf("#%d did not reach the recorded server", f.seq)
+	case f.exchange.none:
+		return fmt.Sprintf("#%d got no HTTP response: the connection was cut", f.seq)
+	}
+	why := fmt.Sprintf("#%d was refused by HTTP status %d %s", f.seq, f.exchange.status, http.StatusText(f.exchange.status))
+	said := cmp.Or(string(f.exchange.said), string(f.exchange.body))
+	for _, m := range messagesOf(transport.Frame{Bytes: []byte(said)}) {
+		if message, ok := text(transport.Member(m.Error, "message")); ok {
+			said = message
+		}
+	}
+	if said = strings.TrimSpace(said); said != "" {
+		why += ": " + clip(said)
+	}
+	return why
 }
 
 // hear adds a frame of the recorded client.

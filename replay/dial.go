@@ -26,7 +26,7 @@ func Dial(events []store.Event, url string) transport.HTTPClient {
 		if ex == nil {
 			return nil
 		}
-		m := &transport.Manner{Routing: routingOf(ex.request)}
+		m := &transport.Manner{Routing: routingOf(ex.request), MayBreak: ex.none, Awaits: ex.noneFirst}
 		if f := refused[stream]; f != nil {
 			f.describe(m)
 		}

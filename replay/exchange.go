@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcprec/mcprec/store"
@@ -38,17 +39,19 @@ type exchange struct {
 	said        []byte // the last message of the server that refused it
 	streams     bool   // the response is one of events
 
-	messages int // of the server
-	after    int // of them, behind the last response
-	replied  bool
-	ids      bool // its events have ids
-	empty    bool // the last event was no message
-	primed   bool // the first was none
-	retry    string
-	ended    bool   // as it should
-	unheard  bool   // the request did not reach the server
-	hungUp   uint64 // the Seq at which the client hung up, or 0
-	resumed  bool   // another one went on with it
+	messages  int // of the server
+	after     int // of them, behind the last response
+	replied   bool
+	ids       bool // its events have ids
+	empty     bool // the last event was no message
+	primed    bool // the first was none
+	retry     string
+	ended     bool   // as it should
+	none      bool   // no response came
+	noneFirst bool   // and the client knew before it made another request
+	unheard   bool   // the request did not reach the server
+	hungUp    uint64 // the Seq at which the client hung up, or 0
+	resumed   bool   // another one went on with it
 }
 
 // exchanges is what a recording says of HTTP.
@@ -118,6 +121,7 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 	case store.HTTPEnd:
 		ex.ended = true
 	case store.HTTPNone:
+		ex.none, ex.noneFirst = true, x.order[len(x.order)-1] == ex
 		ex.unheard = strings.Contains(info.Error, "connection refused") || strings.Contains(info.Error, "dial tcp")
 	case store.HTTPAbort:
 		ex.hungUp = e.Seq
@@ -216,35 +220,37 @@ func (x *exchanges) spoken(events []store.Event) []store.Event {
 	})
 }
 
-// isUnheard reports whether the event is a frame of the client that did not reach the
-// server: nothing listened there.
-func (x *exchanges) isUnheard(e store.Event) bool {
-	ex := x.byNumber[e.Stream]
-	return e.Kind == store.Frame && e.Dir == transport.ClientToServer && ex != nil && ex.unheard
-}
-
 // isRefused reports whether an HTTP status answers the requests of the exchange.
 func (x *exchanges) isRefused(number uint64) bool {
 	ex := x.byNumber[number]
 	return ex != nil && ex.status >= http.StatusMultipleChoices
 }
 
-// OneStream returns a recording as its server's half is played over one stream, such as
-// stdio. It leaves out the requests that were refused for how they came over HTTP, which a
-// stream cannot repeat, and the bodies of refusals, which are not messages of the session.
-func OneStream(events []store.Event) []store.Event {
-	x := exchangesOf(events)
-	if len(x.order) == 0 {
-		return events
+// isUnheard reports whether the exchange is of a request that did not reach the server.
+func (x *exchanges) isUnheard(number uint64) bool {
+	ex := x.byNumber[number]
+	return ex != nil && ex.unheard
+}
+
+// unstreamed returns the exchanges that one stream, such as stdio, cannot repeat: no
+// response came, or the server refused the request for how it came over HTTP, or by a
+// status and no message that names a request.
+func (x *exchanges) unstreamed() map[uint64]bool {
+	of := map[uint64]bool{}
+	for number := range newRefusals(Rules{}, x).byNumber() {
+		of[number] = true
 	}
-	events = x.spoken(newRefusals(Rules{}, x).spared(events))
-	return slices.DeleteFunc(slices.Clone(events), func(e store.Event) bool {
-		ex := x.byNumber[e.Stream]
-		if e.Kind != store.Frame || e.Dir != transport.ServerToClient || ex == nil || ex.status < 400 {
-			return false
+	for _, ex := range x.order {
+		if ex.none || x.isRefused(ex.number) && !ex.namesRequest() {
+			of[ex.number] = true
 		}
-		return !slices.ContainsFunc(messagesOf(e.AsFrame()), func(m transport.Message) bool { return !isNull(m.ID) })
-	})
+	}
+	return of
+}
+
+// namesRequest reports whether the message with which the server refused has an id.
+func (ex *exchange) namesRequest() bool {
+	return slices.ContainsFunc(messagesOf(transport.Frame{Bytes: ex.said}), func(m transport.Message) bool { return !isNull(m.ID) })
 }
 
 // answered are the headers of a response that a replay gives again.
@@ -252,7 +258,7 @@ var answered = []string{"Allow", "Retry-After", "Www-Authenticate"}
 
 // answer is what a replay must know to respond as the recorded server did.
 func (ex *exchange) answer() transport.Answer {
-	a := transport.Answer{Status: ex.status}
+	a := transport.Answer{Status: ex.status, None: ex.none && ex.method == http.MethodPost}
 	if ex.status == 0 {
 		return a
 	}
@@ -356,15 +362,18 @@ func (x *exchanges) split(events []store.Event) [][]store.Event {
 // message.
 func (ex *exchange) isStatusOnly() bool { return ex.status >= 300 && ex.messages == 0 }
 
-// StatusOnly returns, of a session recorded over HTTP, the requests with messages that
-// the server answered by nothing but a status that is no success, as "#3 401": on
-// another transport nothing comes back.
-func StatusOnly(events []store.Event) (list []string) {
+// Unstreamed returns, of a session recorded over HTTP, the client's messages that failed
+// in a way that one stream, such as stdio, cannot repeat: as "#3 401" or "#5 no response".
+func Unstreamed(events []store.Event) (list []string) {
 	x := exchangesOf(events)
+	refused := x.unstreamed()
 	for _, e := range events {
-		ex := x.byNumber[e.Stream]
-		if e.Kind == store.Frame && e.Dir == transport.ClientToServer && ex != nil && ex.isStatusOnly() {
-			list = append(list, fmt.Sprintf("#%d %d", e.Seq, ex.status))
+		if e.Kind == store.Frame && e.Dir == transport.ClientToServer && refused[e.Stream] {
+			how := "no response"
+			if status := x.byNumber[e.Stream].status; status != 0 {
+				how = strconv.Itoa(status)
+			}
+			list = append(list, fmt.Sprintf("#%d %s", e.Seq, how))
 		}
 	}
 	return list

@@ -18,7 +18,7 @@ func NewDriver(events []store.Event, rules Rules) *Driver {
 		exchanges: exchangesOf(events), on: map[uint64][]*request{}}
 	for _, e := range events {
 		c.over = c.over || e.Kind == store.EOF && e.Dir == transport.ClientToServer
-		if e.Kind != store.Frame || c.exchanges.isAside(e.Stream) || c.exchanges.isUnheard(e) {
+		if e.Kind != store.Frame || c.exchanges.isAside(e.Stream) || e.Dir == transport.ClientToServer && c.exchanges.isUnheard(e.Stream) {
 			continue
 		}
 		switch e.Dir {

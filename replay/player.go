@@ -60,7 +60,7 @@ type Player struct {
 	masked    map[string][]*cue // requests with something redacted, by method
 	queue     []*cue            // of ByOrder: the requests that are left
 	others    map[string][]*cue // notifications by method
-	unheard   map[Key]bool      // requests that were recorded and did not reach the server
+	failed    map[Key]failedCall
 	asked     map[mcp.Key][]*question
 	findings  []judged
 	score     Score
@@ -133,7 +133,17 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 	}
 	var body []byte
 	var revision *revisionError
+	failed, hasFailed := p.failed[key]
+	hasFailed = hasFailed && err == nil && len(p.requests[key]) == 0
 	switch {
+	case hasFailed && stream != 0: // the HTTP exchange fails as the recorded one did
+		p.streams[stream] = failed.exchange.number
+		return nil
+	case hasFailed && failed.exchange.namesRequest():
+		p.out = append(p.out, nil)
+		return []transport.Frame{{Bytes: failed.exchange.saidTo(m.Raw), Stream: stream}}
+	case hasFailed:
+		body = missBody(failed.why())
 	case errors.As(err, &revision):
 		p.score.Missed++
 		p.extra(about(m), err.Error(), true)
@@ -145,12 +155,17 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 	default:
 		miss := p.miss(m, key, err)
 		p.score.Missed++
-		p.extraNear(miss, !p.unheard[key])
-		quoted, _ := json.Marshal("mcprec: " + miss.Text)
-		body = fmt.Appendf(nil, `"error":{"code":%d,"message":%s}`, MissCode, quoted)
+		p.extraNear(miss, true)
+		body = missBody(miss.Text)
 	}
 	p.out = append(p.out, nil)
 	return []transport.Frame{{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, body), Stream: stream}}
+}
+
+// missBody is the error of a request without a recorded answer.
+func missBody(text string) []byte {
+	quoted, _ := json.Marshal("mcprec: " + text)
+	return fmt.Appendf(nil, `"error":{"code":%d,"message":%s}`, MissCode, quoted)
 }
 
 // Knows reports whether Receive would answer the live request otherwise than with

@@ -28,6 +28,8 @@ type Answer struct {
 	After int
 	// Plain is a response that has no messages, whatever was asked.
 	Plain bool
+	// None cuts the connection in place of a response to a message.
+	None bool
 }
 
 // AnswerForm is the form of a response with messages.

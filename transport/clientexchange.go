@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -34,6 +36,8 @@ type clientExchange struct {
 	lastID  string
 	retry   time.Duration
 	retried int // since the last event
+
+	mayBreak, awaits bool // see [Manner]
 
 	response  io.Closer   // the stream that is read; under the Conn's lock
 	drop      atomic.Bool // the stream is to be cut
@@ -67,19 +71,31 @@ func (x *clientExchange) run() {
 	x.session = x.conn.sessionOf(x.number)
 	ctx := x.ctx
 	if len(x.asks) > 0 && !x.begins {
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { x.take() }})
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) {
+			if !x.awaits {
+				x.take()
+			}
+		}})
 	}
 	r, err := x.request(ctx)
 	if err == nil {
 		var resp *http.Response
 		if resp, err = x.conn.t.Client.Do(r); err == nil {
+			if x.awaits {
+				x.take()
+			}
 			x.read(resp)
 			return
 		}
 	}
-	if x.ctx.Err() == nil {
+	if x.ctx.Err() == nil && !(x.mayBreak && isBroken(err)) {
 		x.conn.fail(err)
 	}
+}
+
+// isBroken reports whether a request failed because the server cut the connection.
+func isBroken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 func (x *clientExchange) close() {
@@ -105,6 +121,7 @@ func (x *clientExchange) request(ctx context.Context) (*http.Request, error) {
 		m = c.t.Manner(x.number)
 	}
 	if m != nil {
+		x.mayBreak, x.awaits = m.MayBreak, m.Awaits
 		x.apply(ctx, r, m)
 		return r, nil
 	}

@@ -49,6 +49,10 @@ type Manner struct {
 	ID string
 	// Path is where it asks; "": at the endpoint.
 	Path string
+	// MayBreak says that the connection may break before there is a response.
+	MayBreak bool
+	// Awaits has a Write return only when the response begins or the connection breaks.
+	Awaits bool
 }
 
 // ListenTime is when a client asks for the standalone stream of a session.

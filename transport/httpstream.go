@@ -56,7 +56,8 @@ func (s *httpStream) ask(f Frame) {
 // tell is told how the recorded server responded.
 func (s *httpStream) tell(a Answer) {
 	s.answer = a
-	if s.form == AnyForm && !a.Plain && !s.oneWay {
+	s.over = s.over || a.None
+	if s.form == AnyForm && !a.Plain && !a.None && !s.oneWay {
 		s.take(a.Form)
 	}
 	s.wake()
@@ -167,6 +168,8 @@ func (s *httpStream) next(begun, resumed bool, at int) followStep {
 
 func (s *httpStream) nextKind(begun, resumed bool, at int) stepKind {
 	switch {
+	case !begun && s.answer.None:
+		return stepBreak
 	case !begun && s.plain:
 		return stepPlain
 	case !begun && s.form == JSONForm && len(s.events) > 0:

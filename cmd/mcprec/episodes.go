@@ -33,7 +33,7 @@ func (e *episodes) play(rules replay.Rules, options replay.ServeOptions) error {
 		if fixtures.Mode(e.o.mode) == fixtures.NewEpisodes {
 			options.Live = live()
 		}
-		return playServer(e.std, e.errs, e.o, replay.NewPlayer(replay.OneStream(e.events), rules), options, func(added []store.Event) error {
+		return playServer(e.std, e.errs, e.o, replay.NewStreamPlayer(e.events, rules), options, func(added []store.Event) error {
 			return e.keep(added, replay.Extend)
 		})
 	}

@@ -221,8 +221,8 @@ func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string) (events
 		fmt.Fprintf(plainTo(std.err), "mcprec: %s: %s could not be recorded; what %s is neither answered nor said\n",
 			s.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it was", "they were"))
 	}
-	if silent := replay.StatusOnly(events); o.listen.address == "" && len(silent) > 0 {
-		fmt.Fprintf(plainTo(std.err), "mcprec: %s: answered by an HTTP status alone, which stdio cannot say: %s; --listen serves it over HTTP\n", s.name, strings.Join(silent, ", "))
+	if failed := replay.Unstreamed(events); o.listen.address == "" && len(failed) > 0 {
+		fmt.Fprintf(plainTo(std.err), "mcprec: %s: failed over HTTP: %s; on stdio such a request gets another recorded answer or an error, --listen fails it as recorded\n", s.name, strings.Join(failed, ", "))
 	}
 	if what := unanswered(events); what != "" {
 		fmt.Fprintf(plainTo(std.err), "mcprec: %s has no answer to %s, and gives none\n", s.name, what)
