@@ -151,13 +151,15 @@ type member struct {
 // relatives hides what the members of one object give away together: a "pass" beside a
 // "user", the "value" of a "name", the data of a Kubernetes Secret.
 func (w *walker) relatives(members []member) {
-	hasUser, isSecret, named := false, false, harmless
+	hasUser, isSecret, isGrant, named := false, false, false, harmless
 	for _, m := range members {
 		switch m.name {
 		case "name", "key", "header", "variable":
 			if w.raw[m.from] == '"' {
 				named = w.m.rules.levelOf(string(w.decode(m.from, m.end)))
 			}
+		case "grant_type":
+			isGrant = true
 		case "kind":
 			isSecret = string(w.raw[m.from:m.end]) == `"Secret"`
 		}
@@ -165,7 +167,7 @@ func (w *walker) relatives(members []member) {
 	}
 	for _, m := range members {
 		switch {
-		case hasUser && (m.name == "pass" || m.name == "pw"):
+		case hasUser && (m.name == "pass" || m.name == "pw"), isGrant && m.name == "code":
 			w.value(m.from, place{level: password})
 		case isSecret && (m.name == "data" || m.name == "stringdata"):
 			w.value(m.from, place{level: everything})
@@ -198,7 +200,10 @@ func (w *walker) array(i int, p place) (end int) {
 		}
 		i = end
 	}
-	w.path = w.path[:above]
+	isLogin := len(args) == 2 && strings.HasSuffix(string(w.path[:above]), "/auth") // ["user","password"]
+	if w.path = w.path[:above]; isLogin {
+		w.str(args[1].from, args[1].to, place{level: password})
+	}
 	if len(args) < 2 {
 		return i + 1
 	}

@@ -57,26 +57,30 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestHarmless holds that nothing of testdata/harmless.txt goes: the values that are like
-// secrets and are none.
+// TestHarmless holds that nothing of testdata/harmless.txt goes, where each line is like a
+// secret that the rules know, and at most 3 % of testdata/ordinary.txt.
 func TestHarmless(t *testing.T) {
-	text, err := os.ReadFile("testdata/harmless.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
 	m := newMasker(t, Rules{})
-	all, wrong := 0, 0
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
-			continue
+	for name, mostWrong := range map[string]int{"testdata/harmless.txt": 0, "testdata/ordinary.txt": 3} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		all++
-		if got, n := m.Frame([]byte(line)); n > 0 {
-			wrong++
-			t.Errorf("%s\nbecame %s", line, got)
+		all, wrong := 0, []string(nil)
+		for line := range strings.Lines(string(text)) {
+			if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+				continue
+			}
+			all++
+			if got, n := m.Frame([]byte(line)); n > 0 {
+				wrong = append(wrong, line+" became "+string(got))
+			}
+		}
+		t.Logf("%s: %d of %d: %s", name, len(wrong), all, strings.Join(wrong, "; "))
+		if all == 0 || len(wrong)*100 > mostWrong*all {
+			t.Errorf("%s: of %d values %d are masked:\n%s", name, all, len(wrong), strings.Join(wrong, "\n"))
 		}
 	}
-	t.Logf("%d of %d harmless values are masked", wrong, all)
 }
 
 func TestPlaceholders(t *testing.T) {

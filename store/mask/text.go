@@ -256,7 +256,11 @@ func (a *assignment) judge(m *Masker, b []byte, start int) bool {
 	switch {
 	case m.isUsersKey(a.name):
 		a.level = everything
-	case lower == "_auth", (lower == "pass" || lower == "pw") && userNear.Match(b[max(0, start-120):start]):
+	case lower == "_auth":
+		a.level = credential
+	case (lower == "pass" || lower == "pw") && userNear.Match(b[max(0, start-120):start]):
+		a.level = password
+	case lower == "code" && grant.Match(b):
 		a.level = credential
 	case a.query && lower == "code", a.op == "=" && strings.HasSuffix(lower, "signature"):
 		a.level = max(a.level, ifKey)
@@ -270,6 +274,9 @@ func (a *assignment) judge(m *Masker, b []byte, start int) bool {
 	}
 	return a.level > harmless
 }
+
+// grant is an OAuth request in which a code is traded for a token.
+var grant = regexp.MustCompile(`\bgrant_type\b`)
 
 // userNear is a user's name that is given just in front of a password.
 var userNear = regexp.MustCompile(`(?i)(?:user|login|host|account)\w*["']?\s*[:=]`)
