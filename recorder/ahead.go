@@ -32,9 +32,7 @@ func isShort(out *http.Request) bool {
 // beside the read. That costs a goroutine only then, for waking one takes a tenth of what a
 // short exchange does.
 func ahead(server readEnder, out *http.Request, body *uploadBody, pass func()) {
-	lent := lend(out.ContentLength)
-	defer lent.free()
-	first := &firstBytes{ReadCloser: body.ReadCloser, buf: lent.text, stopped: make(chan struct{})}
+	first := &firstBytes{ReadCloser: body.ReadCloser, buf: make([]byte, out.ContentLength), stopped: make(chan struct{})}
 	body.ReadCloser = first
 	passed := make(chan any, 1)
 	beside := time.AfterFunc(moment, func() {
@@ -56,20 +54,17 @@ func ahead(server readEnder, out *http.Request, body *uploadBody, pass func()) {
 	})
 	whole := first.fill()
 	if !beside.Stop() {
-		lent.keep() // it is read beside this
 		if fault := <-passed; fault != nil {
 			panic(fault)
 		}
 		_ = server.SetReadDeadline(time.Time{}) // net/http waits for the rest before it closes
 		return
 	}
-	if !whole {
-		lent.keep()
-	} else {
+	if whole {
 		body.came(first.buf, bodyWhole)
-		out.Body = lent.open()
-		if !isRepeatable(out.Header) {
-			out.GetBody = func() (io.ReadCloser, error) { return lent.open(), nil }
+		again := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(first.buf)), nil }
+		if out.Body, _ = again(); !isRepeatable(out.Header) {
+			out.GetBody = again
 		}
 	}
 	pass()

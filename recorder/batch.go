@@ -23,37 +23,6 @@ func (r *Recorder) write(stream uint64, b *body, items []item) {
 	}
 }
 
-// writeHere is write for a goroutine that may be left behind: it writes itself. If that is
-// overdue, goOn is called by another, and nothing is this goroutine's any more.
-func (r *Recorder) writeHere(stream uint64, b *body, items []item, goOn func()) (mine bool) {
-	r.sift(b, items)
-	r.mu.Lock()
-	if r.sealed {
-		r.mu.Unlock()
-		return true
-	}
-	var before tally
-	lost := r.stage(stream, b, items, &before)
-	if b.form == formEvents { // of other forms the relay gives the memory up
-		r.own.take(r.parts)
-	}
-	mine, err := r.commitHere(func() {
-		go func() {
-			_ = r.overtaken()
-			r.mu.Unlock()
-			goOn()
-		}()
-	})
-	if !mine {
-		return false
-	}
-	if err != nil {
-		r.unstage(b, lost, &before, err)
-	}
-	r.mu.Unlock()
-	return true
-}
-
 // tally is how a recorder and a body stand before a write.
 type tally struct {
 	seq, whole uint64

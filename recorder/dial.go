@@ -3,7 +3,6 @@ package recorder
 import (
 	"context"
 	"crypto/tls"
-	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -63,7 +62,6 @@ func newPerConnection() perConnection {
 	tr.DisableCompression = true // only the client may ask for compression
 	tr.MaxIdleConns, tr.MaxIdleConnsPerHost = 0, 512
 	tr.ReadBufferSize, tr.WriteBufferSize = 66<<10, 4<<10
-	tr.DialContext = pooled(tr.DialContext)
 	if tr.TLSClientConfig == nil {
 		tr.TLSClientConfig = &tls.Config{}
 	}
@@ -81,32 +79,3 @@ func (p perConnection) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return p.Transport.RoundTrip(r)
 }
-
-// dialFunc is what a transport makes connections with.
-type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// pooled has the connections of a transport share the memory with which they send what a
-// reader gives: net's own ask for 32 KB each time.
-func pooled(dial dialFunc) dialFunc {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := dial(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		return pooledConn{c}, nil
-	}
-}
-
-type pooledConn struct{ net.Conn }
-
-var sending = sync.Pool{New: func() any { return newBuffer() }}
-
-// ReadFrom sends what r gives.
-func (c pooledConn) ReadFrom(r io.Reader) (int64, error) {
-	buf := sending.Get().(*[]byte)
-	defer sending.Put(buf)
-	return io.CopyBuffer(writerOnly{c.Conn}, r, *buf)
-}
-
-// writerOnly hides what else a writer can.
-type writerOnly struct{ io.Writer }

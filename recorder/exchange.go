@@ -105,14 +105,6 @@ func (x *exchange) download(chunk []byte, end bodyEnd, what, cause string) {
 }
 
 func (x *exchange) downloaded(chunk []byte, end bodyEnd, what, cause string) {
-	if items := x.received(chunk, end, what, cause); len(items) > 0 {
-		x.log(&x.down, items)
-	}
-	x.leave()
-}
-
-// received returns what is to be logged of bytes of the response's body.
-func (x *exchange) received(chunk []byte, end bodyEnd, what, cause string) []item {
 	items, end := x.down.cut(chunk, end)
 	if x.probing {
 		items = x.probe(items, end)
@@ -124,7 +116,10 @@ func (x *exchange) received(chunk []byte, end bodyEnd, what, cause string) []ite
 	case bodyCut:
 		items = append(items, x.ending(what, cause))
 	}
-	return items
+	if len(items) > 0 {
+		x.log(&x.down, items)
+	}
+	x.leave()
 }
 
 // probe returns what is to be logged of a stream that does not look like MCP: all from the
@@ -151,24 +146,6 @@ func (x *exchange) probe(items []item, end bodyEnd) []item {
 		x.down.withhold()
 	}
 	return nil
-}
-
-// downloadHere is download for a goroutine that may be left behind: see
-// [Recorder.writeHere].
-func (x *exchange) downloadHere(chunk []byte, end bodyEnd, what, cause string, goOn func()) (mine bool) {
-	x.mu.Lock()
-	if x.over || x.down.code != nil { // what is coded may be logged in many stretches
-		x.mu.Unlock()
-		x.download(chunk, end, what, cause)
-		return true
-	}
-	items := x.received(chunk, end, what, cause)
-	if len(items) > 0 && !x.logHere(&x.down, items, goOn) {
-		return false
-	}
-	x.leave()
-	x.mu.Unlock()
-	return true
 }
 
 // fail ends an exchange that got no response.
@@ -227,36 +204,15 @@ func (x *exchange) taken(b *body) {
 
 // log writes the items with one write, after those that had to wait.
 func (x *exchange) log(b *body, items []item) {
-	items = x.withPending(items)
-	x.rec.write(x.number, b, items)
-	if len(items) > 0 {
-		b.passed = time.Now()
-	}
-}
-
-// logHere is log for a goroutine that may be left behind. The one that goes on has left
-// the exchange, and its lock.
-func (x *exchange) logHere(b *body, items []item, goOn func()) (mine bool) {
-	mine = x.rec.writeHere(x.number, b, x.withPending(items), func() {
-		b.passed = time.Now()
-		x.leave()
-		x.mu.Unlock()
-		goOn()
-	})
-	if mine {
-		b.passed = time.Now()
-	}
-	return mine
-}
-
-// withPending puts items behind those that had to wait, and finds the exchange's recording.
-func (x *exchange) withPending(items []item) []item {
 	if len(x.pending) > 0 {
 		x.pending = append(x.pending, items...)
 		items, x.pending = x.pending, nil
 	}
 	x.enter()
-	return items
+	x.rec.write(x.number, b, items)
+	if len(items) > 0 {
+		b.passed = time.Now()
+	}
 }
 
 // enter finds the exchange's recording.

@@ -53,11 +53,13 @@ type proxy struct {
 	tap     *HTTPTap
 	o       ProxyOptions
 	mu      sync.Mutex
-	refused []string  // why; the first ones
-	failing string    // why the target failed, told last; "": it has answered since
-	told    int       // how often it was told
-	buffers sync.Pool // of *[]byte
+	refused []string // why; the first ones
+	failing string   // why the target failed, told last; "": it has answered since
+	told    int      // how often it was told
 }
+
+// buffers are for the bodies of answers.
+var buffers = sync.Pool{New: func() any { return new([readSize]byte) }}
 
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if refusal := transport.MayAsk(r, p.o.Origins); refusal != "" {
@@ -124,13 +126,50 @@ func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, s
 			p.answered()
 		}
 	}()
-	l := &relay{w: w, resp: resp, body: tapped, source: p.behind(r, resp, tapped), together: together, buffers: &p.buffers}
+	source := p.behind(r, resp, tapped)
 	copyHead(w.Header(), resp) // without a length, if what is passed on has another
 	part(w, r, sent)
-	l.pass()
+	relay(w, resp, source, together)
 	if x.unread() > 0 { // the rest of the request must not hold the answer back
 		_ = http.NewResponseController(w).Flush()
 	}
+}
+
+// relay passes an answer on whose headers are copied: its head before the body, or together
+// with the first of it. It does not return when that fails, because the client must not take
+// what came for the whole.
+func relay(w http.ResponseWriter, resp *http.Response, body io.Reader, together bool) {
+	flush := http.NewResponseController(w)
+	if !together {
+		w.WriteHeader(resp.StatusCode)
+		if resp.Body != http.NoBody {
+			_ = flush.Flush()
+		}
+	}
+	buf := buffers.Get().(*[readSize]byte)
+	defer buffers.Put(buf)
+	for {
+		n, err := body.Read(buf[:])
+		if together {
+			w.WriteHeader(resp.StatusCode)
+			together = false
+		}
+		if n > 0 {
+			if _, err := w.Write(buf[:n]); err != nil {
+				panic(http.ErrAbortHandler)
+			}
+		}
+		if err == io.EOF {
+			break
+		}
+		if n > 0 || err != nil {
+			_ = flush.Flush()
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}
+	copyTrailer(w.Header(), resp)
 }
 
 // refuse tells why somebody may not use the proxy, once; a page that makes up ever new
@@ -251,11 +290,12 @@ func (p *proxy) outgoing(r *http.Request) *http.Request {
 	return out
 }
 
-// behind keeps the client of an HTTP+SSE session behind the proxy; nil: this is none.
+// behind returns what is passed on of a body: of the stream of an HTTP+SSE session one that
+// keeps the client behind the proxy.
 func (p *proxy) behind(from *http.Request, resp *http.Response, body io.ReadCloser) io.Reader {
 	if from.Method != http.MethodGet || from.Header.Get("Mcp-Session-Id") != "" || resp.Header.Get("Content-Encoding") != "" ||
 		formOf(resp.Header.Get("Content-Type")) != formEvents {
-		return nil
+		return body
 	}
 	client := url.URL{Scheme: "http", Host: from.Host, Path: from.URL.Path}
 	if from.TLS != nil {

@@ -79,9 +79,6 @@ type serving struct {
 	said    int // frames that the player has returned
 	told    int // of its findings, that were said
 	queue   []outgoing
-	busy    bool  // the writer writes
-	lent    bool  // the reader writes the head of the queue
-	lingers bool  // the writer waits for the client, but not for ever
 	rest    *rest // the writer's, between two frames
 	ended   bool  // the client's side
 	readErr error // why nothing is heard any more, if not for that
@@ -161,13 +158,6 @@ func (s *serving) pass(frames []transport.Frame) {
 // A connection that breaks is the end of the writer as well.
 func (s *serving) read(ctx context.Context, broken context.CancelFunc) {
 	var err error
-	if conn, ok := s.conn.(*transport.StreamConn); ok {
-		err = conn.Each(ctx, func(f transport.Frame) {
-			s.hear(f, nil)
-			s.reply(conn)
-			s.tell()
-		})
-	}
 	for err == nil && ctx.Err() == nil {
 		var f transport.Frame
 		if f, err = s.conn.Read(ctx); err == nil {
@@ -191,28 +181,6 @@ func (s *serving) tell() {
 	s.mu.Unlock()
 	for _, v := range news {
 		s.Say(v.String())
-	}
-}
-
-// reply writes what is queued on the goroutine that has read what it answers, as
-// far as nothing is to be waited for. The rest is the writer's.
-func (s *serving) reply(conn *transport.StreamConn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for !s.busy && len(s.queue) > 0 && s.queue[0].gap == 0 {
-		head := s.queue[0].frame
-		s.lent = true
-		s.mu.Unlock()
-		written := conn.WriteNow(head)
-		s.mu.Lock()
-		s.lent = false
-		if !written {
-			break
-		}
-		s.queue = s.queue[1:]
-	}
-	if len(s.queue) > 0 || s.lingers || s.player.Waiting() {
-		notify(s.news)
 	}
 }
 
@@ -267,9 +235,8 @@ func (s *serving) write(ctx context.Context) error {
 func (s *serving) next() (next outgoing, more, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.busy = len(s.queue) > 0 && !s.lent
-	if !s.busy {
-		return next, false, len(s.queue) == 0 && s.ended && (s.Live == nil || s.Live.over)
+	if len(s.queue) == 0 {
+		return next, false, s.ended && (s.Live == nil || s.Live.over)
 	}
 	next = s.queue[0]
 	s.queue = s.queue[1:]
@@ -348,7 +315,7 @@ func (s *serving) held() (gap time.Duration, waiting bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.player.waiting(false)
-	if s.lingers = r != nil; !s.lingers {
+	if r == nil {
 		return 0, false
 	}
 	return s.player.gap(r), true
