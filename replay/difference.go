@@ -165,10 +165,16 @@ func (c *comparer) differ(a, b tree) {
 	}
 	masked := maskPattern.MatchString(a.text)
 	small := len(a.text) <= hinted && len(b.text) <= hinted
+	own := a.text
+	var put []change
 	if a.kind == '"' && b.kind == '"' && !masked && small {
-		a.text = c.variables.put(c.name(), a.text) // so that only what differs does
+		put = c.variables.changes(c.name(), own)
+		a.text = string(apply([]byte(own), put)) // so that only what differs does
 	}
 	want, got := c.show(a, b)
+	if len(put) > 0 && c.variables.twice && c.variables.hide(own) == own { // each recording is shown as it is
+		want = showText(own, unput(put, firstShown(a.text, b.text)))
+	}
 	d := Difference{Path: pointerText(c.path), Want: want, Got: got}
 	if c.areNormal(a, b) && !masked && small {
 		d.Hint = normalizersFor(Normalizers(), a.text, b.text)
@@ -273,14 +279,34 @@ func (c *comparer) show(a, b tree) (want, got string) {
 	if a.kind != '"' || b.kind != '"' {
 		return showTree(c.recorded, a), c.variables.hide(showTree(c.live, b))
 	}
+	cut := firstShown(a.text, b.text)
+	return showText(a.text, cut), showText(b.text, cut)
+}
+
+// firstShown returns the byte from which two texts are shown: somewhat before they differ.
+func firstShown(a, b string) int {
 	cut := 0
-	for cut < min(len(a.text), len(b.text)) && a.text[cut] == b.text[cut] {
+	for cut < min(len(a), len(b)) && a[cut] == b[cut] {
 		cut++
 	}
-	if cut -= shown / 3; cut < shown/3 || max(len(a.text), len(b.text)) <= shown {
-		cut = 0
+	if cut -= shown / 3; cut < shown/3 || max(len(a), len(b)) <= shown {
+		return 0
 	}
-	return showText(a.text, cut), showText(b.text, cut)
+	return cut
+}
+
+// unput returns where a byte of a text that was changed stood before.
+func unput(changes []change, at int) int {
+	for _, c := range changes {
+		switch end := c.start + len(c.value); {
+		case at <= c.start:
+			return at
+		case at < end:
+			return c.start
+		}
+		at += c.end - c.start - len(c.value)
+	}
+	return at
 }
 
 // showText quotes the part of a text that begins at about byte from.

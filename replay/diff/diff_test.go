@@ -117,13 +117,23 @@ func TestTwoRecordings(t *testing.T) {
 		{"the same values", fmt.Sprintf(lines, x, x, "2026-01-01T00:00:01Z"), ""},
 		{"other values", fmt.Sprintf(lines, y, y, "2026-05-01T00:00:02Z"), ""},
 		{"another id comes back", fmt.Sprintf(lines, y, z, "2026-05-01T00:00:02Z"),
-			"payload changed [5] [5] the answer to tools/call \"get\"; /result/order \"" + y + "\" \"" + z + "\"\n"},
+			"payload changed [5] [5] the answer to tools/call \"get\"; /result/order \"" + x + "\" \"" + z + "\"\n"},
+		{"a text with its own id", fmt.Sprintf(lines, y, y+" is late", "2026-05-01T00:00:02Z"),
+			"payload changed [5] [5] the answer to tools/call \"get\"; /result/order \"" + x + "\" \"" + y + " is late\"\n"},
 		{"a time of no clock", fmt.Sprintf(lines, y, y, "2027-05-01T00:00:02Z"),
 			"payload changed [3] [3] the answer to tools/call \"new\"; /result/at \"2026-01-01T00:00:01Z\" \"2027-05-01T00:00:02Z\"\n"},
 	} {
 		if got := told(compared(t, diff.Options{}, a, recorded(t, "2026-05-01T00:00:00Z", c.text))); got != c.want {
 			t.Errorf("%s:\n%s", c.name, got)
 		}
+	}
+	const end = " is on its way to the house at the end of the long road behind the hill, "
+	named := strings.ReplaceAll(lines, "order", "sessionId")
+	a = recorded(t, "2026-01-01T00:00:00Z", fmt.Sprintf(named, "k3-alpha-7719", "k3-alpha-7719"+end+"red", "2026-01-01T00:00:01Z"))
+	b := recorded(t, "2026-05-01T00:00:00Z", fmt.Sprintf(named, "q9-beta-22041718293", "q9-beta-22041718293"+end+"blue", "2026-05-01T00:00:02Z"))
+	const want = "payload changed [5] [5] the answer to tools/call \"get\"; /result/sessionId …\"ad behind the hill, red\" …\"ad behind the hill, blue\"\n"
+	if got := told(compared(t, diff.Options{}, a, b)); got != want {
+		t.Errorf("a long text in which an id comes first:\n%s", got)
 	}
 }
 
