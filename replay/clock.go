@@ -45,8 +45,8 @@ func eachTime(text string, as func(string) string) string {
 	if !mayHaveTime(text) {
 		return text
 	}
-	text = base64Text.ReplaceAllStringFunc(text, func(encoded string) string { return timesWithin(encoded, as) })
-	return timeText.ReplaceAllStringFunc(text, as)
+	text = base64Text().ReplaceAllStringFunc(text, func(encoded string) string { return timesWithin(encoded, as) })
+	return timeText().ReplaceAllStringFunc(text, as)
 }
 
 // mayHaveTime reports whether a text has what is in all points in time: digits with a

@@ -57,7 +57,7 @@ func (d *detour) fromClient(f transport.Frame, at time.Duration) (toPlayer bool,
 		}
 		return true, nil, nil
 	}
-	if mask := maskPattern.Find(f.Bytes); mask != nil {
+	if mask := maskPattern().Find(f.Bytes); mask != nil {
 		toLive, toClient = d.refuse(f, string(mask), at)
 		return false, toLive, toClient
 	}

@@ -163,7 +163,7 @@ func (c *comparer) differ(a, b tree) {
 	if c.count++; c.count > keptDifferences || c.terse {
 		return
 	}
-	masked := maskPattern.MatchString(a.text)
+	masked := maskPattern().MatchString(a.text)
 	small := len(a.text) <= hinted && len(b.text) <= hinted
 	own := a.text
 	var put []change
@@ -272,7 +272,7 @@ const shown = 60
 // show returns two values as they stand in a report: JSON on one line, of long
 // texts the part where they part.
 func (c *comparer) show(a, b tree) (want, got string) {
-	if maskPattern.Match(c.recorded[a.start:a.end]) {
+	if maskPattern().Match(c.recorded[a.start:a.end]) {
 		return showTree(c.recorded, a), hidden
 	}
 	a.text, b.text = c.variables.hide(a.text), c.variables.hide(b.text)

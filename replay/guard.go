@@ -19,11 +19,11 @@ func (d *Driver) Guard() (refused []string) {
 	heard := 0
 	for _, l := range d.lines {
 		for ; heard < l.before; heard++ {
-			for _, mask := range maskPattern.FindAll(d.turns[heard].msg().Raw, -1) {
+			for _, mask := range maskPattern().FindAll(d.turns[heard].msg().Raw, -1) {
 				given[string(mask)] = true
 			}
 		}
-		for _, mask := range maskPattern.FindAll(l.frame.Bytes, -1) {
+		for _, mask := range maskPattern().FindAll(l.frame.Bytes, -1) {
 			if !given[string(mask)] {
 				refused = append(refused, l.holds(mask))
 				break
@@ -43,7 +43,7 @@ func (d *Driver) refuses(l *line, f transport.Frame) bool {
 	if !d.guarded {
 		return false
 	}
-	mask := maskPattern.Find(f.Bytes)
+	mask := maskPattern().Find(f.Bytes)
 	if mask == nil {
 		return false
 	}

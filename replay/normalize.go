@@ -3,9 +3,10 @@ package replay
 import (
 	"encoding/base64"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // Normalizer makes the values of two runs comparable: a plain function with a name,
@@ -68,17 +69,17 @@ func normalizerNames() string {
 	return strings.Join(names, ", ")
 }
 
-var uuidText = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+var uuidText = phrase.Regexp(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 
 func uuids(text string) string {
 	if strings.Count(text, "-") < 4 {
 		return text
 	}
-	return uuidText.ReplaceAllLiteralString(text, "[uuid]")
+	return uuidText().ReplaceAllLiteralString(text, "[uuid]")
 }
 
 var (
-	timeText = regexp.MustCompile(strings.Join([]string{
+	timeText = phrase.Regexp(strings.Join([]string{
 		// 2026-11-21T10:00:00.123Z, 2026-11-21 10:00, 20261121T100000Z, 2026-11-21T10-00-00
 		`\b\d{4}-\d\d-\d\d(?:[T _]\d\d[:-]\d\d(?:[:-]\d\d(?:[.,]\d+)?)?(?: ?Z\b| ?[+-]\d\d:?\d\d\b| UTC\b| GMT\b)?|\b)`,
 		`\b\d{8}T\d{6}Z?\b`,
@@ -92,7 +93,7 @@ var (
 		`\b1\d{12}(?:\d{3}|\d{6})?(?:\.\d+)?\b`,
 		`\b1[5-9]\d{8}(?:\.\d+)?\b`,
 	}, "|"))
-	base64Text = regexp.MustCompile(`[A-Za-z0-9+/_-]{16,}={0,2}`)
+	base64Text = phrase.Regexp(`[A-Za-z0-9+/_-]{16,}={0,2}`)
 )
 
 const month = `(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?`
@@ -109,29 +110,29 @@ func timesWithin(encoded string, as func(string) string) string {
 	if err != nil || !utf8.Valid(decoded) || strings.ContainsAny(string(decoded), "\x00\x01\x02\x03\x04\x05\x06\x07\x08") {
 		return encoded
 	}
-	text := timeText.ReplaceAllStringFunc(string(decoded), as)
+	text := timeText().ReplaceAllStringFunc(string(decoded), as)
 	if text == string(decoded) {
 		return encoded
 	}
 	return "[base64 of " + text + "]"
 }
 
-var durationText = regexp.MustCompile(`\b(?:\d+(?:\.\d+)? ?(?:ns|µs|μs|us|ms|msecs?|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b ?)+|\b(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?s\b`)
+var durationText = phrase.Regexp(`\b(?:\d+(?:\.\d+)? ?(?:ns|µs|μs|us|ms|msecs?|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b ?)+|\b(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?s\b`)
 
 func durations(text string) string {
 	if !strings.ContainsAny(text, "0123456789") {
 		return text
 	}
-	return durationText.ReplaceAllStringFunc(text, func(found string) string {
+	return durationText().ReplaceAllStringFunc(text, func(found string) string {
 		return "[duration]" + found[len(strings.TrimRight(found, " ")):]
 	})
 }
 
-var portText = regexp.MustCompile(`(?i)((?:\blocalhost|\b\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]*:[0-9a-f:.]*\]|://[a-z0-9][a-z0-9.-]*)):\d{1,5}\b|\b(port[ :=]+)\d{2,5}\b`)
+var portText = phrase.Regexp(`(?i)((?:\blocalhost|\b\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]*:[0-9a-f:.]*\]|://[a-z0-9][a-z0-9.-]*)):\d{1,5}\b|\b(port[ :=]+)\d{2,5}\b`)
 
 func ports(text string) string {
 	if !strings.ContainsAny(text, ":=") && !strings.Contains(strings.ToLower(text), "port") {
 		return text
 	}
-	return portText.ReplaceAllString(text, "${1}${2}:[port]")
+	return portText().ReplaceAllString(text, "${1}${2}:[port]")
 }

@@ -1,13 +1,14 @@
 package replay
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // maskPattern finds what a redaction left in the place of a secret: a keyed hash,
 // so that equal secrets are still equal.
-var maskPattern = regexp.MustCompile(`\[redacted:[0-9a-f]{16}\]`)
+var maskPattern = phrase.Regexp(`\[redacted:[0-9a-f]{16}\]`)
 
 // unmask returns what stands in a live text for what is redacted in the recorded
 // one: something, and the same everywhere for one secret; nil if there is nothing of
@@ -18,7 +19,7 @@ func (v *variables) unmask(recorded, live tree) map[string]string {
 	}
 	var secrets map[string]string
 	from, rest := 0, live.text
-	places := maskPattern.FindAllStringIndex(recorded.text, -1)
+	places := maskPattern().FindAllStringIndex(recorded.text, -1)
 	for i, at := range places {
 		var ok bool
 		if rest, ok = strings.CutPrefix(rest, v.put("", recorded.text[from:at[0]])); !ok {

@@ -1,8 +1,9 @@
 package replay
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // token is a part of a text that may be a value on its own: a word, or what is
@@ -15,9 +16,9 @@ type token struct {
 
 // What is more than a word, where a text goes on with it.
 var (
-	maskAhead = regexp.MustCompile(`^\[redacted:[0-9a-f]{16}\]`)
-	timeAhead = regexp.MustCompile(`^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?`)
-	hostAhead = regexp.MustCompile(`^(?:localhost|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[[0-9a-f:]*:[0-9a-f:]*\]):\d{2,5}`)
+	maskAhead = phrase.Regexp(`^\[redacted:[0-9a-f]{16}\]`)
+	timeAhead = phrase.Regexp(`^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?`)
+	hostAhead = phrase.Regexp(`^(?:localhost|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[[0-9a-f:]*:[0-9a-f:]*\]):\d{2,5}`)
 )
 
 // tokensOf splits a text into redacted values, times, hosts with a port, and words,
@@ -46,14 +47,14 @@ func tokenAt(text string, i int) token {
 	ahead := text[i:min(len(text), i+64)]
 	switch c := text[i]; {
 	case c == '[':
-		if n := len(maskAhead.FindString(ahead)); n > 0 {
+		if n := len(maskAhead().FindString(ahead)); n > 0 {
 			return token{shape: "redacted", end: i + n}
 		}
-		return token{shape: "port", end: i + len(hostAhead.FindString(ahead))}
+		return token{shape: "port", end: i + len(hostAhead().FindString(ahead))}
 	case !isWord(c) || c == '-':
 		return token{end: i}
 	case len(ahead) >= 16 && ahead[4] == '-' && ahead[13] == ':':
-		if n := len(timeAhead.FindString(ahead)); n > 0 {
+		if n := len(timeAhead().FindString(ahead)); n > 0 {
 			return token{shape: "time", end: i + n}
 		}
 	}
@@ -62,7 +63,7 @@ func tokenAt(text string, i int) token {
 		end++
 	}
 	if end < len(text) && (text[end] == '.' && end-i <= 3 || text[end] == ':' && text[i:end] == "localhost") {
-		if n := len(hostAhead.FindString(ahead)); n > 0 {
+		if n := len(hostAhead().FindString(ahead)); n > 0 {
 			return token{shape: "port", end: i + n}
 		}
 	}
@@ -136,10 +137,10 @@ func isOpaque(text string) bool {
 	if t := tokenAt(text, 0); t.end == len(text) {
 		return t.shape != "word" || wordShape(text) != ""
 	}
-	return len(text) >= 16 && base64Pattern.MatchString(text) && wordShape(base64Word.Replace(text)) != ""
+	return len(text) >= 16 && base64Pattern().MatchString(text) && wordShape(base64Word.Replace(text)) != ""
 }
 
 var (
-	base64Pattern = regexp.MustCompile(`^[A-Za-z0-9+/_-]+={0,2}$`)
+	base64Pattern = phrase.Regexp(`^[A-Za-z0-9+/_-]+={0,2}$`)
 	base64Word    = strings.NewReplacer("+", "a", "/", "b", "=", "")
 )

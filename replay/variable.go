@@ -2,10 +2,10 @@ package replay
 
 import (
 	"iter"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -51,14 +51,14 @@ func kindOf(name string) string {
 	if kind := spotKinds[name]; kind != "" {
 		return kind
 	}
-	if name != "requestId" && name != "progressToken" && idName.MatchString(name) {
+	if name != "requestId" && name != "progressToken" && idName().MatchString(name) {
 		return "id"
 	}
 	return ""
 }
 
 // idName tells members that hold ids by their name.
-var idName = regexp.MustCompile(`^(?:id|ids|uuid|guid|handle|session|token|cursor)$|^[\w-]*(?:[a-z0-9]I[dD]s?|[_-]ids?|Token|_token|Cursor|_cursor)$`)
+var idName = phrase.Regexp(`^(?:id|ids|uuid|guid|handle|session|token|cursor)$|^[\w-]*(?:[a-z0-9]I[dD]s?|[_-]ids?|Token|_token|Cursor|_cursor)$`)
 
 // isPlainWord reports whether a value is one that people use: letters alone. What a
 // member called id says may be one: the slug of a page, the name of a channel.

@@ -27,7 +27,6 @@ var exportFormats = []exportFormat{
 	{"mermaid", "a sequence diagram for documents: text of mermaid.js", writeMermaid},
 	{"har", "an HTTP Archive, for the network panel of a browser; import reads it back", writeHAR},
 	{"otlp", "OpenTelemetry traces, a span a call, as JSON", writeOTLP},
-	{"otlp-proto", "the same as Protocol Buffers", writeOTLPProto},
 }
 
 // exportFormatNames lists the names for a flag.
@@ -75,8 +74,4 @@ func writeOTLP(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOp
 		return err
 	}
 	return p.Close()
-}
-
-func writeOTLPProto(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
-	return otlp.WriteProto(w, events, release)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -244,7 +243,7 @@ func (f *Fold) cancels(e store.Event, s *scope, c *call, m *transport.Message) {
 	_ = json.Unmarshal(transport.Member(m.Params, "reason"), &c.reason) // what is no text says nothing
 	waited := e.At - c.at
 	f.gate.waits(f, c, e.Seq, waited)
-	if c.timedOut || c.method == methodListen || !timeout.MatchString(c.reason) {
+	if c.timedOut || c.method == methodListen || !timeout().MatchString(c.reason) {
 		return
 	}
 	c.timedOut = true
@@ -288,7 +287,7 @@ func (f *Fold) cancelsElsewhere(e store.Event, p order.Parsed) {
 // 20000ms" (Java), "TimeoutError: …" (of a browser). The noun alone says little, for a
 // person may speak of a timeout too: it counts at the beginning or behind what makes it the
 // cause, with nothing behind it but what a timeout does.
-var timeout = regexp.MustCompile(`(?i)\btime[ds][ -]?out\b|\bdeadline (was |has |had )?(been )?(exceeded|expired|passed)\b|did not observe any item` +
+var timeout = phrase.Regexp(`(?i)\btime[ds][ -]?out\b|\bdeadline (was |has |had )?(been )?(exceeded|expired|passed)\b|did not observe any item` +
 	`|timeout(error|exception|expired)\b|\betimedout\b|(^|error |code |[:(] ?)-32001\b` +
 	`|(^|[:(] ?|\b(due to|because of|on|by|hit) )(an? |the )?(` + whatWaits + ` ){0,3}time[ -]?out([^\w ]|$| (` + whatHappened + `|after|of|error)\b)` +
 	`|\btime[ -]?out (of \w+ )?((was|has|had|is) )?(been )?(` + whatHappened + `)\b`)
@@ -299,9 +298,9 @@ const (
 )
 
 // errorName is what SDKs put before the words of an error.
-var errorName = regexp.MustCompile(`^(\w*Error: )?(MCP error -?\d+: )?`)
+var errorName = phrase.Regexp(`^(\w*Error: )?(MCP error -?\d+: )?`)
 
 // why returns the reason of a cancellation for a sentence.
 func (c *call) why() string {
-	return phrase.Clip(strings.TrimSpace(errorName.ReplaceAllString(c.reason, "")), 120)
+	return phrase.Clip(strings.TrimSpace(errorName().ReplaceAllString(c.reason, "")), 120)
 }

@@ -3,10 +3,10 @@ package explore
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -26,10 +26,10 @@ func (r *Run) fingerprint() string {
 	return text
 }
 
-var particular = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[0-9]+`)
+var particular = phrase.Regexp(`"(?:[^"\\]|\\.)*"|[0-9]+`)
 
 // anonymous takes numbers and quoted names out of a message.
-func anonymous(s string) string { return particular.ReplaceAllString(s, "_") }
+func anonymous(s string) string { return particular().ReplaceAllString(s, "_") }
 
 // look is what a hang looks like: which readers have not come back for what is
 // behind the frame they hold, and of what kind that is, and for a lost answer how far

@@ -142,7 +142,7 @@ func (g goroutine) place() string {
 func (g goroutine) function() string {
 	lines := strings.Split(g.text, "\n")
 	for i := 1; i+1 < len(lines); i += 2 {
-		name := frameArgs.ReplaceAllString(lines[i], "")
+		name := frameArgs().ReplaceAllString(lines[i], "")
 		if !strings.HasPrefix(name, "sync.") && !strings.HasPrefix(name, "internal/sync.") && !strings.HasPrefix(name, "created by ") {
 			return name
 		}

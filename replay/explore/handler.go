@@ -28,7 +28,7 @@ func handlerOf(stack string) (h handler, ok bool) {
 	}
 	lines := strings.Split(strings.TrimSpace(stack), "\n")
 	for i := 1; i+1 < len(lines) && !strings.HasPrefix(lines[i], "created by "); i += 2 {
-		function := frameArgs.ReplaceAllString(lines[i], "")
+		function := frameArgs().ReplaceAllString(lines[i], "")
 		file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
 		if hidden(function) || ours(function) || standard(function, file) {
 			continue

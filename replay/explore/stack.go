@@ -3,10 +3,11 @@ package explore
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 const bubbleWord = "synctest bubble "
@@ -100,8 +101,8 @@ func recordedStack(s string) bool {
 }
 
 var (
-	frameArgs = regexp.MustCompile(`\((0x|\{|\.\.\.|\))[^()]*\)?$|\(\)$`)
-	stateOf   = regexp.MustCompile(`^goroutine \d+ [^\[]*\[([^,\]]*)`)
+	frameArgs = phrase.Regexp(`\((0x|\{|\.\.\.|\))[^()]*\)?$|\(\)$`)
+	stateOf   = phrase.Regexp(`^goroutine \d+ [^\[]*\[([^,\]]*)`)
 )
 
 // trimStack keeps of a stack what a reader needs: the state, then function and
@@ -111,7 +112,7 @@ func trimStack(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	var b strings.Builder
 	state := "goroutine"
-	if m := stateOf.FindStringSubmatch(lines[0]); m != nil {
+	if m := stateOf().FindStringSubmatch(lines[0]); m != nil {
 		state = strings.TrimSuffix(m[1], " (durable)")
 	}
 	b.WriteString("[" + state + "]")
@@ -120,7 +121,7 @@ func trimStack(s string) string {
 		if strings.HasPrefix(function, "created by ") {
 			break
 		}
-		function = frameArgs.ReplaceAllString(function, "")
+		function = frameArgs().ReplaceAllString(function, "")
 		if hidden(function) {
 			continue
 		}

@@ -19,7 +19,7 @@ func spotsOf(stack string) []spot {
 	lines := strings.Split(strings.TrimSpace(stack), "\n")
 	var list []spot
 	for i := 1; i+1 < len(lines) && !strings.HasPrefix(lines[i], "created by "); i += 2 {
-		function := frameArgs.ReplaceAllString(lines[i], "")
+		function := frameArgs().ReplaceAllString(lines[i], "")
 		file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
 		if !hidden(function) && !ours(function) && !standard(function, file) {
 			list = append(list, spot{function, filepath.Base(file), dependency(file)})

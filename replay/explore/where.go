@@ -40,12 +40,12 @@ func placeOf(all []string, goroutine string) place {
 func readPlace(stack string) place {
 	lines := strings.Split(strings.TrimSpace(stack), "\n")
 	p := place{state: "goroutine"}
-	if m := stateOf.FindStringSubmatch(lines[0]); m != nil {
+	if m := stateOf().FindStringSubmatch(lines[0]); m != nil {
 		p.state = strings.TrimSuffix(m[1], " (durable)")
 	}
 	entry := ""
 	for i := 1; i+1 < len(lines) && !strings.HasPrefix(lines[i], "created by "); i += 2 {
-		function := frameArgs.ReplaceAllString(lines[i], "")
+		function := frameArgs().ReplaceAllString(lines[i], "")
 		file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
 		if hidden(function) || ours(function) || standard(function, file) {
 			continue

@@ -7,9 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/ptrace"
-
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -20,7 +17,7 @@ import (
 type call struct {
 	number uint64 // of the session's spans, whose first is its own
 	seq    uint64 // of the request
-	span   ptrace.Span
+	span   *span
 	method string
 	key    callKey
 	token  callKey // zero: none
@@ -44,7 +41,7 @@ func (s *session) message(e store.Event, m transport.Message) {
 
 func (s *session) request(e store.Event, m transport.Message) {
 	s.count++
-	c := &call{number: s.count, seq: e.Seq, span: ptrace.NewSpan(), method: m.Method, key: callKey{e.Dir, mcp.KeyOf(m.ID)}, stream: e.Stream}
+	c := &call{number: s.count, seq: e.Seq, span: &span{Kind: kindClient, SpanID: s.spanID(s.count), Start: s.time(e.At)}, method: m.Method, key: callKey{e.Dir, mcp.KeyOf(m.ID)}, stream: e.Stream}
 	s.calls[c.key] = append(s.calls[c.key], c)
 	s.open[c.number] = c
 	if on := s.streams[e.Stream]; on != nil {
@@ -54,9 +51,6 @@ func (s *session) request(e store.Event, m transport.Message) {
 		c.token = callKey{e.Dir, mcp.KeyOf(token)}
 		s.tokens[c.token] = c
 	}
-	c.span.SetKind(ptrace.SpanKindClient)
-	c.span.SetSpanID(s.spanID(c.number))
-	c.span.SetStartTimestamp(s.time(e.At))
 	s.place(c, e, m)
 	c.describe(m)
 	if v := text(transport.Member(m.Params, "_meta", "io.modelcontextprotocol/protocolVersion")); v != "" {
@@ -66,30 +60,30 @@ func (s *session) request(e store.Event, m transport.Message) {
 
 // describe says what a request asks for.
 func (c *call) describe(m transport.Message) {
-	a := c.span.Attributes()
-	put(a, "mcp.method.name", m.Method)
+	a := &c.span.Attributes
+	a.set("mcp.method.name", stringOf(m.Method))
 	name := m.Method
 	if target, ok := replay.Target(m); ok {
 		switch m.Method {
 		case "tools/call":
-			put(a, "gen_ai.operation.name", "execute_tool")
-			put(a, "gen_ai.tool.name", target)
+			a.set("gen_ai.operation.name", stringOf("execute_tool"))
+			a.set("gen_ai.tool.name", stringOf(target))
 			name += " " + target
 		case "prompts/get":
-			put(a, "gen_ai.prompt.name", target)
+			a.set("gen_ai.prompt.name", stringOf(target))
 			name += " " + target
 		default:
-			put(a, "mcp.resource.uri", target)
+			a.set("mcp.resource.uri", stringOf(target))
 		}
 	}
-	c.span.SetName(strings.ToValidUTF8(name, "\ufffd"))
+	c.span.Name = strings.ToValidUTF8(name, "\ufffd")
 	if id := string(m.ID); id != "null" {
 		if id[0] == '"' {
 			id = text(m.ID)
 		}
-		put(a, "jsonrpc.request.id", id)
+		a.set("jsonrpc.request.id", stringOf(id))
 	}
-	a.PutInt("mcprec.request", int64(c.seq))
+	a.set("mcprec.request", intOf(c.seq))
 }
 
 // remoteParent says of a span that it is known whether its parent is remote, and it is.
@@ -97,12 +91,10 @@ const remoteParent = 0x300
 
 // place puts a call into its trace.
 func (s *session) place(c *call, e store.Event, m transport.Message) {
-	c.span.SetTraceID(s.trace)
-	c.span.SetParentSpanID(s.root.SpanID())
+	c.span.TraceID, c.span.ParentSpanID = s.trace, &s.root.SpanID
 	on := s.streams[e.Stream]
 	if on != nil && on.call != nil && e.Dir == transport.ServerToClient {
-		c.span.SetTraceID(on.call.span.TraceID())
-		c.span.SetParentSpanID(on.call.span.SpanID())
+		c.span.TraceID, c.span.ParentSpanID = on.call.span.TraceID, &on.call.span.SpanID
 	}
 	parent := remoteOf(m)
 	if on != nil && e.Dir == transport.ClientToServer {
@@ -114,13 +106,9 @@ func (s *session) place(c *call, e store.Event, m transport.Message) {
 	if parent == nil {
 		return
 	}
-	c.span.SetTraceID(parent.trace)
-	c.span.SetParentSpanID(parent.span)
-	c.span.SetFlags(remoteParent | uint32(parent.flags))
-	c.span.TraceState().FromRaw(parent.state)
-	link := c.span.Links().AppendEmpty()
-	link.SetTraceID(s.trace)
-	link.SetSpanID(s.root.SpanID())
+	c.span.TraceID, c.span.ParentSpanID = parent.trace, &parent.span
+	c.span.Flags, c.span.TraceState = remoteParent|uint32(parent.flags), parent.state
+	c.span.Links = []link{{s.trace, s.root.SpanID}}
 }
 
 func (s *session) response(e store.Event, m transport.Message) {
@@ -136,23 +124,22 @@ func (s *session) response(e store.Event, m transport.Message) {
 		}
 		s.server = text(transport.Member(m.Result, "serverInfo", "name"))
 	}
-	a := c.span.Attributes()
-	a.PutInt("mcprec.response", int64(e.Seq))
+	a := &c.span.Attributes
+	a.set("mcprec.response", intOf(e.Seq))
 	switch {
 	case m.Error != nil:
 		code := string(transport.Member(m.Error, "code"))
 		if code == "" {
 			code = "_OTHER"
 		}
-		put(a, "error.type", code)
-		put(a, "rpc.response.status_code", code)
-		c.span.Status().SetCode(ptrace.StatusCodeError)
-		c.span.Status().SetMessage(text(transport.Member(m.Error, "message")))
+		a.set("error.type", stringOf(code))
+		a.set("rpc.response.status_code", stringOf(code))
+		c.span.Status = status{text(transport.Member(m.Error, "message")), statusError}
 	case string(transport.Member(m.Result, "isError")) == "true":
-		put(a, "error.type", "tool_error")
-		c.span.Status().SetCode(ptrace.StatusCodeError)
+		a.set("error.type", stringOf("tool_error"))
+		c.span.Status.Code = statusError
 	}
-	c.span.SetEndTimestamp(s.time(e.At))
+	c.span.End = s.time(e.At)
 	s.finish(c)
 }
 
@@ -191,11 +178,10 @@ func (s *session) refuse(e store.Event, status int) {
 // endRefused ends a call that was answered by an HTTP status.
 func (s *session) endRefused(c *call) {
 	code := strconv.Itoa(c.status)
-	put(c.span.Attributes(), "error.type", code)
-	c.span.Attributes().PutInt("http.response.status_code", int64(c.status))
-	c.span.Status().SetCode(ptrace.StatusCodeError)
-	c.span.Status().SetMessage("HTTP " + code)
-	c.span.SetEndTimestamp(s.time(c.refused))
+	c.span.Attributes.set("error.type", stringOf(code))
+	c.span.Attributes.set("http.response.status_code", intOf(c.status))
+	c.span.Status = status{"HTTP " + code, statusError}
+	c.span.End = s.time(c.refused)
 	s.finish(c)
 }
 
@@ -206,7 +192,7 @@ func (s *session) unanswered(c *call) {
 		return
 	}
 	s.note(c.span, s.last, "no answer")
-	c.span.SetEndTimestamp(s.time(s.last))
+	c.span.End = s.time(s.last)
 	s.finish(c)
 }
 
@@ -231,36 +217,36 @@ func (s *session) finish(c *call) {
 	if on := s.streams[c.stream]; on != nil && on.call == c {
 		on.call = nil
 	}
-	s.common(c.span.Attributes())
-	c.span.MoveTo(s.spans.AppendEmpty())
+	s.common(&c.span.Attributes)
+	*s.spans() = append(*s.spans(), c.span)
 }
 
 // common puts the attributes that all spans have.
-func (s *session) common(a pcommon.Map) {
+func (s *session) common(a *attributes) {
 	if s.revision != "" {
-		put(a, "mcp.protocol.version", s.revision)
+		a.set("mcp.protocol.version", stringOf(s.revision))
 	}
 	if s.mcp != "" {
-		put(a, "mcp.session.id", s.mcp)
+		a.set("mcp.session.id", stringOf(s.mcp))
 	}
 	switch s.header.Transport {
 	case "stdio":
-		put(a, "network.transport", "pipe")
+		a.set("network.transport", stringOf("pipe"))
 	case "http":
-		put(a, "network.transport", "tcp")
-		put(a, "network.protocol.name", "http")
+		a.set("network.transport", stringOf("tcp"))
+		a.set("network.protocol.name", stringOf("http"))
 	}
 	u, err := url.Parse(s.header.URL)
 	if err != nil || u.Hostname() == "" {
 		return
 	}
-	put(a, "server.address", u.Hostname())
+	a.set("server.address", stringOf(u.Hostname()))
 	port := map[string]int64{"http": 80, "https": 443}[u.Scheme]
 	if n, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
 		port = int64(n)
 	}
 	if port != 0 {
-		a.PutInt("server.port", port)
+		a.set("server.port", intOf(port))
 	}
 }
 
@@ -270,22 +256,22 @@ func (s *session) notification(e store.Event, m transport.Message) {
 	if about := s.concerns(e, m); about != nil {
 		span = about.span
 	}
-	a, ok := s.note(span, e.At, m.Method)
-	if !ok {
+	a := s.note(span, e.At, m.Method)
+	if a == nil {
 		return
 	}
-	a.PutInt("mcprec.event", int64(e.Seq))
+	a.set("mcprec.event", intOf(e.Seq))
 	for _, key := range told[m.Method] {
 		raw := transport.Member(m.Params, key)
 		name := strings.TrimPrefix(m.Method, "notifications/") + "." + key
 		switch number, err := strconv.ParseFloat(string(raw), 64); {
 		case raw == nil:
 		case raw[0] == '"':
-			put(a, name, text(raw))
+			a.set(name, stringOf(text(raw)))
 		case err == nil:
-			a.PutDouble(name, number)
+			a.set(name, value{Double: &number})
 		default:
-			put(a, name, string(raw))
+			a.set(name, stringOf(string(raw)))
 		}
 	}
 }

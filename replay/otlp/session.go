@@ -9,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/ptrace"
-
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -20,12 +17,11 @@ import (
 // session is a session while it is folded into spans.
 type session struct {
 	version string
-	batch   ptrace.Traces
-	spans   ptrace.SpanSlice // of the batch
+	batch   traces // the spans that have ended and are not written
 
 	header   store.Header
-	trace    pcommon.TraceID
-	root     ptrace.Span // not of the batch before the end
+	trace    traceID
+	root     *span // not of the batch before the end
 	last     time.Duration
 	revision string
 	mcp      string // the id of MCP's own session
@@ -51,7 +47,7 @@ type stream struct {
 }
 
 func newSession(version string) *session {
-	s := &session{version: version, root: ptrace.NewSpan(), calls: map[callKey][]*call{}, open: map[uint64]*call{},
+	s := &session{version: version, root: &span{}, calls: map[callKey][]*call{}, open: map[uint64]*call{},
 		tokens: map[callKey]*call{}, streams: map[uint64]*stream{}}
 	s.begin()
 	return s
@@ -59,15 +55,17 @@ func newSession(version string) *session {
 
 // begin begins a batch.
 func (s *session) begin() {
-	s.batch = ptrace.NewTraces()
-	scope := s.batch.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty()
-	scope.Scope().SetName("github.com/mcprec/mcprec")
-	scope.Scope().SetVersion(s.version)
-	s.spans = scope.Spans()
+	s.batch = traces{}
+	scope := &s.batch.ResourceSpans[0].ScopeSpans[0]
+	scope.Scope.Name, scope.Scope.Version = "github.com/mcprec/mcprec", s.version
+	scope.Spans = []*span{}
 }
 
+// spans are those of the batch.
+func (s *session) spans() *[]*span { return &s.batch.ResourceSpans[0].ScopeSpans[0].Spans }
+
 // describe says whose spans they are.
-func (s *session) describe(resource pcommon.Map) {
+func (s *session) describe(resource *attributes) {
 	name := "mcp"
 	for _, known := range []string{s.header.Label, s.server} {
 		if known != "" {
@@ -75,7 +73,7 @@ func (s *session) describe(resource pcommon.Map) {
 			break
 		}
 	}
-	put(resource, "service.name", name)
+	resource.set("service.name", stringOf(name))
 }
 
 func (s *session) apply(e store.Event) {
@@ -92,9 +90,9 @@ func (s *session) apply(e store.Event) {
 		}
 	case store.Lost:
 		if info, err := store.DecodePayload[store.LostInfo](e); err == nil {
-			if ev, ok := s.note(s.root, e.At, "lost"); ok {
-				ev.PutInt("mcprec.lost", int64(info.Frames))
-				put(ev, "mcprec.reason", info.Reason)
+			if a := s.note(s.root, e.At, "lost"); a != nil {
+				a.set("mcprec.lost", intOf(info.Frames))
+				a.set("mcprec.reason", stringOf(info.Reason))
 			}
 		}
 	}
@@ -110,27 +108,23 @@ func (s *session) opened(e store.Event) {
 	if id, err := h.ID.Bytes(); err == nil {
 		s.trace = id
 	}
-	s.root.SetTraceID(s.trace)
 	s.count = 1
-	s.root.SetSpanID(s.spanID(s.count))
-	s.root.SetName("mcp session")
-	s.root.SetKind(ptrace.SpanKindInternal)
-	s.root.SetStartTimestamp(s.time(0))
+	s.root = &span{TraceID: s.trace, SpanID: s.spanID(s.count), Name: "mcp session", Kind: kindInternal, Start: s.time(0)}
 }
 
 // spanID is the id of the span with a number.
-func (s *session) spanID(number uint64) (id pcommon.SpanID) {
+func (s *session) spanID(number uint64) (id spanID) {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(append([]byte("mcprec span "), s.trace[:]...), number))
 	copy(id[:], sum[:])
 	return id
 }
 
 // time is the wall time of an offset; where the start is not known, since 1970.
-func (s *session) time(at time.Duration) pcommon.Timestamp {
+func (s *session) time(at time.Duration) uint64 {
 	if s.header.Start.Year() < 1970 {
-		return pcommon.Timestamp(at)
+		return uint64(at)
 	}
-	return pcommon.NewTimestampFromTime(s.header.Start.Add(at))
+	return uint64(s.header.Start.Add(at).UnixNano())
 }
 
 // exchange takes what an HTTP event says of the session.
@@ -172,35 +166,29 @@ func (s *session) end() {
 	for _, number := range slices.Sorted(maps.Keys(s.open)) {
 		s.unanswered(s.open[number])
 	}
-	a := s.root.Attributes()
-	a.PutStr("mcprec.session.id", string(s.header.ID))
+	a := &s.root.Attributes
+	a.set("mcprec.session.id", stringOf(string(s.header.ID)))
 	s.common(a)
 	if len(s.header.Command) > 0 {
-		list := a.PutEmptySlice("process.command_args")
+		var list array
 		for _, arg := range s.header.Command {
-			list.AppendEmpty().SetStr(strings.ToValidUTF8(arg, "\ufffd"))
+			list.Values = append(list.Values, stringOf(arg))
 		}
+		a.set("process.command_args", value{Array: &list})
 	}
-	s.root.SetEndTimestamp(s.time(s.last))
-	s.root.MoveTo(s.spans.AppendEmpty())
+	s.root.End = s.time(s.last)
+	*s.spans() = append(*s.spans(), s.root)
 }
 
 // eventLimit is how many events a span keeps.
 const eventLimit = 1000
 
-// note adds an event to a span, if it has room.
-func (s *session) note(span ptrace.Span, at time.Duration, name string) (pcommon.Map, bool) {
-	if span.Events().Len() >= eventLimit {
-		span.SetDroppedEventsCount(span.DroppedEventsCount() + 1)
-		return pcommon.Map{}, false
+// note adds an event to a span, and returns its attributes; nil if there is no room.
+func (s *session) note(of *span, at time.Duration, name string) *attributes {
+	if len(of.Events) >= eventLimit {
+		of.DroppedEvents++
+		return nil
 	}
-	ev := span.Events().AppendEmpty()
-	ev.SetTimestamp(s.time(at))
-	ev.SetName(name)
-	return ev.Attributes(), true
-}
-
-// put sets an attribute: all text of the format is UTF-8.
-func put(a pcommon.Map, key, value string) {
-	a.PutStr(key, strings.ToValidUTF8(value, "\ufffd"))
+	of.Events = append(of.Events, event{Time: s.time(at), Name: strings.ToValidUTF8(name, "\ufffd")})
+	return &of.Events[len(of.Events)-1].Attributes
 }

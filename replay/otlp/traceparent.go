@@ -6,15 +6,13 @@ import (
 	"net/http"
 	"strings"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
-
 	"github.com/mcprec/mcprec/transport"
 )
 
 // remote is a span of a peer, as the W3C's Trace Context names it.
 type remote struct {
-	trace pcommon.TraceID
-	span  pcommon.SpanID
+	trace traceID
+	span  spanID
 	flags byte
 	state string
 }
@@ -46,7 +44,7 @@ func parseRemote(parent, state string) *remote {
 			return nil
 		}
 	}
-	if r.trace.IsEmpty() || r.span.IsEmpty() {
+	if r.trace == (traceID{}) || r.span == (spanID{}) {
 		return nil
 	}
 	r.flags = flags[0]

@@ -7,8 +7,10 @@
 package phrase
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -67,4 +69,10 @@ func Brief(d time.Duration) time.Duration {
 		return d.Round(10 * time.Microsecond)
 	}
 	return d
+}
+
+// Regexp returns a regular expression that is compiled when it is first used: a package's
+// variables are initialised in every command, whether it uses them or not.
+func Regexp(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

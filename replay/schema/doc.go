@@ -4,8 +4,7 @@
 // # Promises
 //
 // A [Validator] is pure but for reading the schemas, which are part of the program; one
-// goroutine at a time may use it. Of a schema it compiles only the definitions that a
-// message needs, when the first needs them. A [Fault] says the place, as a JSON pointer
+// goroutine at a time may use it. It reads a schema when the first message needs it. A [Fault] says the place, as a JSON pointer
 // from the message's root, and what was wanted there. Of a value that fits none of
 // several forms it tells of the form that it seems to be.
 //

@@ -1,0 +1,163 @@
+package otlp
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/store"
+)
+
+// The JSON form of OTLP, as opentelemetry-proto's trace.proto and "JSON Protobuf Encoding"
+// of the OTLP specification have it: ids are in hexadecimal, 64-bit numbers are strings.
+
+type traces struct {
+	ResourceSpans [1]resourceSpans `json:"resourceSpans"`
+}
+
+type resourceSpans struct {
+	Resource struct {
+		Attributes attributes `json:"attributes"`
+	} `json:"resource"`
+	ScopeSpans [1]scopeSpans `json:"scopeSpans"`
+}
+
+type scopeSpans struct {
+	Scope struct {
+		Name    string `json:"name"`
+		Version string `json:"version,omitempty"`
+	} `json:"scope"`
+	Spans []*span `json:"spans"`
+}
+
+type span struct {
+	TraceID       traceID    `json:"traceId"`
+	SpanID        spanID     `json:"spanId"`
+	TraceState    string     `json:"traceState,omitempty"`
+	ParentSpanID  *spanID    `json:"parentSpanId,omitempty"`
+	Flags         uint32     `json:"flags,omitempty"`
+	Name          string     `json:"name"`
+	Kind          int        `json:"kind"`
+	Start         uint64     `json:"startTimeUnixNano,string"`
+	End           uint64     `json:"endTimeUnixNano,string"`
+	Attributes    attributes `json:"attributes,omitempty"`
+	Events        []event    `json:"events,omitempty"`
+	DroppedEvents uint32     `json:"droppedEventsCount,omitempty"`
+	Links         []link     `json:"links,omitempty"`
+	Status        status     `json:"status"`
+}
+
+const (
+	kindInternal = 1
+	kindClient   = 3
+	statusError  = 2
+)
+
+type status struct {
+	Message string `json:"message,omitempty"`
+	Code    int    `json:"code,omitempty"`
+}
+
+type event struct {
+	Time       uint64     `json:"timeUnixNano,string"`
+	Name       string     `json:"name"`
+	Attributes attributes `json:"attributes,omitempty"`
+}
+
+type link struct {
+	TraceID traceID `json:"traceId"`
+	SpanID  spanID  `json:"spanId"`
+}
+
+type (
+	traceID [16]byte
+	spanID  [8]byte
+)
+
+// MarshalText writes the id in hexadecimal.
+func (id traceID) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, id[:]), nil }
+
+// MarshalText writes the id in hexadecimal.
+func (id spanID) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, id[:]), nil }
+
+type attributes []attribute
+
+type attribute struct {
+	Key   string `json:"key"`
+	Value value  `json:"value"`
+}
+
+// value has one member.
+type value struct {
+	String *string  `json:"stringValue,omitempty"`
+	Int    *int64   `json:"intValue,omitempty,string"`
+	Double *float64 `json:"doubleValue,omitempty"`
+	Array  *array   `json:"arrayValue,omitempty"`
+}
+
+type array struct {
+	Values []value `json:"values"`
+}
+
+func stringOf(text string) value {
+	text = strings.ToValidUTF8(text, "\ufffd")
+	return value{String: &text}
+}
+
+func intOf[T int | uint64 | int64](n T) value {
+	number := int64(n)
+	return value{Int: &number}
+}
+
+// set sets an attribute, which may have a value.
+func (a *attributes) set(key string, v value) {
+	for i := range *a {
+		if (*a)[i].Key == key {
+			(*a)[i].Value = v
+			return
+		}
+	}
+	*a = append(*a, attribute{key, v})
+}
+
+// batchSpans is how many spans are written at once.
+const batchSpans = 8192
+
+// WriteJSON writes a session in the JSON form, a batch a line. version is that of the
+// program that writes.
+func WriteJSON(w io.Writer, events iter.Seq2[store.Event, error], version string) error {
+	s := newSession(version)
+	flush := func() error {
+		t := &s.batch.ResourceSpans[0]
+		s.describe(&t.Resource.Attributes)
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(s.batch); err != nil {
+			return fmt.Errorf("encode traces: %w", err)
+		}
+		s.begin()
+		return nil
+	}
+	err := replay.Project(events, projection(func(e store.Event) error {
+		s.apply(e)
+		if len(*s.spans()) < batchSpans {
+			return nil
+		}
+		return flush()
+	}))
+	if err != nil {
+		return err
+	}
+	s.end()
+	return flush()
+}
+
+// projection is a function that takes events.
+type projection func(store.Event) error
+
+// Apply takes the next event.
+func (p projection) Apply(e store.Event) error { return p(e) }

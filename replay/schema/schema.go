@@ -1,0 +1,183 @@
+package schema
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Fault is a place of a message that does not fit.
+type Fault struct {
+	Path   string // a JSON pointer from the message's root; "" is that
+	Text   string // what is there and what was wanted
+	Reason string // why the schema is wrong there; "" where it is not
+}
+
+// Validator has the schemas that were needed so far. The zero value is ready.
+type Validator struct {
+	schemas map[string]*schema
+}
+
+//go:embed mcp
+var published embed.FS
+
+// schema is the schema of one revision.
+type schema struct {
+	definitions map[string]*node
+	methods     map[string]string // the definition of a request or notification by its method
+}
+
+// read returns the schema of a revision; nil where there is none.
+func read(revision string) (*schema, error) {
+	packed, err := published.ReadFile("mcp/" + revision + ".json.gz")
+	if err != nil {
+		return nil, nil
+	}
+	text, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("read schema of %s: %w", revision, err)
+	}
+	var doc struct {
+		Draft       string           `json:"$schema"`
+		Definitions map[string]*node // until 2025-06-18
+		Defs        map[string]*node `json:"$defs"`
+	}
+	d := json.NewDecoder(text)
+	d.UseNumber()
+	d.DisallowUnknownFields()
+	if err := d.Decode(&doc); err != nil {
+		return nil, fmt.Errorf("read schema of %s: %w", revision, err)
+	}
+	s := &schema{definitions: doc.Defs, methods: map[string]string{}}
+	if s.definitions == nil {
+		s.definitions = doc.Definitions
+	}
+	for name, d := range s.definitions {
+		if err := d.link(s.definitions, strings.Contains(doc.Draft, "draft-07")); err != nil {
+			return nil, fmt.Errorf("read schema of %s: %s: %w", revision, name, err)
+		}
+		m := d.Properties["method"]
+		if m == nil || strings.HasPrefix(name, "Client") || strings.HasPrefix(name, "Server") {
+			continue
+		}
+		if method, ok := m.Const.(string); ok {
+			s.methods[method] = name
+		}
+	}
+	return s, nil
+}
+
+// Check returns what does not fit in a message. The method is that of its request if it
+// is a response; "" where that is not known. It returns nothing of a revision that has
+// no schema here.
+func (v *Validator) Check(revision string, m *transport.Message, method string) ([]Fault, error) {
+	s, known := v.schemas[revision]
+	if !known {
+		var err error
+		if s, err = read(revision); err != nil {
+			return nil, err
+		}
+		if v.schemas == nil {
+			v.schemas = map[string]*schema{}
+		}
+		v.schemas[revision] = s
+	}
+	if s == nil {
+		return nil, nil
+	}
+	var faults []Fault
+	doc := valueOf(m.Raw)
+	switch m.Kind() {
+	case transport.Request:
+		faults = append(s.faults("JSONRPCRequest", doc, ""), s.faults(s.methods[m.Method], doc, "")...)
+	case transport.Notification:
+		faults = append(s.faults("JSONRPCNotification", doc, ""), s.faults(s.methods[m.Method], doc, "")...)
+	case transport.Response:
+		if m.Error != nil {
+			return s.faults(s.first("JSONRPCErrorResponse", "JSONRPCError"), doc, ""), nil
+		}
+		faults = s.faults(s.first("JSONRPCResultResponse", "JSONRPCResponse"), doc, "")
+		if method != "" {
+			fields, _ := doc.(map[string]any)
+			faults = append(faults, s.faults(s.resultOf(method, fields["result"]), fields["result"], "/result")...)
+		}
+	}
+	slices.SortFunc(faults, func(a, b Fault) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Text, b.Text))
+	})
+	return slices.Compact(faults), nil
+}
+
+// valueOf reads a message, with numbers as they are written; nil if it is not JSON.
+func valueOf(raw json.RawMessage) (v any) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return nil
+	}
+	return v
+}
+
+// first returns the first of these definitions that there is.
+func (s *schema) first(names ...string) string {
+	for _, name := range names {
+		if s.definitions[name] != nil {
+			return name
+		}
+	}
+	return ""
+}
+
+// resultOf names the definition of the result of a request.
+func (s *schema) resultOf(method string, result any) string {
+	fields, _ := result.(map[string]any)
+	if _, task := fields["task"].(map[string]any); task && s.definitions["CreateTaskResult"] != nil {
+		return "CreateTaskResult"
+	}
+	if fields["resultType"] == "input_required" && s.definitions["InputRequiredResult"] != nil {
+		return "InputRequiredResult"
+	}
+	request := s.methods[method]
+	if request == "" {
+		return s.first("Result")
+	}
+	return s.first(strings.TrimSuffix(request, "Request")+"Result", "EmptyResult")
+}
+
+// faults holds a value to a definition; at is where in the message it stands.
+func (s *schema) faults(definition string, value any, at string) []Fault {
+	d := s.definitions[definition]
+	if d == nil {
+		return nil
+	}
+	var list []Fault
+	for _, f := range d.failures(value, "") {
+		path := at + f.at
+		list = append(list, Fault{path, f.text(), flaw(f, definition, path)})
+	}
+	return list
+}
+
+// flaw says why the published schema is wrong where a value fails that is held to a
+// definition; "" where it is not.
+func flaw(f failure, definition, path string) string {
+	answer := strings.HasPrefix(definition, "JSONRPCError")
+	scalars := slices.DeleteFunc(slices.Clone(f.types), func(t string) bool { return t == "array" || t == "null" || t == "object" })
+	slices.Sort(scalars)
+	switch {
+	case f.got == "number" && slices.Equal(scalars, []string{"boolean", "integer", "string"}):
+		return "the schema was made from a source that takes any number here, and lost the fractions"
+	case answer && path == "/id" && f.got == "null" && f.types != nil:
+		return "JSON-RPC has null where the id of a request could not be read, and this schema forgot it"
+	case answer && path == "" && slices.Equal(f.missing, []string{"id"}):
+		return "an HTTP error may have a body without an id, by the same revision's text, and this schema forgot it"
+	}
+	return ""
+}
