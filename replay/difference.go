@@ -276,8 +276,10 @@ func (c *comparer) show(a, b tree) (want, got string) {
 		return showTree(c.recorded, a), hidden
 	}
 	a.text, b.text = c.variables.hide(a.text), c.variables.hide(b.text)
+	recorded, a := c.masked(c.recorded, a)
+	live, b := c.masked(c.live, b)
 	if a.kind != '"' || b.kind != '"' {
-		return showTree(c.recorded, a), c.variables.hide(showTree(c.live, b))
+		return showTree(recorded, a), c.variables.hide(showTree(live, b))
 	}
 	cut := firstShown(a.text, b.text)
 	return showText(a.text, cut), showText(b.text, cut)
@@ -307,6 +309,19 @@ func unput(changes []change, at int) int {
 		at += c.end - c.start - len(c.value)
 	}
 	return at
+}
+
+// masked returns what a report may show of a value of raw.
+func (c *comparer) masked(raw []byte, n tree) ([]byte, tree) {
+	if c.rules.Mask == nil || n.kind == 0 {
+		return raw, n
+	}
+	value := raw[n.start:n.end]
+	masked := c.rules.Mask(slices.Concat(c.outer, c.path), value)
+	if bytes.Equal(masked, value) {
+		return raw, n
+	}
+	return masked, treeOf(masked)
 }
 
 // showText quotes the part of a text that begins at about byte from.

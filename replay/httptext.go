@@ -68,7 +68,10 @@ func shownValue(name, value string) string {
 
 // shortID returns the beginning of an id that stands in line after line.
 func shortID(id string) string {
-	const limit = 12
+	limit := 12
+	if strings.HasPrefix(id, "[redacted:") {
+		limit += len("[redacted:")
+	}
 	if id = clip(id); len(id) <= limit {
 		return id
 	}

@@ -6,10 +6,11 @@ import "fmt"
 // compares everything but ids, progress tokens and who asks.
 type Rules struct {
 	By        Strictness
-	Ignore    []Pointer    // places that are not compared
-	Normalize []Normalizer // applied to both sides before they are compared
-	Match     Matcher      // gives requests their Key; nil: By decides
-	AnyOrder  bool         // a notification may come on either side of its call's answer, and before an earlier one
+	Ignore    []Pointer                                 // places that are not compared
+	Normalize []Normalizer                              // applied to both sides before they are compared
+	Match     Matcher                                   // gives requests their Key; nil: By decides
+	Mask      func(place []string, value []byte) []byte // what reports show of a JSON value; nil: all of it
+	AnyOrder  bool                                      // a notification may come on either side of its call's answer, and before an earlier one
 }
 
 // Strictness says what a live request must have in common with the recorded one

@@ -50,7 +50,7 @@ Exit codes: 0 found, 1 it never holds, 2 usage, 3 data that cannot be read.`,
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runBisect(cmd, o, firstOf(args)) },
 	}
-	o.addFlags(cmd)
+	o.addDoor(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "text", "text or json")
 	f.StringVar(&o.expr, "expr", "", "the `EXPRESSION`")

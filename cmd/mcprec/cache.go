@@ -17,8 +17,9 @@ import (
 // are made again where they are missing, wrong or old, so what cannot be read or written
 // there is nobody's fault and is not said.
 type cache struct {
-	db *boltstore.Store
-	id store.SessionID
+	db   *boltstore.Store
+	id   store.SessionID
+	door door // what is in them has passed it
 }
 
 func (c cache) path() string {
@@ -34,7 +35,7 @@ func (c cache) load(ctx context.Context) *checkpoint.Image {
 	if err != nil {
 		return &checkpoint.Image{}
 	}
-	image, err := checkpoint.Read(b, c.id, version())
+	image, err := checkpoint.Read(b, c.id, c.made())
 	if err != nil {
 		return &checkpoint.Image{}
 	}
@@ -47,10 +48,13 @@ func (c cache) load(ctx context.Context) *checkpoint.Image {
 	return image
 }
 
+// made says what has made checkpoints: those of other rules of masking are of no use.
+func (c cache) made() string { return version() + c.door.rules }
+
 // event returns one event of the session.
 func (c cache) event(ctx context.Context, seq uint64) (store.Event, bool) {
 	for e, err := range c.db.Read(ctx, c.id, seq, store.ReadOptions{}) {
-		return e, err == nil
+		return c.door.event(e), err == nil
 	}
 	return store.Event{}, false
 }
@@ -61,7 +65,7 @@ func (c cache) save(ctx context.Context, image *checkpoint.Image) {
 	if !ok { // it will be known by its events alone
 		log = store.Head{}
 	}
-	b := image.Bytes(c.id, version(), log)
+	b := image.Bytes(c.id, c.made(), log)
 	if b == nil {
 		return
 	}
@@ -96,7 +100,7 @@ func (c cache) foldUntil(ctx context.Context, past func(seq uint64, at time.Dura
 	image := c.load(ctx)
 	f, from := c.resume(ctx, image, past)
 	had := len(image.Points())
-	for e, err := range c.db.Read(ctx, c.id, from, store.ReadOptions{}) {
+	for e, err := range c.door.events(c.db.Read(ctx, c.id, from, store.ReadOptions{})) {
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +138,7 @@ func (c cache) resume(ctx context.Context, image *checkpoint.Image, past func(ui
 
 // pointsOf makes the checkpoints of a session that is at hand as a whole, and hands them
 // over when they are done.
-func pointsOf(events []store.Event) <-chan *checkpoint.Image {
+func pointsOf(d door, events []store.Event) <-chan *checkpoint.Image {
 	done := make(chan *checkpoint.Image, 1)
 	if len(events) < checkpoint.Interval {
 		done <- &checkpoint.Image{}
@@ -143,7 +147,7 @@ func pointsOf(events []store.Event) <-chan *checkpoint.Image {
 	go func() {
 		f := checkpoint.New()
 		for _, e := range events {
-			if f.Apply(e) != nil { // what cannot be read ends it, there too
+			if f.Apply(d.event(e)) != nil { // what cannot be read ends it, there too
 				break
 			}
 		}
@@ -160,7 +164,7 @@ func (s *session) transcriptFrom(ctx context.Context, ahead bool, from uint64, e
 		t, err := s.transcript(ctx, ahead, emit)
 		return t, 1, err
 	}
-	f, err := cache{s.db, s.id}.foldUntil(ctx, func(seq uint64, _ time.Duration) bool { return seq >= from })
+	f, err := cache{s.db, s.id, s.door}.foldUntil(ctx, func(seq uint64, _ time.Duration) bool { return seq >= from })
 	if err != nil {
 		return nil, 0, err
 	}

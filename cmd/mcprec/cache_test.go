@@ -75,7 +75,7 @@ func TestCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := cache{db, longID}
+	c := cache{db: db, id: longID}
 	want := fromFixture(t, events)
 	compare := func(when string) {
 		t.Helper()
@@ -132,16 +132,21 @@ func imageOf(t *testing.T, events []store.Event, change int) []byte {
 		events = append([]store.Event(nil), events...)
 		events[change-1].Payload = []byte(`{"method":"notifications/x"}`)
 	}
-	return imageBytes(events)
+	return imageBytes(t, events)
 }
 
 // imageBytes returns the checkpoints of a log as they are kept.
-func imageBytes(events []store.Event) []byte {
+func imageBytes(t *testing.T, events []store.Event) []byte {
+	t.Helper()
+	d, err := (&home{}).door(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var log store.Head
 	for _, e := range events {
 		log.Seq, log.Chain = e.Seq, store.NextChain(log.Chain, e)
 	}
-	return (<-pointsOf(events)).Bytes(longID, version(), log)
+	return (<-pointsOf(d, events)).Bytes(longID, cache{door: d}.made(), log)
 }
 
 // fromFixture asks the same of a fixture with these events, for which nothing is cached.
@@ -161,7 +166,7 @@ func TestImportCaches(t *testing.T) {
 	writeEvents(t, path, events)
 	ask(t, "import", path)
 	kept, err := os.ReadFile(filepath.Join(os.Getenv("MCPREC_HOME"), "cache", longID+".points"))
-	if want := imageBytes(events); err != nil || !bytes.Equal(kept, want) {
+	if want := imageBytes(t, events); err != nil || !bytes.Equal(kept, want) {
 		t.Errorf("%d bytes of %d, %v", len(kept), len(want), err)
 	}
 }

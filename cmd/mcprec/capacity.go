@@ -58,7 +58,7 @@ func newCapacity() *cobra.Command {
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runCapacity(cmd, o, args) },
 	}
-	o.addFlags(cmd)
+	o.addDoor(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "text", "text or json")
 	f.StringVar(&o.client, "client", "", "the client's `MODEL`: only this pair (the server is free)")

@@ -19,10 +19,15 @@ func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Co
 		return nil, cobra.ShellCompDirectiveError
 	}
 	defer db.Close()
+	d, err := h.door(db)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
 	var ids []cobra.Completion
 	for s, err := range db.Sessions(cmd.Context(), store.Query{Prefix: prefix, Newest: true, Limit: 50}) {
 		if err == nil {
-			ids = append(ids, cobra.CompletionWithDesc(string(s.ID), plain(strings.TrimSpace(s.Label+" "+strings.Join(s.Command, " ")))))
+			h := d.header(s.Header)
+			ids = append(ids, cobra.CompletionWithDesc(string(s.ID), plain(strings.TrimSpace(h.Label+" "+strings.Join(h.Command, " ")))))
 		}
 	}
 	return ids, cobra.ShellCompDirectiveDefault

@@ -38,7 +38,7 @@ func newDiff() *cobra.Command {
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runDiff(cmd, o, args) },
 	}
-	o.home.addFlags(cmd)
+	o.home.addDoor(cmd)
 	o.ruleFlags.addFlags(cmd)
 	o.selection.addFlags(cmd)
 	f := cmd.Flags()

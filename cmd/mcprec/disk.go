@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/recorder"
-	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -73,8 +72,8 @@ const lazyGC = 200
 const heapLimit = 40 << 20
 
 // recording returns how a recorder of these options records.
-func (o *recordOptions) recording(std streams, secrets *redact.Redactor) []recorder.Option {
-	options := []recorder.Option{recorder.Redact(secrets), recorder.MaxFrame(o.disk.max), recorder.Trouble(func(err error) { o.disk.tell(std, err) })}
+func (o *recordOptions) recording(std streams) []recorder.Option {
+	options := []recorder.Option{recorder.Redact(nil), recorder.MaxFrame(o.disk.max), recorder.Trouble(func(err error) { o.disk.tell(std, err) })}
 	if o.disk.strict {
 		options = append(options, recorder.Strict())
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +22,6 @@ type driveOptions struct {
 	home
 	ruleFlags
 	target   driveTarget
-	secrets  secretOptions
 	format   string
 	out      string
 	timeout  time.Duration
@@ -99,9 +100,7 @@ data that cannot be read or written, 126 and 127 the command cannot be run.`,
 			return runDrive(cmd, o, firstOf(args), nil)
 		},
 	}
-	o.home.addFlags(cmd)
-	o.secrets.addFlags(cmd)
-	o.target.secrets = &o.secrets
+	o.home.addDoor(cmd)
 	o.ruleFlags.addFlags(cmd)
 	o.target.addFlags(cmd)
 	f := cmd.Flags()
@@ -133,6 +132,13 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if err != nil {
 		return err
 	}
+	if recorded.door, err = o.door(nil); err != nil {
+		return err
+	}
+	recorded.door = recorded.door.of(store.Header{
+		Command: slices.Concat(recorded.header.Command, command, o.target.headers), URL: cmp.Or(o.target.url, recorded.header.URL),
+	})
+	rules.Mask = recorded.door.value
 	if err := o.target.check(command); err != nil {
 		return err
 	}
@@ -146,7 +152,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	recorded.warn(cmd.ErrOrStderr(), o.target.url == "")
 	var kept *keptRun
 	if o.update && o.target.url == "" {
-		if kept, err = keepRun(cmd.Context(), recorded.header, command, o.secrets); err != nil {
+		if kept, err = keepRun(cmd.Context(), recorded.header, command); err != nil {
 			return err
 		}
 	}
@@ -156,7 +162,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 		return err
 	}
 	for _, w := range driver.Without() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", w)
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", recorded.door.text(w))
 	}
 	report := newDriveReport(recorded, command, driver, run, o.timeout)
 	if err := o.warnUnused(cmd.ErrOrStderr(), rules, func(p replay.Projection) error { return replay.Project(fixtures.Each(recorded.events), p) }); err != nil {
@@ -261,6 +267,7 @@ type recordedSession struct {
 	file   string // "" for one of the store
 	header store.Header
 	events []store.Event
+	door   door // of what is said of it; what is played does not pass it
 }
 
 func readRecorded(cmd *cobra.Command, h home, arg string) (_ *recordedSession, err error) {
@@ -273,7 +280,7 @@ func readRecorded(cmd *cobra.Command, h home, arg string) (_ *recordedSession, e
 	if s.db == nil {
 		r.file = arg
 	}
-	err = each(s.events(cmd.Context(), 1, store.ReadOptions{}), func(e store.Event) error {
+	err = each(s.exact(cmd.Context(), 1, store.ReadOptions{}), func(e store.Event) error {
 		r.events = append(r.events, e)
 		return nil
 	})
@@ -286,9 +293,10 @@ func readRecorded(cmd *cobra.Command, h home, arg string) (_ *recordedSession, e
 // suggestion says how to go on where no command was given. What a file holds is
 // shown to be read, never run.
 func (r *recordedSession) suggestion(arg string) string {
-	if len(r.header.Command) == 0 {
-		if r.header.URL != "" {
-			return "it was recorded over HTTP from " + plain(r.header.URL) + ":\n  mcprec drive SESSION --target URL"
+	header := r.door.header(r.header)
+	if len(header.Command) == 0 {
+		if header.URL != "" {
+			return "it was recorded over HTTP from " + plain(header.URL) + ":\n  mcprec drive SESSION --target URL"
 		}
 		return "use mcprec drive SESSION -- COMMAND [ARG]... or mcprec drive SESSION --target URL"
 	}
@@ -296,7 +304,7 @@ func (r *recordedSession) suggestion(arg string) string {
 	if arg != "" {
 		line += shellWord(arg) + " "
 	}
-	return "it was recorded from\n  " + line + "-- " + shellLine(r.header.Command)
+	return "it was recorded from\n  " + line + "-- " + shellLine(header.Command)
 }
 
 // warn says what about the recording makes the drive less than a copy of it.
@@ -320,7 +328,7 @@ func (r *recordedSession) warn(w io.Writer, stdio bool) {
 			r.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it", "them"))
 	}
 	if what := unanswered(r.events); what != "" {
-		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and none is waited for\n", r.name, what)
+		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and none is waited for\n", r.name, r.door.text(what))
 	}
 }
 

@@ -41,17 +41,13 @@ type keptRun struct {
 	log *memstore.Store
 }
 
-func keepRun(ctx context.Context, recorded store.Header, command []string, secrets secretOptions) (*keptRun, error) {
+func keepRun(ctx context.Context, recorded store.Header, command []string) (*keptRun, error) {
 	log := memstore.New()
 	h := store.Header{
 		Transport: "stdio", Label: recorded.Label, Expect: recorded.Expect,
 		Command: command, Recorder: "mcprec " + version(),
 	}
-	r, err := secrets.redactor(log, h)
-	if err != nil {
-		return nil, err
-	}
-	rec, err := recorder.New(ctx, log, h, recorder.Redact(r))
+	rec, err := recorder.New(ctx, log, h, recorder.Redact(nil))
 	return &keptRun{rec, log}, err
 }
 
@@ -127,7 +123,11 @@ func (r *recordedSession) update(cmd *cobra.Command, h home, run *keptRun) (err 
 		return err
 	}
 	if r.file != "" {
-		if err := fixtures.WriteFile(r.file, fixtures.Each(events)); err != nil {
+		d, err := h.door(nil)
+		if err != nil {
+			return err
+		}
+		if err := fixtures.WriteFile(r.file, d.events(fixtures.Each(events))); err != nil {
 			return err
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s is now what was said\n", r.file)

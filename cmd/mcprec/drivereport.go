@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/store"
 )
 
 // driveReport is what a drive found out; as JSON its stable form.
@@ -90,7 +91,19 @@ func newDriveReport(recorded *recordedSession, command []string, d *replay.Drive
 	if !r.Passed {
 		r.Stderr = append(r.Stderr, run.stderr...)
 	}
+	r.mask(recorded.door)
 	return r
+}
+
+// mask masks the texts that are not made of the differences, which are masked already.
+func (r *driveReport) mask(d door) {
+	r.Command, r.Explanation = d.header(store.Header{Command: r.Command}).Command, d.text(r.Explanation)
+	r.Pending, r.Without, r.Stderr = d.texts(r.Pending), d.texts(r.Without), d.texts(r.Stderr)
+	r.label = d.text(r.label)
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		s.What, s.Text, s.Order = d.text(s.What), d.text(s.Text), d.text(s.Order)
+	}
 }
 
 func (r *driveReport) add(v replay.StepVerdict) {

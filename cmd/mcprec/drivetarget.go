@@ -15,7 +15,6 @@ import (
 type driveTarget struct {
 	url     string
 	headers []string
-	secrets *secretOptions
 }
 
 const driveTargetHelp = `With --target the server is reached over HTTP, as the recorded client reached it: by
@@ -68,7 +67,7 @@ func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *replay.D
 	}
 	var kept *keptExchanges
 	if keep {
-		if kept, err = keepExchanges(ctx, &client, r.header, *t.secrets); err != nil {
+		if kept, err = keepExchanges(ctx, &client, r.header); err != nil {
 			return nil, err
 		}
 		defer kept.tap.Close()

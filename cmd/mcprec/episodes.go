@@ -20,6 +20,7 @@ type episodes struct {
 	name    string
 	command []string
 	events  []store.Event
+	door    door // of what is said of them
 }
 
 // play serves on stdio or over HTTP, and asks the real server where that is wanted.
@@ -33,7 +34,7 @@ func (e *episodes) play(rules replay.Rules, options replay.ServeOptions) error {
 		if fixtures.Mode(e.o.mode) == fixtures.NewEpisodes {
 			options.Live = live()
 		}
-		return playServer(e.std, e.errs, e.o, replay.NewStreamPlayer(e.events, rules), options, func(added []store.Event) error {
+		return playServer(e.std, e.errs, e.o, e.door, replay.NewStreamPlayer(e.events, rules), options, func(added []store.Event) error {
 			return e.keep(added, replay.Extend)
 		})
 	}
@@ -41,14 +42,19 @@ func (e *episodes) play(rules replay.Rules, options replay.ServeOptions) error {
 	if fixtures.Mode(e.o.mode) == fixtures.NewEpisodes {
 		over.NewLive = live
 	}
-	return playHTTP(e.o, e.events, rules, over, &served{std: e.std, errs: e.errs, keep: e.keepServed})
+	return playHTTP(e.o, e.events, rules, over, &served{std: e.std, errs: e.errs, door: e.door, keep: e.keepServed})
 }
 
 // keep adds what passed to the file.
 func (e *episodes) keep(added []store.Event, extend func(recorded, added []store.Event) []store.Event) error {
 	fmt.Fprintf(plainTo(e.errs), "mcprec: %s: %s added\n", e.name, phrase.Plural(len(added), "frame"))
-	if err := e.o.secrets.clean(added, e.command); err != nil {
+	d, err := e.o.door(nil)
+	if err != nil {
 		return err
+	}
+	d = d.of(store.Header{Command: e.command, URL: e.o.listen.target})
+	for i := range added {
+		added[i] = d.event(added[i])
 	}
 	e.events = extend(e.events, added)
 	return replaceFile(e.file, func(w io.Writer) error {

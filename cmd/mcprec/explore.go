@@ -46,7 +46,7 @@ func newExplore() *cobra.Command {
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runExplore(cmd, o, firstOf(args)) },
 	}
-	o.addFlags(cmd)
+	o.addDoor(cmd)
 	f := cmd.Flags()
 	o.chosen = func(flags ...string) bool { return slices.ContainsFunc(flags, f.Changed) }
 	f.StringVar(&o.client, "client", "free", "the client's `MODEL`")

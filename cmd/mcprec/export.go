@@ -47,7 +47,7 @@ own, numbered anew, with a note of what was left out; text and mermaid keep the 
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runExport(cmd, o, firstOf(args)) },
 	}
-	o.home.addFlags(cmd)
+	o.home.addDoor(cmd)
 	o.selection.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.format, "to", "T", "jsonl", "the `FORMAT`")

@@ -22,7 +22,7 @@ type exportFormat struct {
 // exportFormats are all that there are, in the order of the help.
 var exportFormats = []exportFormat{
 	{"jsonl", "JSON Lines, the text form that a test loads and import reads back", writeJSONL},
-	{"raw", "the exact bytes of one stream: --dir c2s, s2c or stderr", writeRaw},
+	{"raw", "the bytes of one stream, exact with --secrets: --dir c2s, s2c or stderr", writeRaw},
 	{"text", "the lines of mcprec show", writeText},
 	{"mermaid", "a sequence diagram for documents: text of mermaid.js", writeMermaid},
 	{"har", "an HTTP Archive, for the network panel of a browser; import reads it back", writeHAR},

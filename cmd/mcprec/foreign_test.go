@@ -29,7 +29,7 @@ func TestForeignSamples(t *testing.T) {
 			id := strings.TrimSpace(outputOf(t, "import", path))
 			shown := outputOf(t, "show", id)
 			fixture := filepath.Join(t.TempDir(), "exported.jsonl")
-			outputOf(t, "export", "-o", fixture, id)
+			outputOf(t, "export", "--secrets", "-o", fixture, id)
 			if again := strings.TrimSpace(outputOf(t, "import", fixture)); again != id || outputOf(t, "show", fixture) != shown {
 				t.Errorf("exported and imported session %s becomes %s", id, again)
 			}

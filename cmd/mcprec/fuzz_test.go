@@ -96,6 +96,10 @@ func FuzzFile(f *testing.F) {
 	f.Add([]byte(`{"t_ns":1,"dir":"meta","format":"mcp-frames/1","transport":"http"}` + "\n" +
 		`{"t_ns":2,"dir":"client->server","x":1,"kind":"request","method":"POST","path":"/mcp","headers":{"Cookie":"a=b"},"raw":"{}"}`))
 	f.Add([]byte("\ufeff \n[]"))
+	d, err := (&home{dir: f.TempDir()}).door(nil)
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		sessions, err := readSessions(bytes.NewReader(data))
 		if err != nil {
@@ -109,7 +113,7 @@ func FuzzFile(f *testing.F) {
 				}
 			}
 			if len(events) > 0 {
-				hintSecrets(io.Discard, "x", <-secretsOf(events))
+				hintSecrets(io.Discard, "x", <-secretsOf(d, events))
 			}
 		}
 	})

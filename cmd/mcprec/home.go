@@ -10,11 +10,20 @@ import (
 	"github.com/mcprec/mcprec/store/boltstore"
 )
 
-// home is the flag that says where the store is.
-type home struct{ dir string }
+// home says where the store is, and what is masked of what leaves it.
+type home struct {
+	dir     string
+	secrets secretOptions
+}
 
 func (h *home) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&h.dir, "store", "", "the store's `DIR` (default $MCPREC_HOME, else the state folder)")
+}
+
+// addDoor adds the flags of a command that shows or writes what the store keeps.
+func (h *home) addDoor(cmd *cobra.Command) {
+	h.addFlags(cmd)
+	h.secrets.addFlags(cmd)
 }
 
 // path returns the store's folder without making it.

@@ -12,12 +12,10 @@ import (
 
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/fixtures/foreign"
-	"github.com/mcprec/mcprec/recorder"
-	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
-	"github.com/mcprec/mcprec/store/memstore"
+	"github.com/mcprec/mcprec/store/mask"
 )
 
 func newImport() *cobra.Command {
@@ -37,7 +35,7 @@ What a format has no event for becomes a note, and so does what is to be known o
 bytes: most recorders keep messages, not the bytes that passed.
 
 A session is stored as it is in its file. If something in it looks like a secret, a line on
-stderr says so: mcprec redact takes it out, and --scan lists where it is.
+stderr says so: it is masked when it is shown, and mcprec redact takes it out for good.
 
 A file with the sessions of several servers becomes as many. One with one may also be
 named wherever a fixture is wanted, without an import.
@@ -93,8 +91,12 @@ func runImport(cmd *cobra.Command, o importOptions, files []string) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
+	d, err := o.door(db)
+	if err != nil {
+		return err
+	}
 	for _, name := range files {
-		err := importFile(cmd, db, name, decode)
+		err := importFile(cmd, db, d, name, decode)
 		var conflict *store.ConflictError
 		if errors.As(err, &conflict) {
 			return fmt.Errorf("import %s: session %s is in the store with other content; take \"id\" out of the file's first line to import it as another", name, conflict.ID)
@@ -111,7 +113,7 @@ const importBatch = 4 << 20
 
 // importFile reads a whole file before it stores anything: one that is cut or wrong
 // leaves nothing behind.
-func importFile(cmd *cobra.Command, db *boltstore.Store, name string, decode func(io.Reader) ([][]store.Event, error)) error {
+func importFile(cmd *cobra.Command, db *boltstore.Store, d door, name string, decode func(io.Reader) ([][]store.Event, error)) error {
 	in := cmd.InOrStdin()
 	if name != "-" {
 		f, err := openFile(name)
@@ -129,11 +131,13 @@ func importFile(cmd *cobra.Command, db *boltstore.Store, name string, decode fun
 		if len(events) == 0 {
 			return fmt.Errorf("no events in it")
 		}
-		points, secrets := pointsOf(events), secretsOf(events) // beside the storing, which waits for the disk
+		h, _ := store.ParseHeader(events[0].Payload) // storing them tells what is wrong with it
+		own := d.of(h)
+		points, secrets := pointsOf(own, events), secretsOf(own, events) // beside the storing, which waits for the disk
 		id, err := storeEvents(cmd.Context(), db, events)
 		hintSecrets(cmd.ErrOrStderr(), id, <-secrets)
 		if image := <-points; err == nil {
-			cache{db, id}.save(cmd.Context(), image)
+			cache{db, id, own}.save(cmd.Context(), image)
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), id)
 		}
 		if err != nil {
@@ -199,17 +203,14 @@ func storeEvents(ctx context.Context, db store.Store, events []store.Event) (sto
 type secretCount struct{ secrets, events uint64 }
 
 // secretsOf counts what redact would take out of a session that is at hand as a whole.
-func secretsOf(events []store.Event) <-chan secretCount {
+func secretsOf(d door, events []store.Event) <-chan secretCount {
 	done := make(chan secretCount, 1)
 	go func() {
 		var n secretCount
-		h, _ := store.ParseHeader(events[0].Payload)
-		r, _ := new(secretOptions).redactor(memstore.New(), h) // with a key for this count alone
-		r = r.Reporting(func(redact.Finding) { n.secrets++ })
-		c := recorder.NewCleaner(r)
+		m := d.masker.Reporting(func(mask.Finding) { n.secrets++ })
 		for _, e := range events {
 			before := n.secrets
-			if c.Clean(e); n.secrets > before {
+			if m.Event(e); n.secrets > before {
 				n.events++
 			}
 		}
@@ -223,6 +224,6 @@ func hintSecrets(w io.Writer, id store.SessionID, n secretCount) {
 	if id == "" || n.secrets == 0 {
 		return
 	}
-	fmt.Fprintf(plainTo(w), "mcprec: session %s: %s in %s, stored as in the file; mcprec redact --in-place %s takes them out\n",
+	fmt.Fprintf(plainTo(w), "mcprec: session %s: %s in %s, stored as in the file and masked when shown; mcprec redact --in-place %s takes them out\n",
 		id, phrase.Plural(n.secrets, "secret"), phrase.Plural(n.events, "event"), id)
 }

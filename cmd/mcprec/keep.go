@@ -23,7 +23,7 @@ const (
 
 // keepPoints takes checkpoints of a session while it is recorded, beside the path of its
 // frames: it reads what is in the log. The returned function ends that.
-func keepPoints(db *boltstore.Store, rec *recorder.Recorder) (end func()) {
+func keepPoints(h home, db *boltstore.Store, rec *recorder.Recorder, header store.Header) (end func()) {
 	if db == nil {
 		return func() {}
 	}
@@ -31,11 +31,16 @@ func keepPoints(db *boltstore.Store, rec *recorder.Recorder) (end func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		k := keeper{cache: cache{db, rec.ID()}, fold: checkpoint.New(), short: memoryShort}
+		k := keeper{cache: cache{db: db, id: rec.ID()}, fold: checkpoint.New(), short: memoryShort}
 		for wait := keepEvery; k.pause(ctx, wait); {
 			began := time.Now()
-			if rec.Seq() >= k.fold.Seq()+checkpoint.Interval && !k.catchUp(ctx) {
-				return
+			if rec.Seq() >= k.fold.Seq()+checkpoint.Interval {
+				if d, err := h.door(db); err == nil && k.fold.Seq() == 0 { // most sessions are too short for it
+					k.door = d.of(header)
+				}
+				if !k.catchUp(ctx) {
+					return
+				}
 			}
 			wait = keepEvery
 			if rec.Seq() >= k.fold.Seq()+checkpoint.Interval {
@@ -86,7 +91,7 @@ func (k *keeper) pause(ctx context.Context, d time.Duration) bool {
 // memory is short.
 func (k *keeper) catchUp(ctx context.Context) bool {
 	had, began := len(k.fold.Image().Points()), time.Now()
-	for e, err := range k.db.Read(ctx, k.id, k.fold.Seq()+1, store.ReadOptions{}) {
+	for e, err := range k.door.events(k.db.Read(ctx, k.id, k.fold.Seq()+1, store.ReadOptions{})) {
 		if err != nil || k.fold.Apply(e) != nil || e.Seq%keepLook == 0 && k.short() {
 			return false
 		}

@@ -26,7 +26,7 @@ func TestKeepWhileRecorded(t *testing.T) {
 	}
 	tap := rec.Tap(transport.ClientToServer)
 	short := false
-	k := keeper{cache: cache{db, rec.ID()}, fold: checkpoint.New(), short: func() bool { return short }}
+	k := keeper{cache: cache{db: db, id: rec.ID()}, fold: checkpoint.New(), short: func() bool { return short }}
 	for part := 1; part <= 3; part++ {
 		for range checkpoint.Interval {
 			tap.Observe([]byte(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}` + "\n"))

@@ -7,7 +7,6 @@ import (
 	"net/url"
 
 	"github.com/mcprec/mcprec/recorder"
-	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/memstore"
 	"github.com/mcprec/mcprec/transport"
@@ -15,22 +14,18 @@ import (
 
 // keptExchanges is the recording of a drive over HTTP, in memory as a [keptRun].
 type keptExchanges struct {
-	secrets *redact.Redactor
-	tap     *recorder.HTTPTap
-	run     keptRun
-	err     error
+	tap *recorder.HTTPTap
+	run keptRun
+	err error
 }
 
 // keepExchanges records what the client says and hears.
-func keepExchanges(ctx context.Context, client *transport.HTTPClient, recorded store.Header, secrets secretOptions) (*keptExchanges, error) {
+func keepExchanges(ctx context.Context, client *transport.HTTPClient, recorded store.Header) (*keptExchanges, error) {
 	u, err := url.Parse(client.URL)
 	if err != nil {
 		return nil, err
 	}
 	k := &keptExchanges{run: keptRun{log: memstore.New()}}
-	if k.secrets, err = secrets.redactor(k.run.log, store.Header{URL: client.URL}); err != nil {
-		return nil, err
-	}
 	k.tap = recorder.NewHTTP(recorder.HTTPOptions{
 		Open: func(h store.Header) *recorder.Recorder { return k.open(ctx, h) }, Path: u.Path, Together: true,
 		Header: store.Header{Label: recorded.Label, Expect: recorded.Expect, URL: client.URL, Recorder: "mcprec " + version()},
@@ -41,7 +36,7 @@ func keepExchanges(ctx context.Context, client *transport.HTTPClient, recorded s
 }
 
 func (k *keptExchanges) open(ctx context.Context, h store.Header) *recorder.Recorder {
-	if k.run.Recorder, k.err = recorder.New(ctx, k.run.log, h, recorder.Redact(k.secrets)); k.err != nil {
+	if k.run.Recorder, k.err = recorder.New(ctx, k.run.log, h, recorder.Redact(nil)); k.err != nil {
 		k.run.Recorder = recorder.Unrecorded(k.err)
 	}
 	return k.run.Recorder

@@ -43,7 +43,7 @@ null when unknown), and labels, an object, if record was given --label NAME=VALU
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runList(cmd, o, firstOf(args)) },
 	}
-	o.addFlags(cmd)
+	o.addDoor(cmd)
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
 	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "show the newest `N` only; 0 is all")
 	completeWords(cmd, "format", "text", "json")
@@ -60,12 +60,17 @@ func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
+	d, err := o.door(db)
+	if err != nil {
+		return err
+	}
 	var sessions []store.Session
 	for s, serr := range db.Sessions(cmd.Context(), store.Query{Prefix: strings.ToLower(prefix), Newest: true}) {
 		if serr != nil {
 			err = errors.Join(err, serr) // the other parts of the store are still listed
 			continue
 		}
+		s.Header = d.header(s.Header)
 		sessions = append(sessions, s)
 	}
 	w, serr := newScreen(cmd)

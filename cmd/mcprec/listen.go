@@ -88,6 +88,7 @@ func (o *listenOptions) real(errs io.Writer, command []string, events []store.Ev
 type served struct {
 	std  streams
 	errs io.Writer
+	door door
 	keep func(replay.Served) error // takes in what was added
 
 	mu       sync.Mutex
@@ -97,7 +98,7 @@ type served struct {
 
 // watch returns what reports on one session, while it is served and at its end.
 func (s *served) watch() (say func(text string), done func(replay.Served)) {
-	teller := newTeller(s.errs)
+	teller := newTeller(s.errs, s.door)
 	return teller.say, func(session replay.Served) { s.done(teller, session) }
 }
 

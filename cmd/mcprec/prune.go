@@ -56,7 +56,7 @@ The space is given back at once where it is worth it, as mcprec compact does.
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runPrune(cmd, o) },
 	}
-	o.addFlags(cmd)
+	o.addDoor(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.olderThan, "older-than", "", "remove what ended longer than `DURATION` ago: 12h, 7d, 2w")
 	f.IntVar(&o.keep, "keep", 0, "remove all but the newest `N`")
@@ -105,7 +105,11 @@ func runPrune(cmd *cobra.Command, o pruneOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
-	p := &pruning{cmd: cmd, db: db, o: o, limits: r}
+	d, err := o.door(db)
+	if err != nil {
+		return err
+	}
+	p := &pruning{cmd: cmd, db: db, o: o, limits: r, door: d}
 	again := true
 	for err == nil && again {
 		again, err = p.round()
@@ -120,6 +124,7 @@ type pruning struct {
 	o             pruneOptions
 	limits        retention
 	before, after int64 // what the store takes
+	door          door
 	removed       int
 	live          int
 	estimate      int64
@@ -158,7 +163,7 @@ func (p *pruning) round() (again bool, err error) {
 	had := p.removed
 	var said error
 	err = p.db.DeleteAll(ctx, ids, func(id store.SessionID) {
-		cache{p.db, id}.remove()
+		cache{db: p.db, id: id}.remove()
 		p.removed++
 		said = errors.Join(said, p.print(p.cmd.OutOrStdout(), by[id]))
 	})
@@ -210,6 +215,7 @@ func (p *pruning) listAll(gone []pruned) error {
 // print lists one session.
 func (p *pruning) print(w io.Writer, s pruned) error {
 	end := s.Start.Add(s.Head.At)
+	s.Header = p.door.header(s.Header)
 	if p.o.format == "json" {
 		enc := json.NewEncoder(w)
 		enc.SetEscapeHTML(false)

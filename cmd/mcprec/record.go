@@ -15,7 +15,6 @@ import (
 
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/recorder"
-	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
@@ -29,7 +28,6 @@ type recordOptions struct {
 	sync    string
 	verbose bool
 	http    targetOptions
-	secrets secretOptions
 	disk    diskOptions
 	mode    fixtures.Mode // of serve, which records; "" of record
 }
@@ -71,7 +69,7 @@ what it says, the session goes on.
 			return runRecord(std, o, args)
 		},
 	}
-	o.addFlags(cmd)
+	o.addDoor(cmd)
 	f := cmd.Flags()
 	f.SetInterspersed(false)
 	f.VarP(&o.label, "label", "l", "a `LABEL` for listings, or NAME=VALUE, by which prune and stats pick;\nmay be given several times")
@@ -80,7 +78,6 @@ what it says, the session goes on.
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say on stderr what was recorded")
 	completeWords(cmd, "sync", "50ms", "always", "none")
 	o.disk.addFlags(cmd)
-	o.secrets.addFlags(cmd)
 	o.http.addFlags(cmd)
 	return cmd
 }
@@ -103,7 +100,7 @@ func runRecord(std streams, o recordOptions, command []string) error {
 	}
 	o.disk.fail = func(error) { endProcess(process) }
 	db, rec := startRecorder(std, o, syncing, command)
-	keeping := keepPoints(db, rec)
+	keeping := keepPoints(o.home, db, rec, store.Header{Command: command})
 	exited, err := rec.Run(recorder.Stdio{Client: std.in, Reply: std.out, Errors: std.err, Process: process, Signals: signals, Heard: fromTerminal})
 	keeping()
 	if err != nil {
@@ -165,7 +162,7 @@ func (o *recordOptions) check() (syncing time.Duration, err error) {
 	if err := checkOut(o.out); err != nil {
 		return 0, err
 	}
-	if _, err := o.secrets.rules(); err != nil {
+	if err := o.secrets.check(); err != nil {
 		return 0, err
 	}
 	return syncing, o.disk.parse()
@@ -207,10 +204,7 @@ func startRecorder(std streams, o recordOptions, syncing time.Duration, command 
 	var rec *recorder.Recorder
 	if err == nil {
 		h := store.Header{Transport: "stdio", Label: o.label.text, Labels: o.label.values, Command: command, Recorder: "mcprec " + version()}
-		var secrets *redact.Redactor
-		if secrets, err = o.redactor(std, db, h); err == nil {
-			rec, err = recorder.New(context.Background(), db, h, o.recording(std, secrets)...)
-		}
+		rec, err = recorder.New(context.Background(), db, h, o.recording(std)...)
 	}
 	if err != nil {
 		if db != nil {
@@ -220,17 +214,6 @@ func startRecorder(std streams, o recordOptions, syncing time.Duration, command 
 		return nil, recorder.Unrecorded(err)
 	}
 	return db, rec
-}
-
-// redactor returns what takes the secrets out of the log. If it is only the store's key
-// that is missing, that is said, and the session has a key of its own.
-func (o *recordOptions) redactor(std streams, db *boltstore.Store, h store.Header) (*redact.Redactor, error) {
-	r, err := o.secrets.redactor(db, h)
-	if err != nil && r != nil {
-		fmt.Fprintf(plainTo(std.err), "mcprec: %v; the placeholders of this session are its own\n", err)
-		err = nil
-	}
-	return r, err
 }
 
 // finishRecord says what there is to say, writes the fixture, and reports
@@ -285,8 +268,12 @@ func reportRecorded(ctx context.Context, std streams, o recordOptions, db *bolts
 }
 
 func writeFixture(ctx context.Context, std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) error {
+	d, err := o.door(db)
+	if err != nil {
+		return err
+	}
 	events := func(ctx context.Context) iter.Seq2[store.Event, error] {
-		return db.Read(ctx, sum.ID, 1, store.ReadOptions{})
+		return d.events(db.Read(ctx, sum.ID, 1, store.ReadOptions{}))
 	}
 	held := contentsOf(events(ctx))
 	if o.mode != "" { // or it would be served for ever
@@ -300,7 +287,6 @@ func writeFixture(ctx context.Context, std streams, o recordOptions, db *boltsto
 	}
 	name, replaced := o.out, false
 	write := func(w io.Writer) error { return encode(w, until(ctx, events(ctx))) }
-	var err error
 	if o.mode == fixtures.All {
 		err = replaceFile(o.out, write)
 	} else {

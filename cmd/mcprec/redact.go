@@ -12,17 +12,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/fixtures"
-	"github.com/mcprec/mcprec/recorder"
-	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
-	"github.com/mcprec/mcprec/store/memstore"
+	"github.com/mcprec/mcprec/store/mask"
 )
 
 type redactOptions struct {
 	home
-	secrets secretOptions
 	scan    bool
 	inPlace bool
 	out     outFile
@@ -34,8 +31,8 @@ func newRedact() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "redact [SESSION]\n  mcprec redact --scan [SESSION]...",
 		Short: "Take the secrets out of a recorded session, or find them",
-		Long: `redact takes the secrets out of a session that was recorded with them, by the rules
-of record and those of the flags. It writes a copy: of a session of the store a new
+		Long: `redact takes the secrets out of a session for good, where other commands only mask them
+in what they show, by the same rules and those of the flags. It writes a copy: of a session of the store a new
 session, whose id it prints; with -o a fixture. With --in-place the copy takes the
 session's place. A session without secrets is left as it is.
 
@@ -95,13 +92,9 @@ func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
 		return err
 	}
 	defer closeInto(&err, s)
-	var key store.Spooler = memstore.New()
-	if s.db != nil { // so that what is equal in the store is equal here
-		key = s.db
-	}
-	c := &cleaning{options: o, session: s, key: key, out: cmd.OutOrStdout()}
+	c := &cleaning{options: o, session: s, door: s.door, out: cmd.OutOrStdout()}
 	var events []store.Event
-	err = each(s.events(cmd.Context(), 1, store.ReadOptions{}), func(e store.Event) error {
+	err = each(s.exact(cmd.Context(), 1, store.ReadOptions{}), func(e store.Event) error {
 		e, err := c.event(e)
 		events = append(events, e)
 		return err
@@ -126,7 +119,12 @@ func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
 	if err := oneOf("format", o.format, "text", "json"); err != nil {
 		return err
 	}
-	x := &secretScan{cmd: cmd, options: o, key: memstore.New(), alone: len(args) == 1}
+	d, err := o.door(nil)
+	if err != nil {
+		return err
+	}
+	o.secrets.show = true // it makes no key for what it opens
+	x := &secretScan{cmd: cmd, options: o, door: d, alone: len(args) == 1}
 	if len(args) == 0 {
 		err = x.store()
 	}
@@ -161,7 +159,7 @@ func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
 type secretScan struct {
 	cmd      *cobra.Command
 	options  redactOptions
-	key      store.Spooler
+	door     door
 	alone    bool // one session was named
 	sessions uint64
 	with     uint64 // sessions that have secrets
@@ -191,8 +189,8 @@ func (x *secretScan) store() (err error) {
 
 // session lists the secrets of one session.
 func (x *secretScan) session(s *session) {
-	c := &cleaning{options: x.options, session: s, key: x.key, out: x.cmd.OutOrStdout()}
-	err := each(s.events(x.cmd.Context(), 1, store.ReadOptions{}), func(e store.Event) error {
+	c := &cleaning{options: x.options, session: s, door: x.door, out: x.cmd.OutOrStdout()}
+	err := each(s.exact(x.cmd.Context(), 1, store.ReadOptions{}), func(e store.Event) error {
 		_, err := c.event(e)
 		return err
 	})
@@ -211,26 +209,22 @@ func (x *secretScan) session(s *session) {
 type cleaning struct {
 	options redactOptions
 	session *session
-	key     store.Spooler // has the key of the placeholders
+	door    door
 	out     io.Writer
-	cleaner *recorder.Cleaner
-	found   []redact.Finding // of the event that is looked at
+	masker  *mask.Masker
+	found   []mask.Finding // of the event that is looked at
 	secrets uint64
 	events  uint64 // that have some
 }
 
 // event cleans one event, and lists what was in it.
 func (c *cleaning) event(e store.Event) (store.Event, error) {
-	if c.cleaner == nil {
+	if c.masker == nil {
 		h, _ := store.ParseHeader(e.Payload) // of a session that does not begin with its header there is none
-		r, err := c.options.secrets.redactor(c.key, h)
-		if err != nil {
-			return e, err
-		}
-		c.cleaner = recorder.NewCleaner(r.Reporting(func(f redact.Finding) { c.found = append(c.found, f) }))
+		c.masker = c.door.of(h).masker.Reporting(func(f mask.Finding) { c.found = append(c.found, f) })
 	}
 	c.found = c.found[:0]
-	e = c.cleaner.Clean(e)
+	e = c.masker.Event(e)
 	if len(c.found) == 0 {
 		return e, nil
 	}
@@ -267,7 +261,7 @@ func (c *cleaning) fileName() string {
 }
 
 // list prints one finding. It never has the secret.
-func (c *cleaning) list(e store.Event, f redact.Finding) error {
+func (c *cleaning) list(e store.Event, f mask.Finding) error {
 	if c.options.format == "json" {
 		return json.NewEncoder(c.out).Encode(struct {
 			Seq  uint64     `json:"seq"`
@@ -316,7 +310,7 @@ func (c *cleaning) store(ctx context.Context, events []store.Event) error {
 		if err := db.Delete(ctx, old); err != nil {
 			return err
 		}
-		cache{db, old}.remove()
+		cache{db: db, id: old}.remove()
 	}
 	_, err := fmt.Fprintln(c.out, id)
 	return err

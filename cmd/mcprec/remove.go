@@ -44,15 +44,15 @@ func runRemove(cmd *cobra.Command, h home, args []string) (err error) {
 		if arg == "" {
 			return usagef("rm: an empty session name")
 		}
-		id, err := findSession(cmd.Context(), db, arg)
+		found, err := findSession(cmd.Context(), db, h, arg)
 		if err != nil {
 			return err
 		}
-		if err := db.Delete(cmd.Context(), id); err != nil {
+		if err := db.Delete(cmd.Context(), found.ID); err != nil {
 			return err
 		}
-		cache{db, id}.remove()
-		if _, err := fmt.Fprintln(cmd.OutOrStdout(), id); err != nil {
+		cache{db: db, id: found.ID}.remove()
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), found.ID); err != nil {
 			return err
 		}
 	}

@@ -124,5 +124,9 @@ func openWreck(cmd *cobra.Command, h home, arg string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{name: "session " + string(id), id: id, db: db, cmd: cmd, wreck: true}, nil
+	d, err := h.door(db)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &session{name: "session " + string(id), id: id, db: db, cmd: cmd, wreck: true, door: d}, nil
 }

@@ -70,7 +70,7 @@ func newReplay() *cobra.Command {
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runReplay(cmd, o, firstOf(args)) },
 	}
-	o.addFlags(cmd)
+	o.addDoor(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.capacity, "capacity", "c", "0", "`N`, c2s=N,s2c=N, or unbounded")
 	f.StringVar(&o.client, "client", "free", "the client's `MODEL`")

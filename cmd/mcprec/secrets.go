@@ -1,88 +1,207 @@
 package main
 
 import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"iter"
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/mcprec/mcprec/recorder"
-	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/memstore"
+	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/store/mask"
 )
 
-// secretOptions are the flags that say what is taken out of the log.
+// secretOptions are the flags that say what is masked of what a command shows and writes.
 type secretOptions struct {
-	keep     bool
+	show     bool
 	keys     []string
 	patterns []string
 	pointers []string
 	env      []string
 }
 
-const secretHelp = `Secrets are taken out of the log, never out of what passes: passwords, tokens and
-keys by the name of their member, argument or variable; keys of known shapes;
-credentials in headers and URLs; the values of secret environment variables. A
-placeholder [redacted:…] stands for each, the same for the same secret.
+const secretHelp = `The store keeps exactly what passed, for you alone, but for headers that carry
+credentials. Whatever leaves it, shown or written, has its secrets masked: [redacted:…]
+stands for each, the same for the same secret. --secrets leaves them as they are,
+--mask-key and its like mask more, and mcprec redact takes them out of a session for good.
 
 `
 
+// addFlags adds the flags of a command that shows or writes what the store keeps.
 func (o *secretOptions) addFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.keep, "no-redact", false, "record secrets as they are")
+	cmd.Flags().BoolVar(&o.show, "secrets", false, "show and write secrets as they are")
 	o.addRules(cmd)
 }
 
-// addRules adds the flags that say what else is a secret.
+// addRules adds the flags that say what else is a secret. Their old names work too.
 func (o *secretOptions) addRules(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&o.keys, "redact-key", nil, "redact what is under `KEY`, in JSON and in text; * stands for anything;\nmay be repeated, as the three below")
-	f.StringArrayVar(&o.patterns, "redact-pattern", nil, "redact what the regular expression `RE` finds; of one with a group, the group")
-	f.StringArrayVar(&o.pointers, "redact-pointer", nil, "redact what is at the JSON `POINTER` of a message; * stands for any member")
-	f.StringArrayVar(&o.env, "redact-env", nil, "redact the value of the environment variable `NAME`")
+	f.StringArrayVar(&o.keys, "mask-key", nil, "mask what is under `KEY`, in JSON and in text; * stands for anything;\nmay be repeated, as the three below")
+	f.StringArrayVar(&o.patterns, "mask-pattern", nil, "mask what the regular expression `RE` finds; of one with a group, the group")
+	f.StringArrayVar(&o.pointers, "mask-pointer", nil, "mask what is at the JSON `POINTER` of a message; * stands for any member")
+	f.StringArrayVar(&o.env, "mask-env", nil, "mask the value of the environment variable `NAME`")
+	old := map[string]pflag.NormalizedName{"no-redact": "secrets", "redact-key": "mask-key", "redact-pattern": "mask-pattern",
+		"redact-pointer": "mask-pointer", "redact-env": "mask-env"}
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if now, ok := old[name]; ok {
+			return now
+		}
+		return pflag.NormalizedName(name)
+	})
+}
+
+// check refuses wrong flags. The rules that are built in take time to read, so it does not
+// read them for nothing.
+func (o *secretOptions) check() error {
+	if len(o.keys)+len(o.patterns)+len(o.pointers) == 0 {
+		return nil
+	}
+	_, err := o.rules()
+	return err
 }
 
 // rules reads the flags.
-func (o *secretOptions) rules() (redact.Rules, error) {
-	rules := redact.Rules{Keys: o.keys, Pointers: o.pointers, Values: redact.EnvValues(os.Environ(), o.env)}
+func (o *secretOptions) rules() (mask.Rules, error) {
+	rules := mask.Rules{Keys: o.keys, Pointers: o.pointers, Values: mask.EnvValues(os.Environ(), o.env)}
 	for _, p := range o.patterns {
 		re, err := regexp.Compile(p)
 		if err != nil {
-			return rules, usagef("--redact-pattern %s: %v", p, err)
+			return rules, usagef("--mask-pattern %s: %v", p, err)
 		}
 		if re.MatchString("") {
-			return rules, usagef("--redact-pattern %s: it matches nothing at all, everywhere", p)
+			return rules, usagef("--mask-pattern %s: it matches nothing at all, everywhere", p)
 		}
 		rules.Patterns = append(rules.Patterns, re)
 	}
-	if _, err := redact.New(nil, rules); err != nil {
+	if _, err := mask.New(nil, rules); err != nil {
 		return rules, usagef("%v", err)
 	}
 	return rules, nil
 }
 
-// redactor returns the Redactor of a session, nil if secrets are kept. An error says
-// what is amiss with the store's key; the Redactor is good all the same.
-func (o *secretOptions) redactor(s store.Spooler, h store.Header) (*redact.Redactor, error) {
-	if o.keep {
-		return nil, nil
-	}
-	rules, err := o.rules()
-	if err != nil {
-		return nil, err
-	}
-	return recorder.Secrets(s, h, rules)
+// door is what everything passes that leaves the store. The zero door masks nothing.
+type door struct {
+	masker *mask.Masker
+	rules  string // two doors that may mask otherwise have not the same
+	isOf   bool   // it is that of a session
 }
 
-// clean takes the secrets out of frames that are to be added to a fixture.
-func (o *secretOptions) clean(events []store.Event, command []string) error {
-	r, err := o.redactor(memstore.New(), store.Header{Command: command})
-	if err != nil || r == nil {
-		return err
+// door returns the door of the flags. Its key is that of the store, or of the home's store
+// if there is one; else the placeholders are of this process alone.
+func (h *home) door(db *boltstore.Store) (door, error) {
+	if h.secrets.show {
+		return door{}, nil
 	}
-	c := recorder.NewCleaner(r)
-	for i := range events {
-		events[i] = c.Clean(events[i])
+	rules, err := h.secrets.rules()
+	if err != nil {
+		return door{}, err
 	}
-	return nil
+	var key []byte
+	if db != nil {
+		key, err = db.RedactionKey()
+	} else if dir, fault := h.path(); fault == nil {
+		key, err = boltstore.ReadKey(dir)
+	}
+	if key == nil || err != nil { // as in a folder that cannot be written
+		key = make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+	}
+	m, err := mask.New(key, rules)
+	if err != nil {
+		return door{}, err
+	}
+	return door{masker: m, rules: m.Placeholder(fmt.Sprintf("%q %q %q %q", rules.Keys, rules.Patterns, rules.Pointers, rules.Values))}, nil
+}
+
+// of returns the door of a session, which knows the secrets of its command line, too.
+func (d door) of(h store.Header) door {
+	if d.masker != nil && !d.isOf {
+		d.masker, d.isOf = d.masker.Of(h), true
+	}
+	return d
+}
+
+func (d door) event(e store.Event) store.Event {
+	if d.masker == nil {
+		return e
+	}
+	return d.masker.Event(e)
+}
+
+func (d door) text(s string) string {
+	if d.masker == nil {
+		return s
+	}
+	s, _ = d.masker.String(s)
+	return s
+}
+
+func (d door) texts(list []string) []string {
+	masked := make([]string, len(list))
+	for i, s := range list {
+		masked[i] = d.text(s)
+	}
+	return masked
+}
+
+// value masks a JSON value that stands at a place of a message.
+func (d door) value(place []string, value []byte) []byte {
+	if d.masker == nil {
+		return value
+	}
+	b := value
+	for _, step := range slices.Backward(place) {
+		if _, err := strconv.Atoi(step); err == nil {
+			b = slices.Concat([]byte{'['}, b, []byte{']'})
+		} else {
+			name, _ := json.Marshal(step) // text always can be
+			b = fmt.Appendf(nil, "{%s:%s}", name, b)
+		}
+	}
+	masked, n := d.masker.Frame(b)
+	if n == 0 {
+		return value
+	}
+	for range place {
+		var member map[string]json.RawMessage
+		element := make([]json.RawMessage, 1)
+		if json.Unmarshal(masked, &element) != nil {
+			_ = json.Unmarshal(masked, &member) // it is one of the two
+			for _, m := range member {
+				element[0] = m
+			}
+		}
+		masked = element[0]
+	}
+	return masked
+}
+
+func (d door) header(h store.Header) store.Header {
+	e := d.event(store.Event{Kind: store.Opened, Payload: h.Encode()})
+	if masked, err := store.ParseHeader(e.Payload); err == nil {
+		return masked
+	}
+	return h
+}
+
+// events passes a session's events.
+func (d door) events(events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] {
+	return func(yield func(store.Event, error) bool) {
+		for e, err := range events {
+			if e.Kind == store.Opened {
+				h, _ := store.ParseHeader(e.Payload) // of one that cannot be read there is nothing to know
+				d = d.of(h)
+			}
+			if !yield(d.event(e), err) {
+				return
+			}
+		}
+	}
 }

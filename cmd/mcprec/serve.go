@@ -24,7 +24,6 @@ import (
 type serveOptions struct {
 	home
 	ruleFlags
-	secrets  secretOptions
 	mode     string
 	timing   string
 	maxGap   time.Duration
@@ -49,8 +48,7 @@ func newServe(std streams) *cobra.Command {
 			return runServe(cmd, std, o, firstOf(own), command)
 		},
 	}
-	o.home.addFlags(cmd)
-	o.secrets.addFlags(cmd)
+	o.home.addDoor(cmd)
 	o.ruleFlags.addFlags(cmd)
 	o.listen.addFlags(cmd)
 	f := cmd.Flags()
@@ -135,20 +133,25 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 		return err
 	}
 	if records {
-		r := recordOptions{home: o.home, out: arg, sync: "50ms", mode: fixtures.Mode(o.mode), secrets: o.secrets}
+		r := recordOptions{home: o.home, out: arg, sync: "50ms", mode: fixtures.Mode(o.mode)}
 		if o.listen.target != "" {
 			r.http = targetOptions{target: o.listen.target, listen: o.listen.address, origins: o.listen.origins, join: true}
 			return runTarget(cmd.Context(), std, r)
 		}
 		return runRecord(std, r, command)
 	}
-	events, name, err := o.load(cmd, std, arg)
+	d, err := o.door(nil)
 	if err != nil {
 		return err
 	}
+	events, name, err := o.load(cmd, std, arg, &d)
+	if err != nil {
+		return err
+	}
+	rules.Mask = d.value
 	keepPipeErrors()
 	errs := newBackgroundWriter(std.err)
-	e := &episodes{std: std, errs: errs, o: o, file: arg, name: name, command: command, events: events}
+	e := &episodes{std: std, errs: errs, o: o, door: d, file: arg, name: name, command: command, events: events}
 	err = e.play(rules, replay.ServeOptions{Pacer: pacer, Patience: o.patience})
 	err = errors.Join(err, o.warnUnused(errs, rules, func(p replay.Projection) error { return replay.Project(fixtures.Each(events), p) }))
 	if errs.Close() != nil && err != nil { // nor can this be said
@@ -194,19 +197,23 @@ func (o *serveOptions) records(arg string, command []string) (bool, error) {
 }
 
 // load reads the session, and says what a reader of the answers should know of it.
-func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string) (events []store.Event, name string, err error) {
+func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string, d *door) (events []store.Event, name string, err error) {
 	s, err := openSession(cmd, o.home, arg)
 	if err != nil {
 		return nil, "", err
 	}
 	lost := uint64(0)
-	err = each(s.events(cmd.Context(), 1, store.ReadOptions{}), func(e store.Event) error {
+	err = each(s.exact(cmd.Context(), 1, store.ReadOptions{}), func(e store.Event) error {
 		if e.Kind == store.Lost {
 			info, err := store.DecodePayload[store.LostInfo](e)
 			if err != nil {
 				return err
 			}
 			lost += max(info.Frames, 1)
+		}
+		if e.Kind == store.Opened {
+			h, _ := store.ParseHeader(e.Payload)
+			*d = d.of(h)
 		}
 		events = append(events, e)
 		return nil
@@ -221,18 +228,18 @@ func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string) (events
 		fmt.Fprintf(plainTo(std.err), "mcprec: %s: %s could not be recorded; what %s is neither answered nor said\n",
 			s.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it was", "they were"))
 	}
-	if failed := replay.Unstreamed(events); o.listen.address == "" && len(failed) > 0 {
+	if failed := d.texts(replay.Unstreamed(events)); o.listen.address == "" && len(failed) > 0 {
 		fmt.Fprintf(plainTo(std.err), "mcprec: %s: failed over HTTP: %s; on stdio such a request gets another recorded answer or an error, --listen fails it as recorded\n", s.name, strings.Join(failed, ", "))
 	}
 	if what := unanswered(events); what != "" {
-		fmt.Fprintf(plainTo(std.err), "mcprec: %s has no answer to %s, and gives none\n", s.name, what)
+		fmt.Fprintf(plainTo(std.err), "mcprec: %s has no answer to %s, and gives none\n", s.name, d.text(what))
 	}
 	return events, s.name, nil
 }
 
 // playServer serves until the client has ended, or somebody wants this process
 // gone, and says what there is to say.
-func playServer(std streams, errs io.Writer, o serveOptions, player *replay.Player, options replay.ServeOptions, keep func([]store.Event) error) error {
+func playServer(std streams, errs io.Writer, o serveOptions, d door, player *replay.Player, options replay.ServeOptions, keep func([]store.Event) error) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	wanted := untilSignal(cancel)
@@ -240,7 +247,7 @@ func playServer(std streams, errs io.Writer, o serveOptions, player *replay.Play
 	if err != nil {
 		return err
 	}
-	teller := newTeller(errs)
+	teller := newTeller(errs, d)
 	options.Say = teller.say
 	err = replay.Serve(ctx, conn, player, options)
 	verdicts := otherwise(player)

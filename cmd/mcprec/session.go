@@ -27,6 +27,8 @@ type session struct {
 	file io.ReadCloser
 	cmd  *cobra.Command
 
+	door door // what its events pass
+
 	lines bool // of a fixture: event N is line N
 	wreck bool // of the store: what can be saved of it
 }
@@ -37,25 +39,37 @@ started last.`
 
 // openSession finds what the argument names. The session must be closed.
 func openSession(cmd *cobra.Command, h home, arg string) (*session, error) {
-	if arg == "-" {
-		return &session{name: "standard input", file: io.NopCloser(cmd.InOrStdin())}, nil
-	}
-	if looksLikeFile(arg) {
-		f, err := openFile(arg)
-		if err != nil {
-			return nil, err
-		}
-		return &session{name: arg, file: f, lines: isFixture(f)}, nil
+	if arg == "-" || looksLikeFile(arg) {
+		return openFixture(cmd, h, arg)
 	}
 	db, err := h.open(boltstore.Options{})
 	if err != nil {
 		return nil, err
 	}
-	id, err := findSession(cmd.Context(), db, arg)
+	d, err := h.door(db)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	found, err := findSession(cmd.Context(), db, h, arg)
 	if err != nil {
 		return nil, errors.Join(err, db.Odd(), db.Close())
 	}
-	return &session{name: "session " + string(id), id: id, db: db, cmd: cmd}, nil
+	return &session{name: "session " + string(found.ID), id: found.ID, db: db, cmd: cmd, door: d.of(found.Header)}, nil
+}
+
+func openFixture(cmd *cobra.Command, h home, arg string) (*session, error) {
+	d, err := h.door(nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case arg == "-":
+		return &session{name: "standard input", file: io.NopCloser(cmd.InOrStdin()), door: d}, nil
+	}
+	f, err := openFile(arg)
+	if err != nil {
+		return nil, err
+	}
+	return &session{name: arg, file: f, lines: isFixture(f), door: d}, nil
 }
 
 // looksLikeFile tells a path from an id: ids have neither dots nor slashes.
@@ -92,7 +106,7 @@ func openFile(name string) (*os.File, error) {
 }
 
 // findSession returns the only session with the prefix, or the newest for "".
-func findSession(ctx context.Context, db store.Store, prefix string) (store.SessionID, error) {
+func findSession(ctx context.Context, db *boltstore.Store, h home, prefix string) (none store.Session, _ error) {
 	limit := 11
 	if prefix == "" {
 		limit = 1
@@ -108,25 +122,29 @@ func findSession(ctx context.Context, db store.Store, prefix string) (store.Sess
 	}
 	switch {
 	case len(found) == 1:
-		return found[0].ID, nil
+		return found[0], nil
 	case len(found) > 1:
-		return "", usagef("session %s is ambiguous; it begins%s", prefix, candidates(found))
+		d, err := h.door(db)
+		if err != nil {
+			return none, err
+		}
+		return none, usagef("session %s is ambiguous; it begins%s", prefix, candidates(found, d))
 	case faults != nil:
-		return "", faults
+		return none, faults
 	case prefix == "":
-		return "", usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
+		return none, usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
 	}
-	return "", usagef("no session begins with %s in %s; mcprec list shows them", prefix, db.Info().Location)
+	return none, usagef("no session begins with %s in %s; mcprec list shows them", prefix, db.Info().Location)
 }
 
-func candidates(sessions []store.Session) string {
+func candidates(sessions []store.Session, d door) string {
 	var b strings.Builder
 	for i, s := range sessions {
 		if i == 10 {
 			b.WriteString("\n  …")
 			break
 		}
-		b.WriteString(strings.TrimRight(fmt.Sprintf("\n  %s  %s  %s", s.ID, s.Start.Local().Format(time.DateTime), plain(s.Label)), " "))
+		b.WriteString(strings.TrimRight(fmt.Sprintf("\n  %s  %s  %s", s.ID, s.Start.Local().Format(time.DateTime), plain(d.header(s.Header).Label)), " "))
 	}
 	return b.String()
 }
@@ -144,8 +162,25 @@ func (s *session) crashed(ctx context.Context) bool {
 	return false
 }
 
-// events yields the session's events from a Seq. A fixture can be read once.
+// events yields the session's events from a Seq, masked unless --secrets is given. A fixture
+// can be read once.
 func (s *session) events(ctx context.Context, from uint64, o store.ReadOptions) iter.Seq2[store.Event, error] {
+	events := s.door.events(s.exact(ctx, from, o))
+	if s.db != nil {
+		return events
+	}
+	return func(yield func(store.Event, error) bool) { // its header is at hand only when it is read
+		for e, err := range events {
+			if (err != nil || e.Seq >= from) && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// exact yields the events as they are, for commands that play or copy them; of a fixture
+// all.
+func (s *session) exact(ctx context.Context, from uint64, o store.ReadOptions) iter.Seq2[store.Event, error] {
 	if s.wreck {
 		return s.db.Salvage(ctx, s.id)
 	}
@@ -155,10 +190,9 @@ func (s *session) events(ctx context.Context, from uint64, o store.ReadOptions) 
 	return func(yield func(store.Event, error) bool) {
 		for e, err := range fixtures.Decode(s.file) {
 			if err != nil {
-				yield(e, fmt.Errorf("%s: %w", s.name, err))
-				return
+				err = fmt.Errorf("%s: %w", s.name, err)
 			}
-			if e.Seq >= from && !yield(e, nil) {
+			if !yield(e, err) || err != nil {
 				return
 			}
 		}

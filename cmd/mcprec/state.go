@@ -59,7 +59,7 @@ s2c), ended, frames, failures, lost. With --diff: from, to (seq, at), and change
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runState(cmd, o, firstOf(args)) },
 	}
-	o.home.addFlags(cmd)
+	o.home.addDoor(cmd)
 	o.selection.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "text", "text or json")
@@ -158,7 +158,7 @@ func statesAt(ctx context.Context, s *session, points []point) ([]*state.State, 
 // storedAt is statesAt of a session in the store, where checkpoints shorten the way.
 func storedAt(ctx context.Context, s *session, points []point) (states []*state.State, err error) {
 	for _, p := range points {
-		f, err := cache{s.db, s.id}.foldUntil(ctx, p.isPast)
+		f, err := cache{s.db, s.id, s.door}.foldUntil(ctx, p.isPast)
 		if err != nil {
 			return nil, err
 		}

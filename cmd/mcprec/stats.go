@@ -44,7 +44,7 @@ With --label only the sessions with that label are counted.
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runStats(cmd, o) },
 	}
-	o.addFlags(cmd)
+	o.addDoor(cmd)
 	cmd.Flags().VarP(&o.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
 	completeWords(cmd, "format", "text", "json")
@@ -115,6 +115,10 @@ func runStats(cmd *cobra.Command, o statsOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
+	d, err := o.door(db)
+	if err != nil {
+		return err
+	}
 	usage, err := db.Usage(cmd.Context())
 	x := statistics{
 		Store: db.Info().Location, Spools: usage.Spools.Files, SpoolBytes: usage.Spools.Bytes,
@@ -135,6 +139,7 @@ func runStats(cmd *cobra.Command, o statsOptions) (err error) {
 		if serr != nil {
 			err = errors.Join(err, serr) // the other parts are still counted
 		} else if o.labels.of(s.Header) {
+			s.Header = d.header(s.Header)
 			x.count(s, usage.Stored[s.ID])
 		}
 	}

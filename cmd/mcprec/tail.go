@@ -41,7 +41,7 @@ there.
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runTail(cmd, o, firstOf(args)) },
 	}
-	o.home.addFlags(cmd)
+	o.home.addDoor(cmd)
 	o.selection.addFlags(cmd)
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on as events are recorded")
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json, as in show")

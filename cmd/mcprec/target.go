@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/recorder"
-	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
@@ -36,8 +35,7 @@ const targetHelp = `With --target it records a server of Streamable HTTP or HTTP
 URL. Where URL cannot be reached or breaks off, the client's connection is closed too, and
 stderr says why. Each MCP session becomes a recording of its own, which ends a few seconds
 after the session, so that it has what comes late; requests without a session id share one
-recording. Tokens, cookies and other secrets of headers and queries pass, and are not
-recorded. An interrupt ends it.
+recording. Headers with credentials pass, and are not recorded. An interrupt ends it.
 
 `
 
@@ -84,9 +82,6 @@ func runTarget(ctx context.Context, std streams, o recordOptions) error {
 	ctx, end := signal.NotifyContext(ctx, endings()...)
 	defer end()
 	r := &remote{std: std, o: o, db: db, target: target}
-	if r.secrets, err = o.redactor(std, db, store.Header{URL: target.String()}); err != nil {
-		return errors.Join(err, db.Close(), listener.Close())
-	}
 	o.disk.fail = func(error) { end() }
 	r.o.disk.fail = o.disk.fail
 	err = r.serve(ctx, listener)
@@ -105,7 +100,6 @@ type remote struct {
 	db     *boltstore.Store
 	target *url.URL
 
-	secrets *redact.Redactor
 	keeping sync.Map // of each session that is recorded: what ends keepPoints
 
 	faulty atomic.Bool // not all was recorded
@@ -157,12 +151,12 @@ func reachable(addr net.Addr) string {
 
 // open starts a recording, or says that there is none.
 func (r *remote) open(h store.Header) *recorder.Recorder {
-	rec, err := recorder.New(context.Background(), r.db, h, r.o.recording(r.std, r.secrets)...)
+	rec, err := recorder.New(context.Background(), r.db, h, r.o.recording(r.std)...)
 	if err != nil {
 		r.o.unrecorded(r.std, err)
 		return recorder.Unrecorded(err)
 	}
-	r.keeping.Store(rec.ID(), keepPoints(r.db, rec))
+	r.keeping.Store(rec.ID(), keepPoints(r.o.home, r.db, rec, h))
 	return rec
 }
 

@@ -120,7 +120,8 @@ func (b *backgroundWriter) Close() error {
 // teller writes to w what there is to say of one session that is served: each text once,
 // and no more than toldAtOnce.
 type teller struct {
-	w io.Writer
+	w    io.Writer
+	door door
 
 	mu     sync.Mutex
 	said   map[string]bool
@@ -132,8 +133,8 @@ type teller struct {
 // its end: a client may go on for ever to ask for what was not recorded.
 const toldAtOnce = 20
 
-func newTeller(w io.Writer) *teller {
-	return &teller{w: w, said: map[string]bool{}, room: toldAtOnce}
+func newTeller(w io.Writer, d door) *teller {
+	return &teller{w: w, door: d, said: map[string]bool{}, room: toldAtOnce}
 }
 
 func (t *teller) say(text string) {
@@ -144,7 +145,7 @@ func (t *teller) say(text string) {
 	case t.room > 0:
 		t.said[text] = true
 		t.room--
-		fmt.Fprintf(plainTo(t.w), "mcprec: %s\n", plain(text))
+		fmt.Fprintf(plainTo(t.w), "mcprec: %s\n", plain(t.door.text(text)))
 	default:
 		if t.unsaid++; t.unsaid == 1 {
 			fmt.Fprintf(t.w, "mcprec: more lines of this session are counted, and not shown\n")

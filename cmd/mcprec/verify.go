@@ -99,7 +99,7 @@ func (v *verification) session(h home, arg string) (err error) {
 	} else {
 		defer closeInto(&err, s)
 	}
-	v.log(s.name, s.events(context.Background(), 1, store.ReadOptions{}), "")
+	v.log(s.name, s.exact(context.Background(), 1, store.ReadOptions{}), "")
 	return nil
 }
 

@@ -14,10 +14,12 @@ import (
 // keySize is that of the key with which secrets are replaced.
 const keySize = 32
 
+const keyName = "redact.key"
+
 // RedactionKey returns the key in the file redact.key, which whoever needs it first
 // makes. It is whole when it has its name, and is never changed.
 func (s *Store) RedactionKey() ([]byte, error) {
-	path := filepath.Join(s.dir, "redact.key")
+	path := filepath.Join(s.dir, keyName)
 	key, err := readKey(path)
 	if err == nil || !errors.Is(err, os.ErrNotExist) {
 		return key, err
@@ -27,6 +29,9 @@ func (s *Store) RedactionKey() ([]byte, error) {
 	}
 	return readKey(path)
 }
+
+// ReadKey returns the key of the store in a folder, if it has one.
+func ReadKey(dir string) ([]byte, error) { return readKey(filepath.Join(dir, keyName)) }
 
 // readKey reads a key file. It does not follow a symbolic link.
 func readKey(path string) ([]byte, error) {

@@ -1,8 +1,7 @@
 // Package mask takes secrets out of a copy of an event that leaves the store.
 //
 // The store keeps exact bytes and belongs to its owner alone. Whatever is shown, written
-// to a file or sent is to go through a [Masker] first, unless the owner says otherwise. So
-// far no command does so: recorder/redact still takes secrets out where they enter.
+// to a file or sent goes through a [Masker] first, unless the owner says otherwise.
 //
 // # What it promises
 //

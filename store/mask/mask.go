@@ -40,6 +40,7 @@ type Masker struct {
 	patterns []*regexp.Regexp
 	pointers *regexp.Regexp
 	report   func(Finding)
+	found    *[]string // where it is not nil, every secret is added
 }
 
 // New returns a Masker that makes its placeholders with the key.
@@ -66,12 +67,16 @@ func New(key []byte, extra Rules) (*Masker, error) {
 	if names != nil {
 		m.keyNames = regexp.MustCompile(`(?i)(?:` + strings.Join(names, "|") + `)`)
 	}
-	for _, v := range extra.Values {
+	m.addValues(extra.Values)
+	return m, nil
+}
+
+func (m *Masker) addValues(values []string) {
+	for _, v := range values {
 		if len(v) >= 4 {
 			m.patterns = append(m.patterns, regexp.MustCompile(regexp.QuoteMeta(v)))
 		}
 	}
-	return m, nil
 }
 
 // anyPart is a part of a pointer that stands for any member, or for an element of a list.
@@ -156,6 +161,9 @@ const PlaceholderSize = len("[redacted:0123456789abcdef]")
 
 // Placeholder returns what stands for a secret.
 func (m *Masker) Placeholder(secret string) string {
+	if m.found != nil {
+		*m.found = append(*m.found, secret)
+	}
 	h := hmac.New(sha256.New, m.key)
 	h.Write([]byte(secret))
 	return "[redacted:" + hex.EncodeToString(h.Sum(nil)[:8]) + "]"

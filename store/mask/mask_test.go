@@ -207,3 +207,17 @@ func FuzzFrame(f *testing.F) {
 		}
 	})
 }
+
+// TestOf holds that a secret of the command line or the URL is known again elsewhere.
+func TestOf(t *testing.T) {
+	m := newMasker(t, Rules{})
+	of := m.Of(store.Header{Command: []string{"srv", "--api-key", "blue42fish", "-v"}, URL: "http://u:open77door@h/mcp"})
+	const in = `{"a":"with blue42fish behind open77door, -v"}`
+	got, n := of.Frame([]byte(in))
+	if want := `{"a":"with ` + m.Placeholder("blue42fish") + ` behind ` + m.Placeholder("open77door") + `, -v"}`; string(got) != want || n != 2 {
+		t.Errorf("%s became %s, want %s", in, got, want)
+	}
+	if got, n := m.Frame([]byte(in)); n > 0 {
+		t.Errorf("the first Masker has changed: %s", got)
+	}
+}
