@@ -16,7 +16,7 @@ const CodecVersion = 1
 
 // The binary form of a part, version 1. All integers are unsigned varints.
 //
-//	flags    1 byte: bits 0-1 Dir (3: a form to come), 2 Unterminated, 3 Cont, 4 More, 5 Stream present,
+//	flags    1 byte: bits 0-1 Dir (3: a chunk, below), 2 Unterminated, 3 Cont, 4 More, 5 Stream present,
 //	         6 Redacted present, 7 Cut present
 //	kind     1 byte: index into kinds; 0: a length and the name follow   (not if Cont)
 //	seq      varint
@@ -28,6 +28,12 @@ const CodecVersion = 1
 //
 // There is no length: the container knows it. Bits 6 and 7 came later: who does not know one
 // refuses the part as newer, and all written before is read as it was.
+//
+// A chunk has 3 in the place of Dir, and then
+//
+//	flags    bits 2-3 the pipe (0 c2s, 1 s2c, 2 standard error), 4 Cont, 5-7 zero
+//	at       varint, nanoseconds
+//	payload  the rest
 const (
 	flagUnterminated = 1 << 2
 	flagCont         = 1 << 3
@@ -35,7 +41,9 @@ const (
 	flagStream       = 1 << 5
 	flagRedacted     = 1 << 6
 	flagCut          = 1 << 7
-	flagsToCome      = 3 // in the place of Dir, for a form that is still to come
+	flagsChunk       = 3 // in the place of Dir
+	chunkPipe        = 2 // where the number of its pipe begins
+	chunkCont        = 1 << 4
 )
 
 // kinds is append-only: an index, once released, keeps its meaning.
@@ -63,6 +71,14 @@ func AppendPart(b []byte, p Part) []byte {
 // that checksum or write the payload where it lies. It is on the path of every
 // frame: hence the pointer, and the numbers written in place.
 func AppendPartHead(b []byte, p *Part) []byte {
+	if p.Chunk {
+		n, _ := pipeOf(p.Kind, p.Dir)
+		flags := byte(flagsChunk | n<<chunkPipe)
+		if p.Cont {
+			flags |= chunkCont
+		}
+		return binary.AppendUvarint(append(b, flags), uint64(p.At))
+	}
 	flags := byte(p.Dir) & 3
 	if p.Unterminated {
 		flags |= flagUnterminated
@@ -121,8 +137,8 @@ func DecodePart(b []byte) (Part, error) {
 	d := decoder{b: b}
 	var p Part
 	flags := d.byte()
-	if flags&3 == flagsToCome {
-		return p, fmt.Errorf("decode event: flags %#x: %w", flags, ErrNewer)
+	if flags&3 == flagsChunk {
+		return d.chunk(flags)
 	}
 	p.Dir = transport.Direction(flags & 3)
 	p.Unterminated = flags&flagUnterminated != 0
@@ -145,6 +161,21 @@ func DecodePart(b []byte) (Part, error) {
 	}
 	if d.bad || p.At < 0 {
 		return Part{}, fmt.Errorf("decode event: %w", ErrCorrupt)
+	}
+	p.Payload = d.b
+	return p, nil
+}
+
+func (d *decoder) chunk(flags byte) (p Part, err error) {
+	n := int(flags >> chunkPipe & 3)
+	if n >= pipes || flags>>5 != 0 {
+		return p, fmt.Errorf("decode chunk: flags %#x: %w", flags, ErrNewer)
+	}
+	p.Chunk, p.Cont = true, flags&chunkCont != 0
+	p.Kind, p.Dir = ofPipe(n)
+	p.At = time.Duration(d.uvarint())
+	if d.bad || p.At < 0 {
+		return Part{}, fmt.Errorf("decode chunk: %w", ErrCorrupt)
 	}
 	p.Payload = d.b
 	return p, nil

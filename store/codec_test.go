@@ -33,7 +33,25 @@ func codecParts() []Part {
 	return parts
 }
 
-func samePart(a, b Part) bool { return a.Equal(b.Event) && a.Cont == b.Cont && a.More == b.More }
+func samePart(a, b Part) bool {
+	return a.Equal(b.Event) && a.Cont == b.Cont && a.More == b.More && a.Chunk == b.Chunk
+}
+
+func TestChunkCodec(t *testing.T) {
+	for n := range pipes {
+		for _, cont := range []bool{false, true} {
+			p := Part{Event: Event{At: 1<<63 - 1, Payload: []byte("{}\n{")}, Chunk: true, Cont: cont}
+			p.Kind, p.Dir = ofPipe(n)
+			form := AppendPart(nil, p)
+			if got, err := DecodePart(form); err != nil || !samePart(got, p) {
+				t.Errorf("got %+v, %v\nwant %+v", got, err, p)
+			}
+			if room := len(form) - len(p.Payload) + 8; room > ChunkRoom {
+				t.Errorf("a head of %d bytes has no room", room)
+			}
+		}
+	}
+}
 
 func TestPartCodec(t *testing.T) {
 	for _, p := range codecParts() {
@@ -56,7 +74,7 @@ func TestRedactedPart(t *testing.T) {
 	}
 	var a Assembler
 	for _, p := range []Part{{Event: Event{Seq: 1, Redacted: 2, Cut: 1}, More: true}, {Event: Event{Seq: 1, Redacted: 1, Cut: 6}, Cont: true}} {
-		if err := a.Add(p); err != nil {
+		if err := a.Add(p, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,7 +97,9 @@ func TestDecodeRefuses(t *testing.T) {
 		"name past end":    {[]byte{0, 0, 9, 'x', 1, 0}, ErrCorrupt},
 		"negative time":    {append([]byte{0, 2, 1}, binary.AppendUvarint(nil, 1<<63)...), ErrCorrupt},
 		"endless number":   {append([]byte{0, 2}, bytes.Repeat([]byte{0xff}, 11)...), ErrCorrupt},
-		"a form to come":   {[]byte{3, 2, 1, 0}, ErrNewer},
+		"no such pipe":     {[]byte{flagsChunk | 3<<chunkPipe, 1}, ErrNewer},
+		"a chunk to come":  {[]byte{flagsChunk | 1<<5, 1}, ErrNewer},
+		"chunk, no time":   {[]byte{flagsChunk, 0x80}, ErrCorrupt},
 		"no cut":           {[]byte{flagCut, 2, 1, 0}, ErrCorrupt},
 		"no redacted":      {[]byte{flagRedacted, 2, 1, 0}, ErrCorrupt},
 		"continued no seq": {[]byte{flagCont}, ErrCorrupt},

@@ -36,7 +36,7 @@ func script(t *testing.T, a *Assembler, words string) (out string, err error) {
 		p.Cont = strings.ContainsAny(w, "~.!")
 		p.More = strings.ContainsAny(w, "+~")
 		p.Unterminated = strings.Contains(w, "!")
-		if err := a.Add(p); err != nil {
+		if err := a.Add(p, 0); err != nil {
 			return strings.Join(got, " "), err
 		}
 		take()
@@ -84,7 +84,7 @@ func TestAssemblerLeavesItsInput(t *testing.T) {
 	var a Assembler
 	first := append(make([]byte, 0, 100), "one"...)
 	for i, p := range []Part{{Event: Event{Seq: 1, Payload: first}, More: true}, {Event: Event{Seq: 1, Payload: []byte("two")}, Cont: true}} {
-		if err := a.Add(p); err != nil {
+		if err := a.Add(p, 0); err != nil {
 			t.Fatal(i, err)
 		}
 	}
@@ -217,7 +217,7 @@ func TestAssemblerHeld(t *testing.T) {
 		{part(2, 1, true, false), 0},
 		{part(4, 19, false, true), 19},
 	} {
-		if err := a.Add(step.Part); err != nil {
+		if err := a.Add(step.Part, 0); err != nil {
 			t.Fatal(err)
 		}
 		for _, ok := a.Next(); i != 4 && ok; _, ok = a.Next() {
@@ -228,7 +228,7 @@ func TestAssemblerHeld(t *testing.T) {
 	}
 	a.Expect(4)
 	for range 4 {
-		if err := a.Add(part(4, 1, true, true)); err != nil {
+		if err := a.Add(part(4, 1, true, true), 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,117 +1,64 @@
 package store
 
-import "fmt"
+import "github.com/mcprec/mcprec/transport"
 
-// Part is an event or a stretch of one. Most events are one part. A frame that
-// comes in several reads is one part with More set, then continuations: parts
-// with Cont set that repeat only the Seq and carry the next bytes. The last part
-// of an event has More unset and decides Unterminated; Redacted and Cut are of each part's bytes.
+// Part is a record of a spool: an event, a stretch of one, or a chunk of a pipe.
 //
-// Parts of different events may stand between the parts of one.
+// An event that comes in several reads of an HTTP body is one part with More set, then
+// continuations: parts with Cont set that repeat only the Seq and carry the next bytes.
+// The last part of an event has More unset and decides Unterminated; Redacted and Cut are
+// of each part's bytes. Parts of different events may stand between the parts of one. The
+// Seq of a part counts the events that come as parts; where there are chunks as well, an
+// [Assembler] numbers the events anew.
 type Part struct {
 	Event
 	Cont bool // continues the event of the same Seq
 	More bool // further parts of the same event follow
+	// Chunk marks bytes of a pipe as they were read, at At: of the direction Dir if Kind
+	// is Frame, of standard error if it is Stderr. It has no Seq: frames and lines are
+	// found by the Assembler. Cont says of a chunk that what was lost before it ended
+	// within a line, whose rest it begins with.
+	Chunk bool
+	// Buffer, if a chunk has one, is memory that ends with the payload and has ChunkRoom
+	// bytes before it, in which a spool may put a head, to write both at once.
+	Buffer []byte
 }
 
-// Assembler makes events of parts. Events come out in Seq order, so an event
-// whose end has not come holds back those after it. The zero value is ready; it
-// must not be copied. It takes ownership of no payload: parts' bytes are copied
-// only where an event has several.
-type Assembler struct {
-	next  uint64 // Seq of the first event not yet given out; 0: unknown
-	queue []open // events next, next+1, …
-	held  int    // bytes of the payloads in queue
+// ChunkRoom is how much room a chunk's Buffer has before the payload.
+const ChunkRoom = 32
+
+// The pipes of a stdio session, as the bytes in chunks are numbered.
+const (
+	pipeC2S = iota
+	pipeS2C
+	pipeStderr
+	pipes
+)
+
+// pipeOf returns the pipe of a direction's frames or of standard error; ok is false if
+// there is none.
+func pipeOf(kind Kind, dir transport.Direction) (n int, ok bool) {
+	switch {
+	case kind == Stderr:
+		return pipeStderr, true
+	case kind == Frame && dir == transport.ClientToServer:
+		return pipeC2S, true
+	case kind == Frame && dir == transport.ServerToClient:
+		return pipeS2C, true
+	}
+	return 0, false
 }
 
-type open struct {
-	event Event
-	whole bool
-	owned bool // payload is ours to append to
+// ofPipe returns the kind and the direction of what passes through a pipe.
+func ofPipe(n int) (Kind, transport.Direction) {
+	switch n {
+	case pipeC2S:
+		return Frame, transport.ClientToServer
+	case pipeS2C:
+		return Frame, transport.ServerToClient
+	}
+	return Stderr, transport.NoDirection
 }
 
-// Add takes the next part. It fails when the part fits no event: a Seq that
-// neither continues an open event nor is the next new one.
-func (a *Assembler) Add(p Part) error {
-	if a.next == 0 {
-		if p.Cont {
-			return fmt.Errorf("event %d: continued before it began: %w", p.Seq, ErrCorrupt)
-		}
-		a.next = p.Seq
-	}
-	i := p.Seq - a.next
-	if p.Cont {
-		return a.extend(i, p)
-	}
-	if i != uint64(len(a.queue)) {
-		return fmt.Errorf("event %d: expected event %d: %w", p.Seq, a.next+uint64(len(a.queue)), ErrCorrupt)
-	}
-	a.queue = append(a.queue, open{event: p.Event, whole: !p.More})
-	a.held += len(p.Payload)
-	return nil
-}
-
-func (a *Assembler) extend(i uint64, p Part) error {
-	if i >= uint64(len(a.queue)) || a.queue[i].whole {
-		return fmt.Errorf("event %d: continued, but it is not open: %w", p.Seq, ErrCorrupt)
-	}
-	o := &a.queue[i]
-	if !o.owned {
-		o.event.Payload = append(make([]byte, 0, 2*(len(o.event.Payload)+len(p.Payload))), o.event.Payload...)
-		o.owned = true
-	}
-	o.event.Payload = append(o.event.Payload, p.Payload...)
-	o.event.Unterminated = p.Unterminated
-	o.event.Redacted += p.Redacted
-	o.event.Cut += p.Cut
-	o.whole = !p.More
-	a.held += len(p.Payload)
-	return nil
-}
-
-// Next returns the next complete event, if there is one.
-func (a *Assembler) Next() (Event, bool) {
-	if len(a.queue) == 0 || !a.queue[0].whole {
-		return Event{}, false
-	}
-	e := a.queue[0].event
-	a.queue[0] = open{}
-	a.queue = a.queue[1:]
-	a.next++
-	a.held -= len(e.Payload)
-	return e, true
-}
-
-// Settled reports whether every event begun has been given out: a place where
-// reading may start anew.
-func (a *Assembler) Settled() bool { return len(a.queue) == 0 }
-
-// Held returns how many bytes of payloads an event whose end has not come holds back,
-// with its own.
-func (a *Assembler) Held() int {
-	if len(a.queue) == 0 || a.queue[0].whole {
-		return 0
-	}
-	return a.held
-}
-
-// Expect makes room for n further bytes of the first event, whose end has not come:
-// a large one then needs no more than its size.
-func (a *Assembler) Expect(n int) {
-	if len(a.queue) == 0 || a.queue[0].whole {
-		return
-	}
-	o := &a.queue[0]
-	o.event.Payload = append(make([]byte, 0, len(o.event.Payload)+n), o.event.Payload...)
-	o.owned = true
-}
-
-// Cut ends every open event as unterminated: the recorder is gone and no more
-// parts will come. What Next then returns is what passed.
-func (a *Assembler) Cut() {
-	for i := range a.queue {
-		if o := &a.queue[i]; !o.whole {
-			o.whole, o.event.Unterminated = true, true
-		}
-	}
-}
+// pipeNames are the names of the pipes in the Streams of a LostInfo.
+var pipeNames = [pipes]string{"c2s", "s2c", "stderr"}

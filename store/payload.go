@@ -27,6 +27,8 @@ type Header struct {
 	Command  []string          `json:"command"` // the server's command line
 	URL      string            `json:"url,omitempty"`
 	Recorder string            `json:"recorder,omitempty"` // the mcprec that recorded it
+	// MaxFrame is how many bytes of a frame are recorded at most; 0: all.
+	MaxFrame int64 `json:"max_frame,omitempty"`
 	// Redacted counts the secrets that placeholders stand for in this header.
 	Redacted uint64 `json:"redacted,omitempty"`
 	// Expect states the verdict that replaying this session must give, in the

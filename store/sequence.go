@@ -8,7 +8,7 @@ import (
 
 // Sequence is the place that the next part of a live session must take; a spool
 // holds its recorder to it, because a log that was written wrong cannot be read
-// right. It is a value: a write that fails keeps the one before.
+// right. It is a value: a write that fails keeps the one before. Chunks have no numbers in it.
 type Sequence struct {
 	seq    uint64        // of the newest event begun
 	at     time.Duration // its time
@@ -21,6 +21,13 @@ type Sequence struct {
 func (s Sequence) After(parts []Part) (Sequence, error) {
 	for i := range parts {
 		p := &parts[i]
+		if p.Chunk {
+			if err := s.chunk(p); err != nil {
+				return s, err
+			}
+			s.at = p.At
+			continue
+		}
 		if p.Cont {
 			k := slices.Index(s.open, p.Seq)
 			if k < 0 {
@@ -47,6 +54,19 @@ func (s Sequence) After(parts []Part) (Sequence, error) {
 		}
 	}
 	return s, nil
+}
+
+func (s Sequence) chunk(p *Part) error {
+	_, ok := pipeOf(p.Kind, p.Dir)
+	switch {
+	case !ok:
+		return fmt.Errorf("chunk: kind %q, direction %q: no pipe", p.Kind, p.Dir)
+	case s.seq == 0 || s.closed:
+		return fmt.Errorf("chunk: before the log's beginning or after its end")
+	case p.At < s.at:
+		return fmt.Errorf("chunk: at %v, before what is in front of it (%v)", p.At, s.at)
+	}
+	return nil
 }
 
 // Seq returns the Seq of the newest event begun; 0: none.

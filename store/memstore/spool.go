@@ -34,7 +34,12 @@ func (s *Store) Spool(ctx context.Context, opened store.Event) (store.Spool, err
 		return nil, fmt.Errorf("open spool of session %s: %w", h.ID, err)
 	}
 	s.logs[h.ID] = l
-	return &spool{s: s, id: h.ID, order: order}, nil
+	p := &spool{s: s, id: h.ID, order: order}
+	if err := p.assemble.Add(store.Part{Event: opened}, 0); err != nil {
+		return nil, fmt.Errorf("open spool of session %s: %w", h.ID, err)
+	}
+	p.assemble.Next() // it is in the log
+	return p, nil
 }
 
 type spool struct {
@@ -56,7 +61,7 @@ func (p *spool) Write(parts []store.Part) error {
 	}
 	for _, x := range parts {
 		x.Payload = bytes.Clone(x.Payload)
-		if err := p.assemble.Add(x); err != nil {
+		if err := p.assemble.Add(x, 0); err != nil {
 			return fmt.Errorf("write to session %s: %w", p.id, err)
 		}
 	}

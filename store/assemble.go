@@ -1,0 +1,257 @@
+package store
+
+import (
+	"fmt"
+	"time"
+)
+
+// Assembler makes events of the parts of a spool: it cuts the chunks of pipes into frames
+// and lines, joins events that come in several parts, and numbers them all. It does no
+// I/O and has no clock, and gives the same events however a pipe's bytes were cut into
+// chunks. The zero value is ready; it must not be copied. It takes ownership of no
+// payload: bytes are copied only where an event has them from several parts.
+//
+// A line of a pipe is an event when its end is seen, and has its place and its time
+// there: a line without an end holds nothing back. Only a line whose brackets close may
+// be answered before its newline comes. It has its place before the next frame of the
+// other direction, so that no response stands before its request; its newline then makes
+// no event.
+//
+// An event in parts has its place where its first part stands, because parts of its
+// exchange name its number, and holds back those after it until its last part.
+type Assembler struct {
+	started bool
+	given   Mark    // what Next has given out
+	queue   []entry // the events after that, as far as they are known
+	first   int     // of queue, the next to give out
+	held    int     // bytes of the payloads in queue
+	begun   uint64  // Seq of the newest event in parts, as they number it
+	done    uint64  // parts of events before this Seq were given out
+	at      time.Duration
+	frames  uint64
+	lost    uint64
+	fed     [pipes]int64 // bytes that came
+	lines   [pipes]line
+}
+
+// entry is an event that has not been given out.
+type entry struct {
+	event Event
+	part  uint64 // its Seq as its parts have it; 0: it is made here
+	open  bool   // parts of it are to come
+	owned bool   // its payload is ours to append to
+	pipe  int    // that it was found in, or -1
+	from  int64  // where it begins there
+	place place
+}
+
+// place is a record of a spool.
+type place struct {
+	off int64
+	fed [pipes]int64 // bytes of the pipes that came before
+}
+
+// Mark is a place in a spool from which an Assembler can make again what it has not given
+// out.
+type Mark struct {
+	Off    int64         // of the record to go on with
+	Seq    uint64        // of the next event
+	At     time.Duration // of the event before
+	Part   uint64        // of the next event in parts, as they number it
+	Frames uint64        // events of that kind before
+	Lost   uint64        // and those that lost events have told of
+	Limit  int64         // how much of a frame is recorded; 0: all
+	Piped  bool          // chunks came before
+	Pipes  [pipes]PipeMark
+}
+
+// PipeMark is what a Mark knows of a pipe.
+type PipeMark struct {
+	Given int64  // bytes from Off on that were given out
+	Frame uint64 // the newest frame
+	Early bool   // whose newline is still to come
+}
+
+// NewAssembler returns an Assembler that goes on at a mark.
+func NewAssembler(m Mark) *Assembler {
+	a := &Assembler{}
+	a.start(m)
+	a.done = m.Part
+	return a
+}
+
+func (a *Assembler) start(m Mark) {
+	a.started, a.given = true, m
+	a.begun, a.at, a.frames, a.lost = m.Part-1, m.At, m.Frames, m.Lost
+	for i, p := range m.Pipes {
+		l := &a.lines[i]
+		l.skip, l.frame, l.early = p.Given, p.Frame, p.Early
+	}
+}
+
+// Add takes the next part, whose record stands at off. It fails when the part fits no
+// event: a Seq that neither continues an open event nor is the next new one.
+func (a *Assembler) Add(p Part, off int64) error {
+	if !a.started {
+		if p.Cont && !p.Chunk {
+			return fmt.Errorf("event %d: continued before it began: %w", p.Seq, ErrCorrupt)
+		}
+		a.start(Mark{Seq: max(p.Seq, 1), Part: max(p.Seq, 1)})
+	}
+	switch {
+	case p.Chunk:
+		return a.chunk(&p, off)
+	case p.Seq < a.done:
+		return nil
+	case p.Cont:
+		return a.extend(&p)
+	case p.Seq != a.begun+1:
+		return fmt.Errorf("event %d: expected event %d: %w", p.Seq, a.begun+1, ErrCorrupt)
+	}
+	a.begun = p.Seq
+	a.meet(&p.Event)
+	a.push(entry{event: p.Event, part: p.Seq, open: p.More, pipe: -1, place: place{off, a.fed}})
+	return nil
+}
+
+// push gives an event its number and puts it into the queue.
+func (a *Assembler) push(x entry) uint64 {
+	x.event.Seq = a.given.Seq + uint64(len(a.queue)-a.first)
+	x.event.At = max(x.event.At, a.at)
+	a.at = x.event.At
+	if x.event.Kind == Frame {
+		a.frames++
+	}
+	a.queue = append(a.queue, x)
+	a.held += len(x.event.Payload)
+	return x.event.Seq
+}
+
+// extend continues an open event.
+func (a *Assembler) extend(p *Part) error {
+	i := a.first
+	if n := len(a.queue); i < n && a.queue[i].part != 0 && p.Seq > a.queue[i].part {
+		i += int(min(p.Seq-a.queue[i].part, uint64(n-i)))
+	}
+	for i < len(a.queue) && a.queue[i].part < p.Seq { // events of pipes stand between
+		i++
+	}
+	if i >= len(a.queue) || a.queue[i].part != p.Seq || !a.queue[i].open {
+		return fmt.Errorf("event %d: continued, but it is not open: %w", p.Seq, ErrCorrupt)
+	}
+	x := &a.queue[i]
+	if !x.owned {
+		x.event.Payload = append(make([]byte, 0, 2*(len(x.event.Payload)+len(p.Payload))), x.event.Payload...)
+		x.owned = true
+	}
+	x.event.Payload = append(x.event.Payload, p.Payload...)
+	x.event.Unterminated = p.Unterminated
+	x.event.Redacted += p.Redacted
+	x.event.Cut += p.Cut
+	x.open = p.More
+	a.held += len(p.Payload)
+	return nil
+}
+
+// Next returns the next complete event, if there is one.
+func (a *Assembler) Next() (Event, bool) {
+	if a.first == len(a.queue) || a.queue[a.first].open {
+		return Event{}, false
+	}
+	x := a.queue[a.first]
+	a.queue[a.first] = entry{}
+	a.first++
+	switch {
+	case a.first == len(a.queue):
+		a.queue, a.first = a.queue[:0], 0
+	case a.first >= 1024 && 2*a.first > len(a.queue):
+		n := copy(a.queue, a.queue[a.first:])
+		clear(a.queue[n:])
+		a.queue, a.first = a.queue[:n], 0
+	}
+	a.held -= len(x.event.Payload)
+	a.given.Seq, a.given.At = a.given.Seq+1, x.event.At
+	switch {
+	case x.part != 0:
+		a.given.Part = x.part + 1
+	case x.event.Kind == Frame:
+		a.given.Pipes[x.pipe].Frame = x.event.Seq
+	}
+	return x.event, true
+}
+
+// Settled reports whether every event that is known has been given out.
+func (a *Assembler) Settled() bool { return a.first == len(a.queue) }
+
+// Held returns how many bytes of payloads an event in parts whose end has not come holds
+// back, with its own.
+func (a *Assembler) Held() int {
+	if a.Settled() || !a.queue[a.first].open {
+		return 0
+	}
+	return a.held
+}
+
+// Waiting returns the event in parts that holds back what is known, as they number it.
+func (a *Assembler) Waiting() uint64 {
+	if a.Settled() || !a.queue[a.first].open {
+		return 0
+	}
+	return a.queue[a.first].part
+}
+
+// Expect makes room for n further bytes of the event that holds back the others: a
+// large one then needs no more than its size.
+func (a *Assembler) Expect(n int) {
+	if a.Waiting() == 0 {
+		return
+	}
+	x := &a.queue[a.first]
+	x.event.Payload = append(make([]byte, 0, len(x.event.Payload)+n), x.event.Payload...)
+	x.owned = true
+}
+
+// Done has further parts of the event passed over.
+func (a *Assembler) Done(part uint64) { a.done = part + 1 }
+
+// Cut ends every open event and line as unterminated: the recorder is gone and no more
+// parts will come. What Next then returns is what passed.
+func (a *Assembler) Cut() {
+	for i := a.first; i < len(a.queue); i++ {
+		if x := &a.queue[i]; x.open {
+			x.open, x.event.Unterminated = false, true
+		}
+	}
+	a.endLines()
+}
+
+// Append puts an event that stands in no record behind all others.
+func (a *Assembler) Append(e Event) { a.push(entry{event: e, pipe: -1}) }
+
+// Mark returns where to go on, when all records before off have been added.
+func (a *Assembler) Mark(off int64) Mark {
+	m, oldest := a.given, place{off, a.fed}
+	given := a.fed
+	for i := range a.lines {
+		l := &a.lines[i]
+		given[i] += l.skip - l.size
+		m.Pipes[i].Early = l.early
+		if l.size > 0 && l.place.off < oldest.off {
+			oldest = l.place
+		}
+	}
+	known := [pipes]bool{}
+	for _, x := range a.queue[a.first:] {
+		if x.place.off < oldest.off {
+			oldest = x.place
+		}
+		if x.pipe >= 0 && !known[x.pipe] {
+			known[x.pipe], given[x.pipe], m.Pipes[x.pipe].Early = true, x.from, false
+		}
+	}
+	m.Off = oldest.off
+	for i := range given {
+		m.Pipes[i].Given = given[i] - oldest.fed[i]
+	}
+	return m
+}
