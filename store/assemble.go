@@ -26,6 +26,7 @@ type Assembler struct {
 	first   int     // of queue, the next to give out
 	held    int     // bytes of the payloads in queue
 	begun   uint64  // Seq of the newest event in parts, as they number it
+	gap     bool    // the next may have any
 	done    uint64  // parts of events before this Seq were given out
 	at      time.Duration
 	frames  uint64
@@ -105,10 +106,10 @@ func (a *Assembler) Add(p Part, off int64) error {
 		return nil
 	case p.Cont:
 		return a.extend(&p)
-	case p.Seq != a.begun+1:
+	case p.Seq != a.begun+1 && !(a.gap && p.Seq > a.begun):
 		return fmt.Errorf("event %d: expected event %d: %w", p.Seq, a.begun+1, ErrCorrupt)
 	}
-	a.begun = p.Seq
+	a.begun, a.gap = p.Seq, false
 	a.meet(&p.Event)
 	a.push(entry{event: p.Event, part: p.Seq, open: p.More, pipe: -1, place: place{off, a.fed}})
 	return nil
@@ -223,6 +224,14 @@ func (a *Assembler) Cut() {
 		}
 	}
 	a.endLines()
+}
+
+// Gap tells of records that are missing. What is open ends there, and the events in parts
+// go on with any number.
+func (a *Assembler) Gap(lost LostInfo) {
+	a.Cut()
+	a.Append(Event{Kind: Lost, Payload: EncodePayload(lost)})
+	a.gap = true
 }
 
 // Append puts an event that stands in no record behind all others.

@@ -44,6 +44,14 @@ func (a *Assembler) OpenLines() (open []OpenLine) {
 	return open
 }
 
+// LongestLine returns how many bytes are held of the longest open line.
+func (a *Assembler) LongestLine() (n int) {
+	for i := range a.lines {
+		n = max(n, len(a.lines[i].text))
+	}
+	return n
+}
+
 // chunk finds the frames or lines that a chunk ends.
 func (a *Assembler) chunk(p *Part, off int64) error {
 	n, ok := pipeOf(p.Kind, p.Dir)

@@ -100,7 +100,7 @@ func (s *Store) settleSpool(f reader) error {
 func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *projection, o pace) (step folded, err error) {
 	step.from = r.mark()
 	for size := 0; ; {
-		if size >= foldStep || o.over(c) {
+		if (size >= foldStep || o.over(c)) && r.mayStop() {
 			step.full = true
 			break
 		}
@@ -131,8 +131,8 @@ func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *proje
 	}
 	c.flush()
 	step.to, step.damage = r.mark(), r.damage
-	if p.spooled = step.to.off; step.whole {
-		p.spooled = 0
+	if p.spooled, p.pipes = step.to.Off, step.to.Mark; step.whole {
+		p.spooled, p.pipes = 0, store.Mark{}
 	}
 	return step, nil
 }

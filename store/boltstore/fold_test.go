@@ -118,7 +118,7 @@ func interleaved(t *testing.T) (records []store.Part, want []store.Event) {
 	}
 	var a store.Assembler
 	for _, p := range records {
-		if err := a.Add(p); err != nil {
+		if err := a.Add(p, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

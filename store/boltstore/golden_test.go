@@ -81,6 +81,37 @@ func TestGoldenSpool(t *testing.T) {
 	mustRead(t, s, testID(7), events)
 }
 
+// TestGoldenStdioSpool reads the spool of a recorder of version 0.1.0 that was killed in
+// the middle of a line of either pipe.
+func TestGoldenStdioSpool(t *testing.T) {
+	b, err := os.ReadFile("testdata/spool.stdio.v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := idOf([16]byte(b[12:28]))
+	s := testStore(t, t.TempDir())
+	if _, err := s.makeDirs(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.spoolPath(id), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // from the spool, and from the database
+		events, err := readAll(s, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		for _, e := range events {
+			fmt.Fprintf(&text, "%d %d %s %s %t %q\n", e.Seq, e.At, e.Kind, e.Dir, e.Unterminated, e.Payload)
+		}
+		if want := golden(t, "spool.stdio.v1.txt", []byte(text.String())); text.String() != string(want) {
+			t.Errorf("got\n%s\nwant\n%s", text.String(), want)
+		}
+		mustFoldDead(t, s)
+	}
+}
+
 func TestGoldenChunk(t *testing.T) {
 	key, _ := testID(7).Bytes()
 	c := &chunker{id: key}

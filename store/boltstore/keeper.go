@@ -175,7 +175,7 @@ func (k *keeper) look(size int64, now time.Time) bool {
 func (p *spool) foldBeside(ctx context.Context, before int64) {
 	done := folding{folded: before, tried: p.size.Load()}
 	if step, err := p.s.fold(ctx, p.id, p.key, pace{}); err == nil {
-		done.folded = step.to.off
+		done.folded = step.to.Off
 		if step.full {
 			done.tried = 0
 		}

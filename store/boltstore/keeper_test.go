@@ -92,7 +92,7 @@ func TestFoldHoldsLittle(t *testing.T) {
 	r := newSpoolReader(f, spoolStart)
 	r.reuse, r.brief = true, true
 	step, err := s.gather(context.Background(), r, &chunker{id: p.(*spool).key}, &projection{}, pace{})
-	if err != nil || step.to.seq != 2 || r.off > 11<<20 {
+	if err != nil || step.to.Seq != 2 || r.off > 11<<20 {
 		t.Errorf("folded up to %+v, read up to %d, %v", step.to, r.off, err)
 	}
 	if err := p.Close(); err != nil {

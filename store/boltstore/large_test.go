@@ -87,8 +87,8 @@ func TestFoldLargeBeside(t *testing.T) {
 	if n := asked(t, fold); n > 3 {
 		t.Errorf("a fold beside the recorder asked for %.1f times the size of a large event", n)
 	}
-	if step.whole || step.to.seq != 2 {
-		t.Errorf("folded up to event %d, whole: %v", step.to.seq, step.whole)
+	if step.whole || step.to.Seq != 2 {
+		t.Errorf("folded up to event %d, whole: %v", step.to.Seq, step.whole)
 	}
 }
 

@@ -18,12 +18,14 @@ const (
 	metaSealed  = 1 << 0
 	metaDeleted = 1 << 1
 	metaExit    = 1 << 2
+	metaPipes   = 1 << 3
 )
 
 // projection is what the database says of a session beside its chunks.
 type projection struct {
 	session store.Session // Header, Head and counts
 	spooled int64         // offset in the spool of the first record not folded; 0: no spool
+	pipes   store.Mark    // what else a reader needs to go on there; zero: nothing
 	deleted bool
 }
 
@@ -59,6 +61,9 @@ func (p *projection) encode(key [16]byte) []byte {
 	if x.Exit != "" {
 		flags |= metaExit
 	}
+	if p.piped() {
+		flags |= metaPipes
+	}
 	b := append(make([]byte, 4, 256), metaVersion, flags)
 	for _, v := range [...]uint64{x.Head.Seq, uint64(x.Head.At), x.Frames, x.Bytes, x.Lost, uint64(p.spooled)} {
 		b = binary.AppendUvarint(b, v)
@@ -74,14 +79,55 @@ func (p *projection) encode(key [16]byte) []byte {
 	for _, word := range x.Command {
 		b = appendText(b, word)
 	}
-	if len(x.Labels) > 0 {
+	if len(x.Labels) > 0 || p.piped() {
 		b = binary.AppendUvarint(b, uint64(len(x.Labels)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.Labels)) {
 		b = appendText(appendText(b, name), x.Labels[name])
 	}
+	if p.piped() {
+		b = appendPipes(b, &p.pipes)
+	}
 	binary.LittleEndian.PutUint32(b, metaSum(key, b))
 	return b
+}
+
+// piped reports whether there is something in pipes.
+func (p *projection) piped() bool { return p.pipes.Piped || p.pipes.Limit != 0 }
+
+func appendPipes(b []byte, m *store.Mark) []byte {
+	b = appendBool(binary.AppendUvarint(b, m.Part), m.Piped)
+	b = binary.AppendUvarint(b, uint64(m.Limit))
+	for _, x := range m.Pipes {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(x.Given)), x.Frame)
+		b = appendBool(b, x.Early)
+	}
+	return b
+}
+
+func appendBool(b []byte, v bool) []byte {
+	if v {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+func (d *scanner) pipes() (m store.Mark) {
+	m.Part, m.Piped, m.Limit = d.uvarint(), d.uvarint() == 1, int64(d.uvarint())
+	for i := range m.Pipes {
+		m.Pipes[i] = store.PipeMark{Given: int64(d.uvarint()), Frame: d.uvarint(), Early: d.uvarint() == 1}
+	}
+	return m
+}
+
+// mark returns where the part of a session that is not folded begins in its spool.
+func (p *projection) mark() mark {
+	head, m := p.session.Head, p.pipes
+	m.Off, m.Seq, m.At, m.Frames, m.Lost = p.spooled, head.Seq+1, head.At, p.session.Frames, p.session.Lost
+	if !m.Piped {
+		m.Part = m.Seq
+	}
+	return mark{m, head.Sealed}
 }
 
 func metaSum(key [16]byte, b []byte) uint32 {
@@ -122,6 +168,9 @@ func decodeProjection(key [16]byte, b []byte, path string) (p projection, err er
 		x.Command[i] = d.text()
 	}
 	x.Labels = d.labels()
+	if b[5]&metaPipes != 0 {
+		p.pipes = d.pipes()
+	}
 	if d.bad {
 		return p, damagedFile(path, fmt.Sprintf("facts of session %s end early", idOf(key)))
 	}
@@ -183,6 +232,8 @@ func (d *scanner) labels() map[string]string {
 	n := d.uvarint()
 	if n > uint64(len(d.b)) {
 		d.bad = true
+	}
+	if d.bad || n == 0 {
 		return nil
 	}
 	labels := make(map[string]string, n)

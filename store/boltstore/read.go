@@ -37,14 +37,14 @@ func (s *Store) read(ctx context.Context, id store.SessionID, from uint64, o sto
 	if x.spool == nil {
 		return s.readChunks(ctx, x, from, yield)
 	}
-	if from > 1 && from < x.unfolded().seq {
+	if from > 1 && from < x.unfolded().Seq {
 		var stopped bool
 		if from, stopped, err = s.readFolded(ctx, x, from, yield); stopped || err != nil {
 			return err
 		}
 	}
 	start := spoolStart
-	if m := x.unfolded(); x.facts.spooled != 0 && from >= m.seq {
+	if m := x.unfolded(); x.facts.spooled != 0 && from >= m.Seq {
 		start = m
 	}
 	r := newSpoolReader(x.spool, start)

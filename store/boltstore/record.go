@@ -11,7 +11,7 @@ import (
 
 const (
 	spoolMagic   = "mcprecsp"
-	spoolVersion = 1
+	spoolVersion = 2
 	spoolHead    = 32
 	recordHead   = 8
 	maxRecord    = 1 << 30 // a longer length is no record

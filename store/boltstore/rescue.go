@@ -1,10 +1,12 @@
 package boltstore
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // rescue finds the good records of a spool, those behind bad ones too.
@@ -39,7 +41,7 @@ func (r *rescue) next() (p store.Part, skipped int64, ok bool, err error) {
 		if n == 0 || n > r.size-r.off || r.work < 0 {
 			continue
 		}
-		if p, err = store.DecodePart(b[recordHead:min(n, int64(len(b)))]); err != nil || p.Seq == 0 {
+		if p, err = store.DecodePart(b[recordHead:min(n, int64(len(b)))]); err != nil || p.Seq == 0 && !p.Chunk {
 			continue
 		}
 		if b, err = r.peek(n); err != nil {
@@ -88,6 +90,9 @@ func rescueSpool(f reader) (found map[uint64]store.Event, last uint64, err error
 		if !ok {
 			break
 		}
+		if p.Chunk {
+			return rescuePipes(f)
+		}
 		last = max(last, p.Seq)
 		e, begun := open[p.Seq]
 		delete(open, p.Seq)
@@ -110,5 +115,50 @@ func rescueSpool(f reader) (found map[uint64]store.Event, last uint64, err error
 		e.Unterminated = true
 		found[seq] = e
 	}
+	return found, last, nil
+}
+
+// rescuePipes is rescueSpool of a spool with chunks. How many events are missing where
+// bytes are, nobody can say: one lost event stands for them, and those behind it follow.
+func rescuePipes(f reader) (found map[uint64]store.Event, last uint64, err error) {
+	r, err := newRescue(f, spoolHead)
+	if err != nil {
+		return nil, 0, err
+	}
+	found = map[uint64]store.Event{}
+	type pipe struct {
+		store.Kind
+		transport.Direction
+	}
+	a, joined := store.NewAssembler(spoolStart.Mark), map[pipe]bool{}
+	take := func() {
+		for e, ok := a.Next(); ok; e, ok = a.Next() {
+			e.Payload = bytes.Clone(e.Payload)
+			found[e.Seq], last = e, e.Seq
+		}
+	}
+	for gaps := 0; ; {
+		p, skipped, ok, err := r.next()
+		if err != nil {
+			return found, last, err
+		}
+		if !ok {
+			break
+		}
+		if skipped > 0 {
+			gaps++
+			clear(joined)
+			a.Gap(store.LostInfo{Frames: 1, Bytes: uint64(skipped), Reason: "the spool is damaged here"})
+		}
+		if of := (pipe{p.Kind, p.Dir}); p.Chunk && gaps > 0 && !joined[of] {
+			joined[of] = true
+			p.Cont = !bytes.HasPrefix(p.Payload, []byte("{")) && !bytes.HasPrefix(p.Payload, []byte("["))
+		}
+		if a.Add(p, 0) == nil { // one that continues what is missing is of no use
+			take()
+		}
+	}
+	a.Cut()
+	take()
 	return found, last, nil
 }

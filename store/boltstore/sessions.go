@@ -141,14 +141,10 @@ func (s *Store) spooledSession(ctx context.Context, id store.SessionID) (listed 
 	session := x.facts.session
 	session.Head.Chain = [32]byte{}
 	defer func() { listed.ID = x.id }()
-	if counted := session; live && tallySpool(x.spool, x.unfolded(), &counted) == nil {
-		session = counted
-	} else {
-		err = s.rest(ctx, x, func(e store.Event) error {
-			session.Head = store.Head{Seq: e.Seq, At: e.At, Sealed: e.Kind == store.Closed}
-			return session.Count(e)
-		})
-	}
+	err = s.rest(ctx, x, func(e store.Event) error {
+		session.Head = store.Head{Seq: e.Seq, At: e.At, Sealed: e.Kind == store.Closed}
+		return session.Count(e)
+	})
 	if session.Head.Seq == 0 && err == nil {
 		return session, nil // begun, but its first record is not whole
 	}

@@ -110,6 +110,5 @@ func (x *source) unfolded() mark {
 	if !x.known {
 		return spoolStart
 	}
-	head := x.facts.session.Head
-	return mark{off: x.facts.spooled, seq: head.Seq + 1, at: head.At, sealed: head.Sealed}
+	return x.facts.mark()
 }

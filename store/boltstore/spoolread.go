@@ -1,11 +1,11 @@
 package boltstore
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"time"
 
 	"github.com/mcprec/mcprec/store"
 )
@@ -16,42 +16,33 @@ const (
 	spoolDamaged = "the spool is damaged" // begins the reason of a lost event
 )
 
-// mark is a place in a spool where reading may start anew: the offset of the
-// first record of the first event that has not been given out, the Seq of that
-// event, and what the event before it left. Records of earlier events may stand behind it, the ends of long
-// frames that were already given out; they are passed over.
+// mark is a place in a spool where reading may start anew.
 type mark struct {
-	off    int64
-	seq    uint64
-	at     time.Duration
+	store.Mark
 	sealed bool
 }
 
-var spoolStart = mark{off: spoolHead, seq: 1}
+var spoolStart = mark{Mark: store.Mark{Off: spoolHead, Seq: 1, Part: 1}}
 
 // spoolReader reads the events of a spool, live or dead.
 type spoolReader struct {
 	f    reader
 	path string
-	from uint64 // parts of events before this Seq were given out by another reader
-	off  int64  // of the next record
+	off  int64 // of the next record
 
 	buf    []byte // holds the file's bytes from bufOff
 	bufOff int64
 	reuse  bool // the events are done with before the next call
-	brief  bool // an open event without an end that holds back much is the end
+	brief  bool // an open event or line without an end that holds back, or is, much is the end
 	small  bool // so is one that is large
 
-	assemble store.Assembler
-	starts   []int64 // offsets of the first records of the events in assemble
-	endless  uint64  // Seq of an event whose end is not in the file
-	next     uint64  // Seq of the next event to come out
-	at       time.Duration
+	assemble *store.Assembler
+	endless  uint64 // part of an event whose end is not in the file
+	next     uint64 // Seq of the next event to come out
 	sealed   bool
 
-	ended  bool         // by finish: nothing comes after what assemble holds
-	lost   *store.Event // by finish: what stands for the bytes after damage
-	damage error        // by finish: says what and where
+	ended  bool  // by finish: nothing comes after what assemble holds
+	damage error // by finish: says what and where
 }
 
 // openSpool opens the spool of a session. The error is fs.ErrNotExist when
@@ -78,7 +69,7 @@ func (s *Store) openSpool(id store.SessionID, key [16]byte) (reader, error) {
 }
 
 func newSpoolReader(f reader, m mark) *spoolReader {
-	return &spoolReader{f: f, path: f.Name(), from: m.seq, off: m.off, next: m.seq, at: m.at, sealed: m.sealed}
+	return &spoolReader{f: f, path: f.Name(), off: m.Off, assemble: store.NewAssembler(m.Mark), next: m.Seq, sealed: m.sealed}
 }
 
 // read returns the next whole event. ok is false when the file has no further
@@ -86,12 +77,11 @@ func newSpoolReader(f reader, m mark) *spoolReader {
 func (r *spoolReader) read() (e store.Event, ok bool, err error) {
 	for {
 		if e, ok := r.assemble.Next(); ok {
-			r.starts = r.starts[1:]
-			r.next, r.at, r.sealed = e.Seq+1, e.At, e.Kind == store.Closed
+			r.next, r.sealed = e.Seq+1, e.Kind == store.Closed
 			return e, true, nil
 		}
-		if r.ended {
-			return r.readLost()
+		if r.ended || r.brief && r.assemble.LongestLine() > r.patience() {
+			return e, false, nil
 		}
 		if r.assemble.Held() > r.patience() {
 			found, err := r.fetchEnd()
@@ -113,34 +103,13 @@ func (r *spoolReader) read() (e store.Event, ok bool, err error) {
 	}
 }
 
-func (r *spoolReader) readLost() (e store.Event, ok bool, err error) {
-	if r.lost == nil {
-		return e, false, nil
-	}
-	e, r.lost = *r.lost, nil
-	r.next = e.Seq + 1
-	return e, true, nil
-}
-
 // add gives the part in a record to the assembler.
 func (r *spoolReader) add(body []byte) error {
 	p, err := store.DecodePart(body)
 	if err != nil {
 		return err
 	}
-	if p.Cont && p.Seq < r.from {
-		return nil
-	}
-	if !p.Cont && p.Seq != r.next+uint64(len(r.starts)) {
-		return fmt.Errorf("event %d: expected event %d: %w", p.Seq, r.next+uint64(len(r.starts)), store.ErrCorrupt)
-	}
-	if err := r.assemble.Add(p); err != nil {
-		return err
-	}
-	if !p.Cont {
-		r.starts = append(r.starts, r.off)
-	}
-	return nil
+	return r.assemble.Add(p, r.off)
 }
 
 // record returns the body of the record at off, or nil when no whole and
@@ -196,10 +165,11 @@ func (r *spoolReader) peek(n int, fresh bool) ([]byte, error) {
 	return r.buf[:n:n], nil
 }
 
-// fetchEnd gets the rest of the first event in assemble from further on in the
-// file, past what waits behind it. It reports whether the event's end was there.
+// fetchEnd gets the rest of the event that holds back others from further on in the file,
+// past what waits behind it. It reports whether the event's end was there.
 func (r *spoolReader) fetchEnd() (found bool, err error) {
-	if r.endless == r.next {
+	part := r.assemble.Waiting()
+	if r.endless == part {
 		return false, nil
 	}
 	info, err := r.f.Stat()
@@ -207,16 +177,16 @@ func (r *spoolReader) fetchEnd() (found bool, err error) {
 		return false, fmt.Errorf("read spool %s: %w", r.path, err)
 	}
 	size := 0
-	count := func(p store.Part) error { size += len(p.Payload); return nil }
-	if found, err = r.rest(info.Size(), count); !found || err != nil || r.small && size > smallEvent {
-		r.endless = r.next // bad records are for those who come to them
+	count := func(p store.Part, _ int64) error { size += len(p.Payload); return nil }
+	if found, err = r.rest(part, info.Size(), count); !found || err != nil || r.small && size > smallEvent {
+		r.endless = part // bad records are for those who come to them
 		return false, nil
 	}
 	r.assemble.Expect(size)
-	if _, err := r.rest(info.Size(), r.assemble.Add); err != nil {
+	if _, err := r.rest(part, info.Size(), r.assemble.Add); err != nil {
 		return false, fmt.Errorf("read spool %s: %w", r.path, err)
 	}
-	r.from = r.next + 1
+	r.assemble.Done(part)
 	return true, nil
 }
 
@@ -228,19 +198,19 @@ func (r *spoolReader) patience() int {
 	return foldStep
 }
 
-// rest gives the further parts of the first event in assemble, one at a time, and
-// reports whether the last of them was there.
-func (r *spoolReader) rest(size int64, give func(store.Part) error) (found bool, err error) {
+// rest gives the further parts of an event, one at a time, and reports whether the last of
+// them was there.
+func (r *spoolReader) rest(part uint64, size int64, give func(store.Part, int64) error) (found bool, err error) {
 	for h := (heads{f: r.f, size: size, off: r.off}); !found; {
 		p, n, err := h.part()
 		if n == 0 || err != nil {
 			return false, err
 		}
-		if p.Cont && p.Seq == r.next {
+		if p.Cont && !p.Chunk && p.Seq == part {
 			if p, err = h.whole(n); err != nil {
 				return false, err
 			}
-			if found = !p.More; give(p) != nil {
+			if found = !p.More; give(p, h.off) != nil {
 				return false, fmt.Errorf("event %d: %w", p.Seq, store.ErrCorrupt)
 			}
 		}
@@ -271,21 +241,17 @@ func (r *spoolReader) stuck() error {
 }
 
 // mark returns where another reader may go on.
-func (r *spoolReader) mark() mark {
-	m := mark{off: r.off, seq: r.next, at: r.at, sealed: r.sealed}
-	if len(r.starts) > 0 {
-		m.off = r.starts[0]
-	}
-	return m
-}
+func (r *spoolReader) mark() mark { return mark{r.assemble.Mark(r.off), r.sealed} }
+
+// mayStop reports whether mark is exact: it counts lines by their chunks.
+func (r *spoolReader) mayStop() bool { return r.assemble.Settled() || r.assemble.Waiting() != 0 }
 
 // finish says that nobody writes any more. Events that were begun come out
 // unterminated; a torn tail is passed over; where good records follow a bad one
 // a lost event comes out and damage is set.
 func (r *spoolReader) finish() error {
 	r.ended = true
-	closing := r.sealed || r.assemble.Settled()
-	upto := r.next + uint64(len(r.starts))
+	headless := r.next == 1 && r.assemble.Settled()
 	r.assemble.Cut()
 	info, err := r.f.Stat()
 	if err != nil {
@@ -300,14 +266,14 @@ func (r *spoolReader) finish() error {
 		return err
 	}
 	r.damage = fmt.Errorf("spool %s: a bad record at byte %d with good ones after it, %d bytes in all: %w", r.path, r.off, rest, store.ErrCorrupt)
-	if upto == 1 {
+	if headless {
 		return r.damage // without its first event it is no log
 	}
-	if r.sealed && closing {
+	if r.sealed {
 		return nil
 	}
 	info2 := store.LostInfo{Frames: frames + 1, Bytes: uint64(rest), Reason: fmt.Sprintf(spoolDamaged+" at byte %d; what follows is kept in a file of its own", r.off)}
-	r.lost = &store.Event{Seq: upto, At: r.at, Kind: store.Lost, Payload: store.EncodePayload(info2)}
+	r.assemble.Append(store.Event{Kind: store.Lost, Payload: store.EncodePayload(info2)})
 	return nil
 }
 
@@ -323,7 +289,9 @@ func (r *spoolReader) goodAfter() (events uint64, err error) {
 		if !ok || err != nil {
 			return events, err
 		}
-		if !p.Cont {
+		if p.Chunk {
+			events += uint64(bytes.Count(p.Payload, []byte{'\n'}))
+		} else if !p.Cont {
 			events++
 		}
 	}
