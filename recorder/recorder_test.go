@@ -38,7 +38,7 @@ func (s *spool) Write(parts []store.Part) error {
 	}
 	for _, p := range parts {
 		p.Payload = bytes.Clone(p.Payload)
-		if err := s.Add(p); err != nil {
+		if err := s.Add(p, 0); err != nil {
 			return err
 		}
 	}
