@@ -23,7 +23,18 @@ type ByteStream struct {
 }
 
 // NewByteStream returns conn as bytes.
-func NewByteStream(conn Conn) *ByteStream { return &ByteStream{conn: conn} }
+func NewByteStream(conn Conn) *ByteStream {
+	Hide(conn, "ByteStream passes on whole frames, one after the other: bytes of two writers that mix in a pipe are not tried")
+	return &ByteStream{conn: conn}
+}
+
+// Hide tells a Conn what a helper around it keeps out of sight. A Conn that makes a report
+// has a method Hides, and says it there.
+func Hide(conn Conn, what string) {
+	if c, ok := conn.(interface{ Hides(what string) }); ok {
+		c.Hides(what)
+	}
+}
 
 // Read returns bytes of one frame, never of the next: a reader that buffers has
 // no frame but the one it is at. A close of this end is an end of the stream too,

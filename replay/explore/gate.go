@@ -38,6 +38,8 @@ type gate struct {
 	seats    []string        // the operations' goroutines, of a traced gate
 	blind    bool            // a hang is judged by frames alone
 	alone    bool            // one end alone is live
+	hiding   sync.Mutex      // of hidden; unlike lock, it may be taken when the run was given up
+	hidden   []string        // what the helpers around the ends keep from being tried
 }
 
 // end is one end of the gate as a transport.Conn.
@@ -137,6 +139,16 @@ func (e *end) stopReading(ctx context.Context, r *reader) (transport.Frame, erro
 	}
 	got := <-r.got
 	return got.frame, got.err
+}
+
+// Hides takes in what a helper keeps from being tried, for the notes of the report; see
+// [transport.Hide].
+func (e *end) Hides(what string) {
+	e.gate.hiding.Lock()
+	defer e.gate.hiding.Unlock()
+	if !slices.Contains(e.gate.hidden, what) {
+		e.gate.hidden = append(e.gate.hidden, what)
+	}
 }
 
 // Write offers the frame and returns when the engine acknowledges it. A context

@@ -120,7 +120,9 @@ func explore(t *testing.T, p Plan, deadline time.Time) (report Report) {
 	t.Helper()
 	s := search{t: t, plan: withDefaults(p), seen: newCoverage()}
 	s.limits = newLimits(s.plan, deadline)
-	defer func() { report.Notes = slices.Concat(p.notes, report.Notes, s.leakNotes(), s.forgone.notes()) }()
+	defer func() {
+		report.Notes = slices.Concat(p.notes, report.Notes, s.leakNotes(), s.forgone.notes(), s.hidden)
+	}()
 	if p.Setup == nil {
 		t.Fatal("explore plan: it has no Setup")
 	}

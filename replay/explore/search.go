@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/mcprec/mcprec/replay/order"
@@ -21,6 +22,7 @@ type search struct {
 	answers comparison
 	parser  parser
 	forgone forgone
+	hidden  []string // by the helpers that the plan uses
 	leaks   leaks
 	limits  limits
 }
@@ -157,10 +159,22 @@ func (s *search) remember(r *Run) {
 	s.remark(r)
 }
 
+// noteHidden adds what the helpers of a run keep from being tried.
+func (s *search) noteHidden(g *gate) {
+	g.hiding.Lock()
+	defer g.hiding.Unlock()
+	for _, what := range g.hidden {
+		if !slices.Contains(s.hidden, what) {
+			s.hidden = append(s.hidden, what)
+		}
+	}
+}
+
 // remark counts the run and keeps the first notes.
 func (s *search) remark(r *Run) {
 	s.done++
 	s.forgone.count(r)
+	s.noteHidden(r.gate)
 	s.line.step(s.plan, s.done)
 	s.compareAnswers(r)
 	if s.done == 1 {
@@ -245,6 +259,7 @@ func (s *search) follow(token Token) Report {
 	}
 	s.forgone = forgone{}
 	s.forgone.count(r)
+	s.noteHidden(r.gate)
 	return s.report(r, 1)
 }
 

@@ -37,6 +37,7 @@ type InProcessOption func(*inProcess) server.ClientSession
 // See the package doc for what runs where. The contexts of all handlers end when it does.
 func ServeInProcess(ctx context.Context, s *server.MCPServer, conn transport.Conn, opts ...InProcessOption) error {
 	defer conn.Close()
+	transport.Hide(conn, "mcpgo.ServeInProcess has no worker queue: calls that wait for one another never run out of workers, as they may on stdio")
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p, err := join(ctx, s, conn, opts)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -279,7 +280,12 @@ func orders(lawless bool) explore.Plan {
 // TestInProcessOrder pins the order of notifications in process: it is theirs under
 // every order of delivery. It is a proof, as all of it is in a bubble.
 func TestInProcessOrder(t *testing.T) {
-	explore.Explore(t, orders(true))
+	notes := strings.Join(explore.Explore(t, orders(true)).Notes, "\n")
+	for _, helper := range []string{"ByteStream", "mcpgo.Client", "mcpgo.ServeInProcess"} {
+		if !strings.Contains(notes, helper+" ") {
+			t.Errorf("no note says what %s hides:\n%s", helper, notes)
+		}
+	}
 }
 
 // TestInProcessOvertaken: but the result is written by another goroutine of the SDK's,

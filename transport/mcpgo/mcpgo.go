@@ -21,6 +21,7 @@ import (
 // they come to it, in the order in which they came, so that which writer goes first is
 // never the mutex's choice, and a hang that takes a wait for it looks like one for the turn.
 func Client(conn transport.Conn) client.Interface {
+	transport.Hide(conn, "mcpgo.Client lets writers take turns in the order in which they came: another order at the SDK's mutex is not tried")
 	t := &turns{Conn: conn, free: make(chan struct{}, 1)}
 	stream := transport.NewByteStream(t)
 	logging := io.NopCloser(strings.NewReader("")) // early releases close it unasked
@@ -45,6 +46,9 @@ type turns struct {
 	free  chan struct{}        // holds the turn that is taken
 	taken atomic.Pointer[turn] // nil: the next Write is nobody's
 }
+
+// Hides passes on what a helper hides.
+func (t *turns) Hides(what string) { transport.Hide(t.Conn, what) }
 
 // turn is the right to write one frame, under a context.
 type turn struct{ ctx context.Context }
