@@ -21,8 +21,8 @@ type disk struct {
 	spool
 	wait   func(write int) time.Duration // < 0: for ever
 	before bool                          // it waits before it looks at what it is to write
-	full   atomic.Bool                   // for all but the end of a log, which has a reserve
-	all    bool                          // it has no reserve
+	full   atomic.Bool                   // for all but the end of a log, which fits into the last block
+	all    bool                          // for that too
 	from   int                           // it is full from this write on; 0: never
 	writes int
 	stuck  chan struct{}

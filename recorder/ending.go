@@ -54,7 +54,7 @@ func (r *Recorder) end(at time.Duration) {
 }
 
 func (r *Recorder) addNote(at time.Duration, text string) {
-	r.add(store.Event{At: at, Kind: store.Note, Payload: store.EncodePayload(map[string]string{"text": text})}, false)
+	r.add(store.Event{At: at, Kind: store.Note, Payload: store.EncodePayload(store.NoteInfo{Text: text})}, false)
 }
 
 // Close seals the log, waits for what is not on the disk yet while the disk takes it,
@@ -78,7 +78,6 @@ func (r *Recorder) Close() Summary {
 	r.giveUp(left, fault)
 	if usable {
 		fault = r.closeSpool()
-		r.mishap()
 	}
 	r.close(fault)
 	r.untold()

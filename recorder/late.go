@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -64,4 +65,18 @@ func (r *Recorder) open(f func() (store.Spool, error), atOnce bool) (err error) 
 		r.back.drain(l.err)
 	}()
 	return nil
+}
+
+// attend has the log and the user told when the disk fails beside the calls of a spool.
+func (r *Recorder) attend(s store.Spool) {
+	u, ok := s.(store.Unsteady)
+	if !ok {
+		return
+	}
+	u.OnDoubt(func(from uint64, cause error) {
+		r.doubt.Store(&store.NoteInfo{Text: fmt.Sprintf("%v: the recording is doubtful from event %d on", cause, from), Doubtful: from})
+		if r.trouble != nil {
+			go r.trouble(cause)
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,24 +30,25 @@ type Recorder struct {
 	strict   bool
 	maxFrame int64 // 0: no limit
 	trouble  func(error)
-	back     *backlog // nil: the spool never lets a write wait
-	mishaps  mishaps
+	back     *backlog                       // nil: the spool never lets a write wait
+	doubt    atomic.Pointer[store.NoteInfo] // of a disk that failed, to be told with the next write
 
-	mu     sync.Mutex
-	spool  store.Spool
-	seq    uint64
-	sealed bool
-	failed bool         // it is strict, and something is not written
-	ended  bool         // the end of the log is written, or waits
-	closed bool         // the spool is
-	parts  []store.Part // scratch of one write
-	own    *own         // whose they are; nil: none is made
-	gap    store.LostInfo
-	broken []uint64      // events begun in the spool that will get no more parts
-	unsaid []store.Event // what must be told and could not yet be
-	news   *string       // of a disk that answers again, to be told with the next write
-	sum    Summary
-	taps   []*Tap
+	mu      sync.Mutex
+	spool   store.Spool
+	seq     uint64
+	sealed  bool
+	failed  bool         // it is strict, and something is not written
+	ended   bool         // the end of the log is written, or waits
+	closed  bool         // the spool is
+	parts   []store.Part // scratch of one write
+	own     *own         // whose they are; nil: none is made
+	gap     store.LostInfo
+	broken  []uint64        // events begun in the spool that will get no more parts
+	unsaid  []store.Event   // what must be told and could not yet be
+	news    *string         // of a disk that answers again, to be told with the next write
+	doubted *store.NoteInfo // what this write tells of a disk that failed
+	sum     Summary
+	taps    []*Tap
 }
 
 // Summary says what became of a session.
@@ -171,7 +173,9 @@ func (r *Recorder) begin(at time.Duration) {
 	for _, seq := range r.broken {
 		r.parts = append(r.parts, store.Part{Event: store.Event{Seq: seq, Unterminated: true}, Cont: true})
 	}
-	r.addMishap(at)
+	if r.doubted = r.doubt.Load(); r.doubted != nil {
+		r.add(store.Event{At: at, Kind: store.Note, Payload: store.EncodePayload(r.doubted)}, false)
+	}
 	if r.gap.Frames+r.gap.Bytes > 0 {
 		r.add(store.Event{At: at, Kind: store.Lost, Payload: store.EncodePayload(r.gap)}, false)
 	}
@@ -234,7 +238,11 @@ func (r *Recorder) committed(err error) error {
 	defer r.passOn()
 	if err == nil {
 		r.broken = r.broken[:0]
-		r.gap, r.mishaps.note = store.LostInfo{}, ""
+		r.gap = store.LostInfo{}
+		r.failed = r.failed || r.strict && r.doubt.Load() != nil
+		if r.doubted != nil {
+			r.doubt.CompareAndSwap(r.doubted, nil)
+		}
 		if r.news != nil {
 			r.back.news.CompareAndSwap(r.news, nil)
 		}

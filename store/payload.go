@@ -137,6 +137,14 @@ type LostInfo struct {
 	Streams []string `json:"streams,omitempty"`
 }
 
+// NoteInfo is the payload of a Note that a recorder writes.
+type NoteInfo struct {
+	Text string `json:"text"`
+	// Doubtful is the first event that the disk may not have kept, because it failed to
+	// make it durable. What can be read is as it was written: checksums hold that. 0: none.
+	Doubtful uint64 `json:"doubtful,omitempty"`
+}
+
 // ClosedInfo is the payload of a Closed event.
 type ClosedInfo struct {
 	Frames uint64 `json:"frames"` // frames recorded
@@ -147,7 +155,7 @@ type ClosedInfo struct {
 func EncodePayload(info any) []byte { return encodeJSON(info) }
 
 // DecodePayload reads the payload of an event of mcprec's own kinds.
-func DecodePayload[T DeliveredInfo | EOFInfo | ExitInfo | LostInfo | ClosedInfo | HTTPInfo](e Event) (T, error) {
+func DecodePayload[T DeliveredInfo | EOFInfo | ExitInfo | LostInfo | NoteInfo | ClosedInfo | HTTPInfo](e Event) (T, error) {
 	var info T
 	if err := json.Unmarshal(e.Payload, &info); err != nil {
 		return info, fmt.Errorf("read %s event %d: %v", e.Kind, e.Seq, err)

@@ -13,7 +13,7 @@ type Sequence struct {
 	seq    uint64        // of the newest event begun
 	at     time.Duration // its time
 	closed bool          // it is the Closed event
-	open   []uint64      // events that further parts must end; never changed in place
+	open   []uint64      // events that further parts must end, in order; never changed in place
 }
 
 // After returns the sequence once the parts are written, or says which of them
@@ -72,8 +72,10 @@ func (s Sequence) chunk(p *Part) error {
 // Seq returns the Seq of the newest event begun; 0: none.
 func (s Sequence) Seq() uint64 { return s.seq }
 
-// At returns its time.
-func (s Sequence) At() time.Duration { return s.at }
-
-// Open returns the events that further parts must end.
-func (s Sequence) Open() []uint64 { return slices.Clone(s.open) }
+// Whole returns the last event up to which all are whole.
+func (s Sequence) Whole() uint64 {
+	if len(s.open) > 0 {
+		return s.open[0] - 1
+	}
+	return s.seq
+}

@@ -38,6 +38,11 @@ func (s *Session) Count(e Event) error {
 			return err
 		}
 		s.Lost += info.Frames
+	case Note:
+		// The notes of others may be anything.
+		if info, err := DecodePayload[NoteInfo](e); err == nil && s.Doubtful == 0 {
+			s.Doubtful = info.Doubtful
+		}
 	case Exited:
 		info, err := DecodePayload[ExitInfo](e)
 		if err != nil {

@@ -71,8 +71,10 @@ type Session struct {
 	Frames uint64
 	Bytes  uint64 // of the frames' payloads
 	Lost   uint64
-	State  State
-	Exit   string // ExitInfo.String, or "" when no exit is known
+	// Doubtful is the first event that the disk may not have kept, see [NoteInfo]; 0: none.
+	Doubtful uint64
+	State    State
+	Exit     string // ExitInfo.String, or "" when no exit is known
 }
 
 // Query selects and orders sessions.
@@ -144,22 +146,12 @@ type Spool interface {
 	Close() error
 }
 
-// Mishap is what befell a spool beside its calls, because the disk did not keep what it
-// took.
-type Mishap struct {
-	Fault error // of the disk; nil: it was told before
-	// Filled counts events of which nothing is left. In the log lost events stand for them.
-	Filled uint64
-	// Gap is what is missing besides, which the log does not tell yet.
-	Gap LostInfo
-	// Doubtful: what was written stands in a file that cannot be trusted.
-	Doubtful bool
-}
-
-// Unsteady is a spool to which a mishap may come.
+// Unsteady is a spool whose disk may fail beside its calls.
 type Unsteady interface {
-	// OnMishap has f told, which must not call the spool.
-	OnMishap(f func(Mishap))
+	// OnDoubt has f told, once, when the disk did not keep what it took. The events from
+	// Seq `from` on can be read, but may be gone when the machine dies, or sooner. f must
+	// not call the spool.
+	OnDoubt(f func(from uint64, cause error))
 }
 
 // Keyed is a store that has a key, with which secrets are replaced in what is recorded

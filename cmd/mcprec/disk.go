@@ -84,7 +84,7 @@ func (o *recordOptions) recording(std streams) []recorder.Option {
 func (o *diskOptions) tell(std streams, err error) {
 	switch {
 	case !o.strict && errors.Is(err, store.ErrNotKept):
-		fmt.Fprintf(plainTo(std.err), "mcprec: %v; the session goes on, and is recorded in a new file\n", err)
+		fmt.Fprintf(plainTo(std.err), "mcprec: %v; the session goes on, and its recording says from which event on it is doubtful\n", err)
 		return
 	case !o.strict:
 		fmt.Fprintf(plainTo(std.err), "mcprec: %v; the session goes on, and what is recorded waits in memory\n", err)

@@ -37,7 +37,8 @@ beginning.
 
 --format json prints one object a line: id, label, start (RFC 3339), command (a
 list), transport, frames, bytes, lost, state, exit (a number; "signal: NAME";
-null when unknown), and labels, an object, if record was given --label NAME=VALUE.
+null when unknown), labels, an object, if record was given --label NAME=VALUE, and
+doubtful, the first event that a failing disk may not have kept, if there is one.
 
 ` + exitLine,
 		Args: atMost(1),
@@ -108,6 +109,7 @@ type sessionLine struct {
 	Frames    uint64            `json:"frames"`
 	Bytes     uint64            `json:"bytes"`
 	Lost      uint64            `json:"lost"`
+	Doubtful  uint64            `json:"doubtful,omitempty"`
 	State     store.State       `json:"state"`
 	Exit      any               `json:"exit"`
 	Labels    map[string]string `json:"labels,omitempty"`
@@ -117,7 +119,7 @@ func listJSON(w io.Writer, sessions []store.Session) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	for _, s := range sessions {
-		line := sessionLine{s.ID, s.Label, s.Start, s.Command, s.Transport, s.Frames, s.Bytes, s.Lost, s.State, nil, s.Labels}
+		line := sessionLine{s.ID, s.Label, s.Start, s.Command, s.Transport, s.Frames, s.Bytes, s.Lost, s.Doubtful, s.State, nil, s.Labels}
 		if line.Command == nil {
 			line.Command = []string{}
 		}
@@ -159,6 +161,9 @@ func listText(w *screen, sessions []store.Session, limit int) {
 		w.paint(unpainted, fmt.Sprintf(after, plain(strings.TrimPrefix(s.Exit, "signal: ")), label, plain(labelOf(s)), plain(commandOf(s))))
 		if s.Lost > 0 {
 			w.paint(red, fmt.Sprintf("  (%d lost)", s.Lost))
+		}
+		if s.Doubtful > 0 {
+			w.paint(red, fmt.Sprintf("  (doubtful from event %d)", s.Doubtful))
 		}
 		w.paint(unpainted, "\n")
 	}

@@ -22,13 +22,13 @@ var mutants = []struct {
 	pkg, run string
 }{
 	{"no fsync of the spool", "store/boltstore/keeper.go",
-		"err := f.Sync(); err != nil", "err := error(nil); err != nil",
+		"err := p.f.Sync()", "err := error(nil)",
 		"store/boltstore", "TestPowerCut"},
-	{"the error of an fsync is not looked at", "store/boltstore/renew.go",
-		"p.keep.sync(p.f); err != nil {", "p.keep.sync(p.f); err != nil && false {",
+	{"the error of an fsync is not looked at", "store/boltstore/keeper.go",
+		"err := p.f.Sync()\n", "_, err := p.f.Sync(), error(nil)\n",
 		"store/boltstore", "TestFailedSync"},
-	{"a spool whose fsync failed is gone on with", "store/boltstore/renew.go",
-		"if now.Before(k.again) && !final {", "if !final || final {",
+	{"an fsync that succeeds after one that failed is believed", "store/boltstore/keeper.go",
+		"if k.failed != nil || err == nil {", "if k.failed != nil && err != nil {",
 		"store/boltstore", "TestFailedSync"},
 	{"fdatasync does nothing", "store/boltstore/datasync_linux.go",
 		"err := syscall.Fdatasync(int(f.Fd()))", "err := error(nil)",

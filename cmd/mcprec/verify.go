@@ -22,7 +22,8 @@ func newVerify() *cobra.Command {
 own structures, and checks each log: sequence numbers from 1 without gaps, times
 that never fall, the header first, nothing after the end, every checksum. A
 session whose recorder died is no fault: it is said, and what is there is
-checked. Events that the recorder could not store are said as well.
+checked. Events that the recorder could not store, and those that a failing disk may
+not have kept, are said as well.
 
 mcprec repair saves what a damaged store still holds.
 
@@ -120,6 +121,9 @@ func (v *verification) log(name string, events iter.Seq2[store.Event, error], st
 			info, _ := store.DecodePayload[store.LostInfo](e)
 			fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s and %s were not recorded: %s\n", name, e.Seq,
 				phrase.Plural(info.Frames, "frame"), phrase.Plural(info.Bytes, "byte"), plain(info.Reason))
+		}
+		if info, err := store.DecodePayload[store.NoteInfo](e); e.Kind == store.Note && err == nil && info.Doubtful > 0 {
+			fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s\n", name, e.Seq, plain(info.Text))
 		}
 	}
 	if seq, sealed := check.Head(); !sealed && state != store.Live {

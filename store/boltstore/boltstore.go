@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -51,7 +50,6 @@ type Store struct {
 	running sync.WaitGroup // calls and spools between begin and end
 	ahead   readahead
 	handle  handle
-	held    atomic.Int64 // bytes that live sessions hold in memory until the disk is told
 }
 
 var (
@@ -183,8 +181,11 @@ func private(f *os.File) {
 func (s *Store) spoolDir() string { return filepath.Join(s.dir, "spool") }
 func (s *Store) storeDir() string { return filepath.Join(s.dir, "store") }
 
-func (s *Store) spoolPath(id store.SessionID) string {
-	return filepath.Join(s.spoolDir(), string(id)+".log")
+func (s *Store) spoolPath(id store.SessionID) string { return s.spoolFile(id, ".log") }
+
+// spoolFile returns the path of a session's file in the folder of the spools.
+func (s *Store) spoolFile(id store.SessionID, ending string) string {
+	return filepath.Join(s.spoolDir(), string(id)+ending)
 }
 
 func (s *Store) monthPath(key [16]byte) string {

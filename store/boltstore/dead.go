@@ -51,13 +51,20 @@ func (s *Store) foldDead(ctx context.Context, id store.SessionID, until time.Tim
 		return err
 	}
 	defer release()
-	_ = s.machine.remove(s.reservePath(id)) // nobody ends the session any more
-	_ = s.machine.remove(s.renewedPath(id)) // its recorder died while it was made
+	_ = s.machine.remove(s.spoolFile(id, ".reserve")) // by releases up to 0.1.0
 	key, err := id.Bytes()
 	if err != nil {
 		return err
 	}
 	err = s.foldAll(ctx, id, key, until)
+	renewed := s.spoolFile(id, ".renewed")
+	if _, none := os.Lstat(renewed); err == nil && none == nil {
+		// A release up to 0.1.0 was making a new spool of this one. Of a log that has its
+		// end nothing can be missing; of another one repair looks into that file.
+		if p, ok, err := s.facts(ctx, s.monthPath(key), key); err == nil && ok && p.session.Head.Sealed {
+			_ = s.machine.remove(renewed)
+		}
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		// Folded by another, or its recorder died before the first record.

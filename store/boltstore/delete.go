@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/mcprec/mcprec/store"
 )
@@ -155,7 +154,7 @@ func (m *month) bury(key [16]byte) error {
 // removeLeft removes the files of a deleted session.
 func (s *Store) removeLeft(id store.SessionID) error {
 	for _, end := range []string{".log", ".damaged", ".reserve", ".renewed", ".lock"} {
-		path := strings.TrimSuffix(s.spoolPath(id), ".log") + end
+		path := s.spoolFile(id, end)
 		if _, err := regular(path); isOdd(err) {
 			continue
 		}

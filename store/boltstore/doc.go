@@ -10,9 +10,9 @@
 // of one commit or the copying out of a few chunks, and no lock is held while a
 // caller handles an event. Open touches no file.
 //
-// A spool whose fsync has failed is trusted no more: a new file takes its place, made of
-// what was durable, what is held in memory of the rest (1 MiB a session, 8 MiB in all) and
-// what the old file still gives with good checksums. Lost events stand for what is gone.
+// After an fsync that fails the session goes on in the same file, and nothing claims any
+// more that it is durable: the spool's OnDoubt tells from which event on it may not be, and
+// Close returns an error unless the database has all of it.
 //
 // A torn tail, the trace of a crash, is cut where its checksum says so. A bad
 // record with good ones after it is damage: what is before it is folded, a
@@ -29,13 +29,13 @@
 //
 //	spool/<id>.log      a live session, or one whose fold is not complete
 //	spool/<id>.lock     held exclusively by the live recorder
-//	spool/<id>.reserve  room for the end of a live session on a full disk
-//	spool/<id>.renewed  a new file while it is made, for a spool whose fsync failed
 //	spool/fold.lock     held by whoever folds or deletes what the dead left
 //	store/<yyyymm>.db   bbolt, by the month (UTC) in a version 7 id
 //	store/other.db      bbolt, for ids of other versions
 //	store/compact.lock  held by whoever writes databases anew, see Store.Compact
 //	*.damaged           what was damaged and is kept
+//	spool/<id>.reserve  left by a release up to 0.1.0, of no use
+//	spool/<id>.renewed  left by one that died, a copy of a spool that a disk did not keep
 //
 // Folders are 0700, files 0600, whatever the umask; those that have wider rights lose
 // them when they are written. No symbolic link is followed below the store's folder. Integers are little-endian, except in keys.
@@ -73,8 +73,9 @@
 // folded (0: no spool); chain (32); then, each a varint length and the bytes,
 // exit, transport, label, URL, recorder, expect; start as varint seconds
 // (zigzag) and nanoseconds; header version; the number of words of the command
-// and each of them; and, if there are labels, their number, and the name and the
-// value of each. A deleted session keeps its projection as tombstone.
+// and each of them; then, if there are labels or a doubtful event, the number of
+// labels, and the name and the value of each; and the first doubtful event, if there
+// is one. A deleted session keeps its projection as tombstone.
 //
 // Chunk, version 1:
 //

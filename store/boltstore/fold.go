@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -177,7 +176,7 @@ func (s *Store) removeSpool(id store.SessionID, damage error) error {
 		}
 		return nil
 	}
-	kept := strings.TrimSuffix(path, ".log") + ".damaged"
+	kept := s.spoolFile(id, ".damaged")
 	if err := s.machine.rename(path, kept, true); err != nil {
 		return errors.Join(damage, err)
 	}

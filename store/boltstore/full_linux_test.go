@@ -43,56 +43,65 @@ func fill(t *testing.T, dir string) {
 	_ = f.Close()
 }
 
-// TestReserve fills the disk in the middle of a session: its end can be told
-// all the same, and the session can be read and folded then.
-func TestReserve(t *testing.T) {
-	s := testStore(t, smallDisk(t, "size=1m"))
-	defer func() { _ = s.Close() }()
-	events := testLog(1, 30, 1000, false)
-	p := startSpool(t, s, events)
-	fill(t, s.dir)
-	seq, failed := uint64(31), 0
-	for ; failed < 3; seq++ {
-		e := frameEvent(seq, 1500)
-		if err := p.Write(asParts([]store.Event{e})); err != nil {
-			failed++
-			seq--
-			continue
+// TestFullInTheMiddle fills the disk in the middle of a session. A short end mostly fits
+// into what is left of the file's last block; one for which there is no room leaves an
+// unbroken beginning, which is listed as cut off.
+func TestFullInTheMiddle(t *testing.T) {
+	for _, fits := range []bool{true, false} {
+		s := testStore(t, smallDisk(t, "size=1m"))
+		events := testLog(1, 30, 1000, false)
+		p := startSpool(t, s, events)
+		fill(t, s.dir)
+		sizes := []int{1500, 1500, 1500}
+		if !fits {
+			sizes = append(sizes, 1000, 500, 100, 50, 1, 1)
 		}
-		events = append(events, e)
+		seq, failed := uint64(31), 0
+		for failed < len(sizes) {
+			e := frameEvent(seq, sizes[failed])
+			if err := p.Write(asParts([]store.Event{e})); err != nil {
+				failed++
+				continue
+			}
+			seq++
+			events = append(events, e)
+		}
+		lost := store.EncodePayload(store.LostInfo{Frames: 3, Bytes: 4500, Reason: "no space left on device"})
+		end := []store.Event{
+			{Kind: store.Lost, Payload: lost},
+			{Kind: store.Exited, Payload: []byte(`{"code":0}`)},
+			{Kind: store.Closed, Payload: []byte(`{"frames":29,"lost":3}`)},
+		}
+		for i := range end {
+			end[i].Seq, end[i].At = seq+uint64(i), events[len(events)-1].At
+		}
+		if err := p.Write(asParts(end)); (err == nil) != fits {
+			t.Fatalf("there is room for the end: %t, and writing it says %v", fits, err)
+		}
+		if fits {
+			events = append(events, end...)
+		}
+		if err := p.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		mustRead(t, s, testID(1), events)
+		if got := one(t, s, testID(1)); fits && (got.State != store.Ended || got.Lost != 3 || got.Exit != "0") || !fits && got.State != store.Crashed {
+			t.Errorf("listed %+v", got)
+		}
+		mustFoldDead(t, s) // it does not fit, and is worth no error
+		mustRead(t, s, testID(1), events)
+		if err := os.Remove(filepath.Join(s.dir, "other")); err != nil {
+			t.Fatal(err)
+		}
+		mustFoldDead(t, s)
+		mustRead(t, s, testID(1), events)
+		if exists(t, s.spoolPath(testID(1))) {
+			t.Error("a spool is left")
+		}
+		mustVerify(t, s)
+		_ = s.Close() // with a file open the disk would be busy
 	}
-	lost := store.EncodePayload(store.LostInfo{Frames: 3, Bytes: 4500, Reason: "no space left on device"})
-	end := []store.Event{
-		{Kind: store.Lost, Payload: lost},
-		{Kind: store.Exited, Payload: []byte(`{"code":0}`)},
-		{Kind: store.Closed, Payload: []byte(`{"frames":29,"lost":3}`)},
-	}
-	for i := range end {
-		end[i].Seq, end[i].At = seq+uint64(i), events[len(events)-1].At
-	}
-	if err := p.Write(asParts(end)); err != nil {
-		t.Fatalf("the end: %v", err)
-	}
-	if err := p.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
-	events = append(events, end...)
-	mustRead(t, s, testID(1), events)
-	if got := one(t, s, testID(1)); got.State != store.Ended || got.Lost != 3 || got.Exit != "0" {
-		t.Errorf("listed %+v", got)
-	}
-	mustFoldDead(t, s) // it does not fit, and is worth no error
-	mustRead(t, s, testID(1), events)
-	if err := os.Remove(filepath.Join(s.dir, "other")); err != nil {
-		t.Fatal(err)
-	}
-	mustFoldDead(t, s)
-	mustRead(t, s, testID(1), events)
-	if exists(t, s.spoolPath(testID(1))) || exists(t, s.reservePath(testID(1))) {
-		t.Error("files are left")
-	}
-	mustVerify(t, s)
-	storetest.Tell(t, "a disk that is full in the middle of a session", 1, "what was not written is counted, the end is told from the reserve")
+	storetest.Tell(t, "a disk that is full in the middle of a session", 2, "what was written is there; without an end it is listed as cut off")
 }
 
 // TestTinyDisks records on disks of every size at which something does not fit,

@@ -2,7 +2,10 @@ package boltstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,11 +21,13 @@ const (
 // keeper tells the disk of what was written to a spool, and folds it. It runs
 // beside the writer, asleep while nothing is written.
 type keeper struct {
-	stop   chan struct{}
-	done   chan struct{}
-	failed error         // a failed sync; final for the file, because the kernel forgets what it could not write
-	again  time.Time     // when a new file may be begun
-	delay  time.Duration // until another
+	stop chan struct{}
+	done chan struct{}
+
+	synced uint64     // up to this event the file is durable
+	mu     sync.Mutex // of what follows
+	failed error      // the first sync that failed
+	report func(from uint64, cause error)
 
 	folded  int64        // offset up to which the database has the spool
 	tried   int64        // size at a fold that stopped for want of more; only growth makes it worth another
@@ -40,14 +45,39 @@ type folding struct {
 	folded, tried int64
 }
 
-// sync makes a file durable, once it has failed never again.
-func (k *keeper) sync(f writer) error {
-	if k.failed == nil {
-		if err := f.Sync(); err != nil {
-			k.failed = fmt.Errorf("%w: %w", store.ErrNotKept, err)
-		}
+// sync makes the file durable. Once that has failed every later call fails too: the
+// kernel says once that it could not write something, and may then forget it.
+func (p *spool) sync() error {
+	k, upto := &p.keep, p.whole.Load()
+	err := p.f.Sync()
+	if k.failed == nil && err == nil {
+		k.synced = upto
+	}
+	if k.failed != nil || err == nil {
+		return k.failed
+	}
+	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+		err = at.Err // the log knows its own place
+	}
+	k.mu.Lock()
+	k.failed = fmt.Errorf("%w: %w", store.ErrNotKept, err)
+	f := k.report
+	k.mu.Unlock()
+	if f != nil {
+		f(k.synced+1, k.failed)
 	}
 	return k.failed
+}
+
+// OnDoubt has f told of the first sync that fails, or has failed.
+func (p *spool) OnDoubt(f func(from uint64, cause error)) {
+	p.keep.mu.Lock()
+	p.keep.report = f
+	failed := p.keep.failed
+	p.keep.mu.Unlock()
+	if failed != nil {
+		f(p.keep.synced+1, failed)
+	}
 }
 
 func (p *spool) startKeeper() {
@@ -87,8 +117,6 @@ func (p *spool) runKeeper() {
 		case active:
 			wake = nil
 			timer.Reset(interval)
-		case p.ails():
-			timer.Reset(time.Until(k.again))
 		case !k.waiting.IsZero():
 			timer.Reset(time.Until(k.waiting.Add(foldAfter)))
 		default:
@@ -107,29 +135,16 @@ func (p *spool) runKeeper() {
 			return
 		}
 		wrote := p.dirty.Swap(false)
-		if p.s.opts.Sync > 0 && (wrote || p.ails()) {
-			p.syncBeside()
+		if p.s.opts.Sync > 0 && wrote {
+			_ = p.sync() // told by OnDoubt, and by Close
 		}
 		due := k.look(p.size.Load(), time.Now())
-		if due && !k.busy && !p.ails() {
+		if due && !k.busy {
 			k.busy = true
 			k.folds.Add(1)
 			go p.foldBeside(ctx, k.folded)
 		}
-		active = wrote && !p.ails() || !k.due.IsZero() && !k.busy
-	}
-}
-
-// ails reports whether the file's sync failed and no new file has taken over: the
-// database is not to point into it.
-func (p *spool) ails() bool { return p.s.opts.Sync > 0 && p.keep.failed != nil }
-
-// syncBeside makes durable what was written. A new file does not take over while a fold
-// reads the old one.
-func (p *spool) syncBeside() {
-	if p.sync() != nil && !time.Now().Before(p.keep.again) {
-		p.keep.await()
-		_ = p.settle(p.keep.folded, false) // Close tries again and reports
+		active = wrote || !k.due.IsZero() && !k.busy
 	}
 }
 

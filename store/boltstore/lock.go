@@ -20,7 +20,7 @@ import (
 // each other by fold.lock.
 
 func (s *Store) lockPath(id store.SessionID) string {
-	return filepath.Join(s.spoolDir(), string(id)+".lock")
+	return s.spoolFile(id, ".lock")
 }
 
 // lockLive makes the lock file of a new live session.

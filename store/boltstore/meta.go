@@ -79,7 +79,7 @@ func (p *projection) encode(key [16]byte) []byte {
 	for _, word := range x.Command {
 		b = appendText(b, word)
 	}
-	if len(x.Labels) > 0 || p.piped() {
+	if len(x.Labels) > 0 || p.piped() || x.Doubtful > 0 {
 		b = binary.AppendUvarint(b, uint64(len(x.Labels)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.Labels)) {
@@ -87,6 +87,9 @@ func (p *projection) encode(key [16]byte) []byte {
 	}
 	if p.piped() {
 		b = appendPipes(b, &p.pipes)
+	}
+	if x.Doubtful > 0 {
+		b = binary.AppendUvarint(b, x.Doubtful)
 	}
 	binary.LittleEndian.PutUint32(b, metaSum(key, b))
 	return b
@@ -171,6 +174,9 @@ func decodeProjection(key [16]byte, b []byte, path string) (p projection, err er
 	if b[5]&metaPipes != 0 {
 		p.pipes = d.pipes()
 	}
+	if len(d.b) > 0 {
+		x.Doubtful = d.uvarint()
+	}
 	if d.bad {
 		return p, damagedFile(path, fmt.Sprintf("facts of session %s end early", idOf(key)))
 	}
@@ -230,10 +236,8 @@ func (d *scanner) labels() map[string]string {
 		return nil
 	}
 	n := d.uvarint()
-	if n > uint64(len(d.b)) {
-		d.bad = true
-	}
-	if d.bad || n == 0 {
+	if n == 0 || n > uint64(len(d.b)) {
+		d.bad = d.bad || n > 0
 		return nil
 	}
 	labels := make(map[string]string, n)

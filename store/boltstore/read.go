@@ -88,8 +88,7 @@ func (s *Store) readSpool(ctx context.Context, x *source, r *spoolReader, from u
 				continue
 			}
 			if !ok && !live && !r.ended {
-				on, err := s.atEnd(ctx, x, r, from, yield)
-				if !on || err != nil {
+				if err := r.finish(); err != nil {
 					return err
 				}
 				continue
@@ -108,9 +107,6 @@ func (s *Store) readSpool(ctx context.Context, x *source, r *spoolReader, from u
 			return nil
 		}
 		if err := s.poll(ctx); err != nil {
-			return err
-		}
-		if _, err := s.moved(ctx, x, r); err != nil {
 			return err
 		}
 	}

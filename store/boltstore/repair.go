@@ -271,8 +271,7 @@ func (b *rebuilding) exchange(ctx context.Context) (kept string, err error) {
 		return kept, err
 	}
 	for _, id := range b.aside {
-		spool := b.s.spoolPath(id)
-		if err := b.s.machine.rename(spool, strings.TrimSuffix(spool, ".log")+".damaged", true); err != nil {
+		if err := b.s.machine.rename(b.s.spoolPath(id), b.s.spoolFile(id, ".damaged"), true); err != nil {
 			return kept, err
 		}
 	}
@@ -288,22 +287,23 @@ func (s *Store) repairSpools(ctx context.Context, dry bool, report func(Repaired
 	for _, e := range entries {
 		name, end, _ := strings.Cut(e.Name(), ".")
 		id, err := store.ParseSessionID(name)
-		if err != nil || !e.Type().IsRegular() || end != "damaged" && !(dry && end == "log") {
+		if err != nil || !e.Type().IsRegular() || end != "damaged" && end != "renewed" && !(dry && end == "log") {
 			continue
 		}
-		r, gained, err := s.repairSpool(ctx, id, dry)
+		r, gained, err := s.repairSpool(ctx, id, filepath.Join(s.spoolDir(), e.Name()), dry)
 		if err != nil && !errors.Is(err, store.ErrLive) {
 			return fmt.Errorf("session %s: %w", id, err)
 		}
-		if r.Path = filepath.Join(s.spoolDir(), e.Name()); gained {
+		if gained {
 			report(r)
 		}
 	}
 	return nil
 }
 
-// repairSpool reports whether there was something to gain.
-func (s *Store) repairSpool(ctx context.Context, id store.SessionID, dry bool) (r Repaired, gained bool, err error) {
+// repairSpool reports whether there was something to gain from a file beside the database.
+func (s *Store) repairSpool(ctx context.Context, id store.SessionID, path string, dry bool) (r Repaired, gained bool, err error) {
+	r = Repaired{Path: path, Fault: fmt.Errorf("%s has events that its session lacks", path)}
 	key, err := id.Bytes()
 	if err != nil {
 		return r, false, err
@@ -337,7 +337,7 @@ func (s *Store) repairSpool(ctx context.Context, id store.SessionID, dry bool) (
 	if r.Sessions = []Salvaged{sum}; sum.Saved <= before || dry {
 		return r, sum.Saved > before, nil
 	}
-	r.Kept = strings.TrimSuffix(s.spoolPath(id), ".log") + ".damaged"
+	r.Kept = path
 	return r, true, s.replaceSession(ctx, key, events)
 }
 

@@ -102,13 +102,13 @@ func (g *gathering) fromWreck(w *wreck, path string) error {
 }
 
 // fromSpools takes what the session's spool, and one that was kept because it is
-// damaged, hold. An event of theirs goes before one that says it was lost.
+// damaged, or was being made by a release up to 0.1.0, hold. An event of theirs goes before one that says it was lost.
 func (g *gathering) fromSpools() error {
 	if g.facts != nil && g.facts.deleted {
 		return nil
 	}
-	for _, end := range []string{".log", ".damaged"} {
-		path := strings.TrimSuffix(g.s.spoolPath(g.id), ".log") + end
+	for _, end := range []string{".log", ".damaged", ".renewed"} {
+		path := g.s.spoolFile(g.id, end)
 		f, err := g.s.machine.open(path)
 		if errors.Is(err, fs.ErrNotExist) || isOdd(err) {
 			continue

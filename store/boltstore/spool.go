@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,22 +29,15 @@ type spool struct {
 	lock *flock.Flock
 	made bool // the store's folders, whose names are then to be made durable
 
-	severed []uint64 // events that are cut short in the file: further parts of theirs are dropped
-	opened  store.Event
-	ending  *store.Part // the Closed event
-	closed  bool
+	closed bool
 
-	mu     sync.Mutex     // of what follows, which changes when a new file takes over
-	order  store.Sequence // of what was written
-	good   int64          // the file's length without what a failed Write left
-	torn   bool           // a failed Write left something and it could not be cut
-	synced reached        // up to which it is durable
-	held   unsynced       // what was written since
-	report func(store.Mishap)
-	untold []store.Mishap // while nobody listens
+	order store.Sequence // of what was written
+	good  int64          // the file's length without what a failed Write left
+	torn  bool           // a failed Write left something and it could not be cut
 
-	dirty atomic.Bool  // written to since the disk was told
-	size  atomic.Int64 // good, for the keeper
+	dirty atomic.Bool   // written to since the disk was told
+	size  atomic.Int64  // good, for the keeper
+	whole atomic.Uint64 // order.Whole, for the keeper
 	wake  chan struct{}
 	keep  keeper
 }
@@ -77,8 +69,6 @@ func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.E
 	}
 	defer s.end()
 	p := &spool{s: s, id: idOf(key), key: key, order: order, wake: make(chan struct{}, 1)}
-	p.held.all, p.opened = &s.held, opened
-	p.opened.Payload = slices.Clone(opened.Payload)
 	if err := p.create(ctx, opened); err != nil {
 		return nil, err
 	}
@@ -119,7 +109,6 @@ func (p *spool) create(ctx context.Context, opened store.Event) (err error) {
 		_ = p.s.machine.remove(p.s.spoolPath(p.id))
 		return err
 	}
-	p.setAside()
 	return nil
 }
 
@@ -130,13 +119,12 @@ func (p *spool) begin(opened store.Event) error {
 	if _, err := p.f.Write(b); err != nil {
 		return err
 	}
-	p.good, p.synced = int64(len(b)), reached{off: spoolHead}
-	p.size.Store(p.good)
-	p.held.add(spoolHead, b[spoolHead:])
+	p.wrote(len(b), p.order)
 	if p.s.opts.Sync != SyncAlways {
 		return nil
 	}
-	return errors.Join(p.settle(0, false), p.syncNames())
+	_ = p.sync() // told by OnDoubt
+	return p.syncNames()
 }
 
 // syncNames makes the names of the spool and of the folders above it durable.
@@ -169,35 +157,21 @@ func (p *spool) Write(parts []store.Part) error {
 		return fmt.Errorf("write to session %s: %w", p.id, err)
 	}
 	buf := recordBuffers.Get().(*[]byte)
-	b, dropped := (*buf)[:0], store.LostInfo{}
-	severed := p.severed
+	b := (*buf)[:0]
 	for i := range parts {
 		x := &parts[i]
 		if len(x.Payload) > maxRecord/2 {
 			return fmt.Errorf("write to session %s: event %d: %d bytes in one part", p.id, x.Seq, len(x.Payload))
 		}
-		if k := slices.Index(severed, x.Seq); k >= 0 {
-			if dropped.Bytes += uint64(len(x.Payload)); !x.More {
-				severed = slices.Concat(severed[:k], severed[k+1:])
-			}
-			continue
-		}
-		if x.Kind == store.Closed && !x.Cont {
-			p.ending = &store.Part{Event: x.Event}
-			p.ending.Payload = slices.Clone(x.Payload)
-		}
 		b = appendRecord(b, x)
 	}
-	err = p.append(b, order)
-	if err != nil && p.release(parts) {
-		err = p.append(b, order)
-	}
+	err = p.put(b, order)
 	keepRecords(buf, b)
 	if err != nil {
 		return fmt.Errorf("write to session %s: %w", p.id, err)
 	}
-	if p.severed = severed; dropped.Bytes > 0 {
-		p.tell(store.Mishap{Gap: dropped})
+	if p.s.opts.Sync == SyncAlways {
+		_ = p.sync() // told by OnDoubt: what was written can be read all the same
 	}
 	if !p.dirty.Load() {
 		p.dirty.Store(true)
@@ -209,24 +183,7 @@ func (p *spool) Write(parts []store.Part) error {
 	return nil
 }
 
-// append writes b, or nothing of it.
-func (p *spool) append(b []byte, order store.Sequence) error {
-	p.mu.Lock()
-	before := reached{p.good, p.order}
-	err := p.put(b, order)
-	p.mu.Unlock()
-	if err != nil || p.s.opts.Sync != SyncAlways {
-		return err
-	}
-	if err = p.settle(0, false); err != nil {
-		p.mu.Lock()
-		p.back(before)
-		p.mu.Unlock()
-	}
-	return err
-}
-
-// put writes b to the file. p.mu is held.
+// put writes b to the file, or nothing of it.
 func (p *spool) put(b []byte, order store.Sequence) error {
 	if p.torn {
 		if err := p.cut(); err != nil {
@@ -237,19 +194,15 @@ func (p *spool) put(b []byte, order store.Sequence) error {
 		_ = p.cut() // tried again by the next Write
 		return err
 	}
-	p.held.add(p.good, b)
-	p.order = order
-	p.good += int64(len(b))
-	p.size.Store(p.good)
+	p.wrote(len(b), order)
 	return nil
 }
 
-// back takes back what could be written but not be made durable. p.mu is held.
-func (p *spool) back(to reached) {
-	p.good, p.order = to.off, to.order
+// wrote takes note of n bytes that were written.
+func (p *spool) wrote(n int, order store.Sequence) {
+	p.good, p.order = p.good+int64(n), order
 	p.size.Store(p.good)
-	p.held.cut(p.good)
-	_ = p.cut()
+	p.whole.Store(order.Whole())
 }
 
 // cut removes what a failed write left behind the last good record.
@@ -270,8 +223,7 @@ func (p *spool) Close() error {
 	if p.torn {
 		_ = p.cut() // if not now, whoever folds it cuts it by its checksum
 	}
-	_ = p.s.machine.remove(p.s.reservePath(p.id)) // before the fold, which may need the room
-	err := errors.Join(p.settle(p.keep.folded, true), p.syncNames())
+	err := errors.Join(p.sync(), p.syncNames())
 	if p.good-p.keep.folded <= closeFold {
 		until := time.Now().Add(p.s.opts.CloseBudget)
 		foldErr := p.s.foldAll(once(context.Background()), p.id, p.key, until)
@@ -282,7 +234,6 @@ func (p *spool) Close() error {
 		}
 	}
 	err = errors.Join(err, p.f.Close())
-	p.held.cut(0)
 	p.unlock()
 	if err != nil {
 		return fmt.Errorf("close spool of session %s: %w", p.id, err)

@@ -103,7 +103,7 @@ func (s *Store) spoolUsage(u *Usage) error {
 		case end == "log":
 			u.Spools.add(info.Size())
 			u.Stored[id] += info.Size()
-		case end == "damaged":
+		case end == "damaged", end == "renewed":
 			u.Damaged.add(info.Size())
 			u.Stored[id] += info.Size() // it goes with its session
 		}
