@@ -190,7 +190,7 @@ func TestExitEndsHeldSession(t *testing.T) {
 			}
 			l.exits(7)
 			l.closed("exit 7")
-			if raw := mcprec(t, "export", "--store", l.home, "-T", "raw", "--dir", "s2c"); raw != "ready\n"+want {
+			if raw := mcprec(t, "export", "--store", l.home, "--format", "raw", "--dir", "s2c"); raw != "ready\n"+want {
 				t.Errorf("%d bytes recorded", len(raw))
 			}
 		})
@@ -221,7 +221,7 @@ func TestLateReader(t *testing.T) {
 		t.Errorf("%d bytes and 1, %v; want %d", len(rest), err, n+1)
 	}
 	c.exits(6)
-	if raw := mcprec(t, "export", "--store", home, "-T", "raw", "--dir", "s2c"); raw != string(first)+string(rest) {
+	if raw := mcprec(t, "export", "--store", home, "--format", "raw", "--dir", "s2c"); raw != string(first)+string(rest) {
 		t.Errorf("%d bytes recorded", len(raw))
 	}
 }

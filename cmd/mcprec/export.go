@@ -50,12 +50,12 @@ own, numbered anew, with a note of what was left out; text and mermaid keep the 
 	o.home.addDoor(cmd)
 	o.selection.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&o.format, "to", "T", "jsonl", "the `FORMAT`")
-	f.StringVar(&o.format, "format", "jsonl", "the same as --to, as other commands call it")
+	f.StringVar(&o.format, "format", "jsonl", "the `FORMAT`")
+	f.StringVarP(&o.format, "to", "T", "jsonl", "") // as it was called until 0.2
+	_ = f.MarkHidden("to")
 	f.StringVar(&o.dir, "dir", "", "the stream that raw gives back: c2s, s2c or stderr")
 	o.out.addFlags(cmd, "-", "the `FILE` to write; - is standard output")
 	f.BoolVar(&o.wreck, "salvage", false, "write what can be saved of a damaged session, with a lost event in the\nplace of each that is missing")
-	completeWords(cmd, "to", exportFormatNames()...)
 	completeWords(cmd, "format", exportFormatNames()...)
 	completeWords(cmd, "dir", "c2s", "s2c", "stderr")
 	return cmd
@@ -69,9 +69,9 @@ func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 	}
 	switch {
 	case o.format != "raw" && o.dir != "":
-		return usagef("--dir is for -T raw")
+		return usagef("--dir is for --format raw")
 	case o.format == "raw" && o.dir == "":
-		return usagef("-T raw needs --dir c2s, s2c or stderr: each is a stream of its own")
+		return usagef("--format raw needs --dir c2s, s2c or stderr: each is a stream of its own")
 	case o.format == "raw":
 		if err := oneOf("dir", o.dir, "c2s", "s2c", "stderr"); err != nil {
 			return err

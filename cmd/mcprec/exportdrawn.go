@@ -32,7 +32,7 @@ func writeMermaid(w *bufio.Writer, events iter.Seq2[store.Event, error], o expor
 	}
 	left, err := d.Close()
 	if left > 0 {
-		fmt.Fprintf(o.warnings, "mcprec: the diagram leaves out the last %s: mermaid.js draws no more than %d characters; choose with --filter, or see mcprec show --sequence\n",
+		fmt.Fprintf(o.warnings, "mcprec: the diagram leaves out the last %s: mermaid.js draws no more than %d characters; choose with --filter, or see mcprec show --format sequence\n",
 			phrase.Plural(left, "event"), sequence.MermaidLimit)
 	}
 	return err

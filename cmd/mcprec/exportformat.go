@@ -53,7 +53,7 @@ func exportFormatNamed(name string) (exportFormat, error) {
 			return f, nil
 		}
 	}
-	return exportFormat{}, oneOf("to", name, exportFormatNames()...)
+	return exportFormat{}, oneOf("format", name, exportFormatNames()...)
 }
 
 func writeJSONL(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {

@@ -35,7 +35,7 @@ func TestForeignSamples(t *testing.T) {
 			}
 			for _, f := range exportFormats {
 				if f.name != "raw" {
-					outputOf(t, "export", "-T", f.name, id)
+					outputOf(t, "export", "--format", f.name, id)
 				}
 			}
 		})

@@ -157,7 +157,7 @@ func TestFlood(t *testing.T) {
 		got.Write(line)
 	}
 	c.close()
-	if raw := mcprec(t, "export", "--store", home, "-T", "raw", "--dir", "s2c"); raw != got.String() {
+	if raw := mcprec(t, "export", "--store", home, "--format", "raw", "--dir", "s2c"); raw != got.String() {
 		t.Errorf("the recording differs from what the client saw: %d and %d bytes", len(raw), got.Len())
 	}
 	for i, line := range strings.Split(strings.TrimSuffix(got.String(), "\n"), "\n") {

@@ -14,11 +14,10 @@ import (
 type showOptions struct {
 	home
 	selection
-	format   string
-	from     uint64
-	limit    int
-	pairs    bool
-	sequence bool
+	format string
+	from   uint64
+	limit  int
+	pairs  bool
 }
 
 func newShow() *cobra.Command {
@@ -31,7 +30,7 @@ direction, over HTTP the number of its exchange in brackets, and what it says.
 Responses name the method they answer and how long it took; with --pairs requests also
 name their answer, and whatever is about a call its request.
 
---sequence draws a diagram as wide as the terminal ($COLUMNS, else 100 columns): an arrow
+--format sequence draws a diagram as wide as the terminal ($COLUMNS, else 100 columns): an arrow
 a message, dashed for notifications, and beside the lifelines a rail for each call, from
 its request to its answer: at the left those of the client, at the right the server's.
 mcprec export --format mermaid writes one for documents.
@@ -46,7 +45,7 @@ export.
 		Example: `  mcprec show
   mcprec show --filter 'tool:search status:error|pending' --pairs
   mcprec show --filter 'took:>1s' SESSION
-  mcprec show --sequence --from 100 -n 40 SESSION`,
+  mcprec show --format sequence --from 100 -n 40 SESSION`,
 		Args:              atMost(1),
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runShow(cmd, o, firstOf(args)) },
@@ -54,20 +53,18 @@ export.
 	o.home.addDoor(cmd)
 	o.selection.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "text", "text or json")
+	f.StringVar(&o.format, "format", "text", "text, json or sequence")
 	f.Uint64Var(&o.from, "from", 1, "begin with event `SEQ`")
 	f.IntVarP(&o.limit, "limit", "n", 0, "show `N` events only; 0 is all")
 	f.BoolVar(&o.pairs, "pairs", false, "name the answer at each request, and the request of each answer")
-	f.BoolVar(&o.sequence, "sequence", false, "draw a sequence diagram")
-	completeWords(cmd, "format", "text", "json")
+	f.BoolFunc("sequence", "", func(string) error { o.format = "sequence"; return nil }) // as it was called until 0.2
+	_ = f.MarkHidden("sequence")
+	completeWords(cmd, "format", "text", "json", "sequence")
 	return cmd
 }
 
 func (o showOptions) check() error {
-	if o.sequence && o.format != "text" {
-		return usagef("--sequence is text; mcprec export --format mermaid writes a diagram for programs")
-	}
-	return errors.Join(oneOf("format", o.format, "text", "json"), notNegative("limit", o.limit))
+	return errors.Join(oneOf("format", o.format, "text", "json", "sequence"), notNegative("limit", o.limit))
 }
 
 // errEnough ends a fold whose limit is reached.
@@ -100,7 +97,7 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 // print shows the events that were asked for.
 func (o showOptions) print(cmd *cobra.Command, s *session, fits *filter.Filter, out *screen) error {
 	p := newEntryPrinter(out, o.format, o.pairs)
-	if o.sequence {
+	if o.format == "sequence" {
 		p = newSequencePrinter(out)
 	}
 	shown := 0

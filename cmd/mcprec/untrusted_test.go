@@ -23,8 +23,8 @@ func TestRunsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		"import F", "list", "show", "show F", "show --sequence F", "tail", "check F", "check --schema F", "state F", "bisect --expr failures>0 F", "diff F F",
-		"capacity F", "replay F", "explore --schedules 2 F", "export F", "export -T har F", "export -T otlp F", "export -T mermaid F", "redact --scan F", "verify",
+		"import F", "list", "show", "show F", "show --format sequence F", "tail", "check F", "check --schema F", "state F", "bisect --expr failures>0 F", "diff F F",
+		"capacity F", "replay F", "explore --schedules 2 F", "export F", "export --format har F", "export --format otlp F", "export --format mermaid F", "redact --scan F", "verify",
 		"serve F", "serve --mode new_episodes F", "serve --mode all F", "drive F", "drive F --", "drive --update F", "record F", "__complete show ",
 	} {
 		out, errs := runLine(t, strings.Split(strings.ReplaceAll(line, "F", path), " ")...)
