@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/checkpoint"
 	"github.com/mcprec/mcprec/store"
@@ -146,8 +147,8 @@ func pointsOf(d door, events []store.Event) <-chan *checkpoint.Image {
 	}
 	go func() {
 		f := checkpoint.New()
-		for _, e := range events {
-			if f.Apply(d.event(e)) != nil { // what cannot be read ends it, there too
+		for e := range d.events(fixtures.Each(events)) {
+			if f.Apply(e) != nil { // what cannot be read ends it, there too
 				break
 			}
 		}

@@ -207,7 +207,7 @@ func secretsOf(d door, events []store.Event) <-chan secretCount {
 	done := make(chan secretCount, 1)
 	go func() {
 		var n secretCount
-		m := d.masker.Reporting(func(mask.Finding) { n.secrets++ })
+		m := d.masker.Reporting(func(mask.Finding) { n.secrets++ }).Session()
 		for _, e := range events {
 			before := n.secrets
 			if m.Event(e); n.secrets > before {

@@ -211,7 +211,7 @@ type cleaning struct {
 	session *session
 	door    door
 	out     io.Writer
-	masker  *mask.Masker
+	masker  *mask.Session
 	found   []mask.Finding // of the event that is looked at
 	secrets uint64
 	events  uint64 // that have some
@@ -220,8 +220,7 @@ type cleaning struct {
 // event cleans one event, and lists what was in it.
 func (c *cleaning) event(e store.Event) (store.Event, error) {
 	if c.masker == nil {
-		h, _ := store.ParseHeader(e.Payload) // of a session that does not begin with its header there is none
-		c.masker = c.door.of(h).masker.Reporting(func(f mask.Finding) { c.found = append(c.found, f) })
+		c.masker = c.door.masker.Reporting(func(f mask.Finding) { c.found = append(c.found, f) }).Session()
 	}
 	c.found = c.found[:0]
 	e = c.masker.Event(e)

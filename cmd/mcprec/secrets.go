@@ -90,7 +90,6 @@ func (o *secretOptions) rules() (mask.Rules, error) {
 type door struct {
 	masker *mask.Masker
 	rules  string // two doors that may mask otherwise have not the same
-	isOf   bool   // it is that of a session
 }
 
 // door returns the door of the flags. Its key is that of the store, or of the home's store
@@ -122,8 +121,8 @@ func (h *home) door(db *boltstore.Store) (door, error) {
 
 // of returns the door of a session, which knows the secrets of its command line, too.
 func (d door) of(h store.Header) door {
-	if d.masker != nil && !d.isOf {
-		d.masker, d.isOf = d.masker.Of(h), true
+	if d.masker != nil {
+		d.masker = d.masker.Of(h)
 	}
 	return d
 }
@@ -193,13 +192,13 @@ func (d door) header(h store.Header) store.Header {
 
 // events passes a session's events.
 func (d door) events(events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] {
+	if d.masker == nil {
+		return events
+	}
 	return func(yield func(store.Event, error) bool) {
+		session := d.masker.Session()
 		for e, err := range events {
-			if e.Kind == store.Opened {
-				h, _ := store.ParseHeader(e.Payload) // of one that cannot be read there is nothing to know
-				d = d.of(h)
-			}
-			if !yield(d.event(e), err) {
+			if !yield(session.Event(e), err) {
 				return
 			}
 		}

@@ -10,7 +10,9 @@
 // placeholders, so requests still match, and nobody without the key can test guesses.
 // JSON stays valid, a string without a secret keeps its bytes, and a secret number becomes
 // a string. Masking what is masked already changes nothing. A Masker is a pure function of
-// one whole event: it keeps no state between events and does no I/O.
+// one whole event: it keeps no state between events and does no I/O. A [Session] is given the
+// events in order, and knows the secrets of the session's header and those that standard
+// error has in pieces.
 //
 // # Data layout
 //

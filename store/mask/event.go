@@ -27,18 +27,6 @@ func (m *Masker) Event(e store.Event) store.Event {
 	return e
 }
 
-// Of returns a Masker of the same rules that finds the secrets of a session's command line
-// and URL wherever they stand.
-func (m *Masker) Of(h store.Header) *Masker {
-	var found []string
-	look, of := *m, *m
-	look.report, look.found = nil, &found
-	look.masked(store.Header{Command: h.Command, URL: h.URL}.Encode(), m.rules.fields["opened"])
-	of.patterns = slices.Clone(m.patterns)
-	of.addValues(found)
-	return &of
-}
-
 // opened masks a header. The count stands in the header, which is the first line of a
 // fixture.
 func (m *Masker) opened(e store.Event) store.Event {

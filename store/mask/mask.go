@@ -41,6 +41,7 @@ type Masker struct {
 	pointers *regexp.Regexp
 	report   func(Finding)
 	found    *[]string // where it is not nil, every secret is added
+	isOf     bool      // it knows the secrets of a session's header
 }
 
 // New returns a Masker that makes its placeholders with the key.

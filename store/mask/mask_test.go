@@ -208,16 +208,35 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// TestOf holds that a secret of the command line or the URL is known again elsewhere.
-func TestOf(t *testing.T) {
+// TestSession holds that a secret of the command line or the URL is known again elsewhere,
+// and one that standard error has in pieces, from the piece on in which it can be known.
+func TestSession(t *testing.T) {
 	m := newMasker(t, Rules{})
-	of := m.Of(store.Header{Command: []string{"srv", "--api-key", "blue42fish", "-v"}, URL: "http://u:open77door@h/mcp"})
+	s := m.Of(store.Header{Command: []string{"srv", "--api-key", "blue42fish", "-v"}, URL: "http://u:open77door@h/mcp"}).Session()
 	const in = `{"a":"with blue42fish behind open77door, -v"}`
-	got, n := of.Frame([]byte(in))
-	if want := `{"a":"with ` + m.Placeholder("blue42fish") + ` behind ` + m.Placeholder("open77door") + `, -v"}`; string(got) != want || n != 2 {
-		t.Errorf("%s became %s, want %s", in, got, want)
+	got := s.Event(store.Event{Kind: store.Frame, Payload: []byte(in)})
+	if want := `{"a":"with ` + m.Placeholder("blue42fish") + ` behind ` + m.Placeholder("open77door") + `, -v"}`; string(got.Payload) != want || got.Redacted != 2 {
+		t.Errorf("%s became %s, want %s", in, got.Payload, want)
 	}
 	if got, n := m.Frame([]byte(in)); n > 0 {
-		t.Errorf("the first Masker has changed: %s", got)
+		t.Errorf("the Masker has changed: %s", got)
+	}
+	for _, parts := range [][]string{
+		{"a pass", "word=", "hunter2x\n", "next\n"},
+		{"the key ghp_0123456789", "abcdefghijABCDEFGHIJ012345 is it\n"},
+		{"-----BEGIN PRIVATE KEY-----\n", "MIIEvQIBADANBgkq\n", "hkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----\n", "plain\n"},
+	} {
+		all := ""
+		for _, p := range parts {
+			all += string(s.Event(store.Event{Kind: store.Stderr, Payload: []byte(p)}).Payload)
+		}
+		for _, secret := range []string{"hunter2x", "ghijABC", "MIIEvQ", "hkiG9"} {
+			if strings.Contains(all, secret) {
+				t.Errorf("%q became %q", parts, all)
+			}
+		}
+	}
+	if e := s.Event(store.Event{Kind: store.Stderr, Payload: []byte("plain\n")}); e.Redacted != 0 || string(e.Payload) != "plain\n" {
+		t.Errorf("a plain line became %q", e.Payload)
 	}
 }

@@ -1,0 +1,254 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/transport"
+)
+
+const (
+	doorStdio = "019a0000-0000-7000-8000-00000000000a"
+	doorHTTP  = "019a0000-0000-7000-8000-00000000000b"
+)
+
+// doorSecrets are planted in two sessions, each in one place.
+var doorSecrets = map[string]string{
+	"the command line": "argv-4f9a8b2c7d1e", "a word of the environment": "plain-env-words-91", "a URL": "userinfo-5d2e9c", "a label": "label-8c3f1a7e",
+	"an argument": "hunter2-args", "a result": "ghp_0123456789abcdefghijABCDEFGHIJ012345", "a URI": "uri-key-77aa88bb", "standard error": "stderr-pw-31",
+	"a note": "xoxb-1234567890-abcdefABCDEF", "a header": "x-api-key-5e4d3c", "a session's id": "0f1e2d3c4b5a69788796a5b4c3d2e1f0", "a query": "query-key-6b5a4c",
+	"a body": "body-token-2c3d4e", "a body in base64": "raw-body-pw-9a8b", "a comment": "sse-token-1a2b3c4d", "a live message": "live-pw-9z8y7x",
+}
+
+// doorSessions are a session on stdio and one over HTTP.
+func doorSessions() (stdio, overHTTP []store.Event) {
+	c2s, s2c := transport.ClientToServer, transport.ServerToClient
+	var list []store.Event
+	add := func(kind store.Kind, dir transport.Direction, stream uint64, payload string) {
+		for where, secret := range doorSecrets {
+			payload = strings.ReplaceAll(payload, "{"+where+"}", secret)
+		}
+		list = append(list, store.Event{Seq: uint64(len(list) + 1), At: time.Duration(len(list)) * time.Millisecond, Kind: kind, Dir: dir, Stream: stream, Payload: []byte(payload)})
+	}
+	info := func(dir transport.Direction, i store.HTTPInfo) {
+		add(store.HTTP, dir, 1, string(store.EncodePayload(i)))
+	}
+	said := func(stream uint64) {
+		add(store.Frame, c2s, stream, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"login","arguments":{"password":"{an argument}"}}}`)
+		add(store.Frame, s2c, stream, `{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"with {a word of the environment} you get {a result}"}]}}`)
+		add(store.Frame, s2c, stream, `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"https://h/z?api_key={a URI}"}}`)
+		add(store.Frame, c2s, stream, `{"jsonrpc":"2.0","id":3,"method":"resources/read","params":{"uri":"https://h/x?api_key={a URI}"}}`)
+		add(store.Frame, s2c, stream, `{"jsonrpc":"2.0","id":3,"error":{"code":-32002,"message":"not found: https://h/x?api_key={a URI}"}}`)
+		add(store.Frame, c2s, stream, `{"jsonrpc":"2.0","id":4,"method":"resources/read","params":{"uri":"https://h/y?api_key={a URI}"}}`)
+	}
+	add(store.Opened, 0, 0, string(store.Header{ID: doorStdio, Transport: "stdio", Labels: map[string]string{"note": "token={a label}"},
+		Command: []string{"srv", "--api-key", "{the command line}"}}.Encode()))
+	add(store.Frame, c2s, 0, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	add(store.Frame, s2c, 0, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`)
+	add(store.Frame, c2s, 0, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	said(0)
+	add(store.Frame, s2c, 0, `stray password="{standard error}"`)
+	add(store.Stderr, s2c, 0, `ERROR password={standard error} of {the command line}`)
+	add(store.Note, 0, 0, `the key is {a note}`)
+	add(store.Closed, 0, 0, string(store.EncodePayload(store.ClosedInfo{Frames: 9})))
+	stdio, list = list, nil
+	add(store.Opened, 0, 0, string(store.Header{ID: doorHTTP, Transport: "streamable-http", Label: "remote", URL: "http://u:{a URL}@h/mcp"}.Encode()))
+	info(c2s, store.HTTPInfo{What: store.HTTPRequest, Method: "POST", Path: "/mcp?api_key={a query}",
+		Header: map[string][]string{"Mcp-Session-Id": {"{a session's id}"}, "X-Api-Key": {"{a header}"}, "Content-Type": {"application/json"}}})
+	said(1)
+	info(s2c, store.HTTPInfo{What: store.HTTPEvent, SSE: &store.SSEInfo{Lines: []string{": token={a comment}"}}})
+	info(s2c, store.HTTPInfo{What: store.HTTPBody, Body: `{"access_token":"{a body}"}`})
+	info(s2c, store.HTTPInfo{What: store.HTTPBody, Body64: []byte("\xff password=" + doorSecrets["a body in base64"])})
+	info(s2c, store.HTTPInfo{What: store.HTTPEnd, Error: "dial http://u:{a URL}@h/mcp"})
+	add(store.Closed, 0, 0, string(store.EncodePayload(store.ClosedInfo{Frames: 5})))
+	return stdio, list
+}
+
+// doors are lines of every command, by its name. S and H stand for the sessions of the store,
+// F for a fixture of S with its secrets, G for that with other ones, N for one without any, O
+// for a file to write.
+// A line that begins with "wire" may say secrets on standard output, which is the protocol's.
+var doors = map[string][]string{
+	"list":     {"list", "list --format json", "list 019a"},
+	"show":     {"show S", "show H", "show F", "show --format json S", "show --format json H", "show --from 3 S", "show --pairs H", "show --sequence S", "show --filter tool:login S", "show 019a"},
+	"tail":     {"tail -n 50 S", "tail -n 50 H", "tail -n 2 --format json F", "tail -f -n 5 S"},
+	"export":   {"export --dir c2s -T raw S", "export --dir s2c -T raw S", "export --dir stderr -T raw S", "export -o O H", "export -o O F", "export --salvage S", "export --filter tool:login S"},
+	"import":   {"import G"},
+	"replay":   {"replay S", "replay --client inbox:0 H", "replay --format json S", "replay --format json --client rigid --server rigid --capacity 0 S"},
+	"explore":  {"explore --schedules 20 --client rigid --server rigid S", "explore --schedules 20 --client rigid --server rigid -o O F", "explore --schedules 5 --format json H"},
+	"serve":    {"wire serve S", "wire serve F", "wire serve --mode new_episodes N -- fakeserver echo", "wire serve --mode all O -- fakeserver echo"},
+	"drive":    {"drive S", "drive S -- mcprec serve G", "drive -v --format json F -- mcprec serve G", "drive --format junit H -- mcprec serve G", "drive -o O F -- mcprec serve G", "drive --update F -- mcprec serve G", "drive S -- fakeserver stderr password=live-pw-9z8y7x"},
+	"check":    {"check S", "check --format json H", "check --format junit S", "check --format sarif S", "check --schema S", "check --forbid-tool login --format junit S"},
+	"capacity": {"capacity S", "capacity --format json H", "capacity F"},
+	"diff":     {"diff S G", "diff --format json F G", "diff --format junit S G", "diff --bytes S G", "diff S H"},
+	"state":    {"state S", "state --format json H", "state --at 6 --diff 100% S", "state F"},
+	"bisect":   {"bisect --expr failures>0 S", "bisect --expr failures>0 --format json F"},
+	"verify":   {"verify", "verify S", "verify F"},
+	"repair":   {"repair", "repair --dry-run"},
+	"redact":   {"redact --scan", "redact --scan --format json F", "redact -o O S", "redact -o O F", "redact --in-place H"},
+	"rm":       {"rm S", "rm 019a"},
+	"prune":    {"prune --keep 0 --older-than 1h --dry-run", "prune --older-than 1h --format json"},
+	"compact":  {"compact"},
+	"stats":    {"stats", "stats --format json"},
+	"record":   {"wire record -v -o O -- fakeserver echo"},
+	"demo":     {"demo"},
+	"version":  {"version"},
+
+	"completion": {"completion bash"},
+	"help":       {"help record", "__complete show 019a"},
+}
+
+// TestDoors holds that no secret of a session leaves the store by any command, to its output
+// or to a file, that --secrets lets it, and that the store keeps it.
+func TestDoors(t *testing.T) {
+	for _, f := range exportFormats {
+		if f.name != "raw" {
+			doors["export"] = append(doors["export"], "export -T "+f.name+" S", "export -T "+f.name+" H")
+		}
+	}
+	root := newRoot(streams{})
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		lines := doors[cmd.Name()]
+		if len(lines) == 0 {
+			t.Errorf("%s has no row in the table", cmd.Name())
+		}
+		t.Run(cmd.Name(), func(t *testing.T) {
+			t.Parallel()
+			checkDoors(t, cmd, lines)
+		})
+	}
+}
+
+func checkDoors(t *testing.T, cmd *cobra.Command, lines []string) {
+	shown := map[string]bool{}
+	for _, line := range lines {
+		for _, where := range passDoor(t, line) {
+			t.Errorf("mcprec %s: the secret of %s comes out", line, where)
+		}
+		if cmd.Flags().Lookup("secrets") != nil {
+			name, rest, _ := strings.Cut(strings.TrimPrefix(line, "wire "), " ")
+			for _, where := range passDoor(t, strings.TrimSpace(name+" --secrets "+rest)) {
+				shown[where] = true
+			}
+		}
+	}
+	if cmd.Flags().Lookup("secrets") != nil && len(shown) == 0 {
+		t.Errorf("mcprec %s --secrets: nothing that is masked is shown", cmd.Name())
+	}
+	if cmd.Name() == "export" && len(shown) != len(doorSecrets)-1 { // all but the live one
+		t.Errorf("export --secrets writes only %v", shown)
+	}
+}
+
+// passDoor runs a line with a store of its own, and returns the places whose secrets are in
+// what it says and writes.
+func passDoor(t *testing.T, line string) (leaks []string) {
+	dir := t.TempDir()
+	stdio, overHTTP := doorSessions()
+	home := filepath.Join(dir, "home")
+	db, err := boltstore.Open(home, boltstore.Options{Sync: boltstore.SyncNone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, events := range [][]store.Event{stdio, overHTTP} {
+		if _, err := storeEvents(context.Background(), db, events); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := slices.Clone(stdio)
+	for i := range other {
+		p := bytes.ReplaceAll(other[i].Payload, []byte(doorSecrets["a result"]), []byte("another, and password="+doorSecrets["a live message"]))
+		p = bytes.ReplaceAll(p, []byte(doorSecrets["an argument"]), []byte(doorSecrets["a live message"]))
+		other[i].Payload = bytes.ReplaceAll(p, []byte(doorStdio), []byte("019b"+doorStdio[4:]))
+	}
+	words, out := strings.Fields(line), filepath.Join(dir, "out")
+	exact := map[string][]byte{} // files that were given, and are as they were
+	wire := words[0] == "wire"
+	if wire {
+		words = words[1:]
+	}
+	for i, w := range words {
+		events := map[string][]store.Event{"F": stdio, "G": other, "N": append([]store.Event{{Seq: 1, Kind: store.Opened, Payload: store.Header{ID: doorStdio, Transport: "stdio"}.Encode()}}, stdio[1:4]...)}[w]
+		words[i] = map[string]string{"S": doorStdio, "H": doorHTTP, "O": filepath.Join(out, "new.jsonl"), "F": filepath.Join(out, "F.jsonl"), "G": filepath.Join(out, "G.jsonl"), "N": filepath.Join(out, "N.jsonl")}[w]
+		if words[i] == "" {
+			words[i] = w
+		}
+		if events != nil {
+			writeDoor(t, words[i], events)
+			exact[words[i]], _ = os.ReadFile(words[i])
+		}
+	}
+	if err := os.MkdirAll(out, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "mcprec", words...)
+	cmd.Env = append(os.Environ(), "MCPREC_HOME="+home, "DEPLOY_TOKEN="+doorSecrets["a word of the environment"])
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"login","arguments":{"password":"` + doorSecrets["a live message"] + `"}}}` + "\n")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() == exitUsage && words[0] != "drive" && words[0] != "rm" && words[0] != "show" {
+		t.Errorf("mcprec %s: %v\n%s", line, err, stderr.String())
+	}
+	said := stderr.Bytes()
+	if !wire {
+		said = append(said, stdout.Bytes()...)
+	}
+	err = filepath.WalkDir(out, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if !bytes.Equal(b, exact[path]) {
+			said = append(said, b...)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	for where, secret := range doorSecrets {
+		if bytes.Contains(said, []byte(secret)) || hasBase64(said, secret) {
+			leaks = append(leaks, where)
+		}
+	}
+	return leaks
+}
+
+// hasBase64 reports whether a text has a secret in base64, wherever it begins in a group.
+func hasBase64(text []byte, secret string) bool {
+	for skip := range 3 {
+		inner := secret[skip : len(secret)-(len(secret)-skip)%3]
+		if bytes.Contains(text, []byte(base64.StdEncoding.EncodeToString([]byte(inner)))) {
+			return true
+		}
+	}
+	return false
+}
+
+func writeDoor(t *testing.T, path string, events []store.Event) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeEvents(t, path, events)
+}
