@@ -13,7 +13,7 @@ type Sequence struct {
 	seq    uint64        // of the newest event begun
 	at     time.Duration // its time
 	closed bool          // it is the Closed event
-	open   []uint64      // events that further parts must end, in order; never changed in place
+	open   []uint64      // events that further parts must end; never changed in place
 }
 
 // After returns the sequence once the parts are written, or says which of them
@@ -71,11 +71,3 @@ func (s Sequence) chunk(p *Part) error {
 
 // Seq returns the Seq of the newest event begun; 0: none.
 func (s Sequence) Seq() uint64 { return s.seq }
-
-// Whole returns the last event up to which all are whole.
-func (s Sequence) Whole() uint64 {
-	if len(s.open) > 0 {
-		return s.open[0] - 1
-	}
-	return s.seq
-}

@@ -21,6 +21,7 @@ type forgetful struct {
 
 	mu     sync.Mutex
 	at     int // the sync that fails, counted down
+	before int // how many succeeded before it
 	failed int
 	synced chan struct{} // told of every sync
 }
@@ -58,7 +59,9 @@ func (f *forgetfulFile) Sync() error {
 		f.d.failed++
 		return errors.Join(f.forget(info.Size()), &os.PathError{Op: "sync", Path: "spool", Err: syscall.EIO})
 	}
-	f.good = info.Size()
+	if f.good = info.Size(); f.d.at > 0 {
+		f.d.before++
+	}
 	return f.writer.Sync()
 }
 
@@ -142,6 +145,9 @@ func failSync(t *testing.T, sync time.Duration, d *forgetful) bool {
 		said = []doubt{{from: uint64(len(log)) + 1}}
 	} else if len(said) != 1 || said[0].from == 0 || !errors.Is(said[0].cause, store.ErrNotKept) || !errors.Is(said[0].cause, syscall.EIO) {
 		t.Fatalf("told %+v", said)
+	}
+	if at := uint64(d.before + 1); d.failed > 0 && sync == SyncAlways && said[0].from != at {
+		t.Fatalf("sync %d fails, and it was told that events from %d on are doubtful", at, said[0].from)
 	}
 	s = testStore(t, s.dir)
 	mustFoldDead := func() {

@@ -24,9 +24,10 @@ type keeper struct {
 	stop chan struct{}
 	done chan struct{}
 
-	synced uint64     // up to this event the file is durable
+	synced int64      // up to here the file is durable
 	mu     sync.Mutex // of what follows
 	failed error      // the first sync that failed
+	from   uint64     // the first event that it may have lost
 	report func(from uint64, cause error)
 
 	folded  int64        // offset up to which the database has the spool
@@ -48,7 +49,7 @@ type folding struct {
 // sync makes the file durable. Once that has failed every later call fails too: the
 // kernel says once that it could not write something, and may then forget it.
 func (p *spool) sync() error {
-	k, upto := &p.keep, p.whole.Load()
+	k, upto := &p.keep, p.size.Load()
 	err := p.f.Sync()
 	if k.failed == nil && err == nil {
 		k.synced = upto
@@ -59,24 +60,46 @@ func (p *spool) sync() error {
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
 		err = at.Err // the log knows its own place
 	}
+	from := p.eventBehind(k.synced)
 	k.mu.Lock()
-	k.failed = fmt.Errorf("%w: %w", store.ErrNotKept, err)
+	k.failed, k.from = fmt.Errorf("%w: %w", store.ErrNotKept, err), from
 	f := k.report
 	k.mu.Unlock()
 	if f != nil {
-		f(k.synced+1, k.failed)
+		f(from, k.failed)
 	}
 	return k.failed
+}
+
+// eventBehind returns the first event that is not whole in the first bytes of the spool, as
+// its readers number events, or one before it.
+func (p *spool) eventBehind(off int64) uint64 {
+	f, err := p.s.openSpool(p.id, p.key)
+	if err != nil {
+		return 1
+	}
+	defer func() { _ = f.Close() }()
+	r := newSpoolReader(f, spoolStart)
+	r.reuse = true
+	for {
+		e, ok, err := r.read()
+		switch {
+		case !ok || err != nil:
+			return r.next
+		case r.off > off:
+			return e.Seq
+		}
+	}
 }
 
 // OnDoubt has f told of the first sync that fails, or has failed.
 func (p *spool) OnDoubt(f func(from uint64, cause error)) {
 	p.keep.mu.Lock()
 	p.keep.report = f
-	failed := p.keep.failed
+	failed, from := p.keep.failed, p.keep.from
 	p.keep.mu.Unlock()
 	if failed != nil {
-		f(p.keep.synced+1, failed)
+		f(from, failed)
 	}
 }
 

@@ -35,9 +35,8 @@ type spool struct {
 	good  int64          // the file's length without what a failed Write left
 	torn  bool           // a failed Write left something and it could not be cut
 
-	dirty atomic.Bool   // written to since the disk was told
-	size  atomic.Int64  // good, for the keeper
-	whole atomic.Uint64 // order.Whole, for the keeper
+	dirty atomic.Bool  // written to since the disk was told
+	size  atomic.Int64 // good, for the keeper
 	wake  chan struct{}
 	keep  keeper
 }
@@ -202,7 +201,6 @@ func (p *spool) put(b []byte, order store.Sequence) error {
 func (p *spool) wrote(n int, order store.Sequence) {
 	p.good, p.order = p.good+int64(n), order
 	p.size.Store(p.good)
-	p.whole.Store(order.Whole())
 }
 
 // cut removes what a failed write left behind the last good record.
