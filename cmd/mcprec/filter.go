@@ -1,12 +1,20 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // selection is the --filter of a command.
@@ -66,4 +74,72 @@ func wordWrap(text string, width int, br string) string {
 		n += len(word)
 	}
 	return b.String()
+}
+
+// picked is the set of a session's events that a filter selects: a bit an event. nil is
+// all of them.
+type picked []uint64
+
+// pick reads the session for the events that fit, and goes back to its beginning.
+func (s *session) pick(ctx context.Context, o selection) (picked, error) {
+	fits, err := o.parse()
+	if err != nil || o.expr == "" {
+		return nil, err
+	}
+	if err := s.keep(); err != nil {
+		return nil, err
+	}
+	set := picked{}
+	t, err := s.transcript(ctx, fits.Ahead(), func(e replay.Entry) error {
+		if fits.Selects(&e) {
+			set = set.with(e.Seq)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	_ = replay.Project(s.events(ctx, 1, store.ReadOptions{}), t) // who reads it for good says what is wrong
+	return set, s.rewind()
+}
+
+func (p picked) with(seq uint64) picked {
+	for uint64(len(p)) <= seq/64 {
+		p = append(p, 0)
+	}
+	p[seq/64] |= 1 << (seq % 64)
+	return p
+}
+
+func (p picked) has(seq uint64) bool {
+	return seq/64 < uint64(len(p)) && p[seq/64]&(1<<(seq%64)) != 0
+}
+
+// about reports whether a finding is about one of the events. One that names none is
+// about the session.
+func (p picked) about(f check.Finding) bool {
+	return p == nil || len(f.Events) == 0 || slices.ContainsFunc(f.Events, p.has)
+}
+
+// passed counts the findings that were not told.
+type passed map[order.Severity]int
+
+// off takes them from a summary.
+func (n passed) off(s check.Summary) check.Summary {
+	s.Errors -= n[order.Error]
+	s.Warnings -= n[order.Warning]
+	s.Notes -= n[order.Note]
+	return s
+}
+
+// narrow leaves the calls that fit in a view.
+func narrow(v state.View, fits *filter.Filter) state.View {
+	v.Calls = slices.DeleteFunc(v.Calls, func(c state.Call) bool {
+		dir, _ := transport.ParseDirection(c.Dir)
+		return !fits.SelectsCall(&replay.Call{
+			Dir: dir, ID: string(c.ID), Method: c.Method, Target: c.Target, Token: string(c.Token),
+			Request: c.Request, Stream: c.Stream, Cancelled: c.Cancelled,
+		})
+	})
+	return v
 }

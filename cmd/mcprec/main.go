@@ -3,9 +3,197 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
 )
 
 func main() {
 	exit(run(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+}
+
+// streams are the process's own; record needs them as files.
+type streams struct {
+	in       *os.File
+	out, err *os.File
+}
+
+// run executes one command line and says how the process is to end.
+func run(args []string, std streams) *status {
+	root := newRoot(std)
+	out, errs := &plainWriter{w: std.out}, &plainWriter{w: std.err}
+	root.SetArgs(args)
+	root.SetIn(std.in)
+	root.SetOut(out)
+	root.SetErr(errs)
+	s := statusOf(root.ExecuteContext(context.Background()))
+	s.report(errs, args)
+	_, _ = out.Close(), errs.Close() // half a character
+	return s
+}
+
+func newRoot(std streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "mcprec",
+		Short: "Record MCP sessions byte for byte, replay them, see the hang",
+		Long: `mcprec records MCP sessions byte for byte in true order, keeps them, replays
+them through a bounded transport, and says who waits for whom when one hangs.
+
+  mcprec record -- npx -y @modelcontextprotocol/server-everything
+  mcprec list
+  mcprec show
+  mcprec replay --client inbox:0
+  mcprec explore --client inbox:0
+
+A SESSION is an id, a unique prefix of one, the path of a fixture, - for a
+fixture on standard input, or nothing for the session that started last.
+The store is --store, else $MCPREC_HOME, else $XDG_STATE_HOME/mcprec, else
+~/.local/state/mcprec.
+
+` + exitTable,
+		SuggestionsMinimumDistance: 2,
+		Version:                    version(),
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		Args:                       noSuchCommand,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	addColor(root)
+	root.SetVersionTemplate("mcprec {{.Version}}\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%v; see %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(newRecord(std), newList(), newShow(), newTail(), newExport(), newImport(),
+		newReplay(), newExplore(), newServe(std), newDrive(), newCheck(), newCapacity(), newDiff(), newState(), newBisect(), newVerify(), newRepair(), newRedact(), newRemove(), newPrune(), newCompact(), newStats(), newDemo(), newVersion())
+	return root
+}
+
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usagef("unknown command %q%s", args[0], suggestion(cmd, args))
+}
+
+func suggestion(cmd *cobra.Command, args []string) string {
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	if _, err := exec.LookPath(args[0]); err == nil {
+		return "; did you mean mcprec record -- " + strings.Join(args, " ") + "?"
+	}
+	return "; see mcprec --help"
+}
+
+// atMost is cobra.MaximumNArgs with the usage exit code.
+func atMost(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > n {
+			return usagef("%s takes at most %d argument(s), not %d; see its --help", cmd.CommandPath(), n, len(args))
+		}
+		return nil
+	}
+}
+
+// oneOf checks a flag's value.
+func oneOf(flag, value string, allowed ...string) error {
+	for _, a := range allowed {
+		if a == value {
+			return nil
+		}
+	}
+	return usagef("--%s %s: want one of %s", flag, value, strings.Join(allowed, ", "))
+}
+
+// notNegative checks a count.
+func notNegative(flag string, n int) error {
+	if n < 0 {
+		return usagef("--%s %d: want 0 or more", flag, n)
+	}
+	return nil
+}
+
+// firstOf returns the first argument or "".
+func firstOf(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+// closeInto closes c and keeps its error if there is none yet.
+func closeInto(err *error, c io.Closer) { *err = errors.Join(*err, c.Close()) }
+
+// release is the version when the module's own is not stamped into the binary.
+const release = "0.1.0"
+
+// version returns the module's version, or the release with the commit.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return release
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return release + "+" + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return release
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  atMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "mcprec %s\n", version())
+			return err
+		},
+	}
+}
+
+// completeSessions offers the ids of the newest sessions, with their labels and
+// commands, and files.
+func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var h home
+	h.dir, _ = cmd.Flags().GetString("store")
+	db, err := h.open(boltstore.Options{})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	defer db.Close()
+	d, err := h.door(db)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var ids []cobra.Completion
+	for s, err := range db.Sessions(cmd.Context(), store.Query{Prefix: prefix, Newest: true, Limit: 50}) {
+		if err == nil {
+			h := d.header(s.Header)
+			ids = append(ids, cobra.CompletionWithDesc(string(s.ID), plain(strings.TrimSpace(h.Label+" "+strings.Join(h.Command, " ")))))
+		}
+	}
+	return ids, cobra.ShellCompDirectiveDefault
+}
+
+// completeWords makes a flag complete to one of the words.
+func completeWords(cmd *cobra.Command, flag string, words ...string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	if err != nil {
+		panic("unreachable: the flag is defined: " + err.Error())
+	}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -78,4 +80,165 @@ func normalizerHelp() string {
 		fmt.Fprintf(&b, "  %-9s %s\n", n.Name, n.Does)
 	}
 	return b.String()
+}
+
+// mostPlaces is how many places --ignore names one by one. Where there are more, it names
+// what they have in common.
+const mostPlaces = 3
+
+// remedies are the flags under which a message that differs in these places would match,
+// as few as will do; more is how many of its differences are not listed. A difference that
+// is not at a place in the message, such as a status, has no flags.
+func remedies(differences []replay.Difference, more int) (flags []string) {
+	var places []string
+	normalize := map[string]bool{}
+	for _, d := range differences {
+		path := d.Path + d.Within
+		root := rootOf(path)
+		switch {
+		case !slices.Contains([]string{"/params", "/result", "/error"}, root):
+			return nil
+		case more > 0: // those may be anywhere below the root
+			places = append(places, root)
+		case d.Hint != "":
+			for name := range strings.SplitSeq(d.Hint, ",") {
+				normalize[name] = true
+			}
+		default:
+			places = append(places, printable(path))
+		}
+	}
+	for _, path := range fewer(places) {
+		flags = append(flags, "--ignore "+shellWord(path))
+	}
+	var names []string
+	for _, name := range normalizerWords() {
+		if normalize[name] {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		flags = append(flags, "--normalize "+strings.Join(names, ","))
+	}
+	return flags
+}
+
+// letMatch is the line that names the flags.
+func letMatch(flags []string) string { return "to let it match: " + strings.Join(flags, " ") }
+
+func rootOf(path string) string {
+	root, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return "/" + root
+}
+
+// printable returns the place, or the nearest place above it that can be printed as it is.
+func printable(path string) string {
+	for plain(path) != path {
+		path = path[:strings.LastIndexByte(path, '/')]
+	}
+	return path
+}
+
+// fewer returns a few pointers that cover all of these: elements of lists together, or
+// else what they have in common.
+func fewer(places []string) []string {
+	if places = unique(places); len(places) <= mostPlaces {
+		return places
+	}
+	for i, path := range places {
+		steps := strings.Split(path, "/")
+		for j, step := range steps {
+			if _, err := strconv.ParseUint(step, 10, 64); err == nil {
+				steps[j] = "*"
+			}
+		}
+		places[i] = strings.Join(steps, "/")
+	}
+	if places = unique(places); len(places) <= mostPlaces {
+		return places
+	}
+	var common []string
+	for _, path := range places {
+		i := slices.IndexFunc(common, func(c string) bool { return rootOf(c) == rootOf(path) })
+		if i < 0 {
+			common = append(common, path)
+			continue
+		}
+		common[i] = commonPlace(common[i], path)
+	}
+	return common
+}
+
+func unique(list []string) (kept []string) {
+	for _, s := range list {
+		if !slices.Contains(kept, s) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// commonPlace returns the place that both are in.
+func commonPlace(a, b string) string {
+	x, y := strings.Split(a, "/"), strings.Split(b, "/")
+	n := 0
+	for n < min(len(x), len(y)) && x[n] == y[n] {
+		n++
+	}
+	return strings.Join(x[:n], "/")
+}
+
+// advice says which flags would let the requests match that came otherwise than they were
+// recorded, and how to record them.
+func advice(verdicts []replay.StepVerdict) []string {
+	var flags []string
+	missed := false
+	for _, v := range verdicts {
+		if v.Result != replay.Extra || len(v.Differences) == 0 {
+			continue
+		}
+		missed = true
+		for _, flag := range mending(v.Differences) {
+			if !slices.Contains(flags, flag) {
+				flags = append(flags, flag)
+			}
+		}
+	}
+	const record = "--mode new_episodes FILE -- COMMAND"
+	switch {
+	case !missed:
+		return nil
+	case len(flags) == 0:
+		return []string{"to record it as well: " + record}
+	}
+	return []string{letMatch(flags) + "; to record it as well: " + record}
+}
+
+// mending returns the flags that together make a request match. No flag makes it match
+// the request for another tool or resource.
+func mending(differences []replay.Difference) []string {
+	const arguments, most = "/params/arguments", 3
+	within := 0
+	for _, d := range differences {
+		if d.Path == "/params/name" || d.Path == "/params/uri" {
+			return nil
+		}
+		if strings.HasPrefix(d.Path, arguments+"/") {
+			within++
+		}
+	}
+	if within > most {
+		return append([]string{"--ignore " + arguments}, mending(slices.DeleteFunc(slices.Clone(differences), func(d replay.Difference) bool {
+			return strings.HasPrefix(d.Path, arguments+"/")
+		}))...)
+	}
+	var flags []string
+	for _, d := range differences {
+		if d.Hint != "" {
+			flags = append(flags, "--normalize "+d.Hint)
+		} else {
+			flags = append(flags, "--ignore "+shellWord(d.Path))
+		}
+	}
+	return flags
 }

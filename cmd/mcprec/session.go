@@ -8,6 +8,8 @@ import (
 	"io"
 	"iter"
 	"os"
+	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/fixtures/foreign"
+	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
@@ -234,4 +237,124 @@ func encode(w io.Writer, events iter.Seq2[store.Event, error]) error {
 		}
 	}
 	return b.Flush()
+}
+
+// home says where the store is, and what is masked of what leaves it.
+type home struct {
+	dir     string
+	secrets secretOptions
+}
+
+func (h *home) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&h.dir, "store", "", "the store's `DIR` (default $MCPREC_HOME, else the state folder)")
+}
+
+// addDoor adds the flags of a command that shows or writes what the store keeps.
+func (h *home) addDoor(cmd *cobra.Command) {
+	h.addFlags(cmd)
+	h.secrets.addFlags(cmd)
+}
+
+// path returns the store's folder without making it.
+func (h *home) path() (string, error) {
+	if h.dir != "" {
+		return h.dir, nil
+	}
+	if dir := os.Getenv("MCPREC_HOME"); dir != "" {
+		return dir, nil
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "mcprec"), nil
+	}
+	user, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the store: %v; set MCPREC_HOME", err)
+	}
+	return filepath.Join(user, ".local", "state", "mcprec"), nil
+}
+
+func (h *home) open(o boltstore.Options) (*boltstore.Store, error) {
+	dir, err := h.path()
+	if err != nil {
+		return nil, err
+	}
+	return boltstore.Open(dir, o)
+}
+
+// transcript returns the transcript of a session from its first event. One that looks
+// ahead has read the session before, and tells at each request how its call ends.
+func (s *session) transcript(ctx context.Context, ahead bool, emit func(replay.Entry) error) (*replay.Transcript, error) {
+	t := replay.NewTranscript(emit)
+	if !ahead {
+		return t, nil
+	}
+	endings, err := s.endings(ctx)
+	t.Foresee(endings)
+	return t, err
+}
+
+// endings reads the whole session for how its calls end, and goes back to its beginning.
+func (s *session) endings(ctx context.Context) (*replay.Endings, error) {
+	if err := s.keep(); err != nil {
+		return nil, err
+	}
+	endings := replay.NewEndings()
+	for e, err := range s.events(ctx, 1, store.ReadOptions{}) {
+		if err == nil {
+			err = endings.Apply(e)
+		}
+		if err != nil {
+			break // who reads it for good will say so
+		}
+	}
+	return endings, s.rewind()
+}
+
+// keep makes sure that a fixture can be read again: what comes through a pipe goes to
+// a file that has no name.
+func (s *session) keep() error {
+	if _, err := s.seek(); s.db != nil || err == nil {
+		return nil
+	}
+	tmp, err := os.CreateTemp("", "mcprec-*")
+	if err != nil {
+		return fmt.Errorf("read %s twice: %w", s.name, err)
+	}
+	os.Remove(tmp.Name())
+	_, err = io.Copy(tmp, s.file)
+	s.file.Close()
+	s.file = tmp
+	if err != nil {
+		return fmt.Errorf("read %s: %w", s.name, err)
+	}
+	return s.rewind()
+}
+
+// rewind goes back to the first event.
+func (s *session) rewind() error {
+	if s.db != nil {
+		return nil
+	}
+	_, err := s.seek()
+	return err
+}
+
+func (s *session) seek() (int64, error) {
+	if f, ok := s.file.(io.Seeker); ok {
+		return f.Seek(0, io.SeekStart)
+	}
+	return 0, errors.ErrUnsupported
+}
+
+// frugalMemory is more than a command that goes through events one by one holds of
+// ordinary ones.
+const frugalMemory = 64 << 20
+
+// frugal has what is left of one large event collected before the next is read, which
+// else would wait until there is as much garbage as the event is large. It is for
+// commands that hold little else. What it returns ends that.
+func frugal() (end func()) {
+	before := debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(before, frugalMemory))
+	return func() { debug.SetMemoryLimit(before) }
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -17,3 +18,8 @@ func endings() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM} }
 func fromTerminal(os.Signal) bool { return true }
 
 func keepPipeErrors() {}
+
+// vacate does nothing: descriptors are not reused by number here.
+func vacate(std streams) (streams, error) { return std, nil }
+
+func mayFollow(fs.FileInfo) bool { return true }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
@@ -57,3 +58,36 @@ func fromTerminal(sig os.Signal) bool {
 // keepPipeErrors turns the death that a closed stdout brings to a Go program
 // into an ordinary write error.
 func keepPipeErrors() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
+// vacate moves the protocol's streams off descriptors 0 and 1, which get the
+// null device. record closes the streams when they end, and a database that then
+// opened as descriptor 1 would take in whatever is printed by mistake.
+func vacate(std streams) (streams, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return std, err
+	}
+	defer null.Close()
+	for _, f := range []**os.File{&std.in, &std.out} {
+		fd := int((*f).Fd())
+		if fd > 1 {
+			continue // not the process's own: a test's
+		}
+		moved, err := syscall.Dup(fd)
+		if err != nil {
+			return std, err
+		}
+		syscall.CloseOnExec(moved)
+		if err := dup2(int(null.Fd()), fd); err != nil {
+			return std, err
+		}
+		*f = os.NewFile(uintptr(moved), (*f).Name())
+	}
+	return std, nil
+}
+
+// mayFollow reports whether a symbolic link is ours or root's.
+func mayFollow(link fs.FileInfo) bool {
+	x, ok := link.Sys().(*syscall.Stat_t)
+	return ok && (x.Uid == 0 || int(x.Uid) == os.Geteuid())
+}

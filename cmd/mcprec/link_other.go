@@ -1,7 +1,0 @@
-//go:build !unix
-
-package main
-
-import "io/fs"
-
-func mayFollow(fs.FileInfo) bool { return true }

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// plainWriter keeps recorded bytes from driving the terminal: what a character would do
+// to it (control sequences, marks that turn the direction of writing, characters that
+// nobody sees) is written as \u and its number. All that commands print goes through
+// one. The escapes are those of JSON, so that JSON stays the same JSON.
+//
+// Line ends and tabs pass: [plain] is for what a peer chose and stands in a line.
+type plainWriter struct {
+	w    io.Writer
+	rest []byte // the beginning of a character whose end has not come
+}
+
+// plainTo returns a plainWriter for a message that ends with its line.
+func plainTo(w io.Writer) io.Writer { return &plainWriter{w: w} }
+
+// Write writes p, but for the beginning of a character at its end.
+func (w *plainWriter) Write(p []byte) (int, error) {
+	if len(w.rest) == 0 && isPlain(p) {
+		return w.w.Write(p)
+	}
+	text := append(w.rest, p...)
+	whole := len(text)
+	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
+		if b := text[len(text)-i]; utf8.RuneStart(b) {
+			if !utf8.FullRune(text[len(text)-i:]) {
+				whole = len(text) - i
+			}
+			break
+		}
+	}
+	out := appendPlain(nil, text[:whole])
+	w.rest = append([]byte(nil), text[whole:]...)
+	if _, err := w.w.Write(out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Close writes what is left of a character that was cut.
+func (w *plainWriter) Close() error {
+	if len(w.rest) == 0 {
+		return nil
+	}
+	_, err := w.w.Write(appendPlain(nil, w.rest))
+	w.rest = nil
+	return err
+}
+
+// isPlain reports whether p is printable ASCII, with line ends and tabs.
+func isPlain(p []byte) bool {
+	for _, c := range p {
+		if (c < ' ' && c != '\n' && c != '\t') || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+func appendPlain(out, text []byte) []byte {
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			out = append(out, "\uFFFD"...)
+		case r == '\n', r == '\t', isShown(r):
+			out = append(out, text[:n]...)
+		default:
+			out = appendEscape(out, r)
+		}
+		text = text[n:]
+	}
+	return out
+}
+
+// isShown reports whether a character is only seen. Joiners are: languages and emoji
+// are written with them.
+func isShown(r rune) bool {
+	const nonJoiner, joiner = '\u200c', '\u200d'
+	return unicode.IsGraphic(r) || r == nonJoiner || r == joiner
+}
+
+func appendEscape(out []byte, r rune) []byte {
+	if r > 0xffff {
+		high, low := utf16.EncodeRune(r)
+		return fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+	}
+	return fmt.Appendf(out, `\u%04x`, r)
+}
+
+// plain keeps a recorded text from driving the terminal or breaking the line.
+func plain(s string) string {
+	if isPlain([]byte(s)) && !strings.ContainsAny(s, "\n\t") {
+		return s
+	}
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(string(appendPlain(nil, []byte(s))))
+}
+
+// named is plain for a name that a peer chose, which may have megabytes.
+func named(s string) string {
+	const most = 120
+	if len(s) <= most {
+		return plain(s)
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return plain(s[:cut]) + "…"
+}
+
+// exactOut is where a command writes what must come out to the byte: a fixture, a
+// stream.
+func exactOut(cmd *cobra.Command) io.Writer { return underneath(cmd.OutOrStdout()) }
+
+func underneath(w io.Writer) io.Writer {
+	if p, ok := w.(*plainWriter); ok {
+		return p.w
+	}
+	return w
+}
+
+// addColor adds the flag that all commands have.
+func addColor(root *cobra.Command) {
+	root.PersistentFlags().String("color", "auto", "`WHEN` to colour: auto (on a terminal, without NO_COLOR), always or never")
+	completeWords(root, "color", "auto", "always", "never")
+}
+
+// screen is where a command prints lines for people. What it writes is plain; what it
+// paints is coloured, if colours are wanted, and plain within.
+type screen struct {
+	out    *bufio.Writer
+	plain  *plainWriter
+	colors bool
+	width  int // columns
+}
+
+// newScreen returns the screen of a command. It is to be flushed.
+func newScreen(cmd *cobra.Command) (*screen, error) {
+	when, err := cmd.Flags().GetString("color")
+	if err == nil {
+		err = oneOf("color", when, "auto", "always", "never")
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := bufio.NewWriter(exactOut(cmd))
+	s := &screen{out: out, plain: &plainWriter{w: out}, width: columnsOf(exactOut(cmd))}
+	switch when {
+	case "always":
+		s.colors = true
+	case "auto":
+		s.colors = isTerminal(exactOut(cmd)) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	}
+	return s, nil
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// columnsOf is how wide the output is: $COLUMNS, what the terminal says, or 100.
+func columnsOf(w any) int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return n
+	}
+	if f, ok := w.(*os.File); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 100
+}
+
+// style is a way to paint, as the parameters of a terminal's SGR sequence.
+type style string
+
+const (
+	unpainted style = ""
+	dim       style = "2"
+	red       style = "31"
+	green     style = "32"
+	yellow    style = "33"
+	magenta   style = "35"
+	cyan      style = "36"
+	loud      style = "1;31"
+)
+
+// ofDirection tells the two ends apart.
+func ofDirection(dir transport.Direction) style {
+	switch dir {
+	case transport.ClientToServer:
+		return cyan
+	case transport.ServerToClient:
+		return magenta
+	}
+	return unpainted
+}
+
+func ofTone(t replay.Tone) style {
+	return [...]style{replay.Usual: unpainted, replay.Beside: dim, replay.Fault: red}[t]
+}
+
+// Write writes plain text.
+func (s *screen) Write(p []byte) (int, error) { return s.plain.Write(p) }
+
+// paint writes a text in a style.
+func (s *screen) paint(how style, text string) {
+	if !s.colors || how == unpainted || text == "" {
+		_, _ = s.plain.Write([]byte(text)) // a fault of the output is told by flush
+		return
+	}
+	_ = s.plain.Close()
+	_, _ = s.out.WriteString("\x1b[" + string(how) + "m")
+	_, _ = s.plain.Write([]byte(text))
+	_ = s.plain.Close()
+	_, _ = s.out.WriteString("\x1b[0m")
+}
+
+// paintVerdicts writes a report in which a line may begin with a verdict in capitals.
+func (s *screen) paintVerdicts(text string) {
+	for line := range strings.Lines(text) {
+		rest := strings.TrimLeft(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+		word := line[:len(line)-len(rest)]
+		switch {
+		case len(word) < 4:
+		case word == "PASS":
+			s.paint(green, word)
+		case word == "UNDECIDED", word == "SUSPECT", word == "STALL":
+			s.paint(yellow, word)
+		default:
+			s.paint(loud, word)
+		}
+		if len(word) < 4 {
+			rest = line
+		}
+		s.paint(unpainted, rest)
+	}
+}
+
+// paintTo writes a text in a style if w is a screen.
+func paintTo(w io.Writer, how style, text string) error {
+	if s, ok := w.(*screen); ok {
+		s.paint(how, text)
+		return nil
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// flush hands on what was written, and returns the first fault.
+func (s *screen) flush() error { return s.out.Flush() }
+
+// judged is what a command found out: a JSON object, and a text.
+type judged interface{ Text() string }
+
+// printVerdict writes what was found, as text or JSON, and makes a verdict other
+// than pass the exit code.
+func printVerdict(cmd *cobra.Command, format string, v judged, passed bool) (err error) {
+	out, err := newScreen(cmd)
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		err = encoderTo(out).Encode(v)
+	} else {
+		out.paintVerdicts(v.Text())
+	}
+	if err = errors.Join(err, out.flush()); err == nil && !passed {
+		return verdictError
+	}
+	return err
+}
