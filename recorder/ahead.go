@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // moment is how long is waited for bytes of a request that most clients send together
@@ -22,7 +22,7 @@ type readEnder interface {
 // isShort reports whether a body is short, and its client said so and waits for nothing
 // before it sends it.
 func isShort(out *http.Request) bool {
-	return out.ContentLength > 0 && out.ContentLength <= transport.EventLimit && out.Header.Get("Expect") == ""
+	return out.ContentLength > 0 && out.ContentLength <= streamable.EventLimit && out.Header.Get("Expect") == ""
 }
 
 // ahead reads a short body before it passes the request on. If all of it comes soon, it is

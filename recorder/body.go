@@ -13,6 +13,7 @@ import (
 	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // body is one direction of an exchange: it says what of the passing bytes is to be
@@ -25,7 +26,7 @@ type body struct {
 	code   *decoder
 	coding string // it still has, for the log has no decoder
 	plain  []byte // the chunk, decoded
-	sse    transport.EventScanner
+	sse    streamable.EventScanner
 	items  []item
 
 	begun bool // its one frame has
@@ -96,7 +97,7 @@ func (b *body) withhold() {
 	if b.code != nil {
 		b.code.stop()
 	}
-	b.form, b.code, b.sse, b.rest = formWithheld, nil, transport.EventScanner{}, nil
+	b.form, b.code, b.sse, b.rest = formWithheld, nil, streamable.EventScanner{}, nil
 }
 
 func formOf(contentType string) form {
@@ -154,7 +155,7 @@ func (b *body) decode(chunk []byte, end bodyEnd) []byte {
 	if b.code == nil {
 		return chunk
 	}
-	if b.plain = b.plain[:0]; cap(b.plain) > 4*transport.EventLimit {
+	if b.plain = b.plain[:0]; cap(b.plain) > 4*streamable.EventLimit {
 		b.plain = nil
 	}
 	err := b.code.feed(chunk, end != bodyOpen, func(p []byte) { b.plain = append(b.plain, p...) })
@@ -187,7 +188,7 @@ func (b *body) spoil(left []byte, cause error) {
 		b.events(b.sse.Scan(b.plain))
 		b.lastEvents()
 		b.other(b.rest)
-		b.rest, b.sse = nil, transport.EventScanner{}
+		b.rest, b.sse = nil, streamable.EventScanner{}
 	default:
 		b.other(b.plain)
 	}
@@ -222,7 +223,7 @@ func (b *body) other(chunk []byte) {
 }
 
 // events logs server-sent events.
-func (b *body) events(found []transport.StreamEvent) {
+func (b *body) events(found []streamable.StreamEvent) {
 	for i := range found {
 		ev := &found[i]
 		frame := item{kind: store.Frame, dir: b.dir, payload: ev.Data, cont: ev.Cont, more: ev.More}
@@ -260,5 +261,5 @@ func (b *body) endless() {
 	info := &store.HTTPInfo{What: store.HTTPBody, Error: fmt.Sprintf("an event has more than %d bytes besides its data", eventLimit)}
 	info.SetBody(b.rest)
 	b.items = append(b.items, item{kind: store.HTTP, dir: b.dir, info: info})
-	b.rest, b.form, b.sse = nil, formOther, transport.EventScanner{}
+	b.rest, b.form, b.sse = nil, formOther, streamable.EventScanner{}
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 	"net/url"
 
-	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // endpointBody is the stream of a server of HTTP+SSE, whose first event says where
@@ -27,7 +27,7 @@ func (b *endpointBody) Read(p []byte) (int, error) {
 		b.held = append(b.held, p[:n]...)
 		for b.event() {
 		}
-		if b.err = err; err != nil || len(b.held) > transport.EventLimit {
+		if b.err = err; err != nil || len(b.held) > streamable.EventLimit {
 			b.done = true
 		}
 		if b.done {
@@ -55,9 +55,9 @@ func (b *endpointBody) event() bool {
 	whole := b.held[:size]
 	b.held = b.held[size:]
 	info, comment := sseInfo(whole, 0), true
-	for text, end := range transport.EventLines(whole) {
+	for text, end := range streamable.EventLines(whole) {
 		comment = comment && (len(text) == 0 || text[0] == ':')
-		if n := transport.DataLine(text); n > 0 && info.Event == "endpoint" {
+		if n := streamable.DataLine(text); n > 0 && info.Event == "endpoint" {
 			text = append(text[:n:n], b.behind(string(text[n:]))...)
 		}
 		b.ready = append(append(b.ready, text...), end...)
@@ -70,7 +70,7 @@ func (b *endpointBody) event() bool {
 // is not held back: it may be all that comes for a long time. 0: none is whole.
 func eventSize(b []byte) int {
 	size := 0
-	for text, end := range transport.EventLines(b) {
+	for text, end := range streamable.EventLines(b) {
 		comment := size == 0 && len(end) > 0 && bytes.HasPrefix(text, []byte{':'})
 		if size += len(text) + len(end); comment || len(text) == 0 {
 			return size

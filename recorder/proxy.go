@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // ProxyOptions say what a proxy is in front of. Target must be set.
@@ -62,7 +62,7 @@ type proxy struct {
 var buffers = sync.Pool{New: func() any { return new([readSize]byte) }}
 
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if refusal := transport.MayAsk(r, p.o.Origins); refusal != "" {
+	if refusal := streamable.MayAsk(r, p.o.Origins); refusal != "" {
 		p.refuse(refusal)
 		http.Error(w, "mcprec: "+refusal, http.StatusForbidden)
 		return

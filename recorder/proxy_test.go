@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // sse makes a handler write an event stream.
@@ -378,7 +378,7 @@ func TestProxyEndpointUnasked(t *testing.T) {
 // A stream at another path that is not MCP's is not recorded, whatever comes first in it.
 func TestProxyOtherStream(t *testing.T) {
 	for _, stream := range []string{"data: sesame\n\n", "event: login\ndata: sesame\n\n", ": sesame\n\n", "event: message\ndata: sesame\n\nevent: endpoint\ndata: /sesame\n\n",
-		": sesame\n\ndata: ses", "id: 1\ndata: " + strings.Repeat("sesame", transport.EventLimit)} {
+		": sesame\n\ndata: ses", "id: 1\ndata: " + strings.Repeat("sesame", streamable.EventLimit)} {
 		tt := tapServer(t, func(w http.ResponseWriter, r *http.Request) { sse(w, stream) }, HTTPOptions{})
 		resp, err := http.Get(tt.proxy.URL + "/events")
 		if err != nil {
@@ -543,7 +543,7 @@ func TestProxyRoot(t *testing.T) {
 // An event that is too long to be held, and has no end: what came of it is a frame that is
 // cut, and the exchange ends.
 func TestProxyLongEventCut(t *testing.T) {
-	long := `{"t":"` + strings.Repeat("x", 3*transport.EventLimit)
+	long := `{"t":"` + strings.Repeat("x", 3*streamable.EventLimit)
 	for _, c := range []struct{ how, end string }{{"dies", "broken because"}, {"ends", "end"}, {"loses its client", "abort"}} {
 		t.Run("the server "+c.how, func(t *testing.T) {
 			tt := tapServer(t, func(w http.ResponseWriter, r *http.Request) {

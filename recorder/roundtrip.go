@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // RoundTripper returns a transport for HTTP clients that records what passes through
@@ -124,7 +124,7 @@ func endOf(err error) bodyEnd {
 // Close of a body that was not read to its end: whoever should have got it is gone or
 // needs no more. What the client sent is recorded all the same, if it is not long.
 func (b *uploadBody) Close() error {
-	if n := b.x.unread(); n > 0 && n <= transport.EventLimit && !b.x.resends {
+	if n := b.x.unread(); n > 0 && n <= streamable.EventLimit && !b.x.resends {
 		_, _ = io.Copy(io.Discard, b)
 	}
 	err := b.ReadCloser.Close()

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // scanAll scans a stream that comes in the chunks.
-func scanAll(chunks ...string) (events []transport.StreamEvent, rest string) {
-	var s transport.EventScanner
-	keep := func(found []transport.StreamEvent) {
+func scanAll(chunks ...string) (events []streamable.StreamEvent, rest string) {
+	var s streamable.EventScanner
+	keep := func(found []streamable.StreamEvent) {
 		for _, ev := range found {
 			ev.Data = bytes.Clone(ev.Data)
 			events = append(events, ev)
@@ -27,7 +27,7 @@ func scanAll(chunks ...string) (events []transport.StreamEvent, rest string) {
 }
 
 // told is what the events say, one a line.
-func told(events []transport.StreamEvent, rest string) string {
+func told(events []streamable.StreamEvent, rest string) string {
 	var b strings.Builder
 	for _, ev := range events {
 		fmt.Fprintf(&b, "%q", ev.Data)
@@ -90,10 +90,10 @@ func TestScanEvents(t *testing.T) {
 
 // A long event's data is given out before its end.
 func TestScanLongEvent(t *testing.T) {
-	long := strings.Repeat("x", transport.EventLimit)
+	long := strings.Repeat("x", streamable.EventLimit)
 	events, rest := scanAll("event: message\ndata: "+long, "y", "z\ndata: 2\n", "\ndata: {}\n\n")
 	for i := range events {
-		if n := len(events[i].Data); n > transport.EventLimit {
+		if n := len(events[i].Data); n > streamable.EventLimit {
 			events[i].Data = fmt.Append(nil, n)
 		}
 	}
@@ -119,7 +119,7 @@ func FuzzScan(f *testing.F) {
 		events, rest := scanAll(chunks...)
 		var wire, data []byte
 		for i, ev := range events {
-			wire = append(wire, transport.JoinEvent(ev.Meta, ev.Data, i == 0)...)
+			wire = append(wire, streamable.JoinEvent(ev.Meta, ev.Data, i == 0)...)
 			if len(ev.Data) > 0 {
 				data = append(append(data, ev.Data...), 0)
 			}

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // sseInfo tells an event from its bytes without its data's values. stray line ends at
@@ -13,7 +13,7 @@ import (
 func sseInfo(meta []byte, stray int) *store.SSEInfo {
 	info := &store.SSEInfo{}
 	even, eol := stray == 0 && utf8.Valid(meta), []byte(nil)
-	for text, end := range transport.EventLines(meta[stray:]) {
+	for text, end := range streamable.EventLines(meta[stray:]) {
 		if eol == nil {
 			eol = end
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // aside is a recorded HTTP request that says nothing, as no client of MCP makes it,
@@ -65,7 +66,7 @@ func (a *aside) verdict() StepVerdict {
 //
 // It also waits for the answers that were only a status: the driver knows nothing of them.
 type Asider struct {
-	*transport.ClientConn
+	*streamable.ClientConn
 	asides   []*aside
 	statuses map[uint64]*statusAnswer // by the number of the exchange
 	recorded *exchanges
@@ -95,7 +96,7 @@ type statusAnswer struct {
 }
 
 // DialAside connects a client that [Dial] has made for the recording.
-func DialAside(ctx context.Context, client transport.HTTPClient, events []store.Event) (*Asider, error) {
+func DialAside(ctx context.Context, client streamable.Client, events []store.Event) (*Asider, error) {
 	x := exchangesOf(events)
 	a := &Asider{asides: asidesOf(x, newRefusals(Rules{}, x)), statuses: map[uint64]*statusAnswer{}, recorded: x}
 	for _, ex := range x.order {
@@ -106,7 +107,7 @@ func DialAside(ctx context.Context, client transport.HTTPClient, events []store.
 		}
 	}
 	forgive := client.Forgive
-	client.Forgive = func(stream uint64, e *transport.StatusError) bool {
+	client.Forgive = func(stream uint64, e *streamable.StatusError) bool {
 		forgiven := forgive != nil && forgive(stream, e)
 		if s := a.statuses[stream]; s != nil && forgiven {
 			s.came()

@@ -5,34 +5,34 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // Dial returns what connects the client's half of a recording to a server over HTTP
 // as the recorded client was: in one session or in several, with the standalone
 // stream if that client had it. A response that is no success and has no message is
 // as it should be when it was recorded for the same request.
-func Dial(events []store.Event, url string) transport.HTTPClient {
+func Dial(events []store.Event, url string) streamable.Client {
 	x := exchangesOf(events)
-	client := transport.HTTPClient{URL: url, Legacy: x.legacy, Listen: x.listenTime()}
+	client := streamable.Client{URL: url, Legacy: x.legacy, Listen: x.listenTime()}
 	if len(x.order) == 0 {
 		return client
 	}
 	of := x.sessions()
 	client.Session = func(stream uint64) string { return of[stream] }
 	refused := newRefusals(Rules{}, x).byNumber()
-	client.Manner = func(stream uint64) *transport.Manner {
+	client.Manner = func(stream uint64) *streamable.Manner {
 		ex := x.byNumber[stream]
 		if ex == nil {
 			return nil
 		}
-		m := &transport.Manner{Routing: routingOf(ex.request), MayBreak: ex.none, Awaits: ex.noneFirst}
+		m := &streamable.Manner{Routing: routingOf(ex.request), MayBreak: ex.none, Awaits: ex.noneFirst}
 		if f := refused[stream]; f != nil {
 			f.describe(m)
 		}
 		return m
 	}
-	client.Forgive = func(stream uint64, e *transport.StatusError) bool {
+	client.Forgive = func(stream uint64, e *streamable.StatusError) bool {
 		ex := x.byNumber[stream]
 		return ex != nil && ex.status == e.Status
 	}
@@ -57,21 +57,21 @@ func isRouting(name string) bool {
 
 // listenTime is when the recorded client asked for the standalone stream, which it
 // need not have got. One on stdio had nothing to ask for.
-func (x *exchanges) listenTime() transport.ListenTime {
+func (x *exchanges) listenTime() streamable.ListenTime {
 	initialized := false
 	for _, ex := range x.order {
 		switch {
 		case x.legacy:
-			return transport.ListenNever
+			return streamable.ListenNever
 		case ex.method == http.MethodGet && ex.resumes == "" && initialized:
-			return transport.ListenInitialized
+			return streamable.ListenInitialized
 		case ex.method == http.MethodGet && ex.resumes == "" && ex.session != "":
-			return transport.ListenAnswered
+			return streamable.ListenAnswered
 		}
 		initialized = initialized || ex.initialized
 	}
 	if len(x.order) == 0 {
-		return transport.ListenInitialized
+		return streamable.ListenInitialized
 	}
-	return transport.ListenNever
+	return streamable.ListenNever
 }

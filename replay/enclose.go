@@ -6,6 +6,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // enclose puts frames that were said in a session into HTTP exchanges of their own, as
@@ -57,7 +58,7 @@ func (x *exchanges) headOf(e store.Event, session string) http.Header {
 		h.Set("Mcp-Session-Id", session)
 	}
 	for _, m := range messagesOf(e.AsFrame()) {
-		transport.Route(h, m, x.versions[session])
+		streamable.Route(h, m, x.versions[session])
 		break
 	}
 	return h

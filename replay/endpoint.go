@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // Endpoint serves a recording over HTTP, as the transport that it was recorded on
@@ -20,7 +21,7 @@ import (
 // does, then one that somebody had. Requests that were refused for how they were made,
 // without their session say, belong to none: one that is made so again is refused so.
 type Endpoint struct {
-	server *transport.HTTPServer
+	server *streamable.Server
 	rules  Rules
 	o      EndpointOptions
 	parts  []*part
@@ -81,7 +82,7 @@ func NewEndpoint(events []store.Event, rules Rules, o EndpointOptions) *Endpoint
 		p.first, _ = firstKey(rules, events)
 		e.parts = append(e.parts, p)
 	}
-	e.server = transport.NewHTTPServer(transport.HTTPServerOptions{
+	e.server = streamable.NewServer(streamable.ServerOptions{
 		Stateless: !all.hasSessions() && (len(all.order) > 0 || !initializes(events)), Legacy: all.legacy,
 		Standalone: all.listens(), Screen: refusals.screen, Origins: o.Origins, Expected: e.parts[0].exchanges.expected(),
 	})
@@ -119,7 +120,7 @@ func (e *Endpoint) Run(ctx context.Context) error {
 func (e *Endpoint) Close() { e.server.Close() }
 
 // serve plays to one client.
-func (e *Endpoint) serve(ctx context.Context, conn *transport.ServerConn) {
+func (e *Endpoint) serve(ctx context.Context, conn *streamable.ServerConn) {
 	first, err := conn.Read(ctx)
 	if err != nil { // it said nothing
 		_ = conn.Close()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // exchange is a recorded HTTP request with its response.
@@ -18,7 +19,7 @@ type exchange struct {
 	method  string
 	path    string
 	session string // its MCP session id, of the request or given by the response
-	named   transport.SessionState
+	named   streamable.SessionState
 	unknown string // the id of no session
 	resumes string // the id of the event after which it goes on
 	lost    bool   // which was never given
@@ -113,7 +114,7 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 		if id := h.Get("Mcp-Session-Id"); id != "" {
 			x.given[id] = true
 		}
-		if ex.method == http.MethodDelete && ex.status < 300 && ex.named == transport.SessionOpen {
+		if ex.method == http.MethodDelete && ex.status < 300 && ex.named == streamable.SessionOpen {
 			x.given[ex.session] = false
 		}
 	case store.HTTPEvent:
@@ -257,8 +258,8 @@ func (ex *exchange) namesRequest() bool {
 var answered = []string{"Allow", "Retry-After", "Www-Authenticate"}
 
 // answer is what a replay must know to respond as the recorded server did.
-func (ex *exchange) answer() transport.Answer {
-	a := transport.Answer{Status: ex.status, None: ex.none && ex.method == http.MethodPost}
+func (ex *exchange) answer() streamable.Answer {
+	a := streamable.Answer{Status: ex.status, None: ex.none && ex.method == http.MethodPost}
 	if ex.status == 0 {
 		return a
 	}
@@ -270,10 +271,10 @@ func (ex *exchange) answer() transport.Answer {
 	}
 	switch {
 	case ex.streams:
-		a.Form, a.IDs, a.Primed, a.Retry, a.After = transport.StreamForm, ex.ids, ex.isPrimed(), ex.retry, ex.after
+		a.Form, a.IDs, a.Primed, a.Retry, a.After = streamable.StreamForm, ex.ids, ex.isPrimed(), ex.retry, ex.after
 		a.Cut, a.CutAfter, a.Broken = ex.resumed && ex.hungUp == 0, ex.messages, !ex.ended
 	case ex.messages > 0:
-		a.Form = transport.JSONForm
+		a.Form = streamable.JSONForm
 	default:
 		a.Plain, a.Body = true, ex.body
 		if values := ex.header["Content-Type"]; len(values) > 0 {
@@ -284,8 +285,8 @@ func (ex *exchange) answer() transport.Answer {
 }
 
 // expected is what requests of the other methods were answered.
-func (x *exchanges) expected() map[string][]transport.Answer {
-	m := map[string][]transport.Answer{}
+func (x *exchanges) expected() map[string][]streamable.Answer {
+	m := map[string][]streamable.Answer{}
 	for _, ex := range x.order {
 		if ex.method != http.MethodPost && ex.resumes == "" {
 			m[ex.method] = append(m[ex.method], ex.answer())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // refusals are the recorded HTTP requests that the server answered for how they were
@@ -85,13 +86,13 @@ func (r *refusals) recorded(ex *exchange) shape {
 
 // see completes a shape.
 func (r *refusals) see(s shape, path string, begins bool, h http.Header) shape {
-	if s.session == transport.SessionNone && (!r.stateful || begins) {
-		s.session = transport.SessionOpen // it need not name one
+	if s.session == streamable.SessionNone && (!r.stateful || begins) {
+		s.session = streamable.SessionOpen // it need not name one
 	}
 	if r.paths[path] {
 		s.path = path
 	}
-	if version := h.Get("Mcp-Protocol-Version"); r.versions[version] && s.session == transport.SessionOpen {
+	if version := h.Get("Mcp-Protocol-Version"); r.versions[version] && s.session == streamable.SessionOpen {
 		s.version = version
 	}
 	return s.refine(h)
@@ -118,7 +119,7 @@ func (r *refusals) message(s shape, body []byte) string {
 }
 
 // screen answers a live request as the recorded one of its shape was.
-func (r *refusals) screen(a transport.Attempt) (answer transport.Answer, answered bool) {
+func (r *refusals) screen(a streamable.Attempt) (answer streamable.Answer, answered bool) {
 	if len(r.list) == 0 {
 		return answer, false
 	}
@@ -129,7 +130,7 @@ func (r *refusals) screen(a transport.Attempt) (answer transport.Answer, answere
 		return answer, false
 	}
 	answer = found.exchange.answer()
-	if !answer.Plain && answer.Form != transport.StreamForm {
+	if !answer.Plain && answer.Form != streamable.StreamForm {
 		answer.Plain, answer.Body = true, found.exchange.saidTo(a.Body)
 		answer.Header["Content-Type"] = found.exchange.header["Content-Type"]
 	}
@@ -180,7 +181,7 @@ func (r *refusals) byNumber() map[uint64]*refusal {
 }
 
 // describe says how the request was made.
-func (f *refusal) describe(m *transport.Manner) {
+func (f *refusal) describe(m *streamable.Manner) {
 	m.Session, m.ID, m.Path = f.shape.session, f.exchange.unknown, f.shape.path
 	m.Header = http.Header{}
 	for _, name := range []string{"Accept", "Content-Type"} {

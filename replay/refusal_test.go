@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // refused is a recording of a server that is asked in ways in which it should not be:
@@ -107,8 +108,8 @@ func TestRefusals(t *testing.T) {
 		{"DELETE /mcp open", "", 0, ""},
 	} {
 		method, path, state, h := asking(c.asks)
-		states := map[string]transport.SessionState{"none": transport.SessionNone, "ended": transport.SessionEnded, "unknown": transport.SessionUnknown}
-		got, answered := r.screen(transport.Attempt{Request: &http.Request{Method: method, URL: &url.URL{Path: path}, Header: h},
+		states := map[string]streamable.SessionState{"none": streamable.SessionNone, "ended": streamable.SessionEnded, "unknown": streamable.SessionUnknown}
+		got, answered := r.screen(streamable.Attempt{Request: &http.Request{Method: method, URL: &url.URL{Path: path}, Header: h},
 			Body: []byte(c.body), Session: states[state]})
 		if answered != (c.status != 0) || got.Status != c.status || string(got.Body) != c.says {
 			t.Errorf("%s %s: answered %t, %d %s", c.asks, c.body, answered, got.Status, got.Body)

@@ -18,6 +18,7 @@ import (
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // script makes the HTTP requests of a recording again as they were made, header by
@@ -186,7 +187,7 @@ func (s *script) read(x *scripted, resp *http.Response) {
 		}
 		return
 	}
-	var scanner transport.EventScanner
+	var scanner streamable.EventScanner
 	var data []byte
 	chunk := make([]byte, 4096)
 	for {
@@ -196,7 +197,7 @@ func (s *script) read(x *scripted, resp *http.Response) {
 				continue
 			}
 			text, id := string(data), ""
-			for line := range transport.EventLines(ev.Meta) {
+			for line := range streamable.EventLines(ev.Meta) {
 				if value, found := strings.CutPrefix(string(line), "id: "); found {
 					id = value
 				}

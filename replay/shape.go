@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // shape is what of an HTTP request, besides its message, a server may refuse it for.
@@ -15,7 +16,7 @@ import (
 // ask as they should have the same.
 type shape struct {
 	method  string
-	session transport.SessionState
+	session streamable.SessionState
 	path    string // where it is not the endpoint's
 	lost    bool   // goes on after an event that was never given
 	accept  string // where a form is missing in which the answer may come: those there are
@@ -88,7 +89,7 @@ func misroutedBy(h http.Header, messages []transport.Message) string {
 		return ""
 	}
 	want := http.Header{}
-	transport.Route(want, messages[0], "")
+	streamable.Route(want, messages[0], "")
 	if want.Get("Mcp-Method") == "" {
 		return "" // of a revision without them
 	}
@@ -111,17 +112,17 @@ func pathOf(target string) string {
 
 // stateOf returns what a session id stands for so far; of a recording that began
 // after the session did that is not known.
-func (x *exchanges) stateOf(id string) transport.SessionState {
+func (x *exchanges) stateOf(id string) streamable.SessionState {
 	open, given := x.given[id]
 	switch {
 	case id == "":
-		return transport.SessionNone
+		return streamable.SessionNone
 	case open:
-		return transport.SessionOpen
+		return streamable.SessionOpen
 	case given:
-		return transport.SessionEnded
+		return streamable.SessionEnded
 	}
-	return transport.SessionUnknown
+	return streamable.SessionUnknown
 }
 
 // acknowledge takes ids for those of sessions by which the server took something in,
@@ -129,15 +130,15 @@ func (x *exchanges) stateOf(id string) transport.SessionState {
 func (x *exchanges) acknowledge() {
 	taken := map[string]bool{}
 	for _, ex := range x.order {
-		if ex.named == transport.SessionUnknown && ex.status > 0 && ex.status < 400 {
+		if ex.named == streamable.SessionUnknown && ex.status > 0 && ex.status < 400 {
 			taken[ex.session] = true
 		}
 	}
 	for _, ex := range x.order {
 		switch {
-		case ex.named != transport.SessionUnknown:
+		case ex.named != streamable.SessionUnknown:
 		case taken[ex.session]:
-			ex.named = transport.SessionOpen
+			ex.named = streamable.SessionOpen
 		case x.given[ex.session]: // by the response, to its surprise
 		default:
 			ex.unknown, ex.session = ex.session, ""
@@ -171,5 +172,5 @@ func (x *exchanges) isAside(number uint64) bool {
 	}
 	return ex.method != http.MethodGet || slices.ContainsFunc(x.order, func(other *exchange) bool {
 		return other.method == http.MethodGet && other.number < ex.number && other.session == ex.session
-	}) || x.hasSessions() && ex.named != transport.SessionOpen
+	}) || x.hasSessions() && ex.named != streamable.SessionOpen
 }

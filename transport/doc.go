@@ -1,6 +1,6 @@
 // Package transport carries MCP frames: exact bytes, in order, in two
-// directions, over a process's own stdin and stdout, over a child process, over
-// HTTP, and over a bounded in-memory Pipe.
+// directions, over a process's own stdin and stdout, over a child process, and over
+// a bounded in-memory Pipe. Package streamable carries them over HTTP.
 //
 // # Data layout
 //
@@ -10,14 +10,6 @@
 // the newline and with everything else: '\r', blanks, invalid UTF-8, nothing
 // at all. A last line without a newline is a frame too, marked Unterminated.
 // So for every byte string s, joining the frames of s gives s again.
-//
-// Over HTTP a frame is a request's body, a response's body, or the data of one
-// server-sent event, and its Stream is the number of the exchange. An [HTTPServer]
-// makes a [ServerConn] of each client's session: what is said in an exchange is kept
-// as a stream of events, which the responses follow, the first one and those that
-// resume it; the standalone stream has number 0. A [ClientConn], of an [HTTPClient],
-// makes an exchange of each message. An [EventScanner] cuts a stream of any
-// chunks into events, to the byte.
 //
 // A [Message] is a parsed view of a frame and is never stored: ids stay raw
 // JSON, a batch of revision 2025-03-26 is several messages.
@@ -37,6 +29,5 @@
 // ([ErrNewline]). What a tap sees pass is never refused.
 //
 // It does not limit the size of a frame, does not decide what a frame means, and drops
-// nothing. It knows of MCP no more than its transports ask for: over HTTP that is which
-// message begins a session, and the headers by which requests are routed.
+// nothing. Of MCP it knows where a request has its progress token, and no more.
 package transport

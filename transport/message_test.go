@@ -121,3 +121,32 @@ func BenchmarkMessages(b *testing.B) {
 		}
 	}
 }
+
+// FuzzLocate: where a member is found, there encoding/json has it.
+func FuzzLocate(f *testing.F) {
+	f.Add([]byte(`{"a":{"b":[1,{"c":"}"}]}}`), "a", "b")
+	f.Add([]byte(`{"a":1,"a":[2],"b":3}`), "a", "0")
+	f.Add([]byte(` [ [1] , {"\u0061":null} ] `), "1", "a")
+	f.Fuzz(func(t *testing.T, raw []byte, one, two string) {
+		if !json.Valid(raw) {
+			return
+		}
+		start, end, ok := Locate(raw, one, two)
+		if !ok {
+			return
+		}
+		var outer map[string]json.RawMessage
+		var list []json.RawMessage
+		got := raw[start:end]
+		if !json.Valid(got) {
+			t.Fatalf("%q at %q %q of %q", got, one, two, raw)
+		}
+		if json.Unmarshal(raw, &outer) != nil || json.Unmarshal(outer[one], &list) == nil {
+			return // an array: its indices are numbers
+		}
+		var inner map[string]json.RawMessage
+		if err := json.Unmarshal(outer[one], &inner); err != nil || !bytes.Equal(inner[two], got) {
+			t.Errorf("%q at %q %q of %q: encoding/json has %q, %v", got, one, two, raw, inner[two], err)
+		}
+	})
+}

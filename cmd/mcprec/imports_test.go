@@ -21,17 +21,18 @@ const zstd = "github.com/klauspost/compress"
 // mayImport is the table of who imports whom: of our packages, and of modules
 // outside the standard library. Data goes one way, and so do imports.
 var mayImport = map[string][]string{
-	"transport":             {"transport/mcp"},
+	"transport":             nil,
 	"transport/mcp":         nil,
+	"transport/streamable":  {"transport", "transport/mcp"},
 	"transport/gosdk":       {"transport", "store", "recorder", "github.com/modelcontextprotocol/go-sdk"},
 	"store":                 {"transport"},
 	"store/memstore":        {"store", "transport"},
 	"store/boltstore":       {"store", "transport", "go.etcd.io/bbolt", "github.com/klauspost/compress", "github.com/gofrs/flock"},
 	"store/storetest":       {"store", "transport"},
 	"store/mask":            {"store"},
-	"recorder":              {"store", "transport", "recorder/redact", "github.com/google/uuid", "github.com/klauspost/compress", "github.com/andybalholm/brotli", "golang.org/x/sys"},
+	"recorder":              {"store", "transport", "transport/streamable", "recorder/redact", "github.com/google/uuid", "github.com/klauspost/compress", "github.com/andybalholm/brotli", "golang.org/x/sys"},
 	"recorder/redact":       nil,
-	"replay":                {"store", "transport", "transport/mcp", "replay/phrase", "replay/varint"},
+	"replay":                {"store", "transport", "transport/streamable", "transport/mcp", "replay/phrase", "replay/varint"},
 	"replay/order":          {"transport", "transport/mcp", "replay/phrase"},
 	"replay/phrase":         nil,
 	"replay/varint":         nil,
@@ -45,7 +46,7 @@ var mayImport = map[string][]string{
 	"replay/checkpoint":     {"transport", "store", "replay", "replay/state"},
 	"replay/explore":        {"transport", "transport/mcp", "store", "replay", "replay/order", "replay/explore/shrink", "replay/phrase"},
 	"replay/explore/shrink": {"transport", "transport/mcp", "store", "replay"},
-	"fixtures/foreign":      {"store", "transport", "transport/mcp", "recorder", "replay/phrase"},
+	"fixtures/foreign":      {"store", "transport", "transport/streamable", "transport/mcp", "recorder", "replay/phrase"},
 	"fixtures":              {"fixtures/foreign", "store", "store/memstore", "transport", "recorder", "replay", "replay/explore", "replay/phrase", "store/mask"},
 	"examples/hang":         {"transport"},
 	"examples/zoo":          {"replay", "replay/explore", "fixtures", "store", "transport"},
@@ -53,6 +54,7 @@ var mayImport = map[string][]string{
 	"examples/progress":     {"transport"},
 	"cmd/mcprec": {
 		"transport",
+		"transport/streamable",
 		"store",
 		"store/memstore",
 		"store/boltstore",

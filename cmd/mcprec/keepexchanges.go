@@ -9,7 +9,7 @@ import (
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/memstore"
-	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // keptExchanges is the recording of a drive over HTTP, in memory as a [keptRun].
@@ -20,7 +20,7 @@ type keptExchanges struct {
 }
 
 // keepExchanges records what the client says and hears.
-func keepExchanges(ctx context.Context, client *transport.HTTPClient, recorded store.Header) (*keptExchanges, error) {
+func keepExchanges(ctx context.Context, client *streamable.Client, recorded store.Header) (*keptExchanges, error) {
 	u, err := url.Parse(client.URL)
 	if err != nil {
 		return nil, err

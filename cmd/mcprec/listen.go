@@ -19,6 +19,7 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // listenOptions are the flags of serve for clients that ask over HTTP.
@@ -77,7 +78,7 @@ func (o *listenOptions) real(errs io.Writer, command []string, events []store.Ev
 			err = t.check(nil)
 		}
 		legacy := replay.Dial(events, o.target).Legacy
-		return transport.HTTPClient{URL: o.target, Header: header, Legacy: legacy, Listen: transport.ListenInitialized}, err
+		return streamable.Client{URL: o.target, Header: header, Legacy: legacy, Listen: streamable.ListenInitialized}, err
 	case len(command) > 0:
 		return transport.Command{Args: command, Stderr: errs}, nil
 	}

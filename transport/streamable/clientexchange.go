@@ -1,4 +1,4 @@
-package transport
+package streamable
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
@@ -30,7 +31,7 @@ type clientExchange struct {
 	asks    map[mcp.Key]bool // ids of requests without a response
 	begins  bool             // it is initialize
 	starts  bool             // it is notifications/initialized
-	first   Message
+	first   transport.Message
 	taken   chan struct{}
 	take    func() // closes taken
 	lastID  string
@@ -51,12 +52,12 @@ func newClientExchange(c *ClientConn, number uint64, body []byte) *clientExchang
 	x := &clientExchange{conn: c, number: number, body: body, asks: map[mcp.Key]bool{}, taken: make(chan struct{})}
 	x.take = sync.OnceFunc(func() { close(x.taken) })
 	x.ctx, x.cancel = context.WithCancel(c.ctx)
-	messages, _ := Frame{Bytes: body}.Messages()
+	messages, _ := transport.Frame{Bytes: body}.Messages()
 	for i, m := range messages {
 		if i == 0 {
 			x.first = m
 		}
-		if m.Kind() == Request {
+		if m.Kind() == transport.Request {
 			x.asks[mcp.KeyOf(m.ID)] = true
 		}
 		x.begins = x.begins || m.Method == "initialize"
@@ -217,8 +218,8 @@ func (x *clientExchange) read(resp *http.Response) {
 	}
 	b, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
-	switch messages, bad := (Frame{Bytes: b}).Messages(); {
-	case bad == nil && (len(messages) != 1 || messages[0].Kind() != Invalid):
+	switch messages, bad := (transport.Frame{Bytes: b}).Messages(); {
+	case bad == nil && (len(messages) != 1 || messages[0].Kind() != transport.Invalid):
 		x.got(b)
 	case resp.StatusCode >= 300:
 		x.refused(resp, b)
@@ -244,14 +245,14 @@ func (x *clientExchange) refused(resp *http.Response, body []byte) {
 
 // got delivers a message.
 func (x *clientExchange) got(b []byte) {
-	f := Frame{Bytes: b, Stream: x.number}
+	f := transport.Frame{Bytes: b, Stream: x.number}
 	messages, _ := f.Messages()
 	for _, m := range messages {
-		if m.Kind() != Response {
+		if m.Kind() != transport.Response {
 			continue
 		}
 		delete(x.asks, mcp.KeyOf(m.ID))
-		if version := textOf(Member(m.Result, "protocolVersion")); x.begins && version != "" {
+		if version := textOf(transport.Member(m.Result, "protocolVersion")); x.begins && version != "" {
 			x.conn.mu.Lock()
 			x.session.version = version
 			x.conn.mu.Unlock()
@@ -371,7 +372,7 @@ func (c *ClientConn) listen(s *clientSession, begun chan struct{}) {
 	default:
 		b, _ := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
-		if messages, err := (Frame{Bytes: b}).Messages(); err == nil && len(messages) == 1 && messages[0].Kind() != Invalid {
+		if messages, err := (transport.Frame{Bytes: b}).Messages(); err == nil && len(messages) == 1 && messages[0].Kind() != transport.Invalid {
 			x.got(b) // the error with which it says so
 		}
 	}

@@ -1,4 +1,4 @@
-package transport
+package streamable
 
 import (
 	"bufio"
@@ -12,16 +12,18 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // site is an HTTPServer on loopback.
 type site struct {
-	*HTTPServer
+	*Server
 	url string
 }
 
-func newSite(t *testing.T, o HTTPServerOptions) site {
-	s := NewHTTPServer(o)
+func newSite(t *testing.T, o ServerOptions) site {
+	s := NewServer(o)
 	web := httptest.NewServer(s)
 	t.Cleanup(func() {
 		s.Close()
@@ -41,7 +43,7 @@ func (s site) accept(t *testing.T) *ServerConn {
 	return c
 }
 
-func dial(t *testing.T, client HTTPClient) *ClientConn {
+func dial(t *testing.T, client Client) *ClientConn {
 	t.Helper()
 	c, err := client.Dial(t.Context())
 	if err != nil {
@@ -51,15 +53,15 @@ func dial(t *testing.T, client HTTPClient) *ClientConn {
 	return c
 }
 
-func say(t *testing.T, c Conn, stream uint64, text string) {
+func say(t *testing.T, c transport.Conn, stream uint64, text string) {
 	t.Helper()
-	if err := c.Write(t.Context(), Frame{Bytes: []byte(text), Stream: stream}); err != nil {
+	if err := c.Write(t.Context(), transport.Frame{Bytes: []byte(text), Stream: stream}); err != nil {
 		t.Error(err)
 	}
 }
 
 // hears reads one frame, which must be this one.
-func hears(t *testing.T, c Conn, want string) uint64 {
+func hears(t *testing.T, c transport.Conn, want string) uint64 {
 	t.Helper()
 	f, err := c.Read(t.Context())
 	if err != nil || string(f.Bytes) != want {
@@ -69,7 +71,7 @@ func hears(t *testing.T, c Conn, want string) uint64 {
 }
 
 // streamsOf reads n frames, which come in any order, and returns their streams.
-func streamsOf(t *testing.T, c Conn, n int) map[string]uint64 {
+func streamsOf(t *testing.T, c transport.Conn, n int) map[string]uint64 {
 	t.Helper()
 	streams := map[string]uint64{}
 	for range n {
@@ -120,11 +122,11 @@ func (s site) begin(t *testing.T, c *ClientConn) *ServerConn {
 
 // Three clients use one endpoint and the same ids at once, each in its own session.
 func TestParallelSessions(t *testing.T) {
-	s := newSite(t, HTTPServerOptions{Standalone: true})
+	s := newSite(t, ServerOptions{Standalone: true})
 	var clients [3]*ClientConn
 	var servers [3]*ServerConn
 	for i := range clients {
-		clients[i] = dial(t, HTTPClient{URL: s.url, Listen: ListenInitialized})
+		clients[i] = dial(t, Client{URL: s.url, Listen: ListenInitialized})
 		servers[i] = s.begin(t, clients[i])
 	}
 	if servers[0].id == servers[1].id || servers[1].id == servers[2].id {
@@ -158,8 +160,8 @@ func TestParallelSessions(t *testing.T) {
 // Without session ids two clients are one session, and only the exchange tells whose
 // an answer is.
 func TestStateless(t *testing.T) {
-	s := newSite(t, HTTPServerOptions{Stateless: true})
-	one, two := dial(t, HTTPClient{URL: s.url}), dial(t, HTTPClient{URL: s.url})
+	s := newSite(t, ServerOptions{Stateless: true})
+	one, two := dial(t, Client{URL: s.url}), dial(t, Client{URL: s.url})
 	say(t, one, 5, request(1, "one"))
 	c := s.accept(t)
 	ofOne := hears(t, c, request(1, "one"))
@@ -176,8 +178,8 @@ func TestStateless(t *testing.T) {
 // A stream that is cut is resumed, and nothing comes twice or not at all.
 func TestResume(t *testing.T) {
 	for _, broken := range []bool{false, true} {
-		s := newSite(t, HTTPServerOptions{})
-		client := dial(t, HTTPClient{URL: s.url, Listen: ListenInitialized})
+		s := newSite(t, ServerOptions{})
+		client := dial(t, Client{URL: s.url, Listen: ListenInitialized})
 		c := s.begin(t, client)
 		say(t, client, 0, request(1, "tools/call"))
 		n := hears(t, c, request(1, "tools/call"))
@@ -197,8 +199,8 @@ func TestResume(t *testing.T) {
 
 // Last-Event-ID gives what was missed of that stream, and of no other.
 func TestLastEventID(t *testing.T) {
-	s := newSite(t, HTTPServerOptions{})
-	client := dial(t, HTTPClient{URL: s.url, Listen: ListenInitialized})
+	s := newSite(t, ServerOptions{})
+	client := dial(t, Client{URL: s.url, Listen: ListenInitialized})
 	c := s.begin(t, client)
 	say(t, client, 0, request(1, "a"))
 	n := hears(t, c, request(1, "a"))
@@ -234,8 +236,8 @@ func TestLastEventID(t *testing.T) {
 // A message goes out once: the standalone stream is there once, but for who comes back
 // to it.
 func TestStandaloneOnce(t *testing.T) {
-	s := newSite(t, HTTPServerOptions{})
-	client := dial(t, HTTPClient{URL: s.url, Listen: ListenInitialized})
+	s := newSite(t, ServerOptions{})
+	client := dial(t, Client{URL: s.url, Listen: ListenInitialized})
 	c := s.begin(t, client)
 	const aside = `{"jsonrpc":"2.0","method":"aside"}`
 	say(t, c, 0, aside)
@@ -266,8 +268,8 @@ func TestStandaloneOnce(t *testing.T) {
 
 // What nobody asks for is counted.
 func TestUnsent(t *testing.T) {
-	s := newSite(t, HTTPServerOptions{Stateless: true})
-	client := dial(t, HTTPClient{URL: s.url})
+	s := newSite(t, ServerOptions{Stateless: true})
+	client := dial(t, Client{URL: s.url})
 	say(t, client, 0, request(1, "a"))
 	c := s.accept(t)
 	n := hears(t, c, request(1, "a"))
@@ -282,8 +284,8 @@ func TestUnsent(t *testing.T) {
 // In HTTP+SSE all that the server says comes on the one stream, and its end is the
 // session's.
 func TestLegacy(t *testing.T) {
-	s := newSite(t, HTTPServerOptions{Legacy: true})
-	client := dial(t, HTTPClient{URL: s.url, Legacy: true})
+	s := newSite(t, ServerOptions{Legacy: true})
+	client := dial(t, Client{URL: s.url, Legacy: true})
 	c := s.accept(t)
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -305,8 +307,8 @@ func TestLegacy(t *testing.T) {
 
 // A client that hangs up on one exchange keeps the others.
 func TestHangUp(t *testing.T) {
-	s := newSite(t, HTTPServerOptions{Stateless: true})
-	client := dial(t, HTTPClient{URL: s.url})
+	s := newSite(t, ServerOptions{Stateless: true})
+	client := dial(t, Client{URL: s.url})
 	say(t, client, 1, request(1, "listen"))
 	c := s.accept(t)
 	n := hears(t, c, request(1, "listen"))
@@ -322,12 +324,12 @@ func TestHangUp(t *testing.T) {
 
 // Close wakes who reads and who writes, at both ends.
 func TestHTTPClose(t *testing.T) {
-	s := newSite(t, HTTPServerOptions{Stateless: true})
-	client := dial(t, HTTPClient{URL: s.url})
+	s := newSite(t, ServerOptions{Stateless: true})
+	client := dial(t, Client{URL: s.url})
 	say(t, client, 0, request(1, "a"))
 	c := s.accept(t)
 	hears(t, c, request(1, "a"))
-	for _, conn := range []Conn{c, client} {
+	for _, conn := range []transport.Conn{c, client} {
 		woken := make(chan error)
 		go func() {
 			_, err := conn.Read(context.Background())
@@ -335,21 +337,21 @@ func TestHTTPClose(t *testing.T) {
 		}()
 		conn.Close()
 		conn.Close()
-		if err := <-woken; !errors.Is(err, ErrClosed) {
+		if err := <-woken; !errors.Is(err, transport.ErrClosed) {
 			t.Errorf("Read: %v", err)
 		}
-		if err := conn.Write(t.Context(), Frame{Bytes: []byte(`{}`)}); !errors.Is(err, ErrClosed) {
+		if err := conn.Write(t.Context(), transport.Frame{Bytes: []byte(`{}`)}); !errors.Is(err, transport.ErrClosed) {
 			t.Errorf("Write: %v", err)
 		}
 	}
-	if err := client.Write(t.Context(), Frame{Bytes: []byte("{\n}")}); err != ErrNewline {
+	if err := client.Write(t.Context(), transport.Frame{Bytes: []byte("{\n}")}); err != transport.ErrNewline {
 		t.Errorf("a newline: %v", err)
 	}
 }
 
 // Events leave one by one, not when the response is over.
 func TestEventsLeaveAtOnce(t *testing.T) {
-	s := newSite(t, HTTPServerOptions{Stateless: true})
+	s := newSite(t, ServerOptions{Stateless: true})
 	r, err := http.NewRequest(http.MethodPost, s.url, strings.NewReader(request(1, "a")))
 	if err != nil {
 		t.Fatal(err)
@@ -385,7 +387,7 @@ func TestEventsLeaveAtOnce(t *testing.T) {
 // A POST that ends before its Content-Length is refused, and is no message of the
 // session.
 func TestCutPost(t *testing.T) {
-	site := newSite(t, HTTPServerOptions{})
+	site := newSite(t, ServerOptions{})
 	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(site.url, "http://"), "/mcp"))
 	if err != nil {
 		t.Fatal(err)

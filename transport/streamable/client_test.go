@@ -1,4 +1,4 @@
-package transport
+package streamable
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // A response that has no message and is no success is an error that names both.
@@ -28,7 +30,7 @@ func TestStatusError(t *testing.T) {
 			w.WriteHeader(c.status)
 			_, _ = io.WriteString(w, c.body)
 		}))
-		client := dial(t, HTTPClient{URL: web.URL})
+		client := dial(t, Client{URL: web.URL})
 		say(t, client, 0, request(1, "a"))
 		_, err := client.Read(t.Context())
 		var status *StatusError
@@ -38,7 +40,7 @@ func TestStatusError(t *testing.T) {
 		client.Close()
 		web.Close()
 	}
-	if _, err := (HTTPClient{URL: "localhost:3000"}).Dial(t.Context()); err == nil {
+	if _, err := (Client{URL: "localhost:3000"}).Dial(t.Context()); err == nil {
 		t.Error("no URL, and no error")
 	}
 }
@@ -51,7 +53,7 @@ func TestRefusalIsMessage(t *testing.T) {
 		_, _ = io.WriteString(w, body)
 	}))
 	defer web.Close()
-	client := dial(t, HTTPClient{URL: web.URL})
+	client := dial(t, Client{URL: web.URL})
 	defer client.Close()
 	say(t, client, 9, request(1, "a"))
 	if n := hears(t, client, body); n != 9 {
@@ -70,7 +72,7 @@ func TestRouting(t *testing.T) {
 		{"2026-07-28", `{"id":1,"result":{}}`, "2026-07-28||"},
 	} {
 		h := http.Header{}
-		messages, err := Frame{Bytes: []byte(c.message)}.Messages()
+		messages, err := transport.Frame{Bytes: []byte(c.message)}.Messages()
 		if err != nil {
 			t.Fatal(err)
 		}

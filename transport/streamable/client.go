@@ -1,4 +1,4 @@
-package transport
+package streamable
 
 import (
 	"context"
@@ -11,11 +11,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // HTTPClient opens sessions with a server over HTTP. URL must be set; the rest may
 // be zero.
-type HTTPClient struct {
+type Client struct {
 	URL string
 	// Client makes the requests; nil: one that follows no redirect, for a redirect
 	// must not take credentials elsewhere.
@@ -87,10 +89,10 @@ func (e *StatusError) Error() string {
 
 // Connect implements Transport. Only the HTTP+SSE transport asks the server for
 // anything before the first Write.
-func (t HTTPClient) Connect(ctx context.Context) (Conn, error) { return t.Dial(ctx) }
+func (t Client) Connect(ctx context.Context) (transport.Conn, error) { return t.Dial(ctx) }
 
 // Dial is Connect.
-func (t HTTPClient) Dial(ctx context.Context) (*ClientConn, error) {
+func (t Client) Dial(ctx context.Context) (*ClientConn, error) {
 	u, err := url.Parse(t.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("connect to %s: want a URL such as http://localhost:3000/mcp", t.URL)
@@ -128,7 +130,7 @@ type clientSession struct {
 // A Write waits until the server has taken the message: of a request, until it is
 // sent; of anything else, and of initialize, until the response begins.
 type ClientConn struct {
-	t      HTTPClient
+	t      Client
 	url    *url.URL
 	ctx    context.Context // ends with the Conn
 	cancel context.CancelFunc
@@ -137,7 +139,7 @@ type ClientConn struct {
 	closed chan struct{}
 
 	mu       sync.Mutex // never held across I/O
-	inbox    []Frame
+	inbox    []transport.Frame
 	err      error // behind the inbox: why nothing more comes
 	news     chan struct{}
 	used     map[uint64]bool
@@ -150,16 +152,16 @@ type ClientConn struct {
 
 // Read implements Conn. An error that is not the context's is what the server made of
 // some request.
-func (c *ClientConn) Read(ctx context.Context) (Frame, error) {
+func (c *ClientConn) Read(ctx context.Context) (transport.Frame, error) {
 	return await(ctx, c.news, c.closed, c.read)
 }
 
-func (c *ClientConn) read() (f Frame, found bool, err error) {
+func (c *ClientConn) read() (f transport.Frame, found bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.isClosed():
-		return f, false, ErrClosed
+		return f, false, transport.ErrClosed
 	case len(c.inbox) > 0:
 		f = c.inbox[0]
 		c.inbox = c.inbox[1:]
@@ -178,7 +180,7 @@ func (c *ClientConn) isClosed() bool {
 }
 
 // Write implements Conn.
-func (c *ClientConn) Write(ctx context.Context, f Frame) error {
+func (c *ClientConn) Write(ctx context.Context, f transport.Frame) error {
 	if err := f.Sendable(); err != nil {
 		return err
 	}
@@ -187,20 +189,20 @@ func (c *ClientConn) Write(ctx context.Context, f Frame) error {
 	}
 	x := c.open(f)
 	if x == nil {
-		return ErrClosed
+		return transport.ErrClosed
 	}
 	select {
 	case <-x.taken:
 		return nil
 	case <-c.closed:
-		return ErrClosed
+		return transport.ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
 // open begins the exchange of a frame; nil: the Conn is closed.
-func (c *ClientConn) open(f Frame) *clientExchange {
+func (c *ClientConn) open(f transport.Frame) *clientExchange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.isClosed() {
@@ -287,7 +289,7 @@ func (c *ClientConn) leave(ctx context.Context, s *clientSession) {
 }
 
 // deliver hands a message to Read.
-func (c *ClientConn) deliver(f Frame) {
+func (c *ClientConn) deliver(f transport.Frame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.inbox = append(c.inbox, f)
@@ -323,8 +325,8 @@ var errNoEndpoint = errors.New("the stream does not begin with the endpoint even
 
 // Route sets the headers by which a message is routed in a session of the revision
 // (basic transports, standard request headers); "": the one that the message names.
-func Route(h http.Header, m Message, version string) {
-	if own := textOf(Member(m.Params, "_meta", "io.modelcontextprotocol/protocolVersion")); own != "" {
+func Route(h http.Header, m transport.Message, version string) {
+	if own := textOf(transport.Member(m.Params, "_meta", "io.modelcontextprotocol/protocolVersion")); own != "" {
 		version = own
 	}
 	if version != "" {
@@ -336,9 +338,9 @@ func Route(h http.Header, m Message, version string) {
 	h.Set("Mcp-Method", m.Method)
 	switch m.Method {
 	case "tools/call", "prompts/get":
-		setName(h, textOf(Member(m.Params, "name")))
+		setName(h, textOf(transport.Member(m.Params, "name")))
 	case "resources/read":
-		setName(h, textOf(Member(m.Params, "uri")))
+		setName(h, textOf(transport.Member(m.Params, "uri")))
 	}
 }
 

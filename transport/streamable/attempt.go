@@ -1,4 +1,4 @@
-package transport
+package streamable
 
 import (
 	"net/http"
@@ -32,7 +32,7 @@ const (
 )
 
 // screen gives the attempt to who serves, and reports whether that was all.
-func (s *HTTPServer) screen(w http.ResponseWriter, r *http.Request, body []byte) (over bool) {
+func (s *Server) screen(w http.ResponseWriter, r *http.Request, body []byte) (over bool) {
 	if s.o.Screen == nil {
 		return false
 	}
@@ -51,7 +51,7 @@ func (s *HTTPServer) screen(w http.ResponseWriter, r *http.Request, body []byte)
 }
 
 // stateOf returns the session that a request names, if it is open.
-func (s *HTTPServer) stateOf(id string) (SessionState, *ServerConn) {
+func (s *Server) stateOf(id string) (SessionState, *ServerConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.sessions[id]

@@ -1,4 +1,4 @@
-package transport
+package streamable
 
 import (
 	"net/http"
@@ -7,7 +7,7 @@ import (
 
 // Pages of other sites may not ask, nor may anybody by another name of this machine.
 func TestMayAsk(t *testing.T) {
-	s := newSite(t, HTTPServerOptions{Origins: []string{"https://app.example/"}})
+	s := newSite(t, ServerOptions{Origins: []string{"https://app.example/"}})
 	for _, c := range []struct {
 		origin, host string
 		want         int

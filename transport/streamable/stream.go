@@ -1,4 +1,4 @@
-package transport
+package streamable
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
@@ -42,11 +43,11 @@ func (s *httpStream) wake() {
 }
 
 // ask notes the requests of a frame, whose ids must come back.
-func (s *httpStream) ask(f Frame) {
+func (s *httpStream) ask(f transport.Frame) {
 	messages, err := f.Messages()
 	s.faulty = err != nil
 	for _, m := range messages {
-		if m.Kind() == Request {
+		if m.Kind() == transport.Request {
 			s.asks[mcp.KeyOf(m.ID)] = true
 			s.begins = s.begins || m.Method == "initialize"
 		}
@@ -84,16 +85,16 @@ func (s *httpStream) settle() {
 }
 
 // takes reports whether a frame may go out on this stream.
-func (s *httpStream) takes(f Frame) bool {
+func (s *httpStream) takes(f transport.Frame) bool {
 	return !s.over && !s.oneWay && (s.form != JSONForm || s.completes(f))
 }
 
 // completes reports whether the frame answers all that is asked.
-func (s *httpStream) completes(f Frame) bool {
+func (s *httpStream) completes(f transport.Frame) bool {
 	left := len(s.asks)
 	messages, _ := f.Messages()
 	for _, m := range messages {
-		if m.Kind() != Response {
+		if m.Kind() != transport.Response {
 			return false
 		}
 		if s.asks[mcp.KeyOf(m.ID)] || len(m.ID) == 0 || string(m.ID) == "null" {
@@ -104,7 +105,7 @@ func (s *httpStream) completes(f Frame) bool {
 }
 
 // add appends a frame.
-func (s *httpStream) add(f Frame) {
+func (s *httpStream) add(f transport.Frame) {
 	complete := s.completes(f)
 	if s.form == AnyForm {
 		if complete && s.number != 0 {
@@ -117,7 +118,7 @@ func (s *httpStream) add(f Frame) {
 	messages, _ := f.Messages()
 	answered := len(s.asks) == 0
 	for _, m := range messages {
-		if m.Kind() == Response {
+		if m.Kind() == transport.Response {
 			delete(s.asks, mcp.KeyOf(m.ID))
 		}
 	}
@@ -244,6 +245,6 @@ func (s *httpStream) refused() bool {
 	if s.form != JSONForm || len(s.events) == 0 {
 		return false
 	}
-	messages, _ := Frame{Bytes: s.events[0]}.Messages()
-	return !slices.ContainsFunc(messages, func(m Message) bool { return m.Result != nil })
+	messages, _ := transport.Frame{Bytes: s.events[0]}.Messages()
+	return !slices.ContainsFunc(messages, func(m transport.Message) bool { return m.Result != nil })
 }

@@ -1,9 +1,11 @@
-package transport
+package streamable
 
 import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // What a response becomes, as its follower is told step by step.
@@ -36,12 +38,12 @@ func TestStreamSteps(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStream(7)
-			s.ask(Frame{Bytes: []byte(c.request)})
+			s.ask(transport.Frame{Bytes: []byte(c.request)})
 			if c.known {
 				s.tell(c.answer)
 			}
 			for _, f := range c.said {
-				s.add(Frame{Bytes: []byte(f)})
+				s.add(transport.Frame{Bytes: []byte(f)})
 			}
 			s.settle()
 			if got := followed(s); got != c.want {

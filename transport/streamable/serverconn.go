@@ -1,4 +1,4 @@
-package transport
+package streamable
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // ServerConn is the server's end of one client's session over HTTP, from an
@@ -18,11 +20,11 @@ import (
 // A request without a message to answer, such as a notification, is responded to
 // when the next Read is called: who reads it can say by Answer how.
 type ServerConn struct {
-	server *HTTPServer
+	server *Server
 	id     string
 
 	mu       sync.Mutex // never held across I/O
-	inbox    []Frame
+	inbox    []transport.Frame
 	news     chan struct{} // there may be more to read
 	last     uint64        // exchange
 	streams  map[uint64]*httpStream
@@ -37,7 +39,7 @@ type ServerConn struct {
 	close    func() error
 }
 
-func newServerConn(s *HTTPServer, id string) *ServerConn {
+func newServerConn(s *Server, id string) *ServerConn {
 	c := &ServerConn{server: s, id: id, news: make(chan struct{}, 1), closed: make(chan struct{}),
 		expected: map[string][]Answer{}}
 	standalone := newStream(0)
@@ -74,11 +76,11 @@ func (c *ServerConn) Answer(exchange uint64, a Answer) {
 
 // Read implements Conn. It returns io.EOF when the client has ended the session:
 // by DELETE, or in HTTP+SSE by hanging up.
-func (c *ServerConn) Read(ctx context.Context) (Frame, error) {
+func (c *ServerConn) Read(ctx context.Context) (transport.Frame, error) {
 	return await(ctx, c.news, c.closed, c.read)
 }
 
-func (c *ServerConn) read() (f Frame, found bool, err error) {
+func (c *ServerConn) read() (f transport.Frame, found bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.given != nil {
@@ -87,7 +89,7 @@ func (c *ServerConn) read() (f Frame, found bool, err error) {
 	}
 	switch {
 	case c.isClosed():
-		return f, false, ErrClosed
+		return f, false, transport.ErrClosed
 	case len(c.inbox) > 0:
 		f = c.inbox[0]
 		c.inbox = c.inbox[1:]
@@ -111,7 +113,7 @@ func (c *ServerConn) isClosed() bool {
 // Write implements Conn. It returns when the frame is on its way to the client, or
 // at once when nobody is there to take it: frames of different streams thus leave in
 // the order in which they were written.
-func (c *ServerConn) Write(ctx context.Context, f Frame) error {
+func (c *ServerConn) Write(ctx context.Context, f transport.Frame) error {
 	if err := f.Sendable(); err != nil {
 		return err
 	}
@@ -121,7 +123,7 @@ func (c *ServerConn) Write(ctx context.Context, f Frame) error {
 	c.mu.Lock()
 	if c.isClosed() {
 		c.mu.Unlock()
-		return ErrClosed
+		return transport.ErrClosed
 	}
 	s := c.route(f)
 	s.add(f)
@@ -137,7 +139,7 @@ func (c *ServerConn) Write(ctx context.Context, f Frame) error {
 		select {
 		case <-changed:
 		case <-c.closed:
-			return ErrClosed
+			return transport.ErrClosed
 		case <-ctx.Done():
 			return nil // taken, if not sent
 		}
@@ -145,7 +147,7 @@ func (c *ServerConn) Write(ctx context.Context, f Frame) error {
 }
 
 // route finds the stream that a frame goes out on.
-func (c *ServerConn) route(f Frame) *httpStream {
+func (c *ServerConn) route(f transport.Frame) *httpStream {
 	if s := c.streams[f.Stream]; s != nil && f.Stream != 0 && s.takes(f) {
 		return s
 	}
@@ -194,10 +196,10 @@ func (c *ServerConn) end() {
 
 // await reads what is there, or comes, until the context ends: the Read of a Conn
 // whose frames others bring. read is asked again after each word of news.
-func await(ctx context.Context, news, closed <-chan struct{}, read func() (Frame, bool, error)) (Frame, error) {
+func await(ctx context.Context, news, closed <-chan struct{}, read func() (transport.Frame, bool, error)) (transport.Frame, error) {
 	for {
 		if err := ctx.Err(); err != nil {
-			return Frame{}, err
+			return transport.Frame{}, err
 		}
 		f, found, err := read()
 		if found || err != nil {
@@ -225,7 +227,7 @@ func (c *ServerConn) begin(body []byte) *httpStream {
 	defer c.mu.Unlock()
 	c.last++
 	s := newStream(c.last)
-	f := Frame{Bytes: body, Stream: s.number}
+	f := transport.Frame{Bytes: body, Stream: s.number}
 	s.ask(f)
 	s.oneWay, s.answer.IDs = c.legacy, !c.server.o.Stateless
 	s.followers, s.over = 1, c.ended || c.isClosed()

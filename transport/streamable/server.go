@@ -1,4 +1,4 @@
-package transport
+package streamable
 
 import (
 	"context"
@@ -7,11 +7,13 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // HTTPServerOptions say how an [HTTPServer] serves. The zero value gives each
 // client a session of its own, as the revisions up to 2025-11-25 do.
-type HTTPServerOptions struct {
+type ServerOptions struct {
 	// Stateless gives out no session ids: all requests are of one session, as in
 	// revision 2026-07-28.
 	Stateless bool
@@ -34,8 +36,8 @@ type HTTPServerOptions struct {
 // HTTPServer is the server's side of MCP over HTTP, Streamable HTTP of all
 // revisions and HTTP+SSE: an [http.Handler] for one endpoint, whatever its path,
 // whose sessions are [ServerConn]s. It may be used concurrently.
-type HTTPServer struct {
-	o    HTTPServerOptions
+type Server struct {
+	o    ServerOptions
 	mark string // the beginning of all session ids that it gives
 
 	mu       sync.Mutex
@@ -49,14 +51,14 @@ type HTTPServer struct {
 }
 
 // NewHTTPServer returns a server without sessions.
-func NewHTTPServer(o HTTPServerOptions) *HTTPServer {
-	s := &HTTPServer{o: o, mark: strings.ToLower(rand.Text()[:8]) + "-", sessions: map[string]*ServerConn{}, news: make(chan struct{}, 1), closed: make(chan struct{})}
+func NewServer(o ServerOptions) *Server {
+	s := &Server{o: o, mark: strings.ToLower(rand.Text()[:8]) + "-", sessions: map[string]*ServerConn{}, news: make(chan struct{}, 1), closed: make(chan struct{})}
 	s.close = sync.OnceFunc(func() { close(s.closed) })
 	return s
 }
 
 // Accept returns the next session, or [ErrClosed] after Close.
-func (s *HTTPServer) Accept(ctx context.Context) (*ServerConn, error) {
+func (s *Server) Accept(ctx context.Context) (*ServerConn, error) {
 	for {
 		if c := s.next(); c != nil {
 			return c, nil
@@ -64,14 +66,14 @@ func (s *HTTPServer) Accept(ctx context.Context) (*ServerConn, error) {
 		select {
 		case <-s.news:
 		case <-s.closed:
-			return nil, ErrClosed
+			return nil, transport.ErrClosed
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
 
-func (s *HTTPServer) next() *ServerConn {
+func (s *Server) next() *ServerConn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.backlog) == 0 {
@@ -83,7 +85,7 @@ func (s *HTTPServer) next() *ServerConn {
 }
 
 // Close ends all sessions as if their clients had, and takes no new ones.
-func (s *HTTPServer) Close() {
+func (s *Server) Close() {
 	s.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +95,7 @@ func (s *HTTPServer) Close() {
 }
 
 // open begins a session. The lock is held.
-func (s *HTTPServer) open() *ServerConn {
+func (s *Server) open() *ServerConn {
 	c := newServerConn(s, s.mark+strings.ToLower(rand.Text()))
 	for method, answers := range s.o.Expected {
 		c.Expect(method, answers)
@@ -110,7 +112,7 @@ func (s *HTTPServer) open() *ServerConn {
 }
 
 // forget is told that a session is over.
-func (s *HTTPServer) forget(c *ServerConn) {
+func (s *Server) forget(c *ServerConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, c.id)
@@ -123,7 +125,7 @@ func (s *HTTPServer) forget(c *ServerConn) {
 }
 
 // ServeHTTP implements http.Handler.
-func (s *HTTPServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if refusal := MayAsk(r, s.o.Origins); refusal != "" {
 		http.Error(w, "mcprec: "+refusal, http.StatusForbidden)
 		return
@@ -156,7 +158,7 @@ func (s *HTTPServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // sessionOf returns the session of a request. One without an id that does not begin
 // a session is of the one that is about to begin, or began last.
-func (s *HTTPServer) sessionOf(id string, begins bool) *ServerConn {
+func (s *Server) sessionOf(id string, begins bool) *ServerConn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -187,7 +189,7 @@ func (c *ServerConn) isIdle() bool {
 
 // settle looks whether a session that was to begin has. If not, the client may try
 // again in another way.
-func (s *HTTPServer) settle(c *ServerConn) {
+func (s *Server) settle(c *ServerConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.mu.Lock()
@@ -204,7 +206,7 @@ func (s *HTTPServer) settle(c *ServerConn) {
 const unknownSession = `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`
 
 // post takes a message in.
-func (s *HTTPServer) post(w http.ResponseWriter, r *http.Request, id string, body []byte) {
+func (s *Server) post(w http.ResponseWriter, r *http.Request, id string, body []byte) {
 	query := r.URL.Query().Get("sessionId")
 	c := s.sessionOf(id+query, isInitialize(body))
 	if c == nil {
@@ -222,7 +224,7 @@ func (s *HTTPServer) post(w http.ResponseWriter, r *http.Request, id string, bod
 }
 
 func isInitialize(body []byte) bool {
-	messages, _ := Frame{Bytes: body}.Messages()
+	messages, _ := transport.Frame{Bytes: body}.Messages()
 	for _, m := range messages {
 		if m.Method == "initialize" {
 			return true
@@ -232,7 +234,7 @@ func isInitialize(body []byte) bool {
 }
 
 // other answers what is no POST.
-func (s *HTTPServer) other(w http.ResponseWriter, r *http.Request, id string) {
+func (s *Server) other(w http.ResponseWriter, r *http.Request, id string) {
 	c := s.sessionOf(id, false)
 	if c == nil {
 		http.Error(w, "mcprec: no such session", http.StatusNotFound)
@@ -313,7 +315,7 @@ func (c *ServerConn) attach(w http.ResponseWriter, r *http.Request, number uint6
 }
 
 // legacy begins a session of HTTP+SSE, which lives as long as its stream.
-func (s *HTTPServer) legacy(w http.ResponseWriter, r *http.Request) {
+func (s *Server) legacy(w http.ResponseWriter, r *http.Request) {
 	c := s.sessionOf("", true)
 	c.mu.Lock()
 	c.legacy, c.begun = true, true

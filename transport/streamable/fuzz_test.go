@@ -1,9 +1,8 @@
-package transport
+package streamable
 
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,36 +11,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-)
 
-// FuzzLocate: where a member is found, there encoding/json has it.
-func FuzzLocate(f *testing.F) {
-	f.Add([]byte(`{"a":{"b":[1,{"c":"}"}]}}`), "a", "b")
-	f.Add([]byte(`{"a":1,"a":[2],"b":3}`), "a", "0")
-	f.Add([]byte(` [ [1] , {"\u0061":null} ] `), "1", "a")
-	f.Fuzz(func(t *testing.T, raw []byte, one, two string) {
-		if !json.Valid(raw) {
-			return
-		}
-		start, end, ok := Locate(raw, one, two)
-		if !ok {
-			return
-		}
-		var outer map[string]json.RawMessage
-		var list []json.RawMessage
-		got := raw[start:end]
-		if !json.Valid(got) {
-			t.Fatalf("%q at %q %q of %q", got, one, two, raw)
-		}
-		if json.Unmarshal(raw, &outer) != nil || json.Unmarshal(outer[one], &list) == nil {
-			return // an array: its indices are numbers
-		}
-		var inner map[string]json.RawMessage
-		if err := json.Unmarshal(outer[one], &inner); err != nil || !bytes.Equal(inner[two], got) {
-			t.Errorf("%q at %q %q of %q: encoding/json has %q, %v", got, one, two, raw, inner[two], err)
-		}
-	})
-}
+	"github.com/mcprec/mcprec/transport"
+)
 
 // FuzzEventID: an id that is understood is the one that was given.
 func FuzzEventID(f *testing.F) {
@@ -108,17 +80,17 @@ func FuzzResponse(f *testing.F) {
 // answered asks a server once, and returns what is read until nothing comes for an hour.
 func answered(t *testing.T, s *served) (got []string, err error) {
 	t.Helper()
-	c, err := HTTPClient{URL: "http://host/mcp", Client: &http.Client{Transport: s}}.Dial(t.Context())
+	c, err := Client{URL: "http://host/mcp", Client: &http.Client{Transport: s}}.Dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Write(t.Context(), Frame{Bytes: []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`)}); err != nil {
+	if err := c.Write(t.Context(), transport.Frame{Bytes: []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	patience, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	for err == nil {
-		var frame Frame
+		var frame transport.Frame
 		if frame, err = c.Read(patience); err == nil {
 			got = append(got, string(frame.Bytes))
 		}
@@ -184,7 +156,7 @@ func FuzzRequest(f *testing.F) {
 
 // checkAnswered has a server answer a request, and each message of it with a result.
 func checkAnswered(t *testing.T, r *http.Request, body []byte, stateless bool) {
-	s := NewHTTPServer(HTTPServerOptions{Stateless: stateless})
+	s := NewServer(ServerOptions{Stateless: stateless})
 	ctx, cancel := context.WithCancel(t.Context())
 	w := httptest.NewRecorder()
 	go s.ServeHTTP(w, r.WithContext(ctx))
@@ -203,8 +175,8 @@ func checkAnswered(t *testing.T, r *http.Request, body []byte, stateless bool) {
 				heard = append(heard, frame.Bytes)
 				messages, _ := frame.Messages()
 				for _, m := range messages {
-					if m.Kind() == Request {
-						_ = c.Write(ctx, Frame{Stream: frame.Stream, Bytes: []byte(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{}}`)})
+					if m.Kind() == transport.Request {
+						_ = c.Write(ctx, transport.Frame{Stream: frame.Stream, Bytes: []byte(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{}}`)})
 					}
 				}
 			}
