@@ -35,23 +35,20 @@ func (m *Masker) opened(e store.Event) store.Event {
 	if e.Payload = payload; n == 0 || err != nil {
 		return e
 	}
-	count := fmt.Appendf(nil, `"redacted":%d`, h.Redacted+uint64(n))
-	if old := fmt.Appendf(nil, `"redacted":%d`, h.Redacted); bytes.Contains(payload, old) {
-		e.Payload = bytes.Replace(payload, old, count, 1)
-	} else {
-		e.Payload = slices.Concat(payload[:len(payload)-1], []byte{','}, count, []byte{'}'})
+	count := fmt.Appendf(nil, `"redacted":%d`, h.Redacted)
+	if !bytes.Contains(payload, count) {
+		payload = slices.Concat(payload[:len(payload)-1], []byte{','}, count, []byte{'}'})
 	}
+	e.Payload = bytes.Replace(payload, count, fmt.Appendf(nil, `"redacted":%d`, h.Redacted+uint64(n)), 1)
 	return e
 }
 
 // http masks what HTTP says around frames. What is no UTF-8 stands there in base64.
 func (m *Masker) http(e store.Event) ([]byte, int) {
 	payload, n := m.masked(e.Payload, m.rules.fields["http"])
-	if !bytes.Contains(payload, []byte(`"body64":`)) && !bytes.Contains(payload, []byte(`"raw":`)) {
-		return payload, n
-	}
 	var info store.HTTPInfo
-	if json.Unmarshal(payload, &info) != nil || info.Coding != "" {
+	hasBase64 := bytes.Contains(payload, []byte(`"body64":`)) || bytes.Contains(payload, []byte(`"raw":`))
+	if !hasBase64 || json.Unmarshal(payload, &info) != nil || info.Coding != "" {
 		return payload, n
 	}
 	body, inBody := m.Frame(info.Body64)

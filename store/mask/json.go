@@ -13,7 +13,6 @@ type zone uint8
 const (
 	anyZone      zone = iota
 	namelessZone      // names make no secret: schemas, capabilities
-	uriZone           // only the secrets that a URI can hold
 	immuneZone        // nothing is a secret
 )
 
@@ -33,8 +32,10 @@ type walker struct {
 	edits  []edit
 }
 
-// deepest is how many levels of JSON within strings are followed.
-const deepest = 8
+const (
+	deepest       = 8  // levels of JSON within strings
+	mostArguments = 64 // strings of a list that is looked at as a command line
+)
 
 // child returns the place of a member, whose pointer is the walker's path.
 func (w *walker) child(p place, name string) place {
@@ -63,17 +64,16 @@ func (w *walker) value(i int, p place) (end int) {
 		end = w.stringEnd(i)
 		w.str(i, end, p)
 		return end
-	case 't', 'f', 'n':
-		return i + wordBytes.run(w.raw, i)
 	}
-	end = i + numberBytes.run(w.raw, i)
-	if v := w.raw[i:end]; p.level.hidesNumber(v) {
+	end = i + plainBytes.run(w.raw, i)
+	if v := w.raw[i:end]; v[0] <= '9' && p.level.hidesNumber(v) {
 		w.edits = append(w.edits, edit{from: i, to: end, text: `"` + w.m.Placeholder(string(v)) + `"`, rules: []string{"name"}, path: string(w.path)})
 	}
 	return end
 }
 
-var numberBytes = classOf("0-9+.eE-")
+// plainBytes are those of numbers, true, false and null.
+var plainBytes = classOf("0-9+.a-zE-")
 
 // next returns where the next token begins, behind blanks and marks.
 func (w *walker) next(i int) int {
@@ -115,7 +115,7 @@ func (w *walker) object(i int, p place) (end int) {
 	default:
 		p.level = harmless
 	}
-	var members []member
+	var members []part
 	above := len(w.path)
 	for i = w.next(i + 1); w.raw[i] != '}'; i = w.next(i) {
 		nameEnd := w.stringEnd(i)
@@ -127,12 +127,12 @@ func (w *walker) object(i int, p place) (end int) {
 		}
 		c := w.child(p, name)
 		if c.zone == anyZone && len(name) >= 12 { // a key as a name
-			w.text(i, nameEnd, w.m.uriText([]byte(name)))
+			w.text(i, nameEnd, w.m.anyText([]byte(name)))
 		}
 		from := w.next(nameEnd)
 		i = w.value(from, c)
 		if p.zone == anyZone && p.level == harmless {
-			members = append(members, member{strings.ToLower(name), from, i})
+			members = append(members, part{strings.ToLower(name), from, i})
 		}
 		w.path = w.path[:above]
 	}
@@ -142,36 +142,36 @@ func (w *walker) object(i int, p place) (end int) {
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-// member is a member of an object, and where its value stands.
-type member struct {
-	name      string // in small letters
-	from, end int
+// part is a member of an object, by its name in small letters, or a string of a list.
+type part struct {
+	text     string
+	from, to int // where the value stands
 }
 
 // relatives hides what the members of one object give away together: a "pass" beside a
 // "user", the "value" of a "name", the data of a Kubernetes Secret.
-func (w *walker) relatives(members []member) {
+func (w *walker) relatives(members []part) {
 	hasUser, isSecret, isGrant, named := false, false, false, harmless
 	for _, m := range members {
-		switch m.name {
+		switch m.text {
 		case "name", "key", "header", "variable":
 			if w.raw[m.from] == '"' {
-				named = w.m.rules.levelOf(string(w.decode(m.from, m.end)))
+				named = w.m.rules.levelOf(string(w.decode(m.from, m.to)))
 			}
 		case "grant_type":
 			isGrant = true
 		case "kind":
-			isSecret = string(w.raw[m.from:m.end]) == `"Secret"`
+			isSecret = string(w.raw[m.from:m.to]) == `"Secret"`
 		}
-		hasUser = hasUser || w.m.rules.words["user"][m.name]
+		hasUser = hasUser || w.m.rules.words["user"][m.text]
 	}
 	for _, m := range members {
 		switch {
-		case hasUser && (m.name == "pass" || m.name == "pw"), isGrant && m.name == "code":
+		case hasUser && (m.text == "pass" || m.text == "pw"), isGrant && m.text == "code":
 			w.value(m.from, place{level: password})
-		case isSecret && (m.name == "data" || m.name == "stringdata"):
+		case isSecret && (m.text == "data" || m.text == "stringdata"):
 			w.value(m.from, place{level: everything})
-		case named > harmless && m.name == "value":
+		case named > harmless && m.text == "value":
 			w.value(m.from, place{level: named})
 		}
 	}
@@ -183,48 +183,45 @@ func (w *walker) array(i int, p place) (end int) {
 		w.path = append(w.path, "/*"...)
 		p.zone = max(p.zone, w.fields[string(w.path)])
 	}
-	var line []byte // the strings, as one command line
-	var args []argument
+	var args []part
 	for i = w.next(i + 1); w.raw[i] != ']'; i = w.next(i) {
 		end := w.value(i, p)
 		if w.raw[i] == '"' && p.zone == anyZone && len(args) < mostArguments {
-			text := w.decode(i, end)
-			if k := len(args); k > 0 && args[k-1].flag >= credential && !bytes.HasPrefix(text, []byte("-")) {
-				w.str(i, end, place{level: password})
-			}
-			a := argument{from: i, to: end, inLine: len(line)}
-			if bytes.HasPrefix(text, []byte("-")) && !bytes.ContainsAny(text, "= ") {
-				a.flag = w.m.rules.levelOf(string(text))
-			}
-			args, line = append(args, a), append(append(line, text...), ' ')
+			args = append(args, part{string(w.decode(i, end)), i, end})
 		}
 		i = end
 	}
-	isLogin := len(args) == 2 && strings.HasSuffix(string(w.path[:above]), "/auth") // ["user","password"]
-	if w.path = w.path[:above]; isLogin {
+	if len(args) == 2 && strings.HasSuffix(string(w.path), "/auth/*") { // ["user","password"]
 		w.str(args[1].from, args[1].to, place{level: password})
 	}
-	if len(args) < 2 {
-		return i + 1
-	}
-	for _, found := range w.m.text(line) { // the passwords of commands
-		for k := len(args) - 1; k > 0 && found.rules[0] == "command"; k-- {
-			if from, to := args[k].inLine, args[k].inLine+len(w.decode(args[k].from, args[k].to)); found.from >= from && found.from < to {
-				w.text(args[k].from, args[k].to, []edit{w.m.hide(line[from:to], found.from-from, to-from, "command")})
-			}
-		}
-	}
+	w.path = w.path[:above]
+	w.commandLine(args)
 	return i + 1
 }
 
-// argument is a string of a list that may be a command line.
-type argument struct {
-	from, to, inLine int
-	flag             level // what it promises of the next one, as --password does
+// commandLine hides the password of a command whose arguments stand in a list: behind an
+// option whose name says so, or where the rules of commands find one.
+func (w *walker) commandLine(args []part) {
+	var line []byte
+	isSecret := false
+	for _, a := range args {
+		isOption := strings.HasPrefix(a.text, "-")
+		if isSecret && !isOption {
+			w.str(a.from, a.to, place{level: password})
+		}
+		isSecret = isOption && !strings.ContainsAny(a.text, "= ") && w.m.rules.levelOf(a.text) >= credential
+		line = append(append(line, a.text...), ' ')
+	}
+	for _, found := range w.m.text(line) {
+		at := 0 // where the argument stands in the line
+		for k, a := range args {
+			if end := at + len(a.text); k > 0 && found.rules[0] == "command" && found.from >= at && found.from < end {
+				w.text(a.from, a.to, []edit{w.m.hide([]byte(a.text), found.from-at, len(a.text), "command")})
+			}
+			at += len(a.text) + 1
+		}
+	}
 }
-
-// mostArguments bounds the lists that are looked at as command lines.
-const mostArguments = 64
 
 // str looks at a string, which stands with its quotes from i to end.
 func (w *walker) str(i, end int, p place) {
@@ -238,8 +235,6 @@ func (w *walker) str(i, end int, p place) {
 	}
 	first := bytes.TrimLeft(text, " \t\r\n")
 	switch {
-	case p.zone == uriZone:
-		w.text(i, end, w.m.uriText(text))
 	case len(first) > 1 && strings.IndexByte(`{["`, first[0]) >= 0 && w.depth < deepest && json.Valid(text):
 		inner := walker{m: w.m, raw: text, depth: w.depth + 1}
 		inner.value(inner.next(0), place{zone: p.zone})

@@ -35,8 +35,7 @@ type Finding struct {
 type Masker struct {
 	rules    *ruleTable
 	key      []byte
-	keys     []string // the user's, in plainName's form
-	keyNames *regexp.Regexp
+	keys     *regexp.Regexp // the user's; nil: none
 	patterns []*regexp.Regexp
 	pointers *regexp.Regexp
 	report   func(Finding)
@@ -58,15 +57,23 @@ func New(key []byte, extra Rules) (*Masker, error) {
 		m.pointers = regexp.MustCompile(`^(?:` + strings.Join(pointers, "|") + `)$`)
 	}
 	for _, k := range extra.Keys {
-		glob := plainName(k)
-		if strings.Trim(glob, "*") == "" || strings.ContainsAny(glob, `?[\/`) {
+		if strings.Trim(k, "*-_. ") == "" || strings.ContainsAny(k, `?[\/`) {
 			return nil, fmt.Errorf("mask key %q: it must be a name, in which * may stand for anything", k)
 		}
-		m.keys = append(m.keys, glob)
-		names = append(names, strings.ReplaceAll(separators.ReplaceAllString(regexp.QuoteMeta(k), `[-_. ]?`), `\*`, `[\w.-]*`))
+		name := ""
+		for _, letter := range k {
+			switch {
+			case letter == '*':
+				name += `[\w.-]*`
+			case !strings.ContainsRune("-_. ", letter):
+				name += regexp.QuoteMeta(string(letter)) + `[-_. ]?`
+			}
+		}
+		names = append(names, name)
 	}
 	if names != nil {
-		m.keyNames = regexp.MustCompile(`(?i)(?:` + strings.Join(names, "|") + `)`)
+		m.keys = regexp.MustCompile(`(?i)` + strings.Join(names, "|"))
+		m.keys.Longest()
 	}
 	m.addValues(extra.Values)
 	return m, nil
@@ -82,8 +89,6 @@ func (m *Masker) addValues(values []string) {
 
 // anyPart is a part of a pointer that stands for any member, or for an element of a list.
 var anyPart = regexp.MustCompile(`/(?:\\\*|\d+)`)
-
-var separators = regexp.MustCompile(`[-_ ]|\\\.`)
 
 // Reporting returns a Masker of the same rules that calls fn for every secret.
 func (m *Masker) Reporting(fn func(Finding)) *Masker {
@@ -107,9 +112,7 @@ func (m *Masker) masked(b []byte, fields map[string]zone) ([]byte, int) {
 }
 
 // Text returns a text that is no JSON without its secrets, and how many were replaced.
-func (m *Masker) Text(b []byte) ([]byte, int) {
-	return m.finish(b, m.anyText(b))
-}
+func (m *Masker) Text(b []byte) ([]byte, int) { return m.finish(b, m.anyText(b)) }
 
 // String is Text for strings.
 func (m *Masker) String(text string) (string, int) {

@@ -2,7 +2,7 @@ package mask
 
 import (
 	"bytes"
-	"path"
+	"cmp"
 	"strings"
 )
 
@@ -20,22 +20,18 @@ const (
 	everything       // everything below is: the user says so, or a name above
 )
 
-// words cuts a name where its separators and its case say so, in lower case, without what
-// stands behind it and says only of what form the value is.
-func (t *ruleTable) cut(name string) (words []string) {
-	from := 0
-	isUpper := func(i int) bool { return name[i] >= 'A' && name[i] <= 'Z' }
-	for i := 0; i <= len(name); i++ {
-		separator := i == len(name) || name[i] < 0x80 && !alnum[name[i]]
-		if separator || i > from && isUpper(i) && (!isUpper(i-1) || i+2 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z') {
-			if i > from {
-				words = append(words, strings.ToLower(name[from:i]))
-			}
-			if from = i; separator {
-				from++
-			}
+// cut returns the words of a name, which its separators and its case divide, in lower case,
+// without those at its end that only tell the form of the value.
+func (t *ruleTable) cut(name string) []string {
+	var spaced []byte
+	for i := range len(name) {
+		isHump := i > 0 && capitals[name[i]] && (!capitals[name[i-1]] || i+1 < len(name) && smalls[name[i+1]]) // myKey, APIKey
+		if isHump {
+			spaced = append(spaced, ' ')
 		}
+		spaced = append(spaced, name[i])
 	}
+	words := strings.FieldsFunc(strings.ToLower(string(spaced)), func(r rune) bool { return r < 0x80 && !alnum[r] })
 	for n := len(words); n > 1 && t.levels[words[n-2]+words[n-1]] == harmless; n-- { // but "connection string"
 		if last := words[n-1]; !t.words["form"][last] && strings.Trim(last, "0123456789") != "" {
 			break
@@ -65,33 +61,24 @@ func (t *ruleTable) levelOf(name string) level {
 			return l
 		}
 	}
-	if stem, ok := strings.CutSuffix(single, "token"); ok {
-		if stem == "" {
-			stem = before
+	noun, stem := "", ""
+	for _, n := range []string{"token", "key"} {
+		if s, ok := strings.CutSuffix(single, n); ok {
+			noun, stem = n, cmp.Or(s, before)
 		}
-		switch {
-		case t.words["counted-token"][stem]:
-			return harmless
-		case plural: // a number is a count
-			return ifString
-		}
+	}
+	switch {
+	case noun == "token" && t.words["counted-token"][stem], noun == "key" && (stem == "" || t.words["open-key"][stem]):
+		return harmless
+	case noun == "token" && plural: // a number is a count
+		return ifString
+	case noun == "token", noun == "key" && t.words["opening-key"][stem]:
 		return credential
-	}
-	if stem, ok := strings.CutSuffix(single, "key"); ok {
-		if stem == "" {
-			stem = before
-		}
-		switch {
-		case stem == "" || t.words["open-key"][stem]:
-			return harmless
-		case t.words["opening-key"][stem]:
-			return credential
-		case t.words["vendor"][stem]:
-			return ifKey
-		}
+	case noun == "key" && t.words["vendor"][stem]:
+		return ifKey
+	case noun == "key":
 		return ifRandom
-	}
-	if last == "pass" && before != "" && !t.words["innocent-pass"][before] {
+	case last == "pass" && before != "" && !t.words["innocent-pass"][before]:
 		return credential
 	}
 	for _, suffix := range []string{"password", "passwd", "passphrase", "secret", "passwort"} {
@@ -125,7 +112,7 @@ func (l level) hides(t *ruleTable, v []byte) (from, to int, ok bool) {
 		return 0, 0, false
 	case l == everything:
 		return from, len(v), true
-	case template.Match(rest), filePath.Match(rest), t.words["empty"][strings.ToLower(string(rest))], l <= credential && from == 0 && isWord(rest):
+	case template.Match(rest), t.words["empty"][strings.ToLower(string(rest))], l <= credential && from == 0 && isWord(rest):
 		return 0, 0, false
 	case l == ifDigits:
 		lower, upper, digits := makeup(rest)
@@ -144,17 +131,7 @@ func (l level) hidesNumber(v []byte) bool {
 	return l >= password || l == credential && isWhole && len(v) >= 6 || l == ifDigits && isWhole && len(v) >= 4
 }
 
-// plainName is a name without what does not matter when users name keys.
-func plainName(name string) string {
-	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(name))
-}
-
 // isUsersKey reports whether a name is one of those the user gave.
 func (m *Masker) isUsersKey(name string) bool {
-	for _, glob := range m.keys {
-		if ok, _ := path.Match(glob, plainName(name)); ok {
-			return true
-		}
-	}
-	return false
+	return m.keys != nil && len(m.keys.FindString(name)) == len(name)
 }

@@ -4,7 +4,9 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,7 +33,7 @@ var readRules = sync.OnceValue(func() *ruleTable {
 		}
 	}
 	for _, kind := range []string{"in-text", "vendor"} {
-		for word := range t.words[kind] {
+		for _, word := range slices.Sorted(maps.Keys(t.words[kind])) {
 			t.keyword("name", word, longestName, assigned)
 		}
 	}
@@ -53,56 +55,51 @@ func (t *ruleTable) add(line string) {
 			t.words[args[1]][word] = true
 		}
 	case "shape":
-		s := &shape{class: classes[args[2]], least: number(args[3]), most: 1 << 30, generated: len(args) > 5}
-		if args[4] != "-" {
-			s.most = number(args[4])
-		}
+		s := &shape{class: classes[args[2]], least: number(args[3]), most: number(args[4]), generated: len(args) > 5}
 		for _, prefix := range list {
-			t.keyword(args[1], prefix, 0, s.finder)
+			t.keyword(args[1], prefix, 0, s.find)
 		}
-	case "phrase":
-		t.phrase(args, rest)
-	case "option":
+	case "option": // a phrase around an option
 		option, user, _ := strings.Cut(rest, " : ")
 		pattern := strings.ReplaceAll(`\w+(?:-cli)?(?:\\\n|[^\n;|])*? (?:`+option+`)(?:'USER([^'\n]+)'|"USER([^"\n]+)"|USER'([^'\n]+)'|USER"([^"\n]+)"|USER([^\s"';|\\]+))`, "USER", user)
-		t.phrase([]string{"", "command"}, strings.Join(args[1:], " ")+" : "+strings.ReplaceAll(pattern, "␣", " "))
+		rest = strings.Join(args[1:], " ") + " : " + strings.ReplaceAll(pattern, "␣", " ")
+		args = []string{"phrase", "command"}
+		fallthrough
+	case "phrase":
+		p := &phrase{accept: accepting["no-template"]}
+		for _, option := range args[2:] {
+			switch name, value, _ := strings.Cut(option, "="); name {
+			case "back":
+				p.back = number(value)
+			case "accept":
+				p.accept = accepting[value]
+			}
+		}
+		words, pattern, _ := strings.Cut(rest, " : ")
+		if p.back == 0 {
+			pattern = `^(?:` + pattern + `)`
+		}
+		p.pattern, p.long = regexp.MustCompile(pattern), strings.Contains(pattern, "(?s:") || args[1] == "kubernetes"
+		for _, word := range strings.Fields(words) {
+			t.keyword(args[1], strings.ReplaceAll(word, "␣", " "), p.back, p.find)
+		}
 	case "field":
 		for _, pointer := range list {
-			t.fields[args[1]][pointer] = map[string]zone{"immune": immuneZone, "uri": uriZone, "nameless": namelessZone}[args[2]]
+			t.fields[args[1]][pointer] = map[string]zone{"immune": immuneZone, "nameless": namelessZone}[args[2]]
 		}
 	default:
 		panic("mask: rules.txt: " + line)
 	}
 }
 
-func (t *ruleTable) phrase(args []string, rest string) {
-	p := &phrase{accept: isNoTemplate}
-	for _, option := range args[2:] {
-		switch name, value, _ := strings.Cut(option, "="); name {
-		case "back":
-			p.back = number(value)
-		case "accept":
-			p.accept = accepting[value]
-		}
-	}
-	words, pattern, _ := strings.Cut(rest, " : ")
-	if p.back == 0 {
-		pattern = `^(?:` + pattern + `)`
-	}
-	p.pattern, p.long = regexp.MustCompile(pattern), strings.Contains(pattern, "(?s:") || args[1] == "kubernetes"
-	for _, word := range strings.Fields(words) {
-		t.keyword(args[1], strings.ReplaceAll(word, "␣", " "), p.back, p.finder)
-	}
+func (t *ruleTable) keyword(rule, word string, back int, find finder) {
+	h := hash3(word[0], word[1], word[2])
+	t.keywords[h] = append(t.keywords[h], keyword{word, rule, back, find})
 }
 
-func (t *ruleTable) keyword(rule, word string, back int, find func(word string) finder) {
-	k := keyword{text: strings.ToLower(word), rule: rule, back: back, find: find(word)}
-	h := hash3(k.text[0], k.text[1], k.text[2])
-	t.keywords[h] = append(t.keywords[h], k)
-}
-
+// number reads a number; "-" is any.
 func number(s string) int {
-	n, err := strconv.Atoi(s)
+	n, err := strconv.Atoi(strings.ReplaceAll(s, "-", "1000000000"))
 	if err != nil {
 		panic(fmt.Sprintf("mask: rules.txt: %v", err))
 	}
@@ -111,56 +108,37 @@ func number(s string) int {
 
 // accepting are the functions that rules.txt names.
 var accepting = map[string]func(secret string) bool{
-	"any":       func(string) bool { return true },
-	"generated": func(s string) bool { return looksGenerated([]byte(s), 10) },
-	"bearer": func(s string) bool {
-		_, _, digits := makeup([]byte(s))
-		return digits > 0 || len(s) >= 24 || isTossed([]byte(s))
-	},
+	"no-template": func(s string) bool { return !template.MatchString(s) },
+	"generated":   func(s string) bool { return looksGenerated([]byte(s), 10) },
 	"basic": func(s string) bool { // a name, a colon and a password
 		b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
 		return err == nil && len(b) >= 3 && strings.Contains(string(b), ":") && strings.IndexFunc(string(b), func(r rune) bool { return r < ' ' }) < 0
 	},
-	"private": func(s string) bool { // a PEM block in base64 that is none of those that are public
-		head, _ := base64.StdEncoding.DecodeString(s[:min(len(s), 40)/4*4])
-		return !strings.Contains(string(head), "CERTIF") && !strings.Contains(string(head), "PUBLIC")
-	},
 }
-
-func isNoTemplate(s string) bool { return !template.MatchString(s) && !strings.HasPrefix(s, "$") }
 
 // class is a set of bytes.
 type class [256]bool
 
 var (
 	alnum     = classOf("a-zA-Z0-9")
+	capitals  = classOf("A-Z")
+	smalls    = classOf("a-z")
 	hexDigits = classOf("a-fA-F0-9")
 	wordBytes = classOf("a-zA-Z0-9_-")
 	nameBytes = classOf("a-zA-Z0-9_.-")
 	keyBytes  = classOf("a-zA-Z0-9_.~+/=%|:-")
-	bareBytes = func() *class { // what a value without quotes may have
-		c := classOf(" \t\r\n\"'`,;&<>(){}[]\\|")
-		for b := range c {
-			c[b] = !c[b] && b > ' '
-		}
-		return c
-	}()
-	classes = map[string]*class{
+	bareBytes = classOf("^\\x00- \"'`,;&<>(){}\\[\\]\\\\|") // what a value without quotes may have
+	classes   = map[string]*class{
 		"alnum": alnum, "hex": hexDigits, "word": wordBytes, "dotted": nameBytes, "capitals": classOf("A-Z0-9"), "smalls": classOf("a-z0-9"),
 		"unreserved": classOf("a-zA-Z0-9_.~-"), "token": classOf("a-zA-Z0-9_.~+/=-"), "percent": classOf("a-zA-Z0-9_.~+/=%-"), "dollar": classOf("a-zA-Z0-9_.~+/=$-"),
 	}
 )
 
+// classOf returns the bytes that [members] matches in a regular expression.
 func classOf(members string) *class {
 	var c class
-	for i := 0; i < len(members); i++ {
-		if i+2 < len(members) && members[i+1] == '-' {
-			for b := members[i]; b < members[i+2]; b++ {
-				c[b] = true
-			}
-			i += 2
-		}
-		c[members[i]] = true
+	for b, pattern := 0, regexp.MustCompile("["+members+"]"); b < len(c); b++ {
+		c[b] = pattern.Match([]byte{byte(b)})
 	}
 	return &c
 }

@@ -3,21 +3,25 @@ package mask
 import (
 	"bytes"
 	"regexp"
-	"slices"
 	"strings"
 )
 
 // finder looks for a secret at a keyword that stands at a place in a text; from == to: there
 // is none.
-type finder func(m *Masker, b []byte, at int) (from, to int)
+type finder func(m *Masker, b []byte, at int, word string) (from, to int)
 
 // keyword is a word at which a rule looks for a secret.
 type keyword struct {
-	text string // in small letters
+	word string // case does not matter
 	rule string
-	find finder
 	back int // how far in front of it the secret may begin
+	find finder
 }
+
+const (
+	reach       = 1 << 10 // how much of a text a phrase looks at, if it is not long
+	longestName = 64      // in a text
+)
 
 // hash3 ignores the case of letters.
 func hash3(a, b, c byte) int { return int(a&31)<<10 | int(b&31)<<5 | int(c&31) }
@@ -26,10 +30,10 @@ func hash3(a, b, c byte) int { return int(a&31)<<10 | int(b&31)<<5 | int(c&31) }
 func (m *Masker) text(b []byte) (edits []edit) {
 	for i := 0; i+3 <= len(b); i++ {
 		for _, k := range m.rules.keywords[hash3(b[i], b[i+1], b[i+2])] {
-			if i+len(k.text) > len(b) || !bytes.EqualFold(b[i:i+len(k.text)], []byte(k.text)) || k.back == 0 && i > 0 && alnum[b[i-1]] && alnum[k.text[0]] && !afterEscape(b, i) {
+			if i+len(k.word) > len(b) || !bytes.EqualFold(b[i:i+len(k.word)], []byte(k.word)) || k.back == 0 && i > 0 && alnum[b[i-1]] && alnum[k.word[0]] && !afterEscape(b, i) {
 				continue
 			}
-			if from, to := k.find(m, b, i); to > from && !placeholder.Match(b[from:min(len(b), to+1)]) {
+			if from, to := k.find(m, b, i, k.word); to > from && !placeholder.Match(b[from:min(len(b), to+1)]) {
 				edits = append(edits, m.hide(b, from, to, k.rule))
 				i = max(i, to-1)
 				break
@@ -52,26 +56,12 @@ func (m *Masker) anyText(b []byte) []edit {
 			}
 		}
 	}
-	if m.keyNames != nil {
-		for _, at := range m.keyNames.FindAllIndex(b, -1) {
-			if from, to := assigned(string(b[at[0]:at[1]]))(m, b, at[0]); to > from && !placeholder.Match(b[from:to]) {
+	if m.keys != nil {
+		for _, at := range m.keys.FindAllIndex(b, -1) {
+			if from, to := assigned(m, b, at[0], string(b[at[0]:at[1]])); to > from && !placeholder.Match(b[from:to]) {
 				edits = append(edits, m.hide(b, from, to, "name"))
 			}
 		}
-	}
-	return edits
-}
-
-// uriText returns the edits of a URI: names count in its query only, and no commands.
-func (m *Masker) uriText(b []byte) (edits []edit) {
-	query := bytes.IndexAny(b, "?#")
-	if query < 0 {
-		query = len(b)
-	}
-	edits = slices.DeleteFunc(m.anyText(b[:query]), func(e edit) bool { return e.rules[0] == "name" || e.rules[0] == "command" })
-	for _, e := range m.anyText(b[query:]) {
-		e.from, e.to = e.from+query, e.to+query
-		edits = append(edits, e)
 	}
 	return edits
 }
@@ -88,22 +78,23 @@ type shape struct {
 	generated   bool // they must look generated: the prefix alone says little
 }
 
-// finder returns what looks for a key behind a prefix.
-func (s *shape) finder(prefix string) finder {
-	return func(_ *Masker, b []byte, at int) (from, to int) {
-		if !bytes.HasPrefix(b[at:], []byte(prefix)) {
-			return 0, 0
-		}
-		from = at + len(prefix)
-		n := s.class.run(b, from)
-		for n > 0 && (b[from+n-1] == '.' || b[from+n-1] == '-' && n > s.least) { // the end of a sentence
-			n--
-		}
-		if n < s.least || n > s.most || s.generated && !looksGenerated(b[from:from+n], 8) {
-			return 0, 0
-		}
-		return at, from + n
+// find looks for a key behind its prefix.
+func (s *shape) find(_ *Masker, b []byte, at int, prefix string) (from, to int) {
+	if !bytes.HasPrefix(b[at:], []byte(prefix)) {
+		return 0, 0
 	}
+	from = at + len(prefix)
+	if s.generated { // bounds the work where prefixes follow each other
+		b = b[:min(len(b), from+reach)]
+	}
+	n := s.class.run(b, from)
+	for n > 0 && (b[from+n-1] == '.' || b[from+n-1] == '-' && n > s.least) { // the end of a sentence
+		n--
+	}
+	if n < s.least || n > s.most || s.generated && !looksGenerated(b[from:from+n], 8) {
+		return 0, 0
+	}
+	return at, from + n
 }
 
 // phrase is a pattern that stands at, or around, a word. Its group is the secret.
@@ -114,41 +105,33 @@ type phrase struct {
 	long    bool // it may go on to the end of the text
 }
 
-// reach bounds how much of a text a phrase looks at, if it is not long.
-const reach = 1 << 10
-
-// finder returns what looks for a phrase around a word.
-func (p *phrase) finder(string) finder {
-	return func(_ *Masker, b []byte, at int) (from, to int) {
-		begin := max(0, at-p.back)
-		window := b[begin:]
-		if !p.long {
-			window = window[:min(len(window), reach)]
-		}
-		most := 1
-		if p.back > 0 {
-			most = -1
-		}
-		for _, found := range p.pattern.FindAllSubmatchIndex(window, most) {
-			for g := 2; g+1 < len(found); g += 2 {
-				if found[g] >= 0 && begin+found[1] > at && p.accept(string(window[found[g]:found[g+1]])) {
-					return begin + found[g], begin + found[g+1]
-				}
+// find looks for the phrase around a word.
+func (p *phrase) find(_ *Masker, b []byte, at int, _ string) (from, to int) {
+	begin, most := at, 1
+	if p.back > 0 {
+		begin, most = max(0, at-p.back), -1
+	}
+	window := b[begin:]
+	if !p.long {
+		window = window[:min(len(window), reach)]
+	}
+	for _, found := range p.pattern.FindAllSubmatchIndex(window, most) {
+		for g := 2; g+1 < len(found); g += 2 {
+			if found[g] >= 0 && begin+found[1] > at && p.accept(string(window[found[g]:found[g+1]])) {
+				return begin + found[g], begin + found[g+1]
 			}
 		}
-		return 0, 0
 	}
+	return 0, 0
 }
 
 // afterEscape reports whether the letter in front of i belongs to an escape, as in \n, or to
 // a colour.
 func afterEscape(b []byte, i int) bool {
-	low := max(0, i-16)
-	found := escape.FindAllIndex(b[low:i], -1)
-	return found != nil && low+found[len(found)-1][1] == i
+	return i > 1 && strings.IndexByte("nrtbfm", b[i-1]) >= 0 && escape.Match(b[max(0, i-16):i])
 }
 
-var escape = regexp.MustCompile(`\\[nrtbf]|(?:\x1b|\\033|\\e|\\u001b)\[[\d;]*m`)
+var escape = regexp.MustCompile(`(?:\\[nrtbf]|(?:\x1b|\\033|\\e|\\u001b)\[[\d;]*m)$`)
 
 // separator is what stands between a name and its value: the quote behind the name, blanks,
 // a type, an operator.
@@ -159,60 +142,62 @@ var separator = regexp.MustCompile(`^(?:\x1b\[[\d;]*m)*((?:\\{0,7}["'` + "`" + `
 // quote begins a quoted value.
 var quote = regexp.MustCompile(`^[bru]?(\\{0,7}["'` + "`" + `]|%22)`)
 
-// longestName bounds the names in a text, and what is read of one.
-const longestName = 64
-
 // assignment is a name in a text with what it is given.
 type assignment struct {
-	name   string
-	level  level
-	op     string // "=", ":", ",", " " behind a flag, …
-	tight  bool   // no blank stands around the operator
-	quoted bool   // the name is in quotes
-	query  bool   // it is a parameter of a URL
+	name  string
+	level level
+	op    string // "=", ":", ",", " " behind a flag, …
+	tight bool   // no blank stands around the operator
+	query bool   // it is a parameter of a URL
 }
 
-// assigned returns what looks for a value that a text gives to the name around a word.
-func assigned(word string) finder {
-	return func(m *Masker, b []byte, at int) (from, to int) {
-		start, end := at, at+len(word)
-		for low := max(0, at-longestName); start > low && nameBytes[b[start-1]]; start-- {
-		}
-		low := max(0, start-12)
-		if found := escape.FindAllIndex(b[low:at], -1); found != nil { // its letter is none of the name's
-			start = max(start, low+found[len(found)-1][1])
-		}
-		for end > at && !nameBytes[b[end-1]] {
-			end--
-		}
-		end += nameBytes.run(b[:min(len(b), end+longestName)], end)
-		for end > at && (b[end-1] == '.' || b[end-1] == '-') {
-			end--
-		}
-		a := assignment{name: string(b[start:end])}
-		a.query = start > 0 && strings.IndexByte("?&#", b[start-1]) >= 0
-		value := a.separate(b, start, end)
-		if value < 0 || value >= len(b) || !a.judge(m, b, start) {
-			return 0, 0
-		}
-		if q := quote.FindSubmatchIndex(b[value:min(len(b), value+16)]); q != nil {
-			from = value + q[1]
-			return a.secretIn(m, b, from, closing(b, from, b[value+q[2]:value+q[3]]), true)
-		}
-		switch a.op[0] {
-		case ',':
-			return 0, 0
-		case '>':
-			to = value + max(0, bytes.IndexAny(b[value:min(len(b), value+reach)], "<]"))
-			to = value + len(bytes.TrimRight(b[value:to], " \t\r\n"))
-		default:
-			to = value + bareBytes.run(b, value)
-		}
-		if to < len(b) && (b[to] == '(' || b[to] == '[' && to > value && b[to-1] != '=') { // a call, an element of a list
-			return 0, 0
-		}
-		return a.secretIn(m, b, value, to, false)
+// assigned looks for the value that a text gives to the name around a word.
+func assigned(m *Masker, b []byte, at int, word string) (from, to int) {
+	start, end := at, at+len(word)
+	for low := max(0, at-longestName); start > low && nameBytes[b[start-1]] && !afterEscape(b, start); start-- {
 	}
+	for end > at && !nameBytes[b[end-1]] {
+		end--
+	}
+	end += nameBytes.run(b[:min(len(b), end+longestName)], end)
+	for end > at && (b[end-1] == '.' || b[end-1] == '-') {
+		end--
+	}
+	a := assignment{name: string(b[start:end])}
+	a.query = start > 0 && strings.IndexByte("?&#", b[start-1]) >= 0
+	from = a.separate(b, start, end)
+	if from < 0 || from >= len(b) || !a.judge(m, b, start) {
+		return 0, 0
+	}
+	q := quote.FindSubmatchIndex(b[from:min(len(b), from+16)])
+	isCookie := strings.HasSuffix(strings.ToLower(a.name), "cookie")
+	switch {
+	case q != nil:
+		mark := b[from+q[2] : from+q[3]]
+		from += q[1]
+		for to = from; to < len(b) && b[to] != '\n' && (!bytes.HasPrefix(b[to:], mark) || len(mark) == 1 && to > from && b[to-1] == '\\'); to++ {
+		}
+	case a.op == ",":
+		return 0, 0
+	case a.op == ">":
+		to = from + max(0, bytes.IndexAny(b[from:min(len(b), from+reach)], "<]"))
+		to = from + len(bytes.TrimRight(b[from:to], " \t\r\n"))
+	case isCookie: // all of the line
+		to = from + len(bytes.SplitN(b[from:min(len(b), from+reach)], []byte("\n"), 2)[0])
+	default:
+		to = from + bareBytes.run(b, from)
+		if to < len(b) && b[to] == ' ' && m.rules.words["scheme"][strings.ToLower(string(b[from:to]))] { // Authorization: Bearer …
+			from = to + 1
+			to = from + bareBytes.run(b, from)
+		}
+	}
+	v := b[from:to]
+	begin, stop, ok := a.level.hides(m.rules, v)
+	lineEnds := to == len(b) || strings.IndexByte("\n\r\\&", b[to]) >= 0
+	if !ok || q == nil && !(isCookie && bytes.IndexByte(v, '=') > 0) && !a.accepts(m, v, lineEnds) {
+		return 0, 0
+	}
+	return from + begin, from + stop
 }
 
 // separate finds the operator behind a name, and returns where the value begins; -1: there
@@ -225,28 +210,13 @@ func (a *assignment) separate(b []byte, start, end int) int {
 		}
 		return -1
 	}
-	a.quoted = found[3] > found[2]
 	a.op = string(bytes.TrimSpace(b[end+found[4] : end+found[5]]))
 	a.tight = found[4] == found[3] && found[6] == found[7]
 	switch {
-	case a.op == ">" && (start == 0 || b[start-1] != '<'), a.op == "," && !a.quoted, a.op == "|" && !bytes.Contains(b[max(0, start-4):start], []byte("|")):
+	case a.op == ">" && (start == 0 || b[start-1] != '<'), a.op == "," && found[3] == found[2], a.op == "|" && !bytes.Contains(b[max(0, start-4):start], []byte("|")):
 		return -1
 	}
 	return end + found[1]
-}
-
-// closing returns where a quoted value ends: at the same quote, or at the end of the line.
-func closing(b []byte, from int, quote []byte) int {
-	line, _, _ := bytes.Cut(b[from:], []byte("\n"))
-	for i := 0; ; i++ {
-		n := bytes.Index(line[i:], quote)
-		if n < 0 {
-			return from + len(line)
-		}
-		if i += n; len(quote) > 1 || i == 0 || line[i-1] != '\\' {
-			return from + i
-		}
-	}
 }
 
 // judge finds the level of the name, with what stands in front where that says what it is of.
@@ -256,70 +226,35 @@ func (a *assignment) judge(m *Masker, b []byte, start int) bool {
 	switch {
 	case m.isUsersKey(a.name):
 		a.level = everything
-	case lower == "_auth":
-		a.level = credential
 	case (lower == "pass" || lower == "pw") && userNear.Match(b[max(0, start-120):start]):
 		a.level = password
-	case lower == "code" && grant.Match(b):
+	case lower == "code" && bytes.Contains(b[max(0, start-reach):min(len(b), start+reach)], []byte("grant_type")): // of OAuth
 		a.level = credential
 	case a.query && lower == "code", a.op == "=" && strings.HasSuffix(lower, "signature"):
 		a.level = max(a.level, ifKey)
 	case a.query && (lower == "key" || strings.HasSuffix(lower, "sig")):
 		a.level = max(a.level, ifString)
-	case a.level == harmless && start > 1 && b[start-1] == ' ' && len(a.name) <= 6 && a.op != "=": // "API key: "
-		i := start - 1
-		for low := max(0, i-24); i > low && nameBytes[b[i-1]]; i-- {
-		}
-		a.level = m.rules.levelOf(string(b[i:start-1]) + " " + a.name)
 	}
 	return a.level > harmless
 }
 
-// grant is an OAuth request in which a code is traded for a token.
-var grant = regexp.MustCompile(`\bgrant_type\b`)
-
 // userNear is a user's name that is given just in front of a password.
 var userNear = regexp.MustCompile(`(?i)(?:user|login|host|account)\w*["']?\s*[:=]`)
-
-// secretIn returns the part of a value that is secret.
-func (a *assignment) secretIn(m *Masker, b []byte, from, to int, quoted bool) (int, int) {
-	isCookie := strings.HasSuffix(strings.ToLower(a.name), "cookie")
-	switch {
-	case quoted:
-	case to < len(b) && b[to] == ' ' && m.rules.words["scheme"][strings.ToLower(string(b[from:to]))]: // Authorization: Bearer …
-		from = to + 1
-		to = from + bareBytes.run(b, from)
-	case isCookie: // all of the line
-		to = from + len(bytes.SplitN(b[from:min(len(b), from+reach)], []byte("\n"), 2)[0])
-	}
-	v := b[from:to]
-	begin, end, ok := a.level.hides(m.rules, v)
-	if !ok || quoted && (!a.quoted || a.op == ",") && m.rules.words["prose"][strings.ToLower(string(v))] {
-		return 0, 0
-	}
-	lineEnds := to == len(b) || strings.IndexByte("\n\r\\&", b[to]) >= 0
-	if !quoted && !a.accepts(m, v, lineEnds) && !(isCookie && bytes.IndexByte(v, '=') > 0) {
-		return 0, 0
-	}
-	return from + begin, from + end
-}
 
 // accepts reports whether a value without quotes is a secret, and no word of a sentence or of
 // a program.
 func (a *assignment) accepts(m *Masker, v []byte, lineEnds bool) bool {
 	lower, upper, digits := makeup(v)
-	letters := lower + upper
+	letters, word := lower+upper, strings.ToLower(string(v))
 	switch {
-	case a.level == everything, a.level < ifString: // hides has judged it
+	case a.level == everything, a.level < ifString, a.query && !isWord(v): // hides has judged it
 		return true
-	case a.query:
-		return !isWord(v)
-	case bytes.IndexByte(v, '.') > 0 && digits == 0, letters == len(v) && m.rules.isProse(v), v[0] == '!' && letters == len(v)-1: // a variable of a program, a tag of YAML
+	case bytes.IndexByte(v, '.') > 0 && digits == 0, letters == len(v) && (m.rules.words["prose"][word] || programWord.MatchString(word)), v[0] == '!' && letters == len(v)-1: // a variable of a program, a tag of YAML
 		return false
 	case a.op == "=" && a.tight && a.level == password, a.op == ">":
 		return len(v) >= 3
 	case a.op == "=" && a.tight:
-		return len(v) >= 6 && digits > 0 || len(v) >= 20 || isTossed(v)
+		return len(v) >= 6
 	case len(v) >= 5 && (isTossed(v) || letters > 0 && digits >= 2):
 		return true
 	case a.level == password || a.op == " ":
@@ -328,36 +263,27 @@ func (a *assignment) accepts(m *Masker, v []byte, lineEnds bool) bool {
 	return false
 }
 
-// isProse reports whether letters only speak of a secret, or name it in a program.
-func (t *ruleTable) isProse(v []byte) bool {
-	lower := strings.ToLower(string(v))
-	return t.words["prose"][lower] || programWord.MatchString(lower)
-}
-
+// programWord is part of what names a secret in a program.
 var programWord = regexp.MustCompile(`pass|secret|token|key|cred|user|string|config|input|option|value|hash|field|schema|param`)
 
 // table returns the edits of a table's columns that a heading calls secret: of CSV, of tabs
 // and of Markdown.
 func (m *Masker) table(b []byte) (edits []edit) {
-	if bytes.IndexByte(b, '\n') < 0 {
-		return nil
-	}
-	columns, cut, from := map[int]level(nil), byte(0), 0
+	columns, cut, at := map[int]level(nil), byte(0), 0
 	for line := range bytes.Lines(b) {
 		if len(columns) == 0 || bytes.IndexByte(line, cut) < 0 {
 			columns, cut = m.rules.heading(line)
-		} else {
-			at := from
-			for k, cell := range bytes.Split(line, []byte{cut}) {
-				v := bytes.Trim(cell, " \r\n\"'`-:")
-				if _, _, ok := columns[k].hides(m.rules, v); ok {
-					begin := at + bytes.Index(cell, v)
-					edits = append(edits, m.hide(b, begin, begin+len(v), "column"))
-				}
-				at += len(cell) + 1
-			}
+			at += len(line)
+			continue
 		}
-		from += len(line)
+		for k, cell := range bytes.SplitAfter(line, []byte{cut}) {
+			v := bytes.Trim(cell, " \r\n\"'`-:"+string(cut))
+			if _, _, ok := columns[k].hides(m.rules, v); ok {
+				from := at + bytes.Index(cell, v)
+				edits = append(edits, m.hide(b, from, from+len(v), "column"))
+			}
+			at += len(cell)
+		}
 	}
 	return edits
 }
@@ -366,7 +292,7 @@ func (m *Masker) table(b []byte) (edits []edit) {
 // between them.
 func (t *ruleTable) heading(line []byte) (columns map[int]level, cut byte) {
 	i := bytes.IndexAny(line, "|\t,;")
-	if i < 0 || len(line) > reach || bytes.ContainsAny(line, ":=(){}.0123456789") {
+	if i < 0 || len(line) > reach || line[len(line)-1] != '\n' || bytes.ContainsAny(line, ":=(){}.0123456789") {
 		return nil, 0
 	}
 	columns = map[int]level{}

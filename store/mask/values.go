@@ -36,12 +36,10 @@ func makeup(b []byte) (lower, upper, digits int) {
 	return lower, upper, digits
 }
 
-// template matches what only names a secret: ${TOKEN}, {{token}}, $TOKEN, <token>, ****; and a
-// token of mcprec's own, which is a schedule.
-var template = regexp.MustCompile(`^(?:[*.x•]*|mcprec1.*|\$\{.*\}|\$\(.*\)|\$[A-Za-z_-]*|\[.*\]|\{.*\}|<.*>|%.+%)$`)
-
-// filePath matches the path of a file in one of the usual folders.
-var filePath = regexp.MustCompile(`^(?:/(?:home|usr|var|etc|tmp|run|opt|root|Users)/|\.{1,2}/|~/|[A-Z]:\\)`)
+// template matches what only names a secret: ${TOKEN}, {{token}}, $TOKEN, <token>, ****, a file
+// in one of the usual folders; and a token of mcprec's own, which is a schedule.
+var template = regexp.MustCompile(`^(?:[*.x•]*|mcprec1.*|\$\{.*\}|\$\(.*\)|\$[A-Za-z_-]*|\[.*\]|\{.*\}|<.*>|%.+%|` +
+	`(?:/(?:home|usr|var|etc|tmp|run|opt|root|Users)/|\.{1,2}/|~/|[A-Z]:\\).*)$`)
 
 var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
@@ -51,42 +49,21 @@ func isWord(v []byte) bool {
 	return lower > 0 && len(v) <= 24 && lower+bytes.Count(v, []byte("-")) == len(v) && !isTossed(v)
 }
 
-// looksGenerated reports whether v looks like a key that a program made: a UUID, or random
-// letters and digits, in parts it may be; no words that are strung together, no address, no
-// time.
+// looksGenerated reports whether v looks like a key that a program made: random letters and
+// digits, in parts it may be; no words that are strung together, no address, no time.
 func looksGenerated(v []byte, least int) bool {
 	if len(v) < least || len(v) > 400 || v[0] == '/' || v[0] == '.' || keyBytes.run(v, 0) < len(v) {
 		return false
 	}
-	if uuid.Match(v) {
-		return true
-	}
 	if n := bytes.IndexByte(v, ':'); n >= 0 { // an id in front of the key, or two halves
 		return n >= 6 && hexDigits.run(v, 0) >= n && (len(v) == 2*n+1 && hexDigits.run(v, n+1) == n || looksGenerated(v[n+1:], least))
 	}
-	if isTossed(v) {
-		return true
-	}
-	for len(v) > 0 {
-		n := max(1, alnum.run(v, 0))
-		part := v[:n]
-		lower, upper, digits := makeup(part)
-		turns, small, longest := 0, 0, 0 // changes between letters and digits, and the longest run of small letters
-		for i, c := range part {
-			if i > 0 && (c <= '9') != (part[i-1] <= '9') {
-				turns++
-			}
-			if small++; c < 'a' || c > 'z' {
-				small = 0
-			}
-			longest = max(longest, small)
-		}
-		if n >= 8 && digits >= 1 && lower+upper >= 2 && (turns >= 4 || digits >= 2 && longest <= 8 || isTossed(part)) {
+	for part := range bytes.FieldsFuncSeq(v, func(r rune) bool { return r >= 0x80 || !alnum[r] }) {
+		if lower, upper, digits := makeup(part); len(part) >= 8 && lower+upper >= 2 && digits >= 2 {
 			return true
 		}
-		v = v[n:]
 	}
-	return false
+	return isTossed(v)
 }
 
 // isTossed reports whether the letters of v are of no word and of no name in a program: of
