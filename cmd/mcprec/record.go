@@ -100,9 +100,7 @@ func runRecord(std streams, o recordOptions, command []string) error {
 	}
 	o.disk.fail = func(error) { endProcess(process) }
 	db, rec := startRecorder(std, o, syncing, command)
-	keeping := keepPoints(o.home, db, rec, store.Header{Command: command})
 	exited, err := rec.Run(recorder.Stdio{Client: std.in, Reply: std.out, Errors: std.err, Process: process, Signals: signals, Heard: fromTerminal})
-	keeping()
 	if err != nil {
 		return err
 	}

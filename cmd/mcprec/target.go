@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os/signal"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -100,8 +99,6 @@ type remote struct {
 	db     *boltstore.Store
 	target *url.URL
 
-	keeping sync.Map // of each session that is recorded: what ends keepPoints
-
 	faulty atomic.Bool // not all was recorded
 }
 
@@ -156,14 +153,10 @@ func (r *remote) open(h store.Header) *recorder.Recorder {
 		r.o.unrecorded(r.std, err)
 		return recorder.Unrecorded(err)
 	}
-	r.keeping.Store(rec.ID(), keepPoints(r.o.home, r.db, rec, h))
 	return rec
 }
 
 func (r *remote) done(sum recorder.Summary) {
-	if end, ok := r.keeping.LoadAndDelete(sum.ID); ok {
-		end.(func())()
-	}
 	if !reportRecorded(context.Background(), r.std, r.o, r.db, sum) {
 		r.faulty.Store(true)
 	}
