@@ -34,8 +34,7 @@ func newStats() *cobra.Command {
 		Long: `stats counts the sessions of the store, in all and by label: events, bytes of frames
 as they passed (recorded), and what they take in the store (stored). It says how much
 of the databases is free, which mcprec compact gives back, and how many spools there
-are: files of live sessions, and of those that ended and are not yet moved. Bodies are
-the pieces of large payloads; the same image in many sessions is stored once.
+are: files of live sessions, and of those that ended and are not yet moved.
 
 With --label only the sessions with that label are counted.
 
@@ -73,9 +72,6 @@ type statistics struct {
 	FreeBytes     int64             `json:"free_bytes"`
 	Removed       int               `json:"removed"` // sessions of which a tombstone is left
 	Chunks        int               `json:"chunks"`
-	Bodies        int               `json:"bodies"` // pieces of large payloads
-	BodyBytes     int64             `json:"body_bytes"`
-	SharedBytes   int64             `json:"shared_bytes"` // what they would take without sharing
 	Spools        int               `json:"spools"`
 	SpoolBytes    int64             `json:"spool_bytes"`
 	Damaged       int               `json:"damaged"` // files kept aside
@@ -131,9 +127,6 @@ func runStats(cmd *cobra.Command, o statsOptions) (err error) {
 		x.FreeBytes += d.Free
 		x.Removed += d.Deleted
 		x.Chunks += d.Chunks.Files
-		x.Bodies += d.Bodies.Files
-		x.BodyBytes += d.Bodies.Bytes
-		x.SharedBytes += d.Shared.Bytes
 	}
 	for s, serr := range db.Sessions(cmd.Context(), store.Query{}) {
 		if serr != nil {
@@ -173,9 +166,6 @@ func (x *statistics) text(w io.Writer) error {
 	}
 	row("recorded", "%s", sizeText(int64(x.Recorded)))
 	row("stored", "%s in %s", sizeText(x.Stored), phrase.Plural(x.Chunks, "chunk"))
-	if x.Bodies > 0 {
-		row("bodies", "%d with %s, pieces of large payloads that would take %s if sessions did not share them", x.Bodies, sizeText(x.BodyBytes), sizeText(x.SharedBytes))
-	}
 	row("databases", "%d with %s, %s of it free", x.Databases, sizeText(x.DatabaseBytes), sizeText(x.FreeBytes))
 	row("spools", "%d with %s", x.Spools, sizeText(x.SpoolBytes))
 	if x.Damaged > 0 {

@@ -1,11 +1,11 @@
 package boltstore
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -35,7 +35,7 @@ func chunkKey(id [16]byte, first uint64) (k key) {
 type chunk struct {
 	key    key
 	data   []byte
-	bodies []body // that it refers to, with their values
+	bodies []body // that it refers to, with their values: see bodies.go
 }
 
 // How the body of a chunk is compressed.
@@ -43,17 +43,14 @@ const (
 	compressNone = 0
 	compressZstd = 1
 	compressDict = 2 // zstd with the dictionary
-
-	refersToBodies = 0x80 // beside that; who does not know it refuses the chunk as newer
 )
 
 // The encoders are small because they work inside a recorder: one block at a
 // time and a window that is hardly smaller than a chunk.
 var (
-	encoder = sync.OnceValue(func() *zstd.Encoder { return newEncoder(zstd.WithWindowSize(512 << 10)) })
-	// What is in base64 repeats nothing, and yet is a quarter shorter with it.
-	bodyEncoder = sync.OnceValue(func() *zstd.Encoder {
-		return newEncoder(zstd.WithWindowSize(maxPiece), zstd.WithAllLitEntropyCompression(true))
+	encoder = sync.OnceValue(func() *zstd.Encoder {
+		// An image in base64 repeats nothing, and yet is a quarter shorter with the latter.
+		return newEncoder(zstd.WithWindowSize(512<<10), zstd.WithAllLitEntropyCompression(true))
 	})
 	dictEncoder = sync.OnceValue(func() *zstd.Encoder {
 		return newEncoder(zstd.WithWindowSize(2*dictSize), zstd.WithEncoderDictRaw(1, []byte(dictionary)))
@@ -81,59 +78,28 @@ var decoder = sync.OnceValue(func() *zstd.Decoder {
 type chunker struct {
 	id     [16]byte
 	events []byte // records of the chunk being filled
-	bodies []body // that they refer to
-	shared int    // bytes of those
 	first  uint64
 	last   store.Head
 	done   []chunk
-	made   map[[32]byte]body
 }
 
 // add takes an event and the head that it makes.
 func (c *chunker) add(e store.Event, head store.Head) {
-	if len(c.events) > 0 && len(c.events)+c.shared+len(e.Payload) > chunkTarget {
+	if len(c.events) > 0 && len(c.events)+len(e.Payload) > chunkTarget {
 		c.flush()
 	}
 	if len(c.events) == 0 {
 		c.first = e.Seq
 	}
-	payload := e.Payload
-	if len(payload) >= sharedEvent {
-		payload = c.share(payload, e.Seq-c.first)
-	}
 	var buf [64]byte
 	form := store.AppendPartHead(buf[:0], &store.Part{Event: e})
-	c.events = binary.AppendUvarint(c.events, uint64(len(form)+len(payload)))
+	if len(e.Payload) > chunkTarget {
+		c.events = slices.Grow(c.events, len(e.Payload)+2*len(buf)) // once, and no more than that
+	}
+	c.events = binary.AppendUvarint(c.events, uint64(len(form)+len(e.Payload)))
 	c.events = append(c.events, form...)
-	c.events = append(c.events, payload...)
+	c.events = append(c.events, e.Payload...)
 	c.last = head
-}
-
-// share cuts the payload of an event, and returns what stands in its place.
-func (c *chunker) share(payload []byte, at uint64) (list []byte) {
-	if c.made == nil {
-		c.made = map[[32]byte]body{}
-	}
-	var cuts cutter
-	for len(payload) > 0 {
-		n := cuts.cut(payload)
-		piece := payload[:n]
-		if payload = payload[n:]; n < smallPiece {
-			list = append(binary.AppendUvarint(list, uint64(n)), piece...)
-			continue
-		}
-		hash := sha256.Sum256(piece)
-		x, ok := c.made[hash]
-		if !ok {
-			x = newBody(hash, piece)
-			c.made[hash] = x
-		}
-		x.at = at
-		c.bodies = append(c.bodies, x)
-		c.shared += n
-		list = append(list, 0)
-	}
-	return list
 }
 
 // take adds the events that follow a projection, to both.
@@ -151,11 +117,8 @@ func (c *chunker) take(p *projection, events []store.Event) error {
 // seal completes a chunk.
 func (c *chunker) seal(k key, b []byte, compression byte) {
 	b[4], b[5], b[6] = chunkVersion, store.CodecVersion, compression
-	if len(c.bodies) > 0 {
-		b[6] |= refersToBodies
-	}
 	binary.LittleEndian.PutUint32(b, chunkSum(k, b))
-	c.done = append(c.done, chunk{key: k, data: b, bodies: c.bodies})
+	c.done = append(c.done, chunk{key: k, data: b})
 }
 
 // flush ends the chunk being filled.
@@ -164,12 +127,13 @@ func (c *chunker) flush() {
 		return
 	}
 	k := chunkKey(c.id, c.first)
-	b := make([]byte, chunkHead, chunkHead+2*binary.MaxVarintLen64+len(c.events)/3)
+	room := len(c.events) / 3
+	if len(c.events) > 2*chunkTarget { // an image or a file, which hardly compresses
+		room = len(c.events) + len(c.events)>>10
+	}
+	b := make([]byte, chunkHead, chunkHead+2*binary.MaxVarintLen64+room)
 	b = binary.AppendUvarint(b, c.last.Seq-c.first+1)
 	b = binary.AppendUvarint(b, uint64(len(c.events)))
-	if len(c.bodies) > 0 {
-		b = appendBodies(b, c.bodies)
-	}
 	head := len(b)
 	compression := byte(compressZstd)
 	if len(c.events) < dictSize {
@@ -183,17 +147,7 @@ func (c *chunker) flush() {
 		b = append(b[:head], c.events...)
 	}
 	c.seal(k, b, compression)
-	c.events, c.bodies, c.shared = c.events[:0], nil, 0
-}
-
-// appendBodies appends what a chunk says of the bodies that it refers to.
-func appendBodies(b []byte, bodies []body) []byte {
-	b = binary.AppendUvarint(b, uint64(len(bodies)))
-	for _, x := range bodies {
-		b = append(b, x.hash[:]...)
-		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(x.size)), x.at)
-	}
-	return b
+	c.events = c.events[:0]
 }
 
 func chunkSum(k key, b []byte) uint32 {
@@ -234,26 +188,6 @@ func (c chunk) facts() (f chunkFacts, err error) {
 		return f, fmt.Errorf("range of a chunk: %w", store.ErrCorrupt)
 	}
 	return f, nil
-}
-
-// bodies reads what a chunk of n events says of its bodies.
-func (d *scanner) bodies(n uint64) []body {
-	count := d.uvarint()
-	if count > uint64(len(d.b)/32) {
-		d.bad = true
-		return nil
-	}
-	bodies := make([]body, count)
-	for i := range bodies {
-		x := &bodies[i]
-		copy(x.hash[:], d.take(32))
-		size := d.uvarint()
-		x.size, x.at = int(size), d.uvarint()
-		if size > maxPiece || x.at >= n || i > 0 && x.at < bodies[i-1].at {
-			d.bad = true
-		}
-	}
-	return bodies
 }
 
 // events decodes a chunk and gives its events to yield until that says no. The
@@ -299,7 +233,7 @@ func (c chunk) each(yield func(store.Event, error) bool) error {
 		if p.Seq != seq || p.Cont || p.More {
 			return fmt.Errorf("event %d: found event %d: %w", seq, p.Seq, store.ErrCorrupt)
 		}
-		if p.Payload, bodies, err = whole(p.Payload, bodies, seq-f.first); err != nil {
+		if p.Payload, bodies, err = assemble(p.Payload, bodies, seq-f.first); err != nil {
 			err = fmt.Errorf("event %d: %w", seq, err)
 		}
 		if !yield(p.Event, err) {
@@ -311,49 +245,6 @@ func (c chunk) each(yield func(store.Event, error) bool) error {
 		return fmt.Errorf("event %d: bytes after it: %w", f.last, store.ErrCorrupt)
 	}
 	return nil
-}
-
-// whole returns the payload of an event, and the bodies that are of those behind it.
-func whole(payload []byte, bodies []body, at uint64) ([]byte, []body, error) {
-	own := 0
-	for own < len(bodies) && bodies[own].at == at {
-		own++
-	}
-	if own == 0 {
-		return payload, bodies, nil
-	}
-	payload, err := assemble(payload, bodies[:own])
-	return payload, bodies[own:], err
-}
-
-// assemble makes a payload of what stands in its place, see chunker.share.
-func assemble(list []byte, bodies []body) ([]byte, error) {
-	size := len(list)
-	for _, x := range bodies {
-		if size += x.size; x.value == nil || size > maxChunk {
-			return nil, fmt.Errorf("a body of %d bytes is missing, or one too many: %w", x.size, store.ErrCorrupt)
-		}
-	}
-	payload := make([]byte, 0, size+64)
-	for d := (scanner{b: list}); len(d.b) > 0; {
-		n := d.uvarint()
-		switch {
-		case d.bad || n > uint64(len(d.b)) || n == 0 && len(bodies) == 0:
-			return nil, fmt.Errorf("list of its pieces: %w", store.ErrCorrupt)
-		case n > 0:
-			payload = append(payload, d.take(n)...)
-		default:
-			var err error
-			if payload, err = bodies[0].appendTo(payload); err != nil {
-				return nil, err
-			}
-			bodies = bodies[1:]
-		}
-	}
-	if len(bodies) > 0 {
-		return nil, fmt.Errorf("list of its pieces: %w", store.ErrCorrupt)
-	}
-	return payload, nil
 }
 
 // last returns the Seq of the last event of a chunk whose facts were checked.

@@ -200,7 +200,7 @@ func (c *compaction) put(ctx context.Context, batch []copied) error {
 	return c.s.update(ctx, c.temp, func(m *month) error {
 		for _, x := range batch {
 			for _, chunk := range x.chunks {
-				if err := m.putChunk(x.key, chunk); err != nil {
+				if err := errors.Join(m.putBodies(x.key, chunk.bodies), m.ev.Put(chunk.key[:], chunk.data)); err != nil {
 					return err
 				}
 			}

@@ -21,8 +21,7 @@ func damageLogs() [][]store.Event {
 	for i := range 400 {
 		logs = append(logs, testLog(i, 3+i%5, 100+i%60*10, i%2 == 0))
 	}
-	shared := image(1, 150<<10)
-	return append(logs, testLog(400, 200, 4000, true), withImage(401, shared), withImage(402, shared))
+	return append(logs, testLog(400, 200, 4000, true), testLog(401, 3, 150<<10, true), testLog(402, 3, 150<<10, true))
 }
 
 // damageStore returns a store with the sessions of damageLogs, and the bytes of

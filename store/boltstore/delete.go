@@ -181,7 +181,7 @@ func (m *month) removeChunks(id [16]byte) error {
 		}
 	}
 	for _, x := range bodies {
-		if err := m.unshare(id, x.hash); err != nil {
+		if err := m.removeBody(id, x.hash); err != nil {
 			return err
 		}
 	}

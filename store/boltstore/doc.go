@@ -63,9 +63,10 @@
 //	meta    id (16)                      projection, below
 //	ev      id (16), first Seq (8, big-  chunk, below
 //	        endian)
-//	body    number (8, big-endian)       a piece of large payloads, below
-//	use     SHA-256 of a body (32), id   its number (8, big-endian), CRC of the key
-//	        (16) of a session with it    and that
+//	body    number (8, big-endian)       by releases up to 0.1.0: a piece of large
+//	                                     payloads, below
+//	use     SHA-256 of a body (32), id   the same: its number (8, big-endian), CRC of
+//	        (16) of a session with it    the key and that
 //
 // Projection, version 1: CRC (4) over the id and the rest; version (1); flags
 // (1: sealed, 2: deleted, 4: exit known); then as varints Seq, At, frames,
@@ -89,12 +90,10 @@
 //	   event, counted from the first
 //	   records: for each event a varint length and its store.AppendPart form
 //
-// The payload of an event of 128 KiB or more is cut into pieces where its content says
-// so (cut.go). A piece is a body: all sessions of the database that have it share it, so
-// that the same image in twenty sessions is there once. In the place of the payload
-// stands, for each piece, 0 for the next body, or the varint length of a small piece and
-// its bytes. A session's bodies go with it, but for those that others use. The buckets
-// body and use are made with the first body.
+// Releases up to 0.1.0 cut the payload of an event of 128 KiB or more into pieces, the
+// bodies, which all sessions of the database that had them shared. In the place of the
+// payload stands, for each piece, 0 for the next body, or the varint length of a small
+// piece and its bytes. A session's bodies go with it, but for those that others use.
 //
 // Body, version 1:
 //

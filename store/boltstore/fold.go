@@ -139,7 +139,7 @@ func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *proje
 // store puts chunks and the facts that they make.
 func (m *month) store(key [16]byte, chunks []chunk, p *projection) error {
 	for _, x := range chunks {
-		if err := m.putChunk(key, x); err != nil {
+		if err := m.ev.Put(x.key[:], x.data); err != nil {
 			return err
 		}
 	}

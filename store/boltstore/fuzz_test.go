@@ -2,13 +2,13 @@ package boltstore
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"hash/crc32"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -198,9 +198,11 @@ func TestBombs(t *testing.T) {
 }
 
 func FuzzBody(f *testing.F) {
-	for _, piece := range [][]byte{[]byte("x"), bytes.Repeat([]byte("image"), 300)} {
-		f.Add(newBody(sha256.Sum256(piece), piece).value)
+	released, err := os.ReadFile(filepath.Join("testdata", "body0.v1"))
+	if err != nil {
+		f.Fatal(err)
 	}
+	f.Add(released)
 	f.Add(binary.AppendUvarint(append(make([]byte, 4), append([]byte{1, 1}, make([]byte, 32)...)...), 1<<40))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		value := bytes.Clone(data)
@@ -208,16 +210,14 @@ func FuzzBody(f *testing.F) {
 			binary.LittleEndian.PutUint32(value, crc32.Checksum(value[4:], castagnoli))
 		}
 		x, _, err := parseBody(value)
+		var piece []byte
 		if err == nil {
-			err = x.verify()
+			piece, err = x.appendTo(nil)
 		}
 		switch {
-		case err == nil:
-			piece, err := x.appendTo(nil)
-			if err != nil || len(piece) != x.size || sha256.Sum256(piece) != x.hash {
-				t.Errorf("%d bytes, want %d, %v", len(piece), x.size, err)
-			}
-		case !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrNewer):
+		case err == nil && len(piece) != x.size:
+			t.Errorf("%d bytes, want %d", len(piece), x.size)
+		case err != nil && !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrNewer):
 			t.Errorf("neither damaged nor newer: %v", err)
 		}
 	})

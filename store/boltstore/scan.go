@@ -205,22 +205,6 @@ func (w *wreck) chunk(k key, at place) {
 	w.fills(at)
 }
 
-// body takes a body, and the pages that it fills.
-func (w *wreck) body(at place) {
-	if at.n < bodyHead {
-		return
-	}
-	x, _, err := parseBody(w.value(at))
-	if errors.Is(err, store.ErrNewer) {
-		w.newer = err
-	}
-	if err != nil {
-		return
-	}
-	w.bodies[x.hash] = at
-	w.fills(at)
-}
-
 // fills leaves out the pages that a value fills.
 func (w *wreck) fills(at place) {
 	for id := at.off/w.pageSize + 1; id*w.pageSize < at.off+at.n; id++ {
@@ -241,12 +225,7 @@ func (w *wreck) events(id [16]byte) (found map[uint64]store.Event, err error) {
 			return found, fmt.Errorf("session %s: event %d: read", idOf(id), first)
 		}
 		if f, err := c.facts(); err == nil {
-			for i, x := range f.bodies {
-				if at, ok := w.bodies[x.hash]; ok {
-					f.bodies[i].value = w.value(at)
-				}
-			}
-			c.bodies = f.bodies
+			c.bodies = w.bodiesOf(f)
 		}
 		_ = c.each(func(e store.Event, err error) bool {
 			if err == nil {

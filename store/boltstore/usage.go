@@ -2,7 +2,6 @@ package boltstore
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,8 +35,6 @@ type DatabaseUsage struct {
 	Sessions int
 	Deleted  int // sessions of which only a tombstone is left
 	Chunks   FileUsage
-	Bodies   FileUsage // pieces of large payloads
-	Shared   FileUsage // the same, once for each session that uses one
 }
 
 // Size returns how many bytes the databases and the spools take.
@@ -142,43 +139,6 @@ func (s *Store) monthUsage(ctx context.Context, u *Usage, d *DatabaseUsage) erro
 			d.Chunks.add(int64(len(v)))
 			u.Stored[idOf([16]byte(k[:16]))] += int64(len(k) + len(v))
 		}
-		return m.bodyUsage(u, d)
+		return m.addBodies(u)
 	})
-}
-
-// bodyUsage counts bodies; each session has its share of those that it uses.
-func (m *month) bodyUsage(u *Usage, d *DatabaseUsage) error {
-	if m.bodies == nil || m.use == nil {
-		return nil
-	}
-	sizes, users := map[uint64]int64{}, map[uint64][]store.SessionID{}
-	if err := m.readable(bucketBody, nil, after(nil)); err != nil {
-		return err
-	}
-	c := m.bodies.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
-		if len(k) == 8 {
-			sizes[binary.BigEndian.Uint64(k)] = int64(len(v))
-			d.Bodies.add(int64(len(v)))
-		}
-	}
-	if err := m.readable(bucketUse, nil, useAfter(nil)); err != nil {
-		return err
-	}
-	c = m.use.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
-		number, err := m.usedBody(k, v)
-		if err != nil {
-			return err
-		}
-		n, id := binary.BigEndian.Uint64(number), idOf([16]byte(k[32:]))
-		d.Shared.add(sizes[n])
-		users[n] = append(users[n], id)
-	}
-	for n, ids := range users {
-		for _, id := range ids {
-			u.Stored[id] += 60 + sizes[n]/int64(len(ids))
-		}
-	}
-	return nil
 }

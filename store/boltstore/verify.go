@@ -1,7 +1,6 @@
 package boltstore
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -91,44 +90,7 @@ func (s *Store) verifyMonth(ctx context.Context, path string, report func(error)
 			report(fmt.Errorf("session %s: %w", p.session.ID, err))
 		}
 	}
-	if err := s.verifyBodies(ctx, path, report); err != nil {
-		return err
-	}
 	return s.verifyPages(ctx, path)
-}
-
-// verifyBodies holds the bodies of a database against their hashes, some at a time.
-func (s *Store) verifyBodies(ctx context.Context, path string, report func(error)) error {
-	next := []byte{}
-	for next != nil {
-		var bodies []body
-		err := s.view(ctx, path, func(m *month) error {
-			if m.bodies == nil || m.use == nil {
-				next = nil
-				return nil
-			}
-			if err := m.readable(bucketBody, next, after(nil)); err != nil {
-				return err
-			}
-			c, size := m.bodies.Cursor(), 0
-			k, v := c.Seek(next)
-			for ; k != nil && size < batchSize; k, v = c.Next() {
-				bodies = append(bodies, body{value: bytes.Clone(v)})
-				size += len(v)
-			}
-			next = bytes.Clone(k)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		for _, x := range bodies {
-			if err := x.verify(); err != nil {
-				report(fmt.Errorf("read %s: %w", path, err))
-			}
-		}
-	}
-	return ctx.Err()
 }
 
 // verifySession holds the chunks of a session against its facts.

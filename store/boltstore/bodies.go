@@ -1,0 +1,284 @@
+package boltstore
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// Releases up to 0.1.0 cut the payload of an event of 128 KiB or more into pieces, and
+// kept each piece, a body, once for all sessions of a database that had it. Nothing is
+// written so any more. Databases that have bodies are read, verified, salvaged, compacted
+// and deleted from; this file has all that is needed for it.
+
+const (
+	refersToBodies = 0x80 // beside the compression of a chunk
+	bodyVersion    = 1
+	bodyHead       = 38        // bytes that have a fixed place
+	maxBody        = 512 << 10 // a longer one is no body
+)
+
+var (
+	bucketBody = []byte("body")
+	bucketUse  = []byte("use")
+)
+
+// body is a piece of a large payload.
+type body struct {
+	hash   [32]byte // SHA-256 of the piece
+	size   int
+	at     uint64 // its event, counted from the first of the chunk
+	number []byte // key in bucket body
+	value  []byte // of bucket body; nil: it is missing
+}
+
+// parseBody checks a value, all but what its compression hides.
+func parseBody(value []byte) (x body, packed []byte, err error) {
+	switch {
+	case len(value) < bodyHead || crc32.Checksum(value[4:], castagnoli) != binary.LittleEndian.Uint32(value):
+		return x, nil, fmt.Errorf("checksum of a body: %w", store.ErrCorrupt)
+	case value[4] > bodyVersion || value[5] > compressZstd:
+		return x, nil, fmt.Errorf("body version %d, compression %d: %w; install a newer mcprec", value[4], value[5], store.ErrNewer)
+	}
+	d := scanner{b: value[bodyHead:]}
+	size := d.uvarint()
+	if d.bad || size > maxBody {
+		return x, nil, fmt.Errorf("length of a body: %w", store.ErrCorrupt)
+	}
+	return body{hash: [32]byte(value[6:]), size: int(size), value: value}, d.b, nil
+}
+
+// appendTo appends the piece to b, if it is the one that x says.
+func (x body) appendTo(b []byte) ([]byte, error) {
+	got, packed, err := parseBody(x.value)
+	if err != nil {
+		return b, err
+	}
+	from := len(b)
+	if x.value[5] == compressNone {
+		b = append(b, packed...)
+	} else if b, err = decoder().DecodeAll(packed, slices.Grow(b, got.size+64)); err != nil {
+		return b[:from], fmt.Errorf("body: %v: %w", err, store.ErrCorrupt)
+	}
+	if got.hash != x.hash || len(b)-from != x.size {
+		return b[:from], fmt.Errorf("a body is another: %w", store.ErrCorrupt)
+	}
+	return b, nil
+}
+
+// bodies reads what a chunk of n events says of its bodies.
+func (d *scanner) bodies(n uint64) []body {
+	count := d.uvarint()
+	if count > uint64(len(d.b)/32) {
+		d.bad = true
+		return nil
+	}
+	bodies := make([]body, count)
+	for i := range bodies {
+		x := &bodies[i]
+		copy(x.hash[:], d.take(32))
+		size := d.uvarint()
+		x.size, x.at = int(size), d.uvarint()
+		if size > maxBody || x.at >= n || i > 0 && x.at < bodies[i-1].at {
+			d.bad = true
+		}
+	}
+	return bodies
+}
+
+// assemble makes the payload of the event `at` of a chunk from what stands in its place: for
+// each of its pieces the varint length and the bytes, or 0 for the next body. It returns the
+// bodies of the events behind it too.
+func assemble(list []byte, bodies []body, at uint64) (payload []byte, others []body, err error) {
+	own, size := 0, len(list)
+	for ; own < len(bodies) && bodies[own].at == at; own++ {
+		size += bodies[own].size
+		if bodies[own].value == nil || size > maxChunk {
+			err = fmt.Errorf("a body of %d bytes is missing, or one too many: %w", bodies[own].size, store.ErrCorrupt)
+		}
+	}
+	if own == 0 {
+		return list, bodies, nil
+	}
+	bodies, others = bodies[:own], bodies[own:]
+	if err != nil {
+		return nil, others, err
+	}
+	payload = make([]byte, 0, size+64)
+	for d := (scanner{b: list}); len(d.b) > 0; {
+		n := d.uvarint()
+		switch {
+		case d.bad || n > uint64(len(d.b)) || n == 0 && len(bodies) == 0:
+			return nil, others, fmt.Errorf("list of its pieces: %w", store.ErrCorrupt)
+		case n > 0:
+			payload = append(payload, d.take(n)...)
+		default:
+			if payload, err = bodies[0].appendTo(payload); err != nil {
+				return nil, others, err
+			}
+			bodies = bodies[1:]
+		}
+	}
+	if len(bodies) > 0 {
+		return nil, others, fmt.Errorf("list of its pieces: %w", store.ErrCorrupt)
+	}
+	return payload, others, nil
+}
+
+// useKey is the key of bucket use.
+func useKey(hash [32]byte, id [16]byte) []byte { return append(bytes.Clone(hash[:]), id[:]...) }
+
+// useValue is its value: where the body is.
+func useValue(k, number []byte) []byte {
+	sum := crc32.Update(crc32.Checksum(k, castagnoli), castagnoli, number)
+	return binary.LittleEndian.AppendUint32(bytes.Clone(number), sum)
+}
+
+// usedBody returns the key in bucket body that an element of bucket use states.
+func (m *month) usedBody(k, v []byte) ([]byte, error) {
+	if len(k) != 48 || len(v) != 12 || !bytes.Equal(v, useValue(k, v[:8])) {
+		return nil, damagedFile(m.path, "the use of a body")
+	}
+	return bytes.Clone(v[:8]), nil
+}
+
+// body copies out a piece that a session uses.
+func (m *month) body(id [16]byte, x body) (body, error) {
+	if m.use == nil || m.bodies == nil {
+		return x, damagedFile(m.path, "the bucket of the bodies is missing")
+	}
+	k := useKey(x.hash, id)
+	if err := m.readable(bucketUse, k, k); err != nil {
+		return x, err
+	}
+	missing := damagedFile(m.path, fmt.Sprintf("session %s: a body of %d bytes is missing", idOf(id), x.size))
+	v := m.use.Get(k)
+	if v == nil {
+		return x, missing
+	}
+	number, err := m.usedBody(k, v)
+	if err == nil {
+		err = m.readable(bucketBody, number, number)
+	}
+	if err != nil {
+		return x, err
+	}
+	if v = m.bodies.Get(number); v == nil {
+		return x, missing
+	}
+	x.number, x.value = number, bytes.Clone(v)
+	return x, nil
+}
+
+// putBodies stores the bodies of a session that is copied, as they are where it comes from.
+func (m *month) putBodies(id [16]byte, bodies []body) (err error) {
+	if len(bodies) > 0 && (m.use == nil || m.bodies == nil) {
+		if m.use, err = m.tx.CreateBucketIfNotExists(bucketUse); err == nil {
+			m.bodies, err = m.tx.CreateBucketIfNotExists(bucketBody)
+		}
+		if err != nil {
+			return err
+		}
+		m.bodies.FillPercent = 1
+	}
+	for _, x := range bodies {
+		k := useKey(x.hash, id)
+		if err := m.use.Put(k, useValue(k, x.number)); err != nil {
+			return err
+		}
+		if m.bodies.Get(x.number) == nil {
+			if err := m.bodies.Put(x.number, x.value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// removeBody ends a session's use of a piece, and removes one that nobody else uses.
+func (m *month) removeBody(id [16]byte, hash [32]byte) error {
+	if m.use == nil || m.bodies == nil {
+		return nil
+	}
+	if err := m.readable(bucketUse, hash[:], append(bytes.Clone(hash[:]), after(nil)...)); err != nil {
+		return err
+	}
+	k := useKey(hash, id)
+	v := m.use.Get(k)
+	if v == nil {
+		return nil // it stood in another chunk as well
+	}
+	number, err := m.usedBody(k, v)
+	if err == nil {
+		err = m.use.Delete(k)
+	}
+	if err != nil {
+		return err
+	}
+	c := m.use.Cursor()
+	for k, v := c.Seek(hash[:]); bytes.HasPrefix(k, hash[:]); k, v = c.Next() {
+		if bytes.HasPrefix(v, number) {
+			return nil
+		}
+	}
+	if err := m.readable(bucketBody, number, number); err != nil {
+		return err
+	}
+	return m.bodies.Delete(number)
+}
+
+// addBodies adds to what each session takes its share of the bodies that it uses.
+func (m *month) addBodies(u *Usage) error {
+	if m.bodies == nil || m.use == nil {
+		return nil
+	}
+	if err := errors.Join(m.readable(bucketBody, nil, after(nil)), m.readable(bucketUse, nil, append(after(nil), after(nil)...))); err != nil {
+		return err
+	}
+	users := map[string][]store.SessionID{}
+	c := m.use.Cursor()
+	for k, v := c.First(); k != nil; k, v = c.Next() {
+		number, err := m.usedBody(k, v)
+		if err != nil {
+			return err
+		}
+		users[string(number)] = append(users[string(number)], idOf([16]byte(k[32:])))
+	}
+	for number, ids := range users {
+		for _, id := range ids {
+			u.Stored[id] += int64(len(m.bodies.Get([]byte(number))) / len(ids))
+		}
+	}
+	return nil
+}
+
+// body takes a body, and the pages that it fills.
+func (w *wreck) body(at place) {
+	if at.n < bodyHead {
+		return
+	}
+	x, _, err := parseBody(w.value(at))
+	if errors.Is(err, store.ErrNewer) {
+		w.newer = err
+	}
+	if err != nil {
+		return
+	}
+	w.bodies[x.hash] = at
+	w.fills(at)
+}
+
+// bodiesOf returns the bodies that a chunk refers to, with the values of those that are left.
+func (w *wreck) bodiesOf(f chunkFacts) []body {
+	for i, x := range f.bodies {
+		if at, ok := w.bodies[x.hash]; ok {
+			f.bodies[i].value = w.value(at)
+		}
+	}
+	return f.bodies
+}
