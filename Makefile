@@ -60,7 +60,6 @@ soak: ## the long forms of the tests: a million pings, a million schedules, …
 	export MCPREC_SOAK=1; $(NEWEST) -count=1 -cpu 1,2,8 -run Token -timeout 60m $(GOSDK)
 	export MCPREC_SOAK=1; $(NEWEST) -count=1 -timeout 120m $(GOSDK)
 	MCPREC_SOAK=1 $(GO) test -count=1 -run 'TestLaw|TestRecordedHalves|TestAgreement' -timeout 60m ./replay
-	MCPREC_SOAK=1 $(GO) test -count=1 -run TestFirstLook -timeout 60m ./recorder/redact
 	MCPREC_SOAK=1 $(MAKE) zoo
 	BOLTSTORE_DAMAGE=2000 $(GO) test -count=1 -run 'TestBitFlips|TestZero' -timeout 60m ./store/boltstore
 

@@ -9,16 +9,13 @@ import (
 
 // RequestInfo returns what a tap records of the head of a request.
 func RequestInfo(method, path string, h http.Header) store.HTTPInfo {
-	return store.HTTPInfo{What: store.HTTPRequest, Method: method, Path: dropInURL(path), Header: keepHeader(h)}
+	return store.HTTPInfo{What: store.HTTPRequest, Method: method, Path: path, Header: keepHeader(h)}
 }
 
 // ResponseInfo returns what a tap records of the head of a response.
 func ResponseInfo(status int, h http.Header) store.HTTPInfo {
 	return store.HTTPInfo{What: store.HTTPResponse, Status: status, Header: keepHeader(h)}
 }
-
-// CleanURL returns a URL without the secrets that a tap does not record.
-func CleanURL(url string) string { return dropInURL(url) }
 
 // BodyEvents returns the events that a tap records of a body of a content type that is
 // at hand as a whole, without a Seq, a time and a stream.
@@ -32,9 +29,6 @@ func BodyEvents(dir transport.Direction, contentType string, text []byte) []stor
 	for _, it := range items {
 		e := store.Event{Kind: it.kind, Dir: dir, Payload: it.payload}
 		if it.info != nil {
-			if s := it.info.SSE; s != nil && s.Event == "endpoint" {
-				it.info.Body = dropInURL(it.info.Body)
-			}
 			e.Payload = store.EncodePayload(*it.info)
 		}
 		events = append(events, e)

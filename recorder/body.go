@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/streamable"
@@ -32,6 +31,7 @@ type body struct {
 	begun bool // its one frame has
 	done  bool // it has ended
 	rest  []byte
+	text  []byte // of a body that is no frame, not logged yet
 
 	seq     uint64 // of the frame open in the log, or 0
 	named   uint64 // of the newest frame; 0: it is not in the log
@@ -41,19 +41,15 @@ type body struct {
 	logged  int64  // of the open frame
 	dropped int64  // beyond the limit
 	passed  time.Time
-
-	frameSecrets *redact.Stream // of its frames
-	textSecrets  *redact.Stream // of what is none
 }
 
 // form is what a body is to the log.
 type form uint8
 
 const (
-	formOther    form = iota // bytes that are no frame
-	formFrame                // one frame
-	formEvents               // server-sent events, most of them frames
-	formWithheld             // not to be logged
+	formOther  form = iota // bytes that are no frame
+	formFrame              // one frame
+	formEvents             // server-sent events, most of them frames
 )
 
 // bodyEnd says whether a body goes on.
@@ -75,29 +71,19 @@ type item struct {
 	more    bool            // the frame goes on
 	cut     bool            // the frame ended before its end
 	last    bool            // info tells of the frame before it
-	sifted  sifted          // of a frame: what of the payload is logged
 }
 
-// open is told of the headers.
-func (b *body) open(dir transport.Direction, h http.Header, length int64, withheld bool) {
-	b.dir, b.left, b.form = dir, length, formOf(h.Get("Content-Type"))
-	if withheld {
-		b.form = formWithheld
-		return
+// open is told of the headers. What is not MCP's is no frame, whatever its type.
+func (b *body) open(dir transport.Direction, h http.Header, length int64, isMCP bool) {
+	b.dir, b.left, b.form = dir, length, formOther
+	if isMCP {
+		b.form = formOf(h.Get("Content-Type"))
 	}
 	coding := strings.Join(h.Values("Content-Encoding"), ", ")
 	var known bool
 	if b.code, known = newDecoder(coding); !known {
 		b.form, b.coding = formOther, coding
 	}
-}
-
-// withhold keeps the rest of the body out of the log.
-func (b *body) withhold() {
-	if b.code != nil {
-		b.code.stop()
-	}
-	b.form, b.code, b.sse, b.rest = formWithheld, nil, streamable.EventScanner{}, nil
 }
 
 func formOf(contentType string) form {
@@ -127,9 +113,7 @@ func (b *body) cut(chunk []byte, end bodyEnd) ([]item, bodyEnd) {
 			end = bodyWhole // nothing can follow
 		}
 	}
-	if b.done = end != bodyOpen; b.form == formWithheld {
-		return nil, end
-	}
+	b.done = end != bodyOpen
 	if chunk = b.decode(chunk, end); b.full() {
 		end, b.done = bodyOpen, false
 	}
@@ -144,7 +128,7 @@ func (b *body) cut(chunk []byte, end bodyEnd) ([]item, bodyEnd) {
 			b.endless()
 		}
 	default:
-		b.other(chunk)
+		b.other(chunk, end != bodyOpen)
 	}
 	return b.items, end
 }
@@ -187,10 +171,10 @@ func (b *body) spoil(left []byte, cause error) {
 	case formEvents:
 		b.events(b.sse.Scan(b.plain))
 		b.lastEvents()
-		b.other(b.rest)
+		b.other(b.rest, true)
 		b.rest, b.sse = nil, streamable.EventScanner{}
 	default:
-		b.other(b.plain)
+		b.other(b.plain, true)
 	}
 	b.plain = b.plain[:0]
 	b.form = formOther
@@ -208,17 +192,20 @@ func (b *body) frame(chunk []byte, end bodyEnd) {
 	b.begun = true
 }
 
-// other logs bytes that are no frame.
-func (b *body) other(chunk []byte) {
-	if len(chunk) == 0 {
+// other logs bytes that are no frame. A short body is one event, however it came: who masks
+// its secrets must see it whole.
+func (b *body) other(chunk []byte, last bool) {
+	b.text = append(b.text, chunk...)
+	if len(b.text) == 0 || !last && len(b.text) < streamable.EventLimit {
 		return
 	}
 	info := &store.HTTPInfo{What: store.HTTPBody, Coding: b.coding}
 	if b.coding != "" {
-		info.Body64 = bytes.Clone(chunk)
+		info.Body64 = b.text
 	} else {
-		info.SetBody(chunk)
+		info.SetBody(b.text)
 	}
+	b.text = nil
 	b.items = append(b.items, item{kind: store.HTTP, dir: b.dir, info: info})
 }
 

@@ -6,10 +6,9 @@
 // the first half of a line whose second half has not come. Every byte is handed
 // to the operating system, in the session's spool, before it is passed on, so
 // no response is logged before its request and a recorder that is killed has
-// written all that the other side saw. Of a frame whose end has not come up to 64 KiB
-// are held back from the spool while it is not clear whether they are of a secret: they
-// pass at once, and it is them that a recorder loses that is killed just then. Both
-// directions and standard error share one total order.
+// written all that the other side saw. Both directions and standard error share one total
+// order. Secrets are recorded as they are: package store/mask takes them out of what leaves
+// the store.
 //
 // A disk that does not answer holds a frame for [Bound], at most. Then the frame
 // passes, stamped, and what was to be written waits in memory, 24 MiB for all recorders of
@@ -21,8 +20,8 @@
 // given up meanwhile: a recorder that is killed takes with it what is in its memory,
 // and its recording ends before. [Strict] gives up the session instead.
 //
-// Over HTTP bodies stream through likewise, and so does what MCP says around them.
-// Of secrets in headers and queries nothing is recorded, nor of the bodies of a login.
+// Over HTTP bodies stream through likewise, and so does what MCP says around them. Of the
+// headers those are recorded that matter to MCP, and credentials never.
 //
 // # Data layout
 //
@@ -43,6 +42,8 @@
 // (body.go, sse.go); what one read gives goes to the spool in one call.
 //
 //   - A JSON body is one frame. It stands where its first byte was seen.
+//   - A body that is no frame, and any body of an exchange that does not look like MCP, such
+//     as a login, passes at once and is held for the log, up to 64 KiB.
 //   - A server-sent event stands where its blank line was seen, for that is when a
 //     receiver takes it, and is in the spool before that line is passed on; what is
 //     not complete passes at once and is held for the log. Data of more than 64 KiB is

@@ -84,7 +84,7 @@ func TestDoubt(t *testing.T) {
 func TestFullWithAnOpenFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{from: 2}
-		r := d.begin(t, holding(newBudget(1000)), Redact(nil))
+		r := d.begin(t, holding(newBudget(1000)))
 		tap := r.Tap(transport.ClientToServer)
 		observe(t, tap, "frame\nbeg")
 		observe(t, tap, "un\nwaits"+strings.Repeat(".", 400)+"\nit be")

@@ -11,11 +11,6 @@ import (
 // Seal writes the end of the log. It is quick: whoever is in a hurry may leave the
 // rest of Close to the next mcprec. Taps used after it pass on nothing.
 func (r *Recorder) Seal() {
-	taps := r.tapped()
-	for _, t := range taps {
-		t.sifting.Lock()
-		defer t.sifting.Unlock()
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.sealed {
@@ -23,7 +18,7 @@ func (r *Recorder) Seal() {
 	}
 	at := r.at()
 	r.begin(at)
-	for _, t := range taps {
+	for _, t := range r.taps {
 		t.rest(at)
 	}
 	if r.back != nil {
@@ -34,13 +29,6 @@ func (r *Recorder) Seal() {
 	r.end(at)
 	r.ended = r.commit() == nil // if not, Close tries again
 	r.sealed = true
-}
-
-// tapped returns the taps.
-func (r *Recorder) tapped() []*Tap {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.taps)
 }
 
 // end adds the end of the log.

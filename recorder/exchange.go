@@ -3,7 +3,6 @@ package recorder
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -29,21 +28,20 @@ type exchange struct {
 	resends bool   // the request's body can be read again, so its Close says nothing
 	expects bool   // the client sends no body before it is told to
 	stream  bool   // the server answers a GET with events
-	probing bool   // that stream does not look like MCP, and nothing of it is recorded yet
 	named   bool   // the server has named the endpoint of HTTP+SSE
 }
 
 // begin starts an exchange for a request.
 func (t *HTTPTap) begin(r *http.Request) *exchange {
 	x := &exchange{tap: t, ask: t.ask(r), expects: r.Header.Get("Expect") != ""}
-	info := &store.HTTPInfo{What: store.HTTPRequest, Method: r.Method, Path: dropInURL(x.ask.path),
-		Header: keepHeader(r.Header), Withheld: x.ask.withheld}
+	info := &store.HTTPInfo{What: store.HTTPRequest, Method: r.Method, Path: x.ask.path,
+		Header: keepHeader(r.Header), Other: x.ask.other}
 	x.pending = []item{{kind: store.HTTP, dir: transport.ClientToServer, info: info}}
 	empty, length := r.Body == nil || r.Body == http.NoBody, r.ContentLength
 	if length == 0 && !empty { // a client's own way to say that it is not known
 		length = -1
 	}
-	if x.up.open(transport.ClientToServer, r.Header, length, x.ask.withheld); empty {
+	if x.up.open(transport.ClientToServer, r.Header, length, !x.ask.other); empty {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.up.done = true
@@ -81,8 +79,7 @@ func (x *exchange) respond(status int, h http.Header, length int64, wait bool) {
 		return
 	}
 	x.stream = x.ask.method == http.MethodGet && status >= 200 && status < 300 && formOf(h.Get("Content-Type")) == formEvents
-	x.probing = x.stream && x.ask.withheld
-	x.down.open(transport.ServerToClient, h, length, x.ask.withheld && !x.probing)
+	x.down.open(transport.ServerToClient, h, length, !x.ask.other || x.stream)
 	info := &store.HTTPInfo{What: store.HTTPResponse, Status: status, Header: keepHeader(h)}
 	x.pending = append(x.pending, item{kind: store.HTTP, dir: transport.ServerToClient, info: info})
 	if length == 0 {
@@ -106,9 +103,6 @@ func (x *exchange) download(chunk []byte, end bodyEnd, what, cause string) {
 
 func (x *exchange) downloaded(chunk []byte, end bodyEnd, what, cause string) {
 	items, end := x.down.cut(chunk, end)
-	if x.probing {
-		items = x.probe(items, end)
-	}
 	x.tap.learn(x, items)
 	switch end {
 	case bodyWhole:
@@ -120,32 +114,6 @@ func (x *exchange) downloaded(chunk []byte, end bodyEnd, what, cause string) {
 		x.log(&x.down, items)
 	}
 	x.leave()
-}
-
-// probe returns what is to be logged of a stream that does not look like MCP: all from the
-// event on that names the endpoint of HTTP+SSE, if that is the first one, or nothing.
-func (x *exchange) probe(items []item, end bodyEnd) []item {
-	other := end != bodyOpen
-	for i, it := range items {
-		event := it.kind == store.HTTP && it.info.SSE != nil
-		switch {
-		case event && it.info.SSE.Event == "endpoint":
-			x.probing = false
-			x.rec.note(fmt.Sprintf("exchange %d is of MCP: it names an endpoint of HTTP+SSE, and is recorded from there on", x.number))
-			return items[i:]
-		case event && it.info.SSE.Event == "": // a comment, or what comes before a message
-		default:
-			other = true
-		}
-		if other {
-			break
-		}
-	}
-	if other {
-		x.probing = false
-		x.down.withhold()
-	}
-	return nil
 }
 
 // fail ends an exchange that got no response.

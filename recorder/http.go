@@ -22,10 +22,10 @@ type HTTPOptions struct {
 	Done func(Summary)
 	// Header is what every recording's header has.
 	Header store.Header
-	// Path is the MCP endpoint's. Of exchanges with other paths that do not look like
-	// MCP, such as a login, the bodies are not recorded; a stream that names the endpoint
-	// of HTTP+SSE is MCP, whatever its request looked like. With "" the looks alone decide,
-	// which every client that keeps to the specification has.
+	// Path is the MCP endpoint's. Exchanges with other paths that do not look like MCP,
+	// such as a login, have no frames; a stream of events is MCP's, whatever its request
+	// looked like. With "" the looks alone decide, which every client that keeps to the
+	// specification has.
 	Path string
 	// Split gives every exchange without a session id a recording of its own; without
 	// it they share one.
@@ -58,7 +58,6 @@ type HTTPTap struct {
 // NewHTTP returns a tap.
 func NewHTTP(o HTTPOptions) *HTTPTap {
 	o.Header.Transport = "http"
-	o.Header.URL = dropInURL(o.Header.URL)
 	t := &HTTPTap{o: o, sessions: map[string]*recording{}, past: map[string]store.SessionID{},
 		endpoints: map[string]*recording{}, all: map[*recording]bool{}, live: map[*exchange]bool{}}
 	t.ended = sync.NewCond(&t.mu)
@@ -85,12 +84,12 @@ func (t *HTTPTap) Close() {
 
 // question is what the head of a request says to the tap.
 type question struct {
-	method   string
-	path     string // with its query, as the server gets it
-	session  string
-	withheld bool
-	starts   bool // it may begin a session
-	probes   bool // it asks what the server speaks
+	method  string
+	path    string // with its query, as the server gets it
+	session string
+	other   bool // it does not look like MCP
+	starts  bool // it may begin a session
+	probes  bool // it asks what the server speaks
 }
 
 // ask reads the head of a request.
@@ -98,7 +97,7 @@ func (t *HTTPTap) ask(r *http.Request) question {
 	accept := strings.Join(r.Header.Values("Accept"), ",")
 	q := question{method: r.Method, path: r.URL.RequestURI(), session: r.Header.Get("Mcp-Session-Id")}
 	if isForm(r.Header.Get("Content-Type")) { // whatever headers a client adds to all it asks
-		q.withheld = true
+		q.other = true
 		return q
 	}
 	if r.URL.Path == t.o.Path || strings.Contains(accept, "text/event-stream") {
@@ -112,7 +111,7 @@ func (t *HTTPTap) ask(r *http.Request) question {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	q.withheld = t.endpoints[q.path] == nil
+	q.other = t.endpoints[q.path] == nil
 	return q
 }
 

@@ -127,8 +127,8 @@ func line(t *testing.T, e store.Event) string {
 		if info.Body != "" {
 			text += fmt.Sprintf(" %q", info.Body)
 		}
-		if info.Withheld {
-			text += " withheld"
+		if info.Other {
+			text += " other"
 		}
 		if info.Error != "" {
 			text += " because"

@@ -46,12 +46,14 @@ func (t *HTTPTap) Proxy(o ProxyOptions) http.Handler {
 	if o.Failed == nil {
 		o.Failed = func(string) {}
 	}
-	return &proxy{tap: t, o: o}
+	where := url.URL{Scheme: o.Target.Scheme, Host: o.Target.Host, Path: o.Target.Path}
+	return &proxy{tap: t, o: o, target: where.String()}
 }
 
 type proxy struct {
 	tap     *HTTPTap
 	o       ProxyOptions
+	target  string // its URL without secrets, as in messages
 	mu      sync.Mutex
 	refused []string // why; the first ones
 	failing string   // why the target failed, told last; "": it has answered since
@@ -109,7 +111,7 @@ func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, s
 	if err != nil {
 		x.failed(r.Context(), store.HTTPNone, err)
 		if r.Context().Err() == nil {
-			p.failed(fmt.Sprintf("no answer from %s: %v", dropInURL(p.o.Target.String()), rootOf(err)))
+			p.failed(fmt.Sprintf("no answer from %s: %v", p.target, rootOf(err)))
 		}
 		panic(http.ErrAbortHandler) // an answer of the proxy's own would hide what happened
 	}
@@ -121,7 +123,7 @@ func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, s
 	defer tapped.Close()
 	defer func() { // pass panics when the answer breaks off
 		if tapped.broken != nil {
-			p.failed(fmt.Sprintf("the answer of %s broke off: %v", dropInURL(p.o.Target.String()), tapped.broken))
+			p.failed(fmt.Sprintf("the answer of %s broke off: %v", p.target, tapped.broken))
 		} else {
 			p.answered()
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -19,13 +18,13 @@ import (
 // Delivered event.
 const BlockedThreshold = 10 * time.Millisecond
 
+// Option changes how a Recorder records.
+type Option func(*Recorder)
+
 // Recorder records one session. Its taps may be used concurrently.
 type Recorder struct {
 	header   store.Header
 	start    time.Time
-	redactor *redact.Redactor // nil: nothing is
-	harmless map[string]bool  // texts in which it found nothing
-	chosen   bool             // by an option
 	budget   *budget
 	strict   bool
 	maxFrame int64 // 0: no limit
@@ -66,17 +65,13 @@ type Summary struct {
 
 // New starts a session in the store: it gives the header an id and a start
 // time, unless it has them, and writes the Opened event. If the disk does not answer, New
-// waits for [Bound], and what fails then is told by Close. Secrets are taken out of all
-// that is recorded; [Redact] says by which rules.
+// waits for [Bound], and what fails then is told by Close. Secrets are recorded too, but for
+// the credentials of HTTP headers: package mask takes them out of what leaves the store.
 func New(ctx context.Context, s store.Spooler, h store.Header, options ...Option) (*Recorder, error) {
 	r := newRecorder(h)
 	for _, o := range options {
 		o(r)
 	}
-	if !r.chosen {
-		r.redactor, r.sum.Err = Secrets(s, h, redact.Rules{})
-	}
-	r.inHeader()
 	opened := store.Event{Seq: 1, Kind: store.Opened, Payload: r.header.Encode()}
 	if err := r.open(func() (store.Spool, error) { return s.Spool(ctx, opened) }, inMemory(s)); err != nil {
 		return nil, fmt.Errorf("start recording: %w", err)
@@ -122,12 +117,12 @@ func (r *Recorder) Seq() uint64 {
 
 // Tap returns a new tap for frames of the direction.
 func (r *Recorder) Tap(dir transport.Direction) *Tap {
-	return r.tap(&Tap{recorder: r, kind: store.Frame, dir: dir, secrets: r.stream(false)})
+	return r.tap(&Tap{recorder: r, kind: store.Frame, dir: dir})
 }
 
 // StderrTap returns a new tap for the server's standard error.
 func (r *Recorder) StderrTap() *Tap {
-	return r.tap(&Tap{recorder: r, kind: store.Stderr, secrets: r.stream(true)})
+	return r.tap(&Tap{recorder: r, kind: store.Stderr})
 }
 
 func (r *Recorder) tap(t *Tap) *Tap {
@@ -147,8 +142,7 @@ func (r *Recorder) Record(kind store.Kind, dir transport.Direction, info any) {
 	}
 	at := r.at()
 	r.begin(at)
-	e := store.Event{At: at, Kind: kind, Dir: dir}
-	e.Payload, e.Redacted = r.clean(store.EncodePayload(info))
+	e := store.Event{At: at, Kind: kind, Dir: dir, Payload: store.EncodePayload(info)}
 	r.add(e, false)
 	switch err := r.commit(); {
 	case err == nil:
@@ -291,12 +285,10 @@ func (r *Recorder) lose(lost store.LostInfo, cause error) {
 // frame records one whole frame and returns its Seq, or 0 when it could not be
 // stored.
 func (r *Recorder) frame(dir transport.Direction, f transport.Frame) uint64 {
-	e := store.Event{Kind: store.Frame, Dir: dir, Stream: f.Stream, Unterminated: f.Unterminated}
-	payload := f.Bytes
-	if n := int64(len(payload)); r.maxFrame > 0 && n > r.maxFrame {
-		payload, e.Cut = payload[:r.maxFrame], uint64(n-r.maxFrame)
+	e := store.Event{Kind: store.Frame, Dir: dir, Stream: f.Stream, Unterminated: f.Unterminated, Payload: f.Bytes}
+	if n := int64(len(f.Bytes)); r.maxFrame > 0 && n > r.maxFrame {
+		e.Payload, e.Cut = f.Bytes[:r.maxFrame], uint64(n-r.maxFrame)
 	}
-	e.Payload, e.Redacted = r.clean(payload) // beside the other direction
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := r.at()

@@ -177,7 +177,7 @@ func (t *HTTPTap) answered(x *exchange, status int, h http.Header) {
 	}
 	rec, id := x.rec, h.Get("Mcp-Session-Id")
 	taken := status >= 200 && status < 300
-	if taken && x.ask.method == http.MethodPost && !x.ask.withheld && !x.ask.probes {
+	if taken && x.ask.method == http.MethodPost && !x.ask.other && !x.ask.probes {
 		rec.answered = true
 	}
 	if taken && x.ask.method == http.MethodDelete && x.ask.session != "" {
@@ -216,23 +216,22 @@ func (t *HTTPTap) decline(rec *recording) {
 }
 
 // learn takes the endpoint of an HTTP+SSE session from the events of its stream: from
-// the first one that names it, for only that counts. To the log go endpoints without
-// their secrets.
+// the first one that names it, for only that counts.
 func (t *HTTPTap) learn(x *exchange, items []item) {
-	if !x.stream {
+	if !x.stream || x.named {
 		return
 	}
 	for _, it := range items {
 		if it.info == nil || it.info.SSE == nil || it.info.SSE.Event != "endpoint" {
 			continue
 		}
-		if base, err := url.Parse(x.ask.path); err == nil && !x.named {
+		if base, err := url.Parse(x.ask.path); err == nil {
 			if u, err := base.Parse(it.info.Body); err == nil {
 				x.named = true
 				t.serve(x, u.RequestURI())
+				return
 			}
 		}
-		it.info.Body = dropInURL(it.info.Body)
 	}
 }
 

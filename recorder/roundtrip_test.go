@@ -100,7 +100,7 @@ func TestRoundTripUnknownLength(t *testing.T) {
 `)
 }
 
-// Without a path, what does not look like MCP may be a login.
+// Without a path the looks alone say what is MCP's.
 func TestRoundTripLogin(t *testing.T) {
 	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -115,8 +115,10 @@ func TestRoundTripLogin(t *testing.T) {
 	}
 	_, _ = io.Copy(io.Discard, resp.Body)
 	tt.want(t, `
-1 c2s request POST /register application/json withheld
+1 c2s request POST /register application/json other
+1 c2s body "{\"client_name\":\"x\"}"
 1 s2c response 200 application/json
+1 s2c body "{\"client_secret\":\"sesame\"}"
 1 s2c end
 `)
 }
@@ -238,8 +240,7 @@ func TestRoundTripLimitText(t *testing.T) {
 1 c2s request POST /mcp application/json
 1 c2s {}
 1 s2c response 200 text/plain
-1 s2c body "123"
-1 s2c body "4"
+1 s2c body "1234"
 1 s2c end
 `)
 }

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"sync"
 	"syscall"
 	"time"
 
-	"github.com/mcprec/mcprec/recorder/redact"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -22,18 +20,13 @@ type Tap struct {
 	recorder *Recorder
 	kind     store.Kind
 	dir      transport.Direction
-	open     uint64 // the event whose end has not come, or 0
-	skip     bool   // the rest of the line is lost, as its beginning was
-	cause    string // why it is
-	whole    uint64 // the newest event whose end was seen
-	gaveUp   bool   // the direction is over, though its source is not
-
-	// sifting is taken before the recorder's lock, and holds with it what follows: both
-	// directions look for secrets at once.
-	sifting sync.Mutex
-	secrets *redact.Stream
-	passed  int64   // of the frame whose end has not come
-	pieces  []piece // scratch of one chunk
+	open     uint64  // the event whose end has not come, or 0
+	skip     bool    // the rest of the line is lost, as its beginning was
+	cause    string  // why it is
+	whole    uint64  // the newest event whose end was seen
+	gaveUp   bool    // the direction is over, though its source is not
+	passed   int64   // of the frame whose end has not come
+	pieces   []piece // scratch of one chunk
 }
 
 // Pass copies src to dst until either ends, recording every read before it is
@@ -88,13 +81,11 @@ func (t *Tap) stream() string {
 // hold, begin, continue or end. It returns false when the recording is over and
 // nothing may be passed on.
 func (t *Tap) Observe(chunk []byte) bool {
-	t.sifting.Lock()
-	defer t.sifting.Unlock()
-	var s seen
-	t.sift(chunk, &s)
 	r := t.recorder
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	var s seen
+	t.sift(chunk, &s)
 	if t.observe(&s) {
 		t.observed(&s, r.commit())
 	}
@@ -105,13 +96,12 @@ func (t *Tap) Observe(chunk []byte) bool {
 func (t *Tap) passes() bool { return !t.recorder.over() && !t.gaveUp }
 
 // observeHere is Observe for a pump: it writes in this goroutine. If that write is
-// overdue, rescue is called, which has the tap's and the recorder's lock then, and nothing
-// is this goroutine's any more.
+// overdue, rescue is called, which has the recorder's lock then, and nothing is this
+// goroutine's any more.
 func (t *Tap) observeHere(chunk []byte, s *seen, rescue func()) (passes, mine bool) {
 	r := t.recorder
-	t.sifting.Lock()
-	t.sift(chunk, s)
 	r.mu.Lock()
+	t.sift(chunk, s)
 	if t.observe(s) {
 		mine, err := r.commitHere(rescue)
 		if !mine {
@@ -122,11 +112,10 @@ func (t *Tap) observeHere(chunk []byte, s *seen, rescue func()) (passes, mine bo
 	return t.release(), true
 }
 
-// release lets go of the locks, and reports whether anything may be passed on.
+// release lets go of the lock, and reports whether anything may be passed on.
 func (t *Tap) release() (passes bool) {
 	passes = t.passes()
 	t.recorder.mu.Unlock()
-	t.sifting.Unlock()
 	return passes
 }
 
@@ -135,7 +124,7 @@ func (t *Tap) release() (passes bool) {
 type seen struct {
 	count
 	before  state
-	size    uint64 // of the chunk, with what of earlier ones was held
+	size    uint64 // of the chunk
 	dropped int    // bytes of a line whose beginning was lost
 }
 
@@ -176,34 +165,24 @@ func (t *Tap) observed(s *seen, err error) {
 	}
 }
 
-// held returns how many bytes were passed on that are not in the log yet, because what
-// comes next says whether a secret is in them.
-func (t *Tap) held() int {
-	if t.secrets == nil {
-		return 0
-	}
-	return t.secrets.Held()
-}
-
 // count is what a chunk holds of frames, and how much of it goes to the log.
 type count struct{ begun, continued, bytes uint64 }
 
 var newline = []byte{'\n'}
 
-// piece is what of a chunk is one frame's or line's, without its secrets.
+// piece is what of a chunk is one frame's or line's.
 type piece struct {
-	payload       []byte
-	redacted, cut uint64
-	over          uint64 // at its end: how much of the frame is not recorded
-	more          bool
+	payload []byte
+	cut     uint64
+	over    uint64 // at its end: how much of the frame is not recorded
+	more    bool
 }
 
-// sift cuts a chunk into pieces. It needs the recorder's lock not: to look for secrets
-// takes longer than all else.
+// sift cuts a chunk into pieces.
 func (t *Tap) sift(chunk []byte, s *seen) {
 	t.pieces = t.pieces[:0]
 	chunk, s.dropped = t.skipLost(chunk)
-	s.size = uint64(len(chunk) + t.held())
+	s.size = uint64(len(chunk))
 	for len(chunk) > 0 {
 		text, rest, more := chunk, []byte(nil), true
 		if i := bytes.IndexByte(chunk, '\n'); i >= 0 {
@@ -211,8 +190,7 @@ func (t *Tap) sift(chunk []byte, s *seen) {
 		}
 		chunk = rest
 		p := piece{more: more}
-		text, p.cut = t.within(text)
-		p.payload, p.redacted = next(t.secrets, text, more)
+		p.payload, p.cut = t.within(text)
 		if !more {
 			p.over = t.over()
 		}
@@ -233,14 +211,14 @@ func (t *Tap) add(at time.Duration) (c count) {
 		switch {
 		case seq != 0:
 			c.continued++
-			e := store.Event{Seq: seq, Redacted: p.redacted, Cut: p.cut, Payload: p.payload}
+			e := store.Event{Seq: seq, Cut: p.cut, Payload: p.payload}
 			r.parts = append(r.parts, store.Part{Event: e, Cont: true, More: more})
 		case cutOff && len(p.payload) == 0: // it comes with the rest
 			continue
 		default:
 			c.begun++
 			more = more && !cutOff
-			seq = r.add(store.Event{At: at, Kind: t.kind, Dir: t.dir, Unterminated: cutOff, Redacted: p.redacted, Cut: p.cut, Payload: p.payload}, more)
+			seq = r.add(store.Event{At: at, Kind: t.kind, Dir: t.dir, Unterminated: cutOff, Cut: p.cut, Payload: p.payload}, more)
 		}
 		if t.open = seq; !more {
 			t.open, t.whole = 0, seq
@@ -256,9 +234,6 @@ func (t *Tap) add(at time.Duration) (c count) {
 func (t *Tap) restore(before state) {
 	t.skip, t.cause = t.open != 0, t.recorder.gap.Reason
 	t.open, t.whole = 0, before.whole
-	if t.secrets != nil {
-		t.secrets.Reset()
-	}
 	if before.open != 0 {
 		t.recorder.broken = append(t.recorder.broken, before.open)
 	}
@@ -285,8 +260,6 @@ func (t *Tap) giveUp(info store.EOFInfo) { t.end(info, true) }
 
 func (t *Tap) end(info store.EOFInfo, giveUp bool) store.EOFInfo {
 	r := t.recorder
-	t.sifting.Lock()
-	defer t.sifting.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.sealed || t.gaveUp {
@@ -295,33 +268,25 @@ func (t *Tap) end(info store.EOFInfo, giveUp bool) store.EOFInfo {
 	t.gaveUp = giveUp
 	at := r.at()
 	r.begin(at)
-	before, held := state{t.open, t.whole}, t.held()
+	before := state{t.open, t.whole}
 	t.rest(at)
 	if t.kind == store.Frame {
 		r.add(store.Event{At: at, Kind: store.EOF, Dir: t.dir, Payload: store.EncodePayload(info)}, false)
 	}
 	if err := r.commit(); err != nil {
-		r.lose(store.LostInfo{Frames: 1, Bytes: uint64(held)}, err)
+		r.lose(store.LostInfo{Frames: 1}, err)
 		t.restore(before)
 	}
 	return info
 }
 
-// rest adds what is left of a frame or line whose end did not come.
+// rest ends a frame whose end did not come.
 func (t *Tap) rest(at time.Duration) {
-	if t.open == 0 && t.held() == 0 {
+	if t.open == 0 {
 		return
 	}
-	e := store.Event{Seq: t.open, At: at, Kind: t.kind, Dir: t.dir, Unterminated: true}
-	e.Payload, e.Redacted = next(t.secrets, nil, false)
-	if t.open != 0 {
-		e = store.Event{Seq: t.open, Unterminated: true, Redacted: e.Redacted, Payload: e.Payload}
-		t.recorder.parts = append(t.recorder.parts, store.Part{Event: e, Cont: true})
-	} else {
-		t.recorder.add(e, false)
-	}
-	if t.open = 0; t.kind == store.Frame {
-		t.recorder.sum.Bytes += uint64(len(e.Payload))
-	}
+	e := store.Event{Seq: t.open, Unterminated: true}
+	t.recorder.parts = append(t.recorder.parts, store.Part{Event: e, Cont: true})
+	t.open = 0
 	t.tellCut(e.Seq, t.over(), at)
 }

@@ -34,7 +34,7 @@ func asidesOf(x *exchanges, r *refusals) (list []*aside) {
 	refused := r.byNumber()
 	for _, ex := range x.order {
 		masked := maskPattern().Match(ex.asked) || bytes.Contains(ex.asked, []byte("[dropped]"))
-		if refused[ex.number] != nil && x.isAside(ex.number) && !ex.withheld && !masked {
+		if refused[ex.number] != nil && x.isAside(ex.number) && !ex.other && !masked {
 			list = append(list, &aside{exchange: ex, body: ex.asked})
 		}
 	}

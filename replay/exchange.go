@@ -31,7 +31,7 @@ type exchange struct {
 	broken    bool   // the body is no message
 	misrouted string // headers that say otherwise than the body
 
-	withheld    bool   // it is not MCP's
+	other       bool   // it is not MCP's
 	initialized bool   // the client says that it is
 	status      int    // 0: there was no response
 	head        uint64 // the Seq of the response's
@@ -99,7 +99,7 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 	}
 	switch info.What {
 	case store.HTTPRequest:
-		ex.method, ex.path, ex.withheld, ex.request = info.Method, info.Path, info.Withheld, h
+		ex.method, ex.path, ex.other, ex.request = info.Method, info.Path, info.Other || info.Withheld, h
 		ex.named, ex.resumes = x.stateOf(ex.session), h.Get("Last-Event-Id")
 		x.resume(ex)
 	case store.HTTPResponse:

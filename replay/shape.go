@@ -148,7 +148,7 @@ func (x *exchanges) acknowledge() {
 
 // mainPath is the path of the endpoint.
 func (x *exchanges) mainPath() string {
-	posts := slices.DeleteFunc(slices.Clone(x.order), func(ex *exchange) bool { return ex.method != http.MethodPost || ex.withheld })
+	posts := slices.DeleteFunc(slices.Clone(x.order), func(ex *exchange) bool { return ex.method != http.MethodPost || ex.other })
 	if i := slices.IndexFunc(posts, func(ex *exchange) bool { return ex.status > 0 && ex.status < 400 }); i >= 0 {
 		return pathOf(posts[i].path)
 	}

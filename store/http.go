@@ -17,8 +17,8 @@ type HTTPInfo struct {
 	Path   string `json:"path,omitempty"`
 	// Status of a response.
 	Status int `json:"status,omitempty"`
-	// Header has the headers that matter to MCP, with canonical names. A secret
-	// is never among them: its value is replaced before it comes here.
+	// Header has the headers that matter to MCP, with canonical names. A credential is never
+	// among them: its value is replaced before it comes here.
 	Header map[string][]string `json:"header,omitempty"`
 	// Body is a body, a stretch or the rest of one, that is no frame: an error page,
 	// "Accepted"; of a server-sent event that is no message, the data. Body64 is it
@@ -27,9 +27,10 @@ type HTTPInfo struct {
 	Body64 []byte `json:"body64,omitempty"`
 	// Coding is the content coding that Body64 still has: it could not be decoded.
 	Coding string `json:"coding,omitempty"`
-	// Withheld says of a request that the bodies of its exchange are not recorded: it
-	// is not for the MCP endpoint and may be a login. A note says where a stream turned out
-	// to be of MCP all the same.
+	// Other says of a request that it does not look like MCP's, such as a login: the bodies
+	// of its exchange are no frames, but for a stream of events.
+	Other bool `json:"other,omitempty"`
+	// Withheld is Other in recordings of release 0.1, which have no such bodies.
 	Withheld bool `json:"withheld,omitempty"`
 	// Dropped is, at the end of an exchange, how many bytes of its bodies are not in
 	// the log because of a limit that the user has set.

@@ -24,6 +24,9 @@ func (h *HTTPInfo) appendJSON(b []byte) []byte {
 	b = appendField(b, "body", h.Body)
 	b = appendBase64(b, "body64", h.Body64)
 	b = appendField(b, "coding", h.Coding)
+	if h.Other {
+		b = append(b, `,"other":true`...)
+	}
 	if h.Withheld {
 		b = append(b, `,"withheld":true`...)
 	}

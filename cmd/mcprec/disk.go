@@ -73,7 +73,7 @@ const heapLimit = 40 << 20
 
 // recording returns how a recorder of these options records.
 func (o *recordOptions) recording(std streams) []recorder.Option {
-	options := []recorder.Option{recorder.Redact(nil), recorder.MaxFrame(o.disk.max), recorder.Trouble(func(err error) { o.disk.tell(std, err) })}
+	options := []recorder.Option{recorder.MaxFrame(o.disk.max), recorder.Trouble(func(err error) { o.disk.tell(std, err) })}
 	if o.disk.strict {
 		options = append(options, recorder.Strict())
 	}

@@ -47,7 +47,7 @@ func keepRun(ctx context.Context, recorded store.Header, command []string) (*kep
 		Transport: "stdio", Label: recorded.Label, Expect: recorded.Expect,
 		Command: command, Recorder: "mcprec " + version(),
 	}
-	rec, err := recorder.New(ctx, log, h, recorder.Redact(nil))
+	rec, err := recorder.New(ctx, log, h)
 	return &keptRun{rec, log}, err
 }
 

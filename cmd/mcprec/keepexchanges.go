@@ -36,7 +36,7 @@ func keepExchanges(ctx context.Context, client *streamable.Client, recorded stor
 }
 
 func (k *keptExchanges) open(ctx context.Context, h store.Header) *recorder.Recorder {
-	if k.run.Recorder, k.err = recorder.New(ctx, k.run.log, h, recorder.Redact(nil)); k.err != nil {
+	if k.run.Recorder, k.err = recorder.New(ctx, k.run.log, h); k.err != nil {
 		k.run.Recorder = recorder.Unrecorded(k.err)
 	}
 	return k.run.Recorder

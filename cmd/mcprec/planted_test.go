@@ -141,7 +141,7 @@ func TestPlantedSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec, err := recorder.New(context.Background(), db, store.Header{Transport: "stdio"}, recorder.Redact(nil))
+	rec, err := recorder.New(context.Background(), db, store.Header{Transport: "stdio"})
 	if err != nil {
 		t.Fatal(err)
 	}

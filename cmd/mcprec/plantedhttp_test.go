@@ -70,7 +70,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 }
 
 // TestPlantedSecretsHTTP: of two hundred secrets in headers, URLs, and bodies of all
-// forms, codings and cuts none leaves the store, nor is in what the proxy says of its own,
+// forms, codings and cuts none leaves the store,
 // and all of it passes as it is.
 func TestPlantedSecretsHTTP(t *testing.T) {
 	t.Parallel()
@@ -86,8 +86,7 @@ func TestPlantedSecretsHTTP(t *testing.T) {
 	target, _ := url.Parse(far.URL + "/mcp")
 	target.User = url.UserPassword("me", list[len(list)-1].value)
 	tap := recorder.NewHTTP(recorder.HTTPOptions{Path: "/mcp", Header: store.Header{URL: target.String()}, Open: opener(t, db)})
-	var said []byte
-	near := httptest.NewServer(tap.Proxy(recorder.ProxyOptions{Target: target, Failed: func(why string) { said = append(said, why...) }}))
+	near := httptest.NewServer(tap.Proxy(recorder.ProxyOptions{Target: target}))
 	defer near.Close()
 	for i, p := range list {
 		for k, body := range plantedBodies(p) {
@@ -98,16 +97,8 @@ func TestPlantedSecretsHTTP(t *testing.T) {
 			passPlanted(t, server, plantedRequest(near.URL, p, i+k, rnd), plant(positions[0], p, "5"))
 		}
 	}
-	far.Close()
-	passDown(t, near.URL, list[0])
 	near.Close()
 	tap.Close()
-	if !bytes.Contains(said, []byte("no answer from")) {
-		t.Errorf("the proxy says %q", said)
-	}
-	for _, p := range list {
-		leaks(t, "what the proxy says", said, p)
-	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +117,7 @@ func TestPlantedSecretsHTTP(t *testing.T) {
 // opener begins recordings in a store.
 func opener(t *testing.T, db *boltstore.Store) func(store.Header) *recorder.Recorder {
 	return func(h store.Header) *recorder.Recorder {
-		rec, err := recorder.New(context.Background(), db, h, recorder.Redact(nil))
+		rec, err := recorder.New(context.Background(), db, h)
 		if err != nil {
 			t.Error(err)
 		}
@@ -254,15 +245,5 @@ func passPlanted(t *testing.T, s *plantedServer, req *http.Request, body string)
 		if name != "Proxy-Authorization" && s.asked.Header.Get(name) != values[0] { // that is the proxy's
 			t.Errorf("%s: %q came as %q", name, values[0], s.asked.Header.Get(name))
 		}
-	}
-}
-
-// passDown asks when the server is gone: the proxy answers nothing then.
-func passDown(t *testing.T, base string, p planted) {
-	t.Helper()
-	resp, err := http.DefaultTransport.RoundTrip(plantedRequest(base, p, 1, rand.New(rand.NewPCG(3, 8))))
-	if err == nil {
-		resp.Body.Close()
-		t.Errorf("the proxy answers %d", resp.StatusCode)
 	}
 }

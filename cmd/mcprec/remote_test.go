@@ -32,7 +32,7 @@ func fakeRemote() {
 	server := httptest.NewServer(http.HandlerFunc(remoteServer))
 	target := map[string]string{"sse": "/sse", "bare": "/bare", "down": "/mcp"}[os.Args[1]]
 	if target == "" {
-		target = "/mcp?api_key=sesame"
+		target = "/mcp?api_key=open77sesame"
 	}
 	base := server.URL
 	if os.Args[1] == "down" { // a port that is in use, and at which nobody listens
@@ -92,7 +92,8 @@ func remoteServer(w http.ResponseWriter, r *http.Request) {
 			bareAnswers <- `{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`
 		}
 	case r.URL.Path == "/token":
-		fmt.Fprint(w, `{"access_token":"sesame"}`)
+		w.Header().Set("Location", "http://localhost/callback?code=c0de77sesame9x&state=1")
+		fmt.Fprint(w, `{"access_token":"acc3ss-sesame-7","refresh_token":"r3fresh-sesame-7","expires_in":3600}`)
 	case r.Method == http.MethodDelete:
 	case strings.Contains(text, `"initialize"`) && r.Header.Get("Authorization") != "":
 		w.Header().Set("Mcp-Session-Id", "s1")
@@ -115,13 +116,14 @@ func remoteClient(mode, url string) {
 		if mode == "probing" {
 			remoteSay("POST", url, "", `{"jsonrpc":"2.0","id":3,"method":"server/discover"}`)
 		}
-		remoteSay("POST", url, "", initialize, "Authorization", "Bearer sesame")
+		remoteSay("POST", url, "", initialize, "Authorization", "Bearer b3arer-sesame-7")
 		remoteSay("POST", url, "s1", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":5}}}`)
 		remoteSay("DELETE", url, "s1", "")
 	case "stateless":
 		remoteSay("POST", url, "", `{"jsonrpc":"2.0","id":3,"method":"tools/list"}`)
 		remoteSay("POST", url, "", `{"jsonrpc":"2.0","id":3,"method":"ping"}`, "Origin", "https://evil.example")
-		remoteSay("POST", origin+"/token", "", `{"client_secret":"sesame"}`, "Accept", "application/json")
+		remoteSay("POST", origin+"/token", "", "grant_type=authorization_code&code=c0de-sesame-7&code_verifier=v3rifier-sesame-7&client_secret=s3cret-sesame-7",
+			"Accept", "application/json", "Content-Type", "application/x-www-form-urlencoded")
 	case "sse":
 		remoteSay("GET", url, "", "")
 	case "bare":
@@ -174,8 +176,8 @@ func remoteSay(method, url, session, body string, header ...string) {
 	if session != "" {
 		req.Header.Set("Mcp-Session-Id", session)
 	}
-	if len(header) > 0 {
-		req.Header.Set(header[0], header[1])
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
