@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -15,8 +14,7 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// HTTPClient opens sessions with a server over HTTP. URL must be set; the rest may
-// be zero.
+// Client opens sessions with a server over HTTP. URL must be set; the rest may be zero.
 type Client struct {
 	URL string
 	// Client makes the requests; nil: one that follows no redirect, for a redirect
@@ -103,7 +101,6 @@ func (t Client) Dial(ctx context.Context) (*ClientConn, error) {
 	c := &ClientConn{t: t, url: u, used: map[uint64]bool{}, sessions: map[string]*clientSession{}, news: make(chan struct{}, 1),
 		closed: make(chan struct{}), streams: map[uint64]context.CancelFunc{}, followed: map[uint64]*clientExchange{}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.close = sync.OnceValue(c.shut)
 	if t.Legacy {
 		if err := c.dialLegacy(ctx); err != nil {
 			c.cancel()
@@ -135,7 +132,7 @@ type ClientConn struct {
 	ctx    context.Context // ends with the Conn
 	cancel context.CancelFunc
 	work   sync.WaitGroup
-	close  func() error
+	close  sync.Once
 	closed chan struct{}
 
 	mu       sync.Mutex // never held across I/O
@@ -153,30 +150,19 @@ type ClientConn struct {
 // Read implements Conn. An error that is not the context's is what the server made of
 // some request.
 func (c *ClientConn) Read(ctx context.Context) (transport.Frame, error) {
-	return await(ctx, c.news, c.closed, c.read)
-}
-
-func (c *ClientConn) read() (f transport.Frame, found bool, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.isClosed():
-		return f, false, transport.ErrClosed
-	case len(c.inbox) > 0:
-		f = c.inbox[0]
-		c.inbox = c.inbox[1:]
-		return f, true, nil
-	}
-	return f, false, c.err
-}
-
-func (c *ClientConn) isClosed() bool {
-	select {
-	case <-c.closed:
-		return true
-	default:
-		return false
-	}
+	return await(ctx, c.news, c.closed, func() (f transport.Frame, found bool, err error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		switch {
+		case isClosed(c.closed):
+			return f, false, transport.ErrClosed
+		case len(c.inbox) > 0:
+			f = c.inbox[0]
+			c.inbox = c.inbox[1:]
+			return f, true, nil
+		}
+		return f, false, c.err
+	})
 }
 
 // Write implements Conn.
@@ -205,7 +191,7 @@ func (c *ClientConn) Write(ctx context.Context, f transport.Frame) error {
 func (c *ClientConn) open(f transport.Frame) *clientExchange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.isClosed() {
+	if isClosed(c.closed) {
 		return nil
 	}
 	number := f.Stream
@@ -246,33 +232,33 @@ func (c *ClientConn) Drop(stream uint64) {
 	}
 }
 
+// deleteTimeout is how long a server may take to hear that a session is over.
+const deleteTimeout = 2 * time.Second
+
 // Close implements Conn. It hangs up on what is open, and ends the sessions by DELETE.
-func (c *ClientConn) Close() error { return c.close() }
-
-// parting is how long a server may take to hear that a session is over.
-const parting = 2 * time.Second
-
-func (c *ClientConn) shut() error {
-	c.mu.Lock()
-	close(c.closed)
-	var sessions []*clientSession
-	for _, s := range c.sessions {
-		if s.id != "" && !s.left {
-			sessions = append(sessions, s)
+func (c *ClientConn) Close() error {
+	c.close.Do(func() {
+		c.mu.Lock()
+		close(c.closed)
+		var sessions []*clientSession
+		for _, s := range c.sessions {
+			if s.id != "" && !s.left {
+				sessions = append(sessions, s)
+			}
 		}
-	}
-	c.mu.Unlock()
-	ctx, stop := context.WithTimeout(context.Background(), parting)
-	defer stop()
-	for _, s := range sessions {
-		c.leave(ctx, s)
-	}
-	c.cancel()
-	c.work.Wait()
+		c.mu.Unlock()
+		ctx, stop := context.WithTimeout(context.Background(), deleteTimeout)
+		defer stop()
+		for _, s := range sessions {
+			c.leave(ctx, s)
+		}
+		c.cancel()
+		c.work.Wait()
+	})
 	return nil
 }
 
-// leave ends a session. A server that does not heed it keeps one too many.
+// leave deletes a session. Whether the server does so too is not checked.
 func (c *ClientConn) leave(ctx context.Context, s *clientSession) {
 	c.mu.Lock()
 	left := s.left
@@ -320,9 +306,6 @@ func (c *ClientConn) sessionOf(stream uint64) *clientSession {
 	return c.sessions[key]
 }
 
-// errNoEndpoint is what a stream is that begins otherwise than HTTP+SSE.
-var errNoEndpoint = errors.New("the stream does not begin with the endpoint event of HTTP+SSE")
-
 // Route sets the headers by which a message is routed in a session of the revision
 // (basic transports, standard request headers); "": the one that the message names.
 func Route(h http.Header, m transport.Message, version string) {
@@ -336,21 +319,18 @@ func Route(h http.Header, m transport.Message, version string) {
 		return
 	}
 	h.Set("Mcp-Method", m.Method)
+	name := ""
 	switch m.Method {
 	case "tools/call", "prompts/get":
-		setName(h, textOf(transport.Member(m.Params, "name")))
+		name = textOf(transport.Member(m.Params, "name"))
 	case "resources/read":
-		setName(h, textOf(transport.Member(m.Params, "uri")))
+		name = textOf(transport.Member(m.Params, "uri"))
 	}
-}
-
-// setName sets Mcp-Name, in base64 where a header cannot have the name as it is.
-func setName(h http.Header, name string) {
 	plain := strings.TrimSpace(name) == name && !strings.HasPrefix(name, "=?base64?")
 	for _, r := range name {
 		plain = plain && ' ' <= r && r <= '~'
 	}
-	if !plain {
+	if !plain { // a header cannot have the name as it is
 		name = "=?base64?" + base64.StdEncoding.EncodeToString([]byte(name)) + "?="
 	}
 	if name != "" {

@@ -1,12 +1,16 @@
 package streamable
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -81,4 +85,108 @@ func TestRouting(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", c.message, got, c.want)
 		}
 	}
+}
+
+// served answers each request of a client with one response, and none to a second.
+type served struct {
+	status int
+	kind   string
+	body   []byte
+	asked  int
+}
+
+func (s *served) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp := &http.Response{StatusCode: http.StatusMethodNotAllowed, Header: http.Header{}, Request: r, Body: http.NoBody}
+	if s.asked++; s.asked == 1 {
+		resp.StatusCode = s.status
+		resp.Header.Set("Content-Type", s.kind)
+		resp.Body = io.NopCloser(bytes.NewReader(s.body))
+	}
+	return resp, nil
+}
+
+// FuzzResponse: whatever a server answers, the client reads the messages that are in
+// it, or an error, and closes.
+func FuzzResponse(f *testing.F) {
+	f.Add(uint16(100), true, []byte("event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n"))
+	f.Add(uint16(100), true, []byte("\ufeffid: 1\nretry: 99999999\ndata: {}\n\ndata: 2\r\ndata: 3\r\n\r\n"))
+	f.Add(uint16(100), true, []byte("\ufeffevent: ping\ndata: x\n\n"))
+	f.Add(uint16(100), true, []byte("event: ping\ndata: x\n\n: y\n\n"))
+	f.Add(uint16(100), false, []byte(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":7}}`))
+	f.Add(uint16(304), false, []byte("no"))
+	f.Fuzz(func(t *testing.T, status uint16, stream bool, body []byte) {
+		s := &served{status: 100 + int(status)%500, kind: "application/json", body: body}
+		if stream {
+			s.kind = "text/event-stream"
+		}
+		synctest.Test(t, func(t *testing.T) {
+			got, err := answered(t, s)
+			if s.status == http.StatusOK && stream {
+				if want := messagesOf(string(body)); strings.Join(got, "\x00") != strings.Join(want, "\x00") {
+					t.Errorf("%q: read %q, want %q", body, got, want)
+				}
+				return
+			}
+			if len(got) > 1 || len(got) == 1 && got[0] != string(body) {
+				t.Errorf("read %q of %q", got, body)
+			}
+			if err == nil && len(got) == 0 && s.status >= 300 {
+				t.Errorf("status %d is no error", s.status)
+			}
+		})
+	})
+}
+
+// answered asks a server once, and returns what is read until nothing comes for an hour.
+func answered(t *testing.T, s *served) (got []string, err error) {
+	t.Helper()
+	c, err := Client{URL: "http://host/mcp", Client: &http.Client{Transport: s}}.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Write(t.Context(), transport.Frame{Bytes: []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	patience, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	for err == nil {
+		var frame transport.Frame
+		if frame, err = c.Read(patience); err == nil {
+			got = append(got, string(frame.Bytes))
+		}
+	}
+	if patience.Err() != nil {
+		err = nil
+	}
+	if bad := c.Close(); bad != nil {
+		t.Error(bad)
+	}
+	return got, err
+}
+
+// messagesOf reads a stream by the letter of the specification.
+func messagesOf(stream string) (list []string) {
+	stream = strings.TrimPrefix(stream, "\ufeff")
+	stream = strings.ReplaceAll(strings.ReplaceAll(stream, "\r\n", "\n"), "\r", "\n")
+	var data []string
+	kind := ""
+	lines := strings.Split(stream, "\n")
+	for _, line := range lines[:len(lines)-1] { // what has no line end is not one
+		if line == "" {
+			if text := strings.Join(data, "\n"); text != "" && (kind == "" || kind == "message") {
+				list = append(list, text)
+			}
+			data, kind = nil, ""
+			continue
+		}
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch name {
+		case "data":
+			data = append(data, value)
+		case "event":
+			kind = value
+		}
+	}
+	return list
 }

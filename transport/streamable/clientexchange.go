@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,8 +69,15 @@ func newClientExchange(c *ClientConn, number uint64, body []byte) *clientExchang
 
 // run makes the request and reads the response to its end.
 func (x *clientExchange) run() {
-	defer x.close()
-	x.session = x.conn.sessionOf(x.number)
+	c := x.conn
+	defer func() {
+		x.take()
+		x.cancel()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.streams, x.number)
+	}()
+	x.session = c.sessionOf(x.number)
 	ctx := x.ctx
 	if len(x.asks) > 0 && !x.begins {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) {
@@ -81,7 +89,7 @@ func (x *clientExchange) run() {
 	r, err := x.request(ctx)
 	if err == nil {
 		var resp *http.Response
-		if resp, err = x.conn.t.Client.Do(r); err == nil {
+		if resp, err = c.t.Client.Do(r); err == nil {
 			if x.awaits {
 				x.take()
 			}
@@ -89,23 +97,10 @@ func (x *clientExchange) run() {
 			return
 		}
 	}
-	if x.ctx.Err() == nil && !(x.mayBreak && isBroken(err)) {
-		x.conn.fail(err)
+	cut := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	if x.ctx.Err() == nil && !(x.mayBreak && cut) {
+		c.fail(err)
 	}
-}
-
-// isBroken reports whether a request failed because the server cut the connection.
-func isBroken(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-}
-
-func (x *clientExchange) close() {
-	x.take()
-	x.cancel()
-	c := x.conn
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.streams, x.number)
 }
 
 // request makes the request for the message.
@@ -222,7 +217,11 @@ func (x *clientExchange) read(resp *http.Response) {
 	case bad == nil && (len(messages) != 1 || messages[0].Kind() != transport.Invalid):
 		x.got(b)
 	case resp.StatusCode >= 300:
-		x.refused(resp, b)
+		e := &StatusError{Method: resp.Request.Method, URL: resp.Request.URL.Redacted(), Status: resp.StatusCode,
+			Body: strings.TrimSpace(string(b[:min(len(b), 300)]))}
+		if c.t.Forgive == nil || !c.t.Forgive(x.number, e) {
+			c.fail(e)
+		}
 	case err != nil && x.ctx.Err() == nil:
 		c.fail(err)
 	case x.starts && c.t.Listen == ListenInitialized:
@@ -232,15 +231,6 @@ func (x *clientExchange) read(resp *http.Response) {
 
 func isEventStream(h http.Header) bool {
 	return strings.HasPrefix(h.Get("Content-Type"), "text/event-stream")
-}
-
-// refused is a response that has no message and is no success.
-func (x *clientExchange) refused(resp *http.Response, body []byte) {
-	e := &StatusError{Method: resp.Request.Method, URL: resp.Request.URL.Redacted(), Status: resp.StatusCode,
-		Body: strings.TrimSpace(string(body[:min(len(body), 300)]))}
-	if forgive := x.conn.t.Forgive; forgive == nil || !forgive(x.number, e) {
-		x.conn.fail(e)
-	}
 }
 
 // got delivers a message.
@@ -303,7 +293,7 @@ func (x *clientExchange) cut() {
 // retries is how often in a row a client tries to come back to a stream.
 const retries = 2
 
-// resume asks for what of the stream has not come; nil: there is no way.
+// resume asks for the rest of the stream; nil: there is no way.
 func (x *clientExchange) resume() *http.Response {
 	for x.lastID != "" && x.retried < retries {
 		x.retried++
@@ -340,41 +330,39 @@ func (c *ClientConn) get(ctx context.Context, s *clientSession, after string) (*
 	return c.t.Client.Do(r)
 }
 
-// beginning is how long the standalone stream may take to begin. It begins at once
+// listenTimeout is how long the standalone stream may take to begin. It begins at once
 // where the server sends the head of the response before it has anything to say.
-const beginning = 500 * time.Millisecond
+const listenTimeout = 500 * time.Millisecond
 
 // listen asks for the standalone stream, and waits until it has begun: what the server
 // says there in answer to what comes next would be lost.
 func (x *clientExchange) listen() {
+	c := x.conn
 	begun := make(chan struct{})
-	x.conn.work.Go(func() { x.conn.listen(x.session, begun) })
-	patience := time.NewTimer(beginning)
+	c.work.Go(func() {
+		alone := newClientExchange(c, 0, nil)
+		defer alone.cancel()
+		alone.session = x.session
+		resp, err := c.get(alone.ctx, x.session, "")
+		close(begun)
+		switch {
+		case err != nil: // a server need not have the stream
+		case resp.StatusCode == http.StatusOK && isEventStream(resp.Header):
+			alone.follow(resp)
+		default:
+			b, _ := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			if messages, err := (transport.Frame{Bytes: b}).Messages(); err == nil && len(messages) == 1 && messages[0].Kind() != transport.Invalid {
+				alone.got(b) // the error with which it says so
+			}
+		}
+	})
+	patience := time.NewTimer(listenTimeout)
 	defer patience.Stop()
 	select {
 	case <-begun:
 	case <-patience.C:
 	case <-x.ctx.Done():
-	}
-}
-
-// listen follows the standalone stream of a session. A server need not have one.
-func (c *ClientConn) listen(s *clientSession, begun chan struct{}) {
-	x := newClientExchange(c, 0, nil)
-	defer x.cancel()
-	x.session = s
-	resp, err := c.get(x.ctx, s, "")
-	close(begun)
-	switch {
-	case err != nil:
-	case resp.StatusCode == http.StatusOK && isEventStream(resp.Header):
-		x.follow(resp)
-	default:
-		b, _ := io.ReadAll(resp.Body)
-		_ = resp.Body.Close()
-		if messages, err := (transport.Frame{Bytes: b}).Messages(); err == nil && len(messages) == 1 && messages[0].Kind() != transport.Invalid {
-			x.got(b) // the error with which it says so
-		}
 	}
 }
 
@@ -396,7 +384,7 @@ func (c *ClientConn) dialLegacy(ctx context.Context) error {
 		defer x.cancel()
 		x.readEvents(resp.Body)
 		_ = resp.Body.Close()
-		x.found(errNoEndpoint)
+		x.found(errors.New("the stream does not begin with the endpoint event of HTTP+SSE"))
 		c.fail(io.EOF)
 	})
 	return <-found
@@ -410,14 +398,68 @@ func (x *clientExchange) found(err error) {
 	}
 }
 
-// address takes the endpoint's address from its event.
-func (x *clientExchange) address(text string) {
-	u, err := x.conn.url.Parse(text)
-	if err == nil && u.Host != x.conn.url.Host {
-		err = fmt.Errorf("the endpoint %s is on another host", text)
+// readEvents delivers the messages of a stream until it ends.
+func (x *clientExchange) readEvents(body io.Reader) {
+	var s EventScanner
+	var data []byte
+	first := true
+	take := func(found []StreamEvent) {
+		for _, ev := range found {
+			if data = append(data, ev.Data...); ev.More {
+				continue
+			}
+			if first {
+				ev.Meta = bytes.TrimPrefix(ev.Meta, byteOrder)
+			}
+			x.event(ev.Meta, data)
+			data, first = nil, false
+		}
 	}
-	x.conn.mu.Lock()
-	x.conn.endpoint = u
-	x.conn.mu.Unlock()
-	x.found(err)
+	chunk := make([]byte, 16<<10)
+	for {
+		n, err := body.Read(chunk)
+		take(s.Scan(chunk[:n]))
+		if err != nil {
+			found, _ := s.End() // a last CR may be a line end of its own
+			take(found)
+			return
+		}
+	}
+}
+
+// event takes an event in. Its data is the exchange's from here on.
+func (x *clientExchange) event(meta, data []byte) {
+	kind := ""
+	for text := range EventLines(meta) {
+		name, value, _ := strings.Cut(string(text), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch name {
+		case "event":
+			kind = value
+		case "id":
+			x.lastID = value
+		case "retry":
+			if ms, err := strconv.Atoi(value); err == nil {
+				x.retry = time.Duration(ms) * time.Millisecond
+			}
+		}
+	}
+	x.retried = 0
+	if kind == "endpoint" && x.endpoint != nil {
+		u, err := x.conn.url.Parse(string(data))
+		if err == nil && u.Host != x.conn.url.Host {
+			err = fmt.Errorf("the endpoint %s is on another host", data)
+		}
+		x.conn.mu.Lock()
+		x.conn.endpoint = u
+		x.conn.mu.Unlock()
+		x.found(err)
+	}
+	if len(data) > 0 && (kind == "" || kind == "message") {
+		x.got(data)
+	}
+	if x.lastID != "" {
+		x.resumable.Store(true)
+		x.cut()
+	}
 }

@@ -4,14 +4,85 @@ import (
 	"context"
 	"crypto/rand"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/mcprec/mcprec/transport"
 )
 
-// HTTPServerOptions say how an [HTTPServer] serves. The zero value gives each
+// Answer is what is known beforehand about the response to an HTTP request; in a
+// replay, how the recorded server responded. The zero Answer leaves all to the Server.
+type Answer struct {
+	// Status is the response's; 0: what fits.
+	Status int
+	// Header are further headers of it: WWW-Authenticate, Allow, Retry-After.
+	Header http.Header
+	// Form is how messages come.
+	Form AnswerForm
+	// Body is the body of a response without messages.
+	Body []byte
+	// IDs gives each event of the stream an id, by which it can be resumed.
+	IDs bool
+	// Primed begins the stream with an event that has an id and no message.
+	Primed bool
+	// Retry is what the stream tells the client of when to come back.
+	Retry string
+	// Cut ends the response, which is a stream, after its first CutAfter messages; the
+	// others wait for the client to resume it. Broken ends it as a connection does
+	// that breaks.
+	Cut, Broken bool
+	CutAfter    int
+	// After is how many messages follow the last response.
+	After int
+	// Plain is a response that has no messages, whatever was asked.
+	Plain bool
+	// None cuts the connection in place of a response to a message.
+	None bool
+}
+
+// AnswerForm is the form of a response with messages.
+type AnswerForm uint8
+
+const (
+	// AnyForm is JSON when the first message is all there is to answer, and a stream
+	// otherwise.
+	AnyForm AnswerForm = iota
+	// JSONForm is one message as the body.
+	JSONForm
+	// StreamForm is a stream of server-sent events.
+	StreamForm
+)
+
+// Attempt is an HTTP request that no session has been told of yet.
+type Attempt struct {
+	*http.Request
+	// Body is that of a POST.
+	Body []byte
+	// Session is how it names one.
+	Session SessionState
+	// Lost says that its Last-Event-ID is not the id of an event of its session.
+	Lost bool
+}
+
+// SessionState is what the id stands for by which an HTTP request names its session.
+type SessionState uint8
+
+const (
+	// SessionOpen is a session that the server has given.
+	SessionOpen SessionState = iota
+	// SessionNone is no id.
+	SessionNone
+	// SessionEnded was a session until the client deleted it.
+	SessionEnded
+	// SessionUnknown never was one.
+	SessionUnknown
+)
+
+// ServerOptions say how a [Server] serves. The zero value gives each
 // client a session of its own, as the revisions up to 2025-11-25 do.
 type ServerOptions struct {
 	// Stateless gives out no session ids: all requests are of one session, as in
@@ -26,14 +97,14 @@ type ServerOptions struct {
 	Standalone bool
 	// Expected is what each session begins with as if by [ServerConn.Expect].
 	Expected map[string][]Answer
-	// Screen is asked about each request before it is of any session. What it answers
-	// is all that happens: no session is told of the request. May be nil.
+	// Screen is asked about each request first. If it answers, no session is told of
+	// the request. May be nil.
 	Screen func(Attempt) (a Answer, answered bool)
 	// Origins are web origins that may ask besides those of this machine; "*" is any.
 	Origins []string
 }
 
-// HTTPServer is the server's side of MCP over HTTP, Streamable HTTP of all
+// Server is the server's side of MCP over HTTP, Streamable HTTP of all
 // revisions and HTTP+SSE: an [http.Handler] for one endpoint, whatever its path,
 // whose sessions are [ServerConn]s. It may be used concurrently.
 type Server struct {
@@ -47,22 +118,25 @@ type Server struct {
 	backlog  []*ServerConn          // not accepted yet
 	news     chan struct{}
 	closed   chan struct{}
-	close    func()
+	close    sync.Once
 }
 
-// NewHTTPServer returns a server without sessions.
+// NewServer returns a server without sessions.
 func NewServer(o ServerOptions) *Server {
-	s := &Server{o: o, mark: strings.ToLower(rand.Text()[:8]) + "-", sessions: map[string]*ServerConn{}, news: make(chan struct{}, 1), closed: make(chan struct{})}
-	s.close = sync.OnceFunc(func() { close(s.closed) })
-	return s
+	return &Server{o: o, mark: strings.ToLower(rand.Text()[:8]) + "-", sessions: map[string]*ServerConn{}, news: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
 // Accept returns the next session, or [ErrClosed] after Close.
 func (s *Server) Accept(ctx context.Context) (*ServerConn, error) {
 	for {
-		if c := s.next(); c != nil {
+		s.mu.Lock()
+		if len(s.backlog) > 0 {
+			c := s.backlog[0]
+			s.backlog = s.backlog[1:]
+			s.mu.Unlock()
 			return c, nil
 		}
+		s.mu.Unlock()
 		select {
 		case <-s.news:
 		case <-s.closed:
@@ -73,54 +147,13 @@ func (s *Server) Accept(ctx context.Context) (*ServerConn, error) {
 	}
 }
 
-func (s *Server) next() *ServerConn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.backlog) == 0 {
-		return nil
-	}
-	c := s.backlog[0]
-	s.backlog = s.backlog[1:]
-	return c
-}
-
 // Close ends all sessions as if their clients had, and takes no new ones.
 func (s *Server) Close() {
-	s.close()
+	s.close.Do(func() { close(s.closed) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.sessions {
 		c.end()
-	}
-}
-
-// open begins a session. The lock is held.
-func (s *Server) open() *ServerConn {
-	c := newServerConn(s, s.mark+strings.ToLower(rand.Text()))
-	for method, answers := range s.o.Expected {
-		c.Expect(method, answers)
-	}
-	select {
-	case <-s.closed:
-		c.end()
-	default:
-	}
-	s.sessions[c.id] = c
-	s.backlog = append(s.backlog, c)
-	notify(s.news)
-	return c
-}
-
-// forget is told that a session is over.
-func (s *Server) forget(c *ServerConn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.sessions, c.id)
-	if s.lobby == c {
-		s.lobby = nil
-	}
-	if s.latest == c {
-		s.latest = nil
 	}
 }
 
@@ -130,11 +163,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "mcprec: "+refusal, http.StatusForbidden)
 		return
 	}
-	select {
-	case <-s.closed:
+	if isClosed(s.closed) {
 		http.Error(w, "mcprec: the server is going down", http.StatusServiceUnavailable)
 		return
-	default:
 	}
 	var body []byte
 	if r.Method == http.MethodPost {
@@ -156,8 +187,52 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sessionOf returns the session of a request. One without an id that does not begin
-// a session is of the one that is about to begin, or began last.
+// screen asks Screen about a request, and reports whether that has answered it.
+func (s *Server) screen(w http.ResponseWriter, r *http.Request, body []byte) (over bool) {
+	if s.o.Screen == nil {
+		return false
+	}
+	attempt := Attempt{Request: r, Body: body, Session: SessionUnknown}
+	id := r.Header.Get("Mcp-Session-Id") + r.URL.Query().Get("sessionId")
+	s.mu.Lock()
+	c := s.sessions[id]
+	switch {
+	case id == "":
+		attempt.Session = SessionNone
+	case c != nil && !c.isOver():
+		attempt.Session = SessionOpen
+	case c != nil || strings.HasPrefix(id, s.mark):
+		attempt.Session = SessionEnded
+	}
+	s.mu.Unlock()
+	open := attempt.Session == SessionOpen
+	if last := r.Header.Get("Last-Event-Id"); last != "" {
+		attempt.Lost = true
+		if number, event, ok := parseEventID(last); ok && open {
+			c.mu.Lock()
+			stream := c.streams[number]
+			attempt.Lost = stream == nil || event >= len(stream.events)
+			c.mu.Unlock()
+		}
+	}
+	a, answered := s.o.Screen(attempt)
+	switch {
+	case !answered:
+	case a.Form == StreamForm && open: // a stream on which nothing is said
+		c.mu.Lock()
+		stream := c.addStream()
+		stream.tell(a)
+		c.mu.Unlock()
+		f := &follower{conn: c, stream: stream, w: w}
+		f.follow(r.Context())
+	default:
+		refuse(w, a)
+	}
+	return answered
+}
+
+// sessionOf returns the session of a request, or nil. A request without an id that does
+// not begin a session belongs to the session that is about to begin, or began last.
 func (s *Server) sessionOf(id string, begins bool) *ServerConn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,6 +253,13 @@ func (s *Server) sessionOf(id string, begins bool) *ServerConn {
 		s.lobby = nil
 	}
 	return c
+}
+
+// isOver reports whether the client has ended the session.
+func (c *ServerConn) isOver() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
 }
 
 // isIdle reports whether the session may still begin.
@@ -203,34 +285,31 @@ func (s *Server) settle(c *ServerConn) {
 	c.opening = false
 }
 
-const unknownSession = `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`
-
 // post takes a message in.
 func (s *Server) post(w http.ResponseWriter, r *http.Request, id string, body []byte) {
-	query := r.URL.Query().Get("sessionId")
-	c := s.sessionOf(id+query, isInitialize(body))
+	messages, _ := transport.Frame{Bytes: body}.Messages()
+	begins := slices.ContainsFunc(messages, func(m transport.Message) bool { return m.Method == "initialize" })
+	c := s.sessionOf(id+r.URL.Query().Get("sessionId"), begins)
 	if c == nil {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(w, unknownSession)
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`)
 		return
 	}
-	stream := c.begin(body)
-	f := &follower{conn: c, stream: stream, w: w}
+	c.mu.Lock()
+	stream := c.addStream()
+	f := transport.Frame{Bytes: body, Stream: stream.number}
+	stream.ask(f)
+	stream.oneWay, stream.answer.IDs = c.legacy, !s.o.Stateless
+	c.opening = c.opening || stream.begins
+	c.inbox = append(c.inbox, f)
+	notify(c.news)
+	c.mu.Unlock()
 	if stream.begins && !s.o.Stateless && !stream.oneWay {
 		defer s.settle(c)
 	}
-	f.follow(r.Context())
-}
-
-func isInitialize(body []byte) bool {
-	messages, _ := transport.Frame{Bytes: body}.Messages()
-	for _, m := range messages {
-		if m.Method == "initialize" {
-			return true
-		}
-	}
-	return false
+	response := &follower{conn: c, stream: stream, w: w}
+	response.follow(r.Context())
 }
 
 // other answers what is no POST.
@@ -242,12 +321,20 @@ func (s *Server) other(w http.ResponseWriter, r *http.Request, id string) {
 	}
 	resumes := r.Header.Get("Last-Event-Id")
 	if r.Method == http.MethodGet && resumes != "" {
-		c.resume(w, r, resumes)
+		if stream, event, ok := parseEventID(resumes); !ok || !c.attach(w, r, stream, event) {
+			http.Error(w, "mcprec: no event has the id "+resumes, http.StatusBadRequest)
+		}
 		return
 	}
-	a, known := c.expect(r.Method)
+	var a Answer // the zero Answer is not Plain
+	c.mu.Lock()
+	if queue := c.expected[r.Method]; len(queue) > 0 {
+		a, c.expected[r.Method] = queue[0], queue[1:]
+	}
+	followed := c.streams[0].followers > 0
+	c.mu.Unlock()
 	switch {
-	case known && a.Plain:
+	case a.Plain:
 		if r.Method == http.MethodDelete && a.Status < 300 { // it was heeded
 			c.end()
 		}
@@ -255,7 +342,7 @@ func (s *Server) other(w http.ResponseWriter, r *http.Request, id string) {
 	case s.o.Stateless || id == "":
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "mcprec: there is no session to ask for this", http.StatusMethodNotAllowed)
-	case r.Method == http.MethodGet && c.isFollowed():
+	case r.Method == http.MethodGet && followed: // a message must not go out twice
 		http.Error(w, "mcprec: the session has a stream already; a client comes back to it by Last-Event-ID", http.StatusConflict)
 	case r.Method == http.MethodGet:
 		c.attach(w, r, 0, -1)
@@ -268,14 +355,6 @@ func (s *Server) other(w http.ResponseWriter, r *http.Request, id string) {
 	}
 }
 
-// isFollowed reports whether the client has the standalone stream: a message must not
-// go out twice.
-func (c *ServerConn) isFollowed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.streams[0].followers > 0
-}
-
 // refuse responds without a message.
 func refuse(w http.ResponseWriter, a Answer) {
 	for name, values := range a.Header {
@@ -283,14 +362,6 @@ func refuse(w http.ResponseWriter, a Answer) {
 	}
 	w.WriteHeader(a.Status)
 	_, _ = w.Write(a.Body)
-}
-
-// resume goes on with a stream after the event with the id.
-func (c *ServerConn) resume(w http.ResponseWriter, r *http.Request, id string) {
-	stream, event, ok := parseEventID(id)
-	if !ok || !c.attach(w, r, stream, event) {
-		http.Error(w, "mcprec: no event has the id "+id, http.StatusBadRequest)
-	}
 }
 
 // attach follows the stream in a response of its own, from behind an event; -1:
@@ -330,4 +401,55 @@ func (s *Server) legacy(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.follow(r.Context())
+}
+
+// MayAsk says why an HTTP request must be refused; "": it need not. The
+// specification has servers look at the origin, against pages of other sites that
+// reach a server of this machine by DNS rebinding (basic transports, security
+// warning). One that is asked on loopback is not asked by another name either, but
+// for those of the origins: a tunnel or a proxy of this machine may keep the name.
+func MayAsk(r *http.Request, origins []string) (refusal string) {
+	if origin := r.Header.Get("Origin"); origin != "" && !isOrigin(origin, origins) {
+		return "web pages of " + origin + " may not use this server"
+	}
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && local.IP.IsLoopback() && !isHost(r.Host, origins) {
+		return "this server is not " + r.Host
+	}
+	return ""
+}
+
+// isOrigin reports whether an origin is one of this machine or of those allowed.
+func isOrigin(origin string, allowed []string) bool {
+	for _, o := range allowed {
+		if o == "*" || strings.EqualFold(strings.TrimSuffix(o, "/"), origin) {
+			return true
+		}
+	}
+	u, err := url.Parse(origin)
+	return err == nil && isLoopback(u.Hostname())
+}
+
+// isHost reports whether the host of an address, host or host:port, is this machine or
+// that of an allowed origin.
+func isHost(address string, allowed []string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = strings.Trim(address, "[]")
+	}
+	for _, o := range allowed {
+		if o == "*" {
+			return true
+		}
+		if u, err := url.Parse(o); err == nil && u.Host != "" && strings.EqualFold(u.Hostname(), host) {
+			return true
+		}
+	}
+	return isLoopback(host)
+}
+
+// isLoopback reports whether a name or an address is this machine's own.
+func isLoopback(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }

@@ -2,23 +2,24 @@ package streamable
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
-	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/mcprec/mcprec/transport"
 )
 
 // ServerConn is the server's end of one client's session over HTTP, from an
-// [HTTPServer]. Each frame that Read returns has the number of its exchange as
+// [Server]. Each frame that Read returns has the number of its exchange as
 // Stream. A Write of a frame with the Stream of an exchange answers there; with
 // Stream 0, or when the exchange is over, the frame goes out on the standalone
 // stream, which waits until the client asks for it. In HTTP+SSE there is only the one
 // stream.
 //
 // A request without a message to answer, such as a notification, is responded to
-// when the next Read is called: who reads it can say by Answer how.
+// when the next Read is called, so that its reader can call Answer before.
 type ServerConn struct {
 	server *Server
 	id     string
@@ -27,8 +28,8 @@ type ServerConn struct {
 	inbox    []transport.Frame
 	news     chan struct{} // there may be more to read
 	last     uint64        // exchange
-	streams  map[uint64]*httpStream
-	given    *httpStream // of the frame that was read last
+	streams  map[uint64]*serverStream
+	given    *serverStream // of the frame that was read last
 	expected map[string][]Answer
 	legacy   bool // HTTP+SSE
 	named    bool // the client knows the session's id
@@ -36,23 +37,22 @@ type ServerConn struct {
 	opening  bool // or is under way
 	ended    bool // the client's side
 	closed   chan struct{}
-	close    func() error
+	close    sync.Once
 }
 
-func newServerConn(s *Server, id string) *ServerConn {
-	c := &ServerConn{server: s, id: id, news: make(chan struct{}, 1), closed: make(chan struct{}),
-		expected: map[string][]Answer{}}
+// open begins a session. The server's lock is held.
+func (s *Server) open() *ServerConn {
+	c := &ServerConn{server: s, id: s.mark + strings.ToLower(rand.Text()), news: make(chan struct{}, 1), closed: make(chan struct{}),
+		expected: map[string][]Answer{}, ended: isClosed(s.closed)}
 	standalone := newStream(0)
-	standalone.form, standalone.answer.IDs = StreamForm, !s.o.Stateless
-	c.streams = map[uint64]*httpStream{0: standalone}
-	c.close = sync.OnceValue(func() error {
-		c.mu.Lock()
-		close(c.closed)
-		c.mu.Unlock()
-		c.server.forget(c)
-		c.finish()
-		return nil
-	})
+	standalone.form, standalone.answer.IDs, standalone.over = StreamForm, !s.o.Stateless, c.ended
+	c.streams = map[uint64]*serverStream{0: standalone}
+	for method, answers := range s.o.Expected {
+		c.expected[method] = slices.Clone(answers)
+	}
+	s.sessions[c.id] = c
+	s.backlog = append(s.backlog, c)
+	notify(s.news)
 	return c
 }
 
@@ -77,33 +77,32 @@ func (c *ServerConn) Answer(exchange uint64, a Answer) {
 // Read implements Conn. It returns io.EOF when the client has ended the session:
 // by DELETE, or in HTTP+SSE by hanging up.
 func (c *ServerConn) Read(ctx context.Context) (transport.Frame, error) {
-	return await(ctx, c.news, c.closed, c.read)
+	return await(ctx, c.news, c.closed, func() (f transport.Frame, found bool, err error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.given != nil {
+			c.given.settle()
+			c.given = nil
+		}
+		switch {
+		case isClosed(c.closed):
+			return f, false, transport.ErrClosed
+		case len(c.inbox) > 0:
+			f = c.inbox[0]
+			c.inbox = c.inbox[1:]
+			c.given = c.streams[f.Stream]
+			return f, true, nil
+		case c.ended:
+			return f, false, io.EOF
+		}
+		return f, false, nil
+	})
 }
 
-func (c *ServerConn) read() (f transport.Frame, found bool, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.given != nil {
-		c.given.settle()
-		c.given = nil
-	}
-	switch {
-	case c.isClosed():
-		return f, false, transport.ErrClosed
-	case len(c.inbox) > 0:
-		f = c.inbox[0]
-		c.inbox = c.inbox[1:]
-		c.given = c.streams[f.Stream]
-		return f, true, nil
-	case c.ended:
-		return f, false, io.EOF
-	}
-	return f, false, nil
-}
-
-func (c *ServerConn) isClosed() bool {
+// isClosed reports whether a channel that carries nothing is closed.
+func isClosed(done <-chan struct{}) bool {
 	select {
-	case <-c.closed:
+	case <-done:
 		return true
 	default:
 		return false
@@ -121,7 +120,7 @@ func (c *ServerConn) Write(ctx context.Context, f transport.Frame) error {
 		return err
 	}
 	c.mu.Lock()
-	if c.isClosed() {
+	if isClosed(c.closed) {
 		c.mu.Unlock()
 		return transport.ErrClosed
 	}
@@ -147,7 +146,7 @@ func (c *ServerConn) Write(ctx context.Context, f transport.Frame) error {
 }
 
 // route finds the stream that a frame goes out on.
-func (c *ServerConn) route(f transport.Frame) *httpStream {
+func (c *ServerConn) route(f transport.Frame) *serverStream {
 	if s := c.streams[f.Stream]; s != nil && f.Stream != 0 && s.takes(f) {
 		return s
 	}
@@ -172,16 +171,29 @@ func (c *ServerConn) Unsent() int {
 }
 
 // Close implements Conn. Responses that are under way are cut short.
-func (c *ServerConn) Close() error { return c.close() }
-
-// finish lets all who follow the streams go.
-func (c *ServerConn) finish() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, s := range c.streams {
-		s.over = true
-		s.wake()
-	}
+func (c *ServerConn) Close() error {
+	c.close.Do(func() {
+		c.mu.Lock()
+		close(c.closed)
+		c.mu.Unlock()
+		s := c.server
+		s.mu.Lock()
+		delete(s.sessions, c.id)
+		if s.lobby == c {
+			s.lobby = nil
+		}
+		if s.latest == c {
+			s.latest = nil
+		}
+		s.mu.Unlock()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, stream := range c.streams {
+			stream.over = true
+			stream.wake()
+		}
+	})
+	return nil
 }
 
 // end says that the client has ended the session.
@@ -221,43 +233,12 @@ func notify(news chan struct{}) {
 	}
 }
 
-// begin takes a request in, and returns the stream of its answer.
-func (c *ServerConn) begin(body []byte) *httpStream {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// addStream begins the stream of a further exchange, which has one follower. The lock is
+// held.
+func (c *ServerConn) addStream() *serverStream {
 	c.last++
 	s := newStream(c.last)
-	f := transport.Frame{Bytes: body, Stream: s.number}
-	s.ask(f)
-	s.oneWay, s.answer.IDs = c.legacy, !c.server.o.Stateless
-	s.followers, s.over = 1, c.ended || c.isClosed()
-	c.opening = c.opening || s.begins
+	s.followers, s.over = 1, c.ended || isClosed(c.closed)
 	c.streams[s.number] = s
-	c.inbox = append(c.inbox, f)
-	notify(c.news)
 	return s
-}
-
-// expect returns the next recorded answer to a method other than POST.
-func (c *ServerConn) expect(method string) (a Answer, known bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	queue := c.expected[method]
-	if len(queue) == 0 {
-		return a, false
-	}
-	c.expected[method] = queue[1:]
-	return queue[0], true
-}
-
-// tell reports whether the client is told the session's id, which begins with a
-// successful initialize.
-func (c *ServerConn) tell(s *httpStream, status int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s.begins && status == http.StatusOK && !s.refused() {
-		c.begun = true
-		c.named = !c.server.o.Stateless && !c.legacy
-	}
-	return c.named
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// site is an HTTPServer on loopback.
+// site is a Server on loopback.
 type site struct {
 	*Server
 	url string
@@ -111,8 +111,11 @@ func (s site) begin(t *testing.T, c *ClientConn) *ServerConn {
 	serving.Wait()
 	serving.Go(func() {
 		hears(t, conn, initialized)
-		say(t, conn, 0, `{"jsonrpc":"2.0","method":"hello"}`) // by which the next Read is called
-		_, _, _ = conn.read()
+		say(t, conn, 0, `{"jsonrpc":"2.0","method":"hello"}`)
+		conn.mu.Lock()
+		conn.given.settle() // as the next Read does
+		conn.given = nil
+		conn.mu.Unlock()
 	})
 	say(t, c, 0, initialized)
 	serving.Wait()

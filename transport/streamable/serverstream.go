@@ -2,18 +2,20 @@ package streamable
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// httpStream is what the server says in answer to one request, or, of number 0,
-// outside of all. It decides and does no I/O: whoever follows it asks for the next
+// serverStream is what the server says in answer to one request, or, of number 0,
+// outside of all requests. It decides and does no I/O: a follower asks it for the next
 // step. A stream that has ids outlives the connection it was begun on.
-type httpStream struct {
+type serverStream struct {
 	number uint64
 	answer Answer
 	form   AnswerForm
@@ -32,18 +34,18 @@ type httpStream struct {
 	changed   chan struct{}
 }
 
-func newStream(number uint64) *httpStream {
-	return &httpStream{number: number, asks: map[mcp.Key]bool{}, changed: make(chan struct{})}
+func newStream(number uint64) *serverStream {
+	return &serverStream{number: number, asks: map[mcp.Key]bool{}, changed: make(chan struct{})}
 }
 
 // wake tells all who wait that something is different.
-func (s *httpStream) wake() {
+func (s *serverStream) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
 // ask notes the requests of a frame, whose ids must come back.
-func (s *httpStream) ask(f transport.Frame) {
+func (s *serverStream) ask(f transport.Frame) {
 	messages, err := f.Messages()
 	s.faulty = err != nil
 	for _, m := range messages {
@@ -54,8 +56,8 @@ func (s *httpStream) ask(f transport.Frame) {
 	}
 }
 
-// tell is told how the recorded server responded.
-func (s *httpStream) tell(a Answer) {
+// tell says how the response is to be.
+func (s *serverStream) tell(a Answer) {
 	s.answer = a
 	s.over = s.over || a.None
 	if s.form == AnyForm && !a.Plain && !a.None && !s.oneWay {
@@ -65,7 +67,7 @@ func (s *httpStream) tell(a Answer) {
 }
 
 // take settles the form.
-func (s *httpStream) take(form AnswerForm) {
+func (s *serverStream) take(form AnswerForm) {
 	s.form = form
 	if form == StreamForm && s.answer.Primed {
 		s.events = append(s.events, nil)
@@ -74,7 +76,7 @@ func (s *httpStream) take(form AnswerForm) {
 
 // settle is told that the request was read and that nothing was said at once. What
 // asks for nothing is responded to.
-func (s *httpStream) settle() {
+func (s *serverStream) settle() {
 	if len(s.events) > 0 && !s.answer.Plain {
 		return
 	}
@@ -85,12 +87,12 @@ func (s *httpStream) settle() {
 }
 
 // takes reports whether a frame may go out on this stream.
-func (s *httpStream) takes(f transport.Frame) bool {
+func (s *serverStream) takes(f transport.Frame) bool {
 	return !s.over && !s.oneWay && (s.form != JSONForm || s.completes(f))
 }
 
 // completes reports whether the frame answers all that is asked.
-func (s *httpStream) completes(f transport.Frame) bool {
+func (s *serverStream) completes(f transport.Frame) bool {
 	left := len(s.asks)
 	messages, _ := f.Messages()
 	for _, m := range messages {
@@ -105,7 +107,7 @@ func (s *httpStream) completes(f transport.Frame) bool {
 }
 
 // add appends a frame.
-func (s *httpStream) add(f transport.Frame) {
+func (s *serverStream) add(f transport.Frame) {
 	complete := s.completes(f)
 	if s.form == AnyForm {
 		if complete && s.number != 0 {
@@ -154,11 +156,22 @@ const (
 
 // next returns what is to be done by a follower that has begun or not and has
 // written the events before position at. resumed: it is not the first.
-func (s *httpStream) next(begun, resumed bool, at int) followStep {
+func (s *serverStream) next(begun, resumed bool, at int) followStep {
 	step := followStep{kind: s.nextKind(begun, resumed, at), answer: s.answer, changed: s.changed}
 	switch step.kind {
 	case stepPlain:
-		step.answer.Status, step.event = s.plainAnswer()
+		switch {
+		case s.answer.Status != 0:
+			step.event = s.answer.Body
+		case s.faulty:
+			step.answer.Status = http.StatusBadRequest
+			step.event = []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`)
+		default:
+			step.answer.Status = http.StatusAccepted
+			if s.oneWay {
+				step.event = []byte("Accepted")
+			}
+		}
 	case stepJSON:
 		step.event = s.events[0]
 	case stepEvent:
@@ -167,7 +180,11 @@ func (s *httpStream) next(begun, resumed bool, at int) followStep {
 	return step
 }
 
-func (s *httpStream) nextKind(begun, resumed bool, at int) stepKind {
+func (s *serverStream) nextKind(begun, resumed bool, at int) stepKind {
+	cut := s.answer.CutAfter // the event before which the first connection ends
+	if s.answer.Primed {
+		cut++
+	}
 	switch {
 	case !begun && s.answer.None:
 		return stepBreak
@@ -181,7 +198,7 @@ func (s *httpStream) nextKind(begun, resumed bool, at int) stepKind {
 		return stepAbsent
 	case !begun:
 		return stepWait
-	case !resumed && s.answer.Cut && at >= s.cut():
+	case !resumed && s.answer.Cut && at >= cut:
 		if s.answer.Broken {
 			return stepBreak
 		}
@@ -194,16 +211,8 @@ func (s *httpStream) nextKind(begun, resumed bool, at int) stepKind {
 	return stepWait
 }
 
-// cut is the position of the event before which the first connection ends.
-func (s *httpStream) cut() int {
-	if s.answer.Primed {
-		return s.answer.CutAfter + 1
-	}
-	return s.answer.CutAfter
-}
-
 // event returns the bytes of event i.
-func (s *httpStream) event(i int) []byte {
+func (s *serverStream) event(i int) []byte {
 	var b bytes.Buffer
 	data := s.events[i]
 	if data != nil {
@@ -227,24 +236,132 @@ func parseEventID(id string) (stream uint64, event int, ok bool) {
 	return stream, event, n == 2 && err == nil && event >= 0
 }
 
-// plainAnswer returns the status and the body of a response without messages.
-func (s *httpStream) plainAnswer() (status int, body []byte) {
-	switch {
-	case s.answer.Status != 0:
-		return s.answer.Status, s.answer.Body
-	case s.faulty:
-		return http.StatusBadRequest, []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`)
-	case s.oneWay:
-		return http.StatusAccepted, []byte("Accepted")
-	}
-	return http.StatusAccepted, nil
-}
-
 // refused reports whether the one answer is an error.
-func (s *httpStream) refused() bool {
+func (s *serverStream) refused() bool {
 	if s.form != JSONForm || len(s.events) == 0 {
 		return false
 	}
 	messages, _ := transport.Frame{Bytes: s.events[0]}.Messages()
 	return !slices.ContainsFunc(messages, func(m transport.Message) bool { return m.Result != nil })
+}
+
+// follower is an HTTP response that is fed from a stream.
+type follower struct {
+	conn    *ServerConn
+	stream  *serverStream
+	w       http.ResponseWriter
+	at      int
+	begun   bool
+	resumed bool
+	nth     int // among the stream's
+}
+
+// follow feeds the response until it is over or the client hangs up.
+func (f *follower) follow(ctx context.Context) {
+	defer f.leave()
+	for {
+		f.conn.mu.Lock()
+		step := f.stream.next(f.begun, f.resumed, f.at)
+		if f.nth != f.stream.newest {
+			step.kind = stepEnd
+		}
+		f.conn.mu.Unlock()
+		switch step.kind {
+		case stepWait:
+			select {
+			case <-step.changed:
+			case <-ctx.Done():
+				return
+			}
+		case stepBreak:
+			panic(http.ErrAbortHandler)
+		case stepAbsent:
+			http.Error(f.w, "mcprec: the session is over", http.StatusServiceUnavailable)
+			return
+		case stepPlain:
+			_ = f.respond(step.answer, "", step.event)
+			return
+		case stepJSON:
+			if f.respond(step.answer, "application/json", step.event) == nil {
+				f.advance()
+			}
+			return
+		case stepHead:
+			f.begun = true
+			if f.respond(step.answer, "text/event-stream", nil) != nil {
+				return
+			}
+		case stepEvent:
+			_, err := f.w.Write(step.event)
+			if err == nil {
+				err = http.NewResponseController(f.w).Flush()
+			}
+			f.advance()
+			if err != nil {
+				return
+			}
+		case stepEnd:
+			return
+		}
+	}
+}
+
+// respond sends the head of the response, and its body or the beginning of that.
+func (f *follower) respond(a Answer, contentType string, body []byte) error {
+	status := a.Status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	h := f.w.Header()
+	for name, values := range a.Header {
+		h[name] = values
+	}
+	if contentType != "" {
+		h.Set("Content-Type", contentType)
+	}
+	if contentType == "text/event-stream" {
+		h.Set("Cache-Control", "no-cache, no-transform")
+		h.Set("X-Accel-Buffering", "no")
+	}
+	if contentType != "text/event-stream" && status != http.StatusNoContent {
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	c := f.conn
+	c.mu.Lock()
+	if f.stream.begins && status == http.StatusOK && !f.stream.refused() {
+		c.begun, c.named = true, !c.server.o.Stateless && !c.legacy
+	}
+	named := c.named
+	c.mu.Unlock()
+	if named {
+		h.Set("Mcp-Session-Id", c.id)
+	}
+	f.w.WriteHeader(status)
+	if len(body) > 0 {
+		if _, err := f.w.Write(body); err != nil {
+			return err
+		}
+	}
+	return http.NewResponseController(f.w).Flush()
+}
+
+// advance says that an event is out.
+func (f *follower) advance() {
+	f.at++
+	f.conn.mu.Lock()
+	defer f.conn.mu.Unlock()
+	f.stream.sent = max(f.stream.sent, f.at)
+	f.stream.wake()
+}
+
+func (f *follower) leave() {
+	c := f.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f.stream.followers--
+	f.stream.wake()
+	again := f.stream.answer.IDs && f.stream.form == StreamForm // somebody may come back to it
+	if f.stream.over && !again && f.stream.number != 0 {
+		delete(c.streams, f.stream.number)
+	}
 }

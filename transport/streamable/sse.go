@@ -1,6 +1,9 @@
 package streamable
 
-import "bytes"
+import (
+	"bytes"
+	"iter"
+)
 
 // EventLimit is how much of an event's data is held until the event's end. What is
 // longer is given out in parts.
@@ -66,15 +69,19 @@ func (s *EventScanner) Scan(chunk []byte) []StreamEvent {
 		}
 		s.step(&ends)
 	}
-	s.spill()
+	// The data of an unfinished event that is too long to be held goes out.
+	if held := s.arena[s.from:]; len(held) > EventLimit || len(held) > 0 && s.open {
+		s.found = append(s.found, StreamEvent{Data: held, Cont: s.open, More: true})
+		s.open, s.from = true, len(s.arena)
+	}
 	if len(s.arena) == s.from && cap(s.arena) > 4*EventLimit {
 		s.arena, s.from = nil, 0
 	}
 	return s.found
 }
 
-// End returns what the end of the stream completes, and what of it is no event.
-// Of a long event that was cut the data so far is out, and nothing is left.
+// End returns the events that the end of the stream completes, and the bytes behind
+// them, which are no event. The data of a long event that was cut is out already.
 func (s *EventScanner) End() (found []StreamEvent, rest []byte) {
 	s.found = s.found[:0]
 	if s.ending { // the LF did not come
@@ -208,15 +215,12 @@ func (s *EventScanner) classify(ended bool) {
 	if short && !ended {
 		return
 	}
-	if n := DataLine(line); n > 0 {
-		s.beginData(line[n:])
-	} else {
+	n := DataLine(line)
+	if n == 0 {
 		s.kind = lineOther
+		return
 	}
-}
-
-// beginData begins a data line, the beginning of whose value is in meta.
-func (s *EventScanner) beginData(value []byte) {
+	value := line[n:] // the beginning of it
 	if s.lines > 0 {
 		s.arena = append(s.arena, '\n')
 	}
@@ -238,12 +242,80 @@ func (s *EventScanner) finish() {
 	s.open, s.ending, s.later = false, false, true
 }
 
-// spill gives out the data of an unfinished event that is too long to be held.
-func (s *EventScanner) spill() {
-	held := s.arena[s.from:]
-	if len(held) == 0 || len(held) <= EventLimit && !s.open {
-		return
+// lineEnds walks along a chunk. It looks for each kind of line end only beyond the
+// last one found.
+type lineEnds struct {
+	b      []byte
+	at     int
+	lf, cr int // the last ones found; before at: not the next ones
+}
+
+// next returns where the line that the walk stands in ends; len(b): not in here.
+func (e *lineEnds) next() int {
+	if e.lf < e.at {
+		e.lf = e.find('\n')
 	}
-	s.found = append(s.found, StreamEvent{Data: held, Cont: s.open, More: true})
-	s.open, s.from = true, len(s.arena)
+	if e.cr < e.at {
+		e.cr = e.find('\r')
+	}
+	return min(e.lf, e.cr)
+}
+
+func (e *lineEnds) find(c byte) int {
+	if i := bytes.IndexByte(e.b[e.at:], c); i >= 0 {
+		return e.at + i
+	}
+	return len(e.b)
+}
+
+// DataLine returns how much of a line stands before the value of its data; 0: it is
+// no data line.
+func DataLine(line []byte) int {
+	switch {
+	case bytes.HasPrefix(line, dataHead):
+		return len(dataHead)
+	case bytes.HasPrefix(line, dataHead[:5]):
+		return 5
+	case string(line) == "data":
+		return 4
+	}
+	return 0
+}
+
+// EventLines yields each line of b with its line end; the last one may have none.
+func EventLines(b []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(text, end []byte) bool) {
+		for e := (lineEnds{b: b, lf: -1, cr: -1}); e.at < len(b); {
+			from, end := e.at, e.next()
+			e.at = min(end+1, len(b))
+			if end+1 < len(b) && b[end] == '\r' && b[end+1] == '\n' {
+				e.at++
+			}
+			if !yield(b[from:end], b[end:e.at]) {
+				return
+			}
+		}
+	}
+}
+
+// JoinEvent puts the values of an event's data back into the rest of it: what came
+// over the wire. first: the event is its stream's first.
+func JoinEvent(meta, data []byte, first bool) []byte {
+	if meta == nil {
+		meta = plainMeta
+	}
+	values := bytes.Split(data, []byte{'\n'})
+	var b []byte
+	for text, end := range EventLines(meta) {
+		b = append(b, text...)
+		if first && len(b) == len(text) {
+			text = bytes.TrimPrefix(text, byteOrder)
+		}
+		if n := DataLine(text); n > 0 && n == len(text) && len(values) > 0 {
+			b = append(b, values[0]...)
+			values = values[1:]
+		}
+		b = append(b, end...)
+	}
+	return b
 }
