@@ -52,9 +52,8 @@ Exit codes: 0 found, 1 it never holds, 2 usage, 3 data that cannot be read.`,
 	}
 	o.addDoor(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "text", "text or json")
+	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	f.StringVar(&o.expr, "expr", "", "the `EXPRESSION`")
-	completeWords(cmd, "format", "text", "json")
 	return cmd
 }
 
@@ -72,9 +71,6 @@ func expressionWords() string {
 }
 
 func runBisect(cmd *cobra.Command, o bisectOptions, arg string) (err error) {
-	if err := oneOf("format", o.format, "text", "json"); err != nil {
-		return err
-	}
 	if o.expr == "" {
 		return usagef("bisect wants --expr; see its --help for the words")
 	}

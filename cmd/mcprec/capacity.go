@@ -16,8 +16,7 @@ import (
 type capacityOptions struct {
 	home
 	format   string
-	client   string
-	server   string
+	models   modelFlags
 	capacity string
 }
 
@@ -60,43 +59,26 @@ func newCapacity() *cobra.Command {
 	}
 	o.addDoor(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "text", "text or json")
-	f.StringVar(&o.client, "client", "", "the client's `MODEL`: only this pair (the server is free)")
-	f.StringVar(&o.server, "server", "", "the server's `MODEL`: only this pair (the client is free)")
+	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
+	o.models.addFlags(cmd, "", ": only this pair (the OTHER is free)")
 	f.StringVarP(&o.capacity, "capacity", "c", "", "the transport's: `N`, c2s=N,s2c=N, or unbounded")
-	completeWords(cmd, "format", "text", "json")
-	completeWords(cmd, "client", "free", "rigid", "inline", "serial", "inbox:")
-	completeWords(cmd, "server", "free", "rigid", "inline", "serial", "inbox:")
 	completeWords(cmd, "capacity", "0", "1", "c2s=", "unbounded")
 	return cmd
 }
 
 // setups lists the pairs of models that are asked about.
 func (o capacityOptions) setups() (list []replay.Models, err error) {
-	if o.client == "" && o.server == "" {
+	if o.models == (modelFlags{}) {
 		for _, m := range []replay.Model{replay.Free, replay.Rigid, replay.Inline, replay.Serial} {
 			list = append(list, replay.Models{Client: m, Server: m})
 		}
 		return list, nil
 	}
-	var pair replay.Models
-	if o.client != "" {
-		if pair.Client, err = replay.ParseModel(o.client); err != nil {
-			return nil, usagef("--client: %v", err)
-		}
-	}
-	if o.server != "" {
-		if pair.Server, err = replay.ParseModel(o.server); err != nil {
-			return nil, usagef("--server: %v", err)
-		}
-	}
-	return []replay.Models{pair}, nil
+	pair, err := o.models.parse()
+	return []replay.Models{pair}, err
 }
 
 func runCapacity(cmd *cobra.Command, o capacityOptions, args []string) (err error) {
-	if err := oneOf("format", o.format, "text", "json"); err != nil {
-		return err
-	}
 	pairs, err := o.setups()
 	if err != nil {
 		return err
@@ -119,7 +101,7 @@ func runCapacity(cmd *cobra.Command, o capacityOptions, args []string) (err erro
 		if err != nil {
 			return errors.Join(err, w.Flush())
 		}
-		tight = tight || answer.tight(o.client != "" || o.server != "")
+		tight = tight || answer.tight(o.models != modelFlags{})
 		if err := answer.print(w, o.format); err != nil {
 			return err
 		}

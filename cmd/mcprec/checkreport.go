@@ -41,9 +41,7 @@ type sessionFinding struct {
 }
 
 func newCheckReport(w io.Writer, o checkOptions) *checkReport {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return &checkReport{w: w, format: o.format, failOn: o.failOn, enc: enc}
+	return &checkReport{w: w, format: o.format, failOn: o.failOn, enc: encoderTo(w)}
 }
 
 // shownFinding is the stable form of check --format json.
@@ -210,12 +208,7 @@ func revisionsOf(d order.Demand) string {
 func explainRule(w io.Writer, rule string) error {
 	text, ok := check.Explain(strings.ToUpper(rule))
 	if !ok {
-		var names []string
-		for _, d := range check.Demands() {
-			if !slices.Contains(names, d.Rule) {
-				names = append(names, d.Rule)
-			}
-		}
+		names, _ := checkRules()
 		return usagef("--explain %s: want one of %s", rule, strings.Join(names, ", "))
 	}
 	_, err := io.WriteString(w, text)
@@ -241,16 +234,11 @@ func (r *checkReport) suite() suite {
 	for _, f := range r.kept {
 		found[place{f.session, f.Rule}] = append(found[place{f.session, f.Rule}], f)
 	}
-	rules, _ := sarifRules()
+	rules, _ := checkRules()
 	for _, name := range r.names {
 		s.Properties = append(s.Properties, suiteProperty{"session", name})
 		for _, rule := range rules {
-			c := r.testCase(name, rule.ID, found[place{name, rule.ID}])
-			s.Tests++
-			if c.Failure != nil {
-				s.Failures++
-			}
-			s.Cases = append(s.Cases, c)
+			s.Cases = append(s.Cases, r.testCase(name, rule, found[place{name, rule}]))
 		}
 	}
 	return s
@@ -288,120 +276,50 @@ func (r *checkReport) failsOn(s order.Severity) bool {
 	return s == order.Error
 }
 
-// The parts of SARIF 2.1.0 that a report of findings needs.
-type sarifLog struct {
-	Schema  string     `json:"$schema"`
-	Version string     `json:"version"`
-	Runs    []sarifRun `json:"runs"`
-}
-
-type sarifRun struct {
-	Tool    sarifTool     `json:"tool"`
-	Results []sarifResult `json:"results"`
-}
-
-type sarifTool struct {
-	Driver struct {
-		Name    string      `json:"name"`
-		Version string      `json:"version"`
-		Rules   []sarifRule `json:"rules"`
-	} `json:"driver"`
-}
-
-type sarifRule struct {
-	ID      string    `json:"id"`
-	Short   sarifText `json:"shortDescription"`
-	Help    sarifText `json:"help"`
-	Default struct {
-		Level string `json:"level"`
-	} `json:"defaultConfiguration"`
-}
-
-type sarifText struct {
-	Text string `json:"text"`
-}
-
-type sarifResult struct {
-	Rule      string          `json:"ruleId"`
-	Index     int             `json:"ruleIndex"`
-	Level     string          `json:"level"`
-	Message   sarifText       `json:"message"`
-	Locations []sarifLocation `json:"locations"`
-}
-
-type sarifLocation struct {
-	Physical *sarifPhysical `json:"physicalLocation,omitempty"`
-	Logical  []sarifLogical `json:"logicalLocations"`
-}
-
-type sarifPhysical struct {
-	Artifact struct {
-		URI string `json:"uri"`
-	} `json:"artifactLocation"`
-	Region *sarifRegion `json:"region,omitempty"`
-}
-
-type sarifRegion struct {
-	Line uint64 `json:"startLine"`
-}
-
-type sarifLogical struct {
-	Name string `json:"fullyQualifiedName"`
-	Kind string `json:"kind"`
-}
-
-// writeSARIF writes findings as a log of one run.
+// writeSARIF writes findings as a log of one run of SARIF 2.1.0.
 func writeSARIF(w io.Writer, findings []sessionFinding) error {
-	rules, index := sarifRules()
-	run := sarifRun{Results: []sarifResult{}}
-	run.Tool.Driver.Name, run.Tool.Driver.Version, run.Tool.Driver.Rules = "mcprec", version(), rules
+	type object = map[string]any
+	text := func(s string) object { return object{"text": s} }
+	names, worst := checkRules()
+	rules, results := []object{}, []object{}
+	for _, rule := range names {
+		help, _ := check.Explain(rule) // there is one of every rule
+		rules = append(rules, object{"id": rule, "shortDescription": text(check.Name(rule)), "help": text(help),
+			"defaultConfiguration": object{"level": worst[rule].String()}})
+	}
 	for _, f := range findings {
-		run.Results = append(run.Results, sarifResult{
-			Rule: f.Rule, Index: index[f.Rule], Level: f.Severity.String(), Message: sarifText{f.Text}, Locations: f.locations(),
-		})
-	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(sarifLog{
-		Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run},
-	})
-}
-
-// sarifRules lists each rule once, with the worst that it may be.
-func sarifRules() (rules []sarifRule, index map[string]int) {
-	index = map[string]int{}
-	worst := map[string]order.Severity{}
-	for _, d := range check.Demands() {
-		i, known := index[d.Rule]
-		if !known {
-			i = len(rules)
-			index[d.Rule] = i
-			help, _ := check.Explain(d.Rule) // there is one of every rule
-			rules = append(rules, sarifRule{ID: d.Rule, Short: sarifText{check.Name(d.Rule)}, Help: sarifText{help}})
-		}
-		if d.Severity > worst[d.Rule] {
-			worst[d.Rule] = d.Severity
-			rules[i].Default.Level = d.Severity.String()
-		}
-	}
-	return rules, index
-}
-
-// locations are where a finding's events are: in a fixture each is a line.
-func (f *sessionFinding) locations() (list []sarifLocation) {
-	for _, seq := range f.Events {
-		l := sarifLocation{Logical: []sarifLogical{{fmt.Sprintf("%s#%d", f.session, seq), "event"}}}
-		if f.file {
-			l.Physical = &sarifPhysical{}
-			l.Physical.Artifact.URI = fileURI(f.session)
-			if f.lines {
-				l.Physical.Region = &sarifRegion{seq}
+		locations := []object{}
+		for _, seq := range f.Events { // in a fixture each is a line
+			l := object{"logicalLocations": []object{{"fullyQualifiedName": fmt.Sprintf("%s#%d", f.session, seq), "kind": "event"}}}
+			if f.file {
+				physical := object{"artifactLocation": object{"uri": fileURI(f.session)}}
+				if f.lines {
+					physical["region"] = object{"startLine": seq}
+				}
+				l["physicalLocation"] = physical
 			}
+			locations = append(locations, l)
 		}
-		list = append(list, l)
+		results = append(results, object{"ruleId": f.Rule, "ruleIndex": slices.Index(names, f.Rule), "level": f.Severity.String(),
+			"message": text(f.Text), "locations": locations})
 	}
-	return list
+	enc := encoderTo(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(object{"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": []object{{
+		"tool": object{"driver": object{"name": "mcprec", "version": version(), "rules": rules}}, "results": results,
+	}}})
+}
+
+// checkRules lists each rule once, and the worst that it may be.
+func checkRules() (names []string, worst map[string]order.Severity) {
+	worst = map[string]order.Severity{}
+	for _, d := range check.Demands() {
+		if !slices.Contains(names, d.Rule) {
+			names = append(names, d.Rule)
+		}
+		worst[d.Rule] = max(worst[d.Rule], d.Severity)
+	}
+	return names, worst
 }
 
 // fileURI returns a relative reference for a relative path.

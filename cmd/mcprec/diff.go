@@ -42,12 +42,11 @@ func newDiff() *cobra.Command {
 	o.ruleFlags.addFlags(cmd)
 	o.selection.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "text", "text, json or junit")
+	addChoice(cmd, &o.format, "format", "text, json or junit", "text", "json", "junit")
 	f.StringSliceVar(&o.only, "only", nil, "the `SECTIONS` that are told and decide: "+strings.Join(diff.Sections(), ",\n"))
 	f.BoolVar(&o.bytes, "bytes", false, "also tell of messages that say the same and are spelled otherwise")
 	f.BoolVar(&o.loose, "any-order", false, "a notification that came on the other side of its call's answer, or changed\nplaces with another, is a note")
 	f.BoolVar(&o.all, "all", false, "tell everything: all findings, all notes, all places")
-	completeWords(cmd, "format", "text", "json", "junit")
 	completeWords(cmd, "only", diff.Sections()...)
 	return cmd
 }
@@ -98,9 +97,6 @@ Exit codes: 0 the same, 1 they differ, 2 usage, 3 data that cannot be read.
 `
 
 func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
-	if err := oneOf("format", o.format, "text", "json", "junit"); err != nil {
-		return err
-	}
 	for _, section := range o.only {
 		if err := oneOf("only", section, diff.Sections()...); err != nil {
 			return err

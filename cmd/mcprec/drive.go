@@ -105,7 +105,7 @@ data that cannot be read or written, 126 and 127 the command cannot be run.`,
 	o.ruleFlags.addFlags(cmd)
 	o.target.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "text", "text, json or junit")
+	addChoice(cmd, &o.format, "format", "text, json or junit", "text", "json", "junit")
 	f.StringVarP(&o.out, "out", "o", "", "write the report to `FILE`; standard output then has the text")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up when nothing that was recorded came for so long")
 	f.StringVar(&o.timing, "timing", "none", "when the client speaks: none (at once), recorded, or a speed, as 2x or\n0.5x; a client that asks until something is done needs its time")
@@ -115,7 +115,6 @@ data that cannot be read or written, 126 and 127 the command cannot be run.`,
 	f.BoolVar(&o.update, "update", false, "write what happened in place of the recording")
 	f.BoolVar(&o.redacted, "allow-redacted", false, "send what stands in the place of redacted secrets")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show the steps that match, too, and more of what differs")
-	completeWords(cmd, "format", "text", "json", "junit")
 	completeWords(cmd, "timing", "none", "recorded", "2x", "0.5x")
 	return cmd
 }
@@ -201,9 +200,6 @@ func (o driveOptions) check(arg string) (replay.Rules, error) {
 		return replay.Rules{}, usagef("--max-gap %v: want a duration of 0 or more", o.maxGap)
 	case o.update && arg == "-":
 		return replay.Rules{}, usagef("--update: standard input cannot be written; name a session or a file")
-	}
-	if err := oneOf("format", o.format, "text", "json", "junit"); err != nil {
-		return replay.Rules{}, err
 	}
 	rules, err := o.rules()
 	rules.AnyOrder = o.anyOrder

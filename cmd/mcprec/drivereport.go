@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -130,9 +129,7 @@ func (r *driveReport) add(v replay.StepVerdict) {
 func (r *driveReport) write(w io.Writer, format string, all bool) error {
 	switch format {
 	case "json":
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		return enc.Encode(r)
+		return encoderTo(w).Encode(r)
 	case "junit":
 		return writeSuite(w, r.suite())
 	}

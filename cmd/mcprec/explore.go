@@ -20,8 +20,7 @@ import (
 
 type exploreOptions struct {
 	home
-	client     string
-	server     string
+	models     modelFlags
 	token      string
 	strategy   string
 	format     string
@@ -51,23 +50,17 @@ func newExplore() *cobra.Command {
 	o.addDoor(cmd)
 	f := cmd.Flags()
 	o.chosen = func(flags ...string) bool { return slices.ContainsFunc(flags, f.Changed) }
-	f.StringVar(&o.client, "client", "free", "the client's `MODEL`")
-	f.StringVar(&o.server, "server", "free", "the server's `MODEL`")
+	o.models.addFlags(cmd, "free", "")
 	f.StringArrayVarP(&o.capacities, "capacity", "c", []string{"sweep"}, "`N`, c2s=N,s2c=N, unbounded or sweep; may be given several times")
-	f.StringVar(&o.strategy, "strategy", "mix", "how to choose the steps: "+strings.Join(strategyNames(), ", "))
+	addChoice(cmd, &o.strategy, "strategy", "how to choose the steps: "+strings.Join(strategyNames(), ", "), strategyNames()...)
 	f.IntVarP(&o.schedules, "schedules", "n", 200, "how many schedules to run, over all capacities; at L0 one for each decides, and is the default")
 	f.DurationVar(&o.budget, "budget", 0, "end the search after this time, and report what was found so far; 0 is never")
 	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
 	f.StringVar(&o.token, "token", "", "run the one schedule of this `TOKEN`")
-	f.StringVar(&o.level, "level", "L0", "what may change: L0 delivery alone, L1 also the order in which each end sends")
+	addChoice(cmd, &o.level, "level", "what may change: L0 delivery alone, L1 also the order in which each end sends", "L0", "L1")
 	o.out.addFlags(cmd, "", "write the smallest session that hangs in the same way to this `FILE`")
-	f.StringVar(&o.format, "format", "text", "text or json")
-	completeWords(cmd, "client", "free", "rigid", "inline", "serial", "inbox:")
-	completeWords(cmd, "server", "free", "rigid", "inline", "serial", "inbox:")
+	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	completeWords(cmd, "capacity", "sweep", "0", "1", "c2s=", "unbounded")
-	completeWords(cmd, "strategy", strategyNames()...)
-	completeWords(cmd, "level", "L0", "L1")
-	completeWords(cmd, "format", "text", "json")
 	return cmd
 }
 
@@ -88,19 +81,10 @@ func strategyNames() []string {
 	return names
 }
 
-// models are the two ends of the session.
-type models struct{ client, server replay.Model }
-
 // check reads the flags that can be wrong before a session is opened.
-func (o exploreOptions) check() (m models, p explore.Plan, err error) {
+func (o exploreOptions) check() (m replay.Models, p explore.Plan, err error) {
 	p.Schedules, p.Seed, p.Token, p.Budget = o.schedules, o.seed, o.token, o.budget
 	p.Workers = runtime.GOMAXPROCS(0) // the models of different runs share nothing
-	if err = oneOf("format", o.format, "text", "json"); err != nil {
-		return m, p, err
-	}
-	if err = oneOf("strategy", o.strategy, strategyNames()...); err != nil {
-		return m, p, err
-	}
 	p.Strategy = strategies[slices.Index(strategyNames(), o.strategy)].Strategy
 	if o.schedules < 1 {
 		return m, p, usagef("--schedules %d: want 1 or more", o.schedules)
@@ -108,13 +92,7 @@ func (o exploreOptions) check() (m models, p explore.Plan, err error) {
 	if o.budget < 0 {
 		return m, p, usagef("--budget %v: want 0 or more", o.budget)
 	}
-	if m.client, err = replay.ParseModel(o.client); err != nil {
-		return m, p, usagef("--client: %v", err)
-	}
-	if m.server, err = replay.ParseModel(o.server); err != nil {
-		return m, p, usagef("--server: %v", err)
-	}
-	if err = oneOf("level", o.level, "L0", "L1"); err != nil {
+	if m, err = o.models.parse(); err != nil {
 		return m, p, err
 	}
 	if p.Level, err = explore.ParseLevel(o.level); err != nil {
@@ -134,7 +112,7 @@ func (o exploreOptions) check() (m models, p explore.Plan, err error) {
 	if err != nil {
 		return m, p, err
 	}
-	if p.Level == explore.L1 && (m.client == replay.Rigid || m.server == replay.Rigid) {
+	if p.Level == explore.L1 && (m.Client == replay.Rigid || m.Server == replay.Rigid) {
 		return m, p, usagef("a rigid end has one order only, and nothing to choose at level L1: use free, inline, serial or inbox:Q")
 	}
 	if o.out.name == "-" {
@@ -199,7 +177,7 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	if !slices.ContainsFunc(events, func(e store.Event) bool { return e.Kind == store.Frame }) {
 		return usagef("explore %s: nothing was said in it; name another session", s.name)
 	}
-	plan, err := explore.Modeled(events, ends.client, ends.server)
+	plan, err := explore.Modeled(events, ends.Client, ends.Server)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
@@ -282,7 +260,7 @@ boundary), leaked (whether goroutines were left), notes. Lists are never null.
 
 // writeSmallest writes the smallest session that fails as the report says, and
 // says on standard error what can be done with it.
-func writeSmallest(cmd *cobra.Command, out outFile, events []store.Event, ends models, r explore.Report) error {
+func writeSmallest(cmd *cobra.Command, out outFile, events []store.Event, ends replay.Models, r explore.Report) error {
 	if r.Verdict != explore.Hang {
 		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing written to %s: no run hangs\n", out.name)
 		return err
@@ -295,7 +273,7 @@ func writeSmallest(cmd *cobra.Command, out outFile, events []store.Event, ends m
 		if r.Smaller != nil {
 			events, token = r.Smaller.Events, r.Smaller.Token
 		}
-		use = fmt.Sprintf("mcprec explore --client %v --server %v --token %s %s", ends.client, ends.server, token, out.name)
+		use = fmt.Sprintf("mcprec explore --client %v --server %v --token %s %s", ends.Client, ends.Server, token, out.name)
 	}
 	err := out.write(exactOut(cmd), func(w io.Writer) error {
 		return encode(w, func(yield func(store.Event, error) bool) {
@@ -315,18 +293,18 @@ func writeSmallest(cmd *cobra.Command, out outFile, events []store.Event, ends m
 // replayable returns the smallest session that hangs so in its own order, which at
 // level L1 is the failing run's, with the verdict in its header; false where the
 // closed replay, which has no schedule, does not find the hang.
-func replayable(events []store.Event, ends models, r explore.Report) ([]store.Event, bool) {
+func replayable(events []store.Event, ends replay.Models, r explore.Report) ([]store.Event, bool) {
 	if r.Level != explore.L0 {
 		events = inOrderOf(r.Events, events)
 	}
 	capacity := replay.Capacity{C2S: replay.Room(r.Capacity.C2S), S2C: replay.Room(r.Capacity.S2C)}
-	found := shrink.Session(events, shrink.Closed(ends.client, ends.server), shrink.Options{Capacity: capacity})
+	found := shrink.Session(events, shrink.Closed(ends.Client, ends.Server), shrink.Options{Capacity: capacity})
 	if !strings.HasPrefix(found.Fingerprint, replay.Hang+" "+r.Category+":") {
 		return nil, false
 	}
 	return expecting(found.Events, replay.Expectation{
 		Verdict: replay.Hang, Category: r.Category,
-		Setup: replay.Setup{Capacity: found.Capacity, Client: ends.client, Server: ends.server},
+		Setup: replay.Setup{Capacity: found.Capacity, Client: ends.Client, Server: ends.Server},
 	}), true
 }
 

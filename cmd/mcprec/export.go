@@ -56,13 +56,12 @@ own, numbered anew, with a note of what was left out; text and mermaid keep the 
 	o.home.addDoor(cmd)
 	o.selection.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "jsonl", "the `FORMAT`")
+	addChoice(cmd, &o.format, "format", "the `FORMAT`", exportFormatNames()...)
 	f.StringVarP(&o.format, "to", "T", "jsonl", "") // as it was called until 0.2
 	_ = f.MarkHidden("to")
 	f.StringVar(&o.dir, "dir", "", "the stream that raw gives back: c2s, s2c or stderr")
 	o.out.addFlags(cmd, "-", "the `FILE` to write; - is standard output")
 	f.BoolVar(&o.wreck, "salvage", false, "write what can be saved of a damaged session, with a lost event in the\nplace of each that is missing")
-	completeWords(cmd, "format", exportFormatNames()...)
 	completeWords(cmd, "dir", "c2s", "s2c", "stderr")
 	return cmd
 }

@@ -49,7 +49,7 @@ type suiteFault struct {
 // do not say: that the drive broke off, say.
 func (r *driveReport) suite() suite {
 	s := suite{
-		Name: "mcprec drive " + r.label, Time: fmt.Sprintf("%.3f", r.took.Seconds()), Tests: len(r.Steps),
+		Name: "mcprec drive " + r.label, Time: fmt.Sprintf("%.3f", r.took.Seconds()),
 		Properties: []suiteProperty{{"session", r.Session}, {"command", shellLine(r.Command)}, {"end", string(r.End)}, {"exit", r.Exit}},
 	}
 	if r.Explanation != "" {
@@ -57,13 +57,12 @@ func (r *driveReport) suite() suite {
 		fault := &suiteFault{Message: r.Explanation, Type: string(r.End), Text: strings.Join(r.Pending, "\n")}
 		switch {
 		case r.End != replay.Complete:
-			c.Error, s.Errors = fault, 1
+			c.Error = fault
 		case len(r.Steps) == 0:
-			fault.Type, c.Error, s.Errors = "nothing", fault, 1
+			fault.Type, c.Error = "nothing", fault
 		default:
-			fault.Type, c.Failure, s.Failures = "exit", fault, 1
+			fault.Type, c.Failure = "exit", fault
 		}
-		s.Tests++
 		s.Cases = append(s.Cases, c)
 	}
 	for _, step := range r.Steps {
@@ -74,14 +73,23 @@ func (r *driveReport) suite() suite {
 		} else {
 			first, _, _ := strings.Cut(cmp.Or(details, step.headline()), "\n")
 			c.Failure = &suiteFault{Message: string(step.Result) + ": " + first, Type: string(step.Result), Text: details}
-			s.Failures++
 		}
 		s.Cases = append(s.Cases, c)
 	}
 	return s
 }
 
+// writeSuite writes a suite, and counts its cases.
 func writeSuite(w io.Writer, s suite) error {
+	s.Tests = len(s.Cases)
+	for _, c := range s.Cases {
+		if c.Failure != nil {
+			s.Failures++
+		}
+		if c.Error != nil {
+			s.Errors++
+		}
+	}
 	text, err := xml.MarshalIndent(s, "", "  ")
 	if err == nil {
 		_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, text)

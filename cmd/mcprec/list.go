@@ -45,15 +45,14 @@ doubtful, the first event that a failing disk may not have kept, if there is one
 		RunE: func(cmd *cobra.Command, args []string) error { return runList(cmd, o, firstOf(args)) },
 	}
 	o.addDoor(cmd)
-	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
+	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "show the newest `N` only; 0 is all")
-	completeWords(cmd, "format", "text", "json")
 	return cmd
 }
 
 func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
 	defer frugal()()
-	if err := errors.Join(oneOf("format", o.format, "text", "json"), notNegative("limit", o.limit)); err != nil {
+	if err := notNegative("limit", o.limit); err != nil {
 		return err
 	}
 	db, err := o.open(boltstore.Options{})

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -71,6 +72,10 @@ The store is --store, else $MCPREC_HOME, else $XDG_STATE_HOME/mcprec, else
 	addColor(root)
 	root.SetVersionTemplate("mcprec {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		var s *status
+		if errors.As(err, &s) {
+			return s
+		}
 		return usagef("%v; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(newRecord(std), newList(), newShow(), newTail(), newExport(), newImport(),
@@ -105,12 +110,36 @@ func atMost(n int) cobra.PositionalArgs {
 	}
 }
 
+// choice is the value of a flag that takes one of some words.
+type choice struct {
+	flag  string
+	value *string
+	words []string
+}
+
+// addChoice adds a flag that takes one of some words. The first is its default.
+func addChoice(cmd *cobra.Command, value *string, flag, usage string, words ...string) {
+	*value = words[0]
+	cmd.Flags().Var(&choice{flag, value, words}, flag, usage)
+	completeWords(cmd, flag, words...)
+}
+
+// String, Set and Type make it a flag's value.
+func (c *choice) String() string { return *c.value }
+
+// Set takes a word.
+func (c *choice) Set(word string) error {
+	*c.value = word
+	return oneOf(c.flag, word, c.words...)
+}
+
+// Type is what help calls it.
+func (c *choice) Type() string { return "string" }
+
 // oneOf checks a flag's value.
 func oneOf(flag, value string, allowed ...string) error {
-	for _, a := range allowed {
-		if a == value {
-			return nil
-		}
+	if slices.Contains(allowed, value) {
+		return nil
 	}
 	return usagef("--%s %s: want one of %s", flag, value, strings.Join(allowed, ", "))
 }

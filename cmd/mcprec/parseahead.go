@@ -26,13 +26,6 @@ func parseAhead(events iter.Seq2[store.Event, error]) iter.Seq2[parsedEvent, err
 	})
 }
 
-// worked is an event with what was made of it, or the error that the log ends with.
-type worked[T any] struct {
-	event store.Event
-	made  T
-	err   error
-}
-
 // A batch is this many events at most, and few more bytes than this: what is made
 // ahead is bounded in both.
 const (
@@ -43,10 +36,50 @@ const (
 // workAhead yields what is made of the events of a log, in their order. It is made on
 // the other cores.
 func workAhead[T any](events iter.Seq2[store.Event, error], work func(store.Event) T) iter.Seq2[T, error] {
+	type worked struct {
+		event store.Event
+		made  T
+		err   error // that the log ends with
+	}
 	return func(yield func(T, error) bool) {
-		queue := make(chan chan []worked[T], runtime.GOMAXPROCS(0))
+		queue := make(chan chan []worked, runtime.GOMAXPROCS(0)) // of batches in their order, each on a channel of its own
 		enough := make(chan struct{})
-		go readAhead(events, work, queue, enough)
+		send := func(batch []worked) bool {
+			done := make(chan []worked, 1)
+			go func() {
+				for i := range batch {
+					if w := &batch[i]; w.err == nil {
+						w.made = work(w.event)
+					}
+				}
+				done <- batch
+			}()
+			select {
+			case <-enough:
+				<-done
+				return false
+			case queue <- done:
+				return true
+			}
+		}
+		go func() {
+			defer close(queue)
+			var batch []worked
+			size := 0
+			for e, err := range events {
+				batch = append(batch, worked{event: e, err: err})
+				if size += len(e.Payload); len(batch) < batchEvents && size < batchBytes {
+					continue
+				}
+				if !send(batch) {
+					return
+				}
+				batch, size = nil, 0
+			}
+			if len(batch) > 0 {
+				send(batch)
+			}
+		}()
 		defer func() { // until the reader has left the log
 			close(enough)
 			for batch := range queue {
@@ -61,43 +94,4 @@ func workAhead[T any](events iter.Seq2[store.Event, error], work func(store.Even
 			}
 		}
 	}
-}
-
-// readAhead hands batches on in their order, each as a channel on which it comes when
-// it is made.
-func readAhead[T any](events iter.Seq2[store.Event, error], work func(store.Event) T, queue chan<- chan []worked[T], enough <-chan struct{}) {
-	defer close(queue)
-	var batch []worked[T]
-	size := 0
-	send := func() bool {
-		done := make(chan []worked[T], 1)
-		go workBatch(batch, work, done)
-		batch, size = nil, 0
-		select {
-		case <-enough:
-			<-done
-			return false
-		case queue <- done:
-			return true
-		}
-	}
-	for e, err := range events {
-		batch = append(batch, worked[T]{event: e, err: err})
-		size += len(e.Payload)
-		if (len(batch) == batchEvents || size >= batchBytes) && !send() {
-			return
-		}
-	}
-	if len(batch) > 0 {
-		send()
-	}
-}
-
-func workBatch[T any](batch []worked[T], work func(store.Event) T, done chan<- []worked[T]) {
-	for i := range batch {
-		if w := &batch[i]; w.err == nil {
-			w.made = work(w.event)
-		}
-	}
-	done <- batch
 }

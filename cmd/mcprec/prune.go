@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -63,8 +62,7 @@ The space is given back at once where it is worth it, as mcprec compact does.
 	f.StringVar(&o.maxSize, "max-size", "", "remove the oldest until the store takes at most `SIZE`: 500MB, 2GiB")
 	f.VarP(&o.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
 	f.BoolVarP(&o.dry, "dry-run", "n", false, "only list what would go")
-	f.StringVar(&o.format, "format", "text", "text or json")
-	completeWords(cmd, "format", "text", "json")
+	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	return cmd
 }
 
@@ -92,7 +90,7 @@ func (o *pruneOptions) retention(cmd *cobra.Command) (r retention, err error) {
 	if r.olderThan == nil && r.keep == nil && r.maxSize == nil {
 		return r, usagef("prune: which sessions? Use --older-than, --keep or --max-size")
 	}
-	return r, errors.Join(oneOf("format", o.format, "text", "json"), notNegative("keep", o.keep))
+	return r, notNegative("keep", o.keep)
 }
 
 func runPrune(cmd *cobra.Command, o pruneOptions) (err error) {
@@ -217,9 +215,7 @@ func (p *pruning) print(w io.Writer, s pruned) error {
 	end := s.Start.Add(s.Head.At)
 	s.Header = p.door.header(s.Header)
 	if p.o.format == "json" {
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		return enc.Encode(struct {
+		return encoderTo(w).Encode(struct {
 			ID     store.SessionID   `json:"id"`
 			Label  string            `json:"label"`
 			Labels map[string]string `json:"labels,omitempty"`

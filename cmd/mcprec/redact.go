@@ -66,8 +66,7 @@ does not call it back. Make a new one.
 	f.BoolVar(&o.scan, "scan", false, "only list where there are secrets, in all sessions of the store if none is\nnamed")
 	f.BoolVar(&o.inPlace, "in-place", false, "put the copy in the session's place")
 	o.out.addFlags(cmd, "", "write the copy to the fixture `FILE`; - is standard output")
-	f.StringVar(&o.format, "format", "text", "with --scan: text or json")
-	completeWords(cmd, "format", "text", "json")
+	addChoice(cmd, &o.format, "format", "with --scan: text or json", "text", "json")
 	return cmd
 }
 
@@ -115,9 +114,6 @@ func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
 	defer frugal()()
 	if o.inPlace || o.out.name != "" {
 		return usagef("redact: --scan writes nothing; leave out --in-place and --out")
-	}
-	if err := oneOf("format", o.format, "text", "json"); err != nil {
-		return err
 	}
 	d, err := o.door(nil)
 	if err != nil {

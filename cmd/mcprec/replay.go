@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,8 +13,7 @@ import (
 type replayOptions struct {
 	home
 	capacity string
-	client   string
-	server   string
+	models   modelFlags
 	format   string
 	expect   bool
 }
@@ -73,32 +73,50 @@ func newReplay() *cobra.Command {
 	o.addDoor(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.capacity, "capacity", "c", "0", "`N`, c2s=N,s2c=N, or unbounded")
-	f.StringVar(&o.client, "client", "free", "the client's `MODEL`")
-	f.StringVar(&o.server, "server", "free", "the server's `MODEL`")
-	f.StringVar(&o.format, "format", "text", "text or json")
+	o.models.addFlags(cmd, "free", "")
+	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	f.BoolVar(&o.expect, "expect", false, "hold the session to the verdicts its header states")
-	completeWords(cmd, "format", "text", "json")
-	completeWords(cmd, "client", "free", "rigid", "inline", "serial", "inbox:")
-	completeWords(cmd, "server", "free", "rigid", "inline", "serial", "inbox:")
 	completeWords(cmd, "capacity", "0", "1", "c2s=", "unbounded")
 	return cmd
 }
 
 // setup reads the flags that choose how to replay.
 func (o replayOptions) setup() (s replay.Setup, err error) {
-	if err := oneOf("format", o.format, "text", "json"); err != nil {
-		return s, err
-	}
 	if s.Capacity, err = replay.ParseCapacity(o.capacity); err != nil {
 		return s, usagef("--capacity: %v", err)
 	}
-	if s.Client, err = replay.ParseModel(o.client); err != nil {
-		return s, usagef("--client: %v", err)
+	ends, err := o.models.parse()
+	s.Client, s.Server = ends.Client, ends.Server
+	return s, err
+}
+
+// modelFlags are the models of the two ends.
+type modelFlags struct{ client, server string }
+
+func (m *modelFlags) addFlags(cmd *cobra.Command, initial, more string) {
+	for _, end := range []struct {
+		name  string
+		value *string
+		more  string
+	}{{"client", &m.client, strings.ReplaceAll(more, "OTHER", "server")}, {"server", &m.server, strings.ReplaceAll(more, "OTHER", "client")}} {
+		cmd.Flags().StringVar(end.value, end.name, initial, "the "+end.name+"'s `MODEL`"+end.more)
+		completeWords(cmd, end.name, "free", "rigid", "inline", "serial", "inbox:")
 	}
-	if s.Server, err = replay.ParseModel(o.server); err != nil {
-		return s, usagef("--server: %v", err)
+}
+
+// parse reads the models; one that is not given is free.
+func (m modelFlags) parse() (ends replay.Models, err error) {
+	if m.client != "" {
+		if ends.Client, err = replay.ParseModel(m.client); err != nil {
+			return ends, usagef("--client: %v", err)
+		}
 	}
-	return s, nil
+	if m.server != "" {
+		if ends.Server, err = replay.ParseModel(m.server); err != nil {
+			return ends, usagef("--server: %v", err)
+		}
+	}
+	return ends, nil
 }
 
 func runReplay(cmd *cobra.Command, o replayOptions, arg string) (err error) {

@@ -57,18 +57,17 @@ export.
 	o.home.addDoor(cmd)
 	o.selection.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "text", "text, json or sequence")
+	addChoice(cmd, &o.format, "format", "text, json or sequence", "text", "json", "sequence")
 	f.Uint64Var(&o.from, "from", 1, "begin with event `SEQ`")
 	f.IntVarP(&o.limit, "limit", "n", 0, "show `N` events only; 0 is all")
 	f.BoolVar(&o.pairs, "pairs", false, "name the answer at each request, and the request of each answer")
 	f.BoolFunc("sequence", "", func(string) error { o.format = "sequence"; return nil }) // as it was called until 0.2
 	_ = f.MarkHidden("sequence")
-	completeWords(cmd, "format", "text", "json", "sequence")
 	return cmd
 }
 
 func (o showOptions) check() error {
-	return errors.Join(oneOf("format", o.format, "text", "json", "sequence"), notNegative("limit", o.limit))
+	return notNegative("limit", o.limit)
 }
 
 // errEnough ends a fold whose limit is reached.

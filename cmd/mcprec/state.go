@@ -67,17 +67,13 @@ s2c), ended, frames, failures, lost. With --diff: from, to (seq, at), and change
 	o.home.addDoor(cmd)
 	o.selection.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "text", "text or json")
+	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	f.StringVar(&o.at, "at", "100%", "the `POINT`: an event, a time, or a share of the time")
 	f.StringVar(&o.diff, "diff", "", "say what changed from --at to this `POINT`")
-	completeWords(cmd, "format", "text", "json")
 	return cmd
 }
 
 func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
-	if err := oneOf("format", o.format, "text", "json"); err != nil {
-		return err
-	}
 	points, err := o.points()
 	if err != nil {
 		return err

@@ -45,8 +45,7 @@ With --label only the sessions with that label are counted.
 	}
 	o.addDoor(cmd)
 	cmd.Flags().VarP(&o.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
-	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
-	completeWords(cmd, "format", "text", "json")
+	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	return cmd
 }
 
@@ -103,9 +102,6 @@ func (c *counts) add(s store.Session, stored int64) {
 }
 
 func runStats(cmd *cobra.Command, o statsOptions) (err error) {
-	if err := oneOf("format", o.format, "text", "json"); err != nil {
-		return err
-	}
 	db, err := o.open(boltstore.Options{})
 	if err != nil {
 		return err

@@ -44,14 +44,13 @@ there.
 	o.home.addDoor(cmd)
 	o.selection.addFlags(cmd)
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on as events are recorded")
-	cmd.Flags().StringVar(&o.format, "format", "text", "text or json, as in show")
+	addChoice(cmd, &o.format, "format", "text or json, as in show", "text", "json")
 	cmd.Flags().IntVarP(&o.last, "lines", "n", 10, "the last `N` events")
-	completeWords(cmd, "format", "text", "json")
 	return cmd
 }
 
 func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
-	if err := errors.Join(oneOf("format", o.format, "text", "json"), notNegative("lines", o.last)); err != nil {
+	if err := notNegative("lines", o.last); err != nil {
 		return err
 	}
 	fits, err := o.parse()
