@@ -1,10 +1,19 @@
 package replay
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
@@ -74,4 +83,180 @@ func (x *exchanges) listenTime() streamable.ListenTime {
 		return streamable.ListenInitialized
 	}
 	return streamable.ListenNever
+}
+
+// aside is a recorded HTTP request that says nothing, as no client of MCP makes it,
+// and that the server refused for how it was made: a PUT, a GET without a session, a
+// body that is no message.
+type aside struct {
+	exchange *exchange
+	body     []byte
+	sent     bool
+	status   int   // of the live server
+	err      error // why it has none
+}
+
+// asidesOf returns those of a recording, in order. One that holds a redacted value is
+// left out, for it cannot be sent as it was; so is a login, of which nobody knows more
+// than that it was.
+func asidesOf(x *exchanges, r *refusals) (list []*aside) {
+	refused := r.byNumber()
+	for _, ex := range x.order {
+		masked := maskPattern().Match(ex.asked) || bytes.Contains(ex.asked, []byte("[dropped]"))
+		if refused[ex.number] != nil && x.isAside(ex.number) && !ex.other && !masked {
+			list = append(list, &aside{exchange: ex, body: ex.asked})
+		}
+	}
+	return list
+}
+
+// what names the request.
+func (a *aside) what() string { return a.exchange.method + " " + pathOf(a.exchange.path) }
+
+// verdict compares the status of the live server with the recorded one.
+func (a *aside) verdict() StepVerdict {
+	v := StepVerdict{Seq: a.exchange.head, Dir: transport.ServerToClient, What: a.what(), Result: Match}
+	want := a.exchange.status
+	switch {
+	case !a.sent:
+		v.Result, v.Text = NotSent, fmt.Sprintf("%s: what it follows did not come", a.what())
+	case a.err != nil:
+		v.Result, v.Text = Missing, fmt.Sprintf("%s was answered %d; now there is no answer: %v", a.what(), want, a.err)
+	case a.status != want:
+		v.Result, v.Text = Mismatch, fmt.Sprintf("%s was answered %d, and now %d %s", a.what(), want, a.status, http.StatusText(a.status))
+		v.Differences = []Difference{{Path: "/status", Want: strconv.Itoa(want), Got: strconv.Itoa(a.status)}}
+	}
+	return v
+}
+
+// Asider is a Conn of a client over HTTP that also makes the recorded client's requests
+// without a message which were refused: each before the first message that followed it,
+// the last ones when the client ends its side. Asides has their verdicts.
+//
+// It also waits for the answers that were only a status: the driver knows nothing of them.
+type Asider struct {
+	*streamable.ClientConn
+	asides   []*aside
+	statuses map[uint64]*statusAnswer // by the number of the exchange
+	recorded *exchanges
+}
+
+// HangUp ends an exchange as the recorded client did: for good, or to come back to its
+// stream with Last-Event-ID.
+func (a *Asider) HangUp(number uint64) {
+	ex := a.recorded.byNumber[number]
+	switch {
+	case ex == nil || !ex.resumed:
+		a.ClientConn.HangUp(number)
+	case ex.method == http.MethodGet:
+		a.Drop(0)
+	default:
+		a.Drop(number)
+	}
+}
+
+// statusAnswer is a recorded answer to a message that was only a status, and not one of
+// success.
+type statusAnswer struct {
+	exchange *exchange
+	asked    bool
+	came     func()        // the live server has answered with that status
+	answered chan struct{} // closed then
+}
+
+// DialAside connects a client that [Dial] has made for the recording.
+func DialAside(ctx context.Context, client streamable.Client, events []store.Event) (*Asider, error) {
+	x := exchangesOf(events)
+	a := &Asider{asides: asidesOf(x, newRefusals(Rules{}, x)), statuses: map[uint64]*statusAnswer{}, recorded: x}
+	for _, ex := range x.order {
+		if ex.isStatusOnly() && ex.method == http.MethodPost && !x.isAside(ex.number) {
+			s := &statusAnswer{exchange: ex, answered: make(chan struct{})}
+			s.came = sync.OnceFunc(func() { close(s.answered) })
+			a.statuses[ex.number] = s
+		}
+	}
+	forgive := client.Forgive
+	client.Forgive = func(stream uint64, e *streamable.StatusError) bool {
+		forgiven := forgive != nil && forgive(stream, e)
+		if s := a.statuses[stream]; s != nil && forgiven {
+			s.came()
+		}
+		return forgiven
+	}
+	var err error
+	a.ClientConn, err = client.Dial(ctx)
+	return a, err
+}
+
+// Write implements Conn.
+func (a *Asider) Write(ctx context.Context, f transport.Frame) error {
+	if f.Stream > 0 {
+		if err := a.say(ctx, f.Stream); err != nil {
+			return err
+		}
+	}
+	if s := a.statuses[f.Stream]; s != nil {
+		s.asked = true
+	}
+	return a.ClientConn.Write(ctx, f)
+}
+
+// CloseWrite says the rest, and waits for the statuses. The client's side of a session over
+// HTTP has no end of its own.
+func (a *Asider) CloseWrite() error {
+	ctx, stop := context.WithTimeout(context.Background(), farewell)
+	defer stop()
+	for _, x := range a.asides {
+		if !x.sent {
+			a.ask(ctx, x)
+		}
+	}
+	for _, s := range a.statuses {
+		if s.asked {
+			select {
+			case <-s.answered:
+			case <-ctx.Done():
+			}
+		}
+	}
+	return errors.ErrUnsupported
+}
+
+// say makes the requests that were made before an exchange.
+func (a *Asider) say(ctx context.Context, before uint64) error {
+	for _, x := range a.asides {
+		if x.exchange.number < before && !x.sent {
+			a.ask(ctx, x)
+		}
+	}
+	return ctx.Err()
+}
+
+func (a *Asider) ask(ctx context.Context, x *aside) {
+	x.sent = true
+	x.status, x.err = a.Aside(ctx, x.exchange.number, x.exchange.method, x.body)
+}
+
+// Asides are the verdicts. They are to be read when the drive is over.
+func (a *Asider) Asides() (list []StepVerdict) {
+	for _, x := range a.asides {
+		list = append(list, x.verdict())
+	}
+	for _, number := range slices.Sorted(maps.Keys(a.statuses)) {
+		if s := a.statuses[number]; s.asked {
+			list = append(list, s.verdict())
+		}
+	}
+	return list
+}
+
+func (s *statusAnswer) verdict() StepVerdict {
+	what := fmt.Sprintf("the status of %s %s", s.exchange.method, pathOf(s.exchange.path))
+	v := StepVerdict{Seq: s.exchange.head, Dir: transport.ServerToClient, What: what, Result: Match}
+	select {
+	case <-s.answered:
+	default:
+		v.Result, v.Text = Missing, fmt.Sprintf("#%d, %s, was %d, which did not come", v.Seq, what, s.exchange.status)
+	}
+	return v
 }

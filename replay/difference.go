@@ -2,14 +2,75 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 )
+
+// StepResult is what became of a step of a recording that was played to a live end.
+type StepResult string
+
+// The results of a step.
+const (
+	// Match: the live end said what the recorded one did, but for what is Mapped.
+	Match StepResult = "match"
+	// Mismatch: it said something else, or at another place in the order.
+	Mismatch StepResult = "mismatch"
+	// Missing: it did not say it.
+	Missing StepResult = "missing"
+	// Extra: it said what the recorded one did not.
+	Extra StepResult = "extra"
+	// NotSent: a recorded frame of the end that is played was not sent, because
+	// what it waits for did not come.
+	NotSent StepResult = "not sent"
+)
+
+// StepVerdict is the verdict on one step of a recording that was played to a live
+// end.
+type StepVerdict struct {
+	Seq         uint64              // the recorded event; of an extra one the nearest, or 0
+	Dir         transport.Direction // of the message
+	What        string              // tools/call echo; the answer to tools/call echo; notifications/progress
+	Result      StepResult
+	Differences []Difference // of a mismatch in content; of an extra request: from the nearest
+	More        int          // differences beyond those listed
+	Order       string       // of a mismatch in order: came after #8, the answer to tools/call; recorded before it
+	Mapped      []Mapping    // what was not compared as it stands, and why
+	Text        string       // one sentence, for everything but a match
+}
+
+// Difference is a place where a live message is not as the recorded one.
+type Difference struct {
+	Path      string // JSON pointer from the message's root
+	Within    string // of a text that is JSON itself: JSON pointer from its root
+	Want, Got string // JSON text, clipped; "nothing" where there is none
+	Hint      string // the normalizers under which the two would match: time; or ""
+}
+
+// Mapping is a place where a live message is not as the recorded one, and matches
+// all the same.
+type Mapping struct {
+	Path string // JSON pointer from the message's root
+	// By says why: variable, ignored, redacted, identity, matcher, method, order, or
+	// the name of a normalizer.
+	By        string
+	Want, Got string
+}
+
+// String returns the verdict on one line.
+func (v StepVerdict) String() string {
+	if v.Text == "" {
+		return string(v.Result) + ": " + v.What
+	}
+	return string(v.Result) + ": " + v.Text
+}
 
 // keptDifferences is how many differences of a message are kept; the rest are
 // counted.
@@ -361,4 +422,121 @@ func showTree(raw []byte, n tree) string {
 		return string(runes)
 	}
 	return string(runes[:min(shown, len(runes))]) + "…"
+}
+
+// compareDocuments compares two texts that are JSON themselves, as tools have it
+// whose results are texts, place by place. It reports false of other texts, and of
+// two that say the same and are only spelled otherwise.
+func (c *comparer) compareDocuments(a, b tree) bool {
+	if a.kind != '"' || b.kind != '"' || !isDocument(a.text) || !isDocument(b.text) {
+		return false
+	}
+	inner := comparer{rules: c.rules, variables: c.variables, recorded: []byte(a.text), live: []byte(b.text), terse: c.terse}
+	inner.outer = slices.Concat(c.outer, c.path)
+	x, errX := parseTree(inner.recorded)
+	y, errY := parseTree(inner.live)
+	if errX != nil || errY != nil {
+		return false
+	}
+	if inner.compare(x, y); inner.count == 0 && len(inner.mapped) == 0 {
+		return false
+	}
+	path := pointerText(c.path)
+	for _, d := range inner.differences {
+		if len(c.differences) < keptDifferences {
+			d.Path, d.Within = path, d.Path+d.Within
+			c.differences = append(c.differences, d)
+		}
+	}
+	c.count += inner.count
+	for _, m := range inner.mapped {
+		m.Path = path
+		c.mapped = append(c.mapped, m)
+	}
+	return true
+}
+
+// isDocument reports whether a text may be a JSON object or list.
+func isDocument(text string) bool {
+	text = strings.TrimSpace(text)
+	return len(text) > 1 && (text[0] == '{' && text[len(text)-1] == '}' || text[0] == '[' && text[len(text)-1] == ']')
+}
+
+// Place says where the difference is: /result/content/0/text, within it /items/3/id.
+func (d Difference) Place() string {
+	if d.Within == "" {
+		return d.Path
+	}
+	return d.Path + ", within it " + d.Within
+}
+
+// windowFrom is the length from which on texts are compared by a window.
+const windowFrom = 4096
+
+// margin is how much of what is equal stays in the window on either side: the
+// longest date there is, and then some.
+const margin = 128
+
+// window returns the parts of two texts that differ, with something around it, cut
+// between words. What looks at words alone says the same of the parts as of the
+// whole, and a long text mostly differs in little.
+func window(a, b string) (partA, partB string) {
+	if min(len(a), len(b)) < windowFrom {
+		return a, b
+	}
+	from := 0
+	for from < min(len(a), len(b)) && a[from] == b[from] {
+		from++
+	}
+	if from = strings.LastIndexAny(a[:max(0, from-margin)], " \n"); from < 0 {
+		from = 0
+	}
+	a, b = a[from:], b[from:]
+	end := 0
+	for end < min(len(a), len(b)) && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	rest := max(0, end-margin)
+	cut := strings.IndexAny(a[len(a)-rest:], " \n")
+	if cut < 0 {
+		return a, b
+	}
+	rest -= cut
+	return a[:len(a)-rest], b[:len(b)-rest]
+}
+
+// sentence tells the first difference, and how many there are.
+func (c comparison) sentence() string {
+	d := c.differences[0]
+	if c.count == 2 && d.Path == "/result" && c.differences[1].Path == "/error" {
+		failure := c.differences[1]
+		if d.Got == "nothing" {
+			return fmt.Sprintf("is an error: recorded the result %s, got the error %s", d.Want, failure.Got)
+		}
+		return fmt.Sprintf("is no error: recorded the error %s, got the result %s", failure.Want, d.Got)
+	}
+	text := fmt.Sprintf("differs at %s: recorded %s, got %s", d.Place(), d.Want, d.Got)
+	if d.Hint != "" {
+		text += fmt.Sprintf(" (would match with normalizer %s)", d.Hint)
+	}
+	if c.count > 1 {
+		text += fmt.Sprintf(", and in %s more", phrase.Plural(c.count-1, "place"))
+	}
+	return text
+}
+
+// excused turns the differences into what was not compared.
+func (c comparison) excused(by string) comparison {
+	for _, d := range c.differences {
+		c.mapped = append(c.mapped, Mapping{Path: d.Path, By: by, Want: d.Want, Got: d.Got})
+	}
+	c.differences, c.count = nil, 0
+	return c
+}
+
+// leadWith puts the differences at the paths before the others.
+func (c comparison) leadWith(paths ...string) {
+	slices.SortStableFunc(c.differences, func(a, b Difference) int {
+		return cmp.Compare(slices.Index(paths, b.Path), slices.Index(paths, a.Path))
+	})
 }

@@ -380,3 +380,135 @@ func (d *Driver) Said() bool {
 
 // Findings returns what the live server said so far that nobody recorded.
 func (d *Driver) Findings() []StepVerdict { return grave(d.findings) }
+
+// IsDone reports whether the client has said all and has heard every answer that
+// the recorded one had. What else the recorded server said may still come.
+func (d *Driver) IsDone() bool { return len(d.open) == 0 && d.Said() }
+
+// IsHeard reports whether all has come that the recorded server had said before
+// the client ended its side.
+// What was passed over because later things came first may still come.
+func (d *Driver) IsHeard() bool { return d.missing == 0 }
+
+// Pending says who waits for what: the calls that the live server has not
+// answered, and the first of the client's frames that is held back.
+func (d *Driver) Pending() []string {
+	var list []string
+	for _, r := range d.open {
+		list = append(list, fmt.Sprintf("the client waits for the answer to #%d %s (id %s)", r.line.seq, about(r.msg()), clip(string(r.msg().ID))))
+	}
+	if d.loose {
+		return list
+	}
+	if d.refused != "" {
+		return append(list, d.refused+", which the server has not given: it was not sent")
+	}
+	l := d.nextLine()
+	if l == nil {
+		return list
+	}
+	for _, t := range d.turns[min(d.settled, l.before):l.before] {
+		if !t.isSettled() {
+			return append(list, fmt.Sprintf("#%d %s was not sent: it waits for %s, recorded as #%d", l.seq, l.what(), t.what(), t.seq))
+		}
+	}
+	return append(list, fmt.Sprintf("#%d %s was not sent: it waits for its turn", l.seq, l.what()))
+}
+
+// what names a line.
+func (l *line) what() string {
+	messages := messagesOf(l.frame)
+	if len(messages) == 0 {
+		return "(not a message)"
+	}
+	return about(messages[0])
+}
+
+// about names a request or notification and what it is about.
+func about(m transport.Message) string {
+	if name := target(m); name != "" {
+		return clip(m.Method) + " " + clip(name)
+	}
+	return clip(m.Method)
+}
+
+// Gap returns how long after the frame before it the one was recorded that was
+// returned as number n, counted from 0 over all that were; 0 for one that was not
+// recorded.
+func (d *Driver) Gap(n int) time.Duration {
+	if l := d.out[n]; l != nil {
+		return l.gap
+	}
+	return 0
+}
+
+// pick returns the turn that a live request or notification stands for: of those of
+// its kind that are left, among the first few, the one that it differs from least.
+// Of a loosened driver, which keeps the recorded ids, it is the one with the same id.
+func (d *Driver) pick(key Key, m transport.Message) *turn {
+	queue := left(d.said[key], func(t *turn) bool { return t.arrived })
+	d.said[key] = queue
+	if d.loose && m.Kind() == transport.Request {
+		for _, t := range queue {
+			if !t.arrived && mcp.Same(t.msg().ID, m.ID) {
+				return t
+			}
+		}
+	}
+	t, equal := d.nearest(queue[:min(len(queue), lookahead)], m)
+	if equal {
+		t.overtake(queue)
+	}
+	return t
+}
+
+// overtake notes which of its kind and call the turn came before, though it was
+// recorded after them.
+func (t *turn) overtake(queue []*turn) {
+	if t.owner == nil || t.msg().Kind() != transport.Notification {
+		return
+	}
+	for _, other := range queue {
+		if other == t {
+			return
+		}
+		if !other.arrived && other.overtaken == nil && other.owner == t.owner && other.on == t.on {
+			other.overtaken = t
+		}
+	}
+}
+
+// nearest returns the turn that a live message differs from least, and whether it
+// does not differ at all.
+func (d *Driver) nearest(queue []*turn, m transport.Message) (nearest *turn, equal bool) {
+	least, horizon := 0, d.horizon()
+	for _, t := range queue {
+		if t.arrived {
+			continue
+		}
+		n := d.rules.compare(t.msg(), m, d.variables).count
+		if n == 0 {
+			return t, true
+		}
+		if m.Kind() == transport.Notification && t.index >= horizon {
+			continue
+		}
+		if nearest == nil || n < least {
+			nearest, least = t, n
+		}
+	}
+	return nearest, false
+}
+
+// horizon bounds the turns that may come before the client says any more: what was
+// recorded later is not what a notification stands for, unless it equals that.
+func (d *Driver) horizon() int {
+	if d.loose { // which begins with next, answers and all
+		return len(d.turns)
+	}
+	l := d.nextLine()
+	if l == nil {
+		return len(d.turns)
+	}
+	return max(l.before, 1+l.lastQueued())
+}

@@ -3,9 +3,14 @@ package replay
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -251,4 +256,144 @@ func failure(m transport.Message, method string) string {
 		return "tool error"
 	}
 	return ""
+}
+
+// shownHeader are the headers by which a reader tells exchanges apart.
+var shownHeader = []struct{ name, word string }{
+	{"Content-Type", ""}, {"Content-Encoding", "coded"}, {"Mcp-Session-Id", "session"}, {"Mcp-Method", "method"},
+	{"Last-Event-Id", "after event"}, {"Location", "to"}, {"Www-Authenticate", "wants"}, {"Retry-After", "retry after"},
+}
+
+// httpText says what happened to an exchange.
+func httpText(info store.HTTPInfo) string {
+	parts := []string{info.What}
+	add := func(word, value string) {
+		if value != "" {
+			parts = append(parts, strings.TrimSpace(word+" "+value))
+		}
+	}
+	add("", info.Method)
+	add("", clip(info.Path))
+	if info.Status != 0 {
+		add("", strconv.Itoa(info.Status))
+	}
+	for _, h := range shownHeader {
+		add(h.word, shownValue(h.name, strings.Join(info.Header[h.name], ", ")))
+	}
+	if s := info.SSE; s != nil {
+		add("", clip(s.Event))
+		add("id", shortID(s.ID))
+		add("retry", clip(s.Retry))
+		if s.Event+s.ID+s.Retry == "" {
+			add("", strconv.Quote(clip(strings.Join(s.Lines, "\n"))))
+		}
+		if s.Frame != 0 {
+			add("of", fmt.Sprintf("#%d", s.Frame))
+		}
+	}
+	if info.Withheld {
+		add("", "(bodies not recorded)")
+	}
+	add("", excerpt([]byte(info.Body)))
+	if len(info.Body64) > 0 {
+		add(info.Coding, fmt.Sprintf("(%d B)", len(info.Body64)))
+	}
+	if info.Dropped > 0 {
+		add("", fmt.Sprintf("(%d B beyond the limit)", info.Dropped))
+	}
+	if info.Error != "" {
+		parts[len(parts)-1] += ":"
+		add("", clip(info.Error))
+	}
+	return strings.Join(parts, " ")
+}
+
+// shownValue returns a header's value for a reader.
+func shownValue(name, value string) string {
+	if name == "Mcp-Session-Id" || name == "Last-Event-Id" {
+		return shortID(value)
+	}
+	return clip(value)
+}
+
+// shortID returns the beginning of an id that stands in line after line.
+func shortID(id string) string {
+	limit := 12
+	if strings.HasPrefix(id, "[redacted:") {
+		limit += len("[redacted:")
+	}
+	if id = clip(id); len(id) <= limit {
+		return id
+	}
+	return strings.ToValidUTF8(id[:limit], "") + "…"
+}
+
+// eventText says what an event that is no frame means.
+func eventText(e store.Event) string {
+	switch e.Kind {
+	case store.Opened:
+		if h, err := store.ParseHeader(e.Payload); err == nil {
+			return openedText(h)
+		}
+	case store.Delivered:
+		if info, err := store.DecodePayload[store.DeliveredInfo](e); err == nil {
+			return fmt.Sprintf("up to #%d, the write blocked for %v", info.Upto, info.Blocked)
+		}
+	case store.HTTP:
+		if info, err := store.DecodePayload[store.HTTPInfo](e); err == nil {
+			return httpText(info)
+		}
+	case store.EOF:
+		if info, err := store.DecodePayload[store.EOFInfo](e); err == nil {
+			return strings.TrimSuffix(fmt.Sprintf("by the %s: %s", info.By, clip(info.Error)), ": ")
+		}
+	case store.Exited:
+		if info, err := store.DecodePayload[store.ExitInfo](e); err == nil {
+			return clip(info.String())
+		}
+	case store.Lost:
+		if info, err := store.DecodePayload[store.LostInfo](e); err == nil {
+			return fmt.Sprintf("%s, %d B: %s", phrase.Plural(info.Frames, "event"), info.Bytes, clip(info.Reason))
+		}
+	case store.Closed:
+		if info, err := store.DecodePayload[store.ClosedInfo](e); err == nil {
+			return fmt.Sprintf("%s, %d lost", phrase.Plural(info.Frames, "frame"), info.Lost)
+		}
+	}
+	return excerpt(e.Payload)
+}
+
+func openedText(h store.Header) string {
+	label := ""
+	if h.Label != "" {
+		label = strconv.Quote(h.Label)
+	}
+	var values []string
+	for _, name := range slices.Sorted(maps.Keys(h.Labels)) {
+		values = append(values, strconv.Quote(name+"="+h.Labels[name]))
+	}
+	parts := []string{h.Transport, label, strings.Join(values, " "), h.URL, clip(strings.Join(h.Command, " "))}
+	kept := parts[:0]
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, " ")
+}
+
+// excerpt returns the beginning of bytes that mean nothing here, on one line.
+func excerpt(b []byte) string {
+	const limit = 80
+	text := strings.ToValidUTF8(string(b[:min(len(b), limit)]), "\uFFFD")
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	if len(b) > limit {
+		text += "…"
+	}
+	return strings.TrimSpace(text)
 }

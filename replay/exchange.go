@@ -379,3 +379,68 @@ func Unstreamed(events []store.Event) (list []string) {
 	}
 	return list
 }
+
+// stateOf returns what a session id stands for so far; of a recording that began
+// after the session did that is not known.
+func (x *exchanges) stateOf(id string) streamable.SessionState {
+	open, given := x.given[id]
+	switch {
+	case id == "":
+		return streamable.SessionNone
+	case open:
+		return streamable.SessionOpen
+	case given:
+		return streamable.SessionEnded
+	}
+	return streamable.SessionUnknown
+}
+
+// acknowledge takes ids for those of sessions by which the server took something in,
+// wherever the client had them from. The others are no sessions.
+func (x *exchanges) acknowledge() {
+	taken := map[string]bool{}
+	for _, ex := range x.order {
+		if ex.named == streamable.SessionUnknown && ex.status > 0 && ex.status < 400 {
+			taken[ex.session] = true
+		}
+	}
+	for _, ex := range x.order {
+		switch {
+		case ex.named != streamable.SessionUnknown:
+		case taken[ex.session]:
+			ex.named = streamable.SessionOpen
+		case x.given[ex.session]: // by the response, to its surprise
+		default:
+			ex.unknown, ex.session = ex.session, ""
+		}
+	}
+}
+
+// mainPath is the path of the endpoint.
+func (x *exchanges) mainPath() string {
+	posts := slices.DeleteFunc(slices.Clone(x.order), func(ex *exchange) bool { return ex.method != http.MethodPost || ex.other })
+	if i := slices.IndexFunc(posts, func(ex *exchange) bool { return ex.status > 0 && ex.status < 400 }); i >= 0 {
+		return pathOf(posts[i].path)
+	}
+	if len(posts) > 0 {
+		return pathOf(posts[0].path)
+	}
+	return ""
+}
+
+// isAside reports whether an exchange is of a request that says nothing and that a
+// client does not make of itself, as it asks for the stream of its session: by another
+// method than POST, or with a body that is no frame, and refused. A Driver leaves it out, for it has no message;
+// see [Asider].
+func (x *exchanges) isAside(number uint64) bool {
+	ex := x.byNumber[number]
+	switch {
+	case ex == nil || ex.streams:
+		return false
+	case ex.method == http.MethodPost:
+		return !ex.speaks && ex.status >= 400
+	}
+	return ex.method != http.MethodGet || slices.ContainsFunc(x.order, func(other *exchange) bool {
+		return other.method == http.MethodGet && other.number < ex.number && other.session == ex.session
+	}) || x.hasSessions() && ex.named != streamable.SessionOpen
+}

@@ -1,9 +1,16 @@
 package replay
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // Extend returns a session with more frames before its end, that were said in
@@ -53,4 +60,239 @@ func extend(recorded, added []store.Event, session string) []store.Event {
 
 func endsSession(k store.Kind) bool {
 	return k == store.EOF || k == store.Exited || k == store.Closed
+}
+
+// Renumber returns events that were said in another session and are to follow
+// recorded in this one, with ids and progress tokens that are new to it: a session
+// may use the id of a request once. What follows from a request keeps its name:
+// responses, progress, cancellations, subscription ids. Nothing else is changed.
+func Renumber(recorded, added []store.Event) []store.Event {
+	r := renumbering{ids: newNumbers(), tokens: newNumbers()}
+	r.note(recorded, r.ids.old, r.tokens.old)
+	r.note(recorded, r.ids.taken, r.tokens.taken)
+	r.note(added, r.ids.taken, r.tokens.taken)
+	added = slices.Clone(added)
+	for i, e := range added {
+		if e.Kind == store.Frame {
+			added[i].Payload = r.frame(e)
+		}
+	}
+	return added
+}
+
+// renumbering is the state while the added frames are read.
+type renumbering struct{ ids, tokens numbers }
+
+// numbers are ids, or progress tokens, each of the requests of one direction.
+type numbers struct {
+	old   map[callKey]bool            // of the session
+	taken map[callKey]bool            // not free for a new one
+	fresh map[callKey]json.RawMessage // new ones, by what they replace
+	most  map[transport.Direction]int64
+}
+
+func newNumbers() numbers {
+	return numbers{
+		old: map[callKey]bool{}, taken: map[callKey]bool{},
+		fresh: map[callKey]json.RawMessage{}, most: map[transport.Direction]int64{},
+	}
+}
+
+// note gathers what the requests of some events use.
+func (r *renumbering) note(events []store.Event, ids, tokens map[callKey]bool) {
+	for _, e := range events {
+		if e.Kind != store.Frame {
+			continue
+		}
+		for _, m := range messagesOf(e.AsFrame()) {
+			if m.Kind() != transport.Request {
+				continue
+			}
+			ids[keyOf(e.Dir, m.ID)] = true
+			if token := m.ProgressToken(); token != nil {
+				tokens[keyOf(e.Dir, token)] = true
+			}
+		}
+	}
+}
+
+// frame returns a frame with the new numbers in it.
+func (r *renumbering) frame(e store.Event) []byte {
+	payload := e.Payload
+	put := func(value json.RawMessage, path ...string) {
+		if value != nil {
+			payload, _ = splice(payload, value, path...)
+		}
+	}
+	for i, m := range messagesOf(e.AsFrame()) {
+		at := within(e.Payload, i)
+		r.message(e.Dir, m, func(value json.RawMessage, path ...string) { put(value, slices.Concat(at, path)...) })
+	}
+	return payload
+}
+
+// message puts the new numbers into one message.
+func (r *renumbering) message(dir transport.Direction, m transport.Message, put func(json.RawMessage, ...string)) {
+	switch {
+	case m.Kind() == transport.Request:
+		put(r.ids.renew(dir, m.ID), "id")
+		put(r.tokens.renew(dir, m.ProgressToken()), "params", "_meta", "progressToken")
+	case m.Kind() == transport.Response:
+		put(r.ids.of(dir.Reverse(), m.ID), "id")
+	case m.Method == methodProgress:
+		put(r.tokens.of(dir.Reverse(), m.ProgressToken()), "params", "progressToken")
+	case m.Method == methodCancelled:
+		put(r.ids.of(dir, cancels(m)), "params", "requestId")
+	}
+	for part, raw := range map[string]json.RawMessage{"params": m.Params, "result": m.Result} {
+		put(r.ids.of(transport.ClientToServer, transport.Member(raw, "_meta", subscriptionID)), part, "_meta", subscriptionID)
+	}
+}
+
+// of returns what stands for a number now, nil if it stands for itself.
+func (n numbers) of(dir transport.Direction, raw []byte) json.RawMessage {
+	return n.fresh[keyOf(dir, raw)]
+}
+
+// renew returns a new number for one that the session has already, of the same
+// JSON type; nil for another.
+func (n numbers) renew(dir transport.Direction, raw []byte) json.RawMessage {
+	key := keyOf(dir, raw)
+	if raw == nil || !n.old[key] {
+		return nil
+	}
+	fresh := n.next(dir, raw)
+	n.fresh[key], n.taken[keyOf(dir, fresh)] = fresh, true
+	return fresh
+}
+
+// next returns a number that nobody has.
+func (n numbers) next(dir transport.Direction, raw []byte) json.RawMessage {
+	var text string
+	if json.Unmarshal(raw, &text) == nil && raw[0] == '"' {
+		for i := 2; ; i++ {
+			if fresh, _ := json.Marshal(fmt.Sprintf("%s-%d", text, i)); !n.taken[keyOf(dir, fresh)] {
+				return fresh
+			}
+		}
+	}
+	if n.most[dir] == 0 {
+		for k := range n.taken {
+			if v, err := strconv.ParseInt(string(k.id), 10, 64); err == nil && k.dir == dir && v < 1<<53 {
+				n.most[dir] = max(n.most[dir], v)
+			}
+		}
+	}
+	n.most[dir]++
+	return strconv.AppendInt(nil, n.most[dir], 10)
+}
+
+// enclose puts frames that were said in a session into HTTP exchanges of their own, as
+// a recording over HTTP has them: each frame of the client in one, the server's in that
+// of the request that they answer, or report on, or else of the last request.
+func (x *exchanges) enclose(added []store.Event, session string) (all []store.Event) {
+	streams := streamsOf(added, x.last())
+	left := map[uint64]int{} // frames of the server
+	for i, e := range added {
+		if e.Dir == transport.ServerToClient {
+			left[streams[i]]++
+		}
+	}
+	answered := map[uint64]bool{}
+	say := func(e store.Event, info store.HTTPInfo) {
+		all = append(all, store.Event{At: e.At, Kind: store.HTTP, Dir: e.Dir, Stream: e.Stream, Payload: store.EncodePayload(info)})
+	}
+	for i, e := range added {
+		e.Stream = streams[i]
+		if e.Dir == transport.ClientToServer {
+			say(e, store.HTTPInfo{What: store.HTTPRequest, Method: http.MethodPost, Path: x.mainPath(), Header: x.headOf(e, session)})
+			if all = append(all, e); left[e.Stream] == 0 {
+				e.Dir = transport.ServerToClient
+				say(e, store.HTTPInfo{What: store.HTTPResponse, Status: http.StatusAccepted})
+				say(e, store.HTTPInfo{What: store.HTTPEnd})
+			}
+			continue
+		}
+		if !answered[e.Stream] {
+			answered[e.Stream] = true
+			kind := eventStream
+			if left[e.Stream] == 1 {
+				kind = "application/json"
+			}
+			say(e, store.HTTPInfo{What: store.HTTPResponse, Status: http.StatusOK, Header: http.Header{"Content-Type": {kind}}})
+		}
+		all = append(all, e)
+		if left[e.Stream]--; left[e.Stream] == 0 {
+			say(e, store.HTTPInfo{What: store.HTTPEnd})
+		}
+	}
+	return all
+}
+
+// headOf returns the headers with which a frame of the client is sent.
+func (x *exchanges) headOf(e store.Event, session string) http.Header {
+	h := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, " + eventStream}}
+	if session != "" {
+		h.Set("Mcp-Session-Id", session)
+	}
+	for _, m := range messagesOf(e.AsFrame()) {
+		streamable.Route(h, m, x.versions[session])
+		break
+	}
+	return h
+}
+
+// last returns the greatest number of an exchange.
+func (x *exchanges) last() (n uint64) {
+	for _, ex := range x.order {
+		n = max(n, ex.number)
+	}
+	return n
+}
+
+// lastSession returns the session id that was used last; "": none is.
+func (x *exchanges) lastSession() (id string) {
+	for _, ex := range x.order {
+		if ex.session != "" {
+			id = ex.session
+		}
+	}
+	return id
+}
+
+// streamsOf numbers the exchanges of frames.
+func streamsOf(frames []store.Event, last uint64) (streams []uint64) {
+	requests, tokens := map[mcp.Key]uint64{}, map[mcp.Key]uint64{}
+	latest := last
+	for _, e := range frames {
+		messages := messagesOf(e.AsFrame())
+		if e.Dir == transport.ClientToServer {
+			last++
+			for _, m := range messages {
+				if m.Kind() == transport.Request {
+					requests[mcp.KeyOf(m.ID)], latest = last, last
+					if token := m.ProgressToken(); token != nil {
+						tokens[mcp.KeyOf(token)] = last
+					}
+				}
+			}
+			streams = append(streams, last)
+			continue
+		}
+		stream := latest
+		for _, m := range messages {
+			switch m.Kind() {
+			case transport.Response:
+				if of := requests[mcp.KeyOf(m.ID)]; of > 0 {
+					stream = of
+				}
+			case transport.Notification:
+				if of := tokens[mcp.KeyOf(m.ProgressToken())]; m.Method == methodProgress && of > 0 {
+					stream = of
+				}
+			}
+		}
+		streams = append(streams, stream)
+	}
+	return streams
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -301,4 +302,321 @@ func (p *Player) send(r *reply) []transport.Frame {
 	p.score.Replies++
 	p.out = append(p.out, r)
 	return []transport.Frame{f}
+}
+
+// cue is a message of the recorded client, and the live one that stands for it.
+type cue struct {
+	index   int
+	seq     uint64
+	at      time.Duration
+	packed  transport.Packed
+	answer  *reply    // of a request: its response; nil: there was none
+	answers *question // of a response: what it answers
+	cancels *cue      // of a cancellation: the request
+	nth     int       // of a request: among those of its Key, from 1
+
+	arrived bool
+	passed  bool   // not waited for any more
+	forgone bool   // because the client was silent
+	stream  uint64 // of the live message
+	on      uint64 // the recorded exchange
+	live    *transport.Message
+}
+
+func (c *cue) msg() transport.Message { return c.packed.Message() }
+
+func (c *cue) isSettled() bool { return c.arrived || c.passed }
+
+// what names the cue in words.
+func (c *cue) what() string {
+	if c.answers != nil {
+		return "the answer to " + clip(c.answers.method)
+	}
+	if c.msg().Kind() == transport.Invalid {
+		return noiseMethod
+	}
+	return about(c.msg())
+}
+
+// isPondered reports whether the cue is an answer that the live client was asked
+// for and may take its time with: only roots and pings are answered at once.
+func (c *cue) isPondered() bool {
+	q := c.answers
+	return !c.isSettled() && q != nil && q.reply.sent && q.method != methodRoots && q.method != methodPing
+}
+
+// reply is a recorded frame of the server.
+type reply struct {
+	index  int
+	seq    uint64
+	at     time.Duration
+	frame  transport.Frame
+	before int    // cues recorded before it
+	owners []*cue // the requests it belongs to
+	aside  bool   // recorded on a stream that is no request's
+	edits  []edit
+	asks   []*question
+	sent   bool
+
+	needs   []*cue   // loose: must have come
+	after   []*reply // loose: must have been written
+	written bool
+}
+
+// question is a request of the recorded server.
+type question struct {
+	reply  *reply
+	id     mcp.Key
+	method string
+	answer *cue // nil: there was none
+	done   bool // the live client answered
+}
+
+// edit is a place in a reply where the live client's id or token belongs.
+type edit struct {
+	path  []string
+	owner *cue
+	token bool
+}
+
+// of is what a message of the client has for the place.
+func (e edit) of(m transport.Message) []byte {
+	if e.token {
+		return m.ProgressToken()
+	}
+	return m.ID
+}
+
+// isPassedBy reports whether the live client, which has said later, will not say
+// c any more as the recorded client did.
+func (c *cue) isPassedBy(later *cue) bool {
+	switch c.msg().Kind() {
+	case transport.Request:
+		// With its answer still open when later was said, the two were under
+		// way together and may come in any order.
+		return c.answer == nil || c.answer.before <= later.index
+	case transport.Response:
+		return c.answers == nil || !c.answers.reply.sent && c.answers.reply.isSkipped()
+	}
+	return true
+}
+
+// answers reports whether the reply is, or has, a response to a request.
+func (r *reply) answers() bool {
+	return slices.ContainsFunc(r.owners, func(c *cue) bool { return c.answer == r })
+}
+
+// isSkipped reports whether the reply belongs to a request that is not coming.
+func (r *reply) isSkipped() bool {
+	return slices.ContainsFunc(r.owners, func(c *cue) bool { return c.passed && !c.arrived })
+}
+
+// isOwned reports whether every request that the reply belongs to has come.
+func (r *reply) isOwned() bool {
+	return !slices.ContainsFunc(r.owners, func(c *cue) bool { return !c.arrived })
+}
+
+// from returns the first cue that the reply waits for.
+func (r *reply) from() int {
+	if len(r.owners) == 0 {
+		return 0
+	}
+	from := r.before
+	for _, c := range r.owners {
+		from = min(from, c.index+1)
+	}
+	return from
+}
+
+// belongTo makes the reply the request's, whose live id or token goes to path.
+func (r *reply) belongTo(c *cue, token bool, path []string) {
+	if !slices.Contains(r.owners, c) {
+		r.owners = append(r.owners, c)
+	}
+	r.edits = append(r.edits, edit{path: path, owner: c, token: token})
+}
+
+// Noise is a frame that holds no message. Nothing waits for it, with one exception:
+// the error with which a server answers what it could not read, and which names no
+// request, belongs to the noise in front of it. It is said to a client that says
+// such noise too, and not to one that does not.
+//
+// An end that says more of it than the recorded one did is told so once, as Extra.
+
+// noiseMethod is where the cues are that are noise.
+const noiseMethod = "a frame that is no message"
+
+// isNoise reports whether there is something in a frame, but no message.
+func isNoise(frame []byte, messages []transport.Message) bool {
+	for _, m := range messages {
+		if m.Kind() != transport.Invalid {
+			return false
+		}
+	}
+	return len(bytes.TrimSpace(frame)) > 0
+}
+
+// isRefusal reports whether the messages are an error that names no request.
+func isRefusal(messages []transport.Message) bool {
+	return len(messages) == 1 && messages[0].Error != nil && (messages[0].ID == nil || string(messages[0].ID) == "null")
+}
+
+// noise takes a live frame that holds no message.
+func (p *Player) noise(f transport.Frame) {
+	for _, c := range p.others[noiseMethod] {
+		if !c.isSettled() {
+			p.arrive(c, transport.Message{}, f.Stream)
+			return
+		}
+	}
+	p.noises.add(f, p.reached)
+}
+
+// Relent gives up waiting, for the first request that has an answer which waits
+// for more to come from the client, and returns what can be sent then. A shell
+// calls it when the client has fallen silent. An answer that waits for the
+// client's own, to something that a person or a model decides, goes on waiting.
+func (p *Player) Relent() []transport.Frame {
+	r := p.waiting(false)
+	for _, c := range p.awaited(r) {
+		if !c.isSettled() {
+			c.forgone = true
+			p.without = append(p.without, fmt.Sprintf("#%d (%s)", c.seq, c.what()))
+		}
+	}
+	return p.relent(r)
+}
+
+// Without says what Relent went on without: #3 (tools/list).
+func (p *Player) Without() []string { return slices.Clone(p.without) }
+
+// Waiting reports whether a request of the live client has a recorded answer that
+// is held back, so that Relent would send something.
+func (p *Player) Waiting() bool { return p.waiting(false) != nil }
+
+// End returns what is held back for requests that have come: the client says no
+// more.
+func (p *Player) End() []transport.Frame {
+	var out []transport.Frame
+	for r := p.waiting(true); r != nil; r = p.waiting(true) {
+		out = append(out, p.relent(r)...)
+	}
+	return out
+}
+
+func (p *Player) relent(r *reply) []transport.Frame {
+	if r == nil {
+		return nil
+	}
+	for _, c := range p.awaited(r) {
+		c.passed = c.passed || !c.arrived
+	}
+	p.settle(r.before)
+	return p.release()
+}
+
+// awaited are the cues that a reply waits for besides its own.
+func (p *Player) awaited(r *reply) []*cue {
+	switch {
+	case r == nil:
+		return nil
+	case p.loose:
+		return r.needs
+	}
+	return append(p.abreast(r), p.cues[r.from():r.before]...)
+}
+
+// abreast are the requests that were recorded before those that a reply belongs to,
+// and may still come: they were under way together, and their replies are kept in
+// order whichever comes first.
+func (p *Player) abreast(r *reply) []*cue {
+	var list []*cue
+	from := r.from()
+	for _, c := range p.cues[min(p.settled, from):from] {
+		if c.answer != nil && !c.isSettled() {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// waiting returns the first recorded of the answers that are held back, and may
+// be given when the client is silent or, if so, has ended.
+func (p *Player) waiting(ended bool) *reply {
+	p.open = slices.DeleteFunc(p.open, func(c *cue) bool { return c.answer.sent })
+	if p.loose {
+		return p.waitingLoose(ended)
+	}
+	var first *reply
+	for _, c := range p.open {
+		r := c.answer
+		if !r.isOwned() || first != nil && first.seq < r.seq {
+			continue
+		}
+		if ended || !slices.ContainsFunc(p.cues[r.from():r.before], (*cue).isPondered) {
+			first = r
+		}
+	}
+	return first
+}
+
+// Gap returns how long after the latest of its causes the frame was recorded that
+// was returned as number n, counted from 0 over all that were. Its causes are what
+// was recorded before it and has happened: messages of the live client, and frames
+// that were sent. It is asked when the frame is returned, and 0 for a frame that
+// was not recorded.
+func (p *Player) Gap(n int) time.Duration {
+	if r := p.out[n]; r != nil {
+		return p.gap(r)
+	}
+	return 0
+}
+
+func (p *Player) gap(r *reply) time.Duration {
+	last := p.heardBefore(r)
+	for _, o := range slices.Backward(p.replies[:r.index]) {
+		if o.sent {
+			last = max(last, o.at)
+			break
+		}
+	}
+	return r.at - last
+}
+
+// heardBefore returns when the last message recorded before r was, of those that
+// have come.
+func (p *Player) heardBefore(r *reply) time.Duration {
+	for _, c := range slices.Backward(p.cues[:r.before]) {
+		if c.arrived {
+			return c.at
+		}
+	}
+	return 0
+}
+
+// apart returns, of a response, how long after the first of the notifications it was
+// recorded that stand before it, with nothing else sent or heard since; 0 of others.
+func (p *Player) apart(n int) (gap time.Duration) {
+	r := p.out[n]
+	if r == nil || !r.answers() {
+		return 0
+	}
+	since := p.heardBefore(r)
+	for _, o := range slices.Backward(p.replies[:r.index]) {
+		if o.sent && (o.answers() || len(o.asks) > 0 || o.at < since) {
+			break
+		}
+		if o.sent {
+			gap = r.at - o.at
+		}
+	}
+	return gap
+}
+
+// Overtaken reports whether frame n, counted as for Gap, belongs to no request and
+// the live client has said already what was recorded after it: then the recorded
+// moment of the frame is over.
+func (p *Player) Overtaken(n int) bool {
+	r := p.out[n]
+	return r != nil && len(r.owners) == 0 && r.before < p.reach
 }

@@ -1,9 +1,15 @@
 package replay
 
 import (
+	"encoding/json"
 	"iter"
+	"strconv"
+	"strings"
+	"unicode"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // Projection is a read model folded from a session's events. It can be thrown
@@ -28,3 +34,101 @@ func Project(seq iter.Seq2[store.Event, error], ps ...Projection) error {
 	}
 	return nil
 }
+
+const (
+	methodDiscover    = "server/discover"
+	methodPing        = "ping"
+	methodRoots       = "roots/list"
+	methodInitialize  = "initialize"
+	methodInitialized = "notifications/initialized"
+	methodCancelled   = "notifications/cancelled"
+	methodProgress    = "notifications/progress"
+	methodLog         = "notifications/message"
+	methodUpdated     = "notifications/resources/updated"
+	methodSubscribe   = "resources/subscribe"
+	methodUnsubscribe = "resources/unsubscribe"
+	// subscriptionID is the member of _meta that names a listen request.
+	subscriptionID = "io.modelcontextprotocol/subscriptionId"
+	// methodListen opens a stream of notifications (2026-07-28); its response,
+	// if any, only ends the stream.
+	methodListen = "subscriptions/listen"
+)
+
+// Target returns what a request or notification is about: a tool's or prompt's
+// name, a resource's uri. It reports false where the method has none, or the
+// message does not say.
+func Target(m transport.Message) (string, bool) {
+	var key string
+	switch {
+	case m.Method == "tools/call" || m.Method == "prompts/get":
+		key = "name"
+	case strings.HasPrefix(m.Method, "resources/") || m.Method == "notifications/resources/updated":
+		key = "uri"
+	default:
+		return "", false
+	}
+	return text(transport.Member(m.Params, key))
+}
+
+// text returns the text of a JSON string. Plain ASCII, the usual case, is quick.
+func text(raw json.RawMessage) (s string, ok bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", false
+	}
+	for _, c := range raw {
+		if c == '\\' || c >= 0x80 {
+			err := json.Unmarshal(raw, &s)
+			return s, err == nil
+		}
+	}
+	return string(raw[1 : len(raw)-1]), true
+}
+
+// target is Target where "" will do.
+func target(m transport.Message) string {
+	s, _ := Target(m)
+	return s
+}
+
+// cancels returns the raw id of the request that a cancelled notification names.
+func cancels(m transport.Message) json.RawMessage {
+	if m.Method != methodCancelled {
+		return nil
+	}
+	return transport.Member(m.Params, "requestId")
+}
+
+// messagesOf parses a frame. What is not JSON has no messages.
+func messagesOf(f transport.Frame) []transport.Message {
+	messages, err := f.Messages()
+	if err != nil {
+		return nil
+	}
+	return messages
+}
+
+// oneLine returns a text in which nothing breaks the line or drives a terminal.
+func oneLine(s string) string {
+	hidden := func(r rune) bool { return !unicode.IsGraphic(r) }
+	if strings.IndexFunc(s, hidden) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if hidden(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// nameLimit is how much of a name that a peer chose is in a report.
+const nameLimit = 48
+
+func clip(s string) string    { return phrase.Clip(s, nameLimit) }
+func shorten(s string) string { return phrase.Shorten(s, nameLimit) }
+
+// quote is clip for a text that stands in quotes.
+func quote(s string) string { return strconv.Quote(shorten(s)) }

@@ -1,6 +1,10 @@
 package replay
 
-import "github.com/mcprec/mcprec/transport"
+import (
+	"sort"
+
+	"github.com/mcprec/mcprec/transport"
+)
 
 // never is a hold that no number of own frames ends.
 const never = int32(1<<31 - 1)
@@ -112,4 +116,477 @@ func rise(list []int32) {
 	for i := 1; i < len(list); i++ {
 		list[i] = max(list[i], list[i-1])
 	}
+}
+
+// rigidNeeds fixes the order of one thread's sends and reads, as far as the
+// recording shows it, and lets the send come first where it does not.
+//
+// What a recording made between the ends shows of an end: its sends stand before
+// the reads recorded after them; its answers after their requests; what it sends
+// after a response was recorded, after reading that response. Notifications sent
+// while a request of the peer is unanswered are caused by that request. What is
+// left are an end's initiations: requests, and notifications outside any call of
+// the peer. A peer's initiation recorded before one of those may have crossed it
+// on the wire, and here it did.
+func (r *Recording) rigidNeeds(own transport.Direction) []int32 {
+	w := rigidWalk{r: r, own: own, need: make([]int32, 0, r.Frames(own)), taken: r.takings(own.Reverse())}
+	for _, f := range r.ways[own] {
+		w.upTo(f)
+		w.send(r.frames[f])
+	}
+	rise(w.need)
+	return w.need
+}
+
+// takings returns for each frame of direction dir the point of the recording (as
+// a number of frames) before which it was not yet taken: a delivered event says
+// when its last frame was, for others it is the frame's own place.
+func (r *Recording) takings(dir transport.Direction) []int32 {
+	taken := make([]int32, len(r.ways[dir]))
+	for j, f := range r.ways[dir] {
+		taken[j] = f + 1
+	}
+	known := int32(0)
+	for _, d := range r.delivered {
+		if d.dir == dir && d.upto > known {
+			taken[d.upto-1] = max(taken[d.upto-1], d.at)
+			known = d.upto
+		}
+	}
+	rise(taken)
+	return taken
+}
+
+// rigidWalk goes through the recording with the eyes of one end.
+type rigidWalk struct {
+	r       *Recording
+	own     transport.Direction
+	need    []int32
+	taken   []int32 // see takings
+	marks   int     // delivered events seen
+	known   int32   // peer's frames that what comes next certainly follows
+	could   int32   // peer's frames that may have been read by now
+	serving int     // requests of the peer in flight
+}
+
+// upTo reads what may have been read before the frame with that index.
+func (w *rigidWalk) upTo(index int32) {
+	for int(w.could) < len(w.taken) && w.taken[w.could] <= index {
+		w.could++
+		w.read(w.r.frames[w.r.nth(w.own.Reverse(), int(w.could))])
+	}
+	for marks := w.r.delivered; w.marks < len(marks) && marks[w.marks].at <= index; w.marks++ {
+		if d := marks[w.marks]; d.dir != w.own {
+			w.known = max(w.known, d.upto)
+		}
+	}
+}
+
+// read takes a frame of the peer.
+func (w *rigidWalk) read(f playFrame) {
+	for _, m := range w.r.messagesOf(f) {
+		switch {
+		case m.kind == transport.Request:
+			w.serving++
+		case m.kind == transport.Response && m.pair >= 0:
+			w.known = max(w.known, f.n)
+		case m.method == methodInitialized && w.own == transport.ServerToClient:
+			w.known = max(w.known, f.n)
+		}
+	}
+}
+
+func (w *rigidWalk) send(f playFrame) {
+	need := w.known
+	if !w.initiates(f) {
+		answered, _ := w.r.answers(f)
+		need = max(need, w.could, answered)
+	}
+	w.need = append(w.need, need)
+}
+
+// initiates reports whether a send may have come before reads recorded earlier,
+// and counts the answers.
+func (w *rigidWalk) initiates(f playFrame) bool {
+	serving, answers, requests := w.serving, false, false
+	for _, m := range w.r.messagesOf(f) {
+		if m.kind == transport.Response && m.pair >= 0 {
+			answers = true
+			w.serving--
+		}
+		requests = requests || m.kind == transport.Request
+	}
+	return !answers && (requests || serving <= 0)
+}
+
+// stop is a place where a receive loop stands: inbox, with a notification that its
+// queue has no room for; serial, at work for what is behind.
+type stop struct {
+	after   int32 // frames read, the last is the one held
+	held    int32 // index of what it holds in the recording's messages
+	call    int32 // index of the request in flight; -1: none
+	awaited int32 // index of what would end that, and is behind; -1: not recorded
+	asked   int32 // serial: own frames that it has said when it stands there
+	ends    int32 // inbox: own frame, a cancellation, that would end the wait; or never
+	inside  bool  // inbox: the awaited answer is in the held frame itself
+
+	answered bool // the recording has what is awaited
+}
+
+// fillInbox finds where the receive loop stops. What a notification meets is
+// fixed by the recording: a call is in flight from its request's place to its
+// response's, or to its cancellation's. The queue is empty whenever no call is.
+// A subscription's open request is not a call: its response ends the stream and
+// nobody waits for it.
+func (r *Recording) fillInbox(s *script) {
+	w := inboxWalk{r: r, s: s, flying: map[int32]bool{}}
+	for _, f := range r.frames {
+		for m := f.lo; m < f.hi && !w.ended; m++ {
+			if f.dir == s.own {
+				w.send(m, f.n)
+			} else {
+				w.read(m, f.n)
+			}
+		}
+	}
+	if w.stop != nil {
+		w.add(never)
+	}
+	rise(s.hold)
+	s.debt = r.debt(s.own)
+}
+
+// inboxWalk goes through the recording with the eyes of one end.
+type inboxWalk struct {
+	r      *Recording
+	s      *script
+	flying map[int32]bool // calls of this end, by request
+	queued int
+	stop   *stop // where the loop stands
+	ended  bool  // it stands there for ever
+}
+
+func (w *inboxWalk) send(index, n int32) {
+	m := &w.r.messages[index]
+	switch {
+	case m.kind == transport.Request && m.method != methodListen:
+		w.flying[index] = true
+	case m.method == methodCancelled && m.pair >= 0:
+		w.finish(m.pair, n)
+	}
+}
+
+func (w *inboxWalk) read(index, n int32) {
+	m := &w.r.messages[index]
+	switch {
+	case m.kind == transport.Response && m.pair >= 0 && w.stop == nil:
+		w.finish(m.pair, never)
+	case m.kind == transport.Response && w.flying[m.pair]:
+		// The answer is behind the held notification: nothing ends this.
+		w.stop.call = m.pair
+		w.stop.inside = n == w.stop.after
+		w.add(never)
+	case m.kind == transport.Notification && len(w.flying) > 0 && w.stop == nil:
+		if w.queued < w.s.model.queue {
+			w.queued++
+			return
+		}
+		w.stop = &stop{after: n, held: index, call: w.first()}
+	}
+}
+
+// first returns the oldest call in flight.
+func (w *inboxWalk) first() int32 {
+	oldest := never
+	for c := range w.flying {
+		oldest = min(oldest, c)
+	}
+	return oldest
+}
+
+// finish ends a call, at own frame n where that frame cancels it. With the last
+// one the queue is drained and the loop goes on.
+func (w *inboxWalk) finish(request, n int32) {
+	delete(w.flying, request)
+	if len(w.flying) > 0 {
+		return
+	}
+	w.queued = 0
+	if w.stop != nil {
+		w.add(n)
+	}
+}
+
+func (w *inboxWalk) add(ends int32) {
+	w.stop.awaited = w.r.messages[w.stop.call].pair
+	w.stop.ends, w.stop.answered = ends, w.stop.awaited >= 0
+	w.s.stuck = append(w.s.stuck, *w.stop)
+	w.s.hold[w.stop.after] = ends
+	w.stop, w.ended = nil, ends == never
+}
+
+// debt returns the least inner queue with which a late-draining receive loop of the end
+// that sends in direction own reads all that it was sent. A notification that the end is
+// given during its calls must be queued if a frame, or an answer in the same batch, follows
+// it before those calls are over: else the loop would wait at the notification and never
+// read what follows. A notification that nothing follows, as in a call that was never
+// answered, need not be queued.
+func (r *Recording) debt(own transport.Direction) int {
+	open := map[int32]bool{}
+	least, queued := 0, 0
+	for _, f := range r.frames {
+		if f.dir != own {
+			least = max(least, queued)
+		}
+		for index := f.lo; index < f.hi; index++ {
+			m := &r.messages[index]
+			switch {
+			case f.dir == own && m.kind == transport.Request && m.method != methodListen:
+				open[index] = true
+			case f.dir == own && m.method == methodCancelled:
+				delete(open, m.pair)
+			case f.dir != own && m.kind == transport.Response && open[m.pair]:
+				least = max(least, queued) // also behind a notification of the same batch
+				delete(open, m.pair)
+			case f.dir != own && m.kind == transport.Notification && len(open) > 0:
+				queued++
+			}
+			if len(open) == 0 {
+				queued = 0
+			}
+		}
+	}
+	return least
+}
+
+// workSerially finds where a receive loop works at what it has read, and what the
+// handler sends meanwhile. A request is worked at until its answer was taken. What
+// is sent within that time needs the request alone, for nothing behind it was read:
+// unless the handler has asked the peer something. That answer is behind the
+// request, so the loop stands there for ever. A request without an answer in the
+// recording is worked at for ever too.
+//
+// A tap between the ends does not see who sends. Taken for a handler's calls are
+// those that a server sent and had answered while it worked at a request (but a
+// ping, which is the session's), and the call that a notification makes its receiver
+// do (see refetches) where no other call of the end comes before, and no request of
+// the peer is open. A client's other calls are its application's.
+//
+// Where a request that was read later was answered no later, the recording shows
+// that this end did read on, and nothing is held. Only a listen is worked at all
+// the same: until it is cancelled.
+func (r *Recording) workSerially(s *script) {
+	w := serialWalk{r: r, s: s, latest: r.latestAnswered(s.own), open: r.openAt(s.own)}
+	for _, f := range r.ways[s.own.Reverse()] {
+		if w.read(r.frames[f]); w.stop != nil {
+			break
+		}
+	}
+	rise(s.need)
+	if w.stop != nil {
+		w.stand()
+	}
+	rise(s.hold)
+}
+
+// latestAnswered returns by number of own frames the last request frame that they
+// answer.
+func (r *Recording) latestAnswered(own transport.Direction) []int32 {
+	latest := make([]int32, r.Frames(own)+1)
+	for k, f := range r.ways[own] {
+		latest[k+1], _ = r.answers(r.frames[f])
+	}
+	rise(latest)
+	return latest
+}
+
+// openAt returns by index of own frames how many requests of the peer are open
+// when it is sent. A listen is none.
+func (r *Recording) openAt(own transport.Direction) []int32 {
+	at, open := make([]int32, 0, r.Frames(own)), int32(0)
+	for _, f := range r.frames {
+		for _, m := range r.messagesOf(f) {
+			switch {
+			case f.dir != own && m.kind == transport.Request && m.method != methodListen:
+				open++
+			case f.dir == own && m.kind == transport.Response && m.pair >= 0 && r.messages[m.pair].method != methodListen:
+				open--
+			}
+		}
+		if f.dir == own {
+			at = append(at, open)
+		}
+	}
+	return at
+}
+
+// serialWalk goes through the frames that one end reads, as its receive loop does.
+type serialWalk struct {
+	r      *Recording
+	s      *script
+	latest []int32
+	open   []int32 // by index of own frames: requests of the peer without an answer
+	sent   int     // own frames that were sent when the loop reads on
+	asking int     // own frame, the first with a call after what was read
+	stop   *stop   // where the loop stands for ever
+}
+
+func (w *serialWalk) read(f playFrame) {
+	for m := f.lo; m < f.hi; m++ {
+		if w.r.messages[m].kind == transport.Request {
+			w.request(f, m)
+			return
+		}
+	}
+	for m := f.lo; m < f.hi && w.stop == nil; m++ {
+		if w.r.messages[m].kind == transport.Notification {
+			w.notification(f, m)
+		}
+	}
+}
+
+// request works at the requests of a frame, of which the first is given.
+func (w *serialWalk) request(f playFrame, index int32) {
+	stop := stop{after: f.n, held: index, call: -1, awaited: w.r.listenCancelled(index), ends: never}
+	until, last := int32(0), w.r.Frames(w.s.own)
+	if k := w.r.answeredBy(f); k > 0 && stop.awaited < 0 {
+		until, last = k, int(k)
+	}
+	if w.latest[last] > f.n && (until > 0 || w.r.messages[index].method != methodListen) {
+		return // it did read on
+	}
+	from := w.after(f)
+	if stop.awaited < 0 && w.s.own == transport.ServerToClient {
+		w.ask(&stop, from, last, until > 0)
+	}
+	w.need(stop, from, last)
+	w.s.hold[f.n], w.sent = until, max(w.sent, last)
+	if until == 0 || stop.call >= 0 {
+		w.stop = &stop
+	}
+}
+
+// notification runs a handler that asks for what the notification is about.
+func (w *serialWalk) notification(f playFrame, index int32) {
+	from, own := w.after(f), w.r.ways[w.s.own]
+	for w.asking = max(w.asking, from); w.asking < len(own); w.asking++ {
+		call := w.r.callOf(w.r.frames[own[w.asking]])
+		if call < 0 {
+			continue
+		}
+		readOn := w.latest[w.asking+1] > f.n
+		if w.open[w.asking] == 0 && !readOn && refetches(w.r.messages[index], w.r.messages[call]) {
+			w.stop = &stop{after: f.n, held: index, call: call, awaited: w.r.messages[call].pair, ends: never}
+			w.need(*w.stop, from, len(own))
+		}
+		return
+	}
+}
+
+// after returns the first own frame that may have been sent by who works at f.
+func (w *serialWalk) after(f playFrame) int {
+	own := w.r.ways[w.s.own]
+	return max(w.sent, sort.Search(len(own), func(i int) bool { return w.r.frames[own[i]].before >= f.n }))
+}
+
+// ask finds the call that a handler waits for, among own frames: one that was
+// answered before the request was; of a request without an answer any.
+func (w *serialWalk) ask(stop *stop, from, last int, answered bool) {
+	own := w.r.ways[w.s.own]
+	for i, f := range own[from:last] {
+		if w.latest[from+i+1] > stop.after {
+			return // it waits for what is behind
+		}
+		for index := w.r.frames[f].lo; index < w.r.frames[f].hi; index++ {
+			m := w.r.messages[index]
+			switch {
+			case m.kind != transport.Request || m.method == methodListen:
+			case m.pair < 0:
+				if !answered && stop.call < 0 {
+					stop.call = index
+				}
+			case m.method != methodPing && (!answered || w.r.messages[m.pair].frame < own[last-1]):
+				stop.call, stop.awaited = index, m.pair
+				return
+			}
+		}
+	}
+}
+
+// need lets own frames be sent while the loop works: all up to the one that waits
+// for what the loop does not read.
+func (w *serialWalk) need(s stop, from, last int) {
+	for i := from; i < last; i++ {
+		f := w.r.frames[w.r.ways[w.s.own][i]]
+		if s.call >= 0 && s.awaited >= 0 && f.before >= w.r.frameOf(s.awaited).n {
+			return
+		}
+		answered, _ := w.r.answers(f)
+		w.s.need[i] = max(s.after, answered)
+	}
+}
+
+// stand ends the script at a stop. What is behind it and nothing but notifications
+// may stay unread: nobody waits for those.
+func (w *serialWalk) stand() {
+	stop, need := w.stop, w.s.need
+	stop.answered = stop.awaited >= 0
+	stop.asked = int32(sort.Search(len(need), func(i int) bool { return need[i] > stop.after }))
+	if stop.call >= 0 {
+		stop.asked = w.r.frameOf(stop.call).n
+	}
+	w.s.stuck, w.s.hold[stop.after] = append(w.s.stuck, *stop), never
+	behind := w.r.ways[w.s.own.Reverse()][stop.after:]
+	for _, f := range behind {
+		for _, m := range w.r.messagesOf(w.r.frames[f]) {
+			if stop.answered || m.kind != transport.Notification {
+				return
+			}
+		}
+	}
+	w.s.spare = int32(len(behind))
+}
+
+// callOf returns the first message of f that is a request and may be a handler's
+// call; -1 when none is.
+func (r *Recording) callOf(f playFrame) int32 {
+	for index := f.lo; index < f.hi; index++ {
+		if m := r.messages[index]; m.kind == transport.Request && m.method != methodListen && m.method != methodPing {
+			return index
+		}
+	}
+	return -1
+}
+
+// listenCancelled returns the notification that cancels a listen before it is
+// answered; -1 for none, and of another request.
+func (r *Recording) listenCancelled(request int32) int32 {
+	end := r.messages[request].pair
+	if r.messages[request].method != methodListen {
+		return -1
+	}
+	for i := request + 1; i != end && int(i) < len(r.messages); i++ {
+		if m := r.messages[i]; m.method == methodCancelled && m.pair == request {
+			return i
+		}
+	}
+	return -1
+}
+
+// refetches reports whether a call is what a notification makes its receiver do:
+// list what has changed, read what was updated, ask a ready client for its roots.
+func refetches(n, call playMessage) bool {
+	switch n.method {
+	case methodInitialized, "notifications/roots/list_changed":
+		return call.method == methodRoots
+	case "notifications/tools/list_changed":
+		return call.method == "tools/list"
+	case "notifications/prompts/list_changed":
+		return call.method == "prompts/list"
+	case "notifications/resources/list_changed":
+		return call.method == "resources/list" || call.method == "resources/templates/list"
+	case methodUpdated:
+		return call.method == "resources/read" && call.target == n.target
+	}
+	return false
 }

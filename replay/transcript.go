@@ -2,14 +2,13 @@ package replay
 
 import (
 	"bytes"
-	"fmt"
+	"cmp"
+	"errors"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
-	"unicode"
+	"time"
 
-	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/varint"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -189,72 +188,101 @@ func (c *closedCalls) answeredOn(stream uint64, k callKey) *Call {
 	return c.named(k)
 }
 
-// eventText says what an event that is no frame means.
-func eventText(e store.Event) string {
-	switch e.Kind {
-	case store.Opened:
-		if h, err := store.ParseHeader(e.Payload); err == nil {
-			return openedText(h)
-		}
-	case store.Delivered:
-		if info, err := store.DecodePayload[store.DeliveredInfo](e); err == nil {
-			return fmt.Sprintf("up to #%d, the write blocked for %v", info.Upto, info.Blocked)
-		}
-	case store.HTTP:
-		if info, err := store.DecodePayload[store.HTTPInfo](e); err == nil {
-			return httpText(info)
-		}
-	case store.EOF:
-		if info, err := store.DecodePayload[store.EOFInfo](e); err == nil {
-			return strings.TrimSuffix(fmt.Sprintf("by the %s: %s", info.By, clip(info.Error)), ": ")
-		}
-	case store.Exited:
-		if info, err := store.DecodePayload[store.ExitInfo](e); err == nil {
-			return clip(info.String())
-		}
-	case store.Lost:
-		if info, err := store.DecodePayload[store.LostInfo](e); err == nil {
-			return fmt.Sprintf("%s, %d B: %s", phrase.Plural(info.Frames, "event"), info.Bytes, clip(info.Reason))
-		}
-	case store.Closed:
-		if info, err := store.DecodePayload[store.ClosedInfo](e); err == nil {
-			return fmt.Sprintf("%s, %d lost", phrase.Plural(info.Frames, "frame"), info.Lost)
-		}
+// Follow is Apply of an event that nobody wants to see, and whose messages were read.
+func (t *Transcript) Follow(e store.Event, messages []transport.Message) {
+	t.follow(e)
+	for _, m := range messages {
+		t.message(e, m)
 	}
-	return excerpt(e.Payload)
 }
 
-func openedText(h store.Header) string {
-	label := ""
-	if h.Label != "" {
-		label = strconv.Quote(h.Label)
-	}
-	var values []string
-	for _, name := range slices.Sorted(maps.Keys(h.Labels)) {
-		values = append(values, strconv.Quote(name+"="+h.Labels[name]))
-	}
-	parts := []string{h.Transport, label, strings.Join(values, " "), h.URL, clip(strings.Join(h.Command, " "))}
-	kept := parts[:0]
-	for _, p := range parts {
-		if p != "" {
-			kept = append(kept, p)
+// AppendCalls appends the calls that the transcript remembers, with which
+// [ResumeTranscript] goes on: how many requests there were; the calls in flight, in the
+// order of direction and id, and of one id the latest last, with those that an HTTP status
+// has answered and that may have a message besides; those that are over, the latest last.
+func (t *Transcript) AppendCalls(b []byte) []byte {
+	b = varint.Append(b, uint64(t.asked))
+	keys := slices.SortedFunc(maps.Keys(t.open.calls), func(a, b callKey) int {
+		return cmp.Or(cmp.Compare(a.dir, b.dir), cmp.Compare(a.id, b.id))
+	})
+	var open []*Call
+	for _, k := range keys {
+		for _, x := range t.open.calls[k] {
+			if !x.over {
+				open = append(open, x.call)
+			}
 		}
 	}
-	return strings.Join(kept, " ")
+	b = varint.Append(b, uint64(len(open)))
+	for _, c := range open {
+		b = c.append(b, t.tokens[callKey{c.Dir, c.token}] == c)
+	}
+	over := min(t.over.n, len(t.over.ring))
+	b = varint.Append(b, uint64(over))
+	for i := t.over.n - over; i < t.over.n; i++ {
+		b = t.over.ring[i%len(t.over.ring)].append(b, false)
+	}
+	return b
 }
 
-// excerpt returns the beginning of bytes that mean nothing here, on one line.
-func excerpt(b []byte) string {
-	const limit = 80
-	text := strings.ToValidUTF8(string(b[:min(len(b), limit)]), "\uFFFD")
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsGraphic(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	if len(b) > limit {
-		text += "…"
+// append appends a call of a transcript; holds says that progress with its token is its.
+func (c *Call) append(b []byte, holds bool) []byte {
+	flags := byte(0)
+	if c.Late {
+		flags |= 1
 	}
-	return strings.TrimSpace(text)
+	if holds {
+		flags |= 2
+	}
+	b = append(b, byte(c.Dir), flags)
+	b = varint.Append(b, c.Request, uint64(c.At), c.Stream, c.Response, uint64(c.Latency), c.Cancelled, uint64(c.n))
+	return varint.AppendText(b, c.ID, c.Method, c.Target, c.Token, c.Failure)
+}
+
+// ResumeTranscript returns a transcript that goes on with the calls that AppendCalls has
+// written.
+func ResumeTranscript(calls []byte, emit func(Entry) error) (*Transcript, error) {
+	t := NewTranscript(emit)
+	r := varint.NewReader(calls)
+	t.asked = int(r.Uint())
+	refused := map[int]*Call{} // they are among both
+	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
+		c, holds := callOf(&r)
+		x := t.open.openAt(callKey{c.Dir, c.id}, c.Stream, c)
+		if c.Answered() {
+			x.refused, c.refused, refused[c.n] = true, true, c
+		}
+		if holds {
+			t.tokens[callKey{c.Dir, c.token}] = c
+		}
+	}
+	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
+		c, _ := callOf(&r)
+		if same := refused[c.n]; same != nil {
+			c = same
+		}
+		t.over.add(c)
+		t.open.answeredAt(callKey{c.Dir, c.id}, c.Stream, c)
+	}
+	if !r.Whole() {
+		return nil, errors.New("resume transcript: not the calls of one")
+	}
+	return t, nil
+}
+
+// callOf reads a call.
+func callOf(r *varint.Reader) (c *Call, holds bool) {
+	b := r.Take(2)
+	if len(b) < 2 {
+		return &Call{}, false
+	}
+	c = &Call{
+		Dir: transport.Direction(b[0]), Late: b[1]&1 != 0, Request: r.Uint(), At: time.Duration(r.Uint()), Stream: r.Uint(),
+		Response: r.Uint(), Latency: time.Duration(r.Uint()), Cancelled: r.Uint(), n: int(r.Uint()),
+	}
+	for _, text := range [...]*string{&c.ID, &c.Method, &c.Target, &c.Token, &c.Failure} {
+		*text = r.Text()
+	}
+	c.id, c.token = mcp.KeyOf([]byte(c.ID)), mcp.KeyOf([]byte(c.Token))
+	return c, b[1]&2 != 0
 }

@@ -3,11 +3,14 @@ package replay
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"sort"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // tree is a JSON value and where it stands in its text. Strings keep what
@@ -273,3 +276,93 @@ func (n tree) element(i int) tree {
 
 // isScalar reports whether the value is a string, a number or a literal.
 func (n tree) isScalar() bool { return n.kind != 0 && n.kind != '{' && n.kind != '[' }
+
+// without returns an object without some of its members.
+func (n tree) without(names ...string) tree {
+	if n.kind != '{' || !slices.ContainsFunc(n.keys, func(k string) bool { return slices.Contains(names, k) }) {
+		return n
+	}
+	keys, kids := n.keys, n.kids
+	n.keys, n.kids = nil, nil
+	for i, k := range keys {
+		if !slices.Contains(names, k) {
+			n.keys, n.kids = append(n.keys, k), append(n.kids, kids[i])
+		}
+	}
+	return n
+}
+
+// splice returns doc with the value at path replaced, and every other byte as it
+// was. A path is object keys and, in lists, decimal indices; of a duplicate key
+// the last counts, as in [transport.Message]. Nothing is changed, and ok is
+// false, when there is no such value. doc itself stays as it is.
+func splice(doc, value []byte, path ...string) (spliced []byte, ok bool) {
+	if !json.Valid(doc) {
+		return doc, false
+	}
+	start, end, ok := transport.Locate(doc, path...)
+	if !ok {
+		return doc, false
+	}
+	spliced = slices.Grow([]byte(nil), len(doc)-(end-start)+len(value))
+	spliced = append(spliced, doc[:start]...)
+	spliced = append(spliced, value...)
+	return append(spliced, doc[end:]...), true
+}
+
+// change is a place in a text and what is to stand there.
+type change struct {
+	start, end int
+	value      []byte
+}
+
+// apply returns a text with the changes made, which are in order.
+func apply(text []byte, changes []change) []byte {
+	var spelled []byte
+	from := 0
+	for _, c := range changes {
+		spelled = append(append(spelled, text[from:c.start]...), c.value...)
+		from = c.end
+	}
+	return append(spelled, text[from:]...)
+}
+
+// escape returns how long the first character of a string is as it is written, and
+// in what it says.
+func escape(inner []byte) (written, said int) {
+	switch {
+	case inner[0] != '\\':
+		return 1, 1
+	case len(inner) < 2 || inner[1] != 'u':
+		return min(2, len(inner)), 1
+	}
+	unit, next := codeUnit(inner, 0)
+	if low, after := codeUnit(inner, next); utf16.DecodeRune(unit, low) != utf8.RuneError {
+		next = after
+	}
+	return next, len(unescape(inner[:next]))
+}
+
+// quoteJSON writes a string as parseTree has read it: halves of surrogate pairs as
+// escapes, bytes that are not UTF-8 as they are.
+func quoteJSON(text string) []byte {
+	b := []byte{'"'}
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c == '\n':
+			b = append(b, '\\', 'n')
+		case c == '\t':
+			b = append(b, '\\', 't')
+		case c < 0x20:
+			b = fmt.Appendf(b, `\u%04x`, c)
+		case c == 0xED && i+2 < len(text) && text[i+1]&^0x1F == 0xA0 && text[i+2]&^0x3F == 0x80:
+			b = fmt.Appendf(b, `\u%04x`, 0xD000|int(text[i+1]&0x3F)<<6|int(text[i+2]&0x3F))
+			i += 2
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, '"')
+}

@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"bytes"
+	"encoding/json"
 	"iter"
 	"slices"
 	"strings"
@@ -193,107 +195,238 @@ func isDistinct(value string) bool {
 	return isOpaque(value) || len(value) >= 4 && strings.ContainsAny(value, "0123456789") && strings.Trim(value, "0123456789.") != ""
 }
 
-// isEmpty reports whether there is nothing to put.
-func (v *variables) isEmpty() bool {
-	return v == nil || len(v.named) == 0 && len(v.anywhere) == 0
+// returned knows of the values that one end said in a recording when it said them,
+// to tell which of the other end's values came back. It reads the recording when
+// it is first asked: a live end that differs in nothing costs nothing.
+type returned struct {
+	said   iter.Seq2[int, transport.Frame] // by how many messages it had heard
+	firsts map[spotKey]int                 // heard when it was said first; of a kind of member, or of any place: kind ""
 }
 
-// whole returns the live values of a member's value.
-func (v *variables) whole(name, text string) []string {
+// comes reports whether a value that was heard as message position came back, and
+// was not said before it was heard.
+func (r *returned) comes(key spotKey, position int) bool {
+	first, ok := r.find(key)
+	return ok && first > position
+}
+
+// began reports whether a value was said before it was heard as message position.
+func (r *returned) began(key spotKey, position int) bool {
+	first, ok := r.find(key)
+	return ok && first <= position
+}
+
+func (r *returned) find(key spotKey) (heard int, ok bool) {
+	if r.firsts == nil {
+		r.firsts = map[spotKey]int{}
+		for heard, f := range r.said {
+			for _, m := range messagesOf(f) {
+				for _, raw := range [][]byte{m.Params, m.Result, m.Error} {
+					r.note(treeOf(raw), "", heard)
+				}
+			}
+		}
+	}
+	heard, ok = r.firsts[key]
+	if !ok && key.kind != "" && isDistinct(key.value) {
+		heard, ok = r.firsts[spotKey{"", key.value}]
+	}
+	return heard, ok
+}
+
+// note takes in the values of a tree.
+func (r *returned) note(n tree, name string, heard int) {
+	for i, kid := range n.kids {
+		if n.kind == '{' {
+			name = n.keys[i]
+		}
+		r.note(kid, name, heard)
+	}
+	if n.kind != '"' && n.kind != '0' {
+		return
+	}
+	r.first(spotKey{"", n.text}, heard)
 	if kind := kindOf(name); kind != "" {
-		if list := v.named[spotKey{kind, text}]; len(list) > 0 {
-			return list
-		}
+		r.first(spotKey{kind, n.text}, heard)
 	}
-	return v.anywhere[text]
+	if n.kind != '"' {
+		return
+	}
+	for _, t := range tokensOf(n.text) {
+		r.first(spotKey{"", t.text}, heard)
+	}
 }
 
-// put returns a recorded text with the newest live values in it.
-func (v *variables) put(name, text string) string {
-	changes := v.changes(name, text)
-	if len(changes) == 0 {
-		return text
+// first keeps where a value was said first.
+func (r *returned) first(key spotKey, heard int) {
+	if _, ok := r.firsts[key]; !ok {
+		r.firsts[key] = heard
 	}
-	return string(apply([]byte(text), changes))
 }
 
-// changes are the places of a recorded text where live values belong.
-func (v *variables) changes(name, text string) (list []change) {
-	if v.isEmpty() {
-		return nil
-	}
-	if live := v.whole(name, text); len(live) > 0 {
-		return []change{{0, len(text), []byte(live[len(live)-1])}}
-	}
-	if len(v.anywhere) == 0 {
-		return nil
-	}
-	for _, t := range tokensOf(text) {
-		if live := v.anywhere[t.text]; len(live) > 0 {
-			list = append(list, change{t.start, t.end, []byte(live[len(live)-1])})
+// spotKey is a value that one end makes up and the other gives back, and what it
+// is: a cursor, a task id, a request state.
+type spotKey struct{ kind, value string }
+
+// spotKinds are the members that hold one, and what they hold.
+var spotKinds = map[string]string{"cursor": "cursor", "nextCursor": "cursor", "taskId": "task", "requestState": "state"}
+
+// spots lists those of a JSON value, in a fixed order.
+func spots(raw json.RawMessage) []spotKey {
+	var found []spotKey
+	for name := range spotKinds {
+		if bytes.Contains(raw, []byte(name)) { // nearly never: a call has none
+			findSpots(treeOf(raw), &found)
+			break
 		}
+	}
+	return found
+}
+
+func findSpots(n tree, found *[]spotKey) {
+	for i, kid := range n.kids {
+		if n.kind == '{' && kid.kind == '"' && spotKinds[n.keys[i]] != "" {
+			*found = append(*found, spotKey{spotKinds[n.keys[i]], kid.text})
+		}
+		findSpots(kid, found)
+	}
+}
+
+// token is a part of a text that may be a value on its own: a word, or what is
+// made up of more than one.
+type token struct {
+	text       string
+	shape      string // what it looks like; "" is a word
+	start, end int
+}
+
+// What is more than a word, where a text goes on with it.
+var (
+	maskAhead = phrase.Regexp(`^\[redacted:[0-9a-f]{16}\]`)
+	timeAhead = phrase.Regexp(`^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?`)
+	hostAhead = phrase.Regexp(`^(?:localhost|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[[0-9a-f:]*:[0-9a-f:]*\]):\d{2,5}`)
+)
+
+// tokensOf splits a text into redacted values, times, hosts with a port, and words,
+// and leaves out what is between them.
+func tokensOf(text string) []token {
+	var list []token
+	for i := 0; i < len(text); {
+		t := tokenAt(text, i)
+		if t.end == i {
+			i++
+			continue
+		}
+		t.text, t.start = text[i:t.end], i
+		if t.shape == "word" {
+			t.shape = wordShape(t.text)
+		}
+		list = append(list, t)
+		i = t.end
 	}
 	return list
 }
 
-// explains reports whether a live scalar is the recorded one with values put in
-// that the live end had made up.
-func (v *variables) explains(name string, a, b tree) bool {
-	switch {
-	case v.isEmpty() || a.kind != b.kind:
-		return false
-	case slices.Contains(v.whole(name, a.text), b.text):
-		return true
-	case a.kind != '"' || b.kind != '"' || len(v.anywhere) == 0:
-		return false
+// tokenAt returns the token that begins at i; one that ends there is none. The
+// patterns are tried only where they may match: they are slow.
+func tokenAt(text string, i int) token {
+	ahead := text[i:min(len(text), i+64)]
+	switch c := text[i]; {
+	case c == '[':
+		if n := len(maskAhead().FindString(ahead)); n > 0 {
+			return token{shape: "redacted", end: i + n}
+		}
+		return token{shape: "port", end: i + len(hostAhead().FindString(ahead))}
+	case !isWord(c) || c == '-':
+		return token{end: i}
+	case len(ahead) >= 16 && ahead[4] == '-' && ahead[13] == ':':
+		if n := len(timeAhead().FindString(ahead)); n > 0 {
+			return token{shape: "time", end: i + n}
+		}
 	}
-	was, is := window(a.text, b.text)
-	return v.spells(was, tokensOf(was), 0, is)
+	end := i
+	for end < len(text) && isWord(text[end]) {
+		end++
+	}
+	if end < len(text) && (text[end] == '.' && end-i <= 3 || text[end] == ':' && text[i:end] == "localhost") {
+		if n := len(hostAhead().FindString(ahead)); n > 0 {
+			return token{shape: "port", end: i + n}
+		}
+	}
+	return token{shape: "word", end: end}
 }
 
-// tried is how many live values of one recorded are tried within a text, where one
-// may begin as another does.
-const tried = 8
+func isWord(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
+}
 
-// spells reports whether live is recorded from byte from on, with any of the live
-// values for each token that has some.
-func (v *variables) spells(recorded string, tokens []token, from int, live string) bool {
-	for i, t := range tokens {
-		list := v.anywhere[t.text]
-		if len(list) == 0 {
-			continue
+// shaped are the tokens that look made up.
+func shaped(list []token) []token {
+	var made []token
+	for _, t := range list {
+		if t.shape != "" {
+			made = append(made, t)
 		}
-		list = list[max(0, len(list)-tried):]
-		rest, ok := strings.CutPrefix(live, recorded[from:t.start])
-		if !ok {
-			return false
-		}
-		for _, value := range slices.Backward(list) {
-			if after, ok := strings.CutPrefix(rest, value); ok && v.spells(recorded, tokens[i+1:], t.end, after) {
-				return true
+	}
+	return made
+}
+
+// wordShape says what a word looks like: uuid, digits, hex, or opaque where letters
+// and digits take turns as nobody would write them; "" for words that people use.
+func wordShape(word string) string {
+	if len(word) < 8 {
+		return ""
+	}
+	digits, hex, turns := 0, 0, 0
+	last := byte(0)
+	for i := range len(word) {
+		c, kind := word[i], byte('a')
+		switch {
+		case '0' <= c && c <= '9':
+			kind = '0'
+			digits++
+			hex++
+		case 'a' <= c && c <= 'f':
+			hex++
+		case 'A' <= c && c <= 'Z':
+			kind = 'A'
+			if c <= 'F' {
+				hex++
 			}
+		case c == '-' || c == '_':
+			kind = last
 		}
-		return false
+		if kind != last && last != 0 {
+			turns++
+		}
+		last = kind
 	}
-	return from > 0 && live == recorded[from:]
+	switch n := len(word); {
+	case digits == n:
+		return "digits"
+	case n == 36 && hex == 32 && word[8] == '-' && word[13] == '-' && word[18] == '-' && word[23] == '-':
+		return "uuid"
+	case n >= 12 && hex == n && digits > 0:
+		return "hex"
+	case n >= 16 && digits > 0 && turns >= 4:
+		return "opaque"
+	}
+	return ""
 }
 
-// inverse returns the recorded values by the live ones.
-func (v *variables) inverse() *variables {
-	if v.opposite != nil {
-		return v.opposite
+// isOpaque reports whether a whole value looks made up: base64 too, which is no
+// word.
+func isOpaque(text string) bool {
+	if text == "" {
+		return false
 	}
-	back := &variables{named: map[spotKey][]string{}, anywhere: map[string][]string{}}
-	for key, list := range v.named {
-		for _, live := range list {
-			back.named[spotKey{key.kind, live}] = []string{key.value}
-		}
+	if t := tokenAt(text, 0); t.end == len(text) {
+		return t.shape != "word" || wordShape(text) != ""
 	}
-	for recorded, list := range v.anywhere {
-		for _, live := range list {
-			back.anywhere[live] = []string{recorded}
-		}
-	}
-	v.opposite = back
-	return back
+	return len(text) >= 16 && base64Pattern().MatchString(text) && wordShape(base64Word.Replace(text)) != ""
 }
+
+var (
+	base64Pattern = phrase.Regexp(`^[A-Za-z0-9+/_-]+={0,2}$`)
+	base64Word    = strings.NewReplacer("+", "a", "/", "b", "=", "")
+)

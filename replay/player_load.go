@@ -333,3 +333,24 @@ func (c *cue) answered() (result json.RawMessage, refused bool) {
 	}
 	return nil, false
 }
+
+// hearNoise makes the noise before a refusal a cue, and returns it.
+func (p *casting) hearNoise(e store.Event) *cue {
+	c := &cue{index: len(p.cues), seq: e.Seq, at: e.At, on: e.Stream}
+	p.cues = append(p.cues, c)
+	p.others[noiseMethod] = append(p.others[noiseMethod], c)
+	return c
+}
+
+// isBlank reports whether a frame is an empty line. Peers skip it on stdio, where
+// most of them read JSON and not lines, and no half says it.
+func isBlank(e store.Event) bool { return len(bytes.TrimSpace(e.Payload)) == 0 }
+
+// onOneLine returns a frame that a transport of lines can send: over HTTP a message
+// may have been recorded with newlines between its tokens.
+func onOneLine(f transport.Frame) transport.Frame {
+	if bytes.IndexByte(f.Bytes, '\n') >= 0 {
+		f.Bytes = bytes.ReplaceAll(f.Bytes, []byte("\n"), []byte(" "))
+	}
+	return f
+}

@@ -1,7 +1,7 @@
 package replay
 
 import (
-	"bytes"
+	"net/http"
 	"slices"
 	"time"
 
@@ -32,19 +32,6 @@ func NewDriver(events []store.Event, rules Rules) *Driver {
 	c.belong()
 	c.noteHangUps()
 	return d
-}
-
-// isBlank reports whether a frame is an empty line. Peers skip it on stdio, where
-// most of them read JSON and not lines, and no half says it.
-func isBlank(e store.Event) bool { return len(bytes.TrimSpace(e.Payload)) == 0 }
-
-// onOneLine returns a frame that a transport of lines can send: over HTTP a message
-// may have been recorded with newlines between its tokens.
-func onOneLine(f transport.Frame) transport.Frame {
-	if bytes.IndexByte(f.Bytes, '\n') >= 0 {
-		f.Bytes = bytes.ReplaceAll(f.Bytes, []byte("\n"), []byte(" "))
-	}
-	return f
 }
 
 // lining is what NewDriver must know of the recording while it reads it.
@@ -192,4 +179,100 @@ func (d *Driver) eachLine(yield func(int, transport.Frame) bool) {
 			return
 		}
 	}
+}
+
+// belong finds for what the recorded server said beside its answers the call that
+// it belongs to: by the progress token, by the subscription, or because no other
+// call was open. It also notes what came directly after an answer, before the
+// client said any more. And it counts.
+func (d *lining) belong() {
+	open := map[*request]bool{}
+	said := 0
+	var last *request // answered last, and nothing was said since
+	for _, t := range d.turns {
+		if !t.parting {
+			d.missing++
+		}
+		for ; said < len(d.lines) && d.lines[said].before <= t.index; said++ {
+			last = nil
+			for _, r := range d.lines[said].requests {
+				if r.response != nil {
+					open[r] = true
+				}
+			}
+		}
+		if t.request != nil {
+			delete(open, t.request)
+			last = t.request
+			continue
+		}
+		t.follows = last
+		if t.owner == nil && len(open) == 1 {
+			for r := range open {
+				t.owner = r
+			}
+		}
+	}
+}
+
+// namedOwner is the call that the message names.
+func (d *lining) namedOwner(m transport.Message) *request {
+	if m.Method == methodProgress {
+		return d.byOwnToken[mcp.KeyOf(m.ProgressToken())]
+	}
+	if id := transport.Member(m.Params, "_meta", subscriptionID); id != nil {
+		if list := d.requests[mcp.KeyOf(id)]; len(list) > 0 {
+			return list[len(list)-1]
+		}
+	}
+	return nil
+}
+
+// hangUp is where the recorded client hung up on an HTTP exchange before it had all
+// of the response: in revision 2026-07-28 that is how a call is cancelled, and how a
+// subscription ends.
+type hangUp struct {
+	exchange uint64
+	lines    int     // said before it
+	turns    int     // heard before it
+	on       []*turn // of these, what was heard on the exchange
+}
+
+// noteHangUps finds where the client hung up.
+func (d *lining) noteHangUps() {
+	for _, ex := range d.exchanges.order {
+		if ex.hungUp == 0 || ex.method != http.MethodPost && !ex.resumed {
+			continue
+		}
+		h := hangUp{exchange: ex.number}
+		for h.lines < len(d.lines) && d.lines[h.lines].seq < ex.hungUp {
+			h.lines++
+		}
+		for h.turns < len(d.turns) && d.turns[h.turns].seq < ex.hungUp {
+			if t := d.turns[h.turns]; t.on == d.exchanges.first(ex.number) {
+				h.on = append(h.on, t)
+			}
+			h.turns++
+		}
+		d.hangUps = append(d.hangUps, h)
+	}
+}
+
+// respell is a place in an answer where the id, or the progress token, of the live
+// server's question belongs.
+type respell struct {
+	path     []string
+	question *turn
+	token    bool
+}
+
+// value returns the live value.
+func (e respell) value() []byte {
+	switch {
+	case e.question.live == nil:
+		return nil
+	case e.token:
+		return e.question.live.ProgressToken()
+	}
+	return e.question.live.ID
 }

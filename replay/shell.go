@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // Pacer spaces what is sent by the recorded gaps. It never changes the order.
@@ -85,63 +86,80 @@ func ParsePacer(timing string, longest time.Duration) (Pacer, error) {
 	return Paced{Speed: speed, Max: longest}, nil
 }
 
-// Gap returns how long after the latest of its causes the frame was recorded that
-// was returned as number n, counted from 0 over all that were. Its causes are what
-// was recorded before it and has happened: messages of the live client, and frames
-// that were sent. It is asked when the frame is returned, and 0 for a frame that
-// was not recorded.
-func (p *Player) Gap(n int) time.Duration {
-	if r := p.out[n]; r != nil {
-		return p.gap(r)
-	}
-	return 0
+// stage holds a reader and a writer apart, so that a peer which writes much
+// before it reads is always heard.
+type stage struct {
+	pacer Pacer
+	in    chan heard
+	out   chan outgoing
+	begun chan struct{} // a frame's gap is over
+	taken chan struct{} // the transport has the frame
+	ended chan error    // how the writer ended
 }
 
-func (p *Player) gap(r *reply) time.Duration {
-	last := p.heardBefore(r)
-	for _, o := range slices.Backward(p.replies[:r.index]) {
-		if o.sent {
-			last = max(last, o.at)
-			break
-		}
+func newStage(pacer Pacer) *stage {
+	if pacer == nil {
+		pacer = Unpaced{}
 	}
-	return r.at - last
+	return &stage{
+		pacer: pacer, in: make(chan heard), out: make(chan outgoing),
+		begun: make(chan struct{}, 1), taken: make(chan struct{}, 1), ended: make(chan error, 1),
+	}
 }
 
-// heardBefore returns when the last message recorded before r was, of those that
-// have come.
-func (p *Player) heardBefore(r *reply) time.Duration {
-	for _, c := range slices.Backward(p.cues[:r.before]) {
-		if c.arrived {
-			return c.at
-		}
-	}
-	return 0
+// heard is what a Read returned.
+type heard struct {
+	frame transport.Frame
+	err   error
 }
 
-// apart returns, of a response, how long after the first of the notifications it was
-// recorded that stand before it, with nothing else sent or heard since; 0 of others.
-func (p *Player) apart(n int) (gap time.Duration) {
-	r := p.out[n]
-	if r == nil || !r.answers() {
-		return 0
-	}
-	since := p.heardBefore(r)
-	for _, o := range slices.Backward(p.replies[:r.index]) {
-		if o.sent && (o.answers() || len(o.asks) > 0 || o.at < since) {
-			break
+func (s *stage) read(ctx context.Context, conn transport.Conn) {
+	for {
+		f, err := conn.Read(ctx)
+		select {
+		case s.in <- heard{f, err}:
+		case <-ctx.Done():
+			return
 		}
-		if o.sent {
-			gap = r.at - o.at
+		if err != nil {
+			return
 		}
 	}
-	return gap
 }
 
-// Overtaken reports whether frame n, counted as for Gap, belongs to no request and
-// the live client has said already what was recorded after it: then the recorded
-// moment of the frame is over.
-func (p *Player) Overtaken(n int) bool {
-	r := p.out[n]
-	return r != nil && len(r.owners) == 0 && r.before < p.reach
+// write writes one frame after the other, each after its gap, until out is closed.
+func (s *stage) write(ctx context.Context, conn transport.Conn) error {
+	for {
+		select {
+		case next, more := <-s.out:
+			if !more {
+				return nil
+			}
+			if err := s.pacer.Pace(ctx, next.gap); err != nil {
+				return err
+			}
+			if err := report(ctx, s.begun); err != nil {
+				return err
+			}
+			if err := conn.Write(ctx, next.frame); err != nil {
+				return err
+			}
+			if err := report(ctx, s.taken); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// report tells of a step of the writer. When the server is gone nobody may be
+// listening: the word on the frame before can still be there.
+func report(ctx context.Context, to chan struct{}) error {
+	select {
+	case to <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

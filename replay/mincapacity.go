@@ -177,3 +177,130 @@ func (n Need) String() string {
 	}
 	return text
 }
+
+// stretch is a play that counts alone, and whose lanes are given room where they have
+// too little: both ends in order, every order of steps comes to the same place, and what
+// happens with less room can happen with more. So one run finds the least that does.
+type stretch struct {
+	ends [3]end  // by the direction each sends in; 0 unused
+	room [3]Room // of the lane in that direction
+}
+
+// stretched returns the least room that lets the scripts come to their end, when only
+// the lanes that may grow have more than they had; false when no room does.
+func stretched(both scripts, c Capacity, grows ...transport.Direction) (Capacity, bool) {
+	var s stretch
+	for _, dir := range directions {
+		s.ends[dir].script, s.room[dir] = both[dir], c.of(dir)
+	}
+	for {
+		for s.round() {
+		}
+		client, server := &s.ends[transport.ClientToServer], &s.ends[transport.ServerToClient]
+		if client.sent() && server.sent() && client.read() && server.read() {
+			return Capacity{s.room[transport.ClientToServer], s.room[transport.ServerToClient]}, true
+		}
+		grown := false
+		for _, dir := range grows {
+			grown = grown || s.ends[dir].sending()
+		}
+		if !grown {
+			return c, false
+		}
+		for _, dir := range grows {
+			s.room[dir]++
+		}
+	}
+}
+
+// round lets each end and each lane do what it can, a step of each kind.
+func (s *stretch) round() bool {
+	moved := false
+	for _, dir := range directions {
+		e, reader := &s.ends[dir], &s.ends[dir.Reverse()]
+		if e.offers() {
+			e.offered++
+			moved = true
+		}
+		if reader.wants() {
+			reader.wanted++
+			moved = true
+		}
+		if e.sending() && s.takes(dir) {
+			e.acked++
+			moved = true
+		}
+		if reader.reading() && e.acked > reader.given {
+			reader.given++
+			moved = true
+		}
+	}
+	return moved
+}
+
+// takes reports whether a lane takes a frame: it has room, or hands it to who reads.
+func (s *stretch) takes(dir transport.Direction) bool {
+	reader := &s.ends[dir.Reverse()]
+	held := s.ends[dir].acked - reader.given
+	return s.room[dir] < 0 || int(held) < int(s.room[dir]) || held == 0 && reader.reading()
+}
+
+// crowd returns the most frames of a direction that can be on their way at one time, in
+// any order in which its sender's answers and its other frames get at the writer. With
+// room for so many the writer never waits, and two ends that wait for each other are two
+// writers: one direction with that room is enough.
+//
+// What is no answer is sent in its order, when all that was recorded before it was read,
+// as by a free end. So when such a frame of the peer was read, the peer had read all that
+// was recorded before that; and when one of the own requests was answered, it and what
+// was sent before it. What is left are the frames since then, and the answers to what
+// was read until then.
+func (r *Recording) crowd(own transport.Direction) Room {
+	w := crowdWalk{r: r, number: map[int32]int{}, answers: map[int32]int{}}
+	for _, f := range r.ways[own] {
+		if n, only := r.answers(r.frames[f]); n > 0 && only {
+			w.answers[n]++
+		}
+	}
+	for i, f := range r.frames {
+		if f.dir == own {
+			w.sends(int32(i), f)
+		} else {
+			w.reads(f)
+		}
+		w.most = max(w.most, w.sent-w.read+w.due)
+	}
+	return Room(w.most)
+}
+
+// crowdWalk goes through the recording with the eyes of one end.
+type crowdWalk struct {
+	r       *Recording
+	number  map[int32]int // own frames that are no answers, by index: their number
+	answers map[int32]int // own answers, by the number of the peer's frame that they wait for
+	sent    int           // own frames that are no answers
+	read    int           // of those, how many the peer has read for certain
+	open    int           // answers to what was read that are not sent
+	due     int           // those when the peer's last frame that is no answer was read
+	most    int
+}
+
+func (w *crowdWalk) sends(index int32, f playFrame) {
+	if n, only := w.r.answers(f); n > 0 && only {
+		w.open--
+		return
+	}
+	w.sent++
+	w.number[index] = w.sent
+}
+
+func (w *crowdWalk) reads(f playFrame) {
+	w.open += w.answers[f.n]
+	if n, only := w.r.answers(f); n == 0 || !only {
+		w.read, w.due = w.sent, w.open
+		return
+	}
+	for _, m := range w.r.messagesOf(f) {
+		w.read = max(w.read, w.number[w.r.messages[m.pair].frame])
+	}
+}

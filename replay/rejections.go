@@ -2,8 +2,11 @@ package replay
 
 import (
 	"bytes"
+	"mime"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/mcprec/mcprec/store"
@@ -218,4 +221,103 @@ func (ex *exchange) saidTo(live []byte) []byte {
 		}
 	}
 	return ex.said
+}
+
+// shape is what of an HTTP request, besides its message, a server may refuse it for.
+// Of what is as the specification has it nothing is in a shape: two clients that both
+// ask as they should have the same.
+type shape struct {
+	method  string
+	session streamable.SessionState
+	path    string // where it is not the endpoint's
+	lost    bool   // goes on after an event that was never given
+	accept  string // where a form is missing in which the answer may come: those there are
+	content string // of a body that is called something else than JSON
+	broken  bool   // a body that is none
+	version string // where it is not the session's
+	routing string // headers that say otherwise than the message
+}
+
+// isRegular reports whether a client of MCP makes such requests.
+func (s shape) isRegular() bool {
+	switch s.method {
+	case http.MethodPost, http.MethodGet, http.MethodDelete:
+		return s == shape{method: s.method}
+	}
+	return false
+}
+
+// refine returns the shape of a request whose method, session and path are known.
+func (s shape) refine(h http.Header) shape {
+	switch s.method {
+	case http.MethodPost:
+		s.accept = formsOf(h, "application/json", eventStream)
+		if kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind != "application/json" {
+			s.content = strings.ToLower(h.Get("Content-Type")) + " "
+		}
+	case http.MethodGet:
+		s.accept = formsOf(h, eventStream)
+	}
+	return s
+}
+
+const eventStream = "text/event-stream"
+
+// formsOf returns which of the wanted forms a request accepts; "": all.
+func formsOf(h http.Header, wanted ...string) string {
+	accepted := h.Values("Accept")
+	var have []string
+	for _, form := range wanted {
+		group, _, _ := strings.Cut(form, "/")
+		if slices.ContainsFunc(strings.Split(strings.Join(accepted, ","), ","), func(part string) bool {
+			kind, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(part)), ";")
+			return kind == form || kind == "*/*" || kind == group+"/*"
+		}) {
+			have = append(have, form)
+		}
+	}
+	switch {
+	case len(have) == len(wanted):
+		return ""
+	case len(accepted) == 0:
+		return "unsaid"
+	}
+	return "only " + strings.Join(have, " ")
+}
+
+// readBody says of what a client said whether it need name no session, whether it is
+// no message, and which headers say otherwise.
+func readBody(h http.Header, body []byte) (begins, broken bool, misrouted string) {
+	messages, err := transport.Frame{Bytes: body}.Messages()
+	begins = slices.ContainsFunc(messages, func(m transport.Message) bool {
+		return m.Method == methodInitialize || m.Method == methodDiscover
+	})
+	return begins, err != nil && len(body) > 0, misroutedBy(h, messages)
+}
+
+// misroutedBy returns the headers that are not those by which the message is routed.
+func misroutedBy(h http.Header, messages []transport.Message) string {
+	if len(messages) != 1 || messages[0].Method == "" {
+		return ""
+	}
+	want := http.Header{}
+	streamable.Route(want, messages[0], "")
+	if want.Get("Mcp-Method") == "" {
+		return "" // of a revision without them
+	}
+	var wrong []string
+	for _, name := range []string{"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"} {
+		if want.Get(name) != h.Get(name) {
+			wrong = append(wrong, name+" "+h.Get(name))
+		}
+	}
+	return strings.Join(wrong, ", ")
+}
+
+// pathOf returns the path of a request target without its query.
+func pathOf(target string) string {
+	if u, err := url.Parse(target); err == nil {
+		return u.Path
+	}
+	return target
 }

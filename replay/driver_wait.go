@@ -1,0 +1,214 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Waiting reports whether Relent would let the session go on: to a line, or to where the
+// client hangs up.
+func (d *Driver) Waiting() bool { return d.held() != nil || len(d.unheard()) > 0 }
+
+// held returns the first line that waits for nothing but what may never come.
+func (d *Driver) held() *line {
+	if d.ended {
+		return nil
+	}
+	for _, l := range d.due {
+		if !l.sent && !d.loose {
+			return l
+		}
+	}
+	if d.loose {
+		return nil
+	}
+	l := d.nextLine()
+	if l == nil {
+		return nil
+	}
+	for _, t := range d.turns[d.settled:max(d.settled, l.before)] {
+		if !t.isSettled() && !t.idle {
+			return nil
+		}
+	}
+	return l
+}
+
+// Relent gives up waiting, for the first line or hang-up that is held back by what the
+// live server may never say, and returns what can be sent then. A response is always
+// waited for, unless its request was cancelled.
+func (d *Driver) Relent() []transport.Frame {
+	if turns := d.unheard(); len(turns) > 0 {
+		for _, t := range turns {
+			d.forgo(t)
+		}
+		return d.release()
+	}
+	l := d.held()
+	if l == nil {
+		return nil
+	}
+	if l.question == nil && l.before <= d.settled {
+		return d.overlap(l)
+	}
+	l.hurried = true
+	from := d.settled
+	if l.question != nil {
+		from = l.question.index
+	}
+	for _, t := range d.turns[min(from, l.before):l.before] {
+		switch {
+		case t.isSettled():
+		case l.question == nil:
+			d.forgo(t)
+		default:
+			d.goWithout(t)
+		}
+	}
+	d.settle()
+	return d.release()
+}
+
+// forgo waits for the turn no more.
+func (d *Driver) forgo(t *turn) {
+	d.goWithout(t)
+	t.passed, t.forgone = true, true
+	if !t.parting {
+		d.missing--
+	}
+}
+
+func (d *Driver) goWithout(t *turn) {
+	d.without = append(d.without, fmt.Sprintf("#%d (%s)", t.seq, t.what()))
+}
+
+// Without says what Relent went on without: #3 (notifications/progress).
+func (d *Driver) Without() []string { return slices.Clone(d.without) }
+
+// patience is how long a live end must be silent before a shell gives up waiting
+// for what the recorded one said next. It runs only while something is held back,
+// and costs nothing where the live end does as the recorded one did.
+const patience = 500 * time.Millisecond
+
+// queuePatience is patience with a serialized call that waits for the answer to an
+// earlier one. A call may take its time; what is lost by being wrong is a moment,
+// or that two calls meet as they did before.
+const queuePatience = 4 * patience
+
+// patience returns how long to wait, in silence, for what may never come: longer
+// where the recorded server took its time. What came by a timer then comes by one
+// now.
+func (d *Driver) patience() time.Duration {
+	l := d.held()
+	switch turns := d.unheard(); {
+	case len(turns) > 0:
+		return patience + 2*d.took(turns[0].index, 1+turns[len(turns)-1].index)
+	case l == nil:
+		return patience + 2*d.took(0, len(d.turns))
+	case d.queues():
+		return queuePatience + 2*d.took(d.settled, 1+l.lastQueued())
+	}
+	return patience + 2*d.took(d.settled, l.before)
+}
+
+// took is the longest time that the recorded server was silent before one of the
+// turns between two that have not come.
+func (d *Driver) took(from, to int) (longest time.Duration) {
+	for _, t := range d.turns[min(from, to):to] {
+		if !t.arrived && !t.forgone && !t.parting {
+			longest = max(longest, t.gap)
+		}
+	}
+	return longest
+}
+
+// HangUps returns the exchanges on which the client is to hang up now: what it had
+// said and heard before is said and heard. Each is returned once.
+func (d *Driver) HangUps() (exchanges []uint64) {
+	d.hangUps = slices.DeleteFunc(d.hangUps, func(h hangUp) bool {
+		due := d.isReached(h) && !slices.ContainsFunc(h.on, (*turn).mayCome)
+		if due {
+			exchanges = append(exchanges, h.exchange)
+		}
+		return due
+	})
+	return exchanges
+}
+
+// isReached reports whether the session has come to the place of the hang-up.
+func (d *Driver) isReached(h hangUp) bool {
+	return d.settled >= h.turns && !slices.ContainsFunc(d.lines[:h.lines], func(l *line) bool { return !l.sent })
+}
+
+// mayCome reports whether the turn is waited for where the client is about to hang up.
+// It may have been passed over: two HTTP streams have no order, and what came first on
+// the other one does not show that nothing more comes on this one.
+func (t *turn) mayCome() bool { return !t.arrived && !t.forgone }
+
+// unheard returns what may still come on the exchanges on which the client hangs up next.
+func (d *Driver) unheard() (turns []*turn) {
+	if !d.hangsUp || d.ended {
+		return nil
+	}
+	for _, h := range d.hangUps {
+		if !d.isReached(h) {
+			continue
+		}
+		for _, t := range h.on {
+			if t.mayCome() && !slices.Contains(turns, t) {
+				turns = append(turns, t)
+			}
+		}
+	}
+	return turns
+}
+
+// isBehindHangUp reports whether the client said the line after a hang-up that is next.
+func (d *Driver) isBehindHangUp(l *line) bool {
+	return d.hangsUp && slices.ContainsFunc(d.hangUps, func(h hangUp) bool { return h.lines <= l.index && d.isReached(h) })
+}
+
+// Guard makes the driver refuse to send what a redaction left in the place of a
+// secret, unless the live server has given the value by then: a real server must not
+// take it for one. It returns what it is bound to refuse, for the recorded server
+// never gave it. Call it before Start.
+func (d *Driver) Guard() (refused []string) {
+	d.guarded = true
+	given := map[string]bool{}
+	heard := 0
+	for _, l := range d.lines {
+		for ; heard < l.before; heard++ {
+			for _, mask := range maskPattern().FindAll(d.turns[heard].msg().Raw, -1) {
+				given[string(mask)] = true
+			}
+		}
+		for _, mask := range maskPattern().FindAll(l.frame.Bytes, -1) {
+			if !given[string(mask)] {
+				refused = append(refused, l.holds(mask))
+				break
+			}
+		}
+	}
+	return refused
+}
+
+func (l *line) holds(mask []byte) string {
+	return fmt.Sprintf("#%d %s holds %s", l.seq, l.what(), mask)
+}
+
+// refuses reports whether the frame of a line must not be sent, which ends the
+// client's side.
+func (d *Driver) refuses(l *line, f transport.Frame) bool {
+	if !d.guarded {
+		return false
+	}
+	mask := maskPattern().Find(f.Bytes)
+	if mask == nil {
+		return false
+	}
+	d.refused, d.ended = l.holds(mask), true
+	return true
+}

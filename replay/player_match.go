@@ -1,0 +1,177 @@
+package replay
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// find returns the cue that a live request stands for, nil if there is none left,
+// and the queue that it belongs to.
+func (p *Player) find(m transport.Message) (*cue, Key, error) {
+	if err := p.revisions.refuse(m); err != nil {
+		return nil, "", err
+	}
+	m.Params = p.recordedParams(m.Params)
+	key, err := p.rules.key(m)
+	if err != nil {
+		return nil, key, err
+	}
+	for len(p.requests[key]) > 1 && p.requests[key][0].arrived {
+		p.requests[key] = p.requests[key][1:] // the last stays, for who asks again
+	}
+	c := p.pick(p.requests[key], m)
+	if c == nil {
+		c = p.unmask(m)
+	}
+	if c != nil && p.rules.By == ByOrder && !matchedByMethod(m.Method) && c != p.turn() {
+		return nil, key, fmt.Errorf("the recorded client asks for %s next, as #%d", about(p.turn().msg()), p.turn().seq)
+	}
+	return c, key, nil
+}
+
+// recordedParams returns params as the recorded client would have put them: with
+// the recorded values of what the live one made up.
+func (p *Player) recordedParams(params []byte) []byte {
+	if p.variables.isEmpty() {
+		return params
+	}
+	return p.variables.inverse().respellParams(params)
+}
+
+// unmask returns the first cue left whose params are the live ones but for what is
+// redacted.
+func (p *Player) unmask(m transport.Message) *cue {
+	if p.rules.Match != nil {
+		return nil
+	}
+	for _, c := range p.masked[m.Method] {
+		if !c.arrived && p.rules.compare(c.msg(), m, p.variables).count == 0 {
+			return c
+		}
+	}
+	return nil
+}
+
+// turn returns the next request in recorded order.
+func (p *Player) turn() *cue {
+	for len(p.queue) > 0 && p.queue[0].arrived {
+		p.queue = p.queue[1:]
+	}
+	if len(p.queue) == 0 {
+		return nil
+	}
+	return p.queue[0]
+}
+
+// miss says why nothing recorded answers m, which recorded request is nearest, and
+// how that differs.
+func (p *Player) miss(m transport.Message, key Key, err error) StepVerdict {
+	v := StepVerdict{What: about(m), Text: "no recorded answer for " + clip(m.Method)}
+	if err != nil {
+		v.Text += fmt.Sprintf(": %v", err)
+		return v
+	}
+	if used := p.requests[key]; len(used) > 0 {
+		v.Seq = used[len(used)-1].seq
+		v.Text = fmt.Sprintf("no recorded answer left for %s: it was recorded %s, last as #%d", clip(m.Method), countTimes(used[len(used)-1].nth), v.Seq)
+		return v
+	}
+	nearest, how := p.nearest(m)
+	if nearest == nil {
+		v.Text += ": no request of that method was recorded"
+		return v
+	}
+	how.leadWith("/params/name", "/params/uri") // of another tool the arguments differ anyhow
+	v.Seq, v.Differences, v.Mapped = nearest.seq, how.differences, how.mapped
+	v.More = how.count - len(how.differences)
+	if how.count == 0 {
+		v.Text += fmt.Sprintf("; nearest is #%d: the matcher tells them apart", v.Seq)
+		return v
+	}
+	v.Text += fmt.Sprintf("; nearest is #%d: %s", v.Seq, how.sentence())
+	return v
+}
+
+// nearestOf is how many recorded requests a miss is compared with.
+const nearestOf = 500
+
+// nearest returns the recorded request of the same method that differs least; one
+// of the same tool, prompt or resource before any other. Of very many only some are
+// compared, those of the same thing first. Of two that differ as much it is one that
+// was not asked yet.
+func (p *Player) nearest(m transport.Message) (nearest *cue, how comparison) {
+	var same, others []*cue
+	about := target(m)
+	for _, c := range p.cues {
+		switch recorded := c.msg(); {
+		case recorded.Kind() != transport.Request || recorded.Method != m.Method:
+		case target(recorded) == about:
+			same = append(same, c)
+		default:
+			others = append(others, c)
+		}
+	}
+	if len(same) == 0 {
+		same = others
+	}
+	for _, c := range same[:min(len(same), nearestOf)] {
+		d := p.rules.compare(c.msg(), m, p.variables)
+		if nearest == nil || d.count < how.count || d.count == how.count && nearest.arrived && !c.arrived {
+			nearest, how = c, d
+		}
+	}
+	return nearest, how
+}
+
+func countTimes(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return strconv.Itoa(n) + " times"
+}
+
+// notified returns the cue that a live notification stands for: of those of its method
+// that are left, among the first few, the one that it equals; or else the first that
+// was not passed over, or the first.
+func (p *Player) notified(m transport.Message) (first *cue) {
+	queue := left(p.others[m.Method], func(c *cue) bool { return c.arrived })
+	p.others[m.Method] = queue
+	for i, c := range queue {
+		switch {
+		case c.arrived || c.cancels != nil && (c.cancels.live == nil || !mcp.Same(c.cancels.live.ID, cancels(m))):
+		case i < lookahead && p.isSaid(c, m):
+			return c
+		case first == nil || first.passed && !c.passed:
+			first = c
+		}
+		if i >= lookahead && first != nil && !first.passed {
+			break
+		}
+	}
+	return first
+}
+
+// isSaid reports whether a live notification says what the recorded one did.
+func (p *Player) isSaid(c *cue, m transport.Message) bool {
+	return mcp.Same(c.msg().ProgressToken(), m.ProgressToken()) && p.rules.compare(c.msg(), m, p.variables).count == 0
+}
+
+// lookahead is how many recorded messages are compared with a live one to find the
+// one that it stands for.
+const lookahead = 16
+
+// left returns a queue without those of its first few that have arrived: one that does
+// not come stays in front, and must not take the places of the others.
+func left[E any](queue []E, arrived func(E) bool) []E {
+	at := min(len(queue), lookahead)
+	for i := at - 1; i >= 0; i-- {
+		if !arrived(queue[i]) {
+			at--
+			queue[at] = queue[i]
+		}
+	}
+	return queue[at:]
+}

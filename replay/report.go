@@ -1,0 +1,362 @@
+package replay
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// shownUnanswered is how many requests without a response the text lists.
+const shownUnanswered = 10
+
+// Text returns the verdict for a reader: first the requests that nobody answered, then
+// what the models say. That is one line for a pass, with warnings; for a hang a report in
+// the manner of Java's deadlock report.
+func (v Verdict) Text() string {
+	var b strings.Builder
+	v.openText(&b)
+	switch v.Verdict {
+	case Hang:
+		v.hangText(&b)
+	case Nothing:
+		fmt.Fprintf(&b, "NOTHING TO REPLAY: %s; %s c2s, %s s2c\n", v.Explanation,
+			phrase.Plural(v.Frames.C2S.Read, "frame"), phrase.Plural(v.Frames.S2C.Read, "frame"))
+	default:
+		fmt.Fprintf(&b, "PASS capacity %v, client %v, server %v: %s c2s, %s s2c\n", v.Capacity, v.Models.Client, v.Models.Server,
+			phrase.Plural(v.Frames.C2S.Read, "frame"), phrase.Plural(v.Frames.S2C.Read, "frame"))
+	}
+	v.warningText(&b)
+	return b.String()
+}
+
+func (v Verdict) hangText(b *strings.Builder) {
+	fmt.Fprintf(b, "HANG (proved) %s, capacity %v, client %v, server %v; read %d of %d c2s, %d of %d s2c\n",
+		v.Category, v.Capacity, v.Models.Client, v.Models.Server,
+		v.Frames.C2S.Read, v.Frames.C2S.Recorded, v.Frames.S2C.Read, v.Frames.S2C.Recorded)
+	fmt.Fprintf(b, "  %s.\n\n", v.Explanation)
+	v.waitText(b)
+	for _, list := range []struct {
+		title string
+		lines []string
+	}{{"assumed", v.Assumptions}, {"changes", v.Changes}, {"last steps", v.Sequence}} {
+		if len(list.lines) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "\n  %s:\n", list.title)
+		for _, line := range list.lines {
+			fmt.Fprintf(b, "    %s\n", strings.TrimRight(line, " "))
+		}
+	}
+}
+
+// waitText writes the blocked parts as a table; the cycle is marked where it
+// closes.
+func (v Verdict) waitText(b *strings.Builder) {
+	width := 0
+	for _, w := range v.Waits {
+		width = max(width, utf8.RuneCountInString(w.Who))
+	}
+	indent := strings.Repeat(" ", width+4)
+	for i, w := range v.Waits {
+		pad := strings.Repeat(" ", width-utf8.RuneCountInString(w.Who))
+		fmt.Fprintf(b, "  %s%s  ", w.Who, pad)
+		if w.Holds != "" {
+			fmt.Fprintf(b, "holds      %s\n%s", w.Holds, indent)
+		}
+		fmt.Fprintf(b, "waits for  %s", w.WaitsFor)
+		if len(v.Cycle) > 0 && i == len(v.Cycle)-1 {
+			b.WriteString("   <- cycle")
+		}
+		fmt.Fprintf(b, "\n%s           %s\n", indent, w.Why)
+	}
+}
+
+func (v Verdict) warningText(b *strings.Builder) {
+	for _, w := range v.Warnings {
+		fmt.Fprintf(b, "warning: %s\n", w)
+	}
+	open := len(v.open()) > 0
+	for n, u := range v.Unanswered {
+		switch {
+		case n >= shownUnanswered:
+		case u.Cancelled != 0:
+			reason := ""
+			if u.Reason != "" {
+				reason = ": " + u.Reason
+			}
+			fmt.Fprintf(b, "note: #%d %s was not answered: it was cancelled (#%d) after %s%s\n", u.Seq, u.Call, u.Cancelled, u.Waited, reason)
+		case !open:
+			fmt.Fprintf(b, "note: #%d %s was not answered in %s; nothing of the client's waits for it\n", u.Seq, u.Call, u.Waited)
+		}
+	}
+}
+
+// openText lists the requests that nobody answered and nobody has cancelled.
+func (v Verdict) openText(b *strings.Builder) {
+	open := v.open()
+	if len(open) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "UNANSWERED %s at the end of the recording\n", phrase.Plural(len(open), "request"))
+	for i, u := range open {
+		if i == shownUnanswered {
+			fmt.Fprintf(b, "  … and %d more\n", len(open)-i)
+			break
+		}
+		fmt.Fprintf(b, "  #%d %s: the %s owes the answer, waited %s\n", u.Seq, u.Call, u.Owes, u.Waited)
+	}
+	if v.Verdict != Hang {
+		b.WriteString("  A transport of this capacity is not the reason, with ends of these models:\n")
+	}
+}
+
+// explain says in one sentence why the replay hangs.
+func (s stand) explain(k knot) string {
+	for _, n := range k.nodes {
+		if n.role == roleQueue {
+			return k.category() + ": " + s.explainQueue(n.own)
+		}
+	}
+	for _, n := range k.nodes {
+		if n.role == roleReader && s.works(n.own) {
+			return s.explainWork(k)
+		}
+	}
+	var ends []string
+	for _, dir := range directions {
+		f := s.recording.nth(dir, int(s.ends[dir].offered))
+		ends = append(ends, fmt.Sprintf("the %s sends %s and does not read until it is taken", dir.Sender(), s.recording.label(f)))
+	}
+	return fmt.Sprintf("%s: %s; %s; neither c2s (capacity %v) nor s2c (capacity %v) has room",
+		k.category(), ends[0], ends[1], s.capacity.C2S, s.capacity.S2C)
+}
+
+// explainQueue tells of a receive loop that stands with a notification in hand.
+func (s stand) explainQueue(own transport.Direction) string {
+	e := s.ends[own]
+	stop := e.stopped()
+	var b strings.Builder
+	fmt.Fprintf(&b, "the %s's receive loop holds %s, handed to the inner queue (capacity %d) that nobody drains during a call; ",
+		own.Sender(), s.notification(stop.held), e.model.queue)
+	w, next, ok := s.wait(node{roleCall, own})
+	switch {
+	case !ok:
+		fmt.Fprintf(&b, "the recording has no response to %s", w.Who)
+	case next.role == roleAnswer:
+		at, _, _ := s.wait(next)
+		fmt.Fprintf(&b, "the awaited response #%d is behind it (%s)", at.Seq, at.Why)
+	default:
+		fmt.Fprintf(&b, "%s ends with #%d, which is behind it", w.Who, s.recording.frames[s.recording.nth(own, int(stop.ends))].seq)
+	}
+	return b.String()
+}
+
+// notification names a held notification: progress notification #8.
+func (s stand) notification(index int32) string {
+	m, seq := s.recording.messages[index], s.recording.seqOf(index)
+	if m.method == methodProgress {
+		return fmt.Sprintf("progress notification #%d", seq)
+	}
+	return fmt.Sprintf("notification #%d (%s)", seq, m.name())
+}
+
+// assumptions says where a rigid end sent before a read that was recorded before
+// the send: what a tap between the ends cannot tell, and what the hang hangs on.
+func (s stand) assumptions() []string {
+	var list []string
+	for _, dir := range directions {
+		e := s.ends[dir]
+		if e.model.kind != rigid {
+			continue
+		}
+		for k := int(e.offered); k > 0; k-- {
+			sent := s.recording.frames[s.recording.nth(dir, k)]
+			if e.need[k-1] >= sent.before {
+				continue
+			}
+			crossed := s.recording.frames[s.recording.nth(dir.Reverse(), int(e.need[k-1])+1)]
+			list = append(list, fmt.Sprintf("the recording does not show that the %s had taken #%d before it sent #%d; rigid takes it that it had not",
+				dir.Sender(), crossed.seq, sent.seq))
+			break
+		}
+	}
+	return list
+}
+
+// explainWork tells of serial receive loops that stand at their work.
+func (s stand) explainWork(k knot) string {
+	var parts []string
+	for _, n := range k.nodes {
+		if n.role == roleCall && s.works(n.own) {
+			parts = append(parts, s.work(n.own))
+		}
+	}
+	for _, n := range k.nodes {
+		if n.role == roleReader && s.works(n.own) && len(parts) == 0 {
+			parts = append(parts, s.work(n.own))
+		}
+	}
+	return k.category() + ": " + strings.Join(parts, "; ")
+}
+
+// works reports whether an end is serial and stands at its work.
+func (s stand) works(own transport.Direction) bool {
+	return s.ends[own].model.kind == serial && s.ends[own].stopped() != nil
+}
+
+func (s stand) work(own transport.Direction) string {
+	stop := s.ends[own].stopped()
+	held := s.recording.messages[stop.held]
+	does := fmt.Sprintf("the %s works at %s and does not read meanwhile", own.Sender(), s.recording.label(held.frame))
+	if stop.call < 0 && stop.awaited < 0 {
+		return does + "; the recording has no response to it"
+	}
+	if stop.call >= 0 {
+		does += fmt.Sprintf("; its handler waits for %s, ", s.recording.callName(stop.call))
+		if stop.awaited < 0 {
+			w, _, _ := s.askedWait(node{roleCall, own})
+			return does + w.Why
+		}
+		does += fmt.Sprintf("and the awaited response #%d is behind that", s.recording.seqOf(stop.awaited))
+	} else {
+		does += fmt.Sprintf("; it ends with %s, which is behind that", s.name(node{roleAnswer, own}))
+	}
+	w, _, _ := s.answerWait(node{roleAnswer, own})
+	return fmt.Sprintf("%s (%s)", does, w.Why)
+}
+
+// workAssumptions says which calls a serial end was taken to make in a handler.
+func (s stand) workAssumptions(k knot) []string {
+	var list []string
+	for _, n := range k.nodes {
+		if n.role != roleReader || !s.works(n.own) || s.ends[n.own].stopped().call < 0 {
+			continue
+		}
+		stop := s.ends[n.own].stopped()
+		list = append(list, fmt.Sprintf("the recording does not show what made the %s send #%d; serial takes it that the handler of #%d did, and waits for the response",
+			n.own.Sender(), s.recording.seqOf(stop.call), s.recording.seqOf(stop.held)))
+	}
+	return list
+}
+
+var roleNames = [...]string{"none", "writer", "reader", "thread", "queue", "call", "answer"}
+
+// shape writes the knot: client writer (request) > server reader (request).
+func (s stand) shape(k knot) string {
+	list := make([]string, len(k.nodes))
+	for i, n := range k.nodes {
+		list[i] = n.own.Sender() + " " + roleNames[n.role]
+		if kind := s.kindHeld(n); kind != "" {
+			list[i] += fmt.Sprintf(" (%s)", kind)
+		}
+	}
+	return strings.Join(list, " > ")
+}
+
+// kindHeld is what kind of message a node has in its hand; "" for none.
+func (s stand) kindHeld(n node) string {
+	f := s.held(n)
+	if f < 0 {
+		return ""
+	}
+	messages := s.recording.messagesOf(s.recording.frames[f])
+	switch len(messages) {
+	case 0:
+		return "noise"
+	case 1:
+		return messages[0].kind.String()
+	}
+	return "batch"
+}
+
+// involved returns the Seqs that a node's wait is about.
+func (s stand) involved(n node) []uint64 {
+	var list []uint64
+	if f := s.held(n); f >= 0 {
+		list = append(list, s.recording.frames[f].seq)
+	}
+	if w, _, _ := s.wait(n); w.Seq > 0 {
+		list = append(list, w.Seq)
+	}
+	return list
+}
+
+const (
+	laneWidth  = 56 // columns between the client's line and the server's
+	shownQueue = 3  // queued frames shown of each direction
+)
+
+// sequence draws the last frames that were read, then what stands in the lanes
+// and in the writers' hands.
+func (s stand) sequence() []string {
+	gap := strings.Repeat(" ", laneWidth-len("client"))
+	lines := []string{"client" + gap + "server"}
+	if skipped := s.trail.n - trailLen; skipped > 0 {
+		lines = append(lines, arrow(0, fmt.Sprintf("%s before", phrase.Plural(skipped, "frame")), ""))
+	}
+	for _, f := range s.trail.frames() {
+		lines = append(lines, arrow(s.recording.frames[f].dir, s.recording.label(f), s.grip(f)))
+	}
+	for _, dir := range directions {
+		lines = append(lines, s.standing(dir)...)
+	}
+	return lines
+}
+
+// grip says that a frame which was read is still in the reader's hand.
+func (s stand) grip(index int32) string {
+	f := s.recording.frames[index]
+	e := s.ends[f.dir.Reverse()]
+	if f.n == e.given && e.stopped() != nil {
+		return "held by the " + f.dir.Receiver() + " reader"
+	}
+	return ""
+}
+
+// standing draws the frames of a direction that were offered and not read.
+func (s stand) standing(dir transport.Direction) []string {
+	var lines []string
+	given, acked, offered := s.ends[dir.Reverse()].given, s.ends[dir].acked, s.ends[dir].offered
+	for n := given + 1; n <= acked; n++ {
+		if n > given+shownQueue {
+			lines = append(lines, arrow(0, fmt.Sprintf("%d more queued in %v", acked-n+1, dir), ""))
+			break
+		}
+		lines = append(lines, arrow(dir, s.recording.label(s.recording.nth(dir, int(n))), fmt.Sprintf("queued in %v, not read", dir)))
+	}
+	if offered > acked {
+		f := s.recording.nth(dir, int(offered))
+		lines = append(lines, arrow(dir, s.recording.label(f), fmt.Sprintf("in the hand of the %s's writer", dir.Sender())))
+	}
+	return lines
+}
+
+// arrow draws one frame. One that did not arrive has a note and no head.
+func arrow(dir transport.Direction, label, note string) string {
+	arrived := note == "" || strings.HasPrefix(note, "held")
+	fill, left, right := "-", "-", "-"
+	switch {
+	case dir == transport.NoDirection:
+		fill, left, right = " ", " ", " "
+	case !arrived:
+		fill = " "
+		if dir == transport.ClientToServer {
+			right = " "
+		} else {
+			left = " "
+		}
+	case dir == transport.ClientToServer:
+		right = ">"
+	case dir == transport.ServerToClient:
+		left = "<"
+	}
+	pad := laneWidth - 5 - utf8.RuneCountInString(label)
+	line := "  |" + left + " " + label + " " + strings.Repeat(fill, max(pad, 0)) + right + "|"
+	if note != "" {
+		line += " " + note
+	}
+	return line
+}

@@ -1,0 +1,236 @@
+package replay
+
+import "github.com/mcprec/mcprec/transport"
+
+// play is one closed replay: two ends and the two lanes between them.
+type play struct {
+	recording *Recording
+	capacity  Capacity
+	ends      [3]*end            // by the direction each sends in; 0 unused
+	lanes     [3]*transport.Lane // by direction; 0 unused
+	trail     trail
+}
+
+var directions = [...]transport.Direction{transport.ClientToServer, transport.ServerToClient}
+
+// scripts are both ends' halves; a play does not change them.
+type scripts [3]*script
+
+func (r *Recording) scripts(s Setup) scripts {
+	var both scripts
+	for _, dir := range directions {
+		both[dir] = r.script(dir, s.model(dir))
+	}
+	return both
+}
+
+// start plays the scripts until nothing moves.
+func (r *Recording) start(both scripts, c Capacity) *play {
+	p := &play{recording: r, capacity: c}
+	for _, dir := range directions {
+		p.ends[dir] = &end{script: both[dir]}
+		p.lanes[dir] = transport.NewLane(dir, int(c.of(dir)))
+	}
+	for p.round() {
+	}
+	return p
+}
+
+// round lets both ends begin what they can, then both lanes do what they can. It
+// reports whether anything happened.
+func (p *play) round() bool {
+	moved := false
+	for _, dir := range directions {
+		e := p.ends[dir]
+		if e.offers() {
+			// Lanes count frames; their bytes do not matter here.
+			p.lanes[dir].Offer(transport.Frame{})
+			e.offered++
+			moved = true
+		}
+		if e.wants() {
+			p.lanes[dir.Reverse()].Want()
+			e.wanted++
+			moved = true
+		}
+	}
+	for _, dir := range directions {
+		for s, ok := p.lanes[dir].Next(); ok; s, ok = p.lanes[dir].Next() {
+			p.happened(s)
+			moved = true
+		}
+	}
+	return moved
+}
+
+// happened tells the ends what a lane did.
+func (p *play) happened(s transport.Step) {
+	switch s.Kind {
+	case transport.Ack:
+		p.ends[s.Dir].acked++
+	case transport.Give:
+		p.ends[s.Dir.Reverse()].given++
+		p.trail.add(p.recording.nth(s.Dir, s.N))
+	}
+}
+
+// done reports whether every frame was taken, and read if somebody waits for it.
+func (p *play) done() bool {
+	c, s := p.ends[transport.ClientToServer], p.ends[transport.ServerToClient]
+	return c.sent() && s.sent() && c.read() && s.read()
+}
+
+// trailLen is how many delivered frames a report shows before the hang.
+const trailLen = 12
+
+// trail remembers the last frames that were read, by index.
+type trail struct {
+	last [trailLen]int32
+	n    int
+}
+
+func (t *trail) add(frame int32) {
+	t.last[t.n%trailLen] = frame
+	t.n++
+}
+
+// frames returns the frames remembered, oldest first.
+func (t *trail) frames() []int32 {
+	var list []int32
+	for i := max(0, t.n-trailLen); i < t.n; i++ {
+		list = append(list, t.last[i%trailLen])
+	}
+	return list
+}
+
+// end is the machine of one end: it says what the end does next, and is told
+// what became of it. It has one frame in hand at most and at most one read open.
+type end struct {
+	*script
+	offered int32 // own frames that were offered
+	acked   int32 // own frames that were taken
+	wanted  int32 // reads that were begun
+	given   int32 // frames that were read
+}
+
+// offers reports whether the next own frame can be offered.
+func (e *end) offers() bool {
+	return e.offered == e.acked && int(e.offered) < len(e.need) && e.need[e.offered] <= e.given
+}
+
+// wants reports whether the next read can begin.
+func (e *end) wants() bool {
+	return e.wanted == e.given && int(e.given) < len(e.hold)-1 && e.hold[e.given] <= e.acked
+}
+
+// reading reports whether a read is open.
+func (e *end) reading() bool { return e.wanted > e.given }
+
+// sending reports whether a frame is in the writer's hand.
+func (e *end) sending() bool { return e.offered > e.acked }
+
+// read reports whether every frame for this end was read that somebody waits for,
+// and nothing awaited is left behind inside the last one.
+func (e *end) read() bool {
+	return int(e.given+e.spare) >= len(e.hold)-1 && !(e.stopped() != nil && e.stopped().inside)
+}
+
+// sent reports whether every own frame was taken.
+func (e *end) sent() bool { return int(e.acked) == len(e.need) }
+
+// stopped returns where the receive loop stands, or nil.
+func (e *end) stopped() *stop {
+	for i := range e.stuck {
+		if s := &e.stuck[i]; s.after == e.given && s.ends > e.acked && e.asked(s) {
+			return s
+		}
+	}
+	return nil
+}
+
+// asked reports whether all is said that a serial end says before it stands there
+// for good. A call in the writer's hand is enough: its answer will not be read.
+func (e *end) asked(s *stop) bool {
+	if s.call >= 0 {
+		return s.asked <= e.offered
+	}
+	return s.asked <= e.acked
+}
+
+// Half is one end of a recording under a model, as a machine for those who play
+// it over a transport of their own: it says when the next frame may be offered
+// and when the next read may begin, and is told what became of them. It counts
+// frames, from 1 in each direction; whose bytes they are its player knows. It is
+// not safe for concurrent use.
+type Half struct {
+	end
+	recording *Recording
+}
+
+// Half returns the half of the end that sends in direction own, at its start.
+func (r *Recording) Half(own transport.Direction, m Model) *Half {
+	return &Half{end{script: r.script(own, m)}, r}
+}
+
+// Rewound returns the same half at its start; the two have nothing in common
+// that changes.
+func (h *Half) Rewound() *Half { return &Half{end{script: h.script}, h.recording} }
+
+// Offer begins the next own frame and returns its number; 0 when it must wait.
+func (h *Half) Offer() int {
+	if !h.offers() {
+		return 0
+	}
+	h.offered++
+	return int(h.offered)
+}
+
+// Acked says that the frame which was offered was taken.
+func (h *Half) Acked() { h.acked++ }
+
+// Want begins a read; false when it must wait.
+func (h *Half) Want() bool {
+	if !h.wants() {
+		return false
+	}
+	h.wanted++
+	return true
+}
+
+// Given says that the read which was begun got its frame, and returns how many
+// frames it has read.
+func (h *Half) Given() int {
+	h.given++
+	return int(h.given)
+}
+
+// Sent reports whether all own frames were taken.
+func (h *Half) Sent() bool { return h.sent() }
+
+// Read reports whether all frames for this end were read that somebody waits for,
+// and nothing awaited is left behind inside the last one.
+func (h *Half) Read() bool { return h.read() }
+
+// Stop is where a receive loop stands. An inbox has a notification in its hand, for
+// which the queue has no room while a call of its end is in flight. A serial end
+// works at what it has read, and waits for what is behind.
+type Stop struct {
+	Inside bool // the response awaited is in the same frame, behind it
+	Never  bool // the recording has nothing that ends the call in flight, or the work
+	Works  bool // serial
+	Held   int  // the frame in its hand
+	Call   int  // the own frame with the call in flight; 0: none
+}
+
+// Stopped returns where the receive loop stands, or nil.
+func (h *Half) Stopped() *Stop {
+	s := h.stopped()
+	if s == nil {
+		return nil
+	}
+	stop := &Stop{Inside: s.inside, Never: s.ends == never && !s.answered, Works: h.model.kind == serial, Held: int(s.after)}
+	if s.call >= 0 {
+		stop.Call = int(h.recording.frameOf(s.call).n)
+	}
+	return stop
+}

@@ -1,0 +1,287 @@
+package replay
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay/phrase"
+)
+
+// isEmpty reports whether there is nothing to put.
+func (v *variables) isEmpty() bool {
+	return v == nil || len(v.named) == 0 && len(v.anywhere) == 0
+}
+
+// whole returns the live values of a member's value.
+func (v *variables) whole(name, text string) []string {
+	if kind := kindOf(name); kind != "" {
+		if list := v.named[spotKey{kind, text}]; len(list) > 0 {
+			return list
+		}
+	}
+	return v.anywhere[text]
+}
+
+// put returns a recorded text with the newest live values in it.
+func (v *variables) put(name, text string) string {
+	changes := v.changes(name, text)
+	if len(changes) == 0 {
+		return text
+	}
+	return string(apply([]byte(text), changes))
+}
+
+// changes are the places of a recorded text where live values belong.
+func (v *variables) changes(name, text string) (list []change) {
+	if v.isEmpty() {
+		return nil
+	}
+	if live := v.whole(name, text); len(live) > 0 {
+		return []change{{0, len(text), []byte(live[len(live)-1])}}
+	}
+	if len(v.anywhere) == 0 {
+		return nil
+	}
+	for _, t := range tokensOf(text) {
+		if live := v.anywhere[t.text]; len(live) > 0 {
+			list = append(list, change{t.start, t.end, []byte(live[len(live)-1])})
+		}
+	}
+	return list
+}
+
+// explains reports whether a live scalar is the recorded one with values put in
+// that the live end had made up.
+func (v *variables) explains(name string, a, b tree) bool {
+	switch {
+	case v.isEmpty() || a.kind != b.kind:
+		return false
+	case slices.Contains(v.whole(name, a.text), b.text):
+		return true
+	case a.kind != '"' || b.kind != '"' || len(v.anywhere) == 0:
+		return false
+	}
+	was, is := window(a.text, b.text)
+	return v.spells(was, tokensOf(was), 0, is)
+}
+
+// tried is how many live values of one recorded are tried within a text, where one
+// may begin as another does.
+const tried = 8
+
+// spells reports whether live is recorded from byte from on, with any of the live
+// values for each token that has some.
+func (v *variables) spells(recorded string, tokens []token, from int, live string) bool {
+	for i, t := range tokens {
+		list := v.anywhere[t.text]
+		if len(list) == 0 {
+			continue
+		}
+		list = list[max(0, len(list)-tried):]
+		rest, ok := strings.CutPrefix(live, recorded[from:t.start])
+		if !ok {
+			return false
+		}
+		for _, value := range slices.Backward(list) {
+			if after, ok := strings.CutPrefix(rest, value); ok && v.spells(recorded, tokens[i+1:], t.end, after) {
+				return true
+			}
+		}
+		return false
+	}
+	return from > 0 && live == recorded[from:]
+}
+
+// inverse returns the recorded values by the live ones.
+func (v *variables) inverse() *variables {
+	if v.opposite != nil {
+		return v.opposite
+	}
+	back := &variables{named: map[spotKey][]string{}, anywhere: map[string][]string{}}
+	for key, list := range v.named {
+		for _, live := range list {
+			back.named[spotKey{key.kind, live}] = []string{key.value}
+		}
+	}
+	for recorded, list := range v.anywhere {
+		for _, live := range list {
+			back.anywhere[live] = []string{recorded}
+		}
+	}
+	v.opposite = back
+	return back
+}
+
+// respell returns a recorded frame with the live values of variables in it, and
+// every other byte as it was. Ids and tokens of requests are not variables.
+func (v *variables) respell(frame []byte) []byte {
+	if v.isEmpty() {
+		return frame
+	}
+	r := respelling{variables: v, text: frame}
+	root := treeOf(frame)
+	messages := []tree{root}
+	if root.kind == '[' {
+		messages = root.kids
+	}
+	for _, m := range messages {
+		for _, part := range [...]string{"params", "result", "error"} {
+			r.walk(m.member(part), part)
+		}
+	}
+	return r.spelled()
+}
+
+// respellParams is respell of the params of one message.
+func (v *variables) respellParams(params []byte) []byte {
+	if v.isEmpty() {
+		return params
+	}
+	r := respelling{variables: v, text: params}
+	r.walk(treeOf(params), "params")
+	return r.spelled()
+}
+
+// respelling is the values to put in a text.
+type respelling struct {
+	*variables
+	text []byte
+	list []change
+}
+
+func (r *respelling) spelled() []byte {
+	if len(r.list) == 0 {
+		return r.text
+	}
+	slices.SortFunc(r.list, func(a, b change) int { return a.start - b.start })
+	return apply(r.text, r.list)
+}
+
+func (r *respelling) walk(n tree, name string) {
+	for i, kid := range n.kids {
+		if n.kind == '{' {
+			name = n.keys[i]
+		}
+		if name != "progressToken" && name != "requestId" && name != subscriptionID {
+			r.walk(kid, name)
+		}
+	}
+	if n.kind != '"' && n.kind != '0' {
+		return
+	}
+	changes := r.variables.changes(name, n.text)
+	switch {
+	case len(changes) == 0:
+	case n.kind == '0':
+		value := apply([]byte(n.text), changes)
+		if !json.Valid(value) {
+			value = quoteJSON(string(value))
+		}
+		r.list = append(r.list, change{n.start, n.end, value})
+	default:
+		r.within(n, changes)
+	}
+}
+
+// within moves changes of what a string says to where it is written, so that what is
+// around them keeps its spelling.
+func (r *respelling) within(n tree, changes []change) {
+	at, said := n.start+1, 0
+	place := func(offset int) int {
+		for said < offset {
+			long, short := escape(r.text[at : n.end-1])
+			at, said = at+long, said+short
+		}
+		return at
+	}
+	for _, c := range changes {
+		value := quoteJSON(string(c.value))
+		start := place(c.start)
+		r.list = append(r.list, change{start, place(c.end), value[1 : len(value)-1]})
+	}
+}
+
+// maskPattern finds what a redaction left in the place of a secret: a keyed hash,
+// so that equal secrets are still equal.
+var maskPattern = phrase.Regexp(`\[redacted:[0-9a-f]{16}\]`)
+
+// unmask returns what stands in a live text for what is redacted in the recorded
+// one: something, and the same everywhere for one secret; nil if there is nothing of
+// the kind, or the rest of the text differs.
+func (v *variables) unmask(recorded, live tree) map[string]string {
+	if recorded.kind != '"' || live.kind != '"' || !strings.Contains(recorded.text, "[redacted:") {
+		return nil
+	}
+	var secrets map[string]string
+	from, rest := 0, live.text
+	places := maskPattern().FindAllStringIndex(recorded.text, -1)
+	for i, at := range places {
+		var ok bool
+		if rest, ok = strings.CutPrefix(rest, v.put("", recorded.text[from:at[0]])); !ok {
+			return nil
+		}
+		end := len(recorded.text)
+		if i+1 < len(places) {
+			end = places[i+1][0]
+		}
+		mask := recorded.text[at[0]:at[1]]
+		value := v.secret(mask, secrets)
+		if value == "" {
+			value = upTo(rest, v.put("", recorded.text[at[1]:end]), i+1 == len(places))
+		}
+		if rest, ok = strings.CutPrefix(rest, value); !ok || value == "" {
+			return nil
+		}
+		if secrets == nil {
+			secrets = map[string]string{}
+		}
+		secrets[mask], from = value, at[1]
+	}
+	if from == 0 || rest != v.put("", recorded.text[from:]) {
+		return nil
+	}
+	return secrets
+}
+
+// secret returns what a mask is known to stand for; "": it is not.
+func (v *variables) secret(mask string, found map[string]string) string {
+	if v != nil && len(v.anywhere[mask]) > 0 {
+		return v.anywhere[mask][0]
+	}
+	return found[mask]
+}
+
+// upTo returns the part of a text, which is not empty, in front of the next place of
+// another, or of its last; "" if there is none.
+func upTo(text, next string, last bool) string {
+	switch {
+	case text == "":
+	case last:
+		if before, ok := strings.CutSuffix(text, next); ok {
+			return before
+		}
+	default:
+		if i := strings.Index(text[1:], next); i >= 0 {
+			return text[:1+i]
+		}
+	}
+	return ""
+}
+
+// hidden stands for a live value in the place of a redacted one: reports do not tell
+// what the recording was made not to.
+const hidden = "(not shown)"
+
+// hide puts the masks back for the secrets that a text has.
+func (v *variables) hide(text string) string {
+	if v == nil {
+		return text
+	}
+	for mask := range v.masks {
+		if secret := v.anywhere[mask][0]; len(secret) > 3 {
+			text = strings.ReplaceAll(text, secret, mask)
+		}
+	}
+	return text
+}

@@ -1,0 +1,286 @@
+package replay
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// judged is a verdict and where it stands: after what was recorded up to seq.
+type judged struct {
+	StepVerdict
+	seq uint64
+	// grave: the live end asked or answered something else than the recorded one, and
+	// not only told it otherwise.
+	grave bool
+}
+
+// inOrder returns the verdicts of a session, in recorded order, extras where they
+// came.
+func inOrder(list []judged) []StepVerdict {
+	slices.SortStableFunc(list, func(a, b judged) int {
+		switch {
+		case a.seq < b.seq:
+			return -1
+		case a.seq > b.seq:
+			return 1
+		}
+		return 0
+	})
+	verdicts := make([]StepVerdict, len(list))
+	for i, j := range list {
+		verdicts[i] = j.StepVerdict
+	}
+	return verdicts
+}
+
+// grave returns those that say that an end asked or answered something else.
+func grave(list []judged) []StepVerdict {
+	var verdicts []StepVerdict
+	for _, j := range list {
+		if j.grave {
+			verdicts = append(verdicts, j.StepVerdict)
+		}
+	}
+	return verdicts
+}
+
+// judge fills in how the live message of a step compares with the recorded one.
+func (v *StepVerdict) judge(c comparison, order string) {
+	v.Result, v.Differences, v.Mapped, v.Order = Match, c.differences, c.mapped, order
+	v.More = c.count - len(c.differences)
+	if c.count == 0 && order == "" {
+		return
+	}
+	v.Result = Mismatch
+	var parts []string
+	if c.count > 0 {
+		parts = append(parts, c.sentence())
+	}
+	if order != "" {
+		parts = append(parts, order)
+	}
+	v.Text = fmt.Sprintf("#%d, %s, %s", v.Seq, v.What, strings.Join(parts, "; "))
+}
+
+// Verdicts returns the verdict on each message of the server so far, as if it said
+// no more: in recorded order, extras where they came.
+func (d *Driver) Verdicts() []StepVerdict { return inOrder(d.judge()) }
+
+// Close returns the verdicts that say that the live server answered something else
+// than the recorded one, asked something else, or did not do it at all. What it
+// told besides, and in which order, is in Verdicts.
+func (d *Driver) Close() []StepVerdict { return grave(d.judge()) }
+
+func (d *Driver) judge() []judged {
+	var list []judged
+	for _, t := range d.turns {
+		if v, ok := d.judgeTurn(t); ok {
+			list = append(list, v)
+		}
+	}
+	for _, l := range d.lines {
+		if !l.sent && (l.question == nil || l.question.arrived) {
+			list = append(list, judged{seq: l.seq, grave: true, StepVerdict: StepVerdict{
+				Result: NotSent, Seq: l.seq, Dir: transport.ClientToServer, What: l.what(),
+				Text: fmt.Sprintf("#%d %s was still waiting for the server", l.seq, l.what()),
+			}})
+		}
+	}
+	list = append(list, d.noises.judge(transport.ServerToClient, "server")...)
+	return append(list, d.findings...)
+}
+
+// judgeTurn returns the verdict on a turn; none on an answer that was not asked for,
+// or was called off.
+func (d *Driver) judgeTurn(t *turn) (j judged, ok bool) {
+	j.seq, j.StepVerdict = t.seq, StepVerdict{Seq: t.seq, Dir: transport.ServerToClient, What: t.what(), Result: Missing}
+	switch {
+	case t.arrived:
+		c := d.rules.compare(t.msg(), *t.live, d.variables)
+		if by := d.rules.By; t.msg().Kind() == transport.Request && (by == ByMethod || by == ByOrder) {
+			c = c.excused(by.String())
+		}
+		order := t.misplaced()
+		if order == "" && c.count == 0 { // else it may stand for the wrong one
+			order = t.late()
+		}
+		if order != "" && d.rules.AnyOrder {
+			c.mapped, order = append(c.mapped, Mapping{By: "order", Got: order}), ""
+		}
+		j.judge(c, order)
+		j.grave = t.request != nil && c.count > 0
+	case t.request != nil && (!t.request.line.sent || t.request.cancelled): // who is told that nobody waits need not answer
+		return j, false
+	case t.request != nil || t.isStray():
+		j.grave, j.Text = true, fmt.Sprintf("#%d, %s, did not come", t.seq, t.what())
+	case t.msg().Kind() == transport.Request:
+		j.grave, j.Text = true, fmt.Sprintf("#%d %s was not asked", t.seq, t.what())
+	default:
+		j.Text = fmt.Sprintf("#%d %s did not come", t.seq, t.what())
+	}
+	return j, true
+}
+
+// extra notes what nobody recorded.
+func (d *Driver) extra(what, text string, grave bool) {
+	d.findings = append(d.findings, judged{seq: d.reached, grave: grave, StepVerdict: StepVerdict{
+		Result: Extra, Dir: transport.ServerToClient, What: what, Text: text,
+	}})
+}
+
+// Verdicts returns the verdict on each message of the client so far, as if it said
+// no more: in recorded order, extras where they came.
+func (p *Player) Verdicts() []StepVerdict { return inOrder(p.judge()) }
+
+// Close returns the verdicts that say that the live client could not be served as
+// the recorded one was, did not ask what that asked, or did not answer. What it
+// answered, and told besides, is in Verdicts.
+func (p *Player) Close() []StepVerdict { return grave(p.judge()) }
+
+func (p *Player) judge() []judged {
+	var list []judged
+	for _, c := range p.cues {
+		if v, ok := p.judgeCue(c); ok {
+			list = append(list, v)
+		}
+		if c.arrived && c.answer != nil && !c.answer.sent {
+			list = append(list, judged{seq: c.answer.seq, grave: true, StepVerdict: StepVerdict{
+				Result: NotSent, Seq: c.answer.seq, Dir: transport.ServerToClient, What: "the answer to " + about(c.msg()),
+				Text: fmt.Sprintf("#%d, the answer to %s, was still waiting for the client", c.answer.seq, about(c.msg())),
+			}})
+		}
+	}
+	list = append(list, p.noises.judge(transport.ClientToServer, "client")...)
+	return append(list, p.findings...)
+}
+
+// judgeCue returns the verdict on a cue; none on the answer to what was not asked.
+func (p *Player) judgeCue(c *cue) (j judged, ok bool) {
+	j.seq, j.StepVerdict = c.seq, StepVerdict{Seq: c.seq, Dir: transport.ClientToServer, What: c.what(), Result: Missing}
+	switch {
+	case c.arrived:
+		j.judge(p.compare(c), "")
+		if text := c.negotiated(); text != "" {
+			j.Text = fmt.Sprintf("#%d, %s: %s", c.seq, c.what(), text)
+		}
+	case c.msg().Kind() == transport.Request:
+		j.grave, j.Text = true, fmt.Sprintf("#%d %s was not asked", c.seq, c.what())
+	case c.answers != nil:
+		if !c.answers.reply.sent || c.answers.done {
+			return j, false
+		}
+		j.grave, j.Text = c.forgone, fmt.Sprintf("#%d, %s, was not given", c.seq, c.what())
+	case c.msg().Kind() != transport.Notification:
+		return j, false // noise, or an answer to no question
+	default:
+		j.Text = fmt.Sprintf("#%d %s did not come", c.seq, c.what())
+	}
+	return j, true
+}
+
+// compare compares a cue with the live message that stands for it.
+func (p *Player) compare(c *cue) comparison {
+	result := p.rules.compare(c.msg(), *c.live, p.variables)
+	was, is := c.msg().ProgressToken(), c.live.ProgressToken()
+	if c.msg().Method == methodProgress && !mcp.Same(was, is) && !p.rules.ignores([]string{"params", "progressToken"}) {
+		result.count++
+		result.differences = append(result.differences, Difference{Path: "/params/progressToken", Want: clip(string(was)), Got: cmp.Or(clip(string(is)), "nothing")})
+	}
+	switch {
+	case c.msg().Kind() != transport.Request || matchedByMethod(c.msg().Method):
+		return result
+	case p.rules.Match != nil:
+		return result.excused("matcher")
+	case p.rules.By == ByMethod || p.rules.By == ByOrder:
+		return result.excused(p.rules.By.String())
+	}
+	return result
+}
+
+// extra notes what nobody recorded.
+func (p *Player) extra(what, text string, grave bool) {
+	p.extraNear(StepVerdict{What: what, Text: text}, grave)
+}
+
+// extraNear is extra with the recorded request that is nearest.
+func (p *Player) extraNear(v StepVerdict, grave bool) {
+	v.Result, v.Dir = Extra, transport.ClientToServer
+	p.findings = append(p.findings, judged{seq: p.reached, grave: grave, StepVerdict: v})
+}
+
+// withhold notes that a reply is not sent.
+func (p *Player) withhold(r *reply, text string) {
+	what := "a frame"
+	if messages := messagesOf(r.frame); len(messages) > 0 {
+		what = about(messages[0])
+	}
+	p.findings = append(p.findings, judged{seq: r.seq, grave: true, StepVerdict: StepVerdict{
+		Result: NotSent, Seq: r.seq, Dir: transport.ServerToClient, What: what, Text: text,
+	}})
+}
+
+// noises counts an end's frames that hold no message, but for those that are a cue.
+type noises struct {
+	recorded, live int
+	first          string // of the live ones
+	after          uint64 // Seq of what was recorded before that
+}
+
+func (n *noises) add(f transport.Frame, reached uint64) {
+	if n.live++; n.live == 1 {
+		n.first, n.after = clip(string(bytes.TrimSpace(f.Bytes))), reached
+	}
+}
+
+// judge returns the verdict on the live end's frames that hold no message; none if
+// the recorded end said as many.
+func (n *noises) judge(dir transport.Direction, end string) []judged {
+	if n.live <= n.recorded {
+		return nil
+	}
+	return []judged{{seq: n.after, grave: true, StepVerdict: StepVerdict{
+		Result: Extra, Dir: dir, What: noiseMethod,
+		Text: fmt.Sprintf("%s of the %s, no JSON-RPC message each, passed over; the first: %s", phrase.Plural(n.live, "line"), end, n.first),
+	}}}
+}
+
+// misplaced says on which side of the answer to its call the live message came,
+// if that is not the recorded one.
+func (t *turn) misplaced() string {
+	r := t.owner
+	if r == nil {
+		r = t.follows
+	}
+	if t.came == 0 || r == nil || r.cancelled || r.response == nil || r.response.came == 0 {
+		return ""
+	}
+	if t.on != r.response.on || t.liveOn != r.response.liveOn {
+		return "" // two HTTP streams have no order
+	}
+	before, live := t.index < r.response.index, t.came < r.response.came
+	if before == live || t.owner == nil && t.alone != r {
+		return ""
+	}
+	how, was := "after", "before"
+	if live {
+		how, was = was, how
+	}
+	return fmt.Sprintf("came %s #%d, %s; recorded %s it", how, r.response.seq, r.response.what(), was)
+}
+
+// late says which notification of its kind and call the live message came after,
+// though it was recorded before that.
+func (t *turn) late() string {
+	o := t.overtaken
+	if o == nil || t.liveOn != o.liveOn {
+		return "" // two HTTP streams have no order
+	}
+	return fmt.Sprintf("came after #%d, %s; recorded before it", o.seq, o.what())
+}
