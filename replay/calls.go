@@ -87,50 +87,40 @@ func (c *Calls) Unanswered() []*Call {
 
 // Apply takes the next event; only frames and what HTTP says of their exchanges matter.
 func (c *Calls) Apply(e store.Event) error {
-	switch e.Kind {
-	case store.Frame:
-	case store.HTTP:
+	if e.Kind == store.HTTP {
 		refused, status := c.open.follow(e)
 		for _, call := range refused {
 			call.refusedBy(e, status)
 		}
-		return nil
-	default:
+	}
+	if e.Kind != store.Frame {
 		return nil
 	}
 	for _, m := range messagesOf(e.AsFrame()) {
 		switch m.Kind() {
 		case transport.Request:
-			c.request(e, m)
+			call := &Call{
+				Dir: e.Dir, ID: string(m.ID), Method: m.Method, Target: target(m), Token: string(m.ProgressToken()),
+				Request: e.Seq, At: e.At, Stream: e.Stream,
+			}
+			c.calls = append(c.calls, call)
+			c.open.open(e.Dir, e.Stream, m.ID, call)
+			if token := m.ProgressToken(); token != nil {
+				c.tokens[keyOf(e.Dir, token)] = call
+			}
 		case transport.Response:
-			c.response(e, m)
+			call, ok := c.open.close(e.Dir.Reverse(), e.Stream, m.ID)
+			if !ok {
+				c.orphans = append(c.orphans, Orphan{Seq: e.Seq, Dir: e.Dir, ID: string(m.ID)})
+				continue
+			}
+			call.Response, call.Latency = e.Seq, e.At-call.At
+			call.Failure = failure(m, call.Method)
 		case transport.Notification:
 			c.notification(e, m)
 		}
 	}
 	return nil
-}
-
-func (c *Calls) request(e store.Event, m transport.Message) {
-	call := &Call{
-		Dir: e.Dir, ID: string(m.ID), Method: m.Method, Target: target(m), Token: string(m.ProgressToken()),
-		Request: e.Seq, At: e.At, Stream: e.Stream,
-	}
-	c.calls = append(c.calls, call)
-	c.open.open(e.Dir, e.Stream, m.ID, call)
-	if token := m.ProgressToken(); token != nil {
-		c.tokens[keyOf(e.Dir, token)] = call
-	}
-}
-
-func (c *Calls) response(e store.Event, m transport.Message) {
-	call, ok := c.open.close(e.Dir.Reverse(), e.Stream, m.ID)
-	if !ok {
-		c.orphans = append(c.orphans, Orphan{Seq: e.Seq, Dir: e.Dir, ID: string(m.ID)})
-		return
-	}
-	call.Response, call.Latency = e.Seq, e.At-call.At
-	call.Failure = failure(m, call.Method)
 }
 
 func (c *Calls) notification(e store.Event, m transport.Message) {
@@ -176,7 +166,11 @@ func NewEndings() *Endings {
 	failures := map[string]string{}
 	e.transcript = NewTranscript(func(entry Entry) error {
 		for _, m := range entry.Messages {
-			e.take(m, failures)
+			if m.Kind == transport.Request {
+				e.list = append(e.list, ending{})
+			} else if m.Call != nil {
+				e.note(m.Call, failures)
+			}
 		}
 		for _, call := range entry.Refused {
 			e.note(call, failures)
@@ -194,35 +188,20 @@ func (e *Endings) Apply(event store.Event) error {
 	return e.transcript.Apply(event)
 }
 
-func (e *Endings) take(m EntryMessage, failures map[string]string) {
-	if m.Kind == transport.Request {
-		e.list = append(e.list, ending{})
-	}
-	if m.Call == nil || m.Kind == transport.Request {
-		return
-	}
-	e.note(m.Call, failures)
-}
-
-// note keeps what a call knows by now.
+// note keeps what a call knows by now. The text of a failure is held once, as long as
+// there are not too many.
 func (e *Endings) note(c *Call, failures map[string]string) {
-	end := &e.list[c.n]
-	end.response, end.latency = c.Response, c.Latency
-	end.cancelled, end.late = c.Cancelled, c.Late
-	end.failure = shared(failures, c.Failure)
-}
-
-// shared returns a text that is held once, as long as there are not too many.
-func shared(texts map[string]string, s string) string {
-	if t, ok := texts[s]; ok {
-		return t
-	}
+	failure, held := failures[c.Failure]
 	const most = 1000
-	if len(texts) >= most {
-		return shorten(s)
+	switch {
+	case held:
+	case len(failures) >= most:
+		failure = shorten(c.Failure)
+	default:
+		failure = c.Failure
+		failures[failure] = failure
 	}
-	texts[s] = s
-	return s
+	e.list[c.n] = ending{response: c.Response, cancelled: c.Cancelled, latency: c.Latency, failure: failure, late: c.Late}
 }
 
 // foretell writes into a call that was just asked what becomes of it.

@@ -92,5 +92,26 @@ func (c *Comparer) Key(m transport.Message) (Key, error) { return c.rules.key(m)
 // variables alone.
 func (c *Comparer) AppendShape(b []byte, m transport.Message) []byte {
 	w := keyWriter{rules: c.placesOf(m), b: append(b, m.Method...), shape: true}
-	return w.message(m)
+	for _, part := range [...]struct {
+		name string
+		raw  []byte
+	}{{"params", m.Params}, {"result", m.Result}, {"error", m.Error}} {
+		w.b = append(w.b, ' ')
+		if len(part.raw) == 0 && (part.name != "params" || m.Method == "") {
+			continue
+		}
+		n, err := parseTree(part.raw)
+		switch {
+		case err != nil: // too deep
+			w.b = append(w.b, part.raw...)
+			continue
+		case part.name == "params":
+			n = w.rules.paramsOf(m, n)
+		default:
+			n = withoutSubscription(n)
+		}
+		w.path = append(w.path[:0], part.name)
+		w.write(n)
+	}
+	return w.b
 }

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -144,7 +143,7 @@ type comparer struct {
 
 func (c *comparer) compare(a, b tree) {
 	switch {
-	case c.isIgnored():
+	case len(c.rules.Ignore) > 0 && c.rules.ignores(slices.Concat(c.outer, c.path)):
 		if !c.same(a, b) {
 			c.excused("ignored", a, b)
 		}
@@ -152,7 +151,7 @@ func (c *comparer) compare(a, b tree) {
 		c.compareObjects(a, b)
 	case a.kind == '[' && b.kind == '[':
 		c.compareLists(a, b)
-	case a.kind == b.kind && a.isScalar() && c.sameScalar(a, b):
+	case a.kind == b.kind && a.isScalar() && (a.text == b.text || a.kind == '0' && c.rules.number(a.text) == c.rules.number(b.text)):
 	case a.isScalar() && b.isScalar():
 		if by := c.excuse(a, b); by != "" {
 			c.excused(by, a, b)
@@ -162,19 +161,6 @@ func (c *comparer) compare(a, b tree) {
 	default:
 		c.differ(a, b)
 	}
-}
-
-// isIgnored reports whether the place is not compared. For a value in a text that is JSON
-// itself, the place in the text follows the place of the text.
-func (c *comparer) isIgnored() bool {
-	if len(c.rules.Ignore) == 0 {
-		return false
-	}
-	return c.rules.ignores(slices.Concat(c.outer, c.path))
-}
-
-func (c *comparer) sameScalar(a, b tree) bool {
-	return a.text == b.text || a.kind == '0' && c.rules.number(a.text) == c.rules.number(b.text)
 }
 
 // same reports whether two values are the same without any rule.
@@ -229,7 +215,7 @@ func (c *comparer) differ(a, b tree) {
 	own := a.text
 	var put []change
 	if a.kind == '"' && b.kind == '"' && !masked && small {
-		put = c.variables.changes(c.name(), own)
+		put = c.variables.changes(memberName(c.path), own)
 		a.text = string(apply([]byte(own), put)) // so that only what differs does
 	}
 	want, got := c.show(a, b)
@@ -248,10 +234,8 @@ func (c *comparer) excused(by string, a, b tree) {
 	c.mapped = append(c.mapped, Mapping{Path: pointerText(c.path), By: by, Want: want, Got: got})
 }
 
-// name is the member that the place is in: of a list's elements, the list's.
-func (c *comparer) name() string { return memberName(c.path) }
-
-// memberName is the last step of a path that is no index.
+// memberName is the last step of a path that is no index: for the elements of a list the
+// name of the list.
 func memberName(path []string) string {
 	for i := len(path) - 1; i >= 0; i-- {
 		if _, err := strconv.Atoi(path[i]); err != nil {
@@ -266,7 +250,7 @@ func (c *comparer) excuse(a, b tree) string {
 	if c.variables.unmask(a, b) != nil {
 		return "redacted"
 	}
-	if c.variables.explains(c.name(), a, b) {
+	if c.variables.explains(memberName(c.path), a, b) {
 		return "variable"
 	}
 	if !c.areNormal(a, b) || len(c.rules.Normalize) == 0 {
@@ -275,7 +259,7 @@ func (c *comparer) excuse(a, b tree) string {
 	if by := normalizersFor(c.rules.Normalize, a.text, b.text); by != "" {
 		return by
 	}
-	put := c.variables.put(c.name(), a.text)
+	put := c.variables.put(memberName(c.path), a.text)
 	if put == a.text {
 		return ""
 	}
@@ -286,24 +270,27 @@ func (c *comparer) excuse(a, b tree) string {
 }
 
 // areNormal reports whether normalizers are for the values: two texts or two numbers,
-// for one that became the other is another interface.
-func (c *comparer) areNormal(a, b tree) bool {
-	return a.kind == b.kind && (a.kind == '"' || a.kind == '0') && !c.isRevision()
-}
-
-// isRevision reports whether the place names a protocol revision, which looks like a
+// for one that became the other is another interface. A protocol revision looks like a
 // date and is none.
-func (c *comparer) isRevision() bool {
-	name := c.name()
-	refused := len(c.path) > 0 && c.path[0] == "error" && (name == "supported" || name == "requested")
-	return refused || name == "supportedVersions" || strings.HasSuffix(name, "protocolVersion")
+func (c *comparer) areNormal(a, b tree) bool {
+	name := memberName(c.path)
+	switch {
+	case name == "supportedVersions", strings.HasSuffix(name, "protocolVersion"),
+		len(c.path) > 0 && c.path[0] == "error" && (name == "supported" || name == "requested"):
+		return false
+	}
+	return a.kind == b.kind && (a.kind == '"' || a.kind == '0')
 }
 
 // normalizersFor names those of the normalizers that make two texts equal: the
 // first that does it alone, or else as many as it takes; "" if none do.
 func normalizersFor(list []Normalizer, a, b string) string {
 	for _, n := range list {
-		if n.equal(a, b) {
+		x, y := a, b
+		if n.local {
+			x, y = window(a, b)
+		}
+		if n.Apply(x) == n.Apply(y) {
 			return n.Name
 		}
 	}
@@ -532,11 +519,4 @@ func (c comparison) excused(by string) comparison {
 	}
 	c.differences, c.count = nil, 0
 	return c
-}
-
-// leadWith puts the differences at the paths before the others.
-func (c comparison) leadWith(paths ...string) {
-	slices.SortStableFunc(c.differences, func(a, b Difference) int {
-		return cmp.Compare(slices.Index(paths, b.Path), slices.Index(paths, a.Path))
-	})
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -196,37 +197,23 @@ func (m EntryMessage) Summary() string {
 		}
 		return s
 	case transport.Notification:
-		return m.notification(name)
+		s := "notification " + name
+		if m.Token != "" {
+			s += " token " + clip(m.Token)
+		}
+		if m.Request != 0 {
+			s += fmt.Sprintf(" of #%d", m.Request)
+		}
+		return s
 	case transport.Response:
-		return m.response(name)
+		s := cmp.Or(m.Failure, "result")
+		id := cmp.Or(clip(m.ID), "missing")
+		if m.Request == 0 {
+			return fmt.Sprintf("response %s id %s, to no request", s, id)
+		}
+		return fmt.Sprintf("response %s of %s id %s after %v", s, name, id, m.Latency.Round(time.Microsecond))
 	}
 	return "no JSON-RPC message"
-}
-
-func (m EntryMessage) notification(name string) string {
-	s := "notification " + name
-	if m.Token != "" {
-		s += " token " + clip(m.Token)
-	}
-	if m.Request != 0 {
-		s += fmt.Sprintf(" of #%d", m.Request)
-	}
-	return s
-}
-
-func (m EntryMessage) response(name string) string {
-	s := "result"
-	if m.Failure != "" {
-		s = m.Failure
-	}
-	id := clip(m.ID)
-	if id == "" {
-		id = "missing"
-	}
-	if m.Request == 0 {
-		return fmt.Sprintf("response %s id %s, to no request", s, id)
-	}
-	return fmt.Sprintf("response %s of %s id %s after %v", s, name, id, m.Latency.Round(time.Microsecond))
 }
 
 // isLate reports whether the message comes, as event seq, to a call that was over: an
@@ -278,7 +265,11 @@ func httpText(info store.HTTPInfo) string {
 		add("", strconv.Itoa(info.Status))
 	}
 	for _, h := range shownHeader {
-		add(h.word, shownValue(h.name, strings.Join(info.Header[h.name], ", ")))
+		show := clip
+		if h.name == "Mcp-Session-Id" || h.name == "Last-Event-Id" {
+			show = shortID
+		}
+		add(h.word, show(strings.Join(info.Header[h.name], ", ")))
 	}
 	if s := info.SSE; s != nil {
 		add("", clip(s.Event))
@@ -306,14 +297,6 @@ func httpText(info store.HTTPInfo) string {
 		add("", clip(info.Error))
 	}
 	return strings.Join(parts, " ")
-}
-
-// shownValue returns a header's value for a reader.
-func shownValue(name, value string) string {
-	if name == "Mcp-Session-Id" || name == "Last-Event-Id" {
-		return shortID(value)
-	}
-	return clip(value)
 }
 
 // shortID returns the beginning of an id that stands in line after line.
@@ -364,22 +347,15 @@ func eventText(e store.Event) string {
 }
 
 func openedText(h store.Header) string {
-	label := ""
+	parts := []string{h.Transport}
 	if h.Label != "" {
-		label = strconv.Quote(h.Label)
+		parts = append(parts, strconv.Quote(h.Label))
 	}
-	var values []string
 	for _, name := range slices.Sorted(maps.Keys(h.Labels)) {
-		values = append(values, strconv.Quote(name+"="+h.Labels[name]))
+		parts = append(parts, strconv.Quote(name+"="+h.Labels[name]))
 	}
-	parts := []string{h.Transport, label, strings.Join(values, " "), h.URL, clip(strings.Join(h.Command, " "))}
-	kept := parts[:0]
-	for _, p := range parts {
-		if p != "" {
-			kept = append(kept, p)
-		}
-	}
-	return strings.Join(kept, " ")
+	parts = append(parts, h.URL, clip(strings.Join(h.Command, " ")))
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 }
 
 // excerpt returns the beginning of bytes that mean nothing here, on one line.

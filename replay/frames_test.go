@@ -123,13 +123,11 @@ func load(t testing.TB, lines string) *Recording {
 func setup(t testing.TB, words string) Setup {
 	t.Helper()
 	f := strings.Fields(words)
-	var s Setup
-	for i, key := range []string{"client", "server", "capacity"} {
-		if err := s.set(key, f[i]); err != nil {
-			t.Fatal(err)
-		}
+	x, err := ParseExpectation(fmt.Sprintf("pass client=%s server=%s capacity=%s", f[0], f[1], f[2]))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return s
+	return x[0].Setup
 }
 
 // The sessions that several tests play.

@@ -226,7 +226,9 @@ func (s *stretch) round() bool {
 			reader.wanted++
 			moved = true
 		}
-		if e.sending() && s.takes(dir) {
+		held := int(e.acked - reader.given)
+		// A lane takes a frame when it has room, or hands it to the reader.
+		if e.sending() && (s.room[dir] < 0 || held < int(s.room[dir]) || held == 0 && reader.reading()) {
 			e.acked++
 			moved = true
 		}
@@ -236,13 +238,6 @@ func (s *stretch) round() bool {
 		}
 	}
 	return moved
-}
-
-// takes reports whether a lane takes a frame: it has room, or hands it to who reads.
-func (s *stretch) takes(dir transport.Direction) bool {
-	reader := &s.ends[dir.Reverse()]
-	held := s.ends[dir].acked - reader.given
-	return s.room[dir] < 0 || int(held) < int(s.room[dir]) || held == 0 && reader.reading()
 }
 
 // crowd returns the most frames of a direction that can be on their way at one time, in
@@ -256,51 +251,38 @@ func (s *stretch) takes(dir transport.Direction) bool {
 // was sent before it. What is left are the frames since then, and the answers to what
 // was read until then.
 func (r *Recording) crowd(own transport.Direction) Room {
-	w := crowdWalk{r: r, number: map[int32]int{}, answers: map[int32]int{}}
+	number := map[int32]int{}  // own frames that are no answers, by index: their number
+	answers := map[int32]int{} // own answers, by the number of the peer's frame that they wait for
 	for _, f := range r.ways[own] {
 		if n, only := r.answers(r.frames[f]); n > 0 && only {
-			w.answers[n]++
+			answers[n]++
 		}
 	}
+	sent := 0 // own frames that are no answers
+	read := 0 // of those, how many the peer has read for certain
+	open := 0 // answers to what was read that are not sent
+	due := 0  // those when the peer's last frame that is no answer was read
+	most := 0
 	for i, f := range r.frames {
-		if f.dir == own {
-			w.sends(int32(i), f)
-		} else {
-			w.reads(f)
+		n, only := r.answers(f)
+		isAnswer := n > 0 && only
+		if f.dir != own {
+			open += answers[f.n]
 		}
-		w.most = max(w.most, w.sent-w.read+w.due)
+		switch {
+		case f.dir == own && isAnswer:
+			open--
+		case f.dir == own:
+			sent++
+			number[int32(i)] = sent
+		case !isAnswer:
+			read, due = sent, open
+		default:
+			for _, m := range r.messagesOf(f) {
+				read = max(read, number[r.messages[m.pair].frame])
+			}
+		}
+		most = max(most, sent-read+due)
 	}
-	return Room(w.most)
-}
-
-// crowdWalk goes through the recording with the eyes of one end.
-type crowdWalk struct {
-	r       *Recording
-	number  map[int32]int // own frames that are no answers, by index: their number
-	answers map[int32]int // own answers, by the number of the peer's frame that they wait for
-	sent    int           // own frames that are no answers
-	read    int           // of those, how many the peer has read for certain
-	open    int           // answers to what was read that are not sent
-	due     int           // those when the peer's last frame that is no answer was read
-	most    int
-}
-
-func (w *crowdWalk) sends(index int32, f playFrame) {
-	if n, only := w.r.answers(f); n > 0 && only {
-		w.open--
-		return
-	}
-	w.sent++
-	w.number[index] = w.sent
-}
-
-func (w *crowdWalk) reads(f playFrame) {
-	w.open += w.answers[f.n]
-	if n, only := w.r.answers(f); n == 0 || !only {
-		w.read, w.due = w.sent, w.open
-		return
-	}
-	for _, m := range w.r.messagesOf(f) {
-		w.read = max(w.read, w.number[w.r.messages[m.pair].frame])
-	}
+	return Room(most)
 }

@@ -3,6 +3,7 @@ package replay
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,14 +23,6 @@ type Normalizer struct {
 	local bool // looks at words and dates alone, not at the whole text
 }
 
-// equal reports whether two texts are the same to the normalizer.
-func (n Normalizer) equal(a, b string) bool {
-	if n.local {
-		a, b = window(a, b)
-	}
-	return n.Apply(a) == n.Apply(b)
-}
-
 // Normalizers returns those that have a name on the command line. None is applied
 // unless it is asked for.
 func Normalizers() []Normalizer {
@@ -43,32 +36,20 @@ func Normalizers() []Normalizer {
 
 // ParseNormalizers reads a list of names: uuid,time.
 func ParseNormalizers(names string) ([]Normalizer, error) {
+	all := Normalizers()
 	var list []Normalizer
 	for name := range strings.SplitSeq(names, ",") {
-		n, ok := normalizer(strings.TrimSpace(name))
-		if !ok {
-			return nil, fmt.Errorf("normalizer %q: want some of %s", name, normalizerNames())
+		i := slices.IndexFunc(all, func(n Normalizer) bool { return n.Name == strings.TrimSpace(name) })
+		if i < 0 {
+			var names []string
+			for _, n := range all {
+				names = append(names, n.Name)
+			}
+			return nil, fmt.Errorf("normalizer %q: want some of %s", name, strings.Join(names, ", "))
 		}
-		list = append(list, n)
+		list = append(list, all[i])
 	}
 	return list, nil
-}
-
-func normalizer(name string) (Normalizer, bool) {
-	for _, n := range Normalizers() {
-		if n.Name == name {
-			return n, true
-		}
-	}
-	return Normalizer{}, false
-}
-
-func normalizerNames() string {
-	var names []string
-	for _, n := range Normalizers() {
-		names = append(names, n.Name)
-	}
-	return strings.Join(names, ", ")
 }
 
 var uuidText = phrase.Regexp(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
@@ -191,7 +172,7 @@ func mayHaveTime(text string) bool {
 		isDigit := '0' <= c && c <= '9'
 		switch {
 		case isDigit:
-			if digits++; digits == 8 || i > 1 && isTimeMark(text[i-1]) && '0' <= text[i-2] && text[i-2] <= '9' {
+			if digits++; digits == 8 || i > 1 && strings.IndexByte(":-/.", text[i-1]) >= 0 && '0' <= text[i-2] && text[i-2] <= '9' {
 				return true
 			}
 		default:
@@ -207,12 +188,13 @@ func mayHaveTime(text string) bool {
 	return false
 }
 
-func isTimeMark(c byte) bool { return c == ':' || c == '-' || c == '/' || c == '.' }
-
 // has reports whether a text is a point in time that the clock may have shown.
 func (c Clock) has(text string) bool {
 	if n, err := strconv.ParseFloat(text, 64); err == nil {
-		return c.isWithin(unixTime(n))
+		for n > 1e11 { // milliseconds, microseconds or nanoseconds
+			n /= 1000
+		}
+		return c.isWithin(time.UnixMilli(int64(n * 1000)))
 	}
 	text, _, _ = strings.Cut(text, " (") // the zone's name
 	for _, form := range clockForms {
@@ -243,14 +225,6 @@ func (c Clock) isWithinZone(t time.Time) bool {
 	step := int64(zoneStep / time.Second) // a year without a name is too far for a Duration
 	since := ((t.Unix()-c.From.Add(-slack).Unix())%step + step) % step
 	return time.Duration(since)*time.Second <= c.To.Sub(c.From)+2*slack
-}
-
-// unixTime reads seconds, milliseconds, microseconds or nanoseconds.
-func unixTime(n float64) time.Time {
-	for n > 1e11 {
-		n /= 1000
-	}
-	return time.UnixMilli(int64(n * 1000))
 }
 
 // clockForms are the ways in which programs write points in time. Some lack the zone, the

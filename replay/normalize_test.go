@@ -46,10 +46,11 @@ func TestNormalizers(t *testing.T) {
 
 func checkNormalizer(t *testing.T, name, text, want string) {
 	t.Helper()
-	n, ok := normalizer(name)
-	if !ok {
-		t.Fatal(name)
+	list, err := ParseNormalizers(name)
+	if err != nil {
+		t.Fatal(err)
 	}
+	n := list[0]
 	got := n.Apply(text)
 	if got != want {
 		t.Errorf("%s of %q: %q, want %q", name, text, got, want)

@@ -1,7 +1,9 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/mcprec/mcprec/transport"
@@ -84,7 +86,10 @@ func (p *Player) miss(m transport.Message, key Key, err error) StepVerdict {
 		v.Text += ": no request of that method was recorded"
 		return v
 	}
-	how.leadWith("/params/name", "/params/uri") // of another tool the arguments differ anyhow
+	first := []string{"/params/name", "/params/uri"} // of another tool the arguments differ anyhow
+	slices.SortStableFunc(how.differences, func(a, b Difference) int {
+		return cmp.Compare(slices.Index(first, b.Path), slices.Index(first, a.Path))
+	})
 	v.Seq, v.Differences, v.Mapped = nearest.seq, how.differences, how.mapped
 	v.More = how.count - len(how.differences)
 	if how.count == 0 {

@@ -125,7 +125,7 @@ func TestSerialStandsOrIsSound(t *testing.T) {
 			for _, stop := range s.stuck {
 				stands++
 				if stop.asked > 0 && s.need[stop.asked-1] > stop.after {
-					t.Fatalf("%v stands at #%d before it has sent its frame %d\n%s", dir.Sender(), r.seqOf(stop.held), stop.asked, lines)
+					t.Fatalf("%v stands at #%d before it has sent its frame %d\n%s", dir.Sender(), r.frameOf(stop.held).seq, stop.asked, lines)
 				}
 				s.hold, s.need = s.hold[:stop.after], s.need[:stop.asked]
 			}

@@ -26,10 +26,7 @@ type Recording struct {
 	exit      string // how the server's process ended, in words; "" where that is not recorded
 
 	reasons map[int32]string // of cancellations, by message
-	last    struct {
-		seq uint64
-		at  time.Duration
-	} // the last event
+	lastAt  time.Duration    // of the last event
 }
 
 // playFrame is what the replay knows of a frame.
@@ -100,7 +97,7 @@ type loader struct {
 
 // Apply takes the next event.
 func (l *loader) Apply(e store.Event) error {
-	l.last.seq, l.last.at = e.Seq, e.At
+	l.lastAt = e.At
 	switch e.Kind {
 	case store.Opened:
 		h, err := store.ParseHeader(e.Payload)
@@ -111,9 +108,32 @@ func (l *loader) Apply(e store.Event) error {
 		l.lost += max(info.Frames, 1)
 		return err
 	case store.Delivered:
-		return l.deliver(e)
+		info, err := store.DecodePayload[store.DeliveredInfo](e)
+		if err != nil {
+			return err
+		}
+		if e.Dir != transport.ClientToServer && e.Dir != transport.ServerToClient {
+			return fmt.Errorf("delivered event %d: no direction", e.Seq)
+		}
+		way := l.ways[e.Dir]
+		upto := sort.Search(len(way), func(i int) bool { return l.frames[way[i]].seq > info.Upto })
+		l.delivered = append(l.delivered, delivery{at: int32(len(l.frames)), dir: e.Dir, upto: int32(upto)})
 	case store.Frame:
-		return l.frame(e)
+		if e.Dir != transport.ClientToServer && e.Dir != transport.ServerToClient {
+			return fmt.Errorf("frame event %d: no direction", e.Seq)
+		}
+		index := int32(len(l.frames))
+		l.ways[e.Dir] = append(l.ways[e.Dir], index)
+		l.streams = l.streams || e.Stream != 0
+		f := playFrame{
+			seq: e.Seq, at: e.At, dir: e.Dir, n: int32(len(l.ways[e.Dir])), before: int32(len(l.ways[e.Dir.Reverse()])),
+			lo: int32(len(l.messages)),
+		}
+		for _, m := range messagesOf(e.AsFrame()) {
+			l.message(index, e, m)
+		}
+		f.hi = int32(len(l.messages))
+		l.frames = append(l.frames, f)
 	case store.HTTP:
 		refused, status := l.open.follow(e)
 		for _, request := range refused {
@@ -155,25 +175,7 @@ func (r *Recording) nothing() string {
 	return said
 }
 
-func (l *loader) frame(e store.Event) error {
-	if e.Dir != transport.ClientToServer && e.Dir != transport.ServerToClient {
-		return fmt.Errorf("frame event %d: no direction", e.Seq)
-	}
-	index := int32(len(l.frames))
-	l.ways[e.Dir] = append(l.ways[e.Dir], index)
-	l.streams = l.streams || e.Stream != 0
-	f := playFrame{
-		seq: e.Seq, at: e.At, dir: e.Dir, n: int32(len(l.ways[e.Dir])), before: int32(len(l.ways[e.Dir.Reverse()])),
-		lo: int32(len(l.messages)),
-	}
-	for _, m := range messagesOf(e.AsFrame()) {
-		l.message(index, e, m)
-	}
-	f.hi = int32(len(l.messages))
-	l.frames = append(l.frames, f)
-	return nil
-}
-
+// message adds a message of a frame, and pairs it with the request that it is about.
 func (l *loader) message(frame int32, e store.Event, m transport.Message) {
 	dir := e.Dir
 	index := int32(len(l.messages))
@@ -198,21 +200,6 @@ func (l *loader) message(frame int32, e store.Event, m transport.Message) {
 		}
 	}
 	l.messages = append(l.messages, pm)
-}
-
-func (l *loader) deliver(e store.Event) error {
-	info, err := store.DecodePayload[store.DeliveredInfo](e)
-	if err != nil {
-		return err
-	}
-	if e.Dir != transport.ClientToServer && e.Dir != transport.ServerToClient {
-		return fmt.Errorf("delivered event %d: no direction", e.Seq)
-	}
-	way := l.ways[e.Dir]
-	upto := sort.Search(len(way), func(i int) bool { return l.frames[way[i]].seq > info.Upto })
-	d := delivery{at: int32(len(l.frames)), dir: e.Dir, upto: int32(upto)}
-	l.delivered = append(l.delivered, d)
-	return nil
 }
 
 // label names a frame in a report: #9 response to tools/call "x".
@@ -256,6 +243,3 @@ func (r *Recording) callName(request int32) string {
 	m := r.messages[request]
 	return fmt.Sprintf("call %s (%s, id %s)", m.name(), r.frames[m.frame].dir.Sender(), clip(m.id))
 }
-
-// seqOf returns the Seq of the frame that a message is in.
-func (r *Recording) seqOf(message int32) uint64 { return r.frames[r.messages[message].frame].seq }

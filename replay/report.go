@@ -32,29 +32,13 @@ func (v Verdict) Text() string {
 	return b.String()
 }
 
+// hangText writes the blocked parts as a table, in which the cycle is marked where it
+// closes, and then what was assumed, what would change the verdict, and the last steps.
 func (v Verdict) hangText(b *strings.Builder) {
 	fmt.Fprintf(b, "HANG (proved) %s, capacity %v, client %v, server %v; read %d of %d c2s, %d of %d s2c\n",
 		v.Category, v.Capacity, v.Models.Client, v.Models.Server,
 		v.Frames.C2S.Read, v.Frames.C2S.Recorded, v.Frames.S2C.Read, v.Frames.S2C.Recorded)
 	fmt.Fprintf(b, "  %s.\n\n", v.Explanation)
-	v.waitText(b)
-	for _, list := range []struct {
-		title string
-		lines []string
-	}{{"assumed", v.Assumptions}, {"changes", v.Changes}, {"last steps", v.Sequence}} {
-		if len(list.lines) == 0 {
-			continue
-		}
-		fmt.Fprintf(b, "\n  %s:\n", list.title)
-		for _, line := range list.lines {
-			fmt.Fprintf(b, "    %s\n", strings.TrimRight(line, " "))
-		}
-	}
-}
-
-// waitText writes the blocked parts as a table; the cycle is marked where it
-// closes.
-func (v Verdict) waitText(b *strings.Builder) {
 	width := 0
 	for _, w := range v.Waits {
 		width = max(width, utf8.RuneCountInString(w.Who))
@@ -71,6 +55,18 @@ func (v Verdict) waitText(b *strings.Builder) {
 			b.WriteString("   <- cycle")
 		}
 		fmt.Fprintf(b, "\n%s           %s\n", indent, w.Why)
+	}
+	for _, list := range []struct {
+		title string
+		lines []string
+	}{{"assumed", v.Assumptions}, {"changes", v.Changes}, {"last steps", v.Sequence}} {
+		if len(list.lines) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "\n  %s:\n", list.title)
+		for _, line := range list.lines {
+			fmt.Fprintf(b, "    %s\n", strings.TrimRight(line, " "))
+		}
 	}
 }
 
@@ -139,8 +135,13 @@ func (s stand) explainQueue(own transport.Direction) string {
 	e := s.ends[own]
 	stop := e.stopped()
 	var b strings.Builder
+	m, seq := s.recording.messages[stop.held], s.recording.frameOf(stop.held).seq
+	held := fmt.Sprintf("notification #%d (%s)", seq, m.name())
+	if m.method == methodProgress {
+		held = fmt.Sprintf("progress notification #%d", seq)
+	}
 	fmt.Fprintf(&b, "the %s's receive loop holds %s, handed to the inner queue (capacity %d) that nobody drains during a call; ",
-		own.Sender(), s.notification(stop.held), e.model.queue)
+		own.Sender(), held, e.model.queue)
 	w, next, ok := s.wait(node{roleCall, own})
 	switch {
 	case !ok:
@@ -152,15 +153,6 @@ func (s stand) explainQueue(own transport.Direction) string {
 		fmt.Fprintf(&b, "%s ends with #%d, which is behind it", w.Who, s.recording.frames[s.recording.nth(own, int(stop.ends))].seq)
 	}
 	return b.String()
-}
-
-// notification names a held notification: progress notification #8.
-func (s stand) notification(index int32) string {
-	m, seq := s.recording.messages[index], s.recording.seqOf(index)
-	if m.method == methodProgress {
-		return fmt.Sprintf("progress notification #%d", seq)
-	}
-	return fmt.Sprintf("notification #%d (%s)", seq, m.name())
 }
 
 // assumptions says where a rigid end sent before a read that was recorded before
@@ -220,7 +212,7 @@ func (s stand) work(own transport.Direction) string {
 			w, _, _ := s.askedWait(node{roleCall, own})
 			return does + w.Why
 		}
-		does += fmt.Sprintf("and the awaited response #%d is behind that", s.recording.seqOf(stop.awaited))
+		does += fmt.Sprintf("and the awaited response #%d is behind that", s.recording.frameOf(stop.awaited).seq)
 	} else {
 		does += fmt.Sprintf("; it ends with %s, which is behind that", s.name(node{roleAnswer, own}))
 	}
@@ -237,7 +229,7 @@ func (s stand) workAssumptions(k knot) []string {
 		}
 		stop := s.ends[n.own].stopped()
 		list = append(list, fmt.Sprintf("the recording does not show what made the %s send #%d; serial takes it that the handler of #%d did, and waits for the response",
-			n.own.Sender(), s.recording.seqOf(stop.call), s.recording.seqOf(stop.held)))
+			n.own.Sender(), s.recording.frameOf(stop.call).seq, s.recording.frameOf(stop.held).seq))
 	}
 	return list
 }
@@ -249,39 +241,20 @@ func (s stand) shape(k knot) string {
 	list := make([]string, len(k.nodes))
 	for i, n := range k.nodes {
 		list[i] = n.own.Sender() + " " + roleNames[n.role]
-		if kind := s.kindHeld(n); kind != "" {
-			list[i] += fmt.Sprintf(" (%s)", kind)
+		f := s.held(n)
+		if f < 0 {
+			continue
+		}
+		switch messages := s.recording.messagesOf(s.recording.frames[f]); len(messages) {
+		case 0:
+			list[i] += " (noise)"
+		case 1:
+			list[i] += fmt.Sprintf(" (%s)", messages[0].kind)
+		default:
+			list[i] += " (batch)"
 		}
 	}
 	return strings.Join(list, " > ")
-}
-
-// kindHeld is what kind of message a node has in its hand; "" for none.
-func (s stand) kindHeld(n node) string {
-	f := s.held(n)
-	if f < 0 {
-		return ""
-	}
-	messages := s.recording.messagesOf(s.recording.frames[f])
-	switch len(messages) {
-	case 0:
-		return "noise"
-	case 1:
-		return messages[0].kind.String()
-	}
-	return "batch"
-}
-
-// involved returns the Seqs that a node's wait is about.
-func (s stand) involved(n node) []uint64 {
-	var list []uint64
-	if f := s.held(n); f >= 0 {
-		list = append(list, s.recording.frames[f].seq)
-	}
-	if w, _, _ := s.wait(n); w.Seq > 0 {
-		list = append(list, w.Seq)
-	}
-	return list
 }
 
 const (
@@ -297,23 +270,17 @@ func (s stand) sequence() []string {
 	if skipped := s.trail.n - trailLen; skipped > 0 {
 		lines = append(lines, arrow(0, fmt.Sprintf("%s before", phrase.Plural(skipped, "frame")), ""))
 	}
-	for _, f := range s.trail.frames() {
-		lines = append(lines, arrow(s.recording.frames[f].dir, s.recording.label(f), s.grip(f)))
+	for _, index := range s.trail.frames() {
+		f, note := s.recording.frames[index], ""
+		if e := s.ends[f.dir.Reverse()]; f.n == e.given && e.stopped() != nil {
+			note = "held by the " + f.dir.Receiver() + " reader"
+		}
+		lines = append(lines, arrow(f.dir, s.recording.label(index), note))
 	}
 	for _, dir := range directions {
 		lines = append(lines, s.standing(dir)...)
 	}
 	return lines
-}
-
-// grip says that a frame which was read is still in the reader's hand.
-func (s stand) grip(index int32) string {
-	f := s.recording.frames[index]
-	e := s.ends[f.dir.Reverse()]
-	if f.n == e.given && e.stopped() != nil {
-		return "held by the " + f.dir.Receiver() + " reader"
-	}
-	return ""
 }
 
 // standing draws the frames of a direction that were offered and not read.

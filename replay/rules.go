@@ -339,32 +339,6 @@ func hasPlace(n tree, steps []string) bool {
 	return false
 }
 
-// message writes the parts of a message that are compared.
-func (w *keyWriter) message(m transport.Message) []byte {
-	for _, part := range [...]struct {
-		name string
-		raw  []byte
-	}{{"params", m.Params}, {"result", m.Result}, {"error", m.Error}} {
-		w.b = append(w.b, ' ')
-		if len(part.raw) == 0 && (part.name != "params" || m.Method == "") {
-			continue
-		}
-		n, err := parseTree(part.raw)
-		switch {
-		case err != nil: // too deep
-			w.b = append(w.b, part.raw...)
-			continue
-		case part.name == "params":
-			n = w.rules.paramsOf(m, n)
-		default:
-			n = withoutSubscription(n)
-		}
-		w.path = append(w.path[:0], part.name)
-		w.write(n)
-	}
-	return w.b
-}
-
 // shapeOf returns a text with marks in it. The mark of what looks made up is its shape.
 func (w *keyWriter) shapeOf(text string) string {
 	if kind := kindOf(memberName(w.path)); kind != "" && !isPlainWord(text) {

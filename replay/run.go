@@ -56,22 +56,17 @@ func (p *play) round() bool {
 	}
 	for _, dir := range directions {
 		for s, ok := p.lanes[dir].Next(); ok; s, ok = p.lanes[dir].Next() {
-			p.happened(s)
 			moved = true
+			switch s.Kind {
+			case transport.Ack:
+				p.ends[s.Dir].acked++
+			case transport.Give:
+				p.ends[s.Dir.Reverse()].given++
+				p.trail.add(p.recording.nth(s.Dir, s.N))
+			}
 		}
 	}
 	return moved
-}
-
-// happened tells the ends what a lane did.
-func (p *play) happened(s transport.Step) {
-	switch s.Kind {
-	case transport.Ack:
-		p.ends[s.Dir].acked++
-	case transport.Give:
-		p.ends[s.Dir.Reverse()].given++
-		p.trail.add(p.recording.nth(s.Dir, s.N))
-	}
 }
 
 // done reports whether every frame was taken, and read if somebody waits for it.
@@ -141,20 +136,15 @@ func (e *end) sent() bool { return int(e.acked) == len(e.need) }
 // stopped returns where the receive loop stands, or nil.
 func (e *end) stopped() *stop {
 	for i := range e.stuck {
-		if s := &e.stuck[i]; s.after == e.given && s.ends > e.acked && e.asked(s) {
+		s, said := &e.stuck[i], e.acked
+		if s.call >= 0 {
+			said = e.offered // a call in the writer's hand is enough: its answer will not be read
+		}
+		if s.after == e.given && s.ends > e.acked && s.asked <= said {
 			return s
 		}
 	}
 	return nil
-}
-
-// asked reports whether all is said that a serial end says before it stands there
-// for good. A call in the writer's hand is enough: its answer will not be read.
-func (e *end) asked(s *stop) bool {
-	if s.call >= 0 {
-		return s.asked <= e.offered
-	}
-	return s.asked <= e.acked
 }
 
 // Half is one end of a recording under a model, as a machine for those who play

@@ -23,14 +23,21 @@ type script struct {
 
 // script returns the half of the end that sends in direction own.
 func (r *Recording) script(own transport.Direction, m Model) *script {
-	s := &script{own: own, model: m}
+	s := &script{own: own, model: m, hold: make([]int32, r.Frames(own.Reverse())+1)}
 	if m.kind == rigid {
 		s.need = r.rigidNeeds(own)
-		s.hold = holdsOf(s.need, r.Frames(own.Reverse()))
+		k := 0
+		for j := range s.hold { // a read waits for every send that stands before it
+			for k < len(s.need) && s.need[k] <= int32(j) {
+				k++
+			}
+			s.hold[j] = int32(k)
+		}
 		return s
 	}
-	s.need = r.freeNeeds(own)
-	s.hold = make([]int32, r.Frames(own.Reverse())+1)
+	for _, f := range r.ways[own] { // a send waits for all that was recorded before it
+		s.need = append(s.need, r.frames[f].before)
+	}
 	switch m.kind {
 	case inline:
 		r.answerInline(s)
@@ -40,15 +47,6 @@ func (r *Recording) script(own transport.Direction, m Model) *script {
 		r.workSerially(s)
 	}
 	return s
-}
-
-// freeNeeds makes each send wait for all that was recorded before it.
-func (r *Recording) freeNeeds(own transport.Direction) []int32 {
-	need := make([]int32, r.Frames(own))
-	for k, f := range r.ways[own] {
-		need[k] = r.frames[f].before
-	}
-	return need
 }
 
 // answerInline lets the reader stop after each request until the frames that
@@ -95,20 +93,6 @@ func (r *Recording) answeredBy(f playFrame) int32 {
 		}
 	}
 	return last
-}
-
-// holdsOf turns one thread's needs into its holds: a read waits for every send
-// that stands before it.
-func holdsOf(need []int32, reads int) []int32 {
-	hold := make([]int32, reads+1)
-	k := 0
-	for j := range hold {
-		for k < len(need) && need[k] <= int32(j) {
-			k++
-		}
-		hold[j] = int32(k)
-	}
-	return hold
 }
 
 // rise raises each number to the greatest before it.
@@ -173,7 +157,16 @@ type rigidWalk struct {
 func (w *rigidWalk) upTo(index int32) {
 	for int(w.could) < len(w.taken) && w.taken[w.could] <= index {
 		w.could++
-		w.read(w.r.frames[w.r.nth(w.own.Reverse(), int(w.could))])
+		f := w.r.frames[w.r.nth(w.own.Reverse(), int(w.could))]
+		for _, m := range w.r.messagesOf(f) {
+			switch {
+			case m.kind == transport.Request:
+				w.serving++
+			case m.kind == transport.Response && m.pair >= 0,
+				m.method == methodInitialized && w.own == transport.ServerToClient:
+				w.known = max(w.known, f.n)
+			}
+		}
 	}
 	for marks := w.r.delivered; w.marks < len(marks) && marks[w.marks].at <= index; w.marks++ {
 		if d := marks[w.marks]; d.dir != w.own {
@@ -182,32 +175,9 @@ func (w *rigidWalk) upTo(index int32) {
 	}
 }
 
-// read takes a frame of the peer.
-func (w *rigidWalk) read(f playFrame) {
-	for _, m := range w.r.messagesOf(f) {
-		switch {
-		case m.kind == transport.Request:
-			w.serving++
-		case m.kind == transport.Response && m.pair >= 0:
-			w.known = max(w.known, f.n)
-		case m.method == methodInitialized && w.own == transport.ServerToClient:
-			w.known = max(w.known, f.n)
-		}
-	}
-}
-
+// send counts the answers in a frame, and notes what was read before it. A frame with a
+// request, or outside any call of the peer, may have come before reads recorded earlier.
 func (w *rigidWalk) send(f playFrame) {
-	need := w.known
-	if !w.initiates(f) {
-		answered, _ := w.r.answers(f)
-		need = max(need, w.could, answered)
-	}
-	w.need = append(w.need, need)
-}
-
-// initiates reports whether a send may have come before reads recorded earlier,
-// and counts the answers.
-func (w *rigidWalk) initiates(f playFrame) bool {
 	serving, answers, requests := w.serving, false, false
 	for _, m := range w.r.messagesOf(f) {
 		if m.kind == transport.Response && m.pair >= 0 {
@@ -216,7 +186,12 @@ func (w *rigidWalk) initiates(f playFrame) bool {
 		}
 		requests = requests || m.kind == transport.Request
 	}
-	return !answers && (requests || serving <= 0)
+	need := w.known
+	if answers || !requests && serving > 0 {
+		answered, _ := w.r.answers(f)
+		need = max(need, w.could, answered)
+	}
+	w.need = append(w.need, need)
 }
 
 // stop is a place where a receive loop stands: inbox, with a notification that its
@@ -291,17 +266,12 @@ func (w *inboxWalk) read(index, n int32) {
 			w.queued++
 			return
 		}
-		w.stop = &stop{after: n, held: index, call: w.first()}
+		oldest := never
+		for c := range w.flying {
+			oldest = min(oldest, c)
+		}
+		w.stop = &stop{after: n, held: index, call: oldest}
 	}
-}
-
-// first returns the oldest call in flight.
-func (w *inboxWalk) first() int32 {
-	oldest := never
-	for c := range w.flying {
-		oldest = min(oldest, c)
-	}
-	return oldest
 }
 
 // finish ends a call, at own frame n where that frame cancels it. With the last
@@ -376,7 +346,11 @@ func (r *Recording) debt(own transport.Direction) int {
 // that this end did read on, and nothing is held. Only a listen is worked at all
 // the same: until it is cancelled.
 func (r *Recording) workSerially(s *script) {
-	w := serialWalk{r: r, s: s, latest: r.latestAnswered(s.own), open: r.openAt(s.own)}
+	w := serialWalk{r: r, s: s, latest: make([]int32, r.Frames(s.own)+1), open: r.openAt(s.own)}
+	for k, f := range r.ways[s.own] {
+		w.latest[k+1], _ = r.answers(r.frames[f])
+	}
+	rise(w.latest)
 	for _, f := range r.ways[s.own.Reverse()] {
 		if w.read(r.frames[f]); w.stop != nil {
 			break
@@ -387,17 +361,6 @@ func (r *Recording) workSerially(s *script) {
 		w.stand()
 	}
 	rise(s.hold)
-}
-
-// latestAnswered returns by number of own frames the last request frame that they
-// answer.
-func (r *Recording) latestAnswered(own transport.Direction) []int32 {
-	latest := make([]int32, r.Frames(own)+1)
-	for k, f := range r.ways[own] {
-		latest[k+1], _ = r.answers(r.frames[f])
-	}
-	rise(latest)
-	return latest
 }
 
 // openAt returns by index of own frames how many requests of the peer are open
@@ -424,7 +387,7 @@ func (r *Recording) openAt(own transport.Direction) []int32 {
 type serialWalk struct {
 	r      *Recording
 	s      *script
-	latest []int32
+	latest []int32 // by number of own frames: the last request frame that they answer
 	open   []int32 // by index of own frames: requests of the peer without an answer
 	sent   int     // own frames that were sent when the loop reads on
 	asking int     // own frame, the first with a call after what was read

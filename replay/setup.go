@@ -266,29 +266,26 @@ func parseExpectation(words []string) (Expectation, error) {
 	}
 	for _, w := range words[i:] {
 		key, value, _ := strings.Cut(w, "=")
-		if err := x.Setup.set(key, value); err != nil {
+		var err error
+		switch key {
+		case "client":
+			x.Setup.Client, err = ParseModel(value)
+		case "server":
+			x.Setup.Server, err = ParseModel(value)
+		case "capacity":
+			x.Setup.Capacity, err = ParseCapacity(value)
+		case "c2s":
+			x.Setup.Capacity.C2S, err = ParseRoom(value)
+		case "s2c":
+			x.Setup.Capacity.S2C, err = ParseRoom(value)
+		default:
+			err = fmt.Errorf("key %q: want client, server, capacity, c2s or s2c", key)
+		}
+		if err != nil {
 			return x, err
 		}
 	}
 	return x, nil
-}
-
-func (s *Setup) set(key, value string) (err error) {
-	switch key {
-	case "client":
-		s.Client, err = ParseModel(value)
-	case "server":
-		s.Server, err = ParseModel(value)
-	case "capacity":
-		s.Capacity, err = ParseCapacity(value)
-	case "c2s":
-		s.Capacity.C2S, err = ParseRoom(value)
-	case "s2c":
-		s.Capacity.S2C, err = ParseRoom(value)
-	default:
-		err = fmt.Errorf("key %q: want client, server, capacity, c2s or s2c", key)
-	}
-	return err
 }
 
 // String returns what ParseExpectation reads, with every default named.

@@ -121,7 +121,11 @@ func (t *Transcript) response(e store.Event, m transport.Message, em *EntryMessa
 	}
 	em.Failure = failure(m, em.Method)
 	if !ok {
-		em.Call = t.over.answeredOn(e.Stream, keyOf(e.Dir.Reverse(), m.ID))
+		k := keyOf(e.Dir.Reverse(), m.ID) // the latest with the id, of the exchange if there is one
+		em.Call = t.over.find(func(c *Call) bool { return c.Stream == e.Stream && c.Dir == k.dir && c.id == k.id })
+		if em.Call == nil {
+			em.Call = t.over.named(k)
+		}
 		return
 	}
 	em.Call, call.Response, call.Latency, call.Failure = call, e.Seq, em.Latency, em.Failure
@@ -178,14 +182,6 @@ func (c *closedCalls) find(fits func(*Call) bool) *Call {
 // named returns the latest with an id.
 func (c *closedCalls) named(k callKey) *Call {
 	return c.find(func(call *Call) bool { return call.Dir == k.dir && call.id == k.id })
-}
-
-// answeredOn returns the latest with an id, of the exchange if there is one.
-func (c *closedCalls) answeredOn(stream uint64, k callKey) *Call {
-	if call := c.find(func(call *Call) bool { return call.Stream == stream && call.Dir == k.dir && call.id == k.id }); call != nil {
-		return call
-	}
-	return c.named(k)
 }
 
 // Follow is Apply of an event that nobody wants to see, and whose messages were read.

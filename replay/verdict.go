@@ -119,7 +119,7 @@ func Closed(r *Recording, s Setup) Verdict {
 	}
 	v.Verdict, v.Proved = Hang, true
 	stand{p}.describe(&v)
-	v.Changes = append(v.Changes, r.changes(s, p)...)
+	v.Changes = slices.Concat(r.queueChanges(s, p), r.capacityChanges(s.Capacity, r.scripts(s)), r.modelChanges(s))
 	return v
 }
 
@@ -165,7 +165,7 @@ func (r *Recording) unanswered() []Unanswered {
 		if m.kind != transport.Request || m.pair >= 0 || m.method == methodListen || m.refused {
 			continue
 		}
-		f, until := r.frames[m.frame], r.last.at
+		f, until := r.frames[m.frame], r.lastAt
 		u := Unanswered{Seq: f.seq, Call: r.callName(int32(i)), Owes: f.dir.Receiver()}
 		if by, ok := cancelled[int32(i)]; ok {
 			frame := r.frameOf(by)
@@ -219,7 +219,12 @@ func Judge(r *Recording, s Setup) Outcome {
 	k := at.knot()
 	o.Category, o.Shape = k.category(), at.shape(k)
 	for _, n := range k.nodes {
-		o.Involved = append(o.Involved, at.involved(n)...)
+		if f := at.held(n); f >= 0 {
+			o.Involved = append(o.Involved, r.frames[f].seq)
+		}
+		if w, _, _ := at.wait(n); w.Seq > 0 {
+			o.Involved = append(o.Involved, w.Seq)
+		}
 	}
 	slices.Sort(o.Involved)
 	o.Involved = slices.Compact(o.Involved)
@@ -236,15 +241,6 @@ var capacitiesTried = [...]Room{0, 1, 10, 1000, Unbounded}
 
 // passes reports whether the scripts come to their end at a capacity.
 func (r *Recording) passes(both scripts, c Capacity) bool { return r.start(both, c).done() }
-
-// changes says what would give another verdict than the hang of p.
-func (r *Recording) changes(s Setup, p *play) []string {
-	both := r.scripts(s)
-	list := r.queueChanges(s, p)
-	list = append(list, r.capacityChanges(s.Capacity, both)...)
-	list = append(list, r.modelChanges(s)...)
-	return list
-}
 
 // queueChanges says how large the inner queue of a swallowing end must be: as
 // large as its notification debt, unless something else hangs then.

@@ -49,12 +49,16 @@ func (s stand) starts() []node {
 	return append(calls, blocked...)
 }
 
-// follow walks from a blocked node and returns the cycle it comes to, or the
-// whole walk when that ends.
+// follow walks from a blocked node and returns the cycle it comes to, from a call on if
+// it has one, or the whole walk when that ends.
 func (s stand) follow(n node) (nodes []node, closed bool) {
 	for {
 		if i := slices.Index(nodes, n); i >= 0 {
-			return fromCall(nodes[i:]), true
+			cycle := nodes[i:]
+			if call := slices.IndexFunc(cycle, func(n node) bool { return n.role == roleCall }); call > 0 {
+				cycle = slices.Concat(cycle[call:], cycle[:call])
+			}
+			return cycle, true
 		}
 		nodes = append(nodes, n)
 		_, next, ok := s.wait(n)
@@ -63,30 +67,6 @@ func (s stand) follow(n node) (nodes []node, closed bool) {
 		}
 		n = next
 	}
-}
-
-// fromCall turns a cycle so that it begins with a call, if it has one.
-func fromCall(cycle []node) []node {
-	i := slices.IndexFunc(cycle, func(n node) bool { return n.role == roleCall })
-	if i <= 0 {
-		return cycle
-	}
-	return slices.Concat(cycle[i:], cycle[:i])
-}
-
-func (k knot) has(r role) bool {
-	return slices.ContainsFunc(k.nodes, func(n node) bool { return n.role == r })
-}
-
-// calls counts the calls that wait in the knot, one of an end at most.
-func (k knot) calls() int {
-	n := 0
-	for _, node := range k.nodes {
-		if node.role == roleCall {
-			n++
-		}
-	}
-	return n
 }
 
 // Category names of DESIGN: what a closed replay can hang on.
@@ -98,14 +78,18 @@ const (
 )
 
 func (k knot) category() string {
+	var count [roleAnswer + 1]int
+	for _, n := range k.nodes {
+		count[n.role]++
+	}
 	switch {
 	case !k.closed:
 		return NeverSent
-	case k.has(roleQueue):
+	case count[roleQueue] > 0:
 		return Swallowed
-	case k.calls() > 1:
+	case count[roleCall] > 1: // an end has one at most
 		return Mutual
-	case k.has(roleCall), k.has(roleAnswer):
+	case count[roleCall] > 0, count[roleAnswer] > 0:
 		return Swallowed
 	}
 	return HeadOn
@@ -161,9 +145,9 @@ func (s stand) name(n node) string {
 		return s.recording.callName(stop.call)
 	}
 	if m := s.recording.messages[stop.awaited]; m.kind != transport.Response {
-		return fmt.Sprintf("#%d %s", s.recording.seqOf(stop.awaited), m.name())
+		return fmt.Sprintf("#%d %s", s.recording.frameOf(stop.awaited).seq, m.name())
 	}
-	return fmt.Sprintf("response #%d", s.recording.seqOf(stop.awaited))
+	return fmt.Sprintf("response #%d", s.recording.frameOf(stop.awaited).seq)
 }
 
 func (s stand) reader(own transport.Direction) node {
@@ -195,29 +179,26 @@ func (s stand) finished(n node) bool {
 
 // wait says what an unfinished node waits for, and the node that could end it;
 // false when there is none.
-func (s stand) wait(n node) (Wait, node, bool) {
-	w, next, ok := s.waitOf(n)
+func (s stand) wait(n node) (w Wait, next node, ok bool) {
+	e := s.ends[n.own]
+	switch {
+	case n.role == roleQueue:
+		w.Why = fmt.Sprintf("full (capacity %d): nobody drains it while a call of the %s is in flight", e.model.queue, n.own.Sender())
+		next, ok = node{roleCall, n.own}, true
+	case n.role == roleCall:
+		w, next, ok = s.callWait(n)
+	case n.role == roleAnswer:
+		w, next, ok = s.answerWait(n)
+	case n.role == roleWriter, n.role == roleThread && e.sending():
+		w, next, ok = s.writerWait(n)
+	default:
+		w, next, ok = s.readerWait(n)
+	}
 	w.Who = s.name(n)
 	if ok && w.WaitsFor == "" {
 		w.WaitsFor = s.name(next)
 	}
 	return w, next, ok
-}
-
-func (s stand) waitOf(n node) (Wait, node, bool) {
-	e := s.ends[n.own]
-	switch {
-	case n.role == roleQueue:
-		why := fmt.Sprintf("full (capacity %d): nobody drains it while a call of the %s is in flight", e.model.queue, n.own.Sender())
-		return Wait{Why: why}, node{roleCall, n.own}, true
-	case n.role == roleCall:
-		return s.callWait(n)
-	case n.role == roleAnswer:
-		return s.answerWait(n)
-	case n.role == roleWriter, n.role == roleThread && e.sending():
-		return s.writerWait(n)
-	}
-	return s.readerWait(n)
 }
 
 func (s stand) writerWait(n node) (Wait, node, bool) {
@@ -229,16 +210,12 @@ func (s stand) writerWait(n node) (Wait, node, bool) {
 		return Wait{Why: why, Seq: f.seq}, s.reader(n.own), true
 	}
 	f := s.recording.nth(n.own, int(e.offered))
-	w := Wait{Holds: s.recording.label(f), Seq: s.recording.frames[f].seq, Why: s.full(n.own)}
-	return w, s.reader(n.own.Reverse()), true
-}
-
-// full says why a lane takes no frame.
-func (s stand) full(dir transport.Direction) string {
-	if s.capacity.of(dir) == 0 {
-		return fmt.Sprintf("%v hands frames over only while the %s reads (capacity 0)", dir, dir.Receiver())
+	w := Wait{Holds: s.recording.label(f), Seq: s.recording.frames[f].seq}
+	w.Why = fmt.Sprintf("%v is full (capacity %v)", n.own, s.capacity.of(n.own))
+	if s.capacity.of(n.own) == 0 {
+		w.Why = fmt.Sprintf("%v hands frames over only while the %s reads (capacity 0)", n.own, n.own.Receiver())
 	}
-	return fmt.Sprintf("%v is full (capacity %v)", dir, s.capacity.of(dir))
+	return w, s.reader(n.own.Reverse()), true
 }
 
 func (s stand) readerWait(n node) (Wait, node, bool) {
@@ -248,7 +225,7 @@ func (s stand) readerWait(n node) (Wait, node, bool) {
 	}
 	if stop := e.stopped(); stop != nil {
 		held := s.recording.messages[stop.held]
-		w := Wait{Holds: s.recording.label(held.frame), Seq: s.recording.seqOf(stop.held), Why: "hands it to the queue and has not read since"}
+		w := Wait{Holds: s.recording.label(held.frame), Seq: s.recording.frameOf(stop.held).seq, Why: "hands it to the queue and has not read since"}
 		return w, node{roleQueue, n.own}, true
 	}
 	if e.reading() {
@@ -265,7 +242,7 @@ func (s stand) readerWait(n node) (Wait, node, bool) {
 
 func (s stand) callWait(n node) (Wait, node, bool) {
 	stop := s.ends[n.own].stopped()
-	sent := s.recording.seqOf(stop.call)
+	sent := s.recording.frameOf(stop.call).seq
 	why := fmt.Sprintf("sent as #%d", sent)
 	switch {
 	case stop.ends != never:
@@ -314,7 +291,7 @@ func (s stand) workWait(n node) (Wait, node, bool) {
 		return w, s.writer(n.own), true
 	}
 	held := s.recording.messages[stop.held]
-	w := Wait{Holds: s.recording.label(held.frame), Seq: s.recording.seqOf(stop.held), Why: "runs its handler to the end before it reads on"}
+	w := Wait{Holds: s.recording.label(held.frame), Seq: s.recording.frameOf(stop.held).seq, Why: "runs its handler to the end before it reads on"}
 	switch {
 	case stop.call >= 0:
 		return w, node{roleCall, n.own}, true
