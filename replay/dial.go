@@ -52,16 +52,11 @@ func Dial(events []store.Event, url string) streamable.Client {
 func routingOf(h http.Header) http.Header {
 	of := http.Header{}
 	for name, values := range h {
-		if isRouting(name) {
+		if strings.HasPrefix(name, "Mcp-") && name != "Mcp-Session-Id" {
 			of[name] = values
 		}
 	}
 	return of
-}
-
-// isRouting reports whether a header of a request is one by which it is routed.
-func isRouting(name string) bool {
-	return strings.HasPrefix(name, "Mcp-") && name != "Mcp-Session-Id"
 }
 
 // listenTime is when the recorded client asked for the standalone stream, which it
@@ -169,7 +164,7 @@ func DialAside(ctx context.Context, client streamable.Client, events []store.Eve
 	x := exchangesOf(events)
 	a := &Asider{asides: asidesOf(x, newRefusals(Rules{}, x)), statuses: map[uint64]*statusAnswer{}, recorded: x}
 	for _, ex := range x.order {
-		if ex.isStatusOnly() && ex.method == http.MethodPost && !x.isAside(ex.number) {
+		if ex.status >= 300 && ex.messages == 0 && ex.method == http.MethodPost && !x.isAside(ex.number) {
 			s := &statusAnswer{exchange: ex, answered: make(chan struct{})}
 			s.came = sync.OnceFunc(func() { close(s.answered) })
 			a.statuses[ex.number] = s
@@ -191,7 +186,12 @@ func DialAside(ctx context.Context, client streamable.Client, events []store.Eve
 // Write implements Conn.
 func (a *Asider) Write(ctx context.Context, f transport.Frame) error {
 	if f.Stream > 0 {
-		if err := a.say(ctx, f.Stream); err != nil {
+		for _, x := range a.asides {
+			if x.exchange.number < f.Stream && !x.sent {
+				a.ask(ctx, x)
+			}
+		}
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 	}
@@ -220,16 +220,6 @@ func (a *Asider) CloseWrite() error {
 		}
 	}
 	return errors.ErrUnsupported
-}
-
-// say makes the requests that were made before an exchange.
-func (a *Asider) say(ctx context.Context, before uint64) error {
-	for _, x := range a.asides {
-		if x.exchange.number < before && !x.sent {
-			a.ask(ctx, x)
-		}
-	}
-	return ctx.Err()
 }
 
 func (a *Asider) ask(ctx context.Context, x *aside) {

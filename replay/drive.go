@@ -111,7 +111,11 @@ func Drive(ctx context.Context, conn transport.Conn, d *Driver, o DriveOptions) 
 	var workers sync.WaitGroup
 	workers.Go(func() { s.read(ctx, conn) })
 	workers.Go(func() { s.ended <- s.write(ctx, conn) })
-	end, err := newDriving(s, d, o).run(ctx)
+	p := driving{
+		stage: s, driver: d, failed: s.ended, timeout: o.Timeout, hangUp: o.HangUp, stop: o.Stop,
+		limit: time.NewTimer(o.Timeout), quiet: newSilence(o.Timeout),
+	}
+	end, err := p.run(ctx)
 	if err == nil && end != Gone && end != Stopped {
 		d.End()
 		s.part(ctx, conn, d)
@@ -144,10 +148,6 @@ type driving struct {
 	quiet   *silence
 }
 
-func newDriving(s *stage, d *Driver, o DriveOptions) *driving {
-	return &driving{stage: s, driver: d, failed: s.ended, timeout: o.Timeout, hangUp: o.HangUp, stop: o.Stop, limit: time.NewTimer(o.Timeout), quiet: newSilence(o.Timeout)}
-}
-
 // add queues what the driver has returned.
 func (s *driving) add(frames []transport.Frame) {
 	for _, f := range frames {
@@ -172,7 +172,8 @@ func (s *driving) run(ctx context.Context) (DriveEnd, error) {
 			if !s.pacing {
 				s.limit.Reset(s.timeout)
 			}
-			s.quiet.forget()
+			s.quiet.Stop()
+			s.quiet.running = false
 		}
 	}
 	if s.driver.refused != "" {
@@ -202,14 +203,25 @@ func (s *driving) hangUpWhereDue() {
 // step waits for one thing to happen, and reports whether the session moved on by
 // it, and where that ends it, how.
 func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error) {
-	out, next := s.next()
+	var out chan<- outgoing // nothing goes out while the writer has another
+	var next outgoing
+	if len(s.queue) > 0 && !s.busy {
+		out, next = s.out, s.queue[0]
+	}
 	select {
 	case h := <-s.in:
 		if h.err != nil {
-			end, err = gone(s.driver, h.err)
-			return false, end, err
+			switch {
+			case !isEnd(h.err):
+				return false, Gone, fmt.Errorf("drive server: read: %w", h.err)
+			case s.driver.IsDone():
+				return false, Complete, nil
+			}
+			return false, Gone, nil
 		}
-		return s.hear(h.frame), "", nil
+		heard := s.driver.heard
+		s.add(s.driver.Receive(h.frame))
+		return s.driver.heard > heard, "", nil // of what nobody recorded there may be no end
 	case out <- next:
 		s.queue, s.busy, s.pacing = s.queue[1:], true, true
 		s.limit.Stop()
@@ -253,34 +265,6 @@ func (s *driving) goesOn() bool {
 		s.queue = nil
 	}
 	return s.driver.refused == "" && (len(s.queue) > 0 || s.busy || !s.driver.IsDone() || !s.driver.IsHeard())
-}
-
-// hear gives a frame to the driver, and reports whether it was recorded. Of what
-// nobody recorded there may be no end.
-func (s *driving) hear(f transport.Frame) bool {
-	heard := s.driver.heard
-	s.add(s.driver.Receive(f))
-	return s.driver.heard > heard
-}
-
-// next returns the head of the queue and where it goes: nowhere while the writer has
-// another, or there is none.
-func (s *driving) next() (chan<- outgoing, outgoing) {
-	if len(s.queue) == 0 || s.busy {
-		return nil, outgoing{}
-	}
-	return s.out, s.queue[0]
-}
-
-// gone is how a drive ends whose connection has ended.
-func gone(d *Driver, err error) (DriveEnd, error) {
-	switch {
-	case !isEnd(err):
-		return Gone, fmt.Errorf("drive server: read: %w", err)
-	case d.IsDone():
-		return Complete, nil
-	}
-	return Gone, nil
 }
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, transport.ErrClosed) }
@@ -337,10 +321,4 @@ func (s *silence) watch(d *Driver, idle bool) {
 		s.Stop()
 	}
 	s.running = waits
-}
-
-// forget begins the time anew.
-func (s *silence) forget() {
-	s.Stop()
-	s.running = false
 }

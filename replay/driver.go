@@ -74,10 +74,10 @@ type line struct {
 	question *turn         // that it answers, or reports progress of
 	gap      time.Duration // since the frame before it
 	requests []*request
-	edits    []respell // places where the live server's values belong
-	queue    []*turn   // serialized: answers to earlier calls
-	needs    []*turn   // loose: must have come
-	after    []*line   // loose: must have been written
+	edits    []edit  // places where the live server's values belong
+	queue    []*turn // serialized: answers to earlier calls
+	needs    []*turn // loose: must have come
+	after    []*line // loose: must have been written
 	sent     bool
 	written  bool
 	hurried  bool // an answer that waits for nothing but its question
@@ -353,12 +353,19 @@ func (d *Driver) send(l *line) []transport.Frame {
 	f := l.frame
 	f.Bytes = d.variables.respell(f.Bytes)
 	for _, e := range l.edits {
-		if value := e.value(); value != nil {
+		if e.question.live == nil {
+			continue
+		}
+		if value := e.of(*e.question.live); value != nil {
 			f.Bytes, _ = splice(f.Bytes, value, e.path...)
 		}
 	}
-	if d.refuses(l, f) {
-		return nil
+	if d.guarded {
+		if mask := maskPattern().Find(f.Bytes); mask != nil {
+			d.refused = l.holds(mask)
+			d.ended = true
+			return nil
+		}
 	}
 	l.sent = true
 	d.out = append(d.out, l)

@@ -13,7 +13,13 @@ import (
 // NewDriver returns a Driver of the client's half of a session.
 func NewDriver(events []store.Event, rules Rules) *Driver {
 	d := &Driver{rules: rules, requests: map[mcp.Key][]*request{}, said: map[Key][]*turn{}, streams: map[uint64]*line{}}
-	d.variables = newVariables(d.eachLine)
+	d.variables = newVariables(func(yield func(int, transport.Frame) bool) {
+		for _, l := range d.lines {
+			if !yield(l.before, l.frame) {
+				return
+			}
+		}
+	})
 	c := lining{Driver: d, open: inFlight[*request]{}, asked: inFlight[*turn]{}, byToken: map[mcp.Key]*turn{}, byOwnToken: map[mcp.Key]*request{},
 		exchanges: exchangesOf(events), on: map[uint64][]*request{}}
 	for _, e := range events {
@@ -76,28 +82,21 @@ func (d *lining) say(e store.Event) {
 			}
 		case transport.Response:
 			if t, ok := d.asked.close(transport.ServerToClient, 0, m.ID); ok {
-				l.belongTo(t, respell{path: below(at, idPath)})
+				l.belongTo(t, edit{path: below(at, idPath)})
 			}
 		case transport.Notification:
-			d.sayAbout(l, m, at)
+			if t := d.byToken[mcp.KeyOf(m.ProgressToken())]; t != nil && m.Method == methodProgress {
+				l.belongTo(t, edit{path: below(at, progressPath), token: true})
+			}
+			if r, ok := d.open.latest(transport.ClientToServer, cancels(m)); ok {
+				r.cancelled = true
+			}
 		}
-	}
-}
-
-// sayAbout finds the request that a notification is about.
-func (d *lining) sayAbout(l *line, m transport.Message, at []string) {
-	if m.Method == methodProgress {
-		if t := d.byToken[mcp.KeyOf(m.ProgressToken())]; t != nil {
-			l.belongTo(t, respell{path: below(at, progressPath), token: true})
-		}
-	}
-	if r, ok := d.open.latest(transport.ClientToServer, cancels(m)); ok {
-		r.cancelled = true
 	}
 }
 
 // belongTo makes the line wait for a question of the server.
-func (l *line) belongTo(t *turn, e respell) {
+func (l *line) belongTo(t *turn, e edit) {
 	e.question = t
 	l.question = t
 	l.edits = append(l.edits, e)
@@ -151,18 +150,6 @@ func (d *lining) close(stream uint64, m transport.Message) (*request, bool) {
 	return d.open.close(transport.ClientToServer, on, id)
 }
 
-// owner is the call that something besides an answer belongs to: that it names, or on
-// whose stream it was said.
-func (d *lining) owner(stream uint64, m transport.Message) *request {
-	if r := d.namedOwner(m); r != nil {
-		return r
-	}
-	if requests := d.on[d.exchanges.first(stream)]; len(requests) > 0 {
-		return requests[0]
-	}
-	return nil
-}
-
 // turnKey is what a live message of the server must have in common with the
 // recorded one that it stands for.
 func turnKey(m transport.Message) Key {
@@ -170,15 +157,6 @@ func turnKey(m transport.Message) Key {
 		return Key(m.Method + " " + string(mcp.KeyOf(m.ProgressToken())))
 	}
 	return Key(m.Method)
-}
-
-// eachLine yields the lines, with how many turns were recorded before them.
-func (d *Driver) eachLine(yield func(int, transport.Frame) bool) {
-	for _, l := range d.lines {
-		if !yield(l.before, l.frame) {
-			return
-		}
-	}
 }
 
 // belong finds for what the recorded server said beside its answers the call that
@@ -215,17 +193,21 @@ func (d *lining) belong() {
 	}
 }
 
-// namedOwner is the call that the message names.
-func (d *lining) namedOwner(m transport.Message) *request {
+// owner returns the call that a message besides an answer belongs to: the one that it
+// names, or on whose stream it was said.
+func (d *lining) owner(stream uint64, m transport.Message) *request {
+	var named *request
 	if m.Method == methodProgress {
-		return d.byOwnToken[mcp.KeyOf(m.ProgressToken())]
-	}
-	if id := transport.Member(m.Params, "_meta", subscriptionID); id != nil {
+		named = d.byOwnToken[mcp.KeyOf(m.ProgressToken())]
+	} else if id := transport.Member(m.Params, "_meta", subscriptionID); id != nil {
 		if list := d.requests[mcp.KeyOf(id)]; len(list) > 0 {
-			return list[len(list)-1]
+			named = list[len(list)-1]
 		}
 	}
-	return nil
+	if requests := d.on[d.exchanges.first(stream)]; named == nil && len(requests) > 0 {
+		return requests[0]
+	}
+	return named
 }
 
 // hangUp is where the recorded client hung up on an HTTP exchange before it had all
@@ -256,23 +238,4 @@ func (d *lining) noteHangUps() {
 		}
 		d.hangUps = append(d.hangUps, h)
 	}
-}
-
-// respell is a place in an answer where the id, or the progress token, of the live
-// server's question belongs.
-type respell struct {
-	path     []string
-	question *turn
-	token    bool
-}
-
-// value returns the live value.
-func (e respell) value() []byte {
-	switch {
-	case e.question.live == nil:
-		return nil
-	case e.token:
-		return e.question.live.ProgressToken()
-	}
-	return e.question.live.ID
 }

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -204,25 +203,6 @@ func (l *line) follows(r *request) bool {
 // isQueued reports whether the line waits for the answer to an earlier call.
 func (l *line) isQueued() bool {
 	return slices.ContainsFunc(l.queue, func(t *turn) bool { return !t.isSettled() })
-}
-
-// overlap lets the line go as it was recorded, beside the calls it is queued
-// behind, and says so.
-func (d *Driver) overlap(l *line) []transport.Frame {
-	for _, t := range l.queue {
-		if !t.isSettled() {
-			d.without = append(d.without, fmt.Sprintf("#%d (%s; #%d was sent beside that call, as recorded)", t.seq, t.what(), l.seq))
-		}
-	}
-	l.queue = nil
-	return d.release()
-}
-
-// queues reports whether what is held back waits for nothing but the answer to an
-// earlier call, which a busy server may well be about to give.
-func (d *Driver) queues() bool {
-	l := d.held()
-	return l != nil && l.question == nil && l.before <= d.settled && l.isQueued()
 }
 
 // lastQueued is the index of the last turn that the line is queued behind; -1: none.

@@ -52,7 +52,13 @@ func (d *Driver) Relent() []transport.Frame {
 		return nil
 	}
 	if l.question == nil && l.before <= d.settled {
-		return d.overlap(l)
+		for _, t := range l.queue { // it goes as recorded, beside the calls it is queued behind
+			if !t.isSettled() {
+				d.without = append(d.without, fmt.Sprintf("#%d (%s; #%d was sent beside that call, as recorded)", t.seq, t.what(), l.seq))
+			}
+		}
+		l.queue = nil
+		return d.release()
 	}
 	l.hurried = true
 	from := d.settled
@@ -108,7 +114,7 @@ func (d *Driver) patience() time.Duration {
 		return patience + 2*d.took(turns[0].index, 1+turns[len(turns)-1].index)
 	case l == nil:
 		return patience + 2*d.took(0, len(d.turns))
-	case d.queues():
+	case l.question == nil && l.before <= d.settled && l.isQueued(): // a busy server may be about to answer
 		return queuePatience + 2*d.took(d.settled, 1+l.lastQueued())
 	}
 	return patience + 2*d.took(d.settled, l.before)
@@ -197,18 +203,4 @@ func (d *Driver) Guard() (refused []string) {
 
 func (l *line) holds(mask []byte) string {
 	return fmt.Sprintf("#%d %s holds %s", l.seq, l.what(), mask)
-}
-
-// refuses reports whether the frame of a line must not be sent, which ends the
-// client's side.
-func (d *Driver) refuses(l *line, f transport.Frame) bool {
-	if !d.guarded {
-		return false
-	}
-	mask := maskPattern().Find(f.Bytes)
-	if mask == nil {
-		return false
-	}
-	d.refused, d.ended = l.holds(mask), true
-	return true
 }

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"errors"
+	"iter"
 	"net/http"
 	"slices"
 	"sync"
@@ -79,11 +80,22 @@ func NewEndpoint(events []store.Event, rules Rules, o EndpointOptions) *Endpoint
 	for _, events := range all.split(events) {
 		p := &part{exchanges: exchangesOf(events)}
 		p.events = p.exchanges.spoken(events)
-		p.first, _ = firstKey(rules, events)
+		for m := range clientMessages(events) {
+			if m.Kind() == transport.Request {
+				p.first, _ = rules.key(m)
+				break
+			}
+		}
 		e.parts = append(e.parts, p)
 	}
+	stateless := !all.hasSessions()
+	if stateless && len(all.order) == 0 { // on stdio, sessions began with the handshake
+		for m := range clientMessages(events) {
+			stateless = stateless && m.Method != methodInitialize
+		}
+	}
 	e.server = streamable.NewServer(streamable.ServerOptions{
-		Stateless: !all.hasSessions() && (len(all.order) > 0 || !initializes(events)), Legacy: all.legacy,
+		Stateless: stateless, Legacy: all.legacy,
 		Standalone: all.listens(), Screen: refusals.screen, Origins: o.Origins, Expected: e.parts[0].exchanges.expected(),
 	})
 	return e
@@ -197,34 +209,18 @@ func (p *peeked) Read(ctx context.Context) (transport.Frame, error) {
 	return p.Conn.Read(ctx)
 }
 
-// firstKey is the key of a session's first request.
-func firstKey(rules Rules, events []store.Event) (Key, bool) {
-	for _, e := range events {
-		if e.Kind != store.Frame || e.Dir != transport.ClientToServer {
-			continue
-		}
-		for _, m := range messagesOf(e.AsFrame()) {
-			if m.Kind() == transport.Request {
-				key, err := rules.key(m)
-				return key, err == nil
+// clientMessages yields what the recorded client said.
+func clientMessages(events []store.Event) iter.Seq[transport.Message] {
+	return func(yield func(transport.Message) bool) {
+		for _, e := range events {
+			if e.Kind != store.Frame || e.Dir != transport.ClientToServer {
+				continue
+			}
+			for _, m := range messagesOf(e.AsFrame()) {
+				if !yield(m) {
+					return
+				}
 			}
 		}
 	}
-	return "", false
-}
-
-// initializes reports whether the recorded client began with the handshake of the
-// revisions that have sessions.
-func initializes(events []store.Event) bool {
-	for _, e := range events {
-		if e.Kind != store.Frame || e.Dir != transport.ClientToServer {
-			continue
-		}
-		for _, m := range messagesOf(e.AsFrame()) {
-			if m.Method == methodInitialize {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -118,7 +118,19 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 			x.given[ex.session] = false
 		}
 	case store.HTTPEvent:
-		x.event(ex, info)
+		s := info.SSE
+		if s == nil {
+			break
+		}
+		x.legacy = x.legacy || s.Event == "endpoint"
+		ex.primed = ex.isPrimed()
+		ex.empty = s.Frame == 0
+		if s.ID != "" {
+			x.events[s.ID], ex.ids = ex.number, true
+		}
+		if s.Retry != "" {
+			ex.retry = s.Retry
+		}
 	case store.HTTPEnd:
 		ex.ended = true
 	case store.HTTPNone:
@@ -127,10 +139,11 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 	case store.HTTPAbort:
 		ex.hungUp = e.Seq
 	}
-	switch body := info.What != store.HTTPEvent; {
-	case body && e.Dir == transport.ClientToServer:
+	switch {
+	case info.What == store.HTTPEvent:
+	case e.Dir == transport.ClientToServer:
 		ex.asked = append(append(ex.asked, info.Body...), info.Body64...)
-	case body:
+	default:
 		ex.body = append(append(ex.body, info.Body...), info.Body64...)
 	}
 }
@@ -155,22 +168,6 @@ func (x *exchanges) resume(ex *exchange) {
 	x.byNumber[from].resumed = true
 }
 
-func (x *exchanges) event(ex *exchange, info store.HTTPInfo) {
-	s := info.SSE
-	if s == nil {
-		return
-	}
-	x.legacy = x.legacy || s.Event == "endpoint"
-	ex.primed = ex.isPrimed()
-	ex.empty = s.Frame == 0
-	if s.ID != "" {
-		x.events[s.ID], ex.ids = ex.number, true
-	}
-	if s.Retry != "" {
-		ex.retry = s.Retry
-	}
-}
-
 // isPrimed reports whether the response began with an event that gives the client
 // an id to come back to, and no message.
 func (ex *exchange) isPrimed() bool { return ex.primed || ex.empty && ex.ids && ex.messages == 0 }
@@ -190,10 +187,6 @@ func (x *exchanges) frame(ex *exchange, e store.Event) {
 			x.versions[ex.session], _ = text(transport.Member(m.Result, "protocolVersion"))
 		}
 	}
-	ex.frame(e)
-}
-
-func (ex *exchange) frame(e store.Event) {
 	if ex.isBody() {
 		ex.body = append(ex.body, e.Payload...)
 		return
@@ -358,10 +351,6 @@ func (x *exchanges) split(events []store.Event) [][]store.Event {
 	}
 	return parts
 }
-
-// isStatusOnly reports whether the answer was a status that is no success, without a
-// message.
-func (ex *exchange) isStatusOnly() bool { return ex.status >= 300 && ex.messages == 0 }
 
 // Unstreamed returns, of a session recorded over HTTP, the client's messages that failed
 // in a way that one stream, such as stdio, cannot repeat: as "#3 401" or "#5 no response".

@@ -29,7 +29,7 @@ func extend(recorded, added []store.Event, session string) []store.Event {
 		added = x.enclose(added, session)
 	}
 	end := len(recorded)
-	for end > 1 && endsSession(recorded[end-1].Kind) {
+	for end > 1 && slices.Contains([]store.Kind{store.EOF, store.Exited, store.Closed}, recorded[end-1].Kind) {
 		end--
 	}
 	all := slices.Clone(recorded[:end])
@@ -58,10 +58,6 @@ func extend(recorded, added []store.Event, session string) []store.Event {
 	return all
 }
 
-func endsSession(k store.Kind) bool {
-	return k == store.EOF || k == store.Exited || k == store.Closed
-}
-
 // Renumber returns events that were said in another session and are to follow
 // recorded in this one, with ids and progress tokens that are new to it: a session
 // may use the id of a request once. What follows from a request keeps its name:
@@ -73,8 +69,17 @@ func Renumber(recorded, added []store.Event) []store.Event {
 	r.note(added, r.ids.taken, r.tokens.taken)
 	added = slices.Clone(added)
 	for i, e := range added {
-		if e.Kind == store.Frame {
-			added[i].Payload = r.frame(e)
+		if e.Kind != store.Frame {
+			continue
+		}
+		payload := &added[i].Payload
+		for i, m := range messagesOf(e.AsFrame()) {
+			at := within(e.Payload, i)
+			r.message(e.Dir, m, func(value json.RawMessage, path ...string) {
+				if value != nil {
+					*payload, _ = splice(*payload, value, slices.Concat(at, path)...)
+				}
+			})
 		}
 	}
 	return added
@@ -114,21 +119,6 @@ func (r *renumbering) note(events []store.Event, ids, tokens map[callKey]bool) {
 			}
 		}
 	}
-}
-
-// frame returns a frame with the new numbers in it.
-func (r *renumbering) frame(e store.Event) []byte {
-	payload := e.Payload
-	put := func(value json.RawMessage, path ...string) {
-		if value != nil {
-			payload, _ = splice(payload, value, path...)
-		}
-	}
-	for i, m := range messagesOf(e.AsFrame()) {
-		at := within(e.Payload, i)
-		r.message(e.Dir, m, func(value json.RawMessage, path ...string) { put(value, slices.Concat(at, path)...) })
-	}
-	return payload
 }
 
 // message puts the new numbers into one message.
@@ -191,7 +181,11 @@ func (n numbers) next(dir transport.Direction, raw []byte) json.RawMessage {
 // a recording over HTTP has them: each frame of the client in one, the server's in that
 // of the request that they answer, or report on, or else of the last request.
 func (x *exchanges) enclose(added []store.Event, session string) (all []store.Event) {
-	streams := streamsOf(added, x.last())
+	var last uint64
+	for _, ex := range x.order {
+		last = max(last, ex.number)
+	}
+	streams := streamsOf(added, last)
 	left := map[uint64]int{} // frames of the server
 	for i, e := range added {
 		if e.Dir == transport.ServerToClient {
@@ -240,14 +234,6 @@ func (x *exchanges) headOf(e store.Event, session string) http.Header {
 		break
 	}
 	return h
-}
-
-// last returns the greatest number of an exchange.
-func (x *exchanges) last() (n uint64) {
-	for _, ex := range x.order {
-		n = max(n, ex.number)
-	}
-	return n
 }
 
 // lastSession returns the session id that was used last; "": none is.

@@ -61,18 +61,16 @@ func (l *Live) hear(f transport.Frame) bool {
 	return toPlayer
 }
 
-// end tells the live server's goroutines that the client has ended. A server that
-// does not read, or does not end, is left after a while. The serving's lock is held.
-func (l *Live) end() {
-	time.AfterFunc(farewell, l.cancel)
-	notify(l.news)
-}
-
 // run passes frames on to the live server until the client has ended, and ends
 // that then.
 func (l *Live) run(ctx context.Context) {
 	var reader sync.WaitGroup
-	defer l.finish()
+	defer func() {
+		l.s.mu.Lock()
+		l.over = true
+		l.s.mu.Unlock()
+		notify(l.s.news)
+	}()
 	for {
 		f, more, ended := l.next()
 		switch {
@@ -230,14 +228,6 @@ func (l *Live) close() {
 	if err := l.conn.Close(); err != nil {
 		l.err = errors.Join(l.err, fmt.Errorf("close the live server: %w", err))
 	}
-}
-
-// finish says that nothing more comes from the live server.
-func (l *Live) finish() {
-	l.s.mu.Lock()
-	l.over = true
-	l.s.mu.Unlock()
-	notify(l.s.news)
 }
 
 // detour decides what goes past a Player to a live server behind it, and back. It

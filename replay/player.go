@@ -99,7 +99,12 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 	var out []transport.Frame
 	messages := messagesOf(f)
 	if isNoise(f.Bytes, messages) {
-		p.noise(f)
+		noise := p.others[noiseMethod]
+		if i := slices.IndexFunc(noise, func(c *cue) bool { return !c.isSettled() }); i >= 0 {
+			p.arrive(noise[i], transport.Message{}, f.Stream)
+		} else {
+			p.noises.add(f, p.reached)
+		}
 	}
 	for _, m := range messages {
 		switch m.Kind() {
@@ -108,7 +113,16 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 		case transport.Response:
 			p.response(m, f.Stream)
 		case transport.Notification:
-			p.notification(m, f.Stream)
+			c := p.notified(m)
+			if c == nil {
+				p.extra(about(m), fmt.Sprintf("the client's %s was not recorded", about(m)), false)
+				continue
+			}
+			late := c.passed
+			p.arrive(c, m, f.Stream)
+			if !late {
+				p.forgo(c)
+			}
 		}
 	}
 	return append(out, p.release()...)
@@ -194,20 +208,6 @@ func (p *Player) response(m transport.Message, stream uint64) {
 		return
 	}
 	p.extra("an answer", fmt.Sprintf("an answer with id %s, which no request of the server has", clip(string(m.ID))), true)
-}
-
-// notification takes a live notification.
-func (p *Player) notification(m transport.Message, stream uint64) {
-	c := p.notified(m)
-	if c == nil {
-		p.extra(about(m), fmt.Sprintf("the client's %s was not recorded", about(m)), false)
-		return
-	}
-	late := c.passed
-	p.arrive(c, m, stream)
-	if !late {
-		p.forgo(c)
-	}
 }
 
 func firstOpen(queue []*cue) *cue {
@@ -372,14 +372,16 @@ type question struct {
 	done   bool // the live client answered
 }
 
-// edit is a place in a reply where the live client's id or token belongs.
+// edit is a place in a recorded frame where the live peer's id, or progress token, of a
+// request belongs.
 type edit struct {
-	path  []string
-	owner *cue
-	token bool
+	path     []string
+	token    bool
+	owner    *cue  // the request, in a reply of a Player
+	question *turn // the request, in a line of a Driver
 }
 
-// of is what a message of the client has for the place.
+// of returns the id or the token of a message.
 func (e edit) of(m transport.Message) []byte {
 	if e.token {
 		return m.ProgressToken()
@@ -396,7 +398,11 @@ func (c *cue) isPassedBy(later *cue) bool {
 		// way together and may come in any order.
 		return c.answer == nil || c.answer.before <= later.index
 	case transport.Response:
-		return c.answers == nil || !c.answers.reply.sent && c.answers.reply.isSkipped()
+		if c.answers == nil {
+			return true
+		}
+		// Its question belongs to a request that is not coming.
+		return !c.answers.reply.sent && slices.ContainsFunc(c.answers.reply.owners, func(c *cue) bool { return c.passed && !c.arrived })
 	}
 	return true
 }
@@ -404,11 +410,6 @@ func (c *cue) isPassedBy(later *cue) bool {
 // answers reports whether the reply is, or has, a response to a request.
 func (r *reply) answers() bool {
 	return slices.ContainsFunc(r.owners, func(c *cue) bool { return c.answer == r })
-}
-
-// isSkipped reports whether the reply belongs to a request that is not coming.
-func (r *reply) isSkipped() bool {
-	return slices.ContainsFunc(r.owners, func(c *cue) bool { return c.passed && !c.arrived })
 }
 
 // isOwned reports whether every request that the reply belongs to has come.
@@ -454,22 +455,6 @@ func isNoise(frame []byte, messages []transport.Message) bool {
 		}
 	}
 	return len(bytes.TrimSpace(frame)) > 0
-}
-
-// isRefusal reports whether the messages are an error that names no request.
-func isRefusal(messages []transport.Message) bool {
-	return len(messages) == 1 && messages[0].Error != nil && (messages[0].ID == nil || string(messages[0].ID) == "null")
-}
-
-// noise takes a live frame that holds no message.
-func (p *Player) noise(f transport.Frame) {
-	for _, c := range p.others[noiseMethod] {
-		if !c.isSettled() {
-			p.arrive(c, transport.Message{}, f.Stream)
-			return
-		}
-	}
-	p.noises.add(f, p.reached)
 }
 
 // Relent gives up waiting, for the first request that has an answer which waits

@@ -27,7 +27,13 @@ func NewStreamPlayer(events []store.Event, rules Rules) *Player {
 
 func newPlayer(events []store.Event, rules Rules, oneStream bool) *Player {
 	p := &Player{rules: rules, masked: map[string][]*cue{}, requests: map[Key][]*cue{}, others: map[string][]*cue{}, asked: map[mcp.Key][]*question{}, streams: map[uint64]uint64{}, failed: map[Key]failedCall{}}
-	p.variables = newVariables(p.eachReply)
+	p.variables = newVariables(func(yield func(int, transport.Frame) bool) {
+		for _, r := range p.replies {
+			if !yield(r.before, r.frame) {
+				return
+			}
+		}
+	})
 	c := casting{
 		Player: p,
 		calls:  inFlight[*cue]{}, questions: inFlight[*question]{},
@@ -129,7 +135,25 @@ func (p *casting) hear(e store.Event) {
 		}
 		switch m.Kind() {
 		case transport.Request:
-			p.hearRequest(c)
+			p.score.Recorded++
+			p.calls.open(transport.ClientToServer, c.on, c.msg().ID, c)
+			if p.exchanges.isRefused(c.on) {
+				p.calls.refuse(c.on)
+			}
+			p.byID[mcp.KeyOf(c.msg().ID)] = c
+			if token := c.msg().ProgressToken(); token != nil {
+				p.byToken[mcp.KeyOf(token)] = c
+			}
+			if bytes.Contains(c.msg().Params, []byte("[redacted:")) {
+				p.masked[c.msg().Method] = append(p.masked[c.msg().Method], c)
+			}
+			if p.rules.By == ByOrder && !matchedByMethod(c.msg().Method) {
+				p.queue = append(p.queue, c)
+			}
+			if key, err := p.rules.key(c.msg()); err == nil {
+				p.requests[key] = append(p.requests[key], c)
+				c.nth = len(p.requests[key])
+			}
 		case transport.Response:
 			if q, ok := p.questions.close(transport.ServerToClient, 0, m.ID); ok {
 				c.answers, q.answer = q, c
@@ -139,37 +163,6 @@ func (p *casting) hear(e store.Event) {
 		default:
 			c.cancels = p.byID[mcp.KeyOf(cancels(m))]
 			p.others[m.Method] = append(p.others[m.Method], c)
-		}
-	}
-}
-
-func (p *casting) hearRequest(c *cue) {
-	p.score.Recorded++
-	p.calls.open(transport.ClientToServer, c.on, c.msg().ID, c)
-	if p.exchanges.isRefused(c.on) {
-		p.calls.refuse(c.on)
-	}
-	p.byID[mcp.KeyOf(c.msg().ID)] = c
-	if token := c.msg().ProgressToken(); token != nil {
-		p.byToken[mcp.KeyOf(token)] = c
-	}
-	if bytes.Contains(c.msg().Params, []byte("[redacted:")) {
-		p.masked[c.msg().Method] = append(p.masked[c.msg().Method], c)
-	}
-	if p.rules.By == ByOrder && !matchedByMethod(c.msg().Method) {
-		p.queue = append(p.queue, c)
-	}
-	if key, err := p.rules.key(c.msg()); err == nil {
-		p.requests[key] = append(p.requests[key], c)
-		c.nth = len(p.requests[key])
-	}
-}
-
-// eachReply yields the replies, with how many cues were recorded before them.
-func (p *Player) eachReply(yield func(int, transport.Frame) bool) {
-	for _, r := range p.replies {
-		if !yield(r.before, r.frame) {
-			return
 		}
 	}
 }
@@ -190,8 +183,11 @@ func (p *casting) say(e store.Event) {
 	}
 	messages, _ := onOneLine(e.AsFrame()).Messages()
 	var refused *cue
-	if p.noise != nil && isRefusal(messages) {
-		refused = p.hearNoise(*p.noise)
+	if e := p.noise; e != nil && len(messages) == 1 && messages[0].Error != nil && isNull(messages[0].ID) {
+		// It refuses the noise, which is waited for then.
+		refused = &cue{index: len(p.cues), seq: e.Seq, at: e.At, on: e.Stream}
+		p.cues = append(p.cues, refused)
+		p.others[noiseMethod] = append(p.others[noiseMethod], refused)
 	}
 	p.noise = nil
 	r := &reply{index: len(p.replies), seq: e.Seq, at: e.At, frame: onOneLine(e.AsFrame()), before: len(p.cues)}
@@ -218,7 +214,16 @@ func (p *casting) say(e store.Event) {
 		}
 		p.sayAbout(r, m, at)
 	}
-	p.sayOn(r, e.Stream)
+	if e.Stream == 0 || slices.ContainsFunc(r.owners, func(c *cue) bool { return c.answer == r }) {
+		return
+	}
+	// It belongs to the message on whose stream it was said: a request, or a notification
+	// that was refused.
+	asked := p.on[p.exchanges.first(e.Stream)]
+	r.aside = len(asked) == 0
+	if len(asked) > 0 && !slices.Contains(r.owners, asked[0]) {
+		r.owners = slices.Insert(r.owners, 0, asked[0])
+	}
 }
 
 // close returns the open request that is answered. Over HTTP an error without an id
@@ -238,19 +243,6 @@ func (p *casting) close(stream uint64, m transport.Message) (*cue, bool) {
 
 // isNull reports whether an error does not say to which request.
 func isNull(id json.RawMessage) bool { return len(id) == 0 || string(id) == "null" }
-
-// sayOn gives a reply to the message on whose stream it was said: a request, or a
-// notification that was refused.
-func (p *casting) sayOn(r *reply, stream uint64) {
-	if stream == 0 || slices.ContainsFunc(r.owners, func(c *cue) bool { return c.answer == r }) {
-		return
-	}
-	asked := p.on[p.exchanges.first(stream)]
-	r.aside = len(asked) == 0
-	if len(asked) > 0 && !slices.Contains(r.owners, asked[0]) {
-		r.owners = slices.Insert(r.owners, 0, asked[0])
-	}
-}
 
 // sayAbout finds the requests that the message names besides by its id.
 func (p *casting) sayAbout(r *reply, m transport.Message, at []string) {
@@ -314,32 +306,20 @@ func (p *casting) noteRevisions() {
 		if c.msg().Kind() != transport.Request {
 			continue
 		}
-		if p.revisions.isNew(c.msg()) {
-			answer, refused := c.answered()
-			p.revisions.note(c.msg(), answer, refused)
+		if !p.revisions.isNew(c.msg()) {
+			continue
 		}
-	}
-}
-
-// answered returns the result of a request, and whether it was an error.
-func (c *cue) answered() (result json.RawMessage, refused bool) {
-	if c.answer == nil {
-		return nil, false
-	}
-	for _, m := range messagesOf(c.answer.frame) {
-		if mcp.Same(m.ID, c.msg().ID) && m.Kind() == transport.Response {
-			return m.Result, m.Error != nil
+		var answer transport.Message
+		if c.answer != nil {
+			for _, m := range messagesOf(c.answer.frame) {
+				if m.Kind() == transport.Response && mcp.Same(m.ID, c.msg().ID) {
+					answer = m
+					break
+				}
+			}
 		}
+		p.revisions.note(c.msg(), answer.Result, answer.Error != nil)
 	}
-	return nil, false
-}
-
-// hearNoise makes the noise before a refusal a cue, and returns it.
-func (p *casting) hearNoise(e store.Event) *cue {
-	c := &cue{index: len(p.cues), seq: e.Seq, at: e.At, on: e.Stream}
-	p.cues = append(p.cues, c)
-	p.others[noiseMethod] = append(p.others[noiseMethod], c)
-	return c
 }
 
 // isBlank reports whether a frame is an empty line. Peers skip it on stdio, where

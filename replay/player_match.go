@@ -16,7 +16,9 @@ func (p *Player) find(m transport.Message) (*cue, Key, error) {
 	if err := p.revisions.refuse(m); err != nil {
 		return nil, "", err
 	}
-	m.Params = p.recordedParams(m.Params)
+	if !p.variables.isEmpty() { // as the recorded client would have put them
+		m.Params = p.variables.inverse().respellParams(m.Params)
+	}
 	key, err := p.rules.key(m)
 	if err != nil {
 		return nil, key, err
@@ -32,15 +34,6 @@ func (p *Player) find(m transport.Message) (*cue, Key, error) {
 		return nil, key, fmt.Errorf("the recorded client asks for %s next, as #%d", about(p.turn().msg()), p.turn().seq)
 	}
 	return c, key, nil
-}
-
-// recordedParams returns params as the recorded client would have put them: with
-// the recorded values of what the live one made up.
-func (p *Player) recordedParams(params []byte) []byte {
-	if p.variables.isEmpty() {
-		return params
-	}
-	return p.variables.inverse().respellParams(params)
 }
 
 // unmask returns the first cue left whose params are the live ones but for what is
@@ -78,7 +71,11 @@ func (p *Player) miss(m transport.Message, key Key, err error) StepVerdict {
 	}
 	if used := p.requests[key]; len(used) > 0 {
 		v.Seq = used[len(used)-1].seq
-		v.Text = fmt.Sprintf("no recorded answer left for %s: it was recorded %s, last as #%d", clip(m.Method), countTimes(used[len(used)-1].nth), v.Seq)
+		times := "once"
+		if n := used[len(used)-1].nth; n > 1 {
+			times = strconv.Itoa(n) + " times"
+		}
+		v.Text = fmt.Sprintf("no recorded answer left for %s: it was recorded %s, last as #%d", clip(m.Method), times, v.Seq)
 		return v
 	}
 	nearest, how := p.nearest(m)
@@ -131,13 +128,6 @@ func (p *Player) nearest(m transport.Message) (nearest *cue, how comparison) {
 	return nearest, how
 }
 
-func countTimes(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return strconv.Itoa(n) + " times"
-}
-
 // notified returns the cue that a live notification stands for: of those of its method
 // that are left, among the first few, the one that it equals; or else the first that
 // was not passed over, or the first.
@@ -147,7 +137,7 @@ func (p *Player) notified(m transport.Message) (first *cue) {
 	for i, c := range queue {
 		switch {
 		case c.arrived || c.cancels != nil && (c.cancels.live == nil || !mcp.Same(c.cancels.live.ID, cancels(m))):
-		case i < lookahead && p.isSaid(c, m):
+		case i < lookahead && mcp.Same(c.msg().ProgressToken(), m.ProgressToken()) && p.rules.compare(c.msg(), m, p.variables).count == 0:
 			return c
 		case first == nil || first.passed && !c.passed:
 			first = c
@@ -157,11 +147,6 @@ func (p *Player) notified(m transport.Message) (first *cue) {
 		}
 	}
 	return first
-}
-
-// isSaid reports whether a live notification says what the recorded one did.
-func (p *Player) isSaid(c *cue, m transport.Message) bool {
-	return mcp.Same(c.msg().ProgressToken(), m.ProgressToken()) && p.rules.compare(c.msg(), m, p.variables).count == 0
 }
 
 // lookahead is how many recorded messages are compared with a live one to find the

@@ -38,7 +38,13 @@ func (p *Player) Loosen() {
 		p.bind(r, p.replies[:i], hello == nil)
 		if hello != nil && r.index > hello.answer.index && !isPing(messages) {
 			r.after = append(r.after, hello.answer)
-			p.awaitInitialized(r, messages)
+			// What the recorded server said of its own accord when the client had said that
+			// it is ready waits for that.
+			ready := p.others[methodInitialized]
+			ofItself := slices.ContainsFunc(messages, func(m transport.Message) bool { return m.Kind() != transport.Response && m.Method != methodLog })
+			if ofItself && len(ready) > 0 && ready[0].index < r.before {
+				r.needs = append(r.needs, ready[0])
+			}
 		}
 	}
 }
@@ -76,20 +82,6 @@ func isBound(o *reply, stateless bool) bool {
 
 func isPing(messages []transport.Message) bool {
 	return len(messages) == 1 && messages[0].Method == methodPing
-}
-
-// awaitInitialized holds what a server says of its own accord until the client
-// has said that it is ready, if the recorded server did so.
-func (p *Player) awaitInitialized(r *reply, messages []transport.Message) {
-	ready := p.others[methodInitialized]
-	if len(ready) == 0 || ready[0].index >= r.before {
-		return
-	}
-	for _, m := range messages {
-		if m.Kind() != transport.Response && m.Method != methodLog {
-			r.needs = append(r.needs, ready[0])
-		}
-	}
 }
 
 // strands name what a message is about where order counts: replies with a strand

@@ -98,7 +98,16 @@ func (r *refusals) see(s shape, path string, begins bool, h http.Header) shape {
 	if version := h.Get("Mcp-Protocol-Version"); r.versions[version] && s.session == streamable.SessionOpen {
 		s.version = version
 	}
-	return s.refine(h)
+	switch s.method {
+	case http.MethodPost:
+		s.accept = formsOf(h, "application/json", eventStream)
+		if kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind != "application/json" {
+			s.content = strings.ToLower(h.Get("Content-Type")) + " "
+		}
+	case http.MethodGet:
+		s.accept = formsOf(h, eventStream)
+	}
+	return s
 }
 
 // message is what a POST says, in the form by which requests are compared.
@@ -245,20 +254,6 @@ func (s shape) isRegular() bool {
 		return s == shape{method: s.method}
 	}
 	return false
-}
-
-// refine returns the shape of a request whose method, session and path are known.
-func (s shape) refine(h http.Header) shape {
-	switch s.method {
-	case http.MethodPost:
-		s.accept = formsOf(h, "application/json", eventStream)
-		if kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind != "application/json" {
-			s.content = strings.ToLower(h.Get("Content-Type")) + " "
-		}
-	case http.MethodGet:
-		s.accept = formsOf(h, eventStream)
-	}
-	return s
 }
 
 const eventStream = "text/event-stream"

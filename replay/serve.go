@@ -200,7 +200,9 @@ func (s *serving) hear(f transport.Frame, err error) {
 		s.add(s.player.End())
 		s.ended = true
 		if s.Live != nil {
-			s.Live.end()
+			// A live server that does not read, or does not end, is left after a while.
+			time.AfterFunc(farewell, s.Live.cancel)
+			notify(s.Live.news)
 		}
 	default:
 		s.readErr = err
@@ -220,7 +222,12 @@ func (s *serving) write(ctx context.Context) error {
 		var err error
 		switch {
 		case more:
-			err = s.send(ctx, next)
+			if next.gap > 0 {
+				err = s.pace(ctx, next)
+			}
+			if err == nil {
+				err = s.conn.Write(ctx, next.frame)
+			}
 		case ended:
 			return nil
 		default:
@@ -241,15 +248,6 @@ func (s *serving) next() (next outgoing, more, ended bool) {
 	next = s.queue[0]
 	s.queue = s.queue[1:]
 	return next, true, s.ended
-}
-
-func (s *serving) send(ctx context.Context, next outgoing) error {
-	if next.gap > 0 {
-		if err := s.pace(ctx, next); err != nil {
-			return err
-		}
-	}
-	return s.conn.Write(ctx, next.frame)
 }
 
 // pace waits for the gap in front of a frame, or until it is over.
@@ -286,7 +284,13 @@ func (s *serving) wait(ctx context.Context) error {
 	}
 	resting, end := context.WithCancel(ctx)
 	silent := make(chan error, 1)
-	go func() { silent <- s.linger(resting, gap) }()
+	go func() { // until the answer would have come, and then until patience ends
+		err := s.Pacer.Pace(resting, gap)
+		if err == nil {
+			err = Paced{}.Pace(resting, s.Patience)
+		}
+		silent <- err
+	}()
 	select {
 	case <-s.news:
 		end()
@@ -299,15 +303,6 @@ func (s *serving) wait(ctx context.Context) error {
 		}
 		return err
 	}
-}
-
-// linger waits for the moment when an answer would have come, and then until
-// patience ends.
-func (s *serving) linger(ctx context.Context, gap time.Duration) error {
-	if err := s.Pacer.Pace(ctx, gap); err != nil {
-		return err
-	}
-	return Paced{}.Pace(ctx, s.Patience)
 }
 
 // held returns the gap in front of an answer that waits for the client.

@@ -135,9 +135,6 @@ func (v *variables) respell(frame []byte) []byte {
 
 // respellParams is respell of the params of one message.
 func (v *variables) respellParams(params []byte) []byte {
-	if v.isEmpty() {
-		return params
-	}
 	r := respelling{variables: v, text: params}
 	r.walk(treeOf(params), "params")
 	return r.spelled()
