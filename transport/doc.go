@@ -14,7 +14,7 @@
 // A [Message] is a parsed view of a frame and is never stored: ids stay raw
 // JSON, a batch of revision 2025-03-26 is several messages.
 //
-// [Direction] is absolute: client to server or server to client, whoever looks.
+// [Direction] is absolute: client to server or server to client, at both ends.
 //
 // # Concurrency
 //

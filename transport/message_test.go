@@ -3,6 +3,10 @@ package transport
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -147,6 +151,90 @@ func FuzzLocate(f *testing.F) {
 		var inner map[string]json.RawMessage
 		if err := json.Unmarshal(outer[one], &inner); err != nil || !bytes.Equal(inner[two], got) {
 			t.Errorf("%q at %q %q of %q: encoding/json has %q, %v", got, one, two, raw, inner[two], err)
+		}
+	})
+}
+
+// TestPacked: a packed message is the message, in less room.
+func TestPacked(t *testing.T) {
+	for _, text := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":"p"},"_meta":{"progressToken":7}}}`,
+		`{"method":"notifications/progress","params":{"progressToken":"p","progress":1}}`,
+		`{"method":"notifications/progr\u0065ss","params":{"progressTok\u0065n":"p"}}`,
+		` {"id":null,"error":{"code":1}} `, `{"id":1,"id":"2","result":{},"result":[]}`,
+		`{"method":7,"params":[]}`, `{"method":"a","params":{"_meta":[]}}`, `{"params":"progressToken"}`, `[]`, `7`, `{}`,
+	} {
+		want := parsed(t, text)
+		got := Pack(want.Raw).Message()
+		for _, pair := range [][2][]byte{
+			{got.Raw, want.Raw}, {got.ID, want.ID}, {got.Params, want.Params}, {got.Result, want.Result},
+			{got.Error, want.Error}, {got.ProgressToken(), want.ProgressToken()},
+			{got.ProgressToken(), (&Message{Method: want.Method, Params: want.Params}).ProgressToken()},
+		} {
+			if !bytes.Equal(pair[0], pair[1]) || (pair[0] == nil) != (pair[1] == nil) {
+				t.Errorf("%s: got %s, want %s", text, pair[0], pair[1])
+			}
+		}
+		if got.Method != want.Method {
+			t.Errorf("%s: method %s, want %s", text, got.Method, want.Method)
+		}
+	}
+	if m := (Packed{}).Message(); m.Kind() != Invalid || m.ProgressToken() != nil {
+		t.Errorf("the zero message is %+v", m)
+	}
+	if small, big := reflect.TypeFor[Packed]().Size(), reflect.TypeFor[Message]().Size(); small*2 > big+8 || maxMessage > math.MaxUint32 {
+		t.Errorf("%d bytes, a Message has %d", small, big)
+	}
+}
+
+func parsed(t *testing.T, text string) Message {
+	t.Helper()
+	if text == "[]" {
+		return Message{Raw: []byte(text)}
+	}
+	messages, err := Frame{Bytes: []byte(text)}.Messages()
+	if err != nil || len(messages) != 1 {
+		t.Fatal(text, err)
+	}
+	return messages[0]
+}
+
+// texts are JSON and what is not quite.
+var texts = []string{
+	``, ` `, `{}`, ` { } `, `[]`, `[ 1 , 2 ]`, `[1,]`, `{"a":1,}`, `{"a"}`, `{"a":}`, `{a:1}`, `{"a":1 "b":2}`, `[1 2]`, `{,}`, `[`, `{`, `{"a":1`, `{"a"`, `[1`,
+	`0`, `-0`, `00`, `01`, `-`, `-1`, `1.`, `1.0`, `.5`, `1e5`, `1E+5`, `1e-`, `1e`, `1.5e3`, `+1`, `0x1`, `1-`, `0e0`, `-.5`,
+	`true`, `tru`, `trues`, `false`, `null`, `nul`, `nulll`, `True`,
+	`"`, `""`, `"a`, `"\"`, `"\\"`, `"\n"`, `"\x"`, `"\u12"`, `"\u12g4"`, `"\u12aF"`, `"\u00GG"`, `"\u`, `"\`, "\"\t\"", "\"\x1f\"", "\"\x7f\"", "\"\xff\xfe\"", "\"\u2028\"",
+	`"12345678"`, `"1234567\"`, `"12345678\""`, "\"1234567\x00\"", "\"\xa2\xdc\x80\x9f12345678\"", `{"a":[{"b":[[]]},null]}`, `{} {}`, `{}x`, "\ufeff{}", "\v{}",
+}
+
+// TestValid: what is JSON to encoding/json is to us, however deep.
+func TestValid(t *testing.T) {
+	all := append([]string{}, texts...)
+	for _, depth := range []int{mostNested - 1, mostNested, mostNested + 1} {
+		all = append(all, strings.Repeat("[", depth)+strings.Repeat("]", depth), strings.Repeat(`{"a":`, depth)+"1"+strings.Repeat("}", depth))
+	}
+	for c := range 256 { // each byte, in each place of a word and behind it
+		for at := range 11 {
+			text := []byte(`"abcdefghijkl"`)
+			text[at+1] = byte(c)
+			all = append(all, string(text), string(text[at+1:]), fmt.Sprintf("%c", c))
+		}
+	}
+	for _, text := range all {
+		if got, want := valid([]byte(text)), json.Valid([]byte(text)); got != want {
+			t.Errorf("%.80q: got %t, want %t", text, got, want)
+		}
+	}
+}
+
+func FuzzValid(f *testing.F) {
+	for _, text := range texts {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if got, want := valid(text), json.Valid(text); got != want {
+			t.Errorf("got %t, want %t", got, want)
 		}
 	})
 }

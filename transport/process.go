@@ -1,11 +1,15 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
+	"time"
 )
 
 // Process is a running child with blocking pipes on its standard streams. Go's
@@ -38,22 +42,18 @@ type StartError struct {
 
 // Error uses the shell's words.
 func (e *StartError) Error() string {
+	info, err := os.Stat(e.Command)
 	switch {
 	case errors.Is(e.Cause, exec.ErrNotFound):
 		return e.Command + ": command not found"
 	case errors.Is(e.Cause, os.ErrNotExist):
 		return e.Command + ": No such file or directory"
-	case isFolder(e.Command):
+	case err == nil && info.IsDir():
 		return e.Command + ": Is a directory"
 	case errors.Is(e.Cause, os.ErrPermission):
 		return e.Command + ": Permission denied"
 	}
 	return e.Command + ": " + e.Cause.Error()
-}
-
-func isFolder(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
 }
 
 // StartProcess starts argv in the current folder with the current environment.
@@ -97,21 +97,32 @@ func startProcess(blocking bool, argv []string) (*Process, error) {
 		return nil, fmt.Errorf("start process %s: %v", argv[0], err)
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, stderr
-	if err := p.start(); err != nil {
-		closeAll(opened)
-		return nil, startError(argv[0], err)
+	err = p.cmd.Start()
+	if errors.Is(err, syscall.ENOEXEC) { // a script without #!, which a shell runs
+		p.cmd = exec.Command("/bin/sh", append([]string{p.cmd.Path}, argv[1:]...)...)
+		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, stderr
+		err = p.cmd.Start()
 	}
-	go p.await()
+	if err != nil {
+		closeAll(opened)
+		code := 126
+		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+			code = 127
+		}
+		return nil, &StartError{Command: argv[0], Code: code, Cause: err}
+	}
+	go func() {
+		defer close(p.ended)
+		err := p.cmd.Wait()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			p.status, p.err = ExitStatus{Code: -1}, fmt.Errorf("wait for process %d: %v", p.Pid(), err)
+			return
+		}
+		p.status = ExitStatus{Code: p.cmd.ProcessState.ExitCode(), Signal: killedBy(p.cmd.ProcessState)}
+	}()
 	closeAll([]*os.File{stdin, stdout, stderr})
 	return p, nil
-}
-
-func startError(command string, err error) error {
-	code := 126
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
-		code = 127
-	}
-	return &StartError{Command: command, Code: code, Cause: err}
 }
 
 func closeAll(files []*os.File) {
@@ -131,33 +142,114 @@ func (p *Process) Signal(sig os.Signal) error {
 	return nil
 }
 
-// start starts the command.
-func (p *Process) start() error {
-	err := p.cmd.Start()
-	if errors.Is(err, syscall.ENOEXEC) { // a script without #!, which a shell runs
-		script := p.cmd
-		p.cmd = exec.Command("/bin/sh", append([]string{script.Path}, script.Args[1:]...)...)
-		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = script.Stdin, script.Stdout, script.Stderr
-		err = p.cmd.Start()
-	}
-	return err
-}
-
-// await waits for the end of the process.
-func (p *Process) await() {
-	defer close(p.ended)
-	err := p.cmd.Wait()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		p.status, p.err = ExitStatus{Code: -1}, fmt.Errorf("wait for process %d: %v", p.Pid(), err)
-		return
-	}
-	p.status = ExitStatus{Code: p.cmd.ProcessState.ExitCode(), Signal: killedBy(p.cmd.ProcessState)}
-}
-
 // Wait waits for the end of the process, not of its streams: a grandchild may
 // hold those open.
 func (p *Process) Wait() (ExitStatus, error) {
 	<-p.ended
 	return p.status, p.err
+}
+
+// Command is the transport of a child process: its stdin and stdout carry the
+// frames. Each Connect starts a process of its own.
+type Command struct {
+	// Args is the command line.
+	Args []string
+	// Stderr receives the child's standard error; nil discards it. It must not
+	// block for ever: a child waits for it.
+	Stderr io.Writer
+	// Patience is how long Close waits on each rung of the shutdown ladder; 2 s
+	// if zero, as the official SDKs have it.
+	Patience time.Duration
+}
+
+// CommandConn is the Conn of a Command.
+type CommandConn struct {
+	*StreamConn
+	process  *Process
+	patience [2]time.Duration // on the first and the second rung
+	copied   chan struct{}    // closed when all of standard error has been passed on
+	close    sync.Once
+	asked    bool // to end, by a signal; valid once close has returned
+}
+
+// Connect starts the process; see StartProcess for its errors.
+func (t Command) Connect(context.Context) (Conn, error) { return t.Start() }
+
+// Start is Connect with the concrete type.
+func (t Command) Start() (*CommandConn, error) {
+	p, err := startProcess(false, t.Args)
+	if err != nil {
+		return nil, err
+	}
+	c := &CommandConn{
+		StreamConn: NewStreamConn(p.Stdout, p.Stdin), process: p,
+		patience: [2]time.Duration{t.Patience, t.Patience}, copied: make(chan struct{}),
+	}
+	if t.Patience == 0 {
+		c.patience = [2]time.Duration{2 * time.Second, 2 * time.Second}
+	}
+	stderr := t.Stderr
+	if stderr == nil {
+		stderr = io.Discard
+	}
+	go func() { // ends with the last holder of the child's standard error
+		io.Copy(stderr, p.Stderr)
+		p.Stderr.Close()
+		close(c.copied)
+	}()
+	return c, nil
+}
+
+// Close ends the process as the specification's stdio shutdown says: close its
+// input and wait, ask it to terminate and wait, kill it. Then it closes the
+// streams, and what the process said last on standard error has been written to
+// Stderr, unless another holds that open. It returns an error only if the process
+// could not be waited for.
+func (c *CommandConn) Close() error {
+	c.close.Do(func() {
+		// "First, closing the input stream to the child process (the server)"
+		c.process.Stdin.Close()
+		// "Waiting for the server to exit, or sending SIGTERM if the server does
+		// not exit within a reasonable time"
+		if !isClosedWithin(c.process.ended, c.patience[0]) {
+			c.asked = true
+			c.process.Signal(terminate)
+			// "Sending SIGKILL if the server does not exit within a reasonable time
+			// after SIGTERM"
+			if !isClosedWithin(c.process.ended, c.patience[1]) {
+				c.process.cmd.Process.Kill()
+				<-c.process.ended
+			}
+		}
+		c.StreamConn.Close()
+		isClosedWithin(c.copied, lastWords)
+	})
+	return c.process.err
+}
+
+// lastWords is how long Close waits, after the end of the process, for the rest of
+// its standard error: it is there already, unless a grandchild holds the stream.
+const lastWords = 250 * time.Millisecond
+
+func isClosedWithin(done <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// Status returns how the process ended, after Close. It fails while the process runs.
+func (c *CommandConn) Status() (ExitStatus, error) {
+	select {
+	case <-c.process.ended:
+		status := c.process.status
+		status.Asked = c.asked
+		return status, c.process.err
+	default:
+		return ExitStatus{}, errors.New("exit status: the process still runs")
+	}
 }
