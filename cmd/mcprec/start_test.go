@@ -32,7 +32,7 @@ func TestStart(t *testing.T) {
 		allocations, _ := strconv.Atoi(init[3])
 		first, _, _ := strings.Cut(init[1], "/")
 		ours := strings.Contains(first, ".") || first == "main"
-		if ours && (bytes > 20_000 || allocations > 100) && init[1] != module+"/store/mask" { // which is to wait
+		if ours && (bytes > 20_000 || allocations > 100) {
 			t.Errorf("%s allocates %d times, %d bytes", init[1], allocations, bytes)
 		}
 	}

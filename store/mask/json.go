@@ -3,7 +3,6 @@ package mask
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
 )
 
@@ -103,12 +102,12 @@ func (w *walker) decode(i, end int) []byte {
 }
 
 // schema is how a JSON schema begins, which is no secret even as the member "password".
-var schema = regexp.MustCompile(`^\{[^{}]{0,200}"(?:type"\s*:\s*"(?:string|number|integer|boolean|object|array|null|word)"|(?:anyOf|oneOf|allOf|type)"\s*:\s*\[|\$ref")`)
+var schema = lazily(`^\{[^{}]{0,200}"(?:type"\s*:\s*"(?:string|number|integer|boolean|object|array|null|word)"|(?:anyOf|oneOf|allOf|type)"\s*:\s*\[|\$ref")`)
 
 func (w *walker) object(i int, p place) (end int) {
 	switch {
 	case p.level == everything:
-	case p.level > harmless && schema.Match(w.raw[i:]):
+	case p.level > harmless && schema().Match(w.raw[i:]):
 		p = place{zone: namelessZone}
 	case p.level >= credential:
 		p.level = everything

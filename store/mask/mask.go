@@ -51,7 +51,7 @@ func New(key []byte, extra Rules) (*Masker, error) {
 		if p == "" || p[0] != '/' {
 			return nil, fmt.Errorf("mask pointer %q: it must begin with /, such as /params/arguments/pin", p)
 		}
-		pointers = append(pointers, anyPart.ReplaceAllString(regexp.QuoteMeta(p), `/[^/]*`))
+		pointers = append(pointers, anyPart().ReplaceAllString(regexp.QuoteMeta(p), `/[^/]*`))
 	}
 	if pointers != nil {
 		m.pointers = regexp.MustCompile(`^(?:` + strings.Join(pointers, "|") + `)$`)
@@ -88,7 +88,7 @@ func (m *Masker) addValues(values []string) {
 }
 
 // anyPart is a part of a pointer that stands for any member, or for an element of a list.
-var anyPart = regexp.MustCompile(`/(?:\\\*|\d+)`)
+var anyPart = lazily(`/(?:\\\*|\d+)`)
 
 // Reporting returns a Masker of the same rules that calls fn for every secret.
 func (m *Masker) Reporting(fn func(Finding)) *Masker {
@@ -173,4 +173,4 @@ func (m *Masker) Placeholder(secret string) string {
 	return "[redacted:" + hex.EncodeToString(h.Sum(nil)[:8]) + "]"
 }
 
-var placeholder = regexp.MustCompile(`\[redacted:[0-9a-f]{16}\]`)
+var placeholder = lazily(`\[redacted:[0-9a-f]{16}\]`)

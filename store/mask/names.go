@@ -108,11 +108,11 @@ func (l level) hides(t *ruleTable, v []byte) (from, to int, ok bool) {
 	}
 	rest := v[from:]
 	switch {
-	case len(rest) == 0 || placeholder.Match(rest):
+	case len(rest) == 0 || placeholder().Match(rest):
 		return 0, 0, false
 	case l == everything:
 		return from, len(v), true
-	case template.Match(rest), t.words["empty"][strings.ToLower(string(rest))], l <= credential && from == 0 && isWord(rest):
+	case template().Match(rest), t.words["empty"][strings.ToLower(string(rest))], l <= credential && from == 0 && isWord(rest):
 		return 0, 0, false
 	case l == ifDigits:
 		lower, upper, digits := makeup(rest)
@@ -120,7 +120,7 @@ func (l level) hides(t *ruleTable, v []byte) (from, to int, ok bool) {
 	case l == ifKey:
 		return from, len(v), looksGenerated(rest, 12)
 	case l == ifRandom:
-		return from, len(v), from > 0 && len(rest) >= 8 || looksGenerated(rest, 16) && !uuid.Match(rest)
+		return from, len(v), from > 0 && len(rest) >= 8 || looksGenerated(rest, 16) && !uuid().Match(rest)
 	}
 	return from, len(v), true
 }

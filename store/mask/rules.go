@@ -108,7 +108,7 @@ func number(s string) int {
 
 // accepting are the functions that rules.txt names.
 var accepting = map[string]func(secret string) bool{
-	"no-template": func(s string) bool { return !template.MatchString(s) },
+	"no-template": func(s string) bool { return !template().MatchString(s) },
 	"generated":   func(s string) bool { return looksGenerated([]byte(s), 10) },
 	"basic": func(s string) bool { // a name, a colon and a password
 		b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
@@ -127,20 +127,37 @@ var (
 	wordBytes = classOf("a-zA-Z0-9_-")
 	nameBytes = classOf("a-zA-Z0-9_.-")
 	keyBytes  = classOf("a-zA-Z0-9_.~+/=%|:-")
-	bareBytes = classOf("^\\x00- \"'`,;&<>(){}\\[\\]\\\\|") // what a value without quotes may have
+	bareBytes = classOf("^\x00- \"'`,;&<>(){}[]\\|") // what a value without quotes may have
 	classes   = map[string]*class{
 		"alnum": alnum, "hex": hexDigits, "word": wordBytes, "dotted": nameBytes, "capitals": classOf("A-Z0-9"), "smalls": classOf("a-z0-9"),
 		"unreserved": classOf("a-zA-Z0-9_.~-"), "token": classOf("a-zA-Z0-9_.~+/=-"), "percent": classOf("a-zA-Z0-9_.~+/=%-"), "dollar": classOf("a-zA-Z0-9_.~+/=$-"),
 	}
 )
 
-// classOf returns the bytes that [members] matches in a regular expression.
+// classOf returns a set of bytes: single ones, ranges such as a-z, and behind ^ all others.
 func classOf(members string) *class {
 	var c class
-	for b, pattern := 0, regexp.MustCompile("["+members+"]"); b < len(c); b++ {
-		c[b] = pattern.Match([]byte{byte(b)})
+	rest, others := strings.CutPrefix(members, "^")
+	for i := 0; i < len(rest); i++ {
+		first, last := rest[i], rest[i]
+		if i+2 < len(rest) && rest[i+1] == '-' {
+			i += 2
+			last = rest[i]
+		}
+		for b := int(first); b <= int(last); b++ {
+			c[b] = true
+		}
+	}
+	for b := range c {
+		c[b] = c[b] != others
 	}
 	return &c
+}
+
+// lazily returns a regular expression that is compiled when it is first used: a package's
+// variables are initialised in every command, whether it masks or not.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
 // run returns how many bytes of b, from i on, are of the class.

@@ -33,7 +33,7 @@ func (m *Masker) text(b []byte) (edits []edit) {
 			if i+len(k.word) > len(b) || !bytes.EqualFold(b[i:i+len(k.word)], []byte(k.word)) || k.back == 0 && i > 0 && alnum[b[i-1]] && alnum[k.word[0]] && !afterEscape(b, i) {
 				continue
 			}
-			if from, to := k.find(m, b, i, k.word); to > from && !placeholder.Match(b[from:min(len(b), to+1)]) {
+			if from, to := k.find(m, b, i, k.word); to > from && !placeholder().Match(b[from:min(len(b), to+1)]) {
 				edits = append(edits, m.hide(b, from, to, k.rule))
 				i = max(i, to-1)
 				break
@@ -51,14 +51,14 @@ func (m *Masker) anyText(b []byte) []edit {
 			if len(found) > 2 {
 				found = found[2:]
 			}
-			if found[1] > found[0] && !placeholder.Match(b[found[0]:found[1]]) {
+			if found[1] > found[0] && !placeholder().Match(b[found[0]:found[1]]) {
 				edits = append(edits, m.hide(b, found[0], found[1], "pattern"))
 			}
 		}
 	}
 	if m.keys != nil {
 		for _, at := range m.keys.FindAllIndex(b, -1) {
-			if from, to := assigned(m, b, at[0], string(b[at[0]:at[1]])); to > from && !placeholder.Match(b[from:to]) {
+			if from, to := assigned(m, b, at[0], string(b[at[0]:at[1]])); to > from && !placeholder().Match(b[from:to]) {
 				edits = append(edits, m.hide(b, from, to, "name"))
 			}
 		}
@@ -128,19 +128,19 @@ func (p *phrase) find(_ *Masker, b []byte, at int, _ string) (from, to int) {
 // afterEscape reports whether the letter in front of i belongs to an escape, as in \n, or to
 // a colour.
 func afterEscape(b []byte, i int) bool {
-	return i > 1 && strings.IndexByte("nrtbfm", b[i-1]) >= 0 && escape.Match(b[max(0, i-16):i])
+	return i > 1 && strings.IndexByte("nrtbfm", b[i-1]) >= 0 && escape().Match(b[max(0, i-16):i])
 }
 
-var escape = regexp.MustCompile(`(?:\\[nrtbf]|(?:\x1b|\\033|\\e|\\u001b)\[[\d;]*m)$`)
+var escape = lazily(`(?:\\[nrtbf]|(?:\x1b|\\033|\\e|\\u001b)\[[\d;]*m)$`)
 
 // separator is what stands between a name and its value: the quote behind the name, blanks,
 // a type, an operator.
-var separator = regexp.MustCompile(`^(?:\x1b\[[\d;]*m)*((?:\\{0,7}["'` + "`" + `])?(?:%22|\]|\*\*)?)(?:\x1b\[[\d;]*m)*[ \t]{0,40}` +
+var separator = lazily(`^(?:\x1b\[[\d;]*m)*((?:\\{0,7}["'` + "`" + `])?(?:%22|\]|\*\*)?)(?:\x1b\[[\d;]*m)*[ \t]{0,40}` +
 	`(:[ \t]*[A-Za-z&][\w.&*?]{0,30}[ \t]*= |[a-z]{2,12} = |=>|->|={2,3}|:{0,3}=|[.?+|]{1,2}=|:\*\*|:|%3[AaDd]|[,|][ \t]*|>)` +
 	`((?:\\[nrt]|\x1b\[[\d;]*m|\*\*|[|>]-?\s|\s){0,16}(?:<!\[CDATA\[)?)`)
 
 // quote begins a quoted value.
-var quote = regexp.MustCompile(`^[bru]?(\\{0,7}["'` + "`" + `]|%22)`)
+var quote = lazily(`^[bru]?(\\{0,7}["'` + "`" + `]|%22)`)
 
 // assignment is a name in a text with what it is given.
 type assignment struct {
@@ -169,7 +169,7 @@ func assigned(m *Masker, b []byte, at int, word string) (from, to int) {
 	if from < 0 || from >= len(b) || !a.judge(m, b, start) {
 		return 0, 0
 	}
-	q := quote.FindSubmatchIndex(b[from:min(len(b), from+16)])
+	q := quote().FindSubmatchIndex(b[from:min(len(b), from+16)])
 	isCookie := strings.HasSuffix(strings.ToLower(a.name), "cookie")
 	switch {
 	case q != nil:
@@ -203,7 +203,7 @@ func assigned(m *Masker, b []byte, at int, word string) (from, to int) {
 // separate finds the operator behind a name, and returns where the value begins; -1: there
 // is none.
 func (a *assignment) separate(b []byte, start, end int) int {
-	found := separator.FindSubmatchIndex(b[end:min(len(b), end+200)])
+	found := separator().FindSubmatchIndex(b[end:min(len(b), end+200)])
 	if found == nil {
 		if a.op = " "; strings.HasPrefix(a.name, "--") && end < len(b) && b[end] == ' ' {
 			return end + 1
@@ -226,7 +226,7 @@ func (a *assignment) judge(m *Masker, b []byte, start int) bool {
 	switch {
 	case m.isUsersKey(a.name):
 		a.level = everything
-	case (lower == "pass" || lower == "pw") && userNear.Match(b[max(0, start-120):start]):
+	case (lower == "pass" || lower == "pw") && userNear().Match(b[max(0, start-120):start]):
 		a.level = password
 	case lower == "code" && bytes.Contains(b[max(0, start-reach):min(len(b), start+reach)], []byte("grant_type")): // of OAuth
 		a.level = credential
@@ -239,7 +239,7 @@ func (a *assignment) judge(m *Masker, b []byte, start int) bool {
 }
 
 // userNear is a user's name that is given just in front of a password.
-var userNear = regexp.MustCompile(`(?i)(?:user|login|host|account)\w*["']?\s*[:=]`)
+var userNear = lazily(`(?i)(?:user|login|host|account)\w*["']?\s*[:=]`)
 
 // accepts reports whether a value without quotes is a secret, and no word of a sentence or of
 // a program.
@@ -249,7 +249,7 @@ func (a *assignment) accepts(m *Masker, v []byte, lineEnds bool) bool {
 	switch {
 	case a.level == everything, a.level < ifString, a.query && !isWord(v): // hides has judged it
 		return true
-	case bytes.IndexByte(v, '.') > 0 && digits == 0, letters == len(v) && (m.rules.words["prose"][word] || programWord.MatchString(word)), v[0] == '!' && letters == len(v)-1: // a variable of a program, a tag of YAML
+	case bytes.IndexByte(v, '.') > 0 && digits == 0, letters == len(v) && (m.rules.words["prose"][word] || programWord().MatchString(word)), v[0] == '!' && letters == len(v)-1: // a variable of a program, a tag of YAML
 		return false
 	case a.op == "=" && a.tight && a.level == password, a.op == ">":
 		return len(v) >= 3
@@ -264,7 +264,7 @@ func (a *assignment) accepts(m *Masker, v []byte, lineEnds bool) bool {
 }
 
 // programWord is part of what names a secret in a program.
-var programWord = regexp.MustCompile(`pass|secret|token|key|cred|user|string|config|input|option|value|hash|field|schema|param`)
+var programWord = lazily(`pass|secret|token|key|cred|user|string|config|input|option|value|hash|field|schema|param`)
 
 // table returns the edits of a table's columns that a heading calls secret: of CSV, of tabs
 // and of Markdown.

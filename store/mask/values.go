@@ -2,7 +2,6 @@ package mask
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -38,10 +37,10 @@ func makeup(b []byte) (lower, upper, digits int) {
 
 // template matches what only names a secret: ${TOKEN}, {{token}}, $TOKEN, <token>, ****, a file
 // in one of the usual folders; and a token of mcprec's own, which is a schedule.
-var template = regexp.MustCompile(`^(?:[*.x•]*|mcprec1.*|\$\{.*\}|\$\(.*\)|\$[A-Za-z_-]*|\[.*\]|\{.*\}|<.*>|%.+%|` +
+var template = lazily(`^(?:[*.x•]*|mcprec1.*|\$\{.*\}|\$\(.*\)|\$[A-Za-z_-]*|\[.*\]|\{.*\}|<.*>|%.+%|` +
 	`(?:/(?:home|usr|var|etc|tmp|run|opt|root|Users)/|\.{1,2}/|~/|[A-Z]:\\).*)$`)
 
-var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+var uuid = lazily(`^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // isWord reports whether v is a word in small letters, or some with '-' between them.
 func isWord(v []byte) bool {
