@@ -13,19 +13,6 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-func (u *suite) testAppend(t *testing.T) {
-	u.cases(t, map[string]func(*testing.T, store.Store){
-		"head":       appendHead,
-		"idempotent": appendIdempotent,
-		"conflict":   appendConflict,
-		"refused":    appendRefused,
-		"cancelled":  appendCancelled,
-		"large":      appendLarge,
-		"concurrent": appendConcurrent,
-		"kinds":      appendKinds,
-	})
-}
-
 func appendHead(t *testing.T, s store.Store) {
 	events := log(1, 10, true)
 	if got, want := mustAppend(t, s, 0, events[:4]), headOf(events[:4]); got != want {
@@ -37,9 +24,7 @@ func appendHead(t *testing.T, s store.Store) {
 	if got, err := s.Head(t.Context(), newID(1)); err != nil || got != headOf(events) {
 		t.Errorf("head %v, %v, want %v", got, err, headOf(events))
 	}
-	if _, err := s.Head(t.Context(), newID(2)); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("head of a session that is not there: %v", err)
-	}
+	wantErr(t, "head of a session that is not there", store.ErrNotFound, errOf(s.Head(t.Context(), newID(2))))
 	wantEvents(t, s, newID(1), 0, events)
 }
 
@@ -123,22 +108,12 @@ func appendCancelled(t *testing.T, s store.Store) {
 	mustAppend(t, s, 0, log(1, 3, false))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Append(ctx, newID(2), 0, log(2, 3, false)); !errors.Is(err, context.Canceled) {
-		t.Errorf("append: %v", err)
-	}
-	if _, err := s.Head(ctx, newID(1)); !errors.Is(err, context.Canceled) {
-		t.Errorf("head: %v", err)
-	}
-	if _, err := collect(ctx, s, newID(1), 0, store.ReadOptions{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("read: %v", err)
-	}
-	if err := s.Delete(ctx, newID(1)); !errors.Is(err, context.Canceled) {
-		t.Errorf("delete: %v", err)
-	}
+	wantErr(t, "append", context.Canceled, errOf(s.Append(ctx, newID(2), 0, log(2, 3, false))))
+	wantErr(t, "head", context.Canceled, errOf(s.Head(ctx, newID(1))))
+	wantErr(t, "read", context.Canceled, errOf(collect(ctx, s, newID(1), 0, store.ReadOptions{})))
+	wantErr(t, "delete", context.Canceled, s.Delete(ctx, newID(1)))
 	for _, err := range s.Sessions(ctx, store.Query{}) {
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("sessions: %v", err)
-		}
+		wantErr(t, "sessions", context.Canceled, err)
 	}
 }
 
@@ -193,4 +168,73 @@ func appendKinds(t *testing.T, s store.Store) {
 	events[4].Payload = nil
 	mustAppend(t, s, 0, events)
 	wantEvents(t, s, newID(1), 0, events)
+}
+
+func deleteGone(t *testing.T, s store.Store) {
+	for i := range 3 {
+		mustAppend(t, s, 0, log(i, 40, i == 1))
+	}
+	wantErr(t, "delete", nil, s.Delete(t.Context(), newID(1)))
+	wantErr(t, "head", store.ErrNotFound, errOf(s.Head(t.Context(), newID(1))))
+	wantErr(t, "read", store.ErrNotFound, errOf(collect(t.Context(), s, newID(1), 0, store.ReadOptions{})))
+	if got := list(t, s, store.Query{}); len(got) != 2 || got[0].ID != newID(0) || got[1].ID != newID(2) {
+		t.Errorf("listed after delete: %v", got)
+	}
+	wantErr(t, "delete again", store.ErrNotFound, s.Delete(t.Context(), newID(1)))
+}
+
+func deleteTombstone(t *testing.T, s store.Store) {
+	mustAppend(t, s, 0, log(1, 4, false))
+	wantErr(t, "delete", nil, s.Delete(t.Context(), newID(1)))
+	for _, after := range []uint64{0, 4} {
+		wantErr(t, fmt.Sprintf("append after %d", after), store.ErrExists, errOf(s.Append(t.Context(), newID(1), after, log(1, 5, false)[after:])))
+	}
+	if sp, ok := s.(store.Spooler); ok {
+		wantErr(t, "spool", store.ErrExists, errOf(sp.Spool(t.Context(), Opening(1))))
+	}
+	if got := list(t, s, store.Query{}); len(got) != 0 {
+		t.Errorf("listed after delete: %v", got)
+	}
+}
+
+func deleteLive(t *testing.T, s store.Store) {
+	sp := openSpool(t, s, 1)
+	wantErr(t, "delete of a live session", store.ErrLive, s.Delete(t.Context(), newID(1)))
+	mustClose(t, sp)
+	wantErr(t, "delete", nil, s.Delete(t.Context(), newID(1)))
+}
+
+// testReopen holds that everything is as it was after the store was closed and
+// opened again.
+func (u *suite) testReopen(t *testing.T) {
+	if u.reopen == nil {
+		t.Skip("the store keeps nothing")
+	}
+	s := u.open(t)
+	events := log(1, 20, true)
+	mustAppend(t, s, 0, events[:10])
+	mustAppend(t, s, 0, log(2, 5, false))
+	mustAppend(t, s, 0, log(3, 5, false))
+	wantErr(t, "delete", nil, s.Delete(t.Context(), newID(3)))
+	spooled := log(4, 9, true)
+	if _, ok := s.(store.Spooler); ok {
+		sp := openSpool(t, s, 4)
+		mustWrite(t, sp, parts(log(4, 9, true)[1:])...)
+		mustClose(t, sp)
+	} else {
+		mustAppend(t, s, 0, spooled)
+	}
+	before := list(t, s, store.Query{})
+	s = u.reopen(t, s)
+	after := list(t, s, store.Query{})
+	if got, want := string(store.EncodePayload(after)), string(store.EncodePayload(before)); got != want {
+		t.Errorf("listed\n got %s\nwant %s", got, want)
+	}
+	mustAppend(t, s, 10, events)
+	wantEvents(t, s, newID(1), 0, events)
+	wantEvents(t, s, newID(2), 0, log(2, 5, false))
+	wantEvents(t, s, newID(4), 0, spooled)
+	wantErr(t, "append to a deleted session", store.ErrExists, errOf(s.Append(t.Context(), newID(3), 0, log(3, 5, false))))
+	Validate(t, s)
+	wantErr(t, "close", nil, s.Close())
 }

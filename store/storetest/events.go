@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -52,6 +53,7 @@ func log(i, n int, sealed bool) []store.Event {
 	return events
 }
 
+// parts returns events as the Write of a Spool takes them, each whole.
 func parts(events []store.Event) []store.Part {
 	p := make([]store.Part, len(events))
 	for i, e := range events {
@@ -83,6 +85,9 @@ func sameEvents(t *testing.T, got, want []store.Event) {
 	t.Helper()
 	for i := range min(len(got), len(want)) {
 		if !got[i].Equal(want[i]) {
+			show := func(e store.Event) string {
+				return fmt.Sprintf("%d %v %s %s stream %d unterminated %t %q", e.Seq, e.At, e.Kind, e.Dir, e.Stream, e.Unterminated, bytes.TrimSpace(e.Payload[:min(len(e.Payload), 120)]))
+			}
 			t.Fatalf("event %d:\ngot  %.200v\nwant %.200v", want[i].Seq, show(got[i]), show(want[i]))
 		}
 	}
@@ -91,20 +96,11 @@ func sameEvents(t *testing.T, got, want []store.Event) {
 	}
 }
 
-func show(e store.Event) string {
-	return fmt.Sprintf("%d %v %s %s stream %d unterminated %t %q", e.Seq, e.At, e.Kind, e.Dir, e.Stream, e.Unterminated, bytes.TrimSpace(e.Payload[:min(len(e.Payload), 120)]))
-}
-
 func mustAppend(t *testing.T, s store.Store, after uint64, events []store.Event) store.Head {
 	t.Helper()
-	var h store.Header
-	first := events[0]
-	if first.Kind != store.Opened {
-		t.Fatal("mustAppend wants a log from its start")
-	}
-	h, err := store.ParseHeader(first.Payload)
+	h, err := store.ParseHeader(events[0].Payload)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("mustAppend wants a log from its start: %v", err)
 	}
 	head, err := s.Append(t.Context(), h.ID, after, events[after:])
 	if err != nil {
@@ -119,3 +115,14 @@ func headOf(events []store.Event) (head store.Head) {
 	}
 	return head
 }
+
+// wantErr reports err unless it is target, or nil where target is nil.
+func wantErr(t *testing.T, what string, target, err error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+// errOf returns the error of a call with a result.
+func errOf[T any](_ T, err error) error { return err }

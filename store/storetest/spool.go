@@ -2,29 +2,12 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
-
-func (u *suite) testSpool(t *testing.T) {
-	u.cases(t, map[string]func(*testing.T, store.Store){
-		"visible":     spoolVisible,
-		"interleaved": spoolInterleaved,
-		"cut":         spoolCut,
-		"exists":      spoolExists,
-		"live":        spoolLive,
-		"closed":      spoolClosed,
-		"sequence":    spoolSequence,
-		"follow":      spoolFollow,
-		"cancelled":   spoolFollowCancelled,
-		"five":        spoolFive,
-		"large":       spoolLarge,
-	})
-}
 
 func openSpool(t *testing.T, s store.Store, i int) store.Spool {
 	t.Helper()
@@ -130,15 +113,9 @@ func spoolCut(t *testing.T, s store.Store) {
 
 func spoolExists(t *testing.T, s store.Store) {
 	sp := openSpool(t, s, 1)
-	again := func() {
-		t.Helper()
-		if _, err := s.(store.Spooler).Spool(t.Context(), Opening(1)); !errors.Is(err, store.ErrExists) {
-			t.Errorf("spool again: %v", err)
-		}
-	}
-	again()
+	wantErr(t, "spool again", store.ErrExists, errOf(s.(store.Spooler).Spool(t.Context(), Opening(1))))
 	mustClose(t, sp)
-	again()
+	wantErr(t, "spool again", store.ErrExists, errOf(s.(store.Spooler).Spool(t.Context(), Opening(1))))
 	if _, err := s.(store.Spooler).Spool(t.Context(), frame(2)); err == nil {
 		t.Error("spool that starts with a frame: accepted")
 	}
@@ -147,13 +124,9 @@ func spoolExists(t *testing.T, s store.Store) {
 func spoolLive(t *testing.T, s store.Store) {
 	sp := openSpool(t, s, 1)
 	mustWrite(t, sp, parts(log(1, 2, false)[1:])...)
-	if _, err := s.Append(t.Context(), newID(1), 2, []store.Event{frame(3)}); !errors.Is(err, store.ErrLive) {
-		t.Errorf("append to a live session: %v", err)
-	}
+	wantErr(t, "append to a live session", store.ErrLive, errOf(s.Append(t.Context(), newID(1), 2, []store.Event{frame(3)})))
 	mustClose(t, sp)
-	if _, err := s.Append(t.Context(), newID(1), 2, []store.Event{frame(3)}); err != nil {
-		t.Errorf("append after the recorder left: %v", err)
-	}
+	wantErr(t, "append after the recorder left", nil, errOf(s.Append(t.Context(), newID(1), 2, []store.Event{frame(3)})))
 	wantEvents(t, s, newID(1), 0, log(1, 3, false))
 }
 
@@ -240,9 +213,7 @@ func spoolFollowCancelled(t *testing.T, s store.Store) {
 			cancel()
 		}
 	}
-	if !errors.Is(last, context.Canceled) {
-		t.Errorf("follow: %v", last)
-	}
+	wantErr(t, "follow", context.Canceled, last)
 	mustClose(t, sp)
 }
 
@@ -257,9 +228,7 @@ func spoolFive(t *testing.T, s store.Store) {
 					t.Errorf("session %d: %v", i, err)
 				}
 			}
-			if err := sp.Close(); err != nil {
-				t.Errorf("session %d: %v", i, err)
-			}
+			wantErr(t, "close", nil, sp.Close())
 		})
 		wg.Go(func() {
 			got, err := collect(t.Context(), s, newID(i), 0, store.ReadOptions{Follow: true})

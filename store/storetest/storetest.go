@@ -1,19 +1,10 @@
-// Package storetest is the conformance suite of package store: every Store
-// passes Test, and every Spooler the spool part of it too.
-//
-// # Data layout
-//
-// A test case opens its own store. When the case ends, every session in the
-// store is read once more through store.Validator, its head and its listing are
-// compared with what was read, and a store.Verifier must find no fault.
-//
-// # What it refuses to do
-//
-// It sleeps nowhere and asserts no time: a case that waits, waits for an event.
 package storetest
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
@@ -38,29 +29,74 @@ func Test(t *testing.T, open func(t *testing.T) store.Store, options ...Option) 
 	for _, o := range options {
 		o(u)
 	}
-	t.Run("append", u.testAppend)
-	t.Run("read", u.testRead)
-	t.Run("list", u.testList)
-	t.Run("delete", u.testDelete)
-	t.Run("spool", u.testSpool)
-	t.Run("reopen", u.testReopen)
-}
-
-// cases runs each case on a store of its own.
-func (u *suite) cases(t *testing.T, cases map[string]func(t *testing.T, s store.Store)) {
-	for name, run := range cases {
-		t.Run(name, func(t *testing.T) {
-			s := u.open(t)
-			run(t, s)
-			Validate(t, s)
-			if err := s.Close(); err != nil {
-				t.Errorf("close: %v", err)
-			}
-			if _, err := s.Head(t.Context(), newID(0)); err == nil {
-				t.Error("head after close: no error")
+	for group, cases := range cases {
+		t.Run(group, func(t *testing.T) {
+			for name, run := range cases {
+				t.Run(name, func(t *testing.T) {
+					s := u.open(t)
+					run(t, s)
+					Validate(t, s)
+					wantErr(t, "close", nil, s.Close())
+					if _, err := s.Head(t.Context(), newID(0)); err == nil {
+						t.Error("head after close: no error")
+					}
+				})
 			}
 		})
 	}
+	t.Run("reopen", u.testReopen)
+}
+
+// cases are the test cases by group and name. Each has a store of its own.
+var cases = map[string]map[string]func(*testing.T, store.Store){
+	"append": {
+		"head":       appendHead,
+		"idempotent": appendIdempotent,
+		"conflict":   appendConflict,
+		"refused":    appendRefused,
+		"cancelled":  appendCancelled,
+		"large":      appendLarge,
+		"concurrent": appendConcurrent,
+		"kinds":      appendKinds,
+	},
+	"read": {
+		"from":    readFrom,
+		"absent":  readAbsent,
+		"stopped": readStopped,
+		"owned":   readOwned,
+		"follow":  readFollowIdle,
+	},
+	"list": {
+		"empty": func(t *testing.T, s store.Store) {
+			if got := list(t, s, store.Query{}); len(got) != 0 {
+				t.Errorf("an empty store lists %v", got)
+			}
+		},
+		"query":  listQuery,
+		"fields": listFields,
+		"header": listHeader,
+	},
+	"delete": {
+		"gone": deleteGone,
+		"absent": func(t *testing.T, s store.Store) {
+			wantErr(t, "delete", store.ErrNotFound, s.Delete(t.Context(), newID(1)))
+		},
+		"tombstone": deleteTombstone,
+		"live":      deleteLive,
+	},
+	"spool": {
+		"visible":     spoolVisible,
+		"interleaved": spoolInterleaved,
+		"cut":         spoolCut,
+		"exists":      spoolExists,
+		"live":        spoolLive,
+		"closed":      spoolClosed,
+		"sequence":    spoolSequence,
+		"follow":      spoolFollow,
+		"cancelled":   spoolFollowCancelled,
+		"five":        spoolFive,
+		"large":       spoolLarge,
+	},
 }
 
 // Validate reads every session of a store and reports every broken invariant.
@@ -80,6 +116,7 @@ func Validate(t testing.TB, s store.Store) {
 	}
 }
 
+// validateSession compares what is listed of a session, and its head, with its events.
 func validateSession(t testing.TB, s store.Store, listed store.Session) {
 	t.Helper()
 	var v store.Validator
@@ -105,5 +142,34 @@ func validateSession(t testing.TB, s store.Store, listed store.Session) {
 	}
 	if listed.Frames != counted.Frames || listed.Bytes != counted.Bytes || listed.Lost != counted.Lost || listed.Exit != counted.Exit {
 		t.Errorf("session %s: listed as %+v; its events give %+v", listed.ID, listed, counted)
+	}
+}
+
+// Torture is whether the long forms of the tests are wanted: make torture.
+func Torture() bool { return os.Getenv("MCPREC_TORTURE") != "" }
+
+// Tell adds a line to the table of make torture, which is in the file that
+// MCPREC_TORTURE names by its whole path: a fault, how often it was tried, and what became
+// of it. A test that has failed has no line.
+func Tell(t testing.TB, fault string, tried int, what string) {
+	t.Helper()
+	if tried == 0 {
+		t.Fatalf("%s: nothing was tried", fault)
+	}
+	if !Torture() || t.Failed() {
+		return
+	}
+	if !filepath.IsAbs(os.Getenv("MCPREC_TORTURE")) {
+		t.Fatalf("MCPREC_TORTURE is %q, no whole path: each package would write into its own folder", os.Getenv("MCPREC_TORTURE"))
+	}
+	f, err := os.OpenFile(os.Getenv("MCPREC_TORTURE"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = fmt.Fprintf(f, "%s|%d|%d|%s\n", fault, tried, tried, what); err != nil {
+		t.Error(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
 	}
 }
