@@ -355,6 +355,9 @@ func openedText(h store.Header) string {
 		parts = append(parts, strconv.Quote(name+"="+h.Labels[name]))
 	}
 	parts = append(parts, h.URL, clip(strings.Join(h.Command, " ")))
+	if h.Masked != nil {
+		parts = append(parts, "(masked)")
+	}
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 }
 

@@ -31,9 +31,21 @@ type Header struct {
 	MaxFrame int64 `json:"max_frame,omitempty"`
 	// Redacted counts the secrets that placeholders stand for in this header.
 	Redacted uint64 `json:"redacted,omitempty"`
+	// Masked says that the session is kept without its secrets, and by which rules besides
+	// the built-in ones; nil: it is kept as it passed.
+	Masked *MaskRules `json:"masked,omitempty"`
 	// Expect states the verdict that replaying this session must give, in the
 	// form of replay.ParseExpectation.
 	Expect string `json:"expect,omitempty"`
+}
+
+// MaskRules say what is a secret: what names of members, regular expressions, JSON pointers
+// and names of environment variables lead to.
+type MaskRules struct {
+	Keys     []string `json:"keys,omitempty"`
+	Patterns []string `json:"patterns,omitempty"`
+	Pointers []string `json:"pointers,omitempty"`
+	Env      []string `json:"env,omitempty"`
 }
 
 // Encode returns the header as the payload of an Opened event.

@@ -3,9 +3,11 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -251,4 +253,48 @@ func writeDoor(t *testing.T, path string, events []store.Event) {
 		t.Fatal(err)
 	}
 	writeEvents(t, path, events)
+}
+
+// TestRecordMasked holds that a store has no secret of a session that was recorded with
+// --mask: one that ended, and one whose recorder was killed, which another process folds.
+func TestRecordMasked(t *testing.T) {
+	for _, kill := range []bool{false, true} {
+		home := t.TempDir()
+		cmd := exec.CommandContext(t.Context(), "mcprec", "record", "--store", home, "--mask", "--mask-key", "colour", "--", "fakeserver", "echo", "--api-key="+doorSecrets["the command line"])
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(in, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"password":%q,"colour":"ultramarine","note":%q}}}`+"\n", doorSecrets["an argument"], doorSecrets["the command line"])
+		line, err := bufio.NewReader(out).ReadString('\n')
+		if err != nil || !strings.Contains(line, doorSecrets["an argument"]) {
+			t.Errorf("the client hears %q, %v", line, err)
+		}
+		if kill {
+			_ = cmd.Process.Kill()
+		}
+		in.Close()
+		_ = cmd.Wait()
+		mcprec(t, "list", "--store", home) // folds what is left
+		if shown := mcprec(t, "list", "--store", home); !strings.Contains(shown, "(masked)") {
+			t.Errorf("list:\n%s", shown)
+		}
+		said := mcprec(t, "export", "--store", home, "--secrets")
+		for _, secret := range []string{doorSecrets["an argument"], "ultramarine", doorSecrets["the command line"]} {
+			if strings.Contains(said, secret) {
+				t.Errorf("killed: %v: the store has %s:\n%s", kill, secret, said)
+			}
+		}
+		if spools, _ := filepath.Glob(filepath.Join(home, "spool", "*.log")); len(spools) > 0 {
+			t.Errorf("left: %v", spools)
+		}
+		mcprec(t, "verify", "--store", home)
+	}
 }

@@ -37,8 +37,9 @@ beginning.
 
 --format json prints one object a line: id, label, start (RFC 3339), command (a
 list), transport, frames, bytes, lost, state, exit (a number; "signal: NAME";
-null when unknown), labels, an object, if record was given --label NAME=VALUE, and
-doubtful, the first event that a failing disk may not have kept, if there is one.
+null when unknown), labels, an object, if record was given --label NAME=VALUE,
+doubtful, the first event that a failing disk may not have kept, if there is one, and
+masked, true, if record was given --mask.
 
 ` + exitLine,
 		Args: atMost(1),
@@ -112,13 +113,14 @@ type sessionLine struct {
 	State     store.State       `json:"state"`
 	Exit      any               `json:"exit"`
 	Labels    map[string]string `json:"labels,omitempty"`
+	Masked    bool              `json:"masked,omitempty"`
 }
 
 func listJSON(w io.Writer, sessions []store.Session) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	for _, s := range sessions {
-		line := sessionLine{s.ID, s.Label, s.Start, s.Command, s.Transport, s.Frames, s.Bytes, s.Lost, s.Doubtful, s.State, nil, s.Labels}
+		line := sessionLine{s.ID, s.Label, s.Start, s.Command, s.Transport, s.Frames, s.Bytes, s.Lost, s.Doubtful, s.State, nil, s.Labels, s.Masked != nil}
 		if line.Command == nil {
 			line.Command = []string{}
 		}
@@ -158,6 +160,9 @@ func listText(w *screen, sessions []store.Session, limit int) {
 		w.paint(unpainted, fmt.Sprintf(before, id, short[i], start, s.Frames, s.Bytes))
 		w.paint(ofState(s.State), fmt.Sprintf("%-7s", s.State))
 		w.paint(unpainted, fmt.Sprintf(after, plain(strings.TrimPrefix(s.Exit, "signal: ")), label, plain(labelOf(s)), plain(commandOf(s))))
+		if s.Masked != nil {
+			w.paint(dim, "  (masked)")
+		}
 		if s.Lost > 0 {
 			w.paint(red, fmt.Sprintf("  (%d lost)", s.Lost))
 		}

@@ -27,6 +27,7 @@ type recordOptions struct {
 	out     string
 	sync    string
 	verbose bool
+	mask    bool
 	http    targetOptions
 	disk    diskOptions
 	mode    fixtures.Mode // of serve, which records; "" of record
@@ -77,6 +78,7 @@ what it says, the session goes on.
 	f.StringVar(&o.sync, "sync", "50ms", "how soon frames are on disk after the operating system has them:\na duration, always, or none")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say on stderr what was recorded")
 	completeWords(cmd, "sync", "50ms", "always", "none")
+	f.BoolVar(&o.mask, "mask", false, "keep no secrets: mask them when the session is moved from its spool into\nthe database, by 30 s or at its end; until the end the spool has them")
 	o.disk.addFlags(cmd)
 	o.http.addFlags(cmd)
 	return cmd
@@ -160,6 +162,9 @@ func (o *recordOptions) check() (syncing time.Duration, err error) {
 	if err := checkOut(o.out); err != nil {
 		return 0, err
 	}
+	if o.mask && o.secrets.show {
+		return 0, usagef("--mask and --secrets; give one of them")
+	}
 	if err := o.secrets.check(); err != nil {
 		return 0, err
 	}
@@ -178,6 +183,14 @@ func checkOut(name string) error {
 		return usagef("--out %s: there is no folder %s", name, filepath.Dir(name))
 	}
 	return nil
+}
+
+// masked is what the header says of --mask.
+func (o *recordOptions) masked() *store.MaskRules {
+	if !o.mask {
+		return nil
+	}
+	return &o.secrets.MaskRules
 }
 
 // parseSync reads the --sync flag.
@@ -201,7 +214,7 @@ func startRecorder(std streams, o recordOptions, syncing time.Duration, command 
 	db, err := o.open(boltstore.Options{Sync: syncing})
 	var rec *recorder.Recorder
 	if err == nil {
-		h := store.Header{Transport: "stdio", Label: o.label.text, Labels: o.label.values, Command: command, Recorder: "mcprec " + version()}
+		h := store.Header{Transport: "stdio", Label: o.label.text, Labels: o.label.values, Command: command, Masked: o.masked(), Recorder: "mcprec " + version()}
 		rec, err = recorder.New(context.Background(), db, h, o.recording(std)...)
 	}
 	if err != nil {

@@ -20,17 +20,15 @@ import (
 
 // secretOptions are the flags that say what is masked of what a command shows and writes.
 type secretOptions struct {
-	show     bool
-	keys     []string
-	patterns []string
-	pointers []string
-	env      []string
+	show bool
+	store.MaskRules
 }
 
 const secretHelp = `The store keeps exactly what passed, for you alone, but for headers that carry
 credentials. Whatever leaves it, shown or written, has its secrets masked: [redacted:…]
 stands for each, the same for the same secret. --secrets leaves them as they are,
---mask-key and its like mask more, and mcprec redact takes them out of a session for good.
+--mask-key and its like mask more, --mask keeps none, and mcprec redact takes them out of
+a session for good.
 
 `
 
@@ -43,10 +41,10 @@ func (o *secretOptions) addFlags(cmd *cobra.Command) {
 // addRules adds the flags that say what else is a secret. Their old names work too.
 func (o *secretOptions) addRules(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&o.keys, "mask-key", nil, "mask what is under `KEY`, in JSON and in text; * stands for anything;\nmay be repeated, as the three below")
-	f.StringArrayVar(&o.patterns, "mask-pattern", nil, "mask what the regular expression `RE` finds; of one with a group, the group")
-	f.StringArrayVar(&o.pointers, "mask-pointer", nil, "mask what is at the JSON `POINTER` of a message; * stands for any member")
-	f.StringArrayVar(&o.env, "mask-env", nil, "mask the value of the environment variable `NAME`")
+	f.StringArrayVar(&o.Keys, "mask-key", nil, "mask what is under `KEY`, in JSON and in text; * stands for anything;\nmay be repeated, as the three below")
+	f.StringArrayVar(&o.Patterns, "mask-pattern", nil, "mask what the regular expression `RE` finds; of one with a group, the group")
+	f.StringArrayVar(&o.Pointers, "mask-pointer", nil, "mask what is at the JSON `POINTER` of a message; * stands for any member")
+	f.StringArrayVar(&o.Env, "mask-env", nil, "mask the value of the environment variable `NAME`")
 	old := map[string]pflag.NormalizedName{"no-redact": "secrets", "redact-key": "mask-key", "redact-pattern": "mask-pattern",
 		"redact-pointer": "mask-pointer", "redact-env": "mask-env"}
 	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -60,7 +58,7 @@ func (o *secretOptions) addRules(cmd *cobra.Command) {
 // check refuses wrong flags. The rules that are built in take time to read, so it does not
 // read them for nothing.
 func (o *secretOptions) check() error {
-	if len(o.keys)+len(o.patterns)+len(o.pointers) == 0 {
+	if len(o.Keys)+len(o.Patterns)+len(o.Pointers) == 0 {
 		return nil
 	}
 	_, err := o.rules()
@@ -69,8 +67,8 @@ func (o *secretOptions) check() error {
 
 // rules reads the flags.
 func (o *secretOptions) rules() (mask.Rules, error) {
-	rules := mask.Rules{Keys: o.keys, Pointers: o.pointers, Values: mask.EnvValues(os.Environ(), o.env)}
-	for _, p := range o.patterns {
+	rules := mask.Rules{Keys: o.Keys, Pointers: o.Pointers, Values: mask.EnvValues(os.Environ(), o.Env)}
+	for _, p := range o.Patterns {
 		re, err := regexp.Compile(p)
 		if err != nil {
 			return rules, usagef("--mask-pattern %s: %v", p, err)
@@ -117,6 +115,21 @@ func (h *home) door(db *boltstore.Store) (door, error) {
 		return door{}, err
 	}
 	return door{masker: m, rules: m.Placeholder(fmt.Sprintf("%q %q %q %q", rules.Keys, rules.Patterns, rules.Pointers, rules.Values))}, nil
+}
+
+// maskFold returns what masks a session that was recorded with --mask, whichever mcprec moves
+// it out of its spool.
+func maskFold(key []byte, h store.Header) (func(store.Event) store.Event, error) {
+	o := secretOptions{MaskRules: *h.Masked}
+	rules, err := o.rules()
+	if err != nil {
+		return nil, err
+	}
+	m, err := mask.New(key, rules)
+	if err != nil {
+		return nil, err
+	}
+	return m.Of(h).Session().Event, nil
 }
 
 // of returns the door of a session, which knows the secrets of its command line, too.

@@ -278,6 +278,7 @@ func (h *home) open(o boltstore.Options) (*boltstore.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Mask = maskFold
 	return boltstore.Open(dir, o)
 }
 

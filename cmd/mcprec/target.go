@@ -106,7 +106,7 @@ type remote struct {
 func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	tap := recorder.NewHTTP(recorder.HTTPOptions{
 		Open: r.open, Done: r.done, Path: r.target.Path, Split: r.o.http.split, Together: r.o.http.join,
-		Header: store.Header{Label: r.o.label.text, Labels: r.o.label.values, URL: r.target.String(), Recorder: "mcprec " + version()},
+		Header: store.Header{Label: r.o.label.text, Labels: r.o.label.values, URL: r.target.String(), Masked: r.o.masked(), Recorder: "mcprec " + version()},
 	})
 	live, end := context.WithCancelCause(context.Background())
 	defer end(nil)

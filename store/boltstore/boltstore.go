@@ -35,6 +35,10 @@ type Options struct {
 	// CloseBudget is how long the Close of a spool folds before it leaves the
 	// rest for whoever folds next. 0: 100 ms.
 	CloseBudget time.Duration
+	// Mask returns what masks the events, in their order, of a session whose header says
+	// that it is kept so: before they go from its spool into the database. The key is the
+	// store's. nil: the spool of such a session is left to a program that can mask it.
+	Mask func(key []byte, h store.Header) (func(store.Event) store.Event, error)
 }
 
 // Store is a store in a folder. Goroutines and processes may share the folder; all

@@ -76,6 +76,7 @@ var decoder = sync.OnceValue(func() *zstd.Decoder {
 
 // chunker makes chunks of events that follow each other.
 type chunker struct {
+	mask   func(store.Event) store.Event // nil: they are kept as they are
 	id     [16]byte
 	events []byte // records of the chunk being filled
 	first  uint64

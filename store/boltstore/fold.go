@@ -60,6 +60,11 @@ func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, o pa
 	r := newSpoolReader(f, x.unfolded())
 	r.reuse, r.brief, r.small = true, !o.ending, !o.ending
 	c := &chunker{id: key}
+	// The header in the database is masked already: the spool's has the rules and more.
+	first, _, _ := newSpoolReader(f, spoolStart).read() // of what cannot be read nothing is folded
+	if c.mask, err = s.maskOf(first); err != nil {
+		return step, err
+	}
 	step, err = s.gather(ctx, r, c, &p, o)
 	if err != nil || len(c.done) == 0 && !step.whole {
 		return step, err
@@ -85,6 +90,25 @@ func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, o pa
 	return step, err
 }
 
+// errNoMask: the session is to be kept without its secrets.
+var errNoMask = errors.New("it is to be masked, which this program cannot")
+
+// maskOf returns what masks the events of a session that begins with e; nil: nothing is to.
+func (s *Store) maskOf(e store.Event) (func(store.Event) store.Event, error) {
+	h, err := store.ParseHeader(e.Payload)
+	switch {
+	case err != nil || e.Kind != store.Opened || h.Masked == nil:
+		return nil, nil
+	case s.opts.Mask == nil:
+		return nil, fmt.Errorf("fold session %s: %w", h.ID, errNoMask)
+	}
+	key, err := s.RedactionKey()
+	if err != nil {
+		return nil, err
+	}
+	return s.opts.Mask(key, h)
+}
+
 // settleSpool makes a spool durable that the database will point into: it must
 // not be gone after a power cut.
 func (s *Store) settleSpool(f reader) error {
@@ -108,6 +132,9 @@ func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *proje
 			err = ctx.Err()
 		}
 		if err == nil && ok {
+			if c.mask != nil {
+				e = c.mask(e)
+			}
 			if err = p.take(c.id, e); err != nil {
 				err = fmt.Errorf("spool %s: %w: %w", r.path, err, store.ErrCorrupt)
 			}

@@ -1,9 +1,12 @@
 package boltstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -227,4 +230,85 @@ func TestCloseLeavesMuch(t *testing.T) {
 	if err := p.Close(); err != nil || exists(t, s.spoolPath(testID(2))) {
 		t.Errorf("close: %v; or a spool is left", err)
 	}
+}
+
+// TestFoldMasked holds that a session whose header asks for it comes into the database
+// masked, in each fold and by repair, by the rules of the spool's header; and that a program
+// without a mask leaves its spool.
+func TestFoldMasked(t *testing.T) {
+	h := store.Header{ID: testID(1), Start: testStart(1), Transport: "stdio", Command: []string{"hunter2"}, Masked: &store.MaskRules{Keys: []string{"k"}}}
+	events := testLog(1, 20, 80, true)
+	events[0].Payload = h.Encode()
+	for i := range 18 {
+		events[i+1].Payload = []byte(`{"id":1,"result":"hunter2"}`)
+	}
+	live := testStore(t, t.TempDir())
+	p := startSpool(t, live, events[:10])
+	at := p.(*spool).good
+	if err := p.Write(asParts(events[10:])); err != nil {
+		t.Fatal(err)
+	}
+	spooled, damaged := died(t, live), died(t, live)
+	mask := func(s *Store) {
+		s.opts.Mask = func(key []byte, h store.Header) (func(store.Event) store.Event, error) {
+			if len(key) != keySize || len(h.Masked.Keys) != 1 {
+				return nil, fmt.Errorf("key %x, rules %+v", key, h.Masked)
+			}
+			return func(e store.Event) store.Event {
+				e.Payload = bytes.ReplaceAll(e.Payload, []byte(h.Command[0]), []byte("[masked]"))
+				return e
+			}, nil
+		}
+	}
+	masked := func(s *Store, n int) {
+		t.Helper()
+		got, err := readAll(s, testID(1))
+		if err != nil || len(got) != n || exists(t, s.spoolPath(testID(1))) {
+			t.Errorf("%d events, %v", len(got), err)
+		}
+		for _, e := range got {
+			if bytes.Contains(e.Payload, []byte("hunter2")) {
+				t.Errorf("event %d is %s", e.Seq, e.Payload)
+			}
+		}
+		if x := one(t, s, testID(1)); x.Masked == nil || strings.Join(x.Command, "") != "[masked]" {
+			t.Errorf("listed %+v", x)
+		}
+		mustVerify(t, s)
+	}
+	mask(live)
+	if _, err := live.fold(t.Context(), testID(1), p.(*spool).key, pace{}); err != nil {
+		t.Fatal(err)
+	}
+	inPart := died(t, live)
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	masked(live, 20)
+	for _, s := range []*Store{spooled, inPart} {
+		mustFoldDead(t, s)
+		if !exists(t, s.spoolPath(testID(1))) {
+			t.Error("a spool that cannot be masked is gone")
+		}
+		mask(s)
+		mustFoldDead(t, s)
+		masked(s, 20)
+	}
+	path := damaged.spoolPath(testID(1))
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[at+9] ^= 4
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mask(damaged)
+	if err := damaged.FoldDead(t.Context()); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("fold of the damaged one: %v", err)
+	}
+	if err := damaged.Repair(t.Context(), false, func(Repaired) {}); err != nil {
+		t.Fatal(err)
+	}
+	masked(damaged, 20)
 }

@@ -19,6 +19,7 @@ const (
 	metaDeleted = 1 << 1
 	metaExit    = 1 << 2
 	metaPipes   = 1 << 3
+	metaMasked  = 1 << 4
 )
 
 // projection is what the database says of a session beside its chunks.
@@ -63,6 +64,9 @@ func (p *projection) encode(key [16]byte) []byte {
 	}
 	if p.piped() {
 		flags |= metaPipes
+	}
+	if x.Masked != nil {
+		flags |= metaMasked
 	}
 	b := append(make([]byte, 4, 256), metaVersion, flags)
 	for _, v := range [...]uint64{x.Head.Seq, uint64(x.Head.At), x.Frames, x.Bytes, x.Lost, uint64(p.spooled)} {
@@ -179,6 +183,9 @@ func decodeProjection(key [16]byte, b []byte, path string) (p projection, err er
 	}
 	if d.bad {
 		return p, damagedFile(path, fmt.Sprintf("facts of session %s end early", idOf(key)))
+	}
+	if b[5]&metaMasked != 0 {
+		x.Masked = &store.MaskRules{} // which they are says its first event
 	}
 	x.ID = idOf(key)
 	return p, nil

@@ -184,6 +184,9 @@ func (b *rebuilding) session(ctx context.Context, key [16]byte) error {
 		return err
 	}
 	events, sum := g.log()
+	if err := g.mask(events); err != nil {
+		return err
+	}
 	c := &chunker{id: key}
 	if err := c.take(&x.facts, events); err != nil {
 		return err
@@ -338,6 +341,9 @@ func (s *Store) repairSpool(ctx context.Context, id store.SessionID, path string
 		return r, sum.Saved > before, nil
 	}
 	r.Kept = path
+	if err := g.mask(events); err != nil {
+		return r, false, err
+	}
 	return r, true, s.replaceSession(ctx, key, events)
 }
 

@@ -69,7 +69,8 @@ type gathering struct {
 	id    store.SessionID
 	facts *projection
 	found map[uint64]store.Event
-	last  uint64 // the highest Seq that is known to have been
+	first store.Event // of a spool, if one has it: its header is not masked
+	last  uint64      // the highest Seq that is known to have been
 	cause string
 }
 
@@ -120,6 +121,9 @@ func (g *gathering) fromSpools() error {
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
+		if first, ok := found[1]; ok {
+			g.first = first
+		}
 		for seq, e := range found {
 			if old, ok := g.found[seq]; !ok || old.Kind == store.Lost && e.Kind != store.Lost {
 				g.found[seq] = e
@@ -163,6 +167,17 @@ func (g *gathering) log() (events []store.Event, sum Salvaged) {
 		}
 	}
 	return events, sum
+}
+
+// mask masks the events of the log, if they are to be.
+func (g *gathering) mask(events []store.Event) error {
+	mask, err := g.s.maskOf(g.first)
+	for i := range events {
+		if mask != nil {
+			events[i] = mask(events[i])
+		}
+	}
+	return err
 }
 
 // ours reports whether an event opens this session.
