@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"store/memstore":        {"store", "transport"},
 	"store/boltstore":       {"store", "transport", "go.etcd.io/bbolt", "github.com/klauspost/compress", "github.com/gofrs/flock"},
 	"store/storetest":       {"store", "transport"},
-	"store/mask":            {"store"},
+	"store/mask":            {"store", "transport"},
 	"recorder":              {"store", "transport", "transport/streamable", "github.com/google/uuid", "github.com/klauspost/compress", "github.com/andybalholm/brotli", "golang.org/x/sys"},
 	"replay":                {"store", "transport", "transport/streamable", "transport/mcp", "replay/phrase", "replay/varint"},
 	"replay/order":          {"transport", "transport/mcp", "replay/phrase"},

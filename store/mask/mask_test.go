@@ -236,6 +236,19 @@ func TestSession(t *testing.T) {
 			}
 		}
 	}
+	for _, kind := range []store.Kind{store.Frame, store.HTTP} {
+		all := ""
+		for _, p := range []string{"-----BEGIN PRIVATE KEY-----", "MIIEvQIBADANBgkq", "hkiG9w0BAQ=", "-----END PRIVATE KEY-----", "plain"} {
+			e := store.Event{Kind: kind, Stream: 1, Payload: []byte(p)}
+			if kind == store.HTTP {
+				e.Payload = store.EncodePayload(&store.HTTPInfo{What: store.HTTPBody, Body: p + "\n", Error: "password=" + p})
+			}
+			all += string(s.Event(e).Payload)
+		}
+		if strings.Contains(all, "MIIEvQ") || strings.Contains(all, "hkiG9") || !strings.Contains(all, "plain") {
+			t.Errorf("%s: %s", kind, all)
+		}
+	}
 	if e := s.Event(store.Event{Kind: store.Stderr, Payload: []byte("plain\n")}); e.Redacted != 0 || string(e.Payload) != "plain\n" {
 		t.Errorf("a plain line became %q", e.Payload)
 	}
