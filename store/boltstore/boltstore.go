@@ -52,8 +52,6 @@ type Store struct {
 	closed  bool
 	done    chan struct{}  // closed by Close
 	running sync.WaitGroup // calls and spools between begin and end
-	ahead   readahead
-	handle  handle
 }
 
 var (
@@ -98,7 +96,6 @@ func (s *Store) Close() error {
 	}
 	s.mu.Unlock()
 	s.running.Wait()
-	s.handle.close()
 	return nil
 }
 

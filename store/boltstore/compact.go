@@ -130,7 +130,7 @@ func (c *compaction) run(ctx context.Context, least float64) error {
 			return errors.Join(err, store.ErrBusy)
 		}
 		return db.View(func(tx *bolt.Tx) error {
-			return inMonth(tx, file, &month{path: c.path, base: db.Info().Data}, func(m *month) error {
+			return inMonth(tx, file, &month{path: c.path}, func(m *month) error {
 				if err := c.catchUp(ctx, m); err != nil {
 					return err
 				}
@@ -246,7 +246,7 @@ func (r *reading) next(m *month) (batch []copied, err error) {
 		}
 		r.key = bytes.Clone(k)
 		for r.from = max(r.from, 1); r.from <= p.session.Head.Seq && size < compactStep; {
-			chunks, err := m.chunks(x.key, r.from, p.session.Head.Seq, func(*month, []byte) {})
+			chunks, err := m.chunks(x.key, r.from, p.session.Head.Seq)
 			if err != nil {
 				return nil, err
 			}

@@ -218,6 +218,5 @@ func (p *spool) foldBeside(ctx context.Context, before int64) {
 			done.tried = 0
 		}
 	}
-	p.s.handle.close() // until the next fold a file that was compacted would keep its space
 	p.keep.folding <- done
 }

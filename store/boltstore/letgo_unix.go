@@ -14,15 +14,8 @@ func letGo(f *os.File) {
 	_ = f.Close()
 }
 
-const canRelock = true
-
 // unlock releases bbolt's lock on a file that stays open.
 func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
-
-// relock takes it again for reading, if nobody writes.
-func relock(f *os.File) bool {
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil
-}
 
 // lockOpen takes bbolt's lock on an open file, if nobody has it.
 func lockOpen(f *os.File, shared bool) (bool, error) {

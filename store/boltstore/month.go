@@ -39,9 +39,8 @@ type month struct {
 	use     *bolt.Bucket
 	tx      *bolt.Tx
 	writing bool
-	tree    *tree   // checks the way before bbolt goes it
-	base    uintptr // where the file is mapped
-	stale   bool    // its newest transaction may be missing, see metaPages
+	tree    *tree // checks the way before bbolt goes it
+	stale   bool  // its newest transaction may be missing, see metaPages
 }
 
 // view runs f in a read transaction of the database at path. It returns an
@@ -55,21 +54,8 @@ func (s *Store) view(ctx context.Context, path string, f func(*month) error) err
 	if info.Size() == 0 {
 		return damagedFile(path, "it is empty") // bbolt would try to fill it
 	}
-	read := func(db *bolt.DB, file *os.File, t **tree) error {
-		return db.View(func(tx *bolt.Tx) error {
-			m := &month{path: path, base: db.Info().Data, tree: *t}
-			err := inMonth(tx, file, m, f)
-			if *t = m.tree; err != nil {
-				*t = nil
-			}
-			return err
-		})
-	}
-	if ok, err := s.handle.view(path, info, read); ok {
-		return err
-	}
 	return s.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB, file *os.File) error {
-		return read(db, file, new(*tree))
+		return db.View(func(tx *bolt.Tx) error { return inMonth(tx, file, &month{path: path}, f) })
 	})
 }
 
@@ -119,10 +105,6 @@ func (s *Store) withDB(ctx context.Context, path string, o bolt.Options, f func(
 				return errors.Join(store.ErrBusy, db.Close())
 			}
 			err = f(db, file)
-			if err == nil && o.ReadOnly && s.handle.keep(db, file) {
-				whole = true
-				return nil
-			}
 			if closeErr := db.Close(); err == nil && closeErr != nil {
 				err = fmt.Errorf("close %s: %w", path, closeErr)
 			}
@@ -150,13 +132,10 @@ func underName(file *os.File, path string) bool {
 
 // inMonth runs f on the buckets of a transaction, after a look at the version.
 func inMonth(tx *bolt.Tx, file *os.File, m *month, f func(*month) error) (err error) {
-	if m.tree == nil {
-		if m.tree, err = openTree(file); err != nil {
-			return damagedFile(m.path, err.Error())
-		}
-		m.tree.stale = !metaPages(file, int(m.tree.pageSize))
+	if m.tree, err = openTree(file); err != nil {
+		return damagedFile(m.path, err.Error())
 	}
-	if m.stale = m.tree.stale; m.stale && m.writing {
+	if m.stale = !metaPages(file, int(m.tree.pageSize)); m.stale && m.writing {
 		return staleFile(m.path) // what is missing would be missed no more
 	}
 	m.head, m.meta, m.ev = tx.Bucket(bucketMonth), tx.Bucket(bucketMeta), tx.Bucket(bucketEv)

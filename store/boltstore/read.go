@@ -189,7 +189,7 @@ func (s *Store) again(ctx context.Context, x *source, from uint64) error {
 // chunks copies chunks of a session from the one that holds Seq from on, up to
 // batchSize bytes of events but at least one, and not past Seq last. No event is
 // missing between them.
-func (m *month) chunks(id [16]byte, from, last uint64, ahead func(m *month, value []byte)) (chunks []chunk, err error) {
+func (m *month) chunks(id [16]byte, from, last uint64) (chunks []chunk, err error) {
 	if from > last {
 		return nil, nil
 	}
@@ -210,7 +210,6 @@ func (m *month) chunks(id [16]byte, from, last uint64, ahead func(m *month, valu
 		if len(k) != len(key{}) || [16]byte(k[:16]) != id {
 			return nil, damagedFile(m.path, fmt.Sprintf("session %s: event %d is missing", idOf(id), from))
 		}
-		ahead(m, v)
 		x := chunk{key: key(k), data: append([]byte(nil), v...)}
 		f, err := x.facts()
 		if err != nil {

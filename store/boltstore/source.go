@@ -84,7 +84,7 @@ func (s *Store) look(ctx context.Context, x *source, from uint64) error {
 		if from == 0 || x.facts.spooled != 0 && !x.folded {
 			return nil
 		}
-		x.first, err = m.chunks(x.key, from, head.Seq, s.ahead.want)
+		x.first, err = m.chunks(x.key, from, head.Seq)
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {

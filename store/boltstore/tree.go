@@ -27,8 +27,6 @@ type tree struct {
 	seen     map[uint64]bool // pages of the tree, with their overflow, and free ones
 	buckets  map[string]uint64
 	free     uint64
-	metas    [2][64]byte       // the meta pages; every transaction changes one
-	stale    bool              // see metaPages
 	bytes    map[uint64][]byte // of pages that are kept: heads of leaves, and whole branches
 }
 
@@ -72,10 +70,11 @@ func checkTree(f *os.File) error {
 // meta reads the newest meta page that is whole.
 func (t *tree) meta() (root, free uint64, err error) {
 	newest, ok := uint64(0), false
-	if t.metas, err = readMetas(t.f); err != nil {
+	metas, err := readMetas(t.f)
+	if err != nil {
 		return 0, 0, err
 	}
-	for _, m := range t.metas {
+	for _, m := range metas {
 		sum := fnv.New64a()
 		_, _ = sum.Write(m[:56])
 		tx := binary.NativeEndian.Uint64(m[48:])
@@ -99,12 +98,6 @@ func readMetas(f io.ReaderAt) (m [2][64]byte, err error) {
 		}
 	}
 	return m, nil
-}
-
-// current reports whether no transaction has changed the file.
-func (t *tree) current() bool {
-	m, err := readMetas(t.f)
-	return err == nil && m == t.metas
 }
 
 // mark takes note of a page, which must stand in the file once.
