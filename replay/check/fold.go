@@ -3,13 +3,17 @@ package check
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Fold is the projection that finds. [New] makes it.
@@ -298,4 +302,209 @@ func (f *Fold) give(found Finding) {
 	f.found[found.Severity.String()]++
 	f.hangs = f.hangs || found.Rule == unanswered.Rule
 	f.emit(found)
+}
+
+// lane is one direction, over HTTP of one exchange: what was written on it, and taken.
+// A session in memory also says how many frames were on their way.
+type lane struct {
+	sent  uint64 // the last frame
+	taken uint64 // the last that is known to be taken
+	by    uint64 // the event that said so
+}
+
+// takes is rules U1 and U2, of what an event says that a receiver has taken.
+func (f *Fold) takes(e store.Event, info store.DeliveredInfo) {
+	f.flying.takes(e, info.Upto)
+	if info.Upto >= e.Seq {
+		f.finds(takenUnsent, e.Dir, "", []uint64{e.Seq}, "the %s took #%d, which stands behind it", e.Dir.Receiver(), info.Upto)
+		return
+	}
+	x := f.courses.of(e.Stream)
+	if x == nil {
+		return
+	}
+	switch l := &x.lanes[e.Dir&3%3]; {
+	case info.Upto > l.sent:
+		f.finds(takenUnsent, e.Dir, "", []uint64{e.Seq}, "the %s took #%d, and the %s had written no frame behind #%d", e.Dir.Receiver(), info.Upto, e.Dir.Sender(), l.sent)
+	case info.Upto < l.taken:
+		f.finds(takenBack, e.Dir, "", []uint64{e.Seq, l.by}, "the %s took #%d after it had taken #%d (#%d)", e.Dir.Receiver(), info.Upto, l.taken, l.by)
+	default:
+		l.taken, l.by = info.Upto, e.Seq
+	}
+}
+
+// flying is which frames are on their way in a session in memory, each of whose
+// deliveries is recorded; nil of others. Several threads may write at once, and each has
+// a frame in its hand: only progress of one token is sure to be of one, as it rises.
+type flying struct {
+	frames [3][]progressFrame
+	most   [3]int    // of one token at once
+	at     [3]uint64 // the frame with which there were
+}
+
+type progressFrame struct {
+	seq   uint64
+	token string
+}
+
+// mostFlying is how many frames are followed; a lane without bounds may have any number.
+const mostFlying = 4096
+
+func (w *flying) sends(e store.Event, p order.Parsed) {
+	if w == nil || e.Stream != 0 || len(p.Messages) != 1 || p.Messages[0].Method != "notifications/progress" {
+		return
+	}
+	way, token := e.Dir&3%3, string(mcp.KeyOf(p.Messages[0].ProgressToken()))
+	if len(w.frames[way]) >= mostFlying {
+		return
+	}
+	w.frames[way] = append(w.frames[way], progressFrame{e.Seq, strings.Clone(token)})
+	n := 0
+	for _, f := range w.frames[way] {
+		if f.token == token {
+			n++
+		}
+	}
+	if n > w.most[way] {
+		w.most[way], w.at[way] = n, e.Seq
+	}
+}
+
+func (w *flying) takes(e store.Event, upto uint64) {
+	if w == nil || e.Stream != 0 {
+		return
+	}
+	way := e.Dir & 3 % 3
+	n := 0
+	for n < len(w.frames[way]) && w.frames[way][n].seq <= upto {
+		n++
+	}
+	w.frames[way] = w.frames[way][n:]
+}
+
+// opened looks whether a session's deliveries are all recorded.
+func (f *Fold) opened(e store.Event) error {
+	header, err := store.ParseHeader(e.Payload)
+	if err == nil && header.Transport == "memory" {
+		f.flying = &flying{}
+	}
+	return err
+}
+
+// noted is rule U4, where an exploration notes its token, and in it the capacity. A frame
+// stands where its Write began: one more than the capacity may wait in its writer's hand.
+func (f *Fold) noted(e store.Event) {
+	w := f.flying
+	rooms, ok := roomsOf(e.Payload)
+	if w == nil || !ok {
+		return
+	}
+	for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
+		if room := rooms[dir]; room >= 0 && w.most[dir] > int(room)+1 {
+			f.finds(overfull, dir, "", []uint64{w.at[dir], e.Seq}, "%d frames of progress of one call of the %s were on their way at once, at a capacity of %v (#%d)", w.most[dir], dir.Receiver(), room, e.Seq)
+		}
+	}
+}
+
+// roomsOf reads the capacities of a token of an exploration.
+func roomsOf(note []byte) (rooms [3]replay.Room, ok bool) {
+	_, rest, found := bytes.Cut(note, []byte("token mcprec1."))
+	text, _, _ := strings.Cut(string(rest[:min(len(rest), 64)]), ".")
+	c2s, s2c, both := strings.Cut(text, "-")
+	if !found || !both {
+		return rooms, false
+	}
+	for dir, text := range map[transport.Direction]string{transport.ClientToServer: c2s, transport.ServerToClient: s2c} {
+		if text == "u" {
+			text = replay.Unbounded.String()
+		}
+		room, err := replay.ParseRoom(text)
+		if err != nil {
+			return rooms, false
+		}
+		rooms[dir] = room
+	}
+	return rooms, true
+}
+
+// mostFaults is how many places of one message are told; the others are counted.
+const mostFaults = 5
+
+// fits is rule S1 of a message; the method is its request's if it is a response.
+func (f *Fold) fits(e store.Event, s *scope, m *transport.Message, method string) {
+	if f.gate.Schema == nil {
+		return
+	}
+	revision := s.rules.Revision()
+	if revision == "" {
+		revision = f.revisionOf(f.courses.begin(e.Stream))
+	}
+	faults, err := f.gate.Schema.Check(revision, m, method)
+	if err != nil && f.fault == nil {
+		f.fault = err
+	}
+	for i, fault := range faults {
+		if i == mostFaults {
+			f.finds(misfit, e.Dir, revision, []uint64{e.Seq}, "%s of the %s does not fit in %s", named(m, method), e.Dir.Sender(), phrase.Plural(len(faults)-i, "more place"))
+			return
+		}
+		d, text, path := misfit, phrase.Shorten(fault.Text, 300), fault.Path
+		if path == "" {
+			path = "the message"
+		}
+		if fault.Reason != "" {
+			d, text = misprint, text+"; "+fault.Reason
+		}
+		f.finds(d, e.Dir, revision, []uint64{e.Seq}, "%s of the %s: %s: %s", named(m, method), e.Dir.Sender(), phrase.Shorten(path, 200), text)
+	}
+}
+
+func named(m *transport.Message, method string) string {
+	switch {
+	case m.Kind() != transport.Response:
+		return clip(m.Method)
+	case method == "":
+		return "a response"
+	}
+	return "the response to " + clip(method)
+}
+
+// introduces applies the rules P13 and P14: each message must name its JSON-RPC version,
+// and from 2026-07-28 on each request its revision and its client. They need no schema, and
+// every peer looks at them.
+func (f *Fold) introduces(e store.Event, s *scope, m *transport.Message) {
+	revision := s.rules.Revision()
+	if !saysJSONRPC(m.Raw) {
+		said := `without "jsonrpc":"2.0"`
+		if version := transport.Member(m.Raw, "jsonrpc"); version != nil {
+			said = fmt.Sprintf(`with "jsonrpc":%s, not "2.0"`, clip(string(version)))
+		}
+		f.finds(notJSONRPC, e.Dir, revision, []uint64{e.Seq}, "the %s sent %s %s", e.Dir.Sender(), named(m, ""), said)
+	}
+	if e.Dir != transport.ClientToServer || m.Kind() != transport.Request || m.Method == "initialize" {
+		return
+	}
+	if revision = max(revision, f.revisionOf(f.courses.begin(e.Stream)), versionOf(m)); revision < order.Revision2026_07_28 {
+		return
+	}
+	var missing []string
+	for _, name := range []string{metaVersion, metaCapabilities} {
+		if transport.Member(m.Params, "_meta", name) == nil {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		f.finds(unnamed, e.Dir, revision, []uint64{e.Seq}, "the client sent %s (id %s) without %s in its _meta", clip(m.Method), clip(string(m.ID)), strings.Join(missing, " and "))
+	}
+	if !slices.Contains(missing, metaVersion) && transport.Member(m.Params, "_meta", metaClient) == nil {
+		f.finds(anonymous, e.Dir, revision, []uint64{e.Seq}, "the client sent %s (id %s) without %s in its _meta", clip(m.Method), clip(string(m.ID)), metaClient)
+	}
+}
+
+// saysJSONRPC reports whether a message has the member that all have. Most have it first
+// or last, where it is found without reading the others.
+func saysJSONRPC(message []byte) bool {
+	const member = `"jsonrpc":"2.0"`
+	return bytes.HasPrefix(message, []byte("{"+member+",")) || bytes.HasSuffix(message, []byte(","+member+"}")) ||
+		string(transport.Member(message, "jsonrpc")) == `"2.0"`
 }

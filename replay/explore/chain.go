@@ -2,7 +2,9 @@ package explore
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -258,4 +260,274 @@ func (k *chain) calls() (list []*call) {
 		}
 	}
 	return list
+}
+
+// spot is a function and the line in it where a goroutine stands or has called
+// the next function. A stack is told by its spots outside of this project, the
+// outermost first.
+type spot struct {
+	function, line string
+	fetched        bool // it is a library's
+}
+
+func spotsOf(stack string) []spot {
+	lines := strings.Split(strings.TrimSpace(stack), "\n")
+	var list []spot
+	for i := 1; i+1 < len(lines) && !strings.HasPrefix(lines[i], "created by "); i += 2 {
+		function := frameArgs().ReplaceAllString(lines[i], "")
+		file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+		if !hidden(function) && !ours(function) && !standard(function, file) {
+			list = append(list, spot{function, filepath.Base(file), dependency(file)})
+		}
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// stance is where those stood who had to do with a call when the frame was given
+// that ends it for them, of a traced gate.
+type stance struct {
+	writer, seat []spot // of who wrote the request, and of the operation
+	writing      bool   // the request's Write had not returned
+}
+
+// stanceAt looks at the goroutines that have to do with a call.
+func stanceAt(all []string, c *call, op *Operation) *stance {
+	s := &stance{}
+	if len(c.request.writers) > 0 {
+		stack := stackOf(all, c.request.writers[0])
+		s.writer, s.writing = spotsOf(stack), strings.Contains(stack, "/explore.(*end).Write(")
+	}
+	if op != nil {
+		s.seat = spotsOf(stackOf(all, op.where))
+	}
+	return s
+}
+
+// stackOf finds the stack of a goroutine; "" when it has ended.
+func stackOf(all []string, goroutine string) string {
+	head := "goroutine " + goroutine + " ["
+	for _, s := range all {
+		if goroutine != "" && strings.HasPrefix(s, head) {
+			return s
+		}
+	}
+	return ""
+}
+
+// idle reports whether a goroutine waits for the next frame.
+func idle(stack string) bool { return strings.Contains(stack, "/explore.(*end).Read(") }
+
+// wentOn reports whether an operation has gone on since the response to its call
+// was read. Stacks show it: who waited for the response stands elsewhere.
+func (g *gate) wentOn(op *Operation, c *call) bool {
+	then := c.then
+	if then == nil || len(g.all) == 0 {
+		return false
+	}
+	now := stanceAt(g.all, c, op)
+	own := c.request.writers[0] == op.where
+	switch wrote := c.request.wrote; {
+	case then.writing && (own || len(now.writer) > 0):
+		return len(wrote) > 1 && (!sameCall(wrote, now.writer) || leftLibrary(wrote, now.writer))
+	case own || sameCall(wrote, then.writer): // who wrote the request waited for the response
+		return !slices.Equal(then.writer, now.writer)
+	}
+	return !slices.Equal(then.seat, now.seat)
+}
+
+// sameCall reports whether two looks at a goroutine show it in the same call of its
+// outermost function.
+func sameCall(a, b []spot) bool { return len(a) > 0 && len(b) > 0 && a[0] == b[0] }
+
+// leftLibrary reports whether who stood in a call of a library stands in another one:
+// the caller's own lines up to there are not the same.
+func leftLibrary(then, now []spot) bool {
+	n := slices.IndexFunc(then, func(s spot) bool { return s.fetched })
+	return n > 0 && (len(now) < n || !slices.Equal(then[:n], now[:n]))
+}
+
+// answered is for an operation whose responses were all read: one did not reach
+// it, or it has gone on and waits for something else.
+func (g *gate) answered(op *Operation, calls []*call, at place) (category string, waits []Wait, why string, sure bool) {
+	who, c := "operation "+op.name, calls[len(calls)-1]
+	read := func(c *call) string {
+		return fmt.Sprintf("the %s read the response to %s at step %d", c.answer.dir.Receiver(), c.name, c.answer.given)
+	}
+	for _, c := range slices.Backward(calls) {
+		if c.then != nil && !g.wentOn(op, c) {
+			return LostAnswer, []Wait{{Who: who, WaitsFor: "response to " + c.name, BlockedAt: at.String(),
+				Why: fmt.Sprintf("the %s read it at step %d; it did not reach the operation", c.answer.dir.Receiver(), c.answer.given)}}, read(c) + ", but " + who + " did not get it", true
+		}
+	}
+	if c.then == nil {
+		return LostAnswer, []Wait{{Who: who, Why: read(c)}}, read(c) + ", and " + who + " has not returned", true
+	}
+	category, w, _ := g.unsigned(who, at)
+	w.Why = fmt.Sprintf("the response to its last request, %s, was read at step %d, and it went on", c.name, c.answer.given)
+	if category == LostAnswer {
+		w.Why += "; read and answered by nobody: " + strings.Join(g.unanswered(), ", ")
+	}
+	why = fmt.Sprintf("%s waits for something else; the response to its last request, %s, was read at step %d", who, c.name, c.answer.given)
+	if at.at != "" {
+		why = fmt.Sprintf("%s stands at %v; the response to its last request, %s, was read at step %d", who, at, c.name, c.answer.given)
+	}
+	return category, []Wait{w}, why, true
+}
+
+// within reports whether what an end handles is seen to wait for the response to a
+// call of that end: who wrote the call is no operation, and still stands there.
+// Where frames alone are judged it may be so.
+func (g *gate) within(c *call) bool {
+	if g.blind {
+		return true
+	}
+	if len(c.request.writers) == 0 || g.awaited[c.request.op] || slices.Contains(g.seats, c.request.writers[0]) {
+		return false
+	}
+	stack := stackOf(g.all, c.request.writers[0])
+	return stack != "" && !idle(stack) && !strings.Contains(stack, "/explore.(*end).Write(")
+}
+
+// gone reports whether the goroutine that has the last frame has ended, in an end
+// that does not read every frame on a goroutine of its own.
+func (l *lane) gone(all []string) bool {
+	if len(all) == 0 || len(l.holder) == 0 || stackOf(all, l.holder[0]) != "" {
+		return false
+	}
+	return len(l.before) < 2 || len(l.holder) < 2 || l.before[0] == l.holder[0] || l.before[1] != l.holder[1]
+}
+
+// handler is a function of the caller's own that a library has called and that has
+// not returned: it is blocked in code that the library knows nothing of, or in a call of
+// the library that it makes itself.
+type handler struct {
+	goroutine string
+	place     place
+	line      string  // where it is blocked, or calls what it is blocked in: file:line
+	by        string  // the library's function that called it
+	frame     *flight // that it was called for, where that was seen
+}
+
+// handlerOf finds in a stack that a library's function called the caller's code, which
+// waits, itself or in a call of the library.
+func handlerOf(stack string) (h handler, ok bool) {
+	if recordedStack(stack) || idle(stack) {
+		return h, false
+	}
+	lines := strings.Split(strings.TrimSpace(stack), "\n")
+	for i := 1; i+1 < len(lines) && !strings.HasPrefix(lines[i], "created by "); i += 2 {
+		function := frameArgs().ReplaceAllString(lines[i], "")
+		file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+		if hidden(function) || ours(function) || standard(function, file) {
+			continue
+		}
+		switch fetched := dependency(file); {
+		case fetched && strings.HasPrefix(function, "github.com/mcprec/mcprec/"):
+			return h, false
+		case fetched && h.line == "": // of the library that the caller's code called, if it did
+		case fetched:
+			h.place, h.by = readPlace(stack), filepath.Base(function)
+			h.goroutine, _, _ = strings.Cut(strings.TrimPrefix(lines[0], "goroutine "), " ")
+			return h, h.place.state != "running" && h.place.state != "runnable"
+		case h.line == "":
+			h.line = filepath.Base(file)
+		}
+	}
+	return h, false
+}
+
+// handlersIn finds those that stand in the run, of a snapshot of its engine. What an
+// operation does itself is none.
+func (r *Run) handlersIn(all []string) (list []handler) {
+	for _, s := range r.engine.own(all) {
+		h, ok := handlerOf(s)
+		if ok && !slices.ContainsFunc(r.ops, func(op *Operation) bool { return op.where == h.goroutine }) {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// called notes for which frame handlers were called that have not returned. It is
+// asked after the step of a traced run that gave a frame, before anything else can
+// move: who was not there before, and is now, was called for it.
+func (r *Run) called() {
+	f := r.handed
+	if r.handed = nil; f == nil {
+		return
+	}
+	still := map[string]*flight{}
+	for _, h := range r.handlersIn(snapshot()) {
+		still[h.goroutine] = f
+		if was, known := r.handlers[h.goroutine]; known {
+			still[h.goroutine] = was
+		}
+	}
+	r.handlers = still
+}
+
+// blocked are the handlers of frames that have not returned at a hang.
+func (r *Run) blocked() []handler {
+	if len(r.gate.all) == 0 {
+		return nil
+	}
+	list := r.handlersIn(r.gate.all)
+	for i := range list {
+		list[i].frame = r.handlers[list[i].goroutine]
+	}
+	list = slices.DeleteFunc(list, func(h handler) bool { return h.frame == nil })
+	slices.SortFunc(list, func(a, b handler) int { return a.frame.given - b.frame.given })
+	return list[:min(len(list), shownHandlers)]
+}
+
+// shownHandlers is how many handlers a report names.
+const shownHandlers = 3
+
+// who names the handler by its frame.
+func (h handler) who() string {
+	for _, m := range h.frame.said.Messages {
+		if m.Kind() == transport.Notification {
+			return "the handler of " + clip(m.Method)
+		}
+	}
+	return "the handler of " + h.frame.name
+}
+
+// blame puts before the reason of a hang whose code is blocked. Where all that the
+// operations asked for was read, and a handler of a notification does not return, that
+// is the hang's category: nothing else is to be sent.
+func (r *Run) blame(category, why string) (string, string) {
+	if category != NeverSent && category != LostAnswer {
+		return category, why
+	}
+	var said []string
+	for _, h := range r.blocked() {
+		if strings.Contains(why, h.place.String()) {
+			continue
+		}
+		if h.place.entry != "" {
+			said = append(said, fmt.Sprintf("%s stands in %s, called at %s", h.who(), h.place.entry, h.line))
+		} else {
+			said = append(said, fmt.Sprintf("blocked in your code: %s (%s), under %s", h.line, h.place.state, h.who()))
+		}
+		r.waits = append(r.waits, Wait{Who: h.who(), BlockedAt: h.place.String(),
+			Why: fmt.Sprintf("called by %s for what was given at step %d; has not returned", h.by, h.frame.given)})
+		if category == NeverSent && !h.frame.asks() && r.gate.quiet() {
+			category = BlockedHandler
+		}
+	}
+	return category, strings.Join(append(said, why), "; ")
+}
+
+// quiet reports whether nothing is on its way and every request was answered.
+func (g *gate) quiet() bool {
+	for i := range g.lanes {
+		if l := &g.lanes[i]; len(l.waiting)+len(l.queue) > 0 {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(g.names.calls, func(c *call) bool {
+		return !c.cancelled && !c.listen && (c.answer == nil || c.answer.given == 0)
+	})
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -402,4 +404,172 @@ func (g *gate) readerWait(l *lane) (Wait, bool) {
 		}
 	}
 	return w, true
+}
+
+// A library's Close may wait for calls and handlers before it closes the Conn, and then
+// the gate sees nothing of it. The stacks of a traced run show it.
+
+// closes reports whether a goroutine stands in a library's Close that the caller's code
+// called.
+func (p place) closes() bool {
+	for _, name := range []string{".Close", ".Shutdown", ".Stop"} {
+		if strings.HasSuffix(p.entry, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// endOf returns the direction in which the end writes whose type a function's name names,
+// such as mcp.(*ClientSession).Close; none where it names neither or both.
+func endOf(function string) transport.Direction {
+	name := strings.ToLower(function)
+	switch client, server := strings.Contains(name, "client"), strings.Contains(name, "server"); {
+	case client && !server:
+		return transport.ClientToServer
+	case server && !client:
+		return transport.ServerToClient
+	}
+	return transport.NoDirection
+}
+
+// closeWhy says what is open at the end that a function closes: what it may wait for.
+func (g *gate) closeWhy(function string) string {
+	dir := endOf(function)
+	var waits, owes []string
+	for _, c := range g.names.calls {
+		switch {
+		case c.cancelled || c.listen || c.request.taken == 0:
+		case c.request.dir == dir && (c.answer == nil || c.answer.given == 0):
+			waits = append(waits, "the response to "+c.name)
+		case c.request.dir == dir.Reverse() && c.owed():
+			owes = append(owes, "the response to "+c.name)
+		}
+	}
+	switch {
+	case dir == transport.NoDirection:
+		return "it closes an end, which may wait for what is open there"
+	case len(waits)+len(owes) == 0:
+		return "no request is open at its end: it waits for code there, such as a handler that has not returned"
+	case len(owes) == 0:
+		return "its end waits for " + strings.Join(waits, ", ")
+	case len(waits) == 0:
+		return "its end owes " + strings.Join(owes, ", ")
+	}
+	return "its end waits for " + strings.Join(waits, ", ") + ", and owes " + strings.Join(owes, ", ")
+}
+
+// closeLooks is how many steps of a traced run are looked at for a Close: each look stops
+// the world.
+const closeLooks = 1000
+
+// seeCloses notes, when a traced run is at rest, which of its goroutines stand in a Close.
+func (r *Run) seeCloses(all []string) {
+	still := map[string]int{}
+	for _, s := range r.engine.own(all) {
+		if !readPlace(s).closes() {
+			continue
+		}
+		id := goroutineOf(s)
+		if still[id] = len(r.steps); r.closers[id] > 0 {
+			still[id] = r.closers[id]
+		}
+	}
+	r.closers = still
+}
+
+// goroutineOf is the number that begins a stack.
+func goroutineOf(stack string) string {
+	id, _, _ := strings.Cut(strings.TrimPrefix(stack, "goroutine "), " ")
+	return id
+}
+
+// closing notes for a hang which end is closing, since which step, and which code closes it.
+func (r *Run) closing() {
+	if len(r.gate.all) == 0 {
+		return
+	}
+	r.seeCloses(r.gate.all)
+	for _, s := range r.engine.own(r.gate.all) {
+		p, id := readPlace(s), goroutineOf(s)
+		dir := endOf(p.entry)
+		if since := r.closers[id]; since > 0 && dir != transport.NoDirection {
+			r.note(fmt.Sprintf("the %s's end is closing since step %d, in %s, called by %s", dir.Sender(), min(since, r.still), p.entry, strings.Join(p.from, ", by ")))
+		}
+	}
+}
+
+const (
+	laneWidth  = 64 // columns between the client's line and the server's
+	shownLines = 24
+	shownQueue = 3 // standing frames shown of each direction
+)
+
+// draw shows the run: what was read, when operations began, a Write that returned
+// late, and at the end the frames that stand.
+func (r *Run) draw() []string {
+	var lines []string
+	lastGive := 0
+	for i, s := range r.shown() {
+		at := i + 1
+		f := s.flight
+		switch {
+		case f != nil && f.given == at:
+			lines = append(lines, arrow(at, s.Dir, f.name, ""))
+			lastGive = at
+		case s.Kind == Ack && f.given > 0 && lastGive > f.given:
+			lines = append(lines, arrow(at, 0, "only now returns the Write of "+f.name, ""))
+		case s.Kind == Start, s.Kind == Close, s.Kind == End, s.Kind == Relent, s.Kind == HalfClose, s.Kind == Reach:
+			lines = append(lines, arrow(at, 0, s.Name(), ""))
+		}
+	}
+	if over := len(lines) - shownLines; over > 0 {
+		lines = append([]string{"     … " + phrase.Plural(over, "line") + " before"}, lines[over:]...)
+	}
+	head := "      client" + strings.Repeat(" ", laneWidth-len("client")) + "server"
+	lines = append([]string{head}, lines...)
+	for i := range r.gate.lanes {
+		lines = append(lines, r.gate.lanes[i].standing()...)
+	}
+	return lines
+}
+
+// standing draws the frames of a direction that nobody has read.
+func (l *lane) standing() []string {
+	var lines []string
+	for i, f := range append(l.queue[:len(l.queue):len(l.queue)], l.waiting...) {
+		if i == shownQueue {
+			return append(lines, fmt.Sprintf("     … %d more in %v", len(l.queue)+len(l.waiting)-i, l.dir))
+		}
+		note := fmt.Sprintf("queued in %v", l.dir)
+		if f.taken == 0 {
+			note = fmt.Sprintf("in the hand of the %s's writer", l.dir.Sender())
+		}
+		lines = append(lines, arrow(0, l.dir, f.name, note))
+	}
+	return lines
+}
+
+// arrow draws one line: of a frame that was read a whole arrow, of one that was
+// not its first half and a note, of anything else the words alone.
+func arrow(at int, dir transport.Direction, label, note string) string {
+	fill, left, right := "-", "-", "-"
+	switch {
+	case dir == transport.NoDirection:
+		fill, left, right = " ", " ", " "
+	case dir == transport.ClientToServer && note == "":
+		right = ">"
+	case dir == transport.ClientToServer:
+		fill, right = " ", " "
+	case note == "":
+		left = "<"
+	default:
+		fill, left = " ", " "
+	}
+	number := "    "
+	if at > 0 {
+		number = fmt.Sprintf("%4d", at)
+	}
+	pad := strings.Repeat(fill, max(laneWidth-5-utf8.RuneCountInString(label), 0))
+	return strings.TrimRight(fmt.Sprintf("%s  |%s %s %s%s| %s", number, left, label, pad, right, note), " ")
 }

@@ -159,17 +159,18 @@
 // sleeps or waits for I/O it is "UNDECIDED". It makes some sixty schedules a second
 // where a bubble makes thousands, one at a time in the process.
 //
-// # The rooms
+// # The files
 //
-//	gate      gate lane step name parse point: the transport that only parks
-//	run       run session beat events: one schedule, from Setup to its verdict
-//	engines   engine bubble outside settle grace label, watch assay goroutine stack
-//	players   recorded played half prepared forgone call, modeled habit
-//	choosing  strategy pct starve late, exhaustive walk touch trail coverage
-//	search    plan search series budget gc progress, capacity level token
-//	smaller   reduce fingerprint smaller, and package shrink
-//	judging   oracle answers diagnose stance worker handler closing where chain
-//	telling   report text json slack sequence
+//	gate, step                  the transport that only parks; its frames and their names
+//	run, session                one schedule: its operations and peers; its loop
+//	engine, watch, stack        what keeps a run still; freezes; reading goroutine stacks
+//	recorded, modeled           the halves of a recorded session as players, and as models
+//	strategy, exhaustive        how the next step is chosen
+//	plan, search, token         the search over schedules, its bounds, and their spelling
+//	budget_unix, budget_other   the processor time that is used
+//	reduce (and shrink)         smaller schedules and sessions that fail alike
+//	oracle, diagnose, chain     verdicts, and why nothing goes on
+//	report                      what the reader gets
 //
 // # What it refuses
 //

@@ -1,5 +1,15 @@
 package explore
 
+import (
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport"
+)
+
 // Exhaustive visits every order of steps at each capacity, but for orders that
 // differ only in steps that commute (sleep sets). When it has come to the end, no
 // order at that level and capacity fails, and the report says so. That is a proof
@@ -128,4 +138,329 @@ func (s *search) finish(v *visit, most int) Tried {
 	for v.tried.Verdict == Pass && v.tried.Schedules < most && s.limits.ended() == "" && s.advance(v) != nil {
 	}
 	return v.tried
+}
+
+// walk visits the tree of choices of one capacity, depth first, by making run
+// after run: each follows the path so far to its last open branch.
+//
+// With sleep sets a step that was tried at a place sleeps in the branches beside
+// it until a step is released that it does not commute with: what would begin with
+// it there differs from what was visited only in the order of steps that commute.
+// A run in which all enabled steps sleep is cut. Every class of runs ends
+// exactly once so.
+type walk struct {
+	touching
+	naive bool // without sleep sets: every order of steps
+	path  []branching
+	begun bool
+	done  bool
+	lost  bool // the peers did not do the same again
+}
+
+// branching is a place on the path: what is enabled there, what was released last,
+// and what sleeps.
+type branching struct {
+	enabled []move
+	chosen  int
+	asleep  []move
+}
+
+// move is a step, as the walk knows it again.
+type move struct {
+	hash uint64
+	what reach
+}
+
+// next returns the chooser of the next run, or nil when all is visited.
+func (w *walk) next() Chooser {
+	if w.begun && !w.done {
+		w.done = w.lost || !w.turn()
+	}
+	if w.begun = true; w.done {
+		return nil
+	}
+	return w.choose
+}
+
+// restart begins again with what was learned of the peers. The first run in which
+// an end takes back a frame is never missed: up to it all that was taken to commute
+// does. Neither is one in which an operation touches what it did not before.
+func (w *walk) restart() { w.path, w.begun = nil, false }
+
+// turn goes back to the last place where something else may be released.
+func (w *walk) turn() bool {
+	for len(w.path) > 0 {
+		b := &w.path[len(w.path)-1]
+		if b.chosen >= 0 {
+			b.asleep = append(b.asleep, b.enabled[b.chosen])
+		}
+		if b.chosen = b.awake(); b.chosen >= 0 {
+			return true
+		}
+		w.path = w.path[:len(w.path)-1]
+	}
+	return false
+}
+
+// awake returns the first enabled step that does not sleep, or -1.
+func (b *branching) awake() int {
+	return slices.IndexFunc(b.enabled, func(m move) bool { return !slices.Contains(b.asleep, m) })
+}
+
+// choose follows the path, and beyond its end takes the first step that is awake.
+func (w *walk) choose(at int, enabled []Step) int {
+	if w.lost {
+		return -1
+	}
+	if at <= len(w.path) {
+		return w.again(&w.path[at-1], enabled)
+	}
+	b := branching{enabled: make([]move, len(enabled))}
+	for i, s := range enabled {
+		b.enabled[i] = move{s.Hash(), w.of(s)}
+	}
+	if at > 1 && !w.naive {
+		b.asleep = w.path[at-2].still()
+	}
+	b.chosen = b.awake()
+	w.path = append(w.path, b)
+	return b.chosen
+}
+
+// again finds the step that is to be released at a place that was met before.
+func (w *walk) again(b *branching, enabled []Step) int {
+	want := b.enabled[b.chosen].hash
+	i := slices.IndexFunc(enabled, func(s Step) bool { return s.Hash() == want })
+	w.lost = w.lost || i < 0 || len(enabled) != len(b.enabled)
+	return i
+}
+
+// still returns what sleeps after the chosen step: what commutes with it.
+func (b *branching) still() []move {
+	var list []move
+	for _, m := range b.asleep {
+		if m.what&b.enabled[b.chosen].what == 0 {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// reach is what a step touches: two steps that touch nothing in common commute.
+type reach uint8
+
+const (
+	clientEnd reach = 1 << iota // goroutines of the client wake
+	serverEnd
+	c2sTakes // which writer is taken next in the direction
+	s2cTakes
+	anything = clientEnd | serverEnd | c2sTakes | s2cTakes
+	reaches  = 4
+)
+
+// touching tells what steps touch at a capacity.
+type touching struct {
+	capacity Capacity
+	split    bool // ack is a step of its own
+	lessons
+}
+
+// lessons are what runs have taught of the peers.
+type lessons struct {
+	// recall: ends take back frames that they have offered, so that a take does not
+	// commute with what wakes the writer's end.
+	recall bool
+	// shared: the ends wake each other past the gate.
+	shared bool
+	// starts is what operations touched when they began.
+	starts map[string]reach
+}
+
+// of says what releasing the step touches. A close changes both ends, and so may an
+// operation of which it is not known at which end it lives: these touch anything,
+// and so does every kind of step that is not listed. The client and the server are
+// taken to share nothing but the gate, as long as nothing else is learned.
+func (t *touching) of(s Step) reach {
+	if t.shared {
+		return anything
+	}
+	switch s.Kind {
+	case Ack:
+		return senderEnd(s.Dir)
+	case Give, End:
+		return senderEnd(s.Dir.Reverse())
+	case Take:
+		return t.take(s.Dir)
+	case Start:
+		if what := t.starts[s.What]; what != 0 {
+			return what
+		}
+	}
+	return anything
+}
+
+// learn notes which ends used the gate after the last step, once all is at rest
+// again. An operation that began and used none may have done anything.
+func (r *Run) learn() {
+	if !r.unlearned {
+		return
+	}
+	r.unlearned = false
+	what, last := r.gate.stirred(), r.steps[len(r.steps)-1]
+	if last.Kind != Start {
+		r.lessons.shared = r.lessons.shared || what&^r.trail.of(last) != 0
+		return
+	}
+	if what == 0 {
+		what = anything
+	}
+	if r.lessons.starts == nil {
+		r.lessons.starts = map[string]reach{}
+	}
+	r.lessons.starts[last.What] = what
+}
+
+// adopt takes in what a run has taught, and reports whether anything is new.
+func (l *lessons) adopt(of lessons) bool {
+	news := of.recall && !l.recall || of.shared && !l.shared
+	l.recall, l.shared = l.recall || of.recall, l.shared || of.shared
+	starts := map[string]reach{}
+	maps.Copy(starts, l.starts) // runs may still read the old one
+	for name, what := range of.starts {
+		news = news || what&^starts[name] != 0
+		starts[name] |= what
+	}
+	l.starts = starts
+	return news
+}
+
+func (t *touching) take(d transport.Direction) reach {
+	what, room := c2sTakes, t.capacity.C2S
+	if d == transport.ServerToClient {
+		what, room = s2cTakes, t.capacity.S2C
+	}
+	if room == 0 { // hand to hand
+		what |= senderEnd(d.Reverse())
+	}
+	if !t.split || t.recall {
+		what |= senderEnd(d)
+	}
+	return what
+}
+
+// senderEnd is the end that writes in the direction.
+func senderEnd(d transport.Direction) reach {
+	if d == transport.ClientToServer {
+		return clientEnd
+	}
+	return serverEnd
+}
+
+// trail is what a run leaves for the report's coverage.
+type trail struct {
+	touching
+	class  uint64       // of the trace: runs that differ only in steps that commute have the same
+	levels [reaches]int // of the last step that touched it
+	races  []uint64     // pairs of steps that were enabled together and do not commute, in the order of this run
+}
+
+// step adds the release of enabled[i].
+//
+// The level of a step in the Foata normal form is one above the highest of the
+// steps before that it does not commute with. The sum stands for the form: it
+// does not change with the order in which steps of one level were released.
+func (t *trail) step(enabled []Step, i int) {
+	chosen := enabled[i].Hash()
+	what := t.of(enabled[i])
+	level := 0
+	for set := what; set != 0; set &= set - 1 {
+		level = max(level, t.levels[bits.TrailingZeros8(uint8(set))])
+	}
+	level++
+	for set := what; set != 0; set &= set - 1 {
+		t.levels[bits.TrailingZeros8(uint8(set))] = level
+	}
+	t.class += scramble(chosen ^ uint64(level)*0x9e3779b97f4a7c15)
+	for j, other := range enabled {
+		if j != i && what&t.of(other) != 0 {
+			t.races = append(t.races, race(chosen, other.Hash()))
+		}
+	}
+}
+
+// race stands for the pair of steps, the same for both orders but for its lowest
+// bit, which tells which was first.
+func race(first, second uint64) uint64 {
+	if first < second {
+		return scramble(first^bits.RotateLeft64(second, 23)) &^ 1
+	}
+	return scramble(second^bits.RotateLeft64(first, 23)) | 1
+}
+
+// Coverage says how much of what can happen a search has seen.
+type Coverage struct {
+	// Classes is how many schedules differ in more than the order of steps that
+	// commute (Mazurkiewicz traces), each capacity for itself.
+	Classes int `json:"classes"`
+	// Unseen estimates the chance that one more schedule would be of a new class,
+	// after Good and Turing: the share of schedules whose class was seen once.
+	Unseen float64 `json:"unseen"`
+	// Races is how many pairs of steps were enabled at the same time and do not
+	// commute; Reversed how many of them were released in both orders.
+	Races    int `json:"races"`
+	Reversed int `json:"reversed"`
+}
+
+// coverage gathers the trails of runs.
+type coverage struct {
+	runs    int
+	classes map[uint64]bool  // seen more than once
+	races   map[uint64]uint8 // the orders seen, as bits
+}
+
+func newCoverage() *coverage {
+	return &coverage{classes: map[uint64]bool{}, races: map[uint64]uint8{}}
+}
+
+func (c *coverage) add(t *trail) {
+	c.runs++
+	class := scramble(t.class ^ uint64(t.capacity.C2S)<<32 ^ uint64(uint32(t.capacity.S2C)))
+	_, seen := c.classes[class]
+	c.classes[class] = seen
+	for _, r := range t.races {
+		if orders, order := c.races[r&^1], uint8(1)<<(r&1); orders&order == 0 {
+			c.races[r&^1] = orders | order
+		}
+	}
+}
+
+// merge adds what another has seen, at other capacities.
+func (c *coverage) merge(o *coverage) {
+	c.runs += o.runs
+	maps.Copy(c.classes, o.classes)
+	for r, orders := range o.races {
+		c.races[r] |= orders
+	}
+}
+
+func (c *coverage) report() Coverage {
+	r := Coverage{Classes: len(c.classes), Races: len(c.races)}
+	once := 0
+	for _, again := range c.classes {
+		if !again {
+			once++
+		}
+	}
+	r.Unseen = float64(once) / float64(max(1, c.runs))
+	for _, orders := range c.races {
+		if orders == 1|2 {
+			r.Reversed++
+		}
+	}
+	return r
+}
+
+func (c Coverage) text() string {
+	return fmt.Sprintf("%s, chance of a new one %.2f; %d of %d races seen in both orders",
+		phrase.Plural(c.Classes, "trace class"), c.Unseen, c.Reversed, c.Races)
 }

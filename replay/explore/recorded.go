@@ -1,12 +1,19 @@
 package explore
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // RecordedServer lets the server of [Plan.Session] play on the server's end: it
@@ -122,4 +129,399 @@ func (r *Run) differences() []string {
 		}
 	}
 	return list
+}
+
+// calls are the operations of a recorded client. nil has none.
+type calls struct {
+	run   *Run
+	byID  map[mcp.Key][]*playedCall // in recorded order
+	whole *Operation                // the rest of the half
+}
+
+// playedCall is a recorded request in one run.
+type playedCall struct {
+	op    *Operation
+	waits bool // for a response, as the recorded one did
+	owed  bool // one, by a live server, though the recorded one gave none
+	begun bool
+	done  bool
+}
+
+// expectCalls adds an operation for each request of the recorded client, and one
+// for what else it says.
+func (r *Run) expectCalls() *calls {
+	list, err := r.plan.ready.calls()
+	if err != nil {
+		panic("explore: Plan.Session: " + err.Error())
+	}
+	c := &calls{run: r, byID: map[mcp.Key][]*playedCall{}}
+	for _, call := range list {
+		if call.dir == transport.ClientToServer {
+			p := &playedCall{op: r.expect(call.name)}
+			p.waits = call.response > 0 && !call.cancelled
+			p.owed = call.response == 0 && !call.cancelled && !call.listen && call.id != "null"
+			c.byID[call.id] = append(c.byID[call.id], p)
+		}
+	}
+	c.whole = r.expect("the client's half")
+	c.whole.behind = true
+	return c
+}
+
+// say begins the calls of a frame, and returns the operation that it is of.
+func (c *calls) say(f transport.Frame) (op string) {
+	c.each(f, transport.Request, func(p *playedCall) bool { return !p.begun }, func(p *playedCall) {
+		p.begun, op = true, p.op.name
+		c.run.begin(p.op)
+	})
+	return op
+}
+
+// wrote ends the calls of a frame that wait for no response. A recording that ends
+// with a request open, as it was cut where it hung, excuses no live server: that owes
+// a response to each request.
+func (c *calls) wrote(f transport.Frame) {
+	c.each(f, transport.Request, func(p *playedCall) bool {
+		return p.begun && !p.done && !p.waits && !(p.owed && c.run.live(transport.ServerToClient))
+	}, c.finish)
+}
+
+// heard ends the calls that a frame answers.
+func (c *calls) heard(f transport.Frame) {
+	c.each(f, transport.Response, func(p *playedCall) bool { return p.begun && !p.done }, c.finish)
+}
+
+// left ends the calls that are open when the live server has closed, and that the
+// recorded client went on without: they have failed, and nobody waits any more.
+func (c *calls) left() {
+	if c == nil {
+		return
+	}
+	for _, list := range c.byID {
+		for _, p := range list {
+			if p.owed && !p.done {
+				p.op.err = errUnanswered
+				c.finish(p)
+			}
+		}
+	}
+}
+
+var errUnanswered = errors.New("the call was not answered: the server has closed")
+
+func (c *calls) finish(p *playedCall) {
+	p.done = true
+	c.run.settle(p.op)
+}
+
+// each calls do for the first fitting call of each message of a kind.
+func (c *calls) each(f transport.Frame, kind transport.MessageKind, fits func(*playedCall) bool, do func(*playedCall)) {
+	if c == nil {
+		return
+	}
+	for _, m := range messages(f) {
+		if m.Kind() != kind {
+			continue
+		}
+		list := c.byID[mcp.KeyOf(m.ID)]
+		if kind == transport.Response { // it is of the latest that is open
+			list = slices.Clone(list)
+			slices.Reverse(list)
+		}
+		if i := slices.IndexFunc(list, fits); i >= 0 {
+			do(list[i])
+		}
+	}
+}
+
+// said ends the operation of the whole half.
+func (c *calls) said() {
+	if c != nil {
+		c.run.settle(c.whole)
+	}
+}
+
+// machine is a recorded half: frames in, frames out, and no clock.
+// [replay.Player] and [replay.Driver] are one.
+type machine interface {
+	// Receive takes a frame of the live end and returns what to send now.
+	Receive(transport.Frame) []transport.Frame
+	// Wrote says that the frame returned as number n, from 0, was taken, and
+	// returns what to send now.
+	Wrote(n int) []transport.Frame
+	// Waiting reports whether Relent would send something.
+	Waiting() bool
+	// Relent gives up waiting for something that the live end does not say.
+	Relent() []transport.Frame
+	// Place says where the frame returned as number n stands in the recorded order,
+	// -1 if nowhere, and the first place there whose frame was not taken.
+	Place(n int) (place, first int)
+}
+
+// half plays a machine on an end of the gate: a reader that is there whenever its
+// model reads, and a writer. At L0 the writer keeps the machine's order, one frame
+// in its hand. At L1 it offers all that may be sent, each as a writer of its own
+// would: which one is taken first is the gate's choice.
+type half struct {
+	run   *Run
+	end   *end
+	name  string // of the role, for steps and notes
+	loose bool
+	calls *calls      // of a recorded client
+	said  func() bool // reports whether it has said all
+
+	mu      sync.Mutex // never held across a wait
+	machine machine
+	close   func() []replay.StepVerdict // how the live end differs from the recorded one
+	without func() []string             // what it went on without
+	habit   *habit                      // its model; nil is free
+	queue   []transport.Frame
+	sent    int  // frames that left the queue
+	flying  int  // of these, not taken yet
+	over    bool // nothing is added to the queue any more
+	wake    chan struct{}
+}
+
+// play starts the goroutines. last says what is left to say when the live end
+// has closed.
+func (h *half) play(first []transport.Frame, last func() []transport.Frame) {
+	h.queue = first
+	h.ended()
+	h.run.Go(func(ctx context.Context) { h.read(ctx, last) })
+	h.run.Go(h.write)
+}
+
+func (h *half) read(ctx context.Context, last func() []transport.Frame) {
+	for h.ready(ctx) {
+		f, err := h.end.Read(ctx)
+		h.mu.Lock()
+		if err != nil {
+			if errors.Is(err, io.EOF) && last != nil {
+				h.queue = append(h.queue, last()...)
+			}
+			if errors.Is(err, io.EOF) {
+				h.calls.left()
+			}
+			h.over = true
+			h.mu.Unlock()
+			stir(h.wake)
+			return
+		}
+		out := h.machine.Receive(f)
+		h.habit.heard(f, h.sent+len(h.queue), out)
+		h.queue = append(h.queue, out...)
+		h.calls.heard(f)
+		h.ended()
+		h.mu.Unlock()
+		stir(h.wake)
+	}
+}
+
+// ready waits until the model reads; false when the run is over.
+func (h *half) ready(ctx context.Context) bool {
+	for {
+		h.mu.Lock()
+		idle := h.habit.idle()
+		h.mu.Unlock()
+		h.end.rest(idle)
+		if idle == "" {
+			return true
+		}
+		if !pause(ctx, h.habit.resume) {
+			return false
+		}
+	}
+}
+
+// write sends what is queued, and closes the end when the live one has closed and
+// all is said.
+func (h *half) write(ctx context.Context) {
+	for {
+		f, n, over := h.next()
+		switch {
+		case n >= 0:
+			flight, err := h.offer(ctx, f, n)
+			if err != nil {
+				return
+			}
+			if h.loose {
+				h.run.Go(func(ctx context.Context) { h.settle(ctx, flight, f, n) })
+			} else {
+				h.settle(ctx, flight, f, n)
+			}
+		case over:
+			_ = h.end.Close()
+			return
+		default:
+			if !pause(ctx, h.wake) {
+				return
+			}
+		}
+	}
+}
+
+// offer puts a frame in the writer's hand.
+func (h *half) offer(ctx context.Context, f transport.Frame, n int) (*flight, error) {
+	h.mu.Lock()
+	h.habit.offered(f)
+	op := h.calls.say(f)
+	h.mu.Unlock()
+	flight, err := h.end.offer(ctx, f, "", op)
+	if err == nil && h.loose {
+		h.mu.Lock()
+		place, first := h.machine.Place(n)
+		h.mu.Unlock()
+		h.end.place(flight, place, first)
+	}
+	return flight, err
+}
+
+// settle waits until an offered frame was taken, and tells the machine.
+func (h *half) settle(ctx context.Context, flight *flight, f transport.Frame, n int) {
+	if h.end.await(ctx, flight) != nil {
+		return
+	}
+	h.mu.Lock()
+	h.flying--
+	h.habit.wrote(n, f)
+	h.queue = append(h.queue, h.machine.Wrote(n)...)
+	h.calls.wrote(f)
+	h.ended()
+	if h.loose {
+		place, first := h.machine.Place(n)
+		h.end.place(flight, place, first)
+	}
+	h.mu.Unlock()
+	stir(h.wake)
+}
+
+// ended ends the operation of the whole half when all is said.
+func (h *half) ended() {
+	if len(h.queue) == 0 && h.flying == 0 && h.said != nil && h.said() {
+		h.calls.said()
+	}
+}
+
+// next returns the next frame and its number; -1 when there is none.
+func (h *half) next() (f transport.Frame, n int, over bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.queue) == 0 {
+		return f, -1, h.over && h.flying == 0
+	}
+	f, h.queue = h.queue[0], h.queue[1:]
+	h.sent++
+	h.flying++
+	return f, h.sent - 1, false
+}
+
+// waits reports whether the half holds something back that it would say if it
+// knew that the live end is silent.
+func (h *half) waits() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.over && h.machine.Waiting()
+}
+
+// relent tells the half that the live end is silent.
+func (h *half) relent() {
+	h.mu.Lock()
+	h.queue = append(h.queue, h.machine.Relent()...)
+	h.mu.Unlock()
+	stir(h.wake)
+}
+
+// prepared is what all runs of a plan share of its session.
+type prepared struct {
+	events []store.Event
+	keys   sync.Map // method and raw params → replay.Key
+	once   sync.Once
+	list   []recordedCall
+	fault  error
+}
+
+// match is replay.MatchParams, worked out once for the same bytes: schedules ask
+// for the same things again and again.
+func (p *prepared) match(m transport.Message) (replay.Key, error) {
+	raw := m.Method + "\x00" + string(m.Params)
+	if key, ok := p.keys.Load(raw); ok {
+		return key.(replay.Key), nil
+	}
+	key, err := replay.MatchParams(m)
+	if err == nil {
+		p.keys.Store(raw, key)
+	}
+	return key, err
+}
+
+// calls lists the session's requests.
+func (p *prepared) calls() ([]recordedCall, error) {
+	p.once.Do(func() { p.list, p.fault = recordedCalls(p.events) })
+	return p.list, p.fault
+}
+
+// forgone counts what the recorded halves of a search went on without.
+type forgone struct {
+	runs   int
+	halves []*forgoneBy // in the order of their first time
+}
+
+// forgoneBy is what one half did.
+type forgoneBy struct {
+	name string
+	runs int
+	what []string
+}
+
+// shownForgone is how many messages of a recording a note names.
+const shownForgone = 3
+
+// count adds a run.
+func (f *forgone) count(r *Run) {
+	f.runs++
+	for _, h := range r.halves {
+		if !h.mu.TryLock() { // of a run that was given up where it stood
+			continue
+		}
+		list := h.without()
+		h.mu.Unlock()
+		if len(list) > 0 {
+			f.of(h.name).add(list)
+		}
+	}
+}
+
+func (f *forgone) of(name string) *forgoneBy {
+	for _, by := range f.halves {
+		if by.name == name {
+			return by
+		}
+	}
+	by := &forgoneBy{name: name}
+	f.halves = append(f.halves, by)
+	return by
+}
+
+func (by *forgoneBy) add(list []string) {
+	by.runs++
+	for _, what := range list {
+		if !slices.Contains(by.what, what) {
+			by.what = append(by.what, what)
+		}
+	}
+}
+
+// notes says it: a search is blind to the orders around what it goes on without.
+func (f *forgone) notes() []string {
+	var notes []string
+	for _, by := range f.halves {
+		what := by.what
+		text := strings.Join(what[:min(len(what), shownForgone)], ", ")
+		if more := len(what) - shownForgone; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		notes = append(notes, fmt.Sprintf("the %s had to go on without %s in %d of %s; orders around it were not tried",
+			by.name, text, by.runs, phrase.Plural(f.runs, "schedule")))
+	}
+	return notes
 }

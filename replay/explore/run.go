@@ -1,11 +1,14 @@
 package explore
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -308,4 +311,244 @@ func (r *Run) Failures() error {
 		}
 	}
 	return nil
+}
+
+// virtualStart is when the time of every bubble begins, and so every session that
+// is kept of a run.
+var virtualStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// fact is an event and where in the run it belongs.
+type fact struct {
+	after  int // this many steps
+	rank   int // 0 what the last of them did, 1 what peers did then
+	event  store.Event
+	flight *flight
+}
+
+// events is the run as a recording, as taps in the peers' own processes would have
+// made it: a frame stands where its Write was called, a delivered event where its
+// Read returned. The frames of a direction stand in the order in which they were
+// taken, and those that were not after them; a frame that its writer took back is
+// not there. Times are the bubble's, virtual; all that a step does has the time of the
+// last frame before it.
+func (r *Run) events() []store.Event {
+	steps := r.shown()
+	var facts []fact
+	for i := range r.gate.lanes {
+		facts = append(facts, r.gate.lanes[i].facts(steps)...)
+	}
+	ended := map[transport.Direction]bool{} // an end may close its writing side alone first
+	for i, s := range steps {
+		if (s.Kind == Close || s.Kind == HalfClose) && !ended[s.Dir] {
+			ended[s.Dir] = true
+			e := store.Event{Kind: store.EOF, Dir: s.Dir, Payload: store.EncodePayload(store.EOFInfo{By: "sender"})}
+			facts = append(facts, fact{after: i + 1, event: e})
+		}
+	}
+	slices.SortStableFunc(facts, func(a, b fact) int {
+		return cmp.Or(cmp.Compare(a.after, b.after), cmp.Compare(a.rank, b.rank))
+	})
+	return r.sealed(facts)
+}
+
+// shown are the steps without the pings at a hang's end.
+func (r *Run) shown() []Step {
+	if stands(r.verdict) {
+		return r.steps[:r.still]
+	}
+	return r.steps
+}
+
+// facts are the frames of a direction, and who read them when.
+func (l *lane) facts(steps []Step) []fact {
+	var facts []fact
+	after := 0
+	say := func(f *flight) {
+		after = max(after, f.round)
+		facts = append(facts, fact{after: after, rank: 1, flight: f, event: store.Event{
+			Kind: store.Frame, Dir: f.dir, Payload: f.frame.Bytes,
+			Stream: f.frame.Stream, Unterminated: f.frame.Unterminated}})
+	}
+	for _, s := range steps {
+		if s.Kind == Take && s.Dir == l.dir {
+			say(s.flight)
+		}
+	}
+	for _, f := range l.waiting {
+		if f.round <= len(steps) {
+			say(f)
+		}
+	}
+	for _, f := range facts {
+		if given := f.flight.given; given > 0 && given <= len(steps) {
+			facts = append(facts, fact{after: given, flight: f.flight, event: store.Event{Kind: store.Delivered, Dir: l.dir}})
+		}
+	}
+	return facts
+}
+
+// sealed numbers and times the facts, and puts the header and the end around them.
+func (r *Run) sealed(facts []fact) []store.Event {
+	events := []store.Event{{Kind: store.Opened}}
+	numbers := map[*flight]uint64{}
+	frames, at := uint64(0), time.Duration(0)
+	sum := sha256.New()
+	for _, f := range facts {
+		e := f.event
+		switch e.Kind {
+		case store.Frame:
+			at = max(at, f.flight.offered)
+			numbers[f.flight] = uint64(len(events) + 1)
+			frames++
+			sum.Write(e.Payload)
+		case store.Delivered:
+			e.Payload = store.EncodePayload(store.DeliveredInfo{Upto: numbers[f.flight]})
+		}
+		e.At = at
+		events = append(events, e)
+	}
+	note := store.Event{Kind: store.Note, At: at, Payload: []byte(r.epitaph())}
+	closed := store.Event{Kind: store.Closed, At: at, Payload: store.EncodePayload(store.ClosedInfo{Frames: frames})}
+	events = append(events, note, closed)
+	sum.Write(note.Payload)
+	events[0].Payload = r.header(sum.Sum(nil)).Encode()
+	for i := range events {
+		events[i].Seq = uint64(i + 1)
+	}
+	return events
+}
+
+// header names the session after its content: the same run gives the same one.
+func (r *Run) header(sum []byte) store.Header {
+	sum[6] = sum[6]&0x0f | 0x80 // a UUID of version 8
+	sum[8] = sum[8]&0x3f | 0x80
+	id := fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+	label := strings.TrimSpace("explore: " + r.verdict + " " + r.category)
+	return store.Header{ID: store.SessionID(id), Start: virtualStart, Transport: "memory", Label: label, Recorder: "mcprec"}
+}
+
+// epitaph says how the run ended, and which frames nobody has read.
+func (r *Run) epitaph() string {
+	text := fmt.Sprintf("%s, token %s\n%s", strings.TrimSpace(r.verdict+" "+r.category), r.asToken(), r.why)
+	for i := range r.gate.lanes {
+		l := &r.gate.lanes[i]
+		for _, f := range slices.Concat(l.queue, l.waiting) {
+			text += fmt.Sprintf("\nnot read: %v %s, %s", l.dir, f.name, l.place(f))
+		}
+	}
+	return text
+}
+
+// Traffic that only timers bring, the same again and again, must not hide a call
+// that nobody will answer: pings, a log message every minute, a poll. A beat is a
+// step of such traffic. It does not put off the horizon.
+//
+// Three periods of the same are looked at before any is a beat, and the run still
+// lasts to the horizon: a server that says that it is at work until it answers is
+// not taken for one that hangs. What a user operation itself asks, and is
+// answered, is no beat.
+
+// periods is how often timers must have brought a step before it is a beat.
+const periods = 3
+
+// beats counts in how many rests each kind of step was brought by timers.
+type beats struct {
+	rests int
+	seen  map[beatName]beatCount
+}
+
+// beatName is a step's content without its occurrence.
+type beatName struct {
+	class int
+	what  string
+}
+
+type beatCount struct{ periods, last int }
+
+// recurs reports whether a step is a beat.
+func (r *Run) recurs(s Step) bool {
+	b := &r.beats
+	switch {
+	case s.flight == nil:
+		return false
+	case s.flight.ping:
+		return true
+	case b.rests == 0 || r.asked(s.flight):
+		return false
+	}
+	if b.seen == nil {
+		b.seen = map[beatName]beatCount{}
+	}
+	name := beatName{s.class(), withoutOccurrence(s.What)}
+	n := b.seen[name]
+	if n.last != b.rests {
+		n = beatCount{n.periods + 1, b.rests}
+		b.seen[name] = n
+	}
+	return n.periods > periods
+}
+
+// asked reports whether a frame is a request of an operation that has not returned,
+// or the response to one. What a session does of its own accord may bear the name
+// of the operation that made the session.
+func (r *Run) asked(f *flight) bool {
+	by := f.op
+	if f.answers != nil {
+		by = f.answers.request.op
+	}
+	return by != "" && slices.ContainsFunc(r.ops, func(op *Operation) bool { return op.name == by && !op.done })
+}
+
+// withoutOccurrence takes the numbers out of a content name.
+func withoutOccurrence(name string) string {
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		b.WriteByte(name[i])
+		for name[i] == '#' && i+1 < len(name) && name[i+1] >= '0' && name[i+1] <= '9' {
+			i++
+			for i+1 < len(name) && name[i+1] >= '0' && name[i+1] <= '9' {
+				i++
+			}
+		}
+	}
+	return b.String()
+}
+
+// beatNote says what went on while a run hung, instead of how each beat began, and
+// takes it out of its choices.
+func (r *Run) beatNote() {
+	steps := r.steps[min(r.still, len(r.steps)):]
+	if len(steps) == 0 {
+		return
+	}
+	names := beatNames(steps)
+	r.notes = slices.DeleteFunc(r.notes, func(note string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			_, what, quoted := strings.Cut(name, " ")
+			return quoted && strings.Contains(withoutOccurrence(note), strings.TrimSuffix(what, "»"))
+		})
+	})
+	if len(names) > shownBeats {
+		names = append(names[:shownBeats], "…")
+	}
+	r.notes = append([]string{fmt.Sprintf("for %v of %s nothing but %s passed, %d steps of them; the token leaves them to eager",
+		r.passed(), r.kind.clock(), strings.Join(names, ", "), len(steps))}, r.notes...)
+	r.choices = slices.DeleteFunc(r.choices, func(c Choice) bool { return c.Step > r.still })
+}
+
+// shownBeats is how many kinds of beats a note names.
+const shownBeats = 3
+
+// beatNames names what the beats were.
+func beatNames(steps []Step) (names []string) {
+	for _, s := range steps {
+		name := "pings"
+		if s.flight != nil && !s.flight.ping {
+			name = "«" + s.Dir.String() + " " + strings.TrimSuffix(withoutOccurrence(s.What), "#") + "»"
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -1,6 +1,11 @@
 package explore
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/mcprec/mcprec/transport"
+)
 
 // Chooser picks the step to release: at counts the steps of the run from 1, and
 // enabled is in eager's order, never empty. It returns an index, or -1 to cut the
@@ -80,4 +85,144 @@ func mix(seed uint64, run, length int) Chooser {
 		return pct(seed, run, length)
 	}
 	return random(seed, run, length)
+}
+
+// pctDepth is the number of orders a bug may need that pct is made to find.
+const pctDepth = 3
+
+// pct is probabilistic concurrency testing over chains: the steps of one kind in
+// one direction are a chain, which has one priority.
+func pct(seed uint64, run, length int) Chooser {
+	r := dice(seed, run)
+	var priority [classes]int
+	for i, p := range r.Perm(classes) {
+		priority[i] = p
+	}
+	var drops [pctDepth - 1]int
+	for i := range drops {
+		drops[i] = 1 + r.IntN(max(length, 1))
+	}
+	bottom := 0
+	return func(at int, enabled []Step) int {
+		i := highest(enabled, &priority)
+		for _, d := range drops {
+			if d == at {
+				bottom--
+				priority[enabled[i].class()] = bottom
+				i = highest(enabled, &priority)
+			}
+		}
+		return i
+	}
+}
+
+// highest returns the first step of the chain with the highest priority.
+func highest(enabled []Step, priority *[classes]int) int {
+	best := 0
+	for i, s := range enabled {
+		if priority[s.class()] > priority[enabled[best].class()] {
+			best = i
+		}
+	}
+	return best
+}
+
+// starve picks its victim anew for each run: one kind of step in one direction, a
+// whole direction, or every step of about one frame in eight. The others are
+// released at random, victims only when nothing else is enabled.
+func starve(seed uint64, run, _ int) Chooser {
+	r := dice(seed, run)
+	victim := victims(r.IntN(3), r.Uint64())
+	return func(_ int, enabled []Step) int {
+		n := 0
+		for _, s := range enabled {
+			if !victim(s) {
+				n++
+			}
+		}
+		if n == 0 {
+			return r.IntN(len(enabled))
+		}
+		k := r.IntN(n)
+		for i, s := range enabled {
+			if victim(s) {
+				continue
+			}
+			if k == 0 {
+				return i
+			}
+			k--
+		}
+		return 0
+	}
+}
+
+func victims(how int, salt uint64) func(Step) bool {
+	dir := transport.ClientToServer + transport.Direction(salt>>8&1)
+	switch how {
+	case 0:
+		kind := Ack + Kind(salt>>16%3) // ack, give or take
+		return func(s Step) bool { return s.Kind == kind && s.Dir == dir }
+	case 1:
+		return func(s Step) bool { return s.Dir == dir }
+	}
+	return func(s Step) bool { return scramble(salt^s.content())&7 == 0 }
+}
+
+// late is eager with some steps put off: each of them waits for as long as
+// anything else can go on, and among themselves they go in a given order. With no
+// step put off it is eager; with all steps of a run put off, in their order, it is
+// that run. So every schedule shrinks toward eager, one step after the other.
+type late struct {
+	rank  map[uint32]int // by hash of the step: its place in the order
+	order []uint32
+	since map[uint32]int  // the step at which it was enabled first
+	past  map[uint32]bool // steps that were passed over by others
+}
+
+func newLate(order []uint32) *late {
+	l := &late{rank: map[uint32]int{}, order: order, since: map[uint32]int{}, past: map[uint32]bool{}}
+	for i, h := range order {
+		l.rank[h] = i
+	}
+	return l
+}
+
+// choose is the Chooser.
+func (l *late) choose(at int, enabled []Step) int {
+	best, rank := -1, len(l.order)
+	for i, s := range enabled {
+		h := uint32(s.Hash())
+		place, off := l.rank[h]
+		if off && l.since[h] == 0 {
+			l.since[h] = at
+		}
+		switch {
+		case !off && rank >= 0:
+			best, rank = i, -1
+		case off && place < rank:
+			best, rank = i, place
+		}
+	}
+	for _, s := range enabled[:best] {
+		l.past[uint32(s.Hash())] = true
+	}
+	return best
+}
+
+// holds are the put-off steps as a token has them: those that were enabled up to
+// a step, in their order.
+func (l *late) holds(upto int) []Choice {
+	var list []Choice
+	for _, h := range l.order {
+		if at := l.since[h]; at > 0 && at <= upto {
+			list = append(list, Choice{Step: at, Hash: h})
+		}
+	}
+	return list
+}
+
+// passed leaves of the order what was passed over.
+func (l *late) passed() []uint32 {
+	return slices.DeleteFunc(slices.Clone(l.order), func(h uint32) bool { return !l.past[h] })
 }

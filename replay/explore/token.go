@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // Token names a schedule: what it deviates in from eager, by content. It is not a
@@ -269,4 +270,73 @@ func (r *Run) overrun() bool {
 func (r *Run) diverge(want Choice, why, instead string) {
 	r.verdict = Diverged
 	r.why = strings.TrimRight(fmt.Sprintf("DIVERGED at step %d: wanted %08x %s", want.Step, want.Hash, why), " ") + ", " + instead
+}
+
+// Unbounded is the capacity of a direction that always has room.
+const Unbounded = transport.Unbounded
+
+// Capacity is how many frames each direction may queue.
+type Capacity struct {
+	C2S int `json:"c2s"`
+	S2C int `json:"s2c"`
+}
+
+// Sweep is the default: hand to hand, one frame, no limit.
+var Sweep = []Capacity{{0, 0}, {1, 1}, {Unbounded, Unbounded}}
+
+// sweep is Sweep with the recorded capacity before the last, if it is another.
+func sweep(recorded Capacity) []Capacity {
+	if slices.Contains(Sweep, recorded) {
+		return Sweep
+	}
+	return slices.Insert(slices.Clone(Sweep), len(Sweep)-1, recorded)
+}
+
+// String returns the form of reports: c2s=0 s2c=unbounded.
+func (c Capacity) String() string {
+	return fmt.Sprintf("c2s=%s s2c=%s", frames(c.C2S), frames(c.S2C))
+}
+
+func frames(n int) string {
+	if n < 0 {
+		return "unbounded"
+	}
+	return strconv.Itoa(n)
+}
+
+// Level says what an exploration may change.
+type Level uint8
+
+const (
+	// L0, transport-legal: only delivery moves, and every sender keeps its own
+	// order. A failure is one of this pair.
+	L0 Level = iota
+	// L1, protocol-legal: a recorded half sends in any order that the specification
+	// allows. A failure means that the other end is not robust against peers that
+	// keep to it. Live ends are as at L0.
+	L1
+)
+
+var levelNames = [...]string{"L0", "L1"}
+
+// String returns "L0" or "L1".
+func (l Level) String() string { return levelNames[l] }
+
+// ParseLevel reads what String returns.
+func ParseLevel(s string) (Level, error) {
+	for l, name := range levelNames {
+		if s == name {
+			return Level(l), nil
+		}
+	}
+	return L0, fmt.Errorf("level %q: this version knows L0 and L1", shorten(s))
+}
+
+// MarshalText writes the level as String does.
+func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText reads what ParseLevel reads.
+func (l *Level) UnmarshalText(b []byte) (err error) {
+	*l, err = ParseLevel(string(b))
+	return err
 }

@@ -1,10 +1,16 @@
 package state
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"maps"
+	"sort"
+	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -145,4 +151,347 @@ func (s *State) ApplyParsed(e store.Event, messages []transport.Message) {
 			s.notification(e, m)
 		}
 	}
+}
+
+// Peer is what an end has said of itself.
+type Peer struct {
+	Name         string          `json:"name,omitempty"`
+	Version      string          `json:"version,omitempty"`
+	Capabilities json.RawMessage `json:"capabilities,omitempty"`
+
+	info string // raw, to see a change without reading it
+}
+
+// The members of _meta in which requests and results of 2026-07-28 name their ends.
+const (
+	metaVersion    = "io.modelcontextprotocol/protocolVersion"
+	metaClient     = "io.modelcontextprotocol/clientInfo"
+	metaCapability = "io.modelcontextprotocol/clientCapabilities"
+	metaServer     = "io.modelcontextprotocol/serverInfo"
+)
+
+// says takes in an end's name and capabilities; nil says nothing.
+func (p *Peer) says(info, capabilities json.RawMessage) {
+	if info != nil && string(info) != p.info {
+		p.info = string(info)
+		p.Name, p.Version = text(transport.Member(info, "name")), text(transport.Member(info, "version"))
+	}
+	if capabilities != nil && !bytes.Equal(capabilities, p.Capabilities) {
+		p.Capabilities = bytes.Clone(capabilities)
+	}
+}
+
+// states takes in what a client's request says of the client.
+func (s *State) states(x *call, m *transport.Message) {
+	if x.dir != transport.ClientToServer {
+		return
+	}
+	client := &s.peers[transport.ClientToServer]
+	if x.method == "initialize" {
+		client.says(transport.Member(m.Params, "clientInfo"), transport.Member(m.Params, "capabilities"))
+		return
+	}
+	if x.method == "logging/setLevel" {
+		s.logLevel = text(transport.Member(m.Params, "level"))
+	}
+	if !bytes.Contains(m.Params, []byte(metaVersion)) { // most have none, and looking is cheap
+		return
+	}
+	meta := transport.Member(m.Params, "_meta")
+	x.version = text(transport.Member(meta, metaVersion))
+	client.says(transport.Member(meta, metaClient), transport.Member(meta, metaCapability))
+}
+
+// settles takes in what a server's result says of the server and of the revision: one
+// is settled by the answer to initialize, from 2026-07-28 on by any result.
+func (s *State) settles(e store.Event, x *call, result json.RawMessage) {
+	if x.dir != transport.ClientToServer {
+		return
+	}
+	server := &s.peers[transport.ServerToClient]
+	switch {
+	case x.method == "initialize":
+		s.greeted = e.Seq
+		s.revision = text(transport.Member(result, "protocolVersion"))
+		server.says(transport.Member(result, "serverInfo"), transport.Member(result, "capabilities"))
+		return
+	case x.method == "server/discover":
+		server.says(transport.Member(result, "serverInfo"), transport.Member(result, "capabilities"))
+	}
+	if x.version != "" && x.version >= order.Revision2026_07_28 {
+		s.revision = x.version
+		server.says(transport.Member(result, "_meta", metaServer), nil)
+	}
+}
+
+// has reports whether an end has a capability, named by its members with dots between
+// them: tools.listChanged.
+func (p *Peer) has(path string) bool {
+	switch string(transport.Member(p.Capabilities, strings.Split(path, ".")...)) {
+	case "", "false", "null":
+		return false
+	}
+	return true
+}
+
+// mostNames is how many capabilities a line names.
+const mostNames = 20
+
+// capabilities names what an end can do, in the order in which it says so; what a
+// capability has of its own stands behind it.
+func (p *Peer) capabilities() (names []string) {
+	dec := json.NewDecoder(bytes.NewReader(p.Capabilities))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		var value json.RawMessage
+		if err != nil || dec.Decode(&value) != nil {
+			return names
+		}
+		if len(names) == mostNames {
+			return append(names, "…")
+		}
+		name := clip(fmt.Sprint(key))
+		var b bytes.Buffer
+		if json.Compact(&b, value) == nil && b.String() != "{}" && b.String() != "true" {
+			name += " " + clip(b.String())
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// Stream is an HTTP exchange that waits for its response, or whose response is a stream
+// of events that has not ended. Any other response is one body, at whose end no event is
+// needed: not every recorder writes one.
+type Stream struct {
+	Number uint64 `json:"stream"`
+	Method string `json:"method,omitempty"`
+	Path   string `json:"path,omitempty"`
+	Status int    `json:"status,omitempty"` // of the response; 0: none has begun
+	Since  uint64 `json:"since"`
+	C2S    uint64 `json:"c2s"` // frames
+	S2C    uint64 `json:"s2c"`
+}
+
+// http follows an exchange.
+func (s *State) http(e store.Event, info store.HTTPInfo) {
+	switch info.What {
+	case store.HTTPRequest:
+		s.streams[e.Stream] = Stream{Number: e.Stream, Method: info.Method, Path: info.Path, Since: e.Seq}
+	case store.HTTPResponse:
+		x, ok := s.streams[e.Stream]
+		x.Status = info.Status
+		if s.streams[e.Stream] = x; !ok || !isEvents(info) {
+			delete(s.streams, e.Stream)
+		}
+		s.taken(transport.ClientToServer, e.Stream, e.Seq)
+		if info.Status >= 300 {
+			s.each(e.Stream, s.closes) // the status was the answer
+		}
+	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
+		s.hangsUp(e, info.What)
+	}
+}
+
+// isEvents reports whether a response is a stream of events.
+func isEvents(info store.HTTPInfo) bool {
+	return strings.HasPrefix(strings.Join(info.Header["Content-Type"], ""), "text/event-stream")
+}
+
+// hangsUp ends an exchange. What it had asked may still be answered on another, but for
+// a client of 2026-07-28, whose hanging up cancels it.
+func (s *State) hangsUp(e store.Event, what string) {
+	delete(s.streams, e.Stream)
+	s.taken(transport.ClientToServer, e.Stream, e.Seq)
+	s.taken(transport.ServerToClient, e.Stream, e.Seq)
+	s.each(e.Stream, func(x *call) {
+		if what == store.HTTPAbort && x.version >= order.Revision2026_07_28 || x.method == methodListen {
+			s.closes(x)
+			return
+		}
+		x.cut = e.Seq
+	})
+	delete(s.asked, e.Stream)
+}
+
+// each calls f for the open calls of an exchange.
+func (s *State) each(stream uint64, f func(*call)) {
+	for _, x := range s.asked[stream] {
+		if !x.closed {
+			f(x)
+		}
+	}
+}
+
+// counts counts a frame of an exchange.
+func (s *State) counts(e store.Event) {
+	x, ok := s.streams[e.Stream]
+	if !ok {
+		return
+	}
+	if e.Dir == transport.ClientToServer {
+		x.C2S++
+	} else {
+		x.S2C++
+	}
+	s.streams[e.Stream] = x
+}
+
+// lane is one direction of one HTTP exchange; of the whole session on stdio.
+type lane struct {
+	dir    transport.Direction
+	stream uint64
+}
+
+// queue has the Seqs of a lane's frames that nothing shows to be taken.
+type queue []uint64
+
+// queues puts a frame into its lane. What is a whole body of an answer over HTTP is in
+// none.
+func (s *State) queues(e store.Event) {
+	if _, open := s.streams[e.Stream]; e.Stream != 0 && !open {
+		return
+	}
+	l := lane{way(e.Dir), e.Stream}
+	s.lanes[l] = append(s.lanes[l], e.Seq)
+	s.queued[l.dir]++
+}
+
+// taken notes that the frames of a lane up to a Seq are in their receiver's hands.
+func (s *State) taken(dir transport.Direction, stream, upto uint64) {
+	l := lane{way(dir), stream}
+	q := s.lanes[l]
+	if len(q) == 0 || q[0] > upto {
+		return
+	}
+	n := sort.Search(len(q), func(i int) bool { return q[i] > upto })
+	s.queued[l.dir] -= n
+	if n == len(q) {
+		delete(s.lanes, l)
+		return
+	}
+	s.lanes[l] = q[n:]
+}
+
+const (
+	methodListen = "subscriptions/listen"
+	// subscriptionID is the member of _meta that names a listen request.
+	subscriptionID = "io.modelcontextprotocol/subscriptionId"
+)
+
+// Subscription is what a server is asked to tell: of a resource, or by a listen request.
+type Subscription struct {
+	URI      string          `json:"uri,omitempty"`
+	Listen   json.RawMessage `json:"listen,omitempty"` // the id of the listen request
+	Filter   json.RawMessage `json:"filter,omitempty"` // what that asks for
+	Since    uint64          `json:"since"`            // the event that made it, the listen request's own
+	Pending  bool            `json:"pending,omitempty"`
+	Notified uint64          `json:"notified"` // notifications so far
+}
+
+// subscribes takes in that a subscription was made or given up.
+func (s *State) subscribes(e store.Event, x *call) {
+	switch x.method {
+	case "resources/subscribe":
+		if _, ok := s.subscriptions[x.target]; !ok {
+			s.subscriptions[x.target] = Subscription{URI: x.target, Since: e.Seq}
+		}
+	case "resources/unsubscribe":
+		delete(s.subscriptions, x.target)
+	}
+}
+
+// notified counts a notification of a subscription.
+func (s *State) notified(e store.Event, m *transport.Message) {
+	if e.Dir != transport.ServerToClient {
+		return
+	}
+	if bytes.Contains(m.Params, []byte(subscriptionID)) {
+		id := transport.Member(m.Params, "_meta", subscriptionID)
+		if x := s.find(transport.ClientToServer, id, e.Stream); x != nil && x.method == methodListen {
+			s.listens(e, x, m)
+		}
+		return
+	}
+	if m.Method == "notifications/resources/updated" {
+		uri := text(transport.Member(m.Params, "uri"))
+		if sub, ok := s.subscriptions[uri]; ok {
+			sub.Notified++
+			s.subscriptions[uri] = sub
+		}
+	}
+}
+
+// listens takes in a notification of a listen request.
+func (s *State) listens(e store.Event, x *call, m *transport.Message) {
+	s.taken(x.dir, x.stream, x.seq)
+	if strings.HasSuffix(m.Method, "/acknowledged") {
+		if x.acknowledged == 0 {
+			s.listening++
+		}
+		x.acknowledged = e.Seq
+		if x.version != "" {
+			s.revision = x.version
+		}
+		return
+	}
+	x.notified++
+}
+
+// Task is a task and what was last said of it.
+type Task struct {
+	ID      string              `json:"id"`
+	Dir     transport.Direction `json:"-"` // the way its status is told
+	By      string              `json:"by"`
+	Status  string              `json:"status"`
+	Message string              `json:"message,omitempty"`
+	Since   uint64              `json:"since"` // the event that first named it
+	Told    uint64              `json:"told"`  // the event that last told its status
+}
+
+// tasksOf takes in the tasks that a result tells of.
+func (s *State) tasksOf(e store.Event, x *call, result json.RawMessage) {
+	if !bytes.Contains(result, []byte("taskId")) { // most tell of none, and looking is cheap
+		return
+	}
+	switch x.method {
+	case "tasks/get", "tasks/cancel":
+		s.task(e, result)
+		return
+	case "tasks/list":
+		var list []json.RawMessage
+		if json.Unmarshal(transport.Member(result, "tasks"), &list) == nil {
+			for _, task := range list {
+				s.task(e, task)
+			}
+		}
+		return
+	}
+	if task := transport.Member(result, "task"); task != nil {
+		s.task(e, task)
+	} else if text(transport.Member(result, "resultType")) == "task" {
+		s.task(e, result)
+	}
+}
+
+// task takes in what is said of one task.
+func (s *State) task(e store.Event, raw json.RawMessage) {
+	id, status := text(transport.Member(raw, "taskId")), text(transport.Member(raw, "status"))
+	if id == "" || status == "" {
+		return
+	}
+	k := key{e.Dir, id}
+	t, ok := s.tasks[k]
+	if !ok {
+		t = Task{ID: id, Dir: e.Dir, By: e.Dir.Sender(), Since: e.Seq}
+	}
+	if s.statuses[t.Status]--; s.statuses[t.Status] <= 0 {
+		delete(s.statuses, t.Status)
+	}
+	s.statuses[status]++
+	t.Status, t.Message, t.Told = status, text(transport.Member(raw, "statusMessage")), e.Seq
+	s.tasks[k] = t
 }

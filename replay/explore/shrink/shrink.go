@@ -2,10 +2,14 @@ package shrink
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"slices"
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // Candidate is a session to be tried. Its events must not be changed.
@@ -150,5 +154,222 @@ func (s *shrink) work() {
 		}
 		s.best[i].worked = true
 		s.passes(s.best[i])
+	}
+}
+
+// Boundary says from which capacity on a bug does not show.
+type Boundary struct {
+	// Always: it shows at unbounded capacity too.
+	Always bool
+	// At is where the search began: the bug shows there.
+	At replay.Capacity
+	// C2S and S2C are the least capacities found of one direction that hide it, the
+	// other as in At; [replay.Unbounded] where none does.
+	C2S, S2C replay.Room
+}
+
+// String says it in words: shows at c2s=0 and 3, not at 4. It names only what was tried.
+func (b Boundary) String() string {
+	switch {
+	case b.Always:
+		return "no transport capacity hides it"
+	case b == Boundary{}:
+		return "not searched"
+	}
+	return wayText(transport.ClientToServer, b.At.C2S, b.C2S) + "; " + wayText(transport.ServerToClient, b.At.S2C, b.S2C)
+}
+
+func wayText(dir transport.Direction, at, from replay.Room) string {
+	switch {
+	case from < 0:
+		return fmt.Sprintf("shows at %v=unbounded, too", dir)
+	case from == at+1:
+		return fmt.Sprintf("shows at %v=%v, not at %v", dir, at, from)
+	}
+	return fmt.Sprintf("shows at %v=%v and %v, not at %v", dir, at, from-1, from)
+}
+
+// FindBoundary searches upward from a capacity at which a bug shows: by doubling,
+// then by halving.
+func FindBoundary(at replay.Capacity, shows func(replay.Capacity) bool) Boundary {
+	if shows(replay.Capacity{C2S: replay.Unbounded, S2C: replay.Unbounded}) {
+		return Boundary{Always: true}
+	}
+	return Boundary{
+		At:  at,
+		C2S: least(at.C2S, func(r replay.Room) bool { return shows(replay.Capacity{C2S: r, S2C: at.S2C}) }),
+		S2C: least(at.S2C, func(r replay.Room) bool { return shows(replay.Capacity{C2S: at.C2S, S2C: r}) }),
+	}
+}
+
+// boundary is that of a candidate.
+func (s *shrink) boundary(f *found) Boundary {
+	return FindBoundary(f.capacity, func(c replay.Capacity) bool {
+		s.tries++
+		return s.try(Candidate{Events: f.events, Capacity: c}).Fingerprint == s.want
+	})
+}
+
+// least returns the least room above low at which the bug does not show, or
+// Unbounded. More than most is as good as that.
+func least(low replay.Room, shows func(replay.Room) bool) replay.Room {
+	const most = 1 << 24
+	if low < 0 || shows(replay.Unbounded) {
+		return replay.Unbounded
+	}
+	high := low + 1
+	for step := replay.Room(1); shows(high); step *= 2 {
+		if low, high = high, high+step; high > most {
+			return replay.Unbounded
+		}
+	}
+	for high-low > 1 {
+		if middle := low + (high-low)/2; shows(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}
+
+// Minimize returns items, in their order, for which the test still holds and of
+// which no single one can go. It is delta debugging: big pieces first, then ever
+// smaller ones. The test of all items is taken to hold; a test that is out of
+// budget answers false.
+func Minimize[T any](items []T, test func(kept []T) bool) []T {
+	if len(items) == 0 || test(nil) {
+		return nil
+	}
+	for size := (len(items) + 1) / 2; ; size = max(size/2, 1) {
+		before := len(items)
+		items = sweep(items, size, test)
+		if size == 1 && len(items) == before {
+			return items
+		}
+	}
+}
+
+// sweep drops the pieces of a size that are not needed, from the first.
+func sweep[T any](items []T, size int, test func([]T) bool) []T {
+	for at := 0; at < len(items); {
+		end := min(at+size, len(items))
+		rest := slices.Concat(items[:at], items[end:])
+		if len(rest) > 0 && test(rest) {
+			items = rest
+		} else {
+			at = end
+		}
+	}
+	return items
+}
+
+// finish makes a session of its own of a candidate: with an id of its own, and
+// without the expectations that the whole session had.
+func (s *shrink) finish(events []store.Event) []store.Event {
+	if len(s.opened) == 0 {
+		return events
+	}
+	h, err := store.ParseHeader(events[0].Payload)
+	if err != nil {
+		return events
+	}
+	hash := sha256.New()
+	for _, e := range events {
+		hash.Write(e.Payload)
+	}
+	h.ID, h.Expect = derived(h.ID, hash.Sum(nil)), ""
+	events = slices.Clone(events)
+	events[0].Payload = h.Encode()
+	return events
+}
+
+// derived returns a version 7 id with the time of another and digits of a hash,
+// so that the same session has the same id.
+func derived(id store.SessionID, hash []byte) store.SessionID {
+	if _, err := id.Bytes(); err != nil {
+		return id
+	}
+	digits := hex.EncodeToString(hash)
+	return id[:14] + store.SessionID("7"+digits[:3]+"-8"+digits[3:6]+"-"+digits[6:18])
+}
+
+// cost says which of two candidates is smaller: by frames, room, overlap, then
+// bytes.
+type cost struct {
+	frames, room, overlap, extras, bytes int
+	keep                                 []bool
+}
+
+func (c *cut) cost(x choice, events []store.Event) cost {
+	k := cost{room: room(x.capacity), overlap: c.overlap(c.order(x)), keep: x.keep}
+	for _, e := range events {
+		switch e.Kind {
+		case store.Frame:
+			k.frames++
+			k.bytes += len(e.Payload)
+		case store.Opened, store.Closed:
+		default:
+			k.extras++
+		}
+	}
+	return k
+}
+
+// overlap counts how often a session goes from one group to another, beyond what
+// it must.
+func (c *cut) overlap(order []int) int {
+	changes, groups, before := 0, map[int]bool{}, -1
+	for _, f := range order {
+		g := c.groupOf[c.partOf[f]]
+		if g != before {
+			changes++
+		}
+		groups[g], before = true, g
+	}
+	return changes - len(groups)
+}
+
+// room is a capacity as one number to be brought down.
+func room(c replay.Capacity) int {
+	const most = 1 << 30
+	n := 0
+	for _, r := range [...]replay.Room{c.C2S, c.S2C} {
+		if r < 0 || r > most {
+			r = most
+		}
+		n += int(r)
+	}
+	return n
+}
+
+func (a cost) compare(b cost) int {
+	return cmp.Or(cmp.Compare(a.frames, b.frames), cmp.Compare(a.room, b.room), cmp.Compare(a.overlap, b.overlap),
+		cmp.Compare(a.extras, b.extras), cmp.Compare(a.bytes, b.bytes),
+		slices.CompareFunc(a.keep, b.keep, func(a, b bool) int { return cmp.Compare(flag(b), flag(a)) }))
+}
+
+// Closed returns the Try of a closed replay: both ends as endpoint models. A
+// session that it cannot load fails in no way.
+func Closed(client, server replay.Model) Try {
+	return func(c Candidate) Outcome {
+		r, err := replay.Load(func(yield func(store.Event, error) bool) {
+			for _, e := range c.Events {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		})
+		if err != nil {
+			return Outcome{}
+		}
+		o := replay.Judge(r, replay.Setup{Capacity: c.Capacity, Client: client, Server: server})
+		if o.Verdict == replay.Pass {
+			return Outcome{}
+		}
+		return Outcome{
+			Fingerprint: o.Verdict + " " + o.Category + ": " + o.Shape,
+			C2S:         o.C2S, S2C: o.S2C, Involved: o.Involved,
+		}
 	}
 }

@@ -1,12 +1,16 @@
 package check
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -236,4 +240,129 @@ func (f *Fold) revisionOf(x *course) string {
 // resumes reports whether a revision has streams that are taken up again.
 func resumes(revision string) bool {
 	return revision >= streams && revision < order.Revision2026_07_28
+}
+
+// routing is what the headers of a request say of its body, for whoever routes it
+// without reading that. One whose headers were not recorded has none.
+type routing map[string][]string
+
+func routingOf(header map[string][]string) routing { return routing(header) }
+
+// routed compares a request of a client, the only message of its body, with its headers.
+// HTTP+SSE knows none of these.
+func (f *Fold) routed(e store.Event, s *scope, m *transport.Message) {
+	r := f.scopes.routing[e.Stream]
+	delete(f.scopes.routing, e.Stream)
+	version := versionOf(m)
+	if len(r) == 0 || f.scopes.events || m.Kind() != transport.Request || m.Method == "initialize" ||
+		max(version, headerOf(r, "Mcp-Protocol-Version")) < order.Revision2026_07_28 {
+		return
+	}
+	j := routingJudge{f, e, s, r}
+	j.compare("MCP-Protocol-Version", version, true)
+	j.compare("Mcp-Method", m.Method, true)
+	target, _ := replay.Target(*m)
+	j.compare("Mcp-Name", target, slices.Contains([]string{"tools/call", "resources/read", "prompts/get"}, m.Method))
+	if m.Method == "tools/call" {
+		for _, p := range f.tools[target].params {
+			value, given := argument(m.Params, p.path)
+			j.compare("Mcp-Param-"+p.header, value, given)
+		}
+	}
+}
+
+type routingJudge struct {
+	f *Fold
+	e store.Event
+	s *scope
+	r routing
+}
+
+// compare is rule E9 of one header and what the body says; needed is whether it must be
+// there.
+func (j routingJudge) compare(name, body string, needed bool) {
+	raw := headerOf(j.r, name)
+	header, readable := decodeHeader(raw)
+	revision := max(j.s.rules.Revision(), order.Revision2026_07_28)
+	says := func(d order.Demand, format string, args ...any) {
+		j.f.finds(d, j.e.Dir, revision, []uint64{j.e.Seq}, format, args...)
+	}
+	switch {
+	case raw == "" && !needed, header == body && readable:
+	case raw == "" && body == "": // which the schema has something to say of
+	case raw == "":
+		says(unrouted, "the client sent %s without the header %s", clip(body), name)
+	case !readable:
+		says(misrouted, "the client sent the header %s: %s, which is not well encoded", name, clip(raw))
+	case body == "" && !needed:
+	case body == "":
+		says(misrouted, "the client sent the header %s: %s, and its body names none", name, clip(raw))
+	case !sameNumber(header, body):
+		says(misrouted, "the client sent %s with the header %s: %s", clip(body), name, clip(raw))
+	}
+}
+
+// decodeHeader returns what a header's value stands for.
+func decodeHeader(value string) (decoded string, ok bool) {
+	inner, encoded := strings.CutPrefix(value, "=?base64?")
+	inner, closed := strings.CutSuffix(inner, "?=")
+	if !encoded || !closed {
+		return value, true
+	}
+	b, err := base64.StdEncoding.DecodeString(inner)
+	return string(b), err == nil
+}
+
+// versionOf returns the revision that a request of a stateless session names.
+func versionOf(m *transport.Message) string {
+	return strings.Trim(string(transport.Member(m.Params, "_meta", metaVersion)), `"`)
+}
+
+// param is an argument of a tool that goes into a header too.
+type param struct {
+	path   []string // below the arguments
+	header string   // behind Mcp-Param-
+}
+
+// mostParams is how many are read of a tool, and deepestParam how far below its root.
+const (
+	mostParams   = 100
+	deepestParam = 20
+)
+
+// paramsOf reads a tool's input schema for them.
+func paramsOf(schema json.RawMessage, path []string, list []param) []param {
+	var properties map[string]json.RawMessage
+	if len(path) > deepestParam || json.Unmarshal(transport.Member(schema, "properties"), &properties) != nil {
+		return list
+	}
+	for _, name := range sortedKeys(properties) {
+		below := append(path[:len(path):len(path)], name)
+		var header string
+		if json.Unmarshal(transport.Member(properties[name], "x-mcp-header"), &header) == nil && header != "" && len(list) < mostParams {
+			list = append(list, param{below, header})
+		}
+		list = paramsOf(properties[name], below, list)
+	}
+	return list
+}
+
+// argument returns an argument as a header has it, and whether it is there to be sent.
+func argument(params json.RawMessage, path []string) (value string, given bool) {
+	raw := transport.Member(params, append([]string{"arguments"}, path...)...)
+	switch {
+	case raw == nil || string(raw) == "null":
+		return "", false
+	case raw[0] == '"':
+		given = json.Unmarshal(raw, &value) == nil
+		return value, given
+	}
+	return string(raw), raw[0] != '{' && raw[0] != '['
+}
+
+// sameNumber reports whether two values are the same number, as 42 and 42.0.
+func sameNumber(a, b string) bool {
+	x, err := strconv.ParseFloat(a, 64)
+	y, err2 := strconv.ParseFloat(b, 64)
+	return err == nil && err2 == nil && x == y
 }
