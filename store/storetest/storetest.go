@@ -1,3 +1,15 @@
+// Package storetest is the conformance suite of package store: every Store
+// passes Test, and every Spooler the spool part of it too.
+//
+// # Data layout
+//
+// A test case opens its own store. When the case ends, every session in the
+// store is read once more through store.Validator, its head and its listing are
+// compared with what was read, and a store.Verifier must find no fault.
+//
+// # What it refuses to do
+//
+// It sleeps nowhere and asserts no time: a case that waits, waits for an event.
 package storetest
 
 import (
