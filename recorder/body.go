@@ -9,41 +9,41 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
-// body is one direction of an exchange: it says what of the passing bytes is to be
-// logged. It does no I/O.
+// body is one direction of an exchange. It turns the bytes that pass into items to record,
+// without I/O.
 type body struct {
 	dir    transport.Direction
 	form   form
 	left   int64 // bytes to come, as announced; -1: not announced
 	size   int64 // bytes that came
 	code   *decoder
-	coding string // it still has, for the log has no decoder
-	plain  []byte // the chunk, decoded
+	coding string // the content coding, if there is no decoder for it
+	plain  []byte // the decoded chunk
 	sse    streamable.EventScanner
 	items  []item
 
-	begun bool // its one frame has
-	done  bool // it has ended
-	rest  []byte
-	text  []byte // of a body that is no frame, not logged yet
+	begun bool   // the one frame of formFrame has begun
+	done  bool   // the body has ended
+	rest  []byte // the end of a stream that is no event
 
-	seq     uint64 // of the frame open in the log, or 0
-	named   uint64 // of the newest frame; 0: it is not in the log
-	skip    bool   // the rest of the frame is lost, as its beginning was
-	cause   string // why it is
+	seq     uint64 // the frame that is open in the recording, or 0
+	named   uint64 // the newest frame; 0 if it is not in the recording
+	skip    bool   // the rest of the frame is dropped because its beginning was lost
+	cause   string // why it was lost
 	whole   uint64 // the newest frame that is whole
-	logged  int64  // of the open frame
-	dropped int64  // beyond the limit
+	logged  int64  // bytes of the open frame
+	dropped int64  // bytes beyond the limit
 	passed  time.Time
 }
 
-// form is what a body is to the log.
+// form says how a body is recorded.
 type form uint8
 
 const (
@@ -58,22 +58,33 @@ type bodyEnd uint8
 const (
 	bodyOpen  bodyEnd = iota
 	bodyWhole         // it ended as it should
-	bodyCut           // it did not
+	bodyCut           // it broke off
 )
 
-// item is one thing to log.
+// endOf returns what the error of a read means for a body.
+func endOf(err error) bodyEnd {
+	switch err {
+	case nil:
+		return bodyOpen
+	case io.EOF:
+		return bodyWhole
+	}
+	return bodyCut
+}
+
+// item is an event to record, or a part of a frame.
 type item struct {
 	kind    store.Kind
 	dir     transport.Direction
 	payload []byte
-	info    *store.HTTPInfo // of an HTTP event: the payload
-	cont    bool            // continues the body's open frame
+	info    *store.HTTPInfo // the payload of an HTTP event
+	cont    bool            // it continues the body's open frame
 	more    bool            // the frame goes on
-	cut     bool            // the frame ended before its end
-	last    bool            // info tells of the frame before it
+	cut     bool            // the frame broke off
+	last    bool            // info describes the frame in front of it
 }
 
-// open is told of the headers. What is not MCP's is no frame, whatever its type.
+// open begins the body. If the exchange is not MCP's, no content type makes it a frame.
 func (b *body) open(dir transport.Direction, h http.Header, length int64, isMCP bool) {
 	b.dir, b.left, b.form = dir, length, formOther
 	if isMCP {
@@ -100,11 +111,11 @@ func formOf(contentType string) form {
 	return formOther
 }
 
-// eventLimit is how much of an event besides its data the log holds until its end.
+// eventLimit is how much of an event besides its data is held until its end.
 const eventLimit = 4 << 20
 
-// cut takes the bytes that come next and returns what is to be logged before they
-// are passed on, in memory that the next call uses again.
+// cut takes the next bytes and returns what is to be recorded before they are passed on, in
+// memory that the next call uses again.
 func (b *body) cut(chunk []byte, end bodyEnd) ([]item, bodyEnd) {
 	b.items = b.items[:0]
 	b.size += int64(len(chunk))
@@ -128,12 +139,12 @@ func (b *body) cut(chunk []byte, end bodyEnd) ([]item, bodyEnd) {
 			b.endless()
 		}
 	default:
-		b.other(chunk, end != bodyOpen)
+		b.other(chunk)
 	}
 	return b.items, end
 }
 
-// decode undoes the content coding. When that fails the rest of the body is logged as
+// decode undoes the content coding. When that fails the rest of the body is recorded as
 // it is.
 func (b *body) decode(chunk []byte, end bodyEnd) []byte {
 	if b.code == nil {
@@ -149,32 +160,32 @@ func (b *body) decode(chunk []byte, end bodyEnd) []byte {
 	b.code.stop()
 	left := b.code.held
 	b.code = nil
-	// A body that was cut off lacks the end of its coding: that is not a fault of its own.
+	// A body that broke off also lacks the end of its coding, which is no other fault.
 	if missing := errors.Is(err, io.ErrUnexpectedEOF); err != nil && (end != bodyCut || !missing || len(left) > 0) {
 		b.spoil(left, err)
 	}
 	return b.plain
 }
 
-// full reports whether cut is to be called once more for the same bytes, without them.
+// full reports whether the decoder has more to give: cut is to be called again, without bytes.
 func (b *body) full() bool { return b.code != nil && b.code.full }
 
-// spoil makes opaque bytes of the rest of a body.
+// spoil records the rest of a body, which cannot be decoded, as opaque bytes.
 func (b *body) spoil(left []byte, cause error) {
 	switch b.form {
 	case formFrame:
 		end := bodyCut
-		if errors.Is(cause, errTrailing) { // what was coded is all there
+		if errors.Is(cause, errTrailing) { // the coded frame is whole
 			end = bodyWhole
 		}
 		b.frame(b.plain, end)
 	case formEvents:
 		b.events(b.sse.Scan(b.plain))
 		b.lastEvents()
-		b.other(b.rest, true)
+		b.other(b.rest)
 		b.rest, b.sse = nil, streamable.EventScanner{}
 	default:
-		b.other(b.plain, true)
+		b.other(b.plain)
 	}
 	b.plain = b.plain[:0]
 	b.form = formOther
@@ -182,7 +193,7 @@ func (b *body) spoil(left []byte, cause error) {
 	b.items = append(b.items, item{kind: store.HTTP, dir: b.dir, info: info})
 }
 
-// frame logs bytes of a body that is one frame.
+// frame adds bytes of a body that is one frame.
 func (b *body) frame(chunk []byte, end bodyEnd) {
 	if len(chunk) == 0 && (!b.begun || end == bodyOpen) {
 		return
@@ -192,24 +203,21 @@ func (b *body) frame(chunk []byte, end bodyEnd) {
 	b.begun = true
 }
 
-// other logs bytes that are no frame. A short body is one event, however it came: who masks
-// its secrets must see it whole.
-func (b *body) other(chunk []byte, last bool) {
-	b.text = append(b.text, chunk...)
-	if len(b.text) == 0 || !last && len(b.text) < streamable.EventLimit {
+// other adds bytes that are no frame.
+func (b *body) other(chunk []byte) {
+	if len(chunk) == 0 {
 		return
 	}
 	info := &store.HTTPInfo{What: store.HTTPBody, Coding: b.coding}
 	if b.coding != "" {
-		info.Body64 = b.text
+		info.Body64 = bytes.Clone(chunk)
 	} else {
-		info.SetBody(b.text)
+		info.SetBody(chunk)
 	}
-	b.text = nil
 	b.items = append(b.items, item{kind: store.HTTP, dir: b.dir, info: info})
 }
 
-// events logs server-sent events.
+// events adds server-sent events.
 func (b *body) events(found []streamable.StreamEvent) {
 	for i := range found {
 		ev := &found[i]
@@ -232,7 +240,7 @@ func (b *body) events(found []streamable.StreamEvent) {
 	}
 }
 
-// lastEvents logs what the end of the stream leaves.
+// lastEvents ends the stream: it adds the last events, and keeps the rest that is none.
 func (b *body) lastEvents() {
 	found, rest := b.sse.End()
 	b.events(found)
@@ -242,11 +250,44 @@ func (b *body) lastEvents() {
 	b.rest = rest
 }
 
-// endless makes opaque bytes of the rest of a stream whose event is too long to be held.
+// endless records the rest of a stream as opaque bytes, for its event is too long to be held.
 func (b *body) endless() {
 	b.lastEvents()
 	info := &store.HTTPInfo{What: store.HTTPBody, Error: fmt.Sprintf("an event has more than %d bytes besides its data", eventLimit)}
 	info.SetBody(b.rest)
 	b.items = append(b.items, item{kind: store.HTTP, dir: b.dir, info: info})
 	b.rest, b.form, b.sse = nil, formOther, streamable.EventScanner{}
+}
+
+// sseInfo describes an event, given its bytes without the values of its data. The stray line
+// ends at the beginning belong to the event before.
+func sseInfo(meta []byte, stray int) *store.SSEInfo {
+	info := &store.SSEInfo{}
+	even, eol := stray == 0 && utf8.Valid(meta), []byte(nil)
+	for text, end := range streamable.EventLines(meta[stray:]) {
+		if eol == nil {
+			eol = end
+		}
+		even = even && bytes.Equal(eol, end)
+		info.Lines = append(info.Lines, string(text))
+		name, value, _ := bytes.Cut(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), []byte{':'})
+		value = bytes.TrimPrefix(value, []byte{' '})
+		switch string(name) {
+		case "event":
+			info.Event = string(value)
+		case "id":
+			info.ID = string(value)
+		case "retry":
+			info.Retry = string(value)
+		}
+	}
+	if !even {
+		info.Lines, info.Raw = nil, meta
+		return info
+	}
+	info.Lines = info.Lines[:max(0, len(info.Lines)-1)] // without the blank one
+	if string(eol) != "\n" {
+		info.EOL = string(eol)
+	}
+	return info
 }

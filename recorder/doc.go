@@ -39,11 +39,11 @@
 // response; it has a number in its recording, from 1, which is the Stream of all its
 // events, and two bodies. What a body is to the log follows from its content type: one
 // frame, server-sent events, or bytes that are no frame. It is cut without I/O
-// (body.go, sse.go); what one read gives goes to the spool in one call.
+// (body.go); what one read gives goes to the spool in one call.
 //
 //   - A JSON body is one frame. It stands where its first byte was seen.
 //   - A body that is no frame, and any body of an exchange that does not look like MCP, such
-//     as a login, passes at once and is held for the log, up to 64 KiB.
+//     as a login, is recorded as it is read.
 //   - A server-sent event stands where its blank line was seen, for that is when a
 //     receiver takes it, and is in the spool before that line is passed on; what is
 //     not complete passes at once and is held for the log. Data of more than 64 KiB is

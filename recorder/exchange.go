@@ -3,7 +3,10 @@ package recorder
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
 	"sync"
 	"time"
 
@@ -12,21 +15,21 @@ import (
 )
 
 // exchange is a request with its response on their way through a tap. The two
-// directions may run at once.
+// directions may run at the same time.
 type exchange struct {
 	tap *HTTPTap
 	ask question
 
 	mu      sync.Mutex
-	rec     *recording // from its first event on
+	rec     *recording // nil until its first event is written
 	number  uint64
-	pending []item // what is logged with the next of its body
+	pending []item // to be written together with the next part of a body
 	up      body   // the request's
 	down    body   // the response's
-	over    bool   // its end is logged
-	left    bool   // its recording knows
-	resends bool   // the request's body can be read again, so its Close says nothing
-	expects bool   // the client sends no body before it is told to
+	over    bool   // its end is written
+	left    bool   // its recording knows that it is over
+	resends bool   // the request's body can be read again, so its Close is no sign of an end
+	expects bool   // the client waits for a status before it sends the body
 	stream  bool   // the server answers a GET with events
 	named   bool   // the server has named the endpoint of HTTP+SSE
 }
@@ -38,7 +41,7 @@ func (t *HTTPTap) begin(r *http.Request) *exchange {
 		Header: keepHeader(r.Header), Other: x.ask.other}
 	x.pending = []item{{kind: store.HTTP, dir: transport.ClientToServer, info: info}}
 	empty, length := r.Body == nil || r.Body == http.NoBody, r.ContentLength
-	if length == 0 && !empty { // a client's own way to say that it is not known
+	if length == 0 && !empty { // in a client this means that it is not known
 		length = -1
 	}
 	if x.up.open(transport.ClientToServer, r.Header, length, !x.ask.other); empty {
@@ -55,23 +58,74 @@ func (x *exchange) upload(chunk []byte, end bodyEnd) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for again := true; again && !x.up.done; again, chunk = x.up.full(), nil {
-		x.uploaded(chunk, end)
+		items, _ := x.up.cut(chunk, end)
+		if x.rec == nil {
+			x.ask.look(items)
+		}
+		if len(items) > 0 || end != bodyOpen {
+			x.log(&x.up, items)
+		}
+		x.leave()
 	}
 }
 
-func (x *exchange) uploaded(chunk []byte, end bodyEnd) {
-	items, _ := x.up.cut(chunk, end)
-	if x.rec == nil {
-		x.ask.look(items)
+// unread returns how much of the request's body must still come, -1 if that is not known.
+func (x *exchange) unread() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.up.done:
+		return 0
+	case x.expects && x.up.size == 0: // the client still waits for a status
+		return -1
 	}
-	if len(items) > 0 || end != bodyOpen {
-		x.log(&x.up, items)
-	}
-	x.leave()
+	return x.up.left
 }
 
-// respond records the head of the response; wait: with the first of its body, before
-// which the head is not passed on.
+// again wraps a request's GetBody, which a transport calls when the connection on which it
+// began to send the body was closed. Bytes that are recorded are not recorded again.
+func (x *exchange) again(body func() (io.ReadCloser, error)) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) {
+		b, err := body()
+		if err != nil {
+			return nil, err
+		}
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		return &uploadBody{ReadCloser: b, x: x, skip: x.up.size}, nil
+	}
+}
+
+// traced returns a context in which a transport reports interim responses: they are recorded,
+// and given to pass unless that is nil.
+func (x *exchange) traced(ctx context.Context, pass func(status int, h http.Header)) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
+		x.informed(status, http.Header(h))
+		if pass != nil {
+			pass(status, http.Header(h))
+		}
+		return nil
+	}})
+}
+
+// informed records an interim response.
+func (x *exchange) informed(status int, h http.Header) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		return
+	}
+	it := item{kind: store.HTTP, dir: transport.ServerToClient,
+		info: &store.HTTPInfo{What: store.HTTPInterim, Status: status, Header: keepHeader(h)}}
+	if x.rec == nil { // the request's body decides in which recording it is
+		x.pending = append(x.pending, it)
+		return
+	}
+	x.log(&x.down, []item{it})
+}
+
+// respond records the head of the response. If wait is set, the head is passed on with the
+// first bytes of its body, and recorded with them.
 func (x *exchange) respond(status int, h http.Header, length int64, wait bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -92,69 +146,28 @@ func (x *exchange) respond(status int, h http.Header, length int64, wait bool) {
 	x.leave()
 }
 
-// download records bytes of the response's body that are about to be passed on.
+// download records bytes of the response's body that are about to be passed on; what and cause
+// say how the exchange ended if end is bodyCut.
 func (x *exchange) download(chunk []byte, end bodyEnd, what, cause string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for again := true; again && !x.over; again, chunk = x.down.full(), nil {
-		x.downloaded(chunk, end, what, cause)
+		items, end := x.down.cut(chunk, end)
+		x.tap.learn(x, items)
+		switch end {
+		case bodyWhole:
+			items = append(items, x.ending(store.HTTPEnd, ""))
+		case bodyCut:
+			items = append(items, x.ending(what, cause))
+		}
+		if len(items) > 0 {
+			x.log(&x.down, items)
+		}
+		x.leave()
 	}
 }
 
-func (x *exchange) downloaded(chunk []byte, end bodyEnd, what, cause string) {
-	items, end := x.down.cut(chunk, end)
-	x.tap.learn(x, items)
-	switch end {
-	case bodyWhole:
-		items = append(items, x.ending(store.HTTPEnd, ""))
-	case bodyCut:
-		items = append(items, x.ending(what, cause))
-	}
-	if len(items) > 0 {
-		x.log(&x.down, items)
-	}
-	x.leave()
-}
-
-// fail ends an exchange that got no response.
-func (x *exchange) fail(what, cause string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.over {
-		return
-	}
-	x.log(&x.down, []item{x.ending(what, cause)})
-	x.leave()
-}
-
-// ending is the item that ends the exchange.
-func (x *exchange) ending(what, cause string) item {
-	x.over = true
-	info := &store.HTTPInfo{What: what, Error: cause, Dropped: x.up.dropped + x.down.dropped}
-	info.SetBody(x.down.rest)
-	dir := transport.ServerToClient
-	switch what {
-	case store.HTTPAbort:
-		dir = transport.ClientToServer
-	case store.HTTPLeft:
-		dir = transport.NoDirection
-	}
-	return item{kind: store.HTTP, dir: dir, info: info}
-}
-
-// leave tells the recording that nothing more comes.
-func (x *exchange) leave() {
-	if x.over && x.resends && !x.up.done {
-		items, _ := x.up.cut(nil, bodyCut)
-		x.log(&x.up, items)
-	}
-	if x.over && x.up.done && !x.left {
-		x.left = true
-		x.tap.leave(x)
-	}
-}
-
-// taken records that the receiver of a body took long to take what was passed on.
+// taken records how long the receiver blocked the last write of a body, if it was long.
 func (x *exchange) taken(b *body) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -170,7 +183,74 @@ func (x *exchange) taken(b *body) {
 		payload: store.EncodePayload(store.DeliveredInfo{Upto: b.whole, Blocked: blocked})}})
 }
 
-// log writes the items with one write, after those that had to wait.
+// fail ends an exchange that got no response.
+func (x *exchange) fail(what, cause string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		return
+	}
+	x.log(&x.down, []item{x.ending(what, cause)})
+	x.leave()
+}
+
+// failed ends an exchange without a response: the client's fault if its context is over.
+func (x *exchange) failed(ctx context.Context, what string, err error) {
+	if ctx.Err() != nil {
+		x.fail(hungUp(ctx))
+		return
+	}
+	x.fail(what, rootOf(err).Error())
+}
+
+// ErrEnded is the cause with which a context is cancelled because the recorder ends.
+var ErrEnded = errors.New("the recorder ended")
+
+// hungUp tells from an ended context whether the client went away or the recorder ended.
+func hungUp(ctx context.Context) (what, cause string) {
+	switch err := context.Cause(ctx); {
+	case errors.Is(err, ErrEnded):
+		return store.HTTPLeft, ""
+	case err != nil && err != context.Canceled:
+		return store.HTTPAbort, err.Error()
+	}
+	return store.HTTPAbort, ""
+}
+
+// interrupt ends an exchange in the recording that has not ended on the wire.
+func (x *exchange) interrupt() {
+	x.upload(nil, bodyCut)
+	x.download(nil, bodyCut, store.HTTPLeft, "")
+}
+
+// ending returns the item that ends the exchange.
+func (x *exchange) ending(what, cause string) item {
+	x.over = true
+	info := &store.HTTPInfo{What: what, Error: cause, Dropped: x.up.dropped + x.down.dropped}
+	info.SetBody(x.down.rest)
+	dir := transport.ServerToClient
+	switch what {
+	case store.HTTPAbort:
+		dir = transport.ClientToServer
+	case store.HTTPLeft:
+		dir = transport.NoDirection
+	}
+	return item{kind: store.HTTP, dir: dir, info: info}
+}
+
+// leave tells the recording when the exchange is over in both directions.
+func (x *exchange) leave() {
+	if x.over && x.resends && !x.up.done {
+		items, _ := x.up.cut(nil, bodyCut)
+		x.log(&x.up, items)
+	}
+	if x.over && x.up.done && !x.left {
+		x.left = true
+		x.tap.leave(x)
+	}
+}
+
+// log writes the pending items and then these, with one write.
 func (x *exchange) log(b *body, items []item) {
 	if len(x.pending) > 0 {
 		x.pending = append(x.pending, items...)
@@ -189,24 +269,4 @@ func (x *exchange) enter() {
 		x.rec, x.number = x.tap.enter(x)
 		x.tap.open(x.rec)
 	}
-}
-
-// ErrEnded is the cause with which a context is cancelled when the recorder is to end.
-var ErrEnded = errors.New("the recorder ended")
-
-// hungUp says what the end of a context was: somebody went away, or the recorder ended.
-func hungUp(ctx context.Context) (what, cause string) {
-	switch err := context.Cause(ctx); {
-	case errors.Is(err, ErrEnded):
-		return store.HTTPLeft, ""
-	case err != nil && err != context.Canceled:
-		return store.HTTPAbort, err.Error()
-	}
-	return store.HTTPAbort, ""
-}
-
-// interrupt ends an exchange in the log that has not ended on the wire.
-func (x *exchange) interrupt() {
-	x.upload(nil, bodyCut)
-	x.download(nil, bodyCut, store.HTTPLeft, "")
 }

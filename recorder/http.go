@@ -4,53 +4,54 @@ import (
 	"bytes"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
-// HTTPOptions say how a tap on HTTP records. Open must be set.
+// HTTPOptions configure an [HTTPTap]. Open must be set.
 type HTTPOptions struct {
 	// Open starts a recording. When it cannot, it returns [Unrecorded]. It may be
-	// called by several goroutines, and for one client's session after another.
+	// called by several goroutines at once.
 	Open func(store.Header) *Recorder
-	// Done is called with the summary of each recording that has ended; it may be nil. The
-	// recording of a session ends a few seconds after the session, so that it has what comes
-	// late.
+	// Done, if not nil, is called with the summary of each recording that has ended. The
+	// recording of a session ends a few seconds after the session, so that it includes late
+	// requests.
 	Done func(Summary)
-	// Header is what every recording's header has.
+	// Header is the header of every recording.
 	Header store.Header
-	// Path is the MCP endpoint's. Exchanges with other paths that do not look like MCP,
-	// such as a login, have no frames; a stream of events is MCP's, whatever its request
-	// looked like. With "" the looks alone decide, which every client that keeps to the
-	// specification has.
+	// Path is the path of the MCP endpoint. An exchange with another path whose request does
+	// not look like MCP, such as a login, has no frames unless its response is a stream of
+	// events. "" means that the looks alone decide, which is enough for every client that
+	// keeps to the specification.
 	Path string
 	// Split gives every exchange without a session id a recording of its own; without
 	// it they share one.
 	Split bool
-	// Together puts all exchanges, of whatever session, into one recording.
+	// Together puts the exchanges of all sessions into one recording.
 	Together bool
 }
 
 // HTTPTap records MCP over HTTP: Streamable HTTP of all revisions, and HTTP+SSE of
-// 2024-11-05. It has three faces, for whoever stands where: [HTTPTap.Proxy] between
-// client and server, [HTTPTap.RoundTripper] in the client, [HTTPTap.Handler] in the
-// server. An HTTPTap and its faces may be used concurrently.
+// 2024-11-05. [HTTPTap.Proxy] stands between client and server, [HTTPTap.RoundTripper] in the
+// client, [HTTPTap.Handler] in the server. All may be used concurrently.
 type HTTPTap struct {
 	o HTTPOptions
 
 	mu        sync.Mutex
 	sessions  map[string]*recording      // by MCP session id
-	past      map[string]store.SessionID // of MCP sessions whose recording has ended, some
+	past      map[string]store.SessionID // the recordings, ended by now, of some MCP sessions
 	endpoints map[string]*recording      // of HTTP+SSE, by path and query
-	lobby     *recording                 // of exchanges that are of no session
-	all       map[*recording]bool        // that have not ended
+	lobby     *recording                 // for exchanges that belong to no session
+	all       map[*recording]bool        // those that have not ended
 	live      map[*exchange]bool         // exchanges that have not ended
-	exchanges uint64                     // so far
-	ending    int                        // recordings that are being brought into the store
-	ended     *sync.Cond                 // one less
+	exchanges uint64                     // how many there were
+	ending    int                        // recordings that are being folded into the store
+	ended     *sync.Cond                 // signals that ending has fallen
 	closing   sync.WaitGroup
 	closed    bool
 }
@@ -65,7 +66,7 @@ func NewHTTP(o HTTPOptions) *HTTPTap {
 }
 
 // Close ends all recordings and waits until they are in the store. Exchanges that
-// have not ended are cut in the log; what passes from then on is not recorded.
+// have not ended are cut in the recording; later traffic passes unrecorded.
 func (t *HTTPTap) Close() {
 	t.mu.Lock()
 	t.closed = true
@@ -82,26 +83,55 @@ func (t *HTTPTap) Close() {
 	t.closing.Wait()
 }
 
-// question is what the head of a request says to the tap.
+// RoundTripper returns a transport for HTTP clients that records the exchanges of next. It
+// passes bodies on as they are read, and follows no redirect.
+func (t *HTTPTap) RoundTripper(next http.RoundTripper) http.RoundTripper {
+	return &roundTripper{t, next}
+}
+
+// Handler returns a handler that records the requests that next gets, and its responses.
+func (t *HTTPTap) Handler(next http.Handler) http.Handler {
+	return &tappedHandler{t, next}
+}
+
+// Proxy returns a reverse proxy that records what passes. It sends a request on as it
+// came, except for its host and the headers of one connection, and passes back what
+// the target answers, redirects too.
+func (t *HTTPTap) Proxy(o ProxyOptions) http.Handler {
+	if o.Transport == nil {
+		o.Transport = newPerConnection()
+	}
+	if o.Refused == nil {
+		o.Refused = func(string) {}
+	}
+	if o.Failed == nil {
+		o.Failed = func(string) {}
+	}
+	where := url.URL{Scheme: o.Target.Scheme, Host: o.Target.Host, Path: o.Target.Path}
+	return &proxy{tap: t, o: o, target: where.String()}
+}
+
+// question is what the tap reads in a request to find the exchange's recording.
 type question struct {
 	method  string
 	path    string // with its query, as the server gets it
 	session string
 	other   bool // it does not look like MCP
 	starts  bool // it may begin a session
-	probes  bool // it asks what the server speaks
+	probes  bool // it is a server/discover
 }
 
 // ask reads the head of a request.
 func (t *HTTPTap) ask(r *http.Request) question {
 	accept := strings.Join(r.Header.Values("Accept"), ",")
 	q := question{method: r.Method, path: r.URL.RequestURI(), session: r.Header.Get("Mcp-Session-Id")}
-	if isForm(r.Header.Get("Content-Type")) { // whatever headers a client adds to all it asks
-		q.other = true
+	media, _, _ := strings.Cut(strings.ToLower(r.Header.Get("Content-Type")), ";")
+	if media = strings.TrimSpace(media); media == "application/x-www-form-urlencoded" || media == "multipart/form-data" {
+		q.other = true // a login: a client may add MCP's headers to all its requests
 		return q
 	}
 	if r.URL.Path == t.o.Path || strings.Contains(accept, "text/event-stream") {
-		q.starts = r.Method == http.MethodGet // whatever it accepts: the answer shows what it is
+		q.starts = r.Method == http.MethodGet // the content type of the answer decides
 		return q
 	}
 	for name := range r.Header {
@@ -115,19 +145,11 @@ func (t *HTTPTap) ask(r *http.Request) question {
 	return q
 }
 
-// isForm reports whether a body is a web form: a login's, for MCP has none.
-func isForm(contentType string) bool {
-	media, _, _ := strings.Cut(strings.ToLower(contentType), ";")
-	media = strings.TrimSpace(media)
-	return media == "application/x-www-form-urlencoded" || media == "multipart/form-data"
-}
-
-// lookSize is how much of a body says what it asks for: the method stands in front.
+// lookSize is how much of a body is searched for the method, which stands in front.
 const lookSize = 4 << 10
 
-// look reads in the first bytes of a body whether it begins a session, or only asks
-// how one could begin. That is a guess, and need be no more: it decides in which
-// recording the exchange is.
+// look guesses from the first bytes of a body whether it begins a session, or only asks how
+// one could begin. A wrong guess only puts the exchange into another recording.
 func (q *question) look(items []item) {
 	for _, it := range items {
 		if q.method == http.MethodPost && it.kind == store.Frame {
@@ -136,4 +158,98 @@ func (q *question) look(items []item) {
 			q.probes = q.probes || bytes.Contains(first, []byte(`"server/discover"`))
 		}
 	}
+}
+
+// dropped stands where a credential was.
+const dropped = "[dropped]"
+
+// keptHeader are the headers that matter to MCP, besides all that begin with Mcp-. It is
+// true of credentials, which are never recorded: only that they were there, and their scheme.
+var keptHeader = map[string]bool{
+	"Accept":              false,
+	"Accept-Encoding":     false,
+	"Allow":               false,
+	"Authorization":       true,
+	"Cache-Control":       false,
+	"Content-Encoding":    false,
+	"Content-Type":        false,
+	"Cookie":              true,
+	"Last-Event-Id":       false,
+	"Location":            false,
+	"Origin":              false,
+	"Proxy-Authorization": true,
+	"Retry-After":         false,
+	"Set-Cookie":          true,
+	"Traceparent":         false,
+	"Tracestate":          false,
+	"Www-Authenticate":    false,
+	"X-Accel-Buffering":   false,
+	"X-Api-Key":           true,
+}
+
+// credentialWords are in the names of headers Mcp-… whose value is a credential.
+var credentialWords = []string{"Auth", "Token", "Key", "Secret", "Passw", "Credential"}
+
+// keepHeader returns the headers that matter, without credentials. It may share values with
+// h.
+func keepHeader(h http.Header) map[string][]string {
+	kept := make(map[string][]string, 4)
+	for name, values := range h {
+		credential, known := keptHeader[name]
+		if !known && !strings.HasPrefix(name, "Mcp-") {
+			continue
+		}
+		for _, word := range credentialWords {
+			credential = credential || !known && strings.Contains(name, word)
+		}
+		if credential {
+			clean := make([]string, len(values))
+			for i, v := range values {
+				clean[i] = withoutCredential(name, v)
+			}
+			values = clean
+		}
+		kept[name] = values
+	}
+	return kept
+}
+
+// withoutCredential keeps the scheme of an authorization.
+func withoutCredential(name, value string) string {
+	scheme, _, found := strings.Cut(value, " ")
+	if found && strings.HasSuffix(name, "Authorization") {
+		return scheme + " " + dropped
+	}
+	return dropped
+}
+
+// RequestInfo returns what a tap records of the head of a request.
+func RequestInfo(method, path string, h http.Header) store.HTTPInfo {
+	return store.HTTPInfo{What: store.HTTPRequest, Method: method, Path: path, Header: keepHeader(h)}
+}
+
+// ResponseInfo returns what a tap records of the head of a response.
+func ResponseInfo(status int, h http.Header) store.HTTPInfo {
+	return store.HTTPInfo{What: store.HTTPResponse, Status: status, Header: keepHeader(h)}
+}
+
+// BodyEvents returns the events that a tap records of a whole body, without Seq, time and
+// stream.
+func BodyEvents(dir transport.Direction, contentType string, text []byte) []store.Event {
+	b := body{dir: dir, form: formOf(contentType), left: -1}
+	items, _ := b.cut(text, bodyWhole)
+	if len(b.rest) > 0 {
+		info := &store.HTTPInfo{What: store.HTTPBody}
+		info.SetBody(b.rest)
+		items = append(items, item{kind: store.HTTP, dir: dir, info: info})
+	}
+	var events []store.Event
+	for _, it := range items {
+		e := store.Event{Kind: it.kind, Dir: dir, Payload: it.payload}
+		if it.info != nil {
+			e.Payload = store.EncodePayload(*it.info)
+		}
+		events = append(events, e)
+	}
+	return events
 }

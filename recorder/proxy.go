@@ -13,7 +13,7 @@ import (
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
-// ProxyOptions say what a proxy is in front of. Target must be set.
+// ProxyOptions configure [HTTPTap.Proxy]. Target must be set.
 type ProxyOptions struct {
 	// Target is the MCP endpoint's URL. A request for "/" goes there; any other goes to
 	// the same path on the target's host.
@@ -21,46 +21,31 @@ type ProxyOptions struct {
 	// Origins are web origins that may use the proxy besides those of this machine:
 	// "https://app.example".
 	Origins []string
-	// Transport reaches the target; nil: one that follows the environment's proxies, and
-	// gives clients what [OwnConnections] says.
+	// Transport reaches the target. If it is nil, the environment's proxies are used, and
+	// each client has connections of its own where the server has [OwnConnections].
 	Transport http.RoundTripper
-	// Refused is told, once each, why a web page may not use the proxy; it may be nil.
+	// Refused, if not nil, is called once for each reason why a web page may not use the
+	// proxy.
 	Refused func(why string)
-	// Failed is called with the reason when the target gave no answer, or not all of one; it
-	// may be nil. It is called once for one reason until the target has answered. The client
-	// sees what it would see without the proxy: a connection that ends, with no byte or in
-	// the middle.
+	// Failed, if not nil, is called with the reason when the target gave no response, or only
+	// a part of one; once for the same reason until the target has answered. The client sees
+	// what it would see without the proxy: its connection is closed.
 	Failed func(why string)
 }
 
-// Proxy returns a reverse proxy that records what passes. It sends a request on as it
-// came, but for its host and what concerns one connection only, and passes back what
-// the target answers, redirects too.
-func (t *HTTPTap) Proxy(o ProxyOptions) http.Handler {
-	if o.Transport == nil {
-		o.Transport = newPerConnection()
-	}
-	if o.Refused == nil {
-		o.Refused = func(string) {}
-	}
-	if o.Failed == nil {
-		o.Failed = func(string) {}
-	}
-	where := url.URL{Scheme: o.Target.Scheme, Host: o.Target.Host, Path: o.Target.Path}
-	return &proxy{tap: t, o: o, target: where.String()}
-}
-
+// proxy is the tap between client and server.
 type proxy struct {
-	tap     *HTTPTap
-	o       ProxyOptions
-	target  string // its URL without secrets, as in messages
+	tap    *HTTPTap
+	o      ProxyOptions
+	target string // the target's URL without its secrets, for messages
+
 	mu      sync.Mutex
-	refused []string // why; the first ones
-	failing string   // why the target failed, told last; "": it has answered since
-	told    int      // how often it was told
+	refused []string // the reasons that Refused was called with
+	failing string   // the newest reason of Failed; "" once the target has answered
+	failed  int      // how often Failed was called
 }
 
-// buffers are for the bodies of answers.
+// buffers are memory for the bodies of responses.
 var buffers = sync.Pool{New: func() any { return new([readSize]byte) }}
 
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -70,11 +55,11 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if to := upgradeOf(r); to != "" {
-		p.tap.refuseUpgrade(w, r, to)
+		p.refuseUpgrade(w, r, to)
 		return
 	}
 	// Without this the server closes the request's body when the response begins, and
-	// a transport that still looks for the body's end cuts the response.
+	// a transport that still reads the body cuts the response.
 	_ = http.NewResponseController(w).EnableFullDuplex()
 	out := p.outgoing(r)
 	x := p.tap.begin(out)
@@ -82,11 +67,12 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.pass(w, r, out, x, nil)
 		return
 	}
-	// The server closes it when the answer is out: to close is to wait for its end.
+	// The server closes its body itself behind the response; closing it here would wait for
+	// the rest of the request.
 	body := &uploadBody{ReadCloser: io.NopCloser(out.Body), x: x}
 	out.Body = body
 	pass := func() {
-		defer finish(w, r, body) // who reads it may outlive the round trip
+		defer finish(w, r, body) // the transport may read it for longer than the round trip
 		answered := false
 		defer func() {
 			if !answered && r.ProtoMajor == 1 {
@@ -97,13 +83,13 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answered = true
 	}
 	if server, ok := w.(readEnder); ok && isShort(out) {
-		ahead(server, out, body, pass)
+		readAhead(server, out, body, pass)
 		return
 	}
 	pass()
 }
 
-// pass sends a request on, and passes the answer back; sent is the request's body.
+// pass sends a request on, and passes the response back; sent is the request's body.
 func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, sent *uploadBody) {
 	before := &interim{w: w}
 	resp, err := p.o.Transport.RoundTrip(out.WithContext(x.traced(out.Context(), before.pass)))
@@ -111,35 +97,42 @@ func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, s
 	if err != nil {
 		x.failed(r.Context(), store.HTTPNone, err)
 		if r.Context().Err() == nil {
-			p.failed(fmt.Sprintf("no answer from %s: %v", p.target, rootOf(err)))
+			p.tellFailure(fmt.Sprintf("no answer from %s: %v", p.target, rootOf(err)))
 		}
-		panic(http.ErrAbortHandler) // an answer of the proxy's own would hide what happened
+		panic(http.ErrAbortHandler) // a response of the proxy's own would hide what happened
 	}
-	// The head of an answer that announces its body goes on with the first of it.
+	// A head that announces the length of its body is passed on with the first bytes of that.
 	length := lengthOf(resp)
 	together := length > 0 && formOf(resp.Header.Get("Content-Type")) != formEvents
 	x.respond(resp.StatusCode, resp.Header, length, together)
 	tapped := &downloadBody{ReadCloser: resp.Body, x: x, ctx: r.Context()}
 	defer tapped.Close()
-	defer func() { // pass panics when the answer breaks off
+	defer func() { // relay panics when the response breaks off
 		if tapped.broken != nil {
-			p.failed(fmt.Sprintf("the answer of %s broke off: %v", p.target, tapped.broken))
+			p.tellFailure(fmt.Sprintf("the answer of %s broke off: %v", p.target, tapped.broken))
 		} else {
-			p.answered()
+			p.mu.Lock()
+			p.failing = ""
+			p.mu.Unlock()
 		}
 	}()
-	source := p.behind(r, resp, tapped)
-	copyHead(w.Header(), resp) // without a length, if what is passed on has another
-	part(w, r, sent)
+	source := behindProxy(r, resp, tapped)
+	copyHead(w.Header(), resp) // after behindProxy, which may remove the length
+	if sent != nil && r.ProtoMajor == 1 && !sent.ended.Load() {
+		// The response came before the end of the request. net/http would search for that
+		// end behind the handler, and take the rest for the next request, or panic
+		// (go.dev/issue/68560): so the connection ends with the response.
+		w.Header().Set("Connection", "close")
+	}
 	relay(w, resp, source, together)
-	if x.unread() > 0 { // the rest of the request must not hold the answer back
+	if x.unread() > 0 { // the rest of the request must not hold the response back
 		_ = http.NewResponseController(w).Flush()
 	}
 }
 
-// relay passes an answer on whose headers are copied: its head before the body, or together
-// with the first of it. It does not return when that fails, because the client must not take
-// what came for the whole.
+// relay passes a response on whose headers are copied: its head before the body, or together
+// with the first bytes of it. If that fails it panics, because the client must not take a part
+// for the whole.
 func relay(w http.ResponseWriter, resp *http.Response, body io.Reader, together bool) {
 	flush := http.NewResponseController(w)
 	if !together {
@@ -171,11 +164,16 @@ func relay(w http.ResponseWriter, resp *http.Response, body io.Reader, together 
 			panic(http.ErrAbortHandler)
 		}
 	}
-	copyTrailer(w.Header(), resp)
+	announced := w.Header()["Trailer"]
+	for name, values := range resp.Trailer {
+		if !slices.Contains(announced, name) {
+			name = http.TrailerPrefix + name
+		}
+		w.Header()[name] = values
+	}
 }
 
-// refuse tells why somebody may not use the proxy, once; a page that makes up ever new
-// names is not told of for ever.
+// refuse calls Refused with a new reason, but not for ever: a page may make up ever new names.
 func (p *proxy) refuse(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,18 +183,18 @@ func (p *proxy) refuse(why string) {
 	}
 }
 
-// maxTold is how often Failed is called, and how many reasons Refused gets. What they write
-// may go to a pipe that nobody reads: it must not fill it and hold up an exchange.
+// maxTold is how often Failed and Refused are called. They may write to a pipe that nobody
+// reads: it must not be filled, for then an exchange would wait.
 const maxTold = 20
 
-// failed calls Failed if the reason is news.
-func (p *proxy) failed(why string) {
+// tellFailure calls Failed with a new reason.
+func (p *proxy) tellFailure(why string) {
 	p.mu.Lock()
-	news := why != p.failing && p.told < maxTold
+	news := why != p.failing && p.failed < maxTold
 	if p.failing = why; news {
-		p.told++
+		p.failed++
 	}
-	last := p.told == maxTold
+	last := p.failed == maxTold
 	p.mu.Unlock()
 	if !news {
 		return
@@ -205,65 +203,6 @@ func (p *proxy) failed(why string) {
 		why += "; nothing more is said of such failures, the recordings have them"
 	}
 	p.o.Failed(why)
-}
-
-// answered notes that the target has given a whole answer.
-func (p *proxy) answered() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.failing = ""
-}
-
-// part has the connection end with the answer when that comes before the request's end.
-// net/http would look for that end behind the handler, and take what is left for the
-// next request, or panic at it (go.dev/issue/68560).
-func part(w http.ResponseWriter, r *http.Request, sent *uploadBody) {
-	if sent != nil && r.ProtoMajor == 1 && !sent.ended.Load() {
-		w.Header().Set("Connection", "close")
-	}
-}
-
-// hopHeader are the headers that concern one connection.
-var hopHeader = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
-	"Te", "Trailer", "Transfer-Encoding", "Upgrade"}
-
-// copyHeader copies what does not concern one connection only. The values are shared.
-func copyHeader(to, from http.Header) {
-	for name, values := range from {
-		to[name] = values
-	}
-	for _, list := range from["Connection"] {
-		for name := range strings.SplitSeq(list, ",") {
-			delete(to, http.CanonicalHeaderKey(strings.TrimSpace(name)))
-		}
-	}
-	for _, name := range hopHeader {
-		delete(to, name)
-	}
-}
-
-// copyHead copies a response's headers; the server must not add some of its own.
-func copyHead(to http.Header, resp *http.Response) {
-	copyHeader(to, resp.Header)
-	for _, name := range []string{"Content-Type", "Date"} {
-		if _, has := to[name]; !has {
-			to[name] = nil
-		}
-	}
-	for name := range resp.Trailer {
-		to.Add("Trailer", name)
-	}
-}
-
-// copyTrailer copies what came after the body, announced or not.
-func copyTrailer(to http.Header, resp *http.Response) {
-	announced := to["Trailer"]
-	for name, values := range resp.Trailer {
-		if !slices.Contains(announced, name) {
-			name = http.TrailerPrefix + name
-		}
-		to[name] = values
-	}
 }
 
 // outgoing returns the request for the target.
@@ -292,17 +231,87 @@ func (p *proxy) outgoing(r *http.Request) *http.Request {
 	return out
 }
 
-// behind returns what is passed on of a body: of the stream of an HTTP+SSE session one that
-// keeps the client behind the proxy.
-func (p *proxy) behind(from *http.Request, resp *http.Response, body io.ReadCloser) io.Reader {
-	if from.Method != http.MethodGet || from.Header.Get("Mcp-Session-Id") != "" || resp.Header.Get("Content-Encoding") != "" ||
-		formOf(resp.Header.Get("Content-Type")) != formEvents {
-		return body
+// hopHeader are the headers that concern one connection.
+var hopHeader = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
+	"Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
+// copyHeader copies the headers that concern more than one connection. It shares the values.
+func copyHeader(to, from http.Header) {
+	for name, values := range from {
+		to[name] = values
 	}
-	client := url.URL{Scheme: "http", Host: from.Host, Path: from.URL.Path}
-	if from.TLS != nil {
-		client.Scheme = "https"
+	for _, list := range from["Connection"] {
+		for name := range strings.SplitSeq(list, ",") {
+			delete(to, http.CanonicalHeaderKey(strings.TrimSpace(name)))
+		}
 	}
-	delete(resp.Header, "Content-Length")
-	return &endpointBody{ReadCloser: body, target: resp.Request.URL, client: &client}
+	for _, name := range hopHeader {
+		delete(to, name)
+	}
+}
+
+// copyHead copies a response's headers, and keeps the server from adding its own.
+func copyHead(to http.Header, resp *http.Response) {
+	copyHeader(to, resp.Header)
+	for _, name := range []string{"Content-Type", "Date"} {
+		if _, has := to[name]; !has {
+			to[name] = nil
+		}
+	}
+	for name := range resp.Trailer {
+		to.Add("Trailer", name)
+	}
+}
+
+// interim passes on interim responses, until the response comes.
+type interim struct {
+	w http.ResponseWriter
+
+	mu   sync.Mutex
+	over bool
+}
+
+func (i *interim) pass(status int, h http.Header) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.over {
+		return
+	}
+	own := i.w.Header()
+	for name, values := range h {
+		own[name] = values
+	}
+	i.w.WriteHeader(status)
+	clear(own)
+}
+
+func (i *interim) end() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.over = true
+}
+
+// offered are protocols to which a client offers to change without insisting.
+var offered = []string{"h2c", "tls/1.0", "tls/1.1", "tls/1.2", "tls/1.3"}
+
+// upgradeOf returns the protocol to which a request wants to change, or "".
+func upgradeOf(r *http.Request) string {
+	asks := slices.ContainsFunc(r.Header["Connection"], func(v string) bool {
+		return slices.ContainsFunc(strings.Split(v, ","), func(name string) bool { return strings.EqualFold(strings.TrimSpace(name), "upgrade") })
+	})
+	to := strings.Join(r.Header["Upgrade"], ", ")
+	if !asks || slices.Contains(offered, strings.ToLower(to)) {
+		return ""
+	}
+	return to
+}
+
+// refuseUpgrade answers a client that wants to speak another protocol than HTTP.
+func (p *proxy) refuseUpgrade(w http.ResponseWriter, r *http.Request, to string) {
+	why := "does not pass on an upgrade to " + to + ": MCP is spoken over HTTP"
+	x := p.tap.begin(r)
+	x.fail(store.HTTPNone, "mcprec "+why)
+	x.upload(nil, bodyCut)
+	w.Header().Set("Connection", "close")
+	http.Error(w, "mcprec: "+why, http.StatusNotImplemented)
 }

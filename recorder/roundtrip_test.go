@@ -240,7 +240,8 @@ func TestRoundTripLimitText(t *testing.T) {
 1 c2s request POST /mcp application/json
 1 c2s {}
 1 s2c response 200 text/plain
-1 s2c body "1234"
+1 s2c body "123"
+1 s2c body "4"
 1 s2c end
 `)
 }
