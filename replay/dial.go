@@ -35,7 +35,12 @@ func Dial(events []store.Event, url string) streamable.Client {
 		if ex == nil {
 			return nil
 		}
-		m := &streamable.Manner{Routing: routingOf(ex.request), MayBreak: ex.none, Awaits: ex.noneFirst}
+		m := &streamable.Manner{Routing: http.Header{}, MayBreak: ex.none, Awaits: ex.noneFirst}
+		for name, values := range ex.request {
+			if strings.HasPrefix(name, "Mcp-") && name != "Mcp-Session-Id" {
+				m.Routing[name] = values
+			}
+		}
 		if f := refused[stream]; f != nil {
 			f.describe(m)
 		}
@@ -46,17 +51,6 @@ func Dial(events []store.Event, url string) streamable.Client {
 		return ex != nil && ex.status == e.Status
 	}
 	return client
-}
-
-// routingOf returns the headers by which a request is routed.
-func routingOf(h http.Header) http.Header {
-	of := http.Header{}
-	for name, values := range h {
-		if strings.HasPrefix(name, "Mcp-") && name != "Mcp-Session-Id" {
-			of[name] = values
-		}
-	}
-	return of
 }
 
 // listenTime is when the recorded client asked for the standalone stream, which it

@@ -46,7 +46,16 @@ func ExitFault(recorded []store.Event, live transport.ExitStatus) string {
 	if live.Asked || live.Code == 0 {
 		return ""
 	}
-	info, known := recordedExit(recorded)
+	var info store.ExitInfo
+	known := false
+	for _, e := range slices.Backward(recorded) {
+		if e.Kind == store.Exited {
+			var err error
+			info, err = store.DecodePayload[store.ExitInfo](e)
+			known = err == nil
+			break
+		}
+	}
 	now := store.ExitInfoOf(live)
 	how := "the server ended with " + exitText(now)
 	switch {
@@ -56,17 +65,6 @@ func ExitFault(recorded []store.Event, live transport.ExitStatus) string {
 		return ""
 	}
 	return fmt.Sprintf("%s, and the recorded one with %s", how, strings.TrimPrefix(exitText(info), "exit status "))
-}
-
-// recordedExit returns how the recorded server ended, if that is known.
-func recordedExit(events []store.Event) (info store.ExitInfo, known bool) {
-	for _, e := range slices.Backward(events) {
-		if e.Kind == store.Exited {
-			info, err := store.DecodePayload[store.ExitInfo](e)
-			return info, err == nil
-		}
-	}
-	return info, false
 }
 
 func exitText(info store.ExitInfo) string {

@@ -172,9 +172,13 @@ func (d *Driver) Receive(f transport.Frame) []transport.Frame {
 
 // response takes a live answer.
 func (d *Driver) response(m transport.Message, stream uint64) {
-	if r := d.requestOn(stream, m); r != nil {
-		d.answer(r, m)
-		return
+	if l := d.streams[stream]; l != nil { // it went out with the number of the exchange that it was recorded with
+		for _, r := range l.requests {
+			if !r.done && (mcp.Same(r.msg().ID, m.ID) || isNull(m.ID)) {
+				d.answer(r, m)
+				return
+			}
+		}
 	}
 	if i := slices.IndexFunc(d.open, func(r *request) bool { return isNull(r.response.msg().ID) }); i >= 0 && isNull(m.ID) {
 		d.answer(d.open[i], m) // recorded over HTTP, played over a transport without exchanges
@@ -194,21 +198,6 @@ func (d *Driver) response(m transport.Message, stream uint64) {
 		return
 	}
 	d.answer(queue[i], m)
-}
-
-// requestOn returns the open request of the live HTTP exchange that is answered: its
-// line went out with the number that it was recorded with.
-func (d *Driver) requestOn(stream uint64, m transport.Message) *request {
-	l := d.streams[stream]
-	if l == nil {
-		return nil
-	}
-	for _, r := range l.requests {
-		if !r.done && (mcp.Same(r.msg().ID, m.ID) || isNull(m.ID)) {
-			return r
-		}
-	}
-	return nil
 }
 
 // answer takes the live answer to a request.
@@ -463,26 +452,15 @@ func (d *Driver) pick(key Key, m transport.Message) *turn {
 		}
 	}
 	t, equal := d.nearest(queue[:min(len(queue), lookahead)], m)
-	if equal {
-		t.overtake(queue)
+	if !equal || t.owner == nil || t.msg().Kind() != transport.Notification {
+		return t
 	}
-	return t
-}
-
-// overtake notes which of its kind and call the turn came before, though it was
-// recorded after them.
-func (t *turn) overtake(queue []*turn) {
-	if t.owner == nil || t.msg().Kind() != transport.Notification {
-		return
-	}
-	for _, other := range queue {
-		if other == t {
-			return
-		}
+	for _, other := range queue[:slices.Index(queue, t)] { // of its kind and call, and recorded before it
 		if !other.arrived && other.overtaken == nil && other.owner == t.owner && other.on == t.on {
 			other.overtaken = t
 		}
 	}
+	return t
 }
 
 // nearest returns the turn that a live message differs from least, and whether it

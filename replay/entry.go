@@ -111,33 +111,27 @@ func (e Entry) Parts() (head, direction, text string) {
 func (e Entry) Pairs() string {
 	var pairs []string
 	for _, m := range e.Messages {
-		if p := m.pair(); p != "" {
-			pairs = append(pairs, p)
+		c := m.Call
+		switch {
+		case c == nil:
+		case m.Kind != transport.Request:
+			pairs = append(pairs, fmt.Sprintf("to #%d", c.Request))
+		case c.Response == 0 && c.Cancelled == 0:
+			pairs = append(pairs, "not answered")
+		case c.Response == 0:
+			pairs = append(pairs, fmt.Sprintf("cancelled by #%d, not answered", c.Cancelled))
+		default:
+			with := ""
+			if strings.HasPrefix(c.Failure, "HTTP ") {
+				with = " with " + c.Failure
+			}
+			pairs = append(pairs, fmt.Sprintf("answered by #%d%s after %v", c.Response, with, c.Latency.Round(time.Microsecond)))
 		}
 	}
 	for _, c := range e.Refused {
 		pairs = append(pairs, fmt.Sprintf("to #%d", c.Request))
 	}
 	return strings.Join(pairs, "; ")
-}
-
-func (m EntryMessage) pair() string {
-	c := m.Call
-	switch {
-	case c == nil:
-		return ""
-	case m.Kind != transport.Request:
-		return fmt.Sprintf("to #%d", c.Request)
-	case c.Response == 0 && c.Cancelled == 0:
-		return "not answered"
-	case c.Response == 0:
-		return fmt.Sprintf("cancelled by #%d, not answered", c.Cancelled)
-	}
-	with := ""
-	if strings.HasPrefix(c.Failure, "HTTP ") {
-		with = " with " + c.Failure
-	}
-	return fmt.Sprintf("answered by #%d%s after %v", c.Response, with, c.Latency.Round(time.Microsecond))
 }
 
 // Name is the method and what it is about.
@@ -214,18 +208,6 @@ func (m EntryMessage) Summary() string {
 		return fmt.Sprintf("response %s of %s id %s after %v", s, name, id, m.Latency.Round(time.Microsecond))
 	}
 	return "no JSON-RPC message"
-}
-
-// isLate reports whether the message comes, as event seq, to a call that was over: an
-// answer after it was cancelled or answered, progress after its answer.
-func (m EntryMessage) isLate(seq uint64) bool {
-	switch {
-	case m.Call == nil:
-		return false
-	case m.Kind == transport.Response:
-		return m.Request == 0 || 0 < m.Call.Cancelled && m.Call.Cancelled < seq
-	}
-	return m.Method == methodProgress && 0 < m.Call.Response && m.Call.Response < seq
 }
 
 // failure returns what went wrong according to a response; "" when nothing did.

@@ -199,7 +199,14 @@ func (x *exchanges) enclose(added []store.Event, session string) (all []store.Ev
 	for i, e := range added {
 		e.Stream = streams[i]
 		if e.Dir == transport.ClientToServer {
-			say(e, store.HTTPInfo{What: store.HTTPRequest, Method: http.MethodPost, Path: x.mainPath(), Header: x.headOf(e, session)})
+			header := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, " + eventStream}}
+			if session != "" {
+				header.Set("Mcp-Session-Id", session)
+			}
+			if messages := messagesOf(e.AsFrame()); len(messages) > 0 {
+				streamable.Route(header, messages[0], x.versions[session])
+			}
+			say(e, store.HTTPInfo{What: store.HTTPRequest, Method: http.MethodPost, Path: x.mainPath(), Header: header})
 			if all = append(all, e); left[e.Stream] == 0 {
 				e.Dir = transport.ServerToClient
 				say(e, store.HTTPInfo{What: store.HTTPResponse, Status: http.StatusAccepted})
@@ -221,19 +228,6 @@ func (x *exchanges) enclose(added []store.Event, session string) (all []store.Ev
 		}
 	}
 	return all
-}
-
-// headOf returns the headers with which a frame of the client is sent.
-func (x *exchanges) headOf(e store.Event, session string) http.Header {
-	h := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, " + eventStream}}
-	if session != "" {
-		h.Set("Mcp-Session-Id", session)
-	}
-	for _, m := range messagesOf(e.AsFrame()) {
-		streamable.Route(h, m, x.versions[session])
-		break
-	}
-	return h
 }
 
 // lastSession returns the session id that was used last; "": none is.

@@ -135,26 +135,17 @@ func (l *Live) connect(ctx context.Context) (transport.Conn, error) {
 	for _, f := range handshake {
 		err := conn.Write(ctx, f)
 		if err == nil && slices.ContainsFunc(messagesOf(f), func(m transport.Message) bool { return m.Kind() == transport.Request }) {
-			err = awaitResponse(ctx, conn)
+			for answered := false; err == nil && !answered; {
+				var answer transport.Frame
+				answer, err = conn.Read(ctx)
+				answered = slices.ContainsFunc(messagesOf(answer), func(m transport.Message) bool { return m.Kind() == transport.Response })
+			}
 		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("handshake: %w", err), conn.Close())
 		}
 	}
 	return conn, nil
-}
-
-// awaitResponse reads up to a response.
-func awaitResponse(ctx context.Context, conn transport.Conn) error {
-	for {
-		f, err := conn.Read(ctx)
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(messagesOf(f), func(m transport.Message) bool { return m.Kind() == transport.Response }) {
-			return nil
-		}
-	}
 }
 
 // read passes on what the live server says until it ends.

@@ -49,7 +49,12 @@ func newPlayer(events []store.Event, rules Rules, oneStream bool) *Player {
 			continue
 		}
 		if unstreamed[e.Stream] || c.exchanges.isUnheard(e.Stream) {
-			c.fail(e)
+			// It did not reach the server or was refused over HTTP: the player does not wait for it.
+			for m := range clientMessages([]store.Event{e}) {
+				if key, err := rules.key(m); err == nil && m.Kind() == transport.Request {
+					p.failed[key] = failedCall{seq: e.Seq, exchange: c.exchanges.byNumber[e.Stream]}
+				}
+			}
 			continue
 		}
 		switch e.Dir {
@@ -80,19 +85,6 @@ type casting struct {
 type failedCall struct {
 	seq      uint64
 	exchange *exchange
-}
-
-// fail notes the requests of a frame that did not reach the server or were refused over
-// HTTP. The player does not wait for them.
-func (p *casting) fail(e store.Event) {
-	if e.Dir != transport.ClientToServer {
-		return
-	}
-	for _, m := range messagesOf(e.AsFrame()) {
-		if key, err := p.rules.key(m); err == nil && m.Kind() == transport.Request {
-			p.failed[key] = failedCall{seq: e.Seq, exchange: p.exchanges.byNumber[e.Stream]}
-		}
-	}
 }
 
 // why says what became of the call.

@@ -56,7 +56,11 @@ func (p *Player) bind(r *reply, earlier []*reply, stateless bool) {
 			continue
 		}
 		for _, o := range earlier {
-			if !slices.Contains(o.owners, c) || !isBound(o, stateless) {
+			// A notification that only happened to be said during the call is not bound to it.
+			isBound := func(m transport.Message) bool {
+				return m.Kind() == transport.Request || m.Method == methodProgress || stateless && m.Method == methodLog
+			}
+			if !slices.Contains(o.owners, c) || !slices.ContainsFunc(messagesOf(o.frame), isBound) {
 				continue
 			}
 			r.after = append(r.after, o)
@@ -67,17 +71,6 @@ func (p *Player) bind(r *reply, earlier []*reply, stateless bool) {
 			}
 		}
 	}
-}
-
-// isBound reports whether a reply must come before the response of the call that
-// it belongs to: not a notification that only happened to be said during it.
-func isBound(o *reply, stateless bool) bool {
-	for _, m := range messagesOf(o.frame) {
-		if m.Kind() == transport.Request || m.Method == methodProgress || stateless && m.Method == methodLog {
-			return true
-		}
-	}
-	return false
 }
 
 func isPing(messages []transport.Message) bool {

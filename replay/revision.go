@@ -137,7 +137,7 @@ const serverInfo = "io.modelcontextprotocol/serverInfo"
 //     that server does not know;
 //   - any other answers as a server does that is older than the method.
 func (p *Player) discover() []byte {
-	var shown discovery
+	shown := discovery{capabilities: map[string]map[string]bool{}}
 	for _, c := range p.cues {
 		m := c.msg()
 		if m.Method == methodListen {
@@ -159,7 +159,15 @@ func (p *Player) discover() []byte {
 	if len(p.revisions.stated) == 0 {
 		return []byte(`"error":{"code":-32601,"message":"Method not found"}`)
 	}
-	return append([]byte(`"result":`), shown.result(p.revisions.settled)...)
+	meta := map[string]any{}
+	if shown.server != nil {
+		meta[serverInfo] = shown.server
+	}
+	result, _ := json.Marshal(map[string]any{ // nothing in it that cannot be marshaled
+		"resultType": "complete", "_meta": meta, "ttlMs": 0, "cacheScope": "private",
+		"supportedVersions": p.revisions.settled, "capabilities": shown.capabilities,
+	})
+	return append([]byte(`"result":`), result...)
 }
 
 // discovery is what a recording shows of its server.
@@ -201,30 +209,10 @@ func (d *discovery) listen(request transport.Message) {
 
 // can notes a capability, and something special about it unless that is "".
 func (d *discovery) can(group, special string) {
-	if d.capabilities == nil {
-		d.capabilities = map[string]map[string]bool{}
-	}
 	if d.capabilities[group] == nil {
 		d.capabilities[group] = map[string]bool{}
 	}
 	if special != "" {
 		d.capabilities[group][special] = true
 	}
-}
-
-// result returns it as the protocol has it.
-func (d *discovery) result(versions []string) []byte {
-	meta := map[string]any{}
-	if d.server != nil {
-		meta[serverInfo] = d.server
-	}
-	capabilities := d.capabilities
-	if capabilities == nil {
-		capabilities = map[string]map[string]bool{}
-	}
-	text, _ := json.Marshal(map[string]any{ // nothing in it that cannot be marshaled
-		"resultType": "complete", "_meta": meta, "ttlMs": 0, "cacheScope": "private",
-		"supportedVersions": versions, "capabilities": capabilities,
-	})
-	return text
 }

@@ -62,7 +62,8 @@ func (p *play) round() bool {
 				p.ends[s.Dir].acked++
 			case transport.Give:
 				p.ends[s.Dir.Reverse()].given++
-				p.trail.add(p.recording.nth(s.Dir, s.N))
+				p.trail.last[p.trail.n%trailLen] = p.recording.nth(s.Dir, s.N)
+				p.trail.n++
 			}
 		}
 	}
@@ -82,11 +83,6 @@ const trailLen = 12
 type trail struct {
 	last [trailLen]int32
 	n    int
-}
-
-func (t *trail) add(frame int32) {
-	t.last[t.n%trailLen] = frame
-	t.n++
 }
 
 // frames returns the frames remembered, oldest first.

@@ -273,8 +273,14 @@ func (s *serving) pace(ctx context.Context, next outgoing) error {
 
 // wait waits for news, and while an answer is held back not for ever.
 func (s *serving) wait(ctx context.Context) error {
-	gap, waiting := s.held()
-	if !waiting {
+	s.mu.Lock()
+	held := s.player.waiting(false) // an answer that waits for the client
+	var gap time.Duration
+	if held != nil {
+		gap = s.player.gap(held)
+	}
+	s.mu.Unlock()
+	if held == nil {
 		select {
 		case <-s.news:
 			return nil
@@ -303,17 +309,6 @@ func (s *serving) wait(ctx context.Context) error {
 		}
 		return err
 	}
-}
-
-// held returns the gap in front of an answer that waits for the client.
-func (s *serving) held() (gap time.Duration, waiting bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.player.waiting(false)
-	if r == nil {
-		return 0, false
-	}
-	return s.player.gap(r), true
 }
 
 // relent goes on without what the silent client does not say.

@@ -223,7 +223,10 @@ func (v *variables) unmask(recorded, live tree) map[string]string {
 			end = places[i+1][0]
 		}
 		mask := recorded.text[at[0]:at[1]]
-		value := v.secret(mask, secrets)
+		value := secrets[mask]
+		if v != nil && len(v.anywhere[mask]) > 0 {
+			value = v.anywhere[mask][0]
+		}
 		if value == "" {
 			value = upTo(rest, v.put("", recorded.text[at[1]:end]), i+1 == len(places))
 		}
@@ -239,14 +242,6 @@ func (v *variables) unmask(recorded, live tree) map[string]string {
 		return nil
 	}
 	return secrets
-}
-
-// secret returns what a mask is known to stand for; "": it is not.
-func (v *variables) secret(mask string, found map[string]string) string {
-	if v != nil && len(v.anywhere[mask]) > 0 {
-		return v.anywhere[mask][0]
-	}
-	return found[mask]
 }
 
 // upTo returns the part of a text, which is not empty, in front of the next place of

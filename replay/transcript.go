@@ -68,8 +68,16 @@ func (t *Transcript) message(e store.Event, m transport.Message) EntryMessage {
 	case transport.Response:
 		t.response(e, m, &em)
 	}
-	if em.isLate(e.Seq) {
-		em.Late, em.Call.Late = true, true
+	call := em.Call
+	switch { // an answer after it was cancelled or answered, progress after its answer
+	case call == nil:
+	case em.Kind == transport.Response:
+		em.Late = em.Request == 0 || 0 < call.Cancelled && call.Cancelled < e.Seq
+	case m.Method == methodProgress:
+		em.Late = 0 < call.Response && call.Response < e.Seq
+	}
+	if em.Late {
+		call.Late = true
 	}
 	return em
 }

@@ -152,7 +152,11 @@ func (w *learner) isMaker(name string) bool {
 // isToken reports whether the protocol says that the value is made up, and it is
 // not one that the other end gave.
 func (w *learner) isToken(name string, key spotKey) bool {
-	return (name == "taskId" || name == "elicitationId") && !w.isKnown(key) && !w.back.began(key, w.position)
+	if name != "taskId" && name != "elicitationId" || w.isKnown(key) {
+		return false
+	}
+	first, ok := w.back.find(key)
+	return !ok || first > w.position
 }
 
 // isNew reports whether a recorded value is the end's own that was not learned yet,
@@ -161,7 +165,14 @@ func (w *learner) isNew(key spotKey) bool {
 	if key.kind == "id" && isPlainWord(key.value) {
 		return false
 	}
-	return !w.isKnown(key) && (w.twice && wordShape(key.value) == "uuid" || w.back.comes(key, w.position))
+	switch {
+	case w.isKnown(key):
+		return false
+	case w.twice && wordShape(key.value) == "uuid":
+		return true
+	}
+	first, ok := w.back.find(key)
+	return ok && first > w.position
 }
 
 func (v *variables) isKnown(key spotKey) bool {
@@ -201,19 +212,6 @@ func isDistinct(value string) bool {
 type returned struct {
 	said   iter.Seq2[int, transport.Frame] // by how many messages it had heard
 	firsts map[spotKey]int                 // heard when it was said first; of a kind of member, or of any place: kind ""
-}
-
-// comes reports whether a value that was heard as message position came back, and
-// was not said before it was heard.
-func (r *returned) comes(key spotKey, position int) bool {
-	first, ok := r.find(key)
-	return ok && first > position
-}
-
-// began reports whether a value was said before it was heard as message position.
-func (r *returned) began(key spotKey, position int) bool {
-	first, ok := r.find(key)
-	return ok && first <= position
 }
 
 func (r *returned) find(key spotKey) (heard int, ok bool) {

@@ -25,13 +25,7 @@ type judged struct {
 // came.
 func inOrder(list []judged) []StepVerdict {
 	slices.SortStableFunc(list, func(a, b judged) int {
-		switch {
-		case a.seq < b.seq:
-			return -1
-		case a.seq > b.seq:
-			return 1
-		}
-		return 0
+		return cmp.Compare(a.seq, b.seq)
 	})
 	verdicts := make([]StepVerdict, len(list))
 	for i, j := range list {
@@ -108,8 +102,9 @@ func (d *Driver) judgeTurn(t *turn) (j judged, ok bool) {
 			c = c.excused(by.String())
 		}
 		order := t.misplaced()
-		if order == "" && c.count == 0 { // else it may stand for the wrong one
-			order = t.late()
+		// A message that differs may stand for the wrong one; two HTTP streams have no order.
+		if o := t.overtaken; order == "" && c.count == 0 && o != nil && t.liveOn == o.liveOn {
+			order = fmt.Sprintf("came after #%d, %s; recorded before it", o.seq, o.what())
 		}
 		if order != "" && d.rules.AnyOrder {
 			c.mapped, order = append(c.mapped, Mapping{By: "order", Got: order}), ""
@@ -273,14 +268,4 @@ func (t *turn) misplaced() string {
 		how, was = was, how
 	}
 	return fmt.Sprintf("came %s #%d, %s; recorded %s it", how, r.response.seq, r.response.what(), was)
-}
-
-// late says which notification of its kind and call the live message came after,
-// though it was recorded before that.
-func (t *turn) late() string {
-	o := t.overtaken
-	if o == nil || t.liveOn != o.liveOn {
-		return "" // two HTTP streams have no order
-	}
-	return fmt.Sprintf("came after #%d, %s; recorded before it", o.seq, o.what())
 }
