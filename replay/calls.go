@@ -149,11 +149,11 @@ func (c *Calls) notification(e store.Event, m transport.Message) {
 // whatever the frames have in them.
 type Endings struct {
 	transcript *Transcript
-	list       []ending // by the number of the request
+	list       []callEnd // by the number of the request
 }
 
-// ending is what a Call knows at last and its request does not.
-type ending struct {
+// callEnd is what a Call knows at last and its request does not.
+type callEnd struct {
 	response, cancelled uint64
 	latency             time.Duration
 	failure             string // the same text for the same failure
@@ -167,7 +167,7 @@ func NewEndings() *Endings {
 	e.transcript = NewTranscript(func(entry Entry) error {
 		for _, m := range entry.Messages {
 			if m.Kind == transport.Request {
-				e.list = append(e.list, ending{})
+				e.list = append(e.list, callEnd{})
 			} else if m.Call != nil {
 				e.note(m.Call, failures)
 			}
@@ -201,11 +201,11 @@ func (e *Endings) note(c *Call, failures map[string]string) {
 		failure = c.Failure
 		failures[failure] = failure
 	}
-	e.list[c.n] = ending{response: c.Response, cancelled: c.Cancelled, latency: c.Latency, failure: failure, late: c.Late}
+	e.list[c.n] = callEnd{response: c.Response, cancelled: c.Cancelled, latency: c.Latency, failure: failure, late: c.Late}
 }
 
-// foretell writes into a call that was just asked what becomes of it.
-func (e *Endings) foretell(c *Call) {
+// predict writes into a call that was just asked what becomes of it.
+func (e *Endings) predict(c *Call) {
 	if e == nil || c.n >= len(e.list) {
 		return
 	}

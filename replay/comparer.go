@@ -25,9 +25,9 @@ func NewComparer(r Rules, said func(transport.Direction) iter.Seq2[int, transpor
 	known := newVariables(nil)
 	for _, dir := range directions {
 		v := *known
-		v.twice = true
+		v.bothRecorded = true
 		if said != nil {
-			v.back = &returned{said: said(dir.Reverse())}
+			v.recurrences = &recurrence{said: said(dir.Reverse())}
 		}
 		c.made[dir] = v
 	}
@@ -47,8 +47,9 @@ type Comparison struct {
 // Same reports whether nothing differs but what is mapped.
 func (c Comparison) Same() bool { return len(c.Differences) == 0 && c.More == 0 }
 
-// Learn takes in what two messages that stand for each other, said in dir, say otherwise.
-// seq is that of the recorded one. Messages are to be learned from in recorded order.
+// Learn takes in the differences of two messages of direction dir that stand for each
+// other. seq is that of the recorded one. Messages are to be learned from in recorded
+// order.
 func (c *Comparer) Learn(dir transport.Direction, seq uint64, recorded, live transport.Message) {
 	if dir != transport.NoDirection {
 		c.made[dir].learn(recorded, live, int(seq))
@@ -70,7 +71,7 @@ func (c *Comparer) comparison(walk comparer, recorded, live transport.Message) C
 	walk.compareParts(recorded, live)
 	found := walk.comparison
 	if recorded.Kind() == transport.Request && !matchedByMethod(recorded.Method) && (rules.By == ByMethod || rules.By == ByOrder) {
-		found = found.excused(rules.By.String())
+		found = found.asMapped(rules.By.String())
 	}
 	return Comparison{found.differences, found.count - len(found.differences), found.mapped}
 }

@@ -74,10 +74,10 @@ func (x *exchanges) listenTime() streamable.ListenTime {
 	return streamable.ListenNever
 }
 
-// aside is a recorded HTTP request that says nothing, as no client of MCP makes it,
+// rawRequest is a recorded HTTP request without a message, as no client of MCP makes it,
 // and that the server refused for how it was made: a PUT, a GET without a session, a
 // body that is no message.
-type aside struct {
+type rawRequest struct {
 	exchange *exchange
 	body     []byte
 	sent     bool
@@ -88,22 +88,22 @@ type aside struct {
 // asidesOf returns those of a recording, in order. One that holds a redacted value is
 // left out, for it cannot be sent as it was; so is a login, of which nobody knows more
 // than that it was.
-func asidesOf(x *exchanges, r *refusals) (list []*aside) {
+func rawRequestsOf(x *exchanges, r *refusals) (list []*rawRequest) {
 	refused := r.byNumber()
 	for _, ex := range x.order {
 		masked := maskPattern().Match(ex.asked) || bytes.Contains(ex.asked, []byte("[dropped]"))
-		if refused[ex.number] != nil && x.isAside(ex.number) && !ex.other && !masked {
-			list = append(list, &aside{exchange: ex, body: ex.asked})
+		if refused[ex.number] != nil && x.isRawRequest(ex.number) && !ex.other && !masked {
+			list = append(list, &rawRequest{exchange: ex, body: ex.asked})
 		}
 	}
 	return list
 }
 
 // what names the request.
-func (a *aside) what() string { return a.exchange.method + " " + pathOf(a.exchange.path) }
+func (a *rawRequest) what() string { return a.exchange.method + " " + pathOf(a.exchange.path) }
 
 // verdict compares the status of the live server with the recorded one.
-func (a *aside) verdict() StepVerdict {
+func (a *rawRequest) verdict() StepVerdict {
 	v := StepVerdict{Seq: a.exchange.head, Dir: transport.ServerToClient, What: a.what(), Result: Match}
 	want := a.exchange.status
 	switch {
@@ -125,7 +125,7 @@ func (a *aside) verdict() StepVerdict {
 // It also waits for the answers that were only a status: the driver knows nothing of them.
 type Asider struct {
 	*streamable.ClientConn
-	asides   []*aside
+	asides   []*rawRequest
 	statuses map[uint64]*statusAnswer // by the number of the exchange
 	recorded *exchanges
 }
@@ -156,9 +156,9 @@ type statusAnswer struct {
 // DialAside connects a client that [Dial] has made for the recording.
 func DialAside(ctx context.Context, client streamable.Client, events []store.Event) (*Asider, error) {
 	x := exchangesOf(events)
-	a := &Asider{asides: asidesOf(x, newRefusals(Rules{}, x)), statuses: map[uint64]*statusAnswer{}, recorded: x}
+	a := &Asider{asides: rawRequestsOf(x, newRefusals(Rules{}, x)), statuses: map[uint64]*statusAnswer{}, recorded: x}
 	for _, ex := range x.order {
-		if ex.status >= 300 && ex.messages == 0 && ex.method == http.MethodPost && !x.isAside(ex.number) {
+		if ex.status >= 300 && ex.messages == 0 && ex.method == http.MethodPost && !x.isRawRequest(ex.number) {
 			s := &statusAnswer{exchange: ex, answered: make(chan struct{})}
 			s.came = sync.OnceFunc(func() { close(s.answered) })
 			a.statuses[ex.number] = s
@@ -198,7 +198,7 @@ func (a *Asider) Write(ctx context.Context, f transport.Frame) error {
 // CloseWrite says the rest, and waits for the statuses. The client's side of a session over
 // HTTP has no end of its own.
 func (a *Asider) CloseWrite() error {
-	ctx, stop := context.WithTimeout(context.Background(), farewell)
+	ctx, stop := context.WithTimeout(context.Background(), partingTimeout)
 	defer stop()
 	for _, x := range a.asides {
 		if !x.sent {
@@ -216,7 +216,7 @@ func (a *Asider) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-func (a *Asider) ask(ctx context.Context, x *aside) {
+func (a *Asider) ask(ctx context.Context, x *rawRequest) {
 	x.sent = true
 	x.status, x.err = a.Aside(ctx, x.exchange.number, x.exchange.method, x.body)
 }

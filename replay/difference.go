@@ -75,8 +75,8 @@ func (v StepVerdict) String() string {
 // counted.
 const keptDifferences = 50
 
-// hinted is how long a text may be for a hint, which tries all normalizers.
-const hinted = 1 << 16
+// hintLimit is how long a text may be for a hint, which tries all normalizers.
+const hintLimit = 1 << 16
 
 // comparison is how a live message differs from a recorded one.
 type comparison struct {
@@ -145,7 +145,7 @@ func (c *comparer) compare(a, b tree) {
 	switch {
 	case len(c.rules.Ignore) > 0 && c.rules.ignores(slices.Concat(c.outer, c.path)):
 		if !c.same(a, b) {
-			c.excused("ignored", a, b)
+			c.addMapping("ignored", a, b)
 		}
 	case a.kind == '{' && b.kind == '{':
 		c.compareObjects(a, b)
@@ -153,8 +153,8 @@ func (c *comparer) compare(a, b tree) {
 		c.compareLists(a, b)
 	case a.kind == b.kind && a.isScalar() && (a.text == b.text || a.kind == '0' && c.rules.number(a.text) == c.rules.number(b.text)):
 	case a.isScalar() && b.isScalar():
-		if by := c.excuse(a, b); by != "" {
-			c.excused(by, a, b)
+		if by := c.whyEqual(a, b); by != "" {
+			c.addMapping(by, a, b)
 		} else if !c.compareDocuments(a, b) {
 			c.differ(a, b)
 		}
@@ -211,7 +211,7 @@ func (c *comparer) differ(a, b tree) {
 		return
 	}
 	masked := maskPattern().MatchString(a.text)
-	small := len(a.text) <= hinted && len(b.text) <= hinted
+	small := len(a.text) <= hintLimit && len(b.text) <= hintLimit
 	own := a.text
 	var put []change
 	if a.kind == '"' && b.kind == '"' && !masked && small {
@@ -219,8 +219,8 @@ func (c *comparer) differ(a, b tree) {
 		a.text = string(apply([]byte(own), put)) // so that only what differs does
 	}
 	want, got := c.show(a, b)
-	if len(put) > 0 && c.variables.twice && c.variables.hide(own) == own { // each recording is shown as it is
-		want = showText(own, unput(put, firstShown(a.text, b.text)))
+	if len(put) > 0 && c.variables.bothRecorded && c.variables.hide(own) == own { // each recording is shown as it is
+		want = showText(own, recordedOffset(put, firstShown(a.text, b.text)))
 	}
 	d := Difference{Path: pointerText(c.path), Want: want, Got: got}
 	if c.areNormal(a, b) && !masked && small {
@@ -229,7 +229,7 @@ func (c *comparer) differ(a, b tree) {
 	c.differences = append(c.differences, d)
 }
 
-func (c *comparer) excused(by string, a, b tree) {
+func (c *comparer) addMapping(by string, a, b tree) {
 	want, got := c.show(a, b)
 	c.mapped = append(c.mapped, Mapping{Path: pointerText(c.path), By: by, Want: want, Got: got})
 }
@@ -245,8 +245,8 @@ func memberName(path []string) string {
 	return ""
 }
 
-// excuse says why two scalars that differ are taken as a match; "" if they are not.
-func (c *comparer) excuse(a, b tree) string {
+// whyEqual says why two scalars that differ are taken as a match; "" if they are not.
+func (c *comparer) whyEqual(a, b tree) string {
 	if c.variables.unmask(a, b) != nil {
 		return "redacted"
 	}
@@ -288,7 +288,7 @@ func normalizersFor(list []Normalizer, a, b string) string {
 	for _, n := range list {
 		x, y := a, b
 		if n.local {
-			x, y = window(a, b)
+			x, y = differingParts(a, b)
 		}
 		if n.Apply(x) == n.Apply(y) {
 			return n.Name
@@ -298,7 +298,7 @@ func normalizersFor(list []Normalizer, a, b string) string {
 		return ""
 	}
 	if !slices.ContainsFunc(list, func(n Normalizer) bool { return !n.local }) {
-		a, b = window(a, b)
+		a, b = differingParts(a, b)
 	}
 	var names []string
 	for _, n := range list {
@@ -314,14 +314,14 @@ func normalizersFor(list []Normalizer, a, b string) string {
 	return strings.Join(names, ",")
 }
 
-// shown is how many characters of a value a report shows.
-const shown = 60
+// shownLength is how many characters of a value a report shows.
+const shownLength = 60
 
 // show returns two values as they stand in a report: JSON on one line, of long
 // texts the part where they part.
 func (c *comparer) show(a, b tree) (want, got string) {
 	if maskPattern().Match(c.recorded[a.start:a.end]) {
-		return showTree(c.recorded, a), hidden
+		return showTree(c.recorded, a), notShown
 	}
 	a.text, b.text = c.variables.hide(a.text), c.variables.hide(b.text)
 	recorded, a := c.masked(c.recorded, a)
@@ -339,14 +339,14 @@ func firstShown(a, b string) int {
 	for cut < min(len(a), len(b)) && a[cut] == b[cut] {
 		cut++
 	}
-	if cut -= shown / 3; cut < shown/3 || max(len(a), len(b)) <= shown {
+	if cut -= shownLength / 3; cut < shownLength/3 || max(len(a), len(b)) <= shownLength {
 		return 0
 	}
 	return cut
 }
 
-// unput returns where a byte of a text that was changed stood before.
-func unput(changes []change, at int) int {
+// recordedOffset returns where a byte of a text that was changed stood before.
+func recordedOffset(changes []change, at int) int {
 	for _, c := range changes {
 		switch end := c.start + len(c.value); {
 		case at <= c.start:
@@ -381,8 +381,8 @@ func showText(text string, from int) string {
 	if from > 0 {
 		text, before = text[from:], "…"
 	}
-	if runes := []rune(text[:min(len(text), 4*shown+4)]); len(runes) > shown {
-		text, after = string(runes[:shown]), "…"
+	if runes := []rune(text[:min(len(text), 4*shownLength+4)]); len(runes) > shownLength {
+		text, after = string(runes[:shownLength]), "…"
 	}
 	quoted, _ := json.Marshal(text)
 	return before + plainJSON.Replace(string(quoted)) + after
@@ -400,15 +400,15 @@ func showTree(raw []byte, n tree) string {
 	}
 	raw = raw[n.start:n.end]
 	var b bytes.Buffer
-	if len(raw) > 16*shown || json.Compact(&b, raw) != nil {
+	if len(raw) > 16*shownLength || json.Compact(&b, raw) != nil {
 		b.Reset()
-		b.Write(bytes.Join(bytes.Fields(raw[:min(len(raw), 16*shown)]), []byte(" ")))
+		b.Write(bytes.Join(bytes.Fields(raw[:min(len(raw), 16*shownLength)]), []byte(" ")))
 	}
 	runes := []rune(strings.ToValidUTF8(b.String(), "�"))
-	if len(runes) <= shown && b.Len() <= 16*shown {
+	if len(runes) <= shownLength && b.Len() <= 16*shownLength {
 		return string(runes)
 	}
-	return string(runes[:min(shown, len(runes))]) + "…"
+	return string(runes[:min(shownLength, len(runes))]) + "…"
 }
 
 // compareDocuments compares two texts that are JSON themselves, as tools have it
@@ -464,10 +464,10 @@ const windowFrom = 4096
 // longest date there is, and then some.
 const margin = 128
 
-// window returns the parts of two texts that differ, with something around it, cut
+// differingParts returns the parts of two texts that differ, with something around it, cut
 // between words. What looks at words alone says the same of the parts as of the
 // whole, and a long text mostly differs in little.
-func window(a, b string) (partA, partB string) {
+func differingParts(a, b string) (partA, partB string) {
 	if min(len(a), len(b)) < windowFrom {
 		return a, b
 	}
@@ -512,8 +512,8 @@ func (c comparison) sentence() string {
 	return text
 }
 
-// excused turns the differences into what was not compared.
-func (c comparison) excused(by string) comparison {
+// asMapped returns the comparison with its differences as mappings: they do not count.
+func (c comparison) asMapped(by string) comparison {
 	for _, d := range c.differences {
 		c.mapped = append(c.mapped, Mapping{Path: d.Path, By: by, Want: d.Want, Got: d.Got})
 	}

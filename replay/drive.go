@@ -14,9 +14,9 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// farewell is how long Drive reads on when it has ended its own side. Servers that
+// partingTimeout is how long Drive reads on when it has ended its own side. Servers that
 // heed the end of their input are done in an instant; Close deals with the others.
-const farewell = 2 * time.Second
+const partingTimeout = 2 * time.Second
 
 // DriveEnd is how a drive came to its end.
 type DriveEnd string
@@ -105,12 +105,12 @@ func Drive(ctx context.Context, conn transport.Conn, d *Driver, o DriveOptions) 
 	if o.HangUp == nil {
 		o.HangUp = func(uint64) {}
 	}
-	s := newStage(o.Pacer)
+	s := newIOLoop(o.Pacer)
 	var workers sync.WaitGroup
 	workers.Go(func() { s.read(ctx, conn) })
 	workers.Go(func() { s.ended <- s.write(ctx, conn) })
 	p := driving{
-		stage: s, driver: d, failed: s.ended, timeout: o.Timeout, hangUp: o.HangUp, stop: o.Stop,
+		ioLoop: s, driver: d, failed: s.ended, timeout: o.Timeout, hangUp: o.HangUp, stop: o.Stop,
 		limit: time.NewTimer(o.Timeout), quiet: newSilence(o.Timeout),
 	}
 	end, err := p.run(ctx)
@@ -130,9 +130,9 @@ func Drive(ctx context.Context, conn transport.Conn, d *Driver, o DriveOptions) 
 	return end, err
 }
 
-// driving is a Driver on its stage.
+// driving plays a Driver between its reader and its writer.
 type driving struct {
-	*stage
+	*ioLoop
 	driver  *Driver
 	queue   []outgoing
 	said    int        // frames that the driver has returned
@@ -268,10 +268,10 @@ func (s *driving) goesOn() bool {
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, transport.ErrClosed) }
 
 // part ends the client's side and hears the server out.
-func (s *stage) part(ctx context.Context, conn transport.Conn, d *Driver) {
+func (s *ioLoop) part(ctx context.Context, conn transport.Conn, d *Driver) {
 	half, ok := conn.(transport.HalfCloser)
 	close(s.out)
-	patience := time.NewTimer(farewell)
+	patience := time.NewTimer(partingTimeout)
 	defer patience.Stop()
 	for ended := s.ended; ; {
 		select {

@@ -94,17 +94,17 @@ func TestDrive(t *testing.T) {
 	}{
 		{name: "as recorded", recorded: withSampling, end: Complete,
 			said: [][]string{{`{"id":7,"method":"sampling/createMessage","params":{}}`}, {answer}, {ok}}},
-		{name: "a question that is not asked", recorded: withSampling, end: Complete, took: patience,
+		{name: "a question that is not asked", recorded: withSampling, end: Complete, took: defaultPatience,
 			said: [][]string{{answer}, {ok}}},
-		{name: "a slow answer", recorded: withSampling, end: Complete, took: 3*time.Second + patience,
+		{name: "a slow answer", recorded: withSampling, end: Complete, took: 3*time.Second + defaultPatience,
 			said: [][]string{{"wait", "wait", "wait", answer}, {ok}}},
-		{name: "a server that heeds no end", recorded: withSampling, rude: true, end: Complete, took: patience + farewell,
+		{name: "a server that heeds no end", recorded: withSampling, rude: true, end: Complete, took: defaultPatience + partingTimeout,
 			said: [][]string{{answer}, {ok}}},
-		{name: "a server that goes", recorded: withSampling, end: Gone, took: patience,
+		{name: "a server that goes", recorded: withSampling, end: Gone, took: defaultPatience,
 			said: [][]string{{answer}, {"end"}}, pending: "the client waits for the answer to #6 tools/list (id 2)"},
 		{name: "a server that says no more", recorded: withSampling, end: Silent, took: minute,
 			said: nil, pending: "the client waits for the answer to #2 tools/call ask (id 1)"},
-		{name: "a server that says other things for ever", recorded: withSampling, end: Silent, took: minute + farewell,
+		{name: "a server that says other things for ever", recorded: withSampling, end: Silent, took: minute + partingTimeout,
 			said: [][]string{slices.Repeat([]string{progress, "wait"}, 100)}, rude: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -10,112 +10,112 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Driver plays the client's half of a recording to a live server. It is a pure
-// machine as [Player] is: frames in, frames out; no I/O, no clock, no goroutine.
-// It is not safe for concurrent use.
+// Driver plays the client's half of a recording to a live server. It is a pure machine as
+// [Player] is: frames in, frames out; no I/O, no clock, no goroutine. It is not safe for
+// concurrent use.
 //
-// What the recorded client said are its lines, what the recorded server said its
-// turns. A live message of the server stands for a recorded turn: a response for
-// the one to the same request, a request for one of its method, a notification for
-// one of its method and token: of the first few that are left, the one it differs
-// from least. A line goes out in recorded order, when what the client had heard
-// before it has come:
+// The recording is a list of client frames, which are sent, and of server messages, which
+// are waited for. A live message of the server stands for a recorded one: a response for
+// the one to the same request, a request for one of its method, a notification for one of
+// its method and token. Of the first few that are left it stands for the one that it
+// differs from least. The client frames go out in recorded order. Each waits for what the
+// recorded client had heard before it:
 //
 //   - the responses to its own requests, always;
-//   - what else the server said, until it cannot be coming any more or Relent
-//     ends the wait;
-//   - an answer to the server waits for its question, and for what was recorded
-//     between the two.
+//   - what else the server said, until it cannot be coming any more or Relent ends the
+//     wait;
+//   - an answer to the server waits for its question, and for what was recorded between
+//     the two.
 //
-// The lines keep their recorded ids. The live server's ids and progress tokens go
-// into the answers, and what the live server made up (a cursor, a task id, a request
-// state, whatever looks made up and comes back) takes the place of the recorded one.
+// The client frames keep their recorded ids. The live server's ids and progress tokens go
+// into the answers, and what the live server made up (a cursor, a task id, a request state,
+// whatever looks made up and comes back) takes the place of the recorded one.
 //
-// A request of the server that was not recorded gets an error; a ping is answered
-// all the same.
+// A request of the server that was not recorded gets an error; a ping is answered all the
+// same.
 //
 // What is no message is dealt with as [Player] does.
 type Driver struct {
-	lines     []*line
-	turns     []*turn
-	requests  map[mcp.Key][]*request // own, by id
-	said      map[Key][]*turn        // what else the recorded server said
-	findings  []judged               // of what nobody recorded
-	reached   uint64                 // Seq of the last recorded message that came
-	rules     Rules
-	variables *variables // what the live server made up
-	noises    noises
-	without   []string // what Relent passed over
+	clientFrames []*clientFrame
+	serverMsgs   []*serverMsg
+	requests     map[mcp.Key][]*request // own, by id
+	expected     map[Key][]*serverMsg   // what else the recorded server said
+	findings     []judged               // of what nobody recorded
+	reached      uint64                 // Seq of the last recorded message that came
+	rules        Rules
+	variables    *variables // what the live server made up
+	noises       noises
+	without      []string // what Relent passed over
 
 	loose     bool
-	ended     bool             // nothing goes out any more
-	guarded   bool             // no redacted value goes out
-	refused   string           // the one that was about to
-	first     int              // loose: lines before this one were written
-	settled   int              // turns before this one are all settled
-	heard     int              // turns that arrived
-	missing   int              // turns that did not, of those said before the client ended its side
-	open      []*request       // sent, not cancelled, and the recorded answer has not come
-	next      int              // lines before this one were sent, or are answers
-	listening uint64           // to the live HTTP exchange
-	due       []*line          // answers whose question has come
-	hangUps   []hangUp         // that are to come
-	hangsUp   bool             // the player of the driver hangs up on streams: later lines wait for that
-	streams   map[uint64]*line // that were sent, by HTTP exchange
-	out       []*line          // every frame that was returned; nil: not a recorded one
+	ended     bool                    // nothing goes out any more
+	guarded   bool                    // no redacted value goes out
+	refused   string                  // the one that was about to
+	first     int                     // loose: client frames before this one were written
+	settled   int                     // server messages before this one are all settled
+	heard     int                     // server messages that arrived
+	missing   int                     // server messages that did not, of those said before the client ended its side
+	open      []*request              // sent, not cancelled, and the recorded answer has not come
+	next      int                     // client frames before this one were sent, or are answers
+	listening uint64                  // to the live HTTP exchange
+	due       []*clientFrame          // answers whose question has come
+	hangUps   []hangUp                // that are to come
+	hangsUp   bool                    // the player of the driver hangs up on streams: later client frames wait for that
+	streams   map[uint64]*clientFrame // that were sent, by HTTP exchange
+	out       []*clientFrame          // every frame that was returned; nil: not a recorded one
 }
 
-// line is a recorded frame of the client.
-type line struct {
+// clientFrame is a recorded frame of the client.
+type clientFrame struct {
 	index    int
 	seq      uint64
 	frame    transport.Frame
-	before   int           // turns recorded before it
-	question *turn         // that it answers, or reports progress of
+	before   int           // server messages recorded before it
+	question *serverMsg    // that it answers, or reports progress of
 	gap      time.Duration // since the frame before it
 	requests []*request
-	edits    []edit  // places where the live server's values belong
-	queue    []*turn // serialized: answers to earlier calls
-	needs    []*turn // loose: must have come
-	after    []*line // loose: must have been written
+	edits    []edit         // places where the live server's values belong
+	queue    []*serverMsg   // serialized: answers to earlier calls
+	needs    []*serverMsg   // loose: must have come
+	after    []*clientFrame // loose: must have been written
 	sent     bool
 	written  bool
-	hurried  bool // an answer that waits for nothing but its question
+	unheld   bool // an answer that waits for nothing but its question
 }
 
-// turn is a message of the recorded server.
-type turn struct {
-	index   int
-	seq     uint64
-	packed  transport.Packed
-	request *request      // of a response
-	answers []*line       // of a request
-	gap     time.Duration // since the frame before it
-	idle    bool          // waited for only until Relent
-	parting bool          // said when the client had ended its side
-	arrived bool
-	passed  bool
-	forgone bool // passed by Relent
-	live    *transport.Message
+// serverMsg is a message of the recorded server.
+type serverMsg struct {
+	index    int
+	seq      uint64
+	packed   transport.Packed
+	request  *request       // of a response
+	answers  []*clientFrame // of a request
+	gap      time.Duration  // since the frame before it
+	optional bool           // waited for only until Relent
+	afterEnd bool           // said when the client had ended its side
+	arrived  bool
+	skipped  bool
+	timedOut bool // passed by Relent
+	live     *transport.Message
 
-	owner     *request // the call that something besides an answer belongs to
-	follows   *request // whose answer came directly before
-	came      int      // its place among all that arrived, from 1
-	alone     *request // the only call that was open when it came
-	overtaken *turn    // by the first of its kind and call that came before it, recorded after it
-	on        uint64   // the recorded HTTP exchange
+	owner     *request   // the call that something besides an answer belongs to
+	follows   *request   // whose answer came directly before
+	came      int        // its place among all that arrived, from 1
+	alone     *request   // the only call that was open when it came
+	overtaken *serverMsg // by the first of its kind and call that came before it, recorded after it
+	on        uint64     // the recorded HTTP exchange
 	liveOn    uint64
 }
 
-func (t *turn) msg() transport.Message { return t.packed.Message() }
+func (t *serverMsg) msg() transport.Message { return t.packed.Message() }
 
-func (t *turn) isSettled() bool { return t.arrived || t.passed }
+func (t *serverMsg) isSettled() bool { return t.arrived || t.skipped }
 
-// isStray reports whether the turn is an answer that belongs to no request.
-func (t *turn) isStray() bool { return t.request == nil && t.msg().Kind() == transport.Response }
+// isStray reports whether the server message is an answer that belongs to no request.
+func (t *serverMsg) isStray() bool { return t.request == nil && t.msg().Kind() == transport.Response }
 
-// what names the turn in words.
-func (t *turn) what() string {
+// what names the server message in words.
+func (t *serverMsg) what() string {
 	if t.request != nil {
 		return "the answer to " + about(t.request.msg())
 	}
@@ -130,17 +130,17 @@ func (t *turn) what() string {
 
 // request is a request of the recorded client.
 type request struct {
-	line      *line
+	line      *clientFrame
 	packed    transport.Packed
-	response  *turn // nil: there was none
-	cancelled bool  // before its response, if any
-	done      bool  // the live server answered
+	response  *serverMsg // nil: there was none
+	cancelled bool       // before its response, if any
+	done      bool       // the live server answered
 }
 
 func (r *request) msg() transport.Message { return r.packed.Message() }
 
 // isAwaited reports whether the client goes on only when it has the answer.
-func (r *request) isAwaited() bool { return r.response != nil && !r.response.idle }
+func (r *request) isAwaited() bool { return r.response != nil && !r.response.optional }
 
 // Start returns what can be sent before the server said anything.
 func (d *Driver) Start() []transport.Frame { return d.release() }
@@ -160,7 +160,7 @@ func (d *Driver) Receive(f transport.Frame) []transport.Frame {
 		case transport.Response:
 			d.response(m, f.Stream)
 		case transport.Notification:
-			if t := d.pick(turnKey(m), m); t != nil {
+			if t := d.pick(serverMsgKey(m), m); t != nil {
 				d.arrive(t, m)
 			} else {
 				d.extra(about(m), fmt.Sprintf("the server's %s was not recorded", about(m)), false)
@@ -212,7 +212,7 @@ func (d *Driver) answer(r *request, m transport.Message) {
 
 // request takes a live request and returns the answer where none is recorded.
 func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
-	if t := d.pick(turnKey(m), m); t != nil {
+	if t := d.pick(serverMsgKey(m), m); t != nil {
 		d.arrive(t, m)
 		return nil
 	}
@@ -226,9 +226,9 @@ func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
 	return []transport.Frame{{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, m.ID, MissCode, quoted), Stream: stream}}
 }
 
-// arrive lets m stand for the turn, and passes over the notifications that the
+// arrive lets m stand for the server message, and passes over the notifications that the
 // recorded server had sent before it.
-func (d *Driver) arrive(t *turn, m transport.Message) {
+func (d *Driver) arrive(t *serverMsg, m transport.Message) {
 	if t == nil {
 		return
 	}
@@ -238,7 +238,7 @@ func (d *Driver) arrive(t *turn, m transport.Message) {
 		d.variables.learn(t.msg(), m, t.index)
 	}
 	d.heard++
-	if !t.parting && !t.forgone {
+	if !t.afterEnd && !t.timedOut {
 		d.missing--
 	}
 	t.came = d.heard
@@ -255,14 +255,14 @@ func (d *Driver) arrive(t *turn, m transport.Message) {
 	if m.Kind() == transport.Notification && t.index >= d.horizon() {
 		upto = d.settled // it came early, by a timer: nothing is passed over
 	}
-	for _, before := range d.turns[min(d.settled, upto):upto] {
-		before.passed = before.passed || before.msg().Kind() == transport.Notification || before.isStray()
+	for _, before := range d.serverMsgs[min(d.settled, upto):upto] {
+		before.skipped = before.skipped || before.msg().Kind() == transport.Notification || before.isStray()
 	}
 	d.settle()
 }
 
 func (d *Driver) settle() {
-	for d.settled < len(d.turns) && d.turns[d.settled].isSettled() {
+	for d.settled < len(d.serverMsgs) && d.serverMsgs[d.settled].isSettled() {
 		d.settled++
 	}
 }
@@ -270,7 +270,7 @@ func (d *Driver) settle() {
 // End says that the client has ended its side: nothing goes out any more.
 func (d *Driver) End() { d.ended = true }
 
-// release returns the lines that may go out.
+// release returns the client frames that may go out.
 func (d *Driver) release() []transport.Frame {
 	if d.ended {
 		return nil
@@ -282,14 +282,14 @@ func (d *Driver) release() []transport.Frame {
 	for l := d.sendable(); l != nil && !d.ended; l = d.sendable() {
 		out = append(out, d.send(l)...)
 	}
-	d.due = slices.DeleteFunc(d.due, func(l *line) bool { return l.sent })
+	d.due = slices.DeleteFunc(d.due, func(l *clientFrame) bool { return l.sent })
 	return out
 }
 
-// sendable returns the first recorded of the lines that may go out: the next that
+// sendable returns the first recorded of the client frames that may go out: the next that
 // answers nothing, or an answer.
-func (d *Driver) sendable() *line {
-	first := d.nextLine()
+func (d *Driver) sendable() *clientFrame {
+	first := d.nextClientFrame()
 	if first != nil && (d.settled < first.before || first.isQueued() || d.isBehindHangUp(first)) {
 		first = nil
 	}
@@ -301,10 +301,10 @@ func (d *Driver) sendable() *line {
 	return first
 }
 
-// nextLine returns the next line that answers nothing.
-func (d *Driver) nextLine() *line {
-	for ; d.next < len(d.lines); d.next++ {
-		if l := d.lines[d.next]; l.question == nil && !l.sent {
+// nextClientFrame returns the next client frame that answers nothing.
+func (d *Driver) nextClientFrame() *clientFrame {
+	for ; d.next < len(d.clientFrames); d.next++ {
+		if l := d.clientFrames[d.next]; l.question == nil && !l.sent {
 			return l
 		}
 	}
@@ -313,19 +313,19 @@ func (d *Driver) nextLine() *line {
 
 // mayAnswer reports whether what was recorded between the question and its
 // answer is done.
-func (d *Driver) mayAnswer(l *line) bool {
-	if l.hurried {
+func (d *Driver) mayAnswer(l *clientFrame) bool {
+	if l.unheld {
 		return true
 	}
-	if next := d.nextLine(); next != nil && next.index < l.index && next.isQueued() {
+	if next := d.nextClientFrame(); next != nil && next.index < l.index && next.isQueued() {
 		return true // the recorded overlap is not kept: the two would wait for each other
 	}
-	for _, t := range d.turns[l.question.index:l.before] {
+	for _, t := range d.serverMsgs[l.question.index:l.before] {
 		if !t.isSettled() {
 			return false
 		}
 	}
-	for _, b := range slices.Backward(d.lines[:l.index]) {
+	for _, b := range slices.Backward(d.clientFrames[:l.index]) {
 		if b.before <= l.question.index { // said before the question
 			return true
 		}
@@ -336,11 +336,11 @@ func (d *Driver) mayAnswer(l *line) bool {
 	return true
 }
 
-// send returns the line with the live server's values in it; nothing when it is
+// send returns the client frame with the live server's values in it; nothing when it is
 // refused.
-func (d *Driver) send(l *line) []transport.Frame {
+func (d *Driver) send(l *clientFrame) []transport.Frame {
 	f := l.frame
-	f.Bytes = d.variables.respell(f.Bytes)
+	f.Bytes = d.variables.substitute(f.Bytes)
 	for _, e := range l.edits {
 		if e.question.live == nil {
 			continue
@@ -371,7 +371,7 @@ func (d *Driver) send(l *line) []transport.Frame {
 
 // Said reports whether all was returned that answers nothing.
 func (d *Driver) Said() bool {
-	return !slices.ContainsFunc(d.lines[d.next:], func(l *line) bool { return l.question == nil && !l.sent })
+	return !slices.ContainsFunc(d.clientFrames[d.next:], func(l *clientFrame) bool { return l.question == nil && !l.sent })
 }
 
 // Findings returns what the live server said so far that nobody recorded.
@@ -399,11 +399,11 @@ func (d *Driver) Pending() []string {
 	if d.refused != "" {
 		return append(list, d.refused+", which the server has not given: it was not sent")
 	}
-	l := d.nextLine()
+	l := d.nextClientFrame()
 	if l == nil {
 		return list
 	}
-	for _, t := range d.turns[min(d.settled, l.before):l.before] {
+	for _, t := range d.serverMsgs[min(d.settled, l.before):l.before] {
 		if !t.isSettled() {
 			return append(list, fmt.Sprintf("#%d %s was not sent: it waits for %s, recorded as #%d", l.seq, l.what(), t.what(), t.seq))
 		}
@@ -411,8 +411,8 @@ func (d *Driver) Pending() []string {
 	return append(list, fmt.Sprintf("#%d %s was not sent: it waits for its turn", l.seq, l.what()))
 }
 
-// what names a line.
-func (l *line) what() string {
+// what names a client frame.
+func (l *clientFrame) what() string {
 	messages := messagesOf(l.frame)
 	if len(messages) == 0 {
 		return "(not a message)"
@@ -438,12 +438,12 @@ func (d *Driver) Gap(n int) time.Duration {
 	return 0
 }
 
-// pick returns the turn that a live request or notification stands for: of those of
-// its kind that are left, among the first few, the one that it differs from least.
-// Of a loosened driver, which keeps the recorded ids, it is the one with the same id.
-func (d *Driver) pick(key Key, m transport.Message) *turn {
-	queue := left(d.said[key], func(t *turn) bool { return t.arrived })
-	d.said[key] = queue
+// pick returns the server message that a live request or notification stands for: of those
+// of its kind that are left, among the first few, the one that it differs from least. Of a
+// loosened driver, which keeps the recorded ids, it is the one with the same id.
+func (d *Driver) pick(key Key, m transport.Message) *serverMsg {
+	queue := left(d.expected[key], func(t *serverMsg) bool { return t.arrived })
+	d.expected[key] = queue
 	if d.loose && m.Kind() == transport.Request {
 		for _, t := range queue {
 			if !t.arrived && mcp.Same(t.msg().ID, m.ID) {
@@ -463,9 +463,9 @@ func (d *Driver) pick(key Key, m transport.Message) *turn {
 	return t
 }
 
-// nearest returns the turn that a live message differs from least, and whether it
+// nearest returns the server message that a live message differs from least, and whether it
 // does not differ at all.
-func (d *Driver) nearest(queue []*turn, m transport.Message) (nearest *turn, equal bool) {
+func (d *Driver) nearest(queue []*serverMsg, m transport.Message) (nearest *serverMsg, equal bool) {
 	least, horizon := 0, d.horizon()
 	for _, t := range queue {
 		if t.arrived {
@@ -485,15 +485,15 @@ func (d *Driver) nearest(queue []*turn, m transport.Message) (nearest *turn, equ
 	return nearest, false
 }
 
-// horizon bounds the turns that may come before the client says any more: what was
-// recorded later is not what a notification stands for, unless it equals that.
+// horizon bounds the server messages that may come before the client says any more: what
+// was recorded later is not what a notification stands for, unless it equals that.
 func (d *Driver) horizon() int {
 	if d.loose { // which begins with next, answers and all
-		return len(d.turns)
+		return len(d.serverMsgs)
 	}
-	l := d.nextLine()
+	l := d.nextClientFrame()
 	if l == nil {
-		return len(d.turns)
+		return len(d.serverMsgs)
 	}
 	return max(l.before, 1+l.lastQueued())
 }

@@ -12,55 +12,55 @@ import (
 
 // NewDriver returns a Driver of the client's half of a session.
 func NewDriver(events []store.Event, rules Rules) *Driver {
-	d := &Driver{rules: rules, requests: map[mcp.Key][]*request{}, said: map[Key][]*turn{}, streams: map[uint64]*line{}}
+	d := &Driver{rules: rules, requests: map[mcp.Key][]*request{}, expected: map[Key][]*serverMsg{}, streams: map[uint64]*clientFrame{}}
 	d.variables = newVariables(func(yield func(int, transport.Frame) bool) {
-		for _, l := range d.lines {
+		for _, l := range d.clientFrames {
 			if !yield(l.before, l.frame) {
 				return
 			}
 		}
 	})
-	c := lining{Driver: d, open: inFlight[*request]{}, asked: inFlight[*turn]{}, byToken: map[mcp.Key]*turn{}, byOwnToken: map[mcp.Key]*request{},
+	c := driverLoader{Driver: d, open: inFlight[*request]{}, asked: inFlight[*serverMsg]{}, byToken: map[mcp.Key]*serverMsg{}, byOwnToken: map[mcp.Key]*request{},
 		exchanges: exchangesOf(events), on: map[uint64][]*request{}}
 	for _, e := range events {
-		c.over = c.over || e.Kind == store.EOF && e.Dir == transport.ClientToServer
-		if e.Kind != store.Frame || c.exchanges.isAside(e.Stream) || e.Dir == transport.ClientToServer && c.exchanges.isUnheard(e.Stream) {
+		c.clientEnded = c.clientEnded || e.Kind == store.EOF && e.Dir == transport.ClientToServer
+		if e.Kind != store.Frame || c.exchanges.isRawRequest(e.Stream) || e.Dir == transport.ClientToServer && c.exchanges.isUnheard(e.Stream) {
 			continue
 		}
 		switch e.Dir {
 		case transport.ClientToServer:
-			c.say(e)
+			c.addClientFrame(e)
 		case transport.ServerToClient:
-			c.hear(e)
+			c.addServerFrame(e)
 		}
 		c.at = e.At
 	}
-	c.belong()
+	c.assignOwners()
 	c.noteHangUps()
 	return d
 }
 
-// lining is what NewDriver must know of the recording while it reads it.
-type lining struct {
+// driverLoader reads a recording into a Driver.
+type driverLoader struct {
 	*Driver
 	open    inFlight[*request]
-	asked   inFlight[*turn]
-	byToken map[mcp.Key]*turn // the last request of the server with the progress token
+	asked   inFlight[*serverMsg]
+	byToken map[mcp.Key]*serverMsg // the last request of the server with the progress token
 
-	at         time.Duration        // of the frame before
-	over       bool                 // the client has ended its side
-	byOwnToken map[mcp.Key]*request // the last request of the client with it
-	exchanges  *exchanges
-	on         map[uint64][]*request // the requests of an HTTP exchange
+	at          time.Duration        // of the frame before
+	clientEnded bool                 // the client has ended its side
+	byOwnToken  map[mcp.Key]*request // the last request of the client with it
+	exchanges   *exchanges
+	on          map[uint64][]*request // the requests of an HTTP exchange
 }
 
-// say adds a frame of the recorded client.
-func (d *lining) say(e store.Event) {
+// addClientFrame adds a frame of the recorded client.
+func (d *driverLoader) addClientFrame(e store.Event) {
 	if isBlank(e) {
 		return
 	}
-	l := &line{index: len(d.lines), seq: e.Seq, frame: onOneLine(e.AsFrame()), before: len(d.turns), gap: e.At - d.at}
-	d.lines = append(d.lines, l)
+	l := &clientFrame{index: len(d.clientFrames), seq: e.Seq, frame: onOneLine(e.AsFrame()), before: len(d.serverMsgs), gap: e.At - d.at}
+	d.clientFrames = append(d.clientFrames, l)
 	messages, _ := l.frame.Messages()
 	for i, m := range messages {
 		at := within(e.Payload, i)
@@ -95,8 +95,8 @@ func (d *lining) say(e store.Event) {
 	}
 }
 
-// belongTo makes the line wait for a question of the server.
-func (l *line) belongTo(t *turn, e edit) {
+// belongTo makes the client frame wait for a question of the server.
+func (l *clientFrame) belongTo(t *serverMsg, e edit) {
 	e.question = t
 	l.question = t
 	l.edits = append(l.edits, e)
@@ -105,24 +105,24 @@ func (l *line) belongTo(t *turn, e edit) {
 	}
 }
 
-// hear adds a frame of the recorded server.
-func (d *lining) hear(e store.Event) {
+// addServerFrame adds a frame of the recorded server.
+func (d *driverLoader) addServerFrame(e store.Event) {
 	messages := messagesOf(e.AsFrame())
 	if isNoise(e.Payload, messages) {
 		d.noises.recorded++
 	}
 	for _, m := range messages {
-		t := &turn{index: len(d.turns), seq: e.Seq, packed: transport.Pack(m.Raw), gap: e.At - d.at, on: d.exchanges.first(e.Stream)}
+		t := &serverMsg{index: len(d.serverMsgs), seq: e.Seq, packed: transport.Pack(m.Raw), gap: e.At - d.at, on: d.exchanges.first(e.Stream)}
 		switch m.Kind() {
 		case transport.Response:
 			r, ok := d.close(e.Stream, m)
 			if !ok {
-				t.idle = true
-				d.said[Key(strayKey(m))] = append(d.said[Key(strayKey(m))], t)
+				t.optional = true
+				d.expected[Key(strayKey(m))] = append(d.expected[Key(strayKey(m))], t)
 				break
 			}
 			t.request, r.response = r, t
-			t.idle, t.parting = r.cancelled || r.msg().Method == methodListen, d.over
+			t.optional, t.afterEnd = r.cancelled || r.msg().Method == methodListen, d.clientEnded
 		case transport.Request:
 			d.asked.open(transport.ServerToClient, 0, m.ID, t)
 			if token := m.ProgressToken(); token != nil {
@@ -130,17 +130,17 @@ func (d *lining) hear(e store.Event) {
 			}
 			fallthrough
 		case transport.Notification:
-			t.idle, t.owner, t.parting = true, d.owner(e.Stream, m), d.over
-			d.said[turnKey(m)] = append(d.said[turnKey(m)], t)
+			t.optional, t.owner, t.afterEnd = true, d.owner(e.Stream, m), d.clientEnded
+			d.expected[serverMsgKey(m)] = append(d.expected[serverMsgKey(m)], t)
 		default:
 			continue
 		}
-		d.turns = append(d.turns, t)
+		d.serverMsgs = append(d.serverMsgs, t)
 	}
 }
 
-// close returns the open request that is answered, as that of casting does.
-func (d *lining) close(stream uint64, m transport.Message) (*request, bool) {
+// close returns the open request that is answered, as playerLoader.close does.
+func (d *driverLoader) close(stream uint64, m transport.Message) (*request, bool) {
 	on, id := d.exchanges.first(stream), m.ID
 	if isNull(id) {
 		if i := slices.IndexFunc(d.on[on], func(r *request) bool { return r.response == nil }); i >= 0 {
@@ -152,28 +152,28 @@ func (d *lining) close(stream uint64, m transport.Message) (*request, bool) {
 
 // turnKey is what a live message of the server must have in common with the
 // recorded one that it stands for.
-func turnKey(m transport.Message) Key {
+func serverMsgKey(m transport.Message) Key {
 	if m.Method == methodProgress {
 		return Key(m.Method + " " + string(mcp.KeyOf(m.ProgressToken())))
 	}
 	return Key(m.Method)
 }
 
-// belong finds for what the recorded server said beside its answers the call that
+// assignOwners finds for what the recorded server said beside its answers the call that
 // it belongs to: by the progress token, by the subscription, or because no other
 // call was open. It also notes what came directly after an answer, before the
 // client said any more. And it counts.
-func (d *lining) belong() {
+func (d *driverLoader) assignOwners() {
 	open := map[*request]bool{}
 	said := 0
 	var last *request // answered last, and nothing was said since
-	for _, t := range d.turns {
-		if !t.parting {
+	for _, t := range d.serverMsgs {
+		if !t.afterEnd {
 			d.missing++
 		}
-		for ; said < len(d.lines) && d.lines[said].before <= t.index; said++ {
+		for ; said < len(d.clientFrames) && d.clientFrames[said].before <= t.index; said++ {
 			last = nil
-			for _, r := range d.lines[said].requests {
+			for _, r := range d.clientFrames[said].requests {
 				if r.response != nil {
 					open[r] = true
 				}
@@ -195,7 +195,7 @@ func (d *lining) belong() {
 
 // owner returns the call that a message besides an answer belongs to: the one that it
 // names, or on whose stream it was said.
-func (d *lining) owner(stream uint64, m transport.Message) *request {
+func (d *driverLoader) owner(stream uint64, m transport.Message) *request {
 	var named *request
 	if m.Method == methodProgress {
 		named = d.byOwnToken[mcp.KeyOf(m.ProgressToken())]
@@ -215,23 +215,23 @@ func (d *lining) owner(stream uint64, m transport.Message) *request {
 // subscription ends.
 type hangUp struct {
 	exchange uint64
-	lines    int     // said before it
-	turns    int     // heard before it
-	on       []*turn // of these, what was heard on the exchange
+	lines    int          // said before it
+	turns    int          // heard before it
+	on       []*serverMsg // of these, what was heard on the exchange
 }
 
 // noteHangUps finds where the client hung up.
-func (d *lining) noteHangUps() {
+func (d *driverLoader) noteHangUps() {
 	for _, ex := range d.exchanges.order {
 		if ex.hungUp == 0 || ex.method != http.MethodPost && !ex.resumed {
 			continue
 		}
 		h := hangUp{exchange: ex.number}
-		for h.lines < len(d.lines) && d.lines[h.lines].seq < ex.hungUp {
+		for h.lines < len(d.clientFrames) && d.clientFrames[h.lines].seq < ex.hungUp {
 			h.lines++
 		}
-		for h.turns < len(d.turns) && d.turns[h.turns].seq < ex.hungUp {
-			if t := d.turns[h.turns]; t.on == d.exchanges.first(ex.number) {
+		for h.turns < len(d.serverMsgs) && d.serverMsgs[h.turns].seq < ex.hungUp {
+			if t := d.serverMsgs[h.turns]; t.on == d.exchanges.first(ex.number) {
 				h.on = append(h.on, t)
 			}
 			h.turns++

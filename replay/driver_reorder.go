@@ -8,7 +8,7 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Loosen lets the driver send its lines in any order that the specification
+// Loosen lets the driver send its client frames in any order that the specification
 // allows a client, as [Player.Loosen] does for a server: its calls side by side,
 // however they were recorded.
 //
@@ -19,20 +19,20 @@ import (
 // to the one before.
 func (d *Driver) Loosen() {
 	d.loose = true
-	last := map[string]*line{} // by strand
-	brought := map[spotKey]*turn{}
+	last := map[string]*clientFrame{} // by order key
+	brought := map[handle]*serverMsg{}
 	heard := 0
-	var hello, ready *line
-	for _, l := range d.lines {
+	var hello, ready *clientFrame
+	for _, l := range d.clientFrames {
 		for ; heard < l.before; heard++ {
-			for _, s := range spots(d.turns[heard].msg().Result) {
+			for _, s := range handlesIn(d.serverMsgs[heard].msg().Result) {
 				if brought[s] == nil {
-					brought[s] = d.turns[heard]
+					brought[s] = d.serverMsgs[heard]
 				}
 			}
 		}
 		messages := messagesOf(l.frame)
-		l.after = slices.DeleteFunc([]*line{hello, ready}, func(o *line) bool { return o == nil || isPing(messages) })
+		l.after = slices.DeleteFunc([]*clientFrame{hello, ready}, func(o *clientFrame) bool { return o == nil || isPing(messages) })
 		for _, m := range messages {
 			switch {
 			case m.Method == methodInitialize:
@@ -40,7 +40,7 @@ func (d *Driver) Loosen() {
 			case m.Method == methodInitialized && ready == nil:
 				ready = l
 			}
-			d.tie(l, m, last, brought)
+			d.addCauses(l, m, last, brought)
 		}
 		if hello != nil && hello != l && !isPing(messages) {
 			l.needs = append(l.needs, d.responses(hello, l.before)...)
@@ -48,9 +48,9 @@ func (d *Driver) Loosen() {
 	}
 }
 
-// tie makes the line wait for what its message follows from.
-func (d *Driver) tie(l *line, m transport.Message, last map[string]*line, brought map[spotKey]*turn) {
-	for _, s := range spots(m.Params) {
+// addCauses makes the client frame wait for what its message follows from.
+func (d *Driver) addCauses(l *clientFrame, m transport.Message, last map[string]*clientFrame, brought map[handle]*serverMsg) {
+	for _, s := range handlesIn(m.Params) {
 		if t := brought[s]; t != nil {
 			l.needs = append(l.needs, t)
 		}
@@ -58,7 +58,7 @@ func (d *Driver) tie(l *line, m transport.Message, last map[string]*line, brough
 	if transport.Member(m.Params, "inputResponses") != nil {
 		l.needs = append(l.needs, d.inputRequired(l, m)...)
 	}
-	for _, key := range d.strands(l, m) {
+	for _, key := range d.orderKeys(l, m) {
 		if o := last[key]; o != nil && o != l {
 			l.after = append(l.after, o)
 			if m.Kind() == transport.Request {
@@ -69,8 +69,8 @@ func (d *Driver) tie(l *line, m transport.Message, last map[string]*line, brough
 	}
 }
 
-// strands name what a message is about where order counts.
-func (d *Driver) strands(l *line, m transport.Message) []string {
+// orderKeys name the things that a message is about, among which order counts.
+func (d *Driver) orderKeys(l *clientFrame, m transport.Message) []string {
 	var keys []string
 	switch {
 	case l.question != nil && m.Method != methodCancelled:
@@ -83,13 +83,13 @@ func (d *Driver) strands(l *line, m transport.Message) []string {
 	if m.Kind() == transport.Request {
 		keys = append(keys, "id "+string(mcp.KeyOf(m.ID)))
 	}
-	return append(keys, strandsWithin(m)...)
+	return append(keys, orderKeysWithin(m)...)
 }
 
-// responses are the turns that answer the requests of a line and were recorded
-// before a point, but for those that were cancelled.
-func (d *Driver) responses(l *line, before int) []*turn {
-	var list []*turn
+// responses are the server messages that answer the requests of a client frame and were
+// recorded before a point, but for those that were cancelled.
+func (d *Driver) responses(l *clientFrame, before int) []*serverMsg {
+	var list []*serverMsg
 	for _, m := range messagesOf(l.frame) {
 		for _, r := range d.requests[mcp.KeyOf(m.ID)] {
 			if r.line == l && m.Kind() == transport.Request && r.response != nil && !r.cancelled && r.response.index < before {
@@ -100,13 +100,13 @@ func (d *Driver) responses(l *line, before int) []*turn {
 	return list
 }
 
-// inputRequired returns the last answer before a line that asked to make the same
+// inputRequired returns the last answer before a client frame that asked to make the same
 // call again with more input.
-func (d *Driver) inputRequired(l *line, m transport.Message) []*turn {
-	for _, t := range slices.Backward(d.turns[:l.before]) {
+func (d *Driver) inputRequired(l *clientFrame, m transport.Message) []*serverMsg {
+	for _, t := range slices.Backward(d.serverMsgs[:l.before]) {
 		if t.request != nil && t.request.msg().Method == m.Method && target(t.request.msg()) == target(m) &&
 			string(transport.Member(t.msg().Result, "resultType")) == `"input_required"` {
-			return []*turn{t}
+			return []*serverMsg{t}
 		}
 	}
 	return nil
@@ -127,7 +127,7 @@ func (d *Driver) Wrote(n int) []transport.Frame {
 
 // Place says where in the recorded order a frame stands, as [Player.Place] does.
 func (d *Driver) Place(n int) (place, first int) {
-	for d.first < len(d.lines) && (d.lines[d.first].written || d.lines[d.first].question != nil) {
+	for d.first < len(d.clientFrames) && (d.clientFrames[d.first].written || d.clientFrames[d.first].question != nil) {
 		d.first++
 	}
 	if l := d.out[n]; l != nil {
@@ -138,21 +138,21 @@ func (d *Driver) Place(n int) (place, first int) {
 
 func (d *Driver) releaseLoose() []transport.Frame {
 	var out []transport.Frame
-	for _, l := range d.lines[d.next:] {
+	for _, l := range d.clientFrames[d.next:] {
 		if !l.sent && d.mayGoLoose(l) {
 			out = append(out, d.send(l)...)
 		}
 	}
-	for d.next < len(d.lines) && d.lines[d.next].sent {
+	for d.next < len(d.clientFrames) && d.clientFrames[d.next].sent {
 		d.next++
 	}
 	return out
 }
 
-// mayGoLoose reports whether a line may be sent. An answer to a question that the
+// mayGoLoose reports whether a client frame may be sent. An answer to a question that the
 // live server does not ask holds up nothing.
-func (d *Driver) mayGoLoose(l *line) bool {
-	if l.question != nil && !l.question.arrived || slices.ContainsFunc(l.needs, func(t *turn) bool { return !t.arrived }) {
+func (d *Driver) mayGoLoose(l *clientFrame) bool {
+	if l.question != nil && !l.question.arrived || slices.ContainsFunc(l.needs, func(t *serverMsg) bool { return !t.arrived }) {
 		return false
 	}
 	for _, o := range l.after {
@@ -174,7 +174,7 @@ func (d *Driver) mayGoLoose(l *line) bool {
 // back.
 func (d *Driver) OneByOne() {
 	var open []*request
-	for _, l := range d.lines {
+	for _, l := range d.clientFrames {
 		open = slices.DeleteFunc(open, func(r *request) bool { return r.response.index < l.before })
 		for _, r := range open {
 			if l.follows(r) {
@@ -189,9 +189,9 @@ func (d *Driver) OneByOne() {
 	}
 }
 
-// follows reports whether the line has requests, and all of them were answered
+// follows reports whether the client frame has requests, and all of them were answered
 // after r was.
-func (l *line) follows(r *request) bool {
+func (l *clientFrame) follows(r *request) bool {
 	for _, own := range l.requests {
 		if own.msg().Method == methodListen || own.msg().Method == methodPing || own.response == nil || own.response.index < r.response.index {
 			return false
@@ -200,13 +200,14 @@ func (l *line) follows(r *request) bool {
 	return len(l.requests) > 0
 }
 
-// isQueued reports whether the line waits for the answer to an earlier call.
-func (l *line) isQueued() bool {
-	return slices.ContainsFunc(l.queue, func(t *turn) bool { return !t.isSettled() })
+// isQueued reports whether the client frame waits for the answer to an earlier call.
+func (l *clientFrame) isQueued() bool {
+	return slices.ContainsFunc(l.queue, func(t *serverMsg) bool { return !t.isSettled() })
 }
 
-// lastQueued is the index of the last turn that the line is queued behind; -1: none.
-func (l *line) lastQueued() int {
+// lastQueued is the index of the last server message that the client frame is queued
+// behind; -1: none.
+func (l *clientFrame) lastQueued() int {
 	last := -1
 	for _, t := range l.queue {
 		last = max(last, t.index)

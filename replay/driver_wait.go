@@ -8,12 +8,12 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Waiting reports whether Relent would let the session go on: to a line, or to where the
-// client hangs up.
+// Waiting reports whether Relent would let the session go on: to a client frame, or to
+// where the client hangs up.
 func (d *Driver) Waiting() bool { return d.held() != nil || len(d.unheard()) > 0 }
 
-// held returns the first line that waits for nothing but what may never come.
-func (d *Driver) held() *line {
+// held returns the first client frame that waits for nothing but what may never come.
+func (d *Driver) held() *clientFrame {
 	if d.ended {
 		return nil
 	}
@@ -25,25 +25,25 @@ func (d *Driver) held() *line {
 	if d.loose {
 		return nil
 	}
-	l := d.nextLine()
+	l := d.nextClientFrame()
 	if l == nil {
 		return nil
 	}
-	for _, t := range d.turns[d.settled:max(d.settled, l.before)] {
-		if !t.isSettled() && !t.idle {
+	for _, t := range d.serverMsgs[d.settled:max(d.settled, l.before)] {
+		if !t.isSettled() && !t.optional {
 			return nil
 		}
 	}
 	return l
 }
 
-// Relent gives up waiting, for the first line or hang-up that is held back by what the
-// live server may never say, and returns what can be sent then. A response is always
+// Relent gives up waiting, for the first client frame or hang-up that is held back by what
+// the live server may never say, and returns what can be sent then. A response is always
 // waited for, unless its request was cancelled.
 func (d *Driver) Relent() []transport.Frame {
 	if turns := d.unheard(); len(turns) > 0 {
 		for _, t := range turns {
-			d.forgo(t)
+			d.giveUpOn(t)
 		}
 		return d.release()
 	}
@@ -60,49 +60,49 @@ func (d *Driver) Relent() []transport.Frame {
 		l.queue = nil
 		return d.release()
 	}
-	l.hurried = true
+	l.unheld = true
 	from := d.settled
 	if l.question != nil {
 		from = l.question.index
 	}
-	for _, t := range d.turns[min(from, l.before):l.before] {
+	for _, t := range d.serverMsgs[min(from, l.before):l.before] {
 		switch {
 		case t.isSettled():
 		case l.question == nil:
-			d.forgo(t)
+			d.giveUpOn(t)
 		default:
-			d.goWithout(t)
+			d.noteWithout(t)
 		}
 	}
 	d.settle()
 	return d.release()
 }
 
-// forgo waits for the turn no more.
-func (d *Driver) forgo(t *turn) {
-	d.goWithout(t)
-	t.passed, t.forgone = true, true
-	if !t.parting {
+// giveUpOn waits for the server message no more.
+func (d *Driver) giveUpOn(t *serverMsg) {
+	d.noteWithout(t)
+	t.skipped, t.timedOut = true, true
+	if !t.afterEnd {
 		d.missing--
 	}
 }
 
-func (d *Driver) goWithout(t *turn) {
+func (d *Driver) noteWithout(t *serverMsg) {
 	d.without = append(d.without, fmt.Sprintf("#%d (%s)", t.seq, t.what()))
 }
 
 // Without says what Relent went on without: #3 (notifications/progress).
 func (d *Driver) Without() []string { return slices.Clone(d.without) }
 
-// patience is how long a live end must be silent before a shell gives up waiting
+// defaultPatience is how long a live end must be silent before a shell gives up waiting
 // for what the recorded one said next. It runs only while something is held back,
 // and costs nothing where the live end does as the recorded one did.
-const patience = 500 * time.Millisecond
+const defaultPatience = 500 * time.Millisecond
 
-// queuePatience is patience with a serialized call that waits for the answer to an
+// queuePatience is the patience with a serialized call that waits for the answer to an
 // earlier one. A call may take its time; what is lost by being wrong is a moment,
 // or that two calls meet as they did before.
-const queuePatience = 4 * patience
+const queuePatience = 4 * defaultPatience
 
 // patience returns how long to wait, in silence, for what may never come: longer
 // where the recorded server took its time. What came by a timer then comes by one
@@ -111,20 +111,20 @@ func (d *Driver) patience() time.Duration {
 	l := d.held()
 	switch turns := d.unheard(); {
 	case len(turns) > 0:
-		return patience + 2*d.took(turns[0].index, 1+turns[len(turns)-1].index)
+		return defaultPatience + 2*d.took(turns[0].index, 1+turns[len(turns)-1].index)
 	case l == nil:
-		return patience + 2*d.took(0, len(d.turns))
+		return defaultPatience + 2*d.took(0, len(d.serverMsgs))
 	case l.question == nil && l.before <= d.settled && l.isQueued(): // a busy server may be about to answer
 		return queuePatience + 2*d.took(d.settled, 1+l.lastQueued())
 	}
-	return patience + 2*d.took(d.settled, l.before)
+	return defaultPatience + 2*d.took(d.settled, l.before)
 }
 
 // took is the longest time that the recorded server was silent before one of the
-// turns between two that have not come.
+// server messages between two that have not come.
 func (d *Driver) took(from, to int) (longest time.Duration) {
-	for _, t := range d.turns[min(from, to):to] {
-		if !t.arrived && !t.forgone && !t.parting {
+	for _, t := range d.serverMsgs[min(from, to):to] {
+		if !t.arrived && !t.timedOut && !t.afterEnd {
 			longest = max(longest, t.gap)
 		}
 	}
@@ -135,7 +135,7 @@ func (d *Driver) took(from, to int) (longest time.Duration) {
 // said and heard before is said and heard. Each is returned once.
 func (d *Driver) HangUps() (exchanges []uint64) {
 	d.hangUps = slices.DeleteFunc(d.hangUps, func(h hangUp) bool {
-		due := d.isReached(h) && !slices.ContainsFunc(h.on, (*turn).mayCome)
+		due := d.isReached(h) && !slices.ContainsFunc(h.on, (*serverMsg).mayCome)
 		if due {
 			exchanges = append(exchanges, h.exchange)
 		}
@@ -146,16 +146,16 @@ func (d *Driver) HangUps() (exchanges []uint64) {
 
 // isReached reports whether the session has come to the place of the hang-up.
 func (d *Driver) isReached(h hangUp) bool {
-	return d.settled >= h.turns && !slices.ContainsFunc(d.lines[:h.lines], func(l *line) bool { return !l.sent })
+	return d.settled >= h.turns && !slices.ContainsFunc(d.clientFrames[:h.lines], func(l *clientFrame) bool { return !l.sent })
 }
 
-// mayCome reports whether the turn is waited for where the client is about to hang up.
-// It may have been passed over: two HTTP streams have no order, and what came first on
-// the other one does not show that nothing more comes on this one.
-func (t *turn) mayCome() bool { return !t.arrived && !t.forgone }
+// mayCome reports whether the server message is waited for where the client is about to
+// hang up. It may have been passed over: two HTTP streams have no order, and what came
+// first on the other one does not show that nothing more comes on this one.
+func (t *serverMsg) mayCome() bool { return !t.arrived && !t.timedOut }
 
 // unheard returns what may still come on the exchanges on which the client hangs up next.
-func (d *Driver) unheard() (turns []*turn) {
+func (d *Driver) unheard() (turns []*serverMsg) {
 	if !d.hangsUp || d.ended {
 		return nil
 	}
@@ -172,8 +172,9 @@ func (d *Driver) unheard() (turns []*turn) {
 	return turns
 }
 
-// isBehindHangUp reports whether the client said the line after a hang-up that is next.
-func (d *Driver) isBehindHangUp(l *line) bool {
+// isBehindHangUp reports whether the client said the client frame after a hang-up that is
+// next.
+func (d *Driver) isBehindHangUp(l *clientFrame) bool {
 	return d.hangsUp && slices.ContainsFunc(d.hangUps, func(h hangUp) bool { return h.lines <= l.index && d.isReached(h) })
 }
 
@@ -185,9 +186,9 @@ func (d *Driver) Guard() (refused []string) {
 	d.guarded = true
 	given := map[string]bool{}
 	heard := 0
-	for _, l := range d.lines {
+	for _, l := range d.clientFrames {
 		for ; heard < l.before; heard++ {
-			for _, mask := range maskPattern().FindAll(d.turns[heard].msg().Raw, -1) {
+			for _, mask := range maskPattern().FindAll(d.serverMsgs[heard].msg().Raw, -1) {
 				given[string(mask)] = true
 			}
 		}
@@ -201,6 +202,6 @@ func (d *Driver) Guard() (refused []string) {
 	return refused
 }
 
-func (l *line) holds(mask []byte) string {
+func (l *clientFrame) holds(mask []byte) string {
 	return fmt.Sprintf("#%d %s holds %s", l.seq, l.what(), mask)
 }

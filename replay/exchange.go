@@ -421,7 +421,7 @@ func (x *exchanges) mainPath() string {
 // client does not make of itself, as it asks for the stream of its session: by another
 // method than POST, or with a body that is no frame, and refused. A Driver leaves it out, for it has no message;
 // see [Asider].
-func (x *exchanges) isAside(number uint64) bool {
+func (x *exchanges) isRawRequest(number uint64) bool {
 	ex := x.byNumber[number]
 	switch {
 	case ex == nil || ex.streams:

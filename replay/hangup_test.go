@@ -60,7 +60,7 @@ func TestDriveHearsBeforeItHangsUp(t *testing.T) {
 	}{
 		{"as recorded", []string{changed, called}, true, 0, ""},
 		{"the answer first", []string{called, changed}, true, 0, ""},
-		{"the answer alone", []string{called}, false, patience, "#7 (notifications/tools/list_changed)"},
+		{"the answer alone", []string{called}, false, defaultPatience, "#7 (notifications/tools/list_changed)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestDriveHearsBeforeItHangsUp(t *testing.T) {
 				var hungUp []uint64
 				hangUp := func(exchange uint64) {
 					hungUp = append(hungUp, exchange)
-					if d.turns[1].arrived != tt.arrived || d.lines[2].sent {
-						t.Errorf("hung up: the notification has come: %v; the next request is sent: %v", d.turns[1].arrived, d.lines[2].sent)
+					if d.serverMsgs[1].arrived != tt.arrived || d.clientFrames[2].sent {
+						t.Errorf("hung up: the notification has come: %v; the next request is sent: %v", d.serverMsgs[1].arrived, d.clientFrames[2].sent)
 					}
 				}
 				pipe := transport.NewPipe(0, 0, nil)

@@ -26,7 +26,7 @@ type Live struct {
 	Server transport.Transport
 
 	s      *serving
-	detour *detour
+	detour *liveRouter
 	start  time.Time
 	conn   transport.Conn    // nil: not asked yet
 	queue  []transport.Frame // to the live server
@@ -76,7 +76,7 @@ func (l *Live) run(ctx context.Context) {
 		switch {
 		case more:
 			if err := l.ask(ctx, f, &reader); err != nil {
-				l.die("the live server "+err.Error(), l.conn != nil)
+				l.fail("the live server "+err.Error(), l.conn != nil)
 			}
 		case ended:
 			l.part(ctx, &reader)
@@ -153,7 +153,7 @@ func (l *Live) read(ctx context.Context) {
 	for {
 		f, err := l.conn.Read(ctx)
 		if err != nil {
-			l.die(l.fate(err), ctx.Err() == nil)
+			l.fail(l.howEnded(err), ctx.Err() == nil)
 			return
 		}
 		l.s.mu.Lock()
@@ -162,8 +162,8 @@ func (l *Live) read(ctx context.Context) {
 	}
 }
 
-// fate says how the live server has ended.
-func (l *Live) fate(err error) string {
+// howEnded says how the live server has ended.
+func (l *Live) howEnded(err error) string {
 	if err != io.EOF {
 		return fmt.Sprintf("the live server cannot be read from: %v", err)
 	}
@@ -178,9 +178,9 @@ func (l *Live) fate(err error) string {
 	return "the live server has ended"
 }
 
-// die answers what the live server will not, now and later, and says why unless
+// fail answers what the live server will not, now and later, and says why unless
 // that is for Err.
-func (l *Live) die(why string, say bool) {
+func (l *Live) fail(why string, say bool) {
 	l.s.mu.Lock()
 	known := l.dead != "" || l.s.ended
 	if l.dead == "" {
@@ -221,12 +221,12 @@ func (l *Live) close() {
 	}
 }
 
-// detour decides what goes past a Player to a live server behind it, and back. It
+// liveRouter decides what goes past a Player to a live server behind it, and back. It
 // is pure: the connections are its caller's.
-type detour struct {
+type liveRouter struct {
 	player    *Player
 	handshake []transport.Frame           // of the live client, as the player has answered it
-	open      map[mcp.Key]open            // by id: what the live server has still to answer
+	open      map[mcp.Key]openRequest     // by id: what the live server has still to answer
 	asked     map[mcp.Key]json.RawMessage // its own requests under way: its id, by the client's
 	tokens    map[mcp.Key]bool            // progress tokens of those
 	taken     map[mcp.Key]bool            // ids of the recorded server's requests
@@ -235,17 +235,17 @@ type detour struct {
 	added     []store.Event               // what passed, as the live server knows it
 }
 
-// open is a request under way.
-type open struct {
+// openRequest is a request under way.
+type openRequest struct {
 	id     json.RawMessage
 	method string
 	stream uint64
 }
 
-func newDetour(p *Player) *detour {
-	d := &detour{player: p, open: map[mcp.Key]open{}, asked: map[mcp.Key]json.RawMessage{}, tokens: map[mcp.Key]bool{}, taken: map[mcp.Key]bool{}, renames: map[mcp.Key]json.RawMessage{}}
-	for _, r := range p.replies {
-		for _, q := range r.asks {
+func newLiveRouter(p *Player) *liveRouter {
+	d := &liveRouter{player: p, open: map[mcp.Key]openRequest{}, asked: map[mcp.Key]json.RawMessage{}, tokens: map[mcp.Key]bool{}, taken: map[mcp.Key]bool{}, renames: map[mcp.Key]json.RawMessage{}}
+	for _, r := range p.serverFrames {
+		for _, q := range r.requests {
 			d.taken[q.id] = true
 		}
 	}
@@ -255,7 +255,7 @@ func newDetour(p *Player) *detour {
 // fromClient says who is to hear a frame of the client: the player or the live server.
 // A batch with anything in it that is not recorded goes to the live server whole; one
 // with a redacted value to nobody, see refuse.
-func (d *detour) fromClient(f transport.Frame, at time.Duration) (toPlayer bool, toLive, toClient []transport.Frame) {
+func (d *liveRouter) fromClient(f transport.Frame, at time.Duration) (toPlayer bool, toLive, toClient []transport.Frame) {
 	messages := messagesOf(f)
 	if !slices.ContainsFunc(messages, d.isForLive) {
 		for _, m := range messages {
@@ -272,7 +272,7 @@ func (d *detour) fromClient(f transport.Frame, at time.Duration) (toPlayer bool,
 	for i, m := range messages {
 		switch m.Kind() {
 		case transport.Request:
-			d.open[mcp.KeyOf(m.ID)] = open{bytes.Clone(m.ID), m.Method, f.Stream}
+			d.open[mcp.KeyOf(m.ID)] = openRequest{bytes.Clone(m.ID), m.Method, f.Stream}
 		case transport.Response:
 			key := mcp.KeyOf(m.ID)
 			if id := d.asked[key]; id != nil {
@@ -288,7 +288,7 @@ func (d *detour) fromClient(f transport.Frame, at time.Duration) (toPlayer bool,
 }
 
 // isForLive reports whether a message of the client is for the live server.
-func (d *detour) isForLive(m transport.Message) bool {
+func (d *liveRouter) isForLive(m transport.Message) bool {
 	switch m.Kind() {
 	case transport.Request:
 		return !d.player.Knows(m)
@@ -303,7 +303,7 @@ func (d *detour) isForLive(m transport.Message) bool {
 
 // fromLive takes a frame of the live server and returns it as the client is to see
 // it: with other ids of requests where a recorded request has the same.
-func (d *detour) fromLive(f transport.Frame, at time.Duration) transport.Frame {
+func (d *liveRouter) fromLive(f transport.Frame, at time.Duration) transport.Frame {
 	d.add(transport.ServerToClient, f, at)
 	for i, m := range messagesOf(f) {
 		switch m.Kind() {
@@ -334,13 +334,13 @@ func (d *detour) fromLive(f transport.Frame, at time.Duration) transport.Frame {
 	return f
 }
 
-func (d *detour) add(dir transport.Direction, f transport.Frame, at time.Duration) {
+func (d *liveRouter) add(dir transport.Direction, f transport.Frame, at time.Duration) {
 	d.added = append(d.added, store.Event{At: at, Kind: store.Frame, Dir: dir, Payload: f.Bytes, Unterminated: f.Unterminated})
 }
 
 // abandon answers what is under way in place of a live server that cannot. It was
 // never asked, as far as the recording goes: or that would be silent the next time.
-func (d *detour) abandon(why string) []transport.Frame {
+func (d *liveRouter) abandon(why string) []transport.Frame {
 	d.added = slices.DeleteFunc(d.added, func(e store.Event) bool {
 		return e.Dir == transport.ClientToServer && slices.ContainsFunc(messagesOf(e.AsFrame()), func(m transport.Message) bool {
 			_, under := d.open[mcp.KeyOf(m.ID)]
@@ -361,7 +361,7 @@ func (d *detour) abandon(why string) []transport.Frame {
 // refuse answers what is for the live server and holds a redacted value, which came
 // to the client with a recorded answer: a request to the client, an answer of the
 // client to the live server. Nothing else of the frame goes on.
-func (d *detour) refuse(f transport.Frame, mask string, at time.Duration) (toLive, toClient []transport.Frame) {
+func (d *liveRouter) refuse(f transport.Frame, mask string, at time.Duration) (toLive, toClient []transport.Frame) {
 	for _, m := range messagesOf(f) {
 		what, id, to := about(m), m.ID, &toClient
 		if m.Kind() == transport.Response {

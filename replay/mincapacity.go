@@ -42,13 +42,13 @@ const frontierSteps = 20_000_000
 func (r *Recording) Need(client, server Model) Need {
 	both := r.scripts(Setup{Client: client, Server: server})
 	n := Need{Models: Models{client, server}, Frontier: []Capacity{}}
-	least, safe := stretched(both, Capacity{}, directions[:]...)
+	least, safe := leastCapacity(both, Capacity{}, directions[:]...)
 	if n.Safe = safe; safe {
 		n.Least = least.C2S
 		n.Frontier, n.Partial = r.frontier(both)
 	}
 	if safe && r.competes(n.Models) {
-		bound := max(n.Least, min(r.crowd(transport.ClientToServer), r.crowd(transport.ServerToClient)))
+		bound := max(n.Least, min(r.maxInFlight(transport.ClientToServer), r.maxInFlight(transport.ServerToClient)))
 		n.Bound = &bound
 	}
 	if safe && least.C2S == 0 {
@@ -73,7 +73,7 @@ func (r *Recording) competes(m Models) bool {
 		waits := end.model.kind != free
 		if end.model.kind == inline {
 			waits = false
-			for _, f := range r.ways[end.own] {
+			for _, f := range r.byDirection[end.own] {
 				n, _ := r.answers(r.frames[f])
 				waits = waits || n > 0
 			}
@@ -89,9 +89,9 @@ func (r *Recording) competes(m Models) bool {
 // frontier finds the least pairs, from the least for the client's frames on: of each the
 // least for the server's, and then the least for the client's that needs less of it.
 func (r *Recording) frontier(both scripts) (list []Capacity, partial bool) {
-	c, ok := stretched(both, Capacity{0, Unbounded}, transport.ClientToServer)
+	c, ok := leastCapacity(both, Capacity{0, Unbounded}, transport.ClientToServer)
 	for steps := 0; ok; steps += 2 * (len(r.frames) + 1) {
-		if c, ok = stretched(both, Capacity{c.C2S, 0}, transport.ServerToClient); !ok {
+		if c, ok = leastCapacity(both, Capacity{c.C2S, 0}, transport.ServerToClient); !ok {
 			break
 		}
 		list = append(list, c)
@@ -101,7 +101,7 @@ func (r *Recording) frontier(both scripts) (list []Capacity, partial bool) {
 		if steps > frontierSteps {
 			return list, true
 		}
-		c, ok = stretched(both, Capacity{c.C2S, c.S2C - 1}, transport.ClientToServer)
+		c, ok = leastCapacity(both, Capacity{c.C2S, c.S2C - 1}, transport.ClientToServer)
 	}
 	return list, false
 }
@@ -109,11 +109,11 @@ func (r *Recording) frontier(both scripts) (list []Capacity, partial bool) {
 // witness tells of the hang at a capacity.
 func (r *Recording) witness(client, server Model, c Capacity) *Witness {
 	s := Setup{Capacity: c, Client: client, Server: server}
-	p := stand{r.start(r.scripts(s), c)}
+	p := blockedState{r.start(r.scripts(s), c)}
 	if p.done() {
 		return nil
 	}
-	k := p.knot()
+	k := p.waitGraph()
 	w := &Witness{Capacity: c, Category: k.category(), Explanation: p.explain(k), Events: []uint64{}}
 	for _, n := range k.nodes {
 		if wait, _, _ := p.wait(n); wait.Seq != 0 {
@@ -144,13 +144,13 @@ func (n Need) Slack(c Capacity) (slack Room, ok bool) {
 	}
 	best := -Boundless
 	for _, least := range n.Frontier {
-		best = max(best, min(over(c.C2S, least.C2S), over(c.S2C, least.S2C)))
+		best = max(best, min(surplus(c.C2S, least.C2S), surplus(c.S2C, least.S2C)))
 	}
 	return best, true
 }
 
-// over is how much more one room is than another; unbounded is more than any.
-func over(room, least Room) Room {
+// surplus is how much more one room is than another; unbounded is more than any.
+func surplus(room, least Room) Room {
 	if room < 0 {
 		return Boundless
 	}
@@ -178,18 +178,18 @@ func (n Need) String() string {
 	return text
 }
 
-// stretch is a play that counts alone, and whose lanes are given room where they have
-// too little: both ends in order, every order of steps comes to the same place, and what
-// happens with less room can happen with more. So one run finds the least that does.
-type stretch struct {
+// capacitySearch is a closed replay that only counts, and gives its lanes room where they
+// have too little: both ends in order, every order of steps comes to the same place, and
+// what happens with less room can happen with more. So one run finds the least that does.
+type capacitySearch struct {
 	ends [3]end  // by the direction each sends in; 0 unused
 	room [3]Room // of the lane in that direction
 }
 
-// stretched returns the least room that lets the scripts come to their end, when only
+// leastCapacity returns the least room that lets the scripts come to their end, when only
 // the lanes that may grow have more than they had; false when no room does.
-func stretched(both scripts, c Capacity, grows ...transport.Direction) (Capacity, bool) {
-	var s stretch
+func leastCapacity(both scripts, c Capacity, grows ...transport.Direction) (Capacity, bool) {
+	var s capacitySearch
 	for _, dir := range directions {
 		s.ends[dir].script, s.room[dir] = both[dir], c.of(dir)
 	}
@@ -214,7 +214,7 @@ func stretched(both scripts, c Capacity, grows ...transport.Direction) (Capacity
 }
 
 // round lets each end and each lane do what it can, a step of each kind.
-func (s *stretch) round() bool {
+func (s *capacitySearch) round() bool {
 	moved := false
 	for _, dir := range directions {
 		e, reader := &s.ends[dir], &s.ends[dir.Reverse()]
@@ -240,20 +240,20 @@ func (s *stretch) round() bool {
 	return moved
 }
 
-// crowd returns the most frames of a direction that can be on their way at one time, in
-// any order in which its sender's answers and its other frames get at the writer. With
+// maxInFlight returns the most frames of a direction that can be on their way at one time,
+// in any order in which its sender's answers and its other frames get at the writer. With
 // room for so many the writer never waits, and two ends that wait for each other are two
 // writers: one direction with that room is enough.
 //
-// What is no answer is sent in its order, when all that was recorded before it was read,
-// as by a free end. So when such a frame of the peer was read, the peer had read all that
-// was recorded before that; and when one of the own requests was answered, it and what
-// was sent before it. What is left are the frames since then, and the answers to what
-// was read until then.
-func (r *Recording) crowd(own transport.Direction) Room {
+// What is no answer is sent in its order, when all that was recorded before it was read, as
+// by a free end. So when such a frame of the peer was read, the peer had read all that was
+// recorded before that; and when one of the own requests was answered, it and what was sent
+// before it. What is left are the frames since then, and the answers to what was read until
+// then.
+func (r *Recording) maxInFlight(own transport.Direction) Room {
 	number := map[int32]int{}  // own frames that are no answers, by index: their number
 	answers := map[int32]int{} // own answers, by the number of the peer's frame that they wait for
-	for _, f := range r.ways[own] {
+	for _, f := range r.byDirection[own] {
 		if n, only := r.answers(r.frames[f]); n > 0 && only {
 			answers[n]++
 		}

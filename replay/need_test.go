@@ -144,7 +144,7 @@ func TestCrowd(t *testing.T) {
 		lines := randomLines(rng, rng.IntN(24))
 		r := load(t, lines)
 		for _, dir := range directions {
-			bound := r.crowd(dir)
+			bound := r.maxInFlight(dir)
 			if !disorder(rng, r, Capacity{}.with(dir, bound)) {
 				t.Fatalf("hangs at %v=%v\n%s", dir, bound, lines)
 			}
@@ -172,7 +172,7 @@ func disorder(rng *rand.Rand, r *Recording, c Capacity) bool {
 	var lanes [3][]int32
 	for _, dir := range directions {
 		e := &looseEnd{hand: -1, after: map[int32]bool{}}
-		for _, f := range r.ways[dir] {
+		for _, f := range r.byDirection[dir] {
 			if n, only := r.answers(r.frames[f]); n > 0 && only {
 				e.answers = append(e.answers, f)
 			} else {

@@ -174,7 +174,7 @@ func mayHaveTime(text string) bool {
 		default:
 			digits = 0
 		}
-		if words++; !isWord(c) && c != '+' && c != '/' {
+		if words++; !isWordByte(c) && c != '+' && c != '/' {
 			words = 0
 		}
 		if words == 16 {

@@ -17,69 +17,67 @@ import (
 // SDK gives a meaning of its own (-32001 is a time-out in the TypeScript SDK).
 const MissCode = -32010
 
-// Player plays the server's half of a recording to a live client. It is a pure
-// machine: frames in, frames out; no I/O, no clock, no goroutine. It is not
-// safe for concurrent use.
+// Player plays the server's half of a recording to a live client. It is a pure machine:
+// frames in, frames out; no I/O, no clock, no goroutine. It is not safe for concurrent use.
 //
-// What the recorded client said are its cues, what the recorded server said its
-// replies. A request takes the first cue of its Key that is left, and a live
-// frame thus stands for a recorded one. A reply goes out when what preceded it
-// has happened, in recorded order among those that may:
+// The recording is a list of client messages, which are waited for, and of server frames,
+// which are sent. A live request stands for the first client message of its Key that is
+// left. A server frame goes out when what preceded it has happened, in recorded order
+// among those that may:
 //
-//   - a reply that belongs to a request (its response, its progress, what was
-//     said while no other request was open) waits for that request, for the cues
+//   - a server frame that belongs to a request (its response, its progress, what was said
+//     while no other request was open) waits for that request, for the client messages
 //     recorded between the two, and for earlier requests that were under way as well;
-//   - any other reply waits for all cues recorded before it.
+//   - any other server frame waits for all client messages recorded before it.
 //
-// A cue that is not coming is not waited for: the recorded client said it before
-// it said something that the live client said already. Where that cannot be known
-// (the recorded client had several calls open, the live one makes them one by
-// one) the player waits, and Relent ends the wait.
+// A client message that is not coming is not waited for: the recorded client said it before
+// it said something that the live client said already. Where that cannot be known (the
+// recorded client had several calls open, the live one makes them one by one) the player
+// waits, and Relent ends the wait.
 //
-// Ids and progress tokens of the live client replace the recorded ones, in
-// responses, progress and subscription ids. The server's own requests keep their
-// recorded ids; the client's answers are waited for and compared. What the live
-// client made up (the id of a task that it runs) replaces what the recorded one did.
-// A recorded batch goes out as a batch when all its requests have come; a live
-// batch is taken as its messages one by one.
+// Ids and progress tokens of the live client replace the recorded ones, in responses,
+// progress and subscription ids. The server's own requests keep their recorded ids; the
+// client's answers are waited for and compared. What the live client made up (the id of a
+// task that it runs) replaces what the recorded one did. A recorded batch goes out as a
+// batch when all its requests have come; a live batch is taken as its messages one by one.
 //
-// A request without a recorded answer gets an error that names the nearest one.
-// Only a ping is answered all the same, and server/discover, for which a client may
-// have probed in a session of its own. A client of a revision that was not recorded
-// gets the protocol's own error.
+// A request without a recorded answer gets an error that names the nearest one. Only a ping
+// is answered all the same, and server/discover, for which a client may have probed in a
+// session of its own. A client of a revision that was not recorded gets the protocol's own
+// error.
 //
-// What is no message (a stray log line, a blank one) is not waited for, whoever
-// said it. The server's own is said where it stood, but for blank lines; one that
-// was recorded over several lines (HTTP) is said on one.
+// What is no message (a stray log line, a blank one) is not waited for, whoever said it.
+// The server's own is said where it stood, but for blank lines; one that was recorded over
+// several lines (HTTP) is said on one.
 type Player struct {
-	rules     Rules
-	revisions revisions
-	variables *variables // what the live client made up
-	cues      []*cue
-	replies   []*reply
-	requests  map[Key][]*cue    // each queue in recorded order
-	masked    map[string][]*cue // requests with something redacted, by method
-	queue     []*cue            // of ByOrder: the requests that are left
-	others    map[string][]*cue // notifications by method
-	failed    map[Key]failedCall
-	asked     map[mcp.Key][]*question
-	findings  []judged
-	score     Score
+	rules        Rules
+	revisions    revisions
+	variables    *variables // what the live client made up
+	clientMsgs   []*clientMsg
+	serverFrames []*serverFrame
+	requests     map[Key][]*clientMsg    // each queue in recorded order
+	masked       map[string][]*clientMsg // requests with something redacted, by method
+	queue        []*clientMsg            // of ByOrder: the requests that are left
+	others       map[string][]*clientMsg // notifications by method
+	failed       map[Key]failedCall
+	asked        map[mcp.Key][]*serverRequest
+	findings     []judged
+	score        Score
 
 	without []string // what Relent passed over
 	noises  noises
 
-	open    []*cue   // live requests whose recorded answer was not sent
-	held    []*reply // not sent, and all cues before them are below reach
-	loose   bool
-	hello   *cue              // loose: the request of the handshake, if there is one
-	out     []*reply          // every frame that was returned; nil: not a recorded one
-	streams map[uint64]uint64 // recorded exchanges, by the live ones that stand for them
-	first   int               // loose: replies before this one were written
-	cued    int               // replies before this one were sent or are held
-	reached uint64            // Seq of the last cue that came
-	settled int               // cues before this one are all settled
-	reach   int               // cues from this one on are all unsettled
+	open      []*clientMsg   // live requests whose recorded answer was not sent
+	held      []*serverFrame // not sent, and all client messages before them are below reach
+	loose     bool
+	handshake *clientMsg        // loose: the request of the handshake, if there is one
+	out       []*serverFrame    // every frame that was returned; nil: not a recorded one
+	streams   map[uint64]uint64 // recorded exchanges, by the live ones that stand for them
+	first     int               // loose: server frames before this one were written
+	cued      int               // server frames before this one were sent or are held
+	reached   uint64            // Seq of the last client message that came
+	settled   int               // client messages before this one are all settled
+	reach     int               // client messages from this one on are all unsettled
 }
 
 // Score counts what a Player did.
@@ -100,7 +98,7 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 	messages := messagesOf(f)
 	if isNoise(f.Bytes, messages) {
 		noise := p.others[noiseMethod]
-		if i := slices.IndexFunc(noise, func(c *cue) bool { return !c.isSettled() }); i >= 0 {
+		if i := slices.IndexFunc(noise, func(c *clientMsg) bool { return !c.isSettled() }); i >= 0 {
 			p.arrive(noise[i], transport.Message{}, f.Stream)
 		} else {
 			p.noises.add(f, p.reached)
@@ -118,10 +116,10 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 				p.extra(about(m), fmt.Sprintf("the client's %s was not recorded", about(m)), false)
 				continue
 			}
-			late := c.passed
+			late := c.skipped
 			p.arrive(c, m, f.Stream)
 			if !late {
-				p.forgo(c)
+				p.withdraw(c)
 			}
 		}
 	}
@@ -140,7 +138,7 @@ func (p *Player) Findings() []StepVerdict { return grave(p.findings) }
 
 // request takes a live request and returns the answers that nobody recorded.
 func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
-	c, key, err := p.find(m)
+	c, key, err := p.matchRequest(m)
 	if c != nil {
 		p.score.Matched++
 		p.arrive(c, m, stream)
@@ -186,7 +184,7 @@ func missBody(text string) []byte {
 // Knows reports whether Receive would answer the live request otherwise than with
 // the error of a request that was not recorded.
 func (p *Player) Knows(m transport.Message) bool {
-	c, _, _ := p.find(m)
+	c, _, _ := p.matchRequest(m)
 	return c != nil || m.Method == methodPing || m.Method == methodDiscover
 }
 
@@ -210,7 +208,7 @@ func (p *Player) response(m transport.Message, stream uint64) {
 	p.extra("an answer", fmt.Sprintf("an answer with id %s, which no request of the server has", clip(string(m.ID))), true)
 }
 
-func firstOpen(queue []*cue) *cue {
+func firstOpen(queue []*clientMsg) *clientMsg {
 	for _, c := range queue {
 		if !c.arrived {
 			return c
@@ -219,8 +217,9 @@ func firstOpen(queue []*cue) *cue {
 	return nil
 }
 
-// arrive lets m stand for the cue, and passes over the cues that will not come.
-func (p *Player) arrive(c *cue, m transport.Message, stream uint64) {
+// arrive lets m stand for the client message, and passes over the client messages that will
+// not come.
+func (p *Player) arrive(c *clientMsg, m transport.Message, stream uint64) {
 	c.arrived, c.stream, c.live = true, stream, &m
 	if stream != 0 && c.on != 0 {
 		p.streams[stream] = c.on
@@ -232,28 +231,28 @@ func (p *Player) arrive(c *cue, m transport.Message, stream uint64) {
 	if c.answer != nil {
 		p.open = append(p.open, c)
 	}
-	for _, before := range p.cues[min(p.settled, c.index):c.index] {
-		before.passed = before.passed || before.isPassedBy(c)
+	for _, before := range p.clientMsgs[min(p.settled, c.index):c.index] {
+		before.skipped = before.skipped || before.isSkippedBy(c)
 	}
 	p.settle(c.index + 1)
 }
 
-// settle keeps the bounds after some cues before reach were settled.
+// settle keeps the bounds after some client messages before reach were settled.
 func (p *Player) settle(reach int) {
 	p.reach = max(p.reach, reach)
-	for p.settled < len(p.cues) && p.cues[p.settled].isSettled() {
+	for p.settled < len(p.clientMsgs) && p.clientMsgs[p.settled].isSettled() {
 		p.settled++
 	}
 }
 
-// release returns the replies that may go out, in recorded order.
+// release returns the server frames that may go out, in recorded order.
 func (p *Player) release() []transport.Frame {
 	var out []transport.Frame
-	for p.cued < len(p.replies) && (p.loose || p.replies[p.cued].before <= p.reach) {
-		p.held = append(p.held, p.replies[p.cued])
+	for p.cued < len(p.serverFrames) && (p.loose || p.serverFrames[p.cued].before <= p.reach) {
+		p.held = append(p.held, p.serverFrames[p.cued])
 		p.cued++
 	}
-	p.held = slices.DeleteFunc(p.held, func(r *reply) bool {
+	p.held = slices.DeleteFunc(p.held, func(r *serverFrame) bool {
 		if p.mayGo(r) {
 			out = append(out, p.send(r)...)
 		}
@@ -262,26 +261,26 @@ func (p *Player) release() []transport.Frame {
 	return out
 }
 
-func (p *Player) mayGo(r *reply) bool {
+func (p *Player) mayGo(r *serverFrame) bool {
 	if p.loose {
 		return p.mayGoLoose(r)
 	}
 	if !r.isOwned() {
 		return false
 	}
-	if slices.ContainsFunc(p.abreast(r), func(c *cue) bool { return !c.isSettled() }) {
+	if slices.ContainsFunc(p.overlapping(r), func(c *clientMsg) bool { return !c.isSettled() }) {
 		return false
 	}
 	from := min(max(r.from(), p.settled), r.before)
-	return !slices.ContainsFunc(p.cues[from:r.before], func(c *cue) bool { return !c.isSettled() })
+	return !slices.ContainsFunc(p.clientMsgs[from:r.before], func(c *clientMsg) bool { return !c.isSettled() })
 }
 
-// send returns the reply with the live client's ids and tokens in it; nothing
+// send returns the server frame with the live client's ids and tokens in it; nothing
 // when it is progress that the live client did not ask for.
-func (p *Player) send(r *reply) []transport.Frame {
+func (p *Player) send(r *serverFrame) []transport.Frame {
 	r.sent = true
 	f := r.frame
-	f.Bytes, f.Stream = p.variables.respell(f.Bytes), 0
+	f.Bytes, f.Stream = p.variables.substitute(f.Bytes), 0
 	if len(r.owners) > 0 && !r.aside {
 		f.Stream = r.owners[0].stream
 	}
@@ -296,7 +295,7 @@ func (p *Player) send(r *reply) []transport.Frame {
 			f.Bytes, _ = splice(f.Bytes, value, e.path...)
 		}
 	}
-	for _, q := range r.asks {
+	for _, q := range r.requests {
 		p.asked[q.id] = append(p.asked[q.id], q)
 	}
 	p.score.Replies++
@@ -304,31 +303,31 @@ func (p *Player) send(r *reply) []transport.Frame {
 	return []transport.Frame{f}
 }
 
-// cue is a message of the recorded client, and the live one that stands for it.
-type cue struct {
+// clientMsg is a message of the recorded client, and the live one that stands for it.
+type clientMsg struct {
 	index   int
 	seq     uint64
 	at      time.Duration
 	packed  transport.Packed
-	answer  *reply    // of a request: its response; nil: there was none
-	answers *question // of a response: what it answers
-	cancels *cue      // of a cancellation: the request
-	nth     int       // of a request: among those of its Key, from 1
+	answer  *serverFrame   // of a request: its response; nil: there was none
+	answers *serverRequest // of a response: what it answers
+	cancels *clientMsg     // of a cancellation: the request
+	nth     int            // of a request: among those of its Key, from 1
 
-	arrived bool
-	passed  bool   // not waited for any more
-	forgone bool   // because the client was silent
-	stream  uint64 // of the live message
-	on      uint64 // the recorded exchange
-	live    *transport.Message
+	arrived  bool
+	skipped  bool   // not waited for any more
+	timedOut bool   // because the client was silent
+	stream   uint64 // of the live message
+	on       uint64 // the recorded exchange
+	live     *transport.Message
 }
 
-func (c *cue) msg() transport.Message { return c.packed.Message() }
+func (c *clientMsg) msg() transport.Message { return c.packed.Message() }
 
-func (c *cue) isSettled() bool { return c.arrived || c.passed }
+func (c *clientMsg) isSettled() bool { return c.arrived || c.skipped }
 
-// what names the cue in words.
-func (c *cue) what() string {
+// what names the client message in words.
+func (c *clientMsg) what() string {
 	if c.answers != nil {
 		return "the answer to " + clip(c.answers.method)
 	}
@@ -338,38 +337,38 @@ func (c *cue) what() string {
 	return about(c.msg())
 }
 
-// isPondered reports whether the cue is an answer that the live client was asked
-// for and may take its time with: only roots and pings are answered at once.
-func (c *cue) isPondered() bool {
+// mayTakeTime reports whether the client message is an answer that the live client was
+// asked for and may take its time with: only roots and pings are answered at once.
+func (c *clientMsg) mayTakeTime() bool {
 	q := c.answers
 	return !c.isSettled() && q != nil && q.reply.sent && q.method != methodRoots && q.method != methodPing
 }
 
-// reply is a recorded frame of the server.
-type reply struct {
-	index  int
-	seq    uint64
-	at     time.Duration
-	frame  transport.Frame
-	before int    // cues recorded before it
-	owners []*cue // the requests it belongs to
-	aside  bool   // recorded on a stream that is no request's
-	edits  []edit
-	asks   []*question
-	sent   bool
+// serverFrame is a recorded frame of the server.
+type serverFrame struct {
+	index    int
+	seq      uint64
+	at       time.Duration
+	frame    transport.Frame
+	before   int          // client messages recorded before it
+	owners   []*clientMsg // the requests it belongs to
+	aside    bool         // recorded on a stream that is no request's
+	edits    []edit
+	requests []*serverRequest
+	sent     bool
 
-	needs   []*cue   // loose: must have come
-	after   []*reply // loose: must have been written
+	needs   []*clientMsg   // loose: must have come
+	after   []*serverFrame // loose: must have been written
 	written bool
 }
 
-// question is a request of the recorded server.
-type question struct {
-	reply  *reply
+// serverRequest is a request of the recorded server.
+type serverRequest struct {
+	reply  *serverFrame
 	id     mcp.Key
 	method string
-	answer *cue // nil: there was none
-	done   bool // the live client answered
+	answer *clientMsg // nil: there was none
+	done   bool       // the live client answered
 }
 
 // edit is a place in a recorded frame where the live peer's id, or progress token, of a
@@ -377,8 +376,8 @@ type question struct {
 type edit struct {
 	path     []string
 	token    bool
-	owner    *cue  // the request, in a reply of a Player
-	question *turn // the request, in a line of a Driver
+	owner    *clientMsg // the request, in a server frame of a Player
+	question *serverMsg // the request, in a client frame of a Driver
 }
 
 // of returns the id or the token of a message.
@@ -389,9 +388,9 @@ func (e edit) of(m transport.Message) []byte {
 	return m.ID
 }
 
-// isPassedBy reports whether the live client, which has said later, will not say
+// isSkippedBy reports whether the live client, which has said later, will not say
 // c any more as the recorded client did.
-func (c *cue) isPassedBy(later *cue) bool {
+func (c *clientMsg) isSkippedBy(later *clientMsg) bool {
 	switch c.msg().Kind() {
 	case transport.Request:
 		// With its answer still open when later was said, the two were under
@@ -402,23 +401,23 @@ func (c *cue) isPassedBy(later *cue) bool {
 			return true
 		}
 		// Its question belongs to a request that is not coming.
-		return !c.answers.reply.sent && slices.ContainsFunc(c.answers.reply.owners, func(c *cue) bool { return c.passed && !c.arrived })
+		return !c.answers.reply.sent && slices.ContainsFunc(c.answers.reply.owners, func(c *clientMsg) bool { return c.skipped && !c.arrived })
 	}
 	return true
 }
 
-// answers reports whether the reply is, or has, a response to a request.
-func (r *reply) answers() bool {
-	return slices.ContainsFunc(r.owners, func(c *cue) bool { return c.answer == r })
+// answers reports whether the server frame is, or has, a response to a request.
+func (r *serverFrame) answers() bool {
+	return slices.ContainsFunc(r.owners, func(c *clientMsg) bool { return c.answer == r })
 }
 
-// isOwned reports whether every request that the reply belongs to has come.
-func (r *reply) isOwned() bool {
-	return !slices.ContainsFunc(r.owners, func(c *cue) bool { return !c.arrived })
+// isOwned reports whether every request that the server frame belongs to has come.
+func (r *serverFrame) isOwned() bool {
+	return !slices.ContainsFunc(r.owners, func(c *clientMsg) bool { return !c.arrived })
 }
 
-// from returns the first cue that the reply waits for.
-func (r *reply) from() int {
+// from returns the first client message that the server frame waits for.
+func (r *serverFrame) from() int {
 	if len(r.owners) == 0 {
 		return 0
 	}
@@ -429,8 +428,8 @@ func (r *reply) from() int {
 	return from
 }
 
-// belongTo makes the reply the request's, whose live id or token goes to path.
-func (r *reply) belongTo(c *cue, token bool, path []string) {
+// belongTo makes the server frame the request's, whose live id or token goes to path.
+func (r *serverFrame) belongTo(c *clientMsg, token bool, path []string) {
 	if !slices.Contains(r.owners, c) {
 		r.owners = append(r.owners, c)
 	}
@@ -444,7 +443,7 @@ func (r *reply) belongTo(c *cue, token bool, path []string) {
 //
 // An end that says more of it than the recorded one did is told so once, as Extra.
 
-// noiseMethod is where the cues are that are noise.
+// noiseMethod is the key in Player.others of frames that hold no message.
 const noiseMethod = "a frame that is no message"
 
 // isNoise reports whether there is something in a frame, but no message.
@@ -465,7 +464,7 @@ func (p *Player) Relent() []transport.Frame {
 	r := p.waiting(false)
 	for _, c := range p.awaited(r) {
 		if !c.isSettled() {
-			c.forgone = true
+			c.timedOut = true
 			p.without = append(p.without, fmt.Sprintf("#%d (%s)", c.seq, c.what()))
 		}
 	}
@@ -489,35 +488,35 @@ func (p *Player) End() []transport.Frame {
 	return out
 }
 
-func (p *Player) relent(r *reply) []transport.Frame {
+func (p *Player) relent(r *serverFrame) []transport.Frame {
 	if r == nil {
 		return nil
 	}
 	for _, c := range p.awaited(r) {
-		c.passed = c.passed || !c.arrived
+		c.skipped = c.skipped || !c.arrived
 	}
 	p.settle(r.before)
 	return p.release()
 }
 
-// awaited are the cues that a reply waits for besides its own.
-func (p *Player) awaited(r *reply) []*cue {
+// awaited are the client messages that a server frame waits for besides its own.
+func (p *Player) awaited(r *serverFrame) []*clientMsg {
 	switch {
 	case r == nil:
 		return nil
 	case p.loose:
 		return r.needs
 	}
-	return append(p.abreast(r), p.cues[r.from():r.before]...)
+	return append(p.overlapping(r), p.clientMsgs[r.from():r.before]...)
 }
 
-// abreast are the requests that were recorded before those that a reply belongs to,
-// and may still come: they were under way together, and their replies are kept in
+// overlapping are the requests that were recorded before those that a server frame belongs
+// to, and may still come: they were under way together, and their server frames are kept in
 // order whichever comes first.
-func (p *Player) abreast(r *reply) []*cue {
-	var list []*cue
+func (p *Player) overlapping(r *serverFrame) []*clientMsg {
+	var list []*clientMsg
 	from := r.from()
-	for _, c := range p.cues[min(p.settled, from):from] {
+	for _, c := range p.clientMsgs[min(p.settled, from):from] {
 		if c.answer != nil && !c.isSettled() {
 			list = append(list, c)
 		}
@@ -527,18 +526,18 @@ func (p *Player) abreast(r *reply) []*cue {
 
 // waiting returns the first recorded of the answers that are held back, and may
 // be given when the client is silent or, if so, has ended.
-func (p *Player) waiting(ended bool) *reply {
-	p.open = slices.DeleteFunc(p.open, func(c *cue) bool { return c.answer.sent })
+func (p *Player) waiting(ended bool) *serverFrame {
+	p.open = slices.DeleteFunc(p.open, func(c *clientMsg) bool { return c.answer.sent })
 	if p.loose {
 		return p.waitingLoose(ended)
 	}
-	var first *reply
+	var first *serverFrame
 	for _, c := range p.open {
 		r := c.answer
 		if !r.isOwned() || first != nil && first.seq < r.seq {
 			continue
 		}
-		if ended || !slices.ContainsFunc(p.cues[r.from():r.before], (*cue).isPondered) {
+		if ended || !slices.ContainsFunc(p.clientMsgs[r.from():r.before], (*clientMsg).mayTakeTime) {
 			first = r
 		}
 	}
@@ -557,9 +556,9 @@ func (p *Player) Gap(n int) time.Duration {
 	return 0
 }
 
-func (p *Player) gap(r *reply) time.Duration {
+func (p *Player) gap(r *serverFrame) time.Duration {
 	last := p.heardBefore(r)
-	for _, o := range slices.Backward(p.replies[:r.index]) {
+	for _, o := range slices.Backward(p.serverFrames[:r.index]) {
 		if o.sent {
 			last = max(last, o.at)
 			break
@@ -570,8 +569,8 @@ func (p *Player) gap(r *reply) time.Duration {
 
 // heardBefore returns when the last message recorded before r was, of those that
 // have come.
-func (p *Player) heardBefore(r *reply) time.Duration {
-	for _, c := range slices.Backward(p.cues[:r.before]) {
+func (p *Player) heardBefore(r *serverFrame) time.Duration {
+	for _, c := range slices.Backward(p.clientMsgs[:r.before]) {
 		if c.arrived {
 			return c.at
 		}
@@ -587,8 +586,8 @@ func (p *Player) apart(n int) (gap time.Duration) {
 		return 0
 	}
 	since := p.heardBefore(r)
-	for _, o := range slices.Backward(p.replies[:r.index]) {
-		if o.sent && (o.answers() || len(o.asks) > 0 || o.at < since) {
+	for _, o := range slices.Backward(p.serverFrames[:r.index]) {
+		if o.sent && (o.answers() || len(o.requests) > 0 || o.at < since) {
 			break
 		}
 		if o.sent {

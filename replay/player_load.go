@@ -26,19 +26,19 @@ func NewStreamPlayer(events []store.Event, rules Rules) *Player {
 }
 
 func newPlayer(events []store.Event, rules Rules, oneStream bool) *Player {
-	p := &Player{rules: rules, masked: map[string][]*cue{}, requests: map[Key][]*cue{}, others: map[string][]*cue{}, asked: map[mcp.Key][]*question{}, streams: map[uint64]uint64{}, failed: map[Key]failedCall{}}
+	p := &Player{rules: rules, masked: map[string][]*clientMsg{}, requests: map[Key][]*clientMsg{}, others: map[string][]*clientMsg{}, asked: map[mcp.Key][]*serverRequest{}, streams: map[uint64]uint64{}, failed: map[Key]failedCall{}}
 	p.variables = newVariables(func(yield func(int, transport.Frame) bool) {
-		for _, r := range p.replies {
+		for _, r := range p.serverFrames {
 			if !yield(r.before, r.frame) {
 				return
 			}
 		}
 	})
-	c := casting{
+	c := playerLoader{
 		Player: p,
-		calls:  inFlight[*cue]{}, questions: inFlight[*question]{},
-		byID: map[mcp.Key]*cue{}, byToken: map[mcp.Key]*cue{},
-		exchanges: exchangesOf(events), on: map[uint64][]*cue{},
+		calls:  inFlight[*clientMsg]{}, questions: inFlight[*serverRequest]{},
+		byID: map[mcp.Key]*clientMsg{}, byToken: map[mcp.Key]*clientMsg{},
+		exchanges: exchangesOf(events), on: map[uint64][]*clientMsg{},
 	}
 	unstreamed := map[uint64]bool{}
 	if oneStream {
@@ -59,26 +59,26 @@ func newPlayer(events []store.Event, rules Rules, oneStream bool) *Player {
 		}
 		switch e.Dir {
 		case transport.ClientToServer:
-			c.hear(e)
+			c.addClientFrame(e)
 		case transport.ServerToClient:
-			c.say(e)
+			c.addServerFrame(e)
 		}
 	}
-	c.claim()
+	c.assignOwners()
 	c.noteRevisions()
 	return p
 }
 
-// casting is what NewPlayer must know of the recording while it reads it.
-type casting struct {
+// playerLoader reads a recording into a Player.
+type playerLoader struct {
 	*Player
-	calls     inFlight[*cue]
-	questions inFlight[*question]
-	byID      map[mcp.Key]*cue // the last request with the id
-	byToken   map[mcp.Key]*cue
+	calls     inFlight[*clientMsg]
+	questions inFlight[*serverRequest]
+	byID      map[mcp.Key]*clientMsg // the last request with the id
+	byToken   map[mcp.Key]*clientMsg
 	exchanges *exchanges
-	on        map[uint64][]*cue // what the client said in an exchange
-	noise     *store.Event      // the frame before this one, if it was the client's and no message
+	on        map[uint64][]*clientMsg // what the client said in an exchange
+	noise     *store.Event            // the frame before this one, if it was the client's and no message
 }
 
 // failedCall is a request of the recorded client that got no answer which can be played.
@@ -108,8 +108,8 @@ func (f failedCall) why() string {
 	return why
 }
 
-// hear adds a frame of the recorded client.
-func (p *casting) hear(e store.Event) {
+// addClientFrame adds a frame of the recorded client.
+func (p *playerLoader) addClientFrame(e store.Event) {
 	p.noise = nil
 	messages := messagesOf(e.AsFrame())
 	if isNoise(e.Payload, messages) {
@@ -120,8 +120,8 @@ func (p *casting) hear(e store.Event) {
 		if m.Kind() == transport.Invalid {
 			continue // as of a stray or blank line: nothing depends on it
 		}
-		c := &cue{index: len(p.cues), seq: e.Seq, at: e.At, on: e.Stream, packed: transport.Pack(m.Raw)}
-		p.cues = append(p.cues, c)
+		c := &clientMsg{index: len(p.clientMsgs), seq: e.Seq, at: e.At, on: e.Stream, packed: transport.Pack(m.Raw)}
+		p.clientMsgs = append(p.clientMsgs, c)
 		if c.on != 0 {
 			p.on[c.on] = append(p.on[c.on], c)
 		}
@@ -168,24 +168,24 @@ func within(frame []byte, i int) []string {
 	return nil
 }
 
-// say adds a frame of the recorded server.
-func (p *casting) say(e store.Event) {
+// addServerFrame adds a frame of the recorded server.
+func (p *playerLoader) addServerFrame(e store.Event) {
 	if isBlank(e) {
 		return
 	}
 	messages, _ := onOneLine(e.AsFrame()).Messages()
-	var refused *cue
+	var refused *clientMsg
 	if e := p.noise; e != nil && len(messages) == 1 && messages[0].Error != nil && isNull(messages[0].ID) {
 		// It refuses the noise, which is waited for then.
-		refused = &cue{index: len(p.cues), seq: e.Seq, at: e.At, on: e.Stream}
-		p.cues = append(p.cues, refused)
+		refused = &clientMsg{index: len(p.clientMsgs), seq: e.Seq, at: e.At, on: e.Stream}
+		p.clientMsgs = append(p.clientMsgs, refused)
 		p.others[noiseMethod] = append(p.others[noiseMethod], refused)
 	}
 	p.noise = nil
-	r := &reply{index: len(p.replies), seq: e.Seq, at: e.At, frame: onOneLine(e.AsFrame()), before: len(p.cues)}
-	p.replies = append(p.replies, r)
+	r := &serverFrame{index: len(p.serverFrames), seq: e.Seq, at: e.At, frame: onOneLine(e.AsFrame()), before: len(p.clientMsgs)}
+	p.serverFrames = append(p.serverFrames, r)
 	if refused != nil {
-		refused.answer, r.owners = r, []*cue{refused}
+		refused.answer, r.owners = r, []*clientMsg{refused}
 	}
 	for i, m := range messages {
 		at := within(e.Payload, i)
@@ -200,13 +200,13 @@ func (p *casting) say(e store.Event) {
 				}
 			}
 		case transport.Request:
-			q := &question{reply: r, id: mcp.KeyOf(m.ID), method: m.Method}
+			q := &serverRequest{reply: r, id: mcp.KeyOf(m.ID), method: m.Method}
 			p.questions.open(transport.ServerToClient, 0, m.ID, q)
-			r.asks = append(r.asks, q)
+			r.requests = append(r.requests, q)
 		}
-		p.sayAbout(r, m, at)
+		p.addNamed(r, m, at)
 	}
-	if e.Stream == 0 || slices.ContainsFunc(r.owners, func(c *cue) bool { return c.answer == r }) {
+	if e.Stream == 0 || slices.ContainsFunc(r.owners, func(c *clientMsg) bool { return c.answer == r }) {
 		return
 	}
 	// It belongs to the message on whose stream it was said: a request, or a notification
@@ -220,7 +220,7 @@ func (p *casting) say(e store.Event) {
 
 // close returns the open request that is answered. Over HTTP an error without an id
 // answers the first one of its exchange.
-func (p *casting) close(stream uint64, m transport.Message) (*cue, bool) {
+func (p *playerLoader) close(stream uint64, m transport.Message) (*clientMsg, bool) {
 	on, id := p.exchanges.first(stream), m.ID
 	if isNull(id) {
 		for _, c := range p.on[on] {
@@ -236,8 +236,8 @@ func (p *casting) close(stream uint64, m transport.Message) (*cue, bool) {
 // isNull reports whether an error does not say to which request.
 func isNull(id json.RawMessage) bool { return len(id) == 0 || string(id) == "null" }
 
-// sayAbout finds the requests that the message names besides by its id.
-func (p *casting) sayAbout(r *reply, m transport.Message, at []string) {
+// addNamed finds the requests that the message names besides by its id.
+func (p *playerLoader) addNamed(r *serverFrame, m transport.Message, at []string) {
 	if m.Method == methodProgress {
 		if c := p.byToken[mcp.KeyOf(m.ProgressToken())]; c != nil {
 			r.belongTo(c, true, below(at, progressPath))
@@ -267,21 +267,21 @@ func below(message, path []string) []string {
 	return slices.Concat(message, path)
 }
 
-// claim gives the replies that name no request to the one request that was open
-// when they were said, if there was just one. Requests that were never answered
-// do not count: a subscription is open all the time.
-func (p *casting) claim() {
-	open := map[*cue]bool{}
+// assignOwners gives the server frames that name no request to the one request that was
+// open when they were said, if there was just one. Requests that were never answered do not
+// count: a subscription is open all the time.
+func (p *playerLoader) assignOwners() {
+	open := map[*clientMsg]bool{}
 	heard := 0
-	for _, r := range p.replies {
+	for _, r := range p.serverFrames {
 		for ; heard < r.before; heard++ {
-			if c := p.cues[heard]; c.answer != nil {
+			if c := p.clientMsgs[heard]; c.answer != nil {
 				open[c] = true
 			}
 		}
 		if len(r.owners) == 0 && len(open) == 1 {
 			for c := range open {
-				r.owners = []*cue{c}
+				r.owners = []*clientMsg{c}
 			}
 		}
 		for _, c := range r.owners {
@@ -293,8 +293,8 @@ func (p *casting) claim() {
 }
 
 // noteRevisions gathers the revisions that the recording is of.
-func (p *casting) noteRevisions() {
-	for _, c := range p.cues {
+func (p *playerLoader) noteRevisions() {
+	for _, c := range p.clientMsgs {
 		if c.msg().Kind() != transport.Request {
 			continue
 		}

@@ -10,14 +10,14 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// find returns the cue that a live request stands for, nil if there is none left,
-// and the queue that it belongs to.
-func (p *Player) find(m transport.Message) (*cue, Key, error) {
+// matchRequest returns the client message that a live request stands for, nil if there is
+// none left, and the queue that it belongs to.
+func (p *Player) matchRequest(m transport.Message) (*clientMsg, Key, error) {
 	if err := p.revisions.refuse(m); err != nil {
 		return nil, "", err
 	}
 	if !p.variables.isEmpty() { // as the recorded client would have put them
-		m.Params = p.variables.inverse().respellParams(m.Params)
+		m.Params = p.variables.inverse().substituteParams(m.Params)
 	}
 	key, err := p.rules.key(m)
 	if err != nil {
@@ -30,15 +30,15 @@ func (p *Player) find(m transport.Message) (*cue, Key, error) {
 	if c == nil {
 		c = p.unmask(m)
 	}
-	if c != nil && p.rules.By == ByOrder && !matchedByMethod(m.Method) && c != p.turn() {
-		return nil, key, fmt.Errorf("the recorded client asks for %s next, as #%d", about(p.turn().msg()), p.turn().seq)
+	if c != nil && p.rules.By == ByOrder && !matchedByMethod(m.Method) && c != p.nextInOrder() {
+		return nil, key, fmt.Errorf("the recorded client asks for %s next, as #%d", about(p.nextInOrder().msg()), p.nextInOrder().seq)
 	}
 	return c, key, nil
 }
 
-// unmask returns the first cue left whose params are the live ones but for what is
-// redacted.
-func (p *Player) unmask(m transport.Message) *cue {
+// unmask returns the first client message left whose params are the live ones but for what
+// is redacted.
+func (p *Player) unmask(m transport.Message) *clientMsg {
 	if p.rules.Match != nil {
 		return nil
 	}
@@ -50,8 +50,8 @@ func (p *Player) unmask(m transport.Message) *cue {
 	return nil
 }
 
-// turn returns the next request in recorded order.
-func (p *Player) turn() *cue {
+// nextInOrder returns the next request in recorded order.
+func (p *Player) nextInOrder() *clientMsg {
 	for len(p.queue) > 0 && p.queue[0].arrived {
 		p.queue = p.queue[1:]
 	}
@@ -104,10 +104,10 @@ const nearestOf = 500
 // of the same tool, prompt or resource before any other. Of very many only some are
 // compared, those of the same thing first. Of two that differ as much it is one that
 // was not asked yet.
-func (p *Player) nearest(m transport.Message) (nearest *cue, how comparison) {
-	var same, others []*cue
+func (p *Player) nearest(m transport.Message) (nearest *clientMsg, how comparison) {
+	var same, others []*clientMsg
 	about := target(m)
-	for _, c := range p.cues {
+	for _, c := range p.clientMsgs {
 		switch recorded := c.msg(); {
 		case recorded.Kind() != transport.Request || recorded.Method != m.Method:
 		case target(recorded) == about:
@@ -128,21 +128,21 @@ func (p *Player) nearest(m transport.Message) (nearest *cue, how comparison) {
 	return nearest, how
 }
 
-// notified returns the cue that a live notification stands for: of those of its method
-// that are left, among the first few, the one that it equals; or else the first that
+// notified returns the client message that a live notification stands for: of those of its
+// method that are left, among the first few, the one that it equals; or else the first that
 // was not passed over, or the first.
-func (p *Player) notified(m transport.Message) (first *cue) {
-	queue := left(p.others[m.Method], func(c *cue) bool { return c.arrived })
+func (p *Player) notified(m transport.Message) (first *clientMsg) {
+	queue := left(p.others[m.Method], func(c *clientMsg) bool { return c.arrived })
 	p.others[m.Method] = queue
 	for i, c := range queue {
 		switch {
 		case c.arrived || c.cancels != nil && (c.cancels.live == nil || !mcp.Same(c.cancels.live.ID, cancels(m))):
 		case i < lookahead && mcp.Same(c.msg().ProgressToken(), m.ProgressToken()) && p.rules.compare(c.msg(), m, p.variables).count == 0:
 			return c
-		case first == nil || first.passed && !c.passed:
+		case first == nil || first.skipped && !c.skipped:
 			first = c
 		}
-		if i >= lookahead && first != nil && !first.passed {
+		if i >= lookahead && first != nil && !first.skipped {
 			break
 		}
 	}

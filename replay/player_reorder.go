@@ -7,7 +7,7 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Loosen lets the player send its replies in any order that the specification
+// Loosen lets the player send its server frames in any order that the specification
 // allows a server, as soon as their causes have come: Start, Receive and Relent
 // return what may be sent now in any order, and Wrote tells what became of it.
 // Call it before Start.
@@ -18,24 +18,24 @@ import (
 // nothing but pings before the handshake is over.
 func (p *Player) Loosen() {
 	p.loose = true
-	last := map[string]*reply{} // by strand
-	for _, c := range p.cues {
-		if c.msg().Method == methodInitialize && c.answer != nil && p.hello == nil {
-			p.hello = c
+	last := map[string]*serverFrame{} // by order key
+	for _, c := range p.clientMsgs {
+		if c.msg().Method == methodInitialize && c.answer != nil && p.handshake == nil {
+			p.handshake = c
 		}
 	}
-	hello := p.hello
-	for i, r := range p.replies {
+	hello := p.handshake
+	for i, r := range p.serverFrames {
 		messages := messagesOf(r.frame)
 		for _, m := range messages {
-			for _, key := range p.strands(r, m) {
+			for _, key := range p.orderKeys(r, m) {
 				if o := last[key]; o != nil {
 					r.after = append(r.after, o)
 				}
 				last[key] = r
 			}
 		}
-		p.bind(r, p.replies[:i], hello == nil)
+		p.bindResponse(r, p.serverFrames[:i], hello == nil)
 		if hello != nil && r.index > hello.answer.index && !isPing(messages) {
 			r.after = append(r.after, hello.answer)
 			// What the recorded server said of its own accord when the client had said that
@@ -49,8 +49,8 @@ func (p *Player) Loosen() {
 	}
 }
 
-// bind puts a response after what belongs to its call.
-func (p *Player) bind(r *reply, earlier []*reply, stateless bool) {
+// bindResponse puts a response after what belongs to its call.
+func (p *Player) bindResponse(r *serverFrame, earlier []*serverFrame, stateless bool) {
 	for _, c := range r.owners {
 		if c.answer != r {
 			continue
@@ -64,7 +64,7 @@ func (p *Player) bind(r *reply, earlier []*reply, stateless bool) {
 				continue
 			}
 			r.after = append(r.after, o)
-			for _, q := range o.asks {
+			for _, q := range o.requests {
 				if q.answer != nil && q.answer.index < r.before {
 					r.needs = append(r.needs, q.answer)
 				}
@@ -77,9 +77,9 @@ func isPing(messages []transport.Message) bool {
 	return len(messages) == 1 && messages[0].Method == methodPing
 }
 
-// strands name what a message is about where order counts: replies with a strand
-// in common keep theirs.
-func (p *Player) strands(r *reply, m transport.Message) []string {
+// orderKeys name the things that a message is about, among which order counts. Frames with
+// a key in common stay in their order.
+func (p *Player) orderKeys(r *serverFrame, m transport.Message) []string {
 	var keys []string
 	switch {
 	case m.Kind() == transport.Request:
@@ -97,14 +97,14 @@ func (p *Player) strands(r *reply, m transport.Message) []string {
 			}
 		}
 	}
-	return append(keys, strandsWithin(m)...)
+	return append(keys, orderKeysWithin(m)...)
 }
 
-// strandsWithin are those that any message may name in its body.
-func strandsWithin(m transport.Message) []string {
+// orderKeysWithin returns the keys that any message may name in its body.
+func orderKeysWithin(m transport.Message) []string {
 	var keys []string
 	for _, raw := range [][]byte{m.Params, m.Result} {
-		for _, s := range spots(raw) {
+		for _, s := range handlesIn(raw) {
 			if s.kind == "task" {
 				keys = append(keys, "task "+s.value)
 			}
@@ -136,7 +136,7 @@ func (p *Player) Wrote(n int) []transport.Frame {
 // stands, -1 for one that was not recorded, and the first place whose frame was
 // not taken yet. Only a loosened player knows.
 func (p *Player) Place(n int) (place, first int) {
-	for p.first < len(p.replies) && p.replies[p.first].written {
+	for p.first < len(p.serverFrames) && p.serverFrames[p.first].written {
 		p.first++
 	}
 	if r := p.out[n]; r != nil {
@@ -145,25 +145,25 @@ func (p *Player) Place(n int) (place, first int) {
 	return -1, p.first
 }
 
-// forgo lets the replies go unsent that the recorded server had sent for a request
+// withdraw lets the server frames go unsent that the recorded server had sent for a request
 // when it was cancelled: of a subscription, or of any request from 2026-07-28 on,
 // nothing may be said once that is known.
-func (p *Player) forgo(cancel *cue) {
+func (p *Player) withdraw(cancel *clientMsg) {
 	c := cancel.cancels
-	if !p.loose || c == nil || c.msg().Method != methodListen && p.hello != nil {
+	if !p.loose || c == nil || c.msg().Method != methodListen && p.handshake != nil {
 		return
 	}
-	for _, r := range p.replies {
+	for _, r := range p.serverFrames {
 		if !r.sent && r.before <= cancel.index && slices.Contains(r.owners, c) {
 			r.sent, r.written = true, true
 		}
 	}
 }
 
-// pick returns the cue that a live request stands for: the first that is left. Of
-// calls that are alike and come in any order it is better the one with the same
-// id, which a recorded client has kept.
-func (p *Player) pick(queue []*cue, m transport.Message) *cue {
+// pick returns the client message that a live request stands for: the first that is left.
+// Of calls that are alike and come in any order it is better the one with the same id,
+// which a recorded client has kept.
+func (p *Player) pick(queue []*clientMsg, m transport.Message) *clientMsg {
 	if p.loose {
 		for _, c := range queue {
 			if !c.arrived && mcp.Same(c.msg().ID, m.ID) {
@@ -176,8 +176,8 @@ func (p *Player) pick(queue []*cue, m transport.Message) *cue {
 
 // mayGoLoose is mayGo without the recorded order. What belongs to a request that
 // the live client does not make holds up no answer to another.
-func (p *Player) mayGoLoose(r *reply) bool {
-	if !r.isOwned() || slices.ContainsFunc(r.needs, func(c *cue) bool { return !c.isSettled() }) {
+func (p *Player) mayGoLoose(r *serverFrame) bool {
+	if !r.isOwned() || slices.ContainsFunc(r.needs, func(c *clientMsg) bool { return !c.isSettled() }) {
 		return false
 	}
 	for _, o := range r.after {
@@ -190,15 +190,15 @@ func (p *Player) mayGoLoose(r *reply) bool {
 
 // waitingLoose returns the first recorded of the answers that wait for something
 // which Relent may pass over.
-func (p *Player) waitingLoose(ended bool) *reply {
-	var first *reply
+func (p *Player) waitingLoose(ended bool) *serverFrame {
+	var first *serverFrame
 	for _, c := range p.open {
 		r := c.answer
 		if r.sent || !r.isOwned() || first != nil && first.seq < r.seq {
 			continue
 		}
-		unsettled := slices.ContainsFunc(r.needs, func(c *cue) bool { return !c.isSettled() })
-		if unsettled && (ended || !slices.ContainsFunc(r.needs, (*cue).isPondered)) {
+		unsettled := slices.ContainsFunc(r.needs, func(c *clientMsg) bool { return !c.isSettled() })
+		if unsettled && (ended || !slices.ContainsFunc(r.needs, (*clientMsg).mayTakeTime)) {
 			first = r
 		}
 	}

@@ -122,7 +122,7 @@ func TestSerialStandsOrIsSound(t *testing.T) {
 		r := load(t, lines)
 		for _, dir := range directions {
 			s := r.script(dir, Serial)
-			for _, stop := range s.stuck {
+			for _, stop := range s.stops {
 				stands++
 				if stop.asked > 0 && s.need[stop.asked-1] > stop.after {
 					t.Fatalf("%v stands at #%d before it has sent its frame %d\n%s", dir.Sender(), r.frameOf(stop.held).seq, stop.asked, lines)

@@ -15,22 +15,22 @@ import (
 // Recording is a session loaded for the closed replay. It may be played many
 // times, also by several goroutines at once.
 type Recording struct {
-	header    store.Header
-	frames    []playFrame   // in recorded order
-	messages  []playMessage // of all frames, in order
-	ways      [3][]int32    // per direction: indices into frames
-	delivered []delivery
-	lost      uint64 // events that could not be stored
-	streams   bool   // some frame is of an HTTP stream
-	refusal   int    // the last HTTP status that refused a request
-	exit      string // how the server's process ended, in words; "" where that is not recorded
+	header      store.Header
+	frames      []recordedFrame   // in recorded order
+	messages    []recordedMessage // of all frames, in order
+	byDirection [3][]int32        // per direction: indices into frames
+	delivered   []delivery
+	lost        uint64 // events that could not be stored
+	streams     bool   // some frame is of an HTTP stream
+	refusal     int    // the last HTTP status that refused a request
+	exit        string // how the server's process ended, in words; "" where that is not recorded
 
 	reasons map[int32]string // of cancellations, by message
 	lastAt  time.Duration    // of the last event
 }
 
-// playFrame is what the replay knows of a frame.
-type playFrame struct {
+// recordedFrame is what the replay knows of a frame.
+type recordedFrame struct {
 	seq    uint64
 	at     time.Duration
 	dir    transport.Direction
@@ -39,8 +39,8 @@ type playFrame struct {
 	lo, hi int32 // its messages
 }
 
-// playMessage is a message of a frame. Noise, which is not JSON, has none.
-type playMessage struct {
+// recordedMessage is a message of a frame. Noise, which is not JSON, has none.
+type recordedMessage struct {
 	kind   transport.MessageKind
 	frame  int32 // index into frames
 	pair   int32 // of a request its answer, of a response its request, of a cancelled notification what it cancels; -1: none
@@ -78,16 +78,16 @@ func (r *Recording) Frames(dir transport.Direction) int {
 	if dir > transport.ServerToClient {
 		return 0
 	}
-	return len(r.ways[dir])
+	return len(r.byDirection[dir])
 }
 
 // nth returns the index of frame n, from 1, of direction dir.
-func (r *Recording) nth(dir transport.Direction, n int) int32 { return r.ways[dir][n-1] }
+func (r *Recording) nth(dir transport.Direction, n int) int32 { return r.byDirection[dir][n-1] }
 
 // frameOf returns the frame that a message is in.
-func (r *Recording) frameOf(message int32) playFrame { return r.frames[r.messages[message].frame] }
+func (r *Recording) frameOf(message int32) recordedFrame { return r.frames[r.messages[message].frame] }
 
-func (r *Recording) messagesOf(f playFrame) []playMessage { return r.messages[f.lo:f.hi] }
+func (r *Recording) messagesOf(f recordedFrame) []recordedMessage { return r.messages[f.lo:f.hi] }
 
 // loader is the projection that makes a Recording.
 type loader struct {
@@ -115,7 +115,7 @@ func (l *loader) Apply(e store.Event) error {
 		if e.Dir != transport.ClientToServer && e.Dir != transport.ServerToClient {
 			return fmt.Errorf("delivered event %d: no direction", e.Seq)
 		}
-		way := l.ways[e.Dir]
+		way := l.byDirection[e.Dir]
 		upto := sort.Search(len(way), func(i int) bool { return l.frames[way[i]].seq > info.Upto })
 		l.delivered = append(l.delivered, delivery{at: int32(len(l.frames)), dir: e.Dir, upto: int32(upto)})
 	case store.Frame:
@@ -123,10 +123,10 @@ func (l *loader) Apply(e store.Event) error {
 			return fmt.Errorf("frame event %d: no direction", e.Seq)
 		}
 		index := int32(len(l.frames))
-		l.ways[e.Dir] = append(l.ways[e.Dir], index)
+		l.byDirection[e.Dir] = append(l.byDirection[e.Dir], index)
 		l.streams = l.streams || e.Stream != 0
-		f := playFrame{
-			seq: e.Seq, at: e.At, dir: e.Dir, n: int32(len(l.ways[e.Dir])), before: int32(len(l.ways[e.Dir.Reverse()])),
+		f := recordedFrame{
+			seq: e.Seq, at: e.At, dir: e.Dir, n: int32(len(l.byDirection[e.Dir])), before: int32(len(l.byDirection[e.Dir.Reverse()])),
 			lo: int32(len(l.messages)),
 		}
 		for _, m := range messagesOf(e.AsFrame()) {
@@ -149,10 +149,10 @@ func (l *loader) Apply(e store.Event) error {
 	return nil
 }
 
-// nothing says why a replay shows nothing: the client asked, and none of its requests was
-// answered, or there is no frame. It returns "" of any other recording, and where the client
-// has a subscription, which needs no answer.
-func (r *Recording) nothing() string {
+// whyNothing says why a replay shows nothing: the client asked, and none of its requests
+// was answered, or there is no frame. It returns "" of any other recording, and where the
+// client has a subscription, which needs no answer.
+func (r *Recording) whyNothing() string {
 	asked := len(r.frames) == 0
 	for _, m := range r.messages {
 		if m.kind != transport.Request || r.frames[m.frame].dir != transport.ClientToServer {
@@ -179,7 +179,7 @@ func (r *Recording) nothing() string {
 func (l *loader) message(frame int32, e store.Event, m transport.Message) {
 	dir := e.Dir
 	index := int32(len(l.messages))
-	pm := playMessage{kind: m.Kind(), frame: frame, pair: -1, method: m.Method, target: target(m), id: string(m.ID)}
+	pm := recordedMessage{kind: m.Kind(), frame: frame, pair: -1, method: m.Method, target: target(m), id: string(m.ID)}
 	switch pm.kind {
 	case transport.Request:
 		l.open.open(dir, e.Stream, m.ID, index)
@@ -215,7 +215,7 @@ func (r *Recording) label(index int32) string {
 	return fmt.Sprintf("#%d batch of %d: %s, …", f.seq, len(messages), r.messageLabel(messages[0]))
 }
 
-func (r *Recording) messageLabel(m playMessage) string {
+func (r *Recording) messageLabel(m recordedMessage) string {
 	switch m.kind {
 	case transport.Request:
 		return fmt.Sprintf("%s (id %s)", m.name(), clip(m.id))
@@ -231,7 +231,7 @@ func (r *Recording) messageLabel(m playMessage) string {
 }
 
 // name is the method and what it is about.
-func (m playMessage) name() string {
+func (m recordedMessage) name() string {
 	if m.target == "" {
 		return clip(m.method)
 	}

@@ -115,7 +115,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s %s: answered %t, %d %s", c.asks, c.body, answered, got.Status, got.Body)
 		}
 	}
-	if x := exchangesOf(events); x.isAside(1) || !x.isAside(3) {
+	if x := exchangesOf(events); x.isRawRequest(1) || !x.isRawRequest(3) {
 		t.Error("a drive leaves out what is no message, and that alone")
 	}
 	if left := exchangesOf(r.spared(events)); len(left.order) != 3 {

@@ -18,7 +18,7 @@ import (
 // made and not for what they say: without a session id or with one that it never gave
 // or that was deleted, with an Accept, a content type or a protocol version that it
 // does not take, elsewhere than at the endpoint, by another method. No request of that
-// shape had any other answer. They are of no session: a live request of the same shape
+// form had any other answer. They are of no session: a live request of the same form
 // gets the same answer, whenever it comes and however often, and those with the same
 // message take theirs from one queue in recorded order. None is waited for.
 type refusals struct {
@@ -33,7 +33,7 @@ type refusals struct {
 
 // refusal is one of them.
 type refusal struct {
-	shape    shape
+	shape    requestForm
 	message  string
 	exchange *exchange
 	asked    int // of the requests that it answered, the last
@@ -55,7 +55,7 @@ func newRefusals(rules Rules, x *exchanges) *refusals {
 			r.versions[version] = true
 		}
 	}
-	taken := map[shape]bool{}
+	taken := map[requestForm]bool{}
 	for _, ex := range x.order {
 		if s := r.recorded(ex); ex.isTaken() {
 			taken[s] = true
@@ -81,14 +81,14 @@ func (ex *exchange) isTaken() bool {
 	return false
 }
 
-// recorded returns the shape of a recorded request.
-func (r *refusals) recorded(ex *exchange) shape {
-	s := shape{method: ex.method, session: ex.named, lost: ex.lost, routing: ex.misrouted, broken: ex.broken}
+// recorded returns the form of a recorded request.
+func (r *refusals) recorded(ex *exchange) requestForm {
+	s := requestForm{method: ex.method, session: ex.named, lost: ex.lost, routing: ex.misrouted, broken: ex.broken}
 	return r.see(s, pathOf(ex.path), ex.begins, ex.request)
 }
 
-// see completes a shape.
-func (r *refusals) see(s shape, path string, begins bool, h http.Header) shape {
+// see completes a form.
+func (r *refusals) see(s requestForm, path string, begins bool, h http.Header) requestForm {
 	if s.session == streamable.SessionNone && (!r.stateful || begins) {
 		s.session = streamable.SessionOpen // it need not name one
 	}
@@ -111,7 +111,7 @@ func (r *refusals) see(s shape, path string, begins bool, h http.Header) shape {
 }
 
 // message is what a POST says, in the form by which requests are compared.
-func (r *refusals) message(s shape, body []byte) string {
+func (r *refusals) message(s requestForm, body []byte) string {
 	if s.method != http.MethodPost {
 		return ""
 	}
@@ -130,13 +130,13 @@ func (r *refusals) message(s shape, body []byte) string {
 	return string(keys)
 }
 
-// screen answers a live request as the recorded one of its shape was.
+// screen answers a live request as the recorded one of its form was.
 func (r *refusals) screen(a streamable.Attempt) (answer streamable.Answer, answered bool) {
 	if len(r.list) == 0 {
 		return answer, false
 	}
 	begins, broken, misrouted := readBody(a.Header, a.Body)
-	s := r.see(shape{method: a.Method, session: a.Session, lost: a.Lost, broken: broken, routing: misrouted}, a.URL.Path, begins, a.Header)
+	s := r.see(requestForm{method: a.Method, session: a.Session, lost: a.Lost, broken: broken, routing: misrouted}, a.URL.Path, begins, a.Header)
 	found := r.take(s, r.message(s, a.Body))
 	if found == nil {
 		return answer, false
@@ -151,7 +151,7 @@ func (r *refusals) screen(a streamable.Attempt) (answer streamable.Answer, answe
 
 // take returns the refusal for a request: the first that nobody had yet, else the one
 // that somebody had last; of the same message if there is one.
-func (r *refusals) take(s shape, message string) *refusal {
+func (r *refusals) take(s requestForm, message string) *refusal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	latest := 0
@@ -232,10 +232,10 @@ func (ex *exchange) saidTo(live []byte) []byte {
 	return ex.said
 }
 
-// shape is what of an HTTP request, besides its message, a server may refuse it for.
-// Of what is as the specification has it nothing is in a shape: two clients that both
-// ask as they should have the same.
-type shape struct {
+// requestForm is everything besides its message for which a server may refuse an HTTP
+// request. What is as the specification has it is left out: two clients that both ask as
+// they should have the same.
+type requestForm struct {
 	method  string
 	session streamable.SessionState
 	path    string // where it is not the endpoint's
@@ -248,10 +248,10 @@ type shape struct {
 }
 
 // isRegular reports whether a client of MCP makes such requests.
-func (s shape) isRegular() bool {
+func (s requestForm) isRegular() bool {
 	switch s.method {
 	case http.MethodPost, http.MethodGet, http.MethodDelete:
-		return s == shape{method: s.method}
+		return s == requestForm{method: s.method}
 	}
 	return false
 }

@@ -110,7 +110,7 @@ func (v Verdict) openText(b *strings.Builder) {
 }
 
 // explain says in one sentence why the replay hangs.
-func (s stand) explain(k knot) string {
+func (s blockedState) explain(k waitGraph) string {
 	for _, n := range k.nodes {
 		if n.role == roleQueue {
 			return k.category() + ": " + s.explainQueue(n.own)
@@ -131,7 +131,7 @@ func (s stand) explain(k knot) string {
 }
 
 // explainQueue tells of a receive loop that stands with a notification in hand.
-func (s stand) explainQueue(own transport.Direction) string {
+func (s blockedState) explainQueue(own transport.Direction) string {
 	e := s.ends[own]
 	stop := e.stopped()
 	var b strings.Builder
@@ -157,7 +157,7 @@ func (s stand) explainQueue(own transport.Direction) string {
 
 // assumptions says where a rigid end sent before a read that was recorded before
 // the send: what a tap between the ends cannot tell, and what the hang hangs on.
-func (s stand) assumptions() []string {
+func (s blockedState) assumptions() []string {
 	var list []string
 	for _, dir := range directions {
 		e := s.ends[dir]
@@ -179,7 +179,7 @@ func (s stand) assumptions() []string {
 }
 
 // explainWork tells of serial receive loops that stand at their work.
-func (s stand) explainWork(k knot) string {
+func (s blockedState) explainWork(k waitGraph) string {
 	var parts []string
 	for _, n := range k.nodes {
 		if n.role == roleCall && s.works(n.own) {
@@ -195,11 +195,11 @@ func (s stand) explainWork(k knot) string {
 }
 
 // works reports whether an end is serial and stands at its work.
-func (s stand) works(own transport.Direction) bool {
+func (s blockedState) works(own transport.Direction) bool {
 	return s.ends[own].model.kind == serial && s.ends[own].stopped() != nil
 }
 
-func (s stand) work(own transport.Direction) string {
+func (s blockedState) work(own transport.Direction) string {
 	stop := s.ends[own].stopped()
 	held := s.recording.messages[stop.held]
 	does := fmt.Sprintf("the %s works at %s and does not read meanwhile", own.Sender(), s.recording.label(held.frame))
@@ -221,7 +221,7 @@ func (s stand) work(own transport.Direction) string {
 }
 
 // workAssumptions says which calls a serial end was taken to make in a handler.
-func (s stand) workAssumptions(k knot) []string {
+func (s blockedState) workAssumptions(k waitGraph) []string {
 	var list []string
 	for _, n := range k.nodes {
 		if n.role != roleReader || !s.works(n.own) || s.ends[n.own].stopped().call < 0 {
@@ -236,8 +236,8 @@ func (s stand) workAssumptions(k knot) []string {
 
 var roleNames = [...]string{"none", "writer", "reader", "thread", "queue", "call", "answer"}
 
-// shape writes the knot: client writer (request) > server reader (request).
-func (s stand) shape(k knot) string {
+// shape writes the wait graph: client writer (request) > server reader (request).
+func (s blockedState) shape(k waitGraph) string {
 	list := make([]string, len(k.nodes))
 	for i, n := range k.nodes {
 		list[i] = n.own.Sender() + " " + roleNames[n.role]
@@ -264,7 +264,7 @@ const (
 
 // sequence draws the last frames that were read, then what stands in the lanes
 // and in the writers' hands.
-func (s stand) sequence() []string {
+func (s blockedState) sequence() []string {
 	gap := strings.Repeat(" ", laneWidth-len("client"))
 	lines := []string{"client" + gap + "server"}
 	if skipped := s.trail.n - trailLen; skipped > 0 {
@@ -284,7 +284,7 @@ func (s stand) sequence() []string {
 }
 
 // standing draws the frames of a direction that were offered and not read.
-func (s stand) standing(dir transport.Direction) []string {
+func (s blockedState) standing(dir transport.Direction) []string {
 	var lines []string
 	given, acked, offered := s.ends[dir.Reverse()].given, s.ends[dir].acked, s.ends[dir].offered
 	for n := given + 1; n <= acked; n++ {

@@ -112,7 +112,7 @@ func (e *revisionError) body() []byte {
 
 // negotiated says of a handshake that names another revision than the recorded one
 // how it was answered; "" of every other.
-func (c *cue) negotiated() string {
+func (c *clientMsg) negotiated() string {
 	if c.msg().Method != methodInitialize || c.answer == nil {
 		return ""
 	}
@@ -138,7 +138,7 @@ const serverInfo = "io.modelcontextprotocol/serverInfo"
 //   - any other answers as a server does that is older than the method.
 func (p *Player) discover() []byte {
 	shown := discovery{capabilities: map[string]map[string]bool{}}
-	for _, c := range p.cues {
+	for _, c := range p.clientMsgs {
 		m := c.msg()
 		if m.Method == methodListen {
 			shown.listen(m)

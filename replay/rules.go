@@ -341,10 +341,10 @@ func hasPlace(n tree, steps []string) bool {
 
 // shapeOf returns a text with marks in it. The mark of what looks made up is its shape.
 func (w *keyWriter) shapeOf(text string) string {
-	if kind := kindOf(memberName(w.path)); kind != "" && !isPlainWord(text) {
+	if kind := handleKind(memberName(w.path)); kind != "" && !isPlainWord(text) {
 		return "\x00" + kind
 	}
-	if len(text) > hinted {
+	if len(text) > hintLimit {
 		return text
 	}
 	if text = w.rules.normal(text); isOpaque(text) {
@@ -352,7 +352,7 @@ func (w *keyWriter) shapeOf(text string) string {
 	}
 	var b []byte
 	from := 0
-	for _, t := range shaped(tokensOf(text)) {
+	for _, t := range madeUp(wordsOf(text)) {
 		b = append(append(append(b, text[from:t.start]...), 0), t.shape...)
 		from = t.end
 	}

@@ -2,8 +2,8 @@ package replay
 
 import "github.com/mcprec/mcprec/transport"
 
-// play is one closed replay: two ends and the two lanes between them.
-type play struct {
+// closedRun is one closed replay: two ends and the two lanes between them.
+type closedRun struct {
 	recording *Recording
 	capacity  Capacity
 	ends      [3]*end            // by the direction each sends in; 0 unused
@@ -13,7 +13,7 @@ type play struct {
 
 var directions = [...]transport.Direction{transport.ClientToServer, transport.ServerToClient}
 
-// scripts are both ends' halves; a play does not change them.
+// scripts are both ends' halves; a run does not change them.
 type scripts [3]*script
 
 func (r *Recording) scripts(s Setup) scripts {
@@ -25,8 +25,8 @@ func (r *Recording) scripts(s Setup) scripts {
 }
 
 // start plays the scripts until nothing moves.
-func (r *Recording) start(both scripts, c Capacity) *play {
-	p := &play{recording: r, capacity: c}
+func (r *Recording) start(both scripts, c Capacity) *closedRun {
+	p := &closedRun{recording: r, capacity: c}
 	for _, dir := range directions {
 		p.ends[dir] = &end{script: both[dir]}
 		p.lanes[dir] = transport.NewLane(dir, int(c.of(dir)))
@@ -38,7 +38,7 @@ func (r *Recording) start(both scripts, c Capacity) *play {
 
 // round lets both ends begin what they can, then both lanes do what they can. It
 // reports whether anything happened.
-func (p *play) round() bool {
+func (p *closedRun) round() bool {
 	moved := false
 	for _, dir := range directions {
 		e := p.ends[dir]
@@ -71,7 +71,7 @@ func (p *play) round() bool {
 }
 
 // done reports whether every frame was taken, and read if somebody waits for it.
-func (p *play) done() bool {
+func (p *closedRun) done() bool {
 	c, s := p.ends[transport.ClientToServer], p.ends[transport.ServerToClient]
 	return c.sent() && s.sent() && c.read() && s.read()
 }
@@ -123,7 +123,7 @@ func (e *end) sending() bool { return e.offered > e.acked }
 // read reports whether every frame for this end was read that somebody waits for,
 // and nothing awaited is left behind inside the last one.
 func (e *end) read() bool {
-	return int(e.given+e.spare) >= len(e.hold)-1 && !(e.stopped() != nil && e.stopped().inside)
+	return int(e.given+e.mayStayUnread) >= len(e.hold)-1 && !(e.stopped() != nil && e.stopped().inside)
 }
 
 // sent reports whether every own frame was taken.
@@ -131,8 +131,8 @@ func (e *end) sent() bool { return int(e.acked) == len(e.need) }
 
 // stopped returns where the receive loop stands, or nil.
 func (e *end) stopped() *stop {
-	for i := range e.stuck {
-		s, said := &e.stuck[i], e.acked
+	for i := range e.stops {
+		s, said := &e.stops[i], e.acked
 		if s.call >= 0 {
 			said = e.offered // a call in the writer's hand is enough: its answer will not be read
 		}
@@ -214,7 +214,7 @@ func (h *Half) Stopped() *Stop {
 	if s == nil {
 		return nil
 	}
-	stop := &Stop{Inside: s.inside, Never: s.ends == never && !s.answered, Works: h.model.kind == serial, Held: int(s.after)}
+	stop := &Stop{Inside: s.inside, Never: s.ends == forever && !s.answered, Works: h.model.kind == serial, Held: int(s.after)}
 	if s.call >= 0 {
 		stop.Call = int(h.recording.frameOf(s.call).n)
 	}

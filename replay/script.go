@@ -6,19 +6,19 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// never is a hold that no number of own frames ends.
-const never = int32(1<<31 - 1)
+// forever is a hold that no number of own frames ends.
+const forever = int32(1<<31 - 1)
 
 // script is one end's half of a recording under a model: what each send and
 // each read waits for. Both lists rise, so one counter each way says all.
 type script struct {
-	own   transport.Direction // the direction this end sends in
-	model Model
-	need  []int32 // need[k]: frames read before own frame k+1 is offered
-	hold  []int32 // hold[j]: own frames acked before reading on after j frames
-	stuck []stop  // inbox, serial: where the receive loop stands
-	debt  int     // inbox: notifications a queue must take for no such stop
-	spare int32   // serial: last frames that may stay unread, behind such a stop
+	own           transport.Direction // the direction this end sends in
+	model         Model
+	need          []int32 // need[k]: frames read before own frame k+1 is offered
+	hold          []int32 // hold[j]: own frames acked before reading on after j frames
+	stops         []stop  // inbox, serial: where the receive loop stands
+	debt          int     // inbox: notifications a queue must take for no such stop
+	mayStayUnread int32   // serial: last frames that may stay unread, behind such a stop
 }
 
 // script returns the half of the end that sends in direction own.
@@ -35,7 +35,7 @@ func (r *Recording) script(own transport.Direction, m Model) *script {
 		}
 		return s
 	}
-	for _, f := range r.ways[own] { // a send waits for all that was recorded before it
+	for _, f := range r.byDirection[own] { // a send waits for all that was recorded before it
 		s.need = append(s.need, r.frames[f].before)
 	}
 	switch m.kind {
@@ -54,24 +54,24 @@ func (r *Recording) script(own transport.Direction, m Model) *script {
 // Where the turn itself waits for a later frame, the recording shows that this
 // end did read on before it answered, and nothing is held.
 func (r *Recording) answerInline(s *script) {
-	for k, f := range r.ways[s.own] {
+	for k, f := range r.byDirection[s.own] {
 		if n, only := r.answers(r.frames[f]); n > 0 && only {
 			s.need[k] = n
 		}
 	}
-	rise(s.need)
-	for j, f := range r.ways[s.own.Reverse()] {
+	makeRising(s.need)
+	for j, f := range r.byDirection[s.own.Reverse()] {
 		k := r.answeredBy(r.frames[f])
 		if k > 0 && s.need[k-1] <= int32(j+1) {
 			s.hold[j+1] = k
 		}
 	}
-	rise(s.hold)
+	makeRising(s.hold)
 }
 
 // answers returns the number of the last request frame that f responds to, 0
 // when it responds to none, and whether f is made of such responses alone.
-func (r *Recording) answers(f playFrame) (last int32, only bool) {
+func (r *Recording) answers(f recordedFrame) (last int32, only bool) {
 	only = true
 	for _, m := range r.messagesOf(f) {
 		if m.kind != transport.Response || m.pair < 0 {
@@ -85,7 +85,7 @@ func (r *Recording) answers(f playFrame) (last int32, only bool) {
 
 // answeredBy returns the number of the last frame that answers a request of f;
 // 0 when none does.
-func (r *Recording) answeredBy(f playFrame) int32 {
+func (r *Recording) answeredBy(f recordedFrame) int32 {
 	last := int32(0)
 	for _, m := range r.messagesOf(f) {
 		if m.kind == transport.Request && m.pair >= 0 {
@@ -95,8 +95,8 @@ func (r *Recording) answeredBy(f playFrame) int32 {
 	return last
 }
 
-// rise raises each number to the greatest before it.
-func rise(list []int32) {
+// makeRising raises each number to the greatest before it.
+func makeRising(list []int32) {
 	for i := 1; i < len(list); i++ {
 		list[i] = max(list[i], list[i-1])
 	}
@@ -114,11 +114,11 @@ func rise(list []int32) {
 // on the wire, and here it did.
 func (r *Recording) rigidNeeds(own transport.Direction) []int32 {
 	w := rigidWalk{r: r, own: own, need: make([]int32, 0, r.Frames(own)), taken: r.takings(own.Reverse())}
-	for _, f := range r.ways[own] {
+	for _, f := range r.byDirection[own] {
 		w.upTo(f)
 		w.send(r.frames[f])
 	}
-	rise(w.need)
+	makeRising(w.need)
 	return w.need
 }
 
@@ -126,8 +126,8 @@ func (r *Recording) rigidNeeds(own transport.Direction) []int32 {
 // a number of frames) before which it was not yet taken: a delivered event says
 // when its last frame was, for others it is the frame's own place.
 func (r *Recording) takings(dir transport.Direction) []int32 {
-	taken := make([]int32, len(r.ways[dir]))
-	for j, f := range r.ways[dir] {
+	taken := make([]int32, len(r.byDirection[dir]))
+	for j, f := range r.byDirection[dir] {
 		taken[j] = f + 1
 	}
 	known := int32(0)
@@ -137,7 +137,7 @@ func (r *Recording) takings(dir transport.Direction) []int32 {
 			known = d.upto
 		}
 	}
-	rise(taken)
+	makeRising(taken)
 	return taken
 }
 
@@ -177,7 +177,7 @@ func (w *rigidWalk) upTo(index int32) {
 
 // send counts the answers in a frame, and notes what was read before it. A frame with a
 // request, or outside any call of the peer, may have come before reads recorded earlier.
-func (w *rigidWalk) send(f playFrame) {
+func (w *rigidWalk) send(f recordedFrame) {
 	serving, answers, requests := w.serving, false, false
 	for _, m := range w.r.messagesOf(f) {
 		if m.kind == transport.Response && m.pair >= 0 {
@@ -202,7 +202,7 @@ type stop struct {
 	call    int32 // index of the request in flight; -1: none
 	awaited int32 // index of what would end that, and is behind; -1: not recorded
 	asked   int32 // serial: own frames that it has said when it stands there
-	ends    int32 // inbox: own frame, a cancellation, that would end the wait; or never
+	ends    int32 // inbox: own frame, a cancellation, that would end the wait; or forever
 	inside  bool  // inbox: the awaited answer is in the held frame itself
 
 	answered bool // the recording has what is awaited
@@ -225,9 +225,9 @@ func (r *Recording) fillInbox(s *script) {
 		}
 	}
 	if w.stop != nil {
-		w.add(never)
+		w.add(forever)
 	}
-	rise(s.hold)
+	makeRising(s.hold)
 	s.debt = r.debt(s.own)
 }
 
@@ -255,18 +255,18 @@ func (w *inboxWalk) read(index, n int32) {
 	m := &w.r.messages[index]
 	switch {
 	case m.kind == transport.Response && m.pair >= 0 && w.stop == nil:
-		w.finish(m.pair, never)
+		w.finish(m.pair, forever)
 	case m.kind == transport.Response && w.flying[m.pair]:
 		// The answer is behind the held notification: nothing ends this.
 		w.stop.call = m.pair
 		w.stop.inside = n == w.stop.after
-		w.add(never)
+		w.add(forever)
 	case m.kind == transport.Notification && len(w.flying) > 0 && w.stop == nil:
 		if w.queued < w.s.model.queue {
 			w.queued++
 			return
 		}
-		oldest := never
+		oldest := forever
 		for c := range w.flying {
 			oldest = min(oldest, c)
 		}
@@ -290,9 +290,9 @@ func (w *inboxWalk) finish(request, n int32) {
 func (w *inboxWalk) add(ends int32) {
 	w.stop.awaited = w.r.messages[w.stop.call].pair
 	w.stop.ends, w.stop.answered = ends, w.stop.awaited >= 0
-	w.s.stuck = append(w.s.stuck, *w.stop)
+	w.s.stops = append(w.s.stops, *w.stop)
 	w.s.hold[w.stop.after] = ends
-	w.stop, w.ended = nil, ends == never
+	w.stop, w.ended = nil, ends == forever
 }
 
 // debt returns the least inner queue with which a late-draining receive loop of the end
@@ -347,20 +347,20 @@ func (r *Recording) debt(own transport.Direction) int {
 // the same: until it is cancelled.
 func (r *Recording) workSerially(s *script) {
 	w := serialWalk{r: r, s: s, latest: make([]int32, r.Frames(s.own)+1), open: r.openAt(s.own)}
-	for k, f := range r.ways[s.own] {
+	for k, f := range r.byDirection[s.own] {
 		w.latest[k+1], _ = r.answers(r.frames[f])
 	}
-	rise(w.latest)
-	for _, f := range r.ways[s.own.Reverse()] {
+	makeRising(w.latest)
+	for _, f := range r.byDirection[s.own.Reverse()] {
 		if w.read(r.frames[f]); w.stop != nil {
 			break
 		}
 	}
-	rise(s.need)
+	makeRising(s.need)
 	if w.stop != nil {
 		w.stand()
 	}
-	rise(s.hold)
+	makeRising(s.hold)
 }
 
 // openAt returns by index of own frames how many requests of the peer are open
@@ -394,7 +394,7 @@ type serialWalk struct {
 	stop   *stop   // where the loop stands for ever
 }
 
-func (w *serialWalk) read(f playFrame) {
+func (w *serialWalk) read(f recordedFrame) {
 	for m := f.lo; m < f.hi; m++ {
 		if w.r.messages[m].kind == transport.Request {
 			w.request(f, m)
@@ -409,8 +409,8 @@ func (w *serialWalk) read(f playFrame) {
 }
 
 // request works at the requests of a frame, of which the first is given.
-func (w *serialWalk) request(f playFrame, index int32) {
-	stop := stop{after: f.n, held: index, call: -1, awaited: w.r.listenCancelled(index), ends: never}
+func (w *serialWalk) request(f recordedFrame, index int32) {
+	stop := stop{after: f.n, held: index, call: -1, awaited: w.r.listenCancelled(index), ends: forever}
 	until, last := int32(0), w.r.Frames(w.s.own)
 	if k := w.r.answeredBy(f); k > 0 && stop.awaited < 0 {
 		until, last = k, int(k)
@@ -430,8 +430,8 @@ func (w *serialWalk) request(f playFrame, index int32) {
 }
 
 // notification runs a handler that asks for what the notification is about.
-func (w *serialWalk) notification(f playFrame, index int32) {
-	from, own := w.after(f), w.r.ways[w.s.own]
+func (w *serialWalk) notification(f recordedFrame, index int32) {
+	from, own := w.after(f), w.r.byDirection[w.s.own]
 	for w.asking = max(w.asking, from); w.asking < len(own); w.asking++ {
 		call := w.r.callOf(w.r.frames[own[w.asking]])
 		if call < 0 {
@@ -439,7 +439,7 @@ func (w *serialWalk) notification(f playFrame, index int32) {
 		}
 		readOn := w.latest[w.asking+1] > f.n
 		if w.open[w.asking] == 0 && !readOn && refetches(w.r.messages[index], w.r.messages[call]) {
-			w.stop = &stop{after: f.n, held: index, call: call, awaited: w.r.messages[call].pair, ends: never}
+			w.stop = &stop{after: f.n, held: index, call: call, awaited: w.r.messages[call].pair, ends: forever}
 			w.need(*w.stop, from, len(own))
 		}
 		return
@@ -447,15 +447,15 @@ func (w *serialWalk) notification(f playFrame, index int32) {
 }
 
 // after returns the first own frame that may have been sent by who works at f.
-func (w *serialWalk) after(f playFrame) int {
-	own := w.r.ways[w.s.own]
+func (w *serialWalk) after(f recordedFrame) int {
+	own := w.r.byDirection[w.s.own]
 	return max(w.sent, sort.Search(len(own), func(i int) bool { return w.r.frames[own[i]].before >= f.n }))
 }
 
 // ask finds the call that a handler waits for, among own frames: one that was
 // answered before the request was; of a request without an answer any.
 func (w *serialWalk) ask(stop *stop, from, last int, answered bool) {
-	own := w.r.ways[w.s.own]
+	own := w.r.byDirection[w.s.own]
 	for i, f := range own[from:last] {
 		if w.latest[from+i+1] > stop.after {
 			return // it waits for what is behind
@@ -480,7 +480,7 @@ func (w *serialWalk) ask(stop *stop, from, last int, answered bool) {
 // for what the loop does not read.
 func (w *serialWalk) need(s stop, from, last int) {
 	for i := from; i < last; i++ {
-		f := w.r.frames[w.r.ways[w.s.own][i]]
+		f := w.r.frames[w.r.byDirection[w.s.own][i]]
 		if s.call >= 0 && s.awaited >= 0 && f.before >= w.r.frameOf(s.awaited).n {
 			return
 		}
@@ -498,8 +498,8 @@ func (w *serialWalk) stand() {
 	if stop.call >= 0 {
 		stop.asked = w.r.frameOf(stop.call).n
 	}
-	w.s.stuck, w.s.hold[stop.after] = append(w.s.stuck, *stop), never
-	behind := w.r.ways[w.s.own.Reverse()][stop.after:]
+	w.s.stops, w.s.hold[stop.after] = append(w.s.stops, *stop), forever
+	behind := w.r.byDirection[w.s.own.Reverse()][stop.after:]
 	for _, f := range behind {
 		for _, m := range w.r.messagesOf(w.r.frames[f]) {
 			if stop.answered || m.kind != transport.Notification {
@@ -507,12 +507,12 @@ func (w *serialWalk) stand() {
 			}
 		}
 	}
-	w.s.spare = int32(len(behind))
+	w.s.mayStayUnread = int32(len(behind))
 }
 
 // callOf returns the first message of f that is a request and may be a handler's
 // call; -1 when none is.
-func (r *Recording) callOf(f playFrame) int32 {
+func (r *Recording) callOf(f recordedFrame) int32 {
 	for index := f.lo; index < f.hi; index++ {
 		if m := r.messages[index]; m.kind == transport.Request && m.method != methodListen && m.method != methodPing {
 			return index
@@ -538,7 +538,7 @@ func (r *Recording) listenCancelled(request int32) int32 {
 
 // refetches reports whether a call is what a notification makes its receiver do:
 // list what has changed, read what was updated, ask a ready client for its roots.
-func refetches(n, call playMessage) bool {
+func refetches(n, call recordedMessage) bool {
 	switch n.method {
 	case methodInitialized, "notifications/roots/list_changed":
 		return call.method == methodRoots

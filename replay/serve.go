@@ -79,9 +79,9 @@ type serving struct {
 	said    int // frames that the player has returned
 	told    int // of its findings, that were said
 	queue   []outgoing
-	rest    *rest // the writer's, between two frames
-	ended   bool  // the client's side
-	readErr error // why nothing is heard any more, if not for that
+	rest    *pendingGap // the writer's, between two frames
+	ended   bool        // the client's side
+	readErr error       // why nothing is heard any more, if not for that
 }
 
 // outgoing is a frame on its way to the client.
@@ -91,15 +91,15 @@ type outgoing struct {
 	gap   time.Duration
 }
 
-// rest is a recorded gap that is waited for in front of frame n.
-type rest struct {
+// pendingGap is a recorded gap that is waited for in front of frame n.
+type pendingGap struct {
 	n   int
 	end context.CancelFunc
 }
 
 func newServing(conn transport.Conn, p *Player, o ServeOptions) *serving {
 	if o.Patience == 0 {
-		o.Patience = patience
+		o.Patience = defaultPatience
 	}
 	say, one := o.Say, sync.Mutex{}
 	o.Say = func(text string) {
@@ -120,7 +120,7 @@ func newServing(conn transport.Conn, p *Player, o ServeOptions) *serving {
 		s.gap = p.Gap
 	}
 	if l := o.Live; l != nil {
-		l.s, l.detour, l.start, l.news = s, newDetour(p), time.Now(), make(chan struct{}, 1)
+		l.s, l.detour, l.start, l.news = s, newLiveRouter(p), time.Now(), make(chan struct{}, 1)
 	}
 	s.add(p.Start())
 	return s
@@ -163,7 +163,7 @@ func (s *serving) read(ctx context.Context, broken context.CancelFunc) {
 		if f, err = s.conn.Read(ctx); err == nil {
 			s.hear(f, nil)
 			notify(s.news)
-			s.tell()
+			s.sayFindings()
 		}
 	}
 	s.hear(transport.Frame{}, err)
@@ -173,8 +173,8 @@ func (s *serving) read(ctx context.Context, broken context.CancelFunc) {
 	notify(s.news)
 }
 
-// tell says what could not be served.
-func (s *serving) tell() {
+// sayFindings reports what could not be served.
+func (s *serving) sayFindings() {
 	s.mu.Lock()
 	news := grave(s.player.findings[s.told:])
 	s.told = len(s.player.findings)
@@ -201,7 +201,7 @@ func (s *serving) hear(f transport.Frame, err error) {
 		s.ended = true
 		if s.Live != nil {
 			// A live server that does not read, or does not end, is left after a while.
-			time.AfterFunc(farewell, s.Live.cancel)
+			time.AfterFunc(partingTimeout, s.Live.cancel)
 			notify(s.Live.news)
 		}
 	default:
@@ -256,7 +256,7 @@ func (s *serving) pace(ctx context.Context, next outgoing) error {
 	defer end()
 	s.mu.Lock()
 	over := s.isOver(next.n)
-	s.rest = &rest{n: next.n, end: end}
+	s.rest = &pendingGap{n: next.n, end: end}
 	s.mu.Unlock()
 	if over {
 		return nil
@@ -305,14 +305,14 @@ func (s *serving) wait(ctx context.Context) error {
 	case err := <-silent:
 		end()
 		if err == nil {
-			s.relent()
+			s.giveUpWaiting()
 		}
 		return err
 	}
 }
 
-// relent goes on without what the silent client does not say.
-func (s *serving) relent() {
+// giveUpWaiting goes on without what the silent client does not say.
+func (s *serving) giveUpWaiting() {
 	s.mu.Lock()
 	before := len(s.player.without)
 	s.add(s.player.Relent())

@@ -102,7 +102,7 @@ func TestServeRelents(t *testing.T) {
 			write(`{"id":2,"method":"tools/call","params":{"name":"b"}}`)
 			got = append(got, read())
 		})
-		if err != nil || took != patience {
+		if err != nil || took != defaultPatience {
 			t.Errorf("%v, after %v", err, took)
 		}
 		if want := `{"id":1,"result":"a"} {"id":2,"result":"b"}`; strings.Join(got[1:], " ") != want {

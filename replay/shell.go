@@ -86,38 +86,38 @@ func ParsePacer(timing string, longest time.Duration) (Pacer, error) {
 	return Paced{Speed: speed, Max: longest}, nil
 }
 
-// stage holds a reader and a writer apart, so that a peer which writes much
+// ioLoop holds a reader and a writer apart, so that a peer which writes much
 // before it reads is always heard.
-type stage struct {
+type ioLoop struct {
 	pacer Pacer
-	in    chan heard
+	in    chan readResult
 	out   chan outgoing
 	begun chan struct{} // a frame's gap is over
 	taken chan struct{} // the transport has the frame
 	ended chan error    // how the writer ended
 }
 
-func newStage(pacer Pacer) *stage {
+func newIOLoop(pacer Pacer) *ioLoop {
 	if pacer == nil {
 		pacer = Unpaced{}
 	}
-	return &stage{
-		pacer: pacer, in: make(chan heard), out: make(chan outgoing),
+	return &ioLoop{
+		pacer: pacer, in: make(chan readResult), out: make(chan outgoing),
 		begun: make(chan struct{}, 1), taken: make(chan struct{}, 1), ended: make(chan error, 1),
 	}
 }
 
-// heard is what a Read returned.
-type heard struct {
+// readResult is what a Read returned.
+type readResult struct {
 	frame transport.Frame
 	err   error
 }
 
-func (s *stage) read(ctx context.Context, conn transport.Conn) {
+func (s *ioLoop) read(ctx context.Context, conn transport.Conn) {
 	for {
 		f, err := conn.Read(ctx)
 		select {
-		case s.in <- heard{f, err}:
+		case s.in <- readResult{f, err}:
 		case <-ctx.Done():
 			return
 		}
@@ -128,7 +128,7 @@ func (s *stage) read(ctx context.Context, conn transport.Conn) {
 }
 
 // write writes one frame after the other, each after its gap, until out is closed.
-func (s *stage) write(ctx context.Context, conn transport.Conn) error {
+func (s *ioLoop) write(ctx context.Context, conn transport.Conn) error {
 	for {
 		select {
 		case next, more := <-s.out:

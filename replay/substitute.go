@@ -15,8 +15,8 @@ func (v *variables) isEmpty() bool {
 
 // whole returns the live values of a member's value.
 func (v *variables) whole(name, text string) []string {
-	if kind := kindOf(name); kind != "" {
-		if list := v.named[spotKey{kind, text}]; len(list) > 0 {
+	if kind := handleKind(name); kind != "" {
+		if list := v.named[handle{kind, text}]; len(list) > 0 {
 			return list
 		}
 	}
@@ -43,7 +43,7 @@ func (v *variables) changes(name, text string) (list []change) {
 	if len(v.anywhere) == 0 {
 		return nil
 	}
-	for _, t := range tokensOf(text) {
+	for _, t := range wordsOf(text) {
 		if live := v.anywhere[t.text]; len(live) > 0 {
 			list = append(list, change{t.start, t.end, []byte(live[len(live)-1])})
 		}
@@ -62,23 +62,23 @@ func (v *variables) explains(name string, a, b tree) bool {
 	case a.kind != '"' || b.kind != '"' || len(v.anywhere) == 0:
 		return false
 	}
-	was, is := window(a.text, b.text)
-	return v.spells(was, tokensOf(was), 0, is)
+	was, is := differingParts(a.text, b.text)
+	return v.spells(was, wordsOf(was), 0, is)
 }
 
-// tried is how many live values of one recorded are tried within a text, where one
+// mostTried is how many live values of one recorded are tried within a text, where one
 // may begin as another does.
-const tried = 8
+const mostTried = 8
 
 // spells reports whether live is recorded from byte from on, with any of the live
-// values for each token that has some.
-func (v *variables) spells(recorded string, tokens []token, from int, live string) bool {
+// values for each word that has some.
+func (v *variables) spells(recorded string, tokens []word, from int, live string) bool {
 	for i, t := range tokens {
 		list := v.anywhere[t.text]
 		if len(list) == 0 {
 			continue
 		}
-		list = list[max(0, len(list)-tried):]
+		list = list[max(0, len(list)-mostTried):]
 		rest, ok := strings.CutPrefix(live, recorded[from:t.start])
 		if !ok {
 			return false
@@ -95,13 +95,13 @@ func (v *variables) spells(recorded string, tokens []token, from int, live strin
 
 // inverse returns the recorded values by the live ones.
 func (v *variables) inverse() *variables {
-	if v.opposite != nil {
-		return v.opposite
+	if v.inverted != nil {
+		return v.inverted
 	}
-	back := &variables{named: map[spotKey][]string{}, anywhere: map[string][]string{}}
+	back := &variables{named: map[handle][]string{}, anywhere: map[string][]string{}}
 	for key, list := range v.named {
 		for _, live := range list {
-			back.named[spotKey{key.kind, live}] = []string{key.value}
+			back.named[handle{key.kind, live}] = []string{key.value}
 		}
 	}
 	for recorded, list := range v.anywhere {
@@ -109,17 +109,17 @@ func (v *variables) inverse() *variables {
 			back.anywhere[live] = []string{recorded}
 		}
 	}
-	v.opposite = back
+	v.inverted = back
 	return back
 }
 
-// respell returns a recorded frame with the live values of variables in it, and
+// substitute returns a recorded frame with the live values of variables in it, and
 // every other byte as it was. Ids and tokens of requests are not variables.
-func (v *variables) respell(frame []byte) []byte {
+func (v *variables) substitute(frame []byte) []byte {
 	if v.isEmpty() {
 		return frame
 	}
-	r := respelling{variables: v, text: frame}
+	r := substitution{variables: v, text: frame}
 	root := treeOf(frame)
 	messages := []tree{root}
 	if root.kind == '[' {
@@ -130,24 +130,24 @@ func (v *variables) respell(frame []byte) []byte {
 			r.walk(m.member(part), part)
 		}
 	}
-	return r.spelled()
+	return r.result()
 }
 
-// respellParams is respell of the params of one message.
-func (v *variables) respellParams(params []byte) []byte {
-	r := respelling{variables: v, text: params}
+// substituteParams is substitute for the params of one message.
+func (v *variables) substituteParams(params []byte) []byte {
+	r := substitution{variables: v, text: params}
 	r.walk(treeOf(params), "params")
-	return r.spelled()
+	return r.result()
 }
 
-// respelling is the values to put in a text.
-type respelling struct {
+// substitution collects the values to put in a text.
+type substitution struct {
 	*variables
 	text []byte
 	list []change
 }
 
-func (r *respelling) spelled() []byte {
+func (r *substitution) result() []byte {
 	if len(r.list) == 0 {
 		return r.text
 	}
@@ -155,7 +155,7 @@ func (r *respelling) spelled() []byte {
 	return apply(r.text, r.list)
 }
 
-func (r *respelling) walk(n tree, name string) {
+func (r *substitution) walk(n tree, name string) {
 	for i, kid := range n.kids {
 		if n.kind == '{' {
 			name = n.keys[i]
@@ -183,7 +183,7 @@ func (r *respelling) walk(n tree, name string) {
 
 // within moves changes of what a string says to where it is written, so that what is
 // around them keeps its spelling.
-func (r *respelling) within(n tree, changes []change) {
+func (r *substitution) within(n tree, changes []change) {
 	at, said := n.start+1, 0
 	place := func(offset int) int {
 		for said < offset {
@@ -261,9 +261,9 @@ func upTo(text, next string, last bool) string {
 	return ""
 }
 
-// hidden stands for a live value in the place of a redacted one: reports do not tell
+// notShown stands for a live value in the place of a redacted one: reports do not tell
 // what the recording was made not to.
-const hidden = "(not shown)"
+const notShown = "(not shown)"
 
 // hide puts the masks back for the secrets that a text has.
 func (v *variables) hide(text string) string {

@@ -19,7 +19,7 @@ func TestTokens(t *testing.T) {
 		{"-a- \xff é", "a-"},
 	} {
 		var got []string
-		for _, k := range tokensOf(tt.text) {
+		for _, k := range wordsOf(tt.text) {
 			if tt.text[k.start:k.end] != k.text {
 				t.Errorf("%q is at %d to %d of %q", k.text, k.start, k.end, tt.text)
 			}
@@ -52,7 +52,7 @@ func TestWindow(t *testing.T) {
 		{"x", "y"}, {long + "1" + long, long + "2" + long}, {long, long + "more"}, {"a " + long, "b " + long},
 		{long + "1" + long + "2" + long, long + "3" + long + "4" + long}, {strings.Repeat("x", 9000), strings.Repeat("x", 9001)},
 	} {
-		a, b := window(tt[0], tt[1])
+		a, b := differingParts(tt[0], tt[1])
 		at := 0 // where both parts are, with the same on either side
 		for ; at <= len(tt[0])-len(a); at++ {
 			if tt[0][:at]+b+tt[0][at+len(a):] == tt[1] && tt[0][at:at+len(a)] == a {
@@ -70,7 +70,7 @@ func TestRespell(t *testing.T) {
 	v := newVariables(nil)
 	v.addAnywhere("id-12345", "new-\"1\"\n")
 	v.addAnywhere("4711", "815")
-	v.add(spotKey{"cursor", "a"}, "b")
+	v.add(handle{"cursor", "a"}, "b")
 	for _, tt := range []struct{ frame, want string }{
 		{`{"id":"id-12345","method":"m","params":{"x":"id-12345"}}`, `{"id":"id-12345","method":"m","params":{"x":"new-\"1\"\n"}}`},
 		{`{ "id": 1, "result": {"a":"\u003c\n\/id-12345 \ud83d\ude00\ud800,id-12345\u0041 id-12345\"","n":4711,"m":"4711"} }`,
@@ -80,7 +80,7 @@ func TestRespell(t *testing.T) {
 		{`[{"id":1,"error":{"data":["id-12345"]}},{"id":2,"result":4711}]`, `[{"id":1,"error":{"data":["new-\"1\"\n"]}},{"id":2,"result":815}]`},
 		{"no JSON: 4711", "no JSON: 4711"},
 	} {
-		if got := string(v.respell([]byte(tt.frame))); got != tt.want {
+		if got := string(v.substitute([]byte(tt.frame))); got != tt.want {
 			t.Errorf("%s\ngot  %s\nwant %s", tt.frame, got, tt.want)
 		}
 	}

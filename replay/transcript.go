@@ -18,12 +18,12 @@ import (
 // one entry for each event, at once, and remembers only the calls in flight, and the
 // latest that are over.
 type Transcript struct {
-	emit   func(Entry) error
-	open   inFlight[*Call]
-	tokens map[callKey]*Call // of the calls in open
-	over   closedCalls
-	asked  int      // requests so far
-	ahead  *Endings // what becomes of each; nil: nobody knows
+	emit    func(Entry) error
+	open    inFlight[*Call]
+	tokens  map[callKey]*Call // of the calls in open
+	over    closedCalls
+	asked   int      // requests so far
+	endings *Endings // what becomes of each; nil: nobody knows
 }
 
 // NewTranscript returns a transcript that gives its entries to emit. An error of
@@ -34,7 +34,7 @@ func NewTranscript(emit func(Entry) error) *Transcript {
 
 // Foresee tells the transcript of a log how its calls end, so that the entry of a
 // request has its answer. To be called before the first event.
-func (t *Transcript) Foresee(e *Endings) { t.ahead = e }
+func (t *Transcript) Foresee(e *Endings) { t.endings = e }
 
 // Apply gives out the event's entry.
 func (t *Transcript) Apply(e store.Event) error {
@@ -89,7 +89,7 @@ func (t *Transcript) request(e store.Event, em EntryMessage) *Call {
 		id: mcp.KeyOf([]byte(em.ID)), token: mcp.KeyOf([]byte(em.Token)),
 	}
 	t.asked++
-	t.ahead.foretell(call)
+	t.endings.predict(call)
 	t.open.openAt(callKey{e.Dir, call.id}, e.Stream, call)
 	if call.token != "" {
 		t.tokens[callKey{e.Dir, call.token}] = call
@@ -114,7 +114,7 @@ func (t *Transcript) notification(e store.Event, m transport.Message, em *EntryM
 		}
 		call, ok := t.open.latest(e.Dir, id)
 		if !ok {
-			em.Call = t.over.named(keyOf(e.Dir, id))
+			em.Call = t.over.withID(keyOf(e.Dir, id))
 			return
 		}
 		em.Request, em.Call, call.Cancelled = call.Request, call, e.Seq
@@ -132,7 +132,7 @@ func (t *Transcript) response(e store.Event, m transport.Message, em *EntryMessa
 		k := keyOf(e.Dir.Reverse(), m.ID) // the latest with the id, of the exchange if there is one
 		em.Call = t.over.find(func(c *Call) bool { return c.Stream == e.Stream && c.Dir == k.dir && c.id == k.id })
 		if em.Call == nil {
-			em.Call = t.over.named(k)
+			em.Call = t.over.withID(k)
 		}
 		return
 	}
@@ -187,8 +187,8 @@ func (c *closedCalls) find(fits func(*Call) bool) *Call {
 	return nil
 }
 
-// named returns the latest with an id.
-func (c *closedCalls) named(k callKey) *Call {
+// withID returns the latest with an id.
+func (c *closedCalls) withID(k callKey) *Call {
 	return c.find(func(call *Call) bool { return call.Dir == k.dir && call.id == k.id })
 }
 

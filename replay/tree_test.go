@@ -106,7 +106,7 @@ func FuzzCompare(f *testing.F) {
 			yield(1, transport.Frame{Bytes: []byte(`{"id":1,"result":` + a + `}`)})
 		})
 		v.learn(recorded, live, 0)
-		if put := v.respell([]byte(`{"id":1,"result":` + a + `}`)); !json.Valid(put) {
+		if put := v.substitute([]byte(`{"id":1,"result":` + a + `}`)); !json.Valid(put) {
 			t.Fatalf("%q is no JSON", put)
 		}
 		Rules{Normalize: Normalizers()}.compare(recorded, live, v)

@@ -31,26 +31,26 @@ import (
 // The values of members are known by what the member holds, and are put only in
 // such members; those that look made up are put wherever they stand.
 type variables struct {
-	named    map[spotKey][]string // recorded value → live ones, the newest last
-	anywhere map[string][]string
-	masks    map[string]bool // those of anywhere that stand for secrets
-	opposite *variables      // what inverse has returned, while it holds
-	back     *returned
-	twice    bool // of two recordings: a UUID need not come back
+	named        map[handle][]string // recorded value → live ones, the newest last
+	anywhere     map[string][]string
+	masks        map[string]bool // those of anywhere that stand for secrets
+	inverted     *variables      // what inverse has returned, while it holds
+	recurrences  *recurrence
+	bothRecorded bool // of two recordings: a UUID need not come back
 }
 
 // newVariables returns what is to be learned of an end. said is what the other end
 // said in the recording, with how many messages of the first it had heard.
 func newVariables(said iter.Seq2[int, transport.Frame]) *variables {
-	return &variables{named: map[spotKey][]string{}, anywhere: map[string][]string{}, masks: map[string]bool{}, back: &returned{said: said}}
+	return &variables{named: map[handle][]string{}, anywhere: map[string][]string{}, masks: map[string]bool{}, recurrences: &recurrence{said: said}}
 }
 
-// makers are members in which the end that sends them has always made up the value.
-var makers = map[string]bool{"nextCursor": true, "requestState": true}
+// alwaysMadeUp are members in which the end that sends them has always made up the value.
+var alwaysMadeUp = map[string]bool{"nextCursor": true, "requestState": true}
 
-// kindOf says what a member of that name holds, if it is an id of some sort.
-func kindOf(name string) string {
-	if kind := spotKinds[name]; kind != "" {
+// handleKind says what a member of that name holds, if it is an id of some sort.
+func handleKind(name string) string {
+	if kind := handleKinds[name]; kind != "" {
 		return kind
 	}
 	if name != "requestId" && name != "progressToken" && idName().MatchString(name) {
@@ -124,63 +124,63 @@ func (w *learner) scalar(a, b tree) {
 		w.walk(treeOf([]byte(a.text)), treeOf([]byte(b.text)))
 	}
 	name := memberName(w.path)
-	key := spotKey{kindOf(name), a.text}
+	key := handle{handleKind(name), a.text}
 	switch {
-	case key.kind != "" && (w.isMaker(name) || w.isToken(name, key) || w.isNew(key)):
+	case key.kind != "" && (w.isAlwaysMadeUp(name) || w.isToken(name, key) || w.isNew(key)):
 		w.add(key, b.text)
-	case isOpaque(a.text) && isOpaque(b.text) && w.isNew(spotKey{"", a.text}):
+	case isOpaque(a.text) && isOpaque(b.text) && w.isNew(handle{"", a.text}):
 		w.addAnywhere(a.text, b.text)
 	}
-	was, is := window(a.text, b.text)
-	old, fresh := shaped(tokensOf(was)), shaped(tokensOf(is))
-	if !slices.EqualFunc(old, fresh, func(x, y token) bool { return x.shape == y.shape }) {
+	was, is := differingParts(a.text, b.text)
+	old, fresh := madeUp(wordsOf(was)), madeUp(wordsOf(is))
+	if !slices.EqualFunc(old, fresh, func(x, y word) bool { return x.shape == y.shape }) {
 		return
 	}
 	for i, t := range old {
-		if t.text != fresh[i].text && t.shape != "redacted" && w.isNew(spotKey{"", t.text}) {
+		if t.text != fresh[i].text && t.shape != "redacted" && w.isNew(handle{"", t.text}) {
 			w.addAnywhere(t.text, fresh[i].text)
 		}
 	}
 }
 
-// isMaker reports whether the value at the place is always the speaker's own.
-func (w *learner) isMaker(name string) bool {
+// isAlwaysMadeUp reports whether the value at the place is always the speaker's own.
+func (w *learner) isAlwaysMadeUp(name string) bool {
 	n := len(w.path)
-	return makers[name] || name == "taskId" && n > 1 && w.path[n-2] == "task"
+	return alwaysMadeUp[name] || name == "taskId" && n > 1 && w.path[n-2] == "task"
 }
 
 // isToken reports whether the protocol says that the value is made up, and it is
 // not one that the other end gave.
-func (w *learner) isToken(name string, key spotKey) bool {
+func (w *learner) isToken(name string, key handle) bool {
 	if name != "taskId" && name != "elicitationId" || w.isKnown(key) {
 		return false
 	}
-	first, ok := w.back.find(key)
+	first, ok := w.recurrences.firstHeard(key)
 	return !ok || first > w.position
 }
 
 // isNew reports whether a recorded value is the end's own that was not learned yet,
 // and comes back.
-func (w *learner) isNew(key spotKey) bool {
+func (w *learner) isNew(key handle) bool {
 	if key.kind == "id" && isPlainWord(key.value) {
 		return false
 	}
 	switch {
 	case w.isKnown(key):
 		return false
-	case w.twice && wordShape(key.value) == "uuid":
+	case w.bothRecorded && wordShape(key.value) == "uuid":
 		return true
 	}
-	first, ok := w.back.find(key)
+	first, ok := w.recurrences.firstHeard(key)
 	return ok && first > w.position
 }
 
-func (v *variables) isKnown(key spotKey) bool {
+func (v *variables) isKnown(key handle) bool {
 	return len(v.named[key]) > 0 || len(v.anywhere[key.value]) > 0
 }
 
-func (v *variables) add(key spotKey, live string) {
-	v.opposite = nil
+func (v *variables) add(key handle, live string) {
+	v.inverted = nil
 	v.named[key] = newest(v.named[key], live)
 	if isDistinct(key.value) {
 		v.addAnywhere(key.value, live)
@@ -188,7 +188,7 @@ func (v *variables) add(key spotKey, live string) {
 }
 
 func (v *variables) addAnywhere(recorded, live string) {
-	v.opposite = nil
+	v.inverted = nil
 	v.anywhere[recorded] = newest(v.anywhere[recorded], live)
 }
 
@@ -206,93 +206,93 @@ func isDistinct(value string) bool {
 	return isOpaque(value) || len(value) >= 4 && strings.ContainsAny(value, "0123456789") && strings.Trim(value, "0123456789.") != ""
 }
 
-// returned knows of the values that one end said in a recording when it said them,
-// to tell which of the other end's values came back. It reads the recording when
-// it is first asked: a live end that differs in nothing costs nothing.
-type returned struct {
+// recurrence tells which values of one end came back from the other: it knows when the other
+// end said each value first. It reads the recording when it is first asked, so that a live
+// end that differs in nothing costs nothing.
+type recurrence struct {
 	said   iter.Seq2[int, transport.Frame] // by how many messages it had heard
-	firsts map[spotKey]int                 // heard when it was said first; of a kind of member, or of any place: kind ""
+	firsts map[handle]int                  // heard when it was said first; of a kind of member, or of any place: kind ""
 }
 
-func (r *returned) find(key spotKey) (heard int, ok bool) {
+func (r *recurrence) firstHeard(key handle) (heard int, ok bool) {
 	if r.firsts == nil {
-		r.firsts = map[spotKey]int{}
+		r.firsts = map[handle]int{}
 		for heard, f := range r.said {
 			for _, m := range messagesOf(f) {
 				for _, raw := range [][]byte{m.Params, m.Result, m.Error} {
-					r.note(treeOf(raw), "", heard)
+					r.addTree(treeOf(raw), "", heard)
 				}
 			}
 		}
 	}
 	heard, ok = r.firsts[key]
 	if !ok && key.kind != "" && isDistinct(key.value) {
-		heard, ok = r.firsts[spotKey{"", key.value}]
+		heard, ok = r.firsts[handle{"", key.value}]
 	}
 	return heard, ok
 }
 
-// note takes in the values of a tree.
-func (r *returned) note(n tree, name string, heard int) {
+// addTree takes in the values of a tree.
+func (r *recurrence) addTree(n tree, name string, heard int) {
 	for i, kid := range n.kids {
 		if n.kind == '{' {
 			name = n.keys[i]
 		}
-		r.note(kid, name, heard)
+		r.addTree(kid, name, heard)
 	}
 	if n.kind != '"' && n.kind != '0' {
 		return
 	}
-	r.first(spotKey{"", n.text}, heard)
-	if kind := kindOf(name); kind != "" {
-		r.first(spotKey{kind, n.text}, heard)
+	r.add(handle{"", n.text}, heard)
+	if kind := handleKind(name); kind != "" {
+		r.add(handle{kind, n.text}, heard)
 	}
 	if n.kind != '"' {
 		return
 	}
-	for _, t := range tokensOf(n.text) {
-		r.first(spotKey{"", t.text}, heard)
+	for _, t := range wordsOf(n.text) {
+		r.add(handle{"", t.text}, heard)
 	}
 }
 
-// first keeps where a value was said first.
-func (r *returned) first(key spotKey, heard int) {
+// add keeps where a value was said first.
+func (r *recurrence) add(key handle, heard int) {
 	if _, ok := r.firsts[key]; !ok {
 		r.firsts[key] = heard
 	}
 }
 
-// spotKey is a value that one end makes up and the other gives back, and what it
+// handle is a value that one end makes up and the other gives back, and what it
 // is: a cursor, a task id, a request state.
-type spotKey struct{ kind, value string }
+type handle struct{ kind, value string }
 
-// spotKinds are the members that hold one, and what they hold.
-var spotKinds = map[string]string{"cursor": "cursor", "nextCursor": "cursor", "taskId": "task", "requestState": "state"}
+// handleKinds are the members that hold one, and what they hold.
+var handleKinds = map[string]string{"cursor": "cursor", "nextCursor": "cursor", "taskId": "task", "requestState": "state"}
 
-// spots lists those of a JSON value, in a fixed order.
-func spots(raw json.RawMessage) []spotKey {
-	var found []spotKey
-	for name := range spotKinds {
+// handlesIn lists the handles in a JSON value, in a fixed order.
+func handlesIn(raw json.RawMessage) []handle {
+	var found []handle
+	for name := range handleKinds {
 		if bytes.Contains(raw, []byte(name)) { // nearly never: a call has none
-			findSpots(treeOf(raw), &found)
+			appendHandles(treeOf(raw), &found)
 			break
 		}
 	}
 	return found
 }
 
-func findSpots(n tree, found *[]spotKey) {
+func appendHandles(n tree, found *[]handle) {
 	for i, kid := range n.kids {
-		if n.kind == '{' && kid.kind == '"' && spotKinds[n.keys[i]] != "" {
-			*found = append(*found, spotKey{spotKinds[n.keys[i]], kid.text})
+		if n.kind == '{' && kid.kind == '"' && handleKinds[n.keys[i]] != "" {
+			*found = append(*found, handle{handleKinds[n.keys[i]], kid.text})
 		}
-		findSpots(kid, found)
+		appendHandles(kid, found)
 	}
 }
 
-// token is a part of a text that may be a value on its own: a word, or what is
-// made up of more than one.
-type token struct {
+// word is a part of a text that may be a value on its own: a word of letters and digits, or
+// a longer form such as a time.
+type word struct {
 	text       string
 	shape      string // what it looks like; "" is a word
 	start, end int
@@ -305,12 +305,12 @@ var (
 	hostAhead = phrase.Regexp(`^(?:localhost|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[[0-9a-f:]*:[0-9a-f:]*\]):\d{2,5}`)
 )
 
-// tokensOf splits a text into redacted values, times, hosts with a port, and words,
+// wordsOf splits a text into redacted values, times, hosts with a port, and words,
 // and leaves out what is between them.
-func tokensOf(text string) []token {
-	var list []token
+func wordsOf(text string) []word {
+	var list []word
 	for i := 0; i < len(text); {
-		t := tokenAt(text, i)
+		t := wordAt(text, i)
 		if t.end == i {
 			i++
 			continue
@@ -325,42 +325,42 @@ func tokensOf(text string) []token {
 	return list
 }
 
-// tokenAt returns the token that begins at i; one that ends there is none. The
+// wordAt returns the word that begins at i; one that ends there is none. The
 // patterns are tried only where they may match: they are slow.
-func tokenAt(text string, i int) token {
+func wordAt(text string, i int) word {
 	ahead := text[i:min(len(text), i+64)]
 	switch c := text[i]; {
 	case c == '[':
 		if n := len(maskAhead().FindString(ahead)); n > 0 {
-			return token{shape: "redacted", end: i + n}
+			return word{shape: "redacted", end: i + n}
 		}
-		return token{shape: "port", end: i + len(hostAhead().FindString(ahead))}
-	case !isWord(c) || c == '-':
-		return token{end: i}
+		return word{shape: "port", end: i + len(hostAhead().FindString(ahead))}
+	case !isWordByte(c) || c == '-':
+		return word{end: i}
 	case len(ahead) >= 16 && ahead[4] == '-' && ahead[13] == ':':
 		if n := len(timeAhead().FindString(ahead)); n > 0 {
-			return token{shape: "time", end: i + n}
+			return word{shape: "time", end: i + n}
 		}
 	}
 	end := i
-	for end < len(text) && isWord(text[end]) {
+	for end < len(text) && isWordByte(text[end]) {
 		end++
 	}
 	if end < len(text) && (text[end] == '.' && end-i <= 3 || text[end] == ':' && text[i:end] == "localhost") {
 		if n := len(hostAhead().FindString(ahead)); n > 0 {
-			return token{shape: "port", end: i + n}
+			return word{shape: "port", end: i + n}
 		}
 	}
-	return token{shape: "word", end: end}
+	return word{shape: "word", end: end}
 }
 
-func isWord(c byte) bool {
+func isWordByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
 }
 
-// shaped are the tokens that look made up.
-func shaped(list []token) []token {
-	var made []token
+// madeUp returns the words that look made up.
+func madeUp(list []word) []word {
+	var made []word
 	for _, t := range list {
 		if t.shape != "" {
 			made = append(made, t)
@@ -418,7 +418,7 @@ func isOpaque(text string) bool {
 	if text == "" {
 		return false
 	}
-	if t := tokenAt(text, 0); t.end == len(text) {
+	if t := wordAt(text, 0); t.end == len(text) {
 		return t.shape != "word" || wordShape(text) != ""
 	}
 	return len(text) >= 16 && base64Pattern().MatchString(text) && wordShape(base64Word.Replace(text)) != ""

@@ -45,7 +45,7 @@ type Verdict struct {
 	Unanswered []Unanswered `json:"unanswered"`
 	Warnings   []string     `json:"warnings"`
 
-	nothing string // why there is nothing to replay; "" where there is
+	whyNothing string // why there is nothing to replay; "" where there is
 }
 
 // Models are the endpoint models of a replay.
@@ -87,8 +87,8 @@ func (v Verdict) Judged() Verdict {
 	case v.Verdict != Pass:
 	case len(v.open()) > 0:
 		v.Verdict = Open
-	case v.nothing != "":
-		v.Verdict, v.Explanation = Nothing, v.nothing
+	case v.whyNothing != "":
+		v.Verdict, v.Explanation = Nothing, v.whyNothing
 	}
 	return v
 }
@@ -111,19 +111,19 @@ func Closed(r *Recording, s Setup) Verdict {
 	v := Verdict{
 		Verdict: Pass, Capacity: s.Capacity, Models: Models{s.Client, s.Server},
 		Frames:     Played{C2S: p.way(transport.ClientToServer), S2C: p.way(transport.ServerToClient)},
-		Unanswered: r.unanswered(), Warnings: r.Warnings(), nothing: r.nothing(),
+		Unanswered: r.unanswered(), Warnings: r.Warnings(), whyNothing: r.whyNothing(),
 		Waits: []Wait{}, Cycle: []string{}, Assumptions: []string{}, Changes: []string{}, Sequence: []string{},
 	}
 	if p.done() {
 		return v
 	}
 	v.Verdict, v.Proved = Hang, true
-	stand{p}.describe(&v)
+	blockedState{p}.describe(&v)
 	v.Changes = slices.Concat(r.queueChanges(s, p), r.capacityChanges(s.Capacity, r.scripts(s)), r.modelChanges(s))
 	return v
 }
 
-func (p *play) way(dir transport.Direction) Way {
+func (p *closedRun) way(dir transport.Direction) Way {
 	return Way{
 		Recorded: p.recording.Frames(dir),
 		Taken:    int(p.ends[dir].acked), Read: int(p.ends[dir.Reverse()].given),
@@ -131,8 +131,8 @@ func (p *play) way(dir transport.Direction) Way {
 }
 
 // describe fills in what a hang looks like.
-func (s stand) describe(v *Verdict) {
-	k := s.knot()
+func (s blockedState) describe(v *Verdict) {
+	k := s.waitGraph()
 	v.Category = k.category()
 	for _, n := range k.nodes {
 		w, _, _ := s.wait(n)
@@ -215,8 +215,8 @@ func Judge(r *Recording, s Setup) Outcome {
 		return o
 	}
 	o.Verdict = Hang
-	at := stand{p}
-	k := at.knot()
+	at := blockedState{p}
+	k := at.waitGraph()
 	o.Category, o.Shape = k.category(), at.shape(k)
 	for _, n := range k.nodes {
 		if f := at.held(n); f >= 0 {
@@ -244,7 +244,7 @@ func (r *Recording) passes(both scripts, c Capacity) bool { return r.start(both,
 
 // queueChanges says how large the inner queue of a swallowing end must be: as
 // large as its notification debt, unless something else hangs then.
-func (r *Recording) queueChanges(s Setup, p *play) []string {
+func (r *Recording) queueChanges(s Setup, p *closedRun) []string {
 	var list []string
 	for _, dir := range directions {
 		e := p.ends[dir]

@@ -74,12 +74,12 @@ func (d *Driver) Close() []StepVerdict { return grave(d.judge()) }
 
 func (d *Driver) judge() []judged {
 	var list []judged
-	for _, t := range d.turns {
-		if v, ok := d.judgeTurn(t); ok {
+	for _, t := range d.serverMsgs {
+		if v, ok := d.judgeServerMsg(t); ok {
 			list = append(list, v)
 		}
 	}
-	for _, l := range d.lines {
+	for _, l := range d.clientFrames {
 		if !l.sent && (l.question == nil || l.question.arrived) {
 			list = append(list, judged{seq: l.seq, grave: true, StepVerdict: StepVerdict{
 				Result: NotSent, Seq: l.seq, Dir: transport.ClientToServer, What: l.what(),
@@ -91,15 +91,15 @@ func (d *Driver) judge() []judged {
 	return append(list, d.findings...)
 }
 
-// judgeTurn returns the verdict on a turn; none on an answer that was not asked for,
-// or was called off.
-func (d *Driver) judgeTurn(t *turn) (j judged, ok bool) {
+// judgeServerMsg returns the verdict on a server message; none on an answer that was not
+// asked for, or was called off.
+func (d *Driver) judgeServerMsg(t *serverMsg) (j judged, ok bool) {
 	j.seq, j.StepVerdict = t.seq, StepVerdict{Seq: t.seq, Dir: transport.ServerToClient, What: t.what(), Result: Missing}
 	switch {
 	case t.arrived:
 		c := d.rules.compare(t.msg(), *t.live, d.variables)
 		if by := d.rules.By; t.msg().Kind() == transport.Request && (by == ByMethod || by == ByOrder) {
-			c = c.excused(by.String())
+			c = c.asMapped(by.String())
 		}
 		order := t.misplaced()
 		// A message that differs may stand for the wrong one; two HTTP streams have no order.
@@ -141,8 +141,8 @@ func (p *Player) Close() []StepVerdict { return grave(p.judge()) }
 
 func (p *Player) judge() []judged {
 	var list []judged
-	for _, c := range p.cues {
-		if v, ok := p.judgeCue(c); ok {
+	for _, c := range p.clientMsgs {
+		if v, ok := p.judgeClientMsg(c); ok {
 			list = append(list, v)
 		}
 		if c.arrived && c.answer != nil && !c.answer.sent {
@@ -156,8 +156,9 @@ func (p *Player) judge() []judged {
 	return append(list, p.findings...)
 }
 
-// judgeCue returns the verdict on a cue; none on the answer to what was not asked.
-func (p *Player) judgeCue(c *cue) (j judged, ok bool) {
+// judgeClientMsg returns the verdict on a client message; none on the answer to what was
+// not asked.
+func (p *Player) judgeClientMsg(c *clientMsg) (j judged, ok bool) {
 	j.seq, j.StepVerdict = c.seq, StepVerdict{Seq: c.seq, Dir: transport.ClientToServer, What: c.what(), Result: Missing}
 	switch {
 	case c.arrived:
@@ -171,7 +172,7 @@ func (p *Player) judgeCue(c *cue) (j judged, ok bool) {
 		if !c.answers.reply.sent || c.answers.done {
 			return j, false
 		}
-		j.grave, j.Text = c.forgone, fmt.Sprintf("#%d, %s, was not given", c.seq, c.what())
+		j.grave, j.Text = c.timedOut, fmt.Sprintf("#%d, %s, was not given", c.seq, c.what())
 	case c.msg().Kind() != transport.Notification:
 		return j, false // noise, or an answer to no question
 	default:
@@ -180,8 +181,8 @@ func (p *Player) judgeCue(c *cue) (j judged, ok bool) {
 	return j, true
 }
 
-// compare compares a cue with the live message that stands for it.
-func (p *Player) compare(c *cue) comparison {
+// compare compares a client message with the live message that stands for it.
+func (p *Player) compare(c *clientMsg) comparison {
 	result := p.rules.compare(c.msg(), *c.live, p.variables)
 	was, is := c.msg().ProgressToken(), c.live.ProgressToken()
 	if c.msg().Method == methodProgress && !mcp.Same(was, is) && !p.rules.ignores([]string{"params", "progressToken"}) {
@@ -192,9 +193,9 @@ func (p *Player) compare(c *cue) comparison {
 	case c.msg().Kind() != transport.Request || matchedByMethod(c.msg().Method):
 		return result
 	case p.rules.Match != nil:
-		return result.excused("matcher")
+		return result.asMapped("matcher")
 	case p.rules.By == ByMethod || p.rules.By == ByOrder:
-		return result.excused(p.rules.By.String())
+		return result.asMapped(p.rules.By.String())
 	}
 	return result
 }
@@ -210,8 +211,8 @@ func (p *Player) extraNear(v StepVerdict, grave bool) {
 	p.findings = append(p.findings, judged{seq: p.reached, grave: grave, StepVerdict: v})
 }
 
-// withhold notes that a reply is not sent.
-func (p *Player) withhold(r *reply, text string) {
+// withhold notes that a server frame is not sent.
+func (p *Player) withhold(r *serverFrame, text string) {
 	what := "a frame"
 	if messages := messagesOf(r.frame); len(messages) > 0 {
 		what = about(messages[0])
@@ -221,7 +222,8 @@ func (p *Player) withhold(r *reply, text string) {
 	}})
 }
 
-// noises counts an end's frames that hold no message, but for those that are a cue.
+// noises counts an end's frames that hold no message, but for those that are a client
+// message.
 type noises struct {
 	recorded, live int
 	first          string // of the live ones
@@ -248,7 +250,7 @@ func (n *noises) judge(dir transport.Direction, end string) []judged {
 
 // misplaced says on which side of the answer to its call the live message came,
 // if that is not the recorded one.
-func (t *turn) misplaced() string {
+func (t *serverMsg) misplaced() string {
 	r := t.owner
 	if r == nil {
 		r = t.follows

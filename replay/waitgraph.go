@@ -7,22 +7,22 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// knot is the answer to who waits for whom: a cycle, or a chain to something
-// that never comes; and who else is blocked because of it.
-type knot struct {
+// waitGraph says who waits for whom: a cycle, or a chain to something that never comes. It
+// also lists the nodes that are blocked because of it.
+type waitGraph struct {
 	nodes  []node // the cycle, or the whole chain
 	closed bool   // a cycle
 	others []node // further blocked nodes
 }
 
-// knot follows the waits. Every node waits for one other, so following them from
+// waitGraph follows the waits. Every node waits for one other, so following them from
 // any blocked node leads into a cycle or to a node that waits for nothing there is.
-func (s stand) knot() knot {
-	var found knot
+func (s blockedState) waitGraph() waitGraph {
+	var found waitGraph
 	for _, start := range s.starts() {
 		nodes, closed := s.follow(start)
 		if closed && !found.closed || closed == found.closed && !closed && len(nodes) > len(found.nodes) {
-			found = knot{nodes: nodes, closed: closed}
+			found = waitGraph{nodes: nodes, closed: closed}
 		}
 	}
 	for _, n := range s.starts() {
@@ -34,7 +34,7 @@ func (s stand) knot() knot {
 }
 
 // starts returns the blocked nodes: callers of a swallowing client first.
-func (s stand) starts() []node {
+func (s blockedState) starts() []node {
 	var calls, blocked []node
 	for _, dir := range directions {
 		if stop := s.ends[dir].stopped(); stop != nil && stop.call >= 0 && !s.finished(node{roleReader, dir}) {
@@ -51,7 +51,7 @@ func (s stand) starts() []node {
 
 // follow walks from a blocked node and returns the cycle it comes to, from a call on if
 // it has one, or the whole walk when that ends.
-func (s stand) follow(n node) (nodes []node, closed bool) {
+func (s blockedState) follow(n node) (nodes []node, closed bool) {
 	for {
 		if i := slices.Index(nodes, n); i >= 0 {
 			cycle := nodes[i:]
@@ -77,7 +77,7 @@ const (
 	NeverSent = "never sent"  // what is awaited is not in the recording
 )
 
-func (k knot) category() string {
+func (k waitGraph) category() string {
 	var count [roleAnswer + 1]int
 	for _, n := range k.nodes {
 		count[n.role]++
@@ -123,12 +123,12 @@ type node struct {
 	own  transport.Direction
 }
 
-// stand is what a play looks like when nothing moves any more.
-type stand struct {
-	*play
+// blockedState is a closed replay in which nothing moves any more.
+type blockedState struct {
+	*closedRun
 }
 
-func (s stand) name(n node) string {
+func (s blockedState) name(n node) string {
 	who := n.own.Sender()
 	switch n.role {
 	case roleWriter:
@@ -150,14 +150,14 @@ func (s stand) name(n node) string {
 	return fmt.Sprintf("response #%d", s.recording.frameOf(stop.awaited).seq)
 }
 
-func (s stand) reader(own transport.Direction) node {
+func (s blockedState) reader(own transport.Direction) node {
 	if s.ends[own].model.kind == rigid {
 		return node{roleThread, own}
 	}
 	return node{roleReader, own}
 }
 
-func (s stand) writer(own transport.Direction) node {
+func (s blockedState) writer(own transport.Direction) node {
 	if s.ends[own].model.kind == rigid {
 		return node{roleThread, own}
 	}
@@ -165,7 +165,7 @@ func (s stand) writer(own transport.Direction) node {
 }
 
 // finished reports whether a writer, reader or thread has nothing left to do.
-func (s stand) finished(n node) bool {
+func (s blockedState) finished(n node) bool {
 	e := s.ends[n.own]
 	sent, read := e.sent(), e.read()
 	switch n.role {
@@ -179,7 +179,7 @@ func (s stand) finished(n node) bool {
 
 // wait says what an unfinished node waits for, and the node that could end it;
 // false when there is none.
-func (s stand) wait(n node) (w Wait, next node, ok bool) {
+func (s blockedState) wait(n node) (w Wait, next node, ok bool) {
 	e := s.ends[n.own]
 	switch {
 	case n.role == roleQueue:
@@ -201,7 +201,7 @@ func (s stand) wait(n node) (w Wait, next node, ok bool) {
 	return w, next, ok
 }
 
-func (s stand) writerWait(n node) (Wait, node, bool) {
+func (s blockedState) writerWait(n node) (Wait, node, bool) {
 	e := s.ends[n.own]
 	if !e.sending() { // some frame that this one follows was not read
 		f := s.recording.frames[s.recording.nth(n.own, int(e.offered)+1)]
@@ -218,7 +218,7 @@ func (s stand) writerWait(n node) (Wait, node, bool) {
 	return w, s.reader(n.own.Reverse()), true
 }
 
-func (s stand) readerWait(n node) (Wait, node, bool) {
+func (s blockedState) readerWait(n node) (Wait, node, bool) {
 	e, from := s.ends[n.own], n.own.Reverse()
 	if e.model.kind == serial && !e.reading() {
 		return s.workWait(n)
@@ -240,12 +240,12 @@ func (s stand) readerWait(n node) (Wait, node, bool) {
 	return w, s.writer(n.own), true
 }
 
-func (s stand) callWait(n node) (Wait, node, bool) {
+func (s blockedState) callWait(n node) (Wait, node, bool) {
 	stop := s.ends[n.own].stopped()
 	sent := s.recording.frameOf(stop.call).seq
 	why := fmt.Sprintf("sent as #%d", sent)
 	switch {
-	case stop.ends != never:
+	case stop.ends != forever:
 		cancel := s.recording.nth(n.own, int(stop.ends))
 		why += ", given up with " + s.recording.label(cancel)
 		return Wait{Why: why, Seq: sent}, s.writer(n.own), true
@@ -259,7 +259,7 @@ func (s stand) callWait(n node) (Wait, node, bool) {
 
 // answerWait says where the awaited response stands. Wherever in its lane that
 // is, it is the reader at the end of the lane that holds it up.
-func (s stand) answerWait(n node) (Wait, node, bool) {
+func (s blockedState) answerWait(n node) (Wait, node, bool) {
 	stop, from := s.ends[n.own].stopped(), n.own.Reverse()
 	f := s.recording.frameOf(stop.awaited)
 	w := Wait{Seq: f.seq}
@@ -282,7 +282,7 @@ func (s stand) answerWait(n node) (Wait, node, bool) {
 }
 
 // workWait says what a serial reader that does not read waits for.
-func (s stand) workWait(n node) (Wait, node, bool) {
+func (s blockedState) workWait(n node) (Wait, node, bool) {
 	e := s.ends[n.own]
 	stop := e.stopped()
 	if stop == nil { // what the work sends is not taken
@@ -305,7 +305,7 @@ func (s stand) workWait(n node) (Wait, node, bool) {
 
 // askedWait is of a handler's call that the recording has no response to: it may be
 // seen why there is none.
-func (s stand) askedWait(n node) (Wait, node, bool) {
+func (s blockedState) askedWait(n node) (Wait, node, bool) {
 	call := s.ends[n.own].stopped().call
 	f, peer := s.recording.frameOf(call), s.ends[n.own.Reverse()]
 	w := Wait{Why: fmt.Sprintf("sent as #%d", f.seq), Seq: f.seq}
@@ -322,7 +322,7 @@ func (s stand) askedWait(n node) (Wait, node, bool) {
 }
 
 // held returns the frame in a node's hand, or -1.
-func (s stand) held(n node) int32 {
+func (s blockedState) held(n node) int32 {
 	e := s.ends[n.own]
 	writes := n.role == roleWriter || n.role == roleThread
 	switch {
