@@ -32,22 +32,23 @@ func (m *Masker) Session() *Session { return &Session{m, map[stream][]byte{}} }
 
 // Event returns an event as [Masker.Event] does.
 func (s *Session) Event(e store.Event) store.Event {
-	from := stream{e.Kind, e.Dir, e.Stream}
-	masked, n := e.Payload, 0
+	from, n := stream{e.Kind, e.Dir, e.Stream}, 0
 	switch {
-	case e.Kind == store.Stderr:
-		masked, n = s.piece(from, e.Payload, "")
-	case e.Kind == store.Frame && !isContainer(e.Payload):
-		masked, n = s.piece(from, e.Payload, "\n")
-	case e.Kind == store.HTTP:
-		return s.http(from, e)
-	default:
-		if h, err := store.ParseHeader(e.Payload); e.Kind == store.Opened && err == nil {
+	case e.Kind == store.Opened:
+		if h, err := store.ParseHeader(e.Payload); err == nil {
 			s.masker = s.masker.Of(h)
 		}
 		return s.masker.Event(e)
+	case e.Kind == store.HTTP:
+		return s.http(from, e)
+	case e.Kind == store.Stderr:
+		e.Payload, n = s.piece(from, e.Payload, "")
+	case e.Kind == store.Frame && !isContainer(e.Payload):
+		e.Payload, n = s.piece(from, e.Payload, "\n")
+	default:
+		return s.masker.Event(e)
 	}
-	e.Payload, e.Redacted = masked, e.Redacted+uint64(n)
+	e.Redacted += uint64(n)
 	return e
 }
 
