@@ -43,7 +43,7 @@ mcprec export --format mermaid writes one for documents.
 --format json prints one object a line: seq, at (a Go duration), kind, dir,
 stream, bytes, unterminated, text, messages (a list of kind, method, target, id,
 token, error, request, latency; with --pairs response). For the exact bytes see mcprec
-export.
+export --secrets.
 
 ` + sessionHelp + "\n\n" + exitLine,
 		Example: `  mcprec show
