@@ -53,6 +53,4 @@
 //	replace github.com/modelcontextprotocol/go-sdk => github.com/modelcontextprotocol/go-sdk v1.2.0
 //
 // A program that does not import this package does not build the SDK at all.
-//
-// [explore.Run.Go]: https://pkg.go.dev/github.com/mcprec/mcprec/replay/explore#Run.Go
 package gosdk

@@ -26,14 +26,14 @@ type Client struct {
 	Legacy bool
 	// Listen says when the standalone stream is asked for.
 	Listen ListenTime
-	// Session says which session an exchange is of, where one Conn stands for several
-	// clients; nil: all are of one.
+	// Session says which session an exchange belongs to, where one Conn stands for
+	// several clients. If it is nil, all belong to one.
 	Session func(stream uint64) string
-	// Manner says how the request of an exchange is made; nil, also from it: as the
-	// specification has it.
+	// Manner says how the request of an exchange is made. If it is nil or returns nil,
+	// the request is made as the specification says.
 	Manner func(stream uint64) *Manner
-	// Forgive is asked about a response without a message that is no success: false,
-	// and of nil, it is an error of Read.
+	// Forgive is asked about a response that has no message and is no success. If it is
+	// nil or returns false, the response is an error of Read.
 	Forgive func(stream uint64, e *StatusError) bool
 }
 
@@ -51,7 +51,7 @@ type Manner struct {
 	Path string
 	// MayBreak says that the connection may break before there is a response.
 	MayBreak bool
-	// Awaits has a Write return only when the response begins or the connection breaks.
+	// Awaits makes a Write return only when the response begins or the connection breaks.
 	Awaits bool
 }
 
@@ -59,12 +59,12 @@ type Manner struct {
 type ListenTime uint8
 
 const (
-	// ListenNever is not at all.
+	// ListenNever asks for none.
 	ListenNever ListenTime = iota
-	// ListenInitialized is when the server has taken notifications/initialized, as the
+	// ListenInitialized asks when the server has taken notifications/initialized, as the
 	// TypeScript SDK does.
 	ListenInitialized
-	// ListenAnswered is when initialize was answered, as the Go SDK does.
+	// ListenAnswered asks when initialize was answered, as the Go SDK does.
 	ListenAnswered
 )
 
@@ -147,8 +147,7 @@ type ClientConn struct {
 	endpoint *url.URL                      // of HTTP+SSE
 }
 
-// Read implements Conn. An error that is not the context's is what the server made of
-// some request.
+// Read implements Conn. An error that is not the context's says how a request failed.
 func (c *ClientConn) Read(ctx context.Context) (transport.Frame, error) {
 	return await(ctx, c.news, c.closed, func() (f transport.Frame, found bool, err error) {
 		c.mu.Lock()

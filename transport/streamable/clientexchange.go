@@ -19,8 +19,8 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// clientExchange is a message of the client, the response to it, and what goes on
-// with that.
+// clientExchange is a message of the client and the response to it, over all the
+// connections that the response takes.
 type clientExchange struct {
 	conn    *ClientConn
 	number  uint64
@@ -45,7 +45,7 @@ type clientExchange struct {
 	drop      atomic.Bool // the stream is to be cut
 	resumable atomic.Bool // an event has told an id
 
-	endpoint chan error // of HTTP+SSE: told when it is known
+	endpoint chan error // of HTTP+SSE: gets nil when the address is known
 }
 
 // newClientExchange needs the Conn's lock for nothing but the context.
