@@ -28,28 +28,27 @@ const (
 var ErrNoAnswer = errors.New("the disk does not answer")
 
 // backlog stands between a recorder and its spool. While the disk answers, a write is
-// the spool's, in line. One that lasts longer than the bound is overtaken by the
-// watch: whoever waits for it goes on, and what it writes, with all that follows,
-// stands in the queue in order until it is on the disk. The same becomes of a write
-// that fails. The queue is worked off by one goroutine: by the one whose write was
-// late, when that returns.
+// the spool's, in line. When one lasts longer than the bound, its turn is handed over:
+// another goroutine goes on, and what it writes, with all that follows, stands in the
+// queue in order until it is on the disk. The same becomes of a write that fails. The
+// queue is worked off by one goroutine: by the one whose write was late, when that
+// returns.
 //
-// Of the spool's calls one runs at a time: the recorder's, under its lock and only
-// while nothing is behind, or that goroutine's.
+// Of the spool's calls one runs at a time: that of who has the recorder's turn, only while
+// nothing is behind, or that goroutine's.
 type backlog struct {
 	spool  store.Spool
 	budget *budget
 	bound  time.Duration
 	tell   func(error) // of the first trouble
 
-	busy   atomic.Uint64 // number of the write in line, odd while it runs
-	parts  []store.Part  // that it writes
-	rescue func()        // lets go on who waits for it
-	taken  chan struct{} // it is in the queue
+	inLine *handover
+	parts  []store.Part  // of the write in line
+	goOn   func()        // has the turn when that is overdue
+	queued chan struct{} // what was overdue is in the queue
 	jobs   chan []store.Part
 	answer chan reply
 	worker sync.Once
-	watch  watch
 
 	mu      sync.Mutex // of what follows; not held over I/O
 	behind  bool
@@ -68,26 +67,26 @@ type backlog struct {
 	news atomic.Pointer[string] // of a spell that is over, to be told in the log
 }
 
-// reply is what became of a write; whole: it has returned, and what it wrote is its
-// giver's again.
+// reply is what became of a write. Of one that is late the turn is another's, and what it
+// wrote is never its giver's again.
 type reply struct {
-	err   error
-	whole bool
+	err  error
+	late bool
 }
 
 func newBacklog(s store.Spool, budget *budget, bound time.Duration, tell func(error)) *backlog {
 	b := &backlog{spool: s, budget: budget, bound: bound, tell: tell,
-		taken: make(chan struct{}, 1), jobs: make(chan []store.Part), answer: make(chan reply, 1),
+		queued: make(chan struct{}, 1), jobs: make(chan []store.Part), answer: make(chan reply, 1),
 		kick: make(chan struct{}, 1), ending: make(chan struct{})}
-	b.watch.wake, b.watch.stop, b.watch.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	b.watch.asleep.Store(true)
+	b.inLine = newHandover(bound, b.overdue)
 	return b
 }
 
-// write writes parts for somebody who cannot leave the goroutine: another does it.
+// write writes parts for somebody who cannot leave the goroutine: another does it, which
+// is left behind when it is late.
 func (b *backlog) write(parts []store.Part) reply {
-	if queued, err := b.queued(parts); queued {
-		return reply{err, true}
+	if waits, err := b.waits(parts); waits {
+		return reply{err: err}
 	}
 	b.worker.Do(func() { go b.work() })
 	b.jobs <- parts
@@ -95,51 +94,47 @@ func (b *backlog) write(parts []store.Part) reply {
 }
 
 func (b *backlog) work() {
-	letGo := func() { b.answer <- reply{} }
+	late := func() { b.answer <- reply{late: true} }
 	for parts := range b.jobs {
-		if r := b.inline(parts, letGo); r.whole {
+		if r := b.inlineWrite(parts, late); !r.late {
 			b.answer <- r
 		}
 	}
 }
 
-// writeHere writes parts in this goroutine. If it is overtaken, rescue has been called,
-// and what was this goroutine's is another's.
-func (b *backlog) writeHere(parts []store.Part, rescue func()) reply {
-	if queued, err := b.queued(parts); queued {
-		return reply{err, true}
+// writeHere writes parts in this goroutine. If that is late, goOn was called by another,
+// which has the turn then.
+func (b *backlog) writeHere(parts []store.Part, goOn func()) reply {
+	if waits, err := b.waits(parts); waits {
+		return reply{err: err}
 	}
-	return b.inline(parts, rescue)
+	return b.inlineWrite(parts, goOn)
 }
 
-func (b *backlog) inline(parts []store.Part, rescue func()) reply {
-	b.parts, b.rescue = parts, rescue
-	n := b.busy.Add(1)
-	b.watch.look(b)
+func (b *backlog) inlineWrite(parts []store.Part, goOn func()) reply {
+	b.parts, b.goOn = parts, goOn
+	n := b.inLine.begin()
 	err := b.spool.Write(parts)
-	if b.busy.CompareAndSwap(n, n+1) {
-		b.parts, b.rescue = nil, nil // a session that rests holds nothing of what passed
-		return reply{b.settle(parts, err), true}
+	if b.inLine.end(n) {
+		b.parts, b.goOn = nil, nil // a session that rests holds nothing of what passed
+		return reply{err: b.settle(parts, err)}
 	}
-	<-b.taken
+	<-b.queued
 	b.drain(err)
-	return reply{}
+	return reply{late: true}
 }
 
-// overtake has whoever waits for write n go on.
-func (b *backlog) overtake(n uint64) {
-	if !b.busy.CompareAndSwap(n, n+1) {
-		return
-	}
+// overdue puts what is written in line into the queue, and has another go on.
+func (b *backlog) overdue() {
 	size := sizeOf(b.parts)
 	b.budget.exceed(size) // it may be written yet: it cannot be lost
 	b.mu.Lock()
 	b.fall(keep(b.parts, size), ErrNoAnswer)
 	b.mu.Unlock()
-	rescue := b.rescue
-	b.parts, b.rescue = nil, nil
-	b.taken <- struct{}{}
-	rescue()
+	goOn := b.goOn
+	b.parts, b.goOn = nil, nil
+	b.queued <- struct{}{}
+	goOn()
 }
 
 // settle has what could not be written wait, if there is room.
@@ -159,9 +154,9 @@ func (b *backlog) settle(parts []store.Part, err error) error {
 	return nil
 }
 
-// queued reports whether parts do not go to the disk now: they wait, or there is no
+// waits reports whether parts do not go to the disk now: they wait, or there is no
 // room for them, which is an error.
-func (b *backlog) queued(parts []store.Part) (bool, error) {
+func (b *backlog) waits(parts []store.Part) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.behind {
@@ -240,8 +235,8 @@ func (b *backlog) fall(first batch, fault error) {
 	b.report(fault)
 }
 
-// waits says why, if anything waits.
-func (b *backlog) waits() string {
+// waiting says why, if anything waits.
+func (b *backlog) waiting() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.behind {

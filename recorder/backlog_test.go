@@ -175,7 +175,7 @@ func TestFullToTheEnd(t *testing.T) {
 5 frame c2s begun
 6 frame c2s frame 2
 7 frame c2s unterminated beg
-8 lost  {"frames":15,"bytes":86,"reason":"no space left","streams":["c2s","s2c","stderr"]}
+8 lost  {"frames":15,"bytes":101,"reason":"no space left","streams":["c2s"]}
 9 exit  {"code":3}
 10 closed  {"frames":6,"lost":15}
 `)

@@ -10,8 +10,8 @@ import (
 
 // write records items of one body of a stream with one write of the spool.
 func (r *Recorder) write(stream uint64, b *body, items []item) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.turn.take()
+	defer r.turn.give()
 	if r.sealed {
 		return
 	}

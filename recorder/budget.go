@@ -44,7 +44,7 @@ func (r *Recorder) bound() time.Duration {
 	return Bound
 }
 
-// over reports whether nothing may be passed on any more. The lock is held.
+// over reports whether nothing may be passed on any more. The caller has the turn.
 func (r *Recorder) over() bool { return r.sealed || r.failed }
 
 // inMemory reports whether a store never lets a write wait for a disk.
@@ -95,7 +95,7 @@ func keep(parts []store.Part, size int64) batch {
 		from := len(bytes)
 		bytes = append(bytes, parts[i].Payload...)
 		kept[i] = parts[i]
-		kept[i].Payload = bytes[from:len(bytes):len(bytes)]
+		kept[i].Payload, kept[i].Buffer = bytes[from:len(bytes):len(bytes)], nil
 	}
 	return batch{kept, size}
 }

@@ -36,12 +36,12 @@ func (c *tappedConn) Write(ctx context.Context, f transport.Frame) error {
 	if err := f.Sendable(); err != nil { // before it is recorded: it will not be sent
 		return err
 	}
-	tap := Tap{recorder: c.recorder, kind: store.Frame, dir: c.sends, whole: c.recorder.frame(c.sends, f)}
+	seq := c.recorder.frame(c.sends, f)
 	start := time.Now()
 	if err := c.inner.Write(ctx, f); err != nil {
 		return err
 	}
-	tap.delivered(time.Since(start))
+	c.recorder.delivered(c.sends, seq, time.Since(start))
 	return nil
 }
 

@@ -25,11 +25,11 @@
 //
 // # Data layout
 //
-// A [Recorder] owns one session: the next Seq, the clock, the spool, one lock
-// around the three. A [Tap] is one direction's pass-through. It cuts what it
-// reads at newlines into store.Parts and gives the parts of one read to the
-// spool in one call; the event of a frame takes its Seq and At when the frame's
-// first byte is seen. The lock is never held while a peer is written to. Between
+// A [Recorder] owns one session: the clock, the spool, the Seq of events, and one turn to
+// use them (handover.go), of which there is one total order. A [Tap] is one direction's
+// pass-through, or standard error's: it reads, hands what it read to the spool as one
+// chunk, and passes it on. Frames are cut, numbered and limited by whoever reads the spool
+// (store.Assembler). The turn is never held while a peer is written to. Between
 // Recorder and spool stands a backlog (backlog.go): a pump writes to the spool in its
 // own goroutine, which is quickest, and another takes the pump over if that write is
 // overdue; who cannot be taken over, as a handler, has another goroutine write.

@@ -94,7 +94,7 @@ func TestFullWithAnOpenFrame(t *testing.T) {
 		expect(t, &d.spool, `
 2 frame c2s frame
 3 frame c2s unterminated beg
-4 lost  {"frames":4,"bytes":1436,"reason":"no space left","streams":["c2s","s2c","stderr"]}
+4 lost  {"frames":4,"bytes":1438,"reason":"no space left","streams":["c2s"]}
 5 exit  {"code":3}
 6 closed  {"frames":2,"lost":4}
 `)

@@ -21,10 +21,13 @@ func (s spell) text() string {
 	return fmt.Sprintf("%v: what passed was held in memory for %v; all of it is written (events, until here: %d)", rootOf(s.fault), time.Since(s.since).Round(time.Millisecond), s.events)
 }
 
-// begun returns how many events begin in the parts.
+// begun returns how many events begin in the parts, of chunks how many lines they end.
 func begun(parts []store.Part) (n int) {
 	for i := range parts {
-		if !parts[i].Cont {
+		switch p := &parts[i]; {
+		case p.Chunk:
+			n += int(p.Lines)
+		case !p.Cont:
 			n++
 		}
 	}
@@ -160,10 +163,7 @@ func (b *backlog) finish() (left []batch, usable bool) {
 		usable = b.await(idle)
 	}
 	usable = usable || idle == nil
-	close(b.watch.stop)
-	if b.watch.began {
-		<-b.watch.done
-	}
+	b.inLine.close()
 	close(b.jobs)
 	b.mu.Lock()
 	defer b.mu.Unlock()

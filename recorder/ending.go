@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -11,18 +12,15 @@ import (
 // Seal writes the end of the log. It is quick: whoever is in a hurry may leave the
 // rest of Close to the next mcprec. Taps used after it pass on nothing.
 func (r *Recorder) Seal() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.turn.take()
+	defer r.turn.give()
 	if r.sealed {
 		return
 	}
 	at := r.at()
 	r.begin(at)
-	for _, t := range r.taps {
-		t.rest(at)
-	}
 	if r.back != nil {
-		if text := r.back.waits(); text != "" {
+		if text := r.back.waiting(); text != "" {
 			r.addNote(at, text)
 		}
 	}
@@ -49,8 +47,8 @@ func (r *Recorder) addNote(at time.Duration, text string) {
 // and closes the spool.
 func (r *Recorder) Close() Summary {
 	r.Seal()
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.turn.take()
+	defer r.turn.give()
 	if r.closed {
 		return r.sum
 	}
@@ -122,13 +120,18 @@ func (r *Recorder) untold() {
 
 // giveUp counts what waits and cannot be written: it is the last of the log.
 func (r *Recorder) giveUp(left []batch, fault error) {
-	begun := map[uint64]store.Event{}
+	begun, pipes := map[uint64]store.Event{}, map[string]bool{}
 	first := uint64(0)
 	for _, b := range left {
 		r.ended = false
 		for _, p := range b.parts {
 			e, known := begun[p.Seq]
 			switch {
+			case p.Chunk:
+				pipe := string(p.Kind) + p.Dir.String()
+				r.forgetChunk(&p, !pipes[pipe])
+				pipes[pipe] = true
+				continue
 			case !p.Cont:
 				if first == 0 {
 					first = p.Seq
@@ -173,6 +176,29 @@ func (r *Recorder) forget(e store.Event) {
 	}
 	r.gap.Frames++
 	r.sum.Lost++
+}
+
+// forgetChunk counts as lost what was counted of a chunk, the first of its pipe or not.
+func (r *Recorder) forgetChunk(p *store.Part, first bool) {
+	newlines, stream := uint64(bytes.Count(p.Payload, newline)), "stderr"
+	if p.Kind == store.Frame {
+		stream = p.Dir.String()
+		r.sum.Frames -= p.Lines
+		r.sum.Bytes -= uint64(len(p.Payload)) - newlines
+	}
+	lines := newlines
+	if !bytes.HasSuffix(p.Payload, newline) {
+		lines++
+	}
+	lost := p.Lines
+	if first && lines > lost {
+		lost++ // a line that had begun
+	}
+	r.lines -= p.Lines
+	r.sum.Lost += lost
+	r.gap.Frames += lost
+	r.gap.Bytes += uint64(len(p.Payload))
+	r.inStreams(stream)
 }
 
 // unfinished counts an event as lost whose beginning is in the log.

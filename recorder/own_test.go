@@ -16,15 +16,23 @@ func TestRestHoldsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	tap := r.Tap(transport.ClientToServer)
-	var s seen
+	here := func() {
+		chunk := []byte("{}\n")
+		r.turn.take()
+		tap.begin(chunk, nil)
+		if mine, err := r.commitHere(func() { t.Error("left behind") }); mine {
+			tap.written(chunk, 1, err)
+		}
+		r.turn.give()
+	}
 	for what, write := range map[string]func(){
 		"by another goroutine": func() { tap.Observe([]byte("{}\n")) },
-		"in this one":          func() { tap.observeHere([]byte("{}\n"), &s, func() { t.Error("left behind") }) },
+		"in this one":          here,
 		"in vain":              func() { d.full.Store(true); tap.Observe([]byte("{}\n")) },
 	} {
 		write()
 		d.full.Store(false)
-		if r.parts != nil || r.own != nil || r.back.parts != nil || r.back.rescue != nil {
+		if r.parts != nil || r.own != nil || r.back.parts != nil || r.back.goOn != nil {
 			t.Errorf("a write %s leaves something", what)
 		}
 	}

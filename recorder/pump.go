@@ -6,24 +6,25 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// pump is a direction's pass, as whoever runs it has it. A pump writes to the spool in
-// its own goroutine, which costs the least. If that write is overdue, another goroutine
-// goes on with the pump where this one waits.
+// pump is a direction's pass, as whoever runs it has it. A pump writes to the spool in its
+// own goroutine. If that write is overdue, another goroutine goes on with the pump where
+// this one waits; see handover.
 type pump struct {
 	t     *Tap
 	dst   io.Writer
 	src   io.Reader
 	f     *flow
-	buf   []byte
-	chunk []byte // read, and not yet passed on
+	buf   []byte // with room for the head of a record in front
+	chunk []byte // of buf, read, and not yet passed on
+	lines uint64 // of it
 	err   error  // of that read
-	seen  seen
 	ended chan store.EOFInfo
 }
 
 func (t *Tap) pass(dst io.Writer, src io.Reader, f *flow) store.EOFInfo {
 	defer f.set(ended)
-	p := &pump{t: t, dst: dst, src: src, f: f, buf: make([]byte, readSize), ended: make(chan store.EOFInfo, 1)}
+	p := &pump{t: t, dst: dst, src: src, f: f, ended: make(chan store.EOFInfo, 1)}
+	p.newBuffer()
 	if t.recorder.back == nil {
 		p.run()
 	} else {
@@ -32,41 +33,62 @@ func (t *Tap) pass(dst io.Writer, src io.Reader, f *flow) store.EOFInfo {
 	return <-p.ended
 }
 
+func (p *pump) newBuffer() { p.buf = make([]byte, store.ChunkRoom+readSize) }
+
 // run passes on until either side ends or another has taken over.
 func (p *pump) run() {
 	for p.read() && p.forward() {
 	}
 }
 
-// read reads the next chunk and records it.
+// read reads the next chunk and records it. It returns false when there is nothing more to
+// do for this goroutine.
 func (p *pump) read() bool {
 	p.f.set(reading)
-	n, err := p.src.Read(p.buf)
-	if p.chunk, p.err = p.buf[:n], err; n == 0 {
+	n, err := p.src.Read(p.buf[store.ChunkRoom:])
+	if p.chunk, p.err = p.buf[store.ChunkRoom:store.ChunkRoom+n], err; n == 0 {
 		return true
 	}
 	p.f.set(writing)
-	passes, mine := p.t.observeHere(p.chunk, &p.seen, p.succeed)
-	if mine && !passes {
-		p.end(store.EOFInfo{By: "receiver", Error: store.ErrClosed.Error()})
-	}
-	return mine && passes
+	return p.record()
 }
 
-// succeed takes the pump over.
-func (p *pump) succeed() {
+// record writes the chunk to the spool.
+func (p *pump) record() bool {
+	r := p.t.recorder
+	r.turn.take()
+	var writes bool
+	if p.lines, writes = p.t.begin(p.chunk, p.buf[:store.ChunkRoom+len(p.chunk)]); writes {
+		mine, err := r.commitHere(p.goOn)
+		if !mine {
+			return false
+		}
+		p.t.written(p.chunk, p.lines, err)
+	}
+	return p.recorded()
+}
+
+// goOn is called with the turn when the write of the chunk is overdue: another goroutine
+// goes on.
+func (p *pump) goOn() {
 	go func() {
 		r := p.t.recorder
-		p.t.observed(&p.seen, r.overtaken())
-		if !p.t.release() {
-			p.end(store.EOFInfo{By: "receiver", Error: store.ErrClosed.Error()})
-			return
-		}
-		on := p.forward()
-		if p.buf = make([]byte, readSize); on {
+		p.t.written(p.chunk, p.lines, r.overtaken())
+		if on := p.recorded() && p.forward(); on {
+			p.newBuffer() // the other is still being written
 			p.run()
 		}
 	}()
+}
+
+// recorded gives the turn back, and reports whether the chunk may be passed on.
+func (p *pump) recorded() bool {
+	passes := p.t.passes()
+	p.t.recorder.turn.give()
+	if !passes {
+		p.end(store.EOFInfo{By: "receiver", Error: store.ErrClosed.Error()})
+	}
+	return passes
 }
 
 // forward passes the chunk on and looks at how its read ended.

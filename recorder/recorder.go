@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,9 +31,10 @@ type Recorder struct {
 	back     *backlog                       // nil: the spool never lets a write wait
 	doubt    atomic.Pointer[store.NoteInfo] // of a disk that failed, to be told with the next write
 
-	mu      sync.Mutex
+	turn    turn // who has it uses what follows
 	spool   store.Spool
-	seq     uint64
+	seq     uint64 // of the newest event, as parts have it
+	lines   uint64 // in chunks
 	sealed  bool
 	failed  bool         // it is strict, and something is not written
 	ended   bool         // the end of the log is written, or waits
@@ -47,7 +47,6 @@ type Recorder struct {
 	news    *string         // of a disk that answers again, to be told with the next write
 	doubted *store.NoteInfo // what this write tells of a disk that failed
 	sum     Summary
-	taps    []*Tap
 }
 
 // Summary says what became of a session.
@@ -72,6 +71,7 @@ func New(ctx context.Context, s store.Spooler, h store.Header, options ...Option
 	for _, o := range options {
 		o(r)
 	}
+	r.header.MaxFrame = r.maxFrame
 	opened := store.Event{Seq: 1, Kind: store.Opened, Payload: r.header.Encode()}
 	if err := r.open(func() (store.Spool, error) { return s.Spool(ctx, opened) }, inMemory(s)); err != nil {
 		return nil, fmt.Errorf("start recording: %w", err)
@@ -94,7 +94,7 @@ func (s noSpool) Write([]store.Part) error { return s.cause }
 func (s noSpool) Close() error             { return nil }
 
 func newRecorder(h store.Header) *Recorder {
-	r := &Recorder{header: h, start: time.Now(), seq: 1, budget: sharedBudget}
+	r := &Recorder{header: h, start: time.Now(), seq: 1, turn: newTurn(), budget: sharedBudget}
 	if r.header.ID == "" {
 		r.header.ID = store.SessionID(uuid.Must(uuid.NewV7()).String())
 	}
@@ -108,35 +108,27 @@ func newRecorder(h store.Header) *Recorder {
 // ID returns the session's id.
 func (r *Recorder) ID() store.SessionID { return r.header.ID }
 
-// Seq returns the event that was recorded last.
+// Seq returns the event that was recorded last. Of what passed through pipes the lines
+// are counted: those who read it find about as many events.
 func (r *Recorder) Seq() uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.seq
+	r.turn.take()
+	defer r.turn.give()
+	return r.seq + r.lines
 }
 
 // Tap returns a new tap for frames of the direction.
 func (r *Recorder) Tap(dir transport.Direction) *Tap {
-	return r.tap(&Tap{recorder: r, kind: store.Frame, dir: dir})
+	return &Tap{recorder: r, kind: store.Frame, dir: dir}
 }
 
 // StderrTap returns a new tap for the server's standard error.
-func (r *Recorder) StderrTap() *Tap {
-	return r.tap(&Tap{recorder: r, kind: store.Stderr})
-}
-
-func (r *Recorder) tap(t *Tap) *Tap {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.taps = append(r.taps, t)
-	return t
-}
+func (r *Recorder) StderrTap() *Tap { return &Tap{recorder: r, kind: store.Stderr} }
 
 // Record writes one event of mcprec's own kinds; info is one of store's Info
 // types.
 func (r *Recorder) Record(kind store.Kind, dir transport.Direction, info any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.turn.take()
+	defer r.turn.give()
 	if r.sealed {
 		return
 	}
@@ -153,7 +145,7 @@ func (r *Recorder) Record(kind store.Kind, dir transport.Direction, info any) {
 	}
 }
 
-// at returns the offset of this moment. To be called with the lock held, so
+// at returns the offset of this moment. To be called with the turn, so
 // that At does not fall from one event to the next.
 func (r *Recorder) at() time.Duration { return time.Since(r.start) }
 
@@ -200,21 +192,20 @@ func (r *Recorder) commit() error {
 	}
 	r.own.take(r.parts)
 	w := r.back.write(r.parts)
-	if !w.whole {
+	if w.late {
 		return r.overtaken()
 	}
 	return r.committed(w.err)
 }
 
 // commitHere is commit for a goroutine that may be left behind: it writes itself. If that
-// write is overdue, rescue is called, which has the recorder's lock then, and nothing is
-// this goroutine's any more.
-func (r *Recorder) commitHere(rescue func()) (mine bool, err error) {
-	if r.back == nil || len(r.parts) == 0 {
+// is overdue, another calls goOn with the turn, and nothing is this goroutine's any more.
+func (r *Recorder) commitHere(goOn func()) (mine bool, err error) {
+	if r.back == nil {
 		return true, r.commit()
 	}
-	w := r.back.writeHere(r.parts, rescue)
-	if !w.whole {
+	w := r.back.writeHere(r.parts, goOn)
+	if w.late {
 		return false, nil
 	}
 	return true, r.committed(w.err)
@@ -242,8 +233,8 @@ func (r *Recorder) committed(err error) error {
 		}
 		return nil
 	}
-	for _, p := range r.parts {
-		if !p.Cont {
+	for i := range r.parts {
+		if p := &r.parts[i]; !p.Cont && !p.Chunk {
 			r.seq--
 		}
 	}
@@ -289,8 +280,8 @@ func (r *Recorder) frame(dir transport.Direction, f transport.Frame) uint64 {
 	if n := int64(len(f.Bytes)); r.maxFrame > 0 && n > r.maxFrame {
 		e.Payload, e.Cut = f.Bytes[:r.maxFrame], uint64(n-r.maxFrame)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.turn.take()
+	defer r.turn.give()
 	at := r.at()
 	if r.over() {
 		return 0

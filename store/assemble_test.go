@@ -150,12 +150,23 @@ func TestAssemblerOfPipes(t *testing.T) {
 			eof c2s
 			exit
 			closed`, `
-			2 1s frame c2s {"id":1 (open)
-			3 4s eof c2s {"by":"sender"}
-			4 5s exit {"code":0}
-			5 5s frame s2c half (open)
-			6 5s stderr prompt:_ (open)
+			2 3s stderr prompt:_ (open)
+			3 3s frame c2s {"id":1 (open)
+			4 4s eof c2s {"by":"sender"}
+			5 5s exit {"code":0}
+			6 5s frame s2c half (open)
 			7 6s closed {"frames":2,"lost":0}`},
+		{"a prompt, which a frame follows", 0, `
+			e Loading..._
+			s {}
+			s $
+			e done$bye
+			closed`, `
+			2 1s stderr Loading..._ (open)
+			3 3s frame s2c {}
+			4 4s stderr done
+			5 4s stderr bye (open)
+			6 5s closed {"frames":1,"lost":0}`},
 		{"its recorder died", 0, `
 			s half
 			c a$b`, `
@@ -250,9 +261,9 @@ func TestAssemblerStderr(t *testing.T) {
 // TestAssemblerOpenLines holds that a line without an end is kept apart, with its age.
 func TestAssemblerOpenLines(t *testing.T) {
 	var a Assembler
-	assembled(t, &a, pipeParts(t, 3, "c {}$\ns abcde\ne ?\nc x$\nc y$"), false)
+	assembled(t, &a, pipeParts(t, 3, "c {}$\ns abcde\nc x$\nc y$\ne ?"), false)
 	got := a.OpenLines()
-	want := []OpenLine{{"s2c", 5, []byte("abc"), 2 * time.Second}, {"stderr", 1, []byte("?"), 3 * time.Second}}
+	want := []OpenLine{{"s2c", 5, []byte("abc"), 2 * time.Second}, {"stderr", 1, []byte("?"), 5 * time.Second}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -14,13 +14,14 @@
 // An [Event] has a binary form (codec.go), versioned by the container around
 // it, and a text form (package fixtures). Payloads of the kinds that mcprec
 // itself makes ("opened", "exit", …) are small JSON objects (payload.go);
-// payloads of frames and stderr are bytes that this package never looks into.
+// payloads of frames and stderr are bytes that this package never looks into, but for
+// the brackets of a line without a newline.
 //
-// A frame longer than one read of the tap goes to the spool in [Part]s, so that
-// none of its bytes waits for its end; [Assembler] makes events of parts. An
-// event stands where its first part stood: a peer that answers as soon as the
-// closing brace is there, before the newline, is still logged after the
-// request it answers.
+// A spool holds [Part]s: what was read from the pipes of a stdio session, in chunks, and
+// events. An [Assembler] makes the events of them. A frame stands where its end was seen;
+// a peer that answers as soon as the closing brace is there, before the newline, is still
+// logged after the request it answers. An event that comes in several parts, as a long
+// body of HTTP does, stands where its first part stood.
 //
 // # Concurrency
 //

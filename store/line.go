@@ -115,10 +115,14 @@ func (l *line) add(piece []byte, limit int64, ended bool) {
 }
 
 // finish makes an event of the line of a pipe, behind the line of the other direction that
-// it may answer.
+// it may answer, and behind what standard error has of a line, such as a prompt: that is
+// no frame.
 func (a *Assembler) finish(n int, terminated bool) {
 	if n != pipeStderr && !a.lines[n].torn {
 		a.early(pipeS2C - n)
+		if x := &a.lines[pipeStderr]; x.size > 0 && !x.torn {
+			a.emit(pipeStderr, false)
+		}
 	}
 	a.emit(n, terminated)
 }

@@ -19,6 +19,9 @@ type Part struct {
 	// found by the Assembler. Cont says of a chunk that what was lost before it ended
 	// within a line, whose rest it begins with.
 	Chunk bool
+	// Lines is how many lines begin in a chunk. It is not in the spool: the giver counts
+	// them for those who number events before they are read.
+	Lines uint64
 	// Buffer, if a chunk has one, is memory that ends with the payload and has ChunkRoom
 	// bytes before it, in which a spool may put a head, to write both at once.
 	Buffer []byte

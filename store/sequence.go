@@ -69,5 +69,8 @@ func (s Sequence) chunk(p *Part) error {
 	return nil
 }
 
+// At returns the time of the newest part.
+func (s Sequence) At() time.Duration { return s.at }
+
 // Seq returns the Seq of the newest event begun; 0: none.
 func (s Sequence) Seq() uint64 { return s.seq }

@@ -139,7 +139,7 @@ type Spooler interface {
 type Spool interface {
 	// Write hands the parts to the operating system, all or none, before it
 	// returns. After an error nothing of the call is in the log, and the next
-	// Write may be tried. Payloads are not read any more once it waits for a disk.
+	// Write may be tried. Payloads and Buffers are the call's until it returns.
 	Write(parts []Part) error
 	// Close makes everything durable, moves it into the store as far as that is
 	// quick, and lets go of the session. An error says what is not durable.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -116,7 +117,8 @@ type sessionLine struct {
 }
 
 func listJSON(w io.Writer, sessions []store.Session) error {
-	enc := encoderTo(w)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
 	for _, s := range sessions {
 		line := sessionLine{s.ID, s.Label, s.Start, s.Command, s.Transport, s.Frames, s.Bytes, s.Lost, s.Doubtful, s.State, nil, s.Labels, s.Masked != nil}
 		if line.Command == nil {
@@ -156,7 +158,7 @@ func listText(w *screen, sessions []store.Session, limit int) {
 			start = s.Start.Local().Format(time.DateTime)
 		}
 		w.paint(unpainted, fmt.Sprintf(before, id, short[i], start, s.Frames, s.Bytes))
-		w.paint(map[store.State]style{store.Live: green, store.Crashed: red}[s.State], fmt.Sprintf("%-7s", s.State))
+		w.paint(ofState(s.State), fmt.Sprintf("%-7s", s.State))
 		w.paint(unpainted, fmt.Sprintf(after, plain(strings.TrimPrefix(s.Exit, "signal: ")), label, plain(labelOf(s)), plain(commandOf(s))))
 		if s.Masked != nil {
 			w.paint(dim, "  (masked)")
@@ -177,6 +179,10 @@ func commandOf(s store.Session) string {
 		return s.URL
 	}
 	return strings.Join(s.Command, " ")
+}
+
+func ofState(s store.State) style {
+	return map[store.State]style{store.Live: green, store.Crashed: red}[s]
 }
 
 // shortIDs returns, for sessions in any order, the shortest unique prefixes.

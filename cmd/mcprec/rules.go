@@ -65,14 +65,21 @@ func (r *ruleFlags) warnUnused(w io.Writer, rules replay.Rules, read func(replay
 	return nil
 }
 
-func normalizerWords() []string {
-	return namesOf(replay.Normalizers(), func(n replay.Normalizer) string { return n.Name })
+func normalizerWords() (names []string) {
+	for _, n := range replay.Normalizers() {
+		names = append(names, n.Name)
+	}
+	return names
 }
 
 // normalizerHelp lists the normalizers for a command's help.
 func normalizerHelp() string {
-	return "Normalizers, by name, none of which is on by itself:\n" +
-		helpTable(8, replay.Normalizers(), func(n replay.Normalizer) (string, string) { return n.Name, n.Does })
+	var b strings.Builder
+	b.WriteString("Normalizers, by name, none of which is on by itself:\n")
+	for _, n := range replay.Normalizers() {
+		fmt.Fprintf(&b, "  %-9s %s\n", n.Name, n.Does)
+	}
+	return b.String()
 }
 
 // mostPlaces is how many places --ignore names one by one. Where there are more, it names
@@ -162,7 +169,7 @@ func fewer(places []string) []string {
 	return common
 }
 
-func unique[T comparable](list []T) (kept []T) {
+func unique(list []string) (kept []string) {
 	for _, s := range list {
 		if !slices.Contains(kept, s) {
 			kept = append(kept, s)

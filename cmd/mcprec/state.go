@@ -16,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/store"
 )
@@ -75,16 +74,9 @@ s2c), ended, frames, failures, lost. With --diff: from, to (seq, at), and change
 }
 
 func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
-	at, err := parsePoint("at", o.at)
+	points, err := o.points()
 	if err != nil {
 		return err
-	}
-	points := []point{at}
-	if o.diff != "" {
-		if at, err = parsePoint("diff", o.diff); err != nil {
-			return err
-		}
-		points = append(points, at)
 	}
 	fits, err := o.parse()
 	if err != nil {
@@ -113,6 +105,17 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 	return errors.Join(err, w.Flush())
 }
 
+// points are the one or two that were asked for.
+func (o stateOptions) points() (points []point, err error) {
+	at, err := parsePoint("at", o.at)
+	points = append(points, at)
+	if o.diff != "" && err == nil {
+		at, err = parsePoint("diff", o.diff)
+		points = append(points, at)
+	}
+	return points, err
+}
+
 // statesAt returns the state at each of the points, in one pass.
 func statesAt(ctx context.Context, s *session, points []point) ([]*state.State, error) {
 	events, err := resolve(ctx, s, points)
@@ -120,15 +123,7 @@ func statesAt(ctx context.Context, s *session, points []point) ([]*state.State, 
 		return nil, err
 	}
 	if s.db != nil {
-		var states []*state.State
-		for _, p := range points { // checkpoints shorten the way
-			f, err := cache{s.db, s.id, s.door}.foldUntil(ctx, p.isPast)
-			if err != nil {
-				return nil, err
-			}
-			states = append(states, f.State())
-		}
-		return states, nil
+		return storedAt(ctx, s, points)
 	}
 	states := make([]*state.State, len(points))
 	now, left := state.New(), len(points)
@@ -161,11 +156,23 @@ func statesAt(ctx context.Context, s *session, points []point) ([]*state.State, 
 	return states, nil
 }
 
+// storedAt is statesAt of a session in the store, where checkpoints shorten the way.
+func storedAt(ctx context.Context, s *session, points []point) (states []*state.State, err error) {
+	for _, p := range points {
+		f, err := cache{s.db, s.id, s.door}.foldUntil(ctx, p.isPast)
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, f.State())
+	}
+	return states, nil
+}
+
 // resolve makes times of shares, which needs the session's end, and returns its events.
 // A fixture is read but once, so its events are kept then.
 func resolve(ctx context.Context, s *session, points []point) (iter.Seq2[store.Event, error], error) {
 	events := s.events(ctx, 1, store.ReadOptions{})
-	if !slices.ContainsFunc(points, func(p point) bool { return p.share >= 0 }) {
+	if !hasShare(points) {
 		return events, nil
 	}
 	if s.db != nil {
@@ -173,11 +180,23 @@ func resolve(ctx context.Context, s *session, points []point) (iter.Seq2[store.E
 		shareOut(points, head.At)
 		return events, err
 	}
-	kept, err := collect(events)
+	var kept []store.Event
+	for e, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, e)
+	}
 	if n := len(kept); n > 0 {
 		shareOut(points, kept[n-1].At)
 	}
-	return fixtures.Each(kept), err
+	return func(yield func(store.Event, error) bool) {
+		for _, e := range kept {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}, nil
 }
 
 func printState(w io.Writer, format string, v state.View) error {
@@ -266,6 +285,10 @@ func (p point) isPast(seq uint64, at time.Duration) bool {
 		return seq > p.seq
 	}
 	return at > p.at
+}
+
+func hasShare(points []point) bool {
+	return slices.ContainsFunc(points, func(p point) bool { return p.share >= 0 })
 }
 
 // shareOut makes times of shares.

@@ -119,12 +119,7 @@ func (c *Comparison) Report() *Report {
 	c.matchTexts()
 	c.findAlone()
 	c.findChanged()
-	c.findMisplaced()
-	c.findShuffled()
-	for _, dir := range directions {
-		c.findMoved(dir)
-		c.findOvertaken(dir)
-	}
+	c.findOrder()
 	c.findTools()
 	c.findAround()
 	c.measure()

@@ -31,11 +31,16 @@ func (s *Store) delete(ctx context.Context, id store.SessionID) error {
 		return err
 	}
 	x.close()
-	gone := store.ErrLive
-	if err := s.deleteStep(ctx, x.path, []store.SessionID{x.id}, func(store.SessionID) { gone = nil }); err != nil {
+	release, err := s.holdDead(ctx, x.id, true)
+	if err != nil {
 		return err
 	}
-	return gone
+	defer release()
+	err = s.update(ctx, x.path, func(m *month) error { return m.bury(x.key) })
+	if err != nil {
+		return err
+	}
+	return s.removeLeft(x.id)
 }
 
 // DeleteAll removes sessions, many in one transaction, and tells removed of each that is

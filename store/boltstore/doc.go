@@ -41,16 +41,21 @@
 // them when they are written. No symbolic link is followed below the store's folder. Integers are little-endian, except in keys.
 // CRC is CRC-32C (Castagnoli).
 //
-// # Spool, version 1
+// # Spool, version 2
 //
 //	 0  magic "mcprecsp"
-//	 8  spool version, 1
+//	 8  spool version, 2
 //	 9  codec version (store.CodecVersion)
 //	10  zero, zero
 //	12  session id, 16 bytes
 //	28  CRC of bytes 0 to 27
 //	32  records, each: length of the body (4), CRC of the body (4), body, which
-//	    is a part in the form of store.AppendPart
+//	    is a part in the form of store.AppendPart: a chunk of a pipe as it was read,
+//	    or an event, or a stretch of one
+//
+// The order of the records is the order of the session. Events are made of them by
+// store.Assembler, which cuts frames and numbers all. Version 1 is read as it was: it has
+// no chunks, and its events have the numbers that they are given.
 //
 // A spool is never trimmed: until it is removed it holds its session whole.
 //
@@ -69,14 +74,16 @@
 //	        (16) of a session with it    the key and that
 //
 // Projection, version 1: CRC (4) over the id and the rest; version (1); flags
-// (1: sealed, 2: deleted, 4: exit known); then as varints Seq, At, frames,
+// (1: sealed, 2: deleted, 4: exit known, 8: pipes); then as varints Seq, At, frames,
 // bytes, lost, and the offset in the spool of the first record that is not
 // folded (0: no spool); chain (32); then, each a varint length and the bytes,
 // exit, transport, label, URL, recorder, expect; start as varint seconds
 // (zigzag) and nanoseconds; header version; the number of words of the command
-// and each of them; then, if there are labels or a doubtful event, the number of
-// labels, and the name and the value of each; and the first doubtful event, if there
-// is one. A deleted session keeps its projection as tombstone.
+// and each of them; then, if there are labels, pipes or a doubtful event, the number of
+// labels, and the name and the value of each; with pipes what a reader needs of a
+// store.Mark to go on at that offset, as varints: Part, Piped, Limit, and for each pipe
+// Given, Frame and Early; and the first doubtful event, if there is one. A deleted
+// session keeps its projection as tombstone.
 //
 // Chunk, version 1:
 //

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -55,30 +56,64 @@ func golden(t *testing.T, name string, current []byte) []byte {
 	return b
 }
 
+// TestGoldenSpool reads a spool of version 1, whose frames come in parts, and one of
+// version 2, in which there are chunks as well.
 func TestGoldenSpool(t *testing.T) {
-	events := goldenLog()
 	key, _ := testID(7).Bytes()
 	b := appendSpoolHead(nil, key)
-	for _, e := range events {
+	c2s, stderr := store.Event{Kind: store.Frame, Dir: transport.ClientToServer}, store.Event{Kind: store.Stderr}
+	chunk := func(e store.Event, at time.Duration, cont bool, text string) {
+		e.At, e.Payload = at, []byte(text)
+		b = appendRecord(b, &store.Part{Event: e, Chunk: true, Cont: cont})
+	}
+	for i, e := range goldenLog() {
 		half := len(e.Payload) / 2
 		first, rest := e, e
 		first.Payload, rest.Payload = e.Payload[:half], e.Payload[half:]
-		if e.Kind != store.Frame {
+		switch {
+		case e.Kind == store.Frame:
+			b = appendRecord(b, &store.Part{Event: first, More: true})
+			b = appendRecord(b, &store.Part{Event: rest, Cont: true})
+		default:
 			b = appendRecord(b, &store.Part{Event: e})
-			continue
 		}
-		b = appendRecord(b, &store.Part{Event: first, More: true})
-		b = appendRecord(b, &store.Part{Event: rest, Cont: true})
+		if i == 5 {
+			chunk(c2s, e.At+1, false, "{}\n{")
+			chunk(stderr, e.At+2, true, "lost\nlin")
+			chunk(stderr, e.At+3, false, "e\n")
+			chunk(c2s, e.At+4, false, "}\n")
+		}
 	}
-	b = golden(t, "spool.v1", b)
-	s := testStore(t, t.TempDir())
-	if _, err := s.makeDirs(); err != nil {
-		t.Fatal(err)
+	piped := goldenLog()
+	closed, at := piped[6], piped[5].At
+	piped = piped[:6]
+	for _, e := range []store.Event{
+		{At: at + 1, Kind: store.Frame, Dir: transport.ClientToServer, Payload: []byte("{}")},
+		{At: at + 2, Kind: store.Lost, Payload: []byte(`{"frames":0,"bytes":4,"reason":"the beginning of their line was lost","streams":["stderr"]}`)},
+		{At: at + 3, Kind: store.Stderr, Payload: []byte("line")},
+		{At: at + 4, Kind: store.Frame, Dir: transport.ClientToServer, Payload: []byte("{}")},
+		{At: closed.At, Kind: store.Closed, Payload: []byte(`{"frames":4,"lost":2}`)},
+	} {
+		e.Seq = uint64(len(piped) + 1)
+		piped = append(piped, e)
 	}
-	if err := os.WriteFile(s.spoolPath(testID(7)), b, 0o600); err != nil {
-		t.Fatal(err)
+	for name, want := range map[string][]store.Event{"spool.v1": goldenLog(), "spool.v2": piped} {
+		if name == "spool.v2" {
+			golden(t, name, b)
+		}
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := testStore(t, t.TempDir())
+		if _, err := s.makeDirs(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(s.spoolPath(testID(7)), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		mustRead(t, s, testID(7), want)
 	}
-	mustRead(t, s, testID(7), events)
 }
 
 // TestGoldenStdioSpool reads the spool of a recorder of version 0.1.0 that was killed in

@@ -57,6 +57,20 @@ func appendRecord(b []byte, p *store.Part) []byte {
 	return b
 }
 
+// recordInPlace returns the record of a chunk, whose head it puts into the room in front of
+// the payload.
+func recordInPlace(p *store.Part) []byte {
+	var room [store.ChunkRoom]byte
+	head := store.AppendPartHead(room[:recordHead], p)
+	at := store.ChunkRoom - len(head)
+	copy(p.Buffer[at+recordHead:], head[recordHead:])
+	b := p.Buffer[at:]
+	body := b[recordHead:]
+	binary.LittleEndian.PutUint32(b, uint32(len(body)))
+	binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(body, castagnoli))
+	return b
+}
+
 // recordLen returns the whole length of the record that starts b; 0: these
 // bytes start none.
 func recordLen(b []byte) int {

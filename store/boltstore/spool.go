@@ -155,17 +155,11 @@ func (p *spool) Write(parts []store.Part) error {
 	if err != nil {
 		return fmt.Errorf("write to session %s: %w", p.id, err)
 	}
-	buf := recordBuffers.Get().(*[]byte)
-	b := (*buf)[:0]
-	for i := range parts {
-		x := &parts[i]
-		if len(x.Payload) > maxRecord/2 {
-			return fmt.Errorf("write to session %s: event %d: %d bytes in one part", p.id, x.Seq, len(x.Payload))
-		}
-		b = appendRecord(b, x)
+	if len(parts) == 1 && parts[0].Buffer != nil {
+		err = p.put(recordInPlace(&parts[0]), order)
+	} else {
+		err = p.join(parts, order)
 	}
-	err = p.put(b, order)
-	keepRecords(buf, b)
 	if err != nil {
 		return fmt.Errorf("write to session %s: %w", p.id, err)
 	}
@@ -180,6 +174,22 @@ func (p *spool) Write(parts []store.Part) error {
 		}
 	}
 	return nil
+}
+
+// join writes parts as one.
+func (p *spool) join(parts []store.Part, order store.Sequence) error {
+	buf := recordBuffers.Get().(*[]byte)
+	b := (*buf)[:0]
+	for i := range parts {
+		x := &parts[i]
+		if len(x.Payload) > maxRecord/2 {
+			return fmt.Errorf("event %d: %d bytes in one part", x.Seq, len(x.Payload))
+		}
+		b = appendRecord(b, x)
+	}
+	err := p.put(b, order)
+	keepRecords(buf, b)
+	return err
 }
 
 // put writes b to the file, or nothing of it.
@@ -242,7 +252,7 @@ func (p *spool) Close() error {
 // stored reports whether the database has all that was written.
 func (p *spool) stored() bool {
 	x, ok, err := p.s.facts(once(context.Background()), p.s.monthPath(p.key), p.key)
-	return err == nil && ok && x.spooled == 0 && x.session.Head.Seq == p.order.Seq()
+	return err == nil && ok && x.spooled == 0 && x.session.Head.At >= p.order.At()
 }
 
 // unlock removes the lock file while it is held, where a file in use can be

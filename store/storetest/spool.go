@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -109,6 +110,44 @@ func spoolCut(t *testing.T, s store.Store) {
 	if got := list(t, s, store.Query{}); len(got) != 1 || got[0].State != store.Crashed {
 		t.Errorf("listed %+v, want a crashed session", got)
 	}
+}
+
+// spoolPipes writes chunks: what they end is there at once, while lines are open, and what
+// is open when the recorder leaves is cut.
+func spoolPipes(t *testing.T, s store.Store) {
+	const c2s, s2c = transport.ClientToServer, transport.ServerToClient
+	sp := openSpool(t, s, 1)
+	at := func(seq uint64) time.Duration { return frame(seq).At }
+	chunk := func(seq uint64, dir transport.Direction, text string) store.Part {
+		buffer := append(make([]byte, store.ChunkRoom), text...)
+		e := store.Event{At: at(seq), Kind: store.Frame, Dir: dir, Payload: buffer[store.ChunkRoom:]}
+		return store.Part{Event: e, Chunk: true, Buffer: buffer}
+	}
+	line := func(seq, when uint64, dir transport.Direction, text string) store.Event {
+		return store.Event{Seq: seq, At: at(when), Kind: store.Frame, Dir: dir, Payload: []byte(text)}
+	}
+	mustWrite(t, sp, chunk(2, c2s, "half"))
+	mustWrite(t, sp, chunk(3, s2c, "one\ntwo\nthree"))
+	want := []store.Event{line(2, 3, s2c, "one"), line(3, 3, s2c, "two")}
+	wantEvents(t, s, newID(1), 2, want)
+	mustWrite(t, sp, chunk(4, c2s, " a frame\n"))
+	want = append(want, line(4, 4, c2s, "half a frame"))
+	wantEvents(t, s, newID(1), 2, want)
+	note := store.Event{Seq: 2, At: at(5), Kind: store.Note, Payload: []byte("{}")}
+	mustWrite(t, sp, chunk(5, c2s, "{}\n"), store.Part{Event: note})
+	note.Seq, note.Payload = 6, []byte("{}")
+	want = append(want, line(5, 5, c2s, "{}"), note)
+	wantEvents(t, s, newID(1), 2, want)
+	if err := sp.Write([]store.Part{chunk(4, c2s, "earlier")}); err == nil {
+		t.Error("a chunk whose time falls: accepted")
+	}
+	if err := sp.Write([]store.Part{{Event: store.Event{At: time.Hour, Kind: store.Note}, Chunk: true}}); err == nil {
+		t.Error("a chunk of no pipe: accepted")
+	}
+	mustClose(t, sp)
+	last := line(7, 5, s2c, "three")
+	last.Unterminated = true
+	wantEvents(t, s, newID(1), 2, append(want, last))
 }
 
 func spoolExists(t *testing.T, s store.Store) {

@@ -100,6 +100,7 @@ var cases = map[string]map[string]func(*testing.T, store.Store){
 		"visible":     spoolVisible,
 		"interleaved": spoolInterleaved,
 		"cut":         spoolCut,
+		"pipes":       spoolPipes,
 		"exists":      spoolExists,
 		"live":        spoolLive,
 		"closed":      spoolClosed,

@@ -208,26 +208,10 @@ func (l *linker) notification(frame int, dir transport.Direction, m transport.Me
 	case methodProgress:
 		return l.about(frame, l.tokens[named{dir.Reverse(), mcp.KeyOf(m.ProgressToken())}])
 	case methodCancelled:
-		// The request may be either side's: a server ends a subscription like that.
-		id := mcp.KeyOf(transport.Member(m.Params, "requestId"))
-		r := l.latest[named{dir, id}]
-		if r == nil || r.answered {
-			if other := l.latest[named{dir.Reverse(), id}]; other != nil && !other.answered {
-				r = other
-			}
-		}
-		part := l.about(frame, r)
-		if r != nil && !r.answered {
-			r.cancels = append(r.cancels, part)
-		}
-		return part
+		return l.cancelled(frame, dir, m)
 	}
 	if id := transport.Member(m.Params, "_meta", keySubscription); id != nil {
-		r := l.latest[named{dir.Reverse(), mcp.KeyOf(id)}]
-		if r != nil && m.Method == methodAcknowledged { // comes first whatever follows, so it goes with the request
-			return l.extend(r.part, frame)
-		}
-		return l.about(frame, r)
+		return l.subscribed(frame, dir, m, id)
 	}
 	part := l.add(frame, l.uses(m)...)
 	switch m.Method {
@@ -251,6 +235,32 @@ func (l *linker) about(frame int, r *request) int {
 		return l.add(frame)
 	}
 	return l.add(frame, need{any: []int{r.part}, inside: true})
+}
+
+// cancelled finds the request: either side's, as a server ends a subscription.
+func (l *linker) cancelled(frame int, dir transport.Direction, m transport.Message) int {
+	id := mcp.KeyOf(transport.Member(m.Params, "requestId"))
+	r := l.latest[named{dir, id}]
+	if r == nil || r.answered {
+		if other := l.latest[named{dir.Reverse(), id}]; other != nil && !other.answered {
+			r = other
+		}
+	}
+	part := l.about(frame, r)
+	if r != nil && !r.answered {
+		r.cancels = append(r.cancels, part)
+	}
+	return part
+}
+
+// subscribed puts a notification into its subscription. The acknowledgement comes
+// first whatever follows, so it goes with the request.
+func (l *linker) subscribed(frame int, dir transport.Direction, m transport.Message, id []byte) int {
+	r := l.latest[named{dir.Reverse(), mcp.KeyOf(id)}]
+	if r != nil && m.Method == methodAcknowledged {
+		return l.extend(r.part, frame)
+	}
+	return l.about(frame, r)
 }
 
 // brings notes the values of a response that later requests may use.
@@ -339,7 +349,13 @@ func take(events []store.Event, fragment bool) *cut {
 			}
 		}
 	}
-	u := newUnion(len(c.parts)) // of the parts that happen inside one another
+	c.group()
+	return c
+}
+
+// group unites the parts that happen inside one another.
+func (c *cut) group() {
+	u := newUnion(len(c.parts))
 	for i, p := range c.parts {
 		for _, n := range p.needs {
 			for _, of := range n.any {
@@ -361,7 +377,6 @@ func take(events []store.Event, fragment bool) *cut {
 		c.groups[g] = append(c.groups[g], i)
 		c.groupOf[i] = g
 	}
-	return c
 }
 
 // lower drops the parts whose needs are not kept, until what is left is
