@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/checkpoint"
 	"github.com/mcprec/mcprec/store"
@@ -135,26 +134,6 @@ func (c cache) resume(ctx context.Context, image *checkpoint.Image, past func(ui
 		*image = checkpoint.Image{}
 	}
 	return checkpoint.New(), 1
-}
-
-// pointsOf makes the checkpoints of a session that is at hand as a whole, and hands them
-// over when they are done.
-func pointsOf(d door, events []store.Event) <-chan *checkpoint.Image {
-	done := make(chan *checkpoint.Image, 1)
-	if len(events) < checkpoint.Interval {
-		done <- &checkpoint.Image{}
-		return done
-	}
-	go func() {
-		f := checkpoint.New()
-		for e := range d.events(fixtures.Each(events)) {
-			if f.Apply(e) != nil { // what cannot be read ends it, there too
-				break
-			}
-		}
-		done <- f.Image()
-	}()
-	return done
 }
 
 // transcriptFrom returns a transcript that shows events from a Seq on, and the Seq from

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/checkpoint"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/transport"
@@ -146,7 +149,11 @@ func imageBytes(t *testing.T, events []store.Event) []byte {
 	for _, e := range events {
 		log.Seq, log.Chain = e.Seq, store.NextChain(log.Chain, e)
 	}
-	return (<-pointsOf(d, events)).Bytes(longID, cache{door: d}.made(), log)
+	f := checkpoint.New()
+	if err := replay.Project(d.events(fixtures.Each(events)), f); err != nil {
+		t.Fatal(err)
+	}
+	return f.Image().Bytes(longID, cache{door: d}.made(), log)
 }
 
 // fromFixture asks the same of a fixture with these events, for which nothing is cached.
@@ -159,12 +166,14 @@ func fromFixture(t *testing.T, events []store.Event) (all string) {
 	return all
 }
 
-// TestImportCaches: what is imported answers at once.
-func TestImportCaches(t *testing.T) {
+// TestCacheMade: the first question about a session that was imported makes its
+// checkpoints.
+func TestCacheMade(t *testing.T) {
 	events := longSession(t, 9000)
 	path := filepath.Join(t.TempDir(), "long.jsonl")
 	writeEvents(t, path, events)
 	ask(t, "import", path)
+	ask(t, "state")
 	kept, err := os.ReadFile(filepath.Join(os.Getenv("MCPREC_HOME"), "cache", longID+".points"))
 	if want := imageBytes(t, events); err != nil || !bytes.Equal(kept, want) {
 		t.Errorf("%d bytes of %d, %v", len(kept), len(want), err)
@@ -177,13 +186,7 @@ func writeEvents(t *testing.T, path string, events []store.Event) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = encode(f, func(yield func(store.Event, error) bool) {
-		for _, e := range events {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	})
+	err = encode(f, fixtures.Each(events))
 	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -131,20 +131,32 @@ func importFile(cmd *cobra.Command, db *boltstore.Store, d door, name string, de
 		if len(events) == 0 {
 			return fmt.Errorf("no events in it")
 		}
-		h, _ := store.ParseHeader(events[0].Payload) // storing them tells what is wrong with it
-		own := d.of(h)
-		points, secrets := pointsOf(own, events), secretsOf(own, events) // beside the storing, which waits for the disk
 		id, err := storeEvents(cmd.Context(), db, events)
-		hintSecrets(cmd.ErrOrStderr(), id, <-secrets)
-		if image := <-points; err == nil {
-			cache{db, id, own}.save(cmd.Context(), image)
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), id)
-		}
 		if err != nil {
+			return err
+		}
+		if secrets, in := secretsOf(d, events); secrets > 0 {
+			fmt.Fprintf(plainTo(cmd.ErrOrStderr()), "mcprec: session %s: %s in %s, stored as in the file and masked when shown; mcprec redact --in-place %s takes them out\n",
+				id, phrase.Plural(secrets, "secret"), phrase.Plural(in, "event"), id)
+		}
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), id); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// secretsOf counts what redact would take out of a session, and of how many events.
+func secretsOf(d door, events []store.Event) (secrets, in uint64) {
+	h, _ := store.ParseHeader(events[0].Payload) // which was stored
+	m := d.of(h).masker.Reporting(func(mask.Finding) { secrets++ }).Session()
+	for _, e := range events {
+		before := secrets
+		if m.Event(e); secrets > before {
+			in++
+		}
+	}
+	return secrets, in
 }
 
 // readSessions reads a file in whatever form it is.
@@ -197,33 +209,4 @@ func storeEvents(ctx context.Context, db store.Store, events []store.Event) (sto
 		events = events[n:]
 	}
 	return id, nil
-}
-
-// secretCount is how many secrets are in how many events.
-type secretCount struct{ secrets, events uint64 }
-
-// secretsOf counts what redact would take out of a session that is at hand as a whole.
-func secretsOf(d door, events []store.Event) <-chan secretCount {
-	done := make(chan secretCount, 1)
-	go func() {
-		var n secretCount
-		m := d.masker.Reporting(func(mask.Finding) { n.secrets++ }).Session()
-		for _, e := range events {
-			before := n.secrets
-			if m.Event(e); n.secrets > before {
-				n.events++
-			}
-		}
-		done <- n
-	}()
-	return done
-}
-
-// hintSecrets says that a session was stored with secrets in it.
-func hintSecrets(w io.Writer, id store.SessionID, n secretCount) {
-	if id == "" || n.secrets == 0 {
-		return
-	}
-	fmt.Fprintf(plainTo(w), "mcprec: session %s: %s in %s, stored as in the file and masked when shown; mcprec redact --in-place %s takes them out\n",
-		id, phrase.Plural(n.secrets, "secret"), phrase.Plural(n.events, "event"), id)
 }
