@@ -91,6 +91,7 @@ func (v *verification) store(h home) (err error) {
 }
 
 func (v *verification) session(h home, arg string) (err error) {
+	h.secrets.show = true // it reads what is there, and makes no key for it
 	s, err := openSession(v.cmd, h, arg)
 	if err != nil {
 		return err
