@@ -144,8 +144,8 @@ func (c *Calls) notification(e store.Event, m transport.Message) {
 	c.orphans = append(c.orphans, orphan)
 }
 
-// Endings is the projection that tells what becomes of each call, for who reads the
-// same log again and wants to know at the request. It takes some bytes a call,
+// Endings is the projection that tells what becomes of each call, for a reader of the
+// same log who wants to know it at the request. It takes some bytes a call,
 // whatever the frames have in them.
 type Endings struct {
 	transcript *Transcript

@@ -121,7 +121,8 @@ func withoutSubscription(result tree) tree {
 	if meta.kind != '{' || meta.member(subscriptionID).kind == 0 {
 		return result
 	}
-	if meta = meta.without(subscriptionID); len(meta.keys) == 0 {
+	meta = meta.without(subscriptionID)
+	if len(meta.keys) == 0 {
 		return result.without("_meta")
 	}
 	rest := result.without("_meta")
@@ -475,9 +476,7 @@ func differingParts(a, b string) (partA, partB string) {
 	for from < min(len(a), len(b)) && a[from] == b[from] {
 		from++
 	}
-	if from = strings.LastIndexAny(a[:max(0, from-margin)], " \n"); from < 0 {
-		from = 0
-	}
+	from = max(0, strings.LastIndexAny(a[:max(0, from-margin)], " \n"))
 	a, b = a[from:], b[from:]
 	end := 0
 	for end < min(len(a), len(b)) && a[len(a)-1-end] == b[len(b)-1-end] {

@@ -51,7 +51,7 @@
 // [Endpoint] gives each session of a client a Player, [Dial] a connection to a Driver.
 // What the recording says around the frames (status, form, ids of events, cuts) they
 // tell the transport. [Half] is one end under a
-// model, for who plays it over a transport of their own.
+// model, for programs with a transport of their own.
 //
 // What the live end says is compared with what was recorded by [Rules], and comes out
 // as a list of [StepVerdict]. A JSON value is read into a tree that keeps what it says
@@ -61,7 +61,7 @@
 // [Difference], unless it is a [Mapping]: a variable, which the live end made up and
 // says where the recorded end said its own; a place that the rules ignore; texts that
 // a [Normalizer] makes equal; or a secret that was redacted. Nothing is taken as equal
-// without a Mapping that shows it, but ids, progress tokens and who asks.
+// without a Mapping that shows it, except ids, progress tokens and the identity of the client.
 //
 // # What it refuses
 //

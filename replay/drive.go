@@ -31,7 +31,7 @@ const (
 	Refused DriveEnd = "refused"
 	// Silent: nothing that was recorded came for as long as Drive was to wait.
 	Silent DriveEnd = "silent"
-	// Stopped: whoever drives wanted no more of it.
+	// Stopped: the caller closed DriveOptions.Stop.
 	Stopped DriveEnd = "stopped"
 )
 
@@ -160,7 +160,17 @@ func (s *driving) run(ctx context.Context) (DriveEnd, error) {
 	defer s.limit.Stop()
 	defer s.quiet.Stop()
 	s.add(s.driver.Start())
-	for s.hangUpWhereDue(); s.goesOn(); s.hangUpWhereDue() {
+	for {
+		s.hangUpWhereDue()
+		if s.failed == nil { // there is nothing to say, but the server may have said something first
+			s.queue = nil
+		}
+		if s.driver.refused != "" {
+			return Refused, nil
+		}
+		if s.isIdle() && s.driver.IsDone() && s.driver.IsHeard() {
+			return Complete, nil
+		}
 		s.quiet.watch(s.driver, s.isIdle())
 		moved, end, err := s.step(ctx)
 		if end != "" || err != nil {
@@ -174,10 +184,6 @@ func (s *driving) run(ctx context.Context) (DriveEnd, error) {
 			s.quiet.running = false
 		}
 	}
-	if s.driver.refused != "" {
-		return Refused, nil
-	}
-	return Complete, nil
 }
 
 // isIdle reports whether all is written that the driver has returned.
@@ -254,15 +260,6 @@ func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error
 	case <-ctx.Done():
 		return false, Gone, fmt.Errorf("drive server: %w", ctx.Err())
 	}
-}
-
-// goesOn reports whether there is something to say or to wait for. When the writer
-// has ended there is nothing to say, but the server may have said something first.
-func (s *driving) goesOn() bool {
-	if s.failed == nil {
-		s.queue = nil
-	}
-	return s.driver.refused == "" && (len(s.queue) > 0 || s.busy || !s.driver.IsDone() || !s.driver.IsHeard())
 }
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, transport.ErrClosed) }

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -218,12 +217,11 @@ func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
 	}
 	d.out = append(d.out, nil)
 	if m.Method == methodPing {
-		return []transport.Frame{{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID), Stream: stream}}
+		return []transport.Frame{answerTo(m.ID, stream, []byte(`"result":{}`))}
 	}
 	text := fmt.Sprintf("no recorded answer for the server's %s", clip(m.Method))
 	d.extra(about(m), text, true)
-	quoted, _ := json.Marshal("mcprec: " + text)
-	return []transport.Frame{{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, m.ID, MissCode, quoted), Stream: stream}}
+	return []transport.Frame{answerTo(m.ID, stream, missBody(text))}
 }
 
 // arrive lets m stand for the server message, and passes over the notifications that the

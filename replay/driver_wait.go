@@ -14,16 +14,13 @@ func (d *Driver) Waiting() bool { return d.held() != nil || len(d.unheard()) > 0
 
 // held returns the first client frame that waits for nothing but what may never come.
 func (d *Driver) held() *clientFrame {
-	if d.ended {
+	if d.ended || d.loose {
 		return nil
 	}
 	for _, l := range d.due {
-		if !l.sent && !d.loose {
+		if !l.sent {
 			return l
 		}
-	}
-	if d.loose {
-		return nil
 	}
 	l := d.nextClientFrame()
 	if l == nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 	"net/http"
-	"slices"
 	"sync"
 
 	"github.com/mcprec/mcprec/store"
@@ -180,18 +179,22 @@ func (e *Endpoint) choose(first transport.Frame) *part {
 			key, _ = e.rules.key(m)
 		}
 	}
-	untaken := func(p *part) bool { return !p.taken }
-	alike := func(p *part) bool { return p.first == key }
-	for _, fits := range []func(*part) bool{
-		func(p *part) bool { return untaken(p) && alike(p) }, alike, untaken,
-		func(*part) bool { return true },
-	} {
-		if i := slices.IndexFunc(e.parts, fits); i >= 0 {
-			e.parts[i].taken = true
-			return e.parts[i]
+	var best *part
+	most := -1
+	for _, p := range e.parts {
+		fit := 0
+		if p.first == key {
+			fit = 2
+		}
+		if !p.taken {
+			fit++
+		}
+		if fit > most {
+			best, most = p, fit
 		}
 	}
-	return nil
+	best.taken = true
+	return best
 }
 
 // peeked is a Conn whose first frame was read before.

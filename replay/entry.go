@@ -287,7 +287,8 @@ func shortID(id string) string {
 	if strings.HasPrefix(id, "[redacted:") {
 		limit += len("[redacted:")
 	}
-	if id = clip(id); len(id) <= limit {
+	id = clip(id)
+	if len(id) <= limit {
 		return id
 	}
 	return strings.ToValidUTF8(id[:limit], "") + "…"

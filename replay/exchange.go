@@ -220,7 +220,7 @@ func (x *exchanges) isRefused(number uint64) bool {
 	return ex != nil && ex.status >= http.StatusMultipleChoices
 }
 
-// isUnheard reports whether the exchange is of a request that did not reach the server.
+// isUnheard reports whether the request of the exchange did not reach the server.
 func (x *exchanges) isUnheard(number uint64) bool {
 	ex := x.byNumber[number]
 	return ex != nil && ex.unheard

@@ -207,7 +207,8 @@ func (x *exchanges) enclose(added []store.Event, session string) (all []store.Ev
 				streamable.Route(header, messages[0], x.versions[session])
 			}
 			say(e, store.HTTPInfo{What: store.HTTPRequest, Method: http.MethodPost, Path: x.mainPath(), Header: header})
-			if all = append(all, e); left[e.Stream] == 0 {
+			all = append(all, e)
+			if left[e.Stream] == 0 {
 				e.Dir = transport.ServerToClient
 				say(e, store.HTTPInfo{What: store.HTTPResponse, Status: http.StatusAccepted})
 				say(e, store.HTTPInfo{What: store.HTTPEnd})

@@ -119,7 +119,7 @@ func (l *Live) ask(ctx context.Context, f transport.Frame, reader *sync.WaitGrou
 	if err := l.conn.Write(ctx, f); err != nil && !errors.Is(err, transport.ErrClosed) {
 		return fmt.Errorf("cannot be written to: %w", err)
 	}
-	return nil // who has closed says so to the reader
+	return nil // the reader hears of a closed connection
 }
 
 // connect opens the live server and goes through the client's handshake with it:
@@ -347,12 +347,10 @@ func (d *liveRouter) abandon(why string) []transport.Frame {
 			return m.Kind() == transport.Request && under
 		})
 	})
-	text, _ := json.Marshal("mcprec: not recorded, and " + why)
 	var frames []transport.Frame
 	for _, key := range slices.Sorted(maps.Keys(d.open)) {
 		o := d.open[key]
-		line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, o.id, MissCode, text)
-		frames = append(frames, transport.Frame{Bytes: line, Stream: o.stream})
+		frames = append(frames, answerTo(o.id, o.stream, missBody("not recorded, and "+why)))
 	}
 	clear(d.open)
 	return frames
@@ -372,12 +370,11 @@ func (d *liveRouter) refuse(f transport.Frame, mask string, at time.Duration) (t
 		if id == nil {
 			continue
 		}
-		quoted, _ := json.Marshal("mcprec: " + text)
-		line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, MissCode, quoted)
-		*to = append(*to, transport.Frame{Bytes: line, Stream: f.Stream})
+		answer := answerTo(id, f.Stream, missBody(text))
+		*to = append(*to, answer)
 		if m.Kind() == transport.Response {
 			delete(d.asked, mcp.KeyOf(m.ID))
-			d.add(transport.ClientToServer, transport.Frame{Bytes: line}, at)
+			d.add(transport.ClientToServer, answer, at)
 		}
 	}
 	return toLive, toClient

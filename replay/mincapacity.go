@@ -43,7 +43,8 @@ func (r *Recording) Need(client, server Model) Need {
 	both := r.scripts(Setup{Client: client, Server: server})
 	n := Need{Models: Models{client, server}, Frontier: []Capacity{}}
 	least, safe := leastCapacity(both, Capacity{}, directions[:]...)
-	if n.Safe = safe; safe {
+	n.Safe = safe
+	if safe {
 		n.Least = least.C2S
 		n.Frontier, n.Partial = r.frontier(both)
 	}

@@ -46,7 +46,7 @@ const MissCode = -32010
 // session of its own. A client of a revision that was not recorded gets the protocol's own
 // error.
 //
-// What is no message (a stray log line, a blank one) is not waited for, whoever said it.
+// What is no message (a stray log line, a blank one) is not waited for, from either end.
 // The server's own is said where it stood, but for blank lines; one that was recorded over
 // several lines (HTTP) is said on one.
 type Player struct {
@@ -172,7 +172,12 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 		body = missBody(miss.Text)
 	}
 	p.out = append(p.out, nil)
-	return []transport.Frame{{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, body), Stream: stream}}
+	return []transport.Frame{answerTo(m.ID, stream, body)}
+}
+
+// answerTo returns a response that was not recorded.
+func answerTo(id json.RawMessage, stream uint64, body []byte) transport.Frame {
+	return transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, id, body), Stream: stream}
 }
 
 // missBody is the error of a request without a recorded answer.
@@ -528,16 +533,20 @@ func (p *Player) overlapping(r *serverFrame) []*clientMsg {
 // be given when the client is silent or, if so, has ended.
 func (p *Player) waiting(ended bool) *serverFrame {
 	p.open = slices.DeleteFunc(p.open, func(c *clientMsg) bool { return c.answer.sent })
-	if p.loose {
-		return p.waitingLoose(ended)
-	}
 	var first *serverFrame
 	for _, c := range p.open {
 		r := c.answer
 		if !r.isOwned() || first != nil && first.seq < r.seq {
 			continue
 		}
-		if ended || !slices.ContainsFunc(p.clientMsgs[r.from():r.before], (*clientMsg).mayTakeTime) {
+		awaited := p.clientMsgs[r.from():r.before]
+		if p.loose {
+			awaited = r.needs
+			if !slices.ContainsFunc(awaited, func(c *clientMsg) bool { return !c.isSettled() }) {
+				continue
+			}
+		}
+		if ended || !slices.ContainsFunc(awaited, (*clientMsg).mayTakeTime) {
 			first = r
 		}
 	}

@@ -102,7 +102,8 @@ func (f failedCall) why() string {
 			said = message
 		}
 	}
-	if said = strings.TrimSpace(said); said != "" {
+	said = strings.TrimSpace(said)
+	if said != "" {
 		why += ": " + clip(said)
 	}
 	return why
@@ -289,28 +290,6 @@ func (p *playerLoader) assignOwners() {
 				delete(open, c)
 			}
 		}
-	}
-}
-
-// noteRevisions gathers the revisions that the recording is of.
-func (p *playerLoader) noteRevisions() {
-	for _, c := range p.clientMsgs {
-		if c.msg().Kind() != transport.Request {
-			continue
-		}
-		if !p.revisions.isNew(c.msg()) {
-			continue
-		}
-		var answer transport.Message
-		if c.answer != nil {
-			for _, m := range messagesOf(c.answer.frame) {
-				if m.Kind() == transport.Response && mcp.Same(m.ID, c.msg().ID) {
-					answer = m
-					break
-				}
-			}
-		}
-		p.revisions.note(c.msg(), answer.Result, answer.Error != nil)
 	}
 }
 

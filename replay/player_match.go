@@ -24,7 +24,7 @@ func (p *Player) matchRequest(m transport.Message) (*clientMsg, Key, error) {
 		return nil, key, err
 	}
 	for len(p.requests[key]) > 1 && p.requests[key][0].arrived {
-		p.requests[key] = p.requests[key][1:] // the last stays, for who asks again
+		p.requests[key] = p.requests[key][1:] // the last stays, for clients that ask again
 	}
 	c := p.pick(p.requests[key], m)
 	if c == nil {

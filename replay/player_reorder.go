@@ -187,20 +187,3 @@ func (p *Player) mayGoLoose(r *serverFrame) bool {
 	}
 	return true
 }
-
-// waitingLoose returns the first recorded of the answers that wait for something
-// which Relent may pass over.
-func (p *Player) waitingLoose(ended bool) *serverFrame {
-	var first *serverFrame
-	for _, c := range p.open {
-		r := c.answer
-		if r.sent || !r.isOwned() || first != nil && first.seq < r.seq {
-			continue
-		}
-		unsettled := slices.ContainsFunc(r.needs, func(c *clientMsg) bool { return !c.isSettled() })
-		if unsettled && (ended || !slices.ContainsFunc(r.needs, (*clientMsg).mayTakeTime)) {
-			first = r
-		}
-	}
-	return first
-}

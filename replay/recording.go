@@ -141,7 +141,8 @@ func (l *loader) Apply(e store.Event) error {
 		}
 	case store.Exited:
 		info, err := store.DecodePayload[store.ExitInfo](e)
-		if l.exit = fmt.Sprintf("with exit status %d", info.Code); info.Signal != "" {
+		l.exit = fmt.Sprintf("with exit status %d", info.Code)
+		if info.Signal != "" {
 			l.exit = "by the signal " + phrase.Clip(info.Signal, 48)
 		}
 		return err
@@ -158,7 +159,8 @@ func (r *Recording) whyNothing() string {
 		if m.kind != transport.Request || r.frames[m.frame].dir != transport.ClientToServer {
 			continue
 		}
-		if asked = true; m.method == methodListen || m.pair >= 0 && !m.refused {
+		asked = true
+		if m.method == methodListen || m.pair >= 0 && !m.refused {
 			return ""
 		}
 	}

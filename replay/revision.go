@@ -38,34 +38,40 @@ type revisions struct {
 	settled   []string // by an answer to initialize, or by a request that was not refused
 }
 
-// isNew reports whether a recorded request may say something that is not known yet.
-func (r *revisions) isNew(request transport.Message) bool {
-	if request.Method == methodInitialize {
-		return true
+// noteRevisions gathers the revisions that the recording is of.
+func (p *playerLoader) noteRevisions() {
+	r := &p.revisions
+	for _, c := range p.clientMsgs {
+		m := c.msg()
+		v, stated := text(transport.Member(m.Params, "_meta", protocolVersion))
+		switch {
+		case m.Kind() != transport.Request:
+		case m.Method == methodInitialize:
+			r.handshake = true
+			if v, ok := text(transport.Member(c.response().Result, "protocolVersion")); ok && !slices.Contains(r.settled, v) {
+				r.settled = append(r.settled, v)
+			}
+		case stated && !slices.Contains(r.settled, v):
+			if !slices.Contains(r.stated, v) {
+				r.stated = append(r.stated, v)
+			}
+			if c.response().Error == nil {
+				r.settled = append(r.settled, v)
+			}
+		}
 	}
-	v, ok := text(transport.Member(request.Params, "_meta", protocolVersion))
-	return ok && !slices.Contains(r.settled, v)
 }
 
-// note takes in a recorded request and its answer, nil if there was none.
-func (r *revisions) note(request transport.Message, answer json.RawMessage, refused bool) {
-	if request.Method == methodInitialize {
-		r.handshake = true
-		if v, ok := text(transport.Member(answer, "protocolVersion")); ok && !slices.Contains(r.settled, v) {
-			r.settled = append(r.settled, v)
+// response returns the recorded response to a request; the zero Message if there is none.
+func (c *clientMsg) response() transport.Message {
+	if c.answer != nil {
+		for _, m := range messagesOf(c.answer.frame) {
+			if m.Kind() == transport.Response && mcp.Same(m.ID, c.msg().ID) {
+				return m
+			}
 		}
-		return
 	}
-	v, ok := text(transport.Member(request.Params, "_meta", protocolVersion))
-	if !ok {
-		return
-	}
-	if !slices.Contains(r.stated, v) {
-		r.stated = append(r.stated, v)
-	}
-	if !refused && !slices.Contains(r.settled, v) {
-		r.settled = append(r.settled, v)
-	}
+	return transport.Message{}
 }
 
 // refuse returns the error for a live request of a revision that was not recorded;
@@ -137,82 +143,53 @@ const serverInfo = "io.modelcontextprotocol/serverInfo"
 //     that server does not know;
 //   - any other answers as a server does that is older than the method.
 func (p *Player) discover() []byte {
-	shown := discovery{capabilities: map[string]map[string]bool{}}
-	for _, c := range p.clientMsgs {
-		m := c.msg()
-		if m.Method == methodListen {
-			shown.listen(m)
+	meta := map[string]any{}
+	capabilities := map[string]map[string]bool{}
+	can := func(group, special string) {
+		if capabilities[group] == nil {
+			capabilities[group] = map[string]bool{}
 		}
-		if m.Kind() != transport.Request || c.answer == nil {
+		if special != "" {
+			capabilities[group][special] = true
+		}
+	}
+	for _, c := range p.clientMsgs {
+		m, answer := c.msg(), c.response()
+		if m.Method == methodListen {
+			for member, c := range map[string][2]string{
+				"toolsListChanged":      {"tools", "listChanged"},
+				"promptsListChanged":    {"prompts", "listChanged"},
+				"resourcesListChanged":  {"resources", "listChanged"},
+				"resourceSubscriptions": {"resources", "subscribe"},
+			} {
+				if transport.Member(m.Params, "notifications", member) != nil {
+					can(c[0], c[1])
+				}
+			}
+		}
+		if m.Kind() != transport.Request || answer.Result == nil {
 			continue
 		}
-		for _, answer := range messagesOf(c.answer.frame) {
-			if answer.Kind() != transport.Response || !mcp.Same(answer.ID, m.ID) {
-				continue
-			}
-			if m.Method == methodDiscover && answer.Result != nil {
-				return append([]byte(`"result":`), answer.Result...)
-			}
-			shown.note(m, answer)
+		if m.Method == methodDiscover {
+			return append([]byte(`"result":`), answer.Result...)
+		}
+		if server := transport.Member(answer.Result, "_meta", serverInfo); server != nil && meta[serverInfo] == nil {
+			meta[serverInfo] = server
+		}
+		group, _, _ := strings.Cut(m.Method, "/")
+		switch group {
+		case "tools", "prompts", "resources":
+			can(group, "")
+		case "completion":
+			can("completions", "")
 		}
 	}
 	if len(p.revisions.stated) == 0 {
 		return []byte(`"error":{"code":-32601,"message":"Method not found"}`)
 	}
-	meta := map[string]any{}
-	if shown.server != nil {
-		meta[serverInfo] = shown.server
-	}
 	result, _ := json.Marshal(map[string]any{ // nothing in it that cannot be marshaled
 		"resultType": "complete", "_meta": meta, "ttlMs": 0, "cacheScope": "private",
-		"supportedVersions": p.revisions.settled, "capabilities": shown.capabilities,
+		"supportedVersions": p.revisions.settled, "capabilities": capabilities,
 	})
 	return append([]byte(`"result":`), result...)
-}
-
-// discovery is what a recording shows of its server.
-type discovery struct {
-	server       json.RawMessage // who it is
-	capabilities map[string]map[string]bool
-}
-
-// note takes in a request that the recorded server answered.
-func (d *discovery) note(request, answer transport.Message) {
-	if d.server == nil {
-		d.server = transport.Member(answer.Result, "_meta", serverInfo)
-	}
-	if answer.Result == nil {
-		return
-	}
-	group, _, _ := strings.Cut(request.Method, "/")
-	switch group {
-	case "tools", "prompts", "resources":
-		d.can(group, "")
-	case "completion":
-		d.can("completions", "")
-	}
-}
-
-// listen notes what a client asked to be told of.
-func (d *discovery) listen(request transport.Message) {
-	for member, of := range map[string][2]string{
-		"toolsListChanged":      {"tools", "listChanged"},
-		"promptsListChanged":    {"prompts", "listChanged"},
-		"resourcesListChanged":  {"resources", "listChanged"},
-		"resourceSubscriptions": {"resources", "subscribe"},
-	} {
-		if transport.Member(request.Params, "notifications", member) != nil {
-			d.can(of[0], of[1])
-		}
-	}
-}
-
-// can notes a capability, and something special about it unless that is "".
-func (d *discovery) can(group, special string) {
-	if d.capabilities[group] == nil {
-		d.capabilities[group] = map[string]bool{}
-	}
-	if special != "" {
-		d.capabilities[group][special] = true
-	}
 }

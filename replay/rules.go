@@ -13,7 +13,7 @@ import (
 )
 
 // Rules say how live messages are compared with recorded ones. The zero value
-// compares everything but ids, progress tokens and who asks.
+// compares everything but ids, progress tokens and the identity of the client.
 type Rules struct {
 	By        Strictness
 	Ignore    []Pointer                                 // places that are not compared
@@ -68,7 +68,7 @@ type Matcher func(transport.Message) (Key, error)
 // MatchParams is the Matcher of the zero Rules: the method and the params in one
 // spelling, with keys sorted, escapes resolved, the last of a duplicate key, and
 // numbers equal that are the same number (100, 1e2). Absent params are as empty
-// ones. Of _meta it leaves out what says who asks and not what: progressToken, and
+// ones. Of _meta it leaves out what names the client and not the request: progressToken, and
 // the client's name and capabilities that 2026-07-28 puts in every request.
 func MatchParams(m transport.Message) (Key, error) { return Rules{}.key(m) }
 
@@ -97,8 +97,8 @@ func matchedByMethod(method string) bool {
 	return method == methodInitialize || method == methodDiscover || method == methodPing
 }
 
-// paramsOf returns what of a message's params is compared: not ids and tokens, and
-// but for Strict not who asks.
+// paramsOf returns the params of a message without ids and tokens, and without the client's
+// identity unless the rules are Strict.
 func (r Rules) paramsOf(m transport.Message, params tree) tree {
 	if params.kind == 0 || params.kind == 'n' {
 		params = tree{kind: '{'}
@@ -121,7 +121,8 @@ func (r Rules) paramsOf(m transport.Message, params tree) tree {
 	if r.By != Strict {
 		names = append(names, "io.modelcontextprotocol/clientInfo", "io.modelcontextprotocol/clientCapabilities")
 	}
-	if meta = meta.without(names...); len(meta.keys) == 0 {
+	meta = meta.without(names...)
+	if len(meta.keys) == 0 {
 		return params.without("_meta")
 	}
 	params.kids = slices.Clone(params.kids)
@@ -347,7 +348,8 @@ func (w *keyWriter) shapeOf(text string) string {
 	if len(text) > hintLimit {
 		return text
 	}
-	if text = w.rules.normal(text); isOpaque(text) {
+	text = w.rules.normal(text)
+	if isOpaque(text) {
 		return "\x00made"
 	}
 	var b []byte

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/mcprec/mcprec/transport"
@@ -433,10 +434,14 @@ func (w *serialWalk) request(f recordedFrame, index int32) {
 func (w *serialWalk) notification(f recordedFrame, index int32) {
 	from, own := w.after(f), w.r.byDirection[w.s.own]
 	for w.asking = max(w.asking, from); w.asking < len(own); w.asking++ {
-		call := w.r.callOf(w.r.frames[own[w.asking]])
-		if call < 0 {
+		asks := w.r.frames[own[w.asking]]
+		at := slices.IndexFunc(w.r.messagesOf(asks), func(m recordedMessage) bool {
+			return m.kind == transport.Request && m.method != methodListen && m.method != methodPing
+		})
+		if at < 0 {
 			continue
 		}
+		call := asks.lo + int32(at)
 		readOn := w.latest[w.asking+1] > f.n
 		if w.open[w.asking] == 0 && !readOn && refetches(w.r.messages[index], w.r.messages[call]) {
 			w.stop = &stop{after: f.n, held: index, call: call, awaited: w.r.messages[call].pair, ends: forever}
@@ -508,17 +513,6 @@ func (w *serialWalk) stand() {
 		}
 	}
 	w.s.mayStayUnread = int32(len(behind))
-}
-
-// callOf returns the first message of f that is a request and may be a handler's
-// call; -1 when none is.
-func (r *Recording) callOf(f recordedFrame) int32 {
-	for index := f.lo; index < f.hi; index++ {
-		if m := r.messages[index]; m.kind == transport.Request && m.method != methodListen && m.method != methodPing {
-			return index
-		}
-	}
-	return -1
 }
 
 // listenCancelled returns the notification that cancels a listen before it is

@@ -23,7 +23,7 @@ type ServeOptions struct {
 	// Say is told, from one goroutine at a time, what somebody who watches should
 	// know at once; nil: nobody does.
 	Say func(text string)
-	// Heard is told of the HTTP exchange of a frame that came, and of the recorded
+	// Heard gets the number of the HTTP exchange of a frame that came, and of the recorded
 	// exchange that this one stands for, before anything is written that follows from
 	// it; nil: nobody is.
 	Heard func(live, recorded uint64)
@@ -58,7 +58,7 @@ func Serve(ctx context.Context, conn transport.Conn, p *Player, o ServeOptions) 
 		return fmt.Errorf("serve session: %w", ctx.Err())
 	case s.readErr != nil && err != nil:
 		return fmt.Errorf("serve session: read from client: %w", s.readErr)
-	case err != nil && !s.ended && !errors.Is(err, transport.ErrClosed): // who has ended need not hear the rest
+	case err != nil && !s.ended && !errors.Is(err, transport.ErrClosed): // a client that has ended need not hear the rest
 		return fmt.Errorf("serve session: write to client: %w", err)
 	case closeErr != nil:
 		return fmt.Errorf("serve session: close: %w", closeErr)

@@ -100,11 +100,13 @@ func (t *Transcript) request(e store.Event, em EntryMessage) *Call {
 func (t *Transcript) notification(e store.Event, m transport.Message, em *EntryMessage) {
 	switch m.Method {
 	case methodProgress:
-		if em.Token = string(m.ProgressToken()); em.Token == "" {
+		em.Token = string(m.ProgressToken())
+		if em.Token == "" {
 			return
 		}
 		k := keyOf(e.Dir.Reverse(), m.ProgressToken())
-		if em.Call = t.tokens[k]; em.Call == nil {
+		em.Call = t.tokens[k]
+		if em.Call == nil {
 			em.Call = t.over.find(func(c *Call) bool { return c.Dir == k.dir && c.token == k.id })
 		}
 	case methodCancelled:

@@ -83,10 +83,8 @@ func (r *treeReader) value() (n tree, ok bool) {
 	r.depth++
 	n.start = r.at
 	switch c := r.raw[r.at]; c {
-	case '{':
-		n.kind, ok = c, r.object(&n)
-	case '[':
-		n.kind, ok = c, r.list(&n)
+	case '{', '[':
+		n.kind, ok = c, r.container(&n, c)
 	case '"':
 		n.kind = c
 		n.text, ok = r.text()
@@ -99,30 +97,21 @@ func (r *treeReader) value() (n tree, ok bool) {
 	return n, ok
 }
 
-func (r *treeReader) object(n *tree) bool {
-	for r.take('{'); !r.take('}'); {
-		if len(n.keys) > 0 && !r.take(',') || r.at == len(r.raw) || r.raw[r.at] != '"' {
-			return false
-		}
-		key, ok := r.text()
-		if !ok || !r.take(':') {
-			return false
-		}
-		kid, ok := r.value()
-		if !ok {
-			return false
-		}
-		n.keys, n.kids = append(n.keys, key), append(n.kids, kid)
-	}
-	r.at = n.closed(r)
-	n.sortKeys()
-	return true
-}
-
-func (r *treeReader) list(n *tree) bool {
-	for r.take('['); !r.take(']'); {
+// container reads the members of an object, or the elements of a list.
+func (r *treeReader) container(n *tree, opening byte) bool {
+	for r.take(opening); !r.take(opening + 2); { // } is two after {, ] two after [
 		if len(n.kids) > 0 && !r.take(',') {
 			return false
+		}
+		if opening == '{' {
+			if r.at == len(r.raw) || r.raw[r.at] != '"' {
+				return false
+			}
+			key, ok := r.text()
+			if !ok || !r.take(':') {
+				return false
+			}
+			n.keys = append(n.keys, key)
 		}
 		kid, ok := r.value()
 		if !ok {
@@ -130,17 +119,11 @@ func (r *treeReader) list(n *tree) bool {
 		}
 		n.kids = append(n.kids, kid)
 	}
-	r.at = n.closed(r)
-	return true
-}
-
-// closed returns where the bracket ended that was just taken, without the blanks.
-func (n *tree) closed(r *treeReader) int {
-	i := r.at
-	for r.raw[i-1] != '}' && r.raw[i-1] != ']' {
-		i--
+	for r.raw[r.at-1] != '}' && r.raw[r.at-1] != ']' { // take went over the blanks behind it
+		r.at--
 	}
-	return i
+	n.sortKeys()
+	return true
 }
 
 // sortKeys sorts the members and keeps the last of those with one key.

@@ -79,7 +79,7 @@ type Unanswered struct {
 	Reason    string `json:"reason,omitempty"`    // that it gives
 }
 
-// Judged returns the verdict for a reader who asks how the recorded session went: it is
+// Judged returns the verdict on how the recorded session went: it is
 // [Open] if the models pass and a request of the client was neither answered nor cancelled,
 // [Nothing] if they pass and no request of the client was answered otherwise.
 func (v Verdict) Judged() Verdict {
@@ -177,7 +177,7 @@ func (r *Recording) unanswered() []Unanswered {
 	return list
 }
 
-// Warnings says what of the recording a replay cannot take as it was.
+// Warnings names the parts of the recording that a replay cannot take as they were.
 func (r *Recording) Warnings() []string {
 	list := []string{}
 	if r.lost > 0 {

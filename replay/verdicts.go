@@ -94,7 +94,7 @@ func (d *Driver) judge() []judged {
 // judgeServerMsg returns the verdict on a server message; none on an answer that was not
 // asked for, or was called off.
 func (d *Driver) judgeServerMsg(t *serverMsg) (j judged, ok bool) {
-	j.seq, j.StepVerdict = t.seq, StepVerdict{Seq: t.seq, Dir: transport.ServerToClient, What: t.what(), Result: Missing}
+	j = judged{seq: t.seq, StepVerdict: StepVerdict{Seq: t.seq, Dir: transport.ServerToClient, What: t.what(), Result: Missing}}
 	switch {
 	case t.arrived:
 		c := d.rules.compare(t.msg(), *t.live, d.variables)
@@ -159,7 +159,7 @@ func (p *Player) judge() []judged {
 // judgeClientMsg returns the verdict on a client message; none on the answer to what was
 // not asked.
 func (p *Player) judgeClientMsg(c *clientMsg) (j judged, ok bool) {
-	j.seq, j.StepVerdict = c.seq, StepVerdict{Seq: c.seq, Dir: transport.ClientToServer, What: c.what(), Result: Missing}
+	j = judged{seq: c.seq, StepVerdict: StepVerdict{Seq: c.seq, Dir: transport.ClientToServer, What: c.what(), Result: Missing}}
 	switch {
 	case c.arrived:
 		j.judge(p.compare(c), "")

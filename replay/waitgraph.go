@@ -167,14 +167,7 @@ func (s blockedState) writer(own transport.Direction) node {
 // finished reports whether a writer, reader or thread has nothing left to do.
 func (s blockedState) finished(n node) bool {
 	e := s.ends[n.own]
-	sent, read := e.sent(), e.read()
-	switch n.role {
-	case roleWriter:
-		return sent
-	case roleReader:
-		return read
-	}
-	return sent && read
+	return (n.role == roleReader || e.sent()) && (n.role == roleWriter || e.read())
 }
 
 // wait says what an unfinished node waits for, and the node that could end it;
@@ -303,7 +296,7 @@ func (s blockedState) workWait(n node) (Wait, node, bool) {
 	return w, node{}, false
 }
 
-// askedWait is of a handler's call that the recording has no response to: it may be
+// askedWait is the wait for a handler's call that the recording has no response to: it may be
 // seen why there is none.
 func (s blockedState) askedWait(n node) (Wait, node, bool) {
 	call := s.ends[n.own].stopped().call
