@@ -1,13 +1,17 @@
 package boltstore
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -212,4 +216,118 @@ func idOf(key [16]byte) store.SessionID {
 	hex.Encode(b[24:], key[10:])
 	b[8], b[13], b[18], b[23] = '-', '-', '-', '-'
 	return store.SessionID(b[:])
+}
+
+// databases returns the paths of the store's databases, and says what else has a name
+// that ends like theirs: it is left alone.
+func (s *Store) databases() (paths []string, foreign []error, err error) {
+	entries, err := os.ReadDir(s.storeDir())
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".db")
+		path := filepath.Join(s.storeDir(), e.Name())
+		switch {
+		case !ok:
+		case monthName(name) && !e.Type().IsRegular(): // see oddFiles
+		case !monthName(name):
+			foreign = append(foreign, fmt.Errorf("%s is left alone: databases of the store are named by the month, like 202611.db; give it its name back if it was one, or move it away", path))
+		default:
+			paths = append(paths, path)
+		}
+	}
+	return paths, foreign, err
+}
+
+// monthName reports whether a database may have that name, without its ending.
+func monthName(name string) bool {
+	if name == "other" {
+		return true
+	}
+	return len(name) == 6 && strings.Trim(name, "0123456789") == ""
+}
+
+// inPlace reports whether a session belongs into a database, or into what is to take its
+// place.
+func inPlace(path string, key []byte) bool {
+	name, _, _ := strings.Cut(filepath.Base(path), ".db")
+	return monthOf([16]byte(key)) == name
+}
+
+// misplaced says that a database holds sessions that belong into others. Nobody looks for
+// them there.
+func misplaced(path string, n int) error {
+	return fmt.Errorf("%s holds sessions of other months: %d, which are looked for only in the databases of theirs; is it a copy? move it away, or give it its name back", path, n)
+}
+
+// keySize is that of the key with which secrets are replaced.
+const keySize = 32
+
+const keyName = "redact.key"
+
+// RedactionKey returns the key in the file redact.key, which whoever needs it first
+// makes. It is whole when it has its name, and is never changed.
+func (s *Store) RedactionKey() ([]byte, error) {
+	path := filepath.Join(s.dir, keyName)
+	key, err := readKey(path)
+	if err == nil || !errors.Is(err, os.ErrNotExist) {
+		return key, err
+	}
+	if err := s.makeKey(path); err != nil {
+		return nil, fmt.Errorf("make key %s: %w", path, err)
+	}
+	return readKey(path)
+}
+
+// ReadKey returns the key of the store in a folder, if it has one.
+func ReadKey(dir string) ([]byte, error) { return readKey(filepath.Join(dir, keyName)) }
+
+// readKey reads a key file. It does not follow a symbolic link.
+func readKey(path string) ([]byte, error) {
+	f, err := openRegular(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	private(f)
+	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	key, err := parseKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("read key %s: %v; remove it to have a new one", path, err)
+	}
+	return key, nil
+}
+
+// parseKey reads what a key file holds.
+func parseKey(text []byte) ([]byte, error) {
+	key, err := hex.DecodeString(string(bytes.TrimSpace(text)))
+	if err != nil || len(key) != keySize {
+		return nil, fmt.Errorf("not %d bytes in hexadecimal", keySize)
+	}
+	return key, nil
+}
+
+// makeKey makes a key file, unless another process is first.
+func (s *Store) makeKey(path string) error {
+	if err := makeDir(s.dir); err != nil {
+		return err
+	}
+	key := make([]byte, keySize)
+	if _, err := rand.Read(key); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(s.dir, ".redact-key-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	_ = temp.Chmod(0o600) // a umask may have taken some of that
+	_, err = fmt.Fprintln(temp, hex.EncodeToString(key))
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, os.ErrExist) {
+		return os.Rename(temp.Name(), path) // a filesystem without links
+	}
+	return syncDir(s.dir)
 }

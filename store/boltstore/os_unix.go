@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// letGo releases bbolt's lock on a file that bbolt cannot close any more.
-// Closing is not enough: what is still mapped keeps the lock.
-func letGo(f *os.File) {
-	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
-	_ = f.Close()
-}
+const (
+	// noFollow has an opening fail where the name is a symbolic link.
+	noFollow = syscall.O_NOFOLLOW
+	// noWait has the opening of a named pipe not wait for its other end.
+	noWait = syscall.O_NONBLOCK
+)
 
 // unlock releases bbolt's lock on a file that stays open.
 func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
@@ -28,4 +28,14 @@ func lockOpen(f *os.File, shared bool) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// syncDir makes the names in a folder durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	return d.Sync()
 }

@@ -4,8 +4,7 @@ package boltstore
 
 import "os"
 
-// letGo releases bbolt's lock on a file that bbolt cannot close any more.
-func letGo(f *os.File) { _ = f.Close() }
+const noFollow, noWait = 0, 0
 
 // unlock does nothing: the locks of a file are bbolt's own affair here.
 func unlock(*os.File) {}
@@ -13,3 +12,6 @@ func unlock(*os.File) {}
 // lockOpen takes no lock: bbolt's is not to be had here. Whoever repairs ends
 // the other processes first.
 func lockOpen(*os.File, bool) (bool, error) { return true, nil }
+
+// syncDir does nothing: Windows keeps names durable by itself and syncs no folder.
+func syncDir(string) error { return nil }

@@ -1,0 +1,432 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// disk is where the files of a store are. Everything that a store writes,
+// renames or removes goes through it, so that a test can put another in its
+// place: one that fails, that waits, or that forgets what was not synced.
+type disk interface {
+	// create makes a file, mode 0600, which must not be there, to append to.
+	create(name string) (writer, error)
+	// open opens a file to read.
+	open(name string) (reader, error)
+	// rename gives a file another name and, with replace, takes that from
+	// whichever file has it: otherwise the error is fs.ErrExist, and the file
+	// may keep its old name too.
+	rename(from, to string, replace bool) error
+	// remove removes a name.
+	remove(name string) error
+	// syncDir makes the names in a folder durable.
+	syncDir(dir string) error
+}
+
+// writer is a file that is appended to.
+type writer interface {
+	io.WriteCloser
+	// Truncate cuts what is behind size.
+	Truncate(size int64) error
+	// Sync makes what was written durable.
+	Sync() error
+}
+
+// reader is a file that is read.
+type reader interface {
+	io.ReaderAt
+	io.Closer
+	Name() string
+	Stat() (fs.FileInfo, error)
+	// Sync makes durable what others wrote to it.
+	Sync() error
+}
+
+// locker takes locks on files.
+type locker interface {
+	// tryLock reports whether the lock could be taken at once.
+	tryLock(l *flock.Flock, shared bool) (bool, error)
+}
+
+// committer makes changes to a database durable, whole or not at all. The file
+// is the database's; nil: it is new.
+type committer interface {
+	commit(db *bolt.DB, file *os.File, f func(*bolt.Tx) error) error
+}
+
+// machine is all of that.
+type machine struct {
+	disk
+	locker
+	committer
+}
+
+// theMachine is the one we run on.
+func theMachine() machine { return machine{osDisk{}, osDisk{}, osDisk{}} }
+
+// osDisk is the operating system's.
+type osDisk struct{}
+
+// osFile is a file of the operating system, whose Sync leaves out what nobody
+// asks for, as the time of the last change.
+type osFile struct{ *os.File }
+
+func (f osFile) Sync() error { return datasync(f.File) }
+
+func (osDisk) create(name string) (writer, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	_ = f.Chmod(0o600) // a umask may have taken some of that
+	return osFile{f}, nil
+}
+
+func (osDisk) open(name string) (reader, error) {
+	f, err := openRegular(name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+func (osDisk) rename(from, to string, replace bool) error {
+	if replace {
+		return os.Rename(from, to)
+	}
+	return os.Link(from, to) // a link, unlike a rename, replaces nothing
+}
+
+func (osDisk) remove(name string) error { return os.Remove(name) }
+
+func (osDisk) syncDir(dir string) error { return syncDir(dir) }
+
+func (osDisk) tryLock(l *flock.Flock, shared bool) (ok bool, err error) {
+	if shared {
+		ok, err = l.TryRLock()
+	} else {
+		ok, err = l.TryLock()
+		if info, statErr := l.Stat(); ok && statErr == nil && info.Mode().Perm() != 0o600 {
+			_ = os.Chmod(l.Path(), 0o600)
+		}
+	}
+	return ok, lockError(err)
+}
+
+// lockError says what to do where files cannot be locked, as on some network
+// file systems.
+func lockError(err error) error {
+	for _, refusal := range []error{syscall.ENOLCK, syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS} {
+		if errors.Is(err, refusal) {
+			return fmt.Errorf("%w: files cannot be locked there; put the store on a local disk with --store or MCPREC_HOME", err)
+		}
+	}
+	return err
+}
+
+func (osDisk) commit(db *bolt.DB, file *os.File, f func(*bolt.Tx) error) error {
+	if file != nil {
+		if err := settle(file); err != nil {
+			return err
+		}
+	}
+	return db.Update(f)
+}
+
+// settle makes the newest transaction durable, which it may not be when its
+// writer died, or failed, before its last sync. The next one writes over pages
+// that only the one before the newest still needs. The meta pages are written
+// again because the kernel forgets what it could not write.
+func settle(file *os.File) error {
+	metas, err := readMetas(file)
+	if err != nil {
+		return err
+	}
+	for i, m := range metas {
+		if _, err := file.WriteAt(m[:], int64(i*os.Getpagesize())+pageHead); err != nil {
+			return err
+		}
+	}
+	return datasync(file)
+}
+
+// Something else may have the name of a file of the store: a named pipe, whose opening
+// waits for a writer, a folder, a symbolic link that leads anywhere. The store opens only
+// regular files, and goes on as if the others were not there. FoldDead and Verify name
+// them, and Repair gives them another name.
+
+// oddFile says that something else stands where a file of the store should be.
+type oddFile struct {
+	path string
+	mode fs.FileMode
+}
+
+func (e *oddFile) Error() string {
+	return fmt.Sprintf("%s is %s, where a file of the store should be; mcprec repair sets it aside", e.path, kindOf(e.mode))
+}
+
+// kindOf names a kind of file for a message.
+func kindOf(mode fs.FileMode) string {
+	switch mode.Type() {
+	case 0:
+		return "a file"
+	case fs.ModeDir:
+		return "a folder"
+	case fs.ModeNamedPipe:
+		return "a named pipe"
+	case fs.ModeSymlink:
+		return "a symbolic link"
+	case fs.ModeSocket:
+		return "a socket"
+	case fs.ModeDevice, fs.ModeDevice | fs.ModeCharDevice:
+		return "a device"
+	}
+	return "no regular file"
+}
+
+// isOdd reports whether an error is that of an oddFile.
+func isOdd(err error) bool {
+	var odd *oddFile
+	return errors.As(err, &odd)
+}
+
+// regular returns what a name stands for, and an error if that is no regular file.
+func regular(path string) (fs.FileInfo, error) {
+	info, err := os.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &oddFile{path, info.Mode()}
+	}
+	return info, err
+}
+
+// openRegular opens a file that is there. It never waits, and opens nothing but a regular
+// file.
+func openRegular(path string, flag int) (*os.File, error) {
+	if _, err := regular(path); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, flag|noFollow|noWait, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() { // exchanged in between
+		err = &oddFile{path, info.Mode()}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// oddFiles returns what has the name of a file of the store and is not a regular file.
+func (s *Store) oddFiles() (found []*oddFile) {
+	for _, folder := range []struct {
+		path string
+		ours func(name, end string) bool
+	}{
+		{s.dir, func(name, end string) bool { return name == "redact" && end == "key" }},
+		{s.spoolDir(), func(name, end string) bool {
+			_, err := store.ParseSessionID(name)
+			return err == nil && strings.Contains(" log lock damaged reserve renewed ", " "+end+" ") || name == "fold" && end == "lock"
+		}},
+		{s.storeDir(), func(name, end string) bool {
+			return monthName(name) && end == "db" || (name == "compact" || name == "create") && end == "lock"
+		}},
+		{filepath.Join(s.dir, "cache"), func(name, end string) bool {
+			_, err := store.ParseSessionID(name)
+			return err == nil && end == "points"
+		}},
+	} {
+		entries, _ := os.ReadDir(folder.path) // a folder that is missing has nothing odd; others say that it cannot be read
+		for _, e := range entries {
+			name, end, _ := strings.Cut(e.Name(), ".")
+			if !e.Type().IsRegular() && folder.ours(name, end) {
+				found = append(found, &oddFile{filepath.Join(folder.path, e.Name()), e.Type()})
+			}
+		}
+	}
+	return found
+}
+
+// Odd returns an error that names what has the name of a file of the store and is not a
+// regular file.
+func (s *Store) Odd() error {
+	var faults []error
+	for _, odd := range s.oddFiles() {
+		faults = append(faults, odd)
+	}
+	return errors.Join(faults...)
+}
+
+// setAside gives an odd file another name. Processes do so one after the other: the second
+// would rename what the first has made in its place.
+func (s *Store) setAside(path string) (kept string, err error) {
+	guard := flock.New(filepath.Dir(path), flock.SetFlag(os.O_RDONLY))
+	if err := guard.Lock(); err != nil {
+		return "", err
+	}
+	defer func() { _ = guard.Close() }()
+	if _, err := regular(path); !isOdd(err) {
+		return "", err
+	}
+	for n := 1; ; n++ {
+		kept = path + ".aside"
+		if n > 1 {
+			kept = fmt.Sprintf("%s-%d", kept, n)
+		}
+		if _, err := os.Lstat(kept); errors.Is(err, fs.ErrNotExist) {
+			return kept, s.machine.rename(path, kept, true)
+		}
+	}
+}
+
+// repairOdd sets odd files aside.
+func (s *Store) repairOdd(ctx context.Context, dry bool, report func(Repaired)) error {
+	for _, odd := range s.oddFiles() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r := Repaired{Path: odd.path, Fault: odd, Odd: true}
+		if !dry {
+			kept, err := s.setAside(odd.path)
+			if err != nil {
+				return err
+			}
+			r.Kept = kept
+		}
+		report(r)
+	}
+	return nil
+}
+
+// Exposed returns an error if every user of the machine can put files into the store's
+// folder and take them out.
+func (s *Store) Exposed() error {
+	info, err := os.Stat(s.dir)
+	if err != nil || info.Mode().Perm()&0o002 == 0 || info.Mode()&fs.ModeSticky != 0 {
+		return nil
+	}
+	return fmt.Errorf("%s can be written to by every user of this machine; chmod go-w takes that right away", s.dir)
+}
+
+// The lock of a session is exclusive while its recorder lives. Whoever asks
+// whether it lives tries a shared lock, and whoever folds or deletes what it
+// left keeps one, so that asking and folding look alike: dead. Folders exclude
+// each other by fold.lock.
+
+func (s *Store) lockPath(id store.SessionID) string {
+	return s.spoolFile(id, ".lock")
+}
+
+// lockLive makes the lock file of a new live session.
+func (s *Store) lockLive(id store.SessionID) (*flock.Flock, error) {
+	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noWait), flock.SetPermissions(0o600))
+	ok, err := s.machine.tryLock(l, false)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || !current(l) {
+		_ = l.Close()
+		return nil, store.ErrExists
+	}
+	return l, nil
+}
+
+// current reports whether the locked file is still the one under its name.
+func current(l *flock.Flock) bool {
+	held, err1 := l.Stat()
+	named, err2 := os.Stat(l.Path())
+	return err1 == nil && err2 == nil && os.SameFile(held, named)
+}
+
+// lockDead takes the shared lock of a session whose recorder is gone, so that
+// it stays gone. It returns nil while the recorder lives. unlock ends it.
+func (s *Store) lockDead(id store.SessionID) (unlock func(), err error) {
+	if _, err := regular(s.lockPath(id)); isOdd(err) {
+		return func() {}, nil // no recorder can hold that
+	}
+	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_RDONLY|noFollow|noWait))
+	ok, err := s.machine.tryLock(l, true)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return func() {}, nil
+	case err != nil:
+		return nil, fmt.Errorf("lock of session %s: %w", id, err)
+	case !ok:
+		return nil, nil
+	}
+	return func() { _ = l.Close() }, nil
+}
+
+// live reports whether a recorder holds the session.
+func (s *Store) live(id store.SessionID) (bool, error) {
+	unlock, err := s.lockDead(id)
+	if unlock != nil {
+		unlock()
+	}
+	return unlock == nil && err == nil, err
+}
+
+// lockFold excludes the other folders.
+func (s *Store) lockFold(ctx context.Context, wait bool) (unlock func(), err error) {
+	return s.lockFile(ctx, filepath.Join(s.spoolDir(), "fold.lock"), wait)
+}
+
+// lockFile takes an exclusive lock. With wait it is patient; without, a lock
+// that is held gives nil.
+func (s *Store) lockFile(ctx context.Context, path string, wait bool) (unlock func(), err error) {
+	if _, err := regular(path); isOdd(err) { // nobody can hold that, and many need the lock
+		if _, err := s.setAside(path); err != nil {
+			return nil, err
+		}
+	}
+	l := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noWait), flock.SetPermissions(0o600))
+	for deadline := time.Now().Add(s.opts.Patience); ; {
+		ok, err := s.machine.tryLock(l, false)
+		switch {
+		case err != nil:
+			return nil, err
+		case ok:
+			return func() { _ = l.Close() }, nil
+		case !wait:
+			return nil, nil
+		case time.Now().After(deadline):
+			return nil, fmt.Errorf("lock %s: %w", l.Path(), store.ErrBusy)
+		}
+		if err := pause(ctx, lockRetry); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// hasty is the key of a context in which a database that another process holds
+// is asked for once.
+type hasty struct{}
+
+func once(ctx context.Context) context.Context { return context.WithValue(ctx, hasty{}, true) }
+
+// pause waits for d, or for the end of the context.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,5 +1,0 @@
-//go:build !unix
-
-package boltstore
-
-const noFollow, noWait = 0, 0
