@@ -304,23 +304,25 @@ func (r *recordedSession) suggestion(arg string) string {
 	return "it was recorded from\n  " + line + "-- " + shellLine(header.Command)
 }
 
-// warn says what about the recording makes the drive less than a copy of it.
-func (r *recordedSession) warn(w io.Writer, stdio bool) {
-	lost, http := uint64(0), false
+// lost counts what could not be recorded.
+func (r *recordedSession) lost() (lost uint64) {
 	for _, e := range r.events {
-		switch {
-		case e.Kind == store.Lost:
-			if info, err := store.DecodePayload[store.LostInfo](e); err == nil {
-				lost += max(info.Frames, 1)
-			}
-		case e.Kind == store.Frame:
-			http = http || e.Stream > 0
+		if e.Kind != store.Lost {
+			continue
+		}
+		if info, err := store.DecodePayload[store.LostInfo](e); err == nil {
+			lost += max(info.Frames, 1)
 		}
 	}
-	if http && stdio {
+	return lost
+}
+
+// warn says what about the recording makes the drive less than a copy of it.
+func (r *recordedSession) warn(w io.Writer, stdio bool) {
+	if stdio && slices.ContainsFunc(r.events, func(e store.Event) bool { return e.Kind == store.Frame && e.Stream > 0 }) {
 		fmt.Fprintf(w, "mcprec: %s was recorded over HTTP; its streams are driven as one\n", r.name)
 	}
-	if lost > 0 {
+	if lost := r.lost(); lost > 0 {
 		fmt.Fprintf(w, "mcprec: %s lacks %s that could not be recorded; what follows from %s may not match\n",
 			r.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it", "them"))
 	}

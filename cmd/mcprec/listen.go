@@ -105,7 +105,7 @@ func (s *served) watch() (say func(text string), done func(replay.Served)) {
 
 // done says what there is to say of a session.
 func (s *served) done(teller *teller, session replay.Served) {
-	verdicts := otherwise(session.Player)
+	_, verdicts := otherwise(session.Player)
 	teller.end(session.Player, verdicts)
 	if session.Unsent > 0 {
 		fmt.Fprintf(s.errs, "mcprec: %s had no stream to go out on: of no open request, and the client asked for no other stream\n", phrase.Plural(session.Unsent, "message"))
@@ -198,7 +198,10 @@ func (e *episodes) play(rules replay.Rules, options replay.ServeOptions) error {
 	if fixtures.Mode(e.o.mode) == fixtures.NewEpisodes {
 		over.NewLive = live
 	}
-	return playHTTP(e.o, e.events, rules, over, &served{std: e.std, errs: e.errs, door: e.door, keep: e.keepServed})
+	keep := func(session replay.Served) error {
+		return e.keep(session.Added, func(recorded, _ []store.Event) []store.Event { return session.Extend(recorded) })
+	}
+	return playHTTP(e.o, e.events, rules, over, &served{std: e.std, errs: e.errs, door: e.door, keep: keep})
 }
 
 // keep adds what passed to the file.
@@ -216,9 +219,4 @@ func (e *episodes) keep(added []store.Event, extend func(recorded, added []store
 	return replaceFile(e.file, func(w io.Writer) error {
 		return encode(w, fixtures.Each(e.events))
 	})
-}
-
-// keepServed adds what passed in one of the sessions over HTTP. One at a time.
-func (e *episodes) keepServed(session replay.Served) error {
-	return e.keep(session.Added, func(recorded, _ []store.Event) []store.Event { return session.Extend(recorded) })
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -143,16 +144,16 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	if err != nil {
 		return err
 	}
-	events, name, err := o.load(cmd, std, arg, &d)
+	recorded, err := o.load(cmd, std, arg, &d)
 	if err != nil {
 		return err
 	}
 	rules.Mask = d.value
 	keepPipeErrors()
 	errs := newBackgroundWriter(std.err)
-	e := &episodes{std: std, errs: errs, o: o, door: d, file: arg, name: name, command: command, events: events}
+	e := &episodes{std: std, errs: errs, o: o, door: d, file: arg, name: recorded.name, command: command, events: recorded.events}
 	err = e.play(rules, replay.ServeOptions{Pacer: pacer, Patience: o.patience})
-	err = errors.Join(err, o.warnUnused(errs, rules, func(p replay.Projection) error { return replay.Project(fixtures.Each(events), p) }))
+	err = errors.Join(err, o.warnUnused(errs, rules, func(p replay.Projection) error { return replay.Project(fixtures.Each(recorded.events), p) }))
 	if errs.Close() != nil && err != nil { // nor can this be said
 		ended := *statusOf(err)
 		ended.cause = nil
@@ -193,44 +194,26 @@ func (o *serveOptions) records(arg string, command []string) (bool, error) {
 }
 
 // load reads the session, and says what a reader of the answers should know of it.
-func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string, d *door) (events []store.Event, name string, err error) {
-	s, err := openSession(cmd, o.home, arg)
+func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string, d *door) (*recordedSession, error) {
+	r, err := readRecorded(cmd, o.home, arg)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	lost := uint64(0)
-	err = each(s.exact(cmd.Context(), 1, store.ReadOptions{}), func(e store.Event) error {
-		if e.Kind == store.Lost {
-			info, err := store.DecodePayload[store.LostInfo](e)
-			if err != nil {
-				return err
-			}
-			lost += max(info.Frames, 1)
-		}
-		if e.Kind == store.Opened {
-			h, _ := store.ParseHeader(e.Payload)
-			*d = d.of(h)
-		}
-		events = append(events, e)
-		return nil
-	})
-	closeInto(&err, s)
-	switch {
-	case err != nil:
-		return nil, "", err
-	case !asks(events) && fixtures.Mode(o.mode) != fixtures.NewEpisodes:
-		return nil, "", usagef("serve %s: its client asked for nothing; name another session", s.name)
-	case lost > 0:
+	if !asks(r.events) && fixtures.Mode(o.mode) != fixtures.NewEpisodes {
+		return nil, usagef("serve %s: its client asked for nothing; name another session", r.name)
+	}
+	*d = d.of(r.header)
+	if lost := r.lost(); lost > 0 {
 		fmt.Fprintf(plainTo(std.err), "mcprec: %s: %s could not be recorded; what %s is neither answered nor said\n",
-			s.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it was", "they were"))
+			r.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it was", "they were"))
 	}
-	if failed := d.texts(replay.Unstreamed(events)); o.listen.address == "" && len(failed) > 0 {
-		fmt.Fprintf(plainTo(std.err), "mcprec: %s: failed over HTTP: %s; on stdio such a request gets another recorded answer or an error, --listen fails it as recorded\n", s.name, strings.Join(failed, ", "))
+	if failed := d.texts(replay.Unstreamed(r.events)); o.listen.address == "" && len(failed) > 0 {
+		fmt.Fprintf(plainTo(std.err), "mcprec: %s: failed over HTTP: %s; on stdio such a request gets another recorded answer or an error, --listen fails it as recorded\n", r.name, strings.Join(failed, ", "))
 	}
-	if what := unanswered(events); what != "" {
-		fmt.Fprintf(plainTo(std.err), "mcprec: %s has no answer to %s, and gives none\n", s.name, d.text(what))
+	if what := unanswered(r.events); what != "" {
+		fmt.Fprintf(plainTo(std.err), "mcprec: %s has no answer to %s, and gives none\n", r.name, d.text(what))
 	}
-	return events, s.name, nil
+	return r, nil
 }
 
 // playServer serves until the client has ended, or somebody wants this process
@@ -246,8 +229,8 @@ func playServer(std streams, errs io.Writer, o serveOptions, d door, player *rep
 	teller := newTeller(errs, d)
 	options.Say = teller.say
 	err = replay.Serve(ctx, conn, player, options)
-	verdicts := otherwise(player)
-	teller.end(player, append(introductions(player), verdicts...))
+	introduced, verdicts := otherwise(player)
+	teller.end(player, slices.Concat(introduced, verdicts))
 	for _, text := range advice(verdicts) {
 		fmt.Fprintf(plainTo(errs), "mcprec: %s\n", plain(text))
 	}
@@ -266,27 +249,22 @@ func playServer(std streams, errs io.Writer, o serveOptions, d door, player *rep
 	return err
 }
 
-// otherwise are the verdicts on what the client did not do as the recorded one did:
-// what it asked, and what it answered when it was asked.
-func otherwise(player *replay.Player) []replay.StepVerdict {
-	verdicts := player.Close()
+// otherwise returns the verdicts on what the client did not do as the recorded one did: what
+// it asked, and what it answered when it was asked. How it introduced itself, as with
+// another revision, is apart: that is no fault, for it was told the recorded one and went
+// on with it.
+func otherwise(player *replay.Player) (introduced, verdicts []replay.StepVerdict) {
+	verdicts = player.Close()
 	for _, v := range player.Verdicts() {
-		if v.Result == replay.Mismatch && strings.HasPrefix(v.What, "the answer to ") {
+		switch {
+		case v.Result != replay.Mismatch:
+		case v.What == "initialize":
+			introduced = append(introduced, v)
+		case strings.HasPrefix(v.What, "the answer to "):
 			verdicts = append(verdicts, v)
 		}
 	}
-	return verdicts
-}
-
-// introductions say how the client introduced itself otherwise, as with another
-// revision. That is no fault: it was told the recorded one, and went on with it.
-func introductions(player *replay.Player) (verdicts []replay.StepVerdict) {
-	for _, v := range player.Verdicts() {
-		if v.Result == replay.Mismatch && v.What == "initialize" {
-			verdicts = append(verdicts, v)
-		}
-	}
-	return verdicts
+	return introduced, verdicts
 }
 
 // untilSignal cancels at the first signal that asks a process to end, and returns
