@@ -3,7 +3,6 @@ package mask
 import (
 	_ "embed"
 	"encoding/base64"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -54,10 +53,12 @@ func (t *ruleTable) add(line string) {
 		for _, word := range list {
 			t.words[args[1]][word] = true
 		}
-	case "shape":
-		s := &shape{class: classes[args[2]], least: number(args[3]), most: number(args[4]), generated: len(args) > 5}
+	case "shape": // a phrase of a prefix and bytes of a class
+		accept := map[bool]string{false: "any", true: "generated"}[len(args) > 5]
 		for _, prefix := range list {
-			t.keyword(args[1], prefix, 0, s.find)
+			pattern := "^(" + regexp.QuoteMeta(prefix) + classes[args[2]] + "{" + args[3] + "," + strings.Trim(args[4], "-") + `})\b`
+			p := &phrase{pattern: lazily(pattern), accept: accepting[accept], long: accept == "any"}
+			t.keyword(args[1], prefix, 0, p.find)
 		}
 	case "option": // a phrase around an option
 		option, user, _ := strings.Cut(rest, " : ")
@@ -70,7 +71,7 @@ func (t *ruleTable) add(line string) {
 		for _, option := range args[2:] {
 			switch name, value, _ := strings.Cut(option, "="); name {
 			case "back":
-				p.back = number(value)
+				p.back, _ = strconv.Atoi(value) // the table is our own
 			case "accept":
 				p.accept = accepting[value]
 			}
@@ -79,7 +80,7 @@ func (t *ruleTable) add(line string) {
 		if p.back == 0 {
 			pattern = `^(?:` + pattern + `)`
 		}
-		p.pattern, p.long = regexp.MustCompile(pattern), strings.Contains(pattern, "(?s:") || args[1] == "kubernetes"
+		p.pattern, p.long = lazily(pattern), strings.Contains(pattern, "(?s:") || args[1] == "kubernetes"
 		for _, word := range strings.Fields(words) {
 			t.keyword(args[1], strings.ReplaceAll(word, "␣", " "), p.back, p.find)
 		}
@@ -97,17 +98,9 @@ func (t *ruleTable) keyword(rule, word string, back int, find finder) {
 	t.keywords[h] = append(t.keywords[h], keyword{word, rule, back, find})
 }
 
-// number reads a number; "-" is any.
-func number(s string) int {
-	n, err := strconv.Atoi(strings.ReplaceAll(s, "-", "1000000000"))
-	if err != nil {
-		panic(fmt.Sprintf("mask: rules.txt: %v", err))
-	}
-	return n
-}
-
 // accepting are the functions that rules.txt names.
 var accepting = map[string]func(secret string) bool{
+	"any":         func(string) bool { return true },
 	"no-template": func(s string) bool { return !template().MatchString(s) },
 	"generated":   func(s string) bool { return looksGenerated([]byte(s), 10) },
 	"basic": func(s string) bool { // a name, a colon and a password
@@ -124,15 +117,16 @@ var (
 	capitals  = classOf("A-Z")
 	smalls    = classOf("a-z")
 	hexDigits = classOf("a-fA-F0-9")
-	wordBytes = classOf("a-zA-Z0-9_-")
 	nameBytes = classOf("a-zA-Z0-9_.-")
 	keyBytes  = classOf("a-zA-Z0-9_.~+/=%|:-")
 	bareBytes = classOf("^\x00- \"'`,;&<>(){}[]\\|") // what a value without quotes may have
-	classes   = map[string]*class{
-		"alnum": alnum, "hex": hexDigits, "word": wordBytes, "dotted": nameBytes, "capitals": classOf("A-Z0-9"), "smalls": classOf("a-z0-9"),
-		"unreserved": classOf("a-zA-Z0-9_.~-"), "token": classOf("a-zA-Z0-9_.~+/=-"), "percent": classOf("a-zA-Z0-9_.~+/=%-"), "dollar": classOf("a-zA-Z0-9_.~+/=$-"),
-	}
 )
+
+// classes are the bytes that a shape may have.
+var classes = map[string]string{
+	"alnum": "[a-zA-Z0-9]", "hex": "[a-fA-F0-9]", "word": `[\w-]`, "dotted": `[\w.-]`, "capitals": "[A-Z0-9]", "smalls": "[a-z0-9]",
+	"unreserved": `[\w.~-]`, "token": `[\w.~+/=-]`, "percent": `[\w.~+/=%-]`, "dollar": `[\w.~+/=$-]`,
+}
 
 // classOf returns a set of bytes: single ones, ranges such as a-z, and behind ^ all others.
 func classOf(members string) *class {

@@ -71,35 +71,9 @@ func (m *Masker) hide(b []byte, from, to int, rule string) edit {
 	return edit{from: from, to: to, text: m.Placeholder(string(b[from:to])), rules: []string{rule}}
 }
 
-// shape is what keys of a vendor look like: a prefix, then bytes of a class.
-type shape struct {
-	class       *class
-	least, most int
-	generated   bool // they must look generated: the prefix alone says little
-}
-
-// find looks for a key behind its prefix.
-func (s *shape) find(_ *Masker, b []byte, at int, prefix string) (from, to int) {
-	if !bytes.HasPrefix(b[at:], []byte(prefix)) {
-		return 0, 0
-	}
-	from = at + len(prefix)
-	if s.generated { // bounds the work where prefixes follow each other
-		b = b[:min(len(b), from+reach)]
-	}
-	n := s.class.run(b, from)
-	for n > 0 && (b[from+n-1] == '.' || b[from+n-1] == '-' && n > s.least) { // the end of a sentence
-		n--
-	}
-	if n < s.least || n > s.most || s.generated && !looksGenerated(b[from:from+n], 8) {
-		return 0, 0
-	}
-	return at, from + n
-}
-
 // phrase is a pattern that stands at, or around, a word. Its group is the secret.
 type phrase struct {
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 	accept  func(secret string) bool
 	back    int  // how far in front of the word the pattern may begin
 	long    bool // it may go on to the end of the text
@@ -115,7 +89,7 @@ func (p *phrase) find(_ *Masker, b []byte, at int, _ string) (from, to int) {
 	if !p.long {
 		window = window[:min(len(window), reach)]
 	}
-	for _, found := range p.pattern.FindAllSubmatchIndex(window, most) {
+	for _, found := range p.pattern().FindAllSubmatchIndex(window, most) {
 		for g := 2; g+1 < len(found); g += 2 {
 			if found[g] >= 0 && begin+found[1] > at && p.accept(string(window[found[g]:found[g+1]])) {
 				return begin + found[g], begin + found[g+1]
