@@ -64,15 +64,12 @@ func (w *walker) value(i int, p place) (end int) {
 		w.str(i, end, p)
 		return end
 	}
-	end = i + plainBytes.run(w.raw, i)
+	end = i + run(w.raw, i, alnum+"+.-") // a number, true, false or null
 	if v := w.raw[i:end]; v[0] <= '9' && p.level.hidesNumber(v) {
 		w.edits = append(w.edits, edit{from: i, to: end, text: `"` + w.m.Placeholder(string(v)) + `"`, rules: []string{"name"}, path: string(w.path)})
 	}
 	return end
 }
-
-// plainBytes are those of numbers, true, false and null.
-var plainBytes = classOf("0-9+.a-zE-")
 
 // next returns where the next token begins, behind blanks and marks.
 func (w *walker) next(i int) int {

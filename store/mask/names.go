@@ -23,15 +23,16 @@ const (
 // cut returns the words of a name, which its separators and its case divide, in lower case,
 // without those at its end that only tell the form of the value.
 func (t *ruleTable) cut(name string) []string {
+	isCapital := func(c byte) bool { return c >= 'A' && c <= 'Z' }
 	var spaced []byte
 	for i := range len(name) {
-		isHump := i > 0 && capitals[name[i]] && (!capitals[name[i-1]] || i+1 < len(name) && smalls[name[i+1]]) // myKey, APIKey
+		isHump := i > 0 && isCapital(name[i]) && (!isCapital(name[i-1]) || i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z') // myKey, APIKey
 		if isHump {
 			spaced = append(spaced, ' ')
 		}
 		spaced = append(spaced, name[i])
 	}
-	words := strings.FieldsFunc(strings.ToLower(string(spaced)), func(r rune) bool { return r < 0x80 && !alnum[r] })
+	words := strings.FieldsFunc(strings.ToLower(string(spaced)), func(r rune) bool { return r < 0x80 && !isAlnum(r) })
 	for n := len(words); n > 1 && t.levels[words[n-2]+words[n-1]] == harmless; n-- { // but "connection string"
 		if last := words[n-1]; !t.words["form"][last] && strings.Trim(last, "0123456789") != "" {
 			break

@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/base64"
 	"maps"
@@ -33,7 +34,7 @@ var readRules = sync.OnceValue(func() *ruleTable {
 	}
 	for _, kind := range []string{"in-text", "vendor"} {
 		for _, word := range slices.Sorted(maps.Keys(t.words[kind])) {
-			t.keyword("name", word, longestName, assigned)
+			t.keyword("name", word, nil)
 		}
 	}
 	return t
@@ -58,7 +59,7 @@ func (t *ruleTable) add(line string) {
 		for _, prefix := range list {
 			pattern := "^(" + regexp.QuoteMeta(prefix) + classes[args[2]] + "{" + args[3] + "," + strings.Trim(args[4], "-") + `})\b`
 			p := &phrase{pattern: lazily(pattern), accept: accepting[accept], long: accept == "any"}
-			t.keyword(args[1], prefix, 0, p.find)
+			t.keyword(args[1], prefix, p)
 		}
 	case "option": // a phrase around an option
 		option, user, _ := strings.Cut(rest, " : ")
@@ -82,7 +83,7 @@ func (t *ruleTable) add(line string) {
 		}
 		p.pattern, p.long = lazily(pattern), strings.Contains(pattern, "(?s:") || args[1] == "kubernetes"
 		for _, word := range strings.Fields(words) {
-			t.keyword(args[1], strings.ReplaceAll(word, "␣", " "), p.back, p.find)
+			t.keyword(args[1], strings.ReplaceAll(word, "␣", " "), p)
 		}
 	case "field":
 		for _, pointer := range list {
@@ -93,9 +94,9 @@ func (t *ruleTable) add(line string) {
 	}
 }
 
-func (t *ruleTable) keyword(rule, word string, back int, find finder) {
+func (t *ruleTable) keyword(rule, word string, p *phrase) {
 	h := hash3(word[0], word[1], word[2])
-	t.keywords[h] = append(t.keywords[h], keyword{word, rule, back, find})
+	t.keywords[h] = append(t.keywords[h], keyword{word, rule, p})
 }
 
 // accepting are the functions that rules.txt names.
@@ -109,18 +110,17 @@ var accepting = map[string]func(secret string) bool{
 	},
 }
 
-// class is a set of bytes.
-type class [256]bool
-
-var (
-	alnum     = classOf("a-zA-Z0-9")
-	capitals  = classOf("A-Z")
-	smalls    = classOf("a-z")
-	hexDigits = classOf("a-fA-F0-9")
-	nameBytes = classOf("a-zA-Z0-9_.-")
-	keyBytes  = classOf("a-zA-Z0-9_.~+/=%|:-")
-	bareBytes = classOf("^\x00- \"'`,;&<>(){}[]\\|") // what a value without quotes may have
+const (
+	alnum     = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	nameBytes = alnum + "_.-"
+	keyBytes  = alnum + "_.~+/=%|:-"
+	hexDigits = "0123456789abcdefABCDEF"
 )
+
+func isAlnum(r rune) bool { return strings.ContainsRune(alnum, r) }
+
+// run returns how many bytes of b, from i on, are of a set.
+func run(b []byte, i int, set string) int { return len(b) - i - len(bytes.TrimLeft(b[i:], set)) }
 
 // classes are the bytes that a shape may have.
 var classes = map[string]string{
@@ -128,37 +128,8 @@ var classes = map[string]string{
 	"unreserved": `[\w.~-]`, "token": `[\w.~+/=-]`, "percent": `[\w.~+/=%-]`, "dollar": `[\w.~+/=$-]`,
 }
 
-// classOf returns a set of bytes: single ones, ranges such as a-z, and behind ^ all others.
-func classOf(members string) *class {
-	var c class
-	rest, others := strings.CutPrefix(members, "^")
-	for i := 0; i < len(rest); i++ {
-		first, last := rest[i], rest[i]
-		if i+2 < len(rest) && rest[i+1] == '-' {
-			i += 2
-			last = rest[i]
-		}
-		for b := int(first); b <= int(last); b++ {
-			c[b] = true
-		}
-	}
-	for b := range c {
-		c[b] = c[b] != others
-	}
-	return &c
-}
-
 // lazily returns a regular expression that is compiled when it is first used: a package's
 // variables are initialised in every command, whether it masks or not.
 func lazily(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
-}
-
-// run returns how many bytes of b, from i on, are of the class.
-func (c *class) run(b []byte, i int) int {
-	n := i
-	for n < len(b) && c[b[n]] {
-		n++
-	}
-	return n - i
 }

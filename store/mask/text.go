@@ -6,16 +6,11 @@ import (
 	"strings"
 )
 
-// finder looks for a secret at a keyword that stands at a place in a text; from == to: there
-// is none.
-type finder func(m *Masker, b []byte, at int, word string) (from, to int)
-
 // keyword is a word at which a rule looks for a secret.
 type keyword struct {
-	word string // case does not matter
-	rule string
-	back int // how far in front of it the secret may begin
-	find finder
+	word   string // case does not matter
+	rule   string
+	phrase *phrase // nil: the word is part of a name, which is given a value
 }
 
 const (
@@ -30,10 +25,16 @@ func hash3(a, b, c byte) int { return int(a&31)<<10 | int(b&31)<<5 | int(c&31) }
 func (m *Masker) text(b []byte) (edits []edit) {
 	for i := 0; i+3 <= len(b); i++ {
 		for _, k := range m.rules.keywords[hash3(b[i], b[i+1], b[i+2])] {
-			if i+len(k.word) > len(b) || !bytes.EqualFold(b[i:i+len(k.word)], []byte(k.word)) || k.back == 0 && i > 0 && alnum[b[i-1]] && alnum[k.word[0]] && !afterEscape(b, i) {
+			if i+len(k.word) > len(b) || !bytes.EqualFold(b[i:i+len(k.word)], []byte(k.word)) || k.phrase != nil && k.phrase.back == 0 && i > 0 && isAlnum(rune(b[i-1])) && isAlnum(rune(k.word[0])) && !afterEscape(b, i) {
 				continue
 			}
-			if from, to := k.find(m, b, i, k.word); to > from && !placeholder().Match(b[from:min(len(b), to+1)]) {
+			from, to := 0, 0 // equal: nothing is found
+			if k.phrase != nil {
+				from, to = k.phrase.find(b, i)
+			} else {
+				from, to = assigned(m, b, i, k.word)
+			}
+			if to > from && !placeholder().Match(b[from:min(len(b), to+1)]) {
 				edits = append(edits, m.hide(b, from, to, k.rule))
 				i = max(i, to-1)
 				break
@@ -80,7 +81,7 @@ type phrase struct {
 }
 
 // find looks for the phrase around a word.
-func (p *phrase) find(_ *Masker, b []byte, at int, _ string) (from, to int) {
+func (p *phrase) find(b []byte, at int) (from, to int) {
 	begin, most := at, 1
 	if p.back > 0 {
 		begin, most = max(0, at-p.back), -1
@@ -128,15 +129,11 @@ type assignment struct {
 // assigned looks for the value that a text gives to the name around a word.
 func assigned(m *Masker, b []byte, at int, word string) (from, to int) {
 	start, end := at, at+len(word)
-	for low := max(0, at-longestName); start > low && nameBytes[b[start-1]] && !afterEscape(b, start); start-- {
+	for low := max(0, at-longestName); start > low && strings.IndexByte(nameBytes, b[start-1]) >= 0 && !afterEscape(b, start); start-- {
 	}
-	for end > at && !nameBytes[b[end-1]] {
-		end--
-	}
-	end += nameBytes.run(b[:min(len(b), end+longestName)], end)
-	for end > at && (b[end-1] == '.' || b[end-1] == '-') {
-		end--
-	}
+	end = at + len(bytes.TrimRightFunc(b[at:end], func(r rune) bool { return !strings.ContainsRune(nameBytes, r) }))
+	end += run(b[:min(len(b), end+longestName)], end, nameBytes)
+	end = at + len(bytes.TrimRight(b[at:end], ".-"))
 	a := assignment{name: string(b[start:end])}
 	a.query = start > 0 && strings.IndexByte("?&#", b[start-1]) >= 0
 	from = a.separate(b, start, end)
@@ -159,10 +156,10 @@ func assigned(m *Masker, b []byte, at int, word string) (from, to int) {
 	case isCookie: // all of the line
 		to = from + len(bytes.SplitN(b[from:min(len(b), from+reach)], []byte("\n"), 2)[0])
 	default:
-		to = from + bareBytes.run(b, from)
+		to = bareEnd(b, from)
 		if to < len(b) && b[to] == ' ' && m.rules.words["scheme"][strings.ToLower(string(b[from:to]))] { // Authorization: Bearer …
 			from = to + 1
-			to = from + bareBytes.run(b, from)
+			to = bareEnd(b, from)
 		}
 	}
 	v := b[from:to]
@@ -172,6 +169,15 @@ func assigned(m *Masker, b []byte, at int, word string) (from, to int) {
 		return 0, 0
 	}
 	return from + begin, from + stop
+}
+
+// bareEnd returns where a value without quotes ends.
+func bareEnd(b []byte, from int) int {
+	n := bytes.IndexFunc(b[from:], func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'`,;&<>(){}[]\\|", r) })
+	if n < 0 {
+		return len(b)
+	}
+	return from + n
 }
 
 // separate finds the operator behind a name, and returns where the value begins; -1: there

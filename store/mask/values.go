@@ -51,13 +51,13 @@ func isWord(v []byte) bool {
 // looksGenerated reports whether v looks like a key that a program made: random letters and
 // digits, in parts it may be; no words that are strung together, no address, no time.
 func looksGenerated(v []byte, least int) bool {
-	if len(v) < least || len(v) > 400 || v[0] == '/' || v[0] == '.' || keyBytes.run(v, 0) < len(v) {
+	if len(v) < least || len(v) > 400 || v[0] == '/' || v[0] == '.' || run(v, 0, keyBytes) < len(v) {
 		return false
 	}
 	if n := bytes.IndexByte(v, ':'); n >= 0 { // an id in front of the key, or two halves
-		return n >= 6 && hexDigits.run(v, 0) >= n && (len(v) == 2*n+1 && hexDigits.run(v, n+1) == n || looksGenerated(v[n+1:], least))
+		return n >= 6 && run(v, 0, hexDigits) >= n && (len(v) == 2*n+1 && run(v, n+1, hexDigits) == n || looksGenerated(v[n+1:], least))
 	}
-	for part := range bytes.FieldsFuncSeq(v, func(r rune) bool { return r >= 0x80 || !alnum[r] }) {
+	for part := range bytes.FieldsFuncSeq(v, func(r rune) bool { return !isAlnum(r) }) {
 		if lower, upper, digits := makeup(part); len(part) >= 8 && lower+upper >= 2 && digits >= 2 {
 			return true
 		}
