@@ -15,26 +15,26 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// decoder undoes content codings for the log while the coded bytes pass. It is fed
-// chunk by chunk and gives out at once all that can be decoded so far.
+// decoder undoes content codings for the recording while the coded bytes pass. It is fed
+// chunk by chunk and returns at once all that can be decoded so far.
 type decoder struct {
 	codings []opener              // in the order in which they are undone
-	chunk   []byte                // of the coded bytes, what was not read yet
+	chunk   []byte                // coded bytes that were not read yet
 	last    bool                  // no other chunk follows
 	held    []byte                // the coded bytes since something came out
 	next    func() ([]byte, bool) // nil until the first chunk
 	halt    func()
 	err     error // why it ended
-	full    bool  // more of the chunk can be decoded than was given out at once
+	full    bool  // it has more to give than outLimit let out
 	in      int64 // coded bytes so far
-	out     int64 // that became of them
+	out     int64 // decoded bytes so far
 }
 
-// opener begins to undo one coding of what it reads.
+// opener returns a reader that undoes one coding.
 type opener func(source) (io.Reader, error)
 
-// source is what a coding is read from. It can be read byte by byte, so that a decoder
-// takes no more than the coding needs. A [bufio.Reader] is one.
+// source is where coded bytes are read. It can be read byte by byte, so that a decoder takes
+// no more than it needs. A [bufio.Reader] is one.
 type source interface {
 	io.Reader
 	io.ByteReader
@@ -44,12 +44,12 @@ type source interface {
 // errTrailing says that bytes follow the end of what was coded.
 var errTrailing = errors.New("bytes follow its end")
 
-// maxCodings is how many codings, one upon the other, are undone: each needs memory, and
-// it is the peer that says how many there are.
+// maxCodings bounds how many codings are undone one after another: each needs memory, and the
+// peer decides how many there are.
 const maxCodings = 5
 
-// newDecoder returns a decoder of a list of codings, as Content-Encoding has it, nil when
-// none is needed; known is false when mcprec has none for one of them.
+// newDecoder returns a decoder for the value of Content-Encoding, nil if none is needed. known
+// is false if one of the codings cannot be undone.
 func newDecoder(list string) (d *decoder, known bool) {
 	d = &decoder{}
 	for coding := range strings.SplitSeq(list, ",") {
@@ -79,8 +79,8 @@ func newDecoder(list string) (d *decoder, known bool) {
 	return d, true
 }
 
-// gunzip reads the members of a gzip body. [gzip.Reader] reads several too, but wants the
-// header of the next before it gives out the end of the one before.
+// gunzip reads the members of a gzip body. [gzip.Reader] does so too, but it returns the end of
+// a member only when it has the header of the next.
 type gunzip struct {
 	src    source
 	member *gzip.Reader
@@ -125,8 +125,7 @@ func (g *gunzip) open() (err error) {
 	return err
 }
 
-// inflate reads zlib's form, as the specification has it, or bare deflate, as some
-// servers do.
+// inflate reads zlib's format, as the specification says, or bare deflate, as some servers send.
 func inflate(src source) (io.Reader, error) {
 	head, err := src.Peek(2)
 	if err != nil {
@@ -139,7 +138,7 @@ func inflate(src source) (io.Reader, error) {
 	return inflated{flate.NewReader(src), src}, nil
 }
 
-// inflated fails with errTrailing if something follows the end.
+// inflated fails with errTrailing if bytes follow the end.
 type inflated struct {
 	io.Reader
 	src source
@@ -151,7 +150,7 @@ func (i inflated) Read(p []byte) (int, error) {
 		return n, err
 	}
 	if n > 0 {
-		return n, nil // the next Read says again that this is the end
+		return n, nil // the next Read returns the end again
 	}
 	if _, err = i.src.Peek(1); err == nil {
 		err = errTrailing
@@ -170,13 +169,13 @@ func (u unbrotli) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// zstdWindow is the most that a body may have its reader look back (RFC 9659).
+// zstdWindow is the largest window that a body may use (RFC 9659).
 const zstdWindow = 8 << 20
 
-// unzstd decodes in the goroutine that reads, and all frames of a body.
+// unzstd decodes all frames of a body, in the goroutine that reads.
 type unzstd struct {
 	*zstd.Decoder
-	came bool // something of a frame
+	came bool // something was decoded
 }
 
 func newUnzstd(src source) (io.Reader, error) {
@@ -187,7 +186,7 @@ func newUnzstd(src source) (io.Reader, error) {
 func (u *unzstd) Read(p []byte) (int, error) {
 	n, err := u.Decoder.Read(p)
 	u.came = u.came || n > 0
-	if u.came && errors.Is(err, zstd.ErrMagicMismatch) { // no frame begins there
+	if u.came && errors.Is(err, zstd.ErrMagicMismatch) { // these bytes begin no frame
 		err = errTrailing
 	}
 	return n, err
@@ -197,7 +196,7 @@ func (u *unzstd) Read(p []byte) (int, error) {
 func (d *decoder) decoded(yield func([]byte) bool) {
 	var src source = hungry{d, yield}
 	var r io.Reader
-	var below error // the fault of a coding that is undone before the last one
+	var below error // the error of a coding that is undone before the last one
 	for _, open := range d.codings {
 		if r != nil {
 			src = bufio.NewReader(noting{r, &below})
@@ -210,7 +209,7 @@ func (d *decoder) decoded(yield func([]byte) bool) {
 	for d.err == nil {
 		var n int
 		if n, d.err = r.Read(buf); n > 0 && !yield(buf[:n]) {
-			d.err = io.ErrUnexpectedEOF // nobody wants the rest
+			d.err = io.ErrUnexpectedEOF // the decoder was stopped
 		}
 	}
 	if d.err == io.EOF && below != nil {
@@ -218,8 +217,7 @@ func (d *decoder) decoded(yield func([]byte) bool) {
 	}
 }
 
-// noting keeps the error of a reader: a decoder that reads from it may take the error for
-// the end.
+// noting keeps the error of a reader, which a decoder that reads from it may take for the end.
 type noting struct {
 	io.Reader
 	err *error
@@ -233,14 +231,14 @@ func (r noting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// stop lets go of the decoder.
+// stop ends the decoder.
 func (d *decoder) stop() {
 	if d.next != nil {
 		d.halt()
 	}
 }
 
-// hungry reads the decoder's chunk.
+// hungry reads the decoder's chunks.
 type hungry struct {
 	d     *decoder
 	yield func([]byte) bool
@@ -265,7 +263,7 @@ func (h hungry) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// ReadByte has the decoder take no more than it needs: the rest stays in the chunk.
+// ReadByte keeps a decoder from taking more than it needs.
 func (h hungry) ReadByte() (byte, error) {
 	if !h.more() {
 		return 0, io.EOF
@@ -277,7 +275,7 @@ func (h hungry) ReadByte() (byte, error) {
 
 // Peek returns the next bytes, which stay in the chunk.
 func (h hungry) Peek(n int) ([]byte, error) {
-	var ahead []byte // of chunks that are too short
+	var ahead []byte // the bytes of chunks that are too short
 	for len(ahead)+len(h.d.chunk) < n {
 		ahead, h.d.chunk = append(ahead, h.d.chunk...), nil
 		if !h.more() {
@@ -291,19 +289,18 @@ func (h hungry) Peek(n int) ([]byte, error) {
 	return h.d.chunk[:n], nil
 }
 
-// heldLimit is how much a body may have of what nothing comes out of.
+// heldLimit is how many coded bytes may come without a decoded one.
 const heldLimit = 1 << 20
 
 const (
-	outLimit   = 1 << 20  // given out at once, about
-	ratioLimit = 1100     // as many bytes come of one, at most; of gzip's 1032
-	ratioFrom  = 64 << 20 // once so many have come
+	outLimit   = 1 << 20  // about how many bytes one call of feed gives
+	ratioLimit = 1100     // how many bytes one coded byte may become; gzip reaches 1032
+	ratioFrom  = 64 << 20 // from how many decoded bytes on ratioLimit holds
 )
 
-// feed hands the decoded bytes of a chunk to sink, stretch by stretch; with the last
-// chunk, which may be empty, also what the decoder had not given out. If it leaves the
-// decoder full it is to be called again without a chunk. When it fails d.held has the coded
-// bytes of which something may be missing.
+// feed gives the decoded bytes of a chunk to sink, and with the last chunk, which may be empty,
+// all that is left. If it leaves the decoder full it is to be called again without a chunk. If
+// it fails, d.held has the coded bytes of which something may be missing.
 func (d *decoder) feed(chunk []byte, last bool, sink func([]byte)) error {
 	if d.next == nil {
 		if len(chunk) == 0 {

@@ -11,42 +11,43 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// recording is a session's, as the tap sees it. Its fields are under the tap's lock.
+// recording is the recording of one session, or of exchanges without one. The tap's lock
+// guards its fields.
 //
-// Which exchange is in which recording: one with an MCP session id is in that
-// session's. One without that may begin a session, an initialize or a GET of a stream,
-// begins a recording; if the answer has a session id, or names the endpoint of
-// HTTP+SSE, the recording is that session's, and if not it becomes the lobby, where
-// all others without an id are. A lobby in which nothing has succeeded yet but
-// server/discover is taken over by what begins a session: a client that was refused,
-// or learned what the server speaks, goes on in another way.
+// An exchange with an MCP session id belongs to the recording of that session. An exchange
+// without an id that may begin a session, an initialize or a GET of a stream, begins a
+// recording. If the response has a session id, or names the endpoint of HTTP+SSE, the
+// recording is that session's. If not, it becomes the lobby, which has all other exchanges
+// without an id. While nothing but server/discover has succeeded in the lobby, an exchange
+// that may begin a session takes it over: a client that was refused, or learned what the
+// server speaks, tries again in another way.
 //
-// A session that its client has ended has its recording for a while longer: a client may
+// The recording of a session that its client has ended goes on for a while: the client may
 // answer, or ask for its stream again, just after that.
 //
-// Its file is made, as it is sealed, by the exchange that needs it and beside the lock:
-// a disk that is slow holds up no exchange of another recording.
+// The file is opened and sealed without the lock, so a slow disk holds up only exchanges of
+// this recording.
 type recording struct {
-	*Recorder // when it is open
+	*Recorder // nil until it is open
 	opening   sync.Once
-	closed    bool // the tap was, when it began
-	beginning []string
-	parting   string
+	closed    bool     // the tap was closed before the recording began
+	beginning []string // notes for its beginning
+	parting   string   // a note for its end
 
 	id        string
 	endpoints []string
-	streams   uint64 // exchanges so far
-	open      int    // exchanges that have not ended
-	used      uint64 // when the last one began
-	undecided *exchange
-	answered  bool // the server took a message
-	stateless bool // it took one that may begin a session, and gave it no id
-	ending    bool // its session is over
+	streams   uint64    // how many exchanges it has
+	open      int       // exchanges that have not ended
+	used      uint64    // the tap's count of exchanges when the newest one began
+	undecided *exchange // the one that began it, until its response shows what it is
+	answered  bool      // the server accepted a message
+	stateless bool      // the server accepted one that may begin a session, and gave no id
+	ending    bool      // its session is over
 	lingers   *time.Timer
 }
 
-// start begins a recording. The lock is held. When there are very many, that of a
-// session which has rested the longest ends: few clients say when they end.
+// start begins a recording, with the lock held. If too many are open, the one that has rested
+// the longest ends: few clients say when their sessions end.
 func (t *HTTPTap) start() *recording {
 	var resting *recording
 	for rec := range t.all {
@@ -67,7 +68,7 @@ func (t *HTTPTap) start() *recording {
 	return rec
 }
 
-// open makes the recording's file, unless that is done. The lock is not held.
+// open opens the recording's file, once, without the lock.
 func (t *HTTPTap) open(rec *recording) {
 	rec.opening.Do(func() {
 		if rec.closed {
@@ -81,20 +82,20 @@ func (t *HTTPTap) open(rec *recording) {
 	})
 }
 
-// linger is how long nothing must have come to a session that is over before its recording
-// ends. It is more than the clients wait before they ask for a stream again.
+// linger is how long a session that is over must be silent before its recording ends. Clients
+// wait for less before they ask for a stream again.
 const linger = 5 * time.Second
 
 const (
-	maxRecordings = 256 // open ones: each has an open file
-	maxEnding     = 128 // those on their way into the store have theirs still
+	maxRecordings = 256 // recordings that are open: each has an open file
+	maxEnding     = 128 // recordings that are being folded, and still have theirs
 )
 
-// enter finds the recording of a new exchange, and gives it its number there.
+// enter returns the recording of a new exchange, and the exchange's number there.
 func (t *HTTPTap) enter(x *exchange) (*recording, uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.ending >= maxEnding && t.sessions[x.ask.session] == nil { // it may begin one more
+	for t.ending >= maxEnding && t.sessions[x.ask.session] == nil { // it may begin another
 		t.ended.Wait()
 	}
 	rec := t.recordingOf(x)
@@ -117,7 +118,7 @@ func (t *HTTPTap) recordingOf(x *exchange) *recording {
 	if q.session != "" {
 		return t.sessionOf(q.session)
 	}
-	if rec := t.endpoints[q.path]; rec != nil && q.method != http.MethodGet { // which asks for a stream of its own
+	if rec := t.endpoints[q.path]; rec != nil && q.method != http.MethodGet { // a GET asks for a stream of its own
 		return rec
 	}
 	if t.o.Split {
@@ -159,7 +160,7 @@ func (t *HTTPTap) bind(rec *recording, id string) {
 	t.sessions[id] = rec
 }
 
-// begins notes what the recording is to begin with. It is not open yet.
+// begins adds a note for the beginning of a recording that is not open yet.
 func (rec *recording) begins(format string, args ...any) {
 	rec.beginning = append(rec.beginning, fmt.Sprintf(format, args...))
 }
@@ -168,7 +169,7 @@ func (rec *recording) note(text string) {
 	rec.Record(store.Note, transport.NoDirection, map[string]string{"text": text})
 }
 
-// answered looks at the head of a response: it may say which session this is.
+// answered reads the head of a response, which may name the exchange's session.
 func (t *HTTPTap) answered(x *exchange, status int, h http.Header) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -187,14 +188,14 @@ func (t *HTTPTap) answered(x *exchange, status int, h http.Header) {
 	case id != "" && id != x.ask.session && (t.sessions[id] == nil || t.sessions[id].ending):
 		t.found(x, id)
 	case rec.undecided != x:
-	case x.stream: // which may name the endpoint of HTTP+SSE
+	case x.stream: // it may name the endpoint of HTTP+SSE
 	default:
 		rec.stateless = taken && x.ask.method == http.MethodPost
 		t.decline(rec)
 	}
 }
 
-// found gives a session its recording.
+// found makes the exchange's recording that of a session, or begins another one for it.
 func (t *HTTPTap) found(x *exchange, id string) {
 	rec := x.rec
 	if rec.id != "" || rec.undecided != x && rec.streams > 1 {
@@ -208,15 +209,15 @@ func (t *HTTPTap) found(x *exchange, id string) {
 	t.bind(rec, id)
 }
 
-// decline makes a recording the lobby: what began it began no session.
+// decline makes a recording the lobby: its first exchange began no session.
 func (t *HTTPTap) decline(rec *recording) {
 	if rec.undecided = nil; t.lobby == nil && !t.o.Split {
 		t.lobby = rec
 	}
 }
 
-// learn takes the endpoint of an HTTP+SSE session from the events of its stream: from
-// the first one that names it, for only that counts.
+// learn finds the endpoint of an HTTP+SSE session in the events of its stream. Only the first
+// event that names one counts.
 func (t *HTTPTap) learn(x *exchange, items []item) {
 	if !x.stream || x.named {
 		return
@@ -242,15 +243,14 @@ func (t *HTTPTap) serve(x *exchange, endpoint string) {
 	if x.rec.undecided == x {
 		x.rec.undecided = nil
 	}
-	if t.lobby == x.rec && !t.o.Together { // it is this session's alone from now on
+	if t.lobby == x.rec && !t.o.Together { // from now on it belongs to this session alone
 		t.lobby = nil
 	}
 	x.rec.endpoints = append(x.rec.endpoints, endpoint)
 	t.endpoints[endpoint] = x.rec
 }
 
-// leave is told that an exchange is over. A recording that nothing can come to any
-// more ends with its last exchange.
+// leave ends an exchange. A recording that can get no other exchange ends with its last one.
 func (t *HTTPTap) leave(x *exchange) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -279,7 +279,7 @@ func (t *HTTPTap) leave(x *exchange) {
 	}
 }
 
-// finish seals a recording and brings it into the store, beside the exchanges.
+// finish seals a recording and folds it into the store, in a goroutine of its own.
 func (t *HTTPTap) finish(rec *recording) {
 	if !t.all[rec] {
 		return
@@ -320,11 +320,11 @@ func (t *HTTPTap) finish(rec *recording) {
 	})
 }
 
-// remember keeps which recording a session was, for the requests that may still come.
+// remember keeps the id of a session's recording, for requests that may still come.
 func (t *HTTPTap) remember(rec *recording) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.past) >= maxRecordings { // more than that nobody asks for
+	if len(t.past) >= maxRecordings {
 		clear(t.past)
 	}
 	t.past[rec.id] = rec.ID()

@@ -10,8 +10,102 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
+
+// A request that the server has read, and has not answered, is not sent again, whatever
+// its client says of it: the client knows of one.
+func TestProxySendsOnce(t *testing.T) {
+	for _, header := range []string{"X-Plain", "Idempotency-Key", "X-Idempotency-Key"} {
+		t.Run(header, func(t *testing.T) {
+			var came atomic.Int32
+			tt := tapServer(t, func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				if r.Header.Get(header) == "" {
+					return
+				}
+				came.Add(1)
+				panic(http.ErrAbortHandler) // which closes the connection
+			}, HTTPOptions{})
+			conn, err := net.Dial("tcp", tt.proxy.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			from := bufio.NewReader(conn)
+			ask := func(name string, size int) error { // a client of net/http would ask again itself
+				r, _ := http.NewRequest(http.MethodPost, tt.url, strings.NewReader(`"`+strings.Repeat("x", size)+`"`))
+				r.Header.Set("Content-Type", "application/json")
+				r.Header.Set(name, "1")
+				if err := r.Write(conn); err != nil {
+					return err
+				}
+				resp, err := http.ReadResponse(from, r)
+				if err != nil {
+					return err
+				}
+				_, _ = io.Copy(io.Discard, resp.Body)
+				return resp.Body.Close()
+			}
+			if err := ask("X-First", 4<<10); err != nil { // the connection to the server is used again
+				t.Fatal(err)
+			}
+			if err := ask(header, 4<<10); err == nil || came.Load() != 1 {
+				t.Errorf("it came %d times and got %v", came.Load(), err)
+			}
+			tt.close()
+		})
+	}
+}
+
+// A server that answers before it has the request's body: the answer is not held back
+// for a body that does not come.
+func TestProxyEarlyAnswer(t *testing.T) {
+	for _, c := range []struct{ name, head, body, length, log string }{
+		{"half a body", "", `{"id":1`, "2", "1 c2s cut {\"id\":1\n"},
+		{"nothing of a body", "", "", "2", ""},
+		{"half a body, and an answer of unknown length", "", `{"id":1`, "", "1 c2s cut {\"id\":1\n"},
+		{"a client that waits for a word", "Expect: 100-continue\r\n", "", "2", ""},
+		{"an answer of unknown length", "Expect: 100-continue\r\n", "", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tt := tapServer(t, refuseEarly(c.length), HTTPOptions{})
+			conn, err := net.Dial("tcp", tt.proxy.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n%s\r\n%s", c.head, c.body)
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, err := io.ReadAll(resp.Body); resp.StatusCode != http.StatusUnauthorized || string(b) != "no" || err != nil {
+				t.Errorf("%d %q, %v", resp.StatusCode, b, err)
+			}
+			_ = conn.Close()
+			tt.want(t, "1 c2s request POST /mcp application/json\n"+c.log+"1 s2c response 401\n1 s2c body \"no\"\n1 s2c end\n")
+		})
+	}
+}
+
+// refuseEarly answers without reading the request's body. net/http's own server does
+// that only when it is told to.
+func refuseEarly(length string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		c := http.NewResponseController(w)
+		_ = c.EnableFullDuplex()
+		w.Header()["Content-Type"] = nil
+		w.Header().Set("Connection", "close")
+		if length != "" {
+			w.Header().Set("Content-Length", length)
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, "no")
+		_ = c.Flush()
+	}
+}
 
 // complaints are what net/http's server logs.
 type complaints struct {
