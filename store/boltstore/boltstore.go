@@ -48,15 +48,30 @@ type Options struct {
 // Store is a store in a folder. Goroutines and processes may share the folder; all
 // methods are safe for concurrent use.
 type Store struct {
-	dir     string
-	opts    Options
-	machine machine
+	*folder
+	databases
+	spools
+	opts Options
+}
+
+// folder is what all parts of a Store share: where its files are, and whether it is open.
+type folder struct {
+	dir      string
+	machine  machine
+	patience time.Duration // see Options
 
 	mu      sync.Mutex
 	closed  bool
 	done    chan struct{}  // closed by Close
 	running sync.WaitGroup // calls and spools between begin and end
 }
+
+// databases are the files with what is folded. They know nothing of spools.
+type databases struct{ *folder }
+
+// spools are the files of live sessions and of those that are not folded yet, and their
+// locks. They know nothing of databases.
+type spools struct{ *folder }
 
 var (
 	_ store.Store    = (*Store)(nil)
@@ -83,7 +98,8 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.CloseBudget <= 0 {
 		o.CloseBudget = 100 * time.Millisecond
 	}
-	return &Store{dir: abs, opts: o, machine: theMachine(), done: make(chan struct{})}, nil
+	f := &folder{dir: abs, machine: theMachine(), patience: o.Patience, done: make(chan struct{})}
+	return &Store{folder: f, databases: databases{f}, spools: spools{f}, opts: o}, nil
 }
 
 // Info says what the store is.
@@ -104,31 +120,31 @@ func (s *Store) Close() error {
 }
 
 // begin starts a call that Close must wait for; the caller calls end.
-func (s *Store) begin(ctx context.Context) error {
+func (f *folder) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
 		return store.ErrClosed
 	}
-	s.running.Add(1)
+	f.running.Add(1)
 	return nil
 }
 
-func (s *Store) end() { s.running.Done() }
+func (f *folder) end() { f.running.Done() }
 
 // makeDirs makes the store's folders. It reports whether there were none before;
 // their names are then not durable until syncDir(s.dir). Of those that are there it
 // takes the rights of others, and it follows no symbolic link: what is in there must be
 // where nobody else can put or read it. The folder above is its user's choice.
-func (s *Store) makeDirs() (made bool, err error) {
-	for _, d := range []string{s.spoolDir(), s.storeDir()} {
+func (f *folder) makeDirs() (made bool, err error) {
+	for _, d := range []string{f.spoolDir(), f.storeDir()} {
 		info, err := os.Lstat(d)
 		switch {
 		case err == nil && info.Mode()&fs.ModeSymlink != 0:
-			return made, s.unlinked()
+			return made, f.unlinked()
 		case err == nil && !info.IsDir():
 			return made, fmt.Errorf("%s is %s, where a folder of the store should be; move it away", d, kindOf(info.Mode()))
 		case err == nil && info.Mode().Perm()&0o077 == 0:
@@ -167,8 +183,8 @@ func makeDir(path string) error {
 }
 
 // unlinked refuses folders that are symbolic links.
-func (s *Store) unlinked() error {
-	for _, d := range []string{s.spoolDir(), s.storeDir()} {
+func (f *folder) unlinked() error {
+	for _, d := range []string{f.spoolDir(), f.storeDir()} {
 		if info, err := os.Lstat(d); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return fmt.Errorf("%s is a symbolic link; make it a folder, or link the folder above it", d)
 		}
@@ -183,18 +199,18 @@ func private(f *os.File) {
 	}
 }
 
-func (s *Store) spoolDir() string { return filepath.Join(s.dir, "spool") }
-func (s *Store) storeDir() string { return filepath.Join(s.dir, "store") }
+func (f *folder) spoolDir() string { return filepath.Join(f.dir, "spool") }
+func (f *folder) storeDir() string { return filepath.Join(f.dir, "store") }
 
-func (s *Store) spoolPath(id store.SessionID) string { return s.spoolFile(id, ".log") }
+func (s spools) spoolPath(id store.SessionID) string { return s.spoolFile(id, ".log") }
 
 // spoolFile returns the path of a session's file in the folder of the spools.
-func (s *Store) spoolFile(id store.SessionID, ending string) string {
+func (s spools) spoolFile(id store.SessionID, ending string) string {
 	return filepath.Join(s.spoolDir(), string(id)+ending)
 }
 
-func (s *Store) monthPath(key [16]byte) string {
-	return filepath.Join(s.storeDir(), monthOf(key)+".db")
+func (d databases) monthPath(key [16]byte) string {
+	return filepath.Join(d.storeDir(), monthOf(key)+".db")
 }
 
 // monthOf returns the name of the database that holds a session.
@@ -218,13 +234,13 @@ func idOf(key [16]byte) store.SessionID {
 	return store.SessionID(b[:])
 }
 
-// databases returns the paths of the store's databases, and says what else has a name
+// paths returns those of the store's databases, and says what else has a name
 // that ends like theirs: it is left alone.
-func (s *Store) databases() (paths []string, foreign []error, err error) {
-	entries, err := os.ReadDir(s.storeDir())
+func (d databases) paths() (paths []string, foreign []error, err error) {
+	entries, err := os.ReadDir(d.storeDir())
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".db")
-		path := filepath.Join(s.storeDir(), e.Name())
+		path := filepath.Join(d.storeDir(), e.Name())
 		switch {
 		case !ok:
 		case monthName(name) && !e.Type().IsRegular(): // see oddFiles
@@ -308,15 +324,15 @@ func parseKey(text []byte) ([]byte, error) {
 }
 
 // makeKey makes a key file, unless another process is first.
-func (s *Store) makeKey(path string) error {
-	if err := makeDir(s.dir); err != nil {
+func (f *folder) makeKey(path string) error {
+	if err := makeDir(f.dir); err != nil {
 		return err
 	}
 	key := make([]byte, keySize)
 	if _, err := rand.Read(key); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(s.dir, ".redact-key-*") // 0600
+	temp, err := os.CreateTemp(f.dir, ".redact-key-*") // 0600
 	if err != nil {
 		return err
 	}
@@ -329,5 +345,5 @@ func (s *Store) makeKey(path string) error {
 	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, os.ErrExist) {
 		return os.Rename(temp.Name(), path) // a filesystem without links
 	}
-	return syncDir(s.dir)
+	return syncDir(f.dir)
 }

@@ -38,7 +38,7 @@ func (s *Store) Compact(ctx context.Context, least float64, report func(Compacte
 		return fmt.Errorf("compact store: %w", err)
 	}
 	defer s.end()
-	paths, faults, err := s.databases()
+	paths, faults, err := s.paths()
 	if err != nil {
 		return ignoreMissing(err)
 	}
@@ -70,8 +70,8 @@ func (s *Store) Compact(ctx context.Context, least float64, report func(Compacte
 // sweepTemps removes what those left who died while they made a database. The files of
 // a compaction are nobody's while its lock is held here; others may be somebody's, unless
 // they are old.
-func (s *Store) sweepTemps() {
-	s.sweep(func(name string, info fs.FileInfo) bool {
+func (d databases) sweepTemps() {
+	d.sweep(func(name string, info fs.FileInfo) bool {
 		mine, _ := filepath.Match("*.db.compact.new-*", name)
 		other, _ := filepath.Match("*.db.new-*", name)
 		return mine || other && time.Since(info.ModTime()) > staleTempTime
@@ -90,11 +90,11 @@ func (s *Store) sweepRepairs(ctx context.Context) {
 	}
 }
 
-func (s *Store) sweep(left func(name string, info fs.FileInfo) bool) {
-	entries, _ := os.ReadDir(s.storeDir())
+func (d databases) sweep(left func(name string, info fs.FileInfo) bool) {
+	entries, _ := os.ReadDir(d.storeDir())
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && left(e.Name(), info) {
-			_ = s.machine.remove(filepath.Join(s.storeDir(), e.Name()))
+			_ = d.machine.remove(filepath.Join(d.storeDir(), e.Name()))
 		}
 	}
 }

@@ -233,20 +233,20 @@ func openRegular(path string, flag int) (*os.File, error) {
 }
 
 // oddFiles returns what has the name of a file of the store and is not a regular file.
-func (s *Store) oddFiles() (found []*oddFile) {
+func (f *folder) oddFiles() (found []*oddFile) {
 	for _, folder := range []struct {
 		path string
 		ours func(name, end string) bool
 	}{
-		{s.dir, func(name, end string) bool { return name == "redact" && end == "key" }},
-		{s.spoolDir(), func(name, end string) bool {
+		{f.dir, func(name, end string) bool { return name == "redact" && end == "key" }},
+		{f.spoolDir(), func(name, end string) bool {
 			_, err := store.ParseSessionID(name)
 			return err == nil && strings.Contains(" log lock damaged reserve renewed ", " "+end+" ") || name == "fold" && end == "lock"
 		}},
-		{s.storeDir(), func(name, end string) bool {
+		{f.storeDir(), func(name, end string) bool {
 			return monthName(name) && end == "db" || (name == "compact" || name == "create") && end == "lock"
 		}},
-		{filepath.Join(s.dir, "cache"), func(name, end string) bool {
+		{filepath.Join(f.dir, "cache"), func(name, end string) bool {
 			_, err := store.ParseSessionID(name)
 			return err == nil && end == "points"
 		}},
@@ -274,7 +274,7 @@ func (s *Store) Odd() error {
 
 // setAside gives an odd file another name. Processes do so one after the other: the second
 // would rename what the first has made in its place.
-func (s *Store) setAside(path string) (kept string, err error) {
+func (f *folder) setAside(path string) (kept string, err error) {
 	guard := flock.New(filepath.Dir(path), flock.SetFlag(os.O_RDONLY))
 	if err := guard.Lock(); err != nil {
 		return "", err
@@ -289,28 +289,9 @@ func (s *Store) setAside(path string) (kept string, err error) {
 			kept = fmt.Sprintf("%s-%d", kept, n)
 		}
 		if _, err := os.Lstat(kept); errors.Is(err, fs.ErrNotExist) {
-			return kept, s.machine.rename(path, kept, true)
+			return kept, f.machine.rename(path, kept, true)
 		}
 	}
-}
-
-// repairOdd sets odd files aside.
-func (s *Store) repairOdd(ctx context.Context, dry bool, report func(Repaired)) error {
-	for _, odd := range s.oddFiles() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		r := Repaired{Path: odd.path, Fault: odd, Odd: true}
-		if !dry {
-			kept, err := s.setAside(odd.path)
-			if err != nil {
-				return err
-			}
-			r.Kept = kept
-		}
-		report(r)
-	}
-	return nil
 }
 
 // Exposed returns an error if every user of the machine can put files into the store's
@@ -328,12 +309,12 @@ func (s *Store) Exposed() error {
 // left keeps one, so that asking and folding look alike: dead. Folders exclude
 // each other by fold.lock.
 
-func (s *Store) lockPath(id store.SessionID) string {
+func (s spools) lockPath(id store.SessionID) string {
 	return s.spoolFile(id, ".lock")
 }
 
 // lockLive makes the lock file of a new live session.
-func (s *Store) lockLive(id store.SessionID) (*flock.Flock, error) {
+func (s spools) lockLive(id store.SessionID) (*flock.Flock, error) {
 	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noWait), flock.SetPermissions(0o600))
 	ok, err := s.machine.tryLock(l, false)
 	if err != nil {
@@ -355,7 +336,7 @@ func current(l *flock.Flock) bool {
 
 // lockDead takes the shared lock of a session whose recorder is gone, so that
 // it stays gone. It returns nil while the recorder lives. unlock ends it.
-func (s *Store) lockDead(id store.SessionID) (unlock func(), err error) {
+func (s spools) lockDead(id store.SessionID) (unlock func(), err error) {
 	if _, err := regular(s.lockPath(id)); isOdd(err) {
 		return func() {}, nil // no recorder can hold that
 	}
@@ -373,7 +354,7 @@ func (s *Store) lockDead(id store.SessionID) (unlock func(), err error) {
 }
 
 // live reports whether a recorder holds the session.
-func (s *Store) live(id store.SessionID) (bool, error) {
+func (s spools) live(id store.SessionID) (bool, error) {
 	unlock, err := s.lockDead(id)
 	if unlock != nil {
 		unlock()
@@ -382,21 +363,21 @@ func (s *Store) live(id store.SessionID) (bool, error) {
 }
 
 // lockFold excludes the other folders.
-func (s *Store) lockFold(ctx context.Context, wait bool) (unlock func(), err error) {
+func (s spools) lockFold(ctx context.Context, wait bool) (unlock func(), err error) {
 	return s.lockFile(ctx, filepath.Join(s.spoolDir(), "fold.lock"), wait)
 }
 
 // lockFile takes an exclusive lock. With wait it is patient; without, a lock
 // that is held gives nil.
-func (s *Store) lockFile(ctx context.Context, path string, wait bool) (unlock func(), err error) {
+func (f *folder) lockFile(ctx context.Context, path string, wait bool) (unlock func(), err error) {
 	if _, err := regular(path); isOdd(err) { // nobody can hold that, and many need the lock
-		if _, err := s.setAside(path); err != nil {
+		if _, err := f.setAside(path); err != nil {
 			return nil, err
 		}
 	}
 	l := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noWait), flock.SetPermissions(0o600))
-	for deadline := time.Now().Add(s.opts.Patience); ; {
-		ok, err := s.machine.tryLock(l, false)
+	for deadline := time.Now().Add(f.patience); ; {
+		ok, err := f.machine.tryLock(l, false)
 		switch {
 		case err != nil:
 			return nil, err

@@ -58,7 +58,7 @@ func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, o pa
 		return folded{whole: true}, s.update(ctx, path, func(*month) error { return nil })
 	}
 	before := p
-	x := &source{id: id, key: key, facts: p, known: known}
+	x := &source{db: s.databases, id: id, key: key, facts: p, known: known}
 	r := newSpoolReader(f, x.unfolded())
 	r.reuse, r.brief, r.small = true, !o.ending, !o.ending
 	c := &chunker{id: key}
@@ -113,7 +113,7 @@ func (s *Store) maskOf(e store.Event) (func(store.Event) store.Event, error) {
 
 // settleSpool makes a spool durable that the database will point into: it must
 // not be gone after a power cut.
-func (s *Store) settleSpool(f reader) error {
+func (s spools) settleSpool(f reader) error {
 	err := f.Sync()
 	if err != nil && !errors.Is(err, fs.ErrPermission) { // some systems let only its writer, who does
 		return err
@@ -197,7 +197,7 @@ func (s *Store) foldAll(ctx context.Context, id store.SessionID, key [16]byte, u
 
 // removeSpool removes a spool that the database has all of, or keeps it under
 // another name when it is damaged.
-func (s *Store) removeSpool(id store.SessionID, damage error) error {
+func (s spools) removeSpool(id store.SessionID, damage error) error {
 	path := s.spoolPath(id)
 	if damage == nil {
 		if err := s.machine.remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -284,7 +284,7 @@ func (s *Store) foldDead(ctx context.Context, id store.SessionID, until time.Tim
 }
 
 // headless reports whether a spool's header or its first event is damaged.
-func (s *Store) headless(id store.SessionID, key [16]byte) bool {
+func (s spools) headless(id store.SessionID, key [16]byte) bool {
 	f, err := s.openSpool(id, key)
 	if err == nil {
 		defer func() { _ = f.Close() }()
@@ -299,7 +299,7 @@ func (s *Store) headless(id store.SessionID, key [16]byte) bool {
 
 // holdDead takes the locks that folding or deleting what a dead recorder left
 // needs.
-func (s *Store) holdDead(ctx context.Context, id store.SessionID, wait bool) (release func(), err error) {
+func (s spools) holdDead(ctx context.Context, id store.SessionID, wait bool) (release func(), err error) {
 	unlock, err := s.lockDead(id)
 	if err != nil {
 		return nil, err

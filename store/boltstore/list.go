@@ -75,7 +75,7 @@ type listing struct {
 // months returns the paths of the databases in the order of the query; the one
 // without a month first, because its sessions are of any time.
 func (l *listing) months() []string {
-	paths, foreign, err := l.s.databases()
+	paths, foreign, err := l.s.paths()
 	if l.faults = append(l.faults, foreign...); ignoreMissing(err) != nil {
 		l.faults = append(l.faults, err)
 	}
@@ -295,7 +295,7 @@ func (s *Store) Usage(ctx context.Context) (Usage, error) {
 	}
 	defer s.end()
 	faults := []error{s.spoolUsage(&u)}
-	paths, foreign, err := s.databases()
+	paths, foreign, err := s.paths()
 	faults = append(append(faults, foreign...), ignoreMissing(err))
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -324,7 +324,7 @@ func (f *FileUsage) add(n int64) {
 }
 
 // spoolUsage counts spools by the sizes of their files.
-func (s *Store) spoolUsage(u *Usage) error {
+func (s spools) spoolUsage(u *Usage) error {
 	entries, err := os.ReadDir(s.spoolDir())
 	if err != nil {
 		return ignoreMissing(err)
@@ -349,23 +349,23 @@ func (s *Store) spoolUsage(u *Usage) error {
 }
 
 // monthUsage counts what is in one database by the keys and the lengths of values.
-func (s *Store) monthUsage(ctx context.Context, u *Usage, d *DatabaseUsage) error {
-	return s.view(ctx, d.Path, func(m *month) error {
+func (d databases) monthUsage(ctx context.Context, u *Usage, x *DatabaseUsage) error {
+	return d.view(ctx, x.Path, func(m *month) error {
 		used, err := m.used()
 		if err != nil {
 			return err
 		}
-		d.Free = max(d.Bytes-used, 0)
+		x.Free = max(x.Bytes-used, 0)
 		if err := m.recount(nil); err != nil {
 			return err
 		}
 		c := m.meta.Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
 			if len(v) > 5 && v[5]&metaDeleted != 0 {
-				d.Deleted++
+				x.Deleted++
 				continue
 			}
-			d.Sessions++
+			x.Sessions++
 			u.Stored[idOf([16]byte(k))] += int64(len(k) + len(v))
 		}
 		if err := m.readable(bucketEv, nil, after(nil)); err != nil {
@@ -376,7 +376,7 @@ func (s *Store) monthUsage(ctx context.Context, u *Usage, d *DatabaseUsage) erro
 			if len(k) != len(key{}) {
 				return damagedFile(m.path, "the key of a chunk")
 			}
-			d.Chunks.add(int64(len(v)))
+			x.Chunks.add(int64(len(v)))
 			u.Stored[idOf([16]byte(k[:16]))] += int64(len(k) + len(v))
 		}
 		return m.addBodies(u)

@@ -50,7 +50,7 @@ type month struct {
 // view runs f in a read transaction of the database at path. It returns an
 // error that is fs.ErrNotExist when there is no such database. f must be quick
 // and call nobody: the file is locked.
-func (s *Store) view(ctx context.Context, path string, f func(*month) error) error {
+func (d databases) view(ctx context.Context, path string, f func(*month) error) error {
 	info, err := regular(path)
 	if err != nil {
 		return err // without bbolt's opening, which is dearer
@@ -58,20 +58,20 @@ func (s *Store) view(ctx context.Context, path string, f func(*month) error) err
 	if info.Size() == 0 {
 		return damagedFile(path, "it is empty") // bbolt would try to fill it
 	}
-	return s.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB, file *os.File) error {
+	return d.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB, file *os.File) error {
 		return db.View(func(tx *bolt.Tx) error { return inMonth(tx, file, &month{path: path}, f) })
 	})
 }
 
 // update runs f in one synced write transaction, in a new database if need be.
-func (s *Store) update(ctx context.Context, path string, f func(*month) error) error {
-	if err := s.unlinked(); err != nil {
+func (d databases) update(ctx context.Context, path string, f func(*month) error) error {
+	if err := d.unlinked(); err != nil {
 		return err
 	}
 	if _, err := regular(path); isOdd(err) {
 		return err
 	} else if errors.Is(err, fs.ErrNotExist) {
-		if err := s.createMonth(path); err != nil {
+		if err := d.createMonth(path); err != nil {
 			return fmt.Errorf("create %s: %w", path, err)
 		}
 	}
@@ -79,16 +79,16 @@ func (s *Store) update(ctx context.Context, path string, f func(*month) error) e
 	if runtime.GOOS != "windows" { // there it would make the file that large
 		o.InitialMmapSize = 1 << 30
 	}
-	return s.withDB(ctx, path, o, func(db *bolt.DB, file *os.File) error {
+	return d.withDB(ctx, path, o, func(db *bolt.DB, file *os.File) error {
 		db.AllocSize = 1 << 20
 		private(file)
-		return s.machine.commit(db, file, func(tx *bolt.Tx) error { return inMonth(tx, file, &month{path: path, writing: true}, f) })
+		return d.machine.commit(db, file, func(tx *bolt.Tx) error { return inMonth(tx, file, &month{path: path, writing: true}, f) })
 	})
 }
 
 // withDB opens the file for the length of f. It asks for bbolt's lock by
 // itself: bbolt would ask only every 50 ms.
-func (s *Store) withDB(ctx context.Context, path string, o bolt.Options, f func(*bolt.DB, *os.File) error) error {
+func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f func(*bolt.DB, *os.File) error) error {
 	var file *os.File
 	o.Timeout = 1
 	o.NoStatistics = true
@@ -96,7 +96,7 @@ func (s *Store) withDB(ctx context.Context, path string, o bolt.Options, f func(
 		file, err = openRegular(name, flag&^os.O_CREATE)
 		return file, err
 	}
-	for deadline := time.Now().Add(s.opts.Patience); ; {
+	for deadline := time.Now().Add(d.patience); ; {
 		whole := false
 		err := guarded(path, func() error {
 			db, err := bolt.Open(path, 0o600, &o)
@@ -206,34 +206,34 @@ func monthHead(n uint64, keys [16]byte) []byte {
 
 // createMonth makes an empty database under another name, synced, and gives it
 // its name: a power cut never leaves half a database under that.
-func (s *Store) createMonth(path string) error {
-	made, err := s.makeDirs()
+func (d databases) createMonth(path string) error {
+	made, err := d.makeDirs()
 	if err == nil && made {
-		err = s.machine.syncDir(s.dir)
+		err = d.machine.syncDir(d.dir)
 	}
 	if err != nil {
 		return err
 	}
-	temp, err := s.emptyMonth(path)
+	temp, err := d.emptyMonth(path)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = s.machine.remove(temp) }()
-	if err := s.machine.rename(temp, path, false); err != nil && !errors.Is(err, fs.ErrExist) {
-		return s.renameNew(temp, path)
+	defer func() { _ = d.machine.remove(temp) }()
+	if err := d.machine.rename(temp, path, false); err != nil && !errors.Is(err, fs.ErrExist) {
+		return d.renameNew(temp, path)
 	}
-	return s.machine.syncDir(s.storeDir())
+	return d.machine.syncDir(d.storeDir())
 }
 
 // emptyMonth makes an empty database, synced, under a name of its own.
-func (s *Store) emptyMonth(path string) (name string, err error) {
-	temp, err := os.CreateTemp(s.storeDir(), filepath.Base(path)+".new-*")
+func (d databases) emptyMonth(path string) (name string, err error) {
+	temp, err := os.CreateTemp(d.storeDir(), filepath.Base(path)+".new-*")
 	if err != nil {
 		return "", err
 	}
 	defer func() {
 		if err != nil {
-			_ = s.machine.remove(temp.Name())
+			_ = d.machine.remove(temp.Name())
 		}
 	}()
 	if err := temp.Close(); err != nil {
@@ -246,7 +246,7 @@ func (s *Store) emptyMonth(path string) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = s.machine.commit(db, nil, func(tx *bolt.Tx) error {
+	err = d.machine.commit(db, nil, func(tx *bolt.Tx) error {
 		for _, name := range [][]byte{bucketMeta, bucketEv, bucketMonth} {
 			if _, err := tx.CreateBucket(name); err != nil {
 				return err
@@ -259,8 +259,8 @@ func (s *Store) emptyMonth(path string) (name string, err error) {
 
 // renameNew gives the file its name where there are no links, under the lock
 // that all who create take there.
-func (s *Store) renameNew(temp, path string) error {
-	unlock, err := s.lockFile(context.Background(), filepath.Join(s.storeDir(), "create.lock"), true)
+func (d databases) renameNew(temp, path string) error {
+	unlock, err := d.lockFile(context.Background(), filepath.Join(d.storeDir(), "create.lock"), true)
 	if err != nil {
 		return err
 	}
@@ -268,10 +268,10 @@ func (s *Store) renameNew(temp, path string) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
-	if err := s.machine.rename(temp, path, true); err != nil {
+	if err := d.machine.rename(temp, path, true); err != nil {
 		return err
 	}
-	return s.machine.syncDir(s.storeDir())
+	return d.machine.syncDir(d.storeDir())
 }
 
 // guarded runs f, which uses the bbolt file at path, and makes an error of what

@@ -13,6 +13,7 @@ import (
 
 // source is where a session is: its facts in the database, its spool, or both.
 type source struct {
+	db     databases
 	id     store.SessionID
 	key    [16]byte
 	path   string // of the database
@@ -39,12 +40,12 @@ func (s *Store) locate(ctx context.Context, id store.SessionID, from uint64) (*s
 	if err != nil {
 		return nil, err
 	}
-	x := &source{id: idOf(key), key: key, path: s.monthPath(key)}
+	x := &source{db: s.databases, id: idOf(key), key: key, path: s.monthPath(key)}
 	for try := 0; ; try++ {
 		if x.spool, err = s.openSpool(x.id, key); err != nil && !errors.Is(err, fs.ErrNotExist) && !isOdd(err) {
 			return nil, err
 		}
-		err = s.look(ctx, x, from)
+		err = x.look(ctx, from)
 		switch {
 		case err != nil && x.spool != nil && ctx.Err() == nil:
 			x.facts, x.known = projection{}, false // the spool has all of it
@@ -66,16 +67,16 @@ func (s *Store) locate(ctx context.Context, id store.SessionID, from uint64) (*s
 		case x.known:
 			x.stale = fmt.Errorf("spool %s is gone; events after %d were in it: %w", s.spoolPath(id), x.facts.session.Head.Seq, store.ErrCorrupt)
 			x.folded = true
-			return x, s.look(ctx, x, from)
+			return x, x.look(ctx, from)
 		}
 		return nil, store.ErrNotFound
 	}
 }
 
 // look asks the database for the facts and the first chunks of a session.
-func (s *Store) look(ctx context.Context, x *source, from uint64) error {
+func (x *source) look(ctx context.Context, from uint64) error {
 	x.facts, x.known = projection{}, false
-	err := s.view(ctx, x.path, func(m *month) (err error) {
+	err := x.db.view(ctx, x.path, func(m *month) (err error) {
 		if x.facts, x.known, err = m.get(x.key); err != nil || !x.known || x.facts.deleted {
 			return err
 		}
@@ -96,8 +97,8 @@ func (s *Store) look(ctx context.Context, x *source, from uint64) error {
 }
 
 // facts returns what the database at path says of a session.
-func (s *Store) facts(ctx context.Context, path string, key [16]byte) (p projection, ok bool, err error) {
-	err = s.view(ctx, path, func(m *month) (err error) {
+func (d databases) facts(ctx context.Context, path string, key [16]byte) (p projection, ok bool, err error) {
+	err = d.view(ctx, path, func(m *month) (err error) {
 		p, ok, err = m.get(key)
 		return err
 	})
@@ -140,7 +141,7 @@ func (s *Store) read(ctx context.Context, id store.SessionID, from uint64, o sto
 	}
 	defer x.close()
 	if x.spool == nil {
-		return s.readChunks(ctx, x, from, yield)
+		return x.readChunks(ctx, from, yield)
 	}
 	if from > 1 && from < x.unfolded().Seq {
 		var stopped bool
@@ -161,7 +162,7 @@ func (s *Store) read(ctx context.Context, id store.SessionID, from uint64, o sto
 // database cannot be read the spool goes on from there.
 func (s *Store) readFolded(ctx context.Context, x *source, from uint64, yield func(store.Event, error) bool) (next uint64, stopped bool, err error) {
 	next = from
-	err = s.readChunks(ctx, x, from, func(e store.Event, err error) bool {
+	err = x.readChunks(ctx, from, func(e store.Event, err error) bool {
 		next, stopped = e.Seq+1, !yield(e, err)
 		return !stopped
 	})
@@ -221,7 +222,7 @@ func (s *Store) readSpool(ctx context.Context, x *source, r *spoolReader, from u
 // read, and sets the reader behind it. It reports whether to go on.
 func (s *Store) detour(ctx context.Context, x *source, r *spoolReader, from uint64, yield func(store.Event, error) bool) (on bool, err error) {
 	on, x.first = true, nil
-	err = s.readChunks(ctx, x, max(from, r.next), func(e store.Event, err error) bool {
+	err = x.readChunks(ctx, max(from, r.next), func(e store.Event, err error) bool {
 		on = yield(e, err)
 		return on
 	})
@@ -245,11 +246,11 @@ func (s *Store) poll(ctx context.Context) error {
 
 // readChunks yields from the database, which is open only while chunks are
 // copied out of it.
-func (s *Store) readChunks(ctx context.Context, x *source, from uint64, yield func(store.Event, error) bool) error {
+func (x *source) readChunks(ctx context.Context, from uint64, yield func(store.Event, error) bool) error {
 	for from <= x.facts.session.Head.Seq {
 		chunks := x.first
 		if x.first = nil; chunks == nil {
-			if err := s.again(ctx, x, from); err != nil {
+			if err := x.again(ctx, from); err != nil {
 				return err
 			}
 			continue
@@ -276,13 +277,13 @@ func (s *Store) readChunks(ctx context.Context, x *source, from uint64, yield fu
 }
 
 // again copies out the chunk that holds Seq from and some of those that follow.
-func (s *Store) again(ctx context.Context, x *source, from uint64) error {
-	if err := s.begin(ctx); err != nil {
+func (x *source) again(ctx context.Context, from uint64) error {
+	if err := x.db.begin(ctx); err != nil {
 		return err
 	}
-	defer s.end()
+	defer x.db.end()
 	x.folded = true
-	if err := s.look(ctx, x, from); err != nil {
+	if err := x.look(ctx, from); err != nil {
 		return err
 	}
 	if !x.known || x.facts.deleted {

@@ -42,23 +42,50 @@ func (s *Store) Repair(ctx context.Context, dry bool, report func(Repaired)) err
 		return fmt.Errorf("repair store: %w", err)
 	}
 	defer s.end()
-	err := errors.Join(s.repairOdd(ctx, dry, report), s.repairMonths(ctx, dry, report))
+	r := repair{s, dry, report}
+	err := errors.Join(r.odd(ctx), r.months(ctx))
 	if !dry {
 		_ = s.FoldDead(ctx) // which keeps spools that are damaged, for the next step
 	}
-	err = errors.Join(err, s.repairSpools(ctx, dry, report))
-	if err != nil {
+	if err = errors.Join(err, r.spooled(ctx)); err != nil {
 		return fmt.Errorf("repair store: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) repairMonths(ctx context.Context, dry bool, report func(Repaired)) error {
-	paths, faults, err := s.databases()
+// repair is one call of Repair.
+type repair struct {
+	*Store
+	dry    bool
+	report func(Repaired)
+}
+
+// odd sets odd files aside.
+func (s repair) odd(ctx context.Context) error {
+	for _, odd := range s.oddFiles() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r := Repaired{Path: odd.path, Fault: odd, Odd: true}
+		if !s.dry {
+			kept, err := s.setAside(odd.path)
+			if err != nil {
+				return err
+			}
+			r.Kept = kept
+		}
+		s.report(r)
+	}
+	return nil
+}
+
+// months repairs the databases.
+func (s repair) months(ctx context.Context) error {
+	paths, faults, err := s.paths()
 	if err != nil {
 		return ignoreMissing(err)
 	}
-	if !dry {
+	if !s.dry {
 		s.sweepRepairs(ctx)
 	}
 	for _, path := range paths {
@@ -73,12 +100,12 @@ func (s *Store) repairMonths(ctx context.Context, dry bool, report func(Repaired
 			faults = append(faults, fault)
 			continue
 		}
-		r, err := s.repairMonth(ctx, path, dry)
+		r, err := s.month(ctx, path)
 		if err != nil {
 			return err
 		}
 		r.Fault = fault
-		report(r)
+		s.report(r)
 	}
 	return errors.Join(faults...)
 }
@@ -91,16 +118,16 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// repairMonth builds a database of what is left of one, and exchanges them.
-func (s *Store) repairMonth(ctx context.Context, path string, dry bool) (r Repaired, err error) {
-	if !dry {
+// month builds a database of what is left of one, and exchanges them.
+func (s repair) month(ctx context.Context, path string) (r Repaired, err error) {
+	if !s.dry {
 		unlock, err := s.lockFold(ctx, true)
 		if err != nil {
 			return r, err
 		}
 		defer unlock()
 	}
-	f, release, err := s.holdMonth(ctx, path, dry)
+	f, release, err := s.holdMonth(ctx, path, s.dry)
 	if err != nil {
 		return r, err
 	}
@@ -109,8 +136,8 @@ func (s *Store) repairMonth(ctx context.Context, path string, dry bool) (r Repai
 	if err != nil {
 		return r, fmt.Errorf("read %s: %w", path, err)
 	}
-	b := &rebuilding{s: s, w: w, path: path, r: Repaired{Path: path}}
-	if !dry {
+	b := &rebuilding{s: s.Store, w: w, path: path, r: Repaired{Path: path}}
+	if !s.dry {
 		if b.temp, err = s.emptyMonth(path + ".repair"); err != nil {
 			return r, err
 		}
@@ -120,7 +147,7 @@ func (s *Store) repairMonth(ctx context.Context, path string, dry bool) (r Repai
 		return r, err
 	}
 	b.countGone()
-	if dry {
+	if s.dry {
 		return b.r, nil
 	}
 	b.r.Kept, err = b.exchange(ctx)
@@ -281,8 +308,8 @@ func (b *rebuilding) exchange(ctx context.Context) (kept string, err error) {
 	return kept, nil
 }
 
-// repairSpools adds to sessions what the damaged spools of theirs hold.
-func (s *Store) repairSpools(ctx context.Context, dry bool, report func(Repaired)) error {
+// spooled adds to sessions what the damaged spools of theirs hold.
+func (s repair) spooled(ctx context.Context) error {
 	entries, err := os.ReadDir(s.spoolDir())
 	if err != nil {
 		return ignoreMissing(err)
@@ -290,22 +317,22 @@ func (s *Store) repairSpools(ctx context.Context, dry bool, report func(Repaired
 	for _, e := range entries {
 		name, end, _ := strings.Cut(e.Name(), ".")
 		id, err := store.ParseSessionID(name)
-		if err != nil || !e.Type().IsRegular() || end != "damaged" && end != "renewed" && !(dry && end == "log") {
+		if err != nil || !e.Type().IsRegular() || end != "damaged" && end != "renewed" && !(s.dry && end == "log") {
 			continue
 		}
-		r, gained, err := s.repairSpool(ctx, id, filepath.Join(s.spoolDir(), e.Name()), dry)
+		r, gained, err := s.spool(ctx, id, filepath.Join(s.spoolDir(), e.Name()))
 		if err != nil && !errors.Is(err, store.ErrLive) {
 			return fmt.Errorf("session %s: %w", id, err)
 		}
 		if gained {
-			report(r)
+			s.report(r)
 		}
 	}
 	return nil
 }
 
-// repairSpool reports whether there was something to gain from a file beside the database.
-func (s *Store) repairSpool(ctx context.Context, id store.SessionID, path string, dry bool) (r Repaired, gained bool, err error) {
+// spool reports whether there was something to gain from a file beside the database.
+func (s repair) spool(ctx context.Context, id store.SessionID, path string) (r Repaired, gained bool, err error) {
 	r = Repaired{Path: path, Fault: fmt.Errorf("%s has events that its session lacks", path)}
 	key, err := id.Bytes()
 	if err != nil {
@@ -316,7 +343,7 @@ func (s *Store) repairSpool(ctx context.Context, id store.SessionID, path string
 		return r, false, err
 	}
 	defer release()
-	g := &gathering{s: s, key: key, id: id, found: map[uint64]store.Event{}}
+	g := &gathering{s: s.Store, key: key, id: id, found: map[uint64]store.Event{}}
 	if p, ok, err := s.facts(ctx, s.monthPath(key), key); err != nil || ok && p.deleted {
 		return r, false, err
 	}
@@ -337,7 +364,7 @@ func (s *Store) repairSpool(ctx context.Context, id store.SessionID, path string
 		return r, false, err
 	}
 	events, sum := g.log()
-	if r.Sessions = []Salvaged{sum}; sum.Saved <= before || dry {
+	if r.Sessions = []Salvaged{sum}; sum.Saved <= before || s.dry {
 		return r, sum.Saved > before, nil
 	}
 	r.Kept = path

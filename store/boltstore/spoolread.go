@@ -47,7 +47,7 @@ type spoolReader struct {
 
 // openSpool opens the spool of a session. The error is fs.ErrNotExist when
 // there is none, or when its recorder died before it was begun.
-func (s *Store) openSpool(id store.SessionID, key [16]byte) (reader, error) {
+func (s spools) openSpool(id store.SessionID, key [16]byte) (reader, error) {
 	path := s.spoolPath(id)
 	f, err := s.machine.open(path)
 	if err != nil {

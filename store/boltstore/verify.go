@@ -32,7 +32,7 @@ func (s *Store) Verify(ctx context.Context, report func(error)) error {
 }
 
 func (s *Store) verifyMonths(ctx context.Context, report func(error)) error {
-	paths, foreign, err := s.databases()
+	paths, foreign, err := s.paths()
 	for _, fault := range foreign {
 		report(fault)
 	}
@@ -52,11 +52,11 @@ func (s *Store) verifyMonths(ctx context.Context, report func(error)) error {
 
 // verifyMonth checks the facts and pages of a database at once, and its chunks
 // session by session, so that nobody waits for long.
-func (s *Store) verifyMonth(ctx context.Context, path string, report func(error)) error {
+func (d databases) verifyMonth(ctx context.Context, path string, report func(error)) error {
 	var sessions []projection
 	var faults []error
 	others := 0
-	err := s.view(ctx, path, func(m *month) error {
+	err := d.view(ctx, path, func(m *month) error {
 		if err := m.recount(nil); err != nil {
 			return err
 		}
@@ -86,23 +86,23 @@ func (s *Store) verifyMonth(ctx context.Context, path string, report func(error)
 		return err
 	}
 	for _, p := range sessions {
-		if err := s.verifySession(ctx, path, p); err != nil {
+		if err := d.verifySession(ctx, path, p); err != nil {
 			report(fmt.Errorf("session %s: %w", p.session.ID, err))
 		}
 	}
-	return s.verifyPages(ctx, path)
+	return d.verifyPages(ctx, path)
 }
 
 // verifySession holds the chunks of a session against its facts.
-func (s *Store) verifySession(ctx context.Context, path string, want projection) error {
+func (d databases) verifySession(ctx context.Context, path string, want projection) error {
 	key, err := want.session.ID.Bytes()
 	if err != nil {
 		return err
 	}
-	x := &source{id: want.session.ID, key: key, path: path, facts: want}
+	x := &source{db: d, id: want.session.ID, key: key, path: path, facts: want}
 	var got projection
 	var fault error
-	err = s.readChunks(ctx, x, 1, func(e store.Event, err error) bool {
+	err = x.readChunks(ctx, 1, func(e store.Event, err error) bool {
 		if e.Seq > want.session.Head.Seq { // written since
 			return false
 		}
@@ -119,8 +119,8 @@ func (s *Store) verifySession(ctx context.Context, path string, want projection)
 }
 
 // verifyPages checks the tree that bbolt keeps, while nobody writes to it.
-func (s *Store) verifyPages(ctx context.Context, path string) error {
-	return s.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(_ *bolt.DB, file *os.File) error {
+func (d databases) verifyPages(ctx context.Context, path string) error {
+	return d.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(_ *bolt.DB, file *os.File) error {
 		if err := checkTree(file); err != nil {
 			return damagedFile(path, err.Error())
 		}
@@ -158,7 +158,7 @@ func (s *Store) verifySpool(ctx context.Context, id store.SessionID) error {
 		return err
 	}
 	r := newSpoolReader(f, spoolStart)
-	x := &source{id: id, key: key, path: s.monthPath(key), spool: f}
+	x := &source{db: s.databases, id: id, key: key, path: s.monthPath(key), spool: f}
 	defer x.close()
 	var p projection
 	err = s.readSpool(ctx, x, r, 1, store.ReadOptions{}, func(e store.Event, _ error) bool {

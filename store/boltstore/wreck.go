@@ -429,14 +429,14 @@ func (g *gathering) header() store.Header {
 
 // holdMonth opens a database's file, locked as bbolt locks it, so that it does
 // not change.
-func (s *Store) holdMonth(ctx context.Context, path string, shared bool) (f *os.File, release func(), err error) {
+func (d databases) holdMonth(ctx context.Context, path string, shared bool) (f *os.File, release func(), err error) {
 	if f, err = openRegular(path, os.O_RDWR); errors.Is(err, fs.ErrPermission) {
 		f, err = openRegular(path, os.O_RDONLY)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	for deadline := time.Now().Add(s.opts.Patience); ; {
+	for deadline := time.Now().Add(d.patience); ; {
 		ok, err := lockOpen(f, shared)
 		switch {
 		case err != nil:

@@ -107,10 +107,10 @@ func (s *Store) compare(ctx context.Context, id store.SessionID, key [16]byte, h
 	if len(events) == 0 {
 		return nil
 	}
-	x := &source{id: id, key: key, path: s.monthPath(key)}
+	x := &source{db: s.databases, id: id, key: key, path: s.monthPath(key)}
 	x.facts.session.Head = head
 	same := true
-	err := s.readChunks(ctx, x, events[0].Seq, func(e store.Event, err error) bool {
+	err := x.readChunks(ctx, events[0].Seq, func(e store.Event, err error) bool {
 		same = err == nil && e.Equal(events[0])
 		events = events[1:]
 		return same && len(events) > 0
@@ -264,7 +264,7 @@ func (m *month) bury(key [16]byte) error {
 }
 
 // removeLeft removes the files of a deleted session.
-func (s *Store) removeLeft(id store.SessionID) error {
+func (s spools) removeLeft(id store.SessionID) error {
 	for _, end := range []string{".log", ".damaged", ".reserve", ".renewed", ".lock"} {
 		path := s.spoolFile(id, end)
 		if _, err := regular(path); isOdd(err) {
