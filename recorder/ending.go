@@ -194,7 +194,6 @@ func (r *Recorder) forgetChunk(p *store.Part, first bool) {
 	if first && lines > lost {
 		lost++ // a line that had begun
 	}
-	r.lines -= p.Lines
 	r.sum.Lost += lost
 	r.gap.Frames += lost
 	r.gap.Bytes += uint64(len(p.Payload))

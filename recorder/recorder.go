@@ -34,7 +34,6 @@ type Recorder struct {
 	turn    turn // who has it uses what follows
 	spool   store.Spool
 	seq     uint64 // of the newest event, as parts have it
-	lines   uint64 // in chunks
 	sealed  bool
 	failed  bool         // it is strict, and something is not written
 	ended   bool         // the end of the log is written, or waits
@@ -107,14 +106,6 @@ func newRecorder(h store.Header) *Recorder {
 
 // ID returns the session's id.
 func (r *Recorder) ID() store.SessionID { return r.header.ID }
-
-// Seq returns the event that was recorded last. Of what passed through pipes the lines
-// are counted: those who read it find about as many events.
-func (r *Recorder) Seq() uint64 {
-	r.turn.take()
-	defer r.turn.give()
-	return r.seq + r.lines
-}
 
 // Tap returns a new tap for frames of the direction.
 func (r *Recorder) Tap(dir transport.Direction) *Tap {

@@ -129,7 +129,6 @@ func (t *Tap) written(chunk []byte, lines uint64, err error) {
 		r.lose(store.LostInfo{Frames: lines, Bytes: uint64(len(chunk)), Streams: []string{t.stream()}}, err)
 		return
 	}
-	r.lines += lines
 	if t.kind == store.Frame {
 		r.sum.Frames += lines
 		if t.open {

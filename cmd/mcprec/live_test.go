@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -266,6 +267,42 @@ func TestHalfALine(t *testing.T) {
 	io.WriteString(c.in, "go on\n")
 	if rest, err := c.out.ReadString('\n'); err != nil || rest != "\"method\":\"x\"}\n" {
 		t.Errorf("rest %q, %v", rest, err)
+	}
+	c.close()
+}
+
+// TestOpenLine holds that a line of a live session whose end has not come hides nothing,
+// and that state tells of it and of its age.
+func TestOpenLine(t *testing.T) {
+	home := t.TempDir()
+	c := startClient(t, home, "cat")
+	send := func(text string) {
+		if _, err := io.WriteString(c.in, text); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(io.LimitReader(c.out, int64(len(text)))); err != nil || string(got) != text {
+			t.Fatalf("%q, %v", got, err)
+		}
+	}
+	send(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n")
+	send(`{"jsonrpc":"2.0","id":2,"meth`)
+	if got := mcprec(t, "show", "--store", home); strings.Count(got, "ping id 1") != 2 || strings.Contains(got, "meth\n") {
+		t.Errorf("show says\n%s", got)
+	}
+	for _, pipe := range []string{"c2s", "s2c"} {
+		if got, want := mcprec(t, "state", "--store", home), regexp.MustCompile(`(?m)^  line +`+pipe+`, 29 B without an end, since \S+s, for \S+s$`); !want.MatchString(got) {
+			t.Errorf("state says\n%s", got)
+		}
+	}
+	if got := mcprec(t, "state", "--store", home, "--format", "json"); !strings.Contains(got, `"lines":[{"pipe":"c2s","bytes":29,"since":"`) {
+		t.Errorf("state says\n%s", got)
+	}
+	if got := mcprec(t, "state", "--store", home, "--at", "2"); strings.Contains(got, "without an end") {
+		t.Errorf("state at an event says\n%s", got)
+	}
+	send("od\":\"ping\"}\n")
+	if got := mcprec(t, "state", "--store", home); strings.Contains(got, "without an end") {
+		t.Errorf("state says\n%s", got)
 	}
 	c.close()
 }

@@ -24,11 +24,12 @@ import (
 
 // session is what a SESSION argument means.
 type session struct {
-	name string          // for messages
-	id   store.SessionID // "" for a fixture
-	db   *boltstore.Store
-	file io.ReadCloser
-	cmd  *cobra.Command
+	name  string          // for messages
+	id    store.SessionID // "" for a fixture
+	start time.Time       // of a session in the store
+	db    *boltstore.Store
+	file  io.ReadCloser
+	cmd   *cobra.Command
 
 	door door // what its events pass
 
@@ -57,7 +58,7 @@ func openSession(cmd *cobra.Command, h home, arg string) (*session, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Odd(), db.Close())
 	}
-	return &session{name: "session " + string(found.ID), id: found.ID, db: db, cmd: cmd, door: d.of(found.Header)}, nil
+	return &session{name: "session " + string(found.ID), id: found.ID, start: found.Start, db: db, cmd: cmd, door: d.of(found.Header)}, nil
 }
 
 func openFixture(cmd *cobra.Command, h home, arg string) (*session, error) {

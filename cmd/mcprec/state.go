@@ -36,7 +36,8 @@ func newState() *cobra.Command {
 		Long: `state folds a session up to a point and says how it stood then: the revision, both ends
 and what they can do, calls without an answer with their progress and how long they
 have waited, subscriptions, tasks and their status, frames that nothing shows to be
-taken, open HTTP exchanges, what had ended. A point is the number of an event as
+taken, open HTTP exchanges, what had ended. At the end of a live session it tells of
+lines whose ends have not come as well. A point is the number of an event as
 mcprec show numbers them, a time since the start (12.3s: the last event until then),
 or a share of the session's time (50%).
 
@@ -53,8 +54,8 @@ then revision, client and server (name, version, capabilities), log_level, calls
 message, cancelled, cut), subscriptions (uri, listen, filter, since, pending,
 notified), tasks (id, by, status, message, since, told), queues (dir, stream, frames,
 first, last, delivered, blocked), streams (stream, method, path, status, since, c2s,
-s2c), ended, frames, failures, lost. With --diff: from, to (seq, at), and changes
-(topic, before, after).
+s2c), of a live session lines (pipe, bytes, since, open), ended, frames, failures, lost.
+With --diff: from, to (seq, at), and changes (topic, before, after).
 
 ` + sessionHelp + "\n\n" + exitLine,
 		Example: `  mcprec state --at 12
@@ -98,11 +99,28 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 	}
 	w := bufio.NewWriter(cmd.OutOrStdout())
 	if o.diff == "" {
-		err = printState(w, o.format, narrow(states[0].View(), fits))
+		v := narrow(states[0].View(), fits)
+		if o.at == "100%" {
+			v.Lines, err = openLines(cmd.Context(), s)
+		}
+		err = errors.Join(err, printState(w, o.format, v))
 	} else {
 		err = printChanges(w, o.format, narrow(states[0].View(), fits), narrow(states[1].View(), fits))
 	}
 	return errors.Join(err, w.Flush())
+}
+
+// openLines returns the lines of a live session whose ends have not come.
+func openLines(ctx context.Context, s *session) (lines []state.Line, err error) {
+	if s.db == nil {
+		return nil, nil
+	}
+	open, err := s.db.OpenLines(ctx, s.id)
+	for _, l := range open {
+		age := time.Since(s.start.Add(l.At)).Round(time.Millisecond)
+		lines = append(lines, state.Line{Pipe: l.Pipe, Bytes: l.Size, Since: l.At.String(), Open: age.String()})
+	}
+	return lines, err
 }
 
 // points are the one or two that were asked for.

@@ -28,10 +28,19 @@ type View struct {
 	Tasks         []Task         `json:"tasks"`
 	Queues        []Queue        `json:"queues"`
 	Streams       []Stream       `json:"streams"`
+	Lines         []Line         `json:"lines,omitempty"` // of a live session
 	Ended         Ended          `json:"ended"`
 	Frames        Frames         `json:"frames"`
 	Failures      uint64         `json:"failures"` // answers that are errors, of the protocol or of a tool
 	Lost          uint64         `json:"lost"`     // events that could not be recorded
+}
+
+// Line is what has come of a line of a pipe whose end has not.
+type Line struct {
+	Pipe  string `json:"pipe"` // c2s, s2c or stderr
+	Bytes int64  `json:"bytes"`
+	Since string `json:"since"` // nothing has come of it; a Go duration since the start
+	Open  string `json:"open"`  // a Go duration, to now
 }
 
 // Call is a request without an answer.
@@ -212,6 +221,9 @@ func (v View) Facts() []Fact {
 	}
 	for _, s := range v.Streams {
 		add("stream", strconv.FormatUint(s.Number, 10), "%v", s)
+	}
+	for _, l := range v.Lines {
+		add("line", l.Pipe, "%s, %d B without an end, since %s, for %s", l.Pipe, l.Bytes, l.Since, l.Open)
 	}
 	add("frames", "", "%d c2s, %d s2c", v.Frames.C2S, v.Frames.S2C)
 	if v.Failures > 0 {

@@ -386,6 +386,28 @@ func (s *Store) head(ctx context.Context, id store.SessionID) (head store.Head, 
 	return head, err
 }
 
+// OpenLines returns the lines of a live session whose ends have not come.
+func (s *Store) OpenLines(ctx context.Context, id store.SessionID) ([]store.OpenLine, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, fmt.Errorf("open lines of session %s: %w", id, err)
+	}
+	defer s.end()
+	x, err := s.locate(ctx, id, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open lines of session %s: %w", id, err)
+	}
+	defer x.close()
+	if live, err := s.live(x.id); err != nil || !live || x.spool == nil {
+		return nil, err
+	}
+	r := newSpoolReader(x.spool, x.unfolded())
+	for {
+		if _, ok, err := r.read(); !ok || err != nil {
+			return r.assemble.OpenLines(), err
+		}
+	}
+}
+
 // rest gives f the events of a spool that are not in the database. They are
 // f's only until it returns.
 func (s *Store) rest(ctx context.Context, x *source, f func(store.Event) error) error {
