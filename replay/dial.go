@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -42,7 +43,11 @@ func Dial(events []store.Event, url string) streamable.Client {
 			}
 		}
 		if f := refused[stream]; f != nil {
-			f.describe(m)
+			m.Session, m.ID, m.Path = f.form.session, ex.unknown, f.form.path
+			m.Header = http.Header{"Accept": ex.request["Accept"], "Content-Type": ex.request["Content-Type"]}
+			if f.form.lost {
+				m.Header["Last-Event-Id"] = ex.request["Last-Event-Id"]
+			}
 		}
 		return m
 	}
@@ -83,20 +88,6 @@ type rawRequest struct {
 	sent     bool
 	status   int   // of the live server
 	err      error // why it has none
-}
-
-// asidesOf returns those of a recording, in order. One that holds a redacted value is
-// left out, for it cannot be sent as it was; so is a login, of which nobody knows more
-// than that it was.
-func rawRequestsOf(x *exchanges, r *refusals) (list []*rawRequest) {
-	refused := r.byNumber()
-	for _, ex := range x.order {
-		masked := maskPattern().Match(ex.asked) || bytes.Contains(ex.asked, []byte("[dropped]"))
-		if refused[ex.number] != nil && x.isRawRequest(ex.number) && !ex.other && !masked {
-			list = append(list, &rawRequest{exchange: ex, body: ex.asked})
-		}
-	}
-	return list
 }
 
 // what names the request.
@@ -156,8 +147,15 @@ type statusAnswer struct {
 // DialAside connects a client that [Dial] has made for the recording.
 func DialAside(ctx context.Context, client streamable.Client, events []store.Event) (*Asider, error) {
 	x := exchangesOf(events)
-	a := &Asider{asides: rawRequestsOf(x, newRefusals(Rules{}, x)), statuses: map[uint64]*statusAnswer{}, recorded: x}
+	a := &Asider{statuses: map[uint64]*statusAnswer{}, recorded: x}
+	refused := newRefusals(Rules{}, x).byNumber()
 	for _, ex := range x.order {
+		// A raw request that holds a redacted value cannot be sent as it was. Of a login
+		// nothing else is known.
+		masked := maskPattern().Match(ex.asked) || bytes.Contains(ex.asked, []byte("[dropped]"))
+		if refused[ex.number] != nil && x.isRawRequest(ex.number) && !ex.other && !masked {
+			a.asides = append(a.asides, &rawRequest{exchange: ex, body: ex.asked})
+		}
 		if ex.status >= 300 && ex.messages == 0 && ex.method == http.MethodPost && !x.isRawRequest(ex.number) {
 			s := &statusAnswer{exchange: ex, answered: make(chan struct{})}
 			s.came = sync.OnceFunc(func() { close(s.answered) })
@@ -180,11 +178,7 @@ func DialAside(ctx context.Context, client streamable.Client, events []store.Eve
 // Write implements Conn.
 func (a *Asider) Write(ctx context.Context, f transport.Frame) error {
 	if f.Stream > 0 {
-		for _, x := range a.asides {
-			if x.exchange.number < f.Stream && !x.sent {
-				a.ask(ctx, x)
-			}
-		}
+		a.askBefore(ctx, f.Stream)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -200,11 +194,7 @@ func (a *Asider) Write(ctx context.Context, f transport.Frame) error {
 func (a *Asider) CloseWrite() error {
 	ctx, stop := context.WithTimeout(context.Background(), partingTimeout)
 	defer stop()
-	for _, x := range a.asides {
-		if !x.sent {
-			a.ask(ctx, x)
-		}
-	}
+	a.askBefore(ctx, math.MaxUint64)
 	for _, s := range a.statuses {
 		if s.asked {
 			select {
@@ -216,9 +206,14 @@ func (a *Asider) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-func (a *Asider) ask(ctx context.Context, x *rawRequest) {
-	x.sent = true
-	x.status, x.err = a.Aside(ctx, x.exchange.number, x.exchange.method, x.body)
+// askBefore makes the raw requests that were made before an exchange.
+func (a *Asider) askBefore(ctx context.Context, exchange uint64) {
+	for _, x := range a.asides {
+		if x.exchange.number < exchange && !x.sent {
+			x.sent = true
+			x.status, x.err = a.Aside(ctx, x.exchange.number, x.exchange.method, x.body)
+		}
+	}
 }
 
 // Asides are the verdicts. They are to be read when the drive is over.

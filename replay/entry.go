@@ -299,7 +299,18 @@ func eventText(e store.Event) string {
 	switch e.Kind {
 	case store.Opened:
 		if h, err := store.ParseHeader(e.Payload); err == nil {
-			return openedText(h)
+			parts := []string{h.Transport}
+			if h.Label != "" {
+				parts = append(parts, strconv.Quote(h.Label))
+			}
+			for _, name := range slices.Sorted(maps.Keys(h.Labels)) {
+				parts = append(parts, strconv.Quote(name+"="+h.Labels[name]))
+			}
+			parts = append(parts, h.URL, clip(strings.Join(h.Command, " ")))
+			if h.Masked != nil {
+				parts = append(parts, "(masked)")
+			}
+			return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 		}
 	case store.Delivered:
 		if info, err := store.DecodePayload[store.DeliveredInfo](e); err == nil {
@@ -327,21 +338,6 @@ func eventText(e store.Event) string {
 		}
 	}
 	return excerpt(e.Payload)
-}
-
-func openedText(h store.Header) string {
-	parts := []string{h.Transport}
-	if h.Label != "" {
-		parts = append(parts, strconv.Quote(h.Label))
-	}
-	for _, name := range slices.Sorted(maps.Keys(h.Labels)) {
-		parts = append(parts, strconv.Quote(name+"="+h.Labels[name]))
-	}
-	parts = append(parts, h.URL, clip(strings.Join(h.Command, " ")))
-	if h.Masked != nil {
-		parts = append(parts, "(masked)")
-	}
-	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 }
 
 // excerpt returns the beginning of bytes that mean nothing here, on one line.

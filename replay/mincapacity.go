@@ -67,14 +67,12 @@ func (r *Recording) Need(client, server Model) Need {
 // inline end that answers something, where the other end does not always read.
 func (r *Recording) competes(m Models) bool {
 	inlines := false
-	for _, end := range [...]struct {
-		own   transport.Direction
-		model Model
-	}{{transport.ClientToServer, m.Client}, {transport.ServerToClient, m.Server}} {
-		waits := end.model.kind != free
-		if end.model.kind == inline {
+	for _, own := range directions {
+		kind := Setup{Client: m.Client, Server: m.Server}.model(own).kind
+		waits := kind != free
+		if kind == inline {
 			waits = false
-			for _, f := range r.byDirection[end.own] {
+			for _, f := range r.byDirection[own] {
 				n, _ := r.answers(r.frames[f])
 				waits = waits || n > 0
 			}

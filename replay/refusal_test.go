@@ -138,7 +138,7 @@ POST /mcp s | {"jsonrpc":"2.0","id":1,"method":"tools/call"} | 200 | {"jsonrpc":
 POST /mcp s | {"jsonrpc":"2.0","id":2,"method":"tools/call"} | 404 |`,
 	} {
 		if r, _ := refusalsOf(t, text); len(r.list) != 0 {
-			t.Errorf("%s: %d refusals: %+v", name, len(r.list), r.list[0].shape)
+			t.Errorf("%s: %d refusals: %+v", name, len(r.list), r.list[0].form)
 		}
 	}
 }

@@ -33,7 +33,7 @@ type refusals struct {
 
 // refusal is one of them.
 type refusal struct {
-	shape    requestForm
+	form    requestForm
 	message  string
 	exchange *exchange
 	asked    int // of the requests that it answered, the last
@@ -55,15 +55,15 @@ func newRefusals(rules Rules, x *exchanges) *refusals {
 			r.versions[version] = true
 		}
 	}
-	taken := map[requestForm]bool{}
-	for _, ex := range x.order {
-		if s := r.recorded(ex); ex.isTaken() {
-			taken[s] = true
-		}
+	forms, taken := make([]requestForm, len(x.order)), map[requestForm]bool{}
+	for i, ex := range x.order {
+		s := requestForm{method: ex.method, session: ex.named, lost: ex.lost, routing: ex.misrouted, broken: ex.broken}
+		forms[i] = r.see(s, pathOf(ex.path), ex.begins, ex.request)
+		taken[forms[i]] = taken[forms[i]] || ex.isTaken()
 	}
-	for _, ex := range x.order {
-		if s := r.recorded(ex); ex.status != 0 && !s.isRegular() && !taken[s] && !(ex.streams && ex.messages > 0) {
-			r.list = append(r.list, &refusal{shape: s, message: r.message(s, ex.asked), exchange: ex})
+	for i, ex := range x.order {
+		if s := forms[i]; ex.status != 0 && !s.isRegular() && !taken[s] && !(ex.streams && ex.messages > 0) {
+			r.list = append(r.list, &refusal{form: s, message: r.message(s, ex.asked), exchange: ex})
 		}
 	}
 	return r
@@ -79,12 +79,6 @@ func (ex *exchange) isTaken() bool {
 		return ex.status < 400
 	}
 	return false
-}
-
-// recorded returns the form of a recorded request.
-func (r *refusals) recorded(ex *exchange) requestForm {
-	s := requestForm{method: ex.method, session: ex.named, lost: ex.lost, routing: ex.misrouted, broken: ex.broken}
-	return r.see(s, pathOf(ex.path), ex.begins, ex.request)
 }
 
 // see completes a form.
@@ -158,29 +152,27 @@ func (r *refusals) take(s requestForm, message string) *refusal {
 	for _, f := range r.list {
 		latest = max(latest, f.asked)
 	}
-	for _, fits := range []func(*refusal) bool{
-		func(f *refusal) bool { return f.shape == s && f.message == message },
-		func(f *refusal) bool { return f.shape == s && s.method == http.MethodPost },
-	} {
-		var found *refusal
-		for _, f := range r.list {
-			if !fits(f) {
-				continue
-			}
-			if found == nil || f.asked > found.asked {
-				found = f
-			}
-			if f.asked == 0 {
-				found = f
-				break
-			}
+	rank := func(f *refusal) int {
+		n := f.asked
+		if n == 0 {
+			n = latest + 1
 		}
-		if found != nil {
-			found.asked = latest + 1
-			return found
+		if f.message == message {
+			n += latest + 1
+		}
+		return n
+	}
+	var found *refusal
+	for _, f := range r.list {
+		fits := f.form == s && (f.message == message || s.method == http.MethodPost)
+		if fits && (found == nil || rank(f) > rank(found)) {
+			found = f
 		}
 	}
-	return nil
+	if found != nil {
+		found.asked = latest + 1
+	}
+	return found
 }
 
 // byNumber returns the refusals by their exchanges.
@@ -190,18 +182,6 @@ func (r *refusals) byNumber() map[uint64]*refusal {
 		of[f.exchange.number] = f
 	}
 	return of
-}
-
-// describe says how the request was made.
-func (f *refusal) describe(m *streamable.Manner) {
-	m.Session, m.ID, m.Path = f.shape.session, f.exchange.unknown, f.shape.path
-	m.Header = http.Header{}
-	for _, name := range []string{"Accept", "Content-Type"} {
-		m.Header[name] = f.exchange.request[name]
-	}
-	if f.shape.lost {
-		m.Header["Last-Event-Id"] = f.exchange.request["Last-Event-Id"]
-	}
 }
 
 // spared are the events without those of the refusals.

@@ -305,20 +305,15 @@ func (s *serving) wait(ctx context.Context) error {
 	case err := <-silent:
 		end()
 		if err == nil {
-			s.giveUpWaiting()
+			s.mu.Lock()
+			before := len(s.player.without)
+			s.add(s.player.Relent())
+			without := s.player.Without()[before:]
+			s.mu.Unlock()
+			if len(without) > 0 {
+				s.Say(fmt.Sprintf("the client was silent for %v: went on without %s", s.Patience, strings.Join(without, ", ")))
+			}
 		}
 		return err
-	}
-}
-
-// giveUpWaiting goes on without what the silent client does not say.
-func (s *serving) giveUpWaiting() {
-	s.mu.Lock()
-	before := len(s.player.without)
-	s.add(s.player.Relent())
-	without := s.player.Without()[before:]
-	s.mu.Unlock()
-	if len(without) > 0 {
-		s.Say(fmt.Sprintf("the client was silent for %v: went on without %s", s.Patience, strings.Join(without, ", ")))
 	}
 }
