@@ -101,7 +101,13 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 	case store.HTTPRequest:
 		ex.method, ex.path, ex.other, ex.request = info.Method, info.Path, info.Other || info.Withheld, h
 		ex.named, ex.resumes = x.stateOf(ex.session), h.Get("Last-Event-Id")
-		x.resume(ex)
+		if from, known := x.events[ex.resumes]; ex.resumes != "" && known {
+			from = x.first(from)
+			x.origin[ex.number] = from
+			x.byNumber[from].resumed = true
+		} else {
+			ex.lost = ex.resumes != ""
+		}
 	case store.HTTPResponse:
 		ex.status, ex.header, ex.head = info.Status, h, e.Seq
 		ex.streams = strings.HasPrefix(h.Get("Content-Type"), eventStream)
@@ -152,20 +158,6 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 func (ex *exchange) ask(body []byte) {
 	ex.asked = body
 	ex.begins, ex.broken, ex.misrouted = readBody(ex.request, body)
-}
-
-// resume notes which exchange another one goes on with.
-func (x *exchanges) resume(ex *exchange) {
-	from, known := x.events[ex.resumes]
-	ex.lost = ex.resumes != "" && !known
-	if !known || ex.resumes == "" {
-		return
-	}
-	if first, ok := x.origin[from]; ok {
-		from = first
-	}
-	x.origin[ex.number] = from
-	x.byNumber[from].resumed = true
 }
 
 // isPrimed reports whether the response began with an event that gives the client

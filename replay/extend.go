@@ -151,30 +151,25 @@ func (n numbers) renew(dir transport.Direction, raw []byte) json.RawMessage {
 	if raw == nil || !n.old[key] {
 		return nil
 	}
-	fresh := n.next(dir, raw)
-	n.fresh[key], n.taken[keyOf(dir, fresh)] = fresh, true
-	return fresh
-}
-
-// next returns a number that nobody has.
-func (n numbers) next(dir transport.Direction, raw []byte) json.RawMessage {
+	var fresh json.RawMessage
 	var text string
 	if json.Unmarshal(raw, &text) == nil && raw[0] == '"' {
-		for i := 2; ; i++ {
-			if fresh, _ := json.Marshal(fmt.Sprintf("%s-%d", text, i)); !n.taken[keyOf(dir, fresh)] {
-				return fresh
+		for i := 2; fresh == nil || n.taken[keyOf(dir, fresh)]; i++ {
+			fresh, _ = json.Marshal(fmt.Sprintf("%s-%d", text, i))
+		}
+	} else {
+		if n.most[dir] == 0 {
+			for k := range n.taken {
+				if v, err := strconv.ParseInt(string(k.id), 10, 64); err == nil && k.dir == dir && v < 1<<53 {
+					n.most[dir] = max(n.most[dir], v)
+				}
 			}
 		}
+		n.most[dir]++
+		fresh = strconv.AppendInt(nil, n.most[dir], 10)
 	}
-	if n.most[dir] == 0 {
-		for k := range n.taken {
-			if v, err := strconv.ParseInt(string(k.id), 10, 64); err == nil && k.dir == dir && v < 1<<53 {
-				n.most[dir] = max(n.most[dir], v)
-			}
-		}
-	}
-	n.most[dir]++
-	return strconv.AppendInt(nil, n.most[dir], 10)
+	n.fresh[key], n.taken[keyOf(dir, fresh)] = fresh, true
+	return fresh
 }
 
 // enclose puts frames that were said in a session into HTTP exchanges of their own, as

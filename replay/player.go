@@ -270,14 +270,9 @@ func (p *Player) mayGo(r *serverFrame) bool {
 	if p.loose {
 		return p.mayGoLoose(r)
 	}
-	if !r.isOwned() {
-		return false
-	}
-	if slices.ContainsFunc(p.overlapping(r), func(c *clientMsg) bool { return !c.isSettled() }) {
-		return false
-	}
+	isOpen := func(c *clientMsg) bool { return !c.isSettled() }
 	from := min(max(r.from(), p.settled), r.before)
-	return !slices.ContainsFunc(p.clientMsgs[from:r.before], func(c *clientMsg) bool { return !c.isSettled() })
+	return r.isOwned() && !slices.ContainsFunc(p.overlapping(r), isOpen) && !slices.ContainsFunc(p.clientMsgs[from:r.before], isOpen)
 }
 
 // send returns the server frame with the live client's ids and tokens in it; nothing
@@ -292,7 +287,10 @@ func (p *Player) send(r *serverFrame) []transport.Frame {
 	for _, e := range r.edits {
 		value := e.of(*e.owner.live)
 		if value == nil {
-			p.withhold(r, fmt.Sprintf("#%d: %s gave no progress token", r.seq, clip(e.owner.msg().Method)))
+			p.findings = append(p.findings, judged{seq: r.seq, grave: true, StepVerdict: StepVerdict{
+				Result: NotSent, Seq: r.seq, Dir: transport.ServerToClient, What: about(messagesOf(r.frame)[0]),
+				Text: fmt.Sprintf("#%d: %s gave no progress token", r.seq, clip(e.owner.msg().Method)),
+			}})
 			r.written = true // nothing waits for it
 			return nil
 		}

@@ -18,15 +18,14 @@ const shownUnanswered = 10
 func (v Verdict) Text() string {
 	var b strings.Builder
 	v.openText(&b)
+	c2s, s2c := phrase.Plural(v.Frames.C2S.Read, "frame"), phrase.Plural(v.Frames.S2C.Read, "frame")
 	switch v.Verdict {
 	case Hang:
 		v.hangText(&b)
 	case Nothing:
-		fmt.Fprintf(&b, "NOTHING TO REPLAY: %s; %s c2s, %s s2c\n", v.Explanation,
-			phrase.Plural(v.Frames.C2S.Read, "frame"), phrase.Plural(v.Frames.S2C.Read, "frame"))
+		fmt.Fprintf(&b, "NOTHING TO REPLAY: %s; %s c2s, %s s2c\n", v.Explanation, c2s, s2c)
 	default:
-		fmt.Fprintf(&b, "PASS capacity %v, client %v, server %v: %s c2s, %s s2c\n", v.Capacity, v.Models.Client, v.Models.Server,
-			phrase.Plural(v.Frames.C2S.Read, "frame"), phrase.Plural(v.Frames.S2C.Read, "frame"))
+		fmt.Fprintf(&b, "PASS capacity %v, client %v, server %v: %s c2s, %s s2c\n", v.Capacity, v.Models.Client, v.Models.Server, c2s, s2c)
 	}
 	v.warningText(&b)
 	return b.String()
@@ -270,7 +269,8 @@ func (s blockedState) sequence() []string {
 	if skipped := s.trail.n - trailLen; skipped > 0 {
 		lines = append(lines, arrow(0, fmt.Sprintf("%s before", phrase.Plural(skipped, "frame")), ""))
 	}
-	for _, index := range s.trail.frames() {
+	for i := max(0, s.trail.n-trailLen); i < s.trail.n; i++ {
+		index := s.trail.last[i%trailLen]
 		f, note := s.recording.frames[index], ""
 		if e := s.ends[f.dir.Reverse()]; f.n == e.given && e.stopped() != nil {
 			note = "held by the " + f.dir.Receiver() + " reader"

@@ -79,19 +79,10 @@ func (p *closedRun) done() bool {
 // trailLen is how many delivered frames a report shows before the hang.
 const trailLen = 12
 
-// trail remembers the last frames that were read, by index.
+// trail remembers the last frames that were read.
 type trail struct {
-	last [trailLen]int32
-	n    int
-}
-
-// frames returns the frames remembered, oldest first.
-func (t *trail) frames() []int32 {
-	var list []int32
-	for i := max(0, t.n-trailLen); i < t.n; i++ {
-		list = append(list, t.last[i%trailLen])
-	}
-	return list
+	last [trailLen]int32 // a ring of their indices
+	n    int             // all that were read
 }
 
 // end is the machine of one end: it says what the end does next, and is told

@@ -211,17 +211,6 @@ func (p *Player) extraNear(v StepVerdict, grave bool) {
 	p.findings = append(p.findings, judged{seq: p.reached, grave: grave, StepVerdict: v})
 }
 
-// withhold notes that a server frame is not sent.
-func (p *Player) withhold(r *serverFrame, text string) {
-	what := "a frame"
-	if messages := messagesOf(r.frame); len(messages) > 0 {
-		what = about(messages[0])
-	}
-	p.findings = append(p.findings, judged{seq: r.seq, grave: true, StepVerdict: StepVerdict{
-		Result: NotSent, Seq: r.seq, Dir: transport.ServerToClient, What: what, Text: text,
-	}})
-}
-
 // noises counts an end's frames that hold no message, but for those that are a client
 // message.
 type noises struct {
