@@ -7,9 +7,9 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Comparer compares the messages of two recordings, of which neither is played: each
-// end made up its own values in each of them. What one recording has is recorded, what
-// the other has is live.
+// Comparer compares the messages of two recordings. Neither is played: each end made up its
+// own values in each of them. One recording stands for the recorded side of a comparison,
+// and the other for the live side.
 type Comparer struct {
 	rules  Rules        // for keys
 	places Rules        // for the places of two messages that differ

@@ -85,8 +85,7 @@ type comparison struct {
 	mapped      []Mapping
 }
 
-// compare compares what two messages of one kind say: their params, or their
-// result and error.
+// compare compares two messages of one kind by their params, or by their result and error.
 func (r Rules) compare(recorded, live transport.Message, v *variables) comparison {
 	c := comparer{rules: r, variables: v}
 	c.compareParts(recorded, live)
@@ -283,8 +282,8 @@ func (c *comparer) areNormal(a, b tree) bool {
 	return a.kind == b.kind && (a.kind == '"' || a.kind == '0')
 }
 
-// normalizersFor names those of the normalizers that make two texts equal: the
-// first that does it alone, or else as many as it takes; "" if none do.
+// normalizersFor names the normalizers that make two texts equal: the first that does so
+// alone, or else as many as it takes; "" if they do not.
 func normalizersFor(list []Normalizer, a, b string) string {
 	for _, n := range list {
 		x, y := a, b

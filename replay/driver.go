@@ -372,7 +372,8 @@ func (d *Driver) Said() bool {
 	return !slices.ContainsFunc(d.clientFrames[d.next:], func(l *clientFrame) bool { return l.question == nil && !l.sent })
 }
 
-// Findings returns what the live server said so far that nobody recorded.
+// Findings returns the verdicts so far on messages of the live server that were not
+// recorded.
 func (d *Driver) Findings() []StepVerdict { return grave(d.findings) }
 
 // IsDone reports whether the client has said all and has heard every answer that

@@ -193,8 +193,8 @@ func (d *driverLoader) assignOwners() {
 	}
 }
 
-// owner returns the call that a message besides an answer belongs to: the one that it
-// names, or on whose stream it was said.
+// owner returns the call that a message besides an answer belongs to: the call that the
+// message names, or the call on whose stream it came.
 func (d *driverLoader) owner(stream uint64, m transport.Message) *request {
 	var named *request
 	if m.Method == methodProgress {
@@ -214,10 +214,10 @@ func (d *driverLoader) owner(stream uint64, m transport.Message) *request {
 // of the response: in revision 2026-07-28 that is how a call is cancelled, and how a
 // subscription ends.
 type hangUp struct {
-	exchange uint64
-	lines    int          // said before it
-	turns    int          // heard before it
-	on       []*serverMsg // of these, what was heard on the exchange
+	exchange     uint64
+	clientFrames int          // said before it
+	serverMsgs   int          // heard before it
+	on           []*serverMsg // of these, what was heard on the exchange
 }
 
 // noteHangUps finds where the client hung up.
@@ -227,14 +227,14 @@ func (d *driverLoader) noteHangUps() {
 			continue
 		}
 		h := hangUp{exchange: ex.number}
-		for h.lines < len(d.clientFrames) && d.clientFrames[h.lines].seq < ex.hungUp {
-			h.lines++
+		for h.clientFrames < len(d.clientFrames) && d.clientFrames[h.clientFrames].seq < ex.hungUp {
+			h.clientFrames++
 		}
-		for h.turns < len(d.serverMsgs) && d.serverMsgs[h.turns].seq < ex.hungUp {
-			if t := d.serverMsgs[h.turns]; t.on == d.exchanges.first(ex.number) {
+		for h.serverMsgs < len(d.serverMsgs) && d.serverMsgs[h.serverMsgs].seq < ex.hungUp {
+			if t := d.serverMsgs[h.serverMsgs]; t.on == d.exchanges.first(ex.number) {
 				h.on = append(h.on, t)
 			}
-			h.turns++
+			h.serverMsgs++
 		}
 		d.hangUps = append(d.hangUps, h)
 	}

@@ -143,12 +143,12 @@ func (d *Driver) HangUps() (exchanges []uint64) {
 
 // isReached reports whether the session has come to the place of the hang-up.
 func (d *Driver) isReached(h hangUp) bool {
-	return d.settled >= h.turns && !slices.ContainsFunc(d.clientFrames[:h.lines], func(l *clientFrame) bool { return !l.sent })
+	return d.settled >= h.serverMsgs && !slices.ContainsFunc(d.clientFrames[:h.clientFrames], func(l *clientFrame) bool { return !l.sent })
 }
 
-// mayCome reports whether the server message is waited for where the client is about to
-// hang up. It may have been passed over: two HTTP streams have no order, and what came
-// first on the other one does not show that nothing more comes on this one.
+// mayCome reports whether the client waits for the server message before it hangs up. The
+// message may have been skipped: two HTTP streams have no order, and a message on the other
+// stream does not show that nothing more comes on this one.
 func (t *serverMsg) mayCome() bool { return !t.arrived && !t.timedOut }
 
 // unheard returns what may still come on the exchanges on which the client hangs up next.
@@ -169,16 +169,15 @@ func (d *Driver) unheard() (turns []*serverMsg) {
 	return turns
 }
 
-// isBehindHangUp reports whether the client said the client frame after a hang-up that is
-// next.
+// isBehindHangUp reports whether the client frame was recorded after the next hang-up.
 func (d *Driver) isBehindHangUp(l *clientFrame) bool {
-	return d.hangsUp && slices.ContainsFunc(d.hangUps, func(h hangUp) bool { return h.lines <= l.index && d.isReached(h) })
+	return d.hangsUp && slices.ContainsFunc(d.hangUps, func(h hangUp) bool { return h.clientFrames <= l.index && d.isReached(h) })
 }
 
-// Guard makes the driver refuse to send what a redaction left in the place of a
-// secret, unless the live server has given the value by then: a real server must not
-// take it for one. It returns what it is bound to refuse, for the recorded server
-// never gave it. Call it before Start.
+// Guard makes the driver refuse to send the placeholder of a redacted secret, which a real
+// server must not take for the secret, unless the live server has given the value by then.
+// It returns the placeholders that the recorded server never gave: they are bound to be
+// refused. Call it before Start.
 func (d *Driver) Guard() (refused []string) {
 	d.guarded = true
 	given := map[string]bool{}

@@ -12,14 +12,13 @@ import (
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
-// Endpoint serves a recording over HTTP, as the transport that it was recorded on
-// did: each session of a client has a Player of its own, but for a stateless
-// recording, in which all requests are of one session.
+// Endpoint serves a recording over HTTP with the transport that it was recorded on. Each
+// session of a client has a Player of its own. A stateless recording is one session.
 //
-// A recording that holds several sessions, one after the other or side by side, is
-// cut by their ids. A client gets the first that nobody had yet and that begins as it
-// does, then one that somebody had. Requests that were refused for how they were made,
-// without their session say, belong to none: one that is made so again is refused so.
+// A recording of several sessions, one after the other or side by side, is cut by their
+// ids. A client gets the first unused session that begins as the client does, then a used
+// one. A request that was refused for its form, such as one without a session id, belongs
+// to no session: a live request of the same form is refused in the same way.
 type Endpoint struct {
 	server *streamable.Server
 	rules  Rules

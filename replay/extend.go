@@ -58,10 +58,10 @@ func extend(recorded, added []store.Event, session string) []store.Event {
 	return all
 }
 
-// Renumber returns events that were said in another session and are to follow
-// recorded in this one, with ids and progress tokens that are new to it: a session
-// may use the id of a request once. What follows from a request keeps its name:
-// responses, progress, cancellations, subscription ids. Nothing else is changed.
+// Renumber returns events of another session that are to follow the recorded ones, with ids
+// and progress tokens that are new to the session: it may use the id of a request once.
+// Responses, progress, cancellations and subscription ids keep naming their requests.
+// Nothing else is changed.
 func Renumber(recorded, added []store.Event) []store.Event {
 	r := renumbering{ids: newNumbers(), tokens: newNumbers()}
 	r.note(recorded, r.ids.old, r.tokens.old)

@@ -142,8 +142,8 @@ func (f *inFlight[T]) end(stream uint64) {
 	delete(f.on, stream)
 }
 
-// follow takes in what an HTTP event says of the requests of its exchange, and returns
-// those that its status answers: one that is no success.
+// follow applies an HTTP event to the requests of its exchange, and returns the requests
+// that its status answers, if it is not a status of success.
 func (f *inFlight[T]) follow(e store.Event) (refused []T, status int) {
 	if len(f.on[e.Stream]) == 0 {
 		return nil, 0

@@ -17,16 +17,15 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Live is a server behind a Player, which is asked what is not recorded. It is
-// connected at the first such request, with the client's own handshake and nothing
-// else that went before; what stands for a redacted secret does not go to it. It serves
-// one call of Serve.
+// Live is a server behind a Player, which is asked whatever is not recorded. It is connected
+// at the first such request, and gets only the client's own handshake of what went before.
+// Placeholders of redacted secrets do not go to it. It serves one call of Serve.
 type Live struct {
 	// Server opens the connection.
 	Server transport.Transport
 
 	s      *serving
-	detour *liveRouter
+	router *liveRouter
 	start  time.Time
 	conn   transport.Conn    // nil: not asked yet
 	queue  []transport.Frame // to the live server
@@ -39,7 +38,7 @@ type Live struct {
 
 // Added returns what passed between the client and the live server, for [Extend].
 // It is for after Serve.
-func (l *Live) Added() []store.Event { return slices.Clone(l.detour.added) }
+func (l *Live) Added() []store.Event { return slices.Clone(l.router.added) }
 
 // Err returns why the server could not be connected or could not be closed, if so.
 // It is for after Serve.
@@ -48,12 +47,12 @@ func (l *Live) Err() error { return l.err }
 // hear takes a frame of the client and reports whether it is for the player. The
 // serving's lock is held.
 func (l *Live) hear(f transport.Frame) bool {
-	toPlayer, toLive, toClient := l.detour.fromClient(f, time.Since(l.start))
+	toPlayer, toLive, toClient := l.router.fromClient(f, time.Since(l.start))
 	l.s.pass(toClient)
 	switch {
 	case len(toLive) == 0:
 	case l.dead != "":
-		l.s.pass(l.detour.abandon(l.dead))
+		l.s.pass(l.router.abandon(l.dead))
 	default:
 		l.queue = append(l.queue, toLive...)
 		notify(l.news)
@@ -130,7 +129,7 @@ func (l *Live) connect(ctx context.Context) (transport.Conn, error) {
 		return nil, err
 	}
 	l.s.mu.Lock()
-	handshake := slices.Clone(l.detour.handshake)
+	handshake := slices.Clone(l.router.handshake)
 	l.s.mu.Unlock()
 	for _, f := range handshake {
 		err := conn.Write(ctx, f)
@@ -157,7 +156,7 @@ func (l *Live) read(ctx context.Context) {
 			return
 		}
 		l.s.mu.Lock()
-		l.s.pass([]transport.Frame{l.detour.fromLive(f, time.Since(l.start))})
+		l.s.pass([]transport.Frame{l.router.fromLive(f, time.Since(l.start))})
 		l.s.mu.Unlock()
 	}
 }
@@ -187,7 +186,7 @@ func (l *Live) fail(why string, say bool) {
 		l.dead = why
 	}
 	l.queue = nil
-	l.s.pass(l.detour.abandon(l.dead))
+	l.s.pass(l.router.abandon(l.dead))
 	l.s.mu.Unlock()
 	if !known && say {
 		l.s.Say(why)

@@ -244,11 +244,11 @@ func (s *capacitySearch) round() bool {
 // room for so many the writer never waits, and two ends that wait for each other are two
 // writers: one direction with that room is enough.
 //
-// What is no answer is sent in its order, when all that was recorded before it was read, as
-// by a free end. So when such a frame of the peer was read, the peer had read all that was
-// recorded before that; and when one of the own requests was answered, it and what was sent
-// before it. What is left are the frames since then, and the answers to what was read until
-// then.
+// A frame that is no answer is sent in its order, after everything that was recorded before
+// it was read, as by a free end. When the peer's frame of this kind is read, the peer has
+// therefore read everything recorded before it. When an own request is answered, the peer
+// has read the request and everything sent before it. Still on their way are the frames
+// sent since then, and the answers to the frames read until then.
 func (r *Recording) maxInFlight(own transport.Direction) Room {
 	number := map[int32]int{}  // own frames that are no answers, by index: their number
 	answers := map[int32]int{} // own answers, by the number of the peer's frame that they wait for

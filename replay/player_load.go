@@ -293,8 +293,8 @@ func (p *playerLoader) assignOwners() {
 	}
 }
 
-// isBlank reports whether a frame is an empty line. Peers skip it on stdio, where
-// most of them read JSON and not lines, and no half says it.
+// isBlank reports whether a frame is an empty line. Most peers skip it on stdio, where they
+// read JSON and not lines, so it is never played.
 func isBlank(e store.Event) bool { return len(bytes.TrimSpace(e.Payload)) == 0 }
 
 // onOneLine returns a frame that a transport of lines can send: over HTTP a message

@@ -100,10 +100,9 @@ func (p *Player) miss(m transport.Message, key Key, err error) StepVerdict {
 // nearestOf is how many recorded requests a miss is compared with.
 const nearestOf = 500
 
-// nearest returns the recorded request of the same method that differs least; one
-// of the same tool, prompt or resource before any other. Of very many only some are
-// compared, those of the same thing first. Of two that differ as much it is one that
-// was not asked yet.
+// nearest returns the recorded request of the same method that differs least. Requests for
+// the same tool, prompt or resource go before all others, and only the first nearestOf are
+// compared. Of two that differ as much it is the request that was not asked yet.
 func (p *Player) nearest(m transport.Message) (nearest *clientMsg, how comparison) {
 	var same, others []*clientMsg
 	about := target(m)
@@ -128,9 +127,9 @@ func (p *Player) nearest(m transport.Message) (nearest *clientMsg, how compariso
 	return nearest, how
 }
 
-// notified returns the client message that a live notification stands for: of those of its
-// method that are left, among the first few, the one that it equals; or else the first that
-// was not passed over, or the first.
+// notified returns the client message that a live notification stands for: among the first
+// few of its method that are left, the equal one; or else the first that was not skipped, or
+// the first.
 func (p *Player) notified(m transport.Message) (first *clientMsg) {
 	queue := left(p.others[m.Method], func(c *clientMsg) bool { return c.arrived })
 	p.others[m.Method] = queue
@@ -153,8 +152,8 @@ func (p *Player) notified(m transport.Message) (first *clientMsg) {
 // one that it stands for.
 const lookahead = 16
 
-// left returns a queue without those of its first few that have arrived: one that does
-// not come stays in front, and must not take the places of the others.
+// left returns a queue without the first few that have arrived. A message that does not come
+// stays in front, and must not take the places of the others.
 func left[E any](queue []E, arrived func(E) bool) []E {
 	at := min(len(queue), lookahead)
 	for i := at - 1; i >= 0; i-- {

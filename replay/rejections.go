@@ -14,13 +14,12 @@ import (
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
-// refusals are the recorded HTTP requests that the server answered for how they were
-// made and not for what they say: without a session id or with one that it never gave
-// or that was deleted, with an Accept, a content type or a protocol version that it
-// does not take, elsewhere than at the endpoint, by another method. No request of that
-// form had any other answer. They are of no session: a live request of the same form
-// gets the same answer, whenever it comes and however often, and those with the same
-// message take theirs from one queue in recorded order. None is waited for.
+// refusals are the recorded HTTP requests that the server refused for their form and not for
+// their message: without a session id or with one that it never gave or that was deleted,
+// with an Accept, a content type or a protocol version that it does not take, elsewhere than
+// at the endpoint, by another method. No request of that form had any other answer. They
+// belong to no session: every live request of the same form gets the same answer, and those
+// with the same message take theirs from one queue in recorded order. None is waited for.
 type refusals struct {
 	rules    Rules
 	paths    map[string]bool // recorded beside the endpoint's
@@ -33,7 +32,7 @@ type refusals struct {
 
 // refusal is one of them.
 type refusal struct {
-	form    requestForm
+	form     requestForm
 	message  string
 	exchange *exchange
 	asked    int // of the requests that it answered, the last
@@ -143,8 +142,8 @@ func (r *refusals) screen(a streamable.Attempt) (answer streamable.Answer, answe
 	return answer, true
 }
 
-// take returns the refusal for a request: the first that nobody had yet, else the one
-// that somebody had last; of the same message if there is one.
+// take returns the refusal for a request: one of the same message if there is any, the first
+// unused one, or else the one that was used last.
 func (r *refusals) take(s requestForm, message string) *refusal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,8 +194,8 @@ func (r *refusals) spared(events []store.Event) []store.Event {
 	})
 }
 
-// saidTo returns what the server said to the recorded request as an answer to a live
-// one, whose id it has where it had the recorded one's.
+// saidTo returns the server's answer to the recorded request as an answer to a live request:
+// with the live id where the answer has the recorded id.
 func (ex *exchange) saidTo(live []byte) []byte {
 	id := func(b []byte) []byte {
 		if messages := messagesOf(transport.Frame{Bytes: b}); len(messages) == 1 {
@@ -260,8 +259,8 @@ func formsOf(h http.Header, wanted ...string) string {
 	return "only " + strings.Join(have, " ")
 }
 
-// readBody says of what a client said whether it need name no session, whether it is
-// no message, and which headers say otherwise.
+// readBody reports whether a client's body begins a session, whether it is not JSON, and
+// which headers contradict it.
 func readBody(h http.Header, body []byte) (begins, broken bool, misrouted string) {
 	messages, err := transport.Frame{Bytes: body}.Messages()
 	begins = slices.ContainsFunc(messages, func(m transport.Message) bool {

@@ -36,8 +36,8 @@ func (r *Recording) start(both scripts, c Capacity) *closedRun {
 	return p
 }
 
-// round lets both ends begin what they can, then both lanes do what they can. It
-// reports whether anything happened.
+// round lets both ends begin whatever they can, and then both lanes. It reports whether
+// anything happened.
 func (p *closedRun) round() bool {
 	moved := false
 	for _, dir := range directions {
@@ -85,8 +85,8 @@ type trail struct {
 	n    int             // all that were read
 }
 
-// end is the machine of one end: it says what the end does next, and is told
-// what became of it. It has one frame in hand at most and at most one read open.
+// end is the state machine of one end. It says what the end can do next, and its owner counts
+// what was done. The end has at most one frame in hand and at most one read open.
 type end struct {
 	*script
 	offered int32 // own frames that were offered

@@ -120,7 +120,7 @@ func newServing(conn transport.Conn, p *Player, o ServeOptions) *serving {
 		s.gap = p.Gap
 	}
 	if l := o.Live; l != nil {
-		l.s, l.detour, l.start, l.news = s, newLiveRouter(p), time.Now(), make(chan struct{}, 1)
+		l.s, l.router, l.start, l.news = s, newLiveRouter(p), time.Now(), make(chan struct{}, 1)
 	}
 	s.add(p.Start())
 	return s

@@ -181,8 +181,8 @@ func (r *substitution) walk(n tree, name string) {
 	}
 }
 
-// within moves changes of what a string says to where it is written, so that what is
-// around them keeps its spelling.
+// within moves changes of a string's value to the places where the value is written, so that
+// the text around them keeps its spelling.
 func (r *substitution) within(n tree, changes []change) {
 	at, said := n.start+1, 0
 	place := func(offset int) int {
@@ -203,9 +203,9 @@ func (r *substitution) within(n tree, changes []change) {
 // so that equal secrets are still equal.
 var maskPattern = phrase.Regexp(`\[redacted:[0-9a-f]{16}\]`)
 
-// unmask returns what stands in a live text for what is redacted in the recorded
-// one: something, and the same everywhere for one secret; nil if there is nothing of
-// the kind, or the rest of the text differs.
+// unmask returns the parts of a live text that stand for the redacted parts of the recorded
+// text: none is empty, and one secret has one value everywhere. It returns nil if nothing is
+// redacted, or if the rest of the text differs.
 func (v *variables) unmask(recorded, live tree) map[string]string {
 	if recorded.kind != '"' || live.kind != '"' || !strings.Contains(recorded.text, "[redacted:") {
 		return nil

@@ -144,7 +144,7 @@ func (t *Transcript) response(e store.Event, m transport.Message, em *EntryMessa
 	}
 }
 
-// follow takes in what HTTP says of the calls of an exchange, and returns those that its
+// follow applies an HTTP event to the calls of its exchange, and returns the calls that its
 // status answers.
 func (t *Transcript) follow(e store.Event) []*Call {
 	if e.Kind != store.HTTP {

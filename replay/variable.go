@@ -262,11 +262,11 @@ func (r *recurrence) add(key handle, heard int) {
 	}
 }
 
-// handle is a value that one end makes up and the other gives back, and what it
-// is: a cursor, a task id, a request state.
+// handle is a value that one end makes up and the other gives back, with its kind: a cursor,
+// a task id, a request state.
 type handle struct{ kind, value string }
 
-// handleKinds are the members that hold one, and what they hold.
+// handleKinds are the members that hold a handle, and the kind of each.
 var handleKinds = map[string]string{"cursor": "cursor", "nextCursor": "cursor", "taskId": "task", "requestState": "state"}
 
 // handlesIn lists the handles in a JSON value, in a fixed order.
@@ -325,8 +325,8 @@ func wordsOf(text string) []word {
 	return list
 }
 
-// wordAt returns the word that begins at i; one that ends there is none. The
-// patterns are tried only where they may match: they are slow.
+// wordAt returns the word that begins at i; it is empty if none does. The patterns are tried
+// only where they may match: they are slow.
 func wordAt(text string, i int) word {
 	ahead := text[i:min(len(text), i+64)]
 	switch c := text[i]; {

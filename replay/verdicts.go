@@ -34,7 +34,7 @@ func inOrder(list []judged) []StepVerdict {
 	return verdicts
 }
 
-// grave returns those that say that an end asked or answered something else.
+// grave returns the verdicts on which an end asked or answered something else.
 func grave(list []judged) []StepVerdict {
 	var verdicts []StepVerdict
 	for _, j := range list {
@@ -63,13 +63,12 @@ func (v *StepVerdict) judge(c comparison, order string) {
 	v.Text = fmt.Sprintf("#%d, %s, %s", v.Seq, v.What, strings.Join(parts, "; "))
 }
 
-// Verdicts returns the verdict on each message of the server so far, as if it said
-// no more: in recorded order, extras where they came.
+// Verdicts returns the verdict on each message of the server, as if the session ended now: in
+// recorded order, extra messages where they came.
 func (d *Driver) Verdicts() []StepVerdict { return inOrder(d.judge()) }
 
-// Close returns the verdicts that say that the live server answered something else
-// than the recorded one, asked something else, or did not do it at all. What it
-// told besides, and in which order, is in Verdicts.
+// Close returns the verdicts on which the live server did not ask or answer as the recorded
+// server did. Its notifications, and the order of its messages, are in Verdicts.
 func (d *Driver) Close() []StepVerdict { return grave(d.judge()) }
 
 func (d *Driver) judge() []judged {
@@ -130,13 +129,13 @@ func (d *Driver) extra(what, text string, grave bool) {
 	}})
 }
 
-// Verdicts returns the verdict on each message of the client so far, as if it said
-// no more: in recorded order, extras where they came.
+// Verdicts returns the verdict on each message of the client, as if the session ended now: in
+// recorded order, extra messages where they came.
 func (p *Player) Verdicts() []StepVerdict { return inOrder(p.judge()) }
 
-// Close returns the verdicts that say that the live client could not be served as
-// the recorded one was, did not ask what that asked, or did not answer. What it
-// answered, and told besides, is in Verdicts.
+// Close returns the verdicts on which the live client got no recorded answer, or did not ask
+// or answer as the recorded client did. The content of its answers, and its notifications,
+// are in Verdicts.
 func (p *Player) Close() []StepVerdict { return grave(p.judge()) }
 
 func (p *Player) judge() []judged {
