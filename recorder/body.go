@@ -259,6 +259,36 @@ func (b *body) endless() {
 	b.rest, b.form, b.sse = nil, formOther, streamable.EventScanner{}
 }
 
+// within shortens the next bytes of a frame to the limit, and returns how many bytes of the frame
+// so far are beyond it.
+func (b *body) within(it *item, limit int64) (payload []byte, over uint64) {
+	if !it.cont {
+		b.logged = 0
+	}
+	before := b.logged
+	b.logged += int64(len(it.payload))
+	if limit <= 0 || b.logged <= limit {
+		return it.payload, 0
+	}
+	room := max(0, limit-before)
+	b.dropped += int64(len(it.payload)) - room
+	return it.payload[:room], uint64(b.logged - limit)
+}
+
+// withinBody shortens the next bytes of a body that is no frame to the limit, and reports whether
+// anything is left to record.
+func (b *body) withinBody(info *store.HTTPInfo, limit int64) bool {
+	stretch := item{payload: info.Body64, cont: true}
+	if info.Body != "" {
+		stretch.payload = []byte(info.Body)
+	}
+	payload, over := b.within(&stretch, limit)
+	if over > 0 {
+		info.SetBody(payload)
+	}
+	return len(payload) > 0 || info.Error != ""
+}
+
 // sseInfo describes an event, given its bytes without the values of its data. The stray line
 // ends at the beginning belong to the event before.
 func sseInfo(meta []byte, stray int) *store.SSEInfo {

@@ -20,8 +20,8 @@
 // given up meanwhile: a recorder that is killed takes with it what is in its memory,
 // and its recording ends before. [Strict] gives up the session instead.
 //
-// Over HTTP bodies stream through likewise, and so does what MCP says around them. Of the
-// headers those are recorded that matter to MCP, and credentials never.
+// Over HTTP bodies stream through in the same way. Methods, paths, status codes and the headers
+// that matter to MCP are recorded too; credentials in headers never are.
 //
 // # Data layout
 //
@@ -32,31 +32,31 @@
 // (store.Assembler). The turn is never held while a peer is written to. Between
 // Recorder and spool stands a backlog (backlog.go): a pump writes to the spool in its
 // own goroutine, which is quickest, and another takes the pump over if that write is
-// overdue; who cannot be taken over, as a handler, has another goroutine write.
+// overdue. The HTTP side has another goroutine write, for its own belongs to net/http.
 //
-// An [HTTPTap] has many recordings, one for each MCP session, and three faces: a
-// reverse proxy, a round tripper, a handler. An exchange is a request with its
-// response; it has a number in its recording, from 1, which is the Stream of all its
-// events, and two bodies. What a body is to the log follows from its content type: one
-// frame, server-sent events, or bytes that are no frame. It is cut without I/O
-// (body.go); what one read gives goes to the spool in one call.
+// An [HTTPTap] has many recordings, one for each MCP session (recording.go). It is used as a
+// reverse proxy (proxy.go), a round tripper or a handler (wrappers.go). An exchange is a
+// request with its response (exchange.go). Its number in its recording, from 1, is the Stream
+// of all its events. It has two bodies, which are cut without I/O (body.go): by its content
+// type a body is one frame, server-sent events, or bytes that are no frame. The items of one
+// read are written with one call of the spool.
 //
-//   - A JSON body is one frame. It stands where its first byte was seen.
+//   - A JSON body is one frame. Its place in the recording is that of its first byte.
 //   - A body that is no frame, and any body of an exchange that does not look like MCP, such
 //     as a login, is recorded as it is read.
-//   - A server-sent event stands where its blank line was seen, for that is when a
-//     receiver takes it, and is in the spool before that line is passed on; what is
-//     not complete passes at once and is held for the log. Data of more than 64 KiB is
-//     not held: it goes to the spool in parts, and stands where that began.
-//   - Only the event that nearly all servers write is just a frame. What else belongs
-//     to one is in an HTTP event in front of it, so that the stream can be made again.
+//   - The place of a server-sent event is that of its blank line, which is when a receiver
+//     takes it. It is in the spool before that line is passed on. An incomplete event passes at
+//     once, and the recorder holds it until it is complete; data of more than 64 KiB is not
+//     held but recorded in parts, from its beginning on.
+//   - The event that nearly all servers write is recorded as a frame alone. Of any other, an
+//     HTTP event in front of the frame has the rest, so that the stream can be made again.
 //
 // # What it refuses to do
 //
-// It does not parse JSON, reads no log, holds no line in memory, and never
-// waits for a store other than the spool's one write, and for that not long; only who begins a session over
-// HTTP waits while 128 others are on their way into the store. Over HTTP it follows no
-// redirect, decodes gzip, deflate, br and zstd for the log only and keeps other codings as
-// they are, and passes no upgrade to another protocol. A client that closes only its sending
-// half has hung up: net/http cannot tell the two apart.
+// It does not parse JSON, reads no recording and holds no line in memory. It waits only for the
+// spool's one write, and for that not long; but over HTTP a new session waits while 128 others
+// are folded into the store. It follows no redirect, decodes gzip, deflate, br and zstd only
+// for the recording, keeps other codings as they are, and passes no upgrade to another
+// protocol. A client that closes only its sending half has hung up: net/http cannot tell the
+// two apart.
 package recorder

@@ -215,13 +215,13 @@ func TestRoundTripLimit(t *testing.T) {
 	}
 	tt.want(t, `
 1 c2s request POST /mcp application/json
-1 c2s cut {"id
+1 c2s {"id
 0  lost {"frames":1,"bytes":4,"reason":"event 3 is cut after 4 B","streams":["c2s"]}
 1 s2c response 200 text/event-stream
 1 s2c event ["data: "]
 1 s2c 123
 1 s2c event ["data: "]
-1 s2c cut 1234
+1 s2c 1234
 0  lost {"frames":1,"bytes":2,"reason":"event 9 is cut after 4 B","streams":["s2c"]}
 1 s2c end
 `)
