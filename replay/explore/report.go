@@ -2,6 +2,7 @@ package explore
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -190,12 +191,6 @@ func (s *search) report(r *Run, schedules int) Report {
 	return report
 }
 
-// shownStacks is how many stacks the text shows.
-const shownStacks = 12
-
-// shownBroken is how many broken rules the text shows.
-const shownBroken = 5
-
 // Text returns the report for a reader: of a pass a line, its coverage and its notes,
 // of a failure who waits for whom in the manner of Java's deadlock report, then what
 // changes the verdict, the run, and the stacks.
@@ -221,7 +216,7 @@ func (r Report) searchText(b *strings.Builder) {
 	if r.Engine != "" {
 		fmt.Fprintf(b, ", engine %s", r.Engine)
 	}
-	fmt.Fprintf(b, ", %s%s", r.countText(), endText(r.Ended))
+	fmt.Fprintf(b, ", %s%s", r.countText(), endTexts[r.Ended])
 	if len(r.Tried) > 0 {
 		fmt.Fprintf(b, ", %s", triedText(r.Tried))
 	}
@@ -263,21 +258,28 @@ func (r Report) failureText(b *strings.Builder) {
 	}
 	r.choiceText(b)
 	r.waitText(b)
-	r.chainText(b)
-	r.brokenText(b)
+	if len(r.Chain) > 0 {
+		writeList(b, "who waits for whom", []string{strings.Join(r.Chain, "\n    -> ")}, 1)
+	}
+	var broken, stacks []string
+	for _, v := range r.Broken {
+		broken = append(broken, fmt.Sprintf("step %d, %s\n      %v", v.Step, v.Frame, v))
+	}
+	for _, s := range r.Stacks {
+		stacks = append(stacks, strings.ReplaceAll(s, "\n", "\n    "))
+	}
+	writeList(b, "rules broken", broken, 5)
 	if r.Slack != "" {
 		fmt.Fprintf(b, "\n  capacities: %s\n", r.Slack)
 	}
 	if r.Boundary != "" {
 		fmt.Fprintf(b, "  this very order: %s\n", r.Boundary)
 	}
-	if len(r.Sequence) > 0 {
-		fmt.Fprintf(b, "\n  the run:\n    %s\n", strings.Join(r.Sequence, "\n    "))
-	}
+	writeList(b, "the run", r.Sequence, len(r.Sequence))
 	if r.Smaller != nil {
 		r.Smaller.text(b)
 	}
-	r.stackText(b)
+	writeList(b, "stacks", stacks, 12)
 	switch {
 	case r.Leaked && (r.Verdict == Undecided || r.Category == Lock):
 		b.WriteString("\n  leak: the run was given up where it stands, with its goroutines\n")
@@ -286,21 +288,9 @@ func (r Report) failureText(b *strings.Builder) {
 	}
 }
 
-// shownChoices is how many choices of a schedule the text shows.
-const shownChoices = 5
-
 // choiceText says what the order is that it takes.
 func (r Report) choiceText(b *strings.Builder) {
-	if len(r.Choices) > 0 {
-		b.WriteString("\n  the order that it takes, all else being eager:\n")
-	}
-	for i, c := range r.Choices {
-		if i == shownChoices {
-			fmt.Fprintf(b, "    … and %d more\n", len(r.Choices)-i)
-			break
-		}
-		fmt.Fprintf(b, "    %s\n", c)
-	}
+	writeList(b, "the order that it takes, all else being eager", r.Choices, 5)
 	if s := r.Shrunk; s.To < s.From {
 		fmt.Fprintf(b, "    (shrunk from %s to %d, in %s; the token held %d of %d times)\n",
 			phrase.Plural(s.From, "choice"), s.To, phrase.Plural(s.Runs, "run"), s.Held, s.Verified)
@@ -332,60 +322,27 @@ func (r Report) waitText(b *strings.Builder) {
 	}
 }
 
-// chainText writes who waits for whom.
-func (r Report) chainText(b *strings.Builder) {
-	for i, line := range r.Chain {
-		if i == 0 {
-			fmt.Fprintf(b, "\n  who waits for whom:\n    %s\n", line)
-			continue
-		}
-		fmt.Fprintf(b, "    -> %s\n", line)
+// writeList writes a heading and under it the first lines of a list; nothing of an empty one.
+func writeList(b *strings.Builder, heading string, lines []string, shown int) {
+	if len(lines) > 0 {
+		fmt.Fprintf(b, "\n  %s:\n", heading)
 	}
-}
-
-// brokenText lists the rules that were broken.
-func (r Report) brokenText(b *strings.Builder) {
-	for i, v := range r.Broken {
-		if i == 0 {
-			b.WriteString("\n  rules broken:\n")
-		}
-		if i == shownBroken {
-			fmt.Fprintf(b, "    … and %d more\n", len(r.Broken)-i)
+	for i, line := range lines {
+		if i == shown {
+			fmt.Fprintf(b, "    … and %d more\n", len(lines)-i)
 			return
 		}
-		fmt.Fprintf(b, "    step %d, %s\n      %v\n", v.Step, v.Frame, v)
+		fmt.Fprintf(b, "    %s\n", line)
 	}
 }
 
-func (r Report) stackText(b *strings.Builder) {
-	if len(r.Stacks) == 0 {
-		return
-	}
-	b.WriteString("\n  stacks:\n")
-	for i, s := range r.Stacks {
-		if i == shownStacks {
-			fmt.Fprintf(b, "    … and %d more\n", len(r.Stacks)-i)
-			return
-		}
-		fmt.Fprintf(b, "    %s\n", strings.ReplaceAll(s, "\n", "\n    "))
-	}
-}
-
-// endText says what ended a search before all its schedules were run.
-func endText(ended string) string {
-	switch ended {
-	case EndCPU:
-		return " (then the CPU time was up)"
-	case EndTime:
-		return " (then its time was up)"
-	case EndStopped:
-		return " (then it was interrupted)"
-	case EndVisited:
-		return " (all classes visited: no order fails)"
-	case EndLost:
-		return " (nothing is proved: the peers did not do the same on the same steps)"
-	}
-	return ""
+// endTexts say what ended a search before all its schedules were run.
+var endTexts = map[string]string{
+	EndCPU:     " (then the CPU time was up)",
+	EndTime:    " (then its time was up)",
+	EndStopped: " (then it was interrupted)",
+	EndVisited: " (all classes visited: no order fails)",
+	EndLost:    " (nothing is proved: the peers did not do the same on the same steps)",
 }
 
 // triedText lists capacities: c2s=1 s2c=1 pass (20 schedules).
@@ -496,23 +453,9 @@ func (c Capacity) short() string {
 
 // verb says what a run with the verdict does.
 func verb(verdict string) string {
-	switch verdict {
-	case Pass:
-		return "passes"
-	case Hang:
-		return "hangs"
-	case Stall:
-		return "stalls"
-	case Illegal:
-		return "breaks a rule"
-	case Lost:
-		return "loses a message"
-	case Panic:
-		return "panics"
-	case Leak:
-		return "leaks"
-	case CheckFailed:
-		return "fails its check"
+	verbs := map[string]string{
+		Pass: "passes", Hang: "hangs", Stall: "stalls", Illegal: "breaks a rule", Lost: "loses a message",
+		Panic: "panics", Leak: "leaks", CheckFailed: "fails its check",
 	}
-	return "is " + verdict
+	return cmp.Or(verbs[verdict], "is "+verdict)
 }

@@ -44,25 +44,15 @@ const (
 
 // String returns the token's text.
 func (t Token) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s.%s-%s.%s.%s.", tokenVersion, tokenFrames(t.Capacity.C2S), tokenFrames(t.Capacity.S2C), t.Level, cmp.Or(t.Engine, Bubble))
-	for i, c := range t.Choices {
-		fmt.Fprintf(&b, "%s%d:%08x", dash(i), c.Step, c.Hash)
+	var choices []string
+	for _, c := range t.Choices {
+		choices = append(choices, fmt.Sprintf("%d:%08x", c.Step, c.Hash))
 	}
-	for i, c := range t.Holds {
-		fmt.Fprintf(&b, "%s%d+%08x", dash(len(t.Choices)+i), c.Step, c.Hash)
+	for _, c := range t.Holds {
+		choices = append(choices, fmt.Sprintf("%d+%08x", c.Step, c.Hash))
 	}
-	if t.Deviations() == 0 {
-		b.WriteString(tokenEager)
-	}
-	return b.String()
-}
-
-func dash(i int) string {
-	if i == 0 {
-		return ""
-	}
-	return "-"
+	return fmt.Sprintf("%s.%s-%s.%s.%s.%s", tokenVersion, tokenFrames(t.Capacity.C2S), tokenFrames(t.Capacity.S2C), t.Level,
+		cmp.Or(t.Engine, Bubble), cmp.Or(strings.Join(choices, "-"), tokenEager))
 }
 
 // Deviations is how many choices the schedule has that eager would not make.
