@@ -262,7 +262,7 @@ func (g *gate) recalls() bool {
 func (g *gate) withdraw(l *lane, f *flight) bool {
 	if i := slices.Index(l.fresh, f); i >= 0 {
 		l.fresh = slices.Delete(l.fresh, i, i+1)
-		g.names.parse(f)
+		f.said = g.names.parser.parse(f.frame)
 	} else if i := slices.Index(l.waiting, f); i >= 0 {
 		l.waiting = slices.Delete(l.waiting, i, i+1)
 		g.names.withdraw(f)

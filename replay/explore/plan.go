@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -165,27 +166,13 @@ func withDefaults(p Plan) *Plan {
 	if p.Strategy == nil {
 		p.Strategy = Mix
 	}
-	if p.Schedules <= 0 {
-		p.Schedules = 200
-	}
-	if p.Shrink == 0 {
-		p.Shrink = defaultShrink
-	}
-	if p.Horizon <= 0 {
-		p.Horizon = 24 * time.Hour
-	}
-	if p.Patience <= 0 {
-		p.Patience = 5 * time.Second
-	}
-	if p.stamina <= 0 {
-		p.stamina = max(time.Minute, 12*p.Patience)
-	}
-	if p.mostLeaks <= 0 {
-		p.mostLeaks = defaultLeaks
-	}
-	if p.Steps <= 0 {
-		p.Steps = 1_000_000
-	}
+	p.Schedules = cmp.Or(max(p.Schedules, 0), 200)
+	p.Shrink = cmp.Or(p.Shrink, defaultShrink)
+	p.Horizon = cmp.Or(max(p.Horizon, 0), 24*time.Hour)
+	p.Patience = cmp.Or(max(p.Patience, 0), 5*time.Second)
+	p.stamina = cmp.Or(max(p.stamina, 0), max(time.Minute, 12*p.Patience))
+	p.mostLeaks = cmp.Or(max(p.mostLeaks, 0), defaultLeaks)
+	p.Steps = cmp.Or(max(p.Steps, 0), 1_000_000)
 	p.ready, p.grace = &prepared{events: p.Session}, &grace{}
 	return &p
 }

@@ -142,7 +142,7 @@ func (r *Run) Context() context.Context { return r.ctx }
 // does is what this package looks for. Frames written under its context carry
 // its name. Only Setup may call it.
 func (r *Run) Op(name string, do func(ctx context.Context) error) *Operation {
-	if r.operation(name) != nil {
+	if r.byName[name] != nil {
 		panic(fmt.Sprintf("explore: operation %s: added twice", name))
 	}
 	op := &Operation{run: r, name: name, do: do}
@@ -160,7 +160,7 @@ func (r *Run) Op(name string, do func(ctx context.Context) error) *Operation {
 // would be the Go scheduler's and in no token.
 func (op *Operation) After(names ...string) *Operation {
 	for _, name := range names {
-		before := op.run.operation(name)
+		before := op.run.byName[name]
 		if before == nil || before == op {
 			panic(fmt.Sprintf("explore: operation %s: it cannot come after %s, which was not added before", op.name, name))
 		}
@@ -198,9 +198,6 @@ func (op *Operation) heldBy() *Operation {
 	return nil
 }
 
-// operation returns the one with the name, or nil.
-func (r *Run) operation(name string) *Operation { return r.byName[name] }
-
 // Go runs a peer's own goroutine, such as a server's loop. It need not return
 // before the gate closes. Unlike a bare go statement it makes a panic a verdict.
 func (r *Run) Go(do func(ctx context.Context)) {
@@ -223,7 +220,7 @@ func (r *Run) Fail(err error) {
 
 // Err returns what an operation returned; it is for Check.
 func (r *Run) Err(name string) error {
-	op := r.operation(name)
+	op := r.byName[name]
 	if op == nil {
 		return fmt.Errorf("operation %s: there is none", name)
 	}

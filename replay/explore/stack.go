@@ -434,7 +434,7 @@ func (r *Run) observe(s Step) {
 	}
 	all := snapshot()
 	if c := f.answers; c != nil {
-		c.then = stanceAt(all, c, r.operation(c.request.op))
+		c.then = stanceAt(all, c, r.byName[c.request.op])
 	}
 	if last {
 		l.last.until = alive(all)

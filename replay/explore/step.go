@@ -245,7 +245,7 @@ func newNamer() *namer {
 
 // name names the frame of a flight, and remembers its requests.
 func (n *namer) name(f *flight) {
-	n.parse(f)
+	f.said = n.parser.parse(f.frame)
 	messages := f.said.Messages
 	switch {
 	case messages == nil:
@@ -260,11 +260,6 @@ func (n *namer) name(f *flight) {
 		f.name = n.count(f.dir, "batch ["+strings.Join(parts, ", ")+"]")
 	}
 	f.hash = hashOf(f.name)
-}
-
-// parse reads what the frame says.
-func (n *namer) parse(f *flight) {
-	f.said = n.parser.parse(f.frame)
 }
 
 // message names the frame's message number i.
