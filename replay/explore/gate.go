@@ -184,11 +184,23 @@ func (e *end) offer(ctx context.Context, f transport.Frame, signed, of string) (
 	if e.gate.shut || e.out.ended || e.out.deafened {
 		return nil, transport.ErrClosed
 	}
-	flight := e.gate.offer(e.out, f, signed)
+	g, l := e.gate, e.out
+	n := &flight{dir: l.dir, frame: f, op: signed, round: g.round, offered: time.Since(g.began), done: make(chan error, 1)}
 	if of != "" {
-		flight.op, flight.quiet = of, signed == ""
+		n.op, n.quiet = of, signed == ""
 	}
-	return flight, nil
+	if g.rules != nil {
+		n.known = g.rules.Mark(l.dir)
+	}
+	if g.traced {
+		var stack string
+		n.writers, stack = lineage()
+		n.wrote = spotsOf(stack)
+	}
+	l.fresh = append(l.fresh, n)
+	g.stirs |= senderEnd(l.dir)
+	g.poke()
+	return n, nil
 }
 
 // await is the second: it returns when the Write of the frame does.
@@ -205,23 +217,6 @@ func (e *end) await(ctx context.Context, flight *flight) error {
 		return ctx.Err()
 	}
 	return <-flight.done
-}
-
-// offer puts a frame in its writer's hand.
-func (g *gate) offer(l *lane, f transport.Frame, op string) *flight {
-	n := &flight{dir: l.dir, frame: f, op: op, round: g.round, offered: time.Since(g.began), done: make(chan error, 1)}
-	if g.rules != nil {
-		n.known = g.rules.Mark(l.dir)
-	}
-	if g.traced {
-		var stack string
-		n.writers, stack = lineage()
-		n.wrote = spotsOf(stack)
-	}
-	l.fresh = append(l.fresh, n)
-	g.stirs |= senderEnd(l.dir)
-	g.poke()
-	return n
 }
 
 // admit names what was offered. Writers that arrived in the same round stand in
@@ -297,24 +292,16 @@ func (e *end) rest(why string) {
 // held, which must not freeze a bubble. Nothing moves at this end any more. When
 // the engine releases the close, who is parked at this end gets ErrClosed; frames
 // that were taken before are still delivered, others are withdrawn.
-func (e *end) Close() error {
-	e.gate.hold()
-	if !e.gate.shut && !e.closed {
-		e.out.ending, e.in.leaving = true, true
-		e.gate.stirs |= senderEnd(e.out.dir)
-		e.gate.recall = e.gate.recall || e.out.offers()
-		e.gate.poke()
-	}
-	e.gate.free()
-	return nil
-}
+func (e *end) Close() error { return e.askToEnd(true) }
 
 // CloseWrite asks to end what this end sends, and returns, as Close does. The far
 // reader gets its end of file as a step; this end reads on.
-func (e *end) CloseWrite() error {
+func (e *end) CloseWrite() error { return e.askToEnd(false) }
+
+func (e *end) askToEnd(both bool) error {
 	e.gate.hold()
 	if !e.gate.shut && !e.closed {
-		e.out.ending = true
+		e.out.ending, e.in.leaving = true, e.in.leaving || both
 		e.gate.stirs |= senderEnd(e.out.dir)
 		e.gate.recall = e.gate.recall || e.out.offers()
 		e.gate.poke()
