@@ -152,8 +152,8 @@ func DialAside(ctx context.Context, client streamable.Client, events []store.Eve
 	for _, ex := range x.order {
 		// A raw request that holds a redacted value cannot be sent as it was. Of a login
 		// nothing else is known.
-		masked := maskPattern().Match(ex.asked) || bytes.Contains(ex.asked, []byte("[dropped]"))
-		if refused[ex.number] != nil && x.isRawRequest(ex.number) && !ex.other && !masked {
+		dropped := bytes.Contains(ex.asked, []byte("[dropped]")) // an older recorder kept only that there was a login
+		if refused[ex.number] != nil && x.isRawRequest(ex.number) && !ex.other && !dropped {
 			a.asides = append(a.asides, &rawRequest{exchange: ex, body: ex.asked})
 		}
 		if ex.status >= 300 && ex.messages == 0 && ex.method == http.MethodPost && !x.isRawRequest(ex.number) {

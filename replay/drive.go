@@ -27,8 +27,6 @@ const (
 	Complete DriveEnd = "complete"
 	// Gone: the server ended the connection before that.
 	Gone DriveEnd = "gone"
-	// Refused: a redacted value was about to be sent; see [Driver.Guard].
-	Refused DriveEnd = "refused"
 	// Silent: nothing that was recorded came for as long as Drive was to wait.
 	Silent DriveEnd = "silent"
 	// Stopped: the caller closed DriveOptions.Stop.
@@ -164,9 +162,6 @@ func (s *driving) run(ctx context.Context) (DriveEnd, error) {
 		s.hangUpWhereDue()
 		if s.failed == nil { // there is nothing to say, but the server may have said something first
 			s.queue = nil
-		}
-		if s.driver.refused != "" {
-			return Refused, nil
 		}
 		if s.isIdle() && s.driver.IsDone() && s.driver.IsHeard() {
 			return Complete, nil

@@ -48,8 +48,6 @@ type Driver struct {
 
 	loose     bool
 	ended     bool                    // nothing goes out any more
-	guarded   bool                    // no redacted value goes out
-	refused   string                  // the one that was about to
 	first     int                     // loose: client frames before this one were written
 	settled   int                     // server messages before this one are all settled
 	heard     int                     // server messages that arrived
@@ -334,8 +332,7 @@ func (d *Driver) mayAnswer(l *clientFrame) bool {
 	return true
 }
 
-// send returns the client frame with the live server's values in it; nothing when it is
-// refused.
+// send returns the client frame with the live server's values in it.
 func (d *Driver) send(l *clientFrame) []transport.Frame {
 	f := l.frame
 	f.Bytes = d.variables.substitute(f.Bytes)
@@ -345,13 +342,6 @@ func (d *Driver) send(l *clientFrame) []transport.Frame {
 		}
 		if value := e.of(*e.question.live); value != nil {
 			f.Bytes, _ = splice(f.Bytes, value, e.path...)
-		}
-	}
-	if d.guarded {
-		if mask := maskPattern().Find(f.Bytes); mask != nil {
-			d.refused = l.holds(mask)
-			d.ended = true
-			return nil
 		}
 	}
 	l.sent = true
@@ -394,9 +384,6 @@ func (d *Driver) Pending() []string {
 	}
 	if d.loose {
 		return list
-	}
-	if d.refused != "" {
-		return append(list, d.refused+", which the server has not given: it was not sent")
 	}
 	l := d.nextClientFrame()
 	if l == nil {

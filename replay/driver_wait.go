@@ -174,12 +174,10 @@ func (d *Driver) isBehindHangUp(l *clientFrame) bool {
 	return d.hangsUp && slices.ContainsFunc(d.hangUps, func(h hangUp) bool { return h.clientFrames <= l.index && d.isReached(h) })
 }
 
-// Guard makes the driver refuse to send the placeholder of a redacted secret, which a real
-// server must not take for the secret, unless the live server has given the value by then.
-// It returns the placeholders that the recorded server never gave: they are bound to be
-// refused. Call it before Start.
-func (d *Driver) Guard() (refused []string) {
-	d.guarded = true
+// Placeholders names the messages that hold placeholders of masked secrets, which the
+// recorded server had not given before. Unless the live server gives their values, they are
+// sent as they stand, and it may answer otherwise than it would to the secrets.
+func (d *Driver) Placeholders() (messages []string) {
 	given := map[string]bool{}
 	heard := 0
 	for _, l := range d.clientFrames {
@@ -190,14 +188,10 @@ func (d *Driver) Guard() (refused []string) {
 		}
 		for _, mask := range maskPattern().FindAll(l.frame.Bytes, -1) {
 			if !given[string(mask)] {
-				refused = append(refused, l.holds(mask))
+				messages = append(messages, fmt.Sprintf("#%d %s holds %s", l.seq, l.what(), mask))
 				break
 			}
 		}
 	}
-	return refused
-}
-
-func (l *clientFrame) holds(mask []byte) string {
-	return fmt.Sprintf("#%d %s holds %s", l.seq, l.what(), mask)
+	return messages
 }

@@ -31,7 +31,6 @@ type driveOptions struct {
 	parallel bool
 	anyOrder bool
 	update   bool
-	redacted bool
 	verbose  bool
 }
 
@@ -62,8 +61,7 @@ The command is never taken from a session. It runs in this folder and with this
 environment.
 
 --format json prints one object: session, command, end (complete, gone: the server
-ended early, silent: nothing recorded came for --timeout, refused: a redacted value
-that the server has not given was about to be sent), exit (the server's
+ended early, silent: nothing recorded came for --timeout), exit (the server's
 status), passed, explanation (why not, if the steps alone do not say it),
 counts (of steps, by result), steps (a list of seq, dir, what,
 result, differences (path, within, want, got, hint), more (how many differences
@@ -113,7 +111,8 @@ data that cannot be read or written, 126 and 127 the command cannot be run.`,
 	f.BoolVar(&o.parallel, "parallel", false, "let calls overlap as they were recorded")
 	f.BoolVar(&o.anyOrder, "any-order", false, "let a notification come on either side of its call's answer, and before an\nearlier one, as where the server itself leaves that to chance")
 	f.BoolVar(&o.update, "update", false, "write what happened in place of the recording")
-	f.BoolVar(&o.redacted, "allow-redacted", false, "send what stands in the place of redacted secrets")
+	f.Bool("allow-redacted", true, "")
+	_ = f.MarkHidden("allow-redacted") // of the last release; placeholders are always sent
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show the steps that match, too, and more of what differs")
 	completeWords(cmd, "timing", "none", "recorded", "2x", "0.5x")
 	return cmd
@@ -145,7 +144,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if len(command) == 0 && o.target.url == "" {
 		return usagef("drive: no command, and none is ever taken from a session; %s", recorded.suggestion(arg))
 	}
-	driver, err := o.driver(recorded, rules)
+	driver, err := o.driver(cmd.ErrOrStderr(), recorded, rules)
 	if err != nil {
 		return err
 	}
@@ -206,9 +205,9 @@ func (o driveOptions) check(arg string) (replay.Rules, error) {
 	return rules, err
 }
 
-// driver returns the recorded client, unless there is nothing for it to say, or
-// something that it must not.
-func (o driveOptions) driver(r *recordedSession, rules replay.Rules) (*replay.Driver, error) {
+// driver returns the recorded client, unless it has nothing to say, and tells of masked
+// secrets that it will send.
+func (o driveOptions) driver(stderr io.Writer, r *recordedSession, rules replay.Rules) (*replay.Driver, error) {
 	if !asks(r.events) {
 		return nil, usagef("drive %s: its client asked for nothing; name another session", r.name)
 	}
@@ -216,12 +215,9 @@ func (o driveOptions) driver(r *recordedSession, rules replay.Rules) (*replay.Dr
 	if !o.parallel {
 		driver.OneByOne()
 	}
-	if o.redacted {
-		return driver, nil
-	}
-	if refused := driver.Guard(); len(refused) > 0 {
-		return nil, usagef("drive %s: redacted values would be sent, which a server must not take for the real ones; --allow-redacted sends them:\n  %s",
-			r.name, strings.Join(refused, "\n  "))
+	if masked := driver.Placeholders(); len(masked) > 0 {
+		fmt.Fprintf(stderr, "mcprec: %s is masked: placeholders are sent as they stand, and the server may answer otherwise than to the secrets:\n  %s\n",
+			r.name, strings.Join(masked, "\n  "))
 	}
 	return driver, nil
 }
