@@ -141,8 +141,8 @@ func (a *Assembler) extend(p *Part) error {
 		return fmt.Errorf("event %d: continued, but it is not open: %w", p.Seq, ErrCorrupt)
 	}
 	x := &a.queue[i]
-	if !x.owned {
-		x.event.Payload = append(make([]byte, 0, 2*(len(x.event.Payload)+len(p.Payload))), x.event.Payload...)
+	if need := len(x.event.Payload) + len(p.Payload); !x.owned || need > cap(x.event.Payload) {
+		x.event.Payload = append(make([]byte, 0, 2*need), x.event.Payload...)
 		x.owned = true
 	}
 	x.event.Payload = append(x.event.Payload, p.Payload...)
@@ -187,33 +187,14 @@ func (a *Assembler) Settled() bool { return a.first == len(a.queue) }
 // Held returns how many bytes of payloads an event in parts whose end has not come holds
 // back, with its own.
 func (a *Assembler) Held() int {
-	if a.Settled() || !a.queue[a.first].open {
+	if !a.Blocked() {
 		return 0
 	}
 	return a.held
 }
 
-// Waiting returns the event in parts that holds back what is known, as they number it.
-func (a *Assembler) Waiting() uint64 {
-	if a.Settled() || !a.queue[a.first].open {
-		return 0
-	}
-	return a.queue[a.first].part
-}
-
-// Expect makes room for n further bytes of the event that holds back the others: a
-// large one then needs no more than its size.
-func (a *Assembler) Expect(n int) {
-	if a.Waiting() == 0 {
-		return
-	}
-	x := &a.queue[a.first]
-	x.event.Payload = append(make([]byte, 0, len(x.event.Payload)+n), x.event.Payload...)
-	x.owned = true
-}
-
-// Done has further parts of the event passed over.
-func (a *Assembler) Done(part uint64) { a.done = part + 1 }
+// Blocked reports whether an event in parts whose end has not come holds back the others.
+func (a *Assembler) Blocked() bool { return !a.Settled() && a.queue[a.first].open }
 
 // Cut ends every open event and line as unterminated: the recorder is gone and no more
 // parts will come. What Next then returns is what passed.

@@ -226,14 +226,4 @@ func TestAssemblerHeld(t *testing.T) {
 			t.Errorf("step %d: %d bytes, want %d", i, got, step.want)
 		}
 	}
-	a.Expect(4)
-	for range 4 {
-		if err := a.Add(part(4, 1, true, true), 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	a.Cut()
-	if e, ok := a.Next(); !ok || len(e.Payload) != 23 || cap(e.Payload) != 23 {
-		t.Errorf("%t, %d of %d bytes", ok, len(e.Payload), cap(e.Payload))
-	}
 }

@@ -60,7 +60,7 @@ func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, o pa
 	before := p
 	x := &source{db: s.databases, id: id, key: key, facts: p, known: known}
 	r := newSpoolReader(f, x.unfolded())
-	r.reuse, r.brief, r.small = true, !o.ending, !o.ending
+	r.reuse, r.brief = true, !o.ending
 	c := &chunker{id: key}
 	// The header in the database is masked already: the spool's has the rules and more.
 	first, _, _ := newSpoolReader(f, spoolStart).read() // of what cannot be read nothing is folded

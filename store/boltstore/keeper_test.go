@@ -60,12 +60,13 @@ func TestKeeperRests(t *testing.T) {
 		pass(time.Hour, 3)
 		must(store.Part{Event: store.Event{Seq: 2}, Cont: true})
 		pass(29*time.Second, 3)
-		pass(30*time.Second, 6) // its end came: 24 MB in steps of 8
+		pass(30*time.Second, 4) // its end came, and all of it is more than is folded beside a recorder
 		if err := p.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if got := p.(*spool).keep.folded; got < p.(*spool).good-100 {
-			t.Errorf("folded up to %d of %d", got, p.(*spool).good)
+		mustFoldDead(t, s)
+		if exists(t, s.spoolPath(testID(1))) {
+			t.Error("it is not folded when its recorder is gone")
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 
 const (
 	readBlock    = 256 << 10
-	smallEvent   = 4 << 20                // or less is folded beside a recorder; larger ones when it is gone
+	smallEvent   = 4 << 20                // or less is folded beside a recorder; more when it is gone
 	spoolDamaged = "the spool is damaged" // begins the reason of a lost event
 )
 
@@ -33,11 +33,9 @@ type spoolReader struct {
 	buf    []byte // holds the file's bytes from bufOff
 	bufOff int64
 	reuse  bool // the events are done with before the next call
-	brief  bool // an open event or line without an end that holds back, or is, much is the end
-	small  bool // so is one that is large
+	brief  bool // an open event or line that holds back, or is, more than smallEvent is the end
 
 	assemble *store.Assembler
-	endless  uint64 // part of an event whose end is not in the file
 	next     uint64 // Seq of the next event to come out
 	sealed   bool
 
@@ -80,17 +78,8 @@ func (r *spoolReader) read() (e store.Event, ok bool, err error) {
 			r.next, r.sealed = e.Seq+1, e.Kind == store.Closed
 			return e, true, nil
 		}
-		if r.ended || r.brief && r.assemble.LongestLine() > r.patience() {
+		if r.ended || r.brief && max(r.assemble.Held(), r.assemble.LongestLine()) > smallEvent {
 			return e, false, nil
-		}
-		if r.assemble.Held() > r.patience() {
-			found, err := r.fetchEnd()
-			if err != nil || !found && r.brief {
-				return e, false, err
-			}
-			if found {
-				continue
-			}
 		}
 		body, err := r.record()
 		if body == nil || err != nil {
@@ -165,60 +154,6 @@ func (r *spoolReader) peek(n int, fresh bool) ([]byte, error) {
 	return r.buf[:n:n], nil
 }
 
-// fetchEnd gets the rest of the event that holds back others from further on in the file,
-// past what waits behind it. It reports whether the event's end was there.
-func (r *spoolReader) fetchEnd() (found bool, err error) {
-	part := r.assemble.Waiting()
-	if r.endless == part {
-		return false, nil
-	}
-	info, err := r.f.Stat()
-	if err != nil {
-		return false, fmt.Errorf("read spool %s: %w", r.path, err)
-	}
-	size := 0
-	count := func(p store.Part, _ int64) error { size += len(p.Payload); return nil }
-	if found, err = r.rest(part, info.Size(), count); !found || err != nil || r.small && size > smallEvent {
-		r.endless = part // bad records are for those who come to them
-		return false, nil
-	}
-	r.assemble.Expect(size)
-	if _, err := r.rest(part, info.Size(), r.assemble.Add); err != nil {
-		return false, fmt.Errorf("read spool %s: %w", r.path, err)
-	}
-	r.assemble.Done(part)
-	return true, nil
-}
-
-// patience returns how much an open event may hold back before its end is looked for.
-func (r *spoolReader) patience() int {
-	if r.small {
-		return smallEvent
-	}
-	return foldStep
-}
-
-// rest gives the further parts of an event, one at a time, and reports whether the last of
-// them was there.
-func (r *spoolReader) rest(part uint64, size int64, give func(store.Part, int64) error) (found bool, err error) {
-	for h := (heads{f: r.f, size: size, off: r.off}); !found; {
-		p, n, err := h.part()
-		if n == 0 || err != nil {
-			return false, err
-		}
-		if p.Cont && !p.Chunk && p.Seq == part {
-			if p, err = h.whole(n); err != nil {
-				return false, err
-			}
-			if found = !p.More; give(p, h.off) != nil {
-				return false, fmt.Errorf("event %d: %w", p.Seq, store.ErrCorrupt)
-			}
-		}
-		h.off += n
-	}
-	return true, nil
-}
-
 // stuck says that the next record of a live spool is bad, which good ones
 // behind it show: it is not one that is being written.
 func (r *spoolReader) stuck() error {
@@ -244,7 +179,7 @@ func (r *spoolReader) stuck() error {
 func (r *spoolReader) mark() mark { return mark{r.assemble.Mark(r.off), r.sealed} }
 
 // mayStop reports whether mark is exact: it counts lines by their chunks.
-func (r *spoolReader) mayStop() bool { return r.assemble.Settled() || r.assemble.Waiting() != 0 }
+func (r *spoolReader) mayStop() bool { return r.assemble.Settled() || r.assemble.Blocked() }
 
 // finish says that nobody writes any more. Events that were begun come out
 // unterminated; a torn tail is passed over; where good records follow a bad one
