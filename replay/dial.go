@@ -150,8 +150,6 @@ func DialAside(ctx context.Context, client streamable.Client, events []store.Eve
 	a := &Asider{statuses: map[uint64]*statusAnswer{}, recorded: x}
 	refused := newRefusals(Rules{}, x).byNumber()
 	for _, ex := range x.order {
-		// A raw request that holds a redacted value cannot be sent as it was. Of a login
-		// nothing else is known.
 		dropped := bytes.Contains(ex.asked, []byte("[dropped]")) // an older recorder kept only that there was a login
 		if refused[ex.number] != nil && x.isRawRequest(ex.number) && !ex.other && !dropped {
 			a.asides = append(a.asides, &rawRequest{exchange: ex, body: ex.asked})
