@@ -28,7 +28,10 @@ func (f *Fold) Close() Summary {
 	f.leavesPosts()
 	f.judgeEnding()
 	f.silence.tell(f)
-	f.gate.close(f)
+	for _, tool := range f.gate.Expect {
+		f.finds(expected, transport.ClientToServer, "", []uint64{f.seq}, "the client never called the tool %s", quote(tool))
+	}
+	f.missing()
 	return f.summary()
 }
 
@@ -81,7 +84,12 @@ func (c *call) lasts() bool { return c.cancelled.seq != 0 || c.method == methodL
 func (f *Fold) withoutAnswer(c *call, l left) {
 	until := f.waitedTo(c)
 	waited := until.at - c.at
-	f.tallies.leaves(c, waited)
+	one := f.tallies.count(c, waited)
+	if c.cancelled.seq != 0 {
+		one.Cancelled++
+	} else {
+		one.Open++
+	}
 	f.gate.waits(f, c, until.seq, waited)
 	if c.timedOut {
 		return

@@ -84,7 +84,11 @@ func (f *Fold) Apply(e store.Event) error {
 	f.seq, f.at = e.Seq, e.At
 	switch e.Kind {
 	case store.Opened:
-		return f.opened(e)
+		header, err := store.ParseHeader(e.Payload)
+		if err == nil && header.Transport == "memory" {
+			f.flying = &flying{} // all deliveries are recorded
+		}
+		return err
 	case store.Frame:
 		return f.cut(e)
 	case store.Note:
@@ -95,7 +99,21 @@ func (f *Fold) Apply(e store.Event) error {
 		f.end.sealed = true
 		f.silence.ends(e)
 	case store.EOF:
-		return f.eof(e)
+		info, err := store.DecodePayload[store.EOFInfo](e)
+		if err != nil {
+			return err
+		}
+		f.silence.ends(e)
+		way := e.Dir & 3 % 3
+		switch info.By {
+		case "sender":
+			f.end.closed[way] = moment{e.Seq, e.At}
+		case "receiver":
+			f.stopped[way], f.held[way] = e.Seq, e.At-f.last[way].at
+		case "recorder":
+			f.end.gaveUp = e.Seq
+		}
+		return nil
 	case store.Exited:
 		info, err := store.DecodePayload[store.ExitInfo](e)
 		f.end.exit, f.end.exited = info, moment{e.Seq, e.At}
@@ -225,24 +243,6 @@ func (f *Fold) noise(e store.Event) {
 	}
 	f.finds(noise, e.Dir, "", []uint64{e.Seq}, "the %s sent %s that %s no message: %s", e.Dir.Sender(),
 		phrase.Plural(len(e.Payload), "byte"), phrase.Agree(len(e.Payload), "is", "are"), excerpt(e.Payload))
-}
-
-func (f *Fold) eof(e store.Event) error {
-	info, err := store.DecodePayload[store.EOFInfo](e)
-	if err != nil {
-		return err
-	}
-	f.silence.ends(e)
-	way := e.Dir & 3 % 3
-	switch info.By {
-	case "sender":
-		f.end.closed[way] = moment{e.Seq, e.At}
-	case "receiver":
-		f.stopped[way], f.held[way] = e.Seq, e.At-f.last[way].at
-	case "recorder":
-		f.end.gaveUp = e.Seq
-	}
-	return nil
 }
 
 func (f *Fold) lose(e store.Event, info store.LostInfo) {
@@ -380,15 +380,6 @@ func (w *flying) takes(e store.Event, upto uint64) {
 		n++
 	}
 	w.frames[way] = w.frames[way][n:]
-}
-
-// opened looks whether a session's deliveries are all recorded.
-func (f *Fold) opened(e store.Event) error {
-	header, err := store.ParseHeader(e.Payload)
-	if err == nil && header.Transport == "memory" {
-		f.flying = &flying{}
-	}
-	return err
 }
 
 // noted is rule U4, where an exploration notes its token, and in it the capacity. A frame

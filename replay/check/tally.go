@@ -73,17 +73,6 @@ func (t *Tally) takesBack(c *call, took time.Duration, size int, failed bool) {
 	}
 }
 
-// leaves counts a call that was not answered, as one that took as long as it waited. A
-// subscription waits for nothing.
-func (t tallies) leaves(c *call, waited time.Duration) {
-	one := t.count(c, waited)
-	if c.cancelled.seq != 0 {
-		one.Cancelled++
-	} else {
-		one.Open++
-	}
-}
-
 // count counts a call and how long it took.
 func (t tallies) count(c *call, took time.Duration) *Tally {
 	k := tallyKey{c.method, false}
@@ -216,12 +205,4 @@ func (g *Gate) exceeds(c *call, took time.Duration) bool {
 	}
 	c.slow = true
 	return true
-}
-
-// close takes note of the end.
-func (g *Gate) close(f *Fold) {
-	for _, tool := range g.Expect {
-		f.finds(expected, transport.ClientToServer, "", []uint64{f.seq}, "the client never called the tool %s", quote(tool))
-	}
-	f.missing()
 }

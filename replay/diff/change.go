@@ -296,21 +296,6 @@ func (c *Comparison) measure() {
 		c.report.Timing = append(c.report.Timing, t)
 	}
 	slices.SortStableFunc(c.report.Timing, func(x, y Latency) int { return cmp.Compare(x.What, y.What) })
-	c.findSlower()
-}
-
-func (s *Session) latency(m *message) time.Duration { return max(0, s.list[m.reply].at-m.at) }
-
-// quantile returns how long the fastest percent took at most.
-func quantile(sorted []time.Duration, percent int) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[max((len(sorted)*percent+99)/100, 1)-1]
-}
-
-// findSlower finds the calls whose times differ most.
-func (c *Comparison) findSlower() {
 	a, b := c.sides[0], c.sides[1]
 	var list []Slower
 	for i := range a.list {
@@ -332,6 +317,16 @@ func (c *Comparison) findSlower() {
 		}
 	}
 	c.report.Slower = slowest(list)
+}
+
+func (s *Session) latency(m *message) time.Duration { return max(0, s.list[m.reply].at-m.at) }
+
+// quantile returns how long the fastest percent took at most.
+func quantile(sorted []time.Duration, percent int) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[max((len(sorted)*percent+99)/100, 1)-1]
 }
 
 // slowest keeps the calls that differ most.

@@ -10,16 +10,6 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// findOrder compares the order of what both sessions have.
-func (c *Comparison) findOrder() {
-	c.findMisplaced()
-	c.findShuffled()
-	for _, dir := range directions {
-		c.findMoved(dir)
-		c.findOvertaken(dir)
-	}
-}
-
 // findMisplaced tells of what came on the other side of the answer to its call: before it
 // in one session, after it in the other.
 func (c *Comparison) findMisplaced() {

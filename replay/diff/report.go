@@ -119,7 +119,12 @@ func (c *Comparison) Report() *Report {
 	c.matchTexts()
 	c.findAlone()
 	c.findChanged()
-	c.findOrder()
+	c.findMisplaced()
+	c.findShuffled()
+	for _, dir := range directions {
+		c.findMoved(dir)
+		c.findOvertaken(dir)
+	}
 	c.findTools()
 	c.findAround()
 	c.measure()

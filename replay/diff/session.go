@@ -107,7 +107,10 @@ func (s *Session) Apply(e store.Event, digests []Digest) error {
 		}
 		return nil
 	case store.Stderr:
-		s.line(e.Payload)
+		s.stderr++
+		if h := maphash.Bytes(s.seed, bytes.TrimSpace(e.Payload)); s.said[h] > 0 || len(s.said) < keptLines {
+			s.said[h]++
+		}
 		return nil
 	}
 	return s.around(e)
@@ -133,7 +136,10 @@ func (s *Session) around(e store.Event) (err error) {
 		case store.HTTPResponse:
 			s.status[e.Stream] = int32(info.Status)
 		case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
-			s.leave(e.Stream)
+			for _, k := range s.asked[e.Stream] { // may still be answered on another exchange
+				delete(s.calls, k)
+			}
+			delete(s.asked, e.Stream)
 		}
 		s.legacy = s.legacy || info.SSE != nil && info.SSE.Event == "endpoint"
 	}
@@ -150,7 +156,12 @@ func (s *Session) message(e store.Event, part int32, g *Digest) {
 	at := int32(len(s.list))
 	switch g.kind {
 	case transport.Request:
-		s.ask(e, g.id, at)
+		k := linkKey{g.id, 0, e.Dir}
+		s.waiting[k] = append(s.waiting[k], at)
+		if k.stream = e.Stream; k.stream != 0 {
+			s.calls[k] = append(s.calls[k], at)
+			s.asked[e.Stream] = append(s.asked[e.Stream], k)
+		}
 		if g.token != 0 {
 			s.open(s.tokens, e, g.token, at)
 		}
@@ -186,24 +197,6 @@ func (s *Session) find(index map[linkKey]int32, dir transport.Direction, stream 
 		return none
 	}
 	return at
-}
-
-// ask takes a request.
-func (s *Session) ask(e store.Event, id uint64, at int32) {
-	k := linkKey{id, 0, e.Dir}
-	s.waiting[k] = append(s.waiting[k], at)
-	if k.stream = e.Stream; k.stream != 0 {
-		s.calls[k] = append(s.calls[k], at)
-		s.asked[e.Stream] = append(s.asked[e.Stream], k)
-	}
-}
-
-// leave forgets what an exchange asked. It may still be answered on another one.
-func (s *Session) leave(stream uint64) {
-	for _, k := range s.asked[stream] {
-		delete(s.calls, k)
-	}
-	delete(s.asked, stream)
 }
 
 // answered finds the request that a response answers: that of its exchange, and where the
@@ -315,11 +308,3 @@ func (m *message) owner() int32 {
 
 // keptLines is how many different lines of standard error are told apart.
 const keptLines = 100_000
-
-// line counts a line of standard error.
-func (s *Session) line(text []byte) {
-	s.stderr++
-	if h := maphash.Bytes(s.seed, bytes.TrimSpace(text)); s.said[h] > 0 || len(s.said) < keptLines {
-		s.said[h]++
-	}
-}

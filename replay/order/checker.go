@@ -166,23 +166,19 @@ func (c *Checker) judge(dir transport.Direction, m *message, known Mark, batch b
 		c.judgeResponse(dir, m, known)
 	case transport.Notification:
 		c.judgeHandshake(dir, m, known, batch)
-		c.judgeNotification(dir, m, known)
-	}
-}
-
-func (c *Checker) judgeNotification(dir transport.Direction, m *message, known Mark) {
-	switch m.Method {
-	case methodProgress:
-		c.judgeProgress(dir, m, known)
-	case methodCancelled:
-		c.judgeCancelled(dir, m, known)
-	case methodMessage:
-		c.judgeLog(dir, m, known)
-	case methodTaskStatus:
-		c.judgeStatus(dir, m, m.Params)
-	default:
-		if dir == transport.ServerToClient {
-			c.judgeSubscription(m, known)
+		switch m.Method {
+		case methodProgress:
+			c.judgeProgress(dir, m, known)
+		case methodCancelled:
+			c.judgeCancelled(dir, m, known)
+		case methodMessage:
+			c.judgeLog(dir, m, known)
+		case methodTaskStatus:
+			c.judgeStatus(dir, m, m.Params)
+		default:
+			if dir == transport.ServerToClient {
+				c.judgeSubscription(m, known)
+			}
 		}
 	}
 }
@@ -217,26 +213,25 @@ func (c *Checker) sent(dir transport.Direction, m *message) {
 	case transport.Response:
 		c.sentResponse(dir, m)
 	case transport.Notification:
-		c.sentNotification(dir, m)
-	}
-}
-
-func (c *Checker) sentNotification(dir transport.Direction, m *message) {
-	switch m.Method {
-	case methodProgress:
-		c.sentProgress(dir, m)
-	case methodCancelled:
-		if x := c.end(dir).request(m.cancels); x != nil && !x.Cancelled {
-			x.Cancelled, x.cancelStream = true, m.stream
+		switch m.Method {
+		case methodProgress:
+			if x := c.end(dir.Reverse()).withToken(m.token); x != nil {
+				x.progressBefore, x.progressStream = x.progress, m.stream
+				x.progress = bytes.Clone(transport.Member(m.Params, "progress"))
+			}
+		case methodCancelled:
+			if x := c.end(dir).request(m.cancels); x != nil && !x.Cancelled {
+				x.Cancelled, x.cancelStream = true, m.stream
+			}
+		case methodInitialized:
+			c.handshake.initialized, c.handshake.repeats = true, false
+		case methodAcknowledged:
+			if x := c.subscription(m); x != nil {
+				x.acknowledged = true
+			}
+		case methodTaskStatus:
+			c.keepStatus(dir, m.Params)
 		}
-	case methodInitialized:
-		c.handshake.initialized, c.handshake.repeats = true, false
-	case methodAcknowledged:
-		if x := c.subscription(m); x != nil {
-			x.acknowledged = true
-		}
-	case methodTaskStatus:
-		c.keepStatus(dir, m.Params)
 	}
 }
 
@@ -252,19 +247,15 @@ func (c *Checker) given(dir transport.Direction, m *message, at Mark) {
 			x.answerGiven = at
 		}
 	case transport.Notification:
-		c.givenNotification(dir, m, at)
-	}
-}
-
-func (c *Checker) givenNotification(dir transport.Direction, m *message, at Mark) {
-	switch m.Method {
-	case methodCancelled:
-		if x := c.end(dir).request(m.cancels); x != nil && x.cancelGiven == 0 {
-			x.cancelGiven = at
-		}
-	case methodInitialized:
-		if c.handshake.initializedGiven == 0 {
-			c.handshake.initializedGiven = at
+		switch m.Method {
+		case methodCancelled:
+			if x := c.end(dir).request(m.cancels); x != nil && x.cancelGiven == 0 {
+				x.cancelGiven = at
+			}
+		case methodInitialized:
+			if c.handshake.initializedGiven == 0 {
+				c.handshake.initializedGiven = at
+			}
 		}
 	}
 }
@@ -362,7 +353,16 @@ func (c *Checker) forget(e *end) {
 			kept = append(kept, x)
 			continue
 		}
-		e.drop(x)
+		e.past.add(x.id)
+		if e.requests[x.id] == x {
+			delete(e.requests, x.id)
+		}
+		if x.token != "" {
+			e.pastTokens.add(x.token)
+			if e.tokens[x.token] == x {
+				delete(e.tokens, x.token)
+			}
+		}
 	}
 	clear(e.list[len(kept):])
 	e.list, e.swept = kept, len(kept)
@@ -370,19 +370,6 @@ func (c *Checker) forget(e *end) {
 
 // over reports whether nothing more may come of a request.
 func (x *Exchange) over() bool { return x.refused || x.Answered && (!x.task || x.ended) }
-
-func (e *end) drop(x *Exchange) {
-	e.past.add(x.id)
-	if e.requests[x.id] == x {
-		delete(e.requests, x.id)
-	}
-	if x.token != "" {
-		e.pastTokens.add(x.token)
-		if e.tokens[x.token] == x {
-			delete(e.tokens, x.token)
-		}
-	}
-}
 
 // past is a set of texts, by their hash.
 type past[T ~string] map[uint64]struct{}

@@ -160,8 +160,30 @@ func (c *Checker) sentRequest(dir transport.Direction, m *message) {
 		x.before = before
 	}
 	e.keep(x)
-	c.beginsHandshake(x)
-	c.subscribes(x, m)
+	h := &c.handshake
+	switch { // what the request begins or comes too early for
+	case x.Dir == transport.ServerToClient || x.Method == methodPing:
+	case x.Method == methodInitialize:
+		h.count++
+		x.session = h.count
+		h.request, h.initialized, h.repeats, h.initializedGiven = x, false, false, 0
+	case h.request == nil && h.early == "" && !c.stateless() && x.Method != methodDiscover:
+		h.early = x.String()
+	}
+	switch { // what it lets the server send
+	case x.Dir != transport.ClientToServer:
+	case x.Method == methodListen:
+		x.filter = wantedBy(transport.Member(m.Params, "notifications"))
+	case x.Method == methodSubscribe:
+		if c.subscribe == nil {
+			c.subscribe = x
+		}
+		c.subscribed.add(text(transport.Member(m.Params, "uri")))
+	}
+	if c.stateless() && transport.Member(m.Params, "_meta", metaLogLevel) != nil {
+		c.logs = append(c.logs, x)
+		x.logAt = len(c.logs)
+	}
 	c.asksAbout(x, m)
 }
 
@@ -172,7 +194,15 @@ func (c *Checker) sentResponse(dir transport.Direction, m *message) {
 	}
 	x.Answered, x.refused, x.failed, x.answerStream = true, false, m.Result == nil, m.stream
 	x.asksInput = c.stateless() && text(transport.Member(m.Result, "resultType")) == "input_required"
-	c.settles(x, m)
+	switch { // the revision that both agree on
+	case x.Dir != transport.ClientToServer || x.failed:
+	case x.Method == methodInitialize:
+		if v := text(transport.Member(m.Result, "protocolVersion")); v != "" {
+			c.revision = v
+		}
+	case x.Method == methodDiscover && c.handshake.request == nil:
+		c.revision = max(c.revision, Revision2026_07_28)
+	}
 	c.endLog(x)
 	c.keepTaskResult(dir, m, x)
 }
@@ -324,13 +354,6 @@ func (c *Checker) judgeProgress(dir transport.Direction, m *message, known Mark)
 		c.breaks(lawCancelled, dir, "progress of %v after it had received its cancellation", x)
 	case falls(x.progress, transport.Member(m.Params, "progress")):
 		c.breaks(lawProgressRises, dir, "progress %s of %v after %s", transport.Member(m.Params, "progress"), x, x.progress)
-	}
-}
-
-func (c *Checker) sentProgress(dir transport.Direction, m *message) {
-	if x := c.end(dir.Reverse()).withToken(m.token); x != nil {
-		x.progressBefore, x.progressStream = x.progress, m.stream
-		x.progress = bytes.Clone(transport.Member(m.Params, "progress"))
 	}
 }
 

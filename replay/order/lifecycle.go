@@ -25,7 +25,15 @@ func (c *Checker) judgeHandshake(dir transport.Direction, m *message, known Mark
 	h := &c.handshake
 	switch {
 	case m.Method == methodInitialize && dir == transport.ClientToServer:
-		c.judgeInitialize(m, batch)
+		if batch {
+			c.breaks(lawInitializeAlone, transport.ClientToServer, "initialize (id %s) in a batch", m.ID)
+		}
+		switch {
+		case h.early != "" && h.request == nil:
+			c.breaks(lawInitializeFirst, transport.ClientToServer, "initialize (id %s) after %s", m.ID, h.early)
+		case h.request != nil && !h.request.failed:
+			c.breaks(lawInitializeOnce, transport.ClientToServer, "initialize (id %s) again", m.ID)
+		}
 	case m.Method == methodPing || c.stateless() || m.version >= Revision2026_07_28 || m.Method == methodDiscover:
 	case dir == transport.ServerToClient:
 		if h.request != nil && m.kind == transport.Request && !knows(h.initializedGiven, known) {
@@ -36,49 +44,18 @@ func (c *Checker) judgeHandshake(dir transport.Direction, m *message, known Mark
 			c.breaks(lawInitializeFirst, dir, "%s before initialize", m.Method)
 		}
 	case m.Method == methodInitialized:
-		c.judgeInitialized(known)
+		switch {
+		case !knows(h.request.answerGiven, known):
+			c.breaks(lawInitialized, transport.ClientToServer, "initialized before it had received the response to initialize")
+		case h.request.failed:
+			c.breaks(lawInitialized, transport.ClientToServer, "initialized after initialize had failed")
+		case h.initialized && !h.repeats:
+			c.breaks(lawInitializedOnce, transport.ClientToServer, "initialized again")
+		}
 	case m.kind == transport.Request && !knows(h.request.answerGiven, known):
 		c.breaks(lawClientWaits, dir, "%s before it had received the response to initialize", m.Method)
 	case m.kind == transport.Request && !h.initialized:
 		c.breaks(lawClientReady, dir, "%s before initialized", m.Method)
-	}
-}
-
-func (c *Checker) judgeInitialize(m *message, batch bool) {
-	h := &c.handshake
-	if batch {
-		c.breaks(lawInitializeAlone, transport.ClientToServer, "initialize (id %s) in a batch", m.ID)
-	}
-	switch {
-	case h.early != "" && h.request == nil:
-		c.breaks(lawInitializeFirst, transport.ClientToServer, "initialize (id %s) after %s", m.ID, h.early)
-	case h.request != nil && !h.request.failed:
-		c.breaks(lawInitializeOnce, transport.ClientToServer, "initialize (id %s) again", m.ID)
-	}
-}
-
-func (c *Checker) judgeInitialized(known Mark) {
-	switch h := &c.handshake; {
-	case !knows(h.request.answerGiven, known):
-		c.breaks(lawInitialized, transport.ClientToServer, "initialized before it had received the response to initialize")
-	case h.request.failed:
-		c.breaks(lawInitialized, transport.ClientToServer, "initialized after initialize had failed")
-	case h.initialized && !h.repeats:
-		c.breaks(lawInitializedOnce, transport.ClientToServer, "initialized again")
-	}
-}
-
-// beginsHandshake keeps what a request means for the handshake.
-func (c *Checker) beginsHandshake(x *Exchange) {
-	h := &c.handshake
-	switch {
-	case x.Dir == transport.ServerToClient || x.Method == methodPing:
-	case x.Method == methodInitialize:
-		h.count++
-		x.session = h.count
-		h.request, h.initialized, h.repeats, h.initializedGiven = x, false, false, 0
-	case h.request == nil && h.early == "" && !c.stateless() && x.Method != methodDiscover:
-		h.early = x.String()
 	}
 }
 
@@ -95,19 +72,6 @@ func (c *Checker) names(m *message) {
 	}
 	if v := m.version; v >= Revision2026_07_28 && m.Method != methodDiscover {
 		c.revision = v
-	}
-}
-
-// settles finds the revision that a response agrees to.
-func (c *Checker) settles(x *Exchange, m *message) {
-	switch {
-	case x.Dir != transport.ClientToServer || x.failed:
-	case x.Method == methodInitialize:
-		if v := text(transport.Member(m.Result, "protocolVersion")); v != "" {
-			c.revision = v
-		}
-	case x.Method == methodDiscover && c.handshake.request == nil:
-		c.revision = max(c.revision, Revision2026_07_28)
 	}
 }
 
@@ -242,24 +206,6 @@ func taskID(task json.RawMessage) string { return text(transport.Member(task, "t
 
 func taskKey(dir transport.Direction, task json.RawMessage) string {
 	return dir.String() + taskID(task)
-}
-
-// subscribes keeps what a request lets the server send.
-func (c *Checker) subscribes(x *Exchange, m *message) {
-	switch {
-	case x.Dir != transport.ClientToServer:
-	case x.Method == methodListen:
-		x.filter = wantedBy(transport.Member(m.Params, "notifications"))
-	case x.Method == methodSubscribe:
-		if c.subscribe == nil {
-			c.subscribe = x
-		}
-		c.subscribed.add(text(transport.Member(m.Params, "uri")))
-	}
-	if c.stateless() && transport.Member(m.Params, "_meta", metaLogLevel) != nil {
-		c.logs = append(c.logs, x)
-		x.logAt = len(c.logs)
-	}
 }
 
 // judgeSubscription is rule P7 for a notification of the server.

@@ -200,7 +200,22 @@ func Label(m replay.EntryMessage) string {
 	case transport.Request:
 		return named(m.Method, m.Target, m.ID)
 	case transport.Response:
-		return answer(m)
+		word, of := "result", fmt.Sprintf("#%d %s, %v", m.Request, m.Name(), brief(m.Latency))
+		if m.Late {
+			of += ", late"
+		}
+		if m.Failure != "" {
+			word = m.Failure
+		}
+		switch {
+		case m.Request != 0 && m.Failure != "":
+			return fmt.Sprintf("failed %s: %s", of, m.Failure)
+		case m.Request != 0:
+			return "result of " + of
+		case m.Call != nil:
+			return fmt.Sprintf("%s of #%d again", word, m.Call.Request)
+		}
+		return fmt.Sprintf("%s of no request (id %s)", word, replay.Clip(m.ID))
 	case transport.Notification:
 		s := m.Name()
 		if m.Call != nil {
@@ -217,25 +232,6 @@ func Label(m replay.EntryMessage) string {
 func named(method, target, id string) string {
 	m := replay.EntryMessage{Method: method, Target: target}
 	return fmt.Sprintf("%s (id %s)", m.Name(), replay.Clip(id))
-}
-
-func answer(m replay.EntryMessage) string {
-	word, of := "result", fmt.Sprintf("#%d %s, %v", m.Request, m.Name(), brief(m.Latency))
-	if m.Late {
-		of += ", late"
-	}
-	if m.Failure != "" {
-		word = m.Failure
-	}
-	switch {
-	case m.Request != 0 && m.Failure != "":
-		return fmt.Sprintf("failed %s: %s", of, m.Failure)
-	case m.Request != 0:
-		return "result of " + of
-	case m.Call != nil:
-		return fmt.Sprintf("%s of #%d again", word, m.Call.Request)
-	}
-	return fmt.Sprintf("%s of no request (id %s)", word, replay.Clip(m.ID))
 }
 
 // fitted is the label of a message in so many columns: of a long one the target is cut,

@@ -90,7 +90,14 @@ func (s *State) closes(x *call) {
 	switch {
 	case x.method != methodListen:
 		s.open--
-		s.unwatch(x)
+		for f, w := range s.watches {
+			if !f.SelectsCall(x.asked()) {
+				continue
+			}
+			for w.open--; len(w.calls) > 0 && w.calls[0].closed; {
+				w.calls = w.calls[1:]
+			}
+		}
 	case x.acknowledged != 0:
 		s.listening--
 	}
@@ -111,7 +118,12 @@ func (s *State) request(e store.Event, m *transport.Message) {
 		x.filter = string(transport.Member(m.Params, "notifications"))
 	} else {
 		s.open++
-		s.watch(x)
+		for f, w := range s.watches {
+			if f.SelectsCall(x.asked()) {
+				w.open++
+				w.calls = append(w.calls, x)
+			}
+		}
 	}
 	k := key{x.dir, x.id}
 	s.calls[k] = append(s.calls[k], x)
@@ -143,7 +155,14 @@ func (s *State) response(e store.Event, m *transport.Message) {
 	s.taken(x.dir, x.stream, x.seq)
 	if m.Error == nil {
 		s.settles(e, x, m.Result)
-		s.subscribes(e, x)
+		switch x.method {
+		case "resources/subscribe":
+			if _, ok := s.subscriptions[x.target]; !ok {
+				s.subscriptions[x.target] = Subscription{URI: x.target, Since: e.Seq}
+			}
+		case "resources/unsubscribe":
+			delete(s.subscriptions, x.target)
+		}
 		s.tasksOf(e, x, m.Result)
 	}
 }
@@ -151,25 +170,6 @@ func (s *State) response(e store.Event, m *transport.Message) {
 // failed reports whether a response is an error, of the protocol or of a tool.
 func failed(m *transport.Message) bool {
 	return m.Error != nil || string(transport.Member(m.Result, "isError")) == "true"
-}
-
-func (s *State) notification(e store.Event, m *transport.Message) {
-	switch m.Method {
-	case "notifications/progress":
-		s.reports(e, m)
-	case "notifications/cancelled":
-		if id := transport.Member(m.Params, "requestId"); id != nil {
-			if x := s.latest(e.Dir, id); x != nil {
-				s.cancels(e, x)
-			}
-		}
-	case "notifications/initialized":
-		s.taken(e.Dir.Reverse(), 0, s.greeted)
-	case "notifications/tasks/status", "notifications/tasks":
-		s.task(e, m.Params)
-	default:
-		s.notified(e, m)
-	}
 }
 
 // reports takes in progress of an open call.
@@ -256,28 +256,6 @@ func (s *State) watched(f *filter.Filter) *watch {
 	}
 	s.watches[f] = w
 	return w
-}
-
-// watch shows a new call to those who ask.
-func (s *State) watch(x *call) {
-	for f, w := range s.watches {
-		if f.SelectsCall(x.asked()) {
-			w.open++
-			w.calls = append(w.calls, x)
-		}
-	}
-}
-
-// unwatch tells them that it is closed.
-func (s *State) unwatch(x *call) {
-	for f, w := range s.watches {
-		if !f.SelectsCall(x.asked()) {
-			continue
-		}
-		for w.open--; len(w.calls) > 0 && w.calls[0].closed; {
-			w.calls = w.calls[1:]
-		}
-	}
 }
 
 // ofCalls makes what is asked of the open calls that a filter selects.

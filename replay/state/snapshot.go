@@ -97,7 +97,20 @@ func Restore(snapshot []byte, queues Queues) (*State, error) {
 	for n := r.Count(); n > 0 && !r.Bad(); n-- {
 		s.takesUp(r.call())
 	}
-	r.things(s)
+	for n := r.Count(); n > 0 && !r.Bad(); n-- {
+		sub := Subscription{URI: r.Text(), Since: r.Uint(), Notified: r.Uint()}
+		s.subscriptions[sub.URI] = sub
+	}
+	for n := r.Count(); n > 0 && !r.Bad(); n-- {
+		t := Task{ID: r.Text(), Dir: r.dir(), Status: r.Text(), Message: r.Text(), Since: r.Uint(), Told: r.Uint()}
+		t.By = t.Dir.Sender()
+		s.tasks[key{t.Dir, t.ID}] = t
+		s.statuses[t.Status]++
+	}
+	for n := r.Count(); n > 0 && !r.Bad(); n-- {
+		x := Stream{Number: r.Uint(), Method: r.Text(), Path: r.Text(), Status: int(r.Uint()), Since: r.Uint(), C2S: r.Uint(), S2C: r.Uint()}
+		s.streams[x.Number] = x
+	}
 	s.lanes = queues
 	for l, q := range queues {
 		s.queued[l.dir] += len(q)
@@ -129,24 +142,6 @@ func (s *State) takesUp(x *call, holds bool) {
 // isAsked reports whether an open call is one of those that its exchange asked, which
 // it is until that ends.
 func (x *call) isAsked() bool { return x.stream != 0 && x.cut == 0 }
-
-// things reads what is not a call.
-func (r *reader) things(s *State) {
-	for n := r.Count(); n > 0 && !r.Bad(); n-- {
-		sub := Subscription{URI: r.Text(), Since: r.Uint(), Notified: r.Uint()}
-		s.subscriptions[sub.URI] = sub
-	}
-	for n := r.Count(); n > 0 && !r.Bad(); n-- {
-		t := Task{ID: r.Text(), Dir: r.dir(), Status: r.Text(), Message: r.Text(), Since: r.Uint(), Told: r.Uint()}
-		t.By = t.Dir.Sender()
-		s.tasks[key{t.Dir, t.ID}] = t
-		s.statuses[t.Status]++
-	}
-	for n := r.Count(); n > 0 && !r.Bad(); n-- {
-		x := Stream{Number: r.Uint(), Method: r.Text(), Path: r.Text(), Status: int(r.Uint()), Since: r.Uint(), C2S: r.Uint(), S2C: r.Uint()}
-		s.streams[x.Number] = x
-	}
-}
 
 // openCalls lists the calls without an answer in the order of their requests.
 func (s *State) openCalls() []*call {

@@ -148,7 +148,22 @@ func (s *State) ApplyParsed(e store.Event, messages []transport.Message) {
 		case transport.Response:
 			s.response(e, m)
 		case transport.Notification:
-			s.notification(e, m)
+			switch m.Method {
+			case "notifications/progress":
+				s.reports(e, m)
+			case "notifications/cancelled":
+				if id := transport.Member(m.Params, "requestId"); id != nil {
+					if x := s.latest(e.Dir, id); x != nil {
+						s.cancels(e, x)
+					}
+				}
+			case "notifications/initialized":
+				s.taken(e.Dir.Reverse(), 0, s.greeted)
+			case "notifications/tasks/status", "notifications/tasks":
+				s.task(e, m.Params)
+			default:
+				s.notified(e, m)
+			}
 		}
 	}
 }
@@ -390,18 +405,6 @@ type Subscription struct {
 	Since    uint64          `json:"since"`            // the event that made it, the listen request's own
 	Pending  bool            `json:"pending,omitempty"`
 	Notified uint64          `json:"notified"` // notifications so far
-}
-
-// subscribes takes in that a subscription was made or given up.
-func (s *State) subscribes(e store.Event, x *call) {
-	switch x.method {
-	case "resources/subscribe":
-		if _, ok := s.subscriptions[x.target]; !ok {
-			s.subscriptions[x.target] = Subscription{URI: x.target, Since: e.Seq}
-		}
-	case "resources/unsubscribe":
-		delete(s.subscriptions, x.target)
-	}
 }
 
 // notified counts a notification of a subscription.

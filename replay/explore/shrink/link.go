@@ -208,10 +208,26 @@ func (l *linker) notification(frame int, dir transport.Direction, m transport.Me
 	case methodProgress:
 		return l.about(frame, l.tokens[named{dir.Reverse(), mcp.KeyOf(m.ProgressToken())}])
 	case methodCancelled:
-		return l.cancelled(frame, dir, m)
+		// The request may be either side's: a server ends a subscription like that.
+		id := mcp.KeyOf(transport.Member(m.Params, "requestId"))
+		r := l.latest[named{dir, id}]
+		if r == nil || r.answered {
+			if other := l.latest[named{dir.Reverse(), id}]; other != nil && !other.answered {
+				r = other
+			}
+		}
+		part := l.about(frame, r)
+		if r != nil && !r.answered {
+			r.cancels = append(r.cancels, part)
+		}
+		return part
 	}
 	if id := transport.Member(m.Params, "_meta", keySubscription); id != nil {
-		return l.subscribed(frame, dir, m, id)
+		r := l.latest[named{dir.Reverse(), mcp.KeyOf(id)}]
+		if r != nil && m.Method == methodAcknowledged { // comes first whatever follows, so it goes with the request
+			return l.extend(r.part, frame)
+		}
+		return l.about(frame, r)
 	}
 	part := l.add(frame, l.uses(m)...)
 	switch m.Method {
@@ -235,32 +251,6 @@ func (l *linker) about(frame int, r *request) int {
 		return l.add(frame)
 	}
 	return l.add(frame, need{any: []int{r.part}, inside: true})
-}
-
-// cancelled finds the request: either side's, as a server ends a subscription.
-func (l *linker) cancelled(frame int, dir transport.Direction, m transport.Message) int {
-	id := mcp.KeyOf(transport.Member(m.Params, "requestId"))
-	r := l.latest[named{dir, id}]
-	if r == nil || r.answered {
-		if other := l.latest[named{dir.Reverse(), id}]; other != nil && !other.answered {
-			r = other
-		}
-	}
-	part := l.about(frame, r)
-	if r != nil && !r.answered {
-		r.cancels = append(r.cancels, part)
-	}
-	return part
-}
-
-// subscribed puts a notification into its subscription. The acknowledgement comes
-// first whatever follows, so it goes with the request.
-func (l *linker) subscribed(frame int, dir transport.Direction, m transport.Message, id []byte) int {
-	r := l.latest[named{dir.Reverse(), mcp.KeyOf(id)}]
-	if r != nil && m.Method == methodAcknowledged {
-		return l.extend(r.part, frame)
-	}
-	return l.about(frame, r)
 }
 
 // brings notes the values of a response that later requests may use.
@@ -349,13 +339,7 @@ func take(events []store.Event, fragment bool) *cut {
 			}
 		}
 	}
-	c.group()
-	return c
-}
-
-// group unites the parts that happen inside one another.
-func (c *cut) group() {
-	u := newUnion(len(c.parts))
+	u := newUnion(len(c.parts)) // of the parts that happen inside one another
 	for i, p := range c.parts {
 		for _, n := range p.needs {
 			for _, of := range n.any {
@@ -377,6 +361,7 @@ func (c *cut) group() {
 		c.groups[g] = append(c.groups[g], i)
 		c.groupOf[i] = g
 	}
+	return c
 }
 
 // lower drops the parts whose needs are not kept, until what is left is
