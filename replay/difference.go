@@ -47,20 +47,22 @@ type StepVerdict struct {
 
 // Difference is a place where a live message is not as the recorded one.
 type Difference struct {
-	Path      string // JSON pointer from the message's root
-	Within    string // of a text that is JSON itself: JSON pointer from its root
-	Want, Got string // JSON text, clipped; "nothing" where there is none
-	Hint      string // the normalizers under which the two would match: time; or ""
+	Path   string `json:"path"`             // JSON pointer from the message's root
+	Within string `json:"within,omitempty"` // of a text that is JSON itself: JSON pointer from its root
+	Want   string `json:"want"`             // JSON text, clipped; "nothing" where there is none
+	Got    string `json:"got"`
+	Hint   string `json:"hint,omitempty"` // the normalizers under which the two would match: time; or ""
 }
 
 // Mapping is a place where a live message is not as the recorded one, and matches
 // all the same.
 type Mapping struct {
-	Path string // JSON pointer from the message's root
+	Path string `json:"path"` // JSON pointer from the message's root
 	// By says why: variable, ignored, redacted, identity, matcher, method, order, or
 	// the name of a normalizer.
-	By        string
-	Want, Got string
+	By   string `json:"by"`
+	Want string `json:"want"`
+	Got  string `json:"got"`
 }
 
 // String returns the verdict on one line.

@@ -36,31 +36,16 @@ type driveReport struct {
 
 // driveStep is the verdict on one step.
 type driveStep struct {
-	Seq         uint64            `json:"seq"`
-	Dir         string            `json:"dir"`
-	What        string            `json:"what"`
-	Result      replay.StepResult `json:"result"`
-	Differences []stepDifference  `json:"differences,omitempty"`
-	More        int               `json:"more,omitempty"`
-	Order       string            `json:"order,omitempty"`
-	Mapped      []stepMapping     `json:"mapped,omitempty"`
-	Flags       []string          `json:"flags,omitempty"` // that would let it match
-	Text        string            `json:"text,omitempty"`
-}
-
-type stepDifference struct {
-	Path   string `json:"path"`
-	Within string `json:"within,omitempty"`
-	Want   string `json:"want"`
-	Got    string `json:"got"`
-	Hint   string `json:"hint,omitempty"`
-}
-
-type stepMapping struct {
-	Path string `json:"path"`
-	By   string `json:"by"`
-	Want string `json:"want"`
-	Got  string `json:"got"`
+	Seq         uint64              `json:"seq"`
+	Dir         string              `json:"dir"`
+	What        string              `json:"what"`
+	Result      replay.StepResult   `json:"result"`
+	Differences []replay.Difference `json:"differences,omitempty"`
+	More        int                 `json:"more,omitempty"`
+	Order       string              `json:"order,omitempty"`
+	Mapped      []replay.Mapping    `json:"mapped,omitempty"`
+	Flags       []string            `json:"flags,omitempty"` // that would let it match
+	Text        string              `json:"text,omitempty"`
 }
 
 func newDriveReport(recorded *recordedSession, command []string, d *replay.Driver, run *driven, timeout time.Duration) *driveReport {
@@ -106,12 +91,9 @@ func (r *driveReport) mask(d door) {
 }
 
 func (r *driveReport) add(v replay.StepVerdict) {
-	step := driveStep{Seq: v.Seq, Dir: v.Dir.String(), What: v.What, Result: v.Result, More: v.More, Order: v.Order, Text: v.Text}
-	for _, d := range v.Differences {
-		step.Differences = append(step.Differences, stepDifference(d))
-	}
+	step := driveStep{Seq: v.Seq, Dir: v.Dir.String(), What: v.What, Result: v.Result, Differences: v.Differences, More: v.More,
+		Order: v.Order, Mapped: v.Mapped, Text: v.Text}
 	for _, m := range v.Mapped {
-		step.Mapped = append(step.Mapped, stepMapping(m))
 		r.Mapped[m.By]++
 	}
 	if v.Result == replay.Mismatch {
@@ -201,7 +183,7 @@ func (s driveStep) details(all bool) (lines []string) {
 		listed = listed[:shown]
 	}
 	for _, d := range listed {
-		line := fmt.Sprintf("%s: wanted %s, got %s", replay.Difference(d).Place(), d.Want, d.Got)
+		line := fmt.Sprintf("%s: wanted %s, got %s", d.Place(), d.Want, d.Got)
 		if d.Hint != "" {
 			line += fmt.Sprintf(" (--normalize %s would match)", d.Hint)
 		}

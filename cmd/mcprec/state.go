@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/store"
 )
@@ -75,9 +76,16 @@ With --diff: from, to (seq, at), and changes (topic, before, after).
 }
 
 func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
-	points, err := o.points()
+	at, err := parsePoint("at", o.at)
 	if err != nil {
 		return err
+	}
+	points := []point{at}
+	if o.diff != "" {
+		if at, err = parsePoint("diff", o.diff); err != nil {
+			return err
+		}
+		points = append(points, at)
 	}
 	fits, err := o.parse()
 	if err != nil {
@@ -123,17 +131,6 @@ func openLines(ctx context.Context, s *session) (lines []state.Line, err error) 
 	return lines, err
 }
 
-// points are the one or two that were asked for.
-func (o stateOptions) points() (points []point, err error) {
-	at, err := parsePoint("at", o.at)
-	points = append(points, at)
-	if o.diff != "" && err == nil {
-		at, err = parsePoint("diff", o.diff)
-		points = append(points, at)
-	}
-	return points, err
-}
-
 // statesAt returns the state at each of the points, in one pass.
 func statesAt(ctx context.Context, s *session, points []point) ([]*state.State, error) {
 	events, err := resolve(ctx, s, points)
@@ -141,7 +138,15 @@ func statesAt(ctx context.Context, s *session, points []point) ([]*state.State, 
 		return nil, err
 	}
 	if s.db != nil {
-		return storedAt(ctx, s, points)
+		var states []*state.State
+		for _, p := range points { // checkpoints shorten the way
+			f, err := cache{s.db, s.id, s.door}.foldUntil(ctx, p.isPast)
+			if err != nil {
+				return nil, err
+			}
+			states = append(states, f.State())
+		}
+		return states, nil
 	}
 	states := make([]*state.State, len(points))
 	now, left := state.New(), len(points)
@@ -174,23 +179,11 @@ func statesAt(ctx context.Context, s *session, points []point) ([]*state.State, 
 	return states, nil
 }
 
-// storedAt is statesAt of a session in the store, where checkpoints shorten the way.
-func storedAt(ctx context.Context, s *session, points []point) (states []*state.State, err error) {
-	for _, p := range points {
-		f, err := cache{s.db, s.id, s.door}.foldUntil(ctx, p.isPast)
-		if err != nil {
-			return nil, err
-		}
-		states = append(states, f.State())
-	}
-	return states, nil
-}
-
 // resolve makes times of shares, which needs the session's end, and returns its events.
 // A fixture is read but once, so its events are kept then.
 func resolve(ctx context.Context, s *session, points []point) (iter.Seq2[store.Event, error], error) {
 	events := s.events(ctx, 1, store.ReadOptions{})
-	if !hasShare(points) {
+	if !slices.ContainsFunc(points, func(p point) bool { return p.share >= 0 }) {
 		return events, nil
 	}
 	if s.db != nil {
@@ -208,13 +201,7 @@ func resolve(ctx context.Context, s *session, points []point) (iter.Seq2[store.E
 	if n := len(kept); n > 0 {
 		shareOut(points, kept[n-1].At)
 	}
-	return func(yield func(store.Event, error) bool) {
-		for _, e := range kept {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}, nil
+	return fixtures.Each(kept), nil
 }
 
 func printState(w io.Writer, format string, v state.View) error {
@@ -303,10 +290,6 @@ func (p point) isPast(seq uint64, at time.Duration) bool {
 		return seq > p.seq
 	}
 	return at > p.at
-}
-
-func hasShare(points []point) bool {
-	return slices.ContainsFunc(points, func(p point) bool { return p.share >= 0 })
 }
 
 // shareOut makes times of shares.

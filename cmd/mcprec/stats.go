@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -129,25 +128,18 @@ func runStats(cmd *cobra.Command, o statsOptions) (err error) {
 			err = errors.Join(err, serr) // the other parts are still counted
 		} else if o.labels.of(s.Header) {
 			s.Header = d.header(s.Header)
-			x.count(s, usage.Stored[s.ID])
+			x.add(s, usage.Stored[s.ID])
+			for _, label := range (&labels{s.Label, s.Labels}).list() {
+				c := x.Labels[label]
+				c.add(s, usage.Stored[s.ID])
+				x.Labels[label] = c
+			}
 		}
 	}
 	if o.format == "json" {
-		enc := json.NewEncoder(cmd.OutOrStdout())
-		enc.SetEscapeHTML(false)
-		return errors.Join(err, enc.Encode(x))
+		return errors.Join(err, encoderTo(cmd.OutOrStdout()).Encode(x))
 	}
 	return errors.Join(err, x.text(cmd.OutOrStdout()))
-}
-
-// count counts a session in all, and for each of its labels.
-func (x *statistics) count(s store.Session, stored int64) {
-	x.add(s, stored)
-	for _, label := range (&labels{s.Label, s.Labels}).list() {
-		c := x.Labels[label]
-		c.add(s, stored)
-		x.Labels[label] = c
-	}
 }
 
 func (x *statistics) text(w io.Writer) error {
