@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +32,12 @@ An expression compares (== != < <= > >=) what the words below say with numbers,
 durations (1.5s, 200ms) or texts in quotes; a word alone holds unless it is 0 or empty.
 and, or, not and parentheses combine them.
 
-` + expressionWords() + `
+` + helpTable(20, state.Names(), func(n state.Name) (string, string) {
+			if n.Of == "" {
+				return n.Word, n.Says
+			}
+			return n.Word + "(" + n.Of + ")", n.Says
+		}) + `
 A FILTER selects calls, as --filter of mcprec show does: tool:search dir:c2s, say, or
 -method:ping. What stands in parentheses may be left out, but for progress and capability.
 
@@ -57,19 +61,6 @@ Exit codes: 0 found, 1 it never holds, 2 usage, 3 data that cannot be read.`,
 	return cmd
 }
 
-// expressionWords lists what an expression may ask.
-func expressionWords() string {
-	var b strings.Builder
-	for _, n := range state.Names() {
-		word := n.Word
-		if n.Of != "" {
-			word += "(" + n.Of + ")"
-		}
-		fmt.Fprintf(&b, "  %-20s  %s\n", word, n.Says)
-	}
-	return b.String()
-}
-
 func runBisect(cmd *cobra.Command, o bisectOptions, arg string) (err error) {
 	if o.expr == "" {
 		return usagef("bisect wants --expr; see its --help for the words")
@@ -83,7 +74,11 @@ func runBisect(cmd *cobra.Command, o bisectOptions, arg string) (err error) {
 		return err
 	}
 	defer closeInto(&err, s)
-	b := newBisection(holds)
+	b := &bisection{holds: holds, state: state.New()}
+	b.transcript = replay.NewTranscript(func(e replay.Entry) error {
+		b.entry = e
+		return nil
+	})
 	var valid store.Validator
 	for e, err := range s.events(cmd.Context(), 1, store.ReadOptions{}) {
 		if err == nil {
@@ -116,15 +111,6 @@ type bisection struct {
 	transcript *replay.Transcript
 	entry      replay.Entry // of the latest event
 	found      bool
-}
-
-func newBisection(holds *state.Condition) *bisection {
-	b := &bisection{holds: holds, state: state.New()}
-	b.transcript = replay.NewTranscript(func(e replay.Entry) error {
-		b.entry = e
-		return nil
-	})
-	return b
 }
 
 // Apply takes the next event; errEnough says that it is the one.

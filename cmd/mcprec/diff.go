@@ -123,7 +123,7 @@ func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	shown := newDiffReport(report, names, o)
+	shown := &diffReport{Report: report, names: names, only: o.only, all: o.all, form: o.format}
 	if err := errors.Join(shown.write(w), w.flush()); err != nil {
 		return err
 	}
@@ -138,33 +138,38 @@ func compareSessions(cmd *cobra.Command, o diffOptions, fits *filter.Filter, opt
 	if args[0] == "-" && args[1] == "-" {
 		return nil, names, usagef("only one of the sessions can be on standard input")
 	}
+	ctx := cmd.Context()
 	digester := diff.NewDigester(options)
 	c := diff.New(digester, options)
 	a, b := c.Sides()
-	var again [2]rereader
-	for side, s := range [...]*diff.Session{a, b} {
-		if again[side], err = newRereader(cmd, o.home, args[side]); err != nil {
+	var sessions [2]*session
+	for i, side := range [...]*diff.Session{a, b} {
+		var s *session
+		if s, err = openSession(cmd, o.home, args[i]); err != nil {
 			return nil, names, err
 		}
-		defer func(r rereader) { err = errors.Join(err, r.close()) }(again[side])
-		names[side] = again[side].name
-		if err = foldSession(cmd.Context(), again[side], digester, s); err != nil {
-			return nil, names, err
+		defer closeInto(&err, s)
+		sessions[i], names[i] = s, s.name
+		if err = s.keep(); err == nil {
+			err = foldSession(ctx, s, digester, side)
 		}
-		if err = selectEvents(cmd.Context(), again[side], fits, s); err != nil {
+		if err == nil {
+			err = selectEvents(ctx, s, fits, side)
+		}
+		if err != nil {
 			return nil, names, err
 		}
 	}
 	c.Match()
-	for side, r := range again {
-		if err := takeTexts(cmd.Context(), r, c, side); err != nil {
+	for i, s := range sessions {
+		if err := takeTexts(ctx, s, c, i); err != nil {
 			return nil, names, err
 		}
 	}
 	report := c.Report()
 	err = o.warnUnused(cmd.ErrOrStderr(), options.Rules, func(p replay.Projection) error {
-		for _, r := range again {
-			if err := r.read(func(s *session) error { return replay.Project(s.events(cmd.Context(), 1, store.ReadOptions{}), p) }); err != nil {
+		for _, s := range sessions {
+			if err := errors.Join(replay.Project(s.events(ctx, 1, store.ReadOptions{}), p), s.rewind()); err != nil {
 				return err
 			}
 		}
@@ -180,102 +185,54 @@ type digested struct {
 }
 
 // foldSession reads a session into its side of the comparison.
-func foldSession(ctx context.Context, r rereader, d *diff.Digester, side *diff.Session) error {
-	return r.read(func(s *session) error {
-		var valid store.Validator
-		events := s.events(ctx, 1, store.ReadOptions{})
-		for e, err := range workAhead(events, func(e store.Event) digested { return digested{e, d.Digest(e)} }) {
-			if err == nil {
-				err = valid.Check(e.Event)
-			}
-			if err == nil {
-				err = side.Apply(e.Event, e.digests)
-			}
-			if err != nil {
-				return fmt.Errorf("diff %s: %w", r.name, err)
-			}
+func foldSession(ctx context.Context, s *session, d *diff.Digester, side *diff.Session) error {
+	var valid store.Validator
+	events := s.events(ctx, 1, store.ReadOptions{})
+	for e, err := range workAhead(events, func(e store.Event) digested { return digested{e, d.Digest(e)} }) {
+		if err == nil {
+			err = valid.Check(e.Event)
 		}
-		return nil
-	})
+		if err == nil {
+			err = side.Apply(e.Event, e.digests)
+		}
+		if err != nil {
+			return fmt.Errorf("diff %s: %w", s.name, err)
+		}
+	}
+	return s.rewind()
 }
 
 // selectEvents reads a session for the events that fit a filter, if there is one.
-func selectEvents(ctx context.Context, r rereader, fits *filter.Filter, side *diff.Session) error {
+func selectEvents(ctx context.Context, s *session, fits *filter.Filter, side *diff.Session) error {
 	if fits.String() == "" {
 		return nil
 	}
 	side.SelectNone()
-	return r.read(func(s *session) error {
-		t, err := s.transcript(ctx, fits.Ahead(), func(e replay.Entry) error {
-			if fits.Selects(&e) {
-				side.Select(e.Seq)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+	t, err := s.transcript(ctx, fits.Ahead(), func(e replay.Entry) error {
+		if fits.Selects(&e) {
+			side.Select(e.Seq)
 		}
-		return replay.Project(s.events(ctx, 1, store.ReadOptions{}), t)
+		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(replay.Project(s.events(ctx, 1, store.ReadOptions{}), t), s.rewind())
 }
 
 // takeTexts reads the events again whose texts are wanted.
-func takeTexts(ctx context.Context, r rereader, c *diff.Comparison, side int) error {
+func takeTexts(ctx context.Context, s *session, c *diff.Comparison, side int) error {
 	wanted := c.Wants(side)
 	if len(wanted) == 0 {
 		return nil
 	}
-	return r.read(func(s *session) error {
-		for e, err := range s.events(ctx, wanted[0], store.ReadOptions{}) {
-			if err != nil {
-				return fmt.Errorf("diff %s: %w", r.name, err)
-			}
-			if c.Take(side, e); e.Seq >= wanted[len(wanted)-1] {
-				break
-			}
+	for e, err := range s.events(ctx, wanted[0], store.ReadOptions{}) {
+		if err != nil {
+			return fmt.Errorf("diff %s: %w", s.name, err)
 		}
-		return nil
-	})
-}
-
-// rereader reads a session as often as it is asked to.
-type rereader struct {
-	cmd  *cobra.Command
-	home home
-	id   string   // of a session of the store, which is opened each time
-	file *session // of any other
-	name string
-}
-
-func newRereader(cmd *cobra.Command, h home, arg string) (rereader, error) {
-	s, err := openSession(cmd, h, arg)
-	if err != nil {
-		return rereader{}, err
+		if c.Take(side, e); e.Seq >= wanted[len(wanted)-1] {
+			break
+		}
 	}
-	r := rereader{cmd: cmd, home: h, id: string(s.id), name: s.name}
-	if s.db != nil {
-		return r, s.Close()
-	}
-	r.file = s
-	return r, s.keep()
-}
-
-func (r rereader) close() error {
-	if r.file == nil {
-		return nil
-	}
-	return r.file.Close()
-}
-
-// read calls do with the session at its beginning.
-func (r rereader) read(do func(*session) error) (err error) {
-	if r.file != nil {
-		return errors.Join(do(r.file), r.file.rewind())
-	}
-	s, err := openSession(r.cmd, r.home, r.id)
-	if err != nil {
-		return err
-	}
-	defer closeInto(&err, s)
-	return do(s)
+	return s.rewind()
 }

@@ -25,10 +25,6 @@ type diffReport struct {
 	form  string
 }
 
-func newDiffReport(r *diff.Report, names [2]string, o diffOptions) *diffReport {
-	return &diffReport{Report: r, names: names, only: o.only, all: o.all, form: o.format}
-}
-
 // tells reports whether a section is told.
 func (r *diffReport) tells(section string) bool {
 	return len(r.only) == 0 || slices.Contains(r.only, section)
@@ -269,16 +265,12 @@ type shownDiffFinding struct {
 	Flags  []string     `json:"flags,omitempty"` // under which it would be none
 }
 
-type shownPlace struct {
+type shownPlace struct { // a replay.Difference
 	Path   string `json:"path"`
 	Within string `json:"within,omitempty"`
-	A      string `json:"a"`
-	B      string `json:"b"`
+	Want   string `json:"a"`
+	Got    string `json:"b"`
 	Hint   string `json:"hint,omitempty"`
-}
-
-func shownPlaceOf(d replay.Difference) shownPlace {
-	return shownPlace{d.Path, d.Within, d.Want, d.Got, d.Hint}
 }
 
 func (r *diffReport) writeJSON(w io.Writer) error {
@@ -307,7 +299,7 @@ func (r *diffReport) writeJSON(w io.Writer) error {
 		}
 		shown := shownDiffFinding{Finding: f, More: f.More, Flags: flagsFor(f)}
 		for _, d := range f.Differences {
-			shown.Places = append(shown.Places, shownPlaceOf(d))
+			shown.Places = append(shown.Places, shownPlace(d))
 		}
 		out.Findings = append(out.Findings, shown)
 	}

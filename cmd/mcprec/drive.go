@@ -273,10 +273,7 @@ func readRecorded(cmd *cobra.Command, h home, arg string) (_ *recordedSession, e
 	if s.db == nil {
 		r.file = arg
 	}
-	err = each(s.exact(cmd.Context(), 1, store.ReadOptions{}), func(e store.Event) error {
-		r.events = append(r.events, e)
-		return nil
-	})
+	r.events, err = collect(s.exact(cmd.Context(), 1, store.ReadOptions{}))
 	if err == nil && len(r.events) > 0 {
 		r.header, err = store.ParseHeader(r.events[0].Payload)
 	}

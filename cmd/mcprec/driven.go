@@ -52,12 +52,8 @@ func keepRun(ctx context.Context, recorded store.Header, command []string) (*kep
 }
 
 // events returns what was recorded.
-func (k *keptRun) events(ctx context.Context) (events []store.Event, err error) {
-	err = each(k.log.Read(ctx, k.ID(), 1, store.ReadOptions{}), func(e store.Event) error {
-		events = append(events, e)
-		return nil
-	})
-	return events, err
+func (k *keptRun) events(ctx context.Context) ([]store.Event, error) {
+	return collect(k.log.Read(ctx, k.ID(), 1, store.ReadOptions{}))
 }
 
 // heardServer reports whether the live server said anything. A run without that is no

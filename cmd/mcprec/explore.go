@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
@@ -52,7 +53,8 @@ func newExplore() *cobra.Command {
 	o.chosen = func(flags ...string) bool { return slices.ContainsFunc(flags, f.Changed) }
 	o.models.addFlags(cmd, "free", "")
 	f.StringArrayVarP(&o.capacities, "capacity", "c", []string{"sweep"}, "`N`, c2s=N,s2c=N, unbounded or sweep; may be given several times")
-	addChoice(cmd, &o.strategy, "strategy", "how to choose the steps: "+strings.Join(strategyNames(), ", "), strategyNames()...)
+	names := namesOf(strategies, func(s strategy) string { return s.name })
+	addChoice(cmd, &o.strategy, "strategy", "how to choose the steps: "+strings.Join(names, ", "), names...)
 	f.IntVarP(&o.schedules, "schedules", "n", 200, "how many schedules to run, over all capacities; at L0 one for each decides, and is the default")
 	f.DurationVar(&o.budget, "budget", 0, "end the search after this time, and report what was found so far; 0 is never")
 	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
@@ -64,71 +66,62 @@ func newExplore() *cobra.Command {
 	return cmd
 }
 
-// strategies are what --strategy may name.
-var strategies = []struct {
+type strategy struct {
 	name string
 	explore.Strategy
-}{
+}
+
+// strategies are what --strategy may name.
+var strategies = []strategy{
 	{"mix", explore.Mix}, {"eager", explore.Eager}, {"pos", explore.POS}, {"starve", explore.Starve},
 	{"pct", explore.PCT}, {"random", explore.Random}, {"exhaustive", explore.Exhaustive},
 }
 
-func strategyNames() []string {
-	names := make([]string, len(strategies))
-	for i, s := range strategies {
-		names[i] = s.name
+// check reads the flags that can be wrong before a session is opened, into a function that
+// puts them into a plan.
+func (o exploreOptions) check() (ends replay.Models, apply func(*explore.Plan), err error) {
+	for _, name := range []string{"capacity", "schedules", "strategy", "seed", "level", "budget"} {
+		if o.token != "" && o.chosen(name) {
+			return ends, nil, usagef("--%s beside --token: the token is one schedule, and says at what level and capacity; leave one of the two out", name)
+		}
 	}
-	return names
-}
-
-// check reads the flags that can be wrong before a session is opened.
-func (o exploreOptions) check() (m replay.Models, p explore.Plan, err error) {
-	p.Schedules, p.Seed, p.Token, p.Budget = o.schedules, o.seed, o.token, o.budget
-	p.Workers = runtime.GOMAXPROCS(0) // the models of different runs share nothing
-	p.Strategy = strategies[slices.Index(strategyNames(), o.strategy)].Strategy
-	if o.schedules < 1 {
-		return m, p, usagef("--schedules %d: want 1 or more", o.schedules)
+	switch {
+	case o.schedules < 1:
+		return ends, nil, usagef("--schedules %d: want 1 or more", o.schedules)
+	case o.budget < 0:
+		return ends, nil, usagef("--budget %v: want 0 or more", o.budget)
+	case o.out.name == "-":
+		return ends, nil, usagef("--out -: standard output has the report; name a file")
 	}
-	if o.budget < 0 {
-		return m, p, usagef("--budget %v: want 0 or more", o.budget)
+	if ends, err = o.models.parse(); err != nil {
+		return ends, nil, err
 	}
-	if m, err = o.models.parse(); err != nil {
-		return m, p, err
-	}
-	if p.Level, err = explore.ParseLevel(o.level); err != nil {
-		return m, p, err
+	level, err := explore.ParseLevel(o.level)
+	if err != nil {
+		return ends, nil, err
 	}
 	if o.token != "" {
 		token, err := explore.ParseToken(o.token)
 		if err != nil {
-			return m, p, usagef("--token: %v", err)
+			return ends, nil, usagef("--token: %v", err)
 		}
-		p.Level = token.Level
+		level = token.Level
 	}
-	p.Capacities, err = parseCapacities(o.capacities)
-	if p.Level == explore.L0 && !o.chosen("schedules", "strategy") {
-		p.Schedules = len(p.Capacities) // each order has the same end
-	}
+	capacities, err := parseCapacities(o.capacities)
 	if err != nil {
-		return m, p, err
+		return ends, nil, err
 	}
-	if p.Level == explore.L1 && (m.Client == replay.Rigid || m.Server == replay.Rigid) {
-		return m, p, usagef("a rigid end has one order only, and nothing to choose at level L1: use free, inline, serial or inbox:Q")
+	if level == explore.L1 && (ends.Client == replay.Rigid || ends.Server == replay.Rigid) {
+		return ends, nil, usagef("a rigid end has one order only, and nothing to choose at level L1: use free, inline, serial or inbox:Q")
 	}
-	if o.out.name == "-" {
-		return m, p, usagef("--out -: standard output has the report; name a file")
-	}
-	return m, p, o.out.check()
-}
-
-// unlessToken refuses the flags that a token leaves nothing to say for.
-func (o exploreOptions) unlessToken() error {
-	for _, name := range []string{"capacity", "schedules", "strategy", "seed", "level", "budget"} {
-		if o.token != "" && o.chosen(name) {
-			return usagef("--%s beside --token: the token is one schedule, and says at what level and capacity; leave one of the two out", name)
+	return ends, func(p *explore.Plan) {
+		p.Capacities, p.Level, p.Schedules, p.Seed, p.Token, p.Budget = capacities, level, o.schedules, o.seed, o.token, o.budget
+		p.Strategy = strategies[slices.IndexFunc(strategies, func(s strategy) bool { return s.name == o.strategy })].Strategy
+		p.Workers = runtime.GOMAXPROCS(0) // the models of different runs share nothing
+		if level == explore.L0 && !o.chosen("schedules", "strategy") {
+			p.Schedules = len(capacities) // each order has the same end
 		}
-	}
-	return nil
+	}, o.out.check()
 }
 
 // parseCapacities reads what --capacity was given; nil is the sweep.
@@ -145,20 +138,11 @@ func parseCapacities(words []string) ([]explore.Capacity, error) {
 		}
 		list = append(list, explore.Capacity{C2S: int(c.C2S), S2C: int(c.S2C)})
 	}
-	var once []explore.Capacity
-	for _, c := range list {
-		if !slices.Contains(once, c) {
-			once = append(once, c)
-		}
-	}
-	return once, nil
+	return unique(list), nil
 }
 
 func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
-	if err := o.unlessToken(); err != nil {
-		return err
-	}
-	ends, flags, err := o.check()
+	ends, apply, err := o.check()
 	if err != nil {
 		return err
 	}
@@ -167,12 +151,9 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 		return err
 	}
 	defer closeInto(&err, s)
-	var events []store.Event
-	for e, err := range s.events(cmd.Context(), 1, store.ReadOptions{}) {
-		if err != nil {
-			return err
-		}
-		events = append(events, e)
+	events, err := collect(s.events(cmd.Context(), 1, store.ReadOptions{}))
+	if err != nil {
+		return err
 	}
 	if !slices.ContainsFunc(events, func(e store.Event) bool { return e.Kind == store.Frame }) {
 		return usagef("explore %s: nothing was said in it; name another session", s.name)
@@ -181,9 +162,7 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
-	plan.Capacities, plan.Strategy, plan.Schedules = flags.Capacities, flags.Strategy, flags.Schedules
-	plan.Seed, plan.Token, plan.Level, plan.Workers = flags.Seed, flags.Token, flags.Level, flags.Workers
-	plan.Budget = flags.Budget
+	apply(&plan)
 	stop, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	plan.Stop = stop.Done()
@@ -275,15 +254,7 @@ func writeSmallest(cmd *cobra.Command, out outFile, events []store.Event, ends r
 		}
 		use = fmt.Sprintf("mcprec explore --client %v --server %v --token %s %s", ends.Client, ends.Server, token, out.name)
 	}
-	err := out.write(exactOut(cmd), func(w io.Writer) error {
-		return encode(w, func(yield func(store.Event, error) bool) {
-			for _, e := range events {
-				if !yield(e, nil) {
-					return
-				}
-			}
-		})
-	})
+	err := out.write(exactOut(cmd), func(w io.Writer) error { return encode(w, fixtures.Each(events)) })
 	if err == nil {
 		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: written to %s; it hangs with %s\n", out.name, use)
 	}

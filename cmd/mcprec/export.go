@@ -44,7 +44,7 @@ func newExport() *cobra.Command {
 		Short: "Write a session as a fixture, in another format, or one of its streams byte for byte",
 		Long: `export writes a session in one of these formats:
 
-` + exportFormatHelp() + `
+` + helpTable(10, exportFormats, func(f exportFormat) (string, string) { return f.name, f.says }) + `
 --filter selects events as that of mcprec show does. What is written is a session of its
 own, numbered anew, with a note of what was left out; text and mermaid keep the numbers.
 
@@ -68,10 +68,10 @@ own, numbered anew, with a note of what was left out; text and mermaid keep the 
 
 func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 	defer frugal()()
-	format, err := exportFormatNamed(o.format)
-	if err != nil {
+	if err := oneOf("format", o.format, exportFormatNames()...); err != nil { // by --to
 		return err
 	}
+	format := exportFormats[slices.Index(exportFormatNames(), o.format)]
 	switch {
 	case o.format != "raw" && o.dir != "":
 		return usagef("--dir is for --format raw")
@@ -181,59 +181,27 @@ type exportFormat struct {
 
 // exportFormats are all that there are, in the order of the help.
 var exportFormats = []exportFormat{
-	{"jsonl", "JSON Lines, the text form that a test loads and import reads back", writeJSONL},
+	{"jsonl", "JSON Lines, the text form that a test loads and import reads back", func(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
+		return encode(w, events)
+	}},
 	{"raw", "the bytes of one stream, exact with --secrets: --dir c2s, s2c or stderr", writeRaw},
 	{"text", "the lines of mcprec show", writeText},
 	{"mermaid", "a sequence diagram for documents: text of mermaid.js", writeMermaid},
-	{"har", "an HTTP Archive, for the network panel of a browser; import reads it back", writeHAR},
-	{"otlp", "OpenTelemetry traces, a span a call, as JSON", writeOTLP},
+	{"har", "an HTTP Archive, for the network panel of a browser; import reads it back", plainly(foreign.WriteHAR)},
+	{"otlp", "OpenTelemetry traces, a span a call, as JSON", plainly(otlp.WriteJSON)},
 }
 
 // exportFormatNames lists the names for a flag.
-func exportFormatNames() (names []string) {
-	for _, f := range exportFormats {
-		names = append(names, f.name)
-	}
-	return names
+func exportFormatNames() []string {
+	return namesOf(exportFormats, func(f exportFormat) string { return f.name })
 }
 
-// exportFormatHelp is the table for the help.
-func exportFormatHelp() string {
-	var b strings.Builder
-	for _, f := range exportFormats {
-		fmt.Fprintf(&b, "  %-10s  %s\n", f.name, f.says)
+// plainly makes a form for other programs one that no recorded text drives a terminal by.
+func plainly(write func(io.Writer, iter.Seq2[store.Event, error], string) error) func(*bufio.Writer, iter.Seq2[store.Event, error], exportOptions) error {
+	return func(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
+		p := &plainWriter{w: w}
+		return errors.Join(write(p, events, release), p.Close())
 	}
-	return b.String()
-}
-
-// exportFormatNamed returns the format with the name.
-func exportFormatNamed(name string) (exportFormat, error) {
-	for _, f := range exportFormats {
-		if f.name == name {
-			return f, nil
-		}
-	}
-	return exportFormat{}, oneOf("format", name, exportFormatNames()...)
-}
-
-func writeJSONL(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
-	return encode(w, events)
-}
-
-func writeHAR(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
-	p := &plainWriter{w: w}
-	if err := foreign.WriteHAR(p, events, release); err != nil {
-		return err
-	}
-	return p.Close()
-}
-
-func writeOTLP(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
-	p := &plainWriter{w: w}
-	if err := otlp.WriteJSON(p, events, release); err != nil {
-		return err
-	}
-	return p.Close()
 }
 
 // writeText writes the lines of show.

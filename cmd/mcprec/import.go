@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +29,7 @@ that differs from what is there under its id is an error.
 What other recorders wrote is known by its content, and --from FORMAT insists on a
 format. The formats are
 
-` + foreignHelp() + `
+` + helpTable(17, foreign.Formats, func(f foreign.Format) (string, string) { return f.Name, f.Says }) + `
 What a format has no event for becomes a note, and so does what is to be known of its
 bytes: most recorders keep messages, not the bytes that passed.
 
@@ -51,25 +50,8 @@ named wherever a fixture is wanted, without an import.
 	}
 	o.addFlags(cmd)
 	cmd.Flags().StringVar(&o.from, "from", "", "take the files for `FORMAT`")
-	completeWords(cmd, "from", foreignNames()...)
+	completeWords(cmd, "from", namesOf(foreign.Formats, func(f foreign.Format) string { return f.Name })...)
 	return cmd
-}
-
-// foreignNames lists the formats of others for a flag.
-func foreignNames() (names []string) {
-	for _, f := range foreign.Formats {
-		names = append(names, f.Name)
-	}
-	return names
-}
-
-// foreignHelp is their table for the help.
-func foreignHelp() string {
-	var b strings.Builder
-	for _, f := range foreign.Formats {
-		fmt.Fprintf(&b, "  %-17s  %s\n", f.Name, f.Says)
-	}
-	return b.String()
 }
 
 type importOptions struct {
@@ -167,11 +149,7 @@ func readSessions(r io.Reader) ([][]store.Event, error) {
 	if format, ok := foreign.Detect(head); ok {
 		return readForeign(b, format)
 	}
-	var events []store.Event
-	err := each(fixtures.Decode(b), func(e store.Event) error {
-		events = append(events, e)
-		return nil
-	})
+	events, err := collect(fixtures.Decode(b))
 	return [][]store.Event{events}, err
 }
 

@@ -156,7 +156,7 @@ func listText(w *screen, sessions []store.Session, limit int) {
 			start = s.Start.Local().Format(time.DateTime)
 		}
 		w.paint(unpainted, fmt.Sprintf(before, id, short[i], start, s.Frames, s.Bytes))
-		w.paint(ofState(s.State), fmt.Sprintf("%-7s", s.State))
+		w.paint(map[store.State]style{store.Live: green, store.Crashed: red}[s.State], fmt.Sprintf("%-7s", s.State))
 		w.paint(unpainted, fmt.Sprintf(after, plain(strings.TrimPrefix(s.Exit, "signal: ")), label, plain(labelOf(s)), plain(commandOf(s))))
 		if s.Masked != nil {
 			w.paint(dim, "  (masked)")
@@ -177,10 +177,6 @@ func commandOf(s store.Session) string {
 		return s.URL
 	}
 	return strings.Join(s.Command, " ")
-}
-
-func ofState(s store.State) style {
-	return map[store.State]style{store.Live: green, store.Crashed: red}[s]
 }
 
 // shortIDs returns, for sessions in any order, the shortest unique prefixes.

@@ -110,6 +110,25 @@ func atMost(n int) cobra.PositionalArgs {
 	}
 }
 
+// namesOf lists what there is to choose from, for a flag.
+func namesOf[T any](list []T, name func(T) string) []string {
+	names := make([]string, len(list))
+	for i, x := range list {
+		names[i] = name(x)
+	}
+	return names
+}
+
+// helpTable lists names, and what they are, for a command's help.
+func helpTable[T any](width int, list []T, row func(T) (name, says string)) string {
+	var b strings.Builder
+	for _, x := range list {
+		name, says := row(x)
+		fmt.Fprintf(&b, "  %-*s  %s\n", width, name, says)
+	}
+	return b.String()
+}
+
 // choice is the value of a flag that takes one of some words.
 type choice struct {
 	flag  string

@@ -247,17 +247,13 @@ func (c *cleaning) sayCounts(w io.Writer) {
 	fmt.Fprintf(plainTo(w), "mcprec: %s: %s in %s\n", plain(c.session.name), phrase.Plural(c.secrets, "secret"), phrase.Plural(c.events, "event"))
 }
 
-// fileName returns the name of the session's file, "" of a session of the store.
-func (c *cleaning) fileName() string {
-	if c.session.db != nil {
-		return ""
-	}
-	return c.session.name
-}
-
 // list prints one finding. It never has the secret.
 func (c *cleaning) list(e store.Event, f mask.Finding) error {
 	if c.options.format == "json" {
+		file := ""
+		if c.session.db == nil {
+			file = c.session.name
+		}
 		return json.NewEncoder(c.out).Encode(struct {
 			Seq  uint64     `json:"seq"`
 			Kind store.Kind `json:"kind"`
@@ -267,7 +263,7 @@ func (c *cleaning) list(e store.Event, f mask.Finding) error {
 
 			Session store.SessionID `json:"session,omitempty"`
 			File    string          `json:"file,omitempty"`
-		}{e.Seq, e.Kind, e.Dir.String(), f.Rule, f.Path, c.session.id, c.fileName()})
+		}{e.Seq, e.Kind, e.Dir.String(), f.Rule, f.Path, c.session.id, file})
 	}
 	_, err := fmt.Fprintf(c.out, "%6d %-6s %-7s %-12s %s\n", e.Seq, cmp.Or(e.Dir.String(), "-"), e.Kind, f.Rule, named(f.Path))
 	return err

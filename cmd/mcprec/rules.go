@@ -65,21 +65,14 @@ func (r *ruleFlags) warnUnused(w io.Writer, rules replay.Rules, read func(replay
 	return nil
 }
 
-func normalizerWords() (names []string) {
-	for _, n := range replay.Normalizers() {
-		names = append(names, n.Name)
-	}
-	return names
+func normalizerWords() []string {
+	return namesOf(replay.Normalizers(), func(n replay.Normalizer) string { return n.Name })
 }
 
 // normalizerHelp lists the normalizers for a command's help.
 func normalizerHelp() string {
-	var b strings.Builder
-	b.WriteString("Normalizers, by name, none of which is on by itself:\n")
-	for _, n := range replay.Normalizers() {
-		fmt.Fprintf(&b, "  %-9s %s\n", n.Name, n.Does)
-	}
-	return b.String()
+	return "Normalizers, by name, none of which is on by itself:\n" +
+		helpTable(8, replay.Normalizers(), func(n replay.Normalizer) (string, string) { return n.Name, n.Does })
 }
 
 // mostPlaces is how many places --ignore names one by one. Where there are more, it names
@@ -169,7 +162,7 @@ func fewer(places []string) []string {
 	return common
 }
 
-func unique(list []string) (kept []string) {
+func unique[T comparable](list []T) (kept []T) {
 	for _, s := range list {
 		if !slices.Contains(kept, s) {
 			kept = append(kept, s)

@@ -226,21 +226,14 @@ func entryLine(e replay.Entry, pairs bool) shownEntry {
 		if m.Latency > 0 {
 			sm.Latency = m.Latency.String()
 		}
-		if pairs && m.Call != nil {
-			sm.pair(m)
+		switch {
+		case !pairs || m.Call == nil:
+		case m.Kind != transport.Request:
+			sm.Request = m.Call.Request
+		case m.Call.Response != 0: // and of a request how long it took
+			sm.Response, sm.Latency = m.Call.Response, m.Call.Latency.String()
 		}
 		line.Messages = append(line.Messages, sm)
 	}
 	return line
-}
-
-// pair names the other event of the call, and of a request how long that took.
-func (sm *shownMessage) pair(m replay.EntryMessage) {
-	if m.Kind != transport.Request {
-		sm.Request = m.Call.Request
-		return
-	}
-	if sm.Response = m.Call.Response; sm.Response != 0 {
-		sm.Latency = m.Call.Latency.String()
-	}
 }

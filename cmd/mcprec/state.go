@@ -191,17 +191,11 @@ func resolve(ctx context.Context, s *session, points []point) (iter.Seq2[store.E
 		shareOut(points, head.At)
 		return events, err
 	}
-	var kept []store.Event
-	for e, err := range events {
-		if err != nil {
-			return nil, err
-		}
-		kept = append(kept, e)
-	}
+	kept, err := collect(events)
 	if n := len(kept); n > 0 {
 		shareOut(points, kept[n-1].At)
 	}
-	return fixtures.Each(kept), nil
+	return fixtures.Each(kept), err
 }
 
 func printState(w io.Writer, format string, v state.View) error {

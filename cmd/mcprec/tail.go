@@ -79,9 +79,13 @@ func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 func (o tailOptions) print(ctx context.Context, s *session, fits *filter.Filter, show func(replay.Entry) error) error {
 	live := false
 	var window []replay.Entry // the newest o.last entries, until live
-	begin, err := s.lastFrom(ctx, fits, o.last)
-	if err != nil {
-		return err
+	begin := uint64(1)        // of a fixture, and of events that fit, it is not known where the last begin
+	if s.db != nil && fits.String() == "" {
+		head, err := s.db.Head(ctx, s.id)
+		if err != nil {
+			return err
+		}
+		begin = head.Seq - min(head.Seq, uint64(o.last)) + 1
 	}
 	t, next, err := s.transcriptFrom(ctx, fits.Ahead(), begin, func(e replay.Entry) error {
 		switch {
@@ -114,16 +118,6 @@ func (o tailOptions) print(ctx context.Context, s *session, fits *filter.Filter,
 	return replay.Project(s.events(ctx, next, store.ReadOptions{Follow: true}), t)
 }
 
-// lastFrom returns where the last n events begin; 1 where that is not known: of a
-// fixture, and of events that fit.
-func (s *session) lastFrom(ctx context.Context, fits *filter.Filter, n int) (uint64, error) {
-	if s.db == nil || fits.String() != "" {
-		return 1, nil
-	}
-	head, err := s.db.Head(ctx, s.id)
-	return head.Seq - min(head.Seq, uint64(n)) + 1, err
-}
-
 // each calls f with every event until either fails.
 func each(events iter.Seq2[store.Event, error], f func(store.Event) error) error {
 	for e, err := range events {
@@ -135,6 +129,15 @@ func each(events iter.Seq2[store.Event, error], f func(store.Event) error) error
 		}
 	}
 	return nil
+}
+
+// collect returns all events, or those before an error.
+func collect(events iter.Seq2[store.Event, error]) (list []store.Event, err error) {
+	err = each(events, func(e store.Event) error {
+		list = append(list, e)
+		return nil
+	})
+	return list, err
 }
 
 // awaitLive returns the newest live session, or waits for one. A file system

@@ -108,10 +108,16 @@ func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 		Open: r.open, Done: r.done, Path: r.target.Path, Split: r.o.http.split, Together: r.o.http.join,
 		Header: store.Header{Label: r.o.label.text, Labels: r.o.label.values, URL: r.target.String(), Masked: r.o.masked(), Recorder: "mcprec " + version()},
 	})
+	say := func(format string, args ...any) { fmt.Fprintf(plainTo(r.std.err), "mcprec: "+format+"\n", args...) }
+	options := recorder.ProxyOptions{
+		Target: r.target, Origins: r.o.http.origins,
+		Refused: func(why string) { say("refused a request: %s; --allow-origin ORIGIN lets pages in", why) },
+		Failed:  func(why string) { say("%s; clients see their connection closed", why) },
+	}
 	live, end := context.WithCancelCause(context.Background())
 	defer end(nil)
 	server := &http.Server{
-		Handler:     tap.Proxy(recorder.ProxyOptions{Target: r.target, Origins: r.o.http.origins, Refused: r.refused, Failed: r.failed}),
+		Handler:     tap.Proxy(options),
 		BaseContext: func(net.Listener) context.Context { return live },
 		ErrorLog:    log.New(plainTo(r.std.err), "mcprec: ", 0),
 		Protocols:   new(http.Protocols),
@@ -160,16 +166,4 @@ func (r *remote) done(sum recorder.Summary) {
 	if !reportRecorded(context.Background(), r.std, r.o, r.db, sum) {
 		r.faulty.Store(true)
 	}
-}
-
-func (r *remote) refused(why string) {
-	r.say("refused a request: %s; --allow-origin ORIGIN lets pages in", why)
-}
-
-func (r *remote) failed(why string) {
-	r.say("%s; clients see their connection closed", why)
-}
-
-func (r *remote) say(format string, args ...any) {
-	fmt.Fprintf(plainTo(r.std.err), "mcprec: "+format+"\n", args...)
 }
