@@ -20,8 +20,8 @@ is whole and on the disk: who interrupts compact, or loses power, has the old on
 What was removed is then in none of the store's files. A damaged database stays as it
 is; see mcprec repair.
 
-Recorders, readers and other commands go on meanwhile. There must be room for the
-largest database once more.
+Recorders and readers go on meanwhile; commands that remove or import sessions wait. There
+must be room for the largest database once more.
 
 ` + exitLine,
 		Args:              atMost(0),

@@ -1,7 +1,6 @@
 package boltstore
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,13 +10,10 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-
-	"github.com/mcprec/mcprec/store"
 )
 
 const (
 	compactStep   = 4 << 20 // copied in one transaction
-	compactNames  = 1000    // sessions looked at in one transaction
 	staleTempTime = time.Hour
 	leastFree     = 32 << 10 // less is not worth a new file
 )
@@ -30,9 +26,9 @@ type Compacted struct {
 
 // Compact writes each database of which at least the share `least` is free anew, without
 // its free pages, and gives the new file the name of the old one. What each holds is
-// checked on the way; a damaged one stays as it is. Who dies on the way leaves the old
-// file. Recorders, readers and folds go on meanwhile: a database is held, against writers
-// only, for as long as it takes to catch up with what changed while it was copied.
+// checked on the way; a damaged one stays as it is. A process that dies on the way leaves
+// the old file. Recorders and readers go on meanwhile; what writes to a database waits while
+// that is copied.
 func (s *Store) Compact(ctx context.Context, least float64, report func(Compacted)) error {
 	if err := s.begin(ctx); err != nil {
 		return fmt.Errorf("compact store: %w", err)
@@ -56,10 +52,9 @@ func (s *Store) Compact(ctx context.Context, least float64, report func(Compacte
 		if ctx.Err() != nil {
 			break
 		}
-		c := &compaction{s: s, path: path}
-		switch err := c.run(ctx, least); {
+		switch c, err := s.compact(ctx, path, least); {
 		case err == nil:
-			report(Compacted{Path: path, Before: c.before, After: c.after})
+			report(c)
 		case !errors.Is(err, fs.ErrNotExist):
 			faults = append(faults, fmt.Errorf("compact %s: %w", path, err))
 		}
@@ -99,62 +94,41 @@ func (d databases) sweep(left func(name string, info fs.FileInfo) bool) {
 	}
 }
 
-// compaction is the copying of one database.
-type compaction struct {
-	s             *Store
-	path          string
-	temp          string
-	info          fs.FileInfo // of the file that is copied
-	before, after int64
-}
-
-// run copies the database and exchanges the files, if the new one is smaller.
-func (c *compaction) run(ctx context.Context, least float64) error {
-	free, err := c.look(ctx)
-	if err != nil || free < leastFree || float64(free) < least*float64(c.before) {
-		return err
-	}
-	if c.temp, err = c.s.emptyMonth(c.path + ".compact"); err != nil {
-		return err
-	}
-	defer func() { _ = c.s.machine.remove(c.temp) }()
-	if err := c.copy(ctx); err != nil {
-		return err
-	}
-	var fault error
-	if err := c.s.verifyMonth(ctx, c.temp, func(err error) { fault = errors.Join(fault, err) }); err != nil || fault != nil {
-		return errors.Join(err, fault)
-	}
-	return c.s.withDB(ctx, c.path, bolt.Options{ReadOnly: true}, func(db *bolt.DB, file *os.File) error {
-		if info, err := file.Stat(); err != nil || !os.SameFile(info, c.info) {
-			return errors.Join(err, store.ErrBusy)
+// compact copies a database and exchanges the files, if the new one is smaller.
+func (s *Store) compact(ctx context.Context, path string, least float64) (c Compacted, err error) {
+	err = s.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB, file *os.File) error {
+		info, err := file.Stat()
+		if err != nil {
+			return err
 		}
+		c = Compacted{Path: path, Before: info.Size(), After: info.Size()}
 		return db.View(func(tx *bolt.Tx) error {
-			return inMonth(tx, file, &month{path: c.path}, func(m *month) error {
-				if err := c.catchUp(ctx, m); err != nil {
+			return inMonth(tx, file, &month{path: path}, func(m *month) error {
+				if m.stale {
+					return staleFile(path)
+				}
+				used, err := m.used()
+				if free := c.Before - used; err != nil || free < leastFree || float64(free) < least*float64(c.Before) {
 					return err
 				}
-				return c.exchange()
+				temp, err := s.emptyMonth(path + ".compact")
+				if err != nil {
+					return err
+				}
+				defer func() { _ = s.machine.remove(temp) }()
+				if err := s.copyMonth(ctx, m, temp); err != nil {
+					return err
+				}
+				var fault error
+				if err := s.verifyMonth(ctx, temp, func(err error) { fault = errors.Join(fault, err) }); err != nil || fault != nil {
+					return errors.Join(err, fault)
+				}
+				c.After, err = s.exchange(temp, path, c.Before)
+				return err
 			})
 		})
 	})
-}
-
-// look returns how many bytes the database would give back.
-func (c *compaction) look(ctx context.Context) (free int64, err error) {
-	if c.info, err = os.Lstat(c.path); err != nil {
-		return 0, err
-	}
-	err = c.s.view(ctx, c.path, func(m *month) error {
-		if m.stale {
-			return staleFile(c.path)
-		}
-		used, err := m.used()
-		free = c.info.Size() - used
-		return err
-	})
-	c.before, c.after = c.info.Size(), c.info.Size()
-	return max(free, 0), err
+	return c, err
 }
 
 // used returns how many bytes of the file are in use.
@@ -166,157 +140,69 @@ func (m *month) used() (int64, error) {
 	return int64((m.tree.pages - uint64(len(m.tree.seen))) * m.tree.pageSize), nil
 }
 
-// copied is a stretch of a session on its way to the new file.
-type copied struct {
-	key    [16]byte
-	facts  []byte // as they stand in the database
-	chunks []chunk
-}
-
-// copy takes over all sessions, some at a time, so that the old file is held for a few
-// milliseconds only.
-func (c *compaction) copy(ctx context.Context) error {
-	at := reading{}
-	for !at.end {
-		var batch []copied
-		err := c.s.view(ctx, c.path, func(m *month) (err error) {
-			batch, err = at.next(m)
-			return err
+// copyMonth copies all sessions into an empty database, some at a time.
+func (s *Store) copyMonth(ctx context.Context, m *month, temp string) error {
+	if err := m.readable(bucketMeta, nil, after(nil)); err != nil {
+		return err
+	}
+	cursor := m.meta.Cursor()
+	k, facts := cursor.First()
+	for from := uint64(1); k != nil; {
+		err := s.update(ctx, temp, func(to *month) error {
+			for size := 0; k != nil && size < compactStep; {
+				if len(k) != 16 {
+					return damagedFile(m.path, "a session's key")
+				}
+				id := [16]byte(k)
+				p, err := decodeProjection(id, facts, m.path)
+				if err != nil {
+					return err
+				}
+				if !p.deleted && from <= p.session.Head.Seq {
+					chunks, err := m.chunks(id, from, p.session.Head.Seq)
+					if err != nil {
+						return err
+					}
+					for _, x := range chunks {
+						if err := errors.Join(to.putBodies(id, x.bodies), to.ev.Put(x.key[:], x.data)); err != nil {
+							return err
+						}
+						from = x.last() + 1
+						size += len(x.data)
+					}
+					continue
+				}
+				if err := to.putFacts(id, facts); err != nil {
+					return err
+				}
+				size += len(facts)
+				k, facts = cursor.Next()
+				from = 1
+			}
+			return ctx.Err()
 		})
 		if err != nil {
 			return err
 		}
-		if info, err := os.Lstat(c.path); err != nil || !os.SameFile(info, c.info) {
-			return errors.Join(err, fmt.Errorf("another process put a new file in its place: %w", store.ErrBusy))
-		}
-		if err := c.put(ctx, batch); err != nil {
-			return err
-		}
 	}
-	return nil
-}
-
-func (c *compaction) put(ctx context.Context, batch []copied) error {
-	return c.s.update(ctx, c.temp, func(m *month) error {
-		for _, x := range batch {
-			for _, chunk := range x.chunks {
-				if err := errors.Join(m.putBodies(x.key, chunk.bodies), m.ev.Put(chunk.key[:], chunk.data)); err != nil {
-					return err
-				}
-			}
-			if err := m.putFacts(x.key, x.facts); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// reading is how far the copying is.
-type reading struct {
-	key  []byte // of the session being copied
-	from uint64 // its next event; 0: the session is done
-	end  bool
-}
-
-// next returns what follows, up to compactStep bytes but at least something.
-func (r *reading) next(m *month) (batch []copied, err error) {
-	if err := m.readable(bucketMeta, r.key, after(nil)); err != nil {
-		return nil, err
-	}
-	cursor := m.meta.Cursor()
-	k, v := cursor.Seek(r.key)
-	if r.from == 0 && bytes.Equal(k, r.key) && k != nil {
-		k, v = cursor.Next()
-	}
-	for size := 0; size < compactStep && len(batch) < compactNames; k, v = cursor.Next() {
-		if r.end = k == nil; r.end {
-			break
-		}
-		if len(k) != 16 {
-			return nil, damagedFile(m.path, "a session's key")
-		}
-		x := copied{key: [16]byte(k), facts: bytes.Clone(v)}
-		p, err := decodeProjection(x.key, v, m.path)
-		if err != nil {
-			return nil, err
-		}
-		if p.deleted {
-			p.session.Head.Seq = 0
-		}
-		r.key = bytes.Clone(k)
-		for r.from = max(r.from, 1); r.from <= p.session.Head.Seq && size < compactStep; {
-			chunks, err := m.chunks(x.key, r.from, p.session.Head.Seq)
-			if err != nil {
-				return nil, err
-			}
-			for _, c := range chunks {
-				size += len(c.data)
-				for _, x := range c.bodies {
-					size += len(x.value)
-				}
-				r.from = c.last() + 1
-			}
-			x.chunks = append(x.chunks, chunks...)
-		}
-		batch = append(batch, x)
-		if r.from <= p.session.Head.Seq {
-			break
-		}
-		r.from = 0
-	}
-	return batch, nil
-}
-
-// catchUp takes over what changed since it was copied, while nobody can write.
-func (c *compaction) catchUp(ctx context.Context, m *month) error {
-	if err := m.readable(bucketMeta, nil, after(nil)); err != nil {
-		return err
-	}
-	var changed [][16]byte
-	err := c.s.update(ctx, c.temp, func(to *month) error {
-		cursor := m.meta.Cursor()
-		for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
-			if len(k) != 16 {
-				return damagedFile(m.path, "a session's key")
-			}
-			if bytes.Equal(to.meta.Get(k), v) {
-				continue
-			}
-			changed = append(changed, [16]byte(k))
-			if err := to.removeChunks([16]byte(k)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	for _, key := range changed {
-		at := reading{key: key[:], from: 1}
-		for err == nil && at.from > 0 && bytes.Equal(at.key, key[:]) {
-			var batch []copied
-			if batch, err = at.next(m); err == nil {
-				err = c.put(ctx, batch[:1])
-			}
-		}
-	}
+	want, wantKeys, err := m.count()
 	if err != nil {
 		return err
 	}
-	return c.s.update(ctx, c.temp, func(to *month) error {
-		n, keys, err := m.count()
-		copies, copiedKeys, err2 := to.count()
-		if err = errors.Join(err, err2); err == nil && (n != copies || keys != copiedKeys) {
-			err = fmt.Errorf("of %d sessions, %d copied", n, copies)
+	return s.view(ctx, temp, func(to *month) error {
+		n, keys, err := to.count()
+		if err == nil && (n != want || keys != wantKeys) {
+			err = fmt.Errorf("of %d sessions, %d copied", want, n)
 		}
 		return err
 	})
 }
 
-// exchange gives the new file the name of the old one.
-func (c *compaction) exchange() error {
-	f, err := os.OpenFile(c.temp, os.O_RDWR, 0)
+// exchange gives the new file the name of the old one, if it is smaller, and returns its size.
+func (s *Store) exchange(temp, path string, before int64) (after int64, err error) {
+	f, err := os.OpenFile(temp, os.O_RDWR, 0)
 	if err != nil {
-		return err
+		return before, err
 	}
 	defer func() { _ = f.Close() }()
 	t, err := openTree(f)
@@ -327,12 +213,11 @@ func (c *compaction) exchange() error {
 		err = f.Sync()
 	}
 	info, statErr := f.Stat()
-	if err = errors.Join(err, statErr); err != nil || info.Size() >= c.before {
-		return err
+	if err = errors.Join(err, statErr); err != nil || info.Size() >= before {
+		return before, err
 	}
-	if err := c.s.machine.rename(c.temp, c.path, true); err != nil {
-		return err
+	if err := s.machine.rename(temp, path, true); err != nil {
+		return before, err
 	}
-	c.after = info.Size()
-	return c.s.machine.syncDir(c.s.storeDir())
+	return info.Size(), s.machine.syncDir(s.storeDir())
 }

@@ -89,8 +89,9 @@ func TestDeleteAllAndCompact(t *testing.T) {
 	}
 }
 
-// Whatever happens while a database is copied is in the new one.
-func TestCompactCatchesUp(t *testing.T) {
+// TestCompactBeside holds that what is read while a database is copied is whole, that what
+// would write to it waits, and that nothing of that is lost.
+func TestCompactBeside(t *testing.T) {
 	s, logs := filled(t, 30, 20, 30000)
 	for i := range 20 {
 		if err := s.Delete(t.Context(), testID(i+1)); err != nil {
@@ -99,43 +100,34 @@ func TestCompactCatchesUp(t *testing.T) {
 		delete(logs, testID(i+1))
 	}
 	other := testStore(t, s.dir)
-	open := testLog(70, 40, 9000, true)
-	head, err := other.Append(t.Context(), testID(70), 0, open[:10])
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &compaction{s: s, path: s.monthPath(got(testID(1).Bytes()))}
-	c.s.machine.committer = during{osDisk{}, func(n int) {
-		if n != 2 { // the old file was read
+	written := make(chan error, 1)
+	s.machine.committer = during{osDisk{}, func(n int) {
+		if n != 2 { // the first makes the new file
 			return
 		}
-		for _, err := range []error{
-			other.Delete(t.Context(), testID(25)),
-			second(other.Append(t.Context(), testID(60), 0, testLog(60, 20, 3000, true))),
-			second(other.Append(t.Context(), testID(70), head.Seq, open[10:])),
-		} {
-			if err != nil {
-				t.Error(err)
-			}
-		}
+		mustRead(t, other, testID(25), logs[testID(25)])
+		p := startSpool(t, other, testLog(60, 20, 3000, true))
+		mustRead(t, other, testID(60), testLog(60, 20, 3000, true))
+		go func() {
+			written <- errors.Join(p.Close(), other.Delete(t.Context(), testID(25)))
+		}()
 	}, new(int)}
-	if err := c.run(t.Context(), 0); err != nil {
+	if before, after := mustCompact(t, s); after >= before {
+		t.Errorf("from %d to %d bytes", before, after)
+	}
+	if err := <-written; err != nil {
 		t.Fatal(err)
 	}
-	if c.after >= c.before {
-		t.Errorf("from %d to %d bytes", c.before, c.after)
-	}
 	delete(logs, testID(25))
-	logs[testID(60)], logs[testID(70)] = testLog(60, 20, 3000, true), open
-	for _, s := range []*Store{s, other} {
-		for id, log := range logs {
-			mustRead(t, s, id, log)
-		}
-		if _, err := s.Head(t.Context(), testID(25)); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("deleted meanwhile: %v", err)
-		}
-		mustVerify(t, s)
+	logs[testID(60)] = testLog(60, 20, 3000, true)
+	mustFoldDead(t, other)
+	for id, log := range logs {
+		mustRead(t, s, id, log)
 	}
+	if _, err := s.Head(t.Context(), testID(25)); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("deleted meanwhile: %v", err)
+	}
+	mustVerify(t, s)
 }
 
 // during does something before the nth commit.

@@ -143,16 +143,11 @@ func (s *Store) delete(ctx context.Context, id store.SessionID) error {
 		return err
 	}
 	x.close()
-	release, err := s.holdDead(ctx, x.id, true)
-	if err != nil {
+	gone := store.ErrLive
+	if err := s.deleteStep(ctx, x.path, []store.SessionID{x.id}, func(store.SessionID) { gone = nil }); err != nil {
 		return err
 	}
-	defer release()
-	err = s.update(ctx, x.path, func(m *month) error { return m.bury(x.key) })
-	if err != nil {
-		return err
-	}
-	return s.removeLeft(x.id)
+	return gone
 }
 
 // DeleteAll removes sessions, many in one transaction, and tells removed of each that is
