@@ -271,14 +271,9 @@ type spot struct {
 }
 
 func spotsOf(stack string) []spot {
-	lines := strings.Split(strings.TrimSpace(stack), "\n")
 	var list []spot
-	for i := 1; i+1 < len(lines) && !strings.HasPrefix(lines[i], "created by "); i += 2 {
-		function := frameArgs().ReplaceAllString(lines[i], "")
-		file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
-		if !hidden(function) && !ours(function) && !standard(function, file) {
-			list = append(list, spot{function, filepath.Base(file), dependency(file)})
-		}
+	for function, file := range peerFrames(stack) {
+		list = append(list, spot{function, filepath.Base(file), dependency(file)})
 	}
 	slices.Reverse(list)
 	return list
@@ -415,20 +410,13 @@ func handlerOf(stack string) (h handler, ok bool) {
 	if recordedStack(stack) || idle(stack) {
 		return h, false
 	}
-	lines := strings.Split(strings.TrimSpace(stack), "\n")
-	for i := 1; i+1 < len(lines) && !strings.HasPrefix(lines[i], "created by "); i += 2 {
-		function := frameArgs().ReplaceAllString(lines[i], "")
-		file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
-		if hidden(function) || ours(function) || standard(function, file) {
-			continue
-		}
+	for function, file := range peerFrames(stack) {
 		switch fetched := dependency(file); {
 		case fetched && strings.HasPrefix(function, "github.com/mcprec/mcprec/"):
 			return h, false
 		case fetched && h.line == "": // of the library that the caller's code called, if it did
 		case fetched:
-			h.place, h.by = readPlace(stack), filepath.Base(function)
-			h.goroutine, _, _ = strings.Cut(strings.TrimPrefix(lines[0], "goroutine "), " ")
+			h.place, h.by, h.goroutine = readPlace(stack), filepath.Base(function), goroutineOf(stack)
 			return h, h.place.state != "running" && h.place.state != "runnable"
 		case h.line == "":
 			h.line = filepath.Base(file)

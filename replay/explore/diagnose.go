@@ -86,28 +86,21 @@ func (r *Run) lostWhy(why string) string {
 	if r.chain != nil {
 		why = cmp.Or(r.chain.neglectWhy(), why)
 	}
-	why += r.gate.alsoLost(r.unfinished())
+	var owed [2]*call // in the other direction, too, it may be that nobody answers
+	for _, op := range r.unfinished() {
+		if c := r.gate.openCall(op); c != nil && c.owed() && owed[c.request.dir-transport.ClientToServer] == nil {
+			owed[c.request.dir-transport.ClientToServer] = c
+		}
+	}
+	if c := owed[1]; owed[0] != nil && c != nil {
+		why += fmt.Sprintf("; nor does the %s answer %s, which it read at step %d", c.request.dir.Receiver(), c.name, c.request.given)
+	}
 	for _, b := range r.breaches() {
 		if b.Severity == order.Error && strings.HasPrefix(b.Frame, b.Dir.String()+" response to nothing") {
 			return fmt.Sprintf("%s, at step %d: rule %s is broken. So %s", b.Text, b.Step, b.Rule, why)
 		}
 	}
 	return why
-}
-
-// alsoLost tells of the other direction, where nobody answers there either.
-func (g *gate) alsoLost(ops []*Operation) string {
-	var owed [2]*call
-	for _, op := range ops {
-		if c := g.openCall(op); c != nil && c.owed() && owed[c.request.dir-transport.ClientToServer] == nil {
-			owed[c.request.dir-transport.ClientToServer] = c
-		}
-	}
-	c := owed[1]
-	if owed[0] == nil || c == nil {
-		return ""
-	}
-	return fmt.Sprintf("; nor does the %s answer %s, which it read at step %d", c.request.dir.Receiver(), c.name, c.request.given)
 }
 
 // blocked: a writer waits and no reader does.
@@ -361,22 +354,18 @@ func (l *lane) place(f *flight) string {
 		return fmt.Sprintf("queued in %v, number %d of %d", l.dir, i+1, len(l.queue))
 	}
 	if slices.Contains(l.waiting, f) {
-		return fmt.Sprintf("in the hand of the %s's writer: %v %s", l.dir.Sender(), l.dir, l.full())
+		full := "is closed"
+		if l.cap == 0 {
+			full = "has no waiting reader"
+		} else if l.cap > 0 && len(l.queue) >= l.cap {
+			full = fmt.Sprintf("is full (%d of %d)", len(l.queue), l.cap)
+		}
+		return fmt.Sprintf("in the hand of the %s's writer: %v %s", l.dir.Sender(), l.dir, full)
 	}
 	if f.given > 0 {
 		return fmt.Sprintf("read by the %s at step %d", l.dir.Receiver(), f.given)
 	}
 	return "withdrawn: its writer gave up, or an end was closed"
-}
-
-func (l *lane) full() string {
-	switch {
-	case l.cap == 0:
-		return "has no waiting reader"
-	case len(l.queue) >= l.cap && l.cap > 0:
-		return fmt.Sprintf("is full (%d of %d)", len(l.queue), l.cap)
-	}
-	return "is closed"
 }
 
 // readerWait says what a reader that has not come back holds, and where it is
@@ -390,8 +379,7 @@ func (g *gate) readerWait(l *lane) (Wait, bool) {
 		return Wait{Who: who, Why: fmt.Sprintf("was told at step %d that the %s has closed, and reads no more", l.eof, l.dir.Sender())}, true
 	case l.last == nil:
 		return Wait{Who: who, Why: "has never read"}, len(l.queue)+len(l.waiting) > 0
-	}
-	if l.quit {
+	case l.quit:
 		return Wait{Who: who, Why: fmt.Sprintf("the goroutine that was given %s at step %d has ended, and nobody has read since", l.last.name, l.last.given)}, true
 	}
 	w := Wait{Who: who, Holds: l.last.name, Why: fmt.Sprintf("given at step %d; has not read since", l.last.given)}
@@ -412,12 +400,7 @@ func (g *gate) readerWait(l *lane) (Wait, bool) {
 // closes reports whether a goroutine stands in a library's Close that the caller's code
 // called.
 func (p place) closes() bool {
-	for _, name := range []string{".Close", ".Shutdown", ".Stop"} {
-		if strings.HasSuffix(p.entry, name) {
-			return true
-		}
-	}
-	return false
+	return strings.HasSuffix(p.entry, ".Close") || strings.HasSuffix(p.entry, ".Shutdown") || strings.HasSuffix(p.entry, ".Stop")
 }
 
 // endOf returns the direction in which the end writes whose type a function's name names,
@@ -459,10 +442,6 @@ func (g *gate) closeWhy(function string) string {
 	return "its end waits for " + strings.Join(waits, ", ") + ", and owes " + strings.Join(owes, ", ")
 }
 
-// closeLooks is how many steps of a traced run are looked at for a Close: each look stops
-// the world.
-const closeLooks = 1000
-
 // seeCloses notes, when a traced run is at rest, which of its goroutines stand in a Close.
 func (r *Run) seeCloses(all []string) {
 	still := map[string]int{}
@@ -476,12 +455,6 @@ func (r *Run) seeCloses(all []string) {
 		}
 	}
 	r.closers = still
-}
-
-// goroutineOf is the number that begins a stack.
-func goroutineOf(stack string) string {
-	id, _, _ := strings.Cut(strings.TrimPrefix(stack, "goroutine "), " ")
-	return id
 }
 
 // closing notes for a hang which end is closing, since which step, and which code closes it.
@@ -529,23 +502,18 @@ func (r *Run) draw() []string {
 	head := "      client" + strings.Repeat(" ", laneWidth-len("client")) + "server"
 	lines = append([]string{head}, lines...)
 	for i := range r.gate.lanes {
-		lines = append(lines, r.gate.lanes[i].standing()...)
-	}
-	return lines
-}
-
-// standing draws the frames of a direction that nobody has read.
-func (l *lane) standing() []string {
-	var lines []string
-	for i, f := range append(l.queue[:len(l.queue):len(l.queue)], l.waiting...) {
-		if i == shownQueue {
-			return append(lines, fmt.Sprintf("     … %d more in %v", len(l.queue)+len(l.waiting)-i, l.dir))
+		l := &r.gate.lanes[i]
+		for i, f := range slices.Concat(l.queue, l.waiting) {
+			if i == shownQueue {
+				lines = append(lines, fmt.Sprintf("     … %d more in %v", len(l.queue)+len(l.waiting)-i, l.dir))
+				break
+			}
+			note := fmt.Sprintf("queued in %v", l.dir)
+			if f.taken == 0 {
+				note = fmt.Sprintf("in the hand of the %s's writer", l.dir.Sender())
+			}
+			lines = append(lines, arrow(0, l.dir, f.name, note))
 		}
-		note := fmt.Sprintf("queued in %v", l.dir)
-		if f.taken == 0 {
-			note = fmt.Sprintf("in the hand of the %s's writer", l.dir.Sender())
-		}
-		lines = append(lines, arrow(0, l.dir, f.name, note))
 	}
 	return lines
 }

@@ -72,7 +72,7 @@ type bubble struct {
 	weary   atomic.Bool // it has passed for as much real time as a peer may compute: see await
 }
 
-// live implements host.
+// live implements engine.
 //
 // A hang needs no panic of synctest: the engine sees that nothing is enabled and
 // ends what it can. Only goroutines that nothing ends leave the bubble to
@@ -87,10 +87,10 @@ func (b *bubble) live(t *testing.T, do func()) {
 		if err, ok := v.(error); !ok || !strings.HasPrefix(err.Error(), "deadlock: ") {
 			panic(v)
 		}
-		b.run.leaked(bubbleStacks(b.mark))
+		b.run.leaked(trimStacks(ofBubble(snapshot(), b.mark)))
 	}()
 	synctest.Test(t, func(*testing.T) {
-		b.mark = bubbleOfCaller()
+		b.mark = bubbleMark(stackHead())
 		do()
 	})
 }
@@ -158,7 +158,7 @@ func (b *bubble) verdict() (word, doubt string) {
 	return Hang, ""
 }
 
-// call implements host. Where the call does not return, the bubble ends with it
+// call implements engine. Where the call does not return, the bubble ends with it
 // or is frozen.
 func (b *bubble) call(do func()) bool {
 	do()
@@ -166,13 +166,13 @@ func (b *bubble) call(do func()) bool {
 }
 
 // stacks implements engine.
-func (b *bubble) stacks() []string { return stacks() }
+func (b *bubble) stacks() []string { return trimStacks(ofBubble(snapshot()[1:], b.mark)) }
 
 // own implements engine: the caller, who comes first, is in the bubble, or the run was
 // given up and looked at from outside.
 func (b *bubble) own(all []string) []string { return ofBubble(all, bubbleMark(all[0])) }
 
-// reap implements host. Sleepers get virtual time: it stops when the bubble's
+// reap implements engine. Sleepers get virtual time: it stops when the bubble's
 // first goroutine returns.
 func (b *bubble) reap() {
 	b.weary.Store(false)
@@ -202,7 +202,7 @@ var settling sync.Mutex
 // stops the world.
 const yields = 20
 
-// live implements host.
+// live implements engine.
 func (s *settled) live(_ *testing.T, do func()) {
 	settling.Lock()
 	defer settling.Unlock()
@@ -213,10 +213,10 @@ func (s *settled) live(_ *testing.T, do func()) {
 	do()
 }
 
-// await implements host: the engine itself never stands still.
+// await implements engine: the engine itself never stands still.
 func (s *settled) await(ended <-chan any) (thrown any, f *freeze) { return <-ended, nil }
 
-// call implements host, on a goroutine of its own that may be left behind.
+// call implements engine, on a goroutine of its own that may be left behind.
 func (s *settled) call(do func()) bool {
 	ended := make(chan bool, 1)
 	go func() {
@@ -449,7 +449,7 @@ func (s *settled) left() bool {
 	return len(all) > 0 && s.label.others() > 0
 }
 
-// reap implements host.
+// reap implements engine.
 func (s *settled) reap() {
 	begin := time.Now()
 	for s.quiesce(); s.left() && s.outlasts(begin); {

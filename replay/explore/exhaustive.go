@@ -1,12 +1,10 @@
 package explore
 
 import (
-	"fmt"
 	"maps"
 	"math/bits"
 	"slices"
 
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -34,19 +32,14 @@ type visit struct {
 	tried Tried
 }
 
-func (s *search) visits(x exhaustive) []*visit {
-	list := make([]*visit, len(s.plan.Capacities))
-	for i, c := range s.plan.Capacities {
-		list[i] = &visit{seen: newCoverage(), tried: Tried{Capacity: c, Verdict: Pass}}
-		list[i].walk = walk{naive: x.naive, touching: s.newRun(c).trail.touching}
-	}
-	return list
-}
-
 // exhaust makes a run at each capacity in turn, until a run fails, a budget is
 // spent or all is visited.
 func (s *search) exhaust(x exhaustive) Report {
-	visits := s.visits(x)
+	var visits []*visit
+	for _, c := range s.plan.Capacities {
+		w := walk{naive: x.naive, touching: s.newRun(c).trail.touching}
+		visits = append(visits, &visit{walk: w, seen: newCoverage(), tried: Tried{Capacity: c, Verdict: Pass}})
+	}
 	failed, done, ended := s.rounds(visits)
 	for _, v := range visits {
 		s.seen.merge(v.seen)
@@ -57,7 +50,12 @@ func (s *search) exhaust(x exhaustive) Report {
 	case failed != nil:
 		report := s.report(failed, done)
 		report.Coverage = s.seen.report()
-		s.judge(&report, failed, func(i, most int) Tried { return s.finish(visits[i], most) })
+		s.judge(&report, failed, func(i, most int) Tried {
+			v := visits[i]
+			for v.tried.Verdict == Pass && v.tried.Schedules < most && s.limits.ended() == "" && s.advance(v) != nil {
+			}
+			return v.tried
+		})
 		return report
 	}
 	var tried []Tried
@@ -95,17 +93,12 @@ func (s *search) rounds(visits []*visit) (failed *Run, done int, ended string) {
 			}
 		}
 	}
-	return nil, done, s.visited(visits)
-}
-
-// visited is how a search ends whose walks have.
-func (s *search) visited(visits []*visit) string {
 	for _, v := range visits {
 		if !v.tried.All {
-			return EndLost
+			return nil, done, EndLost
 		}
 	}
-	return EndVisited
+	return nil, done, EndVisited
 }
 
 // advance makes the next run of a walk, or returns nil: there is none.
@@ -124,20 +117,16 @@ func (s *search) advance(v *visit) *Run {
 	}
 	switch {
 	case passes && v.walk.adopt(r.lessons):
-		v.walk.restart()
+		// The walk begins again with what was learned of the peers. The first run in which
+		// an end takes back a frame is never missed: up to it all that was taken to commute
+		// does. Neither is one in which an operation touches what it did not before.
+		v.walk.path, v.walk.begun = nil, false
 		v.seen, v.tried.Classes = newCoverage(), 0
 	case !r.cut:
 		v.seen.add(&r.trail)
 		v.tried.Classes++
 	}
 	return r
-}
-
-// finish goes on with a walk for so many schedules at most.
-func (s *search) finish(v *visit, most int) Tried {
-	for v.tried.Verdict == Pass && v.tried.Schedules < most && s.limits.ended() == "" && s.advance(v) != nil {
-	}
-	return v.tried
 }
 
 // walk visits the tree of choices of one capacity, depth first, by making run
@@ -182,11 +171,6 @@ func (w *walk) next() Chooser {
 	return w.choose
 }
 
-// restart begins again with what was learned of the peers. The first run in which
-// an end takes back a frame is never missed: up to it all that was taken to commute
-// does. Neither is one in which an operation touches what it did not before.
-func (w *walk) restart() { w.path, w.begun = nil, false }
-
 // turn goes back to the last place where something else may be released.
 func (w *walk) turn() bool {
 	for len(w.path) > 0 {
@@ -213,37 +197,26 @@ func (w *walk) choose(at int, enabled []Step) int {
 		return -1
 	}
 	if at <= len(w.path) {
-		return w.again(&w.path[at-1], enabled)
+		b := w.path[at-1]
+		i := slices.IndexFunc(enabled, func(s Step) bool { return s.Hash() == b.enabled[b.chosen].hash })
+		w.lost = i < 0 || len(enabled) != len(b.enabled)
+		return i
 	}
 	b := branching{enabled: make([]move, len(enabled))}
 	for i, s := range enabled {
 		b.enabled[i] = move{s.Hash(), w.of(s)}
 	}
-	if at > 1 && !w.naive {
-		b.asleep = w.path[at-2].still()
+	if at > 1 && !w.naive { // what commutes with the step before sleeps on
+		before := w.path[at-2]
+		for _, m := range before.asleep {
+			if m.what&before.enabled[before.chosen].what == 0 {
+				b.asleep = append(b.asleep, m)
+			}
+		}
 	}
 	b.chosen = b.awake()
 	w.path = append(w.path, b)
 	return b.chosen
-}
-
-// again finds the step that is to be released at a place that was met before.
-func (w *walk) again(b *branching, enabled []Step) int {
-	want := b.enabled[b.chosen].hash
-	i := slices.IndexFunc(enabled, func(s Step) bool { return s.Hash() == want })
-	w.lost = w.lost || i < 0 || len(enabled) != len(b.enabled)
-	return i
-}
-
-// still returns what sleeps after the chosen step: what commutes with it.
-func (b *branching) still() []move {
-	var list []move
-	for _, m := range b.asleep {
-		if m.what&b.enabled[b.chosen].what == 0 {
-			list = append(list, m)
-		}
-	}
-	return list
 }
 
 // reach is what a step touches: two steps that touch nothing in common commute.
@@ -290,7 +263,17 @@ func (t *touching) of(s Step) reach {
 	case Give, End:
 		return senderEnd(s.Dir.Reverse())
 	case Take:
-		return t.take(s.Dir)
+		what, room := c2sTakes, t.capacity.C2S
+		if s.Dir == transport.ServerToClient {
+			what, room = s2cTakes, t.capacity.S2C
+		}
+		if room == 0 { // hand to hand
+			what |= senderEnd(s.Dir.Reverse())
+		}
+		if !t.split || t.recall {
+			what |= senderEnd(s.Dir)
+		}
+		return what
 	case Start:
 		if what := t.starts[s.What]; what != 0 {
 			return what
@@ -306,7 +289,10 @@ func (r *Run) learn() {
 		return
 	}
 	r.unlearned = false
-	what, last := r.gate.stirred(), r.steps[len(r.steps)-1]
+	r.gate.hold()
+	what := r.gate.stirs
+	r.gate.free()
+	last := r.steps[len(r.steps)-1]
 	if last.Kind != Start {
 		r.lessons.shared = r.lessons.shared || what&^r.trail.of(last) != 0
 		return
@@ -332,20 +318,6 @@ func (l *lessons) adopt(of lessons) bool {
 	}
 	l.starts = starts
 	return news
-}
-
-func (t *touching) take(d transport.Direction) reach {
-	what, room := c2sTakes, t.capacity.C2S
-	if d == transport.ServerToClient {
-		what, room = s2cTakes, t.capacity.S2C
-	}
-	if room == 0 { // hand to hand
-		what |= senderEnd(d.Reverse())
-	}
-	if !t.split || t.recall {
-		what |= senderEnd(d)
-	}
-	return what
 }
 
 // senderEnd is the end that writes in the direction.
@@ -428,9 +400,7 @@ func (c *coverage) add(t *trail) {
 	_, seen := c.classes[class]
 	c.classes[class] = seen
 	for _, r := range t.races {
-		if orders, order := c.races[r&^1], uint8(1)<<(r&1); orders&order == 0 {
-			c.races[r&^1] = orders | order
-		}
+		c.races[r&^1] |= 1 << (r & 1)
 	}
 }
 
@@ -458,9 +428,4 @@ func (c *coverage) report() Coverage {
 		}
 	}
 	return r
-}
-
-func (c Coverage) text() string {
-	return fmt.Sprintf("%s, chance of a new one %.2f; %d of %d races seen in both orders",
-		phrase.Plural(c.Classes, "trace class"), c.Unseen, c.Reversed, c.Races)
 }

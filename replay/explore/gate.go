@@ -3,7 +3,6 @@ package explore
 import (
 	"cmp"
 	"context"
-	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -122,13 +121,7 @@ func (e *end) Read(ctx context.Context) (transport.Frame, error) {
 		e.spare.Store(r)
 		return got.frame, got.err
 	case <-ctx.Done():
-		return e.stopReading(ctx, r)
 	}
-}
-
-// stopReading ends a Read whose context is over. A frame that was given in the
-// meantime is returned: given means delivered.
-func (e *end) stopReading(ctx context.Context, r *reader) (transport.Frame, error) {
 	e.gate.hold()
 	i := slices.Index(e.in.readers, r)
 	if i >= 0 {
@@ -138,7 +131,7 @@ func (e *end) stopReading(ctx context.Context, r *reader) (transport.Frame, erro
 	if i >= 0 {
 		return transport.Frame{}, ctx.Err()
 	}
-	got := <-r.got
+	got := <-r.got // given in the meantime: given means delivered
 	return got.frame, got.err
 }
 
@@ -184,22 +177,21 @@ func (e *end) offer(ctx context.Context, f transport.Frame, signed, of string) (
 	if e.gate.shut || e.out.ended || e.out.deafened {
 		return nil, transport.ErrClosed
 	}
-	g, l := e.gate, e.out
-	n := &flight{dir: l.dir, frame: f, op: signed, round: g.round, offered: time.Since(g.began), done: make(chan error, 1)}
+	n := &flight{dir: e.out.dir, frame: f, op: signed, round: e.gate.round, offered: time.Since(e.gate.began), done: make(chan error, 1)}
 	if of != "" {
 		n.op, n.quiet = of, signed == ""
 	}
-	if g.rules != nil {
-		n.known = g.rules.Mark(l.dir)
+	if e.gate.rules != nil {
+		n.known = e.gate.rules.Mark(n.dir)
 	}
-	if g.traced {
+	if e.gate.traced {
 		var stack string
 		n.writers, stack = lineage()
 		n.wrote = spotsOf(stack)
 	}
-	l.fresh = append(l.fresh, n)
-	g.stirs |= senderEnd(l.dir)
-	g.poke()
+	e.out.fresh = append(e.out.fresh, n)
+	e.gate.stirs |= senderEnd(n.dir)
+	e.gate.poke()
 	return n, nil
 }
 
@@ -238,21 +230,6 @@ func (g *gate) admit() {
 	}
 }
 
-// stirred returns which ends have used the gate since the last step.
-func (g *gate) stirred() reach {
-	g.hold()
-	defer g.free()
-	return g.stirs
-}
-
-// recalls reports whether an end has taken back a frame. At the run's end they all
-// do, so it is asked before.
-func (g *gate) recalls() bool {
-	g.hold()
-	defer g.free()
-	return g.recall
-}
-
 // withdraw takes a frame back that was not taken, and reports whether it was not.
 func (g *gate) withdraw(l *lane, f *flight) bool {
 	if i := slices.Index(l.fresh, f); i >= 0 {
@@ -260,7 +237,11 @@ func (g *gate) withdraw(l *lane, f *flight) bool {
 		f.said = g.names.parser.parse(f.frame)
 	} else if i := slices.Index(l.waiting, f); i >= 0 {
 		l.waiting = slices.Delete(l.waiting, i, i+1)
-		g.names.withdraw(f)
+		for _, c := range g.names.calls { // another answer may come
+			if c.answer == f {
+				c.answer = nil
+			}
+		}
 		g.recall = true
 	} else {
 		return false
@@ -277,15 +258,6 @@ func (e *end) place(f *flight, place, next int) {
 	e.gate.hold()
 	f.place, e.out.turn = place, next
 	e.gate.free()
-}
-
-// rest says why a recorded end does not read; "" when it does.
-func (e *end) rest(why string) {
-	if e.in.idle != why {
-		e.gate.hold()
-		e.in.idle = why
-		e.gate.free()
-	}
 }
 
 // Close asks to end both directions, and returns: peers call it with a mutex
@@ -309,12 +281,6 @@ func (e *end) askToEnd(both bool) error {
 	e.gate.free()
 	return nil
 }
-
-// asked reports whether a close waits for its release.
-func (e *end) asked() bool { return e.in.leaving && !e.closed }
-
-// askedHalf reports whether a half close does; a close covers it.
-func (e *end) askedHalf() bool { return e.out.ending && !e.out.ended && !e.in.leaving }
 
 // close ends both directions at this end and wakes who waited there. The far
 // reader gets its end of file as a step of its own.
@@ -427,32 +393,8 @@ func (l *lane) wake(err error) {
 	l.readers = nil
 }
 
-// drained reports whether nothing can come to a reader any more.
-func (l *lane) drained() bool { return l.ended && len(l.queue) == 0 && l.heard() }
-
 // heard reports whether a reader waits and its end was not asked to close.
 func (l *lane) heard() bool { return len(l.readers) > 0 && !l.leaving }
-
-// room reports whether a frame may be taken. At capacity 0 a frame goes from
-// hand to hand: a reader must be there.
-func (l *lane) room() bool {
-	if l.ending || l.deafened {
-		return false
-	}
-	return l.cap < 0 || len(l.queue) < l.cap || l.cap == 0 && l.heard()
-}
-
-// take moves a frame out of its writer's hand; at capacity 0 its reader has it.
-func (l *lane) take(f *flight, step int) {
-	i := slices.Index(l.waiting, f)
-	l.waiting = slices.Delete(l.waiting, i, i+1)
-	f.taken = step
-	l.unacked = append(l.unacked, f)
-	l.queue = append(l.queue, f)
-	if l.cap == 0 {
-		l.give(step)
-	}
-}
 
 // give hands the first queued frame to the reader that waits longest.
 func (l *lane) give(step int) {
@@ -469,13 +411,6 @@ func (l *lane) ack(f *flight) {
 	i := slices.Index(l.unacked, f)
 	l.unacked = slices.Delete(l.unacked, i, i+1)
 	f.done <- nil
-}
-
-// endOfFile tells a waiting reader that its peer has closed.
-func (l *lane) endOfFile(step int) {
-	l.eof = step
-	l.readers[0].got <- received{err: io.EOF}
-	l.readers = l.readers[1:]
 }
 
 // point is a goroutine that waits in [Point].

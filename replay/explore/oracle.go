@@ -18,16 +18,6 @@ type Breach struct {
 	Step  int    `json:"step"`  // that took it from its writer's hand
 }
 
-// took tells the rules that a frame left its writer's hand.
-func (g *gate) took(f *flight) {
-	if g.rules == nil {
-		return
-	}
-	for _, v := range g.rules.Send(f.dir, f.said.Parsed, f.known) {
-		g.breaches = append(g.breaches, Breach{v, f.dir.String() + " " + f.name, f.taken})
-	}
-}
-
 // gave tells the rules that a reader has a frame.
 func (g *gate) gave(f *flight) {
 	if g.rules != nil {

@@ -166,15 +166,22 @@ func withDefaults(p Plan) *Plan {
 	if p.Strategy == nil {
 		p.Strategy = Mix
 	}
-	p.Schedules = cmp.Or(max(p.Schedules, 0), 200)
-	p.Shrink = cmp.Or(p.Shrink, defaultShrink)
-	p.Horizon = cmp.Or(max(p.Horizon, 0), 24*time.Hour)
-	p.Patience = cmp.Or(max(p.Patience, 0), 5*time.Second)
-	p.stamina = cmp.Or(max(p.stamina, 0), max(time.Minute, 12*p.Patience))
-	p.mostLeaks = cmp.Or(max(p.mostLeaks, 0), defaultLeaks)
-	p.Steps = cmp.Or(max(p.Steps, 0), 1_000_000)
-	p.ready, p.grace = &prepared{events: p.Session}, &grace{}
+	p.Shrink = cmp.Or(p.Shrink, 100)
+	orDefault(&p.Schedules, 200)
+	orDefault(&p.Horizon, 24*time.Hour)
+	orDefault(&p.Patience, 5*time.Second)
+	orDefault(&p.stamina, max(time.Minute, 12*p.Patience))
+	orDefault(&p.mostLeaks, 200) // every look at the process has to read their stacks again
+	orDefault(&p.Steps, 1_000_000)
+	p.ready, p.grace = prepare(p.Session), &grace{}
 	return &p
+}
+
+// orDefault sets a value that is not above 0.
+func orDefault[T int | time.Duration](value *T, to T) {
+	if *value <= 0 {
+		*value = to
+	}
 }
 
 // series makes numbered runs, several at once, and takes them in the order of
@@ -216,10 +223,18 @@ func (s *series) parallel(workers int) int {
 	numbers, finished := make(chan int, window), make(chan made, window)
 	var all sync.WaitGroup
 	for range workers {
-		all.Go(func() { s.work(numbers, finished) })
+		all.Go(func() {
+			for n := range numbers {
+				s.one(n, finished)
+			}
+		})
 	}
 	defer all.Wait()
-	defer stop(numbers)
+	defer func() {
+		close(numbers)
+		for range numbers { // nobody begins these any more
+		}
+	}()
 	next, taken := s.from, s.from
 	waiting := map[int]*Run{}
 	for {
@@ -246,19 +261,7 @@ func (s *series) parallel(workers int) int {
 	}
 }
 
-// stop takes back the numbers that nobody has begun.
-func stop(numbers chan int) {
-	close(numbers)
-	for range numbers {
-	}
-}
-
-func (s *series) work(numbers <-chan int, finished chan<- made) {
-	for n := range numbers {
-		s.one(n, finished)
-	}
-}
-
+// one makes a run, and says so also where its goroutine is ended.
 func (s *series) one(number int, finished chan<- made) {
 	m := made{number: number}
 	defer func() { finished <- m }()
@@ -273,18 +276,15 @@ type budget struct {
 }
 
 func newBudget(limit time.Duration, workers int) *budget {
-	b := &budget{limit: limit, used: processorTime}
-	if _, ok := processTime(); !ok {
-		start := time.Now()
-		b.used = func() time.Duration { return time.Since(start) * time.Duration(max(1, workers)) }
-	}
+	start := time.Now()
+	b := &budget{limit: limit, used: func() time.Duration {
+		if d, ok := processTime(); ok {
+			return d
+		}
+		return time.Since(start) * time.Duration(max(1, workers))
+	}}
 	b.begin = b.used()
 	return b
-}
-
-func processorTime() time.Duration {
-	d, _ := processTime()
-	return d
 }
 
 // spent reports whether the budget is used up.
@@ -320,14 +320,6 @@ func (l limits) within(d time.Duration) limits {
 		l.until = until
 	}
 	return l
-}
-
-// half returns the limits of a part that leaves as much time to what comes after it.
-func (l limits) half() limits {
-	if l.until.IsZero() {
-		return l
-	}
-	return l.within(time.Until(l.until) / 2)
 }
 
 // ended says what ended the search; "" while it goes on.

@@ -77,14 +77,6 @@ func (r *Run) strangers() []replay.StepVerdict {
 	return slices.DeleteFunc(r.Findings(), func(f replay.StepVerdict) bool { return f.Result != replay.Extra })
 }
 
-// stranger is the first of them.
-func (r *Run) stranger() error {
-	for _, f := range r.strangers() {
-		return fmt.Errorf("the recording does not cover this run: %s", f.Text)
-	}
-	return nil
-}
-
 // unsaid notes of a hang what a recorded half did not say, and why.
 func (r *Run) unsaid() {
 	for _, h := range r.halves {
@@ -96,27 +88,20 @@ func (r *Run) unsaid() {
 				r.note("the " + h.name + " has not said all: " + f.Text)
 			}
 		}
-		if h.end.out.dir == transport.ServerToClient {
-			r.unanswered()
+		calls, err := r.plan.ready.calls()
+		if err != nil || h.end.out.dir != transport.ServerToClient {
+			continue
 		}
-	}
-}
-
-// unanswered notes what the recorded server never answered: a live client that
-// asks it waits for ever, and that is the recording's doing.
-func (r *Run) unanswered() {
-	calls, err := r.plan.ready.calls()
-	if err != nil {
-		return
-	}
-	var names []string
-	for _, c := range calls {
-		if c.dir == transport.ClientToServer && c.response == 0 && !c.cancelled && !c.listen {
-			names = append(names, c.name)
+		// A live client waits for ever for what the recorded server never answered.
+		var names []string
+		for _, c := range calls {
+			if c.dir == transport.ClientToServer && c.response == 0 && !c.cancelled && !c.listen {
+				names = append(names, c.name)
+			}
 		}
-	}
-	if len(names) > 0 {
-		r.note("the recording itself has no answer to " + strings.Join(names, ", "))
+		if len(names) > 0 {
+			r.note("the recording itself has no answer to " + strings.Join(names, ", "))
+		}
 	}
 }
 
@@ -200,14 +185,12 @@ func (c *calls) left() {
 	for _, list := range c.byID {
 		for _, p := range list {
 			if p.owed && !p.done {
-				p.op.err = errUnanswered
+				p.op.err = errors.New("the call was not answered: the server has closed")
 				c.finish(p)
 			}
 		}
 	}
 }
-
-var errUnanswered = errors.New("the call was not answered: the server has closed")
 
 func (c *calls) finish(p *playedCall) {
 	p.done = true
@@ -231,13 +214,6 @@ func (c *calls) each(f transport.Frame, kind transport.MessageKind, fits func(*p
 		if i := slices.IndexFunc(list, fits); i >= 0 {
 			do(list[i])
 		}
-	}
-}
-
-// said ends the operation of the whole half.
-func (c *calls) said() {
-	if c != nil {
-		c.run.settle(c.whole)
 	}
 }
 
@@ -296,10 +272,10 @@ func (h *half) read(ctx context.Context, last func() []transport.Frame) {
 		f, err := h.end.Read(ctx)
 		h.mu.Lock()
 		if err != nil {
-			if errors.Is(err, io.EOF) && last != nil {
-				h.queue = append(h.queue, last()...)
-			}
 			if errors.Is(err, io.EOF) {
+				if last != nil {
+					h.queue = append(h.queue, last()...)
+				}
 				h.calls.left()
 			}
 			h.over = true
@@ -323,7 +299,11 @@ func (h *half) ready(ctx context.Context) bool {
 		h.mu.Lock()
 		idle := h.habit.idle()
 		h.mu.Unlock()
-		h.end.rest(idle)
+		if h.end.in.idle != idle {
+			h.run.gate.hold()
+			h.end.in.idle = idle
+			h.run.gate.free()
+		}
 		if idle == "" {
 			return true
 		}
@@ -398,7 +378,7 @@ func (h *half) settle(ctx context.Context, flight *flight, f transport.Frame, n 
 // ended ends the operation of the whole half when all is said.
 func (h *half) ended() {
 	if len(h.queue) == 0 && h.flying == 0 && h.said != nil && h.said() {
-		h.calls.said()
+		h.run.settle(h.calls.whole)
 	}
 }
 
@@ -433,11 +413,12 @@ func (h *half) relent() {
 
 // prepared is what all runs of a plan share of its session.
 type prepared struct {
-	events []store.Event
-	keys   sync.Map // method and raw params → replay.Key
-	once   sync.Once
-	list   []recordedCall
-	fault  error
+	keys  sync.Map                       // method and raw params → replay.Key
+	calls func() ([]recordedCall, error) // lists the session's requests
+}
+
+func prepare(events []store.Event) *prepared {
+	return &prepared{calls: sync.OnceValues(func() ([]recordedCall, error) { return recordedCalls(events) })}
 }
 
 // match is replay.MatchParams, worked out once for the same bytes: schedules ask
@@ -454,12 +435,6 @@ func (p *prepared) match(m transport.Message) (replay.Key, error) {
 	return key, err
 }
 
-// calls lists the session's requests.
-func (p *prepared) calls() ([]recordedCall, error) {
-	p.once.Do(func() { p.list, p.fault = recordedCalls(p.events) })
-	return p.list, p.fault
-}
-
 // forgone counts what the recorded halves of a search went on without.
 type forgone struct {
 	runs   int
@@ -473,9 +448,6 @@ type forgoneBy struct {
 	what []string
 }
 
-// shownForgone is how many messages of a recording a note names.
-const shownForgone = 3
-
 // count adds a run.
 func (f *forgone) count(r *Run) {
 	f.runs++
@@ -485,39 +457,31 @@ func (f *forgone) count(r *Run) {
 		}
 		list := h.without()
 		h.mu.Unlock()
-		if len(list) > 0 {
-			f.of(h.name).add(list)
+		if len(list) == 0 {
+			continue
 		}
-	}
-}
-
-func (f *forgone) of(name string) *forgoneBy {
-	for _, by := range f.halves {
-		if by.name == name {
-			return by
+		i := slices.IndexFunc(f.halves, func(by *forgoneBy) bool { return by.name == h.name })
+		if i < 0 {
+			i = len(f.halves)
+			f.halves = append(f.halves, &forgoneBy{name: h.name})
 		}
-	}
-	by := &forgoneBy{name: name}
-	f.halves = append(f.halves, by)
-	return by
-}
-
-func (by *forgoneBy) add(list []string) {
-	by.runs++
-	for _, what := range list {
-		if !slices.Contains(by.what, what) {
-			by.what = append(by.what, what)
+		by := f.halves[i]
+		by.runs++
+		for _, what := range list {
+			if !slices.Contains(by.what, what) {
+				by.what = append(by.what, what)
+			}
 		}
 	}
 }
 
 // notes says it: a search is blind to the orders around what it goes on without.
 func (f *forgone) notes() []string {
+	const shown = 3
 	var notes []string
 	for _, by := range f.halves {
-		what := by.what
-		text := strings.Join(what[:min(len(what), shownForgone)], ", ")
-		if more := len(what) - shownForgone; more > 0 {
+		text := strings.Join(by.what[:min(len(by.what), shown)], ", ")
+		if more := len(by.what) - shown; more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
 		notes = append(notes, fmt.Sprintf("the %s had to go on without %s in %d of %s; orders around it were not tried",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
@@ -29,9 +30,6 @@ type Shrunk struct {
 // verifications is how many times the token of a report is followed before it is
 // printed.
 const verifications = 20
-
-// defaultShrink is the budget of [Plan.Shrink].
-const defaultShrink = 100
 
 // reduction is the search for the schedule with the fewest deviations from eager
 // that still fails in the same way.
@@ -59,7 +57,13 @@ func (r *Run) shrinks() bool {
 
 // reduce shrinks the schedule of a failing run.
 func (s *search) reduce(failed *Run) *reduction {
-	d := &reduction{search: s, failed: failed, want: failed.fingerprint(), left: s.plan.Shrink, token: failed.asToken(), best: failed, limits: s.limits.half()}
+	d := &reduction{
+		search: s, failed: failed, want: failed.fingerprint(), left: s.plan.Shrink,
+		token: failed.asToken(), best: failed, limits: s.limits,
+	}
+	if !d.limits.until.IsZero() {
+		d.limits = d.limits.within(time.Until(d.limits.until) / 2)
+	}
 	if !failed.shrinks() || d.token.Deviations() == 0 || d.left <= 0 {
 		return d
 	}
@@ -75,7 +79,8 @@ func (s *search) reduce(failed *Run) *reduction {
 	if !ok {
 		return d
 	}
-	if passed := whole.passed(); len(passed) < len(order) {
+	passed := slices.DeleteFunc(slices.Clone(order), func(h uint32) bool { return !whole.past[h] })
+	if len(passed) < len(order) {
 		if _, ok := d.puttingOff(passed); ok {
 			order = passed
 		}
@@ -342,9 +347,10 @@ type trial struct {
 	late   bool     // there was no more time: no further one is tried
 }
 
-// smaller shrinks the session that a plan plays; nil if it does not play one, or
-// if nothing of it can go. A failure by what is not in the recording is there
-// without the rest of it, too: nothing is learned from that.
+// smaller shrinks the session that a plan plays, and then the schedule that fails with
+// it; nil if the plan does not play one, if nothing of it can go, or if the token of the
+// smaller one does not hold even once. A failure by what is not in the recording is
+// there without the rest of it, too: nothing is learned from that.
 func (s *search) smaller(d *reduction) *Smaller {
 	if len(s.plan.Session) == 0 || d.left <= 0 || !d.best.shrinks() || s.limits.ended() != "" {
 		return nil
@@ -360,18 +366,12 @@ func (s *search) smaller(d *reduction) *Smaller {
 	if r.To == r.From || t.stuck {
 		return nil
 	}
-	return t.proved(r)
-}
-
-// proved makes the schedule of the smaller session as simple as can be and
-// follows its token; nil if it does not hold even once.
-func (t *trial) proved(r shrink.Result) *Smaller {
 	small, run := t.play(r.Candidate)
 	if small == nil || fingerprintWith(run) != t.want {
 		return nil
 	}
-	d := small.reduce(run)
-	v, _ := d.settle()
+	again := small.reduce(run)
+	v, _ := again.settle()
 	if v.held == 0 {
 		return nil
 	}
@@ -380,7 +380,7 @@ func (t *trial) proved(r shrink.Result) *Smaller {
 		boundary = ""
 	}
 	return &Smaller{
-		From: r.From, To: r.To, Runs: r.Tries + d.runs, Token: v.token.String(), Held: v.held, Verified: v.of,
+		From: r.From, To: r.To, Runs: r.Tries + again.runs, Token: v.token.String(), Held: v.held, Verified: v.of,
 		Boundary: boundary, Events: r.Events,
 	}
 }
@@ -399,7 +399,12 @@ func (t *trial) try(c shrink.Candidate) shrink.Outcome {
 		return shrink.Outcome{}
 	}
 	o := shrink.Outcome{Fingerprint: fingerprintWith(r), C2S: r.gate.lanes[0].said, S2C: r.gate.lanes[1].said}
-	seqs := frameSeqs(c.Events)
+	seqs := map[transport.Direction][]uint64{} // of the frames
+	for _, e := range c.Events {
+		if e.Kind == store.Frame {
+			seqs[e.Dir] = append(seqs[e.Dir], e.Seq)
+		}
+	}
 	for _, f := range r.about {
 		if list := seqs[f.dir]; f.number <= len(list) {
 			o.Involved = append(o.Involved, list[f.number-1])
@@ -417,67 +422,37 @@ func fingerprintWith(r *Run) string {
 // play runs the plan with another session, in the order that failed as far as it
 // goes.
 func (t *trial) play(c shrink.Candidate) (*search, *Run) {
-	plan, err := t.plan.with(c.Events)
-	if err != nil {
-		return nil, nil
+	plan := *t.plan
+	plan.Session, plan.ready = c.Events, prepare(c.Events)
+	if plan.again != nil {
+		other, err := plan.again(c.Events)
+		if err != nil {
+			return nil, nil
+		}
+		plan.Setup = other.Setup
 	}
-	s := &search{t: t.t, plan: plan, limits: t.limits}
+	s := &search{t: t.t, plan: &plan, limits: t.limits}
 	r := s.newRun(Capacity{C2S: int(c.Capacity.C2S), S2C: int(c.Capacity.S2C)})
 	r.level, r.chooser, r.limit = t.failed.level, newLate(t.order).choose, min(r.limit, stepLimit(t.failed))
-	r.play(t.t, plan)
+	r.play(t.t, &plan)
 	return s, r
 }
 
-// with returns the plan for another session.
-func (p *Plan) with(events []store.Event) (*Plan, error) {
-	q := *p
-	q.Session, q.ready = events, &prepared{events: events}
-	if p.again == nil {
-		return &q, nil
-	}
-	other, err := p.again(events)
-	if err != nil {
-		return nil, fmt.Errorf("plan for a smaller session: %w", err)
-	}
-	q.Setup = other.Setup
-	return &q, nil
-}
-
-// frameSeqs lists the Seqs of a session's frames by direction.
-func frameSeqs(events []store.Event) map[transport.Direction][]uint64 {
-	seqs := map[transport.Direction][]uint64{}
-	for _, e := range events {
-		if e.Kind == store.Frame {
-			seqs[e.Dir] = append(seqs[e.Dir], e.Seq)
-		}
-	}
-	return seqs
-}
-
-// shownFrames is how many frames of a smaller session the text shows.
-const shownFrames = 40
-
 // text names the frames, as the run does.
 func (s *Smaller) text(b *strings.Builder) {
-	boundary := ""
+	title := fmt.Sprintf("the session shrinks from %s to %d (in %s); its token, %s, held %d of %d times",
+		phrase.Plural(s.From, "frame"), s.To, phrase.Plural(s.Runs, "run"), s.Token, s.Held, s.Verified)
 	if s.Boundary != "" {
-		boundary = "; " + s.Boundary
+		title += "; " + s.Boundary
 	}
-	fmt.Fprintf(b, "\n  the session shrinks from %s to %d (in %s); its token, %s, held %d of %d times%s:\n",
-		phrase.Plural(s.From, "frame"), s.To, phrase.Plural(s.Runs, "run"), s.Token, s.Held, s.Verified, boundary)
 	names := newNamer()
-	shown := 0
+	var frames []string
 	for _, e := range s.Events {
-		if e.Kind != store.Frame {
-			continue
+		if e.Kind == store.Frame {
+			f := &flight{dir: e.Dir, frame: e.AsFrame()}
+			names.name(f)
+			frames = append(frames, e.Dir.String()+" "+f.name)
 		}
-		if shown == shownFrames {
-			fmt.Fprintf(b, "    … and %d more\n", s.To-shown)
-			return
-		}
-		shown++
-		f := &flight{dir: e.Dir, frame: e.AsFrame()}
-		names.name(f)
-		fmt.Fprintf(b, "    %v %s\n", e.Dir, f.name)
 	}
+	writeList(b, title, frames, 40)
 }

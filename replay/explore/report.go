@@ -182,7 +182,7 @@ func (s *search) report(r *Run, schedules int) Report {
 		Choices: r.turns, Leaked: r.stuck, Busy: r.busy, Notes: append([]string(nil), r.notes...), Err: r.err,
 	}
 	report.Broken = append(report.Broken, r.broken...)
-	if !stands(r.verdict) { // nobody waits for ever that is known
+	if !stands(r.verdict) { // nobody is known to wait for ever
 		report.Chain = nil
 	}
 	for _, op := range r.stood {
@@ -202,7 +202,9 @@ func (r Report) Text() string {
 		r.failureText(&b)
 	}
 	if r.Coverage.Classes > 0 && (r.Verdict == Pass || r.Verdict == Undecided) {
-		fmt.Fprintf(&b, "coverage: %s\n", r.Coverage.text())
+		c := r.Coverage
+		fmt.Fprintf(&b, "coverage: %s, chance of a new one %.2f; %d of %d races seen in both orders\n",
+			phrase.Plural(c.Classes, "trace class"), c.Unseen, c.Reversed, c.Races)
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)
@@ -216,22 +218,18 @@ func (r Report) searchText(b *strings.Builder) {
 	if r.Engine != "" {
 		fmt.Fprintf(b, ", engine %s", r.Engine)
 	}
-	fmt.Fprintf(b, ", %s%s", r.countText(), endTexts[r.Ended])
-	if len(r.Tried) > 0 {
-		fmt.Fprintf(b, ", %s", triedText(r.Tried))
+	count := phrase.Plural(r.Schedules, "schedule")
+	if r.Ended == EndTime || r.Ended == EndStopped {
+		count = fmt.Sprintf("%d of %s", r.Schedules, phrase.Plural(r.Planned, "schedule"))
+	}
+	fmt.Fprintf(b, ", %s%s", count, endTexts[r.Ended])
+	for _, t := range r.Tried {
+		fmt.Fprintf(b, ", %v %s (%s)", t.Capacity, t.Verdict, t.count())
 	}
 	if r.Explanation != "" {
 		fmt.Fprintf(b, ": %s", r.Explanation)
 	}
 	b.WriteByte('\n')
-}
-
-// countText says how many schedules were run, of how many where the search was cut short.
-func (r Report) countText() string {
-	if r.Ended == EndTime || r.Ended == EndStopped {
-		return fmt.Sprintf("%d of %s", r.Schedules, phrase.Plural(r.Planned, "schedule"))
-	}
-	return phrase.Plural(r.Schedules, "schedule")
 }
 
 func (r Report) failureText(b *strings.Builder) {
@@ -256,17 +254,18 @@ func (r Report) failureText(b *strings.Builder) {
 	case r.Explanation != "":
 		fmt.Fprintf(b, "  %s.\n", r.Explanation)
 	}
-	r.choiceText(b)
+	writeList(b, "the order that it takes, all else being eager", r.Choices, 5)
+	if s := r.Shrunk; s.To < s.From {
+		fmt.Fprintf(b, "    (shrunk from %s to %d, in %s; the token held %d of %d times)\n",
+			phrase.Plural(s.From, "choice"), s.To, phrase.Plural(s.Runs, "run"), s.Held, s.Verified)
+	}
 	r.waitText(b)
 	if len(r.Chain) > 0 {
-		writeList(b, "who waits for whom", []string{strings.Join(r.Chain, "\n    -> ")}, 1)
+		writeList(b, "who waits for whom", []string{strings.Join(r.Chain, "\n-> ")}, 1)
 	}
-	var broken, stacks []string
+	var broken []string
 	for _, v := range r.Broken {
-		broken = append(broken, fmt.Sprintf("step %d, %s\n      %v", v.Step, v.Frame, v))
-	}
-	for _, s := range r.Stacks {
-		stacks = append(stacks, strings.ReplaceAll(s, "\n", "\n    "))
+		broken = append(broken, fmt.Sprintf("step %d, %s\n  %v", v.Step, v.Frame, v))
 	}
 	writeList(b, "rules broken", broken, 5)
 	if r.Slack != "" {
@@ -279,7 +278,7 @@ func (r Report) failureText(b *strings.Builder) {
 	if r.Smaller != nil {
 		r.Smaller.text(b)
 	}
-	writeList(b, "stacks", stacks, 12)
+	writeList(b, "stacks", r.Stacks, 12)
 	switch {
 	case r.Leaked && (r.Verdict == Undecided || r.Category == Lock):
 		b.WriteString("\n  leak: the run was given up where it stands, with its goroutines\n")
@@ -288,12 +287,17 @@ func (r Report) failureText(b *strings.Builder) {
 	}
 }
 
-// choiceText says what the order is that it takes.
-func (r Report) choiceText(b *strings.Builder) {
-	writeList(b, "the order that it takes, all else being eager", r.Choices, 5)
-	if s := r.Shrunk; s.To < s.From {
-		fmt.Fprintf(b, "    (shrunk from %s to %d, in %s; the token held %d of %d times)\n",
-			phrase.Plural(s.From, "choice"), s.To, phrase.Plural(s.Runs, "run"), s.Held, s.Verified)
+// writeList writes at most so many items under a title, and nothing where there are none.
+func writeList(b *strings.Builder, title string, items []string, most int) {
+	for i, item := range items {
+		if i == 0 {
+			fmt.Fprintf(b, "\n  %s:\n", title)
+		}
+		if i == most {
+			fmt.Fprintf(b, "    … and %d more\n", len(items)-i)
+			return
+		}
+		fmt.Fprintf(b, "    %s\n", strings.ReplaceAll(item, "\n", "\n    "))
 	}
 }
 
@@ -322,20 +326,6 @@ func (r Report) waitText(b *strings.Builder) {
 	}
 }
 
-// writeList writes a heading and under it the first lines of a list; nothing of an empty one.
-func writeList(b *strings.Builder, heading string, lines []string, shown int) {
-	if len(lines) > 0 {
-		fmt.Fprintf(b, "\n  %s:\n", heading)
-	}
-	for i, line := range lines {
-		if i == shown {
-			fmt.Fprintf(b, "    … and %d more\n", len(lines)-i)
-			return
-		}
-		fmt.Fprintf(b, "    %s\n", line)
-	}
-}
-
 // endTexts say what ended a search before all its schedules were run.
 var endTexts = map[string]string{
 	EndCPU:     " (then the CPU time was up)",
@@ -343,15 +333,6 @@ var endTexts = map[string]string{
 	EndStopped: " (then it was interrupted)",
 	EndVisited: " (all classes visited: no order fails)",
 	EndLost:    " (nothing is proved: the peers did not do the same on the same steps)",
-}
-
-// triedText lists capacities: c2s=1 s2c=1 pass (20 schedules).
-func triedText(list []Tried) string {
-	parts := make([]string, len(list))
-	for i, t := range list {
-		parts[i] = fmt.Sprintf("%v %s (%s)", t.Capacity, t.Verdict, t.count())
-	}
-	return strings.Join(parts, ", ")
 }
 
 // count says how many schedules were run, and of how many classes.
@@ -446,16 +427,15 @@ func enumerate(words []string) string {
 // short is the capacity as one number, where both directions have the same.
 func (c Capacity) short() string {
 	if c.C2S == c.S2C {
-		return frames(c.C2S)
+		return roomText(c.C2S)
 	}
 	return c.String()
 }
 
 // verb says what a run with the verdict does.
-func verb(verdict string) string {
-	verbs := map[string]string{
-		Pass: "passes", Hang: "hangs", Stall: "stalls", Illegal: "breaks a rule", Lost: "loses a message",
-		Panic: "panics", Leak: "leaks", CheckFailed: "fails its check",
-	}
-	return cmp.Or(verbs[verdict], "is "+verdict)
+func verb(verdict string) string { return cmp.Or(verbs[verdict], "is "+verdict) }
+
+var verbs = map[string]string{
+	Pass: "passes", Hang: "hangs", Stall: "stalls", Panic: "panics", Leak: "leaks",
+	Illegal: "breaks a rule", Lost: "loses a message", CheckFailed: "fails its check",
 }

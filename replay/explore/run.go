@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -28,7 +29,6 @@ type Run struct {
 	kind     Engine
 	patient  bool // real time passes before a standstill is a stall
 	engine   engine
-	host     host
 	moves    atomic.Uint64 // counted by the gate; see tick
 	capacity Capacity
 	split    bool // ack is a step of its own
@@ -176,11 +176,6 @@ func (op *Operation) AfterAll() *Operation {
 	return op
 }
 
-// ready reports whether the operation may start.
-func (op *Operation) ready() bool {
-	return !op.started && !op.played && op.heldBy() == nil
-}
-
 // heldBy returns an operation that must return before this one starts, or nil.
 func (op *Operation) heldBy() *Operation {
 	for _, before := range op.after {
@@ -241,14 +236,12 @@ func (r *Run) mend(where string) {
 	r.gate.poke()
 }
 
-var errGoexit = errors.New("its goroutine was ended (runtime.Goexit)")
-
 // start releases an operation.
 func (r *Run) start(op *Operation) {
 	op.started = true
 	ctx := context.WithValue(r.ctx, operationKey{}, op.name)
 	go func() {
-		err := errGoexit
+		err := errors.New("its goroutine was ended (runtime.Goexit)")
 		defer func() {
 			r.gate.hold()
 			op.done, op.err = true, err
@@ -258,7 +251,7 @@ func (r *Run) start(op *Operation) {
 		}()
 		defer r.mend("operation " + op.name)
 		if r.gate.traced {
-			op.where = goroutineID()
+			op.where = goroutineOf(stackHead())
 			r.gate.tick()
 		}
 		err = op.do(ctx)
@@ -267,11 +260,6 @@ func (r *Run) start(op *Operation) {
 
 // finished reports whether every operation has returned.
 func (r *Run) finished() bool { return r.ended == len(r.ops) }
-
-// awaits reports whether a hang would show: there is something that must return.
-func (r *Run) awaits() bool {
-	return slices.ContainsFunc(r.ops, func(op *Operation) bool { return !op.behind && !op.last })
-}
 
 // errVain is of a run in which nothing must return and nobody checks anything: it would
 // pass whatever the peers do.
@@ -299,8 +287,8 @@ func (r *Run) unfinished() []*Operation {
 // for what is not recorded, or the first error of an operation. It is for Checks
 // that ask for more.
 func (r *Run) Failures() error {
-	if err := r.stranger(); err != nil {
-		return err
+	for _, f := range r.strangers() {
+		return fmt.Errorf("the recording does not cover this run: %s", f.Text)
 	}
 	for _, op := range r.ops {
 		if op.err != nil {
@@ -389,7 +377,7 @@ func (r *Run) sealed(facts []fact) []store.Event {
 	events := []store.Event{{Kind: store.Opened}}
 	numbers := map[*flight]uint64{}
 	frames, at := uint64(0), time.Duration(0)
-	sum := sha256.New()
+	hash := sha256.New()
 	for _, f := range facts {
 		e := f.event
 		switch e.Kind {
@@ -397,7 +385,7 @@ func (r *Run) sealed(facts []fact) []store.Event {
 			at = max(at, f.flight.offered)
 			numbers[f.flight] = uint64(len(events) + 1)
 			frames++
-			sum.Write(e.Payload)
+			hash.Write(e.Payload)
 		case store.Delivered:
 			e.Payload = store.EncodePayload(store.DeliveredInfo{Upto: numbers[f.flight]})
 		}
@@ -407,21 +395,18 @@ func (r *Run) sealed(facts []fact) []store.Event {
 	note := store.Event{Kind: store.Note, At: at, Payload: []byte(r.epitaph())}
 	closed := store.Event{Kind: store.Closed, At: at, Payload: store.EncodePayload(store.ClosedInfo{Frames: frames})}
 	events = append(events, note, closed)
-	sum.Write(note.Payload)
-	events[0].Payload = r.header(sum.Sum(nil)).Encode()
-	for i := range events {
-		events[i].Seq = uint64(i + 1)
-	}
-	return events
-}
-
-// header names the session after its content: the same run gives the same one.
-func (r *Run) header(sum []byte) store.Header {
+	hash.Write(note.Payload)
+	sum := hash.Sum(nil)        // names the session after its content: the same run gives the same one
 	sum[6] = sum[6]&0x0f | 0x80 // a UUID of version 8
 	sum[8] = sum[8]&0x3f | 0x80
 	id := fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 	label := strings.TrimSpace("explore: " + r.verdict + " " + r.category)
-	return store.Header{ID: store.SessionID(id), Start: virtualStart, Transport: "memory", Label: label, Recorder: "mcprec"}
+	header := store.Header{ID: store.SessionID(id), Start: virtualStart, Transport: "memory", Label: label, Recorder: "mcprec"}
+	events[0].Payload = header.Encode()
+	for i := range events {
+		events[i].Seq = uint64(i + 1)
+	}
+	return events
 }
 
 // epitaph says how the run ended, and which frames nobody has read.
@@ -497,19 +482,9 @@ func (r *Run) asked(f *flight) bool {
 }
 
 // withoutOccurrence takes the numbers out of a content name.
-func withoutOccurrence(name string) string {
-	var b strings.Builder
-	for i := 0; i < len(name); i++ {
-		b.WriteByte(name[i])
-		for name[i] == '#' && i+1 < len(name) && name[i+1] >= '0' && name[i+1] <= '9' {
-			i++
-			for i+1 < len(name) && name[i+1] >= '0' && name[i+1] <= '9' {
-				i++
-			}
-		}
-	}
-	return b.String()
-}
+func withoutOccurrence(name string) string { return occurrence().ReplaceAllString(name, "#") }
+
+var occurrence = phrase.Regexp(`#[0-9]+`)
 
 // beatNote says what went on while a run hung, instead of how each beat began, and
 // takes it out of its choices.
@@ -518,26 +493,7 @@ func (r *Run) beatNote() {
 	if len(steps) == 0 {
 		return
 	}
-	names := beatNames(steps)
-	r.notes = slices.DeleteFunc(r.notes, func(note string) bool {
-		return slices.ContainsFunc(names, func(name string) bool {
-			_, what, quoted := strings.Cut(name, " ")
-			return quoted && strings.Contains(withoutOccurrence(note), strings.TrimSuffix(what, "»"))
-		})
-	})
-	if len(names) > shownBeats {
-		names = append(names[:shownBeats], "…")
-	}
-	r.notes = append([]string{fmt.Sprintf("for %v of %s nothing but %s passed, %d steps of them; the token leaves them to eager",
-		r.passed(), r.kind.clock(), strings.Join(names, ", "), len(steps))}, r.notes...)
-	r.choices = slices.DeleteFunc(r.choices, func(c Choice) bool { return c.Step > r.still })
-}
-
-// shownBeats is how many kinds of beats a note names.
-const shownBeats = 3
-
-// beatNames names what the beats were.
-func beatNames(steps []Step) (names []string) {
+	var names []string
 	for _, s := range steps {
 		name := "pings"
 		if s.flight != nil && !s.flight.ping {
@@ -547,5 +503,16 @@ func beatNames(steps []Step) (names []string) {
 			names = append(names, name)
 		}
 	}
-	return names
+	r.notes = slices.DeleteFunc(r.notes, func(note string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			_, what, quoted := strings.Cut(name, " ")
+			return quoted && strings.Contains(withoutOccurrence(note), strings.TrimSuffix(what, "»"))
+		})
+	})
+	if len(names) > 3 {
+		names = append(names[:3], "…")
+	}
+	r.notes = append([]string{fmt.Sprintf("for %v of %s nothing but %s passed, %d steps of them; the token leaves them to eager",
+		r.passed(), r.kind.clock(), strings.Join(names, ", "), len(steps))}, r.notes...)
+	r.choices = slices.DeleteFunc(r.choices, func(c Choice) bool { return c.Step > r.still })
 }

@@ -35,10 +35,6 @@ type leaks struct {
 	runs  int
 }
 
-// defaultLeaks is how many such runs end a search all the same: the goroutines stay in the
-// process, and every look at its stacks has to read them again.
-const defaultLeaks = 200
-
 // leaksAlone reports whether a run came to its end and left goroutines behind.
 func (r *Run) leaksAlone() bool { return r.verdict == Leak && r.within == "" && !r.froze }
 
@@ -86,7 +82,8 @@ func (s *search) explore() Report {
 	budget := newBudget(s.plan.CPU, s.plan.Workers)
 	var failed *Run
 	take := func(r *Run) (more bool) {
-		s.remember(r)
+		s.seen.add(&r.trail)
+		s.remark(r)
 		if s.fails(r) {
 			failed = r
 		}
@@ -115,11 +112,18 @@ func (s *search) explore() Report {
 	}
 	switch {
 	case failed != nil && !failed.leaksAlone():
-		return s.failure(failed, done)
+		report := s.report(failed, done)
+		report.Coverage = s.seen.report()
+		s.judge(&report, failed, func(i, most int) Tried { return s.try(i, share(done, n, i), most) })
+		return report
 	case s.leaks.runs > 0:
 		return s.leaked()
 	}
-	report := s.found(done, EndSchedules, s.passed(done))
+	var passed []Tried
+	for i := range min(n, done) {
+		passed = append(passed, Tried{Capacity: s.plan.Capacities[i], Verdict: Pass, Schedules: share(done, n, i)})
+	}
+	report := s.found(done, EndSchedules, passed)
 	if done < all {
 		report.Ended = ended
 	}
@@ -147,16 +151,9 @@ func (s *search) run(c Capacity, number int) *Run {
 
 func (s *search) newRun(c Capacity) *Run {
 	r := &Run{plan: s.plan, kind: s.plan.Engine, level: s.plan.Level, capacity: c, split: !s.plan.AckWithTake, limit: s.plan.Steps, horizon: s.plan.Horizon}
-	r.parser = &s.parser
-	r.steps = make([]Step, 0, s.length)
+	r.parser, r.steps = &s.parser, make([]Step, 0, s.length)
 	r.trail.touching = touching{capacity: c, split: r.split}
 	return r
-}
-
-// remember keeps of a run what the report needs.
-func (s *search) remember(r *Run) {
-	s.seen.add(&r.trail)
-	s.remark(r)
 }
 
 // noteHidden adds what the helpers of a run keep from being tried.
@@ -180,7 +177,7 @@ func (s *search) remark(r *Run) {
 	if s.done == 1 {
 		differences := r.differences()
 		s.notes = append(s.notes, differences[:min(len(differences), shownNotes)]...)
-		if !r.awaits() {
+		if !slices.ContainsFunc(r.ops, func(op *Operation) bool { return !op.behind && !op.last }) {
 			s.notes = append(s.notes, "nothing is awaited: the plan has no operation, and no recorded client makes a call")
 		}
 	}
@@ -200,25 +197,23 @@ func (s *search) remark(r *Run) {
 	}
 }
 
-// failure reports the first failing run, the last of done.
-func (s *search) failure(r *Run, done int) Report {
-	report := s.report(r, done)
-	report.Coverage = s.seen.report()
-	n := len(s.plan.Capacities)
-	s.judge(&report, r, func(i, most int) Tried { return s.try(i, share(done, n, i), most) })
-	return report
-}
-
 // judge adds to the report of a failing run what following its token and the other
 // capacities tell: a verdict that changes with the capacity is a finding of its
 // own. try makes up to so many schedules at capacity i.
 func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 	s.limits = s.limits.within(aftermath)
 	defer func() {
-		if ended := s.limits.ended(); ended != "" {
-			report.Notes = append(report.Notes, cutShort(ended, report.Shrunk))
-			report.Ended = ended
+		report.Ended = s.limits.ended()
+		if report.Ended == "" {
+			return
 		}
+		why := "the time of the search was up"
+		if report.Ended == EndStopped {
+			why = "the search was interrupted"
+		}
+		report.Notes = append(report.Notes, fmt.Sprintf(
+			"%s: %s made it simpler, its token was followed %d of %d times, and other capacities may not have been tried",
+			why, phrase.Plural(report.Shrunk.Runs, "run"), report.Shrunk.Verified, verifications))
 	}()
 	if r.outcome.retry && s.limits.ended() == "" {
 		s.retry(report, r.settledToken())
@@ -236,16 +231,6 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 		}
 	}
 	report.Slack = slackText(report.Verdict, report.Capacity, report.Tried, report.Boundary)
-}
-
-// cutShort says what a report lacks whose search had no more time.
-func cutShort(ended string, done Shrunk) string {
-	why := "the time of the search was up"
-	if ended == EndStopped {
-		why = "the search was interrupted"
-	}
-	return fmt.Sprintf("%s: %s made it simpler, its token was followed %d of %d times, and other capacities may not have been tried",
-		why, phrase.Plural(done.Runs, "run"), done.Verified, verifications)
 }
 
 // follow runs the schedule of a token, and if it fails once more to see where its
@@ -287,16 +272,6 @@ func (s *search) try(i, from, most int) Tried {
 		}}
 	tried.Schedules = runs.run(s.plan.Workers)
 	return tried
-}
-
-// passed lists how many schedules each capacity passed.
-func (s *search) passed(done int) []Tried {
-	n := len(s.plan.Capacities)
-	list := make([]Tried, min(n, done))
-	for i := range list {
-		list[i] = Tried{Capacity: s.plan.Capacities[i], Verdict: Pass, Schedules: share(done, n, i)}
-	}
-	return list
 }
 
 // share is how many of done runs fell to capacity i of n.

@@ -12,8 +12,9 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 )
 
-// engine keeps a run still between its steps, and says what it is when nothing can
-// go on. The run's own goroutine calls it.
+// engine is where a run lives, from its beginning to its end. It keeps the run still
+// between its steps, and says what it is when nothing can go on. The run's own
+// goroutine calls it, but for await.
 type engine interface {
 	// settle returns when nothing of the run moves but by a step or by time.
 	settle()
@@ -27,10 +28,6 @@ type engine interface {
 	stacks() []string
 	// own returns those stacks of a snapshot that are of the run's goroutines.
 	own(all []string) []string
-}
-
-// host is where a run lives, from its beginning to its end. Each engine has one.
-type host interface {
 	// live calls do where the engine sees all that it starts, and returns when that
 	// has ended or was given up.
 	live(t *testing.T, do func())
@@ -47,13 +44,9 @@ type host interface {
 // its end is left behind. Several may play at once.
 func (r *Run) play(t *testing.T, p *Plan) {
 	ended := make(chan any, 1)
-	switch r.kind {
-	case Settle:
-		s := &settled{run: r, known: map[int]bool{}, doubt: map[int]bool{}, still: &freeze{}}
-		r.engine, r.host = s, s
-	default:
-		b := &bubble{run: r}
-		r.engine, r.host = b, b
+	r.engine = &bubble{run: r}
+	if r.kind == Settle {
+		r.engine = &settled{run: r, known: map[int]bool{}, doubt: map[int]bool{}, still: &freeze{}}
 	}
 	go func() {
 		returned := false
@@ -67,7 +60,7 @@ func (r *Run) play(t *testing.T, p *Plan) {
 		r.perform(t, p)
 		returned = true
 	}()
-	thrown, f := r.host.await(ended)
+	thrown, f := r.engine.await(ended)
 	if f != nil {
 		r.frozen(t, f)
 		return
@@ -91,7 +84,7 @@ type exited struct{}
 
 // perform runs the schedule under its engine.
 func (r *Run) perform(t *testing.T, p *Plan) {
-	r.host.live(t, func() {
+	r.engine.live(t, func() {
 		r.gate, r.since = newGate(r.capacity, r.split), time.Now()
 		r.gate.moves = &r.moves
 		r.ctx, r.cancel = context.WithCancel(context.WithValue(context.Background(), gateKey{}, r.gate))
@@ -106,7 +99,7 @@ func (r *Run) perform(t *testing.T, p *Plan) {
 		r.session(p)
 		r.cancel()
 		r.gate.shutdown()
-		r.host.reap()
+		r.engine.reap()
 		r.gate.hold()
 		r.breakage()
 		r.gate.free()
@@ -121,9 +114,21 @@ func (r *Run) session(p *Plan) {
 		return
 	}
 	r.loop()
-	r.lessons.recall = r.gate.recalls()
+	r.gate.hold()
+	r.lessons.recall = r.gate.recall // at the run's end all ends take back what is left
+	r.gate.free()
 	if r.verdict == Pass && !r.cut {
-		r.check(p)
+		if p.Check == nil {
+			r.err = r.Failures()
+		} else {
+			r.guard("Check", func() { r.err = p.Check(r) })
+		}
+		if r.err != nil {
+			r.verdict, r.why = CheckFailed, r.err.Error()
+			if r.late {
+				r.category = TimerOnly
+			}
+		}
 		r.judge()
 		r.engine.settle()
 		if r.verdict == Pass { // a failure is one, wherever the token would have gone on
@@ -154,7 +159,7 @@ func (r *Run) breakage() {
 func (r *Run) guard(where string, f func()) bool {
 	r.within = where
 	r.gate.tick()
-	if !r.host.call(func() { defer r.mend(where); f() }) {
+	if !r.engine.call(func() { defer r.mend(where); f() }) {
 		r.leaked(r.engine.stacks())
 		return false
 	}
@@ -215,7 +220,7 @@ func (r *Run) advance(enabled []Step) bool {
 // enabled lists the steps that may be released: starts first.
 func (r *Run) enabled(steps []Step) []Step {
 	for _, op := range r.ops {
-		if op.ready() {
+		if !op.started && !op.played && op.heldBy() == nil {
 			steps = append(steps, Step{Kind: Start, What: op.name, op: op})
 		}
 	}
@@ -249,7 +254,7 @@ func (r *Run) choose(enabled []Step) int {
 
 func (r *Run) release(s Step) {
 	r.called()
-	if r.gate.traced && len(r.steps) > 0 && len(r.steps) < closeLooks {
+	if r.gate.traced && len(r.steps) > 0 && len(r.steps) < 1000 { // each look stops the world
 		r.seeCloses(snapshot())
 	}
 	r.steps = append(r.steps, s)
@@ -296,17 +301,6 @@ func (r *Run) note(s string) {
 	}
 }
 
-// justEnded names an operation that has returned.
-func (r *Run) justEnded() string {
-	name := "an operation"
-	for _, op := range r.ops {
-		if op.done {
-			name = "operation " + op.name
-		}
-	}
-	return name
-}
-
 // rest lets time pass when nothing is enabled. It reports whether something came.
 func (r *Run) rest() bool {
 	r.called()
@@ -323,7 +317,13 @@ func (r *Run) rest() bool {
 	r.woken = r.woken || came
 	if r.ended > ended {
 		r.moved, r.late, r.woken = true, true, false
-		r.note(fmt.Sprintf("nothing was enabled: a timer alone ended %s, after %v of %s", r.justEnded(), r.passed(), r.kind.clock()))
+		name := "an operation"
+		for _, op := range r.ops {
+			if op.done {
+				name = "operation " + op.name
+			}
+		}
+		r.note(fmt.Sprintf("nothing was enabled: a timer alone ended %s, after %v of %s", name, r.passed(), r.kind.clock()))
 	}
 	return came
 }
@@ -345,22 +345,6 @@ func (r *Run) stand() {
 	}
 	r.unsaid()
 	r.stacks = r.engine.stacks()
-}
-
-// check asks the plan whether a run that came to its end is right.
-func (r *Run) check(p *Plan) {
-	if p.Check == nil {
-		r.err = r.Failures()
-	} else {
-		r.guard("Check", func() { r.err = p.Check(r) })
-	}
-	if r.err == nil {
-		return
-	}
-	r.verdict, r.why = CheckFailed, r.err.Error()
-	if r.late {
-		r.category = TimerOnly
-	}
 }
 
 // leaked judges a run that could not be emptied.

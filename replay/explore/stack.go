@@ -1,7 +1,7 @@
 package explore
 
 import (
-	"fmt"
+	"iter"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -29,27 +29,15 @@ func bubbleMark(stack string) string {
 	return stack[at:end]
 }
 
-// stacks returns the trimmed stacks of the goroutines in the caller's bubble that
-// belong to the code under test, in an order that does not change between runs.
-func stacks() []string {
-	all := snapshot()
-	return inBubble(all[1:], bubbleMark(all[0])) // the caller comes first
-}
-
-// bubbleStacks is stacks for a bubble that the caller is not in.
-func bubbleStacks(mark string) []string { return inBubble(snapshot(), mark) }
-
-// bubbleOfCaller returns the mark of the caller's bubble.
-func bubbleOfCaller() string {
+// stackHead returns the first line of the caller's stack.
+func stackHead() string {
 	var buf [64]byte
-	return bubbleMark(string(buf[:runtime.Stack(buf[:], false)]))
+	return string(buf[:runtime.Stack(buf[:], false)])
 }
 
-// goroutineID returns the caller's number, as stacks write it.
-func goroutineID() string {
-	var buf [32]byte
-	head := string(buf[:runtime.Stack(buf[:], false)])
-	id, _, _ := strings.Cut(strings.TrimPrefix(head, "goroutine "), " ")
+// goroutineOf is the number that begins a stack.
+func goroutineOf(stack string) string {
+	id, _, _ := strings.Cut(strings.TrimPrefix(stack, "goroutine "), " ")
 	return id
 }
 
@@ -65,14 +53,12 @@ func snapshot() []string {
 	}
 }
 
-// inBubble trims and sorts those of a bubble.
-func inBubble(all []string, mark string) []string { return trimStacks(ofBubble(all, mark)) }
-
 // ofBubble are the stacks of a bubble's goroutines, but its own.
 func ofBubble(all []string, mark string) (list []string) {
 	for _, s := range all {
 		head, _, _ := strings.Cut(s, "\n")
-		if mark != "" && strings.Contains(head, mark+"]") && !ownStack(s) {
+		own := strings.Contains(s, "internal/synctest.Run(") || strings.Contains(s, ".testingSynctestTest(")
+		if mark != "" && strings.Contains(head, mark+"]") && !own {
 			list = append(list, s)
 		}
 	}
@@ -92,11 +78,6 @@ func trimStacks(all []string) []string {
 	return list
 }
 
-// ownStack reports whether a goroutine belongs to the bubble itself.
-func ownStack(s string) bool {
-	return strings.Contains(s, "internal/synctest.Run(") || strings.Contains(s, ".testingSynctestTest(")
-}
-
 // recordedStack reports whether a goroutine plays a recorded half: where it is
 // blocked says nothing of the code under test.
 func recordedStack(s string) bool {
@@ -104,34 +85,58 @@ func recordedStack(s string) bool {
 }
 
 var (
-	frameArgs = phrase.Regexp(`\((0x|\{|\.\.\.|\))[^()]*\)?$|\(\)$`)
-	stateOf   = phrase.Regexp(`^goroutine \d+ [^\[]*\[([^,\]]*)`)
+	frameArgs   = phrase.Regexp(`\((0x|\{|\.\.\.|\))[^()]*\)?$|\(\)$`)
+	stateInHead = phrase.Regexp(`^goroutine \d+ [^\[\n]*\[([^,\]\n]*)`)
 )
 
 // trimStack keeps of a stack what a reader needs: the state, then function and
 // file:line, without numbers that change from run to run and without the frames
 // of the runtime and of this package's engine.
 func trimStack(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	var b strings.Builder
-	state := "goroutine"
-	if m := stateOf().FindStringSubmatch(lines[0]); m != nil {
-		state = strings.TrimSuffix(m[1], " (durable)")
-	}
-	b.WriteString("[" + state + "]")
-	for i := 1; i+1 < len(lines); i += 2 {
-		function, place := lines[i], strings.TrimSpace(lines[i+1])
-		if strings.HasPrefix(function, "created by ") {
-			break
+	text := "[" + stateOf(s) + "]"
+	for function, file := range frames(s) {
+		if !hidden(function) {
+			text += "\n  " + filepath.Base(function) + " " + filepath.Base(file)
 		}
-		function = frameArgs().ReplaceAllString(function, "")
-		if hidden(function) {
-			continue
-		}
-		place, _, _ = strings.Cut(place, " ")
-		fmt.Fprintf(&b, "\n  %s %s", filepath.Base(function), filepath.Base(place))
 	}
-	return b.String()
+	return text
+}
+
+// frames yields the functions of a stack, the innermost first, each with the file:line
+// where it stands.
+func frames(stack string) iter.Seq2[string, string] {
+	return func(yield func(function, file string) bool) {
+		lines := strings.Split(strings.TrimSpace(stack), "\n")
+		for i := 1; i+1 < len(lines) && !strings.HasPrefix(lines[i], "created by "); i += 2 {
+			file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+			if !yield(frameArgs().ReplaceAllString(lines[i], ""), file) {
+				return
+			}
+		}
+	}
+}
+
+// peerFrames are the frames outside of this project and of the standard library.
+func peerFrames(stack string) iter.Seq2[string, string] {
+	return func(yield func(function, file string) bool) {
+		for function, file := range frames(stack) {
+			dir, base := filepath.Split(function)
+			name, _, _ := strings.Cut(base, ".")
+			standard := strings.Contains(file, "/src/"+dir+name+"/")
+			if !hidden(function) && !ours(function) && !standard && !yield(function, file) {
+				return
+			}
+		}
+	}
+}
+
+// stateOf returns what a goroutine does, such as select.
+func stateOf(stack string) string {
+	m := stateInHead().FindStringSubmatch(stack)
+	if m == nil {
+		return "goroutine"
+	}
+	return strings.TrimSuffix(m[1], " (durable)")
 }
 
 // hidden reports whether a function says nothing about the code under test.
@@ -283,10 +288,8 @@ func (g goroutine) place() string {
 
 // function returns the function that place is in, as stacks write it.
 func (g goroutine) function() string {
-	lines := strings.Split(g.text, "\n")
-	for i := 1; i+1 < len(lines); i += 2 {
-		name := frameArgs().ReplaceAllString(lines[i], "")
-		if !strings.HasPrefix(name, "sync.") && !strings.HasPrefix(name, "internal/sync.") && !strings.HasPrefix(name, "created by ") {
+	for name := range frames(g.text) {
+		if !begins(name, "sync.", "internal/sync.") {
 			return name
 		}
 	}
@@ -333,28 +336,18 @@ func (p place) String() string {
 // placeOf finds where a goroutine stands among the stacks of all; nowhere when it
 // has ended, plays a recorded half, or runs: that one is the engine's.
 func placeOf(all []string, goroutine string) place {
-	for _, s := range all {
-		head := "goroutine " + goroutine + " ["
-		if goroutine != "" && strings.HasPrefix(s, head) && !strings.HasPrefix(s, head+"running") && !recordedStack(s) {
-			return readPlace(s)
-		}
+	s := stackOf(all, goroutine)
+	if s == "" || strings.HasPrefix(s, "goroutine "+goroutine+" [running") || recordedStack(s) {
+		return place{}
 	}
-	return place{}
+	return readPlace(s)
 }
 
 func readPlace(stack string) place {
-	lines := strings.Split(strings.TrimSpace(stack), "\n")
-	p := place{state: "goroutine"}
-	if m := stateOf().FindStringSubmatch(lines[0]); m != nil {
-		p.state = strings.TrimSuffix(m[1], " (durable)")
-	}
+	const shownCallers = 3
+	p := place{state: stateOf(stack)}
 	entry := ""
-	for i := 1; i+1 < len(lines) && !strings.HasPrefix(lines[i], "created by "); i += 2 {
-		function := frameArgs().ReplaceAllString(lines[i], "")
-		file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
-		if hidden(function) || ours(function) || standard(function, file) {
-			continue
-		}
+	for function, file := range peerFrames(stack) {
 		spot := filepath.Base(function) + " " + filepath.Base(file)
 		if p.at == "" {
 			p.at = spot
@@ -373,26 +366,11 @@ func readPlace(stack string) place {
 	return p
 }
 
-// shownCallers is how many functions of one's own a place names.
-const shownCallers = 3
-
 // ours reports whether a function is this project's, between the code under test
 // and the gate, or around it.
 func ours(function string) bool {
 	own, is := strings.CutPrefix(function, "github.com/mcprec/mcprec/")
-	for _, part := range []string{"transport.", "transport/gosdk.", "transport/mcpgo."} {
-		if is && strings.HasPrefix(own, part) {
-			return true
-		}
-	}
-	return strings.Contains(function, "/explore.(*end).")
-}
-
-// standard reports whether a function is of the standard library.
-func standard(function, file string) bool {
-	dir, base := filepath.Split(function)
-	name, _, _ := strings.Cut(base, ".")
-	return strings.Contains(file, "/src/"+dir+name+"/")
+	return is && begins(own, "transport.", "transport/gosdk.", "transport/mcpgo.") || strings.Contains(function, "/explore.(*end).")
 }
 
 // dependency reports whether a file is of a module that was fetched.
@@ -404,14 +382,13 @@ func dependency(file string) bool {
 // frame may do so for who waits, and returns the caller's stack.
 func lineage() (list []string, stack string) {
 	buf := make([]byte, 16<<10)
-	text := string(buf[:runtime.Stack(buf, false)])
-	id, _, _ := strings.Cut(strings.TrimPrefix(text, "goroutine "), " ")
-	list = append(list, id)
-	if _, parent, ok := strings.Cut(text, " in goroutine "); ok {
+	stack = string(buf[:runtime.Stack(buf, false)])
+	list = append(list, goroutineOf(stack))
+	if _, parent, ok := strings.Cut(stack, " in goroutine "); ok {
 		parent, _, _ = strings.Cut(parent, "\n")
 		list = append(list, parent)
 	}
-	return list, text
+	return list, stack
 }
 
 // observe notes, before a frame is given in a traced run, where those stand whom

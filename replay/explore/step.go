@@ -3,6 +3,8 @@ package explore
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -130,16 +132,16 @@ func (g *gate) enabled(steps []Step) []Step {
 	}
 	steps = g.takes(g.takes(steps, false), true)
 	for i := range g.lanes {
-		if l := &g.lanes[i]; l.drained() {
+		if l := &g.lanes[i]; l.ended && len(l.queue) == 0 && l.heard() {
 			steps = append(steps, Step{Kind: End, Dir: l.dir})
 		}
 	}
 	for i := range g.ends {
 		e := &g.ends[i]
-		if e.asked() {
+		if e.in.leaving && !e.closed {
 			steps = append(steps, Step{Kind: Close, Dir: e.out.dir})
 		}
-		if e.askedHalf() {
+		if e.out.ending && !e.out.ended && !e.in.leaving { // a close covers it
 			steps = append(steps, Step{Kind: HalfClose, Dir: e.out.dir})
 		}
 	}
@@ -151,7 +153,8 @@ func (g *gate) enabled(steps []Step) []Step {
 func (g *gate) takes(steps []Step, early bool) []Step {
 	for i := range g.lanes {
 		l := &g.lanes[i]
-		if !l.room() {
+		room := l.cap < 0 || len(l.queue) < l.cap || l.cap == 0 && l.heard() // at capacity 0 a reader must be there
+		if !room || l.ending || l.deafened {
 			continue
 		}
 		for _, f := range l.waiting {
@@ -181,16 +184,30 @@ func (g *gate) release(s Step) {
 		l.give(g.round)
 		g.gave(s.flight)
 	case Take:
-		l.take(s.flight, g.round)
-		g.took(s.flight)
-		if s.flight.given > 0 {
-			g.gave(s.flight)
+		f := s.flight
+		f.taken = g.round
+		i := slices.Index(l.waiting, f)
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+		l.unacked = append(l.unacked, f)
+		l.queue = append(l.queue, f)
+		if l.cap == 0 { // its reader has it
+			l.give(g.round)
+		}
+		if g.rules != nil {
+			for _, v := range g.rules.Send(f.dir, f.said.Parsed, f.known) {
+				g.breaches = append(g.breaches, Breach{v, f.dir.String() + " " + f.name, f.taken})
+			}
+		}
+		if f.given > 0 {
+			g.gave(f)
 		}
 		if !g.splits {
 			l.ack(s.flight)
 		}
 	case End:
-		l.endOfFile(g.round)
+		l.eof = g.round
+		l.readers[0].got <- received{err: io.EOF}
+		l.readers = l.readers[1:]
 	case Close:
 		g.ends[s.Dir-transport.ClientToServer].close()
 	case HalfClose:
@@ -264,27 +281,26 @@ func (n *namer) name(f *flight) {
 
 // message names the frame's message number i.
 func (n *namer) message(f *flight, i int) string {
-	m, about := &f.said.Messages[i], f.said.about[i]
+	m, about, operation := &f.said.Messages[i], f.said.about[i], f.op
+	if f.quiet {
+		operation = ""
+	}
 	switch m.Kind() {
 	case transport.Request:
-		return n.request(f, m, about)
+		c := &call{name: n.count(f.dir, by(about, operation)), id: m.ID, request: f, listen: m.Method == methodListen}
+		n.calls = append(n.calls, c)
+		n.ids[called{f.dir, mcp.KeyOf(m.ID)}] = c
+		if token := m.ProgressToken(); token != nil {
+			n.tokens[called{f.dir, mcp.KeyOf(token)}] = c
+		}
+		f.ping = f.ping || m.Method == methodPing
+		return c.name
 	case transport.Response:
 		return n.response(f, m)
 	case transport.Notification:
-		return n.count(f.dir, by(n.notification(f.dir, m, about), f.signature()))
+		return n.count(f.dir, by(n.notification(f.dir, m, about), operation))
 	}
 	return n.count(f.dir, "not a message")
-}
-
-func (n *namer) request(f *flight, m *transport.Message, about string) string {
-	c := &call{name: n.count(f.dir, by(about, f.signature())), id: m.ID, request: f, listen: m.Method == methodListen}
-	n.calls = append(n.calls, c)
-	n.ids[called{f.dir, mcp.KeyOf(m.ID)}] = c
-	if token := m.ProgressToken(); token != nil {
-		n.tokens[called{f.dir, mcp.KeyOf(token)}] = c
-	}
-	f.ping = f.ping || m.Method == methodPing
-	return c.name
 }
 
 // response names a response after its request. One that answers nothing has only
@@ -332,38 +348,12 @@ func (n *namer) count(dir transport.Direction, name string) string {
 	return name + "#" + strconv.Itoa(n.seen[k])
 }
 
-// withdraw forgets an answer that was taken back: another may come.
-func (n *namer) withdraw(f *flight) {
-	for _, c := range n.calls {
-		if c.answer == f {
-			c.answer = nil
-		}
-	}
-}
-
-// signature is the operation that the name carries.
-func (f *flight) signature() string {
-	if f.quiet {
-		return ""
-	}
-	return f.op
-}
-
 // by adds the operation that wrote a frame, where it is known.
 func by(name, op string) string {
 	if op == "" {
 		return name
 	}
 	return name + " by " + op
-}
-
-// subject is a method and the tool, prompt or resource it is about.
-func subject(m transport.Message) string {
-	method := clip(m.Method)
-	if target, ok := replay.Target(m); ok {
-		return method + " " + strconv.Quote(shorten(target))
-	}
-	return method
 }
 
 // clip keeps a name that a peer chose on one line.
@@ -381,7 +371,7 @@ func shorten(s string) string {
 // said is what a frame says. It is shared by runs and never changed.
 type said struct {
 	order.Parsed
-	about []string // the subjects of its messages
+	about []string // of each message, the method and the tool, prompt or resource
 }
 
 // parser remembers what frames say: in run after run the same peers send the same
@@ -419,7 +409,11 @@ func (p *parser) parse(f transport.Frame) *said {
 func parseFrame(f transport.Frame) *said {
 	s := &said{Parsed: order.Parse(f)}
 	for _, m := range s.Messages {
-		s.about = append(s.about, subject(m))
+		about := clip(m.Method)
+		if target, ok := replay.Target(m); ok {
+			about += " " + strconv.Quote(shorten(target))
+		}
+		s.about = append(s.about, about)
 	}
 	return s
 }

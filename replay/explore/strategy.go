@@ -2,7 +2,6 @@ package explore
 
 import (
 	"math/rand/v2"
-	"slices"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -220,9 +219,4 @@ func (l *late) holds(upto int) []Choice {
 		}
 	}
 	return list
-}
-
-// passed leaves of the order what was passed over.
-func (l *late) passed() []uint32 {
-	return slices.DeleteFunc(slices.Clone(l.order), func(h uint32) bool { return !l.past[h] })
 }

@@ -51,8 +51,8 @@ func (t Token) String() string {
 	for _, c := range t.Holds {
 		choices = append(choices, fmt.Sprintf("%d+%08x", c.Step, c.Hash))
 	}
-	return fmt.Sprintf("%s.%s-%s.%s.%s.%s", tokenVersion, tokenFrames(t.Capacity.C2S), tokenFrames(t.Capacity.S2C), t.Level,
-		cmp.Or(t.Engine, Bubble), cmp.Or(strings.Join(choices, "-"), tokenEager))
+	return fmt.Sprintf("%s.%s-%s.%s.%s.%s", tokenVersion, tokenFrames(t.Capacity.C2S), tokenFrames(t.Capacity.S2C),
+		t.Level, cmp.Or(t.Engine, Bubble), cmp.Or(strings.Join(choices, "-"), tokenEager))
 }
 
 // Deviations is how many choices the schedule has that eager would not make.
@@ -102,6 +102,9 @@ func parseToken(s string) (t Token, err error) {
 	default:
 		return t, fmt.Errorf("engine %q: this version knows %s and %s", shorten(parts[3]), Bubble, Settle)
 	}
+	if parts[4] == tokenEager {
+		return t, nil
+	}
 	err = t.parseChoices(parts[4])
 	return t, err
 }
@@ -117,10 +120,8 @@ func parseFrames(s string) (int, error) {
 	return n, nil
 }
 
+// parseChoices reads choices joined by "-".
 func (t *Token) parseChoices(s string) error {
-	if s == tokenEager {
-		return nil
-	}
 	last := 0
 	for part := range strings.SplitSeq(s, "-") {
 		c, held, err := parseChoice(part)
@@ -190,7 +191,7 @@ func (r *Run) follow(at int, enabled []Step) int {
 		}
 		i := find(enabled, c.Hash)
 		if i < 0 {
-			r.diverge(c, "to put it off", enabledText(enabled))
+			r.diverge(c, "to put it off", enabled)
 			return -1
 		}
 		r.turns = append(r.turns, fmt.Sprintf("from step %d on, «%s» waits for as long as anything else can go on", at, enabled[i].Name()))
@@ -202,7 +203,7 @@ func (r *Run) follow(at int, enabled []Step) int {
 	r.next++
 	i := find(enabled, want.Hash)
 	if i < 0 {
-		r.diverge(want, "", enabledText(enabled))
+		r.diverge(want, "", enabled)
 		return -1
 	}
 	r.turns = append(r.turns, fmt.Sprintf("at step %d, «%s» goes before «%s»", at, enabled[i].Name(), enabled[0].Name()))
@@ -230,34 +231,33 @@ func find(enabled []Step, hash uint32) int {
 	return slices.IndexFunc(enabled, func(s Step) bool { return uint32(s.Hash()) == hash })
 }
 
-func enabledText(enabled []Step) string {
-	names := make([]string, len(enabled))
-	for i, s := range enabled {
-		names[i] = s.Name()
-	}
-	return "enabled: " + strings.Join(names, "; ")
-}
-
 // overrun says that a run came to rest before the token did.
-func (r *Run) overrun() bool {
+func (r *Run) overrun() {
 	if r.token == nil {
-		return false
+		return
 	}
-	instead := "the run ended after " + phrase.Plural(len(r.steps), "step")
 	if r.next < len(r.token.Choices) {
-		r.diverge(r.token.Choices[r.next], "", instead)
-		return true
+		r.diverge(r.token.Choices[r.next], "", nil)
+		return
 	}
 	for _, c := range r.token.Holds {
 		if c.Step > len(r.steps) {
-			r.diverge(c, "to put it off", instead)
-			return true
+			r.diverge(c, "to put it off", nil)
+			return
 		}
 	}
-	return false
 }
 
-func (r *Run) diverge(want Choice, why, instead string) {
+// diverge ends a run in which the wanted step is not enabled; nothing is where it has ended.
+func (r *Run) diverge(want Choice, why string, enabled []Step) {
+	instead := "the run ended after " + phrase.Plural(len(r.steps), "step")
+	if len(enabled) > 0 {
+		names := make([]string, len(enabled))
+		for i, s := range enabled {
+			names[i] = s.Name()
+		}
+		instead = "enabled: " + strings.Join(names, "; ")
+	}
 	r.verdict = Diverged
 	r.why = strings.TrimRight(fmt.Sprintf("DIVERGED at step %d: wanted %08x %s", want.Step, want.Hash, why), " ") + ", " + instead
 }
@@ -284,10 +284,10 @@ func sweep(recorded Capacity) []Capacity {
 
 // String returns the form of reports: c2s=0 s2c=unbounded.
 func (c Capacity) String() string {
-	return fmt.Sprintf("c2s=%s s2c=%s", frames(c.C2S), frames(c.S2C))
+	return fmt.Sprintf("c2s=%s s2c=%s", roomText(c.C2S), roomText(c.S2C))
 }
 
-func frames(n int) string {
+func roomText(n int) string {
 	if n < 0 {
 		return "unbounded"
 	}

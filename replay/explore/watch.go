@@ -14,7 +14,7 @@ import (
 // at, and how far apart looks are at first. It decides nothing.
 const firstLook = 10 * time.Millisecond
 
-// await implements host, from outside of the bubble. It returns a freeze when the bubble cannot go on: synctest.Wait never returns while a goroutine
+// await implements engine, from outside of the bubble. It returns a freeze when the bubble cannot go on: synctest.Wait never returns while a goroutine
 // waits for a mutex, for something from outside, or for I/O. The run is given up
 // then.
 //
