@@ -28,22 +28,14 @@ const (
 	Settle Engine = "b"
 )
 
-// clock names the engine's time.
-func (e Engine) clock() string {
-	if e == Settle {
-		return "real time"
-	}
-	return "virtual time"
-}
-
-// passed is the time since the run last came to rest. Of real time a report has
+// passed says how long ago the run last came to rest. Of real time a report has
 // seconds: the rest would be another every time.
-func (r *Run) passed() time.Duration {
+func (r *Run) passed() string {
 	passed := time.Since(r.since)
 	if r.kind == Settle {
-		passed = passed.Round(time.Second)
+		return fmt.Sprintf("%v of real time", passed.Round(time.Second))
 	}
-	return passed
+	return fmt.Sprintf("%v of virtual time", passed)
 }
 
 // retry runs a schedule that froze its bubble where time is real, and notes what
@@ -52,10 +44,7 @@ func (s *search) retry(report *Report, token Token) {
 	r := s.newRun(token.Capacity)
 	r.kind, r.token, r.level, r.patient = token.Engine, &token, token.Level, true
 	r.play(s.t, s.plan)
-	text := r.verdict
-	if r.category != "" {
-		text += " " + r.category
-	}
+	text := strings.TrimSpace(r.verdict + " " + r.category)
 	if r.why != "" {
 		text += ": " + r.why
 	}
@@ -72,8 +61,6 @@ type bubble struct {
 	weary   atomic.Bool // it has passed for as much real time as a peer may compute: see await
 }
 
-// live implements engine.
-//
 // A hang needs no panic of synctest: the engine sees that nothing is enabled and
 // ends what it can. Only goroutines that nothing ends leave the bubble to
 // synctest, which then panics here. That is the check for leaks too: it costs
@@ -95,13 +82,12 @@ func (b *bubble) live(t *testing.T, do func()) {
 	})
 }
 
-// settle implements engine.
 func (b *bubble) settle() {
 	synctest.Wait()
 	b.run.gate.tick()
 }
 
-// rest implements engine: virtual time passes, up to the horizon after the last
+// In rest virtual time passes, up to the horizon after the last
 // step that was not a ping.
 func (b *bubble) rest() bool {
 	r := b.run
@@ -122,9 +108,6 @@ func (b *bubble) rest() bool {
 	return came
 }
 
-// firstStep is the virtual time of the first of the steps in which it passes.
-const firstStep = time.Microsecond
-
 // pass lets virtual time pass until something comes, and reports whether it did. Peers
 // whose own timers fire all the time, for a retry or a poll that uses the gate for
 // nothing, make a day of it last for hours: so time passes in steps, each a quarter
@@ -132,7 +115,7 @@ const firstStep = time.Microsecond
 func (b *bubble) pass(until time.Time, comes <-chan struct{}) (came bool) {
 	b.resting.Store(true)
 	defer b.resting.Store(false)
-	step := firstStep
+	step := time.Microsecond
 	timer := time.NewTimer(min(step, time.Until(until)))
 	defer timer.Stop()
 	for {
@@ -149,31 +132,27 @@ func (b *bubble) pass(until time.Time, comes <-chan struct{}) (came bool) {
 	}
 }
 
-// verdict implements engine.
 func (b *bubble) verdict() (word, doubt string) {
 	if b.weary.Load() {
-		return Undecided, fmt.Sprintf("timers of the peers fire again and again, and use the gate for nothing: after %v of virtual time a timer might still change what is here. "+
+		return Undecided, fmt.Sprintf("timers of the peers fire again and again, and use the gate for nothing: after %s a timer might still change what is here. "+
 			"With a Horizon below that the run is judged, and a longer Patience gives it more time", b.run.passed())
 	}
 	return Hang, ""
 }
 
-// call implements engine. Where the call does not return, the bubble ends with it
-// or is frozen.
+// Where the call does not return, the bubble ends with it or is frozen.
 func (b *bubble) call(do func()) bool {
 	do()
 	return true
 }
 
-// stacks implements engine.
 func (b *bubble) stacks() []string { return trimStacks(ofBubble(snapshot()[1:], b.mark)) }
 
-// own implements engine: the caller, who comes first, is in the bubble, or the run was
-// given up and looked at from outside.
+// The caller, who comes first, is in the bubble, or the run was given up and looked at
+// from outside.
 func (b *bubble) own(all []string) []string { return ofBubble(all, bubbleMark(all[0])) }
 
-// reap implements engine. Sleepers get virtual time: it stops when the bubble's
-// first goroutine returns.
+// Sleepers get virtual time: it stops when the bubble's first goroutine returns.
 func (b *bubble) reap() {
 	b.weary.Store(false)
 	b.pass(time.Now().Add(b.run.horizon), nil)
@@ -190,33 +169,29 @@ type settled struct {
 	run   *Run
 	known map[int]bool // goroutines seen, and whether they are of the run
 	doubt map[int]bool // those that only count as the run's: nobody has seen who started them
-	label label
-	still *freeze // what those of the run wait for, at the last look
+	label string       // of its goroutines: see others
+	still *freeze      // what those of the run wait for, at the last look
 }
 
 // settling is held by the one run in the process that is settled: goroutines
 // whose parent nobody has seen delay it, as if they were its own.
 var settling sync.Mutex
 
-// yields is how often a run gets the processor before its stacks are taken, which
-// stops the world.
-const yields = 20
-
-// live implements engine.
 func (s *settled) live(_ *testing.T, do func()) {
 	settling.Lock()
 	defer settling.Unlock()
 	for i, g := range goroutines(snapshot()) {
 		s.known[g.id] = i == 0 // the caller comes first
 	}
-	s.label = newLabel()
+	s.label = fmt.Sprint(labels.Add(1))
+	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(labelKey, s.label)))
 	do()
 }
 
-// await implements engine: the engine itself never stands still.
+// The engine itself never stands still.
 func (s *settled) await(ended <-chan any) (thrown any, f *freeze) { return <-ended, nil }
 
-// call implements engine, on a goroutine of its own that may be left behind.
+// The call is made on a goroutine of its own that may be left behind.
 func (s *settled) call(do func()) bool {
 	ended := make(chan bool, 1)
 	go func() {
@@ -244,7 +219,6 @@ func (s *settled) call(do func()) bool {
 	}
 }
 
-// settle implements engine.
 func (s *settled) settle() {
 	select { // what arrived before is seen by who looks after this
 	case <-s.run.gate.poked:
@@ -256,7 +230,7 @@ func (s *settled) settle() {
 
 // quiesce returns when two looks in a row show the same standstill.
 func (s *settled) quiesce() {
-	for range yields {
+	for range 20 { // taking stacks stops the world
 		runtime.Gosched()
 	}
 	var last *freeze
@@ -316,7 +290,7 @@ func (s *settled) look(lasts bool) *freeze {
 // members returns the goroutines of the run but the caller's.
 func (s *settled) members() []goroutine { return s.ownOf(snapshot()[1:]) }
 
-// ownOf returns those of a snapshot.
+// ownOf returns those of the run in a snapshot.
 func (s *settled) ownOf(stacks []string) []goroutine {
 	all := goroutines(stacks)
 	byID := make(map[int]goroutine, len(all))
@@ -357,7 +331,7 @@ func (s *settled) owns(g goroutine, all map[int]goroutine) bool {
 	return own
 }
 
-// rest implements engine: who waits gets real time, up to the plan's patience after
+// In rest who waits gets real time, up to the plan's patience after
 // the last step that was not a beat.
 func (s *settled) rest() bool {
 	for {
@@ -401,36 +375,24 @@ func (s *settled) outlasts(since time.Time) bool {
 	return true
 }
 
-// verdict implements engine.
 func (s *settled) verdict() (word, doubt string) {
 	if s.still.passing() {
 		return Undecided, fmt.Sprintf("%s, still after %v, which may end", s.still.why(), s.run.plan.Patience)
 	}
-	if g, ok := s.other(); ok {
-		return Undecided, fmt.Sprintf("nobody of the run moves, but %s is not of the run, does [%s] and may end that", g.place(), g.state)
-	}
-	return Stall, ""
-}
-
-// other returns a goroutine that is not of the run and works, sleeps or waits for
-// I/O: it may be about to wake one that is.
-func (s *settled) other() (goroutine, bool) {
 	own := map[int]bool{}
 	for _, g := range s.members() {
 		own[g.id] = true
 	}
-	for _, g := range goroutines(snapshot()[1:]) {
+	for _, g := range goroutines(snapshot()[1:]) { // one who works, sleeps or waits for I/O may be about to wake one of the run
 		if wait := g.wait(); wait != waitOther && wait != waitLock && !own[g.id] && g.outsider() {
-			return g, true
+			return Undecided, fmt.Sprintf("nobody of the run moves, but %s is not of the run, does [%s] and may end that", g.place(), g.state)
 		}
 	}
-	return goroutine{}, false
+	return Stall, ""
 }
 
-// stacks implements engine.
 func (s *settled) stacks() []string { return s.still.stacks() }
 
-// own implements engine.
 func (s *settled) own(all []string) (list []string) {
 	for _, g := range s.ownOf(all[1:]) {
 		list = append(list, g.text)
@@ -446,10 +408,9 @@ func (s *settled) left() bool {
 			return true
 		}
 	}
-	return len(all) > 0 && s.label.others() > 0
+	return len(all) > 0 && others(s.label) > 0
 }
 
-// reap implements engine.
 func (s *settled) reap() {
 	begin := time.Now()
 	for s.quiesce(); s.left() && s.outlasts(begin); {
@@ -461,14 +422,14 @@ func (s *settled) reap() {
 	for _, g := range s.still.all() {
 		leftBehind.Store(g.id, nil)
 	}
-	switch r := s.run; {
-	case s.still.passing() && r.verdict == Pass:
-		r.verdict, r.stuck = Undecided, true
-		r.why = fmt.Sprintf("the gate is closed and the context cancelled, but %s, still after %v", s.still.why(), r.plan.Patience)
-		r.stacks = s.still.stacks()
-	default:
+	r := s.run
+	if !s.still.passing() || r.verdict != Pass {
 		r.leaked(s.still.stacks())
+		return
 	}
+	r.verdict, r.stuck = Undecided, true
+	r.why = fmt.Sprintf("the gate is closed and the context cancelled, but %s, still after %v", s.still.why(), r.plan.Patience)
+	r.stacks = s.still.stacks()
 }
 
 // Judge is Search where there is no test. What is wrong with the plan is an
@@ -517,31 +478,22 @@ func (g *grace) came(after time.Duration) {
 	}
 }
 
-// label marks the goroutines of a settled run: who is started by one that has it
+// A label marks the goroutines of a settled run: who is started by one that has it
 // has it, too. Stacks do not show it, and a profile that does shows no numbers of
 // goroutines; so it tells how many there are, not which.
-type label string
-
 const labelKey = "mcprec run"
 
-var labels atomic.Uint64
-
-// newLabel puts a label that is nobody's on the caller.
-func newLabel() label {
-	l := label(fmt.Sprint(labels.Add(1)))
-	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(labelKey, string(l))))
-	return l
-}
+var labels atomic.Uint64 // that were given
 
 // others counts who has the label but the caller.
-func (l label) others() int {
+func others(label string) int {
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
 		return 0
 	}
 	n := -1
 	for record := range strings.SplitSeq(profile.String(), "\n\n") {
-		if !strings.Contains(record, fmt.Sprintf("%q:%q", labelKey, string(l))) {
+		if !strings.Contains(record, fmt.Sprintf("%q:%q", labelKey, label)) {
 			continue
 		}
 		if i := strings.Index(record, " @ "); i >= 0 {

@@ -275,7 +275,7 @@ func (e *end) askToEnd(both bool) error {
 	if !e.gate.shut && !e.closed {
 		e.out.ending, e.in.leaving = true, e.in.leaving || both
 		e.gate.stirs |= senderEnd(e.out.dir)
-		e.gate.recall = e.gate.recall || e.out.offers()
+		e.gate.recall = e.gate.recall || len(e.out.fresh)+len(e.out.waiting) > 0
 		e.gate.poke()
 	}
 	e.gate.free()
@@ -373,9 +373,6 @@ type received struct {
 	frame transport.Frame
 	err   error
 }
-
-// offers reports whether a frame is in its writer's hand.
-func (l *lane) offers() bool { return len(l.fresh)+len(l.waiting) > 0 }
 
 // refuse ends the writers whose frames were not taken.
 func (l *lane) refuse() {

@@ -145,9 +145,20 @@ func (a *actor) write(ctx context.Context) {
 func (a *actor) listen(ctx context.Context) {
 	for {
 		a.mu.Lock()
-		wants := a.half.Want()
+		wants, read, stop := a.half.Want(), a.half.Read(), a.half.Stopped()
 		a.mu.Unlock()
-		a.state(wants)
+		idle := "" // for those who diagnose: why the end does not read
+		switch {
+		case stop != nil && stop.Works:
+			idle = "works at it, and does not read meanwhile"
+		case stop != nil:
+			idle = "hands it to its inner queue, which is full"
+		case !wants && !read:
+			idle = "sends before it reads on"
+		}
+		a.run.gate.hold()
+		a.end.in.idle, a.end.in.read = idle, read
+		a.run.gate.free()
 		if !wants {
 			if a.over() || !pause(ctx, a.read) {
 				return
@@ -159,7 +170,7 @@ func (a *actor) listen(ctx context.Context) {
 		}
 		a.mu.Lock()
 		n := a.half.Given()
-		stop := a.half.Stopped()
+		stop = a.half.Stopped()
 		a.mu.Unlock()
 		for _, op := range a.awaited[n] {
 			if stop == nil || !stop.Inside {
@@ -168,25 +179,6 @@ func (a *actor) listen(ctx context.Context) {
 		}
 		stir(a.send)
 	}
-}
-
-// state tells those who diagnose why the end reads or not.
-func (a *actor) state(wants bool) {
-	a.mu.Lock()
-	read, stop := a.half.Read(), a.half.Stopped()
-	a.mu.Unlock()
-	idle := ""
-	switch {
-	case stop != nil && stop.Works:
-		idle = "works at it, and does not read meanwhile"
-	case stop != nil:
-		idle = "hands it to its inner queue, which is full"
-	case !wants && !read:
-		idle = "sends before it reads on"
-	}
-	a.run.gate.hold()
-	a.end.in.idle, a.end.in.read = idle, read
-	a.run.gate.free()
 }
 
 // over ends the half when all was sent and read. One that stands at its work has
@@ -328,8 +320,14 @@ func (h *habit) heard(f transport.Frame, n int, out []transport.Frame) {
 			}
 		case transport.Response:
 			h.finish(mcp.KeyOf(m.ID))
-		case transport.Notification:
-			h.take()
+		case transport.Notification: // nobody drains the inner queue during a call
+			switch {
+			case h.queue < 0 || len(h.flying) == 0:
+			case h.queued < h.queue:
+				h.queued++
+			default:
+				h.stuck = true
+			}
 		}
 	}
 	for i, f := range out {
@@ -338,17 +336,6 @@ func (h *habit) heard(f transport.Frame, n int, out []transport.Frame) {
 				h.owed[n+i] = true
 			}
 		}
-	}
-}
-
-// take hands a notification to the inner queue, which nobody drains during a call.
-func (h *habit) take() {
-	switch {
-	case h.queue < 0 || len(h.flying) == 0:
-	case h.queued < h.queue:
-		h.queued++
-	default:
-		h.stuck = true
 	}
 }
 

@@ -166,22 +166,15 @@ func withDefaults(p Plan) *Plan {
 	if p.Strategy == nil {
 		p.Strategy = Mix
 	}
+	p.Schedules = cmp.Or(max(p.Schedules, 0), 200)
 	p.Shrink = cmp.Or(p.Shrink, 100)
-	orDefault(&p.Schedules, 200)
-	orDefault(&p.Horizon, 24*time.Hour)
-	orDefault(&p.Patience, 5*time.Second)
-	orDefault(&p.stamina, max(time.Minute, 12*p.Patience))
-	orDefault(&p.mostLeaks, 200) // every look at the process has to read their stacks again
-	orDefault(&p.Steps, 1_000_000)
+	p.Horizon = cmp.Or(max(p.Horizon, 0), 24*time.Hour)
+	p.Patience = cmp.Or(max(p.Patience, 0), 5*time.Second)
+	p.stamina = cmp.Or(max(p.stamina, 0), max(time.Minute, 12*p.Patience))
+	p.mostLeaks = cmp.Or(max(p.mostLeaks, 0), 200) // goroutines stay, and every look reads their stacks again
+	p.Steps = cmp.Or(max(p.Steps, 0), 1_000_000)
 	p.ready, p.grace = prepare(p.Session), &grace{}
 	return &p
-}
-
-// orDefault sets a value that is not above 0.
-func orDefault[T int | time.Duration](value *T, to T) {
-	if *value <= 0 {
-		*value = to
-	}
 }
 
 // series makes numbered runs, several at once, and takes them in the order of

@@ -427,7 +427,7 @@ func enumerate(words []string) string {
 // short is the capacity as one number, where both directions have the same.
 func (c Capacity) short() string {
 	if c.C2S == c.S2C {
-		return roomText(c.C2S)
+		return roomText(c.C2S, "unbounded")
 	}
 	return c.String()
 }

@@ -430,9 +430,6 @@ func (r *Run) epitaph() string {
 // not taken for one that hangs. What a user operation itself asks, and is
 // answered, is no beat.
 
-// periods is how often timers must have brought a step before it is a beat.
-const periods = 3
-
 // beats counts in how many rests each kind of step was brought by timers.
 type beats struct {
 	rests int
@@ -447,7 +444,8 @@ type beatName struct {
 
 type beatCount struct{ periods, last int }
 
-// recurs reports whether a step is a beat.
+// recurs reports whether a step is a beat. What a session does of its own accord may
+// bear the name of the operation that made the session, and has returned.
 func (r *Run) recurs(s Step) bool {
 	b := &r.beats
 	switch {
@@ -455,7 +453,14 @@ func (r *Run) recurs(s Step) bool {
 		return false
 	case s.flight.ping:
 		return true
-	case b.rests == 0 || r.asked(s.flight):
+	case b.rests == 0:
+		return false
+	}
+	by := s.flight.op
+	if s.flight.answers != nil {
+		by = s.flight.answers.request.op
+	}
+	if op := r.byName[by]; by != "" && op != nil && !op.done { // it asks, or is answered
 		return false
 	}
 	if b.seen == nil {
@@ -467,18 +472,7 @@ func (r *Run) recurs(s Step) bool {
 		n = beatCount{n.periods + 1, b.rests}
 		b.seen[name] = n
 	}
-	return n.periods > periods
-}
-
-// asked reports whether a frame is a request of an operation that has not returned,
-// or the response to one. What a session does of its own accord may bear the name
-// of the operation that made the session.
-func (r *Run) asked(f *flight) bool {
-	by := f.op
-	if f.answers != nil {
-		by = f.answers.request.op
-	}
-	return by != "" && slices.ContainsFunc(r.ops, func(op *Operation) bool { return op.name == by && !op.done })
+	return n.periods > 3
 }
 
 // withoutOccurrence takes the numbers out of a content name.
@@ -512,7 +506,7 @@ func (r *Run) beatNote() {
 	if len(names) > 3 {
 		names = append(names[:3], "…")
 	}
-	r.notes = append([]string{fmt.Sprintf("for %v of %s nothing but %s passed, %d steps of them; the token leaves them to eager",
-		r.passed(), r.kind.clock(), strings.Join(names, ", "), len(steps))}, r.notes...)
+	r.notes = append([]string{fmt.Sprintf("for %s nothing but %s passed, %d steps of them; the token leaves them to eager",
+		r.passed(), strings.Join(names, ", "), len(steps))}, r.notes...)
 	r.choices = slices.DeleteFunc(r.choices, func(c Choice) bool { return c.Step > r.still })
 }

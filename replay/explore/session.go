@@ -260,7 +260,7 @@ func (r *Run) release(s Step) {
 	r.steps = append(r.steps, s)
 	if !r.recurs(s) {
 		if r.woken && !r.finished() {
-			r.note(fmt.Sprintf("nothing was enabled: a timer brought «%s», after %v of %s", s.Name(), r.passed(), r.kind.clock()))
+			r.note(fmt.Sprintf("nothing was enabled: a timer brought «%s», after %s", s.Name(), r.passed()))
 		}
 		r.moved, r.woken = true, false
 	}
@@ -323,7 +323,7 @@ func (r *Run) rest() bool {
 				name = "operation " + op.name
 			}
 		}
-		r.note(fmt.Sprintf("nothing was enabled: a timer alone ended %s, after %v of %s", name, r.passed(), r.kind.clock()))
+		r.note(fmt.Sprintf("nothing was enabled: a timer alone ended %s, after %s", name, r.passed()))
 	}
 	return came
 }

@@ -132,27 +132,18 @@ func highest(enabled []Step, priority *[classes]int) int {
 func starve(seed uint64, run, _ int) Chooser {
 	r := dice(seed, run)
 	victim := victims(r.IntN(3), r.Uint64())
+	var others []int
 	return func(_ int, enabled []Step) int {
-		n := 0
-		for _, s := range enabled {
+		others = others[:0]
+		for i, s := range enabled {
 			if !victim(s) {
-				n++
+				others = append(others, i)
 			}
 		}
-		if n == 0 {
+		if len(others) == 0 {
 			return r.IntN(len(enabled))
 		}
-		k := r.IntN(n)
-		for i, s := range enabled {
-			if victim(s) {
-				continue
-			}
-			if k == 0 {
-				return i
-			}
-			k--
-		}
-		return 0
+		return others[r.IntN(len(others))]
 	}
 }
 

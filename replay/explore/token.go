@@ -2,7 +2,6 @@ package explore
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -51,19 +50,12 @@ func (t Token) String() string {
 	for _, c := range t.Holds {
 		choices = append(choices, fmt.Sprintf("%d+%08x", c.Step, c.Hash))
 	}
-	return fmt.Sprintf("%s.%s-%s.%s.%s.%s", tokenVersion, tokenFrames(t.Capacity.C2S), tokenFrames(t.Capacity.S2C),
+	return fmt.Sprintf("%s.%s-%s.%s.%s.%s", tokenVersion, roomText(t.Capacity.C2S, "u"), roomText(t.Capacity.S2C, "u"),
 		t.Level, cmp.Or(t.Engine, Bubble), cmp.Or(strings.Join(choices, "-"), tokenEager))
 }
 
 // Deviations is how many choices the schedule has that eager would not make.
 func (t Token) Deviations() int { return len(t.Choices) + len(t.Holds) }
-
-func tokenFrames(n int) string {
-	if n < 0 {
-		return "u"
-	}
-	return strconv.Itoa(n)
-}
 
 // ParseToken is the inverse of String.
 func ParseToken(s string) (Token, error) {
@@ -113,8 +105,8 @@ func parseFrames(s string) (int, error) {
 	if s == "u" {
 		return Unbounded, nil
 	}
-	n, err := parseDecimal(s, 1<<30)
-	if err != nil {
+	n, ok := parseDecimal(s)
+	if !ok {
 		return 0, fmt.Errorf("capacity %q: want u or a number of frames", shorten(s))
 	}
 	return n, nil
@@ -147,8 +139,8 @@ func parseChoice(part string) (c Choice, held bool, err error) {
 	if !ok {
 		step, hash, held = strings.Cut(part, "+")
 	}
-	c.Step, err = parseDecimal(step, 1<<30)
-	if err != nil || c.Step == 0 {
+	c.Step, ok = parseDecimal(step)
+	if !ok || c.Step == 0 {
 		return c, held, fmt.Errorf("choice %q: want step:hash or step+hash", shorten(part))
 	}
 	h, err := strconv.ParseUint(hash, 16, 32)
@@ -159,19 +151,11 @@ func parseChoice(part string) (c Choice, held bool, err error) {
 	return c, held, nil
 }
 
-var errDecimal = errors.New("not a plain decimal number")
-
 // parseDecimal reads digits without sign or leading zero, so that a token has one
 // spelling only.
-func parseDecimal(s string, limit int) (int, error) {
-	if s == "" || len(s) > 1 && s[0] == '0' || strings.Trim(s, "0123456789") != "" {
-		return 0, errDecimal
-	}
+func parseDecimal(s string) (n int, ok bool) {
 	n, err := strconv.Atoi(s)
-	if err != nil || n > limit {
-		return 0, errDecimal
-	}
-	return n, nil
+	return n, err == nil && n >= 0 && n <= 1<<30 && strconv.Itoa(n) == s
 }
 
 // asToken names the schedule of the run.
@@ -284,12 +268,12 @@ func sweep(recorded Capacity) []Capacity {
 
 // String returns the form of reports: c2s=0 s2c=unbounded.
 func (c Capacity) String() string {
-	return fmt.Sprintf("c2s=%s s2c=%s", roomText(c.C2S), roomText(c.S2C))
+	return fmt.Sprintf("c2s=%s s2c=%s", roomText(c.C2S, "unbounded"), roomText(c.S2C, "unbounded"))
 }
 
-func roomText(n int) string {
+func roomText(n int, unbounded string) string {
 	if n < 0 {
-		return "unbounded"
+		return unbounded
 	}
 	return strconv.Itoa(n)
 }

@@ -14,9 +14,9 @@ import (
 // at, and how far apart looks are at first. It decides nothing.
 const firstLook = 10 * time.Millisecond
 
-// await implements engine, from outside of the bubble. It returns a freeze when the bubble cannot go on: synctest.Wait never returns while a goroutine
-// waits for a mutex, for something from outside, or for I/O. The run is given up
-// then.
+// await returns a freeze when the bubble cannot go on: synctest.Wait never returns while
+// a goroutine waits for a mutex, for something from outside, or for I/O. The run is given
+// up then.
 //
 // A freeze is seen in stacks, in which everybody waits. How long it has lasted
 // only keeps the watcher from giving up a run that somebody outside the bubble is
@@ -140,24 +140,16 @@ func (f *freeze) passing() bool { return len(f.sleepers)+len(f.io)+len(f.calls) 
 
 // same reports whether nothing has changed in another freeze.
 func (f *freeze) same(g *freeze) bool {
-	return sameAll(f.locks, g.locks) && sameAll(f.foreign, g.foreign) && sameAll(f.io, g.io) && sameAll(f.calls, g.calls) &&
-		sameAll(f.sleepers, g.sleepers) && sameAll(f.others, g.others)
+	return len(f.foreign) == len(g.foreign) && slices.EqualFunc(f.all(), g.all(), goroutine.same)
 }
 
-func sameAll(a, b []goroutine) bool {
-	return slices.EqualFunc(a, b, func(a, b goroutine) bool { return a.same(b) })
-}
-
-// lockAlone reports whether nothing but mutexes holds the bubble up, and nobody
-// sleeps.
-func (f *freeze) lockAlone() bool { return len(f.foreign)+len(f.io)+len(f.calls)+len(f.sleepers) == 0 }
-
-// patience is how long the freeze must have lasted before the run is given up.
+// patience is how long the freeze must have lasted before the run is given up. Where
+// nothing but mutexes holds the bubble up, and nobody sleeps, a proof is looked for.
 func (f *freeze) patience(p *Plan) time.Duration {
-	if f.lockAlone() && !f.near && len(f.outside) == 0 {
-		return min(p.Patience, 10*firstLook) // a proof is looked for
+	if len(f.foreign)+len(f.outside) > 0 || f.passing() || f.near {
+		return p.Patience
 	}
-	return p.Patience
+	return min(p.Patience, 10*firstLook)
 }
 
 // all returns every goroutine of the freeze.
@@ -191,19 +183,6 @@ func (f *freeze) why() string {
 	return strings.Join(parts, "; ")
 }
 
-// waits lists who waits at a mutex, and who seems to hold it.
-func (f *freeze) waits(r *Run) []Wait {
-	var list []Wait
-	for _, g := range f.locks {
-		w := Wait{Who: r.owner(g), WaitsFor: "a mutex", Why: "its holder is not seen in the stacks", BlockedAt: "[" + g.state + "] " + g.place()}
-		if h, ok := f.holder(g); ok {
-			w.Why = "held, it seems, by " + r.owner(h) + ", which is blocked at [" + h.state + "] " + h.place()
-		}
-		list = append(list, w)
-	}
-	return list
-}
-
 // holder guesses who holds the mutex that g waits for: one blocked elsewhere that
 // is inside the function which g calls Lock in; else the only one who is neither
 // at a mutex nor at a Read of the gate.
@@ -229,8 +208,17 @@ func (f *freeze) holder(g goroutine) (goroutine, bool) {
 // the run moves any more.
 func (r *Run) frozen(t *testing.T, f *freeze) {
 	r.stuck, r.froze, r.busy = true, true, len(f.busy) > 0
-	if r.busy {
-		r.endless(f)
+	if r.busy { // real time would show no more: it computes there, too
+		why := fmt.Sprintf("%s is still computing, %v after the run last moved", f.busy[0].place(), r.plan.stamina)
+		if r.verdict != Pass {
+			r.note("it could not be brought to its end: " + why)
+			return
+		}
+		r.verdict, r.why = Undecided, why
+		if r.within != "" {
+			r.why += ", in " + r.within
+		}
+		r.describe(f)
 		return
 	}
 	if r.assay != nil {
@@ -256,25 +244,17 @@ func (r *Run) frozen(t *testing.T, f *freeze) {
 	r.outcome = proof.outcome
 }
 
-// endless judges a run that was given up while somebody computed. Real time would
-// show no more: it computes there, too.
-func (r *Run) endless(f *freeze) {
-	why := fmt.Sprintf("%s is still computing, %v after the run last moved", f.busy[0].place(), r.plan.stamina)
-	if r.verdict != Pass {
-		r.note("it could not be brought to its end: " + why)
-		return
-	}
-	r.verdict, r.why = Undecided, why
-	if r.within != "" {
-		r.why += ", in " + r.within
-	}
-	r.describe(f)
-}
-
 // describe fills in what a report shows of a frozen run.
 func (r *Run) describe(f *freeze) {
 	r.gate.admit()
-	r.waits = f.waits(r)
+	r.waits = nil
+	for _, g := range f.locks {
+		w := Wait{Who: r.owner(g), WaitsFor: "a mutex", Why: "its holder is not seen in the stacks", BlockedAt: "[" + g.state + "] " + g.place()}
+		if h, ok := f.holder(g); ok {
+			w.Why = "held, it seems, by " + r.owner(h) + ", which is blocked at [" + h.state + "] " + h.place()
+		}
+		r.waits = append(r.waits, w)
+	}
 	_, _ = r.diagnose()
 	if enabled := r.enabled(nil); len(enabled) > 0 && !strings.Contains(r.why, enabled[0].Name()) {
 		r.note("when the run was given up there was something to do: " + named(enabled))
