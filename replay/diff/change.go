@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -24,20 +23,37 @@ func (c *Comparison) findChanged() {
 		}
 	})
 	c.eachChanged(c.changed)
-	c.findUnread()
+	for i := range c.sides[0].list {
+		a := &c.sides[0].list[i]
+		if a.pair == none || a.content == c.sides[1].list[a.pair].content {
+			continue
+		}
+		b := &c.sides[1].list[a.pair]
+		_, inA := c.texts[0].frames[a.seq]
+		_, inB := c.texts[1].frames[b.seq]
+		if inA && inB {
+			continue
+		}
+		c.report.Unread++
+		c.find(Finding{
+			Section: Payload, Kind: Changed, A: []uint64{a.seq}, B: []uint64{b.seq}, What: c.what(c.sides[0], a),
+			Text: fmt.Sprintf("where, was not looked for: more than %d MiB differ", KeptBytes>>20),
+		})
+	}
 	if !c.options.Bytes {
 		return
 	}
-	a, b := c.sides[0], c.sides[1]
-	for i := range a.list {
-		m := &a.list[i]
-		if m.pair == none || b.list[m.pair].content != m.content || b.list[m.pair].bytes == m.bytes {
+	for i := range c.sides[0].list {
+		a := &c.sides[0].list[i]
+		if a.pair == none {
 			continue
 		}
-		c.find(Finding{
-			Section: Bytes, Kind: Changed, A: []uint64{m.seq}, B: []uint64{b.list[m.pair].seq},
-			What: c.what(a, m), Text: "spelled otherwise",
-		})
+		if b := &c.sides[1].list[a.pair]; a.content == b.content && a.bytes != b.bytes {
+			c.find(Finding{
+				Section: Bytes, Kind: Changed, A: []uint64{a.seq}, B: []uint64{b.seq},
+				What: c.what(c.sides[0], a), Text: "spelled otherwise",
+			})
+		}
 	}
 }
 
@@ -70,71 +86,31 @@ func (c *Comparison) changed(a, b *message, x, y transport.Message) {
 	if found.Same() {
 		return
 	}
-	s := c.sides[0]
 	f := Finding{
-		Section: Payload, Kind: Changed, A: []uint64{a.seq}, B: []uint64{b.seq}, What: c.what(s, a),
-		Differences: found.Differences, More: found.More,
+		Section: Payload, Kind: Changed, A: []uint64{a.seq}, B: []uint64{b.seq}, What: c.what(c.sides[0], a),
+		More: found.More,
 	}
-	switch method := c.names.list[a.name].method; {
-	case method == methodInitialize || method == methodDiscover:
+	method := c.names.list[a.name].method
+	if method == methodInitialize || method == methodDiscover {
 		f.Section = Capabilities
-	case method == methodTools && a.kind == transport.Response:
-		if f.withoutTools(); len(f.Differences) == 0 && f.More == 0 {
-			return
+	}
+	for _, d := range found.Differences {
+		if method == methodTools && a.kind == transport.Response && strings.HasPrefix(d.Path, "/result/tools/") {
+			f.More = 0 // the section on tools tells of these, and most likely of the others too
+			continue
+		}
+		f.Differences = append(f.Differences, d)
+	}
+	if len(f.Differences) == 0 && f.More == 0 {
+		return
+	}
+	if list := f.Differences; len(list) == 2 && list[0].Path == "/result" && list[1].Path == "/error" {
+		f.Text = "an error in A, a result in B"
+		if list[0].Got == "nothing" {
+			f.Text = "a result in A, an error in B"
 		}
 	}
-	f.Text = sentence(f.Differences)
 	c.find(f)
-}
-
-// withoutTools leaves out what the section on tools tells better.
-func (f *Finding) withoutTools() {
-	var rest []replay.Difference
-	for _, d := range f.Differences {
-		if !strings.HasPrefix(d.Path, "/result/tools/") {
-			rest = append(rest, d)
-		}
-	}
-	if len(rest) < len(f.Differences) {
-		f.More = 0 // most likely of the tools too
-	}
-	f.Differences = rest
-}
-
-// sentence tells a change in one line where a result stands against an error.
-func sentence(list []replay.Difference) string {
-	if len(list) != 2 || list[0].Path != "/result" || list[1].Path != "/error" {
-		return ""
-	}
-	if list[0].Got == "nothing" {
-		return "a result in A, an error in B"
-	}
-	return "an error in A, a result in B"
-}
-
-// findUnread counts what differs beyond the texts that are held.
-func (c *Comparison) findUnread() {
-	for i := range c.sides[0].list {
-		a := &c.sides[0].list[i]
-		if a.pair == none {
-			continue
-		}
-		b := &c.sides[1].list[a.pair]
-		if a.content == b.content || c.hasTexts(a, b) {
-			continue
-		}
-		c.report.Unread++
-		c.find(Finding{
-			Section: Payload, Kind: Changed, A: []uint64{a.seq}, B: []uint64{b.seq}, What: c.what(c.sides[0], a),
-			Text: fmt.Sprintf("where, was not looked for: more than %d MiB differ", KeptBytes>>20),
-		})
-	}
-}
-
-func (c *Comparison) hasTexts(a, b *message) bool {
-	_, ok := c.texts[0].frames[a.seq]
-	_, also := c.texts[1].frames[b.seq]
-	return ok && also
 }
 
 // KeptBytes is how much text is held of a session.
@@ -154,7 +130,10 @@ func (c *Comparison) Wants(side int) []uint64 {
 	size := 0
 	for i := range s.list {
 		m := &s.list[i]
-		if !c.isOpen(side, m) || len(t.wanted) > 0 && t.wanted[len(t.wanted)-1] == m.seq {
+		if m.pair != none && c.sides[1-side].list[m.pair].content == m.content {
+			continue // the other session has it too
+		}
+		if len(t.wanted) > 0 && t.wanted[len(t.wanted)-1] == m.seq {
 			continue
 		}
 		if size += int(m.size); size > KeptBytes {
@@ -165,14 +144,6 @@ func (c *Comparison) Wants(side int) []uint64 {
 	t.frames = make(map[uint64][]byte, len(t.wanted))
 	t.parts = map[uint64][]json.RawMessage{}
 	return t.wanted
-}
-
-// isOpen reports whether a message is not yet known to be in the other session too.
-func (c *Comparison) isOpen(side int, m *message) bool {
-	if m.pair == none {
-		return true
-	}
-	return c.sides[1-side].list[m.pair].content != m.content
 }
 
 // Take is given the events that are wanted, and may be given others.
@@ -200,14 +171,17 @@ func (t *texts) message(m *message) (transport.Message, bool) {
 	if !ok {
 		return transport.Message{}, false
 	}
-	if parts := t.parts[m.seq]; int(m.part) < len(parts) {
-		if m.kind == transport.Invalid {
-			return noiseMessage(parts[m.part]), true
-		}
-		return transport.Pack(parts[m.part]).Message(), true
+	parts := t.parts[m.seq]
+	isPart := int(m.part) < len(parts)
+	if isPart {
+		frame = parts[m.part]
 	}
-	if m.kind == transport.Invalid {
-		return noiseMessage(frame), true
+	if m.kind == transport.Invalid { // noise is compared as a text
+		text, _ := json.Marshal(string(bytes.TrimSpace(frame)))
+		return transport.Message{Params: text}, true
+	}
+	if isPart {
+		return transport.Pack(frame).Message(), true
 	}
 	messages, err := transport.Frame{Bytes: frame}.Messages()
 	if err != nil || int(m.part) >= len(messages) {
@@ -216,18 +190,12 @@ func (t *texts) message(m *message) (transport.Message, bool) {
 	return messages[m.part], true
 }
 
-// noiseMessage lets what is no message be compared as a text.
-func noiseMessage(frame []byte) transport.Message {
-	text, _ := json.Marshal(string(bytes.TrimSpace(frame)))
-	return transport.Message{Params: text}
-}
-
 // said yields the frames of a direction of A that were taken.
 func (c *Comparison) said(dir transport.Direction) iter.Seq2[int, transport.Frame] {
 	return func(yield func(int, transport.Frame) bool) {
-		s, last := c.sides[0], uint64(0)
-		for i := range s.list {
-			m := &s.list[i]
+		last := uint64(0)
+		for i := range c.sides[0].list {
+			m := &c.sides[0].list[i]
 			frame, ok := c.texts[0].frames[m.seq]
 			if m.dir != dir || m.seq == last || !ok {
 				continue
@@ -274,7 +242,8 @@ func (c *Comparison) measure() {
 	for side, s := range c.sides {
 		took[side] = map[int32][]time.Duration{}
 		for i := range s.list {
-			if m := &s.list[i]; m.kind == transport.Request && m.reply != none && m.dir == transport.ClientToServer && s.isChosen(m.seq) {
+			m := &s.list[i]
+			if m.isAnsweredCall() && s.isChosen(m.seq) {
 				took[side][m.name] = append(took[side][m.name], s.latency(m))
 			}
 		}
@@ -300,7 +269,7 @@ func (c *Comparison) measure() {
 	var list []Slower
 	for i := range a.list {
 		m := &a.list[i]
-		if m.kind != transport.Request || m.dir != transport.ClientToServer || m.pair == none || m.reply == none || b.list[m.pair].reply == none {
+		if !m.isAnsweredCall() || m.pair == none || b.list[m.pair].reply == none {
 			continue
 		}
 		if !a.isChosen(m.seq) && !b.isChosen(b.list[m.pair].seq) {
@@ -317,6 +286,10 @@ func (c *Comparison) measure() {
 		}
 	}
 	c.report.Slower = slowest(list)
+}
+
+func (m *message) isAnsweredCall() bool {
+	return m.kind == transport.Request && m.dir == transport.ClientToServer && m.reply != none
 }
 
 func (s *Session) latency(m *message) time.Duration { return max(0, s.list[m.reply].at-m.at) }

@@ -56,7 +56,6 @@ type Session struct {
 	said    map[uint64]int   // lines of standard error, by hash, how often
 	status  map[uint64]int32 // of an HTTP exchange
 	legacy  bool             // the transport is HTTP+SSE
-	noises  int
 	stderr  uint64
 	chosen  []uint64 // a bit for each event that is selected; nil: all are
 }
@@ -91,13 +90,16 @@ type linkKey struct {
 
 func newSession(seed maphash.Seed, n *names) *Session {
 	return &Session{
-		seed: seed, names: n, waiting: map[linkKey][]int32{}, calls: map[linkKey][]int32{}, asked: map[uint64][]linkKey{}, tokens: map[linkKey]int32{},
-		tools: map[string]uint64{}, said: map[uint64]int{}, status: map[uint64]int32{},
+		seed: seed, names: n, waiting: map[linkKey][]int32{}, calls: map[linkKey][]int32{}, asked: map[uint64][]linkKey{},
+		tokens: map[linkKey]int32{}, tools: map[string]uint64{}, said: map[uint64]int{}, status: map[uint64]int32{},
 	}
 }
 
+// keptLines is how many different lines of standard error are told apart.
+const keptLines = 100_000
+
 // Apply takes the next event, with the digests of its messages.
-func (s *Session) Apply(e store.Event, digests []Digest) error {
+func (s *Session) Apply(e store.Event, digests []Digest) (err error) {
 	s.Events, s.took = e.Seq, max(s.took, e.At)
 	switch e.Kind {
 	case store.Frame:
@@ -105,20 +107,11 @@ func (s *Session) Apply(e store.Event, digests []Digest) error {
 		for i := range digests {
 			s.message(e, int32(i), &digests[i])
 		}
-		return nil
 	case store.Stderr:
 		s.stderr++
 		if h := maphash.Bytes(s.seed, bytes.TrimSpace(e.Payload)); s.said[h] > 0 || len(s.said) < keptLines {
 			s.said[h]++
 		}
-		return nil
-	}
-	return s.around(e)
-}
-
-// around takes what is no message.
-func (s *Session) around(e store.Event) (err error) {
-	switch e.Kind {
 	case store.Opened:
 		s.Header, err = store.ParseHeader(e.Payload)
 	case store.Exited:
@@ -136,7 +129,7 @@ func (s *Session) around(e store.Event) (err error) {
 		case store.HTTPResponse:
 			s.status[e.Stream] = int32(info.Status)
 		case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
-			for _, k := range s.asked[e.Stream] { // may still be answered on another exchange
+			for _, k := range s.asked[e.Stream] { // it may still be answered on another exchange
 				delete(s.calls, k)
 			}
 			delete(s.asked, e.Stream)
@@ -146,7 +139,7 @@ func (s *Session) around(e store.Event) (err error) {
 	return err
 }
 
-// message takes one message.
+// message takes one message, and links it to the request that it names.
 func (s *Session) message(e store.Event, part int32, g *Digest) {
 	m := message{
 		seq: e.Seq, at: e.At, stream: e.Stream, part: part, kind: g.kind, dir: e.Dir,
@@ -154,8 +147,8 @@ func (s *Session) message(e store.Event, part int32, g *Digest) {
 		name: s.names.of(g.method, g.target), call: none, near: none, reply: none, pair: none,
 	}
 	at := int32(len(s.list))
-	switch g.kind {
-	case transport.Request:
+	switch {
+	case g.kind == transport.Request:
 		k := linkKey{g.id, 0, e.Dir}
 		s.waiting[k] = append(s.waiting[k], at)
 		if k.stream = e.Stream; k.stream != 0 {
@@ -163,55 +156,28 @@ func (s *Session) message(e store.Event, part int32, g *Digest) {
 			s.asked[e.Stream] = append(s.asked[e.Stream], k)
 		}
 		if g.token != 0 {
-			s.open(s.tokens, e, g.token, at)
+			s.tokens[linkKey{g.token, 0, e.Dir}] = at
+			s.tokens[linkKey{g.token, e.Stream, e.Dir}] = at
 		}
-	case transport.Response:
-		s.answer(&m, e, g, at)
-	case transport.Notification:
-		s.notice(&m, e, g)
-	case transport.Invalid:
-		s.noises++
+	case g.kind == transport.Response:
+		s.answer(&m, g, at)
+	case g.kind == transport.Invalid: // it names no request
+	case g.method == methodProgress:
+		call, ok := s.tokens[linkKey{g.token, e.Stream, e.Dir.Reverse()}]
+		if !ok {
+			call, ok = s.tokens[linkKey{g.token, 0, e.Dir.Reverse()}]
+		}
+		if ok {
+			m.call = call
+		}
+	case g.method == methodCancelled:
+		if m.call = s.latest(e.Dir, g.id); m.call != none {
+			s.list[m.call].cancelled = true
+		}
+	case g.stands != 0:
+		m.call = s.latest(e.Dir.Reverse(), g.stands)
 	}
 	s.list = append(s.list, m)
-}
-
-func (s *Session) open(index map[linkKey]int32, e store.Event, id uint64, at int32) {
-	k := linkKey{id, 0, e.Dir}
-	index[k] = at
-	if e.Stream != 0 {
-		k.stream = e.Stream
-		index[k] = at
-	}
-}
-
-// find returns the request of a direction that is named: the one of the exchange, else
-// the latest.
-func (s *Session) find(index map[linkKey]int32, dir transport.Direction, stream uint64, id uint64) int32 {
-	k := linkKey{id, stream, dir}
-	at, ok := index[k]
-	if !ok && stream != 0 {
-		k.stream = 0
-		at, ok = index[k]
-	}
-	if !ok {
-		return none
-	}
-	return at
-}
-
-// answered finds the request that a response answers: that of its exchange, and where the
-// exchange asked nothing with the id the first that is open and that HTTP has not refused.
-func (s *Session) answered(dir transport.Direction, stream uint64, id uint64) int32 {
-	isOpen := func(at int32) bool { return s.list[at].reply == none }
-	list := s.calls[linkKey{id, stream, dir}]
-	if len(list) == 0 {
-		list = s.waiting[linkKey{id, 0, dir}]
-		isOpen = func(at int32) bool { return s.list[at].reply == none && s.status[s.list[at].stream] < 300 }
-	}
-	if i := slices.IndexFunc(list, isOpen); i >= 0 {
-		return list[i]
-	}
-	return none
 }
 
 // latest finds the latest open request with an id.
@@ -222,53 +188,44 @@ func (s *Session) latest(dir transport.Direction, id uint64) int32 {
 	return none
 }
 
-// answer takes a response. A second one to a request belongs to none.
-func (s *Session) answer(m *message, e store.Event, g *Digest, at int32) {
-	call := s.answered(e.Dir.Reverse(), e.Stream, g.id)
-	if call == none {
+// answer finds the request that a response answers: that of its exchange, and where the
+// exchange asked nothing with the id the first that is open and that HTTP has not refused.
+// A second response to a request belongs to none.
+func (s *Session) answer(m *message, g *Digest, at int32) {
+	isOpen := func(at int32) bool { return s.list[at].reply == none }
+	k := linkKey{g.id, 0, m.dir.Reverse()}
+	waiting := s.waiting[k]
+	list := s.calls[linkKey{k.hash, m.stream, k.dir}]
+	if len(list) == 0 {
+		list = waiting
+		isOpen = func(at int32) bool { return s.list[at].reply == none && s.status[s.list[at].stream] < 300 }
+	}
+	i := slices.IndexFunc(list, isOpen)
+	if i < 0 {
 		return
 	}
-	m.call, s.list[call].reply = call, at
-	s.closes(e.Dir.Reverse(), g.id)
-	m.name = s.list[call].name
+	m.call = list[i]
+	s.list[m.call].reply = at
+	// Forget the calls that are over, before the first that is open and after the last:
+	// a million of them are not held.
+	for len(waiting) > 0 && s.list[waiting[0]].reply != none {
+		waiting = waiting[1:]
+	}
+	for len(waiting) > 0 && s.list[waiting[len(waiting)-1]].reply != none {
+		waiting = waiting[:len(waiting)-1]
+	}
+	if s.waiting[k] = waiting; len(waiting) == 0 {
+		delete(s.waiting, k)
+	}
+	m.name = s.list[m.call].name
 	if s.names.list[m.name].method != methodTools {
 		return
 	}
-	s.listed = e.Seq
+	s.listed = m.seq
 	for _, t := range g.tools {
 		if _, known := s.tools[t.name]; known || len(s.tools) < keptTools {
 			s.tools[t.name] = t.content
 		}
-	}
-}
-
-// closes forgets the calls with an id that are over, before the first that is open and
-// after the last: a million of them are not held.
-func (s *Session) closes(dir transport.Direction, id uint64) {
-	k := linkKey{id, 0, dir}
-	list := s.waiting[k]
-	for len(list) > 0 && s.list[list[0]].reply != none {
-		list = list[1:]
-	}
-	for len(list) > 0 && s.list[list[len(list)-1]].reply != none {
-		list = list[:len(list)-1]
-	}
-	if s.waiting[k] = list; len(list) == 0 {
-		delete(s.waiting, k)
-	}
-}
-
-// notice finds the call that a notification names.
-func (s *Session) notice(m *message, e store.Event, g *Digest) {
-	switch {
-	case g.method == methodProgress:
-		m.call = s.find(s.tokens, e.Dir.Reverse(), e.Stream, g.token)
-	case g.method == methodCancelled:
-		if m.call = s.latest(e.Dir, g.id); m.call != none {
-			s.list[m.call].cancelled = true
-		}
-	case g.stands != 0:
-		m.call = s.latest(e.Dir.Reverse(), g.stands)
 	}
 }
 
@@ -305,6 +262,3 @@ func (m *message) owner() int32 {
 	}
 	return m.near
 }
-
-// keptLines is how many different lines of standard error are told apart.
-const keptLines = 100_000
