@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -42,10 +41,6 @@ type call struct {
 	notified     uint64
 }
 
-// calls are those without an answer; of one id the latest last. Between the first and the
-// last may be some that are closed.
-type calls map[key][]*call
-
 // find returns the call that an answer on a stream belongs to, nil if there is none: that
 // of its exchange, and where the exchange asked nothing with the id the first that is open.
 func (s *State) find(dir transport.Direction, id json.RawMessage, stream uint64) *call {
@@ -65,14 +60,6 @@ func (s *State) find(dir transport.Direction, id json.RawMessage, stream uint64)
 	return nil
 }
 
-// latest returns the latest open call with an id, nil if there is none.
-func (s *State) latest(dir transport.Direction, id json.RawMessage) *call {
-	if list := s.calls[key{dir, string(mcp.KeyOf(id))}]; len(list) > 0 {
-		return list[len(list)-1]
-	}
-	return nil
-}
-
 // closes takes a call out.
 func (s *State) closes(x *call) {
 	k := key{x.dir, x.id}
@@ -87,8 +74,7 @@ func (s *State) closes(x *call) {
 	if s.calls[k] = list; len(list) == 0 {
 		delete(s.calls, k)
 	}
-	switch {
-	case x.method != methodListen:
+	if x.method != methodListen {
 		s.open--
 		for f, w := range s.watches {
 			if !f.SelectsCall(x.asked()) {
@@ -98,7 +84,7 @@ func (s *State) closes(x *call) {
 				w.calls = w.calls[1:]
 			}
 		}
-	case x.acknowledged != 0:
+	} else if x.acknowledged != 0 {
 		s.listening--
 	}
 	if t := (key{x.dir, x.token}); s.tokens[t] == x {
@@ -144,7 +130,7 @@ func written(raw json.RawMessage, key string) string {
 }
 
 func (s *State) response(e store.Event, m *transport.Message) {
-	if failed(m) {
+	if m.Error != nil || string(transport.Member(m.Result, "isError")) == "true" {
 		s.failures++
 	}
 	x := s.find(e.Dir.Reverse(), m.ID, e.Stream)
@@ -153,23 +139,19 @@ func (s *State) response(e store.Event, m *transport.Message) {
 	}
 	s.closes(x)
 	s.taken(x.dir, x.stream, x.seq)
-	if m.Error == nil {
-		s.settles(e, x, m.Result)
-		switch x.method {
-		case "resources/subscribe":
-			if _, ok := s.subscriptions[x.target]; !ok {
-				s.subscriptions[x.target] = Subscription{URI: x.target, Since: e.Seq}
-			}
-		case "resources/unsubscribe":
-			delete(s.subscriptions, x.target)
-		}
-		s.tasksOf(e, x, m.Result)
+	if m.Error != nil {
+		return
 	}
-}
-
-// failed reports whether a response is an error, of the protocol or of a tool.
-func failed(m *transport.Message) bool {
-	return m.Error != nil || string(transport.Member(m.Result, "isError")) == "true"
+	s.settles(e, x, m.Result)
+	s.tasksOf(e, x, m.Result)
+	switch x.method {
+	case "resources/subscribe":
+		if _, ok := s.subscriptions[x.target]; !ok {
+			s.subscriptions[x.target] = Subscription{URI: x.target, Since: e.Seq}
+		}
+	case "resources/unsubscribe":
+		delete(s.subscriptions, x.target)
+	}
 }
 
 // reports takes in progress of an open call.
@@ -185,8 +167,14 @@ func (s *State) reports(e store.Event, m *transport.Message) {
 	s.taken(x.dir, x.stream, x.seq)
 }
 
-// cancels notes that a caller no longer wants an answer. A subscription ends with it.
-func (s *State) cancels(e store.Event, x *call) {
+// cancel notes that a caller no longer wants the answer of its latest call with an id. A
+// subscription ends with it.
+func (s *State) cancel(e store.Event, id json.RawMessage) {
+	list := s.calls[key{e.Dir, string(mcp.KeyOf(id))}]
+	if id == nil || len(list) == 0 {
+		return
+	}
+	x := list[len(list)-1]
 	if x.method == methodListen {
 		s.closes(x)
 		return
@@ -208,22 +196,6 @@ func text(raw json.RawMessage) (s string) {
 	return string(raw[1 : len(raw)-1])
 }
 
-// number reads a JSON number; what is none is 0.
-func number(raw string) float64 {
-	n, _ := strconv.ParseFloat(raw, 64) // one that is too large is infinite
-	return n
-}
-
-// parseFilter reads the FILTER of a condition, in the language of every command. What
-// asks how a call ends is refused: here all calls are open.
-func parseFilter(text string) (*filter.Filter, error) {
-	f, err := filter.Parse(text)
-	if err == nil && f.Ahead() {
-		return nil, fmt.Errorf("filter %q: status: and took: ask how a call ends, and these are open", text)
-	}
-	return f, err
-}
-
 // asked is the call as a filter knows it.
 func (x *call) asked() *replay.Call {
 	return &replay.Call{Dir: x.dir, ID: x.raw, Method: x.method, Target: x.target, Token: x.rawToken, Request: x.seq, At: x.at, Stream: x.stream}
@@ -236,7 +208,7 @@ type watch struct {
 	calls []*call // in the order of their requests; those that are closed go when they are first
 }
 
-// watched returns the watch of a filter; who asks first has it from then on.
+// watched returns the watch of a filter, and keeps it up from the first question on.
 func (s *State) watched(f *filter.Filter) *watch {
 	if w := s.watches[f]; w != nil {
 		return w
@@ -258,10 +230,14 @@ func (s *State) watched(f *filter.Filter) *watch {
 	return w
 }
 
-// ofCalls makes what is asked of the open calls that a filter selects.
+// ofCalls makes a question about the open calls that a filter selects. A filter that asks
+// how a call ends is refused.
 func ofCalls(ask func(*State, *watch) float64) func(string) (func(*State) value, error) {
 	return func(of string) (func(*State) value, error) {
-		f, err := parseFilter(of)
+		f, err := filter.Parse(of)
+		if err == nil && f.Ahead() {
+			err = fmt.Errorf("filter %q: status: and took: ask how a call ends, and these are open", of)
+		}
 		return func(s *State) value { return value{number: ask(s, s.watched(f))} }, err
 	}
 }

@@ -72,9 +72,6 @@ type parser struct {
 	at   int
 }
 
-// deepest is how far an expression may nest.
-const deepest = 100
-
 func (p *parser) rest() string { return p.text[p.at:] }
 
 func (p *parser) blank() {
@@ -89,7 +86,7 @@ func (p *parser) wants(what string) error {
 	return fmt.Errorf("at %d: want %s, found %s", p.at+1, what, found)
 }
 
-// take goes over one of the words, if it is next.
+// take skips one of the words, if it is next.
 func (p *parser) take(words ...string) (string, bool) {
 	p.blank()
 	for _, w := range words {
@@ -132,7 +129,7 @@ func (p *parser) all(depth int) (node, error) {
 }
 
 func (p *parser) not(depth int) (node, error) {
-	if depth > deepest {
+	if depth > 100 {
 		return node{}, fmt.Errorf("at %d: nested too deep", p.at+1)
 	}
 	if _, ok := p.take("not", "!"); ok {
@@ -154,13 +151,8 @@ func (p *parser) not(depth int) (node, error) {
 	if left.sort != right.sort {
 		return node{}, fmt.Errorf("at %d: %s compares a number with a text", p.at+1, op)
 	}
-	return compare(op, left, right), nil
-}
-
-// compare returns the node of a comparison.
-func compare(op string, a, b node) node {
 	return node{func(s *State) value {
-		x, y := a.eval(s), b.eval(s)
+		x, y := left.eval(s), right.eval(s)
 		less := x.number < y.number || x.text < y.text
 		switch op {
 		case "==":
@@ -175,7 +167,7 @@ func compare(op string, a, b node) node {
 			return truth(!less && x != y)
 		}
 		return truth(!less)
-	}, '0'}
+	}, '0'}, nil
 }
 
 func (p *parser) value(depth int) (node, error) {
@@ -274,35 +266,32 @@ func (p *parser) name() (node, error) {
 	}
 	i := slices.IndexFunc(names, func(n Name) bool { return n.Word == r[:end] })
 	if i < 0 {
-		return node{}, p.wants("a name, one of " + strings.Join(words(), ", "))
+		var words []string
+		for _, n := range names {
+			words = append(words, n.Word)
+		}
+		return node{}, p.wants("a name, one of " + strings.Join(words, ", "))
 	}
 	p.at += end
-	n, of, err := names[i], "", error(nil)
-	_, opened := p.take("(")
-	switch {
-	case opened && n.Of == "":
-		return node{}, fmt.Errorf("at %d: %s has no parentheses", p.at, n.Word)
-	case opened:
-		of, err = p.argument()
+	n := names[i]
+	of := ""
+	if _, opened := p.take("("); opened {
+		if n.Of == "" {
+			return node{}, fmt.Errorf("at %d: %s has no parentheses", p.at, n.Word)
+		}
+		var err error
+		if of, err = p.argument(); err != nil {
+			return node{}, err
+		}
 	}
-	if err == nil && n.must && of == "" {
-		err = fmt.Errorf("at %d: %s wants (%s)", p.at+1, n.Word, n.Of)
-	}
-	if err != nil {
-		return node{}, err
+	if n.must && of == "" {
+		return node{}, fmt.Errorf("at %d: %s wants (%s)", p.at+1, n.Word, n.Of)
 	}
 	eval, err := n.make(of)
 	if err != nil {
 		return node{}, fmt.Errorf("%s(%s): %w", n.Word, shorten(of), err)
 	}
 	return node{eval, n.sort}, nil
-}
-
-func words() (list []string) {
-	for _, n := range names {
-		list = append(list, n.Word)
-	}
-	return list
 }
 
 // argument reads up to the parenthesis that closes; one in quotes does not.
@@ -347,7 +336,8 @@ func ofProgress(of string) (func(*State) value, error) {
 		for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
 			for _, k := range keys {
 				if x := s.tokens[key{dir, k}]; x != nil {
-					return value{number: number(x.progress)}
+					n, _ := strconv.ParseFloat(x.progress, 64) // 0 if it is no number, infinite if it is too large
+					return value{number: n}
 				}
 			}
 		}

@@ -2,7 +2,6 @@ package state
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -25,27 +24,64 @@ const SnapshotVersion = 2
 // their keys, calls in that of their requests.
 func (s *State) AppendSnapshot(b []byte, after uint64) []byte {
 	w := writer{}
-	w.lanes(s.lanes, after)
+	lanes := slices.SortedFunc(maps.Keys(s.lanes), func(a, b lane) int {
+		return cmp.Or(cmp.Compare(a.stream, b.stream), cmp.Compare(a.dir, b.dir))
+	})
+	w.uint(uint64(len(lanes)))
+	for _, l := range lanes {
+		q := s.lanes[l]
+		fresh, _ := slices.BinarySearch(q, after+1)
+		w.b = append(w.b, byte(l.dir))
+		w.uint(l.stream, uint64(len(q)), uint64(len(q)-fresh), after)
+		last := after
+		for _, seq := range q[fresh:] {
+			w.uint(seq - last)
+			last = seq
+		}
+	}
 	w.b = varint.AppendText(b, string(w.b))
 	w.uint(s.seq, uint64(s.at), s.frames[0], s.frames[1], s.frames[2], s.failures, s.lost, s.greeted)
 	w.text(s.revision, s.logLevel, s.exit)
 	for i := range s.peers {
 		p := &s.peers[i]
-		w.text(p.Name, p.Version, p.info)
-		w.bytes(p.Capabilities)
+		w.text(p.Name, p.Version, p.info, string(p.Capabilities))
 		w.uint(s.blocked[i].seq, uint64(s.blocked[i].blocked))
 		w.text(s.ended[i])
 	}
 	w.flag(s.sealed)
-	w.calls(s)
-	w.subscriptions(s.subscriptions)
-	w.tasks(s.tasks)
-	w.streams(s.streams)
+	calls := s.openCalls()
+	w.uint(uint64(len(calls)))
+	for _, x := range calls {
+		w.b = append(w.b, byte(x.dir))
+		w.text(x.id, x.raw, x.method, x.target, x.token, x.rawToken, x.version, x.progress, x.total, x.message, x.filter)
+		w.uint(x.stream, x.seq, uint64(x.at), x.reports, x.cancelled, x.cut, x.acknowledged, x.notified)
+		w.flag(x.token != "" && s.tokens[key{x.dir, x.token}] == x)
+	}
+	w.uint(uint64(len(s.subscriptions)))
+	for _, uri := range slices.Sorted(maps.Keys(s.subscriptions)) {
+		w.text(uri)
+		w.uint(s.subscriptions[uri].Since, s.subscriptions[uri].Notified)
+	}
+	w.uint(uint64(len(s.tasks)))
+	for _, k := range slices.SortedFunc(maps.Keys(s.tasks), compareKeys) {
+		t := s.tasks[k]
+		w.text(t.ID)
+		w.b = append(w.b, byte(t.Dir))
+		w.text(t.Status, t.Message)
+		w.uint(t.Since, t.Told)
+	}
+	w.uint(uint64(len(s.streams)))
+	for _, n := range slices.Sorted(maps.Keys(s.streams)) {
+		x := s.streams[n]
+		w.uint(n)
+		w.text(x.Method, x.Path)
+		w.uint(uint64(x.Status), x.Since, x.C2S, x.S2C)
+	}
 	return w.b
 }
 
 // Queues are the lanes of a snapshot: what a later one is restored upon.
-type Queues map[lane]queue
+type Queues map[lane][]uint64
 
 // Add takes in the lanes of the next snapshot of a session, from its first on.
 func (q Queues) Add(snapshot []byte) error {
@@ -68,7 +104,7 @@ func (q Queues) Add(snapshot []byte) error {
 		}
 		q[l] = old
 	}
-	maps.DeleteFunc(q, func(l lane, _ queue) bool { return !seen[l] })
+	maps.DeleteFunc(q, func(l lane, _ []uint64) bool { return !seen[l] })
 	if !r.Whole() {
 		return errSnapshot
 	}
@@ -95,7 +131,13 @@ func Restore(snapshot []byte, queues Queues) (*State, error) {
 	}
 	s.sealed = r.flag()
 	for n := r.Count(); n > 0 && !r.Bad(); n-- {
-		s.takesUp(r.call())
+		x := &call{
+			dir: r.dir(), id: r.Text(), raw: r.Text(), method: r.Text(), target: r.Text(), token: r.Text(), rawToken: r.Text(),
+			version: r.Text(), progress: r.Text(), total: r.Text(), message: r.Text(), filter: r.Text(),
+			stream: r.Uint(), seq: r.Uint(), at: time.Duration(r.Uint()), reports: r.Uint(), cancelled: r.Uint(), cut: r.Uint(),
+			acknowledged: r.Uint(), notified: r.Uint(),
+		}
+		s.takesUp(x, r.flag())
 	}
 	for n := r.Count(); n > 0 && !r.Bad(); n-- {
 		sub := Subscription{URI: r.Text(), Since: r.Uint(), Notified: r.Uint()}
@@ -121,27 +163,22 @@ func Restore(snapshot []byte, queues Queues) (*State, error) {
 	return s, nil
 }
 
-// takesUp puts in a call that was open, and held its token or not.
+// takesUp adds an open call; holds says whether its token names it.
 func (s *State) takesUp(x *call, holds bool) {
 	k := key{x.dir, x.id}
 	s.calls[k] = append(s.calls[k], x)
-	if x.isAsked() {
+	if x.stream != 0 && x.cut == 0 {
 		s.asked[x.stream] = append(s.asked[x.stream], x)
 	}
 	if holds {
 		s.tokens[key{x.dir, x.token}] = x
 	}
-	switch {
-	case x.method != methodListen:
+	if x.method != methodListen {
 		s.open++
-	case x.acknowledged != 0:
+	} else if x.acknowledged != 0 {
 		s.listening++
 	}
 }
-
-// isAsked reports whether an open call is one of those that its exchange asked, which
-// it is until that ends.
-func (x *call) isAsked() bool { return x.stream != 0 && x.cut == 0 }
 
 // openCalls lists the calls without an answer in the order of their requests.
 func (s *State) openCalls() []*call {
@@ -159,82 +196,12 @@ func (s *State) openCalls() []*call {
 
 func compareKeys(a, b key) int { return cmp.Or(cmp.Compare(a.dir, b.dir), cmp.Compare(a.id, b.id)) }
 
-func (w *writer) calls(s *State) {
-	list := s.openCalls()
-	w.uint(uint64(len(list)))
-	for _, x := range list {
-		w.b = append(w.b, byte(x.dir))
-		w.text(x.id, x.raw, x.method, x.target, x.token, x.rawToken, x.version, x.progress, x.total, x.message, x.filter)
-		w.uint(x.stream, x.seq, uint64(x.at), x.reports, x.cancelled, x.cut, x.acknowledged, x.notified)
-		w.flag(x.token != "" && s.tokens[key{x.dir, x.token}] == x)
-	}
-}
-
-func (r *reader) call() (x *call, holds bool) {
-	x = &call{
-		dir: r.dir(), id: r.Text(), raw: r.Text(), method: r.Text(), target: r.Text(), token: r.Text(), rawToken: r.Text(),
-		version: r.Text(), progress: r.Text(), total: r.Text(), message: r.Text(), filter: r.Text(),
-		stream: r.Uint(), seq: r.Uint(), at: time.Duration(r.Uint()), reports: r.Uint(), cancelled: r.Uint(), cut: r.Uint(),
-		acknowledged: r.Uint(), notified: r.Uint(),
-	}
-	return x, r.flag()
-}
-
-func (w *writer) lanes(lanes map[lane]queue, after uint64) {
-	keys := slices.SortedFunc(maps.Keys(lanes), func(a, b lane) int {
-		return cmp.Or(cmp.Compare(a.stream, b.stream), cmp.Compare(a.dir, b.dir))
-	})
-	w.uint(uint64(len(keys)))
-	for _, l := range keys {
-		q := lanes[l]
-		fresh, _ := slices.BinarySearch(q, after+1)
-		w.b = append(w.b, byte(l.dir))
-		w.uint(l.stream, uint64(len(q)), uint64(len(q)-fresh), after)
-		last := after
-		for _, seq := range q[fresh:] {
-			w.uint(seq - last)
-			last = seq
-		}
-	}
-}
-
-func (w *writer) subscriptions(m map[string]Subscription) {
-	w.uint(uint64(len(m)))
-	for _, uri := range slices.Sorted(maps.Keys(m)) {
-		w.text(uri)
-		w.uint(m[uri].Since, m[uri].Notified)
-	}
-}
-
-func (w *writer) tasks(m map[key]Task) {
-	w.uint(uint64(len(m)))
-	for _, k := range slices.SortedFunc(maps.Keys(m), compareKeys) {
-		t := m[k]
-		w.text(t.ID)
-		w.b = append(w.b, byte(t.Dir))
-		w.text(t.Status, t.Message)
-		w.uint(t.Since, t.Told)
-	}
-}
-
-func (w *writer) streams(m map[uint64]Stream) {
-	w.uint(uint64(len(m)))
-	for _, n := range slices.Sorted(maps.Keys(m)) {
-		x := m[n]
-		w.uint(n)
-		w.text(x.Method, x.Path)
-		w.uint(uint64(x.Status), x.Since, x.C2S, x.S2C)
-	}
-}
-
 // writer appends numbers and texts.
 type writer struct{ b []byte }
 
 func (w *writer) uint(numbers ...uint64) { w.b = varint.Append(w.b, numbers...) }
 
 func (w *writer) text(texts ...string) { w.b = varint.AppendText(w.b, texts...) }
-
-func (w *writer) bytes(t json.RawMessage) { w.text(string(t)) }
 
 func (w *writer) flag(set bool) {
 	if set {

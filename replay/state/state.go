@@ -28,7 +28,9 @@ type State struct {
 	logLevel string
 	greeted  uint64 // Seq of the response to initialize
 
-	calls         calls
+	// calls has the requests without an answer, of one id the latest last. Between the
+	// first and the last of one id may be closed ones.
+	calls         map[key][]*call
 	open          int // calls without subscriptions
 	watches       map[*filter.Filter]*watch
 	tokens        map[key]*call
@@ -38,8 +40,8 @@ type State struct {
 	tasks         map[key]Task
 	statuses      map[string]int // tasks, by status
 	streams       map[uint64]Stream
-	lanes         map[lane]queue
-	queued        [3]int // frames in lanes, by direction
+	lanes         map[lane][]uint64 // Seqs of the frames that nothing shows to be taken
+	queued        [3]int            // frames in lanes, by direction
 	blocked       [3]stall
 	ended         [3]string
 	exit          string
@@ -61,15 +63,16 @@ type stall struct {
 // New returns the state before a session's first event.
 func New() *State {
 	return &State{
-		calls: calls{}, tokens: map[key]*call{}, asked: map[uint64][]*call{}, subscriptions: map[string]Subscription{},
-		tasks: map[key]Task{}, statuses: map[string]int{}, streams: map[uint64]Stream{}, lanes: map[lane]queue{},
+		calls: map[key][]*call{}, tokens: map[key]*call{}, asked: map[uint64][]*call{}, subscriptions: map[string]Subscription{},
+		tasks: map[key]Task{}, statuses: map[string]int{}, streams: map[uint64]Stream{}, lanes: map[lane][]uint64{},
 	}
 }
 
 // Clone returns a state that goes its own way from here.
 func (s *State) Clone() *State {
 	c := *s
-	c.calls, c.tokens, c.asked, c.open, c.listening = calls{}, map[key]*call{}, map[uint64][]*call{}, 0, 0
+	c.calls, c.tokens, c.asked = map[key][]*call{}, map[key]*call{}, map[uint64][]*call{}
+	c.open, c.listening = 0, 0
 	for _, x := range s.openCalls() {
 		own := *x
 		c.takesUp(&own, x.token != "" && s.tokens[key{x.dir, x.token}] == x)
@@ -77,7 +80,7 @@ func (s *State) Clone() *State {
 	c.watches = nil // who asks it watches its own calls
 	c.subscriptions, c.tasks = maps.Clone(s.subscriptions), maps.Clone(s.tasks)
 	c.statuses, c.streams = maps.Clone(s.statuses), maps.Clone(s.streams)
-	c.lanes = make(map[lane]queue, len(s.lanes))
+	c.lanes = make(map[lane][]uint64, len(s.lanes))
 	for l, q := range s.lanes {
 		c.lanes[l] = q[:len(q):len(q)] // what either adds from here on is its own
 		s.lanes[l] = q[:len(q):len(q)]
@@ -93,14 +96,12 @@ func (s *State) At() time.Duration { return s.at }
 
 // Apply takes the next event.
 func (s *State) Apply(e store.Event) (err error) {
-	switch s.seq, s.at = e.Seq, e.At; e.Kind {
+	s.seq, s.at = e.Seq, e.At
+	switch e.Kind {
 	case store.Opened:
 		_, err = store.ParseHeader(e.Payload)
 	case store.Frame:
-		messages, err := e.AsFrame().Messages()
-		if err != nil {
-			messages = nil
-		}
+		messages, _ := e.AsFrame().Messages() // noise has none
 		s.ApplyParsed(e, messages)
 	case store.HTTP:
 		// What cannot be read here is shown by other commands; it changes nothing.
@@ -136,10 +137,21 @@ func way(dir transport.Direction) transport.Direction { return dir & 3 % 3 }
 // ApplyParsed is Apply of a frame whose messages were read already. Noise has none.
 func (s *State) ApplyParsed(e store.Event, messages []transport.Message) {
 	s.seq, s.at = e.Seq, e.At
-	s.frames[way(e.Dir)]++
-	s.queues(e)
-	if e.Stream != 0 {
-		s.counts(e)
+	dir := way(e.Dir)
+	s.frames[dir]++
+	x, open := s.streams[e.Stream]
+	if open && e.Stream != 0 {
+		if e.Dir == transport.ClientToServer {
+			x.C2S++
+		} else {
+			x.S2C++
+		}
+		s.streams[e.Stream] = x
+	}
+	if open || e.Stream == 0 { // an HTTP response that is one body is in no lane
+		l := lane{dir, e.Stream}
+		s.lanes[l] = append(s.lanes[l], e.Seq)
+		s.queued[dir]++
 	}
 	for i := range messages {
 		switch m := &messages[i]; m.Kind() {
@@ -152,11 +164,7 @@ func (s *State) ApplyParsed(e store.Event, messages []transport.Message) {
 			case "notifications/progress":
 				s.reports(e, m)
 			case "notifications/cancelled":
-				if id := transport.Member(m.Params, "requestId"); id != nil {
-					if x := s.latest(e.Dir, id); x != nil {
-						s.cancels(e, x)
-					}
-				}
+				s.cancel(e, transport.Member(m.Params, "requestId"))
 			case "notifications/initialized":
 				s.taken(e.Dir.Reverse(), 0, s.greeted)
 			case "notifications/tasks/status", "notifications/tasks":
@@ -249,11 +257,8 @@ func (p *Peer) has(path string) bool {
 	return true
 }
 
-// mostNames is how many capabilities a line names.
-const mostNames = 20
-
-// capabilities names what an end can do, in the order in which it says so; what a
-// capability has of its own stands behind it.
+// capabilities names what an end can do, in its own order and up to 20; the members of a
+// capability stand behind it.
 func (p *Peer) capabilities() (names []string) {
 	dec := json.NewDecoder(bytes.NewReader(p.Capabilities))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -265,7 +270,7 @@ func (p *Peer) capabilities() (names []string) {
 		if err != nil || dec.Decode(&value) != nil {
 			return names
 		}
-		if len(names) == mostNames {
+		if len(names) == 20 {
 			return append(names, "…")
 		}
 		name := clip(fmt.Sprint(key))
@@ -298,8 +303,10 @@ func (s *State) http(e store.Event, info store.HTTPInfo) {
 		s.streams[e.Stream] = Stream{Number: e.Stream, Method: info.Method, Path: info.Path, Since: e.Seq}
 	case store.HTTPResponse:
 		x, ok := s.streams[e.Stream]
-		x.Status = info.Status
-		if s.streams[e.Stream] = x; !ok || !isEvents(info) {
+		if ok && strings.HasPrefix(strings.Join(info.Header["Content-Type"], ""), "text/event-stream") {
+			x.Status = info.Status
+			s.streams[e.Stream] = x
+		} else {
 			delete(s.streams, e.Stream)
 		}
 		s.taken(transport.ClientToServer, e.Stream, e.Seq)
@@ -307,29 +314,20 @@ func (s *State) http(e store.Event, info store.HTTPInfo) {
 			s.each(e.Stream, s.closes) // the status was the answer
 		}
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
-		s.hangsUp(e, info.What)
+		delete(s.streams, e.Stream)
+		s.taken(transport.ClientToServer, e.Stream, e.Seq)
+		s.taken(transport.ServerToClient, e.Stream, e.Seq)
+		// A call may still be answered on another exchange, but a client of 2026-07-28 that
+		// hangs up cancels it.
+		s.each(e.Stream, func(x *call) {
+			if info.What == store.HTTPAbort && x.version >= order.Revision2026_07_28 || x.method == methodListen {
+				s.closes(x)
+				return
+			}
+			x.cut = e.Seq
+		})
+		delete(s.asked, e.Stream)
 	}
-}
-
-// isEvents reports whether a response is a stream of events.
-func isEvents(info store.HTTPInfo) bool {
-	return strings.HasPrefix(strings.Join(info.Header["Content-Type"], ""), "text/event-stream")
-}
-
-// hangsUp ends an exchange. What it had asked may still be answered on another, but for
-// a client of 2026-07-28, whose hanging up cancels it.
-func (s *State) hangsUp(e store.Event, what string) {
-	delete(s.streams, e.Stream)
-	s.taken(transport.ClientToServer, e.Stream, e.Seq)
-	s.taken(transport.ServerToClient, e.Stream, e.Seq)
-	s.each(e.Stream, func(x *call) {
-		if what == store.HTTPAbort && x.version >= order.Revision2026_07_28 || x.method == methodListen {
-			s.closes(x)
-			return
-		}
-		x.cut = e.Seq
-	})
-	delete(s.asked, e.Stream)
 }
 
 // each calls f for the open calls of an exchange.
@@ -341,38 +339,10 @@ func (s *State) each(stream uint64, f func(*call)) {
 	}
 }
 
-// counts counts a frame of an exchange.
-func (s *State) counts(e store.Event) {
-	x, ok := s.streams[e.Stream]
-	if !ok {
-		return
-	}
-	if e.Dir == transport.ClientToServer {
-		x.C2S++
-	} else {
-		x.S2C++
-	}
-	s.streams[e.Stream] = x
-}
-
 // lane is one direction of one HTTP exchange; of the whole session on stdio.
 type lane struct {
 	dir    transport.Direction
 	stream uint64
-}
-
-// queue has the Seqs of a lane's frames that nothing shows to be taken.
-type queue []uint64
-
-// queues puts a frame into its lane. What is a whole body of an answer over HTTP is in
-// none.
-func (s *State) queues(e store.Event) {
-	if _, open := s.streams[e.Stream]; e.Stream != 0 && !open {
-		return
-	}
-	l := lane{way(e.Dir), e.Stream}
-	s.lanes[l] = append(s.lanes[l], e.Seq)
-	s.queued[l.dir]++
 }
 
 // taken notes that the frames of a lane up to a Seq are in their receiver's hands.
@@ -414,8 +384,21 @@ func (s *State) notified(e store.Event, m *transport.Message) {
 	}
 	if bytes.Contains(m.Params, []byte(subscriptionID)) {
 		id := transport.Member(m.Params, "_meta", subscriptionID)
-		if x := s.find(transport.ClientToServer, id, e.Stream); x != nil && x.method == methodListen {
-			s.listens(e, x, m)
+		x := s.find(transport.ClientToServer, id, e.Stream)
+		if x == nil || x.method != methodListen {
+			return
+		}
+		s.taken(x.dir, x.stream, x.seq)
+		if !strings.HasSuffix(m.Method, "/acknowledged") {
+			x.notified++
+			return
+		}
+		if x.acknowledged == 0 {
+			s.listening++
+		}
+		x.acknowledged = e.Seq
+		if x.version != "" {
+			s.revision = x.version
 		}
 		return
 	}
@@ -426,22 +409,6 @@ func (s *State) notified(e store.Event, m *transport.Message) {
 			s.subscriptions[uri] = sub
 		}
 	}
-}
-
-// listens takes in a notification of a listen request.
-func (s *State) listens(e store.Event, x *call, m *transport.Message) {
-	s.taken(x.dir, x.stream, x.seq)
-	if strings.HasSuffix(m.Method, "/acknowledged") {
-		if x.acknowledged == 0 {
-			s.listening++
-		}
-		x.acknowledged = e.Seq
-		if x.version != "" {
-			s.revision = x.version
-		}
-		return
-	}
-	x.notified++
 }
 
 // Task is a task and what was last said of it.

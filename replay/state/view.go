@@ -93,31 +93,37 @@ func (s *State) View() View {
 	v := View{
 		Seq: s.seq, At: s.at.String(), Revision: s.revision,
 		Client: s.peers[transport.ClientToServer], Server: s.peers[transport.ServerToClient], LogLevel: s.logLevel,
-		Calls: []Call{}, Subscriptions: slices.Collect(maps.Values(s.subscriptions)), Tasks: slices.Collect(maps.Values(s.tasks)),
-		Queues: []Queue{}, Streams: slices.Collect(maps.Values(s.streams)),
-		Ended:  Ended{s.ended[transport.ClientToServer], s.ended[transport.ServerToClient], s.exit, s.sealed},
-		Frames: Frames{s.frames[transport.ClientToServer], s.frames[transport.ServerToClient]}, Failures: s.failures, Lost: s.lost,
+		Calls: []Call{}, Subscriptions: slices.AppendSeq([]Subscription{}, maps.Values(s.subscriptions)),
+		Tasks: slices.AppendSeq([]Task{}, maps.Values(s.tasks)), Queues: []Queue{},
+		Streams: slices.AppendSeq([]Stream{}, maps.Values(s.streams)),
+		Ended:   Ended{s.ended[transport.ClientToServer], s.ended[transport.ServerToClient], s.exit, s.sealed},
+		Frames:  Frames{s.frames[transport.ClientToServer], s.frames[transport.ServerToClient]}, Failures: s.failures, Lost: s.lost,
 	}
 	for _, list := range s.calls {
 		for _, x := range list {
 			switch {
 			case x.closed:
 			case x.method == methodListen:
-				v.Subscriptions = append(v.Subscriptions, x.subscription())
+				v.Subscriptions = append(v.Subscriptions, Subscription{
+					Listen: raw(x.raw), Filter: raw(x.filter), Since: x.seq, Pending: x.acknowledged == 0, Notified: x.notified,
+				})
 			default:
-				v.Calls = append(v.Calls, x.view(s.at))
+				v.Calls = append(v.Calls, Call{
+					Request: x.seq, Dir: x.dir.String(), ID: raw(x.raw), Method: x.method, Target: x.target, Stream: x.stream,
+					Waited: (s.at - x.at).String(), Token: raw(x.rawToken), Reports: x.reports, Progress: raw(x.progress),
+					Total: raw(x.total), Message: x.message, Cancelled: x.cancelled, Cut: x.cut, waited: s.at - x.at,
+				})
 			}
 		}
 	}
 	for l, q := range s.lanes {
-		v.Queues = append(v.Queues, q.view(l, s.blocked[l.dir]))
+		b := s.blocked[l.dir]
+		queue := Queue{Dir: l.dir.String(), Stream: l.stream, Frames: len(q), First: q[0], Last: q[len(q)-1], Delivered: b.seq}
+		if b.blocked > 0 {
+			queue.Blocked = b.blocked.String()
+		}
+		v.Queues = append(v.Queues, queue)
 	}
-	v.sort()
-	return v
-}
-
-// sort puts everything into the order in which it began.
-func (v *View) sort() {
 	slices.SortFunc(v.Calls, func(a, b Call) int {
 		return cmp.Or(cmp.Compare(a.Request, b.Request), strings.Compare(string(a.ID), string(b.ID)), strings.Compare(a.Target, b.Target))
 	})
@@ -131,40 +137,10 @@ func (v *View) sort() {
 		return cmp.Or(cmp.Compare(a.Stream, b.Stream), strings.Compare(a.Dir, b.Dir))
 	})
 	slices.SortFunc(v.Streams, func(a, b Stream) int { return cmp.Compare(a.Number, b.Number) })
-	if v.Subscriptions == nil {
-		v.Subscriptions = []Subscription{}
-	}
-	if v.Tasks == nil {
-		v.Tasks = []Task{}
-	}
-	if v.Streams == nil {
-		v.Streams = []Stream{}
-	}
-}
-
-func (x *call) view(now time.Duration) Call {
-	return Call{
-		Request: x.seq, Dir: x.dir.String(), ID: raw(x.raw), Method: x.method, Target: x.target, Stream: x.stream,
-		Waited: (now - x.at).String(), Token: raw(x.rawToken), Reports: x.reports, Progress: raw(x.progress), Total: raw(x.total),
-		Message: x.message, Cancelled: x.cancelled, Cut: x.cut, waited: now - x.at,
-	}
-}
-
-func (x *call) subscription() Subscription {
-	return Subscription{
-		Listen: raw(x.raw), Filter: raw(x.filter), Since: x.seq, Pending: x.acknowledged == 0, Notified: x.notified,
-	}
-}
-
-func (q queue) view(l lane, b stall) Queue {
-	v := Queue{Dir: l.dir.String(), Stream: l.stream, Frames: len(q), First: q[0], Last: q[len(q)-1], Delivered: b.seq}
-	if b.blocked > 0 {
-		v.Blocked = b.blocked.String()
-	}
 	return v
 }
 
-// raw is JSON as it was written; none is left out.
+// raw returns JSON as it was written, nil for "".
 func raw(s string) json.RawMessage {
 	if s == "" {
 		return nil
@@ -193,7 +169,7 @@ func (f Fact) String() string {
 // Facts tells a view a line each, by topic.
 func (v View) Facts() []Fact {
 	facts := []Fact{
-		{Topic: "revision", Text: orNone(v.Revision)},
+		{Topic: "revision", Text: clip(cmp.Or(v.Revision, "(none)"))},
 		{Topic: "client", Text: v.Client.String()},
 		{Topic: "server", Text: v.Server.String()},
 	}
@@ -341,13 +317,6 @@ func (e Ended) String() string {
 		parts = append(parts, "the recording")
 	}
 	return strings.Join(parts, ", ")
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "(none)"
-	}
-	return clip(s)
 }
 
 // textLimit is how much of what a peer chose is in a fact.
