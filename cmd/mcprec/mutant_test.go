@@ -21,13 +21,13 @@ var mutants = []struct {
 	was, is  string
 	pkg, run string
 }{
-	{"no fsync of the spool", "store/boltstore/keeper.go",
+	{"no fsync of the spool", "store/boltstore/spool.go",
 		"err := p.f.Sync()", "err := error(nil)",
 		"store/boltstore", "TestPowerCut"},
-	{"the error of an fsync is not looked at", "store/boltstore/keeper.go",
+	{"the error of an fsync is not looked at", "store/boltstore/spool.go",
 		"err := p.f.Sync()\n", "_, err := p.f.Sync(), error(nil)\n",
 		"store/boltstore", "TestFailedSync"},
-	{"an fsync that succeeds after one that failed is believed", "store/boltstore/keeper.go",
+	{"an fsync that succeeds after one that failed is believed", "store/boltstore/spool.go",
 		"if k.failed != nil || err == nil {", "if k.failed != nil && err != nil {",
 		"store/boltstore", "TestFailedSync"},
 	{"fdatasync does nothing", "store/boltstore/datasync_linux.go",
@@ -60,7 +60,7 @@ var mutants = []struct {
 	{"what a failed write leaves is not cut off", "store/boltstore/spool.go",
 		"		_ = p.cut() // tried again by the next Write\n", "",
 		"store/boltstore", "TestEachCallFails"},
-	{"checksums of records are not looked at", "store/boltstore/record.go",
+	{"checksums of records are not looked at", "store/boltstore/spoolread.go",
 		"return crc32.Checksum(b[recordHead:], castagnoli) == binary.LittleEndian.Uint32(b[4:])", "return true",
 		"store/boltstore", "TestDamagedSpools|TestTornTail"},
 	{"checksums of chunks are not looked at", "store/boltstore/chunk.go",
