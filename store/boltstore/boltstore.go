@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -218,26 +219,24 @@ func monthOf(key [16]byte) string {
 	if key[6]>>4 != 7 {
 		return "other"
 	}
-	ms := int64(key[0])<<40 | int64(key[1])<<32 | int64(key[2])<<24 | int64(key[3])<<16 | int64(key[4])<<8 | int64(key[5])
-	return time.UnixMilli(ms).UTC().Format("200601")
+	return startOf(key).Format("200601")
+}
+
+// startOf returns the time in a version 7 id.
+func startOf(key [16]byte) time.Time {
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(key[:]) >> 16)).UTC()
 }
 
 // idOf is the inverse of SessionID.Bytes.
 func idOf(key [16]byte) store.SessionID {
-	var b [36]byte
-	hex.Encode(b[:8], key[:4])
-	hex.Encode(b[9:13], key[4:6])
-	hex.Encode(b[14:18], key[6:8])
-	hex.Encode(b[19:23], key[8:10])
-	hex.Encode(b[24:], key[10:])
-	b[8], b[13], b[18], b[23] = '-', '-', '-', '-'
-	return store.SessionID(b[:])
+	h := hex.EncodeToString(key[:])
+	return store.SessionID(h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:])
 }
 
 // paths returns those of the store's databases, and says what else has a name
 // that ends like theirs: it is left alone.
 func (d databases) paths() (paths []string, foreign []error, err error) {
-	entries, err := os.ReadDir(d.storeDir())
+	entries, err := readDir(d.storeDir())
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".db")
 		path := filepath.Join(d.storeDir(), e.Name())
@@ -251,6 +250,32 @@ func (d databases) paths() (paths []string, foreign []error, err error) {
 		}
 	}
 	return paths, foreign, err
+}
+
+// readDir is os.ReadDir; where nothing was recorded there is nothing.
+func readDir(path string) ([]fs.DirEntry, error) {
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return entries, err
+}
+
+// sessionFile is a regular file in the folder of the spools whose name has a session's id.
+type sessionFile struct {
+	id           store.SessionID
+	ending, path string
+}
+
+func (s spools) files() (files []sessionFile, err error) {
+	entries, err := readDir(s.spoolDir())
+	for _, e := range entries {
+		name, ending, _ := strings.Cut(e.Name(), ".")
+		if id, err := store.ParseSessionID(name); err == nil && e.Type().IsRegular() {
+			files = append(files, sessionFile{id, "." + ending, filepath.Join(s.spoolDir(), e.Name())})
+		}
+	}
+	return files, err
 }
 
 // monthName reports whether a database may have that name, without its ending.

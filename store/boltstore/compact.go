@@ -36,7 +36,7 @@ func (s *Store) Compact(ctx context.Context, least float64, report func(Compacte
 	defer s.end()
 	paths, faults, err := s.paths()
 	if err != nil {
-		return ignoreMissing(err)
+		return fmt.Errorf("compact store: %w", err)
 	}
 	if err := s.unlinked(); err != nil {
 		return fmt.Errorf("compact store: %w", err)

@@ -320,18 +320,11 @@ func (s spools) lockLive(id store.SessionID) (*flock.Flock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !ok || !current(l) {
+	if !ok || !underName(l, l.Path()) {
 		_ = l.Close()
 		return nil, store.ErrExists
 	}
 	return l, nil
-}
-
-// current reports whether the locked file is still the one under its name.
-func current(l *flock.Flock) bool {
-	held, err1 := l.Stat()
-	named, err2 := os.Stat(l.Path())
-	return err1 == nil && err2 == nil && os.SameFile(held, named)
 }
 
 // lockDead takes the shared lock of a session whose recorder is gone, so that

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -221,23 +220,18 @@ func (s *Store) FoldDead(ctx context.Context) error {
 		return fmt.Errorf("fold spools: %w", err)
 	}
 	defer s.end()
-	entries, err := os.ReadDir(s.spoolDir())
-	if err != nil {
-		return nil // a listing says it
-	}
+	files, _ := s.files() // a listing says it
 	faults := []error{s.Odd()}
 	until := time.Now().Add(s.opts.FoldBudget)
-	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), ".log")
-		id, err := store.ParseSessionID(name)
-		if !ok || err != nil || !e.Type().IsRegular() {
+	for _, f := range files {
+		if f.ending != ".log" {
 			continue
 		}
 		if time.Now().After(until) || ctx.Err() != nil {
 			break
 		}
-		if err = s.foldDead(once(ctx), id, until); errors.Is(err, store.ErrCorrupt) {
-			faults = append(faults, fmt.Errorf("fold session %s: %w", id, err))
+		if err := s.foldDead(once(ctx), f.id, until); errors.Is(err, store.ErrCorrupt) {
+			faults = append(faults, fmt.Errorf("fold session %s: %w", f.id, err))
 		}
 	}
 	return errors.Join(errors.Join(faults...), ctx.Err())

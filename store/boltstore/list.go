@@ -76,7 +76,7 @@ type listing struct {
 // without a month first, because its sessions are of any time.
 func (l *listing) months() []string {
 	paths, foreign, err := l.s.paths()
-	if l.faults = append(l.faults, foreign...); ignoreMissing(err) != nil {
+	if l.faults = append(l.faults, foreign...); err != nil {
 		l.faults = append(l.faults, err)
 	}
 	slices.SortFunc(paths, func(a, b string) int {
@@ -100,25 +100,23 @@ func (l *listing) full(name string) bool {
 
 // spools lists the sessions that are, as a whole or in part, in spools only.
 func (l *listing) spools(ctx context.Context) {
-	entries, err := os.ReadDir(l.s.spoolDir())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	files, err := l.s.files()
+	if err != nil {
 		l.faults = append(l.faults, err)
 	}
-	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), ".log")
-		id, err := store.ParseSessionID(name)
-		if !ok || err != nil || !e.Type().IsRegular() || !strings.HasPrefix(name, l.q.Prefix) {
+	for _, f := range files {
+		if f.ending != ".log" || !strings.HasPrefix(string(f.id), l.q.Prefix) {
 			continue
 		}
-		session, err := l.s.spooledSession(ctx, id)
+		session, err := l.s.spooledSession(ctx, f.id)
 		switch {
 		case errors.Is(err, store.ErrNotFound): // folded or deleted in between
 		case err != nil:
-			l.faults = append(l.faults, fmt.Errorf("session %s: %w", id, err))
-			l.spooled[id] = true
+			l.faults = append(l.faults, fmt.Errorf("session %s: %w", f.id, err))
+			l.spooled[f.id] = true
 		case session.State != "":
 			l.found = append(l.found, session)
-			l.spooled[id] = true
+			l.spooled[f.id] = true
 		}
 	}
 }
@@ -296,7 +294,7 @@ func (s *Store) Usage(ctx context.Context) (Usage, error) {
 	defer s.end()
 	faults := []error{s.spoolUsage(&u)}
 	paths, foreign, err := s.paths()
-	faults = append(append(faults, foreign...), ignoreMissing(err))
+	faults = append(append(faults, foreign...), err)
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -308,8 +306,8 @@ func (s *Store) Usage(ctx context.Context) (Usage, error) {
 		}
 		u.Databases = append(u.Databases, d)
 	}
-	entries, err := os.ReadDir(s.storeDir())
-	faults = append(faults, ignoreMissing(err))
+	entries, err := readDir(s.storeDir())
+	faults = append(faults, err)
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && strings.Contains(e.Name(), ".damaged") {
 			u.Damaged.add(info.Size())
@@ -325,27 +323,22 @@ func (f *FileUsage) add(n int64) {
 
 // spoolUsage counts spools by the sizes of their files.
 func (s spools) spoolUsage(u *Usage) error {
-	entries, err := os.ReadDir(s.spoolDir())
-	if err != nil {
-		return ignoreMissing(err)
-	}
-	for _, e := range entries {
-		info, err := e.Info()
+	files, err := s.files()
+	for _, f := range files {
+		info, err := os.Lstat(f.path)
 		if err != nil {
 			continue // folded in between
 		}
-		name, end, _ := strings.Cut(e.Name(), ".")
-		switch id, err := store.ParseSessionID(name); {
-		case err != nil, !info.Mode().IsRegular():
-		case end == "log":
+		switch f.ending {
+		case ".log":
 			u.Spools.add(info.Size())
-			u.Stored[id] += info.Size()
-		case end == "damaged", end == "renewed":
+			u.Stored[f.id] += info.Size()
+		case ".damaged", ".renewed":
 			u.Damaged.add(info.Size())
-			u.Stored[id] += info.Size() // it goes with its session
+			u.Stored[f.id] += info.Size() // it goes with its session
 		}
 	}
-	return nil
+	return err
 }
 
 // monthUsage counts what is in one database by the keys and the lengths of values.

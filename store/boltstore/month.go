@@ -129,7 +129,7 @@ func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f fu
 }
 
 // underName reports whether an open file is the one that has the name.
-func underName(file *os.File, path string) bool {
+func underName(file interface{ Stat() (fs.FileInfo, error) }, path string) bool {
 	held, err1 := file.Stat()
 	named, err2 := os.Stat(path)
 	return err1 == nil && err2 == nil && os.SameFile(held, named)

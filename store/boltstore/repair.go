@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -83,7 +81,7 @@ func (s repair) odd(ctx context.Context) error {
 func (s repair) months(ctx context.Context) error {
 	paths, faults, err := s.paths()
 	if err != nil {
-		return ignoreMissing(err)
+		return err
 	}
 	if !s.dry {
 		s.sweepRepairs(ctx)
@@ -108,14 +106,6 @@ func (s repair) months(ctx context.Context) error {
 		s.report(r)
 	}
 	return errors.Join(faults...)
-}
-
-// ignoreMissing: where nothing was recorded nothing is damaged.
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 // month builds a database of what is left of one, and exchanges them.
@@ -310,19 +300,17 @@ func (b *rebuilding) exchange(ctx context.Context) (kept string, err error) {
 
 // spooled adds to sessions what the damaged spools of theirs hold.
 func (s repair) spooled(ctx context.Context) error {
-	entries, err := os.ReadDir(s.spoolDir())
+	files, err := s.files()
 	if err != nil {
-		return ignoreMissing(err)
+		return err
 	}
-	for _, e := range entries {
-		name, end, _ := strings.Cut(e.Name(), ".")
-		id, err := store.ParseSessionID(name)
-		if err != nil || !e.Type().IsRegular() || end != "damaged" && end != "renewed" && !(s.dry && end == "log") {
+	for _, f := range files {
+		if f.ending != ".damaged" && f.ending != ".renewed" && !(s.dry && f.ending == ".log") {
 			continue
 		}
-		r, gained, err := s.spool(ctx, id, filepath.Join(s.spoolDir(), e.Name()))
+		r, gained, err := s.spool(ctx, f.id, f.path)
 		if err != nil && !errors.Is(err, store.ErrLive) {
-			return fmt.Errorf("session %s: %w", id, err)
+			return fmt.Errorf("session %s: %w", f.id, err)
 		}
 		if gained {
 			s.report(r)

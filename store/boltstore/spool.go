@@ -54,7 +54,8 @@ func (s *Store) Spool(ctx context.Context, opened store.Event) (store.Spool, err
 	return p, nil
 }
 
-func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.Event) (*spool, error) {
+// openLive makes the lock of a session, and its file with the first record.
+func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.Event) (_ *spool, err error) {
 	key, err := id.Bytes()
 	if err != nil {
 		return nil, err
@@ -67,24 +68,17 @@ func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.E
 		return nil, err
 	}
 	defer s.end()
-	p := &spool{s: s, id: idOf(key), key: key, order: order, wake: make(chan struct{}, 1)}
-	if err := p.create(ctx, opened); err != nil {
+	p := &spool{s: s, id: idOf(key), key: key, wake: make(chan struct{}, 1),
+		keep: keeper{stop: make(chan struct{}), done: make(chan struct{}), folding: make(chan folding, 1), folded: spoolHead}}
+	path := s.spoolPath(p.id)
+	if p.made, err = s.makeDirs(); err != nil {
 		return nil, err
 	}
-	p.startKeeper()
-	return p, nil
-}
-
-// create makes the lock and the file with its first record.
-func (p *spool) create(ctx context.Context, opened store.Event) (err error) {
-	if p.made, err = p.s.makeDirs(); err != nil {
-		return err
+	if _, err := os.Lstat(path); err == nil {
+		return nil, store.ErrExists
 	}
-	if _, err := os.Lstat(p.s.spoolPath(p.id)); err == nil {
-		return store.ErrExists
-	}
-	if p.lock, err = p.s.lockLive(p.id); err != nil {
-		return err
+	if p.lock, err = s.lockLive(p.id); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -93,37 +87,35 @@ func (p *spool) create(ctx context.Context, opened store.Event) (err error) {
 	}()
 	// A database that cannot be read now, or is in use, must not keep anybody
 	// from recording.
-	if _, ok, err := p.s.facts(once(ctx), p.s.monthPath(p.key), p.key); ok && err == nil {
-		return store.ErrExists
+	if _, ok, err := s.facts(once(ctx), s.monthPath(key), key); ok && err == nil {
+		return nil, store.ErrExists
 	}
-	p.f, err = p.s.machine.create(p.s.spoolPath(p.id))
-	if errors.Is(err, fs.ErrExist) {
-		return store.ErrExists
+	if p.f, err = s.machine.create(path); errors.Is(err, fs.ErrExist) {
+		return nil, store.ErrExists
+	} else if err != nil {
+		return nil, err
+	}
+	b := appendRecord(appendSpoolHead(nil, key), &store.Part{Event: opened})
+	if _, err = p.f.Write(b); err == nil {
+		p.wrote(len(b), order)
+		if s.opts.Sync == SyncAlways {
+			_ = p.sync() // told by OnDoubt
+			err = p.syncNames()
+		}
 	}
 	if err != nil {
-		return err
-	}
-	if err := p.begin(opened); err != nil {
 		_ = p.f.Close()
-		_ = p.s.machine.remove(p.s.spoolPath(p.id))
-		return err
+		_ = s.machine.remove(path)
+		return nil, err
 	}
-	return nil
-}
-
-// begin writes the header and the first record.
-func (p *spool) begin(opened store.Event) error {
-	b := appendSpoolHead(nil, p.key)
-	b = appendRecord(b, &store.Part{Event: opened})
-	if _, err := p.f.Write(b); err != nil {
-		return err
-	}
-	p.wrote(len(b), p.order)
-	if p.s.opts.Sync != SyncAlways {
-		return nil
-	}
-	_ = p.sync() // told by OnDoubt
-	return p.syncNames()
+	p.dirty.Store(true)
+	p.wake <- struct{}{}
+	go func() {
+		defer close(p.keep.done)
+		_ = p.syncNames() // Close tries again and reports
+		p.runKeeper()
+	}()
+	return p, nil
 }
 
 // syncNames makes the names of the spool and of the folders above it durable.
@@ -137,14 +129,6 @@ func (p *spool) syncNames() error {
 
 // recordBuffers are what the spools of all sessions write from: most sessions rest.
 var recordBuffers = sync.Pool{New: func() any { return new([]byte) }}
-
-// keepRecords gives a buffer back that has grown to b.
-func keepRecords(buf *[]byte, b []byte) {
-	if cap(b) <= keepBuffer {
-		*buf = b
-		recordBuffers.Put(buf)
-	}
-}
 
 // Write hands the parts to the operating system with one write.
 func (p *spool) Write(parts []store.Part) error {
@@ -188,7 +172,10 @@ func (p *spool) join(parts []store.Part, order store.Sequence) error {
 		b = appendRecord(b, x)
 	}
 	err := p.put(b, order)
-	keepRecords(buf, b)
+	if cap(b) <= keepBuffer {
+		*buf = b
+		recordBuffers.Put(buf)
+	}
 	return err
 }
 
@@ -227,7 +214,8 @@ func (p *spool) Close() error {
 		return fmt.Errorf("close spool of session %s: %w", p.id, store.ErrClosed)
 	}
 	p.closed = true
-	p.stopKeeper()
+	close(p.keep.stop)
+	<-p.keep.done
 	if p.torn {
 		_ = p.cut() // if not now, whoever folds it cuts it by its checksum
 	}
@@ -237,8 +225,11 @@ func (p *spool) Close() error {
 		foldErr := p.s.foldAll(once(context.Background()), p.id, p.key, until)
 		if errors.Is(foldErr, store.ErrCorrupt) {
 			err = errors.Join(err, foldErr)
-		} else if err != nil && foldErr == nil && p.stored() {
-			err = nil // the database keeps what the spool did not
+		} else if err != nil && foldErr == nil {
+			x, ok, noFacts := p.s.facts(once(context.Background()), p.s.monthPath(p.key), p.key)
+			if noFacts == nil && ok && x.spooled == 0 && x.session.Head.At >= p.order.At() {
+				err = nil // the database keeps what the spool did not
+			}
 		}
 	}
 	err = errors.Join(err, p.f.Close())
@@ -247,12 +238,6 @@ func (p *spool) Close() error {
 		return fmt.Errorf("close spool of session %s: %w", p.id, err)
 	}
 	return nil
-}
-
-// stored reports whether the database has all that was written.
-func (p *spool) stored() bool {
-	x, ok, err := p.s.facts(once(context.Background()), p.s.monthPath(p.key), p.key)
-	return err == nil && ok && x.spooled == 0 && x.session.Head.At >= p.order.At()
 }
 
 // unlock removes the lock file while it is held, where a file in use can be
@@ -356,25 +341,6 @@ func (p *spool) OnDoubt(f func(from uint64, cause error)) {
 	}
 }
 
-func (p *spool) startKeeper() {
-	k := &p.keep
-	k.stop, k.done, k.folding = make(chan struct{}), make(chan struct{}), make(chan folding, 1)
-	k.folded = spoolHead
-	p.dirty.Store(true)
-	p.wake <- struct{}{}
-	go func() {
-		defer close(p.keep.done)
-		_ = p.syncNames() // Close tries again and reports
-		p.runKeeper()
-	}()
-}
-
-// stopKeeper ends the goroutine and waits for it, and for its fold.
-func (p *spool) stopKeeper() {
-	close(p.keep.stop)
-	<-p.keep.done
-}
-
 // runKeeper sleeps until something is written, then looks every interval for as
 // long as something waits for the disk or for a fold that is due.
 func (p *spool) runKeeper() {
@@ -403,11 +369,12 @@ func (p *spool) runKeeper() {
 			active = true
 			continue
 		case done := <-k.folding:
-			k.took(done)
+			k.folded, k.tried, k.busy = done.folded, done.tried, false
 		case <-timer.C:
 		case <-k.stop:
-			cancel()
-			k.await()
+			if cancel(); k.busy {
+				k.folded = (<-k.folding).folded
+			}
 			return
 		}
 		wrote := p.dirty.Swap(false)
@@ -421,16 +388,6 @@ func (p *spool) runKeeper() {
 			go p.foldBeside(ctx, k.folded)
 		}
 		active = wrote || !k.due.IsZero() && !k.busy
-	}
-}
-
-// took takes note of what became of a fold.
-func (k *keeper) took(done folding) { k.folded, k.tried, k.busy = done.folded, done.tried, false }
-
-// await waits for the end of a fold.
-func (k *keeper) await() {
-	if k.busy {
-		k.took(<-k.folding)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -23,29 +22,29 @@ func (s *Store) Verify(ctx context.Context, report func(error)) error {
 	for _, odd := range s.oddFiles() {
 		report(odd)
 	}
-	for _, f := range []func(context.Context, func(error)) error{s.verifyMonths, s.verifySpools} {
-		if err := f(ctx, report); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("verify store: %w", err)
-		}
-	}
-	return nil
-}
-
-func (s *Store) verifyMonths(ctx context.Context, report func(error)) error {
 	paths, foreign, err := s.paths()
 	for _, fault := range foreign {
 		report(fault)
 	}
-	if err != nil {
-		return err
+	files, err2 := s.files()
+	if err = errors.Join(err, err2); err != nil {
+		return fmt.Errorf("verify store: %w", err)
 	}
 	for _, path := range paths {
-		if err := s.verifyMonth(ctx, path, report); err != nil {
+		if err := s.verifyMonth(ctx, path, report); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			report(err)
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+	}
+	for _, f := range files {
+		if f.ending != ".log" {
+			continue
 		}
+		if err := s.verifySpool(ctx, f.id); err != nil {
+			report(err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("verify store: %w", err)
 	}
 	return nil
 }
@@ -90,7 +89,12 @@ func (d databases) verifyMonth(ctx context.Context, path string, report func(err
 			report(fmt.Errorf("session %s: %w", p.session.ID, err))
 		}
 	}
-	return d.verifyPages(ctx, path)
+	return d.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(_ *bolt.DB, file *os.File) error {
+		if err := checkTree(file); err != nil { // while nobody writes to it
+			return damagedFile(path, err.Error())
+		}
+		return nil
+	})
 }
 
 // verifySession holds the chunks of a session against its facts.
@@ -118,33 +122,7 @@ func (d databases) verifySession(ctx context.Context, path string, want projecti
 	return err
 }
 
-// verifyPages checks the tree that bbolt keeps, while nobody writes to it.
-func (d databases) verifyPages(ctx context.Context, path string) error {
-	return d.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(_ *bolt.DB, file *os.File) error {
-		if err := checkTree(file); err != nil {
-			return damagedFile(path, err.Error())
-		}
-		return nil
-	})
-}
-
-// verifySpools reads every spool to its end.
-func (s *Store) verifySpools(ctx context.Context, report func(error)) error {
-	entries, err := os.ReadDir(s.spoolDir())
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), ".log")
-		if id, err := store.ParseSessionID(name); ok && err == nil && e.Type().IsRegular() {
-			if err := s.verifySpool(ctx, id); err != nil {
-				report(err)
-			}
-		}
-	}
-	return ctx.Err()
-}
-
+// verifySpool reads a spool to its end.
 func (s *Store) verifySpool(ctx context.Context, id store.SessionID) error {
 	key, err := id.Bytes()
 	if err != nil {

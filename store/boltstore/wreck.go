@@ -423,8 +423,7 @@ func (g *gathering) header() store.Header {
 	}
 	h := store.Header{ID: g.id, Label: "salvaged"}
 	if g.key[6]>>4 == 7 {
-		ms := int64(g.key[0])<<40 | int64(g.key[1])<<32 | int64(g.key[2])<<24 | int64(g.key[3])<<16 | int64(g.key[4])<<8 | int64(g.key[5])
-		h.Start = time.UnixMilli(ms).UTC()
+		h.Start = startOf(g.key)
 	}
 	return h
 }
