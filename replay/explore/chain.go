@@ -240,18 +240,6 @@ func better(a, b *chain) *chain {
 	return a
 }
 
-// lines are the chain for a report.
-func (k *chain) lines() []string {
-	if k == nil {
-		return nil
-	}
-	list := slices.Clone(k.links)
-	if k.cyclic {
-		list[len(list)-1] += "  <- cycle"
-	}
-	return list
-}
-
 // calls are the chain's, in order.
 func (k *chain) calls() (list []*call) {
 	for _, part := range k.parts {

@@ -242,8 +242,10 @@ func (g *gate) callWait(who string, c *call) (category string, w Wait, why strin
 		return l.behind(), Wait{Who: f.name, Why: l.place(f)}, l.behindWhy(who, f.name)
 	}
 	w = g.debtWait(c)
-	if held := g.held(l); held != nil {
-		return Swallowed, w, l.behindWhy("the "+f.dir.Receiver(), held.name)
+	for _, other := range g.names.calls { // a response may wait behind the frame that its reader has not come back from
+		if a := other.answer; a != nil && a.dir == l.dir && a.given == 0 && len(l.readers) == 0 && l.last != nil {
+			return Swallowed, w, l.behindWhy("the "+f.dir.Receiver(), a.name)
+		}
 	}
 	if back := g.lane(f.dir.Reverse()); back.blocked() && back.last != nil {
 		return Swallowed, w, fmt.Sprintf("%s; %s is behind it, and %s cannot overtake", back.away(), back.waiting[0].name, w.Who)
@@ -306,20 +308,6 @@ func (r *Run) chainWaits() {
 // told reports whether the waits speak of a part.
 func (r *Run) told(who string) bool {
 	return slices.ContainsFunc(r.waits, func(w Wait) bool { return w.Who == who })
-}
-
-// held returns a response that waits behind the frame its reader has not come
-// back from, or nil.
-func (g *gate) held(l *lane) *flight {
-	if len(l.readers) > 0 || l.last == nil {
-		return nil
-	}
-	for _, c := range g.names.calls {
-		if a := c.answer; a != nil && a.dir == l.dir && a.given == 0 {
-			return a
-		}
-	}
-	return nil
 }
 
 func (g *gate) lane(dir transport.Direction) *lane { return &g.lanes[dir-transport.ClientToServer] }
@@ -521,23 +509,21 @@ func (r *Run) draw() []string {
 // arrow draws one line: of a frame that was read a whole arrow, of one that was
 // not its first half and a note, of anything else the words alone.
 func arrow(at int, dir transport.Direction, label, note string) string {
-	fill, left, right := "-", "-", "-"
+	shaft := "   "
 	switch {
-	case dir == transport.NoDirection:
-		fill, left, right = " ", " ", " "
 	case dir == transport.ClientToServer && note == "":
-		right = ">"
+		shaft = "-->"
 	case dir == transport.ClientToServer:
-		fill, right = " ", " "
-	case note == "":
-		left = "<"
-	default:
-		fill, left = " ", " "
+		shaft = "-  "
+	case dir == transport.ServerToClient && note == "":
+		shaft = "<--"
+	case dir == transport.ServerToClient:
+		shaft = "  -"
 	}
 	number := "    "
 	if at > 0 {
 		number = fmt.Sprintf("%4d", at)
 	}
-	pad := strings.Repeat(fill, max(laneWidth-5-utf8.RuneCountInString(label), 0))
-	return strings.TrimRight(fmt.Sprintf("%s  |%s %s %s%s| %s", number, left, label, pad, right, note), " ")
+	pad := strings.Repeat(shaft[1:2], max(laneWidth-5-utf8.RuneCountInString(label), 0))
+	return strings.TrimRight(fmt.Sprintf("%s  |%s %s %s%s| %s", number, shaft[:1], label, pad, shaft[2:], note), " ")
 }

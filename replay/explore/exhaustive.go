@@ -42,7 +42,11 @@ func (s *search) exhaust(x exhaustive) Report {
 	}
 	failed, done, ended := s.rounds(visits)
 	for _, v := range visits {
-		s.seen.merge(v.seen)
+		s.seen.runs += v.seen.runs
+		maps.Copy(s.seen.classes, v.seen.classes)
+		for race, orders := range v.seen.races {
+			s.seen.races[race] |= orders
+		}
 	}
 	switch {
 	case failed == nil && s.leaks.runs > 0, failed != nil && failed.leaksAlone():
@@ -401,15 +405,6 @@ func (c *coverage) add(t *trail) {
 	c.classes[class] = seen
 	for _, r := range t.races {
 		c.races[r&^1] |= 1 << (r & 1)
-	}
-}
-
-// merge adds what another has seen, at other capacities.
-func (c *coverage) merge(o *coverage) {
-	c.runs += o.runs
-	maps.Copy(c.classes, o.classes)
-	for r, orders := range o.races {
-		c.races[r] |= orders
 	}
 }
 

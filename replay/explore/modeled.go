@@ -16,7 +16,13 @@ import (
 // to the same end, the one that [replay.Closed] finds. At L1 both ends send in any
 // legal order; the rigid model has only one, and reads as the free one then.
 func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
-	recording, err := replay.Load(sequence(events))
+	recording, err := replay.Load(func(yield func(store.Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	})
 	if err != nil {
 		return Plan{}, err
 	}
@@ -44,16 +50,6 @@ func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
 		notes: recording.Warnings(),
 		again: func(events []store.Event) (Plan, error) { return Modeled(events, client, server) },
 	}, nil
-}
-
-func sequence(events []store.Event) func(yield func(store.Event, error) bool) {
-	return func(yield func(store.Event, error) bool) {
-		for _, e := range events {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
 }
 
 // part is what all runs share of one end under a model.

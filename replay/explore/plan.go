@@ -128,7 +128,12 @@ func Search(t *testing.T, p Plan) Report {
 func explore(t *testing.T, p Plan, deadline time.Time) (report Report) {
 	t.Helper()
 	s := search{t: t, plan: withDefaults(p), seen: newCoverage()}
-	s.limits = newLimits(s.plan, deadline)
+	s.limits = limits{stop: p.Stop}
+	if p.Budget > 0 {
+		s.limits = s.limits.within(p.Budget)
+	} else if !deadline.IsZero() {
+		s.limits = s.limits.within(time.Until(deadline) / 10 * 9)
+	}
 	defer func() {
 		report.Notes = slices.Concat(p.notes, report.Notes, s.leakNotes(), s.forgone.notes(), s.hidden)
 	}()
@@ -292,19 +297,6 @@ const aftermath = time.Minute
 type limits struct {
 	stop  <-chan struct{} // nil: nobody stops it
 	until time.Time       // zero: there is time
-}
-
-// newLimits returns the limits of a plan that is explored from now on, in a test that must
-// be done by the deadline, if that is not zero.
-func newLimits(p *Plan, deadline time.Time) limits {
-	l := limits{stop: p.Stop}
-	switch {
-	case p.Budget > 0:
-		return l.within(p.Budget)
-	case !deadline.IsZero():
-		return l.within(time.Until(deadline) / 10 * 9)
-	}
-	return l
 }
 
 // within returns the limits of a part of the search that may take d from now on.

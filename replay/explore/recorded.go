@@ -105,17 +105,6 @@ func (r *Run) unsaid() {
 	}
 }
 
-// differences are what a live server answered otherwise than the recorded one.
-func (r *Run) differences() []string {
-	var list []string
-	for _, f := range r.Findings() {
-		if f.Result == replay.Mismatch {
-			list = append(list, "the live server answers otherwise than the recorded one: "+f.Text)
-		}
-	}
-	return list
-}
-
 // calls are the operations of a recorded client. nil has none.
 type calls struct {
 	run   *Run
@@ -320,15 +309,23 @@ func (h *half) write(ctx context.Context) {
 		f, n, over := h.next()
 		switch {
 		case n >= 0:
-			flight, err := h.offer(ctx, f, n)
+			h.mu.Lock()
+			h.habit.offered(f)
+			op := h.calls.say(f)
+			h.mu.Unlock()
+			flight, err := h.end.offer(ctx, f, "", op)
 			if err != nil {
 				return
 			}
-			if h.loose {
-				h.run.Go(func(ctx context.Context) { h.settle(ctx, flight, f, n) })
-			} else {
+			if !h.loose {
 				h.settle(ctx, flight, f, n)
+				continue
 			}
+			h.mu.Lock()
+			place, first := h.machine.Place(n)
+			h.mu.Unlock()
+			h.end.place(flight, place, first)
+			h.run.Go(func(ctx context.Context) { h.settle(ctx, flight, f, n) })
 		case over:
 			_ = h.end.Close()
 			return
@@ -338,22 +335,6 @@ func (h *half) write(ctx context.Context) {
 			}
 		}
 	}
-}
-
-// offer puts a frame in the writer's hand.
-func (h *half) offer(ctx context.Context, f transport.Frame, n int) (*flight, error) {
-	h.mu.Lock()
-	h.habit.offered(f)
-	op := h.calls.say(f)
-	h.mu.Unlock()
-	flight, err := h.end.offer(ctx, f, "", op)
-	if err == nil && h.loose {
-		h.mu.Lock()
-		place, first := h.machine.Place(n)
-		h.mu.Unlock()
-		h.end.place(flight, place, first)
-	}
-	return flight, err
 }
 
 // settle waits until an offered frame was taken, and tells the machine.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -177,13 +178,16 @@ func (s *search) report(r *Run, schedules int) Report {
 	report := Report{
 		Verdict: r.verdict, Category: r.category, Explanation: r.why,
 		Level: r.level, Engine: r.kind, Capacity: r.capacity, Schedules: schedules, Steps: len(r.steps),
-		Waits: r.waits, Chain: r.chain.lines(), Sequence: r.sequence, Stacks: r.stacks,
+		Waits: r.waits, Sequence: r.sequence, Stacks: r.stacks,
 		Token: r.asToken().String(), Events: r.recording,
 		Choices: r.turns, Leaked: r.stuck, Busy: r.busy, Notes: append([]string(nil), r.notes...), Err: r.err,
 	}
 	report.Broken = append(report.Broken, r.broken...)
-	if !stands(r.verdict) { // nobody is known to wait for ever
-		report.Chain = nil
+	if r.chain != nil && stands(r.verdict) { // else nobody is known to wait for ever
+		report.Chain = slices.Clone(r.chain.links)
+		if r.chain.cyclic {
+			report.Chain[len(report.Chain)-1] += "  <- cycle"
+		}
 	}
 	for _, op := range r.stood {
 		report.Unfinished = append(report.Unfinished, op.name)

@@ -392,7 +392,14 @@ func (r *Run) sealed(facts []fact) []store.Event {
 		e.At = at
 		events = append(events, e)
 	}
-	note := store.Event{Kind: store.Note, At: at, Payload: []byte(r.epitaph())}
+	text := fmt.Sprintf("%s, token %s\n%s", strings.TrimSpace(r.verdict+" "+r.category), r.asToken(), r.why)
+	for i := range r.gate.lanes {
+		l := &r.gate.lanes[i]
+		for _, f := range slices.Concat(l.queue, l.waiting) {
+			text += fmt.Sprintf("\nnot read: %v %s, %s", l.dir, f.name, l.place(f))
+		}
+	}
+	note := store.Event{Kind: store.Note, At: at, Payload: []byte(text)}
 	closed := store.Event{Kind: store.Closed, At: at, Payload: store.EncodePayload(store.ClosedInfo{Frames: frames})}
 	events = append(events, note, closed)
 	hash.Write(note.Payload)
@@ -407,18 +414,6 @@ func (r *Run) sealed(facts []fact) []store.Event {
 		events[i].Seq = uint64(i + 1)
 	}
 	return events
-}
-
-// epitaph says how the run ended, and which frames nobody has read.
-func (r *Run) epitaph() string {
-	text := fmt.Sprintf("%s, token %s\n%s", strings.TrimSpace(r.verdict+" "+r.category), r.asToken(), r.why)
-	for i := range r.gate.lanes {
-		l := &r.gate.lanes[i]
-		for _, f := range slices.Concat(l.queue, l.waiting) {
-			text += fmt.Sprintf("\nnot read: %v %s, %s", l.dir, f.name, l.place(f))
-		}
-	}
-	return text
 }
 
 // Traffic that only timers bring, the same again and again, must not hide a call

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
 )
@@ -23,16 +24,14 @@ type search struct {
 	parser  parser
 	forgone forgone
 	hidden  []string // by the helpers that the plan uses
-	leaks   leaks
 	limits  limits
-}
-
-// leaks counts the runs that left goroutines behind and did not fail otherwise. They
-// end no search: what is worse may come after them.
-type leaks struct {
-	first *Run
-	at    int // its number, from 1
-	runs  int
+	// leaks counts the runs that left goroutines behind and did not fail otherwise. They
+	// end no search: what is worse may come after them.
+	leaks struct {
+		first *Run
+		at    int // its number, from 1
+		runs  int
+	}
 }
 
 // leaksAlone reports whether a run came to its end and left goroutines behind.
@@ -175,8 +174,11 @@ func (s *search) remark(r *Run) {
 	s.line.step(s.plan, s.done)
 	s.compareAnswers(r)
 	if s.done == 1 {
-		differences := r.differences()
-		s.notes = append(s.notes, differences[:min(len(differences), shownNotes)]...)
+		for _, f := range r.Findings() {
+			if f.Result == replay.Mismatch && len(s.notes) < shownNotes {
+				s.notes = append(s.notes, "the live server answers otherwise than the recorded one: "+f.Text)
+			}
+		}
 		if !slices.ContainsFunc(r.ops, func(op *Operation) bool { return !op.behind && !op.last }) {
 			s.notes = append(s.notes, "nothing is awaited: the plan has no operation, and no recorded client makes a call")
 		}

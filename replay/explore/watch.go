@@ -323,8 +323,11 @@ func (r *Run) prove(t *testing.T, f *freeze) (again *Run, doubt string) {
 	if timersMade() > before {
 		return nil, "A timer was made in this run, and may end that. " + r.elsewhere()
 	}
-	if !again.assay.freeze.ownLocks(f) {
-		return nil, sharedLock + " " + r.elsewhere()
+	for _, g := range again.assay.freeze.locks { // all those of the first run are still there
+		address := g.lock()
+		if address == "" || slices.ContainsFunc(f.locks, func(h goroutine) bool { return h.lock() == address }) {
+			return nil, sharedLock + " " + r.elsewhere()
+		}
 	}
 	return again, ""
 }
@@ -356,15 +359,6 @@ func (r *Run) doubt(f *freeze) string {
 // assay marks the second run, and is what it finds out.
 type assay struct {
 	freeze *freeze
-}
-
-// ownLocks reports whether the mutexes of the freeze are others than those of the
-// first run, which are all still there.
-func (f *freeze) ownLocks(first *freeze) bool {
-	return !slices.ContainsFunc(f.locks, func(g goroutine) bool {
-		address := g.lock()
-		return address == "" || slices.ContainsFunc(first.locks, func(h goroutine) bool { return h.lock() == address })
-	})
 }
 
 // profiled is held while the runtime counts every allocation.
