@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -74,74 +73,51 @@ func runBisect(cmd *cobra.Command, o bisectOptions, arg string) (err error) {
 		return err
 	}
 	defer closeInto(&err, s)
-	b := &bisection{holds: holds, state: state.New()}
-	b.transcript = replay.NewTranscript(func(e replay.Entry) error {
-		b.entry = e
+	var entry replay.Entry // of the latest event
+	transcript := replay.NewTranscript(func(e replay.Entry) error {
+		entry = e
 		return nil
 	})
+	at, found := state.New(), false
 	var valid store.Validator
 	for e, err := range s.events(cmd.Context(), 1, store.ReadOptions{}) {
 		if err == nil {
 			err = valid.Check(e)
 		}
 		if err == nil {
-			err = b.Apply(e)
-		}
-		if errors.Is(err, errEnough) {
-			break
+			err = errors.Join(at.Apply(e), transcript.Apply(e))
 		}
 		if err != nil {
 			return fmt.Errorf("bisect %s: %w", s.name, err)
 		}
+		if found = holds.Holds(at); found {
+			break
+		}
 	}
 	w := bufio.NewWriter(cmd.OutOrStdout())
-	if err := errors.Join(b.print(w, o.format), w.Flush()); err != nil {
+	switch {
+	case o.format == "json":
+		var line *shownEntry
+		if found {
+			shown := entryLine(entry, false)
+			line = &shown
+		}
+		err = encoderTo(w).Encode(struct {
+			Expr   string      `json:"expr"`
+			Found  bool        `json:"found"`
+			Events uint64      `json:"events"`
+			Event  *shownEntry `json:"event,omitempty"`
+		}{holds.String(), found, at.Seq(), line})
+	case found:
+		_, err = fmt.Fprintln(w, entry)
+	default:
+		_, err = fmt.Fprintf(w, "never: %s holds after none of %s\n", holds, phrase.Plural(at.Seq(), "event"))
+	}
+	if err := errors.Join(err, w.Flush()); err != nil {
 		return err
 	}
-	if !b.found {
+	if !found {
 		return verdictError
 	}
 	return nil
-}
-
-// bisection is the projection that ends at the first event where a condition holds.
-type bisection struct {
-	holds      *state.Condition
-	state      *state.State
-	transcript *replay.Transcript
-	entry      replay.Entry // of the latest event
-	found      bool
-}
-
-// Apply takes the next event; errEnough says that it is the one.
-func (b *bisection) Apply(e store.Event) error {
-	if err := errors.Join(b.state.Apply(e), b.transcript.Apply(e)); err != nil {
-		return err
-	}
-	if b.found = b.holds.Holds(b.state); b.found {
-		return errEnough
-	}
-	return nil
-}
-
-func (b *bisection) print(w io.Writer, format string) error {
-	if format == "text" && !b.found {
-		_, err := fmt.Fprintf(w, "never: %s holds after none of %s\n", b.holds, phrase.Plural(b.state.Seq(), "event"))
-		return err
-	}
-	if format == "text" {
-		_, err := fmt.Fprintln(w, b.entry)
-		return err
-	}
-	var line *shownEntry
-	if b.found {
-		shown := entryLine(b.entry, false)
-		line = &shown
-	}
-	return encoderTo(w).Encode(struct {
-		Expr   string      `json:"expr"`
-		Found  bool        `json:"found"`
-		Events uint64      `json:"events"`
-		Event  *shownEntry `json:"event,omitempty"`
-	}{b.holds.String(), b.found, b.state.Seq(), line})
 }

@@ -66,22 +66,19 @@ func newCapacity() *cobra.Command {
 	return cmd
 }
 
-// setups lists the pairs of models that are asked about.
-func (o capacityOptions) setups() (list []replay.Models, err error) {
-	if o.models == (modelFlags{}) {
-		for _, m := range []replay.Model{replay.Free, replay.Rigid, replay.Inline, replay.Serial} {
-			list = append(list, replay.Models{Client: m, Server: m})
-		}
-		return list, nil
-	}
-	pair, err := o.models.parse()
-	return []replay.Models{pair}, err
-}
-
 func runCapacity(cmd *cobra.Command, o capacityOptions, args []string) (err error) {
-	pairs, err := o.setups()
-	if err != nil {
-		return err
+	var pairs []replay.Models
+	asked := o.models != modelFlags{}
+	if asked {
+		pair, err := o.models.parse()
+		if err != nil {
+			return err
+		}
+		pairs = append(pairs, pair)
+	} else {
+		for _, m := range []replay.Model{replay.Free, replay.Rigid, replay.Inline, replay.Serial} {
+			pairs = append(pairs, replay.Models{Client: m, Server: m})
+		}
 	}
 	var room *replay.Capacity
 	if o.capacity != "" {
@@ -101,7 +98,9 @@ func runCapacity(cmd *cobra.Command, o capacityOptions, args []string) (err erro
 		if err != nil {
 			return errors.Join(err, w.Flush())
 		}
-		tight = tight || answer.tight(o.models != modelFlags{})
+		for _, n := range answer.Needs { // a model that no room helps counts where it was asked for
+			tight = tight || room != nil && (n.Safe && n.slack < 0 || !n.Safe && asked)
+		}
 		if err := answer.print(w, o.format); err != nil {
 			return err
 		}
@@ -124,8 +123,6 @@ type needsLine struct {
 		Server int `json:"server"`
 	} `json:"debt"`
 	Warnings []string `json:"warnings"`
-
-	room *replay.Capacity
 }
 
 type needShown struct {
@@ -144,7 +141,7 @@ func needsOf(cmd *cobra.Command, o capacityOptions, arg string, pairs []replay.M
 	if err != nil {
 		return line, fmt.Errorf("capacity of %s: %w", s.name, err)
 	}
-	line = needsLine{Session: s.name, Warnings: r.Warnings(), room: room}
+	line = needsLine{Session: s.name, Warnings: r.Warnings()}
 	line.Debt.Client, line.Debt.Server = r.Debt(transport.ClientToServer), r.Debt(transport.ServerToClient)
 	for _, pair := range pairs {
 		n := needShown{Need: r.Need(pair.Client, pair.Server)}
@@ -160,27 +157,17 @@ func needsOf(cmd *cobra.Command, o capacityOptions, arg string, pairs []replay.M
 	return line, nil
 }
 
-// tight reports whether the room is too little. A model that no room helps counts where
-// it was asked for.
-func (l needsLine) tight(asked bool) bool {
-	if l.room == nil {
-		return false
-	}
-	for _, n := range l.Needs {
-		if n.Safe && n.slack < 0 || !n.Safe && asked {
-			return true
-		}
-	}
-	return false
-}
-
 func (l needsLine) print(w io.Writer, format string) error {
 	if format == "json" {
 		return encoderTo(w).Encode(l)
 	}
 	fmt.Fprintln(w, plain(l.Session))
 	for _, n := range l.Needs {
-		fmt.Fprintf(w, "  %-11s %s", pairName(n.Models), n.Need)
+		pair := n.Models.Client.String()
+		if n.Models.Client != n.Models.Server {
+			pair = fmt.Sprintf("%v, %v", n.Models.Client, n.Models.Server)
+		}
+		fmt.Fprintf(w, "  %-11s %s", pair, n.Need)
 		if n.Slack != nil {
 			fmt.Fprintf(w, "; slack %v", n.Slack)
 		}
@@ -197,12 +184,4 @@ func (l needsLine) print(w io.Writer, format string) error {
 		fmt.Fprintf(w, "  warning: %s\n", warning)
 	}
 	return err
-}
-
-// pairName names a pair of models; once where they are the same.
-func pairName(m replay.Models) string {
-	if m.Client == m.Server {
-		return m.Client.String()
-	}
-	return fmt.Sprintf("%v, %v", m.Client, m.Server)
 }

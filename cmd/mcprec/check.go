@@ -141,10 +141,6 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 	return nil
 }
 
-func (o *checkOptions) gate() check.Gate {
-	return check.Gate{MaxDuration: o.max, FailOnTimeout: o.timeout, Expect: o.expect, Forbid: o.forbid, Baseline: o.trusted, Schema: o.schemas}
-}
-
 // readBaseline reads the tools of the session of --baseline; nil without one.
 func readBaseline(cmd *cobra.Command, o checkOptions) (_ *check.Baseline, err error) {
 	if o.base == "" {
@@ -182,7 +178,8 @@ func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkR
 		return err
 	}
 	others := passed{}
-	fold := check.New(o.gate(), func(f check.Finding) {
+	gate := check.Gate{MaxDuration: o.max, FailOnTimeout: o.timeout, Expect: o.expect, Forbid: o.forbid, Baseline: o.trusted, Schema: o.schemas}
+	fold := check.New(gate, func(f check.Finding) {
 		if !about.about(f) {
 			others[f.Severity]++
 			return

@@ -71,8 +71,21 @@ func runDemo(cmd *cobra.Command, dir string) error {
 		return err
 	}
 	d := demo{cmd: cmd, self: self, bin: filepath.Join(tmp, "bin"), dir: dir, out: cmd.OutOrStdout()}
-	if err := callIt(self, d.bin); err != nil {
+	if err := os.Mkdir(d.bin, 0o700); err != nil {
 		return err
+	}
+	name := filepath.Join(d.bin, "mcprec") // whatever this program's file is called
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	if os.Symlink(self, name) != nil {
+		program, err := os.ReadFile(self)
+		if err == nil {
+			err = os.WriteFile(name, program, 0o700)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	d.say("A client starts its server; mcprec record stands in front of the server's command.")
 	d.run(0, "demo client -- mcprec record --label demo -- mcprec demo server")
@@ -84,7 +97,9 @@ func runDemo(cmd *cobra.Command, dir string) error {
 	d.say("The client of python-sdk 1.3.0 hands notifications to a queue of 0 that nobody drains during a call. It hangs:")
 	d.run(exitVerdict, "replay --capacity 0 --client inbox:0")
 	d.say("Issue 594 blames the transport's buffer. It is not that: no transport capacity hides the hang,")
-	d.runBriefly(exitVerdict, "replay --capacity 1000 --client inbox:0")
+	d.brief = true
+	d.run(exitVerdict, "replay --capacity 1000 --client inbox:0")
+	d.brief = false
 	d.say(fmt.Sprintf("while an inner queue of %d, as many as there are notifications before the result, does:", progress.Steps))
 	d.run(0, fmt.Sprintf("replay --capacity 0 --client inbox:%d", progress.Steps))
 	if d.err == nil {
@@ -93,36 +108,15 @@ func runDemo(cmd *cobra.Command, dir string) error {
 	return d.err
 }
 
-// callIt makes this program callable as mcprec from the folder bin, whatever
-// its file is called.
-func callIt(self, bin string) error {
-	if err := os.Mkdir(bin, 0o700); err != nil {
-		return err
-	}
-	name := filepath.Join(bin, "mcprec")
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
-	if os.Symlink(self, name) == nil {
-		return nil
-	}
-	program, err := os.ReadFile(self)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(name, program, 0o700)
-}
-
 // demo runs mcprec commands as a user would and shows them. After the first
 // one that does not end as it should, it does nothing more.
 type demo struct {
-	cmd  *cobra.Command
-	self string
-	bin  string // a folder with this program under the name mcprec
-	dir  string
-	out  io.Writer
-	// brief shows the first paragraph of what a command says.
-	brief bool
+	cmd   *cobra.Command
+	self  string
+	bin   string // a folder with this program under the name mcprec
+	dir   string
+	out   io.Writer
+	brief bool // show only the first paragraph of what a command says
 	err   error
 }
 
@@ -165,11 +159,4 @@ func (d *demo) run(want int, line string) {
 		fmt.Fprintf(d.out, "%s\n  …\n", first)
 	}
 	fmt.Fprintln(d.out)
-}
-
-// runBriefly is run, showing the first paragraph only.
-func (d *demo) runBriefly(want int, line string) {
-	d.brief = true
-	d.run(want, line)
-	d.brief = false
 }

@@ -123,8 +123,16 @@ func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	shown := &diffReport{Report: report, names: names, only: o.only, all: o.all, form: o.format}
-	if err := errors.Join(shown.write(w), w.flush()); err != nil {
+	shown := &diffReport{Report: report, names: names, only: o.only, all: o.all}
+	switch o.format {
+	case "json":
+		err = shown.writeJSON(w)
+	case "junit":
+		err = writeSuite(w, shown.suite())
+	default:
+		err = shown.writeText(w)
+	}
+	if err := errors.Join(err, w.flush()); err != nil {
 		return err
 	}
 	if !report.Same(o.only...) {
@@ -178,14 +186,12 @@ func compareSessions(cmd *cobra.Command, o diffOptions, fits *filter.Filter, opt
 	return report, names, err
 }
 
-// digested is an event with the digests of its messages.
-type digested struct {
-	store.Event
-	digests []diff.Digest
-}
-
 // foldSession reads a session into its side of the comparison.
 func foldSession(ctx context.Context, s *session, d *diff.Digester, side *diff.Session) error {
+	type digested struct {
+		store.Event
+		digests []diff.Digest
+	}
 	var valid store.Validator
 	events := s.events(ctx, 1, store.ReadOptions{})
 	for e, err := range workAhead(events, func(e store.Event) digested { return digested{e, d.Digest(e)} }) {

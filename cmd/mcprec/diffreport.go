@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -22,7 +21,6 @@ type diffReport struct {
 	names [2]string
 	only  []string
 	all   bool
-	form  string
 }
 
 // tells reports whether a section is told.
@@ -30,30 +28,13 @@ func (r *diffReport) tells(section string) bool {
 	return len(r.only) == 0 || slices.Contains(r.only, section)
 }
 
-func (r *diffReport) write(w io.Writer) error {
-	switch r.form {
-	case "json":
-		return r.writeJSON(w)
-	case "junit":
-		return writeSuite(w, r.suite())
-	}
-	return r.writeText(w)
-}
-
-// shownDifferences is how many findings of a section, and places of a finding, the text
-// shows when it does not show all.
-const (
-	shownFindings = 20
-	shownPlaces   = 5
-)
-
 func (r *diffReport) writeText(w io.Writer) error {
 	fmt.Fprintf(w, "A  %s: %s\nB  %s: %s\n", plain(r.names[0]), sideText(r.A), plain(r.names[1]), sideText(r.B))
 	for _, group := range r.groups() {
 		fmt.Fprintln(w, group.title)
 		shown := group.findings
 		if !r.all {
-			shown = shown[:min(len(shown), shownFindings)]
+			shown = shown[:min(len(shown), 20)]
 		}
 		for _, f := range shown {
 			r.finding(w, f)
@@ -122,35 +103,28 @@ func (r *diffReport) groups() (list []diffGroup) {
 			list[len(list)-1].count += r.Counts[section] - kept
 		}
 	}
-	if notes := r.notes(); notes.count > 0 {
+	notes := diffGroup{title: "notes"}
+	for _, f := range r.Findings {
+		if f.Note && r.tells(f.Section) {
+			notes.findings = append(notes.findings, f)
+		}
+	}
+	for section, n := range r.Notes {
+		if r.tells(section) {
+			notes.count += n
+		}
+	}
+	if notes.count > 0 {
 		list = append(list, notes)
 	}
 	return list
 }
 
-// notes are those of all sections.
-func (r *diffReport) notes() diffGroup {
-	g := diffGroup{title: "notes"}
-	for _, f := range r.Findings {
-		if f.Note && r.tells(f.Section) {
-			g.findings = append(g.findings, f)
-		}
-	}
-	for section, n := range r.Notes {
-		if r.tells(section) {
-			g.count += n
-		}
-	}
-	return g
-}
-
 // finding prints one: the events of both sides, what it is, and where it differs.
 func (r *diffReport) finding(w io.Writer, f diff.Finding) {
 	line := fmt.Sprintf("  %s %s", places(f), f.What)
-	if f.Kind == diff.OnlyInA || f.Kind == diff.OnlyInB {
-		if f.Section != diff.Calls {
-			line += ": " + f.Kind
-		}
+	if f.Section != diff.Calls && (f.Kind == diff.OnlyInA || f.Kind == diff.OnlyInB) {
+		line += ": " + f.Kind
 	}
 	if f.Text != "" {
 		line += ": " + f.Text
@@ -158,7 +132,7 @@ func (r *diffReport) finding(w io.Writer, f diff.Finding) {
 	fmt.Fprintln(w, plain(strings.TrimRight(line, " ")))
 	shown := f.Differences
 	if !r.all {
-		shown = shown[:min(len(shown), shownPlaces)]
+		shown = shown[:min(len(shown), 5)]
 	}
 	for _, d := range shown {
 		fmt.Fprintf(w, "      %s\n", plain(differenceText(d)))
@@ -216,20 +190,17 @@ func (r *diffReport) timing(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "  CALLS A\tCALLS B\tP50 A\tP50 B\tRATIO\tP95 A\tP95 B\tNAME")
 	for _, l := range r.Timing {
+		ratio := "-"
+		if l.Ratio != 0 {
+			ratio = fmt.Sprintf("%.2f", l.Ratio)
+		}
 		fmt.Fprintf(t, "  %d\t%d\t%v\t%v\t%s\t%v\t%v\t%s\n", l.CallsA, l.CallsB,
-			brief(l.P50A), brief(l.P50B), ratioText(l.Ratio), brief(l.P95A), brief(l.P95B), plain(l.What))
+			brief(l.P50A), brief(l.P50B), ratio, brief(l.P95A), brief(l.P95B), plain(l.What))
 	}
 	for _, s := range r.Slower {
 		fmt.Fprintf(t, "  #%d / #%d %s: %v in A, %v in B\n", s.A, s.B, plain(s.What), brief(s.InA), brief(s.InB))
 	}
 	return t.Flush()
-}
-
-func ratioText(ratio float64) string {
-	if ratio == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.2f", ratio)
 }
 
 // summary is the verdict in one line.
@@ -247,14 +218,7 @@ func (r *diffReport) summary() string {
 	if r.Unread > 0 {
 		line += fmt.Sprintf("; of %d the places were not looked for", r.Unread)
 	}
-	var mapped []string
-	for _, by := range slices.Sorted(maps.Keys(r.Mapped)) {
-		mapped = append(mapped, fmt.Sprintf("%d %s", r.Mapped[by], by))
-	}
-	if len(mapped) > 0 {
-		line += "; not compared as they stand: " + strings.Join(mapped, ", ")
-	}
-	return line
+	return line + mappedText(r.Mapped)
 }
 
 // shownFinding is the stable form of a finding in diff --format json.

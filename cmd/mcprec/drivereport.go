@@ -57,7 +57,19 @@ func newDriveReport(recorded *recordedSession, command []string, d *replay.Drive
 		Steps: []driveStep{}, Pending: []string{}, Without: append([]string{}, d.Without()...), Stderr: []string{},
 	}
 	for _, v := range slices.Concat(d.Verdicts(), run.asides) {
-		r.add(v)
+		step := driveStep{Seq: v.Seq, Dir: v.Dir.String(), What: v.What, Result: v.Result, Differences: v.Differences, More: v.More,
+			Order: v.Order, Mapped: v.Mapped, Text: v.Text}
+		for _, m := range v.Mapped {
+			r.Mapped[m.By]++
+		}
+		if v.Result == replay.Mismatch {
+			step.Flags = remedies(v.Differences, v.More)
+			if v.Order != "" {
+				step.Flags = append(step.Flags, "--any-order")
+			}
+		}
+		r.Steps = append(r.Steps, step)
+		r.Counts[v.Result]++
 	}
 	if run.remote {
 		r.Exit = ""
@@ -88,22 +100,6 @@ func (r *driveReport) mask(d door) {
 		s := &r.Steps[i]
 		s.What, s.Text, s.Order = d.text(s.What), d.text(s.Text), d.text(s.Order)
 	}
-}
-
-func (r *driveReport) add(v replay.StepVerdict) {
-	step := driveStep{Seq: v.Seq, Dir: v.Dir.String(), What: v.What, Result: v.Result, Differences: v.Differences, More: v.More,
-		Order: v.Order, Mapped: v.Mapped, Text: v.Text}
-	for _, m := range v.Mapped {
-		r.Mapped[m.By]++
-	}
-	if v.Result == replay.Mismatch {
-		step.Flags = remedies(v.Differences, v.More)
-		if v.Order != "" {
-			step.Flags = append(step.Flags, "--any-order")
-		}
-	}
-	r.Steps = append(r.Steps, step)
-	r.Counts[v.Result]++
 }
 
 // write writes the report in a format; all says that the text has a line for each
@@ -140,7 +136,11 @@ func (r *driveReport) text(all bool) string {
 			continue
 		}
 		if all || s.Result != replay.Match {
-			fmt.Fprintf(&b, "%-8s  %s%s\n", s.Result, plain(s.headline()), repeated(times))
+			again := ""
+			if times > 1 {
+				again = fmt.Sprintf(" (%d times)", times)
+			}
+			fmt.Fprintf(&b, "%-8s  %s%s\n", s.Result, plain(s.headline()), again)
 			for _, line := range s.details(all) {
 				fmt.Fprintf(&b, "          %s\n", plain(line))
 			}
@@ -158,13 +158,6 @@ func (s driveStep) isAgain(next driveStep) bool {
 		s.Text == next.Text && len(s.Differences) == 0 && len(next.Differences) == 0
 }
 
-func repeated(times int) string {
-	if times == 1 {
-		return ""
-	}
-	return fmt.Sprintf(" (%d times)", times)
-}
-
 // headline names a step.
 func (s driveStep) headline() string {
 	if s.Result == replay.Extra {
@@ -173,14 +166,11 @@ func (s driveStep) headline() string {
 	return fmt.Sprintf("#%d %s", s.Seq, s.What)
 }
 
-// shown is how many differences of a step the text shows when it does not show all.
-const shown = 10
-
 // details are the lines below it.
 func (s driveStep) details(all bool) (lines []string) {
 	listed := s.Differences
-	if !all && len(listed) > shown {
-		listed = listed[:shown]
+	if !all {
+		listed = listed[:min(len(listed), 10)]
 	}
 	for _, d := range listed {
 		line := fmt.Sprintf("%s: wanted %s, got %s", d.Place(), d.Want, d.Got)
@@ -233,12 +223,17 @@ func (r *driveReport) summary() string {
 		}
 	}
 	line := fmt.Sprintf("%s: %s", phrase.Plural(len(r.Steps), "step"), strings.Join(counts, ", "))
-	if len(r.Mapped) > 0 {
-		var by []string
-		for _, name := range slices.Sorted(maps.Keys(r.Mapped)) {
-			by = append(by, fmt.Sprintf("%d %s", r.Mapped[name], name))
-		}
-		line += "; not compared as they stand: " + strings.Join(by, ", ")
+	return line + mappedText(r.Mapped)
+}
+
+// mappedText says how many values were not compared by their text, and why.
+func mappedText(mapped map[string]int) string {
+	var counts []string
+	for _, by := range slices.Sorted(maps.Keys(mapped)) {
+		counts = append(counts, fmt.Sprintf("%d %s", mapped[by], by))
 	}
-	return line
+	if len(counts) == 0 {
+		return ""
+	}
+	return "; not compared as they stand: " + strings.Join(counts, ", ")
 }

@@ -100,26 +100,23 @@ type served struct {
 // watch returns what reports on one session, while it is served and at its end.
 func (s *served) watch() (say func(text string), done func(replay.Served)) {
 	teller := newTeller(s.errs, s.door)
-	return teller.say, func(session replay.Served) { s.done(teller, session) }
-}
-
-// done says what there is to say of a session.
-func (s *served) done(teller *teller, session replay.Served) {
-	_, verdicts := otherwise(session.Player)
-	teller.end(session.Player, verdicts)
-	if session.Unsent > 0 {
-		fmt.Fprintf(s.errs, "mcprec: %s had no stream to go out on: of no open request, and the client asked for no other stream\n", phrase.Plural(session.Unsent, "message"))
-	}
-	fault := error(nil)
-	if len(session.Added) > 0 {
-		fault = s.keep(session)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.verdicts += len(verdicts)
-	s.err = errors.Join(s.err, fault)
-	if !errors.Is(session.Err, context.Canceled) {
-		s.err = errors.Join(s.err, session.Err)
+	return teller.say, func(session replay.Served) {
+		_, verdicts := otherwise(session.Player)
+		teller.end(session.Player, verdicts)
+		if session.Unsent > 0 {
+			fmt.Fprintf(s.errs, "mcprec: %s had no stream to go out on: of no open request, and the client asked for no other stream\n", phrase.Plural(session.Unsent, "message"))
+		}
+		fault := error(nil)
+		if len(session.Added) > 0 {
+			fault = s.keep(session)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.verdicts += len(verdicts)
+		s.err = errors.Join(s.err, fault)
+		if !errors.Is(session.Err, context.Canceled) {
+			s.err = errors.Join(s.err, session.Err)
+		}
 	}
 }
 

@@ -69,7 +69,8 @@ The store is --store, else $MCPREC_HOME, else $XDG_STATE_HOME/mcprec, else
 		Args:                       noSuchCommand,
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	addColor(root)
+	root.PersistentFlags().String("color", "auto", "`WHEN` to colour: auto (on a terminal, without NO_COLOR), always or never")
+	completeWords(root, "color", "auto", "always", "never")
 	root.SetVersionTemplate("mcprec {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var s *status
@@ -87,17 +88,13 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usagef("unknown command %q%s", args[0], suggestion(cmd, args))
-}
-
-func suggestion(cmd *cobra.Command, args []string) string {
+	advice := "see mcprec --help"
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		return "; did you mean " + strings.Join(near, " or ") + "?"
+		advice = "did you mean " + strings.Join(near, " or ") + "?"
+	} else if _, err := exec.LookPath(args[0]); err == nil {
+		advice = "did you mean mcprec record -- " + strings.Join(args, " ") + "?"
 	}
-	if _, err := exec.LookPath(args[0]); err == nil {
-		return "; did you mean mcprec record -- " + strings.Join(args, " ") + "?"
-	}
-	return "; see mcprec --help"
+	return usagef("unknown command %q; %s", args[0], advice)
 }
 
 // atMost is cobra.MaximumNArgs with the usage exit code.

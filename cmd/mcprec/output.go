@@ -84,8 +84,11 @@ func appendPlain(out, text []byte) []byte {
 			out = append(out, "\uFFFD"...)
 		case r == '\n', r == '\t', isShown(r):
 			out = append(out, text[:n]...)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
 		default:
-			out = appendEscape(out, r)
+			out = fmt.Appendf(out, `\u%04x`, r)
 		}
 		text = text[n:]
 	}
@@ -97,14 +100,6 @@ func appendPlain(out, text []byte) []byte {
 func isShown(r rune) bool {
 	const nonJoiner, joiner = '\u200c', '\u200d'
 	return unicode.IsGraphic(r) || r == nonJoiner || r == joiner
-}
-
-func appendEscape(out []byte, r rune) []byte {
-	if r > 0xffff {
-		high, low := utf16.EncodeRune(r)
-		return fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-	}
-	return fmt.Appendf(out, `\u%04x`, r)
 }
 
 // plain keeps a recorded text from driving the terminal or breaking the line.
@@ -139,12 +134,6 @@ func underneath(w io.Writer) io.Writer {
 	return w
 }
 
-// addColor adds the flag that all commands have.
-func addColor(root *cobra.Command) {
-	root.PersistentFlags().String("color", "auto", "`WHEN` to colour: auto (on a terminal, without NO_COLOR), always or never")
-	completeWords(root, "color", "auto", "always", "never")
-}
-
 // screen is where a command prints lines for people. What it writes is plain; what it
 // paints is coloured, if colours are wanted, and plain within.
 type screen struct {
@@ -169,14 +158,10 @@ func newScreen(cmd *cobra.Command) (*screen, error) {
 	case "always":
 		s.colors = true
 	case "auto":
-		s.colors = isTerminal(exactOut(cmd)) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		f, ok := exactOut(cmd).(*os.File)
+		s.colors = ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	}
 	return s, nil
-}
-
-func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // columnsOf is how wide the output is: $COLUMNS, what the terminal says, or 100.
@@ -271,12 +256,9 @@ func paintTo(w io.Writer, how style, text string) error {
 // flush hands on what was written, and returns the first fault.
 func (s *screen) flush() error { return s.out.Flush() }
 
-// judged is what a command found out: a JSON object, and a text.
-type judged interface{ Text() string }
-
-// printVerdict writes what was found, as text or JSON, and makes a verdict other
+// printVerdict writes what a command found, as text or JSON, and makes a verdict other
 // than pass the exit code.
-func printVerdict(cmd *cobra.Command, format string, v judged, passed bool) (err error) {
+func printVerdict(cmd *cobra.Command, format string, v interface{ Text() string }, passed bool) (err error) {
 	out, err := newScreen(cmd)
 	if err != nil {
 		return err

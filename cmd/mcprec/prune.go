@@ -112,7 +112,8 @@ func runPrune(cmd *cobra.Command, o pruneOptions) (err error) {
 	for err == nil && again {
 		again, err = p.round()
 	}
-	return errors.Join(err, p.conclude())
+	p.conclude()
+	return err
 }
 
 // pruning is one prune on its way.
@@ -132,7 +133,19 @@ type pruning struct {
 // the size may call for another round.
 func (p *pruning) round() (again bool, err error) {
 	ctx := p.cmd.Context()
-	sessions, faults := p.list()
+	var sessions []store.Session // newest first
+	var faults error
+	p.live = 0
+	for s, err := range p.db.Sessions(ctx, store.Query{Newest: true}) {
+		if err != nil {
+			faults = errors.Join(faults, err)
+			continue
+		}
+		sessions = append(sessions, s)
+		if s.State == store.Live && p.limits.labels.of(s.Header) {
+			p.live++
+		}
+	}
 	usage, err := p.db.Usage(ctx)
 	if faults = errors.Join(faults, err); faults != nil {
 		return false, faults // of what cannot be read nothing is known
@@ -152,7 +165,14 @@ func (p *pruning) round() (again bool, err error) {
 		return false, p.compact(size)
 	}
 	if p.o.dry {
-		return false, p.listAll(gone)
+		for _, s := range gone {
+			p.removed++
+			p.estimate += s.stored
+			if err := p.print(p.cmd.OutOrStdout(), s); err != nil {
+				return false, err
+			}
+		}
+		return false, nil
 	}
 	ids, by := make([]store.SessionID, len(gone)), map[store.SessionID]pruned{}
 	for i, s := range gone {
@@ -183,33 +203,6 @@ func (p *pruning) compact(size int64) error {
 	return p.db.Compact(p.cmd.Context(), least, func(c boltstore.Compacted) { p.after -= c.Before - c.After })
 }
 
-// list returns the sessions, newest first.
-func (p *pruning) list() (sessions []store.Session, faults error) {
-	p.live = 0
-	for s, err := range p.db.Sessions(p.cmd.Context(), store.Query{Newest: true}) {
-		if err != nil {
-			faults = errors.Join(faults, err)
-			continue
-		}
-		sessions = append(sessions, s)
-		if s.State == store.Live && p.limits.labels.of(s.Header) {
-			p.live++
-		}
-	}
-	return sessions, faults
-}
-
-func (p *pruning) listAll(gone []pruned) error {
-	for _, s := range gone {
-		p.removed++
-		p.estimate += s.stored
-		if err := p.print(p.cmd.OutOrStdout(), s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // print lists one session.
 func (p *pruning) print(w io.Writer, s pruned) error {
 	end := s.Start.Add(s.Head.At)
@@ -233,7 +226,7 @@ func (p *pruning) print(w io.Writer, s pruned) error {
 }
 
 // conclude says what was done.
-func (p *pruning) conclude() error {
+func (p *pruning) conclude() {
 	w := p.cmd.ErrOrStderr()
 	if p.o.dry {
 		fmt.Fprintf(w, "mcprec: would remove %s, about %s\n", phrase.Plural(p.removed, "session"), sizeText(p.estimate))
@@ -246,5 +239,95 @@ func (p *pruning) conclude() error {
 	if m := p.limits.maxSize; m != nil && !p.o.dry && len(p.limits.labels.list()) == 0 && p.after > *m {
 		fmt.Fprintf(w, "mcprec: that is more than %s: what is left cannot be removed\n", sizeText(*m))
 	}
+}
+
+func newRemove() *cobra.Command {
+	var h home
+	cmd := &cobra.Command{
+		Use:     "rm SESSION...",
+		Aliases: []string{"remove", "delete"},
+		Short:   "Remove sessions from the store for good",
+		Long: `rm removes sessions from the store. Each SESSION is an id or a unique prefix of
+one. A session that is being recorded cannot be removed.
+
+The space is used again by later sessions; mcprec compact gives it back to the disk.
+
+` + exitLine,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("rm: no session; use mcprec rm SESSION...")
+			}
+			return nil
+		},
+		ValidArgsFunction: completeSessions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runRemove(cmd, h, args) },
+	}
+	h.addFlags(cmd)
+	return cmd
+}
+
+func runRemove(cmd *cobra.Command, h home, args []string) (err error) {
+	db, err := h.open(boltstore.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
+	for _, arg := range args {
+		if arg == "" {
+			return usagef("rm: an empty session name")
+		}
+		found, err := findSession(cmd.Context(), db, h, arg)
+		if err != nil {
+			return err
+		}
+		if err := db.Delete(cmd.Context(), found.ID); err != nil {
+			return err
+		}
+		cache{db: db, id: found.ID}.remove()
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), found.ID); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+func newCompact() *cobra.Command {
+	var h home
+	cmd := &cobra.Command{
+		Use:   "compact",
+		Short: "Give the space of removed sessions back to the disk",
+		Long: `compact writes each database of the store that has free space anew, without it, and
+checks every event on the way. The new file takes the old one's place at once, when it
+is whole and on the disk: who interrupts compact, or loses power, has the old one.
+What was removed is then in none of the store's files. A damaged database stays as it
+is; see mcprec repair.
+
+Recorders and readers go on meanwhile; commands that remove or import sessions wait. There
+must be room for the largest database once more.
+
+` + exitLine,
+		Args:              atMost(0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runCompact(cmd, h) },
+	}
+	h.addFlags(cmd)
+	return cmd
+}
+
+func runCompact(cmd *cobra.Command, h home) (err error) {
+	defer frugal()()
+	db, err := h.open(boltstore.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
+	var before, after int64
+	err = db.Compact(cmd.Context(), 0, func(c boltstore.Compacted) {
+		before, after = before+c.Before, after+c.After
+		if c.After < c.Before {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, now %s\n", c.Path, sizeText(c.Before), sizeText(c.After))
+		}
+	})
+	fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s given back; the databases take %s\n", sizeText(before-after), sizeText(after))
+	return err
 }
