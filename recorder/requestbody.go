@@ -19,13 +19,13 @@ type uploadBody struct {
 	turn    sync.Mutex
 	skip    int64       // bytes at its beginning that are recorded already
 	ended   atomic.Bool // it was read to its end
-	givenUp bool        // nothing more is read
+	givenUp atomic.Bool // nothing more is read
 }
 
 func (b *uploadBody) Read(p []byte) (int, error) {
 	b.turn.Lock()
 	defer b.turn.Unlock()
-	if b.givenUp {
+	if b.givenUp.Load() {
 		return 0, http.ErrAbortHandler
 	}
 	b.x.taken(&b.x.up)
@@ -56,9 +56,12 @@ func (b *uploadBody) giveUp(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 	b.turn.Lock()
 	defer b.turn.Unlock()
-	b.givenUp = true
+	b.givenUp.Store(true)
 	b.x.upload(nil, bodyCut)
 }
+
+// isOver reports whether nobody reads any more: the body was read to its end, or given up.
+func (b *uploadBody) isOver() bool { return b.ended.Load() || b.givenUp.Load() }
 
 // Close records the rest of a body that was not read to its end, if it is short: nobody needs
 // it any more, but the client has sent it.
@@ -186,12 +189,12 @@ func (f *firstBytes) Read(p []byte) (int, error) {
 	return f.ReadCloser.Read(p)
 }
 
-// finish reads the rest of the request, to record it. It waits only a moment, for a client may
-// send the rest only after the end of the response. It returns when nobody reads any more:
-// behind the handler net/http reads the rest itself, which resets the deadline that would end
-// another read, and waits for ever.
+// finish reads the rest of the request, to record it, for a moment: a client may send it only
+// after the end of the response. When finish returns nobody reads any more. Otherwise net/http,
+// which then ends a read by a deadline, would wait for ever: a read that comes to the end of
+// the request just then starts another one without the deadline.
 func finish(w http.ResponseWriter, r *http.Request, body *uploadBody) {
-	if body.x.unread() <= 0 {
+	if body.isOver() {
 		_ = body.Close()
 		return
 	}
@@ -204,15 +207,15 @@ func finish(w http.ResponseWriter, r *http.Request, body *uploadBody) {
 	defer patience.Stop()
 	select {
 	case <-over:
-		return
 	case <-patience.C:
 	}
-	if r.ProtoMajor != 1 {
+	server := http.NewResponseController(w)
+	if r.ProtoMajor != 1 || body.isOver() || server.SetReadDeadline(time.Now()) != nil {
 		return
 	}
-	server := http.NewResponseController(w)
-	if server.SetReadDeadline(time.Now()) == nil {
-		<-over
-		_ = server.SetReadDeadline(time.Time{}) // net/http waits for the rest before it closes
-	}
+	<-over
+	body.turn.Lock() // the transport may have read, too
+	body.givenUp.Store(true)
+	body.turn.Unlock()
+	_ = server.SetReadDeadline(time.Time{}) // net/http waits for the rest before it closes
 }

@@ -7,11 +7,14 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/mcprec/mcprec/store"
 )
 
 // A request that the server has read, and has not answered, is not sent again, whatever
@@ -203,4 +206,47 @@ func TestProxyBrokenBeforeRest(t *testing.T) {
 			}
 		})
 	}
+}
+
+// When the proxy's handler returns nobody reads the request any more: net/http may wait for
+// ever for such a read.
+func TestProxyReadsNoMore(t *testing.T) {
+	for name, head := range map[string]string{"no length": "Transfer-Encoding: chunked\r\n\r\n8\r\n{\"id\":1}\r\n", "long": "Content-Length: 100000\r\n\r\n{"} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(refuseEarly("2"))
+			defer server.Close()
+			target, _ := url.Parse(server.URL + "/mcp")
+			tap := NewHTTP(HTTPOptions{Open: func(store.Header) *Recorder { return Unrecorded(nil) }})
+			defer tap.Close()
+			proxy, left := tap.Proxy(ProxyOptions{Target: target}), make(chan int32, 1)
+			near := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body := &countedReads{ReadCloser: r.Body}
+				r.Body = body
+				proxy.ServeHTTP(w, r)
+				left <- body.reading.Load()
+			}))
+			defer near.Close()
+			conn, err := net.Dial("tcp", near.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%s", head)
+			if n := <-left; n != 0 {
+				t.Errorf("%d reads go on behind the handler", n)
+			}
+		})
+	}
+}
+
+// countedReads counts the reads that are under way.
+type countedReads struct {
+	io.ReadCloser
+	reading atomic.Int32
+}
+
+func (c *countedReads) Read(p []byte) (int, error) {
+	c.reading.Add(1)
+	defer c.reading.Add(-1)
+	return c.ReadCloser.Read(p)
 }
