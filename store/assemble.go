@@ -21,13 +21,13 @@ import (
 // exchange name its number, and holds back those after it until its last part.
 type Assembler struct {
 	started bool
-	given   Mark    // what Next has given out
+	mark    Mark    // of what Next has given out
 	queue   []entry // the events after that, as far as they are known
 	first   int     // of queue, the next to give out
 	held    int     // bytes of the payloads in queue
 	begun   uint64  // Seq of the newest event in parts, as they number it
 	gap     bool    // the next may have any
-	done    uint64  // parts of events before this Seq were given out
+	done    uint64  // parts before this Seq were given out
 	at      time.Duration
 	frames  uint64
 	lost    uint64
@@ -40,16 +40,7 @@ type entry struct {
 	event Event
 	part  uint64 // its Seq as its parts have it; 0: it is made here
 	open  bool   // parts of it are to come
-	owned bool   // its payload is ours to append to
-	pipe  int    // that it was found in, or -1
-	from  int64  // where it begins there
-	place place
-}
-
-// place is a record of a spool.
-type place struct {
-	off int64
-	fed [pipes]int64 // bytes of the pipes that came before
+	off   int64  // of the record that it begins in
 }
 
 // Mark is a place in a spool from which an Assembler can make again what it has not given
@@ -82,7 +73,7 @@ func NewAssembler(m Mark) *Assembler {
 }
 
 func (a *Assembler) start(m Mark) {
-	a.started, a.given = true, m
+	a.started, a.mark = true, m
 	a.begun, a.at, a.frames, a.lost = m.Part-1, m.At, m.Frames, m.Lost
 	for i, p := range m.Pipes {
 		l := &a.lines[i]
@@ -111,13 +102,14 @@ func (a *Assembler) Add(p Part, off int64) error {
 	}
 	a.begun, a.gap = p.Seq, false
 	a.meet(&p.Event)
-	a.push(entry{event: p.Event, part: p.Seq, open: p.More, pipe: -1, place: place{off, a.fed}})
+	p.Payload = p.Payload[:len(p.Payload):len(p.Payload)] // it is not ours to append to
+	a.push(entry{event: p.Event, part: p.Seq, open: p.More, off: off})
 	return nil
 }
 
 // push gives an event its number and puts it into the queue.
 func (a *Assembler) push(x entry) uint64 {
-	x.event.Seq = a.given.Seq + uint64(len(a.queue)-a.first)
+	x.event.Seq = a.mark.Seq + uint64(len(a.queue)-a.first)
 	x.event.At = max(x.event.At, a.at)
 	a.at = x.event.At
 	if x.event.Kind == Frame {
@@ -141,17 +133,22 @@ func (a *Assembler) extend(p *Part) error {
 		return fmt.Errorf("event %d: continued, but it is not open: %w", p.Seq, ErrCorrupt)
 	}
 	x := &a.queue[i]
-	if need := len(x.event.Payload) + len(p.Payload); !x.owned || need > cap(x.event.Payload) {
-		x.event.Payload = append(make([]byte, 0, 2*need), x.event.Payload...)
-		x.owned = true
-	}
-	x.event.Payload = append(x.event.Payload, p.Payload...)
+	x.event.Payload = extended(x.event.Payload, p.Payload)
 	x.event.Unterminated = p.Unterminated
 	x.event.Redacted += p.Redacted
 	x.event.Cut += p.Cut
 	x.open = p.More
 	a.held += len(p.Payload)
 	return nil
+}
+
+// extended appends to a payload. Large ones grow by twice their size: there may be many
+// stretches.
+func extended(b, more []byte) []byte {
+	if n := len(b) + len(more); n > cap(b) {
+		b = append(make([]byte, 0, 2*n), b...)
+	}
+	return append(b, more...)
 }
 
 // Next returns the next complete event, if there is one.
@@ -171,30 +168,24 @@ func (a *Assembler) Next() (Event, bool) {
 		a.queue, a.first = a.queue[:n], 0
 	}
 	a.held -= len(x.event.Payload)
-	a.given.Seq, a.given.At = a.given.Seq+1, x.event.At
-	switch {
-	case x.part != 0:
-		a.given.Part = x.part + 1
-	case x.event.Kind == Frame:
-		a.given.Pipes[x.pipe].Frame = x.event.Seq
-	}
+	a.mark.Seq, a.mark.At = a.mark.Seq+1, x.event.At
 	return x.event, true
 }
 
 // Settled reports whether every event that is known has been given out.
 func (a *Assembler) Settled() bool { return a.first == len(a.queue) }
 
-// Held returns how many bytes of payloads an event in parts whose end has not come holds
-// back, with its own.
-func (a *Assembler) Held() int {
-	if !a.Blocked() {
-		return 0
+// Held returns how many bytes are held back by an event in parts whose end has not come,
+// with its own, or are held of a line.
+func (a *Assembler) Held() (n int) {
+	if !a.Settled() && a.queue[a.first].open {
+		n = a.held
 	}
-	return a.held
+	for i := range a.lines {
+		n = max(n, len(a.lines[i].text))
+	}
+	return n
 }
-
-// Blocked reports whether an event in parts whose end has not come holds back the others.
-func (a *Assembler) Blocked() bool { return !a.Settled() && a.queue[a.first].open }
 
 // Cut ends every open event and line as unterminated: the recorder is gone and no more
 // parts will come. What Next then returns is what passed.
@@ -216,32 +207,30 @@ func (a *Assembler) Gap(lost LostInfo) {
 }
 
 // Append puts an event that stands in no record behind all others.
-func (a *Assembler) Append(e Event) { a.push(entry{event: e, pipe: -1}) }
+func (a *Assembler) Append(e Event) { a.push(entry{event: e}) }
+
+// MayStop reports whether Mark says all: not while frames of pipes are held back by an
+// event in parts.
+func (a *Assembler) MayStop() bool { return a.Settled() || !a.mark.Piped }
 
 // Mark returns where to go on, when all records before off have been added.
 func (a *Assembler) Mark(off int64) Mark {
-	m, oldest := a.given, place{off, a.fed}
-	given := a.fed
+	m := a.mark
+	if !a.Settled() {
+		m.Off, m.Part = a.queue[a.first].off, a.queue[a.first].part
+		return m
+	}
+	m.Part = a.begun + 1
+	oldest := place{off, a.fed}
 	for i := range a.lines {
-		l := &a.lines[i]
-		given[i] += l.skip - l.size
-		m.Pipes[i].Early = l.early
-		if l.size > 0 && l.place.off < oldest.off {
+		if l := &a.lines[i]; l.size > 0 && l.place.off < oldest.off {
 			oldest = l.place
 		}
 	}
-	known := [pipes]bool{}
-	for _, x := range a.queue[a.first:] {
-		if x.place.off < oldest.off {
-			oldest = x.place
-		}
-		if x.pipe >= 0 && !known[x.pipe] {
-			known[x.pipe], given[x.pipe], m.Pipes[x.pipe].Early = true, x.from, false
-		}
-	}
 	m.Off = oldest.off
-	for i := range given {
-		m.Pipes[i].Given = given[i] - oldest.fed[i]
+	for i := range a.lines {
+		l := &a.lines[i]
+		m.Pipes[i] = PipeMark{a.fed[i] + l.skip - l.size - oldest.fed[i], l.frame, l.early}
 	}
 	return m
 }

@@ -13,17 +13,22 @@ const maxStderr = 64 << 10
 
 // line is the line of a pipe whose end has not come.
 type line struct {
-	text  []byte // as much of it as is recorded
-	size  int64  // all of it
-	torn  bool   // its beginning was lost: it is no frame
-	from  int64  // where it begins in its pipe
-	place place
+	text  []byte        // as much of it as is recorded
+	size  int64         // all of it
+	torn  bool          // its beginning was lost: it is no frame
+	place place         // where it begins
 	at    time.Duration // of its newest bytes
 	scan  brackets
 
 	frame uint64 // the newest frame of the pipe
 	early bool   // the newline of that is still to come
 	skip  int64  // bytes to come that were given out
+}
+
+// place is a record of a spool.
+type place struct {
+	off int64
+	fed [pipes]int64 // bytes of the pipes that came before
 }
 
 // OpenLine is a line of a pipe whose end has not come.
@@ -44,14 +49,6 @@ func (a *Assembler) OpenLines() (open []OpenLine) {
 	return open
 }
 
-// LongestLine returns how many bytes are held of the longest open line.
-func (a *Assembler) LongestLine() (n int) {
-	for i := range a.lines {
-		n = max(n, len(a.lines[i].text))
-	}
-	return n
-}
-
 // chunk finds the frames or lines that a chunk ends.
 func (a *Assembler) chunk(p *Part, off int64) error {
 	n, ok := pipeOf(p.Kind, p.Dir)
@@ -59,7 +56,7 @@ func (a *Assembler) chunk(p *Part, off int64) error {
 		return fmt.Errorf("bytes of no pipe: %w", ErrCorrupt)
 	}
 	l, here, text := &a.lines[n], place{off, a.fed}, p.Payload
-	a.given.Piped = true
+	a.mark.Piped = true
 	a.fed[n] += int64(len(text))
 	if p.Cont && l.skip == 0 {
 		a.endLine(n)
@@ -74,7 +71,7 @@ func (a *Assembler) chunk(p *Part, off int64) error {
 		}
 		if l.at = p.At; l.size == 0 {
 			a.tellEarly(n)
-			l.place, l.from = here, a.fed[n]-int64(len(text))
+			l.place = here
 		}
 		piece, rest, ended := bytes.Cut(text, newline)
 		switch room := maxStderr - l.size; {
@@ -86,7 +83,7 @@ func (a *Assembler) chunk(p *Part, off int64) error {
 		case n == pipeStderr:
 			l.add(piece, 0, ended)
 		default:
-			l.add(piece, a.given.Limit, ended)
+			l.add(piece, a.mark.Limit, ended)
 		}
 		if text = rest; ended {
 			a.finish(n, true)
@@ -110,7 +107,7 @@ func (l *line) add(piece []byte, limit int64, ended bool) {
 	if whole {
 		l.text = slices.Clip(piece)
 	} else {
-		l.text = append(l.text, piece...)
+		l.text = extended(l.text, piece)
 	}
 }
 
@@ -131,17 +128,16 @@ func (a *Assembler) finish(n int, terminated bool) {
 // rest of it.
 func (a *Assembler) emit(n int, terminated bool) {
 	l := &a.lines[n]
-	x := entry{pipe: n, from: l.from, place: l.place}
 	switch {
 	case !l.torn:
 		cut := l.size - int64(len(l.text))
-		x.event = Event{At: l.at, Unterminated: !terminated, Cut: uint64(cut), Payload: l.text}
-		x.event.Kind, x.event.Dir = ofPipe(n)
-		if seq := a.push(x); n != pipeStderr {
+		e := Event{At: l.at, Unterminated: !terminated, Cut: uint64(cut), Payload: l.text}
+		e.Kind, e.Dir = ofPipe(n)
+		if seq := a.push(entry{event: e}); n != pipeStderr {
 			l.frame = seq
 		}
 		if cut > 0 {
-			a.pushLost(l, n, LostInfo{Frames: 1, Bytes: uint64(cut), Reason: fmt.Sprintf("event %d is cut after %d B", l.frame, a.given.Limit)})
+			a.pushLost(l, n, LostInfo{Frames: 1, Bytes: uint64(cut), Reason: fmt.Sprintf("event %d is cut after %d B", l.frame, a.mark.Limit)})
 		}
 	case l.size > 0:
 		a.pushLost(l, n, LostInfo{Bytes: uint64(l.size), Reason: "the beginning of their line was lost"})
@@ -153,7 +149,7 @@ func (a *Assembler) emit(n int, terminated bool) {
 func (a *Assembler) pushLost(l *line, n int, info LostInfo) {
 	info.Streams = []string{pipeNames[n]}
 	a.lost += info.Frames
-	a.push(entry{event: Event{At: l.at, Kind: Lost, Payload: EncodePayload(info)}, pipe: n, from: l.from, place: l.place})
+	a.push(entry{event: Event{At: l.at, Kind: Lost, Payload: EncodePayload(info)}})
 }
 
 // endLine ends the line of a pipe where no newline does.
@@ -192,7 +188,7 @@ func (a *Assembler) tellEarly(n int) {
 	l.early = false
 	e := Event{Kind: Note, Payload: encodeJSON(map[string]string{"text": fmt.Sprintf("no newline ended event %d", l.frame)})}
 	_, e.Dir = ofPipe(n)
-	a.push(entry{event: e, pipe: n, from: a.fed[n], place: l.place})
+	a.push(entry{event: e})
 }
 
 // meet takes note of what an event in a record says of the pipes, and of what it is to say.
@@ -200,7 +196,7 @@ func (a *Assembler) meet(e *Event) {
 	switch {
 	case e.Kind == Opened:
 		if h, err := ParseHeader(e.Payload); err == nil {
-			a.given.Limit = h.MaxFrame
+			a.mark.Limit = h.MaxFrame
 		}
 	case e.Kind == Lost:
 		info, _ := DecodePayload[LostInfo](*e)
@@ -210,7 +206,7 @@ func (a *Assembler) meet(e *Event) {
 				a.endLine(n)
 			}
 		}
-	case !a.given.Piped:
+	case !a.mark.Piped:
 	case e.Kind == EOF:
 		if n, ok := pipeOf(Frame, e.Dir); ok {
 			a.endLine(n)

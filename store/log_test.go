@@ -198,8 +198,7 @@ func TestSessionCount(t *testing.T) {
 	}
 }
 
-// TestAssemblerHeld holds that it says how much an open event holds back, with its own,
-// and that room is made for all of it.
+// TestAssemblerHeld holds that it says how much an open event holds back, with its own.
 func TestAssemblerHeld(t *testing.T) {
 	var a Assembler
 	part := func(seq uint64, size int, cont, more bool) Part {
@@ -225,5 +224,9 @@ func TestAssemblerHeld(t *testing.T) {
 		if got := a.Held(); got != step.want {
 			t.Errorf("step %d: %d bytes, want %d", i, got, step.want)
 		}
+	}
+	a.Cut()
+	if e, ok := a.Next(); !ok || len(e.Payload) != 19 {
+		t.Errorf("%t, %d bytes", ok, len(e.Payload))
 	}
 }

@@ -80,10 +80,9 @@
 // exit, transport, label, URL, recorder, expect; start as varint seconds
 // (zigzag) and nanoseconds; header version; the number of words of the command
 // and each of them; then, if there are labels, pipes or a doubtful event, the number of
-// labels, and the name and the value of each; with pipes what a reader needs of a
-// store.Mark to go on at that offset, as varints: Part, Piped, Limit, and for each pipe
-// Given, Frame and Early; and the first doubtful event, if there is one. A deleted
-// session keeps its projection as tombstone.
+// labels, and the name and the value of each; with pipes a store.Mark as JSON, a varint
+// length and the text, with which a reader goes on at that offset; and the first
+// doubtful event, if there is one. A deleted session keeps its projection as tombstone.
 //
 // Chunk, version 1:
 //

@@ -124,7 +124,7 @@ func (s spools) settleSpool(f reader) error {
 func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *projection, o pace) (step folded, err error) {
 	step.from = r.mark()
 	for size := 0; ; {
-		if (size >= foldStep || o.over(c)) && r.mayStop() {
+		if (size >= foldStep || o.over(c)) && r.assemble.MayStop() {
 			step.full = true
 			break
 		}

@@ -3,6 +3,7 @@ package boltstore
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"maps"
@@ -90,7 +91,8 @@ func (p *projection) encode(key [16]byte) []byte {
 		b = appendText(appendText(b, name), x.Labels[name])
 	}
 	if p.piped() {
-		b = appendPipes(b, &p.pipes)
+		m, _ := json.Marshal(p.pipes) // of numbers, which always encode
+		b = appendText(b, string(m))
 	}
 	if x.Doubtful > 0 {
 		b = binary.AppendUvarint(b, x.Doubtful)
@@ -101,31 +103,6 @@ func (p *projection) encode(key [16]byte) []byte {
 
 // piped reports whether there is something in pipes.
 func (p *projection) piped() bool { return p.pipes.Piped || p.pipes.Limit != 0 }
-
-func appendPipes(b []byte, m *store.Mark) []byte {
-	b = appendBool(binary.AppendUvarint(b, m.Part), m.Piped)
-	b = binary.AppendUvarint(b, uint64(m.Limit))
-	for _, x := range m.Pipes {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(x.Given)), x.Frame)
-		b = appendBool(b, x.Early)
-	}
-	return b
-}
-
-func appendBool(b []byte, v bool) []byte {
-	if v {
-		return append(b, 1)
-	}
-	return append(b, 0)
-}
-
-func (d *scanner) pipes() (m store.Mark) {
-	m.Part, m.Piped, m.Limit = d.uvarint(), d.uvarint() == 1, int64(d.uvarint())
-	for i := range m.Pipes {
-		m.Pipes[i] = store.PipeMark{Given: int64(d.uvarint()), Frame: d.uvarint(), Early: d.uvarint() == 1}
-	}
-	return m
-}
 
 // mark returns where the part of a session that is not folded begins in its spool.
 func (p *projection) mark() mark {
@@ -176,7 +153,7 @@ func decodeProjection(key [16]byte, b []byte, path string) (p projection, err er
 	}
 	x.Labels = d.labels()
 	if b[5]&metaPipes != 0 {
-		p.pipes = d.pipes()
+		d.bad = json.Unmarshal([]byte(d.text()), &p.pipes) != nil || d.bad
 	}
 	if len(d.b) > 0 {
 		x.Doubtful = d.uvarint()

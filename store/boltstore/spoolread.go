@@ -158,7 +158,7 @@ func (r *spoolReader) read() (e store.Event, ok bool, err error) {
 			r.next, r.sealed = e.Seq+1, e.Kind == store.Closed
 			return e, true, nil
 		}
-		if r.ended || r.brief && max(r.assemble.Held(), r.assemble.LongestLine()) > smallEvent {
+		if r.ended || r.brief && r.assemble.Held() > smallEvent {
 			return e, false, nil
 		}
 		body, err := r.record()
@@ -257,9 +257,6 @@ func (r *spoolReader) stuck() error {
 
 // mark returns where another reader may go on.
 func (r *spoolReader) mark() mark { return mark{r.assemble.Mark(r.off), r.sealed} }
-
-// mayStop reports whether mark is exact: it counts lines by their chunks.
-func (r *spoolReader) mayStop() bool { return r.assemble.Settled() || r.assemble.Blocked() }
 
 // finish says that nobody writes any more. Events that were begun come out
 // unterminated; a torn tail is passed over; where good records follow a bad one

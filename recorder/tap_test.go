@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
@@ -32,7 +33,8 @@ func TestRestHoldsNothing(t *testing.T) {
 	} {
 		write()
 		d.full.Store(false)
-		if r.parts != nil || r.own != nil || r.back.parts != nil || r.back.goOn != nil {
+		held := slices.ContainsFunc(r.parts, func(p store.Part) bool { return p.Payload != nil || p.Buffer != nil })
+		if held || cap(r.parts) > maxScratch || r.back.parts != nil || r.back.goOn != nil {
 			t.Errorf("a write %s leaves something", what)
 		}
 	}
