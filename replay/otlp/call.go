@@ -16,7 +16,6 @@ import (
 // call is a request without an answer so far.
 type call struct {
 	number uint64 // of the session's spans, whose first is its own
-	seq    uint64 // of the request
 	span   *span
 	method string
 	key    callKey
@@ -28,38 +27,45 @@ type call struct {
 	refused time.Duration
 }
 
-func (s *session) message(e store.Event, m transport.Message) {
-	switch m.Kind() {
-	case transport.Request:
-		s.request(e, m)
-	case transport.Response:
-		s.response(e, m)
-	case transport.Notification:
-		s.notification(e, m)
-	}
-}
-
 func (s *session) request(e store.Event, m transport.Message) {
 	s.count++
-	c := &call{number: s.count, seq: e.Seq, span: &span{Kind: kindClient, SpanID: s.spanID(s.count), Start: s.time(e.At)}, method: m.Method, key: callKey{e.Dir, mcp.KeyOf(m.ID)}, stream: e.Stream}
+	c := &call{number: s.count, method: m.Method, key: callKey{e.Dir, mcp.KeyOf(m.ID)}, stream: e.Stream}
+	c.span = &span{
+		TraceID: s.trace, ParentSpanID: &s.root.SpanID, Kind: kindClient, SpanID: s.spanID(s.count), Start: s.time(e.At),
+	}
 	s.calls[c.key] = append(s.calls[c.key], c)
 	s.open[c.number] = c
-	if on := s.streams[e.Stream]; on != nil {
-		on.asked = append(on.asked, c)
-	}
 	if token := m.ProgressToken(); token != nil {
 		c.token = callKey{e.Dir, mcp.KeyOf(token)}
 		s.tokens[c.token] = c
 	}
-	s.place(c, e, m)
-	c.describe(m)
-	if v := text(transport.Member(m.Params, "_meta", "io.modelcontextprotocol/protocolVersion")); v != "" {
+	meta := transport.Member(m.Params, "_meta")
+	parent := parseRemote(text(transport.Member(meta, "traceparent")), text(transport.Member(meta, "tracestate")))
+	if on := s.streams[e.Stream]; on != nil {
+		on.asked = append(on.asked, c)
+		if on.call != nil && e.Dir == transport.ServerToClient {
+			c.span.TraceID, c.span.ParentSpanID = on.call.span.TraceID, &on.call.span.SpanID
+		}
+		if e.Dir == transport.ClientToServer {
+			on.call = c
+			if parent == nil {
+				parent = on.parent
+			}
+		}
+	}
+	if parent != nil {
+		c.span.TraceID, c.span.ParentSpanID = parent.trace, &parent.span
+		c.span.Flags, c.span.TraceState = remoteParent|uint32(parent.flags), parent.state
+		c.span.Links = []link{{s.trace, s.root.SpanID}}
+	}
+	c.describe(m, e.Seq)
+	if v := text(transport.Member(meta, "io.modelcontextprotocol/protocolVersion")); v != "" {
 		s.revision = v
 	}
 }
 
 // describe says what a request asks for.
-func (c *call) describe(m transport.Message) {
+func (c *call) describe(m transport.Message, seq uint64) {
 	a := &c.span.Attributes
 	a.set("mcp.method.name", stringOf(m.Method))
 	name := m.Method
@@ -83,33 +89,11 @@ func (c *call) describe(m transport.Message) {
 		}
 		a.set("jsonrpc.request.id", stringOf(id))
 	}
-	a.set("mcprec.request", intOf(c.seq))
+	a.set("mcprec.request", intOf(seq))
 }
 
 // remoteParent says of a span that it is known whether its parent is remote, and it is.
 const remoteParent = 0x300
-
-// place puts a call into its trace.
-func (s *session) place(c *call, e store.Event, m transport.Message) {
-	c.span.TraceID, c.span.ParentSpanID = s.trace, &s.root.SpanID
-	on := s.streams[e.Stream]
-	if on != nil && on.call != nil && e.Dir == transport.ServerToClient {
-		c.span.TraceID, c.span.ParentSpanID = on.call.span.TraceID, &on.call.span.SpanID
-	}
-	parent := remoteOf(m)
-	if on != nil && e.Dir == transport.ClientToServer {
-		on.call = c
-		if parent == nil {
-			parent = on.parent
-		}
-	}
-	if parent == nil {
-		return
-	}
-	c.span.TraceID, c.span.ParentSpanID = parent.trace, &parent.span
-	c.span.Flags, c.span.TraceState = remoteParent|uint32(parent.flags), parent.state
-	c.span.Links = []link{{s.trace, s.root.SpanID}}
-}
 
 func (s *session) response(e store.Event, m transport.Message) {
 	key := callKey{e.Dir.Reverse(), mcp.KeyOf(m.ID)}
@@ -165,16 +149,6 @@ func (s *session) answeredBy(key callKey, stream uint64) *call {
 	return s.calls[key][i]
 }
 
-// refuse notes that an HTTP status answers the calls of an exchange. A message may come
-// besides, so they end with the exchange.
-func (s *session) refuse(e store.Event, status int) {
-	if on := s.streams[e.Stream]; on != nil {
-		for _, c := range on.asked {
-			c.status, c.refused = status, e.At
-		}
-	}
-}
-
 // endRefused ends a call that was answered by an HTTP status.
 func (s *session) endRefused(c *call) {
 	code := strconv.Itoa(c.status)
@@ -182,17 +156,6 @@ func (s *session) endRefused(c *call) {
 	c.span.Attributes.set("http.response.status_code", intOf(c.status))
 	c.span.Status = status{"HTTP " + code, statusError}
 	c.span.End = s.time(c.refused)
-	s.finish(c)
-}
-
-// unanswered ends a call with the session.
-func (s *session) unanswered(c *call) {
-	if c.status != 0 {
-		s.endRefused(c)
-		return
-	}
-	s.note(c.span, s.last, "no answer")
-	c.span.End = s.time(s.last)
 	s.finish(c)
 }
 

@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -113,7 +114,7 @@ func intOf[T int | uint64 | int64](n T) value {
 	return value{Int: &number}
 }
 
-// set sets an attribute, which may have a value.
+// set sets an attribute, or replaces its value.
 func (a *attributes) set(key string, v value) {
 	for i := range *a {
 		if (*a)[i].Key == key {
@@ -130,10 +131,14 @@ const batchSpans = 8192
 // WriteJSON writes a session in the JSON form, a batch a line. version is that of the
 // program that writes.
 func WriteJSON(w io.Writer, events iter.Seq2[store.Event, error], version string) error {
-	s := newSession(version)
+	s := &session{
+		version: version, root: &span{}, calls: map[callKey][]*call{}, open: map[uint64]*call{},
+		tokens: map[callKey]*call{}, streams: map[uint64]*stream{},
+	}
+	s.begin()
 	flush := func() error {
-		t := &s.batch.ResourceSpans[0]
-		s.describe(&t.Resource.Attributes)
+		name := cmp.Or(s.header.Label, s.server, "mcp")
+		s.batch.ResourceSpans[0].Resource.Attributes.set("service.name", stringOf(name))
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
 		if err := encoder.Encode(s.batch); err != nil {

@@ -46,13 +46,6 @@ type stream struct {
 	asked  []*call // all of both ends
 }
 
-func newSession(version string) *session {
-	s := &session{version: version, root: &span{}, calls: map[callKey][]*call{}, open: map[uint64]*call{},
-		tokens: map[callKey]*call{}, streams: map[uint64]*stream{}}
-	s.begin()
-	return s
-}
-
 // begin begins a batch.
 func (s *session) begin() {
 	s.batch = traces{}
@@ -64,29 +57,33 @@ func (s *session) begin() {
 // spans are those of the batch.
 func (s *session) spans() *[]*span { return &s.batch.ResourceSpans[0].ScopeSpans[0].Spans }
 
-// describe says whose spans they are.
-func (s *session) describe(resource *attributes) {
-	name := "mcp"
-	for _, known := range []string{s.header.Label, s.server} {
-		if known != "" {
-			name = known
-			break
-		}
-	}
-	resource.set("service.name", stringOf(name))
-}
-
 func (s *session) apply(e store.Event) {
 	s.last = e.At
 	switch e.Kind {
 	case store.Opened:
-		s.opened(e)
+		h, err := store.ParseHeader(e.Payload)
+		if err != nil {
+			return // a store has none such
+		}
+		s.header = h
+		if id, err := h.ID.Bytes(); err == nil {
+			s.trace = id
+		}
+		s.count = 1
+		s.root = &span{TraceID: s.trace, SpanID: s.spanID(s.count), Name: "mcp session", Kind: kindInternal, Start: s.time(0)}
 	case store.HTTP:
 		s.exchange(e)
 	case store.Frame:
 		messages, _ := e.AsFrame().Messages() // noise has none
 		for _, m := range messages {
-			s.message(e, m)
+			switch m.Kind() {
+			case transport.Request:
+				s.request(e, m)
+			case transport.Response:
+				s.response(e, m)
+			case transport.Notification:
+				s.notification(e, m)
+			}
 		}
 	case store.Lost:
 		if info, err := store.DecodePayload[store.LostInfo](e); err == nil {
@@ -96,20 +93,6 @@ func (s *session) apply(e store.Event) {
 			}
 		}
 	}
-}
-
-// opened begins the session's span.
-func (s *session) opened(e store.Event) {
-	h, err := store.ParseHeader(e.Payload)
-	if err != nil {
-		return // a store has none such
-	}
-	s.header = h
-	if id, err := h.ID.Bytes(); err == nil {
-		s.trace = id
-	}
-	s.count = 1
-	s.root = &span{TraceID: s.trace, SpanID: s.spanID(s.count), Name: "mcp session", Kind: kindInternal, Start: s.time(0)}
 }
 
 // spanID is the id of the span with a number.
@@ -137,34 +120,42 @@ func (s *session) exchange(e store.Event) {
 	if id := h.Get("Mcp-Session-Id"); id != "" {
 		s.mcp = id
 	}
+	var asked []*call
+	if on := s.streams[e.Stream]; on != nil {
+		asked = on.asked
+	}
 	switch info.What {
 	case store.HTTPRequest:
-		s.streams[e.Stream] = &stream{parent: remoteIn(h)}
+		parent := parseRemote(h.Get("Traceparent"), strings.Join(h.Values("Tracestate"), ","))
+		s.streams[e.Stream] = &stream{parent: parent}
 	case store.HTTPResponse:
-		if info.Status >= http.StatusMultipleChoices {
-			s.refuse(e, info.Status)
+		if info.Status < http.StatusMultipleChoices {
+			return
+		}
+		for _, c := range asked { // a message may still come, so the calls end with the exchange
+			c.status, c.refused = info.Status, e.At
 		}
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
-		s.leave(e.Stream)
-	}
-}
-
-// leave forgets an exchange, and ends the calls that its status has refused.
-func (s *session) leave(number uint64) {
-	if on := s.streams[number]; on != nil {
-		for _, c := range on.asked {
+		for _, c := range asked {
 			if !c.over && c.status != 0 {
 				s.endRefused(c)
 			}
 		}
+		delete(s.streams, e.Stream)
 	}
-	delete(s.streams, number)
 }
 
 // end ends the session's span, and those of calls without an answer.
 func (s *session) end() {
 	for _, number := range slices.Sorted(maps.Keys(s.open)) {
-		s.unanswered(s.open[number])
+		c := s.open[number]
+		if c.status != 0 {
+			s.endRefused(c)
+			continue
+		}
+		s.note(c.span, s.last, "no answer")
+		c.span.End = s.time(s.last)
+		s.finish(c)
 	}
 	a := &s.root.Attributes
 	a.set("mcprec.session.id", stringOf(string(s.header.ID)))
@@ -180,12 +171,9 @@ func (s *session) end() {
 	*s.spans() = append(*s.spans(), s.root)
 }
 
-// eventLimit is how many events a span keeps.
-const eventLimit = 1000
-
-// note adds an event to a span, and returns its attributes; nil if there is no room.
+// note adds an event to a span, and returns its attributes; nil if the span has 1000.
 func (s *session) note(of *span, at time.Duration, name string) *attributes {
-	if len(of.Events) >= eventLimit {
+	if len(of.Events) >= 1000 {
 		of.DroppedEvents++
 		return nil
 	}

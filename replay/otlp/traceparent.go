@@ -3,10 +3,7 @@ package otlp
 import (
 	"encoding/hex"
 	"encoding/json"
-	"net/http"
 	"strings"
-
-	"github.com/mcprec/mcprec/transport"
 )
 
 // remote is a span of a peer, as the W3C's Trace Context names it.
@@ -17,18 +14,7 @@ type remote struct {
 	state string
 }
 
-// remoteOf returns the span that a request names, nil if it names none.
-func remoteOf(m transport.Message) *remote {
-	meta := transport.Member(m.Params, "_meta")
-	return parseRemote(text(transport.Member(meta, "traceparent")), text(transport.Member(meta, "tracestate")))
-}
-
-// remoteIn returns the span that headers name.
-func remoteIn(h http.Header) *remote {
-	return parseRemote(h.Get("Traceparent"), strings.Join(h.Values("Tracestate"), ","))
-}
-
-// parseRemote reads a traceparent; what is not valid is none.
+// parseRemote reads a traceparent; it returns nil if that is not valid.
 func parseRemote(parent, state string) *remote {
 	parts := strings.Split(parent, "-")
 	if len(parts) < 4 || parts[0] == "ff" || parts[0] == "00" && len(parts) > 4 {
