@@ -2,6 +2,7 @@ package filter
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -41,12 +42,7 @@ func (f *Filter) String() string { return f.text }
 // Ahead reports whether the filter asks what becomes of a call, which an entry tells
 // only if its transcript foresees it: see [replay.Transcript.Foresee].
 func (f *Filter) Ahead() bool {
-	for _, t := range f.terms {
-		if t.ahead {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.terms, func(t term) bool { return t.ahead })
 }
 
 // Selects reports whether the event fits. A nil filter selects everything.
@@ -78,20 +74,12 @@ func (f *Filter) SelectsCall(c *replay.Call) bool {
 
 func (f *Filter) fits(s *subject) bool {
 	for _, t := range f.terms {
-		if t.holds(s) == t.not {
+		holds := slices.ContainsFunc(t.fits, func(fits func(*subject) bool) bool { return fits(s) })
+		if holds == t.not {
 			return false
 		}
 	}
 	return true
-}
-
-func (t term) holds(s *subject) bool {
-	for _, fits := range t.fits {
-		if fits(s) {
-			return true
-		}
-	}
-	return false
 }
 
 // Field is a word of the language.
@@ -131,14 +119,6 @@ func init() {
 	}
 }
 
-func fieldNames() string {
-	var names []string
-	for _, f := range fields {
-		names = append(names, f.Name+":")
-	}
-	return strings.Join(names, " ")
-}
-
 // named makes the fields that compare a text.
 func named(of func(*subject) (string, bool)) func(value) (func(*subject) bool, error) {
 	return func(v value) (func(*subject) bool, error) {
@@ -170,10 +150,8 @@ func targetOf(s *subject) (string, bool) {
 func methods(v value) (func(*subject) bool, error) {
 	fits := v.pattern()
 	return func(s *subject) bool {
-		if s.message == nil {
-			return false
-		}
-		return s.message.Method != "" && fits(s.message.Method) || s.call != nil && fits(s.call.Method)
+		m := s.message
+		return m != nil && (m.Method != "" && fits(m.Method) || s.call != nil && fits(s.call.Method))
 	}, nil
 }
 
@@ -237,14 +215,9 @@ var kindNames = []string{
 	string(store.EOF), string(store.Exited), string(store.Lost), string(store.Note), string(store.Closed),
 }
 
-// kindShort are what hands know from other programs.
-var kindShort = map[string]string{"req": "request", "resp": "response", "notify": "notification"}
-
 func kinds(v value) (func(*subject) bool, error) {
-	want := v.text
-	if long, ok := kindShort[want]; ok {
-		want = long
-	}
+	short := map[string]string{"req": "request", "resp": "response", "notify": "notification"} // as in other programs
+	want := cmp.Or(short[v.text], v.text)
 	if !slices.Contains(kindNames, want) {
 		return nil, fault(v.at, "kind: wants one of %s, not %s", strings.Join(kindNames, ", "), strconv.Quote(shorten(v.text)))
 	}
@@ -267,7 +240,11 @@ var statusWords = map[string]func(*subject) bool{
 	"err":       isError,
 	"cancelled": ofCall(func(c *replay.Call) bool { return c.Cancelled != 0 }),
 	"late":      ofCall(func(c *replay.Call) bool { return c.Late }),
-	"orphan":    isOrphan,
+	"orphan": func(s *subject) bool { // an answer, progress or a cancellation that belongs to no call
+		m := s.message
+		return m != nil && s.call == nil &&
+			(m.Kind == transport.Response || m.Method == "notifications/progress" || m.Method == "notifications/cancelled")
+	},
 }
 
 const statusWants = "one of pending, ok, error, cancelled, late, orphan, or a number such as 404, 4xx or -32601"
@@ -300,16 +277,7 @@ func isError(s *subject) bool {
 	return s.httpStatus() >= 400
 }
 
-// isOrphan: an answer, progress or a cancellation that belongs to no call.
-func isOrphan(s *subject) bool {
-	m := s.message
-	if m == nil || s.call != nil {
-		return false
-	}
-	return m.Kind == transport.Response || m.Method == "notifications/progress" || m.Method == "notifications/cancelled"
-}
-
-// codes are the numbers that say how something ended.
+// codes returns the numbers that say how something ended.
 func (s *subject) codes() (list []string) {
 	if n := s.httpStatus(); n != 0 {
 		list = append(list, strconv.Itoa(n))
@@ -355,21 +323,18 @@ func texts(v value) (func(*subject) bool, error) {
 		parts[i] = strings.ToLower(p)
 	}
 	return func(s *subject) bool {
-		return isIn(s.entry.Payload, parts) || isIn(unescaped(s.entry.Payload), parts) || isIn([]byte(s.words()), parts)
+		if isIn(s.entry.Payload, parts) || isIn(unescaped(s.entry.Payload), parts) {
+			return true
+		}
+		words := s.entry.Text
+		if s.message != nil {
+			words += " " + s.message.Summary()
+		}
+		if s.call != nil {
+			words += " " + s.call.Method + " " + s.call.Target
+		}
+		return isIn([]byte(words), parts)
 	}, nil
-}
-
-// words is what is said of the event beside its bytes.
-func (s *subject) words() string {
-	var b strings.Builder
-	b.WriteString(s.entry.Text)
-	if s.message != nil {
-		b.WriteString(" " + s.message.Summary())
-	}
-	if s.call != nil {
-		b.WriteString(" " + s.call.Method + " " + s.call.Target)
-	}
-	return b.String()
 }
 
 // isIn reports whether the parts, in lower case, stand in text one behind the other.

@@ -71,19 +71,15 @@ func (p *parser) term() (t term, err error) {
 			return t, err
 		}
 		t.fits = append(t.fits, fits)
-		if r := p.rest(); r == "" || !strings.ContainsRune(f.splits, rune(r[0])) {
-			return t, p.end(f)
+		r := p.rest()
+		if r == "" || strings.ContainsRune(blanks, rune(r[0])) {
+			return t, nil
+		}
+		if !strings.ContainsRune(f.splits, rune(r[0])) {
+			return t, fault(p.at, "want a blank, the end or one of %s, found %s", f.splits, strconv.Quote(shorten(r)))
 		}
 		p.at++
 	}
-}
-
-// end says that a term is followed by a blank or the end.
-func (p *parser) end(f Field) error {
-	if r := p.rest(); r == "" || strings.ContainsRune(blanks, rune(r[0])) {
-		return nil
-	}
-	return fault(p.at, "want a blank, the end or one of %s, found %s", f.splits, strconv.Quote(shorten(p.rest())))
 }
 
 // field reads the name of a field and its colon, if there is one before the term ends.
@@ -93,13 +89,16 @@ func (p *parser) field() (Field, error) {
 	if !strings.HasPrefix(r[len(name):], ":") {
 		return anywhere, nil
 	}
+	var names []string
 	for _, f := range fields {
 		if f.Name == name {
 			p.at += len(name) + 1
 			return f, nil
 		}
+		names = append(names, f.Name+":")
 	}
-	return Field{}, fault(p.at, "no field %s; want one of %s, or a text in quotes", strconv.Quote(shorten(name)), fieldNames())
+	known := strings.Join(names, " ")
+	return Field{}, fault(p.at, "no field %s; want one of %s, or a text in quotes", strconv.Quote(shorten(name)), known)
 }
 
 // value reads a value, up to what splits values or terms.

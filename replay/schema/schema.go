@@ -92,8 +92,13 @@ func (v *Validator) Check(revision string, m *transport.Message, method string) 
 	if s == nil {
 		return nil, nil
 	}
+	var doc any // with numbers as they are written; nil if the message is not JSON
+	d := json.NewDecoder(bytes.NewReader(m.Raw))
+	d.UseNumber()
+	if d.Decode(&doc) != nil {
+		doc = nil
+	}
 	var faults []Fault
-	doc := valueOf(m.Raw)
 	switch m.Kind() {
 	case transport.Request:
 		faults = append(s.faults("JSONRPCRequest", doc, ""), s.faults(s.methods[m.Method], doc, "")...)
@@ -113,16 +118,6 @@ func (v *Validator) Check(revision string, m *transport.Message, method string) 
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Text, b.Text))
 	})
 	return slices.Compact(faults), nil
-}
-
-// valueOf reads a message, with numbers as they are written; nil if it is not JSON.
-func valueOf(raw json.RawMessage) (v any) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if d.Decode(&v) != nil {
-		return nil
-	}
-	return v
 }
 
 // first returns the first of these definitions that there is.

@@ -65,9 +65,10 @@ func (d *Diagram) Heading() error {
 func (d *Diagram) Add(e replay.Entry) error {
 	head := fmt.Sprintf("%6d %11.6f ", e.Seq, e.At.Seconds())
 	if len(e.Messages) == 0 {
-		refused := refusals(e)
-		for _, m := range refused {
-			d.note(m)
+		var refused []replay.EntryMessage // calls that the HTTP status of the entry answers
+		for _, c := range e.Refused {
+			refused = append(refused, replay.EntryMessage{Kind: transport.Response, Failure: c.Failure, Request: c.Request, Call: c})
+			delete(d.open, c)
 		}
 		return d.line(head, e, refused, d.aside(e))
 	}
@@ -78,45 +79,27 @@ func (d *Diagram) Add(e replay.Entry) error {
 		if err := d.line(head, e, []replay.EntryMessage{m}, d.arrow(e, m)); err != nil {
 			return err
 		}
-		d.note(m)
+		if m.Kind == transport.Request && m.Call != nil {
+			d.open[m.Call] = true
+		} else if m.Kind == transport.Response || m.Method == "notifications/cancelled" {
+			delete(d.open, m.Call)
+		}
 	}
 	return nil
 }
 
-// refusals are the answers that the HTTP status of an entry is.
-func refusals(e replay.Entry) (answers []replay.EntryMessage) {
-	for _, c := range e.Refused {
-		answers = append(answers, replay.EntryMessage{Kind: transport.Response, Failure: c.Failure, Request: c.Request, Call: c})
-	}
-	return answers
-}
-
-// note remembers which calls are in flight.
-func (d *Diagram) note(m replay.EntryMessage) {
-	switch {
-	case m.Call == nil:
-	case m.Kind == transport.Request:
-		d.open[m.Call] = true
-	case m.Kind == transport.Response, m.Method == "notifications/cancelled":
-		delete(d.open, m.Call)
-	}
-}
-
 func (d *Diagram) line(head string, e replay.Entry, messages []replay.EntryMessage, lane string) error {
+	var tone replay.Tone
+	if len(messages) == 1 {
+		tone = messages[0].Tone()
+	} else {
+		tone = e.Tone()
+	}
 	return d.emit(Line{
-		Head: head, Lane: lane, Tone: toneOf(e, messages), Dir: e.Dir,
+		Head: head, Lane: lane, Tone: tone, Dir: e.Dir,
 		Left: string(d.client.around(transport.ClientToServer, messages)) + " ",
 		Tail: " " + string(d.server.around(transport.ServerToClient, messages)),
 	})
-}
-
-// toneOf is that of the message on a line, or of an entry that is no message. A batch
-// is not asked as a whole for each of its lines.
-func toneOf(e replay.Entry, messages []replay.EntryMessage) replay.Tone {
-	if len(messages) == 1 {
-		return messages[0].Tone()
-	}
-	return e.Tone()
 }
 
 // arrow draws a message.

@@ -23,12 +23,10 @@ type Mermaid struct {
 	begun bool
 }
 
-// lastWord is the room that the line about what is left out may take.
-const lastWord = 200
-
 // NewMermaid returns a drawing of at most limit characters that gives its lines to emit.
 func NewMermaid(limit int, emit func(line string) error) *Mermaid {
-	return &Mermaid{emit: emit, room: limit - lastWord}
+	const lastLine = 200 // characters for the line about what is left out
+	return &Mermaid{emit: emit, room: limit - lastLine}
 }
 
 // Add draws an entry: a line for each of its messages. When one has no room, it and all
@@ -53,10 +51,6 @@ func (d *Mermaid) Add(e replay.Entry) error {
 		return nil
 	}
 	d.room -= size
-	return d.lines(lines)
-}
-
-func (d *Mermaid) lines(lines []string) error {
 	for _, l := range lines {
 		if err := d.emit(l); err != nil {
 			return err
@@ -70,11 +64,13 @@ func (d *Mermaid) begin() error {
 		return nil
 	}
 	d.begun = true
-	head := []string{"sequenceDiagram", "    participant C as client", "    participant S as server"}
-	for _, l := range head {
+	for _, l := range []string{"sequenceDiagram", "    participant C as client", "    participant S as server"} {
 		d.room -= len(l) + 1
+		if err := d.emit(l); err != nil {
+			return err
+		}
 	}
-	return d.lines(head)
+	return nil
 }
 
 // Close ends the drawing. It returns how many events were left out; the drawing says so.
