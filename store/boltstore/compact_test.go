@@ -112,8 +112,12 @@ func TestCompactBeside(t *testing.T) {
 			written <- errors.Join(p.Close(), other.Delete(t.Context(), testID(25)))
 		}()
 	}, new(int)}
-	if before, after := mustCompact(t, s); after >= before {
-		t.Errorf("from %d to %d bytes", before, after)
+	if err := s.Compact(t.Context(), 0, func(c Compacted) {
+		if c.After >= c.Before {
+			t.Errorf("from %d to %d bytes", c.Before, c.After)
+		}
+	}); err != nil {
+		t.Fatal(err)
 	}
 	if err := <-written; err != nil {
 		t.Fatal(err)
@@ -181,5 +185,17 @@ func TestCompactDamaged(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(s.storeDir(), "*.new-*")); len(left) > 0 {
 		t.Errorf("left: %s", left)
+	}
+}
+
+// A database that is empty is said to be damaged, and stays so.
+func TestCompactEmptyFile(t *testing.T) {
+	s, _ := filled(t, 1, 2, 10)
+	path := s.monthPath(got(testID(1).Bytes()))
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Compact(t.Context(), 0, func(c Compacted) { t.Errorf("compacted: %+v", c) }); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("compact: %v", err)
 	}
 }

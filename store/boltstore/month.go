@@ -51,13 +51,6 @@ type month struct {
 // error that is fs.ErrNotExist when there is no such database. f must be quick
 // and call nobody: the file is locked.
 func (d databases) view(ctx context.Context, path string, f func(*month) error) error {
-	info, err := regular(path)
-	if err != nil {
-		return err // without bbolt's opening, which is dearer
-	}
-	if info.Size() == 0 {
-		return damagedFile(path, "it is empty") // bbolt would try to fill it
-	}
 	return d.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB, file *os.File) error {
 		return db.View(func(tx *bolt.Tx) error { return inMonth(tx, file, &month{path: path}, f) })
 	})
@@ -89,6 +82,13 @@ func (d databases) update(ctx context.Context, path string, f func(*month) error
 // withDB opens the file for the length of f. It asks for bbolt's lock by
 // itself: bbolt would ask only every 50 ms.
 func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f func(*bolt.DB, *os.File) error) error {
+	info, err := regular(path)
+	if err != nil {
+		return err // without bbolt's opening, which is dearer
+	}
+	if o.ReadOnly && info.Size() == 0 {
+		return damagedFile(path, "it is empty") // bbolt would try to fill it
+	}
 	var file *os.File
 	o.Timeout = 1
 	o.NoStatistics = true
