@@ -23,6 +23,7 @@ func TestHandover(t *testing.T) {
 			if mine = h.end(n); mine {
 				turn.give()
 			}
+			synctest.Wait() // until the watch has done what it does
 			return mine
 		}
 		for _, c := range []struct {
