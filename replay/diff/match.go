@@ -23,7 +23,7 @@ type Comparison struct {
 
 // New returns a comparison of two sessions that are yet to be folded.
 func New(d *Digester, o Options) *Comparison {
-	c := &Comparison{options: o, names: newNames(), digest: d}
+	c := &Comparison{options: o, names: &names{known: map[name]int32{}}, digest: d}
 	for i := range c.sides {
 		c.sides[i] = newSession(d.seed, c.names)
 	}
@@ -39,55 +39,43 @@ func (c *Comparison) Match() {
 		s.close()
 	}
 	for _, dir := range directions {
-		c.matchInPlace(dir, c.callLabel)
+		c.matchInPlace(dir, func(s *Session, m *message) uint64 {
+			if m.reply == none {
+				return m.key
+			}
+			return c.digest.hash.mix(m.key, s.list[m.reply].content)
+		})
 		c.matchInPlace(dir, func(_ *Session, m *message) uint64 { return m.key })
 	}
-	c.matchRequests(func(m *message) uint64 { return m.key }, c.sameAnswer)
+	c.matchRequests(func(m *message) uint64 { return m.key })
 	c.matchRest(func(m *message) uint64 { return m.content })
 }
 
 var directions = [...]transport.Direction{transport.ClientToServer, transport.ServerToClient}
 
-// callLabel tells requests apart by their keys and answers.
-func (c *Comparison) callLabel(s *Session, m *message) uint64 {
-	if m.reply == none {
-		return m.key
-	}
-	return c.digest.hash.mix(m.key, s.list[m.reply].content)
-}
-
 // matchRequests pairs the requests that have a key in common, in their order. Where there
-// are more of them in one session it pairs those that are the same.
-func (c *Comparison) matchRequests(key func(*message) uint64, same func(a, b int32) bool) {
+// are more of them in one session it pairs those whose answers are the same, and between
+// those the others.
+func (c *Comparison) matchRequests(key func(*message) uint64) {
 	c.groups(func(s *Session, i int32) (group, bool) {
 		m := &s.list[i]
 		return group{hash: key(m), name: m.name, dir: m.dir}, m.kind == transport.Request && m.pair == none
 	}, func(as, bs []int32) {
-		if len(as) == len(bs) {
-			for i := range as {
-				c.pairCalls(as[i], bs[i])
+		i, j := 0, 0
+		between := func(toA, toB int) {
+			for ; i < toA && j < toB; i, j = i+1, j+1 {
+				c.pairCalls(as[i], bs[j])
 			}
-			return
+			i, j = toA+1, toB+1
 		}
-		c.alignCalls(as, bs, same)
-	})
-}
-
-// alignCalls pairs the calls of two lists that are the same, and between those the others
-// in their order.
-func (c *Comparison) alignCalls(as, bs []int32, same func(a, b int32) bool) {
-	i, j := 0, 0
-	between := func(toA, toB int) {
-		for ; i < toA && j < toB; i, j = i+1, j+1 {
-			c.pairCalls(as[i], bs[j])
+		if len(as) != len(bs) {
+			align(len(as), len(bs), func(i, j int) bool { return c.sameAnswer(as[i], bs[j]) }, func(x, y int) {
+				between(x, y)
+				c.pairCalls(as[x], bs[y])
+			})
 		}
-		i, j = toA+1, toB+1
-	}
-	align(len(as), len(bs), func(i, j int) bool { return same(as[i], bs[j]) }, func(x, y int) {
-		between(x, y)
-		c.pairCalls(as[x], bs[y])
+		between(len(as), len(bs))
 	})
-	between(len(as), len(bs))
 }
 
 // sameAnswer reports whether two requests had one answer.
@@ -245,7 +233,7 @@ func alignMiddle(from, rows, columns int, same func(i, j int) bool, pair func(i,
 	}
 }
 
-// matchTexts pairs what is left by its text.
+// matchTexts pairs what is left by its text: by its shape, then by what differs least.
 func (c *Comparison) matchTexts() {
 	var clocks []replay.Clock
 	if a, b := c.sides[0], c.sides[1]; a.Header.ID == "" || a.Header.ID != b.Header.ID { // else it is one recording
@@ -254,16 +242,6 @@ func (c *Comparison) matchTexts() {
 		}
 	}
 	c.compare = replay.NewComparer(c.options.Rules, c.said, clocks...)
-	c.readShapes()
-	c.matchRequests(shapeOf, c.sameAnswer)
-	c.matchNearest(func(m *message) bool { return m.kind == transport.Request }, func(*message) int32 { return none }, c.pairCalls)
-	c.matchRest(func(m *message) uint64 { return m.content })
-	c.matchRest(shapeOf)
-	c.matchNearest(func(m *message) bool { return m.kind == transport.Notification }, (*message).owner, c.pair)
-}
-
-// readShapes computes the shapes of what is left. What has no text has its content.
-func (c *Comparison) readShapes() {
 	var b []byte
 	for side, s := range c.sides {
 		for i := range s.list {
@@ -271,16 +249,20 @@ func (c *Comparison) readShapes() {
 			if m.pair != none {
 				continue
 			}
-			m.shape = m.content
+			m.shape = m.content // of what has no text
 			if text, ok := c.texts[side].message(m); ok {
 				b = c.compare.AppendShape(b[:0], text)
 				m.shape = maphash.Bytes(c.digest.seed, b)
 			}
 		}
 	}
+	shape := func(m *message) uint64 { return m.shape }
+	c.matchRequests(shape)
+	c.matchNearest(func(m *message) bool { return m.kind == transport.Request }, func(*message) int32 { return none }, c.pairCalls)
+	c.matchRest(func(m *message) uint64 { return m.content })
+	c.matchRest(shape)
+	c.matchNearest(func(m *message) bool { return m.kind == transport.Notification }, (*message).owner, c.pair)
 }
-
-func shapeOf(m *message) uint64 { return m.shape }
 
 // comparisons is how many are made of the messages of one name that are left: each with
 // those at about its place, at least a few.
@@ -346,7 +328,7 @@ func (c *Comparison) neighbors(as, bs []int32) (list []neighbor) {
 	return list
 }
 
-// sketches are those of some messages; what has no text has an empty one.
+// sketches returns the sketches of messages, empty where there is no text.
 func (c *Comparison) sketches(side int, of []int32) []sketch {
 	list := make([]sketch, len(of))
 	for i, at := range of {
@@ -381,36 +363,27 @@ func (c *Comparison) matchInPlace(dir transport.Direction, label func(s *Session
 	todo := []span{{0, len(lists[0]), 0, len(lists[1]), 0}}
 	pair := func(i, j int) { c.pairCalls(lists[0][i], lists[1][j]) }
 	for len(todo) > 0 {
-		s := trim(todo[len(todo)-1], labels, pair)
+		s := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
+		for ; s.a0 < s.a1 && s.b0 < s.b1 && labels[0][s.a0] == labels[1][s.b0]; s.a0, s.b0 = s.a0+1, s.b0+1 {
+			pair(s.a0, s.b0)
+		}
+		for ; s.a0 < s.a1 && s.b0 < s.b1 && labels[0][s.a1-1] == labels[1][s.b1-1]; s.a1, s.b1 = s.a1-1, s.b1-1 {
+			pair(s.a1-1, s.b1-1)
+		}
 		if s.a0 == s.a1 || s.b0 == s.b1 || s.depth == deepestSpan {
 			continue
 		}
 		anchors := anchorsOf(s, labels)
-		if len(anchors) == 0 {
-			continue
-		}
-		from := s
 		for _, at := range anchors {
 			pair(at[0], at[1])
-			todo = append(todo, span{from.a0, at[0], from.b0, at[1], s.depth + 1})
-			from.a0, from.b0 = at[0]+1, at[1]+1
+			todo = append(todo, span{s.a0, at[0], s.b0, at[1], s.depth + 1})
+			s.a0, s.b0 = at[0]+1, at[1]+1
 		}
-		todo = append(todo, span{from.a0, s.a1, from.b0, s.b1, s.depth + 1})
+		if len(anchors) > 0 {
+			todo = append(todo, span{s.a0, s.a1, s.b0, s.b1, s.depth + 1})
+		}
 	}
-}
-
-// trim pairs what is the same at both ends of a part, and returns the rest.
-func trim(s span, labels [2][]uint64, pair func(i, j int)) span {
-	for s.a0 < s.a1 && s.b0 < s.b1 && labels[0][s.a0] == labels[1][s.b0] {
-		pair(s.a0, s.b0)
-		s.a0, s.b0 = s.a0+1, s.b0+1
-	}
-	for s.a0 < s.a1 && s.b0 < s.b1 && labels[0][s.a1-1] == labels[1][s.b1-1] {
-		s.a1, s.b1 = s.a1-1, s.b1-1
-		pair(s.a1, s.b1)
-	}
-	return s
 }
 
 // anchorsOf returns the pairs of a part whose labels are there once on either side, as
@@ -462,11 +435,10 @@ func rising(list []int32) []bool {
 		}
 	}
 	stays := make([]bool, len(list))
-	if len(ends) == 0 {
-		return stays
-	}
-	for i := ends[len(ends)-1]; i >= 0; i = before[i] {
-		stays[i] = true
+	if len(ends) > 0 {
+		for i := ends[len(ends)-1]; i >= 0; i = before[i] {
+			stays[i] = true
+		}
 	}
 	return stays
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
@@ -28,11 +29,23 @@ func (c *Comparison) findMisplaced() {
 			}
 			before, now := int32(i) < s.list[owner].reply, m.pair < reply.pair
 			at := [...]int32{int32(i), m.pair}[side]
-			if before == now || told[at] || m.call == none && !c.isBeside(other, m.pair, reply.pair) {
+			if before == now || told[at] || m.call == none && !isBeside(other, m.pair, reply.pair) {
 				continue
 			}
 			told[at] = true
-			c.misplaced(side, m, reply, before)
+			f := Finding{
+				Section: Order, Kind: Swapped, AnyOrder: true, What: c.what(s, m),
+				A: []uint64{m.seq, reply.seq}, B: []uint64{o.seq, r.seq},
+			}
+			inA, inB := "before", "after"
+			if side == 1 {
+				f.A, f.B = f.B, f.A
+			}
+			if before == (side == 1) {
+				inA, inB = inB, inA
+			}
+			f.Text = fmt.Sprintf("came %s %s (#%d) in B, %s it (#%d) in A", inB, c.what(s, reply), f.B[1], inA, f.A[1])
+			c.find(f)
 		}
 	}
 }
@@ -46,28 +59,10 @@ func (c *Comparison) hasAnswers(s, other *Session, call int32) bool {
 
 // isBeside reports whether nothing of the caller's is between a message and the answer
 // that it seems to belong to. What comes elsewhere altogether has other reasons.
-func (c *Comparison) isBeside(s *Session, at, reply int32) bool {
+func isBeside(s *Session, at, reply int32) bool {
 	asked := s.asks[s.list[reply].dir.Reverse()]
 	next, _ := slices.BinarySearch(asked, min(at, reply))
 	return next == len(asked) || asked[next] > max(at, reply)
-}
-
-// misplaced tells of one.
-func (c *Comparison) misplaced(side int, m, reply *message, before bool) {
-	s, other := c.sides[side], c.sides[1-side]
-	o, r := &other.list[m.pair], &other.list[reply.pair]
-	a, b, inA := [2]uint64{m.seq, reply.seq}, [2]uint64{o.seq, r.seq}, before
-	if side == 1 {
-		a, b, inA = b, a, !before
-	}
-	how, was := "after", "before"
-	if !inA {
-		how, was = was, how
-	}
-	c.find(Finding{
-		Section: Order, Kind: Swapped, AnyOrder: true, A: a[:], B: b[:], What: c.what(s, m),
-		Text: fmt.Sprintf("came %s %s (#%d) in B, %s it (#%d) in A", how, c.what(s, reply), b[1], was, a[1]),
-	})
 }
 
 // findShuffled tells of notifications of one call, or of one method where there is no
@@ -99,19 +94,22 @@ func (c *Comparison) findShuffled() {
 	}
 	slices.SortFunc(lists, func(x, y []int32) int { return cmp.Compare(x[0], y[0]) })
 	for _, list := range lists {
-		c.eachMoved(list, func(one, by int32) { c.swapped(one, by, false) })
+		c.eachMoved(list, c.moved)
 	}
+}
+
+// placesInB returns where messages of A stand in B, and which of them did not move.
+func (c *Comparison) placesInB(list []int32) (places []int32, stays []bool) {
+	for _, at := range list {
+		places = append(places, c.sides[0].list[at].pair)
+	}
+	return places, rising(places)
 }
 
 // eachMoved finds which of some messages of A, in their order there, moved in B, and which
 // of those that did not is the nearest that one passed, or was passed by.
 func (c *Comparison) eachMoved(list []int32, do func(one, by int32)) {
-	a := c.sides[0]
-	places := make([]int32, len(list))
-	for i, at := range list {
-		places[i] = a.list[at].pair
-	}
-	stays := rising(places)
+	places, stays := c.placesInB(list)
 	next := make([]int, len(list)+1) // the first from it on that stays
 	next[len(list)] = none
 	for i := range slices.Backward(list) {
@@ -135,32 +133,41 @@ func (c *Comparison) eachMoved(list []int32, do func(one, by int32)) {
 	}
 }
 
-// swapped tells of two messages of A that are the other way round in B.
-func (c *Comparison) swapped(one, by int32, note bool) {
+// moved tells of two messages of A that are the other way round in B.
+func (c *Comparison) moved(one, by int32) {
 	a, b := c.sides[0], c.sides[1]
-	first, second := min(one, by), max(one, by)
-	x, y := &a.list[first], &a.list[second]
+	x, y := &a.list[min(one, by)], &a.list[max(one, by)]
+	c.swapped(x, y, 0, fmt.Sprintf("came after %s (#%d) in B, before it (#%d) in A", c.what(a, y), b.list[y.pair].seq, y.seq))
+}
+
+// swapped tells of two messages of A whose order is another in B: by a note of the first
+// of so many pairs, or by a finding where notes is 0.
+func (c *Comparison) swapped(x, y *message, notes int, text string) {
+	if notes > 1 {
+		text += fmt.Sprintf(" (the first of %d)", notes)
+	}
+	b := c.sides[1]
 	c.find(Finding{
-		Section: Order, Kind: Swapped, Note: note, AnyOrder: x.kind == transport.Notification, A: []uint64{x.seq, y.seq}, B: []uint64{b.list[x.pair].seq, b.list[y.pair].seq},
-		What: c.what(a, x), Text: fmt.Sprintf("came after %s (#%d) in B, before it (#%d) in A", c.what(a, y), b.list[y.pair].seq, y.seq),
+		Section: Order, Kind: Swapped, Note: notes > 0, AnyOrder: x.kind == transport.Notification,
+		A: []uint64{x.seq, y.seq}, B: []uint64{b.list[x.pair].seq, b.list[y.pair].seq},
+		What: c.what(c.sides[0], x), Text: text,
 	})
 }
 
 // findMoved tells of calls, and of what else a caller said, that were made in another
-// order. Two that ran at the same time in either session have none.
+// order. Two that ran at the same time in either session have none. A sender chooses when
+// to say a request, and on stdio a client's notification that concerns no call.
 func (c *Comparison) findMoved(dir transport.Direction) {
 	a := c.sides[0]
 	var list []int32
 	for i := range a.list {
-		if m := &a.list[i]; m.dir == dir && m.pair != none && c.isStep(m) {
+		m := &a.list[i]
+		isTold := m.kind == transport.Notification && dir == transport.ClientToServer && m.call == none && m.stream == 0
+		if m.dir == dir && m.pair != none && (m.kind == transport.Request || isTold) {
 			list = append(list, int32(i))
 		}
 	}
-	places := make([]int32, len(list))
-	for i, at := range list {
-		places[i] = a.list[at].pair
-	}
-	stays := rising(places)
+	places, stays := c.placesInB(list)
 	var still []int32 // indices in list
 	for i := range list {
 		if stays[i] {
@@ -170,21 +177,12 @@ func (c *Comparison) findMoved(dir transport.Direction) {
 	for i, at := range list {
 		if !stays[i] {
 			if by := c.passed(list, places, still, i); by != none {
-				c.swapped(at, by, false)
+				c.moved(at, by)
 			}
 		}
 	}
 	slices.Sort(places)
 	c.findParallel(list, places)
-}
-
-// isStep reports whether a message is one that its sender chose to say then: a request, or
-// on stdio a notification of a client that concerns no call.
-func (c *Comparison) isStep(m *message) bool {
-	if m.kind == transport.Request {
-		return true
-	}
-	return m.kind == transport.Notification && m.dir == transport.ClientToServer && m.call == none && m.stream == 0
 }
 
 // witnesses is how many of those that a call passed are looked at, from either end.
@@ -248,7 +246,7 @@ func (c *Comparison) findParallel(list, places []int32) {
 	if !c.isOver(0, first[0], first[1]) {
 		waits, runs = runs, waits
 	}
-	c.noteOrder(x, y, count, fmt.Sprintf("and %s: one after the other in %s, at the same time in %s", c.what(a, y), waits, runs))
+	c.swapped(x, y, count, fmt.Sprintf("and %s: one after the other in %s, at the same time in %s", c.what(a, y), waits, runs))
 }
 
 // findOvertaken notes answers of one direction's calls that overtook each other.
@@ -272,25 +270,13 @@ func (c *Comparison) findOvertaken(dir transport.Direction) {
 		}
 	})
 	if count > 0 {
-		c.noteOrder(x, y, count, fmt.Sprintf("came after %s in B, before it in A; the calls ran at the same time", c.what(a, y)))
+		c.swapped(x, y, count, fmt.Sprintf("came after %s in B, before it in A; the calls ran at the same time", c.what(a, y)))
 	}
 }
 
 // pairOfCall is the call of B that an answer of A stands for one to.
 func (c *Comparison) pairOfCall(answer int32) int32 {
 	return c.sides[0].list[c.sides[0].list[answer].call].pair
-}
-
-// noteOrder notes that two messages of A, and so many more pairs, are otherwise in B.
-func (c *Comparison) noteOrder(x, y *message, count int, text string) {
-	b := c.sides[1]
-	if count > 1 {
-		text += fmt.Sprintf(" (the first of %d)", count)
-	}
-	c.find(Finding{
-		Section: Order, Kind: Swapped, Note: true, A: []uint64{x.seq, y.seq}, B: []uint64{b.list[x.pair].seq, b.list[y.pair].seq},
-		What: c.what(c.sides[0], x), Text: text,
-	})
 }
 
 // findTools compares the tools that the servers listed, by name.
@@ -303,11 +289,9 @@ func (c *Comparison) findTools() {
 		c.find(Finding{Section: Tools, Kind: kind, A: []uint64{a.listed}, B: []uint64{b.listed}, What: "tool " + quote(name)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.tools)) {
-		content, has := b.tools[name]
-		switch {
-		case !has:
+		if content, has := b.tools[name]; !has {
 			find(OnlyInA, name)
-		case content != a.tools[name]:
+		} else if content != a.tools[name] {
 			find(Changed, name)
 		}
 	}
@@ -382,8 +366,8 @@ func (c *Comparison) findAlone() {
 			}
 		}
 		for i := range s.list {
-			if m := &s.list[i]; m.pair == none {
-				c.alone(side, m, with[int32(i)])
+			if s.list[i].pair == none {
+				c.alone(side, &s.list[i], with[int32(i)])
 			}
 		}
 	}
@@ -393,25 +377,31 @@ func (c *Comparison) findAlone() {
 func (c *Comparison) alone(side int, m *message, with int) {
 	s := c.sides[side]
 	f := Finding{Section: Notifications, Kind: [...]string{OnlyInA, OnlyInB}[side], What: c.what(s, m)}
-	seqs := []uint64{m.seq}
+	own, others := &f.A, &f.B
+	if side == 1 {
+		own, others = others, own
+	}
+	*own = []uint64{m.seq}
 	owner := m.owner()
 	switch {
 	case m.kind == transport.Request:
 		f.Section = Calls
+		var texts []string
 		if m.reply != none {
-			seqs = append(seqs, s.list[m.reply].seq)
-			f.Text = fmt.Sprintf("answered by #%d", seqs[1])
+			*own = append(*own, s.list[m.reply].seq)
+			texts = append(texts, fmt.Sprintf("answered by #%d", s.list[m.reply].seq))
 		}
 		if with > 0 {
-			f.Text = join(f.Text, fmt.Sprintf("with %d more that belong to it", with))
+			texts = append(texts, fmt.Sprintf("with %d more that belong to it", with))
 		}
+		f.Text = strings.Join(texts, ", ")
 	case owner != none && s.list[owner].pair == none && (m.kind == transport.Response || m.kind == transport.Notification):
 		return
 	case m.kind == transport.Response && m.call != none:
 		f.Section = Calls
 		other := c.sides[1-side].list[s.list[m.call].pair]
 		f.Text = fmt.Sprintf("#%d has none in %s", other.seq, [...]string{"B", "A"}[side])
-		c.place(&f, 1-side, []uint64{other.seq})
+		*others = []uint64{other.seq}
 	case m.kind == transport.Response:
 		f.Section = Calls
 	case m.kind == transport.Invalid:
@@ -422,24 +412,7 @@ func (c *Comparison) alone(side int, m *message, with int) {
 	case owner != none:
 		f.Text = fmt.Sprintf("of #%d %s", s.list[owner].seq, c.what(s, &s.list[owner]))
 	}
-	c.place(&f, side, seqs)
 	c.find(f)
-}
-
-func join(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + ", " + b
-}
-
-// place puts events into their side of a finding.
-func (c *Comparison) place(f *Finding, side int, seqs []uint64) {
-	if side == 0 {
-		f.A = seqs
-	} else {
-		f.B = seqs
-	}
 }
 
 // what names a message in words.

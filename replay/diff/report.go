@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/mcprec/mcprec/replay"
@@ -80,7 +81,7 @@ type Side struct {
 // Same reports whether nothing differs in some sections, in any where none is named.
 func (r *Report) Same(sections ...string) bool {
 	for section, n := range r.Counts {
-		if n > 0 && (len(sections) == 0 || has(sections, section)) {
+		if n > 0 && (len(sections) == 0 || slices.Contains(sections, section)) {
 			return false
 		}
 	}
@@ -101,15 +102,6 @@ func (c *Comparison) find(f Finding) {
 	if counts[f.Section]++; counts[f.Section] <= KeptFindings {
 		c.report.Findings = append(c.report.Findings, f)
 	}
-}
-
-func has(list []string, s string) bool {
-	for _, one := range list {
-		if one == s {
-			return true
-		}
-	}
-	return false
 }
 
 // Report pairs what is left, when all texts were taken, and says what differs.
@@ -144,8 +136,6 @@ type names struct {
 // keptNames is how many names are told apart. Behind that a hostile peer's are by method.
 const keptNames = 100_000
 
-func newNames() *names { return &names{known: map[name]int32{}} }
-
 func (n *names) of(method, target string) int32 {
 	one := name{method, target}
 	if at, ok := n.known[one]; ok {
@@ -170,7 +160,7 @@ func (n name) String() string {
 		method = "(no method)"
 	}
 	if n.target != "" {
-		method += " " + strconv.Quote(shorten(n.target))
+		method += " " + quote(n.target)
 	}
 	return shorten(method)
 }
