@@ -22,7 +22,7 @@ type Digest struct {
 	id      uint64 // hash; of a cancellation the request's
 	token   uint64 // of a request and of progress
 	stands  uint64 // the id of the subscription that it belongs to
-	key     uint64 // of a request
+	key     uint64 // of a request: what it has in common with those that it may stand for
 	content uint64
 	bytes   uint64 // of all but id and token
 	size    int
@@ -71,26 +71,32 @@ func (d *Digester) Digest(e store.Event) []Digest {
 	}
 	list := make([]Digest, len(messages))
 	for i, m := range messages {
-		d.message(&list[i], m)
+		list[i] = d.message(m)
 	}
 	return list
 }
 
-// message fills in the digest of m.
-func (d *Digester) message(g *Digest, m transport.Message) {
-	g.kind, g.method, g.size = m.Kind(), m.Method, len(m.Raw)
-	g.id, g.token = d.hash.id(m.ID), d.hash.id(m.ProgressToken())
+func (d *Digester) message(m transport.Message) Digest {
+	g := Digest{kind: m.Kind(), method: m.Method, size: len(m.Raw), id: d.hash.id(m.ID), token: d.hash.id(m.ProgressToken())}
 	if d.bytes {
 		g.bytes = d.spelling(m)
 	}
 	if g.kind == transport.Invalid {
 		g.content = maphash.Bytes(d.seed, m.Raw)
-		return
+		return g
 	}
 	g.content = d.content(m)
 	switch g.kind {
 	case transport.Request:
-		g.target, g.key = named(m), d.key(m, g.content)
+		if m.Method == methodCall || m.Method == methodPrompt {
+			g.target, _ = replay.Target(m)
+		}
+		g.key = g.content
+		if d.keyed || m.Method == methodInitialize || m.Method == methodDiscover || m.Method == methodPing {
+			if key, err := d.comparer.Key(m); err == nil {
+				g.key = maphash.String(d.seed, string(key))
+			}
+		}
 	case transport.Notification:
 		if m.Method == methodCancelled {
 			g.id = d.hash.id(transport.Member(m.Params, "requestId"))
@@ -103,6 +109,7 @@ func (d *Digester) message(g *Digest, m transport.Message) {
 			g.tools = d.toolsOf(m.Result)
 		}
 	}
+	return g
 }
 
 // content hashes all that is compared of a message.
@@ -111,38 +118,38 @@ func (d *Digester) content(m transport.Message) uint64 {
 	if m.Method == "" {
 		return h.mix(h.result(m.Result), h.result(m.Error))
 	}
-	if m.Method == methodInitialize {
-		h = &d.strictly
-	}
 	own := ""
 	switch m.Method {
+	case methodInitialize:
+		h = &d.strictly
 	case methodProgress:
 		own = "progressToken"
 	case methodCancelled:
 		own = "requestId"
 	}
-	return h.mix(maphash.String(d.seed, m.Method), h.params(m, func(name []byte) bool { return string(name) == own }))
-}
-
-// key hashes what a request has in common with those that it may stand for.
-func (d *Digester) key(m transport.Message, content uint64) uint64 {
-	if !d.keyed && m.Method != methodInitialize && m.Method != methodDiscover && m.Method != methodPing {
-		return content
-	}
-	key, err := d.comparer.Key(m)
-	if err != nil {
-		return content
-	}
-	return maphash.String(d.seed, string(key))
+	return h.mix(maphash.String(d.seed, m.Method), h.params(m.Params, own))
 }
 
 // spelling hashes a message's bytes without its id and its progress token, of which each
 // recording has its own.
 func (d *Digester) spelling(m transport.Message) uint64 {
+	places := [][]string{{"id"}}
+	if m.ProgressToken() != nil {
+		token := []string{"params", "_meta", "progressToken"}
+		if m.Method == methodProgress {
+			token = []string{"params", "progressToken"}
+		}
+		id, _, _ := transport.Locate(m.Raw, "id")
+		params, _, _ := transport.Locate(m.Raw, "params")
+		places = append(places, token)
+		if params < id { // in the order of the bytes
+			slices.Reverse(places)
+		}
+	}
 	var h maphash.Hash
 	h.SetSeed(d.seed)
 	from := 0
-	for _, place := range ownPlaces(m) {
+	for _, place := range places {
 		if start, end, ok := transport.Locate(m.Raw, place...); ok && start >= from {
 			h.Write(m.Raw[from:start])
 			h.WriteByte(0)
@@ -151,35 +158,6 @@ func (d *Digester) spelling(m transport.Message) uint64 {
 	}
 	h.Write(m.Raw[from:])
 	return h.Sum64()
-}
-
-// ownPlaces are those of the id and the progress token, in the order of the bytes.
-func ownPlaces(m transport.Message) [][]string {
-	places := [][]string{{"id"}}
-	switch {
-	case m.ProgressToken() == nil:
-	case m.Method == methodProgress:
-		places = append(places, []string{"params", "progressToken"})
-	default:
-		places = append(places, []string{"params", "_meta", "progressToken"})
-	}
-	if len(places) == 2 {
-		id, _, _ := transport.Locate(m.Raw, "id")
-		params, _, _ := transport.Locate(m.Raw, "params")
-		if params < id {
-			places[0], places[1] = places[1], places[0]
-		}
-	}
-	return places
-}
-
-// named is the tool or the prompt that a request is about.
-func named(m transport.Message) string {
-	if m.Method != methodCall && m.Method != methodPrompt {
-		return ""
-	}
-	target, _ := replay.Target(m)
-	return target
 }
 
 const (
@@ -205,12 +183,8 @@ const keptTools = 10_000
 
 // toolsOf reads the tools of a result, if it has a list of them.
 func (d *Digester) toolsOf(result json.RawMessage) (list []tool) {
-	raw := transport.Member(result, "tools")
-	if len(raw) == 0 || raw[0] != '[' {
-		return nil
-	}
 	var elements []json.RawMessage
-	if json.Unmarshal(raw, &elements) != nil {
+	if json.Unmarshal(transport.Member(result, "tools"), &elements) != nil {
 		return nil
 	}
 	for _, one := range elements {
@@ -267,7 +241,15 @@ func (h *hasher) value(b []byte, i int) (uint64, int) {
 		})
 		return h.mix('{', sum), end
 	case '[':
-		return h.list(b, i)
+		sum := uint64('[')
+		for i = skipBlank(b, i+1); b[i] != ']'; {
+			value, end := h.value(b, i)
+			sum = h.mix(sum, value)
+			if i = skipBlank(b, end); b[i] == ',' {
+				i = skipBlank(b, i+1)
+			}
+		}
+		return sum, i + 1
 	case '"':
 		inner, end := cutText(b, i)
 		return h.mix('"', h.text(inner)), end
@@ -296,18 +278,6 @@ func (h *hasher) members(b []byte, i int, each func(name []byte, key uint64, fro
 	return sum, i + 1
 }
 
-func (h *hasher) list(b []byte, i int) (uint64, int) {
-	sum := uint64('[')
-	for i = skipBlank(b, i+1); b[i] != ']'; {
-		value, end := h.value(b, i)
-		sum = h.mix(sum, value)
-		if i = skipBlank(b, end); b[i] == ',' {
-			i = skipBlank(b, i+1)
-		}
-	}
-	return sum, i + 1
-}
-
 // text hashes what a string says. Halves of surrogate pairs are not read: no two of them
 // may become one.
 func (h *hasher) text(inner []byte) uint64 {
@@ -329,18 +299,17 @@ func (h *hasher) number(word []byte) uint64 {
 		return h.bytes(word)
 	}
 	f, err := strconv.ParseFloat(string(word), 64)
-	if whole := int64(f); err == nil && f > -1e15 && f < 1e15 {
-		if float64(whole) == f {
-			return h.bytes(strconv.AppendInt(nil, whole, 10))
-		}
-		return h.bytes(strconv.AppendFloat(nil, f, 'g', -1, 64))
+	if err != nil || f <= -1e15 || f >= 1e15 {
+		return h.bytes(word)
 	}
-	return h.bytes(word)
+	if whole := int64(f); float64(whole) == f {
+		return h.bytes(strconv.AppendInt(nil, whole, 10))
+	}
+	return h.bytes(strconv.AppendFloat(nil, f, 'g', -1, 64))
 }
 
-// params hashes the params of a message without what each recording has its own.
-func (h *hasher) params(m transport.Message, own func(name []byte) bool) uint64 {
-	b := m.Params
+// params hashes the params of a message without the member that each recording has its own.
+func (h *hasher) params(b []byte, own string) uint64 {
 	i := skipBlank(b, 0)
 	if i == len(b) || b[i] != '{' {
 		if len(b) == 0 || string(bytes.TrimSpace(b)) == "null" {
@@ -355,7 +324,7 @@ func (h *hasher) params(m transport.Message, own func(name []byte) bool) uint64 
 			return h.mix(key, h.mix('{', kept)), end, kept != 0
 		}
 		value, end := h.value(b, from)
-		return h.mix(key, value), end, !own(name)
+		return h.mix(key, value), end, string(name) != own
 	})
 	return h.mix('{', sum)
 }
@@ -383,18 +352,18 @@ func (h *hasher) result(b []byte) uint64 {
 		value, _ := h.value(b, 0)
 		return value
 	}
-	sum, _ := h.members(b, 0, func(name []byte, key uint64, from int) (uint64, int, bool) {
-		value, end := h.value(b, from)
-		return h.mix(key, value), end, string(name) != "_meta"
-	})
-	rest := uint64(0)
-	if start, end, ok := transport.Locate(b, "_meta"); ok && b[start] == '{' {
-		rest, _ = h.members(b[:end], start, func(name []byte, key uint64, from int) (uint64, int, bool) {
+	without := func(start int, left string) uint64 {
+		sum, _ := h.members(b, start, func(name []byte, key uint64, from int) (uint64, int, bool) {
 			value, end := h.value(b, from)
-			return h.mix(key, value), end, string(name) != subscriptionID
+			return h.mix(key, value), end, string(name) != left
 		})
+		return sum
 	}
-	return h.mix('{', h.mix(sum, rest))
+	rest := uint64(0)
+	if start, _, ok := transport.Locate(b, "_meta"); ok && b[start] == '{' {
+		rest = without(start, subscriptionID)
+	}
+	return h.mix('{', h.mix(without(0, "_meta"), rest))
 }
 
 // cutText returns the inner of the string that begins at i, and where it ends.
