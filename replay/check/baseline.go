@@ -139,7 +139,9 @@ func placesOf(before, now any, at string, list []string) []string {
 	switch was := before.(type) {
 	case map[string]any:
 		if is, ok := now.(map[string]any); ok {
-			for _, key := range unionOf(was, is) {
+			keys := append(sortedKeys(was), sortedKeys(is)...)
+			slices.Sort(keys)
+			for _, key := range slices.Compact(keys) {
 				list = placeOf(was, is, key, at, list)
 			}
 			return list
@@ -184,12 +186,6 @@ func tell(list []string, format string, args ...any) []string {
 		return append(list, "and more")
 	}
 	return list
-}
-
-func unionOf(a, b map[string]any) []string {
-	keys := append(sortedKeys(a), sortedKeys(b)...)
-	slices.Sort(keys)
-	return slices.Compact(keys)
 }
 
 // sameValue compares two values of which one is neither object nor list.

@@ -369,18 +369,13 @@ func (r *retries) asks(f *Fold, e store.Event, s *scope, c *call, m *transport.M
 	}
 	of := request{c.method, c.target}
 	if a, ok := r.exactly.get(stateOf{of, state}); ok {
-		r.sameID(f, e, s, c, a)
+		// The rule of package order that a retry has a new id, over several HTTP exchanges.
+		if e.Stream != 0 && a.state != "" && a.id == c.id {
+			f.finds(retryAnew, e.Dir, s.rules.Revision(), []uint64{e.Seq, a.seq}, "the client sent %v with the requestState of #%d, under the id of the request that #%d answers", c, a.seq, a.seq)
+		}
 		return
 	}
 	r.judge(f, e, s, c, state)
-}
-
-// sameID is the rule of package order that a retry has a new id, where that is seen over
-// several HTTP exchanges.
-func (r *retries) sameID(f *Fold, e store.Event, s *scope, c *call, a inputAsked) {
-	if e.Stream != 0 && a.state != "" && a.id == c.id {
-		f.finds(retryAnew, e.Dir, s.rules.Revision(), []uint64{e.Seq, a.seq}, "the client sent %v with the requestState of #%d, under the id of the request that #%d answers", c, a.seq, a.seq)
-	}
 }
 
 var retryAnew = func() order.Demand {

@@ -48,8 +48,6 @@ type courses struct {
 	left int // that were left when some were last let go
 }
 
-func newCourses() courses { return courses{all: map[uint64]*course{0: {}}} }
-
 // of returns an exchange; nil of one that was never begun.
 func (c *courses) of(stream uint64) *course { return c.all[stream] }
 
@@ -245,8 +243,6 @@ func resumes(revision string) bool {
 // routing is what the headers of a request say of its body, for whoever routes it
 // without reading that. One whose headers were not recorded has none.
 type routing map[string][]string
-
-func routingOf(header map[string][]string) routing { return routing(header) }
 
 // routed compares a request of a client, the only message of its body, with its headers.
 // HTTP+SSE knows none of these.

@@ -69,8 +69,8 @@ type moment struct {
 // New returns a fold that gives its findings to emit.
 func New(gate Gate, emit func(Finding)) *Fold {
 	return &Fold{
-		gate: gate, emit: emit, scopes: newScopes(), tools: definitions{}, tallies: newTallies(),
-		found: map[string]int{}, skip: map[uint64]bool{}, courses: newCourses(),
+		gate: gate, emit: emit, scopes: newScopes(), tools: definitions{}, tallies: tallies{},
+		found: map[string]int{}, skip: map[uint64]bool{}, courses: courses{all: map[uint64]*course{0: {}}},
 		sent: newRecent[uint64, place](mostEvents), retries: newRetries(),
 		like: likeness{seen: map[string]string{}},
 	}

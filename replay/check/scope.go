@@ -176,7 +176,7 @@ func (f *Fold) http(e store.Event) error {
 				in.deleted = moment{e.Seq, e.At}
 			}
 		}
-		s.routing[e.Stream] = routingOf(info.Header)
+		s.routing[e.Stream] = info.Header
 		if id := headerOf(info.Header, "Last-Event-Id"); id != "" {
 			f.resume(e, x, id)
 		}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -41,8 +42,6 @@ type tallyKey struct {
 }
 
 type tallies map[tallyKey]*Tally
-
-func newTallies() tallies { return tallies{} }
 
 // add counts a call that was answered.
 func (t tallies) add(c *call, took time.Duration, size int, failed bool) *Tally {
@@ -103,16 +102,12 @@ func (t tallies) count(c *call, took time.Duration) *Tally {
 // all returns the tallies by name, tools first.
 func (t tallies) all() []Tally {
 	keys := slices.SortedFunc(maps.Keys(t), func(a, b tallyKey) int {
-		if a.tool != b.tool {
-			if a.tool {
-				return -1
-			}
+		if a.tool != b.tool && a.tool {
+			return -1
+		} else if a.tool != b.tool {
 			return 1
 		}
-		if a.name < b.name {
-			return -1
-		}
-		return 1
+		return strings.Compare(a.name, b.name)
 	})
 	list := make([]Tally, len(keys))
 	for i, k := range keys {

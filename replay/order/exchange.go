@@ -2,6 +2,7 @@ package order
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -345,7 +346,7 @@ func (c *Checker) judgeProgress(dir transport.Direction, m *message, known Mark)
 	case x == nil && c.end(dir.Reverse()).pastTokens.has(m.token):
 		c.breaks(lawProgressEnds, dir, "progress for token %s after the response to its request", token)
 	case x == nil:
-		c.breaks(lawToken, dir, "progress for token %s, which no request of the %s had", orNone(token), dir.Receiver())
+		c.breaks(lawToken, dir, "progress for token %s, which no request of the %s had", cmp.Or(string(token), "(none)"), dir.Receiver())
 	case !knows(x.given, known):
 		c.breaks(lawToken, dir, "progress of %v before it had received the request", x)
 	case x.Answered && (!x.task || x.ended):
@@ -366,11 +367,4 @@ func falls(before, now json.RawMessage) bool {
 		return false
 	}
 	return b < a || b == a && (string(before) == string(now) || a < 1<<53 && a > -1<<53)
-}
-
-func orNone(raw json.RawMessage) string {
-	if raw == nil {
-		return "(none)"
-	}
-	return string(raw)
 }
