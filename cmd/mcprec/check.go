@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/replay/check"
+	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/schema"
 	"github.com/mcprec/mcprec/store"
 )
@@ -177,7 +178,7 @@ func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkR
 	if err != nil {
 		return err
 	}
-	others := passed{}
+	others := map[order.Severity]int{} // findings that are not told
 	gate := check.Gate{MaxDuration: o.max, FailOnTimeout: o.timeout, Expect: o.expect, Forbid: o.forbid, Baseline: o.trusted, Schema: o.schemas}
 	fold := check.New(gate, func(f check.Finding) {
 		if !about.about(f) {
@@ -202,6 +203,10 @@ func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkR
 			return fmt.Errorf("check %s: %w", s.name, err)
 		}
 	}
-	report.session(s.name, others.off(fold.Close()))
+	sum := fold.Close()
+	sum.Errors -= others[order.Error]
+	sum.Warnings -= others[order.Warning]
+	sum.Notes -= others[order.Note]
+	report.session(s.name, sum)
 	return report.err
 }

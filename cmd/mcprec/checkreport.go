@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -100,19 +101,12 @@ func (r *checkReport) session(name string, s check.Summary) {
 	case "json":
 		r.err = r.enc.Encode(shownSummary{name, s})
 	case "text":
-		r.summary(name, s)
+		r.heading(name)
+		revision := cmp.Or(s.Revision, "no revision")
+		fmt.Fprintf(r.w, "  %s, %s in %v%s\n", named(revision), phrase.Plural(s.Frames, "frame"), brief(s.Took), useless(s))
+		r.tallies(s.Tallies)
+		r.shown = ""
 	}
-}
-
-func (r *checkReport) summary(name string, s check.Summary) {
-	r.heading(name)
-	revision := s.Revision
-	if revision == "" {
-		revision = "no revision"
-	}
-	fmt.Fprintf(r.w, "  %s, %s in %v%s\n", named(revision), phrase.Plural(s.Frames, "frame"), brief(s.Took), useless(s))
-	r.tallies(s.Tallies)
-	r.shown = ""
 }
 
 // useless says in the summary of a session what kept it from being of use.
@@ -292,7 +286,11 @@ func writeSARIF(w io.Writer, findings []sessionFinding) error {
 		for _, seq := range f.Events { // in a fixture each is a line
 			l := object{"logicalLocations": []object{{"fullyQualifiedName": fmt.Sprintf("%s#%d", f.session, seq), "kind": "event"}}}
 			if f.file {
-				physical := object{"artifactLocation": object{"uri": fileURI(f.session)}}
+				uri := url.URL{Path: filepath.ToSlash(f.session)} // of a relative path a relative reference
+				if filepath.IsAbs(f.session) {
+					uri.Scheme = "file"
+				}
+				physical := object{"artifactLocation": object{"uri": uri.String()}}
 				if f.lines {
 					physical["region"] = object{"startLine": seq}
 				}
@@ -320,13 +318,4 @@ func checkRules() (names []string, worst map[string]order.Severity) {
 		worst[d.Rule] = max(worst[d.Rule], d.Severity)
 	}
 	return names, worst
-}
-
-// fileURI returns a relative reference for a relative path.
-func fileURI(path string) string {
-	u := url.URL{Path: filepath.ToSlash(path)}
-	if filepath.IsAbs(path) {
-		u.Scheme = "file"
-	}
-	return u.String()
 }

@@ -107,10 +107,19 @@ func (o exploreOptions) check() (ends replay.Models, apply func(*explore.Plan), 
 		}
 		level = token.Level
 	}
-	capacities, err := parseCapacities(o.capacities)
-	if err != nil {
-		return ends, nil, err
+	var capacities []explore.Capacity
+	for _, w := range o.capacities {
+		if w == "sweep" {
+			capacities = append(capacities, explore.Sweep...)
+			continue
+		}
+		c, err := replay.ParseCapacity(w)
+		if err != nil {
+			return ends, nil, usagef("--capacity: %v", err)
+		}
+		capacities = append(capacities, explore.Capacity{C2S: int(c.C2S), S2C: int(c.S2C)})
 	}
+	capacities = unique(capacities)
 	if level == explore.L1 && (ends.Client == replay.Rigid || ends.Server == replay.Rigid) {
 		return ends, nil, usagef("a rigid end has one order only, and nothing to choose at level L1: use free, inline, serial or inbox:Q")
 	}
@@ -122,23 +131,6 @@ func (o exploreOptions) check() (ends replay.Models, apply func(*explore.Plan), 
 			p.Schedules = len(capacities) // each order has the same end
 		}
 	}, o.out.check()
-}
-
-// parseCapacities reads what --capacity was given; nil is the sweep.
-func parseCapacities(words []string) ([]explore.Capacity, error) {
-	var list []explore.Capacity
-	for _, w := range words {
-		if w == "sweep" {
-			list = append(list, explore.Sweep...)
-			continue
-		}
-		c, err := replay.ParseCapacity(w)
-		if err != nil {
-			return nil, usagef("--capacity: %v", err)
-		}
-		list = append(list, explore.Capacity{C2S: int(c.C2S), S2C: int(c.S2C)})
-	}
-	return unique(list), nil
 }
 
 func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {

@@ -11,7 +11,6 @@ import (
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/filter"
-	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -92,7 +91,10 @@ func (s *session) pick(ctx context.Context, o selection) (picked, error) {
 	set := picked{}
 	t, err := s.transcript(ctx, fits.Ahead(), func(e replay.Entry) error {
 		if fits.Selects(&e) {
-			set = set.with(e.Seq)
+			for uint64(len(set)) <= e.Seq/64 {
+				set = append(set, 0)
+			}
+			set[e.Seq/64] |= 1 << (e.Seq % 64)
 		}
 		return nil
 	})
@@ -103,33 +105,12 @@ func (s *session) pick(ctx context.Context, o selection) (picked, error) {
 	return set, s.rewind()
 }
 
-func (p picked) with(seq uint64) picked {
-	for uint64(len(p)) <= seq/64 {
-		p = append(p, 0)
-	}
-	p[seq/64] |= 1 << (seq % 64)
-	return p
-}
-
-func (p picked) has(seq uint64) bool {
-	return seq/64 < uint64(len(p)) && p[seq/64]&(1<<(seq%64)) != 0
-}
-
 // about reports whether a finding is about one of the events. One that names none is
 // about the session.
 func (p picked) about(f check.Finding) bool {
-	return p == nil || len(f.Events) == 0 || slices.ContainsFunc(f.Events, p.has)
-}
-
-// passed counts the findings that were not told.
-type passed map[order.Severity]int
-
-// off takes them from a summary.
-func (n passed) off(s check.Summary) check.Summary {
-	s.Errors -= n[order.Error]
-	s.Warnings -= n[order.Warning]
-	s.Notes -= n[order.Note]
-	return s
+	return p == nil || len(f.Events) == 0 || slices.ContainsFunc(f.Events, func(seq uint64) bool {
+		return seq/64 < uint64(len(p)) && p[seq/64]&(1<<(seq%64)) != 0
+	})
 }
 
 // narrow leaves the calls that fit in a view.

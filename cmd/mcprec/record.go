@@ -9,6 +9,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -100,7 +103,10 @@ func runRecord(std streams, o recordOptions, command []string) error {
 	if err != nil {
 		return err
 	}
-	o.disk.fail = func(error) { endProcess(process) }
+	o.disk.fail = func(error) { // the server gets the time to end
+		process.Signal(syscall.SIGTERM)
+		time.AfterFunc(2*time.Second, func() { process.Signal(os.Kill) })
+	}
 	db, rec := startRecorder(std, o, syncing, command)
 	exited, err := rec.Run(recorder.Stdio{Client: std.in, Reply: std.out, Errors: std.err, Process: process, Signals: signals, Heard: fromTerminal})
 	if err != nil {
@@ -159,30 +165,23 @@ func (o *recordOptions) check() (syncing time.Duration, err error) {
 	if syncing, err = parseSync(o.sync); err != nil {
 		return 0, usagef("--sync: %v", err)
 	}
-	if err := checkOut(o.out); err != nil {
-		return 0, err
+	if o.out == "-" {
+		return 0, usagef("--out -: standard output is the protocol's; name a file")
+	}
+	if dir := filepath.Dir(o.out); o.out != "" { // or the fixture could not be written at the end
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return 0, usagef("--out %s: there is no folder %s", o.out, dir)
+		}
 	}
 	if o.mask && o.secrets.show {
 		return 0, usagef("--mask and --secrets; give one of them")
 	}
-	if err := o.secrets.check(); err != nil {
-		return 0, err
+	if len(o.secrets.Keys)+len(o.secrets.Patterns)+len(o.secrets.Pointers) > 0 { // the built-in rules take time to read
+		if _, err := o.secrets.rules(); err != nil {
+			return 0, err
+		}
 	}
 	return syncing, o.disk.parse()
-}
-
-// checkOut refuses a fixture file that could not be written at the end.
-func checkOut(name string) error {
-	if name == "" {
-		return nil
-	}
-	if name == "-" {
-		return usagef("--out -: standard output is the protocol's; name a file")
-	}
-	if info, err := os.Stat(filepath.Dir(name)); err != nil || !info.IsDir() {
-		return usagef("--out %s: there is no folder %s", name, filepath.Dir(name))
-	}
-	return nil
 }
 
 // masked is what the header says of --mask.
@@ -326,4 +325,94 @@ func until(ctx context.Context, events iter.Seq2[store.Event, error]) iter.Seq2[
 			}
 		}
 	}
+}
+
+// diskOptions are the flags of record for a disk that does not take what is written.
+type diskOptions struct {
+	strict bool
+	frame  string
+	max    int64 // of frame
+
+	fail  func(error)  // ends the session
+	ended *atomic.Bool // it did
+}
+
+const diskHelp = `If the disk does not answer, a frame waits for it 100 ms, at most; if it is full,
+not at all. The session goes on, and what is to be recorded waits in memory, up to
+24 MiB, until the disk takes it. For room there a frame waits a second, at most, of a
+disk that is only slow. What finds none is counted, and the recording says where it is
+missing. While something waits, a mcprec that is killed loses that. With --strict nothing passes that is not written: the session
+ends when the disk fails, or does not answer for 5 s.
+
+`
+
+func (o *diskOptions) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.frame, "max-frame", "0", "record at most `SIZE` of a frame, whose event then says that it is cut;\nit passes whole; 0 records all")
+	for name, taken := range map[string]*string{"max-body": &o.frame, "memory": new(string)} { // what older versions had
+		f.StringVar(taken, name, "0", "")
+		_ = f.MarkHidden(name)
+	}
+	f.BoolVar(&o.strict, "strict", false, "end the session rather than let something pass unrecorded")
+}
+
+// parse checks the flags and sets the limit for the process.
+func (o *diskOptions) parse() (err error) {
+	if o.frame == "" { // of serve, which records too
+		o.frame = "0"
+	}
+	if o.max, err = parseSize(o.frame); err != nil {
+		return usagef("--max-frame: %v", err)
+	}
+	o.ended = new(atomic.Bool)
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(heapLimit)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(lazyGC)
+	}
+	return nil
+}
+
+// lazyGC has the collector run half as often: little lives long in a recorder, and the
+// limit holds in any case.
+const lazyGC = 200
+
+// heapLimit keeps a recorder within about 64 MiB, whatever disk and peers do: mcprec itself
+// takes some more, and so does a heap that the machine has no time to collect.
+const heapLimit = 40 << 20
+
+// recording returns how a recorder of these options records.
+func (o *recordOptions) recording(std streams) []recorder.Option {
+	options := []recorder.Option{recorder.MaxFrame(o.disk.max), recorder.Trouble(func(err error) { o.disk.tell(std, err) })}
+	if o.disk.strict {
+		options = append(options, recorder.Strict())
+	}
+	return options
+}
+
+// tell says that the disk does not take what is written, and ends a strict session.
+func (o *diskOptions) tell(std streams, err error) {
+	switch {
+	case !o.strict && errors.Is(err, store.ErrNotKept):
+		fmt.Fprintf(plainTo(std.err), "mcprec: %v; the session goes on, and its recording says from which event on it is doubtful\n", err)
+		return
+	case !o.strict:
+		fmt.Fprintf(plainTo(std.err), "mcprec: %v; the session goes on, and what is recorded waits in memory\n", err)
+		return
+	}
+	if o.ended.Swap(true) {
+		return
+	}
+	fmt.Fprintf(plainTo(std.err), "mcprec: %v; the session ends, as --strict asks\n", err)
+	o.fail(err)
+}
+
+// unrecorded says that a session is not recorded, and ends it if that is asked for.
+func (o *recordOptions) unrecorded(std streams, err error) {
+	if o.disk.strict {
+		o.disk.tell(std, err)
+		return
+	}
+	fmt.Fprintf(plainTo(std.err), "mcprec: %v; the session goes on unrecorded\n", err)
 }

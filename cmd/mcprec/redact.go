@@ -70,7 +70,8 @@ does not call it back. Make a new one.
 	return cmd
 }
 
-func (o *redactOptions) check(arg string) error {
+func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
+	defer frugal()()
 	file := arg == "-" || arg != "" && looksLikeFile(arg)
 	switch {
 	case o.inPlace && (o.out.name != "" || arg == "-"):
@@ -78,12 +79,7 @@ func (o *redactOptions) check(arg string) error {
 	case file && !o.inPlace && o.out.name == "":
 		return usagef("redact %s: where is the copy to go? Use --out FILE, or --in-place", arg)
 	}
-	return o.out.check()
-}
-
-func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
-	defer frugal()()
-	if err := o.check(arg); err != nil {
+	if err := o.out.check(); err != nil {
 		return err
 	}
 	s, err := openSession(cmd, o.home, arg)
@@ -105,7 +101,14 @@ func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
 	if c.secrets == 0 && o.out.name == "" {
 		return nil
 	}
-	return c.keep(cmd, arg, events)
+	write := func(w io.Writer) error { return encode(w, fixtures.Each(events)) }
+	switch {
+	case o.out.name != "":
+		return o.out.write(c.out, write)
+	case s.db == nil:
+		return replaceFile(arg, write)
+	}
+	return c.store(cmd.Context(), events)
 }
 
 // runScan lists the secrets of sessions. The store may be read-only: the scan keeps no
@@ -267,18 +270,6 @@ func (c *cleaning) list(e store.Event, f mask.Finding) error {
 	}
 	_, err := fmt.Fprintf(c.out, "%6d %-6s %-7s %-12s %s\n", e.Seq, cmp.Or(e.Dir.String(), "-"), e.Kind, f.Rule, named(f.Path))
 	return err
-}
-
-// keep writes the copy where it is to go.
-func (c *cleaning) keep(cmd *cobra.Command, arg string, events []store.Event) error {
-	write := func(w io.Writer) error { return encode(w, fixtures.Each(events)) }
-	switch {
-	case c.options.out.name != "":
-		return c.options.out.write(c.out, write)
-	case c.session.db == nil:
-		return replaceFile(arg, write)
-	}
-	return c.store(cmd.Context(), events)
 }
 
 // store makes a session of the copy and, in place, removes the other after it is there:

@@ -80,28 +80,16 @@ func newReplay() *cobra.Command {
 	return cmd
 }
 
-// setup reads the flags that choose how to replay.
-func (o replayOptions) setup() (s replay.Setup, err error) {
-	if s.Capacity, err = replay.ParseCapacity(o.capacity); err != nil {
-		return s, usagef("--capacity: %v", err)
-	}
-	ends, err := o.models.parse()
-	s.Client, s.Server = ends.Client, ends.Server
-	return s, err
-}
-
 // modelFlags are the models of the two ends.
 type modelFlags struct{ client, server string }
 
 func (m *modelFlags) addFlags(cmd *cobra.Command, initial, more string) {
-	for _, end := range []struct {
-		name  string
-		value *string
-		more  string
-	}{{"client", &m.client, strings.ReplaceAll(more, "OTHER", "server")}, {"server", &m.server, strings.ReplaceAll(more, "OTHER", "client")}} {
-		cmd.Flags().StringVar(end.value, end.name, initial, "the "+end.name+"'s `MODEL`"+end.more)
-		completeWords(cmd, end.name, "free", "rigid", "inline", "serial", "inbox:")
+	add := func(end, other string, value *string) {
+		cmd.Flags().StringVar(value, end, initial, "the "+end+"'s `MODEL`"+strings.ReplaceAll(more, "OTHER", other))
+		completeWords(cmd, end, "free", "rigid", "inline", "serial", "inbox:")
 	}
+	add("client", "server", &m.client)
+	add("server", "client", &m.server)
 }
 
 // parse reads the models; one that is not given is free.
@@ -120,7 +108,11 @@ func (m modelFlags) parse() (ends replay.Models, err error) {
 }
 
 func runReplay(cmd *cobra.Command, o replayOptions, arg string) (err error) {
-	setup, err := o.setup()
+	capacity, err := replay.ParseCapacity(o.capacity)
+	if err != nil {
+		return usagef("--capacity: %v", err)
+	}
+	ends, err := o.models.parse()
 	if err != nil {
 		return err
 	}
@@ -136,7 +128,7 @@ func runReplay(cmd *cobra.Command, o replayOptions, arg string) (err error) {
 	if o.expect {
 		return checkExpectations(cmd, s.name, recording)
 	}
-	verdict := replay.Closed(recording, setup).Judged()
+	verdict := replay.Closed(recording, replay.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server}).Judged()
 	return printVerdict(cmd, o.format, verdict, verdict.Verdict == replay.Pass)
 }
 

@@ -98,7 +98,10 @@ func remedies(differences []replay.Difference, more int) (flags []string) {
 				normalize[name] = true
 			}
 		default:
-			places = append(places, printable(path))
+			for plain(path) != path { // the nearest place above that can be printed as it is
+				path = path[:strings.LastIndexByte(path, '/')]
+			}
+			places = append(places, path)
 		}
 	}
 	for _, path := range fewer(places) {
@@ -122,14 +125,6 @@ func letMatch(flags []string) string { return "to let it match: " + strings.Join
 func rootOf(path string) string {
 	root, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return "/" + root
-}
-
-// printable returns the place, or the nearest place above it that can be printed as it is.
-func printable(path string) string {
-	for plain(path) != path {
-		path = path[:strings.LastIndexByte(path, '/')]
-	}
-	return path
 }
 
 // fewer returns a few pointers that cover all of these: elements of lists together, or
@@ -157,7 +152,12 @@ func fewer(places []string) []string {
 			common = append(common, path)
 			continue
 		}
-		common[i] = commonPlace(common[i], path)
+		x, y := strings.Split(common[i], "/"), strings.Split(path, "/")
+		n := 0
+		for n < min(len(x), len(y)) && x[n] == y[n] {
+			n++
+		}
+		common[i] = strings.Join(x[:n], "/")
 	}
 	return common
 }
@@ -169,16 +169,6 @@ func unique[T comparable](list []T) (kept []T) {
 		}
 	}
 	return kept
-}
-
-// commonPlace returns the place that both are in.
-func commonPlace(a, b string) string {
-	x, y := strings.Split(a, "/"), strings.Split(b, "/")
-	n := 0
-	for n < min(len(x), len(y)) && x[n] == y[n] {
-		n++
-	}
-	return strings.Join(x[:n], "/")
 }
 
 // advice says which flags would let the requests match that came otherwise than they were

@@ -32,12 +32,6 @@ a session for good.
 
 `
 
-// addFlags adds the flags of a command that shows or writes what the store keeps.
-func (o *secretOptions) addFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.show, "secrets", false, "show and write secrets as they are")
-	o.addRules(cmd)
-}
-
 // addRules adds the flags that say what else is a secret. Their old names work too.
 func (o *secretOptions) addRules(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -53,16 +47,6 @@ func (o *secretOptions) addRules(cmd *cobra.Command) {
 		}
 		return pflag.NormalizedName(name)
 	})
-}
-
-// check refuses wrong flags. The rules that are built in take time to read, so it does not
-// read them for nothing.
-func (o *secretOptions) check() error {
-	if len(o.Keys)+len(o.Patterns)+len(o.Pointers) == 0 {
-		return nil
-	}
-	_, err := o.rules()
-	return err
 }
 
 // rules reads the flags.

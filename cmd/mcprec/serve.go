@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,19 +91,6 @@ const serveExit = `Exit codes: 0 fine, 1 with --fail when the client did otherwi
 that cannot be read or written, 126 and 127 a COMMAND that cannot be run or is not
 there. Where serve records, it ends as record does.`
 
-// apart is how long after a notification its result comes, by default.
-const apart = 10 * time.Millisecond
-
-func (o serveOptions) pacer() (replay.Pacer, error) {
-	switch {
-	case o.timing != "apart":
-		return replay.ParsePacer(o.timing, o.maxGap)
-	case o.maxGap > 0:
-		return replay.Apart{By: o.maxGap}, nil
-	}
-	return replay.Apart{By: apart}, nil
-}
-
 // beforeDash cuts the arguments at --.
 func beforeDash(cmd *cobra.Command, args []string) (own, command []string) {
 	if n := cmd.ArgsLenAtDash(); n >= 0 {
@@ -116,10 +104,13 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	if err != nil {
 		return err
 	}
-	pacer, err := o.pacer()
+	var pacer replay.Pacer = replay.Apart{By: cmp.Or(o.maxGap, 10*time.Millisecond)} // how long a result comes after a notification
+	if o.timing != "apart" {
+		if pacer, err = replay.ParsePacer(o.timing, o.maxGap); err != nil {
+			return usagef("--%v", err)
+		}
+	}
 	switch {
-	case err != nil:
-		return usagef("--%v", err)
 	case o.maxGap < 0 || o.patience <= 0:
 		return usagef("--max-gap and --patience take a duration such as 500ms")
 	case arg == "-":

@@ -73,7 +73,10 @@ func openFixture(cmd *cobra.Command, h home, arg string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{name: arg, file: f, lines: isFixture(f), door: d}, nil
+	head := make([]byte, 4096)
+	n, _ := f.ReadAt(head, 0)            // a pipe has no places: it is not asked which line
+	_, other := foreign.Detect(head[:n]) // our own form has an event a line
+	return &session{name: arg, file: f, lines: n > 0 && !other, door: d}, nil
 }
 
 // looksLikeFile tells a path from an id: ids have neither dots nor slashes.
@@ -86,14 +89,6 @@ func looksLikeFile(arg string) bool {
 	}
 	_, err := os.Stat(arg)
 	return err == nil
-}
-
-// isFixture tells our own form, with an event a line, from those of other recorders.
-func isFixture(f *os.File) bool {
-	head := make([]byte, 4096)
-	n, _ := f.ReadAt(head, 0) // a pipe has no places: it is not asked which line
-	_, other := foreign.Detect(head[:n])
-	return n > 0 && !other
 }
 
 // openFile opens a fixture.
@@ -132,25 +127,21 @@ func findSession(ctx context.Context, db *boltstore.Store, h home, prefix string
 		if err != nil {
 			return none, err
 		}
-		return none, usagef("session %s is ambiguous; it begins%s", prefix, candidates(found, d))
+		var list strings.Builder
+		for _, s := range found[:min(len(found), 10)] {
+			line := fmt.Sprintf("\n  %s  %s  %s", s.ID, s.Start.Local().Format(time.DateTime), plain(d.header(s.Header).Label))
+			list.WriteString(strings.TrimRight(line, " "))
+		}
+		if len(found) > 10 {
+			list.WriteString("\n  …")
+		}
+		return none, usagef("session %s is ambiguous; it begins%s", prefix, &list)
 	case faults != nil:
 		return none, faults
 	case prefix == "":
 		return none, usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
 	}
 	return none, usagef("no session begins with %s in %s; mcprec list shows them", prefix, db.Info().Location)
-}
-
-func candidates(sessions []store.Session, d door) string {
-	var b strings.Builder
-	for i, s := range sessions {
-		if i == 10 {
-			b.WriteString("\n  …")
-			break
-		}
-		b.WriteString(strings.TrimRight(fmt.Sprintf("\n  %s  %s  %s", s.ID, s.Start.Local().Format(time.DateTime), plain(d.header(s.Header).Label)), " "))
-	}
-	return b.String()
 }
 
 // crashed reports whether the session's recorder is gone and did not close it.
@@ -253,7 +244,8 @@ func (h *home) addFlags(cmd *cobra.Command) {
 // addDoor adds the flags of a command that shows or writes what the store keeps.
 func (h *home) addDoor(cmd *cobra.Command) {
 	h.addFlags(cmd)
-	h.secrets.addFlags(cmd)
+	cmd.Flags().BoolVar(&h.secrets.show, "secrets", false, "show and write secrets as they are")
+	h.secrets.addRules(cmd)
 }
 
 // path returns the store's folder without making it.

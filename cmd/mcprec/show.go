@@ -66,15 +66,11 @@ export --secrets.
 	return cmd
 }
 
-func (o showOptions) check() error {
-	return notNegative("limit", o.limit)
-}
-
 // errEnough ends a fold whose limit is reached.
 var errEnough = errors.New("enough")
 
 func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
-	if err := o.check(); err != nil {
+	if err := notNegative("limit", o.limit); err != nil {
 		return err
 	}
 	fits, err := o.parse()
@@ -177,16 +173,12 @@ func newSequencePrinter(s *screen) entryPrinter {
 		return nil
 	})
 	begun := false
-	begin := func() error {
-		if begun {
-			return nil
-		}
-		begun = true
-		return d.Heading()
-	}
 	return entryPrinter{func(e replay.Entry) error {
-		if err := begin(); err != nil {
-			return err
+		if !begun {
+			begun = true
+			if err := d.Heading(); err != nil {
+				return err
+			}
 		}
 		return d.Add(e)
 	}, d.Close}

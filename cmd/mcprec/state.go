@@ -108,27 +108,19 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 	w := bufio.NewWriter(cmd.OutOrStdout())
 	if o.diff == "" {
 		v := narrow(states[0].View(), fits)
-		if o.at == "100%" {
-			v.Lines, err = openLines(cmd.Context(), s)
+		if o.at == "100%" && s.db != nil { // lines of a live session whose ends have not come
+			var open []store.OpenLine
+			open, err = s.db.OpenLines(cmd.Context(), s.id)
+			for _, l := range open {
+				age := time.Since(s.start.Add(l.At)).Round(time.Millisecond)
+				v.Lines = append(v.Lines, state.Line{Pipe: l.Pipe, Bytes: l.Size, Since: l.At.String(), Open: age.String()})
+			}
 		}
 		err = errors.Join(err, printState(w, o.format, v))
 	} else {
 		err = printChanges(w, o.format, narrow(states[0].View(), fits), narrow(states[1].View(), fits))
 	}
 	return errors.Join(err, w.Flush())
-}
-
-// openLines returns the lines of a live session whose ends have not come.
-func openLines(ctx context.Context, s *session) (lines []state.Line, err error) {
-	if s.db == nil {
-		return nil, nil
-	}
-	open, err := s.db.OpenLines(ctx, s.id)
-	for _, l := range open {
-		age := time.Since(s.start.Add(l.At)).Round(time.Millisecond)
-		lines = append(lines, state.Line{Pipe: l.Pipe, Bytes: l.Size, Since: l.At.String(), Open: age.String()})
-	}
-	return lines, err
 }
 
 // statesAt returns the state at each of the points, in one pass.

@@ -80,9 +80,8 @@ func runTarget(ctx context.Context, std streams, o recordOptions) error {
 	}
 	ctx, end := signal.NotifyContext(ctx, endings()...)
 	defer end()
-	r := &remote{std: std, o: o, db: db, target: target}
 	o.disk.fail = func(error) { end() }
-	r.o.disk.fail = o.disk.fail
+	r := &remote{std: std, o: o, db: db, target: target}
 	err = r.serve(ctx, listener)
 	closeInto(&err, db)
 	if err == nil && r.faulty.Load() {
@@ -105,7 +104,20 @@ type remote struct {
 // serve passes exchanges through until the context is over.
 func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	tap := recorder.NewHTTP(recorder.HTTPOptions{
-		Open: r.open, Done: r.done, Path: r.target.Path, Split: r.o.http.split, Together: r.o.http.join,
+		Open: func(h store.Header) *recorder.Recorder {
+			rec, err := recorder.New(context.Background(), r.db, h, r.o.recording(r.std)...)
+			if err != nil {
+				r.o.unrecorded(r.std, err)
+				return recorder.Unrecorded(err)
+			}
+			return rec
+		},
+		Done: func(sum recorder.Summary) {
+			if !reportRecorded(context.Background(), r.std, r.o, r.db, sum) {
+				r.faulty.Store(true)
+			}
+		},
+		Path: r.target.Path, Split: r.o.http.split, Together: r.o.http.join,
 		Header: store.Header{Label: r.o.label.text, Labels: r.o.label.values, URL: r.target.String(), Masked: r.o.masked(), Recorder: "mcprec " + version()},
 	})
 	say := func(format string, args ...any) { fmt.Fprintf(plainTo(r.std.err), "mcprec: "+format+"\n", args...) }
@@ -125,7 +137,11 @@ func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
 	recorder.OwnConnections(server)
-	fmt.Fprintln(plainTo(r.std.out), &url.URL{Scheme: "http", Host: reachable(listener.Addr()), Path: r.target.Path})
+	host := listener.Addr().String()
+	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() { // a client of this machine finds it so
+		host = net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
+	}
+	fmt.Fprintln(plainTo(r.std.out), &url.URL{Scheme: "http", Host: host, Path: r.target.Path})
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	var err error
@@ -141,29 +157,4 @@ func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	err = errors.Join(err, server.Close())
 	tap.Close()
 	return err
-}
-
-// reachable returns an address under which a client of this machine finds a listener.
-func reachable(addr net.Addr) string {
-	tcp, ok := addr.(*net.TCPAddr)
-	if !ok || !tcp.IP.IsUnspecified() {
-		return addr.String()
-	}
-	return net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
-}
-
-// open starts a recording, or says that there is none.
-func (r *remote) open(h store.Header) *recorder.Recorder {
-	rec, err := recorder.New(context.Background(), r.db, h, r.o.recording(r.std)...)
-	if err != nil {
-		r.o.unrecorded(r.std, err)
-		return recorder.Unrecorded(err)
-	}
-	return rec
-}
-
-func (r *remote) done(sum recorder.Summary) {
-	if !reportRecorded(context.Background(), r.std, r.o, r.db, sum) {
-		r.faulty.Store(true)
-	}
 }
