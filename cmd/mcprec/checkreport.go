@@ -67,19 +67,14 @@ func (r *checkReport) finding(s *session, f check.Finding) {
 		r.err = r.enc.Encode(shownFinding{s.name, f, f.Dir.String()})
 	case "text":
 		r.heading(s.name)
-		r.err = r.line(f)
+		severity := fmt.Sprintf(" %v ", f.Severity)
+		before, after, _ := strings.Cut(f.String(), severity)
+		how := map[order.Severity]style{order.Error: red, order.Warning: yellow}[f.Severity]
+		r.err = errors.Join(paintTo(r.w, unpainted, "  "+plain(before)), paintTo(r.w, how, severity),
+			paintTo(r.w, unpainted, plain(after)+"\n"))
 	default:
 		r.kept = append(r.kept, sessionFinding{f, s.name, s.file != nil, s.lines})
 	}
-}
-
-// line prints a finding, with its severity painted.
-func (r *checkReport) line(f check.Finding) error {
-	word := fmt.Sprintf(" %v ", f.Severity)
-	before, after, _ := strings.Cut(f.String(), word)
-	how := map[order.Severity]style{order.Error: red, order.Warning: yellow}[f.Severity]
-	return errors.Join(
-		paintTo(r.w, unpainted, "  "+plain(before)), paintTo(r.w, how, word), paintTo(r.w, unpainted, plain(after)+"\n"))
 }
 
 func (r *checkReport) heading(session string) {

@@ -93,10 +93,8 @@ data that cannot be read or written, 126 and 127 the command cannot be run.`,
 		},
 		ValidArgsFunction: completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-				return runDrive(cmd, o, firstOf(args[:dash]), args[dash:])
-			}
-			return runDrive(cmd, o, firstOf(args), nil)
+			own, command := beforeDash(cmd, args)
+			return runDrive(cmd, o, firstOf(own), command)
 		},
 	}
 	o.home.addDoor(cmd)

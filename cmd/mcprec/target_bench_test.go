@@ -7,8 +7,10 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/store"
@@ -73,4 +75,15 @@ func exchanges(b *testing.B, h http.Handler) {
 			resp.Body.Close()
 		}
 	})
+}
+
+// ratio is that of the medians: the second to the first.
+func ratio(times [2][]time.Duration) float64 {
+	return float64(median(times[1])) / float64(median(times[0]))
+}
+
+// median is the middle one; it sorts them.
+func median(times []time.Duration) time.Duration {
+	slices.Sort(times)
+	return times[len(times)/2]
 }
