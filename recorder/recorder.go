@@ -17,9 +17,6 @@ import (
 // Delivered event.
 const BlockedThreshold = 10 * time.Millisecond
 
-// maxScratch is for how many parts memory is kept between writes.
-const maxScratch = 16
-
 // Option changes how a Recorder records.
 type Option func(*Recorder)
 
@@ -42,6 +39,7 @@ type Recorder struct {
 	ended   bool         // the end of the log is written, or waits
 	closed  bool         // the spool is
 	parts   []store.Part // scratch of one write
+	own     *own         // whose they are; nil: none is made
 	gap     store.LostInfo
 	broken  []uint64        // events begun in the spool that will get no more parts
 	unsaid  []store.Event   // what must be told and could not yet be
@@ -145,7 +143,10 @@ func (r *Recorder) at() time.Duration { return time.Since(r.start) }
 // begin starts the parts of one write with what an earlier failure left to say.
 // r.seq is only moved by commit; add uses it as if all before had been written.
 func (r *Recorder) begin(at time.Duration) {
-	r.parts = r.parts[:0]
+	if r.own == nil {
+		r.own = owns.Get().(*own)
+	}
+	r.parts = r.own.parts[:0]
 	for _, seq := range r.broken {
 		r.parts = append(r.parts, store.Part{Event: store.Event{Seq: seq, Unterminated: true}, Cont: true})
 	}
@@ -180,7 +181,8 @@ func (r *Recorder) commit() error {
 	if r.back == nil {
 		return r.committed(r.spool.Write(r.parts))
 	}
-	w := r.back.write(keep(r.parts, sizeOf(r.parts)).parts) // late, it reads what the caller may fill anew
+	r.own.take(r.parts)
+	w := r.back.write(r.parts)
 	if w.late {
 		return r.overtaken()
 	}
@@ -203,13 +205,13 @@ func (r *Recorder) commitHere(goOn func()) (mine bool, err error) {
 // overtaken is told that the parts are not written yet, but will be.
 func (r *Recorder) overtaken() error {
 	r.failed = r.failed || r.strict
-	r.parts = nil // that write may still read them
+	r.parts, r.own = nil, nil // that write may still read them
 	return r.committed(nil)
 }
 
 // committed takes note of whether the parts are written.
 func (r *Recorder) committed(err error) error {
-	defer r.forgetParts()
+	defer r.passOn()
 	if err == nil {
 		r.broken = r.broken[:0]
 		r.gap = store.LostInfo{}
@@ -233,11 +235,11 @@ func (r *Recorder) committed(err error) error {
 	return err
 }
 
-// forgetParts lets go of what was written: a session that rests holds nothing of it.
-func (r *Recorder) forgetParts() {
-	clear(r.parts)
-	if cap(r.parts) > maxScratch {
-		r.parts = nil
+// passOn passes the memory of the write on.
+func (r *Recorder) passOn() {
+	if r.own != nil {
+		r.own.pass(r.parts)
+		r.parts, r.own = nil, nil
 	}
 }
 
