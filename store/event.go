@@ -28,8 +28,8 @@ const (
 type Event struct {
 	// Seq is the position in the session's log, from 1, without gaps.
 	Seq uint64
-	// At is the monotonic offset from the session's start. Of a frame that came
-	// in several reads it is the time of the first.
+	// At is the monotonic offset from the session's start. A frame of a pipe has the time
+	// at which its end was seen, one of an HTTP body that of its first byte.
 	At time.Duration
 	// Kind says how to read the rest.
 	Kind Kind

@@ -348,7 +348,7 @@ ends when the disk fails, or does not answer for 5 s.
 
 func (o *diskOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.frame, "max-frame", "0", "record at most `SIZE` of a frame, whose event then says that it is cut;\nit passes whole; 0 records all")
+	f.StringVar(&o.frame, "max-frame", "0", "record at most `SIZE` of a frame, whose event then says that it is cut;\nit passes whole, as it stands in the spool of a live session; 0 records all")
 	for name, taken := range map[string]*string{"max-body": &o.frame, "memory": new(string)} { // what older versions had
 		f.StringVar(taken, name, "0", "")
 		_ = f.MarkHidden(name)
