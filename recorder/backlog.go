@@ -34,8 +34,8 @@ var ErrNoAnswer = errors.New("the disk does not answer")
 // queue is worked off by one goroutine: by the one whose write was late, when that
 // returns.
 //
-// Of the spool's calls one runs at a time: that of who has the recorder's turn, only while
-// nothing is behind, or that goroutine's.
+// One call of the spool runs at a time. While nothing waits in the queue it is made with the
+// recorder's turn; otherwise the goroutine that works off the queue makes it.
 type backlog struct {
 	spool  store.Spool
 	budget *budget

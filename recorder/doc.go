@@ -28,7 +28,7 @@
 // A [Recorder] owns one session: the clock, the spool, the Seq of events, and one turn to
 // use them (handover.go), of which there is one total order. A [Tap] is one direction's
 // pass-through, or standard error's: it reads, hands what it read to the spool as one
-// chunk, and passes it on. Frames are cut, numbered and limited by whoever reads the spool
+// chunk, and passes it on. The readers of the spool cut, number and limit the frames
 // (store.Assembler). The turn is never held while a peer is written to. Between
 // Recorder and spool stands a backlog (backlog.go): a pump writes to the spool in its
 // own goroutine, which is quickest, and another takes the pump over if that write is

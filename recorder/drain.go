@@ -98,7 +98,7 @@ func (b *backlog) tried(n int, err error, took time.Duration) bool {
 	return true
 }
 
-// drop lets go of what is written. b.mu is held.
+// drop removes the first n batches, which are written. b.mu is held.
 func (b *backlog) drop(n int) {
 	for i := range b.queue[:n] {
 		b.budget.free(b.queue[i].size)
@@ -151,7 +151,7 @@ func (b *backlog) wait(err error) {
 	}
 }
 
-// finish ends the work on the queue and returns what of it could not be written. It is
+// finish ends the work on the queue and returns the batches that could not be written. It is
 // patient for as long as the disk takes something now and then. If the disk takes
 // nothing, the spool is not to be used any more.
 func (b *backlog) finish() (left []batch, usable bool) {

@@ -9,8 +9,8 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Seal writes the end of the log. It is quick: whoever is in a hurry may leave the
-// rest of Close to the next mcprec. Taps used after it pass on nothing.
+// Seal writes the end of the log. It is quick: a program in a hurry may leave the rest of
+// Close to the next mcprec. Taps used after it pass on nothing.
 func (r *Recorder) Seal() {
 	r.turn.take()
 	defer r.turn.give()
@@ -209,8 +209,8 @@ func (r *Recorder) unfinished(seq uint64) {
 	}
 }
 
-// forgetBytes counts bytes of an event as lost; of one that began in what is written
-// nobody knows any more which stream's it is.
+// forgetBytes counts bytes of an event as lost. The stream of an event that began in an
+// earlier write is unknown here.
 func (r *Recorder) forgetBytes(e store.Event, unknown bool, n uint64) {
 	switch {
 	case unknown:

@@ -9,7 +9,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// flow says where a pass stands, for whoever decides when a session is over.
+// flow says where a pass stands. The shutdown reads it to decide when a session is over.
 type flow struct {
 	state   atomic.Int32
 	moved   atomic.Uint64 // changes of state
@@ -72,8 +72,8 @@ func (f *flows) moved() uint64 {
 // must be silent before the session ends without it.
 const Grace = 250 * time.Millisecond
 
-// Linger is how long a session lasts whose server has exited and whose output nobody
-// takes, or nobody waits for.
+// Linger is how long a session lasts after its server has exited when no client reads the
+// server's output, or none waits for it.
 const Linger = time.Second
 
 // forever is no limit.

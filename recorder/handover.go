@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// turn is the right to use what the writes of a recorder share. One goroutine has it at a
-// time. It is no mutex: who has it may hand it on to another, who gives it back.
+// turn is the right to use the fields that the writes of a recorder share. One goroutine has
+// it at a time. It is not a mutex: a goroutine that has the turn may hand it to another, which
+// then gives it back.
 type turn chan struct{}
 
 func newTurn() turn { return make(turn, 1) }

@@ -13,9 +13,9 @@ const (
 	ownParts = 1 << 10
 )
 
-// own is memory for one write. A write that is late may read it yet when whoever gave the
-// payloads has gone on, and fills theirs anew. It is passed on by one recorder to another:
-// of many sessions few write at once.
+// own is memory for one write. A late write may still read it when the caller has gone on and
+// reuses its own buffers. All recorders share a pool of these: of many sessions few write at
+// once.
 type own struct {
 	parts []store.Part
 	bytes []byte
@@ -41,7 +41,7 @@ func (o *own) take(parts []store.Part) {
 	o.bytes = b
 }
 
-// pass passes it on, with the parts as they have grown.
+// pass returns the memory to the pool, with the parts as they have grown.
 func (o *own) pass(parts []store.Part) {
 	if o.parts = parts; cap(parts) > ownParts {
 		o.parts = nil

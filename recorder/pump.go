@@ -6,9 +6,9 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// pump is a direction's pass, as whoever runs it has it. A pump writes to the spool in its
-// own goroutine. If that write is overdue, another goroutine goes on with the pump where
-// this one waits; see handover.
+// pump is the state of one direction's pass-through. The goroutine that runs a pump writes to
+// the spool itself. If that write is overdue, another goroutine goes on with the pump, and the
+// first one has only its write left; see handover.
 type pump struct {
 	t     *Tap
 	dst   io.Writer
@@ -16,7 +16,7 @@ type pump struct {
 	f     *flow
 	buf   []byte // with room for the head of a record in front
 	chunk []byte // of buf, read, and not yet passed on
-	lines uint64 // of it
+	lines uint64 // that begin in chunk
 	err   error  // of that read
 	ended chan store.EOFInfo
 }

@@ -31,7 +31,7 @@ type Recorder struct {
 	back     *backlog                       // nil: the spool never lets a write wait
 	doubt    atomic.Pointer[store.NoteInfo] // of a disk that failed, to be told with the next write
 
-	turn    turn // who has it uses what follows
+	turn    turn // guards the fields below
 	spool   store.Spool
 	seq     uint64 // of the newest event, as parts have it
 	sealed  bool
@@ -202,7 +202,7 @@ func (r *Recorder) commitHere(goOn func()) (mine bool, err error) {
 	return true, r.committed(w.err)
 }
 
-// overtaken is told that the parts are not written yet, but will be.
+// overtaken goes on although the parts are not written yet: they wait in the queue.
 func (r *Recorder) overtaken() error {
 	r.failed = r.failed || r.strict
 	r.parts, r.own = nil, nil // that write may still read them

@@ -60,11 +60,11 @@ func (b *uploadBody) giveUp(w http.ResponseWriter) {
 	b.x.upload(nil, bodyCut)
 }
 
-// isOver reports whether nobody reads any more: the body was read to its end, or given up.
+// isOver reports whether the body was read to its end, or given up: no reader is left.
 func (b *uploadBody) isOver() bool { return b.ended.Load() || b.givenUp.Load() }
 
-// Close records the rest of a body that was not read to its end, if it is short: nobody needs
-// it any more, but the client has sent it.
+// Close records the rest of a body that was not read to its end, if it is short: the server
+// does not need it any more, but the client has sent it.
 func (b *uploadBody) Close() error {
 	if n := b.x.unread(); n > 0 && n <= streamable.EventLimit && !b.x.resends {
 		_, _ = io.Copy(io.Discard, b)
@@ -190,7 +190,7 @@ func (f *firstBytes) Read(p []byte) (int, error) {
 }
 
 // finish reads the rest of the request, to record it, for a moment: a client may send it only
-// after the end of the response. When finish returns nobody reads any more. Otherwise net/http,
+// after the end of the response. When finish returns no read is left. Otherwise net/http,
 // which then ends a read by a deadline, would wait for ever: a read that comes to the end of
 // the request just then starts another one without the deadline.
 func finish(w http.ResponseWriter, r *http.Request, body *uploadBody) {

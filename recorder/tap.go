@@ -16,7 +16,7 @@ import (
 const readSize = 64 << 10
 
 // Tap is the pass-through of one direction, or of standard error: it reads, writes what
-// it read to the spool, and passes it on. Frames are found by whoever reads the spool. One
+// it read to the spool, and passes it on. The readers of the spool find the frames. One
 // goroutine uses a tap at a time.
 type Tap struct {
 	recorder *Recorder

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
@@ -260,28 +259,17 @@ func writeDoor(t *testing.T, path string, events []store.Event) {
 func TestRecordMasked(t *testing.T) {
 	for _, kill := range []bool{false, true} {
 		home := t.TempDir()
-		cmd := exec.CommandContext(t.Context(), "mcprec", "record", "--store", home, "--mask", "--mask-key", "colour", "--", "fakeserver", "echo", "--api-key="+doorSecrets["the command line"])
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(in, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"password":%q,"colour":"ultramarine","note":%q}}}`+"\n", doorSecrets["an argument"], doorSecrets["the command line"])
-		line, err := bufio.NewReader(out).ReadString('\n')
+		c := newClient(t, os.Stderr, "record", "--store", home, "--mask", "--mask-key", "colour", "--", "fakeserver", "echo", "--api-key="+doorSecrets["the command line"])
+		fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"password":%q,"colour":"ultramarine","note":%q}}}`+"\n", doorSecrets["an argument"], doorSecrets["the command line"])
+		line, err := c.out.ReadString('\n')
 		if err != nil || !strings.Contains(line, doorSecrets["an argument"]) {
 			t.Errorf("the client hears %q, %v", line, err)
 		}
 		if kill {
-			_ = cmd.Process.Kill()
+			_ = c.cmd.Process.Kill()
 		}
-		in.Close()
-		_ = cmd.Wait()
+		c.in.Close()
+		_ = c.cmd.Wait()
 		mcprec(t, "list", "--store", home) // folds what is left
 		if shown := mcprec(t, "list", "--store", home); !strings.Contains(shown, "(masked)") {
 			t.Errorf("list:\n%s", shown)

@@ -295,27 +295,16 @@ func TestServeKeepsAtSignal(t *testing.T) {
 	if err := os.WriteFile(name, []byte(recorded), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("mcprec", "serve", "--mode", "new_episodes", name, "--", "fakeserver", "echo")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	io.WriteString(in, `{"jsonrpc":"2.0","id":7,"method":"new"}`+"\n")
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != `{"jsonrpc":"2.0","id":7,"result":{}}`+"\n" {
+	c := newClient(t, os.Stderr, "serve", "--mode", "new_episodes", name, "--", "fakeserver", "echo")
+	io.WriteString(c.in, `{"jsonrpc":"2.0","id":7,"method":"new"}`+"\n")
+	if line, err := c.out.ReadString('\n'); err != nil || line != `{"jsonrpc":"2.0","id":7,"result":{}}`+"\n" {
 		t.Errorf("%q, %v", line, err)
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	err = cmd.Wait()
-	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGTERM {
+	err := c.cmd.Wait()
+	if status := c.cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGTERM {
 		t.Errorf("ended with %v", err)
 	}
 	kept, err := os.ReadFile(name)

@@ -101,7 +101,7 @@ func (s *session) pick(ctx context.Context, o selection) (picked, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = replay.Project(s.events(ctx, 1, store.ReadOptions{}), t) // who reads it for good says what is wrong
+	_ = replay.Project(s.events(ctx, 1, store.ReadOptions{}), t) // a fault of the recording is reported by the reading that follows
 	return set, s.rewind()
 }
 

@@ -27,8 +27,8 @@ type secretOptions struct {
 const secretHelp = `The store keeps exactly what passed, for you alone, but for headers that carry
 credentials. Whatever leaves it, shown or written, has its secrets masked: [redacted:…]
 stands for each, the same for the same secret. --secrets leaves them as they are,
---mask-key and its like mask more, --mask keeps none, and mcprec redact takes them out of
-a session for good.
+--mask-key and its like mask more, --mask keeps none once the session has ended, and mcprec
+redact takes them out of a session for good.
 
 `
 
@@ -58,7 +58,7 @@ func (o *secretOptions) rules() (mask.Rules, error) {
 			return rules, usagef("--mask-pattern %s: %v", p, err)
 		}
 		if re.MatchString("") {
-			return rules, usagef("--mask-pattern %s: it matches nothing at all, everywhere", p)
+			return rules, usagef("--mask-pattern %s: it matches an empty text; want one that needs a character", p)
 		}
 		rules.Patterns = append(rules.Patterns, re)
 	}
@@ -68,10 +68,10 @@ func (o *secretOptions) rules() (mask.Rules, error) {
 	return rules, nil
 }
 
-// door is what everything passes that leaves the store. The zero door masks nothing.
+// door masks everything that leaves the store. The zero door masks nothing.
 type door struct {
 	masker *mask.Masker
-	rules  string // two doors that may mask otherwise have not the same
+	rules  string // names the rules and the key: doors with the same mask alike
 }
 
 // door returns the door of the flags. Its key is that of the store, or of the home's store
@@ -101,8 +101,8 @@ func (h *home) door(db *boltstore.Store) (door, error) {
 	return door{masker: m, rules: m.Placeholder(fmt.Sprintf("%q %q %q %q", rules.Keys, rules.Patterns, rules.Pointers, rules.Values))}, nil
 }
 
-// maskFold returns what masks a session that was recorded with --mask, whichever mcprec moves
-// it out of its spool.
+// maskFold returns the function that masks a session recorded with --mask when any mcprec
+// moves it out of its spool.
 func maskFold(key []byte, h store.Header) (func(store.Event) store.Event, error) {
 	o := secretOptions{MaskRules: *h.Masked}
 	rules, err := o.rules()
@@ -116,7 +116,7 @@ func maskFold(key []byte, h store.Header) (func(store.Event) store.Event, error)
 	return m.Of(h).Session().Event, nil
 }
 
-// of returns the door of a session, which knows the secrets of its command line, too.
+// of returns a door that also knows the secrets in a session's command line and URL.
 func (d door) of(h store.Header) door {
 	if d.masker != nil {
 		d.masker = d.masker.Of(h)

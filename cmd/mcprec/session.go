@@ -298,7 +298,7 @@ func (s *session) endings(ctx context.Context) (*replay.Endings, error) {
 			err = endings.Apply(e)
 		}
 		if err != nil {
-			break // who reads it for good will say so
+			break // the reading that follows reports it
 		}
 	}
 	return endings, s.rewind()

@@ -84,32 +84,19 @@ func TestServeUndrained(t *testing.T) {
 // So does a client on stdio.
 func TestServeUndrainedStdio(t *testing.T) {
 	const requests = 100
-	cmd := exec.Command("mcprec", "serve", "../../fixtures/seed.jsonl")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = fullPipe(t)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill() })
-	answers := bufio.NewReader(out)
+	c := newClient(t, fullPipe(t), "serve", "../../fixtures/seed.jsonl")
+	t.Cleanup(func() { c.cmd.Process.Kill() })
 	for i := range requests {
-		fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"unknown/%d"}`+"\n", i, i)
-		if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "-32010") {
+		fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":"unknown/%d"}`+"\n", i, i)
+		if line, err := c.out.ReadString('\n'); err != nil || !strings.Contains(line, "-32010") {
 			t.Fatalf("request %d: %q, %v", i, line, err)
 		}
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	err = cmd.Wait()
-	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGTERM {
+	err := c.cmd.Wait()
+	if status := c.cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGTERM {
 		t.Errorf("ended with %v", err)
 	}
 }

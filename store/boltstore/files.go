@@ -80,8 +80,8 @@ func theMachine() machine { return machine{osDisk{}, osDisk{}, osDisk{}} }
 // osDisk is the operating system's.
 type osDisk struct{}
 
-// osFile is a file of the operating system, whose Sync leaves out what nobody
-// asks for, as the time of the last change.
+// osFile is a file of the operating system. Its Sync leaves out metadata that mcprec does
+// not need, such as the time of the last change.
 type osFile struct{ *os.File }
 
 func (f osFile) Sync() error { return datasync(f.File) }

@@ -284,8 +284,8 @@ func (u Usage) Size() int64 {
 	return size
 }
 
-// Usage counts what the store takes. It reads no payload. What of the store cannot be
-// read is in the error, and the rest is counted.
+// Usage counts the bytes of the store's files and sessions. It reads no payload. The error
+// names the parts of the store that cannot be read; the rest is counted.
 func (s *Store) Usage(ctx context.Context) (Usage, error) {
 	u := Usage{Stored: map[store.SessionID]int64{}}
 	if err := s.begin(ctx); err != nil {

@@ -562,8 +562,8 @@ func rescueSpool(f reader) (found map[uint64]store.Event, last uint64, err error
 	return found, last, nil
 }
 
-// rescuePipes is rescueSpool of a spool with chunks. How many events are missing where
-// bytes are, nobody can say: one lost event stands for them, and those behind it follow.
+// rescuePipes is rescueSpool for a spool with chunks. The number of events in missing bytes
+// is unknown: one lost event stands for them, and the events behind it follow.
 func rescuePipes(f reader) (found map[uint64]store.Event, last uint64, err error) {
 	r, err := newRescue(f, spoolHead)
 	if err != nil {

@@ -24,10 +24,10 @@ type stream struct {
 	http uint64
 }
 
-// contextSize bounds what is remembered of a stream.
+// contextSize is how many bytes of a stream are remembered, at most.
 const contextSize = 4096
 
-// Session returns what masks a session.
+// Session returns a Session that has seen no events yet.
 func (m *Masker) Session() *Session { return &Session{m, map[stream][]byte{}} }
 
 // Event returns an event as [Masker.Event] does.
@@ -85,7 +85,7 @@ func (s *Session) http(from stream, e store.Event) store.Event {
 	return e
 }
 
-// piece masks a piece of a stream of text, which the end is behind.
+// piece masks a piece of a stream of text. end is the line end that the piece was cut at.
 func (s *Session) piece(from stream, b []byte, end string) ([]byte, int) {
 	before := s.texts[from]
 	text := slices.Concat(before, b, []byte(end))
