@@ -137,6 +137,17 @@ func TestTwoRecordings(t *testing.T) {
 	}
 }
 
+// TestEmptyName: a member of params without a name is compared as any other.
+func TestEmptyName(t *testing.T) {
+	const lines = `> {"id":1,"method":"tools/call","params":{"name":"x","":%d}}
+< {"id":1,"result":{}}`
+	a, b := recorded(t, "2026-01-01T00:00:00Z", fmt.Sprintf(lines, 1)), recorded(t, "2026-05-01T00:00:00Z", fmt.Sprintf(lines, 2))
+	const want = "payload changed [2] [2] tools/call \"x\"; /params/ 1 2\n"
+	if got := told(compared(t, diff.Options{}, a, b)); got != want {
+		t.Errorf("got  %swant %s", got, want)
+	}
+}
+
 // recorded reads a session from lines: > what the client said, < what the server did, a
 // second each.
 func recorded(t testing.TB, start, lines string) []store.Event {

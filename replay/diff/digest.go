@@ -324,7 +324,7 @@ func (h *hasher) params(b []byte, own string) uint64 {
 			return h.mix(key, h.mix('{', kept)), end, kept != 0
 		}
 		value, end := h.value(b, from)
-		return h.mix(key, value), end, string(name) != own
+		return h.mix(key, value), end, own == "" || string(name) != own
 	})
 	return h.mix('{', sum)
 }
