@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/httpevent"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/streamable"
 )
@@ -226,7 +226,7 @@ func (b *body) events(found []streamable.StreamEvent) {
 			b.items = append(b.items, frame)
 			continue
 		}
-		info := &store.HTTPInfo{What: store.HTTPEvent, SSE: sseInfo(ev.Meta, ev.Stray)}
+		info := &store.HTTPInfo{What: store.HTTPEvent, SSE: httpevent.SSE(ev.Meta, ev.Stray)}
 		about := item{kind: store.HTTP, dir: b.dir, info: info, last: ev.Cont}
 		switch message := info.SSE.Event == "" || info.SSE.Event == "message"; {
 		case ev.Cont:
@@ -287,37 +287,4 @@ func (b *body) withinBody(info *store.HTTPInfo, limit int64) bool {
 		info.SetBody(payload)
 	}
 	return len(payload) > 0 || info.Error != ""
-}
-
-// sseInfo describes an event, given its bytes without the values of its data. The stray line
-// ends at the beginning belong to the event before.
-func sseInfo(meta []byte, stray int) *store.SSEInfo {
-	info := &store.SSEInfo{}
-	even, eol := stray == 0 && utf8.Valid(meta), []byte(nil)
-	for text, end := range streamable.EventLines(meta[stray:]) {
-		if eol == nil {
-			eol = end
-		}
-		even = even && bytes.Equal(eol, end)
-		info.Lines = append(info.Lines, string(text))
-		name, value, _ := bytes.Cut(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), []byte{':'})
-		value = bytes.TrimPrefix(value, []byte{' '})
-		switch string(name) {
-		case "event":
-			info.Event = string(value)
-		case "id":
-			info.ID = string(value)
-		case "retry":
-			info.Retry = string(value)
-		}
-	}
-	if !even {
-		info.Lines, info.Raw = nil, meta
-		return info
-	}
-	info.Lines = info.Lines[:max(0, len(info.Lines)-1)] // without the blank one
-	if string(eol) != "\n" {
-		info.EOL = string(eol)
-	}
-	return info
 }

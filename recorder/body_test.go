@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/httpevent"
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
@@ -37,7 +38,7 @@ func told(events []streamable.StreamEvent, rest string) string {
 	for _, ev := range events {
 		fmt.Fprintf(&b, "%q", ev.Data)
 		if ev.Meta != nil {
-			info := sseInfo(ev.Meta, ev.Stray)
+			info := httpevent.SSE(ev.Meta, ev.Stray)
 			fmt.Fprintf(&b, " %q", info.Lines)
 			if info.Event+info.ID+info.Retry != "" {
 				fmt.Fprintf(&b, " event %q id %q retry %q", info.Event, info.ID, info.Retry)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/httpevent"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -39,7 +40,7 @@ type exchange struct {
 func (t *HTTPTap) begin(r *http.Request) *exchange {
 	x := &exchange{tap: t, ask: t.ask(r), expects: r.Header.Get("Expect") != ""}
 	info := &store.HTTPInfo{What: store.HTTPRequest, Method: r.Method, Path: x.ask.path,
-		Header: keepHeader(r.Header), Other: x.ask.other}
+		Header: httpevent.Header(r.Header), Other: x.ask.other}
 	x.pending = []item{{kind: store.HTTP, dir: transport.ClientToServer, info: info}}
 	empty, length := r.Body == nil || r.Body == http.NoBody, r.ContentLength
 	if length == 0 && !empty { // in a client this means that it is not known
@@ -117,7 +118,7 @@ func (x *exchange) informed(status int, h http.Header) {
 		return
 	}
 	it := item{kind: store.HTTP, dir: transport.ServerToClient,
-		info: &store.HTTPInfo{What: store.HTTPInterim, Status: status, Header: keepHeader(h)}}
+		info: &store.HTTPInfo{What: store.HTTPInterim, Status: status, Header: httpevent.Header(h)}}
 	if x.rec == nil { // the request's body decides in which recording it is
 		x.pending = append(x.pending, it)
 		return
@@ -135,7 +136,7 @@ func (x *exchange) respond(status int, h http.Header, length int64, wait bool) {
 	}
 	x.stream = x.ask.method == http.MethodGet && status >= 200 && status < 300 && formOf(h.Get("Content-Type")) == formEvents
 	x.down.open(transport.ServerToClient, h, length, !x.ask.other || x.stream)
-	info := &store.HTTPInfo{What: store.HTTPResponse, Status: status, Header: keepHeader(h)}
+	info := &store.HTTPInfo{What: store.HTTPResponse, Status: status, Header: httpevent.Header(h)}
 	x.pending = append(x.pending, item{kind: store.HTTP, dir: transport.ServerToClient, info: info})
 	if length == 0 {
 		x.pending = append(x.pending, x.ending(store.HTTPEnd, ""))

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/transport"
 )
 
 // HTTPOptions configure an [HTTPTap]. Open must be set.
@@ -158,98 +157,4 @@ func (q *question) look(items []item) {
 			q.probes = q.probes || bytes.Contains(first, []byte(`"server/discover"`))
 		}
 	}
-}
-
-// dropped stands where a credential was.
-const dropped = "[dropped]"
-
-// keptHeader are the headers that matter to MCP, besides all that begin with Mcp-. It is
-// true of credentials, which are never recorded: only that they were there, and their scheme.
-var keptHeader = map[string]bool{
-	"Accept":              false,
-	"Accept-Encoding":     false,
-	"Allow":               false,
-	"Authorization":       true,
-	"Cache-Control":       false,
-	"Content-Encoding":    false,
-	"Content-Type":        false,
-	"Cookie":              true,
-	"Last-Event-Id":       false,
-	"Location":            false,
-	"Origin":              false,
-	"Proxy-Authorization": true,
-	"Retry-After":         false,
-	"Set-Cookie":          true,
-	"Traceparent":         false,
-	"Tracestate":          false,
-	"Www-Authenticate":    false,
-	"X-Accel-Buffering":   false,
-	"X-Api-Key":           true,
-}
-
-// credentialWords are in the names of headers Mcp-… whose value is a credential.
-var credentialWords = []string{"Auth", "Token", "Key", "Secret", "Passw", "Credential"}
-
-// keepHeader returns the headers that matter, without credentials. It may share values with
-// h.
-func keepHeader(h http.Header) map[string][]string {
-	kept := make(map[string][]string, 4)
-	for name, values := range h {
-		credential, known := keptHeader[name]
-		if !known && !strings.HasPrefix(name, "Mcp-") {
-			continue
-		}
-		for _, word := range credentialWords {
-			credential = credential || !known && strings.Contains(name, word)
-		}
-		if credential {
-			clean := make([]string, len(values))
-			for i, v := range values {
-				clean[i] = withoutCredential(name, v)
-			}
-			values = clean
-		}
-		kept[name] = values
-	}
-	return kept
-}
-
-// withoutCredential keeps the scheme of an authorization.
-func withoutCredential(name, value string) string {
-	scheme, _, found := strings.Cut(value, " ")
-	if found && strings.HasSuffix(name, "Authorization") {
-		return scheme + " " + dropped
-	}
-	return dropped
-}
-
-// RequestInfo returns what a tap records of the head of a request.
-func RequestInfo(method, path string, h http.Header) store.HTTPInfo {
-	return store.HTTPInfo{What: store.HTTPRequest, Method: method, Path: path, Header: keepHeader(h)}
-}
-
-// ResponseInfo returns what a tap records of the head of a response.
-func ResponseInfo(status int, h http.Header) store.HTTPInfo {
-	return store.HTTPInfo{What: store.HTTPResponse, Status: status, Header: keepHeader(h)}
-}
-
-// BodyEvents returns the events that a tap records of a whole body, without Seq, time and
-// stream.
-func BodyEvents(dir transport.Direction, contentType string, text []byte) []store.Event {
-	b := body{dir: dir, form: formOf(contentType), left: -1}
-	items, _ := b.cut(text, bodyWhole)
-	if len(b.rest) > 0 {
-		info := &store.HTTPInfo{What: store.HTTPBody}
-		info.SetBody(b.rest)
-		items = append(items, item{kind: store.HTTP, dir: dir, info: info})
-	}
-	var events []store.Event
-	for _, it := range items {
-		e := store.Event{Kind: it.kind, Dir: dir, Payload: it.payload}
-		if it.info != nil {
-			e.Payload = store.EncodePayload(*it.info)
-		}
-		events = append(events, e)
-	}
-	return events
 }

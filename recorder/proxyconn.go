@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"sync"
 
+	"github.com/mcprec/mcprec/store/httpevent"
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
@@ -145,7 +146,7 @@ func (b *endpointBody) event() bool {
 	}
 	whole := b.held[:size]
 	b.held = b.held[size:]
-	info, comment := sseInfo(whole, 0), true
+	info, comment := httpevent.SSE(whole, 0), true
 	for text, end := range streamable.EventLines(whole) {
 		comment = comment && (len(text) == 0 || text[0] == ':')
 		if n := streamable.DataLine(text); n > 0 && info.Event == "endpoint" {

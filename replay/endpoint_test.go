@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -100,7 +100,7 @@ func TestOverHTTP(t *testing.T) {
 // Three clients of one endpoint each have a session of their own, all as recorded.
 func TestParallelClients(t *testing.T) {
 	for _, name := range []string{"http-ts1simple-ts1_32-resume-2025-11-25", "sse-ts1compat-ts1_11-compat-2025-03-26"} {
-		events, err := fixtures.ReadFile(filepath.Join("testdata", "http", name+".jsonl"))
+		events, err := jsonl.ReadFile(filepath.Join("testdata", "http", name+".jsonl"))
 		if err != nil {
 			t.Fatal(err)
 		}

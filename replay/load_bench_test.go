@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -111,7 +111,7 @@ func memory() (m runtime.MemStats) {
 }
 
 func decodeText(t testing.TB, text string) (events []store.Event) {
-	for e, err := range fixtures.Decode(strings.NewReader(text)) {
+	for e, err := range jsonl.Decode(strings.NewReader(text)) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -15,7 +15,7 @@ import (
 // names more), the analysis says what the closed replay and real goroutines say, at each
 // capacity around the boundary.
 func TestNeedSessions(t *testing.T) {
-	folders := []string{"../fixtures", "../fixtures/testdata/sessions", "../fixtures/foreign/testdata/mcp-frames", os.Getenv("MCPREC_CORPUS")}
+	folders := []string{"../fixtures", "../fixtures/testdata/sessions", "../store/foreign/testdata/mcp-frames", os.Getenv("MCPREC_CORPUS")}
 	tight := 0
 	for _, folder := range folders {
 		paths, err := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*.jsonl"))
@@ -23,7 +23,7 @@ func TestNeedSessions(t *testing.T) {
 			t.Fatalf("%s: %d sessions, %v", folder, len(paths), err)
 		}
 		for _, path := range paths {
-			events, err := fixtures.ReadFile(path)
+			events, err := jsonl.ReadFile(path)
 			if err != nil {
 				t.Fatal(path, err)
 			}

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -18,7 +18,7 @@ func sessions(t *testing.T, test func(*testing.T, []store.Event)) {
 		t.Fatalf("%d sessions, %v", len(paths), err)
 	}
 	for _, path := range paths {
-		events, err := fixtures.ReadFile(path)
+		events, err := jsonl.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}

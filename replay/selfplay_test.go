@@ -11,9 +11,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -147,7 +147,7 @@ func TestSelfPlay(t *testing.T) {
 func eachSession(t *testing.T, test func(t *testing.T, events []store.Event)) {
 	eachSessionIn(t, []string{
 		filepath.Join("..", "fixtures"), filepath.Join("..", "fixtures", "testdata", "sessions"),
-		filepath.Join("..", "fixtures", "foreign", "testdata", "mcp-frames"), os.Getenv("MCPREC_CORPUS"),
+		filepath.Join("..", "store", "foreign", "testdata", "mcp-frames"), os.Getenv("MCPREC_CORPUS"),
 	}, func(t *testing.T, events []store.Event) {
 		if !notOneLane[filepath.Base(t.Name())] {
 			test(t, events)
@@ -172,7 +172,7 @@ func eachSessionIn(t *testing.T, folders []string, test func(t *testing.T, event
 			t.Fatalf("%s: %d sessions, %v", folder, len(paths), err)
 		}
 		for _, path := range paths {
-			events, err := fixtures.ReadFile(path)
+			events, err := jsonl.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -188,7 +188,7 @@ func eachSessionIn(t *testing.T, folders []string, test func(t *testing.T, event
 // TestOrderSession: two calls side by side, progress, a question in each, an answer,
 // late progress. The recorded order is the only one that is played, whoever numbers.
 func TestOrderSession(t *testing.T) {
-	events, err := fixtures.ReadFile(filepath.Join("testdata", "order.jsonl"))
+	events, err := jsonl.ReadFile(filepath.Join("testdata", "order.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@
 // # Data layout
 //
 // An [Event] has a binary form (codec.go), versioned by the container around
-// it, and a text form (package fixtures). Payloads of the kinds that mcprec
+// it, and a text form (package jsonl). Payloads of the kinds that mcprec
 // itself makes ("opened", "exit", …) are small JSON objects (payload.go);
 // payloads of frames and stderr are bytes that this package never looks into, but for
 // the brackets of a line without a newline.

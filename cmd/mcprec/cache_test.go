@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/checkpoint"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -150,7 +150,7 @@ func imageBytes(t *testing.T, events []store.Event) []byte {
 		log.Seq, log.Chain = e.Seq, store.NextChain(log.Chain, e)
 	}
 	f := checkpoint.New()
-	if err := replay.Project(d.events(fixtures.Each(events)), f); err != nil {
+	if err := replay.Project(d.events(jsonl.Each(events)), f); err != nil {
 		t.Fatal(err)
 	}
 	return f.Image().Bytes(longID, cache{door: d}.made(), log)
@@ -186,7 +186,7 @@ func writeEvents(t *testing.T, path string, events []store.Event) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = encode(f, fixtures.Each(events))
+	err = encode(f, jsonl.Each(events))
 	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}

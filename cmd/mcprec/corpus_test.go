@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -27,7 +27,7 @@ func TestServeCorpus(t *testing.T) {
 	for _, path := range corpusFiles(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".jsonl"), func(t *testing.T) {
 			t.Parallel()
-			events, err := fixtures.ReadFile(path)
+			events, err := jsonl.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +47,7 @@ func TestServeCorpus(t *testing.T) {
 // over stdio, and those that $MCPREC_CORPUS has.
 func corpusFiles(t *testing.T) []string {
 	files := []string{filepath.Join("..", "..", "replay", "testdata", "order.jsonl")}
-	for _, folder := range []string{filepath.Join("..", "..", "fixtures", "foreign", "testdata", "mcp-frames"), os.Getenv("MCPREC_CORPUS")} {
+	for _, folder := range []string{filepath.Join("..", "..", "store", "foreign", "testdata", "mcp-frames"), os.Getenv("MCPREC_CORPUS")} {
 		found, err := filepath.Glob(filepath.Join(folder, "stdio-*.jsonl"))
 		if err != nil || len(found) == 0 && folder != "" {
 			t.Fatalf("%s: %d sessions, %v", folder, len(found), err)

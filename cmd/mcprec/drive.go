@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 type driveOptions struct {
@@ -162,7 +162,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", recorded.door.text(w))
 	}
 	report := newDriveReport(recorded, command, driver, run, o.timeout)
-	if err := o.warnUnused(cmd.ErrOrStderr(), rules, func(p replay.Projection) error { return replay.Project(fixtures.Each(recorded.events), p) }); err != nil {
+	if err := o.warnUnused(cmd.ErrOrStderr(), rules, func(p replay.Projection) error { return replay.Project(jsonl.Each(recorded.events), p) }); err != nil {
 		return err
 	}
 	if err := printDrive(cmd, o, report); err != nil {

@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/store/memstore"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/streamable"
@@ -126,7 +126,7 @@ func (r *recordedSession) update(cmd *cobra.Command, h home, run *keptRun) (err 
 		if err != nil {
 			return err
 		}
-		if err := fixtures.WriteFile(r.file, d.events(fixtures.Each(events))); err != nil {
+		if err := jsonl.WriteFile(r.file, d.events(jsonl.Each(events))); err != nil {
 			return err
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s is now what was said\n", r.file)

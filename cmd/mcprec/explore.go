@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 type exploreOptions struct {
@@ -246,7 +246,7 @@ func writeSmallest(cmd *cobra.Command, out outFile, events []store.Event, ends r
 		}
 		use = fmt.Sprintf("mcprec explore --client %v --server %v --token %s %s", ends.Client, ends.Server, token, out.name)
 	}
-	err := out.write(exactOut(cmd), func(w io.Writer) error { return encode(w, fixtures.Each(events)) })
+	err := out.write(exactOut(cmd), func(w io.Writer) error { return encode(w, jsonl.Each(events)) })
 	if err == nil {
 		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: written to %s; it hangs with %s\n", out.name, use)
 	}

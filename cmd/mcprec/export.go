@@ -14,13 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/fixtures/foreign"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/otlp"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/sequence"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/foreign"
 	"github.com/mcprec/mcprec/transport"
 )
 

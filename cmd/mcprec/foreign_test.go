@@ -12,7 +12,7 @@ import (
 // client drives its server, it replays, its events are judged, it is exported in every
 // form, and as a fixture it is imported as the same session.
 func TestForeignSamples(t *testing.T) {
-	samples, err := filepath.Glob(filepath.Join("..", "..", "fixtures", "foreign", "testdata", "samples", "*"))
+	samples, err := filepath.Glob(filepath.Join("..", "..", "store", "foreign", "testdata", "samples", "*"))
 	if err != nil || len(samples) == 0 {
 		t.Fatal(len(samples), err)
 	}

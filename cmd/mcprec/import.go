@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/fixtures"
-	"github.com/mcprec/mcprec/fixtures/foreign"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/store/foreign"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/store/mask"
 )
 
@@ -149,7 +149,7 @@ func readSessions(r io.Reader) ([][]store.Event, error) {
 	if format, ok := foreign.Detect(head); ok {
 		return readForeign(b, format)
 	}
-	events, err := collect(fixtures.Decode(b))
+	events, err := collect(jsonl.Decode(b))
 	return [][]store.Event{events}, err
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/streamable"
 )
@@ -214,6 +215,6 @@ func (e *episodes) keep(added []store.Event, extend func(recorded, added []store
 	}
 	e.events = extend(e.events, added)
 	return replaceFile(e.file, func(w io.Writer) error {
-		return encode(w, fixtures.Each(e.events))
+		return encode(w, jsonl.Each(e.events))
 	})
 }

@@ -7,17 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 // TestNarrowed: whatever is selected of a session is a session, with the selected
 // events and no other.
 func TestNarrowed(t *testing.T) {
 	var paths []string
-	for _, folder := range []string{"../../fixtures", "../../fixtures/foreign/testdata/mcp-frames", "../../replay/testdata/http"} {
+	for _, folder := range []string{"../../fixtures", "../../store/foreign/testdata/mcp-frames", "../../replay/testdata/http"} {
 		found, err := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*.jsonl"))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %d sessions, %v", folder, len(found), err)
@@ -25,7 +25,7 @@ func TestNarrowed(t *testing.T) {
 		paths = append(paths, found...)
 	}
 	for _, path := range paths {
-		events, err := fixtures.ReadFile(path)
+		events, err := jsonl.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -268,6 +268,6 @@ func probeOf(h store.Header, name string) bool {
 		return false
 	}
 	defer f.Close()
-	c := contentsOf(fixtures.Decode(f))
+	c := contentsOf(jsonl.Decode(f))
 	return c.probed && slices.Equal(c.header.Command, h.Command) && c.header.URL == h.URL
 }

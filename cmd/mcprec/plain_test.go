@@ -11,8 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -95,7 +95,7 @@ func TestHostileTexts(t *testing.T) {
 	t.Setenv("MCPREC_HOME", filepath.Join(dir, "home"))
 	path := filepath.Join(dir, "evil.jsonl")
 	var text bytes.Buffer
-	enc := fixtures.NewEncoder(&text)
+	enc := jsonl.NewEncoder(&text)
 	for _, e := range hostileEvents(t) {
 		if err := enc.Encode(e); err != nil {
 			t.Fatal(err)

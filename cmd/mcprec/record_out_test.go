@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -97,7 +97,7 @@ func TestSignalWhileFixtureIsWritten(t *testing.T) {
 		f.exits(0)
 		io.WriteString(f.fixture, "that was all\n") // behind what the recorder wrote
 		var log []store.Event
-		for e, err := range fixtures.Decode(strings.NewReader(string(begun) + <-text)) {
+		for e, err := range jsonl.Decode(strings.NewReader(string(begun) + <-text)) {
 			if err != nil {
 				t.Fatalf("%v: %v", sig, err)
 			}
@@ -210,7 +210,7 @@ func TestProbeOf(t *testing.T) {
 			events = append(events, store.Event{Seq: uint64(i + 2), Kind: store.Frame, Dir: transport.ClientToServer, Payload: []byte(text)})
 		}
 		name := filepath.Join(t.TempDir(), "f.jsonl")
-		if err := fixtures.WriteFile(name, fixtures.Each(events)); err != nil {
+		if err := jsonl.WriteFile(name, jsonl.Each(events)); err != nil {
 			t.Fatal(err)
 		}
 		if got := probeOf(tt.of, name); got != tt.replace {
@@ -250,7 +250,7 @@ func TestHangupOfTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.exits(0)
-	log, err := fixtures.ReadFile(name)
+	log, err := jsonl.ReadFile(name)
 	if err != nil || len(log) == 0 || log[len(log)-1].Kind != store.Closed {
 		t.Errorf("%d events were written, without the end; %v", len(log), err)
 	}

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/store/mask"
 )
 
@@ -101,7 +101,7 @@ func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
 	if c.secrets == 0 && o.out.name == "" {
 		return nil
 	}
-	write := func(w io.Writer) error { return encode(w, fixtures.Each(events)) }
+	write := func(w io.Writer) error { return encode(w, jsonl.Each(events)) }
 	switch {
 	case o.out.name != "":
 		return o.out.write(c.out, write)
@@ -280,7 +280,7 @@ func (c *cleaning) store(ctx context.Context, events []store.Event) error {
 		return errors.Join(err, fmt.Errorf("redact session %s: it did not end; only a copy can be made", old))
 	}
 	var text bytes.Buffer
-	if err := encode(&text, fixtures.Each(events)); err != nil {
+	if err := encode(&text, jsonl.Each(events)); err != nil {
 		return err
 	}
 	id := store.DeriveSessionID(text.Bytes())

@@ -14,8 +14,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/check"
+	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 // reportOf is the report of all sessions that are here.
@@ -30,7 +30,7 @@ func reportOf(t *testing.T, format string) []byte {
 	for _, path := range paths {
 		s := &session{name: path, file: io.NopCloser(&b), lines: true}
 		fold := check.New(check.Gate{Forbid: []string{"<\"tool\" & \x01>"}}, func(f check.Finding) { r.finding(s, f) })
-		events, err := fixtures.ReadFile(path)
+		events, err := jsonl.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}

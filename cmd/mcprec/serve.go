@@ -20,6 +20,7 @@ import (
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -144,7 +145,7 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	errs := newBackgroundWriter(std.err)
 	e := &episodes{std: std, errs: errs, o: o, door: d, file: arg, name: recorded.name, command: command, events: recorded.events}
 	err = e.play(rules, replay.ServeOptions{Pacer: pacer, Patience: o.patience})
-	err = errors.Join(err, o.warnUnused(errs, rules, func(p replay.Projection) error { return replay.Project(fixtures.Each(recorded.events), p) }))
+	err = errors.Join(err, o.warnUnused(errs, rules, func(p replay.Projection) error { return replay.Project(jsonl.Each(recorded.events), p) }))
 	if errs.Close() != nil && err != nil { // nor can this be said
 		ended := *statusOf(err)
 		ended.cause = nil

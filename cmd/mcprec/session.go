@@ -15,11 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/fixtures"
-	"github.com/mcprec/mcprec/fixtures/foreign"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/store/foreign"
+	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 // session is what a SESSION argument means.
@@ -183,7 +183,7 @@ func (s *session) exact(ctx context.Context, from uint64, o store.ReadOptions) i
 		return s.db.Read(ctx, s.id, from, o)
 	}
 	return func(yield func(store.Event, error) bool) {
-		for e, err := range fixtures.Decode(s.file) {
+		for e, err := range jsonl.Decode(s.file) {
 			if err != nil {
 				err = fmt.Errorf("%s: %w", s.name, err)
 			}
@@ -219,7 +219,7 @@ func closeStore(cmd *cobra.Command, db *boltstore.Store) error {
 // encode writes events as fixture text.
 func encode(w io.Writer, events iter.Seq2[store.Event, error]) error {
 	b := bufio.NewWriterSize(w, 1<<16)
-	enc := fixtures.NewEncoder(b)
+	enc := jsonl.NewEncoder(b)
 	for e, err := range events {
 		if err == nil {
 			err = enc.Encode(e)

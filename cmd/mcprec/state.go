@@ -16,9 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 type stateOptions struct {
@@ -187,7 +187,7 @@ func resolve(ctx context.Context, s *session, points []point) (iter.Seq2[store.E
 	if n := len(kept); n > 0 {
 		shareOut(points, kept[n-1].At)
 	}
-	return fixtures.Each(kept), err
+	return jsonl.Each(kept), err
 }
 
 func printState(w io.Writer, format string, v state.View) error {

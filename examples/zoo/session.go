@@ -4,9 +4,9 @@ import (
 	"os"
 	"testing"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 // updateVariable is the environment variable that has the failing runs written to
@@ -26,13 +26,13 @@ func (w Want) keep(t *testing.T, label string, r explore.Report) {
 	}
 	h.Label = label
 	h.Expect = "pass"
-	if old, err := fixtures.ReadFile(path); err == nil {
+	if old, err := jsonl.ReadFile(path); err == nil {
 		if was, err := store.ParseHeader(old[0].Payload); err == nil {
 			h.Expect = was.Expect
 		}
 	}
 	r.Events[0].Payload = h.Encode()
-	if err := fixtures.WriteFile(path, fixtures.Each(r.Events)); err != nil {
+	if err := jsonl.WriteFile(path, jsonl.Each(r.Events)); err != nil {
 		t.Fatal(err)
 	}
 }

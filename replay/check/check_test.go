@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/schema"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -55,7 +55,7 @@ func findings(t *testing.T, gate check.Gate, events []store.Event) (found []chec
 func TestSessions(t *testing.T) {
 	golden(t, "sessions.txt", inFolders(t, nil,
 		filepath.Join("..", "..", "fixtures"), filepath.Join("..", "..", "fixtures", "testdata", "sessions"),
-		filepath.Join("..", "..", "fixtures", "foreign", "testdata", "mcp-frames")))
+		filepath.Join("..", "..", "store", "foreign", "testdata", "mcp-frames")))
 }
 
 // TestCorpus is the same for the whole set, where $MCPREC_CORPUS names its folder.
@@ -71,7 +71,7 @@ func TestCorpus(t *testing.T) {
 // TestSchemas: which messages of the sessions that are here do not fit their schema.
 func TestSchemas(t *testing.T) {
 	golden(t, "schema.txt", inFolders(t, &schema.Validator{},
-		filepath.Join("..", "..", "fixtures"), filepath.Join("..", "..", "fixtures", "foreign", "testdata", "mcp-frames")))
+		filepath.Join("..", "..", "fixtures"), filepath.Join("..", "..", "store", "foreign", "testdata", "mcp-frames")))
 }
 
 // inFolders lists what is found in the sessions of folders, of the schemas alone if
@@ -86,7 +86,7 @@ func inFolders(t *testing.T, schemas *schema.Validator, folders ...string) strin
 		}
 		for _, path := range paths {
 			sessions++
-			events, err := fixtures.ReadFile(path)
+			events, err := jsonl.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/schema"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -117,7 +117,7 @@ func FuzzFold(f *testing.F) {
 			}
 		})
 		var valid store.Validator
-		for e, err := range fixtures.Decode(bytes.NewReader(data)) {
+		for e, err := range jsonl.Decode(bytes.NewReader(data)) {
 			if err != nil || valid.Check(e) != nil || trusted.Apply(e) != nil || fold.Apply(e) != nil {
 				return
 			}

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -63,14 +63,14 @@ func entries(t testing.TB, f *Fold, events []store.Event) string {
 // TestResume: from each point of the bundled sessions and of real ones ($MCPREC_CORPUS
 // names more) the rest of the session comes out as from its start.
 func TestResume(t *testing.T) {
-	folders := []string{"../../fixtures", "../../fixtures/testdata/sessions", "../../fixtures/foreign/testdata/mcp-frames", os.Getenv("MCPREC_CORPUS")}
+	folders := []string{"../../fixtures", "../../fixtures/testdata/sessions", "../../store/foreign/testdata/mcp-frames", os.Getenv("MCPREC_CORPUS")}
 	for _, folder := range folders {
 		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*.jsonl"))
 		if err != nil || len(files) == 0 && folder != "" {
 			t.Fatalf("%s: %d sessions, %v", folder, len(files), err)
 		}
 		for _, path := range files {
-			events, err := fixtures.ReadFile(path)
+			events, err := jsonl.ReadFile(path)
 			if err != nil {
 				t.Fatal(path, err)
 			}

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 // TestBigBatch: a batch is read once, not once for each of its messages: twice as many
@@ -51,7 +51,7 @@ func batchSession(t *testing.T, message string, from, n int) (events []store.Eve
 		list[i] = fmt.Sprintf(message, from+i)
 	}
 	text := `{"mcprec":1}` + "\n" + `{"dir":"c2s","frame":[` + strings.Join(list, ",") + "]}\n"
-	for e, err := range fixtures.Decode(strings.NewReader(text)) {
+	for e, err := range jsonl.Decode(strings.NewReader(text)) {
 		if err != nil {
 			t.Fatal(err)
 		}

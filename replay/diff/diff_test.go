@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -65,13 +65,13 @@ func told(r *diff.Report) string {
 func sessions(t testing.TB) map[string][]store.Event {
 	t.Helper()
 	found := map[string][]store.Event{}
-	for _, folder := range []string{filepath.Join("..", "..", "fixtures"), filepath.Join("..", "..", "fixtures", "foreign", "testdata", "mcp-frames"), os.Getenv("MCPREC_CORPUS")} {
+	for _, folder := range []string{filepath.Join("..", "..", "fixtures"), filepath.Join("..", "..", "store", "foreign", "testdata", "mcp-frames"), os.Getenv("MCPREC_CORPUS")} {
 		paths, err := filepath.Glob(filepath.Join(folder, "*.jsonl"))
 		if err != nil || len(paths) == 0 && folder != "" {
 			t.Fatalf("%s: %d sessions, %v", folder, len(paths), err)
 		}
 		for _, path := range paths {
-			if found[filepath.Base(path)], err = fixtures.ReadFile(path); err != nil {
+			if found[filepath.Base(path)], err = jsonl.ReadFile(path); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 // FuzzCompare: any two logs are compared, one and itself are the same, and what differs
@@ -46,7 +46,7 @@ func FuzzCompare(f *testing.F) {
 // logOf is the part of a fixture's text that is a legal log.
 func logOf(text []byte) (events []store.Event) {
 	var valid store.Validator
-	for e, err := range fixtures.Decode(bytes.NewReader(text)) {
+	for e, err := range jsonl.Decode(bytes.NewReader(text)) {
 		if err != nil || valid.Check(e) != nil {
 			break
 		}

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -20,10 +20,10 @@ import (
 func kept(t *testing.T, r explore.Report) []store.Event {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "failing.jsonl")
-	if err := fixtures.WriteFile(path, fixtures.Each(r.Events)); err != nil {
+	if err := jsonl.WriteFile(path, jsonl.Each(r.Events)); err != nil {
 		t.Fatal(err)
 	}
-	events, err := fixtures.ReadFile(path)
+	events, err := jsonl.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestEvents(t *testing.T) {
 	} {
 		r := explore.Search(t, explore.Plan{Setup: explore.Seed(c.notifications, c.queue),
 			Capacities: []explore.Capacity{{C2S: c.capacity, S2C: c.capacity}}})
-		recording, err := replay.Load(fixtures.Each(kept(t, r)))
+		recording, err := replay.Load(jsonl.Each(kept(t, r)))
 		if err != nil {
 			t.Fatal(err)
 		}

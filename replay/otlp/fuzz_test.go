@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 // FuzzTraceparent: a span of a peer is whole, or it is none.
@@ -34,7 +34,7 @@ func FuzzWrite(f *testing.F) {
 		`{"dir":"c2s","stream":1,"frame":{"id":1,"method":"initialize"}}` + "\n" + `{"dir":"c2s","frame":{"method":"notifications/cancelled","params":{"requestId":1}}}` + "\n" + `{"kind":"exit","data":{"code":1}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var out bytes.Buffer
-		if err := WriteJSON(&out, fixtures.Decode(bytes.NewReader(text)), "test"); err != nil {
+		if err := WriteJSON(&out, jsonl.Decode(bytes.NewReader(text)), "test"); err != nil {
 			return
 		}
 		for line := range bytes.Lines(out.Bytes()) {

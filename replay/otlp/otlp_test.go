@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/otlp"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -60,7 +60,7 @@ func (list keyValues) plain() map[string]any {
 func written(t *testing.T, events []store.Event) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := otlp.WriteJSON(&b, fixtures.Each(events), "0"); err != nil {
+	if err := otlp.WriteJSON(&b, jsonl.Each(events), "0"); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -92,13 +92,13 @@ func spansOf(t *testing.T, text []byte) (spans []readSpan) {
 
 // TestSessions: what is written of each session is read by the official library, and has a span for each call and one around them.
 func TestSessions(t *testing.T) {
-	for _, pattern := range []string{"../../fixtures/*.jsonl", "../../fixtures/foreign/testdata/mcp-frames/*.jsonl"} {
+	for _, pattern := range []string{"../../fixtures/*.jsonl", "../../store/foreign/testdata/mcp-frames/*.jsonl"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
 			t.Fatal(len(paths), err)
 		}
 		for _, path := range paths {
-			events, err := fixtures.ReadFile(path)
+			events, err := jsonl.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +113,7 @@ func checkSession(t *testing.T, name string, events []store.Event) {
 		t.Errorf("%s: the same session gives two traces", name)
 	}
 	calls := replay.NewCalls()
-	if err := replay.Project(fixtures.Each(events), calls); err != nil {
+	if err := replay.Project(jsonl.Each(events), calls); err != nil {
 		t.Fatal(err)
 	}
 	spans := spansOf(t, text)
@@ -142,7 +142,7 @@ func checkSession(t *testing.T, name string, events []store.Event) {
 // TestGolden holds the spans of sessions over stdio and over HTTP, as text.
 func TestGolden(t *testing.T) {
 	for _, name := range []string{"tour", "http"} {
-		events, err := fixtures.ReadFile(filepath.Join("testdata", name+".jsonl"))
+		events, err := jsonl.ReadFile(filepath.Join("testdata", name+".jsonl"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 // keeper takes a snapshot of a state at every event, and restores each.
@@ -60,7 +60,7 @@ func TestSnapshots(t *testing.T) {
 		files = append(files, more...)
 	}
 	for _, path := range files {
-		events, err := fixtures.ReadFile(path)
+		events, err := jsonl.ReadFile(path)
 		if err != nil {
 			t.Fatal(path, err)
 		}

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -118,7 +118,7 @@ func TestPlaybook(t *testing.T) {
 func TestSessions(t *testing.T) {
 	var b strings.Builder
 	for _, path := range sessionFiles(t) {
-		events, err := fixtures.ReadFile(path)
+		events, err := jsonl.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestSessions(t *testing.T) {
 }
 
 func sessionFiles(t *testing.T) (files []string) {
-	for _, folder := range []string{"../../fixtures", "../../fixtures/testdata/sessions", "../../fixtures/foreign/testdata/mcp-frames"} {
+	for _, folder := range []string{"../../fixtures", "../../fixtures/testdata/sessions", "../../store/foreign/testdata/mcp-frames"} {
 		found, err := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*.jsonl"))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %d sessions, %v", folder, len(found), err)

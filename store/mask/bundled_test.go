@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/store/mask"
 )
 
@@ -20,13 +20,13 @@ import (
 func bundled(t testing.TB) map[string][]store.Event {
 	t.Helper()
 	sessions := map[string][]store.Event{}
-	for _, pattern := range []string{"../../fixtures/*.jsonl", "../../fixtures/testdata/*.jsonl", "../../fixtures/testdata/sessions/*.jsonl", "../../cmd/mcprec/testdata/*.jsonl"} {
+	for _, pattern := range []string{"../../fixtures/*.jsonl", "../jsonl/testdata/*.jsonl", "../../fixtures/testdata/sessions/*.jsonl", "../../cmd/mcprec/testdata/*.jsonl"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range names {
-			if events, err := fixtures.ReadFile(name); err == nil {
+			if events, err := jsonl.ReadFile(name); err == nil {
 				sessions[name] = events
 			}
 		}
@@ -147,7 +147,7 @@ func BenchmarkExport(b *testing.B) {
 	export := func(show func(store.Event) store.Event) (took time.Duration) {
 		defer func(start time.Time) { took = time.Since(start) }(time.Now())
 		for _, id := range ids {
-			enc := fixtures.NewEncoder(io.Discard)
+			enc := jsonl.NewEncoder(io.Discard)
 			for e, err := range st.Read(b.Context(), id, 1, store.ReadOptions{}) {
 				if err != nil {
 					b.Fatal(err)

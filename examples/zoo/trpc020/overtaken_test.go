@@ -12,7 +12,7 @@ import (
 	mcp "trpc.group/trpc-go/trpc-mcp-go"
 
 	"github.com/mcprec/mcprec/examples/zoo"
-	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -98,7 +98,7 @@ func TestMain(m *testing.M) {
 
 // play is the server of the golden session.
 func play(conn transport.Conn) error {
-	events, err := fixtures.ReadFile(zoo.GoldenPath("trpc-overtaken"))
+	events, err := jsonl.ReadFile(zoo.GoldenPath("trpc-overtaken"))
 	if err != nil {
 		return err
 	}
