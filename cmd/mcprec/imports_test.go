@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"replay/otlp":           {"transport", "transport/mcp", "store", "replay"},
 	"replay/state":          {"transport", "transport/mcp", "store", "replay", "replay/order", "replay/filter", "replay/phrase", "replay/varint"},
 	"replay/diff":           {"transport", "transport/mcp", "store", "replay", "replay/phrase"},
-	"replay/checkpoint":     {"transport", "store", "replay", "replay/state"},
+	"replay/checkpoint":     {"transport", "store", "replay", "replay/state", "replay/varint"},
 	"replay/explore":        {"transport", "transport/mcp", "store", "replay", "replay/order", "replay/explore/shrink", "replay/phrase"},
 	"replay/explore/shrink": {"transport", "transport/mcp", "store", "replay"},
 	"fixtures":              {"store", "store/jsonl", "store/memstore", "transport", "recorder", "replay", "replay/explore", "replay/phrase", "store/mask"},

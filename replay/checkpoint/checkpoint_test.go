@@ -84,7 +84,7 @@ func resumes(t *testing.T, path string, events []store.Event) {
 	whole := newFold(t, every(max(1, len(events)/20)))
 	apply(t, whole, events)
 	want := whole.transcript.AppendCalls(whole.state.AppendSnapshot(nil, 0))
-	lines := strings.SplitAfter(entries(t, newFold(t, usual), events), "\n")
+	lines := strings.SplitAfter(entries(t, newFold(t, defaultSpacing), events), "\n")
 	image, err := Read(whole.Image().Bytes(id, "test", last), id, "test")
 	if err != nil || len(image.Points()) < 2 {
 		t.Fatalf("%s: %d points, %v", path, len(image.Points()), err)
@@ -147,7 +147,7 @@ func TestGrow(t *testing.T) {
 // TestCostBounded: where nothing is ever answered or shown to be taken, the points still
 // take less than the log.
 func TestCostBounded(t *testing.T) {
-	f := newFold(t, usual)
+	f := newFold(t, defaultSpacing)
 	size := 0
 	for i, e := range traffic(60_000) {
 		if e.Dir == transport.ServerToClient {

@@ -8,36 +8,35 @@ import (
 )
 
 // A point is taken when this many events, or this many bytes of them, have passed since
-// the last, and share times as many bytes as the last point took.
+// the last point, and at least share times as many bytes as the last point took.
 const (
 	Interval      = 4096
 	intervalBytes = 4 << 20
 	share         = 4
 )
 
-// spacing is how far points are apart at least.
+// spacing is the least distance between points.
 type spacing struct {
 	events, bytes, share int
 }
 
-var usual = spacing{Interval, intervalBytes, share}
+var defaultSpacing = spacing{Interval, intervalBytes, share}
 
-// Fold is the projection that takes points of a session. [New] makes it, and
-// [Image.Resume].
+// Fold is the projection that takes points of a session. [New] and [Image.Resume] make it.
 type Fold struct {
 	image      *Image
 	state      *state.State
 	transcript *replay.Transcript
-	last       bool // no point of the image is further on
-	size       int  // of the last point
-	events     int  // since then
+	last       bool // the image has no point behind this
+	size       int  // of the last point, in bytes
+	events     int  // since the last point
 	bytes      int
 	spacing    spacing
 }
 
 // New returns a fold over a session from its first event on.
 func New() *Fold {
-	return &Fold{image: &Image{}, state: state.New(), transcript: replay.NewTranscript(nil), last: true, spacing: usual}
+	return &Fold{image: &Image{}, state: state.New(), transcript: replay.NewTranscript(nil), last: true, spacing: defaultSpacing}
 }
 
 // Apply takes the next event.
@@ -46,7 +45,12 @@ func (f *Fold) Apply(e store.Event) error {
 		f.image.opened = hash(e)
 	}
 	if e.Kind == store.Frame {
-		f.frame(e)
+		messages, err := e.AsFrame().Messages() // once for both
+		if err != nil {
+			messages = []transport.Message{}
+		}
+		f.state.ApplyParsed(e, messages)
+		f.transcript.Follow(e, messages)
 	} else {
 		if err := f.state.Apply(e); err != nil {
 			return err
@@ -63,20 +67,10 @@ func (f *Fold) Apply(e store.Event) error {
 	return nil
 }
 
-// frame reads a frame once for both.
-func (f *Fold) frame(e store.Event) {
-	messages, err := e.AsFrame().Messages()
-	if err != nil {
-		messages = []transport.Message{}
-	}
-	f.state.ApplyParsed(e, messages)
-	f.transcript.Follow(e, messages)
-}
-
 // Seq returns the event that was applied last.
 func (f *Fold) Seq() uint64 { return f.state.Seq() }
 
-// State returns how the session stands.
+// State returns the state of the session.
 func (f *Fold) State() *state.State { return f.state }
 
 // Transcript returns a transcript that goes on from here.

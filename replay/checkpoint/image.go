@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/replay/varint"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -19,9 +20,9 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Image is the points of one session. The zero value has none.
+// Image holds the points of one session. The zero value has none.
 type Image struct {
-	bytes  []byte // of the points
+	bytes  []byte // the points, encoded
 	opened [32]byte
 	log    store.Head
 	points []Point
@@ -37,11 +38,11 @@ type Point struct {
 	calls    []byte
 }
 
-// Points lists them in the order of their events.
+// Points lists the points in the order of their events.
 func (i *Image) Points() []Point { return i.points }
 
-// Bytes returns the image as it is to be kept, of a log that has come so far; nil when
-// there is nothing in it.
+// Bytes encodes the image; log is how far the log has come. It returns nil for an image
+// without points.
 func (i *Image) Bytes(id store.SessionID, maker string, log store.Head) []byte {
 	key, err := id.Bytes()
 	if err != nil || len(i.points) == 0 {
@@ -50,24 +51,24 @@ func (i *Image) Bytes(id store.SessionID, maker string, log store.Head) []byte {
 	return append(head(key, maker, i.opened, log), i.bytes...)
 }
 
-// Fits reports whether the image may be of a log that has come so far by now. Where it
-// has not grown since, that is certain.
+// Fits reports whether the image may belong to a log that has come this far. For a log that
+// has not grown since the image was written the answer is certain.
 func (i *Image) Fits(log store.Head) bool {
 	return i.log.Seq < log.Seq || i.log.Seq == log.Seq && i.log.Chain == log.Chain
 }
 
-// Log returns how far the log had come when the image was kept.
+// Log returns how far the log had come when the image was encoded.
 func (i *Image) Log() store.Head { return i.log }
 
 // Opened reports whether e is the event with which the session of the image begins.
 func (i *Image) Opened(e store.Event) bool { return i.opened == hash(e) }
 
-// Is reports whether e is the event that the point is behind.
+// Is reports whether the point stands behind e.
 func (p *Point) Is(e store.Event) bool { return p.event == hash(e) }
 
 func hash(e store.Event) [32]byte { return store.NextChain([32]byte{}, e) }
 
-// Read returns the image of a session that a program has made, as far as it is whole.
+// Read decodes the image that a program made of a session, up to the first damaged point.
 func Read(b []byte, id store.SessionID, maker string) (*Image, error) {
 	key, err := id.Bytes()
 	if err != nil {
@@ -90,11 +91,12 @@ func Read(b []byte, id store.SessionID, maker string) (*Image, error) {
 			return i, nil
 		}
 		size += n
-		i.points, i.bytes = append(i.points, p), whole[:size:size]
+		i.points = append(i.points, p)
+		i.bytes = whole[:size:size]
 	}
 }
 
-// head returns the head of an image.
+// head encodes the head of an image.
 func head(key [16]byte, maker string, opened [32]byte, log store.Head) []byte {
 	b := append([]byte(magic), version, state.SnapshotVersion)
 	b = append(append(b, key[:]...), opened[:]...)
@@ -104,7 +106,7 @@ func head(key [16]byte, maker string, opened [32]byte, log store.Head) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// readPoint reads the point at the beginning of b, and how long it is there.
+// readPoint decodes the point at the beginning of b and returns its length there.
 func readPoint(b []byte) (p Point, n int, ok bool) {
 	if len(b) < 8 {
 		return p, 0, false
@@ -118,18 +120,15 @@ func readPoint(b []byte) (p Point, n int, ok bool) {
 	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(b[4:]) {
 		return p, 0, false
 	}
-	seq, s := binary.Uvarint(body)
-	at, a := binary.Uvarint(body[max(s, 0):])
-	if s <= 0 || a <= 0 || len(body) < s+a+32 {
-		return p, 0, false
+	r := varint.NewReader(body)
+	p.Seq = r.Uint()
+	p.At = time.Duration(r.Uint())
+	copy(p.event[:], r.Take(32))
+	p.snapshot = r.Take(r.Uint())
+	if r.Bad() {
+		return Point{}, 0, false
 	}
-	p.Seq, p.At, p.event = seq, time.Duration(at), [32]byte(body[s+a:s+a+32])
-	body = body[s+a+32:]
-	length, l := binary.Uvarint(body)
-	if l <= 0 || length > uint64(len(body)-l) {
-		return p, 0, false
-	}
-	p.snapshot, p.calls = body[l:l+int(length)], body[l+int(length):]
+	p.calls = r.Rest()
 	return p, n, true
 }
 
@@ -140,12 +139,12 @@ func (i *Image) add(e store.Event, s *state.State, t *replay.Transcript) {
 		after = i.points[n-1].Seq
 	}
 	h := hash(e)
-	body := binary.AppendUvarint(nil, e.Seq)
-	body = binary.AppendUvarint(body, uint64(e.At))
+	snapshot := s.AppendSnapshot(nil, after)
+	calls := t.AppendCalls(nil)
+	body := varint.Append(nil, e.Seq, uint64(e.At))
 	body = append(body, h[:]...)
-	snapshot, calls := s.AppendSnapshot(nil, after), t.AppendCalls(nil)
-	body = binary.AppendUvarint(body, uint64(len(snapshot)))
-	body = append(append(body, snapshot...), calls...)
+	body = varint.AppendText(body, string(snapshot))
+	body = append(body, calls...)
 	i.bytes = binary.LittleEndian.AppendUint32(i.bytes, uint32(len(body)))
 	i.bytes = binary.LittleEndian.AppendUint32(i.bytes, crc32.Checksum(body, castagnoli))
 	i.bytes = append(i.bytes, body...)
@@ -154,13 +153,10 @@ func (i *Image) add(e store.Event, s *state.State, t *replay.Transcript) {
 
 func (p *Point) size() int { return len(p.snapshot) + len(p.calls) }
 
-// errPoint says that a point is not of this image.
-var errPoint = errors.New("resume session: no such checkpoint")
-
 // Resume returns a fold that goes on behind the point with that number.
 func (i *Image) Resume(n int) (*Fold, error) {
 	if n < 0 || n >= len(i.points) {
-		return nil, errPoint
+		return nil, errors.New("resume session: no such checkpoint")
 	}
 	queues := state.Queues{}
 	for _, p := range i.points[:n+1] {
@@ -177,5 +173,5 @@ func (i *Image) Resume(n int) (*Fold, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Fold{image: i, state: s, transcript: t, last: n == len(i.points)-1, spacing: usual, size: p.size()}, nil
+	return &Fold{image: i, state: s, transcript: t, last: n == len(i.points)-1, spacing: defaultSpacing, size: p.size()}, nil
 }

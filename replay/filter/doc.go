@@ -5,19 +5,21 @@
 //	term   = [ "-" | "!" ] ( field ":" value { ("|" | ",") value } | value { "|" value } )
 //	value  = word | "text in quotes"
 //
-// Terms stand apart by blanks. A value of a field must be the whole of what the field
-// says, and * in it stands for anything; a value without a field may be anywhere in the
-// event. What stands in quotes is taken as it is; \" is a quote there. [Fields] lists
-// the fields.
+// Blanks separate terms. A value of a field must match the whole of the field's text, and
+// * in it stands for anything; a value without a field may be anywhere in the event.
+// Characters in quotes are literal; \" is a quote there. [Fields] lists the fields.
 //
 // # What it promises
 //
-// A term about a call selects all that is about the call: its request, its answer, its
+// A term about a call selects everything about the call: its request, its answer, its
 // progress and its cancellation, whichever end sent them. A frame with several messages
-// is selected when one of them fits all terms. Everything here is pure: no I/O, no
-// clock, and no memory of earlier events; what belongs together is told by the
-// [replay.Entry]. A fault of an expression is named by its place, with the words that
-// would do.
+// is selected when one message fits all terms. Everything here is pure: no I/O, no
+// clock, and no memory of earlier events; the [replay.Entry] says which call a message
+// belongs to. An error in an expression names its place and the words that would do.
+//
+// # Layout
+//
+// filter.go has the syntax and the selection; fields.go has a matcher for each field.
 //
 // # What it refuses
 //

@@ -1,9 +1,7 @@
-// Package phrase puts into the words of a report what others chose or counted: names of
-// peers, numbers of things, durations.
+// Package phrase words a report: names that peers chose, counts, durations.
 //
-// What a peer chose stays short, and where it would break the line or drive a terminal it
-// is quoted. One of something is not said as many. There is no data and no state here, and
-// nothing is refused.
+// A peer's text is kept short, and quoted where it would break the line or drive a
+// terminal. Nouns agree with their counts. The functions are pure and accept any input.
 package phrase
 
 import (
@@ -28,7 +26,7 @@ func Plural[N ~int | ~uint64](n N, noun string) string {
 	return strconv.FormatUint(uint64(n), 10) + " " + noun
 }
 
-// Agree returns what goes with that many things: "is" or "are", "it" or "them".
+// Agree returns the word for a count: "is" or "are", "it" or "them".
 func Agree[N ~int | ~uint64](n N, one, many string) string {
 	if n == 1 {
 		return one
@@ -36,7 +34,7 @@ func Agree[N ~int | ~uint64](n N, one, many string) string {
 	return many
 }
 
-// Shorten cuts a text behind a whole character, after limit bytes at most.
+// Shorten cuts a text between characters, after limit bytes at most.
 func Shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -47,10 +45,10 @@ func Shorten(s string, limit int) string {
 	return s[:limit] + "…"
 }
 
-// Clip keeps a name that a peer chose from filling a line, and on it.
+// Clip shortens a name that a peer chose and keeps it on one line.
 func Clip(s string, limit int) string { return OneLine(Shorten(s, limit)) }
 
-// OneLine quotes a text that has anything in it which cannot be printed.
+// OneLine quotes a text with characters that cannot be printed.
 func OneLine(s string) string {
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return !strconv.IsPrint(c) }) {
 		return strconv.Quote(s)

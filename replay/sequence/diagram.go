@@ -3,6 +3,7 @@ package sequence
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Line is a line of a diagram, in parts that a program may paint.
+// Line is a line of a diagram, in parts that a program may colour.
 type Line struct {
 	Head string // number and time
 	Left string // the client's calls, up to its lifeline
@@ -27,12 +28,12 @@ type Line struct {
 // String returns the whole line.
 func (l Line) String() string { return strings.TrimRight(l.Head+l.Left+l.Lane+l.Tail, " ") }
 
-// The parts of a line, in columns.
+// The widths of a line's parts, in columns.
 const (
 	headWidth  = 19
 	leftRails  = 6
 	rightRails = 3
-	leastWidth = 60
+	minWidth   = 60
 )
 
 // Diagram draws entries. It belongs to one goroutine.
@@ -44,11 +45,11 @@ type Diagram struct {
 	open   map[*replay.Call]bool
 }
 
-// New returns a diagram of so many columns, 60 at least, that gives its lines to emit.
+// New returns a diagram of width columns, 60 at least; emit gets its lines.
 func New(width int, emit func(Line) error) *Diagram {
 	return &Diagram{
 		emit:   emit,
-		width:  max(width, leastWidth) - headWidth - (leftRails + 2) - (rightRails + 2),
+		width:  max(width, minWidth) - headWidth - (leftRails + 2) - (rightRails + 2),
 		client: rails{columns: make([]*replay.Call, leftRails), beyond: map[*replay.Call]bool{}, begin: '╭', touch: '├', end: '╰'},
 		server: rails{columns: make([]*replay.Call, rightRails), beyond: map[*replay.Call]bool{}, begin: '╮', touch: '┤', end: '╯'},
 		open:   map[*replay.Call]bool{},
@@ -70,7 +71,7 @@ func (d *Diagram) Add(e replay.Entry) error {
 			refused = append(refused, replay.EntryMessage{Kind: transport.Response, Failure: c.Failure, Request: c.Request, Call: c})
 			delete(d.open, c)
 		}
-		return d.line(head, e, refused, d.aside(e))
+		return d.line(head, e, refused, d.event(e))
 	}
 	for i, m := range e.Messages {
 		if i > 0 {
@@ -97,8 +98,8 @@ func (d *Diagram) line(head string, e replay.Entry, messages []replay.EntryMessa
 	}
 	return d.emit(Line{
 		Head: head, Lane: lane, Tone: tone, Dir: e.Dir,
-		Left: string(d.client.around(transport.ClientToServer, messages)) + " ",
-		Tail: " " + string(d.server.around(transport.ServerToClient, messages)),
+		Left: string(d.client.row(transport.ClientToServer, messages)) + " ",
+		Tail: " " + string(d.server.row(transport.ServerToClient, messages)),
 	})
 }
 
@@ -136,8 +137,8 @@ func (d *Diagram) lane(dir transport.Direction, label, fill string) string {
 	return "|" + left + label + " " + line[len(line)-gap:] + right + "|"
 }
 
-// aside draws what is no message.
-func (d *Diagram) aside(e replay.Entry) string {
+// event draws an event without messages.
+func (d *Diagram) event(e replay.Entry) string {
 	switch {
 	case e.Kind == store.Lost:
 		return d.lane(transport.NoDirection, strings.ToUpper(string(e.Kind))+" "+e.Aside(), "!")
@@ -155,12 +156,14 @@ func (d *Diagram) aside(e replay.Entry) string {
 	return d.lane(transport.NoDirection, label, " ")
 }
 
-// shownOpen is how many calls without an answer the end lists.
+// shownOpen is how many calls without an answer Close lists.
 const shownOpen = 10
 
-// Close draws what is still open.
+// Close draws the calls that are still open.
 func (d *Diagram) Close() error {
-	calls := d.unanswered()
+	calls := slices.SortedFunc(maps.Keys(d.open), func(a, b *replay.Call) int {
+		return cmp.Or(cmp.Compare(a.Request, b.Request), cmp.Compare(a.ID, b.ID))
+	})
 	for i, c := range calls {
 		text := fmt.Sprintf("no answer to #%d %s", c.Request, named(c.Method, c.Target, c.ID))
 		if i == shownOpen {
@@ -177,7 +180,7 @@ func (d *Diagram) Close() error {
 	return nil
 }
 
-// Label names a message in a few words, what a diagram is about first.
+// Label names a message in a few words, the most telling word first.
 func Label(m replay.EntryMessage) string {
 	switch m.Kind {
 	case transport.Request:
@@ -217,10 +220,10 @@ func named(method, target, id string) string {
 	return fmt.Sprintf("%s (id %s)", m.Name(), replay.Clip(id))
 }
 
-// fitted is the label of a message in so many columns: of a long one the target is cut,
-// for what stands behind it says more.
+// fitted returns the label of a message in width columns: it cuts the target of a long
+// label, because the words behind the target say more.
 func fitted(m replay.EntryMessage, width int) string {
-	const least = 8 // columns of a target that still tell something
+	const least = 8 // columns of a target that still mean something
 	m.Target = cut(m.Target, max(width, least))
 	label := Label(m)
 	for over := columns(label) - width; over > 0 && columns(m.Target) > least; over = columns(label) - width {
@@ -240,7 +243,7 @@ func brief(d time.Duration) time.Duration {
 	return d.Round(time.Second)
 }
 
-// exchange is the number of an HTTP exchange.
+// exchange returns the number of an event's HTTP exchange, in brackets.
 func exchange(e replay.Entry) string {
 	if e.Stream == 0 {
 		return ""
@@ -248,25 +251,13 @@ func exchange(e replay.Entry) string {
 	return fmt.Sprintf("[%d] ", e.Stream)
 }
 
-// unanswered are the calls in flight, in the order of their requests.
-func (d *Diagram) unanswered() []*replay.Call {
-	var calls []*replay.Call
-	for c := range d.open {
-		calls = append(calls, c)
-	}
-	slices.SortFunc(calls, func(a, b *replay.Call) int {
-		return cmp.Or(cmp.Compare(a.Request, b.Request), cmp.Compare(a.ID, b.ID))
-	})
-	return calls
-}
-
-// screen measures text without asking the environment what it thinks of it.
+// screen measures text independently of the environment's locale.
 var screen = &runewidth.Condition{StrictEmojiNeutral: true}
 
-// columns is how many columns a text takes.
+// columns returns how many columns a text takes.
 func columns(s string) int { return screen.StringWidth(s) }
 
-// cut shortens a text to so many columns, between characters.
+// cut shortens a text to width columns, between characters.
 func cut(s string, width int) string {
 	if columns(s) <= width {
 		return s
@@ -274,11 +265,10 @@ func cut(s string, width int) string {
 	return screen.Truncate(s, width, "…")
 }
 
-// rails are the calls in flight that one end made, each in a column of its own as long
-// as there are enough.
+// rails are one end's calls in flight, each in a column of its own while there are enough.
 type rails struct {
 	columns []*replay.Call        // nil: free
-	beyond  map[*replay.Call]bool // calls that have no column
+	beyond  map[*replay.Call]bool // calls without a column
 	begin   rune
 	touch   rune
 	end     rune
@@ -287,44 +277,50 @@ type rails struct {
 const (
 	runs   = '│'
 	cancel = '×'
-	more   = '+' // calls that have no column
+	more   = '+' // there are calls without a column
 )
 
-// around is what an entry does to the calls that went in a direction: the row of
-// cells, and then the rails as they are behind it.
-func (r *rails) around(dir transport.Direction, messages []replay.EntryMessage) []rune {
+// row updates the rails by an entry's messages about calls of a direction, and returns the
+// entry's row of cells.
+func (r *rails) row(dir transport.Direction, messages []replay.EntryMessage) []rune {
 	cells := make([]rune, len(r.columns)+1)
 	for i, c := range r.columns {
-		if cells[i] = ' '; c != nil {
+		cells[i] = ' '
+		if c != nil {
 			cells[i] = runs
 		}
 	}
 	for _, m := range messages {
 		if m.Call != nil && m.Call.Dir == dir {
-			r.message(m, cells)
+			r.draw(m, cells)
 		}
 	}
-	if cells[len(r.columns)] = ' '; len(r.beyond) > 0 {
+	cells[len(r.columns)] = ' '
+	if len(r.beyond) > 0 {
 		cells[len(r.columns)] = more
 	}
 	return cells
 }
 
-func (r *rails) message(m replay.EntryMessage, cells []rune) {
+func (r *rails) draw(m replay.EntryMessage, cells []rune) {
 	at := slices.Index(r.columns, m.Call)
 	switch {
 	case m.Kind == transport.Request:
-		if at = slices.Index(r.columns, nil); at < 0 {
+		at = slices.Index(r.columns, nil)
+		if at < 0 {
 			r.beyond[m.Call] = true
 			return
 		}
-		r.columns[at], cells[at] = m.Call, r.begin
+		r.columns[at] = m.Call
+		cells[at] = r.begin
 	case m.Kind == transport.Response && m.Request != 0 && at >= 0:
-		r.columns[at], cells[at] = nil, r.end
+		r.columns[at] = nil
+		cells[at] = r.end
 	case r.beyond[m.Call] && (m.Kind == transport.Response || m.Method == "notifications/cancelled"):
 		delete(r.beyond, m.Call)
 	case at >= 0 && m.Method == "notifications/cancelled":
-		r.columns[at], cells[at] = nil, cancel
+		r.columns[at] = nil
+		cells[at] = cancel
 	case at >= 0:
 		cells[at] = r.touch
 	}

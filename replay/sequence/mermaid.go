@@ -12,25 +12,25 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// MermaidLimit is how many characters mermaid.js draws unless it is told otherwise.
+// MermaidLimit is how many characters mermaid.js draws by default.
 const MermaidLimit = 50_000
 
 // Mermaid draws entries as the text of a sequenceDiagram. It belongs to one goroutine.
 type Mermaid struct {
 	emit  func(line string) error
 	room  int // characters that are left
-	left  int // events that had no room
+	left  int // events left out
 	begun bool
 }
 
-// NewMermaid returns a drawing of at most limit characters that gives its lines to emit.
+// NewMermaid returns a drawing of at most limit characters; emit gets its lines.
 func NewMermaid(limit int, emit func(line string) error) *Mermaid {
-	const lastLine = 200 // characters for the line about what is left out
+	const lastLine = 200 // characters for the line about the events left out
 	return &Mermaid{emit: emit, room: limit - lastLine}
 }
 
-// Add draws an entry: a line for each of its messages. When one has no room, it and all
-// that come behind it are left out.
+// Add draws an entry: a line for each of its messages. An entry that has no room is left
+// out, and so is every entry behind it.
 func (d *Mermaid) Add(e replay.Entry) error {
 	if err := d.begin(); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (d *Mermaid) Add(e replay.Entry) error {
 		lines = append(lines, mermaidArrow(e, m))
 	}
 	if len(lines) == 0 {
-		lines = append(lines, mermaidAside(e))
+		lines = append(lines, mermaidNote(e))
 	}
 	size := 0
 	for _, l := range lines {
@@ -73,7 +73,8 @@ func (d *Mermaid) begin() error {
 	return nil
 }
 
-// Close ends the drawing. It returns how many events were left out; the drawing says so.
+// Close ends the drawing. It returns how many events were left out; the drawing says it
+// too.
 func (d *Mermaid) Close() (left int, err error) {
 	if err := d.begin(); err != nil || d.left == 0 {
 		return 0, err
@@ -82,7 +83,7 @@ func (d *Mermaid) Close() (left int, err error) {
 		phrase.Plural(d.left, "more event"), phrase.Agree(d.left, "is", "are"), MermaidLimit))))
 }
 
-// mermaidArrow: requests solid, answers dotted, notifications open, failures crossed.
+// mermaidArrow draws requests solid, answers dotted, notifications open, failures crossed.
 func mermaidArrow(e replay.Entry, m replay.EntryMessage) string {
 	arrow := "->>"
 	switch {
@@ -93,22 +94,23 @@ func mermaidArrow(e replay.Entry, m replay.EntryMessage) string {
 	case m.Kind == transport.Notification:
 		arrow = "-)"
 	}
-	return "    " + ends(e.Dir, arrow) + ": " + mermaidText(fmt.Sprintf("#%d %s%s", e.Seq, exchange(e), Label(m)))
+	return mermaidLine(e, arrow, Label(m))
 }
 
-func ends(dir transport.Direction, arrow string) string {
-	if dir == transport.ServerToClient {
-		return "S" + arrow + "C"
+func mermaidLine(e replay.Entry, arrow, label string) string {
+	ends := "C" + arrow + "S"
+	if e.Dir == transport.ServerToClient {
+		ends = "S" + arrow + "C"
 	}
-	return "C" + arrow + "S"
+	return "    " + ends + ": " + mermaidText(fmt.Sprintf("#%d %s%s", e.Seq, exchange(e), label))
 }
 
-// mermaidAside is a note: at the server for what it alone does.
-func mermaidAside(e replay.Entry) string {
+// mermaidNote draws an event without messages: at the server if it concerns only that.
+func mermaidNote(e replay.Entry) string {
 	where, what := "over C,S", string(e.Kind)
 	switch {
 	case e.Noise:
-		return "    " + ends(e.Dir, "--x") + ": " + mermaidText(fmt.Sprintf("#%d %snot JSON: %s", e.Seq, exchange(e), e.Aside()))
+		return mermaidLine(e, "--x", "not JSON: "+e.Aside())
 	case e.Kind == store.Frame:
 		what = "empty batch"
 	case e.Kind == store.Stderr, e.Kind == store.Exited:
@@ -121,8 +123,8 @@ func mermaidAside(e replay.Entry) string {
 	return fmt.Sprintf("    Note %s: %s", where, mermaidText(fmt.Sprintf("#%d %s%s %s", e.Seq, exchange(e), replay.Clip(what), e.Aside())))
 }
 
-// mermaidText writes a text so that it is only a text there: all but letters, digits and
-// some marks by their number.
+// mermaidText escapes a text: every character but letters, digits and some marks is written
+// by its number.
 func mermaidText(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -1,9 +1,9 @@
-// Package varint writes and reads the bytes that checkpoints are made of: numbers as
-// unsigned varints, texts as their length and their bytes, one after the other.
+// Package varint writes and reads the bytes of checkpoints: numbers as unsigned varints,
+// texts as their length and their bytes, one after the other.
 //
-// Nothing says which field is which: who reads asks in the order in which it was written.
-// What is not there, or longer than what is left, makes the reader bad, and from then on
-// all is 0; nothing is reserved that the bytes do not have.
+// Fields carry no names: a reader asks for them in the order in which they were written.
+// A field that is missing, or longer than the rest of the bytes, makes the reader bad, and
+// every field after it reads as 0. The reader never allocates more than the bytes hold.
 package varint
 
 import "encoding/binary"
@@ -24,54 +24,60 @@ func AppendText(b []byte, texts ...string) []byte {
 	return b
 }
 
-// Reader reads them again.
+// Reader reads numbers and texts.
 type Reader struct {
-	b   []byte
-	bad bool
+	rest []byte
+	bad  bool
 }
 
-// NewReader returns a reader of the bytes, of which what it takes is a part.
-func NewReader(b []byte) Reader { return Reader{b: b} }
+// NewReader returns a reader of b; the slices that it returns share b's memory.
+func NewReader(b []byte) Reader { return Reader{rest: b} }
 
-// Bad reports whether something was not there.
+// Bad reports whether a field was missing.
 func (r *Reader) Bad() bool { return r.bad }
 
-// Whole reports whether all was there, and nothing else.
-func (r *Reader) Whole() bool { return !r.bad && len(r.b) == 0 }
+// Whole reports whether every field was there and no bytes are left.
+func (r *Reader) Whole() bool { return !r.bad && len(r.rest) == 0 }
 
 // Uint reads a number.
 func (r *Reader) Uint() uint64 {
-	v, n := binary.Uvarint(r.b)
+	v, n := binary.Uvarint(r.rest)
 	if n <= 0 {
 		r.fail()
 		return 0
 	}
-	r.b = r.b[n:]
+	r.rest = r.rest[n:]
 	return v
 }
 
 // Take reads n bytes, or none.
 func (r *Reader) Take(n uint64) []byte {
-	if n > uint64(len(r.b)) {
+	if n > uint64(len(r.rest)) {
 		r.fail()
 		return nil
 	}
-	taken := r.b[:n]
-	r.b = r.b[n:]
+	taken := r.rest[:n]
+	r.rest = r.rest[n:]
 	return taken
 }
+
+// Rest reads all bytes that are left.
+func (r *Reader) Rest() []byte { return r.Take(uint64(len(r.rest))) }
 
 // Text reads a text.
 func (r *Reader) Text() string { return string(r.Take(r.Uint())) }
 
-// Count reads how many of something follow, each a byte at least.
+// Count reads how many elements follow, each at least a byte long.
 func (r *Reader) Count() int {
 	n := r.Uint()
-	if n > uint64(len(r.b)) {
+	if n > uint64(len(r.rest)) {
 		r.fail()
 		return 0
 	}
 	return int(n)
 }
 
-func (r *Reader) fail() { r.bad, r.b = true, nil }
+func (r *Reader) fail() {
+	r.bad = true
+	r.rest = nil
+}

@@ -1,0 +1,417 @@
+package filter
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Field is a word of the language.
+type Field struct {
+	Name  string
+	Wants string // its values
+	Says  string // the events that it selects
+	List  bool   // Wants lists all values
+
+	ahead   bool // it asks how a call ends
+	matcher func(value) (matcher, error)
+}
+
+// Fields lists the fields.
+func Fields() []Field { return slices.Clone(fields) }
+
+var fields = []Field{
+	{Name: "tool", Wants: "a tool's name", Says: "calls of the tool", matcher: named(func(s *subject) (string, bool) {
+		if s.call == nil || s.call.Method != "tools/call" {
+			return "", false
+		}
+		return s.call.Target, true
+	})},
+	{Name: "method", Wants: "a method", Says: "calls and notifications of the method", matcher: matchMethod},
+	{Name: "target", Wants: "a name or a URI", Says: "what is about the tool, prompt or resource", matcher: named(func(s *subject) (string, bool) {
+		switch {
+		case s.call != nil:
+			return s.call.Target, s.call.Target != ""
+		case s.message != nil:
+			return s.message.Target, s.message.Target != ""
+		}
+		return "", false
+	})},
+	{Name: "id", Wants: `an id as JSON has it: 7 or "7"`, Says: `calls with the id as JSON has it: 7, or "7"`, matcher: matchID},
+	{Name: "dir", Wants: "c2s or s2c", Says: "what went that way, c2s or s2c", matcher: matchDirection},
+	{Name: "kind", Wants: "one of " + strings.Join(kindNames, ", "), Says: "events or messages of the kind", List: true, matcher: matchKind},
+	{Name: "status", Wants: statusWants, Says: "calls that ended so, HTTP answers and errors by number", List: true, ahead: true, matcher: matchStatus},
+	{Name: "took", Wants: "a range of durations, such as >1.5s", Says: "calls whose answer took as long: >100ms", ahead: true,
+		matcher: inTimes("took:", func(s *subject) (time.Duration, bool) {
+			if s.call == nil || s.call.Response == 0 {
+				return 0, false
+			}
+			return s.call.Latency, true
+		})},
+	{Name: "at", Wants: "a range of times, such as >1.5s or 1s..2s", Says: "events in that time: >1.5s, 1s..2s, 2s (up to 3s)",
+		matcher: inTimes("at:", func(s *subject) (time.Duration, bool) { return s.entry.At, true })},
+	{Name: "seq", Wants: "a range of events, such as 5..9", Says: "events by their number: 12, 5..9, >100",
+		matcher: inNumbers(func(e *replay.Entry) uint64 { return e.Seq })},
+	{Name: "stream", Wants: "a range of numbers", Says: "events of the HTTP exchange",
+		matcher: inNumbers(func(e *replay.Entry) uint64 { return e.Stream })},
+}
+
+// anyText is the field without a name: a text that is somewhere in the event.
+var anyText = Field{Wants: "a text", matcher: matchText}
+
+// named makes the fields that compare a text.
+func named(text func(*subject) (string, bool)) func(value) (matcher, error) {
+	return func(v value) (matcher, error) {
+		fits := v.pattern()
+		return func(s *subject) bool {
+			found, ok := text(s)
+			return ok && fits(found)
+		}, nil
+	}
+}
+
+func matchMethod(v value) (matcher, error) {
+	fits := v.pattern()
+	return func(s *subject) bool {
+		m := s.message
+		return m != nil && (m.Method != "" && fits(m.Method) || s.call != nil && fits(s.call.Method))
+	}, nil
+}
+
+// matchID compares ids as JSON has them: the number 7 is not the text "7". A word that is
+// no JSON is a text.
+func matchID(v value) (matcher, error) {
+	if !v.quoted && strings.Contains(v.text, "*") {
+		fits := v.pattern()
+		return func(s *subject) bool {
+			return slices.ContainsFunc(s.ids(), func(id string) bool {
+				var text string
+				if json.Unmarshal([]byte(id), &text) != nil {
+					text = id
+				}
+				return fits(text)
+			})
+		}, nil
+	}
+	want := v.text
+	if v.quoted || !json.Valid([]byte(want)) {
+		b, _ := json.Marshal(want) // a string always marshals
+		want = string(b)
+	}
+	key := idKey(want)
+	return func(s *subject) bool {
+		return slices.ContainsFunc(s.ids(), func(id string) bool { return idKey(id) == key })
+	}, nil
+}
+
+func idKey(id string) mcp.Key { return mcp.KeyOf(json.RawMessage(strings.TrimSpace(id))) }
+
+// ids lists the ids of the message and of its call, as raw JSON.
+func (s *subject) ids() (list []string) {
+	if s.message != nil && s.message.ID != "" {
+		list = append(list, s.message.ID)
+	}
+	if s.call != nil && (s.message == nil || s.call.ID != s.message.ID) {
+		list = append(list, s.call.ID)
+	}
+	return list
+}
+
+func matchDirection(v value) (matcher, error) {
+	dir, err := transport.ParseDirection(v.text)
+	if err != nil || dir == transport.NoDirection {
+		return nil, failure(v.at, "dir: wants c2s or s2c, not %s", strconv.Quote(shorten(v.text)))
+	}
+	return func(s *subject) bool { return s.entry.Dir == dir }, nil
+}
+
+// kindNames are the values of kind: messages, frames without messages, events.
+var kindNames = []string{
+	"request", "response", "notification", "invalid", "noise", "batch",
+	string(store.Opened), string(store.Frame), string(store.Delivered), string(store.Stderr), string(store.HTTP),
+	string(store.EOF), string(store.Exited), string(store.Lost), string(store.Note), string(store.Closed),
+}
+
+func matchKind(v value) (matcher, error) {
+	short := map[string]string{"req": "request", "resp": "response", "notify": "notification"} // as in other programs
+	want := cmp.Or(short[v.text], v.text)
+	if !slices.Contains(kindNames, want) {
+		return nil, failure(v.at, "kind: wants one of %s, not %s", strings.Join(kindNames, ", "), strconv.Quote(shorten(v.text)))
+	}
+	return func(s *subject) bool {
+		switch want {
+		case "noise":
+			return s.entry.Noise
+		case "batch":
+			return s.entry.Batch
+		}
+		return want == string(s.entry.Kind) || s.message != nil && want == s.message.Kind.String()
+	}, nil
+}
+
+// statusWords are the words of status. Several may hold of a call: answered and
+// cancelled, for example.
+var statusWords = map[string]matcher{
+	"pending":   func(s *subject) bool { return s.call != nil && s.call.Response == 0 && s.call.Cancelled == 0 },
+	"ok":        func(s *subject) bool { return s.call != nil && s.call.Response != 0 && s.call.Failure == "" },
+	"error":     isError,
+	"err":       isError,
+	"cancelled": func(s *subject) bool { return s.call != nil && s.call.Cancelled != 0 },
+	"late":      func(s *subject) bool { return s.call != nil && s.call.Late },
+	"orphan": func(s *subject) bool { // a response, progress or a cancellation of no call
+		m := s.message
+		return m != nil && s.call == nil &&
+			(m.Kind == transport.Response || m.Method == "notifications/progress" || m.Method == "notifications/cancelled")
+	},
+}
+
+const statusWants = "one of pending, ok, error, cancelled, late, orphan, or a number such as 404, 4xx or -32601"
+
+func matchStatus(v value) (matcher, error) {
+	if word, ok := statusWords[v.text]; ok {
+		return word, nil
+	}
+	if _, err := strconv.Atoi(v.text); err == nil {
+		return func(s *subject) bool { return s.hasCode(v.text) }, nil
+	}
+	if class, ok := strings.CutSuffix(v.text, "xx"); ok && len(class) == 1 && '1' <= class[0] && class[0] <= '5' {
+		return func(s *subject) bool { return s.httpStatus()/100 == int(class[0]-'0') }, nil
+	}
+	return nil, failure(v.at, "status: wants %s, not %s", statusWants, strconv.Quote(shorten(v.text)))
+}
+
+// isError reports a call that failed, an error that answers no call, or an HTTP status
+// from 400 on.
+func isError(s *subject) bool {
+	switch {
+	case s.call != nil:
+		return s.call.Failure != ""
+	case s.message != nil:
+		return s.message.Failure != ""
+	}
+	return s.httpStatus() >= 400
+}
+
+// hasCode reports whether an HTTP status or the code of a JSON-RPC error is the number.
+func (s *subject) hasCode(code string) bool {
+	isCode := func(failure string) bool {
+		words := strings.Fields(failure)
+		return len(words) > 1 && words[0] == "error" && words[1] == code
+	}
+	return s.httpStatus() != 0 && strconv.Itoa(s.httpStatus()) == code ||
+		s.message != nil && isCode(s.message.Failure) || s.call != nil && isCode(s.call.Failure)
+}
+
+// httpStatus returns the status of an HTTP response, 0 of any other event.
+func (s *subject) httpStatus() int {
+	if s.entry.Kind != store.HTTP {
+		return 0
+	}
+	info, err := store.DecodePayload[store.HTTPInfo](store.Event{Kind: store.HTTP, Payload: s.entry.Payload})
+	if err != nil {
+		return 0
+	}
+	return info.Status
+}
+
+// matchText looks for a text without minding case: in the bytes of the event, in the
+// words of show, and in its call's method and target, which a response does not repeat.
+func matchText(v value) (matcher, error) {
+	parts := []string{v.text}
+	if !v.quoted {
+		parts = strings.Split(v.text, "*")
+	}
+	for i, part := range parts {
+		parts[i] = strings.ToLower(part)
+	}
+	return func(s *subject) bool {
+		if contains(s.entry.Payload, parts) || contains(unescape(s.entry.Payload), parts) {
+			return true
+		}
+		words := s.entry.Text
+		if s.message != nil {
+			words += " " + s.message.Summary()
+		}
+		if s.call != nil {
+			words += " " + s.call.Method + " " + s.call.Target
+		}
+		return contains([]byte(words), parts)
+	}, nil
+}
+
+// contains reports whether the parts, in lower case, stand in text in their order.
+func contains(text []byte, parts []string) bool {
+	if len(text) == 0 {
+		return false
+	}
+	text = bytes.ToLower(text)
+	for _, part := range parts {
+		i := bytes.Index(text, []byte(part))
+		if i < 0 {
+			return false
+		}
+		text = text[i+len(part):]
+	}
+	return true
+}
+
+// unescape decodes the \u escapes of JSON; it returns nil if there are none.
+func unescape(b []byte) []byte {
+	if !bytes.Contains(b, []byte(`\u`)) {
+		return nil
+	}
+	var out []byte
+	for len(b) > 0 {
+		size := 1
+		unit, isEscape := escapedUnit(b)
+		switch {
+		case isEscape:
+			size = 6
+			if low, ok := escapedUnit(b[6:]); ok && utf16.DecodeRune(unit, low) != utf8.RuneError {
+				unit = utf16.DecodeRune(unit, low)
+				size = 12
+			}
+			out = utf8.AppendRune(out, unit)
+			b = b[size:]
+			continue
+		case b[0] == '\\' && len(b) > 1:
+			size = 2
+		}
+		out = append(out, b[:size]...)
+		b = b[size:]
+	}
+	return out
+}
+
+// escapedUnit reads one \u escape: a UTF-16 code unit.
+func escapedUnit(b []byte) (rune, bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	return rune(n), err == nil
+}
+
+// pattern compares whole texts: * in a value that is not quoted stands for any text.
+func (v value) pattern() func(string) bool {
+	if v.quoted || !strings.Contains(v.text, "*") {
+		return func(s string) bool { return s == v.text }
+	}
+	parts := strings.Split(v.text, "*")
+	first, last, between := parts[0], parts[len(parts)-1], parts[1:len(parts)-1]
+	return func(s string) bool {
+		if len(s) < len(first)+len(last) || !strings.HasPrefix(s, first) || !strings.HasSuffix(s, last) {
+			return false
+		}
+		s = s[len(first) : len(s)-len(last)]
+		for _, part := range between {
+			i := strings.Index(s, part)
+			if i < 0 {
+				return false
+			}
+			s = s[i+len(part):]
+		}
+		return true
+	}
+}
+
+// span is a range of whole numbers, both ends included.
+type span struct{ from, to int64 }
+
+func (s span) has(n int64) bool { return s.from <= n && n <= s.to }
+
+// parseSpan reads >N, >=N, <N, <=N, A..B with either end left out, or N alone. read
+// returns the first and the last number that a text stands for.
+func parseSpan(text string, read func(string) (first, last int64, ok bool)) (s span, ok bool) {
+	s = span{math.MinInt64, math.MaxInt64}
+	if from, to, two := strings.Cut(text, ".."); two {
+		okFrom, okTo := from == "", to == ""
+		if !okFrom {
+			s.from, _, okFrom = read(from)
+		}
+		if !okTo {
+			_, s.to, okTo = read(to)
+		}
+		return s, okFrom && okTo && text != ".."
+	}
+	number := strings.TrimLeft(text, "<>=")
+	first, last, ok := read(number)
+	switch text[:len(text)-len(number)] {
+	case "":
+		s = span{first, last}
+	case ">":
+		s.from = last + 1
+	case ">=":
+		s.from = first
+	case "<":
+		s.to = first - 1
+	case "<=":
+		s.to = last
+	default:
+		ok = false
+	}
+	return s, ok
+}
+
+// inNumbers makes the fields that compare a number of the event.
+func inNumbers(number func(*replay.Entry) uint64) func(value) (matcher, error) {
+	return func(v value) (matcher, error) {
+		s, ok := parseSpan(v.text, func(text string) (int64, int64, bool) {
+			n, err := strconv.ParseInt(strings.TrimPrefix(text, "#"), 10, 64)
+			return n, n, err == nil && 0 <= n && n < math.MaxInt64
+		})
+		if !ok {
+			return nil, failure(v.at, "want a number or a range such as 5..9 or >100, not %s", strconv.Quote(shorten(v.text)))
+		}
+		return func(sub *subject) bool { return s.has(int64(number(sub.entry))) }, nil
+	}
+}
+
+// inTimes makes the fields that compare a time or a duration.
+func inTimes(field string, duration func(*subject) (time.Duration, bool)) func(value) (matcher, error) {
+	return func(v value) (matcher, error) {
+		s, ok := parseSpan(v.text, parseTime)
+		if !ok {
+			return nil, failure(v.at, "%s wants a time or a range such as >1.5s, <20ms or 1s..2s, not %s", field, strconv.Quote(shorten(v.text)))
+		}
+		return func(sub *subject) bool {
+			d, ok := duration(sub)
+			return ok && s.has(int64(d))
+		}, nil
+	}
+}
+
+// parseTime reads a duration, or seconds without a unit as show prints them. It stands for
+// all times that begin with these digits: 1.5s is up to 1.6s, 2ms up to 3ms.
+func parseTime(text string) (first, last int64, ok bool) {
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		text += "s"
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > math.MaxInt64/2 {
+		return 0, 0, false
+	}
+	number := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzµμ")
+	precision, err := time.ParseDuration("1" + text[len(number):]) // of the last digit
+	if err != nil {
+		precision = 1
+	}
+	if _, digits, ok := strings.Cut(number, "."); ok {
+		for range digits {
+			precision /= 10
+		}
+	}
+	return int64(d), int64(d + max(precision, 1) - 1), true
+}
