@@ -3,6 +3,8 @@ package recorder
 import (
 	"context"
 	"fmt"
+	"github.com/mcprec/mcprec/recorder/outage"
+	"github.com/mcprec/mcprec/store/storetest"
 	"strings"
 	"syscall"
 	"testing"
@@ -83,15 +85,15 @@ func TestDoubt(t *testing.T) {
 // lost its rest for want of room: nothing in the log is there to end.
 func TestFullWithAnOpenFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &disk{from: 2}
-		r := d.begin(t, holding(newBudget(1000)))
+		d := &storetest.Disk{From: 2}
+		r := begin(t, d, Holding(outage.NewBudget(1000)))
 		tap := r.Tap(transport.ClientToServer)
 		observe(t, tap, "frame\nbeg")
 		observe(t, tap, "un\nwaits"+strings.Repeat(".", 400)+"\nit be")
 		observe(t, tap, "gins and no room is left"+strings.Repeat(".", 1000))
 		r.Record(store.Exited, transport.NoDirection, store.ExitInfo{Code: 3})
 		r.Close()
-		expect(t, &d.spool, `
+		expect(t, &d.Log, `
 2 frame c2s frame
 3 frame c2s unterminated beg
 4 lost  {"frames":4,"bytes":1438,"reason":"no space left","streams":["c2s"]}

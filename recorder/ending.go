@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"time"
 
@@ -19,10 +18,8 @@ func (r *Recorder) Seal() {
 	}
 	at := r.at()
 	r.begin(at)
-	if r.back != nil {
-		if text := r.back.waiting(); text != "" {
-			r.addNote(at, text)
-		}
+	if text := r.spool.Waiting(); text != "" {
+		r.add(store.Event{At: at, Kind: store.Note, Payload: store.EncodePayload(store.NoteInfo{Text: text})}, false)
 	}
 	r.end(at)
 	r.ended = r.commit() == nil // if not, Close tries again
@@ -39,12 +36,8 @@ func (r *Recorder) end(at time.Duration) {
 		Payload: store.EncodePayload(store.ClosedInfo{Frames: r.sum.Frames, Lost: r.sum.Lost + r.sum.Cut})}, false)
 }
 
-func (r *Recorder) addNote(at time.Duration, text string) {
-	r.add(store.Event{At: at, Kind: store.Note, Payload: store.EncodePayload(store.NoteInfo{Text: text})}, false)
-}
-
-// Close seals the log, waits for what is not on the disk yet while the disk takes it,
-// and closes the spool.
+// Close seals the log, waits for what is not on the disk yet while the disk takes it, and
+// closes the spool. A log whose end cannot be written is read as that of a recorder that died.
 func (r *Recorder) Close() Summary {
 	r.Seal()
 	r.turn.take()
@@ -53,107 +46,63 @@ func (r *Recorder) Close() Summary {
 		return r.sum
 	}
 	r.closed = true
-	if r.back == nil {
-		r.close(r.spool.Close())
-		r.untold()
-		return r.sum
+	left, fault := r.spool.Drain()
+	r.sum.Trouble = r.spool.Trouble()
+	if fault != nil {
+		r.giveUp(left, fault)
 	}
-	left, usable := r.back.finish()
-	fault := error(nil)
-	r.sum.Trouble, fault = r.back.faults()
-	r.giveUp(left, fault)
-	if usable {
-		fault = r.closeSpool()
-	}
-	r.close(fault)
-	r.untold()
-	return r.sum
-}
-
-func (r *Recorder) close(err error) {
-	if err != nil && r.sum.Err == nil {
-		r.sum.Err = err
-	}
-}
-
-// closeSpool writes the end of the log, if it is not there, and closes the spool, all
-// if the disk answers. A log without its end is one whose recorder died, and is read as
-// such.
-func (r *Recorder) closeSpool() error {
+	r.parts = nil
 	if !r.ended {
 		at := r.at()
 		r.begin(at)
 		r.end(at)
 	}
-	steps := make(chan error, 2)
-	go func(ended bool) { // when the disk does not answer it is left behind: nothing can end it
-		err := error(nil)
-		if !ended {
-			err = r.spool.Write(r.parts)
-		}
-		steps <- err
-		steps <- r.spool.Close()
-	}(r.ended)
-	t := time.NewTimer(patience)
-	defer t.Stop()
-	select {
-	case err := <-steps:
-		r.ended = err == nil
-		r.close(err)
-	case <-t.C:
-		return fmt.Errorf("close: %w", ErrNoAnswer)
+	written, err := r.spool.Finish(r.parts)
+	r.ended = r.ended || written
+	if err != nil {
+		r.fault(err)
 	}
-	select {
-	case err := <-steps:
-		return err
-	case <-t.C:
-		return fmt.Errorf("close: %w", ErrNoAnswer)
-	}
-}
-
-// untold counts as lost what was to be told at the end, which is not in the log.
-func (r *Recorder) untold() {
 	if !r.ended {
-		r.sum.Lost += uint64(len(r.unsaid))
+		r.sum.Lost += uint64(len(r.unsaid)) // which the log does not have
 	}
+	return r.sum
 }
 
-// giveUp counts what waits and cannot be written: it is the last of the log.
-func (r *Recorder) giveUp(left []batch, fault error) {
+// giveUp counts what the disk did not take before the end: it is the last of the log.
+func (r *Recorder) giveUp(left []store.Part, fault error) {
+	r.ended = false
 	begun, pipes := map[uint64]store.Event{}, map[string]bool{}
 	first := uint64(0)
-	for _, b := range left {
-		r.ended = false
-		for _, p := range b.parts {
-			e, known := begun[p.Seq]
-			switch {
-			case p.Chunk:
-				pipe := string(p.Kind) + p.Dir.String()
-				r.forgetChunk(&p, !pipes[pipe])
-				pipes[pipe] = true
-				continue
-			case !p.Cont:
-				if first == 0 {
-					first = p.Seq
-				}
-				e = p.Event
-				r.forget(e)
-			case !known:
-				r.unfinished(p.Seq)
+	for i := range left {
+		p := &left[i]
+		e, known := begun[p.Seq]
+		switch {
+		case p.Chunk:
+			pipe := string(p.Kind) + p.Dir.String()
+			r.forgetChunk(p, !pipes[pipe])
+			pipes[pipe] = true
+			continue
+		case !p.Cont:
+			if first == 0 {
+				first = p.Seq
 			}
-			begun[p.Seq] = e
-			r.forgetBytes(e, p.Cont && !known, uint64(len(p.Payload)))
+			e = p.Event
+			r.forget(e)
+		case !known && !slices.Contains(r.broken, p.Seq): // its beginning is in the log
+			r.broken = append(r.broken, p.Seq)
+			r.gap.Frames++
+			r.sum.Lost++
 		}
+		begun[p.Seq] = e
+		r.forgetBytes(e, p.Cont && !known, uint64(len(p.Payload)))
 	}
 	if first > 0 {
 		r.seq = first - 1
 		// What began in the queue is not in the log: nothing is to end it.
 		r.broken = slices.DeleteFunc(r.broken, func(seq uint64) bool { return seq >= first })
 	}
-	if len(left) > 0 {
-		r.gap.Reason = rootOf(fault).Error()
-		r.close(fault)
-	}
+	r.gap.Reason = store.RootCause(fault).Error()
+	r.fault(fault)
 }
 
 // forget counts an event as lost that was counted as recorded.
@@ -198,15 +147,6 @@ func (r *Recorder) forgetChunk(p *store.Part, first bool) {
 	r.gap.Frames += lost
 	r.gap.Bytes += uint64(len(p.Payload))
 	r.inStreams(stream)
-}
-
-// unfinished counts an event as lost whose beginning is in the log.
-func (r *Recorder) unfinished(seq uint64) {
-	if !slices.Contains(r.broken, seq) {
-		r.broken = append(r.broken, seq)
-		r.gap.Frames++
-		r.sum.Lost++
-	}
 }
 
 // forgetBytes counts bytes of an event as lost. The stream of an event that began in an

@@ -1,8 +1,11 @@
 package recorder
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"github.com/mcprec/mcprec/recorder/outage"
+	"github.com/mcprec/mcprec/store/storetest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,12 +26,12 @@ func TestEndThatCannotBeWritten(t *testing.T) {
 		{"the frames", 3, 1},
 		{"all but the end", 4, 0},
 	} {
-		for _, memory := range []int64{0, waitingMemory} {
+		for _, memory := range []int64{0, 24 << 20} {
 			t.Run(fmt.Sprint(tt.name, memory), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					d := &disk{from: tt.from, all: true}
-					sum := exitAfterTwo(t, d.begin(t, holding(newBudget(memory))))
-					if sum.Lost != tt.lost || sum.Err == nil || rootOf(sum.Err).Error() != "no space left" {
+					d := &storetest.Disk{From: tt.from, All: true}
+					sum := exitAfterTwo(t, begin(t, d, Holding(outage.NewBudget(memory))))
+					if sum.Lost != tt.lost || sum.Err == nil || store.RootCause(sum.Err).Error() != "no space left" {
 						t.Errorf("summary %+v", sum)
 					}
 				})
@@ -39,22 +42,20 @@ func TestEndThatCannotBeWritten(t *testing.T) {
 
 // So it is when the disk does not answer any more.
 func TestEndWithoutAnswer(t *testing.T) {
-	for _, memory := range []int64{0, waitingMemory} {
+	for _, memory := range []int64{0, 24 << 20} {
 		t.Run(fmt.Sprint(memory), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &disk{from: 3, all: true, stuck: make(chan struct{})}
-				r := d.begin(t, holding(newBudget(memory)))
-				last := &mute{d, 5}
-				r.spool, r.back.spool = last, last
+				d := &storetest.Disk{From: 3, All: true, Stuck: make(chan struct{})}
+				r := begin(t, &mute{d, 5}, Holding(outage.NewBudget(memory)))
 				start := time.Now()
 				sum := exitAfterTwo(t, r)
-				if took := time.Since(start); took > 2*patience {
+				if took := time.Since(start); took > 30*time.Second {
 					t.Errorf("close took %v", took)
 				}
 				if sum.Lost != 1 || sum.Err == nil {
 					t.Errorf("summary %+v", sum)
 				}
-				close(d.stuck)
+				close(d.Stuck)
 				synctest.Wait()
 			})
 		})
@@ -63,16 +64,21 @@ func TestEndWithoutAnswer(t *testing.T) {
 
 // mute is a disk that does not answer from a write on.
 type mute struct {
-	*disk
+	*storetest.Disk
 	from int
 }
 
+func (m *mute) Spool(ctx context.Context, opened store.Event) (store.Spool, error) {
+	_, err := m.Disk.Spool(ctx, opened)
+	return m, err
+}
+
 func (m *mute) Write(parts []store.Part) error {
-	if m.writes+1 >= m.from {
-		<-m.stuck
+	if m.Writes+1 >= m.from {
+		<-m.Stuck
 		return errors.New("too late")
 	}
-	return m.disk.Write(parts)
+	return m.Disk.Write(parts)
 }
 
 // exitAfterTwo records two frames and an exit, and closes.
@@ -83,4 +89,44 @@ func exitAfterTwo(t *testing.T, r *Recorder) Summary {
 	observe(t, tap, "two\n")
 	r.Record(store.Exited, transport.NoDirection, store.ExitInfo{Code: 3})
 	return r.Close()
+}
+
+// When the disk stays full to the end, the end is told, and what it takes the place of.
+func TestFullToTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &storetest.Disk{From: 6}
+		r := begin(t, d)
+		tap := r.Tap(transport.ClientToServer)
+		for i := range 10 {
+			observe(t, tap, fmt.Sprintf("frame %d\nbeg", i))
+			observe(t, tap, "un\n")
+		}
+		r.Record(store.Exited, transport.NoDirection, store.ExitInfo{Code: 3})
+		sum := r.Close()
+		expect(t, &d.Log, `
+2 frame c2s frame 0
+3 frame c2s begun
+4 frame c2s frame 1
+5 frame c2s begun
+6 frame c2s frame 2
+7 frame c2s unterminated beg
+8 lost  {"frames":15,"bytes":101,"reason":"no space left","streams":["c2s"]}
+9 exit  {"code":3}
+10 closed  {"frames":6,"lost":15}
+`)
+		if sum.Frames != 6 || sum.Lost != 15 || sum.Err == nil {
+			t.Errorf("summary %+v", sum)
+		}
+	})
+	storetest.Tell(t, "a disk that stays full", 1, "what is lost is counted; the end is told")
+}
+
+// begin starts a recording in a store.
+func begin(t *testing.T, s store.Spooler, options ...Option) *Recorder {
+	t.Helper()
+	r, err := New(t.Context(), s, store.Header{}, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

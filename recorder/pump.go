@@ -8,7 +8,7 @@ import (
 
 // pump is the state of one direction's pass-through. The goroutine that runs a pump writes to
 // the spool itself. If that write is overdue, another goroutine goes on with the pump, and the
-// first one has only its write left; see handover.
+// first one has only its write left; see outage.Spool.
 type pump struct {
 	t     *Tap
 	dst   io.Writer
@@ -25,11 +25,7 @@ func (t *Tap) pass(dst io.Writer, src io.Reader, f *flow) store.EOFInfo {
 	defer f.set(ended)
 	p := &pump{t: t, dst: dst, src: src, f: f, ended: make(chan store.EOFInfo, 1)}
 	p.newBuffer()
-	if t.recorder.back == nil {
-		p.run()
-	} else {
-		go p.run()
-	}
+	go p.run()
 	return <-p.ended
 }
 
@@ -59,7 +55,7 @@ func (p *pump) record() bool {
 	r.turn.take()
 	var writes bool
 	if p.lines, writes = p.t.begin(p.chunk, p.buf[:store.ChunkRoom+len(p.chunk)]); writes {
-		mine, err := r.commitHere(p.goOn)
+		mine, err := r.commitInline(p.goOn)
 		if !mine {
 			return false
 		}
@@ -73,7 +69,8 @@ func (p *pump) record() bool {
 func (p *pump) goOn() {
 	go func() {
 		r := p.t.recorder
-		p.t.written(p.chunk, p.lines, r.overtaken())
+		r.parts = nil // the write that is late may still read them
+		p.t.written(p.chunk, p.lines, r.committed(nil))
 		if on := p.recorded() && p.forward(); on {
 			p.newBuffer() // the other is still being written
 			p.run()

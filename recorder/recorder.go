@@ -2,13 +2,12 @@ package recorder
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/mcprec/mcprec/recorder/outage"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -17,36 +16,64 @@ import (
 // Delivered event.
 const BlockedThreshold = 10 * time.Millisecond
 
+// maxIdleParts is how many parts' memory a session that rests may keep: there may be hundreds.
+const maxIdleParts = 256
+
 // Option changes how a Recorder records.
 type Option func(*Recorder)
+
+// MaxFrame has the recorder record at most so many bytes of a frame; 0: all. A longer frame
+// passes whole. In the log it is cut, its event says by how much, and a "lost" event stands
+// behind it; a spool has all of what passed through a pipe.
+func MaxFrame(bytes int64) Option {
+	return func(r *Recorder) { r.maxFrame = bytes }
+}
+
+// Strict has the recorder pass nothing on that is not written: when the store fails, or lets a
+// write wait for five seconds, it ends the session.
+func Strict() Option {
+	return func(r *Recorder) {
+		r.strict, r.disk.Bound, r.disk.Budget = true, 5*time.Second, outage.NewBudget(0)
+	}
+}
+
+// Trouble has f called, once and in a goroutine of its own, when the disk does not take what
+// is written to it: what follows waits in memory, or is lost.
+func Trouble(f func(error)) Option {
+	return func(r *Recorder) { r.disk.Report = f }
+}
 
 // Recorder records one session. Its taps may be used concurrently.
 type Recorder struct {
 	header   store.Header
 	start    time.Time
-	budget   *budget
 	strict   bool
 	maxFrame int64 // 0: no limit
-	trouble  func(error)
-	back     *backlog                       // nil: the spool never lets a write wait
-	doubt    atomic.Pointer[store.NoteInfo] // of a disk that failed, to be told with the next write
+	disk     outage.Options
 
-	turn    turn // guards the fields below
-	spool   store.Spool
-	seq     uint64 // of the newest event, as parts have it
-	sealed  bool
-	failed  bool         // it is strict, and something is not written
-	ended   bool         // the end of the log is written, or waits
-	closed  bool         // the spool is
-	parts   []store.Part // scratch of one write
-	own     *own         // whose they are; nil: none is made
-	gap     store.LostInfo
-	broken  []uint64        // events begun in the spool that will get no more parts
-	unsaid  []store.Event   // what must be told and could not yet be
-	news    *string         // of a disk that answers again, to be told with the next write
-	doubted *store.NoteInfo // what this write tells of a disk that failed
-	sum     Summary
+	turn      turn // guards the fields below
+	spool     *outage.Spool
+	seq       uint64         // of the newest event, as parts have it
+	sealed    bool           // nothing is recorded any more
+	failed    bool           // the recorder is strict, and something is not written
+	ended     bool           // the end of the log is written, or waits
+	closed    bool           // the spool is
+	parts     []store.Part   // of the write that is being made
+	gap       store.LostInfo // lost since the last write, and not told yet
+	broken    []uint64       // events begun in the spool that will get no more parts
+	unsaid    []store.Event  // what must be told and could not yet be
+	sum       Summary
+	doubt     *store.NoteInfo // told by this write: the disk did not keep what it took
+	recovered *store.NoteInfo // told by this write: an outage is over
 }
+
+// turn is the right to use the fields that the writes of a recorder share. One goroutine has
+// it at a time. It is not a mutex: a goroutine that has the turn may hand it to another, which
+// then gives it back.
+type turn chan struct{}
+
+func (t turn) take() { t <- struct{}{} }
+func (t turn) give() { <-t }
 
 // Summary says what became of a session.
 type Summary struct {
@@ -63,7 +90,7 @@ type Summary struct {
 
 // New starts a session in the store: it gives the header an id and a start
 // time, unless it has them, and writes the Opened event. If the disk does not answer, New
-// waits for [Bound], and what fails then is told by Close. Secrets are recorded too, but for
+// waits for [outage.Bound], and what fails then is told by Close. Secrets are recorded too, but for
 // the credentials of HTTP headers: package mask takes them out of what leaves the store.
 func New(ctx context.Context, s store.Spooler, h store.Header, options ...Option) (*Recorder, error) {
 	r := newRecorder(h)
@@ -72,7 +99,8 @@ func New(ctx context.Context, s store.Spooler, h store.Header, options ...Option
 	}
 	r.header.MaxFrame = r.maxFrame
 	opened := store.Event{Seq: 1, Kind: store.Opened, Payload: r.header.Encode()}
-	if err := r.open(func() (store.Spool, error) { return s.Spool(ctx, opened) }, inMemory(s)); err != nil {
+	open := func() (store.Spool, error) { return s.Spool(ctx, opened) }
+	if err := r.open(open, inMemory(s)); err != nil {
 		return nil, fmt.Errorf("start recording: %w", err)
 	}
 	return r, nil
@@ -82,18 +110,33 @@ func New(ctx context.Context, s store.Spooler, h store.Header, options ...Option
 // the wire goes first. All that passes is counted as lost, because of cause.
 func Unrecorded(cause error) *Recorder {
 	r := newRecorder(store.Header{})
-	r.spool = noSpool{cause}
+	r.spool = outage.Direct(outage.Unavailable{Cause: cause}, nil)
 	r.sum.Err = cause
 	return r
 }
 
-type noSpool struct{ cause error }
+// open opens the spool; atOnce if that never waits for a disk.
+func (r *Recorder) open(open func() (store.Spool, error), atOnce bool) (err error) {
+	if !atOnce {
+		r.spool, err = outage.Open(open, r.disk)
+		return err
+	}
+	s, err := open()
+	if err == nil {
+		r.spool = outage.Direct(s, r.disk.Report)
+	}
+	return err
+}
 
-func (s noSpool) Write([]store.Part) error { return s.cause }
-func (s noSpool) Close() error             { return nil }
+// inMemory reports whether a store never lets a write wait for a disk.
+func inMemory(s store.Spooler) bool {
+	informed, ok := s.(interface{ Info() store.Info })
+	return ok && informed.Info().Durability == "process"
+}
 
 func newRecorder(h store.Header) *Recorder {
-	r := &Recorder{header: h, start: time.Now(), seq: 1, turn: newTurn(), budget: sharedBudget}
+	r := &Recorder{header: h, start: time.Now(), seq: 1, turn: make(turn, 1),
+		disk: outage.Options{Bound: outage.Bound, Budget: outage.Shared}}
 	if r.header.ID == "" {
 		r.header.ID = store.SessionID(uuid.Must(uuid.NewV7()).String())
 	}
@@ -140,27 +183,21 @@ func (r *Recorder) Record(kind store.Kind, dir transport.Direction, info any) {
 // that At does not fall from one event to the next.
 func (r *Recorder) at() time.Duration { return time.Since(r.start) }
 
-// begin starts the parts of one write with what an earlier failure left to say.
-// r.seq is only moved by commit; add uses it as if all before had been written.
+// begin starts the parts of one write with what is still to be told. r.seq counts as if all
+// before had been written; commit takes it back if that fails.
 func (r *Recorder) begin(at time.Duration) {
-	if r.own == nil {
-		r.own = owns.Get().(*own)
-	}
-	r.parts = r.own.parts[:0]
+	r.parts = r.parts[:0]
 	for _, seq := range r.broken {
 		r.parts = append(r.parts, store.Part{Event: store.Event{Seq: seq, Unterminated: true}, Cont: true})
 	}
-	if r.doubted = r.doubt.Load(); r.doubted != nil {
-		r.add(store.Event{At: at, Kind: store.Note, Payload: store.EncodePayload(r.doubted)}, false)
+	if r.doubt = r.spool.Doubt(); r.doubt != nil {
+		r.add(store.Event{At: at, Kind: store.Note, Payload: store.EncodePayload(r.doubt)}, false)
 	}
 	if r.gap.Frames+r.gap.Bytes > 0 {
 		r.add(store.Event{At: at, Kind: store.Lost, Payload: store.EncodePayload(r.gap)}, false)
 	}
-	if r.back == nil {
-		return
-	}
-	if r.news = r.back.news.Load(); r.news != nil {
-		r.addNote(at, *r.news)
+	if r.recovered = r.spool.Recovered(); r.recovered != nil {
+		r.add(store.Event{At: at, Kind: store.Note, Payload: store.EncodePayload(r.recovered)}, false)
 	}
 }
 
@@ -172,85 +209,50 @@ func (r *Recorder) add(e store.Event, more bool) uint64 {
 	return e.Seq
 }
 
-// commit writes the parts. If that fails, nothing of them is in the log: the
-// sequence goes back, and the caller says what is lost.
+// commit writes the parts. If that fails, nothing of them is in the log: the sequence goes
+// back, and the caller says what is lost.
 func (r *Recorder) commit() error {
 	if len(r.parts) == 0 {
 		return nil
 	}
-	if r.back == nil {
-		return r.committed(r.spool.Write(r.parts))
-	}
-	r.own.take(r.parts)
-	w := r.back.write(r.parts)
-	if w.late {
-		return r.overtaken()
-	}
-	return r.committed(w.err)
+	return r.committed(r.spool.Write(r.parts))
 }
 
-// commitHere is commit for a goroutine that may be left behind: it writes itself. If that
-// is overdue, another calls goOn with the turn, and nothing is this goroutine's any more.
-func (r *Recorder) commitHere(goOn func()) (mine bool, err error) {
-	if r.back == nil {
-		return true, r.commit()
+// commitInline is commit for a goroutine that may be left behind: it writes itself. If that is
+// overdue, another goroutine calls overdue with the turn, and nothing is this one's any more.
+func (r *Recorder) commitInline(overdue func()) (mine bool, err error) {
+	if mine, err = r.spool.WriteInline(r.parts, overdue); mine {
+		err = r.committed(err)
 	}
-	w := r.back.writeHere(r.parts, goOn)
-	if w.late {
-		return false, nil
-	}
-	return true, r.committed(w.err)
+	return mine, err
 }
 
-// overtaken goes on although the parts are not written yet: they wait in the queue.
-func (r *Recorder) overtaken() error {
-	r.failed = r.failed || r.strict
-	r.parts, r.own = nil, nil // that write may still read them
-	return r.committed(nil)
-}
-
-// committed takes note of whether the parts are written.
+// committed notes whether the parts are written, or wait to be.
 func (r *Recorder) committed(err error) error {
-	defer r.passOn()
 	if err == nil {
+		r.failed = r.failed || r.strict && (r.spool.Late() || r.spool.Doubt() != nil)
 		r.broken = r.broken[:0]
 		r.gap = store.LostInfo{}
-		r.failed = r.failed || r.strict && r.doubt.Load() != nil
-		if r.doubted != nil {
-			r.doubt.CompareAndSwap(r.doubted, nil)
+		r.spool.Told(r.doubt)
+		r.spool.Told(r.recovered)
+	} else {
+		for i := range r.parts {
+			if p := &r.parts[i]; !p.Cont && !p.Chunk {
+				r.seq--
+			}
 		}
-		if r.news != nil {
-			r.back.news.CompareAndSwap(r.news, nil)
-		}
-		return nil
+		r.fault(err)
 	}
-	for i := range r.parts {
-		if p := &r.parts[i]; !p.Cont && !p.Chunk {
-			r.seq--
-		}
-	}
-	if r.sum.Err == nil {
-		r.sum.Err = err
+	if clear(r.parts); cap(r.parts) > maxIdleParts { // a session that rests holds nothing of what passed
+		r.parts = nil
 	}
 	return err
 }
 
-// passOn passes the memory of the write on.
-func (r *Recorder) passOn() {
-	if r.own != nil {
-		r.own.pass(r.parts)
-		r.parts, r.own = nil, nil
-	}
-}
-
-// rootOf returns the innermost cause: the log knows its own name and place.
-func rootOf(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err
-		}
-		err = inner
+// fault notes the first failure of the store.
+func (r *Recorder) fault(err error) {
+	if r.sum.Err == nil {
+		r.sum.Err = err
 	}
 }
 
@@ -258,10 +260,17 @@ func rootOf(err error) error {
 func (r *Recorder) lose(lost store.LostInfo, cause error) {
 	r.gap.Frames += lost.Frames
 	r.gap.Bytes += lost.Bytes
-	r.gap.Reason = rootOf(cause).Error()
+	r.gap.Reason = store.RootCause(cause).Error()
 	r.inStreams(lost.Streams...)
 	r.sum.Lost += lost.Frames
 	r.failed = r.failed || r.strict
+}
+
+// addCut adds the event that tells of a frame that is cut.
+func (r *Recorder) addCut(at time.Duration, seq, over uint64, stream string) {
+	r.sum.Cut++
+	r.add(store.Event{At: at, Kind: store.Lost, Payload: store.EncodePayload(store.LostInfo{Frames: 1, Bytes: over,
+		Reason: fmt.Sprintf("event %d is cut after %d B", seq, r.maxFrame), Streams: []string{stream}})}, false)
 }
 
 // frame records one whole frame and returns its Seq, or 0 when it could not be
@@ -274,7 +283,7 @@ func (r *Recorder) frame(dir transport.Direction, f transport.Frame) uint64 {
 	r.turn.take()
 	defer r.turn.give()
 	at := r.at()
-	if r.over() {
+	if r.sealed || r.failed {
 		return 0
 	}
 	r.begin(at)

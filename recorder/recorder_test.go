@@ -2,9 +2,9 @@ package recorder
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
+	"github.com/mcprec/mcprec/recorder/outage"
+	"github.com/mcprec/mcprec/store/storetest"
 	"io"
 	"math/rand/v2"
 	"strings"
@@ -16,69 +16,19 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// spool keeps what a Recorder writes, and fails when told to.
-type spool struct {
-	store.Assembler
-	validator store.Validator
-	events    []store.Event
-	fail      error
-	onWrite   func()
-}
-
-func (s *spool) Spool(_ context.Context, opened store.Event) (store.Spool, error) {
-	return s, s.Write([]store.Part{{Event: opened}})
-}
-
-func (s *spool) Write(parts []store.Part) error {
-	if s.onWrite != nil {
-		s.onWrite()
-	}
-	if s.fail != nil {
-		return s.fail
-	}
-	for _, p := range parts {
-		p.Payload = bytes.Clone(p.Payload)
-		if err := s.Add(p, 0); err != nil {
-			return err
-		}
-	}
-	for e, ok := s.Next(); ok; e, ok = s.Next() {
-		if err := s.validator.Check(e); err != nil {
-			return err
-		}
-		s.events = append(s.events, e)
-	}
-	return nil
-}
-
-func (s *spool) Close() error { return nil }
-
-// text is the log in short: one event a line, without times.
-func (s *spool) text() string {
-	var b strings.Builder
-	for _, e := range s.events[1:] {
-		fmt.Fprintf(&b, "%d %s %v", e.Seq, e.Kind, e.Dir)
-		if e.Unterminated {
-			b.WriteString(" unterminated")
-		}
-		fmt.Fprintf(&b, " %s\n", e.Payload)
-	}
-	return b.String()
-}
-
-func open(t *testing.T) (*Recorder, *spool) {
+func open(t *testing.T) (*Recorder, *storetest.Log) {
 	t.Helper()
-	s := &spool{}
-	r, err := New(t.Context(), s, store.Header{Transport: "stdio"}, holding(newBudget(0)))
+	s := &storetest.Log{}
+	r, err := New(t.Context(), s, store.Header{Transport: "stdio"}, Holding(outage.NewBudget(0)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r, s
 }
 
-func expect(t *testing.T, s *spool, want string) {
+func expect(t *testing.T, s *storetest.Log, want string) {
 	t.Helper()
-	if got := s.text(); got != strings.TrimLeft(want, "\n") {
+	if got := s.Text(); got != strings.TrimLeft(want, "\n") {
 		t.Errorf("log:\n%swant:\n%s", got, want)
 	}
 }
@@ -147,7 +97,7 @@ func FuzzTap(f *testing.F) {
 		}
 		r.Close()
 		var got [2][]byte
-		for _, e := range s.events {
+		for _, e := range s.Events {
 			switch e.Kind {
 			case store.Frame:
 				got[e.Dir-1] = transport.AppendFrame(got[e.Dir-1], e.AsFrame())
@@ -165,7 +115,7 @@ func FuzzTap(f *testing.F) {
 func TestWrittenBeforeForwarded(t *testing.T) {
 	r, s := open(t)
 	var order []string
-	s.onWrite = func() { order = append(order, "spool") }
+	s.OnWrite = func() { order = append(order, "spool") }
 	dst := writerFunc(func(b []byte) (int, error) {
 		order = append(order, "peer "+string(b))
 		return len(b), nil
@@ -200,10 +150,10 @@ func TestStderrPrompt(t *testing.T) {
 // The exit is told even if there is room only for the end of the log.
 func TestFullUntilClose(t *testing.T) {
 	r, s := open(t)
-	s.fail = errors.New("disk full")
+	s.Fail = errors.New("disk full")
 	observe(t, r.Tap(transport.ClientToServer), "x\n")
 	r.Record(store.Exited, transport.NoDirection, store.ExitInfo{Code: 3})
-	s.fail = nil
+	s.Fail = nil
 	r.Close()
 	expect(t, s, `
 2 lost  {"frames":1,"bytes":2,"reason":"disk full","streams":["c2s"]}
@@ -216,11 +166,11 @@ func TestFullUntilClose(t *testing.T) {
 func TestSlowSpoolIsNotBackPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, s := open(t)
-		s.onWrite = func() { time.Sleep(2 * BlockedThreshold) }
+		s.OnWrite = func() { time.Sleep(2 * BlockedThreshold) }
 		r.Tap(transport.ClientToServer).Pass(io.Discard, strings.NewReader("x\n"))
 		r.Close()
-		if strings.Contains(s.text(), "delivered") {
-			t.Errorf("log:\n%s", s.text())
+		if strings.Contains(s.Text(), "delivered") {
+			t.Errorf("log:\n%s", s.Text())
 		}
 	})
 }
@@ -231,10 +181,10 @@ func TestStoreFailure(t *testing.T) {
 	r, s := open(t)
 	c2s, s2c := r.Tap(transport.ClientToServer), r.Tap(transport.ServerToClient)
 	observe(t, c2s, "one\nbeg")
-	s.fail = errors.New("disk full")
+	s.Fail = errors.New("disk full")
 	observe(t, c2s, "un\ntwo\nthr") // ends "begun", loses "two", begins "three"
 	observe(t, s2c, "x\n")
-	s.fail = nil
+	s.Fail = nil
 	observe(t, c2s, "ee\nfour\n")
 	sum := r.Close()
 	expect(t, s, `
@@ -278,7 +228,7 @@ func TestNothingAfterClose(t *testing.T) {
 // exactly, and a write that blocked leaves a delivered event.
 func TestConnInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &spool{}
+		s := &storetest.Log{}
 		r, err := New(t.Context(), s, store.Header{Transport: "memory"})
 		if err != nil {
 			t.Fatal(err)
@@ -306,8 +256,21 @@ func TestConnInBubble(t *testing.T) {
 4 frame s2c re: ask
 5 closed  {"frames":2,"lost":0}
 `)
-		if at := s.events[3].At; at != 3*time.Second {
+		if at := s.Events[3].At; at != 3*time.Second {
 			t.Errorf("answer at %v, want 3s", at)
 		}
 	})
+}
+
+// A session that rests holds nothing of what passed: there may be hundreds.
+func TestRestHoldsNothing(t *testing.T) {
+	r, _ := open(t)
+	observe(t, r.Tap(transport.ClientToServer), "{}\n")
+	r.Record(store.Note, transport.NoDirection, store.NoteInfo{Text: "note"})
+	for _, p := range r.parts[:cap(r.parts)] {
+		if p.Payload != nil {
+			t.Errorf("%q is held", p.Payload)
+		}
+	}
+	r.Close()
 }

@@ -92,7 +92,7 @@ func (t *Tap) Observe(chunk []byte) bool {
 }
 
 // passes reports whether anything may be passed on. The caller has the turn.
-func (t *Tap) passes() bool { return !t.recorder.over() && !t.gaveUp }
+func (t *Tap) passes() bool { return !t.recorder.sealed && !t.recorder.failed && !t.gaveUp }
 
 // begin begins the write of a chunk, which may end a buffer with room for a head, and
 // returns how many lines begin in it. ok is false if nothing is to be written.

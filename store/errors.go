@@ -44,3 +44,15 @@ type ConflictError struct {
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("append to session %s: conflict: the log ends at event %d", e.ID, e.Head.Seq)
 }
+
+// RootCause returns the innermost error, which has no place or name around it that the log
+// knows anyway.
+func RootCause(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}

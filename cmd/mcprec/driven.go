@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/recorder/httptap"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -190,7 +191,7 @@ func (l *lastLines) lines() []string {
 
 // keptExchanges is the recording of a drive over HTTP, in memory as a [keptRun].
 type keptExchanges struct {
-	tap *recorder.HTTPTap
+	tap *httptap.Tap
 	run keptRun
 	err error
 }
@@ -202,7 +203,7 @@ func keepExchanges(ctx context.Context, client *streamable.Client, recorded stor
 		return nil, err
 	}
 	k := &keptExchanges{run: keptRun{log: memstore.New()}}
-	k.tap = recorder.NewHTTP(recorder.HTTPOptions{
+	k.tap = httptap.New(httptap.Options{
 		Open: func(h store.Header) *recorder.Recorder {
 			if k.run.Recorder, k.err = recorder.New(ctx, k.run.log, h); k.err != nil {
 				k.run.Recorder = recorder.Unrecorded(k.err)

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/recorder/httptap"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/storetest"
@@ -85,8 +86,8 @@ func TestPlantedSecretsHTTP(t *testing.T) {
 	defer far.Close()
 	target, _ := url.Parse(far.URL + "/mcp")
 	target.User = url.UserPassword("me", list[len(list)-1].value)
-	tap := recorder.NewHTTP(recorder.HTTPOptions{Path: "/mcp", Header: store.Header{URL: target.String()}, Open: opener(t, db)})
-	near := httptest.NewServer(tap.Proxy(recorder.ProxyOptions{Target: target}))
+	tap := httptap.New(httptap.Options{Path: "/mcp", Header: store.Header{URL: target.String()}, Open: opener(t, db)})
+	near := httptest.NewServer(tap.Proxy(httptap.ProxyOptions{Target: target}))
 	defer near.Close()
 	for i, p := range list {
 		for k, body := range plantedBodies(p) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/recorder/outage"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
@@ -230,7 +231,7 @@ func startRecorder(std streams, o recordOptions, syncing time.Duration, command 
 // whether all was recorded and written.
 func finishRecord(ctx context.Context, std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) bool {
 	whole := reportRecorded(ctx, std, o, db, sum)
-	if db == nil || errors.Is(sum.Err, recorder.ErrNoAnswer) { // closing it would wait for the disk
+	if db == nil || errors.Is(sum.Err, outage.ErrNoAnswer) { // closing it would wait for the disk
 		return false
 	}
 	if err := db.Exposed(); err != nil {
@@ -264,7 +265,7 @@ func reportRecorded(ctx context.Context, std streams, o recordOptions, db *bolts
 	case o.verbose:
 		say("recorded session %s: %s, %s", sum.ID, phrase.Plural(sum.Frames, "frame"), phrase.Plural(sum.Bytes, "byte"))
 	}
-	if errors.Is(sum.Err, recorder.ErrNoAnswer) && o.out != "" {
+	if errors.Is(sum.Err, outage.ErrNoAnswer) && o.out != "" {
 		say("%s was not written; mcprec export %s writes it", o.out, sum.ID)
 		return false
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/recorder/httptap"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
@@ -103,7 +104,7 @@ type remote struct {
 
 // serve passes exchanges through until the context is over.
 func (r *remote) serve(ctx context.Context, listener net.Listener) error {
-	tap := recorder.NewHTTP(recorder.HTTPOptions{
+	tap := httptap.New(httptap.Options{
 		Open: func(h store.Header) *recorder.Recorder {
 			rec, err := recorder.New(context.Background(), r.db, h, r.o.recording(r.std)...)
 			if err != nil {
@@ -121,7 +122,7 @@ func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 		Header: store.Header{Label: r.o.label.text, Labels: r.o.label.values, URL: r.target.String(), Masked: r.o.masked(), Recorder: "mcprec " + version()},
 	})
 	say := func(format string, args ...any) { fmt.Fprintf(plainTo(r.std.err), "mcprec: "+format+"\n", args...) }
-	options := recorder.ProxyOptions{
+	options := httptap.ProxyOptions{
 		Target: r.target, Origins: r.o.http.origins,
 		Refused: func(why string) { say("refused a request: %s; --allow-origin ORIGIN lets pages in", why) },
 		Failed:  func(why string) { say("%s; clients see their connection closed", why) },
@@ -136,7 +137,7 @@ func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
-	recorder.OwnConnections(server)
+	httptap.OwnConnections(server)
 	host := listener.Addr().String()
 	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() { // a client of this machine finds it so
 		host = net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
@@ -148,7 +149,7 @@ func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
-		end(recorder.ErrEnded)
+		end(httptap.ErrEnded)
 		patience, stop := context.WithTimeout(context.Background(), time.Second)
 		_ = server.Shutdown(patience) // what does not end now is closed
 		stop()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/recorder/httptap"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
@@ -37,14 +38,14 @@ func BenchmarkTarget(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		tap := recorder.NewHTTP(recorder.HTTPOptions{Path: "/mcp", Open: func(h store.Header) *recorder.Recorder {
+		tap := httptap.New(httptap.Options{Path: "/mcp", Open: func(h store.Header) *recorder.Recorder {
 			rec, err := recorder.New(b.Context(), db, h)
 			if err != nil {
 				b.Fatal(err)
 			}
 			return rec
 		}})
-		exchanges(b, tap.Proxy(recorder.ProxyOptions{Target: target}))
+		exchanges(b, tap.Proxy(httptap.ProxyOptions{Target: target}))
 		tap.Close()
 		if err := db.Close(); err != nil {
 			b.Fatal(err)
@@ -54,7 +55,7 @@ func BenchmarkTarget(b *testing.B) {
 
 func exchanges(b *testing.B, h http.Handler) {
 	proxy := httptest.NewUnstartedServer(h)
-	recorder.OwnConnections(proxy.Config)
+	httptap.OwnConnections(proxy.Config)
 	proxy.Start()
 	defer proxy.Close()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}

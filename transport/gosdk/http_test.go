@@ -12,15 +12,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/recorder/httptap"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/memstore"
 )
 
 // httpTap returns a tap, and what gives its frames after its end: each with its
 // direction, in an order of their own, for exchanges have none among them.
-func httpTap(t *testing.T) (*recorder.HTTPTap, func() []string) {
+func httpTap(t *testing.T) (*httptap.Tap, func() []string) {
 	sessions := memstore.New()
-	tap := recorder.NewHTTP(recorder.HTTPOptions{Open: func(h store.Header) *recorder.Recorder {
+	tap := httptap.New(httptap.Options{Open: func(h store.Header) *recorder.Recorder {
 		rec, err := recorder.New(t.Context(), sessions, h)
 		if err != nil {
 			t.Error(err)

@@ -1,0 +1,243 @@
+package httptap
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/httpevent"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
+)
+
+// body is one direction of an exchange. It turns the bytes that pass into items to record,
+// without I/O.
+type body struct {
+	dir    transport.Direction
+	form   form
+	left   int64 // bytes to come, as announced; -1: not announced
+	size   int64 // bytes that came
+	code   *decoder
+	coding string // the content coding, if there is no decoder for it
+	plain  []byte // the decoded chunk
+	sse    streamable.EventScanner
+	items  []recorder.Item
+
+	begun bool   // the one frame of formFrame has begun
+	done  bool   // the body has ended
+	rest  []byte // the end of a stream that is no event
+
+	rec    recorder.Stream // set when the exchange has its recording
+	passed time.Time
+}
+
+// form says how a body is recorded.
+type form uint8
+
+const (
+	formOther  form = iota // bytes that are no frame
+	formFrame              // one frame
+	formEvents             // server-sent events, most of them frames
+)
+
+// bodyEnd says whether a body goes on.
+type bodyEnd uint8
+
+const (
+	bodyOpen  bodyEnd = iota
+	bodyWhole         // it ended as it should
+	bodyCut           // it broke off
+)
+
+// endOf returns what the error of a read means for a body.
+func endOf(err error) bodyEnd {
+	switch err {
+	case nil:
+		return bodyOpen
+	case io.EOF:
+		return bodyWhole
+	}
+	return bodyCut
+}
+
+// open begins the body. If the exchange is not MCP's, no content type makes it a frame.
+func (b *body) open(dir transport.Direction, h http.Header, length int64, isMCP bool) {
+	b.dir, b.left, b.form = dir, length, formOther
+	if isMCP {
+		b.form = formOf(h.Get("Content-Type"))
+	}
+	coding := strings.Join(h.Values("Content-Encoding"), ", ")
+	var known bool
+	if b.code, known = newDecoder(coding); !known {
+		b.form, b.coding = formOther, coding
+	}
+}
+
+func formOf(contentType string) form {
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		media, _, _ = strings.Cut(strings.ToLower(contentType), ";")
+	}
+	switch media = strings.TrimSpace(media); {
+	case media == "text/event-stream":
+		return formEvents
+	case media == "application/json", strings.HasSuffix(media, "+json"):
+		return formFrame
+	}
+	return formOther
+}
+
+// eventLimit is how much of an event besides its data is held until its end.
+const eventLimit = 4 << 20
+
+// cut takes the next bytes and returns what is to be recorded before they are passed on, in
+// memory that the next call uses again.
+func (b *body) cut(chunk []byte, end bodyEnd) ([]recorder.Item, bodyEnd) {
+	b.items = b.items[:0]
+	b.size += int64(len(chunk))
+	if b.left >= 0 {
+		if b.left -= int64(len(chunk)); b.left <= 0 && end == bodyOpen {
+			end = bodyWhole // nothing can follow
+		}
+	}
+	b.done = end != bodyOpen
+	if chunk = b.decode(chunk, end); b.full() {
+		end, b.done = bodyOpen, false
+	}
+	switch b.form {
+	case formFrame:
+		b.frame(chunk, end)
+	case formEvents:
+		b.events(b.sse.Scan(chunk))
+		if end != bodyOpen {
+			b.lastEvents()
+		} else if b.sse.Held() > eventLimit {
+			b.endless()
+		}
+	default:
+		b.other(chunk)
+	}
+	return b.items, end
+}
+
+// decode undoes the content coding. When that fails the rest of the body is recorded as
+// it is.
+func (b *body) decode(chunk []byte, end bodyEnd) []byte {
+	if b.code == nil {
+		return chunk
+	}
+	if b.plain = b.plain[:0]; cap(b.plain) > 4*streamable.EventLimit {
+		b.plain = nil
+	}
+	err := b.code.feed(chunk, end != bodyOpen, func(p []byte) { b.plain = append(b.plain, p...) })
+	if err == nil && (end == bodyOpen || b.code.full) {
+		return b.plain
+	}
+	b.code.stop()
+	left := b.code.held
+	b.code = nil
+	// A body that broke off also lacks the end of its coding, which is no other fault.
+	if missing := errors.Is(err, io.ErrUnexpectedEOF); err != nil && (end != bodyCut || !missing || len(left) > 0) {
+		b.spoil(left, err)
+	}
+	return b.plain
+}
+
+// full reports whether the decoder has more to give: cut is to be called again, without bytes.
+func (b *body) full() bool { return b.code != nil && b.code.full }
+
+// spoil records the rest of a body, which cannot be decoded, as opaque bytes.
+func (b *body) spoil(left []byte, cause error) {
+	switch b.form {
+	case formFrame:
+		end := bodyCut
+		if errors.Is(cause, errTrailing) { // the coded frame is whole
+			end = bodyWhole
+		}
+		b.frame(b.plain, end)
+	case formEvents:
+		b.events(b.sse.Scan(b.plain))
+		b.lastEvents()
+		b.other(b.rest)
+		b.rest, b.sse = nil, streamable.EventScanner{}
+	default:
+		b.other(b.plain)
+	}
+	b.plain = b.plain[:0]
+	b.form = formOther
+	info := &store.HTTPInfo{What: store.HTTPBody, Error: cause.Error(), Coding: "damaged", Body64: bytes.Clone(left)}
+	b.items = append(b.items, recorder.Item{Kind: store.HTTP, Dir: b.dir, Info: info})
+}
+
+// frame adds bytes of a body that is one frame.
+func (b *body) frame(chunk []byte, end bodyEnd) {
+	if len(chunk) == 0 && (!b.begun || end == bodyOpen) {
+		return
+	}
+	b.items = append(b.items, recorder.Item{Kind: store.Frame, Dir: b.dir, Payload: chunk,
+		Cont: b.begun, More: end == bodyOpen, Cut: end == bodyCut})
+	b.begun = true
+}
+
+// other adds bytes that are no frame.
+func (b *body) other(chunk []byte) {
+	if len(chunk) == 0 {
+		return
+	}
+	info := &store.HTTPInfo{What: store.HTTPBody, Coding: b.coding}
+	if b.coding != "" {
+		info.Body64 = bytes.Clone(chunk)
+	} else {
+		info.SetBody(chunk)
+	}
+	b.items = append(b.items, recorder.Item{Kind: store.HTTP, Dir: b.dir, Info: info})
+}
+
+// events adds server-sent events.
+func (b *body) events(found []streamable.StreamEvent) {
+	for i := range found {
+		ev := &found[i]
+		frame := recorder.Item{Kind: store.Frame, Dir: b.dir, Payload: ev.Data, Cont: ev.Cont, More: ev.More}
+		if ev.Meta == nil {
+			b.items = append(b.items, frame)
+			continue
+		}
+		info := &store.HTTPInfo{What: store.HTTPEvent, SSE: httpevent.SSE(ev.Meta, ev.Stray)}
+		about := recorder.Item{Kind: store.HTTP, Dir: b.dir, Info: info, About: ev.Cont}
+		switch message := info.SSE.Event == "" || info.SSE.Event == "message"; {
+		case ev.Cont:
+			b.items = append(b.items, frame, about)
+		case message && len(ev.Data) > 0:
+			b.items = append(b.items, about, frame)
+		default:
+			info.SetBody(ev.Data)
+			b.items = append(b.items, about)
+		}
+	}
+}
+
+// lastEvents ends the stream: it adds the last events, and keeps the rest that is none.
+func (b *body) lastEvents() {
+	found, rest := b.sse.End()
+	b.events(found)
+	if b.sse.Open() {
+		b.items = append(b.items, recorder.Item{Kind: store.Frame, Dir: b.dir, Cont: true, Cut: true})
+	}
+	b.rest = rest
+}
+
+// endless records the rest of a stream as opaque bytes, for its event is too long to be held.
+func (b *body) endless() {
+	b.lastEvents()
+	info := &store.HTTPInfo{What: store.HTTPBody, Error: fmt.Sprintf("an event has more than %d bytes besides its data", eventLimit)}
+	info.SetBody(b.rest)
+	b.items = append(b.items, recorder.Item{Kind: store.HTTP, Dir: b.dir, Info: info})
+	b.rest, b.form, b.sse = nil, formOther, streamable.EventScanner{}
+}

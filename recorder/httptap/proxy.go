@@ -1,0 +1,320 @@
+package httptap
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/streamable"
+)
+
+// ProxyOptions configure [Tap.Proxy]. Target must be set.
+type ProxyOptions struct {
+	// Target is the MCP endpoint's URL. A request for "/" goes there; any other goes to
+	// the same path on the target's host.
+	Target *url.URL
+	// Origins are web origins that may use the proxy besides those of this machine:
+	// "https://app.example".
+	Origins []string
+	// Transport reaches the target. If it is nil, the environment's proxies are used, and
+	// each client has connections of its own where the server has [OwnConnections].
+	Transport http.RoundTripper
+	// Refused, if not nil, is called once for each reason why a web page may not use the
+	// proxy.
+	Refused func(why string)
+	// Failed, if not nil, is called with the reason when the target gave no response, or only
+	// a part of one; once for the same reason until the target has answered. The client sees
+	// what it would see without the proxy: its connection is closed.
+	Failed func(why string)
+}
+
+// proxy is the tap between client and server.
+type proxy struct {
+	tap    *Tap
+	o      ProxyOptions
+	target string // the target's URL without its secrets, for messages
+
+	mu      sync.Mutex
+	refused []string // the reasons that Refused was called with
+	failing string   // the newest reason of Failed; "" once the target has answered
+	failed  int      // how often Failed was called
+}
+
+// bufferSize is how much of a body is read at once.
+const bufferSize = 64 << 10
+
+// buffers are memory for the bodies of responses.
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if refusal := streamable.MayAsk(r, p.o.Origins); refusal != "" {
+		p.refuse(refusal)
+		http.Error(w, "mcprec: "+refusal, http.StatusForbidden)
+		return
+	}
+	if to := upgradeOf(r); to != "" {
+		p.refuseUpgrade(w, r, to)
+		return
+	}
+	// Without this the server closes the request's body when the response begins, and
+	// a transport that still reads the body cuts the response.
+	_ = http.NewResponseController(w).EnableFullDuplex()
+	out := p.outgoing(r)
+	x := p.tap.begin(out)
+	if out.Body == nil {
+		p.pass(w, r, out, x, nil)
+		return
+	}
+	// The server closes its body itself behind the response; closing it here would wait for
+	// the rest of the request.
+	body := &uploadBody{ReadCloser: io.NopCloser(out.Body), x: x}
+	out.Body = body
+	pass := func() {
+		defer finish(w, r, body) // the transport may read it for longer than the round trip
+		answered := false
+		defer func() {
+			if !answered && r.ProtoMajor == 1 {
+				body.giveUp(w)
+			}
+		}()
+		p.pass(w, r, out, x, body)
+		answered = true
+	}
+	if server, ok := w.(readEnder); ok && isShort(out) {
+		readAhead(server, out, body, pass)
+		return
+	}
+	pass()
+}
+
+// pass sends a request on, and passes the response back; sent is the request's body.
+func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, sent *uploadBody) {
+	before := &interim{w: w}
+	resp, err := p.o.Transport.RoundTrip(out.WithContext(x.traced(out.Context(), before.pass)))
+	before.end()
+	if err != nil {
+		x.failed(r.Context(), store.HTTPNone, err)
+		if r.Context().Err() == nil {
+			p.tellFailure(fmt.Sprintf("no answer from %s: %v", p.target, store.RootCause(err)))
+		}
+		panic(http.ErrAbortHandler) // a response of the proxy's own would hide what happened
+	}
+	// A head that announces the length of its body is passed on with the first bytes of that.
+	length := lengthOf(resp)
+	together := length > 0 && formOf(resp.Header.Get("Content-Type")) != formEvents
+	x.respond(resp.StatusCode, resp.Header, length, together)
+	tapped := &downloadBody{ReadCloser: resp.Body, x: x, ctx: r.Context()}
+	defer tapped.Close()
+	defer func() { // relay panics when the response breaks off
+		if tapped.broken != nil {
+			p.tellFailure(fmt.Sprintf("the answer of %s broke off: %v", p.target, tapped.broken))
+		} else {
+			p.mu.Lock()
+			p.failing = ""
+			p.mu.Unlock()
+		}
+	}()
+	source := behindProxy(r, resp, tapped)
+	copyHead(w.Header(), resp) // after behindProxy, which may remove the length
+	if sent != nil && r.ProtoMajor == 1 && !sent.ended.Load() {
+		// The response came before the end of the request. net/http would search for that
+		// end behind the handler, and take the rest for the next request, or panic
+		// (go.dev/issue/68560): so the connection ends with the response.
+		w.Header().Set("Connection", "close")
+	}
+	relay(w, resp, source, together)
+	if x.unread() > 0 { // the rest of the request must not hold the response back
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
+// relay passes a response on whose headers are copied: its head before the body, or together
+// with the first bytes of it. If that fails it panics, because the client must not take a part
+// for the whole.
+func relay(w http.ResponseWriter, resp *http.Response, body io.Reader, together bool) {
+	flush := http.NewResponseController(w)
+	if !together {
+		w.WriteHeader(resp.StatusCode)
+		if resp.Body != http.NoBody {
+			_ = flush.Flush()
+		}
+	}
+	buf := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
+	for {
+		n, err := body.Read(buf[:])
+		if together {
+			w.WriteHeader(resp.StatusCode)
+			together = false
+		}
+		if n > 0 {
+			if _, err := w.Write(buf[:n]); err != nil {
+				panic(http.ErrAbortHandler)
+			}
+		}
+		if err == io.EOF {
+			break
+		}
+		if n > 0 || err != nil {
+			_ = flush.Flush()
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}
+	announced := w.Header()["Trailer"]
+	for name, values := range resp.Trailer {
+		if !slices.Contains(announced, name) {
+			name = http.TrailerPrefix + name
+		}
+		w.Header()[name] = values
+	}
+}
+
+// refuse calls Refused with a new reason, but not for ever: a page may make up ever new names.
+func (p *proxy) refuse(why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.refused) < maxTold && !slices.Contains(p.refused, why) {
+		p.refused = append(p.refused, why)
+		p.o.Refused(why)
+	}
+}
+
+// maxTold is how often Failed and Refused are called. They may write to a pipe that nobody
+// reads: it must not be filled, for then an exchange would wait.
+const maxTold = 20
+
+// tellFailure calls Failed with a new reason.
+func (p *proxy) tellFailure(why string) {
+	p.mu.Lock()
+	news := why != p.failing && p.failed < maxTold
+	if p.failing = why; news {
+		p.failed++
+	}
+	last := p.failed == maxTold
+	p.mu.Unlock()
+	if !news {
+		return
+	}
+	if last {
+		why += "; nothing more is said of such failures, the recordings have them"
+	}
+	p.o.Failed(why)
+}
+
+// outgoing returns the request for the target.
+func (p *proxy) outgoing(r *http.Request) *http.Request {
+	target, u := p.o.Target, *r.URL
+	u.Scheme, u.Host, u.User = target.Scheme, target.Host, target.User
+	if u.Path == "/" || u.Path == "" {
+		u.Path, u.RawPath = target.Path, target.RawPath
+	}
+	if u.Path == target.Path && target.RawQuery != "" {
+		u.RawQuery = strings.TrimSuffix(target.RawQuery+"&"+u.RawQuery, "&")
+	}
+	out := r.WithContext(r.Context())
+	out.URL, out.Host, out.RequestURI, out.Close = &u, target.Host, "", false
+	out.Header = make(http.Header, len(r.Header)+1)
+	copyHeader(out.Header, r.Header)
+	if slices.ContainsFunc(r.Header["Te"], func(v string) bool { return strings.Contains(v, "trailers") }) {
+		out.Header.Set("Te", "trailers")
+	}
+	if _, has := out.Header["User-Agent"]; !has {
+		out.Header["User-Agent"] = []string{""} // or the transport puts its own
+	}
+	if r.ContentLength == 0 {
+		out.Body = nil
+	}
+	return out
+}
+
+// hopHeader are the headers that concern one connection.
+var hopHeader = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
+	"Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
+// copyHeader copies the headers that concern more than one connection. It shares the values.
+func copyHeader(to, from http.Header) {
+	for name, values := range from {
+		to[name] = values
+	}
+	for _, list := range from["Connection"] {
+		for name := range strings.SplitSeq(list, ",") {
+			delete(to, http.CanonicalHeaderKey(strings.TrimSpace(name)))
+		}
+	}
+	for _, name := range hopHeader {
+		delete(to, name)
+	}
+}
+
+// copyHead copies a response's headers, and keeps the server from adding its own.
+func copyHead(to http.Header, resp *http.Response) {
+	copyHeader(to, resp.Header)
+	for _, name := range []string{"Content-Type", "Date"} {
+		if _, has := to[name]; !has {
+			to[name] = nil
+		}
+	}
+	for name := range resp.Trailer {
+		to.Add("Trailer", name)
+	}
+}
+
+// interim passes on interim responses, until the response comes.
+type interim struct {
+	w http.ResponseWriter
+
+	mu   sync.Mutex
+	over bool
+}
+
+func (i *interim) pass(status int, h http.Header) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.over {
+		return
+	}
+	own := i.w.Header()
+	for name, values := range h {
+		own[name] = values
+	}
+	i.w.WriteHeader(status)
+	clear(own)
+}
+
+func (i *interim) end() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.over = true
+}
+
+// offered are protocols to which a client offers to change without insisting.
+var offered = []string{"h2c", "tls/1.0", "tls/1.1", "tls/1.2", "tls/1.3"}
+
+// upgradeOf returns the protocol to which a request wants to change, or "".
+func upgradeOf(r *http.Request) string {
+	asks := slices.ContainsFunc(r.Header["Connection"], func(v string) bool {
+		return slices.ContainsFunc(strings.Split(v, ","), func(name string) bool { return strings.EqualFold(strings.TrimSpace(name), "upgrade") })
+	})
+	to := strings.Join(r.Header["Upgrade"], ", ")
+	if !asks || slices.Contains(offered, strings.ToLower(to)) {
+		return ""
+	}
+	return to
+}
+
+// refuseUpgrade answers a client that wants to speak another protocol than HTTP.
+func (p *proxy) refuseUpgrade(w http.ResponseWriter, r *http.Request, to string) {
+	why := "does not pass on an upgrade to " + to + ": MCP is spoken over HTTP"
+	x := p.tap.begin(r)
+	x.fail(store.HTTPNone, "mcprec "+why)
+	x.upload(nil, bodyCut)
+	w.Header().Set("Connection", "close")
+	http.Error(w, "mcprec: "+why, http.StatusNotImplemented)
+}

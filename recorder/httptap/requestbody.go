@@ -1,0 +1,221 @@
+package httptap
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcprec/mcprec/transport/streamable"
+)
+
+// uploadBody records a request's body as it is read. After an early response Close and the
+// transport may both read: the bytes of one read are recorded before the next.
+type uploadBody struct {
+	io.ReadCloser
+	x       *exchange
+	turn    sync.Mutex
+	skip    int64       // bytes at its beginning that are recorded already
+	ended   atomic.Bool // it was read to its end
+	givenUp atomic.Bool // nothing more is read
+}
+
+func (b *uploadBody) Read(p []byte) (int, error) {
+	b.turn.Lock()
+	defer b.turn.Unlock()
+	if b.givenUp.Load() {
+		return 0, http.ErrAbortHandler
+	}
+	b.x.taken(&b.x.up)
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		b.ended.Store(true)
+	}
+	seen := min(int64(n), b.skip)
+	b.skip -= seen
+	b.x.upload(p[seen:n], endOf(err))
+	return n, err
+}
+
+// came records the first bytes of a body.
+func (b *uploadBody) came(text []byte, end bodyEnd) {
+	b.turn.Lock()
+	defer b.turn.Unlock()
+	b.ended.Store(end == bodyWhole)
+	b.x.upload(text, end)
+}
+
+// giveUp ends the reads of a request whose response broke off. Otherwise net/http would wait
+// for the rest of the request before it closes the connection.
+func (b *uploadBody) giveUp(w http.ResponseWriter) {
+	if b.ended.Load() {
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+	b.turn.Lock()
+	defer b.turn.Unlock()
+	b.givenUp.Store(true)
+	b.x.upload(nil, bodyCut)
+}
+
+// isOver reports whether the body was read to its end, or given up: no reader is left.
+func (b *uploadBody) isOver() bool { return b.ended.Load() || b.givenUp.Load() }
+
+// Close records the rest of a body that was not read to its end, if it is short: the server
+// does not need it any more, but the client has sent it.
+func (b *uploadBody) Close() error {
+	if n := b.x.unread(); n > 0 && n <= streamable.EventLimit && !b.x.resends {
+		_, _ = io.Copy(io.Discard, b)
+	}
+	err := b.ReadCloser.Close()
+	if !b.x.resends {
+		b.x.upload(nil, bodyCut) // does nothing if the body was read to its end
+	}
+	return err
+}
+
+// moment is how long the proxy waits for bytes that most clients send together with those in
+// front of them.
+const moment = 10 * time.Millisecond
+
+// readEnder is a ResponseWriter that can end a read of the request.
+type readEnder interface {
+	SetReadDeadline(deadline time.Time) error
+}
+
+// isShort reports whether a body is announced as short, and sent without waiting for a status.
+func isShort(out *http.Request) bool {
+	return out.ContentLength > 0 && out.ContentLength <= streamable.EventLimit && out.Header.Get("Expect") == ""
+}
+
+// readAhead reads a short body before it passes the request on. If all of it comes soon, the
+// transport can send it together with the head, and again if it finds its connection closed
+// before any of it was sent. But a client may send only the head and wait for the server: after
+// a moment the request is passed on in another goroutine, while this one still reads.
+func readAhead(server readEnder, out *http.Request, body *uploadBody, pass func()) {
+	first := &firstBytes{ReadCloser: body.ReadCloser, buf: make([]byte, out.ContentLength), stopped: make(chan struct{})}
+	body.ReadCloser = first
+	passed := make(chan any, 1)
+	beside := time.AfterFunc(moment, func() {
+		if come := first.leave(); len(come) > 0 {
+			body.came(come, bodyOpen)
+			out.Body = struct {
+				io.Reader
+				io.Closer
+			}{io.MultiReader(bytes.NewReader(come), body), body}
+		}
+		defer func() {
+			fault := recover()
+			select {
+			case <-first.stopped:
+			default: // nobody needs the rest any more
+				_ = server.SetReadDeadline(time.Now())
+			}
+			passed <- fault
+		}()
+		pass()
+	})
+	whole := first.fill()
+	if !beside.Stop() {
+		if fault := <-passed; fault != nil {
+			panic(fault)
+		}
+		_ = server.SetReadDeadline(time.Time{}) // net/http waits for the rest before it closes
+		return
+	}
+	if whole {
+		body.came(first.buf, bodyWhole)
+		again := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(first.buf)), nil }
+		out.Body, _ = again()
+		// With these headers net/http sends a body again that the server may have read. Only
+		// the client may decide that.
+		if out.Header["Idempotency-Key"] == nil && out.Header["X-Idempotency-Key"] == nil {
+			out.GetBody = again
+		}
+	}
+	pass()
+}
+
+// firstBytes reads the first bytes of a body ahead of Read.
+type firstBytes struct {
+	io.ReadCloser // the body
+	buf           []byte
+	stopped       chan struct{} // closed when nothing is read ahead any more
+
+	mu    sync.Mutex
+	n     int  // bytes in buf
+	given int  // bytes of them that Read or leave has returned
+	left  bool // leave was called
+	err   error
+}
+
+// fill reads until buf is full, or leave was called.
+func (f *firstBytes) fill() (whole bool) {
+	defer close(f.stopped)
+	for {
+		n, err := f.ReadCloser.Read(f.buf[f.n:])
+		f.mu.Lock()
+		f.n, f.err = f.n+n, err
+		whole = f.n == len(f.buf)
+		stop := whole || err != nil || f.left
+		f.mu.Unlock()
+		if stop {
+			return whole
+		}
+	}
+}
+
+// leave returns the bytes so far, and leaves the following to Read.
+func (f *firstBytes) leave() []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.left, f.given = true, f.n
+	return f.buf[:f.n]
+}
+
+// Read returns the bytes that fill has read since leave, then the rest.
+func (f *firstBytes) Read(p []byte) (int, error) {
+	<-f.stopped
+	n := copy(p, f.buf[f.given:f.n])
+	f.given += n
+	switch {
+	case n > 0 || len(p) == 0:
+		return n, nil
+	case f.err != nil:
+		return 0, f.err
+	}
+	return f.ReadCloser.Read(p)
+}
+
+// finish reads the rest of the request, to record it, for a moment: a client may send it only
+// after the end of the response. When finish returns no read is left. Otherwise net/http,
+// which then ends a read by a deadline, would wait for ever: a read that comes to the end of
+// the request just then starts another one without the deadline.
+func finish(w http.ResponseWriter, r *http.Request, body *uploadBody) {
+	if body.isOver() {
+		_ = body.Close()
+		return
+	}
+	over := make(chan struct{})
+	go func() {
+		_ = body.Close()
+		close(over)
+	}()
+	patience := time.NewTimer(moment)
+	defer patience.Stop()
+	select {
+	case <-over:
+	case <-patience.C:
+	}
+	server := http.NewResponseController(w)
+	if r.ProtoMajor != 1 || body.isOver() || server.SetReadDeadline(time.Now()) != nil {
+		return
+	}
+	<-over
+	body.turn.Lock() // the transport may have read, too
+	body.givenUp.Store(true)
+	body.turn.Unlock()
+	_ = server.SetReadDeadline(time.Time{}) // net/http waits for the rest before it closes
+}

@@ -1,0 +1,161 @@
+package httptap
+
+import (
+	"bytes"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/store"
+)
+
+// Options configure an [Tap]. Open must be set.
+type Options struct {
+	// Open starts a recording. When it cannot, it returns [recorder.Unrecorded]. It may be
+	// called by several goroutines at once.
+	Open func(store.Header) *recorder.Recorder
+	// Done, if not nil, is called with the summary of each recording that has ended. The
+	// recording of a session ends a few seconds after the session, so that it includes late
+	// requests.
+	Done func(recorder.Summary)
+	// Header is the header of every recording.
+	Header store.Header
+	// Path is the path of the MCP endpoint. An exchange with another path whose request does
+	// not look like MCP, such as a login, has no frames unless its response is a stream of
+	// events. "" means that the looks alone decide, which is enough for every client that
+	// keeps to the specification.
+	Path string
+	// Split gives every exchange without a session id a recording of its own; without
+	// it they share one.
+	Split bool
+	// Together puts the exchanges of all sessions into one recording.
+	Together bool
+}
+
+// Tap records MCP over HTTP: Streamable HTTP of all revisions, and HTTP+SSE of
+// 2024-11-05. [Tap.Proxy] stands between client and server, [Tap.RoundTripper] in the
+// client, [Tap.Handler] in the server. All may be used concurrently.
+type Tap struct {
+	o Options
+
+	mu        sync.Mutex
+	sessions  map[string]*recording      // by MCP session id
+	past      map[string]store.SessionID // the recordings, ended by now, of some MCP sessions
+	endpoints map[string]*recording      // of HTTP+SSE, by path and query
+	lobby     *recording                 // for exchanges that belong to no session
+	all       map[*recording]bool        // those that have not ended
+	live      map[*exchange]bool         // exchanges that have not ended
+	exchanges uint64                     // how many there were
+	ending    int                        // recordings that are being folded into the store
+	ended     *sync.Cond                 // signals that ending has fallen
+	closing   sync.WaitGroup
+	closed    bool
+}
+
+// New returns a tap.
+func New(o Options) *Tap {
+	o.Header.Transport = "http"
+	t := &Tap{o: o, sessions: map[string]*recording{}, past: map[string]store.SessionID{},
+		endpoints: map[string]*recording{}, all: map[*recording]bool{}, live: map[*exchange]bool{}}
+	t.ended = sync.NewCond(&t.mu)
+	return t
+}
+
+// Close ends all recordings and waits until they are in the store. Exchanges that
+// have not ended are cut in the recording; later traffic passes unrecorded.
+func (t *Tap) Close() {
+	t.mu.Lock()
+	t.closed = true
+	left := slices.Collect(maps.Keys(t.live))
+	t.mu.Unlock()
+	for _, x := range left {
+		x.interrupt()
+	}
+	t.mu.Lock()
+	for rec := range t.all {
+		t.finish(rec)
+	}
+	t.mu.Unlock()
+	t.closing.Wait()
+}
+
+// RoundTripper returns a transport for HTTP clients that records the exchanges of next. It
+// passes bodies on as they are read, and follows no redirect.
+func (t *Tap) RoundTripper(next http.RoundTripper) http.RoundTripper {
+	return &roundTripper{t, next}
+}
+
+// Handler returns a handler that records the requests that next gets, and its responses.
+func (t *Tap) Handler(next http.Handler) http.Handler {
+	return &tappedHandler{t, next}
+}
+
+// Proxy returns a reverse proxy that records what passes. It sends a request on as it
+// came, except for its host and the headers of one connection, and passes back what
+// the target answers, redirects too.
+func (t *Tap) Proxy(o ProxyOptions) http.Handler {
+	if o.Transport == nil {
+		o.Transport = newPerConnection()
+	}
+	if o.Refused == nil {
+		o.Refused = func(string) {}
+	}
+	if o.Failed == nil {
+		o.Failed = func(string) {}
+	}
+	where := url.URL{Scheme: o.Target.Scheme, Host: o.Target.Host, Path: o.Target.Path}
+	return &proxy{tap: t, o: o, target: where.String()}
+}
+
+// question is what the tap reads in a request to find the exchange's recording.
+type question struct {
+	method  string
+	path    string // with its query, as the server gets it
+	session string
+	other   bool // it does not look like MCP
+	starts  bool // it may begin a session
+	probes  bool // it is a server/discover
+}
+
+// ask reads the head of a request.
+func (t *Tap) ask(r *http.Request) question {
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	q := question{method: r.Method, path: r.URL.RequestURI(), session: r.Header.Get("Mcp-Session-Id")}
+	media, _, _ := strings.Cut(strings.ToLower(r.Header.Get("Content-Type")), ";")
+	if media = strings.TrimSpace(media); media == "application/x-www-form-urlencoded" || media == "multipart/form-data" {
+		q.other = true // a login: a client may add MCP's headers to all its requests
+		return q
+	}
+	if r.URL.Path == t.o.Path || strings.Contains(accept, "text/event-stream") {
+		q.starts = r.Method == http.MethodGet // the content type of the answer decides
+		return q
+	}
+	for name := range r.Header {
+		if strings.HasPrefix(name, "Mcp-") {
+			return q
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q.other = t.endpoints[q.path] == nil
+	return q
+}
+
+// lookSize is how much of a body is searched for the method, which stands in front.
+const lookSize = 4 << 10
+
+// look guesses from the first bytes of a body whether it begins a session, or only asks how
+// one could begin. A wrong guess only puts the exchange into another recording.
+func (q *question) look(items []recorder.Item) {
+	for _, it := range items {
+		if q.method == http.MethodPost && it.Kind == store.Frame {
+			first := it.Payload[:min(len(it.Payload), lookSize)]
+			q.starts = q.starts || bytes.Contains(first, []byte(`"initialize"`))
+			q.probes = q.probes || bytes.Contains(first, []byte(`"server/discover"`))
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package outage
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// Shared is the memory of all recorders of a process for what waits for a disk: 24 MiB.
+var Shared = NewBudget(24 << 20)
+
+// Budget is memory for what waits for a disk. Spools may share one.
+type Budget struct {
+	limit int64
+	held  atomic.Int64
+}
+
+// NewBudget returns a budget of so many bytes. With 0 nothing waits: what cannot be written
+// at once is refused.
+func NewBudget(bytes int64) *Budget { return &Budget{limit: bytes} }
+
+// Held returns how many bytes are held now.
+func (b *Budget) Held() int64 { return b.held.Load() }
+
+// take reports whether there is room for n bytes, which then are held.
+func (b *Budget) take(n int64) bool {
+	if b.held.Add(n) <= b.limit {
+		return true
+	}
+	b.held.Add(-n)
+	return false
+}
+
+// exceed holds n bytes whether there is room or not.
+func (b *Budget) exceed(n int64) { b.held.Add(n) }
+
+func (b *Budget) free(n int64) { b.held.Add(-n) }
+
+// halfFree reports whether half of the budget is free. A write that found no room is tried
+// again only then, so that one gap does not become many.
+func (b *Budget) halfFree() bool { return b.held.Load() <= b.limit/2 }
+
+// batch is what one write was to hand to the disk, in memory of its own.
+type batch struct {
+	parts []store.Part
+	size  int64
+}
+
+const partSize = int64(unsafe.Sizeof(store.Part{}))
+
+// sizeOf returns how much memory a batch of the parts takes.
+func sizeOf(parts []store.Part) int64 {
+	n := int64(len(parts)) * partSize
+	for i := range parts {
+		n += int64(len(parts[i].Payload))
+	}
+	return n
+}
+
+// newBatch copies parts, whose payloads are the caller's.
+func newBatch(parts []store.Part, size int64) batch {
+	c := writeCopy{bytes: make([]byte, 0, size-int64(len(parts))*partSize)}
+	return batch{c.of(parts), size}
+}
+
+// writeCopy is a copy of the parts of one write. All recorders share a pool of them: of many
+// sessions few write at once.
+type writeCopy struct {
+	parts []store.Part
+	bytes []byte // the payloads
+}
+
+var copies = sync.Pool{New: func() any { return new(writeCopy) }}
+
+// The memory that the pool keeps of one write: the payloads of a short body with its head,
+// and the parts.
+const (
+	maxPooledBytes = 72 << 10
+	maxPooledParts = 1 << 10
+)
+
+// of copies parts and their payloads.
+func (c *writeCopy) of(parts []store.Part) []store.Part {
+	size := 0
+	for i := range parts {
+		size += len(parts[i].Payload)
+	}
+	if size > cap(c.bytes) {
+		c.bytes = make([]byte, 0, size)
+	}
+	c.parts, c.bytes = append(c.parts[:0], parts...), c.bytes[:0]
+	for i := range c.parts {
+		p, from := &c.parts[i], len(c.bytes)
+		c.bytes = append(c.bytes, p.Payload...)
+		p.Payload, p.Buffer = c.bytes[from:len(c.bytes):len(c.bytes)], nil
+	}
+	return c.parts
+}
+
+// release returns the copy to the pool.
+func (c *writeCopy) release() {
+	if cap(c.parts) > maxPooledParts {
+		c.parts = nil
+	}
+	if cap(c.bytes) > maxPooledBytes {
+		c.bytes = nil
+	}
+	copies.Put(c)
+}

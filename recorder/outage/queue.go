@@ -1,0 +1,317 @@
+package outage
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+const (
+	roomTime    = time.Second            // how long a write waits for room in memory, if the disk is only slow
+	retryEvery  = 100 * time.Millisecond // a disk that fails is tried again
+	promptTime  = 10 * time.Millisecond  // an outage is over when a write takes less
+	mergeSize   = 1 << 20                // bytes of what waits that one write takes
+	reportAfter = time.Second            // a shorter outage is not reported: a busy machine has them too
+)
+
+// queue holds what waits for the disk during an outage. Its first batch is the one that is
+// being written.
+type queue struct {
+	inner  store.Spool
+	budget *Budget
+	bound  time.Duration
+	report func(error) // nil: nobody is told
+
+	mu      sync.Mutex // guards the fields below; not held over I/O
+	behind  bool       // an outage goes on
+	outage  outage     // that one, or the last one
+	batches []batch
+	full    bool          // something was refused for want of room
+	freed   chan struct{} // closed when some is made
+	single  bool          // batches are tried one by one
+	idle    chan struct{} // closed when nobody works off the queue any more
+	more    chan struct{} // something came into an empty queue
+	ending  chan struct{} // closed: what fails now is not tried again
+	written uint64        // calls that returned
+	givenUp bool
+	trouble error // the first fault
+
+	recovered atomic.Pointer[store.NoteInfo] // of an outage that is over, for the log
+}
+
+// outage is a time in which the disk does not take what is written.
+type outage struct {
+	since    time.Time
+	fault    error       // the newest
+	events   int         // that waited
+	reporter *time.Timer // reports it, if it lasts
+}
+
+// begin begins an outage with the batch that is written, or failed. q.mu is held.
+func (q *queue) begin(first batch, fault error) {
+	q.behind, q.idle = true, make(chan struct{})
+	q.batches = append(q.batches, first)
+	began := time.Now()
+	q.outage = outage{since: began, fault: fault, events: eventsIn(first.parts)}
+	if !errors.Is(fault, ErrNoAnswer) || q.bound >= reportAfter {
+		q.tell(fault)
+		return
+	}
+	q.outage.reporter = time.AfterFunc(reportAfter, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.behind && q.outage.since.Equal(began) {
+			q.tell(fault)
+		}
+	})
+}
+
+// tell reports the first fault. q.mu is held.
+func (q *queue) tell(fault error) {
+	if q.trouble != nil {
+		return
+	}
+	q.trouble = fault
+	if q.report != nil {
+		go q.report(fault) // a report may have to wait for its reader
+	}
+}
+
+// eventsIn returns how many events begin in the parts, and how many lines in their chunks.
+func eventsIn(parts []store.Part) (n int) {
+	for i := range parts {
+		switch p := &parts[i]; {
+		case p.Chunk:
+			n += int(p.Lines)
+		case !p.Cont:
+			n++
+		}
+	}
+	return n
+}
+
+// push queues parts during an outage; waits is false if there is none. It fails if there is
+// no room for them.
+func (q *queue) push(parts []store.Part) (waits bool, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.behind {
+		return false, nil
+	}
+	size := sizeOf(parts)
+	room := q.room(size)
+	switch {
+	case !q.behind: // the outage ended while this waited for room
+		if room {
+			q.budget.free(size)
+		}
+		return false, nil
+	case !room:
+		q.full = true
+		return true, q.outage.fault
+	}
+	q.full = false
+	q.batches = append(q.batches, newBatch(parts, size))
+	q.outage.events += eventsIn(parts)
+	select {
+	case q.more <- struct{}{}:
+	default:
+	}
+	return true, nil
+}
+
+// room takes room in the budget. If the disk is only slow, it waits for room, but not again
+// before half of the budget is free. q.mu is held, except while it waits.
+func (q *queue) room(size int64) bool {
+	if q.full && !q.budget.halfFree() {
+		return false
+	}
+	if q.budget.take(size) {
+		return true
+	}
+	if size > q.budget.limit || !errors.Is(q.outage.fault, ErrNoAnswer) {
+		return false
+	}
+	t := time.NewTimer(roomTime)
+	defer t.Stop()
+	for q.behind {
+		if q.freed == nil {
+			q.freed = make(chan struct{})
+		}
+		freed, late := q.freed, false
+		q.mu.Unlock()
+		select {
+		case <-freed:
+		case <-t.C:
+			late = true
+		}
+		q.mu.Lock()
+		if took := q.budget.take(size); took || late {
+			return took
+		}
+	}
+	return false
+}
+
+// drain works the queue off, whose first batch has been tried with that result.
+func (q *queue) drain(err error) {
+	var parts []store.Part
+	for n, took := 1, q.bound; q.tried(n, err, took); {
+		n, parts = q.next(parts[:0])
+		start := time.Now()
+		err = q.inner.Write(parts)
+		took = time.Since(start)
+	}
+}
+
+// next returns the parts of the first n batches, for one write.
+func (q *queue) next(parts []store.Part) (n int, _ []store.Part) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	size := int64(0)
+	for _, b := range q.batches {
+		// A store may have set room aside for the end of the log, which what stands in
+		// front is not to take.
+		ends := slices.ContainsFunc(b.parts, func(p store.Part) bool { return p.Kind == store.Exited || p.Kind == store.Closed })
+		if n > 0 && (q.single || size+b.size > mergeSize || ends) {
+			break
+		}
+		parts = append(parts, b.parts...)
+		size += b.size
+		n++
+	}
+	return n, parts
+}
+
+// tried notes how a write of the first n batches ended, waits where that may help, and reports
+// whether there is something to write. If not, nobody works off the queue any more: it is
+// empty, or the session ends and what is left cannot be written.
+func (q *queue) tried(n int, err error, took time.Duration) (goesOn bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.written++; q.givenUp {
+		return false
+	}
+	if q.single = err != nil; q.single {
+		q.outage.fault = err
+	} else {
+		q.drop(n)
+	}
+	switch {
+	case err == nil && len(q.batches) > 0 || err != nil && n > 1:
+		return true
+	case err == nil && (took < promptTime || q.budget.limit == 0) || q.isEnding(): // with a limit of 0 nothing would come to wait
+		q.leave()
+		return false
+	}
+	q.mu.Unlock()
+	if err == nil {
+		select {
+		case <-q.more:
+		case <-q.ending:
+		}
+	} else {
+		t := time.NewTimer(retryEvery)
+		select {
+		case <-t.C:
+		case <-q.ending:
+		}
+		t.Stop()
+	}
+	q.mu.Lock()
+	if len(q.batches) == 0 {
+		q.leave()
+		return false
+	}
+	return true
+}
+
+func (q *queue) isEnding() bool {
+	select {
+	case <-q.ending:
+		return true
+	default:
+		return false
+	}
+}
+
+// drop removes the first n batches. q.mu is held.
+func (q *queue) drop(n int) {
+	for i := range q.batches[:n] {
+		q.budget.free(q.batches[i].size)
+		q.batches[i] = batch{}
+	}
+	if q.batches = q.batches[n:]; len(q.batches) == 0 {
+		q.batches = nil
+	}
+	if q.freed != nil {
+		close(q.freed)
+		q.freed = nil
+	}
+}
+
+// leave ends the work on the queue. If the outage is over, and was long enough to be reported,
+// the log gets a note. q.mu is held.
+func (q *queue) leave() {
+	close(q.idle)
+	if q.behind = len(q.batches) > 0; q.behind {
+		return
+	}
+	if q.outage.reporter != nil && q.outage.reporter.Stop() {
+		return
+	}
+	q.recovered.Store(&store.NoteInfo{Text: fmt.Sprintf("%v: what passed was held in memory for %v; all of it is written (events, until here: %d)",
+		store.RootCause(q.outage.fault), time.Since(q.outage.since).Round(time.Millisecond), q.outage.events)})
+}
+
+// end has nothing tried again, waits for the work on the queue to end, and returns the parts
+// that could not be written and why. It waits for as long as writes return; stuck is true if
+// one does not.
+func (q *queue) end() (left []store.Part, fault error, stuck bool) {
+	close(q.ending)
+	q.mu.Lock()
+	idle := q.idle
+	q.mu.Unlock()
+	stuck = idle != nil && !q.await(idle)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, b := range q.batches {
+		left = append(left, b.parts...)
+	}
+	if len(q.batches) > 0 {
+		fault = q.outage.fault
+	}
+	q.givenUp = true
+	q.drop(len(q.batches))
+	return left, fault, stuck
+}
+
+// await waits for a channel to be closed, as long as writes return meanwhile.
+func (q *queue) await(done <-chan struct{}) bool {
+	t := time.NewTicker(patience)
+	defer t.Stop()
+	for before := q.returned(); ; {
+		select {
+		case <-done:
+			return true
+		case <-t.C:
+		}
+		now := q.returned()
+		if now == before {
+			return false
+		}
+		before = now
+	}
+}
+
+// returned returns how many writes of what waits have returned.
+func (q *queue) returned() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.written
+}

@@ -1,0 +1,297 @@
+package outage
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// Bound is how long a write may hold its caller. Then the caller goes on, and what was to be
+// written waits in memory.
+const Bound = 100 * time.Millisecond
+
+// patience is how long the end of a session waits for a disk that takes nothing.
+const patience = 15 * time.Second
+
+// ErrNoAnswer is the cause when the disk lets a write wait.
+var ErrNoAnswer = errors.New("the disk does not answer")
+
+// Options configure a Spool.
+type Options struct {
+	Bound  time.Duration // how long a write may take
+	Budget *Budget       // of the memory for what waits
+	// Report, if not nil, is called in a goroutine of its own when the disk does not take
+	// what is written for the first time, and when it did not keep what it took.
+	Report func(error)
+}
+
+// Spool is a [store.Spool] around another one. Like any spool it is not safe for concurrent
+// use, except for Doubt, Recovered, Told and Late.
+//
+// One call of the inner spool runs at a time. While nothing waits in the queue it is made by
+// a write; otherwise by the goroutine that works off the queue.
+type Spool struct {
+	direct bool // the inner spool never waits for a disk: calls are passed on as they are
+	queue  queue
+
+	watch   *handover
+	parts   []store.Part  // of the write that is watched
+	overdue func()        // called when it is overdue
+	queued  chan struct{} // the overdue write is in the queue
+	jobs    chan []store.Part
+	results chan result
+	worker  sync.Once
+
+	drained bool
+	stuck   bool // at the end the disk takes nothing
+
+	late  atomic.Bool // a write, or the opening, was overdue
+	doubt atomic.Pointer[store.NoteInfo]
+}
+
+// result is the outcome of a write by the worker.
+type result struct {
+	err  error
+	late bool // the write goes on; its parts are in the queue
+}
+
+// Direct returns a Spool around one that never waits for a disk. What that refuses is refused.
+func Direct(inner store.Spool, report func(error)) *Spool {
+	s := &Spool{direct: true, queue: queue{inner: inner, report: report}}
+	s.observeDoubt(inner)
+	return s
+}
+
+// Unavailable is a spool that refuses everything, because of Cause.
+type Unavailable struct{ Cause error }
+
+// Write returns the cause.
+func (u Unavailable) Write([]store.Part) error { return u.Cause }
+
+// Close returns the cause.
+func (u Unavailable) Close() error { return u.Cause }
+
+// Open returns a Spool around the one that open returns, or open's error. If open takes longer
+// than the bound, Open returns without it: what is written until then waits in memory, and if
+// open fails it goes on waiting until the end.
+func Open(open func() (store.Spool, error), o Options) (*Spool, error) {
+	s := &Spool{queue: queue{budget: o.Budget, bound: o.Bound, report: o.Report, more: make(chan struct{}, 1), ending: make(chan struct{})},
+		queued: make(chan struct{}, 1), jobs: make(chan []store.Part), results: make(chan result, 1)}
+	s.watch = newHandover(o.Bound, s.abandon)
+	var inner store.Spool
+	var err error
+	opened := make(chan struct{})
+	go func() {
+		defer close(opened)
+		if inner, err = open(); err == nil {
+			s.observeDoubt(inner)
+		}
+	}()
+	t := time.NewTimer(o.Bound)
+	defer t.Stop()
+	select {
+	case <-opened:
+		s.queue.inner = inner
+		return s, err
+	case <-t.C:
+	}
+	s.late.Store(true)
+	s.queue.mu.Lock()
+	s.queue.begin(batch{}, ErrNoAnswer)
+	s.queue.mu.Unlock()
+	go func() {
+		<-opened
+		if s.queue.inner = inner; err != nil {
+			s.queue.inner = Unavailable{err}
+		}
+		s.queue.drain(err)
+	}()
+	return s, nil
+}
+
+// observeDoubt notes it when the disk fails beside the calls of the inner spool.
+func (s *Spool) observeDoubt(inner store.Spool) {
+	u, ok := inner.(store.Unsteady)
+	if !ok {
+		return
+	}
+	u.OnDoubt(func(from uint64, cause error) {
+		s.doubt.Store(&store.NoteInfo{Text: fmt.Sprintf("%v: the recording is doubtful from event %d on", cause, from), Doubtful: from})
+		if s.queue.report != nil {
+			go s.queue.report(cause)
+		}
+	})
+}
+
+// Doubt returns what the log is to say of a disk that did not keep what it took, or nil.
+func (s *Spool) Doubt() *store.NoteInfo { return s.doubt.Load() }
+
+// Recovered returns what the log is to say of an outage that is over, or nil.
+func (s *Spool) Recovered() *store.NoteInfo { return s.queue.recovered.Load() }
+
+// Told drops a note of Doubt or Recovered, because it is in the log.
+func (s *Spool) Told(note *store.NoteInfo) {
+	if note != nil && !s.doubt.CompareAndSwap(note, nil) {
+		s.queue.recovered.CompareAndSwap(note, nil)
+	}
+}
+
+// Late reports whether a write, or the opening, has ever taken longer than the bound.
+func (s *Spool) Late() bool { return s.late.Load() }
+
+// Write writes parts. It returns nil when they are written or wait in memory, and an error
+// when there is no room for them.
+func (s *Spool) Write(parts []store.Part) error {
+	if s.direct {
+		return s.queue.inner.Write(parts)
+	}
+	if waits, err := s.queue.push(parts); waits {
+		return err
+	}
+	s.worker.Do(func() { go s.work() })
+	c := copies.Get().(*writeCopy)
+	s.jobs <- c.of(parts)
+	r := <-s.results
+	if !r.late { // else that write may still read it
+		c.release()
+	}
+	return r.err
+}
+
+// work writes for callers of Write.
+func (s *Spool) work() {
+	overdue := func() { s.results <- result{late: true} }
+	for parts := range s.jobs {
+		if mine, err := s.writeWatched(parts, overdue); mine {
+			s.results <- result{err: err}
+		}
+	}
+}
+
+// WriteInline is Write in the caller's goroutine. If the write is overdue, another goroutine
+// calls overdue, to go on in the caller's place, and WriteInline returns false once the write
+// has returned: then parts, their payloads and all that the caller guards are not its own any
+// more. What overdue does must not wait for this goroutine.
+func (s *Spool) WriteInline(parts []store.Part, overdue func()) (mine bool, err error) {
+	if s.direct {
+		return true, s.queue.inner.Write(parts)
+	}
+	if waits, err := s.queue.push(parts); waits {
+		return true, err
+	}
+	return s.writeWatched(parts, overdue)
+}
+
+func (s *Spool) writeWatched(parts []store.Part, overdue func()) (mine bool, err error) {
+	s.parts, s.overdue = parts, overdue
+	n := s.watch.begin()
+	err = s.queue.inner.Write(parts)
+	if !s.watch.end(n) {
+		<-s.queued
+		s.queue.drain(err)
+		return false, nil
+	}
+	s.parts, s.overdue = nil, nil // a session that rests holds nothing of what passed
+	if err == nil {
+		return true, nil
+	}
+	size := sizeOf(parts)
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	if !s.queue.budget.take(size) {
+		s.queue.tell(err)
+		return true, err
+	}
+	s.queue.begin(newBatch(parts, size), err)
+	go s.queue.drain(err)
+	return true, nil
+}
+
+// abandon queues the parts of the overdue write, and has another goroutine go on.
+func (s *Spool) abandon() {
+	s.late.Store(true)
+	size := sizeOf(s.parts)
+	s.queue.budget.exceed(size) // it may be written yet: it cannot be lost
+	s.queue.mu.Lock()
+	s.queue.begin(newBatch(s.parts, size), ErrNoAnswer)
+	s.queue.mu.Unlock()
+	overdue := s.overdue
+	s.parts, s.overdue = nil, nil
+	s.queued <- struct{}{}
+	overdue()
+}
+
+// Waiting says how many events wait in memory and why, or "".
+func (s *Spool) Waiting() string {
+	q := &s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.behind {
+		return ""
+	}
+	return fmt.Sprintf("%v: events held in memory as the session ends, until here: %d", store.RootCause(q.outage.fault), q.outage.events)
+}
+
+// Trouble returns the first fault of the disk, or nil.
+func (s *Spool) Trouble() error {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	return s.queue.trouble
+}
+
+// Drain waits for what waits in memory, as long as the disk takes something now and then, and
+// returns the parts that it did not take, and why. Only Finish and Close may follow.
+func (s *Spool) Drain() (left []store.Part, fault error) {
+	if s.direct || s.drained {
+		return nil, nil
+	}
+	s.drained = true
+	left, fault, s.stuck = s.queue.end()
+	s.watch.close()
+	close(s.jobs)
+	return left, fault
+}
+
+// Finish writes the last parts of the log, if there are any, and closes the inner spool, both
+// if the disk answers within 15 s: otherwise they are left behind, for nothing can end them.
+// It follows Drain.
+func (s *Spool) Finish(last []store.Part) (written bool, err error) {
+	if s.stuck {
+		return false, fmt.Errorf("close: %w", ErrNoAnswer)
+	}
+	wrote, closed := make(chan error, 1), make(chan error, 1)
+	go func() {
+		err := error(nil)
+		if len(last) > 0 {
+			err = s.queue.inner.Write(last)
+		}
+		wrote <- err
+		closed <- s.queue.inner.Close()
+	}()
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case err = <-wrote:
+	case <-t.C:
+		return false, fmt.Errorf("close: %w", ErrNoAnswer)
+	}
+	written = err == nil
+	select {
+	case closeErr := <-closed:
+		return written, cmp.Or(err, closeErr)
+	case <-t.C:
+		return written, cmp.Or(err, fmt.Errorf("close: %w", ErrNoAnswer))
+	}
+}
+
+// Close implements [store.Spool]. What the disk does not take at the end is lost.
+func (s *Spool) Close() error {
+	_, fault := s.Drain()
+	_, err := s.Finish(nil)
+	return cmp.Or(fault, err)
+}

@@ -1,6 +1,0 @@
-//go:build race
-
-package recorder
-
-// raceEnabled: the race detector has pools forget some of what they are given.
-const raceEnabled = true

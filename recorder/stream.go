@@ -1,0 +1,185 @@
+package recorder
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Stream records one direction of an exchange over HTTP, which may have many frames and
+// events. A frame may come in several pieces; one is open at a time.
+type Stream struct {
+	recorder *Recorder
+	number   uint64
+	dir      transport.Direction
+
+	open    uint64 // the frame that is open in the log, or 0
+	newest  uint64 // the newest frame; 0 if it is not in the log
+	whole   uint64 // the newest frame that is whole
+	skip    bool   // the rest of the frame is dropped because its beginning was lost
+	cause   string // why it was lost
+	size    int64  // bytes of the open frame
+	dropped int64  // bytes beyond the limit of [MaxFrame]
+}
+
+// Item is an event for a Stream, or a piece of a frame.
+type Item struct {
+	Kind    store.Kind
+	Dir     transport.Direction
+	Payload []byte
+	Info    *store.HTTPInfo // the payload of an HTTP event
+	Cont    bool            // it continues the open frame
+	More    bool            // the frame goes on
+	Cut     bool            // the frame broke off
+	About   bool            // Info describes the frame in front of it
+}
+
+// Stream returns the recording of one direction of an exchange; number is the Stream of its
+// events.
+func (r *Recorder) Stream(number uint64, dir transport.Direction) Stream {
+	return Stream{recorder: r, number: number, dir: dir}
+}
+
+// Whole returns the newest frame that is whole in the log, or 0.
+func (s *Stream) Whole() uint64 { return s.whole }
+
+// Dropped returns how many bytes of frames and bodies were beyond the limit.
+func (s *Stream) Dropped() int64 { return s.dropped }
+
+// Write records items with one write of the spool: all of them or none, apart from the pieces
+// of a frame whose beginning was lost. What cannot be recorded is counted. Write changes
+// items, which are the caller's again when it returns.
+func (s *Stream) Write(items []Item) {
+	r := s.recorder
+	r.turn.take()
+	defer r.turn.give()
+	if r.sealed {
+		return
+	}
+	at := r.at()
+	items = s.skipLost(items)
+	r.begin(at)
+	before, sum, lost := *s, r.sum, store.LostInfo{}
+	for i := range items {
+		s.add(at, &items[i], &lost)
+	}
+	err := r.commit()
+	if err == nil {
+		return
+	}
+	r.sum.Frames, r.sum.Bytes, r.sum.Cut = sum.Frames, sum.Bytes, sum.Cut
+	if lost.Bytes > 0 {
+		lost.Streams = []string{s.dir.String()}
+	}
+	r.lose(lost, err)
+	s.cause, s.whole = r.gap.Reason, before.whole
+	if s.open != before.open {
+		s.newest = 0
+	}
+	s.skip, s.open = s.open != 0, 0
+	if before.open != 0 {
+		r.broken = append(r.broken, before.open)
+	}
+}
+
+// skipLost drops, and counts, the rest of a frame whose beginning was lost, and an event that
+// describes a frame which is not in the log.
+func (s *Stream) skipLost(items []Item) []Item {
+	r, known := s.recorder, s.newest != 0
+	return slices.DeleteFunc(items, func(it Item) bool {
+		switch {
+		case it.About && !known:
+			r.lose(store.LostInfo{Frames: 1, Streams: []string{it.Dir.String()}}, errors.New(s.cause))
+			return true
+		case it.Kind != store.Frame:
+		case s.skip:
+			s.skip = it.More
+			r.lose(store.LostInfo{Bytes: uint64(len(it.Payload)), Streams: []string{it.Dir.String()}}, errors.New(s.cause))
+			return true
+		case !it.Cont:
+			known = true
+		}
+		return false
+	})
+}
+
+// add adds the parts of an item to the write, and counts what is lost if it fails.
+func (s *Stream) add(at time.Duration, it *Item, lost *store.LostInfo) {
+	if it.Kind != store.Frame {
+		s.addEvent(at, it, lost)
+		return
+	}
+	r := s.recorder
+	lost.Frames++
+	lost.Bytes += uint64(len(it.Payload))
+	if !it.Cont {
+		s.size = 0
+	}
+	payload, over := s.limit(it.Payload)
+	if it.Cont && it.More && len(payload) == 0 {
+		return
+	}
+	e := store.Event{Unterminated: it.Cut, Payload: payload}
+	if !it.More {
+		e.Cut = over
+	}
+	if it.Cont {
+		e.Seq = s.open
+		r.parts = append(r.parts, store.Part{Event: e, Cont: true, More: it.More})
+	} else {
+		e.At, e.Kind, e.Dir, e.Stream = at, store.Frame, it.Dir, s.number
+		s.open = r.add(e, it.More)
+		s.newest = s.open
+		r.sum.Frames++
+	}
+	r.sum.Bytes += uint64(len(e.Payload))
+	if it.More {
+		return
+	}
+	if over > 0 {
+		r.addCut(at, s.open, over, it.Dir.String())
+	}
+	s.whole, s.open = s.open, 0
+}
+
+// addEvent adds an event that is no frame.
+func (s *Stream) addEvent(at time.Duration, it *Item, lost *store.LostInfo) {
+	e := store.Event{At: at, Kind: it.Kind, Dir: it.Dir, Stream: s.number, Payload: it.Payload}
+	if info := it.Info; info != nil {
+		if info.What == store.HTTPBody {
+			body := info.Body64
+			if info.Body != "" {
+				body = []byte(info.Body)
+			}
+			payload, over := s.limit(body)
+			if over > 0 {
+				info.SetBody(payload)
+			}
+			if len(payload) == 0 && info.Error == "" {
+				return
+			}
+		}
+		if it.About && info.SSE != nil {
+			info.SSE.Frame = s.newest
+		}
+		e.Payload = store.EncodePayload(info)
+	}
+	lost.Frames++
+	s.recorder.add(e, false)
+}
+
+// limit shortens the next bytes of a frame or body to what is recorded of it, and returns how
+// many bytes of it are beyond that so far.
+func (s *Stream) limit(next []byte) (payload []byte, over uint64) {
+	limit, before := s.recorder.maxFrame, s.size
+	s.size += int64(len(next))
+	if limit <= 0 || s.size <= limit {
+		return next, 0
+	}
+	room := max(0, limit-before)
+	s.dropped += int64(len(next)) - room
+	return next[:room], uint64(s.size - limit)
+}

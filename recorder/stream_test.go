@@ -1,0 +1,63 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// What is told of a long event when it ends names that event's frame, whatever of it
+// is in the log; what is told of one that is not there is lost with it.
+func TestEventOfLostFrame(t *testing.T) {
+	r, s := open(t)
+	b := r.Stream(1, transport.ServerToClient)
+	frame := func(text string, cont, more bool) Item {
+		return Item{Kind: store.Frame, Dir: b.dir, Payload: []byte(text), Cont: cont, More: more}
+	}
+	about := func(id string) Item {
+		return Item{Kind: store.HTTP, Dir: b.dir, About: true, Info: &store.HTTPInfo{What: store.HTTPEvent, SSE: &store.SSEInfo{ID: id}}}
+	}
+	for _, step := range []struct {
+		items []Item
+		fails bool
+	}{
+		{[]Item{frame("a", false, true)}, false},
+		{[]Item{frame("A", true, false), about("a")}, false},
+		{[]Item{frame("b", false, true)}, true}, // its beginning
+		{[]Item{frame("B", true, false), about("b")}, false},
+		{[]Item{frame("c", false, true)}, false},
+		{[]Item{frame("-", true, true)}, true}, // its middle
+		{[]Item{frame("C", true, false), about("c")}, false},
+		{[]Item{frame("d", false, true)}, false},
+		{[]Item{frame("D", true, false), about("d")}, true}, // its end
+		{[]Item{frame("e", false, true)}, true},
+		{[]Item{frame("E", true, false), about("e"), frame("f", false, true)}, true}, // and the beginning of the next
+		{[]Item{frame("F", true, false), about("f"), frame("g", false, true)}, false},
+		{[]Item{frame("G", true, false), about("g")}, false},
+	} {
+		s.Fail = nil
+		if step.fails {
+			s.Fail = errors.New("disk full")
+		}
+		b.Write(step.items)
+	}
+	r.Close()
+	frames, got := map[uint64]string{}, ""
+	for _, e := range s.Events {
+		switch e.Kind {
+		case store.Frame:
+			frames[e.Seq] = string(e.Payload)
+			got += string(e.Payload) + " "
+		case store.HTTP:
+			info, _ := store.DecodePayload[store.HTTPInfo](e)
+			got += fmt.Sprintf("%s=%s ", info.SSE.ID, frames[info.SSE.Frame])
+		}
+	}
+	if want := "aA a=aA c c=c d gG g=gG"; strings.TrimSpace(got) != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
