@@ -135,8 +135,8 @@ func (d door) text(s string) string {
 	if d.masker == nil {
 		return s
 	}
-	s, _ = d.masker.String(s)
-	return s
+	masked, _ := d.masker.Text([]byte(s))
+	return string(masked)
 }
 
 func (d door) texts(list []string) []string {

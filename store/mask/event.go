@@ -2,26 +2,52 @@ package mask
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // Event returns an event without its secrets, which it counts; the event itself if there are
 // none. The payload of the given event is left as it is.
-func (m *Masker) Event(e store.Event) store.Event {
-	n := 0
-	switch e.Kind {
-	case store.Opened:
-		return m.opened(e)
-	case store.HTTP:
-		e.Payload, n = m.http(e)
-	case store.Stderr:
-		e.Payload, n = m.Text(e.Payload)
+func (m *Masker) Event(e store.Event) store.Event { return m.Session().Event(e) }
+
+// Session masks the events of one session, which it is given in their order. Besides what
+// its Masker finds in each event, it knows the secrets of the session's command line and URL
+// wherever they stand, and a secret that a stream of text has in several pieces: from the
+// piece on in which it can be known.
+type Session struct {
+	masker *Masker
+	texts  map[stream][]byte // what came last on a stream and may go on
+}
+
+// stream is standard error, lines that are no JSON, or the bodies of an HTTP exchange.
+type stream struct {
+	kind store.Kind
+	dir  transport.Direction
+	http uint64
+}
+
+// Session returns a Session that has seen no events yet.
+func (m *Masker) Session() *Session { return &Session{m, map[stream][]byte{}} }
+
+// Event returns an event as [Masker.Event] does.
+func (s *Session) Event(e store.Event) store.Event {
+	from, n := stream{e.Kind, e.Dir, e.Stream}, 0
+	text := bytes.TrimLeft(e.Payload, " \t\r\n")
+	isJSON := bytes.HasPrefix(text, []byte("{")) || bytes.HasPrefix(text, []byte("["))
+	switch {
+	case e.Kind == store.Opened:
+		e.Payload = s.opened(e.Payload)
+	case e.Kind == store.HTTP:
+		e.Payload, n = s.http(from, e)
+	case e.Kind == store.Stderr:
+		e.Payload, n = s.piece(from, e.Payload, "")
+	case e.Kind == store.Frame && !isJSON:
+		e.Payload, n = s.piece(from, e.Payload, "\n")
 	default:
-		e.Payload, n = m.Frame(e.Payload)
+		e.Payload, n = s.masker.Frame(e.Payload)
 	}
 	e.Redacted += uint64(n)
 	return e
@@ -29,38 +55,90 @@ func (m *Masker) Event(e store.Event) store.Event {
 
 // opened masks a header. The count stands in the header, which is the first line of a
 // fixture.
-func (m *Masker) opened(e store.Event) store.Event {
-	h, err := store.ParseHeader(e.Payload)
-	payload, n := m.masked(e.Payload, m.rules.fields["opened"])
-	if e.Payload = payload; n == 0 || err != nil {
-		return e
+func (s *Session) opened(b []byte) []byte {
+	h, err := store.ParseHeader(b)
+	if err == nil {
+		s.masker = s.masker.Of(h)
+	}
+	payload, n := s.masker.masked(b, s.masker.rules.fields["opened"])
+	if n == 0 || err != nil {
+		return payload
 	}
 	count := fmt.Appendf(nil, `"redacted":%d`, h.Redacted)
 	if !bytes.Contains(payload, count) {
 		payload = slices.Concat(payload[:len(payload)-1], []byte{','}, count, []byte{'}'})
 	}
-	e.Payload = bytes.Replace(payload, count, fmt.Appendf(nil, `"redacted":%d`, h.Redacted+uint64(n)), 1)
-	return e
+	return bytes.Replace(payload, count, fmt.Appendf(nil, `"redacted":%d`, h.Redacted+uint64(n)), 1)
 }
 
-// http masks what HTTP says around frames. What is no UTF-8 stands there in base64.
-func (m *Masker) http(e store.Event) ([]byte, int) {
-	payload, n := m.masked(e.Payload, m.rules.fields["http"])
-	var info store.HTTPInfo
-	hasBase64 := bytes.Contains(payload, []byte(`"body64":`)) || bytes.Contains(payload, []byte(`"raw":`))
-	if !hasBase64 || json.Unmarshal(payload, &info) != nil || info.Coding != "" {
-		return payload, n
+// http masks what HTTP says around frames. What is no UTF-8 stands there in base64, and a
+// body may come in pieces.
+func (s *Session) http(from stream, e store.Event) (payload []byte, n int) {
+	info, err := store.DecodePayload[store.HTTPInfo](e)
+	if info.What != store.HTTPBody && info.What != store.HTTPEvent {
+		delete(s.texts, from)
 	}
-	body, inBody := m.Frame(info.Body64)
-	if inBody > 0 {
-		info.SetBody(body)
+	if err == nil && info.Coding == "" {
+		body, inBody, inRaw := info.Body64, 0, 0
+		if info.Body != "" {
+			body = []byte(info.Body)
+		}
+		switch {
+		case len(s.texts[from]) > 0:
+			body, inBody = s.piece(from, body, "")
+		case info.Body == "": // it may be JSON as a whole
+			s.join(from, body)
+			body, inBody = s.masker.Frame(body)
+		default: // the payload's own text, which is masked below
+			s.join(from, body)
+		}
+		if info.SSE != nil {
+			info.SSE.Raw, inRaw = s.masker.Text(info.SSE.Raw)
+		}
+		if n = inBody + inRaw; n > 0 {
+			info.SetBody(body)
+			e.Payload = store.EncodePayload(&info)
+		}
 	}
-	inRaw := 0
-	if info.SSE != nil {
-		info.SSE.Raw, inRaw = m.Text(info.SSE.Raw)
+	payload, inText := s.masker.masked(e.Payload, s.masker.rules.fields["http"])
+	return payload, n + inText
+}
+
+// join returns a piece of a stream of text behind what came before it, and remembers them.
+func (s *Session) join(from stream, piece []byte) []byte {
+	text := slices.Concat(s.texts[from], piece)
+	delete(s.texts, from)
+	openKey := bytes.LastIndex(text, []byte("-----BEGIN")) > bytes.LastIndex(text, []byte("-----END"))
+	if openKey || !bytes.HasSuffix(text, []byte("\n")) {
+		s.texts[from] = text[max(0, len(text)-4*reach):]
 	}
-	if inBody+inRaw > 0 {
-		payload = store.EncodePayload(&info)
+	return text
+}
+
+// piece masks a piece of a stream of text. end is the line end that the piece was cut at.
+func (s *Session) piece(from stream, b []byte, end string) ([]byte, int) {
+	before := len(s.texts[from])
+	var edits []edit
+	for _, found := range s.masker.anyText(s.join(from, slices.Concat(b, []byte(end)))) {
+		if found.to > before {
+			found.from, found.to = max(0, found.from-before), min(found.to-before, len(b))
+			edits = append(edits, found)
+		}
 	}
-	return payload, n + inBody + inRaw
+	return s.masker.finish(b, edits)
+}
+
+// Of returns a Masker that also finds the secrets of a session's command line and URL
+// wherever they stand. One that it returned knows its session already.
+func (m *Masker) Of(h store.Header) *Masker {
+	if len(h.Command) == 0 && h.URL == "" || m.isOf {
+		return m
+	}
+	var found []string
+	look, of := *m, *m
+	look.report, look.found = nil, &found
+	look.masked(store.Header{Command: h.Command, URL: h.URL}.Encode(), m.rules.fields["opened"])
+	of.patterns, of.isOf = slices.Clone(m.patterns), true
+	of.addValues(found)
+	return &of
 }

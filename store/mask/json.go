@@ -3,7 +3,10 @@ package mask
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
+
+	"github.com/mcprec/mcprec/store"
 )
 
 // zone says which rules hold for a value.
@@ -36,22 +39,6 @@ const (
 	mostArguments = 64 // strings of a list that is looked at as a command line
 )
 
-// child returns the place of a member, whose pointer is the walker's path.
-func (w *walker) child(p place, name string) place {
-	c := place{zone: max(p.zone, w.fields[string(w.path)])}
-	switch {
-	case p.level == everything, w.m.isUsersKey(name), w.m.pointers != nil && w.depth == 0 && w.m.pointers.Match(w.path):
-		c.level = everything
-	case strings.HasPrefix(name, "io.modelcontextprotocol/"): // the protocol's own metadata
-		c.zone = immuneZone
-	case strings.HasSuffix(name, "Schema"):
-		c.zone = max(c.zone, namelessZone)
-	case c.zone == anyZone:
-		c.level = w.m.rules.levelOf(name)
-	}
-	return c
-}
-
 // value looks at the value at i, and returns where it ends.
 func (w *walker) value(i int, p place) (end int) {
 	switch c := w.raw[i]; c {
@@ -65,8 +52,12 @@ func (w *walker) value(i int, p place) (end int) {
 		return end
 	}
 	end = i + run(w.raw, i, alnum+"+.-") // a number, true, false or null
-	if v := w.raw[i:end]; v[0] <= '9' && p.level.hidesNumber(v) {
-		w.edits = append(w.edits, edit{from: i, to: end, text: `"` + w.m.Placeholder(string(v)) + `"`, rules: []string{"name"}, path: string(w.path)})
+	v := w.raw[i:end]
+	isWhole := bytes.IndexByte(v, '.') < 0
+	isLong := isWhole && (p.level == credential && len(v) >= 6 || p.level == ifDigits && len(v) >= 4)
+	if v[0] <= '9' && (p.level >= password || isLong) {
+		text := `"` + w.m.Placeholder(string(v)) + `"`
+		w.edits = append(w.edits, edit{from: i, to: end, text: text, found: []Finding{{"name", string(w.path)}}})
 	}
 	return end
 }
@@ -98,13 +89,10 @@ func (w *walker) decode(i, end int) []byte {
 	return []byte(s)
 }
 
-// schema is how a JSON schema begins, which is no secret even as the member "password".
-var schema = lazily(`^\{[^{}]{0,200}"(?:type"\s*:\s*"(?:string|number|integer|boolean|object|array|null|word)"|(?:anyOf|oneOf|allOf|type)"\s*:\s*\[|\$ref")`)
-
 func (w *walker) object(i int, p place) (end int) {
 	switch {
 	case p.level == everything:
-	case p.level > harmless && schema().Match(w.raw[i:]):
+	case p.level > harmless && w.m.rules.patterns["schema"]().Match(w.raw[i:]):
 		p = place{zone: namelessZone}
 	case p.level >= credential:
 		p.level = everything
@@ -116,12 +104,22 @@ func (w *walker) object(i int, p place) (end int) {
 	for i = w.next(i + 1); w.raw[i] != '}'; i = w.next(i) {
 		nameEnd := w.stringEnd(i)
 		name := string(w.decode(i, nameEnd))
-		if part := pointerEscaper.Replace(name); string(w.path) == "/result/inputRequests" { // by names of the server's own
-			w.path = append(w.path, "/*"...)
-		} else {
-			w.path = append(append(w.path, '/'), part...)
+		step := pointerEscaper.Replace(name)
+		if string(w.path) == "/result/inputRequests" { // whose members the server names
+			step = "*"
 		}
-		c := w.child(p, name)
+		w.path = append(append(w.path, '/'), step...)
+		c := place{zone: max(p.zone, w.fields[string(w.path)])}
+		switch {
+		case p.level == everything, w.m.isUsersKey(name), w.m.pointers != nil && w.depth == 0 && w.m.pointers.Match(w.path):
+			c.level = everything
+		case strings.HasPrefix(name, "io.modelcontextprotocol/"): // the protocol's own metadata
+			c.zone = immuneZone
+		case strings.HasSuffix(name, "Schema"):
+			c.zone = max(c.zone, namelessZone)
+		case c.zone == anyZone:
+			c.level = w.m.rules.levelOf(name)
+		}
 		if c.zone == anyZone && len(name) >= 12 { // a key as a name
 			w.text(i, nameEnd, w.m.anyText([]byte(name)))
 		}
@@ -147,28 +145,23 @@ type part struct {
 // relatives hides what the members of one object give away together: a "pass" beside a
 // "user", the "value" of a "name", the data of a Kubernetes Secret.
 func (w *walker) relatives(members []part) {
-	hasUser, isSecret, isGrant, named := false, false, false, harmless
+	secret := map[string]level{} // by the names of members
 	for _, m := range members {
-		switch m.text {
-		case "name", "key", "header", "variable":
-			if w.raw[m.from] == '"' {
-				named = w.m.rules.levelOf(string(w.decode(m.from, m.to)))
-			}
-		case "grant_type":
-			isGrant = true
-		case "kind":
-			isSecret = string(w.raw[m.from:m.to]) == `"Secret"`
+		v := w.raw[m.from:m.to]
+		switch {
+		case w.m.rules.words["user"][m.text]:
+			secret["pass"], secret["pw"] = password, password
+		case m.text == "grant_type":
+			secret["code"] = password
+		case m.text == "kind" && string(v) == `"Secret"`:
+			secret["data"], secret["stringdata"] = everything, everything
+		case slices.Contains([]string{"name", "key", "header", "variable"}, m.text) && v[0] == '"':
+			secret["value"] = w.m.rules.levelOf(string(w.decode(m.from, m.to)))
 		}
-		hasUser = hasUser || w.m.rules.words["user"][m.text]
 	}
 	for _, m := range members {
-		switch {
-		case hasUser && (m.text == "pass" || m.text == "pw"), isGrant && m.text == "code":
-			w.value(m.from, place{level: password})
-		case isSecret && (m.text == "data" || m.text == "stringdata"):
-			w.value(m.from, place{level: everything})
-		case named > harmless && m.text == "value":
-			w.value(m.from, place{level: named})
+		if l := secret[m.text]; l > harmless {
+			w.value(m.from, place{level: l})
 		}
 	}
 }
@@ -191,14 +184,7 @@ func (w *walker) array(i int, p place) (end int) {
 		w.str(args[1].from, args[1].to, place{level: password})
 	}
 	w.path = w.path[:above]
-	w.commandLine(args)
-	return i + 1
-}
-
-// commandLine hides the password of a command whose arguments stand in a list: behind an
-// option whose name says so, or where the rules of commands find one.
-func (w *walker) commandLine(args []part) {
-	var line []byte
+	var line []byte // if it is a command: an option's name, or a rule of commands, may give a password away
 	isSecret := false
 	for _, a := range args {
 		isOption := strings.HasPrefix(a.text, "-")
@@ -208,15 +194,16 @@ func (w *walker) commandLine(args []part) {
 		isSecret = isOption && !strings.ContainsAny(a.text, "= ") && w.m.rules.levelOf(a.text) >= credential
 		line = append(append(line, a.text...), ' ')
 	}
-	for _, found := range w.m.text(line) {
+	for _, e := range w.m.text(line) {
 		at := 0 // where the argument stands in the line
 		for k, a := range args {
-			if end := at + len(a.text); k > 0 && found.rules[0] == "command" && found.from >= at && found.from < end {
-				w.text(a.from, a.to, []edit{w.m.hide([]byte(a.text), found.from-at, len(a.text), "command")})
+			if end := at + len(a.text); k > 0 && e.found[0].Rule == "command" && e.from >= at && e.from < end {
+				w.text(a.from, a.to, w.m.hide([]byte(a.text), e.from-at, len(a.text), "command"))
 			}
 			at += len(a.text) + 1
 		}
 	}
+	return i + 1
 }
 
 // str looks at a string, which stands with its quotes from i to end.
@@ -226,18 +213,17 @@ func (w *walker) str(i, end int, p place) {
 	}
 	text := w.decode(i, end)
 	if from, to, ok := p.level.hides(w.m.rules, text); ok {
-		w.text(i, end, []edit{w.m.hide(text, from, to, "name")})
+		w.text(i, end, w.m.hide(text, from, to, "name"))
 		return
 	}
 	first := bytes.TrimLeft(text, " \t\r\n")
-	switch {
-	case len(first) > 1 && strings.IndexByte(`{["`, first[0]) >= 0 && w.depth < deepest && json.Valid(text):
+	if len(first) > 1 && strings.IndexByte(`{["`, first[0]) >= 0 && w.depth < deepest && json.Valid(text) {
 		inner := walker{m: w.m, raw: text, depth: w.depth + 1}
 		inner.value(inner.next(0), place{zone: p.zone})
 		w.text(i, end, inner.edits)
-	default:
-		w.text(i, end, w.m.anyText(text))
+		return
 	}
+	w.text(i, end, w.m.anyText(text))
 }
 
 // text replaces the string from i to end by what the edits make of its text.
@@ -245,11 +231,9 @@ func (w *walker) text(i, end int, edits []edit) {
 	if len(edits) == 0 {
 		return
 	}
-	var rules []string
-	masked := apply(w.decode(i, end), edits, func(e edit) { rules = append(rules, e.rules...) })
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(string(masked)) // a string can always be encoded
-	w.edits = append(w.edits, edit{from: i, to: end, text: strings.TrimSuffix(b.String(), "\n"), rules: rules, path: string(w.path)})
+	masked, found := apply(w.decode(i, end), edits)
+	for k := range found {
+		found[k].Path = string(w.path)
+	}
+	w.edits = append(w.edits, edit{from: i, to: end, text: string(store.EncodePayload(string(masked))), found: found})
 }

@@ -51,7 +51,8 @@ func New(key []byte, extra Rules) (*Masker, error) {
 		if p == "" || p[0] != '/' {
 			return nil, fmt.Errorf("mask pointer %q: it must begin with /, such as /params/arguments/pin", p)
 		}
-		pointers = append(pointers, anyPart().ReplaceAllString(regexp.QuoteMeta(p), `/[^/]*`))
+		anyPart := regexp.MustCompile(`/(?:\\\*|\d+)`) // a member's name that is *, or an index
+		pointers = append(pointers, anyPart.ReplaceAllString(regexp.QuoteMeta(p), `/[^/]*`))
 	}
 	if pointers != nil {
 		m.pointers = regexp.MustCompile(`^(?:` + strings.Join(pointers, "|") + `)$`)
@@ -87,9 +88,6 @@ func (m *Masker) addValues(values []string) {
 	}
 }
 
-// anyPart is a part of a pointer that stands for any member, or for an element of a list.
-var anyPart = lazily(`/(?:\\\*|\d+)`)
-
 // Reporting returns a Masker of the same rules that calls fn for every secret.
 func (m *Masker) Reporting(fn func(Finding)) *Masker {
 	other := *m
@@ -114,54 +112,42 @@ func (m *Masker) masked(b []byte, fields map[string]zone) ([]byte, int) {
 // Text returns a text that is no JSON without its secrets, and how many were replaced.
 func (m *Masker) Text(b []byte) ([]byte, int) { return m.finish(b, m.anyText(b)) }
 
-// String is Text for strings.
-func (m *Masker) String(text string) (string, int) {
-	b, n := m.Text([]byte(text))
-	return string(b), n
-}
-
 // edit replaces a stretch of bytes.
 type edit struct {
 	from, to int
-	text     string   // what stands there instead
-	rules    []string // what found the secrets in it
-	path     string
+	text     string    // what stands there instead
+	found    []Finding // the secrets in it
 }
 
 // finish applies edits, and counts and reports their secrets.
-func (m *Masker) finish(b []byte, edits []edit) (masked []byte, n int) {
+func (m *Masker) finish(b []byte, edits []edit) ([]byte, int) {
 	if len(edits) == 0 {
 		return b, 0
 	}
-	masked = apply(b, edits, func(e edit) {
-		n += len(e.rules)
-		for _, rule := range e.rules {
-			if m.report != nil {
-				m.report(Finding{Rule: rule, Path: e.path})
-			}
+	masked, found := apply(b, edits)
+	if m.report != nil {
+		for _, f := range found {
+			m.report(f)
 		}
-	})
-	return masked, n
+	}
+	return masked, len(found)
 }
 
 // apply replaces the stretches of b that the edits name, but for those that begin within
 // another: of two that begin at one place the later one goes.
-func apply(b []byte, edits []edit, done func(edit)) []byte {
+func apply(b []byte, edits []edit) (masked []byte, found []Finding) {
 	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
-	out, from := make([]byte, 0, len(b)+len(edits)*PlaceholderSize), 0
+	from := 0
 	for i, e := range edits {
 		if e.from < from || i+1 < len(edits) && edits[i+1].from == e.from && edits[i+1].to >= e.to {
 			continue
 		}
-		out = append(append(out, b[from:e.from]...), e.text...)
+		masked = append(append(masked, b[from:e.from]...), e.text...)
+		found = append(found, e.found...)
 		from = e.to
-		done(e)
 	}
-	return append(out, b[from:]...)
+	return append(masked, b[from:]...), found
 }
-
-// PlaceholderSize is the length of a placeholder.
-const PlaceholderSize = len("[redacted:0123456789abcdef]")
 
 // Placeholder returns what stands for a secret.
 func (m *Masker) Placeholder(secret string) string {

@@ -86,7 +86,7 @@ func TestHarmless(t *testing.T) {
 func TestPlaceholders(t *testing.T) {
 	m := newMasker(t, Rules{})
 	one := m.Placeholder("sesame")
-	if len(one) != PlaceholderSize || !placeholder().MatchString(one) || one == m.Placeholder("open") {
+	if placeholder().FindString(one) != one || one == m.Placeholder("open") {
 		t.Errorf("placeholder %q", one)
 	}
 	// The same secret has one placeholder wherever it stands and however it is written.

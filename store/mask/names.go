@@ -3,6 +3,7 @@ package mask
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -26,8 +27,8 @@ func (t *ruleTable) cut(name string) []string {
 	isCapital := func(c byte) bool { return c >= 'A' && c <= 'Z' }
 	var spaced []byte
 	for i := range len(name) {
-		isHump := i > 0 && isCapital(name[i]) && (!isCapital(name[i-1]) || i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z') // myKey, APIKey
-		if isHump {
+		startsWord := i > 0 && (!isCapital(name[i-1]) || i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z')
+		if isCapital(name[i]) && startsWord { // myKey, APIKey
 			spaced = append(spaced, ' ')
 		}
 		spaced = append(spaced, name[i])
@@ -113,7 +114,8 @@ func (l level) hides(t *ruleTable, v []byte) (from, to int, ok bool) {
 		return 0, 0, false
 	case l == everything:
 		return from, len(v), true
-	case template().Match(rest), t.words["empty"][strings.ToLower(string(rest))], l <= credential && from == 0 && isWord(rest):
+	case t.patterns["template"]().Match(rest), t.words["empty"][strings.ToLower(string(rest))],
+		l <= credential && from == 0 && isWord(rest):
 		return 0, 0, false
 	case l == ifDigits:
 		lower, upper, digits := makeup(rest)
@@ -121,18 +123,85 @@ func (l level) hides(t *ruleTable, v []byte) (from, to int, ok bool) {
 	case l == ifKey:
 		return from, len(v), looksGenerated(rest, 12)
 	case l == ifRandom:
-		return from, len(v), from > 0 && len(rest) >= 8 || looksGenerated(rest, 16) && !uuid().Match(rest)
+		return from, len(v), from > 0 && len(rest) >= 8 || looksGenerated(rest, 16) && !t.patterns["uuid"]().Match(rest)
 	}
 	return from, len(v), true
-}
-
-// hidesNumber says it of a number.
-func (l level) hidesNumber(v []byte) bool {
-	isWhole := bytes.IndexByte(v, '.') < 0
-	return l >= password || l == credential && isWhole && len(v) >= 6 || l == ifDigits && isWhole && len(v) >= 4
 }
 
 // isUsersKey reports whether a name is one of those the user gave.
 func (m *Masker) isUsersKey(name string) bool {
 	return m.keys != nil && len(m.keys.FindString(name)) == len(name)
+}
+
+// EnvValues returns the values of an environment ("NAME=value") that are secrets: of the
+// variables that are named, and of those whose name says so.
+func EnvValues(environ, names []string) []string {
+	var values []string
+	for _, e := range environ {
+		name, value, _ := strings.Cut(e, "=")
+		_, _, secret := readRules().levelOf(name).hides(readRules(), []byte(value))
+		_, _, digits := makeup([]byte(value))
+		if slices.Contains(names, name) || secret && len(value) >= 8 && value[0] != '/' && (digits > 0 || len(value) >= 12) {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+func makeup(b []byte) (lower, upper, digits int) {
+	for _, c := range b {
+		switch {
+		case c >= 'a' && c <= 'z':
+			lower++
+		case c >= 'A' && c <= 'Z':
+			upper++
+		case c >= '0' && c <= '9':
+			digits++
+		}
+	}
+	return lower, upper, digits
+}
+
+// isWord reports whether v is a word in small letters, or some with '-' between them.
+func isWord(v []byte) bool {
+	lower, _, _ := makeup(v)
+	return lower > 0 && len(v) <= 24 && lower+bytes.Count(v, []byte("-")) == len(v) && !isTossed(v)
+}
+
+// looksGenerated reports whether v looks like a key that a program made: random letters and
+// digits, in parts it may be; no words that are strung together, no address, no time.
+func looksGenerated(v []byte, least int) bool {
+	if len(v) < least || len(v) > 400 || v[0] == '/' || v[0] == '.' || run(v, 0, keyBytes) < len(v) {
+		return false
+	}
+	if n := bytes.IndexByte(v, ':'); n >= 0 { // an id in front of the key, or two halves
+		const hex = "0123456789abcdefABCDEF"
+		return n >= 6 && run(v, 0, hex) >= n && (len(v) == 2*n+1 && run(v, n+1, hex) == n || looksGenerated(v[n+1:], least))
+	}
+	for part := range bytes.FieldsFuncSeq(v, func(r rune) bool { return !isAlnum(r) }) {
+		if lower, upper, digits := makeup(part); len(part) >= 8 && lower+upper >= 2 && digits >= 2 {
+			return true
+		}
+	}
+	return isTossed(v)
+}
+
+// isTossed reports whether the letters of v are of no word and of no name in a program: of
+// both cases in no order, or hardly with a vowel. One random key in ten has hardly a digit.
+func isTossed(v []byte) bool {
+	lower, upper, digits := makeup(v)
+	letters := lower + upper
+	if len(v) < 10 || letters+digits < len(v)-len(v)/8 {
+		return false
+	}
+	starts, vowels := 0, 0 // starts: capitals that begin a word
+	for i, c := range v {
+		if c >= 'A' && c <= 'Z' && i+1 < len(v) && v[i+1] >= 'a' && v[i+1] <= 'z' {
+			starts++
+		}
+		if strings.IndexByte("aeiouyAEIOUY", c) >= 0 {
+			vowels++
+		}
+	}
+	return 5*min(lower, upper) > letters && 4*starts <= 3*upper || 5*vowels < letters && 2*digits < letters
 }

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/base64"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 //go:embed rules.txt
@@ -19,22 +19,18 @@ var rulesText string
 type ruleTable struct {
 	levels   map[string]level           // by the last words of a name
 	words    map[string]map[string]bool // sets of words, by what they are
+	patterns map[string]func() *regexp.Regexp
 	keywords [1 << 15][]keyword         // by hash3: what is looked for in a text
 	fields   map[string]map[string]zone // by their JSON pointers, of messages and of other payloads
 }
 
 // readRules returns the table. It is read when it is first needed.
 var readRules = sync.OnceValue(func() *ruleTable {
-	t := &ruleTable{levels: map[string]level{}, words: map[string]map[string]bool{}, fields: map[string]map[string]zone{"message": {}, "opened": {}, "http": {}}}
-	text := strings.ReplaceAll(rulesText, "\n    ", " ")
-	for line := range strings.Lines(text) {
+	t := &ruleTable{levels: map[string]level{}, words: map[string]map[string]bool{}, patterns: map[string]func() *regexp.Regexp{}}
+	t.fields = map[string]map[string]zone{"message": {}, "opened": {}, "http": {}}
+	for line := range strings.Lines(strings.ReplaceAll(rulesText, "\n    ", " ")) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
 			t.add(line)
-		}
-	}
-	for _, kind := range []string{"in-text", "vendor"} {
-		for _, word := range slices.Sorted(maps.Keys(t.words[kind])) {
-			t.keyword("name", word, nil)
 		}
 	}
 	return t
@@ -46,25 +42,32 @@ func (t *ruleTable) add(line string) {
 	args, list := strings.Fields(head), strings.Fields(rest)
 	switch args[0] {
 	case "name":
+		levels := map[string]level{"password": password, "credential": credential, "random": ifRandom, "digits": ifDigits}
 		for _, name := range list {
-			t.levels[name] = map[string]level{"password": password, "credential": credential, "random": ifRandom, "digits": ifDigits}[args[1]]
+			t.levels[name] = levels[args[1]]
 		}
+	case "pattern":
+		t.patterns[args[1]] = lazily(rest)
 	case "words":
 		t.words[args[1]] = map[string]bool{}
 		for _, word := range list {
 			t.words[args[1]][word] = true
+			if args[1] == "in-text" || args[1] == "vendor" {
+				t.keyword("name", word, nil)
+			}
 		}
-	case "shape": // a phrase of a prefix and bytes of a class
-		accept := map[bool]string{false: "any", true: "generated"}[len(args) > 5]
+	case "shape": // a phrase of a prefix and the bytes behind it
+		accept := accepting[strings.Join(args[3:], "")]
 		for _, prefix := range list {
-			pattern := "^(" + regexp.QuoteMeta(prefix) + classes[args[2]] + "{" + args[3] + "," + strings.Trim(args[4], "-") + `})\b`
-			p := &phrase{pattern: lazily(pattern), accept: accepting[accept], long: accept == "any"}
-			t.keyword(args[1], prefix, p)
+			pattern := lazily("^(" + regexp.QuoteMeta(prefix) + args[2] + `)\b`)
+			t.keyword(args[1], prefix, &phrase{pattern: pattern, accept: accept, long: accept == nil})
 		}
 	case "option": // a phrase around an option
 		option, user, _ := strings.Cut(rest, " : ")
-		pattern := strings.ReplaceAll(`\w+(?:-cli)?(?:\\\n|[^\n;|])*? (?:`+option+`)(?:'USER([^'\n]+)'|"USER([^"\n]+)"|USER'([^'\n]+)'|USER"([^"\n]+)"|USER([^\s"';|\\]+))`, "USER", user)
-		rest = strings.Join(args[1:], " ") + " : " + strings.ReplaceAll(pattern, "␣", " ")
+		pattern := `\w+(?:-cli)?(?:\\\n|[^\n;|])*? (?:OPTION)` +
+			`(?:'USER([^'\n]+)'|"USER([^"\n]+)"|USER'([^'\n]+)'|USER"([^"\n]+)"|USER([^\s"';|\\]+))`
+		rest = strings.Join(args[1:], " ") + " : " + strings.NewReplacer("OPTION", option, "USER", user).Replace(pattern)
+		rest = strings.ReplaceAll(rest, "␣", " ")
 		args = []string{"phrase", "command"}
 		fallthrough
 	case "phrase":
@@ -94,19 +97,41 @@ func (t *ruleTable) add(line string) {
 	}
 }
 
+// keyword has a word looked for. A word of fewer than three bytes stands under all hashes that
+// begin with it.
 func (t *ruleTable) keyword(rule, word string, p *phrase) {
-	h := hash3(word[0], word[1], word[2])
-	t.keywords[h] = append(t.keywords[h], keyword{word, rule, p})
+	padded := word + "\x00\x00"
+	first := hash3(padded[0], padded[1], padded[2])
+	for h := first; h < first+1<<(5*max(0, 3-len(word))); h++ {
+		t.keywords[h] = append(t.keywords[h], keyword{word, rule, p})
+	}
 }
 
 // accepting are the functions that rules.txt names.
-var accepting = map[string]func(secret string) bool{
-	"any":         func(string) bool { return true },
-	"no-template": func(s string) bool { return !template().MatchString(s) },
-	"generated":   func(s string) bool { return looksGenerated([]byte(s), 10) },
-	"basic": func(s string) bool { // a name, a colon and a password
+var accepting = map[string]func(t *ruleTable, secret string) bool{
+	"no-template": func(t *ruleTable, s string) bool { return !t.patterns["template"]().MatchString(s) },
+	"generated":   func(_ *ruleTable, s string) bool { return looksGenerated([]byte(s), 10) },
+	"mixed": func(_ *ruleTable, s string) bool { // letters and digits
+		lower, upper, digits := makeup([]byte(s))
+		return lower+upper > 0 && digits > 0
+	},
+	"luhn": func(_ *ruleTable, s string) bool { // the check digit of payment cards
+		sum, double := 0, false
+		for _, c := range slices.Backward([]byte(s)) {
+			if c < '0' { // between groups
+				continue
+			}
+			n := int(c - '0')
+			if double {
+				n = n*2/10 + n*2%10
+			}
+			sum, double = sum+n, !double
+		}
+		return sum%10 == 0
+	},
+	"basic": func(_ *ruleTable, s string) bool { // a name, a colon and a password
 		b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
-		return err == nil && len(b) >= 3 && strings.Contains(string(b), ":") && strings.IndexFunc(string(b), func(r rune) bool { return r < ' ' }) < 0
+		return err == nil && len(b) >= 3 && bytes.IndexByte(b, ':') >= 0 && bytes.IndexFunc(b, unicode.IsControl) < 0
 	},
 }
 
@@ -114,19 +139,12 @@ const (
 	alnum     = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	nameBytes = alnum + "_.-"
 	keyBytes  = alnum + "_.~+/=%|:-"
-	hexDigits = "0123456789abcdefABCDEF"
 )
 
 func isAlnum(r rune) bool { return strings.ContainsRune(alnum, r) }
 
 // run returns how many bytes of b, from i on, are of a set.
 func run(b []byte, i int, set string) int { return len(b) - i - len(bytes.TrimLeft(b[i:], set)) }
-
-// classes are the bytes that a shape may have.
-var classes = map[string]string{
-	"alnum": "[a-zA-Z0-9]", "hex": "[a-fA-F0-9]", "word": `[\w-]`, "dotted": `[\w.-]`, "capitals": "[A-Z0-9]", "smalls": "[a-z0-9]",
-	"unreserved": `[\w.~-]`, "token": `[\w.~+/=-]`, "percent": `[\w.~+/=%-]`, "dollar": `[\w.~+/=$-]`,
-}
 
 // lazily returns a regular expression that is compiled when it is first used: a package's
 // variables are initialised in every command, whether it masks or not.

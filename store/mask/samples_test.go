@@ -99,7 +99,7 @@ func TestPublicSamples(t *testing.T) {
 			b, _ := m.Frame(inResult("The file config/app.conf has 3 lines:\n\n" + s + "\n\nThese were all of them.\n"))
 			return textOf(b)
 		},
-		func(s string) string { s, _ = m.String("2026-11-22T10:00:00Z INFO read " + s); return s },
+		func(s string) string { b, _ := m.Text([]byte("2026-11-22T10:00:00Z INFO read " + s)); return string(b) },
 	}
 	all, leaks, byRule := 0, 0, map[string]int{}
 	for _, s := range publicSamples(t) {

@@ -13,10 +13,7 @@ type keyword struct {
 	phrase *phrase // nil: the word is part of a name, which is given a value
 }
 
-const (
-	reach       = 1 << 10 // how much of a text a phrase looks at, if it is not long
-	longestName = 64      // in a text
-)
+const reach = 1 << 10 // how much of a text a phrase looks at, if it is not long
 
 // hash3 ignores the case of letters.
 func hash3(a, b, c byte) int { return int(a&31)<<10 | int(b&31)<<5 | int(c&31) }
@@ -25,17 +22,18 @@ func hash3(a, b, c byte) int { return int(a&31)<<10 | int(b&31)<<5 | int(c&31) }
 func (m *Masker) text(b []byte) (edits []edit) {
 	for i := 0; i+3 <= len(b); i++ {
 		for _, k := range m.rules.keywords[hash3(b[i], b[i+1], b[i+2])] {
-			if i+len(k.word) > len(b) || !bytes.EqualFold(b[i:i+len(k.word)], []byte(k.word)) || k.phrase != nil && k.phrase.back == 0 && i > 0 && isAlnum(rune(b[i-1])) && isAlnum(rune(k.word[0])) && !afterEscape(b, i) {
+			if i+len(k.word) > len(b) || !bytes.EqualFold(b[i:i+len(k.word)], []byte(k.word)) {
 				continue
 			}
 			from, to := 0, 0 // equal: nothing is found
-			if k.phrase != nil {
-				from, to = k.phrase.find(b, i)
-			} else {
-				from, to = assigned(m, b, i, k.word)
+			switch isPart := i > 0 && isAlnum(rune(b[i-1])) && isAlnum(rune(k.word[0])); {
+			case k.phrase == nil:
+				from, to = m.assigned(b, i, k.word)
+			case k.phrase.back > 0, !isPart, afterEscape(b, i):
+				from, to = k.phrase.find(m.rules, b, i)
 			}
-			if to > from && !placeholder().Match(b[from:min(len(b), to+1)]) {
-				edits = append(edits, m.hide(b, from, to, k.rule))
+			if found := m.hide(b, from, to, k.rule); found != nil {
+				edits = append(edits, found...)
 				i = max(i, to-1)
 				break
 			}
@@ -52,39 +50,42 @@ func (m *Masker) anyText(b []byte) []edit {
 			if len(found) > 2 {
 				found = found[2:]
 			}
-			if found[1] > found[0] && !placeholder().Match(b[found[0]:found[1]]) {
-				edits = append(edits, m.hide(b, found[0], found[1], "pattern"))
-			}
+			edits = append(edits, m.hide(b, found[0], found[1], "pattern")...)
 		}
 	}
 	if m.keys != nil {
 		for _, at := range m.keys.FindAllIndex(b, -1) {
-			if from, to := assigned(m, b, at[0], string(b[at[0]:at[1]])); to > from && !placeholder().Match(b[from:to]) {
-				edits = append(edits, m.hide(b, from, to, "name"))
-			}
+			from, to := m.assigned(b, at[0], string(b[at[0]:at[1]]))
+			edits = append(edits, m.hide(b, from, to, "name")...)
 		}
 	}
 	return edits
 }
 
-// hide returns the edit that replaces a stretch of a text.
-func (m *Masker) hide(b []byte, from, to int, rule string) edit {
-	return edit{from: from, to: to, text: m.Placeholder(string(b[from:to])), rules: []string{rule}}
+// hide returns the edit that replaces a stretch of a text; none for an empty stretch and for a
+// placeholder.
+func (m *Masker) hide(b []byte, from, to int, rule string) []edit {
+	if to <= from || placeholder().Match(b[from:min(len(b), to+1)]) {
+		return nil
+	}
+	return []edit{{from: from, to: to, text: m.Placeholder(string(b[from:to])), found: []Finding{{Rule: rule}}}}
 }
 
 // phrase is a pattern that stands at, or around, a word. Its group is the secret.
 type phrase struct {
 	pattern func() *regexp.Regexp
-	accept  func(secret string) bool
-	back    int  // how far in front of the word the pattern may begin
-	long    bool // it may go on to the end of the text
+	accept  func(t *ruleTable, secret string) bool // nil: any
+	back    int                                    // how far in front of the word the pattern may begin
+	long    bool                                   // it may go on to the end of the text
 }
 
-// find looks for the phrase around a word.
-func (p *phrase) find(b []byte, at int) (from, to int) {
+// find looks for the phrase around a word. One that begins in front of it begins within the
+// same run of bytes without a blank.
+func (p *phrase) find(t *ruleTable, b []byte, at int) (from, to int) {
 	begin, most := at, 1
 	if p.back > 0 {
 		begin, most = max(0, at-p.back), -1
+		begin += 1 + bytes.LastIndexAny(b[begin:at], " \t\r\n")
 	}
 	window := b[begin:]
 	if !p.long {
@@ -92,7 +93,7 @@ func (p *phrase) find(b []byte, at int) (from, to int) {
 	}
 	for _, found := range p.pattern().FindAllSubmatchIndex(window, most) {
 		for g := 2; g+1 < len(found); g += 2 {
-			if found[g] >= 0 && begin+found[1] > at && p.accept(string(window[found[g]:found[g+1]])) {
+			if found[g] >= 0 && begin+found[1] > at && (p.accept == nil || p.accept(t, string(window[found[g]:found[g+1]]))) {
 				return begin + found[g], begin + found[g+1]
 			}
 		}
@@ -117,6 +118,9 @@ var separator = lazily(`^(?:\x1b\[[\d;]*m)*((?:\\{0,7}["'` + "`" + `])?(?:%22|\]
 // quote begins a quoted value.
 var quote = lazily(`^[bru]?(\\{0,7}["'` + "`" + `]|%22)`)
 
+// bare is a value without quotes.
+var bare = lazily("^[^\\x00- \"'`,;&<>(){}\\[\\]\\\\|]*")
+
 // assignment is a name in a text with what it is given.
 type assignment struct {
 	name  string
@@ -127,17 +131,28 @@ type assignment struct {
 }
 
 // assigned looks for the value that a text gives to the name around a word.
-func assigned(m *Masker, b []byte, at int, word string) (from, to int) {
+func (m *Masker) assigned(b []byte, at int, word string) (from, to int) {
+	const longest = 64 // of a name, on both sides of the word
 	start, end := at, at+len(word)
-	for low := max(0, at-longestName); start > low && strings.IndexByte(nameBytes, b[start-1]) >= 0 && !afterEscape(b, start); start-- {
+	for low := max(0, at-longest); start > low && strings.IndexByte(nameBytes, b[start-1]) >= 0 && !afterEscape(b, start); start-- {
 	}
 	end = at + len(bytes.TrimRightFunc(b[at:end], func(r rune) bool { return !strings.ContainsRune(nameBytes, r) }))
-	end += run(b[:min(len(b), end+longestName)], end, nameBytes)
+	end += run(b[:min(len(b), end+longest)], end, nameBytes)
 	end = at + len(bytes.TrimRight(b[at:end], ".-"))
 	a := assignment{name: string(b[start:end])}
 	a.query = start > 0 && strings.IndexByte("?&#", b[start-1]) >= 0
-	from = a.separate(b, start, end)
-	if from < 0 || from >= len(b) || !a.judge(m, b, start) {
+	if found := separator().FindSubmatchIndex(b[end:min(len(b), end+200)]); found != nil {
+		from = end + found[1]
+		a.op = string(bytes.TrimSpace(b[end+found[4] : end+found[5]]))
+		a.tight = found[4] == found[3] && found[6] == found[7]
+		if a.op == ">" && (start == 0 || b[start-1] != '<') || a.op == "," && found[3] == found[2] ||
+			a.op == "|" && !bytes.Contains(b[max(0, start-4):start], []byte("|")) {
+			return 0, 0
+		}
+	} else if from, a.op = end+1, " "; !strings.HasPrefix(a.name, "--") || end >= len(b) || b[end] != ' ' {
+		return 0, 0
+	}
+	if from >= len(b) || !a.judge(m, b, start) {
 		return 0, 0
 	}
 	q := quote().FindSubmatchIndex(b[from:min(len(b), from+16)])
@@ -146,7 +161,8 @@ func assigned(m *Masker, b []byte, at int, word string) (from, to int) {
 	case q != nil:
 		mark := b[from+q[2] : from+q[3]]
 		from += q[1]
-		for to = from; to < len(b) && b[to] != '\n' && (!bytes.HasPrefix(b[to:], mark) || len(mark) == 1 && to > from && b[to-1] == '\\'); to++ {
+		isEscaped := func() bool { return len(mark) == 1 && to > from && b[to-1] == '\\' }
+		for to = from; to < len(b) && b[to] != '\n' && (!bytes.HasPrefix(b[to:], mark) || isEscaped()); to++ {
 		}
 	case a.op == ",":
 		return 0, 0
@@ -156,10 +172,11 @@ func assigned(m *Masker, b []byte, at int, word string) (from, to int) {
 	case isCookie: // all of the line
 		to = from + len(bytes.SplitN(b[from:min(len(b), from+reach)], []byte("\n"), 2)[0])
 	default:
-		to = bareEnd(b, from)
-		if to < len(b) && b[to] == ' ' && m.rules.words["scheme"][strings.ToLower(string(b[from:to]))] { // Authorization: Bearer …
+		to = from + len(bare().Find(b[from:]))
+		scheme := strings.ToLower(string(b[from:to]))
+		if to < len(b) && b[to] == ' ' && m.rules.words["scheme"][scheme] { // Authorization: Bearer …
 			from = to + 1
-			to = bareEnd(b, from)
+			to = from + len(bare().Find(b[from:]))
 		}
 	}
 	v := b[from:to]
@@ -171,34 +188,6 @@ func assigned(m *Masker, b []byte, at int, word string) (from, to int) {
 	return from + begin, from + stop
 }
 
-// bareEnd returns where a value without quotes ends.
-func bareEnd(b []byte, from int) int {
-	n := bytes.IndexFunc(b[from:], func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'`,;&<>(){}[]\\|", r) })
-	if n < 0 {
-		return len(b)
-	}
-	return from + n
-}
-
-// separate finds the operator behind a name, and returns where the value begins; -1: there
-// is none.
-func (a *assignment) separate(b []byte, start, end int) int {
-	found := separator().FindSubmatchIndex(b[end:min(len(b), end+200)])
-	if found == nil {
-		if a.op = " "; strings.HasPrefix(a.name, "--") && end < len(b) && b[end] == ' ' {
-			return end + 1
-		}
-		return -1
-	}
-	a.op = string(bytes.TrimSpace(b[end+found[4] : end+found[5]]))
-	a.tight = found[4] == found[3] && found[6] == found[7]
-	switch {
-	case a.op == ">" && (start == 0 || b[start-1] != '<'), a.op == "," && found[3] == found[2], a.op == "|" && !bytes.Contains(b[max(0, start-4):start], []byte("|")):
-		return -1
-	}
-	return end + found[1]
-}
-
 // judge finds the level of the name, with what stands in front where that says what it is of.
 func (a *assignment) judge(m *Masker, b []byte, start int) bool {
 	a.level = m.rules.levelOf(a.name)
@@ -206,10 +195,12 @@ func (a *assignment) judge(m *Masker, b []byte, start int) bool {
 	switch {
 	case m.isUsersKey(a.name):
 		a.level = everything
-	case (lower == "pass" || lower == "pw") && userNear().Match(b[max(0, start-120):start]):
+	case (lower == "pass" || lower == "pw") && m.rules.patterns["user-before"]().Match(b[max(0, start-120):start]):
 		a.level = password
 	case lower == "code" && bytes.Contains(b[max(0, start-reach):min(len(b), start+reach)], []byte("grant_type")): // of OAuth
 		a.level = credential
+	case a.query && a.level == credential: // a plain word, too
+		a.level = password
 	case a.query && lower == "code", a.op == "=" && strings.HasSuffix(lower, "signature"):
 		a.level = max(a.level, ifKey)
 	case a.query && (lower == "key" || strings.HasSuffix(lower, "sig")):
@@ -217,9 +208,6 @@ func (a *assignment) judge(m *Masker, b []byte, start int) bool {
 	}
 	return a.level > harmless
 }
-
-// userNear is a user's name that is given just in front of a password.
-var userNear = lazily(`(?i)(?:user|login|host|account)\w*["']?\s*[:=]`)
 
 // accepts reports whether a value without quotes is a secret, and no word of a sentence or of
 // a program.
@@ -229,7 +217,9 @@ func (a *assignment) accepts(m *Masker, v []byte, lineEnds bool) bool {
 	switch {
 	case a.level == everything, a.level < ifString, a.query && !isWord(v): // hides has judged it
 		return true
-	case bytes.IndexByte(v, '.') > 0 && digits == 0, letters == len(v) && (m.rules.words["prose"][word] || programWord().MatchString(word)), v[0] == '!' && letters == len(v)-1: // a variable of a program, a tag of YAML
+	case bytes.IndexByte(v, '.') > 0 && digits == 0, v[0] == '!' && letters == len(v)-1: // a variable of a program, a tag of YAML
+		return false
+	case letters == len(v) && (m.rules.words["prose"][word] || m.rules.patterns["program"]().MatchString(word)):
 		return false
 	case a.op == "=" && a.tight && a.level == password, a.op == ">":
 		return len(v) >= 3
@@ -238,49 +228,40 @@ func (a *assignment) accepts(m *Masker, v []byte, lineEnds bool) bool {
 	case len(v) >= 5 && (isTossed(v) || letters > 0 && digits >= 2):
 		return true
 	case a.level == password || a.op == " ":
-		return len(v) >= 5 && (letters < len(v) && !isWord(v) && (letters > 0 || digits >= 6) || lineEnds && a.op != " " && strings.Contains(strings.ToLower(a.name), "passw"))
+		isNamed := lineEnds && a.op != " " && strings.Contains(strings.ToLower(a.name), "passw")
+		return len(v) >= 5 && (isNamed || letters < len(v) && !isWord(v) && (letters > 0 || digits >= 6))
 	}
 	return false
 }
-
-// programWord is part of what names a secret in a program.
-var programWord = lazily(`pass|secret|token|key|cred|user|string|config|input|option|value|hash|field|schema|param`)
 
 // table returns the edits of a table's columns that a heading calls secret: of CSV, of tabs
 // and of Markdown.
 func (m *Masker) table(b []byte) (edits []edit) {
 	columns, cut, at := map[int]level(nil), byte(0), 0
 	for line := range bytes.Lines(b) {
-		if len(columns) == 0 || bytes.IndexByte(line, cut) < 0 {
-			columns, cut = m.rules.heading(line)
-			at += len(line)
+		if len(columns) == 0 || bytes.IndexByte(line, cut) < 0 { // it may be a heading
+			columns = map[int]level{}
+			i := bytes.IndexAny(line, "|\t,;")
+			if at += len(line); i < 0 || len(line) > reach || line[len(line)-1] != '\n' || bytes.ContainsAny(line, ":=(){}.0123456789") {
+				continue
+			}
+			cut = line[i]
+			for k, cell := range bytes.Split(line, line[i:i+1]) {
+				name := strings.Trim(string(cell), " \r\n\"'`")
+				if l := m.rules.levelOf(name); l >= credential && strings.Count(name, " ") < 2 {
+					columns[k] = l
+				}
+			}
 			continue
 		}
 		for k, cell := range bytes.SplitAfter(line, []byte{cut}) {
 			v := bytes.Trim(cell, " \r\n\"'`-:"+string(cut))
 			if _, _, ok := columns[k].hides(m.rules, v); ok {
 				from := at + bytes.Index(cell, v)
-				edits = append(edits, m.hide(b, from, from+len(v), "column"))
+				edits = append(edits, m.hide(b, from, from+len(v), "column")...)
 			}
 			at += len(cell)
 		}
 	}
 	return edits
-}
-
-// heading returns the secret columns of a table, given its first line, and what stands
-// between them.
-func (t *ruleTable) heading(line []byte) (columns map[int]level, cut byte) {
-	i := bytes.IndexAny(line, "|\t,;")
-	if i < 0 || len(line) > reach || line[len(line)-1] != '\n' || bytes.ContainsAny(line, ":=(){}.0123456789") {
-		return nil, 0
-	}
-	columns = map[int]level{}
-	for k, cell := range bytes.Split(line, line[i:i+1]) {
-		name := strings.Trim(string(cell), " \r\n\"'`")
-		if l := t.levelOf(name); l >= credential && strings.Count(name, " ") < 2 {
-			columns[k] = l
-		}
-	}
-	return columns, line[i]
 }
