@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/mcprec/mcprec/replay/internal/replaytest"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -24,7 +25,7 @@ func TestAgreement(t *testing.T) {
 		cases = 500
 	}
 	for i := range cases {
-		lines := randomLines(rng, rng.IntN(30))
+		lines := replaytest.RandomLines(rng, rng.IntN(30))
 		r, s := load(t, lines), randomSetup(rng)
 		verdict := agreesLive(t, r, s, [...]func(context.Context, Capacity) (port, port){transportPipe, channelPipe}[i%2], lines)
 		if slack, safe := r.Need(s.Client, s.Server).Slack(s.Capacity); (verdict == Pass) != (safe && slack >= 0) {

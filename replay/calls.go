@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -196,7 +197,7 @@ func (e *Endings) note(c *Call, failures map[string]string) {
 	switch {
 	case held:
 	case len(failures) >= most:
-		failure = shorten(c.Failure)
+		failure = phrase.Shorten(c.Failure, phrase.NameLimit)
 	default:
 		failure = c.Failure
 		failures[failure] = failure

@@ -23,7 +23,7 @@ type Comparer struct {
 func NewComparer(r Rules, said func(transport.Direction) iter.Seq2[int, transport.Frame], clocks ...Clock) *Comparer {
 	c := &Comparer{rules: r, places: r}
 	known := newVariables(nil)
-	for _, dir := range directions {
+	for _, dir := range [...]transport.Direction{transport.ClientToServer, transport.ServerToClient} {
 		v := *known
 		v.bothRecorded = true
 		if said != nil {
@@ -36,16 +36,6 @@ func NewComparer(r Rules, said func(transport.Direction) iter.Seq2[int, transpor
 	}
 	return c
 }
-
-// Comparison is how a message of one recording differs from that of the other.
-type Comparison struct {
-	Differences []Difference
-	More        int       // differences beyond those listed
-	Mapped      []Mapping // what differs and matches all the same
-}
-
-// Same reports whether nothing differs but what is mapped.
-func (c Comparison) Same() bool { return len(c.Differences) == 0 && c.More == 0 }
 
 // Learn takes in the differences of two messages of direction dir that stand for each
 // other. seq is that of the recorded one. Messages are to be learned from in recorded
@@ -69,11 +59,10 @@ func (c *Comparer) Count(dir transport.Direction, recorded, live transport.Messa
 func (c *Comparer) comparison(walk comparer, recorded, live transport.Message) Comparison {
 	rules := walk.rules
 	walk.compareParts(recorded, live)
-	found := walk.comparison
 	if recorded.Kind() == transport.Request && !matchedByMethod(recorded.Method) && (rules.By == ByMethod || rules.By == ByOrder) {
-		found = found.asMapped(rules.By.String())
+		return walk.AsMapped(rules.By.String())
 	}
-	return Comparison{found.differences, found.count - len(found.differences), found.mapped}
+	return walk.Comparison
 }
 
 // placesOf are the rules for a message. Two recordings of one client introduce it alike.

@@ -80,18 +80,24 @@ const keptDifferences = 50
 // hintLimit is how long a text may be for a hint, which tries all normalizers.
 const hintLimit = 1 << 16
 
-// comparison is how a live message differs from a recorded one.
-type comparison struct {
-	differences []Difference // the first keptDifferences
-	count       int          // of all
-	mapped      []Mapping
+// Comparison is how a live message differs from a recorded one.
+type Comparison struct {
+	Differences []Difference // the first keptDifferences
+	More        int          // differences beyond those listed
+	Mapped      []Mapping    // what differs and matches all the same
 }
 
+// Same reports whether nothing differs but what is mapped.
+func (c Comparison) Same() bool { return c.Count() == 0 }
+
+// Count returns the number of differences, listed or not.
+func (c Comparison) Count() int { return len(c.Differences) + c.More }
+
 // compare compares two messages of one kind by their params, or by their result and error.
-func (r Rules) compare(recorded, live transport.Message, v *variables) comparison {
+func (r Rules) compare(recorded, live transport.Message, v *variables) Comparison {
 	c := comparer{rules: r, variables: v}
 	c.compareParts(recorded, live)
-	return c.comparison
+	return c.Comparison
 }
 
 // compareParts walks the parts of two messages that have a part at all.
@@ -134,7 +140,7 @@ func withoutSubscription(result tree) tree {
 
 // comparer walks two values side by side.
 type comparer struct {
-	comparison
+	Comparison
 	rules          Rules
 	variables      *variables // nil: none
 	recorded, live []byte     // what the values stand in
@@ -209,7 +215,8 @@ func (c *comparer) enter(step string, a, b tree) {
 }
 
 func (c *comparer) differ(a, b tree) {
-	if c.count++; c.count > keptDifferences || c.terse {
+	if c.terse || len(c.Differences) >= keptDifferences {
+		c.More++
 		return
 	}
 	masked := maskPattern().MatchString(a.text)
@@ -228,12 +235,12 @@ func (c *comparer) differ(a, b tree) {
 	if c.areNormal(a, b) && !masked && small {
 		d.Hint = normalizersFor(Normalizers(), a.text, b.text)
 	}
-	c.differences = append(c.differences, d)
+	c.Differences = append(c.Differences, d)
 }
 
 func (c *comparer) addMapping(by string, a, b tree) {
 	want, got := c.show(a, b)
-	c.mapped = append(c.mapped, Mapping{Path: pointerText(c.path), By: by, Want: want, Got: got})
+	c.Mapped = append(c.Mapped, Mapping{Path: pointerText(c.path), By: by, Want: want, Got: got})
 }
 
 // memberName is the last step of a path that is no index: for the elements of a list the
@@ -427,20 +434,20 @@ func (c *comparer) compareDocuments(a, b tree) bool {
 	if errX != nil || errY != nil {
 		return false
 	}
-	if inner.compare(x, y); inner.count == 0 && len(inner.mapped) == 0 {
+	inner.compare(x, y)
+	if inner.Same() && len(inner.Mapped) == 0 {
 		return false
 	}
 	path := pointerText(c.path)
-	for _, d := range inner.differences {
-		if len(c.differences) < keptDifferences {
-			d.Path, d.Within = path, d.Path+d.Within
-			c.differences = append(c.differences, d)
-		}
+	kept := min(len(inner.Differences), keptDifferences-len(c.Differences))
+	for _, d := range inner.Differences[:kept] {
+		d.Path, d.Within = path, d.Path+d.Within
+		c.Differences = append(c.Differences, d)
 	}
-	c.count += inner.count
-	for _, m := range inner.mapped {
+	c.More += inner.Count() - kept
+	for _, m := range inner.Mapped {
 		m.Path = path
-		c.mapped = append(c.mapped, m)
+		c.Mapped = append(c.Mapped, m)
 	}
 	return true
 }
@@ -492,11 +499,11 @@ func differingParts(a, b string) (partA, partB string) {
 	return a[:len(a)-rest], b[:len(b)-rest]
 }
 
-// sentence tells the first difference, and how many there are.
-func (c comparison) sentence() string {
-	d := c.differences[0]
-	if c.count == 2 && d.Path == "/result" && c.differences[1].Path == "/error" {
-		failure := c.differences[1]
+// Sentence tells the first difference, and how many there are.
+func (c Comparison) Sentence() string {
+	d := c.Differences[0]
+	if c.Count() == 2 && d.Path == "/result" && c.Differences[1].Path == "/error" {
+		failure := c.Differences[1]
 		if d.Got == "nothing" {
 			return fmt.Sprintf("is an error: recorded the result %s, got the error %s", d.Want, failure.Got)
 		}
@@ -506,17 +513,16 @@ func (c comparison) sentence() string {
 	if d.Hint != "" {
 		text += fmt.Sprintf(" (would match with normalizer %s)", d.Hint)
 	}
-	if c.count > 1 {
-		text += fmt.Sprintf(", and in %s more", phrase.Plural(c.count-1, "place"))
+	if more := c.Count() - 1; more > 0 {
+		text += fmt.Sprintf(", and in %s more", phrase.Plural(more, "place"))
 	}
 	return text
 }
 
-// asMapped returns the comparison with its differences as mappings: they do not count.
-func (c comparison) asMapped(by string) comparison {
-	for _, d := range c.differences {
-		c.mapped = append(c.mapped, Mapping{Path: d.Path, By: by, Want: d.Want, Got: d.Got})
+// AsMapped returns the comparison with its differences as mappings: they do not count.
+func (c Comparison) AsMapped(by string) Comparison {
+	for _, d := range c.Differences {
+		c.Mapped = append(c.Mapped, Mapping{Path: d.Path, By: by, Want: d.Want, Got: d.Got})
 	}
-	c.differences, c.count = nil, 0
-	return c
+	return Comparison{Mapped: c.Mapped}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -120,7 +121,7 @@ func (t *serverMsg) what() string {
 		if t.msg().ID == nil {
 			return "an answer without an id"
 		}
-		return "an answer with id " + clip(string(t.msg().ID))
+		return "an answer with id " + phrase.Name(string(t.msg().ID))
 	}
 	return about(t.msg())
 }
@@ -191,7 +192,7 @@ func (d *Driver) response(m transport.Message, stream uint64) {
 		return
 	}
 	if i < 0 {
-		d.extra("an answer", fmt.Sprintf("an answer with id %s, which no open request of the client has", clip(string(m.ID))), true)
+		d.extra("an answer", fmt.Sprintf("an answer with id %s, which no open request of the client has", phrase.Name(string(m.ID))), true)
 		return
 	}
 	d.answer(queue[i], m)
@@ -217,7 +218,7 @@ func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
 	if m.Method == methodPing {
 		return []transport.Frame{answerTo(m.ID, stream, []byte(`"result":{}`))}
 	}
-	text := fmt.Sprintf("no recorded answer for the server's %s", clip(m.Method))
+	text := fmt.Sprintf("no recorded answer for the server's %s", phrase.Name(m.Method))
 	d.extra(about(m), text, true)
 	return []transport.Frame{answerTo(m.ID, stream, missBody(text))}
 }
@@ -341,7 +342,7 @@ func (d *Driver) send(l *clientFrame) []transport.Frame {
 			continue
 		}
 		if value := e.of(*e.question.live); value != nil {
-			f.Bytes, _ = splice(f.Bytes, value, e.path...)
+			f.Bytes, _ = Splice(f.Bytes, value, e.path...)
 		}
 	}
 	l.sent = true
@@ -380,7 +381,7 @@ func (d *Driver) IsHeard() bool { return d.missing == 0 }
 func (d *Driver) Pending() []string {
 	var list []string
 	for _, r := range d.open {
-		list = append(list, fmt.Sprintf("the client waits for the answer to #%d %s (id %s)", r.line.seq, about(r.msg()), clip(string(r.msg().ID))))
+		list = append(list, fmt.Sprintf("the client waits for the answer to #%d %s (id %s)", r.line.seq, about(r.msg()), phrase.Name(string(r.msg().ID))))
 	}
 	if d.loose {
 		return list
@@ -409,9 +410,9 @@ func (l *clientFrame) what() string {
 // about names a request or notification and what it is about.
 func about(m transport.Message) string {
 	if name := target(m); name != "" {
-		return clip(m.Method) + " " + clip(name)
+		return phrase.Name(m.Method) + " " + phrase.Name(name)
 	}
-	return clip(m.Method)
+	return phrase.Name(m.Method)
 }
 
 // Gap returns how long after the frame before it the one was recorded that was
@@ -457,7 +458,7 @@ func (d *Driver) nearest(queue []*serverMsg, m transport.Message) (nearest *serv
 		if t.arrived {
 			continue
 		}
-		n := d.rules.compare(t.msg(), m, d.variables).count
+		n := d.rules.compare(t.msg(), m, d.variables).Count()
 		if n == 0 {
 			return t, true
 		}

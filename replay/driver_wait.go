@@ -182,11 +182,11 @@ func (d *Driver) Placeholders() (messages []string) {
 	heard := 0
 	for _, l := range d.clientFrames {
 		for ; heard < l.before; heard++ {
-			for _, mask := range maskPattern().FindAll(d.serverMsgs[heard].msg().Raw, -1) {
+			for _, mask := range Masks(d.serverMsgs[heard].msg().Raw) {
 				given[string(mask)] = true
 			}
 		}
-		for _, mask := range maskPattern().FindAll(l.frame.Bytes, -1) {
+		for _, mask := range Masks(l.frame.Bytes) {
 			if !given[string(mask)] {
 				messages = append(messages, fmt.Sprintf("#%d %s holds %s", l.seq, l.what(), mask))
 				break

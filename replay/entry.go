@@ -137,13 +137,10 @@ func (e Entry) Pairs() string {
 // Name is the method and what it is about.
 func (m EntryMessage) Name() string {
 	if m.Target == "" {
-		return clip(m.Method)
+		return phrase.Name(m.Method)
 	}
-	return clip(m.Method) + " " + quote(m.Target)
+	return phrase.Name(m.Method) + " " + phrase.QuotedName(m.Target)
 }
-
-// Clip returns a text that a peer chose, short and on one line.
-func Clip(s string) string { return clip(s) }
 
 // Aside is what the event says when it is no message, on one line.
 func (e Entry) Aside() string { return oneLine(e.Text) }
@@ -185,15 +182,15 @@ func (m EntryMessage) Summary() string {
 	name := m.Name()
 	switch m.Kind {
 	case transport.Request:
-		s := fmt.Sprintf("request %s id %s", name, clip(m.ID))
+		s := fmt.Sprintf("request %s id %s", name, phrase.Name(m.ID))
 		if m.Token != "" {
-			s += " token " + clip(m.Token)
+			s += " token " + phrase.Name(m.Token)
 		}
 		return s
 	case transport.Notification:
 		s := "notification " + name
 		if m.Token != "" {
-			s += " token " + clip(m.Token)
+			s += " token " + phrase.Name(m.Token)
 		}
 		if m.Request != 0 {
 			s += fmt.Sprintf(" of #%d", m.Request)
@@ -201,7 +198,7 @@ func (m EntryMessage) Summary() string {
 		return s
 	case transport.Response:
 		s := cmp.Or(m.Failure, "result")
-		id := cmp.Or(clip(m.ID), "missing")
+		id := cmp.Or(phrase.Name(m.ID), "missing")
 		if m.Request == 0 {
 			return fmt.Sprintf("response %s id %s, to no request", s, id)
 		}
@@ -219,7 +216,7 @@ func failure(m transport.Message, method string) string {
 		}
 		// What does not fit is left out: the raw event has it.
 		_ = json.Unmarshal(m.Error, &e)
-		return strings.TrimSpace(fmt.Sprintf("error %s %s", e.Code, clip(e.Message)))
+		return strings.TrimSpace(fmt.Sprintf("error %s %s", e.Code, phrase.Name(e.Message)))
 	}
 	if method == "tools/call" && string(transport.Member(m.Result, "isError")) == "true" {
 		return "tool error"
@@ -242,23 +239,23 @@ func httpText(info store.HTTPInfo) string {
 		}
 	}
 	add("", info.Method)
-	add("", clip(info.Path))
+	add("", phrase.Name(info.Path))
 	if info.Status != 0 {
 		add("", strconv.Itoa(info.Status))
 	}
 	for _, h := range shownHeader {
-		show := clip
+		show := phrase.Name
 		if h.name == "Mcp-Session-Id" || h.name == "Last-Event-Id" {
 			show = shortID
 		}
 		add(h.word, show(strings.Join(info.Header[h.name], ", ")))
 	}
 	if s := info.SSE; s != nil {
-		add("", clip(s.Event))
+		add("", phrase.Name(s.Event))
 		add("id", shortID(s.ID))
-		add("retry", clip(s.Retry))
+		add("retry", phrase.Name(s.Retry))
 		if s.Event+s.ID+s.Retry == "" {
-			add("", strconv.Quote(clip(strings.Join(s.Lines, "\n"))))
+			add("", strconv.Quote(phrase.Name(strings.Join(s.Lines, "\n"))))
 		}
 		if s.Frame != 0 {
 			add("of", fmt.Sprintf("#%d", s.Frame))
@@ -276,7 +273,7 @@ func httpText(info store.HTTPInfo) string {
 	}
 	if info.Error != "" {
 		parts[len(parts)-1] += ":"
-		add("", clip(info.Error))
+		add("", phrase.Name(info.Error))
 	}
 	return strings.Join(parts, " ")
 }
@@ -287,7 +284,7 @@ func shortID(id string) string {
 	if strings.HasPrefix(id, "[redacted:") {
 		limit += len("[redacted:")
 	}
-	id = clip(id)
+	id = phrase.Name(id)
 	if len(id) <= limit {
 		return id
 	}
@@ -306,7 +303,7 @@ func eventText(e store.Event) string {
 			for _, name := range slices.Sorted(maps.Keys(h.Labels)) {
 				parts = append(parts, strconv.Quote(name+"="+h.Labels[name]))
 			}
-			parts = append(parts, h.URL, clip(strings.Join(h.Command, " ")))
+			parts = append(parts, h.URL, phrase.Name(strings.Join(h.Command, " ")))
 			if h.Masked != nil {
 				parts = append(parts, "(masked)")
 			}
@@ -322,15 +319,15 @@ func eventText(e store.Event) string {
 		}
 	case store.EOF:
 		if info, err := store.DecodePayload[store.EOFInfo](e); err == nil {
-			return strings.TrimSuffix(fmt.Sprintf("by the %s: %s", info.By, clip(info.Error)), ": ")
+			return strings.TrimSuffix(fmt.Sprintf("by the %s: %s", info.By, phrase.Name(info.Error)), ": ")
 		}
 	case store.Exited:
 		if info, err := store.DecodePayload[store.ExitInfo](e); err == nil {
-			return clip(info.String())
+			return phrase.Name(info.String())
 		}
 	case store.Lost:
 		if info, err := store.DecodePayload[store.LostInfo](e); err == nil {
-			return fmt.Sprintf("%s, %d B: %s", phrase.Plural(info.Frames, "event"), info.Bytes, clip(info.Reason))
+			return fmt.Sprintf("%s, %d B: %s", phrase.Plural(info.Frames, "event"), info.Bytes, phrase.Name(info.Reason))
 		}
 	case store.Closed:
 		if info, err := store.DecodePayload[store.ClosedInfo](e); err == nil {

@@ -4,14 +4,9 @@ import "testing"
 
 // For the tests that explore, which this package must not import.
 var (
-	RandomLines = randomLines
 	RandomSetup = randomSetup
-	Session     = session
 	Stands      = Model.stands
 )
-
-// Splice is splice, for tests that put other names into frames.
-var Splice = splice
 
 // AgreesWithClosed, AgreesLive and DebtIsLeast are for tests that read files.
 func AgreesWithClosed(t *testing.T, r *Recording, client, server Model, name string) bool {

@@ -77,7 +77,7 @@ func Renumber(recorded, added []store.Event) []store.Event {
 			at := within(e.Payload, i)
 			r.message(e.Dir, m, func(value json.RawMessage, path ...string) {
 				if value != nil {
-					*payload, _ = splice(*payload, value, slices.Concat(at, path)...)
+					*payload, _ = Splice(*payload, value, slices.Concat(at, path)...)
 				}
 			})
 		}

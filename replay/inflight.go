@@ -2,7 +2,6 @@ package replay
 
 import (
 	"encoding/json"
-	"net/http"
 	"slices"
 
 	"github.com/mcprec/mcprec/store"
@@ -154,7 +153,7 @@ func (f *inFlight[T]) follow(e store.Event) (refused []T, status int) {
 	}
 	switch info.What {
 	case store.HTTPResponse:
-		if info.Status >= http.StatusMultipleChoices {
+		if info.Status >= 300 {
 			return f.refuse(e.Stream), info.Status
 		}
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
@@ -162,8 +161,3 @@ func (f *inFlight[T]) follow(e store.Event) (refused []T, status int) {
 	}
 	return nil, 0
 }
-
-// strayKey is what two answers have in common that belong to no request: a server
-// gives one, with a null id, to what it could not read, and a faulty peer answers
-// twice. They are said again as they were recorded.
-func strayKey(m transport.Message) string { return "answer " + string(mcp.KeyOf(m.ID)) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore"
+	"github.com/mcprec/mcprec/replay/internal/replaytest"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -18,8 +19,8 @@ func TestLaw(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	cases, hangs := scale(150, 10_000), 0
 	for range cases {
-		lines := replay.RandomLines(rng, rng.IntN(25))
-		setup, events := replay.RandomSetup(rng), replay.Session(t, lines)
+		lines := replaytest.RandomLines(rng, rng.IntN(25))
+		setup, events := replay.RandomSetup(rng), replaytest.Session(t, lines)
 		plan, err := explore.Modeled(events, setup.Client, setup.Server)
 		if err != nil {
 			t.Fatal(err)
@@ -71,7 +72,7 @@ func closed(t *testing.T, events []store.Event, s replay.Setup) replay.Verdict {
 func TestSeedExplored(t *testing.T) {
 	for n := range 6 {
 		for _, q := range []int{0, 1, 3} {
-			events := replay.Session(t, "> 1:call!\n"+strings.Repeat("< ~progress\n", n)+"< 1=")
+			events := replaytest.Session(t, "> 1:call!\n"+strings.Repeat("< ~progress\n", n)+"< 1=")
 			plan, err := explore.Modeled(events, replay.Inbox(q), replay.Free)
 			if err != nil {
 				t.Fatal(err)
@@ -95,9 +96,9 @@ func TestSeedExplored(t *testing.T) {
 func TestRecordedHalvesNeverHang(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	for range scale(50, 3000) {
-		lines := replay.RandomLines(rng, rng.IntN(25))
+		lines := replaytest.RandomLines(rng, rng.IntN(25))
 		plan := explore.Plan{
-			Session: replay.Session(t, lines), Schedules: 12, Seed: rng.Uint64(),
+			Session: replaytest.Session(t, lines), Schedules: 12, Seed: rng.Uint64(),
 			Setup: func(r *explore.Run) { r.RecordedServer(); r.RecordedClient() },
 			Check: func(*explore.Run) error { return nil },
 		}
@@ -114,7 +115,7 @@ func TestRecordedHalvesNeverHang(t *testing.T) {
 func TestSeedExploredLoose(t *testing.T) {
 	for n := range 5 {
 		for _, q := range []int{0, 1, 3} {
-			plan, err := explore.Modeled(replay.Session(t, "> 1:call!\n"+strings.Repeat("< ~progress\n", n)+"< 1="), replay.Inbox(q), replay.Free)
+			plan, err := explore.Modeled(replaytest.Session(t, "> 1:call!\n"+strings.Repeat("< ~progress\n", n)+"< 1="), replay.Inbox(q), replay.Free)
 			if err != nil {
 				t.Fatal(err)
 			}

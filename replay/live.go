@@ -264,8 +264,8 @@ func (d *liveRouter) fromClient(f transport.Frame, at time.Duration) (toPlayer b
 		}
 		return true, nil, nil
 	}
-	if mask := maskPattern().Find(f.Bytes); mask != nil {
-		toLive, toClient = d.refuse(f, string(mask), at)
+	if masks := Masks(f.Bytes); len(masks) > 0 {
+		toLive, toClient = d.refuse(f, string(masks[0]), at)
 		return false, toLive, toClient
 	}
 	for i, m := range messages {
@@ -276,7 +276,7 @@ func (d *liveRouter) fromClient(f transport.Frame, at time.Duration) (toPlayer b
 			key := mcp.KeyOf(m.ID)
 			if id := d.asked[key]; id != nil {
 				delete(d.asked, key)
-				f.Bytes, _ = splice(f.Bytes, id, append(within(f.Bytes, i), "id")...)
+				f.Bytes, _ = Splice(f.Bytes, id, append(within(f.Bytes, i), "id")...)
 			}
 		default:
 			delete(d.open, mcp.KeyOf(cancels(m))) // an answer is not waited for any more
@@ -308,7 +308,7 @@ func (d *liveRouter) fromLive(f transport.Frame, at time.Duration) transport.Fra
 		switch m.Kind() {
 		case transport.Notification:
 			if id := d.renames[mcp.KeyOf(cancels(m))]; id != nil {
-				f.Bytes, _ = splice(f.Bytes, id, append(within(f.Bytes, i), "params", "requestId")...)
+				f.Bytes, _ = Splice(f.Bytes, id, append(within(f.Bytes, i), "params", "requestId")...)
 			}
 		case transport.Response:
 			key := mcp.KeyOf(m.ID)
@@ -322,7 +322,7 @@ func (d *liveRouter) fromLive(f transport.Frame, at time.Duration) transport.Fra
 				d.renamed++
 				id = fmt.Appendf(nil, `"mcprec-live-%d"`, d.renamed)
 				d.renames[mcp.KeyOf(m.ID)] = id
-				f.Bytes, _ = splice(f.Bytes, id, append(within(f.Bytes, i), "id")...)
+				f.Bytes, _ = Splice(f.Bytes, id, append(within(f.Bytes, i), "id")...)
 			}
 			d.asked[mcp.KeyOf(id)] = bytes.Clone(m.ID)
 			if token := m.ProgressToken(); token != nil {

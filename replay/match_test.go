@@ -66,11 +66,11 @@ func TestCompare(t *testing.T) {
 	} {
 		c := Rules{}.compare(transport.Message{Params: json.RawMessage(tt.recorded)}, transport.Message{Params: json.RawMessage(tt.live)}, nil)
 		var first Difference
-		if c.count > 0 {
-			first = c.differences[0]
+		if !c.Same() {
+			first = c.Differences[0]
 		}
-		if c.count != tt.count || first != tt.first {
-			t.Errorf("%s and %s: %d, %+v, want %d, %+v", tt.recorded, tt.live, c.count, first, tt.count, tt.first)
+		if c.Count() != tt.count || first != tt.first {
+			t.Errorf("%s and %s: %d, %+v, want %d, %+v", tt.recorded, tt.live, c.Count(), first, tt.count, tt.first)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/internal/replaytest"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -46,7 +47,7 @@ func TestNeed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	unsafe, corners := 0, 0
 	for range 1500 {
-		lines := randomLines(rng, rng.IntN(40))
+		lines := replaytest.RandomLines(rng, rng.IntN(40))
 		r, s := load(t, lines), randomSetup(rng)
 		if !agreesWithClosed(t, r, s.Client, s.Server, lines) {
 			unsafe++
@@ -103,7 +104,7 @@ func TestDebt(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 14))
 	unanswered, owed := 0, 0
 	for range 5000 {
-		lines := randomLines(rng, rng.IntN(40))
+		lines := replaytest.RandomLines(rng, rng.IntN(40))
 		r := load(t, lines)
 		debtIsLeast(t, r, lines)
 		for _, dir := range directions {
@@ -141,7 +142,7 @@ func TestCrowd(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	hangs := 0
 	for range 2500 {
-		lines := randomLines(rng, rng.IntN(24))
+		lines := replaytest.RandomLines(rng, rng.IntN(24))
 		r := load(t, lines)
 		for _, dir := range directions {
 			bound := r.maxInFlight(dir)

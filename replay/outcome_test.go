@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/internal/replaytest"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -14,7 +15,7 @@ func TestJudge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 11))
 	hangs := 0
 	for range 2000 {
-		lines := randomLines(rng, rng.IntN(30))
+		lines := replaytest.RandomLines(rng, rng.IntN(30))
 		r, s := load(t, lines), randomSetup(rng)
 		o, v := Judge(r, s), Closed(r, s)
 		if o.Verdict != v.Verdict || o.Category != v.Category || o.C2S < v.Frames.C2S.Taken || o.S2C < v.Frames.S2C.Taken {

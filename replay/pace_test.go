@@ -32,6 +32,21 @@ func TestParsePacer(t *testing.T) {
 	}
 }
 
+// FuzzPacer: a pace is understood or refused, and no wait is longer than the longest.
+func FuzzPacer(f *testing.F) {
+	f.Add("0.5x")
+	f.Add("recorded")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := ParsePacer(text, time.Hour)
+		if err != nil {
+			return
+		}
+		if paced, ok := p.(Paced); ok && (paced.wait(time.Minute) < 0 || paced.wait(time.Minute) > time.Hour) {
+			t.Errorf("%q waits %v", text, paced.wait(time.Minute))
+		}
+	})
+}
+
 func TestPaced(t *testing.T) {
 	for _, tt := range []struct {
 		pacer     Paced

@@ -3,6 +3,8 @@ package replay
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcprec/mcprec/replay/internal/replaytest"
 )
 
 // million is a session of 1,000,000 frames: calls with progress and a nested
@@ -47,20 +49,10 @@ func BenchmarkClosedSeed(b *testing.B) {
 }
 
 func BenchmarkLoadMillion(b *testing.B) {
-	events := session(b, strings.Repeat("> 1:call!\n< ~progress\n< 9:roots/list\n> 9=\n< 1=\n", 200_000))
+	events := replaytest.Session(b, strings.Repeat("> 1:call!\n< ~progress\n< 9:roots/list\n> 9=\n< 1=\n", 200_000))
 	b.ResetTimer()
 	for b.Loop() {
-		if _, err := Load(sequenceOf(events)); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkTranscriptPage(b *testing.B) {
-	events := session(b, strings.Repeat(plain+"\n", 10))[:50]
-	for b.Loop() {
-		transcript := NewTranscript(func(e Entry) error { _ = e.String(); return nil })
-		if err := Project(sequenceOf(events), transcript); err != nil {
+		if _, err := Load(replaytest.SequenceOf(events)); err != nil {
 			b.Fatal(err)
 		}
 	}

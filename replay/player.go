@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -210,7 +211,7 @@ func (p *Player) response(m transport.Message, stream uint64) {
 		p.arrive(c, m, stream)
 		return
 	}
-	p.extra("an answer", fmt.Sprintf("an answer with id %s, which no request of the server has", clip(string(m.ID))), true)
+	p.extra("an answer", fmt.Sprintf("an answer with id %s, which no request of the server has", phrase.Name(string(m.ID))), true)
 }
 
 func firstOpen(queue []*clientMsg) *clientMsg {
@@ -289,13 +290,13 @@ func (p *Player) send(r *serverFrame) []transport.Frame {
 		if value == nil {
 			p.findings = append(p.findings, judged{seq: r.seq, grave: true, StepVerdict: StepVerdict{
 				Result: NotSent, Seq: r.seq, Dir: transport.ServerToClient, What: about(messagesOf(r.frame)[0]),
-				Text: fmt.Sprintf("#%d: %s gave no progress token", r.seq, clip(e.owner.msg().Method)),
+				Text: fmt.Sprintf("#%d: %s gave no progress token", r.seq, phrase.Name(e.owner.msg().Method)),
 			}})
 			r.written = true // nothing waits for it
 			return nil
 		}
 		if !bytes.Equal(value, e.of(e.owner.msg())) {
-			f.Bytes, _ = splice(f.Bytes, value, e.path...)
+			f.Bytes, _ = Splice(f.Bytes, value, e.path...)
 		}
 	}
 	for _, q := range r.requests {
@@ -332,7 +333,7 @@ func (c *clientMsg) isSettled() bool { return c.arrived || c.skipped }
 // what names the client message in words.
 func (c *clientMsg) what() string {
 	if c.answers != nil {
-		return "the answer to " + clip(c.answers.method)
+		return "the answer to " + phrase.Name(c.answers.method)
 	}
 	if c.msg().Kind() == transport.Invalid {
 		return noiseMethod

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -104,7 +105,7 @@ func (f failedCall) why() string {
 	}
 	said = strings.TrimSpace(said)
 	if said != "" {
-		why += ": " + clip(said)
+		why += ": " + phrase.Name(said)
 	}
 	return why
 }
@@ -218,6 +219,11 @@ func (p *playerLoader) addServerFrame(e store.Event) {
 		r.owners = slices.Insert(r.owners, 0, asked[0])
 	}
 }
+
+// strayKey is what two answers have in common that belong to no request: a server
+// gives one, with a null id, to what it could not read, and a faulty peer answers
+// twice. They are said again as they were recorded.
+func strayKey(m transport.Message) string { return "answer " + string(mcp.KeyOf(m.ID)) }
 
 // close returns the open request that is answered. Over HTTP an error without an id
 // answers the first one of its exchange.

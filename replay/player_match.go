@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -43,7 +44,7 @@ func (p *Player) unmask(m transport.Message) *clientMsg {
 		return nil
 	}
 	for _, c := range p.masked[m.Method] {
-		if !c.arrived && p.rules.compare(c.msg(), m, p.variables).count == 0 {
+		if !c.arrived && p.rules.compare(c.msg(), m, p.variables).Same() {
 			return c
 		}
 	}
@@ -64,7 +65,7 @@ func (p *Player) nextInOrder() *clientMsg {
 // miss says why nothing recorded answers m, which recorded request is nearest, and
 // how that differs.
 func (p *Player) miss(m transport.Message, key Key, err error) StepVerdict {
-	v := StepVerdict{What: about(m), Text: "no recorded answer for " + clip(m.Method)}
+	v := StepVerdict{What: about(m), Text: "no recorded answer for " + phrase.Name(m.Method)}
 	if err != nil {
 		v.Text += fmt.Sprintf(": %v", err)
 		return v
@@ -75,7 +76,7 @@ func (p *Player) miss(m transport.Message, key Key, err error) StepVerdict {
 		if n := used[len(used)-1].nth; n > 1 {
 			times = strconv.Itoa(n) + " times"
 		}
-		v.Text = fmt.Sprintf("no recorded answer left for %s: it was recorded %s, last as #%d", clip(m.Method), times, v.Seq)
+		v.Text = fmt.Sprintf("no recorded answer left for %s: it was recorded %s, last as #%d", phrase.Name(m.Method), times, v.Seq)
 		return v
 	}
 	nearest, how := p.nearest(m)
@@ -84,16 +85,15 @@ func (p *Player) miss(m transport.Message, key Key, err error) StepVerdict {
 		return v
 	}
 	first := []string{"/params/name", "/params/uri"} // of another tool the arguments differ anyhow
-	slices.SortStableFunc(how.differences, func(a, b Difference) int {
+	slices.SortStableFunc(how.Differences, func(a, b Difference) int {
 		return cmp.Compare(slices.Index(first, b.Path), slices.Index(first, a.Path))
 	})
-	v.Seq, v.Differences, v.Mapped = nearest.seq, how.differences, how.mapped
-	v.More = how.count - len(how.differences)
-	if how.count == 0 {
+	v.Seq, v.Differences, v.More, v.Mapped = nearest.seq, how.Differences, how.More, how.Mapped
+	if how.Same() {
 		v.Text += fmt.Sprintf("; nearest is #%d: the matcher tells them apart", v.Seq)
 		return v
 	}
-	v.Text += fmt.Sprintf("; nearest is #%d: %s", v.Seq, how.sentence())
+	v.Text += fmt.Sprintf("; nearest is #%d: %s", v.Seq, how.Sentence())
 	return v
 }
 
@@ -103,7 +103,7 @@ const nearestOf = 500
 // nearest returns the recorded request of the same method that differs least. Requests for
 // the same tool, prompt or resource go before all others, and only the first nearestOf are
 // compared. Of two that differ as much it is the request that was not asked yet.
-func (p *Player) nearest(m transport.Message) (nearest *clientMsg, how comparison) {
+func (p *Player) nearest(m transport.Message) (nearest *clientMsg, how Comparison) {
 	var same, others []*clientMsg
 	about := target(m)
 	for _, c := range p.clientMsgs {
@@ -120,7 +120,7 @@ func (p *Player) nearest(m transport.Message) (nearest *clientMsg, how compariso
 	}
 	for _, c := range same[:min(len(same), nearestOf)] {
 		d := p.rules.compare(c.msg(), m, p.variables)
-		if nearest == nil || d.count < how.count || d.count == how.count && nearest.arrived && !c.arrived {
+		if nearest == nil || d.Count() < how.Count() || d.Count() == how.Count() && nearest.arrived && !c.arrived {
 			nearest, how = c, d
 		}
 	}
@@ -136,7 +136,7 @@ func (p *Player) notified(m transport.Message) (first *clientMsg) {
 	for i, c := range queue {
 		switch {
 		case c.arrived || c.cancels != nil && (c.cancels.live == nil || !mcp.Same(c.cancels.live.ID, cancels(m))):
-		case i < lookahead && mcp.Same(c.msg().ProgressToken(), m.ProgressToken()) && p.rules.compare(c.msg(), m, p.variables).count == 0:
+		case i < lookahead && mcp.Same(c.msg().ProgressToken(), m.ProgressToken()) && p.rules.compare(c.msg(), m, p.variables).Same():
 			return c
 		case first == nil || first.skipped && !c.skipped:
 			first = c

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -120,12 +119,3 @@ func oneLine(s string) string {
 	}
 	return b.String()
 }
-
-// nameLimit is how much of a name that a peer chose is in a report.
-const nameLimit = 48
-
-func clip(s string) string    { return phrase.Clip(s, nameLimit) }
-func shorten(s string) string { return phrase.Shorten(s, nameLimit) }
-
-// quote is clip for a text that stands in quotes.
-func quote(s string) string { return strconv.Quote(shorten(s)) }

@@ -5,78 +5,9 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/mcprec/mcprec/replay/internal/replaytest"
 )
-
-// talk makes random sessions: what two peers might say, and some that no
-// conforming peer says (orphans, ids used twice, noise).
-type talk struct {
-	*rand.Rand
-	lines []string
-	next  int
-	open  [2][]int // ids of open requests, by who asked: 0 client, 1 server
-}
-
-func randomLines(rng *rand.Rand, frames int) string {
-	t := &talk{Rand: rng}
-	if rng.IntN(2) == 0 {
-		t.lines = append(t.lines, "> 0:initialize", "< 0=", "> ~initialized")
-	}
-	busy := rng.IntN(3) == 0 // both ends initiate and hardly answer
-	for range frames {
-		if busy && rng.IntN(8) > 0 {
-			t.initiate(rng.IntN(2))
-		} else {
-			t.say(rng.IntN(2))
-		}
-	}
-	return strings.Join(t.lines, "\n")
-}
-
-func (t *talk) say(who int) {
-	arrow := "><"[who : who+1]
-	word := ""
-	switch n := t.IntN(100); {
-	case n < 25:
-		t.next++
-		t.open[who] = append(t.open[who], t.next)
-		word = fmt.Sprintf("%d:%s", t.next, [...]string{"call", "call!", "ping", "subscriptions/listen", "tools/list"}[t.IntN(5)])
-	case n < 60 && len(t.open[1-who]) > 0:
-		word = t.answer(1 - who)
-	case n < 80:
-		word = [...]string{"~progress", "~message", "~tools/list_changed"}[t.IntN(3)]
-	case n < 84 && len(t.open[who]) > 0:
-		word = fmt.Sprintf("~cancelled:%d", t.open[who][t.IntN(len(t.open[who]))])
-	case n < 88 && len(t.open[1-who]) > 0:
-		word = "[~progress " + t.answer(1-who) + "]"
-	case n < 90:
-		word = "not a message"
-	case n < 92:
-		word = "99="
-	case n < 96:
-		word = fmt.Sprintf("@%d", 1+t.IntN(len(t.lines)+1))
-	default:
-		word = "~message"
-	}
-	t.lines = append(t.lines, arrow+" "+word)
-}
-
-func (t *talk) initiate(who int) {
-	t.next++
-	word := "~message"
-	if t.IntN(3) == 0 {
-		t.open[who] = append(t.open[who], t.next)
-		word = fmt.Sprintf("%d:ping", t.next)
-	}
-	t.lines = append(t.lines, "><"[who:who+1]+" "+word)
-}
-
-func (t *talk) answer(asked int) string {
-	ids := t.open[asked]
-	i := t.IntN(len(ids))
-	id := ids[i]
-	t.open[asked] = append(ids[:i:i], ids[i+1:]...)
-	return fmt.Sprintf("%d=", id)
-}
 
 var randomModels = []Model{Free, Rigid, Inline, Serial, Serial, Inbox(0), Inbox(1), Inbox(3)}
 
@@ -100,7 +31,7 @@ func randomSetup(rng *rand.Rand) Setup {
 func TestScriptsAreSound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 3000 {
-		lines := randomLines(rng, rng.IntN(40))
+		lines := replaytest.RandomLines(rng, rng.IntN(40))
 		r := load(t, lines)
 		for _, dir := range directions {
 			for _, m := range []Model{Free, Rigid, Inline} {
@@ -118,7 +49,7 @@ func TestSerialStandsOrIsSound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	stands := 0
 	for range 3000 {
-		lines := randomLines(rng, rng.IntN(40))
+		lines := replaytest.RandomLines(rng, rng.IntN(40))
 		r := load(t, lines)
 		for _, dir := range directions {
 			s := r.script(dir, Serial)
@@ -163,7 +94,7 @@ func sound(r *Recording, s *script) error {
 func TestUnboundedPasses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for range 2000 {
-		lines := randomLines(rng, rng.IntN(60))
+		lines := replaytest.RandomLines(rng, rng.IntN(60))
 		r := load(t, lines)
 		for _, client := range []Model{Free, Rigid, Inline} {
 			for _, server := range []Model{Free, Rigid, Inline} {
@@ -185,7 +116,7 @@ func TestMonotone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	hangs := 0
 	for range 3000 {
-		lines := randomLines(rng, rng.IntN(40))
+		lines := replaytest.RandomLines(rng, rng.IntN(40))
 		r, s := load(t, lines), randomSetup(rng)
 		if s.Capacity.C2S < 0 || s.Capacity.S2C < 0 || Closed(r, s).Verdict == Hang {
 			hangs++
@@ -210,7 +141,7 @@ func TestHangIsExplained(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	count := map[string]int{}
 	for range 4000 {
-		lines := randomLines(rng, rng.IntN(40))
+		lines := replaytest.RandomLines(rng, rng.IntN(40))
 		r, s := load(t, lines), randomSetup(rng)
 		v := Closed(r, s)
 		if v.Verdict == Pass {
@@ -245,12 +176,12 @@ func TestHangIsExplained(t *testing.T) {
 func FuzzClosed(f *testing.F) {
 	f.Add([]byte("\x00> 1:call!\n< ~progress\n< 1="))
 	f.Add([]byte("\x41> [1:a ~b]\n< [1= ~c]\n> @3\n< {\"id\":1}\n> ~cancelled:1"))
-	f.Add([]byte("\xff" + strings.ReplaceAll(plain, "\t", "")))
+	f.Add([]byte("\xff" + strings.ReplaceAll(replaytest.Plain, "\t", "")))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) == 0 {
 			return
 		}
-		r, err := Load(sequenceOf(fuzzEvents(b[1:])))
+		r, err := Load(replaytest.SequenceOf(replaytest.FuzzEvents(b[1:])))
 		if err != nil {
 			return
 		}
@@ -264,7 +195,7 @@ func FuzzClosed(f *testing.F) {
 			t.Fatal(v.Text())
 		}
 		transcript := NewTranscript(func(e Entry) error { _ = e.String(); return nil })
-		if err := Project(sequenceOf(fuzzEvents(b[1:])), transcript, NewCalls()); err != nil {
+		if err := Project(replaytest.SequenceOf(replaytest.FuzzEvents(b[1:])), transcript, NewCalls()); err != nil {
 			t.Fatal(err)
 		}
 		for _, dir := range directions {

@@ -220,14 +220,14 @@ func (r *Recording) label(index int32) string {
 func (r *Recording) messageLabel(m recordedMessage) string {
 	switch m.kind {
 	case transport.Request:
-		return fmt.Sprintf("%s (id %s)", m.name(), clip(m.id))
+		return fmt.Sprintf("%s (id %s)", m.name(), phrase.Name(m.id))
 	case transport.Notification:
 		return m.name()
 	case transport.Response:
 		if m.pair >= 0 {
 			return "response to " + r.messages[m.pair].name()
 		}
-		return fmt.Sprintf("response to nothing (id %s)", clip(m.id))
+		return fmt.Sprintf("response to nothing (id %s)", phrase.Name(m.id))
 	}
 	return "not a message"
 }
@@ -235,13 +235,13 @@ func (r *Recording) messageLabel(m recordedMessage) string {
 // name is the method and what it is about.
 func (m recordedMessage) name() string {
 	if m.target == "" {
-		return clip(m.method)
+		return phrase.Name(m.method)
 	}
-	return clip(m.method) + " " + quote(m.target)
+	return phrase.Name(m.method) + " " + phrase.QuotedName(m.target)
 }
 
 // callName names a call in a report: call tools/call "x" (client, id 3).
 func (r *Recording) callName(request int32) string {
 	m := r.messages[request]
-	return fmt.Sprintf("call %s (%s, id %s)", m.name(), r.frames[m.frame].dir.Sender(), clip(m.id))
+	return fmt.Sprintf("call %s (%s, id %s)", m.name(), r.frames[m.frame].dir.Sender(), phrase.Name(m.id))
 }

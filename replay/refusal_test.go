@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -141,4 +143,24 @@ POST /mcp s | {"jsonrpc":"2.0","id":2,"method":"tools/call"} | 404 |`,
 			t.Errorf("%s: %d refusals: %+v", name, len(r.list), r.list[0].form)
 		}
 	}
+}
+
+// FuzzBody: what a recorded client sent over HTTP is read without believing it.
+func FuzzBody(f *testing.F) {
+	f.Add("2026-07-28", "tools/call", "echo", "application/json, text/event-stream", []byte(`{"id":1,"method":"tools/call","params":{"name":"echo","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`))
+	f.Add("", "", "=?base64?w6Q=?=", "*/*", []byte(`[{"id":1,"method":"initialize"}]`))
+	f.Add("x", "y", "z", "text/html;q=0", []byte("no"))
+	f.Fuzz(func(t *testing.T, version, method, name, accept string, body []byte) {
+		h := http.Header{"Accept": {accept}, "Mcp-Protocol-Version": {version}, "Mcp-Method": {method}, "Mcp-Name": {name}}
+		begins, broken, _ := readBody(h, body)
+		if broken != (len(body) > 0 && !json.Valid(bytes.TrimSpace(body))) {
+			t.Errorf("%q: broken %v", body, broken)
+		}
+		if begins && broken {
+			t.Errorf("%q begins a session and is no message", body)
+		}
+		if got := formsOf(h, "application/json", eventStream); got == "unsaid" {
+			t.Errorf("%q is unsaid", accept)
+		}
+	})
 }

@@ -204,7 +204,7 @@ func (ex *exchange) saidTo(live []byte) []byte {
 		return nil
 	}
 	if own, new := id(ex.asked), id(live); own != nil && new != nil && bytes.Equal(own, id(ex.said)) {
-		if said, ok := splice(ex.said, new, "id"); ok {
+		if said, ok := Splice(ex.said, new, "id"); ok {
 			return said
 		}
 	}

@@ -29,7 +29,7 @@ func TestSplice(t *testing.T) {
 		{``, []string{"id"}, ""},
 		{`{"id":tru}`, []string{"id"}, ""},
 	} {
-		got, ok := splice([]byte(tt.doc), []byte("NEW"), tt.path...)
+		got, ok := Splice([]byte(tt.doc), []byte("NEW"), tt.path...)
 		if ok != (tt.want != "") {
 			t.Errorf("%s: found %v", tt.doc, ok)
 		}
@@ -51,7 +51,7 @@ func FuzzRemap(f *testing.F) {
 		}
 		for _, path := range [][]string{{"id"}, {"params", "progressToken"}, {"0", "id"}, {""}} {
 			original := bytes.Clone(doc)
-			got, ok := splice(doc, value, path...)
+			got, ok := Splice(doc, value, path...)
 			if !bytes.Equal(doc, original) {
 				t.Fatal("the original was changed")
 			}
@@ -69,7 +69,7 @@ func FuzzRemap(f *testing.F) {
 				if !json.Valid(doc[start:end]) || !json.Valid(got) {
 					t.Fatalf("%q of %q became %q", doc[start:end], doc, got)
 				}
-				if back, _ := splice(got, doc[start:end], path...); !bytes.Equal(back, doc) {
+				if back, _ := Splice(got, doc[start:end], path...); !bytes.Equal(back, doc) {
 					t.Fatalf("%q came back as %q", doc, back)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -102,7 +103,7 @@ type revisionError struct {
 
 func (e *revisionError) Error() string {
 	return fmt.Sprintf("the client speaks %s, the recording %s: it was told so by the protocol's own error",
-		cmp.Or(clip(e.requested), "no revision"), strings.Join(e.supported, " and "))
+		cmp.Or(phrase.Name(e.requested), "no revision"), strings.Join(e.supported, " and "))
 }
 
 // body returns the error as the protocol has it.
@@ -127,7 +128,7 @@ func (c *clientMsg) negotiated() string {
 	if was == is {
 		return ""
 	}
-	return fmt.Sprintf("the client speaks %s, the recorded one %s; it got the recorded answer", cmp.Or(clip(is), "no revision"), cmp.Or(clip(was), "no revision"))
+	return fmt.Sprintf("the client speaks %s, the recorded one %s; it got the recorded answer", cmp.Or(phrase.Name(is), "no revision"), cmp.Or(phrase.Name(was), "no revision"))
 }
 
 // serverInfo is the member of a result's _meta that names the server (2026-07-28).

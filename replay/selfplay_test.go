@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/internal/replaytest"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -213,9 +214,9 @@ func TestSelfPlayRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	directions := []transport.Direction{transport.ClientToServer, transport.ServerToClient}
 	for range 2000 {
-		lines := replay.RandomLines(rng, rng.IntN(25))
+		lines := replaytest.RandomLines(rng, rng.IntN(25))
 		for _, through := range []translator{untouched, newRenamed().translate} {
-			events := replay.Session(t, lines)
+			events := replaytest.Session(t, lines)
 			s := playBoth(events, directions[rng.IntN(2)], through)
 			if got, want := len(s.trace), len(said(events)); got != want {
 				t.Fatalf("%d frames, want %d, of\n%s", got, want, lines)

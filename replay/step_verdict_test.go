@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/internal/replaytest"
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
@@ -36,7 +37,7 @@ func TestSteps(t *testing.T) {
 				{Name: "recorded", Data: []byte(section["recorded"])}, {Name: "live", Data: []byte(section["live"])},
 				{Name: "played", Data: []byte(played)}, {Name: "verdicts", Data: []byte(verdicts)},
 			}}
-			if *update {
+			if *replaytest.Update {
 				if err := os.WriteFile(path, txtar.Format(got), 0o666); err != nil {
 					t.Fatal(err)
 				}

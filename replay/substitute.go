@@ -203,6 +203,9 @@ func (r *substitution) within(n tree, changes []change) {
 // so that equal secrets are still equal.
 var maskPattern = phrase.Regexp(`\[redacted:[0-9a-f]{16}\]`)
 
+// Masks returns the placeholders of secrets in a text.
+func Masks(text []byte) [][]byte { return maskPattern().FindAll(text, -1) }
+
 // unmask returns the parts of a live text that stand for the redacted parts of the recorded
 // text: none is empty, and one secret has one value everywhere. It returns nil if nothing is
 // redacted, or if the rest of the text differs.

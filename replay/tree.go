@@ -275,11 +275,11 @@ func (n tree) without(names ...string) tree {
 	return n
 }
 
-// splice returns doc with the value at path replaced, and every other byte as it
+// Splice returns doc with the value at path replaced, and every other byte as it
 // was. A path is object keys and, in lists, decimal indices; of a duplicate key
 // the last counts, as in [transport.Message]. Nothing is changed, and ok is
 // false, when there is no such value. doc itself stays as it is.
-func splice(doc, value []byte, path ...string) (spliced []byte, ok bool) {
+func Splice(doc, value []byte, path ...string) (spliced []byte, ok bool) {
 	if !json.Valid(doc) {
 		return doc, false
 	}

@@ -99,8 +99,8 @@ func FuzzCompare(f *testing.F) {
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
-		if c := (Rules{}).compare(recorded, live, nil); (c.count == 0) != (keyA == keyB) && !strings.Contains(a, "[redacted:") {
-			t.Fatalf("%d differences, keys %q and %q", c.count, keyA, keyB)
+		if c := (Rules{}).compare(recorded, live, nil); c.Same() != (keyA == keyB) && !strings.Contains(a, "[redacted:") {
+			t.Fatalf("%d differences, keys %q and %q", c.Count(), keyA, keyB)
 		}
 		v := newVariables(func(yield func(int, transport.Frame) bool) {
 			yield(1, transport.Frame{Bytes: []byte(`{"id":1,"result":` + a + `}`)})
@@ -119,8 +119,8 @@ func TestCompareLarge(t *testing.T) {
 	deep := func(n int, inner string) transport.Message {
 		return transport.Message{Method: "m", Params: json.RawMessage(strings.Repeat(`{"a":[`, n) + inner + strings.Repeat(`]}`, n))}
 	}
-	if c := (Rules{}).compare(deep(20_000, "1"), deep(20_000, "2"), newVariables(nil)); c.count != 1 || strings.Count(c.differences[0].Path, "/a/0") != 20_000 {
-		t.Errorf("%d differences", c.count)
+	if c := (Rules{}).compare(deep(20_000, "1"), deep(20_000, "2"), newVariables(nil)); c.Count() != 1 || strings.Count(c.Differences[0].Path, "/a/0") != 20_000 {
+		t.Errorf("%d differences", c.Count())
 	}
 	if _, err := MatchParams(deep(20_000, "1")); err != nil {
 		t.Error(err)
@@ -128,8 +128,8 @@ func TestCompareLarge(t *testing.T) {
 	wide := func(last string) transport.Message {
 		return transport.Message{Method: "m", Params: json.RawMessage(`[` + strings.Repeat(`{"x":`+last+`},`, 20_000) + `1]`)}
 	}
-	if c := (Rules{}).compare(wide("1"), wide("2"), nil); c.count != 20_000 || len(c.differences) != keptDifferences {
-		t.Errorf("%d differences, %d kept", c.count, len(c.differences))
+	if c := (Rules{}).compare(wide("1"), wide("2"), nil); c.Count() != 20_000 || len(c.Differences) != keptDifferences {
+		t.Errorf("%d differences, %d kept", c.Count(), len(c.Differences))
 	}
 }
 

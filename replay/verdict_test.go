@@ -2,35 +2,15 @@ package replay
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/internal/replaytest"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs (-update rewrites it):\n%s", path, got)
-	}
-}
 
 const capacities = "0 1 10 1000 unbounded"
 
@@ -75,6 +55,13 @@ func TestSeed(t *testing.T) {
 	}
 }
 
+func TestLoadNoDirection(t *testing.T) {
+	_, err := Load(replaytest.SequenceOf([]store.Event{{Seq: 4, Kind: store.Frame}}))
+	if err == nil || !strings.Contains(err.Error(), "frame event 4: no direction") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestNotificationDebt: a receive loop with an inner queue of Q hangs if and only
 // if more than Q notifications come before the awaited response, at any capacity.
 func TestNotificationDebt(t *testing.T) {
@@ -99,9 +86,9 @@ func TestClosed(t *testing.T) {
 	for _, tt := range []struct{ name, lines, setup, want string }{
 		{"nothing", "", "rigid rigid 0", "pass"},
 		{"one way", "> ~a\n> ~b", "rigid rigid 0", "pass"},
-		{"plain, rigid", plain, "rigid rigid 0", "pass"},
-		{"plain, inline", plain, "inline inline 0", "pass"},
-		{"plain, free", plain, "free free 0", "pass"},
+		{"plain, rigid", replaytest.Plain, "rigid rigid 0", "pass"},
+		{"plain, inline", replaytest.Plain, "inline inline 0", "pass"},
+		{"plain, free", replaytest.Plain, "free free 0", "pass"},
 		{"crossing, rigid", crossing, "rigid rigid 0", "hang head-on"},
 		{"crossing, rigid, c2s", crossing, "rigid rigid c2s=1,s2c=0", "pass"},
 		{"crossing, rigid, s2c", crossing, "rigid rigid c2s=0,s2c=1", "pass"},
@@ -135,7 +122,7 @@ func TestClosed(t *testing.T) {
 		{"inbox: an open listen is no call", "> 1:subscriptions/listen\n< ~a\n< ~a", "inbox:0 free 0", "pass"},
 		{"inbox of the server", "< 1:roots/list\n> ~progress\n> 1=", "free inbox:0 unbounded", "hang swallowed"},
 		{"inbox at both ends", "> 1:a\n< 1:b\n< ~n\n> ~n\n> 1=\n< 1=", "inbox:0 inbox:0 10", "hang swallowed"},
-		{"serial", plain, "serial serial 0", "pass"},
+		{"serial", replaytest.Plain, "serial serial 0", "pass"},
 		{"serial: works between two requests", "> 1:a\n> ~n\n< ~progress\n> 2:b\n< 1=\n< 2=", "free serial 0", "pass"},
 		{"serial: a handler asks", "> 1:a\n< 1:roots/list\n> 1=\n< 1=", "free serial unbounded", "hang swallowed"},
 		{"serial: a handler asks and does not wait", "> 1:a\n< 1:roots/list\n< 1=\n> 1=", "free serial 0", "pass"},
@@ -185,11 +172,11 @@ func TestReports(t *testing.T) {
 		"serial-listen":   {"> 1:subscriptions/listen\n< ~message\n> 2:tools/list\n< 2=\n> ~cancelled:1", "free serial 1"},
 		"serial-never":    {"> 1:call\n> ~cancelled:1", "free serial 0"},
 		"mutual-call":     {"< ~tools/list_changed\n> 1:tools/list\n< 1:ping", "serial serial 1"},
-		"flood":           {strings.Repeat(plain+"\n", 2) + "\n" + flood, "rigid rigid 1"},
+		"flood":           {strings.Repeat(replaytest.Plain+"\n", 2) + "\n" + flood, "rigid rigid 1"},
 		"warnings":        {"> 1:call!\n< 5:roots/list", "free rigid 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			golden(t, name+".txt", Closed(load(t, tt.lines), setup(t, tt.setup)).Text())
+			replaytest.Golden(t, name+".txt", Closed(load(t, tt.lines), setup(t, tt.setup)).Text())
 		})
 	}
 }
@@ -200,7 +187,7 @@ func TestVerdictJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "seed.json", string(b)+"\n")
+	replaytest.Golden(t, "seed.json", string(b)+"\n")
 	var back Verdict
 	if err := json.Unmarshal(b, &back); err != nil {
 		t.Fatal(err)

@@ -45,17 +45,17 @@ func grave(list []judged) []StepVerdict {
 	return verdicts
 }
 
-// judge fills in how the live message of a step compares with the recorded one.
-func (v *StepVerdict) judge(c comparison, order string) {
-	v.Result, v.Differences, v.Mapped, v.Order = Match, c.differences, c.mapped, order
-	v.More = c.count - len(c.differences)
-	if c.count == 0 && order == "" {
+// compared fills in how the live message of a step compares with the recorded one.
+func (j *judged) compared(c Comparison, order string) {
+	v := &j.StepVerdict
+	v.Result, v.Differences, v.More, v.Mapped, v.Order = Match, c.Differences, c.More, c.Mapped, order
+	if c.Same() && order == "" {
 		return
 	}
 	v.Result = Mismatch
 	var parts []string
-	if c.count > 0 {
-		parts = append(parts, c.sentence())
+	if !c.Same() {
+		parts = append(parts, c.Sentence())
 	}
 	if order != "" {
 		parts = append(parts, order)
@@ -98,18 +98,18 @@ func (d *Driver) judgeServerMsg(t *serverMsg) (j judged, ok bool) {
 	case t.arrived:
 		c := d.rules.compare(t.msg(), *t.live, d.variables)
 		if by := d.rules.By; t.msg().Kind() == transport.Request && (by == ByMethod || by == ByOrder) {
-			c = c.asMapped(by.String())
+			c = c.AsMapped(by.String())
 		}
 		order := t.misplaced()
 		// A message that differs may stand for the wrong one; two HTTP streams have no order.
-		if o := t.overtaken; order == "" && c.count == 0 && o != nil && t.liveOn == o.liveOn {
+		if o := t.overtaken; order == "" && c.Same() && o != nil && t.liveOn == o.liveOn {
 			order = fmt.Sprintf("came after #%d, %s; recorded before it", o.seq, o.what())
 		}
 		if order != "" && d.rules.AnyOrder {
-			c.mapped, order = append(c.mapped, Mapping{By: "order", Got: order}), ""
+			c.Mapped, order = append(c.Mapped, Mapping{By: "order", Got: order}), ""
 		}
-		j.judge(c, order)
-		j.grave = t.request != nil && c.count > 0
+		j.compared(c, order)
+		j.grave = t.request != nil && !c.Same()
 	case t.request != nil && (!t.request.line.sent || t.request.cancelled): // who is told that nobody waits need not answer
 		return j, false
 	case t.request != nil || t.isStray():
@@ -161,7 +161,7 @@ func (p *Player) judgeClientMsg(c *clientMsg) (j judged, ok bool) {
 	j = judged{seq: c.seq, StepVerdict: StepVerdict{Seq: c.seq, Dir: transport.ClientToServer, What: c.what(), Result: Missing}}
 	switch {
 	case c.arrived:
-		j.judge(p.compare(c), "")
+		j.compared(p.compare(c), "")
 		if text := c.negotiated(); text != "" {
 			j.Text = fmt.Sprintf("#%d, %s: %s", c.seq, c.what(), text)
 		}
@@ -181,20 +181,19 @@ func (p *Player) judgeClientMsg(c *clientMsg) (j judged, ok bool) {
 }
 
 // compare compares a client message with the live message that stands for it.
-func (p *Player) compare(c *clientMsg) comparison {
+func (p *Player) compare(c *clientMsg) Comparison {
 	result := p.rules.compare(c.msg(), *c.live, p.variables)
 	was, is := c.msg().ProgressToken(), c.live.ProgressToken()
 	if c.msg().Method == methodProgress && !mcp.Same(was, is) && !p.rules.ignores([]string{"params", "progressToken"}) {
-		result.count++
-		result.differences = append(result.differences, Difference{Path: "/params/progressToken", Want: clip(string(was)), Got: cmp.Or(clip(string(is)), "nothing")})
+		result.Differences = append(result.Differences, Difference{Path: "/params/progressToken", Want: phrase.Name(string(was)), Got: cmp.Or(phrase.Name(string(is)), "nothing")})
 	}
 	switch {
 	case c.msg().Kind() != transport.Request || matchedByMethod(c.msg().Method):
 		return result
 	case p.rules.Match != nil:
-		return result.asMapped("matcher")
+		return result.AsMapped("matcher")
 	case p.rules.By == ByMethod || p.rules.By == ByOrder:
-		return result.asMapped(p.rules.By.String())
+		return result.AsMapped(p.rules.By.String())
 	}
 	return result
 }
@@ -220,7 +219,7 @@ type noises struct {
 
 func (n *noises) add(f transport.Frame, reached uint64) {
 	if n.live++; n.live == 1 {
-		n.first, n.after = clip(string(bytes.TrimSpace(f.Bytes))), reached
+		n.first, n.after = phrase.Name(string(bytes.TrimSpace(f.Bytes))), reached
 	}
 }
 

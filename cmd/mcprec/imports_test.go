@@ -4,12 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -134,6 +138,43 @@ func TestImports(t *testing.T) {
 	for mod, by := range importers {
 		if len(by) > 1 && mod != zstd {
 			t.Errorf("module %s is imported by %v, not by one package", mod, by)
+		}
+	}
+}
+
+// TestPure: the packages that promise it do no I/O, ask no clock and start no goroutine.
+func TestPure(t *testing.T) {
+	impure := []string{"context", "io", "net", "net/http", "os", "os/exec", "sync", "syscall", module + "/transport/streamable"}
+	clock := []string{"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until"}
+	for _, dir := range []string{"replay", "replay/timeline", "replay/match"} {
+		paths, err := filepath.Glob(filepath.Join("../..", dir, "*.go"))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: %d files, %v", dir, len(paths), err)
+		}
+		for _, path := range paths {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			set := token.NewFileSet()
+			file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.GoStmt:
+					t.Errorf("%s: starts a goroutine", set.Position(n.Pos()))
+				case *ast.ImportSpec:
+					if name, _ := strconv.Unquote(n.Path.Value); slices.Contains(impure, name) {
+						t.Errorf("%s: imports %s", set.Position(n.Pos()), name)
+					}
+				case *ast.SelectorExpr:
+					if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(clock, n.Sel.Name) {
+						t.Errorf("%s: asks the clock", set.Position(n.Pos()))
+					}
+				}
+				return true
+			})
 		}
 	}
 }

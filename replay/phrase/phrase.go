@@ -48,6 +48,15 @@ func Shorten(s string, limit int) string {
 // Clip shortens a name that a peer chose and keeps it on one line.
 func Clip(s string, limit int) string { return OneLine(Shorten(s, limit)) }
 
+// NameLimit is how many bytes of a name that a peer chose stand in a report.
+const NameLimit = 48
+
+// Name is Clip to the NameLimit.
+func Name(s string) string { return Clip(s, NameLimit) }
+
+// QuotedName returns a name in quotes, shortened to the NameLimit.
+func QuotedName(s string) string { return strconv.Quote(Shorten(s, NameLimit)) }
+
 // OneLine quotes a text with characters that cannot be printed.
 func OneLine(s string) string {
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return !strconv.IsPrint(c) }) {

@@ -11,6 +11,7 @@ import (
 	"github.com/mattn/go-runewidth"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -149,7 +150,7 @@ func (d *Diagram) event(e replay.Entry) string {
 	case e.Kind == store.Delivered:
 		return d.lane(transport.NoDirection, fmt.Sprintf("~ held up: %v %s", e.Dir, e.Aside()), "~")
 	}
-	label := fmt.Sprintf("%s(%s) %s", exchange(e), replay.Clip(string(e.Kind)), e.Aside())
+	label := fmt.Sprintf("%s(%s) %s", exchange(e), phrase.Name(string(e.Kind)), e.Aside())
 	if e.Kind == store.EOF {
 		label = fmt.Sprintf("%s(eof) %v %s", exchange(e), e.Dir, e.Aside())
 	}
@@ -201,7 +202,7 @@ func Label(m replay.EntryMessage) string {
 		case m.Call != nil:
 			return fmt.Sprintf("%s of #%d again", word, m.Call.Request)
 		}
-		return fmt.Sprintf("%s of no request (id %s)", word, replay.Clip(m.ID))
+		return fmt.Sprintf("%s of no request (id %s)", word, phrase.Name(m.ID))
 	case transport.Notification:
 		s := m.Name()
 		if m.Call != nil {
@@ -217,7 +218,7 @@ func Label(m replay.EntryMessage) string {
 
 func named(method, target, id string) string {
 	m := replay.EntryMessage{Method: method, Target: target}
-	return fmt.Sprintf("%s (id %s)", m.Name(), replay.Clip(id))
+	return fmt.Sprintf("%s (id %s)", m.Name(), phrase.Name(id))
 }
 
 // fitted returns the label of a message in width columns: it cuts the target of a long

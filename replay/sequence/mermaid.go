@@ -120,7 +120,7 @@ func mermaidNote(e replay.Entry) string {
 	case e.Kind == store.EOF, e.Kind == store.Delivered:
 		what += " " + e.Dir.String()
 	}
-	return fmt.Sprintf("    Note %s: %s", where, mermaidText(fmt.Sprintf("#%d %s%s %s", e.Seq, exchange(e), replay.Clip(what), e.Aside())))
+	return fmt.Sprintf("    Note %s: %s", where, mermaidText(fmt.Sprintf("#%d %s%s %s", e.Seq, exchange(e), phrase.Name(what), e.Aside())))
 }
 
 // mermaidText escapes a text: every character but letters, digits and some marks is written
