@@ -1,4 +1,6 @@
-// Package replay folds recordings into read models and plays them again.
+// Package replay plays both halves of a recording to each other through two bounded lanes
+// and says whether they hang: the closed replay. replay/standin plays one half to a live
+// end, and replay/explore tries other orders of the steps.
 //
 // # Promises
 //
@@ -7,13 +9,13 @@
 // "HANG (proved)" is said only where no order of steps could have gone on.
 //
 // A [Recording], a [Verdict] and the other plain values may be shared by
-// goroutines; a projection, a [Player], a [Driver] and a [Half] belong to one.
+// goroutines; a projection, a [standin.Player], a [standin.Driver] and a [Half] belong to one.
 //
 // # Data layout
 //
-// A [Projection] is a fold over a session's events, in Seq order: [Transcript]
+// A [timeline.Projection] is a fold over a session's events, in Seq order: [timeline.Transcript]
 // makes a line of each event as it passes and remembers only the calls in
-// flight, [Calls] pairs requests with their responses.
+// flight, [timeline.Calls] pairs requests with their responses.
 //
 // [Load] folds a session into a [Recording] for the closed replay. It holds the
 // frames in recorded order, and of each frame its number in its direction (from
@@ -43,25 +45,7 @@
 // for it. Behind a request that is never answered a serial loop leaves the rest
 // unread: that is no hang where the rest is notifications.
 //
-// The open replay plays one half to a live end: [Player] the server's, [Driver] the
-// client's, both pure machines of frames in and frames out. Either may be loosened,
-// to send in any order that the specification allows. [Serve] and [Drive] are the shells
-// that play them over a connection. Over HTTP a frame has the number of its exchange,
-// which pairs an answer with its request where two clients use the same id; an
-// [Endpoint] gives each session of a client a Player, [Dial] a connection to a Driver.
-// What the recording says around the frames (status, form, ids of events, cuts) they
-// tell the transport. [Half] is one end under a
-// model, for programs with a transport of their own.
-//
-// What the live end says is compared with what was recorded by [Rules], and comes out
-// as a list of [StepVerdict]. A JSON value is read into a tree that keeps what it says
-// and where it stands, so that 100 and 1e2 are the same number, no two texts become
-// one by being read, and a value can be put into a frame without touching a byte
-// beside it. Two trees are walked side by side. A place where they differ is a
-// [Difference], unless it is a [Mapping]: a variable, which the live end made up and
-// says where the recorded end said its own; a place that the rules ignore; texts that
-// a [Normalizer] makes equal; or a secret that was redacted. Nothing is taken as equal
-// without a Mapping that shows it, except ids, progress tokens and the identity of the client.
+// [Half] is one end under a model, for programs with a transport of their own.
 //
 // # What it refuses
 //

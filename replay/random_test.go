@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/replay/internal/replaytest"
+	"github.com/mcprec/mcprec/replay/timeline"
 )
 
 var randomModels = []Model{Free, Rigid, Inline, Serial, Serial, Inbox(0), Inbox(1), Inbox(3)}
@@ -194,8 +195,8 @@ func FuzzClosed(f *testing.F) {
 		if v := Closed(r, Setup{}); v.Verdict != Pass {
 			t.Fatal(v.Text())
 		}
-		transcript := NewTranscript(func(e Entry) error { _ = e.String(); return nil })
-		if err := Project(replaytest.SequenceOf(replaytest.FuzzEvents(b[1:])), transcript, NewCalls()); err != nil {
+		transcript := timeline.NewTranscript(func(e timeline.Entry) error { _ = e.String(); return nil })
+		if err := timeline.Project(replaytest.SequenceOf(replaytest.FuzzEvents(b[1:])), transcript, timeline.NewCalls()); err != nil {
 			t.Fatal(err)
 		}
 		for _, dir := range directions {

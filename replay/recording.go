@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Recording is a session loaded for the closed replay. It may be played many
@@ -64,7 +66,7 @@ type delivery struct {
 // the server's process ended, and the time of the last event.
 func Load(seq iter.Seq2[store.Event, error]) (*Recording, error) {
 	l := loader{Recording: Recording{reasons: map[int32]string{}}}
-	if err := Project(seq, &l); err != nil {
+	if err := timeline.Project(seq, &l); err != nil {
 		return nil, fmt.Errorf("load recording: %w", err)
 	}
 	return &l.Recording, nil
@@ -92,7 +94,7 @@ func (r *Recording) messagesOf(f recordedFrame) []recordedMessage { return r.mes
 // loader is the projection that makes a Recording.
 type loader struct {
 	Recording
-	open inFlight[int32] // indices into messages
+	open timeline.InFlight[int32] // indices into messages
 }
 
 // Apply takes the next event.
@@ -129,13 +131,13 @@ func (l *loader) Apply(e store.Event) error {
 			seq: e.Seq, at: e.At, dir: e.Dir, n: int32(len(l.byDirection[e.Dir])), before: int32(len(l.byDirection[e.Dir.Reverse()])),
 			lo: int32(len(l.messages)),
 		}
-		for _, m := range messagesOf(e.AsFrame()) {
+		for _, m := range timeline.MessagesOf(e.AsFrame()) {
 			l.message(index, e, m)
 		}
 		f.hi = int32(len(l.messages))
 		l.frames = append(l.frames, f)
 	case store.HTTP:
-		refused, status := l.open.follow(e)
+		refused, status := l.open.Follow(e)
 		for _, request := range refused {
 			l.messages[request].refused, l.refusal = true, status
 		}
@@ -160,7 +162,7 @@ func (r *Recording) whyNothing() string {
 			continue
 		}
 		asked = true
-		if m.method == methodListen || m.pair >= 0 && !m.refused {
+		if m.method == mcp.MethodListen || m.pair >= 0 && !m.refused {
 			return ""
 		}
 	}
@@ -181,18 +183,18 @@ func (r *Recording) whyNothing() string {
 func (l *loader) message(frame int32, e store.Event, m transport.Message) {
 	dir := e.Dir
 	index := int32(len(l.messages))
-	pm := recordedMessage{kind: m.Kind(), frame: frame, pair: -1, method: m.Method, target: target(m), id: string(m.ID)}
+	pm := recordedMessage{kind: m.Kind(), frame: frame, pair: -1, method: m.Method, target: timeline.TargetOf(m), id: string(m.ID)}
 	switch pm.kind {
 	case transport.Request:
-		l.open.open(dir, e.Stream, m.ID, index)
+		l.open.Open(dir, e.Stream, m.ID, index)
 	case transport.Response:
-		if request, ok := l.open.close(dir.Reverse(), e.Stream, m.ID); ok {
+		if request, ok := l.open.Close(dir.Reverse(), e.Stream, m.ID); ok {
 			pm.pair = request
 			l.messages[request].pair = index
 		}
 	case transport.Notification:
-		if id := cancels(m); id != nil {
-			if request, ok := l.open.latest(dir, id); ok {
+		if id := timeline.CancelledID(m); id != nil {
+			if request, ok := l.open.Latest(dir, id); ok {
 				pm.pair = request
 			}
 			var reason string

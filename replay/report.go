@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // shownUnanswered is how many requests without a response the text lists.
@@ -136,7 +137,7 @@ func (s blockedState) explainQueue(own transport.Direction) string {
 	var b strings.Builder
 	m, seq := s.recording.messages[stop.held], s.recording.frameOf(stop.held).seq
 	held := fmt.Sprintf("notification #%d (%s)", seq, m.name())
-	if m.method == methodProgress {
+	if m.method == mcp.NotificationProgress {
 		held = fmt.Sprintf("progress notification #%d", seq)
 	}
 	fmt.Fprintf(&b, "the %s's receive loop holds %s, handed to the inner queue (capacity %d) that nobody drains during a call; ",

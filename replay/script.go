@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // forever is a hold that no number of own frames ends.
@@ -164,7 +165,7 @@ func (w *rigidWalk) upTo(index int32) {
 			case m.kind == transport.Request:
 				w.serving++
 			case m.kind == transport.Response && m.pair >= 0,
-				m.method == methodInitialized && w.own == transport.ServerToClient:
+				m.method == mcp.NotificationInitialized && w.own == transport.ServerToClient:
 				w.known = max(w.known, f.n)
 			}
 		}
@@ -245,9 +246,9 @@ type inboxWalk struct {
 func (w *inboxWalk) send(index, n int32) {
 	m := &w.r.messages[index]
 	switch {
-	case m.kind == transport.Request && m.method != methodListen:
+	case m.kind == transport.Request && m.method != mcp.MethodListen:
 		w.flying[index] = true
-	case m.method == methodCancelled && m.pair >= 0:
+	case m.method == mcp.NotificationCancelled && m.pair >= 0:
 		w.finish(m.pair, n)
 	}
 }
@@ -312,9 +313,9 @@ func (r *Recording) debt(own transport.Direction) int {
 		for index := f.lo; index < f.hi; index++ {
 			m := &r.messages[index]
 			switch {
-			case f.dir == own && m.kind == transport.Request && m.method != methodListen:
+			case f.dir == own && m.kind == transport.Request && m.method != mcp.MethodListen:
 				open[index] = true
-			case f.dir == own && m.method == methodCancelled:
+			case f.dir == own && m.method == mcp.NotificationCancelled:
 				delete(open, m.pair)
 			case f.dir != own && m.kind == transport.Response && open[m.pair]:
 				least = max(least, queued) // also behind a notification of the same batch
@@ -371,9 +372,9 @@ func (r *Recording) openAt(own transport.Direction) []int32 {
 	for _, f := range r.frames {
 		for _, m := range r.messagesOf(f) {
 			switch {
-			case f.dir != own && m.kind == transport.Request && m.method != methodListen:
+			case f.dir != own && m.kind == transport.Request && m.method != mcp.MethodListen:
 				open++
-			case f.dir == own && m.kind == transport.Response && m.pair >= 0 && r.messages[m.pair].method != methodListen:
+			case f.dir == own && m.kind == transport.Response && m.pair >= 0 && r.messages[m.pair].method != mcp.MethodListen:
 				open--
 			}
 		}
@@ -416,7 +417,7 @@ func (w *serialWalk) request(f recordedFrame, index int32) {
 	if k := w.r.answeredBy(f); k > 0 && stop.awaited < 0 {
 		until, last = k, int(k)
 	}
-	if w.latest[last] > f.n && (until > 0 || w.r.messages[index].method != methodListen) {
+	if w.latest[last] > f.n && (until > 0 || w.r.messages[index].method != mcp.MethodListen) {
 		return // it did read on
 	}
 	from := w.after(f)
@@ -436,7 +437,7 @@ func (w *serialWalk) notification(f recordedFrame, index int32) {
 	for w.asking = max(w.asking, from); w.asking < len(own); w.asking++ {
 		asks := w.r.frames[own[w.asking]]
 		at := slices.IndexFunc(w.r.messagesOf(asks), func(m recordedMessage) bool {
-			return m.kind == transport.Request && m.method != methodListen && m.method != methodPing
+			return m.kind == transport.Request && m.method != mcp.MethodListen && m.method != mcp.MethodPing
 		})
 		if at < 0 {
 			continue
@@ -468,12 +469,12 @@ func (w *serialWalk) ask(stop *stop, from, last int, answered bool) {
 		for index := w.r.frames[f].lo; index < w.r.frames[f].hi; index++ {
 			m := w.r.messages[index]
 			switch {
-			case m.kind != transport.Request || m.method == methodListen:
+			case m.kind != transport.Request || m.method == mcp.MethodListen:
 			case m.pair < 0:
 				if !answered && stop.call < 0 {
 					stop.call = index
 				}
-			case m.method != methodPing && (!answered || w.r.messages[m.pair].frame < own[last-1]):
+			case m.method != mcp.MethodPing && (!answered || w.r.messages[m.pair].frame < own[last-1]):
 				stop.call, stop.awaited = index, m.pair
 				return
 			}
@@ -519,11 +520,11 @@ func (w *serialWalk) stand() {
 // answered; -1 for none, and of another request.
 func (r *Recording) listenCancelled(request int32) int32 {
 	end := r.messages[request].pair
-	if r.messages[request].method != methodListen {
+	if r.messages[request].method != mcp.MethodListen {
 		return -1
 	}
 	for i := request + 1; i != end && int(i) < len(r.messages); i++ {
-		if m := r.messages[i]; m.method == methodCancelled && m.pair == request {
+		if m := r.messages[i]; m.method == mcp.NotificationCancelled && m.pair == request {
 			return i
 		}
 	}
@@ -534,15 +535,15 @@ func (r *Recording) listenCancelled(request int32) int32 {
 // list what has changed, read what was updated, ask a ready client for its roots.
 func refetches(n, call recordedMessage) bool {
 	switch n.method {
-	case methodInitialized, "notifications/roots/list_changed":
-		return call.method == methodRoots
+	case mcp.NotificationInitialized, "notifications/roots/list_changed":
+		return call.method == mcp.MethodListRoots
 	case "notifications/tools/list_changed":
 		return call.method == "tools/list"
 	case "notifications/prompts/list_changed":
 		return call.method == "prompts/list"
 	case "notifications/resources/list_changed":
 		return call.method == "resources/list" || call.method == "resources/templates/list"
-	case methodUpdated:
+	case mcp.NotificationResourceUpdated:
 		return call.method == "resources/read" && call.target == n.target
 	}
 	return false

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // The words of a closed replay's verdict.
@@ -157,12 +158,12 @@ func (r *Recording) unanswered() []Unanswered {
 	list := []Unanswered{}
 	cancelled := map[int32]int32{} // the cancellation of a request
 	for i, m := range r.messages {
-		if m.method == methodCancelled && m.pair >= 0 {
+		if m.method == mcp.NotificationCancelled && m.pair >= 0 {
 			cancelled[m.pair] = int32(i)
 		}
 	}
 	for i, m := range r.messages {
-		if m.kind != transport.Request || m.pair >= 0 || m.method == methodListen || m.refused {
+		if m.kind != transport.Request || m.pair >= 0 || m.method == mcp.MethodListen || m.refused {
 			continue
 		}
 		f, until := r.frames[m.frame], r.lastAt

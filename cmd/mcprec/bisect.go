@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -73,8 +73,8 @@ func runBisect(cmd *cobra.Command, o bisectOptions, arg string) (err error) {
 		return err
 	}
 	defer closeInto(&err, s)
-	var entry replay.Entry // of the latest event
-	transcript := replay.NewTranscript(func(e replay.Entry) error {
+	var entry timeline.Entry // of the latest event
+	transcript := timeline.NewTranscript(func(e timeline.Entry) error {
 		entry = e
 		return nil
 	})

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/checkpoint"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
@@ -139,7 +139,7 @@ func (c cache) resume(ctx context.Context, image *checkpoint.Image, past func(ui
 // transcriptFrom returns a transcript that shows events from a Seq on, and the Seq from
 // which it must be given them. What is before is not read where checkpoints say what was
 // open; but one that looks ahead reads all.
-func (s *session) transcriptFrom(ctx context.Context, ahead bool, from uint64, emit func(replay.Entry) error) (*replay.Transcript, uint64, error) {
+func (s *session) transcriptFrom(ctx context.Context, ahead bool, from uint64, emit func(timeline.Entry) error) (*timeline.Transcript, uint64, error) {
 	if ahead || s.db == nil || from <= checkpoint.Interval {
 		t, err := s.transcript(ctx, ahead, emit)
 		return t, 1, err

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/checkpoint"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -150,7 +150,7 @@ func imageBytes(t *testing.T, events []store.Event) []byte {
 		log.Seq, log.Chain = e.Seq, store.NextChain(log.Chain, e)
 	}
 	f := checkpoint.New()
-	if err := replay.Project(d.events(jsonl.Each(events)), f); err != nil {
+	if err := timeline.Project(d.events(jsonl.Each(events)), f); err != nil {
 		t.Fatal(err)
 	}
 	return f.Image().Bytes(longID, cache{door: d}.made(), log)

@@ -14,7 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -70,7 +71,7 @@ func renumbered(events []store.Event) []store.Event {
 			client = append(client, e)
 		}
 	}
-	return replay.Renumber(client, events)
+	return standin.Renumber(client, events)
 }
 
 // wire are the frames of a session as lines, each behind its direction.
@@ -91,13 +92,13 @@ func servedTo(t *testing.T, path string, client []store.Event) []string {
 		t.Fatal(err)
 	}
 	tap := &tappedConn{Conn: conn}
-	driver := replay.NewDriver(client, replay.Rules{})
-	end, err := replay.Drive(t.Context(), tap, driver, replay.DriveOptions{Timeout: 5 * time.Minute})
+	driver := standin.NewDriver(client, match.Rules{})
+	end, err := standin.Drive(t.Context(), tap, driver, standin.DriveOptions{Timeout: 5 * time.Minute})
 	said := "" // but for what the recorded server left open
 	if what := unanswered(client); what != "" {
 		said = fmt.Sprintf("mcprec: %s has no answer to %s, and gives none\n", path, what)
 	}
-	if err != nil || end != replay.Complete || stderr.String() != said || len(driver.Without()) > 0 {
+	if err != nil || end != standin.Complete || stderr.String() != said || len(driver.Without()) > 0 {
 		t.Errorf("drive: %s, %v, without %v; serve says %s", end, err, driver.Without(), stderr.Bytes())
 	}
 	for _, f := range driver.Close() {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -175,9 +175,9 @@ func compareSessions(cmd *cobra.Command, o diffOptions, fits *filter.Filter, opt
 		}
 	}
 	report := c.Report()
-	err = o.warnUnused(cmd.ErrOrStderr(), options.Rules, func(p replay.Projection) error {
+	err = o.warnUnused(cmd.ErrOrStderr(), options.Rules, func(p timeline.Projection) error {
 		for _, s := range sessions {
-			if err := errors.Join(replay.Project(s.events(ctx, 1, store.ReadOptions{}), p), s.rewind()); err != nil {
+			if err := errors.Join(timeline.Project(s.events(ctx, 1, store.ReadOptions{}), p), s.rewind()); err != nil {
 				return err
 			}
 		}
@@ -214,7 +214,7 @@ func selectEvents(ctx context.Context, s *session, fits *filter.Filter, side *di
 		return nil
 	}
 	side.SelectNone()
-	t, err := s.transcript(ctx, fits.Ahead(), func(e replay.Entry) error {
+	t, err := s.transcript(ctx, fits.Ahead(), func(e timeline.Entry) error {
 		if fits.Selects(&e) {
 			side.Select(e.Seq)
 		}
@@ -223,7 +223,7 @@ func selectEvents(ctx context.Context, s *session, fits *filter.Filter, side *di
 	if err != nil {
 		return err
 	}
-	return errors.Join(replay.Project(s.events(ctx, 1, store.ReadOptions{}), t), s.rewind())
+	return errors.Join(timeline.Project(s.events(ctx, 1, store.ReadOptions{}), t), s.rewind())
 }
 
 // takeTexts reads the events again whose texts are wanted.

@@ -10,8 +10,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/diff"
+	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
 )
 
@@ -156,7 +156,7 @@ func flagsFor(f diff.Finding) []string {
 	return remedies(f.Differences, f.More)
 }
 
-func differenceText(d replay.Difference) string {
+func differenceText(d match.Difference) string {
 	text := fmt.Sprintf("%s: %s in A, %s in B", d.Place(), d.Want, d.Got)
 	if d.Hint != "" {
 		text += fmt.Sprintf(" (the same with --normalize %s)", d.Hint)
@@ -229,7 +229,7 @@ type shownDiffFinding struct {
 	Flags  []string     `json:"flags,omitempty"` // under which it would be none
 }
 
-type shownPlace struct { // a replay.Difference
+type shownPlace struct { // a match.Difference
 	Path   string `json:"path"`
 	Within string `json:"within,omitempty"`
 	Want   string `json:"a"`

@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/standin"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 )
@@ -121,7 +123,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if err != nil {
 		return err
 	}
-	pacer, err := replay.ParsePacer(o.timing, o.maxGap)
+	pacer, err := standin.ParsePacer(o.timing, o.maxGap)
 	if err != nil {
 		return usagef("--%v", err)
 	}
@@ -153,7 +155,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 			return err
 		}
 	}
-	how := replay.DriveOptions{Timeout: o.timeout, Pacer: pacer}
+	how := standin.DriveOptions{Timeout: o.timeout, Pacer: pacer}
 	run, sig, err := o.play(cmd.Context(), recorded, driver, command, how, kept)
 	if err != nil {
 		return err
@@ -162,7 +164,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", recorded.door.text(w))
 	}
 	report := newDriveReport(recorded, command, driver, run, o.timeout)
-	if err := o.warnUnused(cmd.ErrOrStderr(), rules, func(p replay.Projection) error { return replay.Project(jsonl.Each(recorded.events), p) }); err != nil {
+	if err := o.warnUnused(cmd.ErrOrStderr(), rules, func(p timeline.Projection) error { return timeline.Project(jsonl.Each(recorded.events), p) }); err != nil {
 		return err
 	}
 	if err := printDrive(cmd, o, report); err != nil {
@@ -175,7 +177,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 }
 
 // play drives the server, wherever it is, until a signal wants an end of it.
-func (o driveOptions) play(ctx context.Context, r *recordedSession, d *replay.Driver, command []string, how replay.DriveOptions, kept *keptRun) (run *driven, sig os.Signal, err error) {
+func (o driveOptions) play(ctx context.Context, r *recordedSession, d *standin.Driver, command []string, how standin.DriveOptions, kept *keptRun) (run *driven, sig os.Signal, err error) {
 	stop, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wanted := untilSignal(cancel)
@@ -189,14 +191,14 @@ func (o driveOptions) play(ctx context.Context, r *recordedSession, d *replay.Dr
 }
 
 // check reads the flags.
-func (o driveOptions) check(arg string) (replay.Rules, error) {
+func (o driveOptions) check(arg string) (match.Rules, error) {
 	switch {
 	case o.timeout <= 0:
-		return replay.Rules{}, usagef("--timeout %v: want a duration above 0", o.timeout)
+		return match.Rules{}, usagef("--timeout %v: want a duration above 0", o.timeout)
 	case o.maxGap < 0:
-		return replay.Rules{}, usagef("--max-gap %v: want a duration of 0 or more", o.maxGap)
+		return match.Rules{}, usagef("--max-gap %v: want a duration of 0 or more", o.maxGap)
 	case o.update && arg == "-":
-		return replay.Rules{}, usagef("--update: standard input cannot be written; name a session or a file")
+		return match.Rules{}, usagef("--update: standard input cannot be written; name a session or a file")
 	}
 	rules, err := o.rules()
 	rules.AnyOrder = o.anyOrder
@@ -205,11 +207,11 @@ func (o driveOptions) check(arg string) (replay.Rules, error) {
 
 // driver returns the recorded client, unless it has nothing to say, and tells of masked
 // secrets that it will send.
-func (o driveOptions) driver(stderr io.Writer, r *recordedSession, rules replay.Rules) (*replay.Driver, error) {
+func (o driveOptions) driver(stderr io.Writer, r *recordedSession, rules match.Rules) (*standin.Driver, error) {
 	if !asks(r.events) {
 		return nil, usagef("drive %s: its client asked for nothing; name another session", r.name)
 	}
-	driver := replay.NewDriver(r.events, rules)
+	driver := standin.NewDriver(r.events, rules)
 	if !o.parallel {
 		driver.OneByOne()
 	}
@@ -224,15 +226,15 @@ func (o driveOptions) driver(stderr io.Writer, r *recordedSession, rules replay.
 // wanted.
 func (o driveOptions) conclude(cmd *cobra.Command, r *recordedSession, run *driven, report *driveReport) error {
 	switch {
-	case o.update && run.end != replay.Complete:
+	case o.update && run.end != standin.Complete:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing is updated: the drive broke off\n")
 		return verdictError
 	case o.update && len(report.Steps) == 0 && !run.kept.heardServer(cmd.Context()):
-		return usagef("drive %s: %s, nor did this one say anything: nothing is updated", r.name, replay.NothingCompared)
+		return usagef("drive %s: %s, nor did this one say anything: nothing is updated", r.name, standin.NothingCompared)
 	case o.update:
 		return r.update(cmd, o.home, run.kept)
 	case len(report.Steps) == 0:
-		return usagef("drive %s: %s; name a session in which it did, or record this one anew with --update", r.name, replay.NothingCompared)
+		return usagef("drive %s: %s; name a session in which it did, or record this one anew with --update", r.name, standin.NothingCompared)
 	case !report.Passed:
 		return verdictError
 	}
@@ -388,8 +390,8 @@ func (t *driveTarget) header() (http.Header, error) {
 }
 
 // drive plays the driver to the server at the URL; keep: and records it.
-func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *replay.Driver, o replay.DriveOptions, keep bool) (run *driven, err error) {
-	client := replay.Dial(r.events, t.url)
+func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *standin.Driver, o standin.DriveOptions, keep bool) (run *driven, err error) {
+	client := standin.Dial(r.events, t.url)
 	if client.Header, err = t.header(); err != nil {
 		return nil, err
 	}
@@ -400,18 +402,18 @@ func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *replay.D
 		}
 		defer kept.tap.Close()
 	}
-	asides, err := replay.DialAside(ctx, client, r.events)
+	asides, err := standin.DialAside(ctx, client, r.events)
 	if err != nil {
 		return nil, err
 	}
 	o.HangUp = asides.HangUp
 	start := time.Now()
 	run = &driven{remote: true}
-	if run.end, err = replay.Drive(ctx, asides, d, o); err != nil {
+	if run.end, err = standin.Drive(ctx, asides, d, o); err != nil {
 		return nil, err
 	}
 	run.took, run.asides = time.Since(start), asides.Asides()
-	if keep && run.end == replay.Complete {
+	if keep && run.end == standin.Complete {
 		run.kept, err = kept.end()
 	}
 	return run, err

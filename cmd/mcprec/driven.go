@@ -16,8 +16,9 @@ import (
 
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/httptap"
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -28,14 +29,14 @@ import (
 
 // driven is a server that was driven to an end.
 type driven struct {
-	end    replay.DriveEnd
+	end    standin.DriveEnd
 	remote bool // it was not ours to start and to end
 	exit   store.ExitInfo
 	fault  string // how it ended otherwise than the recorded one, when all was said
 	stderr []string
 	took   time.Duration
 	kept   *keptRun // nil: nobody wants it
-	asides []replay.StepVerdict
+	asides []match.StepVerdict
 }
 
 // keptRun is the recording of a drive. It is in memory, for there is nothing to
@@ -70,7 +71,7 @@ func (k *keptRun) heardServer(ctx context.Context) bool {
 }
 
 // driveServer starts the command, plays the driver to it, and ends it.
-func driveServer(ctx context.Context, recorded []store.Event, d *replay.Driver, command []string, o replay.DriveOptions, kept *keptRun) (*driven, error) {
+func driveServer(ctx context.Context, recorded []store.Event, d *standin.Driver, command []string, o standin.DriveOptions, kept *keptRun) (*driven, error) {
 	words := new(lastLines)
 	server := transport.Command{Args: command, Stderr: words, Patience: time.Second} // Drive has waited already
 	if kept != nil {
@@ -86,7 +87,7 @@ func driveServer(ctx context.Context, recorded []store.Event, d *replay.Driver, 
 	}
 	run := &driven{kept: kept}
 	start := time.Now()
-	if run.end, err = replay.Drive(ctx, conn, d, o); err != nil {
+	if run.end, err = standin.Drive(ctx, conn, d, o); err != nil {
 		return nil, err
 	}
 	run.took, run.stderr = time.Since(start), words.lines()
@@ -95,8 +96,8 @@ func driveServer(ctx context.Context, recorded []store.Event, d *replay.Driver, 
 		return nil, err
 	}
 	run.exit = store.ExitInfoOf(status)
-	if run.end == replay.Complete {
-		run.fault = replay.ExitFault(recorded, status)
+	if run.end == standin.Complete {
+		run.fault = standin.ExitFault(recorded, status)
 	}
 	if kept == nil {
 		return run, nil

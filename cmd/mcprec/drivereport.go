@@ -9,26 +9,27 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/store"
 )
 
 // driveReport is what a drive found out; as JSON its stable form.
 type driveReport struct {
-	Session string          `json:"session"`
-	Command []string        `json:"command"`
-	End     replay.DriveEnd `json:"end"`
-	Exit    string          `json:"exit"`
-	Passed  bool            `json:"passed"`
+	Session string           `json:"session"`
+	Command []string         `json:"command"`
+	End     standin.DriveEnd `json:"end"`
+	Exit    string           `json:"exit"`
+	Passed  bool             `json:"passed"`
 	// Explanation says why it did not pass, where the steps alone do not say it.
-	Explanation string                    `json:"explanation"`
-	Counts      map[replay.StepResult]int `json:"counts"`
-	Steps       []driveStep               `json:"steps"`
-	Mapped      map[string]int            `json:"mapped"`
-	Pending     []string                  `json:"pending"`
-	Without     []string                  `json:"without"`
-	Stderr      []string                  `json:"stderr"`
+	Explanation string                   `json:"explanation"`
+	Counts      map[match.StepResult]int `json:"counts"`
+	Steps       []driveStep              `json:"steps"`
+	Mapped      map[string]int           `json:"mapped"`
+	Pending     []string                 `json:"pending"`
+	Without     []string                 `json:"without"`
+	Stderr      []string                 `json:"stderr"`
 	label       string
 	timeout     time.Duration
 	took        time.Duration
@@ -36,24 +37,24 @@ type driveReport struct {
 
 // driveStep is the verdict on one step.
 type driveStep struct {
-	Seq         uint64              `json:"seq"`
-	Dir         string              `json:"dir"`
-	What        string              `json:"what"`
-	Result      replay.StepResult   `json:"result"`
-	Differences []replay.Difference `json:"differences,omitempty"`
-	More        int                 `json:"more,omitempty"`
-	Order       string              `json:"order,omitempty"`
-	Mapped      []replay.Mapping    `json:"mapped,omitempty"`
-	Flags       []string            `json:"flags,omitempty"` // that would let it match
-	Text        string              `json:"text,omitempty"`
+	Seq         uint64             `json:"seq"`
+	Dir         string             `json:"dir"`
+	What        string             `json:"what"`
+	Result      match.StepResult   `json:"result"`
+	Differences []match.Difference `json:"differences,omitempty"`
+	More        int                `json:"more,omitempty"`
+	Order       string             `json:"order,omitempty"`
+	Mapped      []match.Mapping    `json:"mapped,omitempty"`
+	Flags       []string           `json:"flags,omitempty"` // that would let it match
+	Text        string             `json:"text,omitempty"`
 }
 
-func newDriveReport(recorded *recordedSession, command []string, d *replay.Driver, run *driven, timeout time.Duration) *driveReport {
+func newDriveReport(recorded *recordedSession, command []string, d *standin.Driver, run *driven, timeout time.Duration) *driveReport {
 	r := &driveReport{
 		Session: cmp.Or(recorded.file, string(recorded.header.ID)), Command: command,
 		End: run.end, Exit: run.exit.String(), took: run.took, timeout: timeout,
 		label:  cmp.Or(recorded.header.Label, recorded.file, string(recorded.header.ID)),
-		Counts: map[replay.StepResult]int{}, Mapped: map[string]int{},
+		Counts: map[match.StepResult]int{}, Mapped: map[string]int{},
 		Steps: []driveStep{}, Pending: []string{}, Without: append([]string{}, d.Without()...), Stderr: []string{},
 	}
 	for _, v := range slices.Concat(d.Verdicts(), run.asides) {
@@ -62,7 +63,7 @@ func newDriveReport(recorded *recordedSession, command []string, d *replay.Drive
 		for _, m := range v.Mapped {
 			r.Mapped[m.By]++
 		}
-		if v.Result == replay.Mismatch {
+		if v.Result == match.Mismatch {
 			step.Flags = remedies(v.Differences, v.More)
 			if v.Order != "" {
 				step.Flags = append(step.Flags, "--any-order")
@@ -75,15 +76,15 @@ func newDriveReport(recorded *recordedSession, command []string, d *replay.Drive
 		r.Exit = ""
 	}
 	switch {
-	case run.end != replay.Complete:
+	case run.end != standin.Complete:
 		r.Explanation = r.breaking()
 		r.Pending = append(r.Pending, d.Pending()...)
 	case len(r.Steps) == 0:
-		r.Explanation = replay.NothingCompared
+		r.Explanation = standin.NothingCompared
 	default:
 		r.Explanation = run.fault
 	}
-	r.Passed = r.Explanation == "" && r.Counts[replay.Match] == len(r.Steps)
+	r.Passed = r.Explanation == "" && r.Counts[match.Match] == len(r.Steps)
 	if !r.Passed {
 		r.Stderr = append(r.Stderr, run.stderr...)
 	}
@@ -135,7 +136,7 @@ func (r *driveReport) text(all bool) string {
 			times++
 			continue
 		}
-		if all || s.Result != replay.Match {
+		if all || s.Result != match.Match {
 			again := ""
 			if times > 1 {
 				again = fmt.Sprintf(" (%d times)", times)
@@ -154,13 +155,13 @@ func (r *driveReport) text(all bool) string {
 // isAgain reports whether the next step says the same: a server that never stops has
 // as many extra ones as it had time for.
 func (s driveStep) isAgain(next driveStep) bool {
-	return s.Result == replay.Extra && next.Result == replay.Extra &&
+	return s.Result == match.Extra && next.Result == match.Extra &&
 		s.Text == next.Text && len(s.Differences) == 0 && len(next.Differences) == 0
 }
 
 // headline names a step.
 func (s driveStep) headline() string {
-	if s.Result == replay.Extra {
+	if s.Result == match.Extra {
 		return cmp.Or(s.Text, s.What)
 	}
 	return fmt.Sprintf("#%d %s", s.Seq, s.What)
@@ -202,9 +203,9 @@ func (s driveStep) details(all bool) (lines []string) {
 // breaking says how a drive broke off.
 func (r *driveReport) breaking() string {
 	switch r.End {
-	case replay.Silent:
+	case standin.Silent:
 		return fmt.Sprintf("gave up: nothing that was recorded came for %v", r.timeout)
-	case replay.Stopped:
+	case standin.Stopped:
 		return "stopped before the end:"
 	}
 	how := "exit status " + r.Exit
@@ -217,7 +218,7 @@ func (r *driveReport) breaking() string {
 // summary counts the steps, and says what was compared otherwise than by its text.
 func (r *driveReport) summary() string {
 	var counts []string
-	for _, result := range []replay.StepResult{replay.Match, replay.Mismatch, replay.Missing, replay.Extra, replay.NotSent} {
+	for _, result := range []match.StepResult{match.Match, match.Mismatch, match.Missing, match.Extra, match.NotSent} {
 		if n := r.Counts[result]; n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", n, result))
 		}

@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/otlp"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/sequence"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/foreign"
 	"github.com/mcprec/mcprec/transport"
@@ -33,7 +33,7 @@ type exportOptions struct {
 	wreck  bool
 
 	fits     *filter.Filter
-	endings  *replay.Endings // nil: nothing asks for them
+	endings  *timeline.Endings // nil: nothing asks for them
 	warnings io.Writer
 }
 
@@ -207,7 +207,7 @@ func plainly(write func(io.Writer, iter.Seq2[store.Event, error], string) error)
 // writeText writes the lines of show.
 func writeText(w *bufio.Writer, events iter.Seq2[store.Event, error], o exportOptions) error {
 	out := &plainWriter{w: w}
-	return o.project(events, func(e replay.Entry) error {
+	return o.project(events, func(e timeline.Entry) error {
 		_, err := fmt.Fprintln(out, e)
 		return err
 	})
@@ -232,15 +232,15 @@ func writeMermaid(w *bufio.Writer, events iter.Seq2[store.Event, error], o expor
 }
 
 // project gives the entries that fit to f; they keep the numbers of their events.
-func (o exportOptions) project(events iter.Seq2[store.Event, error], f func(replay.Entry) error) error {
-	t := replay.NewTranscript(func(e replay.Entry) error {
+func (o exportOptions) project(events iter.Seq2[store.Event, error], f func(timeline.Entry) error) error {
+	t := timeline.NewTranscript(func(e timeline.Entry) error {
 		if !o.fits.Selects(&e) {
 			return nil
 		}
 		return f(e)
 	})
 	t.Foresee(o.endings)
-	return replay.Project(events, t)
+	return timeline.Project(events, t)
 }
 
 // narrowed is a log of the events that fit: a session of its own, which every command
@@ -250,7 +250,7 @@ func narrowed(events iter.Seq2[store.Event, error], o exportOptions) iter.Seq2[s
 	return func(yield func(store.Event, error) bool) {
 		n := narrowing{expr: o.expr, kept: map[transport.Direction][]uint64{}}
 		fits := false
-		t := replay.NewTranscript(func(e replay.Entry) error {
+		t := timeline.NewTranscript(func(e timeline.Entry) error {
 			fits = o.fits.Selects(&e)
 			return nil
 		})

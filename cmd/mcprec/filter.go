@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -89,7 +89,7 @@ func (s *session) pick(ctx context.Context, o selection) (picked, error) {
 		return nil, err
 	}
 	set := picked{}
-	t, err := s.transcript(ctx, fits.Ahead(), func(e replay.Entry) error {
+	t, err := s.transcript(ctx, fits.Ahead(), func(e timeline.Entry) error {
 		if fits.Selects(&e) {
 			for uint64(len(set)) <= e.Seq/64 {
 				set = append(set, 0)
@@ -101,7 +101,7 @@ func (s *session) pick(ctx context.Context, o selection) (picked, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = replay.Project(s.events(ctx, 1, store.ReadOptions{}), t) // a fault of the recording is reported by the reading that follows
+	_ = timeline.Project(s.events(ctx, 1, store.ReadOptions{}), t) // a fault of the recording is reported by the reading that follows
 	return set, s.rewind()
 }
 
@@ -117,7 +117,7 @@ func (p picked) about(f check.Finding) bool {
 func narrow(v state.View, fits *filter.Filter) state.View {
 	v.Calls = slices.DeleteFunc(v.Calls, func(c state.Call) bool {
 		dir, _ := transport.ParseDirection(c.Dir)
-		return !fits.SelectsCall(&replay.Call{
+		return !fits.SelectsCall(&timeline.Call{
 			Dir: dir, ID: string(c.ID), Method: c.Method, Target: c.Target, Token: string(c.Token),
 			Request: c.Request, Stream: c.Stream, Cancelled: c.Cancelled,
 		})

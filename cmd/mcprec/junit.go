@@ -7,7 +7,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/standin"
 )
 
 // suite is a report as JUnit XML: what the schemas of Jenkins and of Maven's
@@ -56,7 +57,7 @@ func (r *driveReport) suite() suite {
 		c := suiteCase{Name: "the end of the session", Class: r.label, Time: "0", SystemErr: strings.Join(r.Stderr, "\n")}
 		fault := &suiteFault{Message: r.Explanation, Type: string(r.End), Text: strings.Join(r.Pending, "\n")}
 		switch {
-		case r.End != replay.Complete:
+		case r.End != standin.Complete:
 			c.Error = fault
 		case len(r.Steps) == 0:
 			fault.Type, c.Error = "nothing", fault
@@ -68,7 +69,7 @@ func (r *driveReport) suite() suite {
 	for _, step := range r.Steps {
 		c := suiteCase{Name: step.headline(), Class: r.label, Time: "0"}
 		details := strings.Join(step.details(true), "\n")
-		if step.Result == replay.Match {
+		if step.Result == match.Match {
 			c.SystemOut = details
 		} else {
 			first, _, _ := strings.Cut(cmp.Or(details, step.headline()), "\n")

@@ -15,8 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/fixtures"
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -78,7 +79,7 @@ func (o *listenOptions) real(errs io.Writer, command []string, events []store.Ev
 		if err == nil {
 			err = t.check(nil)
 		}
-		legacy := replay.Dial(events, o.target).Legacy
+		legacy := standin.Dial(events, o.target).Legacy
 		return streamable.Client{URL: o.target, Header: header, Legacy: legacy, Listen: streamable.ListenInitialized}, err
 	case len(command) > 0:
 		return transport.Command{Args: command, Stderr: errs}, nil
@@ -91,7 +92,7 @@ type served struct {
 	std  streams
 	errs io.Writer
 	door door
-	keep func(replay.Served) error // takes in what was added
+	keep func(standin.Served) error // takes in what was added
 
 	mu       sync.Mutex
 	verdicts int
@@ -99,9 +100,9 @@ type served struct {
 }
 
 // watch returns what reports on one session, while it is served and at its end.
-func (s *served) watch() (say func(text string), done func(replay.Served)) {
+func (s *served) watch() (say func(text string), done func(standin.Served)) {
 	teller := newTeller(s.errs, s.door)
-	return teller.say, func(session replay.Served) {
+	return teller.say, func(session standin.Served) {
 		_, verdicts := otherwise(session.Player)
 		teller.end(session.Player, verdicts)
 		if session.Unsent > 0 {
@@ -122,13 +123,13 @@ func (s *served) watch() (say func(text string), done func(replay.Served)) {
 }
 
 // playHTTP serves to all who ask until somebody wants this process gone.
-func playHTTP(o serveOptions, events []store.Event, rules replay.Rules, options replay.EndpointOptions, s *served) error {
+func playHTTP(o serveOptions, events []store.Event, rules match.Rules, options standin.EndpointOptions, s *served) error {
 	listener, err := net.Listen("tcp", o.listen.address)
 	if err != nil {
 		return usagef("--listen %s: %v", o.listen.address, err)
 	}
 	options.Origins, options.Watch = o.listen.origins, s.watch
-	endpoint := replay.NewEndpoint(events, rules, options)
+	endpoint := standin.NewEndpoint(events, rules, options)
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	interrupted, cancel := context.WithCancel(ctx)
@@ -178,25 +179,25 @@ type episodes struct {
 }
 
 // play serves on stdio or over HTTP, and asks the real server where that is wanted.
-func (e *episodes) play(rules replay.Rules, options replay.ServeOptions) error {
+func (e *episodes) play(rules match.Rules, options standin.ServeOptions) error {
 	real, err := e.o.listen.real(e.errs, e.command, e.events)
 	if err != nil {
 		return err
 	}
-	live := func() *replay.Live { return &replay.Live{Server: real} }
+	live := func() *standin.Live { return &standin.Live{Server: real} }
 	if e.o.listen.address == "" {
 		if fixtures.Mode(e.o.mode) == fixtures.NewEpisodes {
 			options.Live = live()
 		}
-		return playServer(e.std, e.errs, e.o, e.door, replay.NewStreamPlayer(e.events, rules), options, func(added []store.Event) error {
-			return e.keep(added, replay.Extend)
+		return playServer(e.std, e.errs, e.o, e.door, standin.NewStreamPlayer(e.events, rules), options, func(added []store.Event) error {
+			return e.keep(added, standin.Extend)
 		})
 	}
-	over := replay.EndpointOptions{ServeOptions: options}
+	over := standin.EndpointOptions{ServeOptions: options}
 	if fixtures.Mode(e.o.mode) == fixtures.NewEpisodes {
 		over.NewLive = live
 	}
-	keep := func(session replay.Served) error {
+	keep := func(session standin.Served) error {
 		return e.keep(session.Added, func(recorded, _ []store.Event) []store.Event { return session.Extend(recorded) })
 	}
 	return playHTTP(e.o, e.events, rules, over, &served{std: e.std, errs: e.errs, door: e.door, keep: keep})

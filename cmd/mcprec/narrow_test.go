@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 )
@@ -17,7 +17,7 @@ import (
 // events and no other.
 func TestNarrowed(t *testing.T) {
 	var paths []string
-	for _, folder := range []string{"../../fixtures", "../../store/foreign/testdata/mcp-frames", "../../replay/testdata/http"} {
+	for _, folder := range []string{"../../fixtures", "../../store/foreign/testdata/mcp-frames", "../../replay/standin/testdata/http"} {
 		found, err := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*.jsonl"))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %d sessions, %v", folder, len(found), err)
@@ -44,7 +44,7 @@ func narrowedFault(t *testing.T, events []store.Event, expr string) string {
 	if o.fits, err = filter.Parse(expr); err != nil {
 		t.Fatal(err)
 	}
-	o.endings = replay.NewEndings()
+	o.endings = timeline.NewEndings()
 	for _, e := range events {
 		_ = o.endings.Apply(e)
 	}
@@ -56,7 +56,7 @@ func narrowedFault(t *testing.T, events []store.Event, expr string) string {
 			}
 		}
 	}
-	if err := o.project(whole, func(e replay.Entry) error {
+	if err := o.project(whole, func(e timeline.Entry) error {
 		if e.Kind == store.Frame || e.Kind == store.Stderr {
 			want = append(want, fmt.Sprintf("%v %v %s", e.At, e.Dir, e.Payload))
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -202,8 +202,8 @@ func ofDirection(dir transport.Direction) style {
 	return unpainted
 }
 
-func ofTone(t replay.Tone) style {
-	return [...]style{replay.Usual: unpainted, replay.Beside: dim, replay.Fault: red}[t]
+func ofTone(t timeline.Tone) style {
+	return [...]style{timeline.Usual: unpainted, timeline.Beside: dim, timeline.Fault: red}[t]
 }
 
 // Write writes plain text.

@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/timeline"
 )
 
 // ruleFlags are the flags that say how live messages are compared with recorded
@@ -30,19 +31,19 @@ func (r *ruleFlags) addFlags(cmd *cobra.Command) {
 }
 
 // rules reads the flags.
-func (r *ruleFlags) rules() (rules replay.Rules, err error) {
-	if rules.By, err = replay.ParseStrictness(r.by); err != nil {
+func (r *ruleFlags) rules() (rules match.Rules, err error) {
+	if rules.By, err = match.ParseStrictness(r.by); err != nil {
 		return rules, usagef("--%v", err)
 	}
 	for _, text := range r.ignore {
-		p, err := replay.ParsePointer(text)
+		p, err := match.ParsePointer(text)
 		if err != nil {
 			return rules, usagef("--ignore: %v", err)
 		}
 		rules.Ignore = append(rules.Ignore, p)
 	}
 	if len(r.normalize) > 0 {
-		if rules.Normalize, err = replay.ParseNormalizers(strings.Join(r.normalize, ",")); err != nil {
+		if rules.Normalize, err = match.ParseNormalizers(strings.Join(r.normalize, ",")); err != nil {
 			return rules, usagef("--normalize: %v", err)
 		}
 	}
@@ -51,7 +52,7 @@ func (r *ruleFlags) rules() (rules replay.Rules, err error) {
 
 // warnUnused says on w which --ignore named no place in any message. read passes the
 // recorded sessions through a projection.
-func (r *ruleFlags) warnUnused(w io.Writer, rules replay.Rules, read func(replay.Projection) error) error {
+func (r *ruleFlags) warnUnused(w io.Writer, rules match.Rules, read func(timeline.Projection) error) error {
 	places := rules.UnusedPlaces()
 	if len(places.Left()) == 0 {
 		return nil
@@ -66,13 +67,13 @@ func (r *ruleFlags) warnUnused(w io.Writer, rules replay.Rules, read func(replay
 }
 
 func normalizerWords() []string {
-	return namesOf(replay.Normalizers(), func(n replay.Normalizer) string { return n.Name })
+	return namesOf(match.Normalizers(), func(n match.Normalizer) string { return n.Name })
 }
 
 // normalizerHelp lists the normalizers for a command's help.
 func normalizerHelp() string {
 	return "Normalizers, by name, none of which is on by itself:\n" +
-		helpTable(8, replay.Normalizers(), func(n replay.Normalizer) (string, string) { return n.Name, n.Does })
+		helpTable(8, match.Normalizers(), func(n match.Normalizer) (string, string) { return n.Name, n.Does })
 }
 
 // mostPlaces is how many places --ignore names one by one. Where there are more, it names
@@ -82,7 +83,7 @@ const mostPlaces = 3
 // remedies are the flags under which a message that differs in these places would match,
 // as few as will do; more is how many of its differences are not listed. A difference that
 // is not at a place in the message, such as a status, has no flags.
-func remedies(differences []replay.Difference, more int) (flags []string) {
+func remedies(differences []match.Difference, more int) (flags []string) {
 	var places []string
 	normalize := map[string]bool{}
 	for _, d := range differences {
@@ -173,11 +174,11 @@ func unique[T comparable](list []T) (kept []T) {
 
 // advice says which flags would let the requests match that came otherwise than they were
 // recorded, and how to record them.
-func advice(verdicts []replay.StepVerdict) []string {
+func advice(verdicts []match.StepVerdict) []string {
 	var flags []string
 	missed := false
 	for _, v := range verdicts {
-		if v.Result != replay.Extra || len(v.Differences) == 0 {
+		if v.Result != match.Extra || len(v.Differences) == 0 {
 			continue
 		}
 		missed = true
@@ -199,7 +200,7 @@ func advice(verdicts []replay.StepVerdict) []string {
 
 // mending returns the flags that together make a request match. No flag makes it match
 // the request for another tool or resource.
-func mending(differences []replay.Difference) []string {
+func mending(differences []match.Difference) []string {
 	const arguments, most = "/params/arguments", 3
 	within := 0
 	for _, d := range differences {
@@ -211,7 +212,7 @@ func mending(differences []replay.Difference) []string {
 		}
 	}
 	if within > most {
-		return append([]string{"--ignore " + arguments}, mending(slices.DeleteFunc(slices.Clone(differences), func(d replay.Difference) bool {
+		return append([]string{"--ignore " + arguments}, mending(slices.DeleteFunc(slices.Clone(differences), func(d match.Difference) bool {
 			return strings.HasPrefix(d.Path, arguments+"/")
 		}))...)
 	}

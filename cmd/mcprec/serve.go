@@ -17,8 +17,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/fixtures"
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/standin"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -105,9 +107,9 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	if err != nil {
 		return err
 	}
-	var pacer replay.Pacer = replay.Apart{By: cmp.Or(o.maxGap, 10*time.Millisecond)} // how long a result comes after a notification
+	var pacer standin.Pacer = standin.Apart{By: cmp.Or(o.maxGap, 10*time.Millisecond)} // how long a result comes after a notification
 	if o.timing != "apart" {
-		if pacer, err = replay.ParsePacer(o.timing, o.maxGap); err != nil {
+		if pacer, err = standin.ParsePacer(o.timing, o.maxGap); err != nil {
 			return usagef("--%v", err)
 		}
 	}
@@ -144,8 +146,8 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	keepPipeErrors()
 	errs := newBackgroundWriter(std.err)
 	e := &episodes{std: std, errs: errs, o: o, door: d, file: arg, name: recorded.name, command: command, events: recorded.events}
-	err = e.play(rules, replay.ServeOptions{Pacer: pacer, Patience: o.patience})
-	err = errors.Join(err, o.warnUnused(errs, rules, func(p replay.Projection) error { return replay.Project(jsonl.Each(recorded.events), p) }))
+	err = e.play(rules, standin.ServeOptions{Pacer: pacer, Patience: o.patience})
+	err = errors.Join(err, o.warnUnused(errs, rules, func(p timeline.Projection) error { return timeline.Project(jsonl.Each(recorded.events), p) }))
 	if errs.Close() != nil && err != nil { // nor can this be said
 		ended := *statusOf(err)
 		ended.cause = nil
@@ -199,7 +201,7 @@ func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string, d *door
 		fmt.Fprintf(plainTo(std.err), "mcprec: %s: %s could not be recorded; what %s is neither answered nor said\n",
 			r.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it was", "they were"))
 	}
-	if failed := d.texts(replay.Unstreamed(r.events)); o.listen.address == "" && len(failed) > 0 {
+	if failed := d.texts(standin.Unstreamed(r.events)); o.listen.address == "" && len(failed) > 0 {
 		fmt.Fprintf(plainTo(std.err), "mcprec: %s: failed over HTTP: %s; on stdio such a request gets another recorded answer or an error, --listen fails it as recorded\n", r.name, strings.Join(failed, ", "))
 	}
 	if what := unanswered(r.events); what != "" {
@@ -210,7 +212,7 @@ func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string, d *door
 
 // playServer serves until the client has ended, or somebody wants this process
 // gone, and says what there is to say.
-func playServer(std streams, errs io.Writer, o serveOptions, d door, player *replay.Player, options replay.ServeOptions, keep func([]store.Event) error) error {
+func playServer(std streams, errs io.Writer, o serveOptions, d door, player *standin.Player, options standin.ServeOptions, keep func([]store.Event) error) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	wanted := untilSignal(cancel)
@@ -220,7 +222,7 @@ func playServer(std streams, errs io.Writer, o serveOptions, d door, player *rep
 	}
 	teller := newTeller(errs, d)
 	options.Say = teller.say
-	err = replay.Serve(ctx, conn, player, options)
+	err = standin.Serve(ctx, conn, player, options)
 	introduced, verdicts := otherwise(player)
 	teller.end(player, slices.Concat(introduced, verdicts))
 	for _, text := range advice(verdicts) {
@@ -245,11 +247,11 @@ func playServer(std streams, errs io.Writer, o serveOptions, d door, player *rep
 // it asked, and what it answered when it was asked. How it introduced itself, as with
 // another revision, is apart: that is no fault, for it was told the recorded one and went
 // on with it.
-func otherwise(player *replay.Player) (introduced, verdicts []replay.StepVerdict) {
+func otherwise(player *standin.Player) (introduced, verdicts []match.StepVerdict) {
 	verdicts = player.Close()
 	for _, v := range player.Verdicts() {
 		switch {
-		case v.Result != replay.Mismatch:
+		case v.Result != match.Mismatch:
 		case v.What == "initialize":
 			introduced = append(introduced, v)
 		case strings.HasPrefix(v.What, "the answer to "):
@@ -301,7 +303,7 @@ func asks(events []store.Event) bool {
 // needs none, and a subscription has none while it lasts. Over HTTP a status may be
 // the answer: nothing is said there.
 func unanswered(events []store.Event) string {
-	calls := replay.NewCalls()
+	calls := timeline.NewCalls()
 	for _, e := range events {
 		if e.Stream > 0 {
 			return ""

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/foreign"
@@ -277,8 +277,8 @@ func (h *home) open(o boltstore.Options) (*boltstore.Store, error) {
 
 // transcript returns the transcript of a session from its first event. One that looks
 // ahead has read the session before, and tells at each request how its call ends.
-func (s *session) transcript(ctx context.Context, ahead bool, emit func(replay.Entry) error) (*replay.Transcript, error) {
-	t := replay.NewTranscript(emit)
+func (s *session) transcript(ctx context.Context, ahead bool, emit func(timeline.Entry) error) (*timeline.Transcript, error) {
+	t := timeline.NewTranscript(emit)
 	if !ahead {
 		return t, nil
 	}
@@ -288,11 +288,11 @@ func (s *session) transcript(ctx context.Context, ahead bool, emit func(replay.E
 }
 
 // endings reads the whole session for how its calls end, and goes back to its beginning.
-func (s *session) endings(ctx context.Context) (*replay.Endings, error) {
+func (s *session) endings(ctx context.Context) (*timeline.Endings, error) {
 	if err := s.keep(); err != nil {
 		return nil, err
 	}
-	endings := replay.NewEndings()
+	endings := timeline.NewEndings()
 	for e, err := range s.events(ctx, 1, store.ReadOptions{}) {
 		if err == nil {
 			err = endings.Apply(e)

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/sequence"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -102,7 +102,7 @@ func (o showOptions) print(cmd *cobra.Command, s *session, fits *filter.Filter, 
 	shown := 0
 	// Requests before --from are folded too: their responses name them.
 	last := uint64(0)
-	t, from, err := s.transcriptFrom(cmd.Context(), o.pairs || fits.Ahead(), o.from, func(e replay.Entry) error {
+	t, from, err := s.transcriptFrom(cmd.Context(), o.pairs || fits.Ahead(), o.from, func(e timeline.Entry) error {
 		if last = e.Seq; e.Seq < o.from || !fits.Selects(&e) {
 			return nil
 		}
@@ -116,7 +116,7 @@ func (o showOptions) print(cmd *cobra.Command, s *session, fits *filter.Filter, 
 		return err
 	}
 	last = from - 1
-	err = replay.Project(s.events(cmd.Context(), from, store.ReadOptions{}), t)
+	err = timeline.Project(s.events(cmd.Context(), from, store.ReadOptions{}), t)
 	switch {
 	case errors.Is(err, errEnough):
 		return nil
@@ -132,7 +132,7 @@ func (o showOptions) print(cmd *cobra.Command, s *session, fits *filter.Filter, 
 
 // entryPrinter prints entries in a format.
 type entryPrinter struct {
-	print func(replay.Entry) error
+	print func(timeline.Entry) error
 	close func() error // writes what comes at the end
 }
 
@@ -143,9 +143,9 @@ func nothing() error { return nil }
 func newEntryPrinter(s *screen, format string, pairs bool) entryPrinter {
 	if format == "json" {
 		enc := encoderTo(s)
-		return entryPrinter{func(e replay.Entry) error { return enc.Encode(entryLine(e, pairs)) }, nothing}
+		return entryPrinter{func(e timeline.Entry) error { return enc.Encode(entryLine(e, pairs)) }, nothing}
 	}
-	return entryPrinter{func(e replay.Entry) error {
+	return entryPrinter{func(e timeline.Entry) error {
 		head, direction, text := e.Parts()
 		s.paint(dim, head)
 		s.paint(ofDirection(e.Dir), direction)
@@ -164,7 +164,7 @@ func newSequencePrinter(s *screen) entryPrinter {
 		s.paint(dim, l.Head)
 		s.paint(cyan, l.Left)
 		how := ofTone(l.Tone)
-		if l.Tone == replay.Usual {
+		if l.Tone == timeline.Usual {
 			how = ofDirection(l.Dir)
 		}
 		s.paint(how, l.Lane)
@@ -173,7 +173,7 @@ func newSequencePrinter(s *screen) entryPrinter {
 		return nil
 	})
 	begun := false
-	return entryPrinter{func(e replay.Entry) error {
+	return entryPrinter{func(e timeline.Entry) error {
 		if !begun {
 			begun = true
 			if err := d.Heading(); err != nil {
@@ -211,7 +211,7 @@ type shownMessage struct {
 	Response uint64          `json:"response,omitempty"`
 }
 
-func entryLine(e replay.Entry, pairs bool) shownEntry {
+func entryLine(e timeline.Entry, pairs bool) shownEntry {
 	line := shownEntry{e.Seq, e.At.String(), e.Kind, e.Dir.String(), e.Stream, e.Size, e.Unterminated, e.Redacted, e.Cut, e.Text, nil}
 	for _, m := range e.Messages {
 		sm := shownMessage{m.Kind.String(), m.Method, m.Target, json.RawMessage(m.ID), json.RawMessage(m.Token), m.Failure, m.Request, "", 0}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
@@ -72,14 +72,14 @@ func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 	}
 	defer closeInto(&err, s)
 	p := newEntryPrinter(out, o.format, false)
-	return o.print(cmd.Context(), s, fits, func(e replay.Entry) error { return errors.Join(p.print(e), out.flush()) })
+	return o.print(cmd.Context(), s, fits, func(e timeline.Entry) error { return errors.Join(p.print(e), out.flush()) })
 }
 
 // print shows the last events that fit, and then those to come.
-func (o tailOptions) print(ctx context.Context, s *session, fits *filter.Filter, show func(replay.Entry) error) error {
+func (o tailOptions) print(ctx context.Context, s *session, fits *filter.Filter, show func(timeline.Entry) error) error {
 	live := false
-	var window []replay.Entry // the newest o.last entries, until live
-	begin := uint64(1)        // of a fixture, and of events that fit, it is not known where the last begin
+	var window []timeline.Entry // the newest o.last entries, until live
+	begin := uint64(1)          // of a fixture, and of events that fit, it is not known where the last begin
 	if s.db != nil && fits.String() == "" {
 		head, err := s.db.Head(ctx, s.id)
 		if err != nil {
@@ -87,7 +87,7 @@ func (o tailOptions) print(ctx context.Context, s *session, fits *filter.Filter,
 		}
 		begin = head.Seq - min(head.Seq, uint64(o.last)) + 1
 	}
-	t, next, err := s.transcriptFrom(ctx, fits.Ahead(), begin, func(e replay.Entry) error {
+	t, next, err := s.transcriptFrom(ctx, fits.Ahead(), begin, func(e timeline.Entry) error {
 		switch {
 		case !fits.Selects(&e):
 			return nil
@@ -115,7 +115,7 @@ func (o tailOptions) print(ctx context.Context, s *session, fits *filter.Filter,
 		return err
 	}
 	live = true
-	return replay.Project(s.events(ctx, next, store.ReadOptions{Follow: true}), t)
+	return timeline.Project(s.events(ctx, next, store.ReadOptions{Follow: true}), t)
 }
 
 // each calls f with every event until either fails.

@@ -8,8 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/standin"
 )
 
 // backgroundWriter writes what is given to it on a goroutine of its own. Its callers
@@ -155,7 +156,7 @@ func (t *teller) say(text string) {
 
 // end writes what is known at the end of the session: how many lines were not written, and
 // the verdicts that say did not get while it was served.
-func (t *teller) end(player *replay.Player, verdicts []replay.StepVerdict) {
+func (t *teller) end(player *standin.Player, verdicts []match.StepVerdict) {
 	t.count()
 	t.room = toldAtOnce
 	told := map[string]bool{}

@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/fixtures"
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore"
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -48,13 +49,13 @@ func LimitedServer(ctx context.Context, fx *fixtures.Fixture, conn transport.Con
 
 // Serve plays the recorded server of a session until the client has closed.
 func Serve(ctx context.Context, events []store.Event, conn transport.Conn) error {
-	return replay.Serve(ctx, conn, replay.NewPlayer(events, replay.Rules{}), replay.ServeOptions{})
+	return standin.Serve(ctx, conn, standin.NewPlayer(events, match.Rules{}), standin.ServeOptions{})
 }
 
 // Drive plays the recorded client of a session as a shell's pipe does: when all is said
 // and what was recorded has come, it closes its writing side and reads to the end.
 func Drive(ctx context.Context, fx *fixtures.Fixture, conn transport.Conn) error {
-	_, err := replay.Drive(ctx, conn, replay.NewDriver(fx.Events(), replay.Rules{}), replay.DriveOptions{Timeout: time.Minute})
+	_, err := standin.Drive(ctx, conn, standin.NewDriver(fx.Events(), match.Rules{}), standin.DriveOptions{Timeout: time.Minute})
 	return err
 }
 

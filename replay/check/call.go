@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -113,7 +113,7 @@ func (f *Fold) answeredBy(e store.Event, s *scope, k callKey) *call {
 }
 
 func (f *Fold) opens(e store.Event, s *scope, m *transport.Message) {
-	target, _ := replay.Target(*m)
+	target, _ := timeline.Target(*m)
 	c := &call{
 		in: s, dir: e.Dir, id: string(mcp.KeyOf(m.ID)), method: m.Method, target: strings.Clone(target),
 		stream: e.Stream, seq: e.Seq, at: e.At, bytes: len(m.Raw), notices: f.notices[e.Dir.Reverse()],

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -257,7 +257,7 @@ func (f *Fold) routed(e store.Event, s *scope, m *transport.Message) {
 	j := routingJudge{f, e, s, r}
 	j.compare("MCP-Protocol-Version", version, true)
 	j.compare("Mcp-Method", m.Method, true)
-	target, _ := replay.Target(*m)
+	target, _ := timeline.Target(*m)
 	j.compare("Mcp-Name", target, slices.Contains([]string{"tools/call", "resources/read", "prompts/get"}, m.Method))
 	if m.Method == "tools/call" {
 		for _, p := range f.tools[target].params {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -45,7 +45,7 @@ func apply(t testing.TB, f *Fold, events []store.Event) {
 func entries(t testing.TB, f *Fold, events []store.Event) string {
 	t.Helper()
 	var b strings.Builder
-	transcript, err := f.Transcript(func(e replay.Entry) error {
+	transcript, err := f.Transcript(func(e timeline.Entry) error {
 		fmt.Fprintln(&b, e)
 		return nil
 	})

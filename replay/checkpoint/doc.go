@@ -22,7 +22,7 @@
 //	       program: another version may read the same events otherwise; CRC of the head
 //	point  length of the body (4), CRC of the body (4); body: Seq and At as varints; the
 //	       event as a hash (32); the length of the snapshot as varint, the snapshot of
-//	       package state, and the calls of replay.Transcript
+//	       package state, and the calls of timeline.Transcript
 //
 // A hash is store.NextChain of an empty chain. A queue of a snapshot holds only the frames
 // since the previous point, so a point needs all points before it.

@@ -1,8 +1,8 @@
 package checkpoint
 
 import (
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -26,7 +26,7 @@ var defaultSpacing = spacing{Interval, intervalBytes, share}
 type Fold struct {
 	image      *Image
 	state      *state.State
-	transcript *replay.Transcript
+	transcript *timeline.Transcript
 	last       bool // the image has no point behind this
 	size       int  // of the last point, in bytes
 	events     int  // since the last point
@@ -36,7 +36,7 @@ type Fold struct {
 
 // New returns a fold over a session from its first event on.
 func New() *Fold {
-	return &Fold{image: &Image{}, state: state.New(), transcript: replay.NewTranscript(nil), last: true, spacing: defaultSpacing}
+	return &Fold{image: &Image{}, state: state.New(), transcript: timeline.NewTranscript(nil), last: true, spacing: defaultSpacing}
 }
 
 // Apply takes the next event.
@@ -74,8 +74,8 @@ func (f *Fold) Seq() uint64 { return f.state.Seq() }
 func (f *Fold) State() *state.State { return f.state }
 
 // Transcript returns a transcript that goes on from here.
-func (f *Fold) Transcript(emit func(replay.Entry) error) (*replay.Transcript, error) {
-	return replay.ResumeTranscript(f.transcript.AppendCalls(nil), emit)
+func (f *Fold) Transcript(emit func(timeline.Entry) error) (*timeline.Transcript, error) {
+	return timeline.ResumeTranscript(f.transcript.AppendCalls(nil), emit)
 }
 
 // Image returns the points so far.

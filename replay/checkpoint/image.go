@@ -7,8 +7,8 @@ import (
 	"hash/crc32"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/varint"
 	"github.com/mcprec/mcprec/store"
 )
@@ -133,7 +133,7 @@ func readPoint(b []byte) (p Point, n int, ok bool) {
 }
 
 // add appends a point behind an event.
-func (i *Image) add(e store.Event, s *state.State, t *replay.Transcript) {
+func (i *Image) add(e store.Event, s *state.State, t *timeline.Transcript) {
 	after := uint64(0)
 	if n := len(i.points); n > 0 {
 		after = i.points[n-1].Seq
@@ -169,7 +169,7 @@ func (i *Image) Resume(n int) (*Fold, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := replay.ResumeTranscript(p.calls, nil)
+	t, err := timeline.ResumeTranscript(p.calls, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -31,7 +32,7 @@ type Digest struct {
 
 // Digester makes digests. It may be used by several goroutines.
 type Digester struct {
-	comparer *replay.Comparer
+	comparer *match.Comparer
 	seed     maphash.Seed
 	bytes    bool
 	keyed    bool // by other rules than those that contents are hashed by
@@ -41,7 +42,7 @@ type Digester struct {
 
 // Options say how sessions are compared.
 type Options struct {
-	Rules replay.Rules
+	Rules match.Rules
 	Bytes bool // also how messages are spelled
 }
 
@@ -49,9 +50,9 @@ type Options struct {
 func NewDigester(o Options) *Digester {
 	seed, r := maphash.MakeSeed(), o.Rules
 	return &Digester{
-		comparer: replay.NewComparer(r, nil), seed: seed, bytes: o.Bytes,
-		keyed: r.By != replay.ByParams && r.By != replay.Strict || len(r.Ignore) > 0 || len(r.Normalize) > 0 || r.Match != nil,
-		hash:  newHasher(seed, r.By == replay.Strict), strictly: newHasher(seed, true),
+		comparer: match.NewComparer(r, nil), seed: seed, bytes: o.Bytes,
+		keyed: r.By != match.ByParams && r.By != match.Strict || len(r.Ignore) > 0 || len(r.Normalize) > 0 || r.Match != nil,
+		hash:  newHasher(seed, r.By == match.Strict), strictly: newHasher(seed, true),
 	}
 }
 
@@ -89,7 +90,7 @@ func (d *Digester) message(m transport.Message) Digest {
 	switch g.kind {
 	case transport.Request:
 		if m.Method == methodCall || m.Method == methodPrompt {
-			g.target, _ = replay.Target(m)
+			g.target, _ = timeline.Target(m)
 		}
 		g.key = g.content
 		if d.keyed || m.Method == methodInitialize || m.Method == methodDiscover || m.Method == methodPing {

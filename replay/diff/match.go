@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -17,7 +17,7 @@ type Comparison struct {
 	sides   [2]*Session
 	texts   [2]texts
 	digest  *Digester
-	compare *replay.Comparer
+	compare *match.Comparer
 	report  *Report
 }
 
@@ -235,13 +235,13 @@ func alignMiddle(from, rows, columns int, same func(i, j int) bool, pair func(i,
 
 // matchTexts pairs what is left by its text: by its shape, then by what differs least.
 func (c *Comparison) matchTexts() {
-	var clocks []replay.Clock
+	var clocks []match.Clock
 	if a, b := c.sides[0], c.sides[1]; a.Header.ID == "" || a.Header.ID != b.Header.ID { // else it is one recording
 		for _, s := range c.sides {
-			clocks = append(clocks, replay.Clock{From: s.Header.Start, To: s.Header.Start.Add(s.took)})
+			clocks = append(clocks, match.Clock{From: s.Header.Start, To: s.Header.Start.Add(s.took)})
 		}
 	}
-	c.compare = replay.NewComparer(c.options.Rules, c.said, clocks...)
+	c.compare = match.NewComparer(c.options.Rules, c.said, clocks...)
 	var b []byte
 	for side, s := range c.sides {
 		for i := range s.list {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/diff"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -116,7 +116,7 @@ func pick(random *rand.Rand, events []store.Event, wanted func(i int, m transpor
 
 // plantField adds a member to the params of a call or to a result that answers one.
 func plantField(random *rand.Rand, events []store.Event) (p planted, ok bool) {
-	calls := replay.NewCalls()
+	calls := timeline.NewCalls()
 	for _, e := range events {
 		if err := calls.Apply(e); err != nil {
 			return p, false
@@ -191,7 +191,7 @@ func plantCall(random *rand.Rand, events []store.Event) (p planted, ok bool) {
 
 // plantSwap puts progress behind the answer of its call.
 func plantSwap(random *rand.Rand, events []store.Event) (p planted, ok bool) {
-	calls := replay.NewCalls()
+	calls := timeline.NewCalls()
 	for _, e := range events {
 		if err := calls.Apply(e); err != nil {
 			return p, false
@@ -217,7 +217,7 @@ func plantSwap(random *rand.Rand, events []store.Event) (p planted, ok bool) {
 
 // plantSilence leaves out the last answer to the client.
 func plantSilence(_ *rand.Rand, events []store.Event) (p planted, ok bool) {
-	calls := replay.NewCalls()
+	calls := timeline.NewCalls()
 	for _, e := range events {
 		if err := calls.Apply(e); err != nil {
 			return p, false

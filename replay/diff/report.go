@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
 )
 
@@ -47,9 +47,9 @@ type Finding struct {
 	What    string   `json:"what"` // tools/call "echo"; the answer to tools/call "echo"
 	Text    string   `json:"text,omitempty"`
 
-	Differences []replay.Difference `json:"-"` // of a change: what A has is wanted
-	More        int                 `json:"-"` // beyond those listed
-	AnyOrder    bool                `json:"-"` // it is a note where the rules let notifications come in any order
+	Differences []match.Difference `json:"-"` // of a change: what A has is wanted
+	More        int                `json:"-"` // beyond those listed
+	AnyOrder    bool               `json:"-"` // it is a note where the rules let notifications come in any order
 }
 
 // KeptFindings is how many of a section are kept.

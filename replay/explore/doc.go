@@ -69,8 +69,8 @@
 // At level [L0] a recorded half sends in its recorded order; only delivery moves.
 // At [L1] it offers every frame that the specification allows it to send now, each
 // as a writer of its own would: which is taken first is the order. Eager takes them
-// in recorded order. What stays in order is told at [replay.Player.Loosen] and
-// [replay.Driver.Loosen].
+// in recorded order. What stays in order is told at [standin.Player.Loosen] and
+// [standin.Driver.Loosen].
 //
 // # The search
 //

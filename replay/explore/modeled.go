@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -396,7 +397,7 @@ type recordedCall struct {
 func recordedCalls(events []store.Event) ([]recordedCall, error) {
 	numbers := make(map[uint64]int, len(events)) // by Seq
 	var count [3]int
-	pairs := replay.NewCalls()
+	pairs := timeline.NewCalls()
 	for _, e := range events {
 		if e.Kind == store.Frame {
 			count[e.Dir]++

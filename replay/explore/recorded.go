@@ -10,7 +10,9 @@ import (
 	"sync"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -29,7 +31,7 @@ func (r *Run) RecordedServer() { r.recordedServer(replay.Free) }
 func (r *Run) RecordedClient() { r.recordedClient(replay.Free) }
 
 func (r *Run) recordedServer(m replay.Model) {
-	p := replay.NewPlayer(r.plan.Session, replay.Rules{Match: r.plan.ready.match})
+	p := standin.NewPlayer(r.plan.Session, match.Rules{Match: r.plan.ready.match})
 	if r.level == L1 {
 		p.Loosen()
 	}
@@ -39,7 +41,7 @@ func (r *Run) recordedServer(m replay.Model) {
 }
 
 func (r *Run) recordedClient(m replay.Model) {
-	d := replay.NewDriver(r.plan.Session, replay.Rules{})
+	d := standin.NewDriver(r.plan.Session, match.Rules{})
 	if r.level == L1 {
 		d.Loosen()
 	}
@@ -62,8 +64,8 @@ func (r *Run) newHalf(own transport.Direction, m machine, model replay.Model) *h
 
 // Findings says where the live ends differ from the recorded ones so far; it is
 // for Check.
-func (r *Run) Findings() []replay.StepVerdict {
-	var all []replay.StepVerdict
+func (r *Run) Findings() []match.StepVerdict {
+	var all []match.StepVerdict
 	for _, h := range r.halves {
 		h.mu.Lock()
 		all = append(all, h.close()...)
@@ -73,8 +75,8 @@ func (r *Run) Findings() []replay.StepVerdict {
 }
 
 // strangers are what the live ends said for which nothing is recorded.
-func (r *Run) strangers() []replay.StepVerdict {
-	return slices.DeleteFunc(r.Findings(), func(f replay.StepVerdict) bool { return f.Result != replay.Extra })
+func (r *Run) strangers() []match.StepVerdict {
+	return slices.DeleteFunc(r.Findings(), func(f match.StepVerdict) bool { return f.Result != match.Extra })
 }
 
 // unsaid notes of a hang what a recorded half did not say, and why.
@@ -84,7 +86,7 @@ func (r *Run) unsaid() {
 		findings := h.close()
 		h.mu.Unlock()
 		for _, f := range findings {
-			if f.Result == replay.NotSent {
+			if f.Result == match.NotSent {
 				r.note("the " + h.name + " has not said all: " + f.Text)
 			}
 		}
@@ -207,7 +209,7 @@ func (c *calls) each(f transport.Frame, kind transport.MessageKind, fits func(*p
 }
 
 // machine is a recorded half: frames in, frames out, and no clock.
-// [replay.Player] and [replay.Driver] are one.
+// [standin.Player] and [standin.Driver] are one.
 type machine interface {
 	// Receive takes a frame of the live end and returns what to send now.
 	Receive(transport.Frame) []transport.Frame
@@ -237,9 +239,9 @@ type half struct {
 
 	mu      sync.Mutex // never held across a wait
 	machine machine
-	close   func() []replay.StepVerdict // how the live end differs from the recorded one
-	without func() []string             // what it went on without
-	habit   *habit                      // its model; nil is free
+	close   func() []match.StepVerdict // how the live end differs from the recorded one
+	without func() []string            // what it went on without
+	habit   *habit                     // its model; nil is free
 	queue   []transport.Frame
 	sent    int  // frames that left the queue
 	flying  int  // of these, not taken yet
@@ -394,7 +396,7 @@ func (h *half) relent() {
 
 // prepared is what all runs of a plan share of its session.
 type prepared struct {
-	keys  sync.Map                       // method and raw params → replay.Key
+	keys  sync.Map                       // method and raw params → match.Key
 	calls func() ([]recordedCall, error) // lists the session's requests
 }
 
@@ -402,14 +404,14 @@ func prepare(events []store.Event) *prepared {
 	return &prepared{calls: sync.OnceValues(func() ([]recordedCall, error) { return recordedCalls(events) })}
 }
 
-// match is replay.MatchParams, worked out once for the same bytes: schedules ask
+// match is match.MatchParams, worked out once for the same bytes: schedules ask
 // for the same things again and again.
-func (p *prepared) match(m transport.Message) (replay.Key, error) {
+func (p *prepared) match(m transport.Message) (match.Key, error) {
 	raw := m.Method + "\x00" + string(m.Params)
 	if key, ok := p.keys.Load(raw); ok {
-		return key.(replay.Key), nil
+		return key.(match.Key), nil
 	}
-	key, err := replay.MatchParams(m)
+	key, err := match.MatchParams(m)
 	if err == nil {
 		p.keys.Store(raw, key)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
 )
@@ -175,7 +175,7 @@ func (s *search) remark(r *Run) {
 	s.compareAnswers(r)
 	if s.done == 1 {
 		for _, f := range r.Findings() {
-			if f.Result == replay.Mismatch && len(s.notes) < shownNotes {
+			if f.Result == match.Mismatch && len(s.notes) < shownNotes {
 				s.notes = append(s.notes, "the live server answers otherwise than the recorded one: "+f.Text)
 			}
 		}

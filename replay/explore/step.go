@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -410,7 +410,7 @@ func parseFrame(f transport.Frame) *said {
 	s := &said{Parsed: order.Parse(f)}
 	for _, m := range s.Messages {
 		about := clip(m.Method)
-		if target, ok := replay.Target(m); ok {
+		if target, ok := timeline.Target(m); ok {
 			about += " " + strconv.Quote(shorten(target))
 		}
 		s.about = append(s.about, about)

@@ -14,7 +14,7 @@
 // A term about a call selects everything about the call: its request, its answer, its
 // progress and its cancellation, whichever end sent them. A frame with several messages
 // is selected when one message fits all terms. Everything here is pure: no I/O, no
-// clock, and no memory of earlier events; the [replay.Entry] says which call a message
+// clock, and no memory of earlier events; the [timeline.Entry] says which call a message
 // belongs to. An error in an expression names its place and the words that would do.
 //
 // # Layout

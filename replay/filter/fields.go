@@ -12,7 +12,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -63,9 +63,9 @@ var fields = []Field{
 	{Name: "at", Wants: "a range of times, such as >1.5s or 1s..2s", Says: "events in that time: >1.5s, 1s..2s, 2s (up to 3s)",
 		matcher: inTimes("at:", func(s *subject) (time.Duration, bool) { return s.entry.At, true })},
 	{Name: "seq", Wants: "a range of events, such as 5..9", Says: "events by their number: 12, 5..9, >100",
-		matcher: inNumbers(func(e *replay.Entry) uint64 { return e.Seq })},
+		matcher: inNumbers(func(e *timeline.Entry) uint64 { return e.Seq })},
 	{Name: "stream", Wants: "a range of numbers", Says: "events of the HTTP exchange",
-		matcher: inNumbers(func(e *replay.Entry) uint64 { return e.Stream })},
+		matcher: inNumbers(func(e *timeline.Entry) uint64 { return e.Stream })},
 }
 
 // anyText is the field without a name: a text that is somewhere in the event.
@@ -366,7 +366,7 @@ func parseSpan(text string, read func(string) (first, last int64, ok bool)) (s s
 }
 
 // inNumbers makes the fields that compare a number of the event.
-func inNumbers(number func(*replay.Entry) uint64) func(value) (matcher, error) {
+func inNumbers(number func(*timeline.Entry) uint64) func(value) (matcher, error) {
 	return func(v value) (matcher, error) {
 		s, ok := parseSpan(v.text, func(text string) (int64, int64, bool) {
 			n, err := strconv.ParseInt(strings.TrimPrefix(text, "#"), 10, 64)

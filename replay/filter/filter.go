@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -29,22 +29,22 @@ type term struct {
 
 // subject is the event, or one message of an event, or the call that a filter judges.
 type subject struct {
-	entry   *replay.Entry
-	message *replay.EntryMessage // nil: the event is no frame, or has no message
-	call    *replay.Call         // of the message; nil: none
+	entry   *timeline.Entry
+	message *timeline.EntryMessage // nil: the event is no frame, or has no message
+	call    *timeline.Call         // of the message; nil: none
 }
 
 // String returns the expression.
 func (f *Filter) String() string { return f.text }
 
 // Ahead reports whether the filter asks how a call ends. An entry says that only if its
-// transcript foresees it: see [replay.Transcript.Foresee].
+// transcript foresees it: see [timeline.Transcript.Foresee].
 func (f *Filter) Ahead() bool {
 	return slices.ContainsFunc(f.terms, func(t term) bool { return t.ahead })
 }
 
 // Selects reports whether the event fits. A nil filter selects everything.
-func (f *Filter) Selects(e *replay.Entry) bool {
+func (f *Filter) Selects(e *timeline.Entry) bool {
 	if f == nil || len(f.terms) == 0 {
 		return true
 	}
@@ -61,12 +61,12 @@ func (f *Filter) Selects(e *replay.Entry) bool {
 }
 
 // SelectsCall reports whether the call fits, as its request would.
-func (f *Filter) SelectsCall(c *replay.Call) bool {
+func (f *Filter) SelectsCall(c *timeline.Call) bool {
 	if f == nil {
 		return true
 	}
-	m := replay.EntryMessage{Kind: transport.Request, Method: c.Method, Target: c.Target, ID: c.ID, Token: c.Token, Call: c}
-	e := replay.Entry{Seq: c.Request, At: c.At, Kind: "frame", Dir: c.Dir, Stream: c.Stream}
+	m := timeline.EntryMessage{Kind: transport.Request, Method: c.Method, Target: c.Target, ID: c.ID, Token: c.Token, Call: c}
+	e := timeline.Entry{Seq: c.Request, At: c.At, Kind: "frame", Dir: c.Dir, Stream: c.Stream}
 	return f.fits(&subject{&e, &m, c})
 }
 

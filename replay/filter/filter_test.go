@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -48,7 +48,7 @@ func events(t *testing.T) []store.Event {
 	return list
 }
 
-func project(t *testing.T, p replay.Projection, list []store.Event) {
+func project(t *testing.T, p timeline.Projection, list []store.Event) {
 	t.Helper()
 	for _, e := range list {
 		if err := p.Apply(e); err != nil {
@@ -64,14 +64,14 @@ func selected(t *testing.T, expr string, list []store.Event) (seqs []uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transcript := replay.NewTranscript(func(e replay.Entry) error {
+	transcript := timeline.NewTranscript(func(e timeline.Entry) error {
 		if f.Selects(&e) {
 			seqs = append(seqs, e.Seq)
 		}
 		return nil
 	})
 	if f.Ahead() {
-		endings := replay.NewEndings()
+		endings := timeline.NewEndings()
 		project(t, endings, list)
 		transcript.Foresee(endings)
 	}
@@ -164,7 +164,7 @@ func TestNotAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	var seqs []uint64
-	project(t, replay.NewTranscript(func(e replay.Entry) error {
+	project(t, timeline.NewTranscript(func(e timeline.Entry) error {
 		if f.Selects(&e) {
 			seqs = append(seqs, e.Seq)
 		}
@@ -176,7 +176,7 @@ func TestNotAhead(t *testing.T) {
 }
 
 func TestSelectsCall(t *testing.T) {
-	call := &replay.Call{
+	call := &timeline.Call{
 		Dir: transport.ClientToServer, ID: "7", Method: "tools/call", Target: "search", Request: 4, At: time.Second, Response: 9, Latency: time.Second,
 	}
 	for expr, want := range map[string]bool{
@@ -242,7 +242,7 @@ func FuzzParse(f *testing.F) {
 		not, err := filter.Parse("-" + strings.TrimLeft(expr, blanks))
 		words := strings.FieldsFunc(expr, func(r rune) bool { return strings.ContainsRune(blanks, r) })
 		single := err == nil && len(words) == 1 && !strings.HasPrefix(strings.TrimSpace(expr), "-") && !strings.HasPrefix(strings.TrimSpace(expr), "!")
-		_ = replay.NewTranscript(func(e replay.Entry) error {
+		_ = timeline.NewTranscript(func(e timeline.Entry) error {
 			if got := parsed.Selects(&e); single && len(e.Messages) < 2 && got == not.Selects(&e) {
 				t.Errorf("%q and its negation are both %t", expr, got)
 			}

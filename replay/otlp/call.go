@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -69,7 +69,7 @@ func (c *call) describe(m transport.Message, seq uint64) {
 	a := &c.span.Attributes
 	a.set("mcp.method.name", stringOf(m.Method))
 	name := m.Method
-	if target, ok := replay.Target(m); ok {
+	if target, ok := timeline.Target(m); ok {
 		switch m.Method {
 		case "tools/call":
 			a.set("gen_ai.operation.name", stringOf("execute_tool"))

@@ -9,7 +9,7 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -147,7 +147,7 @@ func WriteJSON(w io.Writer, events iter.Seq2[store.Event, error], version string
 		s.begin()
 		return nil
 	}
-	err := replay.Project(events, projection(func(e store.Event) error {
+	err := timeline.Project(events, projection(func(e store.Event) error {
 		s.apply(e)
 		if len(*s.spans()) < batchSpans {
 			return nil

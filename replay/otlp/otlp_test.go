@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/otlp"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 )
@@ -112,8 +112,8 @@ func checkSession(t *testing.T, name string, events []store.Event) {
 	if !bytes.Equal(text, written(t, events)) {
 		t.Errorf("%s: the same session gives two traces", name)
 	}
-	calls := replay.NewCalls()
-	if err := replay.Project(jsonl.Each(events), calls); err != nil {
+	calls := timeline.NewCalls()
+	if err := timeline.Project(jsonl.Each(events), calls); err != nil {
 		t.Fatal(err)
 	}
 	spans := spansOf(t, text)

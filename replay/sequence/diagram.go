@@ -10,8 +10,8 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -22,7 +22,7 @@ type Line struct {
 	Left string // the client's calls, up to its lifeline
 	Lane string // from lifeline to lifeline
 	Tail string // the server's calls
-	Tone replay.Tone
+	Tone timeline.Tone
 	Dir  transport.Direction
 }
 
@@ -43,7 +43,7 @@ type Diagram struct {
 	width  int // of the lane, with its lifelines
 	client rails
 	server rails
-	open   map[*replay.Call]bool
+	open   map[*timeline.Call]bool
 }
 
 // New returns a diagram of width columns, 60 at least; emit gets its lines.
@@ -51,9 +51,9 @@ func New(width int, emit func(Line) error) *Diagram {
 	return &Diagram{
 		emit:   emit,
 		width:  max(width, minWidth) - headWidth - (leftRails + 2) - (rightRails + 2),
-		client: rails{columns: make([]*replay.Call, leftRails), beyond: map[*replay.Call]bool{}, begin: '╭', touch: '├', end: '╰'},
-		server: rails{columns: make([]*replay.Call, rightRails), beyond: map[*replay.Call]bool{}, begin: '╮', touch: '┤', end: '╯'},
-		open:   map[*replay.Call]bool{},
+		client: rails{columns: make([]*timeline.Call, leftRails), beyond: map[*timeline.Call]bool{}, begin: '╭', touch: '├', end: '╰'},
+		server: rails{columns: make([]*timeline.Call, rightRails), beyond: map[*timeline.Call]bool{}, begin: '╮', touch: '┤', end: '╯'},
+		open:   map[*timeline.Call]bool{},
 	}
 }
 
@@ -64,12 +64,12 @@ func (d *Diagram) Heading() error {
 }
 
 // Add draws an entry: a line for each of its messages.
-func (d *Diagram) Add(e replay.Entry) error {
+func (d *Diagram) Add(e timeline.Entry) error {
 	head := fmt.Sprintf("%6d %11.6f ", e.Seq, e.At.Seconds())
 	if len(e.Messages) == 0 {
-		var refused []replay.EntryMessage // calls that the HTTP status of the entry answers
+		var refused []timeline.EntryMessage // calls that the HTTP status of the entry answers
 		for _, c := range e.Refused {
-			refused = append(refused, replay.EntryMessage{Kind: transport.Response, Failure: c.Failure, Request: c.Request, Call: c})
+			refused = append(refused, timeline.EntryMessage{Kind: transport.Response, Failure: c.Failure, Request: c.Request, Call: c})
 			delete(d.open, c)
 		}
 		return d.line(head, e, refused, d.event(e))
@@ -78,7 +78,7 @@ func (d *Diagram) Add(e replay.Entry) error {
 		if i > 0 {
 			head = strings.Repeat(" ", headWidth)
 		}
-		if err := d.line(head, e, []replay.EntryMessage{m}, d.arrow(e, m)); err != nil {
+		if err := d.line(head, e, []timeline.EntryMessage{m}, d.arrow(e, m)); err != nil {
 			return err
 		}
 		if m.Kind == transport.Request && m.Call != nil {
@@ -90,8 +90,8 @@ func (d *Diagram) Add(e replay.Entry) error {
 	return nil
 }
 
-func (d *Diagram) line(head string, e replay.Entry, messages []replay.EntryMessage, lane string) error {
-	var tone replay.Tone
+func (d *Diagram) line(head string, e timeline.Entry, messages []timeline.EntryMessage, lane string) error {
+	var tone timeline.Tone
 	if len(messages) == 1 {
 		tone = messages[0].Tone()
 	} else {
@@ -105,7 +105,7 @@ func (d *Diagram) line(head string, e replay.Entry, messages []replay.EntryMessa
 }
 
 // arrow draws a message.
-func (d *Diagram) arrow(e replay.Entry, m replay.EntryMessage) string {
+func (d *Diagram) arrow(e timeline.Entry, m timeline.EntryMessage) string {
 	fill := "-"
 	switch m.Kind {
 	case transport.Notification:
@@ -139,7 +139,7 @@ func (d *Diagram) lane(dir transport.Direction, label, fill string) string {
 }
 
 // event draws an event without messages.
-func (d *Diagram) event(e replay.Entry) string {
+func (d *Diagram) event(e timeline.Entry) string {
 	switch {
 	case e.Kind == store.Lost:
 		return d.lane(transport.NoDirection, strings.ToUpper(string(e.Kind))+" "+e.Aside(), "!")
@@ -162,7 +162,7 @@ const shownOpen = 10
 
 // Close draws the calls that are still open.
 func (d *Diagram) Close() error {
-	calls := slices.SortedFunc(maps.Keys(d.open), func(a, b *replay.Call) int {
+	calls := slices.SortedFunc(maps.Keys(d.open), func(a, b *timeline.Call) int {
 		return cmp.Or(cmp.Compare(a.Request, b.Request), cmp.Compare(a.ID, b.ID))
 	})
 	for i, c := range calls {
@@ -172,7 +172,7 @@ func (d *Diagram) Close() error {
 		}
 		err := d.emit(Line{
 			Head: strings.Repeat(" ", headWidth), Left: strings.Repeat(" ", leftRails+2),
-			Lane: d.lane(transport.NoDirection, text, " "), Tone: replay.Fault, Dir: c.Dir,
+			Lane: d.lane(transport.NoDirection, text, " "), Tone: timeline.Fault, Dir: c.Dir,
 		})
 		if err != nil || i == shownOpen {
 			return err
@@ -182,7 +182,7 @@ func (d *Diagram) Close() error {
 }
 
 // Label names a message in a few words, the most telling word first.
-func Label(m replay.EntryMessage) string {
+func Label(m timeline.EntryMessage) string {
 	switch m.Kind {
 	case transport.Request:
 		return named(m.Method, m.Target, m.ID)
@@ -217,13 +217,13 @@ func Label(m replay.EntryMessage) string {
 }
 
 func named(method, target, id string) string {
-	m := replay.EntryMessage{Method: method, Target: target}
+	m := timeline.EntryMessage{Method: method, Target: target}
 	return fmt.Sprintf("%s (id %s)", m.Name(), phrase.Name(id))
 }
 
 // fitted returns the label of a message in width columns: it cuts the target of a long
 // label, because the words behind the target say more.
-func fitted(m replay.EntryMessage, width int) string {
+func fitted(m timeline.EntryMessage, width int) string {
 	const least = 8 // columns of a target that still mean something
 	m.Target = cut(m.Target, max(width, least))
 	label := Label(m)
@@ -245,7 +245,7 @@ func brief(d time.Duration) time.Duration {
 }
 
 // exchange returns the number of an event's HTTP exchange, in brackets.
-func exchange(e replay.Entry) string {
+func exchange(e timeline.Entry) string {
 	if e.Stream == 0 {
 		return ""
 	}
@@ -268,8 +268,8 @@ func cut(s string, width int) string {
 
 // rails are one end's calls in flight, each in a column of its own while there are enough.
 type rails struct {
-	columns []*replay.Call        // nil: free
-	beyond  map[*replay.Call]bool // calls without a column
+	columns []*timeline.Call        // nil: free
+	beyond  map[*timeline.Call]bool // calls without a column
 	begin   rune
 	touch   rune
 	end     rune
@@ -283,7 +283,7 @@ const (
 
 // row updates the rails by an entry's messages about calls of a direction, and returns the
 // entry's row of cells.
-func (r *rails) row(dir transport.Direction, messages []replay.EntryMessage) []rune {
+func (r *rails) row(dir transport.Direction, messages []timeline.EntryMessage) []rune {
 	cells := make([]rune, len(r.columns)+1)
 	for i, c := range r.columns {
 		cells[i] = ' '
@@ -303,7 +303,7 @@ func (r *rails) row(dir transport.Direction, messages []replay.EntryMessage) []r
 	return cells
 }
 
-func (r *rails) draw(m replay.EntryMessage, cells []rune) {
+func (r *rails) draw(m timeline.EntryMessage, cells []rune) {
 	at := slices.Index(r.columns, m.Call)
 	switch {
 	case m.Kind == transport.Request:

@@ -13,8 +13,8 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/sequence"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -87,7 +87,7 @@ func draw(t *testing.T, width int, list []store.Event) string {
 	if err := d.Heading(); err != nil {
 		t.Fatal(err)
 	}
-	transcript := replay.NewTranscript(d.Add)
+	transcript := timeline.NewTranscript(d.Add)
 	for _, e := range list {
 		if err := transcript.Apply(e); err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func TestDiagramFits(t *testing.T) {
 func TestDiagramForgets(t *testing.T) {
 	lines := 0
 	d := sequence.New(100, func(sequence.Line) error { lines++; return nil })
-	transcript := replay.NewTranscript(d.Add)
+	transcript := timeline.NewTranscript(d.Add)
 	pair := events("> {\"id\":1,\"method\":\"ping\"}\n< {\"id\":1,\"result\":{}}")
 	for range 1000 {
 		for _, e := range pair {
@@ -163,7 +163,7 @@ func mermaid(t *testing.T, limit int, list []store.Event) (text string, left int
 		b.WriteString(line + "\n")
 		return nil
 	})
-	transcript := replay.NewTranscript(d.Add)
+	transcript := timeline.NewTranscript(d.Add)
 	for _, e := range list {
 		if err := transcript.Apply(e); err != nil {
 			t.Fatal(err)

@@ -6,8 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -31,7 +31,7 @@ func NewMermaid(limit int, emit func(line string) error) *Mermaid {
 
 // Add draws an entry: a line for each of its messages. An entry that has no room is left
 // out, and so is every entry behind it.
-func (d *Mermaid) Add(e replay.Entry) error {
+func (d *Mermaid) Add(e timeline.Entry) error {
 	if err := d.begin(); err != nil {
 		return err
 	}
@@ -84,10 +84,10 @@ func (d *Mermaid) Close() (left int, err error) {
 }
 
 // mermaidArrow draws requests solid, answers dotted, notifications open, failures crossed.
-func mermaidArrow(e replay.Entry, m replay.EntryMessage) string {
+func mermaidArrow(e timeline.Entry, m timeline.EntryMessage) string {
 	arrow := "->>"
 	switch {
-	case m.Tone() == replay.Fault:
+	case m.Tone() == timeline.Fault:
 		arrow = "--x"
 	case m.Kind == transport.Response:
 		arrow = "-->>"
@@ -97,7 +97,7 @@ func mermaidArrow(e replay.Entry, m replay.EntryMessage) string {
 	return mermaidLine(e, arrow, Label(m))
 }
 
-func mermaidLine(e replay.Entry, arrow, label string) string {
+func mermaidLine(e timeline.Entry, arrow, label string) string {
 	ends := "C" + arrow + "S"
 	if e.Dir == transport.ServerToClient {
 		ends = "S" + arrow + "C"
@@ -106,7 +106,7 @@ func mermaidLine(e replay.Entry, arrow, label string) string {
 }
 
 // mermaidNote draws an event without messages: at the server if it concerns only that.
-func mermaidNote(e replay.Entry) string {
+func mermaidNote(e timeline.Entry) string {
 	where, what := "over C,S", string(e.Kind)
 	switch {
 	case e.Noise:

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -93,7 +93,7 @@ func (s *State) closes(x *call) {
 }
 
 func (s *State) request(e store.Event, m *transport.Message) {
-	target, _ := replay.Target(*m)
+	target, _ := timeline.Target(*m)
 	x := &call{
 		dir: e.Dir, id: string(mcp.KeyOf(m.ID)), method: strings.Clone(m.Method), target: strings.Clone(target),
 		token: string(mcp.KeyOf(m.ProgressToken())), stream: e.Stream, seq: e.Seq, at: e.At,
@@ -197,8 +197,8 @@ func text(raw json.RawMessage) (s string) {
 }
 
 // asked is the call as a filter knows it.
-func (x *call) asked() *replay.Call {
-	return &replay.Call{Dir: x.dir, ID: x.raw, Method: x.method, Target: x.target, Token: x.rawToken, Request: x.seq, At: x.at, Stream: x.stream}
+func (x *call) asked() *timeline.Call {
+	return &timeline.Call{Dir: x.dir, ID: x.raw, Method: x.method, Target: x.target, Token: x.rawToken, Request: x.seq, At: x.at, Stream: x.stream}
 }
 
 // watch has the open calls that a filter selects, so that asking after each event does

@@ -1,0 +1,529 @@
+package match
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// StepResult is what became of a step of a recording that was played to a live end.
+type StepResult string
+
+// The results of a step.
+const (
+	// Match: the live end said what the recorded one did, but for what is Mapped.
+	Match StepResult = "match"
+	// Mismatch: it said something else, or at another place in the order.
+	Mismatch StepResult = "mismatch"
+	// Missing: it did not say it.
+	Missing StepResult = "missing"
+	// Extra: it said what the recorded one did not.
+	Extra StepResult = "extra"
+	// NotSent: a recorded frame of the end that is played was not sent, because
+	// what it waits for did not come.
+	NotSent StepResult = "not sent"
+)
+
+// StepVerdict is the verdict on one step of a recording that was played to a live
+// end.
+type StepVerdict struct {
+	Seq         uint64              // the recorded event; of an extra one the nearest, or 0
+	Dir         transport.Direction // of the message
+	What        string              // tools/call echo; the answer to tools/call echo; notifications/progress
+	Result      StepResult
+	Differences []Difference // of a mismatch in content; of an extra request: from the nearest
+	More        int          // differences beyond those listed
+	Order       string       // of a mismatch in order: came after #8, the answer to tools/call; recorded before it
+	Mapped      []Mapping    // what was not compared as it stands, and why
+	Text        string       // one sentence, for everything but a match
+}
+
+// Difference is a place where a live message is not as the recorded one.
+type Difference struct {
+	Path   string `json:"path"`             // JSON pointer from the message's root
+	Within string `json:"within,omitempty"` // of a text that is JSON itself: JSON pointer from its root
+	Want   string `json:"want"`             // JSON text, clipped; "nothing" where there is none
+	Got    string `json:"got"`
+	Hint   string `json:"hint,omitempty"` // the normalizers under which the two would match: time; or ""
+}
+
+// Mapping is a place where a live message is not as the recorded one, and matches
+// all the same.
+type Mapping struct {
+	Path string `json:"path"` // JSON pointer from the message's root
+	// By says why: variable, ignored, redacted, identity, matcher, method, order, or
+	// the name of a normalizer.
+	By   string `json:"by"`
+	Want string `json:"want"`
+	Got  string `json:"got"`
+}
+
+// String returns the verdict on one line.
+func (v StepVerdict) String() string {
+	if v.Text == "" {
+		return string(v.Result) + ": " + v.What
+	}
+	return string(v.Result) + ": " + v.Text
+}
+
+// keptDifferences is how many differences of a message are kept; the rest are
+// counted.
+const keptDifferences = 50
+
+// hintLimit is how long a text may be for a hint, which tries all normalizers.
+const hintLimit = 1 << 16
+
+// Comparison is how a live message differs from a recorded one.
+type Comparison struct {
+	Differences []Difference // the first keptDifferences
+	More        int          // differences beyond those listed
+	Mapped      []Mapping    // what differs and matches all the same
+}
+
+// Same reports whether nothing differs but what is mapped.
+func (c Comparison) Same() bool { return c.Count() == 0 }
+
+// Count returns the number of differences, listed or not.
+func (c Comparison) Count() int { return len(c.Differences) + c.More }
+
+// Compare compares two messages of one kind by their params, or by their result and error.
+func (r Rules) Compare(recorded, live transport.Message, v *Variables) Comparison {
+	c := comparer{rules: r, variables: v}
+	c.compareParts(recorded, live)
+	return c.Comparison
+}
+
+// compareParts walks the parts of two messages that have a part at all.
+func (c *comparer) compareParts(recorded, live transport.Message) {
+	for _, part := range [...]struct {
+		name           string
+		recorded, live []byte
+	}{
+		{"params", recorded.Params, live.Params}, {"result", recorded.Result, live.Result}, {"error", recorded.Error, live.Error},
+	} {
+		if bytes.Equal(part.recorded, part.live) {
+			continue
+		}
+		c.recorded, c.live, c.path = part.recorded, part.live, []string{part.name}
+		a, b := treeOf(part.recorded), treeOf(part.live)
+		if part.name == "params" {
+			a, b = c.rules.paramsOf(recorded, a), c.rules.paramsOf(live, b)
+		} else {
+			a, b = withoutSubscription(a), withoutSubscription(b)
+		}
+		c.compare(a, b)
+	}
+}
+
+// withoutSubscription drops the id of a request that a result repeats.
+func withoutSubscription(result tree) tree {
+	meta := result.member("_meta")
+	if meta.kind != '{' || meta.member(mcp.MetaSubscriptionID).kind == 0 {
+		return result
+	}
+	meta = meta.without(mcp.MetaSubscriptionID)
+	if len(meta.keys) == 0 {
+		return result.without("_meta")
+	}
+	rest := result.without("_meta")
+	rest.keys, rest.kids = append(rest.keys, "_meta"), append(rest.kids, meta)
+	rest.sortKeys()
+	return rest
+}
+
+// comparer walks two values side by side.
+type comparer struct {
+	Comparison
+	rules          Rules
+	variables      *Variables // nil: none
+	recorded, live []byte     // what the values stand in
+	path           []string
+	outer          []string // the place of the text that the values are in, if they are in one
+	terse          bool     // differences are only counted
+}
+
+func (c *comparer) compare(a, b tree) {
+	switch {
+	case len(c.rules.Ignore) > 0 && c.rules.Ignores(slices.Concat(c.outer, c.path)):
+		if !c.same(a, b) {
+			c.addMapping("ignored", a, b)
+		}
+	case a.kind == '{' && b.kind == '{':
+		c.compareObjects(a, b)
+	case a.kind == '[' && b.kind == '[':
+		c.compareLists(a, b)
+	case a.kind == b.kind && a.isScalar() && (a.text == b.text || a.kind == '0' && c.rules.number(a.text) == c.rules.number(b.text)):
+	case a.isScalar() && b.isScalar():
+		if by := c.whyEqual(a, b); by != "" {
+			c.addMapping(by, a, b)
+		} else if !c.compareDocuments(a, b) {
+			c.differ(a, b)
+		}
+	default:
+		c.differ(a, b)
+	}
+}
+
+// same reports whether two values are the same without any rule.
+func (c *comparer) same(a, b tree) bool {
+	return a.kind == b.kind && bytes.Equal(c.recorded[a.start:a.end], c.live[b.start:b.end])
+}
+
+func (c *comparer) compareObjects(a, b tree) {
+	i, j := 0, 0
+	for i < len(a.keys) || j < len(b.keys) {
+		switch {
+		case j == len(b.keys) || i < len(a.keys) && a.keys[i] < b.keys[j]:
+			c.enter(a.keys[i], a.kids[i], tree{})
+			i++
+		case i == len(a.keys) || b.keys[j] < a.keys[i]:
+			c.enter(b.keys[j], tree{}, b.kids[j])
+			j++
+		default:
+			c.enter(a.keys[i], a.kids[i], b.kids[j])
+			i, j = i+1, j+1
+		}
+	}
+}
+
+// compareLists compares element by element. Where one list is longer it is the
+// elements before an equal end that were added or left out.
+func (c *comparer) compareLists(a, b tree) {
+	end := 0
+	for short := min(len(a.kids), len(b.kids)); len(a.kids) != len(b.kids) && end < short; end++ {
+		if !c.same(a.kids[len(a.kids)-1-end], b.kids[len(b.kids)-1-end]) {
+			break
+		}
+	}
+	a.kids, b.kids = a.kids[:len(a.kids)-end], b.kids[:len(b.kids)-end]
+	for i := range max(len(a.kids), len(b.kids)) {
+		c.enter(strconv.Itoa(i), a.element(i), b.element(i))
+	}
+}
+
+func (c *comparer) enter(step string, a, b tree) {
+	c.path = append(c.path, step)
+	c.compare(a, b)
+	c.path = c.path[:len(c.path)-1]
+}
+
+func (c *comparer) differ(a, b tree) {
+	if c.terse || len(c.Differences) >= keptDifferences {
+		c.More++
+		return
+	}
+	masked := maskPattern().MatchString(a.text)
+	small := len(a.text) <= hintLimit && len(b.text) <= hintLimit
+	own := a.text
+	var put []change
+	if a.kind == '"' && b.kind == '"' && !masked && small {
+		put = c.variables.changes(memberName(c.path), own)
+		a.text = string(apply([]byte(own), put)) // so that only what differs does
+	}
+	want, got := c.show(a, b)
+	if len(put) > 0 && c.variables.bothRecorded && c.variables.hide(own) == own { // each recording is shown as it is
+		want = showText(own, recordedOffset(put, firstShown(a.text, b.text)))
+	}
+	d := Difference{Path: pointerText(c.path), Want: want, Got: got}
+	if c.areNormal(a, b) && !masked && small {
+		d.Hint = normalizersFor(Normalizers(), a.text, b.text)
+	}
+	c.Differences = append(c.Differences, d)
+}
+
+func (c *comparer) addMapping(by string, a, b tree) {
+	want, got := c.show(a, b)
+	c.Mapped = append(c.Mapped, Mapping{Path: pointerText(c.path), By: by, Want: want, Got: got})
+}
+
+// memberName is the last step of a path that is no index: for the elements of a list the
+// name of the list.
+func memberName(path []string) string {
+	for i := len(path) - 1; i >= 0; i-- {
+		if _, err := strconv.Atoi(path[i]); err != nil {
+			return path[i]
+		}
+	}
+	return ""
+}
+
+// whyEqual says why two scalars that differ are taken as a match; "" if they are not.
+func (c *comparer) whyEqual(a, b tree) string {
+	if c.variables.unmask(a, b) != nil {
+		return "redacted"
+	}
+	if c.variables.explains(memberName(c.path), a, b) {
+		return "variable"
+	}
+	if !c.areNormal(a, b) || len(c.rules.Normalize) == 0 {
+		return ""
+	}
+	if by := normalizersFor(c.rules.Normalize, a.text, b.text); by != "" {
+		return by
+	}
+	put := c.variables.put(memberName(c.path), a.text)
+	if put == a.text {
+		return ""
+	}
+	if by := normalizersFor(c.rules.Normalize, put, b.text); by != "" {
+		return "variable," + by
+	}
+	return ""
+}
+
+// areNormal reports whether normalizers are for the values: two texts or two numbers,
+// for one that became the other is another interface. A protocol revision looks like a
+// date and is none.
+func (c *comparer) areNormal(a, b tree) bool {
+	name := memberName(c.path)
+	switch {
+	case name == "supportedVersions", strings.HasSuffix(name, "protocolVersion"),
+		len(c.path) > 0 && c.path[0] == "error" && (name == "supported" || name == "requested"):
+		return false
+	}
+	return a.kind == b.kind && (a.kind == '"' || a.kind == '0')
+}
+
+// normalizersFor names the normalizers that make two texts equal: the first that does so
+// alone, or else as many as it takes; "" if they do not.
+func normalizersFor(list []Normalizer, a, b string) string {
+	for _, n := range list {
+		x, y := a, b
+		if n.local {
+			x, y = differingParts(a, b)
+		}
+		if n.Apply(x) == n.Apply(y) {
+			return n.Name
+		}
+	}
+	if len(list) < 2 {
+		return ""
+	}
+	if !slices.ContainsFunc(list, func(n Normalizer) bool { return !n.local }) {
+		a, b = differingParts(a, b)
+	}
+	var names []string
+	for _, n := range list {
+		x, y := n.Apply(a), n.Apply(b)
+		if x != a || y != b {
+			names = append(names, n.Name)
+		}
+		a, b = x, y
+	}
+	if a != b {
+		return ""
+	}
+	return strings.Join(names, ",")
+}
+
+// shownLength is how many characters of a value a report shows.
+const shownLength = 60
+
+// show returns two values as they stand in a report: JSON on one line, of long
+// texts the part where they part.
+func (c *comparer) show(a, b tree) (want, got string) {
+	if maskPattern().Match(c.recorded[a.start:a.end]) {
+		return showTree(c.recorded, a), notShown
+	}
+	a.text, b.text = c.variables.hide(a.text), c.variables.hide(b.text)
+	recorded, a := c.masked(c.recorded, a)
+	live, b := c.masked(c.live, b)
+	if a.kind != '"' || b.kind != '"' {
+		return showTree(recorded, a), c.variables.hide(showTree(live, b))
+	}
+	cut := firstShown(a.text, b.text)
+	return showText(a.text, cut), showText(b.text, cut)
+}
+
+// firstShown returns the byte from which two texts are shown: somewhat before they differ.
+func firstShown(a, b string) int {
+	cut := 0
+	for cut < min(len(a), len(b)) && a[cut] == b[cut] {
+		cut++
+	}
+	if cut -= shownLength / 3; cut < shownLength/3 || max(len(a), len(b)) <= shownLength {
+		return 0
+	}
+	return cut
+}
+
+// recordedOffset returns where a byte of a text that was changed stood before.
+func recordedOffset(changes []change, at int) int {
+	for _, c := range changes {
+		switch end := c.start + len(c.value); {
+		case at <= c.start:
+			return at
+		case at < end:
+			return c.start
+		}
+		at += c.end - c.start - len(c.value)
+	}
+	return at
+}
+
+// masked returns what a report may show of a value of raw.
+func (c *comparer) masked(raw []byte, n tree) ([]byte, tree) {
+	if c.rules.Mask == nil || n.kind == 0 {
+		return raw, n
+	}
+	value := raw[n.start:n.end]
+	masked := c.rules.Mask(slices.Concat(c.outer, c.path), value)
+	if bytes.Equal(masked, value) {
+		return raw, n
+	}
+	return masked, treeOf(masked)
+}
+
+// showText quotes the part of a text that begins at about byte from.
+func showText(text string, from int) string {
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	before, after := "", ""
+	if from > 0 {
+		text, before = text[from:], "…"
+	}
+	if runes := []rune(text[:min(len(text), 4*shownLength+4)]); len(runes) > shownLength {
+		text, after = string(runes[:shownLength]), "…"
+	}
+	quoted, _ := json.Marshal(text)
+	return before + plainJSON.Replace(string(quoted)) + after
+}
+
+// plainJSON undoes the escapes that encoding/json puts in for browsers.
+var plainJSON = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
+
+func showTree(raw []byte, n tree) string {
+	switch n.kind {
+	case 0:
+		return "nothing"
+	case '"':
+		return showText(n.text, 0)
+	}
+	raw = raw[n.start:n.end]
+	var b bytes.Buffer
+	if len(raw) > 16*shownLength || json.Compact(&b, raw) != nil {
+		b.Reset()
+		b.Write(bytes.Join(bytes.Fields(raw[:min(len(raw), 16*shownLength)]), []byte(" ")))
+	}
+	runes := []rune(strings.ToValidUTF8(b.String(), "�"))
+	if len(runes) <= shownLength && b.Len() <= 16*shownLength {
+		return string(runes)
+	}
+	return string(runes[:min(shownLength, len(runes))]) + "…"
+}
+
+// compareDocuments compares two texts that are JSON themselves, as tools have it
+// whose results are texts, place by place. It reports false of other texts, and of
+// two that say the same and are only spelled otherwise.
+func (c *comparer) compareDocuments(a, b tree) bool {
+	if a.kind != '"' || b.kind != '"' || !isDocument(a.text) || !isDocument(b.text) {
+		return false
+	}
+	inner := comparer{rules: c.rules, variables: c.variables, recorded: []byte(a.text), live: []byte(b.text), terse: c.terse}
+	inner.outer = slices.Concat(c.outer, c.path)
+	x, errX := parseTree(inner.recorded)
+	y, errY := parseTree(inner.live)
+	if errX != nil || errY != nil {
+		return false
+	}
+	inner.compare(x, y)
+	if inner.Same() && len(inner.Mapped) == 0 {
+		return false
+	}
+	path := pointerText(c.path)
+	kept := min(len(inner.Differences), keptDifferences-len(c.Differences))
+	for _, d := range inner.Differences[:kept] {
+		d.Path, d.Within = path, d.Path+d.Within
+		c.Differences = append(c.Differences, d)
+	}
+	c.More += inner.Count() - kept
+	for _, m := range inner.Mapped {
+		m.Path = path
+		c.Mapped = append(c.Mapped, m)
+	}
+	return true
+}
+
+// isDocument reports whether a text may be a JSON object or list.
+func isDocument(text string) bool {
+	text = strings.TrimSpace(text)
+	return len(text) > 1 && (text[0] == '{' && text[len(text)-1] == '}' || text[0] == '[' && text[len(text)-1] == ']')
+}
+
+// Place says where the difference is: /result/content/0/text, within it /items/3/id.
+func (d Difference) Place() string {
+	if d.Within == "" {
+		return d.Path
+	}
+	return d.Path + ", within it " + d.Within
+}
+
+// windowFrom is the length from which on texts are compared by a window.
+const windowFrom = 4096
+
+// margin is how much of what is equal stays in the window on either side: the
+// longest date there is, and then some.
+const margin = 128
+
+// differingParts returns the parts of two texts that differ, with something around it, cut
+// between words. What looks at words alone says the same of the parts as of the
+// whole, and a long text mostly differs in little.
+func differingParts(a, b string) (partA, partB string) {
+	if min(len(a), len(b)) < windowFrom {
+		return a, b
+	}
+	from := 0
+	for from < min(len(a), len(b)) && a[from] == b[from] {
+		from++
+	}
+	from = max(0, strings.LastIndexAny(a[:max(0, from-margin)], " \n"))
+	a, b = a[from:], b[from:]
+	end := 0
+	for end < min(len(a), len(b)) && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	rest := max(0, end-margin)
+	cut := strings.IndexAny(a[len(a)-rest:], " \n")
+	if cut < 0 {
+		return a, b
+	}
+	rest -= cut
+	return a[:len(a)-rest], b[:len(b)-rest]
+}
+
+// Sentence tells the first difference, and how many there are.
+func (c Comparison) Sentence() string {
+	d := c.Differences[0]
+	if c.Count() == 2 && d.Path == "/result" && c.Differences[1].Path == "/error" {
+		failure := c.Differences[1]
+		if d.Got == "nothing" {
+			return fmt.Sprintf("is an error: recorded the result %s, got the error %s", d.Want, failure.Got)
+		}
+		return fmt.Sprintf("is no error: recorded the error %s, got the result %s", failure.Want, d.Got)
+	}
+	text := fmt.Sprintf("differs at %s: recorded %s, got %s", d.Place(), d.Want, d.Got)
+	if d.Hint != "" {
+		text += fmt.Sprintf(" (would match with normalizer %s)", d.Hint)
+	}
+	if more := c.Count() - 1; more > 0 {
+		text += fmt.Sprintf(", and in %s more", phrase.Plural(more, "place"))
+	}
+	return text
+}
+
+// AsMapped returns the comparison with its differences as mappings: they do not count.
+func (c Comparison) AsMapped(by string) Comparison {
+	for _, d := range c.Differences {
+		c.Mapped = append(c.Mapped, Mapping{Path: d.Path, By: by, Want: d.Want, Got: d.Got})
+	}
+	return Comparison{Mapped: c.Mapped}
+}

@@ -1,0 +1,76 @@
+package match
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+func TestMatchParams(t *testing.T) {
+	for _, tt := range []struct {
+		name, a, b string
+		same       bool
+	}{
+		{"order of keys, blanks, escapes", `{"a":"é","b":[1, 2]}`, ` { "b":[1,2],"a":"\u00e9" }`, true},
+		{"numbers as written", `{"x":9007199254740993}`, `{"x":9007199254740992}`, false},
+		{"1 is 1.0 is 10e-1", `{"x":[1,1,-0]}`, `{"x":[1.0,10e-1,0]}`, true},
+		{"none and empty", ``, `{}`, true},
+		{"none and null", ``, `null`, true},
+		{"progress token", `{"_meta":{"progressToken":1}}`, `{}`, true},
+		{"who asks", `{"_meta":{"x":1,"io.modelcontextprotocol/clientInfo":{"name":"a"},"io.modelcontextprotocol/clientCapabilities":{}}}`, `{"_meta":{"x":1}}`, true},
+		{"the rest of _meta", `{"_meta":{"x":1}}`, `{"_meta":{"x":2}}`, false},
+		{"progressToken elsewhere", `{"progressToken":1}`, `{"progressToken":2}`, false},
+		{"duplicate keys: the last", `{"a":1,"a":2}`, `{"a":2}`, true},
+		{"lists are ordered", `{"a":[1,2]}`, `{"a":[2,1]}`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, errA := MatchParams(transport.Message{ID: json.RawMessage("1"), Method: "m", Params: json.RawMessage(tt.a)})
+			b, errB := MatchParams(transport.Message{ID: json.RawMessage("2"), Method: "m", Params: json.RawMessage(tt.b)})
+			if tt.a == "" {
+				a, errA = MatchParams(transport.Message{Method: "m"})
+			}
+			if errA != nil || errB != nil {
+				t.Fatal(errA, errB)
+			}
+			if (a == b) != tt.same {
+				t.Errorf("%s and %s", a, b)
+			}
+		})
+	}
+}
+
+func TestCompare(t *testing.T) {
+	for _, tt := range []struct {
+		recorded, live string
+		count          int
+		first          Difference
+	}{
+		{`{"a":1}`, `{"a":1}`, 0, Difference{}},
+		{`{"a":1,"_meta":{"progressToken":1}}`, `{ "a" : 1.0 }`, 0, Difference{}},
+		{`{"arguments":{"x":1}}`, `{"arguments":{"x":2}}`, 1, Difference{Path: "/params/arguments/x", Want: "1", Got: "2"}},
+		{`{"a":{"b":1},"z":1}`, `{"z":2}`, 2, Difference{Path: "/params/a", Want: `{"b":1}`, Got: "nothing"}},
+		{`{}`, `{"a/b~":null}`, 1, Difference{Path: "/params/a~1b~0", Want: "nothing", Got: "null"}},
+		{`{"a":[1,2]}`, `{"a":[1,3,4]}`, 2, Difference{Path: "/params/a/1", Want: "2", Got: "3"}},
+		{`{"a":[1,2,3,4]}`, `{"a":[1,2,9,3,4]}`, 1, Difference{Path: "/params/a/2", Want: "nothing", Got: "9"}},
+		{`{"a":[1,2,3,4]}`, `{"a":[1,3,4]}`, 1, Difference{Path: "/params/a/1", Want: "2", Got: "nothing"}},
+		{`{"a":5}`, `{"a":"5"}`, 1, Difference{Path: "/params/a", Want: "5", Got: `"5"`}},
+		{`{"a":true}`, `{"a":null}`, 1, Difference{Path: "/params/a", Want: "true", Got: "null"}},
+		{`{"a":"` + strings.Repeat("é", 100) + `"}`, `{"a":[]}`, 1, Difference{Path: "/params/a", Want: `"` + strings.Repeat("é", 60) + `"…`, Got: "[]"}},
+		{`{"a":"` + strings.Repeat("é", 100) + `x"}`, `{"a":"` + strings.Repeat("é", 100) + `y"}`, 1,
+			Difference{Path: "/params/a", Want: `…"` + strings.Repeat("é", 10) + `x"`, Got: `…"` + strings.Repeat("é", 10) + `y"`}},
+		{`{"a":"\ud800"}`, `{"a":"\udbff"}`, 1, Difference{Path: "/params/a", Want: `"\ufffd\ufffd\ufffd"`, Got: `"\ufffd\ufffd\ufffd"`}},
+		{`{"a":"<b>"}`, `{"a":"&"}`, 1, Difference{Path: "/params/a", Want: `"<b>"`, Got: `"&"`}},
+		{"{\"a\":\"\xff\"}", "{\"a\":\"\xfe\"}", 1, Difference{Path: "/params/a", Want: `"\ufffd"`, Got: `"\ufffd"`}},
+	} {
+		c := Rules{}.Compare(transport.Message{Params: json.RawMessage(tt.recorded)}, transport.Message{Params: json.RawMessage(tt.live)}, nil)
+		var first Difference
+		if !c.Same() {
+			first = c.Differences[0]
+		}
+		if c.Count() != tt.count || first != tt.first {
+			t.Errorf("%s and %s: %d, %+v, want %d, %+v", tt.recorded, tt.live, c.Count(), first, tt.count, tt.first)
+		}
+	}
+}

@@ -1,0 +1,363 @@
+package match
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Rules say how live messages are compared with recorded ones. The zero value
+// compares everything but ids, progress tokens and the identity of the client.
+type Rules struct {
+	By        Strictness
+	Ignore    []Pointer                                 // places that are not compared
+	Normalize []Normalizer                              // applied to both sides before they are compared
+	Match     Matcher                                   // gives requests their Key; nil: By decides
+	Mask      func(place []string, value []byte) []byte // what reports show of a JSON value; nil: all of it
+	AnyOrder  bool                                      // a notification may come on either side of its call's answer, and before an earlier one
+}
+
+// Strictness says what a live request must have in common with the recorded one
+// whose answer it gets.
+type Strictness uint8
+
+const (
+	// ByParams: the method and the params.
+	ByParams Strictness = iota
+	// ByMethod: the method alone; the queue is in recorded order.
+	ByMethod
+	// ByOrder: the method, and its place among the requests.
+	ByOrder
+	// Strict: as ByParams, with the identities in _meta and numbers as written.
+	Strict
+)
+
+var strictnesses = [...]string{"params", "method", "order", "strict"}
+
+// String returns the name that ParseStrictness takes.
+func (s Strictness) String() string {
+	if int(s) < len(strictnesses) {
+		return strictnesses[s]
+	}
+	return fmt.Sprintf("Strictness(%d)", s)
+}
+
+// ParseStrictness reads params, method, order or strict.
+func ParseStrictness(name string) (Strictness, error) {
+	for i, n := range strictnesses {
+		if n == name {
+			return Strictness(i), nil
+		}
+	}
+	return 0, fmt.Errorf("match %q: want params, method, order or strict", name)
+}
+
+// Key is what a request asks for, in a form that can be compared: requests with
+// the same Key take their answers from one queue.
+type Key string
+
+// Matcher gives a request its Key. Ids must not be part of it.
+type Matcher func(transport.Message) (Key, error)
+
+// MatchParams is the Matcher of the zero Rules: the method and the params in one
+// spelling, with keys sorted, escapes resolved, the last of a duplicate key, and
+// numbers equal that are the same number (100, 1e2). Absent params are as empty
+// ones. Of _meta it leaves out what names the client and not the request: progressToken, and
+// the client's name and capabilities that 2026-07-28 puts in every request.
+func MatchParams(m transport.Message) (Key, error) { return Rules{}.Key(m) }
+
+// Key returns the queue of answers that a request belongs to.
+func (r Rules) Key(m transport.Message) (Key, error) {
+	switch {
+	case MatchedByMethod(m.Method):
+		return Key(m.Method), nil
+	case r.Match != nil:
+		return r.Match(m)
+	case r.By == ByMethod || r.By == ByOrder:
+		return Key(m.Method), nil
+	}
+	params, err := parseTree(m.Params)
+	if err != nil {
+		return "", fmt.Errorf("match %s: params are %v", m.Method, err)
+	}
+	w := keyWriter{rules: r, b: append([]byte(m.Method), ' '), path: []string{"params"}}
+	w.write(r.paramsOf(m, params))
+	return Key(w.b), nil
+}
+
+// MatchedByMethod reports whether a request matches whatever its params are: two
+// clients never introduce themselves alike.
+func MatchedByMethod(method string) bool {
+	return method == mcp.MethodInitialize || method == mcp.MethodDiscover || method == mcp.MethodPing
+}
+
+// paramsOf returns the params of a message without ids and tokens, and without the client's
+// identity unless the rules are Strict.
+func (r Rules) paramsOf(m transport.Message, params tree) tree {
+	if params.kind == 0 || params.kind == 'n' {
+		params = tree{kind: '{'}
+	}
+	switch m.Method {
+	case mcp.NotificationProgress:
+		params = params.without("progressToken")
+	case mcp.NotificationCancelled:
+		params = params.without("requestId")
+	case mcp.MethodInitialize:
+		if r.By != Strict {
+			params = params.without("clientInfo", "capabilities")
+		}
+	}
+	meta := params.member("_meta")
+	if meta.kind != '{' {
+		return params
+	}
+	names := []string{"progressToken", mcp.MetaSubscriptionID}
+	if r.By != Strict {
+		names = append(names, "io.modelcontextprotocol/clientInfo", "io.modelcontextprotocol/clientCapabilities")
+	}
+	meta = meta.without(names...)
+	if len(meta.keys) == 0 {
+		return params.without("_meta")
+	}
+	params.kids = slices.Clone(params.kids)
+	i, _ := slices.BinarySearch(params.keys, "_meta")
+	params.kids[i] = meta
+	return params
+}
+
+// keyWriter writes a value in one spelling.
+type keyWriter struct {
+	rules Rules
+	b     []byte
+	path  []string // kept only for rules that ignore places, and for shapes
+	shape bool     // marks stand for what looks made up
+}
+
+func (w *keyWriter) write(n tree) {
+	switch n.kind {
+	case '{':
+		w.b = append(w.b, '{')
+		for i, kid := range n.kids {
+			w.enter(n.keys[i], kid, true)
+		}
+		w.b = append(w.b, '}')
+	case '[':
+		w.b = append(w.b, '[')
+		for i, kid := range n.kids {
+			w.enter(strconv.Itoa(i), kid, false)
+		}
+		w.b = append(w.b, ']')
+	case '"':
+		w.quote(w.text(n))
+	case '0':
+		w.b = append(w.b, w.text(n)...)
+	default:
+		w.b = append(w.b, n.text...)
+	}
+}
+
+// enter writes a member or an element. Of an ignored one nothing is left but, in a
+// list, that it is there.
+func (w *keyWriter) enter(step string, kid tree, named bool) {
+	ignored := false
+	if len(w.rules.Ignore) > 0 || w.shape {
+		w.path = append(w.path, step)
+		defer func() { w.path = w.path[:len(w.path)-1] }()
+		ignored = w.rules.Ignores(w.path)
+	}
+	switch {
+	case ignored && named:
+		return
+	case named:
+		w.quote(step)
+	}
+	if !ignored {
+		w.write(kid)
+	}
+	w.b = append(w.b, ',')
+}
+
+// StringOf returns a string or a number as it is compared.
+func (w *keyWriter) text(n tree) string {
+	text := n.text
+	if n.kind == '0' {
+		text = w.rules.number(text)
+	}
+	if w.shape {
+		return w.shapeOf(text)
+	}
+	return w.rules.normal(text)
+}
+
+func (w *keyWriter) quote(s string) {
+	w.b = append(w.b, '"')
+	for {
+		i := strings.IndexAny(s, `"\`)
+		if i < 0 {
+			break
+		}
+		w.b = append(append(w.b, s[:i]...), '\\', s[i])
+		s = s[i+1:]
+	}
+	w.b = append(append(w.b, s...), '"')
+}
+
+// Ignores reports whether the place is not compared.
+func (r Rules) Ignores(path []string) bool {
+	return slices.ContainsFunc(r.Ignore, func(p Pointer) bool { return p.covers(path) })
+}
+
+// normal applies the normalizers in their order.
+func (r Rules) normal(text string) string {
+	for _, n := range r.Normalize {
+		text = n.Apply(text)
+	}
+	return text
+}
+
+// number returns a number as it is compared.
+func (r Rules) number(written string) string {
+	if r.By == Strict {
+		return written
+	}
+	return mcp.Decimal(written)
+}
+
+// Pointer is a JSON pointer (RFC 6901) from a message's root, in which * stands for
+// any one member or element: /params/arguments/items/*/at. In a text that is JSON itself
+// it goes on: /result/content/0/text/items/3.
+type Pointer struct {
+	steps []string
+	used  *atomic.Bool // it has covered a place; shared by all copies
+}
+
+// ParsePointer reads a JSON pointer.
+func ParsePointer(text string) (Pointer, error) {
+	if !strings.HasPrefix(text, "/") {
+		return Pointer{}, fmt.Errorf("JSON pointer %q: want one from the message's root, such as /params/arguments/when", text)
+	}
+	steps := strings.Split(text[1:], "/")
+	for i, s := range steps {
+		for j := 0; j < len(s); j++ {
+			if s[j] == '~' && (j+1 == len(s) || s[j+1] != '0' && s[j+1] != '1') {
+				return Pointer{}, fmt.Errorf("JSON pointer %q: write ~0 for ~ and ~1 for / in a member's name", text)
+			}
+		}
+		steps[i] = pointerUnescape.Replace(s)
+	}
+	return Pointer{steps, new(atomic.Bool)}, nil
+}
+
+var (
+	pointerEscape   = strings.NewReplacer("~", "~0", "/", "~1")
+	pointerUnescape = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
+// String returns the pointer as it is written.
+func (p Pointer) String() string { return pointerText(p.steps) }
+
+func pointerText(steps []string) string {
+	var b strings.Builder
+	for _, s := range steps {
+		b.WriteByte('/')
+		pointerEscape.WriteString(&b, s)
+	}
+	return b.String()
+}
+
+// covers reports whether the pointer names the place.
+func (p Pointer) covers(path []string) bool {
+	if len(p.steps) != len(path) {
+		return false
+	}
+	for i, s := range p.steps {
+		if s != "*" && s != path[i] {
+			return false
+		}
+	}
+	if p.used != nil && !p.used.Load() {
+		p.used.Store(true)
+	}
+	return true
+}
+
+// Places is the projection that finds pointers which name no place in any message: they are
+// most likely misspelled.
+type Places struct{ left []Pointer }
+
+// UnusedPlaces returns a Places for the pointers of the rules that have covered no place
+// so far. They may still name places that no comparison had to look at.
+func (r Rules) UnusedPlaces() *Places {
+	return &Places{slices.DeleteFunc(slices.Clone(r.Ignore), func(p Pointer) bool { return p.used == nil || p.used.Load() })}
+}
+
+// Apply takes the next event.
+func (p *Places) Apply(e store.Event) error {
+	if e.Kind != store.Frame || len(p.left) == 0 {
+		return nil
+	}
+	for _, m := range timeline.MessagesOf(e.AsFrame()) {
+		parts := map[string][]byte{"params": m.Params, "result": m.Result, "error": m.Error}
+		p.left = slices.DeleteFunc(p.left, func(p Pointer) bool {
+			for name, raw := range parts {
+				if len(raw) > 0 && (p.steps[0] == name || p.steps[0] == "*") && hasPlace(treeOf(raw), p.steps[1:]) {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	return nil
+}
+
+// Left returns the pointers that named no place.
+func (p *Places) Left() []Pointer { return p.left }
+
+// hasPlace reports whether there is something at a place below a value.
+func hasPlace(n tree, steps []string) bool {
+	if n.kind == '"' && len(steps) > 0 && isDocument(n.text) {
+		inner, err := parseTree([]byte(n.text))
+		return err == nil && hasPlace(inner, steps)
+	}
+	if len(steps) == 0 {
+		return n.kind != 0
+	}
+	for i, kid := range n.kids {
+		name := strconv.Itoa(i)
+		if n.kind == '{' {
+			name = n.keys[i]
+		}
+		if (steps[0] == "*" || steps[0] == name) && hasPlace(kid, steps[1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// shapeOf returns a text with marks in it. The mark of what looks made up is its shape.
+func (w *keyWriter) shapeOf(text string) string {
+	if kind := handleKind(memberName(w.path)); kind != "" && !isPlainWord(text) {
+		return "\x00" + kind
+	}
+	if len(text) > hintLimit {
+		return text
+	}
+	text = w.rules.normal(text)
+	if isOpaque(text) {
+		return "\x00made"
+	}
+	var b []byte
+	from := 0
+	for _, t := range madeUp(wordsOf(text)) {
+		b = append(append(append(b, text[from:t.start]...), 0), t.shape...)
+		from = t.end
+	}
+	return string(append(b, text[from:]...))
+}

@@ -1,0 +1,431 @@
+package match
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Variables are the values that a live end made up where the recorded one had made
+// up others: task ids, cursors, request states, whatever looks made up and comes
+// back. They are learned from its messages, put in what it is sent, and taken as
+// equal in what it says.
+//
+// A value is one, and not a fault of the live end, when it stands where the
+// recorded value stood, and
+//
+//   - the protocol says that who answers makes it up (nextCursor, requestState, the
+//     taskId of a new task, elicitationId), or
+//   - it is an id by the name of its member (id, sessionId, order_id, pageToken …) and
+//     no plain word, or it looks made up (a UUID, long hex or digits, a time, a host's
+//     port, also within text); and it was said first by that end, and came back in a
+//     later message of the other.
+//
+// So names, uris and ordinary words are compared, however often they come back.
+//
+// The values of members are known by what the member holds, and are put only in
+// such members; those that look made up are put wherever they stand.
+type Variables struct {
+	named        map[Handle][]string // recorded value → live ones, the newest last
+	anywhere     map[string][]string
+	masks        map[string]bool // those of anywhere that stand for secrets
+	inverted     *Variables      // what inverse has returned, while it holds
+	recurrences  *recurrence
+	bothRecorded bool // of two recordings: a UUID need not come back
+}
+
+// NewVariables returns what is to be learned of an end. said is what the other end
+// said in the recording, with how many messages of the first it had heard.
+func NewVariables(said iter.Seq2[int, transport.Frame]) *Variables {
+	return &Variables{named: map[Handle][]string{}, anywhere: map[string][]string{}, masks: map[string]bool{}, recurrences: &recurrence{said: said}}
+}
+
+// alwaysMadeUp are members in which the end that sends them has always made up the value.
+var alwaysMadeUp = map[string]bool{"nextCursor": true, "requestState": true}
+
+// handleKind says what a member of that name holds, if it is an id of some sort.
+func handleKind(name string) string {
+	if kind := handleKinds[name]; kind != "" {
+		return kind
+	}
+	if name != "requestId" && name != "progressToken" && idName().MatchString(name) {
+		return "id"
+	}
+	return ""
+}
+
+// idName tells members that hold ids by their name.
+var idName = phrase.Regexp(`^(?:id|ids|uuid|guid|handle|session|token|cursor)$|^[\w-]*(?:[a-z0-9]I[dD]s?|[_-]ids?|Token|_token|Cursor|_cursor)$`)
+
+// isPlainWord reports whether a value is one that people use: letters alone. What a
+// member called id says may be one: the slug of a page, the name of a channel.
+func isPlainWord(value string) bool {
+	return value != "" && strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_ ") == ""
+}
+
+// Learn compares what a live message says with the recorded one, which came after
+// position messages of the end.
+func (v *Variables) Learn(recorded, live transport.Message, position int) {
+	for _, part := range [...][2][]byte{
+		{recorded.Params, live.Params}, {recorded.Result, live.Result}, {recorded.Error, live.Error},
+	} {
+		if len(part[0]) > 0 && len(part[1]) > 0 && !slices.Equal(part[0], part[1]) {
+			w := learner{Variables: v, position: position}
+			w.walk(treeOf(part[0]), treeOf(part[1]))
+		}
+	}
+}
+
+// learner walks two values side by side.
+type learner struct {
+	*Variables
+	position int
+	path     []string
+}
+
+func (w *learner) walk(a, b tree) {
+	switch {
+	case a.kind == '{' && b.kind == '{':
+		for i, key := range a.keys {
+			w.enter(key, a.kids[i], b.member(key))
+		}
+	case a.kind == '[' && b.kind == '[':
+		for i, kid := range a.kids {
+			w.enter("0", kid, b.element(i))
+		}
+	case a.isScalar() && b.isScalar() && a.text != b.text:
+		w.scalar(a, b)
+	}
+}
+
+func (w *learner) enter(step string, a, b tree) {
+	if b.kind == 0 {
+		return
+	}
+	w.path = append(w.path, step)
+	w.walk(a, b)
+	w.path = w.path[:len(w.path)-1]
+}
+
+func (w *learner) scalar(a, b tree) {
+	for mask, text := range w.unmask(a, b) {
+		w.addAnywhere(mask, text)
+		w.masks[mask] = true
+	}
+	if a.kind != b.kind || a.kind != '"' && a.kind != '0' {
+		return // an id that becomes a text from a number is another interface
+	}
+	if isDocument(a.text) && isDocument(b.text) {
+		w.walk(treeOf([]byte(a.text)), treeOf([]byte(b.text)))
+	}
+	name := memberName(w.path)
+	key := Handle{handleKind(name), a.text}
+	switch {
+	case key.Kind != "" && (w.isAlwaysMadeUp(name) || w.isToken(name, key) || w.isNew(key)):
+		w.add(key, b.text)
+	case isOpaque(a.text) && isOpaque(b.text) && w.isNew(Handle{"", a.text}):
+		w.addAnywhere(a.text, b.text)
+	}
+	was, is := differingParts(a.text, b.text)
+	old, fresh := madeUp(wordsOf(was)), madeUp(wordsOf(is))
+	if !slices.EqualFunc(old, fresh, func(x, y word) bool { return x.shape == y.shape }) {
+		return
+	}
+	for i, t := range old {
+		if t.text != fresh[i].text && t.shape != "redacted" && w.isNew(Handle{"", t.text}) {
+			w.addAnywhere(t.text, fresh[i].text)
+		}
+	}
+}
+
+// isAlwaysMadeUp reports whether the value at the place is always the speaker's own.
+func (w *learner) isAlwaysMadeUp(name string) bool {
+	n := len(w.path)
+	return alwaysMadeUp[name] || name == "taskId" && n > 1 && w.path[n-2] == "task"
+}
+
+// isToken reports whether the protocol says that the value is made up, and it is
+// not one that the other end gave.
+func (w *learner) isToken(name string, key Handle) bool {
+	if name != "taskId" && name != "elicitationId" || w.isKnown(key) {
+		return false
+	}
+	first, ok := w.recurrences.firstHeard(key)
+	return !ok || first > w.position
+}
+
+// isNew reports whether a recorded value is the end's own that was not learned yet,
+// and comes back.
+func (w *learner) isNew(key Handle) bool {
+	if key.Kind == "id" && isPlainWord(key.Value) {
+		return false
+	}
+	switch {
+	case w.isKnown(key):
+		return false
+	case w.bothRecorded && wordShape(key.Value) == "uuid":
+		return true
+	}
+	first, ok := w.recurrences.firstHeard(key)
+	return ok && first > w.position
+}
+
+func (v *Variables) isKnown(key Handle) bool {
+	return len(v.named[key]) > 0 || len(v.anywhere[key.Value]) > 0
+}
+
+func (v *Variables) add(key Handle, live string) {
+	v.inverted = nil
+	v.named[key] = newest(v.named[key], live)
+	if isDistinct(key.Value) {
+		v.addAnywhere(key.Value, live)
+	}
+}
+
+func (v *Variables) addAnywhere(recorded, live string) {
+	v.inverted = nil
+	v.anywhere[recorded] = newest(v.anywhere[recorded], live)
+}
+
+// newest puts a value at the end of a list. All are kept: the verdicts are given at
+// the end, and each message has its own.
+func newest(list []string, value string) []string {
+	if n := len(list); n > 0 && list[n-1] == value {
+		return list
+	}
+	return append(slices.DeleteFunc(list, func(s string) bool { return s == value }), value)
+}
+
+// isDistinct reports whether a value may be looked for in a text.
+func isDistinct(value string) bool {
+	return isOpaque(value) || len(value) >= 4 && strings.ContainsAny(value, "0123456789") && strings.Trim(value, "0123456789.") != ""
+}
+
+// recurrence tells which values of one end came back from the other: it knows when the other
+// end said each value first. It reads the recording when it is first asked, so that a live
+// end that differs in nothing costs nothing.
+type recurrence struct {
+	said   iter.Seq2[int, transport.Frame] // by how many messages it had heard
+	firsts map[Handle]int                  // heard when it was said first; of a kind of member, or of any place: kind ""
+}
+
+func (r *recurrence) firstHeard(key Handle) (heard int, ok bool) {
+	if r.firsts == nil {
+		r.firsts = map[Handle]int{}
+		for heard, f := range r.said {
+			for _, m := range timeline.MessagesOf(f) {
+				for _, raw := range [][]byte{m.Params, m.Result, m.Error} {
+					r.addTree(treeOf(raw), "", heard)
+				}
+			}
+		}
+	}
+	heard, ok = r.firsts[key]
+	if !ok && key.Kind != "" && isDistinct(key.Value) {
+		heard, ok = r.firsts[Handle{"", key.Value}]
+	}
+	return heard, ok
+}
+
+// addTree takes in the values of a tree.
+func (r *recurrence) addTree(n tree, name string, heard int) {
+	for i, kid := range n.kids {
+		if n.kind == '{' {
+			name = n.keys[i]
+		}
+		r.addTree(kid, name, heard)
+	}
+	if n.kind != '"' && n.kind != '0' {
+		return
+	}
+	r.add(Handle{"", n.text}, heard)
+	if kind := handleKind(name); kind != "" {
+		r.add(Handle{kind, n.text}, heard)
+	}
+	if n.kind != '"' {
+		return
+	}
+	for _, t := range wordsOf(n.text) {
+		r.add(Handle{"", t.text}, heard)
+	}
+}
+
+// add keeps where a value was said first.
+func (r *recurrence) add(key Handle, heard int) {
+	if _, ok := r.firsts[key]; !ok {
+		r.firsts[key] = heard
+	}
+}
+
+// Handle is a value that one end makes up and the other gives back, with its kind: a cursor,
+// a task id, a request state.
+type Handle struct{ Kind, Value string }
+
+// handleKinds are the members that hold a handle, and the kind of each.
+var handleKinds = map[string]string{"cursor": "cursor", "nextCursor": "cursor", "taskId": "task", "requestState": "state"}
+
+// HandlesIn lists the handles in a JSON value, in a fixed order.
+func HandlesIn(raw json.RawMessage) []Handle {
+	var found []Handle
+	for name := range handleKinds {
+		if bytes.Contains(raw, []byte(name)) { // nearly never: a call has none
+			appendHandles(treeOf(raw), &found)
+			break
+		}
+	}
+	return found
+}
+
+func appendHandles(n tree, found *[]Handle) {
+	for i, kid := range n.kids {
+		if n.kind == '{' && kid.kind == '"' && handleKinds[n.keys[i]] != "" {
+			*found = append(*found, Handle{handleKinds[n.keys[i]], kid.text})
+		}
+		appendHandles(kid, found)
+	}
+}
+
+// word is a part of a text that may be a value on its own: a word of letters and digits, or
+// a longer form such as a time.
+type word struct {
+	text       string
+	shape      string // what it looks like; "" is a word
+	start, end int
+}
+
+// What is more than a word, where a text goes on with it.
+var (
+	maskAhead = phrase.Regexp(`^\[redacted:[0-9a-f]{16}\]`)
+	timeAhead = phrase.Regexp(`^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?`)
+	hostAhead = phrase.Regexp(`^(?:localhost|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[[0-9a-f:]*:[0-9a-f:]*\]):\d{2,5}`)
+)
+
+// wordsOf splits a text into redacted values, times, hosts with a port, and words,
+// and leaves out what is between them.
+func wordsOf(text string) []word {
+	var list []word
+	for i := 0; i < len(text); {
+		t := wordAt(text, i)
+		if t.end == i {
+			i++
+			continue
+		}
+		t.text, t.start = text[i:t.end], i
+		if t.shape == "word" {
+			t.shape = wordShape(t.text)
+		}
+		list = append(list, t)
+		i = t.end
+	}
+	return list
+}
+
+// wordAt returns the word that begins at i; it is empty if none does. The patterns are tried
+// only where they may match: they are slow.
+func wordAt(text string, i int) word {
+	ahead := text[i:min(len(text), i+64)]
+	switch c := text[i]; {
+	case c == '[':
+		if n := len(maskAhead().FindString(ahead)); n > 0 {
+			return word{shape: "redacted", end: i + n}
+		}
+		return word{shape: "port", end: i + len(hostAhead().FindString(ahead))}
+	case !isWordByte(c) || c == '-':
+		return word{end: i}
+	case len(ahead) >= 16 && ahead[4] == '-' && ahead[13] == ':':
+		if n := len(timeAhead().FindString(ahead)); n > 0 {
+			return word{shape: "time", end: i + n}
+		}
+	}
+	end := i
+	for end < len(text) && isWordByte(text[end]) {
+		end++
+	}
+	if end < len(text) && (text[end] == '.' && end-i <= 3 || text[end] == ':' && text[i:end] == "localhost") {
+		if n := len(hostAhead().FindString(ahead)); n > 0 {
+			return word{shape: "port", end: i + n}
+		}
+	}
+	return word{shape: "word", end: end}
+}
+
+func isWordByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
+}
+
+// madeUp returns the words that look made up.
+func madeUp(list []word) []word {
+	var made []word
+	for _, t := range list {
+		if t.shape != "" {
+			made = append(made, t)
+		}
+	}
+	return made
+}
+
+// wordShape says what a word looks like: uuid, digits, hex, or opaque where letters
+// and digits take turns as nobody would write them; "" for words that people use.
+func wordShape(word string) string {
+	if len(word) < 8 {
+		return ""
+	}
+	digits, hex, turns := 0, 0, 0
+	last := byte(0)
+	for i := range len(word) {
+		c, kind := word[i], byte('a')
+		switch {
+		case '0' <= c && c <= '9':
+			kind = '0'
+			digits++
+			hex++
+		case 'a' <= c && c <= 'f':
+			hex++
+		case 'A' <= c && c <= 'Z':
+			kind = 'A'
+			if c <= 'F' {
+				hex++
+			}
+		case c == '-' || c == '_':
+			kind = last
+		}
+		if kind != last && last != 0 {
+			turns++
+		}
+		last = kind
+	}
+	switch n := len(word); {
+	case digits == n:
+		return "digits"
+	case n == 36 && hex == 32 && word[8] == '-' && word[13] == '-' && word[18] == '-' && word[23] == '-':
+		return "uuid"
+	case n >= 12 && hex == n && digits > 0:
+		return "hex"
+	case n >= 16 && digits > 0 && turns >= 4:
+		return "opaque"
+	}
+	return ""
+}
+
+// isOpaque reports whether a whole value looks made up: base64 too, which is no
+// word.
+func isOpaque(text string) bool {
+	if text == "" {
+		return false
+	}
+	if t := wordAt(text, 0); t.end == len(text) {
+		return t.shape != "word" || wordShape(text) != ""
+	}
+	return len(text) >= 16 && base64Pattern().MatchString(text) && wordShape(base64Word.Replace(text)) != ""
+}
+
+var (
+	base64Pattern = phrase.Regexp(`^[A-Za-z0-9+/_-]+={0,2}$`)
+	base64Word    = strings.NewReplacer("+", "a", "/", "b", "=", "")
+)

@@ -1,0 +1,240 @@
+package standin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
+)
+
+// Dial returns what connects the client's half of a recording to a server over HTTP
+// as the recorded client was: in one session or in several, with the standalone
+// stream if that client had it. A response that is no success and has no message is
+// as it should be when it was recorded for the same request.
+func Dial(events []store.Event, url string) streamable.Client {
+	x := exchangesOf(events)
+	client := streamable.Client{URL: url, Legacy: x.legacy, Listen: x.listenTime()}
+	if len(x.order) == 0 {
+		return client
+	}
+	of := x.sessions()
+	client.Session = func(stream uint64) string { return of[stream] }
+	refused := newRefusals(match.Rules{}, x).byNumber()
+	client.Manner = func(stream uint64) *streamable.Manner {
+		ex := x.byNumber[stream]
+		if ex == nil {
+			return nil
+		}
+		m := &streamable.Manner{Routing: http.Header{}, MayBreak: ex.none, Awaits: ex.noneFirst}
+		for name, values := range ex.request {
+			if strings.HasPrefix(name, "Mcp-") && name != "Mcp-Session-Id" {
+				m.Routing[name] = values
+			}
+		}
+		if f := refused[stream]; f != nil {
+			m.Session, m.ID, m.Path = f.form.session, ex.unknown, f.form.path
+			m.Header = http.Header{"Accept": ex.request["Accept"], "Content-Type": ex.request["Content-Type"]}
+			if f.form.lost {
+				m.Header["Last-Event-Id"] = ex.request["Last-Event-Id"]
+			}
+		}
+		return m
+	}
+	client.Forgive = func(stream uint64, e *streamable.StatusError) bool {
+		ex := x.byNumber[stream]
+		return ex != nil && ex.status == e.Status
+	}
+	return client
+}
+
+// listenTime is when the recorded client asked for the standalone stream, which it
+// need not have got. One on stdio had nothing to ask for.
+func (x *exchanges) listenTime() streamable.ListenTime {
+	initialized := false
+	for _, ex := range x.order {
+		switch {
+		case x.legacy:
+			return streamable.ListenNever
+		case ex.method == http.MethodGet && ex.resumes == "" && initialized:
+			return streamable.ListenInitialized
+		case ex.method == http.MethodGet && ex.resumes == "" && ex.session != "":
+			return streamable.ListenAnswered
+		}
+		initialized = initialized || ex.initialized
+	}
+	if len(x.order) == 0 {
+		return streamable.ListenInitialized
+	}
+	return streamable.ListenNever
+}
+
+// rawRequest is a recorded HTTP request without a message, as no client of MCP makes it,
+// and that the server refused for how it was made: a PUT, a GET without a session, a
+// body that is no message.
+type rawRequest struct {
+	exchange *exchange
+	body     []byte
+	sent     bool
+	status   int   // of the live server
+	err      error // why it has none
+}
+
+// what names the request.
+func (a *rawRequest) what() string { return a.exchange.method + " " + pathOf(a.exchange.path) }
+
+// verdict compares the status of the live server with the recorded one.
+func (a *rawRequest) verdict() match.StepVerdict {
+	v := match.StepVerdict{Seq: a.exchange.head, Dir: transport.ServerToClient, What: a.what(), Result: match.Match}
+	want := a.exchange.status
+	switch {
+	case !a.sent:
+		v.Result, v.Text = match.NotSent, fmt.Sprintf("%s: what it follows did not come", a.what())
+	case a.err != nil:
+		v.Result, v.Text = match.Missing, fmt.Sprintf("%s was answered %d; now there is no answer: %v", a.what(), want, a.err)
+	case a.status != want:
+		v.Result, v.Text = match.Mismatch, fmt.Sprintf("%s was answered %d, and now %d %s", a.what(), want, a.status, http.StatusText(a.status))
+		v.Differences = []match.Difference{{Path: "/status", Want: strconv.Itoa(want), Got: strconv.Itoa(a.status)}}
+	}
+	return v
+}
+
+// Asider is a Conn of a client over HTTP that also makes the recorded client's requests
+// without a message which were refused: each before the first message that followed it,
+// the last ones when the client ends its side. Asides has their verdicts.
+//
+// It also waits for the answers that were only a status: the driver knows nothing of them.
+type Asider struct {
+	*streamable.ClientConn
+	asides   []*rawRequest
+	statuses map[uint64]*statusAnswer // by the number of the exchange
+	recorded *exchanges
+}
+
+// HangUp ends an exchange as the recorded client did: for good, or to come back to its
+// stream with Last-Event-ID.
+func (a *Asider) HangUp(number uint64) {
+	ex := a.recorded.byNumber[number]
+	switch {
+	case ex == nil || !ex.resumed:
+		a.ClientConn.HangUp(number)
+	case ex.method == http.MethodGet:
+		a.Drop(0)
+	default:
+		a.Drop(number)
+	}
+}
+
+// statusAnswer is a recorded answer to a message that was only a status, and not one of
+// success.
+type statusAnswer struct {
+	exchange *exchange
+	asked    bool
+	came     func()        // the live server has answered with that status
+	answered chan struct{} // closed then
+}
+
+// DialAside connects a client that [Dial] has made for the recording.
+func DialAside(ctx context.Context, client streamable.Client, events []store.Event) (*Asider, error) {
+	x := exchangesOf(events)
+	a := &Asider{statuses: map[uint64]*statusAnswer{}, recorded: x}
+	refused := newRefusals(match.Rules{}, x).byNumber()
+	for _, ex := range x.order {
+		dropped := bytes.Contains(ex.asked, []byte("[dropped]")) // an older recorder kept only that there was a login
+		if refused[ex.number] != nil && x.isRawRequest(ex.number) && !ex.other && !dropped {
+			a.asides = append(a.asides, &rawRequest{exchange: ex, body: ex.asked})
+		}
+		if ex.status >= 300 && ex.messages == 0 && ex.method == http.MethodPost && !x.isRawRequest(ex.number) {
+			s := &statusAnswer{exchange: ex, answered: make(chan struct{})}
+			s.came = sync.OnceFunc(func() { close(s.answered) })
+			a.statuses[ex.number] = s
+		}
+	}
+	forgive := client.Forgive
+	client.Forgive = func(stream uint64, e *streamable.StatusError) bool {
+		forgiven := forgive != nil && forgive(stream, e)
+		if s := a.statuses[stream]; s != nil && forgiven {
+			s.came()
+		}
+		return forgiven
+	}
+	var err error
+	a.ClientConn, err = client.Dial(ctx)
+	return a, err
+}
+
+// Write implements Conn.
+func (a *Asider) Write(ctx context.Context, f transport.Frame) error {
+	if f.Stream > 0 {
+		a.askBefore(ctx, f.Stream)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	if s := a.statuses[f.Stream]; s != nil {
+		s.asked = true
+	}
+	return a.ClientConn.Write(ctx, f)
+}
+
+// CloseWrite says the rest, and waits for the statuses. The client's side of a session over
+// HTTP has no end of its own.
+func (a *Asider) CloseWrite() error {
+	ctx, stop := context.WithTimeout(context.Background(), partingTimeout)
+	defer stop()
+	a.askBefore(ctx, math.MaxUint64)
+	for _, s := range a.statuses {
+		if s.asked {
+			select {
+			case <-s.answered:
+			case <-ctx.Done():
+			}
+		}
+	}
+	return errors.ErrUnsupported
+}
+
+// askBefore makes the raw requests that were made before an exchange.
+func (a *Asider) askBefore(ctx context.Context, exchange uint64) {
+	for _, x := range a.asides {
+		if x.exchange.number < exchange && !x.sent {
+			x.sent = true
+			x.status, x.err = a.Aside(ctx, x.exchange.number, x.exchange.method, x.body)
+		}
+	}
+}
+
+// Asides are the verdicts. They are to be read when the drive is over.
+func (a *Asider) Asides() (list []match.StepVerdict) {
+	for _, x := range a.asides {
+		list = append(list, x.verdict())
+	}
+	for _, number := range slices.Sorted(maps.Keys(a.statuses)) {
+		if s := a.statuses[number]; s.asked {
+			list = append(list, s.verdict())
+		}
+	}
+	return list
+}
+
+func (s *statusAnswer) verdict() match.StepVerdict {
+	what := fmt.Sprintf("the status of %s %s", s.exchange.method, pathOf(s.exchange.path))
+	v := match.StepVerdict{Seq: s.exchange.head, Dir: transport.ServerToClient, What: what, Result: match.Match}
+	select {
+	case <-s.answered:
+	default:
+		v.Result, v.Text = match.Missing, fmt.Sprintf("#%d, %s, was %d, which did not come", v.Seq, what, s.exchange.status)
+	}
+	return v
+}

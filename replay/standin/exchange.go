@@ -1,0 +1,430 @@
+package standin
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/streamable"
+)
+
+// exchange is a recorded HTTP request with its response.
+type exchange struct {
+	number  uint64
+	method  string
+	path    string
+	session string // its MCP session id, of the request or given by the response
+	named   streamable.SessionState
+	unknown string // the id of no session
+	resumes string // the id of the event after which it goes on
+	lost    bool   // which was never given
+	request http.Header
+	asked   []byte // the body, of one that was refused
+
+	speaks    bool   // the body is a frame
+	begins    bool   // it need name no session
+	broken    bool   // the body is no message
+	misrouted string // headers that say otherwise than the body
+
+	other       bool   // it is not MCP's
+	initialized bool   // the client says that it is
+	status      int    // 0: there was no response
+	head        uint64 // the Seq of the response's
+	header      http.Header
+	body        []byte
+	said        []byte // the last message of the server that refused it
+	streams     bool   // the response is one of events
+
+	messages  int // of the server
+	after     int // of them, behind the last response
+	replied   bool
+	ids       bool // its events have ids
+	empty     bool // the last event was no message
+	primed    bool // the first was none
+	retry     string
+	ended     bool   // as it should
+	none      bool   // no response came
+	noneFirst bool   // and the client knew before it made another request
+	unheard   bool   // the request did not reach the server
+	hungUp    uint64 // the Seq at which the client hung up, or 0
+	resumed   bool   // another one went on with it
+}
+
+// exchanges is what a recording says of HTTP.
+type exchanges struct {
+	byNumber map[uint64]*exchange
+	order    []*exchange
+	legacy   bool              // HTTP+SSE
+	events   map[string]uint64 // where the event with the id was
+	given    map[string]bool   // session ids; false: deleted
+	versions map[string]string // of the protocol, by session
+	origin   map[uint64]uint64 // of an exchange that goes on with another: the first of them
+}
+
+// exchangesOf folds the HTTP events of a session.
+func exchangesOf(events []store.Event) *exchanges {
+	x := &exchanges{byNumber: map[uint64]*exchange{}, events: map[string]uint64{}, origin: map[uint64]uint64{},
+		given: map[string]bool{}, versions: map[string]string{}}
+	for _, e := range events {
+		switch {
+		case e.Stream == 0:
+		case e.Kind == store.HTTP:
+			if info, err := store.DecodePayload[store.HTTPInfo](e); err == nil {
+				x.apply(e, info)
+			}
+		case e.Kind == store.Frame && x.byNumber[e.Stream] != nil:
+			x.frame(x.byNumber[e.Stream], e)
+		}
+	}
+	x.acknowledge()
+	return x
+}
+
+func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
+	number := e.Stream
+	ex := x.byNumber[number]
+	if ex == nil {
+		ex = &exchange{number: number}
+		x.byNumber[number] = ex
+		x.order = append(x.order, ex)
+	}
+	h := http.Header(info.Header)
+	if id := h.Get("Mcp-Session-Id"); id != "" {
+		ex.session = id
+	}
+	switch info.What {
+	case store.HTTPRequest:
+		ex.method, ex.path, ex.other, ex.request = info.Method, info.Path, info.Other || info.Withheld, h
+		ex.named, ex.resumes = x.stateOf(ex.session), h.Get("Last-Event-Id")
+		if from, known := x.events[ex.resumes]; ex.resumes != "" && known {
+			from = x.first(from)
+			x.origin[ex.number] = from
+			x.byNumber[from].resumed = true
+		} else {
+			ex.lost = ex.resumes != ""
+		}
+	case store.HTTPResponse:
+		ex.status, ex.header, ex.head = info.Status, h, e.Seq
+		ex.streams = strings.HasPrefix(h.Get("Content-Type"), eventStream)
+		if !ex.speaks {
+			ex.ask(ex.asked)
+		}
+		if ex.status < 400 {
+			ex.asked = nil
+		}
+		if id := h.Get("Mcp-Session-Id"); id != "" {
+			x.given[id] = true
+		}
+		if ex.method == http.MethodDelete && ex.status < 300 && ex.named == streamable.SessionOpen {
+			x.given[ex.session] = false
+		}
+	case store.HTTPEvent:
+		s := info.SSE
+		if s == nil {
+			break
+		}
+		x.legacy = x.legacy || s.Event == "endpoint"
+		ex.primed = ex.isPrimed()
+		ex.empty = s.Frame == 0
+		if s.ID != "" {
+			x.events[s.ID], ex.ids = ex.number, true
+		}
+		if s.Retry != "" {
+			ex.retry = s.Retry
+		}
+	case store.HTTPEnd:
+		ex.ended = true
+	case store.HTTPNone:
+		ex.none, ex.noneFirst = true, x.order[len(x.order)-1] == ex
+		ex.unheard = strings.Contains(info.Error, "connection refused") || strings.Contains(info.Error, "dial tcp")
+	case store.HTTPAbort:
+		ex.hungUp = e.Seq
+	}
+	switch {
+	case info.What == store.HTTPEvent:
+	case e.Dir == transport.ClientToServer:
+		ex.asked = append(append(ex.asked, info.Body...), info.Body64...)
+	default:
+		ex.body = append(append(ex.body, info.Body...), info.Body64...)
+	}
+}
+
+// ask takes in what the client said.
+func (ex *exchange) ask(body []byte) {
+	ex.asked = body
+	ex.begins, ex.broken, ex.misrouted = readBody(ex.request, body)
+}
+
+// isPrimed reports whether the response began with an event that gives the client
+// an id to come back to, and no message.
+func (ex *exchange) isPrimed() bool { return ex.primed || ex.empty && ex.ids && ex.messages == 0 }
+
+func (x *exchanges) frame(ex *exchange, e store.Event) {
+	if e.Dir == transport.ClientToServer {
+		ex.initialized = bytes.Contains(e.Payload, []byte(`"`+mcp.NotificationInitialized+`"`))
+		ex.speaks = true
+		ex.ask(e.Payload)
+		return
+	}
+	if ex.status >= 400 {
+		ex.said = e.Payload
+	}
+	if bytes.Contains(e.Payload, []byte(`"protocolVersion"`)) && x.versions[ex.session] == "" {
+		for _, m := range timeline.MessagesOf(e.AsFrame()) {
+			x.versions[ex.session], _ = timeline.StringOf(transport.Member(m.Result, "protocolVersion"))
+		}
+	}
+	if ex.isBody() {
+		ex.body = append(ex.body, e.Payload...)
+		return
+	}
+	ex.messages++
+	ex.empty = false
+	messages, _ := e.AsFrame().Messages()
+	if slices.ContainsFunc(messages, func(m transport.Message) bool { return m.Kind() == transport.Response }) {
+		ex.replied, ex.after = true, 0
+	} else if ex.replied {
+		ex.after++
+	}
+}
+
+// isBody reports whether what the server says in the exchange answers no message: it
+// is the error with which it refuses a stream, say.
+func (ex *exchange) isBody() bool { return ex.method != http.MethodPost && !ex.streams }
+
+// spoken are the events without the messages that are part of a response to no
+// message.
+func (x *exchanges) spoken(events []store.Event) []store.Event {
+	return slices.DeleteFunc(slices.Clone(events), func(e store.Event) bool {
+		ex := x.byNumber[e.Stream]
+		return e.Kind == store.Frame && e.Dir == transport.ServerToClient && ex != nil && ex.isBody()
+	})
+}
+
+// isRefused reports whether an HTTP status answers the requests of the exchange.
+func (x *exchanges) isRefused(number uint64) bool {
+	ex := x.byNumber[number]
+	return ex != nil && ex.status >= http.StatusMultipleChoices
+}
+
+// isUnheard reports whether the request of the exchange did not reach the server.
+func (x *exchanges) isUnheard(number uint64) bool {
+	ex := x.byNumber[number]
+	return ex != nil && ex.unheard
+}
+
+// unstreamed returns the exchanges that one stream, such as stdio, cannot repeat: no
+// response came, or the server refused the request for how it came over HTTP, or by a
+// status and no message that names a request.
+func (x *exchanges) unstreamed() map[uint64]bool {
+	of := map[uint64]bool{}
+	for number := range newRefusals(match.Rules{}, x).byNumber() {
+		of[number] = true
+	}
+	for _, ex := range x.order {
+		if ex.none || x.isRefused(ex.number) && !ex.namesRequest() {
+			of[ex.number] = true
+		}
+	}
+	return of
+}
+
+// namesRequest reports whether the message with which the server refused has an id.
+func (ex *exchange) namesRequest() bool {
+	return slices.ContainsFunc(timeline.MessagesOf(transport.Frame{Bytes: ex.said}), func(m transport.Message) bool { return !isNull(m.ID) })
+}
+
+// answered are the headers of a response that a replay gives again.
+var answered = []string{"Allow", "Retry-After", "Www-Authenticate"}
+
+// answer is what a replay must know to respond as the recorded server did.
+func (ex *exchange) answer() streamable.Answer {
+	a := streamable.Answer{Status: ex.status, None: ex.none && ex.method == http.MethodPost}
+	if ex.status == 0 {
+		return a
+	}
+	a.Header = http.Header{}
+	for _, name := range answered {
+		if values := ex.header[name]; len(values) > 0 {
+			a.Header[name] = values
+		}
+	}
+	switch {
+	case ex.streams:
+		a.Form, a.IDs, a.Primed, a.Retry, a.After = streamable.StreamForm, ex.ids, ex.isPrimed(), ex.retry, ex.after
+		a.Cut, a.CutAfter, a.Broken = ex.resumed && ex.hungUp == 0, ex.messages, !ex.ended
+	case ex.messages > 0:
+		a.Form = streamable.JSONForm
+	default:
+		a.Plain, a.Body = true, ex.body
+		if values := ex.header["Content-Type"]; len(values) > 0 {
+			a.Header["Content-Type"] = values
+		}
+	}
+	return a
+}
+
+// expected is what requests of the other methods were answered.
+func (x *exchanges) expected() map[string][]streamable.Answer {
+	m := map[string][]streamable.Answer{}
+	for _, ex := range x.order {
+		if ex.method != http.MethodPost && ex.resumes == "" {
+			m[ex.method] = append(m[ex.method], ex.answer())
+		}
+	}
+	return m
+}
+
+// listens reports whether the recorded client had a stream outside of its requests.
+func (x *exchanges) listens() bool {
+	return !x.legacy && slices.ContainsFunc(x.order, func(ex *exchange) bool {
+		return ex.method == http.MethodGet && ex.streams && ex.resumes == ""
+	})
+}
+
+// first returns the exchange that an exchange goes on with, or itself.
+func (x *exchanges) first(number uint64) uint64 {
+	if from, ok := x.origin[number]; ok {
+		return from
+	}
+	return number
+}
+
+// hasSessions reports whether the recorded server gave out session ids.
+func (x *exchanges) hasSessions() bool {
+	return x.legacy || slices.ContainsFunc(x.order, func(ex *exchange) bool { return ex.session != "" })
+}
+
+// sessions returns the session id of each exchange. One without an id is of the
+// session that begins next, as a refused handshake is, or of the last one.
+func (x *exchanges) sessions() map[uint64]string {
+	of := map[uint64]string{}
+	var waiting []uint64
+	id := ""
+	for _, ex := range x.order {
+		waiting = append(waiting, ex.number)
+		if ex.session == "" {
+			continue
+		}
+		for id = ex.session; len(waiting) > 0; waiting = waiting[1:] {
+			of[waiting[0]] = id
+		}
+	}
+	for _, number := range waiting {
+		of[number] = id
+	}
+	return of
+}
+
+// split cuts a recording into its sessions, in the order in which they began.
+func (x *exchanges) split(events []store.Event) [][]store.Event {
+	of, index := x.sessions(), map[string]int{}
+	for _, ex := range x.order {
+		if _, known := index[of[ex.number]]; !known {
+			index[of[ex.number]] = len(index)
+		}
+	}
+	parts := make([][]store.Event, max(1, len(index)))
+	for _, e := range events {
+		switch e.Kind {
+		case store.Frame, store.HTTP:
+			part := index[of[e.Stream]]
+			parts[part] = append(parts[part], e)
+		default:
+			for i := range parts {
+				parts[i] = append(parts[i], e)
+			}
+		}
+	}
+	return parts
+}
+
+// Unstreamed returns, of a session recorded over HTTP, the client's messages that failed
+// in a way that one stream, such as stdio, cannot repeat: as "#3 401" or "#5 no response".
+func Unstreamed(events []store.Event) (list []string) {
+	x := exchangesOf(events)
+	refused := x.unstreamed()
+	for _, e := range events {
+		if e.Kind == store.Frame && e.Dir == transport.ClientToServer && refused[e.Stream] {
+			how := "no response"
+			if status := x.byNumber[e.Stream].status; status != 0 {
+				how = strconv.Itoa(status)
+			}
+			list = append(list, fmt.Sprintf("#%d %s", e.Seq, how))
+		}
+	}
+	return list
+}
+
+// stateOf returns what a session id stands for so far; of a recording that began
+// after the session did that is not known.
+func (x *exchanges) stateOf(id string) streamable.SessionState {
+	open, given := x.given[id]
+	switch {
+	case id == "":
+		return streamable.SessionNone
+	case open:
+		return streamable.SessionOpen
+	case given:
+		return streamable.SessionEnded
+	}
+	return streamable.SessionUnknown
+}
+
+// acknowledge takes ids for those of sessions by which the server took something in,
+// wherever the client had them from. The others are no sessions.
+func (x *exchanges) acknowledge() {
+	taken := map[string]bool{}
+	for _, ex := range x.order {
+		if ex.named == streamable.SessionUnknown && ex.status > 0 && ex.status < 400 {
+			taken[ex.session] = true
+		}
+	}
+	for _, ex := range x.order {
+		switch {
+		case ex.named != streamable.SessionUnknown:
+		case taken[ex.session]:
+			ex.named = streamable.SessionOpen
+		case x.given[ex.session]: // by the response, to its surprise
+		default:
+			ex.unknown, ex.session = ex.session, ""
+		}
+	}
+}
+
+// mainPath is the path of the endpoint.
+func (x *exchanges) mainPath() string {
+	posts := slices.DeleteFunc(slices.Clone(x.order), func(ex *exchange) bool { return ex.method != http.MethodPost || ex.other })
+	if i := slices.IndexFunc(posts, func(ex *exchange) bool { return ex.status > 0 && ex.status < 400 }); i >= 0 {
+		return pathOf(posts[i].path)
+	}
+	if len(posts) > 0 {
+		return pathOf(posts[0].path)
+	}
+	return ""
+}
+
+// isAside reports whether an exchange is of a request that says nothing and that a
+// client does not make of itself, as it asks for the stream of its session: by another
+// method than POST, or with a body that is no frame, and refused. A Driver leaves it out, for it has no message;
+// see [Asider].
+func (x *exchanges) isRawRequest(number uint64) bool {
+	ex := x.byNumber[number]
+	switch {
+	case ex == nil || ex.streams:
+		return false
+	case ex.method == http.MethodPost:
+		return !ex.speaks && ex.status >= 400
+	}
+	return ex.method != http.MethodGet || slices.ContainsFunc(x.order, func(other *exchange) bool {
+		return other.method == http.MethodGet && other.number < ex.number && other.session == ex.session
+	}) || x.hasSessions() && ex.named != streamable.SessionOpen
+}

@@ -1,0 +1,276 @@
+package standin
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/streamable"
+)
+
+// Extend returns a session with more frames before its end, that were said in
+// another: with ids and progress tokens that are new to it, see [Renumber]. Their
+// times begin where its frames end. In a session recorded over HTTP they stand in
+// exchanges of their own, of its last MCP session.
+func Extend(recorded, added []store.Event) []store.Event {
+	return extend(recorded, added, exchangesOf(recorded).lastSession())
+}
+
+// extend is Extend for one of the MCP sessions of a recording.
+func extend(recorded, added []store.Event, session string) []store.Event {
+	frames := len(added)
+	added = Renumber(recorded, added)
+	if x := exchangesOf(recorded); len(x.order) > 0 && !x.legacy {
+		added = x.enclose(added, session)
+	}
+	end := len(recorded)
+	for end > 1 && slices.Contains([]store.Kind{store.EOF, store.Exited, store.Closed}, recorded[end-1].Kind) {
+		end--
+	}
+	all := slices.Clone(recorded[:end])
+	var last store.Event
+	if end > 0 {
+		last = recorded[end-1]
+	}
+	for _, e := range added {
+		e.At += last.At
+		all = append(all, e)
+	}
+	if len(all) > 0 {
+		last = all[len(all)-1]
+	}
+	for _, e := range recorded[end:] {
+		e.At = max(e.At, last.At)
+		if info, err := store.DecodePayload[store.ClosedInfo](e); err == nil && e.Kind == store.Closed {
+			info.Frames += uint64(frames)
+			e.Payload = store.EncodePayload(info)
+		}
+		all = append(all, e)
+	}
+	for i := range all {
+		all[i].Seq = uint64(i + 1)
+	}
+	return all
+}
+
+// Renumber returns events of another session that are to follow the recorded ones, with ids
+// and progress tokens that are new to the session: it may use the id of a request once.
+// Responses, progress, cancellations and subscription ids keep naming their requests.
+// Nothing else is changed.
+func Renumber(recorded, added []store.Event) []store.Event {
+	r := renumbering{ids: newNumbers(), tokens: newNumbers()}
+	r.note(recorded, r.ids.old, r.tokens.old)
+	r.note(recorded, r.ids.taken, r.tokens.taken)
+	r.note(added, r.ids.taken, r.tokens.taken)
+	added = slices.Clone(added)
+	for i, e := range added {
+		if e.Kind != store.Frame {
+			continue
+		}
+		payload := &added[i].Payload
+		for i, m := range timeline.MessagesOf(e.AsFrame()) {
+			at := within(e.Payload, i)
+			r.message(e.Dir, m, func(value json.RawMessage, path ...string) {
+				if value != nil {
+					*payload, _ = match.Splice(*payload, value, slices.Concat(at, path)...)
+				}
+			})
+		}
+	}
+	return added
+}
+
+// renumbering is the state while the added frames are read.
+type renumbering struct{ ids, tokens numbers }
+
+// numbers are ids, or progress tokens, each of the requests of one direction.
+type numbers struct {
+	old   map[timeline.CallKey]bool            // of the session
+	taken map[timeline.CallKey]bool            // not free for a new one
+	fresh map[timeline.CallKey]json.RawMessage // new ones, by what they replace
+	most  map[transport.Direction]int64
+}
+
+func newNumbers() numbers {
+	return numbers{
+		old: map[timeline.CallKey]bool{}, taken: map[timeline.CallKey]bool{},
+		fresh: map[timeline.CallKey]json.RawMessage{}, most: map[transport.Direction]int64{},
+	}
+}
+
+// note gathers what the requests of some events use.
+func (r *renumbering) note(events []store.Event, ids, tokens map[timeline.CallKey]bool) {
+	for _, e := range events {
+		if e.Kind != store.Frame {
+			continue
+		}
+		for _, m := range timeline.MessagesOf(e.AsFrame()) {
+			if m.Kind() != transport.Request {
+				continue
+			}
+			ids[timeline.CallKeyOf(e.Dir, m.ID)] = true
+			if token := m.ProgressToken(); token != nil {
+				tokens[timeline.CallKeyOf(e.Dir, token)] = true
+			}
+		}
+	}
+}
+
+// message puts the new numbers into one message.
+func (r *renumbering) message(dir transport.Direction, m transport.Message, put func(json.RawMessage, ...string)) {
+	switch {
+	case m.Kind() == transport.Request:
+		put(r.ids.renew(dir, m.ID), "id")
+		put(r.tokens.renew(dir, m.ProgressToken()), "params", "_meta", "progressToken")
+	case m.Kind() == transport.Response:
+		put(r.ids.of(dir.Reverse(), m.ID), "id")
+	case m.Method == mcp.NotificationProgress:
+		put(r.tokens.of(dir.Reverse(), m.ProgressToken()), "params", "progressToken")
+	case m.Method == mcp.NotificationCancelled:
+		put(r.ids.of(dir, timeline.CancelledID(m)), "params", "requestId")
+	}
+	for part, raw := range map[string]json.RawMessage{"params": m.Params, "result": m.Result} {
+		put(r.ids.of(transport.ClientToServer, transport.Member(raw, "_meta", mcp.MetaSubscriptionID)), part, "_meta", mcp.MetaSubscriptionID)
+	}
+}
+
+// of returns what stands for a number now, nil if it stands for itself.
+func (n numbers) of(dir transport.Direction, raw []byte) json.RawMessage {
+	return n.fresh[timeline.CallKeyOf(dir, raw)]
+}
+
+// renew returns a new number for one that the session has already, of the same
+// JSON type; nil for another.
+func (n numbers) renew(dir transport.Direction, raw []byte) json.RawMessage {
+	key := timeline.CallKeyOf(dir, raw)
+	if raw == nil || !n.old[key] {
+		return nil
+	}
+	var fresh json.RawMessage
+	var text string
+	if json.Unmarshal(raw, &text) == nil && raw[0] == '"' {
+		for i := 2; fresh == nil || n.taken[timeline.CallKeyOf(dir, fresh)]; i++ {
+			fresh, _ = json.Marshal(fmt.Sprintf("%s-%d", text, i))
+		}
+	} else {
+		if n.most[dir] == 0 {
+			for k := range n.taken {
+				if v, err := strconv.ParseInt(string(k.ID), 10, 64); err == nil && k.Dir == dir && v < 1<<53 {
+					n.most[dir] = max(n.most[dir], v)
+				}
+			}
+		}
+		n.most[dir]++
+		fresh = strconv.AppendInt(nil, n.most[dir], 10)
+	}
+	n.fresh[key], n.taken[timeline.CallKeyOf(dir, fresh)] = fresh, true
+	return fresh
+}
+
+// enclose puts frames that were said in a session into HTTP exchanges of their own, as
+// a recording over HTTP has them: each frame of the client in one, the server's in that
+// of the request that they answer, or report on, or else of the last request.
+func (x *exchanges) enclose(added []store.Event, session string) (all []store.Event) {
+	var last uint64
+	for _, ex := range x.order {
+		last = max(last, ex.number)
+	}
+	streams := streamsOf(added, last)
+	left := map[uint64]int{} // frames of the server
+	for i, e := range added {
+		if e.Dir == transport.ServerToClient {
+			left[streams[i]]++
+		}
+	}
+	answered := map[uint64]bool{}
+	say := func(e store.Event, info store.HTTPInfo) {
+		all = append(all, store.Event{At: e.At, Kind: store.HTTP, Dir: e.Dir, Stream: e.Stream, Payload: store.EncodePayload(info)})
+	}
+	for i, e := range added {
+		e.Stream = streams[i]
+		if e.Dir == transport.ClientToServer {
+			header := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, " + eventStream}}
+			if session != "" {
+				header.Set("Mcp-Session-Id", session)
+			}
+			if messages := timeline.MessagesOf(e.AsFrame()); len(messages) > 0 {
+				streamable.Route(header, messages[0], x.versions[session])
+			}
+			say(e, store.HTTPInfo{What: store.HTTPRequest, Method: http.MethodPost, Path: x.mainPath(), Header: header})
+			all = append(all, e)
+			if left[e.Stream] == 0 {
+				e.Dir = transport.ServerToClient
+				say(e, store.HTTPInfo{What: store.HTTPResponse, Status: http.StatusAccepted})
+				say(e, store.HTTPInfo{What: store.HTTPEnd})
+			}
+			continue
+		}
+		if !answered[e.Stream] {
+			answered[e.Stream] = true
+			kind := eventStream
+			if left[e.Stream] == 1 {
+				kind = "application/json"
+			}
+			say(e, store.HTTPInfo{What: store.HTTPResponse, Status: http.StatusOK, Header: http.Header{"Content-Type": {kind}}})
+		}
+		all = append(all, e)
+		if left[e.Stream]--; left[e.Stream] == 0 {
+			say(e, store.HTTPInfo{What: store.HTTPEnd})
+		}
+	}
+	return all
+}
+
+// lastSession returns the session id that was used last; "": none is.
+func (x *exchanges) lastSession() (id string) {
+	for _, ex := range x.order {
+		if ex.session != "" {
+			id = ex.session
+		}
+	}
+	return id
+}
+
+// streamsOf numbers the exchanges of frames.
+func streamsOf(frames []store.Event, last uint64) (streams []uint64) {
+	requests, tokens := map[mcp.Key]uint64{}, map[mcp.Key]uint64{}
+	latest := last
+	for _, e := range frames {
+		messages := timeline.MessagesOf(e.AsFrame())
+		if e.Dir == transport.ClientToServer {
+			last++
+			for _, m := range messages {
+				if m.Kind() == transport.Request {
+					requests[mcp.KeyOf(m.ID)], latest = last, last
+					if token := m.ProgressToken(); token != nil {
+						tokens[mcp.KeyOf(token)] = last
+					}
+				}
+			}
+			streams = append(streams, last)
+			continue
+		}
+		stream := latest
+		for _, m := range messages {
+			switch m.Kind() {
+			case transport.Response:
+				if of := requests[mcp.KeyOf(m.ID)]; of > 0 {
+					stream = of
+				}
+			case transport.Notification:
+				if of := tokens[mcp.KeyOf(m.ProgressToken())]; m.Method == mcp.NotificationProgress && of > 0 {
+					stream = of
+				}
+			}
+		}
+		streams = append(streams, stream)
+	}
+	return streams
+}

@@ -1,0 +1,354 @@
+package timeline
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Entry is one event as a timeline shows it.
+type Entry struct {
+	Seq          uint64
+	At           time.Duration
+	Kind         store.Kind
+	Dir          transport.Direction
+	Stream       uint64
+	Size         int // bytes of the payload
+	Unterminated bool
+	Cut          uint64         // bytes that passed and are not recorded
+	Redacted     uint64         // secrets that placeholders stand for
+	Messages     []EntryMessage // of a frame
+	Batch        bool           // a frame of any number of messages in brackets
+	Noise        bool           // a frame that is not JSON: a stray log line, a blank one
+	Text         string         // of noise and of other events
+	Refused      []*Call        // the calls that the HTTP status of the event answers
+	Payload      []byte         // the event's own
+}
+
+// EntryMessage is one message of a frame.
+type EntryMessage struct {
+	Kind    transport.MessageKind
+	Method  string // of a response: of the request it answers
+	Target  string // tool or prompt name, resource uri; of a response: of its request
+	ID      string // raw JSON
+	Token   string // raw progress token
+	Failure string // of an error response its code and message; "tool error" of a result with isError
+	Request uint64 // of a response or cancellation: Seq of the request; 0: there is none
+	Latency time.Duration
+	Late    bool  // it comes to a call that was over
+	Call    *Call // that it is about: its request, answer, progress or cancellation; nil: none. It may know more later.
+}
+
+// Summary returns one line without Seq, At and direction.
+func (e Entry) Summary() string {
+	var parts []string
+	switch {
+	case e.Kind != store.Frame:
+		parts = append(parts, string(e.Kind))
+	case e.Noise:
+		parts = append(parts, "not JSON")
+	case e.Cut > 0 && len(e.Messages) == 0:
+		parts = append(parts, "frame")
+	case len(e.Messages) == 0:
+		parts = append(parts, "empty batch")
+	case len(e.Messages) > 1:
+		parts = append(parts, fmt.Sprintf("batch of %d:", len(e.Messages)))
+	}
+	for i, m := range e.Messages {
+		if i > 0 {
+			parts[len(parts)-1] += ";"
+		}
+		parts = append(parts, m.Summary())
+	}
+	if e.Text != "" {
+		parts = append(parts, e.Text)
+	}
+	if e.Unterminated {
+		parts = append(parts, "(no newline at its end)")
+	}
+	if e.Cut > 0 {
+		parts = append(parts, fmt.Sprintf("(cut: %d B more passed)", e.Cut))
+	}
+	if e.Redacted > 0 {
+		parts = append(parts, fmt.Sprintf("(redacted: %d)", e.Redacted))
+	}
+	if e.Kind == store.Frame {
+		parts = append(parts, fmt.Sprintf("(%d B)", e.Size))
+	}
+	return oneLine(strings.Join(parts, " "))
+}
+
+// String returns the whole line; the time is in seconds, the number of an exchange over
+// HTTP in brackets.
+func (e Entry) String() string {
+	head, arrow, text := e.Parts()
+	return head + arrow + text
+}
+
+// Parts returns the line in parts that a program may paint: number and time, direction,
+// the rest.
+func (e Entry) Parts() (head, direction, text string) {
+	arrow := map[transport.Direction]string{transport.ClientToServer: "c2s ->", transport.ServerToClient: "s2c <-"}[e.Dir]
+	stream := ""
+	if e.Stream != 0 {
+		stream = fmt.Sprintf("[%d] ", e.Stream)
+	}
+	return fmt.Sprintf("%6d %11.6f ", e.Seq, e.At.Seconds()), fmt.Sprintf("%-6s ", arrow), stream + e.Summary()
+}
+
+// Pairs says which events the messages belong with: of a request its answer, of
+// anything else about a call its request. The transcript must foresee.
+func (e Entry) Pairs() string {
+	var pairs []string
+	for _, m := range e.Messages {
+		c := m.Call
+		switch {
+		case c == nil:
+		case m.Kind != transport.Request:
+			pairs = append(pairs, fmt.Sprintf("to #%d", c.Request))
+		case c.Response == 0 && c.Cancelled == 0:
+			pairs = append(pairs, "not answered")
+		case c.Response == 0:
+			pairs = append(pairs, fmt.Sprintf("cancelled by #%d, not answered", c.Cancelled))
+		default:
+			with := ""
+			if strings.HasPrefix(c.Failure, "HTTP ") {
+				with = " with " + c.Failure
+			}
+			pairs = append(pairs, fmt.Sprintf("answered by #%d%s after %v", c.Response, with, c.Latency.Round(time.Microsecond)))
+		}
+	}
+	for _, c := range e.Refused {
+		pairs = append(pairs, fmt.Sprintf("to #%d", c.Request))
+	}
+	return strings.Join(pairs, "; ")
+}
+
+// Name is the method and what it is about.
+func (m EntryMessage) Name() string {
+	if m.Target == "" {
+		return phrase.Name(m.Method)
+	}
+	return phrase.Name(m.Method) + " " + phrase.QuotedName(m.Target)
+}
+
+// Aside is what the event says when it is no message, on one line.
+func (e Entry) Aside() string { return oneLine(e.Text) }
+
+// Tone says how an event concerns a reader.
+type Tone uint8
+
+const (
+	Usual  Tone = iota // what ends say to each other
+	Beside             // what happens around that
+	Fault              // a failure, or what should not be
+)
+
+// Tone says how the event concerns a reader: the gravest of its messages.
+func (e Entry) Tone() Tone {
+	switch {
+	case e.Kind == store.Lost, e.Noise:
+		return Fault
+	case e.Kind != store.Frame:
+		return Beside
+	}
+	tone := Usual
+	for _, m := range e.Messages {
+		tone = max(tone, m.Tone())
+	}
+	return tone
+}
+
+// Tone says how the message concerns a reader.
+func (m EntryMessage) Tone() Tone {
+	if m.Failure != "" || m.Kind == transport.Invalid || m.Kind == transport.Response && m.Request == 0 {
+		return Fault
+	}
+	return Usual
+}
+
+// Summary returns the message in a few words.
+func (m EntryMessage) Summary() string {
+	name := m.Name()
+	switch m.Kind {
+	case transport.Request:
+		s := fmt.Sprintf("request %s id %s", name, phrase.Name(m.ID))
+		if m.Token != "" {
+			s += " token " + phrase.Name(m.Token)
+		}
+		return s
+	case transport.Notification:
+		s := "notification " + name
+		if m.Token != "" {
+			s += " token " + phrase.Name(m.Token)
+		}
+		if m.Request != 0 {
+			s += fmt.Sprintf(" of #%d", m.Request)
+		}
+		return s
+	case transport.Response:
+		s := cmp.Or(m.Failure, "result")
+		id := cmp.Or(phrase.Name(m.ID), "missing")
+		if m.Request == 0 {
+			return fmt.Sprintf("response %s id %s, to no request", s, id)
+		}
+		return fmt.Sprintf("response %s of %s id %s after %v", s, name, id, m.Latency.Round(time.Microsecond))
+	}
+	return "no JSON-RPC message"
+}
+
+// failure returns what went wrong according to a response; "" when nothing did.
+func failure(m transport.Message, method string) string {
+	if m.Error != nil {
+		var e struct {
+			Code    json.Number `json:"code"`
+			Message string      `json:"message"`
+		}
+		// What does not fit is left out: the raw event has it.
+		_ = json.Unmarshal(m.Error, &e)
+		return strings.TrimSpace(fmt.Sprintf("error %s %s", e.Code, phrase.Name(e.Message)))
+	}
+	if method == "tools/call" && string(transport.Member(m.Result, "isError")) == "true" {
+		return "tool error"
+	}
+	return ""
+}
+
+// shownHeader are the headers by which a reader tells exchanges apart.
+var shownHeader = []struct{ name, word string }{
+	{"Content-Type", ""}, {"Content-Encoding", "coded"}, {"Mcp-Session-Id", "session"}, {"Mcp-Method", "method"},
+	{"Last-Event-Id", "after event"}, {"Location", "to"}, {"Www-Authenticate", "wants"}, {"Retry-After", "retry after"},
+}
+
+// httpText says what happened to an exchange.
+func httpText(info store.HTTPInfo) string {
+	parts := []string{info.What}
+	add := func(word, value string) {
+		if value != "" {
+			parts = append(parts, strings.TrimSpace(word+" "+value))
+		}
+	}
+	add("", info.Method)
+	add("", phrase.Name(info.Path))
+	if info.Status != 0 {
+		add("", strconv.Itoa(info.Status))
+	}
+	for _, h := range shownHeader {
+		show := phrase.Name
+		if h.name == "Mcp-Session-Id" || h.name == "Last-Event-Id" {
+			show = shortID
+		}
+		add(h.word, show(strings.Join(info.Header[h.name], ", ")))
+	}
+	if s := info.SSE; s != nil {
+		add("", phrase.Name(s.Event))
+		add("id", shortID(s.ID))
+		add("retry", phrase.Name(s.Retry))
+		if s.Event+s.ID+s.Retry == "" {
+			add("", strconv.Quote(phrase.Name(strings.Join(s.Lines, "\n"))))
+		}
+		if s.Frame != 0 {
+			add("of", fmt.Sprintf("#%d", s.Frame))
+		}
+	}
+	if info.Withheld {
+		add("", "(bodies not recorded)")
+	}
+	add("", excerpt([]byte(info.Body)))
+	if len(info.Body64) > 0 {
+		add(info.Coding, fmt.Sprintf("(%d B)", len(info.Body64)))
+	}
+	if info.Dropped > 0 {
+		add("", fmt.Sprintf("(%d B beyond the limit)", info.Dropped))
+	}
+	if info.Error != "" {
+		parts[len(parts)-1] += ":"
+		add("", phrase.Name(info.Error))
+	}
+	return strings.Join(parts, " ")
+}
+
+// shortID returns the beginning of an id that stands in line after line.
+func shortID(id string) string {
+	limit := 12
+	if strings.HasPrefix(id, "[redacted:") {
+		limit += len("[redacted:")
+	}
+	id = phrase.Name(id)
+	if len(id) <= limit {
+		return id
+	}
+	return strings.ToValidUTF8(id[:limit], "") + "…"
+}
+
+// eventText says what an event that is no frame means.
+func eventText(e store.Event) string {
+	switch e.Kind {
+	case store.Opened:
+		if h, err := store.ParseHeader(e.Payload); err == nil {
+			parts := []string{h.Transport}
+			if h.Label != "" {
+				parts = append(parts, strconv.Quote(h.Label))
+			}
+			for _, name := range slices.Sorted(maps.Keys(h.Labels)) {
+				parts = append(parts, strconv.Quote(name+"="+h.Labels[name]))
+			}
+			parts = append(parts, h.URL, phrase.Name(strings.Join(h.Command, " ")))
+			if h.Masked != nil {
+				parts = append(parts, "(masked)")
+			}
+			return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
+		}
+	case store.Delivered:
+		if info, err := store.DecodePayload[store.DeliveredInfo](e); err == nil {
+			return fmt.Sprintf("up to #%d, the write blocked for %v", info.Upto, info.Blocked)
+		}
+	case store.HTTP:
+		if info, err := store.DecodePayload[store.HTTPInfo](e); err == nil {
+			return httpText(info)
+		}
+	case store.EOF:
+		if info, err := store.DecodePayload[store.EOFInfo](e); err == nil {
+			return strings.TrimSuffix(fmt.Sprintf("by the %s: %s", info.By, phrase.Name(info.Error)), ": ")
+		}
+	case store.Exited:
+		if info, err := store.DecodePayload[store.ExitInfo](e); err == nil {
+			return phrase.Name(info.String())
+		}
+	case store.Lost:
+		if info, err := store.DecodePayload[store.LostInfo](e); err == nil {
+			return fmt.Sprintf("%s, %d B: %s", phrase.Plural(info.Frames, "event"), info.Bytes, phrase.Name(info.Reason))
+		}
+	case store.Closed:
+		if info, err := store.DecodePayload[store.ClosedInfo](e); err == nil {
+			return fmt.Sprintf("%s, %d lost", phrase.Plural(info.Frames, "frame"), info.Lost)
+		}
+	}
+	return excerpt(e.Payload)
+}
+
+// excerpt returns the beginning of bytes that mean nothing here, on one line.
+func excerpt(b []byte) string {
+	const limit = 80
+	text := strings.ToValidUTF8(string(b[:min(len(b), limit)]), "\uFFFD")
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	if len(b) > limit {
+		text += "…"
+	}
+	return strings.TrimSpace(text)
+}

@@ -1,0 +1,103 @@
+package timeline
+
+import (
+	"encoding/json"
+	"iter"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Projection is a read model folded from a session's events. It can be thrown
+// away and rebuilt at any time.
+type Projection interface {
+	// Apply takes the next event, in Seq order. An error ends the fold.
+	Apply(store.Event) error
+}
+
+// Project feeds the events to every projection, in one pass. It stops at the
+// first error, of the sequence or of a projection.
+func Project(seq iter.Seq2[store.Event, error], ps ...Projection) error {
+	for e, err := range seq {
+		if err != nil {
+			return err
+		}
+		for _, p := range ps {
+			if err := p.Apply(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Target returns what a request or notification is about: a tool's or prompt's
+// name, a resource's uri. It reports false where the method has none, or the
+// message does not say.
+func Target(m transport.Message) (string, bool) {
+	var key string
+	switch {
+	case m.Method == "tools/call" || m.Method == "prompts/get":
+		key = "name"
+	case strings.HasPrefix(m.Method, "resources/") || m.Method == "notifications/resources/updated":
+		key = "uri"
+	default:
+		return "", false
+	}
+	return StringOf(transport.Member(m.Params, key))
+}
+
+// StringOf returns the text of a JSON string. Plain ASCII, the usual case, is quick.
+func StringOf(raw json.RawMessage) (s string, ok bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", false
+	}
+	for _, c := range raw {
+		if c == '\\' || c >= 0x80 {
+			err := json.Unmarshal(raw, &s)
+			return s, err == nil
+		}
+	}
+	return string(raw[1 : len(raw)-1]), true
+}
+
+// TargetOf is Target where "" will do.
+func TargetOf(m transport.Message) string {
+	s, _ := Target(m)
+	return s
+}
+
+// CancelledID returns the raw id of the request that a cancelled notification names.
+func CancelledID(m transport.Message) json.RawMessage {
+	if m.Method != mcp.NotificationCancelled {
+		return nil
+	}
+	return transport.Member(m.Params, "requestId")
+}
+
+// MessagesOf parses a frame. What is not JSON has no messages.
+func MessagesOf(f transport.Frame) []transport.Message {
+	messages, _ := f.Messages()
+	return messages
+}
+
+// oneLine returns a text in which nothing breaks the line or drives a terminal.
+func oneLine(s string) string {
+	hidden := func(r rune) bool { return !unicode.IsGraphic(r) }
+	if strings.IndexFunc(s, hidden) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if hidden(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,113 @@
+package mcp
+
+// The revisions of the specification. A later one is the greater string.
+const (
+	Revision2024_11_05 = "2024-11-05"
+	Revision2025_03_26 = "2025-03-26"
+	Revision2025_06_18 = "2025-06-18"
+	Revision2025_11_25 = "2025-11-25"
+	Revision2026_07_28 = "2026-07-28"
+)
+
+// The methods of requests, of every revision.
+const (
+	MethodInitialize            = "initialize"
+	MethodPing                  = "ping"
+	MethodDiscover              = "server/discover"
+	MethodListTools             = "tools/list"
+	MethodCallTool              = "tools/call"
+	MethodListPrompts           = "prompts/list"
+	MethodGetPrompt             = "prompts/get"
+	MethodListResources         = "resources/list"
+	MethodListResourceTemplates = "resources/templates/list"
+	MethodReadResource          = "resources/read"
+	MethodSubscribe             = "resources/subscribe"
+	MethodUnsubscribe           = "resources/unsubscribe"
+	MethodSetLogLevel           = "logging/setLevel"
+	MethodComplete              = "completion/complete"
+	MethodCreateMessage         = "sampling/createMessage"
+	MethodElicit                = "elicitation/create"
+	MethodListRoots             = "roots/list"
+	MethodListTasks             = "tasks/list"
+	MethodGetTask               = "tasks/get"
+	MethodTaskResult            = "tasks/result"
+	MethodCancelTask            = "tasks/cancel"
+	// MethodListen opens a stream of notifications (2026-07-28); its response, if any,
+	// only ends the stream.
+	MethodListen = "subscriptions/listen"
+)
+
+// The methods of notifications, of every revision.
+const (
+	NotificationInitialized         = "notifications/initialized"
+	NotificationCancelled           = "notifications/cancelled"
+	NotificationProgress            = "notifications/progress"
+	NotificationMessage             = "notifications/message"
+	NotificationToolListChanged     = "notifications/tools/list_changed"
+	NotificationPromptListChanged   = "notifications/prompts/list_changed"
+	NotificationResourceListChanged = "notifications/resources/list_changed"
+	NotificationResourceUpdated     = "notifications/resources/updated"
+	NotificationRootsListChanged    = "notifications/roots/list_changed"
+	NotificationElicitationComplete = "notifications/elicitation/complete"
+	NotificationAcknowledged        = "notifications/subscriptions/acknowledged"
+	NotificationTaskStatus          = "notifications/tasks/status"
+	NotificationTasks               = "notifications/tasks"
+)
+
+// Methods returns every method above, requests and notifications.
+func Methods() []string {
+	return []string{
+		MethodInitialize, MethodPing, MethodDiscover, MethodListTools, MethodCallTool, MethodListPrompts,
+		MethodGetPrompt, MethodListResources, MethodListResourceTemplates, MethodReadResource, MethodSubscribe,
+		MethodUnsubscribe, MethodSetLogLevel, MethodComplete, MethodCreateMessage, MethodElicit, MethodListRoots,
+		MethodListTasks, MethodGetTask, MethodTaskResult, MethodCancelTask, MethodListen,
+		NotificationInitialized, NotificationCancelled, NotificationProgress, NotificationMessage,
+		NotificationToolListChanged, NotificationPromptListChanged, NotificationResourceListChanged,
+		NotificationResourceUpdated, NotificationRootsListChanged, NotificationElicitationComplete,
+		NotificationAcknowledged, NotificationTaskStatus, NotificationTasks,
+	}
+}
+
+// The members of params and results. Members that any JSON may have, such as name, uri
+// and params itself, are spelled where they are read.
+const (
+	MemberMeta            = "_meta"
+	MemberProgressToken   = "progressToken"
+	MemberRequestID       = "requestId" // of a cancellation
+	MemberProtocolVersion = "protocolVersion"
+	MemberServerInfo      = "serverInfo"
+	MemberIsError         = "isError"
+	MemberNextCursor      = "nextCursor"
+	MemberTaskID          = "taskId"
+	MemberElicitationID   = "elicitationId"
+	MemberResultType      = "resultType"
+	MemberInputRequests   = "inputRequests"
+	MemberInputResponses  = "inputResponses"
+	MemberRequestState    = "requestState"
+)
+
+// The keys of _meta that the protocol defines. All begin with MetaPrefix.
+const (
+	MetaPrefix             = "io.modelcontextprotocol/"
+	MetaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
+	MetaClientInfo         = "io.modelcontextprotocol/clientInfo"
+	MetaClientCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	MetaServerInfo         = "io.modelcontextprotocol/serverInfo"
+	MetaLogLevel           = "io.modelcontextprotocol/logLevel"
+	MetaRelatedTask        = "io.modelcontextprotocol/related-task"
+	// MetaSubscriptionID holds the id of the listen request that a notification belongs to.
+	MetaSubscriptionID = "io.modelcontextprotocol/subscriptionId"
+)
+
+// The HTTP headers and media types of Streamable HTTP, as net/http spells them.
+const (
+	HeaderSessionID       = "Mcp-Session-Id"
+	HeaderProtocolVersion = "Mcp-Protocol-Version"
+	HeaderMethod          = "Mcp-Method"
+	HeaderName            = "Mcp-Name"
+	HeaderParamPrefix     = "Mcp-Param-" // before the name of an argument
+	HeaderLastEventID     = "Last-Event-Id"
+
+	MediaJSON        = "application/json"
+	MediaEventStream = "text/event-stream"
+)
