@@ -47,7 +47,7 @@ func TestServeCorpus(t *testing.T) {
 // corpusFiles are the sessions to serve: one with all that has an order, real ones
 // over stdio, and those that $MCPREC_CORPUS has.
 func corpusFiles(t *testing.T) []string {
-	files := []string{filepath.Join("..", "..", "replay", "testdata", "order.jsonl")}
+	files := []string{filepath.Join("..", "..", "replay", "standin", "testdata", "order.jsonl")}
 	for _, folder := range []string{filepath.Join("..", "..", "store", "foreign", "testdata", "mcp-frames"), os.Getenv("MCPREC_CORPUS")} {
 		found, err := filepath.Glob(filepath.Join(folder, "stdio-*.jsonl"))
 		if err != nil || len(found) == 0 && folder != "" {

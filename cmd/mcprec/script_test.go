@@ -44,7 +44,7 @@ func TestScript(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			root, err := filepath.Abs("../..")
 			env.Setenv("FIXTURES", filepath.Join(root, "fixtures"))
-			env.Setenv("HTTP", filepath.Join(root, "replay", "testdata", "http"))
+			env.Setenv("HTTP", filepath.Join(root, "replay", "standin", "testdata", "http"))
 			env.Setenv("EXAMPLES", filepath.Join(root, "examples"))
 			env.Setenv("MCPREC_HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("TZ", "UTC")
