@@ -535,16 +535,16 @@ func (r *Recording) listenCancelled(request int32) int32 {
 // list what has changed, read what was updated, ask a ready client for its roots.
 func refetches(n, call recordedMessage) bool {
 	switch n.method {
-	case mcp.NotificationInitialized, "notifications/roots/list_changed":
+	case mcp.NotificationInitialized, mcp.NotificationRootsListChanged:
 		return call.method == mcp.MethodListRoots
-	case "notifications/tools/list_changed":
-		return call.method == "tools/list"
-	case "notifications/prompts/list_changed":
-		return call.method == "prompts/list"
-	case "notifications/resources/list_changed":
-		return call.method == "resources/list" || call.method == "resources/templates/list"
+	case mcp.NotificationToolListChanged:
+		return call.method == mcp.MethodListTools
+	case mcp.NotificationPromptListChanged:
+		return call.method == mcp.MethodListPrompts
+	case mcp.NotificationResourceListChanged:
+		return call.method == mcp.MethodListResources || call.method == mcp.MethodListResourceTemplates
 	case mcp.NotificationResourceUpdated:
-		return call.method == "resources/read" && call.target == n.target
+		return call.method == mcp.MethodReadResource && call.target == n.target
 	}
 	return false
 }

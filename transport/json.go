@@ -6,6 +6,8 @@ import (
 	"iter"
 	"math/bits"
 	"strconv"
+
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // spans yields where the values of a JSON object's members are, in order, duplicates
@@ -96,7 +98,7 @@ func keyText(quoted []byte) string {
 
 var frequent = [...]string{
 	"jsonrpc", "id", "method", "params", "result", "error",
-	"_meta", "name", "arguments", "progressToken", "progress", "requestId",
+	mcp.MemberMeta, "name", "arguments", mcp.MemberProgressToken, "progress", mcp.MemberRequestID,
 }
 
 // methodText returns the text of a JSON string that is a method. A long session
@@ -108,19 +110,10 @@ func methodText(quoted []byte) string {
 	return keyText(quoted)
 }
 
-// usual are the methods of all revisions, by themselves. They mean nothing here.
+// usual maps the methods of all revisions to themselves. They mean nothing here.
 var usual = func() map[string]string {
 	m := map[string]string{}
-	for _, method := range [...]string{
-		"initialize", "ping", "server/discover", "completion/complete", "elicitation/create", "logging/setLevel",
-		"prompts/get", "prompts/list", "resources/list", "resources/read", "resources/subscribe",
-		"resources/templates/list", "resources/unsubscribe", "roots/list", "sampling/createMessage",
-		"subscriptions/listen", "tasks/cancel", "tasks/get", "tasks/list", "tasks/result", "tools/call", "tools/list",
-		"notifications/cancelled", "notifications/elicitation/complete", "notifications/initialized",
-		"notifications/message", "notifications/progress", "notifications/prompts/list_changed",
-		"notifications/resources/list_changed", "notifications/resources/updated", "notifications/roots/list_changed",
-		"notifications/subscriptions/acknowledged", "notifications/tasks/status", "notifications/tools/list_changed",
-	} {
+	for _, method := range mcp.Methods() {
 		m[method] = method
 	}
 	return m

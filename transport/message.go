@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // MessageKind tells the JSON-RPC messages apart.
@@ -168,11 +170,11 @@ func Pack(raw json.RawMessage) Packed {
 // findToken returns where in the params of a message its progress token is. Most
 // messages have none, which shows without reading them.
 func findToken(method string, params json.RawMessage) span {
-	if !bytes.Contains(params, []byte("progressToken")) && bytes.IndexByte(params, '\\') < 0 {
+	if !bytes.Contains(params, []byte(mcp.MemberProgressToken)) && bytes.IndexByte(params, '\\') < 0 {
 		return span{}
 	}
-	path := []string{"_meta", "progressToken"}
-	if method == "notifications/progress" {
+	path := []string{mcp.MemberMeta, mcp.MemberProgressToken}
+	if method == mcp.NotificationProgress {
 		path = path[1:]
 	}
 	at := span{0, uint32(len(params))}

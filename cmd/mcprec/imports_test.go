@@ -26,7 +26,7 @@ const zstd = "github.com/klauspost/compress"
 // mayImport is the table of who imports whom: of our packages, and of modules
 // outside the standard library. Data goes one way, and so do imports.
 var mayImport = map[string][]string{
-	"transport":             nil,
+	"transport":             {"transport/mcp"},
 	"transport/mcp":         nil,
 	"transport/streamable":  {"transport", "transport/mcp"},
 	"transport/gosdk":       {"transport", "store", "recorder", "github.com/modelcontextprotocol/go-sdk"},
@@ -34,13 +34,13 @@ var mayImport = map[string][]string{
 	"store/memstore":        {"store", "transport"},
 	"store/boltstore":       {"store", "transport", "go.etcd.io/bbolt", "github.com/klauspost/compress", "github.com/gofrs/flock"},
 	"store/storetest":       {"store", "transport"},
-	"store/mask":            {"store", "transport"},
-	"store/httpevent":       {"store", "transport/streamable"},
+	"store/mask":            {"transport/mcp", "store", "transport"},
+	"store/httpevent":       {"transport/mcp", "store", "transport/streamable"},
 	"store/foreign":         {"store", "store/httpevent", "transport", "transport/streamable", "transport/mcp"},
-	"store/jsonl":           {"store", "store/foreign", "transport"},
-	"recorder":              {"store", "transport", "recorder/outage", "github.com/google/uuid", "golang.org/x/sys"},
+	"store/jsonl":           {"transport/mcp", "store", "store/foreign", "transport"},
+	"recorder":              {"transport/mcp", "store", "transport", "recorder/outage", "github.com/google/uuid", "golang.org/x/sys"},
 	"recorder/outage":       {"store"},
-	"recorder/httptap":      {"store", "store/httpevent", "transport", "transport/streamable", "recorder", "github.com/klauspost/compress", "github.com/andybalholm/brotli"},
+	"recorder/httptap":      {"transport/mcp", "store", "store/httpevent", "transport", "transport/streamable", "recorder", "github.com/klauspost/compress", "github.com/andybalholm/brotli"},
 	"replay":                {"store", "transport", "transport/mcp", "replay/timeline", "replay/phrase"},
 	"replay/timeline":       {"store", "transport", "transport/mcp", "replay/phrase", "replay/varint"},
 	"replay/match":          {"store", "transport", "transport/mcp", "replay/timeline", "replay/phrase"},
@@ -49,9 +49,9 @@ var mayImport = map[string][]string{
 	"replay/phrase":         nil,
 	"replay/varint":         nil,
 	"replay/check":          {"transport", "transport/mcp", "store", "replay", "replay/timeline", "replay/order", "replay/schema", "replay/phrase"},
-	"replay/schema":         {"transport"},
+	"replay/schema":         {"transport/mcp", "transport"},
 	"replay/filter":         {"transport", "transport/mcp", "store", "replay/timeline", "replay/phrase"},
-	"replay/sequence":       {"transport", "store", "replay/timeline", "github.com/mattn/go-runewidth", "replay/phrase"},
+	"replay/sequence":       {"transport/mcp", "transport", "store", "replay/timeline", "github.com/mattn/go-runewidth", "replay/phrase"},
 	"replay/otlp":           {"transport", "transport/mcp", "store", "replay/timeline"},
 	"replay/state":          {"transport", "transport/mcp", "store", "replay/timeline", "replay/order", "replay/filter", "replay/phrase", "replay/varint"},
 	"replay/diff":           {"transport", "transport/mcp", "store", "replay/timeline", "replay/match", "replay/phrase"},
@@ -64,6 +64,7 @@ var mayImport = map[string][]string{
 	"examples/zoo/table":    {"examples/zoo"},
 	"examples/progress":     {"transport"},
 	"cmd/mcprec": {
+		"transport/mcp",
 		"transport",
 		"transport/streamable",
 		"store",
@@ -97,7 +98,7 @@ var mayImport = map[string][]string{
 		"github.com/spf13/pflag",
 		"golang.org/x/term",
 	},
-	"replay/internal/replaytest": {"store", "transport"},
+	"replay/internal/replaytest": {"transport/mcp", "store", "transport"},
 }
 
 func TestImports(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // outFile is a file that a command makes of what was recorded.
@@ -246,7 +247,7 @@ func contentsOf(events iter.Seq2[store.Event, error]) (c contents) {
 		messages, _ := e.AsFrame().Messages()
 		for _, m := range messages {
 			if e.Dir == transport.ClientToServer && m.Kind() == transport.Request {
-				c.probed = m.Method == "server/discover" && (c.probed || !asked)
+				c.probed = m.Method == mcp.MethodDiscover && (c.probed || !asked)
 				asked = true
 			}
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 type serveOptions struct {
@@ -252,7 +253,7 @@ func otherwise(player *standin.Player) (introduced, verdicts []match.StepVerdict
 	for _, v := range player.Verdicts() {
 		switch {
 		case v.Result != match.Mismatch:
-		case v.What == "initialize":
+		case v.What == mcp.MethodInitialize:
 			introduced = append(introduced, v)
 		case strings.HasPrefix(v.What, "the answer to "):
 			verdicts = append(verdicts, v)
@@ -313,7 +314,7 @@ func unanswered(events []store.Event) string {
 	first, more := "", 0
 	for _, c := range calls.Unanswered() {
 		switch {
-		case c.Dir != transport.ClientToServer || c.Cancelled != 0 || c.Method == "subscriptions/listen":
+		case c.Dir != transport.ClientToServer || c.Cancelled != 0 || c.Method == mcp.MethodListen:
 		case first == "":
 			first = fmt.Sprintf("#%d %s", c.Request, named(c.Method))
 			if c.Target != "" {

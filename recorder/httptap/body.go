@@ -14,6 +14,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/httpevent"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
@@ -86,9 +87,9 @@ func formOf(contentType string) form {
 		media, _, _ = strings.Cut(strings.ToLower(contentType), ";")
 	}
 	switch media = strings.TrimSpace(media); {
-	case media == "text/event-stream":
+	case media == mcp.MediaEventStream:
 		return formEvents
-	case media == "application/json", strings.HasSuffix(media, "+json"):
+	case media == mcp.MediaJSON, strings.HasSuffix(media, "+json"):
 		return formFrame
 	}
 	return formOther

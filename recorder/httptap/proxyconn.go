@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/mcprec/mcprec/store/httpevent"
+	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
@@ -89,7 +90,7 @@ func (p perConnection) RoundTrip(r *http.Request) (*http.Response, error) {
 // behindProxy returns the body to pass on: the stream of an HTTP+SSE session is wrapped, so
 // that its endpoint leads through the proxy, and loses its length.
 func behindProxy(from *http.Request, resp *http.Response, body io.ReadCloser) io.Reader {
-	if from.Method != http.MethodGet || from.Header.Get("Mcp-Session-Id") != "" || resp.Header.Get("Content-Encoding") != "" ||
+	if from.Method != http.MethodGet || from.Header.Get(mcp.HeaderSessionID) != "" || resp.Header.Get("Content-Encoding") != "" ||
 		formOf(resp.Header.Get("Content-Type")) != formEvents {
 		return body
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // recording is the recording of one session, or of exchanges without one. The tap's lock
@@ -177,7 +178,7 @@ func (t *Tap) answered(x *exchange, status int, h http.Header) {
 	if t.o.Together {
 		return
 	}
-	rec, id := x.rec, h.Get("Mcp-Session-Id")
+	rec, id := x.rec, h.Get(mcp.HeaderSessionID)
 	taken := status >= 200 && status < 300
 	if taken && x.ask.method == http.MethodPost && !x.ask.other && !x.ask.probes {
 		rec.answered = true

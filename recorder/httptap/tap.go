@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Options configure an [Tap]. Open must be set.
@@ -124,13 +125,13 @@ type question struct {
 // ask reads the head of a request.
 func (t *Tap) ask(r *http.Request) question {
 	accept := strings.Join(r.Header.Values("Accept"), ",")
-	q := question{method: r.Method, path: r.URL.RequestURI(), session: r.Header.Get("Mcp-Session-Id")}
+	q := question{method: r.Method, path: r.URL.RequestURI(), session: r.Header.Get(mcp.HeaderSessionID)}
 	media, _, _ := strings.Cut(strings.ToLower(r.Header.Get("Content-Type")), ";")
 	if media = strings.TrimSpace(media); media == "application/x-www-form-urlencoded" || media == "multipart/form-data" {
 		q.other = true // a login: a client may add MCP's headers to all its requests
 		return q
 	}
-	if r.URL.Path == t.o.Path || strings.Contains(accept, "text/event-stream") {
+	if r.URL.Path == t.o.Path || strings.Contains(accept, mcp.MediaEventStream) {
 		q.starts = r.Method == http.MethodGet // the content type of the answer decides
 		return q
 	}
@@ -154,8 +155,8 @@ func (q *question) look(items []recorder.Item) {
 	for _, it := range items {
 		if q.method == http.MethodPost && it.Kind == store.Frame {
 			first := it.Payload[:min(len(it.Payload), lookSize)]
-			q.starts = q.starts || bytes.Contains(first, []byte(`"initialize"`))
-			q.probes = q.probes || bytes.Contains(first, []byte(`"server/discover"`))
+			q.starts = q.starts || bytes.Contains(first, []byte(`"`+mcp.MethodInitialize+`"`))
+			q.probes = q.probes || bytes.Contains(first, []byte(`"`+mcp.MethodDiscover+`"`))
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (b *Baseline) Apply(e store.Event) error {
 		id := string(mcp.KeyOf(m.ID))
 		key := strconv.FormatUint(e.Stream, 10) + " " + id
 		switch {
-		case e.Dir == transport.ClientToServer && m.Method == methodTools:
+		case e.Dir == transport.ClientToServer && m.Method == mcp.MethodListTools:
 			b.asked[key] = true
 		case e.Dir == transport.ServerToClient && m.Kind() == transport.Response && b.take(key, id) && m.Result != nil:
 			b.lists++
@@ -112,7 +112,7 @@ func (f *Fold) compares(e store.Event, s *scope, result json.RawMessage) {
 			f.like.seen[name] = said
 		}
 	}
-	f.like.list, f.like.whole = e.Seq, transport.Member(result, "nextCursor") == nil
+	f.like.list, f.like.whole = e.Seq, transport.Member(result, mcp.MemberNextCursor) == nil
 }
 
 // missing is rule G4 of what a session's lists do not have.

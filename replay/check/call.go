@@ -18,14 +18,6 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-const (
-	methodListen    = "subscriptions/listen"
-	methodCancelled = "notifications/cancelled"
-	methodProgress  = "notifications/progress"
-	methodTools     = "tools/list"
-	methodDiscover  = "server/discover"
-)
-
 // call is a request without an answer so far.
 type call struct {
 	in        *scope
@@ -120,7 +112,7 @@ func (f *Fold) opens(e store.Event, s *scope, m *transport.Message) {
 		token: string(mcp.KeyOf(m.ProgressToken())),
 	}
 	if c.dir == transport.ClientToServer {
-		if f.listens = f.listens || c.method == methodListen; c.method != methodListen {
+		if f.listens = f.listens || c.method == mcp.MethodListen; c.method != mcp.MethodListen {
 			f.asked++
 		}
 		if closed := f.closedByClient(); closed != 0 {
@@ -158,14 +150,14 @@ func (f *Fold) answers(e store.Event, s *scope, m *transport.Message) (method st
 	}
 	f.gate.answered(f, c, e.Seq, took)
 	if c.dir == transport.ClientToServer {
-		if c.method != methodListen {
+		if c.method != mcp.MethodListen {
 			f.replies++
 			if m.Error == nil {
 				f.results++
 			} else {
 				f.came.add(c, errorSaid(m), true)
 			}
-			if c.method != "initialize" {
+			if c.method != mcp.MethodInitialize {
 				f.slowest = max(f.slowest, took)
 			}
 		}
@@ -176,7 +168,7 @@ func (f *Fold) answers(e store.Event, s *scope, m *transport.Message) (method st
 			"the %s answered %v after %v, when its cancellation (#%d) had passed", e.Dir.Sender(), c, phrase.Brief(took), c.cancelled.seq)
 	}
 	f.retries.answered(f, e, s, c, m)
-	if c.method == methodTools && m.Result != nil {
+	if c.method == mcp.MethodListTools && m.Result != nil {
 		f.defines(e, s, m.Result)
 		f.compares(e, s, m.Result)
 	}
@@ -185,7 +177,7 @@ func (f *Fold) answers(e store.Event, s *scope, m *transport.Message) (method st
 
 // failed reports whether a response is an error, of the protocol or of a tool.
 func failed(m *transport.Message, method string) bool {
-	return m.Error != nil || method == "tools/call" && string(transport.Member(m.Result, "isError")) == "true"
+	return m.Error != nil || method == mcp.MethodCallTool && string(transport.Member(m.Result, mcp.MemberIsError)) == "true"
 }
 
 // opens adds a call to those without an answer.
@@ -218,12 +210,12 @@ func (c *call) drop() {
 // notifies follows the notifications that are about a call.
 func (f *Fold) notifies(e store.Event, s *scope, m *transport.Message) {
 	switch m.Method {
-	case methodProgress:
+	case mcp.NotificationProgress:
 		if c := s.tokens[callKey{e.Dir.Reverse(), string(mcp.KeyOf(m.ProgressToken()))}]; c != nil {
 			c.progress = moment{e.Seq, e.At}
 		}
-	case methodCancelled:
-		id := transport.Member(m.Params, "requestId")
+	case mcp.NotificationCancelled:
+		id := transport.Member(m.Params, mcp.MemberRequestID)
 		if open := s.calls[callKey{e.Dir, string(mcp.KeyOf(id))}]; id != nil && len(open) > 0 {
 			f.cancels(e, s, open[len(open)-1], m) // of several it is not said which
 		}
@@ -245,7 +237,7 @@ func (f *Fold) cancels(e store.Event, s *scope, c *call, m *transport.Message) {
 	_ = json.Unmarshal(transport.Member(m.Params, "reason"), &c.reason) // what is no text says nothing
 	waited := e.At - c.at
 	f.gate.waits(f, c, e.Seq, waited)
-	if c.timedOut || c.method == methodListen || !timeout().MatchString(c.reason) {
+	if c.timedOut || c.method == mcp.MethodListen || !timeout().MatchString(c.reason) {
 		return
 	}
 	c.timedOut = true
@@ -269,8 +261,8 @@ func (f *Fold) cancels(e store.Event, s *scope, c *call, m *transport.Message) {
 func (f *Fold) cancelsElsewhere(e store.Event, p order.Parsed) {
 	for i := range p.Messages {
 		m := &p.Messages[i]
-		id := transport.Member(m.Params, "requestId")
-		if m.Method != methodCancelled || id == nil {
+		id := transport.Member(m.Params, mcp.MemberRequestID)
+		if m.Method != mcp.NotificationCancelled || id == nil {
 			continue
 		}
 		var found []*call
@@ -347,23 +339,16 @@ func (r *retries) keep(a inputAsked) {
 	}
 }
 
-// What a request of 2026-07-28 says in its _meta.
-const (
-	metaVersion      = "io.modelcontextprotocol/protocolVersion"
-	metaClient       = "io.modelcontextprotocol/clientInfo"
-	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
-)
-
 // asks takes note of a request of the client, and judges it where it is a retry.
 func (r *retries) asks(f *Fold, e store.Event, s *scope, c *call, m *transport.Message) {
-	if c.dir != transport.ClientToServer || s.rules.Revision() < order.Revision2026_07_28 {
+	if c.dir != transport.ClientToServer || s.rules.Revision() < mcp.Revision2026_07_28 {
 		return
 	}
-	if bytes.Contains(m.Params, []byte(metaCapabilities)) {
-		c.can = string(bytes.Clone(transport.Member(m.Params, "_meta", metaCapabilities)))
+	if bytes.Contains(m.Params, []byte(mcp.MetaClientCapabilities)) {
+		c.can = string(bytes.Clone(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaClientCapabilities)))
 	}
-	state := string(mcp.KeyOf(transport.Member(m.Params, "requestState")))
-	responses := transport.Member(m.Params, "inputResponses")
+	state := string(mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestState)))
+	responses := transport.Member(m.Params, mcp.MemberInputResponses)
 	if state == "" && responses == nil {
 		return
 	}
@@ -409,17 +394,17 @@ func (r *retries) judge(f *Fold, e store.Event, s *scope, c *call, state string)
 
 // answered takes note of a response that asks for input.
 func (r *retries) answered(f *Fold, e store.Event, s *scope, c *call, m *transport.Message) {
-	if c.dir != transport.ClientToServer || s.rules.Revision() < order.Revision2026_07_28 ||
-		!bytes.Contains(m.Result, []byte("input_required")) || string(transport.Member(m.Result, "resultType")) != `"input_required"` {
+	if c.dir != transport.ClientToServer || s.rules.Revision() < mcp.Revision2026_07_28 ||
+		!bytes.Contains(m.Result, []byte("input_required")) || string(transport.Member(m.Result, mcp.MemberResultType)) != `"input_required"` {
 		return
 	}
 	says := func(d order.Demand, format string, args ...any) {
 		f.finds(d, e.Dir, s.rules.Revision(), []uint64{e.Seq, c.seq}, format, args...)
 	}
-	if !slices.Contains([]string{"prompts/get", "resources/read", "tools/call"}, c.method) {
+	if !slices.Contains([]string{mcp.MethodGetPrompt, mcp.MethodReadResource, mcp.MethodCallTool}, c.method) {
 		says(inputMethod, "the server answered %v by asking for input", c)
 	}
-	state, requests := transport.Member(m.Result, "requestState"), transport.Member(m.Result, "inputRequests")
+	state, requests := transport.Member(m.Result, mcp.MemberRequestState), transport.Member(m.Result, mcp.MemberInputRequests)
 	if state == nil && requests == nil {
 		says(inputNone, "the server answered %v by asking for input, with neither inputRequests nor a requestState", c)
 	}
@@ -436,7 +421,7 @@ func (r *retries) answered(f *Fold, e store.Event, s *scope, c *call, m *transpo
 
 // judgeInput tells of one input that must not be asked for.
 func judgeInput(says func(order.Demand, string, ...any), c *call, name, method string) {
-	ability, known := map[string]string{"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}[method]
+	ability, known := map[string]string{mcp.MethodElicit: "elicitation", mcp.MethodCreateMessage: "sampling", mcp.MethodListRoots: "roots"}[method]
 	switch {
 	case !known:
 		says(inputKind, "the server answered %v by asking for %s (%s)", c, clip(method), clip(name))
@@ -473,7 +458,7 @@ func eventKey(session, id string) uint64 {
 func (f *Fold) resume(e store.Event, x *course, id string) {
 	x.resumed = true
 	revision := f.revisionOf(x)
-	if revision >= order.Revision2026_07_28 {
+	if revision >= mcp.Revision2026_07_28 {
 		f.finds(resumedModern, transport.ClientToServer, revision, []uint64{e.Seq}, "the client asked for what comes after event %s of a stream", clip(id))
 		return
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -332,7 +333,7 @@ func TestRevision(t *testing.T) {
 		`> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`,
 		`< {"id":0,"result":{"protocolVersion":"2025-06-18"}}`,
 		`> {"method":"notifications/initialized"}`, `< {"id":1,"method":"ping"}`, `> {"id":1,"result":{}}`, closed))
-	if len(found) > 0 || s.Revision != order.Revision2025_06_18 {
+	if len(found) > 0 || s.Revision != mcp.Revision2025_06_18 {
 		t.Errorf("found %v, revision %s", found, s.Revision)
 	}
 }

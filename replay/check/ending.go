@@ -13,6 +13,7 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Close ends the session and returns what it was.
@@ -77,7 +78,7 @@ func (l *left) after(dir transport.Direction, seq uint64) *call {
 }
 
 // lasts reports whether a call needs no answer.
-func (c *call) lasts() bool { return c.cancelled.seq != 0 || c.method == methodListen }
+func (c *call) lasts() bool { return c.cancelled.seq != 0 || c.method == mcp.MethodListen }
 
 // withoutAnswer tells of a call that has no answer. One that timed out was told of when
 // it was cancelled.
@@ -139,9 +140,9 @@ func (f *Fold) needsNone(c *call, l left) string {
 		return fmt.Sprintf("it was cancelled (#%d): %s", c.cancelled.seq, c.why())
 	case c.cancelled.seq != 0:
 		return fmt.Sprintf("it was cancelled (#%d)", c.cancelled.seq)
-	case c.method == methodListen:
+	case c.method == mcp.MethodListen:
 		return "it is a subscription, which lasts"
-	case c.hungUp && l.revision >= order.Revision2026_07_28:
+	case c.hungUp && l.revision >= mcp.Revision2026_07_28:
 		return c.ending + ", which cancels it"
 	case c.dir == transport.ServerToClient && !l.waits():
 		return "the session ended, and nothing of the client's waits for it"
@@ -213,7 +214,7 @@ func (f *Fold) leftBehind(c *call, l left) string {
 // asksSomebody reports whether a person or a model answers a call, which takes as long as
 // it takes.
 func (c *call) asksSomebody() bool {
-	return c.method == "elicitation/create" || c.method == "sampling/createMessage"
+	return c.method == mcp.MethodElicit || c.method == mcp.MethodCreateMessage
 }
 
 // whoHasIt says what the recording shows of where a call is.
@@ -447,7 +448,7 @@ func (f *Fold) judgeEnding() {
 	case f.asked > 0 && f.came.probes == f.asked:
 		d := unavailing
 		d.Severity = order.Note
-		f.finds(d, transport.ServerToClient, "", []uint64{f.seq}, "the client asked which revisions the server knows (%s), and nothing else: %s", methodDiscover, f.came.list(f.asked))
+		f.finds(d, transport.ServerToClient, "", []uint64{f.seq}, "the client asked which revisions the server knows (%s), and nothing else: %s", mcp.MethodDiscover, f.came.list(f.asked))
 	case f.asked > 0 && f.came.count == 0:
 		f.finds(unavailing, transport.ServerToClient, "", []uint64{f.seq}, "%s of the client, and no answer", phrase.Plural(f.asked, "request"))
 	case f.asked > 0:
@@ -470,11 +471,11 @@ const mostFailures = 5
 // add counts what came to a call. unknown is whether a server that does not know its method
 // may say so.
 func (n *failures) add(c *call, said string, unknown bool) {
-	if c.dir != transport.ClientToServer || c.method == methodListen {
+	if c.dir != transport.ClientToServer || c.method == mcp.MethodListen {
 		return
 	}
 	n.count++
-	if unknown && c.method == methodDiscover {
+	if unknown && c.method == mcp.MethodDiscover {
 		n.probes++
 	}
 	i := slices.Index(n.said, said)

@@ -15,6 +15,7 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // course is how far an HTTP exchange has come. What has none of HTTP, as a pipe, is
@@ -75,7 +76,7 @@ func (f *Fold) asks(e store.Event, info store.HTTPInfo) *course {
 		f.finds(answersRaw, transport.ServerToClient, "", []uint64{e.Seq, x.answered}, "the request of exchange %d stands behind its response (#%d)", e.Stream, x.answered)
 	}
 	x.asked, x.askedAt, x.method = e.Seq, e.At, info.Method
-	x.session, x.version = headerOf(info.Header, "Mcp-Session-Id"), headerOf(info.Header, "Mcp-Protocol-Version")
+	x.session, x.version = headerOf(info.Header, mcp.HeaderSessionID), headerOf(info.Header, mcp.HeaderProtocolVersion)
 	return x
 }
 
@@ -154,7 +155,7 @@ func (f *Fold) headed(e store.Event, info store.HTTPInfo) {
 	x := f.responds(e, "the head")
 	f.heads = true
 	x.status = info.Status
-	if id := headerOf(info.Header, "Mcp-Session-Id"); id != "" {
+	if id := headerOf(info.Header, mcp.HeaderSessionID); id != "" {
 		x.session = id
 	}
 	if !x.refused() {
@@ -164,7 +165,7 @@ func (f *Fold) headed(e store.Event, info store.HTTPInfo) {
 		f.scopes.events = true // the answer comes on another stream: HTTP+SSE, whose beginning is not here
 	}
 	kind, _, _ := strings.Cut(headerOf(info.Header, "Content-Type"), ";")
-	x.single = strings.EqualFold(strings.TrimSpace(kind), "application/json")
+	x.single = strings.EqualFold(strings.TrimSpace(kind), mcp.MediaJSON)
 }
 
 // posts takes note of a POST that asks for nothing, such as a notification: what answers
@@ -237,7 +238,7 @@ func (f *Fold) revisionOf(x *course) string {
 
 // resumes reports whether a revision has streams that are taken up again.
 func resumes(revision string) bool {
-	return revision >= streams && revision < order.Revision2026_07_28
+	return revision >= streams && revision < mcp.Revision2026_07_28
 }
 
 // routing is what the headers of a request say of its body, for whoever routes it
@@ -250,19 +251,19 @@ func (f *Fold) routed(e store.Event, s *scope, m *transport.Message) {
 	r := f.scopes.routing[e.Stream]
 	delete(f.scopes.routing, e.Stream)
 	version := versionOf(m)
-	if len(r) == 0 || f.scopes.events || m.Kind() != transport.Request || m.Method == "initialize" ||
-		max(version, headerOf(r, "Mcp-Protocol-Version")) < order.Revision2026_07_28 {
+	if len(r) == 0 || f.scopes.events || m.Kind() != transport.Request || m.Method == mcp.MethodInitialize ||
+		max(version, headerOf(r, mcp.HeaderProtocolVersion)) < mcp.Revision2026_07_28 {
 		return
 	}
 	j := routingJudge{f, e, s, r}
 	j.compare("MCP-Protocol-Version", version, true)
-	j.compare("Mcp-Method", m.Method, true)
+	j.compare(mcp.HeaderMethod, m.Method, true)
 	target, _ := timeline.Target(*m)
-	j.compare("Mcp-Name", target, slices.Contains([]string{"tools/call", "resources/read", "prompts/get"}, m.Method))
-	if m.Method == "tools/call" {
+	j.compare(mcp.HeaderName, target, slices.Contains([]string{mcp.MethodCallTool, mcp.MethodReadResource, mcp.MethodGetPrompt}, m.Method))
+	if m.Method == mcp.MethodCallTool {
 		for _, p := range f.tools[target].params {
 			value, given := argument(m.Params, p.path)
-			j.compare("Mcp-Param-"+p.header, value, given)
+			j.compare(mcp.HeaderParamPrefix+p.header, value, given)
 		}
 	}
 }
@@ -279,7 +280,7 @@ type routingJudge struct {
 func (j routingJudge) compare(name, body string, needed bool) {
 	raw := headerOf(j.r, name)
 	header, readable := decodeHeader(raw)
-	revision := max(j.s.rules.Revision(), order.Revision2026_07_28)
+	revision := max(j.s.rules.Revision(), mcp.Revision2026_07_28)
 	says := func(d order.Demand, format string, args ...any) {
 		j.f.finds(d, j.e.Dir, revision, []uint64{j.e.Seq}, format, args...)
 	}
@@ -311,7 +312,7 @@ func decodeHeader(value string) (decoded string, ok bool) {
 
 // versionOf returns the revision that a request of a stateless session names.
 func versionOf(m *transport.Message) string {
-	return strings.Trim(string(transport.Member(m.Params, "_meta", metaVersion)), `"`)
+	return strings.Trim(string(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion)), `"`)
 }
 
 // param is an argument of a tool that goes into a header too.

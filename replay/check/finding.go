@@ -10,6 +10,7 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Finding is something that a recording shows.
@@ -74,7 +75,7 @@ func Explain(rule string) (string, bool) {
 	fmt.Fprintf(&b, "\n%s\n", e.why)
 	if e.example != "" {
 		b.WriteString("\nThis breaks it (each message has \"jsonrpc\":\"2.0\" too):\n\n")
-		for line := range strings.Lines(strings.ReplaceAll(e.example, stateless, `"_meta":{…`+order.Revision2026_07_28+`…}`)) {
+		for line := range strings.Lines(strings.ReplaceAll(e.example, stateless, `"_meta":{…`+mcp.Revision2026_07_28+`…}`)) {
 			b.WriteString("  " + strings.ToValidUTF8(line, "\uFFFD"))
 		}
 		b.WriteString("\n\nand is found as\n\n")
@@ -137,17 +138,17 @@ func number(s string) uint64 {
 }
 
 const (
-	shakes = `> {"id":0,"method":"initialize","params":{"protocolVersion":"` + order.Revision2025_11_25 + `"}}
-< {"id":0,"result":{"protocolVersion":"` + order.Revision2025_11_25 + `"}}
+	shakes = `> {"id":0,"method":"initialize","params":{"protocolVersion":"` + mcp.Revision2025_11_25 + `"}}
+< {"id":0,"result":{"protocolVersion":"` + mcp.Revision2025_11_25 + `"}}
 > {"method":"notifications/initialized"}
 `
-	stateless = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + order.Revision2026_07_28 + `","io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+	stateless = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + mcp.Revision2026_07_28 + `","io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 	inMemory  = "opened {\"mcprec\":1,\"transport\":\"memory\"}\n"
 	resumed   = `http/c2s/1 {"what":"request","method":"POST","path":"/"}
->1 {"id":0,"method":"initialize","params":{"protocolVersion":"` + order.Revision2025_11_25 + `"}}
+>1 {"id":0,"method":"initialize","params":{"protocolVersion":"` + mcp.Revision2025_11_25 + `"}}
 http/s2c/1 {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"],"Mcp-Session-Id":["s"]}}
 http/s2c/1 {"what":"event","sse":{"id":"1-1"}}
-<1 {"id":0,"result":{"protocolVersion":"` + order.Revision2025_11_25 + `"}}
+<1 {"id":0,"result":{"protocolVersion":"` + mcp.Revision2025_11_25 + `"}}
 http/s2c/1 {"what":"end"}
 http/c2s/2 {"what":"request","method":"POST","path":"/","header":{"Mcp-Session-Id":["s"]}}
 >2 {"method":"notifications/initialized"}
@@ -161,7 +162,7 @@ http/s2c/3 {"what":"broken","error":"reset"}
 http/c2s/4 {"what":"request","method":"GET","path":"/","header":{"Mcp-Session-Id":["s"],"Last-Event-Id":["3-1"]}}
 http/s2c/4 {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}
 http/s2c/4 {"what":"event","sse":{"id":"1-1"}}
-<4 {"id":0,"result":{"protocolVersion":"` + order.Revision2025_11_25 + `"}}
+<4 {"id":0,"result":{"protocolVersion":"` + mcp.Revision2025_11_25 + `"}}
 http/s2c/4 {"what":"event","sse":{"id":"3-2"}}
 <4 {"id":1,"result":{}}
 http/s2c/4 {"what":"end"}`
@@ -250,10 +251,10 @@ const (
 	pageRetry    = "basic/patterns/mrtr"
 	resumability = "basic/transports, Resumability and Redelivery"
 
-	first   = order.Revision2024_11_05
-	streams = order.Revision2025_03_26 // the first with Streamable HTTP
-	shook   = order.Revision2025_11_25 // the last with a handshake, and with streams that are resumed
-	last    = order.Revision2026_07_28
+	first   = mcp.Revision2024_11_05
+	streams = mcp.Revision2025_03_26 // the first with Streamable HTTP
+	shook   = mcp.Revision2025_11_25 // the last with a handshake, and with streams that are resumed
+	last    = mcp.Revision2026_07_28
 )
 
 // The rules of the steps that a frame takes, which hold in every revision: a recording

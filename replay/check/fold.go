@@ -351,7 +351,7 @@ type progressFrame struct {
 const mostFlying = 4096
 
 func (w *flying) sends(e store.Event, p order.Parsed) {
-	if w == nil || e.Stream != 0 || len(p.Messages) != 1 || p.Messages[0].Method != "notifications/progress" {
+	if w == nil || e.Stream != 0 || len(p.Messages) != 1 || p.Messages[0].Method != mcp.NotificationProgress {
 		return
 	}
 	way, token := e.Dir&3%3, string(mcp.KeyOf(p.Messages[0].ProgressToken()))
@@ -472,23 +472,23 @@ func (f *Fold) introduces(e store.Event, s *scope, m *transport.Message) {
 		}
 		f.finds(notJSONRPC, e.Dir, revision, []uint64{e.Seq}, "the %s sent %s %s", e.Dir.Sender(), named(m, ""), said)
 	}
-	if e.Dir != transport.ClientToServer || m.Kind() != transport.Request || m.Method == "initialize" {
+	if e.Dir != transport.ClientToServer || m.Kind() != transport.Request || m.Method == mcp.MethodInitialize {
 		return
 	}
-	if revision = max(revision, f.revisionOf(f.courses.begin(e.Stream)), versionOf(m)); revision < order.Revision2026_07_28 {
+	if revision = max(revision, f.revisionOf(f.courses.begin(e.Stream)), versionOf(m)); revision < mcp.Revision2026_07_28 {
 		return
 	}
 	var missing []string
-	for _, name := range []string{metaVersion, metaCapabilities} {
-		if transport.Member(m.Params, "_meta", name) == nil {
+	for _, name := range []string{mcp.MetaProtocolVersion, mcp.MetaClientCapabilities} {
+		if transport.Member(m.Params, mcp.MemberMeta, name) == nil {
 			missing = append(missing, name)
 		}
 	}
 	if len(missing) > 0 {
 		f.finds(unnamed, e.Dir, revision, []uint64{e.Seq}, "the client sent %s (id %s) without %s in its _meta", clip(m.Method), clip(string(m.ID)), strings.Join(missing, " and "))
 	}
-	if !slices.Contains(missing, metaVersion) && transport.Member(m.Params, "_meta", metaClient) == nil {
-		f.finds(anonymous, e.Dir, revision, []uint64{e.Seq}, "the client sent %s (id %s) without %s in its _meta", clip(m.Method), clip(string(m.ID)), metaClient)
+	if !slices.Contains(missing, mcp.MetaProtocolVersion) && transport.Member(m.Params, mcp.MemberMeta, mcp.MetaClientInfo) == nil {
+		f.finds(anonymous, e.Dir, revision, []uint64{e.Seq}, "the client sent %s (id %s) without %s in its _meta", clip(m.Method), clip(string(m.ID)), mcp.MetaClientInfo)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/schema"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // ruleCase is a pair of testdata/rules.txt: what breaks a rule, and what nearly does.
@@ -94,10 +95,10 @@ func begins(text, revision string) string {
 	switch {
 	case !ok:
 		return text
-	case revision == order.Revision2026_07_28:
+	case revision == mcp.Revision2026_07_28:
 		return "> {\"id\":\"d\",\"method\":\"server/discover\",\"params\":{" + stateless + "}}\n< {\"id\":\"d\",\"result\":{}}\n" + rest
 	}
-	return strings.ReplaceAll(shakes, order.Revision2025_11_25, revision) + rest
+	return strings.ReplaceAll(shakes, mcp.Revision2025_11_25, revision) + rest
 }
 
 // readRules reads the pairs: behind = a rule and its title, behind - bad or good.

@@ -9,6 +9,7 @@ import (
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // scope is what has ids of its own.
@@ -38,12 +39,12 @@ const (
 // probe, or a request that needs no handshake. Pings and logs may come before it.
 func (s *scope) begins(e store.Event, m *transport.Message) {
 	switch client := e.Dir == transport.ClientToServer; {
-	case client && m.Kind() == transport.Request && m.Method == "initialize":
+	case client && m.Kind() == transport.Request && m.Method == mcp.MethodInitialize:
 		s.begun = whole
-	case s.begun != unseen || m.Method == "ping" || m.Kind() == transport.Invalid:
-	case client && m.Kind() == transport.Request && (m.Method == methodDiscover || versionOf(m) >= order.Revision2026_07_28):
+	case s.begun != unseen || m.Method == mcp.MethodPing || m.Kind() == transport.Invalid:
+	case client && m.Kind() == transport.Request && (m.Method == mcp.MethodDiscover || versionOf(m) >= mcp.Revision2026_07_28):
 		s.begun = whole
-	case client, m.Kind() == transport.Response, m.Method == methodProgress:
+	case client, m.Kind() == transport.Response, m.Method == mcp.NotificationProgress:
 		s.begun, s.since = middle, e.Seq
 	}
 }
@@ -177,13 +178,13 @@ func (f *Fold) http(e store.Event) error {
 			}
 		}
 		s.routing[e.Stream] = info.Header
-		if id := headerOf(info.Header, "Last-Event-Id"); id != "" {
+		if id := headerOf(info.Header, mcp.HeaderLastEventID); id != "" {
 			f.resume(e, x, id)
 		}
 	case store.HTTPResponse:
 		f.headed(e, info)
 		delete(s.routing, e.Stream)
-		if own, id := s.exchanges[e.Stream], headerOf(info.Header, "Mcp-Session-Id"); own != nil && id != "" && !own.kept {
+		if own, id := s.exchanges[e.Stream], headerOf(info.Header, mcp.HeaderSessionID); own != nil && id != "" && !own.kept {
 			before := s.sessions[id]
 			s.keep(id, own) // it holds an initialize: here begins the session
 			s.session = own

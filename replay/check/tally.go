@@ -10,6 +10,7 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/schema"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Tally is what all calls to one tool, or of one method, came to.
@@ -75,7 +76,7 @@ func (t *Tally) takesBack(c *call, took time.Duration, size int, failed bool) {
 // count counts a call and how long it took.
 func (t tallies) count(c *call, took time.Duration) *Tally {
 	k := tallyKey{c.method, false}
-	if c.method == "tools/call" {
+	if c.method == mcp.MethodCallTool {
 		k = tallyKey{c.target, true}
 	}
 	k.name = phrase.Shorten(k.name, 200)
@@ -91,7 +92,7 @@ func (t tallies) count(c *call, took time.Duration) *Tally {
 	}
 	one.Calls++
 	one.Requests += uint64(c.bytes)
-	if c.method != methodListen {
+	if c.method != mcp.MethodListen {
 		one.timed++
 		one.Max = max(one.Max, took)
 		one.steps[step(took)]++
@@ -168,7 +169,7 @@ type Gate struct {
 
 // calls takes note of a request.
 func (g *Gate) calls(f *Fold, c *call) {
-	if c.method != "tools/call" || c.dir != transport.ClientToServer {
+	if c.method != mcp.MethodCallTool || c.dir != transport.ClientToServer {
 		return
 	}
 	if slices.Contains(g.Forbid, c.target) {
@@ -195,7 +196,7 @@ func (g *Gate) waits(f *Fold, c *call, seq uint64, waited time.Duration) {
 
 // exceeds reports whether a call takes too long, once for each.
 func (g *Gate) exceeds(c *call, took time.Duration) bool {
-	if g.MaxDuration == 0 || took <= g.MaxDuration || c.slow || c.dir != transport.ClientToServer || c.method == methodListen {
+	if g.MaxDuration == 0 || took <= g.MaxDuration || c.slow || c.dir != transport.ClientToServer || c.method == mcp.MethodListen {
 		return false
 	}
 	c.slow = true

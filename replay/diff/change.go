@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // findChanged tells where messages that stand for each other differ. What is made up is
@@ -91,11 +92,11 @@ func (c *Comparison) changed(a, b *message, x, y transport.Message) {
 		More: found.More,
 	}
 	method := c.names.list[a.name].method
-	if method == methodInitialize || method == methodDiscover {
+	if method == mcp.MethodInitialize || method == mcp.MethodDiscover {
 		f.Section = Capabilities
 	}
 	for _, d := range found.Differences {
-		if method == methodTools && a.kind == transport.Response && strings.HasPrefix(d.Path, "/result/tools/") {
+		if method == mcp.MethodListTools && a.kind == transport.Response && strings.HasPrefix(d.Path, "/result/tools/") {
 			f.More = 0 // the section on tools tells of these, and most likely of the others too
 			continue
 		}

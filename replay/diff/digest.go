@@ -89,21 +89,21 @@ func (d *Digester) message(m transport.Message) Digest {
 	g.content = d.content(m)
 	switch g.kind {
 	case transport.Request:
-		if m.Method == methodCall || m.Method == methodPrompt {
+		if m.Method == mcp.MethodCallTool || m.Method == mcp.MethodGetPrompt {
 			g.target, _ = timeline.Target(m)
 		}
 		g.key = g.content
-		if d.keyed || m.Method == methodInitialize || m.Method == methodDiscover || m.Method == methodPing {
+		if d.keyed || m.Method == mcp.MethodInitialize || m.Method == mcp.MethodDiscover || m.Method == mcp.MethodPing {
 			if key, err := d.comparer.Key(m); err == nil {
 				g.key = maphash.String(d.seed, string(key))
 			}
 		}
 	case transport.Notification:
-		if m.Method == methodCancelled {
-			g.id = d.hash.id(transport.Member(m.Params, "requestId"))
+		if m.Method == mcp.NotificationCancelled {
+			g.id = d.hash.id(transport.Member(m.Params, mcp.MemberRequestID))
 		}
-		if bytes.Contains(m.Params, []byte(subscriptionID)) {
-			g.stands = d.hash.id(transport.Member(m.Params, "_meta", subscriptionID))
+		if bytes.Contains(m.Params, []byte(mcp.MetaSubscriptionID)) {
+			g.stands = d.hash.id(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID))
 		}
 	case transport.Response:
 		if bytes.Contains(m.Result, []byte(`"tools"`)) {
@@ -121,12 +121,12 @@ func (d *Digester) content(m transport.Message) uint64 {
 	}
 	own := ""
 	switch m.Method {
-	case methodInitialize:
+	case mcp.MethodInitialize:
 		h = &d.strictly
-	case methodProgress:
-		own = "progressToken"
-	case methodCancelled:
-		own = "requestId"
+	case mcp.NotificationProgress:
+		own = mcp.MemberProgressToken
+	case mcp.NotificationCancelled:
+		own = mcp.MemberRequestID
 	}
 	return h.mix(maphash.String(d.seed, m.Method), h.params(m.Params, own))
 }
@@ -136,9 +136,9 @@ func (d *Digester) content(m transport.Message) uint64 {
 func (d *Digester) spelling(m transport.Message) uint64 {
 	places := [][]string{{"id"}}
 	if m.ProgressToken() != nil {
-		token := []string{"params", "_meta", "progressToken"}
-		if m.Method == methodProgress {
-			token = []string{"params", "progressToken"}
+		token := []string{"params", mcp.MemberMeta, mcp.MemberProgressToken}
+		if m.Method == mcp.NotificationProgress {
+			token = []string{"params", mcp.MemberProgressToken}
 		}
 		id, _, _ := transport.Locate(m.Raw, "id")
 		params, _, _ := transport.Locate(m.Raw, "params")
@@ -160,18 +160,6 @@ func (d *Digester) spelling(m transport.Message) uint64 {
 	h.Write(m.Raw[from:])
 	return h.Sum64()
 }
-
-const (
-	methodCall       = "tools/call"
-	methodPrompt     = "prompts/get"
-	methodInitialize = "initialize"
-	methodDiscover   = "server/discover"
-	methodTools      = "tools/list"
-	methodProgress   = "notifications/progress"
-	methodCancelled  = "notifications/cancelled"
-	methodPing       = "ping"
-	subscriptionID   = "io.modelcontextprotocol/subscriptionId"
-)
 
 // tool is one that a server listed.
 type tool struct {
@@ -320,7 +308,7 @@ func (h *hasher) params(b []byte, own string) uint64 {
 		return value
 	}
 	sum, _ := h.members(b, i, func(name []byte, key uint64, from int) (uint64, int, bool) {
-		if string(name) == "_meta" && b[from] == '{' {
+		if string(name) == mcp.MemberMeta && b[from] == '{' {
 			kept, end := h.meta(b, from)
 			return h.mix(key, h.mix('{', kept)), end, kept != 0
 		}
@@ -335,9 +323,9 @@ func (h *hasher) meta(b []byte, i int) (uint64, int) {
 	return h.members(b, i, func(name []byte, key uint64, from int) (uint64, int, bool) {
 		value, end := h.value(b, from)
 		switch string(name) {
-		case "progressToken", subscriptionID:
+		case mcp.MemberProgressToken, mcp.MetaSubscriptionID:
 			return 0, end, false
-		case "io.modelcontextprotocol/clientInfo", "io.modelcontextprotocol/clientCapabilities":
+		case mcp.MetaClientInfo, mcp.MetaClientCapabilities:
 			return h.mix(key, value), end, h.strict
 		}
 		return h.mix(key, value), end, true
@@ -349,7 +337,7 @@ func (h *hasher) result(b []byte) uint64 {
 	if len(b) == 0 {
 		return 0
 	}
-	if b[0] != '{' || !bytes.Contains(b, []byte(subscriptionID)) {
+	if b[0] != '{' || !bytes.Contains(b, []byte(mcp.MetaSubscriptionID)) {
 		value, _ := h.value(b, 0)
 		return value
 	}
@@ -361,10 +349,10 @@ func (h *hasher) result(b []byte) uint64 {
 		return sum
 	}
 	rest := uint64(0)
-	if start, _, ok := transport.Locate(b, "_meta"); ok && b[start] == '{' {
-		rest = without(start, subscriptionID)
+	if start, _, ok := transport.Locate(b, mcp.MemberMeta); ok && b[start] == '{' {
+		rest = without(start, mcp.MetaSubscriptionID)
 	}
-	return h.mix('{', h.mix(without(0, "_meta"), rest))
+	return h.mix('{', h.mix(without(0, mcp.MemberMeta), rest))
 }
 
 // cutText returns the inner of the string that begins at i, and where it ends.
@@ -412,7 +400,7 @@ func (h *hasher) leaves(b []byte, i int, path uint64, each func(uint64)) int {
 	switch b[i] {
 	case '{':
 		_, end := h.members(b, i, func(name []byte, key uint64, from int) (uint64, int, bool) {
-			if string(name) == "_meta" {
+			if string(name) == mcp.MemberMeta {
 				_, end := h.value(b, from)
 				return 0, end, false
 			}

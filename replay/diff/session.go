@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // message is what is held of each.
@@ -162,7 +163,7 @@ func (s *Session) message(e store.Event, part int32, g *Digest) {
 	case g.kind == transport.Response:
 		s.answer(&m, g, at)
 	case g.kind == transport.Invalid: // it names no request
-	case g.method == methodProgress:
+	case g.method == mcp.NotificationProgress:
 		call, ok := s.tokens[linkKey{g.token, e.Stream, e.Dir.Reverse()}]
 		if !ok {
 			call, ok = s.tokens[linkKey{g.token, 0, e.Dir.Reverse()}]
@@ -170,7 +171,7 @@ func (s *Session) message(e store.Event, part int32, g *Digest) {
 		if ok {
 			m.call = call
 		}
-	case g.method == methodCancelled:
+	case g.method == mcp.NotificationCancelled:
 		if m.call = s.latest(e.Dir, g.id); m.call != none {
 			s.list[m.call].cancelled = true
 		}
@@ -218,7 +219,7 @@ func (s *Session) answer(m *message, g *Digest, at int32) {
 		delete(s.waiting, k)
 	}
 	m.name = s.list[m.call].name
-	if s.names.list[m.name].method != methodTools {
+	if s.names.list[m.name].method != mcp.MethodListTools {
 		return
 	}
 	s.listed = m.seq

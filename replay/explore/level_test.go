@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // overtaken asks for the list and drops a list_changed that comes before it.
@@ -51,7 +52,7 @@ func impatient(r *Run) {
 				return err
 			}
 			m := messages(f)[0]
-			if m.Method == methodProgress && string(m.ProgressToken()) != open[0] {
+			if m.Method == mcp.NotificationProgress && string(m.ProgressToken()) != open[0] {
 				return fmt.Errorf("progress of %s while %v are open", m.ProgressToken(), open)
 			}
 			open = slices.DeleteFunc(open, func(id string) bool { return id == string(m.ID) })

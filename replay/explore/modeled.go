@@ -349,7 +349,7 @@ func (h *habit) offered(f transport.Frame) {
 		return
 	}
 	for _, m := range messages(f) {
-		if m.Kind() == transport.Request && m.Method != methodListen {
+		if m.Kind() == transport.Request && m.Method != mcp.MethodListen {
 			h.flying[mcp.KeyOf(m.ID)] = true
 		}
 	}
@@ -365,8 +365,8 @@ func (h *habit) wrote(n int, f transport.Frame) {
 		if m.Kind() == transport.Response {
 			delete(h.atWork, mcp.KeyOf(m.ID))
 		}
-		if m.Method == methodCancelled {
-			h.finish(mcp.KeyOf(transport.Member(m.Params, "requestId")))
+		if m.Method == mcp.NotificationCancelled {
+			h.finish(mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID)))
 		}
 	}
 	stir(h.resume)
@@ -421,7 +421,7 @@ func recordedCalls(events []store.Event) ([]recordedCall, error) {
 		calls = append(calls, recordedCall{
 			name: fmt.Sprintf("%s#%d", name, seen[name]), dir: c.Dir,
 			request: numbers[c.Request], response: numbers[c.Response],
-			id: mcp.KeyOf([]byte(c.ID)), cancelled: c.Cancelled > 0, listen: c.Method == methodListen,
+			id: mcp.KeyOf([]byte(c.ID)), cancelled: c.Cancelled > 0, listen: c.Method == mcp.MethodListen,
 		})
 	}
 	return calls, nil

@@ -237,7 +237,7 @@ func canonical(raw json.RawMessage) []byte {
 		return raw
 	}
 	if object, ok := v.(map[string]any); ok {
-		delete(object, "_meta")
+		delete(object, mcp.MemberMeta)
 	}
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -216,13 +216,6 @@ func (g *gate) release(s Step) {
 	}
 }
 
-const (
-	methodPing      = "ping"
-	methodProgress  = "notifications/progress"
-	methodCancelled = "notifications/cancelled"
-	methodListen    = "subscriptions/listen"
-)
-
 // namer gives frames their content names in the order of their offers.
 type namer struct {
 	seen   map[counted]int
@@ -287,13 +280,13 @@ func (n *namer) message(f *flight, i int) string {
 	}
 	switch m.Kind() {
 	case transport.Request:
-		c := &call{name: n.count(f.dir, by(about, operation)), id: m.ID, request: f, listen: m.Method == methodListen}
+		c := &call{name: n.count(f.dir, by(about, operation)), id: m.ID, request: f, listen: m.Method == mcp.MethodListen}
 		n.calls = append(n.calls, c)
 		n.ids[called{f.dir, mcp.KeyOf(m.ID)}] = c
 		if token := m.ProgressToken(); token != nil {
 			n.tokens[called{f.dir, mcp.KeyOf(token)}] = c
 		}
-		f.ping = f.ping || m.Method == methodPing
+		f.ping = f.ping || m.Method == mcp.MethodPing
 		return c.name
 	case transport.Response:
 		return n.response(f, m)
@@ -326,10 +319,10 @@ func (n *namer) response(f *flight, m *transport.Message) string {
 func (n *namer) notification(dir transport.Direction, m *transport.Message, about string) string {
 	var c *call
 	switch m.Method {
-	case methodProgress:
+	case mcp.NotificationProgress:
 		c = n.tokens[called{dir.Reverse(), mcp.KeyOf(m.ProgressToken())}]
-	case methodCancelled:
-		if c = n.ids[called{dir, mcp.KeyOf(transport.Member(m.Params, "requestId"))}]; c != nil {
+	case mcp.NotificationCancelled:
+		if c = n.ids[called{dir, mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID))}]; c != nil {
 			c.cancelled = true
 		}
 	default:

@@ -34,7 +34,7 @@ func Fields() []Field { return slices.Clone(fields) }
 
 var fields = []Field{
 	{Name: "tool", Wants: "a tool's name", Says: "calls of the tool", matcher: named(func(s *subject) (string, bool) {
-		if s.call == nil || s.call.Method != "tools/call" {
+		if s.call == nil || s.call.Method != mcp.MethodCallTool {
 			return "", false
 		}
 		return s.call.Target, true
@@ -173,7 +173,7 @@ var statusWords = map[string]matcher{
 	"orphan": func(s *subject) bool { // a response, progress or a cancellation of no call
 		m := s.message
 		return m != nil && s.call == nil &&
-			(m.Kind == transport.Response || m.Method == "notifications/progress" || m.Method == "notifications/cancelled")
+			(m.Kind == transport.Response || m.Method == mcp.NotificationProgress || m.Method == mcp.NotificationCancelled)
 	},
 }
 

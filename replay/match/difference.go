@@ -125,16 +125,16 @@ func (c *comparer) compareParts(recorded, live transport.Message) {
 
 // withoutSubscription drops the id of a request that a result repeats.
 func withoutSubscription(result tree) tree {
-	meta := result.member("_meta")
+	meta := result.member(mcp.MemberMeta)
 	if meta.kind != '{' || meta.member(mcp.MetaSubscriptionID).kind == 0 {
 		return result
 	}
 	meta = meta.without(mcp.MetaSubscriptionID)
 	if len(meta.keys) == 0 {
-		return result.without("_meta")
+		return result.without(mcp.MemberMeta)
 	}
-	rest := result.without("_meta")
-	rest.keys, rest.kids = append(rest.keys, "_meta"), append(rest.kids, meta)
+	rest := result.without(mcp.MemberMeta)
+	rest.keys, rest.kids = append(rest.keys, mcp.MemberMeta), append(rest.kids, meta)
 	rest.sortKeys()
 	return rest
 }
@@ -285,7 +285,7 @@ func (c *comparer) whyEqual(a, b tree) string {
 func (c *comparer) areNormal(a, b tree) bool {
 	name := memberName(c.path)
 	switch {
-	case name == "supportedVersions", strings.HasSuffix(name, "protocolVersion"),
+	case name == "supportedVersions", strings.HasSuffix(name, mcp.MemberProtocolVersion),
 		len(c.path) > 0 && c.path[0] == "error" && (name == "supported" || name == "requested"):
 		return false
 	}

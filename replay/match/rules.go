@@ -106,28 +106,28 @@ func (r Rules) paramsOf(m transport.Message, params tree) tree {
 	}
 	switch m.Method {
 	case mcp.NotificationProgress:
-		params = params.without("progressToken")
+		params = params.without(mcp.MemberProgressToken)
 	case mcp.NotificationCancelled:
-		params = params.without("requestId")
+		params = params.without(mcp.MemberRequestID)
 	case mcp.MethodInitialize:
 		if r.By != Strict {
 			params = params.without("clientInfo", "capabilities")
 		}
 	}
-	meta := params.member("_meta")
+	meta := params.member(mcp.MemberMeta)
 	if meta.kind != '{' {
 		return params
 	}
-	names := []string{"progressToken", mcp.MetaSubscriptionID}
+	names := []string{mcp.MemberProgressToken, mcp.MetaSubscriptionID}
 	if r.By != Strict {
-		names = append(names, "io.modelcontextprotocol/clientInfo", "io.modelcontextprotocol/clientCapabilities")
+		names = append(names, mcp.MetaClientInfo, mcp.MetaClientCapabilities)
 	}
 	meta = meta.without(names...)
 	if len(meta.keys) == 0 {
-		return params.without("_meta")
+		return params.without(mcp.MemberMeta)
 	}
 	params.kids = slices.Clone(params.kids)
-	i, _ := slices.BinarySearch(params.keys, "_meta")
+	i, _ := slices.BinarySearch(params.keys, mcp.MemberMeta)
 	params.kids[i] = meta
 	return params
 }

@@ -161,7 +161,7 @@ func (r *substitution) walk(n tree, name string) {
 		if n.kind == '{' {
 			name = n.keys[i]
 		}
-		if name != "progressToken" && name != "requestId" && name != mcp.MetaSubscriptionID {
+		if name != mcp.MemberProgressToken && name != mcp.MemberRequestID && name != mcp.MetaSubscriptionID {
 			r.walk(kid, name)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Variables are the values that a live end made up where the recorded one had made
@@ -47,14 +48,14 @@ func NewVariables(said iter.Seq2[int, transport.Frame]) *Variables {
 }
 
 // alwaysMadeUp are members in which the end that sends them has always made up the value.
-var alwaysMadeUp = map[string]bool{"nextCursor": true, "requestState": true}
+var alwaysMadeUp = map[string]bool{mcp.MemberNextCursor: true, mcp.MemberRequestState: true}
 
 // handleKind says what a member of that name holds, if it is an id of some sort.
 func handleKind(name string) string {
 	if kind := handleKinds[name]; kind != "" {
 		return kind
 	}
-	if name != "requestId" && name != "progressToken" && idName().MatchString(name) {
+	if name != mcp.MemberRequestID && name != mcp.MemberProgressToken && idName().MatchString(name) {
 		return "id"
 	}
 	return ""
@@ -147,13 +148,13 @@ func (w *learner) scalar(a, b tree) {
 // isAlwaysMadeUp reports whether the value at the place is always the speaker's own.
 func (w *learner) isAlwaysMadeUp(name string) bool {
 	n := len(w.path)
-	return alwaysMadeUp[name] || name == "taskId" && n > 1 && w.path[n-2] == "task"
+	return alwaysMadeUp[name] || name == mcp.MemberTaskID && n > 1 && w.path[n-2] == "task"
 }
 
 // isToken reports whether the protocol says that the value is made up, and it is
 // not one that the other end gave.
 func (w *learner) isToken(name string, key Handle) bool {
-	if name != "taskId" && name != "elicitationId" || w.isKnown(key) {
+	if name != mcp.MemberTaskID && name != mcp.MemberElicitationID || w.isKnown(key) {
 		return false
 	}
 	first, ok := w.recurrences.firstHeard(key)
@@ -268,7 +269,7 @@ func (r *recurrence) add(key Handle, heard int) {
 type Handle struct{ Kind, Value string }
 
 // handleKinds are the members that hold a handle, and the kind of each.
-var handleKinds = map[string]string{"cursor": "cursor", "nextCursor": "cursor", "taskId": "task", "requestState": "state"}
+var handleKinds = map[string]string{"cursor": "cursor", mcp.MemberNextCursor: "cursor", mcp.MemberTaskID: "task", mcp.MemberRequestState: "state"}
 
 // HandlesIn lists the handles in a JSON value, in a fixed order.
 func HandlesIn(raw json.RawMessage) []Handle {

@@ -120,13 +120,13 @@ func (c *Checker) Refuse(dir transport.Direction, p Parsed) {
 					x.Answered, x.failed, x.asksInput, x.answerGiven = false, false, false, 0
 				}
 			}
-		case m.Method == methodInitialized:
+		case m.Method == mcp.NotificationInitialized:
 			c.handshake.repeats = true
-		case m.Method == methodCancelled:
+		case m.Method == mcp.NotificationCancelled:
 			if x := c.end(dir).request(m.cancels); x != nil && x.cancelStream == m.stream {
 				x.Cancelled, x.cancelGiven = false, 0
 			}
-		case m.Method == methodProgress:
+		case m.Method == mcp.NotificationProgress:
 			if x := c.end(dir.Reverse()).withToken(m.token); x != nil && x.progressStream == m.stream {
 				x.progress = x.progressBefore
 			}
@@ -154,7 +154,7 @@ func (c *Checker) end(dir transport.Direction) *end {
 }
 
 // stateless reports whether the revision has no handshake.
-func (c *Checker) stateless() bool { return c.revision >= Revision2026_07_28 }
+func (c *Checker) stateless() bool { return c.revision >= mcp.Revision2026_07_28 }
 
 // judge asks each rule about a message. It changes nothing but what is found.
 func (c *Checker) judge(dir transport.Direction, m *message, known Mark, batch bool) {
@@ -167,13 +167,13 @@ func (c *Checker) judge(dir transport.Direction, m *message, known Mark, batch b
 	case transport.Notification:
 		c.judgeHandshake(dir, m, known, batch)
 		switch m.Method {
-		case methodProgress:
+		case mcp.NotificationProgress:
 			c.judgeProgress(dir, m, known)
-		case methodCancelled:
+		case mcp.NotificationCancelled:
 			c.judgeCancelled(dir, m, known)
-		case methodMessage:
+		case mcp.NotificationMessage:
 			c.judgeLog(dir, m, known)
-		case methodTaskStatus:
+		case mcp.NotificationTaskStatus:
 			c.judgeStatus(dir, m, m.Params)
 		default:
 			if dir == transport.ServerToClient {
@@ -189,9 +189,9 @@ func (c *Checker) judgeBatch(dir transport.Direction, p Parsed) {
 	case !p.Batch:
 	case len(p.Messages) == 0:
 		c.breaks(lawEmptyBatch, dir, "a batch of no messages")
-	case c.revision >= Revision2025_06_18:
+	case c.revision >= mcp.Revision2025_06_18:
 		c.breaks(lawNoBatch, dir, "a batch of %s", phrase.Plural(len(p.Messages), "message"))
-	case c.revision == Revision2024_11_05:
+	case c.revision == mcp.Revision2024_11_05:
 		c.breaks(lawDoubtBatch, dir, "a batch of %s", phrase.Plural(len(p.Messages), "message"))
 	}
 }
@@ -214,22 +214,22 @@ func (c *Checker) sent(dir transport.Direction, m *message) {
 		c.sentResponse(dir, m)
 	case transport.Notification:
 		switch m.Method {
-		case methodProgress:
+		case mcp.NotificationProgress:
 			if x := c.end(dir.Reverse()).withToken(m.token); x != nil {
 				x.progressBefore, x.progressStream = x.progress, m.stream
 				x.progress = bytes.Clone(transport.Member(m.Params, "progress"))
 			}
-		case methodCancelled:
+		case mcp.NotificationCancelled:
 			if x := c.end(dir).request(m.cancels); x != nil && !x.Cancelled {
 				x.Cancelled, x.cancelStream = true, m.stream
 			}
-		case methodInitialized:
+		case mcp.NotificationInitialized:
 			c.handshake.initialized, c.handshake.repeats = true, false
-		case methodAcknowledged:
+		case mcp.NotificationAcknowledged:
 			if x := c.subscription(m); x != nil {
 				x.acknowledged = true
 			}
-		case methodTaskStatus:
+		case mcp.NotificationTaskStatus:
 			c.keepStatus(dir, m.Params)
 		}
 	}
@@ -248,11 +248,11 @@ func (c *Checker) given(dir transport.Direction, m *message, at Mark) {
 		}
 	case transport.Notification:
 		switch m.Method {
-		case methodCancelled:
+		case mcp.NotificationCancelled:
 			if x := c.end(dir).request(m.cancels); x != nil && x.cancelGiven == 0 {
 				x.cancelGiven = at
 			}
-		case methodInitialized:
+		case mcp.NotificationInitialized:
 			if c.handshake.initializedGiven == 0 {
 				c.handshake.initializedGiven = at
 			}
@@ -324,9 +324,9 @@ func (c *Checker) learns(dir transport.Direction, m *message) {
 	switch {
 	case m.kind == transport.Response:
 		x = c.end(dir.Reverse()).answeredBy(m)
-	case m.Method == methodProgress:
+	case m.Method == mcp.NotificationProgress:
 		x = c.end(dir.Reverse()).withToken(m.token)
-	case m.Method == methodInitialized && dir == transport.ClientToServer:
+	case m.Method == mcp.NotificationInitialized && dir == transport.ClientToServer:
 		if h := c.handshake.request; h != nil {
 			c.end(dir).least = max(c.end(dir).least, h.answerGiven)
 		}
@@ -446,12 +446,12 @@ func read(m transport.Message) message {
 	}
 	r.progressToken = m.ProgressToken()
 	r.token = mcp.KeyOf(r.progressToken)
-	if m.Method == methodCancelled {
-		r.cancelled = transport.Member(m.Params, "requestId")
+	if m.Method == mcp.NotificationCancelled {
+		r.cancelled = transport.Member(m.Params, mcp.MemberRequestID)
 		r.cancels = mcp.KeyOf(r.cancelled)
 	}
-	if bytes.Contains(m.Params, []byte(metaVersion)) { // most have none, and looking is cheap
-		r.version = text(transport.Member(m.Params, "_meta", metaVersion))
+	if bytes.Contains(m.Params, []byte(mcp.MetaProtocolVersion)) { // most have none, and looking is cheap
+		r.version = text(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion))
 	}
 	return r
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // session plays lines and returns the rules that were broken, as "P3 error: title".
@@ -358,8 +359,8 @@ func TestLongSession(t *testing.T) {
 // it asks for: by the last of those if it asks for a newer one, until the answer settles it.
 func TestRevisionOfHandshake(t *testing.T) {
 	for asked, want := range map[string]string{
-		Revision2024_11_05: Revision2024_11_05, Revision2025_06_18: Revision2025_06_18, Revision2025_11_25: Revision2025_11_25,
-		Revision2026_07_28: Revision2025_11_25, "2099-01-01": Revision2025_11_25,
+		mcp.Revision2024_11_05: mcp.Revision2024_11_05, mcp.Revision2025_06_18: mcp.Revision2025_06_18, mcp.Revision2025_11_25: mcp.Revision2025_11_25,
+		mcp.Revision2026_07_28: mcp.Revision2025_11_25, "2099-01-01": mcp.Revision2025_11_25,
 	} {
 		s := session{c: New("")}
 		s.play(t, `> {"id":0,"method":"initialize","params":{"protocolVersion":"`+asked+`"}}`)
@@ -371,7 +372,7 @@ func TestRevisionOfHandshake(t *testing.T) {
 			t.Errorf("a server that pings in a handshake for %s: %v", asked, s.found)
 		}
 		s.play(t, `< {"id":0,"result":{"protocolVersion":"2025-06-18"}}`)
-		if got := s.c.Revision(); got != Revision2025_06_18 {
+		if got := s.c.Revision(); got != mcp.Revision2025_06_18 {
 			t.Errorf("the answer settles on %s, want 2025-06-18", got)
 		}
 	}

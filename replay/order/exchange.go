@@ -13,24 +13,6 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-const (
-	methodInitialize   = "initialize"
-	methodInitialized  = "notifications/initialized"
-	methodDiscover     = "server/discover"
-	methodPing         = "ping"
-	methodProgress     = "notifications/progress"
-	methodCancelled    = "notifications/cancelled"
-	methodListen       = "subscriptions/listen"
-	methodAcknowledged = "notifications/subscriptions/acknowledged"
-	methodSubscribe    = "resources/subscribe"
-	methodUpdated      = "notifications/resources/updated"
-	methodMessage      = "notifications/message"
-	methodTaskStatus   = "notifications/tasks/status"
-	metaVersion        = "io.modelcontextprotocol/protocolVersion"
-	metaLogLevel       = "io.modelcontextprotocol/logLevel"
-	metaSubscriptionID = "io.modelcontextprotocol/subscriptionId"
-)
-
 // Exchange is a request on the wire and what became of it.
 type Exchange struct {
 	Dir       transport.Direction // of the request
@@ -87,7 +69,7 @@ func (c *Checker) judgeRequest(dir transport.Direction, m *message, known Mark) 
 	}
 	if before := e.request(m.id); before != nil {
 		c.judgeReuse(dir, m, before, known)
-	} else if e.past.has(m.id) && !c.stateless() && c.revision != "" && m.Method != methodInitialize {
+	} else if e.past.has(m.id) && !c.stateless() && c.revision != "" && m.Method != mcp.MethodInitialize {
 		c.breaks(lawFreshID, dir, "%s with the id %s, which another request had before", m.Method, m.ID)
 	}
 	if token := m.progressToken; token != nil {
@@ -103,9 +85,9 @@ func (c *Checker) judgeReuse(dir transport.Direction, m *message, before *Exchan
 	case before.refused && before.Method == m.Method: // it is sent again
 	case !before.refused && !knows(before.answerGiven, known) && !before.Cancelled:
 		c.breaks(lawUniqueID, dir, "%s with the id %s of %s, which is open", m.Method, m.ID, before.Method)
-	case c.stateless() && before.asksInput && before.Method == m.Method && transport.Member(m.Params, "inputResponses") != nil:
+	case c.stateless() && before.asksInput && before.Method == m.Method && transport.Member(m.Params, mcp.MemberInputResponses) != nil:
 		c.breaks(lawRetry, dir, "%s with the answers that the response to id %s asked for, under that id", m.Method, m.ID)
-	case !c.stateless() && c.revision != "" && m.Method != methodInitialize && before.session == c.handshake.count:
+	case !c.stateless() && c.revision != "" && m.Method != mcp.MethodInitialize && before.session == c.handshake.count:
 		c.breaks(lawFreshID, dir, "%s with the id %s, which %s had before", m.Method, m.ID, before.Method)
 	}
 }
@@ -141,7 +123,7 @@ func (c *Checker) judgeResponse(dir transport.Direction, m *message, known Mark)
 		c.breaks(lawAnswerOnce, dir, "a second response to %v", x)
 	case !knows(x.given, known):
 		c.breaks(lawAnswerGiven, dir, "the response to %v before it had received the request", x)
-	case c.stateless() && knows(x.cancelGiven, known) && x.Method != methodListen:
+	case c.stateless() && knows(x.cancelGiven, known) && x.Method != mcp.MethodListen:
 		c.breaks(lawCancelled, dir, "the response to %v after it had received its cancellation", x)
 	default:
 		c.judgeTaskResult(dir, m, x)
@@ -163,25 +145,25 @@ func (c *Checker) sentRequest(dir transport.Direction, m *message) {
 	e.keep(x)
 	h := &c.handshake
 	switch { // what the request begins or comes too early for
-	case x.Dir == transport.ServerToClient || x.Method == methodPing:
-	case x.Method == methodInitialize:
+	case x.Dir == transport.ServerToClient || x.Method == mcp.MethodPing:
+	case x.Method == mcp.MethodInitialize:
 		h.count++
 		x.session = h.count
 		h.request, h.initialized, h.repeats, h.initializedGiven = x, false, false, 0
-	case h.request == nil && h.early == "" && !c.stateless() && x.Method != methodDiscover:
+	case h.request == nil && h.early == "" && !c.stateless() && x.Method != mcp.MethodDiscover:
 		h.early = x.String()
 	}
 	switch { // what it lets the server send
 	case x.Dir != transport.ClientToServer:
-	case x.Method == methodListen:
+	case x.Method == mcp.MethodListen:
 		x.filter = wantedBy(transport.Member(m.Params, "notifications"))
-	case x.Method == methodSubscribe:
+	case x.Method == mcp.MethodSubscribe:
 		if c.subscribe == nil {
 			c.subscribe = x
 		}
 		c.subscribed.add(text(transport.Member(m.Params, "uri")))
 	}
-	if c.stateless() && transport.Member(m.Params, "_meta", metaLogLevel) != nil {
+	if c.stateless() && transport.Member(m.Params, mcp.MemberMeta, mcp.MetaLogLevel) != nil {
 		c.logs = append(c.logs, x)
 		x.logAt = len(c.logs)
 	}
@@ -194,15 +176,15 @@ func (c *Checker) sentResponse(dir transport.Direction, m *message) {
 		return
 	}
 	x.Answered, x.refused, x.failed, x.answerStream = true, false, m.Result == nil, m.stream
-	x.asksInput = c.stateless() && text(transport.Member(m.Result, "resultType")) == "input_required"
+	x.asksInput = c.stateless() && text(transport.Member(m.Result, mcp.MemberResultType)) == "input_required"
 	switch { // the revision that both agree on
 	case x.Dir != transport.ClientToServer || x.failed:
-	case x.Method == methodInitialize:
-		if v := text(transport.Member(m.Result, "protocolVersion")); v != "" {
+	case x.Method == mcp.MethodInitialize:
+		if v := text(transport.Member(m.Result, mcp.MemberProtocolVersion)); v != "" {
 			c.revision = v
 		}
-	case x.Method == methodDiscover && c.handshake.request == nil:
-		c.revision = max(c.revision, Revision2026_07_28)
+	case x.Method == mcp.MethodDiscover && c.handshake.request == nil:
+		c.revision = max(c.revision, mcp.Revision2026_07_28)
 	}
 	c.endLog(x)
 	c.keepTaskResult(dir, m, x)
@@ -315,7 +297,7 @@ func (c *Checker) judgeCancelled(dir transport.Direction, m *message, known Mark
 		return // of a task: it names no request
 	}
 	if dir == transport.ServerToClient && c.stateless() {
-		if x := c.end(dir.Reverse()).request(m.cancels); x == nil || x.Method != methodListen {
+		if x := c.end(dir.Reverse()).request(m.cancels); x == nil || x.Method != mcp.MethodListen {
 			c.breaks(lawCancelListen, dir, "a cancellation of id %s, which is no subscription", id)
 		}
 		return
@@ -327,7 +309,7 @@ func (c *Checker) judgeCancelled(dir transport.Direction, m *message, known Mark
 		c.breaks(lawCancelOpen, dir, "a cancellation of the request with the id %s after it had received the response", id)
 	case x == nil:
 		c.breaks(lawCancelOwn, dir, "a cancellation of id %s, which no request of it had", id)
-	case x.Method == methodInitialize && dir == transport.ClientToServer:
+	case x.Method == mcp.MethodInitialize && dir == transport.ClientToServer:
 		c.breaks(lawInitializeKept, dir, "a cancellation of %v", x)
 	case knows(x.answerGiven, known):
 		c.breaks(lawCancelOpen, dir, "a cancellation of %v after it had received the response", x)

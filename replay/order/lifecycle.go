@@ -24,7 +24,7 @@ type handshake struct {
 func (c *Checker) judgeHandshake(dir transport.Direction, m *message, known Mark, batch bool) {
 	h := &c.handshake
 	switch {
-	case m.Method == methodInitialize && dir == transport.ClientToServer:
+	case m.Method == mcp.MethodInitialize && dir == transport.ClientToServer:
 		if batch {
 			c.breaks(lawInitializeAlone, transport.ClientToServer, "initialize (id %s) in a batch", m.ID)
 		}
@@ -34,7 +34,7 @@ func (c *Checker) judgeHandshake(dir transport.Direction, m *message, known Mark
 		case h.request != nil && !h.request.failed:
 			c.breaks(lawInitializeOnce, transport.ClientToServer, "initialize (id %s) again", m.ID)
 		}
-	case m.Method == methodPing || c.stateless() || m.version >= Revision2026_07_28 || m.Method == methodDiscover:
+	case m.Method == mcp.MethodPing || c.stateless() || m.version >= mcp.Revision2026_07_28 || m.Method == mcp.MethodDiscover:
 	case dir == transport.ServerToClient:
 		if h.request != nil && m.kind == transport.Request && !knows(h.initializedGiven, known) {
 			c.breaks(lawServerWaits, dir, "%s before it had received initialized", m.Method)
@@ -43,7 +43,7 @@ func (c *Checker) judgeHandshake(dir transport.Direction, m *message, known Mark
 		if c.revision != "" {
 			c.breaks(lawInitializeFirst, dir, "%s before initialize", m.Method)
 		}
-	case m.Method == methodInitialized:
+	case m.Method == mcp.NotificationInitialized:
 		switch {
 		case !knows(h.request.answerGiven, known):
 			c.breaks(lawInitialized, transport.ClientToServer, "initialized before it had received the response to initialize")
@@ -62,15 +62,15 @@ func (c *Checker) judgeHandshake(dir transport.Direction, m *message, known Mark
 // names finds the revision that a client's request names. One that only asks
 // what the server speaks settles nothing before the answer.
 func (c *Checker) names(m *message) {
-	if m.Method == methodInitialize {
-		if v := text(transport.Member(m.Params, "protocolVersion")); v < Revision2026_07_28 {
+	if m.Method == mcp.MethodInitialize {
+		if v := text(transport.Member(m.Params, mcp.MemberProtocolVersion)); v < mcp.Revision2026_07_28 {
 			c.revision = v
 		} else {
-			c.revision = Revision2025_11_25 // the last that has a handshake
+			c.revision = mcp.Revision2025_11_25 // the last that has a handshake
 		}
 		return
 	}
-	if v := m.version; v >= Revision2026_07_28 && m.Method != methodDiscover {
+	if v := m.version; v >= mcp.Revision2026_07_28 && m.Method != mcp.MethodDiscover {
 		c.revision = v
 	}
 }
@@ -92,7 +92,7 @@ func text(raw json.RawMessage) string {
 // direction of the end that runs the task, so the direction is part of its key.
 
 // hasTasks reports whether the revision may be one with tasks.
-func (c *Checker) hasTasks() bool { return c.revision == "" || c.revision == Revision2025_11_25 }
+func (c *Checker) hasTasks() bool { return c.revision == "" || c.revision == mcp.Revision2025_11_25 }
 
 // judgeTaskResult is rule P10 for a response that tells a task's status.
 func (c *Checker) judgeTaskResult(dir transport.Direction, m *message, x *Exchange) {
@@ -110,7 +110,7 @@ func (c *Checker) judgeTaskResult(dir transport.Direction, m *message, x *Exchan
 	if !tells(x) {
 		return
 	}
-	if s := status(m.Result); x.Method == "tasks/cancel" && c.hasTasks() && s != "" && s != "cancelled" {
+	if s := status(m.Result); x.Method == mcp.MethodCancelTask && c.hasTasks() && s != "" && s != "cancelled" {
 		c.breaks(lawTaskCancels, dir, "the response to %v that says task %s is %s", x, taskID(m.Result), s)
 	}
 	c.judgeStatus(dir, m, m.Result)
@@ -118,7 +118,7 @@ func (c *Checker) judgeTaskResult(dir transport.Direction, m *message, x *Exchan
 
 // asksAbout keeps which task a request is about.
 func (c *Checker) asksAbout(x *Exchange, m *message) {
-	if !c.hasTasks() || x.Method != "tasks/result" && !tells(x) {
+	if !c.hasTasks() || x.Method != mcp.MethodTaskResult && !tells(x) {
 		return
 	}
 	x.about = taskKey(x.Dir.Reverse(), m.Params)
@@ -166,7 +166,7 @@ func (c *Checker) keepTaskResult(dir transport.Direction, m *message, x *Exchang
 	switch {
 	case tells(x):
 		c.keepStatus(dir, m.Result)
-	case x.Method == "tasks/result" && m.Result != nil && c.tasks[x.about] != "" && !terminal(c.tasks[x.about]):
+	case x.Method == mcp.MethodTaskResult && m.Result != nil && c.tasks[x.about] != "" && !terminal(c.tasks[x.about]):
 		c.settleTask(x.about, resulted)
 	}
 }
@@ -195,14 +195,16 @@ func (c *Checker) settleTask(id, now string) {
 }
 
 // tells reports whether the response to a request is a task's state.
-func tells(x *Exchange) bool { return x.Method == "tasks/get" || x.Method == "tasks/cancel" }
+func tells(x *Exchange) bool {
+	return x.Method == mcp.MethodGetTask || x.Method == mcp.MethodCancelTask
+}
 
 func terminal(status string) bool {
 	return status == resulted || status == "completed" || status == "failed" || status == "cancelled"
 }
 
 func status(task json.RawMessage) string { return text(transport.Member(task, "status")) }
-func taskID(task json.RawMessage) string { return text(transport.Member(task, "taskId")) }
+func taskID(task json.RawMessage) string { return text(transport.Member(task, mcp.MemberTaskID)) }
 
 func taskKey(dir transport.Direction, task json.RawMessage) string {
 	return dir.String() + taskID(task)
@@ -217,7 +219,7 @@ func (c *Checker) judgeSubscription(m *message, known Mark) {
 	id := subscriptionID(m)
 	field := filterOf(m.Method)
 	if id == nil {
-		if field != "" || m.Method == methodAcknowledged {
+		if field != "" || m.Method == mcp.NotificationAcknowledged {
 			c.breaks(lawSubscribed, transport.ServerToClient, "%s of no subscription", m.Method)
 		}
 		return
@@ -229,11 +231,11 @@ func (c *Checker) judgeSubscription(m *message, known Mark) {
 		c.breaks(lawSubscribed, transport.ServerToClient, "%s of subscription %s after its response", m.Method, id)
 	case knows(x.cancelGiven, known):
 		c.breaks(lawCancelled, transport.ServerToClient, "%s of subscription %s after it had received its cancellation", m.Method, id)
-	case !x.acknowledged && m.Method != methodAcknowledged:
+	case !x.acknowledged && m.Method != mcp.NotificationAcknowledged:
 		c.breaks(lawAcknowledged, transport.ServerToClient, "%s of subscription %s before its acknowledgement", m.Method, id)
 	case field != "" && !x.filter.fields[field]:
 		c.breaks(lawFilter, transport.ServerToClient, "%s of subscription %s, which did not ask for it", m.Method, id)
-	case m.Method == methodUpdated && !x.filter.uris.covers(updated(m)):
+	case m.Method == mcp.NotificationResourceUpdated && !x.filter.uris.covers(updated(m)):
 		c.breaks(lawFilterURI, transport.ServerToClient, "%s of %s on subscription %s, which did not ask for it", m.Method, transport.Member(m.Params, "uri"), id)
 	}
 }
@@ -242,7 +244,7 @@ func (c *Checker) judgeSubscription(m *message, known Mark) {
 // what had crossed it, and for how long is not said.
 func (c *Checker) judgeUpdate(m *message, known Mark) {
 	switch {
-	case m.Method != methodUpdated || c.revision == "":
+	case m.Method != mcp.NotificationResourceUpdated || c.revision == "":
 	case c.subscribe == nil || !knows(c.subscribe.given, known):
 		c.breaks(lawUpdated, transport.ServerToClient, "%s before any resources/subscribe", m.Method)
 	case !c.subscribed.covers(updated(m)):
@@ -256,27 +258,27 @@ func updated(m *message) string { return text(transport.Member(m.Params, "uri"))
 // subscription returns the request that a notification says it belongs to.
 func (c *Checker) subscription(m *message) *Exchange {
 	x := c.end(transport.ClientToServer).request(mcp.KeyOf(subscriptionID(m)))
-	if x == nil || x.Method != methodListen {
+	if x == nil || x.Method != mcp.MethodListen {
 		return nil
 	}
 	return x
 }
 
 func subscriptionID(m *message) json.RawMessage {
-	return transport.Member(m.Params, "_meta", metaSubscriptionID)
+	return transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID)
 }
 
 // filterOf names the member of a subscription's filter that asks for a
 // notification; "" of those that need none.
 func filterOf(method string) string {
 	switch method {
-	case "notifications/tools/list_changed":
+	case mcp.NotificationToolListChanged:
 		return "toolsListChanged"
-	case "notifications/prompts/list_changed":
+	case mcp.NotificationPromptListChanged:
 		return "promptsListChanged"
-	case "notifications/resources/list_changed":
+	case mcp.NotificationResourceListChanged:
 		return "resourcesListChanged"
-	case methodUpdated:
+	case mcp.NotificationResourceUpdated:
 		return "resourceSubscriptions"
 	}
 	return ""

@@ -5,15 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcprec/mcprec/transport"
-)
-
-// The revisions of the specification.
-const (
-	Revision2024_11_05 = "2024-11-05"
-	Revision2025_03_26 = "2025-03-26"
-	Revision2025_06_18 = "2025-06-18"
-	Revision2025_11_25 = "2025-11-25"
-	Revision2026_07_28 = "2026-07-28"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Severity is how binding the broken words are.
@@ -137,7 +129,7 @@ const (
 
 // at returns the page's path at a revision; of none, the newest with a handshake.
 func (p page) at(revision string) string {
-	modern := revision >= Revision2026_07_28
+	modern := revision >= mcp.Revision2026_07_28
 	switch p {
 	case pageProgress, pageCancel:
 		name := map[page]string{pageProgress: "progress", pageCancel: "cancellation"}[p]
@@ -146,7 +138,7 @@ func (p page) at(revision string) string {
 		}
 		return "basic/utilities/" + name
 	case pageBase:
-		if revision == Revision2024_11_05 {
+		if revision == mcp.Revision2024_11_05 {
 			return "basic/messages"
 		}
 		return "basic"
@@ -159,7 +151,7 @@ func (p page) at(revision string) string {
 }
 
 // Revisions are those of the specification, in their order.
-var Revisions = []string{Revision2024_11_05, Revision2025_03_26, Revision2025_06_18, Revision2025_11_25, Revision2026_07_28}
+var Revisions = []string{mcp.Revision2024_11_05, mcp.Revision2025_03_26, mcp.Revision2025_06_18, mcp.Revision2025_11_25, mcp.Revision2026_07_28}
 
 // Demand is one of the things that a rule asks for.
 type Demand struct {
@@ -198,9 +190,9 @@ type since struct {
 }
 
 const (
-	first = Revision2024_11_05
-	shook = Revision2025_11_25 // the last with a handshake
-	last  = Revision2026_07_28
+	first = mcp.Revision2024_11_05
+	shook = mcp.Revision2025_11_25 // the last with a handshake
+	last  = mcp.Revision2026_07_28
 )
 
 // laws are all of them.
@@ -214,6 +206,6 @@ var laws = []since{
 	{lawCancelOwn, first, last}, {lawCancelOpen, first, last}, {lawCancelListen, last, last}, {lawCancelled, last, last},
 	{lawSubscribed, last, last}, {lawAcknowledged, last, last}, {lawFilter, last, last}, {lawFilterURI, last, last}, {lawUpdated, first, shook},
 	{lawLogLevel, last, last}, {lawLogEnds, last, last},
-	{lawNoBatch, Revision2025_06_18, last}, {lawDoubtBatch, first, first}, {lawEmptyBatch, first, last},
+	{lawNoBatch, mcp.Revision2025_06_18, last}, {lawDoubtBatch, first, first}, {lawEmptyBatch, first, last},
 	{lawTaskMade, shook, shook}, {lawTaskBegins, shook, shook}, {lawTaskResult, shook, shook}, {lawTaskCancels, shook, shook}, {lawTaskTerminal, shook, shook},
 }

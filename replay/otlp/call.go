@@ -39,7 +39,7 @@ func (s *session) request(e store.Event, m transport.Message) {
 		c.token = callKey{e.Dir, mcp.KeyOf(token)}
 		s.tokens[c.token] = c
 	}
-	meta := transport.Member(m.Params, "_meta")
+	meta := transport.Member(m.Params, mcp.MemberMeta)
 	parent := parseRemote(text(transport.Member(meta, "traceparent")), text(transport.Member(meta, "tracestate")))
 	if on := s.streams[e.Stream]; on != nil {
 		on.asked = append(on.asked, c)
@@ -59,7 +59,7 @@ func (s *session) request(e store.Event, m transport.Message) {
 		c.span.Links = []link{{s.trace, s.root.SpanID}}
 	}
 	c.describe(m, e.Seq)
-	if v := text(transport.Member(meta, "io.modelcontextprotocol/protocolVersion")); v != "" {
+	if v := text(transport.Member(meta, mcp.MetaProtocolVersion)); v != "" {
 		s.revision = v
 	}
 }
@@ -71,11 +71,11 @@ func (c *call) describe(m transport.Message, seq uint64) {
 	name := m.Method
 	if target, ok := timeline.Target(m); ok {
 		switch m.Method {
-		case "tools/call":
+		case mcp.MethodCallTool:
 			a.set("gen_ai.operation.name", stringOf("execute_tool"))
 			a.set("gen_ai.tool.name", stringOf(target))
 			name += " " + target
-		case "prompts/get":
+		case mcp.MethodGetPrompt:
 			a.set("gen_ai.prompt.name", stringOf(target))
 			name += " " + target
 		default:
@@ -102,11 +102,11 @@ func (s *session) response(e store.Event, m transport.Message) {
 		s.note(s.root, e.At, "response to no request")
 		return
 	}
-	if c.method == "initialize" {
-		if v := text(transport.Member(m.Result, "protocolVersion")); v != "" {
+	if c.method == mcp.MethodInitialize {
+		if v := text(transport.Member(m.Result, mcp.MemberProtocolVersion)); v != "" {
 			s.revision = v
 		}
-		s.server = text(transport.Member(m.Result, "serverInfo", "name"))
+		s.server = text(transport.Member(m.Result, mcp.MemberServerInfo, "name"))
 	}
 	a := &c.span.Attributes
 	a.set("mcprec.response", intOf(e.Seq))
@@ -119,7 +119,7 @@ func (s *session) response(e store.Event, m transport.Message) {
 		a.set("error.type", stringOf(code))
 		a.set("rpc.response.status_code", stringOf(code))
 		c.span.Status = status{text(transport.Member(m.Error, "message")), statusError}
-	case string(transport.Member(m.Result, "isError")) == "true":
+	case string(transport.Member(m.Result, mcp.MemberIsError)) == "true":
 		a.set("error.type", stringOf("tool_error"))
 		c.span.Status.Code = statusError
 	}
@@ -242,13 +242,13 @@ func (s *session) notification(e store.Event, m transport.Message) {
 // concerns returns the open call that a notification is about, nil if it is about none.
 func (s *session) concerns(e store.Event, m transport.Message) *call {
 	switch m.Method {
-	case "notifications/progress":
+	case mcp.NotificationProgress:
 		return s.tokens[callKey{e.Dir.Reverse(), mcp.KeyOf(m.ProgressToken())}]
-	case "notifications/cancelled":
-		if open := s.calls[callKey{e.Dir, mcp.KeyOf(transport.Member(m.Params, "requestId"))}]; len(open) > 0 {
+	case mcp.NotificationCancelled:
+		if open := s.calls[callKey{e.Dir, mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID))}]; len(open) > 0 {
 			return open[len(open)-1]
 		}
-	case "notifications/message":
+	case mcp.NotificationMessage:
 		if on := s.streams[e.Stream]; on != nil && e.Dir == transport.ServerToClient {
 			return on.call
 		}
@@ -258,8 +258,8 @@ func (s *session) concerns(e store.Event, m transport.Message) *call {
 
 // told are the params of notifications that their events have.
 var told = map[string][]string{
-	"notifications/progress":          {"progress", "total", "message"},
-	"notifications/message":           {"level", "logger", "data"},
-	"notifications/cancelled":         {"reason"},
-	"notifications/resources/updated": {"uri"},
+	mcp.NotificationProgress:        {"progress", "total", "message"},
+	mcp.NotificationMessage:         {"level", "logger", "data"},
+	mcp.NotificationCancelled:       {"reason"},
+	mcp.NotificationResourceUpdated: {"uri"},
 }

@@ -117,7 +117,7 @@ func (s *session) exchange(e store.Event) {
 		return
 	}
 	h := http.Header(info.Header)
-	if id := h.Get("Mcp-Session-Id"); id != "" {
+	if id := h.Get(mcp.HeaderSessionID); id != "" {
 		s.mcp = id
 	}
 	var asked []*call

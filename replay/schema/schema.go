@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Fault is a place of a message that does not fit.
@@ -136,7 +137,7 @@ func (s *schema) resultOf(method string, result any) string {
 	if _, task := fields["task"].(map[string]any); task && s.definitions["CreateTaskResult"] != nil {
 		return "CreateTaskResult"
 	}
-	if fields["resultType"] == "input_required" && s.definitions["InputRequiredResult"] != nil {
+	if fields[mcp.MemberResultType] == "input_required" && s.definitions["InputRequiredResult"] != nil {
 		return "InputRequiredResult"
 	}
 	request := s.methods[method]

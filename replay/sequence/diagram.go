@@ -14,6 +14,7 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Line is a line of a diagram, in parts that a program may colour.
@@ -83,7 +84,7 @@ func (d *Diagram) Add(e timeline.Entry) error {
 		}
 		if m.Kind == transport.Request && m.Call != nil {
 			d.open[m.Call] = true
-		} else if m.Kind == transport.Response || m.Method == "notifications/cancelled" {
+		} else if m.Kind == transport.Response || m.Method == mcp.NotificationCancelled {
 			delete(d.open, m.Call)
 		}
 	}
@@ -317,9 +318,9 @@ func (r *rails) draw(m timeline.EntryMessage, cells []rune) {
 	case m.Kind == transport.Response && m.Request != 0 && at >= 0:
 		r.columns[at] = nil
 		cells[at] = r.end
-	case r.beyond[m.Call] && (m.Kind == transport.Response || m.Method == "notifications/cancelled"):
+	case r.beyond[m.Call] && (m.Kind == transport.Response || m.Method == mcp.NotificationCancelled):
 		delete(r.beyond, m.Call)
-	case at >= 0 && m.Method == "notifications/cancelled":
+	case at >= 0 && m.Method == mcp.NotificationCancelled:
 		r.columns[at] = nil
 		cells[at] = cancel
 	case at >= 0:

@@ -16,6 +16,7 @@ import (
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
@@ -39,7 +40,7 @@ func Dial(events []store.Event, url string) streamable.Client {
 		}
 		m := &streamable.Manner{Routing: http.Header{}, MayBreak: ex.none, Awaits: ex.noneFirst}
 		for name, values := range ex.request {
-			if strings.HasPrefix(name, "Mcp-") && name != "Mcp-Session-Id" {
+			if strings.HasPrefix(name, "Mcp-") && name != mcp.HeaderSessionID {
 				m.Routing[name] = values
 			}
 		}
@@ -47,7 +48,7 @@ func Dial(events []store.Event, url string) streamable.Client {
 			m.Session, m.ID, m.Path = f.form.session, ex.unknown, f.form.path
 			m.Header = http.Header{"Accept": ex.request["Accept"], "Content-Type": ex.request["Content-Type"]}
 			if f.form.lost {
-				m.Header["Last-Event-Id"] = ex.request["Last-Event-Id"]
+				m.Header[mcp.HeaderLastEventID] = ex.request[mcp.HeaderLastEventID]
 			}
 		}
 		return m

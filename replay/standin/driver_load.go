@@ -201,7 +201,7 @@ func (d *driverLoader) owner(stream uint64, m transport.Message) *request {
 	var named *request
 	if m.Method == mcp.NotificationProgress {
 		named = d.byOwnToken[mcp.KeyOf(m.ProgressToken())]
-	} else if id := transport.Member(m.Params, "_meta", mcp.MetaSubscriptionID); id != nil {
+	} else if id := transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID); id != nil {
 		if list := d.requests[mcp.KeyOf(id)]; len(list) > 0 {
 			named = list[len(list)-1]
 		}

@@ -57,7 +57,7 @@ func (d *Driver) addCauses(l *clientFrame, m transport.Message, last map[string]
 			l.needs = append(l.needs, t)
 		}
 	}
-	if transport.Member(m.Params, "inputResponses") != nil {
+	if transport.Member(m.Params, mcp.MemberInputResponses) != nil {
 		l.needs = append(l.needs, d.inputRequired(l, m)...)
 	}
 	for _, key := range d.orderKeys(l, m) {
@@ -107,7 +107,7 @@ func (d *Driver) responses(l *clientFrame, before int) []*serverMsg {
 func (d *Driver) inputRequired(l *clientFrame, m transport.Message) []*serverMsg {
 	for _, t := range slices.Backward(d.serverMsgs[:l.before]) {
 		if t.request != nil && t.request.msg().Method == m.Method && timeline.TargetOf(t.request.msg()) == timeline.TargetOf(m) &&
-			string(transport.Member(t.msg().Result, "resultType")) == `"input_required"` {
+			string(transport.Member(t.msg().Result, mcp.MemberResultType)) == `"input_required"` {
 			return []*serverMsg{t}
 		}
 	}

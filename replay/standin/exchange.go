@@ -97,13 +97,13 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 		x.order = append(x.order, ex)
 	}
 	h := http.Header(info.Header)
-	if id := h.Get("Mcp-Session-Id"); id != "" {
+	if id := h.Get(mcp.HeaderSessionID); id != "" {
 		ex.session = id
 	}
 	switch info.What {
 	case store.HTTPRequest:
 		ex.method, ex.path, ex.other, ex.request = info.Method, info.Path, info.Other || info.Withheld, h
-		ex.named, ex.resumes = x.stateOf(ex.session), h.Get("Last-Event-Id")
+		ex.named, ex.resumes = x.stateOf(ex.session), h.Get(mcp.HeaderLastEventID)
 		if from, known := x.events[ex.resumes]; ex.resumes != "" && known {
 			from = x.first(from)
 			x.origin[ex.number] = from
@@ -113,14 +113,14 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 		}
 	case store.HTTPResponse:
 		ex.status, ex.header, ex.head = info.Status, h, e.Seq
-		ex.streams = strings.HasPrefix(h.Get("Content-Type"), eventStream)
+		ex.streams = strings.HasPrefix(h.Get("Content-Type"), mcp.MediaEventStream)
 		if !ex.speaks {
 			ex.ask(ex.asked)
 		}
 		if ex.status < 400 {
 			ex.asked = nil
 		}
-		if id := h.Get("Mcp-Session-Id"); id != "" {
+		if id := h.Get(mcp.HeaderSessionID); id != "" {
 			x.given[id] = true
 		}
 		if ex.method == http.MethodDelete && ex.status < 300 && ex.named == streamable.SessionOpen {
@@ -179,7 +179,7 @@ func (x *exchanges) frame(ex *exchange, e store.Event) {
 	}
 	if bytes.Contains(e.Payload, []byte(`"protocolVersion"`)) && x.versions[ex.session] == "" {
 		for _, m := range timeline.MessagesOf(e.AsFrame()) {
-			x.versions[ex.session], _ = timeline.StringOf(transport.Member(m.Result, "protocolVersion"))
+			x.versions[ex.session], _ = timeline.StringOf(transport.Member(m.Result, mcp.MemberProtocolVersion))
 		}
 	}
 	if ex.isBody() {

@@ -128,16 +128,16 @@ func (r *renumbering) message(dir transport.Direction, m transport.Message, put 
 	switch {
 	case m.Kind() == transport.Request:
 		put(r.ids.renew(dir, m.ID), "id")
-		put(r.tokens.renew(dir, m.ProgressToken()), "params", "_meta", "progressToken")
+		put(r.tokens.renew(dir, m.ProgressToken()), "params", mcp.MemberMeta, mcp.MemberProgressToken)
 	case m.Kind() == transport.Response:
 		put(r.ids.of(dir.Reverse(), m.ID), "id")
 	case m.Method == mcp.NotificationProgress:
-		put(r.tokens.of(dir.Reverse(), m.ProgressToken()), "params", "progressToken")
+		put(r.tokens.of(dir.Reverse(), m.ProgressToken()), "params", mcp.MemberProgressToken)
 	case m.Method == mcp.NotificationCancelled:
-		put(r.ids.of(dir, timeline.CancelledID(m)), "params", "requestId")
+		put(r.ids.of(dir, timeline.CancelledID(m)), "params", mcp.MemberRequestID)
 	}
 	for part, raw := range map[string]json.RawMessage{"params": m.Params, "result": m.Result} {
-		put(r.ids.of(transport.ClientToServer, transport.Member(raw, "_meta", mcp.MetaSubscriptionID)), part, "_meta", mcp.MetaSubscriptionID)
+		put(r.ids.of(transport.ClientToServer, transport.Member(raw, mcp.MemberMeta, mcp.MetaSubscriptionID)), part, mcp.MemberMeta, mcp.MetaSubscriptionID)
 	}
 }
 
@@ -196,9 +196,9 @@ func (x *exchanges) enclose(added []store.Event, session string) (all []store.Ev
 	for i, e := range added {
 		e.Stream = streams[i]
 		if e.Dir == transport.ClientToServer {
-			header := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, " + eventStream}}
+			header := http.Header{"Content-Type": {mcp.MediaJSON}, "Accept": {"application/json, " + mcp.MediaEventStream}}
 			if session != "" {
-				header.Set("Mcp-Session-Id", session)
+				header.Set(mcp.HeaderSessionID, session)
 			}
 			if messages := timeline.MessagesOf(e.AsFrame()); len(messages) > 0 {
 				streamable.Route(header, messages[0], x.versions[session])
@@ -214,9 +214,9 @@ func (x *exchanges) enclose(added []store.Event, session string) (all []store.Ev
 		}
 		if !answered[e.Stream] {
 			answered[e.Stream] = true
-			kind := eventStream
+			kind := mcp.MediaEventStream
 			if left[e.Stream] == 1 {
-				kind = "application/json"
+				kind = mcp.MediaJSON
 			}
 			say(e, store.HTTPInfo{What: store.HTTPResponse, Status: http.StatusOK, Header: http.Header{"Content-Type": {kind}}})
 		}

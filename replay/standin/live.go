@@ -310,7 +310,7 @@ func (d *liveRouter) fromLive(f transport.Frame, at time.Duration) transport.Fra
 		switch m.Kind() {
 		case transport.Notification:
 			if id := d.renames[mcp.KeyOf(timeline.CancelledID(m))]; id != nil {
-				f.Bytes, _ = match.Splice(f.Bytes, id, append(within(f.Bytes, i), "params", "requestId")...)
+				f.Bytes, _ = match.Splice(f.Bytes, id, append(within(f.Bytes, i), "params", mcp.MemberRequestID)...)
 			}
 		case transport.Response:
 			key := mcp.KeyOf(m.ID)

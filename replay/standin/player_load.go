@@ -258,8 +258,8 @@ func (p *playerLoader) addNamed(r *serverFrame, m transport.Message, at []string
 		return // as nearly always
 	}
 	for part, raw := range map[string]json.RawMessage{"params": m.Params, "result": m.Result} {
-		if c := p.byID[mcp.KeyOf(transport.Member(raw, "_meta", mcp.MetaSubscriptionID))]; c != nil {
-			r.belongTo(c, false, below(at, []string{part, "_meta", mcp.MetaSubscriptionID}))
+		if c := p.byID[mcp.KeyOf(transport.Member(raw, mcp.MemberMeta, mcp.MetaSubscriptionID))]; c != nil {
+			r.belongTo(c, false, below(at, []string{part, mcp.MemberMeta, mcp.MetaSubscriptionID}))
 		}
 	}
 }
@@ -267,7 +267,7 @@ func (p *playerLoader) addNamed(r *serverFrame, m transport.Message, at []string
 // Paths to what a live end names otherwise. Most frames share them.
 var (
 	idPath       = []string{"id"}
-	progressPath = []string{"params", "progressToken"}
+	progressPath = []string{"params", mcp.MemberProgressToken}
 )
 
 // below returns the path to a place in a message that is at a place in a frame.

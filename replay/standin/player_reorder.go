@@ -113,10 +113,10 @@ func orderKeysWithin(m transport.Message) []string {
 				keys = append(keys, "task "+s.Value)
 			}
 		}
-		if id := transport.Member(raw, "_meta", mcp.MetaSubscriptionID); id != nil {
+		if id := transport.Member(raw, mcp.MemberMeta, mcp.MetaSubscriptionID); id != nil {
 			keys = append(keys, "subscription "+string(mcp.KeyOf(id)))
 		}
-		if id := transport.Member(raw, "elicitationId"); id != nil {
+		if id := transport.Member(raw, mcp.MemberElicitationID); id != nil {
 			keys = append(keys, "elicitation "+string(id))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
@@ -160,7 +161,7 @@ func FuzzBody(f *testing.F) {
 		if begins && broken {
 			t.Errorf("%q begins a session and is no message", body)
 		}
-		if got := formsOf(h, "application/json", eventStream); got == "unsaid" {
+		if got := formsOf(h, "application/json", mcp.MediaEventStream); got == "unsaid" {
 			t.Errorf("%q is unsaid", accept)
 		}
 	})

@@ -52,7 +52,7 @@ func newRefusals(rules match.Rules, x *exchanges) *refusals {
 		if path := pathOf(ex.path); path != main {
 			r.paths[path] = true
 		}
-		version := ex.request.Get("Mcp-Protocol-Version")
+		version := ex.request.Get(mcp.HeaderProtocolVersion)
 		if ex.status == http.StatusBadRequest && ex.session != "" && version != "" && version != x.versions[ex.session] {
 			r.versions[version] = true
 		}
@@ -91,17 +91,17 @@ func (r *refusals) see(s requestForm, path string, begins bool, h http.Header) r
 	if r.paths[path] {
 		s.path = path
 	}
-	if version := h.Get("Mcp-Protocol-Version"); r.versions[version] && s.session == streamable.SessionOpen {
+	if version := h.Get(mcp.HeaderProtocolVersion); r.versions[version] && s.session == streamable.SessionOpen {
 		s.version = version
 	}
 	switch s.method {
 	case http.MethodPost:
-		s.accept = formsOf(h, "application/json", eventStream)
-		if kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind != "application/json" {
+		s.accept = formsOf(h, mcp.MediaJSON, mcp.MediaEventStream)
+		if kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind != mcp.MediaJSON {
 			s.content = strings.ToLower(h.Get("Content-Type")) + " "
 		}
 	case http.MethodGet:
-		s.accept = formsOf(h, eventStream)
+		s.accept = formsOf(h, mcp.MediaEventStream)
 	}
 	return s
 }
@@ -238,8 +238,6 @@ func (s requestForm) isRegular() bool {
 	return false
 }
 
-const eventStream = "text/event-stream"
-
 // formsOf returns which of the wanted forms a request accepts; "": all.
 func formsOf(h http.Header, wanted ...string) string {
 	accepted := h.Values("Accept")
@@ -279,11 +277,11 @@ func misroutedBy(h http.Header, messages []transport.Message) string {
 	}
 	want := http.Header{}
 	streamable.Route(want, messages[0], "")
-	if want.Get("Mcp-Method") == "" {
+	if want.Get(mcp.HeaderMethod) == "" {
 		return "" // of a revision without them
 	}
 	var wrong []string
-	for _, name := range []string{"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"} {
+	for _, name := range []string{mcp.HeaderProtocolVersion, mcp.HeaderMethod, mcp.HeaderName} {
 		if want.Get(name) != h.Get(name) {
 			wrong = append(wrong, name+" "+h.Get(name))
 		}

@@ -30,9 +30,6 @@ import (
 // not speak.
 const unsupportedRevision = -32022
 
-// protocolVersion is the member of _meta in which a request names its revision.
-const protocolVersion = "io.modelcontextprotocol/protocolVersion"
-
 // revisions are those of a recording.
 type revisions struct {
 	handshake bool     // initialize was recorded
@@ -45,12 +42,12 @@ func (p *playerLoader) noteRevisions() {
 	r := &p.revisions
 	for _, c := range p.clientMsgs {
 		m := c.msg()
-		v, stated := timeline.StringOf(transport.Member(m.Params, "_meta", protocolVersion))
+		v, stated := timeline.StringOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion))
 		switch {
 		case m.Kind() != transport.Request:
 		case m.Method == mcp.MethodInitialize:
 			r.handshake = true
-			if v, ok := timeline.StringOf(transport.Member(c.response().Result, "protocolVersion")); ok && !slices.Contains(r.settled, v) {
+			if v, ok := timeline.StringOf(transport.Member(c.response().Result, mcp.MemberProtocolVersion)); ok && !slices.Contains(r.settled, v) {
 				r.settled = append(r.settled, v)
 			}
 		case stated && !slices.Contains(r.settled, v):
@@ -86,10 +83,10 @@ func (r *revisions) refuse(m transport.Message) *revisionError {
 		if r.handshake {
 			return nil
 		}
-		v, _ := timeline.StringOf(transport.Member(m.Params, "protocolVersion"))
+		v, _ := timeline.StringOf(transport.Member(m.Params, mcp.MemberProtocolVersion))
 		return &revisionError{v, r.settled}
 	}
-	v, ok := timeline.StringOf(transport.Member(m.Params, "_meta", protocolVersion))
+	v, ok := timeline.StringOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion))
 	if !ok || slices.Contains(r.stated, v) || slices.Contains(r.settled, v) || m.Method == mcp.MethodDiscover && len(r.stated) == 0 {
 		return nil
 	}
@@ -124,16 +121,13 @@ func (c *clientMsg) negotiated() string {
 	if c.msg().Method != mcp.MethodInitialize || c.answer == nil {
 		return ""
 	}
-	was, _ := timeline.StringOf(transport.Member(c.msg().Params, "protocolVersion"))
-	is, _ := timeline.StringOf(transport.Member(c.live.Params, "protocolVersion"))
+	was, _ := timeline.StringOf(transport.Member(c.msg().Params, mcp.MemberProtocolVersion))
+	is, _ := timeline.StringOf(transport.Member(c.live.Params, mcp.MemberProtocolVersion))
 	if was == is {
 		return ""
 	}
 	return fmt.Sprintf("the client speaks %s, the recorded one %s; it got the recorded answer", cmp.Or(phrase.Name(is), "no revision"), cmp.Or(phrase.Name(was), "no revision"))
 }
-
-// serverInfo is the member of a result's _meta that names the server (2026-07-28).
-const serverInfo = "io.modelcontextprotocol/serverInfo"
 
 // discover answers a server/discover that has no recorded answer left. A client may
 // probe for it with a server of its own, which is another session, and a recording
@@ -175,8 +169,8 @@ func (p *Player) discover() []byte {
 		if m.Method == mcp.MethodDiscover {
 			return append([]byte(`"result":`), answer.Result...)
 		}
-		if server := transport.Member(answer.Result, "_meta", serverInfo); server != nil && meta[serverInfo] == nil {
-			meta[serverInfo] = server
+		if server := transport.Member(answer.Result, mcp.MemberMeta, mcp.MetaServerInfo); server != nil && meta[mcp.MetaServerInfo] == nil {
+			meta[mcp.MetaServerInfo] = server
 		}
 		group, _, _ := strings.Cut(m.Method, "/")
 		switch group {
@@ -190,7 +184,7 @@ func (p *Player) discover() []byte {
 		return []byte(`"error":{"code":-32601,"message":"Method not found"}`)
 	}
 	result, _ := json.Marshal(map[string]any{ // nothing in it that cannot be marshaled
-		"resultType": "complete", "_meta": meta, "ttlMs": 0, "cacheScope": "private",
+		mcp.MemberResultType: "complete", mcp.MemberMeta: meta, "ttlMs": 0, "cacheScope": "private",
 		"supportedVersions": p.revisions.settled, "capabilities": capabilities,
 	})
 	return append([]byte(`"result":`), result...)

@@ -185,7 +185,7 @@ func (p *Player) judgeClientMsg(c *clientMsg) (j judged, ok bool) {
 func (p *Player) compare(c *clientMsg) match.Comparison {
 	result := p.rules.Compare(c.msg(), *c.live, p.variables)
 	was, is := c.msg().ProgressToken(), c.live.ProgressToken()
-	if c.msg().Method == mcp.NotificationProgress && !mcp.Same(was, is) && !p.rules.Ignores([]string{"params", "progressToken"}) {
+	if c.msg().Method == mcp.NotificationProgress && !mcp.Same(was, is) && !p.rules.Ignores([]string{"params", mcp.MemberProgressToken}) {
 		result.Differences = append(result.Differences, match.Difference{Path: "/params/progressToken", Want: phrase.Name(string(was)), Got: cmp.Or(phrase.Name(string(is)), "nothing")})
 	}
 	switch {

@@ -74,7 +74,7 @@ func (s *State) closes(x *call) {
 	if s.calls[k] = list; len(list) == 0 {
 		delete(s.calls, k)
 	}
-	if x.method != methodListen {
+	if x.method != mcp.MethodListen {
 		s.open--
 		for f, w := range s.watches {
 			if !f.SelectsCall(x.asked()) {
@@ -100,7 +100,7 @@ func (s *State) request(e store.Event, m *transport.Message) {
 	}
 	x.raw, x.rawToken = written(m.ID, x.id), written(m.ProgressToken(), x.token)
 	s.states(x, m)
-	if x.method == methodListen {
+	if x.method == mcp.MethodListen {
 		x.filter = string(transport.Member(m.Params, "notifications"))
 	} else {
 		s.open++
@@ -130,7 +130,7 @@ func written(raw json.RawMessage, key string) string {
 }
 
 func (s *State) response(e store.Event, m *transport.Message) {
-	if m.Error != nil || string(transport.Member(m.Result, "isError")) == "true" {
+	if m.Error != nil || string(transport.Member(m.Result, mcp.MemberIsError)) == "true" {
 		s.failures++
 	}
 	x := s.find(e.Dir.Reverse(), m.ID, e.Stream)
@@ -145,11 +145,11 @@ func (s *State) response(e store.Event, m *transport.Message) {
 	s.settles(e, x, m.Result)
 	s.tasksOf(e, x, m.Result)
 	switch x.method {
-	case "resources/subscribe":
+	case mcp.MethodSubscribe:
 		if _, ok := s.subscriptions[x.target]; !ok {
 			s.subscriptions[x.target] = Subscription{URI: x.target, Since: e.Seq}
 		}
-	case "resources/unsubscribe":
+	case mcp.MethodUnsubscribe:
 		delete(s.subscriptions, x.target)
 	}
 }
@@ -175,7 +175,7 @@ func (s *State) cancel(e store.Event, id json.RawMessage) {
 		return
 	}
 	x := list[len(list)-1]
-	if x.method == methodListen {
+	if x.method == mcp.MethodListen {
 		s.closes(x)
 		return
 	}
@@ -216,7 +216,7 @@ func (s *State) watched(f *filter.Filter) *watch {
 	w := &watch{}
 	for _, list := range s.calls {
 		for _, x := range list {
-			if !x.closed && x.method != methodListen && f.SelectsCall(x.asked()) {
+			if !x.closed && x.method != mcp.MethodListen && f.SelectsCall(x.asked()) {
 				w.calls = append(w.calls, x)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/varint"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // SnapshotVersion changes with the form of a snapshot and with what the fold makes of
@@ -173,7 +174,7 @@ func (s *State) takesUp(x *call, holds bool) {
 	if holds {
 		s.tokens[key{x.dir, x.token}] = x
 	}
-	if x.method != methodListen {
+	if x.method != mcp.MethodListen {
 		s.open++
 	} else if x.acknowledged != 0 {
 		s.listening++

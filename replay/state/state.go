@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/filter"
-	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // State is how a session stands after the events that were applied. The zero value is
@@ -161,13 +161,13 @@ func (s *State) ApplyParsed(e store.Event, messages []transport.Message) {
 			s.response(e, m)
 		case transport.Notification:
 			switch m.Method {
-			case "notifications/progress":
+			case mcp.NotificationProgress:
 				s.reports(e, m)
-			case "notifications/cancelled":
-				s.cancel(e, transport.Member(m.Params, "requestId"))
-			case "notifications/initialized":
+			case mcp.NotificationCancelled:
+				s.cancel(e, transport.Member(m.Params, mcp.MemberRequestID))
+			case mcp.NotificationInitialized:
 				s.taken(e.Dir.Reverse(), 0, s.greeted)
-			case "notifications/tasks/status", "notifications/tasks":
+			case mcp.NotificationTaskStatus, mcp.NotificationTasks:
 				s.task(e, m.Params)
 			default:
 				s.notified(e, m)
@@ -184,14 +184,6 @@ type Peer struct {
 
 	info string // raw, to see a change without reading it
 }
-
-// The members of _meta in which requests and results of 2026-07-28 name their ends.
-const (
-	metaVersion    = "io.modelcontextprotocol/protocolVersion"
-	metaClient     = "io.modelcontextprotocol/clientInfo"
-	metaCapability = "io.modelcontextprotocol/clientCapabilities"
-	metaServer     = "io.modelcontextprotocol/serverInfo"
-)
 
 // says takes in an end's name and capabilities; nil says nothing.
 func (p *Peer) says(info, capabilities json.RawMessage) {
@@ -210,19 +202,19 @@ func (s *State) states(x *call, m *transport.Message) {
 		return
 	}
 	client := &s.peers[transport.ClientToServer]
-	if x.method == "initialize" {
+	if x.method == mcp.MethodInitialize {
 		client.says(transport.Member(m.Params, "clientInfo"), transport.Member(m.Params, "capabilities"))
 		return
 	}
-	if x.method == "logging/setLevel" {
+	if x.method == mcp.MethodSetLogLevel {
 		s.logLevel = text(transport.Member(m.Params, "level"))
 	}
-	if !bytes.Contains(m.Params, []byte(metaVersion)) { // most have none, and looking is cheap
+	if !bytes.Contains(m.Params, []byte(mcp.MetaProtocolVersion)) { // most have none, and looking is cheap
 		return
 	}
-	meta := transport.Member(m.Params, "_meta")
-	x.version = text(transport.Member(meta, metaVersion))
-	client.says(transport.Member(meta, metaClient), transport.Member(meta, metaCapability))
+	meta := transport.Member(m.Params, mcp.MemberMeta)
+	x.version = text(transport.Member(meta, mcp.MetaProtocolVersion))
+	client.says(transport.Member(meta, mcp.MetaClientInfo), transport.Member(meta, mcp.MetaClientCapabilities))
 }
 
 // settles takes in what a server's result says of the server and of the revision: one
@@ -233,17 +225,17 @@ func (s *State) settles(e store.Event, x *call, result json.RawMessage) {
 	}
 	server := &s.peers[transport.ServerToClient]
 	switch {
-	case x.method == "initialize":
+	case x.method == mcp.MethodInitialize:
 		s.greeted = e.Seq
-		s.revision = text(transport.Member(result, "protocolVersion"))
-		server.says(transport.Member(result, "serverInfo"), transport.Member(result, "capabilities"))
+		s.revision = text(transport.Member(result, mcp.MemberProtocolVersion))
+		server.says(transport.Member(result, mcp.MemberServerInfo), transport.Member(result, "capabilities"))
 		return
-	case x.method == "server/discover":
-		server.says(transport.Member(result, "serverInfo"), transport.Member(result, "capabilities"))
+	case x.method == mcp.MethodDiscover:
+		server.says(transport.Member(result, mcp.MemberServerInfo), transport.Member(result, "capabilities"))
 	}
-	if x.version != "" && x.version >= order.Revision2026_07_28 {
+	if x.version != "" && x.version >= mcp.Revision2026_07_28 {
 		s.revision = x.version
-		server.says(transport.Member(result, "_meta", metaServer), nil)
+		server.says(transport.Member(result, mcp.MemberMeta, mcp.MetaServerInfo), nil)
 	}
 }
 
@@ -303,7 +295,7 @@ func (s *State) http(e store.Event, info store.HTTPInfo) {
 		s.streams[e.Stream] = Stream{Number: e.Stream, Method: info.Method, Path: info.Path, Since: e.Seq}
 	case store.HTTPResponse:
 		x, ok := s.streams[e.Stream]
-		if ok && strings.HasPrefix(strings.Join(info.Header["Content-Type"], ""), "text/event-stream") {
+		if ok && strings.HasPrefix(strings.Join(info.Header["Content-Type"], ""), mcp.MediaEventStream) {
 			x.Status = info.Status
 			s.streams[e.Stream] = x
 		} else {
@@ -320,7 +312,7 @@ func (s *State) http(e store.Event, info store.HTTPInfo) {
 		// A call may still be answered on another exchange, but a client of 2026-07-28 that
 		// hangs up cancels it.
 		s.each(e.Stream, func(x *call) {
-			if info.What == store.HTTPAbort && x.version >= order.Revision2026_07_28 || x.method == methodListen {
+			if info.What == store.HTTPAbort && x.version >= mcp.Revision2026_07_28 || x.method == mcp.MethodListen {
 				s.closes(x)
 				return
 			}
@@ -361,12 +353,6 @@ func (s *State) taken(dir transport.Direction, stream, upto uint64) {
 	s.lanes[l] = q[n:]
 }
 
-const (
-	methodListen = "subscriptions/listen"
-	// subscriptionID is the member of _meta that names a listen request.
-	subscriptionID = "io.modelcontextprotocol/subscriptionId"
-)
-
 // Subscription is what a server is asked to tell: of a resource, or by a listen request.
 type Subscription struct {
 	URI      string          `json:"uri,omitempty"`
@@ -382,10 +368,10 @@ func (s *State) notified(e store.Event, m *transport.Message) {
 	if e.Dir != transport.ServerToClient {
 		return
 	}
-	if bytes.Contains(m.Params, []byte(subscriptionID)) {
-		id := transport.Member(m.Params, "_meta", subscriptionID)
+	if bytes.Contains(m.Params, []byte(mcp.MetaSubscriptionID)) {
+		id := transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID)
 		x := s.find(transport.ClientToServer, id, e.Stream)
-		if x == nil || x.method != methodListen {
+		if x == nil || x.method != mcp.MethodListen {
 			return
 		}
 		s.taken(x.dir, x.stream, x.seq)
@@ -402,7 +388,7 @@ func (s *State) notified(e store.Event, m *transport.Message) {
 		}
 		return
 	}
-	if m.Method == "notifications/resources/updated" {
+	if m.Method == mcp.NotificationResourceUpdated {
 		uri := text(transport.Member(m.Params, "uri"))
 		if sub, ok := s.subscriptions[uri]; ok {
 			sub.Notified++
@@ -424,14 +410,14 @@ type Task struct {
 
 // tasksOf takes in the tasks that a result tells of.
 func (s *State) tasksOf(e store.Event, x *call, result json.RawMessage) {
-	if !bytes.Contains(result, []byte("taskId")) { // most tell of none, and looking is cheap
+	if !bytes.Contains(result, []byte(mcp.MemberTaskID)) { // most tell of none, and looking is cheap
 		return
 	}
 	switch x.method {
-	case "tasks/get", "tasks/cancel":
+	case mcp.MethodGetTask, mcp.MethodCancelTask:
 		s.task(e, result)
 		return
-	case "tasks/list":
+	case mcp.MethodListTasks:
 		var list []json.RawMessage
 		if json.Unmarshal(transport.Member(result, "tasks"), &list) == nil {
 			for _, task := range list {
@@ -442,14 +428,14 @@ func (s *State) tasksOf(e store.Event, x *call, result json.RawMessage) {
 	}
 	if task := transport.Member(result, "task"); task != nil {
 		s.task(e, task)
-	} else if text(transport.Member(result, "resultType")) == "task" {
+	} else if text(transport.Member(result, mcp.MemberResultType)) == "task" {
 		s.task(e, result)
 	}
 }
 
 // task takes in what is said of one task.
 func (s *State) task(e store.Event, raw json.RawMessage) {
-	id, status := text(transport.Member(raw, "taskId")), text(transport.Member(raw, "status"))
+	id, status := text(transport.Member(raw, mcp.MemberTaskID)), text(transport.Member(raw, "status"))
 	if id == "" || status == "" {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // View is a State as a reader gets it: lists in the order in which things began. Its
@@ -103,7 +104,7 @@ func (s *State) View() View {
 		for _, x := range list {
 			switch {
 			case x.closed:
-			case x.method == methodListen:
+			case x.method == mcp.MethodListen:
 				v.Subscriptions = append(v.Subscriptions, Subscription{
 					Listen: raw(x.raw), Filter: raw(x.filter), Since: x.seq, Pending: x.acknowledged == 0, Notified: x.notified,
 				})

@@ -14,6 +14,7 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Entry is one event as a timeline shows it.
@@ -218,7 +219,7 @@ func failure(m transport.Message, method string) string {
 		_ = json.Unmarshal(m.Error, &e)
 		return strings.TrimSpace(fmt.Sprintf("error %s %s", e.Code, phrase.Name(e.Message)))
 	}
-	if method == "tools/call" && string(transport.Member(m.Result, "isError")) == "true" {
+	if method == mcp.MethodCallTool && string(transport.Member(m.Result, mcp.MemberIsError)) == "true" {
 		return "tool error"
 	}
 	return ""
@@ -226,8 +227,8 @@ func failure(m transport.Message, method string) string {
 
 // shownHeader are the headers by which a reader tells exchanges apart.
 var shownHeader = []struct{ name, word string }{
-	{"Content-Type", ""}, {"Content-Encoding", "coded"}, {"Mcp-Session-Id", "session"}, {"Mcp-Method", "method"},
-	{"Last-Event-Id", "after event"}, {"Location", "to"}, {"Www-Authenticate", "wants"}, {"Retry-After", "retry after"},
+	{"Content-Type", ""}, {"Content-Encoding", "coded"}, {mcp.HeaderSessionID, "session"}, {mcp.HeaderMethod, "method"},
+	{mcp.HeaderLastEventID, "after event"}, {"Location", "to"}, {"Www-Authenticate", "wants"}, {"Retry-After", "retry after"},
 }
 
 // httpText says what happened to an exchange.
@@ -245,7 +246,7 @@ func httpText(info store.HTTPInfo) string {
 	}
 	for _, h := range shownHeader {
 		show := phrase.Name
-		if h.name == "Mcp-Session-Id" || h.name == "Last-Event-Id" {
+		if h.name == mcp.HeaderSessionID || h.name == mcp.HeaderLastEventID {
 			show = shortID
 		}
 		add(h.word, show(strings.Join(info.Header[h.name], ", ")))

@@ -41,9 +41,9 @@ func Project(seq iter.Seq2[store.Event, error], ps ...Projection) error {
 func Target(m transport.Message) (string, bool) {
 	var key string
 	switch {
-	case m.Method == "tools/call" || m.Method == "prompts/get":
+	case m.Method == mcp.MethodCallTool || m.Method == mcp.MethodGetPrompt:
 		key = "name"
-	case strings.HasPrefix(m.Method, "resources/") || m.Method == "notifications/resources/updated":
+	case strings.HasPrefix(m.Method, "resources/") || m.Method == mcp.NotificationResourceUpdated:
 		key = "uri"
 	default:
 		return "", false
@@ -76,7 +76,7 @@ func CancelledID(m transport.Message) json.RawMessage {
 	if m.Method != mcp.NotificationCancelled {
 		return nil
 	}
-	return transport.Member(m.Params, "requestId")
+	return transport.Member(m.Params, mcp.MemberRequestID)
 }
 
 // MessagesOf parses a frame. What is not JSON has no messages.

@@ -115,7 +115,7 @@ func (h *har) spread(exchanges [][]harItem) {
 			continue
 		}
 		items[len(items)-1].rank = harOver
-		if e.media() == "text/event-stream" && body > 0 {
+		if e.media() == mcp.MediaEventStream && body > 0 {
 			o.placeStream(i, items[body:len(items)-1], headed)
 		}
 	}

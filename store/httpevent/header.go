@@ -1,6 +1,10 @@
 package httpevent
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/mcprec/mcprec/transport/mcp"
+)
 
 // dropped stands where a credential was.
 const dropped = "[dropped]"
@@ -16,7 +20,7 @@ var keptHeader = map[string]bool{
 	"Content-Encoding":    false,
 	"Content-Type":        false,
 	"Cookie":              true,
-	"Last-Event-Id":       false,
+	mcp.HeaderLastEventID: false,
 	"Location":            false,
 	"Origin":              false,
 	"Proxy-Authorization": true,

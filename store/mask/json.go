@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // zone says which rules hold for a value.
@@ -113,7 +114,7 @@ func (w *walker) object(i int, p place) (end int) {
 		switch {
 		case p.level == everything, w.m.isUsersKey(name), w.m.pointers != nil && w.depth == 0 && w.m.pointers.Match(w.path):
 			c.level = everything
-		case strings.HasPrefix(name, "io.modelcontextprotocol/"): // the protocol's own metadata
+		case strings.HasPrefix(name, mcp.MetaPrefix): // the protocol's own metadata
 			c.zone = immuneZone
 		case strings.HasSuffix(name, "Schema"):
 			c.zone = max(c.zone, namelessZone)

@@ -11,7 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcprec/mcprec/transport"
-	ids "github.com/mcprec/mcprec/transport/mcp"
+	protocol "github.com/mcprec/mcprec/transport/mcp"
 )
 
 // asker sends the server's own requests. In process the SDK calls a handler of the
@@ -22,7 +22,7 @@ type asker struct {
 
 	waiting sync.Mutex // never held across a wait
 	last    int
-	open    map[ids.Key]chan transport.Message
+	open    map[protocol.Key]chan transport.Message
 }
 
 // ask sends the params of a request and decodes the client's answer.
@@ -58,16 +58,16 @@ func (a *asker) ask(ctx context.Context, method mcp.MCPMethod, request, result a
 	}
 }
 
-func (a *asker) begin() (id ids.Key, answered chan transport.Message) {
+func (a *asker) begin() (id protocol.Key, answered chan transport.Message) {
 	a.waiting.Lock()
 	defer a.waiting.Unlock()
 	a.last++
-	id, answered = ids.Key(strconv.Itoa(a.last)), make(chan transport.Message, 1)
+	id, answered = protocol.Key(strconv.Itoa(a.last)), make(chan transport.Message, 1)
 	a.open[id] = answered
 	return id, answered
 }
 
-func (a *asker) end(id ids.Key) {
+func (a *asker) end(id protocol.Key) {
 	a.waiting.Lock()
 	defer a.waiting.Unlock()
 	delete(a.open, id)
@@ -77,7 +77,7 @@ func (a *asker) end(id ids.Key) {
 func (a *asker) heard(m transport.Message) {
 	a.waiting.Lock()
 	defer a.waiting.Unlock()
-	id := ids.KeyOf(m.ID)
+	id := protocol.KeyOf(m.ID)
 	if answered := a.open[id]; answered != nil {
 		answered <- m
 		delete(a.open, id)
@@ -119,7 +119,7 @@ func typed(content any) any {
 // ListRoots is the SDK's SessionWithRoots, in releases that have it.
 func (p *inProcess) ListRoots(ctx context.Context, request mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
 	var result mcp.ListRootsResult
-	if err := p.ask(ctx, "roots/list", request, &result); err != nil {
+	if err := p.ask(ctx, protocol.MethodListRoots, request, &result); err != nil {
 		return nil, err
 	}
 	return &result, nil
@@ -139,7 +139,7 @@ type eliciting[Request, Result any] struct{ *inProcess }
 
 func (e *eliciting[Request, Result]) RequestElicitation(ctx context.Context, request Request) (*Result, error) {
 	result := new(Result)
-	if err := e.ask(ctx, "elicitation/create", request, result); err != nil {
+	if err := e.ask(ctx, protocol.MethodElicit, request, result); err != nil {
 		return nil, err
 	}
 	return result, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcprec/mcprec/transport"
-	ids "github.com/mcprec/mcprec/transport/mcp"
+	protocol "github.com/mcprec/mcprec/transport/mcp"
 )
 
 // inboxSize is how many notifications wait for the client, as in the SDK's session:
@@ -64,19 +64,19 @@ type inProcess struct {
 	running       sync.WaitGroup
 
 	mu    sync.Mutex // never held across a wait
-	calls map[ids.Key]context.CancelFunc
+	calls map[protocol.Key]context.CancelFunc
 }
 
 // join registers a session under the first name that is free: the SDK's own names
 // are of the time, which stands still in a bubble.
 func join(ctx context.Context, s *server.MCPServer, conn transport.Conn, opts []InProcessOption) (*inProcess, error) {
 	for n := 1; ; n++ {
-		asks := &asker{conn: conn, open: map[ids.Key]chan transport.Message{}}
+		asks := &asker{conn: conn, open: map[protocol.Key]chan transport.Message{}}
 		p := &inProcess{
 			InProcessSession: server.NewInProcessSession(fmt.Sprintf("inprocess-%d", n), asks),
 			asker:            asks, server: s,
 			notifications: make(chan mcp.JSONRPCNotification, inboxSize),
-			calls:         map[ids.Key]context.CancelFunc{},
+			calls:         map[protocol.Key]context.CancelFunc{},
 		}
 		p.session = p
 		for _, opt := range opts {
@@ -147,7 +147,7 @@ func (p *inProcess) take(ctx context.Context, f transport.Frame) {
 // call handles a request on a goroutine of its own, which stands for the caller's.
 func (p *inProcess) call(ctx context.Context, m transport.Message) {
 	ctx, cancel := context.WithCancel(ctx)
-	id := ids.KeyOf(m.ID)
+	id := protocol.KeyOf(m.ID)
 	p.mu.Lock()
 	p.calls[id] = cancel
 	p.mu.Unlock()
@@ -162,11 +162,11 @@ func (p *inProcess) call(ctx context.Context, m transport.Message) {
 
 // cancelled ends the context of a call: by a function call it would be the caller's.
 func (p *inProcess) cancelled(m transport.Message) {
-	if m.Method != "notifications/cancelled" {
+	if m.Method != protocol.NotificationCancelled {
 		return
 	}
 	p.mu.Lock()
-	cancel := p.calls[ids.KeyOf(transport.Member(m.Params, "requestId"))]
+	cancel := p.calls[protocol.KeyOf(transport.Member(m.Params, protocol.MemberRequestID))]
 	p.mu.Unlock()
 	if cancel != nil {
 		cancel()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Client opens sessions with a server over HTTP. URL must be set; the rest may be zero.
@@ -308,21 +309,21 @@ func (c *ClientConn) sessionOf(stream uint64) *clientSession {
 // Route sets the headers by which a message is routed in a session of the revision
 // (basic transports, standard request headers); "": the one that the message names.
 func Route(h http.Header, m transport.Message, version string) {
-	if own := textOf(transport.Member(m.Params, "_meta", "io.modelcontextprotocol/protocolVersion")); own != "" {
+	if own := textOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion)); own != "" {
 		version = own
 	}
 	if version != "" {
-		h.Set("Mcp-Protocol-Version", version)
+		h.Set(mcp.HeaderProtocolVersion, version)
 	}
-	if version < "2026-07-28" || m.Method == "" {
+	if version < mcp.Revision2026_07_28 || m.Method == "" {
 		return
 	}
-	h.Set("Mcp-Method", m.Method)
+	h.Set(mcp.HeaderMethod, m.Method)
 	name := ""
 	switch m.Method {
-	case "tools/call", "prompts/get":
+	case mcp.MethodCallTool, mcp.MethodGetPrompt:
 		name = textOf(transport.Member(m.Params, "name"))
-	case "resources/read":
+	case mcp.MethodReadResource:
 		name = textOf(transport.Member(m.Params, "uri"))
 	}
 	plain := strings.TrimSpace(name) == name && !strings.HasPrefix(name, "=?base64?")
@@ -333,7 +334,7 @@ func Route(h http.Header, m transport.Message, version string) {
 		name = "=?base64?" + base64.StdEncoding.EncodeToString([]byte(name)) + "?="
 	}
 	if name != "" {
-		h.Set("Mcp-Name", name)
+		h.Set(mcp.HeaderName, name)
 	}
 }
 

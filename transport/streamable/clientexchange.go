@@ -61,8 +61,8 @@ func newClientExchange(c *ClientConn, number uint64, body []byte) *clientExchang
 		if m.Kind() == transport.Request {
 			x.asks[mcp.KeyOf(m.ID)] = true
 		}
-		x.begins = x.begins || m.Method == "initialize"
-		x.starts = x.starts || m.Method == "notifications/initialized"
+		x.begins = x.begins || m.Method == mcp.MethodInitialize
+		x.starts = x.starts || m.Method == mcp.NotificationInitialized
 	}
 	return x
 }
@@ -110,7 +110,7 @@ func (x *clientExchange) request(ctx context.Context) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Type", mcp.MediaJSON)
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	var m *Manner
 	if c.t.Manner != nil {
@@ -131,7 +131,7 @@ func (x *clientExchange) request(ctx context.Context) (*http.Request, error) {
 
 // apply makes the request in another manner.
 func (x *clientExchange) apply(ctx context.Context, r *http.Request, m *Manner) {
-	r.Header.Del("Mcp-Protocol-Version")
+	r.Header.Del(mcp.HeaderProtocolVersion)
 	for _, h := range []http.Header{m.Routing, m.Header} {
 		for name, values := range h {
 			if r.Header[name] = values; len(values) == 0 {
@@ -141,9 +141,9 @@ func (x *clientExchange) apply(ctx context.Context, r *http.Request, m *Manner) 
 	}
 	switch m.Session {
 	case SessionNone:
-		r.Header.Del("Mcp-Session-Id")
+		r.Header.Del(mcp.HeaderSessionID)
 	case SessionUnknown:
-		r.Header.Set("Mcp-Session-Id", m.ID)
+		r.Header.Set(mcp.HeaderSessionID, m.ID)
 	case SessionEnded:
 		x.conn.leave(ctx, x.session)
 	}
@@ -191,10 +191,10 @@ func (c *ClientConn) request(ctx context.Context, method string, body []byte, s 
 		r.Header[name] = values
 	}
 	if s.id != "" {
-		r.Header.Set("Mcp-Session-Id", s.id)
+		r.Header.Set(mcp.HeaderSessionID, s.id)
 	}
 	if s.version != "" {
-		r.Header.Set("Mcp-Protocol-Version", s.version)
+		r.Header.Set(mcp.HeaderProtocolVersion, s.version)
 	}
 	return r, nil
 }
@@ -202,7 +202,7 @@ func (c *ClientConn) request(ctx context.Context, method string, body []byte, s 
 // read takes a response in.
 func (x *clientExchange) read(resp *http.Response) {
 	c := x.conn
-	if id := resp.Header.Get("Mcp-Session-Id"); id != "" && x.begins {
+	if id := resp.Header.Get(mcp.HeaderSessionID); id != "" && x.begins {
 		c.mu.Lock()
 		x.session.id = id
 		c.mu.Unlock()
@@ -230,7 +230,7 @@ func (x *clientExchange) read(resp *http.Response) {
 }
 
 func isEventStream(h http.Header) bool {
-	return strings.HasPrefix(h.Get("Content-Type"), "text/event-stream")
+	return strings.HasPrefix(h.Get("Content-Type"), mcp.MediaEventStream)
 }
 
 // got delivers a message.
@@ -242,7 +242,7 @@ func (x *clientExchange) got(b []byte) {
 			continue
 		}
 		delete(x.asks, mcp.KeyOf(m.ID))
-		if version := textOf(transport.Member(m.Result, "protocolVersion")); x.begins && version != "" {
+		if version := textOf(transport.Member(m.Result, mcp.MemberProtocolVersion)); x.begins && version != "" {
 			x.conn.mu.Lock()
 			x.session.version = version
 			x.conn.mu.Unlock()
@@ -323,9 +323,9 @@ func (c *ClientConn) get(ctx context.Context, s *clientSession, after string) (*
 	if err != nil {
 		return nil, err
 	}
-	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Accept", mcp.MediaEventStream)
 	if after != "" {
-		r.Header.Set("Last-Event-Id", after)
+		r.Header.Set(mcp.HeaderLastEventID, after)
 	}
 	return c.t.Client.Do(r)
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Answer is what is known beforehand about the response to an HTTP request; in a
@@ -175,7 +176,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	id := r.Header.Get("Mcp-Session-Id")
+	id := r.Header.Get(mcp.HeaderSessionID)
 	switch {
 	case s.screen(w, r, body):
 	case r.Method == http.MethodPost:
@@ -193,7 +194,7 @@ func (s *Server) screen(w http.ResponseWriter, r *http.Request, body []byte) (ov
 		return false
 	}
 	attempt := Attempt{Request: r, Body: body, Session: SessionUnknown}
-	id := r.Header.Get("Mcp-Session-Id") + r.URL.Query().Get("sessionId")
+	id := r.Header.Get(mcp.HeaderSessionID) + r.URL.Query().Get("sessionId")
 	s.mu.Lock()
 	c := s.sessions[id]
 	switch {
@@ -206,7 +207,7 @@ func (s *Server) screen(w http.ResponseWriter, r *http.Request, body []byte) (ov
 	}
 	s.mu.Unlock()
 	open := attempt.Session == SessionOpen
-	if last := r.Header.Get("Last-Event-Id"); last != "" {
+	if last := r.Header.Get(mcp.HeaderLastEventID); last != "" {
 		attempt.Lost = true
 		if number, event, ok := parseEventID(last); ok && open {
 			c.mu.Lock()
@@ -288,10 +289,10 @@ func (s *Server) settle(c *ServerConn) {
 // post takes a message in.
 func (s *Server) post(w http.ResponseWriter, r *http.Request, id string, body []byte) {
 	messages, _ := transport.Frame{Bytes: body}.Messages()
-	begins := slices.ContainsFunc(messages, func(m transport.Message) bool { return m.Method == "initialize" })
+	begins := slices.ContainsFunc(messages, func(m transport.Message) bool { return m.Method == mcp.MethodInitialize })
 	c := s.sessionOf(id+r.URL.Query().Get("sessionId"), begins)
 	if c == nil {
-		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Type", mcp.MediaJSON)
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`)
 		return
@@ -319,7 +320,7 @@ func (s *Server) other(w http.ResponseWriter, r *http.Request, id string) {
 		http.Error(w, "mcprec: no such session", http.StatusNotFound)
 		return
 	}
-	resumes := r.Header.Get("Last-Event-Id")
+	resumes := r.Header.Get(mcp.HeaderLastEventID)
 	if r.Method == http.MethodGet && resumes != "" {
 		if stream, event, ok := parseEventID(resumes); !ok || !c.attach(w, r, stream, event) {
 			http.Error(w, "mcprec: no event has the id "+resumes, http.StatusBadRequest)
@@ -396,7 +397,7 @@ func (s *Server) legacy(w http.ResponseWriter, r *http.Request) {
 	c.mu.Unlock()
 	defer c.end()
 	f := &follower{conn: c, stream: stream, w: w, resumed: true, begun: true}
-	if f.respond(Answer{}, "text/event-stream", []byte("event: endpoint\ndata: /message?sessionId="+c.id+"\n\n")) != nil {
+	if f.respond(Answer{}, mcp.MediaEventStream, []byte("event: endpoint\ndata: /message?sessionId="+c.id+"\n\n")) != nil {
 		f.leave()
 		return
 	}

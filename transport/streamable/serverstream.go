@@ -51,7 +51,7 @@ func (s *serverStream) ask(f transport.Frame) {
 	for _, m := range messages {
 		if m.Kind() == transport.Request {
 			s.asks[mcp.KeyOf(m.ID)] = true
-			s.begins = s.begins || m.Method == "initialize"
+			s.begins = s.begins || m.Method == mcp.MethodInitialize
 		}
 	}
 }
@@ -282,13 +282,13 @@ func (f *follower) follow(ctx context.Context) {
 			_ = f.respond(step.answer, "", step.event)
 			return
 		case stepJSON:
-			if f.respond(step.answer, "application/json", step.event) == nil {
+			if f.respond(step.answer, mcp.MediaJSON, step.event) == nil {
 				f.advance()
 			}
 			return
 		case stepHead:
 			f.begun = true
-			if f.respond(step.answer, "text/event-stream", nil) != nil {
+			if f.respond(step.answer, mcp.MediaEventStream, nil) != nil {
 				return
 			}
 		case stepEvent:
@@ -319,11 +319,11 @@ func (f *follower) respond(a Answer, contentType string, body []byte) error {
 	if contentType != "" {
 		h.Set("Content-Type", contentType)
 	}
-	if contentType == "text/event-stream" {
+	if contentType == mcp.MediaEventStream {
 		h.Set("Cache-Control", "no-cache, no-transform")
 		h.Set("X-Accel-Buffering", "no")
 	}
-	if contentType != "text/event-stream" && status != http.StatusNoContent {
+	if contentType != mcp.MediaEventStream && status != http.StatusNoContent {
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	c := f.conn
@@ -334,7 +334,7 @@ func (f *follower) respond(a Answer, contentType string, body []byte) error {
 	named := c.named
 	c.mu.Unlock()
 	if named {
-		h.Set("Mcp-Session-Id", c.id)
+		h.Set(mcp.HeaderSessionID, c.id)
 	}
 	f.w.WriteHeader(status)
 	if len(body) > 0 {

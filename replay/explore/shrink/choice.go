@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // choice is what a candidate is made of.
@@ -237,7 +238,7 @@ var required = words(`
 	requestState inputRequests inputResponses isError structuredContent`)
 
 // optional are members that a method does not want although others do.
-var optional = map[string][]string{methodProgress: {"message"}}
+var optional = map[string][]string{mcp.NotificationProgress: {"message"}}
 
 // emptied are the lists that may be empty.
 var emptied = words("content contents prompts resources resourceTemplates tools roots tasks")
@@ -249,8 +250,6 @@ func words(text string) map[string]bool {
 	}
 	return set
 }
-
-const metaPrefix = "io.modelcontextprotocol/"
 
 // member is one member of a JSON object as it stands there.
 type member struct {
@@ -315,10 +314,10 @@ func edits(frame int, e store.Event) []edit {
 
 func editsOf(frame int, in, method string, m member) []edit {
 	switch {
-	case m.key == "_meta":
+	case m.key == mcp.MemberMeta:
 		var list []edit
 		for _, meta := range object(m.raw) {
-			if meta.key != "progressToken" && !strings.HasPrefix(meta.key, metaPrefix) {
+			if meta.key != mcp.MemberProgressToken && !strings.HasPrefix(meta.key, mcp.MetaPrefix) {
 				list = append(list, edit{frame, in + "/_meta", meta.key})
 			}
 		}
@@ -344,7 +343,7 @@ func strip(payload []byte, frame int, set map[edit]bool) []byte {
 		}
 		inner, touched := stripObject(object(m.raw), frame, m.key, set)
 		for j, n := range inner {
-			if n.key == "_meta" {
+			if n.key == mcp.MemberMeta {
 				meta, also := stripObject(object(n.raw), frame, m.key+"/_meta", set)
 				if also {
 					inner[j].raw, touched = encode(meta), true

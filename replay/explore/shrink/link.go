@@ -10,21 +10,6 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-const (
-	methodInitialize   = "initialize"
-	methodInitialized  = "notifications/initialized"
-	methodProgress     = "notifications/progress"
-	methodCancelled    = "notifications/cancelled"
-	methodMessage      = "notifications/message"
-	methodUpdated      = "notifications/resources/updated"
-	methodAcknowledged = "notifications/subscriptions/acknowledged"
-	methodSubscribe    = "resources/subscribe"
-
-	keySubscription = "io.modelcontextprotocol/subscriptionId"
-	keyRelatedTask  = "io.modelcontextprotocol/related-task"
-	keyLogLevel     = "io.modelcontextprotocol/logLevel"
-)
-
 // request is a request of the session and what is known of it while it is read.
 type request struct {
 	part     int
@@ -123,15 +108,15 @@ func (l *linker) message(frame int, e store.Event, m transport.Message) int {
 
 func (l *linker) request(frame int, e store.Event, m transport.Message) int {
 	dir := e.Dir
-	r := &request{on: e.Stream, method: m.Method, logs: transport.Member(m.Params, "_meta", keyLogLevel) != nil}
+	r := &request{on: e.Stream, method: m.Method, logs: transport.Member(m.Params, mcp.MemberMeta, mcp.MetaLogLevel) != nil}
 	r.part = l.add(frame, l.uses(m)...)
 	if dir == transport.ServerToClient && isNested(m.Method) && len(l.open) > 0 {
 		l.inside(r.part, l.open)
 	}
-	if m.Method == methodInitialize && l.handshake < 0 {
+	if m.Method == mcp.MethodInitialize && l.handshake < 0 {
 		l.handshake = r.part
 	}
-	if m.Method == methodSubscribe {
+	if m.Method == mcp.MethodSubscribe {
 		uri := string(transport.Member(m.Params, "uri"))
 		l.watched[uri] = append(l.watched[uri], r.part)
 	}
@@ -144,7 +129,7 @@ func (l *linker) request(frame int, e store.Event, m transport.Message) int {
 	if dir == transport.ClientToServer {
 		l.open = append(l.open, r)
 	}
-	if id := transport.Member(m.Params, "elicitationId"); id != nil {
+	if id := transport.Member(m.Params, mcp.MemberElicitationID); id != nil {
 		l.bring("elicitation", id, r.part)
 	}
 	return r.part
@@ -201,15 +186,15 @@ func (l *linker) response(frame int, e store.Event, m transport.Message) int {
 
 func (l *linker) notification(frame int, dir transport.Direction, m transport.Message) int {
 	switch m.Method {
-	case methodInitialized:
+	case mcp.NotificationInitialized:
 		if l.handshake >= 0 {
 			return l.extend(l.handshake, frame)
 		}
-	case methodProgress:
+	case mcp.NotificationProgress:
 		return l.about(frame, l.tokens[named{dir.Reverse(), mcp.KeyOf(m.ProgressToken())}])
-	case methodCancelled:
+	case mcp.NotificationCancelled:
 		// The request may be either side's: a server ends a subscription like that.
-		id := mcp.KeyOf(transport.Member(m.Params, "requestId"))
+		id := mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID))
 		r := l.latest[named{dir, id}]
 		if r == nil || r.answered {
 			if other := l.latest[named{dir.Reverse(), id}]; other != nil && !other.answered {
@@ -222,20 +207,20 @@ func (l *linker) notification(frame int, dir transport.Direction, m transport.Me
 		}
 		return part
 	}
-	if id := transport.Member(m.Params, "_meta", keySubscription); id != nil {
+	if id := transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID); id != nil {
 		r := l.latest[named{dir.Reverse(), mcp.KeyOf(id)}]
-		if r != nil && m.Method == methodAcknowledged { // comes first whatever follows, so it goes with the request
+		if r != nil && m.Method == mcp.NotificationAcknowledged { // comes first whatever follows, so it goes with the request
 			return l.extend(r.part, frame)
 		}
 		return l.about(frame, r)
 	}
 	part := l.add(frame, l.uses(m)...)
 	switch m.Method {
-	case methodUpdated:
+	case mcp.NotificationResourceUpdated:
 		if subscriptions := l.watched[string(transport.Member(m.Params, "uri"))]; len(subscriptions) > 0 {
 			l.parts[part].needs = append(l.parts[part].needs, need{any: slices.Clone(subscriptions)})
 		}
-	case methodMessage:
+	case mcp.NotificationMessage:
 		logged := slices.Clone(l.open)
 		logged = slices.DeleteFunc(logged, func(r *request) bool { return !r.logs })
 		if len(logged) > 0 {
@@ -255,10 +240,10 @@ func (l *linker) about(frame int, r *request) int {
 
 // brings notes the values of a response that later requests may use.
 func (l *linker) brings(m transport.Message, part int) {
-	l.bring("cursor", transport.Member(m.Result, "nextCursor"), part)
-	l.bring("task", transport.Member(m.Result, "task", "taskId"), part)
-	l.bring("task", transport.Member(m.Result, "taskId"), part)
-	l.bring("state", transport.Member(m.Result, "requestState"), part)
+	l.bring("cursor", transport.Member(m.Result, mcp.MemberNextCursor), part)
+	l.bring("task", transport.Member(m.Result, "task", mcp.MemberTaskID), part)
+	l.bring("task", transport.Member(m.Result, mcp.MemberTaskID), part)
+	l.bring("state", transport.Member(m.Result, mcp.MemberRequestState), part)
 }
 
 func (l *linker) bring(what string, raw []byte, part int) {
@@ -276,10 +261,10 @@ func (l *linker) uses(m transport.Message) []need {
 		raw  []byte
 	}{
 		{"cursor", transport.Member(m.Params, "cursor")},
-		{"task", transport.Member(m.Params, "taskId")},
-		{"task", transport.Member(m.Params, "_meta", keyRelatedTask, "taskId")},
-		{"state", transport.Member(m.Params, "requestState")},
-		{"elicitation", transport.Member(m.Params, "elicitationId")},
+		{"task", transport.Member(m.Params, mcp.MemberTaskID)},
+		{"task", transport.Member(m.Params, mcp.MemberMeta, mcp.MetaRelatedTask, mcp.MemberTaskID)},
+		{"state", transport.Member(m.Params, mcp.MemberRequestState)},
+		{"elicitation", transport.Member(m.Params, mcp.MemberElicitationID)},
 	} {
 		if parts := l.brought[v.what+" "+string(v.raw)]; v.raw != nil && len(parts) > 0 {
 			needs = append(needs, need{any: slices.Clone(parts)})

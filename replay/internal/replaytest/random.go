@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // talk makes random sessions: what two peers might say, and some that no
@@ -39,7 +41,7 @@ func (t *talk) say(who int) {
 	case n < 25:
 		t.next++
 		t.open[who] = append(t.open[who], t.next)
-		word = fmt.Sprintf("%d:%s", t.next, [...]string{"call", "call!", "ping", "subscriptions/listen", "tools/list"}[t.IntN(5)])
+		word = fmt.Sprintf("%d:%s", t.next, [...]string{"call", "call!", mcp.MethodPing, mcp.MethodListen, mcp.MethodListTools}[t.IntN(5)])
 	case n < 60 && len(t.open[1-who]) > 0:
 		word = t.answer(1 - who)
 	case n < 80:

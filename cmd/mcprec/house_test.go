@@ -1,0 +1,128 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// mostFiles is how many files a package may have beside its tests.
+const mostFiles = 30
+
+// crowded are the packages that still have more, and how many.
+var crowded = map[string]int{"cmd/mcprec": 42}
+
+// protocolWords is the directory of the package that spells the protocol's words.
+const protocolWords = "transport/mcp"
+
+// TestPackages: no package has more files than a reader can take in, and a word of the
+// protocol is spelled in transport/mcp alone. Examples are no part of it: they show what
+// a user writes.
+func TestPackages(t *testing.T) {
+	packages := map[string][]*ast.File{}
+	files := token.NewFileSet()
+	for _, top := range []string{"cmd", "fixtures", "recorder", "replay", "store", "transport"} {
+		err := filepath.WalkDir(filepath.Join("../..", top), func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.Name() == "testdata":
+				return fs.SkipDir
+			case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+				return nil
+			}
+			file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+			dir, _ := filepath.Rel("../..", filepath.Dir(path))
+			dir = filepath.ToSlash(dir)
+			packages[dir] = append(packages[dir], file)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	words := wordsOf(packages[protocolWords])
+	if len(words) < 60 || words["tools/call"] != "MethodCallTool" {
+		t.Fatalf("%s has %d words: %v", protocolWords, len(words), words)
+	}
+	for dir, list := range packages {
+		if most := max(mostFiles, crowded[dir]); len(list) > most {
+			t.Errorf("package %s has %d files, more than %d", dir, len(list), most)
+		}
+		for _, file := range list {
+			for _, word := range spelled(file, words) {
+				if dir != protocolWords {
+					t.Errorf("%s: %s is mcp.%s", files.Position(word.Pos()), word.Value, words[unquoted(word)])
+				}
+			}
+		}
+	}
+}
+
+// TestSpelled: which literals count as a word of the protocol.
+func TestSpelled(t *testing.T) {
+	words := map[string]string{"tools/call": "MethodCallTool", "progressToken": "MemberProgressToken"}
+	for source, want := range map[string][]string{
+		`const call = "tools/call"`:                                    {`"tools/call"`},
+		"var call = `tools/call`":                                      {"`tools/call`"},
+		`var found = bytes.Contains(b, []byte("progressToken"))`:       {`"progressToken"`},
+		`var path = []string{"params", "progressToken", "tools/call"}`: {`"progressToken"`, `"tools/call"`},
+		`var call = mcp.MethodCallTool // "tools/call"`:                nil,
+		`var help = "such as tools/call"`:                              nil,
+		"type params struct { Token string `json:\"progressToken\"` }": nil,
+		"var frame = `{\"method\":\"tools/call\"}`":                    nil,
+	} {
+		file, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+source, 0)
+		if err != nil {
+			t.Fatalf("%s: %v", source, err)
+		}
+		var got []string
+		for _, word := range spelled(file, words) {
+			got = append(got, word.Value)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", source, got, want)
+		}
+	}
+}
+
+// wordsOf returns the exported constants of a package that are strings: text to name.
+func wordsOf(files []*ast.File) map[string]string {
+	words := map[string]string{}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || !spec.Names[0].IsExported() || len(spec.Values) != 1 {
+				return true
+			}
+			if literal, ok := spec.Values[0].(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				words[unquoted(literal)] = spec.Names[0].Name
+			}
+			return true
+		})
+	}
+	return words
+}
+
+// spelled returns the string literals of a file that are a word and nothing else.
+func spelled(file *ast.File, words map[string]string) (found []*ast.BasicLit) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING && words[unquoted(literal)] != "" {
+			found = append(found, literal)
+		}
+		return true
+	})
+	return found
+}
+
+// unquoted returns the text of a string literal.
+func unquoted(literal *ast.BasicLit) string {
+	text, _ := strconv.Unquote(literal.Value)
+	return text
+}
