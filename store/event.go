@@ -45,14 +45,27 @@ type Event struct {
 	// Cut counts the bytes of a frame that passed behind what is in the payload, and were
 	// too many to be recorded.
 	Cut uint64
+	// RecordedSize is the length of the recorded payload in a masked copy whose payload has
+	// another length; else 0. It is never stored.
+	RecordedSize int
 	// Payload is the exact bytes. The holder of an Event must not change them.
 	Payload []byte
 }
 
-// Equal reports whether two events are the same to the byte.
+// Equal reports whether two events are the same to the byte. Where a masked copy comes from
+// does not count.
 func (e Event) Equal(o Event) bool {
 	return e.Seq == o.Seq && e.At == o.At && e.Kind == o.Kind && e.Dir == o.Dir &&
 		e.Stream == o.Stream && e.Unterminated == o.Unterminated && e.Redacted == o.Redacted && e.Cut == o.Cut && bytes.Equal(e.Payload, o.Payload)
+}
+
+// Size returns how many bytes the event has in its log: a masked copy may be longer or
+// shorter.
+func (e Event) Size() int {
+	if e.RecordedSize != 0 {
+		return e.RecordedSize
+	}
+	return len(e.Payload)
 }
 
 // AsFrame returns the transport frame that a Frame event records.

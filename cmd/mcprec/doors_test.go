@@ -33,7 +33,7 @@ var doorSecrets = map[string]string{
 	"the command line": "argv-4f9a8b2c7d1e", "a word of the environment": "plain-env-words-91", "a URL": "userinfo-5d2e9c", "a label": "label-8c3f1a7e",
 	"an argument": "hunter2-args", "a result": "ghp_0123456789abcdefghijABCDEFGHIJ012345", "a URI": "uri-key-77aa88bb", "standard error": "stderr-pw-31",
 	"a note": "xoxb-1234567890-abcdefABCDEF", "a header": "x-api-key-5e4d3c", "a session's id": "0f1e2d3c4b5a69788796a5b4c3d2e1f0", "a query": "query-key-6b5a4c",
-	"a body": "body-token-2c3d4e", "a body in base64": "raw-body-pw-9a8b", "a comment": "sse-token-1a2b3c4d", "a live message": "live-pw-9z8y7x",
+	"a lost event": "lost-pw-6e7d8c", "a body": "body-token-2c3d4e", "a body in base64": "raw-body-pw-9a8b", "a comment": "sse-token-1a2b3c4d", "a live message": "live-pw-9z8y7x",
 }
 
 // doorSessions are a session on stdio and one over HTTP.
@@ -66,6 +66,7 @@ func doorSessions() (stdio, overHTTP []store.Event) {
 	add(store.Frame, s2c, 0, `stray password="{standard error}"`)
 	add(store.Stderr, s2c, 0, `ERROR password={standard error} of {the command line}`)
 	add(store.Note, 0, 0, `the key is {a note}`)
+	add(store.Lost, s2c, 0, string(store.EncodePayload(store.LostInfo{Frames: 1, Streams: []string{"s2c"}, Reason: "write s2c: password={a lost event}"})))
 	add(store.Closed, 0, 0, string(store.EncodePayload(store.ClosedInfo{Frames: 9})))
 	stdio, list = list, nil
 	add(store.Opened, 0, 0, string(store.Header{ID: doorHTTP, Transport: "streamable-http", Label: "remote", URL: "http://u:{a URL}@h/mcp"}.Encode()))
@@ -82,18 +83,23 @@ func doorSessions() (stdio, overHTTP []store.Event) {
 
 // doors are lines of every command, by its name. S and H stand for the sessions of the store,
 // F for a fixture of S with its secrets, G for that with other ones, N for one without any, O
-// for a file to write.
-// A line that begins with "wire" may say secrets on standard output, which is the protocol's.
+// for a file to write, {URL} for that of a mcprec serve of G over HTTP. A line with --listen has
+// a client. A line that begins with "wire" may say secrets on standard output, which is the
+// protocol's.
 var doors = map[string][]string{
-	"list":     {"list", "list --format json", "list 019a"},
-	"show":     {"show S", "show H", "show F", "show --format json S", "show --format json H", "show --from 3 S", "show --pairs H", "show --sequence S", "show --filter tool:login S", "show 019a"},
-	"tail":     {"tail -n 50 S", "tail -n 50 H", "tail -n 2 --format json F", "tail -f -n 5 S"},
-	"export":   {"export --dir c2s -T raw S", "export --dir s2c -T raw S", "export --dir stderr -T raw S", "export -o O H", "export -o O F", "export --salvage S", "export --filter tool:login S"},
-	"import":   {"import G"},
-	"replay":   {"replay S", "replay --client inbox:0 H", "replay --format json S", "replay --format json --client rigid --server rigid --capacity 0 S"},
-	"explore":  {"explore --schedules 20 --client rigid --server rigid S", "explore --schedules 20 --client rigid --server rigid -o O F", "explore --schedules 5 --format json H"},
-	"serve":    {"wire serve S", "wire serve F", "wire serve --mode new_episodes N -- fakeserver echo", "wire serve --mode all O -- fakeserver echo"},
-	"drive":    {"drive S", "drive S -- mcprec serve G", "drive -v --format json F -- mcprec serve G", "drive --format junit H -- mcprec serve G", "drive -o O F -- mcprec serve G", "drive --update F -- mcprec serve G", "drive S -- fakeserver stderr password=live-pw-9z8y7x"},
+	"list":    {"list", "list --format json", "list 019a"},
+	"show":    {"show S", "show H", "show F", "show --format json S", "show --format json H", "show --from 3 S", "show --pairs H", "show --sequence S", "show --filter tool:login S", "show 019a"},
+	"tail":    {"tail -n 50 S", "tail -n 50 H", "tail -n 2 --format json F", "tail -f -n 5 S"},
+	"export":  {"export --dir c2s -T raw S", "export --dir s2c -T raw S", "export --dir stderr -T raw S", "export -o O H", "export -o O F", "export --salvage S", "export --filter tool:login S"},
+	"import":  {"import G"},
+	"replay":  {"replay S", "replay --client inbox:0 H", "replay --format json S", "replay --format json --client rigid --server rigid --capacity 0 S"},
+	"explore": {"explore --schedules 20 --client rigid --server rigid S", "explore --schedules 20 --client rigid --server rigid -o O F", "explore --schedules 5 --format json H"},
+	"serve": {"wire serve S", "wire serve F", "wire serve --mode new_episodes N -- fakeserver echo", "wire serve --mode all O -- fakeserver echo",
+		"wire serve --listen 127.0.0.1:0 S",
+		"wire serve --listen 127.0.0.1:0 --mode new_episodes --target http://u:userinfo-5d2e9c@127.0.0.1:1/mcp?api_key=query-key-6b5a4c N"},
+	"drive": {"drive S", "drive S -- mcprec serve G", "drive -v --format json F -- mcprec serve G", "drive --format junit H -- mcprec serve G", "drive -o O F -- mcprec serve G", "drive --update F -- mcprec serve G", "drive S -- fakeserver stderr password=live-pw-9z8y7x",
+		"drive --timeout 1s --target {URL}?api_key=query-key-6b5a4c --header X-Api-Key:x-api-key-5e4d3c S", "drive --timeout 1s -v --format json --target {URL} H",
+		"drive --timeout 1s --format junit -o O --target {URL} F", "drive --target http://u:userinfo-5d2e9c@127.0.0.1:1/mcp?api_key=query-key-6b5a4c S"},
 	"check":    {"check S", "check --format json H", "check --format junit S", "check --format sarif S", "check --schema S", "check --forbid-tool login --format junit S"},
 	"capacity": {"capacity S", "capacity --format json H", "capacity F"},
 	"diff":     {"diff S G", "diff --format json F G", "diff --format junit S G", "diff --bytes S G", "diff S H"},
@@ -106,9 +112,10 @@ var doors = map[string][]string{
 	"prune":    {"prune --keep 0 --older-than 1h --dry-run", "prune --older-than 1h --format json"},
 	"compact":  {"compact"},
 	"stats":    {"stats", "stats --format json"},
-	"record":   {"wire record -v -o O -- fakeserver echo"},
-	"demo":     {"demo"},
-	"version":  {"version"},
+	"record": {"wire record -v -o O -- fakeserver echo", "wire record -v -o O --target {URL}?api_key=query-key-6b5a4c --listen 127.0.0.1:0",
+		"wire record -v -o O --target http://u:userinfo-5d2e9c@127.0.0.1:1/mcp?api_key=query-key-6b5a4c --listen 127.0.0.1:0"},
+	"demo":    {"demo"},
+	"version": {"version"},
 
 	"completion": {"completion bash"},
 	"help":       {"help record", "__complete show 019a"},
@@ -188,6 +195,19 @@ func passDoor(t *testing.T, line string) (leaks []string) {
 	if wire {
 		words = words[1:]
 	}
+	name := words[0]
+	words = slices.Concat([]string{"mcprec"}, words)
+	live := `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"login","arguments":{"password":"` + doorSecrets["a live message"] + `"}}}`
+	of := "{URL}" // of what listens; see serving
+	if strings.Contains(line, of) {
+		of = "{{URL}}"
+	}
+	if slices.Contains(words, "--listen") {
+		words = slices.Concat([]string{"serving"}, words, []string{"--", "saying", "POST", of, "", live})
+	}
+	if strings.Contains(line, "{URL}") {
+		words = slices.Concat([]string{"serving", "mcprec", "serve", "--listen", "127.0.0.1:0", "G", "--"}, words)
+	}
 	for i, w := range words {
 		events := map[string][]store.Event{"F": stdio, "G": other, "N": append([]store.Event{{Seq: 1, Kind: store.Opened, Payload: store.Header{ID: doorStdio, Transport: "stdio"}.Encode()}}, stdio[1:4]...)}[w]
 		words[i] = map[string]string{"S": doorStdio, "H": doorHTTP, "O": filepath.Join(out, "new.jsonl"), "F": filepath.Join(out, "F.jsonl"), "G": filepath.Join(out, "G.jsonl"), "N": filepath.Join(out, "N.jsonl")}[w]
@@ -202,12 +222,12 @@ func passDoor(t *testing.T, line string) (leaks []string) {
 	if err := os.MkdirAll(out, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "mcprec", words...)
+	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	cmd.Env = append(os.Environ(), "MCPREC_HOME="+home, "DEPLOY_TOKEN="+doorSecrets["a word of the environment"])
-	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"login","arguments":{"password":"` + doorSecrets["a live message"] + `"}}}` + "\n")
+	cmd.Stdin = strings.NewReader(live + "\n")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() == exitUsage && words[0] != "drive" && words[0] != "rm" && words[0] != "show" {
+	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() == exitUsage && !slices.Contains([]string{"drive", "rm", "show"}, name) {
 		t.Errorf("mcprec %s: %v\n%s", line, err, stderr.String())
 	}
 	said := stderr.Bytes()

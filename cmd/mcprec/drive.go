@@ -158,7 +158,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	how := standin.DriveOptions{Timeout: o.timeout, Pacer: pacer}
 	run, sig, err := o.play(cmd.Context(), recorded, driver, command, how, kept)
 	if err != nil {
-		return err
+		return recorded.door.fault(err)
 	}
 	for _, w := range driver.Without() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", recorded.door.text(w))

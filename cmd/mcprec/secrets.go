@@ -139,6 +139,22 @@ func (d door) text(s string) string {
 	return string(masked)
 }
 
+// fault masks the text of an error, which stays the error that it is.
+func (d door) fault(err error) error {
+	if err == nil || d.masker == nil {
+		return err
+	}
+	return maskedError{err, d.text(err.Error())}
+}
+
+type maskedError struct {
+	error
+	text string
+}
+
+func (e maskedError) Error() string { return e.text }
+func (e maskedError) Unwrap() error { return e.error }
+
 func (d door) texts(list []string) []string {
 	masked := make([]string, len(list))
 	for i, s := range list {

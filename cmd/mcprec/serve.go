@@ -139,7 +139,7 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	if err != nil {
 		return err
 	}
-	recorded, err := o.load(cmd, std, arg, &d)
+	recorded, err := o.load(cmd, std, arg, command, &d)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	keepPipeErrors()
 	errs := newBackgroundWriter(std.err)
 	e := &episodes{std: std, errs: errs, o: o, door: d, file: arg, name: recorded.name, command: command, events: recorded.events}
-	err = e.play(rules, standin.ServeOptions{Pacer: pacer, Patience: o.patience})
+	err = d.fault(e.play(rules, standin.ServeOptions{Pacer: pacer, Patience: o.patience}))
 	err = errors.Join(err, o.warnUnused(errs, rules, func(p timeline.Projection) error { return timeline.Project(jsonl.Each(recorded.events), p) }))
 	if errs.Close() != nil && err != nil { // nor can this be said
 		ended := *statusOf(err)
@@ -189,7 +189,7 @@ func (o *serveOptions) records(arg string, command []string) (bool, error) {
 }
 
 // load reads the session, and says what a reader of the answers should know of it.
-func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string, d *door) (*recordedSession, error) {
+func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string, command []string, d *door) (*recordedSession, error) {
 	r, err := readRecorded(cmd, o.home, arg)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string, d *door
 	if !asks(r.events) && fixtures.Mode(o.mode) != fixtures.NewEpisodes {
 		return nil, usagef("serve %s: its client asked for nothing; name another session", r.name)
 	}
-	*d = d.of(r.header)
+	*d = d.of(store.Header{Command: slices.Concat(r.header.Command, command, o.listen.headers), URL: cmp.Or(o.listen.target, r.header.URL)})
 	if lost := r.lost(); lost > 0 {
 		fmt.Fprintf(plainTo(std.err), "mcprec: %s: %s could not be recorded; what %s is neither answered nor said\n",
 			r.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it was", "they were"))

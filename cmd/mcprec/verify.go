@@ -32,7 +32,11 @@ Exit codes: 0 fine, 1 a fault was found, 2 usage, 3 data that cannot be read.`,
 		ValidArgsFunction: completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			defer frugal()()
-			v := verification{cmd: cmd}
+			d, err := h.door(nil)
+			if err != nil {
+				return err
+			}
+			v := verification{cmd: cmd, door: d}
 			if len(args) == 0 {
 				return v.store(h)
 			}
@@ -54,6 +58,7 @@ const unclosed = "its recorder died, or it was cut; frames that waited for a slo
 // verification collects what is found.
 type verification struct {
 	cmd              *cobra.Command
+	door             door // what it says of a session passes it
 	sessions, events uint64
 	faults           []string
 }
@@ -110,6 +115,7 @@ func (v *verification) session(h home, arg string) (err error) {
 func (v *verification) log(name string, events iter.Seq2[store.Event, error], state store.State) {
 	v.sessions++
 	var check store.Validator
+	d := v.door
 	for e, err := range events {
 		if err == nil {
 			err = check.Check(e)
@@ -119,13 +125,18 @@ func (v *verification) log(name string, events iter.Seq2[store.Event, error], st
 			return
 		}
 		v.events++
-		if e.Kind == store.Lost {
+		switch e.Kind {
+		case store.Opened:
+			h, _ := store.ParseHeader(e.Payload) // the validator has read it
+			d = d.of(h)
+		case store.Lost:
 			info, _ := store.DecodePayload[store.LostInfo](e)
 			fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s and %s were not recorded: %s\n", name, e.Seq,
-				phrase.Plural(info.Frames, "frame"), phrase.Plural(info.Bytes, "byte"), plain(info.Reason))
-		}
-		if info, err := store.DecodePayload[store.NoteInfo](e); e.Kind == store.Note && err == nil && info.Doubtful > 0 {
-			fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s\n", name, e.Seq, plain(info.Text))
+				phrase.Plural(info.Frames, "frame"), phrase.Plural(info.Bytes, "byte"), plain(d.text(info.Reason)))
+		case store.Note:
+			if info, err := store.DecodePayload[store.NoteInfo](e); err == nil && info.Doubtful > 0 {
+				fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s\n", name, e.Seq, plain(d.text(info.Text)))
+			}
 		}
 	}
 	if seq, sealed := check.Head(); !sealed && state != store.Live {

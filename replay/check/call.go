@@ -108,7 +108,7 @@ func (f *Fold) opens(e store.Event, s *scope, m *transport.Message) {
 	target, _ := timeline.Target(*m)
 	c := &call{
 		in: s, dir: e.Dir, id: string(mcp.KeyOf(m.ID)), method: m.Method, target: strings.Clone(target),
-		stream: e.Stream, seq: e.Seq, at: e.At, bytes: len(m.Raw), notices: f.notices[e.Dir.Reverse()],
+		stream: e.Stream, seq: e.Seq, at: e.At, bytes: sizeOf(e, m), notices: f.notices[e.Dir.Reverse()],
 		token: string(mcp.KeyOf(m.ProgressToken())),
 	}
 	if c.dir == transport.ClientToServer {
@@ -128,6 +128,15 @@ func (f *Fold) opens(e store.Event, s *scope, m *transport.Message) {
 	f.gate.calls(f, c)
 }
 
+// sizeOf returns how many bytes a message had when it was recorded. Of a message in a batch
+// that is masked only the size as it stands there is known.
+func sizeOf(e store.Event, m *transport.Message) int {
+	if len(bytes.TrimSpace(e.Payload)) != len(m.Raw) {
+		return len(m.Raw)
+	}
+	return len(m.Raw) + e.Size() - len(e.Payload)
+}
+
 // answers takes note of a response and returns the method of its request.
 func (f *Fold) answers(e store.Event, s *scope, m *transport.Message) (method string) {
 	k := callKey{e.Dir.Reverse(), string(mcp.KeyOf(m.ID))}
@@ -137,9 +146,9 @@ func (f *Fold) answers(e store.Event, s *scope, m *transport.Message) (method st
 	}
 	c.drop()
 	took := e.At - c.at
-	tally := f.tallies.add(c, took, len(m.Raw), failed(m, c.method))
+	tally := f.tallies.add(c, took, sizeOf(e, m), failed(m, c.method))
 	if c.dir == transport.ServerToClient && e.Stream != 0 {
-		as, size, wrong := *c, len(m.Raw), failed(m, c.method)
+		as, size, wrong := *c, sizeOf(e, m), failed(m, c.method)
 		f.undoes(e, func(refusal string) {
 			if refusal != "" {
 				tally.takesBack(&as, took, size, wrong)

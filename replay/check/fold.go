@@ -242,7 +242,7 @@ func (f *Fold) noise(e store.Event) {
 		return
 	}
 	f.finds(noise, e.Dir, "", []uint64{e.Seq}, "the %s sent %s that %s no message: %s", e.Dir.Sender(),
-		phrase.Plural(len(e.Payload), "byte"), phrase.Agree(len(e.Payload), "is", "are"), excerpt(e.Payload))
+		phrase.Plural(e.Size(), "byte"), phrase.Agree(e.Size(), "is", "are"), excerpt(e.Payload))
 }
 
 func (f *Fold) lose(e store.Event, info store.LostInfo) {

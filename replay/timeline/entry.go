@@ -24,7 +24,7 @@ type Entry struct {
 	Kind         store.Kind
 	Dir          transport.Direction
 	Stream       uint64
-	Size         int // bytes of the payload
+	Size         int // bytes of the payload, as it was recorded
 	Unterminated bool
 	Cut          uint64         // bytes that passed and are not recorded
 	Redacted     uint64         // secrets that placeholders stand for

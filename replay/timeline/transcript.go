@@ -40,7 +40,7 @@ func (t *Transcript) Foresee(e *Endings) { t.endings = e }
 func (t *Transcript) Apply(e store.Event) error {
 	entry := Entry{
 		Seq: e.Seq, At: e.At, Kind: e.Kind, Dir: e.Dir, Stream: e.Stream,
-		Size: len(e.Payload), Unterminated: e.Unterminated, Redacted: e.Redacted, Cut: e.Cut, Payload: e.Payload,
+		Size: e.Size(), Unterminated: e.Unterminated, Redacted: e.Redacted, Cut: e.Cut, Payload: e.Payload,
 	}
 	if e.Kind != store.Frame {
 		entry.Text, entry.Refused = eventText(e), t.follow(e)

@@ -34,7 +34,7 @@ func (m *Masker) Session() *Session { return &Session{m, map[stream][]byte{}} }
 
 // Event returns an event as [Masker.Event] does.
 func (s *Session) Event(e store.Event) store.Event {
-	from, n := stream{e.Kind, e.Dir, e.Stream}, 0
+	from, n, size := stream{e.Kind, e.Dir, e.Stream}, 0, e.Size()
 	text := bytes.TrimLeft(e.Payload, " \t\r\n")
 	isJSON := bytes.HasPrefix(text, []byte("{")) || bytes.HasPrefix(text, []byte("["))
 	switch {
@@ -50,6 +50,9 @@ func (s *Session) Event(e store.Event) store.Event {
 		e.Payload, n = s.masker.Frame(e.Payload)
 	}
 	e.Redacted += uint64(n)
+	if len(e.Payload) != size {
+		e.RecordedSize = size
+	}
 	return e
 }
 
