@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -94,30 +94,22 @@ func runBisect(cmd *cobra.Command, o bisectOptions, arg string) (err error) {
 			break
 		}
 	}
-	w := bufio.NewWriter(cmd.OutOrStdout())
-	switch {
-	case o.format == "json":
-		var line *shownEntry
+	out := struct {
+		Expr   string      `json:"expr"`
+		Found  bool        `json:"found"`
+		Events uint64      `json:"events"`
+		Event  *shownEntry `json:"event,omitempty"`
+	}{Expr: holds.String(), Found: found, Events: at.Seq()}
+	if found {
+		shown := entryLine(entry, false)
+		out.Event = &shown
+	}
+	return printReport(cmd, o.format, single(found, out, func(w io.Writer) (err error) {
 		if found {
-			shown := entryLine(entry, false)
-			line = &shown
+			_, err = fmt.Fprintln(w, entry)
+		} else {
+			_, err = fmt.Fprintf(w, "never: %s holds after none of %s\n", holds, phrase.Plural(at.Seq(), "event"))
 		}
-		err = encoderTo(w).Encode(struct {
-			Expr   string      `json:"expr"`
-			Found  bool        `json:"found"`
-			Events uint64      `json:"events"`
-			Event  *shownEntry `json:"event,omitempty"`
-		}{holds.String(), found, at.Seq(), line})
-	case found:
-		_, err = fmt.Fprintln(w, entry)
-	default:
-		_, err = fmt.Fprintf(w, "never: %s holds after none of %s\n", holds, phrase.Plural(at.Seq(), "event"))
-	}
-	if err := errors.Join(err, w.Flush()); err != nil {
 		return err
-	}
-	if !found {
-		return verdictError
-	}
-	return nil
+	}))
 }

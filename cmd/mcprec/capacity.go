@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -91,27 +91,21 @@ func runCapacity(cmd *cobra.Command, o capacityOptions, args []string) (err erro
 	if len(args) == 0 {
 		args = []string{""}
 	}
-	w := bufio.NewWriter(cmd.OutOrStdout())
-	tight := false
+	out := report.Report{Passed: true}
 	for _, arg := range args {
-		answer, err := needsOf(cmd, o, arg, pairs, room)
-		if err != nil {
-			return errors.Join(err, w.Flush())
+		var answer needsLine
+		if answer, err = needsOf(cmd, o, arg, pairs, room); err != nil {
+			break
 		}
+		out.Sections = append(out.Sections, report.Section{Value: answer, Text: answer.text})
 		for _, n := range answer.Needs { // a model that no room helps counts where it was asked for
-			tight = tight || room != nil && (n.Safe && n.slack < 0 || !n.Safe && asked)
+			if room != nil && (n.Safe && n.slack < 0 || !n.Safe && asked) {
+				out.Passed = false
+			}
 		}
-		if err := answer.print(w, o.format); err != nil {
-			return err
-		}
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if tight {
-		return verdictError
-	}
-	return nil
+	out.Passed = out.Passed || err != nil // which has an exit code of its own
+	return errors.Join(err, printReport(cmd, o.format, out))
 }
 
 // needsLine is the stable form of capacity --format json.
@@ -157,10 +151,7 @@ func needsOf(cmd *cobra.Command, o capacityOptions, arg string, pairs []replay.M
 	return line, nil
 }
 
-func (l needsLine) print(w io.Writer, format string) error {
-	if format == "json" {
-		return encoderTo(w).Encode(l)
-	}
+func (l needsLine) text(w io.Writer) error {
 	fmt.Fprintln(w, plain(l.Session))
 	for _, n := range l.Needs {
 		pair := n.Models.Client.String()

@@ -130,7 +130,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 			return report.err // nobody reads on
 		}
 	}
-	if unread != nil && len(report.names) == 0 {
+	if unread != nil && report.sessions == 0 {
 		return unread
 	}
 	if err := errors.Join(unread, report.close()); err != nil {
@@ -174,6 +174,7 @@ func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkR
 		return err
 	}
 	defer closeInto(&err, s)
+	report.start()
 	about, err := s.pick(cmd.Context(), o.selection)
 	if err != nil {
 		return err

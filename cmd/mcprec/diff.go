@@ -115,30 +115,11 @@ func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 		return err
 	}
 	options := diff.Options{Rules: rules, Bytes: o.bytes || slices.Contains(o.only, diff.Bytes)}
-	report, names, err := compareSessions(cmd, o, fits, options, args)
+	found, names, err := compareSessions(cmd, o, fits, options, args)
 	if err != nil {
 		return err
 	}
-	w, err := newScreen(cmd)
-	if err != nil {
-		return err
-	}
-	shown := &diffReport{Report: report, names: names, only: o.only, all: o.all}
-	switch o.format {
-	case "json":
-		err = shown.writeJSON(w)
-	case "junit":
-		err = writeSuite(w, shown.suite())
-	default:
-		err = shown.writeText(w)
-	}
-	if err := errors.Join(err, w.flush()); err != nil {
-		return err
-	}
-	if !report.Same(o.only...) {
-		return verdictError
-	}
-	return nil
+	return printReport(cmd, o.format, (&diffReport{found, names, o.only, o.all}).report())
 }
 
 // compareSessions reads two sessions, and again what differs.

@@ -10,47 +10,44 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
 )
 
-// diffReport prints what a comparison came to.
+// diffReport prints a comparison.
 type diffReport struct {
 	*diff.Report
 	names [2]string
-	only  []string
-	all   bool
+	only  []string // of --only
+	all   bool     // of --all
 }
 
-// tells reports whether a section is told.
-func (r *diffReport) tells(section string) bool {
+// shows reports whether a section is printed.
+func (r *diffReport) shows(section string) bool {
 	return len(r.only) == 0 || slices.Contains(r.only, section)
 }
 
-func (r *diffReport) writeText(w io.Writer) error {
-	fmt.Fprintf(w, "A  %s: %s\nB  %s: %s\n", plain(r.names[0]), sideText(r.A), plain(r.names[1]), sideText(r.B))
-	for _, group := range r.groups() {
-		fmt.Fprintln(w, group.title)
-		shown := group.findings
-		if !r.all {
-			shown = shown[:min(len(shown), 20)]
-		}
-		for _, f := range shown {
-			r.finding(w, f)
-		}
-		if more := group.count - len(shown); more > 0 {
-			fmt.Fprintf(w, "  and %d more\n", more)
-		}
-	}
-	if err := r.timing(w); err != nil {
+// report returns the comparison in every format.
+func (r *diffReport) report() report.Report {
+	out := report.Report{Passed: r.Same(r.only...)}
+	out.Name, out.Properties = "mcprec diff", []report.Property{{Name: "a", Value: r.names[0]}, {Name: "b", Value: r.names[1]}}
+	out.Sections = append(out.Sections, report.Section{Value: r.json(), Text: func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "A  %s: %s\nB  %s: %s\n", plain(r.names[0]), sideText(r.A), plain(r.names[1]), sideText(r.B))
 		return err
+	}})
+	for _, group := range r.groups() {
+		out.Sections = append(out.Sections, report.Section{Text: func(w io.Writer) error { return r.writeGroup(w, group) }})
 	}
-	how := red
-	if r.Same(r.only...) {
-		how = green
-	}
-	return errors.Join(paintTo(w, how, r.summary()), paintTo(w, unpainted, "\n"))
+	out.Sections = append(out.Sections, report.Section{Text: r.writeTiming, Cases: r.testCases}, report.Section{Text: func(w io.Writer) error {
+		how := red
+		if out.Passed {
+			how = green
+		}
+		return errors.Join(paintTo(w, how, r.summary()), paintTo(w, unpainted, "\n"))
+	}})
+	return out
 }
 
 func sideText(s diff.Side) string {
@@ -64,18 +61,18 @@ func sideText(s diff.Side) string {
 	return text
 }
 
-// diffGroup is what stands under one heading.
+// diffGroup is a heading and the findings below it.
 type diffGroup struct {
 	title    string
 	findings []diff.Finding
-	count    int // with those that were not kept
+	count    int // of the findings, with those that were not kept
 }
 
-// groups are the findings under their headings. Those of calls stand by the session that
-// has them.
+// groups returns the findings under their headings. Those of calls stand below the session
+// that has them.
 func (r *diffReport) groups() (list []diffGroup) {
 	for _, section := range diff.Sections() {
-		if !r.tells(section) {
+		if !r.shows(section) {
 			continue
 		}
 		titles := []string{section}
@@ -85,8 +82,7 @@ func (r *diffReport) groups() (list []diffGroup) {
 		case diff.Payload:
 			titles[0] = diff.Changed
 		}
-		kept := 0
-		first := len(list)
+		kept, first := 0, len(list)
 		for _, title := range titles {
 			g := diffGroup{title: title}
 			for _, f := range r.Findings {
@@ -105,12 +101,12 @@ func (r *diffReport) groups() (list []diffGroup) {
 	}
 	notes := diffGroup{title: "notes"}
 	for _, f := range r.Findings {
-		if f.Note && r.tells(f.Section) {
+		if f.Note && r.shows(f.Section) {
 			notes.findings = append(notes.findings, f)
 		}
 	}
 	for section, n := range r.Notes {
-		if r.tells(section) {
+		if r.shows(section) {
 			notes.count += n
 		}
 	}
@@ -120,32 +116,44 @@ func (r *diffReport) groups() (list []diffGroup) {
 	return list
 }
 
-// finding prints one: the events of both sides, what it is, and where it differs.
-func (r *diffReport) finding(w io.Writer, f diff.Finding) {
-	line := fmt.Sprintf("  %s %s", places(f), f.What)
-	if f.Section != diff.Calls && (f.Kind == diff.OnlyInA || f.Kind == diff.OnlyInB) {
-		line += ": " + f.Kind
-	}
-	if f.Text != "" {
-		line += ": " + f.Text
-	}
-	fmt.Fprintln(w, plain(strings.TrimRight(line, " ")))
-	shown := f.Differences
+// writeGroup writes a heading and its findings: the events of both sides, the difference, and
+// its places.
+func (r *diffReport) writeGroup(w io.Writer, group diffGroup) error {
+	fmt.Fprintln(w, group.title)
+	findings := group.findings
 	if !r.all {
-		shown = shown[:min(len(shown), 5)]
+		findings = findings[:min(len(findings), 20)]
 	}
-	for _, d := range shown {
-		fmt.Fprintf(w, "      %s\n", plain(differenceText(d)))
+	for _, f := range findings {
+		line := fmt.Sprintf("  %s %s", eventsOf(f), f.What)
+		if f.Section != diff.Calls && (f.Kind == diff.OnlyInA || f.Kind == diff.OnlyInB) {
+			line += ": " + f.Kind
+		}
+		if f.Text != "" {
+			line += ": " + f.Text
+		}
+		fmt.Fprintln(w, plain(strings.TrimRight(line, " ")))
+		places := f.Differences
+		if !r.all {
+			places = places[:min(len(places), 5)]
+		}
+		for _, d := range places {
+			fmt.Fprintf(w, "      %s\n", plain(differenceText(d)))
+		}
+		if more := len(f.Differences) - len(places) + f.More; more > 0 {
+			fmt.Fprintf(w, "      and in %s more\n", phrase.Plural(more, "place"))
+		}
+		if flags := flagsFor(f); len(flags) > 0 {
+			fmt.Fprintf(w, "      %s\n", letMatch(flags))
+		}
 	}
-	if more := len(f.Differences) - len(shown) + f.More; more > 0 {
-		fmt.Fprintf(w, "      and in %s more\n", phrase.Plural(more, "place"))
+	if more := group.count - len(findings); more > 0 {
+		fmt.Fprintf(w, "  and %d more\n", more)
 	}
-	if flags := flagsFor(f); len(flags) > 0 {
-		fmt.Fprintf(w, "      %s\n", letMatch(flags))
-	}
+	return nil
 }
 
-// flagsFor are the flags under which a finding would be none, or a note.
+// flagsFor returns the flags under which a finding would be none, or a note.
 func flagsFor(f diff.Finding) []string {
 	switch {
 	case f.Note:
@@ -153,7 +161,7 @@ func flagsFor(f diff.Finding) []string {
 	case f.AnyOrder:
 		return []string{"--any-order"}
 	}
-	return remedies(f.Differences, f.More)
+	return flagsToMatch(f.Differences, f.More)
 }
 
 func differenceText(d match.Difference) string {
@@ -164,26 +172,27 @@ func differenceText(d match.Difference) string {
 	return text
 }
 
-// places names the events that show a finding: #3, or #3 / #4 of A and of B.
-func places(f diff.Finding) string {
+// eventsOf names the events of a finding: #3, or #3 / #4 of A and of B.
+func eventsOf(f diff.Finding) string {
 	var sides []string
 	for _, seqs := range [...][]uint64{f.A, f.B} {
 		if len(seqs) > 0 {
 			sides = append(sides, fmt.Sprintf("#%d", seqs[0]))
 		}
 	}
-	if alone := f.Kind == diff.OnlyInA || f.Kind == diff.OnlyInB; alone && len(sides) == 2 && f.Section == diff.Calls {
-		if f.Kind == diff.OnlyInB {
-			return sides[1]
-		}
+	switch {
+	case len(sides) < 2 || f.Section != diff.Calls:
+	case f.Kind == diff.OnlyInA:
 		return sides[0]
+	case f.Kind == diff.OnlyInB:
+		return sides[1]
 	}
 	return strings.Join(sides, " / ")
 }
 
-// timing prints how long calls took.
-func (r *diffReport) timing(w io.Writer) error {
-	if !r.tells(diff.Timing) || len(r.Timing) == 0 {
+// writeTiming writes how long calls took.
+func (r *diffReport) writeTiming(w io.Writer) error {
+	if !r.shows(diff.Timing) || len(r.Timing) == 0 {
 		return nil
 	}
 	fmt.Fprintln(w, "timing")
@@ -203,11 +212,11 @@ func (r *diffReport) timing(w io.Writer) error {
 	return t.Flush()
 }
 
-// summary is the verdict in one line.
+// summary returns the verdict in one line.
 func (r *diffReport) summary() string {
 	var counts []string
 	for _, section := range diff.Sections() {
-		if n := r.Counts[section]; n > 0 && r.tells(section) {
+		if n := r.Counts[section]; n > 0 && r.shows(section) {
 			counts = append(counts, fmt.Sprintf("%d in %s", n, section))
 		}
 	}
@@ -221,15 +230,33 @@ func (r *diffReport) summary() string {
 	return line + mappedText(r.Mapped)
 }
 
-// shownFinding is the stable form of a finding in diff --format json.
-type shownDiffFinding struct {
-	diff.Finding
-	Places []shownPlace `json:"differences,omitempty"`
-	More   int          `json:"more,omitempty"`
-	Flags  []string     `json:"flags,omitempty"` // under which it would be none
+// diffJSON is the stable form of diff --format json.
+type diffJSON struct {
+	A        diffSide       `json:"a"`
+	B        diffSide       `json:"b"`
+	Same     bool           `json:"same"`
+	Counts   map[string]int `json:"counts"`
+	Notes    map[string]int `json:"notes"`
+	Mapped   map[string]int `json:"mapped"`
+	Unread   int            `json:"unread"`
+	Findings []diffFinding  `json:"findings"`
+	Timing   []diff.Latency `json:"timing"`
+	Slower   []diff.Slower  `json:"slower"`
 }
 
-type shownPlace struct { // a match.Difference
+type diffSide struct {
+	Session string `json:"session"`
+	diff.Side
+}
+
+type diffFinding struct {
+	diff.Finding
+	Places []diffPlace `json:"differences,omitempty"`
+	More   int         `json:"more,omitempty"`
+	Flags  []string    `json:"flags,omitempty"` // see flagsFor
+}
+
+type diffPlace struct { // a match.Difference
 	Path   string `json:"path"`
 	Within string `json:"within,omitempty"`
 	Want   string `json:"a"`
@@ -237,49 +264,30 @@ type shownPlace struct { // a match.Difference
 	Hint   string `json:"hint,omitempty"`
 }
 
-func (r *diffReport) writeJSON(w io.Writer) error {
-	type side struct {
-		Session string `json:"session"`
-		diff.Side
-	}
-	out := struct {
-		A        side               `json:"a"`
-		B        side               `json:"b"`
-		Same     bool               `json:"same"`
-		Counts   map[string]int     `json:"counts"`
-		Notes    map[string]int     `json:"notes"`
-		Mapped   map[string]int     `json:"mapped"`
-		Unread   int                `json:"unread"`
-		Findings []shownDiffFinding `json:"findings"`
-		Timing   []diff.Latency     `json:"timing"`
-		Slower   []diff.Slower      `json:"slower"`
-	}{
-		A: side{r.names[0], r.A}, B: side{r.names[1], r.B}, Same: r.Same(r.only...), Counts: r.Counts, Notes: r.Notes,
-		Mapped: r.Mapped, Unread: r.Unread, Findings: []shownDiffFinding{}, Timing: r.Timing, Slower: r.Slower,
+func (r *diffReport) json() diffJSON {
+	out := diffJSON{
+		A: diffSide{r.names[0], r.A}, B: diffSide{r.names[1], r.B}, Same: r.Same(r.only...), Counts: r.Counts, Notes: r.Notes,
+		Mapped: r.Mapped, Unread: r.Unread, Findings: []diffFinding{}, Timing: r.Timing, Slower: r.Slower,
 	}
 	for _, f := range r.Findings {
-		if !r.tells(f.Section) {
+		if !r.shows(f.Section) {
 			continue
 		}
-		shown := shownDiffFinding{Finding: f, More: f.More, Flags: flagsFor(f)}
+		shown := diffFinding{Finding: f, More: f.More, Flags: flagsFor(f)}
 		for _, d := range f.Differences {
-			shown.Places = append(shown.Places, shownPlace(d))
+			shown.Places = append(shown.Places, diffPlace(d))
 		}
 		out.Findings = append(out.Findings, shown)
 	}
-	return encoderTo(w).Encode(out)
+	return out
 }
 
-// suite returns the report as a test case for each section that is told, and one for each
-// difference.
-func (r *diffReport) suite() suite {
-	s := suite{
-		Name: "mcprec diff", Time: "0",
-		Properties: []suiteProperty{{"a", r.names[0]}, {"b", r.names[1]}},
-	}
+// testCases returns a test case for each difference, and one that passes for each section
+// without any.
+func (r *diffReport) testCases() (cases []report.Case) {
 	class := r.names[0] + " " + r.names[1]
 	for _, section := range diff.Sections() {
-		if !r.tells(section) || section == diff.Timing {
+		if !r.shows(section) || section == diff.Timing {
 			continue
 		}
 		failed := false
@@ -288,20 +296,20 @@ func (r *diffReport) suite() suite {
 			switch {
 			case f.Section != section:
 			case f.Note:
-				notes = append(notes, fmt.Sprintf("%s %s: %s", places(f), f.What, f.Text))
+				notes = append(notes, fmt.Sprintf("%s %s: %s", eventsOf(f), f.What, f.Text))
 			default:
 				failed = true
-				s.Cases = append(s.Cases, suiteCase{Name: section + " " + places(f) + " " + f.What, Class: class, Time: "0", Failure: diffFault(f)})
+				cases = append(cases, report.Case{Name: section + " " + eventsOf(f) + " " + f.What, Class: class, Failure: diffFault(f)})
 			}
 		}
 		if !failed {
-			s.Cases = append(s.Cases, suiteCase{Name: section, Class: class, Time: "0", SystemOut: strings.Join(notes, "\n")})
+			cases = append(cases, report.Case{Name: section, Class: class, Out: strings.Join(notes, "\n")})
 		}
 	}
-	return s
+	return cases
 }
 
-func diffFault(f diff.Finding) *suiteFault {
+func diffFault(f diff.Finding) *report.Fault {
 	var lines []string
 	for _, d := range f.Differences {
 		lines = append(lines, differenceText(d))
@@ -311,5 +319,5 @@ func diffFault(f diff.Finding) *suiteFault {
 	}
 	text := strings.Join(lines, "\n")
 	first, _, _ := strings.Cut(text, "\n")
-	return &suiteFault{Message: f.Kind + ": " + cmp.Or(f.Text, first, f.What), Type: f.Section, Text: text}
+	return &report.Fault{Message: f.Kind + ": " + cmp.Or(f.Text, first, f.What), Type: f.Section, Text: text}
 }

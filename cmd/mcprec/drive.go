@@ -167,8 +167,18 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if err := o.warnUnused(cmd.ErrOrStderr(), rules, func(p timeline.Projection) error { return timeline.Project(jsonl.Each(recorded.events), p) }); err != nil {
 		return err
 	}
-	if err := printDrive(cmd, o, report); err != nil {
-		return err
+	printed := report.report(o.verbose)
+	if o.out != "" {
+		file := outFile{name: o.out, force: true} // each run makes the report anew
+		if err := file.write(cmd.OutOrStdout(), func(w io.Writer) error { return printed.Write(w, o.format) }); err != nil {
+			return err
+		}
+		o.format = "text"
+	}
+	if o.out != "-" {
+		if err := printed.Write(cmd.OutOrStdout(), o.format); err != nil {
+			return err
+		}
 	}
 	if err := o.conclude(cmd, recorded, run, report); sig == nil {
 		return err
@@ -239,19 +249,6 @@ func (o driveOptions) conclude(cmd *cobra.Command, r *recordedSession, run *driv
 		return verdictError
 	}
 	return nil
-}
-
-// printDrive writes the report where it is to go.
-func printDrive(cmd *cobra.Command, o driveOptions, r *driveReport) error {
-	write := func(w io.Writer) error { return r.write(w, o.format, o.verbose) }
-	if o.out == "" {
-		return write(cmd.OutOrStdout())
-	}
-	file := outFile{name: o.out, force: true} // a report is made anew by each run
-	if err := file.write(cmd.OutOrStdout(), write); err != nil || o.out == "-" {
-		return err
-	}
-	return r.write(cmd.OutOrStdout(), "text", o.verbose)
 }
 
 // recordedSession is a session as a whole.

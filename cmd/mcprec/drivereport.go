@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/standin"
@@ -31,7 +32,6 @@ type driveReport struct {
 	Without     []string                 `json:"without"`
 	Stderr      []string                 `json:"stderr"`
 	label       string
-	timeout     time.Duration
 	took        time.Duration
 }
 
@@ -52,7 +52,7 @@ type driveStep struct {
 func newDriveReport(recorded *recordedSession, command []string, d *standin.Driver, run *driven, timeout time.Duration) *driveReport {
 	r := &driveReport{
 		Session: cmp.Or(recorded.file, string(recorded.header.ID)), Command: command,
-		End: run.end, Exit: run.exit.String(), took: run.took, timeout: timeout,
+		End: run.end, Exit: run.exit.String(), took: run.took,
 		label:  cmp.Or(recorded.header.Label, recorded.file, string(recorded.header.ID)),
 		Counts: map[match.StepResult]int{}, Mapped: map[string]int{},
 		Steps: []driveStep{}, Pending: []string{}, Without: append([]string{}, d.Without()...), Stderr: []string{},
@@ -64,7 +64,7 @@ func newDriveReport(recorded *recordedSession, command []string, d *standin.Driv
 			r.Mapped[m.By]++
 		}
 		if v.Result == match.Mismatch {
-			step.Flags = remedies(v.Differences, v.More)
+			step.Flags = flagsToMatch(v.Differences, v.More)
 			if v.Order != "" {
 				step.Flags = append(step.Flags, "--any-order")
 			}
@@ -77,7 +77,7 @@ func newDriveReport(recorded *recordedSession, command []string, d *standin.Driv
 	}
 	switch {
 	case run.end != standin.Complete:
-		r.Explanation = r.breaking()
+		r.Explanation = breakingOff(run, timeout)
 		r.Pending = append(r.Pending, d.Pending()...)
 	case len(r.Steps) == 0:
 		r.Explanation = standin.NothingCompared
@@ -103,17 +103,19 @@ func (r *driveReport) mask(d door) {
 	}
 }
 
-// write writes the report in a format; all says that the text has a line for each
-// step that matches, too.
-func (r *driveReport) write(w io.Writer, format string, all bool) error {
-	switch format {
-	case "json":
-		return encoderTo(w).Encode(r)
-	case "junit":
-		return writeSuite(w, r.suite())
+// report returns the drive in every format. With all, the text has the steps that match, too.
+func (r *driveReport) report(all bool) report.Report {
+	return report.Report{
+		Passed: r.Passed,
+		Head: report.Head{Name: "mcprec drive " + r.label, Took: r.took, Properties: []report.Property{
+			{Name: "session", Value: r.Session}, {Name: "command", Value: shellLine(r.Command)},
+			{Name: "end", Value: string(r.End)}, {Name: "exit", Value: r.Exit},
+		}},
+		Sections: []report.Section{{Value: r, Cases: r.testCases, Text: func(w io.Writer) error {
+			_, err := io.WriteString(w, r.text(all))
+			return err
+		}}},
 	}
-	_, err := io.WriteString(w, r.text(all))
-	return err
 }
 
 func (r *driveReport) text(all bool) string {
@@ -148,7 +150,13 @@ func (r *driveReport) text(all bool) string {
 		}
 		times = 1
 	}
-	fmt.Fprintln(&b, r.summary())
+	var counts []string
+	for _, result := range []match.StepResult{match.Match, match.Mismatch, match.Missing, match.Extra, match.NotSent} {
+		if n := r.Counts[result]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, result))
+		}
+	}
+	fmt.Fprintf(&b, "%s: %s%s\n", phrase.Plural(len(r.Steps), "step"), strings.Join(counts, ", "), mappedText(r.Mapped))
 	return b.String()
 }
 
@@ -200,31 +208,50 @@ func (s driveStep) details(all bool) (lines []string) {
 	return lines
 }
 
-// breaking says how a drive broke off.
-func (r *driveReport) breaking() string {
-	switch r.End {
-	case standin.Silent:
-		return fmt.Sprintf("gave up: nothing that was recorded came for %v", r.timeout)
-	case standin.Stopped:
+// breakingOff says how a drive broke off.
+func breakingOff(run *driven, timeout time.Duration) string {
+	exit := run.exit.String()
+	switch {
+	case run.end == standin.Silent:
+		return fmt.Sprintf("gave up: nothing that was recorded came for %v", timeout)
+	case run.end == standin.Stopped:
 		return "stopped before the end:"
+	case run.remote:
+		exit = ""
+	case strings.HasPrefix(exit, "signal"):
+		return "the server ended the session early: " + exit
 	}
-	how := "exit status " + r.Exit
-	if strings.HasPrefix(r.Exit, "signal") {
-		how = r.Exit
-	}
-	return "the server ended the session early: " + how
+	return "the server ended the session early: exit status " + exit
 }
 
-// summary counts the steps, and says what was compared otherwise than by its text.
-func (r *driveReport) summary() string {
-	var counts []string
-	for _, result := range []match.StepResult{match.Match, match.Mismatch, match.Missing, match.Extra, match.NotSent} {
-		if n := r.Counts[result]; n > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", n, result))
+// testCases returns a test case for each step. One before them is for a fault of the drive as a
+// whole, such as a server that ended early.
+func (r *driveReport) testCases() (cases []report.Case) {
+	if r.Explanation != "" {
+		c := report.Case{Name: "the end of the session", Class: r.label, Err: strings.Join(r.Stderr, "\n")}
+		fault := &report.Fault{Message: r.Explanation, Type: string(r.End), Text: strings.Join(r.Pending, "\n")}
+		switch {
+		case r.End != standin.Complete:
+			c.Error = fault
+		case len(r.Steps) == 0:
+			fault.Type, c.Error = "nothing", fault
+		default:
+			fault.Type, c.Failure = "exit", fault
 		}
+		cases = append(cases, c)
 	}
-	line := fmt.Sprintf("%s: %s", phrase.Plural(len(r.Steps), "step"), strings.Join(counts, ", "))
-	return line + mappedText(r.Mapped)
+	for _, step := range r.Steps {
+		c := report.Case{Name: step.headline(), Class: r.label}
+		details := strings.Join(step.details(true), "\n")
+		if step.Result == match.Match {
+			c.Out = details
+		} else {
+			first, _, _ := strings.Cut(cmp.Or(details, step.headline()), "\n")
+			c.Failure = &report.Fault{Message: string(step.Result) + ": " + first, Type: string(step.Result), Text: details}
+		}
+		cases = append(cases, c)
+	}
+	return cases
 }
 
 // mappedText says how many values were not compared by their text, and why.

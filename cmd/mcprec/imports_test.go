@@ -63,8 +63,12 @@ var mayImport = map[string][]string{
 	"examples/zoo":          {"replay/match", "replay/standin", "replay/explore", "fixtures", "store", "store/jsonl", "transport"},
 	"examples/zoo/table":    {"examples/zoo"},
 	"examples/progress":     {"transport"},
+
+	"cmd/mcprec/internal/report": nil,
+
 	"cmd/mcprec": {
 		"transport/mcp",
+		"cmd/mcprec/internal/report",
 		"transport",
 		"transport/streamable",
 		"store",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
@@ -116,7 +117,7 @@ type sessionLine struct {
 }
 
 func listJSON(w io.Writer, sessions []store.Session) error {
-	enc := encoderTo(w)
+	enc := report.NewEncoder(w)
 	for _, s := range sessions {
 		line := sessionLine{s.ID, s.Label, s.Start, s.Command, s.Transport, s.Frames, s.Bytes, s.Lost, s.Doubtful, s.State, nil, s.Labels, s.Masked != nil}
 		if line.Command == nil {

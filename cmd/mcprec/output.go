@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -256,20 +257,30 @@ func paintTo(w io.Writer, how style, text string) error {
 // flush hands on what was written, and returns the first fault.
 func (s *screen) flush() error { return s.out.Flush() }
 
-// printVerdict writes what a command found, as text or JSON, and makes a verdict other
-// than pass the exit code.
-func printVerdict(cmd *cobra.Command, format string, v interface{ Text() string }, passed bool) (err error) {
+// printReport writes a report on the screen. If it did not pass, the error is the exit code.
+func printReport(cmd *cobra.Command, format string, r report.Report) error {
 	out, err := newScreen(cmd)
 	if err != nil {
 		return err
 	}
-	if format == "json" {
-		err = encoderTo(out).Encode(v)
-	} else {
-		out.paintVerdicts(v.Text())
+	if err := errors.Join(r.Write(out, format), out.flush()); err != nil {
+		return err
 	}
-	if err = errors.Join(err, out.flush()); err == nil && !passed {
+	if !r.Passed {
 		return verdictError
 	}
-	return err
+	return nil
+}
+
+// single returns a report of one section.
+func single(passed bool, value any, text func(io.Writer) error) report.Report {
+	return report.Report{Passed: passed, Sections: []report.Section{{Value: value, Text: text}}}
+}
+
+// printVerdict writes a verdict as text or JSON.
+func printVerdict(cmd *cobra.Command, format string, v interface{ Text() string }, passed bool) error {
+	return printReport(cmd, format, single(passed, v, func(w io.Writer) error {
+		w.(*screen).paintVerdicts(v.Text())
+		return nil
+	}))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
@@ -208,7 +209,7 @@ func (p *pruning) print(w io.Writer, s pruned) error {
 	end := s.Start.Add(s.Head.At)
 	s.Header = p.door.header(s.Header)
 	if p.o.format == "json" {
-		return encoderTo(w).Encode(struct {
+		return report.NewEncoder(w).Encode(struct {
 			ID     store.SessionID   `json:"id"`
 			Label  string            `json:"label"`
 			Labels map[string]string `json:"labels,omitempty"`

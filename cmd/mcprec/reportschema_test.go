@@ -29,6 +29,7 @@ func reportOf(t *testing.T, format string) []byte {
 	}
 	for _, path := range paths {
 		s := &session{name: path, file: io.NopCloser(&b), lines: true}
+		r.start()
 		fold := check.New(check.Gate{Forbid: []string{"<\"tool\" & \x01>"}}, func(f check.Finding) { r.finding(s, f) })
 		events, err := jsonl.ReadFile(path)
 		if err != nil {

@@ -7,10 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/spf13/cobra"
 )
 
 // ruleFlags are the flags that say how live messages are compared with recorded
@@ -76,14 +75,14 @@ func normalizerHelp() string {
 		helpTable(8, match.Normalizers(), func(n match.Normalizer) (string, string) { return n.Name, n.Does })
 }
 
-// mostPlaces is how many places --ignore names one by one. Where there are more, it names
-// what they have in common.
+// mostPlaces is how many places --ignore names one by one. Of more places it names what they
+// have in common.
 const mostPlaces = 3
 
-// remedies are the flags under which a message that differs in these places would match,
-// as few as will do; more is how many of its differences are not listed. A difference that
-// is not at a place in the message, such as a status, has no flags.
-func remedies(differences []match.Difference, more int) (flags []string) {
+// flagsToMatch returns the fewest flags under which a message matches that differs in these
+// places and in so many more. There are none for a difference outside the message's content,
+// such as a status.
+func flagsToMatch(differences []match.Difference, more int) (flags []string) {
 	var places []string
 	normalize := map[string]bool{}
 	for _, d := range differences {
@@ -109,9 +108,9 @@ func remedies(differences []match.Difference, more int) (flags []string) {
 		flags = append(flags, "--ignore "+shellWord(path))
 	}
 	var names []string
-	for _, name := range normalizerWords() {
-		if normalize[name] {
-			names = append(names, name)
+	for _, n := range match.Normalizers() {
+		if normalize[n.Name] {
+			names = append(names, n.Name)
 		}
 	}
 	if len(names) > 0 {
@@ -120,7 +119,7 @@ func remedies(differences []match.Difference, more int) (flags []string) {
 	return flags
 }
 
-// letMatch is the line that names the flags.
+// letMatch returns the line that names the flags.
 func letMatch(flags []string) string { return "to let it match: " + strings.Join(flags, " ") }
 
 func rootOf(path string) string {
@@ -128,10 +127,14 @@ func rootOf(path string) string {
 	return "/" + root
 }
 
-// fewer returns a few pointers that cover all of these: elements of lists together, or
-// else what they have in common.
+// fewer returns a few pointers that cover all of these: with * for the elements of lists, or
+// else what the pointers have in common.
 func fewer(places []string) []string {
-	if places = unique(places); len(places) <= mostPlaces {
+	all := unique(places)
+	places = slices.DeleteFunc(slices.Clone(all), func(path string) bool { // one above it is among them
+		return slices.ContainsFunc(all, func(above string) bool { return strings.HasPrefix(path, above+"/") })
+	})
+	if len(places) <= mostPlaces {
 		return places
 	}
 	for i, path := range places {
@@ -172,8 +175,8 @@ func unique[T comparable](list []T) (kept []T) {
 	return kept
 }
 
-// advice says which flags would let the requests match that came otherwise than they were
-// recorded, and how to record them.
+// advice returns the lines that say which flags would let a client's unexpected requests match,
+// and how to record them. No flag makes a request match that is for another tool or resource.
 func advice(verdicts []match.StepVerdict) []string {
 	var flags []string
 	missed := false
@@ -182,47 +185,17 @@ func advice(verdicts []match.StepVerdict) []string {
 			continue
 		}
 		missed = true
-		for _, flag := range mending(v.Differences) {
-			if !slices.Contains(flags, flag) {
-				flags = append(flags, flag)
-			}
+		other := func(d match.Difference) bool { return d.Path == "/params/name" || d.Path == "/params/uri" }
+		if !slices.ContainsFunc(v.Differences, other) {
+			flags = append(flags, flagsToMatch(v.Differences, v.More)...)
 		}
 	}
-	const record = "--mode new_episodes FILE -- COMMAND"
+	const record = "to record it as well: --mode new_episodes FILE -- COMMAND"
 	switch {
 	case !missed:
 		return nil
 	case len(flags) == 0:
-		return []string{"to record it as well: " + record}
+		return []string{record}
 	}
-	return []string{letMatch(flags) + "; to record it as well: " + record}
-}
-
-// mending returns the flags that together make a request match. No flag makes it match
-// the request for another tool or resource.
-func mending(differences []match.Difference) []string {
-	const arguments, most = "/params/arguments", 3
-	within := 0
-	for _, d := range differences {
-		if d.Path == "/params/name" || d.Path == "/params/uri" {
-			return nil
-		}
-		if strings.HasPrefix(d.Path, arguments+"/") {
-			within++
-		}
-	}
-	if within > most {
-		return append([]string{"--ignore " + arguments}, mending(slices.DeleteFunc(slices.Clone(differences), func(d match.Difference) bool {
-			return strings.HasPrefix(d.Path, arguments+"/")
-		}))...)
-	}
-	var flags []string
-	for _, d := range differences {
-		if d.Hint != "" {
-			flags = append(flags, "--normalize "+d.Hint)
-		} else {
-			flags = append(flags, "--ignore "+shellWord(d.Path))
-		}
-	}
-	return flags
+	return []string{letMatch(unique(flags)) + "; " + record}
 }

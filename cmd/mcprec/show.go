@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/sequence"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -142,7 +143,7 @@ func nothing() error { return nil }
 // it belongs with.
 func newEntryPrinter(s *screen, format string, pairs bool) entryPrinter {
 	if format == "json" {
-		enc := encoderTo(s)
+		enc := report.NewEncoder(s)
 		return entryPrinter{func(e timeline.Entry) error { return enc.Encode(entryLine(e, pairs)) }, nothing}
 	}
 	return entryPrinter{func(e timeline.Entry) error {

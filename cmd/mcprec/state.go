@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -105,22 +104,25 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d\n", s.name, last)
 		}
 	}
-	w := bufio.NewWriter(cmd.OutOrStdout())
-	if o.diff == "" {
-		v := narrow(states[0].View(), fits)
-		if o.at == "100%" && s.db != nil { // lines of a live session whose ends have not come
-			var open []store.OpenLine
-			open, err = s.db.OpenLines(cmd.Context(), s.id)
-			for _, l := range open {
-				age := time.Since(s.start.Add(l.At)).Round(time.Millisecond)
-				v.Lines = append(v.Lines, state.Line{Pipe: l.Pipe, Bytes: l.Size, Since: l.At.String(), Open: age.String()})
-			}
-		}
-		err = errors.Join(err, printState(w, o.format, v))
-	} else {
-		err = printChanges(w, o.format, narrow(states[0].View(), fits), narrow(states[1].View(), fits))
+	before := narrow(states[0].View(), fits)
+	if o.diff != "" {
+		return printReport(cmd, o.format, stateChanges(before, narrow(states[1].View(), fits)))
 	}
-	return errors.Join(err, w.Flush())
+	if o.at == "100%" && s.db != nil {
+		var open []store.OpenLine // of a live session: lines whose ends have not come
+		open, err = s.db.OpenLines(cmd.Context(), s.id)
+		for _, l := range open {
+			age := time.Since(s.start.Add(l.At)).Round(time.Millisecond)
+			before.Lines = append(before.Lines, state.Line{Pipe: l.Pipe, Bytes: l.Size, Since: l.At.String(), Open: age.String()})
+		}
+	}
+	return errors.Join(err, printReport(cmd, o.format, single(true, before, func(w io.Writer) error {
+		fmt.Fprintf(w, "after #%d at %s\n", before.Seq, before.At)
+		for _, f := range before.Facts() {
+			fmt.Fprintf(w, "  %v\n", f)
+		}
+		return nil
+	})))
 }
 
 // statesAt returns the state at each of the points, in one pass.
@@ -190,49 +192,30 @@ func resolve(ctx context.Context, s *session, points []point) (iter.Seq2[store.E
 	return jsonl.Each(kept), err
 }
 
-func printState(w io.Writer, format string, v state.View) error {
-	if format == "json" {
-		return encoderTo(w).Encode(v)
+// stateChanges reports what changed between two states.
+func stateChanges(from, to state.View) report.Report {
+	type point struct {
+		Seq uint64 `json:"seq"`
+		At  string `json:"at"`
 	}
-	fmt.Fprintf(w, "after #%d at %s\n", v.Seq, v.At)
-	for _, f := range v.Facts() {
-		fmt.Fprintf(w, "  %v\n", f)
-	}
-	return nil
-}
-
-// shownPoint is an event in the stable form of --diff.
-type shownPoint struct {
-	Seq uint64 `json:"seq"`
-	At  string `json:"at"`
-}
-
-func printChanges(w io.Writer, format string, from, to state.View) error {
 	changes := state.Diff(from, to)
-	if format == "json" {
-		return encoderTo(w).Encode(struct {
-			From    shownPoint     `json:"from"`
-			To      shownPoint     `json:"to"`
-			Changes []state.Change `json:"changes"`
-		}{shownPoint{from.Seq, from.At}, shownPoint{to.Seq, to.At}, changes})
-	}
-	fmt.Fprintf(w, "from #%d at %v to #%d at %v\n", from.Seq, from.At, to.Seq, to.At)
-	for _, c := range changes {
-		if c.Before != "" {
-			fmt.Fprintf(w, "- %-13s %s\n", c.Topic, c.Before)
+	value := struct { // the stable form of state --diff --format json
+		From    point          `json:"from"`
+		To      point          `json:"to"`
+		Changes []state.Change `json:"changes"`
+	}{point{from.Seq, from.At}, point{to.Seq, to.At}, changes}
+	return single(true, value, func(w io.Writer) error {
+		fmt.Fprintf(w, "from #%d at %v to #%d at %v\n", from.Seq, from.At, to.Seq, to.At)
+		for _, c := range changes {
+			if c.Before != "" {
+				fmt.Fprintf(w, "- %-13s %s\n", c.Topic, c.Before)
+			}
+			if c.After != "" {
+				fmt.Fprintf(w, "+ %-13s %s\n", c.Topic, c.After)
+			}
 		}
-		if c.After != "" {
-			fmt.Fprintf(w, "+ %-13s %s\n", c.Topic, c.After)
-		}
-	}
-	return nil
-}
-
-// encoderTo writes JSON, an object a line, as it stands in frames.
-func encoderTo(w io.Writer) *json.Encoder {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc
+		return nil
+	})
 }
 
 // point is a place in a session: behind an event, or behind all until a time.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
@@ -137,7 +138,7 @@ func runStats(cmd *cobra.Command, o statsOptions) (err error) {
 		}
 	}
 	if o.format == "json" {
-		return errors.Join(err, encoderTo(cmd.OutOrStdout()).Encode(x))
+		return errors.Join(err, report.NewEncoder(cmd.OutOrStdout()).Encode(x))
 	}
 	return errors.Join(err, x.text(cmd.OutOrStdout()))
 }

@@ -1,0 +1,110 @@
+// Package report prints what a command found, as text, JSON, JUnit XML or SARIF.
+//
+// A [Report] is a list of sections. A [Section] says the same thing in up to four ways: Text
+// writes it for people, Value is its JSON, Cases are its JUnit test cases, and Results are
+// its SARIF results; a way that is nil says nothing. Text and JSON, an object a line, are
+// written section by section. JUnit and SARIF put totals and tables first, so a [Printer]
+// keeps their cases and results until it is closed.
+//
+// The package knows nothing of sessions and rules. Each command has its own text and its own
+// JSON shape, both stable, and brings them along. Nothing is masked or escaped here.
+package report
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+)
+
+// The formats that a command's --format may name.
+const (
+	Text  = "text"
+	JSON  = "json"
+	JUnit = "junit"
+	SARIF = "sarif"
+)
+
+// Report is a whole report, which can be written more than once.
+type Report struct {
+	Head
+	Sections []Section
+	Passed   bool // the command exits with 0
+}
+
+// Head is what JUnit and SARIF say of a report as a whole.
+type Head struct {
+	Name       string // the suite's, such as "mcprec diff"
+	Took       time.Duration
+	Properties []Property
+	Version    string // mcprec's
+	Rules      []Rule // all that a result may name
+}
+
+// Section is a part of a report.
+type Section struct {
+	Text    func(w io.Writer) error
+	Value   any
+	Cases   func() []Case
+	Results func() []Result
+}
+
+// Write writes the report in a format.
+func (r Report) Write(w io.Writer, format string) error {
+	p := NewPrinter(w, format)
+	p.Head = r.Head
+	for _, s := range r.Sections {
+		if err := p.Print(s); err != nil {
+			return err
+		}
+	}
+	return p.Close()
+}
+
+// Printer writes a report whose sections come one by one.
+type Printer struct {
+	Head    // to be complete when the printer is closed
+	w       io.Writer
+	format  string
+	encoder *json.Encoder
+	cases   []Case
+	results []Result
+}
+
+// NewPrinter returns a Printer in a format.
+func NewPrinter(w io.Writer, format string) *Printer {
+	return &Printer{w: w, format: format, encoder: NewEncoder(w)}
+}
+
+// Print writes a section, or keeps it until Close.
+func (p *Printer) Print(s Section) error {
+	switch {
+	case p.format == Text && s.Text != nil:
+		return s.Text(p.w)
+	case p.format == JSON && s.Value != nil:
+		return p.encoder.Encode(s.Value)
+	case p.format == JUnit && s.Cases != nil:
+		p.cases = append(p.cases, s.Cases()...)
+	case p.format == SARIF && s.Results != nil:
+		p.results = append(p.results, s.Results()...)
+	}
+	return nil
+}
+
+// Close writes the sections that were kept.
+func (p *Printer) Close() error {
+	switch p.format {
+	case JUnit:
+		return writeJUnit(p.w, p.Head, p.cases)
+	case SARIF:
+		return writeSARIF(p.w, p.Head, p.results)
+	}
+	return nil
+}
+
+// NewEncoder returns an encoder that writes an object a line, and leaves <, > and & as they
+// stand in frames.
+func NewEncoder(w io.Writer) *json.Encoder {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e
+}
