@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -16,10 +17,10 @@ func plain(t *testing.T, setup func(*Run)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		pipe := transport.NewPipe(0, 0, nil)
-		r := &Run{gate: newGate(Capacity{}, true), ctx: ctx, cancel: cancel, client: pipe.Client(), server: pipe.Server()}
+		r := &Run{gate: gate.New(gate.Options{Split: true}), ctx: ctx, cancel: cancel, client: pipe.Client(), server: pipe.Server()}
 		setup(r)
 		for _, op := range r.ops {
-			r.start(op)
+			op.start()
 		}
 		synctest.Wait()
 		if !r.finished() || r.Failures() != nil {

@@ -43,23 +43,6 @@ func TestBlockedSyscall(t *testing.T) {
 	}
 }
 
-// The head of a stack tells a system call that waits from one that works, where its
-// frames are known.
-func TestSyscallWait(t *testing.T) {
-	const own = "main.run()\n\t/home/me/app/run.go:9 +0x1\n"
-	for stack, want := range map[string]wait{
-		"syscall.Syscall6(0x1)\n\t/go/src/syscall/syscall_linux.go:96 +0x1\nos.(*Process).pidfdWait(0x1)\n\t/go/src/os/pidfd_linux.go:1 +0x1\n" + own: waitCall,
-		"syscall.wait4(0x1)\n\t/go/src/syscall/x.go:1 +0x1\n" + own:                                                                                   waitCall,
-		"syscall.Flock(0x1)\n\t/go/src/syscall/x.go:1 +0x1\n" + own:                                                                                   waitCall,
-		"syscall.write(0x1)\n\t/go/src/syscall/x.go:1 +0x1\n" + own:                                                                                   waitSyscall,
-		"main._Cfunc_work(0x1)\n\t_cgo_gotypes.go:1 +0x1\n" + own:                                                                                     waitSyscall,
-	} {
-		if got := parseGoroutine("goroutine 7 [syscall, 2 minutes]:\n" + stack).wait(); got != want {
-			t.Errorf("got %d, want %d:\n%s", got, want, stack)
-		}
-	}
-}
-
 // A peer that tries again and again by a timer, and uses the gate for none of it, does not
 // spin through the whole horizon; a hang that is at rest is proved as before.
 func TestRetryTimers(t *testing.T) {

@@ -5,97 +5,115 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/replay/order"
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 )
 
-// diagnose says why nothing goes on: the category and a sentence, and into waits
-// who waits for what. Nothing in the bubble moves meanwhile.
+// diagnosis says why nothing goes on in a run: the category of the hang and a sentence,
+// who waits for what, and the chain of waits. Nothing in the run moves meanwhile.
 //
-// It judges twice: by frames alone, for what must be the same in every run of a
-// bug (its fingerprint), and then by what stacks show, of a traced run. Nothing else
-// is said that only a stack can show.
-func (r *Run) diagnose() (category, why string) {
-	g, told := r.gate, r.waits
-	g.awaited, g.seats = map[string]bool{}, nil
-	for _, op := range r.unfinished() {
-		g.awaited[op.name] = true
-	}
-	for _, op := range r.ops {
-		g.seats = append(g.seats, op.where)
-	}
-	g.blind, g.all, g.alone = true, nil, r.live(transport.ClientToServer) != r.live(transport.ServerToClient)
-	r.seen, _ = r.explain()
-	r.shape, r.about = r.look()
-	r.waits, r.chain = told, nil
-	if g.blind = false; g.traced {
-		g.all = snapshot()
-	}
-	for i := range g.lanes {
-		l := &g.lanes[i]
-		l.quit = l.gone(g.all)
-	}
-	return r.blame(r.explain())
+// It judges twice: first by frames alone, for the fingerprint, which must be the same in
+// every run of a bug; then by the stacks too, if the run is traced. No claim that needs a
+// stack is made without one.
+type diagnosis struct {
+	run     *Run
+	gate    *gate.Gate
+	trace   *tracer         // nil: the run is not traced
+	all     stacks.Dump     // of a traced run, at the hang
+	blind   bool            // frames alone are judged
+	alone   bool            // one end alone is live
+	awaited map[string]bool // operations that have not returned
+	quit    [2]bool         // by lane: the goroutine that was given the last frame has ended
+
+	category, why string
+	waits         []Wait
+	chain         *chain
 }
 
-// explain is one of these judgements.
-func (r *Run) explain() (category, why string) {
-	g, guess := r.gate, ""
+// diagnose looks into a run at rest, and fills in its fingerprint, its waits and its chain.
+func diagnose(r *Run) *diagnosis {
+	d := &diagnosis{run: r, gate: r.gate, trace: r.tracer, blind: true, awaited: map[string]bool{}, waits: r.waits}
 	for _, op := range r.unfinished() {
-		kind, w, reason, sure := g.waitOf(op)
-		if sure || !r.told("operation "+op.name) { // who waits for a mutex was told of
-			r.waits = append(r.waits, w...)
+		d.awaited[op.name] = true
+	}
+	d.alone = r.live(transport.ClientToServer) != r.live(transport.ServerToClient)
+	r.seen, _ = d.explain()
+	r.shape, r.about = d.shape(r.seen)
+
+	d.waits, d.chain, d.blind = r.waits, nil, false
+	if d.trace != nil {
+		d.all = stacks.Take()
+	}
+	for i := range d.quit {
+		d.quit[i] = d.hasQuit(&d.gate.Lanes[i])
+	}
+	d.category, d.why = d.blame(d.explain())
+	r.waits, r.chain = d.waits, d.chain
+	return d
+}
+
+// explain judges once: by frames alone, or by stacks too.
+func (d *diagnosis) explain() (category, why string) {
+	guess := ""
+	for _, op := range d.run.unfinished() {
+		kind, waits, reason, sure := d.waitOf(op)
+		if sure || !d.told("operation "+op.name) { // a wait for a mutex is told already
+			d.waits = append(d.waits, waits...)
 		}
-		if r.chain = better(r.chain, g.chainOf(op)); category == "" && sure && kind != "" {
+		d.chain = better(d.chain, d.chainOf(op))
+		if category == "" && sure && kind != "" {
 			category, why = kind, reason
 		} else if guess == "" && category == "" && kind != "" {
 			guess, why = kind, reason
 		}
 	}
-	if category == "" {
-		category = guess
-	}
-	r.chainWaits()
-	for i := range g.lanes {
-		if w, ok := g.readerWait(&g.lanes[i]); ok {
-			r.waits = append(r.waits, w)
+	category = cmp.Or(category, guess)
+	d.chainWaits()
+	for i := range d.gate.Lanes {
+		if w, ok := d.readerWait(&d.gate.Lanes[i]); ok {
+			d.waits = append(d.waits, w)
 		}
 	}
-	if kind, reason := r.stopped(); kind != "" {
+	if kind, reason := modelStop(d.run.actors); kind != "" {
 		return kind, reason
 	}
-	if a, b := &g.lanes[0], &g.lanes[1]; a.blocked() && b.blocked() {
+	if c2s, s2c := &d.gate.Lanes[0], &d.gate.Lanes[1]; c2s.Blocked() && s2c.Blocked() {
 		return HeadOn, fmt.Sprintf("both ends are at a write, and nobody reads: the client writes %s, the server writes %s",
-			a.waiting[0].name, b.waiting[0].name)
+			c2s.Waiting[0].Name, s2c.Waiting[0].Name)
 	}
-	if r.chain != nil && r.chain.mutual() {
-		return Mutual, r.chain.mutualWhy()
+	if d.chain != nil && d.chain.mutual() {
+		return Mutual, d.chain.mutualWhy()
 	}
 	if category == LostAnswer {
-		return category, r.lostWhy(why)
+		why = d.lostWhy(why)
 	}
 	return category, why
 }
 
-// lostWhy completes the sentence on an answer that nobody sends, or that is sent
-// under another name.
-func (r *Run) lostWhy(why string) string {
-	if r.chain != nil {
-		why = cmp.Or(r.chain.neglectWhy(), why)
+// lostWhy completes the sentence on a response that nobody sends, or that is sent under
+// another id.
+func (d *diagnosis) lostWhy(why string) string {
+	if d.chain != nil {
+		why = cmp.Or(d.chain.neglectWhy(), why)
 	}
-	var owed [2]*call // in the other direction, too, it may be that nobody answers
-	for _, op := range r.unfinished() {
-		if c := r.gate.openCall(op); c != nil && c.owed() && owed[c.request.dir-transport.ClientToServer] == nil {
-			owed[c.request.dir-transport.ClientToServer] = c
+	var owed [2]*gate.Call // in the other direction, too, it may be that nobody responds
+	for _, op := range d.run.unfinished() {
+		c := d.openCall(op)
+		if c == nil || !c.Owed() {
+			continue
+		}
+		if i := c.Request.Dir - transport.ClientToServer; owed[i] == nil {
+			owed[i] = c
 		}
 	}
 	if c := owed[1]; owed[0] != nil && c != nil {
-		why += fmt.Sprintf("; nor does the %s answer %s, which it read at step %d", c.request.dir.Receiver(), c.name, c.request.given)
+		why += fmt.Sprintf("; nor does the %s answer %s, which it read at step %d", c.Request.Dir.Receiver(), c.Name, c.Request.Given)
 	}
-	for _, b := range r.breaches() {
+	for _, b := range breaches(d.run) {
 		if b.Severity == order.Error && strings.HasPrefix(b.Frame, b.Dir.String()+" response to nothing") {
 			return fmt.Sprintf("%s, at step %d: rule %s is broken. So %s", b.Text, b.Step, b.Rule, why)
 		}
@@ -103,12 +121,9 @@ func (r *Run) lostWhy(why string) string {
 	return why
 }
 
-// blocked: a writer waits and no reader does.
-func (l *lane) blocked() bool { return len(l.waiting) > 0 && len(l.readers) == 0 }
-
-// waitOf says what one operation waits for and where that is. It is not sure of
-// one that signed no request.
-func (g *gate) waitOf(op *Operation) (category string, waits []Wait, why string, sure bool) {
+// waitOf says what an operation waits for and where that is. It is not sure of an
+// operation that signed no request.
+func (d *diagnosis) waitOf(op *Operation) (category string, waits []Wait, why string, sure bool) {
 	who := "operation " + op.name
 	if before := op.heldBy(); before != nil {
 		return "", []Wait{{Who: who, WaitsFor: "operation " + before.name, Why: "it comes after that one"}}, "", true
@@ -116,102 +131,102 @@ func (g *gate) waitOf(op *Operation) (category string, waits []Wait, why string,
 	if !op.started && !op.played {
 		return "", []Wait{{Who: who, Why: "it has not been started"}}, "", true
 	}
-	at := placeOf(g.all, op.where)
-	for i := range g.lanes {
-		l := &g.lanes[i]
-		for _, f := range l.waiting {
-			if g.wrote(op, f) {
-				w := Wait{Who: who, WaitsFor: "the Write of " + f.name, Why: l.place(f)}
-				return l.behind(), []Wait{w}, l.behindWhy(who, f.name), true
+	at := d.all.Place(op.goroutine)
+	for i := range d.gate.Lanes {
+		l := &d.gate.Lanes[i]
+		for _, f := range l.Waiting {
+			if d.wrote(op, f) {
+				w := Wait{Who: who, WaitsFor: "the Write of " + f.Name, Why: l.Where(f)}
+				return behind(l), []Wait{w}, d.behindWhy(l, who, f.Name), true
 			}
 		}
 	}
-	calls, signed := g.callsOf(op)
+	calls, signed := d.callsOf(op)
 	for _, c := range calls {
-		if c.answer == nil || c.answer.given == 0 {
-			category, w, why := g.callWait(who, c)
-			own := Wait{Who: who, WaitsFor: "response to " + c.name, Why: "it has not been read", BlockedAt: at.String()}
-			if !signed {
-				own.Why = "it signed no request; of those that no waiting operation signed, this one is open"
-			}
-			if !signed && at.closes() {
-				own.WaitsFor, own.Why = at.entry+" to return", g.closeWhy(at.entry)
-			}
-			return category, []Wait{own, w}, why, signed
+		if !c.Open() {
+			continue
 		}
+		category, w, why := d.callWait(who, c)
+		own := Wait{Who: who, WaitsFor: "response to " + c.Name, Why: "it has not been read", BlockedAt: at.String()}
+		if !signed {
+			own.Why = "it signed no request; of those that no waiting operation signed, this one is open"
+		}
+		if !signed && at.Closes() {
+			own.WaitsFor, own.Why = at.Entry+" to return", d.closeWhy(at.Entry)
+		}
+		return category, []Wait{own, w}, why, signed
 	}
 	if len(calls) == 0 {
-		category, w, why := g.unsigned(who, at)
+		category, w, why := d.unsigned(who, at)
 		return category, []Wait{w}, why, false
 	}
-	return g.answered(op, calls, at)
+	return d.answered(op, calls, at)
 }
 
-// unsigned says what an operation may wait for that sent no request under its
-// context, such as a Close: its stack tells the function, the open calls the rest.
-func (g *gate) unsigned(who string, at place) (category string, w Wait, why string) {
+// unsigned says what an operation may wait for that sent no request under its context,
+// such as a Close: its stack tells the function, the open calls the rest.
+func (d *diagnosis) unsigned(who string, at stacks.Place) (category string, w Wait, why string) {
 	w = Wait{Who: who, WaitsFor: "something that is not on its way", BlockedAt: at.String()}
-	if at.entry != "" {
-		w.WaitsFor = at.entry + " to return"
+	if at.Entry != "" {
+		w.WaitsFor = at.Entry + " to return"
 	}
-	open := g.unanswered()
-	if len(open) == 0 {
-		w.Why = "no request of it is open, and nothing is in the transport for it"
-		stands := "waits (to see where, follow the token)"
-		if at.at != "" {
-			stands = "stands at " + at.String()
-		}
-		why = fmt.Sprintf("%s %s; it has no request open, and no frame is on its way to it; %s", who, stands, g.lastDone(strings.TrimPrefix(who, "operation ")))
-		if at.closes() {
-			w.Why = g.closeWhy(at.entry)
-		}
-		return NeverSent, w, why
+	open := d.unanswered()
+	if len(open) > 0 {
+		w.Why = "it signed no request; read and answered by nobody: " + strings.Join(open, ", ")
+		return LostAnswer, w, fmt.Sprintf("%s waits, and nobody answers what was read: %s", who, strings.Join(open, ", "))
 	}
-	w.Why = "it signed no request; read and answered by nobody: " + strings.Join(open, ", ")
-	return LostAnswer, w, fmt.Sprintf("%s waits, and nobody answers what was read: %s", who, strings.Join(open, ", "))
+	w.Why = "no request of it is open, and nothing is in the transport for it"
+	stands := "waits (to see where, follow the token)"
+	if at.At != "" {
+		stands = "stands at " + at.String()
+	}
+	if at.Closes() {
+		w.Why = d.closeWhy(at.Entry)
+	}
+	return NeverSent, w, fmt.Sprintf("%s %s; it has no request open, and no frame is on its way to it; %s",
+		who, stands, d.lastDone(strings.TrimPrefix(who, "operation ")))
 }
 
-// lastDone says what an operation wrote last, and which frame was the last to be read.
-func (g *gate) lastDone(operation string) string {
+// lastDone says which request an operation wrote last, and which frame was read last.
+func (d *diagnosis) lastDone(operation string) string {
 	text := "it has written no frame"
-	var last *flight
-	for _, c := range g.names.calls {
-		if c.request.op == operation {
-			text = "the last request that it wrote: " + c.name
+	var last *gate.Flight
+	for _, c := range d.gate.Names.Calls {
+		if c.Request.Op == operation {
+			text = "the last request that it wrote: " + c.Name
 		}
 	}
-	for i := range g.lanes {
-		if f := g.lanes[i].last; f != nil && (last == nil || f.given > last.given) {
+	for i := range d.gate.Lanes {
+		if f := d.gate.Lanes[i].Last; f != nil && (last == nil || f.Given > last.Given) {
 			last = f
 		}
 	}
 	if last == nil {
 		return text + ", and nobody has read one"
 	}
-	return fmt.Sprintf("%s; the last frame that was read: %s, by the %s at step %d", text, last.name, last.dir.Receiver(), last.given)
+	return fmt.Sprintf("%s; the last frame that was read: %s, by the %s at step %d", text, last.Name, last.Dir.Receiver(), last.Given)
 }
 
-// unanswered lists what was read and not answered.
-func (g *gate) unanswered() (open []string) {
-	for _, c := range g.names.calls {
-		if c.owed() && !c.listen {
-			open = append(open, fmt.Sprintf("response to %s (the %s read the request at step %d)", c.name, c.request.dir.Receiver(), c.request.given))
+// unanswered lists the requests that were read and not answered.
+func (d *diagnosis) unanswered() (open []string) {
+	for _, c := range d.gate.Names.Calls {
+		if c.Owed() && !c.Listen {
+			open = append(open, fmt.Sprintf("response to %s (the %s read the request at step %d)",
+				c.Name, c.Request.Dir.Receiver(), c.Request.Given))
 		}
 	}
 	return open
 }
 
-// callsOf returns the requests of an operation; where it is known of none, the open ones
-// that nobody signed who still waits. What a session does of its own accord may bear the
-// name of the operation that made the session.
-func (g *gate) callsOf(op *Operation) (calls []*call, signed bool) {
-	var own, unsigned []*call
-	for _, c := range g.names.calls {
-		open := c.answer == nil || c.answer.given == 0
-		switch by := c.request.op; {
-		case g.wrote(op, c.request):
+// callsOf returns the requests of an operation. If none is known, it returns the open ones
+// that no waiting operation signed: a session may sign its own requests with the operation
+// that made it.
+func (d *diagnosis) callsOf(op *Operation) (calls []*gate.Call, signed bool) {
+	var own, unsigned []*gate.Call
+	for _, c := range d.gate.Names.Calls {
+		if d.wrote(op, c.Request) {
 			own = append(own, c)
-		case open && (by == "" || !g.awaited[by]):
+		} else if c.Open() && (c.Request.Op == "" || !d.awaited[c.Request.Op]) {
 			unsigned = append(unsigned, c)
 		}
 	}
@@ -221,200 +236,179 @@ func (g *gate) callsOf(op *Operation) (calls []*call, signed bool) {
 	return unsigned, false
 }
 
-// wrote reports whether an operation wrote a frame: the frame's context says so or,
-// where that names nobody, as a Write without a context does not, its goroutine is
-// seen to be the operation's own.
-func (g *gate) wrote(op *Operation, f *flight) bool {
-	if f.op != "" || g.blind || op.where == "" || len(f.writers) == 0 {
-		return f.op == op.name
+// openCall is the first request of an operation whose response has not been read;
+// else its last request.
+func (d *diagnosis) openCall(op *Operation) *gate.Call {
+	calls, _ := d.callsOf(op)
+	for _, c := range calls {
+		if c.Open() {
+			return c
+		}
 	}
-	return f.writers[0] == op.where
+	if len(calls) == 0 {
+		return nil
+	}
+	return calls[len(calls)-1]
+}
+
+// wrote reports whether an operation wrote a frame: the frame's context says so or, where
+// that names no operation, as in a Write without a context, the operation's own goroutine
+// wrote it.
+func (d *diagnosis) wrote(op *Operation, f *gate.Flight) bool {
+	if f.Op != "" || d.blind || op.goroutine == 0 || f.Writer.ID == 0 {
+		return f.Op == op.name
+	}
+	return f.Writer.ID == op.goroutine
 }
 
 // callWait follows an open request: to its response, or to where it stands itself.
-func (g *gate) callWait(who string, c *call) (category string, w Wait, why string) {
-	f := c.request
-	if c.answer != nil {
-		f = c.answer
+func (d *diagnosis) callWait(who string, c *gate.Call) (category string, w Wait, why string) {
+	f := c.Request
+	if c.Response != nil {
+		f = c.Response
 	}
-	l := g.lane(f.dir)
-	if f.given == 0 {
-		return l.behind(), Wait{Who: f.name, Why: l.place(f)}, l.behindWhy(who, f.name)
+	l := d.gate.Lane(f.Dir)
+	if f.Given == 0 {
+		return behind(l), Wait{Who: f.Name, Why: l.Where(f)}, d.behindWhy(l, who, f.Name)
 	}
-	w = g.debtWait(c)
-	for _, other := range g.names.calls { // a response may wait behind the frame that its reader has not come back from
-		if a := other.answer; a != nil && a.dir == l.dir && a.given == 0 && len(l.readers) == 0 && l.last != nil {
-			return Swallowed, w, l.behindWhy("the "+f.dir.Receiver(), a.name)
+	w = d.debtWait(c)
+	for _, other := range d.gate.Names.Calls { // a response may wait behind the frame that its reader has not come back from
+		if a := other.Response; a != nil && a.Dir == l.Dir && a.Given == 0 && l.Readers() == 0 && l.Last != nil {
+			return Swallowed, w, d.behindWhy(l, "the "+f.Dir.Receiver(), a.Name)
 		}
 	}
-	if back := g.lane(f.dir.Reverse()); back.blocked() && back.last != nil {
-		return Swallowed, w, fmt.Sprintf("%s; %s is behind it, and %s cannot overtake", back.away(), back.waiting[0].name, w.Who)
+	if back := d.gate.Lane(f.Dir.Reverse()); back.Blocked() && back.Last != nil {
+		return Swallowed, w, fmt.Sprintf("%s; %s is behind it, and %s cannot overtake", d.away(back), back.Waiting[0].Name, w.Who)
 	}
 	then := "has not answered it, and nothing is on its way to it"
-	if l.deafened {
+	if l.Deafened {
 		then = "and has closed without a response"
 	}
-	return LostAnswer, w, fmt.Sprintf("the %s read %s at step %d, %s", f.dir.Receiver(), c.name, f.given, then)
+	return LostAnswer, w, fmt.Sprintf("the %s read %s at step %d, %s", f.Dir.Receiver(), c.Name, f.Given, then)
 }
 
-// owed reports whether the request was read and no response offered.
-func (c *call) owed() bool { return c.request.given > 0 && c.answer == nil && !c.cancelled }
-
-// debtWait says who owes the response to a request that was read, and where that
-// end is blocked if it asked something itself since: the asker's stack tells.
-func (g *gate) debtWait(c *call) Wait {
-	f := c.request
-	w := Wait{Who: "response to " + c.name, Why: fmt.Sprintf("not sent: the %s read the request at step %d", f.dir.Receiver(), f.given)}
-	if inner := g.askedSince(g.lane(f.dir.Reverse()), f.given); inner != nil {
-		w.Why += "; it has asked " + inner.name + " since"
-		w.BlockedAt = g.asker(inner)
+// debtWait says who owes the response to a request that was read, and where that end is
+// blocked if it asked something itself since: the asker's stack tells.
+func (d *diagnosis) debtWait(c *gate.Call) Wait {
+	f := c.Request
+	w := Wait{Who: "response to " + c.Name, Why: fmt.Sprintf("not sent: the %s read the request at step %d", f.Dir.Receiver(), f.Given)}
+	if inner := d.askedSince(d.gate.Lane(f.Dir.Reverse()), f.Given); inner != nil {
+		w.Why += "; it has asked " + inner.Name + " since"
+		w.BlockedAt = d.asker(inner)
 	}
-	if at := placeOf(g.all, g.worker(c)); w.BlockedAt == "" && at.at != "" {
-		w.BlockedAt = at.String()
+	if w.BlockedAt == "" {
+		w.BlockedAt = d.all.Place(d.worker(c)).String()
 	}
 	return w
 }
 
-// asker says where the goroutine stands that sent a request, or the one that it
-// was sent for.
-func (g *gate) asker(c *call) string {
-	for _, goroutine := range c.request.writers {
-		if at := placeOf(g.all, goroutine); at.at != "" && !idle(stackOf(g.all, goroutine)) {
+// asker says where the goroutine stands that sent a request, or its parent.
+func (d *diagnosis) asker(c *gate.Call) string {
+	for _, id := range []int{c.Request.Writer.ID, c.Request.Writer.Parent} {
+		if at := d.all.Place(id); at.At != "" && !d.all.Find(id).Reading() {
 			return at.String()
 		}
 	}
 	return ""
 }
 
-// chainWaits adds what the chain passes and nobody has told of.
-func (r *Run) chainWaits() {
-	if r.chain == nil {
+// chainWaits adds the waits along the chain that are not told yet.
+func (d *diagnosis) chainWaits() {
+	if d.chain == nil {
 		return
 	}
-	calls := r.chain.calls()
+	calls := d.chain.calls()
 	for i, c := range calls {
-		if r.told("response to "+c.name) || !c.owed() {
+		if d.told("response to "+c.Name) || !c.Owed() {
 			continue
 		}
-		w := r.gate.debtWait(c)
-		if i > 0 && w.BlockedAt == "" && r.chain.mutual() {
-			w.Why += "; it waits for the response to " + calls[i-1].name
-			w.BlockedAt = r.gate.asker(calls[i-1])
+		w := d.debtWait(c)
+		if i > 0 && w.BlockedAt == "" && d.chain.mutual() {
+			w.Why += "; it waits for the response to " + calls[i-1].Name
+			w.BlockedAt = d.asker(calls[i-1])
 		}
-		r.waits = append(r.waits, w)
+		d.waits = append(d.waits, w)
 	}
 }
 
 // told reports whether the waits speak of a part.
-func (r *Run) told(who string) bool {
-	return slices.ContainsFunc(r.waits, func(w Wait) bool { return w.Who == who })
+func (d *diagnosis) told(who string) bool {
+	return slices.ContainsFunc(d.waits, func(w Wait) bool { return w.Who == who })
 }
 
-func (g *gate) lane(dir transport.Direction) *lane { return &g.lanes[dir-transport.ClientToServer] }
-
 // behind is the category of a frame that stands in the lane.
-func (l *lane) behind() string {
-	if l.last != nil && len(l.readers) == 0 {
+func behind(l *gate.Lane) string {
+	if l.Last != nil && l.Readers() == 0 {
 		return Swallowed
 	}
 	return NeverSent
 }
 
-func (l *lane) behindWhy(who, frame string) string {
-	reader := l.dir.Receiver()
-	if l.last == nil {
-		return fmt.Sprintf("%s needs %s, but the %s has never read", who, frame, reader)
+func (d *diagnosis) behindWhy(l *gate.Lane, who, frame string) string {
+	if l.Last == nil {
+		return fmt.Sprintf("%s needs %s, but the %s has never read", who, frame, l.Dir.Receiver())
 	}
-	return fmt.Sprintf("%s; %s needs %s, which is behind it", l.away(), who, frame)
+	return fmt.Sprintf("%s; %s needs %s, which is behind it", d.away(l), who, frame)
 }
 
-// away says how it comes that nobody reads on.
-func (l *lane) away() string {
-	if l.quit {
-		return fmt.Sprintf("the goroutine that read %s for the %s, at step %d, has ended, and nobody reads on", l.last.name, l.dir.Receiver(), l.last.given)
+// away says why nobody reads on.
+func (d *diagnosis) away(l *gate.Lane) string {
+	if d.hasEnded(l) {
+		return fmt.Sprintf("the goroutine that read %s for the %s, at step %d, has ended, and nobody reads on",
+			l.Last.Name, l.Dir.Receiver(), l.Last.Given)
 	}
-	return fmt.Sprintf("the %s's reader took %s at step %d and has not come back", l.dir.Receiver(), l.last.name, l.last.given)
+	return fmt.Sprintf("the %s's reader took %s at step %d and has not come back", l.Dir.Receiver(), l.Last.Name, l.Last.Given)
 }
 
-// place says where a frame is.
-func (l *lane) place(f *flight) string {
-	if i := slices.Index(l.queue, f); i >= 0 {
-		return fmt.Sprintf("queued in %v, number %d of %d", l.dir, i+1, len(l.queue))
+// hasEnded reports whether the goroutine that was given the lane's last frame is seen to
+// have ended.
+func (d *diagnosis) hasEnded(l *gate.Lane) bool { return d.quit[l.Dir-transport.ClientToServer] }
+
+// hasQuit looks for the goroutine that was given the last frame. Where an end reads every
+// frame on a goroutine of its own, each may end.
+func (d *diagnosis) hasQuit(l *gate.Lane) bool {
+	if len(d.all) == 0 || l.Holder.ID == 0 || d.all.Find(l.Holder.ID).Text != "" {
+		return false
 	}
-	if slices.Contains(l.waiting, f) {
-		full := "is closed"
-		if l.cap == 0 {
-			full = "has no waiting reader"
-		} else if l.cap > 0 && len(l.queue) >= l.cap {
-			full = fmt.Sprintf("is full (%d of %d)", len(l.queue), l.cap)
-		}
-		return fmt.Sprintf("in the hand of the %s's writer: %v %s", l.dir.Sender(), l.dir, full)
-	}
-	if f.given > 0 {
-		return fmt.Sprintf("read by the %s at step %d", l.dir.Receiver(), f.given)
-	}
-	return "withdrawn: its writer gave up, or an end was closed"
+	return l.Before.Parent == 0 || l.Holder.Parent == 0 || l.Before.ID == l.Holder.ID || l.Before.Parent != l.Holder.Parent
 }
 
-// readerWait says what a reader that has not come back holds, and where it is
-// blocked, of a traced gate.
-func (g *gate) readerWait(l *lane) (Wait, bool) {
-	who := fmt.Sprintf("%s reader (%v)", l.dir.Receiver(), l.dir)
+// readerWait says what a reader that has not come back holds and, in a traced run, where
+// it is blocked.
+func (d *diagnosis) readerWait(l *gate.Lane) (Wait, bool) {
+	who := fmt.Sprintf("%s reader (%v)", l.Dir.Receiver(), l.Dir)
 	switch {
-	case len(l.readers) > 0 || l.deafened || l.read:
+	case l.Readers() > 0 || l.Deafened || l.Read:
 		return Wait{}, false
-	case l.eof > 0:
-		return Wait{Who: who, Why: fmt.Sprintf("was told at step %d that the %s has closed, and reads no more", l.eof, l.dir.Sender())}, true
-	case l.last == nil:
-		return Wait{Who: who, Why: "has never read"}, len(l.queue)+len(l.waiting) > 0
-	case l.quit:
-		return Wait{Who: who, Why: fmt.Sprintf("the goroutine that was given %s at step %d has ended, and nobody has read since", l.last.name, l.last.given)}, true
+	case l.EOF > 0:
+		return Wait{Who: who, Why: fmt.Sprintf("was told at step %d that the %s has closed, and reads no more", l.EOF, l.Dir.Sender())}, true
+	case l.Last == nil:
+		return Wait{Who: who, Why: "has never read"}, len(l.Queue)+len(l.Waiting) > 0
+	case d.hasEnded(l):
+		return Wait{Who: who, Why: fmt.Sprintf("the goroutine that was given %s at step %d has ended, and nobody has read since",
+			l.Last.Name, l.Last.Given)}, true
 	}
-	w := Wait{Who: who, Holds: l.last.name, Why: fmt.Sprintf("given at step %d; has not read since", l.last.given)}
-	if l.idle != "" {
-		w.Why += ": " + l.idle
+	w := Wait{Who: who, Holds: l.Last.Name, Why: fmt.Sprintf("given at step %d; has not read since", l.Last.Given)}
+	if l.Idle != "" {
+		w.Why += ": " + l.Idle
 	}
-	for _, goroutine := range l.holder { // some SDKs read each frame on a goroutine of its own, which ends
-		if w.BlockedAt == "" {
-			w.BlockedAt = placeOf(g.all, goroutine).String()
-		}
-	}
+	// Some SDKs read each frame on a goroutine of its own, which ends.
+	w.BlockedAt = cmp.Or(d.all.Place(l.Holder.ID).String(), d.all.Place(l.Holder.Parent).String())
 	return w, true
 }
 
-// A library's Close may wait for calls and handlers before it closes the Conn, and then
-// the gate sees nothing of it. The stacks of a traced run show it.
-
-// closes reports whether a goroutine stands in a library's Close that the caller's code
-// called.
-func (p place) closes() bool {
-	return strings.HasSuffix(p.entry, ".Close") || strings.HasSuffix(p.entry, ".Shutdown") || strings.HasSuffix(p.entry, ".Stop")
-}
-
-// endOf returns the direction in which the end writes whose type a function's name names,
-// such as mcp.(*ClientSession).Close; none where it names neither or both.
-func endOf(function string) transport.Direction {
-	name := strings.ToLower(function)
-	switch client, server := strings.Contains(name, "client"), strings.Contains(name, "server"); {
-	case client && !server:
-		return transport.ClientToServer
-	case server && !client:
-		return transport.ServerToClient
-	}
-	return transport.NoDirection
-}
-
-// closeWhy says what is open at the end that a function closes: what it may wait for.
-func (g *gate) closeWhy(function string) string {
-	dir := endOf(function)
+// closeWhy says what is open at the end that a library's Close closes: it may wait for
+// calls and handlers there before it closes the Conn, and the gate sees nothing of that.
+func (d *diagnosis) closeWhy(function string) string {
+	dir := closedEnd(function)
 	var waits, owes []string
-	for _, c := range g.names.calls {
+	for _, c := range d.gate.Names.Calls {
 		switch {
-		case c.cancelled || c.listen || c.request.taken == 0:
-		case c.request.dir == dir && (c.answer == nil || c.answer.given == 0):
-			waits = append(waits, "the response to "+c.name)
-		case c.request.dir == dir.Reverse() && c.owed():
-			owes = append(owes, "the response to "+c.name)
+		case c.Cancelled || c.Listen || c.Request.Taken == 0:
+		case c.Request.Dir == dir && c.Open():
+			waits = append(waits, "the response to "+c.Name)
+		case c.Request.Dir == dir.Reverse() && c.Owed():
+			owes = append(owes, "the response to "+c.Name)
 		}
 	}
 	switch {
@@ -430,100 +424,115 @@ func (g *gate) closeWhy(function string) string {
 	return "its end waits for " + strings.Join(waits, ", ") + ", and owes " + strings.Join(owes, ", ")
 }
 
-// seeCloses notes, when a traced run is at rest, which of its goroutines stand in a Close.
-func (r *Run) seeCloses(all []string) {
-	still := map[string]int{}
-	for _, s := range r.engine.own(all) {
-		if !readPlace(s).closes() {
+// closedEnd returns the direction in which the end writes that a function closes, as in
+// mcp.(*ClientSession).Close; none where its name has neither role or both.
+func closedEnd(function string) transport.Direction {
+	name := strings.ToLower(function)
+	switch client, server := strings.Contains(name, "client"), strings.Contains(name, "server"); {
+	case client && !server:
+		return transport.ClientToServer
+	case server && !client:
+		return transport.ServerToClient
+	}
+	return transport.NoDirection
+}
+
+// answered is for an operation whose responses were all read: one did not reach
+// it, or it has gone on and waits for something else.
+func (d *diagnosis) answered(op *Operation, calls []*gate.Call, at stacks.Place) (category string, waits []Wait, why string, sure bool) {
+	who, c := "operation "+op.name, calls[len(calls)-1]
+	read := func(c *gate.Call) string {
+		return fmt.Sprintf("the %s read the response to %s at step %d", c.Response.Dir.Receiver(), c.Name, c.Response.Given)
+	}
+	for _, c := range slices.Backward(calls) {
+		if d.trace.stance(c) != nil && !d.wentOn(op, c) {
+			return LostAnswer, []Wait{{Who: who, WaitsFor: "response to " + c.Name, BlockedAt: at.String(),
+				Why: fmt.Sprintf("the %s read it at step %d; it did not reach the operation", c.Response.Dir.Receiver(), c.Response.Given),
+			}}, read(c) + ", but " + who + " did not get it", true
+		}
+	}
+	if d.trace.stance(c) == nil {
+		return LostAnswer, []Wait{{Who: who, Why: read(c)}}, read(c) + ", and " + who + " has not returned", true
+	}
+	category, w, _ := d.unsigned(who, at)
+	w.Why = fmt.Sprintf("the response to its last request, %s, was read at step %d, and it went on", c.Name, c.Response.Given)
+	if category == LostAnswer {
+		w.Why += "; read and answered by nobody: " + strings.Join(d.unanswered(), ", ")
+	}
+	does := "waits for something else"
+	if at.At != "" {
+		does = "stands at " + at.String()
+	}
+	why = fmt.Sprintf("%s %s; the response to its last request, %s, was read at step %d", who, does, c.Name, c.Response.Given)
+	return category, []Wait{w}, why, true
+}
+
+// shape is what every run of a hang has in common: which readers have not come back for
+// the frame behind the one that they hold, what kind of frame that one is, and for a lost
+// response how far the open calls came. about are the frames that it is about. Frames
+// alone decide: only a traced run knows what stacks tell.
+func (d *diagnosis) shape(category string) (shape string, about []*gate.Flight) {
+	var list []string
+	for i := range d.gate.Lanes {
+		l := &d.gate.Lanes[i]
+		if len(l.Queue)+len(l.Waiting) > 0 && l.Last != nil && l.Readers() == 0 && !l.Deafened {
+			list = append(list, fmt.Sprintf("%s reader holds a %s", l.Dir.Receiver(), frameKind(l.Last.Frame)))
+			about = append(about, l.Last)
+			about = append(about, l.Waiting[:min(1, len(l.Waiting))]...)
+		}
+	}
+	for _, op := range d.run.unfinished() {
+		c := d.openCall(op)
+		if c == nil {
 			continue
 		}
-		id := goroutineOf(s)
-		if still[id] = len(r.steps); r.closers[id] > 0 {
-			still[id] = r.closers[id]
-		}
-	}
-	r.closers = still
-}
-
-// closing notes for a hang which end is closing, since which step, and which code closes it.
-func (r *Run) closing() {
-	if len(r.gate.all) == 0 {
-		return
-	}
-	r.seeCloses(r.gate.all)
-	for _, s := range r.engine.own(r.gate.all) {
-		p, id := readPlace(s), goroutineOf(s)
-		dir := endOf(p.entry)
-		if since := r.closers[id]; since > 0 && dir != transport.NoDirection {
-			r.note(fmt.Sprintf("the %s's end is closing since step %d, in %s, called by %s", dir.Sender(), min(since, r.still), p.entry, strings.Join(p.from, ", by ")))
-		}
-	}
-}
-
-const (
-	laneWidth  = 64 // columns between the client's line and the server's
-	shownLines = 24
-	shownQueue = 3 // standing frames shown of each direction
-)
-
-// draw shows the run: what was read, when operations began, a Write that returned
-// late, and at the end the frames that stand.
-func (r *Run) draw() []string {
-	var lines []string
-	lastGive := 0
-	for i, s := range r.shown() {
-		at := i + 1
-		f := s.flight
+		about = append(about, c.Request)
 		switch {
-		case f != nil && f.given == at:
-			lines = append(lines, arrow(at, s.Dir, f.name, ""))
-			lastGive = at
-		case s.Kind == Ack && f.given > 0 && lastGive > f.given:
-			lines = append(lines, arrow(at, 0, "only now returns the Write of "+f.name, ""))
-		case s.Kind == Start, s.Kind == Close, s.Kind == End, s.Kind == Relent, s.Kind == HalfClose, s.Kind == Reach:
-			lines = append(lines, arrow(at, 0, s.Name(), ""))
+		case category != LostAnswer && category != Mutual || c.Request.Given == 0:
+		case c.Response == nil:
+			list = append(list, fmt.Sprintf("%v request read, not answered", c.Request.Dir))
+		case c.Response.Given > 0:
+			list = append(list, fmt.Sprintf("%v answer read", c.Response.Dir))
 		}
 	}
-	if over := len(lines) - shownLines; over > 0 {
-		lines = append([]string{"     … " + phrase.Plural(over, "line") + " before"}, lines[over:]...)
-	}
-	head := "      client" + strings.Repeat(" ", laneWidth-len("client")) + "server"
-	lines = append([]string{head}, lines...)
-	for i := range r.gate.lanes {
-		l := &r.gate.lanes[i]
-		for i, f := range slices.Concat(l.queue, l.waiting) {
-			if i == shownQueue {
-				lines = append(lines, fmt.Sprintf("     … %d more in %v", len(l.queue)+len(l.waiting)-i, l.dir))
-				break
-			}
-			note := fmt.Sprintf("queued in %v", l.dir)
-			if f.taken == 0 {
-				note = fmt.Sprintf("in the hand of the %s's writer", l.dir.Sender())
-			}
-			lines = append(lines, arrow(0, l.dir, f.name, note))
-		}
-	}
-	return lines
+	slices.Sort(list)
+	return strings.Join(slices.Compact(list), ", "), about
 }
 
-// arrow draws one line: of a frame that was read a whole arrow, of one that was
-// not its first half and a note, of anything else the words alone.
-func arrow(at int, dir transport.Direction, label, note string) string {
-	shaft := "   "
+// frameKind names the kind of message that a frame is.
+func frameKind(f transport.Frame) string {
+	messages, err := f.Messages()
 	switch {
-	case dir == transport.ClientToServer && note == "":
-		shaft = "-->"
-	case dir == transport.ClientToServer:
-		shaft = "-  "
-	case dir == transport.ServerToClient && note == "":
-		shaft = "<--"
-	case dir == transport.ServerToClient:
-		shaft = "  -"
+	case err != nil:
+		return transport.Invalid.String()
+	case len(messages) == 1:
+		return messages[0].Kind().String()
 	}
-	number := "    "
-	if at > 0 {
-		number = fmt.Sprintf("%4d", at)
+	return "batch"
+}
+
+// modelStop says how a receive loop that stands under its model holds up a run that does
+// not move; "" where none does. The frames do not show it: only the model knows.
+func modelStop(actors []*actor) (category, why string) {
+	var works [2]*replay.Stop
+	for i, a := range actors {
+		a.mu.Lock()
+		stop := a.half.Stopped()
+		a.mu.Unlock()
+		if stop == nil || a.end.In.Last == nil {
+			continue
+		}
+		if stop.Works {
+			works[i] = stop
+		}
+		if category != Swallowed {
+			category, why = a.stands(stop)
+		}
 	}
-	pad := strings.Repeat(shaft[1:2], max(laneWidth-5-utf8.RuneCountInString(label), 0))
-	return strings.TrimRight(fmt.Sprintf("%s  |%s %s %s%s| %s", number, shaft[:1], label, pad, shaft[2:], note), " ")
+	a, b := works[0], works[1]
+	if a != nil && b != nil && a.Never && b.Never && (a.Call == b.Held || b.Call == a.Held) && a.Call > 0 && b.Call > 0 {
+		return Mutual, fmt.Sprintf("the client works at %s and the server at %s; each has asked the other since, and reads no answer before that is done",
+			actors[0].end.In.Last.Name, actors[1].end.In.Last.Name)
+	}
+	return category, why
 }

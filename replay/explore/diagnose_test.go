@@ -194,44 +194,6 @@ func TestCategories(t *testing.T) {
 	}
 }
 
-func TestPlace(t *testing.T) {
-	for want, stack := range map[string]string{
-		"[chan receive] sdk.(*Conn).wait conn.go:480, in sdk.(*Session).Close, called by app.stop main.go:12, by app.main.func1 main.go:7": `goroutine 7 [chan receive (durable), synctest bubble 1]:
-sync.runtime_notifyListWait(0xc000012030, 0x0)
-	/usr/local/go/src/sync/sema.go:597 +0x159
-example.org/sdk.(*Conn).wait(0xc000012030)
-	/root/go/pkg/mod/example.org/sdk@v1.8.0/conn.go:480 +0x1
-example.org/sdk.(*Session).Close(...)
-	/root/go/pkg/mod/example.org/sdk@v1.8.0/session.go:9
-example.org/app.stop()
-	/home/me/app/main.go:12 +0x2
-example.org/app.main.func1()
-	/home/me/app/main.go:7 +0x2
-example.org/sdk.run()
-	/root/go/pkg/mod/example.org/sdk@v1.8.0/run.go:1 +0x2
-created by example.org/app.main in goroutine 1
-	/home/me/app/main.go:5 +0x3`,
-		"[select] app.run main.go:3": `goroutine 7 [select]:
-app.run()
-	app/main.go:3
-example.org/sdk.serve()
-	example.org/sdk@v1.8.0/serve.go:1`,
-		"": `goroutine 7 [running]:
-created by example.org/app.main in goroutine 1
-	/home/me/app/main.go:5 +0x3`,
-	} {
-		if got := placeOf([]string{"goroutine 77 [select]:", stack}, "7").String(); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-	if got := placeOf([]string{"goroutine 7 [select]:\nx.y()\n\tz.go:1"}, "8").String(); got != "" {
-		t.Errorf("another goroutine: %s", got)
-	}
-	if got := placeOf([]string{"goroutine 7 [running]:\nx.y()\n\tz.go:1"}, "7").String(); got != "" {
-		t.Errorf("the engine's own: %s", got)
-	}
-}
-
 // A run that is cut short by its limit of steps still says who waits.
 func TestUndecidedWaits(t *testing.T) {
 	r := Search(t, Plan{Schedules: 1, Steps: 100, Setup: func(r *Run) {

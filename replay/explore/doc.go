@@ -161,16 +161,21 @@
 //
 // # The files
 //
-//	gate, step                  the transport that only parks; its frames and their names
-//	run, session                one schedule: its operations and peers; its loop
-//	engine, watch, stack        what keeps a run still; freezes; reading goroutine stacks
-//	recorded, modeled           the halves of a recorded session as players, and as models
-//	strategy, exhaustive        how the next step is chosen
-//	plan, search, token         the search over schedules, its bounds, and their spelling
-//	budget_unix, budget_other   the processor time that is used
-//	reduce (and shrink)         smaller schedules and sessions that fail alike
-//	oracle, diagnose, chain     verdicts, and why nothing goes on
-//	report                      what the reader gets
+//	plan, search, limits           what to explore; the runs of a search, and what ends it
+//	run, loop                      one schedule: its operations and peers; its steps
+//	strategy, exhaustive           how the next step is chosen
+//	independence, coverage         which steps commute; classes of schedules
+//	token                          the spelling of a schedule, and how it is followed
+//	engine, settle, freeze         what keeps a run still; standstills that stacks show
+//	recorded, modeled              the halves of a recorded session as players, and as models
+//	oracle                         broken rules, lost and changed answers
+//	diagnose, chain, trace         why nothing goes on
+//	periodic                       traffic of timers, which is no progress
+//	reduce (and package shrink)    smaller schedules and sessions that fail alike
+//	report, record                 what the reader gets; a run as a recording and as a drawing
+//	budget_unix, budget_other      the processor time that is used
+//
+// Package gate is the transport, package stacks reads goroutine dumps.
 //
 // # What it refuses
 //

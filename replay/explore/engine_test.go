@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -333,8 +334,8 @@ func TestBlockedSetup(t *testing.T) {
 // After any run, whatever its verdict, no goroutine of it is left.
 func TestNothingLeft(t *testing.T) {
 	bubbled := func() (n int) {
-		for _, s := range snapshot() {
-			if bubbleMark(s) != "" {
+		for _, g := range stacks.Take() {
+			if g.Bubble != "" {
 				n++
 			}
 		}

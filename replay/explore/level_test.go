@@ -104,8 +104,8 @@ func TestL1IsLegal(t *testing.T) {
 			}
 		}
 		orders[said] = true
-		if len(r.gate.breaches) > 0 {
-			return fmt.Errorf("breaches: %v", r.gate.breaches)
+		if len(r.gate.Breaches) > 0 {
+			return fmt.Errorf("breaches: %v", r.gate.Breaches)
 		}
 		return nil
 	}})
@@ -130,7 +130,7 @@ func TestRecordedTokens(t *testing.T) {
 			first.play(t, one.plan)
 			token := Token{Capacity: first.capacity, Level: level, Choices: first.choices}
 			again := one.newRun(token.Capacity)
-			again.token = &token
+			again.follower = &follower{token: token}
 			again.play(t, one.plan)
 			if again.verdict != Pass || !slices.Equal(namesOf(first), namesOf(again)) {
 				t.Fatalf("%v, schedule %d: %s\n%s\nwant\n%s", level, n, again.why, namesOf(again), namesOf(first))
@@ -156,7 +156,7 @@ func TestL1Eager(t *testing.T) {
 			}
 			for _, s := range r.steps {
 				if s.Kind == Take && s.Dir == dir {
-					got = append(got, string(s.flight.frame.Bytes))
+					got = append(got, string(s.Flight.Frame.Bytes))
 				}
 			}
 			if !slices.Equal(got, want) {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -37,8 +38,8 @@ func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
 	}
 	setup := func(r *Run) {
 		if r.level == L1 {
-			r.recordedServer(server)
-			r.recordedClient(client)
+			playServer(r, server)
+			playClient(r, client)
 			return
 		}
 		for _, p := range parts {
@@ -80,7 +81,7 @@ func newPart(r *replay.Recording, events []store.Event, calls []recordedCall, ow
 // and one for the rest, which is named only where no call stands.
 func (p *part) play(r *Run) {
 	a := &actor{
-		part: p, run: r, end: &r.gate.ends[p.own-transport.ClientToServer], half: p.half.Rewound(),
+		part: p, run: r, end: r.gate.End(p.own), half: p.half.Rewound(),
 		asked: map[int][]*Operation{}, awaited: map[int][]*Operation{},
 		send: make(chan struct{}, 1), read: make(chan struct{}, 1),
 	}
@@ -100,7 +101,7 @@ func (p *part) play(r *Run) {
 type actor struct {
 	*part
 	run     *Run
-	end     *end
+	end     *gate.End
 	asked   map[int][]*Operation // by number of the request's frame
 	awaited map[int][]*Operation // by number of the response's frame
 	whole   *Operation
@@ -125,10 +126,11 @@ func (a *actor) write(ctx context.Context) {
 		}
 		name := ""
 		for _, op := range a.asked[n] {
-			a.run.begin(op)
+			op.begin()
 			name = op.name
 		}
-		if a.end.send(ctx, a.frames[n-1], "", name) != nil {
+		flight, err := a.end.Offer(ctx, a.frames[n-1], name)
+		if err != nil || a.end.Await(ctx, flight) != nil {
 			return
 		}
 		a.mu.Lock()
@@ -153,9 +155,9 @@ func (a *actor) listen(ctx context.Context) {
 		case !wants && !read:
 			idle = "sends before it reads on"
 		}
-		a.run.gate.hold()
-		a.end.in.idle, a.end.in.read = idle, read
-		a.run.gate.free()
+		a.run.gate.Lock()
+		a.end.In.Idle, a.end.In.Read = idle, read
+		a.run.gate.Unlock()
 		if !wants {
 			if a.over() || !pause(ctx, a.read) {
 				return
@@ -171,7 +173,7 @@ func (a *actor) listen(ctx context.Context) {
 		a.mu.Unlock()
 		for _, op := range a.awaited[n] {
 			if stop == nil || !stop.Inside {
-				a.run.settle(op)
+				op.finish(nil)
 			}
 		}
 		stir(a.send)
@@ -185,7 +187,7 @@ func (a *actor) over() bool {
 	done, stop := a.half.Sent() && a.half.Read(), a.half.Stopped()
 	a.mu.Unlock()
 	if done {
-		a.run.settle(a.whole)
+		a.whole.finish(nil)
 	}
 	if !done || stop != nil {
 		return false
@@ -212,43 +214,18 @@ func stir(wake chan<- struct{}) {
 	}
 }
 
-// stopped says how a receive loop that stands under its model holds up a run that
-// does not move; "" where none does. The frames do not show it: only the model knows.
-func (r *Run) stopped() (category, why string) {
-	var works [2]*replay.Stop
-	for i, a := range r.actors {
-		a.mu.Lock()
-		stop := a.half.Stopped()
-		a.mu.Unlock()
-		if stop == nil || a.end.in.last == nil {
-			continue
-		}
-		if stop.Works {
-			works[i] = stop
-		}
-		if category != Swallowed {
-			category, why = a.stands(stop)
-		}
-	}
-	if a, b := works[0], works[1]; a != nil && b != nil && a.Never && b.Never && (a.Call == b.Held || b.Call == a.Held) && a.Call > 0 && b.Call > 0 {
-		return Mutual, fmt.Sprintf("the client works at %s and the server at %s; each has asked the other since, and reads no answer before that is done",
-			r.actors[0].end.in.last.name, r.actors[1].end.in.last.name)
-	}
-	return category, why
-}
-
 // stands says how its receive loop stands.
 func (a *actor) stands(stop *replay.Stop) (category, why string) {
-	in := a.end.in
+	in := a.end.In
 	if stop.Works {
-		why = fmt.Sprintf("the %s works at %s, read at step %d, and does not read meanwhile", in.dir.Receiver(), in.last.name, in.last.given)
+		why = fmt.Sprintf("the %s works at %s, read at step %d, and does not read meanwhile", in.Dir.Receiver(), in.Last.Name, in.Last.Given)
 		if stop.Never {
 			return NeverSent, why + "; the recording has nothing that ends that"
 		}
 		return Swallowed, why + "; what it waits for is behind it"
 	}
 	why = fmt.Sprintf("the %s's receive loop holds %s, read at step %d: its inner queue has no room for it, and nobody drains that during a call",
-		in.dir.Receiver(), in.last.name, in.last.given)
+		in.Dir.Receiver(), in.Last.Name, in.Last.Given)
 	if stop.Never {
 		return NeverSent, why + "; the recording has no response to the call"
 	}
@@ -410,9 +387,9 @@ func recordedCalls(events []store.Event) ([]recordedCall, error) {
 	seen := map[string]int{}
 	var calls []recordedCall
 	for _, c := range pairs.All() {
-		name := clip(c.Method)
+		name := gate.Clip(c.Method)
 		if c.Target != "" {
-			name += fmt.Sprintf(" %q", shorten(c.Target))
+			name += fmt.Sprintf(" %q", gate.Shorten(c.Target))
 		}
 		if c.Dir == transport.ServerToClient {
 			name = "server: " + name
@@ -425,29 +402,4 @@ func recordedCalls(events []store.Event) ([]recordedCall, error) {
 		})
 	}
 	return calls, nil
-}
-
-// expect adds an operation that a recorded half begins and ends itself.
-func (r *Run) expect(name string) *Operation {
-	r.Op(name, nil)
-	op := r.ops[len(r.ops)-1]
-	op.played = true
-	return op
-}
-
-// begin and settle are called by the half that plays the operation.
-func (r *Run) begin(op *Operation) {
-	r.gate.hold()
-	op.started = true
-	r.gate.free()
-}
-
-func (r *Run) settle(op *Operation) {
-	r.gate.hold()
-	if !op.done {
-		op.done = true
-		r.ended++
-		r.gate.poke()
-	}
-	r.gate.free()
 }

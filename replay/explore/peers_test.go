@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -76,7 +77,7 @@ func (p *peer) call(ctx context.Context, method, params string) (json.RawMessage
 
 // tool calls a tool and asks for progress.
 func (p *peer) tool(ctx context.Context, name string) error {
-	_, err := p.call(ctx, "tools/call", fmt.Sprintf(`{"name":%q,"_meta":{"progressToken":%q}}`, name, operationOf(ctx)))
+	_, err := p.call(ctx, "tools/call", fmt.Sprintf(`{"name":%q,"_meta":{"progressToken":%q}}`, name, gate.OperationOf(ctx)))
 	return err
 }
 

@@ -2,15 +2,8 @@ package explore
 
 import (
 	"cmp"
-	"fmt"
-	"io"
-	"os"
-	"runtime"
-	"runtime/debug"
+	"errors"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -182,248 +175,20 @@ func withDefaults(p Plan) *Plan {
 	return &p
 }
 
-// series makes numbered runs, several at once, and takes them in the order of
-// their numbers, so that the result does not depend on who finishes first.
-type series struct {
-	from, to int
-	make     func(number int) *Run
-	take     func(*Run) (more bool)
-	over     func() bool // asked before each run, if not nil: no more of them
-}
-
-// ahead is how many runs a worker may be ahead of the one that is taken next.
-const ahead = 8
-
-// run returns the number after the last that was taken. When take wants no more,
-// the runs that are on their way are waited for and forgotten.
-func (s *series) run(workers int) int {
-	if workers = min(workers, s.to-s.from); workers > 1 {
-		return s.parallel(workers)
+// Judge is Search where there is no test. An error says what is wrong with the plan; what
+// the runs gave is in the report.
+//
+// The bubbles are the same: testing/synctest wants a *testing.T only to hang the
+// T of the bubble on, and an empty one will do. Nothing is printed, no flag is
+// defined, and the process does not end with it.
+func Judge(p Plan) (Report, error) {
+	if p.Setup == nil {
+		return Report{}, errors.New("explore: the plan has no Setup")
 	}
-	for i := s.from; i < s.to; i++ {
-		if s.over != nil && s.over() {
-			return i
-		}
-		if !s.take(s.make(i)) {
-			return i + 1
+	if p.Token != "" {
+		if _, err := ParseToken(p.Token); err != nil {
+			return Report{}, err
 		}
 	}
-	return max(s.from, s.to)
-}
-
-type made struct {
-	number int
-	run    *Run // nil: its goroutine was ended (runtime.Goexit)
-}
-
-func (s *series) parallel(workers int) int {
-	window := ahead * workers
-	numbers, finished := make(chan int, window), make(chan made, window)
-	var all sync.WaitGroup
-	for range workers {
-		all.Go(func() {
-			for n := range numbers {
-				s.one(n, finished)
-			}
-		})
-	}
-	defer all.Wait()
-	defer func() {
-		close(numbers)
-		for range numbers { // nobody begins these any more
-		}
-	}()
-	next, taken := s.from, s.from
-	waiting := map[int]*Run{}
-	for {
-		for next < s.to && next < taken+window && (s.over == nil || !s.over()) {
-			numbers <- next
-			next++
-		}
-		if taken == next {
-			return taken
-		}
-		m := <-finished
-		if m.run == nil {
-			runtime.Goexit() // as it would have on this goroutine
-		}
-		waiting[m.number] = m.run
-		for waiting[taken] != nil {
-			r := waiting[taken]
-			delete(waiting, taken)
-			taken++
-			if !s.take(r) {
-				return taken
-			}
-		}
-	}
-}
-
-// one makes a run, and says so also where its goroutine is ended.
-func (s *series) one(number int, finished chan<- made) {
-	m := made{number: number}
-	defer func() { finished <- m }()
-	m.run = s.make(number)
-}
-
-// budget is the processor time that a search may use.
-type budget struct {
-	limit time.Duration // 0: any
-	begin time.Duration
-	used  func() time.Duration
-}
-
-func newBudget(limit time.Duration, workers int) *budget {
-	start := time.Now()
-	b := &budget{limit: limit, used: func() time.Duration {
-		if d, ok := processTime(); ok {
-			return d
-		}
-		return time.Since(start) * time.Duration(max(1, workers))
-	}}
-	b.begin = b.used()
-	return b
-}
-
-// spent reports whether the budget is used up.
-func (b *budget) spent() bool { return b.limit > 0 && b.used()-b.begin >= b.limit }
-
-// aftermath is the real time that making a failure simple, following its token and trying
-// other capacities may take together: where one run takes seconds, hundreds are too many.
-const aftermath = time.Minute
-
-// limits end a search from outside. No verdict depends on them: the report leaves out what
-// they cut short, or says how much of it was done.
-type limits struct {
-	stop  <-chan struct{} // nil: nobody stops it
-	until time.Time       // zero: there is time
-}
-
-// within returns the limits of a part of the search that may take d from now on.
-func (l limits) within(d time.Duration) limits {
-	if until := time.Now().Add(d); l.until.IsZero() || until.Before(l.until) {
-		l.until = until
-	}
-	return l
-}
-
-// ended says what ended the search; "" while it goes on.
-func (l limits) ended() string {
-	select {
-	case <-l.stop:
-		return EndStopped
-	default:
-	}
-	if !l.until.IsZero() && !time.Now().Before(l.until) {
-		return EndTime
-	}
-	return ""
-}
-
-// exploreGC is the percentage while schedules run: each leaves little behind, and
-// collecting it at 100 % costs more than half of the time.
-const exploreGC = 800
-
-var collector struct {
-	sync.Mutex
-	users  int
-	before int
-}
-
-// raiseGC raises the collector's percentage for the process and returns what
-// takes that back. A higher one of the user's, or none at all, is left alone.
-func raiseGC() (restore func()) {
-	collector.Lock()
-	defer collector.Unlock()
-	if collector.users++; collector.users == 1 {
-		if collector.before = debug.SetGCPercent(exploreGC); collector.before < 0 || collector.before > exploreGC {
-			debug.SetGCPercent(collector.before)
-		}
-	}
-	return func() {
-		collector.Lock()
-		defer collector.Unlock()
-		if collector.users--; collector.users == 0 {
-			debug.SetGCPercent(collector.before)
-		}
-	}
-}
-
-const (
-	progressAfter = time.Second            // a shorter search says nothing
-	progressEvery = 200 * time.Millisecond // the line is drawn so often at most
-	progressWidth = 79
-	eraseLine     = "\r\x1b[K"
-)
-
-// progress draws one line on a terminal while a search runs.
-type progress struct {
-	w     io.Writer
-	now   func() time.Time
-	begin time.Time
-	next  time.Time // when to draw again
-	drawn bool
-}
-
-// progressing: one search at a time has the terminal's line.
-var progressing atomic.Bool
-
-// newProgress returns nil where there is no terminal to draw on. Its methods do
-// nothing then.
-func newProgress() *progress {
-	info, err := os.Stderr.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 || !progressing.CompareAndSwap(false, true) {
-		return nil
-	}
-	p := &progress{w: os.Stderr, now: time.Now}
-	p.start()
-	return p
-}
-
-func (p *progress) start() {
-	p.begin = p.now()
-	p.next = p.begin.Add(progressAfter)
-}
-
-// step draws the line when it is time to.
-func (p *progress) step(plan *Plan, done int) {
-	if p == nil {
-		return
-	}
-	now := p.now()
-	if now.Before(p.next) {
-		return
-	}
-	p.next, p.drawn = now.Add(progressEvery), true
-	fmt.Fprint(p.w, eraseLine, progressText(plan, done, now.Sub(p.begin)))
-}
-
-// end takes the line away.
-func (p *progress) end() {
-	if p == nil {
-		return
-	}
-	if p.drawn {
-		fmt.Fprint(p.w, eraseLine)
-	}
-	progressing.Store(false)
-}
-
-// progressText is the line: how far the search is, how fast, and where.
-func progressText(plan *Plan, done int, elapsed time.Duration) string {
-	budget := ""
-	if plan.CPU > 0 {
-		budget = fmt.Sprintf(" or %v of CPU time", plan.CPU)
-	}
-	rate := float64(done) / max(elapsed, time.Millisecond).Seconds()
-	words := make([]string, len(plan.Capacities))
-	for i, c := range plan.Capacities {
-		words[i] = c.short()
-	}
-	line := fmt.Sprintf("explore: %d of %d schedules%s, %.0f/s, capacities %s",
-		done, plan.Schedules, budget, rate, strings.Join(words, ", "))
-	if len(line) > progressWidth {
-		line = line[:progressWidth-3] + "..."
-	}
-	return line
+	return explore(new(testing.T), p, time.Time{}), nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -161,37 +162,18 @@ func TestHalfClose(t *testing.T) {
 	}})
 }
 
-// Goroutines that wait stand by the round in which they came, and those of one round by
-// name, whichever came first: which ran first must not show in a token.
-func TestPointOrder(t *testing.T) {
-	g := newGate(Capacity{}, false)
-	for round, names := range [][]string{{"c", "a", "b"}, {"b", "a"}} {
-		g.round = round
-		for _, name := range names {
-			g.arrive(name)
-		}
-	}
-	var got []string
-	for _, p := range g.points {
-		got = append(got, p.name)
-	}
-	if want := []string{"a#1", "b#1", "c#1", "a#2", "b#2"}; !slices.Equal(got, want) {
-		t.Errorf("they stand as %v, want %v", got, want)
-	}
-}
-
 // A frame is delivered in the recording of a run if one of its steps gave it, the last of
 // them too; what was never given, or by a step that is not shown, was not.
 func TestFactsDelivered(t *testing.T) {
-	l := &lane{dir: transport.ClientToServer}
+	l := &gate.Lane{Dir: transport.ClientToServer}
 	steps := make([]Step, 4)
 	for i, given := range []int{4, 0, 5, 1} {
-		steps[i] = Step{Kind: Take, Dir: l.dir, flight: &flight{name: string(rune('a' + i)), dir: l.dir, given: given}}
+		steps[i] = Step{Kind: Take, Dir: l.Dir, Flight: &gate.Flight{Name: string(rune('a' + i)), Dir: l.Dir, Given: given}}
 	}
 	var got []string
-	for _, f := range l.facts(steps) {
+	for _, f := range laneFacts(l, steps) {
 		if f.event.Kind == store.Delivered {
-			got = append(got, fmt.Sprint(f.flight.name, " after ", f.after))
+			got = append(got, fmt.Sprint(f.flight.Name, " after ", f.after))
 		}
 	}
 	if want := []string{"a after 4", "d after 1"}; !slices.Equal(got, want) {

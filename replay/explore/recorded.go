@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/standin"
@@ -18,43 +19,33 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// RecordedServer lets the server of [Plan.Session] play on the server's end: it
-// answers the live client from the recording, and says the rest where it was
-// said, or at level L1 in any legal order. Only Setup may call it.
-func (r *Run) RecordedServer() { r.recordedServer(replay.Free) }
-
-// RecordedClient lets the client of [Plan.Session] play on the client's end: it
-// says to the live server what was recorded, when it has heard what the recorded
-// client had heard, or at level L1 in any legal order. Each of its calls is an
-// operation of the run, which ends with its response: also of a call that the recorded
-// server did not answer, unless it was cancelled. Only Setup may call it.
-func (r *Run) RecordedClient() { r.recordedClient(replay.Free) }
-
-func (r *Run) recordedServer(m replay.Model) {
+// playServer lets a recorded server play under a model.
+func playServer(r *Run, m replay.Model) {
 	p := standin.NewPlayer(r.plan.Session, match.Rules{Match: r.plan.ready.match})
 	if r.level == L1 {
 		p.Loosen()
 	}
-	h := r.newHalf(transport.ServerToClient, p, m)
+	h := newHalf(r, transport.ServerToClient, p, m)
 	h.close, h.without = p.Close, p.Without
 	h.play(p.Start(), p.End)
 }
 
-func (r *Run) recordedClient(m replay.Model) {
+// playClient lets a recorded client play under a model.
+func playClient(r *Run, m replay.Model) {
 	d := standin.NewDriver(r.plan.Session, match.Rules{})
 	if r.level == L1 {
 		d.Loosen()
 	}
-	h := r.newHalf(transport.ClientToServer, d, m)
+	h := newHalf(r, transport.ClientToServer, d, m)
 	h.close, h.without = d.Close, d.Without
-	h.calls, h.said = r.expectCalls(), d.Said
+	h.calls, h.said = expectCalls(r), d.Said
 	h.play(d.Start(), nil)
 }
 
 // newHalf puts a machine on the end that sends in direction own.
-func (r *Run) newHalf(own transport.Direction, m machine, model replay.Model) *half {
+func newHalf(r *Run, own transport.Direction, m machine, model replay.Model) *half {
 	h := &half{
-		run: r, end: &r.gate.ends[own-transport.ClientToServer], name: "recorded " + own.Sender(),
+		run: r, end: r.gate.End(own), name: "recorded " + own.Sender(),
 		machine: m, wake: make(chan struct{}, 1),
 		loose: r.level == L1, habit: newHabit(model),
 	}
@@ -62,25 +53,8 @@ func (r *Run) newHalf(own transport.Direction, m machine, model replay.Model) *h
 	return h
 }
 
-// Findings says where the live ends differ from the recorded ones so far; it is
-// for Check.
-func (r *Run) Findings() []match.StepVerdict {
-	var all []match.StepVerdict
-	for _, h := range r.halves {
-		h.mu.Lock()
-		all = append(all, h.close()...)
-		h.mu.Unlock()
-	}
-	return all
-}
-
-// strangers are what the live ends said for which nothing is recorded.
-func (r *Run) strangers() []match.StepVerdict {
-	return slices.DeleteFunc(r.Findings(), func(f match.StepVerdict) bool { return f.Result != match.Extra })
-}
-
-// unsaid notes of a hang what a recorded half did not say, and why.
-func (r *Run) unsaid() {
+// noteUnsaid notes of a hang what a recorded half did not say, and why.
+func noteUnsaid(r *Run) {
 	for _, h := range r.halves {
 		h.mu.Lock()
 		findings := h.close()
@@ -91,7 +65,7 @@ func (r *Run) unsaid() {
 			}
 		}
 		calls, err := r.plan.ready.calls()
-		if err != nil || h.end.out.dir != transport.ServerToClient {
+		if err != nil || h.end.Out.Dir != transport.ServerToClient {
 			continue
 		}
 		// A live client waits for ever for what the recorded server never answered.
@@ -125,7 +99,7 @@ type playedCall struct {
 
 // expectCalls adds an operation for each request of the recorded client, and one
 // for what else it says.
-func (r *Run) expectCalls() *calls {
+func expectCalls(r *Run) *calls {
 	list, err := r.plan.ready.calls()
 	if err != nil {
 		panic("explore: Plan.Session: " + err.Error())
@@ -148,7 +122,7 @@ func (r *Run) expectCalls() *calls {
 func (c *calls) say(f transport.Frame) (op string) {
 	c.each(f, transport.Request, func(p *playedCall) bool { return !p.begun }, func(p *playedCall) {
 		p.begun, op = true, p.op.name
-		c.run.begin(p.op)
+		p.op.begin()
 	})
 	return op
 }
@@ -159,12 +133,12 @@ func (c *calls) say(f transport.Frame) (op string) {
 func (c *calls) wrote(f transport.Frame) {
 	c.each(f, transport.Request, func(p *playedCall) bool {
 		return p.begun && !p.done && !p.waits && !(p.owed && c.run.live(transport.ServerToClient))
-	}, c.finish)
+	}, func(p *playedCall) { p.finish(nil) })
 }
 
 // heard ends the calls that a frame answers.
 func (c *calls) heard(f transport.Frame) {
-	c.each(f, transport.Response, func(p *playedCall) bool { return p.begun && !p.done }, c.finish)
+	c.each(f, transport.Response, func(p *playedCall) bool { return p.begun && !p.done }, func(p *playedCall) { p.finish(nil) })
 }
 
 // left ends the calls that are open when the live server has closed, and that the
@@ -176,16 +150,15 @@ func (c *calls) left() {
 	for _, list := range c.byID {
 		for _, p := range list {
 			if p.owed && !p.done {
-				p.op.err = errors.New("the call was not answered: the server has closed")
-				c.finish(p)
+				p.finish(errors.New("the call was not answered: the server has closed"))
 			}
 		}
 	}
 }
 
-func (c *calls) finish(p *playedCall) {
+func (p *playedCall) finish(err error) {
 	p.done = true
-	c.run.settle(p.op)
+	p.op.finish(err)
 }
 
 // each calls do for the first fitting call of each message of a kind.
@@ -231,7 +204,7 @@ type machine interface {
 // would: which one is taken first is the gate's choice.
 type half struct {
 	run   *Run
-	end   *end
+	end   *gate.End
 	name  string // of the role, for steps and notes
 	loose bool
 	calls *calls      // of a recorded client
@@ -290,10 +263,10 @@ func (h *half) ready(ctx context.Context) bool {
 		h.mu.Lock()
 		idle := h.habit.idle()
 		h.mu.Unlock()
-		if h.end.in.idle != idle {
-			h.run.gate.hold()
-			h.end.in.idle = idle
-			h.run.gate.free()
+		if h.end.In.Idle != idle {
+			h.run.gate.Lock()
+			h.end.In.Idle = idle
+			h.run.gate.Unlock()
 		}
 		if idle == "" {
 			return true
@@ -315,7 +288,7 @@ func (h *half) write(ctx context.Context) {
 			h.habit.offered(f)
 			op := h.calls.say(f)
 			h.mu.Unlock()
-			flight, err := h.end.offer(ctx, f, "", op)
+			flight, err := h.end.Offer(ctx, f, op)
 			if err != nil {
 				return
 			}
@@ -326,7 +299,7 @@ func (h *half) write(ctx context.Context) {
 			h.mu.Lock()
 			place, first := h.machine.Place(n)
 			h.mu.Unlock()
-			h.end.place(flight, place, first)
+			h.end.Place(flight, place, first)
 			h.run.Go(func(ctx context.Context) { h.settle(ctx, flight, f, n) })
 		case over:
 			_ = h.end.Close()
@@ -340,8 +313,8 @@ func (h *half) write(ctx context.Context) {
 }
 
 // settle waits until an offered frame was taken, and tells the machine.
-func (h *half) settle(ctx context.Context, flight *flight, f transport.Frame, n int) {
-	if h.end.await(ctx, flight) != nil {
+func (h *half) settle(ctx context.Context, flight *gate.Flight, f transport.Frame, n int) {
+	if h.end.Await(ctx, flight) != nil {
 		return
 	}
 	h.mu.Lock()
@@ -352,7 +325,7 @@ func (h *half) settle(ctx context.Context, flight *flight, f transport.Frame, n 
 	h.ended()
 	if h.loose {
 		place, first := h.machine.Place(n)
-		h.end.place(flight, place, first)
+		h.end.Place(flight, place, first)
 	}
 	h.mu.Unlock()
 	stir(h.wake)
@@ -361,7 +334,7 @@ func (h *half) settle(ctx context.Context, flight *flight, f transport.Frame, n 
 // ended ends the operation of the whole half when all is said.
 func (h *half) ended() {
 	if len(h.queue) == 0 && h.flying == 0 && h.said != nil && h.said() {
-		h.run.settle(h.calls.whole)
+		h.calls.whole.finish(nil)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -47,30 +48,30 @@ type reduction struct {
 
 // shrinks reports whether a failure is one that another schedule can show again.
 // What freezes its bubble does so every time.
-func (r *Run) shrinks() bool {
+func shrinks(r *Run) bool {
 	switch r.verdict {
 	case Pass, Undecided, Diverged, Leak:
 		return false
 	}
-	return !r.froze && !r.costly()
+	return !r.froze && !costly(r)
 }
 
 // reduce shrinks the schedule of a failing run.
 func (s *search) reduce(failed *Run) *reduction {
 	d := &reduction{
-		search: s, failed: failed, want: failed.fingerprint(), left: s.plan.Shrink,
+		search: s, failed: failed, want: fingerprint(failed), left: s.plan.Shrink,
 		token: failed.asToken(), best: failed, limits: s.limits,
 	}
 	if !d.limits.until.IsZero() {
 		d.limits = d.limits.within(time.Until(d.limits.until) / 2)
 	}
-	if !failed.shrinks() || d.token.Deviations() == 0 || d.left <= 0 {
+	if !shrinks(failed) || d.token.Deviations() == 0 || d.left <= 0 {
 		return d
 	}
 	if _, ok := d.puttingOff(nil); ok {
 		return d
 	}
-	order := failed.released()
+	order := released(failed)
 	d.order = order
 	if d.token.Deviations() == 1 {
 		return d
@@ -96,7 +97,7 @@ func (s *search) reduce(failed *Run) *reduction {
 }
 
 // released are the steps of a run, without those that only went on while it hung.
-func (r *Run) released() []uint32 {
+func released(r *Run) []uint32 {
 	steps := r.steps
 	if stands(r.verdict) {
 		steps = steps[:min(r.still, len(steps))]
@@ -118,14 +119,14 @@ func (d *reduction) puttingOff(order []uint32) (*late, bool) {
 	d.runs++
 	l := newLate(order)
 	r := d.again(d.failed.capacity, l)
-	if r.costly() {
+	if costly(r) {
 		d.left = 0
 	}
-	if r.froze || r.fingerprint() != d.want {
+	if r.froze || fingerprint(r) != d.want {
 		return l, false
 	}
 	d.offer(r, r.asToken())
-	d.offer(r, Token{Capacity: r.capacity, Level: r.level, Engine: r.kind, Holds: l.holds(len(r.released()))})
+	d.offer(r, Token{Capacity: r.capacity, Level: r.level, Engine: r.kind, Holds: l.holds(len(released(r)))})
 	return l, true
 }
 
@@ -159,10 +160,10 @@ func (d *reduction) verify(t Token) verified {
 		if i == 0 {
 			v.first = r
 		}
-		if r.fingerprint() == d.want {
+		if fingerprint(r) == d.want {
 			v.held++
 		}
-		if r.costly() {
+		if costly(r) {
 			break
 		}
 	}
@@ -195,9 +196,9 @@ func (d *reduction) settle() (v verified, notes []string) {
 func (s *search) confirm(report *Report, failed *Run) {
 	d := s.reduce(failed)
 	v, notes := d.settle()
-	if v.first.fingerprint() == d.want {
+	if fingerprint(v.first) == d.want {
 		before := *report
-		*report = s.report(v.first, before.Schedules)
+		*report = newReport(v.first, before.Schedules)
 		report.Coverage = before.Coverage
 	}
 	report.Token = v.token.String()
@@ -213,11 +214,11 @@ func (s *search) confirm(report *Report, failed *Run) {
 // every capacity is alike, or it cannot be told: peers that write for ever do so
 // where there is room, and the order of the steps alone may not bring the failure back.
 func (d *reduction) boundary() string {
-	if d.left <= 0 || !d.best.shrinks() || d.search.limits.ended() != "" {
+	if d.left <= 0 || !shrinks(d.best) || d.search.limits.ended() != "" {
 		return ""
 	}
 	at, told := d.best.capacity, true
-	if d.again(at, newLate(d.order)).fingerprint() != d.want {
+	if fingerprint(d.again(at, newLate(d.order))) != d.want {
 		return ""
 	}
 	b := shrink.FindBoundary(replay.Capacity{C2S: replay.Room(at.C2S), S2C: replay.Room(at.S2C)}, func(c replay.Capacity) bool {
@@ -225,8 +226,8 @@ func (d *reduction) boundary() string {
 			return false
 		}
 		r := d.again(Capacity{C2S: int(c.C2S), S2C: int(c.S2C)}, newLate(d.order))
-		told = !r.costly() && r.verdict != Undecided
-		return r.fingerprint() == d.want
+		told = !costly(r) && r.verdict != Undecided
+		return fingerprint(r) == d.want
 	})
 	if b.Always || !told {
 		return ""
@@ -245,7 +246,7 @@ func (d *reduction) again(c Capacity, l *late) *Run {
 
 // costly reports whether no other run like this one is to be made: it was given up where it
 // stood, or real time had to pass before its leaks, or that it is undecided, were known.
-func (r *Run) costly() bool {
+func costly(r *Run) bool {
 	return r.froze || r.kind == Settle && (r.stuck || r.verdict == Undecided)
 }
 
@@ -255,7 +256,7 @@ func stepLimit(like *Run) int { return 1000 + 4*len(like.steps) }
 // fingerprint says which bug a failing run has, so that a smaller run can be
 // asked for the same one. What changes with the schedule is not in it: numbers,
 // names of frames, and who else got stuck.
-func (r *Run) fingerprint() string {
+func fingerprint(r *Run) string {
 	text := r.verdict + " " + r.category
 	switch {
 	case stands(r.verdict): // a run that was traced shows more, and must not differ by that
@@ -272,51 +273,6 @@ var particular = phrase.Regexp(`"(?:[^"\\]|\\.)*"|[0-9]+`)
 
 // anonymous takes numbers and quoted names out of a message.
 func anonymous(s string) string { return particular().ReplaceAllString(s, "_") }
-
-// look is what a hang looks like: which readers have not come back for what is
-// behind the frame they hold, and of what kind that is, and for a lost answer how far
-// the open calls came. about are the frames that it is about. It looks at frames alone:
-// what stacks tell, only a traced run knows.
-func (r *Run) look() (shape string, about []*flight) {
-	var list []string
-	g := r.gate
-	for i := range g.lanes {
-		l := &g.lanes[i]
-		if behind := len(l.queue) + len(l.waiting); behind > 0 && l.last != nil && len(l.readers) == 0 && !l.deafened {
-			list = append(list, fmt.Sprintf("%s reader holds a %s", l.dir.Receiver(), l.last.kind()))
-			about = append(about, l.last)
-			about = append(about, l.waiting[:min(1, len(l.waiting))]...)
-		}
-	}
-	for _, op := range r.unfinished() {
-		c := g.openCall(op)
-		if c == nil {
-			continue
-		}
-		about = append(about, c.request)
-		switch {
-		case r.seen != LostAnswer && r.seen != Mutual || c.request.given == 0:
-		case c.answer == nil:
-			list = append(list, fmt.Sprintf("%v request read, not answered", c.request.dir))
-		case c.answer.given > 0:
-			list = append(list, fmt.Sprintf("%v answer read", c.answer.dir))
-		}
-	}
-	slices.Sort(list)
-	return strings.Join(slices.Compact(list), ", "), about
-}
-
-// kind is what kind of message a frame is.
-func (f *flight) kind() string {
-	messages, err := f.frame.Messages()
-	switch {
-	case err != nil:
-		return transport.Invalid.String()
-	case len(messages) == 1:
-		return messages[0].Kind().String()
-	}
-	return "batch"
-}
 
 // Smaller is the smallest session found that fails in the same way, where the
 // plan plays one.
@@ -352,7 +308,7 @@ type trial struct {
 // smaller one does not hold even once. A failure by what is not in the recording is
 // there without the rest of it, too: nothing is learned from that.
 func (s *search) smaller(d *reduction) *Smaller {
-	if len(s.plan.Session) == 0 || d.left <= 0 || !d.best.shrinks() || s.limits.ended() != "" {
+	if len(s.plan.Session) == 0 || d.left <= 0 || !shrinks(d.best) || s.limits.ended() != "" {
 		return nil
 	}
 	if d.best.verdict == CheckFailed && len(d.best.strangers()) > 0 {
@@ -394,11 +350,11 @@ func (t *trial) try(c shrink.Candidate) shrink.Outcome {
 	if r == nil || r.verdict == Pass {
 		return shrink.Outcome{}
 	}
-	if r.costly() {
+	if costly(r) {
 		t.stuck = true
 		return shrink.Outcome{}
 	}
-	o := shrink.Outcome{Fingerprint: fingerprintWith(r), C2S: r.gate.lanes[0].said, S2C: r.gate.lanes[1].said}
+	o := shrink.Outcome{Fingerprint: fingerprintWith(r), C2S: r.gate.Lanes[0].Said, S2C: r.gate.Lanes[1].Said}
 	seqs := map[transport.Direction][]uint64{} // of the frames
 	for _, e := range c.Events {
 		if e.Kind == store.Frame {
@@ -406,8 +362,8 @@ func (t *trial) try(c shrink.Candidate) shrink.Outcome {
 		}
 	}
 	for _, f := range r.about {
-		if list := seqs[f.dir]; f.number <= len(list) {
-			o.Involved = append(o.Involved, list[f.number-1])
+		if list := seqs[f.Dir]; f.Number <= len(list) {
+			o.Involved = append(o.Involved, list[f.Number-1])
 		}
 	}
 	return o
@@ -416,7 +372,7 @@ func (t *trial) try(c shrink.Candidate) shrink.Outcome {
 // fingerprintWith is the fingerprint of a run that played a session. A live end
 // that asks for more of what is not in it fails in another way.
 func fingerprintWith(r *Run) string {
-	return fmt.Sprintf("%s, %d off the recording", r.fingerprint(), len(r.strangers()))
+	return fmt.Sprintf("%s, %d off the recording", fingerprint(r), len(r.strangers()))
 }
 
 // play runs the plan with another session, in the order that failed as far as it
@@ -445,13 +401,11 @@ func (s *Smaller) text(b *strings.Builder) {
 	if s.Boundary != "" {
 		title += "; " + s.Boundary
 	}
-	names := newNamer()
+	names := gate.NewNamer(nil)
 	var frames []string
 	for _, e := range s.Events {
 		if e.Kind == store.Frame {
-			f := &flight{dir: e.Dir, frame: e.AsFrame()}
-			names.name(f)
-			frames = append(frames, e.Dir.String()+" "+f.name)
+			frames = append(frames, e.Dir.String()+" "+names.Name(e.Dir, e.AsFrame()))
 		}
 	}
 	writeList(b, title, frames, 40)

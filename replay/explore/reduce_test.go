@@ -43,7 +43,7 @@ func fingerprintOf(t *testing.T, p Plan, token string) string {
 		t.Fatal(err)
 	}
 	s := search{t: t, plan: withDefaults(p)}
-	return s.following(parsed, false).fingerprint()
+	return fingerprint(s.following(parsed, false))
 }
 
 func TestReduceIsDeterministic(t *testing.T) {
@@ -196,8 +196,8 @@ func TestTracedAlike(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := search{t: t, plan: withDefaults(p)}
-		if bare, traced := s.following(token, false), s.following(token, true); bare.fingerprint() != traced.fingerprint() {
-			t.Errorf("%s: «%s», and traced «%s»", name, bare.fingerprint(), traced.fingerprint())
+		if bare, traced := s.following(token, false), s.following(token, true); fingerprint(bare) != fingerprint(traced) {
+			t.Errorf("%s: «%s», and traced «%s»", name, fingerprint(bare), fingerprint(traced))
 		}
 	}
 	r := Search(t, Plan{Setup: unsignedSecond, Capacities: fixed(0, 0)})

@@ -173,14 +173,17 @@ type Wait struct {
 	BlockedAt string `json:"blocked_at,omitempty"`
 }
 
-// report describes a run.
-func (s *search) report(r *Run, schedules int) Report {
+// newReport describes a run, the last of so many schedules.
+func newReport(r *Run, schedules int) Report {
 	report := Report{
 		Verdict: r.verdict, Category: r.category, Explanation: r.why,
 		Level: r.level, Engine: r.kind, Capacity: r.capacity, Schedules: schedules, Steps: len(r.steps),
 		Waits: r.waits, Sequence: r.sequence, Stacks: r.stacks,
 		Token: r.asToken().String(), Events: r.recording,
-		Choices: r.turns, Leaked: r.stuck, Busy: r.busy, Notes: append([]string(nil), r.notes...), Err: r.err,
+		Leaked: r.stuck, Busy: r.busy, Notes: slices.Clone(r.notes), Err: r.err,
+	}
+	if r.follower != nil {
+		report.Choices = r.follower.turns
 	}
 	report.Broken = append(report.Broken, r.broken...)
 	if r.chain != nil && stands(r.verdict) { // else nobody is known to wait for ever

@@ -2,9 +2,13 @@ package explore
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -21,7 +25,7 @@ type search struct {
 	done    int             // schedules
 	warned  map[string]bool // rules that a note speaks of
 	answers comparison
-	parser  parser
+	parser  gate.Parser
 	forgone forgone
 	hidden  []string // by the helpers that the plan uses
 	limits  limits
@@ -33,9 +37,6 @@ type search struct {
 		runs  int
 	}
 }
-
-// leaksAlone reports whether a run came to its end and left goroutines behind.
-func (r *Run) leaksAlone() bool { return r.verdict == Leak && r.within == "" && !r.froze }
 
 // fails reports whether the search ends with a run that was just counted.
 func (s *search) fails(r *Run) bool {
@@ -50,7 +51,7 @@ func (s *search) fails(r *Run) bool {
 
 // leaked returns the report of a search that found nothing worse than a leak: of the first.
 func (s *search) leaked() Report {
-	report := s.report(s.leaks.first, s.leaks.at)
+	report := newReport(s.leaks.first, s.leaks.at)
 	report.Coverage = s.seen.report()
 	return report
 }
@@ -111,7 +112,7 @@ func (s *search) explore() Report {
 	}
 	switch {
 	case failed != nil && !failed.leaksAlone():
-		report := s.report(failed, done)
+		report := newReport(failed, done)
 		report.Coverage = s.seen.report()
 		s.judge(&report, failed, func(i, most int) Tried { return s.try(i, share(done, n, i), most) })
 		return report
@@ -149,28 +150,45 @@ func (s *search) run(c Capacity, number int) *Run {
 }
 
 func (s *search) newRun(c Capacity) *Run {
-	r := &Run{plan: s.plan, kind: s.plan.Engine, level: s.plan.Level, capacity: c, split: !s.plan.AckWithTake, limit: s.plan.Steps, horizon: s.plan.Horizon}
+	r := &Run{
+		plan: s.plan, kind: s.plan.Engine, level: s.plan.Level, capacity: c, split: !s.plan.AckWithTake,
+		limit: s.plan.Steps, horizon: s.plan.Horizon,
+	}
 	r.parser, r.steps = &s.parser, make([]Step, 0, s.length)
 	r.trail.touching = touching{capacity: c, split: r.split}
 	return r
 }
 
 // noteHidden adds what the helpers of a run keep from being tried.
-func (s *search) noteHidden(g *gate) {
-	g.hiding.Lock()
-	defer g.hiding.Unlock()
-	for _, what := range g.hidden {
+func (s *search) noteHidden(r *Run) {
+	for _, what := range r.gate.Hidden() {
 		if !slices.Contains(s.hidden, what) {
 			s.hidden = append(s.hidden, what)
 		}
 	}
 }
 
+// compareAnswers compares the answers of a run that passed with those of earlier runs. A
+// change is a note, or the verdict where the plan says so.
+func (s *search) compareAnswers(r *Run) {
+	if r.verdict != Pass && !r.leaksAlone() || r.cut {
+		return
+	}
+	s.answers.follow = func(token Token) *Run { return s.rerun(token, false) }
+	changes, different := s.answers.add(r, s.plan.SameAnswers)
+	if different {
+		r.verdict, r.why = Different, changes[len(changes)-1]
+		r.sequence, r.recording = r.draw(), r.record()
+		changes = changes[:len(changes)-1]
+	}
+	s.notes = append(s.notes, changes...)
+}
+
 // remark counts the run and keeps the first notes.
 func (s *search) remark(r *Run) {
 	s.done++
 	s.forgone.count(r)
-	s.noteHidden(r.gate)
+	s.noteHidden(r)
 	s.line.step(s.plan, s.done)
 	s.compareAnswers(r)
 	if s.done == 1 {
@@ -218,7 +236,7 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 			why, phrase.Plural(report.Shrunk.Runs, "run"), report.Shrunk.Verified, verifications))
 	}()
 	if r.outcome.retry && s.limits.ended() == "" {
-		s.retry(report, r.settledToken())
+		report.Notes = append(report.Notes, s.inRealTime(r.settledToken()))
 	}
 	if r.froze || r.verdict == Leak || r.verdict == Different { // both schedules were followed when it was found
 		return
@@ -240,24 +258,44 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 func (s *search) follow(token Token) Report {
 	r := s.following(token, false) // tracing takes longer than the run, in a large process
 	if again := r.verdict != Pass && r.verdict != Diverged && !r.froze; again {
-		if traced := s.following(token, true); traced.fingerprint() == r.fingerprint() {
+		if traced := s.following(token, true); fingerprint(traced) == fingerprint(r) {
 			r = traced
 		}
 	}
 	s.forgone = forgone{}
 	s.forgone.count(r)
-	s.noteHidden(r.gate)
-	return s.report(r, 1)
+	s.noteHidden(r)
+	return newReport(r, 1)
 }
 
-func (s *search) following(token Token, traced bool) *Run {
+// rerun runs the schedule of a token.
+func (s *search) rerun(token Token, traced bool) *Run {
 	r := s.newRun(token.Capacity)
-	r.token, r.level, r.untraced = &token, token.Level, !traced
+	r.follower, r.level, r.untraced = &follower{token: token}, token.Level, !traced
 	r.play(s.t, s.plan)
+	return r
+}
+
+// following runs the schedule of a token, and looks for changed answers if those fail.
+func (s *search) following(token Token, traced bool) *Run {
+	r := s.rerun(token, traced)
 	if s.plan.SameAnswers {
 		s.compareAnswers(r)
 	}
 	return r
+}
+
+// inRealTime runs a schedule that froze its bubble where time is real, and says what that
+// gives. It lets time pass for any timer that there may be.
+func (s *search) inRealTime(token Token) string {
+	r := s.newRun(token.Capacity)
+	r.kind, r.follower, r.level, r.patient = token.Engine, &follower{token: token}, token.Level, true
+	r.play(s.t, s.plan)
+	text := strings.TrimSpace(r.verdict + " " + r.category)
+	if r.why != "" {
+		text += ": " + r.why
+	}
+	return fmt.Sprintf("in real time (engine %s) the same schedule gives: %s", Settle, text)
 }
 
 // try explores capacity i with the same strategy, on from the number that the
@@ -278,3 +316,87 @@ func (s *search) try(i, from, most int) Tried {
 
 // share is how many of done runs fell to capacity i of n.
 func share(done, n, i int) int { return (done + n - 1 - i) / n }
+
+// series makes numbered runs, several at once, and takes them in the order of
+// their numbers, so that the result does not depend on who finishes first.
+type series struct {
+	from, to int
+	make     func(number int) *Run
+	take     func(*Run) (more bool)
+	over     func() bool // asked before each run, if not nil: no more of them
+}
+
+// ahead is how many runs a worker may be ahead of the one that is taken next.
+const ahead = 8
+
+// run returns the number after the last that was taken. When take wants no more,
+// the runs that are on their way are waited for and forgotten.
+func (s *series) run(workers int) int {
+	if workers = min(workers, s.to-s.from); workers > 1 {
+		return s.parallel(workers)
+	}
+	for i := s.from; i < s.to; i++ {
+		if s.over != nil && s.over() {
+			return i
+		}
+		if !s.take(s.make(i)) {
+			return i + 1
+		}
+	}
+	return max(s.from, s.to)
+}
+
+type made struct {
+	number int
+	run    *Run // nil: its goroutine was ended (runtime.Goexit)
+}
+
+func (s *series) parallel(workers int) int {
+	window := ahead * workers
+	numbers, finished := make(chan int, window), make(chan made, window)
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for n := range numbers {
+				s.one(n, finished)
+			}
+		})
+	}
+	defer all.Wait()
+	defer func() {
+		close(numbers)
+		for range numbers { // nobody begins these any more
+		}
+	}()
+	next, taken := s.from, s.from
+	waiting := map[int]*Run{}
+	for {
+		for next < s.to && next < taken+window && (s.over == nil || !s.over()) {
+			numbers <- next
+			next++
+		}
+		if taken == next {
+			return taken
+		}
+		m := <-finished
+		if m.run == nil {
+			runtime.Goexit() // as it would have on this goroutine
+		}
+		waiting[m.number] = m.run
+		for waiting[taken] != nil {
+			r := waiting[taken]
+			delete(waiting, taken)
+			taken++
+			if !s.take(r) {
+				return taken
+			}
+		}
+	}
+}
+
+// one makes a run, and says so also where its goroutine is ended.
+func (s *series) one(number int, finished chan<- made) {
+	m := made{number: number}
+	defer func() { finished <- m }()
+	m.run = s.make(number)
+}

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mcprec/mcprec/replay/explore/stacks"
 )
 
 // A hang is a stall here, of the same category, and a token gives it again.
@@ -240,12 +242,12 @@ func TestSettledOther(t *testing.T) {
 // Goroutines of a run are those that come from it, and those of which nobody knows.
 func TestOwns(t *testing.T) {
 	s := settled{known: map[int]bool{1: false, 2: true}, doubt: map[int]bool{}} // 2 is of the run
-	all := map[int]goroutine{}
-	for _, g := range []goroutine{
-		{id: 1}, {id: 2, parent: 1}, {id: 3, parent: 1}, {id: 4, parent: 3}, {id: 5, parent: 2}, {id: 6, parent: 5},
-		{id: 7, parent: 99}, {id: 8}, {id: 9, parent: 2, mark: "synctest bubble 4"},
+	all := map[int]stacks.Goroutine{}
+	for _, g := range []stacks.Goroutine{
+		{ID: 1}, {ID: 2, Parent: 1}, {ID: 3, Parent: 1}, {ID: 4, Parent: 3}, {ID: 5, Parent: 2}, {ID: 6, Parent: 5},
+		{ID: 7, Parent: 99}, {ID: 8}, {ID: 9, Parent: 2, Bubble: "synctest bubble 4"},
 	} {
-		all[g.id] = g
+		all[g.ID] = g
 	}
 	for id, want := range map[int]bool{1: false, 2: true, 3: false, 4: false, 5: true, 6: true, 7: true, 8: true, 9: false} {
 		if got := s.owns(all[id], all); got != want {
@@ -256,23 +258,9 @@ func TestOwns(t *testing.T) {
 		t.Error("in doubt:", s.doubt)
 	}
 	delete(all, 4)
-	all[10] = goroutine{id: 10, parent: 4} // 4 has ended, and is remembered
+	all[10] = stacks.Goroutine{ID: 10, Parent: 4} // 4 has ended, and is remembered
 	if s.owns(all[10], all) {
 		t.Error("the child of a goroutine of others counts as the run's")
-	}
-}
-
-func TestParseGoroutine(t *testing.T) {
-	for text, want := range map[string]goroutine{
-		"goroutine 7 [select (durable), 2 minutes, synctest bubble 12]:\nmain.f(0x1)\n\t/a.go:1\ncreated by main.g in goroutine 6\n\t/a.go:2 +0x1": {id: 7, parent: 6, state: "select", durable: true, mark: "synctest bubble 12"},
-		"goroutine 8 [chan receive (nil chan) (durable), synctest bubble 1]:\nmain.f()\n\t/a.go:1":                                                 {id: 8, state: "chan receive (nil chan)", durable: true, mark: "synctest bubble 1"},
-		"goroutine 9 [sync.Mutex.Lock, locked to thread]:\nmain.f()\n\t/a.go:1\ncreated by time.goFunc\n\t/t.go:2":                                 {id: 9, state: "sync.Mutex.Lock"},
-		"goroutine 1 [running]:": {id: 1, state: "running"},
-	} {
-		want.text = text
-		if got := parseGoroutine(text); got != want {
-			t.Errorf("%+v, want %+v", got, want)
-		}
 	}
 }
 

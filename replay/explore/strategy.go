@@ -3,7 +3,39 @@ package explore
 import (
 	"math/rand/v2"
 
+	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/transport"
+)
+
+// Step is one step that may be released now; Kind is what it releases. See package gate.
+type (
+	Step = gate.Step
+	Kind = gate.Kind
+)
+
+// The kinds of step, in the order in which eager prefers them, save for HalfClose and Reach.
+const (
+	// Start lets an operation begin.
+	Start = gate.Start
+	// Ack lets a Write return whose frame was taken.
+	Ack = gate.Ack
+	// Give lets a Read return the first queued frame.
+	Give = gate.Give
+	// Take moves a frame from its writer's hand into the queue; at capacity 0 to
+	// the waiting reader.
+	Take = gate.Take
+	// End lets a Read return io.EOF.
+	End = gate.EOF
+	// Close lets a Close of an end, which has returned, take effect.
+	Close = gate.Close
+	// Relent tells a recorded half that the live end is silent, so that it goes on
+	// without what it waited for. It is enabled when nothing else is.
+	Relent = gate.Relent
+	// HalfClose lets the CloseWrite of an end, which has returned, take effect.
+	HalfClose = gate.HalfClose
+	// Reach lets a goroutine go on from its [Point]. Eager prefers it to all but
+	// the start of an operation.
+	Reach = gate.Reach
 )
 
 // Chooser picks the step to release: at counts the steps of the run from 1, and
@@ -44,7 +76,7 @@ var (
 
 // dice returns the generator of one run.
 func dice(seed uint64, run int) *rand.Rand {
-	return rand.New(rand.NewPCG(seed, scramble(uint64(run)+1)))
+	return rand.New(rand.NewPCG(seed, gate.Scramble(uint64(run)+1)))
 }
 
 func eager(uint64, int, int) Chooser {
@@ -63,7 +95,7 @@ func pos(seed uint64, run, _ int) Chooser {
 	return func(_ int, enabled []Step) int {
 		best, top := 0, uint64(0)
 		for i, s := range enabled {
-			if p := scramble(salt ^ s.Hash()); p > top {
+			if p := gate.Scramble(salt ^ s.Hash()); p > top {
 				best, top = i, p
 			}
 		}
@@ -93,8 +125,8 @@ const pctDepth = 3
 // one direction are a chain, which has one priority.
 func pct(seed uint64, run, length int) Chooser {
 	r := dice(seed, run)
-	var priority [classes]int
-	for i, p := range r.Perm(classes) {
+	var priority [gate.Classes]int
+	for i, p := range r.Perm(gate.Classes) {
 		priority[i] = p
 	}
 	var drops [pctDepth - 1]int
@@ -107,7 +139,7 @@ func pct(seed uint64, run, length int) Chooser {
 		for _, d := range drops {
 			if d == at {
 				bottom--
-				priority[enabled[i].class()] = bottom
+				priority[enabled[i].Class()] = bottom
 				i = highest(enabled, &priority)
 			}
 		}
@@ -116,10 +148,10 @@ func pct(seed uint64, run, length int) Chooser {
 }
 
 // highest returns the first step of the chain with the highest priority.
-func highest(enabled []Step, priority *[classes]int) int {
+func highest(enabled []Step, priority *[gate.Classes]int) int {
 	best := 0
 	for i, s := range enabled {
-		if priority[s.class()] > priority[enabled[best].class()] {
+		if priority[s.Class()] > priority[enabled[best].Class()] {
 			best = i
 		}
 	}
@@ -156,7 +188,7 @@ func victims(how int, salt uint64) func(Step) bool {
 	case 1:
 		return func(s Step) bool { return s.Dir == dir }
 	}
-	return func(s Step) bool { return scramble(salt^s.content())&7 == 0 }
+	return func(s Step) bool { return gate.Scramble(salt^s.WhatHash())&7 == 0 }
 }
 
 // late is eager with some steps put off: each of them waits for as long as

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -61,7 +62,7 @@ func (t Token) Deviations() int { return len(t.Choices) + len(t.Holds) }
 func ParseToken(s string) (Token, error) {
 	t, err := parseToken(s)
 	if err != nil {
-		return Token{}, fmt.Errorf("parse token %q: %w", shorten(s), err)
+		return Token{}, fmt.Errorf("parse token %q: %w", gate.Shorten(s), err)
 	}
 	return t, nil
 }
@@ -69,14 +70,14 @@ func ParseToken(s string) (Token, error) {
 func parseToken(s string) (t Token, err error) {
 	parts := strings.Split(s, ".")
 	if parts[0] != tokenVersion {
-		return t, fmt.Errorf("it begins with %q, want %s", shorten(parts[0]), tokenVersion)
+		return t, fmt.Errorf("it begins with %q, want %s", gate.Shorten(parts[0]), tokenVersion)
 	}
 	if len(parts) != 5 {
 		return t, fmt.Errorf("it has %s between dots, want 5: version, capacities, level, engine, choices", phrase.Plural(len(parts), "part"))
 	}
 	c2s, s2c, ok := strings.Cut(parts[1], "-")
 	if !ok {
-		return t, fmt.Errorf("capacities %q: want two, such as 0-0 or 1-u", shorten(parts[1]))
+		return t, fmt.Errorf("capacities %q: want two, such as 0-0 or 1-u", gate.Shorten(parts[1]))
 	}
 	if t.Capacity.C2S, err = parseFrames(c2s); err != nil {
 		return t, err
@@ -92,7 +93,7 @@ func parseToken(s string) (t Token, err error) {
 		t.Engine = ""
 	case Settle:
 	default:
-		return t, fmt.Errorf("engine %q: this version knows %s and %s", shorten(parts[3]), Bubble, Settle)
+		return t, fmt.Errorf("engine %q: this version knows %s and %s", gate.Shorten(parts[3]), Bubble, Settle)
 	}
 	if parts[4] == tokenEager {
 		return t, nil
@@ -107,7 +108,7 @@ func parseFrames(s string) (int, error) {
 	}
 	n, ok := parseDecimal(s)
 	if !ok {
-		return 0, fmt.Errorf("capacity %q: want u or a number of frames", shorten(s))
+		return 0, fmt.Errorf("capacity %q: want u or a number of frames", gate.Shorten(s))
 	}
 	return n, nil
 }
@@ -123,9 +124,9 @@ func (t *Token) parseChoices(s string) error {
 		case held:
 			t.Holds = append(t.Holds, c)
 		case len(t.Holds) > 0:
-			return fmt.Errorf("choice %q: it comes after one that puts a step off", shorten(part))
+			return fmt.Errorf("choice %q: it comes after one that puts a step off", gate.Shorten(part))
 		case c.Step <= last:
-			return fmt.Errorf("choice %q: its step comes not after step %d", shorten(part), last)
+			return fmt.Errorf("choice %q: its step comes not after step %d", gate.Shorten(part), last)
 		default:
 			t.Choices = append(t.Choices, c)
 			last = c.Step
@@ -141,11 +142,11 @@ func parseChoice(part string) (c Choice, held bool, err error) {
 	}
 	c.Step, ok = parseDecimal(step)
 	if !ok || c.Step == 0 {
-		return c, held, fmt.Errorf("choice %q: want step:hash or step+hash", shorten(part))
+		return c, held, fmt.Errorf("choice %q: want step:hash or step+hash", gate.Shorten(part))
 	}
 	h, err := strconv.ParseUint(hash, 16, 32)
 	if err != nil || len(hash) != 8 || hash != strings.ToLower(hash) {
-		return c, held, fmt.Errorf("choice %q: want a hash of 8 lower-case hexadecimal digits", shorten(part))
+		return c, held, fmt.Errorf("choice %q: want a hash of 8 lower-case hexadecimal digits", gate.Shorten(part))
 	}
 	c.Hash = uint32(h)
 	return c, held, nil
@@ -158,40 +159,65 @@ func parseDecimal(s string) (n int, ok bool) {
 	return n, err == nil && n >= 0 && n <= 1<<30 && strconv.Itoa(n) == s
 }
 
-// asToken names the schedule of the run.
-func (r *Run) asToken() Token {
-	if r.token != nil {
-		return *r.token
-	}
-	return Token{Capacity: r.capacity, Level: r.level, Engine: r.kind, Choices: r.choices}
+// follower chooses the steps that a token names.
+type follower struct {
+	token Token
+	next  int      // choice of the token
+	turns []string // the choices so far, in words
 }
 
-// follow returns the step that the token names, eager's where it names none, or
-// -1 and the verdict that the run has diverged.
-func (r *Run) follow(at int, enabled []Step) int {
-	for _, c := range r.token.Holds {
+// choose returns the step that the token names, or eager's where it names none. If the
+// step is not enabled, it returns -1 and how the run has diverged.
+func (f *follower) choose(at int, enabled []Step) (i int, diverged string) {
+	for _, c := range f.token.Holds {
 		if c.Step != at {
 			continue
 		}
 		i := find(enabled, c.Hash)
 		if i < 0 {
-			r.diverge(c, "to put it off", enabled)
-			return -1
+			return -1, divergence(c, "to put it off", "enabled: "+allNames(enabled))
 		}
-		r.turns = append(r.turns, fmt.Sprintf("from step %d on, «%s» waits for as long as anything else can go on", at, enabled[i].Name()))
+		f.turns = append(f.turns, fmt.Sprintf("from step %d on, «%s» waits for as long as anything else can go on", at, enabled[i].Name()))
 	}
-	if r.next == len(r.token.Choices) || r.token.Choices[r.next].Step != at {
-		return r.token.first(at, enabled)
+	if f.next == len(f.token.Choices) || f.token.Choices[f.next].Step != at {
+		return f.token.first(at, enabled), ""
 	}
-	want := r.token.Choices[r.next]
-	r.next++
-	i := find(enabled, want.Hash)
+	want := f.token.Choices[f.next]
+	f.next++
+	i = find(enabled, want.Hash)
 	if i < 0 {
-		r.diverge(want, "", enabled)
-		return -1
+		return -1, divergence(want, "", "enabled: "+allNames(enabled))
 	}
-	r.turns = append(r.turns, fmt.Sprintf("at step %d, «%s» goes before «%s»", at, enabled[i].Name(), enabled[0].Name()))
-	return i
+	f.turns = append(f.turns, fmt.Sprintf("at step %d, «%s» goes before «%s»", at, enabled[i].Name(), enabled[0].Name()))
+	return i, ""
+}
+
+// unreached says that a run came to its end, after so many steps, before the token did;
+// "" if it did not.
+func (f *follower) unreached(steps int) (diverged string) {
+	ended := "the run ended after " + phrase.Plural(steps, "step")
+	if f.next < len(f.token.Choices) {
+		return divergence(f.token.Choices[f.next], "", ended)
+	}
+	for _, c := range f.token.Holds {
+		if c.Step > steps {
+			return divergence(c, "to put it off", ended)
+		}
+	}
+	return ""
+}
+
+// divergence says that the wanted step is not enabled, and what is there instead.
+func divergence(want Choice, why, instead string) string {
+	return strings.TrimRight(fmt.Sprintf("DIVERGED at step %d: wanted %08x %s", want.Step, want.Hash, why), " ") + ", " + instead
+}
+
+func allNames(steps []Step) string {
+	names := make([]string, len(steps))
+	for i, s := range steps {
+		names[i] = s.Name()
+	}
+	return strings.Join(names, "; ")
 }
 
 // first is the first enabled step that is not put off, or of those the one that
@@ -213,37 +239,6 @@ func (t *Token) first(at int, enabled []Step) int {
 // find returns the index of the step with the hash, or -1.
 func find(enabled []Step, hash uint32) int {
 	return slices.IndexFunc(enabled, func(s Step) bool { return uint32(s.Hash()) == hash })
-}
-
-// overrun says that a run came to rest before the token did.
-func (r *Run) overrun() {
-	if r.token == nil {
-		return
-	}
-	if r.next < len(r.token.Choices) {
-		r.diverge(r.token.Choices[r.next], "", nil)
-		return
-	}
-	for _, c := range r.token.Holds {
-		if c.Step > len(r.steps) {
-			r.diverge(c, "to put it off", nil)
-			return
-		}
-	}
-}
-
-// diverge ends a run in which the wanted step is not enabled; nothing is where it has ended.
-func (r *Run) diverge(want Choice, why string, enabled []Step) {
-	instead := "the run ended after " + phrase.Plural(len(r.steps), "step")
-	if len(enabled) > 0 {
-		names := make([]string, len(enabled))
-		for i, s := range enabled {
-			names[i] = s.Name()
-		}
-		instead = "enabled: " + strings.Join(names, "; ")
-	}
-	r.verdict = Diverged
-	r.why = strings.TrimRight(fmt.Sprintf("DIVERGED at step %d: wanted %08x %s", want.Step, want.Hash, why), " ") + ", " + instead
 }
 
 // Unbounded is the capacity of a direction that always has room.
@@ -303,7 +298,7 @@ func ParseLevel(s string) (Level, error) {
 			return Level(l), nil
 		}
 	}
-	return L0, fmt.Errorf("level %q: this version knows L0 and L1", shorten(s))
+	return L0, fmt.Errorf("level %q: this version knows L0 and L1", gate.Shorten(s))
 }
 
 // MarshalText writes the level as String does.

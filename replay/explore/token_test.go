@@ -114,7 +114,10 @@ func TestSameNames(t *testing.T) {
 func schedule(t *testing.T, setup func(*Run), c Capacity, s Strategy, number int, token *Token) *Run {
 	one := search{t: t, plan: withDefaults(Plan{Setup: setup, Strategy: s}), length: 60}
 	r := one.newRun(c)
-	r.chooser, r.token, r.untraced = s.Begin(1, number, one.length), token, true
+	r.chooser, r.untraced = s.Begin(1, number, one.length), true
+	if token != nil {
+		r.follower = &follower{token: *token}
+	}
 	r.play(t, one.plan)
 	return r
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -202,48 +203,31 @@ func TestFreezeLent(t *testing.T) {
 	}
 }
 
-// Who only waits for a test, or for a run, holds no mutex of this one.
-func TestOutsider(t *testing.T) {
-	for text, want := range map[string]bool{
-		"goroutine 7 [chan receive]:\nmain.work()\n\t/a.go:1\ncreated by main.init in goroutine 1\n\t/a.go:2":                                                                true,
-		"goroutine 7 [sleep]:\ntime.Sleep(0x1)\n\t/a.go:1\nmain.work()\n\t/a.go:1\ncreated by main.init in goroutine 1\n\t/a.go:2":                                           true,
-		"goroutine 7 [syscall]:\nmain._Cfunc_wait()\n\t/a.go:1\nmain.work()\n\t/a.go:1":                                                                                      true,
-		"goroutine 7 [runnable, synctest bubble 4]:\nmain.work()\n\t/a.go:1":                                                                                                 false,
-		"goroutine 1 [chan receive]:\ntesting.(*T).Run(0x1)\n\t/a.go:1\nmain.TestAll(0x1)\n\t/a.go:1\ntesting.tRunner(0x1)\n\t/a.go:1":                                       false,
-		"goroutine 9 [syscall]:\nos/signal.signal_recv()\n\t/a.go:1\nos/signal.loop()\n\t/a.go:1\ncreated by os/signal.Notify.func1.1 in goroutine 1\n\t/a.go:1":             false,
-		"goroutine 9 [select]:\nexample.com/x/replay/explore.(*bubble).await(0x1)\n\t/a.go:1\nexample.com/x/replay/explore.(*Run).play(0x1)\n\t/a.go:1\nmain.f()\n\t/a.go:1": false,
-	} {
-		if got := parseGoroutine(text).outsider(); got != want {
-			t.Errorf("%v, want %v:\n%s", got, want, text)
-		}
-	}
-}
-
 // Somebody outside the bubble may hold its mutex while he works: the run is given
 // up later then.
 func TestFreezeOf(t *testing.T) {
 	const mark, other = "synctest bubble 1", "synctest bubble 2"
-	self := goroutine{id: 1, state: "running"}
-	lock := goroutine{id: 2, state: "sync.Mutex.Lock", mark: mark}
-	wait := goroutine{id: 3, state: "select", durable: true, mark: mark}
+	self := stacks.Goroutine{ID: 1, State: "running"}
+	lock := stacks.Goroutine{ID: 2, State: "sync.Mutex.Lock", Bubble: mark}
+	wait := stacks.Goroutine{ID: 3, State: "select", Durable: true, Bubble: mark}
 	plan := &Plan{Patience: time.Hour}
 	for name, c := range map[string]struct {
-		all      []goroutine
+		all      stacks.Dump
 		patience time.Duration // 0: no freeze
 	}{
-		"alone":             {[]goroutine{self, lock, wait}, 10 * firstLook},
-		"engine":            {[]goroutine{self, lock, {id: 4, state: "synctest.Wait", durable: true, mark: mark}}, 10 * firstLook},
-		"engine runs":       {[]goroutine{self, lock, {id: 4, state: "runnable", mark: mark, text: "x.(*bubble).rest("}}, 0},
-		"nobody at a mutex": {[]goroutine{self, wait}, 0},
-		"somebody runs":     {[]goroutine{self, lock, {id: 4, state: "runnable", mark: mark}}, 0},
-		"unknown state":     {[]goroutine{self, lock, {id: 4, state: "dreaming", mark: mark}}, 0},
-		"others wait":       {[]goroutine{self, lock, {id: 4, state: "chan receive"}}, time.Hour},
-		"other bubbles":     {[]goroutine{self, lock, {id: 5, state: "synctest.Wait", mark: other}}, 10 * firstLook},
-		"others run":        {[]goroutine{self, lock, {id: 4, state: "runnable", mark: other}}, time.Hour},
-		"others sleep":      {[]goroutine{self, lock, {id: 4, state: "sleep"}}, time.Hour},
-		"foreign channel":   {[]goroutine{self, {id: 4, state: "chan receive", mark: mark}}, time.Hour},
-		"I/O":               {[]goroutine{self, {id: 4, state: "IO wait", mark: mark}}, time.Hour},
-		"a sleeper":         {[]goroutine{self, lock, {id: 4, state: "sleep", durable: true, mark: mark}}, time.Hour},
+		"alone":             {stacks.Dump{self, lock, wait}, 10 * firstLook},
+		"engine":            {stacks.Dump{self, lock, {ID: 4, State: "synctest.Wait", Durable: true, Bubble: mark}}, 10 * firstLook},
+		"engine runs":       {stacks.Dump{self, lock, {ID: 4, State: "runnable", Bubble: mark, Text: "x.(*bubble).rest("}}, 0},
+		"nobody at a mutex": {stacks.Dump{self, wait}, 0},
+		"somebody runs":     {stacks.Dump{self, lock, {ID: 4, State: "runnable", Bubble: mark}}, 0},
+		"unknown state":     {stacks.Dump{self, lock, {ID: 4, State: "dreaming", Bubble: mark}}, 0},
+		"others wait":       {stacks.Dump{self, lock, {ID: 4, State: "chan receive"}}, time.Hour},
+		"other bubbles":     {stacks.Dump{self, lock, {ID: 5, State: "synctest.Wait", Bubble: other}}, 10 * firstLook},
+		"others run":        {stacks.Dump{self, lock, {ID: 4, State: "runnable", Bubble: other}}, time.Hour},
+		"others sleep":      {stacks.Dump{self, lock, {ID: 4, State: "sleep"}}, time.Hour},
+		"foreign channel":   {stacks.Dump{self, {ID: 4, State: "chan receive", Bubble: mark}}, time.Hour},
+		"I/O":               {stacks.Dump{self, {ID: 4, State: "IO wait", Bubble: mark}}, time.Hour},
+		"a sleeper":         {stacks.Dump{self, lock, {ID: 4, State: "sleep", Durable: true, Bubble: mark}}, time.Hour},
 	} {
 		var patience time.Duration
 		if f := freezeOf(c.all, mark); f != nil {

@@ -1,4 +1,4 @@
-package explore
+package gate
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 
 func TestContentNames(t *testing.T) {
 	const c2s, s2c = transport.ClientToServer, transport.ServerToClient
-	n := newNamer()
+	n := NewNamer(nil)
 	for _, f := range []struct {
 		dir         transport.Direction
 		op          string
@@ -34,10 +34,10 @@ func TestContentNames(t *testing.T) {
 		{s2c, "", `{}`, `not a message#1`},
 		{c2s, "", `{"method":"a\nb"}`, `"a\nb"#1`},
 	} {
-		got := &flight{dir: f.dir, op: f.op, frame: frame(f.frame)}
+		got := &Flight{Dir: f.dir, Op: f.op, Frame: transport.Frame{Bytes: []byte(f.frame)}}
 		n.name(got)
-		if got.name != f.want {
-			t.Errorf("%s: %s, want %s", f.frame, got.name, f.want)
+		if got.Name != f.want {
+			t.Errorf("%s: %s, want %s", f.frame, got.Name, f.want)
 		}
 	}
 }

@@ -2,52 +2,31 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
 )
 
-// engine is where a run lives, from its beginning to its end. It keeps the run still
-// between its steps, and says what it is when nothing can go on. The run's own
-// goroutine calls it, but for await.
-type engine interface {
-	// settle returns when nothing of the run moves but by a step or by time.
-	settle()
-	// rest lets time pass until something arrives at the gate. It reports false
-	// when nothing will.
-	rest() bool
-	// verdict is what the engine calls a run in which nothing can go on, with the
-	// doubt that is left, or "".
-	verdict() (word, doubt string)
-	// stacks returns the trimmed stacks of the run's goroutines.
-	stacks() []string
-	// own returns those stacks of a snapshot that are of the run's goroutines.
-	own(all []string) []string
-	// live calls do where the engine sees all that it starts, and returns when that
-	// has ended or was given up.
-	live(t *testing.T, do func())
-	// call calls Setup or Check. It reports false when that will not return.
-	call(do func()) bool
-	// reap ends what is left when the gate is shut and the context cancelled.
-	reap()
-	// await waits, from outside, for live to end. It returns a freeze when the run
-	// was given up, as the engine cannot bring it to its end.
-	await(ended <-chan any) (thrown any, f *freeze)
-}
+// errNoOracle fails a run in which no operation must return and nobody checks anything: it
+// would pass whatever the peers do.
+var errNoOracle = errors.New("the plan has no operation and no Check: add with Run.Op what must return")
 
-// play runs one schedule, on a goroutine of its own: one that cannot be brought to
-// its end is left behind. Several may play at once.
+// exited stands for a schedule whose goroutine was ended by runtime.Goexit.
+type exited struct{}
+
+// play runs one schedule, on a goroutine of its own, which is left behind if it cannot be
+// brought to its end. Several runs may play at once.
 func (r *Run) play(t *testing.T, p *Plan) {
 	ended := make(chan any, 1)
-	r.engine = &bubble{run: r}
-	if r.kind == Settle {
-		r.engine = &settled{run: r, known: map[int]bool{}, doubt: map[int]bool{}, still: &freeze{}}
-	}
+	r.engine = newEngine(r)
 	go func() {
 		returned := false
 		defer func() {
@@ -62,16 +41,16 @@ func (r *Run) play(t *testing.T, p *Plan) {
 	}()
 	thrown, f := r.engine.await(ended)
 	if f != nil {
-		r.frozen(t, f)
+		judgeFreeze(t, r, f)
 		return
 	}
 	switch v := thrown.(type) {
 	case nil:
 		if r.verdict == Pass && !r.cut && p.Check == nil && len(r.ops) == 0 {
-			r.verdict, r.why, r.err = CheckFailed, errVain.Error(), errVain
+			r.verdict, r.why, r.err = CheckFailed, errNoOracle.Error(), errNoOracle
 		}
 	case *freeze:
-		r.frozen(t, v)
+		judgeFreeze(t, r, v)
 	case exited:
 		runtime.Goexit()
 	default:
@@ -79,30 +58,29 @@ func (r *Run) play(t *testing.T, p *Plan) {
 	}
 }
 
-// exited stands for a schedule whose goroutine was ended by runtime.Goexit.
-type exited struct{}
-
 // perform runs the schedule under its engine.
 func (r *Run) perform(t *testing.T, p *Plan) {
 	r.engine.live(t, func() {
-		r.gate, r.since = newGate(r.capacity, r.split), time.Now()
-		r.gate.moves = &r.moves
-		r.ctx, r.cancel = context.WithCancel(context.WithValue(context.Background(), gateKey{}, r.gate))
-		r.gate.traced = r.token != nil && !r.untraced
+		options := gate.Options{
+			C2S: r.capacity.C2S, S2C: r.capacity.S2C, Split: r.split, Traced: r.follower != nil && !r.untraced,
+			Parser: r.parser, Moves: &r.moves,
+		}
 		if !p.Lawless {
-			r.gate.rules = order.New("")
+			options.Rules = order.New("")
 		}
-		if r.parser != nil {
-			r.gate.names.parser = r.parser
+		r.gate, r.since = gate.New(options), time.Now()
+		if options.Traced {
+			r.tracer = newTracer(r)
 		}
-		r.client, r.server = &r.gate.ends[0], &r.gate.ends[1]
+		r.ctx, r.cancel = context.WithCancel(r.gate.Context(context.Background()))
+		r.client, r.server = &r.gate.Ends[0], &r.gate.Ends[1]
 		r.session(p)
 		r.cancel()
-		r.gate.shutdown()
+		r.gate.Shutdown()
 		r.engine.reap()
-		r.gate.hold()
-		r.breakage()
-		r.gate.free()
+		r.gate.Lock()
+		r.judgePanic()
+		r.gate.Unlock()
 	})
 }
 
@@ -114,9 +92,9 @@ func (r *Run) session(p *Plan) {
 		return
 	}
 	r.loop()
-	r.gate.hold()
-	r.lessons.recall = r.gate.recall // at the run's end all ends take back what is left
-	r.gate.free()
+	r.gate.Lock()
+	r.lessons.recall = r.gate.Recall // at the run's end all ends take back what is left
+	r.gate.Unlock()
 	if r.verdict == Pass && !r.cut {
 		if p.Check == nil {
 			r.err = r.Failures()
@@ -129,36 +107,45 @@ func (r *Run) session(p *Plan) {
 				r.category = TimerOnly
 			}
 		}
-		r.judge()
+		if r.verdict == Pass {
+			judgeRules(r)
+		}
 		r.engine.settle()
-		if r.verdict == Pass { // a failure is one, wherever the token would have gone on
-			r.overrun()
+		if r.verdict == Pass && r.follower != nil { // a failure is one, wherever the token would have gone on
+			r.diverge(r.follower.unreached(len(r.steps)))
 		}
 	}
-	r.gate.hold()
-	defer r.gate.free()
-	r.breakage()
-	r.broken = r.breaches()
+	r.gate.Lock()
+	defer r.gate.Unlock()
+	r.judgePanic()
+	r.broken = breaches(r)
 	if r.verdict != Pass {
-		r.gate.admit()
-		r.stood, r.sequence, r.recording = r.unfinished(), r.draw(), r.events()
+		r.gate.Admit()
+		r.stood, r.sequence, r.recording = r.unfinished(), r.draw(), r.record()
 	}
 }
 
-// breakage makes a panic the verdict of a run that has no other.
-func (r *Run) breakage() {
+// diverge makes a run undecided that could not follow its token; "" if it could.
+func (r *Run) diverge(why string) {
+	if why != "" {
+		r.verdict, r.why = Diverged, why
+	}
+}
+
+// judgePanic makes a panic the verdict of a run that has no other.
+func (r *Run) judgePanic() {
 	b := r.panicked
 	if b == nil || r.verdict != Pass {
 		return
 	}
-	r.verdict, r.stacks = Panic, []string{trimStack(b.stack)}
+	r.verdict, r.stacks = Panic, []string{stacks.Parse(b.stack).Trim()}
 	r.why = fmt.Sprintf("%s panicked: %v", b.where, b.value)
 }
 
 // guard calls Setup or Check. It reports whether the run may go on.
 func (r *Run) guard(where string, f func()) bool {
 	r.within = where
-	r.gate.tick()
+	r.moves.Tick()
 	if !r.engine.call(func() { defer r.mend(where); f() }) {
 		r.leaked(r.engine.stacks())
 		return false
@@ -174,10 +161,10 @@ func (r *Run) loop() {
 	for {
 		r.engine.settle()
 		r.learn()
-		r.gate.hold()
+		r.gate.Lock()
 		enabled = r.enabled(enabled[:0])
 		on := r.advance(enabled)
-		r.gate.free()
+		r.gate.Unlock()
 		if !on {
 			return
 		}
@@ -188,21 +175,34 @@ func (r *Run) loop() {
 	}
 }
 
+// learn notes what the last step touched, now that all is at rest again.
+func (r *Run) learn() {
+	if !r.unlearned {
+		return
+	}
+	r.unlearned = false
+	r.gate.Lock()
+	used := r.gate.Used
+	r.gate.Unlock()
+	last := r.steps[len(r.steps)-1]
+	r.lessons.learn(last, used, r.trail.of(last))
+}
+
 // advance releases one of the enabled steps, if there are any. It reports whether
 // the run goes on. As everything that decides, it holds the gate: where time is
 // real, somebody may wake at any moment.
 func (r *Run) advance(enabled []Step) bool {
 	switch {
 	case r.panicked != nil:
-		r.breakage()
+		r.judgePanic()
 		return false
 	case r.failure != nil:
 		r.verdict, r.why, r.err = CheckFailed, r.failure.Error(), r.failure
 		return false
 	case len(enabled) > 0 && len(r.steps) == r.limit:
 		r.verdict = Undecided
-		r.why = fmt.Sprintf("after %s there is still something to do: %s", phrase.Plural(r.limit, "step"), named(enabled))
-		r.diagnose() // not why, but who has waited until now
+		r.why = fmt.Sprintf("after %s there is still something to do: %s", phrase.Plural(r.limit, "step"), stepNames(enabled))
+		diagnose(r) // for the waits until now
 		return false
 	case len(enabled) > 0:
 		i := r.choose(enabled)
@@ -211,7 +211,7 @@ func (r *Run) advance(enabled []Step) bool {
 		}
 		r.trail.step(enabled, i)
 		r.release(enabled[i])
-	case r.finished() && r.owed() == nil:
+	case r.finished() && owed(r) == nil:
 		return false
 	}
 	return true
@@ -221,16 +221,16 @@ func (r *Run) advance(enabled []Step) bool {
 func (r *Run) enabled(steps []Step) []Step {
 	for _, op := range r.ops {
 		if !op.started && !op.played && op.heldBy() == nil {
-			steps = append(steps, Step{Kind: Start, What: op.name, op: op})
+			steps = append(steps, Step{Kind: Start, What: op.name, Do: op.start})
 		}
 	}
-	steps = r.gate.enabled(steps)
+	steps = r.gate.Steps(steps)
 	if len(steps) > 0 || r.finished() {
 		return steps
 	}
 	for _, h := range r.halves {
 		if h.waits() {
-			steps = append(steps, Step{Kind: Relent, What: h.name, half: h})
+			steps = append(steps, Step{Kind: Relent, What: h.name, Do: h.relent})
 		}
 	}
 	return steps
@@ -240,8 +240,10 @@ func (r *Run) enabled(steps []Step) []Step {
 func (r *Run) choose(enabled []Step) int {
 	at, i := len(r.steps)+1, 0
 	switch {
-	case r.token != nil:
-		i = r.follow(at, enabled)
+	case r.follower != nil:
+		why := ""
+		i, why = r.follower.choose(at, enabled)
+		r.diverge(why)
 	case len(enabled) > 1 || r.systematic:
 		i = r.chooser(at, enabled)
 		r.cut = i < 0
@@ -253,37 +255,28 @@ func (r *Run) choose(enabled []Step) int {
 }
 
 func (r *Run) release(s Step) {
-	r.called()
-	if r.gate.traced && len(r.steps) > 0 && len(r.steps) < 1000 { // each look stops the world
-		r.seeCloses(snapshot())
-	}
+	r.tracer.beforeStep()
 	r.steps = append(r.steps, s)
-	if !r.recurs(s) {
+	if !r.periodic.recurs(s, r.byName) {
 		if r.woken && !r.finished() {
 			r.note(fmt.Sprintf("nothing was enabled: a timer brought «%s», after %s", s.Name(), r.passed()))
 		}
 		r.moved, r.woken = true, false
 	}
 	if r.systematic {
-		r.gate.stirs, r.unlearned = 0, true
+		r.gate.Used, r.unlearned = [2]bool{}, true
 	}
-	switch s.Kind {
-	case Start:
-		r.start(s.op)
-		return
-	case Relent:
-		s.half.relent()
+	if s.Do != nil {
+		s.Do()
 		return
 	}
-	r.gate.round = len(r.steps)
-	if r.gate.traced {
-		r.observe(s)
-	}
-	r.gate.release(s)
+	r.gate.Round = len(r.steps)
+	r.tracer.beforeGive(s)
+	r.gate.Release(s)
 }
 
-// named lists a few steps by name.
-func named(steps []Step) string {
+// stepNames lists a few steps by name.
+func stepNames(steps []Step) string {
 	const most = 3
 	var list []string
 	for _, s := range steps[:min(most, len(steps))] {
@@ -295,27 +288,21 @@ func named(steps []Step) string {
 	return strings.Join(list, ", ")
 }
 
-func (r *Run) note(s string) {
-	if len(r.notes) < 3 {
-		r.notes = append(r.notes, s)
-	}
-}
-
 // rest lets time pass when nothing is enabled. It reports whether something came.
 func (r *Run) rest() bool {
-	r.called()
-	r.gate.hold()
-	r.beats.rests++
-	ended := r.ended
+	r.tracer.seeHandlers()
+	r.gate.Lock()
+	r.periodic.rests++
+	returned := r.returned
 	if r.moved {
 		r.since, r.still, r.moved = time.Now(), len(r.steps), false
 	}
-	r.gate.free()
+	r.gate.Unlock()
 	came := r.engine.rest()
-	r.gate.hold()
-	defer r.gate.free()
+	r.gate.Lock()
+	defer r.gate.Unlock()
 	r.woken = r.woken || came
-	if r.ended > ended {
+	if r.returned > returned {
 		r.moved, r.late, r.woken = true, true, false
 		name := "an operation"
 		for _, op := range r.ops {
@@ -328,22 +315,33 @@ func (r *Run) rest() bool {
 	return came
 }
 
+// passed says how long ago the run last came to rest. Of real time a report has
+// seconds: the rest would be another every time.
+func (r *Run) passed() string {
+	passed := time.Since(r.since)
+	if r.kind == Settle {
+		return fmt.Sprintf("%v of real time", passed.Round(time.Second))
+	}
+	return fmt.Sprintf("%v of virtual time", passed)
+}
+
 // stand is the verdict of a run in which nothing can go on.
 func (r *Run) stand() {
-	r.gate.hold()
-	defer r.gate.free()
+	r.gate.Lock()
+	defer r.gate.Unlock()
 	word, doubt := r.engine.verdict()
 	if r.finished() && doubt == "" {
 		return
 	}
-	r.beatNote()
+	notePeriodic(r)
 	r.verdict = word
-	r.category, r.why = r.diagnose()
-	r.closing()
+	d := diagnose(r)
+	r.category, r.why = d.category, d.why
+	d.noteCloses()
 	if doubt != "" {
 		r.category, r.why = "", doubt
 	}
-	r.unsaid()
+	noteUnsaid(r)
 	r.stacks = r.engine.stacks()
 }
 
@@ -359,6 +357,7 @@ func (r *Run) leaked(left []string) {
 		r.why = r.within + " has not returned: what waits for the other end belongs into an operation or a goroutine"
 	case r.verdict == Pass:
 		r.verdict = Leak
-		r.why = "the gate is closed and the context cancelled, but goroutines are left that nothing ends. Is a session left open? Close it in an operation with AfterAll"
+		r.why = "the gate is closed and the context cancelled, but goroutines are left that nothing ends. " +
+			"Is a session left open? Close it in an operation with AfterAll"
 	}
 }

@@ -1,0 +1,334 @@
+package explore
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/explore/stacks"
+)
+
+// freeze is a standstill that an engine sees in stacks: the run's goroutines by what they
+// wait for.
+type freeze struct {
+	locks    stacks.Dump // at a mutex
+	foreign  stacks.Dump // at a channel or the like that is not of the bubble
+	io       stacks.Dump
+	calls    stacks.Dump // in a system call
+	sleepers stacks.Dump // for ever: the bubble's time stands still
+	others   stacks.Dump // at a wait that a bubble sees
+	busy     stacks.Dump // at no wait: what the others wait for does not matter then
+	near     bool        // somebody outside works, sleeps or waits for I/O: a mutex may be theirs
+	outside  stacks.Dump // of anybody, in no bubble: a mutex may be theirs, too
+}
+
+// freezeOf returns the freeze of a bubble: nil when somebody runs, or nobody waits for
+// what a bubble cannot see.
+func freezeOf(all stacks.Dump, bubble string) *freeze {
+	f := &freeze{}
+	for i, g := range all {
+		switch {
+		case g.Bubble != bubble:
+			f.near = f.near || i > 0 && g.Wait() != stacks.WaitOther // the caller comes first
+			if i > 0 && outsider(g) {
+				f.outside = append(f.outside, g)
+			}
+		case g.Engine() && g.Wait() != stacks.WaitNone:
+		case !f.add(g):
+			return nil
+		}
+	}
+	if len(f.locks)+len(f.foreign)+len(f.io)+len(f.calls) == 0 {
+		return nil
+	}
+	return f
+}
+
+// busyOf returns who computes in a bubble; nil if nobody does.
+func busyOf(all stacks.Dump, bubble string) *freeze {
+	f := &freeze{}
+	for _, g := range all {
+		if g.Bubble == bubble && !g.Engine() && !f.add(g) {
+			f.busy = append(f.busy, g)
+		}
+	}
+	if len(f.busy) == 0 {
+		return nil
+	}
+	return f
+}
+
+// add sorts a goroutine in by what it waits for. It reports false if it does not.
+func (f *freeze) add(g stacks.Goroutine) bool {
+	switch wait := g.Wait(); {
+	case wait == stacks.WaitNone:
+		return false
+	case wait == stacks.WaitLock:
+		f.locks = append(f.locks, g)
+	case wait == stacks.WaitIO:
+		f.io = append(f.io, g)
+	case wait == stacks.WaitCall || wait == stacks.WaitSyscall: // a call that works looks otherwise the next time
+		f.calls = append(f.calls, g)
+	case wait == stacks.WaitSleep:
+		f.sleepers = append(f.sleepers, g)
+	case g.Bubble != "" && !g.Durable:
+		f.foreign = append(f.foreign, g)
+	default:
+		f.others = append(f.others, g)
+	}
+	return true
+}
+
+// passing reports whether real time alone may end it.
+func (f *freeze) passing() bool { return len(f.sleepers)+len(f.io)+len(f.calls) > 0 }
+
+// same reports whether nothing has changed in another freeze.
+func (f *freeze) same(other *freeze) bool {
+	return len(f.foreign) == len(other.foreign) && slices.EqualFunc(f.all(), other.all(), stacks.Goroutine.Same)
+}
+
+// patience is how long the freeze must have lasted before the run is given up. Where
+// nothing but mutexes holds the bubble up, and nobody sleeps, a proof is looked for.
+func (f *freeze) patience(p *Plan) time.Duration {
+	if len(f.foreign)+len(f.outside) > 0 || f.passing() || f.near {
+		return p.Patience
+	}
+	return min(p.Patience, 10*firstLook)
+}
+
+// all returns every goroutine of the freeze.
+func (f *freeze) all() stacks.Dump {
+	return slices.Concat(f.busy, f.locks, f.foreign, f.io, f.calls, f.sleepers, f.others)
+}
+
+// stacks returns the trimmed stacks of a freeze.
+func (f *freeze) stacks() []string { return f.all().Trim() }
+
+// why says who holds the bubble up, and by what.
+func (f *freeze) why() string {
+	var parts []string
+	add := func(list stacks.Dump, what string) {
+		if len(list) > 0 {
+			parts = append(parts, list[0].Where()+" "+what)
+		}
+	}
+	add(f.busy, "computes")
+	add(f.locks, "waits for a mutex")
+	add(f.foreign, "waits for something that is not of the bubble")
+	add(f.io, "waits for I/O")
+	add(f.calls, "waits in a system call")
+	add(f.sleepers, "sleeps")
+	return strings.Join(parts, "; ")
+}
+
+// holder guesses who holds the mutex that g waits for: one blocked elsewhere that
+// is inside the function which g calls Lock in; else the only one who is neither
+// at a mutex nor at a Read of the gate.
+func (f *freeze) holder(g stacks.Goroutine) (holder stacks.Goroutine, ok bool) {
+	caller := g.Function()
+	var left stacks.Dump
+	for _, h := range f.all() {
+		switch {
+		case h.Wait() == stacks.WaitLock:
+		case caller != "" && strings.Contains(h.Text, "\n"+caller+"("):
+			return h, true
+		case !h.Reading():
+			left = append(left, h)
+		}
+	}
+	if len(left) == 1 {
+		return left[0], true
+	}
+	return holder, false
+}
+
+// judgeFreeze judges a run that was given up, on the watcher's goroutine: nothing of
+// the run moves any more.
+func judgeFreeze(t *testing.T, r *Run, f *freeze) {
+	r.stuck, r.froze, r.busy = true, true, len(f.busy) > 0
+	if r.busy { // real time would show no more: it computes there, too
+		why := fmt.Sprintf("%s is still computing, %v after the run last moved", f.busy[0].Where(), r.plan.stamina)
+		if r.verdict != Pass {
+			r.note("it could not be brought to its end: " + why)
+			return
+		}
+		r.verdict, r.why = Undecided, why
+		if r.within != "" {
+			r.why += ", in " + r.within
+		}
+		describeFreeze(r, f)
+		return
+	}
+	if r.proof != nil {
+		r.proof.freeze = f
+		return
+	}
+	if r.verdict != Pass {
+		r.note("its bubble could not be emptied: " + f.why())
+		return
+	}
+	proof, doubt := proveLock(t, r, f)
+	if proof == nil {
+		r.verdict, r.why = Undecided, f.why()+". "+doubt
+		r.retry = r.within == "" && len(f.foreign)+len(f.io)+len(f.calls) == 0 && !strings.HasPrefix(doubt, sharedLock)
+		describeFreeze(r, f)
+		return
+	}
+	r.still, proof.still = len(r.steps), len(proof.steps)
+	describeFreeze(proof, proof.proof.freeze)
+	proof.stuck, proof.froze, proof.notes = true, true, append(proof.notes, r.notes...)
+	proof.verdict, proof.category = Hang, Lock
+	proof.why = f.why() + ", and nobody is left who could unlock it"
+	r.outcome = proof.outcome
+}
+
+// describeFreeze fills in what a report shows of a frozen run.
+func describeFreeze(r *Run, f *freeze) {
+	r.gate.Admit()
+	r.waits = nil
+	for _, g := range f.locks {
+		w := Wait{Who: owner(r, g), WaitsFor: "a mutex", Why: "its holder is not seen in the stacks", BlockedAt: "[" + g.State + "] " + g.Where()}
+		if h, ok := f.holder(g); ok {
+			w.Why = "held, it seems, by " + owner(r, h) + ", which is blocked at [" + h.State + "] " + h.Where()
+		}
+		r.waits = append(r.waits, w)
+	}
+	diagnose(r)
+	if enabled := r.enabled(nil); len(enabled) > 0 && !strings.Contains(r.why, enabled[0].Name()) {
+		r.note("when the run was given up there was something to do: " + stepNames(enabled))
+	}
+	r.stood, r.sequence, r.recording, r.stacks = r.unfinished(), r.draw(), r.record(), f.stacks()
+}
+
+// owner names a goroutine for a report.
+func owner(r *Run, g stacks.Goroutine) string {
+	for _, op := range r.ops {
+		if op.goroutine == g.ID {
+			return "operation " + op.name
+		}
+	}
+	return "a goroutine"
+}
+
+// lockProof marks a run that repeats a frozen one, and has its freeze.
+type lockProof struct {
+	freeze *freeze
+}
+
+// profiled is held while the runtime counts every allocation.
+var profiled sync.Mutex
+
+// sharedLock is the doubt about a mutex that may be of a package, or of others.
+const sharedLock = "The stacks do not tell whether the mutex is the run's own or shared with others."
+
+// proveLock looks for a proof that a freeze is for ever. A freeze is none by itself:
+// the bubble's time stands still in it, and a timer might end it. Whether there is
+// one the stacks do not show, so the schedule is run once more and its timers are
+// counted. The proof holds if
+//
+//   - nothing is enabled, and nobody sleeps
+//   - everybody waits for a mutex, or for what only the bubble's own goroutines and
+//     timers can give
+//   - the mutexes are the run's own: in the second run they are others
+//   - nobody is outside the bubble who could hold one: stacks do not tell who does
+//   - no timer was made
+//
+// It returns the second run, or the doubt that is left.
+func proveLock(t *testing.T, r *Run, f *freeze) (again *Run, doubt string) {
+	if doubt := lockDoubt(r, f); doubt != "" {
+		return nil, doubt
+	}
+	profiled.Lock()
+	defer profiled.Unlock()
+	defer func(rate int) { runtime.MemProfileRate = rate }(runtime.MemProfileRate)
+	runtime.MemProfileRate = 1
+	before := timersMade()
+	again = &Run{plan: r.plan, level: r.level, parser: r.parser, capacity: r.capacity, split: r.split, limit: r.limit,
+		horizon: r.horizon, follower: &follower{token: r.asToken()}, proof: &lockProof{}}
+	again.trail.touching = r.trail.touching
+	again.play(t, r.plan)
+	if again.proof.freeze == nil {
+		return nil, "The same schedule did not stand still again. " + elsewhere(r)
+	}
+	if doubt := lockDoubt(again, again.proof.freeze); doubt != "" {
+		return nil, doubt
+	}
+	if timersMade() > before {
+		return nil, "A timer was made in this run, and may end that. " + elsewhere(r)
+	}
+	for _, g := range again.proof.freeze.locks { // all those of the first run are still there
+		address := g.Lock()
+		if address == "" || slices.ContainsFunc(f.locks, func(h stacks.Goroutine) bool { return h.Lock() == address }) {
+			return nil, sharedLock + " " + elsewhere(r)
+		}
+	}
+	return again, ""
+}
+
+// elsewhere tells how a freeze may be settled.
+func elsewhere(r *Run) string {
+	return "Real time may tell: set Engine to Settle, or run the token " + r.settledToken().String()
+}
+
+// lockDoubt says what speaks against a freeze that is for ever, as far as one run
+// shows it.
+func lockDoubt(r *Run, f *freeze) string {
+	switch {
+	case r.within != "":
+		return "This is in " + r.within + ", which must not wait"
+	case len(f.foreign)+len(f.io)+len(f.calls) > 0:
+		return "What is outside the bubble may end that, or not. " + elsewhere(r)
+	case len(f.outside) > 0:
+		return f.outside[0].Where() + " is outside the bubble, and may hold the mutex. " + elsewhere(r)
+	case len(f.sleepers) > 0:
+		return "A mutex freezes the time of the bubble, so a sleeper stays asleep here. " + elsewhere(r)
+	case len(r.steps) == 0:
+		return "No step was released yet. " + elsewhere(r)
+	case r.finished():
+		return "All operations have returned. " + elsewhere(r)
+	}
+	if enabled := r.enabled(nil); len(enabled) > 0 {
+		return fmt.Sprintf("There would be something to do (%s), but a bubble does not come to rest while a mutex is waited for. %s",
+			enabled[0].Name(), elsewhere(r))
+	}
+	return ""
+}
+
+// timersMade counts the timers ever made in the process while every allocation is
+// profiled.
+func timersMade() int64 {
+	runtime.GC() // the profile is of the last but one
+	runtime.GC()
+	n, _ := runtime.MemProfile(nil, true)
+	records := make([]runtime.MemProfileRecord, n+100)
+	n, ok := runtime.MemProfile(records, true)
+	if !ok {
+		return timersMade()
+	}
+	var made int64
+	for _, record := range records[:n] {
+		if makesTimer(record.Stack()) {
+			made += record.AllocObjects
+		}
+	}
+	return made
+}
+
+// makesTimer reports whether a stack is of a timer made, and not by an engine.
+func makesTimer(stack []uintptr) bool {
+	makes := false
+	for frames := runtime.CallersFrames(stack); ; {
+		frame, more := frames.Next()
+		if _, method, _ := strings.Cut(frame.Function, "/replay/explore.(*bubble)."); method == "rest" || method == "pass" || method == "await" {
+			return false
+		}
+		makes = makes || strings.HasPrefix(frame.Function, "time.New") || frame.Function == "time.AfterFunc"
+		if !more {
+			return makes
+		}
+	}
+}

@@ -1,0 +1,562 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/explore/stacks"
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Gate is the transport between the two ends of a run.
+type Gate struct {
+	Lanes    [2]Lane // ClientToServer, ServerToClient
+	Ends     [2]End  // client, server
+	Names    *Namer
+	Breaches []Breach // rules that were broken, in the order of the wire
+	Round    int      // steps released so far
+	Recall   bool     // an end took back a frame that it had offered
+	Used     [2]bool  // which ends, the client's first, have used the gate since this was cleared
+
+	options Options
+	lock    sync.Mutex    // never held across a wait
+	poked   chan struct{} // something arrived since the engine last looked
+	points  []*point      // where goroutines wait; by round of their arrival, then by name
+	began   time.Time
+	shut    bool // the run is over: nothing parks any more
+
+	hiding sync.Mutex // of hidden; unlike lock, it may be taken when the run was given up
+	hidden []string   // what the helpers around the ends keep from being tried
+}
+
+// Options are those of a new gate.
+type Options struct {
+	C2S, S2C int            // frames that each direction may queue; below 0 any number
+	Split    bool           // ack is a step of its own, not part of take
+	Traced   bool           // readers and writers note their goroutines, which costs microseconds
+	Rules    *order.Checker // nil: the peers may send what they like
+	Parser   *Parser        // shared by runs, or nil
+	Moves    *Moves         // counts what the run does, or nil
+}
+
+// New returns an open gate.
+func New(o Options) *Gate {
+	if o.Moves == nil {
+		o.Moves = new(Moves)
+	}
+	g := &Gate{options: o, poked: make(chan struct{}, 1), Names: NewNamer(o.Parser), began: time.Now()}
+	g.Lanes = [2]Lane{{Dir: transport.ClientToServer, Cap: o.C2S}, {Dir: transport.ServerToClient, Cap: o.S2C}}
+	for i := range g.Ends {
+		g.Ends[i] = End{gate: g, Out: &g.Lanes[i], In: &g.Lanes[1-i]}
+	}
+	return g
+}
+
+// Lane returns the lane of a direction.
+func (g *Gate) Lane(dir transport.Direction) *Lane { return &g.Lanes[dir-transport.ClientToServer] }
+
+// End returns the end that writes in a direction.
+func (g *Gate) End(dir transport.Direction) *End { return &g.Ends[dir-transport.ClientToServer] }
+
+// Traced reports whether readers and writers note their goroutines.
+func (g *Gate) Traced() bool { return g.options.Traced }
+
+// Lock counts a move and locks the gate.
+func (g *Gate) Lock() {
+	g.options.Moves.Tick()
+	g.lock.Lock()
+}
+
+// Unlock unlocks the gate and counts a move.
+func (g *Gate) Unlock() {
+	g.lock.Unlock()
+	g.options.Moves.Tick()
+}
+
+// Moves counts what a run does. Every goroutine that uses the run passes Tick first and
+// afterwards, so that one number says from outside whether anything moves, and what was
+// done before it is seen there.
+type Moves struct{ count atomic.Uint64 }
+
+// abandoned is set in the count when the run is given up.
+const abandoned = 1 << 63
+
+// Tick counts a move. In a run that was given up it never returns: the rest of the run may
+// be read in peace.
+func (m *Moves) Tick() {
+	if m.count.Add(1)&abandoned != 0 {
+		select {}
+	}
+}
+
+// Count returns the number of moves; 0 before the first.
+func (m *Moves) Count() uint64 { return m.count.Load() }
+
+// Abandon gives the run up, and reports true, if nothing has moved since the count was n.
+func (m *Moves) Abandon(n uint64) bool { return m.count.CompareAndSwap(n, n|abandoned) }
+
+// Poke tells an engine that waits for timers that something arrived.
+func (g *Gate) Poke() {
+	select {
+	case g.poked <- struct{}{}:
+	default:
+	}
+}
+
+// Poked receives when something has arrived since the last receive.
+func (g *Gate) Poked() <-chan struct{} { return g.poked }
+
+// use notes that an end uses the gate.
+func (g *Gate) use(e *End) {
+	g.Used[e.Out.Dir-transport.ClientToServer] = true
+	g.Poke()
+}
+
+// End is one end of the gate as a transport.Conn.
+type End struct {
+	Out, In *Lane
+	gate    *Gate
+	closed  bool
+	spare   atomic.Pointer[reader] // that no Read uses
+}
+
+// Read returns the next frame when the engine gives it.
+func (e *End) Read(ctx context.Context) (transport.Frame, error) {
+	if err := ctx.Err(); err != nil {
+		return transport.Frame{}, err
+	}
+	r := e.spare.Swap(nil)
+	if r == nil {
+		r = &reader{got: make(chan received, 1)}
+	}
+	if e.gate.options.Traced {
+		r.goroutine = lineage(stacks.Caller())
+	}
+	e.gate.Lock()
+	closed := e.gate.shut || e.In.Deafened
+	if !closed {
+		e.In.readers = append(e.In.readers, r)
+		e.gate.use(e)
+	}
+	e.gate.Unlock()
+	if closed {
+		return transport.Frame{}, transport.ErrClosed
+	}
+	select {
+	case got := <-r.got:
+		e.spare.Store(r)
+		return got.frame, got.err
+	case <-ctx.Done():
+	}
+	e.gate.Lock()
+	i := slices.Index(e.In.readers, r)
+	if i >= 0 {
+		e.In.readers = slices.Delete(e.In.readers, i, i+1)
+	}
+	e.gate.Unlock()
+	if i >= 0 {
+		return transport.Frame{}, ctx.Err()
+	}
+	got := <-r.got // given in the meantime: given means delivered
+	return got.frame, got.err
+}
+
+// Hides notes what a helper keeps from being tried, for the report; see [transport.Hide].
+func (e *End) Hides(what string) {
+	e.gate.hiding.Lock()
+	defer e.gate.hiding.Unlock()
+	if !slices.Contains(e.gate.hidden, what) {
+		e.gate.hidden = append(e.gate.hidden, what)
+	}
+}
+
+// Hidden returns what helpers keep from being tried, also of a run that was given up.
+func (g *Gate) Hidden() []string {
+	g.hiding.Lock()
+	defer g.hiding.Unlock()
+	return slices.Clone(g.hidden)
+}
+
+// Write offers the frame and returns when the engine acknowledges it. A context
+// that ends before the frame is taken withdraws it; taken means delivered.
+func (e *End) Write(ctx context.Context, f transport.Frame) error {
+	if err := f.Sendable(); err != nil {
+		return err
+	}
+	return e.send(ctx, f)
+}
+
+func (e *End) send(ctx context.Context, f transport.Frame) error {
+	flight, err := e.offer(ctx, f, OperationOf(ctx), false)
+	if err != nil {
+		return err
+	}
+	return e.await(ctx, flight)
+}
+
+// Offer puts the frame of a recorded half into its writer's hand. The frame belongs to an
+// operation that does not show in its name.
+func (e *End) Offer(ctx context.Context, f transport.Frame, operation string) (*Flight, error) {
+	return e.offer(ctx, f, operation, true)
+}
+
+func (e *End) offer(ctx context.Context, f transport.Frame, operation string, quiet bool) (*Flight, error) {
+	g := e.gate
+	g.Lock()
+	defer g.Unlock()
+	if err := ctx.Err(); err != nil {
+		if g.options.Rules != nil { // the caller may not know that nothing was sent
+			g.options.Rules.Withdraw(e.Out.Dir, order.Parse(f))
+		}
+		return nil, err
+	}
+	if g.shut || e.Out.Ended || e.Out.Deafened {
+		return nil, transport.ErrClosed
+	}
+	n := &Flight{
+		Dir: e.Out.Dir, Frame: f, Op: operation, quiet: quiet, Round: g.Round, Offered: time.Since(g.began), done: make(chan error, 1),
+	}
+	if g.options.Rules != nil {
+		n.known = g.options.Rules.Mark(n.Dir)
+	}
+	if g.options.Traced {
+		caller := stacks.Caller()
+		n.Writer, n.Wrote = lineage(caller), caller.Calls()
+	}
+	e.Out.fresh = append(e.Out.fresh, n)
+	g.use(e)
+	return n, nil
+}
+
+// Await returns when the Write of an offered frame does.
+func (e *End) Await(ctx context.Context, f *Flight) error { return e.await(ctx, f) }
+
+func (e *End) await(ctx context.Context, f *Flight) error {
+	select {
+	case err := <-f.done:
+		return err
+	case <-ctx.Done():
+	}
+	e.gate.Lock()
+	back := e.gate.withdraw(e.Out, f)
+	e.gate.Unlock()
+	if back {
+		return ctx.Err()
+	}
+	return <-f.done
+}
+
+// Admit names the frames that were offered. Writers that arrived in the same round stand
+// in the order of their names: which goroutine ran first must not show. The engine does
+// this and not the writers, whose small stacks would have to grow.
+func (g *Gate) Admit() {
+	for i := range g.Lanes {
+		l := &g.Lanes[i]
+		for _, f := range l.fresh {
+			l.Said++
+			f.Number = l.Said
+			g.Names.name(f)
+			at, _ := slices.BinarySearchFunc(l.Waiting, f, func(a, b *Flight) int {
+				return cmp.Or(cmp.Compare(a.Round, b.Round), cmp.Compare(a.Name, b.Name))
+			})
+			l.Waiting = slices.Insert(l.Waiting, at, f)
+		}
+		l.fresh = l.fresh[:0]
+	}
+}
+
+// withdraw takes a frame back that was not taken, and reports whether it was not.
+func (g *Gate) withdraw(l *Lane, f *Flight) bool {
+	if i := slices.Index(l.fresh, f); i >= 0 {
+		l.fresh = slices.Delete(l.fresh, i, i+1)
+		f.said = g.Names.parser.parse(f.Frame)
+	} else if i := slices.Index(l.Waiting, f); i >= 0 {
+		l.Waiting = slices.Delete(l.Waiting, i, i+1)
+		for _, c := range g.Names.Calls { // another response may come
+			if c.Response == f {
+				c.Response = nil
+			}
+		}
+		g.Recall = true
+	} else {
+		return false
+	}
+	if g.options.Rules != nil {
+		g.options.Rules.Withdraw(f.Dir, f.said.Parsed)
+	}
+	return true
+}
+
+// Place sets where in its sender's recorded order a frame stands, and which place there
+// is next.
+func (e *End) Place(f *Flight, place, next int) {
+	e.gate.Lock()
+	f.place, e.Out.turn = place, next
+	e.gate.Unlock()
+}
+
+// Close asks to end both directions, and returns: peers call it with a mutex
+// held, which must not freeze a bubble. Nothing moves at this end any more. When
+// the engine releases the close, who is parked at this end gets ErrClosed; frames
+// that were taken before are still delivered, others are withdrawn.
+func (e *End) Close() error { return e.askToEnd(true) }
+
+// CloseWrite asks to end what this end sends, and returns, as Close does. The far
+// reader gets its end of file as a step; this end reads on.
+func (e *End) CloseWrite() error { return e.askToEnd(false) }
+
+func (e *End) askToEnd(both bool) error {
+	e.gate.Lock()
+	if !e.gate.shut && !e.closed {
+		e.Out.Ending, e.In.Leaving = true, e.In.Leaving || both
+		e.gate.Recall = e.gate.Recall || len(e.Out.fresh)+len(e.Out.Waiting) > 0
+		e.gate.use(e)
+	}
+	e.gate.Unlock()
+	return nil
+}
+
+// close ends both directions at this end and wakes the goroutines that waited there. The
+// far reader gets its end of file as a step of its own.
+func (e *End) close() {
+	e.closed, e.Out.Ended, e.In.Deafened = true, true, true
+	e.Out.refuse()
+	e.In.refuse()
+	e.In.wake(transport.ErrClosed)
+}
+
+// Shutdown ends the run: everything parked returns, and nothing parks again.
+func (g *Gate) Shutdown() {
+	g.Lock()
+	g.shut = true
+	for i := range g.Lanes {
+		l := &g.Lanes[i]
+		for _, f := range l.unacked {
+			f.done <- nil
+		}
+		l.unacked = nil
+		l.refuse()
+		l.wake(transport.ErrClosed)
+		g.Ends[i].close()
+	}
+	for len(g.points) > 0 {
+		g.reach(g.points[0])
+	}
+	g.Unlock()
+}
+
+// Lane is one direction.
+type Lane struct {
+	Dir     transport.Direction
+	Cap     int
+	Said    int       // frames that were offered and named
+	Waiting []*Flight // in their writers' hands; by round of the offer, then by name
+	Queue   []*Flight // taken, not given
+	Last    *Flight   // the frame that was given last
+	EOF     int       // the step that told the reader of the end; 0 before
+
+	Ended    bool // the sender has closed
+	Halved   bool // the sender closed this direction alone
+	Deafened bool // the receiver has closed
+	Ending   bool // the sender asked to close: no frame is taken any more
+	Leaving  bool // the receiver asked to close: no frame is given any more
+
+	// Of a traced gate: the goroutine that was given Last, and the one that was given the
+	// frame before.
+	Holder, Before Lineage
+
+	// A recorded receiver sets these. Idle is why it does not read, Read that it has read
+	// all that there is.
+	Idle string
+	Read bool
+
+	turn    int       // in the recorded order, of a recorded sender's next frame
+	fresh   []*Flight // offered since the engine last looked; not named
+	unacked []*Flight // taken, their Write has not returned
+	readers []*reader
+}
+
+// Lineage is a goroutine and its parent, by their numbers; 0 where that is not known.
+type Lineage struct{ ID, Parent int }
+
+func lineage(g stacks.Goroutine) Lineage { return Lineage{g.ID, g.Parent} }
+
+// Flight is one frame on its way.
+type Flight struct {
+	Name    string
+	Dir     transport.Direction
+	Frame   transport.Frame
+	Op      string        // the operation that wrote it, where its context says so
+	Ping    bool          // keepalive: a ping or a response to one
+	Round   int           // of the offer
+	Number  int           // in its direction, from 1
+	Answers *Call         // the request that it answers first
+	Offered time.Duration // since the run began
+	Taken   int           // the step that took it; 0 before
+	Given   int           // the step that gave it; 0 before
+
+	// Of a traced gate: the goroutine that wrote the frame, and where it stood.
+	Writer Lineage
+	Wrote  []stacks.Call
+
+	hash  uint64     // of the name
+	said  *said      // parsed when the frame is named
+	known order.Mark // what its writer had been given at the offer
+	place int        // in the recorded order of a sender that does not keep it
+	quiet bool       // Op is not in the name
+	done  chan error
+}
+
+type reader struct {
+	got       chan received
+	goroutine Lineage
+}
+
+type received struct {
+	frame transport.Frame
+	err   error
+}
+
+// Readers is how many Reads wait.
+func (l *Lane) Readers() int { return len(l.readers) }
+
+// Next returns the goroutine that the next frame will be given to.
+func (l *Lane) Next() Lineage {
+	if len(l.readers) == 0 {
+		return Lineage{}
+	}
+	return l.readers[0].goroutine
+}
+
+// Blocked reports whether a writer waits and no reader does.
+func (l *Lane) Blocked() bool { return len(l.Waiting) > 0 && len(l.readers) == 0 }
+
+// Where says in words where a frame of the lane is.
+func (l *Lane) Where(f *Flight) string {
+	if i := slices.Index(l.Queue, f); i >= 0 {
+		return fmt.Sprintf("queued in %v, number %d of %d", l.Dir, i+1, len(l.Queue))
+	}
+	if slices.Contains(l.Waiting, f) {
+		full := "is closed"
+		if l.Cap == 0 {
+			full = "has no waiting reader"
+		} else if l.Cap > 0 && len(l.Queue) >= l.Cap {
+			full = fmt.Sprintf("is full (%d of %d)", len(l.Queue), l.Cap)
+		}
+		return fmt.Sprintf("in the hand of the %s's writer: %v %s", l.Dir.Sender(), l.Dir, full)
+	}
+	if f.Given > 0 {
+		return fmt.Sprintf("read by the %s at step %d", l.Dir.Receiver(), f.Given)
+	}
+	return "withdrawn: its writer gave up, or an end was closed"
+}
+
+// refuse ends the writers whose frames were not taken.
+func (l *Lane) refuse() {
+	for _, f := range slices.Concat(l.fresh, l.Waiting) {
+		f.done <- transport.ErrClosed
+	}
+	l.fresh, l.Waiting = nil, nil
+}
+
+// wake ends the waiting readers without a frame.
+func (l *Lane) wake(err error) {
+	for _, r := range l.readers {
+		r.got <- received{err: err}
+	}
+	l.readers = nil
+}
+
+// heard reports whether a reader waits and its end was not asked to close.
+func (l *Lane) heard() bool { return len(l.readers) > 0 && !l.Leaving }
+
+// give hands the first queued frame to the reader that waits longest.
+func (l *Lane) give(step int) {
+	f := l.Queue[0]
+	l.Queue = l.Queue[1:]
+	f.Given, l.Last = step, f
+	l.Before, l.Holder = l.Holder, l.readers[0].goroutine
+	l.readers[0].got <- received{frame: f.Frame}
+	l.readers = l.readers[1:]
+}
+
+// ack lets the Write of a taken frame return.
+func (l *Lane) ack(f *Flight) {
+	i := slices.Index(l.unacked, f)
+	l.unacked = slices.Delete(l.unacked, i, i+1)
+	f.done <- nil
+}
+
+// point is a goroutine that waits in Point.
+type point struct {
+	name    string
+	round   int
+	reached chan struct{}
+}
+
+type (
+	gateKey      struct{}
+	operationKey struct{}
+)
+
+// Context returns a context in which [Point] finds the gate.
+func (g *Gate) Context(parent context.Context) context.Context {
+	return context.WithValue(parent, gateKey{}, g)
+}
+
+// WithOperation returns a context under which frames and points carry an operation's name.
+func WithOperation(parent context.Context, name string) context.Context {
+	return context.WithValue(parent, operationKey{}, name)
+}
+
+// OperationOf returns the operation that a context comes from, or "".
+func OperationOf(ctx context.Context) string {
+	name, _ := ctx.Value(operationKey{}).(string)
+	return name
+}
+
+// Point waits until the step that reaches it is released, or the context ends; see
+// package explore. Without a gate in the context it returns at once.
+func Point(ctx context.Context, name string) {
+	g, ok := ctx.Value(gateKey{}).(*Gate)
+	if !ok || ctx.Err() != nil {
+		return
+	}
+	g.Lock()
+	if g.shut {
+		g.Unlock()
+		return
+	}
+	p := g.arrive(by(Clip(name), OperationOf(ctx)))
+	g.Unlock()
+	select {
+	case <-p.reached:
+	case <-ctx.Done():
+		g.Lock()
+		g.points = slices.DeleteFunc(g.points, func(q *point) bool { return q == p })
+		g.Unlock()
+	}
+}
+
+// arrive parks a goroutine; those of one round stand in the order of their names.
+func (g *Gate) arrive(name string) *point {
+	p := &point{name: g.Names.count(transport.NoDirection, name), round: g.Round, reached: make(chan struct{})}
+	at, _ := slices.BinarySearchFunc(g.points, p, func(a, b *point) int {
+		return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.name, b.name))
+	})
+	g.points = slices.Insert(g.points, at, p)
+	g.Poke()
+	return p
+}
+
+// reach lets a goroutine go on.
+func (g *Gate) reach(p *point) {
+	g.points = slices.DeleteFunc(g.points, func(q *point) bool { return q == p })
+	close(p.reached)
+}

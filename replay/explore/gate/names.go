@@ -1,0 +1,251 @@
+package gate
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Namer gives frames their content names in the order of their offers. A name is made of
+// the method, the tool, prompt or uri, the operation that wrote the frame, and an
+// occurrence number. Responses, progress and cancellation are named after their request.
+type Namer struct {
+	Calls  []*Call // all requests, by offer
+	seen   map[occurrence]int
+	ids    map[requestKey]*Call // the latest request with the id
+	tokens map[requestKey]*Call // the latest request with the progress token
+	parser *Parser
+}
+
+// occurrence is a name in a direction.
+type occurrence struct {
+	dir  transport.Direction
+	name string
+}
+
+// requestKey is an id or a progress token, by the direction of its request.
+type requestKey struct {
+	dir transport.Direction
+	key mcp.Key
+}
+
+// Call is a request and, when it was offered, its response.
+type Call struct {
+	Name      string
+	Request   *Flight
+	Response  *Flight
+	Cancelled bool // its sender tried to
+	Listen    bool // it stays open, and need not be answered
+
+	id json.RawMessage
+}
+
+// Open reports whether nobody has read a response.
+func (c *Call) Open() bool { return c.Response == nil || c.Response.Given == 0 }
+
+// Owed reports whether the request was read and no response offered.
+func (c *Call) Owed() bool { return c.Request.Given > 0 && c.Response == nil && !c.Cancelled }
+
+// Messages returns the messages of the request and of the response, which must be there.
+// Either frame may be a batch.
+func (c *Call) Messages() (request, response transport.Message) {
+	for _, m := range c.Request.Messages() {
+		if m.Kind() != transport.Response && mcp.Same(m.ID, c.id) {
+			request = m
+			break
+		}
+	}
+	for _, m := range c.Response.Messages() {
+		if m.Kind() == transport.Response && mcp.Same(m.ID, c.id) {
+			response = m
+			break
+		}
+	}
+	return request, response
+}
+
+// NewNamer returns a namer. The parser may be nil.
+func NewNamer(p *Parser) *Namer {
+	if p == nil {
+		p = &Parser{}
+	}
+	return &Namer{parser: p, seen: map[occurrence]int{}, ids: map[requestKey]*Call{}, tokens: map[requestKey]*Call{}}
+}
+
+// Name returns the content name of the next frame.
+func (n *Namer) Name(dir transport.Direction, frame transport.Frame) string {
+	f := &Flight{Dir: dir, Frame: frame}
+	n.name(f)
+	return f.Name
+}
+
+// name names the frame of a flight, and remembers its requests.
+func (n *Namer) name(f *Flight) {
+	f.said = n.parser.parse(f.Frame)
+	messages := f.said.Messages
+	switch {
+	case messages == nil:
+		f.Name = n.count(f.Dir, fmt.Sprintf("not JSON %08x", uint32(hashOf(string(f.Frame.Bytes)))))
+	case len(messages) == 1:
+		f.Name = n.message(f, 0)
+	default:
+		parts := make([]string, len(messages))
+		for i := range messages {
+			parts[i] = n.message(f, i)
+		}
+		f.Name = n.count(f.Dir, "batch ["+strings.Join(parts, ", ")+"]")
+	}
+	f.hash = hashOf(f.Name)
+}
+
+// message names message number i of the frame.
+func (n *Namer) message(f *Flight, i int) string {
+	m, about, operation := &f.said.Messages[i], f.said.about[i], f.Op
+	if f.quiet {
+		operation = ""
+	}
+	switch m.Kind() {
+	case transport.Request:
+		c := &Call{Name: n.count(f.Dir, by(about, operation)), id: m.ID, Request: f, Listen: m.Method == mcp.MethodListen}
+		n.Calls = append(n.Calls, c)
+		n.ids[requestKey{f.Dir, mcp.KeyOf(m.ID)}] = c
+		if token := m.ProgressToken(); token != nil {
+			n.tokens[requestKey{f.Dir, mcp.KeyOf(token)}] = c
+		}
+		f.Ping = f.Ping || m.Method == mcp.MethodPing
+		return c.Name
+	case transport.Response:
+		return n.response(f, m)
+	case transport.Notification:
+		return n.count(f.Dir, by(n.notification(f.Dir, m, about), operation))
+	}
+	return n.count(f.Dir, "not a message")
+}
+
+// response names a response after its request. A response to nothing has only its
+// occurrence, as its id must not show.
+func (n *Namer) response(f *Flight, m *transport.Message) string {
+	c := n.ids[requestKey{f.Dir.Reverse(), mcp.KeyOf(m.ID)}]
+	if c == nil {
+		return n.count(f.Dir, "response to nothing")
+	}
+	f.Ping = f.Ping || c.Request.Ping
+	if f.Answers == nil {
+		f.Answers = c
+	}
+	name := "response to " + c.Name
+	if c.Response != nil {
+		return n.count(f.Dir, "another "+name)
+	}
+	c.Response = f
+	return name
+}
+
+// notification names progress and cancellation after their request, and others by what
+// they are about.
+func (n *Namer) notification(dir transport.Direction, m *transport.Message, about string) string {
+	var c *Call
+	switch m.Method {
+	case mcp.NotificationProgress:
+		c = n.tokens[requestKey{dir.Reverse(), mcp.KeyOf(m.ProgressToken())}]
+	case mcp.NotificationCancelled:
+		c = n.ids[requestKey{dir, mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID))}]
+		if c != nil {
+			c.Cancelled = true
+		}
+	default:
+		return about
+	}
+	if c == nil {
+		return m.Method
+	}
+	return m.Method + " (" + c.Name + ")"
+}
+
+// count adds the occurrence number of a name.
+func (n *Namer) count(dir transport.Direction, name string) string {
+	k := occurrence{dir, name}
+	n.seen[k]++
+	return name + "#" + strconv.Itoa(n.seen[k])
+}
+
+// by adds the operation that wrote a frame, where it is known.
+func by(name, operation string) string {
+	if operation == "" {
+		return name
+	}
+	return name + " by " + operation
+}
+
+// Clip keeps a name that a peer chose short and on one line.
+func Clip(s string) string { return phrase.OneLine(Shorten(s)) }
+
+// Shorten keeps a name that a peer chose short, and unlike other long ones.
+func Shorten(s string) string {
+	const limit = 48
+	if len(s) <= limit {
+		return s
+	}
+	return fmt.Sprintf("%s%08x", phrase.Shorten(s, limit), uint32(hashOf(s)))
+}
+
+// Messages returns the messages of a named frame.
+func (f *Flight) Messages() []transport.Message { return f.said.Messages }
+
+// said is a parsed frame. Runs share it and never change it.
+type said struct {
+	order.Parsed
+	about []string // of each message, the method and the tool, prompt or resource
+}
+
+// Parser remembers parsed frames: in run after run the same peers send the same bytes.
+// Several goroutines may use it at once.
+type Parser struct {
+	mu   sync.Mutex // never held across a wait
+	seen map[string]*said
+}
+
+const (
+	parserFrames = 1024    // that are remembered
+	parserBytes  = 1 << 14 // of a frame that is
+)
+
+func (p *Parser) parse(f transport.Frame) *said {
+	if len(f.Bytes) > parserBytes {
+		return parseFrame(f)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if old := p.seen[string(f.Bytes)]; old != nil {
+		return old
+	}
+	text := string(f.Bytes)
+	read := parseFrame(transport.Frame{Bytes: []byte(text)}) // not the peer's bytes, which it may change
+	if p.seen == nil {
+		p.seen = map[string]*said{}
+	}
+	if len(p.seen) < parserFrames {
+		p.seen[text] = read
+	}
+	return read
+}
+
+func parseFrame(f transport.Frame) *said {
+	s := &said{Parsed: order.Parse(f)}
+	for _, m := range s.Messages {
+		about := Clip(m.Method)
+		if target, ok := timeline.Target(m); ok {
+			about += " " + strconv.Quote(Shorten(target))
+		}
+		s.about = append(s.about, about)
+	}
+	return s
+}

@@ -1,0 +1,202 @@
+package explore
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// virtualStart is when the time of every bubble begins, and so every session that
+// is kept of a run.
+var virtualStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// fact is an event and its place in the run.
+type fact struct {
+	after  int // this many steps
+	rank   int // 0 what the last of them did, 1 what peers did then
+	event  store.Event
+	flight *gate.Flight
+}
+
+// record returns the run as a recording, as taps in the peers' own processes would have
+// made it: a frame stands where its Write was called, a delivered event where its
+// Read returned. The frames of a direction stand in the order in which they were
+// taken, and those that were not after them; a frame that its writer took back is
+// not there. Times are the bubble's, virtual; the events of a step have the time of the
+// last frame before it.
+func (r *Run) record() []store.Event {
+	steps := r.shown()
+	var facts []fact
+	for i := range r.gate.Lanes {
+		facts = append(facts, laneFacts(&r.gate.Lanes[i], steps)...)
+	}
+	ended := map[transport.Direction]bool{} // an end may close its writing side alone first
+	for i, s := range steps {
+		if (s.Kind == Close || s.Kind == HalfClose) && !ended[s.Dir] {
+			ended[s.Dir] = true
+			e := store.Event{Kind: store.EOF, Dir: s.Dir, Payload: store.EncodePayload(store.EOFInfo{By: "sender"})}
+			facts = append(facts, fact{after: i + 1, event: e})
+		}
+	}
+	slices.SortStableFunc(facts, func(a, b fact) int {
+		return cmp.Or(cmp.Compare(a.after, b.after), cmp.Compare(a.rank, b.rank))
+	})
+	return r.sealed(facts)
+}
+
+// shown are the steps without the periodic traffic at a hang's end.
+func (r *Run) shown() []Step {
+	if stands(r.verdict) {
+		return r.steps[:r.still]
+	}
+	return r.steps
+}
+
+// laneFacts are the frames of a direction, and when they were read.
+func laneFacts(l *gate.Lane, steps []Step) []fact {
+	var facts []fact
+	after := 0
+	say := func(f *gate.Flight) {
+		after = max(after, f.Round)
+		facts = append(facts, fact{after: after, rank: 1, flight: f, event: store.Event{
+			Kind: store.Frame, Dir: f.Dir, Payload: f.Frame.Bytes,
+			Stream: f.Frame.Stream, Unterminated: f.Frame.Unterminated}})
+	}
+	for _, s := range steps {
+		if s.Kind == Take && s.Dir == l.Dir {
+			say(s.Flight)
+		}
+	}
+	for _, f := range l.Waiting {
+		if f.Round <= len(steps) {
+			say(f)
+		}
+	}
+	for _, f := range facts {
+		if given := f.flight.Given; given > 0 && given <= len(steps) {
+			facts = append(facts, fact{after: given, flight: f.flight, event: store.Event{Kind: store.Delivered, Dir: l.Dir}})
+		}
+	}
+	return facts
+}
+
+// sealed numbers and times the facts, and puts the header and the end around them.
+func (r *Run) sealed(facts []fact) []store.Event {
+	events := []store.Event{{Kind: store.Opened}}
+	numbers := map[*gate.Flight]uint64{}
+	frames, at := uint64(0), time.Duration(0)
+	hash := sha256.New()
+	for _, f := range facts {
+		e := f.event
+		switch e.Kind {
+		case store.Frame:
+			at = max(at, f.flight.Offered)
+			numbers[f.flight] = uint64(len(events) + 1)
+			frames++
+			hash.Write(e.Payload)
+		case store.Delivered:
+			e.Payload = store.EncodePayload(store.DeliveredInfo{Upto: numbers[f.flight]})
+		}
+		e.At = at
+		events = append(events, e)
+	}
+	text := fmt.Sprintf("%s, token %s\n%s", strings.TrimSpace(r.verdict+" "+r.category), r.asToken(), r.why)
+	for i := range r.gate.Lanes {
+		l := &r.gate.Lanes[i]
+		for _, f := range slices.Concat(l.Queue, l.Waiting) {
+			text += fmt.Sprintf("\nnot read: %v %s, %s", l.Dir, f.Name, l.Where(f))
+		}
+	}
+	note := store.Event{Kind: store.Note, At: at, Payload: []byte(text)}
+	closed := store.Event{Kind: store.Closed, At: at, Payload: store.EncodePayload(store.ClosedInfo{Frames: frames})}
+	events = append(events, note, closed)
+	hash.Write(note.Payload)
+	sum := hash.Sum(nil)        // names the session after its content: the same run gives the same id
+	sum[6] = sum[6]&0x0f | 0x80 // a UUID of version 8
+	sum[8] = sum[8]&0x3f | 0x80
+	id := fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+	label := strings.TrimSpace("explore: " + r.verdict + " " + r.category)
+	header := store.Header{ID: store.SessionID(id), Start: virtualStart, Transport: "memory", Label: label, Recorder: "mcprec"}
+	events[0].Payload = header.Encode()
+	for i := range events {
+		events[i].Seq = uint64(i + 1)
+	}
+	return events
+}
+
+const (
+	drawingWidth = 64 // columns between the client's line and the server's
+	shownLines   = 24
+	shownQueue   = 3 // standing frames shown of each direction
+)
+
+// draw shows the run: the frames that were read, when operations began, a Write that
+// returned late, and at the end the frames that stand.
+func (r *Run) draw() []string {
+	var lines []string
+	lastGive := 0
+	for i, s := range r.shown() {
+		at := i + 1
+		f := s.Flight
+		switch {
+		case f != nil && f.Given == at:
+			lines = append(lines, arrow(at, s.Dir, f.Name, ""))
+			lastGive = at
+		case s.Kind == Ack && f.Given > 0 && lastGive > f.Given:
+			lines = append(lines, arrow(at, 0, "only now returns the Write of "+f.Name, ""))
+		case s.Kind == Start, s.Kind == Close, s.Kind == End, s.Kind == Relent, s.Kind == HalfClose, s.Kind == Reach:
+			lines = append(lines, arrow(at, 0, s.Name(), ""))
+		}
+	}
+	if over := len(lines) - shownLines; over > 0 {
+		lines = append([]string{"     … " + phrase.Plural(over, "line") + " before"}, lines[over:]...)
+	}
+	head := "      client" + strings.Repeat(" ", drawingWidth-len("client")) + "server"
+	lines = append([]string{head}, lines...)
+	for i := range r.gate.Lanes {
+		l := &r.gate.Lanes[i]
+		for i, f := range slices.Concat(l.Queue, l.Waiting) {
+			if i == shownQueue {
+				lines = append(lines, fmt.Sprintf("     … %d more in %v", len(l.Queue)+len(l.Waiting)-i, l.Dir))
+				break
+			}
+			note := fmt.Sprintf("queued in %v", l.Dir)
+			if f.Taken == 0 {
+				note = fmt.Sprintf("in the hand of the %s's writer", l.Dir.Sender())
+			}
+			lines = append(lines, arrow(0, l.Dir, f.Name, note))
+		}
+	}
+	return lines
+}
+
+// arrow draws one line: a whole arrow for a frame that was read, the first half of one
+// and a note for a frame that was not, and the words alone for anything else.
+func arrow(at int, dir transport.Direction, label, note string) string {
+	shaft := "   "
+	switch {
+	case dir == transport.ClientToServer && note == "":
+		shaft = "-->"
+	case dir == transport.ClientToServer:
+		shaft = "-  "
+	case dir == transport.ServerToClient && note == "":
+		shaft = "<--"
+	case dir == transport.ServerToClient:
+		shaft = "  -"
+	}
+	number := "    "
+	if at > 0 {
+		number = fmt.Sprintf("%4d", at)
+	}
+	pad := strings.Repeat(shaft[1:2], max(drawingWidth-5-utf8.RuneCountInString(label), 0))
+	return strings.TrimRight(fmt.Sprintf("%s  |%s %s %s%s| %s", number, shaft[:1], label, pad, shaft[2:], note), " ")
+}

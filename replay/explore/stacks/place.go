@@ -1,0 +1,273 @@
+package stacks
+
+import (
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay/phrase"
+)
+
+// Stacks show the explorer's own functions between the code under test and the gate, and
+// around both. These are the names by which they are told apart; who renames one of them
+// follows here.
+const (
+	explorePackage = "/replay/explore."
+	gateEnd        = "/explore/gate.(*End)."
+)
+
+var (
+	// searching are functions that wait for a run.
+	searching = []string{explorePackage + "explore(", explorePackage + "(*series).", explorePackage + "(*Run).play"}
+	// engineMethods begin the names of those in package explore that a report leaves out.
+	engineMethods = []string{"(*Run).", "(*Operation).", "(*bubble).", "(*settled)."}
+	// endMethods begin the names of the unexported halves of a Write.
+	endMethods = []string{"s", "a"}
+)
+
+// Engine reports whether the goroutine belongs to the bubble or to its engine, and waits
+// for the others. During Setup and Check the engine's goroutine counts as a peer.
+func (g Goroutine) Engine() bool {
+	return strings.HasPrefix(g.State, "synctest.") || strings.Contains(g.Text, ".testingSynctestTest(") ||
+		strings.Contains(g.Text, ".(*bubble).rest(") || strings.Contains(g.Text, ".(*bubble).reap(")
+}
+
+// Recorded reports whether the goroutine plays a recorded end: where it is blocked says
+// nothing about the code under test.
+func (g Goroutine) Recorded() bool {
+	return strings.Contains(g.Text, explorePackage+"(*half).") || strings.Contains(g.Text, explorePackage+"(*actor).")
+}
+
+// Reading reports whether the goroutine waits for the next frame.
+func (g Goroutine) Reading() bool { return strings.Contains(g.Text, gateEnd+"Read(") }
+
+// Writing reports whether the goroutine is in the Write of a frame.
+func (g Goroutine) Writing() bool { return strings.Contains(g.Text, gateEnd+"Write(") }
+
+// hidden reports whether a function says nothing about the code under test.
+func hidden(function string) bool {
+	if function == "panic" || hasPrefix(function, "runtime.", "runtime/debug.", "internal/sync.", "sync.runtime_") {
+		return true
+	}
+	if _, name, ok := strings.Cut(function, "/mcprec/fixtures."); ok && hasPrefix(name, "(*Fixture).", "(*scheduleTB).") {
+		return true
+	}
+	if _, name, ok := strings.Cut(function, gateEnd); ok {
+		return hasPrefix(name, endMethods...)
+	}
+	_, name, ok := strings.Cut(function, explorePackage)
+	return ok && hasPrefix(name, engineMethods...)
+}
+
+// between reports whether a function of this project stands between the code under test
+// and the gate.
+func between(function string) bool {
+	own, is := strings.CutPrefix(function, "github.com/mcprec/mcprec/")
+	return is && hasPrefix(own, "transport.", "transport/gosdk.", "transport/mcpgo.") || strings.Contains(function, gateEnd)
+}
+
+// library reports whether a file belongs to a module that was fetched.
+func library(file string) bool {
+	return strings.Contains(file, "/pkg/mod/") || strings.Contains(file, "@v") || strings.Contains(file, "/vendor/")
+}
+
+func hasPrefix(s string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(s, prefix) })
+}
+
+var frameArgs = phrase.Regexp(`\((0x|\{|\.\.\.|\))[^()]*\)?$|\(\)$`)
+
+// frames yields the functions of the stack, the innermost first, each with its file:line.
+func (g Goroutine) frames() iter.Seq2[string, string] {
+	return func(yield func(function, file string) bool) {
+		lines := strings.Split(strings.TrimSpace(g.Text), "\n")
+		for i := 1; i+1 < len(lines) && !strings.HasPrefix(lines[i], "created by "); i += 2 {
+			file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+			if !yield(frameArgs().ReplaceAllString(lines[i], ""), file) {
+				return
+			}
+		}
+	}
+}
+
+// peerFrames yields the frames outside of this project and of the standard library.
+func (g Goroutine) peerFrames() iter.Seq2[string, string] {
+	return func(yield func(function, file string) bool) {
+		for function, file := range g.frames() {
+			dir, base := filepath.Split(function)
+			name, _, _ := strings.Cut(base, ".")
+			standard := strings.Contains(file, "/src/"+dir+name+"/")
+			if !hidden(function) && !between(function) && !standard && !yield(function, file) {
+				return
+			}
+		}
+	}
+}
+
+// Trim returns the stack as a report shows it: the state, then function and file:line
+// without addresses, without the frames of the runtime and of the explorer.
+func (g Goroutine) Trim() string {
+	text := "[" + g.State + "]"
+	for function, file := range g.frames() {
+		if !hidden(function) {
+			text += "\n  " + filepath.Base(function) + " " + filepath.Base(file)
+		}
+	}
+	return text
+}
+
+// Trim returns the trimmed stacks, sorted. It leaves out the goroutines of recorded ends,
+// and those with hidden frames alone.
+func (d Dump) Trim() []string {
+	var list []string
+	for _, g := range d {
+		if trimmed := g.Trim(); strings.Contains(trimmed, "\n") && !g.Recorded() {
+			list = append(list, trimmed)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Where returns the function and file:line in the peers' own code at which the goroutine
+// stands.
+func (g Goroutine) Where() string {
+	for frame := range strings.SplitSeq(g.Trim(), "\n  ") {
+		first, _, _ := strings.Cut(frame, ".")
+		waiting := slices.Contains([]string{"sync", "atomic", "time", "syscall", "unix", "os"}, first)
+		if !strings.HasPrefix(frame, "[") && !waiting && !strings.HasPrefix(frame, "gate.(*End).") {
+			return frame
+		}
+	}
+	return "a goroutine"
+}
+
+// Function returns the innermost function outside of package sync, or "".
+func (g Goroutine) Function() string {
+	for name := range g.frames() {
+		if !hasPrefix(name, "sync.", "internal/sync.") {
+			return name
+		}
+	}
+	return ""
+}
+
+// Place is where a goroutine is blocked in the code under test.
+type Place struct {
+	State string // chan receive, select
+	At    string // function and file:line
+	// Entry is the function of a library that the caller's own code called, if the
+	// goroutine is blocked in one. From is where that code did, then who called it there,
+	// up to the library's function that did.
+	Entry string
+	From  []string
+}
+
+// Place returns where the goroutine stands.
+func (g Goroutine) Place() Place {
+	const shownCallers = 3
+	p := Place{State: g.State}
+	entry := ""
+	for function, file := range g.peerFrames() {
+		line := filepath.Base(function) + " " + filepath.Base(file)
+		if p.At == "" {
+			p.At = line
+		}
+		switch own := !library(file); {
+		case !own && len(p.From) > 0, len(p.From) == shownCallers:
+			return p
+		case own && entry == "":
+			return p // it is blocked in code of its own
+		case own:
+			p.Entry, p.From = entry, append(p.From, line)
+		default:
+			entry = filepath.Base(function)
+		}
+	}
+	return p
+}
+
+// Place returns where a goroutine of the dump stands: nowhere if it has ended, plays a
+// recorded end, or runs, as the engine's own does.
+func (d Dump) Place(id int) Place {
+	g := d.Find(id)
+	if g.Text == "" || g.State == "running" || g.Recorded() {
+		return Place{}
+	}
+	return g.Place()
+}
+
+// String returns the form of reports, "" for nowhere.
+func (p Place) String() string {
+	if p.At == "" {
+		return ""
+	}
+	text := "[" + p.State + "] " + p.At
+	if p.Entry != "" {
+		text += ", in " + p.Entry + ", called by " + strings.Join(p.From, ", by ")
+	}
+	return text
+}
+
+// Closes reports whether the place is in a library's Close that the caller's own code called.
+func (p Place) Closes() bool {
+	return strings.HasSuffix(p.Entry, ".Close") || strings.HasSuffix(p.Entry, ".Shutdown") || strings.HasSuffix(p.Entry, ".Stop")
+}
+
+// Call is a line of the code under test or of a library at which a goroutine stands, or
+// has called the next function.
+type Call struct {
+	Function, Line string
+	Library        bool
+}
+
+// Calls returns the goroutine's frames outside of this project, the outermost first.
+func (g Goroutine) Calls() []Call {
+	var list []Call
+	for function, file := range g.peerFrames() {
+		list = append(list, Call{function, filepath.Base(file), library(file)})
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// SameCall reports whether two looks at a goroutine show it in the same call of its
+// outermost function.
+func SameCall(a, b []Call) bool { return len(a) > 0 && len(b) > 0 && a[0] == b[0] }
+
+// LeftLibrary reports whether a goroutine that was in a call of a library has left it, or
+// is in another call: the caller's own lines up to the library differ.
+func LeftLibrary(then, now []Call) bool {
+	n := slices.IndexFunc(then, func(c Call) bool { return c.Library })
+	return n > 0 && (len(now) < n || !slices.Equal(then[:n], now[:n]))
+}
+
+// Handler is a function of the caller's own code that a library has called and that has
+// not returned. It is blocked in its own code, or in a call of the library that it makes.
+type Handler struct {
+	Goroutine int
+	Place     Place
+	Line      string // file:line at which it is blocked, or calls the library
+	By        string // the library's function that called it
+}
+
+// Handler finds the handler that the goroutine is in.
+func (g Goroutine) Handler() (h Handler, ok bool) {
+	if g.Recorded() || g.Reading() {
+		return h, false
+	}
+	for function, file := range g.peerFrames() {
+		switch fetched := library(file); {
+		case fetched && strings.HasPrefix(function, "github.com/mcprec/mcprec/"):
+			return h, false
+		case fetched && h.Line == "": // the library that the caller's code called, if it did
+		case fetched:
+			h.Place, h.By, h.Goroutine = g.Place(), filepath.Base(function), g.ID
+			return h, g.State != "running" && g.State != "runnable"
+		case h.Line == "":
+			h.Line = filepath.Base(file)
+		}
+	}
+	return h, false
+}

@@ -1,0 +1,315 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/stacks"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// tracer looks at the goroutines of a run while it follows a token, so that the report of
+// a hang can name code. Each look stops the world, so other runs have no tracer.
+type tracer struct {
+	run      *Run
+	handed   *gate.Flight             // the last step gave it to a live end
+	handlers map[int]*gate.Flight     // by goroutine, the frame that a handler was called for
+	closers  map[int]int              // by goroutine, the step since which it stands in a Close
+	stances  map[*gate.Call]*stance   // when the response was given
+	pickups  map[*gate.Flight]*pickup // of requests, when they were given
+}
+
+// tracedSteps is how many steps of a run are looked at for a Close.
+const tracedSteps = 1000
+
+func newTracer(r *Run) *tracer {
+	return &tracer{run: r, stances: map[*gate.Call]*stance{}, pickups: map[*gate.Flight]*pickup{}}
+}
+
+// stance is where the goroutines stood that have to do with a call.
+type stance struct {
+	writer, operation []stacks.Call // who wrote the request, and the operation
+	writing           bool          // the request's Write had not returned
+}
+
+// pickup is who was there when a request was given.
+type pickup struct {
+	reader gate.Lineage // that was given the request
+	before map[int]bool // all goroutines then
+	next   map[int]bool // all goroutines when the next frame was given; nil before
+}
+
+// beforeStep looks at a run at rest before its next step is released.
+func (t *tracer) beforeStep() {
+	if t == nil {
+		return
+	}
+	t.seeHandlers()
+	if n := len(t.run.steps); n > 0 && n < tracedSteps {
+		t.seeCloses(stacks.Take())
+	}
+}
+
+// seeHandlers notes which handlers have not returned, and the frame of each, at rest after
+// the step that gave a frame: a handler that was not there before was called for it.
+func (t *tracer) seeHandlers() {
+	if t == nil || t.handed == nil {
+		return
+	}
+	still := map[int]*gate.Flight{}
+	for _, h := range t.handlersIn(stacks.Take()) {
+		still[h.Goroutine] = t.handed
+		if was, known := t.handlers[h.Goroutine]; known {
+			still[h.Goroutine] = was
+		}
+	}
+	t.handlers, t.handed = still, nil
+}
+
+// handlersIn finds the handlers of the run in a dump that its engine took. An operation
+// is no handler.
+func (t *tracer) handlersIn(all stacks.Dump) (list []stacks.Handler) {
+	for _, g := range t.run.engine.own(all) {
+		h, ok := g.Handler()
+		if ok && !slices.ContainsFunc(t.run.ops, func(op *Operation) bool { return op.goroutine == h.Goroutine }) {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// seeCloses notes which goroutines of the run stand in a Close.
+func (t *tracer) seeCloses(all stacks.Dump) {
+	still := map[int]int{}
+	for _, g := range t.run.engine.own(all) {
+		if !g.Place().Closes() {
+			continue
+		}
+		still[g.ID] = len(t.run.steps)
+		if since := t.closers[g.ID]; since > 0 {
+			still[g.ID] = since
+		}
+	}
+	t.closers = still
+}
+
+// beforeGive looks at the goroutines that a frame may wake before its step is released:
+// what they did with it can be told only by comparing.
+func (t *tracer) beforeGive(s Step) {
+	f := s.Flight
+	if t == nil || f == nil || !t.run.gate.Gives(s) {
+		return
+	}
+	if f.Answers == nil && t.run.live(s.Dir.Reverse()) {
+		t.handed = f
+	}
+	lane := t.run.gate.Lane(s.Dir)
+	asks, last := isRequest(f), t.pickups[lane.Last]
+	if !asks && f.Answers == nil && last == nil {
+		return
+	}
+	all := stacks.Take()
+	if c := f.Answers; c != nil {
+		t.stances[c] = stanceIn(all, c, t.run.byName[c.Request.Op])
+	}
+	if last != nil {
+		last.next = all.IDs()
+	}
+	if asks && lane.Readers() > 0 {
+		t.pickups[f] = &pickup{reader: lane.Next(), before: all.IDs()}
+	}
+}
+
+// stance returns where the goroutines of a call stood when its response was given, or nil.
+func (t *tracer) stance(c *gate.Call) *stance {
+	if t == nil {
+		return nil
+	}
+	return t.stances[c]
+}
+
+func isRequest(f *gate.Flight) bool {
+	return slices.ContainsFunc(f.Messages(), func(m transport.Message) bool { return m.Kind() == transport.Request })
+}
+
+// stanceIn finds the goroutines that have to do with a call. The operation may be nil.
+func stanceIn(all stacks.Dump, c *gate.Call, op *Operation) *stance {
+	writer := all.Find(c.Request.Writer.ID)
+	s := &stance{writer: writer.Calls(), writing: writer.Writing()}
+	if op != nil {
+		s.operation = all.Find(op.goroutine).Calls()
+	}
+	return s
+}
+
+// wentOn reports whether an operation has gone on since the response to its call was read:
+// the goroutine that waited for the response stands elsewhere now.
+func (d *diagnosis) wentOn(op *Operation, c *gate.Call) bool {
+	then := d.trace.stance(c)
+	if then == nil || len(d.all) == 0 {
+		return false
+	}
+	now := stanceIn(d.all, c, op)
+	own := c.Request.Writer.ID == op.goroutine
+	switch wrote := c.Request.Wrote; {
+	case then.writing && (own || len(now.writer) > 0):
+		return len(wrote) > 1 && (!stacks.SameCall(wrote, now.writer) || stacks.LeftLibrary(wrote, now.writer))
+	case own || stacks.SameCall(wrote, then.writer): // the writer waited for the response
+		return !slices.Equal(then.writer, now.writer)
+	}
+	return !slices.Equal(then.operation, now.operation)
+}
+
+// worker is the goroutine that took up a request: the reader or a goroutine that it
+// started has started it, after the request was given and before the next frame was, and
+// it does not wait for a frame. It is 0 if none is seen.
+func (d *diagnosis) worker(c *gate.Call) int {
+	if d.trace == nil || len(d.all) == 0 {
+		return 0
+	}
+	p := d.trace.pickups[c.Request]
+	if p == nil || p.reader.ID == 0 {
+		return 0
+	}
+	byID := make(map[int]stacks.Goroutine, len(d.all))
+	for _, g := range d.all {
+		byID[g.ID] = g
+	}
+	var likely []int
+	for _, g := range d.all {
+		if p.before[g.ID] || p.next != nil && !p.next[g.ID] || g.Reading() || d.all.Place(g.ID).At == "" {
+			continue
+		}
+		switch p.ancestor(g, byID) {
+		case p.reader.ID:
+			return g.ID
+		case 0: // its parent has come and gone since
+			if d.alone && g.Bubble != "" && g.Bubble == byID[p.reader.ID].Bubble {
+				likely = append(likely, g.ID)
+			}
+		}
+	}
+	if len(likely) == 1 {
+		return likely[0]
+	}
+	return 0
+}
+
+// ancestor follows the parents of a goroutine up to the reader, or to a goroutine that was
+// there before the request. It is 0 where a parent has ended.
+func (p *pickup) ancestor(g stacks.Goroutine, byID map[int]stacks.Goroutine) int {
+	for id := g.Parent; ; {
+		if id == p.reader.ID || p.before[id] {
+			return id
+		}
+		next, there := byID[id]
+		if !there {
+			return 0
+		}
+		id = next.Parent
+	}
+}
+
+// within reports whether an end's handling of a request is seen to wait for the response
+// to a call of that end: the goroutine that wrote the call is no operation's, and still
+// stands there. Where frames alone are judged it may be so.
+func (d *diagnosis) within(c *gate.Call) bool {
+	if d.blind {
+		return true
+	}
+	writer := c.Request.Writer.ID
+	if writer == 0 || d.awaited[c.Request.Op] || slices.ContainsFunc(d.run.ops, func(op *Operation) bool { return op.goroutine == writer }) {
+		return false
+	}
+	g := d.all.Find(writer)
+	return g.Text != "" && !g.Reading() && !g.Writing()
+}
+
+// shownHandlers is how many handlers a report names.
+const shownHandlers = 3
+
+// handler is a handler of a frame that has not returned at a hang.
+type handler struct {
+	stacks.Handler
+	frame *gate.Flight
+}
+
+// handlers lists those of the run, by the steps that gave their frames.
+func (d *diagnosis) handlers() (list []handler) {
+	if len(d.all) == 0 {
+		return nil
+	}
+	for _, h := range d.trace.handlersIn(d.all) {
+		if f := d.trace.handlers[h.Goroutine]; f != nil {
+			list = append(list, handler{h, f})
+		}
+	}
+	slices.SortFunc(list, func(a, b handler) int { return a.frame.Given - b.frame.Given })
+	return list[:min(len(list), shownHandlers)]
+}
+
+// name names the handler by its frame.
+func (h handler) name() string {
+	for _, m := range h.frame.Messages() {
+		if m.Kind() == transport.Notification {
+			return "the handler of " + gate.Clip(m.Method)
+		}
+	}
+	return "the handler of " + h.frame.Name
+}
+
+// blame puts before the reason of a hang whose code is blocked. Where every request was
+// answered, and a handler of a notification does not return, that is the hang's category:
+// nothing else is to be sent.
+func (d *diagnosis) blame(category, why string) (string, string) {
+	if category != NeverSent && category != LostAnswer {
+		return category, why
+	}
+	var said []string
+	for _, h := range d.handlers() {
+		if strings.Contains(why, h.Place.String()) {
+			continue
+		}
+		if h.Place.Entry != "" {
+			said = append(said, fmt.Sprintf("%s stands in %s, called at %s", h.name(), h.Place.Entry, h.Line))
+		} else {
+			said = append(said, fmt.Sprintf("blocked in your code: %s (%s), under %s", h.Line, h.Place.State, h.name()))
+		}
+		d.waits = append(d.waits, Wait{Who: h.name(), BlockedAt: h.Place.String(),
+			Why: fmt.Sprintf("called by %s for what was given at step %d; has not returned", h.By, h.frame.Given)})
+		if category == NeverSent && !isRequest(h.frame) && d.quiet() {
+			category = BlockedHandler
+		}
+	}
+	return category, strings.Join(append(said, why), "; ")
+}
+
+// quiet reports whether nothing is on its way and every request was answered.
+func (d *diagnosis) quiet() bool {
+	for i := range d.gate.Lanes {
+		if l := &d.gate.Lanes[i]; len(l.Waiting)+len(l.Queue) > 0 {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(d.gate.Names.Calls, func(c *gate.Call) bool { return !c.Cancelled && !c.Listen && c.Open() })
+}
+
+// noteCloses notes for a hang which end is closing, since which step, and which code
+// closes it.
+func (d *diagnosis) noteCloses() {
+	if len(d.all) == 0 {
+		return
+	}
+	r := d.run
+	d.trace.seeCloses(d.all)
+	for _, g := range r.engine.own(d.all) {
+		p := g.Place()
+		dir := closedEnd(p.Entry)
+		if since := d.trace.closers[g.ID]; since > 0 && dir != transport.NoDirection {
+			r.note(fmt.Sprintf("the %s's end is closing since step %d, in %s, called by %s",
+				dir.Sender(), min(since, r.still), p.Entry, strings.Join(p.From, ", by ")))
+		}
+	}
+}
