@@ -1,30 +1,33 @@
 package diff
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // The sections of a report.
 const (
-	Calls         = "calls"         // asked, or answered, in one session alone
-	Payload       = "payload"       // what is said otherwise
-	Notifications = "notifications" // that are in one session alone
+	Calls         = "calls"         // requests and answers in one session alone
+	Payload       = "payload"       // messages that say something else
+	Notifications = "notifications" // in one session alone
 	Order         = "order"
-	Capabilities  = "capabilities" // what initialize or discover settled: revision, capabilities, who is who
+	Capabilities  = "capabilities" // initialize and discover: revision, capabilities, who is who
 	Tools         = "tools"        // definitions
 	HTTP          = "http"         // status codes
-	Noise         = "noise"        // lines that are no message
+	Noise         = "noise"        // lines that are not messages
 	Exit          = "exit"
-	Bytes         = "bytes"  // what is spelled otherwise
+	Bytes         = "bytes"  // the same content in other bytes
 	Stderr        = "stderr" // always a note
 	Timing        = "timing" // never a finding
 )
 
-// Sections returns them, in the order of a report.
+// Sections returns the sections in the order of a report.
 func Sections() []string {
 	return []string{Calls, Payload, Notifications, Order, Capabilities, Tools, HTTP, Noise, Exit, Bytes, Stderr, Timing}
 }
@@ -37,37 +40,37 @@ const (
 	Swapped = "swapped"
 )
 
-// Finding is one way in which two sessions differ.
+// Finding is one difference between two sessions.
 type Finding struct {
 	Section string   `json:"section"`
 	Kind    string   `json:"kind"`
-	Note    bool     `json:"note,omitempty"` // it is told, and makes no difference
-	A       []uint64 `json:"a"`              // events of A, the first is the one that shows it
+	Note    bool     `json:"note,omitempty"` // the sessions are the same in spite of this
+	A       []uint64 `json:"a"`              // events of A, the one that shows the difference first
 	B       []uint64 `json:"b"`
 	What    string   `json:"what"` // tools/call "echo"; the answer to tools/call "echo"
 	Text    string   `json:"text,omitempty"`
 
-	Differences []match.Difference `json:"-"` // of a change: what A has is wanted
-	More        int                `json:"-"` // beyond those listed
-	AnyOrder    bool               `json:"-"` // it is a note where the rules let notifications come in any order
+	Differences []match.Difference `json:"-"` // of a change: A has the wanted value
+	More        int                `json:"-"` // differences beyond the listed ones
+	AnyOrder    bool               `json:"-"` // a note where the rules let notifications come in any order
 }
 
-// KeptFindings is how many of a section are kept.
+// KeptFindings is how many findings of a section a report has.
 const KeptFindings = 1000
 
-// Report is what a comparison comes to.
+// Report has the differences between two sessions.
 type Report struct {
 	A, B     Side
 	Findings []Finding
-	Counts   map[string]int // by section, of all findings that are no notes
+	Counts   map[string]int // by section, of all findings that are not notes
 	Notes    map[string]int // by section, of the notes
-	Mapped   map[string]int // places that differ and are the same, by why: variable, clock, ignored …
-	Unread   int            // messages that differ and whose texts were too much to be held
+	Mapped   map[string]int // places that differ and count as the same, by reason: variable, clock, ignored …
+	Unread   int            // messages that differ and whose texts were too much to hold
 	Timing   []Latency
 	Slower   []Slower
 }
 
-// Side is one of the sessions.
+// Side describes one of the sessions.
 type Side struct {
 	ID        string `json:"id"`
 	Transport string `json:"transport"`
@@ -78,7 +81,21 @@ type Side struct {
 	Took      int64  `json:"took_ns"`
 }
 
-// Same reports whether nothing differs in some sections, in any where none is named.
+// side describes the session.
+func (s *Session) side() Side {
+	side := Side{
+		ID: string(s.Header.ID), Transport: s.Header.Transport, Events: s.Events, Frames: s.Frames,
+		Lost: s.Lost, Took: int64(s.took),
+	}
+	for i := range s.list {
+		if s.list[i].kind == transport.Request {
+			side.Calls++
+		}
+	}
+	return side
+}
+
+// Same reports whether the sessions are the same in some sections, or in all if none is named.
 func (r *Report) Same(sections ...string) bool {
 	for section, n := range r.Counts {
 		if n > 0 && (len(sections) == 0 || slices.Contains(sections, section)) {
@@ -88,52 +105,113 @@ func (r *Report) Same(sections ...string) bool {
 	return true
 }
 
-// find adds a finding, if one of its events is selected.
-func (c *Comparison) find(f Finding) {
-	around := len(f.A)+len(f.B) == 0 && c.sides[0].chosen == nil
-	if !around && !c.sides[0].isChosen(f.A...) && !c.sides[1].isChosen(f.B...) {
-		return
-	}
-	f.Note = f.Note || f.AnyOrder && c.options.Rules.AnyOrder
-	counts := c.report.Counts
-	if f.Note {
-		counts = c.report.Notes
-	}
-	if counts[f.Section]++; counts[f.Section] <= KeptFindings {
-		c.report.Findings = append(c.report.Findings, f)
-	}
+// Latency is how long the calls to one tool, or of one method, took in both sessions.
+type Latency struct {
+	What   string        `json:"what"`
+	CallsA int           `json:"calls_a"`
+	CallsB int           `json:"calls_b"`
+	P50A   time.Duration `json:"p50_a_ns"`
+	P50B   time.Duration `json:"p50_b_ns"`
+	P95A   time.Duration `json:"p95_a_ns"`
+	P95B   time.Duration `json:"p95_b_ns"`
+	Ratio  float64       `json:"ratio"` // of the medians, B's to A's; 0 where there is none
 }
 
-// Report pairs what is left, when all texts were taken, and says what differs.
-func (c *Comparison) Report() *Report {
-	c.report = &Report{Counts: map[string]int{}, Notes: map[string]int{}, Mapped: map[string]int{}}
-	c.report.A, c.report.B = c.sides[0].side(), c.sides[1].side()
-	c.matchTexts()
-	c.findAlone()
-	c.findChanged()
-	c.findMisplaced()
-	c.findShuffled()
-	for _, dir := range directions {
-		c.findMoved(dir)
-		c.findOvertaken(dir)
+// latencies compares the latencies of the client's calls.
+func (f *findings) latencies() (list []Latency) {
+	var took [2]map[int32][]time.Duration // by name
+	for side, s := range f.sides {
+		took[side] = map[int32][]time.Duration{}
+		for i := range s.list {
+			m := &s.list[i]
+			if m.isAnsweredCall() && s.isSelected(m.seq) {
+				took[side][m.name] = append(took[side][m.name], s.latency(m))
+			}
+		}
 	}
-	c.findTools()
-	c.findAround()
-	c.measure()
-	return c.report
+	quantile := func(sorted []time.Duration, percent int) time.Duration {
+		if len(sorted) == 0 {
+			return 0
+		}
+		return sorted[max((len(sorted)*percent+99)/100, 1)-1]
+	}
+	for i, n := range f.names.list {
+		a, b := took[0][int32(i)], took[1][int32(i)]
+		if len(a) == 0 && len(b) == 0 {
+			continue
+		}
+		slices.Sort(a)
+		slices.Sort(b)
+		latency := Latency{
+			What: n.String(), CallsA: len(a), CallsB: len(b),
+			P50A: quantile(a, 50), P50B: quantile(b, 50), P95A: quantile(a, 95), P95B: quantile(b, 95),
+		}
+		if latency.P50A > 0 && len(b) > 0 {
+			latency.Ratio = float64(latency.P50B) / float64(latency.P50A)
+		}
+		list = append(list, latency)
+	}
+	slices.SortStableFunc(list, func(x, y Latency) int { return cmp.Compare(x.What, y.What) })
+	return list
 }
 
-// name is what messages are told apart by in a report: the method, and of a tool or a
-// prompt its name.
+// Slower is a call that took much longer in one session than in the other.
+type Slower struct {
+	What string        `json:"what"`
+	A    uint64        `json:"a"`
+	B    uint64        `json:"b"`
+	InA  time.Duration `json:"in_a_ns"`
+	InB  time.Duration `json:"in_b_ns"`
+}
+
+// A call is much slower if it takes slowerTimes as long and slowerBy longer. A report has
+// keptSlower of them.
+const (
+	slowerTimes = 5
+	slowerBy    = 100 * time.Millisecond
+	keptSlower  = 10
+)
+
+// slower returns the client's calls that took much longer in one session, those that differ
+// most first.
+func (f *findings) slower() (list []Slower) {
+	keep := func() {
+		slices.SortStableFunc(list, func(x, y Slower) int { return cmp.Compare((y.InB - y.InA).Abs(), (x.InB - x.InA).Abs()) })
+		list = list[:min(len(list), keptSlower)]
+	}
+	f.eachPair(func(a, b *message) {
+		if !a.isAnsweredCall() || b.reply == none || !f.sides[0].isSelected(a.seq) && !f.sides[1].isSelected(b.seq) {
+			return
+		}
+		call := Slower{A: a.seq, B: b.seq, InA: f.sides[0].latency(a), InB: f.sides[1].latency(b)}
+		low, high := min(call.InA, call.InB), max(call.InA, call.InB)
+		if high-low < slowerBy || high < slowerTimes*low {
+			return
+		}
+		call.What = f.names.list[a.name].String()
+		list = append(list, call)
+		if len(list) > 100*keptSlower {
+			keep()
+		}
+	})
+	keep()
+	return list
+}
+
+func (m *message) isAnsweredCall() bool {
+	return m.kind == transport.Request && m.dir == transport.ClientToServer && m.reply != none
+}
+
+// name distinguishes messages in a report: the method, and the name of a tool or a prompt.
 type name struct{ method, target string }
 
-// names numbers them.
+// names numbers the names of two sessions.
 type names struct {
 	list  []name
 	known map[name]int32
 }
 
-// keptNames is how many names are told apart. Behind that a hostile peer's are by method.
+// keptNames is how many names are distinguished. Further names, of a hostile peer, share one.
 const keptNames = 100_000
 
 func (n *names) of(method, target string) int32 {
@@ -153,7 +231,7 @@ func (n *names) of(method, target string) int32 {
 	return at
 }
 
-// String returns the name as a report has it.
+// String returns the name for a report.
 func (n name) String() string {
 	method := n.method
 	if method == "" {

@@ -11,22 +11,22 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// message is what is held of each.
+// message is the record of one message, about a hundred bytes and no payload.
 type message struct {
 	seq     uint64
 	at      time.Duration
 	stream  uint64
-	content uint64
+	content uint64 // [Digest].content
 	key     uint64 // of a request
 	bytes   uint64
-	shape   uint64 // of what is left without it
+	shape   uint64 // the content without values that look made up; only of unpaired messages
 	size    int32
-	part    int32 // its place in a batch
-	name    int32 // in the comparison's names
-	call    int32 // that an answer, progress or a cancellation names; else none
-	near    int32 // of a notification and of a request: the only call that was open; else none
-	reply   int32 // of a request
-	pair    int32 // in the other session
+	part    int32 // the place in a batch
+	name    int32 // the index in names
+	call    int32 // the request that an answer, progress or a cancellation names, or none
+	near    int32 // else, of a notification and a request: the only call that was open, or none
+	reply   int32 // of a request: its answer, or none
+	pair    int32 // the message of the other session, or none
 	kind    transport.MessageKind
 	dir     transport.Direction
 
@@ -36,53 +36,45 @@ type message struct {
 // none is the index of no message.
 const none = -1
 
-// Session is a recording, folded.
+// owner is the call that a message belongs to, as far as the session tells.
+func (m *message) owner() int32 {
+	if m.call != none {
+		return m.call
+	}
+	return m.near
+}
+
+// isAnswer reports whether a message answers a request of the session.
+func (m *message) isAnswer() bool { return m.kind == transport.Response && m.call != none }
+
+// Session is one recording, folded into a list of messages.
 type Session struct {
-	Header  store.Header
-	Events  uint64
-	Frames  uint64
-	Lost    uint64
-	Exit    string
-	took    time.Duration
-	seed    maphash.Seed
-	names   *names
-	list    []message
-	asks    [3][]int32           // the requests of each direction
-	waiting map[linkKey][]int32  // by id: the first and the last are open
-	calls   map[linkKey][]int32  // by id and HTTP exchange, until that ends
-	asked   map[uint64][]linkKey // the keys of calls, by exchange
-	tokens  map[linkKey]int32
-	tools   map[string]uint64
-	listed  uint64           // Seq of the last list of tools
-	said    map[uint64]int   // lines of standard error, by hash, how often
-	status  map[uint64]int32 // of an HTTP exchange
-	legacy  bool             // the transport is HTTP+SSE
-	stderr  uint64
-	chosen  []uint64 // a bit for each event that is selected; nil: all are
+	Header store.Header
+	Events uint64
+	Frames uint64
+	Lost   uint64
+	Exit   string
+
+	took     time.Duration
+	seed     maphash.Seed
+	names    *names
+	list     []message
+	requests [3][]int32           // of each direction
+	open     map[linkKey][]int32  // requests by id; the first and the last have no answer
+	exchange map[linkKey][]int32  // requests by id and HTTP exchange, until that ends
+	inStream map[uint64][]linkKey // the keys in exchange, by HTTP exchange
+	tokens   map[linkKey]int32    // requests by progress token
+	tools    map[string]uint64    // hashes of the tools that the server listed, by name
+	toolsSeq uint64               // the last list of tools
+	stderr   uint64               // lines of standard error
+	lines    map[uint64]int       // how often each line of standard error came, by hash
+	status   map[uint64]int32     // of an HTTP exchange
+	legacy   bool                 // the transport is HTTP+SSE
+	selected []uint64             // a bit for each selected event; nil: all events are
 }
 
-// SelectNone leaves only events to tell of that Select names.
-func (s *Session) SelectNone() { s.chosen = make([]uint64, s.Events/64+1) }
-
-// Select names an event that is told of.
-func (s *Session) Select(seq uint64) {
-	if at := seq / 64; at < uint64(len(s.chosen)) {
-		s.chosen[at] |= 1 << (seq % 64)
-	}
-}
-
-// isChosen reports whether one of the events is told of.
-func (s *Session) isChosen(seqs ...uint64) bool {
-	for _, seq := range seqs {
-		if at := seq / 64; s.chosen == nil || at < uint64(len(s.chosen)) && s.chosen[at]>>(seq%64)&1 == 1 {
-			return true
-		}
-	}
-	return false
-}
-
-// linkKey finds the request that a message names: by its direction, the hash of an id,
-// and the HTTP exchange, or 0 for the latest of any.
+// linkKey finds the request that a message names: by direction, the hash of an id or token,
+// and the HTTP exchange; exchange 0 finds the latest of any exchange.
 type linkKey struct {
 	hash   uint64
 	stream uint64
@@ -91,12 +83,32 @@ type linkKey struct {
 
 func newSession(seed maphash.Seed, n *names) *Session {
 	return &Session{
-		seed: seed, names: n, waiting: map[linkKey][]int32{}, calls: map[linkKey][]int32{}, asked: map[uint64][]linkKey{},
-		tokens: map[linkKey]int32{}, tools: map[string]uint64{}, said: map[uint64]int{}, status: map[uint64]int32{},
+		seed: seed, names: n, open: map[linkKey][]int32{}, exchange: map[linkKey][]int32{}, inStream: map[uint64][]linkKey{},
+		tokens: map[linkKey]int32{}, tools: map[string]uint64{}, lines: map[uint64]int{}, status: map[uint64]int32{},
 	}
 }
 
-// keptLines is how many different lines of standard error are told apart.
+// SelectNone limits the report to events that Select names.
+func (s *Session) SelectNone() { s.selected = make([]uint64, s.Events/64+1) }
+
+// Select adds an event to the report's.
+func (s *Session) Select(seq uint64) {
+	if at := seq / 64; at < uint64(len(s.selected)) {
+		s.selected[at] |= 1 << (seq % 64)
+	}
+}
+
+// isSelected reports whether one of the events is selected.
+func (s *Session) isSelected(seqs ...uint64) bool {
+	for _, seq := range seqs {
+		if at := seq / 64; s.selected == nil || at < uint64(len(s.selected)) && s.selected[at]>>(seq%64)&1 == 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// keptLines is how many different lines of standard error a session distinguishes.
 const keptLines = 100_000
 
 // Apply takes the next event, with the digests of its messages.
@@ -110,8 +122,8 @@ func (s *Session) Apply(e store.Event, digests []Digest) (err error) {
 		}
 	case store.Stderr:
 		s.stderr++
-		if h := maphash.Bytes(s.seed, bytes.TrimSpace(e.Payload)); s.said[h] > 0 || len(s.said) < keptLines {
-			s.said[h]++
+		if h := maphash.Bytes(s.seed, bytes.TrimSpace(e.Payload)); s.lines[h] > 0 || len(s.lines) < keptLines {
+			s.lines[h]++
 		}
 	case store.Opened:
 		s.Header, err = store.ParseHeader(e.Payload)
@@ -130,17 +142,17 @@ func (s *Session) Apply(e store.Event, digests []Digest) (err error) {
 		case store.HTTPResponse:
 			s.status[e.Stream] = int32(info.Status)
 		case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
-			for _, k := range s.asked[e.Stream] { // it may still be answered on another exchange
-				delete(s.calls, k)
+			for _, k := range s.inStream[e.Stream] { // another exchange may still bring the answer
+				delete(s.exchange, k)
 			}
-			delete(s.asked, e.Stream)
+			delete(s.inStream, e.Stream)
 		}
 		s.legacy = s.legacy || info.SSE != nil && info.SSE.Event == "endpoint"
 	}
 	return err
 }
 
-// message takes one message, and links it to the request that it names.
+// message appends one message, linked to the request that it names.
 func (s *Session) message(e store.Event, part int32, g *Digest) {
 	m := message{
 		seq: e.Seq, at: e.At, stream: e.Stream, part: part, kind: g.kind, dir: e.Dir,
@@ -151,10 +163,11 @@ func (s *Session) message(e store.Event, part int32, g *Digest) {
 	switch {
 	case g.kind == transport.Request:
 		k := linkKey{g.id, 0, e.Dir}
-		s.waiting[k] = append(s.waiting[k], at)
-		if k.stream = e.Stream; k.stream != 0 {
-			s.calls[k] = append(s.calls[k], at)
-			s.asked[e.Stream] = append(s.asked[e.Stream], k)
+		s.open[k] = append(s.open[k], at)
+		if e.Stream != 0 {
+			k.stream = e.Stream
+			s.exchange[k] = append(s.exchange[k], at)
+			s.inStream[e.Stream] = append(s.inStream[e.Stream], k)
 		}
 		if g.token != 0 {
 			s.tokens[linkKey{g.token, 0, e.Dir}] = at
@@ -162,7 +175,7 @@ func (s *Session) message(e store.Event, part int32, g *Digest) {
 		}
 	case g.kind == transport.Response:
 		s.answer(&m, g, at)
-	case g.kind == transport.Invalid: // it names no request
+	case g.kind == transport.Invalid: // names no request
 	case g.method == mcp.NotificationProgress:
 		call, ok := s.tokens[linkKey{g.token, e.Stream, e.Dir.Reverse()}]
 		if !ok {
@@ -172,33 +185,34 @@ func (s *Session) message(e store.Event, part int32, g *Digest) {
 			m.call = call
 		}
 	case g.method == mcp.NotificationCancelled:
-		if m.call = s.latest(e.Dir, g.id); m.call != none {
+		m.call = s.latest(e.Dir, g.id)
+		if m.call != none {
 			s.list[m.call].cancelled = true
 		}
-	case g.stands != 0:
-		m.call = s.latest(e.Dir.Reverse(), g.stands)
+	case g.subscription != 0:
+		m.call = s.latest(e.Dir.Reverse(), g.subscription)
 	}
 	s.list = append(s.list, m)
 }
 
-// latest finds the latest open request with an id.
+// latest returns the latest open request with an id.
 func (s *Session) latest(dir transport.Direction, id uint64) int32 {
-	if list := s.waiting[linkKey{id, 0, dir}]; len(list) > 0 {
+	if list := s.open[linkKey{id, 0, dir}]; len(list) > 0 {
 		return list[len(list)-1]
 	}
 	return none
 }
 
-// answer finds the request that a response answers: that of its exchange, and where the
-// exchange asked nothing with the id the first that is open and that HTTP has not refused.
-// A second response to a request belongs to none.
+// answer links a response to its request: to the first open request with the id in the same
+// exchange. If the exchange had no such request, to the first open request with the id that
+// HTTP has not refused. A second response to a request belongs to no request.
 func (s *Session) answer(m *message, g *Digest, at int32) {
 	isOpen := func(at int32) bool { return s.list[at].reply == none }
 	k := linkKey{g.id, 0, m.dir.Reverse()}
-	waiting := s.waiting[k]
-	list := s.calls[linkKey{k.hash, m.stream, k.dir}]
+	open := s.open[k]
+	list := s.exchange[linkKey{k.hash, m.stream, k.dir}]
 	if len(list) == 0 {
-		list = waiting
+		list = open
 		isOpen = func(at int32) bool { return s.list[at].reply == none && s.status[s.list[at].stream] < 300 }
 	}
 	i := slices.IndexFunc(list, isOpen)
@@ -207,22 +221,24 @@ func (s *Session) answer(m *message, g *Digest, at int32) {
 	}
 	m.call = list[i]
 	s.list[m.call].reply = at
-	// Forget the calls that are over, before the first that is open and after the last:
-	// a million of them are not held.
-	for len(waiting) > 0 && s.list[waiting[0]].reply != none {
-		waiting = waiting[1:]
+	// Forget answered requests before the first open one and after the last: the map must not
+	// hold a million of them.
+	for len(open) > 0 && s.list[open[0]].reply != none {
+		open = open[1:]
 	}
-	for len(waiting) > 0 && s.list[waiting[len(waiting)-1]].reply != none {
-		waiting = waiting[:len(waiting)-1]
+	for len(open) > 0 && s.list[open[len(open)-1]].reply != none {
+		open = open[:len(open)-1]
 	}
-	if s.waiting[k] = waiting; len(waiting) == 0 {
-		delete(s.waiting, k)
+	if len(open) == 0 {
+		delete(s.open, k)
+	} else {
+		s.open[k] = open
 	}
 	m.name = s.list[m.call].name
 	if s.names.list[m.name].method != mcp.MethodListTools {
 		return
 	}
-	s.listed = m.seq
+	s.toolsSeq = m.seq
 	for _, t := range g.tools {
 		if _, known := s.tools[t.name]; known || len(s.tools) < keptTools {
 			s.tools[t.name] = t.content
@@ -230,36 +246,32 @@ func (s *Session) answer(m *message, g *Digest, at int32) {
 	}
 }
 
-// close looks back over the whole session: of what names no call it finds the only one
-// that was open, of those that were answered.
+// close ends the fold. It gives each notification and request that names no call the only
+// call that was open then, counting only calls that were answered.
 func (s *Session) close() {
-	var open, sum [3]int32
+	var open, sum [3]int32 // of each direction's calls: how many, and the sum of their indices
 	for i := range s.list {
 		m := &s.list[i]
 		to := m.dir.Reverse()
-		switch {
-		case m.kind == transport.Response && m.call != none:
+		if m.isAnswer() {
 			open[to]--
 			sum[to] -= m.call
 			continue
-		case (m.kind == transport.Notification || m.kind == transport.Request) && m.call == none && open[to] == 1:
+		}
+		if (m.kind == transport.Notification || m.kind == transport.Request) && m.call == none && open[to] == 1 {
 			m.near = sum[to]
 		}
-		if m.kind == transport.Request {
-			s.asks[m.dir] = append(s.asks[m.dir], int32(i))
+		if m.kind != transport.Request {
+			continue
 		}
-		if m.kind == transport.Request && m.reply != none {
+		s.requests[m.dir] = append(s.requests[m.dir], int32(i))
+		if m.reply != none {
 			open[m.dir]++
 			sum[m.dir] += int32(i)
 		}
 	}
-	s.waiting, s.calls, s.asked, s.tokens = nil, nil, nil, nil
+	s.open, s.exchange, s.inStream, s.tokens = nil, nil, nil, nil
 }
 
-// owner is the call that a message belongs to, as far as one can tell.
-func (m *message) owner() int32 {
-	if m.call != none {
-		return m.call
-	}
-	return m.near
-}
+// latency is how long an answered call took.
+func (s *Session) latency(m *message) time.Duration { return max(0, s.list[m.reply].at-m.at) }

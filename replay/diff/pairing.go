@@ -1,0 +1,285 @@
+package diff
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// pairing pairs the messages of two sessions.
+type pairing struct {
+	sides [2]*Session
+	texts *[2]texts
+	hash  *hasher
+}
+
+var directions = [...]transport.Direction{transport.ClientToServer, transport.ServerToClient}
+
+// byDigest pairs everything that can be paired without a text.
+func (p *pairing) byDigest() {
+	for _, dir := range directions {
+		p.inPlace(dir, func(s *Session, m *message) uint64 {
+			if m.reply == none {
+				return m.key
+			}
+			return p.hash.mix(m.key, s.list[m.reply].content)
+		})
+		p.inPlace(dir, func(_ *Session, m *message) uint64 { return m.key })
+	}
+	p.requests(func(m *message) uint64 { return m.key })
+	p.others(func(m *message) uint64 { return m.content })
+}
+
+// byText pairs the rest: messages of one shape, then those that differ least.
+func (p *pairing) byText(compare *match.Comparer) {
+	var b []byte
+	for side, s := range p.sides {
+		for i := range s.list {
+			m := &s.list[i]
+			if m.pair != none {
+				continue
+			}
+			m.shape = m.content // of a message without a text
+			if text, ok := p.texts[side].message(m); ok {
+				b = compare.AppendShape(b[:0], text)
+				m.shape = maphash.Bytes(p.hash.seed, b)
+			}
+		}
+	}
+	shape := func(m *message) uint64 { return m.shape }
+	p.requests(shape)
+	p.nearest(transport.Request, func(*message) int32 { return none }, p.pairCalls)
+	p.others(func(m *message) uint64 { return m.content })
+	p.others(shape)
+	p.nearest(transport.Notification, (*message).owner, p.pair)
+}
+
+// inPlace pairs the requests of a direction by their labels and by their places among all
+// requests.
+func (p *pairing) inPlace(dir transport.Direction, label func(s *Session, m *message) uint64) {
+	var lists [2][]int32
+	var labels [2][]uint64
+	for side, s := range p.sides {
+		for i := range s.list {
+			if m := &s.list[i]; m.kind == transport.Request && m.dir == dir && m.pair == none {
+				lists[side] = append(lists[side], int32(i))
+				labels[side] = append(labels[side], label(s, m))
+			}
+		}
+	}
+	patience(labels[0], labels[1], func(i, j int) { p.pairCalls(lists[0][i], lists[1][j]) })
+}
+
+// requests pairs the requests that have a key in common, in order. If one session has more of
+// them, it pairs requests with the same answer first, and the others between those.
+func (p *pairing) requests(key func(*message) uint64) {
+	p.groups(func(s *Session, m *message) (group, bool) {
+		return group{hash: key(m), name: m.name, dir: m.dir}, m.kind == transport.Request && m.pair == none
+	}, func(as, bs []int32) {
+		i, j := 0, 0
+		between := func(toA, toB int) {
+			for i < toA && j < toB {
+				p.pairCalls(as[i], bs[j])
+				i++
+				j++
+			}
+			i, j = toA+1, toB+1
+		}
+		if len(as) != len(bs) {
+			align(len(as), len(bs), func(i, j int) bool { return p.sameAnswer(as[i], bs[j]) }, func(x, y int) {
+				between(x, y)
+				p.pairCalls(as[x], bs[y])
+			})
+		}
+		between(len(as), len(bs))
+	})
+}
+
+// sameAnswer reports whether two requests have the same answer, or neither has an answer.
+func (p *pairing) sameAnswer(a, b int32) bool {
+	x, y := p.sides[0].list[a].reply, p.sides[1].list[b].reply
+	if x == none || y == none {
+		return x == y
+	}
+	return p.sides[0].list[x].content == p.sides[1].list[y].content
+}
+
+// pairCalls pairs two requests, and their answers.
+func (p *pairing) pairCalls(a, b int32) {
+	p.pair(a, b)
+	if x, y := p.sides[0].list[a].reply, p.sides[1].list[b].reply; x != none && y != none {
+		p.pair(x, y)
+	}
+}
+
+func (p *pairing) pair(a, b int32) {
+	p.sides[0].list[a].pair, p.sides[1].list[b].pair = b, a
+}
+
+// others pairs messages besides requests and their answers, by content: first those whose
+// owner is the same call, then those that name the same call.
+func (p *pairing) others(content func(*message) uint64) {
+	for _, call := range []func(*message) int32{(*message).owner, func(m *message) int32 { return m.call }} {
+		p.groups(func(s *Session, m *message) (group, bool) {
+			if m.pair != none || m.kind == transport.Request || m.isAnswer() {
+				return group{}, false
+			}
+			call, ok := inA(p.sides, s, call(m))
+			return group{hash: content(m), name: m.name, dir: m.dir, kind: m.kind, call: call}, ok
+		}, func(as, bs []int32) {
+			for i := range min(len(as), len(bs)) {
+				p.pair(as[i], bs[i])
+			}
+		})
+	}
+}
+
+// inA returns the index in A of a call of either session; false if A has no such call.
+func inA(sides [2]*Session, s *Session, call int32) (int32, bool) {
+	if call == none || s == sides[0] {
+		return call, true
+	}
+	at := s.list[call].pair
+	return at, at != none
+}
+
+// maxCompared is how many pairs of messages of one name are compared, roughly: each message
+// with those at about its place, with minNeighbors at least.
+const (
+	maxCompared  = 250_000
+	minNeighbors = 4
+)
+
+// nearest pairs different messages of one kind and name: first those that differ least, and of
+// those the nearest by place in the rest; then the others in order.
+func (p *pairing) nearest(kind transport.MessageKind, owner func(*message) int32, pair func(a, b int32)) {
+	p.groups(func(s *Session, m *message) (group, bool) {
+		if m.pair != none || m.kind != kind {
+			return group{}, false
+		}
+		call, ok := inA(p.sides, s, owner(m))
+		return group{name: m.name, dir: m.dir, call: call}, ok
+	}, func(as, bs []int32) {
+		used := [2][]bool{make([]bool, len(as)), make([]bool, len(bs))}
+		use := func(i, j int) {
+			pair(as[i], bs[j])
+			used[0][i], used[1][j] = true, true
+		}
+		for _, n := range p.neighbors(as, bs) {
+			if !used[0][n.i] && !used[1][n.j] {
+				use(n.i, n.j)
+			}
+		}
+		j := 0
+		for i := range as {
+			for j < len(bs) && used[1][j] {
+				j++
+			}
+			if !used[0][i] && j < len(bs) {
+				use(i, j)
+			}
+		}
+	})
+}
+
+// neighbor is a possible pair, and how much its messages differ.
+type neighbor struct{ i, j, distance int }
+
+// neighbors compares messages at about the same place in two lists, and returns the pairs with
+// the best first.
+func (p *pairing) neighbors(as, bs []int32) (list []neighbor) {
+	if len(as) == 1 && len(bs) == 1 {
+		return []neighbor{{0, 0, 0}}
+	}
+	band := len(as) + len(bs)
+	if len(as)*len(bs) > maxCompared {
+		band = max(maxCompared/max(len(as), len(bs))/2, minNeighbors)
+	}
+	sketchesA, sketchesB := p.sketches(0, as), p.sketches(1, bs)
+	for i := range as {
+		for j := max(0, i-band); j < min(len(bs), i+band+1); j++ {
+			list = append(list, neighbor{i, j, sketchesA[i].distance(sketchesB[j])})
+		}
+	}
+	slices.SortFunc(list, func(x, y neighbor) int {
+		return cmp.Or(
+			cmp.Compare(x.distance, y.distance),
+			cmp.Compare(max(x.i-x.j, x.j-x.i), max(y.i-y.j, y.j-y.i)),
+			cmp.Compare(x.i+x.j, y.i+y.j))
+	})
+	return list
+}
+
+// sketches returns the sketches of messages; a message without a text has an empty sketch.
+func (p *pairing) sketches(side int, indices []int32) []sketch {
+	list := make([]sketch, len(indices))
+	for i, at := range indices {
+		if text, ok := p.texts[side].message(&p.sides[side].list[at]); ok {
+			list[i] = p.hash.sketch(text)
+		}
+	}
+	return list
+}
+
+// group is what messages that may be paired have in common.
+type group struct {
+	hash uint64
+	name int32
+	call int32
+	dir  transport.Direction
+	kind transport.MessageKind
+}
+
+func (g group) compare(o group) int {
+	return cmp.Or(cmp.Compare(g.hash, o.hash), cmp.Compare(g.name, o.name), cmp.Compare(g.call, o.call),
+		cmp.Compare(g.dir, o.dir), cmp.Compare(g.kind, o.kind))
+}
+
+// member is a message in its group.
+type member struct {
+	group
+	index int32
+}
+
+// groups calls each with the indices of every group that both sessions have, in order. of
+// returns the group of a message, false if the message takes no part.
+func (p *pairing) groups(of func(*Session, *message) (group, bool), each func(as, bs []int32)) {
+	var members [2][]member
+	for side, s := range p.sides {
+		for i := range s.list {
+			if g, ok := of(s, &s.list[i]); ok {
+				members[side] = append(members[side], member{g, int32(i)})
+			}
+		}
+		slices.SortFunc(members[side], func(a, b member) int {
+			return cmp.Or(a.compare(b.group), cmp.Compare(a.index, b.index))
+		})
+	}
+	as, bs := members[0], members[1]
+	for len(as) > 0 && len(bs) > 0 {
+		g := as[0].group
+		switch order := g.compare(bs[0].group); {
+		case order < 0:
+			as = as[1:]
+		case order > 0:
+			bs = bs[1:]
+		default:
+			var inA, inB []int32
+			inA, as = cutGroup(as, g)
+			inB, bs = cutGroup(bs, g)
+			each(inA, inB)
+		}
+	}
+}
+
+// cutGroup cuts the members of a group off the front.
+func cutGroup(list []member, g group) (indices []int32, rest []member) {
+	for len(list) > 0 && list[0].group == g {
+		indices = append(indices, list[0].index)
+		list = list[1:]
+	}
+	return indices, list
+}
