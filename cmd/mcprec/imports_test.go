@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 	"replay/filter":         {"transport", "transport/mcp", "store", "replay/timeline", "replay/phrase"},
 	"replay/sequence":       {"transport/mcp", "transport", "store", "replay/timeline", "github.com/mattn/go-runewidth", "replay/phrase"},
 	"replay/otlp":           {"transport", "transport/mcp", "store", "replay/timeline"},
-	"replay/state":          {"transport", "transport/mcp", "store", "replay/timeline", "replay/order", "replay/filter", "replay/phrase", "replay/varint"},
+	"replay/state":          {"transport", "transport/mcp", "store", "replay/timeline", "replay/filter", "replay/phrase", "replay/varint"},
 	"replay/diff":           {"transport", "transport/mcp", "store", "replay/timeline", "replay/match", "replay/phrase"},
 	"replay/checkpoint":     {"transport", "store", "replay/timeline", "replay/state", "replay/varint"},
 	"replay/explore":        {"transport", "transport/mcp", "store", "replay", "replay/timeline", "replay/match", "replay/standin", "replay/order", "replay/explore/gate", "replay/explore/stacks", "replay/explore/shrink", "replay/phrase"},

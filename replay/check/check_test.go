@@ -450,7 +450,7 @@ func TestLeftBehind(t *testing.T) {
 		text := strings.TrimSuffix(shakesWith(test.lines), "\n")
 		var found []check.Finding
 		f := check.New(check.Gate{}, func(one check.Finding) { found = append(found, one) })
-		for _, e := range check.EventsOf(text) {
+		for _, e := range check.ParseExample(text) {
 			if err := f.Apply(e); err != nil {
 				t.Fatal(err)
 			}

@@ -1,46 +1,55 @@
-// Package check says what a recording alone shows: which rules of the protocol it
-// breaks, which calls were never answered and who had them, what is no message.
+// Package check reports what a recording alone shows: the rules of the protocol that it
+// breaks, the calls without an answer and who had them, the bytes that are no message.
 //
 // # Promises
 //
 // A [Fold] is pure: no I/O, no clock, no goroutine. It takes a session's events once,
-// in their order, gives out each [Finding] at the event that shows it, and keeps what
-// is still open: its memory does not grow with the calls of a session. The rules are
-// those of the revision that the session itself settles on.
+// in their order, gives out each [Finding] at the event that shows it, and keeps only
+// the open calls and exchanges: its memory does not grow with the calls of a session. It
+// applies the rules of the revision that the session itself settles on.
 //
-// A finding that is an error is so whatever the two ends did between the frames. The
-// recording was made by a tap between them: what one had not read yet when it wrote
-// cannot be seen, and what hangs on that is a note. After a gap in the recording
-// nothing is an error.
+// A finding of severity error holds whatever the two ends did between the frames. The
+// recording was made by a tap between them: it does not show what an end had not read yet
+// when it wrote, and a finding that depends on that is a note. After a gap in the
+// recording no finding is an error.
 //
 // # Rules
 //
-//	P1 to P10  of package order
-//	P11        streams of server-sent events that are taken up again (to 2025-11-25)
-//	P12        requests that are sent again with what was asked for (from 2026-07-28)
-//	P13, P14   what each message says of itself
-//	U1 to U4   the steps of a frame: what no recording of a session can say
-//	E1 to E16  evidence beside the rules of order
-//	S1         the schema of the revision
-//	G1 to G4   what the user asks for
+//	P1 to P10  the rules of package order
+//	P11        resumption.go: streams of server-sent events that are resumed (to 2025-11-25)
+//	P12        retries.go: requests that are sent again with the input asked for (from 2026-07-28)
+//	P13, P14   messages.go: the members that each message has
+//	U1 to U4   delivery.go, exchanges.go: the steps of a frame that no real session breaks
+//	E1, E2     unanswered.go: calls without an answer
+//	E3, E11    calls.go: calls that were cancelled
+//	E4, E5     messages.go: bytes that are no message
+//	E6, E7     fold.go: frames after the end, and gaps
+//	E8         tools.go: tools that change
+//	E9         headers.go: the routing headers of HTTP
+//	E10        unanswered.go: a client that falls silent
+//	E12 to E15 ending.go, exchanges.go: how the session ended
+//	E16        exchanges.go: recordings that begin in the middle
+//	S1         messages.go: the schema of the revision
+//	G1 to G4   tally.go, tools.go: the user's own rules
 //
-// testdata/rules.txt has a session that breaks each, and a legal one.
+// A file declares each of its rules, with the explanation, the severity and the section of
+// the specification, before the code that judges it. testdata/rules.txt has a session that
+// breaks each demand of a rule, and a legal one.
 //
 // # Data layout
 //
-// A scope is what has ids of its own: the session, and over HTTP every exchange that
-// belongs to no session. It has a checker of package order. A call is a request
-// without an answer, by its scope, direction and id; it goes when it is answered, and
-// of all calls to one tool there is then a [Tally]: a count, bytes, and how many calls
-// took or waited how long, in steps of less than one hundredth. A course is how far an HTTP
-// exchange has come; its place is in a strand, a stream of server-sent events over all
-// exchanges that carry it. Of events with an id, and of responses that asked for input,
-// the latest are remembered.
+// A scope is a space of ids: the session, and over HTTP also each exchange outside a
+// session. It has a checker of package order and a call table: its requests without an
+// answer, by direction and id. A call goes when it is answered; all calls to one tool then
+// make a [Tally]: a count, bytes, and how many calls took how long, in steps of less than
+// one hundredth. An exchange is the state of one HTTP exchange; its position is its place in
+// a stream of server-sent events, which several exchanges may carry. The latest events with
+// an id, and the latest responses that asked for input, are remembered.
 //
 // # What it refuses
 //
-// It needs no payload twice and keeps none. No duration makes an error of a call that was
-// answered, but the one that the user sets with [Gate]. How long a client had waited when it
-// went away tells a call that it left from one that it waited for in vain. No message is
-// held to its schema unless [Gate] asks for it.
+// It needs no payload twice and keeps none. No duration makes an answered call an error,
+// except the one that the user sets with [Gate]. The time that a client had waited when it
+// left tells a call that it abandoned from one that it waited for in vain. A message must
+// fit its schema only if [Gate] asks for it.
 package check

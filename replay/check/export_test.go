@@ -1,4 +1,4 @@
 package check
 
-// EventsOf reads the lines of an example.
-var EventsOf = eventsOf
+// ParseExample reads the lines of an example.
+var ParseExample = parseExample

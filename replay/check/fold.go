@@ -1,14 +1,12 @@
 package check
 
 import (
-	"bytes"
 	"fmt"
+	"maps"
+	"net/http"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -16,63 +14,51 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Fold is the projection that finds. [New] makes it.
+// Rules E6 and E7.
+var (
+	endRule = newRule(order.Rule{ID: "E6", Name: "frames after the end",
+		Why: `A stream that has ended says nothing more. That a frame follows means that the recording was
+put together from several, or that a recorder is wrong.`,
+		Example: `@
+eof/s2c {"by":"sender"}
+< {"method":"notifications/message","params":{"level":"info","data":"x"}}`})
+	nothingAfter = newDemand(endRule, "nothing is sent after the end", order.Warning, "")
+
+	gapRule = newRule(order.Rule{ID: "E7", Name: "gaps in the recording",
+		Why: `The recorder could not store everything. From here on what looks like a broken rule may be what
+is missing, and is a warning.`,
+		Example: `@
+lost {"frames":2,"bytes":200,"reason":"no space left on device"}
+< {"id":1,"result":{}}`})
+	isWhole = newDemand(gapRule, "the recording is whole", order.Warning, "")
+)
+
+// Fold is the projection that gives out the findings of a session. [New] makes it.
 type Fold struct {
-	emit    func(Finding)
-	gate    Gate
-	scopes  scopes
-	tools   definitions
-	tallies tallies
-	last    [3]moment        // the last frame of each direction
-	end     ending           // how the session ended
-	stopped [3]uint64        // the event from which its receiver no longer read
-	held    [3]time.Duration // for how long the last frame before that was not taken
-	notices [3]int           // notifications of each direction
-	blocked [3]stall         // the last write of each direction that blocked
-	at      time.Duration    // of the latest event
-	seq     uint64           // its Seq
-	frames  uint64           // so far
-	asked   uint64           // requests of the client, but for subscriptions
-	replies uint64           // answers to them
-	results uint64           // those of the answers that are no error
-	came    failures         // what else their requests came to
-	listens bool             // the client asked for subscriptions
-	slowest time.Duration    // the longest that one of them took, but for the handshake
-	cutIn   bool             // it was said that the recording begins in the middle
-	heads   bool             // the status of some exchange is recorded
-	lost    uint64           // the event of the first gap
-	found   map[string]int   // by severity
-	hangs   bool             // a call that was left without an answer was found
-	skip    map[uint64]bool  // streams whose next frame was sent before
-	courses courses
-	sent    recent[uint64, place] // events with an id
-	flying  *flying
-	retries retries
-	silence silence
-	like    likeness
-	fault   error // a schema that cannot be read
+	*reporter
+	gate       Gate
+	now        moment // the latest event
+	frames     uint64
+	exchanges  *exchanges
+	resumption resumption
+	traffic    traffic
+	inFlight   *inFlight
+	ending     ending
+	silence    silence
+	outcome    outcome
+	retries    retries
+	tools      toolHistory
+	tallies    tallies
+	schemaErr  error // the first
 }
 
-// stall is a write that blocked.
-type stall struct {
-	moment
-	upto    uint64
-	blocked time.Duration
-}
-
-// moment is an event and its time; the zero moment is none.
-type moment struct {
-	seq uint64
-	at  time.Duration
-}
-
-// New returns a fold that gives its findings to emit.
+// New returns a fold; emit gets its findings.
 func New(gate Gate, emit func(Finding)) *Fold {
+	r := &reporter{emit: emit, counts: map[order.Severity]int{}}
+	h := newExchanges(r)
 	return &Fold{
-		gate: gate, emit: emit, scopes: newScopes(), tools: definitions{}, tallies: tallies{},
-		found: map[string]int{}, skip: map[uint64]bool{}, courses: courses{all: map[uint64]*course{0: {}}},
-		sent: newRecent[uint64, place](mostEvents), retries: newRetries(),
-		like: likeness{seen: map[string]string{}},
+		reporter: r, gate: gate, exchanges: h, resumption: newResumption(h),
+		retries: newRetries(r), tools: newToolHistory(r, gate.Baseline), tallies: tallies{},
 	}
 }
 
@@ -81,421 +67,320 @@ func (f *Fold) Apply(e store.Event) error {
 	if e.Kind == store.Frame && e.Cut == 0 {
 		return f.ApplyParsed(e, order.Parse(e.AsFrame()))
 	}
-	f.seq, f.at = e.Seq, e.At
+	f.now = moment{e.Seq, e.At}
+	dir := index(e.Dir)
 	switch e.Kind {
 	case store.Opened:
 		header, err := store.ParseHeader(e.Payload)
 		if err == nil && header.Transport == "memory" {
-			f.flying = &flying{} // all deliveries are recorded
+			f.inFlight = &inFlight{} // all deliveries are recorded
 		}
 		return err
 	case store.Frame:
-		return f.cut(e)
+		f.onCutFrame(e)
 	case store.Note:
-		f.noted(e)
+		f.inFlight.onNote(f.reporter, e)
 	case store.HTTP:
-		return f.http(e)
+		info, err := store.DecodePayload[store.HTTPInfo](e)
+		if err != nil {
+			return err
+		}
+		f.onHTTP(e, info)
 	case store.Closed:
-		f.end.sealed = true
-		f.silence.ends(e)
+		f.ending.sealed = true
+		f.silence.onEnd(e)
 	case store.EOF:
 		info, err := store.DecodePayload[store.EOFInfo](e)
 		if err != nil {
 			return err
 		}
-		f.silence.ends(e)
-		way := e.Dir & 3 % 3
+		f.silence.onEnd(e)
 		switch info.By {
 		case "sender":
-			f.end.closed[way] = moment{e.Seq, e.At}
+			f.ending.closed[dir] = f.now
 		case "receiver":
-			f.stopped[way], f.held[way] = e.Seq, e.At-f.last[way].at
+			f.traffic.stopped[dir] = e.Seq
+			f.traffic.held[dir] = e.At - f.traffic.last[dir].at
 		case "recorder":
-			f.end.gaveUp = e.Seq
+			f.ending.gaveUp = e.Seq
 		}
-		return nil
 	case store.Exited:
 		info, err := store.DecodePayload[store.ExitInfo](e)
-		f.end.exit, f.end.exited = info, moment{e.Seq, e.At}
-		f.silence.ends(e)
+		f.ending.exit = info
+		f.ending.exited = f.now
+		f.silence.onEnd(e)
 		return err
 	case store.Delivered:
 		info, err := store.DecodePayload[store.DeliveredInfo](e)
 		if err == nil {
-			f.takes(e, info)
+			f.onDelivered(e, info.Upto)
 		}
-		f.blocked[e.Dir&3%3] = stall{moment{e.Seq, e.At}, info.Upto, info.Blocked}
+		f.traffic.blocked[dir] = stall{f.now, info.Upto, info.Blocked}
 		return err
 	case store.Lost:
 		info, err := store.DecodePayload[store.LostInfo](e)
-		f.lose(e, info)
+		f.onLost(e, info)
 		return err
 	}
 	return nil
 }
 
-// ApplyParsed is Apply of a frame that was read already.
+// ApplyParsed is Apply of a frame that was parsed already.
 func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 	if e.Dir != transport.ClientToServer && e.Dir != transport.ServerToClient {
 		return fmt.Errorf("frame event %d: no direction", e.Seq)
 	}
 	if e.Cut > 0 {
-		return f.cut(e)
+		f.onCutFrame(e)
+		return nil
 	}
-	f.seq, f.at = e.Seq, e.At
+	f.now = moment{e.Seq, e.At}
 	f.frames++
-	if e.Dir == transport.ClientToServer {
-		f.silence.speaks(f, e)
+	fromClient := e.Dir == transport.ClientToServer
+	if fromClient {
+		f.silence.onClientFrame(e, f.traffic.last)
 	}
-	f.last[e.Dir] = moment{e.Seq, e.At}
-	if end := f.end.closed[e.Dir].seq; end != 0 && e.Stream == 0 {
-		f.finds(afterEnd, e.Dir, "", []uint64{e.Seq, end}, "the %s sent a frame after the end of its stream (#%d)", e.Dir.Sender(), end)
+	f.traffic.last[e.Dir] = f.now
+	if end := f.ending.closed[e.Dir].seq; end != 0 && e.Stream == 0 {
+		f.report(nothingAfter, e.Dir, "", []uint64{e.Seq, end}, "the %s sent a frame after the end of its stream (#%d)", e.Dir.Sender(), end)
 	}
-	x := f.passes(e, p)
-	if f.skip[e.Stream] {
-		delete(f.skip, e.Stream)
+	x := f.exchanges.onFrame(e)
+	f.inFlight.onFrame(e, p)
+	switch {
+	case x.redelivered:
+		x.redelivered = false
+		return nil
+	case !fromClient && x.refused() && (x.refusedUnread() || !isAnswer(p)):
+		f.onBodyRead(e, x)
+		return nil
+	case !judgeEncoding(f.reporter, e, p):
 		return nil
 	}
-	if e.Dir == transport.ServerToClient && x.refused() && (x.turnedAway() || !answersInWords(p)) {
-		f.concludes(e, nil, x, p)
-		return nil
+	if e.Stream != 0 && fromClient {
+		x.onBody(p)
 	}
-	if p.Messages == nil {
-		f.noise(e)
-		return nil
-	}
-	if !utf8.Valid(e.Payload) {
-		f.finds(notUTF8, e.Dir, "", []uint64{e.Seq}, "the %s sent a message that is not UTF-8", e.Dir.Sender())
-	}
-	if e.Stream != 0 && e.Dir == transport.ClientToServer {
-		x.posts(p)
-	}
-	s := f.scopes.of(e, p)
+	s := f.exchanges.scopeOf(e, x, p)
 	if s == nil {
-		f.cancelsElsewhere(e, p)
+		f.onSessionlessCancellation(e, p)
 		return nil
 	}
-	s.last[e.Dir] = moment{e.Seq, e.At}
+	f.onMessages(e, x, s, p)
+	return f.schemaErr
+}
+
+// isAnswer reports whether the body of a refusal is the response to a request. A JSON-RPC
+// error without an id, which a body may be too, answers no request.
+func isAnswer(p order.Parsed) bool {
+	if len(p.Messages) != 1 {
+		return false
+	}
+	m := &p.Messages[0]
+	return m.Kind() == transport.Response && hasJSONRPC(m.Raw) && m.ID != nil && string(m.ID) != "null"
+}
+
+// onMessages judges the messages of a frame.
+func (f *Fold) onMessages(e store.Event, x *exchange, s *scope, p order.Parsed) {
+	fromClient := e.Dir == transport.ClientToServer
+	s.last[e.Dir] = f.now
 	for i := range p.Messages {
-		s.begins(e, &p.Messages[i])
+		s.onMessage(e, &p.Messages[i])
 	}
 	for _, v := range s.rules.Observe(e.Dir, p) {
-		if s.kept && s.begun == middle && v.NeedsBeginning() {
-			f.headless(s)
+		if s.isSession && s.beginning == middle && v.NeedsBeginning() {
+			s.reportMiddle(f.reporter)
 			continue
 		}
-		f.violation(e, v)
+		text := phrase.Shorten(v.Text, 300)
+		severity := v.Severity
+		switch {
+		case v.Race:
+			text += "; it may have crossed it, which a recording cannot tell"
+		case f.exchanges.mayOvertake(e, x, v):
+			severity = order.Note
+			text += "; over HTTP these are two streams, whose order a recording cannot tell"
+		}
+		f.give(Finding{
+			Rule: v.Rule, Title: v.Title, Severity: severity, Revision: v.Revision, Section: v.Section,
+			Dir: e.Dir, Events: []uint64{e.Seq}, Text: text,
+		})
 	}
-	if e.Stream != 0 && e.Dir == transport.ClientToServer {
-		frame := p.Keys()
-		x.undo = append(x.undo, func(string) { s.rules.Refuse(transport.ClientToServer, frame) })
+	if e.Stream != 0 && fromClient {
+		keys := p.Keys()
+		x.onRefusal(func(string) { s.rules.Refuse(transport.ClientToServer, keys) })
 	}
 	for i := range p.Messages {
-		f.message(e, s, &p.Messages[i])
-		if m := &p.Messages[i]; e.Stream != 0 && e.Dir == transport.ServerToClient && m.Kind() == transport.Response {
-			f.answersOnGet(e, x, string(m.ID))
+		m := &p.Messages[i]
+		f.onMessage(e, x, s, m)
+		if e.Stream != 0 && !fromClient && m.Kind() == transport.Response {
+			f.resumption.onResponse(e, x, string(m.ID))
 		}
 	}
-	if e.Dir == transport.ClientToServer && x.refused() { // before its body was here
-		f.refuses(e, x.status)
+	if fromClient && x.refused() { // before its body was here
+		f.onRefusal(e, x, x.status)
 	}
-	f.concludes(e, s, x, p)
-	return f.fault
-}
-
-// concludes takes note of what a frame over HTTP is the whole of: a request's body, or
-// a response that is one body, of which some recordings say no end.
-func (f *Fold) concludes(e store.Event, s *scope, x *course, p order.Parsed) {
 	switch {
 	case e.Stream == 0:
-	case e.Dir == transport.ClientToServer && len(p.Messages) == 1:
-		f.routed(e, s, &p.Messages[0])
-	case e.Dir == transport.ServerToClient && x.single && x.ended == 0:
-		f.exchangeEnds(e, store.HTTPInfo{What: store.HTTPEnd})
+	case !fromClient:
+		f.onBodyRead(e, x)
+	case len(p.Messages) == 1:
+		if !f.exchanges.isSSE { // which knows none of these headers
+			judgeHeaders(f.reporter, e, x.headers, s.rules.Revision(), &p.Messages[0], &f.tools)
+		}
+		x.headers = nil
 	}
 }
 
-// message follows a message's call.
-func (f *Fold) message(e store.Event, s *scope, m *transport.Message) {
-	if m.Kind() != transport.Invalid {
-		f.introduces(e, s, m)
-	}
+// onMessage judges a message and keeps its effect on the calls.
+func (f *Fold) onMessage(e store.Event, x *exchange, s *scope, m *transport.Message) {
+	judgeMembers(f.reporter, e, m, s.rules.Revision(), f.exchanges.revisionOf(x))
+	method := ""
 	switch m.Kind() {
-	case transport.Request:
-		f.opens(e, s, m)
-		f.fits(e, s, m, "")
-	case transport.Response:
-		f.fits(e, s, m, f.answers(e, s, m))
-	case transport.Notification:
-		f.notices[e.Dir]++
-		f.notifies(e, s, m)
-		f.fits(e, s, m, "")
 	case transport.Invalid:
-		f.finds(noise, e.Dir, s.rules.Revision(), []uint64{e.Seq}, "the %s sent JSON that is no message: %s", e.Dir.Sender(), excerpt(m.Raw))
-	}
-}
-
-// noise tells of bytes that are no message.
-func (f *Fold) noise(e store.Event) {
-	if len(bytes.TrimSpace(e.Payload)) == 0 {
-		f.finds(blank, e.Dir, "", []uint64{e.Seq}, "the %s sent a blank line", e.Dir.Sender())
 		return
-	}
-	f.finds(noise, e.Dir, "", []uint64{e.Seq}, "the %s sent %s that %s no message: %s", e.Dir.Sender(),
-		phrase.Plural(e.Size(), "byte"), phrase.Agree(e.Size(), "is", "are"), excerpt(e.Payload))
-}
-
-func (f *Fold) lose(e store.Event, info store.LostInfo) {
-	f.finds(gap, e.Dir, "", []uint64{e.Seq}, "%s with %s %s not recorded (%s): from here on nothing is certain",
-		phrase.Plural(info.Frames, "event"), phrase.Plural(info.Bytes, "byte"), phrase.Agree(info.Frames, "is", "are"), clip(info.Reason))
-	if f.lost == 0 {
-		f.lost = e.Seq
-	}
-}
-
-// cut takes a frame whose end is not recorded: what it was is not certain.
-func (f *Fold) cut(e store.Event) error {
-	f.seq, f.at = e.Seq, e.At
-	f.frames++
-	f.last[e.Dir&3%3] = moment{e.Seq, e.At}
-	if e.Stream == 0 { // the event behind it tells
-		if f.lost == 0 {
-			f.lost = e.Seq
-		}
-		return nil
-	}
-	f.lose(e, store.LostInfo{Frames: 1, Bytes: e.Cut, Reason: "it is longer than was to be recorded of a frame"})
-	return nil
-}
-
-// violation gives out what package order found.
-func (f *Fold) violation(e store.Event, v order.Violation) {
-	text, severity := phrase.Shorten(v.Text, 300), v.Severity
-	switch {
-	case v.Race:
-		text += "; it may have crossed it, which a recording cannot tell"
-	case f.scopes.unordered(e, v):
-		severity = order.Note
-		text += "; over HTTP these are two streams, whose order a recording cannot tell"
-	}
-	f.give(Finding{
-		Rule: v.Rule, Title: v.Title, Severity: severity, Revision: v.Revision, Section: v.Section,
-		Dir: e.Dir, Events: []uint64{e.Seq}, Text: text,
-	})
-}
-
-// finds gives out a finding of one of the rules here.
-func (f *Fold) finds(d order.Demand, dir transport.Direction, revision string, events []uint64, format string, args ...any) {
-	f.give(Finding{
-		Rule: d.Rule, Title: d.Title, Severity: d.Severity, Revision: revision, Section: d.Section,
-		Dir: dir, Events: events, Text: fmt.Sprintf(format, args...),
-	})
-}
-
-// give hands a finding out. Behind a gap what seems wrong may be what is missing.
-func (f *Fold) give(found Finding) {
-	if f.lost != 0 && found.Severity == order.Error && found.Rule[0] != 'G' {
-		found.Severity = order.Warning
-		found.Text += fmt.Sprintf("; or what is missing at #%d explains it", f.lost)
-	}
-	found.Revision = clip(found.Revision) // a peer may name any
-	f.found[found.Severity.String()]++
-	f.hangs = f.hangs || found.Rule == unanswered.Rule
-	f.emit(found)
-}
-
-// lane is one direction, over HTTP of one exchange: what was written on it, and taken.
-// A session in memory also says how many frames were on their way.
-type lane struct {
-	sent  uint64 // the last frame
-	taken uint64 // the last that is known to be taken
-	by    uint64 // the event that said so
-}
-
-// takes is rules U1 and U2, of what an event says that a receiver has taken.
-func (f *Fold) takes(e store.Event, info store.DeliveredInfo) {
-	f.flying.takes(e, info.Upto)
-	if info.Upto >= e.Seq {
-		f.finds(takenUnsent, e.Dir, "", []uint64{e.Seq}, "the %s took #%d, which stands behind it", e.Dir.Receiver(), info.Upto)
-		return
-	}
-	x := f.courses.of(e.Stream)
-	if x == nil {
-		return
-	}
-	switch l := &x.lanes[e.Dir&3%3]; {
-	case info.Upto > l.sent:
-		f.finds(takenUnsent, e.Dir, "", []uint64{e.Seq}, "the %s took #%d, and the %s had written no frame behind #%d", e.Dir.Receiver(), info.Upto, e.Dir.Sender(), l.sent)
-	case info.Upto < l.taken:
-		f.finds(takenBack, e.Dir, "", []uint64{e.Seq, l.by}, "the %s took #%d after it had taken #%d (#%d)", e.Dir.Receiver(), info.Upto, l.taken, l.by)
-	default:
-		l.taken, l.by = info.Upto, e.Seq
-	}
-}
-
-// flying is which frames are on their way in a session in memory, each of whose
-// deliveries is recorded; nil of others. Several threads may write at once, and each has
-// a frame in its hand: only progress of one token is sure to be of one, as it rises.
-type flying struct {
-	frames [3][]progressFrame
-	most   [3]int    // of one token at once
-	at     [3]uint64 // the frame with which there were
-}
-
-type progressFrame struct {
-	seq   uint64
-	token string
-}
-
-// mostFlying is how many frames are followed; a lane without bounds may have any number.
-const mostFlying = 4096
-
-func (w *flying) sends(e store.Event, p order.Parsed) {
-	if w == nil || e.Stream != 0 || len(p.Messages) != 1 || p.Messages[0].Method != mcp.NotificationProgress {
-		return
-	}
-	way, token := e.Dir&3%3, string(mcp.KeyOf(p.Messages[0].ProgressToken()))
-	if len(w.frames[way]) >= mostFlying {
-		return
-	}
-	w.frames[way] = append(w.frames[way], progressFrame{e.Seq, strings.Clone(token)})
-	n := 0
-	for _, f := range w.frames[way] {
-		if f.token == token {
-			n++
+	case transport.Request:
+		f.onRequest(e, s, m)
+	case transport.Response:
+		method = f.onResponse(e, s, m)
+	case transport.Notification:
+		f.traffic.notices[e.Dir]++
+		switch m.Method {
+		case mcp.NotificationProgress:
+			if c := s.calls.withToken(e.Dir.Reverse(), m.ProgressToken()); c != nil {
+				c.progress = f.now
+			}
+		case mcp.NotificationCancelled:
+			id := transport.Member(m.Params, mcp.MemberRequestID)
+			if open := s.calls.withID(e.Dir, id); id != nil && len(open) > 0 {
+				f.onCancellation(e, open[len(open)-1], m) // it does not say which of several
+			}
 		}
 	}
-	if n > w.most[way] {
-		w.most[way], w.at[way] = n, e.Seq
-	}
-}
-
-func (w *flying) takes(e store.Event, upto uint64) {
-	if w == nil || e.Stream != 0 {
-		return
-	}
-	way := e.Dir & 3 % 3
-	n := 0
-	for n < len(w.frames[way]) && w.frames[way][n].seq <= upto {
-		n++
-	}
-	w.frames[way] = w.frames[way][n:]
-}
-
-// noted is rule U4, where an exploration notes its token, and in it the capacity. A frame
-// stands where its Write began: one more than the capacity may wait in its writer's hand.
-func (f *Fold) noted(e store.Event) {
-	w := f.flying
-	rooms, ok := roomsOf(e.Payload)
-	if w == nil || !ok {
-		return
-	}
-	for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
-		if room := rooms[dir]; room >= 0 && w.most[dir] > int(room)+1 {
-			f.finds(overfull, dir, "", []uint64{w.at[dir], e.Seq}, "%d frames of progress of one call of the %s were on their way at once, at a capacity of %v (#%d)", w.most[dir], dir.Receiver(), room, e.Seq)
-		}
-	}
-}
-
-// roomsOf reads the capacities of a token of an exploration.
-func roomsOf(note []byte) (rooms [3]replay.Room, ok bool) {
-	_, rest, found := bytes.Cut(note, []byte("token mcprec1."))
-	text, _, _ := strings.Cut(string(rest[:min(len(rest), 64)]), ".")
-	c2s, s2c, both := strings.Cut(text, "-")
-	if !found || !both {
-		return rooms, false
-	}
-	for dir, text := range map[transport.Direction]string{transport.ClientToServer: c2s, transport.ServerToClient: s2c} {
-		if text == "u" {
-			text = replay.Unbounded.String()
-		}
-		room, err := replay.ParseRoom(text)
-		if err != nil {
-			return rooms, false
-		}
-		rooms[dir] = room
-	}
-	return rooms, true
-}
-
-// mostFaults is how many places of one message are told; the others are counted.
-const mostFaults = 5
-
-// fits is rule S1 of a message; the method is its request's if it is a response.
-func (f *Fold) fits(e store.Event, s *scope, m *transport.Message, method string) {
 	if f.gate.Schema == nil {
 		return
 	}
 	revision := s.rules.Revision()
 	if revision == "" {
-		revision = f.revisionOf(f.courses.begin(e.Stream))
+		revision = f.exchanges.revisionOf(x)
 	}
-	faults, err := f.gate.Schema.Check(revision, m, method)
-	if err != nil && f.fault == nil {
-		f.fault = err
-	}
-	for i, fault := range faults {
-		if i == mostFaults {
-			f.finds(misfit, e.Dir, revision, []uint64{e.Seq}, "%s of the %s does not fit in %s", named(m, method), e.Dir.Sender(), phrase.Plural(len(faults)-i, "more place"))
-			return
-		}
-		d, text, path := misfit, phrase.Shorten(fault.Text, 300), fault.Path
-		if path == "" {
-			path = "the message"
-		}
-		if fault.Reason != "" {
-			d, text = misprint, text+"; "+fault.Reason
-		}
-		f.finds(d, e.Dir, revision, []uint64{e.Seq}, "%s of the %s: %s: %s", named(m, method), e.Dir.Sender(), phrase.Shorten(path, 200), text)
+	if err := judgeSchema(f.reporter, f.gate.Schema, e, m, revision, method); err != nil && f.schemaErr == nil {
+		f.schemaErr = err
 	}
 }
 
-func named(m *transport.Message, method string) string {
-	switch {
-	case m.Kind() != transport.Response:
-		return clip(m.Method)
-	case method == "":
-		return "a response"
-	}
-	return "the response to " + clip(method)
-}
-
-// introduces applies the rules P13 and P14: each message must name its JSON-RPC version,
-// and from 2026-07-28 on each request its revision and its client. They need no schema, and
-// every peer looks at them.
-func (f *Fold) introduces(e store.Event, s *scope, m *transport.Message) {
-	revision := s.rules.Revision()
-	if !saysJSONRPC(m.Raw) {
-		said := `without "jsonrpc":"2.0"`
-		if version := transport.Member(m.Raw, "jsonrpc"); version != nil {
-			said = fmt.Sprintf(`with "jsonrpc":%s, not "2.0"`, clip(string(version)))
-		}
-		f.finds(notJSONRPC, e.Dir, revision, []uint64{e.Seq}, "the %s sent %s %s", e.Dir.Sender(), named(m, ""), said)
-	}
-	if e.Dir != transport.ClientToServer || m.Kind() != transport.Request || m.Method == mcp.MethodInitialize {
-		return
-	}
-	if revision = max(revision, f.revisionOf(f.courses.begin(e.Stream)), versionOf(m)); revision < mcp.Revision2026_07_28 {
-		return
-	}
-	var missing []string
-	for _, name := range []string{mcp.MetaProtocolVersion, mcp.MetaClientCapabilities} {
-		if transport.Member(m.Params, mcp.MemberMeta, name) == nil {
-			missing = append(missing, name)
-		}
-	}
-	if len(missing) > 0 {
-		f.finds(unnamed, e.Dir, revision, []uint64{e.Seq}, "the client sent %s (id %s) without %s in its _meta", clip(m.Method), clip(string(m.ID)), strings.Join(missing, " and "))
-	}
-	if !slices.Contains(missing, mcp.MetaProtocolVersion) && transport.Member(m.Params, mcp.MemberMeta, mcp.MetaClientInfo) == nil {
-		f.finds(anonymous, e.Dir, revision, []uint64{e.Seq}, "the client sent %s (id %s) without %s in its _meta", clip(m.Method), clip(string(m.ID)), mcp.MetaClientInfo)
+// onBodyRead ends an exchange whose response is one body: some recordings have no event for
+// its end.
+func (f *Fold) onBodyRead(e store.Event, x *exchange) {
+	if x.single && x.ended == 0 {
+		f.onExchangeEnd(e, store.HTTPInfo{What: store.HTTPEnd})
 	}
 }
 
-// saysJSONRPC reports whether a message has the member that all have. Most have it first
-// or last, where it is found without reading the others.
-func saysJSONRPC(message []byte) bool {
-	const member = `"jsonrpc":"2.0"`
-	return bytes.HasPrefix(message, []byte("{"+member+",")) || bytes.HasSuffix(message, []byte(","+member+"}")) ||
-		string(transport.Member(message, "jsonrpc")) == `"2.0"`
+// onHTTP follows an exchange around its frames.
+func (f *Fold) onHTTP(e store.Event, info store.HTTPInfo) {
+	switch info.What {
+	case store.HTTPRequest:
+		x := f.exchanges.onRequest(e, info)
+		f.resumption.onRequest(e, x)
+	case store.HTTPResponse:
+		x, replaced := f.exchanges.onHead(e, info)
+		if replaced != nil {
+			f.endScope(replaced)
+		}
+		switch {
+		case x.refused():
+			f.onRefusal(e, x, info.Status)
+		case info.Status == http.StatusAccepted || info.Status == http.StatusNoContent: // no body follows, and no end
+			x.session = nil
+		}
+	case store.HTTPEvent:
+		x := f.exchanges.onServerSentEvent(e, info.SSE)
+		f.resumption.onEvent(e, x, info.SSE)
+	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
+		f.onExchangeEnd(e, info)
+	}
+}
+
+func (f *Fold) onExchangeEnd(e store.Event, info store.HTTPInfo) {
+	if ended := f.exchanges.onEnd(e, info); ended != nil {
+		f.endScope(ended)
+	}
+}
+
+// onDelivered is rules U1 and U2.
+func (f *Fold) onDelivered(e store.Event, upto uint64) {
+	f.inFlight.onDelivered(e, upto)
+	if upto >= e.Seq {
+		f.report(takenWritten, e.Dir, "", []uint64{e.Seq}, "the %s took #%d, which stands behind it", e.Dir.Receiver(), upto)
+	} else if x := f.exchanges.all[e.Stream]; x != nil {
+		x.lanes[index(e.Dir)].onDelivered(f.reporter, e, upto)
+	}
+}
+
+func (f *Fold) onLost(e store.Event, info store.LostInfo) {
+	f.report(isWhole, e.Dir, "", []uint64{e.Seq}, "%s with %s %s not recorded (%s): from here on nothing is certain",
+		phrase.Plural(info.Frames, "event"), phrase.Plural(info.Bytes, "byte"), phrase.Agree(info.Frames, "is", "are"), clip(info.Reason))
+	if f.gap == 0 {
+		f.gap = e.Seq
+	}
+}
+
+// onCutFrame takes a frame whose end is not recorded: its message is not certain.
+func (f *Fold) onCutFrame(e store.Event) {
+	f.now = moment{e.Seq, e.At}
+	f.frames++
+	f.traffic.last[index(e.Dir)] = f.now
+	if e.Stream != 0 {
+		f.onLost(e, store.LostInfo{Frames: 1, Bytes: e.Cut, Reason: "it is longer than was to be recorded of a frame"})
+	} else if f.gap == 0 { // the lost event behind it reports the gap
+		f.gap = e.Seq
+	}
+}
+
+// Close ends the session and returns its summary.
+func (f *Fold) Close() Summary {
+	for _, stream := range slices.Sorted(maps.Keys(f.exchanges.all)) {
+		if own := f.exchanges.all[stream].own; own != nil && !own.isSession {
+			f.endScope(own)
+		}
+	}
+	for _, s := range f.exchanges.sessions {
+		f.endScope(s)
+	}
+	if f.ending.sealed {
+		f.exchanges.close(f.now)
+	}
+	revision := f.exchanges.current.rules.Revision()
+	started := f.ending.judgeServer(f.reporter, revision, f.traffic.last[transport.ServerToClient])
+	if f.outcome.results == 0 && started && !f.ending.isOpen() && f.gap == 0 {
+		f.outcome.judge(f.reporter, f.frames, f.now.seq)
+	}
+	f.silence.judge(f.reporter, revision)
+	f.gate.close(f.reporter, f.now.seq)
+	f.tools.close()
+	exit := ""
+	if f.ending.exited.seq != 0 {
+		exit = f.ending.exit.String()
+	}
+	return Summary{
+		Events: f.now.seq, Frames: f.frames, Took: f.now.at, Revision: revision,
+		Errors: f.counts[order.Error], Warnings: f.counts[order.Warning], Notes: f.counts[order.Note],
+		Asked: f.outcome.asked, Answered: f.outcome.answered, Results: f.outcome.results, Exit: exit,
+		Tallies: f.tallies.all(),
+	}
+}
+
+// Summary sums up a session.
+type Summary struct {
+	Events   uint64        `json:"events"`
+	Frames   uint64        `json:"frames"`
+	Took     time.Duration `json:"took_ns"`
+	Revision string        `json:"revision"` // the last that was settled; "" of exchanges without a session
+	Errors   int           `json:"errors"`
+	Warnings int           `json:"warnings"`
+	Notes    int           `json:"notes"`
+	Asked    uint64        `json:"requests"` // of the client, but for subscriptions
+	Answered uint64        `json:"answered"` // of these
+	Results  uint64        `json:"results"`  // answers that are no error
+	Exit     string        `json:"exit"`     // how the server's process ended; "" if that is not recorded
+	Tallies  []Tally       `json:"calls"`
 }

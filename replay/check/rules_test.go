@@ -69,7 +69,7 @@ func breaks(t *testing.T, d order.Demand, text, revision string) (worst order.Se
 	}
 	if trusted != "" {
 		gate.Baseline = NewBaseline("trusted")
-		for _, e := range eventsOf("> {\"id\":1,\"method\":\"tools/list\"}\n< {\"id\":1,\"result\":{\"tools\":" + trusted + "}}") {
+		for _, e := range parseExample("> {\"id\":1,\"method\":\"tools/list\"}\n< {\"id\":1,\"result\":{\"tools\":" + trusted + "}}") {
 			if err := gate.Baseline.Apply(e); err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func breaks(t *testing.T, d order.Demand, text, revision string) (worst order.Se
 			worst = max(worst, one.Severity)
 		}
 	})
-	for _, e := range eventsOf(strings.NewReplacer("$META", stateless, "$FF", "\xff").Replace(begins(text, revision))) {
+	for _, e := range parseExample(begins(text, revision)) {
 		if err := f.Apply(e); err != nil {
 			t.Fatalf("%s: %v", d.Title, err)
 		}
@@ -96,9 +96,9 @@ func begins(text, revision string) string {
 	case !ok:
 		return text
 	case revision == mcp.Revision2026_07_28:
-		return "> {\"id\":\"d\",\"method\":\"server/discover\",\"params\":{" + stateless + "}}\n< {\"id\":\"d\",\"result\":{}}\n" + rest
+		return "> {\"id\":\"d\",\"method\":\"server/discover\",\"params\":{$META}}\n< {\"id\":\"d\",\"result\":{}}\n" + rest
 	}
-	return strings.ReplaceAll(shakes, mcp.Revision2025_11_25, revision) + rest
+	return strings.ReplaceAll(exampleHandshake, mcp.Revision2025_11_25, revision) + rest
 }
 
 // readRules reads the pairs: behind = a rule and its title, behind - bad or good.

@@ -7,13 +7,79 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/schema"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Tally is what all calls to one tool, or of one method, came to.
+// Rules G1, G2 and G3.
+var (
+	durationRule  = newRule(order.Rule{ID: "G1", Name: "--max-duration", Why: `A call of the client took longer than --max-duration says.`})
+	withinLimit   = newDemand(durationRule, "no call takes longer than --max-duration", order.Error, "")
+	expectRule    = newRule(order.Rule{ID: "G2", Name: "--expect-tool", Why: `A tool of --expect-tool was not called.`})
+	expectedTool  = newDemand(expectRule, "the tools of --expect-tool are called", order.Error, "")
+	forbidRule    = newRule(order.Rule{ID: "G3", Name: "--forbid-tool", Why: `A tool of --forbid-tool was called.`})
+	forbiddenTool = newDemand(forbidRule, "the tools of --forbid-tool are not called", order.Error, "")
+)
+
+// Gate holds the user's own rules for a session.
+type Gate struct {
+	MaxDuration time.Duration // of a call of the client, answered or not; 0: any
+	Expect      []string      // tools that must be called
+	Forbid      []string      // tools that must not be called
+	Baseline    *Baseline     // the tools must be as in it; nil: anything
+
+	FailOnTimeout bool // a call whose sender gave up waiting is an error
+
+	Schema *schema.Validator // messages must fit it; nil: anything
+}
+
+// onRequest is rule G3; it notes a tool that rule G2 expects.
+func (g *Gate) onRequest(r *reporter, c *call) {
+	if c.method != mcp.MethodCallTool || c.dir != transport.ClientToServer {
+		return
+	}
+	if slices.Contains(g.Forbid, c.target) {
+		r.report(forbiddenTool, c.dir, "", []uint64{c.seq}, "the client called the tool %s", quote(c.target))
+	}
+	if i := slices.Index(g.Expect, c.target); i >= 0 {
+		g.Expect = slices.Delete(slices.Clone(g.Expect), i, i+1)
+	}
+}
+
+// onResponse is rule G1 of a call that was answered.
+func (g *Gate) onResponse(r *reporter, c *call, seq uint64, took time.Duration) {
+	if g.isFirstExcess(c, took) {
+		r.report(withinLimit, transport.ServerToClient, "", []uint64{seq, c.seq}, "%v took %v, more than %v", c, phrase.Brief(took), g.MaxDuration)
+	}
+}
+
+// onWait is rule G1 of a call that was cancelled or has no answer.
+func (g *Gate) onWait(r *reporter, c *call, seq uint64, waited time.Duration) {
+	if g.isFirstExcess(c, waited) {
+		r.report(withinLimit, transport.ServerToClient, "", []uint64{seq, c.seq}, "%v waited %v without an answer, more than %v", c, phrase.Brief(waited), g.MaxDuration)
+	}
+}
+
+// isFirstExcess reports whether a call takes too long, once for each.
+func (g *Gate) isFirstExcess(c *call, took time.Duration) bool {
+	if g.MaxDuration == 0 || took <= g.MaxDuration || c.overLimit || c.dir != transport.ClientToServer || c.method == mcp.MethodListen {
+		return false
+	}
+	c.overLimit = true
+	return true
+}
+
+// close is rule G2.
+func (g *Gate) close(r *reporter, seq uint64) {
+	for _, tool := range g.Expect {
+		r.report(expectedTool, transport.ClientToServer, "", []uint64{seq}, "the client never called the tool %s", quote(tool))
+	}
+}
+
+// Tally sums up all calls to one tool, or of one method.
 type Tally struct {
 	Name      string        `json:"name"` // the tool's, or the method
 	Tool      bool          `json:"tool"`
@@ -32,34 +98,30 @@ type Tally struct {
 	steps map[int]uint64
 }
 
-// mostTallies is how many names are told apart; the others are one.
-const mostTallies = 1000
-
-const others = "(others)"
+// tallies holds at most 1000 names; the calls of other names are one tally.
+type tallies map[tallyKey]*Tally
 
 type tallyKey struct {
 	name string
 	tool bool
 }
 
-type tallies map[tallyKey]*Tally
-
-// add counts a call that was answered.
-func (t tallies) add(c *call, took time.Duration, size int, failed bool) *Tally {
-	one := t.count(c, took)
-	one.Responses += uint64(size)
+// addAnswered counts a call that was answered.
+func (t tallies) addAnswered(c *call, took time.Duration, size int, failed bool) *Tally {
+	tally := t.add(c, took)
+	tally.Responses += uint64(size)
 	if failed {
-		one.Failed++
+		tally.Failed++
 	}
 	if c.cancelled.seq != 0 {
-		one.Cancelled++
+		tally.Cancelled++
 	}
-	return one
+	return tally
 }
 
-// takesBack undoes add, of an answer that nobody has. Max stays: the call is counted again,
-// and took no less time.
-func (t *Tally) takesBack(c *call, took time.Duration, size int, failed bool) {
+// subtract undoes addAnswered, for an answer that HTTP refused. Max stays: the call is
+// counted again, and takes no less time.
+func (t *Tally) subtract(c *call, took time.Duration, size int, failed bool) {
 	t.Calls--
 	t.timed--
 	t.steps[step(took)]--
@@ -73,53 +135,53 @@ func (t *Tally) takesBack(c *call, took time.Duration, size int, failed bool) {
 	}
 }
 
-// count counts a call and how long it took.
-func (t tallies) count(c *call, took time.Duration) *Tally {
-	k := tallyKey{c.method, false}
+// add counts a call and its duration.
+func (t tallies) add(c *call, took time.Duration) *Tally {
+	key := tallyKey{c.method, false}
 	if c.method == mcp.MethodCallTool {
-		k = tallyKey{c.target, true}
+		key = tallyKey{c.target, true}
 	}
-	k.name = phrase.Shorten(k.name, 200)
-	one := t[k]
-	if one == nil {
-		if len(t) >= mostTallies {
-			k = tallyKey{others, false}
-		}
-		if one = t[k]; one == nil {
-			one = &Tally{Name: k.name, Tool: k.tool, steps: map[int]uint64{}}
-			t[k] = one
-		}
+	key.name = phrase.Shorten(key.name, 200)
+	if t[key] == nil && len(t) >= 1000 {
+		key = tallyKey{"(others)", false}
 	}
-	one.Calls++
-	one.Requests += uint64(c.bytes)
+	tally := t[key]
+	if tally == nil {
+		tally = &Tally{Name: key.name, Tool: key.tool, steps: map[int]uint64{}}
+		t[key] = tally
+	}
+	tally.Calls++
+	tally.Requests += uint64(c.bytes)
 	if c.method != mcp.MethodListen {
-		one.timed++
-		one.Max = max(one.Max, took)
-		one.steps[step(took)]++
+		tally.timed++
+		tally.Max = max(tally.Max, took)
+		tally.steps[step(took)]++
 	}
-	return one
+	return tally
 }
 
 // all returns the tallies by name, tools first.
 func (t tallies) all() []Tally {
-	keys := slices.SortedFunc(maps.Keys(t), func(a, b tallyKey) int {
-		if a.tool != b.tool && a.tool {
-			return -1
-		} else if a.tool != b.tool {
-			return 1
-		}
-		return strings.Compare(a.name, b.name)
-	})
-	list := make([]Tally, len(keys))
-	for i, k := range keys {
-		one := t[k]
-		one.P50, one.P95, one.P99 = one.quantile(50), one.quantile(95), one.quantile(99)
-		list[i] = *one
+	list := make([]Tally, 0, len(t))
+	for _, tally := range t {
+		tally.P50 = tally.quantile(50)
+		tally.P95 = tally.quantile(95)
+		tally.P99 = tally.quantile(99)
+		list = append(list, *tally)
 	}
+	slices.SortFunc(list, func(a, b Tally) int {
+		switch {
+		case a.Tool == b.Tool:
+			return strings.Compare(a.Name, b.Name)
+		case a.Tool:
+			return -1
+		}
+		return 1
+	})
 	return list
 }
 
-// quantile returns how long the fastest percent of the calls took at most.
+// quantile returns the longest duration of the fastest percent of the calls.
 func (t *Tally) quantile(percent uint64) time.Duration {
 	rank := max((t.timed*percent+99)/100, 1)
 	for _, n := range slices.Sorted(maps.Keys(t.steps)) {
@@ -127,78 +189,30 @@ func (t *Tally) quantile(percent uint64) time.Duration {
 			rank -= count
 			continue
 		}
-		return min(upper(n), t.Max)
+		return min(longest(n), t.Max)
 	}
 	return t.Max
 }
 
-// fine is how many steps there are from a duration to its double.
-const fine = 128
+// stepsPerDoubling is how many steps there are from a duration to its double.
+const stepsPerDoubling = 128
 
-// step numbers a duration: 0 to 2·fine-1 are exact, above them a step is less than
-// one hundredth of the duration.
+// step numbers a duration: the first 2·stepsPerDoubling are exact, above them a step is less
+// than one hundredth of the duration.
 func step(d time.Duration) int {
 	n := uint64(max(d, 0))
-	if n < 2*fine {
+	if n < 2*stepsPerDoubling {
 		return int(n)
 	}
-	shift := bits.Len64(n) - bits.Len64(fine)
-	return shift*fine + int(n>>shift)
+	shift := bits.Len64(n) - bits.Len64(stepsPerDoubling)
+	return shift*stepsPerDoubling + int(n>>shift)
 }
 
-// upper returns the longest duration of a step.
-func upper(n int) time.Duration {
-	if n < 2*fine {
+// longest returns the longest duration of a step.
+func longest(n int) time.Duration {
+	if n < 2*stepsPerDoubling {
 		return time.Duration(n)
 	}
-	shift := n/fine - 1
-	return time.Duration((uint64(n-shift*fine)+1)<<shift - 1)
-}
-
-// Gate is what the user asks of a session beside the rules.
-type Gate struct {
-	MaxDuration time.Duration // of a call of the client, answered or not; 0: any
-	Expect      []string      // tools that must be called
-	Forbid      []string      // tools that must not be
-	Baseline    *Baseline     // what the tools must be; nil: anything
-
-	FailOnTimeout bool // a call whose sender gave up waiting is an error
-
-	Schema *schema.Validator // what messages must fit; nil: anything
-}
-
-// calls takes note of a request.
-func (g *Gate) calls(f *Fold, c *call) {
-	if c.method != mcp.MethodCallTool || c.dir != transport.ClientToServer {
-		return
-	}
-	if slices.Contains(g.Forbid, c.target) {
-		f.finds(forbidden, c.dir, "", []uint64{c.seq}, "the client called the tool %s", quote(c.target))
-	}
-	if i := slices.Index(g.Expect, c.target); i >= 0 {
-		g.Expect = slices.Delete(slices.Clone(g.Expect), i, i+1)
-	}
-}
-
-// answered takes note of how long a call took.
-func (g *Gate) answered(f *Fold, c *call, seq uint64, took time.Duration) {
-	if g.exceeds(c, took) {
-		f.finds(tooLong, transport.ServerToClient, "", []uint64{seq, c.seq}, "%v took %v, more than %v", c, phrase.Brief(took), g.MaxDuration)
-	}
-}
-
-// waits takes note of how long a call has waited that was cancelled or left.
-func (g *Gate) waits(f *Fold, c *call, seq uint64, waited time.Duration) {
-	if g.exceeds(c, waited) {
-		f.finds(tooLong, transport.ServerToClient, "", []uint64{seq, c.seq}, "%v waited %v without an answer, more than %v", c, phrase.Brief(waited), g.MaxDuration)
-	}
-}
-
-// exceeds reports whether a call takes too long, once for each.
-func (g *Gate) exceeds(c *call, took time.Duration) bool {
-	if g.MaxDuration == 0 || took <= g.MaxDuration || c.slow || c.dir != transport.ClientToServer || c.method == mcp.MethodListen {
-		return false
-	}
-	c.slow = true
-	return true
+	shift := n/stepsPerDoubling - 1
+	return time.Duration((uint64(n-shift*stepsPerDoubling)+1)<<shift - 1)
 }

@@ -337,10 +337,10 @@ func FuzzChecker(f *testing.F) {
 // A long session is looked up by maps; what is found stays the same.
 func TestLongSession(t *testing.T) {
 	s := session{c: New("")}
-	for n := range 3 * short {
+	for n := range 3 * shortList {
 		s.play(t, fmt.Sprintf(`> {"id":%d,"method":"x","params":{"_meta":{"progressToken":"t%d"}}}`, n, n))
 	}
-	for n := range 3 * short {
+	for n := range 3 * shortList {
 		s.play(t, fmt.Sprintf(`< {"method":"notifications/progress","params":{"progressToken":"t%d","progress":1}}`, n))
 		s.play(t, fmt.Sprintf(`< {"id":%d,"result":{}}`, n))
 	}
@@ -350,7 +350,7 @@ func TestLongSession(t *testing.T) {
 	s.play(t, `< {"id":3,"result":{}}`)
 	s.play(t, `< {"method":"notifications/progress","params":{"progressToken":"t3","progress":2}}`)
 	s.play(t, `< {"method":"notifications/progress","params":{"progressToken":"none","progress":2}}`)
-	if len(s.found) != 3 || len(s.c.Exchanges(transport.ClientToServer)) != 3*short {
+	if len(s.found) != 3 || len(s.c.Requests(transport.ClientToServer)) != 3*shortList {
 		t.Errorf("found %v", s.found)
 	}
 }

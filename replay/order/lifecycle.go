@@ -1,362 +1,230 @@
 package order
 
 import (
-	"bytes"
 	"encoding/json"
-	"strings"
 
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// handshake is where a session with one stands.
+// Rules P4 and P10.
+var (
+	handshakes = newRule(Rule{"P4", "the handshake",
+		`Until the handshake is done neither end knows what the other can do, and servers refuse or
+drop what comes before it.`,
+		`> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
+> {"method":"notifications/initialized"}
+< {"id":0,"result":{"protocolVersion":"2025-11-25"}}`})
+	initializeFirst = newLaw(law{handshakes, "initialize comes first", Error, pageLifecycle, "Initialization", oldest, lastHandshake})
+	initializeOnce  = newLaw(law{handshakes, "a session is initialized once", Error, pageLifecycle, "Initialization", oldest, lastHandshake})
+	initializeAlone = newLaw(law{handshakes, "initialize is not part of a batch", Error, pageLifecycle, "Initialization", oldest, lastHandshake})
+	initializeKept  = newLaw(law{handshakes, "initialize is not cancelled", Error, pageCancel, "Behavior Requirements", oldest, lastHandshake})
+	initializedNext = newLaw(law{handshakes, "initialized comes after the response to initialize", Error, pageLifecycle, "Initialization", oldest, lastHandshake})
+	initializedOnce = newLaw(law{handshakes, "initialized is sent once", Warning, pageLifecycle, "Initialization", oldest, lastHandshake})
+	clientWaits     = newLaw(law{handshakes, "before the response to initialize the client asks only for pings", Warning, pageLifecycle, "Initialization", oldest, lastHandshake})
+	clientReady     = newLaw(law{handshakes, "before initialized the client asks only for pings", Warning, pageLifecycle, "Initialization", oldest, lastHandshake})
+	serverWaits     = newLaw(law{handshakes, "before initialized the server asks only for pings", Warning, pageLifecycle, "Initialization", oldest, lastHandshake})
+
+	taskStates = newRule(Rule{"P10", "tasks",
+		`A client stops to ask for a task whose status is terminal. A status that changes after that is
+seen by nobody.`,
+		`@
+> {"id":1,"method":"tools/call","params":{"name":"count","task":{}}}
+< {"id":1,"result":{"task":{"taskId":"a","status":"completed"}}}`})
+	madeBeforeAsked = newLaw(law{taskStates, "a task is made before it is asked about", Warning, pageTasks, "Creating Tasks", lastHandshake, lastHandshake})
+	taskBegins      = newLaw(law{taskStates, "a task begins working", Error, pageTasks, "Task Status Lifecycle", lastHandshake, lastHandshake})
+	taskResult      = newLaw(law{taskStates, "tasks/result is answered when the status is terminal", Error, pageTasks, "Result Retrieval", lastHandshake, lastHandshake})
+	taskCancels     = newLaw(law{taskStates, "tasks/cancel is answered when the status is cancelled", Error, pageTasks, "Task Cancellation", lastHandshake, lastHandshake})
+	taskTerminal    = newLaw(law{taskStates, "a terminal status is final", Error, pageTasks, "Task Status Lifecycle", lastHandshake, lastHandshake})
+)
+
+// handshake is how far a session's handshake has come.
 type handshake struct {
-	count            int       // initialize requests
-	request          *Exchange // the latest
-	initialized      bool      // initialized is on the wire
-	repeats          bool      // HTTP refused that, and the client may send it again
-	initializedGiven Mark
-	early            string // the first message that was sent before initialize
+	count               int      // initialize requests
+	request             *Request // the latest initialize
+	initialized         bool     // initialized is on the wire
+	repeats             bool     // HTTP refused initialized, and the client may send it again
+	initializedReceived Mark
+	early               string // the first message that was sent before initialize
 }
 
-// judgeHandshake is rule P4. It holds where initialize was sent, or a revision
-// with a handshake was known beforehand.
-func (c *Checker) judgeHandshake(dir transport.Direction, m *message, known Mark, batch bool) {
-	h := &c.handshake
+// judge is rule P4. It applies if initialize was sent, or if a revision with a handshake
+// was known beforehand.
+func (h *handshake) judge(v *violations, dir transport.Direction, m *message, known Mark, batch bool) {
 	switch {
 	case m.Method == mcp.MethodInitialize && dir == transport.ClientToServer:
 		if batch {
-			c.breaks(lawInitializeAlone, transport.ClientToServer, "initialize (id %s) in a batch", m.ID)
+			v.add(initializeAlone, dir, "initialize (id %s) in a batch", m.ID)
 		}
 		switch {
 		case h.early != "" && h.request == nil:
-			c.breaks(lawInitializeFirst, transport.ClientToServer, "initialize (id %s) after %s", m.ID, h.early)
+			v.add(initializeFirst, dir, "initialize (id %s) after %s", m.ID, h.early)
 		case h.request != nil && !h.request.failed:
-			c.breaks(lawInitializeOnce, transport.ClientToServer, "initialize (id %s) again", m.ID)
+			v.add(initializeOnce, dir, "initialize (id %s) again", m.ID)
 		}
-	case m.Method == mcp.MethodPing || c.stateless() || m.version >= mcp.Revision2026_07_28 || m.Method == mcp.MethodDiscover:
+	case m.Method == mcp.MethodPing || v.stateless() || m.version >= mcp.Revision2026_07_28 || m.Method == mcp.MethodDiscover:
 	case dir == transport.ServerToClient:
-		if h.request != nil && m.kind == transport.Request && !knows(h.initializedGiven, known) {
-			c.breaks(lawServerWaits, dir, "%s before it had received initialized", m.Method)
+		if h.request != nil && m.kind == transport.Request && !knows(h.initializedReceived, known) {
+			v.add(serverWaits, dir, "%s before it had received initialized", m.Method)
 		}
 	case h.request == nil:
-		if c.revision != "" {
-			c.breaks(lawInitializeFirst, dir, "%s before initialize", m.Method)
+		if v.revision != "" {
+			v.add(initializeFirst, dir, "%s before initialize", m.Method)
 		}
 	case m.Method == mcp.NotificationInitialized:
 		switch {
-		case !knows(h.request.answerGiven, known):
-			c.breaks(lawInitialized, transport.ClientToServer, "initialized before it had received the response to initialize")
+		case !knows(h.request.answerReceived, known):
+			v.add(initializedNext, dir, "initialized before it had received the response to initialize")
 		case h.request.failed:
-			c.breaks(lawInitialized, transport.ClientToServer, "initialized after initialize had failed")
+			v.add(initializedNext, dir, "initialized after initialize had failed")
 		case h.initialized && !h.repeats:
-			c.breaks(lawInitializedOnce, transport.ClientToServer, "initialized again")
+			v.add(initializedOnce, dir, "initialized again")
 		}
-	case m.kind == transport.Request && !knows(h.request.answerGiven, known):
-		c.breaks(lawClientWaits, dir, "%s before it had received the response to initialize", m.Method)
+	case m.kind == transport.Request && !knows(h.request.answerReceived, known):
+		v.add(clientWaits, dir, "%s before it had received the response to initialize", m.Method)
 	case m.kind == transport.Request && !h.initialized:
-		c.breaks(lawClientReady, dir, "%s before initialized", m.Method)
+		v.add(clientReady, dir, "%s before initialized", m.Method)
 	}
 }
 
-// names finds the revision that a client's request names. One that only asks
-// what the server speaks settles nothing before the answer.
-func (c *Checker) names(m *message) {
-	if m.Method == mcp.MethodInitialize {
-		if v := text(transport.Member(m.Params, mcp.MemberProtocolVersion)); v < mcp.Revision2026_07_28 {
-			c.revision = v
-		} else {
-			c.revision = mcp.Revision2025_11_25 // the last that has a handshake
-		}
-		return
-	}
-	if v := m.version; v >= mcp.Revision2026_07_28 && m.Method != mcp.MethodDiscover {
-		c.revision = v
+// sentRequest notes a request that begins a handshake, or that comes too early for one.
+func (h *handshake) sentRequest(req *Request, stateless bool) {
+	switch {
+	case req.Dir == transport.ServerToClient || req.Method == mcp.MethodPing:
+	case req.Method == mcp.MethodInitialize:
+		*h = handshake{count: h.count + 1, request: req, early: h.early}
+		req.session = h.count
+	case h.request == nil && h.early == "" && !stateless && req.Method != mcp.MethodDiscover:
+		h.early = req.String()
 	}
 }
 
-// text returns the text of a JSON string, "" of anything else.
-func text(raw json.RawMessage) string {
-	if len(raw) == 0 || raw[0] != '"' {
-		return ""
-	}
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1])
-	}
-	var s string
-	_ = json.Unmarshal(raw, &s)
-	return s
+// tasks holds the status of each task. Responses and notifications tell it, all in the
+// direction of the end that runs the task, so the direction is part of the key.
+type tasks struct {
+	status    map[taskKey]string
+	makers    map[taskKey][]*Request // the requests that began a task
+	askedSoon hashSet[taskKey]       // tasks that were asked about before they were made
 }
 
-// A task's state is told in responses and in notifications. All of it goes in the
-// direction of the end that runs the task, so the direction is part of its key.
+// taskKey is the direction of a task's responses and its id.
+type taskKey string
 
 // hasTasks reports whether the revision may be one with tasks.
-func (c *Checker) hasTasks() bool { return c.revision == "" || c.revision == mcp.Revision2025_11_25 }
+func (v *violations) hasTasks() bool {
+	return v.revision == "" || v.revision == mcp.Revision2025_11_25
+}
 
-// judgeTaskResult is rule P10 for a response that tells a task's status.
-func (c *Checker) judgeTaskResult(dir transport.Direction, m *message, x *Exchange) {
-	if x.task {
-		if task := transport.Member(m.Result, "task"); task != nil {
-			if c.early.has(taskKey(dir, task)) && c.tasks[taskKey(dir, task)] == "" {
-				c.breaks(lawTaskMade, dir, "the response to %v with task %s, which it had been asked about before", x, taskID(task))
-			}
-			if s := status(task); s != "" && s != "working" {
-				c.breaks(lawTaskBegins, dir, "the response to %v with a new task that is %s", x, s)
-			}
-			return
+// hasTaskResult is the status of a task with a result: it is terminal, but which status it
+// is nobody has said.
+const hasTaskResult = "\xff" // no JSON has this string
+
+// judgeResponse is rule P10 for a response that tells a task's status.
+func (t *tasks) judgeResponse(v *violations, dir transport.Direction, m *message, req *Request) {
+	if task := transport.Member(m.Result, "task"); req.task && task != nil {
+		if key := keyOfTask(dir, task); t.askedSoon.has(key) && t.status[key] == "" {
+			v.add(madeBeforeAsked, dir, "the response to %v with task %s, which it had been asked about before", req, taskID(task))
 		}
-	}
-	if !tells(x) {
+		if s := taskStatus(task); s != "" && s != "working" {
+			v.add(taskBegins, dir, "the response to %v with a new task that is %s", req, s)
+		}
 		return
 	}
-	if s := status(m.Result); x.Method == mcp.MethodCancelTask && c.hasTasks() && s != "" && s != "cancelled" {
-		c.breaks(lawTaskCancels, dir, "the response to %v that says task %s is %s", x, taskID(m.Result), s)
-	}
-	c.judgeStatus(dir, m, m.Result)
-}
-
-// asksAbout keeps which task a request is about.
-func (c *Checker) asksAbout(x *Exchange, m *message) {
-	if !c.hasTasks() || x.Method != mcp.MethodTaskResult && !tells(x) {
+	if !answeredWithStatus(req) {
 		return
 	}
-	x.about = taskKey(x.Dir.Reverse(), m.Params)
-	if c.tasks[x.about] == "" {
-		c.early.add(x.about)
+	if s := taskStatus(m.Result); req.Method == mcp.MethodCancelTask && v.hasTasks() && s != "" && s != "cancelled" {
+		v.add(taskCancels, dir, "the response to %v that says task %s is %s", req, taskID(m.Result), s)
 	}
+	t.judgeStatus(v, dir, m, m.Result)
 }
-
-// resulted stands for the terminal status of a task whose result was given, which says
-// that it has one, but not which.
-const resulted = "\xff" // no JSON says so
 
 // judgeStatus is rule P10 for a task's status.
-func (c *Checker) judgeStatus(dir transport.Direction, m *message, task json.RawMessage) {
-	if !c.hasTasks() {
+func (t *tasks) judgeStatus(v *violations, dir transport.Direction, m *message, task json.RawMessage) {
+	if !v.hasTasks() {
 		return
 	}
-	before, now := c.tasks[taskKey(dir, task)], status(task)
+	before := t.status[keyOfTask(dir, task)]
+	now := taskStatus(task)
 	what := m.Method
 	if what == "" {
 		what = "a response"
 	}
 	switch {
-	case now == "" || before == now || !terminal(before):
-	case before == resulted && terminal(now):
-	case before == resulted:
-		c.breaks(lawTaskResult, dir, "%s that says task %s is %s, after the response to tasks/result", what, taskID(task), now)
+	case now == "" || before == now || !isTerminal(before):
+	case before == hasTaskResult && isTerminal(now):
+	case before == hasTaskResult:
+		v.add(taskResult, dir, "%s that says task %s is %s, after the response to tasks/result", what, taskID(task), now)
 	default:
-		c.breaks(lawTaskTerminal, dir, "%s that says task %s is %s, after it was %s", what, taskID(task), now, before)
+		v.add(taskTerminal, dir, "%s that says task %s is %s, after it was %s", what, taskID(task), now, before)
 	}
 }
 
-func (c *Checker) keepTaskResult(dir transport.Direction, m *message, x *Exchange) {
-	if x.task {
+// sentRequest keeps which task a request is about.
+func (t *tasks) sentRequest(req *Request, m *message) {
+	if req.Method != mcp.MethodTaskResult && !answeredWithStatus(req) {
+		return
+	}
+	req.about = keyOfTask(req.Dir.Reverse(), m.Params)
+	if t.status[req.about] == "" {
+		t.askedSoon.add(req.about)
+	}
+}
+
+// sentResponse keeps the status that a response tells.
+func (t *tasks) sentResponse(dir transport.Direction, m *message, req *Request) {
+	switch {
+	case req.task:
 		if task := transport.Member(m.Result, "task"); task != nil {
-			if c.runs == nil {
-				c.runs = map[string][]*Exchange{}
+			if t.makers == nil {
+				t.makers = map[taskKey][]*Request{}
 			}
-			k := taskKey(dir, task)
-			c.runs[k] = append(c.runs[k], x)
-			c.keepStatus(dir, task)
+			key := keyOfTask(dir, task)
+			t.makers[key] = append(t.makers[key], req)
+			t.keepStatus(dir, task)
 		}
+	case answeredWithStatus(req):
+		t.keepStatus(dir, m.Result)
+	case req.Method == mcp.MethodTaskResult && m.Result != nil && t.status[req.about] != "" && !isTerminal(t.status[req.about]):
+		t.setStatus(req.about, hasTaskResult)
+	}
+}
+
+// keepStatus keeps the status of a task, unless an earlier one is final.
+func (t *tasks) keepStatus(dir transport.Direction, task json.RawMessage) {
+	key, now := keyOfTask(dir, task), taskStatus(task)
+	if before := t.status[key]; now == "" || isTerminal(before) && (before != hasTaskResult || !isTerminal(now)) {
 		return
 	}
-	switch {
-	case tells(x):
-		c.keepStatus(dir, m.Result)
-	case x.Method == mcp.MethodTaskResult && m.Result != nil && c.tasks[x.about] != "" && !terminal(c.tasks[x.about]):
-		c.settleTask(x.about, resulted)
-	}
+	t.setStatus(key, now)
 }
 
-func (c *Checker) keepStatus(dir transport.Direction, task json.RawMessage) {
-	id, now := taskKey(dir, task), status(task)
-	if before := c.tasks[id]; now == "" || terminal(before) && (before != resulted || !terminal(now)) {
+func (t *tasks) setStatus(key taskKey, now string) {
+	if t.status == nil {
+		t.status = map[taskKey]string{}
+	}
+	t.status[key] = now
+	if !isTerminal(now) {
 		return
 	}
-	c.settleTask(id, now)
+	for _, req := range t.makers[key] {
+		req.ended = true
+	}
+	delete(t.makers, key)
 }
 
-// settleTask keeps the status of a task.
-func (c *Checker) settleTask(id, now string) {
-	if c.tasks == nil {
-		c.tasks = map[string]string{}
-	}
-	c.tasks[id] = now
-	if !terminal(now) {
-		return
-	}
-	for _, x := range c.runs[id] {
-		x.ended = true
-	}
-	delete(c.runs, id)
+// answeredWithStatus reports whether the response to a request tells a task's status.
+func answeredWithStatus(req *Request) bool {
+	return req.Method == mcp.MethodGetTask || req.Method == mcp.MethodCancelTask
 }
 
-// tells reports whether the response to a request is a task's state.
-func tells(x *Exchange) bool {
-	return x.Method == mcp.MethodGetTask || x.Method == mcp.MethodCancelTask
+func isTerminal(status string) bool {
+	return status == hasTaskResult || status == "completed" || status == "failed" || status == "cancelled"
 }
 
-func terminal(status string) bool {
-	return status == resulted || status == "completed" || status == "failed" || status == "cancelled"
-}
+func taskStatus(task json.RawMessage) string { return text(transport.Member(task, "status")) }
+func taskID(task json.RawMessage) string     { return text(transport.Member(task, mcp.MemberTaskID)) }
 
-func status(task json.RawMessage) string { return text(transport.Member(task, "status")) }
-func taskID(task json.RawMessage) string { return text(transport.Member(task, mcp.MemberTaskID)) }
-
-func taskKey(dir transport.Direction, task json.RawMessage) string {
-	return dir.String() + taskID(task)
-}
-
-// judgeSubscription is rule P7 for a notification of the server.
-func (c *Checker) judgeSubscription(m *message, known Mark) {
-	if !c.stateless() {
-		c.judgeUpdate(m, known)
-		return
-	}
-	id := subscriptionID(m)
-	field := filterOf(m.Method)
-	if id == nil {
-		if field != "" || m.Method == mcp.NotificationAcknowledged {
-			c.breaks(lawSubscribed, transport.ServerToClient, "%s of no subscription", m.Method)
-		}
-		return
-	}
-	switch x := c.subscription(m); {
-	case x == nil || !knows(x.given, known):
-		c.breaks(lawSubscribed, transport.ServerToClient, "%s of subscription %s, which it had not received", m.Method, id)
-	case x.Answered:
-		c.breaks(lawSubscribed, transport.ServerToClient, "%s of subscription %s after its response", m.Method, id)
-	case knows(x.cancelGiven, known):
-		c.breaks(lawCancelled, transport.ServerToClient, "%s of subscription %s after it had received its cancellation", m.Method, id)
-	case !x.acknowledged && m.Method != mcp.NotificationAcknowledged:
-		c.breaks(lawAcknowledged, transport.ServerToClient, "%s of subscription %s before its acknowledgement", m.Method, id)
-	case field != "" && !x.filter.fields[field]:
-		c.breaks(lawFilter, transport.ServerToClient, "%s of subscription %s, which did not ask for it", m.Method, id)
-	case m.Method == mcp.NotificationResourceUpdated && !x.filter.uris.covers(updated(m)):
-		c.breaks(lawFilterURI, transport.ServerToClient, "%s of %s on subscription %s, which did not ask for it", m.Method, transport.Member(m.Params, "uri"), id)
-	}
-}
-
-// judgeUpdate is rule P7 in a session with a handshake. Who unsubscribed may still get
-// what had crossed it, and for how long is not said.
-func (c *Checker) judgeUpdate(m *message, known Mark) {
-	switch {
-	case m.Method != mcp.NotificationResourceUpdated || c.revision == "":
-	case c.subscribe == nil || !knows(c.subscribe.given, known):
-		c.breaks(lawUpdated, transport.ServerToClient, "%s before any resources/subscribe", m.Method)
-	case !c.subscribed.covers(updated(m)):
-		c.breaks(lawUpdated, transport.ServerToClient, "%s of %s, which the client never subscribed to", m.Method, transport.Member(m.Params, "uri"))
-	}
-}
-
-// updated returns the URI that an update is of.
-func updated(m *message) string { return text(transport.Member(m.Params, "uri")) }
-
-// subscription returns the request that a notification says it belongs to.
-func (c *Checker) subscription(m *message) *Exchange {
-	x := c.end(transport.ClientToServer).request(mcp.KeyOf(subscriptionID(m)))
-	if x == nil || x.Method != mcp.MethodListen {
-		return nil
-	}
-	return x
-}
-
-func subscriptionID(m *message) json.RawMessage {
-	return transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID)
-}
-
-// filterOf names the member of a subscription's filter that asks for a
-// notification; "" of those that need none.
-func filterOf(method string) string {
-	switch method {
-	case mcp.NotificationToolListChanged:
-		return "toolsListChanged"
-	case mcp.NotificationPromptListChanged:
-		return "promptsListChanged"
-	case mcp.NotificationResourceListChanged:
-		return "resourcesListChanged"
-	case mcp.NotificationResourceUpdated:
-		return "resourceSubscriptions"
-	}
-	return ""
-}
-
-// wanted is what a subscription asked for. It is read once: a filter may be long, and
-// what is notified on it often.
-type wanted struct {
-	fields map[string]bool
-	uris   resources
-}
-
-func wantedBy(filter json.RawMessage) wanted {
-	w := wanted{fields: map[string]bool{}}
-	for _, field := range []string{"toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions"} {
-		switch string(transport.Member(filter, field)) {
-		case "", "false", "null", "[]":
-		default:
-			w.fields[field] = true
-		}
-	}
-	var uris []string
-	if json.Unmarshal(transport.Member(filter, "resourceSubscriptions"), &uris) == nil {
-		for _, uri := range uris {
-			w.uris.add(uri)
-		}
-	}
-	return w
-}
-
-// resources is a set of resources, by URI.
-type resources struct{ past[string] }
-
-func (r *resources) add(uri string) { r.past.add(strings.TrimRight(uri, "/")) }
-
-// longURI is how much of a URI is looked through for what it is a part of.
-const longURI = 512
-
-// covers reports whether a resource is one of the set, or may be a part of one. Of an
-// update without a readable URI nothing can be said.
-func (r resources) covers(uri string) bool {
-	if len(r.past) == 0 || uri == "" || len(uri) > longURI || r.has(strings.TrimRight(uri, "/")) {
-		return true
-	}
-	for i, c := range uri {
-		if strings.ContainsRune("/?#:", c) && r.has(strings.TrimRight(uri[:i], "/")) {
-			return true
-		}
-	}
-	return false
-}
-
-// judgeLog is rule P8. Which request a log message belongs to is not said on a
-// pipe, so it is enough that one of them may have it.
-func (c *Checker) judgeLog(dir transport.Direction, m *message, known Mark) {
-	if !c.stateless() || dir != transport.ServerToClient {
-		return
-	}
-	for _, x := range c.logs {
-		if knows(x.given, known) {
-			return
-		}
-	}
-	if c.logged {
-		c.breaks(lawLogEnds, dir, "%s after the response to each request that set a log level", m.Method)
-		return
-	}
-	c.breaks(lawLogLevel, dir, "%s, and had received no request that set a log level", m.Method)
-}
-
-// endLog forgets a request that set a log level, when it is answered.
-func (c *Checker) endLog(x *Exchange) {
-	if x.logAt == 0 {
-		return
-	}
-	n := len(c.logs) - 1
-	last := c.logs[n]
-	c.logs[x.logAt-1], last.logAt = last, x.logAt
-	c.logs[n], x.logAt = nil, 0
-	c.logs, c.logged = c.logs[:n], true
+func keyOfTask(dir transport.Direction, task json.RawMessage) taskKey {
+	return taskKey(dir.String() + taskID(task))
 }

@@ -33,7 +33,7 @@ func TestForget(t *testing.T) {
 			}
 		}
 	}
-	if n := len(c.Exchanges(transport.ClientToServer)); n > 2*remembered {
+	if n := len(c.Requests(transport.ClientToServer)); n > 2*remembered {
 		t.Errorf("%d requests are kept", n)
 	}
 	for _, test := range [][2]string{

@@ -1,0 +1,363 @@
+package check
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Rules E3 and E11.
+var (
+	lateAnswers = newRule(order.Rule{ID: "E3", Name: "late answers",
+		Why: `The response and the cancellation crossed, or the server did not heed it. Either is legal and
+whoever cancelled must bear it.`,
+		Example: `@
+> {"id":1,"method":"tools/call","params":{"name":"count","_meta":{"progressToken":"t"}}}
+> {"method":"notifications/cancelled","params":{"requestId":1}}
+< {"id":1,"result":{}}`})
+	lateAnswer = newDemand(lateAnswers, "an answer may come after its cancellation", order.Note, "basic/utilities/cancellation, Timing Considerations")
+
+	timeouts = newRule(order.Rule{ID: "E11", Name: "calls that timed out",
+		Why: `The client waited for as long as it waits for anything, and gave up: this is what most hangs look
+like in a recording. It says so in the reason of its cancellation. What a user cancelled is a
+note (E2). With --fail-on-timeout it is an error.`,
+		Example: `@
+> {"id":1,"method":"tools/call","params":{"name":"count","_meta":{"progressToken":"t"}}}
+wait 60s
+> {"method":"notifications/cancelled","params":{"requestId":1,"reason":"McpError: MCP error -32001: Request timed out"}}
+eof/c2s {"by":"sender"}`})
+	gaveUp = newDemand(timeouts, "an answer comes before its caller gives up", order.Warning, "basic/lifecycle, Timeouts")
+)
+
+// moment is an event and its time; the zero moment is none.
+type moment struct {
+	seq uint64
+	at  time.Duration
+}
+
+// call is a request without an answer so far.
+type call struct {
+	scope   *scope
+	dir     transport.Direction
+	id      mcp.Key
+	method  string
+	target  string
+	stream  uint64
+	seq     uint64
+	at      time.Duration
+	bytes   int
+	token   mcp.Key // of its progress; "" if it asks for none
+	notices int     // notifications of the other end before it
+
+	capabilities string // that its client declared in it; "" if it names none
+	progress     moment // the latest
+	cancelled    moment
+	reason       string // of the cancellation
+	timedOut     bool   // the reason is a timeout
+	overLimit    bool   // it was reported to take longer than the user allows
+	refusal      string // how HTTP refused the answer of the client
+	ending       string // how its HTTP exchange ended
+	ended        moment // the event of that
+	resumable    bool   // the server said how to resume the exchange
+	hungUp       bool   // the client ended the exchange
+	recorderLeft bool   // the recorder ended the exchange
+}
+
+func (c *call) String() string {
+	name := clip(c.method)
+	if c.target != "" {
+		name += " " + quote(c.target)
+	}
+	return fmt.Sprintf("%s of the %s (id %s, #%d)", name, c.dir.Sender(), clip(string(c.id)), c.seq)
+}
+
+// needsNoAnswer reports whether a call may stay open.
+func (c *call) needsNoAnswer() bool { return c.cancelled.seq != 0 || c.method == mcp.MethodListen }
+
+// waitsForPerson reports whether a person or a model answers a call, however long that
+// takes.
+func (c *call) waitsForPerson() bool {
+	return c.method == mcp.MethodElicit || c.method == mcp.MethodCreateMessage
+}
+
+// endExchange notes that no answer can come any more, unless an end before said so.
+func (c *call) endExchange(info store.HTTPInfo, at moment) {
+	if c.ending == "" {
+		c.ending = httpEnding(info, at.seq)
+		c.ended = at
+		c.hungUp = info.What == store.HTTPAbort
+		c.recorderLeft = info.What == store.HTTPLeft
+	}
+}
+
+// callTable holds the requests of a scope without an answer: by direction and id, and by
+// direction and progress token. Ids are compared by value. A peer should not have two open
+// requests with one id; if it has, they are in their order.
+type callTable struct {
+	byID    map[callKey][]*call
+	byToken map[callKey]*call
+}
+
+// callKey is the key of an id or of a progress token, and the direction of the request.
+type callKey struct {
+	dir transport.Direction
+	key mcp.Key
+}
+
+func newCallTable() callTable {
+	return callTable{byID: map[callKey][]*call{}, byToken: map[callKey]*call{}}
+}
+
+func (t *callTable) add(c *call) {
+	if c.token != "" {
+		t.byToken[callKey{c.dir, c.token}] = c
+	}
+	key := callKey{c.dir, c.id}
+	t.byID[key] = append(t.byID[key], c)
+}
+
+func (t *callTable) remove(c *call) {
+	key := callKey{c.dir, c.id}
+	open := slices.DeleteFunc(t.byID[key], func(other *call) bool { return other == c })
+	t.byID[key] = open
+	if len(open) == 0 {
+		delete(t.byID, key)
+	}
+	if token := (callKey{c.dir, c.token}); t.byToken[token] == c {
+		delete(t.byToken, token)
+	}
+}
+
+func (t *callTable) has(c *call) bool { return slices.Contains(t.byID[callKey{c.dir, c.id}], c) }
+
+// withID lists the calls of a direction with an id.
+func (t *callTable) withID(dir transport.Direction, id json.RawMessage) []*call {
+	return t.byID[callKey{dir, mcp.KeyOf(id)}]
+}
+
+// withToken returns the call of a direction that progress belongs to, or nil.
+func (t *callTable) withToken(dir transport.Direction, token json.RawMessage) *call {
+	return t.byToken[callKey{dir, mcp.KeyOf(token)}]
+}
+
+// answeredBy returns the call that a response in direction dir of an exchange answers, or
+// nil. Over HTTP it is the call of that exchange. If no request of the exchange had the id,
+// as on a resumed stream, it is the first that is open. asked lists all requests of the
+// exchange, answered or not.
+func (t *callTable) answeredBy(dir transport.Direction, id json.RawMessage, stream uint64, asked []*call) *call {
+	key := callKey{dir.Reverse(), mcp.KeyOf(id)}
+	open := t.byID[key]
+	if i := slices.IndexFunc(open, func(c *call) bool { return c.stream == stream }); i >= 0 {
+		return open[i]
+	}
+	if len(open) == 0 || slices.ContainsFunc(asked, func(c *call) bool { return callKey{c.dir, c.id} == key }) {
+		return nil // the request of this exchange has its answer
+	}
+	return open[0]
+}
+
+// all lists the calls of both directions in the order of their requests.
+func (t *callTable) all() (list []*call) {
+	for _, calls := range t.byID {
+		list = append(list, calls...)
+	}
+	slices.SortFunc(list, func(a, b *call) int { return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.id, b.id)) })
+	return list
+}
+
+// firstAfter returns the first call of a direction behind an event that needs an answer;
+// nil if there is none.
+func (t *callTable) firstAfter(dir transport.Direction, seq uint64) (first *call) {
+	for _, calls := range t.byID {
+		for _, c := range calls {
+			if c.dir == dir && c.seq > seq && !c.needsNoAnswer() && (first == nil || c.seq < first.seq) {
+				first = c
+			}
+		}
+	}
+	return first
+}
+
+func (t *callTable) clear() {
+	clear(t.byID)
+	clear(t.byToken)
+}
+
+// onRequest opens a call.
+func (f *Fold) onRequest(e store.Event, s *scope, m *transport.Message) {
+	target, _ := timeline.Target(*m)
+	c := &call{
+		scope: s, dir: e.Dir, id: mcp.KeyOf(m.ID), method: m.Method, target: strings.Clone(target),
+		stream: e.Stream, seq: e.Seq, at: e.At, bytes: recordedSize(e, m), notices: f.traffic.notices[e.Dir.Reverse()],
+		token: mcp.KeyOf(m.ProgressToken()),
+	}
+	if c.dir == transport.ClientToServer {
+		f.outcome.onRequest(c)
+		if closed := f.exchanges.closedByClient(); closed != 0 {
+			c.ending = fmt.Sprintf("the client had closed the stream that the answer was to come on (#%d)", closed)
+			c.ended = moment{e.Seq, e.At}
+			c.hungUp = true
+		}
+	}
+	s.calls.add(c)
+	f.retries.onRequest(c, m)
+	if e.Stream != 0 {
+		x := f.exchanges.get(e.Stream)
+		x.calls = append(x.calls, c)
+	}
+	f.gate.onRequest(f.reporter, c)
+}
+
+// recordedSize returns the length of a message when it was recorded. For a masked message of
+// a batch only the masked length is known.
+func recordedSize(e store.Event, m *transport.Message) int {
+	if len(bytes.TrimSpace(e.Payload)) != len(m.Raw) {
+		return len(m.Raw)
+	}
+	return len(m.Raw) + e.Size() - len(e.Payload)
+}
+
+// onResponse closes the call that a response answers, and returns its method.
+func (f *Fold) onResponse(e store.Event, s *scope, m *transport.Message) (method string) {
+	c := s.calls.answeredBy(e.Dir, m.ID, e.Stream, f.exchanges.get(e.Stream).calls)
+	if c == nil {
+		return ""
+	}
+	s.calls.remove(c)
+	took := e.At - c.at
+	failed := m.Error != nil || c.method == mcp.MethodCallTool && string(transport.Member(m.Result, mcp.MemberIsError)) == "true"
+	size := recordedSize(e, m)
+	tally := f.tallies.addAnswered(c, took, size, failed)
+	if c.dir == transport.ServerToClient && e.Stream != 0 {
+		counted := *c
+		f.exchanges.get(e.Stream).onRefusal(func(refusal string) {
+			if refusal != "" {
+				tally.subtract(&counted, took, size, failed)
+				c.refusal = refusal
+				s.calls.add(c)
+			}
+		})
+	}
+	f.gate.onResponse(f.reporter, c, e.Seq, took)
+	if c.dir == transport.ClientToServer {
+		f.outcome.onResponse(c, m, took)
+		f.silence.onResponse(e, c, f.traffic.notices[e.Dir]-c.notices)
+	}
+	revision := s.rules.Revision()
+	if c.cancelled.seq != 0 {
+		f.report(lateAnswer, e.Dir, revision, []uint64{e.Seq, c.cancelled.seq, c.seq},
+			"the %s answered %v after %v, when its cancellation (#%d) had passed", e.Dir.Sender(), c, phrase.Brief(took), c.cancelled.seq)
+	}
+	f.retries.onResponse(e, c, m)
+	if c.method == mcp.MethodListTools && m.Result != nil {
+		f.tools.onList(e, revision, m.Result)
+	}
+	return c.method
+}
+
+// onCancellation notes that the sender of a call no longer wants its answer. A cancellation
+// because of a timeout is the trace of most hangs, and is reported at once.
+func (f *Fold) onCancellation(e store.Event, c *call, m *transport.Message) {
+	if e.Stream != 0 && e.Dir == transport.ClientToServer {
+		before := c.cancelled
+		f.exchanges.get(e.Stream).onRefusal(func(refusal string) {
+			if refusal != "" {
+				c.cancelled = before
+			}
+		})
+	}
+	c.cancelled = moment{e.Seq, e.At}
+	_ = json.Unmarshal(transport.Member(m.Params, "reason"), &c.reason) // a reason that is no string stays ""
+	waited := e.At - c.at
+	f.gate.onWait(f.reporter, c, e.Seq, waited)
+	if c.timedOut || c.method == mcp.MethodListen || !timeoutWords().MatchString(c.reason) {
+		return
+	}
+	c.timedOut = true
+	d := gaveUp
+	if f.gate.FailOnTimeout {
+		d.Severity = order.Error
+	}
+	fault := c.dir.Reverse()
+	said := fmt.Sprintf("the %s said nothing", c.dir.Receiver())
+	if last := f.traffic.lastFrames(c)[fault]; last.seq > c.seq {
+		said = fmt.Sprintf("the %s sent #%d last, %v before", c.dir.Receiver(), last.seq, phrase.Brief(e.At-last.at))
+	}
+	if open := c.scope.calls.firstAfter(fault, c.seq); open != nil {
+		said += fmt.Sprintf("; it waited itself for the %s to answer %v", c.dir.Sender(), open)
+		fault = c.dir
+	}
+	f.report(d, fault, c.scope.rules.Revision(), []uint64{e.Seq, c.seq}, "%v: the %s gave up after %v: %s; %s",
+		c, c.dir.Sender(), phrase.Brief(waited), c.cancelReason(), said)
+}
+
+// onSessionlessCancellation finds the call that a cancellation over HTTP without a session
+// is about. The cancellation may be another client's, so it counts only if a single open
+// request has the id.
+func (f *Fold) onSessionlessCancellation(e store.Event, p order.Parsed) {
+	for i := range p.Messages {
+		m := &p.Messages[i]
+		id := transport.Member(m.Params, mcp.MemberRequestID)
+		if m.Method != mcp.NotificationCancelled || id == nil {
+			continue
+		}
+		var found []*call
+		for _, x := range f.exchanges.all {
+			if x.own != nil {
+				found = append(found, x.own.calls.withID(e.Dir, id)...)
+			}
+		}
+		if len(found) == 1 {
+			f.onCancellation(e, found[0], m)
+		}
+	}
+}
+
+// onRefusal drops the calls of an exchange that HTTP answered with its status alone.
+func (f *Fold) onRefusal(e store.Event, x *exchange, status int) {
+	x.undo(fmt.Sprintf("HTTP status %d (#%d) refused it", status, e.Seq))
+	for _, c := range x.calls {
+		if c.scope.calls.has(c) {
+			c.scope.calls.remove(c)
+			f.tallies.addAnswered(c, e.At-c.at, 0, true)
+			isUnknownMethod := status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed
+			f.outcome.onFailure(c, fmt.Sprintf("HTTP status %d", status), isUnknownMethod)
+		}
+	}
+}
+
+// timeoutWords matches the words in which peers report a timeout: "McpError: MCP error -32001:
+// Request timed out" (TypeScript), "context deadline exceeded" (Go), "Timed out while
+// waiting for response" (Python), "Did not observe any item or terminal signal within
+// 20000ms" (Java), "TimeoutError: …" (a browser). The noun alone proves little, because a
+// person may mention a timeout too: it counts at the beginning, or behind a word that makes
+// it the cause, if only a timeout's verb follows.
+var timeoutWords = phrase.Regexp(`(?i)\btime[ds][ -]?out\b|\bdeadline (was |has |had )?(been )?(exceeded|expired|passed)\b|did not observe any item` +
+	`|timeout(error|exception|expired)\b|\betimedout\b|(^|error |code |[:(] ?)-32001\b` +
+	`|(^|[:(] ?|\b(due to|because of|on|by|hit) )(an? |the )?(` + whatWaits + ` ){0,3}time[ -]?out([^\w ]|$| (` + whatHappened + `|after|of|error)\b)` +
+	`|\btime[ -]?out (of \w+ )?((was|has|had|is) )?(been )?(` + whatHappened + `)\b`)
+
+const (
+	whatWaits    = `(mcp|client|server|request|response|tool|call|operation|read|socket|connection|session|idle)`
+	whatHappened = `(exceeded|expired|reached|elapsed|occurred|waiting|while)`
+)
+
+// errorPrefix is what SDKs put before the words of an error.
+var errorPrefix = phrase.Regexp(`^(\w*Error: )?(MCP error -?\d+: )?`)
+
+// cancelReason returns the reason of a cancellation for a sentence.
+func (c *call) cancelReason() string {
+	return phrase.Clip(strings.TrimSpace(errorPrefix().ReplaceAllString(c.reason, "")), 120)
+}

@@ -1,0 +1,489 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Rules U3, E14 and E16.
+var (
+	exchangeOrder = newRule(order.Rule{ID: "U3", Name: "the order of an exchange",
+		Why: `A request comes before its response, and what is of a response before its end.`,
+		Example: `http/c2s/1 {"what":"request","method":"POST","path":"/"}
+>1 {"id":1,"method":"ping"}
+http/s2c/1 {"what":"response","status":200}
+<1 {"id":1,"result":{}}
+http/s2c/1 {"what":"end"}
+<1 {"method":"notifications/message","params":{"level":"info","data":"x"}}`})
+	requestFirst  = newDemand(exchangeOrder, "an HTTP exchange is answered after its request", order.Error, "")
+	nothingBehind = newDemand(exchangeOrder, "a body ends with its exchange", order.Error, "")
+
+	postAnswers = newRule(order.Rule{ID: "E14", Name: "POSTs without an answer",
+		Why: `Over HTTP a server answers each POST: one that asks for nothing with 202. A client that sends a
+notification or a response waits for that status, here for ever.`,
+		Example: `http/c2s/1 {"what":"request","method":"POST","path":"/","header":{"Mcp-Session-Id":["s"]}}
+>1 {"method":"notifications/roots/list_changed"}
+wait 30s
+http/s2c/1 {"what":"broken","error":"reset"}`})
+	postAnswered = newDemand(postAnswers, "a POST is answered", order.Error, "basic/transports, Sending Messages to the Server", firstHTTP, newest)
+
+	beginnings = newRule(order.Rule{ID: "E16", Name: "recordings that begin in the middle",
+		Why: `A recorder that was put in between later, or a log that was cut, lacks what came first. Then an
+answer whose request is missing breaks no rule, nor does a token or a subscription that
+nobody asked for. The note says that such rules were not applied. A client that makes no handshake
+looks the same.`,
+		Example: `< {"id":7,"result":{}}
+> {"id":8,"method":"tools/list"}
+< {"id":8,"result":{"tools":[]}}`})
+	hasBeginning = newDemand(beginnings, "a recording has the beginning of its session", order.Note, "")
+)
+
+// scope is a space of ids: the session on a pipe, and over HTTP each session, and each
+// exchange that belongs to no session.
+type scope struct {
+	rules     *order.Checker
+	calls     callTable
+	last      [3]moment // the last message of each direction
+	beginning beginning
+	since     uint64 // the first message, of a session whose beginning is missing
+	deleted   moment // where its client ended the session
+	refused   bool   // HTTP refused every request that named the session
+	served    bool   // HTTP accepted such a request
+	isSession bool
+}
+
+func newScope() *scope { return &scope{rules: order.New(""), calls: newCallTable()} }
+
+// beginning says whether the recording has the beginning of a session.
+type beginning uint8
+
+const (
+	undecided beginning = iota // no message so far tells
+	whole
+	middle // the first message depends on one before it
+)
+
+// onMessage decides whether a session may begin with a message: with a handshake, a probe,
+// or a request that needs no handshake. Pings and logs may come before these.
+func (s *scope) onMessage(e store.Event, m *transport.Message) {
+	fromClient := e.Dir == transport.ClientToServer
+	isRequest := fromClient && m.Kind() == transport.Request
+	switch {
+	case isRequest && m.Method == mcp.MethodInitialize:
+		s.beginning = whole
+	case s.beginning != undecided || m.Method == mcp.MethodPing || m.Kind() == transport.Invalid:
+	case isRequest && (m.Method == mcp.MethodDiscover || metaRevision(m) >= mcp.Revision2026_07_28):
+		s.beginning = whole
+	case fromClient, m.Kind() == transport.Response, m.Method == mcp.NotificationProgress:
+		s.beginning = middle
+		s.since = e.Seq
+	}
+}
+
+// reportMiddle is rule E16, once for a recording.
+func (s *scope) reportMiddle(r *reporter) {
+	if r.saidMiddle {
+		return
+	}
+	r.saidMiddle = true
+	r.report(hasBeginning, transport.NoDirection, s.rules.Revision(), []uint64{s.since},
+		"the recording begins in the middle of a session (#%d), or its client made no handshake: what may rest on something before is not judged", s.since)
+}
+
+// exchange is the state of an HTTP exchange. A pipe is exchange 0, which has no HTTP events.
+type exchange struct {
+	own     *scope              // of an exchange outside sessions
+	session *scope              // that its request names
+	calls   []*call             // requests in its frames, answered or not
+	headers map[string][]string // of a request whose body is still to come
+	lanes   [3]lane             // by direction
+	undos   []func(refusal string)
+
+	requested moment
+	method    string // HTTP's
+	sessionID string
+	revision  string // that the request's header names
+	posted    string // the message in the body, if it is no request
+
+	answered uint64 // the first event of its response
+	spoken   uint64 // the first frame, or server-sent event, of its response
+	status   int    // of its response
+	single   bool   // its response is one body, and no stream
+
+	ended  uint64
+	hungUp bool // the client ended it
+	cut    bool // the client or the recorder ended it: parts of the response may still come
+
+	position    position // in the stream that it carries
+	resumes     bool     // it resumes a stream
+	resumable   bool     // the server said how to resume it
+	redelivered bool     // its next frame was sent before
+	sseAnswers  bool     // it is the stream of HTTP+SSE with the answers
+}
+
+// onRefusal keeps how to undo the effect of a frame of the client, until its exchange has
+// a response. If HTTP refuses the exchange, the server never took the frame, and the client
+// may send it again. If the exchange breaks, the refusal is "": the client may send the
+// frame again all the same, but whether the server took it is not known.
+func (x *exchange) onRefusal(undo func(refusal string)) { x.undos = append(x.undos, undo) }
+
+func (x *exchange) undo(refusal string) {
+	for _, undo := range x.undos {
+		undo(refusal)
+	}
+	x.undos = nil
+}
+
+// refused reports whether HTTP refused the exchange. The body may hold the words of a login
+// or of a web framework; it need not be a message.
+func (x *exchange) refused() bool { return x.status >= 300 }
+
+// refusedUnread reports whether the status is about the exchange and not about its message,
+// as for a login or a busy server: a client may send the message again, whatever the body
+// says.
+func (x *exchange) refusedUnread() bool {
+	switch x.status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout,
+		http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// onBody notes the body of a POST that has no request, such as a notification: a status is
+// its answer.
+func (x *exchange) onBody(p order.Parsed) {
+	isRequest := func(m transport.Message) bool { return m.Kind() == transport.Request }
+	if x.requested.seq == 0 || x.method != http.MethodPost || x.answered != 0 || len(p.Messages) == 0 || slices.ContainsFunc(p.Messages, isRequest) {
+		return
+	}
+	x.posted = clip(p.Messages[0].Method)
+	if p.Messages[0].Kind() == transport.Response {
+		x.posted = "the response to id " + clip(string(p.Messages[0].ID))
+	}
+}
+
+// exchanges holds the HTTP exchanges and the scopes. An exchange that has ended is kept
+// until there are many, because its late events come soon. On a pipe there is one scope.
+// Over HTTP each session has a scope, by its Mcp-Session-Id. If the server named no session,
+// several clients may be in one recording, and each exchange has its own scope.
+type exchanges struct {
+	*reporter
+	all       map[uint64]*exchange
+	swept     int               // exchanges that the last sweep left
+	current   *scope            // of the pipe, or of the session that began last
+	byID      map[string]*scope // sessions, by Mcp-Session-Id
+	sessions  []*scope          // in their order
+	isSSE     bool              // HTTP+SSE: answers come on another exchange
+	answersOn uint64            // that exchange; 0: its beginning is missing
+	hasStatus bool              // the status of some exchange is recorded
+}
+
+func newExchanges(r *reporter) *exchanges {
+	pipe := newScope()
+	pipe.isSession = true
+	return &exchanges{
+		reporter: r, all: map[uint64]*exchange{0: {}}, current: pipe, byID: map[string]*scope{}, sessions: []*scope{pipe},
+	}
+}
+
+// get returns an exchange; it begins a new one if need be.
+func (h *exchanges) get(stream uint64) *exchange {
+	x := h.all[stream]
+	if x == nil {
+		if len(h.all) >= 2*max(1024, h.swept) {
+			h.sweep()
+		}
+		x = &exchange{}
+		h.all[stream] = x
+	}
+	return x
+}
+
+// sweep forgets exchanges that have ended. If that is not enough, their end may not be
+// recorded, and it forgets the scopes without open calls too.
+func (h *exchanges) sweep() {
+	over := func(stream uint64, x *exchange) bool {
+		return stream != 0 && x.own == nil && (x.ended != 0 || x.requested.seq == 0 && len(x.calls) == 0)
+	}
+	maps.DeleteFunc(h.all, over)
+	if len(h.all) >= max(1024, h.swept) {
+		for _, x := range h.all {
+			if x.own != nil && len(x.own.calls.byID) == 0 && !x.own.isSession {
+				x.own = nil
+				x.calls = nil
+			}
+		}
+		maps.DeleteFunc(h.all, over)
+	}
+	h.swept = len(h.all)
+}
+
+// scopeOf returns a frame's scope; nil if it is not certain.
+func (h *exchanges) scopeOf(e store.Event, x *exchange, p order.Parsed) *scope {
+	switch {
+	case e.Stream == 0 || h.isSSE:
+		return h.current
+	case x.session != nil:
+		return x.session
+	case x.own != nil || e.Dir != transport.ClientToServer:
+		return x.own
+	}
+	if slices.ContainsFunc(p.Messages, func(m transport.Message) bool { return m.Kind() == transport.Request }) {
+		x.own = newScope()
+	}
+	return x.own
+}
+
+// named returns the scope of a session that a request names. The first such session may
+// be one whose beginning was recorded without its id.
+func (h *exchanges) named(id string) *scope {
+	if h.byID[id] == nil && len(h.byID) == 0 {
+		h.byID[id] = h.current
+	} else if h.byID[id] == nil {
+		h.addSession(id, newScope())
+	}
+	return h.byID[id]
+}
+
+func (h *exchanges) addSession(id string, s *scope) {
+	s.isSession = true
+	h.sessions = append(h.sessions, s)
+	h.byID[id] = s
+}
+
+// revisionOf returns the revision in force for an exchange: the session's, or the one that
+// the request's header names.
+func (h *exchanges) revisionOf(x *exchange) string {
+	own := h.current
+	if named := h.byID[x.sessionID]; named != nil {
+		own = named
+	}
+	if r := own.rules.Revision(); r != "" {
+		return r
+	}
+	return x.revision
+}
+
+// mayOvertake reports whether a violation is one of order between a frame and one of
+// the same sender that went on another HTTP stream: a response goes on the stream of
+// its request, and other messages about the request may go elsewhere; each frame of a
+// client goes on a stream of its own.
+func (h *exchanges) mayOvertake(e store.Event, x *exchange, v order.Violation) bool {
+	switch {
+	case e.Stream == 0 || !v.OneSender():
+		return false
+	case e.Dir == transport.ClientToServer:
+		return true
+	}
+	return !h.isSSE && len(x.calls) == 0
+}
+
+// closedByClient returns the event with which a client of HTTP+SSE closed the stream with
+// the answers; 0 if another such stream is open.
+func (h *exchanges) closedByClient() uint64 {
+	last := h.all[h.answersOn]
+	if !h.isSSE || last == nil || !last.hungUp {
+		return 0
+	}
+	for _, x := range h.all {
+		if x.sseAnswers && x.ended == 0 {
+			return 0
+		}
+	}
+	return last.ended
+}
+
+// onRequest begins an exchange.
+func (h *exchanges) onRequest(e store.Event, info store.HTTPInfo) *exchange {
+	x := h.get(e.Stream)
+	if x.ended != 0 { // its number is used again
+		*x = exchange{own: x.own, calls: x.calls}
+	}
+	if x.answered != 0 {
+		h.report(requestFirst, transport.ServerToClient, "", []uint64{e.Seq, x.answered}, "the request of exchange %d stands behind its response (#%d)", e.Stream, x.answered)
+	}
+	x.requested = moment{e.Seq, e.At}
+	x.method = info.Method
+	x.headers = info.Header
+	x.revision = firstHeader(info.Header, mcp.HeaderProtocolVersion)
+	x.sessionID = firstHeader(info.Header, mcp.HeaderSessionID)
+	if x.sessionID != "" {
+		x.session = h.named(x.sessionID)
+		if x.method == http.MethodDelete {
+			x.session.deleted = x.requested
+		}
+	}
+	return x
+}
+
+// onResponsePart notes an event of an exchange's response.
+func (h *exchanges) onResponsePart(e store.Event, what string) *exchange {
+	x := h.get(e.Stream)
+	if x.answered == 0 {
+		x.answered = e.Seq
+	}
+	if x.ended != 0 && !x.cut {
+		h.report(nothingBehind, transport.ServerToClient, "", []uint64{e.Seq, x.ended}, "the server sent %s of exchange %d after its end (#%d)", what, e.Stream, x.ended)
+	}
+	return x
+}
+
+// onHead notes the head of a response. A session that begins with it is open from here on;
+// onHead returns the scope of an earlier session with the same id.
+func (h *exchanges) onHead(e store.Event, info store.HTTPInfo) (x *exchange, replaced *scope) {
+	x = h.onResponsePart(e, "the head")
+	h.hasStatus = true
+	x.status = info.Status
+	id := firstHeader(info.Header, mcp.HeaderSessionID)
+	if id != "" {
+		x.sessionID = id
+	}
+	if !x.refused() {
+		x.undos = nil
+	}
+	if info.Status == http.StatusAccepted && len(x.calls) > 0 {
+		h.isSSE = true // the answer comes on another stream: HTTP+SSE, whose beginning is missing
+	}
+	kind, _, _ := strings.Cut(firstHeader(info.Header, "Content-Type"), ";")
+	x.single = strings.EqualFold(strings.TrimSpace(kind), mcp.MediaJSON)
+	x.headers = nil
+	if x.own != nil && id != "" && !x.own.isSession { // it holds an initialize
+		replaced = h.byID[id]
+		h.addSession(id, x.own)
+		h.current = x.own
+	}
+	if s := x.session; s != nil {
+		s.served = s.served || info.Status < 300
+		s.refused = !s.served
+	}
+	return x, replaced
+}
+
+// onServerSentEvent notes an event of a stream.
+func (h *exchanges) onServerSentEvent(e store.Event, sse *store.SSEInfo) *exchange {
+	x := h.onResponsePart(e, "an event")
+	if sse == nil {
+		return x
+	}
+	x.resumable = x.resumable || sse.ID != "" || sse.Retry != ""
+	if sse.Event == "endpoint" {
+		h.isSSE = true
+		h.answersOn = e.Stream
+		x.sseAnswers = true
+	}
+	return x
+}
+
+// onFrame notes a frame, and is rule U3 of it.
+func (h *exchanges) onFrame(e store.Event) *exchange {
+	x := h.get(e.Stream)
+	x.lanes[e.Dir].sent = e.Seq
+	switch {
+	case e.Stream == 0:
+	case e.Dir == transport.ServerToClient:
+		h.onResponsePart(e, "a frame")
+		if x.spoken == 0 {
+			x.spoken = e.Seq
+		}
+	case x.spoken != 0 && x.ended == 0 && !x.refused():
+		h.report(requestFirst, transport.ServerToClient, "", []uint64{e.Seq, x.spoken}, "the body of the request of exchange %d stands behind a frame of its response (#%d)", e.Stream, x.spoken)
+	}
+	return x
+}
+
+// onEnd ends an exchange. Its own calls can no longer be answered; at the end of the answers'
+// stream of HTTP+SSE no call can. onEnd returns the scope that ends with the exchange, if
+// there is one.
+func (h *exchanges) onEnd(e store.Event, info store.HTTPInfo) (ended *scope) {
+	x := h.get(e.Stream)
+	at := moment{e.Seq, e.At}
+	switch {
+	case !h.isSSE || h.answersOn != e.Stream && info.What != store.HTTPEnd:
+		for _, c := range x.calls {
+			c.endExchange(info, at)
+			c.resumable = info.What == store.HTTPEnd && x.resumable
+		}
+	case h.answersOn == e.Stream:
+		for _, c := range h.current.calls.all() {
+			c.endExchange(info, at)
+		}
+	}
+	if x.answered == 0 && (info.What == store.HTTPNone || info.What == store.HTTPBroken) {
+		x.undo("")
+	}
+	// Rule E14: a client that hangs up at once leaves its POST, and where the recorder ended
+	// first nothing is known.
+	isAbort, waited := info.What == store.HTTPAbort, e.At-x.requested.at
+	if x.posted != "" && x.answered == 0 && x.ended == 0 && info.What != store.HTTPLeft && !(isAbort && waited < leftFor) {
+		h.report(postAnswered, transport.ServerToClient, h.revisionOf(x), []uint64{x.requested.seq, e.Seq}, "the server did not answer the POST of %s (exchange %d) in %v: %s",
+			x.posted, e.Stream, phrase.Brief(waited), httpEnding(info, e.Seq))
+	}
+	if x.own != nil && !x.own.isSession {
+		ended = x.own
+	}
+	x.ended = e.Seq
+	x.hungUp = isAbort
+	x.cut = isAbort || info.What == store.HTTPLeft
+	x.redelivered = false
+	x.own = nil
+	x.session = nil
+	x.calls = nil
+	x.headers = nil
+	x.undos = nil
+	return ended
+}
+
+// close is rule E14 of the exchanges that are open at the end of a recording. It says
+// nothing about a recording that has no status at all.
+func (h *exchanges) close(end moment) {
+	if !h.hasStatus {
+		return
+	}
+	for _, stream := range slices.Sorted(maps.Keys(h.all)) {
+		if x := h.all[stream]; x.posted != "" && x.answered == 0 && x.ended == 0 {
+			h.report(postAnswered, transport.ServerToClient, h.revisionOf(x), []uint64{x.requested.seq, end.seq}, "the server did not answer the POST of %s (exchange %d) in %v, to the end of the recording",
+				x.posted, stream, phrase.Brief(end.at-x.requested.at))
+		}
+	}
+}
+
+// httpEnding describes how an exchange ended.
+func httpEnding(info store.HTTPInfo, seq uint64) string {
+	switch info.What {
+	case store.HTTPAbort:
+		return fmt.Sprintf("the client hung up (#%d)", seq)
+	case store.HTTPBroken:
+		return fmt.Sprintf("the connection to the server broke (#%d: %s)", seq, clip(info.Error))
+	case store.HTTPLeft:
+		return fmt.Sprintf("the recorder ended before the exchange did (#%d)", seq)
+	case store.HTTPNone:
+		return fmt.Sprintf("no HTTP response came (#%d: %s)", seq, clip(info.Error))
+	}
+	return fmt.Sprintf("the server ended the HTTP response without it (#%d)", seq)
+}
+
+// firstHeader returns a header's first value, however its name is spelled.
+func firstHeader(header map[string][]string, name string) string {
+	values, ok := header[name]
+	if !ok {
+		for spelled, v := range header {
+			if strings.EqualFold(spelled, name) {
+				values = v
+			}
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}

@@ -1,0 +1,153 @@
+package check
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/schema"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Rules P13, P14, E4, E5 and S1: rules of one message alone.
+var (
+	jsonRPCRule = newRule(order.Rule{ID: "P13", Name: "JSON-RPC 2.0",
+		Why: `Every message has "jsonrpc":"2.0". Strict peers drop a message without it, and a caller then
+waits for its answer for ever.`,
+		Example: `@
+> {"jsonrpc":"1.0","id":1,"method":"ping"}
+< {"id":1,"result":{}}`})
+	isJSONRPC = newDemand(jsonRPCRule, "a message says that it is JSON-RPC 2.0", order.Error, "basic, Messages")
+
+	metaRule = newRule(order.Rule{ID: "P14", Name: "what a request says of its client",
+		Why: `From 2026-07-28 there is no handshake: each request names in its _meta its revision and what its
+client can do, and should name the client. A server refuses a request that does not.`,
+		Example: `> {"id":1,"method":"tools/list","params":{$META}}
+< {"id":1,"result":{"tools":[]}}
+> {"id":2,"method":"tools/list"}
+< {"id":2,"error":{"code":-32602,"message":"x"}}`})
+	namesRevision = newDemand(metaRule, "a request names its revision and what its client can do", order.Error, "basic, General fields", newest, newest)
+	namesClient   = newDemand(metaRule, "a request names its client", order.Warning, "basic, General fields", newest, newest)
+
+	noiseRule = newRule(order.Rule{ID: "E4", Name: "noise",
+		Why: `A line on standard output that is no message, such as of a print or of a package manager, ends
+strict clients and shifts the framing of lax ones. JSON that is nested deeper than 10,000 is
+taken for no message too. What an HTTP refusal (a status of 300 or more) says in its body is no
+finding.`,
+		Example: `@
+< Server listening on stdio`})
+	onlyMessages = newDemand(noiseRule, "only messages are on the wire", order.Error, pageStdio)
+	noBlankLines = newDemand(noiseRule, "there are no blank lines on the wire", order.Warning, pageStdio)
+
+	encodingRule = newRule(order.Rule{ID: "E5", Name: "UTF-8",
+		Why: `JSON-RPC messages are UTF-8. Other bytes become U+FFFD in one client and an error in the next.`,
+		Example: `@
+> {"method":"notifications/x","params":{"text":"$FF"}}`})
+	isUTF8 = newDemand(encodingRule, "messages are UTF-8", order.Error, "basic/transports")
+
+	schemaRule = newRule(order.Rule{ID: "S1", Name: "--schema",
+		Why: `A message does not fit the official JSON schema of the revision in force: what is missing or
+of another type there, strict peers refuse and lax ones guess. Where the published schema is
+known to be wrong it is a note with the reason.`})
+	fitsSchema  = newDemand(schemaRule, "a message fits the schema of its revision", order.Error, "schema")
+	schemaWrong = newDemand(schemaRule, "a message need not fit where the published schema is wrong", order.Note, "schema")
+)
+
+// judgeEncoding is rules E4 and E5 of a frame. It reports whether the frame is JSON.
+func judgeEncoding(r *reporter, e store.Event, p order.Parsed) bool {
+	switch sender := e.Dir.Sender(); {
+	case p.Messages == nil && len(bytes.TrimSpace(e.Payload)) == 0:
+		r.report(noBlankLines, e.Dir, "", []uint64{e.Seq}, "the %s sent a blank line", sender)
+	case p.Messages == nil:
+		r.report(onlyMessages, e.Dir, "", []uint64{e.Seq}, "the %s sent %s that %s no message: %s", sender,
+			phrase.Plural(e.Size(), "byte"), phrase.Agree(e.Size(), "is", "are"), excerpt(e.Payload))
+	case !utf8.Valid(e.Payload):
+		r.report(isUTF8, e.Dir, "", []uint64{e.Seq}, "the %s sent a message that is not UTF-8", sender)
+	}
+	return p.Messages != nil
+}
+
+// judgeMembers is rules P13 and P14: a message names its JSON-RPC version, and from
+// 2026-07-28 on a request its revision and its client. They need no schema, and every peer
+// reads these members. httpRevision is the revision in force for the message's exchange.
+func judgeMembers(r *reporter, e store.Event, m *transport.Message, revision, httpRevision string) {
+	if m.Kind() == transport.Invalid {
+		r.report(onlyMessages, e.Dir, revision, []uint64{e.Seq}, "the %s sent JSON that is no message: %s", e.Dir.Sender(), excerpt(m.Raw))
+		return
+	}
+	if !hasJSONRPC(m.Raw) {
+		said := `without "jsonrpc":"2.0"`
+		if version := transport.Member(m.Raw, "jsonrpc"); version != nil {
+			said = fmt.Sprintf(`with "jsonrpc":%s, not "2.0"`, clip(string(version)))
+		}
+		r.report(isJSONRPC, e.Dir, revision, []uint64{e.Seq}, "the %s sent %s %s", e.Dir.Sender(), nameOf(m, ""), said)
+	}
+	if e.Dir != transport.ClientToServer || m.Kind() != transport.Request || m.Method == mcp.MethodInitialize {
+		return
+	}
+	revision = max(revision, httpRevision, metaRevision(m))
+	if revision < mcp.Revision2026_07_28 {
+		return
+	}
+	var missing []string
+	for _, name := range []string{mcp.MetaProtocolVersion, mcp.MetaClientCapabilities} {
+		if transport.Member(m.Params, mcp.MemberMeta, name) == nil {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		r.report(namesRevision, e.Dir, revision, []uint64{e.Seq}, "the client sent %s (id %s) without %s in its _meta", clip(m.Method), clip(string(m.ID)), strings.Join(missing, " and "))
+	}
+	if !slices.Contains(missing, mcp.MetaProtocolVersion) && transport.Member(m.Params, mcp.MemberMeta, mcp.MetaClientInfo) == nil {
+		r.report(namesClient, e.Dir, revision, []uint64{e.Seq}, "the client sent %s (id %s) without %s in its _meta", clip(m.Method), clip(string(m.ID)), mcp.MetaClientInfo)
+	}
+}
+
+// hasJSONRPC reports whether a message has the member that all must have. Most have it first
+// or last, where it is found without reading the others.
+func hasJSONRPC(message []byte) bool {
+	const member = `"jsonrpc":"2.0"`
+	return bytes.HasPrefix(message, []byte("{"+member+",")) || bytes.HasSuffix(message, []byte(","+member+"}")) ||
+		string(transport.Member(message, "jsonrpc")) == `"2.0"`
+}
+
+// judgeSchema is rule S1 of a message; method is the method of a response's request. It
+// returns an error for a schema that cannot be read.
+func judgeSchema(r *reporter, schemas *schema.Validator, e store.Event, m *transport.Message, revision, method string) error {
+	const maxFaults = 5 // of one message; the others are counted
+	faults, err := schemas.Check(revision, m, method)
+	for i, fault := range faults {
+		if i == maxFaults {
+			r.report(fitsSchema, e.Dir, revision, []uint64{e.Seq}, "%s of the %s does not fit in %s", nameOf(m, method), e.Dir.Sender(), phrase.Plural(len(faults)-i, "more place"))
+			break
+		}
+		d := fitsSchema
+		text, path := phrase.Shorten(fault.Text, 300), fault.Path
+		if path == "" {
+			path = "the message"
+		}
+		if fault.Reason != "" {
+			d = schemaWrong
+			text += "; " + fault.Reason
+		}
+		r.report(d, e.Dir, revision, []uint64{e.Seq}, "%s of the %s: %s: %s", nameOf(m, method), e.Dir.Sender(), phrase.Shorten(path, 200), text)
+	}
+	return err
+}
+
+// nameOf names a message; method is the method of a response's request.
+func nameOf(m *transport.Message, method string) string {
+	switch {
+	case m.Kind() != transport.Response:
+		return clip(m.Method)
+	case method == "":
+		return "a response"
+	}
+	return "the response to " + clip(method)
+}

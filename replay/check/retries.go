@@ -1,0 +1,175 @@
+package check
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Rule P12.
+var (
+	retryRule = newRule(order.Rule{ID: "P12", Name: "retries",
+		Why: `A server that asks for input keeps nothing: all that it knows of the request comes back with
+the retry in requestState, untouched.`,
+		Example: `> {"id":1,"method":"tools/call","params":{"name":"count",$META}}
+< {"id":1,"result":{"resultType":"input_required","requestState":"abc"}}
+> {"id":2,"method":"tools/call","params":{"name":"count","requestState":"abd",$META}}
+< {"id":2,"result":{}}`})
+	stateKept    = newDemand(retryRule, "a retry echoes the requestState", order.Error, pageRetry+", Client Requirements", newest, newest)
+	stateUnasked = newDemand(retryRule, "a requestState is sent only where one was given", order.Error, pageRetry+", Client Requirements", newest, newest)
+	inputMethod  = newDemand(retryRule, "input is asked for only by prompts/get, resources/read and tools/call", order.Error, pageRetry+", Supported Requests", newest, newest)
+	inputNone    = newDemand(retryRule, "an InputRequiredResult has inputRequests or a requestState", order.Error, pageRetry+", Server Requirements", newest, newest)
+	inputKind    = newDemand(retryRule, "what is asked for is elicitation, sampling or roots", order.Error, pageRetry+", Server Requirements", newest, newest)
+	inputUnable  = newDemand(retryRule, "only what the client declared is asked for", order.Error, pageRetry+", Server Requirements", newest, newest)
+)
+
+const pageRetry = "basic/patterns/mrtr"
+
+// retries is rule P12. It remembers the latest responses that asked for input. A request
+// does not say which response it answers, so one that it may answer is enough.
+type retries struct {
+	*reporter
+	byRequestState recent[requestState, inputRequired]
+	byRequest      recent[request, inputRequired]
+	byState        recent[mcp.Key, inputRequired]
+}
+
+// inputRequired is a response that asked for input.
+type inputRequired struct {
+	request request
+	id      mcp.Key // of the request
+	seq     uint64
+	state   mcp.Key // that a retry must echo; "" if there is none
+}
+
+type request struct{ method, target string }
+
+func (r request) String() string { return clip(strings.TrimSpace(r.method + " " + r.target)) }
+
+type requestState struct {
+	request request
+	state   mcp.Key
+}
+
+func newRetries(r *reporter) retries {
+	const most = 4096
+	return retries{r, newRecent[requestState, inputRequired](most), newRecent[request, inputRequired](most), newRecent[mcp.Key, inputRequired](most)}
+}
+
+// onRequest notes a request of the client, and judges it if it is a retry.
+func (r *retries) onRequest(c *call, m *transport.Message) {
+	revision := c.scope.rules.Revision()
+	if c.dir != transport.ClientToServer || revision < mcp.Revision2026_07_28 {
+		return
+	}
+	if bytes.Contains(m.Params, []byte(mcp.MetaClientCapabilities)) {
+		c.capabilities = string(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaClientCapabilities))
+	}
+	state := mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestState))
+	if state == "" && transport.Member(m.Params, mcp.MemberInputResponses) == nil {
+		return
+	}
+	report := func(d order.Demand, seq uint64, format string, args ...any) {
+		r.report(d, c.dir, revision, []uint64{c.seq, seq}, "the client sent %v with "+format, append([]any{c}, args...)...)
+	}
+	of := request{c.method, c.target}
+	if asked, ok := r.byRequestState.get(requestState{of, state}); ok {
+		if c.stream != 0 && asked.state != "" && asked.id == c.id { // package order finds it within one exchange
+			report(order.RetryNewID(), asked.seq, "the requestState of #%d, under the id of the request that #%d answers", asked.seq, asked.seq)
+		}
+		return
+	}
+	own, asked := r.byRequest.get(of)
+	other, given := r.byState.get(state)
+	switch {
+	case state == "" && asked:
+		report(stateKept, own.seq, "the input that was asked for (#%d), without the requestState", own.seq)
+	case state == "":
+	case given:
+		report(stateUnasked, other.seq, "a requestState that it had for %v (#%d)", other.request, other.seq)
+	case asked && own.state == "":
+		report(stateUnasked, own.seq, "a requestState, and was given none (#%d)", own.seq)
+	case asked:
+		report(stateKept, own.seq, "another requestState than it was given (#%d)", own.seq)
+	default:
+		d := stateUnasked
+		d.Severity = order.Warning
+		r.report(d, c.dir, revision, []uint64{c.seq}, "the client sent %v with a requestState that no response in the recording gave", c)
+	}
+}
+
+// onResponse judges a response that asks for input, and remembers it.
+func (r *retries) onResponse(e store.Event, c *call, m *transport.Message) {
+	revision := c.scope.rules.Revision()
+	if c.dir != transport.ClientToServer || revision < mcp.Revision2026_07_28 ||
+		!bytes.Contains(m.Result, []byte("input_required")) || string(transport.Member(m.Result, mcp.MemberResultType)) != `"input_required"` {
+		return
+	}
+	report := func(d order.Demand, format string, args ...any) {
+		r.report(d, e.Dir, revision, []uint64{e.Seq, c.seq}, "the server answered %v by asking for "+format, append([]any{c}, args...)...)
+	}
+	if !slices.Contains([]string{mcp.MethodGetPrompt, mcp.MethodReadResource, mcp.MethodCallTool}, c.method) {
+		report(inputMethod, "input")
+	}
+	state := transport.Member(m.Result, mcp.MemberRequestState)
+	inputs := transport.Member(m.Result, mcp.MemberInputRequests)
+	if state == nil && inputs == nil {
+		report(inputNone, "input, with neither inputRequests nor a requestState")
+	}
+	var wanted map[string]struct {
+		Method string `json:"method"`
+	}
+	if json.Unmarshal(inputs, &wanted) == nil {
+		for _, name := range sortedKeys(wanted) {
+			method := wanted[name].Method
+			capability, known := map[string]string{
+				mcp.MethodElicit: "elicitation", mcp.MethodCreateMessage: "sampling", mcp.MethodListRoots: "roots",
+			}[method]
+			switch {
+			case !known:
+				report(inputKind, "%s (%s)", clip(method), clip(name))
+			case c.capabilities != "" && transport.Member(json.RawMessage(c.capabilities), capability) == nil:
+				report(inputUnable, "%s (%s), and the client had not declared %s", method, clip(name), capability)
+			}
+		}
+	}
+	asked := inputRequired{request{c.method, c.target}, c.id, e.Seq, mcp.Key(strings.Clone(string(mcp.KeyOf(state))))}
+	r.byRequestState.put(requestState{asked.request, asked.state}, asked)
+	r.byRequest.put(asked.request, asked)
+	if asked.state != "" {
+		r.byState.put(asked.state, asked)
+	}
+}
+
+// recent is a map that keeps the latest of its entries: at least most, at most twice
+// that many, however long a session is.
+type recent[K comparable, V any] struct {
+	most           int
+	latest, before map[K]V
+}
+
+func newRecent[K comparable, V any](most int) recent[K, V] {
+	return recent[K, V]{most: most, latest: map[K]V{}}
+}
+
+func (r *recent[K, V]) get(key K) (V, bool) {
+	v, ok := r.latest[key]
+	if !ok {
+		v, ok = r.before[key]
+	}
+	return v, ok
+}
+
+func (r *recent[K, V]) put(key K, v V) {
+	if len(r.latest) >= r.most {
+		r.before = r.latest
+		r.latest = map[K]V{}
+	}
+	r.latest[key] = v
+}

@@ -1,0 +1,253 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Finding is a fault, or something worth a note, in a recording.
+type Finding struct {
+	Rule     string              `json:"rule"` // such as "P3", "E1"
+	Title    string              `json:"title"`
+	Severity order.Severity      `json:"severity"`
+	Revision string              `json:"revision"` // in force then; "" before one is settled
+	Section  string              `json:"section"`  // of the specification: page, heading; "" for a rule that it does not have
+	Dir      transport.Direction `json:"-"`        // of the end at fault
+	Events   []uint64            `json:"events"`   // Seqs, first the one that shows it
+	Text     string              `json:"text"`     // a sentence
+}
+
+// String returns the finding as one line.
+func (f Finding) String() string {
+	events := make([]string, len(f.Events))
+	for i, seq := range f.Events {
+		events[i] = fmt.Sprintf("#%d", seq)
+	}
+	line := fmt.Sprintf("%s %s %s: %s", strings.Join(events, " "), f.Severity, f.Rule, f.Text)
+	switch {
+	case f.Section == "":
+		return line
+	case f.Revision == "":
+		return fmt.Sprintf("%s (%s)", line, f.Section)
+	}
+	return fmt.Sprintf("%s (%s, %s)", line, f.Revision, f.Section)
+}
+
+// reporter gives out findings and counts them. All parts of a fold share it.
+type reporter struct {
+	emit          func(Finding)
+	counts        map[order.Severity]int
+	gap           uint64 // the event of the first gap in the recording; 0: none
+	hasUnanswered bool   // a call without an answer was found
+	saidMiddle    bool   // rule E16 was reported
+}
+
+// report gives out a finding of one of the rules of this package.
+func (r *reporter) report(d order.Demand, dir transport.Direction, revision string, events []uint64, format string, args ...any) {
+	r.give(Finding{
+		Rule: d.Rule, Title: d.Title, Severity: d.Severity, Revision: revision, Section: d.Section,
+		Dir: dir, Events: events, Text: fmt.Sprintf(format, args...),
+	})
+}
+
+// give hands a finding out. Behind a gap the missing frames may explain a fault, so it is
+// a warning at most, unless the user set the rule.
+func (r *reporter) give(found Finding) {
+	if r.gap != 0 && found.Severity == order.Error && found.Rule[0] != 'G' {
+		found.Severity = order.Warning
+		found.Text += fmt.Sprintf("; or what is missing at #%d explains it", r.gap)
+	}
+	found.Revision = clip(found.Revision) // a peer may name any
+	r.counts[found.Severity]++
+	r.hasUnanswered = r.hasUnanswered || found.Rule == unanswered.Rule
+	r.emit(found)
+}
+
+// The pages of the specification, and the revisions, that several rules name.
+const (
+	pageHTTP  = "basic/transports/streamable-http"
+	pageStdio = "basic/transports, stdio"
+
+	oldest        = mcp.Revision2024_11_05
+	firstHTTP     = mcp.Revision2025_03_26 // the first revision with Streamable HTTP
+	lastHandshake = mcp.Revision2025_11_25 // the last revision with a handshake, and with streams that are resumed
+	newest        = mcp.Revision2026_07_28
+)
+
+// The rules of this package and their demands. Each file declares the rules that it
+// judges before the code that judges them; testdata/rules.txt has sessions that break each
+// demand. A rule needs no other place.
+var (
+	rules   []order.Rule
+	demands []order.Demand
+)
+
+// newRule declares a rule and returns its id.
+func newRule(r order.Rule) string {
+	rules = append(rules, r)
+	return r.ID
+}
+
+// newDemand declares a demand of a rule, with the first and the last revision that has it;
+// without revisions all have it.
+func newDemand(rule, title string, severity order.Severity, section string, revisions ...string) order.Demand {
+	d := order.Demand{Rule: rule, Title: title, Severity: severity, Section: section, First: oldest, Last: newest}
+	if len(revisions) == 2 {
+		d.First = revisions[0]
+		d.Last = revisions[1]
+	}
+	demands = append(demands, d)
+	return d
+}
+
+// Demands lists all demands that a recording can break, rule by rule: those of the protocol
+// (P), of a frame's steps (U), of other evidence (E), of the schema (S) and of the user (G).
+func Demands() []order.Demand {
+	list := append(order.Demands(), demands...)
+	list = slices.DeleteFunc(list, func(d order.Demand) bool { return !d.Observable() })
+	slices.SortStableFunc(list, func(a, b order.Demand) int {
+		const kinds = "PUESG"
+		return cmp.Or(cmp.Compare(strings.IndexByte(kinds, a.Rule[0]), strings.IndexByte(kinds, b.Rule[0])),
+			cmp.Compare(number(a.Rule[1:]), number(b.Rule[1:])))
+	})
+	return list
+}
+
+// ruleOf returns the explanation of a rule.
+func ruleOf(id string) (order.Rule, bool) {
+	for _, r := range slices.Concat(order.Rules(), rules) {
+		if r.ID == id {
+			return r, true
+		}
+	}
+	return order.Rule{}, false
+}
+
+// Name returns the topic of a rule, in a word or two; "" for an unknown rule.
+func Name(rule string) string {
+	r, _ := ruleOf(rule)
+	return r.Name
+}
+
+// Explain returns the demands of a rule, the reason for them, and an example: a sequence of
+// frames that breaks the rule, with the findings. It reports false for an unknown rule.
+func Explain(rule string) (string, bool) {
+	r, ok := ruleOf(rule)
+	if !ok {
+		return "", false
+	}
+	var b strings.Builder
+	for _, d := range Demands() {
+		if d.Rule == rule {
+			fmt.Fprintf(&b, "%s %s: %s (%s", d.Rule, d.Severity, d.Title, d.First)
+			if d.Last != d.First {
+				fmt.Fprintf(&b, " to %s", d.Last)
+			}
+			if d.Section != "" {
+				fmt.Fprintf(&b, "; %s", d.Section)
+			}
+			b.WriteString(")\n")
+		}
+	}
+	fmt.Fprintf(&b, "\n%s\n", r.Why)
+	if r.Example == "" {
+		return b.String(), true
+	}
+	b.WriteString("\nThis breaks it (each message has \"jsonrpc\":\"2.0\" too):\n\n")
+	shown := strings.NewReplacer("@\n", exampleHandshake, "$META", `"_meta":{…`+newest+`…}`, "$FF", "\uFFFD").Replace(r.Example)
+	for line := range strings.Lines(shown) {
+		b.WriteString("  " + line)
+	}
+	b.WriteString("\n\nand is found as\n\n")
+	f := New(Gate{}, func(found Finding) { fmt.Fprintf(&b, "  %s\n", found) })
+	for _, e := range parseExample(r.Example) {
+		if f.Apply(e) != nil {
+			break
+		}
+	}
+	f.Close()
+	return b.String(), true
+}
+
+// The language of examples: a line for each event. A line begins with > for a frame of the
+// client, < for one of the server, or with a kind and a direction for another event; a number
+// behind that is the HTTP exchange. A frame that does not mention jsonrpc gets that member.
+// The first line @ is a handshake, $META the _meta of a request of 2026-07-28, and $FF a byte
+// that is not UTF-8.
+const (
+	exampleHandshake = `> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
+< {"id":0,"result":{"protocolVersion":"2025-11-25"}}
+> {"method":"notifications/initialized"}
+`
+	exampleMeta = `"_meta":{"` + mcp.MetaProtocolVersion + `":"` + newest + `","` + mcp.MetaClientInfo + `":{"name":"a","version":"1"},"` + mcp.MetaClientCapabilities + `":{}}`
+)
+
+// parseExample reads an example. Each event is a millisecond after the one before, and
+// later by the duration of a line "wait".
+func parseExample(example string) (events []store.Event) {
+	example = strings.NewReplacer("@\n", exampleHandshake, "$META", exampleMeta, "$FF", "\xff").Replace(example)
+	at := time.Duration(0)
+	for line := range strings.SplitSeq(example, "\n") {
+		sign, text, _ := strings.Cut(line, " ")
+		at += time.Millisecond
+		if sign == "wait" {
+			d, _ := time.ParseDuration(text) // an example is ours
+			at += d
+			continue
+		}
+		e := store.Event{Seq: uint64(len(events)) + 1, At: at, Kind: store.Frame, Payload: []byte(text)}
+		isFrame := sign[0] == '>' || sign[0] == '<'
+		if before, members, ok := strings.Cut(text, "{"); ok && isFrame && (before == "" || before == "[") && !strings.Contains(text, "jsonrpc") {
+			e.Payload = []byte(before + `{"jsonrpc":"2.0",` + members)
+		}
+		switch sign[0] {
+		case '>':
+			e.Dir = transport.ClientToServer
+			e.Stream = number(sign[1:])
+		case '<':
+			e.Dir = transport.ServerToClient
+			e.Stream = number(sign[1:])
+		default:
+			kind, rest, _ := strings.Cut(sign, "/")
+			dir, stream, _ := strings.Cut(rest, "/")
+			e.Kind = store.Kind(kind)
+			e.Stream = number(stream)
+			e.Dir, _ = transport.ParseDirection(dir) // an example is ours
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+// number reads a number, 0 if there is none.
+func number(s string) uint64 {
+	n, _ := strconv.ParseUint(s, 10, 64)
+	return n
+}
+
+// excerpt quotes the beginning of bytes that mean nothing here.
+func excerpt(b []byte) string {
+	const limit = 60
+	text := strings.ToValidUTF8(string(b[:min(len(b), limit)]), "\uFFFD")
+	quoted := strconv.Quote(strings.TrimSpace(text))
+	if len(b) > limit {
+		quoted += "…"
+	}
+	return quoted
+}
+
+// clip keeps a name that a peer chose from filling a line.
+func clip(s string) string { return phrase.Clip(s, 48) }
+
+// quote is clip for a name in quotation marks.
+func quote(s string) string { return strconv.Quote(phrase.Shorten(s, 48)) }

@@ -1,0 +1,348 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Rules E1, E2 and E10.
+var (
+	unansweredRule = newRule(order.Rule{ID: "E1", Name: "calls without an answer",
+		Why: `A call without an answer is what a user sees as a hang. The finding says who ended first, who
+waits for whom, and who spoke last each way. It is an error when the recording is whole and
+the call was not cancelled; of a request of the server only if a call of the client waits too.`,
+		Example: `@
+> {"id":1,"method":"tools/call","params":{"name":"count","_meta":{"progressToken":"t"}}}
+< {"method":"notifications/progress","params":{"progressToken":"t","progress":1}}
+eof/s2c {"by":"sender"}
+exit {"code":-1,"signal":"killed"}
+closed {"frames":5}`})
+	unanswered = newDemand(unansweredRule, "every request is answered", order.Error, "basic, Responses")
+
+	openRule = newRule(order.Rule{ID: "E2", Name: "requests that need no answer",
+		Why: `A subscription lasts, a cancelled call needs no answer, and at its end a session leaves what
+nobody waits for. All that is said of it is that it was so.`,
+		Example: `@
+< {"id":1,"method":"roots/list"}
+eof/c2s {"by":"sender"}`})
+	mayStayOpen = newDemand(openRule, "a request may stay without an answer", order.Note, "basic, Responses")
+
+	silenceRule = newRule(order.Rule{ID: "E10", Name: "a silent client",
+		Why: `A client that hands notifications to a queue which nobody drains during a call does not come
+to the answer. Where the pipe holds both, all that a recording shows is a client that says
+nothing more: for a second or more, and ten times as long as it ever took. It may have had
+nothing to say; mcprec replay --client inbox:0 and mcprec capacity tell of the queue.`,
+		Example: `@
+> {"id":1,"method":"tools/call","params":{"name":"count","_meta":{"progressToken":"t"}}}
+< {"method":"notifications/progress","params":{"progressToken":"t","progress":1}}
+< {"id":1,"result":{}}
+wait 30s
+eof/c2s {"by":"sender"}`})
+	clientGoesOn = newDemand(silenceRule, "a client goes on behind an answer", order.Note, "")
+)
+
+// traffic is what the recording shows of each direction, besides the calls.
+type traffic struct {
+	last    [3]moment        // the last frame
+	stopped [3]uint64        // the event from which its receiver no longer read
+	held    [3]time.Duration // how long the last frame before that was not taken
+	blocked [3]stall         // the last write that blocked
+	notices [3]int           // notifications
+}
+
+// stall is a write that blocked.
+type stall struct {
+	moment
+	upto    uint64
+	blocked time.Duration
+}
+
+// lastFrames returns the last frames of both directions: over HTTP those of the call's
+// scope, because others may be of another client.
+func (t *traffic) lastFrames(c *call) [3]moment {
+	if c.stream != 0 {
+		return c.scope.last
+	}
+	return t.last
+}
+
+// blockedFor is the shortest write that has blocked, as a tap counts.
+const blockedFor = 10 * time.Millisecond
+
+// callerStoppedReading reports whether the end that waits for a call had stopped reading
+// before it left: it did not take the frames that were sent to it after the request.
+func (t *traffic) callerStoppedReading(c *call) bool {
+	back := c.dir.Reverse()
+	return t.stopped[back] != 0 && t.held[back] >= blockedFor && t.last[back].seq > c.seq
+}
+
+// diagnosis explains the open calls of a scope, at its end.
+type diagnosis struct {
+	*traffic
+	ending   *ending
+	slowest  time.Duration // the longest wait of the client for an answer
+	now      moment
+	revision string
+	open     [3][]*call // by direction, in their order
+}
+
+// endScope is rules E1 and E2: it reports the calls of a scope without an answer. A call
+// that timed out was reported when it was cancelled.
+func (f *Fold) endScope(s *scope) {
+	if s.isSession && s.beginning == middle && !s.refused {
+		s.reportMiddle(f.reporter)
+	}
+	d := diagnosis{traffic: &f.traffic, ending: &f.ending, slowest: f.outcome.slowest, now: f.now, revision: s.rules.Revision()}
+	for _, c := range s.calls.all() {
+		d.open[index(c.dir)] = append(d.open[index(c.dir)], c)
+	}
+	for _, c := range slices.Concat(d.open[0], d.open[1], d.open[2]) {
+		until := d.endOfWait(c)
+		waited := until.at - c.at
+		tally := f.tallies.add(c, waited)
+		if c.cancelled.seq != 0 {
+			tally.Cancelled++
+		} else {
+			tally.Open++
+		}
+		f.gate.onWait(f.reporter, c, until.seq, waited)
+		if c.timedOut {
+			continue
+		}
+		head := fmt.Sprintf("%v waited %v, to #%d, without an answer", c, phrase.Brief(waited), until.seq)
+		if c.refusal != "" {
+			head += " that was taken: " + c.refusal
+		}
+		if why := d.needsNoAnswer(c); why != "" {
+			f.report(mayStayOpen, c.dir, d.revision, []uint64{c.seq}, "%s: %s", head, why)
+			continue
+		}
+		facts := d.facts(c)
+		if why := d.leftBehind(c); why != "" {
+			facts = slices.DeleteFunc(facts, func(fact string) bool { return fact == c.ending || fact == f.ending.firstToLeave() })
+			f.report(mayStayOpen, transport.ClientToServer, d.revision, []uint64{c.seq}, "%s: %s; %s", head, why, strings.Join(facts, "; "))
+			continue
+		}
+		fault := c.dir.Reverse()
+		if d.callerStoppedReading(c) || d.firstAfter(fault, c.seq) != nil {
+			fault = c.dir
+		}
+		f.report(unanswered, fault, d.revision, []uint64{c.seq, until.seq}, "%s: %s", head, strings.Join(facts, "; "))
+	}
+	s.calls.clear()
+}
+
+// firstAfter returns the first open call of a direction behind an event that needs an
+// answer; nil if there is none.
+func (d *diagnosis) firstAfter(dir transport.Direction, seq uint64) *call {
+	list := d.open[index(dir)]
+	i, _ := slices.BinarySearchFunc(list, seq+1, func(c *call, seq uint64) int { return cmp.Compare(c.seq, seq) })
+	for _, c := range list[i:] {
+		if !c.needsNoAnswer() {
+			return c
+		}
+	}
+	return nil
+}
+
+// endOfWait returns the event that ended the wait for an answer: the cancellation, the end
+// of the call's exchange, or the first end of either side.
+func (d *diagnosis) endOfWait(c *call) moment {
+	switch _, gone := d.ending.first(); {
+	case c.cancelled.seq != 0:
+		return c.cancelled
+	case c.ended.seq != 0 && !c.resumable:
+		return c.ended
+	case c.scope.deleted.seq > c.seq:
+		return c.scope.deleted
+	case gone.seq > c.seq:
+		return gone
+	}
+	return d.now
+}
+
+// needsNoAnswer says why a call needs no answer, or why the recording cannot have it; "" if
+// neither holds.
+func (d *diagnosis) needsNoAnswer(c *call) string {
+	clientWaits := slices.ContainsFunc(d.open[transport.ClientToServer], func(c *call) bool { return !c.needsNoAnswer() })
+	switch {
+	case c.cancelled.seq != 0 && c.reason != "":
+		return fmt.Sprintf("it was cancelled (#%d): %s", c.cancelled.seq, c.cancelReason())
+	case c.cancelled.seq != 0:
+		return fmt.Sprintf("it was cancelled (#%d)", c.cancelled.seq)
+	case c.method == mcp.MethodListen:
+		return "it is a subscription, which lasts"
+	case c.hungUp && d.revision >= mcp.Revision2026_07_28:
+		return c.ending + ", which cancels it"
+	case c.dir == transport.ServerToClient && !clientWaits:
+		return "the session ended, and nothing of the client's waits for it"
+	case c.recorderLeft:
+		return c.ending
+	case d.ending.gaveUp != 0 && d.ending.exited.seq == 0 && d.ending.closed == [3]moment{}:
+		return fmt.Sprintf("the recorder no longer read the server (#%d)", d.ending.gaveUp)
+	case d.ending.isOpen() && c.ending == "":
+		return "the recording goes no further"
+	}
+	return ""
+}
+
+// A client that goes away leaves its open calls behind. Neither end is at fault, unless the
+// client left because it had waited in vain: nothing came of the call for leftFor, and for
+// leftTimes as long as any answer took before, or nothing came for leftLong.
+const (
+	leftFor   = time.Second
+	leftTimes = 10
+	leftLong  = 10 * time.Second
+)
+
+// leftBehind describes how the client left a call behind, or the server one of its own; ""
+// if that does not explain the missing answer.
+func (d *diagnosis) leftBehind(c *call) string {
+	who, gone := d.ending.first()
+	said := fmt.Sprintf("the client closed its end (#%d)", gone.seq)
+	switch {
+	case c.hungUp:
+		who = transport.ClientToServer
+		gone = c.ended
+		said = c.ending
+	case c.ending != "" && !c.resumable:
+		return ""
+	case c.scope.deleted.seq > c.seq:
+		who = transport.ClientToServer
+		gone = c.scope.deleted
+		said = fmt.Sprintf("the client ended its session with DELETE (#%d)", gone.seq)
+	case who == transport.ServerToClient && c.dir == who:
+		return fmt.Sprintf("the server ended first (#%d)", gone.seq)
+	case who == transport.ClientToServer && d.ending.closed[who] != gone:
+		said = d.ending.firstToLeave()
+	}
+	if who != transport.ClientToServer || gone.seq < c.seq {
+		return ""
+	}
+	if open := d.firstAfter(transport.ServerToClient, c.seq); c.dir == transport.ClientToServer && open != nil && (open.waitsForPerson() || gone.at-open.at < leftFor) {
+		return said // the facts say which answer the client owed
+	}
+	if c.dir == transport.ServerToClient && c.waitsForPerson() {
+		return said + " and had not answered"
+	}
+	since := moment{c.seq, c.at}
+	back := c.dir.Reverse()
+	for _, sign := range []moment{c.progress, d.blocked[back].moment} {
+		if sign.seq > since.seq && sign.seq < gone.seq {
+			since = sign
+		}
+	}
+	quiet := gone.at - since.at
+	switch {
+	case quiet >= leftLong || quiet >= leftFor && quiet >= leftTimes*d.slowest || d.callerStoppedReading(c) && d.held[back] >= leftFor:
+		return ""
+	case since.seq == c.seq:
+		return said
+	case since == c.progress:
+		return fmt.Sprintf("%s %v after progress of it (#%d)", said, phrase.Brief(quiet), since.seq)
+	}
+	return fmt.Sprintf("%s %v after it had taken what the server sent (#%d)", said, phrase.Brief(quiet), since.seq)
+}
+
+// facts lists what the recording shows about a call without an answer.
+func (d *diagnosis) facts(c *call) (facts []string) {
+	back := c.dir.Reverse()
+	if c.ending != "" {
+		facts = append(facts, c.ending)
+	}
+	for _, dir := range []transport.Direction{c.dir, back} {
+		if d.stopped[dir] == 0 {
+			continue
+		}
+		fact := fmt.Sprintf("the %s no longer read (#%d)", dir.Receiver(), d.stopped[dir])
+		if held := d.held[dir]; held >= blockedFor && d.last[dir].seq != 0 {
+			fact += fmt.Sprintf(", when #%d had waited %v to be taken", d.last[dir].seq, phrase.Brief(held))
+		}
+		facts = append(facts, fact)
+	}
+	if n := d.notices[back] - c.notices; n > 0 && d.callerStoppedReading(c) {
+		facts = append(facts, fmt.Sprintf("notifications to the %s meanwhile: %d; a receive loop that waits for room to put them in does not come to the answer (mcprec replay --%s inbox:0)",
+			c.dir.Sender(), n, c.dir.Sender()))
+	}
+	if left := d.ending.firstToLeave(); left != "" {
+		facts = append(facts, left)
+	}
+	if open := d.firstAfter(back, c.seq); open != nil {
+		facts = append(facts, fmt.Sprintf("the %s itself waits for the %s to answer %v", c.dir.Receiver(), c.dir.Sender(), open))
+	}
+	for _, dir := range []transport.Direction{c.dir, back} {
+		if b := d.blocked[dir]; b.seq > c.seq {
+			fact := fmt.Sprintf("the %s took #%d", dir.Receiver(), b.upto)
+			if b.blocked > 0 {
+				fact += fmt.Sprintf(" after a write had blocked for %v", phrase.Brief(b.blocked))
+			}
+			facts = append(facts, fmt.Sprintf("%s (#%d)", fact, b.seq))
+		}
+	}
+	last := d.lastFrames(c)
+	said := fmt.Sprintf("the %s sent nothing after the request", c.dir.Receiver())
+	if answerer := last[back].seq; answerer > c.seq {
+		said = fmt.Sprintf("the %s sent #%d last", c.dir.Receiver(), answerer)
+	}
+	return append(facts, fmt.Sprintf("%s, the %s #%d", said, c.dir.Sender(), last[c.dir].seq))
+}
+
+// A client is silent behind an answer when it says nothing for silentFor, and for silentTimes
+// as long as it ever took before to go on.
+const (
+	silentFor   = time.Second
+	silentTimes = 10
+)
+
+// silence is rule E10. It watches for a client that does not go on behind an answer that
+// stood behind notifications: a hang looks so where the pipes hold all unread frames.
+type silence struct {
+	call    string // the last call of the client that was answered behind notifications
+	notices int
+	answer  moment        // 0: the client has gone on
+	end     moment        // of the silence
+	longest time.Duration // that the client took before
+}
+
+// onClientFrame ends the silence.
+func (s *silence) onClientFrame(e store.Event, last [3]moment) {
+	if behind := last[transport.ServerToClient].at; behind > last[transport.ClientToServer].at {
+		s.longest = max(s.longest, e.At-behind)
+	}
+	s.answer.seq = 0
+}
+
+// onResponse notes an answer to the client.
+func (s *silence) onResponse(e store.Event, c *call, notices int) {
+	s.answer.seq = 0
+	if notices > 0 && e.Stream == 0 {
+		*s = silence{call: c.String(), notices: notices, answer: moment{e.Seq, e.At}, longest: s.longest}
+	}
+}
+
+// onEnd notes the first event that ends the wait.
+func (s *silence) onEnd(e store.Event) {
+	if s.end.seq == 0 {
+		s.end = moment{e.Seq, e.At}
+	}
+}
+
+// judge is rule E10, at the end of a session in which no call is open.
+func (s *silence) judge(r *reporter, revision string) {
+	took := s.end.at - s.answer.at
+	if s.answer.seq == 0 || s.end.seq == 0 || r.hasUnanswered || took < silentFor || took < silentTimes*s.longest {
+		return
+	}
+	r.report(clientGoesOn, transport.ClientToServer, revision, []uint64{s.answer.seq, s.end.seq},
+		"the client said nothing for %v after it was sent the answer to %s, until #%d; notifications before that answer: %d; a receive loop that waits for room to put them in does not come to the answer (mcprec replay --client inbox:0)",
+		phrase.Brief(took), s.call, s.end.seq, s.notices)
+}

@@ -1,0 +1,443 @@
+package order
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"slices"
+	"strconv"
+
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Rules P1, P2, P3, P5 and P6.
+var (
+	responses = newRule(Rule{"P1", "responses",
+		`Whoever asked waits for one response with its id. A second one, or one that nobody waits
+for, is dropped by some clients and ends the connection of others.`,
+		`@
+> {"id":1,"method":"tools/call","params":{"name":"count","_meta":{"progressToken":"t"}}}
+< {"id":1,"result":{}}
+< {"id":1,"result":{}}`})
+	answersRequest = newLaw(law{responses, "a response answers a request", Error, pageBase, "Responses", oldest, newest})
+	answerReceived = newLaw(law{responses, "a response comes after its request was received", Error, pageBase, "Responses", oldest, newest})
+	answerOnce     = newLaw(law{responses, "a request is answered once", Error, pageBase, "Responses", oldest, newest})
+	retryNewID     = newLaw(law{responses, "a retry with the input that was asked for has a new id", Error, pageMRTR, "Client Requirements", newest, newest})
+
+	ids = newRule(Rule{"P2", "ids",
+		`The id is all that tells an answer from another. Where an id is used again, a late answer
+to the first request is taken for one to the second.`,
+		`@
+> {"id":1,"method":"tools/list"}
+< {"id":1,"result":{"tools":[]}}
+> {"id":1,"method":"tools/list"}
+< {"id":1,"result":{"tools":[]}}`})
+	idNotNull = newLaw(law{ids, "the id of a request is not null", Error, pageBase, "Requests", oldest, newest})
+	idNotUsed = newLaw(law{ids, "the id of a request was not used before in the session", Error, pageBase, "Requests", oldest, lastHandshake})
+	idNotOpen = newLaw(law{ids, "the id of a request is not that of another open one", Error, pageBase, "Requests", oldest, newest})
+
+	progresses = newRule(Rule{"P3", "progress",
+		`A client finds the call that progress is of by its token, and forgets the token with the
+response: progress that comes later is lost, or is an error that ends a strict client.`,
+		`@
+> {"id":1,"method":"tools/call","params":{"name":"count","_meta":{"progressToken":"t"}}}
+< {"id":1,"result":{}}
+< {"method":"notifications/progress","params":{"progressToken":"t","progress":1}}`})
+	tokenNotOpen   = newLaw(law{progresses, "a progress token is unique among open requests", Error, pageProgress, "Progress Flow", oldest, newest})
+	tokenReceived  = newLaw(law{progresses, "progress is of a request that was received", Error, pageProgress, "Behavior Requirements", oldest, newest})
+	progressEnds   = newLaw(law{progresses, "progress stops when the request is answered", Error, pageProgress, "Implementation Notes", oldest, newest})
+	progressRises  = newLaw(law{progresses, "progress rises with each notification", Error, pageProgress, "Progress Flow", oldest, newest})
+	progressServer = newLaw(law{progresses, "only the server sends progress", Error, pageProgress, "Progress Flow", newest, newest})
+
+	whoAsks = newRule(Rule{"P5", "who asks",
+		`From 2026-07-28 a server that wants something ends the call with an InputRequiredResult, and
+the client asks again. A client of that revision has nobody who answers a request.`,
+		`> {"id":1,"method":"tools/call","params":{"name":"count",$META}}
+< {"id":0,"method":"ping"}
+< {"id":1,"result":{}}`})
+	serverRequests  = newLaw(law{whoAsks, "the server sends no requests", Error, pageStdio, "Receiving Messages", newest, newest})
+	clientResponses = newLaw(law{whoAsks, "the client sends no responses", Error, pageStdio, "Sending Messages", newest, newest})
+
+	cancellations = newRule(Rule{"P6", "cancellation",
+		`Only who asked may cancel, and only what it asked. A cancellation and the response may cross:
+that is no fault, and where a recording cannot tell it is a note.`,
+		`@
+> {"method":"notifications/cancelled","params":{"requestId":7}}`})
+	cancelsOwn    = newLaw(law{cancellations, "a cancellation names a request of its sender", Error, pageCancel, "Behavior Requirements", oldest, newest})
+	cancelsOpen   = newLaw(law{cancellations, "a cancellation names a request that is believed open", Warning, pageCancel, "Behavior Requirements", oldest, newest})
+	cancelsListen = newLaw(law{cancellations, "a server cancels subscriptions alone", Error, pageCancel, "Behavior Requirements", newest, newest})
+	cancelledEnds = newLaw(law{cancellations, "after a cancellation nothing more is sent for the request", Warning, pageStdio, "Cancellation", newest, newest})
+)
+
+// Request is a request on the wire and its later fate.
+type Request struct {
+	Dir       transport.Direction
+	ID        json.RawMessage
+	Method    string
+	Cancelled bool // its sender has cancelled it
+	Answered  bool // a response is on the wire
+
+	stream         uint64          // the HTTP exchange that it went on; 0 on a pipe
+	before         *Request        // with the same id, open when this was sent
+	id, token      mcp.Key         // the token is "" where it asks for no progress
+	received       Mark            // when its receiver received it; 0 before
+	answerReceived Mark            // when its sender received the response
+	cancelReceived Mark            // when its receiver received the cancellation
+	refused        bool            // HTTP turned it away, or its exchange broke; no response is on the wire
+	failed         bool            // the response is an error
+	asksInput      bool            // the response is an InputRequiredResult
+	task           bool            // it asked to run as a task
+	ended          bool            // the task has a terminal status
+	about          taskKey         // the task that it asks about
+	session        int             // the handshake it belongs to
+	progress       json.RawMessage // the last value; nil before
+
+	// The state before a frame that HTTP may still refuse: see Checker.Refuse.
+	progressBefore                             json.RawMessage
+	answerStream, cancelStream, progressStream uint64 // the HTTP exchanges that these went on
+
+	acknowledged bool         // of a subscription
+	filter       listenFilter // of a subscription
+	logIndex     int          // its place among the open requests that set a log level, from 1
+}
+
+// Received reports whether the other end has received the request.
+func (r *Request) Received() bool { return r.received > 0 }
+
+// AnswerReceived reports whether the end that sent the request has the response.
+func (r *Request) AnswerReceived() bool { return r.answerReceived > 0 }
+
+// String names the request: ping (id 3).
+func (r *Request) String() string { return fmt.Sprintf("%s (id %s)", r.Method, r.ID) }
+
+// over reports whether no more frames may belong to a request.
+func (r *Request) over() bool { return r.refused || r.Answered && (!r.task || r.ended) }
+
+// end holds the requests that one end has sent.
+type end struct {
+	clock     Mark // frames received
+	certain   Mark // the frames that it certainly had received when it sent its last frame: see Observe
+	list      []*Request
+	byID      map[mcp.Key]*Request // the latest, of a long list
+	byToken   map[mcp.Key]*Request // the latest, of a long list
+	withdrawn map[mcp.Key]bool     // ids of requests whose Write gave up
+
+	oldIDs, oldTokens hashSet[mcp.Key] // of requests that are forgotten
+	kept              int              // requests that the last forget left
+}
+
+// judgeRequest is rule P2, and the laws of the other rules about requests.
+func (c *Checker) judgeRequest(dir transport.Direction, m *message, known Mark) {
+	if string(m.ID) == "null" {
+		c.add(idNotNull, dir, "%s with the id null", m.Method)
+		return
+	}
+	if dir == transport.ServerToClient && c.stateless() {
+		c.add(serverRequests, dir, "the request %s (id %s)", m.Method, m.ID)
+	}
+	sender := c.end(dir)
+	idsAreFresh := !c.stateless() && c.revision != "" && m.Method != mcp.MethodInitialize
+	if before := sender.request(m.id).notRefused(); before != nil {
+		switch {
+		case before.refused && before.Method == m.Method: // it is sent again
+		case !before.refused && !knows(before.answerReceived, known) && !before.Cancelled:
+			c.add(idNotOpen, dir, "%s with the id %s of %s, which is open", m.Method, m.ID, before.Method)
+		case c.stateless() && before.asksInput && before.Method == m.Method && transport.Member(m.Params, mcp.MemberInputResponses) != nil:
+			c.add(retryNewID, dir, "%s with the answers that the response to id %s asked for, under that id", m.Method, m.ID)
+		case idsAreFresh && before.session == c.handshake.count:
+			c.add(idNotUsed, dir, "%s with the id %s, which %s had before", m.Method, m.ID, before.Method)
+		}
+	} else if sender.oldIDs.has(m.id) && idsAreFresh {
+		c.add(idNotUsed, dir, "%s with the id %s, which another request had before", m.Method, m.ID)
+	}
+	if m.progressToken == nil {
+		return
+	}
+	if other := sender.withToken(m.token); other != nil && !knows(other.answerReceived, known) && !other.Cancelled && !other.refused {
+		c.add(tokenNotOpen, dir, "%s (id %s) with the progress token %s of %v, which is open", m.Method, m.ID, m.progressToken, other)
+	}
+}
+
+// notRefused returns the request, or if HTTP refused it the latest before it that was open
+// under the same id and not refused.
+func (r *Request) notRefused() *Request {
+	for one, n := r, 0; one != nil && n < maxSameID; one, n = one.before, n+1 {
+		if !one.refused {
+			return one
+		}
+	}
+	return r
+}
+
+// judgeResponse is rule P1. It returns the request of a response that breaks nothing.
+func (c *Checker) judgeResponse(dir transport.Direction, m *message, known Mark) *Request {
+	if m.ID == nil || string(m.ID) == "null" {
+		return nil // the answer to a request whose id could not be read
+	}
+	asker := c.end(dir.Reverse())
+	req := asker.answeredBy(m)
+	switch {
+	case req == nil && dir == transport.ClientToServer && c.stateless():
+		c.add(clientResponses, dir, "a response (id %s)", m.ID)
+	case req == nil && asker.oldIDs.has(m.id):
+		c.add(answerOnce, dir, "a second response to the request with the id %s", m.ID)
+	case req == nil:
+		c.add(answersRequest, dir, "a response with the id %s, which no request of the %s had", m.ID, dir.Receiver())
+	case req.Answered:
+		c.add(answerOnce, dir, "a second response to %v", req)
+	case !knows(req.received, known):
+		c.add(answerReceived, dir, "the response to %v before it had received the request", req)
+	case c.stateless() && knows(req.cancelReceived, known) && req.Method != mcp.MethodListen:
+		c.add(cancelledEnds, dir, "the response to %v after it had received its cancellation", req)
+	default:
+		return req
+	}
+	return nil
+}
+
+// judgeCancellation is rule P6; other is the other end.
+func (e *end) judgeCancellation(v *violations, other *end, dir transport.Direction, m *message, known Mark) {
+	if m.cancelled == nil {
+		return // of a task: it names no request
+	}
+	if dir == transport.ServerToClient && v.stateless() {
+		if req := other.request(m.cancels); req == nil || req.Method != mcp.MethodListen {
+			v.add(cancelsListen, dir, "a cancellation of id %s, which is no subscription", m.cancelled)
+		}
+		return
+	}
+	req := e.request(m.cancels)
+	switch {
+	case req == nil && e.withdrawn[m.cancels]:
+	case req == nil && e.oldIDs.has(m.cancels):
+		v.add(cancelsOpen, dir, "a cancellation of the request with the id %s after it had received the response", m.cancelled)
+	case req == nil:
+		v.add(cancelsOwn, dir, "a cancellation of id %s, which no request of it had", m.cancelled)
+	case req.Method == mcp.MethodInitialize && dir == transport.ClientToServer:
+		v.add(initializeKept, dir, "a cancellation of %v", req)
+	case knows(req.answerReceived, known):
+		v.add(cancelsOpen, dir, "a cancellation of %v after it had received the response", req)
+	}
+}
+
+// judgeProgress is rule P3 for a notification that goes to this end, in direction dir.
+func (e *end) judgeProgress(v *violations, dir transport.Direction, m *message, known Mark) {
+	token := m.progressToken
+	if dir == transport.ClientToServer && v.stateless() {
+		v.add(progressServer, dir, "progress for token %s", token)
+		return
+	}
+	req := e.withToken(m.token)
+	switch {
+	case req == nil && e.oldTokens.has(m.token):
+		v.add(progressEnds, dir, "progress for token %s after the response to its request", token)
+	case req == nil:
+		v.add(tokenReceived, dir, "progress for token %s, which no request of the %s had", cmp.Or(string(token), "(none)"), dir.Receiver())
+	case !knows(req.received, known):
+		v.add(tokenReceived, dir, "progress of %v before it had received the request", req)
+	case req.Answered && (!req.task || req.ended):
+		v.add(progressEnds, dir, "progress of %v after the response", req)
+	case v.stateless() && knows(req.cancelReceived, known):
+		v.add(cancelledEnds, dir, "progress of %v after it had received its cancellation", req)
+	case !rises(req.progress, transport.Member(m.Params, "progress")):
+		v.add(progressRises, dir, "progress %s of %v after %s", transport.Member(m.Params, "progress"), req, req.progress)
+	}
+}
+
+// rises reports whether a number is above the one before. Numbers that a float64 cannot
+// tell apart though they are written differently are let pass, and so is other JSON.
+func rises(before, now json.RawMessage) bool {
+	a, errBefore := strconv.ParseFloat(string(before), 64)
+	b, errNow := strconv.ParseFloat(string(now), 64)
+	if errBefore != nil || errNow != nil {
+		return true
+	}
+	isExact := string(before) == string(now) || a < 1<<53 && a > -1<<53
+	return b > a || b == a && !isExact
+}
+
+// knows reports whether an end knew a fact at a mark.
+func knows(fact, at Mark) bool { return fact > 0 && fact <= at }
+
+// shortList is the number of requests up to which a list is searched without an index.
+const shortList = 16
+
+// keep adds a request.
+func (e *end) keep(req *Request) {
+	e.list = append(e.list, req)
+	if len(e.list) < shortList {
+		return
+	}
+	fresh := e.list[len(e.list)-1:]
+	if e.byID == nil {
+		e.byID = map[mcp.Key]*Request{}
+		e.byToken = map[mcp.Key]*Request{}
+		fresh = e.list
+	}
+	for _, r := range fresh {
+		e.byID[r.id] = r
+		if r.token != "" {
+			e.byToken[r.token] = r
+		}
+	}
+}
+
+// request returns the latest request with an id, or nil.
+func (e *end) request(id mcp.Key) *Request {
+	if e.byID != nil {
+		return e.byID[id]
+	}
+	for _, req := range slices.Backward(e.list) {
+		if req.id == id {
+			return req
+		}
+	}
+	return nil
+}
+
+// withToken returns the latest request with a progress token, or nil.
+func (e *end) withToken(token mcp.Key) *Request {
+	switch {
+	case token == "":
+		return nil
+	case e.byID != nil:
+		return e.byToken[token]
+	}
+	for _, req := range slices.Backward(e.list) {
+		if req.token == token {
+			return req
+		}
+	}
+	return nil
+}
+
+// maxSameID is how many requests with one id are told apart.
+const maxSameID = 64
+
+// withID yields the latest request with an id, and those that were open when it was sent.
+func (e *end) withID(id mcp.Key) iter.Seq[*Request] {
+	return func(yield func(*Request) bool) {
+		req := e.request(id)
+		for n := 0; req != nil && n < maxSameID && yield(req); n++ {
+			req = req.before
+		}
+	}
+}
+
+// answeredBy returns the request that a response answers, or nil. A peer should not have
+// two requests with one id open. If it has, a response over HTTP belongs to the request
+// of its own exchange, and any other response to the first request that is open.
+func (e *end) answeredBy(m *message) (best *Request) {
+	isOpen := func(req *Request) bool { return !req.Answered && !req.refused }
+	rank := func(req *Request) (n int) {
+		if req.stream == m.stream {
+			n = 2
+		}
+		if isOpen(req) {
+			n++
+		}
+		return n
+	}
+	for req := range e.withID(m.id) {
+		if best == nil || rank(req) > rank(best) || rank(req) == rank(best) && isOpen(req) {
+			best = req
+		}
+	}
+	return best
+}
+
+// awaits returns the request whose response is received now: of the requests with a
+// response on the wire, one of the response's own exchange before another, an earlier
+// before a later.
+func (e *end) awaits(m *message) (best *Request) {
+	for req := range e.withID(m.id) {
+		if req.Answered && req.answerReceived == 0 && (best == nil || req.stream == m.stream || best.stream != m.stream) {
+			best = req
+		}
+	}
+	return best
+}
+
+// refuse notes that HTTP turned away a request: see Checker.Refuse.
+func (e *end) refuse(m *message) {
+	for req := range e.withID(m.id) {
+		if req.stream != m.stream {
+			continue
+		}
+		if !req.Answered {
+			req.refused = true
+			for req.before != nil && req.before.refused { // a request that is sent for ever takes little memory
+				req.before = req.before.before
+			}
+		}
+		return
+	}
+}
+
+// remembered is how many answered requests of an end are kept whole.
+const remembered = 4096
+
+// forget drops all answered requests of an end but the latest and the pinned ones, when
+// they have become many.
+func (e *end) forget(pinned ...*Request) {
+	if len(e.list) < 2*max(remembered, e.kept) {
+		return
+	}
+	kept := e.list[:0]
+	for i, req := range e.list {
+		if i >= len(e.list)-remembered || !req.over() || slices.Contains(pinned, req) {
+			kept = append(kept, req)
+			continue
+		}
+		e.oldIDs.add(req.id)
+		if e.byID[req.id] == req {
+			delete(e.byID, req.id)
+		}
+		if req.token != "" {
+			e.oldTokens.add(req.token)
+			if e.byToken[req.token] == req {
+				delete(e.byToken, req.token)
+			}
+		}
+	}
+	clear(e.list[len(kept):])
+	e.list = kept
+	e.kept = len(kept)
+}
+
+// hashSet is a set of strings that keeps only their hashes.
+type hashSet[T ~string] map[uint64]struct{}
+
+var hashSeed = maphash.MakeSeed()
+
+func (h hashSet[T]) has(key T) bool {
+	if len(h) == 0 {
+		return false
+	}
+	_, ok := h[maphash.String(hashSeed, string(key))]
+	return ok
+}
+
+func (h *hashSet[T]) add(key T) {
+	if *h == nil {
+		*h = hashSet[T]{}
+	}
+	(*h)[maphash.String(hashSeed, string(key))] = struct{}{}
+}
+
+// subscription returns the listen request that a notification names, or nil. It is the
+// client's end.
+func (e *end) subscription(m *message) *Request {
+	req := e.request(mcp.KeyOf(subscriptionID(m)))
+	if req == nil || req.Method != mcp.MethodListen {
+		return nil
+	}
+	return req
+}
+
+func subscriptionID(m *message) json.RawMessage {
+	return transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID)
+}

@@ -1,0 +1,213 @@
+package order
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Severity is how binding the broken words are.
+type Severity uint8
+
+const (
+	// Note breaks nothing, or may be a race of two ends that a tap between them cannot
+	// decide.
+	Note Severity = iota + 1
+	// Warning is a SHOULD, or a doubt.
+	Warning
+	// Error is a MUST.
+	Error
+)
+
+// String returns the severity in lower case.
+func (s Severity) String() string { return [...]string{"none", "note", "warning", "error"}[s] }
+
+// MarshalText writes the severity as String does.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Violation is a frame that its sender should not have sent then.
+type Violation struct {
+	Rule     string              `json:"rule"`  // such as "P3"
+	Title    string              `json:"title"` // the rule, as a sentence
+	Severity Severity            `json:"severity"`
+	Revision string              `json:"revision"` // the revision whose rules applied; "" while none is settled
+	Section  string              `json:"section"`  // of that revision's specification: page, heading
+	Dir      transport.Direction `json:"-"`
+	Text     string              `json:"text"` // the message, and what is wrong with it
+	Race     bool                `json:"-"`    // it may be no violation: see Checker.Observe
+}
+
+// String returns the violation as one line.
+func (v Violation) String() string {
+	revision := cmp.Or(v.Revision, "every revision")
+	return fmt.Sprintf("%s %s: %s (%s; %s, %s)", v.Rule, v.Severity, v.Text, v.Title, revision, v.Section)
+}
+
+// OneSender reports whether a violation depends on the order of two frames of one sender:
+// two frames on different HTTP streams may have overtaken each other, and break nothing.
+func (v Violation) OneSender() bool {
+	switch v.Title {
+	case progressEnds.title, progressRises.title, cancelsOwn.title:
+		return true
+	}
+	return false
+}
+
+// NeedsBeginning reports whether a violation depends on earlier frames: in a recording
+// that begins in the middle of a session it shows nothing.
+func (v Violation) NeedsBeginning() bool {
+	switch v.Title {
+	case answersRequest.title, tokenReceived.title, cancelsOwn.title, subscriptionOpen.title, updatesSubscribed.title, logLevelSet.title:
+		return true
+	}
+	return false
+}
+
+// Demand is one demand of a rule.
+type Demand struct {
+	Rule     string   `json:"rule"` // such as "P3"
+	Title    string   `json:"title"`
+	Severity Severity `json:"severity"`
+	First    string   `json:"first"` // the first revision that has it
+	Last     string   `json:"last"`  // the last one
+	Section  string   `json:"section"`
+}
+
+// In reports whether a revision has the demand.
+func (d Demand) In(revision string) bool {
+	i := slices.Index(Revisions, revision)
+	return i >= slices.Index(Revisions, d.First) && i <= slices.Index(Revisions, d.Last)
+}
+
+// Observable reports whether a recording alone can show that the demand is broken. A
+// recording does not say what an end had received when it wrote.
+func (d Demand) Observable() bool { return d.Title != answerReceived.title }
+
+// Revisions lists the revisions of the specification, in their order.
+var Revisions = []string{mcp.Revision2024_11_05, mcp.Revision2025_03_26, mcp.Revision2025_06_18, mcp.Revision2025_11_25, mcp.Revision2026_07_28}
+
+const (
+	oldest        = mcp.Revision2024_11_05
+	lastHandshake = mcp.Revision2025_11_25 // the last revision with a handshake
+	newest        = mcp.Revision2026_07_28
+)
+
+// Rule explains a rule to its reader.
+type Rule struct {
+	ID      string // such as "P3"
+	Name    string // its topic, in a word or two
+	Why     string
+	Example string // frames that break it, in the language of package check's examples
+}
+
+// law is one demand of a rule. Each file declares the rules that it judges, and their
+// laws, before the code that judges them.
+type law struct {
+	rule        string
+	title       string
+	severity    Severity
+	page        page
+	heading     string
+	first, last string // revisions
+}
+
+// The rules and laws of the package, in the order of their declaration.
+var (
+	rules []Rule
+	laws  []law
+)
+
+// newRule declares a rule and returns its id.
+func newRule(r Rule) string {
+	rules = append(rules, r)
+	return r.ID
+}
+
+// newLaw declares a law.
+func newLaw(l law) law {
+	laws = append(laws, l)
+	return l
+}
+
+// number returns 3 for "P3".
+func number(rule string) int {
+	n, _ := strconv.Atoi(rule[1:]) // each id in this package is P and a number
+	return n
+}
+
+// Rules lists the rules by their number.
+func Rules() []Rule {
+	return slices.SortedFunc(slices.Values(rules), func(a, b Rule) int { return cmp.Compare(number(a.ID), number(b.ID)) })
+}
+
+// Demands lists the demands of all rules, rule by rule. A Violation has the Rule and the
+// Title of one of them.
+func Demands() (list []Demand) {
+	for _, l := range slices.SortedStableFunc(slices.Values(laws), func(a, b law) int { return cmp.Compare(number(a.rule), number(b.rule)) }) {
+		list = append(list, l.demand())
+	}
+	return list
+}
+
+// RetryNewID returns the demand that a retry has a new id. Package check applies it over
+// several HTTP exchanges.
+func RetryNewID() Demand { return retryNewID.demand() }
+
+func (l law) demand() Demand {
+	return Demand{l.rule, l.title, l.severity, l.first, l.last, l.page.at(l.last) + ", " + l.heading}
+}
+
+// page is a page of the specification; some moved with the revisions.
+type page uint8
+
+const (
+	pageBase page = iota
+	pageProgress
+	pageCancel
+	pageLifecycle
+	pageStdio
+	pageMRTR
+	pageSubscriptions
+	pageResources
+	pageLogging
+	pageTasks
+)
+
+// at returns the page's path at a revision; for "", at the newest with a handshake.
+func (p page) at(revision string) string {
+	utilities := "basic/utilities/"
+	if revision >= mcp.Revision2026_07_28 {
+		utilities = "basic/patterns/"
+	}
+	if p == pageBase && revision == mcp.Revision2024_11_05 {
+		return "basic/messages"
+	}
+	return [...]string{
+		pageBase: "basic", pageProgress: utilities + "progress", pageCancel: utilities + "cancellation",
+		pageLifecycle: "basic/lifecycle", pageStdio: "basic/transports/stdio", pageMRTR: "basic/patterns/mrtr",
+		pageSubscriptions: "basic/patterns/subscriptions", pageResources: "server/resources",
+		pageLogging: "server/utilities/logging", pageTasks: "basic/utilities/tasks",
+	}[p]
+}
+
+// violations collects what the rules find in one frame.
+type violations struct {
+	revision string // in force; "" while none is settled
+	found    []Violation
+}
+
+// add notes a violation; the text goes on after "the client sent".
+func (v *violations) add(l law, dir transport.Direction, format string, args ...any) {
+	v.found = append(v.found, Violation{
+		Rule: l.rule, Title: l.title, Severity: l.severity, Revision: v.revision, Dir: dir,
+		Section: l.page.at(v.revision) + ", " + l.heading,
+		Text:    "the " + dir.Sender() + " sent " + fmt.Sprintf(format, args...),
+	})
+}
+
+// stateless reports whether the revision has no handshake.
+func (v *violations) stateless() bool { return v.revision >= mcp.Revision2026_07_28 }

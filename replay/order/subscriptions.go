@@ -1,0 +1,201 @@
+package order
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Rules P7 and P8.
+var (
+	subscriptionRule = newRule(Rule{"P7", "subscriptions",
+		`The acknowledgement says from when on a client misses nothing. What is notified before it, or
+of something that was not asked for, finds nobody.`,
+		`> {"id":1,"method":"subscriptions/listen","params":{$META,"notifications":{"toolsListChanged":true}}}
+< {"method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}`})
+	subscriptionOpen  = newLaw(law{subscriptionRule, "a subscription's notification names an open subscription", Error, pageSubscriptions, "Receiving Notifications", newest, newest})
+	acknowledgedFirst = newLaw(law{subscriptionRule, "a subscription is acknowledged before it notifies", Error, pageSubscriptions, "Acknowledgment", newest, newest})
+	notifiesAsked     = newLaw(law{subscriptionRule, "only what a subscription asked for is notified", Error, pageSubscriptions, "Opening a Stream", newest, newest})
+	updatesAsked      = newLaw(law{subscriptionRule, "only resources that a subscription asked for, or parts of them, are updated", Warning, pageSubscriptions, "Opening a Stream", newest, newest})
+	updatesSubscribed = newLaw(law{subscriptionRule, "a resource is subscribed to before its updates", Warning, pageResources, "Subscriptions", oldest, lastHandshake})
+
+	logRule = newRule(Rule{"P8", "log messages",
+		`From 2026-07-28 log messages belong to a request that asked for them; others are noise to
+a client that did not.`,
+		`> {"id":1,"method":"tools/call","params":{"name":"count",$META}}
+< {"method":"notifications/message","params":{"level":"info","data":"x"}}
+< {"id":1,"result":{}}`})
+	logLevelSet = newLaw(law{logRule, "log messages need a request that set a log level", Error, pageLogging, "Per-request log level", newest, newest})
+	logsEnd     = newLaw(law{logRule, "log messages stop when the requests that set a log level are answered", Warning, pageLogging, "Per-request log level", newest, newest})
+)
+
+// subscriptions holds the resources that a client subscribed to in a session with a
+// handshake. A stateless session keeps its subscriptions in their listen requests.
+type subscriptions struct {
+	first *Request    // the first resources/subscribe
+	uris  resourceSet // of all resources/subscribe
+}
+
+// sentRequest notes a subscription, and the filter of a listen request.
+func (s *subscriptions) sentRequest(req *Request, m *message) {
+	switch req.Method {
+	case mcp.MethodListen:
+		req.filter = parseListenFilter(transport.Member(m.Params, "notifications"))
+	case mcp.MethodSubscribe:
+		if s.first == nil {
+			s.first = req
+		}
+		s.uris.add(text(transport.Member(m.Params, "uri")))
+	}
+}
+
+// judge is rule P7 for a notification of the server.
+func (s *subscriptions) judge(v *violations, client *end, m *message, known Mark) {
+	const dir = transport.ServerToClient
+	if !v.stateless() {
+		s.judgeUpdate(v, m, known)
+		return
+	}
+	id := subscriptionID(m)
+	field := filterField(m.Method)
+	if id == nil {
+		if field != "" || m.Method == mcp.NotificationAcknowledged {
+			v.add(subscriptionOpen, dir, "%s of no subscription", m.Method)
+		}
+		return
+	}
+	switch req := client.subscription(m); {
+	case req == nil || !knows(req.received, known):
+		v.add(subscriptionOpen, dir, "%s of subscription %s, which it had not received", m.Method, id)
+	case req.Answered:
+		v.add(subscriptionOpen, dir, "%s of subscription %s after its response", m.Method, id)
+	case knows(req.cancelReceived, known):
+		v.add(cancelledEnds, dir, "%s of subscription %s after it had received its cancellation", m.Method, id)
+	case !req.acknowledged && m.Method != mcp.NotificationAcknowledged:
+		v.add(acknowledgedFirst, dir, "%s of subscription %s before its acknowledgement", m.Method, id)
+	case field != "" && !req.filter.fields[field]:
+		v.add(notifiesAsked, dir, "%s of subscription %s, which did not ask for it", m.Method, id)
+	case m.Method == mcp.NotificationResourceUpdated && !req.filter.uris.covers(updatedURI(m)):
+		v.add(updatesAsked, dir, "%s of %s on subscription %s, which did not ask for it", m.Method, transport.Member(m.Params, "uri"), id)
+	}
+}
+
+// judgeUpdate is rule P7 in a session with a handshake. A client that unsubscribed may
+// still get updates that were on their way; for how long the specification does not say.
+func (s *subscriptions) judgeUpdate(v *violations, m *message, known Mark) {
+	const dir = transport.ServerToClient
+	switch {
+	case m.Method != mcp.NotificationResourceUpdated || v.revision == "":
+	case s.first == nil || !knows(s.first.received, known):
+		v.add(updatesSubscribed, dir, "%s before any resources/subscribe", m.Method)
+	case !s.uris.covers(updatedURI(m)):
+		v.add(updatesSubscribed, dir, "%s of %s, which the client never subscribed to", m.Method, transport.Member(m.Params, "uri"))
+	}
+}
+
+// updatedURI returns the URI of an update.
+func updatedURI(m *message) string { return text(transport.Member(m.Params, "uri")) }
+
+// filterField names the member of a listen request's filter that asks for a notification;
+// "" for a notification that needs no filter.
+func filterField(method string) string {
+	switch method {
+	case mcp.NotificationToolListChanged:
+		return "toolsListChanged"
+	case mcp.NotificationPromptListChanged:
+		return "promptsListChanged"
+	case mcp.NotificationResourceListChanged:
+		return "resourcesListChanged"
+	case mcp.NotificationResourceUpdated:
+		return "resourceSubscriptions"
+	}
+	return ""
+}
+
+// listenFilter is the filter of a listen request. It is parsed once: a filter may be long,
+// and its notifications many.
+type listenFilter struct {
+	fields map[string]bool
+	uris   resourceSet
+}
+
+func parseListenFilter(filter json.RawMessage) listenFilter {
+	parsed := listenFilter{fields: map[string]bool{}}
+	for _, field := range []string{"toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions"} {
+		switch string(transport.Member(filter, field)) {
+		case "", "false", "null", "[]":
+		default:
+			parsed.fields[field] = true
+		}
+	}
+	var uris []string
+	if json.Unmarshal(transport.Member(filter, "resourceSubscriptions"), &uris) == nil {
+		for _, uri := range uris {
+			parsed.uris.add(uri)
+		}
+	}
+	return parsed
+}
+
+// resourceSet is a set of resources, by URI.
+type resourceSet struct{ hashSet[string] }
+
+func (r *resourceSet) add(uri string) { r.hashSet.add(strings.TrimRight(uri, "/")) }
+
+// longURI is the length from which on covers does not look for a URI's parents.
+const longURI = 512
+
+// covers reports whether a resource is in the set, or may be a part of one. An update
+// without a readable URI counts as covered.
+func (r resourceSet) covers(uri string) bool {
+	if len(r.hashSet) == 0 || uri == "" || len(uri) > longURI || r.has(strings.TrimRight(uri, "/")) {
+		return true
+	}
+	for i, c := range uri {
+		if strings.ContainsRune("/?#:", c) && r.has(strings.TrimRight(uri[:i], "/")) {
+			return true
+		}
+	}
+	return false
+}
+
+// logMessages holds the open requests of a stateless session that set a log level.
+type logMessages struct {
+	open  []*Request
+	ended bool // there were such requests, and some are answered
+}
+
+// judge is rule P8. On a pipe a log message does not say which request it belongs to, so
+// one request that may own it is enough.
+func (l *logMessages) judge(v *violations, dir transport.Direction, m *message, known Mark) {
+	if !v.stateless() || dir != transport.ServerToClient {
+		return
+	}
+	for _, req := range l.open {
+		if knows(req.received, known) {
+			return
+		}
+	}
+	if l.ended {
+		v.add(logsEnd, dir, "%s after the response to each request that set a log level", m.Method)
+		return
+	}
+	v.add(logLevelSet, dir, "%s, and had received no request that set a log level", m.Method)
+}
+
+// answered forgets a request that set a log level.
+func (l *logMessages) answered(req *Request) {
+	if req.logIndex == 0 {
+		return
+	}
+	n := len(l.open) - 1
+	last := l.open[n]
+	l.open[req.logIndex-1] = last
+	last.logIndex = req.logIndex
+	l.open[n] = nil
+	l.open = l.open[:n]
+	req.logIndex = 0
+	l.ended = true
+}
