@@ -21,11 +21,11 @@ func TestClockSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	tap := r.Tap(transport.ClientToServer)
-	wall := (*uint64)(unsafe.Pointer(&r.start))
+	wall := (*uint64)(unsafe.Pointer(&r.log.start))
 	for _, step := range []uint64{0, 3600, 86400} {
-		before := r.start.Unix()
+		before := r.log.start.Unix()
 		*wall += step << 30
-		if r.start.Unix() != before+int64(step) {
+		if r.log.start.Unix() != before+int64(step) {
 			t.Fatal("the wall clock was not moved")
 		}
 		tap.Observe([]byte("{}\n"))

@@ -15,19 +15,19 @@ import (
 // recorded twice. It is a [transport.HalfCloser], whose CloseWrite fails with
 // [errors.ErrUnsupported] where conn is none.
 func (r *Recorder) Conn(conn transport.Conn, sends transport.Direction) transport.Conn {
-	return &tappedConn{inner: conn, recorder: r, sends: sends}
+	return &tappedConn{inner: conn, log: r.log, sends: sends}
 }
 
 type tappedConn struct {
-	inner    transport.Conn
-	recorder *Recorder
-	sends    transport.Direction
+	inner transport.Conn
+	log   *log
+	sends transport.Direction
 }
 
 func (c *tappedConn) Read(ctx context.Context) (transport.Frame, error) {
 	f, err := c.inner.Read(ctx)
 	if err == nil {
-		c.recorder.frame(c.sends.Reverse(), f)
+		c.log.recordFrame(c.sends.Reverse(), f)
 	}
 	return f, err
 }
@@ -36,12 +36,12 @@ func (c *tappedConn) Write(ctx context.Context, f transport.Frame) error {
 	if err := f.Sendable(); err != nil { // before it is recorded: it will not be sent
 		return err
 	}
-	seq := c.recorder.frame(c.sends, f)
+	seq := c.log.recordFrame(c.sends, f)
 	start := time.Now()
 	if err := c.inner.Write(ctx, f); err != nil {
 		return err
 	}
-	c.recorder.delivered(c.sends, seq, time.Since(start))
+	c.log.recordBlocked(c.sends, seq, time.Since(start))
 	return nil
 }
 
@@ -51,7 +51,7 @@ func (c *tappedConn) CloseWrite() error {
 	if !ok {
 		return errors.ErrUnsupported
 	}
-	c.recorder.Record(store.EOF, c.sends, store.EOFInfo{By: "sender"})
+	c.log.record(store.EOF, c.sends, store.EOFInfo{By: "sender"})
 	return half.CloseWrite()
 }
 

@@ -267,7 +267,7 @@ func TestRestHoldsNothing(t *testing.T) {
 	r, _ := open(t)
 	observe(t, r.Tap(transport.ClientToServer), "{}\n")
 	r.Record(store.Note, transport.NoDirection, store.NoteInfo{Text: "note"})
-	for _, p := range r.parts[:cap(r.parts)] {
+	for _, p := range r.log.parts[:cap(r.log.parts)] {
 		if p.Payload != nil {
 			t.Errorf("%q is held", p.Payload)
 		}

@@ -3,7 +3,6 @@ package recorder
 import (
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -12,9 +11,9 @@ import (
 // Stream records one direction of an exchange over HTTP, which may have many frames and
 // events. A frame may come in several pieces; one is open at a time.
 type Stream struct {
-	recorder *Recorder
-	number   uint64
-	dir      transport.Direction
+	log    *log
+	number uint64
+	dir    transport.Direction
 
 	open    uint64 // the frame that is open in the log, or 0
 	newest  uint64 // the newest frame; 0 if it is not in the log
@@ -37,12 +36,6 @@ type Item struct {
 	About   bool            // Info describes the frame in front of it
 }
 
-// Stream returns the recording of one direction of an exchange; number is the Stream of its
-// events.
-func (r *Recorder) Stream(number uint64, dir transport.Direction) Stream {
-	return Stream{recorder: r, number: number, dir: dir}
-}
-
 // Whole returns the newest frame that is whole in the log, or 0.
 func (s *Stream) Whole() uint64 { return s.whole }
 
@@ -50,54 +43,53 @@ func (s *Stream) Whole() uint64 { return s.whole }
 func (s *Stream) Dropped() int64 { return s.dropped }
 
 // Write records items with one write of the spool: all of them or none, apart from the pieces
-// of a frame whose beginning was lost. What cannot be recorded is counted. Write changes
+// of a frame whose beginning was lost. It counts the items that cannot be recorded. It changes
 // items, which are the caller's again when it returns.
 func (s *Stream) Write(items []Item) {
-	r := s.recorder
-	r.turn.take()
-	defer r.turn.give()
-	if r.sealed {
+	l := s.log
+	l.take()
+	defer l.give()
+	if l.sealed {
 		return
 	}
-	at := r.at()
 	items = s.skipLost(items)
-	r.begin(at)
-	before, sum, lost := *s, r.sum, store.LostInfo{}
+	l.begin()
+	before, sum, lost := *s, l.sum, store.LostInfo{}
 	for i := range items {
-		s.add(at, &items[i], &lost)
+		s.add(&items[i], &lost)
 	}
-	err := r.commit()
+	err := l.commit()
 	if err == nil {
 		return
 	}
-	r.sum.Frames, r.sum.Bytes, r.sum.Cut = sum.Frames, sum.Bytes, sum.Cut
+	l.sum.Frames, l.sum.Bytes, l.sum.Cut = sum.Frames, sum.Bytes, sum.Cut
 	if lost.Bytes > 0 {
 		lost.Streams = []string{s.dir.String()}
 	}
-	r.lose(lost, err)
-	s.cause, s.whole = r.gap.Reason, before.whole
+	l.lose(lost, err)
+	s.cause, s.whole = l.gap.Reason, before.whole
 	if s.open != before.open {
 		s.newest = 0
 	}
 	s.skip, s.open = s.open != 0, 0
 	if before.open != 0 {
-		r.broken = append(r.broken, before.open)
+		l.broken = append(l.broken, before.open)
 	}
 }
 
 // skipLost drops, and counts, the rest of a frame whose beginning was lost, and an event that
 // describes a frame which is not in the log.
 func (s *Stream) skipLost(items []Item) []Item {
-	r, known := s.recorder, s.newest != 0
+	l, known := s.log, s.newest != 0
 	return slices.DeleteFunc(items, func(it Item) bool {
 		switch {
 		case it.About && !known:
-			r.lose(store.LostInfo{Frames: 1, Streams: []string{it.Dir.String()}}, errors.New(s.cause))
+			l.lose(store.LostInfo{Frames: 1, Streams: []string{it.Dir.String()}}, errors.New(s.cause))
 			return true
 		case it.Kind != store.Frame:
 		case s.skip:
 			s.skip = it.More
-			r.lose(store.LostInfo{Bytes: uint64(len(it.Payload)), Streams: []string{it.Dir.String()}}, errors.New(s.cause))
+			l.lose(store.LostInfo{Bytes: uint64(len(it.Payload)), Streams: []string{it.Dir.String()}}, errors.New(s.cause))
 			return true
 		case !it.Cont:
 			known = true
@@ -107,12 +99,12 @@ func (s *Stream) skipLost(items []Item) []Item {
 }
 
 // add adds the parts of an item to the write, and counts what is lost if it fails.
-func (s *Stream) add(at time.Duration, it *Item, lost *store.LostInfo) {
+func (s *Stream) add(it *Item, lost *store.LostInfo) {
 	if it.Kind != store.Frame {
-		s.addEvent(at, it, lost)
+		s.addEvent(it, lost)
 		return
 	}
-	r := s.recorder
+	l := s.log
 	lost.Frames++
 	lost.Bytes += uint64(len(it.Payload))
 	if !it.Cont {
@@ -128,26 +120,26 @@ func (s *Stream) add(at time.Duration, it *Item, lost *store.LostInfo) {
 	}
 	if it.Cont {
 		e.Seq = s.open
-		r.parts = append(r.parts, store.Part{Event: e, Cont: true, More: it.More})
+		l.parts = append(l.parts, store.Part{Event: e, Cont: true, More: it.More})
 	} else {
-		e.At, e.Kind, e.Dir, e.Stream = at, store.Frame, it.Dir, s.number
-		s.open = r.add(e, it.More)
+		e.Kind, e.Dir, e.Stream = store.Frame, it.Dir, s.number
+		s.open = l.add(e, it.More)
 		s.newest = s.open
-		r.sum.Frames++
+		l.sum.Frames++
 	}
-	r.sum.Bytes += uint64(len(e.Payload))
+	l.sum.Bytes += uint64(len(e.Payload))
 	if it.More {
 		return
 	}
 	if over > 0 {
-		r.addCut(at, s.open, over, it.Dir.String())
+		l.addCut(s.open, over, it.Dir)
 	}
 	s.whole, s.open = s.open, 0
 }
 
 // addEvent adds an event that is no frame.
-func (s *Stream) addEvent(at time.Duration, it *Item, lost *store.LostInfo) {
-	e := store.Event{At: at, Kind: it.Kind, Dir: it.Dir, Stream: s.number, Payload: it.Payload}
+func (s *Stream) addEvent(it *Item, lost *store.LostInfo) {
+	e := store.Event{Kind: it.Kind, Dir: it.Dir, Stream: s.number, Payload: it.Payload}
 	if info := it.Info; info != nil {
 		if info.What == store.HTTPBody {
 			body := info.Body64
@@ -168,13 +160,13 @@ func (s *Stream) addEvent(at time.Duration, it *Item, lost *store.LostInfo) {
 		e.Payload = store.EncodePayload(info)
 	}
 	lost.Frames++
-	s.recorder.add(e, false)
+	s.log.add(e, false)
 }
 
 // limit shortens the next bytes of a frame or body to what is recorded of it, and returns how
 // many bytes of it are beyond that so far.
 func (s *Stream) limit(next []byte) (payload []byte, over uint64) {
-	limit, before := s.recorder.maxFrame, s.size
+	limit, before := s.log.maxFrame, s.size
 	s.size += int64(len(next))
 	if limit <= 0 || s.size <= limit {
 		return next, 0

@@ -15,122 +15,107 @@ import (
 // readSize is how much a tap reads at once: a pipe's usual capacity.
 const readSize = 64 << 10
 
-// Tap is the pass-through of one direction, or of standard error: it reads, writes what
-// it read to the spool, and passes it on. The readers of the spool find the frames. One
-// goroutine uses a tap at a time.
+// Tap is the pass-through of one direction, or of standard error: it reads, writes the bytes to
+// the spool, and passes them on. The readers of the spool find the frames; the tap only counts
+// lines. One goroutine uses a tap at a time.
 type Tap struct {
-	recorder *Recorder
-	kind     store.Kind
-	dir      transport.Direction
-	gaveUp   bool  // the direction is over, though its source is not
-	open     bool  // what passed last did not end with a newline
-	torn     bool  // the beginning of that line is lost
-	lost     bool  // so is what came last
-	size     int64 // of that line, if frames have a limit
+	log  *log
+	kind store.Kind // Frame or Stderr
+	dir  transport.Direction
+
+	gaveUp bool   // the direction is over, though its source is not
+	open   bool   // the newest byte is not a newline
+	torn   bool   // the beginning of that line is lost
+	lost   bool   // its newest bytes are lost
+	size   int64  // of that line, if frames have a limit
+	begun  uint64 // lines that begin in the chunk that is being written
 }
 
-// Pass copies src to dst until either ends, recording every read before it is
-// written on, and returns how it ended: By "sender" when src ended, "receiver"
-// when dst refused. It closes neither. Its memory does not depend on the length
-// of a line.
+// Pass copies src to dst until either ends, recording every read before it is written on, and
+// returns how it ended: By "sender" when src ended, "receiver" when dst refused. It closes
+// neither. Its memory does not depend on the length of a line.
 func (t *Tap) Pass(dst io.Writer, src io.Reader) store.EOFInfo {
-	return t.pass(dst, src, new(flow))
+	return t.pass(dst, src, new(passState))
 }
 
-// again reports whether to try once more, after a while: somebody who shares the
-// open file, a terminal for instance, has made it non-blocking.
-func again(err error) bool {
-	if !errors.Is(err, syscall.EAGAIN) {
-		return false
-	}
-	time.Sleep(time.Millisecond)
-	return true
-}
-
-func (t *Tap) forward(dst io.Writer, chunk []byte) error {
-	start := time.Now()
-	for {
-		n, err := dst.Write(chunk)
-		if chunk = chunk[n:]; !again(err) {
-			if err != nil {
-				return err
-			}
-			break
-		}
-	}
-	if t.kind == store.Frame {
-		t.recorder.delivered(t.dir, 0, time.Since(start)) // a reader knows up to which frame
-	}
-	return nil
-}
-
-// delivered records that the write of a frame that just returned had blocked.
-func (r *Recorder) delivered(dir transport.Direction, upto uint64, blocked time.Duration) {
-	if blocked >= BlockedThreshold {
-		r.Record(store.Delivered, dir, store.DeliveredInfo{Upto: upto, Blocked: blocked})
-	}
-}
-
-// stream is the name of what the tap passes on.
-func (t *Tap) stream() string {
-	if t.kind == store.Stderr {
-		return "stderr"
-	}
-	return t.dir.String()
-}
-
-// Observe records bytes that are about to be passed on. It returns false when the
-// recording is over and nothing may be passed on.
+// Observe records bytes that are about to be passed on. It returns false when the recording is
+// over and nothing may be passed on.
 func (t *Tap) Observe(chunk []byte) bool {
-	r := t.recorder
-	r.turn.take()
-	defer r.turn.give()
-	if lines, ok := t.begin(chunk, nil); ok {
-		t.written(chunk, lines, r.commit())
+	t.log.take()
+	defer t.log.give()
+	if t.add(chunk, nil) {
+		t.written(chunk, t.log.commit())
 	}
 	return t.passes()
 }
 
-// passes reports whether anything may be passed on. The caller has the turn.
-func (t *Tap) passes() bool { return !t.recorder.sealed && !t.recorder.failed && !t.gaveUp }
-
-// begin begins the write of a chunk, which may end a buffer with room for a head, and
-// returns how many lines begin in it. ok is false if nothing is to be written.
-func (t *Tap) begin(chunk, buffer []byte) (lines uint64, ok bool) {
-	r := t.recorder
-	if !t.passes() || len(chunk) == 0 {
-		return 0, false
-	}
-	lines = uint64(bytes.Count(chunk, newline))
-	if chunk[len(chunk)-1] != '\n' {
-		lines++
-	}
-	if t.open {
-		lines--
-	}
-	at := r.at()
-	r.begin(at)
-	r.parts = append(r.parts, store.Part{Event: store.Event{At: at, Kind: t.kind, Dir: t.dir, Payload: chunk},
-		Chunk: true, Cont: t.lost, Lines: lines, Buffer: buffer})
-	return lines, true
+// End records that the direction is over, and why. Pass does this itself.
+func (t *Tap) End(info store.EOFInfo) store.EOFInfo {
+	t.end(info, false)
+	return info
 }
+
+// end records the end of the direction; giveUp: the source goes on, and from now on the tap
+// passes nothing on.
+func (t *Tap) end(info store.EOFInfo, giveUp bool) {
+	l := t.log
+	l.take()
+	defer l.give()
+	if l.sealed || t.gaveUp {
+		return
+	}
+	if t.gaveUp = giveUp; t.kind != store.Frame {
+		return
+	}
+	l.begin()
+	l.addInfo(store.EOF, t.dir, info)
+	if err := l.commit(); err != nil {
+		l.lose(store.LostInfo{Frames: 1}, err)
+	}
+}
+
+// passes reports whether anything may be passed on. The caller has the turn.
+func (t *Tap) passes() bool { return t.log.open() && !t.gaveUp }
 
 var newline = []byte{'\n'}
 
-// written takes note of whether a chunk is written, in which so many lines begin.
-func (t *Tap) written(chunk []byte, lines uint64, err error) {
-	r := t.recorder
-	open := chunk[len(chunk)-1] != '\n'
+// add begins a write with the chunk, which may end a buffer with room for a head. It reports
+// whether there is anything to write.
+func (t *Tap) add(chunk, buffer []byte) bool {
+	if !t.passes() || len(chunk) == 0 {
+		return false
+	}
+	t.begun = uint64(bytes.Count(chunk, newline))
+	if chunk[len(chunk)-1] != '\n' {
+		t.begun++
+	}
+	if t.open {
+		t.begun--
+	}
+	l := t.log
+	l.begin()
+	l.parts = append(l.parts, store.Part{Event: store.Event{At: l.at, Kind: t.kind, Dir: t.dir, Payload: chunk},
+		Chunk: true, Cont: t.lost, Lines: t.begun, Buffer: buffer})
+	return true
+}
+
+// written counts the lines of the chunk once it is written, or lost.
+func (t *Tap) written(chunk []byte, err error) {
+	l, lines, open := t.log, t.begun, chunk[len(chunk)-1] != '\n'
 	if err != nil {
-		if t.open && !t.lost { // one that had begun, too
+		if t.open && !t.lost { // the chunk begins with the rest of a line
 			lines++
 		}
 		t.open, t.torn, t.lost, t.size = open, open, open, 0
-		r.lose(store.LostInfo{Frames: lines, Bytes: uint64(len(chunk)), Streams: []string{t.stream()}}, err)
+		stream := "stderr"
+		if t.kind == store.Frame {
+			stream = t.dir.String()
+		}
+		l.lose(store.LostInfo{Frames: lines, Bytes: uint64(len(chunk)), Streams: []string{stream}}, err)
 		return
 	}
 	if t.kind == store.Frame {
-		r.sum.Frames += lines
+		l.sum.Frames += lines
 		if t.open {
 			lines++
 		}
@@ -142,15 +127,14 @@ func (t *Tap) written(chunk []byte, lines uint64, err error) {
 	t.open, t.lost = open, false
 }
 
-// count counts the bytes of frames in a chunk with so many newlines, and the frames that
-// are longer than is recorded of one.
+// count counts the bytes of frames in a chunk, and the frames that are longer than the limit.
 func (t *Tap) count(chunk []byte, newlines uint64) {
-	r := t.recorder
-	if r.maxFrame == 0 && !t.torn {
-		r.sum.Bytes += uint64(len(chunk)) - newlines
+	l := t.log
+	if l.maxFrame == 0 && !t.torn {
+		l.sum.Bytes += uint64(len(chunk)) - newlines
 		return
 	}
-	limit := r.maxFrame
+	limit := l.maxFrame
 	if limit == 0 {
 		limit = math.MaxInt64
 	}
@@ -159,9 +143,9 @@ func (t *Tap) count(chunk []byte, newlines uint64) {
 		if chunk = rest; !t.torn {
 			before := min(t.size, limit)
 			t.size += int64(len(piece))
-			r.sum.Bytes += uint64(min(t.size, limit) - before)
+			l.sum.Bytes += uint64(min(t.size, limit) - before)
 			if t.size > limit && before < limit {
-				r.sum.Cut++
+				l.sum.Cut++
 			}
 		}
 		if ended {
@@ -170,29 +154,117 @@ func (t *Tap) count(chunk []byte, newlines uint64) {
 	}
 }
 
-// End records that the direction is over, and why. Pass does this itself.
-func (t *Tap) End(info store.EOFInfo) store.EOFInfo {
-	return t.over(info, false)
+// pump is one call of Pass. Its goroutine writes to the spool itself, which is quickest. If
+// that write is overdue, another goroutine goes on with the pump, and the first one only ends
+// its write; see [outage.Spool.WriteInline].
+type pump struct {
+	tap   *Tap
+	dst   io.Writer
+	src   io.Reader
+	state *passState
+	buf   []byte // with room for the head of a record in front
+	chunk []byte // of buf: read, and not yet passed on
+	err   error  // of that read
+	ended chan store.EOFInfo
 }
 
-// giveUp is End for a tap whose source goes on: the tap passes nothing on from then on.
-func (t *Tap) giveUp(info store.EOFInfo) { t.over(info, true) }
+func (t *Tap) pass(dst io.Writer, src io.Reader, state *passState) store.EOFInfo {
+	defer state.set(ended)
+	p := &pump{tap: t, dst: dst, src: src, state: state, ended: make(chan store.EOFInfo, 1)}
+	go p.run()
+	return <-p.ended
+}
 
-func (t *Tap) over(info store.EOFInfo, giveUp bool) store.EOFInfo {
-	r := t.recorder
-	r.turn.take()
-	defer r.turn.give()
-	if r.sealed || t.gaveUp {
-		return info
+// run passes chunks on until either side ends or another goroutine has taken over.
+func (p *pump) run() {
+	overdue := func() { go p.goOn() }
+	p.buf = make([]byte, store.ChunkRoom+readSize)
+	for {
+		p.state.set(reading)
+		n, err := p.src.Read(p.buf[store.ChunkRoom:])
+		if p.chunk, p.err = p.buf[store.ChunkRoom:store.ChunkRoom+n], err; n > 0 {
+			p.state.set(writing)
+			if !p.record(overdue) {
+				return
+			}
+		}
+		if !p.forward() {
+			return
+		}
 	}
-	if t.gaveUp = giveUp; t.kind != store.Frame {
-		return info
+}
+
+// record writes the chunk to the spool. It returns false when this goroutine is to end.
+func (p *pump) record(overdue func()) bool {
+	t, l := p.tap, p.tap.log
+	l.take()
+	if t.add(p.chunk, p.buf[:store.ChunkRoom+len(p.chunk)]) {
+		mine, err := l.commitInline(overdue)
+		if !mine {
+			return false
+		}
+		t.written(p.chunk, err)
 	}
-	at := r.at()
-	r.begin(at)
-	r.add(store.Event{At: at, Kind: store.EOF, Dir: t.dir, Payload: store.EncodePayload(info)}, false)
-	if err := r.commit(); err != nil {
-		r.lose(store.LostInfo{Frames: 1}, err)
+	return p.recorded()
+}
+
+// goOn takes over with the turn: the chunk waits in memory.
+func (p *pump) goOn() {
+	l := p.tap.log
+	l.parts = nil // the overdue write may still read them
+	p.tap.written(p.chunk, l.committed(nil))
+	if p.recorded() && p.forward() {
+		p.run() // with a buffer of its own: the other one is still being written
 	}
-	return info
+}
+
+// recorded gives the turn back, and reports whether the chunk may be passed on.
+func (p *pump) recorded() bool {
+	passes := p.tap.passes()
+	p.tap.log.give()
+	if !passes {
+		p.end(store.EOFInfo{By: "receiver", Error: store.ErrClosed.Error()})
+	}
+	return passes
+}
+
+// forward passes the chunk on, and returns false when either side has ended.
+func (p *pump) forward() bool {
+	if len(p.chunk) > 0 {
+		start := time.Now()
+		for rest := p.chunk; ; {
+			n, err := p.dst.Write(rest)
+			if rest = rest[n:]; err == nil {
+				break
+			}
+			if !retries(err) {
+				p.end(store.EOFInfo{By: "receiver", Error: err.Error()})
+				return false
+			}
+		}
+		if p.tap.kind == store.Frame {
+			p.tap.log.recordBlocked(p.tap.dir, 0, time.Since(start))
+		}
+	}
+	switch {
+	case p.err == nil || retries(p.err):
+		return true
+	case p.err == io.EOF:
+		p.end(store.EOFInfo{By: "sender"})
+	default:
+		p.end(store.EOFInfo{By: "sender", Error: p.err.Error()})
+	}
+	return false
+}
+
+func (p *pump) end(info store.EOFInfo) { p.ended <- p.tap.End(info) }
+
+// retries reports whether a call is to be tried again, and waits a moment before: another
+// process that shares the open file, such as a terminal, has made it non-blocking.
+func retries(err error) bool {
+	if !errors.Is(err, syscall.EAGAIN) {
+		return false
+	}
+	time.Sleep(time.Millisecond)
+	return true
 }

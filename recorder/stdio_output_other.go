@@ -4,13 +4,13 @@ package recorder
 
 import "os"
 
-// tellsEmpty: nothing here finds out when a pipe is empty. A pipe from which nothing came
+// tellsEmpty: serverOutput does not find out when a pipe is empty. A pipe from which nothing came
 // for Grace is taken for empty.
 const tellsEmpty = false
 
-func (o *outlet) wait() (exited bool) { return false }
+func (o *serverOutput) wait() (exited bool) { return false }
 
-func (o *outlet) empty() bool { return false }
+func (o *serverOutput) empty() bool { return false }
 
 // unread cannot find out. A session that goes on does less harm than one that is cut off.
 func unread(*os.File) bool { return false }

@@ -32,7 +32,7 @@ func TestLimits(t *testing.T) {
 		{"another process writes to a client that has ended", ended, writing, reading, others, true, false, Grace, Linger, "recorder"},
 		{"only standard error is held", reading, ended, reading, others, true, false, Grace, Linger, ""},
 	} {
-		f := newFlows()
+		f := newShutdown()
 		f.c2s.set(tt.c2s)
 		f.s2c.set(tt.s2c)
 		f.stderr.set(tt.stderr)
@@ -42,7 +42,7 @@ func TestLimits(t *testing.T) {
 		if quiet, in := f.limits(tt.heard); quiet != tt.wantQuiet || in != tt.wantIn {
 			t.Errorf("%s: given up when quiet for %v, and in %v; want %v and %v", tt.name, quiet, in, tt.wantQuiet, tt.wantIn)
 		}
-		if got := f.leftOpen().By; tt.by != "" && got != tt.by {
+		if got := f.eofInfo().By; tt.by != "" && got != tt.by {
 			t.Errorf("%s: eof by the %s, want the %s", tt.name, got, tt.by)
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tellsEmpty: an outlet finds out when its pipe is empty.
+// tellsEmpty: serverOutput finds out when its pipe is empty.
 const tellsEmpty = true
 
 // wait waits until there is something to read, and reports whether the server has exited.
-func (o *outlet) wait() (exited bool) {
+func (o *serverOutput) wait() (exited bool) {
 	set := []unix.PollFd{{Fd: int32(o.fd), Events: unix.POLLIN}, {Fd: int32(o.exitFd), Events: unix.POLLIN}}
 	for {
 		if _, err := unix.Poll(set, -1); !errors.Is(err, unix.EINTR) {
@@ -24,7 +24,7 @@ func (o *outlet) wait() (exited bool) {
 }
 
 // empty reports whether a read would wait.
-func (o *outlet) empty() bool {
+func (o *serverOutput) empty() bool {
 	set := []unix.PollFd{{Fd: int32(o.fd), Events: unix.POLLIN}}
 	for {
 		if n, err := unix.Poll(set, 0); !errors.Is(err, unix.EINTR) {

@@ -10,11 +10,11 @@ import (
 
 // All that is in a held pipe when the server has exited has been read before the pipe is
 // taken for drained.
-func TestOutletDrains(t *testing.T) {
+func TestServerOutputDrains(t *testing.T) {
 	pipe, server := pipeFor(t)
 	exitRead, exitWrite := pipeFor(t)
-	f := newFlows()
-	o := newOutlet(pipe, exitRead, &f.s2c)
+	f := newShutdown()
+	o := newServerOutput(pipe, exitRead, &f.s2c)
 	write := func(text string) {
 		if _, err := io.WriteString(server, text); err != nil {
 			t.Fatal(err)
@@ -38,18 +38,18 @@ func TestOutletDrains(t *testing.T) {
 	read("thr", false)
 	read("ee", false)
 	go func() { // once it is drained, others go on
-		<-f.news
+		<-f.changed
 		io.WriteString(server, "etc")
 	}()
 	read("etc", true)
 }
 
 // A pipe that is never empty is drained when more has come than a pipe holds.
-func TestOutletDrainsFlood(t *testing.T) {
+func TestServerOutputDrainsFlood(t *testing.T) {
 	pipe, server := pipeFor(t)
 	exitRead, exitWrite := pipeFor(t)
-	f := newFlows()
-	o := newOutlet(pipe, exitRead, &f.s2c)
+	f := newShutdown()
+	o := newServerOutput(pipe, exitRead, &f.s2c)
 	exitWrite.Close()
 	o.exited = true
 	chunk := make([]byte, 32<<10)

@@ -1,0 +1,203 @@
+package recorder
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mcprec/mcprec/recorder/outage"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// log puts the events of a session into one order and writes them. It keeps account of what
+// could not be written, and tells it in the next write that succeeds.
+//
+// A write is: take the turn, begin, add the parts, commit, give the turn back. The turn guards
+// all fields.
+type log struct {
+	turn
+	start    time.Time
+	strict   bool
+	maxFrame int64 // 0: no limit
+
+	spool  *outage.Spool
+	seq    uint64 // of the newest event, as parts have it
+	sealed bool   // nothing is recorded any more
+	failed bool   // the log is strict, and something is not written
+	ended  bool   // the end of the log is written, or waits
+	closed bool   // the spool is closed
+	sum    Summary
+
+	// The write that is being made.
+	at        time.Duration
+	parts     []store.Part
+	doubt     *store.NoteInfo // the note in it about a disk that lost data, or nil
+	recovered *store.NoteInfo // the note in it about an outage that is over, or nil
+
+	// What the next write tells.
+	gap    store.LostInfo
+	broken []uint64      // events that have begun in the spool and will get no more parts
+	unsaid []store.Event // exits that could not be written
+}
+
+// turn is the right to use a log. One goroutine has it at a time. It is not a mutex: a
+// goroutine may hand the turn to another one, which then gives it back.
+type turn chan struct{}
+
+func (t turn) take() { t <- struct{}{} }
+func (t turn) give() { <-t }
+
+// maxIdleParts is how many parts' memory a log keeps between writes: many sessions rest.
+const maxIdleParts = 256
+
+// open reports whether events are still recorded.
+func (l *log) open() bool { return !l.sealed && !l.failed }
+
+// begin starts the parts of one write with the facts that the log lacks. seq counts as if all
+// parts had been written; commit takes it back if that fails.
+func (l *log) begin() {
+	l.at, l.parts = time.Since(l.start), l.parts[:0]
+	for _, seq := range l.broken {
+		l.parts = append(l.parts, store.Part{Event: store.Event{Seq: seq, Unterminated: true}, Cont: true})
+	}
+	if l.doubt = l.spool.Doubt(); l.doubt != nil {
+		l.addInfo(store.Note, transport.NoDirection, l.doubt)
+	}
+	if l.gap.Frames+l.gap.Bytes > 0 {
+		l.addInfo(store.Lost, transport.NoDirection, l.gap)
+	}
+	if l.recovered = l.spool.Recovered(); l.recovered != nil {
+		l.addInfo(store.Note, transport.NoDirection, l.recovered)
+	}
+}
+
+// add adds a new event's first part, stamped with the time of the write, and returns its Seq.
+func (l *log) add(e store.Event, more bool) uint64 {
+	l.seq++
+	e.Seq, e.At = l.seq, l.at
+	l.parts = append(l.parts, store.Part{Event: e, More: more})
+	return e.Seq
+}
+
+// addInfo adds an event of mcprec's own kinds.
+func (l *log) addInfo(kind store.Kind, dir transport.Direction, info any) {
+	l.add(store.Event{Kind: kind, Dir: dir, Payload: store.EncodePayload(info)}, false)
+}
+
+// addCut adds the event that tells how much of frame seq is missing.
+func (l *log) addCut(seq, missing uint64, dir transport.Direction) {
+	l.sum.Cut++
+	l.addInfo(store.Lost, transport.NoDirection, store.LostInfo{Frames: 1, Bytes: missing,
+		Reason: fmt.Sprintf("event %d is cut after %d B", seq, l.maxFrame), Streams: []string{dir.String()}})
+}
+
+// addEnd adds the end of the log.
+func (l *log) addEnd() {
+	for _, e := range l.unsaid {
+		l.add(e, false)
+	}
+	l.addInfo(store.Closed, transport.NoDirection, store.ClosedInfo{Frames: l.sum.Frames, Lost: l.sum.Lost + l.sum.Cut})
+}
+
+// commit writes the parts. If it fails, none of them is in the log, and the caller calls lose.
+func (l *log) commit() error {
+	if len(l.parts) == 0 {
+		return nil
+	}
+	return l.committed(l.spool.Write(l.parts))
+}
+
+// commitInline is commit in the caller's goroutine; see [outage.Spool.WriteInline]. If the
+// write is overdue, another goroutine calls overdue, with the turn, and commitInline returns
+// false.
+func (l *log) commitInline(overdue func()) (mine bool, err error) {
+	if mine, err = l.spool.WriteInline(l.parts, overdue); mine {
+		err = l.committed(err)
+	}
+	return mine, err
+}
+
+// committed records the outcome of a write: err is nil if the parts are written or wait in
+// memory.
+func (l *log) committed(err error) error {
+	if err == nil {
+		if l.strict && (l.spool.Late() || l.spool.Doubt() != nil) {
+			l.failed = true
+		}
+		l.broken, l.gap = l.broken[:0], store.LostInfo{}
+		l.spool.Told(l.doubt)
+		l.spool.Told(l.recovered)
+	} else {
+		for i := range l.parts {
+			if p := &l.parts[i]; !p.Cont && !p.Chunk {
+				l.seq--
+			}
+		}
+		l.fail(err)
+	}
+	clear(l.parts) // an idle session keeps no payloads alive
+	if cap(l.parts) > maxIdleParts {
+		l.parts = nil
+	}
+	return err
+}
+
+// record writes one event of mcprec's own kinds.
+func (l *log) record(kind store.Kind, dir transport.Direction, info any) {
+	e := store.Event{Kind: kind, Dir: dir, Payload: store.EncodePayload(info)}
+	l.take()
+	defer l.give()
+	if l.sealed {
+		return
+	}
+	l.begin()
+	l.add(e, false)
+	err := l.commit()
+	switch {
+	case err == nil:
+	case kind == store.Exited:
+		l.unsaid = append(l.unsaid, e)
+	default:
+		l.lose(store.LostInfo{Frames: 1}, err)
+	}
+}
+
+// recordFrame writes one whole frame and returns its Seq, or 0 when it could not be stored.
+func (l *log) recordFrame(dir transport.Direction, f transport.Frame) uint64 {
+	e := store.Event{Kind: store.Frame, Dir: dir, Stream: f.Stream, Unterminated: f.Unterminated, Payload: f.Bytes}
+	if n := int64(len(f.Bytes)); l.maxFrame > 0 && n > l.maxFrame {
+		e.Payload, e.Cut = f.Bytes[:l.maxFrame], uint64(n-l.maxFrame)
+	}
+	l.take()
+	defer l.give()
+	if !l.open() {
+		return 0
+	}
+	l.begin()
+	seq := l.add(e, false)
+	if e.Cut > 0 {
+		l.addCut(seq, e.Cut, dir)
+	}
+	if err := l.commit(); err != nil {
+		l.lose(store.LostInfo{Frames: 1, Bytes: uint64(len(f.Bytes)), Streams: []string{dir.String()}}, err)
+		return 0
+	}
+	l.sum.Frames++
+	l.sum.Bytes += uint64(len(e.Payload))
+	return seq
+}
+
+// recordBlocked writes a Delivered event if the write of a frame that just returned had blocked;
+// upto 0: a reader of the log finds the frame.
+func (l *log) recordBlocked(dir transport.Direction, upto uint64, blocked time.Duration) {
+	if blocked >= BlockedThreshold {
+		l.record(store.Delivered, dir, store.DeliveredInfo{Upto: upto, Blocked: blocked})
+	}
+}
+
+// fail notes the first failure of the store.
+func (l *log) fail(err error) {
+	if l.sum.Err == nil {
+		l.sum.Err = err
+	}
+}

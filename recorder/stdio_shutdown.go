@@ -1,0 +1,180 @@
+package recorder
+
+import (
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// Grace is how long another process that holds the output of a server that has exited must be
+// silent before the session ends without it.
+const Grace = 250 * time.Millisecond
+
+// Linger is how long a session lasts after its server has exited when no client reads the
+// server's output, or none waits for it.
+const Linger = time.Second
+
+// forever is no limit.
+const forever = time.Duration(-1)
+
+// passState is where one pass-through stands.
+type passState struct {
+	state   atomic.Int32
+	moved   atomic.Uint64 // changes of state
+	drained atomic.Bool   // all bytes that the server wrote itself have been passed on
+	changed chan<- struct{}
+}
+
+const (
+	reading int32 = iota // waits for its source
+	writing              // waits for its destination
+	ended
+)
+
+func (p *passState) set(state int32) {
+	p.state.Store(state)
+	p.moved.Add(1)
+	if state == ended {
+		p.tell()
+	}
+}
+
+func (p *passState) drain() {
+	if !p.drained.Swap(true) {
+		p.tell()
+	}
+}
+
+// tell wakes shutdown.wait.
+func (p *passState) tell() {
+	select {
+	case p.changed <- struct{}{}:
+	default: // it has not looked since the last change
+	}
+}
+
+// mayHaveMore reports whether bytes that the server wrote itself may not have been passed on.
+func (p *passState) mayHaveMore() bool { return p.state.Load() != ended && !p.drained.Load() }
+
+// heldByOther reports whether another process holds the output of the server.
+func (p *passState) heldByOther() bool { return p.state.Load() != ended && p.drained.Load() }
+
+// shutdown decides when a stdio session whose server has exited is over.
+type shutdown struct {
+	c2s, s2c, stderr passState
+	changed          chan struct{}
+	asked            bool // a signal asks the session to end
+}
+
+func newShutdown() *shutdown {
+	s := &shutdown{changed: make(chan struct{}, 1)}
+	s.c2s.changed, s.s2c.changed, s.stderr.changed = s.changed, s.changed, s.changed
+	return s
+}
+
+// limits returns how long the session goes on: until nothing has moved for quiet, and for all
+// in any case. heard: some process can read what the client says.
+//
+// Bytes that the server wrote itself are never given up: they are in the pipe, and the client
+// reads them or goes away. Only a client that has asked the session to end and does not read is
+// not waited for. Bytes of other processes that hold the server's output are passed on as the
+// client would see them without a recorder, for as long as the client may be waiting for them:
+// a launcher's server serves on. Standard error alone holds up no session.
+func (s *shutdown) limits(heard bool) (quiet, all time.Duration) {
+	open := s.c2s.state.Load() != ended && s.s2c.state.Load() != ended
+	inHand := s.s2c.state.Load() == writing
+	switch {
+	case s.s2c.mayHaveMore() && inHand && s.asked:
+		return Linger, forever
+	case s.s2c.mayHaveMore():
+		return forever, forever
+	case open && heard && !s.asked:
+		return forever, forever
+	case s.stderr.mayHaveMore() && s.stderr.state.Load() == writing:
+		return Linger, forever
+	case s.stderr.mayHaveMore():
+		return forever, forever
+	case s.asked:
+		return 0, 0
+	case open && inHand:
+		return forever, forever
+	case open:
+		return Grace, forever
+	}
+	return Grace, Linger
+}
+
+// wait waits until done is closed or the session has lasted to its limits, and reports whether
+// done was closed. A signal asks the session to end; another one ends it at once.
+func (s *shutdown) wait(done <-chan struct{}, signals <-chan os.Signal, heard func() bool) bool {
+	moves := func() uint64 { return s.c2s.moved.Load() + s.s2c.moved.Load() + s.stderr.moved.Load() }
+	moved, start := moves(), time.Now()
+	still := start // since when nothing has moved
+	for {
+		quiet, all := s.limits(heard())
+		now := time.Now()
+		if m := moves(); m != moved {
+			moved, still = m, now
+		}
+		if all == forever {
+			start = now
+		}
+		if quiet != forever && now.Sub(still) >= quiet || all != forever && now.Sub(start) >= all {
+			return false
+		}
+		if !tellsEmpty && now.Sub(still) >= Grace { // a pipe whose reader waits for so long is empty
+			for _, out := range []*passState{&s.s2c, &s.stderr} {
+				if out.state.Load() == reading {
+					out.drain()
+				}
+			}
+		}
+		step := Grace / 5
+		if quiet == forever && all == forever && tellsEmpty {
+			step = Linger // only heard can change without a message on changed
+		}
+		select {
+		case <-done:
+			return true
+		case sig := <-signals:
+			if asksToEnd(sig) && s.asked {
+				return false
+			}
+			s.asked = s.asked || asksToEnd(sig)
+		case <-s.changed:
+		case <-time.After(step):
+		}
+	}
+}
+
+// eofInfo tells how the server's output stands when it is given up. If a chunk of it is in
+// hand, the client has not read on.
+func (s *shutdown) eofInfo() store.EOFInfo {
+	switch {
+	case s.s2c.mayHaveMore():
+		return store.EOFInfo{By: "receiver", Error: "what was sent last had not been taken when a signal ended the wait"}
+	case s.asked:
+		return store.EOFInfo{By: "recorder", Error: "still open when a signal had ended the server"}
+	case s.c2s.state.Load() == ended:
+		return store.EOFInfo{By: "recorder", Error: "still open when the server had exited and the client had ended"}
+	}
+	return store.EOFInfo{By: "recorder", Error: "still open when the server had exited"}
+}
+
+// heldNote tells which outputs of the server other processes hold, or returns "".
+func (s *shutdown) heldNote() string {
+	var names []string
+	if s.s2c.heldByOther() {
+		names = append(names, "stdout")
+	}
+	if s.stderr.heldByOther() {
+		names = append(names, "stderr")
+	}
+	if names == nil {
+		return ""
+	}
+	return "another process still holds the server's " + strings.Join(names, " and ") + "; the recording ends as the server did"
+}
