@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/replay/match"
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -249,169 +247,4 @@ func (o driveOptions) conclude(cmd *cobra.Command, r *recordedSession, run *driv
 		return verdictError
 	}
 	return nil
-}
-
-// recordedSession is a session as a whole.
-type recordedSession struct {
-	name   string
-	file   string // "" for one of the store
-	header store.Header
-	events []store.Event
-	door   door // of what is said of it; what is played does not pass it
-}
-
-func readRecorded(cmd *cobra.Command, h home, arg string) (_ *recordedSession, err error) {
-	s, err := openSession(cmd, h, arg)
-	if err != nil {
-		return nil, err
-	}
-	defer closeInto(&err, s)
-	r := &recordedSession{name: s.name}
-	if s.db == nil {
-		r.file = arg
-	}
-	r.events, err = collect(s.exact(cmd.Context(), 1, store.ReadOptions{}))
-	if err == nil && len(r.events) > 0 {
-		r.header, err = store.ParseHeader(r.events[0].Payload)
-	}
-	return r, err
-}
-
-// suggestion says how to go on where no command was given. What a file holds is
-// shown to be read, never run.
-func (r *recordedSession) suggestion(arg string) string {
-	header := r.door.header(r.header)
-	if len(header.Command) == 0 {
-		if header.URL != "" {
-			return "it was recorded over HTTP from " + plain(header.URL) + ":\n  mcprec drive SESSION --target URL"
-		}
-		return "use mcprec drive SESSION -- COMMAND [ARG]... or mcprec drive SESSION --target URL"
-	}
-	line := "mcprec drive "
-	if arg != "" {
-		line += shellWord(arg) + " "
-	}
-	return "it was recorded from\n  " + line + "-- " + shellLine(header.Command)
-}
-
-// lost counts what could not be recorded.
-func (r *recordedSession) lost() (lost uint64) {
-	for _, e := range r.events {
-		if e.Kind != store.Lost {
-			continue
-		}
-		if info, err := store.DecodePayload[store.LostInfo](e); err == nil {
-			lost += max(info.Frames, 1)
-		}
-	}
-	return lost
-}
-
-// warn says what about the recording makes the drive less than a copy of it.
-func (r *recordedSession) warn(w io.Writer, stdio bool) {
-	if stdio && slices.ContainsFunc(r.events, func(e store.Event) bool { return e.Kind == store.Frame && e.Stream > 0 }) {
-		fmt.Fprintf(w, "mcprec: %s was recorded over HTTP; its streams are driven as one\n", r.name)
-	}
-	if lost := r.lost(); lost > 0 {
-		fmt.Fprintf(w, "mcprec: %s lacks %s that could not be recorded; what follows from %s may not match\n",
-			r.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it", "them"))
-	}
-	if what := unanswered(r.events); what != "" {
-		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and none is waited for\n", r.name, r.door.text(what))
-	}
-}
-
-// shellLine returns a command line that a shell reads as these words.
-func shellLine(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = shellWord(w)
-	}
-	return strings.Join(quoted, " ")
-}
-
-func shellWord(w string) string {
-	const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./@:=+,%"
-	if w != "" && strings.Trim(w, plainWord) == "" {
-		return w
-	}
-	return "'" + strings.ReplaceAll(plain(w), "'", `'\''`) + "'"
-}
-
-// driveTarget are the flags of drive for a server that is reached over HTTP.
-type driveTarget struct {
-	url     string
-	headers []string
-}
-
-const driveTargetHelp = `With --target the server is reached over HTTP, as the recorded client reached it: by
-Streamable HTTP or HTTP+SSE, with the standalone stream if that client asked for it.
-A session recorded on stdio is driven over Streamable HTTP. A status that is no
-success is an error, unless it was recorded for the same request; redirects are not
-followed. What the recorded server refused for how it was asked (without the session's
-id, say) is asked in the same way; of a request without a message that it refused so, a
-PUT, say, the status is a step.
-
-`
-
-func (t *driveTarget) addFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&t.url, "target", "", "drive the HTTP server whose MCP endpoint is `URL`, in place of COMMAND")
-	f.StringArrayVar(&t.headers, "header", nil, "with --target: send `'NAME: VALUE'` with every request; may be repeated")
-}
-
-// check refuses what does not go together.
-func (t *driveTarget) check(command []string) error {
-	switch {
-	case t.url == "" && len(t.headers) > 0:
-		return usagef("--header is for --target; give both")
-	case t.url != "" && len(command) > 0:
-		return usagef("drive: a COMMAND and --target; give one of them")
-	case t.url != "" && !strings.HasPrefix(t.url, "http://") && !strings.HasPrefix(t.url, "https://"):
-		return usagef("--target %s: want a URL such as http://localhost:3000/mcp", t.url)
-	}
-	return nil
-}
-
-// header returns what goes with every request.
-func (t *driveTarget) header() (http.Header, error) {
-	h := http.Header{}
-	for _, line := range t.headers {
-		name, value, found := strings.Cut(line, ":")
-		if !found || strings.TrimSpace(name) == "" {
-			return nil, usagef("--header %q: want 'NAME: VALUE'", line)
-		}
-		h.Add(strings.TrimSpace(name), strings.TrimSpace(value))
-	}
-	return h, nil
-}
-
-// drive plays the driver to the server at the URL; keep: and records it.
-func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *standin.Driver, o standin.DriveOptions, keep bool) (run *driven, err error) {
-	client := standin.Dial(r.events, t.url)
-	if client.Header, err = t.header(); err != nil {
-		return nil, err
-	}
-	var kept *keptExchanges
-	if keep {
-		if kept, err = keepExchanges(ctx, &client, r.header); err != nil {
-			return nil, err
-		}
-		defer kept.tap.Close()
-	}
-	asides, err := standin.DialAside(ctx, client, r.events)
-	if err != nil {
-		return nil, err
-	}
-	o.HangUp = asides.HangUp
-	start := time.Now()
-	run = &driven{remote: true}
-	if run.end, err = standin.Drive(ctx, asides, d, o); err != nil {
-		return nil, err
-	}
-	run.took, run.asides = time.Since(start), asides.Asides()
-	if keep && run.end == standin.Complete {
-		run.kept, err = kept.end()
-	}
-	return run, err
 }

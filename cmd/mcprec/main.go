@@ -10,15 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"runtime/debug"
-	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
-	"github.com/mcprec/mcprec/transport"
 )
 
 func main() {
@@ -103,85 +100,6 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	return usagef("unknown command %q; %s", args[0], advice)
 }
 
-// atMost is cobra.MaximumNArgs with the usage exit code.
-func atMost(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > n {
-			return usagef("%s takes at most %d argument(s), not %d; see its --help", cmd.CommandPath(), n, len(args))
-		}
-		return nil
-	}
-}
-
-// namesOf lists what there is to choose from, for a flag.
-func namesOf[T any](list []T, name func(T) string) []string {
-	names := make([]string, len(list))
-	for i, x := range list {
-		names[i] = name(x)
-	}
-	return names
-}
-
-// helpTable lists names, and what they are, for a command's help.
-func helpTable[T any](width int, list []T, row func(T) (name, says string)) string {
-	var b strings.Builder
-	for _, x := range list {
-		name, says := row(x)
-		fmt.Fprintf(&b, "  %-*s  %s\n", width, name, says)
-	}
-	return b.String()
-}
-
-// choice is the value of a flag that takes one of some words.
-type choice struct {
-	flag  string
-	value *string
-	words []string
-}
-
-// addChoice adds a flag that takes one of some words. The first is its default.
-func addChoice(cmd *cobra.Command, value *string, flag, usage string, words ...string) {
-	*value = words[0]
-	cmd.Flags().Var(&choice{flag, value, words}, flag, usage)
-	completeWords(cmd, flag, words...)
-}
-
-// String, Set and Type make it a flag's value.
-func (c *choice) String() string { return *c.value }
-
-// Set takes a word.
-func (c *choice) Set(word string) error {
-	*c.value = word
-	return oneOf(c.flag, word, c.words...)
-}
-
-// Type is what help calls it.
-func (c *choice) Type() string { return "string" }
-
-// oneOf checks a flag's value.
-func oneOf(flag, value string, allowed ...string) error {
-	if slices.Contains(allowed, value) {
-		return nil
-	}
-	return usagef("--%s %s: want one of %s", flag, value, strings.Join(allowed, ", "))
-}
-
-// notNegative checks a count.
-func notNegative(flag string, n int) error {
-	if n < 0 {
-		return usagef("--%s %d: want 0 or more", flag, n)
-	}
-	return nil
-}
-
-// firstOf returns the first argument or "".
-func firstOf(args []string) string {
-	if len(args) == 0 {
-		return ""
-	}
-	return args[0]
-}
-
 // closeInto closes c and keeps its error if there is none yet.
 func closeInto(err *error, c io.Closer) { *err = errors.Join(*err, c.Close()) }
 
@@ -239,99 +157,4 @@ func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Co
 		}
 	}
 	return ids, cobra.ShellCompDirectiveDefault
-}
-
-// completeWords makes a flag complete to one of the words.
-func completeWords(cmd *cobra.Command, flag string, words ...string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
-	if err != nil {
-		panic("unreachable: the flag is defined: " + err.Error())
-	}
-}
-
-// The exit codes, in one table. record passes its child's status through and
-// dies of its child's signal; the others apply to it when the child has none.
-const (
-	exitFine    = 0
-	exitVerdict = 1   // a verdict other than pass, a fault found by check, verify or serve --fail, nothing by bisect, a loss by repair, sessions that differ
-	exitUsage   = 2   // a flag, an argument, or a session that cannot be told
-	exitData    = 3   // a store or a file that cannot be read or written
-	exitLost    = 4   // record: the child exited 0, but not all could be recorded
-	exitCannot  = 126 // record, serve, drive: the command cannot be run
-	exitMissing = 127 // record, serve, drive: there is no such command
-)
-
-// exitLine names the codes that most commands can end with.
-const exitLine = `Exit codes: 0 fine, 2 usage, 3 data that cannot be read or written.`
-
-const exitTable = `Exit codes:
-  0    fine
-  1    a verdict other than pass, a fault found by check, verify or serve --fail,
-       nothing found by bisect, something that repair could not save, or sessions that
-       diff finds to differ
-  2    usage: a flag, an argument, or a session that cannot be told
-  3    a store or a file that cannot be read or written
-  4    record: the command exited 0, but not all could be recorded
-  126  record, serve, drive: the command cannot be run
-  127  record, serve, drive: there is no such command
-  record otherwise exits with its command's status, or dies of its signal.`
-
-// status is how a command ends: an exit code, or the signal to die of. It is
-// an error so that cobra passes it up; Cause is nil when nothing is left to say.
-type status struct {
-	code   int
-	signal os.Signal
-	cause  error
-}
-
-func (s *status) Error() string {
-	if s.cause == nil {
-		return fmt.Sprintf("exit status %d", s.code)
-	}
-	return s.cause.Error()
-}
-
-func (s *status) Unwrap() error { return s.cause }
-
-func usagef(format string, args ...any) error {
-	return &status{code: exitUsage, cause: fmt.Errorf(format, args...)}
-}
-
-// verdictError ends a command with the verdict's exit code and no further words.
-var verdictError = &status{code: exitVerdict}
-
-// statusOf is the one place where errors become exit codes.
-func statusOf(err error) *status {
-	var s *status
-	var start *transport.StartError
-	switch {
-	case err == nil:
-		return &status{}
-	case errors.As(err, &s):
-		return s
-	case errors.As(err, &start):
-		return &status{code: start.Code, cause: err}
-	case errors.Is(err, syscall.EPIPE): // the reader of our output has seen enough
-		return &status{code: exitFine}
-	case errors.Is(err, context.Canceled):
-		return &status{code: exitFine}
-	case errors.Is(err, store.ErrNotFound):
-		return &status{code: exitUsage, cause: err}
-	}
-	return &status{code: exitData, cause: err}
-}
-
-// report says on w why a command failed, if there is something to say. An argument in
-// it, as the name of a file that a shell found, cannot forge a line.
-func (s *status) report(w io.Writer, args []string) {
-	if s.cause == nil {
-		return
-	}
-	text := s.cause.Error()
-	for _, arg := range args {
-		if strings.Contains(arg, "\n") {
-			text = strings.ReplaceAll(text, arg, plain(arg))
-		}
-	}
-	fmt.Fprintf(w, "mcprec: %s\n", text)
 }

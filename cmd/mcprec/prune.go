@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,59 @@ import (
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
+
+// retention says which sessions are to go. A limit that was not given is nil.
+type retention struct {
+	labels    labels
+	olderThan *time.Duration // since they ended
+	keep      *int           // the newest
+	maxSize   *int64         // of all
+}
+
+// pruned is a session that is to go.
+type pruned struct {
+	store.Session
+	stored int64
+	why    string
+}
+
+// pick returns the sessions that go by any of the limits, oldest first. Of those it is
+// given, newest first, only those with the labels count. Live ones stay, and one whose
+// start is unknown has no age. Size is what all of them take, of which each has its
+// stored share.
+func (r retention) pick(sessions []store.Session, now time.Time, size int64, stored map[store.SessionID]int64) []pruned {
+	sessions = slices.DeleteFunc(slices.Clone(sessions), func(s store.Session) bool { return !r.labels.of(s.Header) })
+	if len(r.labels.list()) > 0 {
+		size = 0
+		for _, s := range sessions {
+			size += stored[s.ID]
+		}
+	}
+	var gone, rest []pruned
+	for i, s := range sessions {
+		p := pruned{Session: s, stored: stored[s.ID]}
+		switch {
+		case s.State == store.Live:
+			continue
+		case r.olderThan != nil && !s.Start.IsZero() && now.Sub(s.Start.Add(s.Head.At)) > *r.olderThan:
+			p.why = "age"
+		case r.keep != nil && i >= *r.keep:
+			p.why = "number"
+		default:
+			rest = append(rest, p)
+			continue
+		}
+		size -= p.stored
+		gone = append(gone, p)
+	}
+	for i := len(rest) - 1; i >= 0 && r.maxSize != nil && size > *r.maxSize; i-- {
+		rest[i].why = "size"
+		size -= rest[i].stored
+		gone = append(gone, rest[i])
+	}
+	slices.SortStableFunc(gone, func(a, b pruned) int { return a.Start.Compare(b.Start) })
+	return gone
+}
 
 // worthCompacting is the share of a database that must be free before prune compacts it.
 const worthCompacting = 0.25
@@ -240,95 +294,4 @@ func (p *pruning) conclude() {
 	if m := p.limits.maxSize; m != nil && !p.o.dry && len(p.limits.labels.list()) == 0 && p.after > *m {
 		fmt.Fprintf(w, "mcprec: that is more than %s: what is left cannot be removed\n", sizeText(*m))
 	}
-}
-
-func newRemove() *cobra.Command {
-	var h home
-	cmd := &cobra.Command{
-		Use:     "rm SESSION...",
-		Aliases: []string{"remove", "delete"},
-		Short:   "Remove sessions from the store for good",
-		Long: `rm removes sessions from the store. Each SESSION is an id or a unique prefix of
-one. A session that is being recorded cannot be removed.
-
-The space is used again by later sessions; mcprec compact gives it back to the disk.
-
-` + exitLine,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("rm: no session; use mcprec rm SESSION...")
-			}
-			return nil
-		},
-		ValidArgsFunction: completeSessions,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runRemove(cmd, h, args) },
-	}
-	h.addFlags(cmd)
-	return cmd
-}
-
-func runRemove(cmd *cobra.Command, h home, args []string) (err error) {
-	db, err := h.open(boltstore.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
-	for _, arg := range args {
-		if arg == "" {
-			return usagef("rm: an empty session name")
-		}
-		found, err := findSession(cmd.Context(), db, h, arg)
-		if err != nil {
-			return err
-		}
-		if err := db.Delete(cmd.Context(), found.ID); err != nil {
-			return err
-		}
-		cache{db: db, id: found.ID}.remove()
-		if _, err := fmt.Fprintln(cmd.OutOrStdout(), found.ID); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func newCompact() *cobra.Command {
-	var h home
-	cmd := &cobra.Command{
-		Use:   "compact",
-		Short: "Give the space of removed sessions back to the disk",
-		Long: `compact writes each database of the store that has free space anew, without it, and
-checks every event on the way. The new file takes the old one's place at once, when it
-is whole and on the disk: who interrupts compact, or loses power, has the old one.
-What was removed is then in none of the store's files. A damaged database stays as it
-is; see mcprec repair.
-
-Recorders and readers go on meanwhile; commands that remove or import sessions wait. There
-must be room for the largest database once more.
-
-` + exitLine,
-		Args:              atMost(0),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runCompact(cmd, h) },
-	}
-	h.addFlags(cmd)
-	return cmd
-}
-
-func runCompact(cmd *cobra.Command, h home) (err error) {
-	defer frugal()()
-	db, err := h.open(boltstore.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
-	var before, after int64
-	err = db.Compact(cmd.Context(), 0, func(c boltstore.Compacted) {
-		before, after = before+c.Before, after+c.After
-		if c.After < c.Before {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, now %s\n", c.Path, sizeText(c.Before), sizeText(c.After))
-		}
-	})
-	fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s given back; the databases take %s\n", sizeText(before-after), sizeText(after))
-	return err
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"iter"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -276,56 +274,6 @@ func reportRecorded(ctx context.Context, std streams, o recordOptions, db *bolts
 		}
 	}
 	return sum.Err == nil && sum.Lost == 0
-}
-
-func writeFixture(ctx context.Context, std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) error {
-	d, err := o.door(db)
-	if err != nil {
-		return err
-	}
-	events := func(ctx context.Context) iter.Seq2[store.Event, error] {
-		return d.events(db.Read(ctx, sum.ID, 1, store.ReadOptions{}))
-	}
-	held := contentsOf(events(ctx))
-	if o.mode != "" { // or it would be served for ever
-		switch {
-		case !held.said:
-			return fmt.Errorf("the server said nothing; %s was not written", o.out)
-		case held.probed:
-			fmt.Fprintf(plainTo(std.err), "mcprec: the client only probed for what the server is; %s is for the session after it\n", o.out)
-			return nil
-		}
-	}
-	name, replaced := o.out, false
-	write := func(w io.Writer) error { return encode(w, until(ctx, events(ctx))) }
-	if o.mode == fixtures.All {
-		err = replaceFile(o.out, write)
-	} else {
-		name, replaced, err = writeNew(o.out, write, func(there string) bool { return probeOf(held.header, there) })
-	}
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w; the session is in the store as %s", err, sum.ID)
-	case replaced && o.verbose:
-		fmt.Fprintf(plainTo(std.err), "mcprec: %s had only a client's probe for what the server is; it has the session now\n", name)
-	case name != o.out && o.http.target == "": // a target has several sessions
-		fmt.Fprintf(plainTo(std.err), "mcprec: %s is there already; wrote %s\n", o.out, name)
-	}
-	return nil
-}
-
-// until returns the events until the context is over, whose cause is an error then.
-func until(ctx context.Context, events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] {
-	return func(yield func(store.Event, error) bool) {
-		for e, err := range events {
-			if ctx.Err() != nil {
-				e, err = store.Event{}, context.Cause(ctx)
-			}
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 // diskOptions are the flags of record for a disk that does not take what is written.

@@ -95,14 +95,6 @@ const serveExit = `Exit codes: 0 fine, 1 with --fail when the client did otherwi
 that cannot be read or written, 126 and 127 a COMMAND that cannot be run or is not
 there. Where serve records, it ends as record does.`
 
-// beforeDash cuts the arguments at --.
-func beforeDash(cmd *cobra.Command, args []string) (own, command []string) {
-	if n := cmd.ArgsLenAtDash(); n >= 0 {
-		return args[:n], args[n:]
-	}
-	return args, nil
-}
-
 func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, command []string) error {
 	rules, err := o.rules()
 	if err != nil {
@@ -281,51 +273,4 @@ func untilSignal(cancel context.CancelFunc) func() os.Signal {
 			return nil
 		}
 	}
-}
-
-// asks reports whether the recorded client sent a request.
-func asks(events []store.Event) bool {
-	for _, e := range events {
-		if e.Kind != store.Frame || e.Dir != transport.ClientToServer {
-			continue
-		}
-		messages, _ := e.AsFrame().Messages()
-		for _, m := range messages {
-			if m.Kind() == transport.Request {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// unanswered names the first of the client's requests that a recording has no
-// answer to, and how many there are more; "" when there is none. A cancelled one
-// needs none, and a subscription has none while it lasts. Over HTTP a status may be
-// the answer: nothing is said there.
-func unanswered(events []store.Event) string {
-	calls := timeline.NewCalls()
-	for _, e := range events {
-		if e.Stream > 0 {
-			return ""
-		}
-		_ = calls.Apply(e) // never fails
-	}
-	first, more := "", 0
-	for _, c := range calls.Unanswered() {
-		switch {
-		case c.Dir != transport.ClientToServer || c.Cancelled != 0 || c.Method == mcp.MethodListen:
-		case first == "":
-			first = fmt.Sprintf("#%d %s", c.Request, named(c.Method))
-			if c.Target != "" {
-				first += " " + named(c.Target)
-			}
-		default:
-			more++
-		}
-	}
-	if more > 0 {
-		first += fmt.Sprintf(" and %d more", more)
-	}
-	return first
 }

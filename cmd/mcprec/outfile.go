@@ -5,18 +5,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/jsonl"
-	"github.com/mcprec/mcprec/transport"
-	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // outFile is a file that a command makes of what was recorded.
@@ -218,57 +211,4 @@ func writeTemp(name string, write func(io.Writer) error) (string, error) {
 		return "", fmt.Errorf("write %s: %w", name, err)
 	}
 	return tmp.Name(), nil
-}
-
-// contents says what a session holds.
-type contents struct {
-	header store.Header
-	said   bool // the server said something
-	probed bool // see contentsOf
-}
-
-// contentsOf returns what a session holds. A session is a probe if the client asked for
-// nothing but server/discover: some start a server for that alone, and another for their
-// session, as the TypeScript SDK does. A session that cannot be read counts as no probe in
-// which the server spoke, so that it is written: that reports the fault.
-func contentsOf(events iter.Seq2[store.Event, error]) (c contents) {
-	asked := false
-	for e, err := range events {
-		if err == nil && e.Kind == store.Opened {
-			c.header, err = store.ParseHeader(e.Payload)
-		}
-		if err != nil {
-			return contents{said: true}
-		}
-		if e.Kind != store.Frame {
-			continue
-		}
-		c.said = c.said || e.Dir == transport.ServerToClient
-		messages, _ := e.AsFrame().Messages()
-		for _, m := range messages {
-			if e.Dir == transport.ClientToServer && m.Kind() == transport.Request {
-				c.probed = m.Method == mcp.MethodDiscover && (c.probed || !asked)
-				asked = true
-			}
-		}
-		if c.said && asked && !c.probed { // nothing changes that
-			return c
-		}
-	}
-	return c
-}
-
-// probeOf reports whether a file is a recording of the same server as h, and a probe.
-func probeOf(h store.Header, name string) bool {
-	info, err := os.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || h.Command == nil && h.URL == "" {
-		return false
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	c := contentsOf(jsonl.Decode(f))
-	return c.probed && slices.Equal(c.header.Command, h.Command) && c.header.URL == h.URL
 }

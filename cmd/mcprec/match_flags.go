@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/timeline"
-	"github.com/spf13/cobra"
 )
 
 // ruleFlags are the flags that say how live messages are compared with recorded
@@ -164,15 +165,6 @@ func fewer(places []string) []string {
 		common[i] = strings.Join(x[:n], "/")
 	}
 	return common
-}
-
-func unique[T comparable](list []T) (kept []T) {
-	for _, s := range list {
-		if !slices.Contains(kept, s) {
-			kept = append(kept, s)
-		}
-	}
-	return kept
 }
 
 // advice returns the lines that say which flags would let a client's unexpected requests match,

@@ -284,3 +284,20 @@ func printVerdict(cmd *cobra.Command, format string, v interface{ Text() string 
 		return nil
 	}))
 }
+
+// shellLine returns a command line that a shell reads as these words.
+func shellLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = shellWord(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
+func shellWord(w string) string {
+	const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./@:=+,%"
+	if w != "" && strings.Trim(w, plainWord) == "" {
+		return w
+	}
+	return "'" + strings.ReplaceAll(plain(w), "'", `'\''`) + "'"
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// narrowed is a log of the events that fit: a session of its own, which every command
+// reads. It begins and ends as the whole one and tells of its gaps, its events are
+// numbered anew, and a note at its end says what was left out.
+func narrowed(events iter.Seq2[store.Event, error], o exportOptions) iter.Seq2[store.Event, error] {
+	return func(yield func(store.Event, error) bool) {
+		n := narrowing{expr: o.expr, kept: map[transport.Direction][]uint64{}}
+		fits := false
+		t := timeline.NewTranscript(func(e timeline.Entry) error {
+			fits = o.fits.Selects(&e)
+			return nil
+		})
+		t.Foresee(o.endings)
+		for e, err := range events {
+			if err == nil {
+				err = t.Apply(e)
+			}
+			if err != nil {
+				yield(e, err)
+				return
+			}
+			for _, kept := range n.take(e, fits) {
+				if !yield(kept, nil) {
+					return
+				}
+			}
+		}
+		if !n.closed {
+			yield(n.note(), nil)
+		}
+	}
+}
+
+// narrowing numbers what is kept.
+type narrowing struct {
+	expr   string
+	kept   map[transport.Direction][]uint64 // the Seqs that they had
+	was    []uint64                         // the same of all, so that the new Seq is the place
+	read   uint64
+	frames uint64
+	at     time.Duration
+	closed bool
+}
+
+// take returns the events that stand for e: none, itself, or with the last one the note.
+func (n *narrowing) take(e store.Event, fits bool) (list []store.Event) {
+	n.read++
+	n.at = e.At
+	switch e.Kind {
+	case store.Opened:
+		e.Payload = n.opened(e.Payload)
+	case store.Closed:
+		n.closed = true
+		list = append(list, n.note())
+		if info, err := store.DecodePayload[store.ClosedInfo](e); err == nil {
+			info.Frames = n.frames
+			e.Payload = store.EncodePayload(info)
+		}
+	case store.Lost:
+	default:
+		if !fits {
+			return nil
+		}
+	}
+	if e, fits = n.renumber(e); !fits {
+		return nil
+	}
+	n.kept[e.Dir] = append(n.kept[e.Dir], n.read)
+	return append(list, n.add(e, n.read))
+}
+
+// add gives an event its Seq.
+func (n *narrowing) add(e store.Event, was uint64) store.Event {
+	n.was = append(n.was, was)
+	e.Seq = uint64(len(n.was))
+	if e.Kind == store.Frame {
+		n.frames++
+	}
+	return e
+}
+
+// renumber changes the Seqs that an event names; false: what it is about was left out.
+func (n *narrowing) renumber(e store.Event) (store.Event, bool) {
+	switch e.Kind {
+	case store.Delivered:
+		info, err := store.DecodePayload[store.DeliveredInfo](e)
+		if err != nil {
+			return e, true
+		}
+		i, exact := slices.BinarySearch(n.kept[e.Dir], info.Upto)
+		if !exact && i == 0 {
+			return e, false
+		}
+		if !exact {
+			i--
+		}
+		info.Upto = n.now(n.kept[e.Dir][i])
+		e.Payload = store.EncodePayload(info)
+	case store.HTTP:
+		info, err := store.DecodePayload[store.HTTPInfo](e)
+		if err == nil && info.SSE != nil && info.SSE.Frame != 0 {
+			info.SSE.Frame = n.now(info.SSE.Frame)
+			e.Payload = store.EncodePayload(&info)
+		}
+	}
+	return e, true
+}
+
+// now returns the new Seq of an event, 0 if it was left out.
+func (n *narrowing) now(was uint64) uint64 {
+	if i, ok := slices.BinarySearch(n.was, was); ok {
+		return uint64(i + 1)
+	}
+	return 0
+}
+
+// opened gives the header an id that follows from the session and the filter.
+func (n *narrowing) opened(payload []byte) []byte {
+	h, err := store.ParseHeader(payload)
+	if err != nil || h.ID == "" {
+		return payload
+	}
+	id := store.DeriveSessionID([]byte(string(h.ID) + "\n" + n.expr))
+	return bytes.Replace(payload, []byte(`"`+string(h.ID)+`"`), []byte(`"`+string(id)+`"`), 1)
+}
+
+// note says what was left out.
+func (n *narrowing) note() store.Event {
+	kept := len(n.was)
+	if n.closed {
+		kept++ // it comes behind the note
+	}
+	text, _ := json.Marshal(n.expr) // a text always has a form
+	payload := fmt.Sprintf("mcprec export --filter %s: %d of %s", text, kept, phrase.Plural(n.read, "event"))
+	return n.add(store.Event{At: n.at, Kind: store.Note, Dir: transport.NoDirection, Payload: []byte(payload)}, n.read)
+}

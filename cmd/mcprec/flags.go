@@ -1,0 +1,240 @@
+// Command mcprec records, keeps and replays MCP sessions. See the README for a
+// tour, and mcprec help for the commands.
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// atMost is cobra.MaximumNArgs with the usage exit code.
+func atMost(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > n {
+			return usagef("%s takes at most %d argument(s), not %d; see its --help", cmd.CommandPath(), n, len(args))
+		}
+		return nil
+	}
+}
+
+// namesOf lists what there is to choose from, for a flag.
+func namesOf[T any](list []T, name func(T) string) []string {
+	names := make([]string, len(list))
+	for i, x := range list {
+		names[i] = name(x)
+	}
+	return names
+}
+
+// helpTable lists names, and what they are, for a command's help.
+func helpTable[T any](width int, list []T, row func(T) (name, says string)) string {
+	var b strings.Builder
+	for _, x := range list {
+		name, says := row(x)
+		fmt.Fprintf(&b, "  %-*s  %s\n", width, name, says)
+	}
+	return b.String()
+}
+
+// choice is the value of a flag that takes one of some words.
+type choice struct {
+	flag  string
+	value *string
+	words []string
+}
+
+// addChoice adds a flag that takes one of some words. The first is its default.
+func addChoice(cmd *cobra.Command, value *string, flag, usage string, words ...string) {
+	*value = words[0]
+	cmd.Flags().Var(&choice{flag, value, words}, flag, usage)
+	completeWords(cmd, flag, words...)
+}
+
+// String, Set and Type make it a flag's value.
+func (c *choice) String() string { return *c.value }
+
+// Set takes a word.
+func (c *choice) Set(word string) error {
+	*c.value = word
+	return oneOf(c.flag, word, c.words...)
+}
+
+// Type is what help calls it.
+func (c *choice) Type() string { return "string" }
+
+// oneOf checks a flag's value.
+func oneOf(flag, value string, allowed ...string) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return usagef("--%s %s: want one of %s", flag, value, strings.Join(allowed, ", "))
+}
+
+// notNegative checks a count.
+func notNegative(flag string, n int) error {
+	if n < 0 {
+		return usagef("--%s %d: want 0 or more", flag, n)
+	}
+	return nil
+}
+
+// firstOf returns the first argument or "".
+func firstOf(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+// completeWords makes a flag complete to one of the words.
+func completeWords(cmd *cobra.Command, flag string, words ...string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	if err != nil {
+		panic("unreachable: the flag is defined: " + err.Error())
+	}
+}
+
+// beforeDash cuts the arguments at --.
+func beforeDash(cmd *cobra.Command, args []string) (own, command []string) {
+	if n := cmd.ArgsLenAtDash(); n >= 0 {
+		return args[:n], args[n:]
+	}
+	return args, nil
+}
+
+// labels is the flag --label: of a session that is recorded, or that sessions must have.
+type labels struct {
+	text   string            // one without a value
+	values map[string]string // NAME=VALUE
+}
+
+// String, Set and Type make it a flag that may be given several times.
+func (l *labels) String() string { return strings.Join(l.list(), " ") }
+
+// Set takes one.
+func (l *labels) Set(s string) error {
+	name, value, ok := strings.Cut(s, "=")
+	if !ok || name == "" {
+		l.text = s
+		return nil
+	}
+	if l.values == nil {
+		l.values = map[string]string{}
+	}
+	l.values[name] = value
+	return nil
+}
+
+// Type is what help calls it.
+func (l *labels) Type() string { return "LABEL" }
+
+func (l *labels) list() (list []string) {
+	if l.text != "" {
+		list = append(list, l.text)
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.values)) {
+		list = append(list, name+"="+l.values[name])
+	}
+	return list
+}
+
+// of reports whether a session has all of them. NAME=VALUE may also be all of its label.
+func (l *labels) of(h store.Header) bool {
+	if l.text != "" && h.Label != l.text {
+		return false
+	}
+	for name, value := range l.values {
+		if has, ok := h.Labels[name]; (!ok || has != value) && h.Label != name+"="+value {
+			return false
+		}
+	}
+	return true
+}
+
+// labelOf is what a listing shows.
+func labelOf(s store.Session) string {
+	return (&labels{s.Label, s.Labels}).String()
+}
+
+// parseAge reads a duration as time.ParseDuration does, or one with days and weeks in
+// front: 36h, 7d, 2w, 1w3d12h.
+func parseAge(s string) (time.Duration, error) {
+	bad := fmt.Errorf("%q: want a duration such as 12h, 7d or 2w", s)
+	var age time.Duration
+	rest := s
+	for rest != "" {
+		n := strings.IndexAny(rest, "dw")
+		if n < 0 {
+			break
+		}
+		count, err := strconv.ParseFloat(rest[:n], 64)
+		if err != nil || !(count >= 0) {
+			return 0, bad
+		}
+		unit := 24 * time.Hour
+		if rest[n] == 'w' {
+			unit *= 7
+		}
+		if count*float64(unit) > math.MaxInt64/2 {
+			return 0, bad
+		}
+		age += time.Duration(count * float64(unit))
+		rest = rest[n+1:]
+	}
+	if rest == "" && s != "" {
+		return age, nil
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil || d < 0 || age+d < 0 {
+		return 0, bad
+	}
+	return age + d, nil
+}
+
+// units of sizes: with an i, or a letter alone, they are powers of 1024.
+var units = map[string]float64{
+	"": 1, "b": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20, "g": 1 << 30, "gib": 1 << 30, "t": 1 << 40, "tib": 1 << 40,
+	"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
+}
+
+// parseSize reads a number of bytes: 500MB, 2GiB, 1.5G.
+func parseSize(s string) (int64, error) {
+	number := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	unit, ok := units[strings.ToLower(s[len(number):])]
+	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if size := n * unit; ok && err == nil && n >= 0 && size < math.MaxInt64 {
+		return int64(size), nil
+	}
+	return 0, fmt.Errorf("%q: want a size such as 500MB or 2GiB", s)
+}
+
+// sizeText is a number of bytes as a person reads it.
+func sizeText(n int64) string {
+	names := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	x, i := float64(n), 0
+	for ; x >= 1024 && i < len(names)-1; i++ {
+		x /= 1024
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", x, names[i])
+}
+
+func unique[T comparable](list []T) (kept []T) {
+	for _, s := range list {
+		if !slices.Contains(kept, s) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
