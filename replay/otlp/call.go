@@ -1,8 +1,9 @@
 package otlp
 
 import (
+	"encoding/hex"
+	"encoding/json"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,36 +14,34 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// call is a request without an answer so far.
+// call is a request whose span has not ended.
 type call struct {
-	number uint64 // of the session's spans, whose first is its own
+	number uint64 // of the span in the session; the session's own is 1
 	span   *span
 	method string
-	key    callKey
-	token  callKey // zero: none
+	token  timeline.CallKey // zero: none
 	stream uint64
 	over   bool
 
-	status  int // of HTTP, which has refused it; 0: none
+	status  int // the HTTP status that refused the request; 0: none
 	refused time.Duration
 }
 
 func (s *session) request(e store.Event, m transport.Message) {
 	s.count++
-	c := &call{number: s.count, method: m.Method, key: callKey{e.Dir, mcp.KeyOf(m.ID)}, stream: e.Stream}
+	c := &call{number: s.count, method: m.Method, stream: e.Stream}
 	c.span = &span{
 		TraceID: s.trace, ParentSpanID: &s.root.SpanID, Kind: kindClient, SpanID: s.spanID(s.count), Start: s.time(e.At),
 	}
-	s.calls[c.key] = append(s.calls[c.key], c)
+	s.requests.Open(e.Dir, e.Stream, m.ID, c)
 	s.open[c.number] = c
 	if token := m.ProgressToken(); token != nil {
-		c.token = callKey{e.Dir, mcp.KeyOf(token)}
+		c.token = timeline.CallKeyOf(e.Dir, token)
 		s.tokens[c.token] = c
 	}
 	meta := transport.Member(m.Params, mcp.MemberMeta)
 	parent := parseRemote(text(transport.Member(meta, "traceparent")), text(transport.Member(meta, "tracestate")))
 	if on := s.streams[e.Stream]; on != nil {
-		on.asked = append(on.asked, c)
 		if on.call != nil && e.Dir == transport.ServerToClient {
 			c.span.TraceID, c.span.ParentSpanID = on.call.span.TraceID, &on.call.span.SpanID
 		}
@@ -64,7 +63,7 @@ func (s *session) request(e store.Event, m transport.Message) {
 	}
 }
 
-// describe says what a request asks for.
+// describe gives the span the request's name and attributes.
 func (c *call) describe(m transport.Message, seq uint64) {
 	a := &c.span.Attributes
 	a.set("mcp.method.name", stringOf(m.Method))
@@ -92,13 +91,12 @@ func (c *call) describe(m transport.Message, seq uint64) {
 	a.set("mcprec.request", intOf(seq))
 }
 
-// remoteParent says of a span that it is known whether its parent is remote, and it is.
+// remoteParent is two flags of a span: has_is_remote and is_remote, of the parent.
 const remoteParent = 0x300
 
 func (s *session) response(e store.Event, m transport.Message) {
-	key := callKey{e.Dir.Reverse(), mcp.KeyOf(m.ID)}
-	c := s.answeredBy(key, e.Stream)
-	if c == nil {
+	c, found := s.requests.Close(e.Dir.Reverse(), e.Stream, m.ID)
+	if !found {
 		s.note(s.root, e.At, "response to no request")
 		return
 	}
@@ -127,29 +125,7 @@ func (s *session) response(e store.Event, m transport.Message) {
 	s.finish(c)
 }
 
-// answeredBy returns the call that a response on a stream answers, nil if there is none:
-// that of its exchange, and where the exchange asked nothing with the id the first that is
-// open.
-func (s *session) answeredBy(key callKey, stream uint64) *call {
-	own := false
-	if on := s.streams[stream]; on != nil {
-		for _, c := range on.asked {
-			if c.key != key {
-				continue
-			}
-			if own = true; !c.over {
-				return c
-			}
-		}
-	}
-	i := slices.IndexFunc(s.calls[key], func(c *call) bool { return c.status == 0 })
-	if own || i < 0 {
-		return nil
-	}
-	return s.calls[key][i]
-}
-
-// endRefused ends a call that was answered by an HTTP status.
+// endRefused ends a call whose only answer is an HTTP status.
 func (s *session) endRefused(c *call) {
 	code := strconv.Itoa(c.status)
 	c.span.Attributes.set("error.type", stringOf(code))
@@ -159,21 +135,10 @@ func (s *session) endRefused(c *call) {
 	s.finish(c)
 }
 
-// finish hands a call's span out.
+// finish adds the call's span to the batch.
 func (s *session) finish(c *call) {
 	delete(s.open, c.number)
 	c.over = true
-	open := s.calls[c.key]
-	if i := slices.Index(open, c); i == 0 {
-		open = open[1:]
-	} else {
-		open = slices.Delete(open, i, i+1)
-	}
-	if len(open) == 0 {
-		delete(s.calls, c.key)
-	} else {
-		s.calls[c.key] = open
-	}
 	if s.tokens[c.token] == c {
 		delete(s.tokens, c.token)
 	}
@@ -184,7 +149,7 @@ func (s *session) finish(c *call) {
 	*s.spans() = append(*s.spans(), c.span)
 }
 
-// common puts the attributes that all spans have.
+// common sets the attributes that every span has.
 func (s *session) common(a *attributes) {
 	if s.revision != "" {
 		a.set("mcp.protocol.version", stringOf(s.revision))
@@ -213,7 +178,7 @@ func (s *session) common(a *attributes) {
 	}
 }
 
-// notification adds an event to the call that it concerns, or to the session.
+// notification adds an event to the span of the call that it concerns, else to the session's.
 func (s *session) notification(e store.Event, m transport.Message) {
 	span := s.root
 	if about := s.concerns(e, m); about != nil {
@@ -224,7 +189,7 @@ func (s *session) notification(e store.Event, m transport.Message) {
 		return
 	}
 	a.set("mcprec.event", intOf(e.Seq))
-	for _, key := range told[m.Method] {
+	for _, key := range eventParams[m.Method] {
 		raw := transport.Member(m.Params, key)
 		name := strings.TrimPrefix(m.Method, "notifications/") + "." + key
 		switch number, err := strconv.ParseFloat(string(raw), 64); {
@@ -239,15 +204,14 @@ func (s *session) notification(e store.Event, m transport.Message) {
 	}
 }
 
-// concerns returns the open call that a notification is about, nil if it is about none.
+// concerns returns the open call that a notification is about, or nil.
 func (s *session) concerns(e store.Event, m transport.Message) *call {
 	switch m.Method {
 	case mcp.NotificationProgress:
-		return s.tokens[callKey{e.Dir.Reverse(), mcp.KeyOf(m.ProgressToken())}]
+		return s.tokens[timeline.CallKeyOf(e.Dir.Reverse(), m.ProgressToken())]
 	case mcp.NotificationCancelled:
-		if open := s.calls[callKey{e.Dir, mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID))}]; len(open) > 0 {
-			return open[len(open)-1]
-		}
+		c, _ := s.requests.Latest(e.Dir, timeline.CancelledID(m))
+		return c
 	case mcp.NotificationMessage:
 		if on := s.streams[e.Stream]; on != nil && e.Dir == transport.ServerToClient {
 			return on.call
@@ -256,10 +220,47 @@ func (s *session) concerns(e store.Event, m transport.Message) *call {
 	return nil
 }
 
-// told are the params of notifications that their events have.
-var told = map[string][]string{
+// eventParams are the params of notifications that their events have as attributes.
+var eventParams = map[string][]string{
 	mcp.NotificationProgress:        {"progress", "total", "message"},
 	mcp.NotificationMessage:         {"level", "logger", "data"},
 	mcp.NotificationCancelled:       {"reason"},
 	mcp.NotificationResourceUpdated: {"uri"},
+}
+
+// remote is a span of a peer, as the W3C's Trace Context names it.
+type remote struct {
+	trace traceID
+	span  spanID
+	flags byte
+	state string
+}
+
+// parseRemote reads a traceparent; nil if the text is not valid.
+func parseRemote(parent, state string) *remote {
+	parts := strings.Split(parent, "-")
+	if len(parts) < 4 || parts[0] == "ff" || parts[0] == "00" && len(parts) > 4 {
+		return nil
+	}
+	r := remote{state: state}
+	var version, flags [1]byte
+	for i, into := range [][]byte{version[:], r.trace[:], r.span[:], flags[:]} {
+		if len(parts[i]) != 2*len(into) || strings.ToLower(parts[i]) != parts[i] {
+			return nil
+		}
+		if _, err := hex.Decode(into, []byte(parts[i])); err != nil {
+			return nil
+		}
+	}
+	if r.trace == (traceID{}) || r.span == (spanID{}) {
+		return nil
+	}
+	r.flags = flags[0]
+	return &r
+}
+
+// text returns the text of a JSON string, "" of any other value.
+func text(raw json.RawMessage) string {
+	s, _ := timeline.StringOf(raw)
+	return s
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// The JSON form of OTLP, as opentelemetry-proto's trace.proto and "JSON Protobuf Encoding"
-// of the OTLP specification have it: ids are in hexadecimal, 64-bit numbers are strings.
+// The JSON form of OTLP, by opentelemetry-proto's trace.proto and "JSON Protobuf Encoding" in
+// the OTLP specification: ids are hexadecimal, 64-bit numbers are strings.
 
 type traces struct {
 	ResourceSpans [1]resourceSpans `json:"resourceSpans"`
@@ -125,15 +125,15 @@ func (a *attributes) set(key string, v value) {
 	*a = append(*a, attribute{key, v})
 }
 
-// batchSpans is how many spans are written at once.
+// batchSpans is how many spans a line has.
 const batchSpans = 8192
 
-// WriteJSON writes a session in the JSON form, a batch a line. version is that of the
-// program that writes.
+// WriteJSON writes a session in the JSON form, a batch a line. version is the version of the
+// writing program.
 func WriteJSON(w io.Writer, events iter.Seq2[store.Event, error], version string) error {
 	s := &session{
-		version: version, root: &span{}, calls: map[callKey][]*call{}, open: map[uint64]*call{},
-		tokens: map[callKey]*call{}, streams: map[uint64]*stream{},
+		version: version, root: &span{}, open: map[uint64]*call{},
+		tokens: map[timeline.CallKey]*call{}, streams: map[uint64]*stream{},
 	}
 	s.begin()
 	flush := func() error {
@@ -161,7 +161,7 @@ func WriteJSON(w io.Writer, events iter.Seq2[store.Event, error], version string
 	return flush()
 }
 
-// projection is a function that takes events.
+// projection is a function as a [timeline.Projection].
 type projection func(store.Event) error
 
 // Apply takes the next event.

@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"maps"
@@ -9,41 +10,36 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// session is a session while it is folded into spans.
+// session folds a session into spans.
 type session struct {
-	version string
+	version string // of the program that writes
 	batch   traces // the spans that have ended and are not written
 
 	header   store.Header
 	trace    traceID
-	root     *span // not of the batch before the end
+	root     *span // the session's own, in the last batch
 	last     time.Duration
 	revision string
-	mcp      string // the id of MCP's own session
-	server   string // its name
-	calls    map[callKey][]*call
-	open     map[uint64]*call // all of them, by their number
-	count    uint64           // of the spans that began
-	tokens   map[callKey]*call
+	mcp      string           // the id of MCP's own session
+	server   string           // the server's name
+	count    uint64           // of the spans so far
+	open     map[uint64]*call // by number
+	requests timeline.InFlight[*call]
+	tokens   map[timeline.CallKey]*call
 	streams  map[uint64]*stream
-}
-
-// callKey is an id or a token of the requests of one direction.
-type callKey struct {
-	dir transport.Direction
-	id  mcp.Key
 }
 
 // stream is an HTTP exchange.
 type stream struct {
-	parent *remote // of its request's header
-	call   *call   // of the client, while it is open
-	asked  []*call // all of both ends
+	parent  *remote // of its request's header
+	call    *call   // of the client, while it is open
+	refused []*call // by the response's status; a message may still answer them
 }
 
 // begin begins a batch.
@@ -54,7 +50,7 @@ func (s *session) begin() {
 	scope.Spans = []*span{}
 }
 
-// spans are those of the batch.
+// spans returns the spans of the batch.
 func (s *session) spans() *[]*span { return &s.batch.ResourceSpans[0].ScopeSpans[0].Spans }
 
 func (s *session) apply(e store.Event) {
@@ -63,7 +59,7 @@ func (s *session) apply(e store.Event) {
 	case store.Opened:
 		h, err := store.ParseHeader(e.Payload)
 		if err != nil {
-			return // a store has none such
+			return // a store takes no such event
 		}
 		s.header = h
 		if id, err := h.ID.Bytes(); err == nil {
@@ -95,14 +91,15 @@ func (s *session) apply(e store.Event) {
 	}
 }
 
-// spanID is the id of the span with a number.
+// spanID returns the id of the span with a number.
 func (s *session) spanID(number uint64) (id spanID) {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(append([]byte("mcprec span "), s.trace[:]...), number))
 	copy(id[:], sum[:])
 	return id
 }
 
-// time is the wall time of an offset; where the start is not known, since 1970.
+// time returns the wall time of an offset, in nanoseconds since 1970; of an unknown start the
+// offset.
 func (s *session) time(at time.Duration) uint64 {
 	if s.header.Start.Year() < 1970 {
 		return uint64(at)
@@ -110,7 +107,7 @@ func (s *session) time(at time.Duration) uint64 {
 	return uint64(s.header.Start.Add(at).UnixNano())
 }
 
-// exchange takes what an HTTP event says of the session.
+// exchange takes an HTTP event.
 func (s *session) exchange(e store.Event) {
 	info, err := store.DecodePayload[store.HTTPInfo](e)
 	if err != nil {
@@ -120,24 +117,23 @@ func (s *session) exchange(e store.Event) {
 	if id := h.Get(mcp.HeaderSessionID); id != "" {
 		s.mcp = id
 	}
-	var asked []*call
-	if on := s.streams[e.Stream]; on != nil {
-		asked = on.asked
+	refused, status := s.requests.Follow(e)
+	slices.SortFunc(refused, func(a, b *call) int { return cmp.Compare(a.number, b.number) })
+	for _, c := range refused {
+		c.status, c.refused = status, e.At
 	}
-	switch info.What {
-	case store.HTTPRequest:
+	on := s.streams[e.Stream]
+	switch {
+	case info.What == store.HTTPRequest:
 		parent := parseRemote(h.Get("Traceparent"), strings.Join(h.Values("Tracestate"), ","))
 		s.streams[e.Stream] = &stream{parent: parent}
-	case store.HTTPResponse:
-		if info.Status < http.StatusMultipleChoices {
-			return
-		}
-		for _, c := range asked { // a message may still come, so the calls end with the exchange
-			c.status, c.refused = info.Status, e.At
-		}
-	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
-		for _, c := range asked {
-			if !c.over && c.status != 0 {
+	case on == nil:
+	case info.What == store.HTTPResponse:
+		on.refused = refused
+	case info.What == store.HTTPEnd, info.What == store.HTTPAbort, info.What == store.HTTPBroken,
+		info.What == store.HTTPNone, info.What == store.HTTPLeft:
+		for _, c := range on.refused {
+			if !c.over {
 				s.endRefused(c)
 			}
 		}
@@ -145,7 +141,7 @@ func (s *session) exchange(e store.Event) {
 	}
 }
 
-// end ends the session's span, and those of calls without an answer.
+// end ends the session's span, and the spans of calls without an answer.
 func (s *session) end() {
 	for _, number := range slices.Sorted(maps.Keys(s.open)) {
 		c := s.open[number]
@@ -171,7 +167,8 @@ func (s *session) end() {
 	*s.spans() = append(*s.spans(), s.root)
 }
 
-// note adds an event to a span, and returns its attributes; nil if the span has 1000.
+// note adds an event to a span, and returns the event's attributes; nil if the span already
+// has 1000 events.
 func (s *session) note(of *span, at time.Duration, name string) *attributes {
 	if len(of.Events) >= 1000 {
 		of.DroppedEvents++
