@@ -1,25 +1,26 @@
-// Package schema says where a message does not fit the official JSON schema of its
-// revision of the Model Context Protocol.
+// Package schema finds the places where a message does not fit the official JSON schema of
+// its revision of the Model Context Protocol.
 //
 // # Promises
 //
 // A [Validator] is pure but for reading the schemas, which are part of the program; one
-// goroutine at a time may use it. It reads a schema when the first message needs it. A [Fault] says the place, as a JSON pointer
-// from the message's root, and what was wanted there. Of a value that fits none of
-// several forms it tells of the form that it seems to be.
+// goroutine at a time may use it. It reads a schema when the first message needs the schema. A
+// [Fault] names the place, as a JSON pointer from the message's root, and what is wanted there.
+// If a value fits none of several forms, the faults are those of the form that the value
+// resembles most.
 //
-// The published schemas are wrong in places. What fails only there is told all the same,
-// with a Reason, so that nobody takes it for a fault of a peer.
+// The published schemas are wrong in places. A fault that comes only from such a place has a
+// Reason, so that it is not taken for a fault of a peer.
 //
 // # Data layout
 //
-// mcp has the schemas, one a revision, unchanged but for being compressed, and their
-// licence. A request and a notification are held to the definition that has their
-// method, a result to that of its request's; all are held to that of their kind of
-// JSON-RPC message.
+// The folder mcp has the published schemas, one for each revision, compressed and otherwise
+// unchanged, and their licence. Every message is checked against the definition of its kind of
+// JSON-RPC message; a request and a notification also against the definition with their method,
+// a result against the result of its request.
 //
 // # What it refuses
 //
-// A revision of which it has no schema is judged by none. A method that the schema does
-// not know is only held to JSON-RPC: extensions are allowed.
+// A message of a revision without a schema here is not checked. A method that the schema does
+// not know is checked as JSON-RPC alone: extensions are allowed.
 package schema

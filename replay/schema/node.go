@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// node is a schema within a schema: the keywords of JSON Schema that the published
-// schemas use. Another keyword, or one in another form, is an error when a schema is read.
+// node is a schema within a schema, with the keywords of JSON Schema that the published
+// schemas use. Another keyword, or another form, is an error when a schema is read.
 type node struct {
 	Ref                  string `json:"$ref"`
 	Type                 names
@@ -45,7 +45,7 @@ func (n *names) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &(*n)[0])
 }
 
-// UnmarshalJSON reads an object, or true, which any value fits.
+// UnmarshalJSON reads an object, or true, which every value fits.
 func (n *node) UnmarshalJSON(text []byte) error {
 	if string(text) == "true" {
 		return nil
@@ -57,8 +57,8 @@ func (n *node) UnmarshalJSON(text []byte) error {
 	return d.Decode((*object)(n))
 }
 
-// link finds what the references of a node name. Only the drafts up to 07 hold a value to
-// a format; later ones take it as a remark.
+// link finds the targets of a node's references. Only the drafts up to 07 check formats; in
+// later drafts a format is a remark.
 func (n *node) link(definitions map[string]*node, formats bool) error {
 	if n == nil {
 		return nil
@@ -71,7 +71,8 @@ func (n *node) link(definitions map[string]*node, formats bool) error {
 			return fmt.Errorf("there is no %s", n.Ref)
 		}
 	}
-	inner := slices.Concat(slices.Collect(maps.Values(n.Properties)), []*node{n.AdditionalProperties, n.Items}, n.AllOf, n.AnyOf)
+	children := slices.Collect(maps.Values(n.Properties))
+	inner := slices.Concat(children, []*node{n.AdditionalProperties, n.Items}, n.AllOf, n.AnyOf)
 	for _, child := range inner {
 		if err := child.link(definitions, formats); err != nil {
 			return err
@@ -80,20 +81,20 @@ func (n *node) link(definitions map[string]*node, formats bool) error {
 	return nil
 }
 
-// failure is one thing that a value lacks. At most one of types, missing, values and
-// other is set.
+// failure is one place where a value does not fit. One of types, missing, values and other is
+// set.
 type failure struct {
 	at       string   // a JSON pointer from the value
 	got      string   // the type of the value there
-	types    []string // one of these types was wanted
+	types    []string // the types that fit
 	missing  []string // properties
-	values   []any    // one of these values was wanted
-	constant bool     // the schema has values as a constant, by which it tells forms apart
-	other    string   // any other failure in words
+	values   []any    // the values that fit
+	constant bool     // values is a constant, which distinguishes forms
+	other    string   // another failure in words
 }
 
-// failures holds a value to a schema. It returns the innermost failures; of several
-// forms, those of the one that the value seems to be.
+// failures checks a value against a schema. It returns the innermost failures; if there are
+// several forms, the failures of the form that the value resembles most.
 func (n *node) failures(value any, at string) (list []failure) {
 	got := typeOf(value)
 	equal := func(want any) bool { return want == value || floatOf(want) == floatOf(value) }
@@ -161,9 +162,9 @@ func (n *node) failures(value any, at string) (list []failure) {
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// formFailures returns nothing if the value fits one of the forms of anyOf. Otherwise it
-// returns the failures of the form that the value fits best: whose constants it has, then
-// the one that fails deepest, then in the fewest places.
+// formFailures checks a value against the forms of anyOf. It returns nil if one form fits.
+// Otherwise it returns the failures of the form that fits best: the fewest wrong constants,
+// then the deepest failure, then the fewest failures.
 func (n *node) formFailures(value any, at string) []failure {
 	var forms [][]failure
 	for _, form := range n.AnyOf {
@@ -176,7 +177,7 @@ func (n *node) formFailures(value any, at string) []failure {
 	if forms == nil {
 		return nil
 	}
-	plainTypes := failure{at: at, got: typeOf(value)} // if each form is but a type
+	plainTypes := failure{at: at, got: typeOf(value)} // if every form is just a type
 	for _, form := range forms {
 		if len(form) > 1 || form[0].types == nil || form[0].at != at {
 			plainTypes.types = nil
@@ -190,13 +191,14 @@ func (n *node) formFailures(value any, at string) []failure {
 		return []failure{plainTypes}
 	}
 	best := slices.MinFunc(forms, func(a, b []failure) int {
-		return cmp.Or(cmp.Compare(constants(a), constants(b)), cmp.Compare(deepest(b), deepest(a)), cmp.Compare(len(a), len(b)))
+		return cmp.Or(
+			cmp.Compare(constants(a), constants(b)), cmp.Compare(deepest(b), deepest(a)), cmp.Compare(len(a), len(b)))
 	})
 	if constants(best) == 0 {
 		return best
 	}
-	// The value has the constants of no form. If one place has a constant in all of them,
-	// the value there is all that is wrong for certain.
+	// Every form has a wrong constant. If the constants of all forms stand at one place, only
+	// the value there is certainly wrong.
 	isConstant := func(f failure) bool { return f.constant }
 	joined := best[slices.IndexFunc(best, isConstant)]
 	joined.values = nil
@@ -213,7 +215,7 @@ func (n *node) formFailures(value any, at string) []failure {
 	return []failure{joined}
 }
 
-// constants counts the constants that a value does not have.
+// constants counts the failures of constants.
 func constants(list []failure) (n int) {
 	for _, f := range list {
 		if f.constant {
@@ -223,7 +225,7 @@ func constants(list []failure) (n int) {
 	return n
 }
 
-// deepest returns how deep the deepest failure is.
+// deepest returns the depth of the deepest failure.
 func deepest(list []failure) (n int) {
 	for _, f := range list {
 		n = max(n, strings.Count(f.at, "/"))
@@ -231,7 +233,7 @@ func deepest(list []failure) (n int) {
 	return n
 }
 
-// text says what is there and what was wanted.
+// text describes what is there and what is wanted.
 func (f failure) text() string {
 	switch {
 	case f.types != nil:
@@ -248,7 +250,7 @@ func (f failure) text() string {
 	return f.other
 }
 
-// quote returns a string in single quotes, and another value as it is.
+// quote returns a string in single quotes, and any other value without quotes.
 func quote(value any) string {
 	text, ok := value.(string)
 	if !ok {
@@ -283,13 +285,13 @@ func typeOf(value any) string {
 	return "object"
 }
 
-// floatOf returns a JSON number's value, and not a number for any other value.
+// floatOf returns the value of a JSON number, NaN for any other value.
 func floatOf(value any) float64 {
 	number, ok := value.(json.Number)
 	if !ok {
 		return math.NaN()
 	}
-	f, _ := number.Float64() // infinite if it is out of range
+	f, _ := number.Float64() // infinite if out of range
 	return f
 }
 
@@ -299,7 +301,7 @@ func isInteger(value any) bool {
 	return f == math.Trunc(f)
 }
 
-// misformat says why a text is not of a format; "" if it is, or the format is not known.
+// misformat returns why a text does not have a format; "" if it has, or the format is unknown.
 func misformat(format, text string) string {
 	if format != "uri" && format != "uri-template" {
 		return ""

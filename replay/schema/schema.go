@@ -16,12 +16,12 @@ import (
 
 // Fault is a place of a message that does not fit.
 type Fault struct {
-	Path   string // a JSON pointer from the message's root; "" is that
-	Text   string // what is there and what was wanted
-	Reason string // why the schema is wrong there; "" where it is not
+	Path   string // a JSON pointer from the message's root; "" is the root
+	Text   string // what is there and what is wanted
+	Reason string // why the schema is wrong there; "" where the schema is right
 }
 
-// Validator has the schemas that were needed so far. The zero value is ready.
+// Validator checks messages. It keeps the schemas that it has read. The zero value is ready.
 type Validator struct {
 	schemas map[string]*schema
 }
@@ -32,10 +32,10 @@ var published embed.FS
 // schema is the schema of one revision.
 type schema struct {
 	definitions map[string]*node
-	methods     map[string]string // the definition of a request or notification by its method
+	methods     map[string]string // by method: the definition of the request or notification
 }
 
-// read returns the schema of a revision; nil where there is none.
+// read returns the schema of a revision, nil if there is none.
 func read(revision string) (*schema, error) {
 	packed, err := published.ReadFile("mcp/" + revision + ".json.gz")
 	if err != nil {
@@ -75,9 +75,8 @@ func read(revision string) (*schema, error) {
 	return s, nil
 }
 
-// Check returns what does not fit in a message. The method is that of its request if it
-// is a response; "" where that is not known. It returns nothing of a revision that has
-// no schema here.
+// Check returns the faults of a message, nil for a revision without a schema here. method is
+// the method of the request that a response answers, "" if unknown.
 func (v *Validator) Check(revision string, m *transport.Message, method string) ([]Fault, error) {
 	s, known := v.schemas[revision]
 	if !known {
@@ -93,7 +92,7 @@ func (v *Validator) Check(revision string, m *transport.Message, method string) 
 	if s == nil {
 		return nil, nil
 	}
-	var doc any // with numbers as they are written; nil if the message is not JSON
+	var doc any // numbers are json.Number; nil if the message is not JSON
 	d := json.NewDecoder(bytes.NewReader(m.Raw))
 	d.UseNumber()
 	if d.Decode(&doc) != nil {
@@ -121,7 +120,7 @@ func (v *Validator) Check(revision string, m *transport.Message, method string) 
 	return slices.Compact(faults), nil
 }
 
-// first returns the first of these definitions that there is.
+// first returns the first of these definitions that the schema has.
 func (s *schema) first(names ...string) string {
 	for _, name := range names {
 		if s.definitions[name] != nil {
@@ -131,7 +130,7 @@ func (s *schema) first(names ...string) string {
 	return ""
 }
 
-// resultOf names the definition of the result of a request.
+// resultOf returns the definition for the result of a request.
 func (s *schema) resultOf(method string, result any) string {
 	fields, _ := result.(map[string]any)
 	if _, task := fields["task"].(map[string]any); task && s.definitions["CreateTaskResult"] != nil {
@@ -147,7 +146,7 @@ func (s *schema) resultOf(method string, result any) string {
 	return s.first(strings.TrimSuffix(request, "Request")+"Result", "EmptyResult")
 }
 
-// faults holds a value to a definition; at is where in the message it stands.
+// faults checks a value, which stands at a place of the message, against a definition.
 func (s *schema) faults(definition string, value any, at string) []Fault {
 	d := s.definitions[definition]
 	if d == nil {
@@ -161,11 +160,13 @@ func (s *schema) faults(definition string, value any, at string) []Fault {
 	return list
 }
 
-// flaw says why the published schema is wrong where a value fails that is held to a
-// definition; "" where it is not.
+// flaw returns why the published schema is wrong where a value fails a definition; "" where
+// the schema is right.
 func flaw(f failure, definition, path string) string {
 	answer := strings.HasPrefix(definition, "JSONRPCError")
-	scalars := slices.DeleteFunc(slices.Clone(f.types), func(t string) bool { return t == "array" || t == "null" || t == "object" })
+	scalars := slices.DeleteFunc(slices.Clone(f.types), func(name string) bool {
+		return name == "array" || name == "null" || name == "object"
+	})
 	slices.Sort(scalars)
 	switch {
 	case f.got == "number" && slices.Equal(scalars, []string{"boolean", "integer", "string"}):
