@@ -94,7 +94,7 @@ func (r *Recording) messagesOf(f recordedFrame) []recordedMessage { return r.mes
 // loader is the projection that makes a Recording.
 type loader struct {
 	Recording
-	open timeline.InFlight[int32] // indices into messages
+	index timeline.Index[mcp.Key, int32] // of the messages
 }
 
 // Apply takes the next event.
@@ -137,7 +137,7 @@ func (l *loader) Apply(e store.Event) error {
 		f.hi = int32(len(l.messages))
 		l.frames = append(l.frames, f)
 	case store.HTTP:
-		refused, status := l.open.Follow(e)
+		refused, status := l.index.Follow(e)
 		for _, request := range refused {
 			l.messages[request].refused, l.refusal = true, status
 		}
@@ -186,15 +186,15 @@ func (l *loader) message(frame int32, e store.Event, m transport.Message) {
 	pm := recordedMessage{kind: m.Kind(), frame: frame, pair: -1, method: m.Method, target: timeline.TargetOf(m), id: string(m.ID)}
 	switch pm.kind {
 	case transport.Request:
-		l.open.Open(dir, e.Stream, m.ID, index)
+		l.index.Ask(dir, e.Stream, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), index)
 	case transport.Response:
-		if request, ok := l.open.Close(dir.Reverse(), e.Stream, m.ID); ok {
+		if request, ok := l.index.Answer(dir.Reverse(), e.Stream, mcp.KeyOf(m.ID)); ok {
 			pm.pair = request
 			l.messages[request].pair = index
 		}
 	case transport.Notification:
 		if id := timeline.CancelledID(m); id != nil {
-			if request, ok := l.open.Latest(dir, id); ok {
+			if request, ok := l.index.Cancel(dir, mcp.KeyOf(id)); ok {
 				pm.pair = request
 			}
 			var reason string

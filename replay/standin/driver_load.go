@@ -22,7 +22,7 @@ func NewDriver(events []store.Event, rules match.Rules) *Driver {
 			}
 		}
 	})
-	c := driverLoader{Driver: d, open: timeline.InFlight[*request]{}, asked: timeline.InFlight[*serverMsg]{}, byToken: map[mcp.Key]*serverMsg{}, byOwnToken: map[mcp.Key]*request{},
+	c := driverLoader{Driver: d, open: timeline.NewIndex[mcp.Key, *request](timeline.All), asked: timeline.NewIndex[mcp.Key, *serverMsg](timeline.All),
 		exchanges: exchangesOf(events), on: map[uint64][]*request{}}
 	for _, e := range events {
 		c.clientEnded = c.clientEnded || e.Kind == store.EOF && e.Dir == transport.ClientToServer
@@ -45,13 +45,11 @@ func NewDriver(events []store.Event, rules match.Rules) *Driver {
 // driverLoader reads a recording into a Driver.
 type driverLoader struct {
 	*Driver
-	open    timeline.InFlight[*request]
-	asked   timeline.InFlight[*serverMsg]
-	byToken map[mcp.Key]*serverMsg // the last request of the server with the progress token
+	open  timeline.Index[mcp.Key, *request]
+	asked timeline.Index[mcp.Key, *serverMsg]
 
-	at          time.Duration        // of the frame before
-	clientEnded bool                 // the client has ended its side
-	byOwnToken  map[mcp.Key]*request // the last request of the client with it
+	at          time.Duration // of the frame before
+	clientEnded bool          // the client has ended its side
 	exchanges   *exchanges
 	on          map[uint64][]*request // the requests of an HTTP exchange
 }
@@ -72,10 +70,7 @@ func (d *driverLoader) addClientFrame(e store.Event) {
 			l.requests = append(l.requests, r)
 			id := mcp.KeyOf(m.ID)
 			d.requests[id] = append(d.requests[id], r)
-			if token := m.ProgressToken(); token != nil {
-				d.byOwnToken[mcp.KeyOf(token)] = r
-			}
-			d.open.Open(transport.ClientToServer, e.Stream, m.ID, r)
+			d.open.Ask(transport.ClientToServer, e.Stream, id, mcp.KeyOf(m.ProgressToken()), r)
 			if e.Stream != 0 {
 				d.on[e.Stream] = append(d.on[e.Stream], r)
 			}
@@ -83,14 +78,14 @@ func (d *driverLoader) addClientFrame(e store.Event) {
 				d.open.Refuse(e.Stream)
 			}
 		case transport.Response:
-			if t, ok := d.asked.Close(transport.ServerToClient, 0, m.ID); ok {
+			if t, ok := d.asked.Answer(transport.ServerToClient, 0, mcp.KeyOf(m.ID)); ok {
 				l.belongTo(t, edit{path: below(at, idPath)})
 			}
 		case transport.Notification:
-			if t := d.byToken[mcp.KeyOf(m.ProgressToken())]; t != nil && m.Method == mcp.NotificationProgress {
+			if t, ok := d.asked.Progress(transport.ServerToClient, 0, mcp.KeyOf(m.ProgressToken())); ok && m.Method == mcp.NotificationProgress {
 				l.belongTo(t, edit{path: below(at, progressPath), token: true})
 			}
-			if r, ok := d.open.Latest(transport.ClientToServer, timeline.CancelledID(m)); ok {
+			if r, ok := d.open.Cancel(transport.ClientToServer, mcp.KeyOf(timeline.CancelledID(m))); ok {
 				r.cancelled = true
 			}
 		}
@@ -126,10 +121,7 @@ func (d *driverLoader) addServerFrame(e store.Event) {
 			t.request, r.response = r, t
 			t.optional, t.afterEnd = r.cancelled || r.msg().Method == mcp.MethodListen, d.clientEnded
 		case transport.Request:
-			d.asked.Open(transport.ServerToClient, 0, m.ID, t)
-			if token := m.ProgressToken(); token != nil {
-				d.byToken[mcp.KeyOf(token)] = t
-			}
+			d.asked.Ask(transport.ServerToClient, 0, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), t)
 			fallthrough
 		case transport.Notification:
 			t.optional, t.owner, t.afterEnd = true, d.owner(e.Stream, m), d.clientEnded
@@ -149,7 +141,7 @@ func (d *driverLoader) close(stream uint64, m transport.Message) (*request, bool
 			id = d.on[on][i].msg().ID
 		}
 	}
-	return d.open.Close(transport.ClientToServer, on, id)
+	return d.open.Answer(transport.ClientToServer, on, mcp.KeyOf(id))
 }
 
 // turnKey is what a live message of the server must have in common with the
@@ -200,7 +192,7 @@ func (d *driverLoader) assignOwners() {
 func (d *driverLoader) owner(stream uint64, m transport.Message) *request {
 	var named *request
 	if m.Method == mcp.NotificationProgress {
-		named = d.byOwnToken[mcp.KeyOf(m.ProgressToken())]
+		named, _ = d.open.Progress(transport.ClientToServer, d.exchanges.first(stream), mcp.KeyOf(m.ProgressToken()))
 	} else if id := transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID); id != nil {
 		if list := d.requests[mcp.KeyOf(id)]; len(list) > 0 {
 			named = list[len(list)-1]

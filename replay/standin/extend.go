@@ -87,26 +87,34 @@ func Renumber(recorded, added []store.Event) []store.Event {
 	return added
 }
 
+// idKey is an id, or a progress token, of the requests of one direction.
+type idKey struct {
+	dir transport.Direction
+	id  mcp.Key
+}
+
+func idOf(dir transport.Direction, raw json.RawMessage) idKey { return idKey{dir, mcp.KeyOf(raw)} }
+
 // renumbering is the state while the added frames are read.
 type renumbering struct{ ids, tokens numbers }
 
 // numbers are ids, or progress tokens, each of the requests of one direction.
 type numbers struct {
-	old   map[timeline.CallKey]bool            // of the session
-	taken map[timeline.CallKey]bool            // not free for a new one
-	fresh map[timeline.CallKey]json.RawMessage // new ones, by what they replace
+	old   map[idKey]bool            // of the session
+	taken map[idKey]bool            // not free for a new one
+	fresh map[idKey]json.RawMessage // new ones, by what they replace
 	most  map[transport.Direction]int64
 }
 
 func newNumbers() numbers {
 	return numbers{
-		old: map[timeline.CallKey]bool{}, taken: map[timeline.CallKey]bool{},
-		fresh: map[timeline.CallKey]json.RawMessage{}, most: map[transport.Direction]int64{},
+		old: map[idKey]bool{}, taken: map[idKey]bool{},
+		fresh: map[idKey]json.RawMessage{}, most: map[transport.Direction]int64{},
 	}
 }
 
 // note gathers what the requests of some events use.
-func (r *renumbering) note(events []store.Event, ids, tokens map[timeline.CallKey]bool) {
+func (r *renumbering) note(events []store.Event, ids, tokens map[idKey]bool) {
 	for _, e := range events {
 		if e.Kind != store.Frame {
 			continue
@@ -115,9 +123,9 @@ func (r *renumbering) note(events []store.Event, ids, tokens map[timeline.CallKe
 			if m.Kind() != transport.Request {
 				continue
 			}
-			ids[timeline.CallKeyOf(e.Dir, m.ID)] = true
+			ids[idOf(e.Dir, m.ID)] = true
 			if token := m.ProgressToken(); token != nil {
-				tokens[timeline.CallKeyOf(e.Dir, token)] = true
+				tokens[idOf(e.Dir, token)] = true
 			}
 		}
 	}
@@ -143,26 +151,26 @@ func (r *renumbering) message(dir transport.Direction, m transport.Message, put 
 
 // of returns what stands for a number now, nil if it stands for itself.
 func (n numbers) of(dir transport.Direction, raw []byte) json.RawMessage {
-	return n.fresh[timeline.CallKeyOf(dir, raw)]
+	return n.fresh[idOf(dir, raw)]
 }
 
 // renew returns a new number for one that the session has already, of the same
 // JSON type; nil for another.
 func (n numbers) renew(dir transport.Direction, raw []byte) json.RawMessage {
-	key := timeline.CallKeyOf(dir, raw)
+	key := idOf(dir, raw)
 	if raw == nil || !n.old[key] {
 		return nil
 	}
 	var fresh json.RawMessage
 	var text string
 	if json.Unmarshal(raw, &text) == nil && raw[0] == '"' {
-		for i := 2; fresh == nil || n.taken[timeline.CallKeyOf(dir, fresh)]; i++ {
+		for i := 2; fresh == nil || n.taken[idOf(dir, fresh)]; i++ {
 			fresh, _ = json.Marshal(fmt.Sprintf("%s-%d", text, i))
 		}
 	} else {
 		if n.most[dir] == 0 {
 			for k := range n.taken {
-				if v, err := strconv.ParseInt(string(k.ID), 10, 64); err == nil && k.Dir == dir && v < 1<<53 {
+				if v, err := strconv.ParseInt(string(k.id), 10, 64); err == nil && k.dir == dir && v < 1<<53 {
 					n.most[dir] = max(n.most[dir], v)
 				}
 			}
@@ -170,7 +178,7 @@ func (n numbers) renew(dir transport.Direction, raw []byte) json.RawMessage {
 		n.most[dir]++
 		fresh = strconv.AppendInt(nil, n.most[dir], 10)
 	}
-	n.fresh[key], n.taken[timeline.CallKeyOf(dir, fresh)] = fresh, true
+	n.fresh[key], n.taken[idOf(dir, fresh)] = fresh, true
 	return fresh
 }
 

@@ -40,9 +40,8 @@ func newPlayer(events []store.Event, rules match.Rules, oneStream bool) *Player 
 		}
 	})
 	c := playerLoader{
-		Player: p,
-		calls:  timeline.InFlight[*clientMsg]{}, questions: timeline.InFlight[*serverRequest]{},
-		byID: map[mcp.Key]*clientMsg{}, byToken: map[mcp.Key]*clientMsg{},
+		Player:    p,
+		calls:     timeline.NewIndex[mcp.Key, *clientMsg](timeline.All),
 		exchanges: exchangesOf(events), on: map[uint64][]*clientMsg{},
 	}
 	unstreamed := map[uint64]bool{}
@@ -77,10 +76,8 @@ func newPlayer(events []store.Event, rules match.Rules, oneStream bool) *Player 
 // playerLoader reads a recording into a Player.
 type playerLoader struct {
 	*Player
-	calls     timeline.InFlight[*clientMsg]
-	questions timeline.InFlight[*serverRequest]
-	byID      map[mcp.Key]*clientMsg // the last request with the id
-	byToken   map[mcp.Key]*clientMsg
+	calls     timeline.Index[mcp.Key, *clientMsg]
+	questions timeline.Index[mcp.Key, *serverRequest]
 	exchanges *exchanges
 	on        map[uint64][]*clientMsg // what the client said in an exchange
 	noise     *store.Event            // the frame before this one, if it was the client's and no message
@@ -134,13 +131,9 @@ func (p *playerLoader) addClientFrame(e store.Event) {
 		switch m.Kind() {
 		case transport.Request:
 			p.score.Recorded++
-			p.calls.Open(transport.ClientToServer, c.on, c.msg().ID, c)
+			p.calls.Ask(transport.ClientToServer, c.on, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), c)
 			if p.exchanges.isRefused(c.on) {
 				p.calls.Refuse(c.on)
-			}
-			p.byID[mcp.KeyOf(c.msg().ID)] = c
-			if token := c.msg().ProgressToken(); token != nil {
-				p.byToken[mcp.KeyOf(token)] = c
 			}
 			if bytes.Contains(c.msg().Params, []byte("[redacted:")) {
 				p.masked[c.msg().Method] = append(p.masked[c.msg().Method], c)
@@ -153,13 +146,13 @@ func (p *playerLoader) addClientFrame(e store.Event) {
 				c.nth = len(p.requests[key])
 			}
 		case transport.Response:
-			if q, ok := p.questions.Close(transport.ServerToClient, 0, m.ID); ok {
+			if q, ok := p.questions.Answer(transport.ServerToClient, 0, mcp.KeyOf(m.ID)); ok {
 				c.answers, q.answer = q, c
 			} else {
 				p.others[strayKey(m)] = append(p.others[strayKey(m)], c)
 			}
 		default:
-			c.cancels = p.byID[mcp.KeyOf(timeline.CancelledID(m))]
+			c.cancels = p.named(timeline.CancelledID(m))
 			p.others[m.Method] = append(p.others[m.Method], c)
 		}
 	}
@@ -207,10 +200,10 @@ func (p *playerLoader) addServerFrame(e store.Event) {
 			}
 		case transport.Request:
 			q := &serverRequest{reply: r, id: mcp.KeyOf(m.ID), method: m.Method}
-			p.questions.Open(transport.ServerToClient, 0, m.ID, q)
+			p.questions.Ask(transport.ServerToClient, 0, q.id, "", q)
 			r.requests = append(r.requests, q)
 		}
-		p.addNamed(r, m, at)
+		p.addNamed(r, e.Stream, m, at)
 	}
 	if e.Stream == 0 || slices.ContainsFunc(r.owners, func(c *clientMsg) bool { return c.answer == r }) {
 		return
@@ -241,16 +234,26 @@ func (p *playerLoader) close(stream uint64, m transport.Message) (*clientMsg, bo
 			}
 		}
 	}
-	return p.calls.Close(transport.ClientToServer, on, id)
+	return p.calls.Answer(transport.ClientToServer, on, mcp.KeyOf(id))
+}
+
+// named returns the request of the client that a message names by its id, the latest open
+// one first; nil: there is none.
+func (p *playerLoader) named(id json.RawMessage) *clientMsg {
+	c, ok := p.calls.Cancel(transport.ClientToServer, mcp.KeyOf(id))
+	if !ok {
+		c, _ = p.calls.Past(transport.ClientToServer, 0, mcp.KeyOf(id))
+	}
+	return c
 }
 
 // isNull reports whether an error does not say to which request.
 func isNull(id json.RawMessage) bool { return len(id) == 0 || string(id) == "null" }
 
 // addNamed finds the requests that the message names besides by its id.
-func (p *playerLoader) addNamed(r *serverFrame, m transport.Message, at []string) {
+func (p *playerLoader) addNamed(r *serverFrame, stream uint64, m transport.Message, at []string) {
 	if m.Method == mcp.NotificationProgress {
-		if c := p.byToken[mcp.KeyOf(m.ProgressToken())]; c != nil {
+		if c, ok := p.calls.Progress(transport.ClientToServer, p.exchanges.first(stream), mcp.KeyOf(m.ProgressToken())); ok {
 			r.belongTo(c, true, below(at, progressPath))
 		}
 	}
@@ -258,7 +261,7 @@ func (p *playerLoader) addNamed(r *serverFrame, m transport.Message, at []string
 		return // as nearly always
 	}
 	for part, raw := range map[string]json.RawMessage{"params": m.Params, "result": m.Result} {
-		if c := p.byID[mcp.KeyOf(transport.Member(raw, mcp.MemberMeta, mcp.MetaSubscriptionID))]; c != nil {
+		if c := p.named(transport.Member(raw, mcp.MemberMeta, mcp.MetaSubscriptionID)); c != nil {
 			r.belongTo(c, false, below(at, []string{part, mcp.MemberMeta, mcp.MetaSubscriptionID}))
 		}
 	}

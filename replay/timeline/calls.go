@@ -52,20 +52,17 @@ type Orphan struct {
 	ID     string // raw id, or raw progress token
 }
 
-// Calls is the projection that pairs requests with responses. Each direction has
-// its own ids, which [mcp.KeyOf] compares. Over HTTP a response belongs to the request of its
-// exchange; where that has none with the id, and on a pipe, to the first open one. An HTTP
+// Calls is the projection that pairs requests with responses, as an [Index] does. An HTTP
 // status that is no success answers the requests of its exchange, as a failure.
 type Calls struct {
 	calls   []*Call
 	orphans []Orphan
-	open    InFlight[*Call]
-	tokens  map[CallKey]*Call // by direction of the request and token
+	index   Index[mcp.Key, *Call]
 }
 
 // NewCalls returns an empty projection.
 func NewCalls() *Calls {
-	return &Calls{open: InFlight[*Call]{}, tokens: map[CallKey]*Call{}}
+	return &Calls{index: NewIndex[mcp.Key, *Call](All)}
 }
 
 // All returns the calls in the order of their requests.
@@ -89,7 +86,7 @@ func (c *Calls) Unanswered() []*Call {
 // Apply takes the next event; only frames and what HTTP says of their exchanges matter.
 func (c *Calls) Apply(e store.Event) error {
 	if e.Kind == store.HTTP {
-		refused, status := c.open.Follow(e)
+		refused, status := c.index.Follow(e)
 		for _, call := range refused {
 			call.refusedBy(e, status)
 		}
@@ -105,12 +102,9 @@ func (c *Calls) Apply(e store.Event) error {
 				Request: e.Seq, At: e.At, Stream: e.Stream,
 			}
 			c.calls = append(c.calls, call)
-			c.open.Open(e.Dir, e.Stream, m.ID, call)
-			if token := m.ProgressToken(); token != nil {
-				c.tokens[CallKeyOf(e.Dir, token)] = call
-			}
+			c.index.Ask(e.Dir, e.Stream, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), call)
 		case transport.Response:
-			call, ok := c.open.Close(e.Dir.Reverse(), e.Stream, m.ID)
+			call, ok := c.index.Answer(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ID))
 			if !ok {
 				c.orphans = append(c.orphans, Orphan{Seq: e.Seq, Dir: e.Dir, ID: string(m.ID)})
 				continue
@@ -129,13 +123,13 @@ func (c *Calls) notification(e store.Event, m transport.Message) {
 	switch m.Method {
 	case mcp.NotificationProgress:
 		orphan.ID = string(m.ProgressToken())
-		if call, ok := c.tokens[CallKeyOf(e.Dir.Reverse(), m.ProgressToken())]; ok {
+		if call, ok := c.index.Progress(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ProgressToken())); ok {
 			call.Progress = append(call.Progress, e.Seq)
 			return
 		}
 	case mcp.NotificationCancelled:
 		orphan.ID = string(CancelledID(m))
-		if call, ok := c.open.Latest(e.Dir, CancelledID(m)); ok {
+		if call, ok := c.index.Cancel(e.Dir, mcp.KeyOf(CancelledID(m))); ok {
 			call.Cancelled = e.Seq
 			return
 		}

@@ -6,8 +6,9 @@
 // A [Projection] is a fold over a session's events, in Seq order. It can be thrown away
 // and rebuilt at any time; [Project] feeds several in one pass.
 //
-// [InFlight] holds the requests that are open: by direction and id, and over HTTP by
-// exchange too, because two clients may use the same id. [Transcript] makes an [Entry] of
+// [Index] pairs messages: it holds the requests that are open, by direction and by the value
+// of their ids and progress tokens, and over HTTP by exchange too, because two clients may
+// use the same id. Whoever pairs messages asks it. [Transcript] makes an [Entry] of
 // each event as it passes. It remembers only the calls in flight and the latest ones that
 // are over. [Calls] keeps every [Call] with its response. [Endings] keeps a few bytes of
 // each call, with which a Transcript can name a request's answer at the request.

@@ -19,17 +19,19 @@ import (
 // latest that are over.
 type Transcript struct {
 	emit    func(Entry) error
-	open    InFlight[*Call]
-	tokens  map[CallKey]*Call // of the calls in open
-	over    closedCalls
+	index   Index[mcp.Key, *Call]
 	asked   int      // requests so far
 	endings *Endings // what becomes of each; nil: nobody knows
 }
 
+// rememberedCalls is how many calls that are over a Transcript remembers: progress, a
+// cancellation or a second answer may still come for them.
+const rememberedCalls = 64
+
 // NewTranscript returns a transcript that gives its entries to emit. An error of
 // emit ends the fold.
 func NewTranscript(emit func(Entry) error) *Transcript {
-	return &Transcript{emit: emit, open: InFlight[*Call]{}, tokens: map[CallKey]*Call{}}
+	return &Transcript{emit: emit, index: NewIndex[mcp.Key, *Call](rememberedCalls)}
 }
 
 // Foresee tells the transcript of a log how its calls end, so that the entry of a
@@ -90,10 +92,7 @@ func (t *Transcript) request(e store.Event, em EntryMessage) *Call {
 	}
 	t.asked++
 	t.endings.predict(call)
-	t.open.openAt(CallKey{e.Dir, call.id}, e.Stream, call)
-	if call.token != "" {
-		t.tokens[CallKey{e.Dir, call.token}] = call
-	}
+	t.index.Ask(e.Dir, e.Stream, call.id, call.token, call)
 	return call
 }
 
@@ -104,19 +103,15 @@ func (t *Transcript) notification(e store.Event, m transport.Message, em *EntryM
 		if em.Token == "" {
 			return
 		}
-		k := CallKeyOf(e.Dir.Reverse(), m.ProgressToken())
-		em.Call = t.tokens[k]
-		if em.Call == nil {
-			em.Call = t.over.find(func(c *Call) bool { return c.Dir == k.Dir && c.token == k.ID })
-		}
+		em.Call, _ = t.index.Progress(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ProgressToken()))
 	case mcp.NotificationCancelled:
 		id := CancelledID(m)
 		if id == nil {
 			return
 		}
-		call, ok := t.open.Latest(e.Dir, id)
+		call, ok := t.index.Cancel(e.Dir, mcp.KeyOf(id))
 		if !ok {
-			em.Call = t.over.withID(CallKeyOf(e.Dir, id))
+			em.Call, _ = t.index.Past(e.Dir, 0, mcp.KeyOf(id))
 			return
 		}
 		em.Request, em.Call, call.Cancelled = call.Request, call, e.Seq
@@ -124,24 +119,17 @@ func (t *Transcript) notification(e store.Event, m transport.Message, em *EntryM
 }
 
 func (t *Transcript) response(e store.Event, m transport.Message, em *EntryMessage) {
-	call, ok := t.open.Close(e.Dir.Reverse(), e.Stream, m.ID)
+	call, ok := t.index.Answer(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ID))
 	if ok {
 		em.Request, em.Method, em.Target = call.Request, call.Method, call.Target
 		em.Latency = e.At - call.At
 	}
 	em.Failure = failure(m, em.Method)
 	if !ok {
-		k := CallKeyOf(e.Dir.Reverse(), m.ID) // the latest with the id, of the exchange if there is one
-		em.Call = t.over.find(func(c *Call) bool { return c.Stream == e.Stream && c.Dir == k.Dir && c.id == k.ID })
-		if em.Call == nil {
-			em.Call = t.over.withID(k)
-		}
+		em.Call, _ = t.index.Past(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ID))
 		return
 	}
 	em.Call, call.Response, call.Latency, call.Failure = call, e.Seq, em.Latency, em.Failure
-	if !call.refused { // by the status that the message came with
-		t.end(call)
-	}
 }
 
 // follow applies an HTTP event to the calls of its exchange, and returns the calls that its
@@ -150,48 +138,12 @@ func (t *Transcript) follow(e store.Event) []*Call {
 	if e.Kind != store.HTTP {
 		return nil
 	}
-	refused, status := t.open.Follow(e)
+	refused, status := t.index.Follow(e)
 	slices.SortFunc(refused, func(a, b *Call) int { return a.n - b.n })
 	for _, call := range refused {
 		call.refusedBy(e, status)
-		t.end(call)
 	}
 	return refused
-}
-
-// end notes that a call is over.
-func (t *Transcript) end(call *Call) {
-	if k := (CallKey{call.Dir, call.token}); t.tokens[k] == call {
-		delete(t.tokens, k)
-	}
-	t.over.add(call)
-}
-
-// closedCalls are the latest calls that were answered: progress, a cancellation or a
-// second answer may still come for them.
-type closedCalls struct {
-	ring [64]*Call
-	n    int
-}
-
-func (c *closedCalls) add(call *Call) {
-	c.ring[c.n%len(c.ring)] = call
-	c.n++
-}
-
-// find returns the latest that fits, or nil.
-func (c *closedCalls) find(fits func(*Call) bool) *Call {
-	for i := 1; i <= min(c.n, len(c.ring)); i++ {
-		if call := c.ring[(c.n-i)%len(c.ring)]; fits(call) {
-			return call
-		}
-	}
-	return nil
-}
-
-// withID returns the latest with an id.
-func (c *closedCalls) withID(k CallKey) *Call {
-	return c.find(func(call *Call) bool { return call.Dir == k.Dir && call.id == k.ID })
 }
 
 // Follow is Apply of an event that nobody wants to see, and whose messages were read.
@@ -208,30 +160,24 @@ func (t *Transcript) Follow(e store.Event, messages []transport.Message) {
 // has answered and that may have a message besides; those that are over, the latest last.
 func (t *Transcript) AppendCalls(b []byte) []byte {
 	b = varint.Append(b, uint64(t.asked))
-	keys := slices.SortedFunc(maps.Keys(t.open.calls), func(a, b CallKey) int {
-		return cmp.Or(cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.ID, b.ID))
+	open := slices.SortedFunc(t.index.Unanswered(), func(a, b *Call) int {
+		return cmp.Or(cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.id, b.id), cmp.Compare(a.n, b.n))
 	})
-	var open []*Call
-	for _, k := range keys {
-		for _, x := range t.open.calls[k] {
-			if !x.over {
-				open = append(open, x.call)
-			}
-		}
-	}
 	b = varint.Append(b, uint64(len(open)))
 	for _, c := range open {
-		b = c.append(b, t.tokens[CallKey{c.Dir, c.token}] == c)
+		latest, _ := t.index.Progress(c.Dir, 0, c.token)
+		b = c.append(b, latest == c && !c.refused)
 	}
-	over := min(t.over.n, len(t.over.ring))
-	b = varint.Append(b, uint64(over))
-	for i := t.over.n - over; i < t.over.n; i++ {
-		b = t.over.ring[i%len(t.over.ring)].append(b, false)
+	past := t.index.inOrderOfEnd()
+	b = varint.Append(b, uint64(len(past)))
+	for _, a := range past {
+		b = a.request.append(b, false)
 	}
 	return b
 }
 
-// append appends a call of a transcript; holds says that progress with its token is its.
+// append appends a call of a transcript; holds says that progress with its token belongs to
+// it, which a transcript that resumes knows without that.
 func (c *Call) append(b []byte, holds bool) []byte {
 	flags := byte(0)
 	if c.Late {
@@ -251,38 +197,61 @@ func ResumeTranscript(calls []byte, emit func(Entry) error) (*Transcript, error)
 	t := NewTranscript(emit)
 	r := varint.NewReader(calls)
 	t.asked = int(r.Uint())
-	refused := map[int]*Call{} // they are among both
+	var open, past []*Call
 	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
-		c, holds := callOf(&r)
-		x := t.open.openAt(CallKey{c.Dir, c.id}, c.Stream, c)
-		if c.Answered() {
-			x.refused, c.refused, refused[c.n] = true, true, c
-		}
-		if holds {
-			t.tokens[CallKey{c.Dir, c.token}] = c
-		}
+		open = append(open, callOf(&r))
 	}
 	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
-		c, _ := callOf(&r)
-		if same := refused[c.n]; same != nil {
-			c = same
-		}
-		t.over.add(c)
-		t.open.answeredAt(CallKey{c.Dir, c.id}, c.Stream, c)
+		past = append(past, callOf(&r))
 	}
 	if !r.Whole() {
 		return nil, errors.New("resume transcript: not the calls of one")
 	}
+	t.resume(open, past)
 	return t, nil
 }
 
+// resume puts calls into the index: those without a message as their answer, and those that
+// are over, in the order of their ends. A call that an HTTP status has answered is among
+// both.
+func (t *Transcript) resume(open, past []*Call) {
+	index := map[int]*asked[mcp.Key, *Call]{} // by the number of the call
+	for _, c := range past {
+		index[c.n] = c.asked()
+		index[c.n].over = true
+	}
+	for _, c := range open {
+		if index[c.n] == nil {
+			index[c.n] = c.asked()
+		}
+		index[c.n].over = false
+		index[c.n].refused = c.Answered()
+		index[c.n].request.refused = c.Answered()
+	}
+	for _, n := range slices.Sorted(maps.Keys(index)) {
+		if a := index[n]; a.over {
+			t.index.askOn(a)
+		} else {
+			t.index.ask(a)
+		}
+	}
+	for _, c := range past {
+		t.index.keep(index[c.n])
+	}
+}
+
+// asked is the call as the index of a transcript has it.
+func (c *Call) asked() *asked[mcp.Key, *Call] {
+	return &asked[mcp.Key, *Call]{request: c, stream: c.Stream, id: name[mcp.Key]{c.Dir, c.id}, token: name[mcp.Key]{c.Dir, c.token}}
+}
+
 // callOf reads a call.
-func callOf(r *varint.Reader) (c *Call, holds bool) {
+func callOf(r *varint.Reader) *Call {
 	b := r.Take(2)
 	if len(b) < 2 {
-		return &Call{}, false
+		return &Call{}
 	}
-	c = &Call{
+	c := &Call{
 		Dir: transport.Direction(b[0]), Late: b[1]&1 != 0, Request: r.Uint(), At: time.Duration(r.Uint()), Stream: r.Uint(),
 		Response: r.Uint(), Latency: time.Duration(r.Uint()), Cancelled: r.Uint(), n: int(r.Uint()),
 	}
@@ -290,5 +259,5 @@ func callOf(r *varint.Reader) (c *Call, holds bool) {
 		*text = r.Text()
 	}
 	c.id, c.token = mcp.KeyOf([]byte(c.ID)), mcp.KeyOf([]byte(c.Token))
-	return c, b[1]&2 != 0
+	return c
 }

@@ -99,7 +99,7 @@ func TestTranscriptForgets(t *testing.T) {
 	if err := Project(replaytest.SequenceOf(replaytest.Session(t, strings.Repeat(replaytest.Plain+"\n", 100))), transcript); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(transcript.open.calls); n != 0 {
+	if n := len(transcript.index.ids); n != 0 {
 		t.Errorf("remembers %d calls, none is in flight", n)
 	}
 }

@@ -1,0 +1,320 @@
+package timeline
+
+import (
+	"iter"
+	"net/http"
+	"slices"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Index says which request a response, a progress notification or a cancellation belongs
+// to. It takes one message after the other, so a reader of a live session can ask it too.
+//
+// Each direction has ids and progress tokens of its own. K is what compares them: an
+// mcp.Key, or a hash of one; the zero K means that a message has none. An id may be used
+// again once it was answered (2026-07-28), and a faulty peer uses it before. Of several
+// requests with the same id or token
+//
+//   - a response belongs to the first open one of its own HTTP exchange. If no request of
+//     the exchange had the id, as on a stream that is taken up again, and on a pipe, it
+//     belongs to the first open one;
+//   - progress belongs to the latest one of its own HTTP exchange. If no request of the
+//     exchange had the token, and on a pipe, it belongs to the latest open one, and if none
+//     is open to the latest one that is over;
+//   - a cancellation belongs to the latest open one.
+//
+// An HTTP status that is no success answers the open requests of its exchange. A message
+// that comes with the status still belongs to its request.
+//
+// The zero Index is ready, and finds no request that is over. An Index is not safe for
+// concurrent use.
+type Index[K comparable, T any] struct {
+	ids       map[name[K]][]*asked[K, T] // in their order; the first and the last are not over
+	tokens    map[name[K]][]*asked[K, T] // likewise
+	exchanges map[uint64]*exchange[K, T] // HTTP exchanges, until they end
+
+	remember   int // how many requests that are over are found; below 0: all
+	pastIDs    map[name[K]]*asked[K, T]
+	pastTokens map[name[K]]*asked[K, T]
+	past       []*asked[K, T] // of a limited number, in the order of their ends: a ring from ended on
+	ended      int
+}
+
+// All is the number of requests that [NewIndex] takes for every one.
+const All = -1
+
+// NewIndex returns an Index that finds the latest requests that are over, up to a number.
+func NewIndex[K comparable, T any](remember int) Index[K, T] {
+	return Index[K, T]{remember: remember}
+}
+
+// name is an id or a progress token of the requests of one direction.
+type name[K comparable] struct {
+	dir transport.Direction
+	key K
+}
+
+// asked is a request of an Index.
+type asked[K comparable, T any] struct {
+	request   T
+	stream    uint64
+	id, token name[K]
+	over      bool // it was answered, or its refused exchange has ended
+	refused   bool // by an HTTP status; only a message of its own exchange can be its answer
+}
+
+func (a *asked[K, T]) isOpen() bool { return !a.over && !a.refused }
+
+func (a *asked[K, T]) hasToken() bool {
+	var none K
+	return a.token.key != none
+}
+
+// exchange has the requests of an HTTP exchange, also those that are over.
+type exchange[K comparable, T any] struct {
+	ids    map[name[K]][]*asked[K, T]
+	tokens map[name[K]]*asked[K, T] // the latest
+}
+
+// Ask adds a request that goes in direction dir on an HTTP exchange, or on 0, a pipe.
+func (x *Index[K, T]) Ask(dir transport.Direction, stream uint64, id, token K, request T) {
+	x.ask(&asked[K, T]{request: request, stream: stream, id: name[K]{dir, id}, token: name[K]{dir, token}})
+}
+
+func (x *Index[K, T]) ask(a *asked[K, T]) {
+	if x.ids == nil {
+		x.ids, x.tokens = map[name[K]][]*asked[K, T]{}, map[name[K]][]*asked[K, T]{}
+	}
+	x.ids[a.id] = append(x.ids[a.id], a)
+	if a.hasToken() {
+		x.tokens[a.token] = append(x.tokens[a.token], a)
+	}
+	x.askOn(a)
+}
+
+// askOn adds a request to its exchange.
+func (x *Index[K, T]) askOn(a *asked[K, T]) {
+	if a.stream == 0 {
+		return
+	}
+	on := x.exchanges[a.stream]
+	if on == nil {
+		if x.exchanges == nil {
+			x.exchanges = map[uint64]*exchange[K, T]{}
+		}
+		on = &exchange[K, T]{ids: map[name[K]][]*asked[K, T]{}}
+		x.exchanges[a.stream] = on
+	}
+	on.ids[a.id] = append(on.ids[a.id], a)
+	if a.hasToken() {
+		if on.tokens == nil {
+			on.tokens = map[name[K]]*asked[K, T]{}
+		}
+		on.tokens[a.token] = a
+	}
+}
+
+// exchange returns the requests of an HTTP exchange; none of a pipe, and after its end.
+func (x *Index[K, T]) exchange(stream uint64) exchange[K, T] {
+	if on := x.exchanges[stream]; on != nil {
+		return *on
+	}
+	return exchange[K, T]{}
+}
+
+// Answer ends and returns the request that went in direction dir and that a response on
+// the exchange belongs to.
+func (x *Index[K, T]) Answer(dir transport.Direction, stream uint64, id K) (request T, found bool) {
+	k := name[K]{dir, id}
+	list, fits := x.exchange(stream).ids[k], func(a *asked[K, T]) bool { return !a.over }
+	if len(list) == 0 {
+		list, fits = x.ids[k], (*asked[K, T]).isOpen
+	}
+	i := slices.IndexFunc(list, fits)
+	if i < 0 {
+		return request, false
+	}
+	a := list[i]
+	a.over = true
+	if !a.refused { // by the status that the message came with
+		x.keep(a)
+	}
+	x.trim(a)
+	return a.request, true
+}
+
+// Progress returns the request that went in direction dir and that progress on the
+// exchange belongs to.
+func (x *Index[K, T]) Progress(dir transport.Direction, stream uint64, token K) (request T, found bool) {
+	k := name[K]{dir, token}
+	a := x.exchange(stream).tokens[k]
+	if a == nil {
+		a = latestOpen(x.tokens[k])
+	}
+	if a == nil {
+		a = x.pastTokens[k]
+	}
+	return a.value()
+}
+
+// Cancel returns the request that a cancellation in direction dir belongs to. It stays
+// open: its receiver may still answer.
+func (x *Index[K, T]) Cancel(dir transport.Direction, id K) (request T, found bool) {
+	return latestOpen(x.ids[name[K]{dir, id}]).value()
+}
+
+// Past returns the latest request with the id that is over: a second answer belongs to
+// it, and a cancellation that comes too late. A request of the exchange stands before
+// others.
+func (x *Index[K, T]) Past(dir transport.Direction, stream uint64, id K) (request T, found bool) {
+	k := name[K]{dir, id}
+	for _, a := range slices.Backward(x.exchange(stream).ids[k]) {
+		if !a.isOpen() {
+			return a.request, true
+		}
+	}
+	return x.pastIDs[k].value()
+}
+
+func latestOpen[K comparable, T any](list []*asked[K, T]) *asked[K, T] {
+	for _, a := range slices.Backward(list) {
+		if a.isOpen() {
+			return a
+		}
+	}
+	return nil
+}
+
+func (a *asked[K, T]) value() (request T, found bool) {
+	if a == nil {
+		return request, false
+	}
+	return a.request, true
+}
+
+// Unanswered yields the requests that no message has answered, those that an HTTP status
+// has answered among them. Requests with one id come in their order, others in none.
+func (x *Index[K, T]) Unanswered() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, list := range x.ids {
+			for _, a := range list {
+				if !a.over && !yield(a.request) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Follow applies an HTTP event to the requests of its exchange, and returns the requests
+// that its status answers, if it is not a status of success.
+func (x *Index[K, T]) Follow(e store.Event) (refused []T, status int) {
+	if x.exchanges[e.Stream] == nil {
+		return nil, 0
+	}
+	info, err := store.DecodePayload[store.HTTPInfo](e)
+	if err != nil {
+		return nil, 0
+	}
+	switch info.What {
+	case store.HTTPResponse:
+		if info.Status >= http.StatusMultipleChoices {
+			return x.Refuse(e.Stream), info.Status
+		}
+	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
+		x.End(e.Stream)
+	}
+	return nil, 0
+}
+
+// Refuse returns the open requests of an exchange, which an HTTP status has answered now.
+func (x *Index[K, T]) Refuse(stream uint64) (requests []T) {
+	for _, list := range x.exchange(stream).ids {
+		for _, a := range list {
+			if a.isOpen() {
+				a.refused = true
+				x.keep(a)
+				requests = append(requests, a.request)
+			}
+		}
+	}
+	return requests
+}
+
+// End forgets an exchange. Its open requests may still be answered on another one, but for
+// those that were refused.
+func (x *Index[K, T]) End(stream uint64) {
+	for _, list := range x.exchange(stream).ids {
+		for _, a := range list {
+			a.over = a.over || a.refused
+			x.trim(a)
+		}
+	}
+	delete(x.exchanges, stream)
+}
+
+// trim takes away the requests that are over and have the id or the token of one, as far as
+// no open one stands before and after them; to look for them would take long.
+func (x *Index[K, T]) trim(a *asked[K, T]) {
+	trim(x.ids, a.id)
+	if a.hasToken() {
+		trim(x.tokens, a.token)
+	}
+}
+
+func trim[K comparable, T any](of map[name[K]][]*asked[K, T], k name[K]) {
+	list := of[k]
+	for len(list) > 0 && list[0].over {
+		list = list[1:]
+	}
+	for len(list) > 0 && list[len(list)-1].over {
+		list = list[:len(list)-1]
+	}
+	if len(list) == 0 {
+		delete(of, k)
+	} else {
+		of[k] = list
+	}
+}
+
+// keep remembers a request that is over now, and forgets the oldest where there are too
+// many.
+func (x *Index[K, T]) keep(a *asked[K, T]) {
+	if x.remember == 0 {
+		return
+	}
+	if x.pastIDs == nil {
+		x.pastIDs, x.pastTokens = map[name[K]]*asked[K, T]{}, map[name[K]]*asked[K, T]{}
+	}
+	switch {
+	case x.remember < 0:
+	case len(x.past) < x.remember:
+		x.past = append(x.past, a)
+	default:
+		oldest := &x.past[x.ended%x.remember]
+		x.forget(*oldest)
+		*oldest = a
+		x.ended++
+	}
+	x.pastIDs[a.id] = a
+	if a.hasToken() {
+		x.pastTokens[a.token] = a
+	}
+}
+
+func (x *Index[K, T]) forget(a *asked[K, T]) {
+	if x.pastIDs[a.id] == a {
+		delete(x.pastIDs, a.id)
+	}
+	if x.pastTokens[a.token] == a {
+		delete(x.pastTokens, a.token)
+	}
+}
+
+// inOrderOfEnd returns the requests that a limited Index remembers, the latest to end last.
+func (x *Index[K, T]) inOrderOfEnd() []*asked[K, T] {
+	oldest := x.ended % max(1, x.remember)
+	return slices.Concat(x.past[oldest:], x.past[:oldest])
+}
