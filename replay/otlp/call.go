@@ -19,7 +19,6 @@ type call struct {
 	number uint64 // of the span in the session; the session's own is 1
 	span   *span
 	method string
-	token  timeline.CallKey // zero: none
 	stream uint64
 	over   bool
 
@@ -33,12 +32,8 @@ func (s *session) request(e store.Event, m transport.Message) {
 	c.span = &span{
 		TraceID: s.trace, ParentSpanID: &s.root.SpanID, Kind: kindClient, SpanID: s.spanID(s.count), Start: s.time(e.At),
 	}
-	s.requests.Open(e.Dir, e.Stream, m.ID, c)
+	s.requests.Ask(e.Dir, e.Stream, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), c)
 	s.open[c.number] = c
-	if token := m.ProgressToken(); token != nil {
-		c.token = timeline.CallKeyOf(e.Dir, token)
-		s.tokens[c.token] = c
-	}
 	meta := transport.Member(m.Params, mcp.MemberMeta)
 	parent := parseRemote(text(transport.Member(meta, "traceparent")), text(transport.Member(meta, "tracestate")))
 	if on := s.streams[e.Stream]; on != nil {
@@ -95,7 +90,7 @@ func (c *call) describe(m transport.Message, seq uint64) {
 const remoteParent = 0x300
 
 func (s *session) response(e store.Event, m transport.Message) {
-	c, found := s.requests.Close(e.Dir.Reverse(), e.Stream, m.ID)
+	c, found := s.requests.Answer(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ID))
 	if !found {
 		s.note(s.root, e.At, "response to no request")
 		return
@@ -139,9 +134,6 @@ func (s *session) endRefused(c *call) {
 func (s *session) finish(c *call) {
 	delete(s.open, c.number)
 	c.over = true
-	if s.tokens[c.token] == c {
-		delete(s.tokens, c.token)
-	}
 	if on := s.streams[c.stream]; on != nil && on.call == c {
 		on.call = nil
 	}
@@ -208,9 +200,13 @@ func (s *session) notification(e store.Event, m transport.Message) {
 func (s *session) concerns(e store.Event, m transport.Message) *call {
 	switch m.Method {
 	case mcp.NotificationProgress:
-		return s.tokens[timeline.CallKeyOf(e.Dir.Reverse(), m.ProgressToken())]
+		c, _ := s.requests.Progress(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ProgressToken()))
+		if c == nil || c.over {
+			return nil
+		}
+		return c
 	case mcp.NotificationCancelled:
-		c, _ := s.requests.Latest(e.Dir, timeline.CancelledID(m))
+		c, _ := s.requests.Cancel(e.Dir, mcp.KeyOf(timeline.CancelledID(m)))
 		return c
 	case mcp.NotificationMessage:
 		if on := s.streams[e.Stream]; on != nil && e.Dir == transport.ServerToClient {

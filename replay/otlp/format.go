@@ -132,8 +132,7 @@ const batchSpans = 8192
 // writing program.
 func WriteJSON(w io.Writer, events iter.Seq2[store.Event, error], version string) error {
 	s := &session{
-		version: version, root: &span{}, open: map[uint64]*call{},
-		tokens: map[timeline.CallKey]*call{}, streams: map[uint64]*stream{},
+		version: version, root: &span{}, open: map[uint64]*call{}, streams: map[uint64]*stream{},
 	}
 	s.begin()
 	flush := func() error {

@@ -30,8 +30,7 @@ type session struct {
 	server   string           // the server's name
 	count    uint64           // of the spans so far
 	open     map[uint64]*call // by number
-	requests timeline.InFlight[*call]
-	tokens   map[timeline.CallKey]*call
+	requests timeline.Index[mcp.Key, *call]
 	streams  map[uint64]*stream
 }
 
