@@ -185,7 +185,8 @@ func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 	defer timer.Stop()
 	var seen uint64
 	var last *freeze
-	var since, moved time.Time
+	var since time.Time
+	moved := startStopwatch()
 	for pause := firstLook; ; timer.Reset(pause) {
 		select {
 		case thrown = <-ended:
@@ -194,7 +195,7 @@ func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 		}
 		n := r.moves.Count()
 		if n == 0 || n != seen {
-			seen, last, pause, moved = n, nil, firstLook, time.Now()
+			seen, last, pause, moved = n, nil, firstLook, startStopwatch()
 			continue
 		}
 		pause = min(2*pause, time.Second) // somebody computes: every look stops the world
@@ -203,11 +204,11 @@ func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 		switch {
 		case f == nil:
 			last = nil
-			if time.Since(moved) < r.plan.stamina {
+			if moved.elapsed() < r.plan.stamina {
 				continue
 			}
 			if b.resting.Load() && !b.weary.Swap(true) {
-				moved = time.Now()
+				moved = startStopwatch()
 				continue
 			}
 			if busy := busyOf(all, b.name); busy != nil && r.moves.Abandon(n) {

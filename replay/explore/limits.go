@@ -33,6 +33,28 @@ func newBudget(limit time.Duration, workers int) *budget {
 // spent reports whether the budget is used up.
 func (b *budget) spent() bool { return b.limit > 0 && b.used()-b.begin >= b.limit }
 
+// stopwatch measures how long a peer has computed.
+type stopwatch struct {
+	start time.Time
+	used  time.Duration // by the process, at the start
+}
+
+func startStopwatch() stopwatch {
+	used, _ := processTime()
+	return stopwatch{time.Now(), used}
+}
+
+// elapsed returns the real time since the start, or the processor time of the process where
+// that is less: on a machine that is busy with something else, time passes in which a peer
+// gets nothing done.
+func (w stopwatch) elapsed() time.Duration {
+	elapsed := time.Since(w.start)
+	if used, ok := processTime(); ok {
+		elapsed = min(elapsed, used-w.used)
+	}
+	return elapsed
+}
+
 // aftermath is the real time that making a failure simple, following its token and trying
 // other capacities may take together: where one run takes seconds, hundreds are too many.
 const aftermath = time.Minute

@@ -93,7 +93,7 @@ type Plan struct {
 	// which a peer computes, and nothing else happens, is undecided after 12 times
 	// that, and not before a minute.
 	Patience time.Duration
-	stamina  time.Duration // the real time that a peer may compute
+	stamina  time.Duration // how long a peer may compute: see stopwatch
 	grace    *grace        // of settled runs
 
 	mostLeaks int // runs that leave goroutines behind, after which the search ends

@@ -102,16 +102,16 @@ func (s *settled) quiesce() {
 	}
 	var last *freeze
 	var seen uint64
-	moved := time.Now()
+	moved := startStopwatch()
 	for pause := 20 * time.Microsecond; ; {
 		moves := s.run.moves.Count()
-		f := s.look(time.Since(moved) >= s.run.plan.Patience)
+		f := s.look(time.Since(moved.start) >= s.run.plan.Patience)
 		if f != nil && last != nil && moves == seen && last.same(f) {
 			s.still = f
 			return
 		}
 		if moves != seen {
-			moved = time.Now()
+			moved = startStopwatch()
 		}
 		switch {
 		case f == nil: // somebody works: let it
@@ -127,8 +127,8 @@ func (s *settled) quiesce() {
 
 // tire gives the run up, from within it, when somebody has worked for too long and
 // nothing else has happened.
-func (s *settled) tire(moves uint64, since time.Time) {
-	if time.Since(since) < s.run.plan.stamina {
+func (s *settled) tire(moves uint64, moved stopwatch) {
+	if moved.elapsed() < s.run.plan.stamina {
 		return
 	}
 	f := &freeze{}
