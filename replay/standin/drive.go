@@ -99,7 +99,7 @@ func Drive(ctx context.Context, conn transport.Conn, d *Driver, o DriveOptions) 
 		o.Timeout = 30 * time.Second
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	d.hangsUp = o.HangUp != nil
+	d.order.hangsUp = o.HangUp != nil
 	if o.HangUp == nil {
 		o.HangUp = func(uint64) {}
 	}
@@ -306,7 +306,7 @@ func (s *silence) watch(d *Driver, idle bool) {
 	waits := idle && (d.Waiting() || d.IsDone())
 	switch {
 	case waits && !s.running:
-		s.Reset(min(d.patience(), s.most)) // before the time is up for good
+		s.Reset(min(d.order.patience(), s.most)) // before the time is up for good
 	case !waits:
 		s.Stop()
 	}

@@ -16,142 +16,49 @@ import (
 // [Player] is: frames in, frames out; no I/O, no clock, no goroutine. It is not safe for
 // concurrent use.
 //
-// The recording is a list of client frames, which are sent, and of server messages, which
-// are waited for. A live message of the server stands for a recorded one: a response for
-// the one to the same request, a request for one of its method, a notification for one of
-// its method and token. Of the first few that are left it stands for the one that it
-// differs from least. The client frames go out in recorded order. Each waits for what the
-// recorded client had heard before it:
+// The recording is a list of client frames, which the driver sends, and of server messages,
+// which it waits for. A live message of the server stands for a recorded one: a response for
+// the response to the same request, a request for a request of its method, a notification
+// for one of its method and token. Of the first few that are left it stands for the one that
+// it differs from least. The client frames go out in recorded order. Each waits for the
+// messages that the recorded client had heard before it:
 //
 //   - the responses to its own requests, always;
-//   - what else the server said, until it cannot be coming any more or Relent ends the
-//     wait;
-//   - an answer to the server waits for its question, and for what was recorded between
+//   - the other messages of the server, until they cannot be coming any more or Relent ends
+//     the wait;
+//   - an answer to the server waits for its question, and for the messages recorded between
 //     the two.
 //
 // The client frames keep their recorded ids. The live server's ids and progress tokens go
-// into the answers, and what the live server made up (a cursor, a task id, a request state,
-// whatever looks made up and comes back) takes the place of the recorded one.
+// into the answers. A value that the live server made up (a cursor, a task id, a request
+// state, any value that looks made up and comes back) takes the place of the recorded one.
 //
-// A request of the server that was not recorded gets an error; a ping is answered all the
-// same.
-//
-// What is no message is dealt with as [Player] does.
+// A request of the server that was not recorded gets an error; a ping is answered. The
+// driver treats noise as a Player does.
 type Driver struct {
-	clientFrames []*clientFrame
-	serverMsgs   []*serverMsg
-	requests     map[mcp.Key][]*request     // own, by id
-	expected     map[match.Key][]*serverMsg // what else the recorded server said
-	findings     []judged                   // of what nobody recorded
-	reached      uint64                     // Seq of the last recorded message that came
-	rules        match.Rules
-	variables    *match.Variables // what the live server made up
-	noises       noises
-	without      []string // what Relent passed over
-
-	loose     bool
-	ended     bool                    // nothing goes out any more
-	first     int                     // loose: client frames before this one were written
-	settled   int                     // server messages before this one are all settled
+	*driverScript
+	matcher   driverMatcher
+	order     driverOrder
+	variables *match.Variables       // made up by the live server
+	requests  map[mcp.Key][]*request // of the client, by id
+	findings  findings
+	without   []string                // messages that Relent passed over
 	heard     int                     // server messages that arrived
 	missing   int                     // server messages that did not, of those said before the client ended its side
 	open      []*request              // sent, not cancelled, and the recorded answer has not come
-	next      int                     // client frames before this one were sent, or are answers
-	listening uint64                  // to the live HTTP exchange
-	due       []*clientFrame          // answers whose question has come
-	hangUps   []hangUp                // that are to come
-	hangsUp   bool                    // the player of the driver hangs up on streams: later client frames wait for that
-	streams   map[uint64]*clientFrame // that were sent, by HTTP exchange
+	streams   map[uint64]*clientFrame // frames that were sent, by HTTP exchange
 	out       []*clientFrame          // every frame that was returned; nil: not a recorded one
 }
 
-// clientFrame is a recorded frame of the client.
-type clientFrame struct {
-	index    int
-	seq      uint64
-	frame    transport.Frame
-	before   int           // server messages recorded before it
-	question *serverMsg    // that it answers, or reports progress of
-	gap      time.Duration // since the frame before it
-	requests []*request
-	edits    []edit         // places where the live server's values belong
-	queue    []*serverMsg   // serialized: answers to earlier calls
-	needs    []*serverMsg   // loose: must have come
-	after    []*clientFrame // loose: must have been written
-	sent     bool
-	written  bool
-	unheld   bool // an answer that waits for nothing but its question
-}
-
-// serverMsg is a message of the recorded server.
-type serverMsg struct {
-	index    int
-	seq      uint64
-	packed   transport.Packed
-	request  *request       // of a response
-	answers  []*clientFrame // of a request
-	gap      time.Duration  // since the frame before it
-	optional bool           // waited for only until Relent
-	afterEnd bool           // said when the client had ended its side
-	arrived  bool
-	skipped  bool
-	timedOut bool // passed by Relent
-	live     *transport.Message
-
-	owner     *request   // the call that something besides an answer belongs to
-	follows   *request   // whose answer came directly before
-	came      int        // its place among all that arrived, from 1
-	alone     *request   // the only call that was open when it came
-	overtaken *serverMsg // by the first of its kind and call that came before it, recorded after it
-	on        uint64     // the recorded HTTP exchange
-	liveOn    uint64
-}
-
-func (t *serverMsg) msg() transport.Message { return t.packed.Message() }
-
-func (t *serverMsg) isSettled() bool { return t.arrived || t.skipped }
-
-// isStray reports whether the server message is an answer that belongs to no request.
-func (t *serverMsg) isStray() bool { return t.request == nil && t.msg().Kind() == transport.Response }
-
-// what names the server message in words.
-func (t *serverMsg) what() string {
-	if t.request != nil {
-		return "the answer to " + about(t.request.msg())
-	}
-	if t.isStray() {
-		if t.msg().ID == nil {
-			return "an answer without an id"
-		}
-		return "an answer with id " + phrase.Name(string(t.msg().ID))
-	}
-	return about(t.msg())
-}
-
-// request is a request of the recorded client.
-type request struct {
-	line      *clientFrame
-	packed    transport.Packed
-	response  *serverMsg // nil: there was none
-	cancelled bool       // before its response, if any
-	done      bool       // the live server answered
-}
-
-func (r *request) msg() transport.Message { return r.packed.Message() }
-
-// isAwaited reports whether the client goes on only when it has the answer.
-func (r *request) isAwaited() bool { return r.response != nil && !r.response.optional }
-
-// Start returns what can be sent before the server said anything.
+// Start returns the frames that can be sent before the server has said anything.
 func (d *Driver) Start() []transport.Frame { return d.release() }
 
-// Receive takes a frame of the live server and returns what to send now.
+// Receive takes a frame of the live server and returns the frames to send now.
 func (d *Driver) Receive(f transport.Frame) []transport.Frame {
 	var out []transport.Frame
-	d.listening = f.Stream
 	messages := timeline.MessagesOf(f)
 	if isNoise(f.Bytes, messages) {
-		d.noises.add(f, d.reached)
+		d.findings.addNoise(f)
 	}
 	for _, m := range messages {
 		switch m.Kind() {
@@ -160,10 +67,10 @@ func (d *Driver) Receive(f transport.Frame) []transport.Frame {
 		case transport.Response:
 			d.response(m, f.Stream)
 		case transport.Notification:
-			if t := d.pick(serverMsgKey(m), m); t != nil {
-				d.arrive(t, m)
+			if s := d.matcher.pick(serverMsgKey(m), m); s != nil {
+				d.arrive(s, m, f.Stream)
 			} else {
-				d.extra(about(m), fmt.Sprintf("the server's %s was not recorded", about(m)), false)
+				d.findings.extra(about(m), fmt.Sprintf("the server's %s was not recorded", about(m)), false)
 			}
 		}
 	}
@@ -172,48 +79,50 @@ func (d *Driver) Receive(f transport.Frame) []transport.Frame {
 
 // response takes a live answer.
 func (d *Driver) response(m transport.Message, stream uint64) {
-	if l := d.streams[stream]; l != nil { // it went out with the number of the exchange that it was recorded with
-		for _, r := range l.requests {
+	if r := d.answered(m, stream); r != nil {
+		r.done = true
+		if r.response == nil && !r.cancelled && !d.IsDone() {
+			what := "the answer to " + about(r.msg())
+			d.findings.extra(what, fmt.Sprintf("%s (#%d) was not recorded", what, r.frame.seq), false)
+		}
+		if r.response != nil {
+			d.arrive(r.response, m, stream)
+		}
+		return
+	}
+	if s := d.matcher.pick(match.Key(strayKey(m)), m); s != nil {
+		d.arrive(s, m, stream)
+		return
+	}
+	d.findings.extra("an answer", fmt.Sprintf("an answer with id %s, which no open request of the client has", phrase.Name(string(m.ID))), true)
+}
+
+// answered returns the request that a live response answers; nil if none is open.
+func (d *Driver) answered(m transport.Message, stream uint64) *request {
+	if f := d.streams[stream]; f != nil { // it went out with the number of the recorded exchange
+		for _, r := range f.requests {
 			if !r.done && (mcp.Same(r.msg().ID, m.ID) || isNull(m.ID)) {
-				d.answer(r, m)
-				return
+				return r
 			}
 		}
 	}
-	if i := slices.IndexFunc(d.open, func(r *request) bool { return isNull(r.response.msg().ID) }); i >= 0 && isNull(m.ID) {
-		d.answer(d.open[i], m) // recorded over HTTP, played over a transport without exchanges
-		return
+	if isNull(m.ID) { // recorded over HTTP, played over a transport without exchanges
+		if i := slices.IndexFunc(d.open, func(r *request) bool { return isNull(r.response.msg().ID) }); i >= 0 {
+			return d.open[i]
+		}
 	}
-	queue := d.requests[mcp.KeyOf(m.ID)]
-	i := len(queue) - 1 // the latest open one, as everywhere
-	for i >= 0 && (!queue[i].line.sent || queue[i].done) {
-		i--
+	for _, r := range slices.Backward(d.requests[mcp.KeyOf(m.ID)]) { // the latest open one
+		if r.frame.sent && !r.done {
+			return r
+		}
 	}
-	if t := d.pick(match.Key(strayKey(m)), m); i < 0 && t != nil {
-		d.arrive(t, m)
-		return
-	}
-	if i < 0 {
-		d.extra("an answer", fmt.Sprintf("an answer with id %s, which no open request of the client has", phrase.Name(string(m.ID))), true)
-		return
-	}
-	d.answer(queue[i], m)
+	return nil
 }
 
-// answer takes the live answer to a request.
-func (d *Driver) answer(r *request, m transport.Message) {
-	r.done = true
-	if r.response == nil && !r.cancelled && !d.IsDone() {
-		what := "the answer to " + about(r.msg())
-		d.extra(what, fmt.Sprintf("%s (#%d) was not recorded", what, r.line.seq), false)
-	}
-	d.arrive(r.response, m)
-}
-
-// request takes a live request and returns the answer where none is recorded.
+// request takes a live request and returns the answer if none is recorded.
 func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
-	if t := d.pick(serverMsgKey(m), m); t != nil {
-		d.arrive(t, m)
+	if s := d.matcher.pick(serverMsgKey(m), m); s != nil {
+		d.arrive(s, m, stream)
 		return nil
 	}
 	d.out = append(d.out, nil)
@@ -221,268 +130,244 @@ func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
 		return []transport.Frame{answerTo(m.ID, stream, []byte(`"result":{}`))}
 	}
 	text := fmt.Sprintf("no recorded answer for the server's %s", phrase.Name(m.Method))
-	d.extra(about(m), text, true)
+	d.findings.extra(about(m), text, true)
 	return []transport.Frame{answerTo(m.ID, stream, missBody(text))}
 }
 
-// arrive lets m stand for the server message, and passes over the notifications that the
-// recorded server had sent before it.
-func (d *Driver) arrive(t *serverMsg, m transport.Message) {
-	if t == nil {
-		return
-	}
-	t.arrived, t.live, t.liveOn = true, &m, d.listening
-	d.reached = max(d.reached, t.seq)
-	if m.Kind() != transport.Notification { // not of those: they may be of other calls
-		d.variables.Learn(t.msg(), m, t.index)
+// arrive lets m stand for the server message.
+func (d *Driver) arrive(s *serverMsg, m transport.Message, stream uint64) {
+	s.arrived, s.live, s.stream = true, &m, stream
+	d.findings.reach(s.seq)
+	if m.Kind() != transport.Notification { // a notification may be of another call
+		d.variables.Learn(s.msg(), m, s.index)
 	}
 	d.heard++
-	if !t.afterEnd && !t.timedOut {
+	if !s.afterEnd && !s.timedOut {
 		d.missing--
 	}
-	t.came = d.heard
+	s.came = d.heard
 	if len(d.open) == 1 {
-		t.alone = d.open[0]
+		s.alone = d.open[0]
 	}
-	switch m.Kind() {
-	case transport.Request:
-		d.due = append(d.due, t.answers...)
-	case transport.Response:
-		d.open = slices.DeleteFunc(d.open, func(r *request) bool { return r == t.request })
+	if m.Kind() == transport.Response {
+		d.open = slices.DeleteFunc(d.open, func(r *request) bool { return r == s.request })
 	}
-	upto := t.index
-	if m.Kind() == transport.Notification && t.index >= d.horizon() {
-		upto = d.settled // it came early, by a timer: nothing is passed over
-	}
-	for _, before := range d.serverMsgs[min(d.settled, upto):upto] {
-		before.skipped = before.skipped || before.msg().Kind() == transport.Notification || before.isStray()
-	}
-	d.settle()
-}
-
-func (d *Driver) settle() {
-	for d.settled < len(d.serverMsgs) && d.serverMsgs[d.settled].isSettled() {
-		d.settled++
-	}
+	d.order.arrive(s)
 }
 
 // End says that the client has ended its side: nothing goes out any more.
-func (d *Driver) End() { d.ended = true }
+func (d *Driver) End() { d.order.ended = true }
 
 // release returns the client frames that may go out.
 func (d *Driver) release() []transport.Frame {
-	if d.ended {
-		return nil
-	}
-	if d.loose {
-		return d.releaseLoose()
-	}
 	var out []transport.Frame
-	for l := d.sendable(); l != nil && !d.ended; l = d.sendable() {
-		out = append(out, d.send(l)...)
-	}
-	d.due = slices.DeleteFunc(d.due, func(l *clientFrame) bool { return l.sent })
+	d.order.release(func(f *clientFrame) { out = append(out, d.send(f)) })
 	return out
 }
 
-// sendable returns the first recorded of the client frames that may go out: the next that
-// answers nothing, or an answer.
-func (d *Driver) sendable() *clientFrame {
-	first := d.nextClientFrame()
-	if first != nil && (d.settled < first.before || first.isQueued() || d.isBehindHangUp(first)) {
-		first = nil
-	}
-	for _, l := range d.due {
-		if !l.sent && (first == nil || l.index < first.index) && d.mayAnswer(l) {
-			first = l
-		}
-	}
-	return first
-}
-
-// nextClientFrame returns the next client frame that answers nothing.
-func (d *Driver) nextClientFrame() *clientFrame {
-	for ; d.next < len(d.clientFrames); d.next++ {
-		if l := d.clientFrames[d.next]; l.question == nil && !l.sent {
-			return l
-		}
-	}
-	return nil
-}
-
-// mayAnswer reports whether what was recorded between the question and its
-// answer is done.
-func (d *Driver) mayAnswer(l *clientFrame) bool {
-	if l.unheld {
-		return true
-	}
-	if next := d.nextClientFrame(); next != nil && next.index < l.index && next.isQueued() {
-		return true // the recorded overlap is not kept: the two would wait for each other
-	}
-	for _, t := range d.serverMsgs[l.question.index:l.before] {
-		if !t.isSettled() {
-			return false
-		}
-	}
-	for _, b := range slices.Backward(d.clientFrames[:l.index]) {
-		if b.before <= l.question.index { // said before the question
-			return true
-		}
-		if b.question == nil && !b.sent {
-			return false
-		}
-	}
-	return true
-}
-
 // send returns the client frame with the live server's values in it.
-func (d *Driver) send(l *clientFrame) []transport.Frame {
-	f := l.frame
-	f.Bytes = d.variables.Substitute(f.Bytes)
-	for _, e := range l.edits {
+func (d *Driver) send(f *clientFrame) transport.Frame {
+	frame := f.frame
+	frame.Bytes = d.variables.Substitute(frame.Bytes)
+	for _, e := range f.edits {
 		if e.question.live == nil {
 			continue
 		}
 		if value := e.of(*e.question.live); value != nil {
-			f.Bytes, _ = match.Splice(f.Bytes, value, e.path...)
+			frame.Bytes, _ = match.Splice(frame.Bytes, value, e.path...)
 		}
 	}
-	l.sent = true
-	d.out = append(d.out, l)
-	if f.Stream != 0 {
-		d.streams[f.Stream] = l
+	f.sent = true
+	d.out = append(d.out, f)
+	if frame.Stream != 0 {
+		d.streams[frame.Stream] = f
 	}
-	for _, r := range l.requests {
+	for _, r := range f.requests {
 		if r.isAwaited() {
 			d.open = append(d.open, r)
 		}
 	}
-	return []transport.Frame{f}
+	return frame
 }
 
-// Said reports whether all was returned that answers nothing.
+// Said reports whether every frame was returned that answers nothing.
 func (d *Driver) Said() bool {
-	return !slices.ContainsFunc(d.clientFrames[d.next:], func(l *clientFrame) bool { return l.question == nil && !l.sent })
+	isLeft := func(f *clientFrame) bool { return f.question == nil && !f.sent }
+	return !slices.ContainsFunc(d.clientFrames[d.order.next:], isLeft)
 }
 
 // Findings returns the verdicts so far on messages of the live server that were not
 // recorded.
-func (d *Driver) Findings() []match.StepVerdict { return grave(d.findings) }
+func (d *Driver) Findings() []match.StepVerdict { return faults(d.findings.list) }
 
-// IsDone reports whether the client has said all and has heard every answer that
-// the recorded one had. What else the recorded server said may still come.
+// IsDone reports whether the client has said everything and has heard every answer that the
+// recorded client had. Other messages of the recorded server may still come.
 func (d *Driver) IsDone() bool { return len(d.open) == 0 && d.Said() }
 
-// IsHeard reports whether all has come that the recorded server had said before
+// IsHeard reports whether every message has come that the recorded server had sent before
 // the client ended its side.
-// What was passed over because later things came first may still come.
 func (d *Driver) IsHeard() bool { return d.missing == 0 }
 
-// Pending says who waits for what: the calls that the live server has not
-// answered, and the first of the client's frames that is held back.
+// Pending lists the calls that the live server has not answered, and the first of the
+// client's frames that is held back, with the message that it waits for.
 func (d *Driver) Pending() []string {
 	var list []string
 	for _, r := range d.open {
-		list = append(list, fmt.Sprintf("the client waits for the answer to #%d %s (id %s)", r.line.seq, about(r.msg()), phrase.Name(string(r.msg().ID))))
+		list = append(list, fmt.Sprintf("the client waits for the answer to #%d %s (id %s)", r.frame.seq, about(r.msg()), phrase.Name(string(r.msg().ID))))
 	}
-	if d.loose {
+	if d.order.loose {
 		return list
 	}
-	l := d.nextClientFrame()
-	if l == nil {
+	f := d.order.nextFrame()
+	if f == nil {
 		return list
 	}
-	for _, t := range d.serverMsgs[min(d.settled, l.before):l.before] {
-		if !t.isSettled() {
-			return append(list, fmt.Sprintf("#%d %s was not sent: it waits for %s, recorded as #%d", l.seq, l.what(), t.what(), t.seq))
+	for _, s := range d.serverMsgs[min(d.order.settled, f.before):f.before] {
+		if s.isPending() {
+			return append(list, fmt.Sprintf("#%d %s was not sent: it waits for %s, recorded as #%d", f.seq, f.what(), s.what(), s.seq))
 		}
 	}
-	return append(list, fmt.Sprintf("#%d %s was not sent: it waits for its turn", l.seq, l.what()))
+	return append(list, fmt.Sprintf("#%d %s was not sent: it waits for its turn", f.seq, f.what()))
 }
 
-// what names a client frame.
-func (l *clientFrame) what() string {
-	messages := timeline.MessagesOf(l.frame)
-	if len(messages) == 0 {
-		return "(not a message)"
-	}
-	return about(messages[0])
-}
-
-// about names a request or notification and what it is about.
-func about(m transport.Message) string {
-	if name := timeline.TargetOf(m); name != "" {
-		return phrase.Name(m.Method) + " " + phrase.Name(name)
-	}
-	return phrase.Name(m.Method)
-}
-
-// Gap returns how long after the frame before it the one was recorded that was
-// returned as number n, counted from 0 over all that were; 0 for one that was not
-// recorded.
+// Gap returns the recorded time between a frame and the one before it. The frame is number n
+// of all that were returned, counted from 0. Gap is 0 for a frame that was not recorded.
 func (d *Driver) Gap(n int) time.Duration {
-	if l := d.out[n]; l != nil {
-		return l.gap
+	if f := d.out[n]; f != nil {
+		return f.gap
 	}
 	return 0
 }
 
-// pick returns the server message that a live request or notification stands for: of those
-// of its kind that are left, among the first few, the one that it differs from least. Of a
-// loosened driver, which keeps the recorded ids, it is the one with the same id.
-func (d *Driver) pick(key match.Key, m transport.Message) *serverMsg {
-	queue := left(d.expected[key], func(t *serverMsg) bool { return t.arrived })
-	d.expected[key] = queue
-	if d.loose && m.Kind() == transport.Request {
-		for _, t := range queue {
-			if !t.arrived && mcp.Same(t.msg().ID, m.ID) {
-				return t
+// Waiting reports whether Relent would let the session go on: to a client frame, or to a
+// place where the client hangs up.
+func (d *Driver) Waiting() bool { return d.order.held() != nil || len(d.order.unheard()) > 0 }
+
+// Relent gives up waiting, for the first client frame or hang-up that is held back by
+// messages which the live server may never send, and returns the frames that can be sent
+// then. A response is always waited for, unless its request was cancelled.
+func (d *Driver) Relent() []transport.Frame {
+	if unheard := d.order.unheard(); len(unheard) > 0 {
+		for _, s := range unheard {
+			d.giveUpOn(s)
+		}
+		return d.release()
+	}
+	f := d.order.held()
+	if f == nil {
+		return nil
+	}
+	if f.question == nil && f.before <= d.order.settled { // it goes as recorded, beside the calls it is queued behind
+		for _, s := range f.queue {
+			if s.isPending() {
+				d.without = append(d.without, fmt.Sprintf("#%d (%s; #%d was sent beside that call, as recorded)", s.seq, s.what(), f.seq))
+			}
+		}
+		f.queue = nil
+		return d.release()
+	}
+	f.unheld = true
+	from := d.order.settled
+	if f.question != nil {
+		from = f.question.index
+	}
+	for _, s := range d.serverMsgs[min(from, f.before):f.before] {
+		switch {
+		case !s.isPending():
+		case f.question == nil:
+			d.giveUpOn(s)
+		default:
+			d.noteWithout(s)
+		}
+	}
+	d.order.settle()
+	return d.release()
+}
+
+// giveUpOn lets the client wait for the message no more.
+func (d *Driver) giveUpOn(s *serverMsg) {
+	d.noteWithout(s)
+	s.skipped, s.timedOut = true, true
+	if !s.afterEnd {
+		d.missing--
+	}
+}
+
+func (d *Driver) noteWithout(s *serverMsg) {
+	d.without = append(d.without, fmt.Sprintf("#%d (%s)", s.seq, s.what()))
+}
+
+// Without lists the messages that Relent went on without: #3 (notifications/progress).
+func (d *Driver) Without() []string { return slices.Clone(d.without) }
+
+// HangUps returns the exchanges on which the client is to hang up now, because it has said
+// and heard everything recorded before. Each is returned once.
+func (d *Driver) HangUps() []uint64 { return d.order.hangUpsDue() }
+
+// Loosen lets the driver send its client frames in any order that the specification allows a
+// client, as [Player.Loosen] does for a server: its calls side by side, however they were
+// recorded.
+//
+// Some frames stay in order: the handshake goes before all but pings, an answer after its
+// question, a cancellation after its request; a request with a cursor, a task or a request
+// state goes after the answer that brought it. Frames that name one task, one question or
+// one subscribed resource keep their order, and a request among them waits for the answer to
+// the one before.
+func (d *Driver) Loosen() {
+	d.matcher.preferID = true
+	d.order.loosen()
+}
+
+// OneByOne makes each request wait for the answers to the earlier ones: a live server then
+// has one call at a time, and takes the calls in the recorded order whatever its own pace
+// is. Call it before Start.
+//
+// The recorded overlap stays where the recording shows a reason for it: behind a call that
+// was cancelled, was never answered or only after the later one, and around a subscription,
+// which is open all the time. If an answer waits for the later call in a way that the
+// recording does not show, Relent brings the overlap back.
+func (d *Driver) OneByOne() { d.order.oneByOne() }
+
+// Wrote says that the transport has taken the frame that was returned as number n, counted
+// from 0 over all, and returns the frames that may be sent now. Only a loosened driver needs
+// to know.
+func (d *Driver) Wrote(n int) []transport.Frame {
+	if !d.order.loose {
+		return nil
+	}
+	if f := d.out[n]; f != nil {
+		f.written = true
+	}
+	return d.release()
+}
+
+// Place returns the place of a frame in recorded order, as [Player.Place] does.
+func (d *Driver) Place(n int) (place, first int) {
+	first = d.order.firstUnwritten()
+	if f := d.out[n]; f != nil {
+		return f.index, first
+	}
+	return -1, first
+}
+
+// Placeholders lists the messages that hold placeholders of masked secrets which the
+// recorded server had not given before. Unless the live server gives their values, they are
+// sent as they stand, and it may answer otherwise than it would to the secrets.
+func (d *Driver) Placeholders() (messages []string) {
+	given := map[string]bool{}
+	heard := 0
+	for _, f := range d.clientFrames {
+		for ; heard < f.before; heard++ {
+			for _, mask := range match.Masks(d.serverMsgs[heard].msg().Raw) {
+				given[string(mask)] = true
+			}
+		}
+		for _, mask := range match.Masks(f.frame.Bytes) {
+			if !given[string(mask)] {
+				messages = append(messages, fmt.Sprintf("#%d %s holds %s", f.seq, f.what(), mask))
+				break
 			}
 		}
 	}
-	t, equal := d.nearest(queue[:min(len(queue), lookahead)], m)
-	if !equal || t.owner == nil || t.msg().Kind() != transport.Notification {
-		return t
-	}
-	for _, other := range queue[:slices.Index(queue, t)] { // of its kind and call, and recorded before it
-		if !other.arrived && other.overtaken == nil && other.owner == t.owner && other.on == t.on {
-			other.overtaken = t
-		}
-	}
-	return t
-}
-
-// nearest returns the server message that a live message differs from least, and whether it
-// does not differ at all.
-func (d *Driver) nearest(queue []*serverMsg, m transport.Message) (nearest *serverMsg, equal bool) {
-	least, horizon := 0, d.horizon()
-	for _, t := range queue {
-		if t.arrived {
-			continue
-		}
-		n := d.rules.Compare(t.msg(), m, d.variables).Count()
-		if n == 0 {
-			return t, true
-		}
-		if m.Kind() == transport.Notification && t.index >= horizon {
-			continue
-		}
-		if nearest == nil || n < least {
-			nearest, least = t, n
-		}
-	}
-	return nearest, false
-}
-
-// horizon bounds the server messages that may come before the client says any more: what
-// was recorded later is not what a notification stands for, unless it equals that.
-func (d *Driver) horizon() int {
-	if d.loose { // which begins with next, answers and all
-		return len(d.serverMsgs)
-	}
-	l := d.nextClientFrame()
-	if l == nil {
-		return len(d.serverMsgs)
-	}
-	return max(l.before, 1+l.lastQueued())
+	return messages
 }

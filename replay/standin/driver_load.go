@@ -6,230 +6,318 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
+// driverScript is a recording as a Driver plays it, in recorded order.
+type driverScript struct {
+	clientFrames []*clientFrame
+	serverMsgs   []*serverMsg
+}
+
+// clientFrame is a recorded frame of the client.
+type clientFrame struct {
+	index    int
+	seq      uint64
+	frame    transport.Frame
+	before   int           // server messages recorded before it
+	gap      time.Duration // since the frame before it
+	question *serverMsg    // the request that it answers, or reports progress of
+	requests []*request
+	edits    []edit       // places of the live server's values
+	queue    []*serverMsg // of a driver that makes calls one by one: answers to earlier calls
+	unheld   bool         // an answer that waits for nothing but its question
+	sent     bool
+
+	// Of a loosened driver:
+	needs   []*serverMsg   // messages that must have come
+	after   []*clientFrame // frames that must have been written
+	written bool
+}
+
+// what names the frame in words.
+func (f *clientFrame) what() string {
+	messages := timeline.MessagesOf(f.frame)
+	if len(messages) == 0 {
+		return "(not a message)"
+	}
+	return about(messages[0])
+}
+
+// belongTo makes the frame wait for a question of the server.
+func (f *clientFrame) belongTo(question *serverMsg, e edit) {
+	e.question = question
+	f.question = question
+	f.edits = append(f.edits, e)
+	if !slices.Contains(question.answers, f) {
+		question.answers = append(question.answers, f)
+	}
+}
+
+// serverMsg is a message of the recorded server, and the live message that stands for it.
+type serverMsg struct {
+	index    int
+	seq      uint64
+	exchange uint64 // recorded HTTP exchange, the first of those that one stream has; 0: a pipe
+	packed   transport.Packed
+	gap      time.Duration  // since the frame before it
+	request  *request       // of a response
+	answers  []*clientFrame // of a request
+	owner    *request       // of another message: the call that it belongs to
+	follows  *request       // the call whose answer came directly before
+	optional bool           // waited for only until Relent
+	afterEnd bool           // sent when the client had ended its side
+
+	arrived   bool
+	skipped   bool   // the driver waits for it no more
+	timedOut  bool   // skipped by Relent
+	stream    uint64 // of the live message
+	live      *transport.Message
+	came      int        // its place among all that arrived, from 1
+	alone     *request   // the only call that was open when it came
+	overtaken *serverMsg // the first message of its kind and call that came before it and was recorded after it
+}
+
+func (s *serverMsg) msg() transport.Message { return s.packed.Message() }
+
+// isPending reports whether the client may wait for the message.
+func (s *serverMsg) isPending() bool { return !s.arrived && !s.skipped }
+
+// isStray reports whether the message is an answer that belongs to no request.
+func (s *serverMsg) isStray() bool { return s.request == nil && s.msg().Kind() == transport.Response }
+
+// what names the message in words.
+func (s *serverMsg) what() string {
+	switch {
+	case s.request != nil:
+		return "the answer to " + about(s.request.msg())
+	case !s.isStray():
+		return about(s.msg())
+	case s.msg().ID == nil:
+		return "an answer without an id"
+	}
+	return "an answer with id " + phrase.Name(string(s.msg().ID))
+}
+
+// request is a request of the recorded client.
+type request struct {
+	frame     *clientFrame
+	packed    transport.Packed
+	response  *serverMsg // nil: there was none
+	cancelled bool       // before its response, if any
+	done      bool       // the live server answered
+}
+
+func (r *request) msg() transport.Message { return r.packed.Message() }
+
+// isAwaited reports whether the client goes on only when it has the answer.
+func (r *request) isAwaited() bool { return r.response != nil && !r.response.optional }
+
 // NewDriver returns a Driver of the client's half of a session.
 func NewDriver(events []store.Event, rules match.Rules) *Driver {
-	d := &Driver{rules: rules, requests: map[mcp.Key][]*request{}, expected: map[match.Key][]*serverMsg{}, streams: map[uint64]*clientFrame{}}
-	d.variables = match.NewVariables(func(yield func(int, transport.Frame) bool) {
-		for _, l := range d.clientFrames {
-			if !yield(l.before, l.frame) {
+	script := &driverScript{}
+	variables := match.NewVariables(func(yield func(int, transport.Frame) bool) {
+		for _, f := range script.clientFrames {
+			if !yield(f.before, f.frame) {
 				return
 			}
 		}
 	})
-	c := driverLoader{Driver: d, open: timeline.NewIndex[mcp.Key, *request](timeline.All), asked: timeline.NewIndex[mcp.Key, *serverMsg](timeline.All),
-		exchanges: exchangesOf(events), on: map[uint64][]*request{}}
+	d := &Driver{
+		driverScript: script, variables: variables, order: driverOrder{driverScript: script},
+		requests: map[mcp.Key][]*request{}, streams: map[uint64]*clientFrame{},
+		findings: findings{dir: transport.ServerToClient},
+	}
+	d.matcher = driverMatcher{rules: rules, variables: variables, order: &d.order, expected: map[match.Key][]*serverMsg{}}
+	l := driverLoader{
+		Driver:    d,
+		calls:     timeline.NewIndex[mcp.Key, *request](timeline.All),
+		questions: timeline.NewIndex[mcp.Key, *serverMsg](timeline.All),
+		exchanges: exchangesOf(events), on: map[uint64][]*request{},
+	}
 	for _, e := range events {
-		c.clientEnded = c.clientEnded || e.Kind == store.EOF && e.Dir == transport.ClientToServer
-		if e.Kind != store.Frame || c.exchanges.isRawRequest(e.Stream) || e.Dir == transport.ClientToServer && c.exchanges.isUnheard(e.Stream) {
+		l.clientEnded = l.clientEnded || e.Kind == store.EOF && e.Dir == transport.ClientToServer
+		if e.Kind != store.Frame || l.exchanges.isRawRequest(e.Stream) || e.Dir == transport.ClientToServer && l.exchanges.isUnheard(e.Stream) {
 			continue
 		}
 		switch e.Dir {
 		case transport.ClientToServer:
-			c.addClientFrame(e)
+			l.addClientFrame(e)
 		case transport.ServerToClient:
-			c.addServerFrame(e)
+			l.addServerFrame(e)
 		}
-		c.at = e.At
+		l.at = e.At
 	}
-	c.assignOwners()
-	c.noteHangUps()
+	l.assignOwners()
+	l.noteHangUps()
 	return d
 }
 
 // driverLoader reads a recording into a Driver.
 type driverLoader struct {
 	*Driver
-	open  timeline.Index[mcp.Key, *request]
-	asked timeline.Index[mcp.Key, *serverMsg]
-
-	at          time.Duration // of the frame before
-	clientEnded bool          // the client has ended its side
+	calls       timeline.Index[mcp.Key, *request]
+	questions   timeline.Index[mcp.Key, *serverMsg]
 	exchanges   *exchanges
 	on          map[uint64][]*request // the requests of an HTTP exchange
+	at          time.Duration         // of the frame before
+	clientEnded bool                  // the client has ended its side
 }
 
 // addClientFrame adds a frame of the recorded client.
-func (d *driverLoader) addClientFrame(e store.Event) {
+func (l *driverLoader) addClientFrame(e store.Event) {
 	if isBlank(e) {
 		return
 	}
-	l := &clientFrame{index: len(d.clientFrames), seq: e.Seq, frame: onOneLine(e.AsFrame()), before: len(d.serverMsgs), gap: e.At - d.at}
-	d.clientFrames = append(d.clientFrames, l)
-	messages, _ := l.frame.Messages()
-	for i, m := range messages {
+	f := &clientFrame{index: len(l.clientFrames), seq: e.Seq, frame: onOneLine(e.AsFrame()), before: len(l.serverMsgs), gap: e.At - l.at}
+	l.clientFrames = append(l.clientFrames, f)
+	for i, m := range timeline.MessagesOf(f.frame) {
 		at := within(e.Payload, i)
 		switch m.Kind() {
 		case transport.Request:
-			r := &request{line: l, packed: transport.Pack(m.Raw)}
-			l.requests = append(l.requests, r)
+			r := &request{frame: f, packed: transport.Pack(m.Raw)}
+			f.requests = append(f.requests, r)
 			id := mcp.KeyOf(m.ID)
-			d.requests[id] = append(d.requests[id], r)
-			d.open.Ask(transport.ClientToServer, e.Stream, id, mcp.KeyOf(m.ProgressToken()), r)
+			l.requests[id] = append(l.requests[id], r)
+			l.calls.Ask(transport.ClientToServer, e.Stream, id, mcp.KeyOf(m.ProgressToken()), r)
 			if e.Stream != 0 {
-				d.on[e.Stream] = append(d.on[e.Stream], r)
+				l.on[e.Stream] = append(l.on[e.Stream], r)
 			}
-			if d.exchanges.isRefused(e.Stream) {
-				d.open.Refuse(e.Stream)
+			if l.exchanges.isRefused(e.Stream) {
+				l.calls.Refuse(e.Stream)
 			}
 		case transport.Response:
-			if t, ok := d.asked.Answer(transport.ServerToClient, 0, mcp.KeyOf(m.ID)); ok {
-				l.belongTo(t, edit{path: below(at, idPath)})
+			if s, ok := l.questions.Answer(transport.ServerToClient, 0, mcp.KeyOf(m.ID)); ok {
+				f.belongTo(s, edit{path: below(at, idPath)})
 			}
 		case transport.Notification:
-			if t, ok := d.asked.Progress(transport.ServerToClient, 0, mcp.KeyOf(m.ProgressToken())); ok && m.Method == mcp.NotificationProgress {
-				l.belongTo(t, edit{path: below(at, progressPath), token: true})
+			if s, ok := l.questions.Progress(transport.ServerToClient, 0, mcp.KeyOf(m.ProgressToken())); ok && m.Method == mcp.NotificationProgress {
+				f.belongTo(s, edit{path: below(at, progressPath), token: true})
 			}
-			if r, ok := d.open.Cancel(transport.ClientToServer, mcp.KeyOf(timeline.CancelledID(m))); ok {
+			if r, ok := l.calls.Cancel(transport.ClientToServer, mcp.KeyOf(timeline.CancelledID(m))); ok {
 				r.cancelled = true
 			}
 		}
 	}
 }
 
-// belongTo makes the client frame wait for a question of the server.
-func (l *clientFrame) belongTo(t *serverMsg, e edit) {
-	e.question = t
-	l.question = t
-	l.edits = append(l.edits, e)
-	if !slices.Contains(t.answers, l) {
-		t.answers = append(t.answers, l)
-	}
-}
-
 // addServerFrame adds a frame of the recorded server.
-func (d *driverLoader) addServerFrame(e store.Event) {
+func (l *driverLoader) addServerFrame(e store.Event) {
 	messages := timeline.MessagesOf(e.AsFrame())
 	if isNoise(e.Payload, messages) {
-		d.noises.recorded++
+		l.findings.noise.recorded++
 	}
+	exchange := l.exchanges.first(e.Stream)
 	for _, m := range messages {
-		t := &serverMsg{index: len(d.serverMsgs), seq: e.Seq, packed: transport.Pack(m.Raw), gap: e.At - d.at, on: d.exchanges.first(e.Stream)}
+		s := &serverMsg{
+			index: len(l.serverMsgs), seq: e.Seq, exchange: exchange, packed: transport.Pack(m.Raw),
+			gap: e.At - l.at, optional: true, afterEnd: l.clientEnded,
+		}
 		switch m.Kind() {
 		case transport.Response:
-			r, ok := d.close(e.Stream, m)
+			r, ok := l.answered(exchange, m)
 			if !ok {
-				t.optional = true
-				d.expected[match.Key(strayKey(m))] = append(d.expected[match.Key(strayKey(m))], t)
+				s.afterEnd = false
+				l.matcher.expect(match.Key(strayKey(m)), s)
 				break
 			}
-			t.request, r.response = r, t
-			t.optional, t.afterEnd = r.cancelled || r.msg().Method == mcp.MethodListen, d.clientEnded
+			s.request, r.response = r, s
+			s.optional = r.cancelled || r.msg().Method == mcp.MethodListen
 		case transport.Request:
-			d.asked.Ask(transport.ServerToClient, 0, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), t)
+			l.questions.Ask(transport.ServerToClient, 0, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), s)
 			fallthrough
 		case transport.Notification:
-			t.optional, t.owner, t.afterEnd = true, d.owner(e.Stream, m), d.clientEnded
-			d.expected[serverMsgKey(m)] = append(d.expected[serverMsgKey(m)], t)
+			s.owner = l.owner(exchange, m)
+			l.matcher.expect(serverMsgKey(m), s)
 		default:
 			continue
 		}
-		d.serverMsgs = append(d.serverMsgs, t)
+		l.serverMsgs = append(l.serverMsgs, s)
 	}
 }
 
-// close returns the open request that is answered, as playerLoader.close does.
-func (d *driverLoader) close(stream uint64, m transport.Message) (*request, bool) {
-	on, id := d.exchanges.first(stream), m.ID
+// answered returns the open request that a response answers, as playerLoader.answered does.
+func (l *driverLoader) answered(exchange uint64, m transport.Message) (*request, bool) {
+	id := m.ID
 	if isNull(id) {
-		if i := slices.IndexFunc(d.on[on], func(r *request) bool { return r.response == nil }); i >= 0 {
-			id = d.on[on][i].msg().ID
+		requests := l.on[exchange]
+		if i := slices.IndexFunc(requests, func(r *request) bool { return r.response == nil }); i >= 0 {
+			id = requests[i].msg().ID
 		}
 	}
-	return d.open.Answer(transport.ClientToServer, on, mcp.KeyOf(id))
+	return l.calls.Answer(transport.ClientToServer, exchange, mcp.KeyOf(id))
 }
 
-// turnKey is what a live message of the server must have in common with the
-// recorded one that it stands for.
-func serverMsgKey(m transport.Message) match.Key {
-	if m.Method == mcp.NotificationProgress {
-		return match.Key(m.Method + " " + string(mcp.KeyOf(m.ProgressToken())))
-	}
-	return match.Key(m.Method)
-}
-
-// assignOwners finds for what the recorded server said beside its answers the call that
-// it belongs to: by the progress token, by the subscription, or because no other
-// call was open. It also notes what came directly after an answer, before the
-// client said any more. And it counts.
-func (d *driverLoader) assignOwners() {
-	open := map[*request]bool{}
-	said := 0
-	var last *request // answered last, and nothing was said since
-	for _, t := range d.serverMsgs {
-		if !t.afterEnd {
-			d.missing++
-		}
-		for ; said < len(d.clientFrames) && d.clientFrames[said].before <= t.index; said++ {
-			last = nil
-			for _, r := range d.clientFrames[said].requests {
-				if r.response != nil {
-					open[r] = true
-				}
-			}
-		}
-		if t.request != nil {
-			delete(open, t.request)
-			last = t.request
-			continue
-		}
-		t.follows = last
-		if t.owner == nil && len(open) == 1 {
-			for r := range open {
-				t.owner = r
-			}
-		}
-	}
-}
-
-// owner returns the call that a message besides an answer belongs to: the call that the
-// message names, or the call on whose stream it came.
-func (d *driverLoader) owner(stream uint64, m transport.Message) *request {
+// owner returns the call that a request or a notification of the server belongs to: the call
+// that it names, or the call on whose stream it came.
+func (l *driverLoader) owner(exchange uint64, m transport.Message) *request {
 	var named *request
 	if m.Method == mcp.NotificationProgress {
-		named, _ = d.open.Progress(transport.ClientToServer, d.exchanges.first(stream), mcp.KeyOf(m.ProgressToken()))
+		named, _ = l.calls.Progress(transport.ClientToServer, exchange, mcp.KeyOf(m.ProgressToken()))
 	} else if id := transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID); id != nil {
-		if list := d.requests[mcp.KeyOf(id)]; len(list) > 0 {
+		if list := l.requests[mcp.KeyOf(id)]; len(list) > 0 {
 			named = list[len(list)-1]
 		}
 	}
-	if requests := d.on[d.exchanges.first(stream)]; named == nil && len(requests) > 0 {
+	if requests := l.on[exchange]; named == nil && len(requests) > 0 {
 		return requests[0]
 	}
 	return named
 }
 
-// hangUp is where the recorded client hung up on an HTTP exchange before it had all
-// of the response: in revision 2026-07-28 that is how a call is cancelled, and how a
-// subscription ends.
-type hangUp struct {
-	exchange     uint64
-	clientFrames int          // said before it
-	serverMsgs   int          // heard before it
-	on           []*serverMsg // of these, what was heard on the exchange
+// assignOwners finds the call of each message without one, if just one call was open when it
+// was sent. It also notes which messages came directly after an answer, before the client
+// said any more, and counts the messages to come.
+func (l *driverLoader) assignOwners() {
+	open := map[*request]bool{}
+	said := 0
+	var last *request // answered last, and the client has said nothing since
+	for _, s := range l.serverMsgs {
+		if !s.afterEnd {
+			l.missing++
+		}
+		for ; said < len(l.clientFrames) && l.clientFrames[said].before <= s.index; said++ {
+			last = nil
+			for _, r := range l.clientFrames[said].requests {
+				if r.response != nil {
+					open[r] = true
+				}
+			}
+		}
+		if s.request != nil {
+			delete(open, s.request)
+			last = s.request
+			continue
+		}
+		s.follows = last
+		if s.owner == nil && len(open) == 1 {
+			for r := range open {
+				s.owner = r
+			}
+		}
+	}
 }
 
-// noteHangUps finds where the client hung up.
-func (d *driverLoader) noteHangUps() {
-	for _, ex := range d.exchanges.order {
+// noteHangUps finds the places where the client hung up.
+func (l *driverLoader) noteHangUps() {
+	for _, ex := range l.exchanges.order {
 		if ex.hungUp == 0 || ex.method != http.MethodPost && !ex.resumed {
 			continue
 		}
 		h := hangUp{exchange: ex.number}
-		for h.clientFrames < len(d.clientFrames) && d.clientFrames[h.clientFrames].seq < ex.hungUp {
+		for h.clientFrames < len(l.clientFrames) && l.clientFrames[h.clientFrames].seq < ex.hungUp {
 			h.clientFrames++
 		}
-		for h.serverMsgs < len(d.serverMsgs) && d.serverMsgs[h.serverMsgs].seq < ex.hungUp {
-			if t := d.serverMsgs[h.serverMsgs]; t.on == d.exchanges.first(ex.number) {
-				h.on = append(h.on, t)
+		for h.serverMsgs < len(l.serverMsgs) && l.serverMsgs[h.serverMsgs].seq < ex.hungUp {
+			if s := l.serverMsgs[h.serverMsgs]; s.exchange == l.exchanges.first(ex.number) {
+				h.on = append(h.on, s)
 			}
 			h.serverMsgs++
 		}
-		d.hangUps = append(d.hangUps, h)
+		l.order.hangUps = append(l.order.hangUps, h)
 	}
 }

@@ -367,7 +367,7 @@ func (d *liveRouter) refuse(f transport.Frame, mask string, at time.Duration) (t
 			what, id, to = "an answer", d.asked[mcp.KeyOf(m.ID)], &toLive
 		}
 		text := fmt.Sprintf("%s holds %s, which stands for a secret: it was not sent to the live server", what, mask)
-		d.player.extra(what, text, true)
+		d.player.findings.extra(what, text, true)
 		if id == nil {
 			continue
 		}

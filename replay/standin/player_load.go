@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -18,78 +19,234 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
+// playerScript is a recording as a Player plays it, in recorded order.
+type playerScript struct {
+	clientMsgs   []*clientMsg
+	serverFrames []*serverFrame
+}
+
+// clientMsg is a message of the recorded client, and the live message that stands for it.
+type clientMsg struct {
+	index    int
+	seq      uint64
+	at       time.Duration
+	exchange uint64 // recorded HTTP exchange; 0: a pipe
+	packed   transport.Packed
+	answer   *serverFrame   // of a request: its response; nil: there was none
+	answers  *serverRequest // of a response: the request that it answers
+	cancels  *clientMsg     // of a cancellation: the request
+	nth      int            // of a request: its number among those of its Key, from 1
+
+	arrived  bool
+	skipped  bool   // the player waits for it no more
+	timedOut bool   // skipped because the client was silent
+	stream   uint64 // of the live message
+	live     *transport.Message
+}
+
+func (c *clientMsg) msg() transport.Message { return c.packed.Message() }
+
+// isPending reports whether the message may still come.
+func (c *clientMsg) isPending() bool { return !c.arrived && !c.skipped }
+
+// what names the message in words.
+func (c *clientMsg) what() string {
+	switch {
+	case c.answers != nil:
+		return "the answer to " + phrase.Name(c.answers.method)
+	case c.msg().Kind() == transport.Invalid:
+		return noiseMethod
+	}
+	return about(c.msg())
+}
+
+// response returns the recorded response to a request; the zero Message if there is none.
+func (c *clientMsg) response() transport.Message {
+	if c.answer != nil {
+		for _, m := range timeline.MessagesOf(c.answer.frame) {
+			if m.Kind() == transport.Response && mcp.Same(m.ID, c.msg().ID) {
+				return m
+			}
+		}
+	}
+	return transport.Message{}
+}
+
+// serverFrame is a recorded frame of the server.
+type serverFrame struct {
+	index    int
+	seq      uint64
+	at       time.Duration
+	frame    transport.Frame
+	before   int          // client messages recorded before it
+	owners   []*clientMsg // the requests it belongs to
+	unasked  bool         // recorded on a stream that no request opened
+	edits    []edit
+	requests []*serverRequest
+	sent     bool
+
+	// Of a loosened player:
+	needs   []*clientMsg   // messages that must have come
+	after   []*serverFrame // frames that must have been written
+	written bool
+}
+
+// answers reports whether the frame has a response to a request.
+func (f *serverFrame) answers() bool {
+	return slices.ContainsFunc(f.owners, func(c *clientMsg) bool { return c.answer == f })
+}
+
+// isOwned reports whether every request that the frame belongs to has come.
+func (f *serverFrame) isOwned() bool {
+	return !slices.ContainsFunc(f.owners, func(c *clientMsg) bool { return !c.arrived })
+}
+
+// belongTo makes the frame the request's. The live id or token goes to path.
+func (f *serverFrame) belongTo(c *clientMsg, token bool, path []string) {
+	if !slices.Contains(f.owners, c) {
+		f.owners = append(f.owners, c)
+	}
+	f.edits = append(f.edits, edit{path: path, owner: c, token: token})
+}
+
+// serverRequest is a request of the recorded server.
+type serverRequest struct {
+	frame  *serverFrame
+	id     mcp.Key
+	method string
+	answer *clientMsg // nil: there was none
+	done   bool       // the live client answered
+}
+
+// edit is a place in a recorded frame where the live peer's id, or progress token, of a
+// request belongs.
+type edit struct {
+	path     []string
+	token    bool
+	owner    *clientMsg // the request, in a server frame of a Player
+	question *serverMsg // the request, in a client frame of a Driver
+}
+
+// of returns the id or the token of a message.
+func (e edit) of(m transport.Message) []byte {
+	if e.token {
+		return m.ProgressToken()
+	}
+	return m.ID
+}
+
+// gap returns the time between a frame and the latest of the messages and frames recorded
+// before it that have come or were sent.
+func (p *playerScript) gap(f *serverFrame) time.Duration {
+	last := p.lastHeard(f)
+	for _, other := range slices.Backward(p.serverFrames[:f.index]) {
+		if other.sent {
+			last = max(last, other.at)
+			break
+		}
+	}
+	return f.at - last
+}
+
+// lastHeard returns when the last message recorded before a frame was, of those that have
+// come.
+func (p *playerScript) lastHeard(f *serverFrame) time.Duration {
+	for _, c := range slices.Backward(p.clientMsgs[:f.before]) {
+		if c.arrived {
+			return c.at
+		}
+	}
+	return 0
+}
+
+// sinceNotifications returns the time between a response and the first of the notifications
+// directly before it, with nothing else sent or heard between; 0 for other frames.
+func (p *playerScript) sinceNotifications(f *serverFrame) (gap time.Duration) {
+	if !f.answers() {
+		return 0
+	}
+	since := p.lastHeard(f)
+	for _, other := range slices.Backward(p.serverFrames[:f.index]) {
+		if !other.sent {
+			continue
+		}
+		if other.answers() || len(other.requests) > 0 || other.at < since {
+			break
+		}
+		gap = f.at - other.at
+	}
+	return gap
+}
+
 // NewPlayer returns a Player of the server's half of a session.
 func NewPlayer(events []store.Event, rules match.Rules) *Player {
 	return newPlayer(events, rules, false)
 }
 
 // NewStreamPlayer returns a Player that plays over one stream, such as stdio, whatever the
-// session was recorded on. A request that was refused over HTTP and nowhere else answered
-// gets an error that says so.
+// session was recorded on. A request that was refused over HTTP and got no other answer gets
+// an error that says so.
 func NewStreamPlayer(events []store.Event, rules match.Rules) *Player {
 	return newPlayer(events, rules, true)
 }
 
 func newPlayer(events []store.Event, rules match.Rules, oneStream bool) *Player {
-	p := &Player{rules: rules, masked: map[string][]*clientMsg{}, requests: map[match.Key][]*clientMsg{}, others: map[string][]*clientMsg{}, asked: map[mcp.Key][]*serverRequest{}, streams: map[uint64]uint64{}, failed: map[match.Key]failedCall{}}
-	p.variables = match.NewVariables(func(yield func(int, transport.Frame) bool) {
-		for _, r := range p.serverFrames {
-			if !yield(r.before, r.frame) {
+	script := &playerScript{}
+	variables := match.NewVariables(func(yield func(int, transport.Frame) bool) {
+		for _, f := range script.serverFrames {
+			if !yield(f.before, f.frame) {
 				return
 			}
 		}
 	})
-	c := playerLoader{
-		Player:    p,
-		calls:     timeline.NewIndex[mcp.Key, *clientMsg](timeline.All),
+	p := &Player{
+		playerScript: script, variables: variables,
+		matcher: playerMatcher{
+			playerScript: script, variables: variables, rules: rules,
+			requests: map[match.Key][]*clientMsg{}, masked: map[string][]*clientMsg{}, others: map[string][]*clientMsg{},
+		},
+		order:    playerOrder{playerScript: script},
+		failed:   map[match.Key]failedCall{},
+		asked:    map[mcp.Key][]*serverRequest{},
+		streams:  map[uint64]uint64{},
+		findings: findings{dir: transport.ClientToServer},
+	}
+	l := playerLoader{
+		Player: p, calls: timeline.NewIndex[mcp.Key, *clientMsg](timeline.All),
 		exchanges: exchangesOf(events), on: map[uint64][]*clientMsg{},
 	}
 	unstreamed := map[uint64]bool{}
 	if oneStream {
-		events, unstreamed = c.exchanges.spoken(events), c.exchanges.unstreamed()
+		events, unstreamed = l.exchanges.spoken(events), l.exchanges.unstreamed()
 	}
 	for _, e := range events {
-		if e.Kind != store.Frame {
-			continue
-		}
-		if unstreamed[e.Stream] || c.exchanges.isUnheard(e.Stream) {
+		switch {
+		case e.Kind != store.Frame:
+		case unstreamed[e.Stream] || l.exchanges.isUnheard(e.Stream):
 			// It did not reach the server or was refused over HTTP: the player does not wait for it.
 			for m := range clientMessages([]store.Event{e}) {
 				if key, err := rules.Key(m); err == nil && m.Kind() == transport.Request {
-					p.failed[key] = failedCall{seq: e.Seq, exchange: c.exchanges.byNumber[e.Stream]}
+					p.failed[key] = failedCall{seq: e.Seq, exchange: l.exchanges.byNumber[e.Stream]}
 				}
 			}
-			continue
-		}
-		switch e.Dir {
-		case transport.ClientToServer:
-			c.addClientFrame(e)
-		case transport.ServerToClient:
-			c.addServerFrame(e)
+		case e.Dir == transport.ClientToServer:
+			l.addClientFrame(e)
+		case e.Dir == transport.ServerToClient:
+			l.addServerFrame(e)
 		}
 	}
-	c.assignOwners()
-	c.noteRevisions()
+	l.assignOwners()
+	p.matcher.noteRevisions()
 	return p
 }
 
-// playerLoader reads a recording into a Player.
-type playerLoader struct {
-	*Player
-	calls     timeline.Index[mcp.Key, *clientMsg]
-	questions timeline.Index[mcp.Key, *serverRequest]
-	exchanges *exchanges
-	on        map[uint64][]*clientMsg // what the client said in an exchange
-	noise     *store.Event            // the frame before this one, if it was the client's and no message
-}
-
-// failedCall is a request of the recorded client that got no answer which can be played.
+// failedCall is a request of the recorded client without an answer that can be played.
 type failedCall struct {
 	seq      uint64
 	exchange *exchange
 }
 
-// why says what became of the call.
+// why says how the call failed.
 func (f failedCall) why() string {
 	switch {
 	case f.exchange.unheard:
@@ -104,62 +261,193 @@ func (f failedCall) why() string {
 			said = message
 		}
 	}
-	said = strings.TrimSpace(said)
-	if said != "" {
+	if said = strings.TrimSpace(said); said != "" {
 		why += ": " + phrase.Name(said)
 	}
 	return why
 }
 
+// playerLoader reads a recording into a Player.
+type playerLoader struct {
+	*Player
+	calls     timeline.Index[mcp.Key, *clientMsg]
+	questions timeline.Index[mcp.Key, *serverRequest]
+	exchanges *exchanges
+	on        map[uint64][]*clientMsg // the client's messages of an exchange
+	noise     *store.Event            // the frame before this one, if it was the client's and noise
+}
+
 // addClientFrame adds a frame of the recorded client.
-func (p *playerLoader) addClientFrame(e store.Event) {
-	p.noise = nil
+func (l *playerLoader) addClientFrame(e store.Event) {
+	l.noise = nil
 	messages := timeline.MessagesOf(e.AsFrame())
 	if isNoise(e.Payload, messages) {
-		p.noise = &e
-		p.noises.recorded++
+		l.noise = &e
+		l.findings.noise.recorded++
 	}
 	for _, m := range messages {
 		if m.Kind() == transport.Invalid {
-			continue // as of a stray or blank line: nothing depends on it
+			continue // a stray or blank line: nothing depends on it
 		}
-		c := &clientMsg{index: len(p.clientMsgs), seq: e.Seq, at: e.At, on: e.Stream, packed: transport.Pack(m.Raw)}
-		p.clientMsgs = append(p.clientMsgs, c)
-		if c.on != 0 {
-			p.on[c.on] = append(p.on[c.on], c)
+		c := &clientMsg{index: len(l.clientMsgs), seq: e.Seq, at: e.At, exchange: e.Stream, packed: transport.Pack(m.Raw)}
+		l.clientMsgs = append(l.clientMsgs, c)
+		if c.exchange != 0 {
+			l.on[c.exchange] = append(l.on[c.exchange], c)
 		}
+		m = c.msg() // the same bytes, which the player keeps
 		switch m.Kind() {
 		case transport.Request:
-			p.score.Recorded++
-			p.calls.Ask(transport.ClientToServer, c.on, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), c)
-			if p.exchanges.isRefused(c.on) {
-				p.calls.Refuse(c.on)
+			l.score.Recorded++
+			l.calls.Ask(transport.ClientToServer, c.exchange, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), c)
+			if l.exchanges.isRefused(c.exchange) {
+				l.calls.Refuse(c.exchange)
 			}
-			if bytes.Contains(c.msg().Params, []byte("[redacted:")) {
-				p.masked[c.msg().Method] = append(p.masked[c.msg().Method], c)
-			}
-			if p.rules.By == match.ByOrder && !match.MatchedByMethod(c.msg().Method) {
-				p.queue = append(p.queue, c)
-			}
-			if key, err := p.rules.Key(c.msg()); err == nil {
-				p.requests[key] = append(p.requests[key], c)
-				c.nth = len(p.requests[key])
-			}
+			l.matcher.addRequest(c)
 		case transport.Response:
-			if q, ok := p.questions.Answer(transport.ServerToClient, 0, mcp.KeyOf(m.ID)); ok {
+			if q, ok := l.questions.Answer(transport.ServerToClient, 0, mcp.KeyOf(m.ID)); ok {
 				c.answers, q.answer = q, c
 			} else {
-				p.others[strayKey(m)] = append(p.others[strayKey(m)], c)
+				l.matcher.addOther(strayKey(m), c)
 			}
 		default:
-			c.cancels = p.named(timeline.CancelledID(m))
-			p.others[m.Method] = append(p.others[m.Method], c)
+			c.cancels = l.named(timeline.CancelledID(m))
+			l.matcher.addOther(m.Method, c)
 		}
 	}
 }
 
-// within returns the path to message i of a frame: into the array of a batch, or
-// none.
+// addServerFrame adds a frame of the recorded server.
+func (l *playerLoader) addServerFrame(e store.Event) {
+	if isBlank(e) {
+		return
+	}
+	frame := onOneLine(e.AsFrame())
+	messages, _ := frame.Messages()
+	var refused *clientMsg
+	if noise := l.noise; noise != nil && len(messages) == 1 && messages[0].Error != nil && isNull(messages[0].ID) {
+		// The server refuses the noise, and so the player waits for noise.
+		refused = &clientMsg{index: len(l.clientMsgs), seq: noise.Seq, at: noise.At, exchange: noise.Stream}
+		l.clientMsgs = append(l.clientMsgs, refused)
+		l.matcher.addOther(noiseMethod, refused)
+	}
+	l.noise = nil
+	f := &serverFrame{index: len(l.serverFrames), seq: e.Seq, at: e.At, frame: frame, before: len(l.clientMsgs)}
+	l.serverFrames = append(l.serverFrames, f)
+	if refused != nil {
+		refused.answer, f.owners = f, []*clientMsg{refused}
+	}
+	for i, m := range messages {
+		at := within(e.Payload, i)
+		switch m.Kind() {
+		case transport.Response:
+			c, ok := l.answered(e.Stream, m)
+			switch {
+			case !ok:
+			case isNull(m.ID):
+				c.answer = f
+				f.owners = append(f.owners, c)
+			default:
+				c.answer = f
+				f.belongTo(c, false, below(at, idPath))
+			}
+		case transport.Request:
+			q := &serverRequest{frame: f, id: mcp.KeyOf(m.ID), method: m.Method}
+			l.questions.Ask(transport.ServerToClient, 0, q.id, "", q)
+			f.requests = append(f.requests, q)
+		}
+		l.addNamed(f, e.Stream, m, at)
+	}
+	if e.Stream == 0 || f.answers() {
+		return
+	}
+	// It belongs to the message on whose stream it was said: a request, or a notification
+	// that was refused.
+	asked := l.on[l.exchanges.first(e.Stream)]
+	f.unasked = len(asked) == 0
+	if len(asked) > 0 && !slices.Contains(f.owners, asked[0]) {
+		f.owners = slices.Insert(f.owners, 0, asked[0])
+	}
+}
+
+// answered returns the open request that a response answers. Over HTTP an error without an
+// id answers the first open request of its exchange.
+func (l *playerLoader) answered(stream uint64, m transport.Message) (*clientMsg, bool) {
+	on, id := l.exchanges.first(stream), m.ID
+	if isNull(id) {
+		for _, c := range l.on[on] {
+			if c.msg().Kind() == transport.Request && c.answer == nil {
+				id = c.msg().ID
+				break
+			}
+		}
+	}
+	return l.calls.Answer(transport.ClientToServer, on, mcp.KeyOf(id))
+}
+
+// named returns the request of the client that a message names by its id, the latest open
+// one first; nil if there is none.
+func (l *playerLoader) named(id json.RawMessage) *clientMsg {
+	c, ok := l.calls.Cancel(transport.ClientToServer, mcp.KeyOf(id))
+	if !ok {
+		c, _ = l.calls.Past(transport.ClientToServer, 0, mcp.KeyOf(id))
+	}
+	return c
+}
+
+// addNamed finds the other requests that a message names: by progress token or subscription.
+func (l *playerLoader) addNamed(f *serverFrame, stream uint64, m transport.Message, at []string) {
+	if m.Method == mcp.NotificationProgress {
+		if c, ok := l.calls.Progress(transport.ClientToServer, l.exchanges.first(stream), mcp.KeyOf(m.ProgressToken())); ok {
+			f.belongTo(c, true, below(at, progressPath))
+		}
+	}
+	if !bytes.Contains(m.Raw, []byte("subscriptionId")) && bytes.IndexByte(m.Raw, '\\') < 0 {
+		return // most messages; the JSON is not parsed for them
+	}
+	for part, raw := range map[string]json.RawMessage{"params": m.Params, "result": m.Result} {
+		if c := l.named(transport.Member(raw, mcp.MemberMeta, mcp.MetaSubscriptionID)); c != nil {
+			f.belongTo(c, false, below(at, []string{part, mcp.MemberMeta, mcp.MetaSubscriptionID}))
+		}
+	}
+}
+
+// assignOwners gives each server frame that names no request to the one request that was
+// open when it was said, if there was just one. A request that was never answered does not
+// count: a subscription is open all the time.
+func (l *playerLoader) assignOwners() {
+	open := map[*clientMsg]bool{}
+	heard := 0
+	for _, f := range l.serverFrames {
+		for ; heard < f.before; heard++ {
+			if c := l.clientMsgs[heard]; c.answer != nil {
+				open[c] = true
+			}
+		}
+		if len(f.owners) == 0 && len(open) == 1 {
+			for c := range open {
+				f.owners = []*clientMsg{c}
+			}
+		}
+		for _, c := range f.owners {
+			if c.answer == f {
+				delete(open, c)
+			}
+		}
+	}
+}
+
+// strayKey is common to answers that belong to no request: a server gives one, with a null
+// id, to a frame that it could not read, and a faulty peer answers twice. A replay says them
+// again as they were recorded.
+func strayKey(m transport.Message) string { return "answer " + string(mcp.KeyOf(m.ID)) }
+
+// Paths to ids and tokens of a live end. Most frames share them.
+var (
+	idPath       = []string{"id"}
+	progressPath = []string{"params", mcp.MemberProgressToken}
+)
+
+// within returns the path to message i of a frame: an index in a batch, or nothing.
 func within(frame []byte, i int) []string {
 	if bytes.HasPrefix(bytes.TrimSpace(frame), []byte("[")) {
 		return []string{strconv.Itoa(i)}
@@ -167,113 +455,7 @@ func within(frame []byte, i int) []string {
 	return nil
 }
 
-// addServerFrame adds a frame of the recorded server.
-func (p *playerLoader) addServerFrame(e store.Event) {
-	if isBlank(e) {
-		return
-	}
-	messages, _ := onOneLine(e.AsFrame()).Messages()
-	var refused *clientMsg
-	if e := p.noise; e != nil && len(messages) == 1 && messages[0].Error != nil && isNull(messages[0].ID) {
-		// It refuses the noise, which is waited for then.
-		refused = &clientMsg{index: len(p.clientMsgs), seq: e.Seq, at: e.At, on: e.Stream}
-		p.clientMsgs = append(p.clientMsgs, refused)
-		p.others[noiseMethod] = append(p.others[noiseMethod], refused)
-	}
-	p.noise = nil
-	r := &serverFrame{index: len(p.serverFrames), seq: e.Seq, at: e.At, frame: onOneLine(e.AsFrame()), before: len(p.clientMsgs)}
-	p.serverFrames = append(p.serverFrames, r)
-	if refused != nil {
-		refused.answer, r.owners = r, []*clientMsg{refused}
-	}
-	for i, m := range messages {
-		at := within(e.Payload, i)
-		switch m.Kind() {
-		case transport.Response:
-			if c, ok := p.close(e.Stream, m); ok {
-				c.answer = r
-				if isNull(m.ID) {
-					r.owners = append(r.owners, c)
-				} else {
-					r.belongTo(c, false, below(at, idPath))
-				}
-			}
-		case transport.Request:
-			q := &serverRequest{reply: r, id: mcp.KeyOf(m.ID), method: m.Method}
-			p.questions.Ask(transport.ServerToClient, 0, q.id, "", q)
-			r.requests = append(r.requests, q)
-		}
-		p.addNamed(r, e.Stream, m, at)
-	}
-	if e.Stream == 0 || slices.ContainsFunc(r.owners, func(c *clientMsg) bool { return c.answer == r }) {
-		return
-	}
-	// It belongs to the message on whose stream it was said: a request, or a notification
-	// that was refused.
-	asked := p.on[p.exchanges.first(e.Stream)]
-	r.aside = len(asked) == 0
-	if len(asked) > 0 && !slices.Contains(r.owners, asked[0]) {
-		r.owners = slices.Insert(r.owners, 0, asked[0])
-	}
-}
-
-// strayKey is what two answers have in common that belong to no request: a server
-// gives one, with a null id, to what it could not read, and a faulty peer answers
-// twice. They are said again as they were recorded.
-func strayKey(m transport.Message) string { return "answer " + string(mcp.KeyOf(m.ID)) }
-
-// close returns the open request that is answered. Over HTTP an error without an id
-// answers the first one of its exchange.
-func (p *playerLoader) close(stream uint64, m transport.Message) (*clientMsg, bool) {
-	on, id := p.exchanges.first(stream), m.ID
-	if isNull(id) {
-		for _, c := range p.on[on] {
-			if c.msg().Kind() == transport.Request && c.answer == nil {
-				id = c.msg().ID
-				break
-			}
-		}
-	}
-	return p.calls.Answer(transport.ClientToServer, on, mcp.KeyOf(id))
-}
-
-// named returns the request of the client that a message names by its id, the latest open
-// one first; nil: there is none.
-func (p *playerLoader) named(id json.RawMessage) *clientMsg {
-	c, ok := p.calls.Cancel(transport.ClientToServer, mcp.KeyOf(id))
-	if !ok {
-		c, _ = p.calls.Past(transport.ClientToServer, 0, mcp.KeyOf(id))
-	}
-	return c
-}
-
-// isNull reports whether an error does not say to which request.
-func isNull(id json.RawMessage) bool { return len(id) == 0 || string(id) == "null" }
-
-// addNamed finds the requests that the message names besides by its id.
-func (p *playerLoader) addNamed(r *serverFrame, stream uint64, m transport.Message, at []string) {
-	if m.Method == mcp.NotificationProgress {
-		if c, ok := p.calls.Progress(transport.ClientToServer, p.exchanges.first(stream), mcp.KeyOf(m.ProgressToken())); ok {
-			r.belongTo(c, true, below(at, progressPath))
-		}
-	}
-	if !bytes.Contains(m.Raw, []byte("subscriptionId")) && bytes.IndexByte(m.Raw, '\\') < 0 {
-		return // as nearly always
-	}
-	for part, raw := range map[string]json.RawMessage{"params": m.Params, "result": m.Result} {
-		if c := p.named(transport.Member(raw, mcp.MemberMeta, mcp.MetaSubscriptionID)); c != nil {
-			r.belongTo(c, false, below(at, []string{part, mcp.MemberMeta, mcp.MetaSubscriptionID}))
-		}
-	}
-}
-
-// Paths to what a live end names otherwise. Most frames share them.
-var (
-	idPath       = []string{"id"}
-	progressPath = []string{"params", mcp.MemberProgressToken}
-)
-
-// below returns the path to a place in a message that is at a place in a frame.
+// below returns the path in a frame to a place in a message, which is at a path itself.
 func below(message, path []string) []string {
 	if len(message) == 0 {
 		return path
@@ -281,37 +463,30 @@ func below(message, path []string) []string {
 	return slices.Concat(message, path)
 }
 
-// assignOwners gives the server frames that name no request to the one request that was
-// open when they were said, if there was just one. Requests that were never answered do not
-// count: a subscription is open all the time.
-func (p *playerLoader) assignOwners() {
-	open := map[*clientMsg]bool{}
-	heard := 0
-	for _, r := range p.serverFrames {
-		for ; heard < r.before; heard++ {
-			if c := p.clientMsgs[heard]; c.answer != nil {
-				open[c] = true
-			}
-		}
-		if len(r.owners) == 0 && len(open) == 1 {
-			for c := range open {
-				r.owners = []*clientMsg{c}
-			}
-		}
-		for _, c := range r.owners {
-			if c.answer == r {
-				delete(open, c)
-			}
-		}
-	}
+// isNull reports whether the id of an error names no request.
+func isNull(id json.RawMessage) bool { return len(id) == 0 || string(id) == "null" }
+
+// Noise is a frame without a message. Nothing waits for it, with one exception: the error
+// with which a server answers a frame that it could not read, and which names no request,
+// belongs to the noise in front of it. A client that says such noise gets the error.
+//
+// A live end that says more noise than the recorded end is reported once, as Extra.
+
+// noiseMethod is the key of noise among the client messages that are not requests.
+const noiseMethod = "a frame that is no message"
+
+// isNoise reports whether a frame is not blank and has no message.
+func isNoise(frame []byte, messages []transport.Message) bool {
+	isMessage := func(m transport.Message) bool { return m.Kind() != transport.Invalid }
+	return !slices.ContainsFunc(messages, isMessage) && len(bytes.TrimSpace(frame)) > 0
 }
 
 // isBlank reports whether a frame is an empty line. Most peers skip it on stdio, where they
 // read JSON and not lines, so it is never played.
 func isBlank(e store.Event) bool { return len(bytes.TrimSpace(e.Payload)) == 0 }
 
-// onOneLine returns a frame that a transport of lines can send: over HTTP a message
-// may have been recorded with newlines between its tokens.
+// onOneLine returns a frame that a transport of lines can send: over HTTP a message may have
+// newlines between its tokens.
 func onOneLine(f transport.Frame) transport.Frame {
 	if bytes.IndexByte(f.Bytes, '\n') >= 0 {
 		f.Bytes = bytes.ReplaceAll(f.Bytes, []byte("\n"), []byte(" "))

@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -13,71 +14,115 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// matchRequest returns the client message that a live request stands for, nil if there is
-// none left, and the queue that it belongs to.
-func (p *Player) matchRequest(m transport.Message) (*clientMsg, match.Key, error) {
+// playerMatcher finds the recorded message that a live message of the client stands for.
+type playerMatcher struct {
+	*playerScript
+	rules     match.Rules
+	variables *match.Variables
+	revisions revisions
+	requests  map[match.Key][]*clientMsg // each queue in recorded order
+	masked    map[string][]*clientMsg    // requests with a masked secret, by method
+	inOrder   []*clientMsg               // of match.ByOrder: the requests that are left
+	others    map[string][]*clientMsg    // notifications by method; stray answers and noise by their keys
+	preferID  bool                       // of equal requests takes the one with the live id
+}
+
+// addRequest adds a recorded request.
+func (p *playerMatcher) addRequest(c *clientMsg) {
+	m := c.msg()
+	if bytes.Contains(m.Params, []byte("[redacted:")) {
+		p.masked[m.Method] = append(p.masked[m.Method], c)
+	}
+	if p.rules.By == match.ByOrder && !match.MatchedByMethod(m.Method) {
+		p.inOrder = append(p.inOrder, c)
+	}
+	if key, err := p.rules.Key(m); err == nil {
+		p.requests[key] = append(p.requests[key], c)
+		c.nth = len(p.requests[key])
+	}
+}
+
+// addOther adds a recorded message that is no request.
+func (p *playerMatcher) addOther(key string, c *clientMsg) { p.others[key] = append(p.others[key], c) }
+
+// request returns the client message that a live request stands for, nil if none is left,
+// and the queue that it belongs to.
+func (p *playerMatcher) request(m transport.Message) (*clientMsg, match.Key, error) {
 	if err := p.revisions.refuse(m); err != nil {
 		return nil, "", err
 	}
-	if !p.variables.IsEmpty() { // as the recorded client would have put them
+	if !p.variables.IsEmpty() { // the recorded client's values, as in the key of its request
 		m.Params = p.variables.Inverse().SubstituteParams(m.Params)
 	}
 	key, err := p.rules.Key(m)
 	if err != nil {
 		return nil, key, err
 	}
-	for len(p.requests[key]) > 1 && p.requests[key][0].arrived {
-		p.requests[key] = p.requests[key][1:] // the last stays, for clients that ask again
+	queue := p.requests[key]
+	for len(queue) > 1 && queue[0].arrived {
+		queue = queue[1:] // the last stays, for clients that ask again
+		p.requests[key] = queue
 	}
-	c := p.pick(p.requests[key], m)
-	if c == nil {
-		c = p.unmask(m)
+	c := p.first(queue, m)
+	if c == nil && p.rules.Match == nil { // equal but for a masked secret
+		i := slices.IndexFunc(p.masked[m.Method], func(c *clientMsg) bool { return !c.arrived && p.isEqual(c, m) })
+		if i >= 0 {
+			c = p.masked[m.Method][i]
+		}
 	}
-	if c != nil && p.rules.By == match.ByOrder && !match.MatchedByMethod(m.Method) && c != p.nextInOrder() {
-		return nil, key, fmt.Errorf("the recorded client asks for %s next, as #%d", about(p.nextInOrder().msg()), p.nextInOrder().seq)
+	if c == nil || p.rules.By != match.ByOrder || match.MatchedByMethod(m.Method) {
+		return c, key, nil
+	}
+	for len(p.inOrder) > 0 && p.inOrder[0].arrived {
+		p.inOrder = p.inOrder[1:]
+	}
+	if next := p.inOrder[0]; c != next {
+		return nil, key, fmt.Errorf("the recorded client asks for %s next, as #%d", about(next.msg()), next.seq)
 	}
 	return c, key, nil
 }
 
-// unmask returns the first client message left whose params are the live ones but for what
-// is redacted.
-func (p *Player) unmask(m transport.Message) *clientMsg {
-	if p.rules.Match != nil {
-		return nil
+// first returns the first of a queue of equal requests that is left. If they come in any
+// order it prefers the one with the live id, because a recorded client keeps its ids.
+func (p *playerMatcher) first(queue []*clientMsg, m transport.Message) *clientMsg {
+	if p.preferID {
+		for _, c := range queue {
+			if !c.arrived && mcp.Same(c.msg().ID, m.ID) {
+				return c
+			}
+		}
 	}
-	for _, c := range p.masked[m.Method] {
-		if !c.arrived && p.rules.Compare(c.msg(), m, p.variables).Same() {
+	return firstLeft(queue)
+}
+
+// firstLeft returns the first message that has not come, or nil.
+func firstLeft(queue []*clientMsg) *clientMsg {
+	for _, c := range queue {
+		if !c.arrived {
 			return c
 		}
 	}
 	return nil
 }
 
-// nextInOrder returns the next request in recorded order.
-func (p *Player) nextInOrder() *clientMsg {
-	for len(p.queue) > 0 && p.queue[0].arrived {
-		p.queue = p.queue[1:]
-	}
-	if len(p.queue) == 0 {
-		return nil
-	}
-	return p.queue[0]
+func (p *playerMatcher) isEqual(c *clientMsg, m transport.Message) bool {
+	return p.rules.Compare(c.msg(), m, p.variables).Same()
 }
 
-// miss says why nothing recorded answers m, which recorded request is nearest, and
-// how that differs.
-func (p *Player) miss(m transport.Message, key match.Key, err error) match.StepVerdict {
+// miss says why no recorded request answers m, which one is nearest, and how that differs.
+func (p *playerMatcher) miss(m transport.Message, key match.Key, err error) match.StepVerdict {
 	v := match.StepVerdict{What: about(m), Text: "no recorded answer for " + phrase.Name(m.Method)}
 	if err != nil {
 		v.Text += fmt.Sprintf(": %v", err)
 		return v
 	}
 	if used := p.requests[key]; len(used) > 0 {
-		v.Seq = used[len(used)-1].seq
+		last := used[len(used)-1]
 		times := "once"
-		if n := used[len(used)-1].nth; n > 1 {
-			times = strconv.Itoa(n) + " times"
+		if last.nth > 1 {
+			times = strconv.Itoa(last.nth) + " times"
 		}
+		v.Seq = last.seq
 		v.Text = fmt.Sprintf("no recorded answer left for %s: it was recorded %s, last as #%d", phrase.Name(m.Method), times, v.Seq)
 		return v
 	}
@@ -86,32 +131,32 @@ func (p *Player) miss(m transport.Message, key match.Key, err error) match.StepV
 		v.Text += ": no request of that method was recorded"
 		return v
 	}
-	first := []string{"/params/name", "/params/uri"} // of another tool the arguments differ anyhow
+	first := []string{"/params/name", "/params/uri"} // another tool has other arguments anyhow
 	slices.SortStableFunc(how.Differences, func(a, b match.Difference) int {
 		return cmp.Compare(slices.Index(first, b.Path), slices.Index(first, a.Path))
 	})
 	v.Seq, v.Differences, v.More, v.Mapped = nearest.seq, how.Differences, how.More, how.Mapped
 	if how.Same() {
 		v.Text += fmt.Sprintf("; nearest is #%d: the matcher tells them apart", v.Seq)
-		return v
+	} else {
+		v.Text += fmt.Sprintf("; nearest is #%d: %s", v.Seq, how.Sentence())
 	}
-	v.Text += fmt.Sprintf("; nearest is #%d: %s", v.Seq, how.Sentence())
 	return v
 }
 
-// nearestOf is how many recorded requests a miss is compared with.
+// nearestOf is the number of recorded requests that a miss is compared with.
 const nearestOf = 500
 
 // nearest returns the recorded request of the same method that differs least. Requests for
 // the same tool, prompt or resource go before all others, and only the first nearestOf are
-// compared. Of two that differ as much it is the request that was not asked yet.
-func (p *Player) nearest(m transport.Message) (nearest *clientMsg, how match.Comparison) {
+// compared. If two differ as much, a request that was not asked yet is nearer.
+func (p *playerMatcher) nearest(m transport.Message) (nearest *clientMsg, how match.Comparison) {
 	var same, others []*clientMsg
-	about := timeline.TargetOf(m)
+	target := timeline.TargetOf(m)
 	for _, c := range p.clientMsgs {
 		switch recorded := c.msg(); {
 		case recorded.Kind() != transport.Request || recorded.Method != m.Method:
-		case timeline.TargetOf(recorded) == about:
+		case timeline.TargetOf(recorded) == target:
 			same = append(same, c)
 		default:
 			others = append(others, c)
@@ -129,16 +174,16 @@ func (p *Player) nearest(m transport.Message) (nearest *clientMsg, how match.Com
 	return nearest, how
 }
 
-// notified returns the client message that a live notification stands for: among the first
-// few of its method that are left, the equal one; or else the first that was not skipped, or
-// the first.
-func (p *Player) notified(m transport.Message) (first *clientMsg) {
+// notification returns the client message that a live notification stands for: among the
+// first few of its method that are left, the equal one; or else the first that was not
+// skipped, or the first.
+func (p *playerMatcher) notification(m transport.Message) (first *clientMsg) {
 	queue := left(p.others[m.Method], func(c *clientMsg) bool { return c.arrived })
 	p.others[m.Method] = queue
 	for i, c := range queue {
 		switch {
 		case c.arrived || c.cancels != nil && (c.cancels.live == nil || !mcp.Same(c.cancels.live.ID, timeline.CancelledID(m))):
-		case i < lookahead && mcp.Same(c.msg().ProgressToken(), m.ProgressToken()) && p.rules.Compare(c.msg(), m, p.variables).Same():
+		case i < lookahead && mcp.Same(c.msg().ProgressToken(), m.ProgressToken()) && p.isEqual(c, m):
 			return c
 		case first == nil || first.skipped && !c.skipped:
 			first = c
@@ -150,12 +195,11 @@ func (p *Player) notified(m transport.Message) (first *clientMsg) {
 	return first
 }
 
-// lookahead is how many recorded messages are compared with a live one to find the
-// one that it stands for.
+// lookahead is the number of recorded messages that a live one is compared with.
 const lookahead = 16
 
-// left returns a queue without the first few that have arrived. A message that does not come
-// stays in front, and must not take the places of the others.
+// left returns a queue without the first few messages that have arrived. A message that does
+// not come stays in front, and must not take the places of the others.
 func left[E any](queue []E, arrived func(E) bool) []E {
 	at := min(len(queue), lookahead)
 	for i := at - 1; i >= 0; i-- {
@@ -165,4 +209,12 @@ func left[E any](queue []E, arrived func(E) bool) []E {
 		}
 	}
 	return queue[at:]
+}
+
+// about names a request or notification and its target.
+func about(m transport.Message) string {
+	if name := timeline.TargetOf(m); name != "" {
+		return phrase.Name(m.Method) + " " + phrase.Name(name)
+	}
+	return phrase.Name(m.Method)
 }

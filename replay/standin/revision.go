@@ -38,7 +38,7 @@ type revisions struct {
 }
 
 // noteRevisions gathers the revisions that the recording is of.
-func (p *playerLoader) noteRevisions() {
+func (p *playerMatcher) noteRevisions() {
 	r := &p.revisions
 	for _, c := range p.clientMsgs {
 		m := c.msg()
@@ -59,18 +59,6 @@ func (p *playerLoader) noteRevisions() {
 			}
 		}
 	}
-}
-
-// response returns the recorded response to a request; the zero Message if there is none.
-func (c *clientMsg) response() transport.Message {
-	if c.answer != nil {
-		for _, m := range timeline.MessagesOf(c.answer.frame) {
-			if m.Kind() == transport.Response && mcp.Same(m.ID, c.msg().ID) {
-				return m
-			}
-		}
-	}
-	return transport.Message{}
 }
 
 // refuse returns the error for a live request of a revision that was not recorded;
@@ -138,7 +126,7 @@ func (c *clientMsg) negotiated() string {
 //     what its server can: the client would fall back to a handshake otherwise, which
 //     that server does not know;
 //   - any other answers as a server does that is older than the method.
-func (p *Player) discover() []byte {
+func (p *playerMatcher) discover() []byte {
 	meta := map[string]any{}
 	capabilities := map[string]map[string]bool{}
 	can := func(group, special string) {

@@ -176,8 +176,9 @@ func (s *serving) read(ctx context.Context, broken context.CancelFunc) {
 // sayFindings reports what could not be served.
 func (s *serving) sayFindings() {
 	s.mu.Lock()
-	news := grave(s.player.findings[s.told:])
-	s.told = len(s.player.findings)
+	list := s.player.findings.list
+	news := faults(list[s.told:])
+	s.told = len(list)
 	s.mu.Unlock()
 	for _, v := range news {
 		s.Say(v.String())
@@ -274,7 +275,7 @@ func (s *serving) pace(ctx context.Context, next outgoing) error {
 // wait waits for news, and while an answer is held back not for ever.
 func (s *serving) wait(ctx context.Context) error {
 	s.mu.Lock()
-	held := s.player.waiting(false) // an answer that waits for the client
+	held := s.player.order.waiting(false) // an answer that waits for the client
 	var gap time.Duration
 	if held != nil {
 		gap = s.player.gap(held)

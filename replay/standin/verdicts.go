@@ -13,21 +13,17 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// judged is a verdict and where it stands: after what was recorded up to seq.
+// judged is a verdict and its place in the session.
 type judged struct {
 	match.StepVerdict
-	seq uint64
-	// grave: the live end asked or answered something else than the recorded one, and
-	// not only told it otherwise.
-	grave bool
+	seq   uint64 // of the recorded event that the verdict follows
+	fault bool   // the live end asked or answered otherwise than the recorded end; false: it only told otherwise
 }
 
-// inOrder returns the verdicts of a session, in recorded order, extras where they
+// inOrder returns the verdicts of a session in recorded order, extra messages where they
 // came.
 func inOrder(list []judged) []match.StepVerdict {
-	slices.SortStableFunc(list, func(a, b judged) int {
-		return cmp.Compare(a.seq, b.seq)
-	})
+	slices.SortStableFunc(list, func(a, b judged) int { return cmp.Compare(a.seq, b.seq) })
 	verdicts := make([]match.StepVerdict, len(list))
 	for i, j := range list {
 		verdicts[i] = j.StepVerdict
@@ -35,11 +31,11 @@ func inOrder(list []judged) []match.StepVerdict {
 	return verdicts
 }
 
-// grave returns the verdicts on which an end asked or answered something else.
-func grave(list []judged) []match.StepVerdict {
+// faults returns the verdicts on which an end asked or answered otherwise.
+func faults(list []judged) []match.StepVerdict {
 	var verdicts []match.StepVerdict
 	for _, j := range list {
-		if j.grave {
+		if j.fault {
 			verdicts = append(verdicts, j.StepVerdict)
 		}
 	}
@@ -48,12 +44,11 @@ func grave(list []judged) []match.StepVerdict {
 
 // compared fills in how the live message of a step compares with the recorded one.
 func (j *judged) compared(c match.Comparison, order string) {
-	v := &j.StepVerdict
-	v.Result, v.Differences, v.More, v.Mapped, v.Order = match.Match, c.Differences, c.More, c.Mapped, order
+	j.Result, j.Differences, j.More, j.Mapped, j.Order = match.Match, c.Differences, c.More, c.Mapped, order
 	if c.Same() && order == "" {
 		return
 	}
-	v.Result = match.Mismatch
+	j.Result = match.Mismatch
 	var parts []string
 	if !c.Same() {
 		parts = append(parts, c.Sentence())
@@ -61,7 +56,54 @@ func (j *judged) compared(c match.Comparison, order string) {
 	if order != "" {
 		parts = append(parts, order)
 	}
-	v.Text = fmt.Sprintf("#%d, %s, %s", v.Seq, v.What, strings.Join(parts, "; "))
+	j.Text = fmt.Sprintf("#%d, %s, %s", j.Seq, j.What, strings.Join(parts, "; "))
+}
+
+// findings are the verdicts on messages of a live end that nobody recorded.
+type findings struct {
+	dir     transport.Direction // of the live end's messages
+	list    []judged
+	reached uint64 // Seq of the latest recorded message that came
+	noise   struct {
+		recorded, live int    // frames of the end, except for noise that is a client message
+		first          string // of the live ones
+		after          uint64 // Seq of the message that had come before it
+	}
+}
+
+// reach notes that a recorded message has come.
+func (f *findings) reach(seq uint64) { f.reached = max(f.reached, seq) }
+
+// extra adds a message that nobody recorded.
+func (f *findings) extra(what, text string, fault bool) {
+	f.add(match.StepVerdict{What: what, Text: text}, fault)
+}
+
+// add is extra for a verdict that names the nearest recorded message.
+func (f *findings) add(v match.StepVerdict, fault bool) {
+	v.Result, v.Dir = match.Extra, f.dir
+	f.list = append(f.list, judged{seq: f.reached, fault: fault, StepVerdict: v})
+}
+
+// addNoise adds a frame without a message.
+func (f *findings) addNoise(frame transport.Frame) {
+	f.noise.live++
+	if f.noise.live == 1 {
+		f.noise.first, f.noise.after = phrase.Name(string(bytes.TrimSpace(frame.Bytes))), f.reached
+	}
+}
+
+// all returns the verdict on the noise, if the live end said more than the recorded end, and
+// then the findings.
+func (f *findings) all() []judged {
+	if f.noise.live <= f.noise.recorded {
+		return f.list
+	}
+	noise := judged{seq: f.noise.after, fault: true, StepVerdict: match.StepVerdict{
+		Result: match.Extra, Dir: f.dir, What: noiseMethod,
+		Text: fmt.Sprintf("%s of the %s, no JSON-RPC message each, passed over; the first: %s", phrase.Plural(f.noise.live, "line"), f.dir.Sender(), f.noise.first),
+	}}
+	return append([]judged{noise}, f.list...)
 }
 
 // Verdicts returns the verdict on each message of the server, as if the session ended now: in
@@ -70,64 +112,81 @@ func (d *Driver) Verdicts() []match.StepVerdict { return inOrder(d.judge()) }
 
 // Close returns the verdicts on which the live server did not ask or answer as the recorded
 // server did. Its notifications, and the order of its messages, are in Verdicts.
-func (d *Driver) Close() []match.StepVerdict { return grave(d.judge()) }
+func (d *Driver) Close() []match.StepVerdict { return faults(d.judge()) }
 
 func (d *Driver) judge() []judged {
 	var list []judged
-	for _, t := range d.serverMsgs {
-		if v, ok := d.judgeServerMsg(t); ok {
+	for _, s := range d.serverMsgs {
+		if v, ok := d.judgeServerMsg(s); ok {
 			list = append(list, v)
 		}
 	}
-	for _, l := range d.clientFrames {
-		if !l.sent && (l.question == nil || l.question.arrived) {
-			list = append(list, judged{seq: l.seq, grave: true, StepVerdict: match.StepVerdict{
-				Result: match.NotSent, Seq: l.seq, Dir: transport.ClientToServer, What: l.what(),
-				Text: fmt.Sprintf("#%d %s was still waiting for the server", l.seq, l.what()),
+	for _, f := range d.clientFrames {
+		if !f.sent && (f.question == nil || f.question.arrived) {
+			list = append(list, judged{seq: f.seq, fault: true, StepVerdict: match.StepVerdict{
+				Result: match.NotSent, Seq: f.seq, Dir: transport.ClientToServer, What: f.what(),
+				Text: fmt.Sprintf("#%d %s was still waiting for the server", f.seq, f.what()),
 			}})
 		}
 	}
-	list = append(list, d.noises.judge(transport.ServerToClient, "server")...)
-	return append(list, d.findings...)
+	return append(list, d.findings.all()...)
 }
 
-// judgeServerMsg returns the verdict on a server message; none on an answer that was not
-// asked for, or was called off.
-func (d *Driver) judgeServerMsg(t *serverMsg) (j judged, ok bool) {
-	j = judged{seq: t.seq, StepVerdict: match.StepVerdict{Seq: t.seq, Dir: transport.ServerToClient, What: t.what(), Result: match.Missing}}
+// judgeServerMsg returns the verdict on a server message. There is none on an answer that was
+// not asked for, or was called off.
+func (d *Driver) judgeServerMsg(s *serverMsg) (j judged, ok bool) {
+	j = judged{seq: s.seq, StepVerdict: match.StepVerdict{Seq: s.seq, Dir: transport.ServerToClient, What: s.what(), Result: match.Missing}}
+	rules := d.matcher.rules
 	switch {
-	case t.arrived:
-		c := d.rules.Compare(t.msg(), *t.live, d.variables)
-		if by := d.rules.By; t.msg().Kind() == transport.Request && (by == match.ByMethod || by == match.ByOrder) {
-			c = c.AsMapped(by.String())
+	case s.arrived:
+		c := rules.Compare(s.msg(), *s.live, d.variables)
+		if s.msg().Kind() == transport.Request && (rules.By == match.ByMethod || rules.By == match.ByOrder) {
+			c = c.AsMapped(rules.By.String())
 		}
-		order := t.misplaced()
+		order := s.misplaced()
 		// A message that differs may stand for the wrong one; two HTTP streams have no order.
-		if o := t.overtaken; order == "" && c.Same() && o != nil && t.liveOn == o.liveOn {
+		if o := s.overtaken; order == "" && c.Same() && o != nil && s.stream == o.stream {
 			order = fmt.Sprintf("came after #%d, %s; recorded before it", o.seq, o.what())
 		}
-		if order != "" && d.rules.AnyOrder {
+		if order != "" && rules.AnyOrder {
 			c.Mapped, order = append(c.Mapped, match.Mapping{By: "order", Got: order}), ""
 		}
 		j.compared(c, order)
-		j.grave = t.request != nil && !c.Same()
-	case t.request != nil && (!t.request.line.sent || t.request.cancelled): // who is told that nobody waits need not answer
+		j.fault = s.request != nil && !c.Same()
+	case s.request != nil && (!s.request.frame.sent || s.request.cancelled): // a cancelled request needs no answer
 		return j, false
-	case t.request != nil || t.isStray():
-		j.grave, j.Text = true, fmt.Sprintf("#%d, %s, did not come", t.seq, t.what())
-	case t.msg().Kind() == transport.Request:
-		j.grave, j.Text = true, fmt.Sprintf("#%d %s was not asked", t.seq, t.what())
+	case s.request != nil || s.isStray():
+		j.fault, j.Text = true, fmt.Sprintf("#%d, %s, did not come", s.seq, s.what())
+	case s.msg().Kind() == transport.Request:
+		j.fault, j.Text = true, fmt.Sprintf("#%d %s was not asked", s.seq, s.what())
 	default:
-		j.Text = fmt.Sprintf("#%d %s did not come", t.seq, t.what())
+		j.Text = fmt.Sprintf("#%d %s did not come", s.seq, s.what())
 	}
 	return j, true
 }
 
-// extra notes what nobody recorded.
-func (d *Driver) extra(what, text string, grave bool) {
-	d.findings = append(d.findings, judged{seq: d.reached, grave: grave, StepVerdict: match.StepVerdict{
-		Result: match.Extra, Dir: transport.ServerToClient, What: what, Text: text,
-	}})
+// misplaced says on which side of the answer to its call the live message came, if the
+// recorded message was on the other side.
+func (s *serverMsg) misplaced() string {
+	r := s.owner
+	if r == nil {
+		r = s.follows
+	}
+	if s.came == 0 || r == nil || r.cancelled || r.response == nil || r.response.came == 0 {
+		return ""
+	}
+	if s.exchange != r.response.exchange || s.stream != r.response.stream {
+		return "" // two HTTP streams have no order
+	}
+	before, live := s.index < r.response.index, s.came < r.response.came
+	if before == live || s.owner == nil && s.alone != r {
+		return ""
+	}
+	how, was := "after", "before"
+	if live {
+		how, was = was, how
+	}
+	return fmt.Sprintf("came %s #%d, %s; recorded %s it", how, r.response.seq, r.response.what(), was)
 }
 
 // Verdicts returns the verdict on each message of the client, as if the session ended now: in
@@ -137,7 +196,7 @@ func (p *Player) Verdicts() []match.StepVerdict { return inOrder(p.judge()) }
 // Close returns the verdicts on which the live client got no recorded answer, or did not ask
 // or answer as the recorded client did. The content of its answers, and its notifications,
 // are in Verdicts.
-func (p *Player) Close() []match.StepVerdict { return grave(p.judge()) }
+func (p *Player) Close() []match.StepVerdict { return faults(p.judge()) }
 
 func (p *Player) judge() []judged {
 	var list []judged
@@ -146,35 +205,34 @@ func (p *Player) judge() []judged {
 			list = append(list, v)
 		}
 		if c.arrived && c.answer != nil && !c.answer.sent {
-			list = append(list, judged{seq: c.answer.seq, grave: true, StepVerdict: match.StepVerdict{
+			list = append(list, judged{seq: c.answer.seq, fault: true, StepVerdict: match.StepVerdict{
 				Result: match.NotSent, Seq: c.answer.seq, Dir: transport.ServerToClient, What: "the answer to " + about(c.msg()),
 				Text: fmt.Sprintf("#%d, the answer to %s, was still waiting for the client", c.answer.seq, about(c.msg())),
 			}})
 		}
 	}
-	list = append(list, p.noises.judge(transport.ClientToServer, "client")...)
-	return append(list, p.findings...)
+	return append(list, p.findings.all()...)
 }
 
-// judgeClientMsg returns the verdict on a client message; none on the answer to what was
-// not asked.
+// judgeClientMsg returns the verdict on a client message. There is none on noise, or on an
+// answer that was not asked for.
 func (p *Player) judgeClientMsg(c *clientMsg) (j judged, ok bool) {
 	j = judged{seq: c.seq, StepVerdict: match.StepVerdict{Seq: c.seq, Dir: transport.ClientToServer, What: c.what(), Result: match.Missing}}
 	switch {
 	case c.arrived:
-		j.compared(p.compare(c), "")
+		j.compared(p.matcher.compare(c), "")
 		if text := c.negotiated(); text != "" {
 			j.Text = fmt.Sprintf("#%d, %s: %s", c.seq, c.what(), text)
 		}
 	case c.msg().Kind() == transport.Request:
-		j.grave, j.Text = true, fmt.Sprintf("#%d %s was not asked", c.seq, c.what())
+		j.fault, j.Text = true, fmt.Sprintf("#%d %s was not asked", c.seq, c.what())
 	case c.answers != nil:
-		if !c.answers.reply.sent || c.answers.done {
+		if !c.answers.frame.sent || c.answers.done {
 			return j, false
 		}
-		j.grave, j.Text = c.timedOut, fmt.Sprintf("#%d, %s, was not given", c.seq, c.what())
+		j.fault, j.Text = c.timedOut, fmt.Sprintf("#%d, %s, was not given", c.seq, c.what())
 	case c.msg().Kind() != transport.Notification:
-		return j, false // noise, or an answer to no question
+		return j, false
 	default:
 		j.Text = fmt.Sprintf("#%d %s did not come", c.seq, c.what())
 	}
@@ -182,11 +240,13 @@ func (p *Player) judgeClientMsg(c *clientMsg) (j judged, ok bool) {
 }
 
 // compare compares a client message with the live message that stands for it.
-func (p *Player) compare(c *clientMsg) match.Comparison {
+func (p *playerMatcher) compare(c *clientMsg) match.Comparison {
 	result := p.rules.Compare(c.msg(), *c.live, p.variables)
 	was, is := c.msg().ProgressToken(), c.live.ProgressToken()
 	if c.msg().Method == mcp.NotificationProgress && !mcp.Same(was, is) && !p.rules.Ignores([]string{"params", mcp.MemberProgressToken}) {
-		result.Differences = append(result.Differences, match.Difference{Path: "/params/progressToken", Want: phrase.Name(string(was)), Got: cmp.Or(phrase.Name(string(is)), "nothing")})
+		result.Differences = append(result.Differences, match.Difference{
+			Path: "/params/progressToken", Want: phrase.Name(string(was)), Got: cmp.Or(phrase.Name(string(is)), "nothing"),
+		})
 	}
 	switch {
 	case c.msg().Kind() != transport.Request || match.MatchedByMethod(c.msg().Method):
@@ -197,65 +257,4 @@ func (p *Player) compare(c *clientMsg) match.Comparison {
 		return result.AsMapped(p.rules.By.String())
 	}
 	return result
-}
-
-// extra notes what nobody recorded.
-func (p *Player) extra(what, text string, grave bool) {
-	p.extraNear(match.StepVerdict{What: what, Text: text}, grave)
-}
-
-// extraNear is extra with the recorded request that is nearest.
-func (p *Player) extraNear(v match.StepVerdict, grave bool) {
-	v.Result, v.Dir = match.Extra, transport.ClientToServer
-	p.findings = append(p.findings, judged{seq: p.reached, grave: grave, StepVerdict: v})
-}
-
-// noises counts an end's frames that hold no message, but for those that are a client
-// message.
-type noises struct {
-	recorded, live int
-	first          string // of the live ones
-	after          uint64 // Seq of what was recorded before that
-}
-
-func (n *noises) add(f transport.Frame, reached uint64) {
-	if n.live++; n.live == 1 {
-		n.first, n.after = phrase.Name(string(bytes.TrimSpace(f.Bytes))), reached
-	}
-}
-
-// judge returns the verdict on the live end's frames that hold no message; none if
-// the recorded end said as many.
-func (n *noises) judge(dir transport.Direction, end string) []judged {
-	if n.live <= n.recorded {
-		return nil
-	}
-	return []judged{{seq: n.after, grave: true, StepVerdict: match.StepVerdict{
-		Result: match.Extra, Dir: dir, What: noiseMethod,
-		Text: fmt.Sprintf("%s of the %s, no JSON-RPC message each, passed over; the first: %s", phrase.Plural(n.live, "line"), end, n.first),
-	}}}
-}
-
-// misplaced says on which side of the answer to its call the live message came,
-// if that is not the recorded one.
-func (t *serverMsg) misplaced() string {
-	r := t.owner
-	if r == nil {
-		r = t.follows
-	}
-	if t.came == 0 || r == nil || r.cancelled || r.response == nil || r.response.came == 0 {
-		return ""
-	}
-	if t.on != r.response.on || t.liveOn != r.response.liveOn {
-		return "" // two HTTP streams have no order
-	}
-	before, live := t.index < r.response.index, t.came < r.response.came
-	if before == live || t.owner == nil && t.alone != r {
-		return ""
-	}
-	how, was := "after", "before"
-	if live {
-		how, was = was, how
-	}
-	return fmt.Sprintf("came %s #%d, %s; recorded %s it", how, r.response.seq, r.response.what(), was)
 }

@@ -1,0 +1,392 @@
+package standin
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// driverOrder decides when a client frame may go out, and when the client hangs up: in
+// recorded order, or loosened in any order that the specification allows.
+type driverOrder struct {
+	*driverScript
+	ended   bool           // nothing goes out any more
+	settled int            // no server message before this one is pending
+	next    int            // client frames before this one were sent, or are answers
+	due     []*clientFrame // answers whose question has come
+	hangUps []hangUp       // still to come
+	hangsUp bool           // the shell hangs up: later client frames wait for that
+
+	loose   bool
+	written int // loose: client frames before this one were written
+}
+
+// hangUp is a place where the recorded client hung up on an HTTP exchange before it had all
+// of the response: in revision 2026-07-28 a client cancels a call in this way, and ends a
+// subscription.
+type hangUp struct {
+	exchange     uint64
+	clientFrames int          // sent before it
+	serverMsgs   int          // heard before it
+	on           []*serverMsg // of these, the messages heard on the exchange
+}
+
+// arrive notes that a server message has come, and skips the notifications that the recorded
+// server had sent before it.
+func (o *driverOrder) arrive(s *serverMsg) {
+	kind := s.live.Kind()
+	if kind == transport.Request {
+		o.due = append(o.due, s.answers...)
+	}
+	upto := s.index
+	if kind == transport.Notification && s.index >= o.horizon() {
+		upto = o.settled // it came early, by a timer: nothing is skipped
+	}
+	for _, before := range o.serverMsgs[min(o.settled, upto):upto] {
+		before.skipped = before.skipped || before.msg().Kind() == transport.Notification || before.isStray()
+	}
+	o.settle()
+}
+
+// settle moves the bound after server messages have come or were skipped.
+func (o *driverOrder) settle() {
+	for o.settled < len(o.serverMsgs) && !o.serverMsgs[o.settled].isPending() {
+		o.settled++
+	}
+}
+
+// horizon is the first server message that cannot come before the client says more.
+func (o *driverOrder) horizon() int {
+	if !o.loose {
+		if f := o.nextFrame(); f != nil {
+			return max(f.before, 1+f.lastQueued())
+		}
+	}
+	return len(o.serverMsgs)
+}
+
+// release sends the client frames that may go out.
+func (o *driverOrder) release(send func(*clientFrame)) {
+	switch {
+	case o.ended:
+	case o.loose:
+		for _, f := range o.clientFrames[o.next:] {
+			if !f.sent && o.mayGoLoose(f) {
+				send(f)
+			}
+		}
+		for o.next < len(o.clientFrames) && o.clientFrames[o.next].sent {
+			o.next++
+		}
+	default:
+		for f := o.sendable(); f != nil; f = o.sendable() {
+			send(f)
+		}
+		o.due = slices.DeleteFunc(o.due, func(f *clientFrame) bool { return f.sent })
+	}
+}
+
+// sendable returns the first recorded of the client frames that may go out: the next frame
+// that answers nothing, or an answer.
+func (o *driverOrder) sendable() *clientFrame {
+	first := o.nextFrame()
+	if first != nil && (o.settled < first.before || first.isQueued() || o.isBehindHangUp(first)) {
+		first = nil
+	}
+	for _, f := range o.due {
+		if !f.sent && (first == nil || f.index < first.index) && o.mayAnswer(f) {
+			first = f
+		}
+	}
+	return first
+}
+
+// nextFrame returns the next client frame that answers nothing. A loosened driver has none.
+func (o *driverOrder) nextFrame() *clientFrame {
+	for ; o.next < len(o.clientFrames); o.next++ {
+		if f := o.clientFrames[o.next]; f.question == nil && !f.sent {
+			return f
+		}
+	}
+	return nil
+}
+
+// mayAnswer reports whether everything recorded between the question and its answer has
+// happened.
+func (o *driverOrder) mayAnswer(f *clientFrame) bool {
+	if f.unheld {
+		return true
+	}
+	if next := o.nextFrame(); next != nil && next.index < f.index && next.isQueued() {
+		return true // the recorded overlap is not kept: the two would wait for each other
+	}
+	if slices.ContainsFunc(o.serverMsgs[f.question.index:f.before], (*serverMsg).isPending) {
+		return false
+	}
+	for _, earlier := range slices.Backward(o.clientFrames[:f.index]) {
+		if earlier.before <= f.question.index { // sent before the question
+			return true
+		}
+		if earlier.question == nil && !earlier.sent {
+			return false
+		}
+	}
+	return true
+}
+
+// mayGoLoose reports whether everything has happened that a frame of a loosened driver waits
+// for. An answer to a question that the live server does not ask holds up nothing.
+func (o *driverOrder) mayGoLoose(f *clientFrame) bool {
+	isMissing := func(s *serverMsg) bool { return !s.arrived }
+	isAhead := func(other *clientFrame) bool {
+		return !other.written && (other.question == nil || other.question.arrived)
+	}
+	return (f.question == nil || f.question.arrived) &&
+		!slices.ContainsFunc(f.needs, isMissing) && !slices.ContainsFunc(f.after, isAhead)
+}
+
+// firstUnwritten returns the first place whose frame the transport has not taken. Answers do
+// not count.
+func (o *driverOrder) firstUnwritten() int {
+	for o.written < len(o.clientFrames) && (o.clientFrames[o.written].written || o.clientFrames[o.written].question != nil) {
+		o.written++
+	}
+	return o.written
+}
+
+// held returns the first client frame that waits for nothing but messages that may never
+// come.
+func (o *driverOrder) held() *clientFrame {
+	if o.ended || o.loose {
+		return nil
+	}
+	if i := slices.IndexFunc(o.due, func(f *clientFrame) bool { return !f.sent }); i >= 0 {
+		return o.due[i]
+	}
+	f := o.nextFrame()
+	isAwaited := func(s *serverMsg) bool { return s.isPending() && !s.optional }
+	if f == nil || slices.ContainsFunc(o.serverMsgs[o.settled:max(o.settled, f.before)], isAwaited) {
+		return nil
+	}
+	return f
+}
+
+// defaultPatience is how long a live end must be silent before a shell gives up waiting for
+// the next recorded message. It runs only while a frame is held back, and costs nothing where
+// the live end does as the recorded one did.
+const defaultPatience = 500 * time.Millisecond
+
+// queuePatience is the patience with a call that waits for the answer to an earlier one,
+// because calls are made one by one. A call may take its time; to be wrong costs a moment, or
+// two calls meet as they did in the recording.
+const queuePatience = 4 * defaultPatience
+
+// patience returns how long to wait, in silence, for messages that may never come: longer
+// where the recorded server took its time. A message that came by a timer then comes by one
+// now.
+func (o *driverOrder) patience() time.Duration {
+	f := o.held()
+	switch unheard := o.unheard(); {
+	case len(unheard) > 0:
+		return defaultPatience + 2*o.longestSilence(unheard[0].index, 1+unheard[len(unheard)-1].index)
+	case f == nil:
+		return defaultPatience + 2*o.longestSilence(0, len(o.serverMsgs))
+	case f.question == nil && f.before <= o.settled && f.isQueued(): // a busy server may be about to answer
+		return queuePatience + 2*o.longestSilence(o.settled, 1+f.lastQueued())
+	}
+	return defaultPatience + 2*o.longestSilence(o.settled, f.before)
+}
+
+// longestSilence returns the longest time that the recorded server was silent before one of
+// the messages from a place up to another that have not come.
+func (o *driverOrder) longestSilence(from, upto int) (longest time.Duration) {
+	for _, s := range o.serverMsgs[min(from, upto):upto] {
+		if !s.arrived && !s.timedOut && !s.afterEnd {
+			longest = max(longest, s.gap)
+		}
+	}
+	return longest
+}
+
+// hangUpsDue removes and returns the exchanges on which the client is to hang up now.
+func (o *driverOrder) hangUpsDue() (exchanges []uint64) {
+	o.hangUps = slices.DeleteFunc(o.hangUps, func(h hangUp) bool {
+		due := o.isReached(h) && !slices.ContainsFunc(h.on, (*serverMsg).mayCome)
+		if due {
+			exchanges = append(exchanges, h.exchange)
+		}
+		return due
+	})
+	return exchanges
+}
+
+// isReached reports whether the session has come to the place of the hang-up.
+func (o *driverOrder) isReached(h hangUp) bool {
+	return o.settled >= h.serverMsgs && !slices.ContainsFunc(o.clientFrames[:h.clientFrames], func(f *clientFrame) bool { return !f.sent })
+}
+
+// mayCome reports whether the client waits for the message before it hangs up. The message
+// may have been skipped: two HTTP streams have no order, and a message on the other stream
+// does not show that nothing more comes on this one.
+func (s *serverMsg) mayCome() bool { return !s.arrived && !s.timedOut }
+
+// unheard returns the messages that may still come on the exchanges on which the client hangs
+// up next.
+func (o *driverOrder) unheard() (list []*serverMsg) {
+	if !o.hangsUp || o.ended {
+		return nil
+	}
+	for _, h := range o.hangUps {
+		if !o.isReached(h) {
+			continue
+		}
+		for _, s := range h.on {
+			if s.mayCome() && !slices.Contains(list, s) {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
+// isBehindHangUp reports whether the frame was recorded after the next hang-up.
+func (o *driverOrder) isBehindHangUp(f *clientFrame) bool {
+	return o.hangsUp && slices.ContainsFunc(o.hangUps, func(h hangUp) bool { return h.clientFrames <= f.index && o.isReached(h) })
+}
+
+// oneByOne puts each request in a queue behind the answers to the earlier ones.
+func (o *driverOrder) oneByOne() {
+	var open []*request
+	for _, f := range o.clientFrames {
+		open = slices.DeleteFunc(open, func(r *request) bool { return r.response.index < f.before })
+		for _, r := range open {
+			if f.mayFollow(r) {
+				f.queue = append(f.queue, r.response)
+			}
+		}
+		for _, r := range f.requests {
+			if r.isAwaited() {
+				open = append(open, r)
+			}
+		}
+	}
+}
+
+// mayFollow reports whether the frame has requests, and all of them were answered after r
+// was.
+func (f *clientFrame) mayFollow(r *request) bool {
+	for _, own := range f.requests {
+		method := own.msg().Method
+		if method == mcp.MethodListen || method == mcp.MethodPing || own.response == nil || own.response.index < r.response.index {
+			return false
+		}
+	}
+	return len(f.requests) > 0
+}
+
+// isQueued reports whether the frame waits for the answer to an earlier call.
+func (f *clientFrame) isQueued() bool { return slices.ContainsFunc(f.queue, (*serverMsg).isPending) }
+
+// lastQueued is the index of the last server message in the frame's queue; -1: none.
+func (f *clientFrame) lastQueued() int {
+	last := -1
+	for _, s := range f.queue {
+		last = max(last, s.index)
+	}
+	return last
+}
+
+// loosen replaces the recorded order with the order that the specification asks for.
+func (o *driverOrder) loosen() {
+	o.loose = true
+	last := map[string]*clientFrame{} // by order key
+	brought := map[match.Handle]*serverMsg{}
+	heard := 0
+	var hello, ready *clientFrame
+	for _, f := range o.clientFrames {
+		for ; heard < f.before; heard++ {
+			for _, handle := range match.HandlesIn(o.serverMsgs[heard].msg().Result) {
+				if brought[handle] == nil {
+					brought[handle] = o.serverMsgs[heard]
+				}
+			}
+		}
+		messages := timeline.MessagesOf(f.frame)
+		f.after = slices.DeleteFunc([]*clientFrame{hello, ready}, func(other *clientFrame) bool { return other == nil || isPing(messages) })
+		for _, m := range messages {
+			switch {
+			case m.Method == mcp.MethodInitialize:
+				hello = f
+			case m.Method == mcp.NotificationInitialized && ready == nil:
+				ready = f
+			}
+			for _, handle := range match.HandlesIn(m.Params) {
+				if s := brought[handle]; s != nil {
+					f.needs = append(f.needs, s)
+				}
+			}
+			if transport.Member(m.Params, mcp.MemberInputResponses) != nil {
+				o.needInputRequired(f, m)
+			}
+			for _, key := range clientOrderKeys(f, m) {
+				if before := last[key]; before != nil && before != f {
+					f.after = append(f.after, before)
+					if m.Kind() == transport.Request {
+						f.needs = append(f.needs, before.responses(f.before)...)
+					}
+				}
+				last[key] = f
+			}
+		}
+		if hello != nil && hello != f && !isPing(messages) {
+			f.needs = append(f.needs, hello.responses(f.before)...)
+		}
+	}
+}
+
+// responses returns the answers to the frame's requests that were recorded before a place,
+// except for requests that were cancelled.
+func (f *clientFrame) responses(before int) []*serverMsg {
+	var list []*serverMsg
+	for _, r := range f.requests {
+		if r.response != nil && !r.cancelled && r.response.index < before {
+			list = append(list, r.response)
+		}
+	}
+	return list
+}
+
+// needInputRequired lets a frame wait for the last answer before it that asked to make the
+// same call again with more input.
+func (o *driverOrder) needInputRequired(f *clientFrame, m transport.Message) {
+	for _, s := range slices.Backward(o.serverMsgs[:f.before]) {
+		if s.request != nil && s.request.msg().Method == m.Method && timeline.TargetOf(s.request.msg()) == timeline.TargetOf(m) &&
+			string(transport.Member(s.msg().Result, mcp.MemberResultType)) == `"input_required"` {
+			f.needs = append(f.needs, s)
+			return
+		}
+	}
+}
+
+// clientOrderKeys names the things that a client's message is about, among which order
+// counts.
+func clientOrderKeys(f *clientFrame, m transport.Message) []string {
+	var keys []string
+	switch {
+	case f.question != nil && m.Method != mcp.NotificationCancelled:
+		keys = append(keys, "question "+strconv.Itoa(f.question.index))
+	case m.Method == mcp.MethodSubscribe || m.Method == mcp.MethodUnsubscribe:
+		keys = append(keys, "uri "+timeline.TargetOf(m))
+	case m.Method == mcp.NotificationCancelled:
+		keys = append(keys, "id "+string(mcp.KeyOf(timeline.CancelledID(m))))
+	}
+	if m.Kind() == transport.Request {
+		keys = append(keys, "id "+string(mcp.KeyOf(m.ID)))
+	}
+	return append(keys, orderKeys(m)...)
+}
