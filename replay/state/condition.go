@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -19,40 +20,19 @@ import (
 //	not     = "not" not | value [ ("==" | "!=" | "<" | "<=" | ">" | ">=") value ]
 //	value   = number | duration | "text" | name [ "(" of ")" ] | "(" any ")"
 //
-// ||, && and ! are as good as the words. A duration is a number of seconds: 1.5s is
-// 1.5. A number holds unless it is 0, a text unless it is empty. The names are those
-// of [Names].
+// The words may be written ||, && and !. A duration is a number of seconds: 1.5s is
+// 1.5. A number holds unless it is 0, a text unless it is empty. [Names] lists the names.
 type Condition struct {
-	root node
+	root operand
 	text string
 }
-
-// node is a part of a condition: what it asks of a state, and of which sort the answer is.
-type node struct {
-	eval func(*State) value
-	sort byte // '0' a number or a truth, '"' a text
-}
-
-// value is what a node comes to.
-type value struct {
-	number float64
-	text   string
-}
-
-func truth(b bool) value {
-	if b {
-		return value{number: 1}
-	}
-	return value{}
-}
-
-func (v value) holds() bool { return v.number != 0 || v.text != "" }
 
 // ParseCondition reads an expression.
 func ParseCondition(text string) (*Condition, error) {
 	p := &parser{text: text}
 	root, err := p.any(0)
-	if p.blank(); err == nil && p.rest() != "" {
+	p.skipBlanks()
+	if err == nil && p.rest() != "" {
 		err = p.wants("an operator, and, or, or the end")
 	}
 	if err != nil {
@@ -67,6 +47,162 @@ func (c *Condition) Holds(s *State) bool { return c.root.eval(s).holds() }
 // String returns the expression.
 func (c *Condition) String() string { return c.text }
 
+// value is a number or a text. A truth is 1 or 0.
+type value struct {
+	number float64
+	text   string
+}
+
+func (v value) holds() bool { return v.number != 0 || v.text != "" }
+
+func truth(b bool) value {
+	if b {
+		return value{number: 1}
+	}
+	return value{}
+}
+
+// operand is a part of a condition.
+type operand struct {
+	eval   func(*State) value
+	isText bool
+}
+
+// Name is a word of the expression language.
+type Name struct {
+	Word string
+	Of   string // the argument in parentheses; "": none
+	Says string
+
+	isText   bool
+	required bool // the argument may not be left out
+	compile  func(of string) (func(*State) value, error)
+}
+
+// Names lists the words of the expression language.
+func Names() []Name { return names }
+
+var names = []Name{
+	{Word: "pending", Of: "FILTER", Says: "open calls", compile: ofCalls(func(_ *State, w *watch) float64 { return float64(w.open) })},
+	{Word: "waited", Of: "FILTER", Says: "how long the oldest open call has waited", compile: ofCalls(func(s *State, w *watch) float64 {
+		if len(w.calls) == 0 {
+			return 0
+		}
+		return (s.at - w.calls[0].at).Seconds()
+	})},
+	{Word: "progress", Of: "TOKEN", Says: "the latest progress of the open call with the token", required: true, compile: ofProgress},
+	{Word: "capability", Of: "PATH", Says: "an end can do it: sampling, server.tools.listChanged", required: true, compile: ofCapability},
+	{Word: "revision", Says: "the settled revision", isText: true, compile: textOf(func(s *State) string { return s.revision })},
+	{Word: "client", Says: "the client's name", isText: true, compile: textOf(func(s *State) string { return s.peers[transport.ClientToServer].Name })},
+	{Word: "server", Says: "the server's name", isText: true, compile: textOf(func(s *State) string { return s.peers[transport.ServerToClient].Name })},
+	{Word: "subscriptions", Of: "URI", Says: "subscriptions to resources, and those of listen requests", compile: counted(func(s *State, uri string) int {
+		if uri == "" {
+			return len(s.subscriptions) + s.calls.listening
+		}
+		_, ok := s.subscriptions[uri]
+		return int(truth(ok).number)
+	})},
+	{Word: "tasks", Of: "STATUS", Says: "tasks", compile: counted(func(s *State, status string) int {
+		if status == "" {
+			return len(s.tasks)
+		}
+		return s.statuses[status]
+	})},
+	{Word: "queued", Of: "c2s|s2c", Says: "frames that nothing shows to be taken", compile: ofDirections(func(s *State, dir transport.Direction) float64 { return float64(s.queues.counts[dir]) })},
+	{Word: "frames", Of: "c2s|s2c", Says: "frames so far", compile: ofDirections(func(s *State, dir transport.Direction) float64 { return float64(s.frames[dir]) })},
+	{Word: "ended", Of: "c2s|s2c", Says: "directions that ended", compile: ofDirections(func(s *State, dir transport.Direction) float64 { return truth(s.ended[dir] != "").number })},
+	{Word: "failures", Says: "answers that are errors, of the protocol or of a tool", compile: numberOf(func(s *State) float64 { return float64(s.failures) })},
+	{Word: "lost", Says: "events that could not be recorded", compile: numberOf(func(s *State) float64 { return float64(s.lost) })},
+	{Word: "streams", Says: "open HTTP exchanges", compile: numberOf(func(s *State) float64 { return float64(len(s.streams)) })},
+	{Word: "exit", Says: "how the server's process ended", isText: true, compile: textOf(func(s *State) string { return s.exit })},
+	{Word: "seq", Says: "the event's number", compile: numberOf(func(s *State) float64 { return float64(s.seq) })},
+	{Word: "at", Says: "the event's time", compile: numberOf(func(s *State) float64 { return s.at.Seconds() })},
+}
+
+func numberOf(read func(*State) float64) func(string) (func(*State) value, error) {
+	return func(string) (func(*State) value, error) {
+		return func(s *State) value { return value{number: read(s)} }, nil
+	}
+}
+
+func textOf(read func(*State) string) func(string) (func(*State) value, error) {
+	return func(string) (func(*State) value, error) {
+		return func(s *State) value { return value{text: read(s)} }, nil
+	}
+}
+
+// ofCalls asks about the open calls that a filter selects. It refuses a filter that asks how
+// a call ends.
+func ofCalls(read func(*State, *watch) float64) func(string) (func(*State) value, error) {
+	return func(of string) (func(*State) value, error) {
+		f, err := filter.Parse(of)
+		if err == nil && f.Ahead() {
+			err = fmt.Errorf("filter %q: status: and took: ask how a call ends, and these are open", of)
+		}
+		return func(s *State) value { return value{number: read(s, s.calls.watch(f))} }, err
+	}
+}
+
+// ofDirections counts in one direction, or in both.
+func ofDirections(count func(*State, transport.Direction) float64) func(string) (func(*State) value, error) {
+	return func(of string) (func(*State) value, error) {
+		if of == "" {
+			return func(s *State) value {
+				return value{number: count(s, transport.ClientToServer) + count(s, transport.ServerToClient)}
+			}, nil
+		}
+		dir, err := transport.ParseDirection(of)
+		return func(s *State) value { return value{number: count(s, dir)} }, err
+	}
+}
+
+// counted counts elements with a name, or all for "".
+func counted(count func(s *State, name string) int) func(string) (func(*State) value, error) {
+	return func(of string) (func(*State) value, error) {
+		name := unquote(of)
+		return func(s *State) value { return value{number: float64(count(s, name))} }, nil
+	}
+}
+
+// ofProgress finds a call by its token: as it is written on the wire, or a text
+// without its quotes.
+func ofProgress(of string) (func(*State) value, error) {
+	tokens := []mcp.Key{mcp.KeyOf([]byte(of)), mcp.KeyOf([]byte(`"` + of + `"`))}
+	return func(s *State) value {
+		for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
+			for _, token := range tokens {
+				if c := s.calls.byToken[callKey{dir, token}]; c != nil {
+					n, _ := strconv.ParseFloat(c.progress, 64) // 0 if it is no number, infinite if it is too large
+					return value{number: n}
+				}
+			}
+		}
+		return value{}
+	}, nil
+}
+
+// ofCapability asks for a capability by its path, such as tools.listChanged, of either end or
+// of the end named before it.
+func ofCapability(of string) (func(*State) value, error) {
+	path, ofClient := strings.CutPrefix(unquote(of), "client.")
+	path, ofServer := strings.CutPrefix(path, "server.")
+	members := strings.Split(path, ".")
+	has := func(p Peer) bool {
+		return !slices.Contains([]string{"", "false", "null"}, string(transport.Member(p.Capabilities, members...)))
+	}
+	return func(s *State) value {
+		return truth(!ofServer && has(s.peers[transport.ClientToServer]) || !ofClient && has(s.peers[transport.ServerToClient]))
+	}, nil
+}
+
+// unquote returns a text that may stand in quotes.
+func unquote(s string) string {
+	if t, err := strconv.Unquote(s); err == nil {
+		return t
+	}
+	return s
+}
+
 type parser struct {
 	text string
 	at   int
@@ -74,7 +210,7 @@ type parser struct {
 
 func (p *parser) rest() string { return p.text[p.at:] }
 
-func (p *parser) blank() {
+func (p *parser) skipBlanks() {
 	p.at = len(p.text) - len(strings.TrimLeft(p.rest(), " \t\n"))
 }
 
@@ -88,180 +224,144 @@ func (p *parser) wants(what string) error {
 
 // take skips one of the words, if it is next.
 func (p *parser) take(words ...string) (string, bool) {
-	p.blank()
+	p.skipBlanks()
 	for _, w := range words {
 		r, ok := strings.CutPrefix(p.rest(), w)
-		if !ok || isName(w[0]) && r != "" && isName(r[0]) {
-			continue
+		if ok && !(isNameByte(w[0]) && r != "" && isNameByte(r[0])) {
+			p.at += len(w)
+			return w, true
 		}
-		p.at += len(w)
-		return w, true
 	}
 	return "", false
 }
 
-func isName(c byte) bool { return c == '_' || unicode.IsLetter(rune(c)) || '0' <= c && c <= '9' }
+func isNameByte(c byte) bool {
+	return c == '_' || unicode.IsLetter(rune(c)) || '0' <= c && c <= '9'
+}
 
-func (p *parser) any(depth int) (node, error) {
-	a, err := p.all(depth)
+func (p *parser) any(depth int) (operand, error) {
+	left, err := p.all(depth)
 	for err == nil {
 		if _, ok := p.take("or", "||"); !ok {
 			break
 		}
-		left, right := a, node{}
+		var right operand
 		right, err = p.all(depth)
-		a = node{func(s *State) value { return truth(left.eval(s).holds() || right.eval(s).holds()) }, '0'}
+		first := left.eval
+		left = operand{eval: func(s *State) value { return truth(first(s).holds() || right.eval(s).holds()) }}
 	}
-	return a, err
+	return left, err
 }
 
-func (p *parser) all(depth int) (node, error) {
-	a, err := p.not(depth)
+func (p *parser) all(depth int) (operand, error) {
+	left, err := p.not(depth)
 	for err == nil {
 		if _, ok := p.take("and", "&&"); !ok {
 			break
 		}
-		left, right := a, node{}
+		var right operand
 		right, err = p.not(depth)
-		a = node{func(s *State) value { return truth(left.eval(s).holds() && right.eval(s).holds()) }, '0'}
+		first := left.eval
+		left = operand{eval: func(s *State) value { return truth(first(s).holds() && right.eval(s).holds()) }}
 	}
-	return a, err
+	return left, err
 }
 
-func (p *parser) not(depth int) (node, error) {
+func (p *parser) not(depth int) (operand, error) {
 	if depth > 100 {
-		return node{}, fmt.Errorf("at %d: nested too deep", p.at+1)
+		return operand{}, fmt.Errorf("at %d: nested too deep", p.at+1)
 	}
 	if _, ok := p.take("not", "!"); ok {
-		n, err := p.not(depth + 1)
-		return node{func(s *State) value { return truth(!n.eval(s).holds()) }, '0'}, err
+		inner, err := p.not(depth + 1)
+		return operand{eval: func(s *State) value { return truth(!inner.eval(s).holds()) }}, err
 	}
-	left, err := p.value(depth)
+	left, err := p.operand(depth)
 	if err != nil {
-		return node{}, err
+		return operand{}, err
 	}
-	op, ok := p.take("==", "!=", "<=", ">=", "<", ">")
+	operator, ok := p.take("==", "!=", "<=", ">=", "<", ">")
 	if !ok {
 		return left, nil
 	}
-	right, err := p.value(depth)
+	right, err := p.operand(depth)
 	if err != nil {
-		return node{}, err
+		return operand{}, err
 	}
-	if left.sort != right.sort {
-		return node{}, fmt.Errorf("at %d: %s compares a number with a text", p.at+1, op)
+	if left.isText != right.isText {
+		return operand{}, fmt.Errorf("at %d: %s compares a number with a text", p.at+1, operator)
 	}
-	return node{func(s *State) value {
-		x, y := left.eval(s), right.eval(s)
-		less := x.number < y.number || x.text < y.text
-		switch op {
-		case "==":
-			return truth(x == y)
-		case "!=":
-			return truth(x != y)
-		case "<":
-			return truth(less)
-		case "<=":
-			return truth(less || x == y)
-		case ">":
-			return truth(!less && x != y)
-		}
-		return truth(!less)
-	}, '0'}, nil
+	return operand{eval: func(s *State) value { return truth(compare(operator, left.eval(s), right.eval(s))) }}, nil
 }
 
-func (p *parser) value(depth int) (node, error) {
+// compare applies an operator to two values of one kind.
+func compare(operator string, x, y value) bool {
+	less := x.number < y.number || x.text < y.text
+	switch operator {
+	case "==":
+		return x == y
+	case "!=":
+		return x != y
+	case "<":
+		return less
+	case "<=":
+		return less || x == y
+	case ">":
+		return !less && x != y
+	}
+	return !less
+}
+
+func (p *parser) operand(depth int) (operand, error) {
 	if _, ok := p.take("("); ok {
-		n, err := p.any(depth + 1)
+		inner, err := p.any(depth + 1)
 		if _, ok := p.take(")"); err == nil && !ok {
 			err = p.wants(")")
 		}
-		return n, err
+		return inner, err
 	}
-	p.blank()
 	r := p.rest()
 	switch {
 	case r == "":
 	case r[0] == '"':
 		quoted, err := strconv.QuotedPrefix(r)
 		if err != nil {
-			return node{}, p.wants("a text in quotes")
+			return operand{}, p.wants("a text in quotes")
 		}
 		p.at += len(quoted)
 		text, _ := strconv.Unquote(quoted)
-		return node{func(*State) value { return value{text: text} }, '"'}, nil
+		return operand{func(*State) value { return value{text: text} }, true}, nil
 	case '0' <= r[0] && r[0] <= '9' || r[0] == '-' || r[0] == '.':
 		return p.number()
-	case isName(r[0]):
+	case isNameByte(r[0]):
 		return p.name()
 	}
-	return node{}, p.wants("a name, a number or a text in quotes")
+	return operand{}, p.wants("a name, a number or a text in quotes")
 }
 
 // number reads a number or a duration.
-func (p *parser) number() (node, error) {
+func (p *parser) number() (operand, error) {
 	r := p.rest()
 	end := 1
-	for end < len(r) && (isName(r[end]) || r[end] == '.' || r[end] == 'µ' || r[end] >= 0x80) {
+	for end < len(r) && (isNameByte(r[end]) || r[end] == '.' || r[end] >= 0x80) { // µ too
 		end++
 	}
 	n, err := strconv.ParseFloat(r[:end], 64)
 	if err != nil {
 		d, err := time.ParseDuration(r[:end])
 		if err != nil {
-			return node{}, p.wants("a number, or a duration such as 1.5s")
+			return operand{}, p.wants("a number, or a duration such as 1.5s")
 		}
 		n = d.Seconds()
 	}
 	p.at += end
-	return node{func(*State) value { return value{number: n} }, '0'}, nil
+	return operand{eval: func(*State) value { return value{number: n} }}, nil
 }
 
-// Name is a word of the expression language.
-type Name struct {
-	Word string
-	Of   string // what may stand in parentheses; "" is nothing
-	Says string
-
-	sort byte
-	must bool // the parentheses must be there
-	make func(of string) (func(*State) value, error)
-}
-
-// Names lists the words of the expression language.
-func Names() []Name { return names }
-
-// names is filled by init: name refers to it.
-var names []Name
-
-func init() {
-	names = []Name{
-		{Word: "pending", Of: "FILTER", Says: "open calls", sort: '0', make: ofCalls(pending)},
-		{Word: "waited", Of: "FILTER", Says: "how long the oldest open call has waited", sort: '0', make: ofCalls(waited)},
-		{Word: "progress", Of: "TOKEN", Says: "the latest progress of the open call with the token", sort: '0', must: true, make: ofProgress},
-		{Word: "capability", Of: "PATH", Says: "an end can do it: sampling, server.tools.listChanged", sort: '0', must: true, make: ofCapability},
-		{Word: "revision", Says: "the settled revision", sort: '"', make: plain(func(s *State) value { return value{text: s.revision} })},
-		{Word: "client", Says: "the client's name", sort: '"', make: plain(func(s *State) value { return value{text: s.peers[transport.ClientToServer].Name} })},
-		{Word: "server", Says: "the server's name", sort: '"', make: plain(func(s *State) value { return value{text: s.peers[transport.ServerToClient].Name} })},
-		{Word: "subscriptions", Of: "URI", Says: "subscriptions to resources, and those of listen requests", sort: '0', make: ofSubscriptions},
-		{Word: "tasks", Of: "STATUS", Says: "tasks", sort: '0', make: ofTasks},
-		{Word: "queued", Of: "c2s|s2c", Says: "frames that nothing shows to be taken", sort: '0', make: ofWays(func(s *State, dir transport.Direction) float64 { return float64(s.queued[dir]) })},
-		{Word: "frames", Of: "c2s|s2c", Says: "frames so far", sort: '0', make: ofWays(func(s *State, dir transport.Direction) float64 { return float64(s.frames[dir]) })},
-		{Word: "ended", Of: "c2s|s2c", Says: "directions that ended", sort: '0', make: ofWays(func(s *State, dir transport.Direction) float64 { return truth(s.ended[dir] != "").number })},
-		{Word: "failures", Says: "answers that are errors, of the protocol or of a tool", sort: '0', make: plain(func(s *State) value { return value{number: float64(s.failures)} })},
-		{Word: "lost", Says: "events that could not be recorded", sort: '0', make: plain(func(s *State) value { return value{number: float64(s.lost)} })},
-		{Word: "streams", Says: "open HTTP exchanges", sort: '0', make: plain(func(s *State) value { return value{number: float64(len(s.streams))} })},
-		{Word: "exit", Says: "how the server's process ended", sort: '"', make: plain(func(s *State) value { return value{text: s.exit} })},
-		{Word: "seq", Says: "the event's number", sort: '0', make: plain(func(s *State) value { return value{number: float64(s.seq)} })},
-		{Word: "at", Says: "the event's time", sort: '0', make: plain(func(s *State) value { return value{number: s.at.Seconds()} })},
-	}
-}
-
-// name reads a name and what stands in its parentheses.
-func (p *parser) name() (node, error) {
+// name reads a name and its argument.
+func (p *parser) name() (operand, error) {
 	r := p.rest()
 	end := 0
-	for end < len(r) && isName(r[end]) {
+	for end < len(r) && isNameByte(r[end]) {
 		end++
 	}
 	i := slices.IndexFunc(names, func(n Name) bool { return n.Word == r[:end] })
@@ -270,31 +370,32 @@ func (p *parser) name() (node, error) {
 		for _, n := range names {
 			words = append(words, n.Word)
 		}
-		return node{}, p.wants("a name, one of " + strings.Join(words, ", "))
+		return operand{}, p.wants("a name, one of " + strings.Join(words, ", "))
 	}
 	p.at += end
 	n := names[i]
-	of := ""
+	argument := ""
 	if _, opened := p.take("("); opened {
 		if n.Of == "" {
-			return node{}, fmt.Errorf("at %d: %s has no parentheses", p.at, n.Word)
+			return operand{}, fmt.Errorf("at %d: %s has no parentheses", p.at, n.Word)
 		}
 		var err error
-		if of, err = p.argument(); err != nil {
-			return node{}, err
+		argument, err = p.argument()
+		if err != nil {
+			return operand{}, err
 		}
 	}
-	if n.must && of == "" {
-		return node{}, fmt.Errorf("at %d: %s wants (%s)", p.at+1, n.Word, n.Of)
+	if n.required && argument == "" {
+		return operand{}, fmt.Errorf("at %d: %s wants (%s)", p.at+1, n.Word, n.Of)
 	}
-	eval, err := n.make(of)
+	eval, err := n.compile(argument)
 	if err != nil {
-		return node{}, fmt.Errorf("%s(%s): %w", n.Word, shorten(of), err)
+		return operand{}, fmt.Errorf("%s(%s): %w", n.Word, shorten(argument), err)
 	}
-	return node{eval, n.sort}, nil
+	return operand{eval, n.isText}, nil
 }
 
-// argument reads up to the parenthesis that closes; one in quotes does not.
+// argument reads up to the closing parenthesis; a parenthesis in quotes does not close.
 func (p *parser) argument() (string, error) {
 	r, quoted := p.rest(), false
 	for i := 0; i < len(r); i++ {
@@ -309,77 +410,4 @@ func (p *parser) argument() (string, error) {
 		}
 	}
 	return "", p.wants("what ends with )")
-}
-
-func plain(eval func(*State) value) func(string) (func(*State) value, error) {
-	return func(string) (func(*State) value, error) { return eval, nil }
-}
-
-// ofWays makes what counts one direction, or both.
-func ofWays(count func(*State, transport.Direction) float64) func(string) (func(*State) value, error) {
-	return func(of string) (func(*State) value, error) {
-		if of == "" {
-			return func(s *State) value {
-				return value{number: count(s, transport.ClientToServer) + count(s, transport.ServerToClient)}
-			}, nil
-		}
-		dir, err := transport.ParseDirection(of)
-		return func(s *State) value { return value{number: count(s, dir)} }, err
-	}
-}
-
-// ofProgress finds a call by its token: as it is written on the wire, or a text
-// without its quotes.
-func ofProgress(of string) (func(*State) value, error) {
-	keys := []string{string(mcp.KeyOf([]byte(of))), string(mcp.KeyOf([]byte(`"` + of + `"`)))}
-	return func(s *State) value {
-		for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
-			for _, k := range keys {
-				if x := s.tokens[key{dir, k}]; x != nil {
-					n, _ := strconv.ParseFloat(x.progress, 64) // 0 if it is no number, infinite if it is too large
-					return value{number: n}
-				}
-			}
-		}
-		return value{}
-	}, nil
-}
-
-func ofCapability(of string) (func(*State) value, error) {
-	of = unquoted(of)
-	path, ofClient := strings.CutPrefix(of, "client.")
-	path, ofServer := strings.CutPrefix(path, "server.")
-	return func(s *State) value {
-		client := !ofServer && s.peers[transport.ClientToServer].has(path)
-		return truth(client || !ofClient && s.peers[transport.ServerToClient].has(path))
-	}, nil
-}
-
-func ofSubscriptions(of string) (func(*State) value, error) {
-	uri := unquoted(of)
-	return func(s *State) value {
-		if uri != "" {
-			_, ok := s.subscriptions[uri]
-			return truth(ok)
-		}
-		return value{number: float64(len(s.subscriptions) + s.listening)}
-	}, nil
-}
-
-func ofTasks(of string) (func(*State) value, error) {
-	status := unquoted(of)
-	return func(s *State) value {
-		if status == "" {
-			return value{number: float64(len(s.tasks))}
-		}
-		return value{number: float64(s.statuses[status])}
-	}, nil
-}
-
-// unquoted returns a text that may stand in quotes.
-func unquoted(s string) string {
-	if t, err := strconv.Unquote(s); err == nil {
-		return t
-	}
-	return s
 }

@@ -1,34 +1,36 @@
-// Package state says how a session stood after any of its events, and finds the event
-// at which something came to be so.
+// Package state gives the state of a session after any of its events, and finds the event
+// from which on a condition holds.
 //
 // # Promises
 //
 // A [State] is a pure fold: no I/O, no clock, no goroutine. It takes a session's events
-// once, in their order; after each it says what is open then, and nothing that came
-// later changes it. [State.Clone] costs what is open, not what has passed, so a caller
-// keeps as many points of a session as it likes and goes on from any of them.
+// once, in their order; after each it has the open calls, tasks, subscriptions and queues
+// of that time, and later events change nothing in a clone. [State.Clone] costs as much as
+// is open, however long the session: a caller keeps as many points of a session as it
+// likes and goes on from any of them.
 //
-// A [Condition] is asked after each event, so what it finds is the first event at which
-// it holds, also where it ceases to hold later.
+// A caller asks a [Condition] after each event, so it finds the first event at which the
+// condition holds, also if it ceases to hold later.
 //
 // # Data layout
 //
-// A call is a request without an answer, by its direction and id; one id may be open
-// more than once, and an answer belongs to the call of its own HTTP exchange, else to
-// the latest. A lane is a direction of one exchange (of the whole session on stdio), with
-// the Seqs of the frames that nothing shows its receiver to have taken. What shows it is
-// a delivered event, an answer or progress, initialized, and over HTTP the response to a
-// request. Resource subscriptions and tasks are by uri and task id.
+// calls.go has the call table: a call is a request without an answer, by its direction and
+// id, compared by value. One id may be open more than once; an answer belongs to the call of
+// its own HTTP exchange, else to the first that is open. state.go has the fold. A lane is a
+// direction of one exchange (of the whole session on stdio), with a queue: the Seqs of the
+// frames that no event shows to be taken. A delivered event, an answer or progress,
+// initialized, and over HTTP the response to a request show it. Resource subscriptions are
+// by URI and tasks by task id.
 //
-// [View] is a State as lists in a fixed order; [View.Facts] tells it a line each, under
-// a key that stays the same while the fact lasts, and [Diff] compares those.
+// view.go: a [View] is a State as lists in a fixed order; [View.Facts] describes it in lines,
+// each under a key that stays the same while the fact lasts, and [Diff] compares those.
+// snapshot.go encodes a State; condition.go has the expression language.
 //
 // # What it refuses
 //
-// It judges nothing: what breaks a rule is for package check. A frame counts as queued
-// while nothing shows that it was taken; a tap notes a delivery only when a write had
-// blocked, so on stdio that is an upper bound, and over HTTP only streams of events have
-// a queue towards the client. Noise, and messages that belong to nothing open, change no
-// more than the counts. Of a recording with several sessions of one server it tells one
-// state: that of the last that said so.
+// It judges nothing: package check does. A frame counts as queued until an event shows that
+// it was taken. A tap notes a delivery only if a write had blocked, so on stdio a queue is an
+// upper bound, and over HTTP only streams of events have a queue towards the client. Noise,
+// and messages that belong to no open call, change only the counts. Of a recording with
+// several sessions of one server it gives one state: that of the last session that said so.
 package state

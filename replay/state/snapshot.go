@@ -12,30 +12,30 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// SnapshotVersion changes with the form of a snapshot and with what the fold makes of
-// events: a snapshot of another version is of no use.
+// SnapshotVersion changes with the format of a snapshot and with the meaning of events: a
+// snapshot of another version is of no use.
 const SnapshotVersion = 2
 
 // AppendSnapshot appends the state as bytes from which [Restore] makes it again. A queue
-// may grow with all that has passed, so of each there is only what came after an event,
-// that of the snapshot before; 0 is all of it.
+// may grow with the session, so a snapshot holds only its frames behind an event: after is
+// the event of the snapshot before it, or 0 for the whole queue.
 //
-// The form: the lanes with a length before them; then numbers as varints and texts with
-// their length before them, in the order of the fields here. Maps are in the order of
+// The format: the queues with a length before them; then numbers as varints and texts with
+// their length before them, in the order of the code. Maps are in the order of
 // their keys, calls in that of their requests.
 func (s *State) AppendSnapshot(b []byte, after uint64) []byte {
 	w := writer{}
-	lanes := slices.SortedFunc(maps.Keys(s.lanes), func(a, b lane) int {
+	lanes := slices.SortedFunc(maps.Keys(s.queues.lanes), func(a, b lane) int {
 		return cmp.Or(cmp.Compare(a.stream, b.stream), cmp.Compare(a.dir, b.dir))
 	})
 	w.uint(uint64(len(lanes)))
 	for _, l := range lanes {
-		q := s.lanes[l]
-		fresh, _ := slices.BinarySearch(q, after+1)
+		seqs := s.queues.lanes[l]
+		fresh, _ := slices.BinarySearch(seqs, after+1)
 		w.b = append(w.b, byte(l.dir))
-		w.uint(l.stream, uint64(len(q)), uint64(len(q)-fresh), after)
+		w.uint(l.stream, uint64(len(seqs)), uint64(len(seqs)-fresh), after)
 		last := after
-		for _, seq := range q[fresh:] {
+		for _, seq := range seqs[fresh:] {
 			w.uint(seq - last)
 			last = seq
 		}
@@ -50,13 +50,13 @@ func (s *State) AppendSnapshot(b []byte, after uint64) []byte {
 		w.text(s.ended[i])
 	}
 	w.flag(s.sealed)
-	calls := s.openCalls()
+	calls := s.calls.all()
 	w.uint(uint64(len(calls)))
-	for _, x := range calls {
-		w.b = append(w.b, byte(x.dir))
-		w.text(x.id, x.raw, x.method, x.target, x.token, x.rawToken, x.version, x.progress, x.total, x.message, x.filter)
-		w.uint(x.stream, x.seq, uint64(x.at), x.reports, x.cancelled, x.cut, x.acknowledged, x.notified)
-		w.flag(x.token != "" && s.tokens[key{x.dir, x.token}] == x)
+	for _, c := range calls {
+		w.b = append(w.b, byte(c.dir))
+		w.text(string(c.id), c.rawID, c.method, c.target, string(c.token), c.rawToken, c.revision, c.progress, c.total, c.message, c.filter)
+		w.uint(c.stream, c.seq, uint64(c.at), c.reports, c.cancelled, c.cut, c.acknowledged, c.notified)
+		w.flag(s.calls.holdsToken(c))
 	}
 	w.uint(uint64(len(s.subscriptions)))
 	for _, uri := range slices.Sorted(maps.Keys(s.subscriptions)) {
@@ -64,8 +64,8 @@ func (s *State) AppendSnapshot(b []byte, after uint64) []byte {
 		w.uint(s.subscriptions[uri].Since, s.subscriptions[uri].Notified)
 	}
 	w.uint(uint64(len(s.tasks)))
-	for _, k := range slices.SortedFunc(maps.Keys(s.tasks), compareKeys) {
-		t := s.tasks[k]
+	for _, key := range slices.SortedFunc(maps.Keys(s.tasks), callKey.compare) {
+		t := s.tasks[key]
 		w.text(t.ID)
 		w.b = append(w.b, byte(t.Dir))
 		w.text(t.Status, t.Message)
@@ -73,37 +73,34 @@ func (s *State) AppendSnapshot(b []byte, after uint64) []byte {
 	}
 	w.uint(uint64(len(s.streams)))
 	for _, n := range slices.Sorted(maps.Keys(s.streams)) {
-		x := s.streams[n]
+		stream := s.streams[n]
 		w.uint(n)
-		w.text(x.Method, x.Path)
-		w.uint(uint64(x.Status), x.Since, x.C2S, x.S2C)
+		w.text(stream.Method, stream.Path)
+		w.uint(uint64(stream.Status), stream.Since, stream.C2S, stream.S2C)
 	}
 	return w.b
 }
 
-// Queues are the lanes of a snapshot: what a later one is restored upon.
-type Queues map[lane][]uint64
-
-// Add takes in the lanes of the next snapshot of a session, from its first on.
+// Add takes in the queues of the next snapshot of a session, from its first on.
 func (q Queues) Add(snapshot []byte) error {
 	all := varint.NewReader(snapshot)
 	r := reader{varint.NewReader(all.Take(all.Uint()))}
 	seen := map[lane]bool{}
 	for n := r.Count(); n > 0 && !r.Bad(); n-- {
-		l := lane{way(r.dir()), r.Uint()}
+		l := lane{index(r.direction()), r.Uint()}
 		whole, fresh := r.Uint(), r.Count()
-		old := q[l]
-		if whole < uint64(fresh) || whole-uint64(fresh) > uint64(len(old)) || whole == 0 || seen[l] {
+		seqs := q[l]
+		if whole < uint64(fresh) || whole-uint64(fresh) > uint64(len(seqs)) || whole == 0 || seen[l] {
 			return errSnapshot
 		}
 		seen[l] = true
-		old = old[uint64(len(old))-(whole-uint64(fresh)):]
+		seqs = seqs[uint64(len(seqs))-(whole-uint64(fresh)):]
 		last := r.Uint()
 		for range fresh {
 			last += r.Uint()
-			old = append(old, last)
+			seqs = append(seqs, last)
 		}
-		q[l] = old
+		q[l] = seqs
 	}
 	maps.DeleteFunc(q, func(l lane, _ []uint64) bool { return !seen[l] })
 	if !r.Whole() {
@@ -112,51 +109,55 @@ func (q Queues) Add(snapshot []byte) error {
 	return nil
 }
 
-// errSnapshot says that bytes are no snapshot.
 var errSnapshot = errors.New("restore state: not a snapshot")
 
 // Restore makes a state of its snapshot and of its queues, which [Queues.Add] has taken
-// from it and from those before. The queues are the state's own from then on.
-func Restore(snapshot []byte, queues Queues) (*State, error) {
+// from it and from the snapshots before. The state owns the queues from then on.
+func Restore(snapshot []byte, lanes Queues) (*State, error) {
 	s := New()
 	r := reader{varint.NewReader(snapshot)}
 	r.Take(r.Uint())
-	s.seq, s.at = r.Uint(), time.Duration(r.Uint())
+	s.seq = r.Uint()
+	s.at = r.duration()
 	s.frames = [3]uint64{r.Uint(), r.Uint(), r.Uint()}
-	s.failures, s.lost, s.greeted = r.Uint(), r.Uint(), r.Uint()
-	s.revision, s.logLevel, s.exit = r.Text(), r.Text(), r.Text()
+	s.failures = r.Uint()
+	s.lost = r.Uint()
+	s.greeted = r.Uint()
+	s.revision = r.Text()
+	s.logLevel = r.Text()
+	s.exit = r.Text()
 	for i := range s.peers {
 		s.peers[i] = Peer{Name: r.Text(), Version: r.Text(), info: r.Text(), Capabilities: raw(r.Text())}
-		s.blocked[i] = stall{r.Uint(), time.Duration(r.Uint())}
+		s.blocked[i] = stall{r.Uint(), r.duration()}
 		s.ended[i] = r.Text()
 	}
 	s.sealed = r.flag()
 	for n := r.Count(); n > 0 && !r.Bad(); n-- {
-		x := &call{
-			dir: r.dir(), id: r.Text(), raw: r.Text(), method: r.Text(), target: r.Text(), token: r.Text(), rawToken: r.Text(),
-			version: r.Text(), progress: r.Text(), total: r.Text(), message: r.Text(), filter: r.Text(),
-			stream: r.Uint(), seq: r.Uint(), at: time.Duration(r.Uint()), reports: r.Uint(), cancelled: r.Uint(), cut: r.Uint(),
+		c := &call{
+			dir: r.direction(), id: mcp.Key(r.Text()), rawID: r.Text(), method: r.Text(), target: r.Text(), token: mcp.Key(r.Text()), rawToken: r.Text(),
+			revision: r.Text(), progress: r.Text(), total: r.Text(), message: r.Text(), filter: r.Text(),
+			stream: r.Uint(), seq: r.Uint(), at: r.duration(), reports: r.Uint(), cancelled: r.Uint(), cut: r.Uint(),
 			acknowledged: r.Uint(), notified: r.Uint(),
 		}
-		s.takesUp(x, r.flag())
+		s.calls.add(c, r.flag())
 	}
 	for n := r.Count(); n > 0 && !r.Bad(); n-- {
 		sub := Subscription{URI: r.Text(), Since: r.Uint(), Notified: r.Uint()}
 		s.subscriptions[sub.URI] = sub
 	}
 	for n := r.Count(); n > 0 && !r.Bad(); n-- {
-		t := Task{ID: r.Text(), Dir: r.dir(), Status: r.Text(), Message: r.Text(), Since: r.Uint(), Told: r.Uint()}
+		t := Task{ID: r.Text(), Dir: r.direction(), Status: r.Text(), Message: r.Text(), Since: r.Uint(), Told: r.Uint()}
 		t.By = t.Dir.Sender()
-		s.tasks[key{t.Dir, t.ID}] = t
+		s.tasks[callKey{t.Dir, mcp.Key(t.ID)}] = t
 		s.statuses[t.Status]++
 	}
 	for n := r.Count(); n > 0 && !r.Bad(); n-- {
-		x := Stream{Number: r.Uint(), Method: r.Text(), Path: r.Text(), Status: int(r.Uint()), Since: r.Uint(), C2S: r.Uint(), S2C: r.Uint()}
-		s.streams[x.Number] = x
+		stream := Stream{Number: r.Uint(), Method: r.Text(), Path: r.Text(), Status: int(r.Uint()), Since: r.Uint(), C2S: r.Uint(), S2C: r.Uint()}
+		s.streams[stream.Number] = stream
 	}
-	s.lanes = queues
-	for l, q := range queues {
-		s.queued[l.dir] += len(q)
+	s.queues.lanes = lanes
+	for l, seqs := range lanes {
+		s.queues.counts[l.dir] += len(seqs)
 	}
 	if !r.Whole() {
 		return nil, errSnapshot
@@ -164,40 +165,7 @@ func Restore(snapshot []byte, queues Queues) (*State, error) {
 	return s, nil
 }
 
-// takesUp adds an open call; holds says whether its token names it.
-func (s *State) takesUp(x *call, holds bool) {
-	k := key{x.dir, x.id}
-	s.calls[k] = append(s.calls[k], x)
-	if x.stream != 0 && x.cut == 0 {
-		s.asked[x.stream] = append(s.asked[x.stream], x)
-	}
-	if holds {
-		s.tokens[key{x.dir, x.token}] = x
-	}
-	if x.method != mcp.MethodListen {
-		s.open++
-	} else if x.acknowledged != 0 {
-		s.listening++
-	}
-}
-
-// openCalls lists the calls without an answer in the order of their requests.
-func (s *State) openCalls() []*call {
-	var list []*call
-	for _, k := range slices.SortedFunc(maps.Keys(s.calls), compareKeys) {
-		for _, x := range s.calls[k] {
-			if !x.closed {
-				list = append(list, x)
-			}
-		}
-	}
-	slices.SortStableFunc(list, func(a, b *call) int { return cmp.Compare(a.seq, b.seq) })
-	return list
-}
-
-func compareKeys(a, b key) int { return cmp.Or(cmp.Compare(a.dir, b.dir), cmp.Compare(a.id, b.id)) }
-
-// writer appends numbers and texts.
+// writer appends numbers, texts and flags.
 type writer struct{ b []byte }
 
 func (w *writer) uint(numbers ...uint64) { w.b = varint.Append(w.b, numbers...) }
@@ -212,15 +180,17 @@ func (w *writer) flag(set bool) {
 	}
 }
 
-// reader reads them again.
+// reader reads the fields of a snapshot.
 type reader struct{ varint.Reader }
+
+func (r *reader) duration() time.Duration { return time.Duration(r.Uint()) }
 
 func (r *reader) flag() bool {
 	b := r.Take(1)
 	return len(b) == 1 && b[0] == 1
 }
 
-func (r *reader) dir() transport.Direction {
+func (r *reader) direction() transport.Direction {
 	if b := r.Take(1); len(b) == 1 {
 		return transport.Direction(b[0])
 	}

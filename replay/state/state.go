@@ -3,19 +3,18 @@ package state
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
+	"slices"
 	"sort"
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// State is how a session stands after the events that were applied. The zero value is
+// State is the state of a session after the events that were applied. The zero value is
 // not ready; [New] makes it.
 type State struct {
 	seq      uint64
@@ -28,30 +27,16 @@ type State struct {
 	logLevel string
 	greeted  uint64 // Seq of the response to initialize
 
-	// calls has the requests without an answer, of one id the latest last. Between the
-	// first and the last of one id may be closed ones.
-	calls         map[key][]*call
-	open          int // calls without subscriptions
-	watches       map[*filter.Filter]*watch
-	tokens        map[key]*call
-	asked         map[uint64][]*call      // by open exchange, with those that were answered
-	subscriptions map[string]Subscription // of resources, by uri
-	listening     int                     // listen requests that were acknowledged
-	tasks         map[key]Task
+	calls         callTable
+	queues        queues
+	subscriptions map[string]Subscription // of resources, by URI
+	tasks         map[callKey]Task
 	statuses      map[string]int // tasks, by status
 	streams       map[uint64]Stream
-	lanes         map[lane][]uint64 // Seqs of the frames that nothing shows to be taken
-	queued        [3]int            // frames in lanes, by direction
 	blocked       [3]stall
-	ended         [3]string
+	ended         [3]string // the end that ended each direction
 	exit          string
 	sealed        bool
-}
-
-// key is a raw id, token or task id in its direction.
-type key struct {
-	dir transport.Direction
-	id  string
 }
 
 // stall is the last write of a direction that blocked.
@@ -63,28 +48,21 @@ type stall struct {
 // New returns the state before a session's first event.
 func New() *State {
 	return &State{
-		calls: map[key][]*call{}, tokens: map[key]*call{}, asked: map[uint64][]*call{}, subscriptions: map[string]Subscription{},
-		tasks: map[key]Task{}, statuses: map[string]int{}, streams: map[uint64]Stream{}, lanes: map[lane][]uint64{},
+		calls: newCallTable(), queues: queues{lanes: Queues{}}, subscriptions: map[string]Subscription{},
+		tasks: map[callKey]Task{}, statuses: map[string]int{}, streams: map[uint64]Stream{},
 	}
 }
 
-// Clone returns a state that goes its own way from here.
+// Clone returns a copy of the state; later events change only the state that they are
+// applied to.
 func (s *State) Clone() *State {
 	c := *s
-	c.calls, c.tokens, c.asked = map[key][]*call{}, map[key]*call{}, map[uint64][]*call{}
-	c.open, c.listening = 0, 0
-	for _, x := range s.openCalls() {
-		own := *x
-		c.takesUp(&own, x.token != "" && s.tokens[key{x.dir, x.token}] == x)
-	}
-	c.watches = nil // who asks it watches its own calls
-	c.subscriptions, c.tasks = maps.Clone(s.subscriptions), maps.Clone(s.tasks)
-	c.statuses, c.streams = maps.Clone(s.statuses), maps.Clone(s.streams)
-	c.lanes = make(map[lane][]uint64, len(s.lanes))
-	for l, q := range s.lanes {
-		c.lanes[l] = q[:len(q):len(q)] // what either adds from here on is its own
-		s.lanes[l] = q[:len(q):len(q)]
-	}
+	c.calls = s.calls.clone()
+	c.queues = s.queues.clone()
+	c.subscriptions = maps.Clone(s.subscriptions)
+	c.tasks = maps.Clone(s.tasks)
+	c.statuses = maps.Clone(s.statuses)
+	c.streams = maps.Clone(s.streams)
 	return &c
 }
 
@@ -94,9 +72,12 @@ func (s *State) Seq() uint64 { return s.seq }
 // At returns the time of that event.
 func (s *State) At() time.Duration { return s.at }
 
-// Apply takes the next event.
+// Apply takes the next event. Except in the header, it skips a payload that it cannot read:
+// other commands show it.
 func (s *State) Apply(e store.Event) (err error) {
-	s.seq, s.at = e.Seq, e.At
+	s.seq = e.Seq
+	s.at = e.At
+	dir := index(e.Dir)
 	switch e.Kind {
 	case store.Opened:
 		_, err = store.ParseHeader(e.Payload)
@@ -104,18 +85,17 @@ func (s *State) Apply(e store.Event) (err error) {
 		messages, _ := e.AsFrame().Messages() // noise has none
 		s.ApplyParsed(e, messages)
 	case store.HTTP:
-		// What cannot be read here is shown by other commands; it changes nothing.
 		if info, err := store.DecodePayload[store.HTTPInfo](e); err == nil {
-			s.http(e, info)
+			s.onHTTP(e, info)
 		}
 	case store.Delivered:
 		if info, err := store.DecodePayload[store.DeliveredInfo](e); err == nil {
-			s.blocked[way(e.Dir)] = stall{e.Seq, info.Blocked}
-			s.taken(e.Dir, e.Stream, info.Upto)
+			s.blocked[dir] = stall{e.Seq, info.Blocked}
+			s.queues.take(e.Dir, e.Stream, info.Upto)
 		}
 	case store.EOF:
 		if info, err := store.DecodePayload[store.EOFInfo](e); err == nil {
-			s.ended[way(e.Dir)] = info.By
+			s.ended[dir] = info.By
 		}
 	case store.Exited:
 		if info, err := store.DecodePayload[store.ExitInfo](e); err == nil {
@@ -131,205 +111,251 @@ func (s *State) Apply(e store.Event) (err error) {
 	return err
 }
 
-// way is a direction as an index, whatever a damaged event says.
-func way(dir transport.Direction) transport.Direction { return dir & 3 % 3 }
-
-// ApplyParsed is Apply of a frame whose messages were read already. Noise has none.
+// ApplyParsed is Apply of a frame whose messages were parsed already. Noise has none.
 func (s *State) ApplyParsed(e store.Event, messages []transport.Message) {
-	s.seq, s.at = e.Seq, e.At
-	dir := way(e.Dir)
-	s.frames[dir]++
-	x, open := s.streams[e.Stream]
+	s.seq = e.Seq
+	s.at = e.At
+	s.frames[index(e.Dir)]++
+	stream, open := s.streams[e.Stream]
 	if open && e.Stream != 0 {
 		if e.Dir == transport.ClientToServer {
-			x.C2S++
+			stream.C2S++
 		} else {
-			x.S2C++
+			stream.S2C++
 		}
-		s.streams[e.Stream] = x
+		s.streams[e.Stream] = stream
 	}
-	if open || e.Stream == 0 { // an HTTP response that is one body is in no lane
-		l := lane{dir, e.Stream}
-		s.lanes[l] = append(s.lanes[l], e.Seq)
-		s.queued[dir]++
+	if open || e.Stream == 0 { // an HTTP response that is one body is in no queue
+		s.queues.add(e.Dir, e.Stream, e.Seq)
 	}
 	for i := range messages {
 		switch m := &messages[i]; m.Kind() {
 		case transport.Request:
-			s.request(e, m)
+			s.onRequest(e, m)
 		case transport.Response:
-			s.response(e, m)
+			s.onResponse(e, m)
 		case transport.Notification:
-			switch m.Method {
-			case mcp.NotificationProgress:
-				s.reports(e, m)
-			case mcp.NotificationCancelled:
-				s.cancel(e, transport.Member(m.Params, mcp.MemberRequestID))
-			case mcp.NotificationInitialized:
-				s.taken(e.Dir.Reverse(), 0, s.greeted)
-			case mcp.NotificationTaskStatus, mcp.NotificationTasks:
-				s.task(e, m.Params)
-			default:
-				s.notified(e, m)
-			}
+			s.onNotification(e, m)
 		}
 	}
 }
 
-// Peer is what an end has said of itself.
-type Peer struct {
-	Name         string          `json:"name,omitempty"`
-	Version      string          `json:"version,omitempty"`
-	Capabilities json.RawMessage `json:"capabilities,omitempty"`
-
-	info string // raw, to see a change without reading it
+// onRequest opens a call, and keeps what a client's request says of the client.
+func (s *State) onRequest(e store.Event, m *transport.Message) {
+	c := newCall(e, m)
+	if c.dir == transport.ClientToServer {
+		client := &s.peers[transport.ClientToServer]
+		if c.method == mcp.MethodSetLogLevel {
+			s.logLevel = text(transport.Member(m.Params, "level"))
+		}
+		switch {
+		case c.method == mcp.MethodInitialize:
+			client.update(transport.Member(m.Params, "clientInfo"), transport.Member(m.Params, "capabilities"))
+		case bytes.Contains(m.Params, []byte(mcp.MetaProtocolVersion)): // most have none, and looking is cheap
+			meta := transport.Member(m.Params, mcp.MemberMeta)
+			c.revision = text(transport.Member(meta, mcp.MetaProtocolVersion))
+			client.update(transport.Member(meta, mcp.MetaClientInfo), transport.Member(meta, mcp.MetaClientCapabilities))
+		}
+	}
+	s.calls.add(c, true)
 }
 
-// says takes in an end's name and capabilities; nil says nothing.
-func (p *Peer) says(info, capabilities json.RawMessage) {
-	if info != nil && string(info) != p.info {
-		p.info = string(info)
-		p.Name, p.Version = text(transport.Member(info, "name")), text(transport.Member(info, "version"))
+// onResponse closes a call, and keeps the effects of its result.
+func (s *State) onResponse(e store.Event, m *transport.Message) {
+	if m.Error != nil || string(transport.Member(m.Result, mcp.MemberIsError)) == "true" {
+		s.failures++
 	}
-	if capabilities != nil && !bytes.Equal(capabilities, p.Capabilities) {
-		p.Capabilities = bytes.Clone(capabilities)
+	c := s.calls.find(e.Dir.Reverse(), m.ID, e.Stream)
+	if c == nil {
+		return
+	}
+	s.calls.close(c)
+	s.queues.take(c.dir, c.stream, c.seq)
+	if m.Error != nil {
+		return
+	}
+	if c.dir == transport.ClientToServer {
+		s.onServerResult(e, c, m.Result)
+	}
+	if bytes.Contains(m.Result, []byte(mcp.MemberTaskID)) { // most have none, and looking is cheap
+		s.onTaskResult(e, c.method, m.Result)
+	}
+	switch c.method {
+	case mcp.MethodSubscribe:
+		if _, ok := s.subscriptions[c.target]; !ok {
+			s.subscriptions[c.target] = Subscription{URI: c.target, Since: e.Seq}
+		}
+	case mcp.MethodUnsubscribe:
+		delete(s.subscriptions, c.target)
 	}
 }
 
-// states takes in what a client's request says of the client.
-func (s *State) states(x *call, m *transport.Message) {
-	if x.dir != transport.ClientToServer {
-		return
-	}
-	client := &s.peers[transport.ClientToServer]
-	if x.method == mcp.MethodInitialize {
-		client.says(transport.Member(m.Params, "clientInfo"), transport.Member(m.Params, "capabilities"))
-		return
-	}
-	if x.method == mcp.MethodSetLogLevel {
-		s.logLevel = text(transport.Member(m.Params, "level"))
-	}
-	if !bytes.Contains(m.Params, []byte(mcp.MetaProtocolVersion)) { // most have none, and looking is cheap
-		return
-	}
-	meta := transport.Member(m.Params, mcp.MemberMeta)
-	x.version = text(transport.Member(meta, mcp.MetaProtocolVersion))
-	client.says(transport.Member(meta, mcp.MetaClientInfo), transport.Member(meta, mcp.MetaClientCapabilities))
-}
-
-// settles takes in what a server's result says of the server and of the revision: one
-// is settled by the answer to initialize, from 2026-07-28 on by any result.
-func (s *State) settles(e store.Event, x *call, result json.RawMessage) {
-	if x.dir != transport.ClientToServer {
-		return
-	}
+// onServerResult keeps what a result says of the server and of the revision: the result of
+// initialize settles it, from 2026-07-28 on any result.
+func (s *State) onServerResult(e store.Event, c *call, result json.RawMessage) {
 	server := &s.peers[transport.ServerToClient]
+	if c.method == mcp.MethodInitialize || c.method == mcp.MethodDiscover {
+		server.update(transport.Member(result, mcp.MemberServerInfo), transport.Member(result, "capabilities"))
+	}
 	switch {
-	case x.method == mcp.MethodInitialize:
+	case c.method == mcp.MethodInitialize:
 		s.greeted = e.Seq
 		s.revision = text(transport.Member(result, mcp.MemberProtocolVersion))
-		server.says(transport.Member(result, mcp.MemberServerInfo), transport.Member(result, "capabilities"))
+	case c.revision >= mcp.Revision2026_07_28:
+		s.revision = c.revision
+		server.update(transport.Member(result, mcp.MemberMeta, mcp.MetaServerInfo), nil)
+	}
+}
+
+// onTaskResult keeps the tasks that a result tells of.
+func (s *State) onTaskResult(e store.Event, method string, result json.RawMessage) {
+	switch method {
+	case mcp.MethodGetTask, mcp.MethodCancelTask:
+		s.setTask(e, result)
+	case mcp.MethodListTasks:
+		var list []json.RawMessage
+		if json.Unmarshal(transport.Member(result, "tasks"), &list) == nil {
+			for _, task := range list {
+				s.setTask(e, task)
+			}
+		}
+	default:
+		if task := transport.Member(result, "task"); task != nil {
+			s.setTask(e, task)
+		} else if text(transport.Member(result, mcp.MemberResultType)) == "task" {
+			s.setTask(e, result)
+		}
+	}
+}
+
+// setTask keeps the status of a task.
+func (s *State) setTask(e store.Event, raw json.RawMessage) {
+	id := text(transport.Member(raw, mcp.MemberTaskID))
+	status := text(transport.Member(raw, "status"))
+	if id == "" || status == "" {
 		return
-	case x.method == mcp.MethodDiscover:
-		server.says(transport.Member(result, mcp.MemberServerInfo), transport.Member(result, "capabilities"))
 	}
-	if x.version != "" && x.version >= mcp.Revision2026_07_28 {
-		s.revision = x.version
-		server.says(transport.Member(result, mcp.MemberMeta, mcp.MetaServerInfo), nil)
+	key := callKey{e.Dir, mcp.Key(id)}
+	task, ok := s.tasks[key]
+	if !ok {
+		task = Task{ID: id, Dir: e.Dir, By: e.Dir.Sender(), Since: e.Seq}
 	}
+	s.statuses[task.Status]--
+	if s.statuses[task.Status] <= 0 {
+		delete(s.statuses, task.Status)
+	}
+	s.statuses[status]++
+	task.Status = status
+	task.Message = text(transport.Member(raw, "statusMessage"))
+	task.Told = e.Seq
+	s.tasks[key] = task
 }
 
-// has reports whether an end has a capability, named by its members with dots between
-// them: tools.listChanged.
-func (p *Peer) has(path string) bool {
-	switch string(transport.Member(p.Capabilities, strings.Split(path, ".")...)) {
-	case "", "false", "null":
-		return false
-	}
-	return true
-}
-
-// capabilities names what an end can do, in its own order and up to 20; the members of a
-// capability stand behind it.
-func (p *Peer) capabilities() (names []string) {
-	dec := json.NewDecoder(bytes.NewReader(p.Capabilities))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil
-	}
-	for dec.More() {
-		key, err := dec.Token()
-		var value json.RawMessage
-		if err != nil || dec.Decode(&value) != nil {
-			return names
+// onNotification keeps the effects of a notification.
+func (s *State) onNotification(e store.Event, m *transport.Message) {
+	switch m.Method {
+	case mcp.NotificationProgress:
+		if c := s.calls.byToken[callKey{e.Dir.Reverse(), mcp.KeyOf(m.ProgressToken())}]; c != nil {
+			c.reports++
+			c.progress = string(transport.Member(m.Params, "progress"))
+			c.total = string(transport.Member(m.Params, "total"))
+			c.message = text(transport.Member(m.Params, "message"))
+			s.queues.take(c.dir, c.stream, c.seq)
 		}
-		if len(names) == 20 {
-			return append(names, "…")
+	case mcp.NotificationCancelled:
+		id := transport.Member(m.Params, mcp.MemberRequestID)
+		switch c := s.calls.latest(e.Dir, id); {
+		case id == nil || c == nil:
+		case c.method == mcp.MethodListen: // it ends the subscription
+			s.calls.close(c)
+		default:
+			c.cancelled = e.Seq
 		}
-		name := clip(fmt.Sprint(key))
-		var b bytes.Buffer
-		if json.Compact(&b, value) == nil && b.String() != "{}" && b.String() != "true" {
-			name += " " + clip(b.String())
+	case mcp.NotificationInitialized:
+		s.queues.take(e.Dir.Reverse(), 0, s.greeted)
+	case mcp.NotificationTaskStatus, mcp.NotificationTasks:
+		s.setTask(e, m.Params)
+	default:
+		if e.Dir == transport.ServerToClient {
+			s.onSubscriptionNotification(e, m)
 		}
-		names = append(names, name)
 	}
-	return names
 }
 
-// Stream is an HTTP exchange that waits for its response, or whose response is a stream
-// of events that has not ended. Any other response is one body, at whose end no event is
-// needed: not every recorder writes one.
-type Stream struct {
-	Number uint64 `json:"stream"`
-	Method string `json:"method,omitempty"`
-	Path   string `json:"path,omitempty"`
-	Status int    `json:"status,omitempty"` // of the response; 0: none has begun
-	Since  uint64 `json:"since"`
-	C2S    uint64 `json:"c2s"` // frames
-	S2C    uint64 `json:"s2c"`
+// onSubscriptionNotification counts a notification of a subscription, and keeps an
+// acknowledgement.
+func (s *State) onSubscriptionNotification(e store.Event, m *transport.Message) {
+	if !bytes.Contains(m.Params, []byte(mcp.MetaSubscriptionID)) {
+		uri := text(transport.Member(m.Params, "uri"))
+		if sub, ok := s.subscriptions[uri]; ok && m.Method == mcp.NotificationResourceUpdated {
+			sub.Notified++
+			s.subscriptions[uri] = sub
+		}
+		return
+	}
+	c := s.calls.find(transport.ClientToServer, transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID), e.Stream)
+	if c == nil || c.method != mcp.MethodListen {
+		return
+	}
+	s.queues.take(c.dir, c.stream, c.seq)
+	if !strings.HasSuffix(m.Method, "/acknowledged") {
+		c.notified++
+		return
+	}
+	if c.acknowledged == 0 {
+		s.calls.listening++
+	}
+	c.acknowledged = e.Seq
+	if c.revision != "" {
+		s.revision = c.revision
+	}
 }
 
-// http follows an exchange.
-func (s *State) http(e store.Event, info store.HTTPInfo) {
+// onHTTP follows an exchange.
+func (s *State) onHTTP(e store.Event, info store.HTTPInfo) {
 	switch info.What {
 	case store.HTTPRequest:
 		s.streams[e.Stream] = Stream{Number: e.Stream, Method: info.Method, Path: info.Path, Since: e.Seq}
 	case store.HTTPResponse:
-		x, ok := s.streams[e.Stream]
+		stream, ok := s.streams[e.Stream]
 		if ok && strings.HasPrefix(strings.Join(info.Header["Content-Type"], ""), mcp.MediaEventStream) {
-			x.Status = info.Status
-			s.streams[e.Stream] = x
+			stream.Status = info.Status
+			s.streams[e.Stream] = stream
 		} else {
 			delete(s.streams, e.Stream)
 		}
-		s.taken(transport.ClientToServer, e.Stream, e.Seq)
-		if info.Status >= 300 {
-			s.each(e.Stream, s.closes) // the status was the answer
+		s.queues.take(transport.ClientToServer, e.Stream, e.Seq)
+		if info.Status >= 300 { // the status is the answer
+			for _, c := range s.calls.onExchange(e.Stream) {
+				s.calls.close(c)
+			}
 		}
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
 		delete(s.streams, e.Stream)
-		s.taken(transport.ClientToServer, e.Stream, e.Seq)
-		s.taken(transport.ServerToClient, e.Stream, e.Seq)
-		// A call may still be answered on another exchange, but a client of 2026-07-28 that
-		// hangs up cancels it.
-		s.each(e.Stream, func(x *call) {
-			if info.What == store.HTTPAbort && x.version >= mcp.Revision2026_07_28 || x.method == mcp.MethodListen {
-				s.closes(x)
-				return
+		s.queues.take(transport.ClientToServer, e.Stream, e.Seq)
+		s.queues.take(transport.ServerToClient, e.Stream, e.Seq)
+		for _, c := range s.calls.onExchange(e.Stream) {
+			// A call may still be answered on another exchange, but a client of 2026-07-28 that
+			// hangs up cancels it.
+			if info.What == store.HTTPAbort && c.revision >= mcp.Revision2026_07_28 || c.method == mcp.MethodListen {
+				s.calls.close(c)
+			} else {
+				c.cut = e.Seq
 			}
-			x.cut = e.Seq
-		})
-		delete(s.asked, e.Stream)
+		}
+		delete(s.calls.byExchange, e.Stream)
 	}
 }
 
-// each calls f for the open calls of an exchange.
-func (s *State) each(stream uint64, f func(*call)) {
-	for _, x := range s.asked[stream] {
-		if !x.closed {
-			f(x)
-		}
-	}
+// queues holds the frames that no event shows to be taken.
+type queues struct {
+	lanes  Queues
+	counts [3]int // by direction
 }
+
+// Queues are the Seqs of queued frames, by lane: a snapshot is restored upon those of the
+// snapshots before it.
+type Queues map[lane][]uint64
 
 // lane is one direction of one HTTP exchange; of the whole session on stdio.
 type lane struct {
@@ -337,117 +363,57 @@ type lane struct {
 	stream uint64
 }
 
-// taken notes that the frames of a lane up to a Seq are in their receiver's hands.
-func (s *State) taken(dir transport.Direction, stream, upto uint64) {
-	l := lane{way(dir), stream}
-	q := s.lanes[l]
-	if len(q) == 0 || q[0] > upto {
-		return
+// index returns a direction as an index, whatever a damaged event says.
+func index(dir transport.Direction) transport.Direction {
+	if dir != transport.ClientToServer && dir != transport.ServerToClient {
+		return transport.NoDirection
 	}
-	n := sort.Search(len(q), func(i int) bool { return q[i] > upto })
-	s.queued[l.dir] -= n
-	if n == len(q) {
-		delete(s.lanes, l)
-		return
-	}
-	s.lanes[l] = q[n:]
+	return dir
 }
 
-// Subscription is what a server is asked to tell: of a resource, or by a listen request.
-type Subscription struct {
-	URI      string          `json:"uri,omitempty"`
-	Listen   json.RawMessage `json:"listen,omitempty"` // the id of the listen request
-	Filter   json.RawMessage `json:"filter,omitempty"` // what that asks for
-	Since    uint64          `json:"since"`            // the event that made it, the listen request's own
-	Pending  bool            `json:"pending,omitempty"`
-	Notified uint64          `json:"notified"` // notifications so far
+func (q *queues) add(dir transport.Direction, stream, seq uint64) {
+	l := lane{index(dir), stream}
+	q.lanes[l] = append(q.lanes[l], seq)
+	q.counts[l.dir]++
 }
 
-// notified counts a notification of a subscription.
-func (s *State) notified(e store.Event, m *transport.Message) {
-	if e.Dir != transport.ServerToClient {
+// take notes that the receiver has the frames of a lane up to a Seq.
+func (q *queues) take(dir transport.Direction, stream, upto uint64) {
+	l := lane{index(dir), stream}
+	list := q.lanes[l]
+	if len(list) == 0 || list[0] > upto {
 		return
 	}
-	if bytes.Contains(m.Params, []byte(mcp.MetaSubscriptionID)) {
-		id := transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID)
-		x := s.find(transport.ClientToServer, id, e.Stream)
-		if x == nil || x.method != mcp.MethodListen {
-			return
-		}
-		s.taken(x.dir, x.stream, x.seq)
-		if !strings.HasSuffix(m.Method, "/acknowledged") {
-			x.notified++
-			return
-		}
-		if x.acknowledged == 0 {
-			s.listening++
-		}
-		x.acknowledged = e.Seq
-		if x.version != "" {
-			s.revision = x.version
-		}
+	n := sort.Search(len(list), func(i int) bool { return list[i] > upto })
+	q.counts[l.dir] -= n
+	if n == len(list) {
+		delete(q.lanes, l)
 		return
 	}
-	if m.Method == mcp.NotificationResourceUpdated {
-		uri := text(transport.Member(m.Params, "uri"))
-		if sub, ok := s.subscriptions[uri]; ok {
-			sub.Notified++
-			s.subscriptions[uri] = sub
-		}
-	}
+	q.lanes[l] = list[n:]
 }
 
-// Task is a task and what was last said of it.
-type Task struct {
-	ID      string              `json:"id"`
-	Dir     transport.Direction `json:"-"` // the way its status is told
-	By      string              `json:"by"`
-	Status  string              `json:"status"`
-	Message string              `json:"message,omitempty"`
-	Since   uint64              `json:"since"` // the event that first named it
-	Told    uint64              `json:"told"`  // the event that last told its status
+// clone shares the lists of Seqs; both copies append to a list of their own.
+func (q *queues) clone() queues {
+	c := queues{make(Queues, len(q.lanes)), q.counts}
+	for l, list := range q.lanes {
+		list = slices.Clip(list)
+		c.lanes[l] = list
+		q.lanes[l] = list
+	}
+	return c
 }
 
-// tasksOf takes in the tasks that a result tells of.
-func (s *State) tasksOf(e store.Event, x *call, result json.RawMessage) {
-	if !bytes.Contains(result, []byte(mcp.MemberTaskID)) { // most tell of none, and looking is cheap
-		return
+// text returns the text of a JSON string, "" of any other value.
+func text(raw json.RawMessage) (s string) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return ""
 	}
-	switch x.method {
-	case mcp.MethodGetTask, mcp.MethodCancelTask:
-		s.task(e, result)
-		return
-	case mcp.MethodListTasks:
-		var list []json.RawMessage
-		if json.Unmarshal(transport.Member(result, "tasks"), &list) == nil {
-			for _, task := range list {
-				s.task(e, task)
-			}
+	for _, c := range raw {
+		if c == '\\' || c >= 0x80 {
+			_ = json.Unmarshal(raw, &s) // valid, as the frame is
+			return s
 		}
-		return
 	}
-	if task := transport.Member(result, "task"); task != nil {
-		s.task(e, task)
-	} else if text(transport.Member(result, mcp.MemberResultType)) == "task" {
-		s.task(e, result)
-	}
-}
-
-// task takes in what is said of one task.
-func (s *State) task(e store.Event, raw json.RawMessage) {
-	id, status := text(transport.Member(raw, mcp.MemberTaskID)), text(transport.Member(raw, "status"))
-	if id == "" || status == "" {
-		return
-	}
-	k := key{e.Dir, id}
-	t, ok := s.tasks[k]
-	if !ok {
-		t = Task{ID: id, Dir: e.Dir, By: e.Dir.Sender(), Since: e.Seq}
-	}
-	if s.statuses[t.Status]--; s.statuses[t.Status] <= 0 {
-		delete(s.statuses, t.Status)
-	}
-	s.statuses[status]++
-	t.Status, t.Message, t.Told = status, text(transport.Member(raw, "statusMessage")), e.Seq
-	s.tasks[k] = t
+	return string(raw[1 : len(raw)-1])
 }

@@ -131,8 +131,8 @@ func TestSessions(t *testing.T) {
 				t.Fatal(err)
 			}
 			agrees(t, whole)
-			if w := whole.watched(&of); w.open != whole.open {
-				t.Errorf("%s: #%d: %d calls watched, %d open", path, e.Seq, w.open, whole.open)
+			if w := whole.calls.watch(&of); w.open != whole.calls.open {
+				t.Errorf("%s: #%d: %d calls watched, %d open", path, e.Seq, w.open, whole.calls.open)
 			}
 		}
 		if got := half.facts(); got != was {
@@ -172,7 +172,7 @@ func agrees(t testing.TB, s *State) {
 	t.Helper()
 	v := s.View()
 	queued, statuses, listening := [3]int{}, 0, 0
-	for l, q := range s.lanes {
+	for l, q := range s.queues.lanes {
 		queued[l.dir] += len(q)
 		if !slices.IsSorted(q) {
 			t.Errorf("#%d: queue %v", s.seq, q)
@@ -186,15 +186,15 @@ func agrees(t testing.TB, s *State) {
 			listening++
 		}
 	}
-	for _, w := range s.watches {
+	for _, w := range s.calls.watches {
 		open := slices.DeleteFunc(slices.Clone(w.calls), func(x *call) bool { return x.closed })
 		if len(open) != w.open || len(w.calls) > 0 && w.calls[0].closed {
 			t.Errorf("#%d: %d watched calls of %d", s.seq, w.open, len(open))
 		}
 	}
-	if len(v.Calls) != s.open || queued != s.queued || statuses != len(v.Tasks) || listening != s.listening {
+	if len(v.Calls) != s.calls.open || queued != s.queues.counts || statuses != len(v.Tasks) || listening != s.calls.listening {
 		t.Errorf("#%d: %d calls of %d, queued %v of %v, %d tasks of %d, %d listens of %d",
-			s.seq, len(v.Calls), s.open, queued, s.queued, len(v.Tasks), statuses, listening, s.listening)
+			s.seq, len(v.Calls), s.calls.open, queued, s.queues.counts, len(v.Tasks), statuses, listening, s.calls.listening)
 	}
 }
 
@@ -254,13 +254,13 @@ func TestManyOpen(t *testing.T) {
 	for i := range uint64(n) {
 		apply(transport.ClientToServer, i+1, `{"id":1,"method":"tools/call","params":{"name":"x"}}`)
 	}
-	if s.open != n {
-		t.Errorf("%d open", s.open)
+	if s.calls.open != n {
+		t.Errorf("%d open", s.calls.open)
 	}
 	for i := range uint64(n) {
 		apply(transport.ServerToClient, i+1, `{"id":1,"result":{}}`)
 	}
-	if agrees(t, s); s.open != 0 || len(s.calls) != 0 {
-		t.Errorf("%d open, %d ids", s.open, len(s.calls))
+	if agrees(t, s); s.calls.open != 0 || len(s.calls.byID) != 0 {
+		t.Errorf("%d open, %d ids", s.calls.open, len(s.calls.byID))
 	}
 }

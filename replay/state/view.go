@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -15,8 +16,8 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// View is a State as a reader gets it: lists in the order in which things began. Its
-// JSON form is stable.
+// View is a State as lists, each in the order in which its elements began. Its JSON form is
+// stable.
 type View struct {
 	Seq           uint64         `json:"seq"`
 	At            string         `json:"at"` // a Go duration
@@ -32,15 +33,36 @@ type View struct {
 	Lines         []Line         `json:"lines,omitempty"` // of a live session
 	Ended         Ended          `json:"ended"`
 	Frames        Frames         `json:"frames"`
-	Failures      uint64         `json:"failures"` // answers that are errors, of the protocol or of a tool
+	Failures      uint64         `json:"failures"` // error responses, and tool results that are errors
 	Lost          uint64         `json:"lost"`     // events that could not be recorded
 }
 
-// Line is what has come of a line of a pipe whose end has not.
+// Peer is an end, as it introduced itself.
+type Peer struct {
+	Name         string          `json:"name,omitempty"`
+	Version      string          `json:"version,omitempty"`
+	Capabilities json.RawMessage `json:"capabilities,omitempty"`
+
+	info string // raw, so that an unchanged one is not parsed again
+}
+
+// update keeps an end's name and capabilities; nil keeps the old ones.
+func (p *Peer) update(info, capabilities json.RawMessage) {
+	if info != nil && string(info) != p.info {
+		p.info = string(info)
+		p.Name = text(transport.Member(info, "name"))
+		p.Version = text(transport.Member(info, "version"))
+	}
+	if capabilities != nil && !bytes.Equal(capabilities, p.Capabilities) {
+		p.Capabilities = bytes.Clone(capabilities)
+	}
+}
+
+// Line is a line of a pipe whose end has not come yet.
 type Line struct {
 	Pipe  string `json:"pipe"` // c2s, s2c or stderr
 	Bytes int64  `json:"bytes"`
-	Since string `json:"since"` // nothing has come of it; a Go duration since the start
+	Since string `json:"since"` // its latest byte; a Go duration since the start
 	Open  string `json:"open"`  // a Go duration, to now
 }
 
@@ -64,7 +86,41 @@ type Call struct {
 	waited time.Duration
 }
 
-// Queue has the frames of a direction that nothing shows its receiver to have taken.
+// Subscription is a subscription to a resource, or of a listen request.
+type Subscription struct {
+	URI      string          `json:"uri,omitempty"`
+	Listen   json.RawMessage `json:"listen,omitempty"` // the id of the listen request
+	Filter   json.RawMessage `json:"filter,omitempty"` // of the listen request
+	Since    uint64          `json:"since"`            // the event that made it, the listen request's own
+	Pending  bool            `json:"pending,omitempty"`
+	Notified uint64          `json:"notified"` // notifications so far
+}
+
+// Task is a task and its latest status.
+type Task struct {
+	ID      string              `json:"id"`
+	Dir     transport.Direction `json:"-"` // of the messages with its status
+	By      string              `json:"by"`
+	Status  string              `json:"status"`
+	Message string              `json:"message,omitempty"`
+	Since   uint64              `json:"since"` // the event that first named it
+	Told    uint64              `json:"told"`  // the event that last told its status
+}
+
+// Stream is an HTTP exchange that waits for its response, or whose response is a stream
+// of events that has not ended. A response that is one body ends it: not every recorder
+// writes an event at the end of a body.
+type Stream struct {
+	Number uint64 `json:"stream"`
+	Method string `json:"method,omitempty"`
+	Path   string `json:"path,omitempty"`
+	Status int    `json:"status,omitempty"` // of the response; 0: none has begun
+	Since  uint64 `json:"since"`
+	C2S    uint64 `json:"c2s"` // frames
+	S2C    uint64 `json:"s2c"`
+}
+
+// Queue holds the frames of a direction that no event shows to be taken.
 type Queue struct {
 	Dir       string `json:"dir"`
 	Stream    uint64 `json:"stream,omitempty"`
@@ -75,7 +131,7 @@ type Queue struct {
 	Blocked   string `json:"blocked,omitempty"`   // how long the write of that had blocked
 }
 
-// Ended says what is over.
+// Ended says which parts of the session are over.
 type Ended struct {
 	C2S    string `json:"c2s,omitempty"` // who ended the direction: sender, receiver or recorder
 	S2C    string `json:"s2c,omitempty"`
@@ -100,28 +156,25 @@ func (s *State) View() View {
 		Ended:   Ended{s.ended[transport.ClientToServer], s.ended[transport.ServerToClient], s.exit, s.sealed},
 		Frames:  Frames{s.frames[transport.ClientToServer], s.frames[transport.ServerToClient]}, Failures: s.failures, Lost: s.lost,
 	}
-	for _, list := range s.calls {
-		for _, x := range list {
-			switch {
-			case x.closed:
-			case x.method == mcp.MethodListen:
-				v.Subscriptions = append(v.Subscriptions, Subscription{
-					Listen: raw(x.raw), Filter: raw(x.filter), Since: x.seq, Pending: x.acknowledged == 0, Notified: x.notified,
-				})
-			default:
-				v.Calls = append(v.Calls, Call{
-					Request: x.seq, Dir: x.dir.String(), ID: raw(x.raw), Method: x.method, Target: x.target, Stream: x.stream,
-					Waited: (s.at - x.at).String(), Token: raw(x.rawToken), Reports: x.reports, Progress: raw(x.progress),
-					Total: raw(x.total), Message: x.message, Cancelled: x.cancelled, Cut: x.cut, waited: s.at - x.at,
-				})
-			}
+	for _, c := range s.calls.all() {
+		if c.method == mcp.MethodListen {
+			v.Subscriptions = append(v.Subscriptions, Subscription{
+				Listen: raw(c.rawID), Filter: raw(c.filter), Since: c.seq, Pending: c.acknowledged == 0, Notified: c.notified,
+			})
+			continue
 		}
+		waited := s.at - c.at
+		v.Calls = append(v.Calls, Call{
+			Request: c.seq, Dir: c.dir.String(), ID: raw(c.rawID), Method: c.method, Target: c.target, Stream: c.stream,
+			Waited: waited.String(), Token: raw(c.rawToken), Reports: c.reports, Progress: raw(c.progress),
+			Total: raw(c.total), Message: c.message, Cancelled: c.cancelled, Cut: c.cut, waited: waited,
+		})
 	}
-	for l, q := range s.lanes {
-		b := s.blocked[l.dir]
-		queue := Queue{Dir: l.dir.String(), Stream: l.stream, Frames: len(q), First: q[0], Last: q[len(q)-1], Delivered: b.seq}
-		if b.blocked > 0 {
-			queue.Blocked = b.blocked.String()
+	for l, seqs := range s.queues.lanes {
+		blocked := s.blocked[l.dir]
+		queue := Queue{Dir: l.dir.String(), Stream: l.stream, Frames: len(seqs), First: seqs[0], Last: seqs[len(seqs)-1], Delivered: blocked.seq}
+		if blocked.blocked > 0 {
+			queue.Blocked = blocked.blocked.String()
 		}
 		v.Queues = append(v.Queues, queue)
 	}
@@ -149,15 +202,15 @@ func raw(s string) json.RawMessage {
 	return json.RawMessage(s)
 }
 
-// Fact is one thing that holds at a point of a session.
+// Fact is a line about the state of a session.
 type Fact struct {
 	Topic string `json:"topic"` // calls, tasks, …
-	Key   string `json:"key"`   // the same while the fact lasts; with Topic it names one fact
+	Key   string `json:"key"`   // the same while the fact lasts; unique in its Topic
 	Text  string `json:"text"`
-	Since string `json:"since,omitempty"` // how long it has lasted: no part of what is compared
+	Since string `json:"since,omitempty"` // how long it has lasted; Diff ignores it
 }
 
-// topics are those of facts, in their order.
+// topics lists the topics of facts in their order.
 var topics = []string{
 	"revision", "client", "server", "log level", "call", "subscription", "task", "queue", "stream", "frames", "failures", "lost", "ended",
 }
@@ -167,7 +220,7 @@ func (f Fact) String() string {
 	return fmt.Sprintf("%-13s %s%s", f.Topic, f.Text, f.Since)
 }
 
-// Facts tells a view a line each, by topic.
+// Facts lists the facts of a view by topic.
 func (v View) Facts() []Fact {
 	facts := []Fact{
 		{Topic: "revision", Text: clip(cmp.Or(v.Revision, "(none)"))},
@@ -180,9 +233,10 @@ func (v View) Facts() []Fact {
 	if v.LogLevel != "" {
 		add("log level", "", "%s", clip(v.LogLevel))
 	}
-	same := 0 // calls before of the same frame: those of a batch may have one id
+	same := 0 // earlier calls of the same frame: the calls of a batch may have one id
 	for i, c := range v.Calls {
-		if same++; i == 0 || v.Calls[i-1].Request != c.Request {
+		same++
+		if i == 0 || v.Calls[i-1].Request != c.Request {
 			same = 0
 		}
 		facts = append(facts, Fact{"call", fmt.Sprintf("%d %s %d", c.Request, c.ID, same), c.String(), ", open for " + phrase.Brief(c.waited).String()})
@@ -215,7 +269,7 @@ func (v View) Facts() []Fact {
 	return facts
 }
 
-// String names a peer and what it can do.
+// String names a peer and its capabilities.
 func (p Peer) String() string {
 	s := strings.TrimSpace(clip(p.Name) + " " + clip(p.Version))
 	switch {
@@ -224,13 +278,38 @@ func (p Peer) String() string {
 	case s == "":
 		s = "(no name)"
 	}
-	if names := p.capabilities(); len(names) > 0 {
+	if names := p.capabilityNames(); len(names) > 0 {
 		s += ", can " + strings.Join(names, ", ")
 	}
 	return s
 }
 
-// String tells a call without how long it has waited.
+// capabilityNames lists up to 20 capabilities in the peer's own order, each with its members.
+func (p *Peer) capabilityNames() (names []string) {
+	dec := json.NewDecoder(bytes.NewReader(p.Capabilities))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		var value json.RawMessage
+		if err != nil || dec.Decode(&value) != nil {
+			return names
+		}
+		if len(names) == 20 {
+			return append(names, "…")
+		}
+		name := clip(fmt.Sprint(key))
+		var b bytes.Buffer
+		if json.Compact(&b, value) == nil && b.String() != "{}" && b.String() != "true" {
+			name += " " + clip(b.String())
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// String describes a call without its waiting time.
 func (c Call) String() string {
 	s := clip(c.Method)
 	if c.Target != "" {
@@ -255,7 +334,7 @@ func (c Call) String() string {
 	return s
 }
 
-// String tells a subscription.
+// String describes a subscription.
 func (s Subscription) String() string {
 	what := "resource " + strconv.Quote(shorten(s.URI))
 	if s.Listen != nil {
@@ -268,7 +347,7 @@ func (s Subscription) String() string {
 	return what + ", " + phrase.Plural(s.Notified, "notification")
 }
 
-// String tells a task.
+// String describes a task.
 func (t Task) String() string {
 	s := fmt.Sprintf("%s of the %s: %s (#%d)", clip(t.ID), t.By, clip(t.Status), t.Told)
 	if t.Message != "" {
@@ -277,7 +356,7 @@ func (t Task) String() string {
 	return s
 }
 
-// String tells what is in a queue.
+// String describes a queue.
 func (q Queue) String() string {
 	s := fmt.Sprintf("%s %s, #%d", q.Dir, phrase.Plural(q.Frames, "frame"), q.First)
 	if q.Stream != 0 {
@@ -293,7 +372,7 @@ func (q Queue) String() string {
 	return s
 }
 
-// String tells an exchange.
+// String describes an exchange.
 func (s Stream) String() string {
 	text := strings.TrimSpace(fmt.Sprintf("[%d] %s %s", s.Number, clip(s.Method), clip(s.Path)))
 	if s.Status != 0 {
@@ -302,7 +381,7 @@ func (s Stream) String() string {
 	return fmt.Sprintf("%s since #%d, frames: %d c2s, %d s2c", text, s.Since, s.C2S, s.S2C)
 }
 
-// String tells what is over.
+// String names the parts that are over.
 func (e Ended) String() string {
 	var parts []string
 	if e.C2S != "" {
@@ -320,7 +399,7 @@ func (e Ended) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// textLimit is how much of what a peer chose is in a fact.
+// textLimit is the length of a peer's text in a fact.
 const textLimit = 60
 
 func clip(s string) string    { return phrase.Clip(s, textLimit) }
@@ -333,7 +412,7 @@ type Change struct {
 	After  string `json:"after,omitempty"`  // "": it no longer holds
 }
 
-// Diff lists what holds otherwise, by topic: first what changed, then what is new.
+// Diff lists the facts that differ, by topic: first the changed ones, then the new ones.
 func Diff(before, after View) []Change {
 	type name struct{ topic, key string }
 	now := map[name]Fact{}
