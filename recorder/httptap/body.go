@@ -35,8 +35,8 @@ type body struct {
 	done  bool   // the body has ended
 	rest  []byte // the end of a stream that is no event
 
-	rec    recorder.Stream // set when the exchange has its recording
-	passed time.Time
+	rec      recorder.Stream // set when the exchange has its recording
+	recorded time.Time       // of the newest bytes; zero: they have been passed on
 }
 
 // form says how a body is recorded.
@@ -98,8 +98,9 @@ func formOf(contentType string) form {
 // eventLimit is how much of an event besides its data is held until its end.
 const eventLimit = 4 << 20
 
-// cut takes the next bytes and returns what is to be recorded before they are passed on, in
-// memory that the next call uses again.
+// cut takes the next bytes and returns the items to record before they are passed on, in memory
+// that the next call uses again. If the body is full then, cut is to be called again without
+// bytes.
 func (b *body) cut(chunk []byte, end bodyEnd) ([]recorder.Item, bodyEnd) {
 	b.items = b.items[:0]
 	b.size += int64(len(chunk))
@@ -119,8 +120,12 @@ func (b *body) cut(chunk []byte, end bodyEnd) ([]recorder.Item, bodyEnd) {
 		b.events(b.sse.Scan(chunk))
 		if end != bodyOpen {
 			b.lastEvents()
-		} else if b.sse.Held() > eventLimit {
-			b.endless()
+		} else if b.sse.Held() > eventLimit { // the rest is recorded as opaque bytes
+			b.lastEvents()
+			info := &store.HTTPInfo{What: store.HTTPBody, Error: fmt.Sprintf("an event has more than %d bytes besides its data", eventLimit)}
+			info.SetBody(b.rest)
+			b.items = append(b.items, recorder.Item{Kind: store.HTTP, Dir: b.dir, Info: info})
+			b.rest, b.form, b.sse = nil, formOther, streamable.EventScanner{}
 		}
 	default:
 		b.other(chunk)
@@ -128,34 +133,36 @@ func (b *body) cut(chunk []byte, end bodyEnd) ([]recorder.Item, bodyEnd) {
 	return b.items, end
 }
 
-// decode undoes the content coding. When that fails the rest of the body is recorded as
-// it is.
+// decode undoes the content coding. If that fails, the rest of the body is recorded as it is.
 func (b *body) decode(chunk []byte, end bodyEnd) []byte {
 	if b.code == nil {
 		return chunk
 	}
-	if b.plain = b.plain[:0]; cap(b.plain) > 4*streamable.EventLimit {
+	b.plain = b.plain[:0]
+	if cap(b.plain) > 4*streamable.EventLimit {
 		b.plain = nil
 	}
 	err := b.code.feed(chunk, end != bodyOpen, func(p []byte) { b.plain = append(b.plain, p...) })
 	if err == nil && (end == bodyOpen || b.code.full) {
 		return b.plain
 	}
-	b.code.stop()
+	if b.code.next != nil {
+		b.code.halt()
+	}
 	left := b.code.held
 	b.code = nil
 	// A body that broke off also lacks the end of its coding, which is no other fault.
 	if missing := errors.Is(err, io.ErrUnexpectedEOF); err != nil && (end != bodyCut || !missing || len(left) > 0) {
-		b.spoil(left, err)
+		b.damaged(left, err)
 	}
 	return b.plain
 }
 
-// full reports whether the decoder has more to give: cut is to be called again, without bytes.
+// full reports whether the decoder has more bytes than one call of cut gives.
 func (b *body) full() bool { return b.code != nil && b.code.full }
 
-// spoil records the rest of a body, which cannot be decoded, as opaque bytes.
-func (b *body) spoil(left []byte, cause error) {
+// damaged records the rest of a body, which cannot be decoded, as opaque bytes.
+func (b *body) damaged(left []byte, cause error) {
 	switch b.form {
 	case formFrame:
 		end := bodyCut
@@ -232,13 +239,4 @@ func (b *body) lastEvents() {
 		b.items = append(b.items, recorder.Item{Kind: store.Frame, Dir: b.dir, Cont: true, Cut: true})
 	}
 	b.rest = rest
-}
-
-// endless records the rest of a stream as opaque bytes, for its event is too long to be held.
-func (b *body) endless() {
-	b.lastEvents()
-	info := &store.HTTPInfo{What: store.HTTPBody, Error: fmt.Sprintf("an event has more than %d bytes besides its data", eventLimit)}
-	info.SetBody(b.rest)
-	b.items = append(b.items, recorder.Item{Kind: store.HTTP, Dir: b.dir, Info: info})
-	b.rest, b.form, b.sse = nil, formOther, streamable.EventScanner{}
 }

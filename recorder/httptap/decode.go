@@ -231,13 +231,6 @@ func (r noting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// stop ends the decoder.
-func (d *decoder) stop() {
-	if d.next != nil {
-		d.halt()
-	}
-}
-
 // hungry reads the decoder's chunks.
 type hungry struct {
 	d     *decoder

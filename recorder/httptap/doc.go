@@ -10,7 +10,7 @@
 // # Data layout
 //
 // A [Tap] has many recordings, one for each MCP session (sessions.go). It is used as a reverse
-// proxy (proxy.go), a round tripper or a handler (wrappers.go). An exchange is a request with
+// proxy (proxy.go), a round tripper or a handler (roundtripper.go, handler.go). An exchange is a request with
 // its response (exchange.go). Its number in its recording, from 1, is the Stream of all its
 // events. It has two bodies, which are cut without I/O (body.go): by its content type a body is
 // one frame, server-sent events, or bytes that are no frame. The items of one read are written

@@ -3,7 +3,6 @@ package httptap
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -16,20 +15,20 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// exchange is a request with its response on their way through a tap. The two
-// directions may run at the same time.
+// exchange is a request with its response on their way through a tap. The two directions may
+// run at the same time.
 type exchange struct {
-	tap *Tap
-	ask question
+	tap     *Tap
+	request requestInfo
 
 	mu      sync.Mutex
 	rec     *recording // nil until its first event is written
 	number  uint64
-	pending []recorder.Item // to be written together with the next part of a body
+	pending []recorder.Item // written together with the next part of a body
 	up      body            // the request's
 	down    body            // the response's
 	over    bool            // its end is written
-	left    bool            // its recording knows that it is over
+	left    bool            // it has left its recording
 	resends bool            // the request's body can be read again, so its Close is no sign of an end
 	expects bool            // the client waits for a status before it sends the body
 	stream  bool            // the server answers a GET with events
@@ -38,19 +37,20 @@ type exchange struct {
 
 // begin starts an exchange for a request.
 func (t *Tap) begin(r *http.Request) *exchange {
-	x := &exchange{tap: t, ask: t.ask(r), expects: r.Header.Get("Expect") != ""}
-	info := &store.HTTPInfo{What: store.HTTPRequest, Method: r.Method, Path: x.ask.path,
-		Header: httpevent.Header(r.Header), Other: x.ask.other}
+	x := &exchange{tap: t, request: t.classify(r), expects: r.Header.Get("Expect") != ""}
+	info := &store.HTTPInfo{What: store.HTTPRequest, Method: r.Method, Path: x.request.path,
+		Header: httpevent.Header(r.Header), Other: x.request.other}
 	x.pending = []recorder.Item{{Kind: store.HTTP, Dir: transport.ClientToServer, Info: info}}
 	empty, length := r.Body == nil || r.Body == http.NoBody, r.ContentLength
-	if length == 0 && !empty { // in a client this means that it is not known
+	if length == 0 && !empty { // in a client 0 means unknown
 		length = -1
 	}
-	if x.up.open(transport.ClientToServer, r.Header, length, !x.ask.other); empty {
+	x.up.open(transport.ClientToServer, r.Header, length, !x.request.other)
+	if empty {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.up.done = true
-		x.log(&x.up, nil)
+		x.write(&x.up, nil)
 	}
 	return x
 }
@@ -62,16 +62,16 @@ func (x *exchange) upload(chunk []byte, end bodyEnd) {
 	for again := true; again && !x.up.done; again, chunk = x.up.full(), nil {
 		items, _ := x.up.cut(chunk, end)
 		if x.rec == nil {
-			x.ask.look(items)
+			x.request.guess(items)
 		}
 		if len(items) > 0 || end != bodyOpen {
-			x.log(&x.up, items)
+			x.write(&x.up, items)
 		}
 		x.leave()
 	}
 }
 
-// unread returns how much of the request's body must still come, -1 if that is not known.
+// unread returns how much of the request's body must still come, or -1 if that is unknown.
 func (x *exchange) unread() int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -84,25 +84,11 @@ func (x *exchange) unread() int64 {
 	return x.up.left
 }
 
-// again wraps a request's GetBody, which a transport calls when the connection on which it
-// began to send the body was closed. Bytes that are recorded are not recorded again.
-func (x *exchange) again(body func() (io.ReadCloser, error)) func() (io.ReadCloser, error) {
-	return func() (io.ReadCloser, error) {
-		b, err := body()
-		if err != nil {
-			return nil, err
-		}
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		return &uploadBody{ReadCloser: b, x: x, skip: x.up.size}, nil
-	}
-}
-
 // traced returns a context in which a transport reports interim responses: they are recorded,
 // and given to pass unless that is nil.
 func (x *exchange) traced(ctx context.Context, pass func(status int, h http.Header)) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
-		x.informed(status, http.Header(h))
+		x.interim(status, http.Header(h))
 		if pass != nil {
 			pass(status, http.Header(h))
 		}
@@ -110,8 +96,8 @@ func (x *exchange) traced(ctx context.Context, pass func(status int, h http.Head
 	}})
 }
 
-// informed records an interim response.
-func (x *exchange) informed(status int, h http.Header) {
+// interim records an interim response.
+func (x *exchange) interim(status int, h http.Header) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.over {
@@ -119,11 +105,11 @@ func (x *exchange) informed(status int, h http.Header) {
 	}
 	it := recorder.Item{Kind: store.HTTP, Dir: transport.ServerToClient,
 		Info: &store.HTTPInfo{What: store.HTTPInterim, Status: status, Header: httpevent.Header(h)}}
-	if x.rec == nil { // the request's body decides in which recording it is
+	if x.rec == nil { // the request's body decides which recording it is
 		x.pending = append(x.pending, it)
 		return
 	}
-	x.log(&x.down, []recorder.Item{it})
+	x.write(&x.down, []recorder.Item{it})
 }
 
 // respond records the head of the response. If wait is set, the head is passed on with the
@@ -134,17 +120,18 @@ func (x *exchange) respond(status int, h http.Header, length int64, wait bool) {
 	if x.over {
 		return
 	}
-	x.stream = x.ask.method == http.MethodGet && status >= 200 && status < 300 && formOf(h.Get("Content-Type")) == formEvents
-	x.down.open(transport.ServerToClient, h, length, !x.ask.other || x.stream)
+	x.stream = x.request.method == http.MethodGet && status >= 200 && status < 300 && formOf(h.Get("Content-Type")) == formEvents
+	x.down.open(transport.ServerToClient, h, length, !x.request.other || x.stream)
 	info := &store.HTTPInfo{What: store.HTTPResponse, Status: status, Header: httpevent.Header(h)}
 	x.pending = append(x.pending, recorder.Item{Kind: store.HTTP, Dir: transport.ServerToClient, Info: info})
 	if length == 0 {
-		x.pending = append(x.pending, x.ending(store.HTTPEnd, ""))
+		x.pending = append(x.pending, x.end(store.HTTPEnd, ""))
 	}
-	if x.enter(); !wait {
-		x.log(&x.down, nil)
+	x.enter()
+	if !wait {
+		x.write(&x.down, nil)
 	}
-	x.tap.answered(x, status, h)
+	x.tap.responded(x, status, h)
 	x.leave()
 }
 
@@ -155,33 +142,33 @@ func (x *exchange) download(chunk []byte, end bodyEnd, what, cause string) {
 	defer x.mu.Unlock()
 	for again := true; again && !x.over; again, chunk = x.down.full(), nil {
 		items, end := x.down.cut(chunk, end)
-		x.tap.learn(x, items)
+		x.tap.findEndpoint(x, items)
 		switch end {
 		case bodyWhole:
-			items = append(items, x.ending(store.HTTPEnd, ""))
+			items = append(items, x.end(store.HTTPEnd, ""))
 		case bodyCut:
-			items = append(items, x.ending(what, cause))
+			items = append(items, x.end(what, cause))
 		}
 		if len(items) > 0 {
-			x.log(&x.down, items)
+			x.write(&x.down, items)
 		}
 		x.leave()
 	}
 }
 
-// taken records how long the receiver blocked the last write of a body, if it was long.
-func (x *exchange) taken(b *body) {
+// passed records how long the receiver blocked the last write of a body, if it was long.
+func (x *exchange) passed(b *body) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if b.passed.IsZero() {
+	if b.recorded.IsZero() {
 		return
 	}
-	blocked := time.Since(b.passed)
-	b.passed = time.Time{}
-	if blocked < recorder.BlockedThreshold || b.rec.Whole() == 0 || x.rec == nil {
+	blocked := time.Since(b.recorded)
+	b.recorded = time.Time{}
+	if blocked < recorder.BlockedThreshold || x.rec == nil || b.rec.Whole() == 0 {
 		return
 	}
-	x.log(b, []recorder.Item{{Kind: store.Delivered, Dir: b.dir,
+	x.write(b, []recorder.Item{{Kind: store.Delivered, Dir: b.dir,
 		Payload: store.EncodePayload(store.DeliveredInfo{Upto: b.rec.Whole(), Blocked: blocked})}})
 }
 
@@ -192,17 +179,18 @@ func (x *exchange) fail(what, cause string) {
 	if x.over {
 		return
 	}
-	x.log(&x.down, []recorder.Item{x.ending(what, cause)})
+	x.write(&x.down, []recorder.Item{x.end(what, cause)})
 	x.leave()
 }
 
-// failed ends an exchange without a response: the client's fault if its context is over.
-func (x *exchange) failed(ctx context.Context, what string, err error) {
+// failRoundTrip ends an exchange whose round trip failed: if its context is over, the client
+// has hung up.
+func (x *exchange) failRoundTrip(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		x.fail(hungUp(ctx))
 		return
 	}
-	x.fail(what, store.RootCause(err).Error())
+	x.fail(store.HTTPNone, store.RootCause(err).Error())
 }
 
 // ErrEnded is the cause with which a context is cancelled because the recorder ends.
@@ -219,14 +207,8 @@ func hungUp(ctx context.Context) (what, cause string) {
 	return store.HTTPAbort, ""
 }
 
-// interrupt ends an exchange in the recording that has not ended on the wire.
-func (x *exchange) interrupt() {
-	x.upload(nil, bodyCut)
-	x.download(nil, bodyCut, store.HTTPLeft, "")
-}
-
-// ending returns the item that ends the exchange.
-func (x *exchange) ending(what, cause string) recorder.Item {
+// end returns the item that ends the exchange.
+func (x *exchange) end(what, cause string) recorder.Item {
 	x.over = true
 	info := &store.HTTPInfo{What: what, Error: cause, Dropped: x.up.rec.Dropped() + x.down.rec.Dropped()}
 	info.SetBody(x.down.rest)
@@ -240,11 +222,11 @@ func (x *exchange) ending(what, cause string) recorder.Item {
 	return recorder.Item{Kind: store.HTTP, Dir: dir, Info: info}
 }
 
-// leave tells the recording when the exchange is over in both directions.
+// leave leaves the recording when the exchange is over in both directions.
 func (x *exchange) leave() {
 	if x.over && x.resends && !x.up.done {
 		items, _ := x.up.cut(nil, bodyCut)
-		x.log(&x.up, items)
+		x.write(&x.up, items)
 	}
 	if x.over && x.up.done && !x.left {
 		x.left = true
@@ -252,25 +234,26 @@ func (x *exchange) leave() {
 	}
 }
 
-// log writes the pending items and then these, with one write.
-func (x *exchange) log(b *body, items []recorder.Item) {
+// write records the pending items and then these, with one write.
+func (x *exchange) write(b *body, items []recorder.Item) {
 	if len(x.pending) > 0 {
-		x.pending = append(x.pending, items...)
-		items, x.pending = x.pending, nil
+		items = append(x.pending, items...)
+		x.pending = nil
 	}
 	x.enter()
 	b.rec.Write(items)
 	if len(items) > 0 {
-		b.passed = time.Now()
+		b.recorded = time.Now()
 	}
 }
 
 // enter finds the exchange's recording.
 func (x *exchange) enter() {
-	if x.rec == nil {
-		x.rec, x.number = x.tap.enter(x)
-		x.tap.open(x.rec)
-		x.up.rec = x.rec.Stream(x.number, transport.ClientToServer)
-		x.down.rec = x.rec.Stream(x.number, transport.ServerToClient)
+	if x.rec != nil {
+		return
 	}
+	x.rec, x.number = x.tap.enter(x)
+	x.tap.open(x.rec)
+	x.up.rec = x.rec.Stream(x.number, transport.ClientToServer)
+	x.down.rec = x.rec.Stream(x.number, transport.ServerToClient)
 }

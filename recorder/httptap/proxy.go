@@ -28,7 +28,7 @@ type ProxyOptions struct {
 	// proxy.
 	Refused func(why string)
 	// Failed, if not nil, is called with the reason when the target gave no response, or only
-	// a part of one; once for the same reason until the target has answered. The client sees
+	// a part of one; once for the same reason until the target has responded. The client sees
 	// what it would see without the proxy: its connection is closed.
 	Failed func(why string)
 }
@@ -41,9 +41,13 @@ type proxy struct {
 
 	mu      sync.Mutex
 	refused []string // the reasons that Refused was called with
-	failing string   // the newest reason of Failed; "" once the target has answered
+	failing string   // the newest reason of Failed; "" once the target has responded
 	failed  int      // how often Failed was called
 }
+
+// maxReports is how often Failed and Refused are called. They may write to a pipe that nobody
+// reads: if the pipe were filled, an exchange would wait.
+const maxReports = 20
 
 // bufferSize is how much of a body is read at once.
 const bufferSize = 64 << 10
@@ -51,14 +55,25 @@ const bufferSize = 64 << 10
 // buffers are memory for the bodies of responses.
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
+// ServeHTTP implements [http.Handler].
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if refusal := streamable.MayAsk(r, p.o.Origins); refusal != "" {
-		p.refuse(refusal)
+		p.mu.Lock()
+		if len(p.refused) < maxReports && !slices.Contains(p.refused, refusal) { // a page may make up ever new names
+			p.refused = append(p.refused, refusal)
+			p.o.Refused(refusal)
+		}
+		p.mu.Unlock()
 		http.Error(w, "mcprec: "+refusal, http.StatusForbidden)
 		return
 	}
 	if to := upgradeOf(r); to != "" {
-		p.refuseUpgrade(w, r, to)
+		why := "does not pass on an upgrade to " + to + ": MCP is spoken over HTTP"
+		x := p.tap.begin(r)
+		x.fail(store.HTTPNone, "mcprec "+why)
+		x.upload(nil, bodyCut)
+		w.Header().Set("Connection", "close")
+		http.Error(w, "mcprec: "+why, http.StatusNotImplemented)
 		return
 	}
 	// Without this the server closes the request's body when the response begins, and
@@ -76,16 +91,17 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out.Body = body
 	pass := func() {
 		defer finish(w, r, body) // the transport may read it for longer than the round trip
-		answered := false
+		responded := false
 		defer func() {
-			if !answered && r.ProtoMajor == 1 {
+			if !responded && r.ProtoMajor == 1 {
 				body.giveUp(w)
 			}
 		}()
 		p.pass(w, r, out, x, body)
-		answered = true
+		responded = true
 	}
-	if server, ok := w.(readEnder); ok && isShort(out) {
+	short := out.ContentLength > 0 && out.ContentLength <= streamable.EventLimit && out.Header.Get("Expect") == ""
+	if server, ok := w.(readEnder); ok && short {
 		readAhead(server, out, body, pass)
 		return
 	}
@@ -94,13 +110,13 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // pass sends a request on, and passes the response back; sent is the request's body.
 func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, sent *uploadBody) {
-	before := &interim{w: w}
+	before := &interimResponses{w: w}
 	resp, err := p.o.Transport.RoundTrip(out.WithContext(x.traced(out.Context(), before.pass)))
 	before.end()
 	if err != nil {
-		x.failed(r.Context(), store.HTTPNone, err)
+		x.failRoundTrip(r.Context(), err)
 		if r.Context().Err() == nil {
-			p.tellFailure(fmt.Sprintf("no answer from %s: %v", p.target, store.RootCause(err)))
+			p.reportFailure(fmt.Sprintf("no answer from %s: %v", p.target, store.RootCause(err)))
 		}
 		panic(http.ErrAbortHandler) // a response of the proxy's own would hide what happened
 	}
@@ -112,20 +128,29 @@ func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, s
 	defer tapped.Close()
 	defer func() { // relay panics when the response breaks off
 		if tapped.broken != nil {
-			p.tellFailure(fmt.Sprintf("the answer of %s broke off: %v", p.target, tapped.broken))
+			p.reportFailure(fmt.Sprintf("the answer of %s broke off: %v", p.target, tapped.broken))
 		} else {
 			p.mu.Lock()
 			p.failing = ""
 			p.mu.Unlock()
 		}
 	}()
-	source := behindProxy(r, resp, tapped)
-	copyHead(w.Header(), resp) // after behindProxy, which may remove the length
+	source := behindProxy(r, resp, tapped) // may remove the length
+	head := w.Header()
+	copyHeader(head, resp.Header)
+	for _, name := range []string{"Content-Type", "Date"} {
+		if _, has := head[name]; !has {
+			head[name] = nil // or the server adds its own
+		}
+	}
+	for name := range resp.Trailer {
+		head.Add("Trailer", name)
+	}
 	if sent != nil && r.ProtoMajor == 1 && !sent.ended.Load() {
 		// The response came before the end of the request. net/http would search for that
 		// end behind the handler, and take the rest for the next request, or panic
 		// (go.dev/issue/68560): so the connection ends with the response.
-		w.Header().Set("Connection", "close")
+		head.Set("Connection", "close")
 	}
 	relay(w, resp, source, together)
 	if x.unread() > 0 { // the rest of the request must not hold the response back
@@ -176,30 +201,17 @@ func relay(w http.ResponseWriter, resp *http.Response, body io.Reader, together 
 	}
 }
 
-// refuse calls Refused with a new reason, but not for ever: a page may make up ever new names.
-func (p *proxy) refuse(why string) {
+// reportFailure calls Failed with a new reason.
+func (p *proxy) reportFailure(why string) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.refused) < maxTold && !slices.Contains(p.refused, why) {
-		p.refused = append(p.refused, why)
-		p.o.Refused(why)
-	}
-}
-
-// maxTold is how often Failed and Refused are called. They may write to a pipe that nobody
-// reads: it must not be filled, for then an exchange would wait.
-const maxTold = 20
-
-// tellFailure calls Failed with a new reason.
-func (p *proxy) tellFailure(why string) {
-	p.mu.Lock()
-	news := why != p.failing && p.failed < maxTold
-	if p.failing = why; news {
+	isNew := why != p.failing && p.failed < maxReports
+	p.failing = why
+	if isNew {
 		p.failed++
 	}
-	last := p.failed == maxTold
+	last := p.failed == maxReports
 	p.mu.Unlock()
-	if !news {
+	if !isNew {
 		return
 	}
 	if last {
@@ -253,42 +265,29 @@ func copyHeader(to, from http.Header) {
 	}
 }
 
-// copyHead copies a response's headers, and keeps the server from adding its own.
-func copyHead(to http.Header, resp *http.Response) {
-	copyHeader(to, resp.Header)
-	for _, name := range []string{"Content-Type", "Date"} {
-		if _, has := to[name]; !has {
-			to[name] = nil
-		}
-	}
-	for name := range resp.Trailer {
-		to.Add("Trailer", name)
-	}
-}
-
-// interim passes on interim responses, until the response comes.
-type interim struct {
+// interimResponses passes on interim responses, until the response comes.
+type interimResponses struct {
 	w http.ResponseWriter
 
 	mu   sync.Mutex
 	over bool
 }
 
-func (i *interim) pass(status int, h http.Header) {
+func (i *interimResponses) pass(status int, h http.Header) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.over {
 		return
 	}
-	own := i.w.Header()
+	head := i.w.Header()
 	for name, values := range h {
-		own[name] = values
+		head[name] = values
 	}
 	i.w.WriteHeader(status)
-	clear(own)
+	clear(head)
 }
 
-func (i *interim) end() {
+func (i *interimResponses) end() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.over = true
@@ -307,14 +306,4 @@ func upgradeOf(r *http.Request) string {
 		return ""
 	}
 	return to
-}
-
-// refuseUpgrade answers a client that wants to speak another protocol than HTTP.
-func (p *proxy) refuseUpgrade(w http.ResponseWriter, r *http.Request, to string) {
-	why := "does not pass on an upgrade to " + to + ": MCP is spoken over HTTP"
-	x := p.tap.begin(r)
-	x.fail(store.HTTPNone, "mcprec "+why)
-	x.upload(nil, bodyCut)
-	w.Header().Set("Connection", "close")
-	http.Error(w, "mcprec: "+why, http.StatusNotImplemented)
 }

@@ -224,7 +224,7 @@ func TestProxyTellsFailure(t *testing.T) {
 		fails = !fails
 		post()
 	}
-	if len(told) != maxTold || !strings.Contains(told[maxTold-1], "nothing more is said") {
+	if len(told) != maxReports || !strings.Contains(told[maxReports-1], "nothing more is said") {
 		t.Errorf("told %q", told)
 	}
 }

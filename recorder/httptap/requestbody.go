@@ -16,19 +16,20 @@ import (
 type uploadBody struct {
 	io.ReadCloser
 	x       *exchange
-	turn    sync.Mutex
+	mu      sync.Mutex  // held over a read
 	skip    int64       // bytes at its beginning that are recorded already
 	ended   atomic.Bool // it was read to its end
 	givenUp atomic.Bool // nothing more is read
 }
 
+// Read implements [io.Reader].
 func (b *uploadBody) Read(p []byte) (int, error) {
-	b.turn.Lock()
-	defer b.turn.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.givenUp.Load() {
 		return 0, http.ErrAbortHandler
 	}
-	b.x.taken(&b.x.up)
+	b.x.passed(&b.x.up)
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
 		b.ended.Store(true)
@@ -39,12 +40,12 @@ func (b *uploadBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// came records the first bytes of a body.
-func (b *uploadBody) came(text []byte, end bodyEnd) {
-	b.turn.Lock()
-	defer b.turn.Unlock()
+// record records the first bytes of the body, which the proxy has read ahead.
+func (b *uploadBody) record(first []byte, end bodyEnd) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.ended.Store(end == bodyWhole)
-	b.x.upload(text, end)
+	b.x.upload(first, end)
 }
 
 // giveUp ends the reads of a request whose response broke off. Otherwise net/http would wait
@@ -54,14 +55,14 @@ func (b *uploadBody) giveUp(w http.ResponseWriter) {
 		return
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now())
-	b.turn.Lock()
-	defer b.turn.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.givenUp.Store(true)
 	b.x.upload(nil, bodyCut)
 }
 
-// isOver reports whether the body was read to its end, or given up: no reader is left.
-func (b *uploadBody) isOver() bool { return b.ended.Load() || b.givenUp.Load() }
+// isDone reports whether the body was read to its end, or given up: nobody reads it any more.
+func (b *uploadBody) isDone() bool { return b.ended.Load() || b.givenUp.Load() }
 
 // Close records the rest of a body that was not read to its end, if it is short: the server
 // does not need it any more, but the client has sent it.
@@ -76,31 +77,26 @@ func (b *uploadBody) Close() error {
 	return err
 }
 
-// moment is how long the proxy waits for bytes that most clients send together with those in
-// front of them.
-const moment = 10 * time.Millisecond
+// readAheadTime is how long the proxy waits for bytes that most clients send together with
+// those in front of them.
+const readAheadTime = 10 * time.Millisecond
 
 // readEnder is a ResponseWriter that can end a read of the request.
 type readEnder interface {
 	SetReadDeadline(deadline time.Time) error
 }
 
-// isShort reports whether a body is announced as short, and sent without waiting for a status.
-func isShort(out *http.Request) bool {
-	return out.ContentLength > 0 && out.ContentLength <= streamable.EventLimit && out.Header.Get("Expect") == ""
-}
-
 // readAhead reads a short body before it passes the request on. If all of it comes soon, the
 // transport can send it together with the head, and again if it finds its connection closed
 // before any of it was sent. But a client may send only the head and wait for the server: after
-// a moment the request is passed on in another goroutine, while this one still reads.
+// readAheadTime another goroutine passes the request on, while this one still reads.
 func readAhead(server readEnder, out *http.Request, body *uploadBody, pass func()) {
 	first := &firstBytes{ReadCloser: body.ReadCloser, buf: make([]byte, out.ContentLength), stopped: make(chan struct{})}
 	body.ReadCloser = first
 	passed := make(chan any, 1)
-	beside := time.AfterFunc(moment, func() {
-		if come := first.leave(); len(come) > 0 {
-			body.came(come, bodyOpen)
+	beside := time.AfterFunc(readAheadTime, func() {
+		if come := first.stop(); len(come) > 0 {
+			body.record(come, bodyOpen)
 			out.Body = struct {
 				io.Reader
 				io.Closer
@@ -126,7 +122,7 @@ func readAhead(server readEnder, out *http.Request, body *uploadBody, pass func(
 		return
 	}
 	if whole {
-		body.came(first.buf, bodyWhole)
+		body.record(first.buf, bodyWhole)
 		again := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(first.buf)), nil }
 		out.Body, _ = again()
 		// With these headers net/http sends a body again that the server may have read. Only
@@ -146,12 +142,12 @@ type firstBytes struct {
 
 	mu    sync.Mutex
 	n     int  // bytes in buf
-	given int  // bytes of them that Read or leave has returned
-	left  bool // leave was called
+	given int  // bytes of them that Read or stop has returned
+	stops bool // stop was called
 	err   error
 }
 
-// fill reads until buf is full, or leave was called.
+// fill reads until buf is full, or stop was called.
 func (f *firstBytes) fill() (whole bool) {
 	defer close(f.stopped)
 	for {
@@ -159,23 +155,23 @@ func (f *firstBytes) fill() (whole bool) {
 		f.mu.Lock()
 		f.n, f.err = f.n+n, err
 		whole = f.n == len(f.buf)
-		stop := whole || err != nil || f.left
+		over := whole || err != nil || f.stops
 		f.mu.Unlock()
-		if stop {
+		if over {
 			return whole
 		}
 	}
 }
 
-// leave returns the bytes so far, and leaves the following to Read.
-func (f *firstBytes) leave() []byte {
+// stop returns the bytes so far, and leaves the following ones to Read.
+func (f *firstBytes) stop() []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.left, f.given = true, f.n
+	f.stops, f.given = true, f.n
 	return f.buf[:f.n]
 }
 
-// Read returns the bytes that fill has read since leave, then the rest.
+// Read returns the bytes that fill has read since stop, then the rest.
 func (f *firstBytes) Read(p []byte) (int, error) {
 	<-f.stopped
 	n := copy(p, f.buf[f.given:f.n])
@@ -189,33 +185,33 @@ func (f *firstBytes) Read(p []byte) (int, error) {
 	return f.ReadCloser.Read(p)
 }
 
-// finish reads the rest of the request, to record it, for a moment: a client may send it only
-// after the end of the response. When finish returns no read is left. Otherwise net/http,
+// finish reads the rest of the request for readAheadTime, to record it: a client may send it
+// only after the end of the response. When finish returns no read is left. Otherwise net/http,
 // which then ends a read by a deadline, would wait for ever: a read that comes to the end of
 // the request just then starts another one without the deadline.
 func finish(w http.ResponseWriter, r *http.Request, body *uploadBody) {
-	if body.isOver() {
+	if body.isDone() {
 		_ = body.Close()
 		return
 	}
-	over := make(chan struct{})
+	closed := make(chan struct{})
 	go func() {
 		_ = body.Close()
-		close(over)
+		close(closed)
 	}()
-	patience := time.NewTimer(moment)
+	patience := time.NewTimer(readAheadTime)
 	defer patience.Stop()
 	select {
-	case <-over:
+	case <-closed:
 	case <-patience.C:
 	}
 	server := http.NewResponseController(w)
-	if r.ProtoMajor != 1 || body.isOver() || server.SetReadDeadline(time.Now()) != nil {
+	if r.ProtoMajor != 1 || body.isDone() || server.SetReadDeadline(time.Now()) != nil {
 		return
 	}
-	<-over
-	body.turn.Lock() // the transport may have read, too
+	<-closed
+	body.mu.Lock() // the transport may have read, too
 	body.givenUp.Store(true)
-	body.turn.Unlock()
+	body.mu.Unlock()
 	_ = server.SetReadDeadline(time.Time{}) // net/http waits for the rest before it closes
 }

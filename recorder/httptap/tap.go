@@ -14,7 +14,7 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Options configure an [Tap]. Open must be set.
+// Options configure a [Tap]. Open must be set.
 type Options struct {
 	// Open starts a recording. When it cannot, it returns [recorder.Unrecorded]. It may be
 	// called by several goroutines at once.
@@ -73,12 +73,13 @@ func (t *Tap) Close() {
 	t.closed = true
 	left := slices.Collect(maps.Keys(t.live))
 	t.mu.Unlock()
-	for _, x := range left {
-		x.interrupt()
+	for _, x := range left { // they have not ended on the wire
+		x.upload(nil, bodyCut)
+		x.download(nil, bodyCut, store.HTTPLeft, "")
 	}
 	t.mu.Lock()
 	for rec := range t.all {
-		t.finish(rec)
+		t.end(rec)
 	}
 	t.mu.Unlock()
 	t.closing.Wait()
@@ -112,27 +113,28 @@ func (t *Tap) Proxy(o ProxyOptions) http.Handler {
 	return &proxy{tap: t, o: o, target: where.String()}
 }
 
-// question is what the tap reads in a request to find the exchange's recording.
-type question struct {
+// requestInfo is what a request tells about the recording of its exchange.
+type requestInfo struct {
 	method  string
 	path    string // with its query, as the server gets it
-	session string
-	other   bool // it does not look like MCP
-	starts  bool // it may begin a session
-	probes  bool // it is a server/discover
+	session string // its MCP session id
+	other   bool   // it does not look like MCP
+	starts  bool   // it may begin a session
+	probes  bool   // it is a server/discover
 }
 
-// ask reads the head of a request.
-func (t *Tap) ask(r *http.Request) question {
+// classify reads the head of a request.
+func (t *Tap) classify(r *http.Request) requestInfo {
 	accept := strings.Join(r.Header.Values("Accept"), ",")
-	q := question{method: r.Method, path: r.URL.RequestURI(), session: r.Header.Get(mcp.HeaderSessionID)}
+	q := requestInfo{method: r.Method, path: r.URL.RequestURI(), session: r.Header.Get(mcp.HeaderSessionID)}
 	media, _, _ := strings.Cut(strings.ToLower(r.Header.Get("Content-Type")), ";")
-	if media = strings.TrimSpace(media); media == "application/x-www-form-urlencoded" || media == "multipart/form-data" {
+	media = strings.TrimSpace(media)
+	if media == "application/x-www-form-urlencoded" || media == "multipart/form-data" {
 		q.other = true // a login: a client may add MCP's headers to all its requests
 		return q
 	}
 	if r.URL.Path == t.o.Path || strings.Contains(accept, mcp.MediaEventStream) {
-		q.starts = r.Method == http.MethodGet // the content type of the answer decides
+		q.starts = r.Method == http.MethodGet // the content type of the response decides
 		return q
 	}
 	for name := range r.Header {
@@ -146,15 +148,15 @@ func (t *Tap) ask(r *http.Request) question {
 	return q
 }
 
-// lookSize is how much of a body is searched for the method, which stands in front.
-const lookSize = 4 << 10
+// methodWithin is how much of a body is searched for the method, which stands in front.
+const methodWithin = 4 << 10
 
-// look guesses from the first bytes of a body whether it begins a session, or only asks how
-// one could begin. A wrong guess only puts the exchange into another recording.
-func (q *question) look(items []recorder.Item) {
+// guess tells from the first bytes of a body whether it begins a session, or only asks how a
+// session could begin. A wrong guess only puts the exchange into another recording.
+func (q *requestInfo) guess(items []recorder.Item) {
 	for _, it := range items {
 		if q.method == http.MethodPost && it.Kind == store.Frame {
-			first := it.Payload[:min(len(it.Payload), lookSize)]
+			first := it.Payload[:min(len(it.Payload), methodWithin)]
 			q.starts = q.starts || bytes.Contains(first, []byte(`"`+mcp.MethodInitialize+`"`))
 			q.probes = q.probes || bytes.Contains(first, []byte(`"`+mcp.MethodDiscover+`"`))
 		}

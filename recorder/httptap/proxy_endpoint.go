@@ -2,90 +2,14 @@ package httptap
 
 import (
 	"bytes"
-	"context"
-	"crypto/tls"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"sync"
 
 	"github.com/mcprec/mcprec/store/httpevent"
 	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/streamable"
 )
-
-// OwnConnections gives each client connection of a server, which serves an [Tap.Proxy]
-// without a Transport, connections of its own to the target. They end with the client's
-// connection. Without it clients share connections, and one client may be cut off because the
-// target closes a connection that another has used, as would not happen without the proxy.
-// Call it before server serves: it wraps ConnContext and ConnState of server.
-func OwnConnections(server *http.Server) {
-	var all sync.Map // of *targetConns, by the client's net.Conn
-	connContext, connState := server.ConnContext, server.ConnState
-	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		if connContext != nil {
-			ctx = connContext(ctx, c)
-		}
-		o := &targetConns{}
-		all.Store(c, o)
-		return context.WithValue(ctx, targetConnsKey{}, o)
-	}
-	server.ConnState = func(c net.Conn, state http.ConnState) {
-		if state == http.StateClosed || state == http.StateHijacked {
-			if o, ok := all.LoadAndDelete(c); ok {
-				o.(*targetConns).close()
-			}
-		}
-		if connState != nil {
-			connState(c, state)
-		}
-	}
-}
-
-// targetConns makes the connections to the target for one client connection.
-type targetConns struct {
-	once      sync.Once // makes the transport, or decides that there will be none
-	transport *http.Transport
-}
-
-type targetConnsKey struct{}
-
-// close closes the idle connections. Those in use are closed when their requests end, as all
-// do when the client's connection is closed.
-func (o *targetConns) close() {
-	o.once.Do(func() {})
-	if o.transport != nil {
-		o.transport.CloseIdleConnections()
-	}
-}
-
-// perConnection sends a request over a connection of the client connection that it came from.
-// Its own transport is the model of theirs, and serves requests without one.
-type perConnection struct{ *http.Transport }
-
-func newPerConnection() perConnection {
-	tr := http.DefaultTransport.(*http.Transport).Clone()
-	tr.DisableCompression = true // only the client may ask for it
-	tr.MaxIdleConns, tr.MaxIdleConnsPerHost = 0, 512
-	tr.ReadBufferSize, tr.WriteBufferSize = 66<<10, 4<<10
-	if tr.TLSClientConfig == nil {
-		tr.TLSClientConfig = &tls.Config{}
-	}
-	// Clones share the cache: another connection to the same target needs no full handshake.
-	tr.TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(0)
-	return perConnection{tr}
-}
-
-func (p perConnection) RoundTrip(r *http.Request) (*http.Response, error) {
-	if o, ok := r.Context().Value(targetConnsKey{}).(*targetConns); ok {
-		o.once.Do(func() { o.transport = p.Clone() })
-		if o.transport != nil {
-			return o.transport.RoundTrip(r)
-		} // else the client's connection is closed, and the context is over
-	}
-	return p.Transport.RoundTrip(r)
-}
 
 // behindProxy returns the body to pass on: the stream of an HTTP+SSE session is wrapped, so
 // that its endpoint leads through the proxy, and loses its length.
