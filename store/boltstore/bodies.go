@@ -45,7 +45,7 @@ func parseBody(value []byte) (x body, packed []byte, err error) {
 	case value[4] > bodyVersion || value[5] > compressZstd:
 		return x, nil, fmt.Errorf("body version %d, compression %d: %w; install a newer mcprec", value[4], value[5], store.ErrNewer)
 	}
-	d := scanner{b: value[bodyHead:]}
+	d := fieldReader{b: value[bodyHead:]}
 	size := d.uvarint()
 	if d.bad || size > maxBody {
 		return x, nil, fmt.Errorf("length of a body: %w", store.ErrCorrupt)
@@ -72,7 +72,7 @@ func (x body) appendTo(b []byte) ([]byte, error) {
 }
 
 // bodies reads what a chunk of n events says of its bodies.
-func (d *scanner) bodies(n uint64) []body {
+func (d *fieldReader) bodies(n uint64) []body {
 	count := d.uvarint()
 	if count > uint64(len(d.b)/32) {
 		d.bad = true
@@ -110,7 +110,7 @@ func assemble(list []byte, bodies []body, at uint64) (payload []byte, others []b
 		return nil, others, err
 	}
 	payload = make([]byte, 0, size+64)
-	for d := (scanner{b: list}); len(d.b) > 0; {
+	for d := (fieldReader{b: list}); len(d.b) > 0; {
 		n := d.uvarint()
 		switch {
 		case d.bad || n > uint64(len(d.b)) || n == 0 && len(bodies) == 0:
@@ -140,23 +140,23 @@ func useValue(k, number []byte) []byte {
 }
 
 // usedBody returns the key in bucket body that an element of bucket use states.
-func (m *month) usedBody(k, v []byte) ([]byte, error) {
+func (m *dbTx) usedBody(k, v []byte) ([]byte, error) {
 	if len(k) != 48 || len(v) != 12 || !bytes.Equal(v, useValue(k, v[:8])) {
-		return nil, damagedFile(m.path, "the use of a body")
+		return nil, damagedError(m.path, "the use of a body")
 	}
 	return bytes.Clone(v[:8]), nil
 }
 
 // body copies out a piece that a session uses.
-func (m *month) body(id [16]byte, x body) (body, error) {
+func (m *dbTx) body(id [16]byte, x body) (body, error) {
 	if m.use == nil || m.bodies == nil {
-		return x, damagedFile(m.path, "the bucket of the bodies is missing")
+		return x, damagedError(m.path, "the bucket of the bodies is missing")
 	}
 	k := useKey(x.hash, id)
 	if err := m.readable(bucketUse, k, k); err != nil {
 		return x, err
 	}
-	missing := damagedFile(m.path, fmt.Sprintf("session %s: a body of %d bytes is missing", idOf(id), x.size))
+	missing := damagedError(m.path, fmt.Sprintf("session %s: a body of %d bytes is missing", sessionID(id), x.size))
 	v := m.use.Get(k)
 	if v == nil {
 		return x, missing
@@ -176,7 +176,7 @@ func (m *month) body(id [16]byte, x body) (body, error) {
 }
 
 // putBodies stores the bodies of a session that is copied, as they are where it comes from.
-func (m *month) putBodies(id [16]byte, bodies []body) (err error) {
+func (m *dbTx) putBodies(id [16]byte, bodies []body) (err error) {
 	if len(bodies) > 0 && (m.use == nil || m.bodies == nil) {
 		if m.use, err = m.tx.CreateBucketIfNotExists(bucketUse); err == nil {
 			m.bodies, err = m.tx.CreateBucketIfNotExists(bucketBody)
@@ -201,7 +201,7 @@ func (m *month) putBodies(id [16]byte, bodies []body) (err error) {
 }
 
 // removeBody ends a session's use of a piece, and removes one that nobody else uses.
-func (m *month) removeBody(id [16]byte, hash [32]byte) error {
+func (m *dbTx) removeBody(id [16]byte, hash [32]byte) error {
 	if m.use == nil || m.bodies == nil {
 		return nil
 	}
@@ -233,7 +233,7 @@ func (m *month) removeBody(id [16]byte, hash [32]byte) error {
 }
 
 // addBodies adds to what each session takes its share of the bodies that it uses.
-func (m *month) addBodies(u *Usage) error {
+func (m *dbTx) addBodies(u *Usage) error {
 	if m.bodies == nil || m.use == nil {
 		return nil
 	}
@@ -247,7 +247,7 @@ func (m *month) addBodies(u *Usage) error {
 		if err != nil {
 			return err
 		}
-		users[string(number)] = append(users[string(number)], idOf([16]byte(k[32:])))
+		users[string(number)] = append(users[string(number)], sessionID([16]byte(k[32:])))
 	}
 	for number, ids := range users {
 		for _, id := range ids {
@@ -258,7 +258,7 @@ func (m *month) addBodies(u *Usage) error {
 }
 
 // body takes a body, and the pages that it fills.
-func (w *wreck) body(at place) {
+func (w *databaseScan) body(at extent) {
 	if at.n < bodyHead {
 		return
 	}
@@ -274,7 +274,7 @@ func (w *wreck) body(at place) {
 }
 
 // bodiesOf returns the bodies that a chunk refers to, with the values of those that are left.
-func (w *wreck) bodiesOf(f chunkFacts) []body {
+func (w *databaseScan) bodiesOf(f chunkHeader) []body {
 	for i, x := range f.bodies {
 		if at, ok := w.bodies[x.hash]; ok {
 			f.bodies[i].value = w.value(at)

@@ -55,7 +55,7 @@ func releasedStore(t *testing.T) *Store {
 // inBodies returns how many elements the buckets of the bodies have.
 func inBodies(t *testing.T, s *Store) (bodies, uses int) {
 	t.Helper()
-	err := s.view(t.Context(), s.monthPath(got(firstImage.Bytes())), func(m *month) error {
+	err := s.view(t.Context(), s.databasePath(got(firstImage.Bytes())), func(m *dbTx) error {
 		for n, b := range map[*int]*bolt.Bucket{&bodies: m.bodies, &uses: m.use} {
 			if b != nil {
 				*n = b.Stats().KeyN
@@ -128,7 +128,7 @@ func compactAnew(t *testing.T, s *Store) {
 func TestReleasedBodyDamaged(t *testing.T) {
 	s := releasedStore(t)
 	first := got(readAll(s, firstImage))
-	f := got(os.OpenFile(s.monthPath(got(firstImage.Bytes())), os.O_RDWR, 0))
+	f := got(os.OpenFile(s.databasePath(got(firstImage.Bytes())), os.O_RDWR, 0))
 	for _, at := range got(scanDatabase(f)).bodies {
 		got(f.WriteAt([]byte("damage"), at.off+at.n/2))
 	}
@@ -166,7 +166,7 @@ func TestReleasedBitFlips(t *testing.T) {
 	for _, id := range []store.SessionID{firstImage, secondImage} {
 		want[id] = got(readAll(s, id))
 	}
-	path := s.monthPath(got(firstImage.Bytes()))
+	path := s.databasePath(got(firstImage.Bytes()))
 	whole := got(os.ReadFile(path))
 	r := mrand.New(mrand.NewPCG(1, 7))
 	for range 200 {

@@ -49,16 +49,16 @@ type Options struct {
 // Store is a store in a folder. Goroutines and processes may share the folder; all
 // methods are safe for concurrent use.
 type Store struct {
-	*folder
+	*directory
 	databases
 	spools
 	opts Options
 }
 
-// folder is what all parts of a Store share: where its files are, and whether it is open.
-type folder struct {
+// directory is what all parts of a Store share: where its files are, and whether it is open.
+type directory struct {
 	dir      string
-	machine  machine
+	disk     disk
 	patience time.Duration // see Options
 
 	mu      sync.Mutex
@@ -68,11 +68,11 @@ type folder struct {
 }
 
 // databases are the files with what is folded. They know nothing of spools.
-type databases struct{ *folder }
+type databases struct{ *directory }
 
 // spools are the files of live sessions and of those that are not folded yet, and their
 // locks. They know nothing of databases.
-type spools struct{ *folder }
+type spools struct{ *directory }
 
 var (
 	_ store.Store    = (*Store)(nil)
@@ -99,8 +99,8 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.CloseBudget <= 0 {
 		o.CloseBudget = 100 * time.Millisecond
 	}
-	f := &folder{dir: abs, machine: theMachine(), patience: o.Patience, done: make(chan struct{})}
-	return &Store{folder: f, databases: databases{f}, spools: spools{f}, opts: o}, nil
+	f := &directory{dir: abs, disk: theDisk(), patience: o.Patience, done: make(chan struct{})}
+	return &Store{directory: f, databases: databases{f}, spools: spools{f}, opts: o}, nil
 }
 
 // Info says what the store is.
@@ -121,7 +121,7 @@ func (s *Store) Close() error {
 }
 
 // begin starts a call that Close must wait for; the caller calls end.
-func (f *folder) begin(ctx context.Context) error {
+func (f *directory) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -134,27 +134,27 @@ func (f *folder) begin(ctx context.Context) error {
 	return nil
 }
 
-func (f *folder) end() { f.running.Done() }
+func (f *directory) end() { f.running.Done() }
 
-// makeDirs makes the store's folders. It reports whether there were none before;
+// makeFolders makes the store's folders. It reports whether there were none before;
 // their names are then not durable until syncDir(s.dir). Of those that are there it
 // takes the rights of others, and it follows no symbolic link: what is in there must be
 // where nobody else can put or read it. The folder above is its user's choice.
-func (f *folder) makeDirs() (made bool, err error) {
+func (f *directory) makeFolders() (made bool, err error) {
 	for _, d := range []string{f.spoolDir(), f.storeDir()} {
 		info, err := os.Lstat(d)
 		switch {
 		case err == nil && info.Mode()&fs.ModeSymlink != 0:
-			return made, f.unlinked()
+			return made, f.refuseLinks()
 		case err == nil && !info.IsDir():
-			return made, fmt.Errorf("%s is %s, where a folder of the store should be; move it away", d, kindOf(info.Mode()))
+			return made, fmt.Errorf("%s is %s, where a folder of the store should be; move it away", d, kindOfFile(info.Mode()))
 		case err == nil && info.Mode().Perm()&0o077 == 0:
 			continue
 		case err == nil:
 			_ = os.Chmod(d, info.Mode().Perm()&0o700) // if it is not ours it stays as it is
 			continue
 		}
-		if err := makeDir(d); err != nil {
+		if err := makeFolder(d); err != nil {
 			return made, err
 		}
 		made = true
@@ -162,12 +162,12 @@ func (f *folder) makeDirs() (made bool, err error) {
 	return made, nil
 }
 
-// makeDir makes a folder, and those above it that are missing, for their user alone; of
+// makeFolder makes a folder, and those above it that are missing, for their user alone; of
 // what is there it changes nothing.
-func makeDir(path string) error {
+func makeFolder(path string) error {
 	err := os.Mkdir(path, 0o700)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := makeDir(filepath.Dir(path)); err != nil {
+		if err := makeFolder(filepath.Dir(path)); err != nil {
 			return err
 		}
 		err = os.Mkdir(path, 0o700)
@@ -183,8 +183,8 @@ func makeDir(path string) error {
 	return err
 }
 
-// unlinked refuses folders that are symbolic links.
-func (f *folder) unlinked() error {
+// refuseLinks refuses folders that are symbolic links.
+func (f *directory) refuseLinks() error {
 	for _, d := range []string{f.spoolDir(), f.storeDir()} {
 		if info, err := os.Lstat(d); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return fmt.Errorf("%s is a symbolic link; make it a folder, or link the folder above it", d)
@@ -193,15 +193,15 @@ func (f *folder) unlinked() error {
 	return nil
 }
 
-// private takes the rights of others to a file of ours that has some.
-func private(f *os.File) {
+// makePrivate takes the rights of others to a file of ours that has some.
+func makePrivate(f *os.File) {
 	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
 		_ = f.Chmod(0o600)
 	}
 }
 
-func (f *folder) spoolDir() string { return filepath.Join(f.dir, "spool") }
-func (f *folder) storeDir() string { return filepath.Join(f.dir, "store") }
+func (f *directory) spoolDir() string { return filepath.Join(f.dir, "spool") }
+func (f *directory) storeDir() string { return filepath.Join(f.dir, "store") }
 
 func (s spools) spoolPath(id store.SessionID) string { return s.spoolFile(id, ".log") }
 
@@ -210,12 +210,12 @@ func (s spools) spoolFile(id store.SessionID, ending string) string {
 	return filepath.Join(s.spoolDir(), string(id)+ending)
 }
 
-func (d databases) monthPath(key [16]byte) string {
-	return filepath.Join(d.storeDir(), monthOf(key)+".db")
+func (d databases) databasePath(key [16]byte) string {
+	return filepath.Join(d.storeDir(), databaseName(key)+".db")
 }
 
-// monthOf returns the name of the database that holds a session.
-func monthOf(key [16]byte) string {
+// databaseName returns the name of the database that holds a session.
+func databaseName(key [16]byte) string {
 	if key[6]>>4 != 7 {
 		return "other"
 	}
@@ -227,23 +227,23 @@ func startOf(key [16]byte) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(key[:]) >> 16)).UTC()
 }
 
-// idOf is the inverse of SessionID.Bytes.
-func idOf(key [16]byte) store.SessionID {
+// sessionID is the inverse of SessionID.Bytes.
+func sessionID(key [16]byte) store.SessionID {
 	h := hex.EncodeToString(key[:])
 	return store.SessionID(h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:])
 }
 
-// paths returns those of the store's databases, and says what else has a name
+// databasePaths returns those of the store's databases, and says what else has a name
 // that ends like theirs: it is left alone.
-func (d databases) paths() (paths []string, foreign []error, err error) {
+func (d databases) databasePaths() (paths []string, foreign []error, err error) {
 	entries, err := readDir(d.storeDir())
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".db")
 		path := filepath.Join(d.storeDir(), e.Name())
 		switch {
 		case !ok:
-		case monthName(name) && !e.Type().IsRegular(): // see oddFiles
-		case !monthName(name):
+		case isDatabaseName(name) && !e.Type().IsRegular(): // see oddFiles
+		case !isDatabaseName(name):
 			foreign = append(foreign, fmt.Errorf("%s is left alone: databases of the store are named by the month, like 202611.db; give it its name back if it was one, or move it away", path))
 		default:
 			paths = append(paths, path)
@@ -278,24 +278,24 @@ func (s spools) files() (files []sessionFile, err error) {
 	return files, err
 }
 
-// monthName reports whether a database may have that name, without its ending.
-func monthName(name string) bool {
+// isDatabaseName reports whether a database may have that name, without its ending.
+func isDatabaseName(name string) bool {
 	if name == "other" {
 		return true
 	}
 	return len(name) == 6 && strings.Trim(name, "0123456789") == ""
 }
 
-// inPlace reports whether a session belongs into a database, or into what is to take its
+// belongsIn reports whether a session belongs into a database, or into what is to take its
 // place.
-func inPlace(path string, key []byte) bool {
+func belongsIn(path string, key []byte) bool {
 	name, _, _ := strings.Cut(filepath.Base(path), ".db")
-	return monthOf([16]byte(key)) == name
+	return databaseName([16]byte(key)) == name
 }
 
-// misplaced says that a database holds sessions that belong into others. Nobody looks for
+// misplacedError says that a database holds sessions that belong into others. Nobody looks for
 // them there.
-func misplaced(path string, n int) error {
+func misplacedError(path string, n int) error {
 	return fmt.Errorf("%s holds sessions of other months: %d, which are looked for only in the databases of theirs; is it a copy? move it away, or give it its name back", path, n)
 }
 
@@ -327,7 +327,7 @@ func readKey(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	private(f)
+	makePrivate(f)
 	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
@@ -349,8 +349,8 @@ func parseKey(text []byte) ([]byte, error) {
 }
 
 // makeKey makes a key file, unless another process is first.
-func (f *folder) makeKey(path string) error {
-	if err := makeDir(f.dir); err != nil {
+func (f *directory) makeKey(path string) error {
+	if err := makeFolder(f.dir); err != nil {
 		return err
 	}
 	key := make([]byte, keySize)

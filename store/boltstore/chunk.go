@@ -155,8 +155,8 @@ func chunkSum(k key, b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(k[:], castagnoli), castagnoli, b[4:])
 }
 
-// chunkFacts is the header of a chunk.
-type chunkFacts struct {
+// chunkHeader is the header of a chunk.
+type chunkHeader struct {
 	first, last uint64
 	size        int // before compression
 	compression byte
@@ -168,8 +168,8 @@ type chunkFacts struct {
 // of three bytes and at most 128 KiB. A size beyond it is believed by nobody.
 func mostOf(packed int) uint64 { return (uint64(packed)/4 + 1) * (128 << 10) }
 
-// facts checks a chunk, all but what its compression hides.
-func (c chunk) facts() (f chunkFacts, err error) {
+// header checks a chunk, all but what its compression hides.
+func (c chunk) header() (f chunkHeader, err error) {
 	b := c.data
 	switch {
 	case len(b) < chunkHead:
@@ -179,7 +179,7 @@ func (c chunk) facts() (f chunkFacts, err error) {
 	case b[4] > chunkVersion || b[5] > store.CodecVersion || b[6]&^refersToBodies > compressDict:
 		return f, fmt.Errorf("chunk version %d, codec version %d, compression %d: %w; install a newer mcprec", b[4], b[5], b[6], store.ErrNewer)
 	}
-	d := scanner{b: b[chunkHead:]}
+	d := fieldReader{b: b[chunkHead:]}
 	n, size := d.uvarint(), d.uvarint()
 	if b[6]&refersToBodies != 0 {
 		f.bodies = d.bodies(n)
@@ -204,7 +204,7 @@ func (c chunk) events(yield func(store.Event) bool) error {
 
 // each is events that goes on behind an event whose body is missing or damaged.
 func (c chunk) each(yield func(store.Event, error) bool) error {
-	f, err := c.facts()
+	f, err := c.header()
 	if err != nil {
 		return err
 	}

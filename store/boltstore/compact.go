@@ -34,11 +34,11 @@ func (s *Store) Compact(ctx context.Context, least float64, report func(Compacte
 		return fmt.Errorf("compact store: %w", err)
 	}
 	defer s.end()
-	paths, faults, err := s.paths()
+	paths, faults, err := s.databasePaths()
 	if err != nil {
 		return fmt.Errorf("compact store: %w", err)
 	}
-	if err := s.unlinked(); err != nil {
+	if err := s.refuseLinks(); err != nil {
 		return fmt.Errorf("compact store: %w", err)
 	}
 	unlock, err := s.lockFile(ctx, filepath.Join(s.storeDir(), "compact.lock"), true)
@@ -89,7 +89,7 @@ func (d databases) sweep(left func(name string, info fs.FileInfo) bool) {
 	entries, _ := os.ReadDir(d.storeDir())
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && left(e.Name(), info) {
-			_ = d.machine.remove(filepath.Join(d.storeDir(), e.Name()))
+			_ = d.disk.remove(filepath.Join(d.storeDir(), e.Name()))
 		}
 	}
 }
@@ -103,24 +103,24 @@ func (s *Store) compact(ctx context.Context, path string, least float64) (c Comp
 		}
 		c = Compacted{Path: path, Before: info.Size(), After: info.Size()}
 		return db.View(func(tx *bolt.Tx) error {
-			return inMonth(tx, file, &month{path: path}, func(m *month) error {
+			return inTx(tx, file, &dbTx{path: path}, func(m *dbTx) error {
 				if m.stale {
-					return staleFile(path)
+					return staleError(path)
 				}
 				used, err := m.used()
 				if free := c.Before - used; err != nil || free < leastFree || float64(free) < least*float64(c.Before) {
 					return err
 				}
-				temp, err := s.emptyMonth(path + ".compact")
+				temp, err := s.emptyDatabase(path + ".compact")
 				if err != nil {
 					return err
 				}
-				defer func() { _ = s.machine.remove(temp) }()
+				defer func() { _ = s.disk.remove(temp) }()
 				if err := s.copyMonth(ctx, m, temp); err != nil {
 					return err
 				}
 				var fault error
-				if err := s.verifyMonth(ctx, temp, func(err error) { fault = errors.Join(fault, err) }); err != nil || fault != nil {
+				if err := s.verifyDatabase(ctx, temp, func(err error) { fault = errors.Join(fault, err) }); err != nil || fault != nil {
 					return errors.Join(err, fault)
 				}
 				c.After, err = s.exchange(temp, path, c.Before)
@@ -132,26 +132,26 @@ func (s *Store) compact(ctx context.Context, path string, least float64) (c Comp
 }
 
 // used returns how many bytes of the file are in use.
-func (m *month) used() (int64, error) {
+func (m *dbTx) used() (int64, error) {
 	clear(m.tree.seen)
 	if err := m.tree.freelist(m.tree.free); err != nil {
-		return 0, damagedFile(m.path, err.Error())
+		return 0, damagedError(m.path, err.Error())
 	}
 	return int64((m.tree.pages - uint64(len(m.tree.seen))) * m.tree.pageSize), nil
 }
 
 // copyMonth copies all sessions into an empty database, some at a time.
-func (s *Store) copyMonth(ctx context.Context, m *month, temp string) error {
+func (s *Store) copyMonth(ctx context.Context, m *dbTx, temp string) error {
 	if err := m.readable(bucketMeta, nil, after(nil)); err != nil {
 		return err
 	}
 	cursor := m.meta.Cursor()
 	k, facts := cursor.First()
 	for from := uint64(1); k != nil; {
-		err := s.update(ctx, temp, func(to *month) error {
+		err := s.update(ctx, temp, func(to *dbTx) error {
 			for size := 0; k != nil && size < compactStep; {
 				if len(k) != 16 {
-					return damagedFile(m.path, "a session's key")
+					return damagedError(m.path, "a session's key")
 				}
 				id := [16]byte(k)
 				p, err := decodeProjection(id, facts, m.path)
@@ -172,7 +172,7 @@ func (s *Store) copyMonth(ctx context.Context, m *month, temp string) error {
 					}
 					continue
 				}
-				if err := to.putFacts(id, facts); err != nil {
+				if err := to.putEncoded(id, facts); err != nil {
 					return err
 				}
 				size += len(facts)
@@ -185,12 +185,12 @@ func (s *Store) copyMonth(ctx context.Context, m *month, temp string) error {
 			return err
 		}
 	}
-	want, wantKeys, err := m.count()
+	want, wantKeys, err := m.statedCount()
 	if err != nil {
 		return err
 	}
-	return s.view(ctx, temp, func(to *month) error {
-		n, keys, err := to.count()
+	return s.view(ctx, temp, func(to *dbTx) error {
+		n, keys, err := to.statedCount()
 		if err == nil && (n != want || keys != wantKeys) {
 			err = fmt.Errorf("of %d sessions, %d copied", want, n)
 		}
@@ -216,8 +216,8 @@ func (s *Store) exchange(temp, path string, before int64) (after int64, err erro
 	if err = errors.Join(err, statErr); err != nil || info.Size() >= before {
 		return before, err
 	}
-	if err := s.machine.rename(temp, path, true); err != nil {
+	if err := s.disk.rename(temp, path, true); err != nil {
 		return before, err
 	}
-	return info.Size(), s.machine.syncDir(s.storeDir())
+	return info.Size(), s.disk.syncDir(s.storeDir())
 }

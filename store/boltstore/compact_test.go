@@ -101,7 +101,7 @@ func TestCompactBeside(t *testing.T) {
 	}
 	other := testStore(t, s.dir)
 	written := make(chan error, 1)
-	s.machine.committer = during{osDisk{}, func(n int) {
+	s.disk.committer = during{osDisk{}, func(n int) {
 		if n != 2 { // the first makes the new file
 			return
 		}
@@ -164,7 +164,7 @@ func TestCompactDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	path := s.monthPath(got(testID(1).Bytes()))
+	path := s.databasePath(got(testID(1).Bytes()))
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestCompactDamaged(t *testing.T) {
 // A database that is empty is said to be damaged, and stays so.
 func TestCompactEmptyFile(t *testing.T) {
 	s, _ := filled(t, 1, 2, 10)
-	path := s.monthPath(got(testID(1).Bytes()))
+	path := s.databasePath(got(testID(1).Bytes()))
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
 	}

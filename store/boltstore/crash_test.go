@@ -72,7 +72,7 @@ func childWrite(dir string, n int) error {
 			return err
 		}
 		if seq%7 == 0 { // folds in between, so that some kills hit them
-			if _, err := s.fold(context.Background(), testID(n), p.(*spool).key, pace{}); err != nil {
+			if _, err := s.fold(context.Background(), testID(n), p.(*spool).key, foldLimit{}); err != nil {
 				return err
 			}
 		}

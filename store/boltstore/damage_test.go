@@ -30,13 +30,13 @@ func damageStore(t testing.TB) (s *Store, path string, used []byte) {
 	t.Helper()
 	s = testStore(t, memDir(t))
 	key, _ := testID(0).Bytes()
-	path = s.monthPath(key)
-	if err := s.update(t.Context(), path, func(m *month) error {
+	path = s.databasePath(key)
+	if err := s.update(t.Context(), path, func(m *dbTx) error {
 		for i, events := range damageLogs() {
 			var p projection
 			key, _ := testID(i).Bytes()
 			c := &chunker{id: key}
-			if err := errors.Join(c.take(&p, events), m.store(key, c.done, &p)); err != nil {
+			if err := errors.Join(c.take(&p, events), m.putSession(key, c.done, &p)); err != nil {
 				return err
 			}
 		}
@@ -49,7 +49,7 @@ func damageStore(t testing.TB) (s *Store, path string, used []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree := tree{f: bytes.NewReader(b)}
+	tree := pageTree{f: bytes.NewReader(b)}
 	if _, _, err := tree.meta(); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestLongPages(t *testing.T) {
 	at := 0
 	damaged(t, "a page that says it is as long as the disk", min(rounds(t, 40), 200), func(r *rand.Rand, b []byte) {
 		if at == 0 { // where the list of free pages is
-			tree := tree{f: bytes.NewReader(b)}
+			tree := pageTree{f: bytes.NewReader(b)}
 			_, free, err := tree.meta()
 			if err != nil {
 				t.Fatal(err)
@@ -308,7 +308,7 @@ func TestDamagedMonth(t *testing.T) {
 		t.Fatal(err)
 	}
 	key, _ := testID(1).Bytes()
-	if err := os.WriteFile(s.monthPath(key), bytes.Repeat([]byte("x"), 1<<16), 0o600); err != nil {
+	if err := os.WriteFile(s.databasePath(key), bytes.Repeat([]byte("x"), 1<<16), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	events := testLog(1, 10, 100, true)
@@ -319,7 +319,7 @@ func TestDamagedMonth(t *testing.T) {
 	}
 	mustRead(t, s, testID(1), events)
 	mustRead(t, s, testID(40<<16), testLog(40<<16, 3, 100, true))
-	if err := os.Remove(s.monthPath(key)); err != nil {
+	if err := os.Remove(s.databasePath(key)); err != nil {
 		t.Fatal(err)
 	}
 	mustFoldDead(t, s)
@@ -363,7 +363,7 @@ func TestStale(t *testing.T) {
 		}
 		key, _ := testID(0).Bytes()
 		for bit := range 64 {
-			flipBit(t, s.monthPath(key), int64(page*os.Getpagesize()+pageHead)*8+int64(bit))
+			flipBit(t, s.databasePath(key), int64(page*os.Getpagesize()+pageHead)*8+int64(bit))
 		}
 		if _, err := s.Append(t.Context(), testID(9), 0, testLog(9, 20, 500, true)); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("page %d: append: %v", page, err)

@@ -38,7 +38,7 @@ func TestTornTail(t *testing.T) {
 		}
 		for _, tail := range []string{"", "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"} {
 			s := testStore(t, t.TempDir())
-			if _, err := s.makeDirs(); err != nil {
+			if _, err := s.makeFolders(); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(s.spoolPath(testID(1)), append(whole[:n:n], tail...), 0o600); err != nil {

@@ -27,19 +27,19 @@ type forgetful struct {
 }
 
 type forgetfulFile struct {
-	writer
+	fileWriter
 	d    *forgetful
 	path *os.File // the same file, to write over it
 	good int64    // what was synced
 }
 
-func (d *forgetful) create(name string) (writer, error) {
+func (d *forgetful) create(name string) (fileWriter, error) {
 	w, err := d.osDisk.create(name)
 	if err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
-	return &forgetfulFile{writer: w, d: d, path: f}, err
+	return &forgetfulFile{fileWriter: w, d: d, path: f}, err
 }
 
 func (f *forgetfulFile) Sync() error {
@@ -62,7 +62,7 @@ func (f *forgetfulFile) Sync() error {
 	if f.good = info.Size(); f.d.at > 0 {
 		f.d.before++
 	}
-	return f.writer.Sync()
+	return f.fileWriter.Sync()
 }
 
 // forget drops what was not synced.
@@ -79,7 +79,7 @@ func (f *forgetfulFile) forget(size int64) error {
 	return err
 }
 
-func (f *forgetfulFile) Close() error { return errors.Join(f.path.Close(), f.writer.Close()) }
+func (f *forgetfulFile) Close() error { return errors.Join(f.path.Close(), f.fileWriter.Close()) }
 
 func dropAll(b []byte) { clear(b) }
 
@@ -118,7 +118,7 @@ func failSync(t *testing.T, sync time.Duration, d *forgetful) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.machine.disk = d
+	s.disk.fileSystem = d
 	p, err := s.Spool(t.Context(), opening(1))
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func failSync(t *testing.T, sync time.Duration, d *forgetful) bool {
 			<-d.synced
 		}
 		if i%5 == 4 {
-			_, _ = s.fold(t.Context(), testID(1), p.(*spool).key, pace{})
+			_, _ = s.fold(t.Context(), testID(1), p.(*spool).key, foldLimit{})
 		}
 	}
 	err = p.Close()
@@ -202,7 +202,7 @@ func TestToldLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.machine.disk = &forgetful{at: 1, synced: make(chan struct{}, 1)}
+	s.disk.fileSystem = &forgetful{at: 1, synced: make(chan struct{}, 1)}
 	p, err := s.Spool(t.Context(), opening(1))
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func try(t *testing.T, sync time.Duration, d *faulty, dir string) *attempt {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.machine = broken(d)
+	s.disk = broken(d)
 	a := &attempt{t: t, s: s, d: d}
 	a.said = fmt.Sprintf("%v at call %d (and all after it: %t, sync %v)", d.err, d.at, d.all, sync)
 	p, err := s.Spool(t.Context(), opening(1))
@@ -58,7 +58,7 @@ func (a *attempt) write(p store.Spool) {
 			a.acked = append(a.acked, e)
 		}
 		if i%5 == 4 {
-			_, _ = a.s.fold(a.t.Context(), testID(1), p.(*spool).key, pace{})
+			_, _ = a.s.fold(a.t.Context(), testID(1), p.(*spool).key, foldLimit{})
 			a.look()
 		}
 	}
@@ -170,7 +170,7 @@ func TestNoLocks(t *testing.T) {
 	for _, errno := range []error{syscall.ENOLCK, syscall.ENOTSUP, syscall.EOPNOTSUPP} {
 		d := &faulty{at: 1, all: true, only: "lock", err: errno}
 		s := testStore(t, memDir(t))
-		s.machine = broken(d)
+		s.disk = broken(d)
 		_, err := s.Spool(t.Context(), opening(1))
 		if !errors.Is(err, errno) || !strings.Contains(err.Error(), "local disk") {
 			t.Errorf("%v: %v", errno, err)

@@ -46,20 +46,20 @@ func (d *faulty) mend() []string {
 }
 
 // broken is a machine with a faulty disk.
-func broken(d *faulty) machine { return machine{d, d, d} }
+func broken(d *faulty) disk { return disk{d, d, d} }
 
 type faultyWriter struct {
-	writer
+	fileWriter
 	d    *faulty
 	name string
 }
 
 type faultyReader struct {
-	reader
+	fileReader
 	d *faulty
 }
 
-func (d *faulty) create(name string) (writer, error) {
+func (d *faulty) create(name string) (fileWriter, error) {
 	if err := d.fail("create", name); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (d *faulty) create(name string) (writer, error) {
 	return &faultyWriter{f, d, name}, err
 }
 
-func (d *faulty) open(name string) (reader, error) {
+func (d *faulty) open(name string) (fileReader, error) {
 	if err := d.fail("open", name); err != nil {
 		return nil, err
 	}
@@ -109,42 +109,42 @@ func (d *faulty) commit(db *bolt.DB, file *os.File, f func(*bolt.Tx) error) erro
 // Write fails after half of the bytes.
 func (f *faultyWriter) Write(b []byte) (int, error) {
 	if err := f.d.fail("write", f.name); err != nil {
-		n, _ := f.writer.Write(b[:len(b)/2])
+		n, _ := f.fileWriter.Write(b[:len(b)/2])
 		return n, err
 	}
-	return f.writer.Write(b)
+	return f.fileWriter.Write(b)
 }
 
 func (f *faultyWriter) Truncate(size int64) error {
 	if err := f.d.fail("truncate", f.name); err != nil {
 		return err
 	}
-	return f.writer.Truncate(size)
+	return f.fileWriter.Truncate(size)
 }
 
 func (f *faultyWriter) Sync() error {
-	return errors.Join(f.d.fail("sync", f.name), f.writer.Sync())
+	return errors.Join(f.d.fail("sync", f.name), f.fileWriter.Sync())
 }
 
 // Close fails as it may: the file is closed all the same.
 func (f *faultyWriter) Close() error {
-	return errors.Join(f.writer.Close(), f.d.fail("close", f.name))
+	return errors.Join(f.fileWriter.Close(), f.d.fail("close", f.name))
 }
 
 func (f *faultyReader) ReadAt(b []byte, off int64) (int, error) {
 	if err := f.d.fail("read", f.Name()); err != nil {
 		return 0, err
 	}
-	return f.reader.ReadAt(b, off)
+	return f.fileReader.ReadAt(b, off)
 }
 
 func (f *faultyReader) Stat() (os.FileInfo, error) {
 	if err := f.d.fail("stat", f.Name()); err != nil {
 		return nil, err
 	}
-	return f.reader.Stat()
+	return f.fileReader.Stat()
 }
 
 func (f *faultyReader) Sync() error {
-	return errors.Join(f.d.fail("sync", f.Name()), f.reader.Sync())
+	return errors.Join(f.d.fail("sync", f.Name()), f.fileReader.Sync())
 }

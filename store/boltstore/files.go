@@ -18,14 +18,14 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// disk is where the files of a store are. Everything that a store writes,
+// fileSystem is where the files of a store are. Everything that a store writes,
 // renames or removes goes through it, so that a test can put another in its
 // place: one that fails, that waits, or that forgets what was not synced.
-type disk interface {
+type fileSystem interface {
 	// create makes a file, mode 0600, which must not be there, to append to.
-	create(name string) (writer, error)
+	create(name string) (fileWriter, error)
 	// open opens a file to read.
-	open(name string) (reader, error)
+	open(name string) (fileReader, error)
 	// rename gives a file another name and, with replace, takes that from
 	// whichever file has it: otherwise the error is fs.ErrExist, and the file
 	// may keep its old name too.
@@ -36,8 +36,8 @@ type disk interface {
 	syncDir(dir string) error
 }
 
-// writer is a file that is appended to.
-type writer interface {
+// fileWriter is a file that is appended to.
+type fileWriter interface {
 	io.WriteCloser
 	// Truncate cuts what is behind size.
 	Truncate(size int64) error
@@ -45,8 +45,8 @@ type writer interface {
 	Sync() error
 }
 
-// reader is a file that is read.
-type reader interface {
+// fileReader is a file that is read.
+type fileReader interface {
 	io.ReaderAt
 	io.Closer
 	Name() string
@@ -67,15 +67,15 @@ type committer interface {
 	commit(db *bolt.DB, file *os.File, f func(*bolt.Tx) error) error
 }
 
-// machine is all of that.
-type machine struct {
-	disk
+// disk is all of that.
+type disk struct {
+	fileSystem
 	locker
 	committer
 }
 
-// theMachine is the one we run on.
-func theMachine() machine { return machine{osDisk{}, osDisk{}, osDisk{}} }
+// theDisk is the one we run on.
+func theDisk() disk { return disk{osDisk{}, osDisk{}, osDisk{}} }
 
 // osDisk is the operating system's.
 type osDisk struct{}
@@ -86,7 +86,7 @@ type osFile struct{ *os.File }
 
 func (f osFile) Sync() error { return datasync(f.File) }
 
-func (osDisk) create(name string) (writer, error) {
+func (osDisk) create(name string) (fileWriter, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (osDisk) create(name string) (writer, error) {
 	return osFile{f}, nil
 }
 
-func (osDisk) open(name string) (reader, error) {
+func (osDisk) open(name string) (fileReader, error) {
 	f, err := openRegular(name, os.O_RDONLY)
 	if err != nil {
 		return nil, err
@@ -175,11 +175,11 @@ type oddFile struct {
 }
 
 func (e *oddFile) Error() string {
-	return fmt.Sprintf("%s is %s, where a file of the store should be; mcprec repair sets it aside", e.path, kindOf(e.mode))
+	return fmt.Sprintf("%s is %s, where a file of the store should be; mcprec repair sets it aside", e.path, kindOfFile(e.mode))
 }
 
-// kindOf names a kind of file for a message.
-func kindOf(mode fs.FileMode) string {
+// kindOfFile names a kind of file for a message.
+func kindOfFile(mode fs.FileMode) string {
 	switch mode.Type() {
 	case 0:
 		return "a file"
@@ -218,7 +218,7 @@ func openRegular(path string, flag int) (*os.File, error) {
 	if _, err := regular(path); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, flag|noFollow|noWait, 0)
+	f, err := os.OpenFile(path, flag|noFollow|noBlock, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func openRegular(path string, flag int) (*os.File, error) {
 }
 
 // oddFiles returns what has the name of a file of the store and is not a regular file.
-func (f *folder) oddFiles() (found []*oddFile) {
+func (f *directory) oddFiles() (found []*oddFile) {
 	for _, folder := range []struct {
 		path string
 		ours func(name, end string) bool
@@ -244,7 +244,7 @@ func (f *folder) oddFiles() (found []*oddFile) {
 			return err == nil && strings.Contains(" log lock damaged reserve renewed ", " "+end+" ") || name == "fold" && end == "lock"
 		}},
 		{f.storeDir(), func(name, end string) bool {
-			return monthName(name) && end == "db" || (name == "compact" || name == "create") && end == "lock"
+			return isDatabaseName(name) && end == "db" || (name == "compact" || name == "create") && end == "lock"
 		}},
 		{filepath.Join(f.dir, "cache"), func(name, end string) bool {
 			_, err := store.ParseSessionID(name)
@@ -274,7 +274,7 @@ func (s *Store) Odd() error {
 
 // setAside gives an odd file another name. Processes do so one after the other: the second
 // would rename what the first has made in its place.
-func (f *folder) setAside(path string) (kept string, err error) {
+func (f *directory) setAside(path string) (kept string, err error) {
 	guard := flock.New(filepath.Dir(path), flock.SetFlag(os.O_RDONLY))
 	if err := guard.Lock(); err != nil {
 		return "", err
@@ -289,7 +289,7 @@ func (f *folder) setAside(path string) (kept string, err error) {
 			kept = fmt.Sprintf("%s-%d", kept, n)
 		}
 		if _, err := os.Lstat(kept); errors.Is(err, fs.ErrNotExist) {
-			return kept, f.machine.rename(path, kept, true)
+			return kept, f.disk.rename(path, kept, true)
 		}
 	}
 }
@@ -315,8 +315,8 @@ func (s spools) lockPath(id store.SessionID) string {
 
 // lockLive makes the lock file of a new live session.
 func (s spools) lockLive(id store.SessionID) (*flock.Flock, error) {
-	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noWait), flock.SetPermissions(0o600))
-	ok, err := s.machine.tryLock(l, false)
+	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noBlock), flock.SetPermissions(0o600))
+	ok, err := s.disk.tryLock(l, false)
 	if err != nil {
 		return nil, err
 	}
@@ -333,8 +333,8 @@ func (s spools) lockDead(id store.SessionID) (unlock func(), err error) {
 	if _, err := regular(s.lockPath(id)); isOdd(err) {
 		return func() {}, nil // no recorder can hold that
 	}
-	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_RDONLY|noFollow|noWait))
-	ok, err := s.machine.tryLock(l, true)
+	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_RDONLY|noFollow|noBlock))
+	ok, err := s.disk.tryLock(l, true)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return func() {}, nil
@@ -362,15 +362,15 @@ func (s spools) lockFold(ctx context.Context, wait bool) (unlock func(), err err
 
 // lockFile takes an exclusive lock. With wait it is patient; without, a lock
 // that is held gives nil.
-func (f *folder) lockFile(ctx context.Context, path string, wait bool) (unlock func(), err error) {
+func (f *directory) lockFile(ctx context.Context, path string, wait bool) (unlock func(), err error) {
 	if _, err := regular(path); isOdd(err) { // nobody can hold that, and many need the lock
 		if _, err := f.setAside(path); err != nil {
 			return nil, err
 		}
 	}
-	l := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noWait), flock.SetPermissions(0o600))
+	l := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noBlock), flock.SetPermissions(0o600))
 	for deadline := time.Now().Add(f.patience); ; {
-		ok, err := f.machine.tryLock(l, false)
+		ok, err := f.disk.tryLock(l, false)
 		switch {
 		case err != nil:
 			return nil, err
@@ -387,11 +387,13 @@ func (f *folder) lockFile(ctx context.Context, path string, wait bool) (unlock f
 	}
 }
 
-// hasty is the key of a context in which a database that another process holds
+// noWaitKey is the key of a context in which a database that another process holds
 // is asked for once.
-type hasty struct{}
+type noWaitKey struct{}
 
-func once(ctx context.Context) context.Context { return context.WithValue(ctx, hasty{}, true) }
+func withNoWait(ctx context.Context) context.Context {
+	return context.WithValue(ctx, noWaitKey{}, true)
+}
 
 // pause waits for d, or for the end of the context.
 func pause(ctx context.Context, d time.Duration) error {

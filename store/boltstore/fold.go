@@ -13,26 +13,26 @@ import (
 
 const foldStep = 8 << 20 // of events in one transaction, or waiting behind one that is open
 
-// pace says how far a fold goes.
-type pace struct {
+// foldLimit says how far a fold goes.
+type foldLimit struct {
 	ending bool      // to the end: nobody writes to the spool any more
 	until  time.Time // after that only what is done is stored; zero: no limit
 }
 
-func (o pace) over(c *chunker) bool {
+func (o foldLimit) over(c *chunker) bool {
 	return len(c.done) > 0 && !o.until.IsZero() && time.Now().After(o.until)
 }
 
-// folded is what one fold did.
-type folded struct {
+// foldResult is what one fold did.
+type foldResult struct {
 	from, to mark
 	full     bool  // it stopped because the transaction was full or time was up: there is more
 	whole    bool  // the database has all there will ever be; the spool may go
 	damage   error // what could not be folded, when whole
 }
 
-// errMoved: somebody else folded the session meanwhile.
-var errMoved = errors.New("the session was changed by another process")
+// errChanged: somebody else folded the session meanwhile.
+var errChanged = errors.New("the session was changed by another process")
 
 // fold moves one transaction's worth of a spool's events into the database. The
 // caller is its recorder or holds the lock of the dead.
@@ -40,26 +40,26 @@ var errMoved = errors.New("the session was changed by another process")
 // The chunks are made before the database is locked. The transaction begins by
 // comparing where the session ends with where it ended then, so a fold that is
 // repeated, after a crash or by another, changes nothing.
-func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, o pace) (step folded, err error) {
+func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, o foldLimit) (step foldResult, err error) {
 	f, err := s.openSpool(id, key)
 	if err != nil {
 		return step, err
 	}
 	defer func() { _ = f.Close() }()
-	path := s.monthPath(key)
-	p, known, err := s.facts(ctx, path, key)
+	path := s.databasePath(key)
+	p, known, err := s.projection(ctx, path, key)
 	if err != nil {
 		return step, err
 	}
 	if known && (p.deleted || p.spooled == 0) {
 		// Whoever stored that may have died, or failed, before it was durable: a
 		// transaction that succeeds makes it so, and only then the spool may go.
-		return folded{whole: true}, s.update(ctx, path, func(*month) error { return nil })
+		return foldResult{whole: true}, s.update(ctx, path, func(*dbTx) error { return nil })
 	}
 	before := p
-	x := &source{db: s.databases, id: id, key: key, facts: p, known: known}
+	x := &source{db: s.databases, id: id, key: key, projection: p, known: known}
 	r := newSpoolReader(f, x.unfolded())
-	r.reuse, r.brief = true, !o.ending
+	r.reuse, r.bounded = true, !o.ending
 	c := &chunker{id: key}
 	// The header in the database is masked already: the spool's has the rules and more.
 	first, _, _ := newSpoolReader(f, spoolStart).read() // of what cannot be read nothing is folded
@@ -78,15 +78,15 @@ func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, o pa
 			return step, err
 		}
 	}
-	err = s.update(ctx, path, func(m *month) error {
-		now, ok, err := m.get(key)
+	err = s.update(ctx, path, func(m *dbTx) error {
+		now, ok, err := m.projection(key)
 		if err != nil {
 			return err
 		}
 		if ok != known || now.spooled != before.spooled || now.session.Head != before.session.Head || now.deleted != before.deleted {
-			return errMoved
+			return errChanged
 		}
-		return m.store(key, c.done, &p)
+		return m.putSession(key, c.done, &p)
 	})
 	return step, err
 }
@@ -112,16 +112,16 @@ func (s *Store) maskOf(e store.Event) (func(store.Event) store.Event, error) {
 
 // settleSpool makes a spool durable that the database will point into: it must
 // not be gone after a power cut.
-func (s spools) settleSpool(f reader) error {
+func (s spools) settleSpool(f fileReader) error {
 	err := f.Sync()
 	if err != nil && !errors.Is(err, fs.ErrPermission) { // some systems let only its writer, who does
 		return err
 	}
-	return s.machine.syncDir(s.spoolDir())
+	return s.disk.syncDir(s.spoolDir())
 }
 
 // gather makes chunks of the events that follow in the spool.
-func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *projection, o pace) (step folded, err error) {
+func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *projection, o foldLimit) (step foldResult, err error) {
 	step.from = r.mark()
 	for size := 0; ; {
 		if (size >= foldStep || o.over(c)) && r.assemble.MayStop() {
@@ -152,7 +152,7 @@ func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *proje
 			step.whole = o.ending
 			break
 		}
-		if err := r.finish(); err != nil {
+		if err := r.end(); err != nil {
 			return step, err
 		}
 	}
@@ -164,22 +164,22 @@ func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *proje
 	return step, nil
 }
 
-// store puts chunks and the facts that they make.
-func (m *month) store(key [16]byte, chunks []chunk, p *projection) error {
+// putSession puts chunks and the facts that they make.
+func (m *dbTx) putSession(key [16]byte, chunks []chunk, p *projection) error {
 	for _, x := range chunks {
 		if err := m.ev.Put(x.key[:], x.data); err != nil {
 			return err
 		}
 	}
-	return m.put(key, p)
+	return m.putProjection(key, p)
 }
 
 // foldAll folds a spool to its end and then removes it, or as far as the time
 // reaches. It reports damage after it has folded what is before it.
 func (s *Store) foldAll(ctx context.Context, id store.SessionID, key [16]byte, until time.Time) error {
 	for {
-		step, err := s.fold(ctx, id, key, pace{ending: true, until: until})
-		if errors.Is(err, errMoved) {
+		step, err := s.fold(ctx, id, key, foldLimit{ending: true, until: until})
+		if errors.Is(err, errChanged) {
 			continue
 		}
 		if err != nil {
@@ -199,13 +199,13 @@ func (s *Store) foldAll(ctx context.Context, id store.SessionID, key [16]byte, u
 func (s spools) removeSpool(id store.SessionID, damage error) error {
 	path := s.spoolPath(id)
 	if damage == nil {
-		if err := s.machine.remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.disk.remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil
 	}
 	kept := s.spoolFile(id, ".damaged")
-	if err := s.machine.rename(path, kept, true); err != nil {
+	if err := s.disk.rename(path, kept, true); err != nil {
 		return errors.Join(damage, err)
 	}
 	return fmt.Errorf("%w; kept as %s", damage, kept)
@@ -230,7 +230,7 @@ func (s *Store) FoldDead(ctx context.Context) error {
 		if time.Now().After(until) || ctx.Err() != nil {
 			break
 		}
-		if err := s.foldDead(once(ctx), f.id, until); errors.Is(err, store.ErrCorrupt) {
+		if err := s.foldDead(withNoWait(ctx), f.id, until); errors.Is(err, store.ErrCorrupt) {
 			faults = append(faults, fmt.Errorf("fold session %s: %w", f.id, err))
 		}
 	}
@@ -245,7 +245,7 @@ func (s *Store) foldDead(ctx context.Context, id store.SessionID, until time.Tim
 		return err
 	}
 	defer release()
-	_ = s.machine.remove(s.spoolFile(id, ".reserve")) // by releases up to 0.1.0
+	_ = s.disk.remove(s.spoolFile(id, ".reserve")) // by releases up to 0.1.0
 	key, err := id.Bytes()
 	if err != nil {
 		return err
@@ -255,14 +255,14 @@ func (s *Store) foldDead(ctx context.Context, id store.SessionID, until time.Tim
 	if _, none := os.Lstat(renewed); err == nil && none == nil {
 		// A release up to 0.1.0 was making a new spool of this one. Of a log that has its
 		// end nothing can be missing; of another one repair looks into that file.
-		if p, ok, err := s.facts(ctx, s.monthPath(key), key); err == nil && ok && p.session.Head.Sealed {
-			_ = s.machine.remove(renewed)
+		if p, ok, err := s.projection(ctx, s.databasePath(key), key); err == nil && ok && p.session.Head.Sealed {
+			_ = s.disk.remove(renewed)
 		}
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		// Folded by another, or its recorder died before the first record.
-		err = s.machine.remove(s.spoolPath(id))
+		err = s.disk.remove(s.spoolPath(id))
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
@@ -271,7 +271,7 @@ func (s *Store) foldDead(ctx context.Context, id store.SessionID, until time.Tim
 	}
 	if _, statErr := os.Lstat(s.spoolPath(id)); errors.Is(statErr, fs.ErrNotExist) {
 		if _, err := regular(s.lockPath(id)); !isOdd(err) {
-			_ = s.machine.remove(s.lockPath(id))
+			_ = s.disk.remove(s.lockPath(id))
 		}
 	}
 	return err
@@ -285,7 +285,7 @@ func (s spools) headless(id store.SessionID, key [16]byte) bool {
 		r := newSpoolReader(f, spoolStart)
 		ok := false
 		if _, ok, err = r.read(); !ok && err == nil {
-			err = r.finish()
+			err = r.end()
 		}
 	}
 	return errors.Is(err, store.ErrCorrupt)

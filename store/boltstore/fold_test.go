@@ -22,7 +22,7 @@ func TestFoldTwice(t *testing.T) {
 	p := startSpool(t, live, events[:30])
 	ctx, key := context.Background(), p.(*spool).key
 	for range 3 {
-		if _, err := live.fold(ctx, testID(1), key, pace{}); err != nil {
+		if _, err := live.fold(ctx, testID(1), key, foldLimit{}); err != nil {
 			t.Fatal(err)
 		}
 		mustRead(t, live, testID(1), events[:30])
@@ -140,7 +140,7 @@ func foldInPlace(t *testing.T, s *Store, key [16]byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.fold(t.Context(), testID(1), key, pace{}); err != nil {
+	if _, err := s.fold(t.Context(), testID(1), key, foldLimit{}); err != nil {
 		t.Fatal(err)
 	}
 	mustRead(t, s, testID(1), before)
@@ -214,7 +214,7 @@ func TestCloseLeavesMuch(t *testing.T) {
 	mustRead(t, s, testID(1), much)
 	p = startSpool(t, s, little)
 	key := p.(*spool).key
-	err := s.update(t.Context(), s.monthPath(key), func(*month) error {
+	err := s.update(t.Context(), s.databasePath(key), func(*dbTx) error {
 		if err := p.Close(); err != nil || !exists(t, s.spoolPath(testID(2))) {
 			t.Errorf("close while the database is in use: %v, or folded", err)
 		}
@@ -277,7 +277,7 @@ func TestFoldMasked(t *testing.T) {
 		mustVerify(t, s)
 	}
 	mask(live)
-	if _, err := live.fold(t.Context(), testID(1), p.(*spool).key, pace{}); err != nil {
+	if _, err := live.fold(t.Context(), testID(1), p.(*spool).key, foldLimit{}); err != nil {
 		t.Fatal(err)
 	}
 	inPart := died(t, live)

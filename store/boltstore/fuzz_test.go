@@ -126,7 +126,7 @@ func (r *spoolReader) readAll(t *testing.T) (held int64) {
 		case r.ended:
 			return held
 		default:
-			if err := r.finish(); err != nil {
+			if err := r.end(); err != nil {
 				return held
 			}
 		}

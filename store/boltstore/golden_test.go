@@ -106,7 +106,7 @@ func TestGoldenSpool(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := testStore(t, t.TempDir())
-		if _, err := s.makeDirs(); err != nil {
+		if _, err := s.makeFolders(); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(s.spoolPath(testID(7)), b, 0o600); err != nil {
@@ -123,9 +123,9 @@ func TestGoldenStdioSpool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := idOf([16]byte(b[12:28]))
+	id := sessionID([16]byte(b[12:28]))
 	s := testStore(t, t.TempDir())
-	if _, err := s.makeDirs(); err != nil {
+	if _, err := s.makeFolders(); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(s.spoolPath(id), b, 0o600); err != nil {
@@ -176,7 +176,7 @@ func TestGoldenBody(t *testing.T) {
 	key, _ := testID(7).Bytes()
 	released := func(name string) []byte { return got(os.ReadFile(filepath.Join("testdata", name))) }
 	x := chunk{key: chunkKey(key, 1), data: released("chunk.bodies.v1")}
-	f, err := x.facts()
+	f, err := x.header()
 	if err != nil || len(f.bodies) == 0 {
 		t.Fatalf("%d bodies, %v", len(f.bodies), err)
 	}

@@ -91,8 +91,8 @@ func TestFoldHoldsLittle(t *testing.T) {
 	}
 	defer func() { _ = f.Close() }()
 	r := newSpoolReader(f, spoolStart)
-	r.reuse, r.brief = true, true
-	step, err := s.gather(context.Background(), r, &chunker{id: p.(*spool).key}, &projection{}, pace{})
+	r.reuse, r.bounded = true, true
+	step, err := s.gather(context.Background(), r, &chunker{id: p.(*spool).key}, &projection{}, foldLimit{})
 	if err != nil || step.to.Seq != 2 || r.off > 11<<20 {
 		t.Errorf("folded up to %+v, read up to %d, %v", step.to, r.off, err)
 	}

@@ -79,9 +79,9 @@ func TestFoldLargeBeside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var step folded
+	var step foldResult
 	fold := func() (err error) {
-		step, err = s.fold(t.Context(), testID(1), key, pace{})
+		step, err = s.fold(t.Context(), testID(1), key, foldLimit{})
 		return err
 	}
 	if n := asked(t, fold); n > 3 {

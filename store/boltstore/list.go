@@ -75,7 +75,7 @@ type listing struct {
 // months returns the paths of the databases in the order of the query; the one
 // without a month first, because its sessions are of any time.
 func (l *listing) months() []string {
-	paths, foreign, err := l.s.paths()
+	paths, foreign, err := l.s.databasePaths()
 	if l.faults = append(l.faults, foreign...); err != nil {
 		l.faults = append(l.faults, err)
 	}
@@ -136,7 +136,7 @@ func (s *Store) spooledSession(ctx context.Context, id store.SessionID) (listed 
 	if err != nil {
 		return store.Session{}, err
 	}
-	session := x.facts.session
+	session := x.projection.session
 	session.Head.Chain = [32]byte{}
 	defer func() { listed.ID = x.id }()
 	err = s.rest(ctx, x, func(e store.Event) error {
@@ -165,20 +165,20 @@ func (l *listing) month(ctx context.Context, path string) error {
 	prefix := prefixBytes(l.q.Prefix)
 	var found []store.Session
 	others := 0
-	err := l.s.view(ctx, path, func(m *month) error {
+	err := l.s.view(ctx, path, func(m *dbTx) error {
 		found, others = found[:0], 0
 		if m.stale {
-			l.faults = append(l.faults, staleFile(path))
+			l.faults = append(l.faults, staleError(path))
 		}
 		if l.q.Limit == 0 && l.q.Prefix == "" {
-			if err := m.recount(nil); err != nil {
+			if err := m.checkCount(nil); err != nil {
 				return err
 			}
 		}
 		if err := m.readable(bucketMeta, prefix, after(prefix)); err != nil {
 			return err
 		}
-		step, k, v := m.walk(prefix, l.q.Newest)
+		step, k, v := m.cursor(prefix, l.q.Newest)
 		for ; k != nil && bytes.HasPrefix(k, prefix); k, v = step() {
 			if l.enough(found, k, path) {
 				return nil
@@ -191,7 +191,7 @@ func (l *listing) month(ctx context.Context, path string) error {
 			if err != nil {
 				return err
 			}
-			if !inPlace(path, k) {
+			if !belongsIn(path, k) {
 				others++
 			} else if x := p.session; !p.deleted && !l.spooled[x.ID] && strings.HasPrefix(string(x.ID), l.q.Prefix) {
 				x.State = state(x.Head, false)
@@ -201,7 +201,7 @@ func (l *listing) month(ctx context.Context, path string) error {
 		return nil
 	})
 	if l.found = append(l.found, found...); others > 0 {
-		l.faults = append(l.faults, misplaced(path, others))
+		l.faults = append(l.faults, misplacedError(path, others))
 	}
 	if filepath.Base(path) != "other.db" {
 		l.indexed += len(found)
@@ -219,8 +219,8 @@ func (l *listing) enough(found []store.Session, k []byte, path string) bool {
 	return err == nil && !bytes.Equal(last[:6], k[:6])
 }
 
-// walk returns the first key with a prefix, or the last, and the step from it.
-func (m *month) walk(prefix []byte, newest bool) (step func() (k, v []byte), k, v []byte) {
+// cursor returns the first key with a prefix, or the last, and the step from it.
+func (m *dbTx) cursor(prefix []byte, newest bool) (step func() (k, v []byte), k, v []byte) {
 	c := m.meta.Cursor()
 	if !newest {
 		k, v = c.Seek(prefix)
@@ -293,7 +293,7 @@ func (s *Store) Usage(ctx context.Context) (Usage, error) {
 	}
 	defer s.end()
 	faults := []error{s.spoolUsage(&u)}
-	paths, foreign, err := s.paths()
+	paths, foreign, err := s.databasePaths()
 	faults = append(append(faults, foreign...), err)
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -301,7 +301,7 @@ func (s *Store) Usage(ctx context.Context) (Usage, error) {
 			continue
 		}
 		d := DatabaseUsage{Path: path, Bytes: info.Size()}
-		if err := s.monthUsage(ctx, &u, &d); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.databaseUsage(ctx, &u, &d); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			faults = append(faults, err)
 		}
 		u.Databases = append(u.Databases, d)
@@ -341,15 +341,15 @@ func (s spools) spoolUsage(u *Usage) error {
 	return err
 }
 
-// monthUsage counts what is in one database by the keys and the lengths of values.
-func (d databases) monthUsage(ctx context.Context, u *Usage, x *DatabaseUsage) error {
-	return d.view(ctx, x.Path, func(m *month) error {
+// databaseUsage counts what is in one database by the keys and the lengths of values.
+func (d databases) databaseUsage(ctx context.Context, u *Usage, x *DatabaseUsage) error {
+	return d.view(ctx, x.Path, func(m *dbTx) error {
 		used, err := m.used()
 		if err != nil {
 			return err
 		}
 		x.Free = max(x.Bytes-used, 0)
-		if err := m.recount(nil); err != nil {
+		if err := m.checkCount(nil); err != nil {
 			return err
 		}
 		c := m.meta.Cursor()
@@ -359,7 +359,7 @@ func (d databases) monthUsage(ctx context.Context, u *Usage, x *DatabaseUsage) e
 				continue
 			}
 			x.Sessions++
-			u.Stored[idOf([16]byte(k))] += int64(len(k) + len(v))
+			u.Stored[sessionID([16]byte(k))] += int64(len(k) + len(v))
 		}
 		if err := m.readable(bucketEv, nil, after(nil)); err != nil {
 			return err
@@ -367,10 +367,10 @@ func (d databases) monthUsage(ctx context.Context, u *Usage, x *DatabaseUsage) e
 		c = m.ev.Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
 			if len(k) != len(key{}) {
-				return damagedFile(m.path, "the key of a chunk")
+				return damagedError(m.path, "the key of a chunk")
 			}
 			x.Chunks.add(int64(len(v)))
-			u.Stored[idOf([16]byte(k[:16]))] += int64(len(k) + len(v))
+			u.Stored[sessionID([16]byte(k[:16]))] += int64(len(k) + len(v))
 		}
 		return m.addBodies(u)
 	})

@@ -86,11 +86,11 @@ func (d *lossy) node() int { d.next++; return d.next }
 
 // lossyReader is a file that is read, and synced on behalf of its writer.
 type lossyReader struct {
-	reader
+	fileReader
 	d *lossy
 }
 
-func (d *lossy) open(name string) (reader, error) {
+func (d *lossy) open(name string) (fileReader, error) {
 	f, err := d.osDisk.open(name)
 	if err != nil {
 		return nil, err
@@ -98,17 +98,17 @@ func (d *lossy) open(name string) (reader, error) {
 	return lossyReader{f, d}, nil
 }
 
-func (f lossyReader) Sync() error { return f.d.synchronize(f.Name(), f.reader.Sync) }
+func (f lossyReader) Sync() error { return f.d.synchronize(f.Name(), f.fileReader.Sync) }
 
 type lossyFile struct {
-	writer
+	fileWriter
 	d    *lossy
 	node int
 	size int64
 	path string
 }
 
-func (d *lossy) create(name string) (writer, error) {
+func (d *lossy) create(name string) (fileWriter, error) {
 	f, err := d.osDisk.create(name)
 	if err != nil {
 		return nil, err
@@ -117,18 +117,18 @@ func (d *lossy) create(name string) (writer, error) {
 	defer d.mu.Unlock()
 	node := d.node()
 	d.name(map[string]int{name: node})
-	return &lossyFile{writer: f, d: d, node: node, path: name}, nil
+	return &lossyFile{fileWriter: f, d: d, node: node, path: name}, nil
 }
 
 func (f *lossyFile) Write(b []byte) (int, error) {
-	n, err := f.writer.Write(b)
+	n, err := f.fileWriter.Write(b)
 	f.d.note(op{kind: opWrite, node: f.node, off: f.size, data: bytes.Clone(b[:n])})
 	f.size += int64(n)
 	return n, err
 }
 
 func (f *lossyFile) Truncate(size int64) error {
-	err := f.writer.Truncate(size)
+	err := f.fileWriter.Truncate(size)
 	if err == nil {
 		f.size = size
 		f.d.note(op{kind: opCut, node: f.node, off: size})
@@ -136,7 +136,7 @@ func (f *lossyFile) Truncate(size int64) error {
 	return err
 }
 
-func (f *lossyFile) Sync() error { return f.d.synchronize(f.path, f.writer.Sync) }
+func (f *lossyFile) Sync() error { return f.d.synchronize(f.path, f.fileWriter.Sync) }
 
 // synchronize takes note of a sync of the file at path, if it was one.
 func (d *lossy) synchronize(path string, sync func() error) error {

@@ -41,10 +41,10 @@ func (p *projection) take(key [16]byte, e store.Event) error {
 		return err
 	}
 	if e.Seq == 1 {
-		if !strings.EqualFold(string(p.session.ID), string(idOf(key))) {
-			return fmt.Errorf("event 1: its header names session %s, not %s", p.session.ID, idOf(key))
+		if !strings.EqualFold(string(p.session.ID), string(sessionID(key))) {
+			return fmt.Errorf("event 1: its header names session %s, not %s", p.session.ID, sessionID(key))
 		}
-		p.session.ID = idOf(key)
+		p.session.ID = sessionID(key)
 	}
 	p.session.Head = head
 	return nil
@@ -125,13 +125,13 @@ func appendText(b []byte, s string) []byte {
 // decodeProjection reads a value of bucket meta; nothing of it aliases b.
 func decodeProjection(key [16]byte, b []byte, path string) (p projection, err error) {
 	if len(b) > 4 && b[4] > metaVersion {
-		return p, fmt.Errorf("read %s: session %s: version %d: %w; install a newer mcprec", path, idOf(key), b[4], store.ErrNewer)
+		return p, fmt.Errorf("read %s: session %s: version %d: %w; install a newer mcprec", path, sessionID(key), b[4], store.ErrNewer)
 	}
 	if len(b) < 6 || binary.LittleEndian.Uint32(b) != metaSum(key, b) {
-		return p, damagedFile(path, fmt.Sprintf("facts of session %s", idOf(key)))
+		return p, damagedError(path, fmt.Sprintf("facts of session %s", sessionID(key)))
 	}
 	x := &p.session
-	d := scanner{b: b[6:]}
+	d := fieldReader{b: b[6:]}
 	x.Head.Sealed, p.deleted = b[5]&metaSealed != 0, b[5]&metaDeleted != 0
 	x.Head.Seq, x.Head.At = d.uvarint(), time.Duration(d.uvarint())
 	x.Frames, x.Bytes, x.Lost, p.spooled = d.uvarint(), d.uvarint(), d.uvarint(), int64(d.uvarint())
@@ -159,23 +159,23 @@ func decodeProjection(key [16]byte, b []byte, path string) (p projection, err er
 		x.Doubtful = d.uvarint()
 	}
 	if d.bad {
-		return p, damagedFile(path, fmt.Sprintf("facts of session %s end early", idOf(key)))
+		return p, damagedError(path, fmt.Sprintf("facts of session %s end early", sessionID(key)))
 	}
 	if b[5]&metaMasked != 0 {
 		x.Masked = &store.MaskRules{} // which they are says its first event
 	}
-	x.ID = idOf(key)
+	x.ID = sessionID(key)
 	return p, nil
 }
 
-// scanner reads the fields of a projection.
-type scanner struct {
+// fieldReader reads the fields of a projection.
+type fieldReader struct {
 	b     []byte
 	texts string // the end of it is b, as a string
 	bad   bool
 }
 
-func (d *scanner) uvarint() uint64 {
+func (d *fieldReader) uvarint() uint64 {
 	v, n := binary.Uvarint(d.b)
 	if n <= 0 {
 		d.bad = true
@@ -185,7 +185,7 @@ func (d *scanner) uvarint() uint64 {
 	return v
 }
 
-func (d *scanner) varint() int64 {
+func (d *fieldReader) varint() int64 {
 	v, n := binary.Varint(d.b)
 	if n <= 0 {
 		d.bad = true
@@ -195,7 +195,7 @@ func (d *scanner) varint() int64 {
 	return v
 }
 
-func (d *scanner) take(n uint64) []byte {
+func (d *fieldReader) take(n uint64) []byte {
 	if n > uint64(len(d.b)) {
 		d.bad = true
 		return nil
@@ -205,7 +205,7 @@ func (d *scanner) take(n uint64) []byte {
 	return field
 }
 
-func (d *scanner) text() string {
+func (d *fieldReader) text() string {
 	n := d.uvarint()
 	from := len(d.texts) - len(d.b)
 	if d.take(n) == nil && n > 0 {
@@ -215,7 +215,7 @@ func (d *scanner) text() string {
 }
 
 // labels reads what came later, so that there may be none.
-func (d *scanner) labels() map[string]string {
+func (d *fieldReader) labels() map[string]string {
 	if len(d.b) == 0 {
 		return nil
 	}
@@ -232,13 +232,13 @@ func (d *scanner) labels() map[string]string {
 	return labels
 }
 
-// get returns the projection of a session; ok is false when there is none. A
+// projection returns the projection of a session; ok is false when there is none. A
 // session that is not there is looked for in the counts, because a damaged page
 // may have hidden it.
-func (m *month) get(key [16]byte) (p projection, ok bool, err error) {
+func (m *dbTx) projection(key [16]byte) (p projection, ok bool, err error) {
 	if m.writing {
 		if err := m.tree.writable(key); err != nil {
-			return p, false, damagedFile(m.path, err.Error())
+			return p, false, damagedError(m.path, err.Error())
 		}
 	}
 	if err := m.readable(bucketMeta, key[:], key[:]); err != nil {
@@ -247,18 +247,18 @@ func (m *month) get(key [16]byte) (p projection, ok bool, err error) {
 	v := m.meta.Get(key[:])
 	if v == nil {
 		if m.stale && !m.writing {
-			return p, false, staleFile(m.path)
+			return p, false, staleError(m.path)
 		}
-		return p, false, m.recount(key[:])
+		return p, false, m.checkCount(key[:])
 	}
 	p, err = decodeProjection(key, v, m.path)
 	return p, err == nil, err
 }
 
-// recount compares the sessions in the database with what its head says, and
+// checkCount compares the sessions in the database with what its head says, and
 // looks for one that a search has not found.
-func (m *month) recount(missing []byte) error {
-	want, wantKeys, err := m.count()
+func (m *dbTx) checkCount(missing []byte) error {
+	want, wantKeys, err := m.statedCount()
 	if err != nil {
 		return err
 	}
@@ -270,30 +270,30 @@ func (m *month) recount(missing []byte) error {
 	c := m.meta.Cursor()
 	for k, _ := c.First(); k != nil; k, _ = c.Next() {
 		if n++; len(k) != 16 || n > 1 && bytes.Compare(before[:], k) >= 0 {
-			return damagedFile(m.path, "a session's key")
+			return damagedError(m.path, "a session's key")
 		}
 		before = [16]byte(k)
 		if bytes.Equal(k, missing) {
-			return damagedFile(m.path, fmt.Sprintf("the place of session %s", idOf([16]byte(k))))
+			return damagedError(m.path, fmt.Sprintf("the place of session %s", sessionID([16]byte(k))))
 		}
 		for i := range keys {
 			keys[i] ^= k[i]
 		}
 	}
 	if n != want || keys != wantKeys {
-		return damagedFile(m.path, fmt.Sprintf("sessions in it: %d, and it should hold %d", n, want))
+		return damagedError(m.path, fmt.Sprintf("sessions in it: %d, and it should hold %d", n, want))
 	}
 	return nil
 }
 
-// put stores the projection of a session, and counts a new one.
-func (m *month) put(key [16]byte, p *projection) error {
-	return m.putFacts(key, p.encode(key))
+// putProjection stores the projection of a session, and counts a new one.
+func (m *dbTx) putProjection(key [16]byte, p *projection) error {
+	return m.putEncoded(key, p.encode(key))
 }
 
-func (m *month) putFacts(key [16]byte, facts []byte) error {
+func (m *dbTx) putEncoded(key [16]byte, facts []byte) error {
 	if m.meta.Get(key[:]) == nil {
-		if err := m.add(key); err != nil {
+		if err := m.countSession(key); err != nil {
 			return err
 		}
 	}

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	monthVersion = 1
-	lockRetry    = 1500 * time.Microsecond
+	databaseVersion = 1
+	lockRetry       = 1500 * time.Microsecond
 )
 
 var (
@@ -33,8 +33,8 @@ var (
 	keyHead     = []byte("head")
 )
 
-// month is a database within one transaction.
-type month struct {
+// dbTx is a database within one transaction.
+type dbTx struct {
 	path    string
 	meta    *bolt.Bucket
 	ev      *bolt.Bucket
@@ -43,28 +43,28 @@ type month struct {
 	use     *bolt.Bucket
 	tx      *bolt.Tx
 	writing bool
-	tree    *tree // checks the way before bbolt goes it
-	stale   bool  // its newest transaction may be missing, see metaPages
+	tree    *pageTree // checks the way before bbolt goes it
+	stale   bool      // its newest transaction may be missing, see metaPages
 }
 
 // view runs f in a read transaction of the database at path. It returns an
 // error that is fs.ErrNotExist when there is no such database. f must be quick
 // and call nobody: the file is locked.
-func (d databases) view(ctx context.Context, path string, f func(*month) error) error {
+func (d databases) view(ctx context.Context, path string, f func(*dbTx) error) error {
 	return d.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB, file *os.File) error {
-		return db.View(func(tx *bolt.Tx) error { return inMonth(tx, file, &month{path: path}, f) })
+		return db.View(func(tx *bolt.Tx) error { return inTx(tx, file, &dbTx{path: path}, f) })
 	})
 }
 
 // update runs f in one synced write transaction, in a new database if need be.
-func (d databases) update(ctx context.Context, path string, f func(*month) error) error {
-	if err := d.unlinked(); err != nil {
+func (d databases) update(ctx context.Context, path string, f func(*dbTx) error) error {
+	if err := d.refuseLinks(); err != nil {
 		return err
 	}
 	if _, err := regular(path); isOdd(err) {
 		return err
 	} else if errors.Is(err, fs.ErrNotExist) {
-		if err := d.createMonth(path); err != nil {
+		if err := d.createDatabase(path); err != nil {
 			return fmt.Errorf("create %s: %w", path, err)
 		}
 	}
@@ -74,8 +74,8 @@ func (d databases) update(ctx context.Context, path string, f func(*month) error
 	}
 	return d.withDB(ctx, path, o, func(db *bolt.DB, file *os.File) error {
 		db.AllocSize = 1 << 20
-		private(file)
-		return d.machine.commit(db, file, func(tx *bolt.Tx) error { return inMonth(tx, file, &month{path: path, writing: true}, f) })
+		makePrivate(file)
+		return d.disk.commit(db, file, func(tx *bolt.Tx) error { return inTx(tx, file, &dbTx{path: path, writing: true}, f) })
 	})
 }
 
@@ -87,7 +87,7 @@ func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f fu
 		return err // without bbolt's opening, which is dearer
 	}
 	if o.ReadOnly && info.Size() == 0 {
-		return damagedFile(path, "it is empty") // bbolt would try to fill it
+		return damagedError(path, "it is empty") // bbolt would try to fill it
 	}
 	var file *os.File
 	o.Timeout = 1
@@ -102,7 +102,7 @@ func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f fu
 			db, err := bolt.Open(path, 0o600, &o)
 			if err != nil {
 				whole = true
-				return openError(path, err)
+				return explainOpenError(path, err)
 			}
 			if !underName(file, path) { // replaced while we waited for its lock
 				whole = true
@@ -119,7 +119,7 @@ func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f fu
 			unlock(file) // closing is not enough: what is still mapped keeps the lock
 			_ = file.Close()
 		}
-		if !errors.Is(err, store.ErrBusy) || ctx.Value(hasty{}) != nil || time.Now().After(deadline) {
+		if !errors.Is(err, store.ErrBusy) || ctx.Value(noWaitKey{}) != nil || time.Now().After(deadline) {
 			return err
 		}
 		if err := pause(ctx, lockRetry); err != nil {
@@ -135,20 +135,20 @@ func underName(file interface{ Stat() (fs.FileInfo, error) }, path string) bool 
 	return err1 == nil && err2 == nil && os.SameFile(held, named)
 }
 
-// inMonth runs f on the buckets of a transaction, after a look at the version.
-func inMonth(tx *bolt.Tx, file *os.File, m *month, f func(*month) error) (err error) {
+// inTx runs f on the buckets of a transaction, after a look at the version.
+func inTx(tx *bolt.Tx, file *os.File, m *dbTx, f func(*dbTx) error) (err error) {
 	if m.tree, err = openTree(file); err != nil {
-		return damagedFile(m.path, err.Error())
+		return damagedError(m.path, err.Error())
 	}
 	if m.stale = !metaPages(file, int(m.tree.pageSize)); m.stale && m.writing {
-		return staleFile(m.path) // what is missing would be missed no more
+		return staleError(m.path) // what is missing would be missed no more
 	}
 	m.head, m.meta, m.ev = tx.Bucket(bucketMonth), tx.Bucket(bucketMeta), tx.Bucket(bucketEv)
 	if m.head == nil || m.meta == nil || m.ev == nil {
-		return damagedFile(m.path, "a bucket is missing")
+		return damagedError(m.path, "a bucket is missing")
 	}
 	m.tx, m.bodies, m.use = tx, tx.Bucket(bucketBody), tx.Bucket(bucketUse)
-	if _, _, err := m.count(); err != nil {
+	if _, _, err := m.statedCount(); err != nil {
 		return err
 	}
 	if m.bodies != nil {
@@ -159,81 +159,81 @@ func inMonth(tx *bolt.Tx, file *os.File, m *month, f func(*month) error) (err er
 }
 
 // readable checks the way to the keys of a bucket from first to last.
-func (m *month) readable(bucket, first, last []byte) error {
+func (m *dbTx) readable(bucket, first, last []byte) error {
 	if err := m.tree.readable(bucket, first, last); err != nil {
-		return damagedFile(m.path, err.Error())
+		return damagedError(m.path, err.Error())
 	}
 	return nil
 }
 
-// count returns how many sessions the database says it has, and the exclusive
+// statedCount returns how many sessions the database says it has, and the exclusive
 // or of their keys: what shows that one has vanished.
-func (m *month) count() (n uint64, keys [16]byte, err error) {
+func (m *dbTx) statedCount() (n uint64, keys [16]byte, err error) {
 	v := m.head.Get(keyHead)
 	if len(v) < 1 {
-		return 0, keys, damagedFile(m.path, "no head")
+		return 0, keys, damagedError(m.path, "no head")
 	}
-	if v[0] > monthVersion {
+	if v[0] > databaseVersion {
 		return 0, keys, fmt.Errorf("read %s: database version %d: %w; install a newer mcprec", m.path, v[0], store.ErrNewer)
 	}
-	if !checkMonthHead(v) {
-		return 0, keys, damagedFile(m.path, "its head")
+	if !isCount(v) {
+		return 0, keys, damagedError(m.path, "its head")
 	}
 	return binary.LittleEndian.Uint64(v[1:]), [16]byte(v[9:]), nil
 }
 
-// add counts a new session.
-func (m *month) add(key [16]byte) error {
-	n, keys, err := m.count()
+// countSession counts a new session.
+func (m *dbTx) countSession(key [16]byte) error {
+	n, keys, err := m.statedCount()
 	if err != nil {
 		return err
 	}
 	for i := range keys {
 		keys[i] ^= key[i]
 	}
-	return m.head.Put(keyHead, monthHead(n+1, keys))
+	return m.head.Put(keyHead, encodeCount(n+1, keys))
 }
 
-func checkMonthHead(v []byte) bool {
+func isCount(v []byte) bool {
 	return len(v) == 29 && crc32.Checksum(v[:25], castagnoli) == binary.LittleEndian.Uint32(v[25:])
 }
 
-func monthHead(n uint64, keys [16]byte) []byte {
-	v := binary.LittleEndian.AppendUint64([]byte{monthVersion}, n)
+func encodeCount(n uint64, keys [16]byte) []byte {
+	v := binary.LittleEndian.AppendUint64([]byte{databaseVersion}, n)
 	v = append(v, keys[:]...)
 	return binary.LittleEndian.AppendUint32(v, crc32.Checksum(v, castagnoli))
 }
 
-// createMonth makes an empty database under another name, synced, and gives it
+// createDatabase makes an empty database under another name, synced, and gives it
 // its name: a power cut never leaves half a database under that.
-func (d databases) createMonth(path string) error {
-	made, err := d.makeDirs()
+func (d databases) createDatabase(path string) error {
+	made, err := d.makeFolders()
 	if err == nil && made {
-		err = d.machine.syncDir(d.dir)
+		err = d.disk.syncDir(d.dir)
 	}
 	if err != nil {
 		return err
 	}
-	temp, err := d.emptyMonth(path)
+	temp, err := d.emptyDatabase(path)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = d.machine.remove(temp) }()
-	if err := d.machine.rename(temp, path, false); err != nil && !errors.Is(err, fs.ErrExist) {
+	defer func() { _ = d.disk.remove(temp) }()
+	if err := d.disk.rename(temp, path, false); err != nil && !errors.Is(err, fs.ErrExist) {
 		return d.renameNew(temp, path)
 	}
-	return d.machine.syncDir(d.storeDir())
+	return d.disk.syncDir(d.storeDir())
 }
 
-// emptyMonth makes an empty database, synced, under a name of its own.
-func (d databases) emptyMonth(path string) (name string, err error) {
+// emptyDatabase makes an empty database, synced, under a name of its own.
+func (d databases) emptyDatabase(path string) (name string, err error) {
 	temp, err := os.CreateTemp(d.storeDir(), filepath.Base(path)+".new-*")
 	if err != nil {
 		return "", err
 	}
 	defer func() {
 		if err != nil {
-			_ = d.machine.remove(temp.Name())
+			_ = d.disk.remove(temp.Name())
 		}
 	}()
 	if err := temp.Close(); err != nil {
@@ -246,13 +246,13 @@ func (d databases) emptyMonth(path string) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = d.machine.commit(db, nil, func(tx *bolt.Tx) error {
+	err = d.disk.commit(db, nil, func(tx *bolt.Tx) error {
 		for _, name := range [][]byte{bucketMeta, bucketEv, bucketMonth} {
 			if _, err := tx.CreateBucket(name); err != nil {
 				return err
 			}
 		}
-		return tx.Bucket(bucketMonth).Put(keyHead, monthHead(0, [16]byte{}))
+		return tx.Bucket(bucketMonth).Put(keyHead, encodeCount(0, [16]byte{}))
 	})
 	return temp.Name(), errors.Join(err, db.Close())
 }
@@ -268,10 +268,10 @@ func (d databases) renameNew(temp, path string) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
-	if err := d.machine.rename(temp, path, true); err != nil {
+	if err := d.disk.rename(temp, path, true); err != nil {
 		return err
 	}
-	return d.machine.syncDir(d.storeDir())
+	return d.disk.syncDir(d.storeDir())
 }
 
 // guarded runs f, which uses the bbolt file at path, and makes an error of what
@@ -281,19 +281,19 @@ func guarded(path string, f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			err = damagedFile(path, fmt.Sprint(r))
+			err = damagedError(path, fmt.Sprint(r))
 		}
 	}()
 	return f()
 }
 
-// damagedFile says that a database is damaged and what is not.
-func damagedFile(path, cause string) error {
+// damagedError says that a database is damaged and what is not.
+func damagedError(path, cause string) error {
 	return fmt.Errorf("read %s: %s: %w (the other databases in its folder and the spools are not affected; mcprec repair saves what it holds)", path, cause, store.ErrCorrupt)
 }
 
-// openError names what stands behind a refusal of bbolt to open a file.
-func openError(path string, err error) error {
+// explainOpenError names what stands behind a refusal of bbolt to open a file.
+func explainOpenError(path string, err error) error {
 	var number syscall.Errno
 	var pathError *fs.PathError
 	switch {
@@ -308,7 +308,7 @@ func openError(path string, err error) error {
 	case errors.As(err, &pathError), errors.As(err, &number):
 		return fmt.Errorf("open %s: %w", filepath.Base(path), lockError(err))
 	}
-	return damagedFile(path, err.Error())
+	return damagedError(path, err.Error())
 }
 
 // metaPages reports whether both meta pages of a bbolt file are whole. If one
@@ -329,7 +329,7 @@ func metaPages(f *os.File, pageSize int) bool {
 	return true
 }
 
-// staleFile says that what a file holds may not be all.
-func staleFile(path string) error {
+// staleError says that what a file holds may not be all.
+func staleError(path string) error {
 	return fmt.Errorf("read %s: one of its two meta pages is damaged, so its newest transaction may be missing: %w (mcprec repair looks for it)", path, store.ErrCorrupt)
 }

@@ -141,7 +141,7 @@ func TestOddFiles(t *testing.T) {
 // those who ask for the lock still exclude each other.
 func TestOddLock(t *testing.T) {
 	s := testStore(t, t.TempDir())
-	if _, err := s.makeDirs(); err != nil {
+	if _, err := s.makeFolders(); err != nil {
 		t.Fatal(err)
 	}
 	path := s.spoolDir() + "/fold.lock"

@@ -4,7 +4,7 @@ package boltstore
 
 import "os"
 
-const noFollow, noWait = 0, 0
+const noFollow, noBlock = 0, 0
 
 // unlock does nothing: the locks of a file are bbolt's own affair here.
 func unlock(*os.File) {}

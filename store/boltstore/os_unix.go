@@ -10,8 +10,8 @@ import (
 const (
 	// noFollow has an opening fail where the name is a symbolic link.
 	noFollow = syscall.O_NOFOLLOW
-	// noWait has the opening of a named pipe not wait for its other end.
-	noWait = syscall.O_NONBLOCK
+	// noBlock has the opening of a named pipe not wait for its other end.
+	noBlock = syscall.O_NONBLOCK
 )
 
 // unlock releases bbolt's lock on a file that stays open.

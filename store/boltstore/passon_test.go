@@ -63,7 +63,7 @@ func TestFaultsArePassedOn(t *testing.T) {
 			for n := 1; ; n++ {
 				d := &faulty{at: n, err: syscall.EIO}
 				s := died(t, live)
-				s.machine = broken(d)
+				s.disk = broken(d)
 				got, err := op.run(s)
 				met := d.mend()
 				if len(met) == 0 {
@@ -75,7 +75,7 @@ func TestFaultsArePassedOn(t *testing.T) {
 				if err != nil && !errors.Is(err, syscall.EIO) {
 					t.Errorf("call %d, %s, failed: %v", n, met[0], err)
 				}
-				s.machine = theMachine()
+				s.disk = theDisk()
 				if deleted := op.name == "delete" || op.name == "delete folded"; !deleted {
 					mustRead(t, s, testID(1), testLog(1, 20, 100, true))
 				} else if _, err2 := readAll(s, testID(1)); err == nil && op.name == "delete" && !errors.Is(err2, store.ErrNotFound) {
@@ -103,7 +103,7 @@ func salvagedEvents(t *testing.T, s *Store, id store.SessionID) (n int, err erro
 // it is released; a hold that is refused keeps nobody out.
 func TestHoldDead(t *testing.T) {
 	s := testStore(t, t.TempDir())
-	if _, err := s.makeDirs(); err != nil {
+	if _, err := s.makeFolders(); err != nil {
 		t.Fatal(err)
 	}
 	lock, err := s.lockLive(testID(1))

@@ -27,11 +27,11 @@ func newPowered(t *testing.T, sync time.Duration) *powered {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.makeDirs(); err != nil {
+	if _, err := s.makeFolders(); err != nil {
 		t.Fatal(err)
 	}
 	d := newLossy(s.dir)
-	s.machine.disk, s.machine.committer = d, d
+	s.disk.fileSystem, s.disk.committer = d, d
 	return &powered{T: t, s: s, d: d, logs: map[store.SessionID][]store.Event{}}
 }
 
@@ -48,7 +48,7 @@ func (p *powered) record(n, events int, written func(id store.SessionID, seq uin
 		}
 		written(id, e.Seq)
 		if i%5 == 3 {
-			if _, err := p.s.fold(p.Context(), id, x.(*spool).key, pace{}); err != nil {
+			if _, err := p.s.fold(p.Context(), id, x.(*spool).key, foldLimit{}); err != nil {
 				p.Fatal(err)
 			}
 		}
@@ -113,7 +113,7 @@ func (p *powered) survive(k int, keep leftover, r *rand.Rand) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	s := testStore(p.T, dir)
 	defer func() { _ = s.Close() }()
-	if _, err := s.makeDirs(); err != nil {
+	if _, err := s.makeFolders(); err != nil {
 		p.Fatal(err)
 	}
 	for path, b := range files {
@@ -217,7 +217,7 @@ func TestFailedCommit(t *testing.T) {
 		p.logs[testID(1)] = testLog(1, 5, 700, true)
 		x := startSpool(t, p.s, p.logs[testID(1)][:3])
 		p.d.late = late
-		_, _ = p.s.fold(t.Context(), testID(1), x.(*spool).key, pace{})
+		_, _ = p.s.fold(t.Context(), testID(1), x.(*spool).key, foldLimit{})
 		if err := x.Write(asParts(p.logs[testID(1)][3:])); err != nil {
 			t.Fatal(err)
 		}

@@ -97,7 +97,7 @@ func TestModes(t *testing.T) {
 func TestLinks(t *testing.T) {
 	made := testStore(t, t.TempDir())
 	use(t, made)
-	month := filepath.Base(made.monthPath(got(testID(1).Bytes())))
+	month := filepath.Base(made.databasePath(got(testID(1).Bytes())))
 	for _, name := range []string{"spool", "store", "store/" + month, "spool/fold.lock", "store/compact.lock", "spool/" + string(testID(1)) + ".lock", "spool/" + string(testID(1)) + ".log", "redact.key"} {
 		s, target := testStore(t, t.TempDir()), filepath.Join(t.TempDir(), "target")
 		switch {
@@ -106,7 +106,7 @@ func TestLinks(t *testing.T) {
 				t.Fatal(err)
 			}
 		default:
-			if _, err := s.makeDirs(); err != nil {
+			if _, err := s.makeFolders(); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(target, []byte("mine"), 0o600); err != nil {

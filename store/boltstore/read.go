@@ -13,16 +13,16 @@ import (
 
 // source is where a session is: its facts in the database, its spool, or both.
 type source struct {
-	db     databases
-	id     store.SessionID
-	key    [16]byte
-	path   string // of the database
-	facts  projection
-	known  bool    // the database has facts
-	spool  reader  // nil: all is in the database
-	folded bool    // read what is in the database, whether or not there is more
-	first  []chunk // of what is in the database, from the Seq asked for
-	stale  error   // the database may lack its newest events
+	db         databases
+	id         store.SessionID
+	key        [16]byte
+	path       string // of the database
+	projection projection
+	known      bool       // the database has facts
+	spool      fileReader // nil: all is in the database
+	folded     bool       // read what is in the database, whether or not there is more
+	first      []chunk    // of what is in the database, from the Seq asked for
+	stale      error      // the database may lack its newest events
 }
 
 // close lets go of the spool.
@@ -40,7 +40,7 @@ func (s *Store) locate(ctx context.Context, id store.SessionID, from uint64) (*s
 	if err != nil {
 		return nil, err
 	}
-	x := &source{db: s.databases, id: idOf(key), key: key, path: s.monthPath(key)}
+	x := &source{db: s.databases, id: sessionID(key), key: key, path: s.databasePath(key)}
 	for try := 0; ; try++ {
 		if x.spool, err = s.openSpool(x.id, key); err != nil && !errors.Is(err, fs.ErrNotExist) && !isOdd(err) {
 			return nil, err
@@ -48,15 +48,15 @@ func (s *Store) locate(ctx context.Context, id store.SessionID, from uint64) (*s
 		err = x.look(ctx, from)
 		switch {
 		case err != nil && x.spool != nil && ctx.Err() == nil:
-			x.facts, x.known = projection{}, false // the spool has all of it
+			x.projection, x.known = projection{}, false // the spool has all of it
 			return x, nil
 		case err != nil:
 			x.close()
 			return nil, err
-		case x.known && x.facts.deleted:
+		case x.known && x.projection.deleted:
 			x.close()
 			return nil, store.ErrNotFound
-		case x.known && x.facts.spooled == 0:
+		case x.known && x.projection.spooled == 0:
 			x.close()
 			x.spool = nil
 			return x, nil
@@ -65,7 +65,7 @@ func (s *Store) locate(ctx context.Context, id store.SessionID, from uint64) (*s
 		case try == 0:
 			continue // it may have been opened or folded in between
 		case x.known:
-			x.stale = fmt.Errorf("spool %s is gone; events after %d were in it: %w", s.spoolPath(id), x.facts.session.Head.Seq, store.ErrCorrupt)
+			x.stale = fmt.Errorf("spool %s is gone; events after %d were in it: %w", s.spoolPath(id), x.projection.session.Head.Seq, store.ErrCorrupt)
 			x.folded = true
 			return x, x.look(ctx, from)
 		}
@@ -75,16 +75,16 @@ func (s *Store) locate(ctx context.Context, id store.SessionID, from uint64) (*s
 
 // look asks the database for the facts and the first chunks of a session.
 func (x *source) look(ctx context.Context, from uint64) error {
-	x.facts, x.known = projection{}, false
-	err := x.db.view(ctx, x.path, func(m *month) (err error) {
-		if x.facts, x.known, err = m.get(x.key); err != nil || !x.known || x.facts.deleted {
+	x.projection, x.known = projection{}, false
+	err := x.db.view(ctx, x.path, func(m *dbTx) (err error) {
+		if x.projection, x.known, err = m.projection(x.key); err != nil || !x.known || x.projection.deleted {
 			return err
 		}
-		head := x.facts.session.Head
+		head := x.projection.session.Head
 		if m.stale && !head.Sealed {
-			x.stale = staleFile(x.path) // there may have been more
+			x.stale = staleError(x.path) // there may have been more
 		}
-		if from == 0 || x.facts.spooled != 0 && !x.folded {
+		if from == 0 || x.projection.spooled != 0 && !x.folded {
 			return nil
 		}
 		x.first, err = m.chunks(x.key, from, head.Seq)
@@ -96,10 +96,10 @@ func (x *source) look(ctx context.Context, from uint64) error {
 	return err
 }
 
-// facts returns what the database at path says of a session.
-func (d databases) facts(ctx context.Context, path string, key [16]byte) (p projection, ok bool, err error) {
-	err = d.view(ctx, path, func(m *month) (err error) {
-		p, ok, err = m.get(key)
+// projection returns what the database at path says of a session.
+func (d databases) projection(ctx context.Context, path string, key [16]byte) (p projection, ok bool, err error) {
+	err = d.view(ctx, path, func(m *dbTx) (err error) {
+		p, ok, err = m.projection(key)
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,7 +113,7 @@ func (x *source) unfolded() mark {
 	if !x.known {
 		return spoolStart
 	}
-	return x.facts.mark()
+	return x.projection.mark()
 }
 
 const (
@@ -150,7 +150,7 @@ func (s *Store) read(ctx context.Context, id store.SessionID, from uint64, o sto
 		}
 	}
 	start := spoolStart
-	if m := x.unfolded(); x.facts.spooled != 0 && from >= m.Seq {
+	if m := x.unfolded(); x.projection.spooled != 0 && from >= m.Seq {
 		start = m
 	}
 	r := newSpoolReader(x.spool, start)
@@ -187,20 +187,20 @@ func (s *Store) readSpool(ctx context.Context, x *source, r *spoolReader, from u
 			if err != nil {
 				return err
 			}
-			if !ok && x.known && r.off < x.facts.spooled {
+			if !ok && x.known && r.off < x.projection.spooled {
 				if on, err := s.detour(ctx, x, r, from, yield); !on || err != nil {
 					return err
 				}
 				continue
 			}
 			if !ok && !live && !r.ended {
-				if err := r.finish(); err != nil {
+				if err := r.end(); err != nil {
 					return err
 				}
 				continue
 			}
 			if !ok {
-				if err := r.stuck(); err != nil {
+				if err := r.checkLive(); err != nil {
 					return err
 				}
 				break
@@ -227,7 +227,7 @@ func (s *Store) detour(ctx context.Context, x *source, r *spoolReader, from uint
 		return on
 	})
 	*r = *newSpoolReader(r.f, x.unfolded())
-	return on && x.facts.spooled != 0, err
+	return on && x.projection.spooled != 0, err
 }
 
 // poll waits for the next look at a live spool.
@@ -247,7 +247,7 @@ func (s *Store) poll(ctx context.Context) error {
 // readChunks yields from the database, which is open only while chunks are
 // copied out of it.
 func (x *source) readChunks(ctx context.Context, from uint64, yield func(store.Event, error) bool) error {
-	for from <= x.facts.session.Head.Seq {
+	for from <= x.projection.session.Head.Seq {
 		chunks := x.first
 		if x.first = nil; chunks == nil {
 			if err := x.again(ctx, from); err != nil {
@@ -286,7 +286,7 @@ func (x *source) again(ctx context.Context, from uint64) error {
 	if err := x.look(ctx, from); err != nil {
 		return err
 	}
-	if !x.known || x.facts.deleted {
+	if !x.known || x.projection.deleted {
 		return store.ErrNotFound
 	}
 	return nil
@@ -295,7 +295,7 @@ func (x *source) again(ctx context.Context, from uint64) error {
 // chunks copies chunks of a session from the one that holds Seq from on, up to
 // batchSize bytes of events but at least one, and not past Seq last. No event is
 // missing between them.
-func (m *month) chunks(id [16]byte, from, last uint64) (chunks []chunk, err error) {
+func (m *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err error) {
 	if from > last {
 		return nil, nil
 	}
@@ -314,18 +314,18 @@ func (m *month) chunks(id [16]byte, from, last uint64) (chunks []chunk, err erro
 	}
 	for size := 0; size < batchSize && from <= last; k, v = c.Next() {
 		if len(k) != len(key{}) || [16]byte(k[:16]) != id {
-			return nil, damagedFile(m.path, fmt.Sprintf("session %s: event %d is missing", idOf(id), from))
+			return nil, damagedError(m.path, fmt.Sprintf("session %s: event %d is missing", sessionID(id), from))
 		}
 		x := chunk{key: key(k), data: append([]byte(nil), v...)}
-		f, err := x.facts()
+		f, err := x.header()
 		if err != nil {
-			return nil, fmt.Errorf("read %s: session %s: event %d: %w", m.path, idOf(id), from, err)
+			return nil, fmt.Errorf("read %s: session %s: event %d: %w", m.path, sessionID(id), from, err)
 		}
 		if len(chunks) == 0 && f.first <= from && f.last >= from {
 			from = f.first
 		}
 		if f.first != from {
-			return nil, damagedFile(m.path, fmt.Sprintf("session %s: event %d is missing", idOf(id), from))
+			return nil, damagedError(m.path, fmt.Sprintf("session %s: event %d is missing", sessionID(id), from))
 		}
 		for i, b := range f.bodies {
 			if f.bodies[i], err = m.body(id, b); err != nil {
@@ -362,7 +362,7 @@ func (s *Store) Settled(ctx context.Context, id store.SessionID) (head store.Hea
 		return head, false
 	}
 	defer x.close()
-	return x.facts.session.Head, x.spool == nil
+	return x.projection.session.Head, x.spool == nil
 }
 
 func (s *Store) head(ctx context.Context, id store.SessionID) (head store.Head, err error) {
@@ -376,9 +376,9 @@ func (s *Store) head(ctx context.Context, id store.SessionID) (head store.Head, 
 	}
 	defer x.close()
 	if x.spool == nil {
-		return x.facts.session.Head, x.stale
+		return x.projection.session.Head, x.stale
 	}
-	head = x.facts.session.Head
+	head = x.projection.session.Head
 	err = s.rest(ctx, x, func(e store.Event) (err error) {
 		head, err = head.Next(e)
 		return err
@@ -416,7 +416,7 @@ func (s *Store) rest(ctx context.Context, x *source, f func(store.Event) error) 
 		return err
 	}
 	r := newSpoolReader(x.spool, x.unfolded())
-	r.reuse, r.brief = true, live
+	r.reuse, r.bounded = true, live
 	for {
 		e, ok, err := r.read()
 		switch {
@@ -427,9 +427,9 @@ func (s *Store) rest(ctx context.Context, x *source, f func(store.Event) error) 
 				return err
 			}
 		case live || r.ended:
-			return errors.Join(r.stuck(), ctx.Err())
+			return errors.Join(r.checkLive(), ctx.Err())
 		default:
-			if err := r.finish(); err != nil {
+			if err := r.end(); err != nil {
 				return err
 			}
 		}

@@ -79,7 +79,7 @@ func (s repair) odd(ctx context.Context) error {
 
 // months repairs the databases.
 func (s repair) months(ctx context.Context) error {
-	paths, faults, err := s.paths()
+	paths, faults, err := s.databasePaths()
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s repair) months(ctx context.Context) error {
 	}
 	for _, path := range paths {
 		var fault error
-		if err := s.verifyMonth(ctx, path, func(err error) { fault = errors.Join(fault, err) }); err != nil {
+		if err := s.verifyDatabase(ctx, path, func(err error) { fault = errors.Join(fault, err) }); err != nil {
 			fault = errors.Join(fault, err)
 		}
 		switch {
@@ -117,7 +117,7 @@ func (s repair) month(ctx context.Context, path string) (r Repaired, err error) 
 		}
 		defer unlock()
 	}
-	f, release, err := s.holdMonth(ctx, path, s.dry)
+	f, release, err := s.lockDatabase(ctx, path, s.dry)
 	if err != nil {
 		return r, err
 	}
@@ -126,12 +126,12 @@ func (s repair) month(ctx context.Context, path string) (r Repaired, err error) 
 	if err != nil {
 		return r, fmt.Errorf("read %s: %w", path, err)
 	}
-	b := &rebuilding{s: s.Store, w: w, path: path, r: Repaired{Path: path}}
+	b := &rebuild{s: s.Store, w: w, path: path, r: Repaired{Path: path}}
 	if !s.dry {
-		if b.temp, err = s.emptyMonth(path + ".repair"); err != nil {
+		if b.temp, err = s.emptyDatabase(path + ".repair"); err != nil {
 			return r, err
 		}
-		defer func() { _ = s.machine.remove(b.temp) }()
+		defer func() { _ = s.disk.remove(b.temp) }()
 	}
 	if err := b.sessions(ctx); err != nil {
 		return r, err
@@ -144,27 +144,27 @@ func (s repair) month(ctx context.Context, path string) (r Repaired, err error) 
 	return b.r, err
 }
 
-// rebuilding is the making of a new database from a wreck.
-type rebuilding struct {
+// rebuild is the making of a new database from a wreck.
+type rebuild struct {
 	s     *Store
-	w     *wreck
+	w     *databaseScan
 	path  string
 	temp  string // the new file; "": none is made
 	r     Repaired
 	found [][16]byte
-	batch []rebuilt
+	batch []rebuiltSession
 	size  int
 	aside []store.SessionID // whose spools are damaged and used up
 }
 
-// rebuilt is a session as it goes into the new file.
-type rebuilt struct {
-	key    [16]byte
-	facts  projection
-	chunks []chunk
+// rebuiltSession is a session as it goes into the new file.
+type rebuiltSession struct {
+	key        [16]byte
+	projection projection
+	chunks     []chunk
 }
 
-func (b *rebuilding) sessions(ctx context.Context) error {
+func (b *rebuild) sessions(ctx context.Context) error {
 	keys := slices.SortedFunc(maps.Keys(b.w.sessions), func(x, y [16]byte) int { return bytes.Compare(x[:], y[:]) })
 	for _, key := range keys {
 		if err := ctx.Err(); err != nil {
@@ -172,7 +172,7 @@ func (b *rebuilding) sessions(ctx context.Context) error {
 		}
 		b.found = append(b.found, key)
 		if err := b.session(ctx, key); err != nil {
-			return fmt.Errorf("session %s: %w", idOf(key), err)
+			return fmt.Errorf("session %s: %w", sessionID(key), err)
 		}
 	}
 	return b.flush(ctx)
@@ -180,14 +180,14 @@ func (b *rebuilding) sessions(ctx context.Context) error {
 
 // session takes one session over. One that is removed stays so; one whose spool
 // is whole is folded anew from that.
-func (b *rebuilding) session(ctx context.Context, key [16]byte) error {
-	g := &gathering{s: b.s, key: key, id: idOf(key)}
-	x := rebuilt{key: key}
+func (b *rebuild) session(ctx context.Context, key [16]byte) error {
+	g := &salvage{s: b.s, key: key, id: sessionID(key)}
+	x := rebuiltSession{key: key}
 	if err := g.fromWreck(b.w, b.path); err != nil {
 		return err
 	}
-	if g.facts != nil && g.facts.deleted {
-		x.facts.deleted = true
+	if g.projection != nil && g.projection.deleted {
+		x.projection.deleted = true
 		return b.add(ctx, x)
 	}
 	if exists, fault := b.s.spoolFault(ctx, g.id); exists && fault == nil {
@@ -205,7 +205,7 @@ func (b *rebuilding) session(ctx context.Context, key [16]byte) error {
 		return err
 	}
 	c := &chunker{id: key}
-	if err := c.take(&x.facts, events); err != nil {
+	if err := c.take(&x.projection, events); err != nil {
 		return err
 	}
 	x.chunks = c.done
@@ -222,7 +222,7 @@ func (s *Store) spoolFault(ctx context.Context, id store.SessionID) (exists bool
 }
 
 // add puts a session into the new file, some at a time.
-func (b *rebuilding) add(ctx context.Context, x rebuilt) error {
+func (b *rebuild) add(ctx context.Context, x rebuiltSession) error {
 	b.batch = append(b.batch, x)
 	for _, c := range x.chunks {
 		b.size += len(c.data)
@@ -233,14 +233,14 @@ func (b *rebuilding) add(ctx context.Context, x rebuilt) error {
 	return b.flush(ctx)
 }
 
-func (b *rebuilding) flush(ctx context.Context) error {
+func (b *rebuild) flush(ctx context.Context) error {
 	batch := b.batch
 	if b.batch, b.size = nil, 0; b.temp == "" || len(batch) == 0 {
 		return nil
 	}
-	return b.s.update(ctx, b.temp, func(m *month) error {
+	return b.s.update(ctx, b.temp, func(m *dbTx) error {
 		for i := range batch {
-			if err := m.store(batch[i].key, batch[i].chunks, &batch[i].facts); err != nil {
+			if err := m.putSession(batch[i].key, batch[i].chunks, &batch[i].projection); err != nil {
 				return err
 			}
 		}
@@ -249,7 +249,7 @@ func (b *rebuilding) flush(ctx context.Context) error {
 }
 
 // countGone compares what was found with what the old file says it held.
-func (b *rebuilding) countGone() {
+func (b *rebuild) countGone() {
 	b.r.Unknown = !b.w.counted
 	if n := uint64(len(b.found)); n < b.w.want {
 		b.r.Gone = b.w.want - n
@@ -261,15 +261,15 @@ func (b *rebuilding) countGone() {
 				missing[i] ^= key[i]
 			}
 		}
-		b.r.GoneID = idOf(missing)
+		b.r.GoneID = sessionID(missing)
 	}
 }
 
 // exchange gives the new file the name of the old one, which gets another: the
 // name always stands for one of them.
-func (b *rebuilding) exchange(ctx context.Context) (kept string, err error) {
+func (b *rebuild) exchange(ctx context.Context) (kept string, err error) {
 	var fault error
-	if err := b.s.verifyMonth(ctx, b.temp, func(err error) { fault = err }); err != nil || fault != nil {
+	if err := b.s.verifyDatabase(ctx, b.temp, func(err error) { fault = err }); err != nil || fault != nil {
 		return "", errors.Join(err, fault)
 	}
 	for n := 1; ; n++ {
@@ -277,21 +277,21 @@ func (b *rebuilding) exchange(ctx context.Context) (kept string, err error) {
 		if n > 1 {
 			kept = fmt.Sprintf("%s-%d", kept, n)
 		}
-		if err = b.s.machine.rename(b.path, kept, false); !errors.Is(err, fs.ErrExist) {
+		if err = b.s.disk.rename(b.path, kept, false); !errors.Is(err, fs.ErrExist) {
 			break
 		}
 	}
 	if err != nil { // there are no links here
-		err = b.s.machine.rename(b.path, kept, true)
+		err = b.s.disk.rename(b.path, kept, true)
 	}
 	if err == nil {
-		err = b.s.machine.rename(b.temp, b.path, true)
+		err = b.s.disk.rename(b.temp, b.path, true)
 	}
-	if err = errors.Join(err, b.s.machine.syncDir(b.s.storeDir())); err != nil {
+	if err = errors.Join(err, b.s.disk.syncDir(b.s.storeDir())); err != nil {
 		return kept, err
 	}
 	for _, id := range b.aside {
-		if err := b.s.machine.rename(b.s.spoolPath(id), b.s.spoolFile(id, ".damaged"), true); err != nil {
+		if err := b.s.disk.rename(b.s.spoolPath(id), b.s.spoolFile(id, ".damaged"), true); err != nil {
 			return kept, err
 		}
 	}
@@ -331,8 +331,8 @@ func (s repair) spool(ctx context.Context, id store.SessionID, path string) (r R
 		return r, false, err
 	}
 	defer release()
-	g := &gathering{s: s.Store, key: key, id: id, found: map[uint64]store.Event{}}
-	if p, ok, err := s.facts(ctx, s.monthPath(key), key); err != nil || ok && p.deleted {
+	g := &salvage{s: s.Store, key: key, id: id, found: map[uint64]store.Event{}}
+	if p, ok, err := s.projection(ctx, s.databasePath(key), key); err != nil || ok && p.deleted {
 		return r, false, err
 	}
 	before := uint64(0)
@@ -364,18 +364,18 @@ func (s repair) spool(ctx context.Context, id store.SessionID, path string) (r R
 
 // replaceSession stores a session in the place of what the database has of it.
 func (s *Store) replaceSession(ctx context.Context, key [16]byte, events []store.Event) error {
-	x := rebuilt{key: key}
+	x := rebuiltSession{key: key}
 	c := &chunker{id: key}
-	if err := c.take(&x.facts, events); err != nil {
+	if err := c.take(&x.projection, events); err != nil {
 		return err
 	}
-	return s.update(ctx, s.monthPath(key), func(m *month) error {
-		if _, _, err := m.get(key); err != nil {
+	return s.update(ctx, s.databasePath(key), func(m *dbTx) error {
+		if _, _, err := m.projection(key); err != nil {
 			return err
 		}
 		if err := m.removeChunks(key); err != nil {
 			return err
 		}
-		return m.store(key, c.done, &x.facts)
+		return m.putSession(key, c.done, &x.projection)
 	})
 }

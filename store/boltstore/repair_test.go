@@ -23,7 +23,7 @@ func TestDamagedSpools(t *testing.T) {
 	events := testLog(1, 60, 250, true)
 	p := startSpool(t, live, events[:30])
 	early := died(t, live)
-	if _, err := live.fold(t.Context(), testID(1), p.(*spool).key, pace{}); err != nil {
+	if _, err := live.fold(t.Context(), testID(1), p.(*spool).key, foldLimit{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Write(asParts(events[30:])); err != nil {
@@ -157,7 +157,7 @@ func TestSalvage(t *testing.T) {
 		t.Fatal(err)
 	}
 	key, _ := testID(1).Bytes()
-	path := s.monthPath(key)
+	path := s.databasePath(key)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestRepairKeepsNewer(t *testing.T) {
 		t.Fatal(err)
 	}
 	key, _ := testID(1).Bytes()
-	err := s.update(t.Context(), s.monthPath(key), func(m *month) error {
+	err := s.update(t.Context(), s.databasePath(key), func(m *dbTx) error {
 		k := chunkKey(key, 1)
 		v := bytes.Clone(m.ev.Get(k[:]))
 		v[4] = chunkVersion + 1

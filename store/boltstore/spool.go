@@ -25,7 +25,7 @@ type spool struct {
 	s    *Store
 	id   store.SessionID
 	key  [16]byte
-	f    writer
+	f    fileWriter
 	lock *flock.Flock
 	made bool // the store's folders, whose names are then to be made durable
 
@@ -68,10 +68,10 @@ func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.E
 		return nil, err
 	}
 	defer s.end()
-	p := &spool{s: s, id: idOf(key), key: key, wake: make(chan struct{}, 1),
-		keep: keeper{stop: make(chan struct{}), done: make(chan struct{}), folding: make(chan folding, 1), folded: spoolHead}}
+	p := &spool{s: s, id: sessionID(key), key: key, wake: make(chan struct{}, 1),
+		keep: keeper{stop: make(chan struct{}), done: make(chan struct{}), folding: make(chan foldReport, 1), folded: spoolHead}}
 	path := s.spoolPath(p.id)
-	if p.made, err = s.makeDirs(); err != nil {
+	if p.made, err = s.makeFolders(); err != nil {
 		return nil, err
 	}
 	if _, err := os.Lstat(path); err == nil {
@@ -87,10 +87,10 @@ func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.E
 	}()
 	// A database that cannot be read now, or is in use, must not keep anybody
 	// from recording.
-	if _, ok, err := s.facts(once(ctx), s.monthPath(key), key); ok && err == nil {
+	if _, ok, err := s.projection(withNoWait(ctx), s.databasePath(key), key); ok && err == nil {
 		return nil, store.ErrExists
 	}
-	if p.f, err = s.machine.create(path); errors.Is(err, fs.ErrExist) {
+	if p.f, err = s.disk.create(path); errors.Is(err, fs.ErrExist) {
 		return nil, store.ErrExists
 	} else if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.E
 	}
 	if err != nil {
 		_ = p.f.Close()
-		_ = s.machine.remove(path)
+		_ = s.disk.remove(path)
 		return nil, err
 	}
 	p.dirty.Store(true)
@@ -120,9 +120,9 @@ func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.E
 
 // syncNames makes the names of the spool and of the folders above it durable.
 func (p *spool) syncNames() error {
-	err := p.s.machine.syncDir(p.s.spoolDir())
+	err := p.s.disk.syncDir(p.s.spoolDir())
 	if p.made {
-		err = errors.Join(err, p.s.machine.syncDir(p.s.dir))
+		err = errors.Join(err, p.s.disk.syncDir(p.s.dir))
 	}
 	return err
 }
@@ -222,11 +222,11 @@ func (p *spool) Close() error {
 	err := errors.Join(p.sync(), p.syncNames())
 	if p.good-p.keep.folded <= closeFold {
 		until := time.Now().Add(p.s.opts.CloseBudget)
-		foldErr := p.s.foldAll(once(context.Background()), p.id, p.key, until)
+		foldErr := p.s.foldAll(withNoWait(context.Background()), p.id, p.key, until)
 		if errors.Is(foldErr, store.ErrCorrupt) {
 			err = errors.Join(err, foldErr)
 		} else if err != nil && foldErr == nil {
-			x, ok, noFacts := p.s.facts(once(context.Background()), p.s.monthPath(p.key), p.key)
+			x, ok, noFacts := p.s.projection(withNoWait(context.Background()), p.s.databasePath(p.key), p.key)
 			if noFacts == nil && ok && x.spooled == 0 && x.session.Head.At >= p.order.At() {
 				err = nil // the database keeps what the spool did not
 			}
@@ -243,10 +243,10 @@ func (p *spool) Close() error {
 // unlock removes the lock file while it is held, where a file in use can be
 // removed, or else after it.
 func (p *spool) unlock() {
-	gone := p.s.machine.remove(p.lock.Path()) == nil
+	gone := p.s.disk.remove(p.lock.Path()) == nil
 	_ = p.lock.Close()
 	if !gone {
-		_ = p.s.machine.remove(p.lock.Path())
+		_ = p.s.disk.remove(p.lock.Path())
 	}
 }
 
@@ -275,12 +275,12 @@ type keeper struct {
 	due     time.Time    // since when the fold is due; zero: it is not
 	seen    int64        // the size at the last look
 	changed time.Time    // when it was last seen to change
-	folding chan folding
+	folding chan foldReport
 	busy    bool // a fold runs
 }
 
-// folding is what became of a fold.
-type folding struct {
+// foldReport is what became of a fold.
+type foldReport struct {
 	folded, tried int64
 }
 
@@ -421,8 +421,8 @@ func (k *keeper) look(size int64, now time.Time) bool {
 // foldBeside folds one transaction's worth. A failure leaves everything in the
 // spool, for the next time.
 func (p *spool) foldBeside(ctx context.Context, before int64) {
-	done := folding{folded: before, tried: p.size.Load()}
-	if step, err := p.s.fold(ctx, p.id, p.key, pace{}); err == nil {
+	done := foldReport{folded: before, tried: p.size.Load()}
+	if step, err := p.s.fold(ctx, p.id, p.key, foldLimit{}); err == nil {
 		done.folded = step.to.Off
 		if step.full {
 			done.tried = 0

@@ -42,7 +42,7 @@ func checkSpoolHead(b []byte, key [16]byte, path string) error {
 		return fmt.Errorf("read spool %s: spool version %d, codec version %d: %w; install a newer mcprec", path, b[8], b[9], store.ErrNewer)
 	}
 	if id := [16]byte(b[12:28]); binary.LittleEndian.Uint32(b[28:]) == crc32.Checksum(b[:28], castagnoli) && id != key {
-		return fmt.Errorf("spool %s is left alone: it is that of session %s, under another name; is it a copy? move it away, or give it its name back", path, idOf(id))
+		return fmt.Errorf("spool %s is left alone: it is that of session %s, under another name; is it a copy? move it away, or give it its name back", path, sessionID(id))
 	}
 	if binary.LittleEndian.Uint32(b[28:]) != crc32.Checksum(b[:28], castagnoli) {
 		return fmt.Errorf("read spool %s: header: %w", path, store.ErrCorrupt)
@@ -106,14 +106,14 @@ var spoolStart = mark{Mark: store.Mark{Off: spoolHead, Seq: 1, Part: 1}}
 
 // spoolReader reads the events of a spool, live or dead.
 type spoolReader struct {
-	f    reader
+	f    fileReader
 	path string
 	off  int64 // of the next record
 
-	buf    []byte // holds the file's bytes from bufOff
-	bufOff int64
-	reuse  bool // the events are done with before the next call
-	brief  bool // an open event or line that holds back, or is, more than smallEvent is the end
+	buf     []byte // holds the file's bytes from bufOff
+	bufOff  int64
+	reuse   bool // the events are done with before the next call
+	bounded bool // an open event or line that holds back, or is, more than smallEvent is the end
 
 	assemble *store.Assembler
 	next     uint64 // Seq of the next event to come out
@@ -125,9 +125,9 @@ type spoolReader struct {
 
 // openSpool opens the spool of a session. The error is fs.ErrNotExist when
 // there is none, or when its recorder died before it was begun.
-func (s spools) openSpool(id store.SessionID, key [16]byte) (reader, error) {
+func (s spools) openSpool(id store.SessionID, key [16]byte) (fileReader, error) {
 	path := s.spoolPath(id)
-	f, err := s.machine.open(path)
+	f, err := s.disk.open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (s spools) openSpool(id store.SessionID, key [16]byte) (reader, error) {
 	return f, nil
 }
 
-func newSpoolReader(f reader, m mark) *spoolReader {
+func newSpoolReader(f fileReader, m mark) *spoolReader {
 	return &spoolReader{f: f, path: f.Name(), off: m.Off, assemble: store.NewAssembler(m.Mark), next: m.Seq, sealed: m.sealed}
 }
 
@@ -158,7 +158,7 @@ func (r *spoolReader) read() (e store.Event, ok bool, err error) {
 			r.next, r.sealed = e.Seq+1, e.Kind == store.Closed
 			return e, true, nil
 		}
-		if r.ended || r.brief && r.assemble.Held() > smallEvent {
+		if r.ended || r.bounded && r.assemble.Held() > smallEvent {
 			return e, false, nil
 		}
 		body, err := r.record()
@@ -234,9 +234,9 @@ func (r *spoolReader) peek(n int, fresh bool) ([]byte, error) {
 	return r.buf[:n:n], nil
 }
 
-// stuck says that the next record of a live spool is bad, which good ones
+// checkLive says that the next record of a live spool is bad, which good ones
 // behind it show: it is not one that is being written.
-func (r *spoolReader) stuck() error {
+func (r *spoolReader) checkLive() error {
 	info, err := r.f.Stat()
 	if err != nil {
 		return fmt.Errorf("read spool %s: %w", r.path, err)
@@ -258,10 +258,10 @@ func (r *spoolReader) stuck() error {
 // mark returns where another reader may go on.
 func (r *spoolReader) mark() mark { return mark{r.assemble.Mark(r.off), r.sealed} }
 
-// finish says that nobody writes any more. Events that were begun come out
+// end says that nobody writes any more. Events that were begun come out
 // unterminated; a torn tail is passed over; where good records follow a bad one
 // a lost event comes out and damage is set.
-func (r *spoolReader) finish() error {
+func (r *spoolReader) end() error {
 	r.ended = true
 	headless := r.next == 1 && r.assemble.Settled()
 	r.assemble.Cut()
@@ -292,7 +292,7 @@ func (r *spoolReader) finish() error {
 // goodAfter looks behind the bad record at off for good ones, and returns how
 // many events begin in those that it finds.
 func (r *spoolReader) goodAfter() (events uint64, err error) {
-	behind, err := newRescue(r.f, r.off+1)
+	behind, err := newRecordScan(r.f, r.off+1)
 	if err != nil {
 		return 0, err
 	}

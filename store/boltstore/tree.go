@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-// tree checks all that bbolt's own check does, by bytes read from the file.
+// pageTree checks all that bbolt's own check does, by bytes read from the file.
 // bbolt's follows page numbers, offsets and counts wherever they lead, out of
 // the mapped file too, in a goroutine of its own where nobody can catch that.
 //
@@ -20,7 +20,7 @@ import (
 // flags (4), offset (4), sizes of the key (4) and the value (4) behind it; with
 // flags 1 it holds a bucket whose value begins with the number of its root page
 // (0: it is a page within the value, from byte 16).
-type tree struct {
+type pageTree struct {
 	f        io.ReaderAt
 	pageSize uint64
 	pages    uint64          // in use or free
@@ -45,7 +45,7 @@ func checkTree(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	t := &tree{f: f, seen: map[uint64]bool{}}
+	t := &pageTree{f: f, seen: map[uint64]bool{}}
 	root, free, err := t.meta()
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func checkTree(f *os.File) error {
 }
 
 // meta reads the newest meta page that is whole.
-func (t *tree) meta() (root, free uint64, err error) {
+func (t *pageTree) meta() (root, free uint64, err error) {
 	newest, ok := uint64(0), false
 	metas, err := readMetas(t.f)
 	if err != nil {
@@ -101,7 +101,7 @@ func readMetas(f io.ReaderAt) (m [2][64]byte, err error) {
 }
 
 // mark takes note of a page, which must stand in the file once.
-func (t *tree) mark(id uint64) error {
+func (t *pageTree) mark(id uint64) error {
 	if id < 2 || id >= t.pages {
 		return fmt.Errorf("page %d: past the end of the file", id)
 	}
@@ -113,7 +113,7 @@ func (t *tree) mark(id uint64) error {
 }
 
 // page returns a page with its overflow.
-func (t *tree) page(id uint64) ([]byte, error) {
+func (t *pageTree) page(id uint64) ([]byte, error) {
 	head, err := t.head(id)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (t *tree) page(id uint64) ([]byte, error) {
 }
 
 // head returns the head of a page, which is now in use with its overflow.
-func (t *tree) head(id uint64) (head []byte, err error) {
+func (t *pageTree) head(id uint64) (head []byte, err error) {
 	if err := t.mark(id); err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (t *tree) head(id uint64) (head []byte, err error) {
 	return head, nil
 }
 
-func (t *tree) body(id uint64, head []byte) ([]byte, error) {
+func (t *pageTree) body(id uint64, head []byte) ([]byte, error) {
 	b := make([]byte, (uint64(binary.NativeEndian.Uint32(head[12:]))+1)*t.pageSize)
 	if _, err := t.f.ReadAt(b, int64(id*t.pageSize)); err != nil {
 		return nil, fmt.Errorf("page %d: %w", id, err)
@@ -151,7 +151,7 @@ func (t *tree) body(id uint64, head []byte) ([]byte, error) {
 }
 
 // freelist checks the list of free pages.
-func (t *tree) freelist(id uint64) error {
+func (t *pageTree) freelist(id uint64) error {
 	b, err := t.page(id)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (t *tree) freelist(id uint64) error {
 
 // walk checks a page and those below it. Its keys are from low on, and below
 // high (nil: no bound).
-func (t *tree) walk(id uint64, low, high []byte, depth int) error {
+func (t *pageTree) walk(id uint64, low, high []byte, depth int) error {
 	b, err := t.page(id)
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (t *tree) walk(id uint64, low, high []byte, depth int) error {
 	return fmt.Errorf("page %d: its flags", id)
 }
 
-func (t *tree) branch(b []byte, id uint64, low, high []byte, depth int) error {
+func (t *pageTree) branch(b []byte, id uint64, low, high []byte, depth int) error {
 	n := int(binary.NativeEndian.Uint16(b[10:]))
 	keys := make([][]byte, n+1)
 	for i := range n {
@@ -213,7 +213,7 @@ func (t *tree) branch(b []byte, id uint64, low, high []byte, depth int) error {
 	return nil
 }
 
-func (t *tree) leaf(b []byte, id uint64, low, high []byte, depth int) error {
+func (t *pageTree) leaf(b []byte, id uint64, low, high []byte, depth int) error {
 	var before []byte
 	for i := range int(binary.NativeEndian.Uint16(b[10:])) {
 		key, value, flags, err := leafElement(b, i)
@@ -285,8 +285,8 @@ func slice(b []byte, from, size uint32) ([]byte, error) {
 
 // openTree reads what a transaction begins with: the newest meta page, and the
 // root page with the buckets.
-func openTree(f io.ReaderAt) (*tree, error) {
-	t := &tree{f: f, seen: map[uint64]bool{}, buckets: map[string]uint64{}, bytes: map[uint64][]byte{}}
+func openTree(f io.ReaderAt) (*pageTree, error) {
+	t := &pageTree{f: f, seen: map[uint64]bool{}, buckets: map[string]uint64{}, bytes: map[uint64][]byte{}}
 	root, free, err := t.meta()
 	if err != nil {
 		return nil, err
@@ -315,7 +315,7 @@ func openTree(f io.ReaderAt) (*tree, error) {
 
 // readable checks the way to the keys of a bucket from first to last, and to
 // their neighbours.
-func (t *tree) readable(bucket, first, last []byte) error {
+func (t *pageTree) readable(bucket, first, last []byte) error {
 	clear(t.seen)
 	if root := t.buckets[string(bucket)]; root != 0 {
 		return t.touched(root, first, last, 0)
@@ -324,7 +324,7 @@ func (t *tree) readable(bucket, first, last []byte) error {
 }
 
 // writable checks all that a transaction about one session may free or fill.
-func (t *tree) writable(id [16]byte) error {
+func (t *pageTree) writable(id [16]byte) error {
 	clear(t.seen)
 	if err := t.freelist(t.free); err != nil {
 		return err
@@ -343,7 +343,7 @@ func after(prefix []byte) []byte {
 }
 
 // kept returns the head of a leaf or a whole branch, which is now in use.
-func (t *tree) kept(id uint64) (b []byte, err error) {
+func (t *pageTree) kept(id uint64) (b []byte, err error) {
 	if b = t.bytes[id]; b != nil {
 		for i := range uint64(binary.NativeEndian.Uint32(b[12:])) + 1 {
 			if err := t.mark(id + i); err != nil {
@@ -363,7 +363,7 @@ func (t *tree) kept(id uint64) (b []byte, err error) {
 
 // touched checks a page, and those below it that may hold keys from first to
 // last, and one on each side of them, which a deletion may merge.
-func (t *tree) touched(id uint64, first, last []byte, depth int) error {
+func (t *pageTree) touched(id uint64, first, last []byte, depth int) error {
 	b, err := t.kept(id)
 	if err != nil {
 		return err

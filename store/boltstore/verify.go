@@ -22,7 +22,7 @@ func (s *Store) Verify(ctx context.Context, report func(error)) error {
 	for _, odd := range s.oddFiles() {
 		report(odd)
 	}
-	paths, foreign, err := s.paths()
+	paths, foreign, err := s.databasePaths()
 	for _, fault := range foreign {
 		report(fault)
 	}
@@ -31,7 +31,7 @@ func (s *Store) Verify(ctx context.Context, report func(error)) error {
 		return fmt.Errorf("verify store: %w", err)
 	}
 	for _, path := range paths {
-		if err := s.verifyMonth(ctx, path, report); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.verifyDatabase(ctx, path, report); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			report(err)
 		}
 	}
@@ -49,25 +49,25 @@ func (s *Store) Verify(ctx context.Context, report func(error)) error {
 	return nil
 }
 
-// verifyMonth checks the facts and pages of a database at once, and its chunks
+// verifyDatabase checks the facts and pages of a database at once, and its chunks
 // session by session, so that nobody waits for long.
-func (d databases) verifyMonth(ctx context.Context, path string, report func(error)) error {
+func (d databases) verifyDatabase(ctx context.Context, path string, report func(error)) error {
 	var sessions []projection
 	var faults []error
 	others := 0
-	err := d.view(ctx, path, func(m *month) error {
-		if err := m.recount(nil); err != nil {
+	err := d.view(ctx, path, func(m *dbTx) error {
+		if err := m.checkCount(nil); err != nil {
 			return err
 		}
 		if m.stale {
-			faults = append(faults, staleFile(path))
+			faults = append(faults, staleError(path))
 		}
 		c := m.meta.Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
 			p, err := decodeProjection([16]byte(k), v, path)
 			if err != nil {
 				faults = append(faults, err)
-			} else if !inPlace(path, k) {
+			} else if !belongsIn(path, k) {
 				others++
 			} else if !p.deleted {
 				sessions = append(sessions, p)
@@ -76,7 +76,7 @@ func (d databases) verifyMonth(ctx context.Context, path string, report func(err
 		return nil
 	})
 	if others > 0 {
-		faults = append(faults, misplaced(path, others))
+		faults = append(faults, misplacedError(path, others))
 	}
 	for _, fault := range faults {
 		report(fault)
@@ -91,7 +91,7 @@ func (d databases) verifyMonth(ctx context.Context, path string, report func(err
 	}
 	return d.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(_ *bolt.DB, file *os.File) error {
 		if err := checkTree(file); err != nil { // while nobody writes to it
-			return damagedFile(path, err.Error())
+			return damagedError(path, err.Error())
 		}
 		return nil
 	})
@@ -103,7 +103,7 @@ func (d databases) verifySession(ctx context.Context, path string, want projecti
 	if err != nil {
 		return err
 	}
-	x := &source{db: d, id: want.session.ID, key: key, path: path, facts: want}
+	x := &source{db: d, id: want.session.ID, key: key, path: path, projection: want}
 	var got projection
 	var fault error
 	err = x.readChunks(ctx, 1, func(e store.Event, err error) bool {
@@ -136,7 +136,7 @@ func (s *Store) verifySpool(ctx context.Context, id store.SessionID) error {
 		return err
 	}
 	r := newSpoolReader(f, spoolStart)
-	x := &source{db: s.databases, id: id, key: key, path: s.monthPath(key), spool: f}
+	x := &source{db: s.databases, id: id, key: key, path: s.databasePath(key), spool: f}
 	defer x.close()
 	var p projection
 	err = s.readSpool(ctx, x, r, 1, store.ReadOptions{}, func(e store.Event, _ error) bool {

@@ -22,40 +22,40 @@ import (
 // maxFacts is more than any projection takes.
 const maxFacts = 1 << 20
 
-// wreck is what a damaged database still holds, found without its tree: every
+// databaseScan is what a damaged database still holds, found without its tree: every
 // chunk and every projection has a checksum over its key and itself, so it is
 // known wherever it stands.
-type wreck struct {
+type databaseScan struct {
 	f        io.ReaderAt
 	size     int64
 	pageSize int64
 	skip     map[uint64]bool // pages that hold what is removed or was replaced
 	used     map[uint64]bool // pages that the tree still leads to
 	page     uint64          // the one looked at
-	sessions map[[16]byte]*remains
-	bodies   map[[32]byte]place
+	sessions map[[16]byte]*foundSession
+	bodies   map[[32]byte]extent
 	counted  bool     // its head was found where it belongs
 	want     uint64   // sessions that it states
 	wantKeys [16]byte // the exclusive or of their keys
 	newer    error    // something of it was written by a newer version
 }
 
-// remains is what is left of a session.
-type remains struct {
-	facts  *projection
-	chunks map[uint64]place // by their first Seq
+// foundSession is what is left of a session.
+type foundSession struct {
+	projection *projection
+	chunks     map[uint64]extent // by their first Seq
 }
 
-// place is where a value stands in the file.
-type place struct{ off, n int64 }
+// extent is where a value stands in the file.
+type extent struct{ off, n int64 }
 
 // scanDatabase looks through all pages of a file.
-func scanDatabase(f *os.File) (*wreck, error) {
+func scanDatabase(f *os.File) (*databaseScan, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	w := &wreck{f: f, size: info.Size(), pageSize: int64(os.Getpagesize()), skip: map[uint64]bool{}, sessions: map[[16]byte]*remains{}, bodies: map[[32]byte]place{}}
+	w := &databaseScan{f: f, size: info.Size(), pageSize: int64(os.Getpagesize()), skip: map[uint64]bool{}, sessions: map[[16]byte]*foundSession{}, bodies: map[[32]byte]extent{}}
 	w.skipFree(f)
 	page := make([]byte, w.pageSize)
 	for id := uint64(2); int64(id)*w.pageSize < w.size; id++ {
@@ -75,13 +75,13 @@ func scanDatabase(f *os.File) (*wreck, error) {
 // skipFree leaves out the pages that are free, where what was removed still
 // stands. The list of them is believed only if both meta pages are whole and no
 // page in it is in use.
-func (w *wreck) skipFree(f *os.File) {
-	t := &tree{f: f, seen: map[uint64]bool{}}
+func (w *databaseScan) skipFree(f *os.File) {
+	t := &pageTree{f: f, seen: map[uint64]bool{}}
 	root, free, err := t.meta()
 	if err != nil || int64(t.pageSize) != w.pageSize {
 		return
 	}
-	used := &tree{f: f, pageSize: t.pageSize, pages: t.pages, seen: map[uint64]bool{}}
+	used := &pageTree{f: f, pageSize: t.pageSize, pages: t.pages, seen: map[uint64]bool{}}
 	used.reach(root, 0)
 	w.used = used.seen
 	if !metaPages(f, int(t.pageSize)) || t.freelist(free) != nil {
@@ -97,7 +97,7 @@ func (w *wreck) skipFree(f *os.File) {
 
 // reach marks the pages that can be reached from one, past those that cannot be
 // read.
-func (t *tree) reach(id uint64, depth int) {
+func (t *pageTree) reach(id uint64, depth int) {
 	b, err := t.page(id)
 	if err != nil || depth > maxDepth {
 		return
@@ -119,7 +119,7 @@ func (t *tree) reach(id uint64, depth int) {
 
 // elements looks for values whose elements stand on a page, whatever its head
 // says. Small buckets are pages within a page.
-func (w *wreck) elements(page int64, b []byte) {
+func (w *databaseScan) elements(page int64, b []byte) {
 	for at := pageHead; at+16 <= len(b); at += 16 {
 		e := b[at:]
 		keySize := int64(binary.NativeEndian.Uint32(e[8:]))
@@ -127,13 +127,13 @@ func (w *wreck) elements(page int64, b []byte) {
 		if keySize > int64(len(key{})) || off+keySize+n > w.size || n > maxChunk {
 			continue
 		}
-		k, v := w.value(place{off, keySize}), place{off + keySize, n}
+		k, v := w.value(extent{off, keySize}), extent{off + keySize, n}
 		switch {
 		case string(k) == string(keyHead):
 			w.head(v)
 		case string(k) == string(bucketMonth) || string(k) == string(bucketMeta) || string(k) == string(bucketEv) || string(k) == string(bucketBody):
 			if n > 16+pageHead && n < w.pageSize {
-				w.elements(v.off+16, w.value(place{v.off + 16, n - 16}))
+				w.elements(v.off+16, w.value(extent{v.off + 16, n - 16}))
 			}
 		case len(k) == 8:
 			w.body(v)
@@ -146,7 +146,7 @@ func (w *wreck) elements(page int64, b []byte) {
 }
 
 // value reads what stands at a place, or nil.
-func (w *wreck) value(at place) []byte {
+func (w *databaseScan) value(at extent) []byte {
 	b := make([]byte, at.n)
 	if _, err := w.f.ReadAt(b, at.off); err != nil {
 		return nil
@@ -154,22 +154,22 @@ func (w *wreck) value(at place) []byte {
 	return b
 }
 
-func (w *wreck) of(id [16]byte) *remains {
+func (w *databaseScan) of(id [16]byte) *foundSession {
 	r := w.sessions[id]
 	if r == nil {
-		r = &remains{chunks: map[uint64]place{}}
+		r = &foundSession{chunks: map[uint64]extent{}}
 		w.sessions[id] = r
 	}
 	return r
 }
 
 // head takes what says how many sessions there are.
-func (w *wreck) head(at place) {
+func (w *databaseScan) head(at extent) {
 	if at.n != 29 {
 		return
 	}
 	b := w.value(at)
-	if b == nil || !checkMonthHead(b) {
+	if b == nil || !isCount(b) {
 		return
 	}
 	w.counted = w.counted || w.used[w.page]
@@ -180,7 +180,7 @@ func (w *wreck) head(at place) {
 
 // facts takes a projection. One that says that the session is removed is always
 // believed, else the one with more events.
-func (w *wreck) facts(id [16]byte, at place) {
+func (w *databaseScan) facts(id [16]byte, at extent) {
 	if at.n > maxFacts {
 		return
 	}
@@ -192,18 +192,18 @@ func (w *wreck) facts(id [16]byte, at place) {
 		return
 	}
 	r := w.of(id)
-	if r.facts == nil || p.deleted || !r.facts.deleted && p.session.Head.Seq >= r.facts.session.Head.Seq {
-		r.facts = &p
+	if r.projection == nil || p.deleted || !r.projection.deleted && p.session.Head.Seq >= r.projection.session.Head.Seq {
+		r.projection = &p
 	}
 }
 
 // chunk takes a chunk, and the pages that it fills.
-func (w *wreck) chunk(k key, at place) {
+func (w *databaseScan) chunk(k key, at extent) {
 	if at.n < chunkHead {
 		return
 	}
 	c := chunk{key: k, data: w.value(at)}
-	f, err := c.facts()
+	f, err := c.header()
 	if errors.Is(err, store.ErrNewer) {
 		w.newer = err
 	}
@@ -215,25 +215,25 @@ func (w *wreck) chunk(k key, at place) {
 }
 
 // fills leaves out the pages that a value fills.
-func (w *wreck) fills(at place) {
+func (w *databaseScan) fills(at extent) {
 	for id := at.off/w.pageSize + 1; id*w.pageSize < at.off+at.n; id++ {
 		w.skip[uint64(id)] = true
 	}
 }
 
 // events returns the events of a session that are whole.
-func (w *wreck) events(id [16]byte) (found map[uint64]store.Event, err error) {
+func (w *databaseScan) events(id [16]byte) (found map[uint64]store.Event, err error) {
 	found = map[uint64]store.Event{}
 	r := w.sessions[id]
-	if r == nil || r.facts != nil && r.facts.deleted {
+	if r == nil || r.projection != nil && r.projection.deleted {
 		return found, nil
 	}
 	for first, at := range r.chunks {
 		c := chunk{key: chunkKey(id, first), data: w.value(at)}
 		if c.data == nil {
-			return found, fmt.Errorf("session %s: event %d: read", idOf(id), first)
+			return found, fmt.Errorf("session %s: event %d: read", sessionID(id), first)
 		}
-		if f, err := c.facts(); err == nil {
+		if f, err := c.header(); err == nil {
 			c.bodies = w.bodiesOf(f)
 		}
 		_ = c.each(func(e store.Event, err error) bool {
@@ -279,7 +279,7 @@ func (s *Store) salvage(ctx context.Context, id store.SessionID) ([]store.Event,
 		return nil, err
 	}
 	defer s.end()
-	g := &gathering{s: s, key: key, id: idOf(key), found: map[uint64]store.Event{}}
+	g := &salvage{s: s, key: key, id: sessionID(key), found: map[uint64]store.Event{}}
 	if err := g.fromDatabase(ctx); err != nil && !errors.Is(err, fs.ErrNotExist) && !isOdd(err) {
 		return nil, err
 	}
@@ -293,22 +293,22 @@ func (s *Store) salvage(ctx context.Context, id store.SessionID) ([]store.Event,
 	return events, nil
 }
 
-// gathering collects the events of one session from wherever they are.
-type gathering struct {
-	s     *Store
-	key   [16]byte
-	id    store.SessionID
-	facts *projection
-	found map[uint64]store.Event
-	first store.Event // of a spool, if one has it: its header is not masked
-	last  uint64      // the highest Seq that is known to have been
-	cause string
+// salvage collects the events of one session from wherever they are.
+type salvage struct {
+	s          *Store
+	key        [16]byte
+	id         store.SessionID
+	projection *projection
+	found      map[uint64]store.Event
+	first      store.Event // of a spool, if one has it: its header is not masked
+	last       uint64      // the highest Seq that is known to have been
+	cause      string
 }
 
 // fromDatabase takes what the month's file holds.
-func (g *gathering) fromDatabase(ctx context.Context) error {
-	path := g.s.monthPath(g.key)
-	f, release, err := g.s.holdMonth(ctx, path, true)
+func (g *salvage) fromDatabase(ctx context.Context) error {
+	path := g.s.databasePath(g.key)
+	f, release, err := g.s.lockDatabase(ctx, path, true)
 	if err != nil {
 		return err
 	}
@@ -320,14 +320,14 @@ func (g *gathering) fromDatabase(ctx context.Context) error {
 	return g.fromWreck(w, path)
 }
 
-func (g *gathering) fromWreck(w *wreck, path string) error {
+func (g *salvage) fromWreck(w *databaseScan, path string) error {
 	found, err := w.events(g.key)
 	g.found = found
 	if r := w.sessions[g.key]; r != nil {
-		g.facts = r.facts
+		g.projection = r.projection
 	}
-	if g.facts != nil && !g.facts.deleted {
-		g.last = g.facts.session.Head.Seq
+	if g.projection != nil && !g.projection.deleted {
+		g.last = g.projection.session.Head.Seq
 	}
 	g.cause = path + " is damaged"
 	return err
@@ -335,20 +335,20 @@ func (g *gathering) fromWreck(w *wreck, path string) error {
 
 // fromSpools takes what the session's spool, and one that was kept because it is
 // damaged, or was being made by a release up to 0.1.0, hold. An event of theirs goes before one that says it was lost.
-func (g *gathering) fromSpools() error {
-	if g.facts != nil && g.facts.deleted {
+func (g *salvage) fromSpools() error {
+	if g.projection != nil && g.projection.deleted {
 		return nil
 	}
 	for _, end := range []string{".log", ".damaged", ".renewed"} {
 		path := g.s.spoolFile(g.id, end)
-		f, err := g.s.machine.open(path)
+		f, err := g.s.disk.open(path)
 		if errors.Is(err, fs.ErrNotExist) || isOdd(err) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		found, last, err := rescueSpool(f)
+		found, last, err := scanSpool(f)
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
@@ -368,9 +368,9 @@ func (g *gathering) fromSpools() error {
 // log makes a whole log of what was found: with a lost event in the place of
 // each that is missing, and with a header made of the listing's facts, or of
 // the id alone, if that is missing.
-func (g *gathering) log() (events []store.Event, sum Salvaged) {
+func (g *salvage) log() (events []store.Event, sum Salvaged) {
 	sum.ID = g.id
-	if len(g.found) == 0 && (g.facts == nil || g.facts.deleted) {
+	if len(g.found) == 0 && (g.projection == nil || g.projection.deleted) {
 		return nil, sum
 	}
 	for _, seq := range slices.Sorted(maps.Keys(g.found)) {
@@ -381,7 +381,7 @@ func (g *gathering) log() (events []store.Event, sum Salvaged) {
 	for seq := uint64(1); seq <= g.last; seq++ {
 		e, ok := g.found[seq]
 		if seq == 1 && !(ok && g.ours(e)) {
-			ok = g.facts != nil
+			ok = g.projection != nil
 			e = store.Event{Seq: 1, Kind: store.Opened, Payload: g.header().Encode()}
 		} else if _, err := head.Next(e); !ok || err != nil {
 			ok = false
@@ -401,7 +401,7 @@ func (g *gathering) log() (events []store.Event, sum Salvaged) {
 }
 
 // mask masks the events of the log, if they are to be.
-func (g *gathering) mask(events []store.Event) error {
+func (g *salvage) mask(events []store.Event) error {
 	mask, err := g.s.maskOf(g.first)
 	for i := range events {
 		if mask != nil {
@@ -412,14 +412,14 @@ func (g *gathering) mask(events []store.Event) error {
 }
 
 // ours reports whether an event opens this session.
-func (g *gathering) ours(e store.Event) bool {
+func (g *salvage) ours(e store.Event) bool {
 	h, err := store.ParseHeader(e.Payload)
 	return e.Kind == store.Opened && err == nil && strings.EqualFold(string(h.ID), string(g.id))
 }
 
-func (g *gathering) header() store.Header {
-	if g.facts != nil {
-		return g.facts.session.Header
+func (g *salvage) header() store.Header {
+	if g.projection != nil {
+		return g.projection.session.Header
 	}
 	h := store.Header{ID: g.id, Label: "salvaged"}
 	if g.key[6]>>4 == 7 {
@@ -428,9 +428,9 @@ func (g *gathering) header() store.Header {
 	return h
 }
 
-// holdMonth opens a database's file, locked as bbolt locks it, so that it does
+// lockDatabase opens a database's file, locked as bbolt locks it, so that it does
 // not change.
-func (d databases) holdMonth(ctx context.Context, path string, shared bool) (f *os.File, release func(), err error) {
+func (d databases) lockDatabase(ctx context.Context, path string, shared bool) (f *os.File, release func(), err error) {
 	if f, err = openRegular(path, os.O_RDWR); errors.Is(err, fs.ErrPermission) {
 		f, err = openRegular(path, os.O_RDONLY)
 	}
@@ -453,9 +453,9 @@ func (d databases) holdMonth(ctx context.Context, path string, shared bool) (f *
 	}
 }
 
-// rescue finds the good records of a spool, those behind bad ones too.
-type rescue struct {
-	f      reader
+// recordScan finds the good records of a spool, those behind bad ones too.
+type recordScan struct {
+	f      fileReader
 	size   int64
 	off    int64
 	buf    []byte // the file's bytes from bufOff
@@ -463,19 +463,19 @@ type rescue struct {
 	work   int64 // bytes that may still be summed up in vain
 }
 
-const rescueBlock = 4 << 20
+const scanBlock = 4 << 20
 
-func newRescue(f reader, off int64) (*rescue, error) {
+func newRecordScan(f fileReader, off int64) (*recordScan, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("read spool %s: %w", f.Name(), err)
 	}
-	return &rescue{f: f, size: info.Size(), off: off, work: 1<<30 + 16*info.Size()}, nil
+	return &recordScan{f: f, size: info.Size(), off: off, work: 1<<30 + 16*info.Size()}, nil
 }
 
 // next returns the part in the next good record. skipped says how many bytes
 // before it are of none. At the end of the file ok is false.
-func (r *rescue) next() (p store.Part, skipped int64, ok bool, err error) {
+func (r *recordScan) next() (p store.Part, skipped int64, ok bool, err error) {
 	for from := r.off; r.size-r.off > recordHead; r.off++ {
 		b, err := r.peek(recordHead + maxPartHead)
 		if err != nil {
@@ -503,22 +503,22 @@ func (r *rescue) next() (p store.Part, skipped int64, ok bool, err error) {
 }
 
 // peek returns the n bytes at off, or those to the end of the file.
-func (r *rescue) peek(n int64) ([]byte, error) {
+func (r *recordScan) peek(n int64) ([]byte, error) {
 	n = min(n, r.size-r.off)
 	if have := r.buf[min(r.off-r.bufOff, int64(len(r.buf))):]; int64(len(have)) >= n {
 		return have, nil
 	}
-	r.buf, r.bufOff = make([]byte, min(max(n, rescueBlock), r.size-r.off)), r.off
+	r.buf, r.bufOff = make([]byte, min(max(n, scanBlock), r.size-r.off)), r.off
 	if _, err := r.f.ReadAt(r.buf, r.off); err != nil && err != io.EOF {
 		return nil, fmt.Errorf("read spool %s: %w", r.f.Name(), err)
 	}
 	return r.buf, nil
 }
 
-// rescueSpool returns the events of a spool that are whole, and the highest Seq
+// scanSpool returns the events of a spool that are whole, and the highest Seq
 // that was met.
-func rescueSpool(f reader) (found map[uint64]store.Event, last uint64, err error) {
-	r, err := newRescue(f, spoolHead)
+func scanSpool(f fileReader) (found map[uint64]store.Event, last uint64, err error) {
+	r, err := newRecordScan(f, spoolHead)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -535,7 +535,7 @@ func rescueSpool(f reader) (found map[uint64]store.Event, last uint64, err error
 			break
 		}
 		if p.Chunk {
-			return rescuePipes(f)
+			return scanPipes(f)
 		}
 		last = max(last, p.Seq)
 		e, begun := open[p.Seq]
@@ -562,10 +562,10 @@ func rescueSpool(f reader) (found map[uint64]store.Event, last uint64, err error
 	return found, last, nil
 }
 
-// rescuePipes is rescueSpool for a spool with chunks. The number of events in missing bytes
+// scanPipes is rescueSpool for a spool with chunks. The number of events in missing bytes
 // is unknown: one lost event stands for them, and the events behind it follow.
-func rescuePipes(f reader) (found map[uint64]store.Event, last uint64, err error) {
-	r, err := newRescue(f, spoolHead)
+func scanPipes(f fileReader) (found map[uint64]store.Event, last uint64, err error) {
+	r, err := newRecordScan(f, spoolHead)
 	if err != nil {
 		return nil, 0, err
 	}

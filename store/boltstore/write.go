@@ -28,7 +28,7 @@ func (s *Store) append(ctx context.Context, id store.SessionID, after uint64, ev
 		return head, err
 	}
 	defer s.end()
-	id = idOf(key)
+	id = sessionID(key)
 	if _, err := regular(s.spoolPath(id)); err == nil {
 		if err := s.foldDead(ctx, id, time.Time{}); err != nil {
 			return head, err
@@ -39,7 +39,7 @@ func (s *Store) append(ctx context.Context, id store.SessionID, after uint64, ev
 	}
 	for {
 		head, err = s.tryAppend(ctx, id, key, after, events)
-		if !errors.Is(err, errMoved) {
+		if !errors.Is(err, errChanged) {
 			return head, err
 		}
 	}
@@ -48,8 +48,8 @@ func (s *Store) append(ctx context.Context, id store.SessionID, after uint64, ev
 // tryAppend makes the chunks with the database unlocked, and stores them if the
 // session ends where it did.
 func (s *Store) tryAppend(ctx context.Context, id store.SessionID, key [16]byte, after uint64, events []store.Event) (store.Head, error) {
-	path := s.monthPath(key)
-	p, _, err := s.facts(ctx, path, key)
+	path := s.databasePath(key)
+	p, _, err := s.projection(ctx, path, key)
 	before := p.session.Head
 	if err != nil {
 		return before, err
@@ -65,15 +65,15 @@ func (s *Store) tryAppend(ctx context.Context, id store.SessionID, key [16]byte,
 	if err := c.take(&p, events); err != nil {
 		return before, err
 	}
-	err = s.update(ctx, path, func(m *month) error {
-		now, _, err := m.get(key)
+	err = s.update(ctx, path, func(m *dbTx) error {
+		now, _, err := m.projection(key)
 		if err != nil {
 			return err
 		}
 		if now.session.Head != before || now.deleted {
-			return errMoved
+			return errChanged
 		}
-		return m.store(key, c.done, &p)
+		return m.putSession(key, c.done, &p)
 	})
 	if err != nil {
 		return before, err
@@ -107,8 +107,8 @@ func (s *Store) compare(ctx context.Context, id store.SessionID, key [16]byte, h
 	if len(events) == 0 {
 		return nil
 	}
-	x := &source{db: s.databases, id: id, key: key, path: s.monthPath(key)}
-	x.facts.session.Head = head
+	x := &source{db: s.databases, id: id, key: key, path: s.databasePath(key)}
+	x.projection.session.Head = head
 	same := true
 	err := x.readChunks(ctx, events[0].Seq, func(e store.Event, err error) bool {
 		same = err == nil && e.Equal(events[0])
@@ -165,11 +165,11 @@ func (s *Store) DeleteAll(ctx context.Context, ids []store.SessionID, removed fu
 		if err != nil {
 			return fmt.Errorf("delete sessions: %w", err)
 		}
-		path := s.monthPath(key)
+		path := s.databasePath(key)
 		if months[path] == nil {
 			order = append(order, path)
 		}
-		months[path] = append(months[path], idOf(key))
+		months[path] = append(months[path], sessionID(key))
 	}
 	var faults error
 	for _, path := range order {
@@ -194,7 +194,7 @@ func (s *Store) DeleteAll(ctx context.Context, ids []store.SessionID, removed fu
 
 // deleteStep removes sessions of one month in one transaction.
 func (s *Store) deleteStep(ctx context.Context, path string, ids []store.SessionID, removed func(store.SessionID)) error {
-	if _, err := s.makeDirs(); err != nil { // for the lock
+	if _, err := s.makeFolders(); err != nil { // for the lock
 		return err
 	}
 	unlock, err := s.lockFold(ctx, true)
@@ -214,7 +214,7 @@ func (s *Store) deleteStep(ctx context.Context, path string, ids []store.Session
 		}
 	}
 	var gone []store.SessionID
-	err = s.update(ctx, path, func(m *month) error {
+	err = s.update(ctx, path, func(m *dbTx) error {
 		gone = gone[:0]
 		for _, id := range held {
 			key, _ := id.Bytes() // as before
@@ -222,7 +222,7 @@ func (s *Store) deleteStep(ctx context.Context, path string, ids []store.Session
 			if m.meta.Get(key[:]) == nil && noSpool != nil {
 				continue // it never was
 			}
-			switch err := m.bury(key); {
+			switch err := m.removeSession(key); {
 			case err == nil:
 				gone = append(gone, id)
 			case !errors.Is(err, store.ErrNotFound):
@@ -243,9 +243,9 @@ func (s *Store) deleteStep(ctx context.Context, path string, ids []store.Session
 	return nil
 }
 
-// bury removes all that there is of a session but a tombstone.
-func (m *month) bury(key [16]byte) error {
-	p, _, err := m.get(key)
+// removeSession removes all that there is of a session but a tombstone.
+func (m *dbTx) removeSession(key [16]byte) error {
+	p, _, err := m.projection(key)
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func (m *month) bury(key [16]byte) error {
 	if err := m.removeChunks(key); err != nil {
 		return err
 	}
-	return m.put(key, &projection{deleted: true})
+	return m.putProjection(key, &projection{deleted: true})
 }
 
 // removeLeft removes the files of a deleted session.
@@ -265,7 +265,7 @@ func (s spools) removeLeft(id store.SessionID) error {
 		if _, err := regular(path); isOdd(err) {
 			continue
 		}
-		err := s.machine.remove(path)
+		err := s.disk.remove(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && end != ".lock" {
 			return err
 		}
@@ -275,14 +275,14 @@ func (s spools) removeLeft(id store.SessionID) error {
 
 // removeChunks removes all chunks of a session, and its use of the bodies that they refer
 // to. What a damaged chunk refers to stays until the database is compacted.
-func (m *month) removeChunks(id [16]byte) error {
+func (m *dbTx) removeChunks(id [16]byte) error {
 	var keys [][]byte
 	var bodies []body
 	c := m.ev.Cursor()
 	for k, v := c.Seek(id[:]); len(k) == len(key{}) && [16]byte(k[:16]) == id; k, v = c.Next() {
 		keys = append(keys, append([]byte(nil), k...))
 		if len(v) > chunkHead && v[6]&refersToBodies != 0 {
-			if f, err := (chunk{key: key(k), data: v}).facts(); err == nil {
+			if f, err := (chunk{key: key(k), data: v}).header(); err == nil {
 				bodies = append(bodies, f.bodies...)
 			}
 		}
