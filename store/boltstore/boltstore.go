@@ -1,19 +1,13 @@
 package boltstore
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -54,25 +48,6 @@ type Store struct {
 	spools
 	opts Options
 }
-
-// directory is what all parts of a Store share: where its files are, and whether it is open.
-type directory struct {
-	dir      string
-	disk     disk
-	patience time.Duration // see Options
-
-	mu      sync.Mutex
-	closed  bool
-	done    chan struct{}  // closed by Close
-	running sync.WaitGroup // calls and spools between begin and end
-}
-
-// databases are the files with what is folded. They know nothing of spools.
-type databases struct{ *directory }
-
-// spools are the files of live sessions and of those that are not folded yet, and their
-// locks. They know nothing of databases.
-type spools struct{ *directory }
 
 var (
 	_ store.Store    = (*Store)(nil)
@@ -120,255 +95,174 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// begin starts a call that Close must wait for; the caller calls end.
-func (f *directory) begin(ctx context.Context) error {
+// Spool starts a live session with its Opened event.
+func (s *Store) Spool(ctx context.Context, opened store.Event) (store.Spool, error) {
+	h, err := store.ParseHeader(opened.Payload)
+	if err != nil {
+		return nil, fmt.Errorf("open spool: %w", err)
+	}
+	p, err := s.openLive(ctx, h.ID, opened)
+	if err != nil {
+		return nil, fmt.Errorf("open spool of session %s: %w", h.ID, err)
+	}
+	return p, nil
+}
+
+// FoldDead folds the spools whose recorders are gone, for Options.FoldBudget.
+// Any command may call it: what is locked, or does not fit on the disk, stays
+// safe in its spool. The error joins what is damaged, and what is not a file where one
+// should be; the others are folded.
+func (s *Store) FoldDead(ctx context.Context) error {
+	if err := s.begin(ctx); err != nil {
+		return fmt.Errorf("fold spools: %w", err)
+	}
+	defer s.end()
+	files, _ := s.files() // a listing says it
+	faults := []error{s.Odd()}
+	until := time.Now().Add(s.opts.FoldBudget)
+	for _, f := range files {
+		if f.ending != ".log" {
+			continue
+		}
+		if time.Now().After(until) || ctx.Err() != nil {
+			break
+		}
+		if err := s.foldDead(withNoWait(ctx), f.id, until); errors.Is(err, store.ErrCorrupt) {
+			faults = append(faults, fmt.Errorf("fold session %s: %w", f.id, err))
+		}
+	}
+	return errors.Join(errors.Join(faults...), ctx.Err())
+}
+
+// Verify checks every page and chunk of every database and every record of
+// every spool.
+func (s *Store) Verify(ctx context.Context, report func(error)) error {
+	if err := s.begin(ctx); err != nil {
+		return fmt.Errorf("verify store: %w", err)
+	}
+	defer s.end()
+	for _, odd := range s.oddFiles() {
+		report(odd)
+	}
+	paths, foreign, err := s.databasePaths()
+	for _, fault := range foreign {
+		report(fault)
+	}
+	files, err2 := s.files()
+	if err = errors.Join(err, err2); err != nil {
+		return fmt.Errorf("verify store: %w", err)
+	}
+	for _, path := range paths {
+		if err := s.verifyDatabase(ctx, path, report); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			report(err)
+		}
+	}
+	for _, f := range files {
+		if f.ending != ".log" {
+			continue
+		}
+		if err := s.verifySpool(ctx, f.id); err != nil {
+			report(err)
+		}
+	}
 	if err := ctx.Err(); err != nil {
-		return err
+		return fmt.Errorf("verify store: %w", err)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		return store.ErrClosed
-	}
-	f.running.Add(1)
 	return nil
 }
 
-func (f *directory) end() { f.running.Done() }
-
-// makeFolders makes the store's folders. It reports whether there were none before;
-// their names are then not durable until syncDir(s.dir). Of those that are there it
-// takes the rights of others, and it follows no symbolic link: what is in there must be
-// where nobody else can put or read it. The folder above is its user's choice.
-func (f *directory) makeFolders() (made bool, err error) {
-	for _, d := range []string{f.spoolDir(), f.storeDir()} {
-		info, err := os.Lstat(d)
-		switch {
-		case err == nil && info.Mode()&fs.ModeSymlink != 0:
-			return made, f.refuseLinks()
-		case err == nil && !info.IsDir():
-			return made, fmt.Errorf("%s is %s, where a folder of the store should be; move it away", d, kindOfFile(info.Mode()))
-		case err == nil && info.Mode().Perm()&0o077 == 0:
-			continue
+// Compact writes each database of which at least the share `least` is free anew, without
+// its free pages, and gives the new file the name of the old one. What each holds is
+// checked on the way; a damaged one stays as it is. A process that dies on the way leaves
+// the old file. Recorders and readers go on meanwhile; what writes to a database waits while
+// that is copied.
+func (s *Store) Compact(ctx context.Context, least float64, report func(Compacted)) error {
+	if err := s.begin(ctx); err != nil {
+		return fmt.Errorf("compact store: %w", err)
+	}
+	defer s.end()
+	paths, faults, err := s.databasePaths()
+	if err != nil {
+		return fmt.Errorf("compact store: %w", err)
+	}
+	if err := s.refuseLinks(); err != nil {
+		return fmt.Errorf("compact store: %w", err)
+	}
+	unlock, err := s.lockFile(ctx, filepath.Join(s.storeDir(), "compact.lock"), true)
+	if err != nil {
+		return fmt.Errorf("compact store: %w", err)
+	}
+	defer unlock()
+	s.sweepTemps()
+	s.sweepRepairs(ctx)
+	for _, path := range paths {
+		if ctx.Err() != nil {
+			break
+		}
+		switch c, err := s.compact(ctx, path, least); {
 		case err == nil:
-			_ = os.Chmod(d, info.Mode().Perm()&0o700) // if it is not ours it stays as it is
-			continue
+			report(c)
+		case !errors.Is(err, fs.ErrNotExist):
+			faults = append(faults, fmt.Errorf("compact %s: %w", path, err))
 		}
-		if err := makeFolder(d); err != nil {
-			return made, err
-		}
-		made = true
 	}
-	return made, nil
+	return errors.Join(errors.Join(faults...), ctx.Err())
 }
 
-// makeFolder makes a folder, and those above it that are missing, for their user alone; of
-// what is there it changes nothing.
-func makeFolder(path string) error {
-	err := os.Mkdir(path, 0o700)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := makeFolder(filepath.Dir(path)); err != nil {
-			return err
-		}
-		err = os.Mkdir(path, 0o700)
+// Repair puts a new file in the place of each damaged database, with all that the
+// old one still holds, and adds to the sessions of damaged spools what stands
+// behind the damage. The old files are kept. What is no file at all, where one should be,
+// gets another name. With dry it only says what it would
+// do. Recorders may go on meanwhile.
+func (s *Store) Repair(ctx context.Context, dry bool, report func(Repaired)) error {
+	if err := s.begin(ctx); err != nil {
+		return fmt.Errorf("repair store: %w", err)
 	}
-	switch {
-	case err == nil:
-		return os.Chmod(path, 0o700) // a umask may have taken some of that
-	case errors.Is(err, fs.ErrExist):
-		if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
-			return nil
-		}
+	defer s.end()
+	r := repair{s, dry, report}
+	err := errors.Join(r.odd(ctx), r.months(ctx))
+	if !dry {
+		_ = s.FoldDead(ctx) // which keeps spools that are damaged, for the next step
 	}
-	return err
-}
-
-// refuseLinks refuses folders that are symbolic links.
-func (f *directory) refuseLinks() error {
-	for _, d := range []string{f.spoolDir(), f.storeDir()} {
-		if info, err := os.Lstat(d); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return fmt.Errorf("%s is a symbolic link; make it a folder, or link the folder above it", d)
-		}
+	if err = errors.Join(err, r.spooled(ctx)); err != nil {
+		return fmt.Errorf("repair store: %w", err)
 	}
 	return nil
 }
 
-// makePrivate takes the rights of others to a file of ours that has some.
-func makePrivate(f *os.File) {
-	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
-		_ = f.Chmod(0o600)
-	}
-}
-
-func (f *directory) spoolDir() string { return filepath.Join(f.dir, "spool") }
-func (f *directory) storeDir() string { return filepath.Join(f.dir, "store") }
-
-func (s spools) spoolPath(id store.SessionID) string { return s.spoolFile(id, ".log") }
-
-// spoolFile returns the path of a session's file in the folder of the spools.
-func (s spools) spoolFile(id store.SessionID, ending string) string {
-	return filepath.Join(s.spoolDir(), string(id)+ending)
-}
-
-func (d databases) databasePath(key [16]byte) string {
-	return filepath.Join(d.storeDir(), databaseName(key)+".db")
-}
-
-// databaseName returns the name of the database that holds a session.
-func databaseName(key [16]byte) string {
-	if key[6]>>4 != 7 {
-		return "other"
-	}
-	return startOf(key).Format("200601")
-}
-
-// startOf returns the time in a version 7 id.
-func startOf(key [16]byte) time.Time {
-	return time.UnixMilli(int64(binary.BigEndian.Uint64(key[:]) >> 16)).UTC()
-}
-
-// sessionID is the inverse of SessionID.Bytes.
-func sessionID(key [16]byte) store.SessionID {
-	h := hex.EncodeToString(key[:])
-	return store.SessionID(h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:])
-}
-
-// databasePaths returns those of the store's databases, and says what else has a name
-// that ends like theirs: it is left alone.
-func (d databases) databasePaths() (paths []string, foreign []error, err error) {
-	entries, err := readDir(d.storeDir())
-	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), ".db")
-		path := filepath.Join(d.storeDir(), e.Name())
-		switch {
-		case !ok:
-		case isDatabaseName(name) && !e.Type().IsRegular(): // see oddFiles
-		case !isDatabaseName(name):
-			foreign = append(foreign, fmt.Errorf("%s is left alone: databases of the store are named by the month, like 202611.db; give it its name back if it was one, or move it away", path))
-		default:
-			paths = append(paths, path)
+// Salvage yields what is left of a session that cannot be read: every event whose
+// checksum holds, in the database and in its spool, and a lost event in the place
+// of each that is missing. It changes nothing.
+func (s *Store) Salvage(ctx context.Context, id store.SessionID) iter.Seq2[store.Event, error] {
+	return func(yield func(store.Event, error) bool) {
+		events, err := s.salvage(ctx, id)
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(store.Event{}, fmt.Errorf("salvage session %s: %w", id, err))
 		}
 	}
-	return paths, foreign, err
 }
 
-// readDir is os.ReadDir; where nothing was recorded there is nothing.
-func readDir(path string) ([]fs.DirEntry, error) {
-	entries, err := os.ReadDir(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+// Odd returns an error that names what has the name of a file of the store and is not a
+// regular file.
+func (s *Store) Odd() error {
+	var faults []error
+	for _, odd := range s.oddFiles() {
+		faults = append(faults, odd)
 	}
-	return entries, err
+	return errors.Join(faults...)
 }
 
-// sessionFile is a regular file in the folder of the spools whose name has a session's id.
-type sessionFile struct {
-	id           store.SessionID
-	ending, path string
-}
-
-func (s spools) files() (files []sessionFile, err error) {
-	entries, err := readDir(s.spoolDir())
-	for _, e := range entries {
-		name, ending, _ := strings.Cut(e.Name(), ".")
-		if id, err := store.ParseSessionID(name); err == nil && e.Type().IsRegular() {
-			files = append(files, sessionFile{id, "." + ending, filepath.Join(s.spoolDir(), e.Name())})
-		}
+// Exposed returns an error if every user of the machine can put files into the store's
+// folder and take them out.
+func (s *Store) Exposed() error {
+	info, err := os.Stat(s.dir)
+	if err != nil || info.Mode().Perm()&0o002 == 0 || info.Mode()&fs.ModeSticky != 0 {
+		return nil
 	}
-	return files, err
-}
-
-// isDatabaseName reports whether a database may have that name, without its ending.
-func isDatabaseName(name string) bool {
-	if name == "other" {
-		return true
-	}
-	return len(name) == 6 && strings.Trim(name, "0123456789") == ""
-}
-
-// belongsIn reports whether a session belongs into a database, or into what is to take its
-// place.
-func belongsIn(path string, key []byte) bool {
-	name, _, _ := strings.Cut(filepath.Base(path), ".db")
-	return databaseName([16]byte(key)) == name
-}
-
-// misplacedError says that a database holds sessions that belong into others. Nobody looks for
-// them there.
-func misplacedError(path string, n int) error {
-	return fmt.Errorf("%s holds sessions of other months: %d, which are looked for only in the databases of theirs; is it a copy? move it away, or give it its name back", path, n)
-}
-
-// keySize is that of the key with which secrets are replaced.
-const keySize = 32
-
-const keyName = "redact.key"
-
-// RedactionKey returns the key in the file redact.key, which whoever needs it first
-// makes. It is whole when it has its name, and is never changed.
-func (s *Store) RedactionKey() ([]byte, error) {
-	path := filepath.Join(s.dir, keyName)
-	key, err := readKey(path)
-	if err == nil || !errors.Is(err, os.ErrNotExist) {
-		return key, err
-	}
-	if err := s.makeKey(path); err != nil {
-		return nil, fmt.Errorf("make key %s: %w", path, err)
-	}
-	return readKey(path)
-}
-
-// ReadKey returns the key of the store in a folder, if it has one.
-func ReadKey(dir string) ([]byte, error) { return readKey(filepath.Join(dir, keyName)) }
-
-// readKey reads a key file. It does not follow a symbolic link.
-func readKey(path string) ([]byte, error) {
-	f, err := openRegular(path, os.O_RDONLY)
-	if err != nil {
-		return nil, err
-	}
-	makePrivate(f)
-	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, err
-	}
-	key, err := parseKey(text)
-	if err != nil {
-		return nil, fmt.Errorf("read key %s: %v; remove it to have a new one", path, err)
-	}
-	return key, nil
-}
-
-// parseKey reads what a key file holds.
-func parseKey(text []byte) ([]byte, error) {
-	key, err := hex.DecodeString(string(bytes.TrimSpace(text)))
-	if err != nil || len(key) != keySize {
-		return nil, fmt.Errorf("not %d bytes in hexadecimal", keySize)
-	}
-	return key, nil
-}
-
-// makeKey makes a key file, unless another process is first.
-func (f *directory) makeKey(path string) error {
-	if err := makeFolder(f.dir); err != nil {
-		return err
-	}
-	key := make([]byte, keySize)
-	if _, err := rand.Read(key); err != nil {
-		return err
-	}
-	temp, err := os.CreateTemp(f.dir, ".redact-key-*") // 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name())
-	_ = temp.Chmod(0o600) // a umask may have taken some of that
-	_, err = fmt.Fprintln(temp, hex.EncodeToString(key))
-	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
-		return err
-	}
-	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, os.ErrExist) {
-		return os.Rename(temp.Name(), path) // a filesystem without links
-	}
-	return syncDir(f.dir)
+	return fmt.Errorf("%s can be written to by every user of this machine; chmod go-w takes that right away", s.dir)
 }

@@ -24,44 +24,6 @@ type Compacted struct {
 	Before, After int64 // the file's size; the same: there was nothing to give back
 }
 
-// Compact writes each database of which at least the share `least` is free anew, without
-// its free pages, and gives the new file the name of the old one. What each holds is
-// checked on the way; a damaged one stays as it is. A process that dies on the way leaves
-// the old file. Recorders and readers go on meanwhile; what writes to a database waits while
-// that is copied.
-func (s *Store) Compact(ctx context.Context, least float64, report func(Compacted)) error {
-	if err := s.begin(ctx); err != nil {
-		return fmt.Errorf("compact store: %w", err)
-	}
-	defer s.end()
-	paths, faults, err := s.databasePaths()
-	if err != nil {
-		return fmt.Errorf("compact store: %w", err)
-	}
-	if err := s.refuseLinks(); err != nil {
-		return fmt.Errorf("compact store: %w", err)
-	}
-	unlock, err := s.lockFile(ctx, filepath.Join(s.storeDir(), "compact.lock"), true)
-	if err != nil {
-		return fmt.Errorf("compact store: %w", err)
-	}
-	defer unlock()
-	s.sweepTemps()
-	s.sweepRepairs(ctx)
-	for _, path := range paths {
-		if ctx.Err() != nil {
-			break
-		}
-		switch c, err := s.compact(ctx, path, least); {
-		case err == nil:
-			report(c)
-		case !errors.Is(err, fs.ErrNotExist):
-			faults = append(faults, fmt.Errorf("compact %s: %w", path, err))
-		}
-	}
-	return errors.Join(errors.Join(faults...), ctx.Err())
-}
-
 // sweepTemps removes what those left who died while they made a database. The files of
 // a compaction are nobody's while its lock is held here; others may be somebody's, unless
 // they are old.
@@ -129,15 +91,6 @@ func (s *Store) compact(ctx context.Context, path string, least float64) (c Comp
 		})
 	})
 	return c, err
-}
-
-// used returns how many bytes of the file are in use.
-func (m *dbTx) used() (int64, error) {
-	clear(m.tree.seen)
-	if err := m.tree.freelist(m.tree.free); err != nil {
-		return 0, damagedError(m.path, err.Error())
-	}
-	return int64((m.tree.pages - uint64(len(m.tree.seen))) * m.tree.pageSize), nil
 }
 
 // copyMonth copies all sessions into an empty database, some at a time.

@@ -110,16 +110,6 @@ func (s *Store) maskOf(e store.Event) (func(store.Event) store.Event, error) {
 	return s.opts.Mask(key, h)
 }
 
-// settleSpool makes a spool durable that the database will point into: it must
-// not be gone after a power cut.
-func (s spools) settleSpool(f fileReader) error {
-	err := f.Sync()
-	if err != nil && !errors.Is(err, fs.ErrPermission) { // some systems let only its writer, who does
-		return err
-	}
-	return s.disk.syncDir(s.spoolDir())
-}
-
 // gather makes chunks of the events that follow in the spool.
 func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *projection, o foldLimit) (step foldResult, err error) {
 	step.from = r.mark()
@@ -164,16 +154,6 @@ func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *proje
 	return step, nil
 }
 
-// putSession puts chunks and the facts that they make.
-func (m *dbTx) putSession(key [16]byte, chunks []chunk, p *projection) error {
-	for _, x := range chunks {
-		if err := m.ev.Put(x.key[:], x.data); err != nil {
-			return err
-		}
-	}
-	return m.putProjection(key, p)
-}
-
 // foldAll folds a spool to its end and then removes it, or as far as the time
 // reaches. It reports damage after it has folded what is before it.
 func (s *Store) foldAll(ctx context.Context, id store.SessionID, key [16]byte, until time.Time) error {
@@ -192,49 +172,6 @@ func (s *Store) foldAll(ctx context.Context, id store.SessionID, key [16]byte, u
 			return nil
 		}
 	}
-}
-
-// removeSpool removes a spool that the database has all of, or keeps it under
-// another name when it is damaged.
-func (s spools) removeSpool(id store.SessionID, damage error) error {
-	path := s.spoolPath(id)
-	if damage == nil {
-		if err := s.disk.remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
-	}
-	kept := s.spoolFile(id, ".damaged")
-	if err := s.disk.rename(path, kept, true); err != nil {
-		return errors.Join(damage, err)
-	}
-	return fmt.Errorf("%w; kept as %s", damage, kept)
-}
-
-// FoldDead folds the spools whose recorders are gone, for Options.FoldBudget.
-// Any command may call it: what is locked, or does not fit on the disk, stays
-// safe in its spool. The error joins what is damaged, and what is not a file where one
-// should be; the others are folded.
-func (s *Store) FoldDead(ctx context.Context) error {
-	if err := s.begin(ctx); err != nil {
-		return fmt.Errorf("fold spools: %w", err)
-	}
-	defer s.end()
-	files, _ := s.files() // a listing says it
-	faults := []error{s.Odd()}
-	until := time.Now().Add(s.opts.FoldBudget)
-	for _, f := range files {
-		if f.ending != ".log" {
-			continue
-		}
-		if time.Now().After(until) || ctx.Err() != nil {
-			break
-		}
-		if err := s.foldDead(withNoWait(ctx), f.id, until); errors.Is(err, store.ErrCorrupt) {
-			faults = append(faults, fmt.Errorf("fold session %s: %w", f.id, err))
-		}
-	}
-	return errors.Join(errors.Join(faults...), ctx.Err())
 }
 
 // foldDead folds the spool of one session, if its recorder is gone (ErrLive)
@@ -275,39 +212,4 @@ func (s *Store) foldDead(ctx context.Context, id store.SessionID, until time.Tim
 		}
 	}
 	return err
-}
-
-// headless reports whether a spool's header or its first event is damaged.
-func (s spools) headless(id store.SessionID, key [16]byte) bool {
-	f, err := s.openSpool(id, key)
-	if err == nil {
-		defer func() { _ = f.Close() }()
-		r := newSpoolReader(f, spoolStart)
-		ok := false
-		if _, ok, err = r.read(); !ok && err == nil {
-			err = r.end()
-		}
-	}
-	return errors.Is(err, store.ErrCorrupt)
-}
-
-// holdDead takes the locks that folding or deleting what a dead recorder left
-// needs.
-func (s spools) holdDead(ctx context.Context, id store.SessionID, wait bool) (release func(), err error) {
-	unlock, err := s.lockDead(id)
-	if err != nil {
-		return nil, err
-	}
-	if unlock == nil {
-		return nil, store.ErrLive
-	}
-	unlockFold, err := s.lockFold(ctx, wait)
-	if err == nil && unlockFold == nil {
-		err = store.ErrBusy
-	}
-	if err != nil {
-		unlock()
-		return nil, err
-	}
-	return func() { unlockFold(); unlock() }, nil
 }

@@ -219,22 +219,6 @@ func (l *listing) enough(found []store.Session, k []byte, path string) bool {
 	return err == nil && !bytes.Equal(last[:6], k[:6])
 }
 
-// cursor returns the first key with a prefix, or the last, and the step from it.
-func (m *dbTx) cursor(prefix []byte, newest bool) (step func() (k, v []byte), k, v []byte) {
-	c := m.meta.Cursor()
-	if !newest {
-		k, v = c.Seek(prefix)
-		return c.Next, k, v
-	}
-	past := append(bytes.Clone(prefix), bytes.Repeat([]byte{0xff}, 17-len(prefix))...)
-	if k, _ = c.Seek(past); k == nil {
-		k, v = c.Last()
-	} else {
-		k, v = c.Prev()
-	}
-	return c.Prev, k, v
-}
-
 // prefixBytes returns the whole bytes of a prefix of a session id's text.
 func prefixBytes(text string) []byte {
 	text = strings.ReplaceAll(text, "-", "")

@@ -96,18 +96,6 @@ func (x *source) look(ctx context.Context, from uint64) error {
 	return err
 }
 
-// projection returns what the database at path says of a session.
-func (d databases) projection(ctx context.Context, path string, key [16]byte) (p projection, ok bool, err error) {
-	err = d.view(ctx, path, func(m *dbTx) (err error) {
-		p, ok, err = m.projection(key)
-		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return p, ok, err
-}
-
 // unfolded returns where the database's part of a spooled session ends.
 func (x *source) unfolded() mark {
 	if !x.known {
@@ -290,55 +278,6 @@ func (x *source) again(ctx context.Context, from uint64) error {
 		return store.ErrNotFound
 	}
 	return nil
-}
-
-// chunks copies chunks of a session from the one that holds Seq from on, up to
-// batchSize bytes of events but at least one, and not past Seq last. No event is
-// missing between them.
-func (m *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err error) {
-	if from > last {
-		return nil, nil
-	}
-	want, end := chunkKey(id, from), chunkKey(id, last)
-	if err := m.readable(bucketEv, want[:], end[:]); err != nil {
-		return nil, err
-	}
-	c := m.ev.Cursor()
-	k, v := c.Seek(want[:])
-	if string(k) != string(want[:]) { // in the chunk before
-		if k == nil {
-			k, v = c.Last()
-		} else {
-			k, v = c.Prev()
-		}
-	}
-	for size := 0; size < batchSize && from <= last; k, v = c.Next() {
-		if len(k) != len(key{}) || [16]byte(k[:16]) != id {
-			return nil, damagedError(m.path, fmt.Sprintf("session %s: event %d is missing", sessionID(id), from))
-		}
-		x := chunk{key: key(k), data: append([]byte(nil), v...)}
-		f, err := x.header()
-		if err != nil {
-			return nil, fmt.Errorf("read %s: session %s: event %d: %w", m.path, sessionID(id), from, err)
-		}
-		if len(chunks) == 0 && f.first <= from && f.last >= from {
-			from = f.first
-		}
-		if f.first != from {
-			return nil, damagedError(m.path, fmt.Sprintf("session %s: event %d is missing", sessionID(id), from))
-		}
-		for i, b := range f.bodies {
-			if f.bodies[i], err = m.body(id, b); err != nil {
-				return nil, err
-			}
-			size += b.size
-		}
-		x.bodies = f.bodies
-		from = f.last + 1
-		size += f.size
-		chunks = append(chunks, x)
-	}
-	return chunks, nil
 }
 
 // Head returns the end of the log.

@@ -30,27 +30,6 @@ func (r Repaired) Lost() bool {
 	return r.Gone > 0 || r.Unknown || slices.ContainsFunc(r.Sessions, func(x Salvaged) bool { return x.Lost > 0 })
 }
 
-// Repair puts a new file in the place of each damaged database, with all that the
-// old one still holds, and adds to the sessions of damaged spools what stands
-// behind the damage. The old files are kept. What is no file at all, where one should be,
-// gets another name. With dry it only says what it would
-// do. Recorders may go on meanwhile.
-func (s *Store) Repair(ctx context.Context, dry bool, report func(Repaired)) error {
-	if err := s.begin(ctx); err != nil {
-		return fmt.Errorf("repair store: %w", err)
-	}
-	defer s.end()
-	r := repair{s, dry, report}
-	err := errors.Join(r.odd(ctx), r.months(ctx))
-	if !dry {
-		_ = s.FoldDead(ctx) // which keeps spools that are damaged, for the next step
-	}
-	if err = errors.Join(err, r.spooled(ctx)); err != nil {
-		return fmt.Errorf("repair store: %w", err)
-	}
-	return nil
-}
-
 // repair is one call of Repair.
 type repair struct {
 	*Store

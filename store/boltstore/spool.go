@@ -41,19 +41,6 @@ type spool struct {
 	keep  keeper
 }
 
-// Spool starts a live session with its Opened event.
-func (s *Store) Spool(ctx context.Context, opened store.Event) (store.Spool, error) {
-	h, err := store.ParseHeader(opened.Payload)
-	if err != nil {
-		return nil, fmt.Errorf("open spool: %w", err)
-	}
-	p, err := s.openLive(ctx, h.ID, opened)
-	if err != nil {
-		return nil, fmt.Errorf("open spool of session %s: %w", h.ID, err)
-	}
-	return p, nil
-}
-
 // openLive makes the lock of a session, and its file with the first record.
 func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.Event) (_ *spool, err error) {
 	key, err := id.Bytes()

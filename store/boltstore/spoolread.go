@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"slices"
 
 	"github.com/mcprec/mcprec/store"
@@ -121,29 +120,6 @@ type spoolReader struct {
 
 	ended  bool  // by finish: nothing comes after what assemble holds
 	damage error // by finish: says what and where
-}
-
-// openSpool opens the spool of a session. The error is fs.ErrNotExist when
-// there is none, or when its recorder died before it was begun.
-func (s spools) openSpool(id store.SessionID, key [16]byte) (fileReader, error) {
-	path := s.spoolPath(id)
-	f, err := s.disk.open(path)
-	if err != nil {
-		return nil, err
-	}
-	var head [spoolHead]byte
-	n, err := f.ReadAt(head[:], 0)
-	switch {
-	case n < spoolHead && err == io.EOF:
-		err = fmt.Errorf("read spool %s: not begun: %w", path, fs.ErrNotExist)
-	case err == nil:
-		err = checkSpoolHead(head[:], key, path)
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
 }
 
 func newSpoolReader(f fileReader, m mark) *spoolReader {

@@ -12,43 +12,6 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Verify checks every page and chunk of every database and every record of
-// every spool.
-func (s *Store) Verify(ctx context.Context, report func(error)) error {
-	if err := s.begin(ctx); err != nil {
-		return fmt.Errorf("verify store: %w", err)
-	}
-	defer s.end()
-	for _, odd := range s.oddFiles() {
-		report(odd)
-	}
-	paths, foreign, err := s.databasePaths()
-	for _, fault := range foreign {
-		report(fault)
-	}
-	files, err2 := s.files()
-	if err = errors.Join(err, err2); err != nil {
-		return fmt.Errorf("verify store: %w", err)
-	}
-	for _, path := range paths {
-		if err := s.verifyDatabase(ctx, path, report); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			report(err)
-		}
-	}
-	for _, f := range files {
-		if f.ending != ".log" {
-			continue
-		}
-		if err := s.verifySpool(ctx, f.id); err != nil {
-			report(err)
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("verify store: %w", err)
-	}
-	return nil
-}
-
 // verifyDatabase checks the facts and pages of a database at once, and its chunks
 // session by session, so that nobody waits for long.
 func (d databases) verifyDatabase(ctx context.Context, path string, report func(error)) error {

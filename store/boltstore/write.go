@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -239,63 +238,6 @@ func (s *Store) deleteStep(ctx context.Context, path string, ids []store.Session
 			return err
 		}
 		removed(id)
-	}
-	return nil
-}
-
-// removeSession removes all that there is of a session but a tombstone.
-func (m *dbTx) removeSession(key [16]byte) error {
-	p, _, err := m.projection(key)
-	if err != nil {
-		return err
-	}
-	if p.deleted {
-		return store.ErrNotFound
-	}
-	if err := m.removeChunks(key); err != nil {
-		return err
-	}
-	return m.putProjection(key, &projection{deleted: true})
-}
-
-// removeLeft removes the files of a deleted session.
-func (s spools) removeLeft(id store.SessionID) error {
-	for _, end := range []string{".log", ".damaged", ".reserve", ".renewed", ".lock"} {
-		path := s.spoolFile(id, end)
-		if _, err := regular(path); isOdd(err) {
-			continue
-		}
-		err := s.disk.remove(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && end != ".lock" {
-			return err
-		}
-	}
-	return nil
-}
-
-// removeChunks removes all chunks of a session, and its use of the bodies that they refer
-// to. What a damaged chunk refers to stays until the database is compacted.
-func (m *dbTx) removeChunks(id [16]byte) error {
-	var keys [][]byte
-	var bodies []body
-	c := m.ev.Cursor()
-	for k, v := c.Seek(id[:]); len(k) == len(key{}) && [16]byte(k[:16]) == id; k, v = c.Next() {
-		keys = append(keys, append([]byte(nil), k...))
-		if len(v) > chunkHead && v[6]&refersToBodies != 0 {
-			if f, err := (chunk{key: key(k), data: v}).header(); err == nil {
-				bodies = append(bodies, f.bodies...)
-			}
-		}
-	}
-	for _, x := range bodies {
-		if err := m.removeBody(id, x.hash); err != nil {
-			return err
-		}
-	}
-	for _, k := range keys {
-		if err := m.ev.Delete(k); err != nil {
-			return err
-		}
 	}
 	return nil
 }

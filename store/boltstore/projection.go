@@ -1,7 +1,6 @@
 package boltstore
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -230,72 +229,4 @@ func (d *fieldReader) labels() map[string]string {
 		labels[name] = d.text()
 	}
 	return labels
-}
-
-// projection returns the projection of a session; ok is false when there is none. A
-// session that is not there is looked for in the counts, because a damaged page
-// may have hidden it.
-func (m *dbTx) projection(key [16]byte) (p projection, ok bool, err error) {
-	if m.writing {
-		if err := m.tree.writable(key); err != nil {
-			return p, false, damagedError(m.path, err.Error())
-		}
-	}
-	if err := m.readable(bucketMeta, key[:], key[:]); err != nil {
-		return p, false, err
-	}
-	v := m.meta.Get(key[:])
-	if v == nil {
-		if m.stale && !m.writing {
-			return p, false, staleError(m.path)
-		}
-		return p, false, m.checkCount(key[:])
-	}
-	p, err = decodeProjection(key, v, m.path)
-	return p, err == nil, err
-}
-
-// checkCount compares the sessions in the database with what its head says, and
-// looks for one that a search has not found.
-func (m *dbTx) checkCount(missing []byte) error {
-	want, wantKeys, err := m.statedCount()
-	if err != nil {
-		return err
-	}
-	if err := m.readable(bucketMeta, nil, after(nil)); err != nil {
-		return err
-	}
-	var n uint64
-	var keys, before [16]byte
-	c := m.meta.Cursor()
-	for k, _ := c.First(); k != nil; k, _ = c.Next() {
-		if n++; len(k) != 16 || n > 1 && bytes.Compare(before[:], k) >= 0 {
-			return damagedError(m.path, "a session's key")
-		}
-		before = [16]byte(k)
-		if bytes.Equal(k, missing) {
-			return damagedError(m.path, fmt.Sprintf("the place of session %s", sessionID([16]byte(k))))
-		}
-		for i := range keys {
-			keys[i] ^= k[i]
-		}
-	}
-	if n != want || keys != wantKeys {
-		return damagedError(m.path, fmt.Sprintf("sessions in it: %d, and it should hold %d", n, want))
-	}
-	return nil
-}
-
-// putProjection stores the projection of a session, and counts a new one.
-func (m *dbTx) putProjection(key [16]byte, p *projection) error {
-	return m.putEncoded(key, p.encode(key))
-}
-
-func (m *dbTx) putEncoded(key [16]byte, facts []byte) error {
-	if m.meta.Get(key[:]) == nil {
-		if err := m.countSession(key); err != nil {
-			return err
-		}
-	}
-	return m.meta.Put(key[:], facts)
 }

@@ -1,21 +1,15 @@
 package boltstore
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/gofrs/flock"
 	bolt "go.etcd.io/bbolt"
-
-	"github.com/mcprec/mcprec/store"
 )
 
 // fileSystem is where the files of a store are. Everything that a store writes,
@@ -230,179 +224,4 @@ func openRegular(path string, flag int) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
-}
-
-// oddFiles returns what has the name of a file of the store and is not a regular file.
-func (f *directory) oddFiles() (found []*oddFile) {
-	for _, folder := range []struct {
-		path string
-		ours func(name, end string) bool
-	}{
-		{f.dir, func(name, end string) bool { return name == "redact" && end == "key" }},
-		{f.spoolDir(), func(name, end string) bool {
-			_, err := store.ParseSessionID(name)
-			return err == nil && strings.Contains(" log lock damaged reserve renewed ", " "+end+" ") || name == "fold" && end == "lock"
-		}},
-		{f.storeDir(), func(name, end string) bool {
-			return isDatabaseName(name) && end == "db" || (name == "compact" || name == "create") && end == "lock"
-		}},
-		{filepath.Join(f.dir, "cache"), func(name, end string) bool {
-			_, err := store.ParseSessionID(name)
-			return err == nil && end == "points"
-		}},
-	} {
-		entries, _ := os.ReadDir(folder.path) // a folder that is missing has nothing odd; others say that it cannot be read
-		for _, e := range entries {
-			name, end, _ := strings.Cut(e.Name(), ".")
-			if !e.Type().IsRegular() && folder.ours(name, end) {
-				found = append(found, &oddFile{filepath.Join(folder.path, e.Name()), e.Type()})
-			}
-		}
-	}
-	return found
-}
-
-// Odd returns an error that names what has the name of a file of the store and is not a
-// regular file.
-func (s *Store) Odd() error {
-	var faults []error
-	for _, odd := range s.oddFiles() {
-		faults = append(faults, odd)
-	}
-	return errors.Join(faults...)
-}
-
-// setAside gives an odd file another name. Processes do so one after the other: the second
-// would rename what the first has made in its place.
-func (f *directory) setAside(path string) (kept string, err error) {
-	guard := flock.New(filepath.Dir(path), flock.SetFlag(os.O_RDONLY))
-	if err := guard.Lock(); err != nil {
-		return "", err
-	}
-	defer func() { _ = guard.Close() }()
-	if _, err := regular(path); !isOdd(err) {
-		return "", err
-	}
-	for n := 1; ; n++ {
-		kept = path + ".aside"
-		if n > 1 {
-			kept = fmt.Sprintf("%s-%d", kept, n)
-		}
-		if _, err := os.Lstat(kept); errors.Is(err, fs.ErrNotExist) {
-			return kept, f.disk.rename(path, kept, true)
-		}
-	}
-}
-
-// Exposed returns an error if every user of the machine can put files into the store's
-// folder and take them out.
-func (s *Store) Exposed() error {
-	info, err := os.Stat(s.dir)
-	if err != nil || info.Mode().Perm()&0o002 == 0 || info.Mode()&fs.ModeSticky != 0 {
-		return nil
-	}
-	return fmt.Errorf("%s can be written to by every user of this machine; chmod go-w takes that right away", s.dir)
-}
-
-// The lock of a session is exclusive while its recorder lives. Whoever asks
-// whether it lives tries a shared lock, and whoever folds or deletes what it
-// left keeps one, so that asking and folding look alike: dead. Folders exclude
-// each other by fold.lock.
-
-func (s spools) lockPath(id store.SessionID) string {
-	return s.spoolFile(id, ".lock")
-}
-
-// lockLive makes the lock file of a new live session.
-func (s spools) lockLive(id store.SessionID) (*flock.Flock, error) {
-	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noBlock), flock.SetPermissions(0o600))
-	ok, err := s.disk.tryLock(l, false)
-	if err != nil {
-		return nil, err
-	}
-	if !ok || !underName(l, l.Path()) {
-		_ = l.Close()
-		return nil, store.ErrExists
-	}
-	return l, nil
-}
-
-// lockDead takes the shared lock of a session whose recorder is gone, so that
-// it stays gone. It returns nil while the recorder lives. unlock ends it.
-func (s spools) lockDead(id store.SessionID) (unlock func(), err error) {
-	if _, err := regular(s.lockPath(id)); isOdd(err) {
-		return func() {}, nil // no recorder can hold that
-	}
-	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_RDONLY|noFollow|noBlock))
-	ok, err := s.disk.tryLock(l, true)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return func() {}, nil
-	case err != nil:
-		return nil, fmt.Errorf("lock of session %s: %w", id, err)
-	case !ok:
-		return nil, nil
-	}
-	return func() { _ = l.Close() }, nil
-}
-
-// live reports whether a recorder holds the session.
-func (s spools) live(id store.SessionID) (bool, error) {
-	unlock, err := s.lockDead(id)
-	if unlock != nil {
-		unlock()
-	}
-	return unlock == nil && err == nil, err
-}
-
-// lockFold excludes the other folders.
-func (s spools) lockFold(ctx context.Context, wait bool) (unlock func(), err error) {
-	return s.lockFile(ctx, filepath.Join(s.spoolDir(), "fold.lock"), wait)
-}
-
-// lockFile takes an exclusive lock. With wait it is patient; without, a lock
-// that is held gives nil.
-func (f *directory) lockFile(ctx context.Context, path string, wait bool) (unlock func(), err error) {
-	if _, err := regular(path); isOdd(err) { // nobody can hold that, and many need the lock
-		if _, err := f.setAside(path); err != nil {
-			return nil, err
-		}
-	}
-	l := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noBlock), flock.SetPermissions(0o600))
-	for deadline := time.Now().Add(f.patience); ; {
-		ok, err := f.disk.tryLock(l, false)
-		switch {
-		case err != nil:
-			return nil, err
-		case ok:
-			return func() { _ = l.Close() }, nil
-		case !wait:
-			return nil, nil
-		case time.Now().After(deadline):
-			return nil, fmt.Errorf("lock %s: %w", l.Path(), store.ErrBusy)
-		}
-		if err := pause(ctx, lockRetry); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// noWaitKey is the key of a context in which a database that another process holds
-// is asked for once.
-type noWaitKey struct{}
-
-func withNoWait(ctx context.Context) context.Context {
-	return context.WithValue(ctx, noWaitKey{}, true)
-}
-
-// pause waits for d, or for the end of the context.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -23,11 +23,11 @@ import (
 type pageTree struct {
 	f        io.ReaderAt
 	pageSize uint64
-	pages    uint64          // in use or free
-	seen     map[uint64]bool // pages of the tree, with their overflow, and free ones
-	buckets  map[string]uint64
-	free     uint64
-	bytes    map[uint64][]byte // of pages that are kept: heads of leaves, and whole branches
+	pages    uint64            // in use or free
+	seen     map[uint64]bool   // pages of the tree, with their overflow, and free ones
+	buckets  map[string]uint64 // the root pages of the buckets, from openTree
+	free     uint64            // the first page of the list of free pages
+	cache    map[uint64][]byte // from openTree: heads of leaves, and whole branches
 }
 
 const (
@@ -56,7 +56,7 @@ func checkTree(f *os.File) error {
 	if err := t.freelist(free); err != nil {
 		return err
 	}
-	if err := t.walk(root, nil, nil, 0); err != nil {
+	if err := (walk{pageTree: t}).visit(root, nil, nil, 0); err != nil {
 		return err
 	}
 	for id := uint64(2); id < t.pages; id++ {
@@ -173,10 +173,19 @@ func (t *pageTree) freelist(id uint64) error {
 	return nil
 }
 
-// walk checks a page and those below it. Its keys are from low on, and below
-// high (nil: no bound).
-func (t *pageTree) walk(id uint64, low, high []byte, depth int) error {
-	b, err := t.page(id)
+// walk is one way through the pages of a tree. Where last is nil it leads to all of them, and
+// checks their elements; else to those that may hold keys from first to last and to one on each
+// side of them, which a deletion may merge, and reads only the heads of leaves.
+type walk struct {
+	*pageTree
+	first, last []byte
+	lenient     bool // it goes past what is damaged
+}
+
+// visit checks a page and those below it. Their keys are from low on, and below high (nil: no
+// bound).
+func (w walk) visit(id uint64, low, high []byte, depth int) error {
+	b, err := w.load(id)
 	if err != nil {
 		return err
 	}
@@ -185,60 +194,120 @@ func (t *pageTree) walk(id uint64, low, high []byte, depth int) error {
 	}
 	switch binary.NativeEndian.Uint16(b[8:]) {
 	case pageLeaf:
-		return t.leaf(b, id, low, high, depth)
+		if w.last != nil {
+			return nil
+		}
+		return w.leaf(b, id, low, high, depth)
 	case pageBranch:
-		return t.branch(b, id, low, high, depth)
+		return w.branch(b, id, low, high, depth)
 	}
 	return fmt.Errorf("page %d: its flags", id)
 }
 
-func (t *pageTree) branch(b []byte, id uint64, low, high []byte, depth int) error {
+// load returns a page, which is now in use with its overflow.
+func (w walk) load(id uint64) ([]byte, error) {
+	if b := w.cache[id]; b != nil {
+		for i := range uint64(binary.NativeEndian.Uint32(b[12:])) + 1 {
+			if err := w.mark(id + i); err != nil {
+				return nil, err
+			}
+		}
+		return b, nil
+	}
+	b, err := w.head(id)
+	if err == nil && (w.last == nil || binary.NativeEndian.Uint16(b[8:]) == pageBranch) {
+		b, err = w.body(id, b)
+	}
+	if err == nil && w.cache != nil {
+		w.cache[id] = b
+	}
+	return b, err
+}
+
+func (w walk) branch(b []byte, id uint64, low, high []byte, depth int) error {
 	n := int(binary.NativeEndian.Uint16(b[10:]))
-	keys := make([][]byte, n+1)
+	keys, before := make([][]byte, n+1), []byte(nil) // a nil key: damaged
 	for i := range n {
 		var err error
-		if keys[i], err = branchKey(b, i); err != nil || i > 0 && bytes.Compare(keys[i-1], keys[i]) >= 0 {
+		keys[i], err = branchKey(b, i)
+		if !w.lenient && (err != nil || !inOrder(before, keys[i], low, high)) {
 			return fmt.Errorf("page %d: element %d of a branch", id, i)
 		}
+		before = keys[i]
 	}
-	if n == 0 || low != nil && bytes.Compare(keys[0], low) < 0 || high != nil && bytes.Compare(keys[n-1], high) >= 0 {
-		return fmt.Errorf("page %d: keys of a branch", id)
+	if n == 0 && !w.lenient {
+		return fmt.Errorf("page %d: a branch without elements", id)
+	}
+	from, to := 0, n
+	for i := 0; i < n && w.last != nil; i++ {
+		if bytes.Compare(keys[i], w.first) <= 0 {
+			from = max(i-1, 0)
+		}
+		if bytes.Compare(keys[i], w.last) > 0 {
+			to = min(i+1, n)
+			break
+		}
 	}
 	keys[n] = high
-	for i := range n {
-		if err := t.walk(binary.NativeEndian.Uint64(b[pageHead+i*16+8:]), keys[i], keys[i+1], depth+1); err != nil {
+	for i := from; i < to; i++ {
+		if keys[i] == nil {
+			continue
+		}
+		err := w.visit(binary.NativeEndian.Uint64(b[pageHead+i*16+8:]), keys[i], keys[i+1], depth+1)
+		if err != nil && !w.lenient {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *pageTree) leaf(b []byte, id uint64, low, high []byte, depth int) error {
+func (w walk) leaf(b []byte, id uint64, low, high []byte, depth int) error {
 	var before []byte
 	for i := range int(binary.NativeEndian.Uint16(b[10:])) {
 		key, value, flags, err := leafElement(b, i)
-		if err != nil || i > 0 && bytes.Compare(before, key) >= 0 || low != nil && bytes.Compare(key, low) < 0 || high != nil && bytes.Compare(key, high) >= 0 {
+		if !w.lenient && (err != nil || !inOrder(before, key, low, high)) {
 			return fmt.Errorf("page %d: element %d", id, i)
 		}
 		before = key
-		if flags&1 == 0 {
+		if err != nil || flags&1 == 0 {
 			continue
 		}
-		if len(value) < 16 {
-			return fmt.Errorf("page %d: bucket %q", id, key)
-		}
-		if root := binary.NativeEndian.Uint64(value); root != 0 {
-			err = t.walk(root, nil, nil, depth+1)
-		} else if value = value[16:]; len(value) < pageHead || binary.NativeEndian.Uint16(value[8:]) != pageLeaf {
+		root, inline, err := bucketRoot(value)
+		switch {
+		case err != nil:
 			err = fmt.Errorf("page %d: bucket %q", id, key)
-		} else {
-			err = t.leaf(value, id, nil, nil, depth+1)
+		case inline != nil:
+			err = w.leaf(inline, id, nil, nil, depth+1)
+		default:
+			err = w.visit(root, nil, nil, depth+1)
 		}
-		if err != nil {
+		if err != nil && !w.lenient {
 			return err
 		}
 	}
 	return nil
+}
+
+// inOrder reports whether a key follows the one before it and is within the bounds of its page.
+// nil: there is none.
+func inOrder(before, key, low, high []byte) bool {
+	return (before == nil || bytes.Compare(before, key) < 0) && (low == nil || bytes.Compare(low, key) <= 0) &&
+		(high == nil || bytes.Compare(key, high) < 0)
+}
+
+// bucketRoot reads the value of a bucket: the number of its root page, or the leaf that stands
+// within the value.
+func bucketRoot(value []byte) (root uint64, inline []byte, err error) {
+	if len(value) < 16 {
+		return 0, nil, io.ErrUnexpectedEOF
+	}
+	if root = binary.NativeEndian.Uint64(value); root != 0 {
+		return root, nil, nil
+	}
+	if inline = value[16:]; len(inline) < pageHead || binary.NativeEndian.Uint16(inline[8:]) != pageLeaf {
+		return 0, nil, io.ErrUnexpectedEOF
+	}
+	return 0, inline, nil
 }
 
 // branchKey returns the key of the ith element of a branch.
@@ -286,7 +355,7 @@ func slice(b []byte, from, size uint32) ([]byte, error) {
 // openTree reads what a transaction begins with: the newest meta page, and the
 // root page with the buckets.
 func openTree(f io.ReaderAt) (*pageTree, error) {
-	t := &pageTree{f: f, seen: map[uint64]bool{}, buckets: map[string]uint64{}, bytes: map[uint64][]byte{}}
+	t := &pageTree{f: f, seen: map[uint64]bool{}, buckets: map[string]uint64{}, cache: map[uint64][]byte{}}
 	root, free, err := t.meta()
 	if err != nil {
 		return nil, err
@@ -301,12 +370,10 @@ func openTree(f io.ReaderAt) (*pageTree, error) {
 	}
 	for i := range int(binary.NativeEndian.Uint16(b[10:])) {
 		name, value, flags, err := leafElement(b, i)
-		if err != nil || flags&1 == 0 || len(value) < 16 {
+		if err != nil || flags&1 == 0 {
 			return nil, fmt.Errorf("page %d: element %d", root, i)
 		}
-		if root := binary.NativeEndian.Uint64(value); root != 0 {
-			t.buckets[string(name)] = root
-		} else if value = value[16:]; len(value) < pageHead || binary.NativeEndian.Uint16(value[8:]) != pageLeaf {
+		if t.buckets[string(name)], _, err = bucketRoot(value); err != nil {
 			return nil, fmt.Errorf("page %d: bucket %q", root, name)
 		}
 	}
@@ -318,7 +385,7 @@ func openTree(f io.ReaderAt) (*pageTree, error) {
 func (t *pageTree) readable(bucket, first, last []byte) error {
 	clear(t.seen)
 	if root := t.buckets[string(bucket)]; root != 0 {
-		return t.touched(root, first, last, 0)
+		return walk{t, first, last, false}.visit(root, nil, nil, 0)
 	}
 	return nil
 }
@@ -330,7 +397,10 @@ func (t *pageTree) writable(id [16]byte) error {
 		return err
 	}
 	for _, root := range t.buckets {
-		if err := t.touched(root, id[:], after(id[:]), 0); err != nil {
+		if root == 0 {
+			continue
+		}
+		if err := (walk{t, id[:], after(id[:]), false}).visit(root, nil, nil, 0); err != nil {
 			return err
 		}
 	}
@@ -340,63 +410,4 @@ func (t *pageTree) writable(id [16]byte) error {
 // after returns a key behind all that begin with prefix.
 func after(prefix []byte) []byte {
 	return append(bytes.Clone(prefix), bytes.Repeat([]byte{0xff}, len(key{})+1-len(prefix))...)
-}
-
-// kept returns the head of a leaf or a whole branch, which is now in use.
-func (t *pageTree) kept(id uint64) (b []byte, err error) {
-	if b = t.bytes[id]; b != nil {
-		for i := range uint64(binary.NativeEndian.Uint32(b[12:])) + 1 {
-			if err := t.mark(id + i); err != nil {
-				return nil, err
-			}
-		}
-		return b, nil
-	}
-	if b, err = t.head(id); err == nil && binary.NativeEndian.Uint16(b[8:]) == pageBranch {
-		b, err = t.body(id, b)
-	}
-	if err == nil {
-		t.bytes[id] = b
-	}
-	return b, err
-}
-
-// touched checks a page, and those below it that may hold keys from first to
-// last, and one on each side of them, which a deletion may merge.
-func (t *pageTree) touched(id uint64, first, last []byte, depth int) error {
-	b, err := t.kept(id)
-	if err != nil {
-		return err
-	}
-	flags := binary.NativeEndian.Uint16(b[8:])
-	if flags == pageLeaf && depth <= maxDepth {
-		return nil
-	}
-	if flags != pageBranch || depth > maxDepth {
-		return fmt.Errorf("page %d: its flags", id)
-	}
-	n := int(binary.NativeEndian.Uint16(b[10:]))
-	from, to := 0, n
-	for i := range n {
-		k, err := branchKey(b, i)
-		if err != nil {
-			return fmt.Errorf("page %d: element %d of a branch", id, i)
-		}
-		if bytes.Compare(k, first) <= 0 {
-			from = max(i-1, 0)
-		}
-		if bytes.Compare(k, last) > 0 {
-			to = min(i+1, n)
-			break
-		}
-	}
-	if n == 0 {
-		return fmt.Errorf("page %d: a branch without elements", id)
-	}
-	for i := from; i < to; i++ {
-		if err := t.touched(binary.NativeEndian.Uint64(b[pageHead+i*16+8:]), first, last, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,0 +1,337 @@
+package boltstore
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// databases are the files with what is folded. They know nothing of spools.
+type databases struct{ *directory }
+
+func (d databases) databasePath(key [16]byte) string {
+	return filepath.Join(d.storeDir(), databaseName(key)+".db")
+}
+
+// databaseName returns the name of the database that holds a session.
+func databaseName(key [16]byte) string {
+	if key[6]>>4 != 7 {
+		return "other"
+	}
+	return startOf(key).Format("200601")
+}
+
+// startOf returns the time in a version 7 id.
+func startOf(key [16]byte) time.Time {
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(key[:]) >> 16)).UTC()
+}
+
+// sessionID is the inverse of SessionID.Bytes.
+func sessionID(key [16]byte) store.SessionID {
+	h := hex.EncodeToString(key[:])
+	return store.SessionID(h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:])
+}
+
+// databasePaths returns those of the store's databases, and says what else has a name
+// that ends like theirs: it is left alone.
+func (d databases) databasePaths() (paths []string, foreign []error, err error) {
+	entries, err := readDir(d.storeDir())
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".db")
+		path := filepath.Join(d.storeDir(), e.Name())
+		switch {
+		case !ok:
+		case isDatabaseName(name) && !e.Type().IsRegular(): // see oddFiles
+		case !isDatabaseName(name):
+			foreign = append(foreign, fmt.Errorf("%s is left alone: databases of the store are named by the month, like 202611.db; give it its name back if it was one, or move it away", path))
+		default:
+			paths = append(paths, path)
+		}
+	}
+	return paths, foreign, err
+}
+
+// isDatabaseName reports whether a database may have that name, without its ending.
+func isDatabaseName(name string) bool {
+	if name == "other" {
+		return true
+	}
+	return len(name) == 6 && strings.Trim(name, "0123456789") == ""
+}
+
+// belongsIn reports whether a session belongs into a database, or into what is to take its
+// place.
+func belongsIn(path string, key []byte) bool {
+	name, _, _ := strings.Cut(filepath.Base(path), ".db")
+	return databaseName([16]byte(key)) == name
+}
+
+// misplacedError says that a database holds sessions that belong into others. Nobody looks for
+// them there.
+func misplacedError(path string, n int) error {
+	return fmt.Errorf("%s holds sessions of other months: %d, which are looked for only in the databases of theirs; is it a copy? move it away, or give it its name back", path, n)
+}
+
+// view runs f in a read transaction of the database at path. It returns an
+// error that is fs.ErrNotExist when there is no such database. f must be quick
+// and call nobody: the file is locked.
+func (d databases) view(ctx context.Context, path string, f func(*dbTx) error) error {
+	return d.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB, file *os.File) error {
+		return db.View(func(tx *bolt.Tx) error { return inTx(tx, file, &dbTx{path: path}, f) })
+	})
+}
+
+// update runs f in one synced write transaction, in a new database if need be.
+func (d databases) update(ctx context.Context, path string, f func(*dbTx) error) error {
+	if err := d.refuseLinks(); err != nil {
+		return err
+	}
+	if _, err := regular(path); isOdd(err) {
+		return err
+	} else if errors.Is(err, fs.ErrNotExist) {
+		if err := d.createDatabase(path); err != nil {
+			return fmt.Errorf("create %s: %w", path, err)
+		}
+	}
+	o := bolt.Options{FreelistType: bolt.FreelistMapType}
+	if runtime.GOOS != "windows" { // there it would make the file that large
+		o.InitialMmapSize = 1 << 30
+	}
+	return d.withDB(ctx, path, o, func(db *bolt.DB, file *os.File) error {
+		db.AllocSize = 1 << 20
+		makePrivate(file)
+		return d.disk.commit(db, file, func(tx *bolt.Tx) error { return inTx(tx, file, &dbTx{path: path, writing: true}, f) })
+	})
+}
+
+// withDB opens the file for the length of f. It asks for bbolt's lock by
+// itself: bbolt would ask only every 50 ms.
+func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f func(*bolt.DB, *os.File) error) error {
+	info, err := regular(path)
+	if err != nil {
+		return err // without bbolt's opening, which is dearer
+	}
+	if o.ReadOnly && info.Size() == 0 {
+		return damagedError(path, "it is empty") // bbolt would try to fill it
+	}
+	var file *os.File
+	o.Timeout = 1
+	o.NoStatistics = true
+	o.OpenFile = func(name string, flag int, _ os.FileMode) (_ *os.File, err error) {
+		file, err = openRegular(name, flag&^os.O_CREATE)
+		return file, err
+	}
+	for deadline := time.Now().Add(d.patience); ; {
+		whole := false
+		err := guarded(path, func() error {
+			db, err := bolt.Open(path, 0o600, &o)
+			if err != nil {
+				whole = true
+				return explainOpenError(path, err)
+			}
+			if !underName(file, path) { // replaced while we waited for its lock
+				whole = true
+				return errors.Join(store.ErrBusy, db.Close())
+			}
+			err = f(db, file)
+			if closeErr := db.Close(); err == nil && closeErr != nil {
+				err = fmt.Errorf("close %s: %w", path, closeErr)
+			}
+			whole = true
+			return err
+		})
+		if !whole && file != nil {
+			unlock(file) // closing is not enough: what is still mapped keeps the lock
+			_ = file.Close()
+		}
+		if !errors.Is(err, store.ErrBusy) || ctx.Value(noWaitKey{}) != nil || time.Now().After(deadline) {
+			return err
+		}
+		if err := pause(ctx, lockRetry); err != nil {
+			return err
+		}
+	}
+}
+
+// guarded runs f, which uses the bbolt file at path, and makes an error of what
+// bbolt does on a damaged file: it panics, or follows a page number out of the
+// mapped file, which is a fault and would end the process.
+func guarded(path string, f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = damagedError(path, fmt.Sprint(r))
+		}
+	}()
+	return f()
+}
+
+// damagedError says that a database is damaged and what is not.
+func damagedError(path, cause string) error {
+	return fmt.Errorf("read %s: %s: %w (the other databases in its folder and the spools are not affected; mcprec repair saves what it holds)", path, cause, store.ErrCorrupt)
+}
+
+// explainOpenError names what stands behind a refusal of bbolt to open a file.
+func explainOpenError(path string, err error) error {
+	var number syscall.Errno
+	var pathError *fs.PathError
+	switch {
+	case err == nil:
+		return nil
+	case isOdd(err):
+		return err
+	case errors.Is(err, berrors.ErrTimeout):
+		return fmt.Errorf("open %s: another process holds it: %w", path, store.ErrBusy)
+	case errors.Is(err, berrors.ErrVersionMismatch):
+		return fmt.Errorf("open %s: bbolt format: %w; install a newer mcprec", path, store.ErrNewer)
+	case errors.As(err, &pathError), errors.As(err, &number):
+		return fmt.Errorf("open %s: %w", filepath.Base(path), lockError(err))
+	}
+	return damagedError(path, err.Error())
+}
+
+// metaPages reports whether both meta pages of a bbolt file are whole. If one
+// is not, bbolt goes back to the other, which is right after a crash, where the
+// newest transaction was not yet durable, and silent loss after damage.
+func metaPages(f *os.File, pageSize int) bool {
+	var m [64]byte
+	for i := range int64(2) {
+		if _, err := f.ReadAt(m[:], i*int64(pageSize)+pageHead); err != nil {
+			return false
+		}
+		sum := fnv.New64a()
+		_, _ = sum.Write(m[:56])
+		if binary.NativeEndian.Uint32(m[:]) != metaMagic || binary.NativeEndian.Uint64(m[56:]) != sum.Sum64() {
+			return false
+		}
+	}
+	return true
+}
+
+// staleError says that what a file holds may not be all.
+func staleError(path string) error {
+	return fmt.Errorf("read %s: one of its two meta pages is damaged, so its newest transaction may be missing: %w (mcprec repair looks for it)", path, store.ErrCorrupt)
+}
+
+// createDatabase makes an empty database under another name, synced, and gives it
+// its name: a power cut never leaves half a database under that.
+func (d databases) createDatabase(path string) error {
+	made, err := d.makeFolders()
+	if err == nil && made {
+		err = d.disk.syncDir(d.dir)
+	}
+	if err != nil {
+		return err
+	}
+	temp, err := d.emptyDatabase(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.disk.remove(temp) }()
+	if err := d.disk.rename(temp, path, false); err != nil && !errors.Is(err, fs.ErrExist) {
+		return d.renameNew(temp, path)
+	}
+	return d.disk.syncDir(d.storeDir())
+}
+
+// emptyDatabase makes an empty database, synced, under a name of its own.
+func (d databases) emptyDatabase(path string) (name string, err error) {
+	temp, err := os.CreateTemp(d.storeDir(), filepath.Base(path)+".new-*")
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if err != nil {
+			_ = d.disk.remove(temp.Name())
+		}
+	}()
+	if err := temp.Close(); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(temp.Name(), 0o600); err != nil { // a umask may have taken some of that
+		return "", err
+	}
+	db, err := bolt.Open(temp.Name(), 0o600, &bolt.Options{FreelistType: bolt.FreelistMapType, NoStatistics: true})
+	if err != nil {
+		return "", err
+	}
+	err = d.disk.commit(db, nil, func(tx *bolt.Tx) error {
+		for _, name := range [][]byte{bucketMeta, bucketEv, bucketMonth} {
+			if _, err := tx.CreateBucket(name); err != nil {
+				return err
+			}
+		}
+		return tx.Bucket(bucketMonth).Put(keyHead, encodeCount(0, [16]byte{}))
+	})
+	return temp.Name(), errors.Join(err, db.Close())
+}
+
+// renameNew gives the file its name where there are no links, under the lock
+// that all who create take there.
+func (d databases) renameNew(temp, path string) error {
+	unlock, err := d.lockFile(context.Background(), filepath.Join(d.storeDir(), "create.lock"), true)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if err := d.disk.rename(temp, path, true); err != nil {
+		return err
+	}
+	return d.disk.syncDir(d.storeDir())
+}
+
+// lockDatabase opens a database's file, locked as bbolt locks it, so that it does
+// not change.
+func (d databases) lockDatabase(ctx context.Context, path string, shared bool) (f *os.File, release func(), err error) {
+	if f, err = openRegular(path, os.O_RDWR); errors.Is(err, fs.ErrPermission) {
+		f, err = openRegular(path, os.O_RDONLY)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for deadline := time.Now().Add(d.patience); ; {
+		ok, err := lockOpen(f, shared)
+		switch {
+		case err != nil:
+			return nil, nil, errors.Join(fmt.Errorf("lock %s: %w", path, lockError(err)), f.Close())
+		case ok && underName(f, path):
+			return f, func() { unlock(f); _ = f.Close() }, nil
+		case ok || time.Now().After(deadline):
+			return nil, nil, errors.Join(fmt.Errorf("open %s: another process holds it: %w", path, store.ErrBusy), f.Close())
+		}
+		if err := pause(ctx, lockRetry); err != nil {
+			return nil, nil, errors.Join(err, f.Close())
+		}
+	}
+}
+
+// projection returns what the database at path says of a session.
+func (d databases) projection(ctx context.Context, path string, key [16]byte) (p projection, ok bool, err error) {
+	err = d.view(ctx, path, func(m *dbTx) (err error) {
+		p, ok, err = m.projection(key)
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return p, ok, err
+}

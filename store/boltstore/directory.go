@@ -1,0 +1,306 @@
+package boltstore
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// directory is what all parts of a Store share: where its files are, and whether it is open.
+type directory struct {
+	dir      string
+	disk     disk
+	patience time.Duration // see Options
+
+	mu      sync.Mutex
+	closed  bool
+	done    chan struct{}  // closed by Close
+	running sync.WaitGroup // calls and spools between begin and end
+}
+
+// begin starts a call that Close must wait for; the caller calls end.
+func (f *directory) begin(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return store.ErrClosed
+	}
+	f.running.Add(1)
+	return nil
+}
+
+func (f *directory) end() { f.running.Done() }
+
+// makeFolders makes the store's folders. It reports whether there were none before;
+// their names are then not durable until syncDir(s.dir). Of those that are there it
+// takes the rights of others, and it follows no symbolic link: what is in there must be
+// where nobody else can put or read it. The folder above is its user's choice.
+func (f *directory) makeFolders() (made bool, err error) {
+	for _, d := range []string{f.spoolDir(), f.storeDir()} {
+		info, err := os.Lstat(d)
+		switch {
+		case err == nil && info.Mode()&fs.ModeSymlink != 0:
+			return made, f.refuseLinks()
+		case err == nil && !info.IsDir():
+			return made, fmt.Errorf("%s is %s, where a folder of the store should be; move it away", d, kindOfFile(info.Mode()))
+		case err == nil && info.Mode().Perm()&0o077 == 0:
+			continue
+		case err == nil:
+			_ = os.Chmod(d, info.Mode().Perm()&0o700) // if it is not ours it stays as it is
+			continue
+		}
+		if err := makeFolder(d); err != nil {
+			return made, err
+		}
+		made = true
+	}
+	return made, nil
+}
+
+// makeFolder makes a folder, and those above it that are missing, for their user alone; of
+// what is there it changes nothing.
+func makeFolder(path string) error {
+	err := os.Mkdir(path, 0o700)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeFolder(filepath.Dir(path)); err != nil {
+			return err
+		}
+		err = os.Mkdir(path, 0o700)
+	}
+	switch {
+	case err == nil:
+		return os.Chmod(path, 0o700) // a umask may have taken some of that
+	case errors.Is(err, fs.ErrExist):
+		if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+			return nil
+		}
+	}
+	return err
+}
+
+// refuseLinks refuses folders that are symbolic links.
+func (f *directory) refuseLinks() error {
+	for _, d := range []string{f.spoolDir(), f.storeDir()} {
+		if info, err := os.Lstat(d); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("%s is a symbolic link; make it a folder, or link the folder above it", d)
+		}
+	}
+	return nil
+}
+
+// makePrivate takes the rights of others to a file of ours that has some.
+func makePrivate(f *os.File) {
+	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
+		_ = f.Chmod(0o600)
+	}
+}
+
+func (f *directory) spoolDir() string { return filepath.Join(f.dir, "spool") }
+
+func (f *directory) storeDir() string { return filepath.Join(f.dir, "store") }
+
+// readDir is os.ReadDir; where nothing was recorded there is nothing.
+func readDir(path string) ([]fs.DirEntry, error) {
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return entries, err
+}
+
+// oddFiles returns what has the name of a file of the store and is not a regular file.
+func (f *directory) oddFiles() (found []*oddFile) {
+	for _, folder := range []struct {
+		path string
+		ours func(name, end string) bool
+	}{
+		{f.dir, func(name, end string) bool { return name == "redact" && end == "key" }},
+		{f.spoolDir(), func(name, end string) bool {
+			_, err := store.ParseSessionID(name)
+			return err == nil && strings.Contains(" log lock damaged reserve renewed ", " "+end+" ") || name == "fold" && end == "lock"
+		}},
+		{f.storeDir(), func(name, end string) bool {
+			return isDatabaseName(name) && end == "db" || (name == "compact" || name == "create") && end == "lock"
+		}},
+		{filepath.Join(f.dir, "cache"), func(name, end string) bool {
+			_, err := store.ParseSessionID(name)
+			return err == nil && end == "points"
+		}},
+	} {
+		entries, _ := os.ReadDir(folder.path) // a folder that is missing has nothing odd; others say that it cannot be read
+		for _, e := range entries {
+			name, end, _ := strings.Cut(e.Name(), ".")
+			if !e.Type().IsRegular() && folder.ours(name, end) {
+				found = append(found, &oddFile{filepath.Join(folder.path, e.Name()), e.Type()})
+			}
+		}
+	}
+	return found
+}
+
+// setAside gives an odd file another name. Processes do so one after the other: the second
+// would rename what the first has made in its place.
+func (f *directory) setAside(path string) (kept string, err error) {
+	guard := flock.New(filepath.Dir(path), flock.SetFlag(os.O_RDONLY))
+	if err := guard.Lock(); err != nil {
+		return "", err
+	}
+	defer func() { _ = guard.Close() }()
+	if _, err := regular(path); !isOdd(err) {
+		return "", err
+	}
+	for n := 1; ; n++ {
+		kept = path + ".aside"
+		if n > 1 {
+			kept = fmt.Sprintf("%s-%d", kept, n)
+		}
+		if _, err := os.Lstat(kept); errors.Is(err, fs.ErrNotExist) {
+			return kept, f.disk.rename(path, kept, true)
+		}
+	}
+}
+
+// lockFile takes an exclusive lock. With wait it is patient; without, a lock
+// that is held gives nil.
+func (f *directory) lockFile(ctx context.Context, path string, wait bool) (unlock func(), err error) {
+	if _, err := regular(path); isOdd(err) { // nobody can hold that, and many need the lock
+		if _, err := f.setAside(path); err != nil {
+			return nil, err
+		}
+	}
+	l := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noBlock), flock.SetPermissions(0o600))
+	for deadline := time.Now().Add(f.patience); ; {
+		ok, err := f.disk.tryLock(l, false)
+		switch {
+		case err != nil:
+			return nil, err
+		case ok:
+			return func() { _ = l.Close() }, nil
+		case !wait:
+			return nil, nil
+		case time.Now().After(deadline):
+			return nil, fmt.Errorf("lock %s: %w", l.Path(), store.ErrBusy)
+		}
+		if err := pause(ctx, lockRetry); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// noWaitKey is the key of a context in which a database that another process holds
+// is asked for once.
+type noWaitKey struct{}
+
+func withNoWait(ctx context.Context) context.Context {
+	return context.WithValue(ctx, noWaitKey{}, true)
+}
+
+// pause waits for d, or for the end of the context.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// underName reports whether an open file is the one that has the name.
+func underName(file interface{ Stat() (fs.FileInfo, error) }, path string) bool {
+	held, err1 := file.Stat()
+	named, err2 := os.Stat(path)
+	return err1 == nil && err2 == nil && os.SameFile(held, named)
+}
+
+// keySize is that of the key with which secrets are replaced.
+const keySize = 32
+
+const keyName = "redact.key"
+
+// RedactionKey returns the key in the file redact.key, which whoever needs it first
+// makes. It is whole when it has its name, and is never changed.
+func (s *Store) RedactionKey() ([]byte, error) {
+	path := filepath.Join(s.dir, keyName)
+	key, err := readKey(path)
+	if err == nil || !errors.Is(err, os.ErrNotExist) {
+		return key, err
+	}
+	if err := s.makeKey(path); err != nil {
+		return nil, fmt.Errorf("make key %s: %w", path, err)
+	}
+	return readKey(path)
+}
+
+// ReadKey returns the key of the store in a folder, if it has one.
+func ReadKey(dir string) ([]byte, error) { return readKey(filepath.Join(dir, keyName)) }
+
+// readKey reads a key file. It does not follow a symbolic link.
+func readKey(path string) ([]byte, error) {
+	f, err := openRegular(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	makePrivate(f)
+	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	key, err := parseKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("read key %s: %v; remove it to have a new one", path, err)
+	}
+	return key, nil
+}
+
+// parseKey reads what a key file holds.
+func parseKey(text []byte) ([]byte, error) {
+	key, err := hex.DecodeString(string(bytes.TrimSpace(text)))
+	if err != nil || len(key) != keySize {
+		return nil, fmt.Errorf("not %d bytes in hexadecimal", keySize)
+	}
+	return key, nil
+}
+
+// makeKey makes a key file, unless another process is first.
+func (f *directory) makeKey(path string) error {
+	if err := makeFolder(f.dir); err != nil {
+		return err
+	}
+	key := make([]byte, keySize)
+	if _, err := rand.Read(key); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(f.dir, ".redact-key-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	_ = temp.Chmod(0o600) // a umask may have taken some of that
+	_, err = fmt.Fprintln(temp, hex.EncodeToString(key))
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, os.ErrExist) {
+		return os.Rename(temp.Name(), path) // a filesystem without links
+	}
+	return syncDir(f.dir)
+}

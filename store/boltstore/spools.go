@@ -1,0 +1,200 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofrs/flock"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// spools are the files of live sessions and of those that are not folded yet, and their
+// locks. They know nothing of databases.
+type spools struct{ *directory }
+
+func (s spools) spoolPath(id store.SessionID) string { return s.spoolFile(id, ".log") }
+
+// spoolFile returns the path of a session's file in the folder of the spools.
+func (s spools) spoolFile(id store.SessionID, ending string) string {
+	return filepath.Join(s.spoolDir(), string(id)+ending)
+}
+
+// sessionFile is a regular file in the folder of the spools whose name has a session's id.
+type sessionFile struct {
+	id           store.SessionID
+	ending, path string
+}
+
+func (s spools) files() (files []sessionFile, err error) {
+	entries, err := readDir(s.spoolDir())
+	for _, e := range entries {
+		name, ending, _ := strings.Cut(e.Name(), ".")
+		if id, err := store.ParseSessionID(name); err == nil && e.Type().IsRegular() {
+			files = append(files, sessionFile{id, "." + ending, filepath.Join(s.spoolDir(), e.Name())})
+		}
+	}
+	return files, err
+}
+
+// The lock of a session is exclusive while its recorder lives. Whoever asks
+// whether it lives tries a shared lock, and whoever folds or deletes what it
+// left keeps one, so that asking and folding look alike: dead. Folders exclude
+// each other by fold.lock.
+
+func (s spools) lockPath(id store.SessionID) string {
+	return s.spoolFile(id, ".lock")
+}
+
+// lockLive makes the lock file of a new live session.
+func (s spools) lockLive(id store.SessionID) (*flock.Flock, error) {
+	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noBlock), flock.SetPermissions(0o600))
+	ok, err := s.disk.tryLock(l, false)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || !underName(l, l.Path()) {
+		_ = l.Close()
+		return nil, store.ErrExists
+	}
+	return l, nil
+}
+
+// lockDead takes the shared lock of a session whose recorder is gone, so that
+// it stays gone. It returns nil while the recorder lives. unlock ends it.
+func (s spools) lockDead(id store.SessionID) (unlock func(), err error) {
+	if _, err := regular(s.lockPath(id)); isOdd(err) {
+		return func() {}, nil // no recorder can hold that
+	}
+	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_RDONLY|noFollow|noBlock))
+	ok, err := s.disk.tryLock(l, true)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return func() {}, nil
+	case err != nil:
+		return nil, fmt.Errorf("lock of session %s: %w", id, err)
+	case !ok:
+		return nil, nil
+	}
+	return func() { _ = l.Close() }, nil
+}
+
+// live reports whether a recorder holds the session.
+func (s spools) live(id store.SessionID) (bool, error) {
+	unlock, err := s.lockDead(id)
+	if unlock != nil {
+		unlock()
+	}
+	return unlock == nil && err == nil, err
+}
+
+// lockFold excludes the other folders.
+func (s spools) lockFold(ctx context.Context, wait bool) (unlock func(), err error) {
+	return s.lockFile(ctx, filepath.Join(s.spoolDir(), "fold.lock"), wait)
+}
+
+// holdDead takes the locks that folding or deleting what a dead recorder left
+// needs.
+func (s spools) holdDead(ctx context.Context, id store.SessionID, wait bool) (release func(), err error) {
+	unlock, err := s.lockDead(id)
+	if err != nil {
+		return nil, err
+	}
+	if unlock == nil {
+		return nil, store.ErrLive
+	}
+	unlockFold, err := s.lockFold(ctx, wait)
+	if err == nil && unlockFold == nil {
+		err = store.ErrBusy
+	}
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	return func() { unlockFold(); unlock() }, nil
+}
+
+// openSpool opens the spool of a session. The error is fs.ErrNotExist when
+// there is none, or when its recorder died before it was begun.
+func (s spools) openSpool(id store.SessionID, key [16]byte) (fileReader, error) {
+	path := s.spoolPath(id)
+	f, err := s.disk.open(path)
+	if err != nil {
+		return nil, err
+	}
+	var head [spoolHead]byte
+	n, err := f.ReadAt(head[:], 0)
+	switch {
+	case n < spoolHead && err == io.EOF:
+		err = fmt.Errorf("read spool %s: not begun: %w", path, fs.ErrNotExist)
+	case err == nil:
+		err = checkSpoolHead(head[:], key, path)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// settleSpool makes a spool durable that the database will point into: it must
+// not be gone after a power cut.
+func (s spools) settleSpool(f fileReader) error {
+	err := f.Sync()
+	if err != nil && !errors.Is(err, fs.ErrPermission) { // some systems let only its writer, who does
+		return err
+	}
+	return s.disk.syncDir(s.spoolDir())
+}
+
+// headless reports whether a spool's header or its first event is damaged.
+func (s spools) headless(id store.SessionID, key [16]byte) bool {
+	f, err := s.openSpool(id, key)
+	if err == nil {
+		defer func() { _ = f.Close() }()
+		r := newSpoolReader(f, spoolStart)
+		ok := false
+		if _, ok, err = r.read(); !ok && err == nil {
+			err = r.end()
+		}
+	}
+	return errors.Is(err, store.ErrCorrupt)
+}
+
+// removeSpool removes a spool that the database has all of, or keeps it under
+// another name when it is damaged.
+func (s spools) removeSpool(id store.SessionID, damage error) error {
+	path := s.spoolPath(id)
+	if damage == nil {
+		if err := s.disk.remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	kept := s.spoolFile(id, ".damaged")
+	if err := s.disk.rename(path, kept, true); err != nil {
+		return errors.Join(damage, err)
+	}
+	return fmt.Errorf("%w; kept as %s", damage, kept)
+}
+
+// removeLeft removes the files of a deleted session.
+func (s spools) removeLeft(id store.SessionID) error {
+	for _, end := range []string{".log", ".damaged", ".reserve", ".renewed", ".lock"} {
+		path := s.spoolFile(id, end)
+		if _, err := regular(path); isOdd(err) {
+			continue
+		}
+		err := s.disk.remove(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && end != ".lock" {
+			return err
+		}
+	}
+	return nil
+}
