@@ -95,7 +95,7 @@ func TestReleasedBodies(t *testing.T) {
 	compactAnew(t, s)
 	mustRead(t, s, secondImage, second)
 	mustVerify(t, s)
-	if err := s.replaceSession(t.Context(), got(secondImage.Bytes()), second); err != nil {
+	if err := replaceSession(t.Context(), s, got(secondImage.Bytes()), second); err != nil {
 		t.Fatal(err)
 	}
 	if b, u := inBodies(t, s); b != 0 || u != 0 {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -46,7 +44,7 @@ type Store struct {
 	*directory
 	databases
 	spools
-	opts Options
+	folding
 }
 
 var (
@@ -75,7 +73,7 @@ func Open(dir string, o Options) (*Store, error) {
 		o.CloseBudget = 100 * time.Millisecond
 	}
 	f := &directory{dir: abs, disk: theDisk(), patience: o.Patience, done: make(chan struct{})}
-	return &Store{directory: f, databases: databases{f}, spools: spools{f}, opts: o}, nil
+	return &Store{f, databases{f}, spools{f}, folding{f, databases{f}, spools{f}, o}}, nil
 }
 
 // Info says what the store is.
@@ -108,67 +106,10 @@ func (s *Store) Spool(ctx context.Context, opened store.Event) (store.Spool, err
 	return p, nil
 }
 
-// FoldDead folds the spools whose recorders are gone, for Options.FoldBudget.
-// Any command may call it: what is locked, or does not fit on the disk, stays
-// safe in its spool. The error joins what is damaged, and what is not a file where one
-// should be; the others are folded.
-func (s *Store) FoldDead(ctx context.Context) error {
-	if err := s.begin(ctx); err != nil {
-		return fmt.Errorf("fold spools: %w", err)
-	}
-	defer s.end()
-	files, _ := s.files() // a listing says it
-	faults := []error{s.Odd()}
-	until := time.Now().Add(s.opts.FoldBudget)
-	for _, f := range files {
-		if f.ending != ".log" {
-			continue
-		}
-		if time.Now().After(until) || ctx.Err() != nil {
-			break
-		}
-		if err := s.foldDead(withNoWait(ctx), f.id, until); errors.Is(err, store.ErrCorrupt) {
-			faults = append(faults, fmt.Errorf("fold session %s: %w", f.id, err))
-		}
-	}
-	return errors.Join(errors.Join(faults...), ctx.Err())
-}
-
 // Verify checks every page and chunk of every database and every record of
 // every spool.
 func (s *Store) Verify(ctx context.Context, report func(error)) error {
-	if err := s.begin(ctx); err != nil {
-		return fmt.Errorf("verify store: %w", err)
-	}
-	defer s.end()
-	for _, odd := range s.oddFiles() {
-		report(odd)
-	}
-	paths, foreign, err := s.databasePaths()
-	for _, fault := range foreign {
-		report(fault)
-	}
-	files, err2 := s.files()
-	if err = errors.Join(err, err2); err != nil {
-		return fmt.Errorf("verify store: %w", err)
-	}
-	for _, path := range paths {
-		if err := s.verifyDatabase(ctx, path, report); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			report(err)
-		}
-	}
-	for _, f := range files {
-		if f.ending != ".log" {
-			continue
-		}
-		if err := s.verifySpool(ctx, f.id); err != nil {
-			report(err)
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("verify store: %w", err)
-	}
-	return nil
+	return s.call(ctx, "verify store", verification{s, report}.all)
 }
 
 // Compact writes each database of which at least the share `least` is free anew, without
@@ -177,36 +118,11 @@ func (s *Store) Verify(ctx context.Context, report func(error)) error {
 // the old file. Recorders and readers go on meanwhile; what writes to a database waits while
 // that is copied.
 func (s *Store) Compact(ctx context.Context, least float64, report func(Compacted)) error {
-	if err := s.begin(ctx); err != nil {
-		return fmt.Errorf("compact store: %w", err)
+	c := compaction{Store: s, least: least, report: report}
+	if err := s.call(ctx, "compact store", c.all); err != nil {
+		return err
 	}
-	defer s.end()
-	paths, faults, err := s.databasePaths()
-	if err != nil {
-		return fmt.Errorf("compact store: %w", err)
-	}
-	if err := s.refuseLinks(); err != nil {
-		return fmt.Errorf("compact store: %w", err)
-	}
-	unlock, err := s.lockFile(ctx, filepath.Join(s.storeDir(), "compact.lock"), true)
-	if err != nil {
-		return fmt.Errorf("compact store: %w", err)
-	}
-	defer unlock()
-	s.sweepTemps()
-	s.sweepRepairs(ctx)
-	for _, path := range paths {
-		if ctx.Err() != nil {
-			break
-		}
-		switch c, err := s.compact(ctx, path, least); {
-		case err == nil:
-			report(c)
-		case !errors.Is(err, fs.ErrNotExist):
-			faults = append(faults, fmt.Errorf("compact %s: %w", path, err))
-		}
-	}
-	return errors.Join(errors.Join(faults...), ctx.Err())
+	return errors.Join(c.faults...)
 }
 
 // Repair puts a new file in the place of each damaged database, with all that the
@@ -215,19 +131,7 @@ func (s *Store) Compact(ctx context.Context, least float64, report func(Compacte
 // gets another name. With dry it only says what it would
 // do. Recorders may go on meanwhile.
 func (s *Store) Repair(ctx context.Context, dry bool, report func(Repaired)) error {
-	if err := s.begin(ctx); err != nil {
-		return fmt.Errorf("repair store: %w", err)
-	}
-	defer s.end()
-	r := repair{s, dry, report}
-	err := errors.Join(r.odd(ctx), r.months(ctx))
-	if !dry {
-		_ = s.FoldDead(ctx) // which keeps spools that are damaged, for the next step
-	}
-	if err = errors.Join(err, r.spooled(ctx)); err != nil {
-		return fmt.Errorf("repair store: %w", err)
-	}
-	return nil
+	return s.call(ctx, "repair store", repair{s, dry, report}.all)
 }
 
 // Salvage yields what is left of a session that cannot be read: every event whose
@@ -235,34 +139,18 @@ func (s *Store) Repair(ctx context.Context, dry bool, report func(Repaired)) err
 // of each that is missing. It changes nothing.
 func (s *Store) Salvage(ctx context.Context, id store.SessionID) iter.Seq2[store.Event, error] {
 	return func(yield func(store.Event, error) bool) {
-		events, err := s.salvage(ctx, id)
+		var events []store.Event
+		err := s.call(ctx, fmt.Sprintf("salvage session %s", id), func(ctx context.Context) (err error) {
+			events, err = salvageSession(ctx, s, id)
+			return err
+		})
 		for _, e := range events {
 			if !yield(e, nil) {
 				return
 			}
 		}
 		if err != nil {
-			yield(store.Event{}, fmt.Errorf("salvage session %s: %w", id, err))
+			yield(store.Event{}, err)
 		}
 	}
-}
-
-// Odd returns an error that names what has the name of a file of the store and is not a
-// regular file.
-func (s *Store) Odd() error {
-	var faults []error
-	for _, odd := range s.oddFiles() {
-		faults = append(faults, odd)
-	}
-	return errors.Join(faults...)
-}
-
-// Exposed returns an error if every user of the machine can put files into the store's
-// folder and take them out.
-func (s *Store) Exposed() error {
-	info, err := os.Stat(s.dir)
-	if err != nil || info.Mode().Perm()&0o002 == 0 || info.Mode()&fs.ModeSticky != 0 {
-		return nil
-	}
-	return fmt.Errorf("%s can be written to by every user of this machine; chmod go-w takes that right away", s.dir)
 }

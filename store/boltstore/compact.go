@@ -24,84 +24,94 @@ type Compacted struct {
 	Before, After int64 // the file's size; the same: there was nothing to give back
 }
 
-// sweepTemps removes what those left who died while they made a database. The files of
-// a compaction are nobody's while its lock is held here; others may be somebody's, unless
-// they are old.
-func (d databases) sweepTemps() {
-	d.sweep(func(name string, info fs.FileInfo) bool {
-		mine, _ := filepath.Match("*.db.compact.new-*", name)
-		other, _ := filepath.Match("*.db.new-*", name)
-		return mine || other && time.Since(info.ModTime()) > staleTempTime
-	})
+// compaction is one call of Compact.
+type compaction struct {
+	*Store
+	least  float64
+	report func(Compacted)
+	faults []error // of databases that stay as they are
 }
 
-// sweepRepairs removes what repairs left that died: nobody else makes such files while
-// the lock of the folders is held here. Who finds it taken leaves them.
-func (s *Store) sweepRepairs(ctx context.Context) {
-	if unlock, err := s.lockFold(ctx, false); err == nil && unlock != nil {
-		defer unlock()
-		s.sweep(func(name string, _ fs.FileInfo) bool {
-			mine, _ := filepath.Match("*.db.repair.new-*", name)
-			return mine
-		})
+// all compacts the databases, one after the other.
+func (c *compaction) all(ctx context.Context) error {
+	paths, faults, err := c.databasePaths()
+	if err == nil {
+		err = c.refuseLinks()
 	}
-}
-
-func (d databases) sweep(left func(name string, info fs.FileInfo) bool) {
-	entries, _ := os.ReadDir(d.storeDir())
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && left(e.Name(), info) {
-			_ = d.disk.remove(filepath.Join(d.storeDir(), e.Name()))
+	if err != nil {
+		return err
+	}
+	unlock, err := c.lockFile(ctx, filepath.Join(c.storeDir(), "compact.lock"), true)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	// The files of a compaction are nobody's while its lock is held here; others may be
+	// somebody's, unless they are old.
+	c.sweep("*.db.compact.new-*", 0)
+	c.sweep("*.db.new-*", staleTempTime)
+	sweepRepairs(ctx, c.Store)
+	for _, path := range paths {
+		if ctx.Err() != nil {
+			break
+		}
+		switch done, err := c.database(ctx, path); {
+		case err == nil:
+			c.report(done)
+		case !errors.Is(err, fs.ErrNotExist):
+			faults = append(faults, fmt.Errorf("compact %s: %w", path, err))
 		}
 	}
+	c.faults = append(faults, ctx.Err())
+	return nil
 }
 
-// compact copies a database and exchanges the files, if the new one is smaller.
-func (s *Store) compact(ctx context.Context, path string, least float64) (c Compacted, err error) {
-	err = s.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB, file *os.File) error {
+// database copies a database and exchanges the files, if the new one is smaller.
+func (c *compaction) database(ctx context.Context, path string) (done Compacted, err error) {
+	err = c.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB, file *os.File) error {
 		info, err := file.Stat()
 		if err != nil {
 			return err
 		}
-		c = Compacted{Path: path, Before: info.Size(), After: info.Size()}
+		done = Compacted{Path: path, Before: info.Size(), After: info.Size()}
 		return db.View(func(tx *bolt.Tx) error {
 			return inTx(tx, file, &dbTx{path: path}, func(m *dbTx) error {
 				if m.stale {
 					return staleError(path)
 				}
 				used, err := m.used()
-				if free := c.Before - used; err != nil || free < leastFree || float64(free) < least*float64(c.Before) {
+				free := done.Before - used
+				if err != nil || free < leastFree || float64(free) < c.least*float64(done.Before) {
 					return err
 				}
-				temp, err := s.emptyDatabase(path + ".compact")
+				temp, err := c.emptyDatabase(path + ".compact")
 				if err != nil {
 					return err
 				}
-				defer func() { _ = s.disk.remove(temp) }()
-				if err := s.copyMonth(ctx, m, temp); err != nil {
+				defer func() { _ = c.disk.remove(temp) }()
+				if err := c.copy(ctx, m, temp); err != nil {
 					return err
 				}
-				var fault error
-				if err := s.verifyDatabase(ctx, temp, func(err error) { fault = errors.Join(fault, err) }); err != nil || fault != nil {
-					return errors.Join(err, fault)
+				if err := databaseFault(ctx, c.Store, temp); err != nil {
+					return err
 				}
-				c.After, err = s.exchange(temp, path, c.Before)
+				done.After, err = c.exchange(temp, path, done.Before)
 				return err
 			})
 		})
 	})
-	return c, err
+	return done, err
 }
 
-// copyMonth copies all sessions into an empty database, some at a time.
-func (s *Store) copyMonth(ctx context.Context, m *dbTx, temp string) error {
+// copy copies all sessions into an empty database, some at a time.
+func (c *compaction) copy(ctx context.Context, m *dbTx, temp string) error {
 	if err := m.readable(bucketMeta, nil, after(nil)); err != nil {
 		return err
 	}
 	cursor := m.meta.Cursor()
 	k, facts := cursor.First()
 	for from := uint64(1); k != nil; {
-		err := s.update(ctx, temp, func(to *dbTx) error {
+		err := c.update(ctx, temp, func(to *dbTx) error {
 			for size := 0; k != nil && size < compactStep; {
 				if len(k) != 16 {
 					return damagedError(m.path, "a session's key")
@@ -142,7 +152,7 @@ func (s *Store) copyMonth(ctx context.Context, m *dbTx, temp string) error {
 	if err != nil {
 		return err
 	}
-	return s.view(ctx, temp, func(to *dbTx) error {
+	return c.view(ctx, temp, func(to *dbTx) error {
 		n, keys, err := to.statedCount()
 		if err == nil && (n != want || keys != wantKeys) {
 			err = fmt.Errorf("of %d sessions, %d copied", want, n)
@@ -152,7 +162,7 @@ func (s *Store) copyMonth(ctx context.Context, m *dbTx, temp string) error {
 }
 
 // exchange gives the new file the name of the old one, if it is smaller, and returns its size.
-func (s *Store) exchange(temp, path string, before int64) (after int64, err error) {
+func (c *compaction) exchange(temp, path string, before int64) (after int64, err error) {
 	f, err := os.OpenFile(temp, os.O_RDWR, 0)
 	if err != nil {
 		return before, err
@@ -169,8 +179,8 @@ func (s *Store) exchange(temp, path string, before int64) (after int64, err erro
 	if err = errors.Join(err, statErr); err != nil || info.Size() >= before {
 		return before, err
 	}
-	if err := s.disk.rename(temp, path, true); err != nil {
+	if err := c.disk.rename(temp, path, true); err != nil {
 		return before, err
 	}
-	return info.Size(), s.disk.syncDir(s.storeDir())
+	return info.Size(), c.disk.syncDir(c.storeDir())
 }

@@ -48,6 +48,19 @@ func (f *directory) begin(ctx context.Context) error {
 
 func (f *directory) end() { f.running.Done() }
 
+// call runs f as a call that Close waits for. Its error says what was tried.
+func (f *directory) call(ctx context.Context, what string, run func(context.Context) error) error {
+	err := f.begin(ctx)
+	if err == nil {
+		defer f.end()
+		err = run(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
 // makeFolders makes the store's folders. It reports whether there were none before;
 // their names are then not durable until syncDir(s.dir). Of those that are there it
 // takes the rights of others, and it follows no symbolic link: what is in there must be
@@ -155,6 +168,26 @@ func (f *directory) oddFiles() (found []*oddFile) {
 	return found
 }
 
+// Odd returns an error that names what has the name of a file of the store and is not a
+// regular file.
+func (f *directory) Odd() error {
+	var faults []error
+	for _, odd := range f.oddFiles() {
+		faults = append(faults, odd)
+	}
+	return errors.Join(faults...)
+}
+
+// Exposed returns an error if every user of the machine can put files into the store's
+// folder and take them out.
+func (f *directory) Exposed() error {
+	info, err := os.Stat(f.dir)
+	if err != nil || info.Mode().Perm()&0o002 == 0 || info.Mode()&fs.ModeSticky != 0 {
+		return nil
+	}
+	return fmt.Errorf("%s can be written to by every user of this machine; chmod go-w takes that right away", f.dir)
+}
+
 // setAside gives an odd file another name. Processes do so one after the other: the second
 // would rename what the first has made in its place.
 func (f *directory) setAside(path string) (kept string, err error) {
@@ -166,13 +199,30 @@ func (f *directory) setAside(path string) (kept string, err error) {
 	if _, err := regular(path); !isOdd(err) {
 		return "", err
 	}
+	kept = freeName(path, ".aside")
+	return kept, f.disk.rename(path, kept, true)
+}
+
+// freeName returns a name that nothing has yet, for what is kept under another name.
+func freeName(path, ending string) string {
 	for n := 1; ; n++ {
-		kept = path + ".aside"
+		name := path + ending
 		if n > 1 {
-			kept = fmt.Sprintf("%s-%d", kept, n)
+			name = fmt.Sprintf("%s-%d", name, n)
 		}
-		if _, err := os.Lstat(kept); errors.Is(err, fs.ErrNotExist) {
-			return kept, f.disk.rename(path, kept, true)
+		if _, err := os.Lstat(name); err != nil {
+			return name
+		}
+	}
+}
+
+// sweep removes files of a pattern from the folder of the databases, if they are that old.
+func (f *directory) sweep(pattern string, age time.Duration) {
+	entries, _ := readDir(f.storeDir())
+	for _, e := range entries {
+		info, err := e.Info()
+		if ours, _ := filepath.Match(pattern, e.Name()); ours && err == nil && (age == 0 || time.Since(info.ModTime()) > age) {
+			_ = f.disk.remove(filepath.Join(f.storeDir(), e.Name()))
 		}
 	}
 }
@@ -238,13 +288,13 @@ const keyName = "redact.key"
 
 // RedactionKey returns the key in the file redact.key, which whoever needs it first
 // makes. It is whole when it has its name, and is never changed.
-func (s *Store) RedactionKey() ([]byte, error) {
-	path := filepath.Join(s.dir, keyName)
+func (f *directory) RedactionKey() ([]byte, error) {
+	path := filepath.Join(f.dir, keyName)
 	key, err := readKey(path)
 	if err == nil || !errors.Is(err, os.ErrNotExist) {
 		return key, err
 	}
-	if err := s.makeKey(path); err != nil {
+	if err := f.makeKey(path); err != nil {
 		return nil, fmt.Errorf("make key %s: %w", path, err)
 	}
 	return readKey(path)

@@ -13,6 +13,14 @@ import (
 
 const foldStep = 8 << 20 // of events in one transaction, or waiting behind one that is open
 
+// folding moves the events of spools into the databases.
+type folding struct {
+	*directory
+	databases
+	spools
+	opts Options
+}
+
 // foldLimit says how far a fold goes.
 type foldLimit struct {
 	ending bool      // to the end: nobody writes to the spool any more
@@ -34,13 +42,39 @@ type foldResult struct {
 // errChanged: somebody else folded the session meanwhile.
 var errChanged = errors.New("the session was changed by another process")
 
+// FoldDead folds the spools whose recorders are gone, for Options.FoldBudget.
+// Any command may call it: what is locked, or does not fit on the disk, stays
+// safe in its spool. The error joins what is damaged, and what is not a file where one
+// should be; the others are folded.
+func (s folding) FoldDead(ctx context.Context) error {
+	if err := s.begin(ctx); err != nil {
+		return fmt.Errorf("fold spools: %w", err)
+	}
+	defer s.end()
+	files, _ := s.files() // a listing says it
+	faults := []error{s.Odd()}
+	until := time.Now().Add(s.opts.FoldBudget)
+	for _, f := range files {
+		if f.ending != ".log" {
+			continue
+		}
+		if time.Now().After(until) || ctx.Err() != nil {
+			break
+		}
+		if err := s.foldDead(withNoWait(ctx), f.id, until); errors.Is(err, store.ErrCorrupt) {
+			faults = append(faults, fmt.Errorf("fold session %s: %w", f.id, err))
+		}
+	}
+	return errors.Join(errors.Join(faults...), ctx.Err())
+}
+
 // fold moves one transaction's worth of a spool's events into the database. The
 // caller is its recorder or holds the lock of the dead.
 //
 // The chunks are made before the database is locked. The transaction begins by
 // comparing where the session ends with where it ended then, so a fold that is
 // repeated, after a crash or by another, changes nothing.
-func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, o foldLimit) (step foldResult, err error) {
+func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o foldLimit) (step foldResult, err error) {
 	f, err := s.openSpool(id, key)
 	if err != nil {
 		return step, err
@@ -57,8 +91,11 @@ func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, o fo
 		return foldResult{whole: true}, s.update(ctx, path, func(*dbTx) error { return nil })
 	}
 	before := p
-	x := &source{db: s.databases, id: id, key: key, projection: p, known: known}
-	r := newSpoolReader(f, x.unfolded())
+	start := spoolStart
+	if known {
+		start = p.mark()
+	}
+	r := newSpoolReader(f, start)
 	r.reuse, r.bounded = true, !o.ending
 	c := &chunker{id: key}
 	// The header in the database is masked already: the spool's has the rules and more.
@@ -95,7 +132,7 @@ func (s *Store) fold(ctx context.Context, id store.SessionID, key [16]byte, o fo
 var errNoMask = errors.New("it is to be masked, which this program cannot")
 
 // maskOf returns what masks the events of a session that begins with e; nil: nothing is to.
-func (s *Store) maskOf(e store.Event) (func(store.Event) store.Event, error) {
+func (s folding) maskOf(e store.Event) (func(store.Event) store.Event, error) {
 	h, err := store.ParseHeader(e.Payload)
 	switch {
 	case err != nil || e.Kind != store.Opened || h.Masked == nil:
@@ -111,7 +148,7 @@ func (s *Store) maskOf(e store.Event) (func(store.Event) store.Event, error) {
 }
 
 // gather makes chunks of the events that follow in the spool.
-func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *projection, o foldLimit) (step foldResult, err error) {
+func (s folding) gather(ctx context.Context, r *spoolReader, c *chunker, p *projection, o foldLimit) (step foldResult, err error) {
 	step.from = r.mark()
 	for size := 0; ; {
 		if (size >= foldStep || o.over(c)) && r.assemble.MayStop() {
@@ -156,7 +193,7 @@ func (s *Store) gather(ctx context.Context, r *spoolReader, c *chunker, p *proje
 
 // foldAll folds a spool to its end and then removes it, or as far as the time
 // reaches. It reports damage after it has folded what is before it.
-func (s *Store) foldAll(ctx context.Context, id store.SessionID, key [16]byte, until time.Time) error {
+func (s folding) foldAll(ctx context.Context, id store.SessionID, key [16]byte, until time.Time) error {
 	for {
 		step, err := s.fold(ctx, id, key, foldLimit{ending: true, until: until})
 		if errors.Is(err, errChanged) {
@@ -176,7 +213,7 @@ func (s *Store) foldAll(ctx context.Context, id store.SessionID, key [16]byte, u
 
 // foldDead folds the spool of one session, if its recorder is gone (ErrLive)
 // and nobody else folds (ErrBusy). With a time limit it waits for nobody.
-func (s *Store) foldDead(ctx context.Context, id store.SessionID, until time.Time) error {
+func (s folding) foldDead(ctx context.Context, id store.SessionID, until time.Time) error {
 	release, err := s.holdDead(ctx, id, until.IsZero())
 	if err != nil {
 		return err

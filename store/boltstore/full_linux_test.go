@@ -137,7 +137,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	if err := errors.Join(p.Close(), os.WriteFile(s.spoolPath(testID(2)), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.delete(t.Context(), testID(1)); err != nil {
+	if err := s.Delete(t.Context(), testID(1)); err != nil {
 		t.Fatal(err)
 	}
 	_ = os.RemoveAll(s.storeDir())

@@ -20,46 +20,24 @@ import (
 // that is still in its spool has no chain in its Head.
 func (s *Store) Sessions(ctx context.Context, q store.Query) iter.Seq2[store.Session, error] {
 	return func(yield func(store.Session, error) bool) {
-		found, faults := s.list(ctx, q)
-		for _, err := range faults {
+		l := &listing{s: s, q: q, spooled: map[store.SessionID]bool{}}
+		if err := s.begin(ctx); err != nil {
+			l.faults = []error{err}
+		} else {
+			l.collect(ctx)
+			s.end()
+		}
+		for _, err := range l.faults {
 			if !yield(store.Session{}, fmt.Errorf("list sessions: %w", err)) {
 				return
 			}
 		}
-		for _, x := range found {
+		for _, x := range l.found {
 			if !yield(x, nil) {
 				return
 			}
 		}
 	}
-}
-
-func (s *Store) list(ctx context.Context, q store.Query) (found []store.Session, faults []error) {
-	if err := s.begin(ctx); err != nil {
-		return nil, []error{err}
-	}
-	defer s.end()
-	l := &listing{s: s, q: q, spooled: map[store.SessionID]bool{}}
-	l.spools(ctx)
-	for _, path := range l.months() {
-		if l.full(filepath.Base(path)) {
-			break
-		}
-		if err := l.month(ctx, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			l.faults = append(l.faults, err)
-		}
-	}
-	slices.SortFunc(l.found, func(a, b store.Session) int {
-		c := cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID))
-		if q.Newest {
-			return -c
-		}
-		return c
-	})
-	if q.Limit > 0 && len(l.found) > q.Limit {
-		l.found = l.found[:q.Limit]
-	}
-	return l.found, l.faults
 }
 
 // listing collects sessions, spools first and then month by month.
@@ -72,9 +50,31 @@ type listing struct {
 	faults  []error
 }
 
-// months returns the paths of the databases in the order of the query; the one
+func (l *listing) collect(ctx context.Context) {
+	l.spools(ctx)
+	for _, path := range l.databases() {
+		if name := filepath.Base(path); l.q.Limit > 0 && l.indexed >= l.q.Limit && name != "other.db" {
+			break // no session in it can come before those found
+		}
+		if err := l.database(ctx, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			l.faults = append(l.faults, err)
+		}
+	}
+	slices.SortFunc(l.found, func(a, b store.Session) int {
+		c := cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID))
+		if l.q.Newest {
+			return -c
+		}
+		return c
+	})
+	if l.q.Limit > 0 && len(l.found) > l.q.Limit {
+		l.found = l.found[:l.q.Limit]
+	}
+}
+
+// databases returns the paths of the databases in the order of the query; the one
 // without a month first, because its sessions are of any time.
-func (l *listing) months() []string {
+func (l *listing) databases() []string {
 	paths, foreign, err := l.s.databasePaths()
 	if l.faults = append(l.faults, foreign...); err != nil {
 		l.faults = append(l.faults, err)
@@ -93,11 +93,6 @@ func (l *listing) months() []string {
 	return paths
 }
 
-// full reports whether no session of a month can come before those found.
-func (l *listing) full(name string) bool {
-	return l.q.Limit > 0 && l.indexed >= l.q.Limit && name != "other.db"
-}
-
 // spools lists the sessions that are, as a whole or in part, in spools only.
 func (l *listing) spools(ctx context.Context) {
 	files, err := l.s.files()
@@ -108,7 +103,7 @@ func (l *listing) spools(ctx context.Context) {
 		if f.ending != ".log" || !strings.HasPrefix(string(f.id), l.q.Prefix) {
 			continue
 		}
-		session, err := l.s.spooledSession(ctx, f.id)
+		session, err := l.spooledSession(ctx, f.id)
 		switch {
 		case errors.Is(err, store.ErrNotFound): // folded or deleted in between
 		case err != nil:
@@ -123,8 +118,8 @@ func (l *listing) spools(ctx context.Context) {
 
 // spooledSession lists a session that has a spool. Its State is "" when the
 // database has all of it.
-func (s *Store) spooledSession(ctx context.Context, id store.SessionID) (listed store.Session, err error) {
-	x, err := s.locate(ctx, id, 0)
+func (l *listing) spooledSession(ctx context.Context, id store.SessionID) (listed store.Session, err error) {
+	x, err := l.s.locate(ctx, id, 0)
 	if err != nil {
 		return store.Session{}, err
 	}
@@ -132,14 +127,14 @@ func (s *Store) spooledSession(ctx context.Context, id store.SessionID) (listed 
 	if x.spool == nil {
 		return store.Session{}, nil
 	}
-	live, err := s.live(id)
+	live, err := l.s.live(id)
 	if err != nil {
 		return store.Session{}, err
 	}
 	session := x.projection.session
 	session.Head.Chain = [32]byte{}
 	defer func() { listed.ID = x.id }()
-	err = s.rest(ctx, x, func(e store.Event) error {
+	err = x.rest(ctx, func(e store.Event) error {
 		session.Head = store.Head{Seq: e.Seq, At: e.At, Sealed: e.Kind == store.Closed}
 		return session.Count(e)
 	})
@@ -160,8 +155,8 @@ func state(head store.Head, live bool) store.State {
 	return store.Crashed
 }
 
-// month lists the sessions of one database.
-func (l *listing) month(ctx context.Context, path string) error {
+// database lists the sessions of one database.
+func (l *listing) database(ctx context.Context, path string) error {
 	prefix := prefixBytes(l.q.Prefix)
 	var found []store.Session
 	others := 0

@@ -11,9 +11,9 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// source is where a session is: its facts in the database, its spool, or both.
+// source is where a session is: in the database, in its spool, or in both.
 type source struct {
-	db         databases
+	s          *Store
 	id         store.SessionID
 	key        [16]byte
 	path       string // of the database
@@ -40,7 +40,7 @@ func (s *Store) locate(ctx context.Context, id store.SessionID, from uint64) (*s
 	if err != nil {
 		return nil, err
 	}
-	x := &source{db: s.databases, id: sessionID(key), key: key, path: s.databasePath(key)}
+	x := &source{s: s, id: sessionID(key), key: key, path: s.databasePath(key)}
 	for try := 0; ; try++ {
 		if x.spool, err = s.openSpool(x.id, key); err != nil && !errors.Is(err, fs.ErrNotExist) && !isOdd(err) {
 			return nil, err
@@ -73,10 +73,22 @@ func (s *Store) locate(ctx context.Context, id store.SessionID, from uint64) (*s
 	}
 }
 
+// with runs f on the source of a session. The error says what was tried.
+func (s *Store) with(ctx context.Context, id store.SessionID, what string, f func(*source) error) error {
+	return s.call(ctx, fmt.Sprintf("%s session %s", what, id), func(ctx context.Context) error {
+		x, err := s.locate(ctx, id, 0)
+		if err != nil {
+			return err
+		}
+		defer x.close()
+		return f(x)
+	})
+}
+
 // look asks the database for the facts and the first chunks of a session.
 func (x *source) look(ctx context.Context, from uint64) error {
 	x.projection, x.known = projection{}, false
-	err := x.db.view(ctx, x.path, func(m *dbTx) (err error) {
+	err := x.s.view(ctx, x.path, func(m *dbTx) (err error) {
 		if x.projection, x.known, err = m.projection(x.key); err != nil || !x.known || x.projection.deleted {
 			return err
 		}
@@ -132,8 +144,17 @@ func (s *Store) read(ctx context.Context, id store.SessionID, from uint64, o sto
 		return x.readChunks(ctx, from, yield)
 	}
 	if from > 1 && from < x.unfolded().Seq {
-		var stopped bool
-		if from, stopped, err = s.readFolded(ctx, x, from, yield); stopped || err != nil {
+		// The spool would have to be read from its beginning. Where the database cannot be
+		// read the spool goes on from there.
+		stopped := false
+		err := x.readChunks(ctx, from, func(e store.Event, err error) bool {
+			from, stopped = e.Seq+1, !yield(e, err)
+			return !stopped
+		})
+		if !errors.Is(err, store.ErrNotFound) {
+			err = ctx.Err()
+		}
+		if stopped || err != nil {
 			return err
 		}
 	}
@@ -141,29 +162,13 @@ func (s *Store) read(ctx context.Context, id store.SessionID, from uint64, o sto
 	if m := x.unfolded(); x.projection.spooled != 0 && from >= m.Seq {
 		start = m
 	}
-	r := newSpoolReader(x.spool, start)
-	return s.readSpool(ctx, x, r, from, o, yield)
-}
-
-// readFolded yields what the database has of a session that is in a spool as well, which
-// would have to be read from its beginning. It returns the Seq behind that: where the
-// database cannot be read the spool goes on from there.
-func (s *Store) readFolded(ctx context.Context, x *source, from uint64, yield func(store.Event, error) bool) (next uint64, stopped bool, err error) {
-	next = from
-	err = x.readChunks(ctx, from, func(e store.Event, err error) bool {
-		next, stopped = e.Seq+1, !yield(e, err)
-		return !stopped
-	})
-	if !errors.Is(err, store.ErrNotFound) {
-		err = ctx.Err()
-	}
-	return next, stopped, err
+	return x.readSpool(ctx, newSpoolReader(x.spool, start), from, o.Follow, yield)
 }
 
 // readSpool yields from a spool, which holds its session whole.
-func (s *Store) readSpool(ctx context.Context, x *source, r *spoolReader, from uint64, o store.ReadOptions, yield func(store.Event, error) bool) error {
+func (x *source) readSpool(ctx context.Context, r *spoolReader, from uint64, follow bool, yield func(store.Event, error) bool) error {
 	for {
-		live, err := s.live(x.id) // asked before reading: what a dead recorder wrote is then all there
+		live, err := x.s.live(x.id) // asked before reading: what a dead recorder wrote is then all there
 		if err != nil {
 			return err
 		}
@@ -176,7 +181,15 @@ func (s *Store) readSpool(ctx context.Context, x *source, r *spoolReader, from u
 				return err
 			}
 			if !ok && x.known && r.off < x.projection.spooled {
-				if on, err := s.detour(ctx, x, r, from, yield); !on || err != nil {
+				// The spool is damaged: the database has what its reader cannot read.
+				stopped := false
+				x.first = nil
+				err := x.readChunks(ctx, max(from, r.next), func(e store.Event, err error) bool {
+					stopped = !yield(e, err)
+					return !stopped
+				})
+				*r = *newSpoolReader(r.f, x.unfolded())
+				if stopped || x.projection.spooled == 0 || err != nil {
 					return err
 				}
 				continue
@@ -197,38 +210,16 @@ func (s *Store) readSpool(ctx context.Context, x *source, r *spoolReader, from u
 				return nil
 			}
 		}
-		if !o.Follow || !live || r.sealed {
+		if !follow || !live || r.sealed {
 			return nil
 		}
-		if err := s.poll(ctx); err != nil {
-			return err
+		select {
+		case <-time.After(followPoll):
+		case <-x.s.done:
+			return store.ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-	}
-}
-
-// detour yields from the database what the reader of a damaged spool cannot
-// read, and sets the reader behind it. It reports whether to go on.
-func (s *Store) detour(ctx context.Context, x *source, r *spoolReader, from uint64, yield func(store.Event, error) bool) (on bool, err error) {
-	on, x.first = true, nil
-	err = x.readChunks(ctx, max(from, r.next), func(e store.Event, err error) bool {
-		on = yield(e, err)
-		return on
-	})
-	*r = *newSpoolReader(r.f, x.unfolded())
-	return on && x.projection.spooled != 0, err
-}
-
-// poll waits for the next look at a live spool.
-func (s *Store) poll(ctx context.Context) error {
-	t := time.NewTimer(followPoll)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-s.done:
-		return store.ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -238,7 +229,16 @@ func (x *source) readChunks(ctx context.Context, from uint64, yield func(store.E
 	for from <= x.projection.session.Head.Seq {
 		chunks := x.first
 		if x.first = nil; chunks == nil {
-			if err := x.again(ctx, from); err != nil {
+			x.folded = true
+			err := x.s.begin(ctx)
+			if err == nil {
+				err = x.look(ctx, from)
+				x.s.end()
+			}
+			if err == nil && (!x.known || x.projection.deleted) {
+				err = store.ErrNotFound
+			}
+			if err != nil {
 				return err
 			}
 			continue
@@ -264,93 +264,51 @@ func (x *source) readChunks(ctx context.Context, from uint64, yield func(store.E
 	return x.stale
 }
 
-// again copies out the chunk that holds Seq from and some of those that follow.
-func (x *source) again(ctx context.Context, from uint64) error {
-	if err := x.db.begin(ctx); err != nil {
-		return err
-	}
-	defer x.db.end()
-	x.folded = true
-	if err := x.look(ctx, from); err != nil {
-		return err
-	}
-	if !x.known || x.projection.deleted {
-		return store.ErrNotFound
-	}
-	return nil
-}
-
 // Head returns the end of the log.
-func (s *Store) Head(ctx context.Context, id store.SessionID) (store.Head, error) {
-	head, err := s.head(ctx, id)
-	if err != nil {
-		return head, fmt.Errorf("head of session %s: %w", id, err)
-	}
-	return head, nil
+func (s *Store) Head(ctx context.Context, id store.SessionID) (head store.Head, err error) {
+	err = s.with(ctx, id, "head of", func(x *source) error {
+		if head = x.projection.session.Head; x.spool == nil {
+			return x.stale
+		}
+		return x.rest(ctx, func(e store.Event) (err error) {
+			head, err = head.Next(e)
+			return err
+		})
+	})
+	return head, err
 }
 
 // Settled returns the end of a log that is in the database whole, which costs next to
 // nothing; ok is false of one that is in a spool as well, or cannot be found.
 func (s *Store) Settled(ctx context.Context, id store.SessionID) (head store.Head, ok bool) {
-	if s.begin(ctx) != nil {
-		return head, false
-	}
-	defer s.end()
-	x, err := s.locate(ctx, id, 0)
-	if err != nil {
-		return head, false
-	}
-	defer x.close()
-	return x.projection.session.Head, x.spool == nil
-}
-
-func (s *Store) head(ctx context.Context, id store.SessionID) (head store.Head, err error) {
-	if err := s.begin(ctx); err != nil {
-		return head, err
-	}
-	defer s.end()
-	x, err := s.locate(ctx, id, 0)
-	if err != nil {
-		return head, err
-	}
-	defer x.close()
-	if x.spool == nil {
-		return x.projection.session.Head, x.stale
-	}
-	head = x.projection.session.Head
-	err = s.rest(ctx, x, func(e store.Event) (err error) {
-		head, err = head.Next(e)
-		return err
+	err := s.with(ctx, id, "head of", func(x *source) error {
+		head, ok = x.projection.session.Head, x.spool == nil
+		return nil
 	})
-	return head, err
+	return head, ok && err == nil
 }
 
 // OpenLines returns the lines of a live session whose ends have not come.
-func (s *Store) OpenLines(ctx context.Context, id store.SessionID) ([]store.OpenLine, error) {
-	if err := s.begin(ctx); err != nil {
-		return nil, fmt.Errorf("open lines of session %s: %w", id, err)
-	}
-	defer s.end()
-	x, err := s.locate(ctx, id, 0)
-	if err != nil {
-		return nil, fmt.Errorf("open lines of session %s: %w", id, err)
-	}
-	defer x.close()
-	if live, err := s.live(x.id); err != nil || !live || x.spool == nil {
-		return nil, err
-	}
-	r := newSpoolReader(x.spool, x.unfolded())
-	for {
-		if _, ok, err := r.read(); !ok || err != nil {
-			return r.assemble.OpenLines(), err
+func (s *Store) OpenLines(ctx context.Context, id store.SessionID) (lines []store.OpenLine, err error) {
+	err = s.with(ctx, id, "open lines of", func(x *source) error {
+		if live, err := s.live(x.id); err != nil || !live || x.spool == nil {
+			return err
 		}
-	}
+		r := newSpoolReader(x.spool, x.unfolded())
+		for {
+			if _, ok, err := r.read(); !ok || err != nil {
+				lines = r.assemble.OpenLines()
+				return err
+			}
+		}
+	})
+	return lines, err
 }
 
 // rest gives f the events of a spool that are not in the database. They are
 // f's only until it returns.
-func (s *Store) rest(ctx context.Context, x *source, f func(store.Event) error) error {
-	live, err := s.live(x.id)
+func (x *source) rest(ctx context.Context, f func(store.Event) error) error {
+	live, err := x.s.live(x.id)
 	if err != nil {
 		return err
 	}

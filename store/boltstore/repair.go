@@ -37,6 +37,15 @@ type repair struct {
 	report func(Repaired)
 }
 
+// all repairs databases, and then sessions from their damaged spools.
+func (s repair) all(ctx context.Context) error {
+	err := errors.Join(s.odd(ctx), s.damagedDatabases(ctx))
+	if !s.dry {
+		_ = s.FoldDead(ctx) // which keeps spools that are damaged, for the next step
+	}
+	return errors.Join(err, s.spooled(ctx))
+}
+
 // odd sets odd files aside.
 func (s repair) odd(ctx context.Context) error {
 	for _, odd := range s.oddFiles() {
@@ -56,28 +65,22 @@ func (s repair) odd(ctx context.Context) error {
 	return nil
 }
 
-// months repairs the databases.
-func (s repair) months(ctx context.Context) error {
+// damagedDatabases puts a new one in the place of each.
+func (s repair) damagedDatabases(ctx context.Context) error {
 	paths, faults, err := s.databasePaths()
 	if err != nil {
 		return err
 	}
 	if !s.dry {
-		s.sweepRepairs(ctx)
+		sweepRepairs(ctx, s.Store)
 	}
 	for _, path := range paths {
-		var fault error
-		if err := s.verifyDatabase(ctx, path, func(err error) { fault = errors.Join(fault, err) }); err != nil {
-			fault = errors.Join(fault, err)
-		}
-		switch {
-		case fault == nil:
-			continue
-		case !errors.Is(fault, store.ErrCorrupt):
+		fault := databaseFault(ctx, s.Store, path)
+		if !errors.Is(fault, store.ErrCorrupt) {
 			faults = append(faults, fault)
 			continue
 		}
-		r, err := s.month(ctx, path)
+		r, err := s.database(ctx, path)
 		if err != nil {
 			return err
 		}
@@ -87,8 +90,8 @@ func (s repair) months(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// month builds a database of what is left of one, and exchanges them.
-func (s repair) month(ctx context.Context, path string) (r Repaired, err error) {
+// database builds a database of what is left of one, and exchanges them.
+func (s repair) database(ctx context.Context, path string) (r Repaired, err error) {
 	if !s.dry {
 		unlock, err := s.lockFold(ctx, true)
 		if err != nil {
@@ -123,7 +126,16 @@ func (s repair) month(ctx context.Context, path string) (r Repaired, err error) 
 	return b.r, err
 }
 
-// rebuild is the making of a new database from a wreck.
+// sweepRepairs removes what repairs left that died: nobody else makes such files while
+// the lock of the folders is held here. Who finds it taken leaves them.
+func sweepRepairs(ctx context.Context, s *Store) {
+	if unlock, err := s.lockFold(ctx, false); err == nil && unlock != nil {
+		defer unlock()
+		s.sweep("*.db.repair.new-*", 0)
+	}
+}
+
+// rebuild is the making of a new database from the scan of a damaged one.
 type rebuild struct {
 	s     *Store
 	w     *databaseScan
@@ -169,11 +181,14 @@ func (b *rebuild) session(ctx context.Context, key [16]byte) error {
 		x.projection.deleted = true
 		return b.add(ctx, x)
 	}
-	if exists, fault := b.s.spoolFault(ctx, g.id); exists && fault == nil {
+	_, noSpool := regular(b.s.spoolPath(g.id))
+	if noSpool == nil && (verification{Store: b.s}).spool(ctx, g.id) == nil {
 		return nil
-	} else if live, _ := b.s.live(g.id); live {
+	}
+	if live, _ := b.s.live(g.id); live {
 		return nil
-	} else if exists {
+	}
+	if noSpool == nil {
 		b.aside = append(b.aside, g.id)
 	}
 	if err := g.fromSpools(); err != nil {
@@ -190,14 +205,6 @@ func (b *rebuild) session(ctx context.Context, key [16]byte) error {
 	x.chunks = c.done
 	b.r.Sessions = append(b.r.Sessions, sum)
 	return b.add(ctx, x)
-}
-
-// spoolFault reports whether a session has a spool, and what is wrong with it.
-func (s *Store) spoolFault(ctx context.Context, id store.SessionID) (exists bool, fault error) {
-	if _, err := regular(s.spoolPath(id)); err != nil {
-		return false, nil
-	}
-	return true, s.verifySpool(ctx, id)
 }
 
 // add puts a session into the new file, some at a time.
@@ -247,20 +254,12 @@ func (b *rebuild) countGone() {
 // exchange gives the new file the name of the old one, which gets another: the
 // name always stands for one of them.
 func (b *rebuild) exchange(ctx context.Context) (kept string, err error) {
-	var fault error
-	if err := b.s.verifyDatabase(ctx, b.temp, func(err error) { fault = err }); err != nil || fault != nil {
-		return "", errors.Join(err, fault)
+	if err := databaseFault(ctx, b.s, b.temp); err != nil {
+		return "", err
 	}
-	for n := 1; ; n++ {
-		kept = b.path + ".damaged"
-		if n > 1 {
-			kept = fmt.Sprintf("%s-%d", kept, n)
-		}
-		if err = b.s.disk.rename(b.path, kept, false); !errors.Is(err, fs.ErrExist) {
-			break
-		}
-	}
-	if err != nil { // there are no links here
+	kept = freeName(b.path, ".damaged")
+	err = b.s.disk.rename(b.path, kept, false)
+	if err != nil && !errors.Is(err, fs.ErrExist) { // there are no links here
 		err = b.s.disk.rename(b.path, kept, true)
 	}
 	if err == nil {
@@ -338,11 +337,11 @@ func (s repair) spool(ctx context.Context, id store.SessionID, path string) (r R
 	if err := g.mask(events); err != nil {
 		return r, false, err
 	}
-	return r, true, s.replaceSession(ctx, key, events)
+	return r, true, replaceSession(ctx, s.Store, key, events)
 }
 
 // replaceSession stores a session in the place of what the database has of it.
-func (s *Store) replaceSession(ctx context.Context, key [16]byte, events []store.Event) error {
+func replaceSession(ctx context.Context, s *Store, key [16]byte, events []store.Event) error {
 	x := rebuiltSession{key: key}
 	c := &chunker{id: key}
 	if err := c.take(&x.projection, events); err != nil {

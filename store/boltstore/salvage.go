@@ -22,15 +22,12 @@ type Salvaged struct {
 	Lost  uint64 // events that are known to be missing; a lost event stands for each
 }
 
-func (s *Store) salvage(ctx context.Context, id store.SessionID) ([]store.Event, error) {
+// salvageSession returns the log that can be made of what is left of a session.
+func salvageSession(ctx context.Context, s *Store, id store.SessionID) ([]store.Event, error) {
 	key, err := id.Bytes()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.begin(ctx); err != nil {
-		return nil, err
-	}
-	defer s.end()
 	g := &salvage{s: s, key: key, id: sessionID(key), found: map[uint64]store.Event{}}
 	if err := g.fromDatabase(ctx); err != nil && !errors.Is(err, fs.ErrNotExist) && !isOdd(err) {
 		return nil, err

@@ -12,13 +12,48 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// verifyDatabase checks the facts and pages of a database at once, and its chunks
+// verification checks files and reports what is wrong with them.
+type verification struct {
+	*Store
+	report func(error)
+}
+
+// all checks all files of the store.
+func (v verification) all(ctx context.Context) error {
+	for _, odd := range v.oddFiles() {
+		v.report(odd)
+	}
+	paths, foreign, err := v.databasePaths()
+	for _, fault := range foreign {
+		v.report(fault)
+	}
+	files, err2 := v.files()
+	if err = errors.Join(err, err2); err != nil {
+		return err
+	}
+	for _, path := range paths {
+		if err := v.database(ctx, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			v.report(err)
+		}
+	}
+	for _, f := range files {
+		if f.ending != ".log" {
+			continue
+		}
+		if err := v.spool(ctx, f.id); err != nil {
+			v.report(err)
+		}
+	}
+	return ctx.Err()
+}
+
+// database checks the facts and pages of a database at once, and its chunks
 // session by session, so that nobody waits for long.
-func (d databases) verifyDatabase(ctx context.Context, path string, report func(error)) error {
+func (v verification) database(ctx context.Context, path string) error {
 	var sessions []projection
 	var faults []error
 	others := 0
-	err := d.view(ctx, path, func(m *dbTx) error {
+	err := v.view(ctx, path, func(m *dbTx) error {
 		if err := m.checkCount(nil); err != nil {
 			return err
 		}
@@ -42,17 +77,17 @@ func (d databases) verifyDatabase(ctx context.Context, path string, report func(
 		faults = append(faults, misplacedError(path, others))
 	}
 	for _, fault := range faults {
-		report(fault)
+		v.report(fault)
 	}
 	if err != nil {
 		return err
 	}
 	for _, p := range sessions {
-		if err := d.verifySession(ctx, path, p); err != nil {
-			report(fmt.Errorf("session %s: %w", p.session.ID, err))
+		if err := v.session(ctx, path, p); err != nil {
+			v.report(fmt.Errorf("session %s: %w", p.session.ID, err))
 		}
 	}
-	return d.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(_ *bolt.DB, file *os.File) error {
+	return v.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(_ *bolt.DB, file *os.File) error {
 		if err := checkTree(file); err != nil { // while nobody writes to it
 			return damagedError(path, err.Error())
 		}
@@ -60,13 +95,21 @@ func (d databases) verifyDatabase(ctx context.Context, path string, report func(
 	})
 }
 
-// verifySession holds the chunks of a session against its facts.
-func (d databases) verifySession(ctx context.Context, path string, want projection) error {
+// fault returns all that is wrong with a database.
+func databaseFault(ctx context.Context, s *Store, path string) error {
+	var faults []error
+	v := verification{s, func(err error) { faults = append(faults, err) }}
+	err := v.database(ctx, path)
+	return errors.Join(append(faults, err)...)
+}
+
+// session holds the chunks of a session against its facts.
+func (v verification) session(ctx context.Context, path string, want projection) error {
 	key, err := want.session.ID.Bytes()
 	if err != nil {
 		return err
 	}
-	x := &source{db: d, id: want.session.ID, key: key, path: path, projection: want}
+	x := &source{s: v.Store, id: want.session.ID, key: key, path: path, projection: want}
 	var got projection
 	var fault error
 	err = x.readChunks(ctx, 1, func(e store.Event, err error) bool {
@@ -85,13 +128,13 @@ func (d databases) verifySession(ctx context.Context, path string, want projecti
 	return err
 }
 
-// verifySpool reads a spool to its end.
-func (s *Store) verifySpool(ctx context.Context, id store.SessionID) error {
+// spool reads a spool to its end.
+func (v verification) spool(ctx context.Context, id store.SessionID) error {
 	key, err := id.Bytes()
 	if err != nil {
 		return err
 	}
-	f, err := s.openSpool(id, key)
+	f, err := v.openSpool(id, key)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
@@ -99,10 +142,10 @@ func (s *Store) verifySpool(ctx context.Context, id store.SessionID) error {
 		return err
 	}
 	r := newSpoolReader(f, spoolStart)
-	x := &source{db: s.databases, id: id, key: key, path: s.databasePath(key), spool: f}
+	x := &source{s: v.Store, id: id, key: key, path: v.databasePath(key), spool: f}
 	defer x.close()
 	var p projection
-	err = s.readSpool(ctx, x, r, 1, store.ReadOptions{}, func(e store.Event, _ error) bool {
+	err = x.readSpool(ctx, r, 1, false, func(e store.Event, _ error) bool {
 		err := p.take(key, e)
 		if err != nil && r.damage == nil {
 			r.damage = fmt.Errorf("spool %s: %w", r.path, err)

@@ -106,7 +106,7 @@ func (s *Store) compare(ctx context.Context, id store.SessionID, key [16]byte, h
 	if len(events) == 0 {
 		return nil
 	}
-	x := &source{db: s.databases, id: id, key: key, path: s.databasePath(key)}
+	x := &source{s: s, id: id, key: key, path: s.databasePath(key)}
 	x.projection.session.Head = head
 	same := true
 	err := x.readChunks(ctx, events[0].Seq, func(e store.Event, err error) bool {
@@ -125,28 +125,19 @@ const deleteStep = 500
 
 // Delete removes a session and leaves a tombstone.
 func (s *Store) Delete(ctx context.Context, id store.SessionID) error {
-	err := s.begin(ctx)
-	if err == nil {
-		defer s.end()
-		err = s.delete(ctx, id)
-	}
-	if err != nil {
-		return fmt.Errorf("delete session %s: %w", id, err)
-	}
-	return nil
-}
-
-func (s *Store) delete(ctx context.Context, id store.SessionID) error {
-	x, err := s.locate(ctx, id, 0)
-	if err != nil {
-		return err
-	}
-	x.close()
-	gone := store.ErrLive
-	if err := s.deleteStep(ctx, x.path, []store.SessionID{x.id}, func(store.SessionID) { gone = nil }); err != nil {
-		return err
-	}
-	return gone
+	return s.call(ctx, fmt.Sprintf("delete session %s", id), func(ctx context.Context) error {
+		x, err := s.locate(ctx, id, 0)
+		if err != nil {
+			return err
+		}
+		x.close()
+		fault := store.ErrLive
+		err = s.deleteStep(ctx, x.path, []store.SessionID{x.id}, func(store.SessionID) { fault = nil })
+		if err != nil {
+			return err
+		}
+		return fault
+	})
 }
 
 // DeleteAll removes sessions, many in one transaction, and tells removed of each that is
