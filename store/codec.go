@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcprec/mcprec/store/varint"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -134,91 +135,58 @@ func putUvarint(h *[maxNumbers]byte, n int, v uint64) int {
 
 // DecodePart reads the binary form. The part's payload aliases b.
 func DecodePart(b []byte) (Part, error) {
-	d := decoder{b: b}
+	d := varint.NewReader(b)
 	var p Part
-	flags := d.byte()
+	flags := d.Byte()
 	if flags&3 == flagsChunk {
-		return d.chunk(flags)
+		return decodeChunk(&d, flags)
 	}
 	p.Dir = transport.Direction(flags & 3)
 	p.Unterminated = flags&flagUnterminated != 0
 	p.Cont, p.More = flags&flagCont != 0, flags&flagMore != 0
 	if !p.Cont {
-		p.Kind = d.kind()
+		switch i := int(d.Byte()); {
+		case i == 0:
+			p.Kind = Kind(d.Text())
+		case i < len(kinds):
+			p.Kind = kinds[i]
+		default:
+			return Part{}, fmt.Errorf("decode event: kind %d: %w", i, ErrCorrupt)
+		}
 	}
-	p.Seq = d.uvarint()
+	p.Seq = d.Uint()
 	if !p.Cont {
-		p.At = time.Duration(d.uvarint())
+		p.At = time.Duration(d.Uint())
 	}
 	if flags&flagStream != 0 {
-		p.Stream = d.uvarint()
+		p.Stream = d.Uint()
 	}
 	if flags&flagRedacted != 0 {
-		p.Redacted = d.uvarint()
+		p.Redacted = d.Uint()
 	}
 	if flags&flagCut != 0 {
-		p.Cut = d.uvarint()
+		p.Cut = d.Uint()
 	}
-	if d.bad || p.At < 0 {
+	if d.Bad() || p.At < 0 {
 		return Part{}, fmt.Errorf("decode event: %w", ErrCorrupt)
 	}
-	p.Payload = d.b
+	p.Payload = d.Rest()
 	return p, nil
 }
 
-func (d *decoder) chunk(flags byte) (p Part, err error) {
+func decodeChunk(d *varint.Reader, flags byte) (p Part, err error) {
 	n := int(flags >> chunkPipe & 3)
 	if n >= pipes || flags>>5 != 0 {
 		return p, fmt.Errorf("decode chunk: flags %#x: %w", flags, ErrNewer)
 	}
 	p.Chunk, p.Cont = true, flags&chunkCont != 0
 	p.Kind, p.Dir = ofPipe(n)
-	p.At = time.Duration(d.uvarint())
-	if d.bad || p.At < 0 {
+	p.At = time.Duration(d.Uint())
+	if d.Bad() || p.At < 0 {
 		return Part{}, fmt.Errorf("decode chunk: %w", ErrCorrupt)
 	}
-	p.Payload = d.b
+	p.Payload = d.Rest()
 	return p, nil
-}
-
-type decoder struct {
-	b   []byte
-	bad bool
-}
-
-func (d *decoder) byte() byte {
-	if len(d.b) == 0 {
-		d.bad = true
-		return 0
-	}
-	c := d.b[0]
-	d.b = d.b[1:]
-	return c
-}
-
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.bad = true
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *decoder) kind() Kind {
-	i := int(d.byte())
-	if i > 0 && i < len(kinds) {
-		return kinds[i]
-	}
-	n := d.uvarint()
-	if i != 0 || n > uint64(len(d.b)) {
-		d.bad = true
-		return ""
-	}
-	k := Kind(d.b[:n])
-	d.b = d.b[n:]
-	return k
 }
 
 // NextChain returns the chain value after e: SHA-256 over the value before it

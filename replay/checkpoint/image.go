@@ -9,8 +9,8 @@ import (
 
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/replay/timeline"
-	"github.com/mcprec/mcprec/replay/varint"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/varint"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/varint"
+	"github.com/mcprec/mcprec/store/varint"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/varint"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/varint"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )

@@ -9,18 +9,18 @@ import (
 	"slices"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/varint"
 )
 
-// Releases up to 0.1.0 cut the payload of an event of 128 KiB or more into pieces, and
-// kept each piece, a body, once for all sessions of a database that had it. Nothing is
-// written so any more. Databases that have bodies are read, verified, salvaged, compacted
-// and deleted from; this file has all that is needed for it.
+// Releases up to 0.1.0 cut payloads of 128 KiB or more into pieces, called bodies, and kept
+// each piece once for all sessions of a database. Nothing writes bodies any more. This file
+// has all that reading, verifying, salvaging, compacting and deleting need for old databases.
 
 const (
-	refersToBodies = 0x80 // beside the compression of a chunk
+	refersToBodies = 0x80 // a bit of the compression byte
 	bodyVersion    = 1
-	bodyHead       = 38        // bytes that have a fixed place
-	maxBody        = 512 << 10 // a longer one is no body
+	bodyHead       = 38        // length of the fixed part
+	maxBody        = 512 << 10 // no body is longer
 )
 
 var (
@@ -32,12 +32,12 @@ var (
 type body struct {
 	hash   [32]byte // SHA-256 of the piece
 	size   int
-	at     uint64 // its event, counted from the first of the chunk
+	at     uint64 // number of its event within the chunk
 	number []byte // key in bucket body
-	value  []byte // of bucket body; nil: it is missing
+	value  []byte // in bucket body; nil: missing
 }
 
-// parseBody checks a value, all but what its compression hides.
+// parseBody checks a value without decompressing it.
 func parseBody(value []byte) (x body, packed []byte, err error) {
 	switch {
 	case len(value) < bodyHead || crc32.Checksum(value[4:], castagnoli) != binary.LittleEndian.Uint32(value):
@@ -45,15 +45,15 @@ func parseBody(value []byte) (x body, packed []byte, err error) {
 	case value[4] > bodyVersion || value[5] > compressZstd:
 		return x, nil, fmt.Errorf("body version %d, compression %d: %w; install a newer mcprec", value[4], value[5], store.ErrNewer)
 	}
-	d := fieldReader{b: value[bodyHead:]}
-	size := d.uvarint()
-	if d.bad || size > maxBody {
+	d := varint.NewReader(value[bodyHead:])
+	size := d.Uint()
+	if d.Bad() || size > maxBody {
 		return x, nil, fmt.Errorf("length of a body: %w", store.ErrCorrupt)
 	}
-	return body{hash: [32]byte(value[6:]), size: int(size), value: value}, d.b, nil
+	return body{hash: [32]byte(value[6:]), size: int(size), value: value}, d.Rest(), nil
 }
 
-// appendTo appends the piece to b, if it is the one that x says.
+// appendTo appends the decompressed piece to b and checks its hash.
 func (x body) appendTo(b []byte) ([]byte, error) {
 	got, packed, err := parseBody(x.value)
 	if err != nil {
@@ -71,29 +71,25 @@ func (x body) appendTo(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// bodies reads what a chunk of n events says of its bodies.
-func (d *fieldReader) bodies(n uint64) []body {
-	count := d.uvarint()
-	if count > uint64(len(d.b)/32) {
-		d.bad = true
-		return nil
+// readBodies reads the list of bodies in the header of a chunk of n events.
+func readBodies(d *varint.Reader, n uint64) (bodies []body, bad bool) {
+	count := d.Uint()
+	if count > uint64(d.Len()/32) {
+		return nil, true
 	}
-	bodies := make([]body, count)
+	bodies = make([]body, count)
 	for i := range bodies {
 		x := &bodies[i]
-		copy(x.hash[:], d.take(32))
-		size := d.uvarint()
-		x.size, x.at = int(size), d.uvarint()
-		if size > maxBody || x.at >= n || i > 0 && x.at < bodies[i-1].at {
-			d.bad = true
-		}
+		copy(x.hash[:], d.Take(32))
+		size := d.Uint()
+		x.size, x.at = int(size), d.Uint()
+		bad = bad || size > maxBody || x.at >= n || i > 0 && x.at < bodies[i-1].at
 	}
-	return bodies
+	return bodies, bad
 }
 
-// assemble makes the payload of the event `at` of a chunk from what stands in its place: for
-// each of its pieces the varint length and the bytes, or 0 for the next body. It returns the
-// bodies of the events behind it too.
+// assemble makes the payload of event `at` of a chunk from its list: for each piece the varint
+// length and the bytes, or 0 for the next body. It also returns the bodies of later events.
 func assemble(list []byte, bodies []body, at uint64) (payload []byte, others []body, err error) {
 	own, size := 0, len(list)
 	for ; own < len(bodies) && bodies[own].at == at; own++ {
@@ -110,13 +106,13 @@ func assemble(list []byte, bodies []body, at uint64) (payload []byte, others []b
 		return nil, others, err
 	}
 	payload = make([]byte, 0, size+64)
-	for d := (fieldReader{b: list}); len(d.b) > 0; {
-		n := d.uvarint()
+	for d := varint.NewReader(list); d.Len() > 0; {
+		n := d.Uint()
 		switch {
-		case d.bad || n > uint64(len(d.b)) || n == 0 && len(bodies) == 0:
+		case d.Bad() || n > uint64(d.Len()) || n == 0 && len(bodies) == 0:
 			return nil, others, fmt.Errorf("list of its pieces: %w", store.ErrCorrupt)
 		case n > 0:
-			payload = append(payload, d.take(n)...)
+			payload = append(payload, d.Take(n)...)
 		default:
 			if payload, err = bodies[0].appendTo(payload); err != nil {
 				return nil, others, err
@@ -130,16 +126,16 @@ func assemble(list []byte, bodies []body, at uint64) (payload []byte, others []b
 	return payload, others, nil
 }
 
-// useKey is the key of bucket use.
+// useKey returns a key of bucket use.
 func useKey(hash [32]byte, id [16]byte) []byte { return append(bytes.Clone(hash[:]), id[:]...) }
 
-// useValue is its value: where the body is.
+// useValue returns its value, the number of the body.
 func useValue(k, number []byte) []byte {
 	sum := crc32.Update(crc32.Checksum(k, castagnoli), castagnoli, number)
 	return binary.LittleEndian.AppendUint32(bytes.Clone(number), sum)
 }
 
-// usedBody returns the key in bucket body that an element of bucket use states.
+// usedBody checks an element of bucket use and returns its key in bucket body.
 func (m *dbTx) usedBody(k, v []byte) ([]byte, error) {
 	if len(k) != 48 || len(v) != 12 || !bytes.Equal(v, useValue(k, v[:8])) {
 		return nil, damagedError(m.path, "the use of a body")
@@ -147,7 +143,7 @@ func (m *dbTx) usedBody(k, v []byte) ([]byte, error) {
 	return bytes.Clone(v[:8]), nil
 }
 
-// body copies out a piece that a session uses.
+// body copies a piece that a session uses.
 func (m *dbTx) body(id [16]byte, x body) (body, error) {
 	if m.use == nil || m.bodies == nil {
 		return x, damagedError(m.path, "the bucket of the bodies is missing")
@@ -175,7 +171,7 @@ func (m *dbTx) body(id [16]byte, x body) (body, error) {
 	return x, nil
 }
 
-// putBodies stores the bodies of a session that is copied, as they are where it comes from.
+// putBodies stores the bodies of a copied session under their old numbers.
 func (m *dbTx) putBodies(id [16]byte, bodies []body) (err error) {
 	if len(bodies) > 0 && (m.use == nil || m.bodies == nil) {
 		if m.use, err = m.tx.CreateBucketIfNotExists(bucketUse); err == nil {
@@ -200,7 +196,7 @@ func (m *dbTx) putBodies(id [16]byte, bodies []body) (err error) {
 	return nil
 }
 
-// removeBody ends a session's use of a piece, and removes one that nobody else uses.
+// removeBody ends a session's use of a piece, and removes a piece without users.
 func (m *dbTx) removeBody(id [16]byte, hash [32]byte) error {
 	if m.use == nil || m.bodies == nil {
 		return nil
@@ -211,7 +207,7 @@ func (m *dbTx) removeBody(id [16]byte, hash [32]byte) error {
 	k := useKey(hash, id)
 	v := m.use.Get(k)
 	if v == nil {
-		return nil // it stood in another chunk as well
+		return nil // another chunk referred to it as well
 	}
 	number, err := m.usedBody(k, v)
 	if err == nil {
@@ -232,7 +228,7 @@ func (m *dbTx) removeBody(id [16]byte, hash [32]byte) error {
 	return m.bodies.Delete(number)
 }
 
-// addBodies adds to what each session takes its share of the bodies that it uses.
+// addBodies adds to each session its share of the bodies.
 func (m *dbTx) addBodies(u *Usage) error {
 	if m.bodies == nil || m.use == nil {
 		return nil
@@ -257,7 +253,7 @@ func (m *dbTx) addBodies(u *Usage) error {
 	return nil
 }
 
-// body takes a body, and the pages that it fills.
+// body reads a body and marks the pages that it fills.
 func (w *databaseScan) body(at extent) {
 	if at.n < bodyHead {
 		return
@@ -273,7 +269,7 @@ func (w *databaseScan) body(at extent) {
 	w.fills(at)
 }
 
-// bodiesOf returns the bodies that a chunk refers to, with the values of those that are left.
+// bodiesOf returns the bodies of a chunk with the values that were found.
 func (w *databaseScan) bodiesOf(f chunkHeader) []body {
 	for i, x := range f.bodies {
 		if at, ok := w.bodies[x.hash]; ok {

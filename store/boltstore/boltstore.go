@@ -11,35 +11,35 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// When the disk is told of a write, as Options.Sync.
+// Values of Options.Sync: when a write to a spool is made durable.
 const (
 	SyncDefault time.Duration = 0  // 50 ms after it
 	SyncAlways  time.Duration = -1 // before Write returns
 	SyncNone    time.Duration = -2 // only at Close
 )
 
-// Options says how a store behaves. The zero value is right for most.
+// Options configures a store. The zero value suits most users.
 type Options struct {
-	// Sync is the longest time from a write to a spool until the disk is told:
-	// a duration, or one of the constants above.
+	// Sync is the longest delay between a write to a spool and the fsync behind it: a
+	// duration, or one of the constants above.
 	Sync time.Duration
-	// Patience is how long a call waits for another process that holds a
-	// database. 0: 10 s.
+	// Patience is how long a call waits for a database that another process has locked. 0: 10
+	// s.
 	Patience time.Duration
-	// FoldBudget is how long one FoldDead folds before it leaves the rest for
-	// later. 0: 250 ms.
+	// FoldBudget limits the time that one FoldDead takes; later calls fold the rest. 0: 250
+	// ms.
 	FoldBudget time.Duration
-	// CloseBudget is how long the Close of a spool folds before it leaves the
-	// rest for whoever folds next. 0: 100 ms.
+	// CloseBudget limits the time that closing a spool spends on its fold; a later FoldDead
+	// folds the rest. 0: 100 ms.
 	CloseBudget time.Duration
-	// Mask returns what masks the events, in their order, of a session whose header says
-	// that it is kept so: before they go from its spool into the database. The key is the
-	// store's. nil: the spool of such a session is left to a program that can mask it.
+	// Mask returns a function that masks a session's events, in their order, on the way from
+	// the spool to the database. It is called for sessions whose header asks for masking, with
+	// the key of the store. nil: their spools wait for a program with a Mask.
 	Mask func(key []byte, h store.Header) (func(store.Event) store.Event, error)
 }
 
-// Store is a store in a folder. Goroutines and processes may share the folder; all
-// methods are safe for concurrent use.
+// Store is a store in a folder. Goroutines and processes may share the folder; all methods are
+// safe for concurrent use.
 type Store struct {
 	*directory
 	databases
@@ -81,7 +81,7 @@ func (s *Store) Info() store.Info {
 	return store.Info{Name: "bbolt", Location: s.dir, Durability: "disk"}
 }
 
-// Close waits for the calls that run, and ends followers.
+// Close waits for running calls and ends followers.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if !s.closed {
@@ -112,11 +112,10 @@ func (s *Store) Verify(ctx context.Context, report func(error)) error {
 	return s.call(ctx, "verify store", verification{s, report}.all)
 }
 
-// Compact writes each database of which at least the share `least` is free anew, without
-// its free pages, and gives the new file the name of the old one. What each holds is
-// checked on the way; a damaged one stays as it is. A process that dies on the way leaves
-// the old file. Recorders and readers go on meanwhile; what writes to a database waits while
-// that is copied.
+// Compact rewrites each database whose free share is at least `least`, without its free pages,
+// and replaces the old file. It checks the content on the way and leaves a damaged database
+// alone. A process that dies on the way leaves the old file. Recorders and readers go on
+// meanwhile; writers of a database wait while it is copied.
 func (s *Store) Compact(ctx context.Context, least float64, report func(Compacted)) error {
 	c := compaction{Store: s, least: least, report: report}
 	if err := s.call(ctx, "compact store", c.all); err != nil {
@@ -125,18 +124,16 @@ func (s *Store) Compact(ctx context.Context, least float64, report func(Compacte
 	return errors.Join(c.faults...)
 }
 
-// Repair puts a new file in the place of each damaged database, with all that the
-// old one still holds, and adds to the sessions of damaged spools what stands
-// behind the damage. The old files are kept. What is no file at all, where one should be,
-// gets another name. With dry it only says what it would
-// do. Recorders may go on meanwhile.
+// Repair rebuilds each damaged database from its intact content, and adds to sessions the
+// events behind the damage in their spools. The old files are kept. A folder, pipe or link in
+// the place of a file gets another name. With dry, Repair changes nothing and reports its
+// findings. Recorders may go on meanwhile.
 func (s *Store) Repair(ctx context.Context, dry bool, report func(Repaired)) error {
 	return s.call(ctx, "repair store", repair{s, dry, report}.all)
 }
 
-// Salvage yields what is left of a session that cannot be read: every event whose
-// checksum holds, in the database and in its spool, and a lost event in the place
-// of each that is missing. It changes nothing.
+// Salvage yields the intact events of a session that cannot be read, from the database and its
+// spool, and a lost event in place of each missing one. It changes nothing.
 func (s *Store) Salvage(ctx context.Context, id store.SessionID) iter.Seq2[store.Event, error] {
 	return func(yield func(store.Event, error) bool) {
 		var events []store.Event

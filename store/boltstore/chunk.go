@@ -11,15 +11,16 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/varint"
 )
 
 const (
 	chunkVersion = 1
-	chunkHead    = 7         // of what has a fixed place
+	chunkHead    = 7         // length of the fixed part
 	chunkTarget  = 640 << 10 // of events, before compression
-	dictSize     = 32 << 10  // of events, below which the dictionary pays
-	maxChunk     = 2 << 30   // a longer one is no chunk
-	maxShared    = 64 << 20  // nor is a longer one of several events
+	dictSize     = 32 << 10  // the dictionary helps smaller chunks
+	maxChunk     = 2 << 30   // no chunk is longer
+	maxShared    = 64 << 20  // no chunk of several events is longer
 )
 
 // key is a key of bucket ev.
@@ -35,7 +36,7 @@ func chunkKey(id [16]byte, first uint64) (k key) {
 type chunk struct {
 	key    key
 	data   []byte
-	bodies []body // that it refers to, with their values: see bodies.go
+	bodies []body // with their values, see bodies.go
 }
 
 // How the body of a chunk is compressed.
@@ -45,11 +46,11 @@ const (
 	compressDict = 2 // zstd with the dictionary
 )
 
-// The encoders are small because they work inside a recorder: one block at a
-// time and a window that is hardly smaller than a chunk.
+// The encoders are small because they work inside a recorder: one block at a time, and a
+// window hardly smaller than a chunk.
 var (
 	encoder = sync.OnceValue(func() *zstd.Encoder {
-		// An image in base64 repeats nothing, and yet is a quarter shorter with the latter.
+		// Entropy coding makes an image in base64 a quarter shorter.
 		return newEncoder(zstd.WithWindowSize(512<<10), zstd.WithAllLitEntropyCompression(true))
 	})
 	dictEncoder = sync.OnceValue(func() *zstd.Encoder {
@@ -74,9 +75,9 @@ var decoder = sync.OnceValue(func() *zstd.Decoder {
 	return d
 })
 
-// chunker makes chunks of events that follow each other.
+// chunker makes chunks of consecutive events.
 type chunker struct {
-	mask   func(store.Event) store.Event // nil: they are kept as they are
+	mask   func(store.Event) store.Event // nil: no masking
 	id     [16]byte
 	events []byte // records of the chunk being filled
 	first  uint64
@@ -84,7 +85,7 @@ type chunker struct {
 	done   []chunk
 }
 
-// add takes an event and the head that it makes.
+// add adds an event with the head behind it.
 func (c *chunker) add(e store.Event, head store.Head) {
 	if len(c.events) > 0 && len(c.events)+len(e.Payload) > chunkTarget {
 		c.flush()
@@ -95,7 +96,7 @@ func (c *chunker) add(e store.Event, head store.Head) {
 	var buf [64]byte
 	form := store.AppendPartHead(buf[:0], &store.Part{Event: e})
 	if len(e.Payload) > chunkTarget {
-		c.events = slices.Grow(c.events, len(e.Payload)+2*len(buf)) // once, and no more than that
+		c.events = slices.Grow(c.events, len(e.Payload)+2*len(buf)) // in one step
 	}
 	c.events = binary.AppendUvarint(c.events, uint64(len(form)+len(e.Payload)))
 	c.events = append(c.events, form...)
@@ -103,7 +104,7 @@ func (c *chunker) add(e store.Event, head store.Head) {
 	c.last = head
 }
 
-// take adds the events that follow a projection, to both.
+// take adds events to a projection and to the chunks.
 func (c *chunker) take(p *projection, events []store.Event) error {
 	for _, e := range events {
 		if err := p.take(c.id, e); err != nil {
@@ -129,7 +130,7 @@ func (c *chunker) flush() {
 	}
 	k := chunkKey(c.id, c.first)
 	room := len(c.events) / 3
-	if len(c.events) > 2*chunkTarget { // an image or a file, which hardly compresses
+	if len(c.events) > 2*chunkTarget { // images and files hardly compress
 		room = len(c.events) + len(c.events)>>10
 	}
 	b := make([]byte, chunkHead, chunkHead+2*binary.MaxVarintLen64+room)
@@ -161,14 +162,10 @@ type chunkHeader struct {
 	size        int // before compression
 	compression byte
 	body        []byte
-	bodies      []body // that it refers to, without their values
+	bodies      []body // without their values
 }
 
-// mostOf is the most that so many compressed bytes expand to: a block of zstd has a head
-// of three bytes and at most 128 KiB. A size beyond it is believed by nobody.
-func mostOf(packed int) uint64 { return (uint64(packed)/4 + 1) * (128 << 10) }
-
-// header checks a chunk, all but what its compression hides.
+// header checks a chunk without decompressing it.
 func (c chunk) header() (f chunkHeader, err error) {
 	b := c.data
 	switch {
@@ -179,20 +176,22 @@ func (c chunk) header() (f chunkHeader, err error) {
 	case b[4] > chunkVersion || b[5] > store.CodecVersion || b[6]&^refersToBodies > compressDict:
 		return f, fmt.Errorf("chunk version %d, codec version %d, compression %d: %w; install a newer mcprec", b[4], b[5], b[6], store.ErrNewer)
 	}
-	d := fieldReader{b: b[chunkHead:]}
-	n, size := d.uvarint(), d.uvarint()
+	d := varint.NewReader(b[chunkHead:])
+	n, size, badBodies := d.Uint(), d.Uint(), false
 	if b[6]&refersToBodies != 0 {
-		f.bodies = d.bodies(n)
+		f.bodies, badBodies = readBodies(&d, n)
 	}
-	f.first, f.size, f.compression, f.body = binary.BigEndian.Uint64(c.key[16:]), int(size), b[6]&^refersToBodies, d.b
-	if f.last = f.first + n - 1; d.bad || f.last < f.first || size > maxChunk || size > mostOf(len(f.body)) || n > 1 && size > maxShared {
+	f.first, f.size, f.compression, f.body = binary.BigEndian.Uint64(c.key[16:]), int(size), b[6]&^refersToBodies, d.Rest()
+	// A block of zstd has a head of three bytes and expands to 128 KiB at most.
+	most := (uint64(len(f.body))/4 + 1) * (128 << 10)
+	if f.last = f.first + n - 1; d.Bad() || badBodies || f.last < f.first || size > maxChunk || size > most || n > 1 && size > maxShared {
 		return f, fmt.Errorf("range of a chunk: %w", store.ErrCorrupt)
 	}
 	return f, nil
 }
 
-// events decodes a chunk and gives its events to yield until that says no. The
-// events own their payloads.
+// events decodes a chunk and calls yield for its events until yield returns false. The events
+// own their payloads.
 func (c chunk) events(yield func(store.Event) bool) error {
 	var fault error
 	err := c.each(func(e store.Event, err error) bool {
@@ -202,7 +201,7 @@ func (c chunk) events(yield func(store.Event) bool) error {
 	return errors.Join(err, fault)
 }
 
-// each is events that goes on behind an event whose body is missing or damaged.
+// each is like events, but goes on behind an event with a missing or damaged body.
 func (c chunk) each(yield func(store.Event, error) bool) error {
 	f, err := c.header()
 	if err != nil {
@@ -210,7 +209,7 @@ func (c chunk) each(yield func(store.Event, error) bool) error {
 	}
 	records := f.body
 	if f.compression != compressNone {
-		// The decoder stops where the room ends, and is quicker with some to spare.
+		// The decoder respects the capacity, and is faster with some to spare.
 		if records, err = decoder().DecodeAll(records, make([]byte, 0, f.size+64)); err != nil {
 			return fmt.Errorf("chunk: %v: %w", err, store.ErrCorrupt)
 		}
@@ -248,15 +247,15 @@ func (c chunk) each(yield func(store.Event, error) bool) error {
 	return nil
 }
 
-// last returns the Seq of the last event of a chunk whose facts were checked.
+// last returns the Seq of the last event of a chunk with a valid header.
 func (c chunk) last() uint64 {
 	n, _ := binary.Uvarint(c.data[chunkHead:])
 	return binary.BigEndian.Uint64(c.key[16:]) + n - 1
 }
 
-// dictionary is text that small chunks are compressed against, with the most
-// frequent last: what a short session mostly consists of. It is part of chunk
-// version 1, under number 1: another text needs another number, and both stay.
+// dictionary is the text that small chunks are compressed against, with the most frequent
+// parts last: the usual content of a short session. It is part of chunk version 1, as number
+// 1; another text needs another number, and both stay.
 const dictionary = `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///` +
 	`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}` +
 	`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}` +

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	compactStep   = 4 << 20 // copied in one transaction
+	compactStep   = 4 << 20 // bytes copied in one transaction
 	staleTempTime = time.Hour
-	leastFree     = 32 << 10 // less is not worth a new file
+	leastFree     = 32 << 10 // less free space is not worth a new file
 )
 
-// Compacted says what Compact made of one database.
+// Compacted is the result for one database.
 type Compacted struct {
 	Path          string
-	Before, After int64 // the file's size; the same: there was nothing to give back
+	Before, After int64 // size of the file; equal: it stays as it was
 }
 
 // compaction is one call of Compact.
@@ -46,8 +46,8 @@ func (c *compaction) all(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	// The files of a compaction are nobody's while its lock is held here; others may be
-	// somebody's, unless they are old.
+	// Nobody else uses a compaction's files while its lock is held here. Others may be in use
+	// unless they are old.
 	c.sweep("*.db.compact.new-*", 0)
 	c.sweep("*.db.new-*", staleTempTime)
 	sweepRepairs(ctx, c.Store)
@@ -161,7 +161,7 @@ func (c *compaction) copy(ctx context.Context, m *dbTx, temp string) error {
 	})
 }
 
-// exchange gives the new file the name of the old one, if it is smaller, and returns its size.
+// exchange replaces the old file by the new one, if that is smaller, and returns its size.
 func (c *compaction) exchange(temp, path string, before int64) (after int64, err error) {
 	f, err := os.OpenFile(temp, os.O_RDWR, 0)
 	if err != nil {
@@ -169,7 +169,7 @@ func (c *compaction) exchange(temp, path string, before int64) (after int64, err
 	}
 	defer func() { _ = f.Close() }()
 	t, err := openTree(f)
-	if err == nil { // bbolt makes its files larger than they need be
+	if err == nil { // bbolt leaves room at the end
 		err = f.Truncate(int64(t.pages * t.pageSize))
 	}
 	if err == nil {

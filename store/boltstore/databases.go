@@ -22,7 +22,8 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// databases are the files with what is folded. They know nothing of spools.
+// databases are the bbolt files of folded sessions, one for each month. They know nothing of
+// spools.
 type databases struct{ *directory }
 
 func (d databases) databasePath(key [16]byte) string {
@@ -48,8 +49,8 @@ func sessionID(key [16]byte) store.SessionID {
 	return store.SessionID(h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:])
 }
 
-// databasePaths returns those of the store's databases, and says what else has a name
-// that ends like theirs: it is left alone.
+// databasePaths returns the paths of the store's databases, and an error for each other file
+// that ends in .db, which is left alone.
 func (d databases) databasePaths() (paths []string, foreign []error, err error) {
 	entries, err := readDir(d.storeDir())
 	for _, e := range entries {
@@ -67,7 +68,7 @@ func (d databases) databasePaths() (paths []string, foreign []error, err error) 
 	return paths, foreign, err
 }
 
-// isDatabaseName reports whether a database may have that name, without its ending.
+// isDatabaseName reports whether a database may have a name, without its ending.
 func isDatabaseName(name string) bool {
 	if name == "other" {
 		return true
@@ -75,29 +76,27 @@ func isDatabaseName(name string) bool {
 	return len(name) == 6 && strings.Trim(name, "0123456789") == ""
 }
 
-// belongsIn reports whether a session belongs into a database, or into what is to take its
-// place.
+// belongsIn reports whether a session belongs in a database or in its replacement.
 func belongsIn(path string, key []byte) bool {
 	name, _, _ := strings.Cut(filepath.Base(path), ".db")
 	return databaseName([16]byte(key)) == name
 }
 
-// misplacedError says that a database holds sessions that belong into others. Nobody looks for
-// them there.
+// misplacedError is the error for a database that holds sessions of other months. Nobody looks
+// for them there.
 func misplacedError(path string, n int) error {
 	return fmt.Errorf("%s holds sessions of other months: %d, which are looked for only in the databases of theirs; is it a copy? move it away, or give it its name back", path, n)
 }
 
-// view runs f in a read transaction of the database at path. It returns an
-// error that is fs.ErrNotExist when there is no such database. f must be quick
-// and call nobody: the file is locked.
+// view runs f in a read transaction of the database at path. The error is fs.ErrNotExist if
+// there is none. f must be quick and call no caller's code: the file is locked.
 func (d databases) view(ctx context.Context, path string, f func(*dbTx) error) error {
 	return d.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB, file *os.File) error {
 		return db.View(func(tx *bolt.Tx) error { return inTx(tx, file, &dbTx{path: path}, f) })
 	})
 }
 
-// update runs f in one synced write transaction, in a new database if need be.
+// update runs f in one synced write transaction, and makes the database if it is missing.
 func (d databases) update(ctx context.Context, path string, f func(*dbTx) error) error {
 	if err := d.refuseLinks(); err != nil {
 		return err
@@ -110,7 +109,7 @@ func (d databases) update(ctx context.Context, path string, f func(*dbTx) error)
 		}
 	}
 	o := bolt.Options{FreelistType: bolt.FreelistMapType}
-	if runtime.GOOS != "windows" { // there it would make the file that large
+	if runtime.GOOS != "windows" { // where the file would become that large
 		o.InitialMmapSize = 1 << 30
 	}
 	return d.withDB(ctx, path, o, func(db *bolt.DB, file *os.File) error {
@@ -120,12 +119,12 @@ func (d databases) update(ctx context.Context, path string, f func(*dbTx) error)
 	})
 }
 
-// withDB opens the file for the length of f. It asks for bbolt's lock by
-// itself: bbolt would ask only every 50 ms.
+// withDB opens a database, runs f and closes it. It retries bbolt's lock by itself, because
+// bbolt retries only every 50 ms.
 func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f func(*bolt.DB, *os.File) error) error {
 	info, err := regular(path)
 	if err != nil {
-		return err // without bbolt's opening, which is dearer
+		return err // sooner than bbolt would
 	}
 	if o.ReadOnly && info.Size() == 0 {
 		return damagedError(path, "it is empty") // bbolt would try to fill it
@@ -145,7 +144,7 @@ func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f fu
 				whole = true
 				return explainOpenError(path, err)
 			}
-			if !underName(file, path) { // replaced while we waited for its lock
+			if !underName(file, path) { // it was replaced while we waited
 				whole = true
 				return errors.Join(store.ErrBusy, db.Close())
 			}
@@ -157,7 +156,7 @@ func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f fu
 			return err
 		})
 		if !whole && file != nil {
-			unlock(file) // closing is not enough: what is still mapped keeps the lock
+			unlock(file) // the mapping would keep the lock of a closed file
 			_ = file.Close()
 		}
 		if !errors.Is(err, store.ErrBusy) || ctx.Value(noWaitKey{}) != nil || time.Now().After(deadline) {
@@ -169,9 +168,9 @@ func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f fu
 	}
 }
 
-// guarded runs f, which uses the bbolt file at path, and makes an error of what
-// bbolt does on a damaged file: it panics, or follows a page number out of the
-// mapped file, which is a fault and would end the process.
+// guarded runs f on the bbolt file at path. On a damaged file bbolt panics, or follows a page
+// number out of the mapped memory, a fault that would end the process; guarded returns an
+// error instead.
 func guarded(path string, f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -182,12 +181,13 @@ func guarded(path string, f func() error) (err error) {
 	return f()
 }
 
-// damagedError says that a database is damaged and what is not.
+// damagedError is the error for a damaged database. It names the parts of the store that are
+// safe.
 func damagedError(path, cause string) error {
 	return fmt.Errorf("read %s: %s: %w (the other databases in its folder and the spools are not affected; mcprec repair saves what it holds)", path, cause, store.ErrCorrupt)
 }
 
-// explainOpenError names what stands behind a refusal of bbolt to open a file.
+// explainOpenError translates an error of bolt.Open.
 func explainOpenError(path string, err error) error {
 	var number syscall.Errno
 	var pathError *fs.PathError
@@ -206,9 +206,9 @@ func explainOpenError(path string, err error) error {
 	return damagedError(path, err.Error())
 }
 
-// metaPages reports whether both meta pages of a bbolt file are whole. If one
-// is not, bbolt goes back to the other, which is right after a crash, where the
-// newest transaction was not yet durable, and silent loss after damage.
+// metaPages reports whether both meta pages of a bbolt file are intact. If one is not, bbolt
+// falls back to the other. After a crash this is right, because the newest transaction was not
+// durable; after damage it loses a transaction silently.
 func metaPages(f *os.File, pageSize int) bool {
 	var m [64]byte
 	for i := range int64(2) {
@@ -224,13 +224,13 @@ func metaPages(f *os.File, pageSize int) bool {
 	return true
 }
 
-// staleError says that what a file holds may not be all.
+// staleError is the error for a database that may lack its newest transaction.
 func staleError(path string) error {
 	return fmt.Errorf("read %s: one of its two meta pages is damaged, so its newest transaction may be missing: %w (mcprec repair looks for it)", path, store.ErrCorrupt)
 }
 
-// createDatabase makes an empty database under another name, synced, and gives it
-// its name: a power cut never leaves half a database under that.
+// createDatabase makes an empty, synced database under a temporary name and renames it: a
+// power cut never leaves half a database under its name.
 func (d databases) createDatabase(path string) error {
 	made, err := d.makeFolders()
 	if err == nil && made {
@@ -250,7 +250,7 @@ func (d databases) createDatabase(path string) error {
 	return d.disk.syncDir(d.storeDir())
 }
 
-// emptyDatabase makes an empty database, synced, under a name of its own.
+// emptyDatabase makes an empty, synced database under a temporary name.
 func (d databases) emptyDatabase(path string) (name string, err error) {
 	temp, err := os.CreateTemp(d.storeDir(), filepath.Base(path)+".new-*")
 	if err != nil {
@@ -282,8 +282,8 @@ func (d databases) emptyDatabase(path string) (name string, err error) {
 	return temp.Name(), errors.Join(err, db.Close())
 }
 
-// renameNew gives the file its name where there are no links, under the lock
-// that all who create take there.
+// renameNew renames a new database on file systems without links, under a lock that all
+// creators take.
 func (d databases) renameNew(temp, path string) error {
 	unlock, err := d.lockFile(context.Background(), filepath.Join(d.storeDir(), "create.lock"), true)
 	if err != nil {
@@ -299,8 +299,7 @@ func (d databases) renameNew(temp, path string) error {
 	return d.disk.syncDir(d.storeDir())
 }
 
-// lockDatabase opens a database's file, locked as bbolt locks it, so that it does
-// not change.
+// lockDatabase opens a database's file with bbolt's lock on it, so that it does not change.
 func (d databases) lockDatabase(ctx context.Context, path string, shared bool) (f *os.File, release func(), err error) {
 	if f, err = openRegular(path, os.O_RDWR); errors.Is(err, fs.ErrPermission) {
 		f, err = openRegular(path, os.O_RDONLY)
@@ -324,7 +323,7 @@ func (d databases) lockDatabase(ctx context.Context, path string, shared bool) (
 	}
 }
 
-// projection returns what the database at path says of a session.
+// projection returns the projection of a session in the database at path.
 func (d databases) projection(ctx context.Context, path string, key [16]byte) (p projection, ok bool, err error) {
 	err = d.view(ctx, path, func(m *dbTx) (err error) {
 		p, ok, err = m.projection(key)

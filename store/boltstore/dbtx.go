@@ -25,27 +25,28 @@ var (
 	keyHead     = []byte("head")
 )
 
-// dbTx is a database within one transaction.
+// dbTx is a transaction of a database.
 type dbTx struct {
 	path    string
 	meta    *bolt.Bucket
 	ev      *bolt.Bucket
 	head    *bolt.Bucket
-	bodies  *bolt.Bucket // nil: it has none, as its use
+	bodies  *bolt.Bucket // nil: none, and no use either
 	use     *bolt.Bucket
 	tx      *bolt.Tx
 	writing bool
-	tree    *pageTree // checks the way before bbolt goes it
+	tree    *pageTree // checks pages before bbolt reads them
 	stale   bool      // its newest transaction may be missing, see metaPages
 }
 
-// inTx runs f on the buckets of a transaction, after a look at the version.
+// inTx runs f in a transaction, after it has checked the database's version and both meta
+// pages.
 func inTx(tx *bolt.Tx, file *os.File, m *dbTx, f func(*dbTx) error) (err error) {
 	if m.tree, err = openTree(file); err != nil {
 		return damagedError(m.path, err.Error())
 	}
 	if m.stale = !metaPages(file, int(m.tree.pageSize)); m.stale && m.writing {
-		return staleError(m.path) // what is missing would be missed no more
+		return staleError(m.path) // a new transaction would hide the loss
 	}
 	m.head, m.meta, m.ev = tx.Bucket(bucketMonth), tx.Bucket(bucketMeta), tx.Bucket(bucketEv)
 	if m.head == nil || m.meta == nil || m.ev == nil {
@@ -58,11 +59,11 @@ func inTx(tx *bolt.Tx, file *os.File, m *dbTx, f func(*dbTx) error) (err error) 
 	if m.bodies != nil {
 		m.bodies.FillPercent = 1
 	}
-	m.meta.FillPercent, m.ev.FillPercent = 1, 1 // keys mostly come in order
+	m.meta.FillPercent, m.ev.FillPercent = 1, 1 // most keys come in order
 	return f(m)
 }
 
-// readable checks the way to the keys of a bucket from first to last.
+// readable checks the pages on the way to the keys of a bucket from first to last.
 func (m *dbTx) readable(bucket, first, last []byte) error {
 	if err := m.tree.readable(bucket, first, last); err != nil {
 		return damagedError(m.path, err.Error())
@@ -70,8 +71,8 @@ func (m *dbTx) readable(bucket, first, last []byte) error {
 	return nil
 }
 
-// statedCount returns how many sessions the database says it has, and the exclusive
-// or of their keys: what shows that one has vanished.
+// statedCount returns the number of sessions in the head of the database and the exclusive or
+// of their keys, which shows that a session has vanished.
 func (m *dbTx) statedCount() (n uint64, keys [16]byte, err error) {
 	v := m.head.Get(keyHead)
 	if len(v) < 1 {
@@ -86,7 +87,7 @@ func (m *dbTx) statedCount() (n uint64, keys [16]byte, err error) {
 	return binary.LittleEndian.Uint64(v[1:]), [16]byte(v[9:]), nil
 }
 
-// countSession counts a new session.
+// countSession adds a new session to the count in the head.
 func (m *dbTx) countSession(key [16]byte) error {
 	n, keys, err := m.statedCount()
 	if err != nil {
@@ -108,9 +109,8 @@ func encodeCount(n uint64, keys [16]byte) []byte {
 	return binary.LittleEndian.AppendUint32(v, crc32.Checksum(v, castagnoli))
 }
 
-// projection returns the projection of a session; ok is false when there is none. A
-// session that is not there is looked for in the counts, because a damaged page
-// may have hidden it.
+// projection returns the projection of a session; ok is false if there is none. It compares
+// the count for a missing session, because a damaged page may hide it.
 func (m *dbTx) projection(key [16]byte) (p projection, ok bool, err error) {
 	if m.writing {
 		if err := m.tree.writable(key); err != nil {
@@ -131,8 +131,8 @@ func (m *dbTx) projection(key [16]byte) (p projection, ok bool, err error) {
 	return p, err == nil, err
 }
 
-// checkCount compares the sessions in the database with what its head says, and
-// looks for one that a search has not found.
+// checkCount compares the sessions in the database with its head, and looks for a session that
+// a search has missed.
 func (m *dbTx) checkCount(missing []byte) error {
 	want, wantKeys, err := m.statedCount()
 	if err != nil {
@@ -162,7 +162,7 @@ func (m *dbTx) checkCount(missing []byte) error {
 	return nil
 }
 
-// putProjection stores the projection of a session, and counts a new one.
+// putProjection stores the projection of a session and counts a new session.
 func (m *dbTx) putProjection(key [16]byte, p *projection) error {
 	return m.putEncoded(key, p.encode(key))
 }
@@ -176,7 +176,7 @@ func (m *dbTx) putEncoded(key [16]byte, facts []byte) error {
 	return m.meta.Put(key[:], facts)
 }
 
-// putSession puts chunks and the facts that they make.
+// putSession stores chunks and the projection behind them.
 func (m *dbTx) putSession(key [16]byte, chunks []chunk, p *projection) error {
 	for _, x := range chunks {
 		if err := m.ev.Put(x.key[:], x.data); err != nil {
@@ -186,8 +186,8 @@ func (m *dbTx) putSession(key [16]byte, chunks []chunk, p *projection) error {
 	return m.putProjection(key, p)
 }
 
-// chunks copies chunks of a session from the one that holds Seq from on, up to
-// batchSize bytes of events but at least one, and not past Seq last. No event is
+// chunks copies chunks of a session: the chunk that holds event `from`, and those behind it up
+// to event `last`, as many as batchSize allows and at least one. It checks that no event is
 // missing between them.
 func (m *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err error) {
 	if from > last {
@@ -199,7 +199,7 @@ func (m *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err error
 	}
 	c := m.ev.Cursor()
 	k, v := c.Seek(want[:])
-	if string(k) != string(want[:]) { // in the chunk before
+	if string(k) != string(want[:]) { // the chunk before may hold it
 		if k == nil {
 			k, v = c.Last()
 		} else {
@@ -235,7 +235,8 @@ func (m *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err error
 	return chunks, nil
 }
 
-// cursor returns the first key with a prefix, or the last, and the step from it.
+// cursor returns the first key with a prefix, or the last, and a function that steps on from
+// there.
 func (m *dbTx) cursor(prefix []byte, newest bool) (step func() (k, v []byte), k, v []byte) {
 	c := m.meta.Cursor()
 	if !newest {
@@ -251,7 +252,7 @@ func (m *dbTx) cursor(prefix []byte, newest bool) (step func() (k, v []byte), k,
 	return c.Prev, k, v
 }
 
-// used returns how many bytes of the file are in use.
+// used returns the number of bytes in use.
 func (m *dbTx) used() (int64, error) {
 	clear(m.tree.seen)
 	if err := m.tree.freelist(m.tree.free); err != nil {
@@ -260,7 +261,7 @@ func (m *dbTx) used() (int64, error) {
 	return int64((m.tree.pages - uint64(len(m.tree.seen))) * m.tree.pageSize), nil
 }
 
-// removeSession removes all that there is of a session but a tombstone.
+// removeSession removes a session and leaves a tombstone.
 func (m *dbTx) removeSession(key [16]byte) error {
 	p, _, err := m.projection(key)
 	if err != nil {
@@ -275,8 +276,8 @@ func (m *dbTx) removeSession(key [16]byte) error {
 	return m.putProjection(key, &projection{deleted: true})
 }
 
-// removeChunks removes all chunks of a session, and its use of the bodies that they refer
-// to. What a damaged chunk refers to stays until the database is compacted.
+// removeChunks removes the chunks of a session and its references to bodies. Bodies of a
+// damaged chunk stay until the database is compacted.
 func (m *dbTx) removeChunks(id [16]byte) error {
 	var keys [][]byte
 	var bodies []body

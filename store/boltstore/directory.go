@@ -20,11 +20,11 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// directory is what all parts of a Store share: where its files are, and whether it is open.
+// directory is shared by all parts of a Store: where its files are, and whether it is open.
 type directory struct {
 	dir      string
 	disk     disk
-	patience time.Duration // see Options
+	patience time.Duration // how long to wait for locks
 
 	mu      sync.Mutex
 	closed  bool
@@ -48,7 +48,7 @@ func (f *directory) begin(ctx context.Context) error {
 
 func (f *directory) end() { f.running.Done() }
 
-// call runs f as a call that Close waits for. Its error says what was tried.
+// call runs a function between begin and end. The error names the attempt.
 func (f *directory) call(ctx context.Context, what string, run func(context.Context) error) error {
 	err := f.begin(ctx)
 	if err == nil {
@@ -61,10 +61,10 @@ func (f *directory) call(ctx context.Context, what string, run func(context.Cont
 	return nil
 }
 
-// makeFolders makes the store's folders. It reports whether there were none before;
-// their names are then not durable until syncDir(s.dir). Of those that are there it
-// takes the rights of others, and it follows no symbolic link: what is in there must be
-// where nobody else can put or read it. The folder above is its user's choice.
+// makeFolders makes the store's folders, and reports whether any was missing: their names are
+// durable only after syncDir(f.dir). It takes other users' rights from existing folders and
+// follows no symbolic link, because nobody else may put files there or read them. The folder
+// above is the user's choice.
 func (f *directory) makeFolders() (made bool, err error) {
 	for _, d := range []string{f.spoolDir(), f.storeDir()} {
 		info, err := os.Lstat(d)
@@ -76,7 +76,7 @@ func (f *directory) makeFolders() (made bool, err error) {
 		case err == nil && info.Mode().Perm()&0o077 == 0:
 			continue
 		case err == nil:
-			_ = os.Chmod(d, info.Mode().Perm()&0o700) // if it is not ours it stays as it is
+			_ = os.Chmod(d, info.Mode().Perm()&0o700) // fails for another user's folder, which then stays
 			continue
 		}
 		if err := makeFolder(d); err != nil {
@@ -87,8 +87,8 @@ func (f *directory) makeFolders() (made bool, err error) {
 	return made, nil
 }
 
-// makeFolder makes a folder, and those above it that are missing, for their user alone; of
-// what is there it changes nothing.
+// makeFolder makes a folder and its missing parents for their user alone. It changes no
+// existing folder.
 func makeFolder(path string) error {
 	err := os.Mkdir(path, 0o700)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,7 +108,7 @@ func makeFolder(path string) error {
 	return err
 }
 
-// refuseLinks refuses folders that are symbolic links.
+// refuseLinks returns an error if one of the folders is a symbolic link.
 func (f *directory) refuseLinks() error {
 	for _, d := range []string{f.spoolDir(), f.storeDir()} {
 		if info, err := os.Lstat(d); err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -118,7 +118,7 @@ func (f *directory) refuseLinks() error {
 	return nil
 }
 
-// makePrivate takes the rights of others to a file of ours that has some.
+// makePrivate takes other users' rights from a file.
 func makePrivate(f *os.File) {
 	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
 		_ = f.Chmod(0o600)
@@ -129,7 +129,7 @@ func (f *directory) spoolDir() string { return filepath.Join(f.dir, "spool") }
 
 func (f *directory) storeDir() string { return filepath.Join(f.dir, "store") }
 
-// readDir is os.ReadDir; where nothing was recorded there is nothing.
+// readDir is os.ReadDir, but a missing folder is an empty one.
 func readDir(path string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -138,7 +138,7 @@ func readDir(path string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// oddFiles returns what has the name of a file of the store and is not a regular file.
+// oddFiles returns folders, pipes and links that stand in the place of files of the store.
 func (f *directory) oddFiles() (found []*oddFile) {
 	for _, folder := range []struct {
 		path string
@@ -157,7 +157,7 @@ func (f *directory) oddFiles() (found []*oddFile) {
 			return err == nil && end == "points"
 		}},
 	} {
-		entries, _ := os.ReadDir(folder.path) // a folder that is missing has nothing odd; others say that it cannot be read
+		entries, _ := os.ReadDir(folder.path) // other calls report errors
 		for _, e := range entries {
 			name, end, _ := strings.Cut(e.Name(), ".")
 			if !e.Type().IsRegular() && folder.ours(name, end) {
@@ -168,8 +168,8 @@ func (f *directory) oddFiles() (found []*oddFile) {
 	return found
 }
 
-// Odd returns an error that names what has the name of a file of the store and is not a
-// regular file.
+// Odd returns an error that names the folders, pipes and links in the place of files of the
+// store.
 func (f *directory) Odd() error {
 	var faults []error
 	for _, odd := range f.oddFiles() {
@@ -188,8 +188,8 @@ func (f *directory) Exposed() error {
 	return fmt.Errorf("%s can be written to by every user of this machine; chmod go-w takes that right away", f.dir)
 }
 
-// setAside gives an odd file another name. Processes do so one after the other: the second
-// would rename what the first has made in its place.
+// setAside renames an odd file. A lock keeps a second process from renaming the file that the
+// first has made in its place.
 func (f *directory) setAside(path string) (kept string, err error) {
 	guard := flock.New(filepath.Dir(path), flock.SetFlag(os.O_RDONLY))
 	if err := guard.Lock(); err != nil {
@@ -203,7 +203,7 @@ func (f *directory) setAside(path string) (kept string, err error) {
 	return kept, f.disk.rename(path, kept, true)
 }
 
-// freeName returns a name that nothing has yet, for what is kept under another name.
+// freeName returns an unused name for a file that is kept for its user.
 func freeName(path, ending string) string {
 	for n := 1; ; n++ {
 		name := path + ending
@@ -216,7 +216,7 @@ func freeName(path, ending string) string {
 	}
 }
 
-// sweep removes files of a pattern from the folder of the databases, if they are that old.
+// sweep removes files from the folder of the databases by a pattern and their least age.
 func (f *directory) sweep(pattern string, age time.Duration) {
 	entries, _ := readDir(f.storeDir())
 	for _, e := range entries {
@@ -227,10 +227,10 @@ func (f *directory) sweep(pattern string, age time.Duration) {
 	}
 }
 
-// lockFile takes an exclusive lock. With wait it is patient; without, a lock
-// that is held gives nil.
+// lockFile takes an exclusive lock. With wait it waits up to the patience of the store;
+// without, it returns nil for a lock that is taken.
 func (f *directory) lockFile(ctx context.Context, path string, wait bool) (unlock func(), err error) {
-	if _, err := regular(path); isOdd(err) { // nobody can hold that, and many need the lock
+	if _, err := regular(path); isOdd(err) { // nobody can hold a lock on it
 		if _, err := f.setAside(path); err != nil {
 			return nil, err
 		}
@@ -254,15 +254,14 @@ func (f *directory) lockFile(ctx context.Context, path string, wait bool) (unloc
 	}
 }
 
-// noWaitKey is the key of a context in which a database that another process holds
-// is asked for once.
+// noWaitKey is the key of a context in which nobody waits for the lock of a database.
 type noWaitKey struct{}
 
 func withNoWait(ctx context.Context) context.Context {
 	return context.WithValue(ctx, noWaitKey{}, true)
 }
 
-// pause waits for d, or for the end of the context.
+// pause waits for d or the end of the context.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -274,20 +273,20 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// underName reports whether an open file is the one that has the name.
+// underName reports whether path still names an open file.
 func underName(file interface{ Stat() (fs.FileInfo, error) }, path string) bool {
 	held, err1 := file.Stat()
 	named, err2 := os.Stat(path)
 	return err1 == nil && err2 == nil && os.SameFile(held, named)
 }
 
-// keySize is that of the key with which secrets are replaced.
+// keySize is the size of the key of placeholders, in bytes.
 const keySize = 32
 
 const keyName = "redact.key"
 
-// RedactionKey returns the key in the file redact.key, which whoever needs it first
-// makes. It is whole when it has its name, and is never changed.
+// RedactionKey returns the key in the file redact.key; the first caller makes it. The file
+// gets its name when it is complete, and never changes.
 func (f *directory) RedactionKey() ([]byte, error) {
 	path := filepath.Join(f.dir, keyName)
 	key, err := readKey(path)
@@ -303,7 +302,7 @@ func (f *directory) RedactionKey() ([]byte, error) {
 // ReadKey returns the key of the store in a folder, if it has one.
 func ReadKey(dir string) ([]byte, error) { return readKey(filepath.Join(dir, keyName)) }
 
-// readKey reads a key file. It does not follow a symbolic link.
+// readKey reads a key file. It follows no symbolic link.
 func readKey(path string) ([]byte, error) {
 	f, err := openRegular(path, os.O_RDONLY)
 	if err != nil {
@@ -321,7 +320,7 @@ func readKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// parseKey reads what a key file holds.
+// parseKey parses the content of a key file.
 func parseKey(text []byte) ([]byte, error) {
 	key, err := hex.DecodeString(string(bytes.TrimSpace(text)))
 	if err != nil || len(key) != keySize {
@@ -330,7 +329,7 @@ func parseKey(text []byte) ([]byte, error) {
 	return key, nil
 }
 
-// makeKey makes a key file, unless another process is first.
+// makeKey makes a key file unless another process is first.
 func (f *directory) makeKey(path string) error {
 	if err := makeFolder(f.dir); err != nil {
 		return err

@@ -12,70 +12,67 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// fileSystem is where the files of a store are. Everything that a store writes,
-// renames or removes goes through it, so that a test can put another in its
-// place: one that fails, that waits, or that forgets what was not synced.
+// fileSystem holds the files of a store. All writes, renames and removals go through it, so
+// that a test can replace it by one that fails, waits or forgets unsynced writes.
 type fileSystem interface {
-	// create makes a file, mode 0600, which must not be there, to append to.
+	// create makes a new file, mode 0600, to append to.
 	create(name string) (fileWriter, error)
-	// open opens a file to read.
+	// open opens a file for reading.
 	open(name string) (fileReader, error)
-	// rename gives a file another name and, with replace, takes that from
-	// whichever file has it: otherwise the error is fs.ErrExist, and the file
-	// may keep its old name too.
+	// rename renames a file. With replace it takes the name from another file; without, the
+	// error is fs.ErrExist, and the file may keep its old name as well.
 	rename(from, to string, replace bool) error
-	// remove removes a name.
+	// remove removes a file.
 	remove(name string) error
 	// syncDir makes the names in a folder durable.
 	syncDir(dir string) error
 }
 
-// fileWriter is a file that is appended to.
+// fileWriter is a file for appending.
 type fileWriter interface {
 	io.WriteCloser
-	// Truncate cuts what is behind size.
+	// Truncate cuts the file to size bytes.
 	Truncate(size int64) error
-	// Sync makes what was written durable.
+	// Sync makes earlier writes durable.
 	Sync() error
 }
 
-// fileReader is a file that is read.
+// fileReader is a file for reading.
 type fileReader interface {
 	io.ReaderAt
 	io.Closer
 	Name() string
 	Stat() (fs.FileInfo, error)
-	// Sync makes durable what others wrote to it.
+	// Sync makes other processes' writes durable.
 	Sync() error
 }
 
-// locker takes locks on files.
+// locker locks files.
 type locker interface {
-	// tryLock reports whether the lock could be taken at once.
+	// tryLock takes a lock if nobody holds it, and reports whether it did.
 	tryLock(l *flock.Flock, shared bool) (bool, error)
 }
 
-// committer makes changes to a database durable, whole or not at all. The file
-// is the database's; nil: it is new.
+// committer commits a transaction, durable and whole or not at all. A nil file means a new
+// database.
 type committer interface {
 	commit(db *bolt.DB, file *os.File, f func(*bolt.Tx) error) error
 }
 
-// disk is all of that.
+// disk is the part of the operating system that a store uses.
 type disk struct {
 	fileSystem
 	locker
 	committer
 }
 
-// theDisk is the one we run on.
+// theDisk returns the disk of this machine.
 func theDisk() disk { return disk{osDisk{}, osDisk{}, osDisk{}} }
 
-// osDisk is the operating system's.
+// osDisk implements the interfaces above with the operating system.
 type osDisk struct{}
 
-// osFile is a file of the operating system. Its Sync leaves out metadata that mcprec does
-// not need, such as the time of the last change.
+// osFile is an open file. Its Sync leaves out metadata such as the time of the last change.
 type osFile struct{ *os.File }
 
 func (f osFile) Sync() error { return datasync(f.File) }
@@ -120,8 +117,7 @@ func (osDisk) tryLock(l *flock.Flock, shared bool) (ok bool, err error) {
 	return ok, lockError(err)
 }
 
-// lockError says what to do where files cannot be locked, as on some network
-// file systems.
+// lockError adds advice to the error of a file system without locks.
 func lockError(err error) error {
 	for _, refusal := range []error{syscall.ENOLCK, syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS} {
 		if errors.Is(err, refusal) {
@@ -140,10 +136,10 @@ func (osDisk) commit(db *bolt.DB, file *os.File, f func(*bolt.Tx) error) error {
 	return db.Update(f)
 }
 
-// settle makes the newest transaction durable, which it may not be when its
-// writer died, or failed, before its last sync. The next one writes over pages
-// that only the one before the newest still needs. The meta pages are written
-// again because the kernel forgets what it could not write.
+// settle makes the newest transaction durable. It may not be after its writer died, or failed,
+// before the last sync, and the next transaction overwrites pages that only the one before the
+// newest needs. The meta pages are written again because the kernel forgets a page it could
+// not write.
 func settle(file *os.File) error {
 	metas, err := readMetas(file)
 	if err != nil {
@@ -157,12 +153,11 @@ func settle(file *os.File) error {
 	return datasync(file)
 }
 
-// Something else may have the name of a file of the store: a named pipe, whose opening
-// waits for a writer, a folder, a symbolic link that leads anywhere. The store opens only
-// regular files, and goes on as if the others were not there. FoldDead and Verify name
-// them, and Repair gives them another name.
+// Other things than files may have the name of a file of the store: a named pipe, whose
+// opening would block, a folder, a symbolic link. The store opens regular files only and
+// ignores the others. FoldDead and Verify name them, and Repair renames them.
 
-// oddFile says that something else stands where a file of the store should be.
+// oddFile is the error for a folder, pipe or link in the place of a file of the store.
 type oddFile struct {
 	path string
 	mode fs.FileMode
@@ -191,13 +186,13 @@ func kindOfFile(mode fs.FileMode) string {
 	return "no regular file"
 }
 
-// isOdd reports whether an error is that of an oddFile.
+// isOdd reports whether err is an oddFile.
 func isOdd(err error) bool {
 	var odd *oddFile
 	return errors.As(err, &odd)
 }
 
-// regular returns what a name stands for, and an error if that is no regular file.
+// regular returns the info of a file, and an oddFile error for anything but a regular file.
 func regular(path string) (fs.FileInfo, error) {
 	info, err := os.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -206,8 +201,7 @@ func regular(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// openRegular opens a file that is there. It never waits, and opens nothing but a regular
-// file.
+// openRegular opens an existing regular file. It never blocks.
 func openRegular(path string, flag int) (*os.File, error) {
 	if _, err := regular(path); err != nil {
 		return nil, err
@@ -217,7 +211,7 @@ func openRegular(path string, flag int) (*os.File, error) {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() { // exchanged in between
+	if err == nil && !info.Mode().IsRegular() { // replaced since
 		err = &oddFile{path, info.Mode()}
 	}
 	if err != nil {

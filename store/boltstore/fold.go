@@ -11,7 +11,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-const foldStep = 8 << 20 // of events in one transaction, or waiting behind one that is open
+const foldStep = 8 << 20 // bytes of events in one transaction
 
 // folding moves the events of spools into the databases.
 type folding struct {
@@ -21,37 +21,32 @@ type folding struct {
 	opts Options
 }
 
-// foldLimit says how far a fold goes.
+// foldLimit tells a fold when to stop.
 type foldLimit struct {
-	ending bool      // to the end: nobody writes to the spool any more
-	until  time.Time // after that only what is done is stored; zero: no limit
+	ending bool      // the recorder is dead: fold to the end
+	until  time.Time // stop then; zero: no limit
 }
 
-func (o foldLimit) over(c *chunker) bool {
-	return len(c.done) > 0 && !o.until.IsZero() && time.Now().After(o.until)
-}
-
-// foldResult is what one fold did.
+// foldResult is the result of one fold.
 type foldResult struct {
 	from, to mark
-	full     bool  // it stopped because the transaction was full or time was up: there is more
-	whole    bool  // the database has all there will ever be; the spool may go
-	damage   error // what could not be folded, when whole
+	full     bool  // there is more: the transaction was full or the time up
+	whole    bool  // the database has the whole session; the spool may go
+	damage   error // of the spool, when whole
 }
 
-// errChanged: somebody else folded the session meanwhile.
+// errChanged is returned if another process has folded the session meanwhile.
 var errChanged = errors.New("the session was changed by another process")
 
-// FoldDead folds the spools whose recorders are gone, for Options.FoldBudget.
-// Any command may call it: what is locked, or does not fit on the disk, stays
-// safe in its spool. The error joins what is damaged, and what is not a file where one
-// should be; the others are folded.
+// FoldDead folds the spools of dead recorders, for at most Options.FoldBudget. Any command may
+// call it: a spool that is locked, or does not fit on the disk, stays safe. The error joins
+// the damaged spools and the odd files; the others are folded.
 func (s folding) FoldDead(ctx context.Context) error {
 	if err := s.begin(ctx); err != nil {
 		return fmt.Errorf("fold spools: %w", err)
 	}
 	defer s.end()
-	files, _ := s.files() // a listing says it
+	files, _ := s.files() // a listing reports it
 	faults := []error{s.Odd()}
 	until := time.Now().Add(s.opts.FoldBudget)
 	for _, f := range files {
@@ -68,8 +63,8 @@ func (s folding) FoldDead(ctx context.Context) error {
 	return errors.Join(errors.Join(faults...), ctx.Err())
 }
 
-// fold moves one transaction's worth of a spool's events into the database. The
-// caller is its recorder or holds the lock of the dead.
+// fold moves one transaction's worth of a spool's events into the database. The caller is the
+// recorder or holds the lock of a dead session.
 //
 // The chunks are made before the database is locked. The transaction begins by
 // comparing where the session ends with where it ended then, so a fold that is
@@ -86,8 +81,8 @@ func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o f
 		return step, err
 	}
 	if known && (p.deleted || p.spooled == 0) {
-		// Whoever stored that may have died, or failed, before it was durable: a
-		// transaction that succeeds makes it so, and only then the spool may go.
+		// Its writer may have died before the transaction was durable. A transaction that
+		// succeeds makes it durable, and only then the spool may go.
 		return foldResult{whole: true}, s.update(ctx, path, func(*dbTx) error { return nil })
 	}
 	before := p
@@ -98,8 +93,8 @@ func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o f
 	r := newSpoolReader(f, start)
 	r.reuse, r.bounded = true, !o.ending
 	c := &chunker{id: key}
-	// The header in the database is masked already: the spool's has the rules and more.
-	first, _, _ := newSpoolReader(f, spoolStart).read() // of what cannot be read nothing is folded
+	// The header in the database is masked already, and the header in the spool has the rules.
+	first, _, _ := newSpoolReader(f, spoolStart).read() // without it nothing is folded
 	if c.mask, err = s.maskOf(first); err != nil {
 		return step, err
 	}
@@ -108,7 +103,7 @@ func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o f
 		return step, err
 	}
 	if p.session.Head.Seq == 0 {
-		return step, nil // a spool without a whole event: nothing to keep
+		return step, nil // no complete event
 	}
 	if !step.whole {
 		if err := s.settleSpool(f); err != nil {
@@ -128,10 +123,11 @@ func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o f
 	return step, err
 }
 
-// errNoMask: the session is to be kept without its secrets.
+// errNoMask is returned for a session that must be masked if Options.Mask is nil.
 var errNoMask = errors.New("it is to be masked, which this program cannot")
 
-// maskOf returns what masks the events of a session that begins with e; nil: nothing is to.
+// maskOf returns the function that masks a session with the first event e; nil: the session is
+// not to be masked.
 func (s folding) maskOf(e store.Event) (func(store.Event) store.Event, error) {
 	h, err := store.ParseHeader(e.Payload)
 	switch {
@@ -147,11 +143,12 @@ func (s folding) maskOf(e store.Event) (func(store.Event) store.Event, error) {
 	return s.opts.Mask(key, h)
 }
 
-// gather makes chunks of the events that follow in the spool.
+// gather makes chunks of the next events in the spool.
 func (s folding) gather(ctx context.Context, r *spoolReader, c *chunker, p *projection, o foldLimit) (step foldResult, err error) {
 	step.from = r.mark()
 	for size := 0; ; {
-		if (size >= foldStep || o.over(c)) && r.assemble.MayStop() {
+		timeIsUp := len(c.done) > 0 && !o.until.IsZero() && time.Now().After(o.until)
+		if (size >= foldStep || timeIsUp) && r.assemble.MayStop() {
 			step.full = true
 			break
 		}
@@ -191,8 +188,8 @@ func (s folding) gather(ctx context.Context, r *spoolReader, c *chunker, p *proj
 	return step, nil
 }
 
-// foldAll folds a spool to its end and then removes it, or as far as the time
-// reaches. It reports damage after it has folded what is before it.
+// foldAll folds a spool to its end and removes it, or folds until the time is up. It reports
+// damage after it has folded the events before it.
 func (s folding) foldAll(ctx context.Context, id store.SessionID, key [16]byte, until time.Time) error {
 	for {
 		step, err := s.fold(ctx, id, key, foldLimit{ending: true, until: until})
@@ -211,8 +208,8 @@ func (s folding) foldAll(ctx context.Context, id store.SessionID, key [16]byte, 
 	}
 }
 
-// foldDead folds the spool of one session, if its recorder is gone (ErrLive)
-// and nobody else folds (ErrBusy). With a time limit it waits for nobody.
+// foldDead folds the spool of one session, if its recorder is dead (else ErrLive) and no other
+// fold runs (else ErrBusy). With a time limit it does not wait.
 func (s folding) foldDead(ctx context.Context, id store.SessionID, until time.Time) error {
 	release, err := s.holdDead(ctx, id, until.IsZero())
 	if err != nil {
@@ -227,15 +224,15 @@ func (s folding) foldDead(ctx context.Context, id store.SessionID, until time.Ti
 	err = s.foldAll(ctx, id, key, until)
 	renewed := s.spoolFile(id, ".renewed")
 	if _, none := os.Lstat(renewed); err == nil && none == nil {
-		// A release up to 0.1.0 was making a new spool of this one. Of a log that has its
-		// end nothing can be missing; of another one repair looks into that file.
+		// A release up to 0.1.0 died while it copied this spool. A log with an end misses
+		// nothing; for another one repair reads that file.
 		if p, ok, err := s.projection(ctx, s.databasePath(key), key); err == nil && ok && p.session.Head.Sealed {
 			_ = s.disk.remove(renewed)
 		}
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		// Folded by another, or its recorder died before the first record.
+		// Another process has folded it, or its recorder died before the first record.
 		err = s.disk.remove(s.spoolPath(id))
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,37 +15,13 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Sessions yields the sessions that the query selects. The listing of a session
-// that is still in its spool has no chain in its Head.
-func (s *Store) Sessions(ctx context.Context, q store.Query) iter.Seq2[store.Session, error] {
-	return func(yield func(store.Session, error) bool) {
-		l := &listing{s: s, q: q, spooled: map[store.SessionID]bool{}}
-		if err := s.begin(ctx); err != nil {
-			l.faults = []error{err}
-		} else {
-			l.collect(ctx)
-			s.end()
-		}
-		for _, err := range l.faults {
-			if !yield(store.Session{}, fmt.Errorf("list sessions: %w", err)) {
-				return
-			}
-		}
-		for _, x := range l.found {
-			if !yield(x, nil) {
-				return
-			}
-		}
-	}
-}
-
-// listing collects sessions, spools first and then month by month.
+// listing collects sessions, first from spools and then from one database after the other.
 type listing struct {
 	s       *Store
 	q       store.Query
 	spooled map[store.SessionID]bool // listed from their spools
 	found   []store.Session
-	indexed int // of those found, how many are from the databases of months
+	indexed int // number of sessions found in databases of months
 	faults  []error
 }
 
@@ -54,7 +29,7 @@ func (l *listing) collect(ctx context.Context) {
 	l.spools(ctx)
 	for _, path := range l.databases() {
 		if name := filepath.Base(path); l.q.Limit > 0 && l.indexed >= l.q.Limit && name != "other.db" {
-			break // no session in it can come before those found
+			break // its sessions all come later
 		}
 		if err := l.database(ctx, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			l.faults = append(l.faults, err)
@@ -72,8 +47,8 @@ func (l *listing) collect(ctx context.Context) {
 	}
 }
 
-// databases returns the paths of the databases in the order of the query; the one
-// without a month first, because its sessions are of any time.
+// databases returns the paths of the databases in the order of the query. other.db comes
+// first, because its sessions may be of any time.
 func (l *listing) databases() []string {
 	paths, foreign, err := l.s.databasePaths()
 	if l.faults = append(l.faults, foreign...); err != nil {
@@ -93,7 +68,7 @@ func (l *listing) databases() []string {
 	return paths
 }
 
-// spools lists the sessions that are, as a whole or in part, in spools only.
+// spools lists the sessions of which at least a part is only in a spool.
 func (l *listing) spools(ctx context.Context) {
 	files, err := l.s.files()
 	if err != nil {
@@ -105,7 +80,7 @@ func (l *listing) spools(ctx context.Context) {
 		}
 		session, err := l.spooledSession(ctx, f.id)
 		switch {
-		case errors.Is(err, store.ErrNotFound): // folded or deleted in between
+		case errors.Is(err, store.ErrNotFound): // folded or deleted since
 		case err != nil:
 			l.faults = append(l.faults, fmt.Errorf("session %s: %w", f.id, err))
 			l.spooled[f.id] = true
@@ -116,8 +91,8 @@ func (l *listing) spools(ctx context.Context) {
 	}
 }
 
-// spooledSession lists a session that has a spool. Its State is "" when the
-// database has all of it.
+// spooledSession lists a session that has a spool. Its State is "" if the database has the
+// whole session.
 func (l *listing) spooledSession(ctx context.Context, id store.SessionID) (listed store.Session, err error) {
 	x, err := l.s.locate(ctx, id, 0)
 	if err != nil {
@@ -139,7 +114,7 @@ func (l *listing) spooledSession(ctx context.Context, id store.SessionID) (liste
 		return session.Count(e)
 	})
 	if session.Head.Seq == 0 && err == nil {
-		return session, nil // begun, but its first record is not whole
+		return session, nil // its first record is not complete
 	}
 	session.State = state(session.Head, live)
 	return session, err
@@ -175,8 +150,12 @@ func (l *listing) database(ctx context.Context, path string) error {
 		}
 		step, k, v := m.cursor(prefix, l.q.Newest)
 		for ; k != nil && bytes.HasPrefix(k, prefix); k, v = step() {
-			if l.enough(found, k, path) {
-				return nil
+			// The keys of a month are in order of time, to the millisecond.
+			if l.q.Limit > 0 && l.indexed+len(found) >= l.q.Limit && len(found) > 0 && filepath.Base(path) != "other.db" {
+				last, err := found[len(found)-1].ID.Bytes()
+				if err == nil && !bytes.Equal(last[:6], k[:6]) {
+					return nil // it comes later
+				}
 			}
 			p, err := decodeProjection([16]byte(k), v, path)
 			if errors.Is(err, store.ErrCorrupt) {
@@ -204,17 +183,7 @@ func (l *listing) database(ctx context.Context, path string) error {
 	return err
 }
 
-// enough reports whether the session with key k cannot come before those found:
-// the keys of a month are in order of time, to the millisecond.
-func (l *listing) enough(found []store.Session, k []byte, path string) bool {
-	if l.q.Limit == 0 || l.indexed+len(found) < l.q.Limit || len(found) == 0 || filepath.Base(path) == "other.db" {
-		return false
-	}
-	last, err := found[len(found)-1].ID.Bytes()
-	return err == nil && !bytes.Equal(last[:6], k[:6])
-}
-
-// prefixBytes returns the whole bytes of a prefix of a session id's text.
+// prefixBytes returns the complete bytes of a prefix of a session id's text.
 func prefixBytes(text string) []byte {
 	text = strings.ReplaceAll(text, "-", "")
 	b := make([]byte, 0, 16)
@@ -228,13 +197,13 @@ func prefixBytes(text string) []byte {
 	return b
 }
 
-// Usage says what a store takes on the disk.
+// Usage is the disk space of a store.
 type Usage struct {
 	Databases []DatabaseUsage
-	Spools    FileUsage // of live sessions, and of those that are not folded yet
-	Damaged   FileUsage // databases and spools that were kept because they are damaged
-	// Stored is what each session takes for itself, by an estimate that is close to what
-	// compacting gives back when it goes.
+	Spools    FileUsage // of sessions that are live or not folded yet
+	Damaged   FileUsage // damaged databases and spools
+	// Stored is the disk space of each session, an estimate close to the space that compacting
+	// would return without it.
 	Stored map[store.SessionID]int64
 }
 
@@ -244,17 +213,17 @@ type FileUsage struct {
 	Bytes int64
 }
 
-// DatabaseUsage is what one database takes.
+// DatabaseUsage is the disk space of one database.
 type DatabaseUsage struct {
 	Path     string
 	Bytes    int64 // of the file
-	Free     int64 // of them, which compact gives back
+	Free     int64 // space that compacting returns
 	Sessions int
-	Deleted  int // sessions of which only a tombstone is left
+	Deleted  int // tombstones
 	Chunks   FileUsage
 }
 
-// Size returns how many bytes the databases and the spools take.
+// Size returns the bytes of databases and spools.
 func (u Usage) Size() int64 {
 	size := u.Spools.Bytes
 	for _, d := range u.Databases {
@@ -263,50 +232,18 @@ func (u Usage) Size() int64 {
 	return size
 }
 
-// Usage counts the bytes of the store's files and sessions. It reads no payload. The error
-// names the parts of the store that cannot be read; the rest is counted.
-func (s *Store) Usage(ctx context.Context) (Usage, error) {
-	u := Usage{Stored: map[store.SessionID]int64{}}
-	if err := s.begin(ctx); err != nil {
-		return u, fmt.Errorf("usage of store: %w", err)
-	}
-	defer s.end()
-	faults := []error{s.spoolUsage(&u)}
-	paths, foreign, err := s.databasePaths()
-	faults = append(append(faults, foreign...), err)
-	for _, path := range paths {
-		info, err := os.Stat(path)
-		if err != nil {
-			continue
-		}
-		d := DatabaseUsage{Path: path, Bytes: info.Size()}
-		if err := s.databaseUsage(ctx, &u, &d); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			faults = append(faults, err)
-		}
-		u.Databases = append(u.Databases, d)
-	}
-	entries, err := readDir(s.storeDir())
-	faults = append(faults, err)
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && strings.Contains(e.Name(), ".damaged") {
-			u.Damaged.add(info.Size())
-		}
-	}
-	return u, errors.Join(errors.Join(faults...), ctx.Err())
-}
-
 func (f *FileUsage) add(n int64) {
 	f.Files++
 	f.Bytes += n
 }
 
-// spoolUsage counts spools by the sizes of their files.
-func (s spools) spoolUsage(u *Usage) error {
+// addSpools counts spools by the sizes of their files.
+func (u *Usage) addSpools(s spools) error {
 	files, err := s.files()
 	for _, f := range files {
 		info, err := os.Lstat(f.path)
 		if err != nil {
-			continue // folded in between
+			continue // folded since
 		}
 		switch f.ending {
 		case ".log":
@@ -320,9 +257,15 @@ func (s spools) spoolUsage(u *Usage) error {
 	return err
 }
 
-// databaseUsage counts what is in one database by the keys and the lengths of values.
-func (d databases) databaseUsage(ctx context.Context, u *Usage, x *DatabaseUsage) error {
-	return d.view(ctx, x.Path, func(m *dbTx) error {
+// addDatabase counts what is in one database by the keys and the lengths of values.
+func (u *Usage) addDatabase(ctx context.Context, d databases, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil // it is gone
+	}
+	x := DatabaseUsage{Path: path, Bytes: info.Size()}
+	defer func() { u.Databases = append(u.Databases, x) }()
+	return d.view(ctx, path, func(m *dbTx) error {
 		used, err := m.used()
 		if err != nil {
 			return err

@@ -6,12 +6,12 @@ import "os"
 
 const noFollow, noBlock = 0, 0
 
-// unlock does nothing: the locks of a file are bbolt's own affair here.
+// unlock does nothing: only bbolt can lock its files here.
 func unlock(*os.File) {}
 
-// lockOpen takes no lock: bbolt's is not to be had here. Whoever repairs ends
-// the other processes first.
+// lockOpen takes no lock: only bbolt can lock its files here. Users end other processes before
+// a repair.
 func lockOpen(*os.File, bool) (bool, error) { return true, nil }
 
-// syncDir does nothing: Windows keeps names durable by itself and syncs no folder.
+// syncDir does nothing: Windows keeps names durable by itself and cannot sync a folder.
 func syncDir(string) error { return nil }

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// noFollow has an opening fail where the name is a symbolic link.
+	// noFollow makes opening a symbolic link fail.
 	noFollow = syscall.O_NOFOLLOW
-	// noBlock has the opening of a named pipe not wait for its other end.
+	// noBlock keeps the opening of a named pipe from waiting for its other end.
 	noBlock = syscall.O_NONBLOCK
 )
 
 // unlock releases bbolt's lock on a file that stays open.
 func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
-// lockOpen takes bbolt's lock on an open file, if nobody has it.
+// lockOpen takes bbolt's lock on an open file if nobody holds it.
 func lockOpen(f *os.File, shared bool) (bool, error) {
 	how := syscall.LOCK_EX
 	if shared {

@@ -10,9 +10,9 @@ import (
 	"os"
 )
 
-// pageTree checks all that bbolt's own check does, by bytes read from the file.
-// bbolt's follows page numbers, offsets and counts wherever they lead, out of
-// the mapped file too, in a goroutine of its own where nobody can catch that.
+// pageTree checks the pages of a bbolt file, by bytes read from the file. bbolt's own check
+// follows page numbers, offsets and counts wherever they lead, even out of the mapped memory,
+// in a goroutine whose panics nobody can catch.
 //
 // A page of bbolt: id (8), flags (2: 1 branch, 2 leaf, 4 meta, 16 freelist),
 // count (2), overflow (4), elements of 16 bytes; offsets are from the element. A
@@ -24,7 +24,7 @@ type pageTree struct {
 	f        io.ReaderAt
 	pageSize uint64
 	pages    uint64            // in use or free
-	seen     map[uint64]bool   // pages of the tree, with their overflow, and free ones
+	seen     map[uint64]bool   // pages met so far, with their overflow
 	buckets  map[string]uint64 // the root pages of the buckets, from openTree
 	free     uint64            // the first page of the list of free pages
 	cache    map[uint64][]byte // from openTree: heads of leaves, and whole branches
@@ -39,7 +39,8 @@ const (
 	maxDepth   = 64
 )
 
-// checkTree walks from the newest meta page.
+// checkTree checks the whole tree from the newest meta page on, and that each page is either
+// in it or free.
 func checkTree(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -67,7 +68,7 @@ func checkTree(f *os.File) error {
 	return nil
 }
 
-// meta reads the newest meta page that is whole.
+// meta reads the newest intact meta page.
 func (t *pageTree) meta() (root, free uint64, err error) {
 	newest, ok := uint64(0), false
 	metas, err := readMetas(t.f)
@@ -100,7 +101,7 @@ func readMetas(f io.ReaderAt) (m [2][64]byte, err error) {
 	return m, nil
 }
 
-// mark takes note of a page, which must stand in the file once.
+// mark marks a page as used; a second use is an error.
 func (t *pageTree) mark(id uint64) error {
 	if id < 2 || id >= t.pages {
 		return fmt.Errorf("page %d: past the end of the file", id)
@@ -112,7 +113,7 @@ func (t *pageTree) mark(id uint64) error {
 	return nil
 }
 
-// page returns a page with its overflow.
+// page reads a page with its overflow.
 func (t *pageTree) page(id uint64) ([]byte, error) {
 	head, err := t.head(id)
 	if err != nil {
@@ -121,7 +122,7 @@ func (t *pageTree) page(id uint64) ([]byte, error) {
 	return t.body(id, head)
 }
 
-// head returns the head of a page, which is now in use with its overflow.
+// head reads the head of a page and marks it and its overflow.
 func (t *pageTree) head(id uint64) (head []byte, err error) {
 	if err := t.mark(id); err != nil {
 		return nil, err
@@ -150,7 +151,7 @@ func (t *pageTree) body(id uint64, head []byte) ([]byte, error) {
 	return b, nil
 }
 
-// freelist checks the list of free pages.
+// freelist checks and marks the free pages.
 func (t *pageTree) freelist(id uint64) error {
 	b, err := t.page(id)
 	if err != nil {
@@ -173,17 +174,17 @@ func (t *pageTree) freelist(id uint64) error {
 	return nil
 }
 
-// walk is one way through the pages of a tree. Where last is nil it leads to all of them, and
-// checks their elements; else to those that may hold keys from first to last and to one on each
-// side of them, which a deletion may merge, and reads only the heads of leaves.
+// walk is one way through the pages of a tree. If last is nil it visits all pages and checks
+// their elements. Else it visits the pages that may hold keys from first to last and a
+// neighbour on each side, which a deletion may merge, and of leaves it reads only the heads.
 type walk struct {
 	*pageTree
 	first, last []byte
-	lenient     bool // it goes past what is damaged
+	lenient     bool // it goes on after damage
 }
 
-// visit checks a page and those below it. Their keys are from low on, and below high (nil: no
-// bound).
+// visit checks a page and the pages below it. Their keys must be at least low and below high
+// (nil: no bound).
 func (w walk) visit(id uint64, low, high []byte, depth int) error {
 	b, err := w.load(id)
 	if err != nil {
@@ -204,7 +205,7 @@ func (w walk) visit(id uint64, low, high []byte, depth int) error {
 	return fmt.Errorf("page %d: its flags", id)
 }
 
-// load returns a page, which is now in use with its overflow.
+// load reads or recalls a page and marks it.
 func (w walk) load(id uint64) ([]byte, error) {
 	if b := w.cache[id]; b != nil {
 		for i := range uint64(binary.NativeEndian.Uint32(b[12:])) + 1 {
@@ -288,15 +289,15 @@ func (w walk) leaf(b []byte, id uint64, low, high []byte, depth int) error {
 	return nil
 }
 
-// inOrder reports whether a key follows the one before it and is within the bounds of its page.
-// nil: there is none.
+// inOrder reports whether a key follows the key before it and keeps within the bounds of its
+// page. nil: no such bound.
 func inOrder(before, key, low, high []byte) bool {
 	return (before == nil || bytes.Compare(before, key) < 0) && (low == nil || bytes.Compare(low, key) <= 0) &&
 		(high == nil || bytes.Compare(key, high) < 0)
 }
 
-// bucketRoot reads the value of a bucket: the number of its root page, or the leaf that stands
-// within the value.
+// bucketRoot reads the value of a bucket: the number of its root page, or the leaf within the
+// value.
 func bucketRoot(value []byte) (root uint64, inline []byte, err error) {
 	if len(value) < 16 {
 		return 0, nil, io.ErrUnexpectedEOF
@@ -319,7 +320,7 @@ func branchKey(b []byte, i int) ([]byte, error) {
 	return slice(e, binary.NativeEndian.Uint32(e), binary.NativeEndian.Uint32(e[4:]))
 }
 
-// leafElement returns what the ith element of a leaf points to.
+// leafElement returns the key and the value of the ith element of a leaf.
 func leafElement(b []byte, i int) (key, value []byte, flags uint32, err error) {
 	e, err := element(b, i)
 	if err != nil {
@@ -332,7 +333,7 @@ func leafElement(b []byte, i int) (key, value []byte, flags uint32, err error) {
 	return key, value, binary.NativeEndian.Uint32(e), err
 }
 
-// element returns a page from its ith element on.
+// element returns the page from its ith element on.
 func element(b []byte, i int) ([]byte, error) {
 	if at := pageHead + i*16; at+16 <= len(b) {
 		return b[at:], nil
@@ -347,13 +348,11 @@ func slice(b []byte, from, size uint32) ([]byte, error) {
 	return nil, io.ErrUnexpectedEOF
 }
 
-// bbolt believes a page's number, flags and length wherever they come from: it
-// goes round in circles after a flipped bit, or frees thousands of millions of
-// pages, and neither can be caught. So the pages on the way to what a
-// transaction asks for are checked before it asks.
+// bbolt trusts a page's number, flags and length. After a flipped bit it may loop for ever or
+// free billions of pages, and neither can be caught. So a transaction checks the pages on its
+// way before bbolt reads them.
 
-// openTree reads what a transaction begins with: the newest meta page, and the
-// root page with the buckets.
+// openTree reads the newest meta page and the root page with the buckets, for a transaction.
 func openTree(f io.ReaderAt) (*pageTree, error) {
 	t := &pageTree{f: f, seen: map[uint64]bool{}, buckets: map[string]uint64{}, cache: map[uint64][]byte{}}
 	root, free, err := t.meta()
@@ -380,8 +379,7 @@ func openTree(f io.ReaderAt) (*pageTree, error) {
 	return t, nil
 }
 
-// readable checks the way to the keys of a bucket from first to last, and to
-// their neighbours.
+// readable checks the pages on the way to the keys of a bucket from first to last.
 func (t *pageTree) readable(bucket, first, last []byte) error {
 	clear(t.seen)
 	if root := t.buckets[string(bucket)]; root != 0 {
@@ -390,7 +388,7 @@ func (t *pageTree) readable(bucket, first, last []byte) error {
 	return nil
 }
 
-// writable checks all that a transaction about one session may free or fill.
+// writable checks all pages that a transaction about one session may free or fill.
 func (t *pageTree) writable(id [16]byte) error {
 	clear(t.seen)
 	if err := t.freelist(t.free); err != nil {
@@ -407,7 +405,7 @@ func (t *pageTree) writable(id [16]byte) error {
 	return nil
 }
 
-// after returns a key behind all that begin with prefix.
+// after returns a key behind all keys with a prefix.
 func after(prefix []byte) []byte {
 	return append(bytes.Clone(prefix), bytes.Repeat([]byte{0xff}, len(key{})+1-len(prefix))...)
 }

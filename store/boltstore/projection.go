@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/varint"
 )
 
 const (
@@ -22,15 +23,16 @@ const (
 	metaMasked  = 1 << 4
 )
 
-// projection is what the database says of a session beside its chunks.
+// projection is a session's entry in the database: its header, its head and counts, and how
+// far its spool is folded.
 type projection struct {
 	session store.Session // Header, Head and counts
 	spooled int64         // offset in the spool of the first record not folded; 0: no spool
-	pipes   store.Mark    // what else a reader needs to go on there; zero: nothing
+	pipes   store.Mark    // state of the assembler at that offset; zero: none
 	deleted bool
 }
 
-// take adds an event that follows.
+// take adds the next event.
 func (p *projection) take(key [16]byte, e store.Event) error {
 	head, err := p.session.Head.Next(e)
 	if err != nil {
@@ -49,7 +51,7 @@ func (p *projection) take(key [16]byte, e store.Event) error {
 	return nil
 }
 
-// encode returns the value of bucket meta.
+// encode returns the value in bucket meta.
 func (p *projection) encode(key [16]byte) []byte {
 	x := &p.session
 	flags := byte(0)
@@ -69,29 +71,21 @@ func (p *projection) encode(key [16]byte) []byte {
 		flags |= metaMasked
 	}
 	b := append(make([]byte, 4, 256), metaVersion, flags)
-	for _, v := range [...]uint64{x.Head.Seq, uint64(x.Head.At), x.Frames, x.Bytes, x.Lost, uint64(p.spooled)} {
-		b = binary.AppendUvarint(b, v)
-	}
+	b = varint.Append(b, x.Head.Seq, uint64(x.Head.At), x.Frames, x.Bytes, x.Lost, uint64(p.spooled))
 	b = append(b, x.Head.Chain[:]...)
-	for _, text := range [...]string{x.Exit, x.Transport, x.Label, x.URL, x.Recorder, x.Expect} {
-		b = appendText(b, text)
-	}
+	b = varint.AppendText(b, x.Exit, x.Transport, x.Label, x.URL, x.Recorder, x.Expect)
 	b = binary.AppendVarint(b, x.Start.Unix())
-	b = binary.AppendUvarint(b, uint64(x.Start.Nanosecond()))
-	b = binary.AppendUvarint(b, uint64(x.Version))
-	b = binary.AppendUvarint(b, uint64(len(x.Command)))
-	for _, word := range x.Command {
-		b = appendText(b, word)
-	}
+	b = varint.Append(b, uint64(x.Start.Nanosecond()), uint64(x.Version), uint64(len(x.Command)))
+	b = varint.AppendText(b, x.Command...)
 	if len(x.Labels) > 0 || p.piped() || x.Doubtful > 0 {
 		b = binary.AppendUvarint(b, uint64(len(x.Labels)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.Labels)) {
-		b = appendText(appendText(b, name), x.Labels[name])
+		b = varint.AppendText(b, name, x.Labels[name])
 	}
 	if p.piped() {
-		m, _ := json.Marshal(p.pipes) // of numbers, which always encode
-		b = appendText(b, string(m))
+		m, _ := json.Marshal(p.pipes) // numbers always encode
+		b = varint.AppendText(b, string(m))
 	}
 	if x.Doubtful > 0 {
 		b = binary.AppendUvarint(b, x.Doubtful)
@@ -100,10 +94,10 @@ func (p *projection) encode(key [16]byte) []byte {
 	return b
 }
 
-// piped reports whether there is something in pipes.
+// piped reports whether pipes is set.
 func (p *projection) piped() bool { return p.pipes.Piped || p.pipes.Limit != 0 }
 
-// mark returns where the part of a session that is not folded begins in its spool.
+// mark returns the place in the spool behind the last folded event.
 func (p *projection) mark() mark {
 	head, m := p.session.Head, p.pipes
 	m.Off, m.Seq, m.At, m.Frames, m.Lost = p.spooled, head.Seq+1, head.At, p.session.Frames, p.session.Lost
@@ -117,11 +111,7 @@ func metaSum(key [16]byte, b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key[:], castagnoli), castagnoli, b[4:])
 }
 
-func appendText(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// decodeProjection reads a value of bucket meta; nothing of it aliases b.
+// decodeProjection reads a value of bucket meta. The result shares no memory with b.
 func decodeProjection(key [16]byte, b []byte, path string) (p projection, err error) {
 	if len(b) > 4 && b[4] > metaVersion {
 		return p, fmt.Errorf("read %s: session %s: version %d: %w; install a newer mcprec", path, sessionID(key), b[4], store.ErrNewer)
@@ -130,103 +120,44 @@ func decodeProjection(key [16]byte, b []byte, path string) (p projection, err er
 		return p, damagedError(path, fmt.Sprintf("facts of session %s", sessionID(key)))
 	}
 	x := &p.session
-	d := fieldReader{b: b[6:]}
+	d := varint.NewReader(b[6:])
 	x.Head.Sealed, p.deleted = b[5]&metaSealed != 0, b[5]&metaDeleted != 0
-	x.Head.Seq, x.Head.At = d.uvarint(), time.Duration(d.uvarint())
-	x.Frames, x.Bytes, x.Lost, p.spooled = d.uvarint(), d.uvarint(), d.uvarint(), int64(d.uvarint())
-	copy(x.Head.Chain[:], d.take(32))
-	d.texts = string(d.b) // one allocation for all of them
+	x.Head.Seq, x.Head.At = d.Uint(), time.Duration(d.Uint())
+	x.Frames, x.Bytes, x.Lost, p.spooled = d.Uint(), d.Uint(), d.Uint(), int64(d.Uint())
+	copy(x.Head.Chain[:], d.Take(32))
 	for _, text := range [...]*string{&x.Exit, &x.Transport, &x.Label, &x.URL, &x.Recorder, &x.Expect} {
-		*text = d.text()
+		*text = d.Text()
 	}
-	seconds := d.varint()
-	x.Start = time.Unix(seconds, int64(d.uvarint())).UTC()
-	x.Version = int(d.uvarint())
-	if n := d.uvarint(); n <= uint64(len(d.b)) {
-		x.Command = make([]string, n)
-	} else {
-		d.bad = true
-	}
+	seconds := d.Int()
+	x.Start = time.Unix(seconds, int64(d.Uint())).UTC()
+	x.Version = int(d.Uint())
+	x.Command = make([]string, d.Count())
 	for i := range x.Command {
-		x.Command[i] = d.text()
+		x.Command[i] = d.Text()
 	}
-	x.Labels = d.labels()
+	if d.Len() > 0 { // older projections end here
+		labels := d.Count()
+		if labels > 0 {
+			x.Labels = make(map[string]string, labels)
+		}
+		for range labels {
+			name := d.Text()
+			x.Labels[name] = d.Text()
+		}
+	}
+	badMark := false
 	if b[5]&metaPipes != 0 {
-		d.bad = json.Unmarshal([]byte(d.text()), &p.pipes) != nil || d.bad
+		badMark = json.Unmarshal([]byte(d.Text()), &p.pipes) != nil
 	}
-	if len(d.b) > 0 {
-		x.Doubtful = d.uvarint()
+	if d.Len() > 0 {
+		x.Doubtful = d.Uint()
 	}
-	if d.bad {
+	if d.Bad() || badMark {
 		return p, damagedError(path, fmt.Sprintf("facts of session %s end early", sessionID(key)))
 	}
 	if b[5]&metaMasked != 0 {
-		x.Masked = &store.MaskRules{} // which they are says its first event
+		x.Masked = &store.MaskRules{} // the first event has them
 	}
 	x.ID = sessionID(key)
 	return p, nil
-}
-
-// fieldReader reads the fields of a projection.
-type fieldReader struct {
-	b     []byte
-	texts string // the end of it is b, as a string
-	bad   bool
-}
-
-func (d *fieldReader) uvarint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.bad = true
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *fieldReader) varint() int64 {
-	v, n := binary.Varint(d.b)
-	if n <= 0 {
-		d.bad = true
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *fieldReader) take(n uint64) []byte {
-	if n > uint64(len(d.b)) {
-		d.bad = true
-		return nil
-	}
-	field := d.b[:n]
-	d.b = d.b[n:]
-	return field
-}
-
-func (d *fieldReader) text() string {
-	n := d.uvarint()
-	from := len(d.texts) - len(d.b)
-	if d.take(n) == nil && n > 0 {
-		return ""
-	}
-	return d.texts[from : from+int(n)]
-}
-
-// labels reads what came later, so that there may be none.
-func (d *fieldReader) labels() map[string]string {
-	if len(d.b) == 0 {
-		return nil
-	}
-	n := d.uvarint()
-	if n == 0 || n > uint64(len(d.b)) {
-		d.bad = d.bad || n > 0
-		return nil
-	}
-	labels := make(map[string]string, n)
-	for range n {
-		name := d.text()
-		labels[name] = d.text()
-	}
-	return labels
 }

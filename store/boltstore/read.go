@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -18,23 +19,23 @@ type source struct {
 	key        [16]byte
 	path       string // of the database
 	projection projection
-	known      bool       // the database has facts
-	spool      fileReader // nil: all is in the database
-	folded     bool       // read what is in the database, whether or not there is more
-	first      []chunk    // of what is in the database, from the Seq asked for
-	stale      error      // the database may lack its newest events
+	known      bool       // the database has a projection
+	spool      fileReader // nil: the database has the whole session
+	folded     bool       // read the database even if the spool has more
+	first      []chunk    // copied already
+	stale      error      // not nil: the database may lack its newest events
 }
 
-// close lets go of the spool.
+// close closes the spool.
 func (x *source) close() {
 	if x.spool != nil {
 		_ = x.spool.Close()
 	}
 }
 
-// locate finds a session, and copies out its first chunks from Seq `from` (0:
-// none) if it is in the database. The spool is looked for first: it is removed
-// only after the database has all of it.
+// locate finds a session and, if it is in the database, copies its first chunks from event
+// `from` on (0: none). It looks for the spool first, because a spool is removed only after the
+// database has all of it.
 func (s *Store) locate(ctx context.Context, id store.SessionID, from uint64) (*source, error) {
 	key, err := id.Bytes()
 	if err != nil {
@@ -48,7 +49,7 @@ func (s *Store) locate(ctx context.Context, id store.SessionID, from uint64) (*s
 		err = x.look(ctx, from)
 		switch {
 		case err != nil && x.spool != nil && ctx.Err() == nil:
-			x.projection, x.known = projection{}, false // the spool has all of it
+			x.projection, x.known = projection{}, false // the spool has the whole session
 			return x, nil
 		case err != nil:
 			x.close()
@@ -63,7 +64,7 @@ func (s *Store) locate(ctx context.Context, id store.SessionID, from uint64) (*s
 		case x.spool != nil:
 			return x, nil
 		case try == 0:
-			continue // it may have been opened or folded in between
+			continue // it may have been opened or folded since
 		case x.known:
 			x.stale = fmt.Errorf("spool %s is gone; events after %d were in it: %w", s.spoolPath(id), x.projection.session.Head.Seq, store.ErrCorrupt)
 			x.folded = true
@@ -73,7 +74,7 @@ func (s *Store) locate(ctx context.Context, id store.SessionID, from uint64) (*s
 	}
 }
 
-// with runs f on the source of a session. The error says what was tried.
+// with runs f on the source of a session. The error names the attempt.
 func (s *Store) with(ctx context.Context, id store.SessionID, what string, f func(*source) error) error {
 	return s.call(ctx, fmt.Sprintf("%s session %s", what, id), func(ctx context.Context) error {
 		x, err := s.locate(ctx, id, 0)
@@ -85,7 +86,7 @@ func (s *Store) with(ctx context.Context, id store.SessionID, what string, f fun
 	})
 }
 
-// look asks the database for the facts and the first chunks of a session.
+// look reads the projection and the first chunks of a session from the database.
 func (x *source) look(ctx context.Context, from uint64) error {
 	x.projection, x.known = projection{}, false
 	err := x.s.view(ctx, x.path, func(m *dbTx) (err error) {
@@ -108,7 +109,7 @@ func (x *source) look(ctx context.Context, from uint64) error {
 	return err
 }
 
-// unfolded returns where the database's part of a spooled session ends.
+// unfolded returns the place in the spool behind the folded events.
 func (x *source) unfolded() mark {
 	if !x.known {
 		return spoolStart
@@ -118,10 +119,10 @@ func (x *source) unfolded() mark {
 
 const (
 	followPoll = 50 * time.Millisecond
-	batchSize  = 4 << 20 // of events before compression, copied out under one lock
+	batchSize  = 4 << 20 // bytes of events that are copied under one lock
 )
 
-// Read yields the events from Seq `from`.
+// Read yields the events from number `from` on.
 func (s *Store) Read(ctx context.Context, id store.SessionID, from uint64, o store.ReadOptions) iter.Seq2[store.Event, error] {
 	return func(yield func(store.Event, error) bool) {
 		if err := s.read(ctx, id, max(from, 1), o, yield); err != nil {
@@ -144,8 +145,8 @@ func (s *Store) read(ctx context.Context, id store.SessionID, from uint64, o sto
 		return x.readChunks(ctx, from, yield)
 	}
 	if from > 1 && from < x.unfolded().Seq {
-		// The spool would have to be read from its beginning. Where the database cannot be
-		// read the spool goes on from there.
+		// The spool would have to be read from its beginning. If the database cannot be read,
+		// the spool goes on from there.
 		stopped := false
 		err := x.readChunks(ctx, from, func(e store.Event, err error) bool {
 			from, stopped = e.Seq+1, !yield(e, err)
@@ -165,10 +166,10 @@ func (s *Store) read(ctx context.Context, id store.SessionID, from uint64, o sto
 	return x.readSpool(ctx, newSpoolReader(x.spool, start), from, o.Follow, yield)
 }
 
-// readSpool yields from a spool, which holds its session whole.
+// readSpool yields events from a spool, which holds the whole session.
 func (x *source) readSpool(ctx context.Context, r *spoolReader, from uint64, follow bool, yield func(store.Event, error) bool) error {
 	for {
-		live, err := x.s.live(x.id) // asked before reading: what a dead recorder wrote is then all there
+		live, err := x.s.live(x.id) // before reading: a dead recorder writes no more
 		if err != nil {
 			return err
 		}
@@ -181,7 +182,7 @@ func (x *source) readSpool(ctx context.Context, r *spoolReader, from uint64, fol
 				return err
 			}
 			if !ok && x.known && r.off < x.projection.spooled {
-				// The spool is damaged: the database has what its reader cannot read.
+				// The spool is damaged, but the database has these events.
 				stopped := false
 				x.first = nil
 				err := x.readChunks(ctx, max(from, r.next), func(e store.Event, err error) bool {
@@ -223,8 +224,7 @@ func (x *source) readSpool(ctx context.Context, r *spoolReader, from uint64, fol
 	}
 }
 
-// readChunks yields from the database, which is open only while chunks are
-// copied out of it.
+// readChunks yields events from the database, which is locked only while chunks are copied.
 func (x *source) readChunks(ctx context.Context, from uint64, yield func(store.Event, error) bool) error {
 	for from <= x.projection.session.Head.Seq {
 		chunks := x.first
@@ -278,8 +278,8 @@ func (s *Store) Head(ctx context.Context, id store.SessionID) (head store.Head, 
 	return head, err
 }
 
-// Settled returns the end of a log that is in the database whole, which costs next to
-// nothing; ok is false of one that is in a spool as well, or cannot be found.
+// Settled returns the head of a session that is in the database whole, at next to no cost. ok
+// is false for a session that is in a spool as well or cannot be found.
 func (s *Store) Settled(ctx context.Context, id store.SessionID) (head store.Head, ok bool) {
 	err := s.with(ctx, id, "head of", func(x *source) error {
 		head, ok = x.projection.session.Head, x.spool == nil
@@ -288,7 +288,7 @@ func (s *Store) Settled(ctx context.Context, id store.SessionID) (head store.Hea
 	return head, ok && err == nil
 }
 
-// OpenLines returns the lines of a live session whose ends have not come.
+// OpenLines returns the unterminated lines of a live session.
 func (s *Store) OpenLines(ctx context.Context, id store.SessionID) (lines []store.OpenLine, err error) {
 	err = s.with(ctx, id, "open lines of", func(x *source) error {
 		if live, err := s.live(x.id); err != nil || !live || x.spool == nil {
@@ -305,8 +305,57 @@ func (s *Store) OpenLines(ctx context.Context, id store.SessionID) (lines []stor
 	return lines, err
 }
 
-// rest gives f the events of a spool that are not in the database. They are
-// f's only until it returns.
+// Sessions yields the sessions that the query selects. The listing of a session
+// that is still in its spool has no chain in its Head.
+func (s *Store) Sessions(ctx context.Context, q store.Query) iter.Seq2[store.Session, error] {
+	return func(yield func(store.Session, error) bool) {
+		l := &listing{s: s, q: q, spooled: map[store.SessionID]bool{}}
+		if err := s.begin(ctx); err != nil {
+			l.faults = []error{err}
+		} else {
+			l.collect(ctx)
+			s.end()
+		}
+		for _, err := range l.faults {
+			if !yield(store.Session{}, fmt.Errorf("list sessions: %w", err)) {
+				return
+			}
+		}
+		for _, x := range l.found {
+			if !yield(x, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Usage counts the bytes of files and sessions without reading payloads. The error names files
+// that cannot be read; the rest is counted.
+func (s *Store) Usage(ctx context.Context) (Usage, error) {
+	u := Usage{Stored: map[store.SessionID]int64{}}
+	if err := s.begin(ctx); err != nil {
+		return u, fmt.Errorf("usage of store: %w", err)
+	}
+	defer s.end()
+	faults := []error{u.addSpools(s.spools)}
+	paths, foreign, err := s.databasePaths()
+	faults = append(append(faults, foreign...), err)
+	for _, path := range paths {
+		if err := u.addDatabase(ctx, s.databases, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			faults = append(faults, err)
+		}
+	}
+	entries, err := readDir(s.storeDir())
+	faults = append(faults, err)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && strings.Contains(e.Name(), ".damaged") {
+			u.Damaged.add(info.Size())
+		}
+	}
+	return u, errors.Join(errors.Join(faults...), ctx.Err())
+}
+
+// rest calls f for the events of a spool that are not in the database. f must not keep them.
 func (x *source) rest(ctx context.Context, f func(store.Event) error) error {
 	live, err := x.s.live(x.id)
 	if err != nil {

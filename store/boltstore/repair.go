@@ -13,16 +13,16 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Repaired says what Repair made of one damaged file.
+// Repaired is the result for one damaged file.
 type Repaired struct {
 	Path     string
-	Fault    error      // what is wrong with it
-	Kept     string     // the name that the damaged file has now; "": nothing was changed
-	Sessions []Salvaged // what it held, whole and not
-	Gone     uint64     // sessions of which nothing was found
+	Fault    error      // the damage
+	Kept     string     // new name of the damaged file; "": nothing was changed
+	Sessions []Salvaged // its sessions, complete or not
+	Gone     uint64     // number of sessions of which nothing was found
 	GoneID   store.SessionID
-	Unknown  bool // how many sessions there were can be told no more
-	Odd      bool // it is no file: a folder, a pipe, a symbolic link
+	Unknown  bool // the number of sessions is unknown
+	Odd      bool // a folder, a pipe or a symbolic link
 }
 
 // Lost reports whether something could not be saved.
@@ -37,16 +37,16 @@ type repair struct {
 	report func(Repaired)
 }
 
-// all repairs databases, and then sessions from their damaged spools.
+// all repairs the databases, and then sessions from their damaged spools.
 func (s repair) all(ctx context.Context) error {
 	err := errors.Join(s.odd(ctx), s.damagedDatabases(ctx))
 	if !s.dry {
-		_ = s.FoldDead(ctx) // which keeps spools that are damaged, for the next step
+		_ = s.FoldDead(ctx) // it keeps damaged spools for the next step
 	}
 	return errors.Join(err, s.spooled(ctx))
 }
 
-// odd sets odd files aside.
+// odd renames folders, pipes and links that stand in the place of files.
 func (s repair) odd(ctx context.Context) error {
 	for _, odd := range s.oddFiles() {
 		if err := ctx.Err(); err != nil {
@@ -65,7 +65,7 @@ func (s repair) odd(ctx context.Context) error {
 	return nil
 }
 
-// damagedDatabases puts a new one in the place of each.
+// damagedDatabases rebuilds each damaged database.
 func (s repair) damagedDatabases(ctx context.Context) error {
 	paths, faults, err := s.databasePaths()
 	if err != nil {
@@ -90,7 +90,7 @@ func (s repair) damagedDatabases(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// database builds a database of what is left of one, and exchanges them.
+// database builds a new database from a damaged one and replaces it.
 func (s repair) database(ctx context.Context, path string) (r Repaired, err error) {
 	if !s.dry {
 		unlock, err := s.lockFold(ctx, true)
@@ -126,8 +126,8 @@ func (s repair) database(ctx context.Context, path string) (r Repaired, err erro
 	return b.r, err
 }
 
-// sweepRepairs removes what repairs left that died: nobody else makes such files while
-// the lock of the folders is held here. Who finds it taken leaves them.
+// sweepRepairs removes the files of repairs that died. Nobody else makes such files while the
+// fold lock is held here; if it is taken, they stay.
 func sweepRepairs(ctx context.Context, s *Store) {
 	if unlock, err := s.lockFold(ctx, false); err == nil && unlock != nil {
 		defer unlock()
@@ -135,7 +135,7 @@ func sweepRepairs(ctx context.Context, s *Store) {
 	}
 }
 
-// rebuild is the making of a new database from the scan of a damaged one.
+// rebuild makes a new database from the scan of a damaged one.
 type rebuild struct {
 	s     *Store
 	w     *databaseScan
@@ -145,10 +145,10 @@ type rebuild struct {
 	found [][16]byte
 	batch []rebuiltSession
 	size  int
-	aside []store.SessionID // whose spools are damaged and used up
+	aside []store.SessionID // sessions whose damaged spools are used up
 }
 
-// rebuiltSession is a session as it goes into the new file.
+// rebuiltSession is a session on its way into the new file.
 type rebuiltSession struct {
 	key        [16]byte
 	projection projection
@@ -169,8 +169,8 @@ func (b *rebuild) sessions(ctx context.Context) error {
 	return b.flush(ctx)
 }
 
-// session takes one session over. One that is removed stays so; one whose spool
-// is whole is folded anew from that.
+// session takes over one session. A tombstone stays one, and a session with an intact spool is
+// left out, because its spool is folded again.
 func (b *rebuild) session(ctx context.Context, key [16]byte) error {
 	g := &salvage{s: b.s, key: key, id: sessionID(key)}
 	x := rebuiltSession{key: key}
@@ -207,7 +207,7 @@ func (b *rebuild) session(ctx context.Context, key [16]byte) error {
 	return b.add(ctx, x)
 }
 
-// add puts a session into the new file, some at a time.
+// add stores a session in the new file, many in one transaction.
 func (b *rebuild) add(ctx context.Context, x rebuiltSession) error {
 	b.batch = append(b.batch, x)
 	for _, c := range x.chunks {
@@ -234,7 +234,7 @@ func (b *rebuild) flush(ctx context.Context) error {
 	})
 }
 
-// countGone compares what was found with what the old file says it held.
+// countGone compares the sessions found with the head of the old file.
 func (b *rebuild) countGone() {
 	b.r.Unknown = !b.w.counted
 	if n := uint64(len(b.found)); n < b.w.want {
@@ -251,15 +251,14 @@ func (b *rebuild) countGone() {
 	}
 }
 
-// exchange gives the new file the name of the old one, which gets another: the
-// name always stands for one of them.
+// exchange renames the old file and then the new one: the name always stands for one of them.
 func (b *rebuild) exchange(ctx context.Context) (kept string, err error) {
 	if err := databaseFault(ctx, b.s, b.temp); err != nil {
 		return "", err
 	}
 	kept = freeName(b.path, ".damaged")
 	err = b.s.disk.rename(b.path, kept, false)
-	if err != nil && !errors.Is(err, fs.ErrExist) { // there are no links here
+	if err != nil && !errors.Is(err, fs.ErrExist) { // a file system without links
 		err = b.s.disk.rename(b.path, kept, true)
 	}
 	if err == nil {
@@ -276,7 +275,7 @@ func (b *rebuild) exchange(ctx context.Context) (kept string, err error) {
 	return kept, nil
 }
 
-// spooled adds to sessions what the damaged spools of theirs hold.
+// spooled adds to sessions the events in their damaged spools.
 func (s repair) spooled(ctx context.Context) error {
 	files, err := s.files()
 	if err != nil {
@@ -297,7 +296,8 @@ func (s repair) spooled(ctx context.Context) error {
 	return nil
 }
 
-// spool reports whether there was something to gain from a file beside the database.
+// spool adds to a session the events of a file that the database lacks, and reports whether
+// there were any.
 func (s repair) spool(ctx context.Context, id store.SessionID, path string) (r Repaired, gained bool, err error) {
 	r = Repaired{Path: path, Fault: fmt.Errorf("%s has events that its session lacks", path)}
 	key, err := id.Bytes()
@@ -321,7 +321,7 @@ func (s repair) spool(ctx context.Context, id store.SessionID, path string) (r R
 		}
 		if info, _ := store.DecodePayload[store.LostInfo](e); e.Kind == store.Lost && strings.HasPrefix(info.Reason, spoolDamaged) {
 			r.Fault = fmt.Errorf("%s: %w", info.Reason, store.ErrCorrupt)
-			continue // it says what may now be found
+			continue // its events may be found now
 		}
 		g.found[e.Seq] = e
 		before++
@@ -340,7 +340,7 @@ func (s repair) spool(ctx context.Context, id store.SessionID, path string) (r R
 	return r, true, replaceSession(ctx, s.Store, key, events)
 }
 
-// replaceSession stores a session in the place of what the database has of it.
+// replaceSession replaces a session in the database.
 func replaceSession(ctx context.Context, s *Store, key [16]byte, events []store.Event) error {
 	x := rebuiltSession{key: key}
 	c := &chunker{id: key}

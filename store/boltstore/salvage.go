@@ -15,14 +15,14 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Salvaged says what could be saved of a session that is damaged.
+// Salvaged is the result for one damaged session.
 type Salvaged struct {
 	ID    store.SessionID
 	Saved uint64 // events
-	Lost  uint64 // events that are known to be missing; a lost event stands for each
+	Lost  uint64 // events known to be missing
 }
 
-// salvageSession returns the log that can be made of what is left of a session.
+// salvageSession makes a log of the intact events of a session.
 func salvageSession(ctx context.Context, s *Store, id store.SessionID) ([]store.Event, error) {
 	key, err := id.Bytes()
 	if err != nil {
@@ -42,19 +42,19 @@ func salvageSession(ctx context.Context, s *Store, id store.SessionID) ([]store.
 	return events, nil
 }
 
-// salvage collects the events of one session from wherever they are.
+// salvage collects the events of one session from its database and spools.
 type salvage struct {
 	s          *Store
 	key        [16]byte
 	id         store.SessionID
 	projection *projection
 	found      map[uint64]store.Event
-	first      store.Event // of a spool, if one has it: its header is not masked
-	last       uint64      // the highest Seq that is known to have been
+	first      store.Event // of a spool, whose header is not masked
+	last       uint64      // the highest known Seq
 	cause      string
 }
 
-// fromDatabase takes what the month's file holds.
+// fromDatabase adds the events in the database's file.
 func (g *salvage) fromDatabase(ctx context.Context) error {
 	path := g.s.databasePath(g.key)
 	f, release, err := g.s.lockDatabase(ctx, path, true)
@@ -82,8 +82,8 @@ func (g *salvage) fromWreck(w *databaseScan, path string) error {
 	return err
 }
 
-// fromSpools takes what the session's spool, and one that was kept because it is
-// damaged, or was being made by a release up to 0.1.0, hold. An event of theirs goes before one that says it was lost.
+// fromSpools adds the events in the session's spool, in a damaged spool that was kept, and in
+// a copy by a release up to 0.1.0. They replace lost events.
 func (g *salvage) fromSpools() error {
 	if g.projection != nil && g.projection.deleted {
 		return nil
@@ -114,9 +114,8 @@ func (g *salvage) fromSpools() error {
 	return nil
 }
 
-// log makes a whole log of what was found: with a lost event in the place of
-// each that is missing, and with a header made of the listing's facts, or of
-// the id alone, if that is missing.
+// log returns a complete log: a lost event stands for each missing one, and a missing header
+// is made from the projection or the id.
 func (g *salvage) log() (events []store.Event, sum Salvaged) {
 	sum.ID = g.id
 	if len(g.found) == 0 && (g.projection == nil || g.projection.deleted) {
@@ -126,17 +125,21 @@ func (g *salvage) log() (events []store.Event, sum Salvaged) {
 		g.last = max(g.last, seq)
 	}
 	lost := store.EncodePayload(store.LostInfo{Frames: 1, Reason: g.cause})
+	opens := func(e store.Event) bool {
+		h, err := store.ParseHeader(e.Payload)
+		return e.Kind == store.Opened && err == nil && strings.EqualFold(string(h.ID), string(g.id))
+	}
 	var head store.Head
 	for seq := uint64(1); seq <= g.last; seq++ {
 		e, ok := g.found[seq]
-		if seq == 1 && !(ok && g.ours(e)) {
+		if seq == 1 && !(ok && opens(e)) {
 			ok = g.projection != nil
 			e = store.Event{Seq: 1, Kind: store.Opened, Payload: g.header().Encode()}
 		} else if _, err := head.Next(e); !ok || err != nil {
 			ok = false
 			e = store.Event{Seq: seq, At: head.At, Kind: store.Lost, Payload: lost}
 		}
-		if head.Sealed { // what is behind its end is none of it
+		if head.Sealed { // nothing follows the end of a log
 			break
 		}
 		head = store.Head{Seq: e.Seq, At: e.At, Sealed: e.Kind == store.Closed}
@@ -149,7 +152,7 @@ func (g *salvage) log() (events []store.Event, sum Salvaged) {
 	return events, sum
 }
 
-// mask masks the events of the log, if they are to be.
+// mask masks the events of the log if the header asks for it.
 func (g *salvage) mask(events []store.Event) error {
 	mask, err := g.s.maskOf(g.first)
 	for i := range events {
@@ -158,12 +161,6 @@ func (g *salvage) mask(events []store.Event) error {
 		}
 	}
 	return err
-}
-
-// ours reports whether an event opens this session.
-func (g *salvage) ours(e store.Event) bool {
-	h, err := store.ParseHeader(e.Payload)
-	return e.Kind == store.Opened && err == nil && strings.EqualFold(string(h.ID), string(g.id))
 }
 
 func (g *salvage) header() store.Header {
@@ -177,37 +174,36 @@ func (g *salvage) header() store.Header {
 	return h
 }
 
-// maxFacts is more than any projection takes.
+// maxFacts is more than the size of any projection.
 const maxFacts = 1 << 20
 
-// databaseScan is what a damaged database still holds, found without its tree: every
-// chunk and every projection has a checksum over its key and itself, so it is
-// known wherever it stands.
+// databaseScan holds the intact values of a damaged database. It finds them without the tree:
+// every chunk and projection has a checksum over its key and itself.
 type databaseScan struct {
 	f        io.ReaderAt
 	size     int64
 	pageSize int64
-	skip     map[uint64]bool // pages that hold what is removed or was replaced
-	used     map[uint64]bool // pages that the tree still leads to
-	page     uint64          // the one looked at
+	skip     map[uint64]bool // pages not to scan: free, or filled by a value
+	used     map[uint64]bool // pages that the tree leads to
+	page     uint64          // being scanned
 	sessions map[[16]byte]*foundSession
 	bodies   map[[32]byte]extent
-	counted  bool     // its head was found where it belongs
-	want     uint64   // sessions that it states
+	counted  bool     // a head was found in a page in use
+	want     uint64   // number of sessions in the head
 	wantKeys [16]byte // the exclusive or of their keys
-	newer    error    // something of it was written by a newer version
+	newer    error    // a newer version wrote a part of it
 }
 
-// foundSession is what is left of a session.
+// foundSession holds the values of one session.
 type foundSession struct {
 	projection *projection
 	chunks     map[uint64]extent // by their first Seq
 }
 
-// extent is where a value stands in the file.
+// extent is the place of a value in the file.
 type extent struct{ off, n int64 }
 
-// scanDatabase looks through all pages of a file.
+// scanDatabase scans all pages of a file.
 func scanDatabase(f *os.File) (*databaseScan, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -223,16 +219,15 @@ func scanDatabase(f *os.File) (*databaseScan, error) {
 		w.page = id
 		n, err := f.ReadAt(page, int64(id)*w.pageSize)
 		if err != nil && err != io.EOF {
-			continue // a part of the disk that cannot be read; others can
+			continue // other parts of the disk may be readable
 		}
 		w.elements(int64(id)*w.pageSize, page[:n])
 	}
 	return w, w.newer
 }
 
-// skipFree leaves out the pages that are free, where what was removed still
-// stands. The list of them is believed only if both meta pages are whole and no
-// page in it is in use.
+// skipFree marks the free pages, which still hold removed values. It trusts their list only if
+// both meta pages are intact and no page in the list is in use.
 func (w *databaseScan) skipFree(f *os.File) {
 	t := &pageTree{f: f, seen: map[uint64]bool{}}
 	root, free, err := t.meta()
@@ -253,8 +248,8 @@ func (w *databaseScan) skipFree(f *os.File) {
 	w.skip = t.seen
 }
 
-// elements looks for values whose elements stand on a page, whatever its head
-// says. Small buckets are pages within a page.
+// elements scans a page for elements and reads their values, whatever the page's head says.
+// Small buckets are pages within a page.
 func (w *databaseScan) elements(page int64, b []byte) {
 	for at := pageHead; at+16 <= len(b); at += 16 {
 		e := b[at:]
@@ -281,7 +276,7 @@ func (w *databaseScan) elements(page int64, b []byte) {
 	}
 }
 
-// value reads what stands at a place, or nil.
+// value reads an extent; nil if it cannot.
 func (w *databaseScan) value(at extent) []byte {
 	b := make([]byte, at.n)
 	if _, err := w.f.ReadAt(b, at.off); err != nil {
@@ -299,7 +294,7 @@ func (w *databaseScan) of(id [16]byte) *foundSession {
 	return r
 }
 
-// head takes what says how many sessions there are.
+// head reads the head of the database.
 func (w *databaseScan) head(at extent) {
 	if at.n != 29 {
 		return
@@ -314,8 +309,8 @@ func (w *databaseScan) head(at extent) {
 	}
 }
 
-// facts takes a projection. One that says that the session is removed is always
-// believed, else the one with more events.
+// facts reads a projection. A tombstone goes before any other, and the projection with more
+// events before one with fewer.
 func (w *databaseScan) facts(id [16]byte, at extent) {
 	if at.n > maxFacts {
 		return
@@ -333,7 +328,7 @@ func (w *databaseScan) facts(id [16]byte, at extent) {
 	}
 }
 
-// chunk takes a chunk, and the pages that it fills.
+// chunk reads a chunk and marks the pages that it fills.
 func (w *databaseScan) chunk(k key, at extent) {
 	if at.n < chunkHead {
 		return
@@ -350,14 +345,14 @@ func (w *databaseScan) chunk(k key, at extent) {
 	w.fills(at)
 }
 
-// fills leaves out the pages that a value fills.
+// fills marks the pages that a value fills.
 func (w *databaseScan) fills(at extent) {
 	for id := at.off/w.pageSize + 1; id*w.pageSize < at.off+at.n; id++ {
 		w.skip[uint64(id)] = true
 	}
 }
 
-// events returns the events of a session that are whole.
+// events returns the intact events of a session.
 func (w *databaseScan) events(id [16]byte) (found map[uint64]store.Event, err error) {
 	found = map[uint64]store.Event{}
 	r := w.sessions[id]

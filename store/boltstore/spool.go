@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	keepBuffer = 1 << 20 // a larger buffer is let go after the write it was for
-	closeFold  = 4 << 20 // more unfolded bytes are left to the next command
+	keepBuffer = 1 << 20 // a larger buffer is not reused
+	closeFold  = 4 << 20 // Close leaves more unfolded bytes to the next command
 )
 
 // spool is the writer of one live session.
@@ -27,21 +27,21 @@ type spool struct {
 	key  [16]byte
 	f    fileWriter
 	lock *flock.Flock
-	made bool // the store's folders, whose names are then to be made durable
+	made bool // the store's folders are new, and their names not durable yet
 
 	closed bool
 
-	order store.Sequence // of what was written
-	good  int64          // the file's length without what a failed Write left
-	torn  bool           // a failed Write left something and it could not be cut
+	order store.Sequence // of the parts written
+	good  int64          // length of the file up to the last good record
+	torn  bool           // remains of a failed write could not be cut
 
-	dirty atomic.Bool  // written to since the disk was told
+	dirty atomic.Bool  // written to since the last sync
 	size  atomic.Int64 // good, for the keeper
 	wake  chan struct{}
 	keep  keeper
 }
 
-// openLive makes the lock of a session, and its file with the first record.
+// openLive makes the lock of a session and its spool with the first record.
 func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.Event) (_ *spool, err error) {
 	key, err := id.Bytes()
 	if err != nil {
@@ -72,8 +72,7 @@ func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.E
 			p.unlock()
 		}
 	}()
-	// A database that cannot be read now, or is in use, must not keep anybody
-	// from recording.
+	// A database that is damaged or in use must not stop a recording.
 	if _, ok, err := s.projection(withNoWait(ctx), s.databasePath(key), key); ok && err == nil {
 		return nil, store.ErrExists
 	}
@@ -86,7 +85,7 @@ func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.E
 	if _, err = p.f.Write(b); err == nil {
 		p.wrote(len(b), order)
 		if s.opts.Sync == SyncAlways {
-			_ = p.sync() // told by OnDoubt
+			_ = p.sync() // OnDoubt reports it
 			err = p.syncNames()
 		}
 	}
@@ -105,7 +104,7 @@ func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.E
 	return p, nil
 }
 
-// syncNames makes the names of the spool and of the folders above it durable.
+// syncNames makes the names of the spool and its folders durable.
 func (p *spool) syncNames() error {
 	err := p.s.disk.syncDir(p.s.spoolDir())
 	if p.made {
@@ -114,7 +113,7 @@ func (p *spool) syncNames() error {
 	return err
 }
 
-// recordBuffers are what the spools of all sessions write from: most sessions rest.
+// recordBuffers are shared by all spools, because most sessions rest.
 var recordBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // Write hands the parts to the operating system with one write.
@@ -129,13 +128,25 @@ func (p *spool) Write(parts []store.Part) error {
 	if len(parts) == 1 && parts[0].Buffer != nil {
 		err = p.put(recordInPlace(&parts[0]), order)
 	} else {
-		err = p.join(parts, order)
+		buf := recordBuffers.Get().(*[]byte)
+		b := (*buf)[:0]
+		for i := range parts {
+			if n := len(parts[i].Payload); n > maxRecord/2 {
+				return fmt.Errorf("write to session %s: event %d: %d bytes in one part", p.id, parts[i].Seq, n)
+			}
+			b = appendRecord(b, &parts[i])
+		}
+		err = p.put(b, order)
+		if cap(b) <= keepBuffer {
+			*buf = b
+			recordBuffers.Put(buf)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("write to session %s: %w", p.id, err)
 	}
 	if p.s.opts.Sync == SyncAlways {
-		_ = p.sync() // told by OnDoubt: what was written can be read all the same
+		_ = p.sync() // OnDoubt reports it; the write can be read all the same
 	}
 	if !p.dirty.Load() {
 		p.dirty.Store(true)
@@ -147,26 +158,7 @@ func (p *spool) Write(parts []store.Part) error {
 	return nil
 }
 
-// join writes parts as one.
-func (p *spool) join(parts []store.Part, order store.Sequence) error {
-	buf := recordBuffers.Get().(*[]byte)
-	b := (*buf)[:0]
-	for i := range parts {
-		x := &parts[i]
-		if len(x.Payload) > maxRecord/2 {
-			return fmt.Errorf("event %d: %d bytes in one part", x.Seq, len(x.Payload))
-		}
-		b = appendRecord(b, x)
-	}
-	err := p.put(b, order)
-	if cap(b) <= keepBuffer {
-		*buf = b
-		recordBuffers.Put(buf)
-	}
-	return err
-}
-
-// put writes b to the file, or nothing of it.
+// put writes b to the file whole or not at all.
 func (p *spool) put(b []byte, order store.Sequence) error {
 	if p.torn {
 		if err := p.cut(); err != nil {
@@ -181,21 +173,21 @@ func (p *spool) put(b []byte, order store.Sequence) error {
 	return nil
 }
 
-// wrote takes note of n bytes that were written.
+// wrote accounts for n written bytes.
 func (p *spool) wrote(n int, order store.Sequence) {
 	p.good, p.order = p.good+int64(n), order
 	p.size.Store(p.good)
 }
 
-// cut removes what a failed write left behind the last good record.
+// cut removes the remains of a failed write.
 func (p *spool) cut() error {
 	err := p.f.Truncate(p.good)
 	p.torn = err != nil
 	return err
 }
 
-// Close makes everything durable, folds it if that is quick, and lets go of the
-// session. What is not folded is safe in the spool, for the next command.
+// Close makes the spool durable, folds it if that is quick, and releases the session. The next
+// command folds the rest.
 func (p *spool) Close() error {
 	if p.closed {
 		return fmt.Errorf("close spool of session %s: %w", p.id, store.ErrClosed)
@@ -204,7 +196,7 @@ func (p *spool) Close() error {
 	close(p.keep.stop)
 	<-p.keep.done
 	if p.torn {
-		_ = p.cut() // if not now, whoever folds it cuts it by its checksum
+		_ = p.cut() // else the fold cuts it by its checksum
 	}
 	err := errors.Join(p.sync(), p.syncNames())
 	if p.good-p.keep.folded <= closeFold {
@@ -215,7 +207,7 @@ func (p *spool) Close() error {
 		} else if err != nil && foldErr == nil {
 			x, ok, noFacts := p.s.projection(withNoWait(context.Background()), p.s.databasePath(p.key), p.key)
 			if noFacts == nil && ok && x.spooled == 0 && x.session.Head.At >= p.order.At() {
-				err = nil // the database keeps what the spool did not
+				err = nil // the database has all events
 			}
 		}
 	}
@@ -227,8 +219,8 @@ func (p *spool) Close() error {
 	return nil
 }
 
-// unlock removes the lock file while it is held, where a file in use can be
-// removed, or else after it.
+// unlock removes the lock file while it is held; where files in use cannot be removed, after
+// it is released.
 func (p *spool) unlock() {
 	gone := p.s.disk.remove(p.lock.Path()) == nil
 	_ = p.lock.Close()
@@ -238,41 +230,40 @@ func (p *spool) unlock() {
 }
 
 const (
-	foldAt    = 8 << 20               // unfolded bytes that are due at once
-	foldAfter = 30 * time.Second      // when a chunk's worth is due; and how long a due fold waits for quiet
-	quietTime = 50 * time.Millisecond // without a write: a fold's compression is in nobody's way
+	foldAt    = 8 << 20               // as many unfolded bytes are due at once
+	foldAfter = 30 * time.Second      // how long a chunk's worth waits, and a due fold for quiet
+	quietTime = 50 * time.Millisecond // so long after a write compression disturbs nobody
 )
 
-// keeper tells the disk of what was written to a spool, and folds it. It runs
-// beside the writer, asleep while nothing is written.
+// keeper syncs and folds a spool beside its writer. It sleeps while nothing is written.
 type keeper struct {
 	stop chan struct{}
 	done chan struct{}
 
-	synced int64      // up to here the file is durable
-	mu     sync.Mutex // of what follows
+	synced int64      // the file is durable up to this offset
+	mu     sync.Mutex // guards the fields below
 	failed error      // the first sync that failed
 	from   uint64     // the first event that it may have lost
 	report func(from uint64, cause error)
 
-	folded  int64        // offset up to which the database has the spool
-	tried   int64        // size at a fold that stopped for want of more; only growth makes it worth another
-	folds   atomic.Int32 // how many were begun
-	waiting time.Time    // since when a chunk's worth waits for a fold; zero: none does
-	due     time.Time    // since when the fold is due; zero: it is not
+	folded  int64        // the database has the spool up to this offset
+	tried   int64        // size at a fold that found no more to do
+	folds   atomic.Int32 // number of folds begun
+	waiting time.Time    // since when a chunk's worth waits; zero: none does
+	due     time.Time    // since when a fold is due; zero: none is
 	seen    int64        // the size at the last look
-	changed time.Time    // when it was last seen to change
+	changed time.Time    // time of the last change seen
 	folding chan foldReport
-	busy    bool // a fold runs
+	busy    bool // a fold is running
 }
 
-// foldReport is what became of a fold.
+// foldReport is the result of a fold beside the writer.
 type foldReport struct {
 	folded, tried int64
 }
 
-// sync makes the file durable. Once that has failed every later call fails too: the
-// kernel says once that it could not write something, and may then forget it.
+// sync makes the file durable. After one failure every later call fails too: the kernel
+// reports a failed write once and may then drop it.
 func (p *spool) sync() error {
 	k, upto := &p.keep, p.size.Load()
 	err := p.f.Sync()
@@ -283,7 +274,7 @@ func (p *spool) sync() error {
 		return k.failed
 	}
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
-		err = at.Err // the log knows its own place
+		err = at.Err // the caller names the file
 	}
 	from := p.eventBehind(k.synced)
 	k.mu.Lock()
@@ -296,8 +287,8 @@ func (p *spool) sync() error {
 	return k.failed
 }
 
-// eventBehind returns the first event that is not whole in the first bytes of the spool, as
-// its readers number events, or one before it.
+// eventBehind returns the first event that is not complete in the first bytes of the spool, or
+// one before it.
 func (p *spool) eventBehind(off int64) uint64 {
 	f, err := p.s.openSpool(p.id, p.key)
 	if err != nil {
@@ -317,7 +308,7 @@ func (p *spool) eventBehind(off int64) uint64 {
 	}
 }
 
-// OnDoubt has f told of the first sync that fails, or has failed.
+// OnDoubt has f called for the first sync that fails or has failed.
 func (p *spool) OnDoubt(f func(from uint64, cause error)) {
 	p.keep.mu.Lock()
 	p.keep.report = f
@@ -328,8 +319,7 @@ func (p *spool) OnDoubt(f func(from uint64, cause error)) {
 	}
 }
 
-// runKeeper sleeps until something is written, then looks every interval for as
-// long as something waits for the disk or for a fold that is due.
+// runKeeper wakes after a write, and then every interval while a sync or a due fold waits.
 func (p *spool) runKeeper() {
 	k := &p.keep
 	interval := p.s.opts.Sync
@@ -366,7 +356,7 @@ func (p *spool) runKeeper() {
 		}
 		wrote := p.dirty.Swap(false)
 		if p.s.opts.Sync > 0 && wrote {
-			_ = p.sync() // told by OnDoubt, and by Close
+			_ = p.sync() // OnDoubt and Close report it
 		}
 		due := k.look(p.size.Load(), time.Now())
 		if due && !k.busy {
@@ -378,14 +368,14 @@ func (p *spool) runKeeper() {
 	}
 }
 
-// look takes note of the spool's size and reports whether to fold now.
+// look notes the spool's size and reports whether to fold now.
 func (k *keeper) look(size int64, now time.Time) bool {
 	if size != k.seen {
 		k.seen, k.changed = size, now
 	}
 	unfolded := size - max(k.folded, k.tried)
 	if size-k.folded < chunkTarget || unfolded == 0 {
-		// It is as safe where it is, and small chunks compress badly.
+		// The spool is as safe as the database, and small chunks compress badly.
 		k.waiting, k.due = time.Time{}, time.Time{}
 		return false
 	}
@@ -405,8 +395,7 @@ func (k *keeper) look(size int64, now time.Time) bool {
 	return true
 }
 
-// foldBeside folds one transaction's worth. A failure leaves everything in the
-// spool, for the next time.
+// foldBeside folds one transaction's worth. After a failure everything is still in the spool.
 func (p *spool) foldBeside(ctx context.Context, before int64) {
 	done := foldReport{folded: before, tried: p.size.Load()}
 	if step, err := p.s.fold(ctx, p.id, p.key, foldLimit{}); err == nil {

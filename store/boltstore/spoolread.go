@@ -17,7 +17,7 @@ const (
 	spoolVersion = 2
 	spoolHead    = 32
 	recordHead   = 8
-	maxRecord    = 1 << 30 // a longer length is no record
+	maxRecord    = 1 << 30 // no record is longer
 	maxPartHead  = 40      // of the kinds that mcprec writes
 )
 
@@ -49,7 +49,7 @@ func checkSpoolHead(b []byte, key [16]byte, path string) error {
 	return nil
 }
 
-// appendRecord appends the record of p.
+// appendRecord appends a part as a record.
 func appendRecord(b []byte, p *store.Part) []byte {
 	at := len(b)
 	b = slices.Grow(b, recordHead+maxPartHead+len(p.Payload))
@@ -60,8 +60,8 @@ func appendRecord(b []byte, p *store.Part) []byte {
 	return b
 }
 
-// recordInPlace returns the record of a chunk, whose head it puts into the room in front of
-// the payload.
+// recordInPlace returns the record of a chunk. It puts the record's head into the room in
+// front of the payload.
 func recordInPlace(p *store.Part) []byte {
 	var room [store.ChunkRoom]byte
 	head := store.AppendPartHead(room[:recordHead], p)
@@ -74,8 +74,8 @@ func recordInPlace(p *store.Part) []byte {
 	return b
 }
 
-// recordLen returns the whole length of the record that starts b; 0: these
-// bytes start none.
+// recordLen returns the length of the record at the beginning of b, with its head; 0: no
+// record begins there.
 func recordLen(b []byte) int {
 	n := binary.LittleEndian.Uint32(b)
 	if n < 2 || n > maxRecord {
@@ -84,18 +84,18 @@ func recordLen(b []byte) int {
 	return int(n) + recordHead
 }
 
-// intact reports whether b, which is one record, is as it was written.
+// intact reports whether the checksum of a record fits.
 func intact(b []byte) bool {
 	return crc32.Checksum(b[recordHead:], castagnoli) == binary.LittleEndian.Uint32(b[4:])
 }
 
 const (
 	readBlock    = 256 << 10
-	smallEvent   = 4 << 20                // or less is folded beside a recorder; more when it is gone
-	spoolDamaged = "the spool is damaged" // begins the reason of a lost event
+	smallEvent   = 4 << 20                // a larger open event is folded after the recorder has gone
+	spoolDamaged = "the spool is damaged" // first words of the reason of a lost event
 )
 
-// mark is a place in a spool where reading may start anew.
+// mark is a place in a spool where a reader can start.
 type mark struct {
 	store.Mark
 	sealed bool
@@ -107,27 +107,26 @@ var spoolStart = mark{Mark: store.Mark{Off: spoolHead, Seq: 1, Part: 1}}
 type spoolReader struct {
 	f    fileReader
 	path string
-	off  int64 // of the next record
+	off  int64 // offset of the next record
 
 	buf     []byte // holds the file's bytes from bufOff
 	bufOff  int64
-	reuse   bool // the events are done with before the next call
-	bounded bool // an open event or line that holds back, or is, more than smallEvent is the end
+	reuse   bool // the caller needs an event only until the next call
+	bounded bool // an open event or line of more than smallEvent bytes is the end
 
 	assemble *store.Assembler
 	next     uint64 // Seq of the next event to come out
 	sealed   bool
 
-	ended  bool  // by finish: nothing comes after what assemble holds
-	damage error // by finish: says what and where
+	ended  bool  // end was called
+	damage error // set by end
 }
 
 func newSpoolReader(f fileReader, m mark) *spoolReader {
 	return &spoolReader{f: f, path: f.Name(), off: m.Off, assemble: store.NewAssembler(m.Mark), next: m.Seq, sealed: m.sealed}
 }
 
-// read returns the next whole event. ok is false when the file has no further
-// one now; a later call may find more.
+// read returns the next complete event. ok is false at the end; a later call may find more.
 func (r *spoolReader) read() (e store.Event, ok bool, err error) {
 	for {
 		if e, ok := r.assemble.Next(); ok {
@@ -141,24 +140,18 @@ func (r *spoolReader) read() (e store.Event, ok bool, err error) {
 		if body == nil || err != nil {
 			return e, false, err
 		}
-		if err := r.add(body); err != nil {
+		p, err := store.DecodePart(body)
+		if err == nil {
+			err = r.assemble.Add(p, r.off)
+		}
+		if err != nil {
 			return e, false, fmt.Errorf("read spool %s: at byte %d: %w", r.path, r.off, err)
 		}
 		r.off += int64(len(body)) + recordHead
 	}
 }
 
-// add gives the part in a record to the assembler.
-func (r *spoolReader) add(body []byte) error {
-	p, err := store.DecodePart(body)
-	if err != nil {
-		return err
-	}
-	return r.assemble.Add(p, r.off)
-}
-
-// record returns the body of the record at off, or nil when no whole and
-// intact record stands there.
+// record returns the body of the record at off; nil if no complete and intact record is there.
 func (r *spoolReader) record() ([]byte, error) {
 	for fresh := false; ; fresh = true {
 		b, err := r.peek(recordHead, fresh)
@@ -176,11 +169,11 @@ func (r *spoolReader) record() ([]byte, error) {
 		if fresh {
 			return nil, nil
 		}
-		// What was read may be older than what the recorder has written there.
+		// The buffer may be older than the recorder's last write.
 	}
 }
 
-// peek returns the n bytes at off, or nil when the file does not have them.
+// peek returns the n bytes at off; nil if the file has fewer.
 func (r *spoolReader) peek(n int, fresh bool) ([]byte, error) {
 	if have := r.buf[min(r.off-r.bufOff, int64(len(r.buf))):]; len(have) >= n && !fresh {
 		return have[:n:n], nil
@@ -205,13 +198,13 @@ func (r *spoolReader) peek(n int, fresh bool) ([]byte, error) {
 		return nil, fmt.Errorf("read spool %s: %w", r.path, err)
 	}
 	if r.buf = r.buf[:got]; got < n {
-		return nil, nil // it was cut back between the calls
+		return nil, nil // it was cut since
 	}
 	return r.buf[:n:n], nil
 }
 
-// checkLive says that the next record of a live spool is bad, which good ones
-// behind it show: it is not one that is being written.
+// checkLive returns an error if the next record of a live spool is damaged. Good records
+// behind it tell damage from a record that is being written.
 func (r *spoolReader) checkLive() error {
 	info, err := r.f.Stat()
 	if err != nil {
@@ -226,17 +219,17 @@ func (r *spoolReader) checkLive() error {
 	}
 	r.buf, r.bufOff = nil, r.off
 	if body, err := r.record(); body != nil || err != nil {
-		return err // written in between: the next look finds it
+		return err // it was written since
 	}
 	return fmt.Errorf("read spool %s: a bad record at byte %d with good ones after it: %w", r.path, r.off, store.ErrCorrupt)
 }
 
-// mark returns where another reader may go on.
+// mark returns the place where another reader can go on.
 func (r *spoolReader) mark() mark { return mark{r.assemble.Mark(r.off), r.sealed} }
 
-// end says that nobody writes any more. Events that were begun come out
-// unterminated; a torn tail is passed over; where good records follow a bad one
-// a lost event comes out and damage is set.
+// end tells the reader that the recorder is dead. Open events come out unterminated, and a
+// torn tail is skipped. If good records follow a bad one, a lost event comes out and damage is
+// set.
 func (r *spoolReader) end() error {
 	r.ended = true
 	headless := r.next == 1 && r.assemble.Settled()
@@ -255,7 +248,7 @@ func (r *spoolReader) end() error {
 	}
 	r.damage = fmt.Errorf("spool %s: a bad record at byte %d with good ones after it, %d bytes in all: %w", r.path, r.off, rest, store.ErrCorrupt)
 	if headless {
-		return r.damage // without its first event it is no log
+		return r.damage // a log needs its first event
 	}
 	if r.sealed {
 		return nil
@@ -265,8 +258,8 @@ func (r *spoolReader) end() error {
 	return nil
 }
 
-// goodAfter looks behind the bad record at off for good ones, and returns how
-// many events begin in those that it finds.
+// goodAfter looks for good records behind the bad record at off, and returns the number of
+// events that begin in them.
 func (r *spoolReader) goodAfter() (events uint64, err error) {
 	behind, err := newRecordScan(r.f, r.off+1)
 	if err != nil {

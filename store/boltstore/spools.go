@@ -15,8 +15,8 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// spools are the files of live sessions and of those that are not folded yet, and their
-// locks. They know nothing of databases.
+// spools are the files and locks of live sessions and of sessions that are not folded yet.
+// They know nothing of databases.
 type spools struct{ *directory }
 
 func (s spools) spoolPath(id store.SessionID) string { return s.spoolFile(id, ".log") }
@@ -26,7 +26,7 @@ func (s spools) spoolFile(id store.SessionID, ending string) string {
 	return filepath.Join(s.spoolDir(), string(id)+ending)
 }
 
-// sessionFile is a regular file in the folder of the spools whose name has a session's id.
+// sessionFile is a regular file in the folder of the spools that is named by a session's id.
 type sessionFile struct {
 	id           store.SessionID
 	ending, path string
@@ -43,16 +43,15 @@ func (s spools) files() (files []sessionFile, err error) {
 	return files, err
 }
 
-// The lock of a session is exclusive while its recorder lives. Whoever asks
-// whether it lives tries a shared lock, and whoever folds or deletes what it
-// left keeps one, so that asking and folding look alike: dead. Folders exclude
-// each other by fold.lock.
+// A recorder holds the exclusive lock of its session while it lives. Others try a shared lock
+// to see whether it lives; folding or deleting a dead session keeps a shared lock, so that the
+// session still looks dead. fold.lock excludes other folds.
 
 func (s spools) lockPath(id store.SessionID) string {
 	return s.spoolFile(id, ".lock")
 }
 
-// lockLive makes the lock file of a new live session.
+// lockLive makes and takes the lock of a new session.
 func (s spools) lockLive(id store.SessionID) (*flock.Flock, error) {
 	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noBlock), flock.SetPermissions(0o600))
 	ok, err := s.disk.tryLock(l, false)
@@ -66,11 +65,11 @@ func (s spools) lockLive(id store.SessionID) (*flock.Flock, error) {
 	return l, nil
 }
 
-// lockDead takes the shared lock of a session whose recorder is gone, so that
-// it stays gone. It returns nil while the recorder lives. unlock ends it.
+// lockDead takes the shared lock of a session whose recorder is dead, so that none can start.
+// It returns nil while a recorder lives.
 func (s spools) lockDead(id store.SessionID) (unlock func(), err error) {
 	if _, err := regular(s.lockPath(id)); isOdd(err) {
-		return func() {}, nil // no recorder can hold that
+		return func() {}, nil // no recorder can hold a lock on it
 	}
 	l := flock.New(s.lockPath(id), flock.SetFlag(os.O_RDONLY|noFollow|noBlock))
 	ok, err := s.disk.tryLock(l, true)
@@ -94,13 +93,12 @@ func (s spools) live(id store.SessionID) (bool, error) {
 	return unlock == nil && err == nil, err
 }
 
-// lockFold excludes the other folders.
+// lockFold takes the lock that one fold at a time holds.
 func (s spools) lockFold(ctx context.Context, wait bool) (unlock func(), err error) {
 	return s.lockFile(ctx, filepath.Join(s.spoolDir(), "fold.lock"), wait)
 }
 
-// holdDead takes the locks that folding or deleting what a dead recorder left
-// needs.
+// holdDead takes the locks for folding or deleting a dead session.
 func (s spools) holdDead(ctx context.Context, id store.SessionID, wait bool) (release func(), err error) {
 	unlock, err := s.lockDead(id)
 	if err != nil {
@@ -120,8 +118,8 @@ func (s spools) holdDead(ctx context.Context, id store.SessionID, wait bool) (re
 	return func() { unlockFold(); unlock() }, nil
 }
 
-// openSpool opens the spool of a session. The error is fs.ErrNotExist when
-// there is none, or when its recorder died before it was begun.
+// openSpool opens the spool of a session. The error is fs.ErrNotExist if there is none or its
+// recorder died before it wrote the header.
 func (s spools) openSpool(id store.SessionID, key [16]byte) (fileReader, error) {
 	path := s.spoolPath(id)
 	f, err := s.disk.open(path)
@@ -143,17 +141,17 @@ func (s spools) openSpool(id store.SessionID, key [16]byte) (fileReader, error) 
 	return f, nil
 }
 
-// settleSpool makes a spool durable that the database will point into: it must
-// not be gone after a power cut.
+// settleSpool makes a spool durable before the database refers to it: it must survive a power
+// cut.
 func (s spools) settleSpool(f fileReader) error {
 	err := f.Sync()
-	if err != nil && !errors.Is(err, fs.ErrPermission) { // some systems let only its writer, who does
+	if err != nil && !errors.Is(err, fs.ErrPermission) { // some systems allow only the writer, which syncs by itself
 		return err
 	}
 	return s.disk.syncDir(s.spoolDir())
 }
 
-// headless reports whether a spool's header or its first event is damaged.
+// headless reports whether a spool's header or first event is damaged.
 func (s spools) headless(id store.SessionID, key [16]byte) bool {
 	f, err := s.openSpool(id, key)
 	if err == nil {
@@ -167,8 +165,7 @@ func (s spools) headless(id store.SessionID, key [16]byte) bool {
 	return errors.Is(err, store.ErrCorrupt)
 }
 
-// removeSpool removes a spool that the database has all of, or keeps it under
-// another name when it is damaged.
+// removeSpool removes a folded spool, or keeps a damaged one under another name.
 func (s spools) removeSpool(id store.SessionID, damage error) error {
 	path := s.spoolPath(id)
 	if damage == nil {

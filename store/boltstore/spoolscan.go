@@ -9,14 +9,14 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// recordScan finds the good records of a spool, those behind bad ones too.
+// recordScan finds the good records of a spool, also behind bad ones.
 type recordScan struct {
 	f      fileReader
 	size   int64
 	off    int64
 	buf    []byte // the file's bytes from bufOff
 	bufOff int64
-	work   int64 // bytes that may still be summed up in vain
+	work   int64 // how many bytes may still be checked in vain
 }
 
 const scanBlock = 4 << 20
@@ -29,8 +29,8 @@ func newRecordScan(f fileReader, off int64) (*recordScan, error) {
 	return &recordScan{f: f, size: info.Size(), off: off, work: 1<<30 + 16*info.Size()}, nil
 }
 
-// next returns the part in the next good record. skipped says how many bytes
-// before it are of none. At the end of the file ok is false.
+// next returns the part in the next good record. skipped is the number of bytes before it that
+// belong to no record. ok is false at the end of the file.
 func (r *recordScan) next() (p store.Part, skipped int64, ok bool, err error) {
 	for from := r.off; r.size-r.off > recordHead; r.off++ {
 		b, err := r.peek(recordHead + maxPartHead)
@@ -58,7 +58,7 @@ func (r *recordScan) next() (p store.Part, skipped int64, ok bool, err error) {
 	return p, r.size - r.off, false, nil
 }
 
-// peek returns the n bytes at off, or those to the end of the file.
+// peek returns n bytes at off, or fewer at the end of the file.
 func (r *recordScan) peek(n int64) ([]byte, error) {
 	n = min(n, r.size-r.off)
 	if have := r.buf[min(r.off-r.bufOff, int64(len(r.buf))):]; int64(len(have)) >= n {
@@ -71,8 +71,7 @@ func (r *recordScan) peek(n int64) ([]byte, error) {
 	return r.buf, nil
 }
 
-// scanSpool returns the events of a spool that are whole, and the highest Seq
-// that was met.
+// scanSpool returns the complete events of a spool and the highest Seq in it.
 func scanSpool(f fileReader) (found map[uint64]store.Event, last uint64, err error) {
 	r, err := newRecordScan(f, spoolHead)
 	if err != nil {
@@ -85,7 +84,7 @@ func scanSpool(f fileReader) (found map[uint64]store.Event, last uint64, err err
 			return found, last, err
 		}
 		if skipped > 0 && ok {
-			clear(open) // what is missing may be of any of them
+			clear(open) // each of them may lack a part
 		}
 		if !ok {
 			break
@@ -101,7 +100,7 @@ func scanSpool(f fileReader) (found map[uint64]store.Event, last uint64, err err
 			e = p.Event
 			e.Payload = append([]byte(nil), p.Payload...)
 		case !begun:
-			continue // without its beginning
+			continue // its beginning is missing
 		default:
 			e.Payload, e.Unterminated = append(e.Payload, p.Payload...), p.Unterminated
 		}
@@ -118,8 +117,8 @@ func scanSpool(f fileReader) (found map[uint64]store.Event, last uint64, err err
 	return found, last, nil
 }
 
-// scanPipes is rescueSpool for a spool with chunks. The number of events in missing bytes
-// is unknown: one lost event stands for them, and the events behind it follow.
+// scanPipes is scanSpool for a spool with chunks. The number of events in missing bytes is
+// unknown: one lost event stands for them, and later events follow it.
 func scanPipes(f fileReader) (found map[uint64]store.Event, last uint64, err error) {
 	r, err := newRecordScan(f, spoolHead)
 	if err != nil {
@@ -154,7 +153,7 @@ func scanPipes(f fileReader) (found map[uint64]store.Event, last uint64, err err
 			joined[of] = true
 			p.Cont = !bytes.HasPrefix(p.Payload, []byte("{")) && !bytes.HasPrefix(p.Payload, []byte("["))
 		}
-		if a.Add(p, 0) == nil { // one that continues what is missing is of no use
+		if a.Add(p, 0) == nil { // not a continuation of a missing part
 			take()
 		}
 	}

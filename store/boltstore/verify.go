@@ -12,7 +12,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// verification checks files and reports what is wrong with them.
+// verification checks files and reports faults.
 type verification struct {
 	*Store
 	report func(error)
@@ -47,8 +47,8 @@ func (v verification) all(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// database checks the facts and pages of a database at once, and its chunks
-// session by session, so that nobody waits for long.
+// database checks the projections and pages of a database at once and its chunks session by
+// session, so that nobody waits long.
 func (v verification) database(ctx context.Context, path string) error {
 	var sessions []projection
 	var faults []error
@@ -95,7 +95,7 @@ func (v verification) database(ctx context.Context, path string) error {
 	})
 }
 
-// fault returns all that is wrong with a database.
+// databaseFault returns all faults of a database.
 func databaseFault(ctx context.Context, s *Store, path string) error {
 	var faults []error
 	v := verification{s, func(err error) { faults = append(faults, err) }}
@@ -103,7 +103,7 @@ func databaseFault(ctx context.Context, s *Store, path string) error {
 	return errors.Join(append(faults, err)...)
 }
 
-// session holds the chunks of a session against its facts.
+// session compares the chunks of a session with its projection.
 func (v verification) session(ctx context.Context, path string, want projection) error {
 	key, err := want.session.ID.Bytes()
 	if err != nil {
@@ -113,7 +113,7 @@ func (v verification) session(ctx context.Context, path string, want projection)
 	var got projection
 	var fault error
 	err = x.readChunks(ctx, 1, func(e store.Event, err error) bool {
-		if e.Seq > want.session.Head.Seq { // written since
+		if e.Seq > want.session.Head.Seq { // it was written since
 			return false
 		}
 		fault = got.take(key, e)

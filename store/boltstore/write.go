@@ -44,8 +44,8 @@ func (s *Store) append(ctx context.Context, id store.SessionID, after uint64, ev
 	}
 }
 
-// tryAppend makes the chunks with the database unlocked, and stores them if the
-// session ends where it did.
+// tryAppend makes the chunks while the database is unlocked, and stores them if the session
+// has not changed meanwhile.
 func (s *Store) tryAppend(ctx context.Context, id store.SessionID, key [16]byte, after uint64, events []store.Event) (store.Head, error) {
 	path := s.databasePath(key)
 	p, _, err := s.projection(ctx, path, key)
@@ -56,7 +56,7 @@ func (s *Store) tryAppend(ctx context.Context, id store.SessionID, key [16]byte,
 	if p.deleted {
 		return store.Head{}, fmt.Errorf("deleted: %w", store.ErrExists)
 	}
-	events, err = s.unheld(ctx, id, key, before, after, events)
+	events, err = s.behind(ctx, id, key, before, after, events)
 	if err != nil || len(events) == 0 {
 		return before, err
 	}
@@ -80,47 +80,43 @@ func (s *Store) tryAppend(ctx context.Context, id store.SessionID, key [16]byte,
 	return p.session.Head, nil
 }
 
-// unheld returns those of the events that follow the head, after a look whether
-// the others are the same as those that are there.
-func (s *Store) unheld(ctx context.Context, id store.SessionID, key [16]byte, head store.Head, after uint64, events []store.Event) ([]store.Event, error) {
+// behind returns the events behind the head, after it has compared the others with the stored
+// ones.
+func (s *Store) behind(ctx context.Context, id store.SessionID, key [16]byte, head store.Head, after uint64, events []store.Event) ([]store.Event, error) {
+	conflict := &store.ConflictError{ID: id, Head: head}
 	if after > head.Seq {
-		return nil, &store.ConflictError{ID: id, Head: head}
+		return nil, conflict
 	}
 	for i, e := range events {
 		if e.Seq != after+uint64(i)+1 {
 			return nil, fmt.Errorf("event %d: expected event %d", e.Seq, after+uint64(i)+1)
 		}
 	}
-	held := min(head.Seq-after, uint64(len(events)))
-	if err := s.compare(ctx, id, key, head, events[:held]); err != nil {
-		return nil, err
+	stored := events[:min(head.Seq-after, uint64(len(events)))]
+	events = events[len(stored):]
+	if len(stored) > 0 {
+		x := &source{s: s, id: id, key: key, path: s.databasePath(key)}
+		x.projection.session.Head = head
+		isSame := true
+		err := x.readChunks(ctx, stored[0].Seq, func(e store.Event, err error) bool {
+			isSame = err == nil && e.Equal(stored[0])
+			stored = stored[1:]
+			return isSame && len(stored) > 0
+		})
+		if err == nil && !isSame {
+			err = conflict
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	if events = events[held:]; len(events) > 0 && head.Sealed {
-		return nil, &store.ConflictError{ID: id, Head: head}
+	if len(events) > 0 && head.Sealed {
+		return nil, conflict
 	}
 	return events, nil
 }
 
-// compare holds events against those of the same Seq in the database.
-func (s *Store) compare(ctx context.Context, id store.SessionID, key [16]byte, head store.Head, events []store.Event) error {
-	if len(events) == 0 {
-		return nil
-	}
-	x := &source{s: s, id: id, key: key, path: s.databasePath(key)}
-	x.projection.session.Head = head
-	same := true
-	err := x.readChunks(ctx, events[0].Seq, func(e store.Event, err error) bool {
-		same = err == nil && e.Equal(events[0])
-		events = events[1:]
-		return same && len(events) > 0
-	})
-	if err == nil && !same {
-		err = &store.ConflictError{ID: id, Head: head}
-	}
-	return err
-}
-
-// deleteStep is how many sessions one transaction deletes.
+// deleteStep is the number of sessions that one transaction deletes.
 const deleteStep = 500
 
 // Delete removes a session and leaves a tombstone.
@@ -140,9 +136,9 @@ func (s *Store) Delete(ctx context.Context, id store.SessionID) error {
 	})
 }
 
-// DeleteAll removes sessions, many in one transaction, and tells removed of each that is
-// gone for good. A session that is being recorded, or that is gone already, is left out.
-// Of a call that is interrupted, what was told is done and the rest is untouched.
+// DeleteAll removes sessions, many in one transaction, and calls removed for each. It leaves
+// out sessions that are being recorded or gone already. After an interrupted call the reported
+// sessions are gone and the others untouched.
 func (s *Store) DeleteAll(ctx context.Context, ids []store.SessionID, removed func(store.SessionID)) error {
 	if err := s.begin(ctx); err != nil {
 		return fmt.Errorf("delete sessions: %w", err)
@@ -166,7 +162,7 @@ func (s *Store) DeleteAll(ctx context.Context, ids []store.SessionID, removed fu
 		for ids := months[path]; len(ids) > 0; {
 			n := min(len(ids), deleteStep)
 			err := s.deleteStep(ctx, path, ids[:n], removed)
-			if isOdd(err) { // the sessions of other months can be removed
+			if isOdd(err) { // other databases are not affected
 				faults = errors.Join(faults, err)
 				break
 			}
@@ -182,7 +178,7 @@ func (s *Store) DeleteAll(ctx context.Context, ids []store.SessionID, removed fu
 	return nil
 }
 
-// deleteStep removes sessions of one month in one transaction.
+// deleteStep removes sessions of one database in one transaction.
 func (s *Store) deleteStep(ctx context.Context, path string, ids []store.SessionID, removed func(store.SessionID)) error {
 	if _, err := s.makeFolders(); err != nil { // for the lock
 		return err
@@ -210,7 +206,7 @@ func (s *Store) deleteStep(ctx context.Context, path string, ids []store.Session
 			key, _ := id.Bytes() // as before
 			_, noSpool := regular(s.spoolPath(id))
 			if m.meta.Get(key[:]) == nil && noSpool != nil {
-				continue // it never was
+				continue // there is no such session
 			}
 			switch err := m.removeSession(key); {
 			case err == nil:

@@ -1,6 +1,7 @@
 package varint
 
 import (
+	"encoding/binary"
 	"math"
 	"testing"
 )
@@ -40,5 +41,22 @@ func TestBadReader(t *testing.T) {
 		if read(&r); !r.Bad() || r.Whole() || r.Uint() != 0 || r.Text() != "" || r.Count() != 0 || len(r.Take(1)) != 0 {
 			t.Errorf("%s: %+v", name, r)
 		}
+	}
+}
+
+func TestSignedAndBytes(t *testing.T) {
+	var b []byte
+	want := []int64{0, -1, 1, math.MinInt64, math.MaxInt64}
+	for _, v := range want {
+		b = binary.AppendVarint(b, v)
+	}
+	r := NewReader(append(b, 9))
+	for _, v := range want {
+		if got := r.Int(); got != v {
+			t.Errorf("got %d, want %d", got, v)
+		}
+	}
+	if n, c := r.Len(), r.Byte(); n != 1 || c != 9 || r.Bad() || r.Byte() != 0 || !r.Bad() {
+		t.Errorf("%d bytes left, read %d, bad %v", n, c, r.Bad())
 	}
 }

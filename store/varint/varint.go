@@ -1,5 +1,5 @@
-// Package varint writes and reads the bytes of checkpoints: numbers as unsigned varints,
-// texts as their length and their bytes, one after the other.
+// Package varint writes and reads fields of binary forms: numbers as varints, texts as their
+// length and their bytes, one after the other.
 //
 // Fields carry no names: a reader asks for them in the order in which they were written.
 // A field that is missing, or longer than the rest of the bytes, makes the reader bad, and
@@ -39,6 +39,9 @@ func (r *Reader) Bad() bool { return r.bad }
 // Whole reports whether every field was there and no bytes are left.
 func (r *Reader) Whole() bool { return !r.bad && len(r.rest) == 0 }
 
+// Len returns how many bytes are left.
+func (r *Reader) Len() int { return len(r.rest) }
+
 // Uint reads a number.
 func (r *Reader) Uint() uint64 {
 	v, n := binary.Uvarint(r.rest)
@@ -48,6 +51,20 @@ func (r *Reader) Uint() uint64 {
 	}
 	r.rest = r.rest[n:]
 	return v
+}
+
+// Int reads a signed number, in zigzag form.
+func (r *Reader) Int() int64 {
+	v := r.Uint()
+	return int64(v>>1) ^ -int64(v&1)
+}
+
+// Byte reads a byte.
+func (r *Reader) Byte() byte {
+	if b := r.Take(1); b != nil {
+		return b[0]
+	}
+	return 0
 }
 
 // Take reads n bytes, or none.
