@@ -13,21 +13,21 @@ import (
 	"github.com/mcprec/mcprec/store/boltstore"
 )
 
-// cache keeps the checkpoints of long sessions beside the store, in cache/ID.points. They
+// checkpoints keeps the checkpoints of a long session beside the store, in cache/ID.points. They
 // are made again where they are missing, wrong or old, so what cannot be read or written
 // there is nobody's fault and is not said.
-type cache struct {
+type checkpoints struct {
 	db   *boltstore.Store
 	id   store.SessionID
 	door door // what is in them has passed it
 }
 
-func (c cache) path() string {
+func (c checkpoints) path() string {
 	return filepath.Join(c.db.Info().Location, "cache", string(c.id)+".points")
 }
 
 // load returns the checkpoints that are there, as far as they are of this session.
-func (c cache) load(ctx context.Context) *checkpoint.Image {
+func (c checkpoints) load(ctx context.Context) *checkpoint.Image {
 	if info, err := os.Lstat(c.path()); err != nil || !info.Mode().IsRegular() { // a pipe would be waited for
 		return &checkpoint.Image{}
 	}
@@ -49,10 +49,10 @@ func (c cache) load(ctx context.Context) *checkpoint.Image {
 }
 
 // made says what has made checkpoints: those of other rules of masking are of no use.
-func (c cache) made() string { return version() + c.door.rules }
+func (c checkpoints) made() string { return version() + c.door.rules }
 
 // event returns one event of the session.
-func (c cache) event(ctx context.Context, seq uint64) (store.Event, bool) {
+func (c checkpoints) event(ctx context.Context, seq uint64) (store.Event, bool) {
 	for e, err := range c.db.Read(ctx, c.id, seq, store.ReadOptions{}) {
 		return c.door.event(e), err == nil
 	}
@@ -60,7 +60,7 @@ func (c cache) event(ctx context.Context, seq uint64) (store.Event, bool) {
 }
 
 // save writes the checkpoints under another name first: who reads finds all or none.
-func (c cache) save(ctx context.Context, image *checkpoint.Image) {
+func (c checkpoints) save(ctx context.Context, image *checkpoint.Image) {
 	log, ok := c.db.Settled(ctx, c.id)
 	if !ok { // it will be known by its events alone
 		log = store.Head{}
@@ -87,7 +87,7 @@ func (c cache) save(ctx context.Context, image *checkpoint.Image) {
 }
 
 // remove drops what is kept of the session.
-func (c cache) remove() {
+func (c checkpoints) remove() {
 	names, _ := filepath.Glob(filepath.Join(filepath.Dir(c.path()), string(c.id)+".*"))
 	for _, name := range names {
 		_ = os.Remove(name)
@@ -96,7 +96,7 @@ func (c cache) remove() {
 
 // foldUntil returns the fold over a session's events up to the first that is past what
 // is asked for. It goes on from a checkpoint, and keeps those that it comes by.
-func (c cache) foldUntil(ctx context.Context, past func(seq uint64, at time.Duration) bool) (*checkpoint.Fold, error) {
+func (c checkpoints) foldUntil(ctx context.Context, past func(seq uint64, at time.Duration) bool) (*checkpoint.Fold, error) {
 	image := c.load(ctx)
 	f, from := c.resume(ctx, image, past)
 	had := len(image.Points())
@@ -120,7 +120,7 @@ func (c cache) foldUntil(ctx context.Context, past func(seq uint64, at time.Dura
 // resume returns a fold from the last checkpoint that is not past what is asked for, and
 // the event from which it goes on. One whose event is not in the log says that the
 // checkpoints are of other events.
-func (c cache) resume(ctx context.Context, image *checkpoint.Image, past func(uint64, time.Duration) bool) (*checkpoint.Fold, uint64) {
+func (c checkpoints) resume(ctx context.Context, image *checkpoint.Image, past func(uint64, time.Duration) bool) (*checkpoint.Fold, uint64) {
 	points := image.Points()
 	n := len(points) - 1
 	for n >= 0 && past(points[n].Seq, points[n].At) {
@@ -144,7 +144,7 @@ func (s *session) transcriptFrom(ctx context.Context, ahead bool, from uint64, e
 		t, err := s.transcript(ctx, ahead, emit)
 		return t, 1, err
 	}
-	f, err := cache{s.db, s.id, s.door}.foldUntil(ctx, func(seq uint64, _ time.Duration) bool { return seq >= from })
+	f, err := checkpoints{s.db.Store, s.id, s.door}.foldUntil(ctx, func(seq uint64, _ time.Duration) bool { return seq >= from })
 	if err != nil {
 		return nil, 0, err
 	}

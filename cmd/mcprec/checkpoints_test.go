@@ -78,7 +78,7 @@ func TestCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := cache{db: db, id: longID}
+	c := checkpoints{db: db, id: longID}
 	want := fromFixture(t, events)
 	compare := func(when string) {
 		t.Helper()
@@ -153,7 +153,7 @@ func imageBytes(t *testing.T, events []store.Event) []byte {
 	if err := timeline.Project(d.events(jsonl.Each(events)), f); err != nil {
 		t.Fatal(err)
 	}
-	return f.Image().Bytes(longID, cache{door: d}.made(), log)
+	return f.Image().Bytes(longID, checkpoints{door: d}.made(), log)
 }
 
 // fromFixture asks the same of a fixture with these events, for which nothing is cached.

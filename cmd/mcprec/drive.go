@@ -5,18 +5,17 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/standin"
-	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/jsonl"
+	"github.com/mcprec/mcprec/transport"
 )
 
 type driveOptions struct {
@@ -117,24 +116,14 @@ data that cannot be read or written, 126 and 127 the command cannot be run.`,
 }
 
 func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) error {
-	rules, err := o.check(arg)
+	rules, pacer, err := o.check(arg)
 	if err != nil {
 		return err
 	}
-	pacer, err := standin.ParsePacer(o.timing, o.maxGap)
-	if err != nil {
-		return usagef("--%v", err)
-	}
-	recorded, err := readRecorded(cmd, o.home, arg)
+	recorded, err := readRecorded(cmd, o.home, arg, slices.Concat(command, o.target.headers), o.target.url)
 	if err != nil {
 		return err
 	}
-	if recorded.door, err = o.door(nil); err != nil {
-		return err
-	}
-	recorded.door = recorded.door.of(store.Header{
-		Command: slices.Concat(recorded.header.Command, command, o.target.headers), URL: cmp.Or(o.target.url, recorded.header.URL),
-	})
 	rules.Mask = recorded.door.value
 	if err := o.target.check(command); err != nil {
 		return err
@@ -142,108 +131,93 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if len(command) == 0 && o.target.url == "" {
 		return usagef("drive: no command, and none is ever taken from a session; %s", recorded.suggestion(arg))
 	}
-	driver, err := o.driver(cmd.ErrOrStderr(), recorded, rules)
-	if err != nil {
-		return err
+	if !asks(recorded.events) {
+		return usagef("drive %s: its client asked for nothing; name another session", recorded.name)
+	}
+	driver := standin.NewDriver(recorded.events, rules)
+	if !o.parallel {
+		driver.OneByOne()
+	}
+	if masked := driver.Placeholders(); len(masked) > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s is masked: placeholders are sent as they stand, and the server may answer otherwise than to the secrets:\n  %s\n",
+			recorded.name, strings.Join(masked, "\n  "))
 	}
 	recorded.warn(cmd.ErrOrStderr(), o.target.url == "")
-	var kept *keptRun
-	if o.update && o.target.url == "" {
-		if kept, err = keepRun(cmd.Context(), recorded.header, command); err != nil {
-			return err
-		}
+	stop, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	wanted := untilSignal(cancel)
+	how := standin.DriveOptions{Timeout: o.timeout, Pacer: pacer, Stop: stop.Done()}
+	var run *driven
+	if o.target.url != "" {
+		run, err = o.target.drive(cmd.Context(), recorded, driver, how, o.update)
+	} else {
+		run, err = driveCommand(cmd.Context(), recorded, driver, command, how, o.update)
 	}
-	how := standin.DriveOptions{Timeout: o.timeout, Pacer: pacer}
-	run, sig, err := o.play(cmd.Context(), recorded, driver, command, how, kept)
+	sig := wanted()
 	if err != nil {
 		return recorded.door.fault(err)
 	}
 	for _, w := range driver.Without() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", recorded.door.text(w))
 	}
-	report := newDriveReport(recorded, command, driver, run, o.timeout)
-	if err := o.warnUnused(cmd.ErrOrStderr(), rules, func(p timeline.Projection) error { return timeline.Project(jsonl.Each(recorded.events), p) }); err != nil {
+	found := newDriveReport(recorded, command, driver, run, o.timeout)
+	if err := o.warnUnused(cmd.ErrOrStderr(), rules, recorded.project); err != nil {
 		return err
 	}
-	printed := report.report(o.verbose)
-	if o.out != "" {
-		file := outFile{name: o.out, force: true} // each run makes the report anew
-		if err := file.write(cmd.OutOrStdout(), func(w io.Writer) error { return printed.Write(w, o.format) }); err != nil {
-			return err
-		}
-		o.format = "text"
+	if err := o.print(cmd, found.report(o.verbose)); err != nil {
+		return err
 	}
-	if o.out != "-" {
-		if err := printed.Write(cmd.OutOrStdout(), o.format); err != nil {
-			return err
-		}
-	}
-	if err := o.conclude(cmd, recorded, run, report); sig == nil {
+	if err := o.conclude(cmd, recorded, run, found); sig == nil {
 		return err
 	}
 	return &status{code: exitFine, signal: sig}
 }
 
-// play drives the server, wherever it is, until a signal wants an end of it.
-func (o driveOptions) play(ctx context.Context, r *recordedSession, d *standin.Driver, command []string, how standin.DriveOptions, kept *keptRun) (run *driven, sig os.Signal, err error) {
-	stop, cancel := context.WithCancel(ctx)
-	defer cancel()
-	wanted := untilSignal(cancel)
-	how.Stop = stop.Done()
-	if o.target.url != "" {
-		run, err = o.target.drive(ctx, r, d, how, o.update)
-	} else {
-		run, err = driveServer(ctx, r.events, d, command, how, kept)
-	}
-	return run, wanted(), err
-}
-
 // check reads the flags.
-func (o driveOptions) check(arg string) (match.Rules, error) {
+func (o driveOptions) check(arg string) (rules match.Rules, pacer standin.Pacer, err error) {
 	switch {
 	case o.timeout <= 0:
-		return match.Rules{}, usagef("--timeout %v: want a duration above 0", o.timeout)
+		return rules, nil, usagef("--timeout %v: want a duration above 0", o.timeout)
 	case o.maxGap < 0:
-		return match.Rules{}, usagef("--max-gap %v: want a duration of 0 or more", o.maxGap)
+		return rules, nil, usagef("--max-gap %v: want a duration of 0 or more", o.maxGap)
 	case o.update && arg == "-":
-		return match.Rules{}, usagef("--update: standard input cannot be written; name a session or a file")
+		return rules, nil, usagef("--update: standard input cannot be written; name a session or a file")
 	}
-	rules, err := o.rules()
+	if rules, err = o.rules(); err != nil {
+		return rules, nil, err
+	}
 	rules.AnyOrder = o.anyOrder
-	return rules, err
+	if pacer, err = standin.ParsePacer(o.timing, o.maxGap); err != nil {
+		return rules, nil, usagef("--%v", err)
+	}
+	return rules, pacer, nil
 }
 
-// driver returns the recorded client, unless it has nothing to say, and tells of masked
-// secrets that it will send.
-func (o driveOptions) driver(stderr io.Writer, r *recordedSession, rules match.Rules) (*standin.Driver, error) {
-	if !asks(r.events) {
-		return nil, usagef("drive %s: its client asked for nothing; name another session", r.name)
+// print writes the report to standard output, or with --out to a file; standard output then
+// has the text.
+func (o driveOptions) print(cmd *cobra.Command, r report.Report) error {
+	out := outFile{name: cmp.Or(o.out, "-"), force: true} // each run makes the report anew
+	err := out.write(cmd.OutOrStdout(), func(w io.Writer) error { return r.Write(w, o.format) })
+	if err != nil || out.name == "-" {
+		return err
 	}
-	driver := standin.NewDriver(r.events, rules)
-	if !o.parallel {
-		driver.OneByOne()
-	}
-	if masked := driver.Placeholders(); len(masked) > 0 {
-		fmt.Fprintf(stderr, "mcprec: %s is masked: placeholders are sent as they stand, and the server may answer otherwise than to the secrets:\n  %s\n",
-			r.name, strings.Join(masked, "\n  "))
-	}
-	return driver, nil
+	return r.Write(cmd.OutOrStdout(), report.Text)
 }
 
-// conclude makes the report the exit code, and the run the recording if that is
-// wanted.
-func (o driveOptions) conclude(cmd *cobra.Command, r *recordedSession, run *driven, report *driveReport) error {
+// conclude makes the report the exit code, and with --update the run the recording.
+func (o driveOptions) conclude(cmd *cobra.Command, r *recordedSession, run *driven, found *driveReport) error {
+	fromServer := func(e store.Event) bool { return e.Kind == store.Frame && e.Dir == transport.ServerToClient }
 	switch {
 	case o.update && run.end != standin.Complete:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing is updated: the drive broke off\n")
 		return verdictError
-	case o.update && len(report.Steps) == 0 && !run.kept.heardServer(cmd.Context()):
+	case o.update && len(found.Steps) == 0 && !slices.ContainsFunc(run.events, fromServer):
 		return usagef("drive %s: %s, nor did this one say anything: nothing is updated", r.name, standin.NothingCompared)
 	case o.update:
-		return r.update(cmd, o.home, run.kept)
-	case len(report.Steps) == 0:
+		return r.update(cmd, o.home, run.events)
+	case len(found.Steps) == 0:
 		return usagef("drive %s: %s; name a session in which it did, or record this one anew with --update", r.name, standin.NothingCompared)
-	case !report.Passed:
+	case !found.Passed:
 		return verdictError
 	}
 	return nil

@@ -52,7 +52,7 @@ type driveStep struct {
 func newDriveReport(recorded *recordedSession, command []string, d *standin.Driver, run *driven, timeout time.Duration) *driveReport {
 	r := &driveReport{
 		Session: cmp.Or(recorded.file, string(recorded.header.ID)), Command: command,
-		End: run.end, Exit: run.exit.String(), took: run.took,
+		End: run.end, Exit: run.exit, took: run.took,
 		label:  cmp.Or(recorded.header.Label, recorded.file, string(recorded.header.ID)),
 		Counts: map[match.StepResult]int{}, Mapped: map[string]int{},
 		Steps: []driveStep{}, Pending: []string{}, Without: append([]string{}, d.Without()...), Stderr: []string{},
@@ -71,9 +71,6 @@ func newDriveReport(recorded *recordedSession, command []string, d *standin.Driv
 		}
 		r.Steps = append(r.Steps, step)
 		r.Counts[v.Result]++
-	}
-	if run.remote {
-		r.Exit = ""
 	}
 	switch {
 	case run.end != standin.Complete:
@@ -210,18 +207,17 @@ func (s driveStep) details(all bool) (lines []string) {
 
 // breakingOff says how a drive broke off.
 func breakingOff(run *driven, timeout time.Duration) string {
-	exit := run.exit.String()
 	switch {
 	case run.end == standin.Silent:
 		return fmt.Sprintf("gave up: nothing that was recorded came for %v", timeout)
 	case run.end == standin.Stopped:
 		return "stopped before the end:"
-	case run.remote:
-		exit = ""
-	case strings.HasPrefix(exit, "signal"):
-		return "the server ended the session early: " + exit
+	case run.exit == "":
+		return "the server ended the session early"
+	case strings.HasPrefix(run.exit, "signal"):
+		return "the server ended the session early: " + run.exit
 	}
-	return "the server ended the session early: exit status " + exit
+	return "the server ended the session early: exit status " + run.exit
 }
 
 // testCases returns a test case for each step. One before them is for a fault of the drive as a

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,68 +21,42 @@ import (
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/memstore"
 	"github.com/mcprec/mcprec/transport"
-	"github.com/mcprec/mcprec/transport/streamable"
 )
 
-// driven is a server that was driven to an end.
+// driven is the result of a drive.
 type driven struct {
 	end    standin.DriveEnd
-	remote bool // it was not ours to start and to end
-	exit   store.ExitInfo
-	fault  string // how it ended otherwise than the recorded one, when all was said
+	exit   string // the server's status; "" over HTTP
+	fault  string // how a complete drive ended otherwise than the recorded session
 	stderr []string
 	took   time.Duration
-	kept   *keptRun // nil: nobody wants it
 	asides []match.StepVerdict
+	events []store.Event // what passed, of a drive with --update that came to its end
 }
 
-// keptRun is the recording of a drive. It is in memory, for there is nothing to
-// keep of one that breaks off.
-type keptRun struct {
-	*recorder.Recorder
-	log *memstore.Store
-}
-
-func keepRun(ctx context.Context, recorded store.Header, command []string) (*keptRun, error) {
-	log := memstore.New()
-	h := store.Header{
-		Transport: "stdio", Label: recorded.Label, Expect: recorded.Expect,
-		Command: command, Recorder: "mcprec " + version(),
-	}
-	rec, err := recorder.New(ctx, log, h)
-	return &keptRun{rec, log}, err
-}
-
-// events returns what was recorded.
-func (k *keptRun) events(ctx context.Context) ([]store.Event, error) {
-	return collect(k.log.Read(ctx, k.ID(), 1, store.ReadOptions{}))
-}
-
-// heardServer reports whether the live server said anything. A run without that is no
-// recording to keep; one that cannot be read says so when it is written.
-func (k *keptRun) heardServer(ctx context.Context) bool {
-	events, err := k.events(ctx)
-	return err != nil || slices.ContainsFunc(events, func(e store.Event) bool {
-		return e.Kind == store.Frame && e.Dir == transport.ServerToClient
-	})
-}
-
-// driveServer starts the command, plays the driver to it, and ends it.
-func driveServer(ctx context.Context, recorded []store.Event, d *standin.Driver, command []string, o standin.DriveOptions, kept *keptRun) (*driven, error) {
-	words := new(lastLines)
+// driveCommand starts the server, plays the driver to it, and ends it. With record it records
+// what passes, in memory: a drive that breaks off leaves nothing behind.
+func driveCommand(ctx context.Context, r *recordedSession, d *standin.Driver, command []string, o standin.DriveOptions, record bool) (*driven, error) {
+	words, log := new(lastLines), memstore.New()
 	server := transport.Command{Args: command, Stderr: words, Patience: time.Second} // Drive has waited already
-	if kept != nil {
-		server.Stderr = io.MultiWriter(words, observer{kept.StderrTap()})
+	var rec *recorder.Recorder
+	var err error
+	if record {
+		h := store.Header{Transport: "stdio", Label: r.header.Label, Expect: r.header.Expect, Command: command, Recorder: "mcprec " + version()}
+		if rec, err = recorder.New(ctx, log, h); err != nil {
+			return nil, err
+		}
+		server.Stderr = io.MultiWriter(words, observer{rec.StderrTap()})
 	}
 	process, err := server.Start()
 	if err != nil {
 		return nil, err
 	}
 	var conn transport.Conn = process
-	if kept != nil {
-		conn = kept.Conn(process, transport.ClientToServer)
+	if record {
+		conn = rec.Conn(process, transport.ClientToServer)
 	}
-	run := &driven{kept: kept}
+	run := &driven{}
 	start := time.Now()
 	if run.end, err = standin.Drive(ctx, conn, d, o); err != nil {
 		return nil, err
@@ -93,18 +66,19 @@ func driveServer(ctx context.Context, recorded []store.Event, d *standin.Driver,
 	if err != nil {
 		return nil, err
 	}
-	run.exit = store.ExitInfoOf(status)
+	exit := store.ExitInfoOf(status)
+	run.exit = exit.String()
 	if run.end == standin.Complete {
-		run.fault = standin.ExitFault(recorded, status)
+		run.fault = standin.ExitFault(r.events, status)
 	}
-	if kept == nil {
-		return run, nil
+	if record {
+		rec.Record(store.Exited, transport.NoDirection, exit)
+		if sum := rec.Close(); sum.Lost > 0 {
+			return nil, fmt.Errorf("record the drive: %s lost: %w", phrase.Plural(sum.Lost, "event"), sum.Err)
+		}
+		run.events, err = collect(log.Read(ctx, rec.ID(), 1, store.ReadOptions{}))
 	}
-	kept.Record(store.Exited, transport.NoDirection, run.exit)
-	if sum := kept.Close(); sum.Lost > 0 {
-		return nil, fmt.Errorf("record the drive: %s lost: %w", phrase.Plural(sum.Lost, "event"), sum.Err)
-	}
-	return run, nil
+	return run, err
 }
 
 // observer is a tap as a writer.
@@ -159,47 +133,6 @@ func (l *lastLines) lines() []string {
 	return list
 }
 
-// keptExchanges is the recording of a drive over HTTP, in memory as a [keptRun].
-type keptExchanges struct {
-	tap *httptap.Tap
-	run keptRun
-	err error
-}
-
-// keepExchanges records what the client says and hears.
-func keepExchanges(ctx context.Context, client *streamable.Client, recorded store.Header) (*keptExchanges, error) {
-	u, err := url.Parse(client.URL)
-	if err != nil {
-		return nil, err
-	}
-	k := &keptExchanges{run: keptRun{log: memstore.New()}}
-	k.tap = httptap.New(httptap.Options{
-		Open: func(h store.Header) *recorder.Recorder {
-			if k.run.Recorder, k.err = recorder.New(ctx, k.run.log, h); k.err != nil {
-				k.run.Recorder = recorder.Unrecorded(k.err)
-			}
-			return k.run.Recorder
-		},
-		Path: u.Path, Together: true,
-		Header: store.Header{Label: recorded.Label, Expect: recorded.Expect, URL: client.URL, Recorder: "mcprec " + version()},
-	})
-	client.Client = &http.Client{Transport: k.tap.RoundTripper(http.DefaultTransport.(*http.Transport).Clone()),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return k, nil
-}
-
-// end returns the recording of the drive, which is over.
-func (k *keptExchanges) end() (*keptRun, error) {
-	k.tap.Close()
-	switch {
-	case k.err != nil:
-		return nil, fmt.Errorf("record the drive: %w", k.err)
-	case k.run.Recorder == nil:
-		return nil, fmt.Errorf("record the drive: the server was asked nothing")
-	}
-	return &k.run, nil
-}
-
 // driveTarget are the flags of drive for a server that is reached over HTTP.
 type driveTarget struct {
 	url     string
@@ -248,32 +181,57 @@ func (t *driveTarget) header() (http.Header, error) {
 	return h, nil
 }
 
-// drive plays the driver to the server at the URL; keep: and records it.
-func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *standin.Driver, o standin.DriveOptions, keep bool) (run *driven, err error) {
+// drive plays the driver to the server at the URL. With record it records what the client says
+// and hears, in memory.
+func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *standin.Driver, o standin.DriveOptions, record bool) (run *driven, err error) {
 	client := standin.Dial(r.events, t.url)
 	if client.Header, err = t.header(); err != nil {
 		return nil, err
 	}
-	var kept *keptExchanges
-	if keep {
-		if kept, err = keepExchanges(ctx, &client, r.header); err != nil {
+	log := memstore.New()
+	var rec *recorder.Recorder
+	var tap *httptap.Tap
+	var fault error // of the recording
+	if record {
+		u, err := url.Parse(t.url)
+		if err != nil {
 			return nil, err
 		}
-		defer kept.tap.Close()
+		tap = httptap.New(httptap.Options{
+			Open: func(h store.Header) *recorder.Recorder {
+				if rec, fault = recorder.New(ctx, log, h); fault != nil {
+					rec = recorder.Unrecorded(fault)
+				}
+				return rec
+			},
+			Path: u.Path, Together: true,
+			Header: store.Header{Label: r.header.Label, Expect: r.header.Expect, URL: t.url, Recorder: "mcprec " + version()},
+		})
+		defer tap.Close()
+		client.Client = &http.Client{Transport: tap.RoundTripper(http.DefaultTransport.(*http.Transport).Clone()),
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
-	asides, err := standin.DialAside(ctx, client, r.events)
+	conn, err := standin.DialAside(ctx, client, r.events)
 	if err != nil {
 		return nil, err
 	}
-	o.HangUp = asides.HangUp
+	o.HangUp = conn.HangUp
 	start := time.Now()
-	run = &driven{remote: true}
-	if run.end, err = standin.Drive(ctx, asides, d, o); err != nil {
+	run = &driven{}
+	if run.end, err = standin.Drive(ctx, conn, d, o); err != nil {
 		return nil, err
 	}
-	run.took, run.asides = time.Since(start), asides.Asides()
-	if keep && run.end == standin.Complete {
-		run.kept, err = kept.end()
+	run.took, run.asides = time.Since(start), conn.Asides()
+	if !record || run.end != standin.Complete {
+		return run, nil
 	}
+	tap.Close()
+	switch {
+	case fault != nil:
+		return nil, fmt.Errorf("record the drive: %w", fault)
+	case rec == nil:
+		return nil, fmt.Errorf("record the drive: the server was asked nothing")
+	}
+	run.events, err = collect(log.Read(ctx, rec.ID(), 1, store.ReadOptions{}))
 	return run, err
 }

@@ -12,6 +12,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/foreign"
+	"github.com/mcprec/mcprec/store/jsonl"
+	"github.com/mcprec/mcprec/store/mask"
 )
 
 // FuzzPlain: whatever a peer says, what is printed cannot drive a terminal, however it is
@@ -104,7 +107,7 @@ func FuzzFile(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		sessions, err := readSessions(bytes.NewReader(data))
+		sessions, err := readSessions(bytes.NewReader(data), foreign.Format{})
 		if err != nil {
 			return
 		}
@@ -116,7 +119,7 @@ func FuzzFile(f *testing.F) {
 				}
 			}
 			if len(events) > 0 {
-				secretsOf(d, events)
+				_, _ = maskEvents(jsonl.Each(events), d, func(store.Event, []mask.Finding) error { return nil })
 			}
 		}
 	})

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/foreign"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/store/mask"
@@ -60,25 +59,19 @@ type importOptions struct {
 }
 
 func runImport(cmd *cobra.Command, o importOptions, files []string) (err error) {
-	decode := readSessions
+	var format foreign.Format // known by the content
 	if o.from != "" {
-		format, err := foreign.Named(o.from)
-		if err != nil {
+		if format, err = foreign.Named(o.from); err != nil {
 			return usagef("import: --from: %v", err)
 		}
-		decode = func(r io.Reader) ([][]store.Event, error) { return readForeign(r, format) }
 	}
-	db, err := o.open(boltstore.Options{})
+	db, err := openStore(cmd, o.home)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
-	d, err := o.door(db)
-	if err != nil {
-		return err
-	}
+	defer closeInto(&err, db)
 	for _, name := range files {
-		err := importFile(cmd, db, d, name, decode)
+		err := importFile(cmd, db, name, format)
 		var conflict *store.ConflictError
 		if errors.As(err, &conflict) {
 			return fmt.Errorf("import %s: session %s is in the store with other content; take \"id\" out of the file's first line to import it as another", name, conflict.ID)
@@ -95,7 +88,7 @@ const importBatch = 4 << 20
 
 // importFile reads a whole file before it stores anything: one that is cut or wrong
 // leaves nothing behind.
-func importFile(cmd *cobra.Command, db *boltstore.Store, d door, name string, decode func(io.Reader) ([][]store.Event, error)) error {
+func importFile(cmd *cobra.Command, db *openedStore, name string, format foreign.Format) error {
 	in := cmd.InOrStdin()
 	if name != "-" {
 		f, err := openFile(name)
@@ -105,7 +98,7 @@ func importFile(cmd *cobra.Command, db *boltstore.Store, d door, name string, de
 		defer f.Close()
 		in = f
 	}
-	sessions, err := decode(in)
+	sessions, err := readSessions(in, format)
 	if err != nil {
 		return err
 	}
@@ -117,9 +110,13 @@ func importFile(cmd *cobra.Command, db *boltstore.Store, d door, name string, de
 		if err != nil {
 			return err
 		}
-		if secrets, in := secretsOf(d, events); secrets > 0 {
+		count, err := maskEvents(jsonl.Each(events), db.door, func(store.Event, []mask.Finding) error { return nil })
+		if err != nil {
+			return err
+		}
+		if count.secrets > 0 {
 			fmt.Fprintf(plainTo(cmd.ErrOrStderr()), "mcprec: session %s: %s in %s, stored as in the file and masked when shown; mcprec redact --in-place %s takes them out\n",
-				id, phrase.Plural(secrets, "secret"), phrase.Plural(in, "event"), id)
+				id, phrase.Plural(count.secrets, "secret"), phrase.Plural(count.events, "event"), id)
 		}
 		if _, err := fmt.Fprintln(cmd.OutOrStdout(), id); err != nil {
 			return err
@@ -128,34 +125,19 @@ func importFile(cmd *cobra.Command, db *boltstore.Store, d door, name string, de
 	return nil
 }
 
-// secretsOf counts what redact would take out of a session, and of how many events.
-func secretsOf(d door, events []store.Event) (secrets, in uint64) {
-	h, _ := store.ParseHeader(events[0].Payload) // which was stored
-	m := d.of(h).masker.Reporting(func(mask.Finding) { secrets++ }).Session()
-	for _, e := range events {
-		before := secrets
-		if m.Event(e); secrets > before {
-			in++
+// readSessions reads a file in a format, or in the one that its content shows.
+func readSessions(r io.Reader, format foreign.Format) ([][]store.Event, error) {
+	b := bufio.NewReaderSize(r, 1<<16)
+	if format.Name == "" {
+		_, _ = b.Peek(1) // the reading that follows returns its error again
+		head, _ := b.Peek(b.Buffered())
+		found := false
+		if format, found = foreign.Detect(head); !found {
+			events, err := collect(jsonl.Decode(b))
+			return [][]store.Event{events}, err
 		}
 	}
-	return secrets, in
-}
-
-// readSessions reads a file in whatever form it is.
-func readSessions(r io.Reader) ([][]store.Event, error) {
-	b := bufio.NewReaderSize(r, 1<<16)
-	_, _ = b.Peek(1) // an error comes again when it is read
-	head, _ := b.Peek(b.Buffered())
-	if format, ok := foreign.Detect(head); ok {
-		return readForeign(b, format)
-	}
-	events, err := collect(jsonl.Decode(b))
-	return [][]store.Event{events}, err
-}
-
-// readForeign reads a file in the form of another recorder.
-func readForeign(r io.Reader, format foreign.Format) ([][]store.Event, error) {
-	data, err := io.ReadAll(r)
+	data, err := io.ReadAll(b)
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +148,7 @@ func readForeign(r io.Reader, format foreign.Format) ([][]store.Event, error) {
 	return sessions, nil
 }
 
+// storeEvents stores the events of a session, at most importBatch bytes at once.
 func storeEvents(ctx context.Context, db store.Store, events []store.Event) (store.SessionID, error) {
 	header, err := store.ParseHeader(events[0].Payload)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/boltstore"
 )
 
 type listOptions struct {
@@ -56,22 +55,18 @@ func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
 	if err := notNegative("limit", o.limit); err != nil {
 		return err
 	}
-	db, err := o.open(boltstore.Options{})
+	db, err := openStore(cmd, o.home)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
-	d, err := o.door(db)
-	if err != nil {
-		return err
-	}
+	defer closeInto(&err, db)
 	var sessions []store.Session
 	for s, serr := range db.Sessions(cmd.Context(), store.Query{Prefix: strings.ToLower(prefix), Newest: true}) {
 		if serr != nil {
 			err = errors.Join(err, serr) // the other parts of the store are still listed
 			continue
 		}
-		s.Header = d.header(s.Header)
+		s.Header = db.door.header(s.Header)
 		sessions = append(sessions, s)
 	}
 	w, serr := newScreen(cmd)

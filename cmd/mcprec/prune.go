@@ -153,16 +153,12 @@ func runPrune(cmd *cobra.Command, o pruneOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	db, err := o.open(boltstore.Options{})
+	db, err := openStore(cmd, o.home)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
-	d, err := o.door(db)
-	if err != nil {
-		return err
-	}
-	p := &pruning{cmd: cmd, db: db, o: o, limits: r, door: d}
+	defer closeInto(&err, db)
+	p := &pruning{cmd: cmd, db: db, o: o, limits: r}
 	again := true
 	for err == nil && again {
 		again, err = p.round()
@@ -174,11 +170,10 @@ func runPrune(cmd *cobra.Command, o pruneOptions) (err error) {
 // pruning is one prune on its way.
 type pruning struct {
 	cmd           *cobra.Command
-	db            *boltstore.Store
+	db            *openedStore
 	o             pruneOptions
 	limits        retention
 	before, after int64 // what the store takes
-	door          door
 	removed       int
 	live          int
 	estimate      int64
@@ -236,7 +231,7 @@ func (p *pruning) round() (again bool, err error) {
 	had := p.removed
 	var said error
 	err = p.db.DeleteAll(ctx, ids, func(id store.SessionID) {
-		cache{db: p.db, id: id}.remove()
+		checkpoints{db: p.db.Store, id: id}.remove()
 		p.removed++
 		said = errors.Join(said, p.print(p.cmd.OutOrStdout(), by[id]))
 	})
@@ -261,7 +256,7 @@ func (p *pruning) compact(size int64) error {
 // print lists one session.
 func (p *pruning) print(w io.Writer, s pruned) error {
 	end := s.Start.Add(s.Head.At)
-	s.Header = p.door.header(s.Header)
+	s.Header = p.db.door.header(s.Header)
 	if p.o.format == "json" {
 		return report.NewEncoder(w).Encode(struct {
 			ID     store.SessionID   `json:"id"`

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -11,22 +11,23 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// recordedSession is a session as a whole.
+// recordedSession is a whole session in memory, as serve and drive play it.
 type recordedSession struct {
 	name   string
 	file   string // "" for one of the store
 	header store.Header
-	events []store.Event
-	door   door // of what is said of it; what is played does not pass it
+	events []store.Event // as recorded; they are played exactly
+	door   door          // masks what is printed, with the secrets of the live peer's command and URL
 }
 
-func readRecorded(cmd *cobra.Command, h home, arg string) (_ *recordedSession, err error) {
+// readRecorded reads a session that is played to a live peer, which the command or the URL
+// reaches.
+func readRecorded(cmd *cobra.Command, h home, arg string, command []string, target string) (_ *recordedSession, err error) {
 	s, err := openSession(cmd, h, arg)
 	if err != nil {
 		return nil, err
@@ -40,11 +41,21 @@ func readRecorded(cmd *cobra.Command, h home, arg string) (_ *recordedSession, e
 	if err == nil && len(r.events) > 0 {
 		r.header, err = store.ParseHeader(r.events[0].Payload)
 	}
+	if err != nil {
+		return nil, err
+	}
+	d, err := h.door(nil)
+	r.door = d.of(store.Header{Command: slices.Concat(r.header.Command, command), URL: cmp.Or(target, r.header.URL)})
 	return r, err
 }
 
-// suggestion says how to go on where no command was given. What a file holds is
-// shown to be read, never run.
+// project passes the recorded events through a projection.
+func (r *recordedSession) project(p timeline.Projection) error {
+	return timeline.Project(jsonl.Each(r.events), p)
+}
+
+// suggestion says how to go on where no command was given. The command in a recording is shown,
+// never run.
 func (r *recordedSession) suggestion(arg string) string {
 	header := r.door.header(r.header)
 	if len(header.Command) == 0 {
@@ -60,7 +71,7 @@ func (r *recordedSession) suggestion(arg string) string {
 	return "it was recorded from\n  " + line + "-- " + shellLine(header.Command)
 }
 
-// lost counts what could not be recorded.
+// lost counts the events that could not be recorded.
 func (r *recordedSession) lost() (lost uint64) {
 	for _, e := range r.events {
 		if e.Kind != store.Lost {
@@ -73,7 +84,7 @@ func (r *recordedSession) lost() (lost uint64) {
 	return lost
 }
 
-// warn says what about the recording makes the drive less than a copy of it.
+// warn prints why a drive cannot do all that the recorded client did.
 func (r *recordedSession) warn(w io.Writer, stdio bool) {
 	if stdio && slices.ContainsFunc(r.events, func(e store.Event) bool { return e.Kind == store.Frame && e.Stream > 0 }) {
 		fmt.Fprintf(w, "mcprec: %s was recorded over HTTP; its streams are driven as one\n", r.name)
@@ -103,10 +114,10 @@ func asks(events []store.Event) bool {
 	return false
 }
 
-// unanswered names the first of the client's requests that a recording has no
-// answer to, and how many there are more; "" when there is none. A cancelled one
-// needs none, and a subscription has none while it lasts. Over HTTP a status may be
-// the answer: nothing is said there.
+// unanswered names the first request of the client that has no answer in a recording, and how
+// many others have none; "" if all have one. A cancelled request needs no answer, and a
+// subscription has none while it lasts. Of a session over HTTP it is "": there the answer may
+// be a status.
 func unanswered(events []store.Event) string {
 	calls := timeline.NewCalls()
 	for _, e := range events {
@@ -134,12 +145,8 @@ func unanswered(events []store.Event) string {
 	return first
 }
 
-// update puts the run in the place of the recording.
-func (r *recordedSession) update(cmd *cobra.Command, h home, run *keptRun) (err error) {
-	events, err := run.events(cmd.Context())
-	if err != nil {
-		return err
-	}
+// update replaces the recording: in its file, or as a new session of the store.
+func (r *recordedSession) update(cmd *cobra.Command, h home, events []store.Event) (err error) {
 	if r.file != "" {
 		d, err := h.door(nil)
 		if err != nil {
@@ -151,11 +158,11 @@ func (r *recordedSession) update(cmd *cobra.Command, h home, run *keptRun) (err 
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s is now what was said\n", r.file)
 		return nil
 	}
-	db, err := h.open(boltstore.Options{})
+	db, err := openStore(cmd, h)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
+	defer closeInto(&err, db)
 	id, err := storeEvents(cmd.Context(), db, events)
 	if err == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: what was said is session %s\n", id)

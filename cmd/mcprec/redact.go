@@ -3,11 +3,11 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/spf13/cobra"
 
@@ -87,28 +87,85 @@ func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
 		return err
 	}
 	defer closeInto(&err, s)
-	c := &cleaning{options: o, session: s, door: s.door, out: cmd.OutOrStdout()}
 	var events []store.Event
-	err = each(s.exact(cmd.Context(), 1, store.ReadOptions{}), func(e store.Event) error {
-		e, err := c.event(e)
+	count, err := maskEvents(s.exact(cmd.Context(), 1, store.ReadOptions{}), s.door, func(e store.Event, _ []mask.Finding) error {
 		events = append(events, e)
-		return err
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	c.sayCounts(cmd.ErrOrStderr())
-	if c.secrets == 0 && o.out.name == "" {
-		return nil
-	}
+	count.print(cmd.ErrOrStderr(), s)
 	write := func(w io.Writer) error { return encode(w, jsonl.Each(events)) }
 	switch {
 	case o.out.name != "":
-		return o.out.write(c.out, write)
+		return o.out.write(cmd.OutOrStdout(), write)
+	case count.secrets == 0:
+		return nil
 	case s.db == nil:
 		return replaceFile(arg, write)
 	}
-	return c.store(cmd.Context(), events)
+	return storeRedacted(cmd, s, events, o.inPlace)
+}
+
+// storeRedacted stores the copy as a session. In place it then removes the original: if this
+// is interrupted, both are there.
+func storeRedacted(cmd *cobra.Command, s *session, events []store.Event, inPlace bool) error {
+	ctx := cmd.Context()
+	if head, err := s.db.Head(ctx, s.id); err != nil || !head.Sealed && inPlace {
+		return errors.Join(err, fmt.Errorf("redact session %s: it did not end; only a copy can be made", s.id))
+	}
+	var text bytes.Buffer
+	if err := encode(&text, jsonl.Each(events)); err != nil {
+		return err
+	}
+	id := store.DeriveSessionID(text.Bytes())
+	events[0].Payload = bytes.Replace(events[0].Payload, []byte(s.id), []byte(id), 1)
+	if _, err := storeEvents(ctx, s.db, events); err != nil {
+		return fmt.Errorf("redact session %s: %w", s.id, err)
+	}
+	if inPlace {
+		if err := s.db.Delete(ctx, s.id); err != nil {
+			return err
+		}
+		checkpoints{db: s.db.Store, id: s.id}.remove()
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), id)
+	return err
+}
+
+// secretCount counts the secrets of a session, and the events that have some.
+type secretCount struct{ secrets, events uint64 }
+
+// maskEvents masks the events of a session, and calls f with each and with its secrets.
+func maskEvents(events iter.Seq2[store.Event, error], d door, f func(store.Event, []mask.Finding) error) (n secretCount, err error) {
+	var found []mask.Finding
+	masker := d.masker.Reporting(func(f mask.Finding) { found = append(found, f) }).Session()
+	err = each(events, func(e store.Event) error {
+		found = found[:0]
+		if e = masker.Event(e); len(found) > 0 {
+			n.secrets += uint64(len(found))
+			n.events++
+		}
+		return f(e, found)
+	})
+	return n, err
+}
+
+func (n secretCount) print(w io.Writer, s *session) {
+	fmt.Fprintf(plainTo(w), "mcprec: %s: %s in %s\n", plain(s.name), phrase.Plural(n.secrets, "secret"), phrase.Plural(n.events, "event"))
+}
+
+// secretScan searches sessions for secrets.
+type secretScan struct {
+	redactOptions
+	cmd      *cobra.Command
+	door     door
+	alone    bool // one session was named
+	sessions uint64
+	with     uint64 // sessions that have secrets
+	secrets  uint64
+	faults   error // of sessions that could not be read
 }
 
 // runScan lists the secrets of sessions. The store may be read-only: the scan keeps no
@@ -118,57 +175,36 @@ func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
 	if o.inPlace || o.out.name != "" {
 		return usagef("redact: --scan writes nothing; leave out --in-place and --out")
 	}
-	d, err := o.door(nil)
-	if err != nil {
+	x := &secretScan{redactOptions: o, cmd: cmd, alone: len(args) == 1}
+	if x.door, err = o.door(nil); err != nil {
 		return err
 	}
-	o.secrets.show = true // it makes no key for what it opens
-	x := &secretScan{cmd: cmd, options: o, door: d, alone: len(args) == 1}
+	x.home.secrets.show = true // so that no key is made in what is opened
 	if len(args) == 0 {
-		err = x.store()
+		if err := x.store(); err != nil {
+			return err
+		}
 	}
 	for _, arg := range args {
-		s, err := openSession(cmd, o.home, arg)
+		s, err := openSession(cmd, x.home, arg)
 		if err != nil {
 			return errors.Join(x.faults, err)
 		}
 		x.session(s)
-		if s.db != nil {
-			x.faults = errors.Join(x.faults, s.db.Close()) // without tidying it
-		} else {
-			x.faults = errors.Join(x.faults, s.Close())
-		}
-	}
-	if err != nil {
-		return err
+		x.faults = errors.Join(x.faults, s.release())
 	}
 	if !x.alone {
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s in %d of %s\n", phrase.Plural(x.secrets, "secret"), x.with, phrase.Plural(x.sessions, "session"))
 	}
-	switch {
-	case x.faults != nil:
-		return x.faults
-	case x.secrets > 0:
+	if x.faults == nil && x.secrets > 0 {
 		return verdictError
 	}
-	return nil
+	return x.faults
 }
 
-// secretScan is a search for secrets in several sessions.
-type secretScan struct {
-	cmd      *cobra.Command
-	options  redactOptions
-	door     door
-	alone    bool // one session was named
-	sessions uint64
-	with     uint64 // sessions that have secrets
-	secrets  uint64
-	faults   error // sessions that could not be read
-}
-
-// store looks at every session of the store.
+// store searches every session of the store.
 func (x *secretScan) store() (err error) {
-	db, err := x.options.open(boltstore.Options{})
+	db, err := x.open(boltstore.Options{})
 	if err != nil {
 		return err
 	}
@@ -178,7 +214,7 @@ func (x *secretScan) store() (err error) {
 			x.faults = errors.Join(x.faults, err)
 			continue
 		}
-		x.session(&session{name: "session " + string(s.ID), id: s.ID, db: db, cmd: x.cmd})
+		x.session(&session{name: "session " + string(s.ID), id: s.ID, db: &openedStore{Store: db}, cmd: x.cmd})
 	}
 	if x.sessions == 0 && x.faults == nil {
 		return usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
@@ -186,114 +222,51 @@ func (x *secretScan) store() (err error) {
 	return nil
 }
 
-// session lists the secrets of one session.
+// session lists the secrets of a session: where they are, never what they are.
 func (x *secretScan) session(s *session) {
-	c := &cleaning{options: x.options, session: s, door: x.door, out: x.cmd.OutOrStdout()}
-	err := each(s.exact(x.cmd.Context(), 1, store.ReadOptions{}), func(e store.Event) error {
-		_, err := c.event(e)
-		return err
+	titled := false
+	out := x.cmd.OutOrStdout()
+	encoder := json.NewEncoder(out)
+	count, err := maskEvents(s.exact(x.cmd.Context(), 1, store.ReadOptions{}), x.door, func(e store.Event, found []mask.Finding) (err error) {
+		for _, f := range found {
+			if x.format == "json" {
+				line := secretJSON{Seq: e.Seq, Kind: e.Kind, Dir: e.Dir.String(), Rule: f.Rule, Path: f.Path, Session: s.id}
+				if s.db == nil {
+					line.File = s.name
+				}
+				err = encoder.Encode(line)
+			} else {
+				if !titled {
+					titled = true
+					fmt.Fprintln(out, plain(s.name))
+				}
+				_, err = fmt.Fprintf(out, "%6d %-6s %-7s %-12s %s\n", e.Seq, cmp.Or(e.Dir.String(), "-"), e.Kind, f.Rule, named(f.Path))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	x.faults = errors.Join(x.faults, err)
 	x.sessions++
-	x.secrets += c.secrets
-	if c.secrets > 0 {
+	x.secrets += count.secrets
+	if count.secrets > 0 {
 		x.with++
 	}
-	if c.secrets > 0 || x.alone && err == nil {
-		c.sayCounts(x.cmd.ErrOrStderr())
+	if count.secrets > 0 || x.alone && err == nil {
+		count.print(x.cmd.ErrOrStderr(), s)
 	}
 }
 
-// cleaning is one session on its way through the rules.
-type cleaning struct {
-	options redactOptions
-	session *session
-	door    door
-	out     io.Writer
-	masker  *mask.Session
-	found   []mask.Finding // of the event that is looked at
-	secrets uint64
-	events  uint64 // that have some
-}
+// secretJSON is the stable form of redact --scan --format json.
+type secretJSON struct {
+	Seq  uint64     `json:"seq"`
+	Kind store.Kind `json:"kind"`
+	Dir  string     `json:"dir,omitempty"`
+	Rule string     `json:"rule"`
+	Path string     `json:"path,omitempty"`
 
-// event cleans one event, and lists what was in it.
-func (c *cleaning) event(e store.Event) (store.Event, error) {
-	if c.masker == nil {
-		c.masker = c.door.masker.Reporting(func(f mask.Finding) { c.found = append(c.found, f) }).Session()
-	}
-	c.found = c.found[:0]
-	e = c.masker.Event(e)
-	if len(c.found) == 0 {
-		return e, nil
-	}
-	first := c.secrets == 0
-	c.secrets += uint64(len(c.found))
-	c.events++
-	if !c.options.scan {
-		return e, nil
-	}
-	if first && c.options.format == "text" {
-		if _, err := fmt.Fprintln(c.out, plain(c.session.name)); err != nil {
-			return e, err
-		}
-	}
-	for _, f := range c.found {
-		if err := c.list(e, f); err != nil {
-			return e, err
-		}
-	}
-	return e, nil
-}
-
-// sayCounts says how many secrets the session has.
-func (c *cleaning) sayCounts(w io.Writer) {
-	fmt.Fprintf(plainTo(w), "mcprec: %s: %s in %s\n", plain(c.session.name), phrase.Plural(c.secrets, "secret"), phrase.Plural(c.events, "event"))
-}
-
-// list prints one finding. It never has the secret.
-func (c *cleaning) list(e store.Event, f mask.Finding) error {
-	if c.options.format == "json" {
-		file := ""
-		if c.session.db == nil {
-			file = c.session.name
-		}
-		return json.NewEncoder(c.out).Encode(struct {
-			Seq  uint64     `json:"seq"`
-			Kind store.Kind `json:"kind"`
-			Dir  string     `json:"dir,omitempty"`
-			Rule string     `json:"rule"`
-			Path string     `json:"path,omitempty"`
-
-			Session store.SessionID `json:"session,omitempty"`
-			File    string          `json:"file,omitempty"`
-		}{e.Seq, e.Kind, e.Dir.String(), f.Rule, f.Path, c.session.id, file})
-	}
-	_, err := fmt.Fprintf(c.out, "%6d %-6s %-7s %-12s %s\n", e.Seq, cmp.Or(e.Dir.String(), "-"), e.Kind, f.Rule, named(f.Path))
-	return err
-}
-
-// store makes a session of the copy and, in place, removes the other after it is there:
-// who is interrupted has both.
-func (c *cleaning) store(ctx context.Context, events []store.Event) error {
-	old, db := c.session.id, c.session.db
-	if head, err := db.Head(ctx, old); err != nil || !head.Sealed && c.options.inPlace {
-		return errors.Join(err, fmt.Errorf("redact session %s: it did not end; only a copy can be made", old))
-	}
-	var text bytes.Buffer
-	if err := encode(&text, jsonl.Each(events)); err != nil {
-		return err
-	}
-	id := store.DeriveSessionID(text.Bytes())
-	events[0].Payload = bytes.Replace(events[0].Payload, []byte(old), []byte(id), 1)
-	if _, err := storeEvents(ctx, db, events); err != nil {
-		return fmt.Errorf("redact session %s: %w", old, err)
-	}
-	if c.options.inPlace {
-		if err := db.Delete(ctx, old); err != nil {
-			return err
-		}
-		cache{db: db, id: old}.remove()
-	}
-	_, err := fmt.Fprintln(c.out, id)
-	return err
+	Session store.SessionID `json:"session,omitempty"`
+	File    string          `json:"file,omitempty"`
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -35,23 +34,23 @@ The space is used again by later sessions; mcprec compact gives it back to the d
 }
 
 func runRemove(cmd *cobra.Command, h home, args []string) (err error) {
-	db, err := h.open(boltstore.Options{})
+	db, err := openStore(cmd, h)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
+	defer closeInto(&err, db)
 	for _, arg := range args {
 		if arg == "" {
 			return usagef("rm: an empty session name")
 		}
-		found, err := findSession(cmd.Context(), db, h, arg)
+		found, err := findSession(cmd.Context(), db, arg)
 		if err != nil {
 			return err
 		}
 		if err := db.Delete(cmd.Context(), found.ID); err != nil {
 			return err
 		}
-		cache{db: db, id: found.ID}.remove()
+		checkpoints{db: db.Store, id: found.ID}.remove()
 		if _, err := fmt.Fprintln(cmd.OutOrStdout(), found.ID); err != nil {
 			return err
 		}
@@ -84,11 +83,12 @@ must be room for the largest database once more.
 
 func runCompact(cmd *cobra.Command, h home) (err error) {
 	defer frugal()()
-	db, err := h.open(boltstore.Options{})
+	h.secrets.show = true // nothing is shown of a session, and no key is made
+	db, err := openStore(cmd, h)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
+	defer closeInto(&err, db)
 	var before, after int64
 	err = db.Compact(cmd.Context(), 0, func(c boltstore.Compacted) {
 		before, after = before+c.Before, after+c.After

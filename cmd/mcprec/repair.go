@@ -120,13 +120,9 @@ func openWreck(cmd *cobra.Command, h home, arg string) (*session, error) {
 		s.wreck = true
 		return s, nil
 	}
-	db, err := h.open(boltstore.Options{})
+	db, err := openStore(cmd, h)
 	if err != nil {
 		return nil, err
 	}
-	d, err := h.door(db)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return &session{name: "session " + string(id), id: id, db: db, cmd: cmd, wreck: true, door: d}, nil
+	return &session{name: "session " + string(id), id: id, db: db, cmd: cmd, wreck: true, door: db.door}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -20,7 +21,6 @@ import (
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/standin"
-	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -127,21 +127,17 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 		}
 		return runRecord(std, r, command)
 	}
-	d, err := o.door(nil)
+	recorded, err := o.load(cmd, std, arg, command)
 	if err != nil {
 		return err
 	}
-	recorded, err := o.load(cmd, std, arg, command, &d)
-	if err != nil {
-		return err
-	}
-	rules.Mask = d.value
+	rules.Mask = recorded.door.value
 	keepPipeErrors()
 	errs := newBackgroundWriter(std.err)
-	e := &episodes{std: std, errs: errs, o: o, door: d, file: arg, name: recorded.name, command: command, events: recorded.events}
-	err = d.fault(e.play(rules, standin.ServeOptions{Pacer: pacer, Patience: o.patience}))
-	err = errors.Join(err, o.warnUnused(errs, rules, func(p timeline.Projection) error { return timeline.Project(jsonl.Each(recorded.events), p) }))
-	if errs.Close() != nil && err != nil { // nor can this be said
+	s := &service{std: std, errs: errs, options: o, recorded: recorded, command: command}
+	err = recorded.door.fault(s.play(rules, standin.ServeOptions{Pacer: pacer, Patience: o.patience}))
+	err = errors.Join(err, o.warnUnused(errs, rules, recorded.project))
+	if errs.Close() != nil && err != nil { // nobody reads it
 		ended := *statusOf(err)
 		ended.cause = nil
 		return &ended
@@ -180,67 +176,109 @@ func (o *serveOptions) records(arg string, command []string) (bool, error) {
 	return absent && (len(command) > 0 || o.listen.target != ""), nil
 }
 
-// load reads the session, and says what a reader of the answers should know of it.
-func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string, command []string, d *door) (*recordedSession, error) {
-	r, err := readRecorded(cmd, o.home, arg)
+// load reads the session, and prints why its answers may be other ones than the recorded.
+func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string, command []string) (*recordedSession, error) {
+	r, err := readRecorded(cmd, o.home, arg, slices.Concat(command, o.listen.headers), o.listen.target)
 	if err != nil {
 		return nil, err
 	}
 	if !asks(r.events) && fixtures.Mode(o.mode) != fixtures.NewEpisodes {
 		return nil, usagef("serve %s: its client asked for nothing; name another session", r.name)
 	}
-	*d = d.of(store.Header{Command: slices.Concat(r.header.Command, command, o.listen.headers), URL: cmp.Or(o.listen.target, r.header.URL)})
+	w := plainTo(std.err)
 	if lost := r.lost(); lost > 0 {
-		fmt.Fprintf(plainTo(std.err), "mcprec: %s: %s could not be recorded; what %s is neither answered nor said\n",
+		fmt.Fprintf(w, "mcprec: %s: %s could not be recorded; what %s is neither answered nor said\n",
 			r.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it was", "they were"))
 	}
-	if failed := d.texts(standin.Unstreamed(r.events)); o.listen.address == "" && len(failed) > 0 {
-		fmt.Fprintf(plainTo(std.err), "mcprec: %s: failed over HTTP: %s; on stdio such a request gets another recorded answer or an error, --listen fails it as recorded\n", r.name, strings.Join(failed, ", "))
+	if failed := r.door.texts(standin.Unstreamed(r.events)); o.listen.address == "" && len(failed) > 0 {
+		fmt.Fprintf(w, "mcprec: %s: failed over HTTP: %s; on stdio such a request gets another recorded answer or an error, --listen fails it as recorded\n", r.name, strings.Join(failed, ", "))
 	}
 	if what := unanswered(r.events); what != "" {
-		fmt.Fprintf(plainTo(std.err), "mcprec: %s has no answer to %s, and gives none\n", r.name, d.text(what))
+		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and gives none\n", r.name, r.door.text(what))
 	}
 	return r, nil
 }
 
-// playServer serves until the client has ended, or somebody wants this process
-// gone, and says what there is to say.
-func playServer(std streams, errs io.Writer, o serveOptions, d door, player *standin.Player, options standin.ServeOptions, keep func([]store.Event) error) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	wanted := untilSignal(cancel)
-	conn, err := transport.Stdio{In: std.in, Out: std.out}.Connect(ctx)
+// service is one run of serve. It adds what is new to the recording and to its file.
+type service struct {
+	std      streams
+	errs     io.Writer // standard error; it never waits for its reader
+	options  serveOptions
+	recorded *recordedSession
+	command  []string
+
+	mu       sync.Mutex
+	verdicts int   // on all sessions over HTTP
+	err      error // of all sessions over HTTP
+}
+
+// play serves on stdio or over HTTP. In the mode new_episodes it asks the real server what was
+// not recorded.
+func (s *service) play(rules match.Rules, options standin.ServeOptions) error {
+	real, err := s.options.listen.real(s.errs, s.command, s.recorded.events)
 	if err != nil {
 		return err
 	}
-	teller := newTeller(errs, d)
-	options.Say = teller.say
+	var live func() *standin.Live
+	if fixtures.Mode(s.options.mode) == fixtures.NewEpisodes {
+		live = func() *standin.Live { return &standin.Live{Server: real} }
+	}
+	if s.options.listen.address != "" {
+		return s.playHTTP(rules, standin.EndpointOptions{ServeOptions: options, NewLive: live})
+	}
+	if live != nil {
+		options.Live = live()
+	}
+	return s.playStdio(standin.NewStreamPlayer(s.recorded.events, rules), options)
+}
+
+// playStdio serves until the client has ended or a signal ends the process, and prints how the
+// client differed from the recorded one.
+func (s *service) playStdio(player *standin.Player, options standin.ServeOptions) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	wanted := untilSignal(cancel)
+	conn, err := transport.Stdio{In: s.std.in, Out: s.std.out}.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	notices := newNotices(s.errs, s.recorded.door)
+	options.Say = notices.print
 	err = standin.Serve(ctx, conn, player, options)
-	introduced, verdicts := otherwise(player)
-	teller.end(player, slices.Concat(introduced, verdicts))
+	introduced, verdicts := differing(player)
+	notices.end(player, slices.Concat(introduced, verdicts))
 	for _, text := range advice(verdicts) {
-		fmt.Fprintf(plainTo(errs), "mcprec: %s\n", plain(text))
+		fmt.Fprintf(plainTo(s.errs), "mcprec: %s\n", plain(text))
 	}
 	if options.Live != nil {
 		err = errors.Join(err, options.Live.Err())
 		if added := options.Live.Added(); len(added) > 0 {
-			err = errors.Join(err, keep(added))
+			err = errors.Join(err, s.keep(added, standin.Extend))
 		}
 	}
 	if sig := wanted(); sig != nil {
 		return &status{code: exitFine, signal: sig}
 	}
-	if err == nil && o.fail && len(verdicts) > 0 {
+	if err == nil && s.options.fail && len(verdicts) > 0 {
 		return verdictError
 	}
 	return err
 }
 
-// otherwise returns the verdicts on what the client did not do as the recorded one did: what
-// it asked, and what it answered when it was asked. How it introduced itself, as with
-// another revision, is apart: that is no fault, for it was told the recorded one and went
-// on with it.
-func otherwise(player *standin.Player) (introduced, verdicts []match.StepVerdict) {
+// keep adds events to the recording and to its file.
+func (s *service) keep(added []store.Event, extend func(recorded, added []store.Event) []store.Event) error {
+	fmt.Fprintf(plainTo(s.errs), "mcprec: %s: %s added\n", s.recorded.name, phrase.Plural(len(added), "frame"))
+	for i := range added {
+		added[i] = s.recorded.door.event(added[i])
+	}
+	s.recorded.events = extend(s.recorded.events, added)
+	return replaceFile(s.recorded.file, func(w io.Writer) error { return encode(w, jsonl.Each(s.recorded.events)) })
+}
+
+// differing returns the verdicts on what the client did otherwise than the recorded one: what
+// it asked, and what it answered. How it introduced itself, such as with another revision, is
+// apart and no fault: it was told the recorded revision and went on with it.
+func differing(player *standin.Player) (introduced, verdicts []match.StepVerdict) {
 	verdicts = player.Close()
 	for _, v := range player.Verdicts() {
 		switch {
@@ -254,8 +292,8 @@ func otherwise(player *standin.Player) (introduced, verdicts []match.StepVerdict
 	return introduced, verdicts
 }
 
-// untilSignal cancels at the first signal that asks a process to end, and returns
-// a function that says which it was, nil: none.
+// untilSignal cancels at the first signal that asks a process to end. The function that it
+// returns stops that, and returns the signal, or nil if there was none.
 func untilSignal(cancel context.CancelFunc) func() os.Signal {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -19,7 +19,6 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/streamable"
 )
@@ -69,8 +68,7 @@ func (o *listenOptions) check(mode fixtures.Mode, command []string) error {
 	return nil
 }
 
-// real returns the real server, which is reached as the recorded one was; nil: there is
-// none.
+// real returns the real server, which is reached as the recorded one was; nil if there is none.
 func (o *listenOptions) real(errs io.Writer, command []string, events []store.Event) (transport.Transport, error) {
 	switch {
 	case o.target != "":
@@ -87,49 +85,15 @@ func (o *listenOptions) real(errs io.Writer, command []string, events []store.Ev
 	return nil, nil
 }
 
-// served are the sessions that clients had, as they end.
-type served struct {
-	std  streams
-	errs io.Writer
-	door door
-	keep func(standin.Served) error // takes in what was added
-
-	mu       sync.Mutex
-	verdicts int
-	err      error
-}
-
-// watch returns what reports on one session, while it is served and at its end.
-func (s *served) watch() (say func(text string), done func(standin.Served)) {
-	teller := newTeller(s.errs, s.door)
-	return teller.say, func(session standin.Served) {
-		_, verdicts := otherwise(session.Player)
-		teller.end(session.Player, verdicts)
-		if session.Unsent > 0 {
-			fmt.Fprintf(s.errs, "mcprec: %s had no stream to go out on: of no open request, and the client asked for no other stream\n", phrase.Plural(session.Unsent, "message"))
-		}
-		fault := error(nil)
-		if len(session.Added) > 0 {
-			fault = s.keep(session)
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.verdicts += len(verdicts)
-		s.err = errors.Join(s.err, fault)
-		if !errors.Is(session.Err, context.Canceled) {
-			s.err = errors.Join(s.err, session.Err)
-		}
-	}
-}
-
-// playHTTP serves to all who ask until somebody wants this process gone.
-func playHTTP(o serveOptions, events []store.Event, rules match.Rules, options standin.EndpointOptions, s *served) error {
-	listener, err := net.Listen("tcp", o.listen.address)
+// playHTTP serves to every client until a signal ends the process.
+func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) error {
+	address := s.options.listen.address
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return usagef("--listen %s: %v", o.listen.address, err)
+		return usagef("--listen %s: %v", address, err)
 	}
-	options.Origins, options.Watch = o.listen.origins, s.watch
-	endpoint := standin.NewEndpoint(events, rules, options)
+	options.Origins, options.Watch = s.options.listen.origins, s.watch
+	endpoint := standin.NewEndpoint(s.recorded.events, rules, options)
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	interrupted, cancel := context.WithCancel(ctx)
@@ -150,7 +114,7 @@ func playHTTP(o serveOptions, events []store.Event, rules match.Rules, options s
 	endpoint.Close()
 	patience, stop := context.WithTimeout(ctx, time.Second)
 	defer stop()
-	if server.Shutdown(patience) != nil { // somebody does not read
+	if server.Shutdown(patience) != nil { // a client does not read
 		end()
 	}
 	err = errors.Join(err, server.Close())
@@ -158,64 +122,32 @@ func playHTTP(o serveOptions, events []store.Event, rules match.Rules, options s
 	_ = wanted()
 	switch {
 	case err != nil:
-		return fmt.Errorf("serve --listen %s: %w", o.listen.address, err)
-	case s.err == nil && o.fail && s.verdicts > 0:
+		return fmt.Errorf("serve --listen %s: %w", address, err)
+	case s.err == nil && s.options.fail && s.verdicts > 0:
 		return verdictError
 	}
 	return s.err
 }
 
-// episodes is a recording that is served, and to which what is new is added. It holds the
-// events.
-type episodes struct {
-	std     streams
-	errs    io.Writer // standard error; never waits for its reader
-	o       serveOptions
-	file    string
-	name    string
-	command []string
-	events  []store.Event
-	door    door // of what is said of them
-}
-
-// play serves on stdio or over HTTP, and asks the real server where that is wanted.
-func (e *episodes) play(rules match.Rules, options standin.ServeOptions) error {
-	real, err := e.o.listen.real(e.errs, e.command, e.events)
-	if err != nil {
-		return err
-	}
-	live := func() *standin.Live { return &standin.Live{Server: real} }
-	if e.o.listen.address == "" {
-		if fixtures.Mode(e.o.mode) == fixtures.NewEpisodes {
-			options.Live = live()
+// watch returns the functions that report on one session: while it is served, and at its end.
+func (s *service) watch() (say func(text string), done func(standin.Served)) {
+	notices := newNotices(s.errs, s.recorded.door)
+	return notices.print, func(session standin.Served) {
+		_, verdicts := differing(session.Player)
+		notices.end(session.Player, verdicts)
+		if session.Unsent > 0 {
+			fmt.Fprintf(s.errs, "mcprec: %s had no stream to go out on: of no open request, and the client asked for no other stream\n", phrase.Plural(session.Unsent, "message"))
 		}
-		return playServer(e.std, e.errs, e.o, e.door, standin.NewStreamPlayer(e.events, rules), options, func(added []store.Event) error {
-			return e.keep(added, standin.Extend)
-		})
+		var fault error
+		if len(session.Added) > 0 {
+			fault = s.keep(session.Added, func(recorded, _ []store.Event) []store.Event { return session.Extend(recorded) })
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.verdicts += len(verdicts)
+		s.err = errors.Join(s.err, fault)
+		if !errors.Is(session.Err, context.Canceled) {
+			s.err = errors.Join(s.err, session.Err)
+		}
 	}
-	over := standin.EndpointOptions{ServeOptions: options}
-	if fixtures.Mode(e.o.mode) == fixtures.NewEpisodes {
-		over.NewLive = live
-	}
-	keep := func(session standin.Served) error {
-		return e.keep(session.Added, func(recorded, _ []store.Event) []store.Event { return session.Extend(recorded) })
-	}
-	return playHTTP(e.o, e.events, rules, over, &served{std: e.std, errs: e.errs, door: e.door, keep: keep})
-}
-
-// keep adds what passed to the file.
-func (e *episodes) keep(added []store.Event, extend func(recorded, added []store.Event) []store.Event) error {
-	fmt.Fprintf(plainTo(e.errs), "mcprec: %s: %s added\n", e.name, phrase.Plural(len(added), "frame"))
-	d, err := e.o.door(nil)
-	if err != nil {
-		return err
-	}
-	d = d.of(store.Header{Command: e.command, URL: e.o.listen.target})
-	for i := range added {
-		added[i] = d.event(added[i])
-	}
-	e.events = extend(e.events, added)
-	return replaceFile(e.file, func(w io.Writer) error {
-		return encode(w, jsonl.Each(e.events))
-	})
 }

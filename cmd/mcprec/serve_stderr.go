@@ -118,62 +118,62 @@ func (b *backgroundWriter) Close() error {
 	}
 }
 
-// teller writes to w what there is to say of one session that is served: each text once,
-// and no more than toldAtOnce.
-type teller struct {
+// notices prints what is to be said of one session that is served: each text once, and no more
+// than maxNotices.
+type notices struct {
 	w    io.Writer
 	door door
 
-	mu     sync.Mutex
-	said   map[string]bool
-	room   int // how many more are said
-	unsaid int
+	mu       sync.Mutex
+	printed  map[string]bool
+	left     int // how many more are printed
+	withheld int
 }
 
-// toldAtOnce is how many lines a teller writes while the session is served, and again at
-// its end: a client may go on for ever to ask for what was not recorded.
-const toldAtOnce = 20
+// maxNotices is how many lines are printed while a session is served, and again at its end: a
+// client may go on for ever to ask for what was not recorded.
+const maxNotices = 20
 
-func newTeller(w io.Writer, d door) *teller {
-	return &teller{w: w, door: d, said: map[string]bool{}, room: toldAtOnce}
+func newNotices(w io.Writer, d door) *notices {
+	return &notices{w: w, door: d, printed: map[string]bool{}, left: maxNotices}
 }
 
-func (t *teller) say(text string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (n *notices) print(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	switch {
-	case t.said[text]: // a client that tries again gets an answer that says so again
-	case t.room > 0:
-		t.said[text] = true
-		t.room--
-		fmt.Fprintf(plainTo(t.w), "mcprec: %s\n", plain(t.door.text(text)))
+	case n.printed[text]: // a client that tries again gets an answer that says so again
+	case n.left > 0:
+		n.printed[text] = true
+		n.left--
+		fmt.Fprintf(plainTo(n.w), "mcprec: %s\n", plain(n.door.text(text)))
 	default:
-		if t.unsaid++; t.unsaid == 1 {
-			fmt.Fprintf(t.w, "mcprec: more lines of this session are counted, and not shown\n")
+		if n.withheld++; n.withheld == 1 {
+			fmt.Fprintf(n.w, "mcprec: more lines of this session are counted, and not shown\n")
 		}
 	}
 }
 
-// end writes what is known at the end of the session: how many lines were not written, and
-// the verdicts that say did not get while it was served.
-func (t *teller) end(player *standin.Player, verdicts []match.StepVerdict) {
-	t.count()
-	t.room = toldAtOnce
-	told := map[string]bool{}
+// end prints how many lines were withheld, and the verdicts that were not printed while the
+// session was served.
+func (n *notices) end(player *standin.Player, verdicts []match.StepVerdict) {
+	n.printWithheld()
+	n.left = maxNotices
+	found := map[string]bool{}
 	for _, v := range player.Findings() {
-		told[v.String()] = true
+		found[v.String()] = true
 	}
 	for _, v := range verdicts {
-		if !told[v.String()] {
-			t.say(v.String())
+		if !found[v.String()] {
+			n.print(v.String())
 		}
 	}
-	t.count()
+	n.printWithheld()
 }
 
-func (t *teller) count() {
-	if t.unsaid > 0 {
-		fmt.Fprintf(t.w, "mcprec: %s more of this session not shown\n", phrase.Plural(t.unsaid, "line"))
+func (n *notices) printWithheld() {
+	if n.withheld > 0 {
+		fmt.Fprintf(n.w, "mcprec: %s more of this session not shown\n", phrase.Plural(n.withheld, "line"))
 	}
-	t.unsaid = 0
+	n.withheld = 0
 }

@@ -22,19 +22,17 @@ import (
 	"github.com/mcprec/mcprec/store/jsonl"
 )
 
-// session is what a SESSION argument means.
+// session is what a SESSION argument names.
 type session struct {
 	name  string          // for messages
 	id    store.SessionID // "" for a fixture
 	start time.Time       // of a session in the store
-	db    *boltstore.Store
-	file  io.ReadCloser
+	db    *openedStore    // nil for a fixture
+	file  io.ReadCloser   // of a fixture
 	cmd   *cobra.Command
-
-	door door // what its events pass
-
+	door  door // masks its events
 	lines bool // of a fixture: event N is line N
-	wreck bool // of the store: what can be saved of it
+	wreck bool // of the store: yield what can be saved of it
 }
 
 const sessionHelp = `SESSION is an id, a unique prefix of one, the path of a fixture, - for a
@@ -46,27 +44,23 @@ func openSession(cmd *cobra.Command, h home, arg string) (*session, error) {
 	if arg == "-" || looksLikeFile(arg) {
 		return openFixture(cmd, h, arg)
 	}
-	db, err := h.open(boltstore.Options{})
+	db, err := openStore(cmd, h)
 	if err != nil {
 		return nil, err
 	}
-	d, err := h.door(db)
+	found, err := findSession(cmd.Context(), db, arg)
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, db.Odd(), db.Store.Close())
 	}
-	found, err := findSession(cmd.Context(), db, h, arg)
-	if err != nil {
-		return nil, errors.Join(err, db.Odd(), db.Close())
-	}
-	return &session{name: "session " + string(found.ID), id: found.ID, start: found.Start, db: db, cmd: cmd, door: d.of(found.Header)}, nil
+	return &session{name: "session " + string(found.ID), id: found.ID, start: found.Start, db: db, cmd: cmd, door: db.door.of(found.Header)}, nil
 }
 
 func openFixture(cmd *cobra.Command, h home, arg string) (*session, error) {
 	d, err := h.door(nil)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case arg == "-":
+	}
+	if arg == "-" {
 		return &session{name: "standard input", file: io.NopCloser(cmd.InOrStdin()), door: d}, nil
 	}
 	f, err := openFile(arg)
@@ -74,7 +68,7 @@ func openFixture(cmd *cobra.Command, h home, arg string) (*session, error) {
 		return nil, err
 	}
 	head := make([]byte, 4096)
-	n, _ := f.ReadAt(head, 0)            // a pipe has no places: it is not asked which line
+	n, _ := f.ReadAt(head, 0)            // a pipe cannot be read twice: its lines are not named
 	_, other := foreign.Detect(head[:n]) // our own form has an event a line
 	return &session{name: arg, file: f, lines: n > 0 && !other, door: d}, nil
 }
@@ -105,7 +99,7 @@ func openFile(name string) (*os.File, error) {
 }
 
 // findSession returns the only session with the prefix, or the newest for "".
-func findSession(ctx context.Context, db *boltstore.Store, h home, prefix string) (none store.Session, _ error) {
+func findSession(ctx context.Context, db *openedStore, prefix string) (none store.Session, _ error) {
 	limit := 11
 	if prefix == "" {
 		limit = 1
@@ -123,13 +117,9 @@ func findSession(ctx context.Context, db *boltstore.Store, h home, prefix string
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		d, err := h.door(db)
-		if err != nil {
-			return none, err
-		}
 		var list strings.Builder
 		for _, s := range found[:min(len(found), 10)] {
-			line := fmt.Sprintf("\n  %s  %s  %s", s.ID, s.Start.Local().Format(time.DateTime), plain(d.header(s.Header).Label))
+			line := fmt.Sprintf("\n  %s  %s  %s", s.ID, s.Start.Local().Format(time.DateTime), plain(db.door.header(s.Header).Label))
 			list.WriteString(strings.TrimRight(line, " "))
 		}
 		if len(found) > 10 {
@@ -194,26 +184,54 @@ func (s *session) exact(ctx context.Context, from uint64, o store.ReadOptions) i
 	}
 }
 
-// Close lets go of the store or the file.
+// Close closes the file, or the store, which it tidies.
 func (s *session) Close() error {
-	if s.db == nil {
-		return s.file.Close()
+	if s.db != nil {
+		return s.db.Close()
 	}
-	return closeStore(s.cmd, s.db)
+	return s.file.Close()
 }
 
-// closeStore tidies the store and closes it: what recorders that died have left
-// in spools is moved in, as far as that is quick. If that fails the command has
-// not: the spool is still there and still read.
-func closeStore(cmd *cobra.Command, db *boltstore.Store) error {
+// release is Close for commands that must not change the store.
+func (s *session) release() error {
+	if s.db != nil {
+		return s.db.Store.Close()
+	}
+	return s.file.Close()
+}
+
+// openedStore is a store whose Close tidies it.
+type openedStore struct {
+	*boltstore.Store
+	door door // masks what is shown of it
+	cmd  *cobra.Command
+}
+
+// openStore opens the store of a command.
+func openStore(cmd *cobra.Command, h home) (*openedStore, error) {
+	db, err := h.open(boltstore.Options{})
+	if err != nil {
+		return nil, err
+	}
+	d, err := h.door(db)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &openedStore{db, d, cmd}, nil
+}
+
+// Close moves the spools of dead recorders into the databases, as far as that is quick, and
+// closes the store. If the moving fails, the command does not: the spools are still there and
+// still read.
+func (s *openedStore) Close() error {
 	defer frugal()()
-	if err := db.Exposed(); err != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %v\n", err)
+	if err := s.Exposed(); err != nil {
+		fmt.Fprintf(s.cmd.ErrOrStderr(), "mcprec: %v\n", err)
 	}
-	if err := db.FoldDead(context.Background()); err != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: tidying the store: %v\n", err)
+	if err := s.FoldDead(context.Background()); err != nil {
+		fmt.Fprintf(s.cmd.ErrOrStderr(), "mcprec: tidying the store: %v\n", err)
 	}
-	return db.Close()
+	return s.Store.Close()
 }
 
 // encode writes events as fixture text.

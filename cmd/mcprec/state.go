@@ -134,7 +134,7 @@ func statesAt(ctx context.Context, s *session, points []point) ([]*state.State, 
 	if s.db != nil {
 		var states []*state.State
 		for _, p := range points { // checkpoints shorten the way
-			f, err := cache{s.db, s.id, s.door}.foldUntil(ctx, p.isPast)
+			f, err := checkpoints{s.db.Store, s.id, s.door}.foldUntil(ctx, p.isPast)
 			if err != nil {
 				return nil, err
 			}

@@ -14,7 +14,6 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/boltstore"
 )
 
 // statsLabels is how many labels the text has: those that take most.
@@ -102,15 +101,11 @@ func (c *counts) add(s store.Session, stored int64) {
 }
 
 func runStats(cmd *cobra.Command, o statsOptions) (err error) {
-	db, err := o.open(boltstore.Options{})
+	db, err := openStore(cmd, o.home)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore(cmd, db)) }()
-	d, err := o.door(db)
-	if err != nil {
-		return err
-	}
+	defer closeInto(&err, db)
 	usage, err := db.Usage(cmd.Context())
 	x := statistics{
 		Store: db.Info().Location, Spools: usage.Spools.Files, SpoolBytes: usage.Spools.Bytes,
@@ -128,7 +123,7 @@ func runStats(cmd *cobra.Command, o statsOptions) (err error) {
 		if serr != nil {
 			err = errors.Join(err, serr) // the other parts are still counted
 		} else if o.labels.of(s.Header) {
-			s.Header = d.header(s.Header)
+			s.Header = db.door.header(s.Header)
 			x.add(s, usage.Stored[s.ID])
 			for _, label := range (&labels{s.Label, s.Labels}).list() {
 				c := x.Labels[label]

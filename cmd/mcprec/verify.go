@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"iter"
 	"strings"
@@ -37,14 +36,27 @@ Exit codes: 0 fine, 1 a fault was found, 2 usage, 3 data that cannot be read.`,
 			}
 			v := verification{cmd: cmd, door: d}
 			if len(args) == 0 {
-				return v.store(h)
+				err = v.store(h)
 			}
+			h.secrets.show = true // so that no key is made in what is opened
 			for _, arg := range args {
-				if err := v.session(h, arg); err != nil {
+				s, err := openSession(cmd, h, arg)
+				if err != nil {
+					return err
+				}
+				v.log(s.name, s.exact(cmd.Context(), 1, store.ReadOptions{}), "")
+				if err := s.release(); err != nil {
 					return err
 				}
 			}
-			return v.conclude()
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s, %s, %s\n", phrase.Plural(v.sessions, "session"), phrase.Plural(v.events, "event"), phrase.Plural(len(v.faults), "fault"))
+			if len(v.faults) > 0 {
+				return verdictError
+			}
+			return nil
 		},
 	}
 	h.addFlags(cmd)
@@ -54,15 +66,15 @@ Exit codes: 0 fine, 1 a fault was found, 2 usage, 3 data that cannot be read.`,
 // unclosed is why a log may have no end, and what that means.
 const unclosed = "its recorder died, or it was cut; frames that waited for a slow disk then are missing, and nobody counted them"
 
-// verification collects what is found.
+// verification counts what was checked, and prints what is wrong.
 type verification struct {
 	cmd              *cobra.Command
-	door             door // what it says of a session passes it
+	door             door // masks what is printed of a session
 	sessions, events uint64
 	faults           []string
 }
 
-// fault says a fault, once: who lists or reads a session may meet again what the check of
+// fault prints a fault once: listing or reading a session may return again what the check of
 // the store's structures has found.
 func (v *verification) fault(err error) {
 	text := err.Error()
@@ -75,6 +87,7 @@ func (v *verification) fault(err error) {
 	fmt.Fprintf(v.cmd.OutOrStdout(), "fault: %s\n", plain(text))
 }
 
+// store checks the store's structures and all of its sessions.
 func (v *verification) store(h home) (err error) {
 	db, err := h.open(boltstore.Options{})
 	if err != nil {
@@ -92,21 +105,6 @@ func (v *verification) store(h home) (err error) {
 		}
 		v.log("session "+string(s.ID), db.Read(ctx, s.ID, 1, store.ReadOptions{}), s.State)
 	}
-	return v.conclude()
-}
-
-func (v *verification) session(h home, arg string) (err error) {
-	h.secrets.show = true // it reads what is there, and makes no key for it
-	s, err := openSession(v.cmd, h, arg)
-	if err != nil {
-		return err
-	}
-	if s.db != nil {
-		defer closeInto(&err, s.db)
-	} else {
-		defer closeInto(&err, s)
-	}
-	v.log(s.name, s.exact(context.Background(), 1, store.ReadOptions{}), "")
 	return nil
 }
 
@@ -141,12 +139,4 @@ func (v *verification) log(name string, events iter.Seq2[store.Event, error], st
 	if seq, sealed := check.Head(); !sealed && state != store.Live {
 		fmt.Fprintf(v.cmd.OutOrStdout(), "%s: ends at event %d without being closed: %s\n", name, seq, unclosed)
 	}
-}
-
-func (v *verification) conclude() error {
-	fmt.Fprintf(v.cmd.OutOrStdout(), "%s, %s, %s\n", phrase.Plural(v.sessions, "session"), phrase.Plural(v.events, "event"), phrase.Plural(len(v.faults), "fault"))
-	if len(v.faults) > 0 {
-		return verdictError
-	}
-	return nil
 }
