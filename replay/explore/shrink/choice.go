@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"hash/fnv"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -17,10 +19,10 @@ import (
 
 // choice is what a candidate is made of.
 type choice struct {
-	keep     []bool // by part; down-closed
+	keep     []bool // by part; none without its needs
 	alone    []bool // by group: its frames stand together
 	extras   bool
-	bare     map[edit]bool
+	edits    map[edit]bool
 	capacity replay.Capacity
 }
 
@@ -63,7 +65,10 @@ func (x choice) key() key {
 	}
 	b = binary.LittleEndian.AppendUint64(b, uint64(x.capacity.C2S))
 	b = binary.LittleEndian.AppendUint64(b, uint64(x.capacity.S2C))
-	for _, e := range sortedEdits(x.bare) {
+	edits := slices.SortedFunc(maps.Keys(x.edits), func(a, b edit) int {
+		return cmp.Or(cmp.Compare(a.frame, b.frame), cmp.Compare(a.in, b.in), cmp.Compare(a.key, b.key))
+	})
+	for _, e := range edits {
 		b = binary.LittleEndian.AppendUint32(b, uint32(e.frame))
 		b = append(b, e.in+"/"+e.key+";"...)
 	}
@@ -79,58 +84,50 @@ func flag(v bool) byte {
 	return 0
 }
 
-// order returns the kept frames in the candidate's order: as recorded, but a
-// group that stands alone has its frames together where its first one was.
+// order returns the kept frames in the candidate's order: as recorded, but the frames of
+// a group that stands alone stand together, from its first.
 func (c *cut) order(x choice) []int {
 	var list []int
-	told := map[int]bool{}
-	for f := range c.frames {
-		p := c.partOf[f]
+	done := map[int]bool{}
+	for f, p := range c.partOf {
 		g := c.groupOf[p]
 		switch {
-		case !x.keep[p] || told[g]:
-		case x.alone[g]:
-			told[g] = true
-			list = append(list, c.framesOf(g, x.keep)...)
-		default:
+		case !x.keep[p] || done[g]:
+		case !x.alone[g]:
 			list = append(list, f)
+		default:
+			done[g] = true
+			from := len(list)
+			for _, p := range c.groups[g] {
+				if x.keep[p] {
+					list = append(list, c.parts[p].frames...)
+				}
+			}
+			slices.Sort(list[from:])
 		}
 	}
 	return list
 }
 
-// framesOf returns the kept frames of a group as recorded.
-func (c *cut) framesOf(group int, keep []bool) []int {
-	var list []int
-	for _, p := range c.groups[group] {
-		if keep[p] {
-			list = append(list, c.parts[p].frames...)
-		}
-	}
-	slices.Sort(list)
-	return list
-}
-
-// ordered reports whether all that a part needs stands before it in the order.
+// ordered reports whether every need of a part still stands before it, if it did in the
+// recording. Within a group all is as recorded.
 func (c *cut) ordered(x choice, order []int) bool {
 	at := make(map[int]int, len(order))
 	for i, f := range order {
 		at[f] = i
 	}
 	for i, p := range c.parts {
-		if !x.keep[i] {
-			continue
-		}
 		for _, n := range p.needs {
-			if n.inside { // one group: as recorded
+			if !x.keep[i] || n.inside {
 				continue
 			}
-			met := slices.ContainsFunc(n.any, func(other int) bool {
-				return x.keep[other] && at[last(c.parts[other].frames)] < at[p.frames[0]]
-			})
-			recorded := slices.ContainsFunc(n.any, func(other int) bool {
-				return last(c.parts[other].frames) < p.frames[0]
-			})
+			met, recorded := false, false
+			for _, other := range n.any {
+				frames := c.parts[other].frames
+				last := frames[len(frames)-1]
+				recorded = recorded || last < p.frames[0]
+				met = met || x.keep[other] && at[last] < at[p.frames[0]]
+			}
 			if recorded && !met {
 				return false
 			}
@@ -139,18 +136,15 @@ func (c *cut) ordered(x choice, order []int) bool {
 	return true
 }
 
-func last(list []int) int { return list[len(list)-1] }
-
-// build writes the candidate's session, and from which frame each of its Seqs is.
+// build writes the candidate's session, and returns from which frame each of its Seqs is.
 func (c *cut) build(x choice) (events []store.Event, from map[uint64]int) {
 	from = map[uint64]int{}
 	seqs := map[uint64]uint64{} // old → new, of frames
 	var times []time.Duration
-	add := func(e store.Event) uint64 {
+	add := func(e store.Event) {
 		e.Seq = uint64(len(events) + 1)
 		times = append(times, e.At)
 		events = append(events, e)
-		return e.Seq
 	}
 	for _, e := range c.opened {
 		add(e)
@@ -159,23 +153,25 @@ func (c *cut) build(x choice) (events []store.Event, from map[uint64]int) {
 	if !x.extras {
 		extras = nil
 	}
-	frames := uint64(0)
+	addExtras := func(before uint64) {
+		for ; len(extras) > 0 && extras[0].Seq < before; extras = extras[1:] {
+			if e, ok := deliveredOf(extras[0], seqs); ok {
+				add(e)
+			}
+		}
+	}
 	for _, f := range c.order(x) {
 		e := c.frames[f]
-		for ; len(extras) > 0 && extras[0].Seq < e.Seq; extras = extras[1:] {
-			addExtra(add, extras[0], seqs)
-		}
-		old := e.Seq
-		e.Payload = strip(e.Payload, f, x.bare)
-		seqs[old] = add(e)
-		from[seqs[old]] = f
-		frames++
+		addExtras(e.Seq)
+		e.Payload = strip(e.Payload, f, x.edits)
+		seq := uint64(len(events) + 1)
+		seqs[e.Seq], from[seq] = seq, f
+		add(e)
 	}
-	for _, e := range extras {
-		addExtra(add, e, seqs)
-	}
+	addExtras(math.MaxUint64)
 	if c.closed.Kind != "" {
-		add(store.Event{Kind: store.Closed, At: c.closed.At, Payload: store.EncodePayload(store.ClosedInfo{Frames: frames})})
+		info := store.ClosedInfo{Frames: uint64(len(from))}
+		add(store.Event{Kind: store.Closed, At: c.closed.At, Payload: store.EncodePayload(info)})
 	}
 	slices.Sort(times)
 	for i := range events {
@@ -184,28 +180,22 @@ func (c *cut) build(x choice) (events []store.Event, from map[uint64]int) {
 	return events, from
 }
 
-// addExtra adds an event that is no frame. One that says how far frames were
-// delivered says so of those that are left, or is left out.
-func addExtra(add func(store.Event) uint64, e store.Event, seqs map[uint64]uint64) {
+// deliveredOf corrects how far an event says that frames were delivered, and reports false
+// if none of those frames is left. Other events stay as they are.
+func deliveredOf(e store.Event, seqs map[uint64]uint64) (store.Event, bool) {
 	if e.Kind != store.Delivered {
-		add(e)
-		return
+		return e, true
 	}
 	info, err := store.DecodePayload[store.DeliveredInfo](e)
-	if err != nil {
-		return
-	}
 	upto := uint64(0)
 	for old, seq := range seqs {
 		if old <= info.Upto {
 			upto = max(upto, seq)
 		}
 	}
-	if upto > 0 {
-		info.Upto = upto
-		e.Payload = store.EncodePayload(info)
-		add(e)
-	}
+	info.Upto = upto
+	e.Payload = store.EncodePayload(info)
+	return e, err == nil && upto > 0
 }
 
 // edit makes one frame's payload smaller: a member that no schema wants is taken
@@ -214,17 +204,6 @@ type edit struct {
 	frame int
 	in    string // "params", "result", "params/_meta" or "result/_meta"
 	key   string
-}
-
-func sortedEdits(set map[edit]bool) []edit {
-	list := make([]edit, 0, len(set))
-	for e := range set {
-		list = append(list, e)
-	}
-	slices.SortFunc(list, func(a, b edit) int {
-		return cmp.Or(cmp.Compare(a.frame, b.frame), cmp.Compare(a.in, b.in), cmp.Compare(a.key, b.key))
-	})
-	return list
 }
 
 // required are the members that the schemas of any revision want, or that name,
@@ -288,12 +267,12 @@ func encode(list []member) json.RawMessage {
 	return append(b, '}')
 }
 
-// edits lists what may be taken out of a frame. Batches and noise stay as they are.
-func edits(frame int, e store.Event) []edit {
+// edits lists the members that may be taken out of a frame. Batches and noise stay as they
+// are.
+func edits(frame int, e store.Event) (list []edit) {
 	if !json.Valid(e.Payload) {
 		return nil
 	}
-	var list []edit
 	top := object(e.Payload)
 	method := ""
 	for _, m := range top {
@@ -301,33 +280,26 @@ func edits(frame int, e store.Event) []edit {
 			_ = json.Unmarshal(m.raw, &method)
 		}
 	}
-	for _, m := range top {
-		if m.key != "params" && m.key != "result" {
+	for _, body := range top {
+		in := body.key
+		if in != "params" && in != "result" {
 			continue
 		}
-		for _, inner := range object(m.raw) {
-			list = append(list, editsOf(frame, m.key, method, inner)...)
+		for _, m := range object(body.raw) {
+			switch {
+			case m.key == mcp.MemberMeta:
+				for _, meta := range object(m.raw) {
+					if meta.key != mcp.MemberProgressToken && !strings.HasPrefix(meta.key, mcp.MetaPrefix) {
+						list = append(list, edit{frame, in + "/_meta", meta.key})
+					}
+				}
+			case !required[m.key], slices.Contains(optional[method], m.key),
+				in == "result" && emptied[m.key] && len(m.raw) > 2 && m.raw[0] == '[':
+				list = append(list, edit{frame, in, m.key})
+			}
 		}
 	}
 	return list
-}
-
-func editsOf(frame int, in, method string, m member) []edit {
-	switch {
-	case m.key == mcp.MemberMeta:
-		var list []edit
-		for _, meta := range object(m.raw) {
-			if meta.key != mcp.MemberProgressToken && !strings.HasPrefix(meta.key, mcp.MetaPrefix) {
-				list = append(list, edit{frame, in + "/_meta", meta.key})
-			}
-		}
-		return list
-	case !required[m.key], slices.Contains(optional[method], m.key):
-		return []edit{{frame, in, m.key}}
-	case in == "result" && emptied[m.key] && len(m.raw) > 2 && m.raw[0] == '[':
-		return []edit{{frame, in, m.key}}
-	}
-	return nil
 }
 
 // strip applies the edits of a frame; without any it returns the payload as it is.

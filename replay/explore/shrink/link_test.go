@@ -109,7 +109,7 @@ var partsTests = []struct{ name, session, want string }{
 
 func TestParts(t *testing.T) {
 	for _, test := range partsTests {
-		if got := partsText(take(script(frames(test.session)...), false)); got != test.want {
+		if got := partsText(takeApart(script(frames(test.session)...), false)); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
 	}

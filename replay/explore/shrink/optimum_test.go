@@ -25,12 +25,12 @@ func optimum(s *shrink, c replay.Capacity) int {
 		for p := range x.keep {
 			x.keep[p] = set>>p&1 == 1
 		}
-		if s.count(x) >= best || !s.isLower(x.keep) {
+		if s.size(x.parts()) >= best || !s.isLower(x.keep) {
 			continue
 		}
 		events, _ := s.build(x)
 		if s.try(Candidate{Events: events, Capacity: c}).Fingerprint == s.want {
-			best = s.count(x)
+			best = s.size(x.parts())
 		}
 	}
 	return best
@@ -38,7 +38,7 @@ func optimum(s *shrink, c replay.Capacity) int {
 
 func (c *cut) isLower(keep []bool) bool {
 	for i, p := range c.parts {
-		if keep[i] && !p.stands(keep) {
+		if keep[i] && !p.legal(keep) {
 			return false
 		}
 	}
@@ -54,7 +54,7 @@ func TestOptimum(t *testing.T) {
 		events := randomSession(rng, 10+rng.IntN(30), rng.IntN(3) == 0)
 		c := replay.Capacity{C2S: replay.Room(rng.IntN(4)), S2C: replay.Room(rng.IntN(4))}
 		try := Closed(randomModel(rng), randomModel(rng))
-		s := &shrink{cut: take(events, false), try: try}
+		s := &shrink{cut: takeApart(events, false), try: try}
 		s.want = try(Candidate{Events: events, Capacity: c}).Fingerprint
 		if s.want == "" || len(s.parts) < 7 || len(s.parts) > scale(12, 16) {
 			continue
@@ -83,12 +83,12 @@ func TestLegal(t *testing.T) {
 		if fault := illegal(events); fault != "" {
 			t.Fatalf("the session itself: %s\n%s", fault, lines(events))
 		}
-		s := &shrink{cut: take(events, false)}
+		s := &shrink{cut: takeApart(events, false)}
 		x := s.all()
 		for p := range x.keep {
 			x.keep[p] = rng.IntN(3) > 0
 		}
-		s.lower(x.keep)
+		s.dropIllegal(x.keep)
 		for g := range x.alone {
 			x.alone[g] = rng.IntN(3) == 0
 		}

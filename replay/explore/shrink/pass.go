@@ -8,17 +8,6 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// passes goes over one candidate; each pass takes what the one before has left.
-func (s *shrink) passes(f *found) {
-	for _, pass := range [...]func(*found) *found{
-		s.rendezvous, s.guess, s.truncate, s.dropGroups, s.dropParts, s.swap, s.serialise, s.stripPayloads,
-	} {
-		if g := pass(f); g != nil {
-			f = g
-		}
-	}
-}
-
 // rendezvous takes the room away: both directions', or one's.
 func (s *shrink) rendezvous(f *found) *found {
 	if s.opt.KeepCapacity || f.capacity == (replay.Capacity{}) {
@@ -50,7 +39,7 @@ func (s *shrink) guess(f *found) *found {
 	}
 	for _, x := range [...]choice{parts, groups} {
 		x.extras = false
-		s.raise(x.keep)
+		s.addNeeds(x.keep)
 		if g := s.accept(x); g != nil {
 			return g
 		}
@@ -72,7 +61,7 @@ func (s *shrink) truncate(f *found) *found {
 			x.keep[s.partOf[i]] = true
 		}
 	}
-	s.raise(x.keep)
+	s.addNeeds(x.keep)
 	return s.accept(x)
 }
 
@@ -126,10 +115,10 @@ func (s *shrink) stripPayloads(f *found) *found {
 	}
 	with := func(left []edit) choice {
 		x := f.choice.clone()
-		x.bare = map[edit]bool{}
+		x.edits = map[edit]bool{}
 		for _, e := range all {
 			if !slices.Contains(left, e) {
-				x.bare[e] = true
+				x.edits[e] = true
 			}
 		}
 		return x
@@ -149,15 +138,22 @@ func (s *shrink) keptGroups(x choice) []int {
 	return groups
 }
 
-// swap puts something that was dropped in the place of one or two parts that
-// were kept and have, with what is inside of them, more frames: what dropping
-// alone cannot reach. Of what has frames alike, between the same kept ones, only one is tried.
+// swap puts something that was dropped in the place of one or two parts that were kept and
+// have, with all inside of them, more frames: dropping alone cannot reach that.
 func (s *shrink) swap(f *found) *found {
-	ins := s.ins(f.choice)
-	for _, out := range s.outs(f.choice) {
+	ins := s.dropped(f.choice)
+	for _, out := range s.replaceable(f.choice) {
 		for _, in := range ins {
-			x := s.swapped(f.choice, in, out)
-			if s.count(x) >= f.cost.frames {
+			x := f.choice.clone()
+			for _, p := range out {
+				x.keep[p] = false
+			}
+			s.dropIllegal(x.keep)
+			for _, p := range in {
+				x.keep[p] = true
+			}
+			s.addNeeds(x.keep)
+			if s.size(x.parts()) >= f.cost.frames {
 				continue
 			}
 			if g := s.accept(x); g != nil {
@@ -168,21 +164,29 @@ func (s *shrink) swap(f *found) *found {
 	return nil
 }
 
-// ins are the parts that were dropped, each with what it needs, and the groups
-// that were.
-func (s *shrink) ins(x choice) [][]int {
+// dropped lists the parts and the groups that were dropped, the smallest first. Of those
+// with frames alike, between the same kept ones, it has one.
+func (s *shrink) dropped(x choice) [][]int {
+	before := make([]int, len(s.frames)) // how many kept frames stand in front
+	kept := 0
+	for f, p := range s.partOf {
+		before[f] = kept
+		if x.keep[p] {
+			kept++
+		}
+	}
 	var list [][]int
 	seen := map[string]bool{}
-	before := s.before(x)
 	add := func(parts []int) {
-		p := s.profile(parts)
-		for _, part := range parts {
-			for _, f := range s.parts[part].frames {
-				p += fmt.Sprint(before[f], " ")
+		profile := ""
+		for _, p := range parts {
+			for _, f := range s.parts[p].frames {
+				profile += fmt.Sprint(s.frames[f].Dir, before[f], " ")
 			}
+			profile += "/"
 		}
-		if !seen[p] {
-			seen[p] = true
+		if !seen[profile] {
+			seen[profile] = true
 			list = append(list, parts)
 		}
 	}
@@ -200,31 +204,9 @@ func (s *shrink) ins(x choice) [][]int {
 	return list
 }
 
-// size is how many frames the parts have.
-func (s *shrink) size(parts []int) int {
-	n := 0
-	for _, p := range parts {
-		n += len(s.parts[p].frames)
-	}
-	return n
-}
-
-// before counts, for every frame, the kept ones in front of it.
-func (s *shrink) before(x choice) []int {
-	counts := make([]int, len(s.frames))
-	n := 0
-	for f := range s.frames {
-		counts[f] = n
-		if x.keep[s.partOf[f]] {
-			n++
-		}
-	}
-	return counts
-}
-
-// outs are the parts that were kept, those apart that go with one other part:
-// one at a time, then two.
-func (s *shrink) outs(x choice) [][]int {
+// replaceable lists the parts that were kept, without those that need one certain other
+// part: each alone, then every two.
+func (s *shrink) replaceable(x choice) [][]int {
 	var ones, twos [][]int
 	for _, p := range x.parts() {
 		if slices.ContainsFunc(s.parts[p].needs, func(n need) bool { return n.inside && len(n.any) == 1 }) {
@@ -238,38 +220,11 @@ func (s *shrink) outs(x choice) [][]int {
 	return append(ones, twos...)
 }
 
-func (s *shrink) swapped(x choice, in, out []int) choice {
-	x = x.clone()
-	for _, p := range out {
-		x.keep[p] = false
-	}
-	s.lower(x.keep)
-	for _, p := range in {
-		x.keep[p] = true
-	}
-	s.raise(x.keep)
-	return x
-}
-
-// profile is the directions of the frames of parts.
-func (s *shrink) profile(parts []int) string {
-	text := ""
-	for _, p := range parts {
-		for _, f := range s.parts[p].frames {
-			text += fmt.Sprint(s.frames[f].Dir, " ")
-		}
-		text += "/"
-	}
-	return text
-}
-
-// count is how many frames a choice has.
-func (s *shrink) count(x choice) int {
+// size is how many frames the parts have.
+func (c *cut) size(parts []int) int {
 	n := 0
-	for p, keep := range x.keep {
-		if keep {
-			n += len(s.parts[p].frames)
-		}
+	for _, p := range parts {
+		n += len(c.parts[p].frames)
 	}
 	return n
 }

@@ -62,15 +62,15 @@ type Result struct {
 	Boundary Boundary
 }
 
-// kept is how many candidates are remembered to go on from.
-const kept = 4
+// keptCandidates is how many candidates are remembered to go on from.
+const keptCandidates = 4
 
 // shrink is one search for a smaller session.
 type shrink struct {
 	*cut
 	try   Try
 	opt   Options
-	want  string
+	want  string // the fingerprint
 	tries int
 	tried map[key]*found // nil: not the same bug
 	best  []*found
@@ -91,7 +91,7 @@ type found struct {
 // is.
 func Session(events []store.Event, try Try, opt Options) Result {
 	opt.Budget = cmp.Or(opt.Budget, 100)
-	s := &shrink{cut: take(events, opt.Fragment), try: try, opt: opt, tried: map[key]*found{}, tries: 1}
+	s := &shrink{cut: takeApart(events, opt.Fragment), try: try, opt: opt, tried: map[key]*found{}, tries: 1}
 	r := Result{Candidate: Candidate{Events: events, Capacity: opt.Capacity}, From: len(s.frames), To: len(s.frames)}
 	r.Fingerprint = try(r.Candidate).Fingerprint
 	s.want = r.Fingerprint
@@ -100,7 +100,10 @@ func Session(events []store.Event, try Try, opt Options) Result {
 		best := s.best[0]
 		r.Spent = s.spent()
 		r.Candidate, r.To = Candidate{Events: s.finish(best.events), Capacity: best.capacity}, best.cost.frames
-		r.Boundary = s.boundary(best)
+		r.Boundary = FindBoundary(best.capacity, func(c replay.Capacity) bool {
+			s.tries++
+			return s.try(Candidate{Events: best.events, Capacity: c}).Fingerprint == s.want
+		})
 	}
 	r.Tries = s.tries
 	return r
@@ -120,40 +123,44 @@ func (s *shrink) spent() bool { return s.tries >= s.opt.Budget }
 // accept tries a choice, once, and remembers it if it is the same bug; else it
 // returns nil.
 func (s *shrink) accept(x choice) *found {
-	s.lower(x.keep)
+	s.dropIllegal(x.keep)
 	key := x.key()
 	if f, ok := s.tried[key]; ok || s.spent() || !slices.Contains(x.keep, true) {
 		return f
 	}
+	s.tries++
 	f := &found{choice: x}
 	f.events, f.from = s.build(x)
-	s.tries++
 	f.outcome = s.try(Candidate{Events: f.events, Capacity: x.capacity})
 	if f.outcome.Fingerprint != s.want {
-		f = nil
-	} else {
-		f.cost = s.cost(x, f.events)
-		s.remember(f)
+		s.tried[key] = nil
+		return nil
 	}
+	f.cost = s.cost(x, f.events)
 	s.tried[key] = f
+	at, _ := slices.BinarySearchFunc(s.best, f, func(a, b *found) int { return a.cost.compare(b.cost) })
+	s.best = slices.Insert(s.best, at, f)
+	s.best = s.best[:min(len(s.best), keptCandidates)]
 	return f
 }
 
-func (s *shrink) remember(f *found) {
-	at, _ := slices.BinarySearchFunc(s.best, f, func(a, b *found) int { return a.cost.compare(b.cost) })
-	s.best = slices.Insert(s.best, at, f)
-	s.best = s.best[:min(len(s.best), kept)]
-}
-
-// work goes over the best candidates until nothing changes.
+// work goes over the best candidates until nothing changes. Each pass takes up the
+// candidate of the one before.
 func (s *shrink) work() {
 	for !s.spent() {
 		i := slices.IndexFunc(s.best, func(f *found) bool { return !f.worked })
 		if i < 0 {
 			return
 		}
-		s.best[i].worked = true
-		s.passes(s.best[i])
+		f := s.best[i]
+		f.worked = true
+		for _, pass := range [...]func(*found) *found{
+			s.rendezvous, s.guess, s.truncate, s.dropGroups, s.dropParts, s.swap, s.serialise, s.stripPayloads,
+		} {
+			if smaller := pass(f); smaller != nil {
+				f = smaller
+			}
+		}
 	}
 }
 
@@ -176,10 +183,11 @@ func (b Boundary) String() string {
 	case b == Boundary{}:
 		return "not searched"
 	}
-	return wayText(transport.ClientToServer, b.At.C2S, b.C2S) + "; " + wayText(transport.ServerToClient, b.At.S2C, b.S2C)
+	return boundaryText(transport.ClientToServer, b.At.C2S, b.C2S) + "; " + boundaryText(transport.ServerToClient, b.At.S2C, b.S2C)
 }
 
-func wayText(dir transport.Direction, at, from replay.Room) string {
+// boundaryText says where the bug shows in one direction: at a room, but not from another on.
+func boundaryText(dir transport.Direction, at, from replay.Room) string {
 	switch {
 	case from < 0:
 		return fmt.Sprintf("shows at %v=unbounded, too", dir)
@@ -200,14 +208,6 @@ func FindBoundary(at replay.Capacity, shows func(replay.Capacity) bool) Boundary
 		C2S: least(at.C2S, func(r replay.Room) bool { return shows(replay.Capacity{C2S: r, S2C: at.S2C}) }),
 		S2C: least(at.S2C, func(r replay.Room) bool { return shows(replay.Capacity{C2S: at.C2S, S2C: r}) }),
 	}
-}
-
-// boundary is that of a candidate.
-func (s *shrink) boundary(f *found) Boundary {
-	return FindBoundary(f.capacity, func(c replay.Capacity) bool {
-		s.tries++
-		return s.try(Candidate{Events: f.events, Capacity: c}).Fingerprint == s.want
-	})
 }
 
 // least returns the least room above low at which the bug does not show, or
@@ -243,29 +243,24 @@ func Minimize[T any](items []T, test func(kept []T) bool) []T {
 	}
 	for size := (len(items) + 1) / 2; ; size = max(size/2, 1) {
 		before := len(items)
-		items = sweep(items, size, test)
+		for at := 0; at < len(items); {
+			end := min(at+size, len(items))
+			rest := slices.Concat(items[:at], items[end:])
+			if len(rest) > 0 && test(rest) {
+				items = rest
+			} else {
+				at = end
+			}
+		}
 		if size == 1 && len(items) == before {
 			return items
 		}
 	}
 }
 
-// sweep drops the pieces of a size that are not needed, from the first.
-func sweep[T any](items []T, size int, test func([]T) bool) []T {
-	for at := 0; at < len(items); {
-		end := min(at+size, len(items))
-		rest := slices.Concat(items[:at], items[end:])
-		if len(rest) > 0 && test(rest) {
-			items = rest
-		} else {
-			at = end
-		}
-	}
-	return items
-}
-
-// finish makes a session of its own of a candidate: with an id of its own, and
-// without the expectations that the whole session had.
+// finish makes a session of its own of a candidate: without the expectations that the
+// whole session had, and with a version 7 id that has the old one's time and a hash of the
+// events, so that the same session has the same id.
 func (s *shrink) finish(events []store.Event) []store.Event {
 	if len(s.opened) == 0 {
 		return events
@@ -278,20 +273,14 @@ func (s *shrink) finish(events []store.Event) []store.Event {
 	for _, e := range events {
 		hash.Write(e.Payload)
 	}
-	h.ID, h.Expect = derived(h.ID, hash.Sum(nil)), ""
+	if _, err := h.ID.Bytes(); err == nil {
+		digits := hex.EncodeToString(hash.Sum(nil))
+		h.ID = h.ID[:14] + store.SessionID("7"+digits[:3]+"-8"+digits[3:6]+"-"+digits[6:18])
+	}
+	h.Expect = ""
 	events = slices.Clone(events)
 	events[0].Payload = h.Encode()
 	return events
-}
-
-// derived returns a version 7 id with the time of another and digits of a hash,
-// so that the same session has the same id.
-func derived(id store.SessionID, hash []byte) store.SessionID {
-	if _, err := id.Bytes(); err != nil {
-		return id
-	}
-	digits := hex.EncodeToString(hash)
-	return id[:14] + store.SessionID("7"+digits[:3]+"-8"+digits[3:6]+"-"+digits[6:18])
 }
 
 // cost says which of two candidates is smaller: by frames, room, overlap, then
@@ -302,7 +291,14 @@ type cost struct {
 }
 
 func (c *cut) cost(x choice, events []store.Event) cost {
-	k := cost{room: room(x.capacity), overlap: c.overlap(c.order(x)), keep: x.keep}
+	const most = 1 << 30 // for an unbounded room
+	k := cost{overlap: c.overlap(c.order(x)), keep: x.keep}
+	for _, r := range [...]replay.Room{x.capacity.C2S, x.capacity.S2C} {
+		if r < 0 || r > most {
+			r = most
+		}
+		k.room += int(r)
+	}
 	for _, e := range events {
 		switch e.Kind {
 		case store.Frame:
@@ -328,19 +324,6 @@ func (c *cut) overlap(order []int) int {
 		groups[g], before = true, g
 	}
 	return changes - len(groups)
-}
-
-// room is a capacity as one number to be brought down.
-func room(c replay.Capacity) int {
-	const most = 1 << 30
-	n := 0
-	for _, r := range [...]replay.Room{c.C2S, c.S2C} {
-		if r < 0 || r > most {
-			r = most
-		}
-		n += int(r)
-	}
-	return n
 }
 
 func (a cost) compare(b cost) int {
