@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/replay/order"
@@ -78,7 +77,7 @@ func (d *diagnosis) explain() (category, why string) {
 			d.waits = append(d.waits, w)
 		}
 	}
-	if kind, reason := modelStop(d.run.actors); kind != "" {
+	if kind, reason := modelStop(d.run.modeled); kind != "" {
 		return kind, reason
 	}
 	if c2s, s2c := &d.gate.Lanes[0], &d.gate.Lanes[1]; c2s.Blocked() && s2c.Blocked() {
@@ -509,30 +508,4 @@ func frameKind(f transport.Frame) string {
 		return messages[0].Kind().String()
 	}
 	return "batch"
-}
-
-// modelStop says how a receive loop that stands under its model holds up a run that does
-// not move; "" where none does. The frames do not show it: only the model knows.
-func modelStop(actors []*actor) (category, why string) {
-	var works [2]*replay.Stop
-	for i, a := range actors {
-		a.mu.Lock()
-		stop := a.half.Stopped()
-		a.mu.Unlock()
-		if stop == nil || a.end.In.Last == nil {
-			continue
-		}
-		if stop.Works {
-			works[i] = stop
-		}
-		if category != Swallowed {
-			category, why = a.stands(stop)
-		}
-	}
-	a, b := works[0], works[1]
-	if a != nil && b != nil && a.Never && b.Never && (a.Call == b.Held || b.Call == a.Held) && a.Call > 0 && b.Call > 0 {
-		return Mutual, fmt.Sprintf("the client works at %s and the server at %s; each has asked the other since, and reads no answer before that is done",
-			actors[0].end.In.Last.Name, actors[1].end.In.Last.Name)
-	}
-	return category, why
 }

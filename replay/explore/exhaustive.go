@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"maps"
 	"slices"
 )
 
@@ -19,7 +18,7 @@ type exhaustive struct {
 	naive bool // without sleep sets
 }
 
-// Begin is mix, for who wants a run out of turn.
+// Begin is mix, for runs out of turn.
 func (exhaustive) Begin(seed uint64, run, length int) Chooser { return mix(seed, run, length) }
 
 // visit is the walk through the orders at one capacity.
@@ -38,19 +37,16 @@ func (s *search) exhaust(x exhaustive) Report {
 		visits = append(visits, &visit{walk: w, seen: newCoverage(), tried: Tried{Capacity: c, Verdict: Pass}})
 	}
 	failed, done, ended := s.rounds(visits)
+	var tried []Tried
 	for _, v := range visits {
-		s.seen.runs += v.seen.runs
-		maps.Copy(s.seen.classes, v.seen.classes)
-		for race, orders := range v.seen.races {
-			s.seen.races[race] |= orders
-		}
+		s.seen.merge(v.seen)
+		tried = append(tried, v.tried)
 	}
 	switch {
 	case failed == nil && s.leaks.runs > 0, failed != nil && failed.leaksAlone():
-		return s.leaked()
+		return s.report(s.leaks.first, s.leaks.at)
 	case failed != nil:
-		report := newReport(failed, done)
-		report.Coverage = s.seen.report()
+		report := s.report(failed, done)
 		s.judge(&report, failed, func(i, most int) Tried {
 			v := visits[i]
 			for v.tried.Verdict == Pass && v.tried.Schedules < most && s.limits.ended() == "" && s.advance(v) != nil {
@@ -59,10 +55,6 @@ func (s *search) exhaust(x exhaustive) Report {
 		})
 		return report
 	}
-	var tried []Tried
-	for _, v := range visits {
-		tried = append(tried, v.tried)
-	}
 	report := s.found(done, ended, tried)
 	if ended == EndVisited {
 		report.Coverage.Unseen = 0
@@ -70,6 +62,7 @@ func (s *search) exhaust(x exhaustive) Report {
 	return report
 }
 
+// rounds makes the runs, and returns the one that failed or the reason for the end.
 func (s *search) rounds(visits []*visit) (failed *Run, done int, ended string) {
 	budget := newBudget(s.plan.CPU, 1)
 	for open := true; open; {
@@ -88,16 +81,16 @@ func (s *search) rounds(visits []*visit) (failed *Run, done int, ended string) {
 			if r == nil {
 				continue
 			}
-			open, done = true, done+1
-			if s.remark(r); s.fails(r) {
+			open = true
+			done++
+			s.remark(r)
+			if s.fails(r) {
 				return r, done, ""
 			}
 		}
 	}
-	for _, v := range visits {
-		if !v.tried.All {
-			return nil, done, EndLost
-		}
+	if slices.ContainsFunc(visits, func(v *visit) bool { return !v.tried.All }) {
+		return nil, done, EndLost
 	}
 	return nil, done, EndVisited
 }
@@ -105,7 +98,8 @@ func (s *search) rounds(visits []*visit) (failed *Run, done int, ended string) {
 // advance makes the next run of a walk, or returns nil: there is none.
 func (s *search) advance(v *visit) *Run {
 	r := s.newRun(v.tried.Capacity)
-	if r.chooser = v.walk.next(); r.chooser == nil {
+	r.chooser = v.walk.next()
+	if r.chooser == nil {
 		v.tried.All = !v.walk.lost
 		return nil
 	}
@@ -166,7 +160,8 @@ func (w *walk) next() Chooser {
 	if w.begun && !w.done {
 		w.done = w.lost || !w.turn()
 	}
-	if w.begun = true; w.done {
+	w.begun = true
+	if w.done {
 		return nil
 	}
 	return w.choose
@@ -179,7 +174,8 @@ func (w *walk) turn() bool {
 		if b.chosen >= 0 {
 			b.asleep = append(b.asleep, b.enabled[b.chosen])
 		}
-		if b.chosen = b.awake(); b.chosen >= 0 {
+		b.chosen = b.awake()
+		if b.chosen >= 0 {
 			return true
 		}
 		w.path = w.path[:len(w.path)-1]

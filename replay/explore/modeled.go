@@ -32,9 +32,9 @@ func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
 	if err != nil {
 		return Plan{}, fmt.Errorf("load recording: %w", err)
 	}
-	parts := [2]*part{
-		newPart(recording, events, calls, transport.ClientToServer, client),
-		newPart(recording, events, calls, transport.ServerToClient, server),
+	ends := [2]*modeledEnd{
+		newModeledEnd(recording, events, calls, transport.ClientToServer, client),
+		newModeledEnd(recording, events, calls, transport.ServerToClient, server),
 	}
 	setup := func(r *Run) {
 		if r.level == L1 {
@@ -42,8 +42,8 @@ func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
 			playClient(r, client)
 			return
 		}
-		for _, p := range parts {
-			p.play(r)
+		for _, e := range ends {
+			e.play(r)
 		}
 	}
 	return Plan{
@@ -54,99 +54,99 @@ func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
 	}, nil
 }
 
-// part is what all runs share of one end under a model.
-type part struct {
+// modeledEnd is the part of an end under a model that all runs share.
+type modeledEnd struct {
 	own    transport.Direction
-	half   *replay.Half
+	script *replay.Half
 	frames []transport.Frame // its own, by number from 0
 	calls  []recordedCall    // its own, that were answered
 }
 
-func newPart(r *replay.Recording, events []store.Event, calls []recordedCall, own transport.Direction, m replay.Model) *part {
-	p := &part{own: own, half: r.Half(own, m)}
-	for _, e := range events {
-		if e.Kind == store.Frame && e.Dir == own {
-			p.frames = append(p.frames, e.AsFrame())
+func newModeledEnd(r *replay.Recording, events []store.Event, calls []recordedCall, own transport.Direction, m replay.Model) *modeledEnd {
+	e := &modeledEnd{own: own, script: r.Half(own, m)}
+	for _, event := range events {
+		if event.Kind == store.Frame && event.Dir == own {
+			e.frames = append(e.frames, event.AsFrame())
 		}
 	}
 	for _, c := range calls {
 		if c.dir == own && c.response > 0 {
-			p.calls = append(p.calls, c)
+			e.calls = append(e.calls, c)
 		}
 	}
-	return p
+	return e
 }
 
-// play lets the part take an end of a run: an operation for each of its calls,
+// play lets the end play in a run: an operation for each of its calls,
 // and one for the rest, which is named only where no call stands.
-func (p *part) play(r *Run) {
-	a := &actor{
-		part: p, run: r, end: r.gate.End(p.own), half: p.half.Rewound(),
+func (e *modeledEnd) play(r *Run) {
+	h := &modeledHalf{
+		modeledEnd: e, run: r, end: r.gate.End(e.own), script: e.script.Rewound(),
 		asked: map[int][]*Operation{}, awaited: map[int][]*Operation{},
 		send: make(chan struct{}, 1), read: make(chan struct{}, 1),
 	}
-	for _, c := range p.calls {
+	for _, c := range e.calls {
 		op := r.expect(c.name)
-		a.asked[c.request] = append(a.asked[c.request], op)
-		a.awaited[c.response] = append(a.awaited[c.response], op)
+		h.asked[c.request] = append(h.asked[c.request], op)
+		h.awaited[c.response] = append(h.awaited[c.response], op)
 	}
-	a.whole = r.expect("the " + p.own.Sender() + "'s half")
-	a.whole.behind = true
-	r.actors = append(r.actors, a)
-	r.Go(a.write)
-	r.Go(a.listen)
+	h.whole = r.expect("the " + e.own.Sender() + "'s half")
+	h.whole.behind = true
+	r.modeled = append(r.modeled, h)
+	r.Go(h.write)
+	r.Go(h.listen)
 }
 
-// actor is a part in one run.
-type actor struct {
-	*part
+// modeledHalf plays an end under a model in one run: a writer and a reader.
+type modeledHalf struct {
+	*modeledEnd
 	run     *Run
 	end     *gate.End
 	asked   map[int][]*Operation // by number of the request's frame
 	awaited map[int][]*Operation // by number of the response's frame
 	whole   *Operation
 
-	mu   sync.Mutex // of half; never held across a wait
-	half *replay.Half
-	send chan struct{} // wakes the writer
-	read chan struct{} // wakes the reader
+	mu     sync.Mutex // of script; never held across a wait
+	script *replay.Half
+	send   chan struct{} // wakes the writer
+	read   chan struct{} // wakes the reader
 }
 
 // write sends what the model lets it send.
-func (a *actor) write(ctx context.Context) {
+func (h *modeledHalf) write(ctx context.Context) {
 	for {
-		a.mu.Lock()
-		n := a.half.Offer()
-		a.mu.Unlock()
+		h.mu.Lock()
+		n := h.script.Offer()
+		h.mu.Unlock()
 		if n == 0 {
-			if a.over() || !pause(ctx, a.send) {
+			if h.over() || !pause(ctx, h.send) {
 				return
 			}
 			continue
 		}
 		name := ""
-		for _, op := range a.asked[n] {
+		for _, op := range h.asked[n] {
 			op.begin()
 			name = op.name
 		}
-		flight, err := a.end.Offer(ctx, a.frames[n-1], name)
-		if err != nil || a.end.Await(ctx, flight) != nil {
+		flight, err := h.end.Offer(ctx, h.frames[n-1], name)
+		if err != nil || h.end.Await(ctx, flight) != nil {
 			return
 		}
-		a.mu.Lock()
-		a.half.Acked()
-		a.mu.Unlock()
-		stir(a.read)
+		h.mu.Lock()
+		h.script.Acked()
+		h.mu.Unlock()
+		wake(h.read)
 	}
 }
 
 // listen reads when the model does.
-func (a *actor) listen(ctx context.Context) {
+func (h *modeledHalf) listen(ctx context.Context) {
 	for {
-		a.mu.Lock()
-		wants, read, stop := a.half.Want(), a.half.Read(), a.half.Stopped()
-		a.mu.Unlock()
-		idle := "" // for those who diagnose: why the end does not read
+		h.mu.Lock()
+		wants, read, stop := h.script.Want(), h.script.Read(), h.script.Stopped()
+		h.mu.Unlock()
+		idle := "" // why the end does not read
 		switch {
 		case stop != nil && stop.Works:
 			idle = "works at it, and does not read meanwhile"
@@ -155,133 +155,162 @@ func (a *actor) listen(ctx context.Context) {
 		case !wants && !read:
 			idle = "sends before it reads on"
 		}
-		a.run.gate.Lock()
-		a.end.In.Idle, a.end.In.Read = idle, read
-		a.run.gate.Unlock()
+		h.run.gate.Lock()
+		h.end.In.Idle, h.end.In.Read = idle, read
+		h.run.gate.Unlock()
 		if !wants {
-			if a.over() || !pause(ctx, a.read) {
+			if h.over() || !pause(ctx, h.read) {
 				return
 			}
 			continue
 		}
-		if _, err := a.end.Read(ctx); err != nil {
+		if _, err := h.end.Read(ctx); err != nil {
 			return
 		}
-		a.mu.Lock()
-		n := a.half.Given()
-		stop = a.half.Stopped()
-		a.mu.Unlock()
-		for _, op := range a.awaited[n] {
+		h.mu.Lock()
+		n := h.script.Given()
+		stop = h.script.Stopped()
+		h.mu.Unlock()
+		for _, op := range h.awaited[n] {
 			if stop == nil || !stop.Inside {
 				op.finish(nil)
 			}
 		}
-		stir(a.send)
+		wake(h.send)
 	}
 }
 
-// over ends the half when all was sent and read. One that stands at its work has
+// over ends the half when all was sent and read. A half that stands at its work has
 // said all, and stays there.
-func (a *actor) over() bool {
-	a.mu.Lock()
-	done, stop := a.half.Sent() && a.half.Read(), a.half.Stopped()
-	a.mu.Unlock()
+func (h *modeledHalf) over() bool {
+	h.mu.Lock()
+	done, stop := h.script.Sent() && h.script.Read(), h.script.Stopped()
+	h.mu.Unlock()
 	if done {
-		a.whole.finish(nil)
+		h.whole.finish(nil)
 	}
 	if !done || stop != nil {
 		return false
 	}
-	stir(a.send)
-	stir(a.read)
+	wake(h.send)
+	wake(h.read)
 	return true
 }
 
 // pause waits to be woken; false when the run is over.
-func pause(ctx context.Context, wake <-chan struct{}) bool {
+func pause(ctx context.Context, woken <-chan struct{}) bool {
 	select {
-	case <-wake:
+	case <-woken:
 		return true
 	case <-ctx.Done():
 		return false
 	}
 }
 
-func stir(wake chan<- struct{}) {
+func wake(sleeper chan<- struct{}) {
 	select {
-	case wake <- struct{}{}:
+	case sleeper <- struct{}{}:
 	default:
 	}
 }
 
-// stands says how its receive loop stands.
-func (a *actor) stands(stop *replay.Stop) (category, why string) {
-	in := a.end.In
-	if stop.Works {
-		why = fmt.Sprintf("the %s works at %s, read at step %d, and does not read meanwhile", in.Dir.Receiver(), in.Last.Name, in.Last.Given)
-		if stop.Never {
-			return NeverSent, why + "; the recording has nothing that ends that"
+// modelStop says how a receive loop that stands under its model holds up a run that does
+// not move; "" where none does. The frames do not show it: only the model knows.
+func modelStop(halves []*modeledHalf) (category, why string) {
+	var works [2]*replay.Stop
+	for i, h := range halves {
+		h.mu.Lock()
+		stop := h.script.Stopped()
+		h.mu.Unlock()
+		in := h.end.In
+		if stop == nil || in.Last == nil {
+			continue
 		}
-		return Swallowed, why + "; what it waits for is behind it"
+		if stop.Works {
+			works[i] = stop
+		}
+		if category == Swallowed {
+			continue
+		}
+		category = Swallowed
+		if stop.Never {
+			category = NeverSent
+		}
+		switch reader := in.Dir.Receiver(); {
+		case stop.Works:
+			why = fmt.Sprintf("the %s works at %s, read at step %d, and does not read meanwhile", reader, in.Last.Name, in.Last.Given)
+			if stop.Never {
+				why += "; the recording has nothing that ends that"
+			} else {
+				why += "; what it waits for is behind it"
+			}
+		default:
+			why = fmt.Sprintf("the %s's receive loop holds %s, read at step %d: its inner queue has no room for it, "+
+				"and nobody drains that during a call", reader, in.Last.Name, in.Last.Given)
+			if stop.Never {
+				why += "; the recording has no response to the call"
+			} else {
+				why += "; what would end the call is behind it"
+			}
+		}
 	}
-	why = fmt.Sprintf("the %s's receive loop holds %s, read at step %d: its inner queue has no room for it, and nobody drains that during a call",
-		in.Dir.Receiver(), in.Last.Name, in.Last.Given)
-	if stop.Never {
-		return NeverSent, why + "; the recording has no response to the call"
+	a, b := works[0], works[1]
+	if a != nil && b != nil && a.Never && b.Never && (a.Call == b.Held || b.Call == a.Held) && a.Call > 0 && b.Call > 0 {
+		return Mutual, fmt.Sprintf("the client works at %s and the server at %s; each has asked the other since, and reads no answer before that is done",
+			halves[0].end.In.Last.Name, halves[1].end.In.Last.Name)
 	}
-	return Swallowed, why + "; what would end the call is behind it"
+	return category, why
 }
 
-// habit is how the reader of a recorded half depends on its writer and its calls:
-// the models of package replay as a behaviour, for where the order is open and a
-// script that counts frames says nothing. nil is the free model. A serial one works
-// at requests: what a notification's handler asks for, it may as well have asked for
-// before, where the order is open.
-type habit struct {
+// modelReader is how the reader of a recorded half depends on its writer and its calls:
+// the models of package replay as a behaviour, for level L1, where a script that counts
+// frames says nothing. nil is the free model. A serial reader works at requests only: what
+// a notification's handler asks for, it may as well have asked for before.
+type modelReader struct {
 	queue  int // room for notifications during a call; -1: none of this
 	inline bool
 	serial bool
 
-	flying map[mcp.Key]bool // own requests without an answer, by id
-	queued int
-	stuck  bool             // holds a notification
-	owed   map[int]bool     // answers to write before it reads on, by number
-	atWork map[mcp.Key]bool // requests to answer before it reads on, by id
-	resume chan struct{}
+	calling map[mcp.Key]bool // own requests without a response, by id
+	queued  int
+	stuck   bool             // holds a notification
+	owed    map[int]bool     // responses to write before it reads on, by number
+	atWork  map[mcp.Key]bool // requests to respond to before it reads on, by id
+	resume  chan struct{}
 }
 
-func newHabit(m replay.Model) *habit {
-	h := &habit{
-		queue: -1, inline: m == replay.Inline, serial: m == replay.Serial, flying: map[mcp.Key]bool{},
+func newModelReader(m replay.Model) *modelReader {
+	r := &modelReader{
+		queue: -1, inline: m == replay.Inline, serial: m == replay.Serial, calling: map[mcp.Key]bool{},
 		owed: map[int]bool{}, atWork: map[mcp.Key]bool{}, resume: make(chan struct{}, 1),
 	}
 	if q, inbox := m.Queue(); inbox {
-		h.queue = q
-	} else if !h.inline && !h.serial {
+		r.queue = q
+	} else if !r.inline && !r.serial {
 		return nil
 	}
-	return h
+	return r
 }
 
 // idle says why the reader does not read; "" when it does.
-func (h *habit) idle() string {
+func (r *modelReader) idle() string {
 	switch {
-	case h == nil:
+	case r == nil:
 		return ""
-	case h.stuck:
+	case r.stuck:
 		return "hands it to its inner queue, which is full"
-	case len(h.owed) > 0:
+	case len(r.owed) > 0:
 		return "writes the answer before it reads on"
-	case len(h.atWork) > 0:
+	case len(r.atWork) > 0:
 		return "works at it, and reads on when it was answered"
 	}
 	return ""
 }
 
-// heard takes a frame that was read, and what the machine says to it, of which
+// heard takes a frame that was read, and the frames that the machine says to it, of which
 // the first will be frame number n.
-func (h *habit) heard(f transport.Frame, n int, out []transport.Frame) {
-	if h == nil {
+func (r *modelReader) heard(f transport.Frame, n int, out []transport.Frame) {
+	if r == nil {
 		return
 	}
 	asked := map[mcp.Key]bool{}
@@ -289,67 +318,68 @@ func (h *habit) heard(f transport.Frame, n int, out []transport.Frame) {
 		switch m.Kind() {
 		case transport.Request:
 			asked[mcp.KeyOf(m.ID)] = true
-			if h.serial {
-				h.atWork[mcp.KeyOf(m.ID)] = true
+			if r.serial {
+				r.atWork[mcp.KeyOf(m.ID)] = true
 			}
 		case transport.Response:
-			h.finish(mcp.KeyOf(m.ID))
+			r.finish(mcp.KeyOf(m.ID))
 		case transport.Notification: // nobody drains the inner queue during a call
 			switch {
-			case h.queue < 0 || len(h.flying) == 0:
-			case h.queued < h.queue:
-				h.queued++
+			case r.queue < 0 || len(r.calling) == 0:
+			case r.queued < r.queue:
+				r.queued++
 			default:
-				h.stuck = true
+				r.stuck = true
 			}
 		}
 	}
 	for i, f := range out {
 		for _, m := range messages(f) {
-			if h.inline && m.Kind() == transport.Response && asked[mcp.KeyOf(m.ID)] {
-				h.owed[n+i] = true
+			if r.inline && m.Kind() == transport.Response && asked[mcp.KeyOf(m.ID)] {
+				r.owed[n+i] = true
 			}
 		}
 	}
 }
 
-func (h *habit) finish(id mcp.Key) {
-	delete(h.flying, id)
-	if len(h.flying) == 0 {
-		h.queued, h.stuck = 0, false
+// finish ends a call: with the last one the inner queue is drained.
+func (r *modelReader) finish(id mcp.Key) {
+	delete(r.calling, id)
+	if len(r.calling) == 0 {
+		r.queued, r.stuck = 0, false
 	}
 }
 
 // offered takes an own frame that is in the writer's hand.
-func (h *habit) offered(f transport.Frame) {
-	if h == nil {
+func (r *modelReader) offered(f transport.Frame) {
+	if r == nil {
 		return
 	}
 	for _, m := range messages(f) {
 		if m.Kind() == transport.Request && m.Method != mcp.MethodListen {
-			h.flying[mcp.KeyOf(m.ID)] = true
+			r.calling[mcp.KeyOf(m.ID)] = true
 		}
 	}
 }
 
 // wrote takes own frame number n, which has left the writer's hand.
-func (h *habit) wrote(n int, f transport.Frame) {
-	if h == nil {
+func (r *modelReader) wrote(n int, f transport.Frame) {
+	if r == nil {
 		return
 	}
-	delete(h.owed, n)
+	delete(r.owed, n)
 	for _, m := range messages(f) {
 		if m.Kind() == transport.Response {
-			delete(h.atWork, mcp.KeyOf(m.ID))
+			delete(r.atWork, mcp.KeyOf(m.ID))
 		}
 		if m.Method == mcp.NotificationCancelled {
-			h.finish(mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID)))
+			r.finish(mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID)))
 		}
 	}
-	stir(h.resume)
+	wake(r.resume)
 }
 
-// messages parses a frame; what is not JSON has none.
+// messages parses a frame; a frame that is not JSON has none.
 func messages(f transport.Frame) []transport.Message {
 	list, err := f.Messages()
 	if err != nil {
@@ -360,13 +390,12 @@ func messages(f transport.Frame) []transport.Message {
 
 // recordedCall is a request of a recorded half, which is an operation of the run.
 type recordedCall struct {
-	name     string // tools/call "search"#1
-	dir      transport.Direction
-	request  int // number of the frame in its direction, from 1
-	response int // number of the frame in the other one; 0: it was not answered
-	id       mcp.Key
-	// cancelled: the caller gave up, and a response need not come.
-	cancelled bool
+	name      string // tools/call "search"#1
+	dir       transport.Direction
+	request   int // number of the frame in its direction, from 1
+	response  int // number of the frame in the other one; 0: it was not answered
+	id        mcp.Key
+	cancelled bool // the caller gave up, and a response need not come
 	listen    bool // its response only ends a stream
 }
 

@@ -128,7 +128,7 @@ func explore(t *testing.T, p Plan, deadline time.Time) (report Report) {
 		s.limits = s.limits.within(time.Until(deadline) / 10 * 9)
 	}
 	defer func() {
-		report.Notes = slices.Concat(p.notes, report.Notes, s.leakNotes(), s.forgone.notes(), s.hidden)
+		report.Notes = slices.Concat(p.notes, report.Notes, s.lastNotes())
 	}()
 	if p.Setup == nil {
 		t.Fatal("explore plan: it has no Setup")

@@ -25,7 +25,7 @@ func playServer(r *Run, m replay.Model) {
 	if r.level == L1 {
 		p.Loosen()
 	}
-	h := newHalf(r, transport.ServerToClient, p, m)
+	h := newRecordedHalf(r, transport.ServerToClient, p, m)
 	h.close, h.without = p.Close, p.Without
 	h.play(p.Start(), p.End)
 }
@@ -36,21 +36,10 @@ func playClient(r *Run, m replay.Model) {
 	if r.level == L1 {
 		d.Loosen()
 	}
-	h := newHalf(r, transport.ClientToServer, d, m)
+	h := newRecordedHalf(r, transport.ClientToServer, d, m)
 	h.close, h.without = d.Close, d.Without
-	h.calls, h.said = expectCalls(r), d.Said
+	h.calls, h.said = newPlayedCalls(r), d.Said
 	h.play(d.Start(), nil)
-}
-
-// newHalf puts a machine on the end that sends in direction own.
-func newHalf(r *Run, own transport.Direction, m machine, model replay.Model) *half {
-	h := &half{
-		run: r, end: r.gate.End(own), name: "recorded " + own.Sender(),
-		machine: m, wake: make(chan struct{}, 1),
-		loose: r.level == L1, habit: newHabit(model),
-	}
-	r.halves = append(r.halves, h)
-	return h
 }
 
 // noteUnsaid notes of a hang what a recorded half did not say, and why.
@@ -81,8 +70,8 @@ func noteUnsaid(r *Run) {
 	}
 }
 
-// calls are the operations of a recorded client. nil has none.
-type calls struct {
+// playedCalls are the operations of a recorded client. nil has none.
+type playedCalls struct {
 	run   *Run
 	byID  map[mcp.Key][]*playedCall // in recorded order
 	whole *Operation                // the rest of the half
@@ -92,34 +81,36 @@ type calls struct {
 type playedCall struct {
 	op    *Operation
 	waits bool // for a response, as the recorded one did
-	owed  bool // one, by a live server, though the recorded one gave none
+	owed  bool // a response, by a live server, though the recorded one gave none
 	begun bool
 	done  bool
 }
 
-// expectCalls adds an operation for each request of the recorded client, and one
-// for what else it says.
-func expectCalls(r *Run) *calls {
+// newPlayedCalls adds an operation for each request of the recorded client, and one
+// for all else that it says.
+func newPlayedCalls(r *Run) *playedCalls {
 	list, err := r.plan.ready.calls()
 	if err != nil {
 		panic("explore: Plan.Session: " + err.Error())
 	}
-	c := &calls{run: r, byID: map[mcp.Key][]*playedCall{}}
+	c := &playedCalls{run: r, byID: map[mcp.Key][]*playedCall{}}
 	for _, call := range list {
-		if call.dir == transport.ClientToServer {
-			p := &playedCall{op: r.expect(call.name)}
-			p.waits = call.response > 0 && !call.cancelled
-			p.owed = call.response == 0 && !call.cancelled && !call.listen && call.id != "null"
-			c.byID[call.id] = append(c.byID[call.id], p)
+		if call.dir != transport.ClientToServer {
+			continue
 		}
+		c.byID[call.id] = append(c.byID[call.id], &playedCall{
+			op:    r.expect(call.name),
+			waits: call.response > 0 && !call.cancelled,
+			owed:  call.response == 0 && !call.cancelled && !call.listen && call.id != "null",
+		})
 	}
 	c.whole = r.expect("the client's half")
 	c.whole.behind = true
 	return c
 }
 
-// say begins the calls of a frame, and returns the operation that it is of.
-func (c *calls) say(f transport.Frame) (op string) {
+// offered begins the calls of a frame, and returns the operation that it belongs to.
+func (c *playedCalls) offered(f transport.Frame) (op string) {
 	c.each(f, transport.Request, func(p *playedCall) bool { return !p.begun }, func(p *playedCall) {
 		p.begun, op = true, p.op.name
 		p.op.begin()
@@ -130,39 +121,41 @@ func (c *calls) say(f transport.Frame) (op string) {
 // wrote ends the calls of a frame that wait for no response. A recording that ends
 // with a request open, as it was cut where it hung, excuses no live server: that owes
 // a response to each request.
-func (c *calls) wrote(f transport.Frame) {
+func (c *playedCalls) wrote(f transport.Frame) {
 	c.each(f, transport.Request, func(p *playedCall) bool {
 		return p.begun && !p.done && !p.waits && !(p.owed && c.run.live(transport.ServerToClient))
-	}, func(p *playedCall) { p.finish(nil) })
+	}, (*playedCall).succeed)
 }
 
 // heard ends the calls that a frame answers.
-func (c *calls) heard(f transport.Frame) {
-	c.each(f, transport.Response, func(p *playedCall) bool { return p.begun && !p.done }, func(p *playedCall) { p.finish(nil) })
+func (c *playedCalls) heard(f transport.Frame) {
+	c.each(f, transport.Response, func(p *playedCall) bool { return p.begun && !p.done }, (*playedCall).succeed)
 }
 
-// left ends the calls that are open when the live server has closed, and that the
-// recorded client went on without: they have failed, and nobody waits any more.
-func (c *calls) left() {
+func (p *playedCall) succeed() {
+	p.done = true
+	p.op.finish(nil)
+}
+
+// abandon fails the calls that are open when the live server has closed, and that the
+// recorded client went on without: nobody waits any more.
+func (c *playedCalls) abandon() {
 	if c == nil {
 		return
 	}
 	for _, list := range c.byID {
 		for _, p := range list {
 			if p.owed && !p.done {
-				p.finish(errors.New("the call was not answered: the server has closed"))
+				p.done = true
+				p.op.finish(errors.New("the call was not answered: the server has closed"))
 			}
 		}
 	}
 }
 
-func (p *playedCall) finish(err error) {
-	p.done = true
-	p.op.finish(err)
-}
-
-// each calls do for the first fitting call of each message of a kind.
-func (c *calls) each(f transport.Frame, kind transport.MessageKind, fits func(*playedCall) bool, do func(*playedCall)) {
+// each calls do for the first fitting call of each message of a kind. A response belongs
+// to the latest open call.
+func (c *playedCalls) each(f transport.Frame, kind transport.MessageKind, fits func(*playedCall) bool, do func(*playedCall)) {
 	if c == nil {
 		return
 	}
@@ -171,7 +164,7 @@ func (c *calls) each(f transport.Frame, kind transport.MessageKind, fits func(*p
 			continue
 		}
 		list := c.byID[mcp.KeyOf(m.ID)]
-		if kind == transport.Response { // it is of the latest that is open
+		if kind == transport.Response {
 			list = slices.Clone(list)
 			slices.Reverse(list)
 		}
@@ -182,7 +175,7 @@ func (c *calls) each(f transport.Frame, kind transport.MessageKind, fits func(*p
 }
 
 // machine is a recorded half: frames in, frames out, and no clock.
-// [standin.Player] and [standin.Driver] are one.
+// [standin.Player] and [standin.Driver] are machines.
 type machine interface {
 	// Receive takes a frame of the live end and returns what to send now.
 	Receive(transport.Frame) []transport.Frame
@@ -198,23 +191,23 @@ type machine interface {
 	Place(n int) (place, first int)
 }
 
-// half plays a machine on an end of the gate: a reader that is there whenever its
+// recordedHalf plays a machine on an end of the gate: a reader that is there whenever its
 // model reads, and a writer. At L0 the writer keeps the machine's order, one frame
-// in its hand. At L1 it offers all that may be sent, each as a writer of its own
-// would: which one is taken first is the gate's choice.
-type half struct {
+// in its hand. At L1 it offers every frame that may be sent, each as a writer of its own
+// would: the gate chooses which is taken first.
+type recordedHalf struct {
 	run   *Run
 	end   *gate.End
 	name  string // of the role, for steps and notes
-	loose bool
-	calls *calls      // of a recorded client
-	said  func() bool // reports whether it has said all
+	loose bool   // at L1
+	calls *playedCalls
+	said  func() bool // reports whether the client has said all, or nil
 
 	mu      sync.Mutex // never held across a wait
 	machine machine
 	close   func() []match.StepVerdict // how the live end differs from the recorded one
 	without func() []string            // what it went on without
-	habit   *habit                     // its model; nil is free
+	model   *modelReader               // nil is free
 	queue   []transport.Frame
 	sent    int  // frames that left the queue
 	flying  int  // of these, not taken yet
@@ -222,46 +215,56 @@ type half struct {
 	wake    chan struct{}
 }
 
-// play starts the goroutines. last says what is left to say when the live end
-// has closed.
-func (h *half) play(first []transport.Frame, last func() []transport.Frame) {
+// newRecordedHalf puts a machine on the end that sends in direction own.
+func newRecordedHalf(r *Run, own transport.Direction, m machine, model replay.Model) *recordedHalf {
+	h := &recordedHalf{
+		run: r, end: r.gate.End(own), name: "recorded " + own.Sender(), loose: r.level == L1,
+		machine: m, model: newModelReader(model), wake: make(chan struct{}, 1),
+	}
+	r.halves = append(r.halves, h)
+	return h
+}
+
+// play starts the goroutines. last returns the frames that are left to say when the live
+// end has closed.
+func (h *recordedHalf) play(first []transport.Frame, last func() []transport.Frame) {
 	h.queue = first
-	h.ended()
+	h.finishWhole()
 	h.run.Go(func(ctx context.Context) { h.read(ctx, last) })
 	h.run.Go(h.write)
 }
 
-func (h *half) read(ctx context.Context, last func() []transport.Frame) {
+func (h *recordedHalf) read(ctx context.Context, last func() []transport.Frame) {
 	for h.ready(ctx) {
 		f, err := h.end.Read(ctx)
 		h.mu.Lock()
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				if last != nil {
-					h.queue = append(h.queue, last()...)
-				}
-				h.calls.left()
+		switch {
+		case err == nil:
+			out := h.machine.Receive(f)
+			h.model.heard(f, h.sent+len(h.queue), out)
+			h.queue = append(h.queue, out...)
+			h.calls.heard(f)
+			h.finishWhole()
+		case errors.Is(err, io.EOF):
+			if last != nil {
+				h.queue = append(h.queue, last()...)
 			}
-			h.over = true
-			h.mu.Unlock()
-			stir(h.wake)
+			h.calls.abandon()
+		}
+		h.over = err != nil
+		h.mu.Unlock()
+		wake(h.wake)
+		if err != nil {
 			return
 		}
-		out := h.machine.Receive(f)
-		h.habit.heard(f, h.sent+len(h.queue), out)
-		h.queue = append(h.queue, out...)
-		h.calls.heard(f)
-		h.ended()
-		h.mu.Unlock()
-		stir(h.wake)
 	}
 }
 
 // ready waits until the model reads; false when the run is over.
-func (h *half) ready(ctx context.Context) bool {
+func (h *recordedHalf) ready(ctx context.Context) bool {
 	for {
 		h.mu.Lock()
-		idle := h.habit.idle()
+		idle := h.model.idle()
 		h.mu.Unlock()
 		if h.end.In.Idle != idle {
 			h.run.gate.Lock()
@@ -271,100 +274,91 @@ func (h *half) ready(ctx context.Context) bool {
 		if idle == "" {
 			return true
 		}
-		if !pause(ctx, h.habit.resume) {
+		if !pause(ctx, h.model.resume) {
 			return false
 		}
 	}
 }
 
-// write sends what is queued, and closes the end when the live one has closed and
+// write sends the queue, and closes the end when the live one has closed and
 // all is said.
-func (h *half) write(ctx context.Context) {
+func (h *recordedHalf) write(ctx context.Context) {
 	for {
-		f, n, over := h.next()
-		switch {
-		case n >= 0:
-			h.mu.Lock()
-			h.habit.offered(f)
-			op := h.calls.say(f)
+		h.mu.Lock()
+		if len(h.queue) == 0 {
+			over := h.over && h.flying == 0
 			h.mu.Unlock()
-			flight, err := h.end.Offer(ctx, f, op)
-			if err != nil {
+			if over {
+				_ = h.end.Close()
+			}
+			if over || !pause(ctx, h.wake) {
 				return
 			}
-			if !h.loose {
-				h.settle(ctx, flight, f, n)
-				continue
-			}
-			h.mu.Lock()
-			place, first := h.machine.Place(n)
-			h.mu.Unlock()
-			h.end.Place(flight, place, first)
-			h.run.Go(func(ctx context.Context) { h.settle(ctx, flight, f, n) })
-		case over:
-			_ = h.end.Close()
-			return
-		default:
-			if !pause(ctx, h.wake) {
-				return
-			}
+			continue
 		}
+		f, n := h.queue[0], h.sent
+		h.queue = h.queue[1:]
+		h.sent++
+		h.flying++
+		h.model.offered(f)
+		op := h.calls.offered(f)
+		h.mu.Unlock()
+		flight, err := h.end.Offer(ctx, f, op)
+		if err != nil {
+			return
+		}
+		if !h.loose {
+			h.settle(ctx, flight, n)
+			continue
+		}
+		h.mu.Lock()
+		place, first := h.machine.Place(n)
+		h.mu.Unlock()
+		h.end.Place(flight, place, first)
+		h.run.Go(func(ctx context.Context) { h.settle(ctx, flight, n) })
 	}
 }
 
 // settle waits until an offered frame was taken, and tells the machine.
-func (h *half) settle(ctx context.Context, flight *gate.Flight, f transport.Frame, n int) {
+func (h *recordedHalf) settle(ctx context.Context, flight *gate.Flight, n int) {
 	if h.end.Await(ctx, flight) != nil {
 		return
 	}
 	h.mu.Lock()
 	h.flying--
-	h.habit.wrote(n, f)
+	h.model.wrote(n, flight.Frame)
 	h.queue = append(h.queue, h.machine.Wrote(n)...)
-	h.calls.wrote(f)
-	h.ended()
+	h.calls.wrote(flight.Frame)
+	h.finishWhole()
 	if h.loose {
 		place, first := h.machine.Place(n)
 		h.end.Place(flight, place, first)
 	}
 	h.mu.Unlock()
-	stir(h.wake)
+	wake(h.wake)
 }
 
-// ended ends the operation of the whole half when all is said.
-func (h *half) ended() {
+// finishWhole ends the operation of the whole half when all is said.
+func (h *recordedHalf) finishWhole() {
 	if len(h.queue) == 0 && h.flying == 0 && h.said != nil && h.said() {
 		h.calls.whole.finish(nil)
 	}
 }
 
-// next returns the next frame and its number; -1 when there is none.
-func (h *half) next() (f transport.Frame, n int, over bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.queue) == 0 {
-		return f, -1, h.over && h.flying == 0
-	}
-	f, h.queue = h.queue[0], h.queue[1:]
-	h.sent++
-	h.flying++
-	return f, h.sent - 1, false
-}
-
 // waits reports whether the half holds something back that it would say if it
 // knew that the live end is silent.
-func (h *half) waits() bool {
+func (h *recordedHalf) waits() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return !h.over && h.machine.Waiting()
 }
 
 // relent tells the half that the live end is silent.
-func (h *half) relent() {
+func (h *recordedHalf) relent() {
 	h.mu.Lock()
 	h.queue = append(h.queue, h.machine.Relent()...)
 	h.mu.Unlock()
-	stir(h.wake)
+	wake(h.wake)
 }
 
 // prepared is what all runs of a plan share of its session.
@@ -391,22 +385,22 @@ func (p *prepared) match(m transport.Message) (match.Key, error) {
 	return key, err
 }
 
-// forgone counts what the recorded halves of a search went on without.
-type forgone struct {
+// skipped counts the waits that the recorded halves of a search gave up.
+type skipped struct {
 	runs   int
-	halves []*forgoneBy // in the order of their first time
+	halves []*skippedBy // in the order of their first time
 }
 
-// forgoneBy is what one half did.
-type forgoneBy struct {
+// skippedBy is what one half went on without.
+type skippedBy struct {
 	name string
 	runs int
 	what []string
 }
 
 // count adds a run.
-func (f *forgone) count(r *Run) {
-	f.runs++
+func (s *skipped) count(r *Run) {
+	s.runs++
 	for _, h := range r.halves {
 		if !h.mu.TryLock() { // of a run that was given up where it stood
 			continue
@@ -416,12 +410,12 @@ func (f *forgone) count(r *Run) {
 		if len(list) == 0 {
 			continue
 		}
-		i := slices.IndexFunc(f.halves, func(by *forgoneBy) bool { return by.name == h.name })
+		i := slices.IndexFunc(s.halves, func(by *skippedBy) bool { return by.name == h.name })
 		if i < 0 {
-			i = len(f.halves)
-			f.halves = append(f.halves, &forgoneBy{name: h.name})
+			i = len(s.halves)
+			s.halves = append(s.halves, &skippedBy{name: h.name})
 		}
-		by := f.halves[i]
+		by := s.halves[i]
 		by.runs++
 		for _, what := range list {
 			if !slices.Contains(by.what, what) {
@@ -431,17 +425,17 @@ func (f *forgone) count(r *Run) {
 	}
 }
 
-// notes says it: a search is blind to the orders around what it goes on without.
-func (f *forgone) notes() []string {
+// notes says it: a search is blind to the orders around a wait that it gives up.
+func (s *skipped) notes() []string {
 	const shown = 3
 	var notes []string
-	for _, by := range f.halves {
+	for _, by := range s.halves {
 		text := strings.Join(by.what[:min(len(by.what), shown)], ", ")
 		if more := len(by.what) - shown; more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
 		notes = append(notes, fmt.Sprintf("the %s had to go on without %s in %d of %s; orders around it were not tried",
-			by.name, text, by.runs, phrase.Plural(f.runs, "schedule")))
+			by.name, text, by.runs, phrase.Plural(s.runs, "schedule")))
 	}
 	return notes
 }

@@ -49,9 +49,9 @@ type Run struct {
 	cancel   context.CancelFunc
 	ops      []*Operation
 	byName   map[string]*Operation
-	halves   []*half  // that play from the plan's session
-	actors   []*actor // that do so under a model
-	returned int      // operations
+	halves   []*recordedHalf // that play from the plan's session
+	modeled  []*modeledHalf  // that do so under a model
+	returned int             // operations
 	panicked *breakage
 	failure  error  // of Fail
 	within   string // Setup or Check, while it runs
@@ -316,8 +316,8 @@ func (r *Run) live(dir transport.Direction) bool {
 			return false
 		}
 	}
-	for _, a := range r.actors {
-		if a.own == dir {
+	for _, h := range r.modeled {
+		if h.own == dir {
 			return false
 		}
 	}

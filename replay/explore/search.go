@@ -26,11 +26,11 @@ type search struct {
 	warned  map[string]bool // rules that a note speaks of
 	answers comparison
 	parser  gate.Parser
-	forgone forgone
+	skipped skipped
 	hidden  []string // by the helpers that the plan uses
 	limits  limits
 	// leaks counts the runs that left goroutines behind and did not fail otherwise. They
-	// end no search: what is worse may come after them.
+	// end no search: a worse failure may come after them.
 	leaks struct {
 		first *Run
 		at    int // its number, from 1
@@ -38,42 +38,12 @@ type search struct {
 	}
 }
 
-// fails reports whether the search ends with a run that was just counted.
-func (s *search) fails(r *Run) bool {
-	if !r.leaksAlone() {
-		return r.verdict != Pass
-	}
-	if s.leaks.runs++; s.leaks.runs == 1 {
-		s.leaks.first, s.leaks.at = r, s.done
-	}
-	return s.leaks.runs == s.plan.mostLeaks
-}
-
-// leaked returns the report of a search that found nothing worse than a leak: of the first.
-func (s *search) leaked() Report {
-	report := newReport(s.leaks.first, s.leaks.at)
-	report.Coverage = s.seen.report()
-	return report
-}
-
-// leakNotes says how often goroutines were left.
-func (s *search) leakNotes() []string {
-	if s.leaks.runs == 0 {
-		return nil
-	}
-	note := fmt.Sprintf("goroutines were left in %d of %s", s.leaks.runs, phrase.Plural(s.done, "schedule"))
-	if s.leaks.runs == s.plan.mostLeaks {
-		note += "; the search ended there: they stay in the process"
-	}
-	return []string{note}
-}
-
 // shownNotes is how many notes of passing runs a report keeps.
 const shownNotes = 3
 
 // explore makes run 0 at each capacity, then run 1 at each, so that the eager run
-// of each comes first. What strategies are told of these first runs' length is
-// then fixed: a run depends on its number alone, not on who finished before it.
+// of each comes first. The length of these first runs that strategies hear of is then
+// fixed: a run depends on its number alone, not on the order in which runs finish.
 func (s *search) explore() Report {
 	if x, ok := s.plan.Strategy.(exhaustive); ok {
 		return s.exhaust(x)
@@ -81,67 +51,88 @@ func (s *search) explore() Report {
 	n, all := len(s.plan.Capacities), s.plan.Schedules
 	budget := newBudget(s.plan.CPU, s.plan.Workers)
 	var failed *Run
-	take := func(r *Run) (more bool) {
-		s.seen.add(&r.trail)
-		s.remark(r)
-		if s.fails(r) {
-			failed = r
-		}
-		return failed == nil
-	}
-	make := func(i int) *Run { return s.run(s.plan.Capacities[i%n], i/n) }
-	length := 0 // not told before all of them are done
+	length := 0 // not told before all first runs are done
 	ended := ""
-	first := series{to: min(n, all), make: make, over: func() bool {
+	runs := series{
+		make: func(i int) *Run { return s.run(s.plan.Capacities[i%n], i/n) },
+		take: func(r *Run) (more bool) {
+			length = max(length, len(r.steps))
+			s.seen.add(&r.trail)
+			s.remark(r)
+			if s.fails(r) {
+				failed = r
+			}
+			return failed == nil
+		},
+	}
+	runs.to = min(n, all)
+	runs.over = func() bool {
 		ended = s.limits.ended()
 		return ended == EndStopped
-	}, take: func(r *Run) bool {
-		length = max(length, len(r.steps))
-		return take(r)
-	}}
-	done := first.run(s.plan.Workers)
+	}
+	done := runs.run(s.plan.Workers)
 	s.length = length
 	if failed == nil && ended != EndStopped {
-		rest := series{from: done, to: all, make: make, take: take, over: func() bool {
-			if ended = s.limits.ended(); ended == "" && budget.spent() {
+		runs.from, runs.to = done, all
+		runs.over = func() bool {
+			ended = s.limits.ended()
+			if ended == "" && budget.spent() {
 				ended = EndCPU
 			}
 			return ended != ""
-		}}
-		done = rest.run(s.plan.Workers)
+		}
+		done = runs.run(s.plan.Workers)
 	}
+	share := func(i int) int { return (done + n - 1 - i) / n } // of the runs, at capacity i
 	switch {
 	case failed != nil && !failed.leaksAlone():
-		report := newReport(failed, done)
-		report.Coverage = s.seen.report()
-		s.judge(&report, failed, func(i, most int) Tried { return s.try(i, share(done, n, i), most) })
+		report := s.report(failed, done)
+		s.judge(&report, failed, func(i, most int) Tried { return s.try(i, share(i), most) })
 		return report
 	case s.leaks.runs > 0:
-		return s.leaked()
+		return s.report(s.leaks.first, s.leaks.at)
 	}
 	var passed []Tried
 	for i := range min(n, done) {
-		passed = append(passed, Tried{Capacity: s.plan.Capacities[i], Verdict: Pass, Schedules: share(done, n, i)})
+		passed = append(passed, Tried{Capacity: s.plan.Capacities[i], Verdict: Pass, Schedules: share(i)})
 	}
-	report := s.found(done, EndSchedules, passed)
-	if done < all {
-		report.Ended = ended
+	if done == all {
+		ended = EndSchedules
 	}
+	return s.found(done, ended, passed)
+}
+
+// report describes a run, the last of so many schedules.
+func (s *search) report(r *Run, schedules int) Report {
+	report := newReport(r, schedules)
+	report.Coverage = s.seen.report()
 	return report
 }
 
 // found reports a search in which nothing failed. One that was stopped before its first
 // schedule is no pass.
 func (s *search) found(done int, ended string, tried []Tried) Report {
-	report := Report{Verdict: Pass, Level: s.plan.Level, Engine: s.plan.Engine, Schedules: done, Planned: s.plan.Schedules, Ended: ended, Tried: tried,
-		Coverage: s.seen.report(), Notes: s.notes}
+	report := Report{
+		Verdict: Pass, Level: s.plan.Level, Engine: s.plan.Engine, Schedules: done, Planned: s.plan.Schedules, Ended: ended,
+		Tried: tried, Coverage: s.seen.report(), Notes: s.notes,
+	}
 	if done == 0 {
 		report.Verdict, report.Explanation, report.Tried = Undecided, "no schedule was run", nil
 	}
 	return report
 }
 
-// run makes one schedule. Several workers call it at once.
+// newRun returns a run that has not begun. Several workers call it at once.
+func (s *search) newRun(c Capacity) *Run {
+	r := &Run{
+		plan: s.plan, kind: s.plan.Engine, level: s.plan.Level, capacity: c, split: !s.plan.AckWithTake,
+		limit: s.plan.Steps, horizon: s.plan.Horizon, parser: &s.parser, steps: make([]Step, 0, s.length),
+	}
+	r.trail.touching = touching{capacity: c, split: r.split}
+	return r
+}
+
+// run makes one schedule.
 func (s *search) run(c Capacity, number int) *Run {
 	r := s.newRun(c)
 	r.chooser = s.plan.Strategy.Begin(s.plan.Seed, number, s.length)
@@ -149,14 +140,62 @@ func (s *search) run(c Capacity, number int) *Run {
 	return r
 }
 
-func (s *search) newRun(c Capacity) *Run {
-	r := &Run{
-		plan: s.plan, kind: s.plan.Engine, level: s.plan.Level, capacity: c, split: !s.plan.AckWithTake,
-		limit: s.plan.Steps, horizon: s.plan.Horizon,
-	}
-	r.parser, r.steps = &s.parser, make([]Step, 0, s.length)
-	r.trail.touching = touching{capacity: c, split: r.split}
+// rerun runs the schedule of a token.
+func (s *search) rerun(token Token, traced bool) *Run {
+	r := s.newRun(token.Capacity)
+	r.follower, r.level, r.untraced = &follower{token: token}, token.Level, !traced
+	r.play(s.t, s.plan)
 	return r
+}
+
+// following runs the schedule of a token, and looks for changed answers if those fail.
+func (s *search) following(token Token, traced bool) *Run {
+	r := s.rerun(token, traced)
+	if s.plan.SameAnswers {
+		s.compareAnswers(r)
+	}
+	return r
+}
+
+// follow runs the schedule of a token, and if it fails once more to see where its
+// goroutines stand.
+func (s *search) follow(token Token) Report {
+	r := s.following(token, false) // tracing takes longer than the run, in a large process
+	if r.verdict != Pass && r.verdict != Diverged && !r.froze {
+		traced := s.following(token, true)
+		if fingerprint(traced) == fingerprint(r) {
+			r = traced
+		}
+	}
+	s.skipped = skipped{}
+	s.skipped.count(r)
+	s.noteHidden(r)
+	return s.report(r, 1)
+}
+
+// fails reports whether the search ends with a run that was just counted.
+func (s *search) fails(r *Run) bool {
+	if !r.leaksAlone() {
+		return r.verdict != Pass
+	}
+	s.leaks.runs++
+	if s.leaks.runs == 1 {
+		s.leaks.first, s.leaks.at = r, s.done
+	}
+	return s.leaks.runs == s.plan.mostLeaks
+}
+
+// lastNotes are the notes on all runs: the leaks, the waits given up, the helpers.
+func (s *search) lastNotes() []string {
+	var notes []string
+	if s.leaks.runs > 0 {
+		note := fmt.Sprintf("goroutines were left in %d of %s", s.leaks.runs, phrase.Plural(s.done, "schedule"))
+		if s.leaks.runs == s.plan.mostLeaks {
+			note += "; the search ended there: they stay in the process"
+		}
+		notes = append(notes, note)
+	}
+	return slices.Concat(notes, s.skipped.notes(), s.hidden)
 }
 
 // noteHidden adds what the helpers of a run keep from being tried.
@@ -177,9 +216,10 @@ func (s *search) compareAnswers(r *Run) {
 	s.answers.follow = func(token Token) *Run { return s.rerun(token, false) }
 	changes, different := s.answers.add(r, s.plan.SameAnswers)
 	if different {
-		r.verdict, r.why = Different, changes[len(changes)-1]
+		last := len(changes) - 1
+		r.verdict, r.why = Different, changes[last]
 		r.sequence, r.recording = r.draw(), r.record()
-		changes = changes[:len(changes)-1]
+		changes = changes[:last]
 	}
 	s.notes = append(s.notes, changes...)
 }
@@ -187,7 +227,7 @@ func (s *search) compareAnswers(r *Run) {
 // remark counts the run and keeps the first notes.
 func (s *search) remark(r *Run) {
 	s.done++
-	s.forgone.count(r)
+	s.skipped.count(r)
 	s.noteHidden(r)
 	s.line.step(s.plan, s.done)
 	s.compareAnswers(r)
@@ -217,9 +257,9 @@ func (s *search) remark(r *Run) {
 	}
 }
 
-// judge adds to the report of a failing run what following its token and the other
-// capacities tell: a verdict that changes with the capacity is a finding of its
-// own. try makes up to so many schedules at capacity i.
+// judge makes the schedule of a failure simple, follows its token, and tries the other
+// capacities: a verdict that changes with the capacity is a finding of its own. try makes
+// up to so many schedules at capacity i.
 func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 	s.limits = s.limits.within(aftermath)
 	defer func() {
@@ -235,7 +275,7 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 			"%s: %s made it simpler, its token was followed %d of %d times, and other capacities may not have been tried",
 			why, phrase.Plural(report.Shrunk.Runs, "run"), report.Shrunk.Verified, verifications))
 	}()
-	if r.outcome.retry && s.limits.ended() == "" {
+	if r.retry && s.limits.ended() == "" {
 		report.Notes = append(report.Notes, s.inRealTime(r.settledToken()))
 	}
 	if r.froze || r.verdict == Leak || r.verdict == Different { // both schedules were followed when it was found
@@ -251,38 +291,6 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 		}
 	}
 	report.Slack = slackText(report.Verdict, report.Capacity, report.Tried, report.Boundary)
-}
-
-// follow runs the schedule of a token, and if it fails once more to see where its
-// goroutines stand.
-func (s *search) follow(token Token) Report {
-	r := s.following(token, false) // tracing takes longer than the run, in a large process
-	if again := r.verdict != Pass && r.verdict != Diverged && !r.froze; again {
-		if traced := s.following(token, true); fingerprint(traced) == fingerprint(r) {
-			r = traced
-		}
-	}
-	s.forgone = forgone{}
-	s.forgone.count(r)
-	s.noteHidden(r)
-	return newReport(r, 1)
-}
-
-// rerun runs the schedule of a token.
-func (s *search) rerun(token Token, traced bool) *Run {
-	r := s.newRun(token.Capacity)
-	r.follower, r.level, r.untraced = &follower{token: token}, token.Level, !traced
-	r.play(s.t, s.plan)
-	return r
-}
-
-// following runs the schedule of a token, and looks for changed answers if those fail.
-func (s *search) following(token Token, traced bool) *Run {
-	r := s.rerun(token, traced)
-	if s.plan.SameAnswers {
-		s.compareAnswers(r)
-	}
-	return r
 }
 
 // inRealTime runs a schedule that froze its bubble where time is real, and says what that
@@ -314,11 +322,8 @@ func (s *search) try(i, from, most int) Tried {
 	return tried
 }
 
-// share is how many of done runs fell to capacity i of n.
-func share(done, n, i int) int { return (done + n - 1 - i) / n }
-
 // series makes numbered runs, several at once, and takes them in the order of
-// their numbers, so that the result does not depend on who finishes first.
+// their numbers, so that the result does not depend on which finishes first.
 type series struct {
 	from, to int
 	make     func(number int) *Run
@@ -326,13 +331,11 @@ type series struct {
 	over     func() bool // asked before each run, if not nil: no more of them
 }
 
-// ahead is how many runs a worker may be ahead of the one that is taken next.
-const ahead = 8
-
 // run returns the number after the last that was taken. When take wants no more,
 // the runs that are on their way are waited for and forgotten.
 func (s *series) run(workers int) int {
-	if workers = min(workers, s.to-s.from); workers > 1 {
+	workers = min(workers, s.to-s.from)
+	if workers > 1 {
 		return s.parallel(workers)
 	}
 	for i := s.from; i < s.to; i++ {
@@ -346,19 +349,24 @@ func (s *series) run(workers int) int {
 	return max(s.from, s.to)
 }
 
-type made struct {
-	number int
-	run    *Run // nil: its goroutine was ended (runtime.Goexit)
-}
-
 func (s *series) parallel(workers int) int {
+	type made struct {
+		number int
+		run    *Run // nil: its goroutine was ended (runtime.Goexit)
+	}
+	const ahead = 8 // runs that a worker may be ahead of the one that is taken next
 	window := ahead * workers
 	numbers, finished := make(chan int, window), make(chan made, window)
+	work := func(number int) {
+		m := made{number: number}
+		defer func() { finished <- m }()
+		m.run = s.make(number)
+	}
 	var all sync.WaitGroup
 	for range workers {
 		all.Go(func() {
 			for n := range numbers {
-				s.one(n, finished)
+				work(n)
 			}
 		})
 	}
@@ -392,11 +400,4 @@ func (s *series) parallel(workers int) int {
 			}
 		}
 	}
-}
-
-// one makes a run, and says so also where its goroutine is ended.
-func (s *series) one(number int, finished chan<- made) {
-	m := made{number: number}
-	defer func() { finished <- m }()
-	m.run = s.make(number)
 }

@@ -36,7 +36,7 @@ func (g Goroutine) Engine() bool {
 // Recorded reports whether the goroutine plays a recorded end: where it is blocked says
 // nothing about the code under test.
 func (g Goroutine) Recorded() bool {
-	return strings.Contains(g.Text, explorePackage+"(*half).") || strings.Contains(g.Text, explorePackage+"(*actor).")
+	return strings.Contains(g.Text, explorePackage+"(*recordedHalf).") || strings.Contains(g.Text, explorePackage+"(*modeledHalf).")
 }
 
 // Reading reports whether the goroutine waits for the next frame.

@@ -36,7 +36,7 @@ func TestRecordedNoiseHidesNothing(t *testing.T) {
 }
 
 // What a recorded half went on without is said, with how often it was.
-func TestForgone(t *testing.T) {
+func TestSkipped(t *testing.T) {
 	session := recording("> 1:x\n> ~message\n> ~other\n> ~third\n> 2:y\n< 1=done\n< 2=done")
 	plan := Plan{Session: session, Setup: oneCall(false), Schedules: 40}
 	r := Search(t, plan)

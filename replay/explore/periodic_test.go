@@ -38,7 +38,7 @@ func deaf(r *Run) (client, server *peer) {
 }
 
 // Traffic of timers does not hide a call that nobody answers, whatever it is.
-func TestBeats(t *testing.T) {
+func TestPeriodic(t *testing.T) {
 	for name, test := range map[string]struct {
 		setup func(*Run)
 		note  string
@@ -80,7 +80,7 @@ func TestBeats(t *testing.T) {
 
 // A server that says for hours that it is at work, and then answers, is no hang;
 // nor is a client that asks the same again and again and comes to an end.
-func TestNoBeats(t *testing.T) {
+func TestNotPeriodic(t *testing.T) {
 	Explore(t, Plan{Schedules: 20, Setup: func(r *Run) {
 		client, server := pair(r)
 		server.request = func(ctx context.Context, m transport.Message) {
