@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/replay"
-	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -37,8 +35,8 @@ const verifications = 20
 type reduction struct {
 	*search
 	failed *Run
-	want   string
-	left   int // runs that may still be made
+	want   string // the fingerprint
+	left   int    // runs that may still be made
 	runs   int
 	token  Token // the best so far
 	best   *Run
@@ -46,14 +44,20 @@ type reduction struct {
 	limits limits   // of the shrinking; half of the time is left to what follows
 }
 
-// shrinks reports whether a failure is one that another schedule can show again.
-// What freezes its bubble does so every time.
+// shrinks reports whether another schedule can show the failure again. A run that froze
+// its bubble does so every time.
 func shrinks(r *Run) bool {
 	switch r.verdict {
 	case Pass, Undecided, Diverged, Leak:
 		return false
 	}
 	return !r.froze && !costly(r)
+}
+
+// costly reports whether no other run like this one is to be made: it was given up where it
+// stood, or real time had to pass before its leaks, or that it is undecided, were known.
+func costly(r *Run) bool {
+	return r.froze || r.kind == Settle && (r.stuck || r.verdict == Undecided)
 }
 
 // reduce shrinks the schedule of a failing run.
@@ -98,13 +102,9 @@ func (s *search) reduce(failed *Run) *reduction {
 
 // released are the steps of a run, without those that only went on while it hung.
 func released(r *Run) []uint32 {
-	steps := r.steps
-	if stands(r.verdict) {
-		steps = steps[:min(r.still, len(steps))]
-	}
-	order := make([]uint32, len(steps))
-	for i, s := range steps {
-		order[i] = uint32(s.Hash())
+	var order []uint32
+	for _, s := range r.shown() {
+		order = append(order, uint32(s.Hash()))
 	}
 	return order
 }
@@ -125,18 +125,27 @@ func (d *reduction) puttingOff(order []uint32) (*late, bool) {
 	if r.froze || fingerprint(r) != d.want {
 		return l, false
 	}
-	d.offer(r, r.asToken())
-	d.offer(r, Token{Capacity: r.capacity, Level: r.level, Engine: r.kind, Holds: l.holds(len(released(r)))})
+	// Of the tokens with the fewest deviations the one with the fewest steps is kept.
+	held := Token{Capacity: r.capacity, Level: r.level, Engine: r.kind, Holds: l.holds(len(released(r)))}
+	for _, t := range []Token{r.asToken(), held} {
+		n, best := t.Deviations(), d.token.Deviations()
+		if n < best || n == best && len(r.steps) < len(d.best.steps) {
+			d.token, d.best = t, r
+		}
+	}
 	return l, true
 }
 
-// offer keeps the token with the fewest deviations; of equals the run with the
-// fewest steps.
-func (d *reduction) offer(r *Run, t Token) {
-	n, best := t.Deviations(), d.token.Deviations()
-	if n < best || n == best && len(r.steps) < len(d.best.steps) {
-		d.token, d.best = t, r
-	}
+// again runs the plan with steps put off. It may have more steps than the run that
+// failed, but not for ever.
+func (d *reduction) again(c Capacity, l *late) *Run { return d.runLate(d.failed, c, l) }
+
+// runLate runs a plan with steps put off, as a failed run at another capacity.
+func (s *search) runLate(failed *Run, c Capacity, l *late) *Run {
+	r := s.newRun(c)
+	r.level, r.chooser, r.limit = failed.level, l.choose, min(r.limit, 1000+4*len(failed.steps))
+	r.play(s.t, s.plan)
+	return r
 }
 
 // verified is what following a token many times gave.
@@ -147,19 +156,16 @@ type verified struct {
 	first *Run // traced: it says where readers are blocked
 }
 
-// verify follows a token until it was enough. A report must not promise what it
-// does not hold.
+// verify follows a token until it was enough. A report must not promise more than the
+// token holds.
 func (d *reduction) verify(t Token) verified {
 	v := verified{token: t}
-	for i := range verifications {
-		if i > 0 && d.search.limits.ended() != "" {
-			break
-		}
-		r := d.following(t, i == 0)
-		v.of++
-		if i == 0 {
+	for v.of < verifications && (v.of == 0 || d.search.limits.ended() == "") {
+		r := d.following(t, v.of == 0)
+		if v.of == 0 {
 			v.first = r
 		}
+		v.of++
 		if fingerprint(r) == d.want {
 			v.held++
 		}
@@ -175,12 +181,11 @@ func (d *reduction) verify(t Token) verified {
 func (d *reduction) settle() (v verified, notes []string) {
 	v = d.verify(d.token)
 	if v.held < v.of && d.best != d.failed {
-		found := d.verify(d.failed.asToken())
-		kept, other := v, found
-		if found.held >= v.held {
-			kept, other = found, v
+		other := d.verify(d.failed.asToken())
+		if other.held >= v.held {
+			v, other = other, v
 		}
-		if v = kept; other.held > 0 {
+		if other.held > 0 {
 			notes = append(notes, fmt.Sprintf("another schedule fails in the same way, %d of %d times: %v", other.held, other.of, other.token))
 		}
 	}
@@ -197,9 +202,7 @@ func (s *search) confirm(report *Report, failed *Run) {
 	d := s.reduce(failed)
 	v, notes := d.settle()
 	if fingerprint(v.first) == d.want {
-		before := *report
-		*report = newReport(v.first, before.Schedules)
-		report.Coverage = before.Coverage
+		*report = s.report(v.first, report.Schedules)
 	}
 	report.Token = v.token.String()
 	report.Smaller = s.smaller(d)
@@ -221,11 +224,12 @@ func (d *reduction) boundary() string {
 	if fingerprint(d.again(at, newLate(d.order))) != d.want {
 		return ""
 	}
-	b := shrink.FindBoundary(replay.Capacity{C2S: replay.Room(at.C2S), S2C: replay.Room(at.S2C)}, func(c replay.Capacity) bool {
-		if told = told && d.search.limits.ended() == ""; !told {
+	b := shrink.FindBoundary(at.rooms(), func(c replay.Capacity) bool {
+		told = told && d.search.limits.ended() == ""
+		if !told {
 			return false
 		}
-		r := d.again(Capacity{C2S: int(c.C2S), S2C: int(c.S2C)}, newLate(d.order))
+		r := d.again(capacityOf(c), newLate(d.order))
 		told = !costly(r) && r.verdict != Undecided
 		return fingerprint(r) == d.want
 	})
@@ -235,26 +239,8 @@ func (d *reduction) boundary() string {
 	return b.String()
 }
 
-// again runs the plan with steps put off. It has more steps than the run that
-// failed, but not for ever.
-func (d *reduction) again(c Capacity, l *late) *Run {
-	r := d.newRun(c)
-	r.level, r.chooser, r.limit = d.failed.level, l.choose, min(r.limit, stepLimit(d.failed))
-	r.play(d.t, d.plan)
-	return r
-}
-
-// costly reports whether no other run like this one is to be made: it was given up where it
-// stood, or real time had to pass before its leaks, or that it is undecided, were known.
-func costly(r *Run) bool {
-	return r.froze || r.kind == Settle && (r.stuck || r.verdict == Undecided)
-}
-
-// stepLimit is when a run that is to be like another has gone another way.
-func stepLimit(like *Run) int { return 1000 + 4*len(like.steps) }
-
 // fingerprint says which bug a failing run has, so that a smaller run can be
-// asked for the same one. What changes with the schedule is not in it: numbers,
+// asked for the same one. It leaves out what changes with the schedule: numbers,
 // names of frames, and who else got stuck.
 func fingerprint(r *Run) string {
 	text := r.verdict + " " + r.category
@@ -269,10 +255,10 @@ func fingerprint(r *Run) string {
 	return text
 }
 
-var particular = phrase.Regexp(`"(?:[^"\\]|\\.)*"|[0-9]+`)
-
 // anonymous takes numbers and quoted names out of a message.
 func anonymous(s string) string { return particular().ReplaceAllString(s, "_") }
+
+var particular = phrase.Regexp(`"(?:[^"\\]|\\.)*"|[0-9]+`)
 
 // Smaller is the smallest session found that fails in the same way, where the
 // plan plays one.
@@ -305,25 +291,20 @@ type trial struct {
 
 // smaller shrinks the session that a plan plays, and then the schedule that fails with
 // it; nil if the plan does not play one, if nothing of it can go, or if the token of the
-// smaller one does not hold even once. A failure by what is not in the recording is
-// there without the rest of it, too: nothing is learned from that.
+// smaller one does not hold even once. A failure by something that is not in the recording
+// is there without the rest of it, too: nothing is learned from that.
 func (s *search) smaller(d *reduction) *Smaller {
-	if len(s.plan.Session) == 0 || d.left <= 0 || !shrinks(d.best) || s.limits.ended() != "" {
+	if len(s.plan.Session) == 0 || d.left <= 0 || !shrinks(d.best) || s.limits.ended() != "" ||
+		d.best.verdict == CheckFailed && len(d.best.strangers()) > 0 {
 		return nil
 	}
-	if d.best.verdict == CheckFailed && len(d.best.strangers()) > 0 {
-		return nil
-	}
-	t := &trial{search: s, failed: d.best, want: fingerprintWith(d.best), order: d.order}
-	c := d.best.capacity
-	r := shrink.Session(s.plan.Session, t.try, shrink.Options{
-		Capacity: replay.Capacity{C2S: replay.Room(c.C2S), S2C: replay.Room(c.S2C)}, Budget: s.plan.Shrink,
-	})
+	t := &trial{search: s, failed: d.best, want: sessionFingerprint(d.best), order: d.order}
+	r := shrink.Session(s.plan.Session, t.try, shrink.Options{Capacity: d.best.capacity.rooms(), Budget: s.plan.Shrink})
 	if r.To == r.From || t.stuck {
 		return nil
 	}
 	small, run := t.play(r.Candidate)
-	if small == nil || fingerprintWith(run) != t.want {
+	if small == nil || sessionFingerprint(run) != t.want {
 		return nil
 	}
 	again := small.reduce(run)
@@ -343,7 +324,8 @@ func (s *search) smaller(d *reduction) *Smaller {
 
 // try is the shrink.Try of the plan.
 func (t *trial) try(c shrink.Candidate) shrink.Outcome {
-	if t.late = t.late || t.limits.ended() != ""; t.stuck || t.late {
+	t.late = t.late || t.limits.ended() != ""
+	if t.stuck || t.late {
 		return shrink.Outcome{}
 	}
 	_, r := t.play(c)
@@ -354,7 +336,7 @@ func (t *trial) try(c shrink.Candidate) shrink.Outcome {
 		t.stuck = true
 		return shrink.Outcome{}
 	}
-	o := shrink.Outcome{Fingerprint: fingerprintWith(r), C2S: r.gate.Lanes[0].Said, S2C: r.gate.Lanes[1].Said}
+	o := shrink.Outcome{Fingerprint: sessionFingerprint(r), C2S: r.gate.Lanes[0].Said, S2C: r.gate.Lanes[1].Said}
 	seqs := map[transport.Direction][]uint64{} // of the frames
 	for _, e := range c.Events {
 		if e.Kind == store.Frame {
@@ -369,9 +351,9 @@ func (t *trial) try(c shrink.Candidate) shrink.Outcome {
 	return o
 }
 
-// fingerprintWith is the fingerprint of a run that played a session. A live end
+// sessionFingerprint is the fingerprint of a run that played a session. A live end
 // that asks for more of what is not in it fails in another way.
-func fingerprintWith(r *Run) string {
+func sessionFingerprint(r *Run) string {
 	return fmt.Sprintf("%s, %d off the recording", fingerprint(r), len(r.strangers()))
 }
 
@@ -388,25 +370,5 @@ func (t *trial) play(c shrink.Candidate) (*search, *Run) {
 		plan.Setup = other.Setup
 	}
 	s := &search{t: t.t, plan: &plan, limits: t.limits}
-	r := s.newRun(Capacity{C2S: int(c.Capacity.C2S), S2C: int(c.Capacity.S2C)})
-	r.level, r.chooser, r.limit = t.failed.level, newLate(t.order).choose, min(r.limit, stepLimit(t.failed))
-	r.play(t.t, &plan)
-	return s, r
-}
-
-// text names the frames, as the run does.
-func (s *Smaller) text(b *strings.Builder) {
-	title := fmt.Sprintf("the session shrinks from %s to %d (in %s); its token, %s, held %d of %d times",
-		phrase.Plural(s.From, "frame"), s.To, phrase.Plural(s.Runs, "run"), s.Token, s.Held, s.Verified)
-	if s.Boundary != "" {
-		title += "; " + s.Boundary
-	}
-	names := gate.NewNamer(nil)
-	var frames []string
-	for _, e := range s.Events {
-		if e.Kind == store.Frame {
-			frames = append(frames, e.Dir.String()+" "+names.Name(e.Dir, e.AsFrame()))
-		}
-	}
-	writeList(b, title, frames, 40)
+	return s, s.runLate(t.failed, capacityOf(c.Capacity), newLate(t.order))
 }

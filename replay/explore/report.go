@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 )
@@ -283,7 +284,20 @@ func (r Report) failureText(b *strings.Builder) {
 	}
 	writeList(b, "the run", r.Sequence, len(r.Sequence))
 	if r.Smaller != nil {
-		r.Smaller.text(b)
+		s := r.Smaller
+		title := fmt.Sprintf("the session shrinks from %s to %d (in %s); its token, %s, held %d of %d times",
+			phrase.Plural(s.From, "frame"), s.To, phrase.Plural(s.Runs, "run"), s.Token, s.Held, s.Verified)
+		if s.Boundary != "" {
+			title += "; " + s.Boundary
+		}
+		names := gate.NewNamer(nil) // as the run does
+		var frames []string
+		for _, e := range s.Events {
+			if e.Kind == store.Frame {
+				frames = append(frames, e.Dir.String()+" "+names.Name(e.Dir, e.AsFrame()))
+			}
+		}
+		writeList(b, title, frames, 40)
 	}
 	writeList(b, "stacks", r.Stacks, 12)
 	switch {
@@ -373,7 +387,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 
 // MarshalJSON writes numbers, and "unbounded".
 func (c Capacity) MarshalJSON() ([]byte, error) {
-	return json.Marshal(replay.Capacity{C2S: replay.Room(c.C2S), S2C: replay.Room(c.S2C)})
+	return json.Marshal(c.rooms())
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
@@ -382,7 +396,7 @@ func (c *Capacity) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &r); err != nil {
 		return err
 	}
-	c.C2S, c.S2C = int(r.C2S), int(r.S2C)
+	*c = capacityOf(r)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
@@ -265,6 +266,13 @@ func sweep(recorded Capacity) []Capacity {
 func (c Capacity) String() string {
 	return fmt.Sprintf("c2s=%s s2c=%s", roomText(c.C2S, "unbounded"), roomText(c.S2C, "unbounded"))
 }
+
+// rooms is the capacity as package replay has it.
+func (c Capacity) rooms() replay.Capacity {
+	return replay.Capacity{C2S: replay.Room(c.C2S), S2C: replay.Room(c.S2C)}
+}
+
+func capacityOf(c replay.Capacity) Capacity { return Capacity{C2S: int(c.C2S), S2C: int(c.S2C)} }
 
 func roomText(n int, unbounded string) string {
 	if n < 0 {
