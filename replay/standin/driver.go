@@ -8,6 +8,7 @@ import (
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -48,6 +49,39 @@ type Driver struct {
 	open      []*request              // sent, not cancelled, and the recorded answer has not come
 	streams   map[uint64]*clientFrame // frames that were sent, by HTTP exchange
 	out       []*clientFrame          // every frame that was returned; nil: not a recorded one
+}
+
+// NewDriver returns a Driver of the client's half of a session.
+func NewDriver(events []store.Event, rules match.Rules) *Driver {
+	script := loadDriverScript(events)
+	variables := match.NewVariables(func(yield func(int, transport.Frame) bool) {
+		for _, f := range script.clientFrames {
+			if !yield(f.before, f.frame) {
+				return
+			}
+		}
+	})
+	d := &Driver{
+		driverScript: script,
+		order:        driverOrder{driverScript: script, places: script.hangUps},
+		variables:    variables,
+		requests:     map[mcp.Key][]*request{},
+		streams:      map[uint64]*clientFrame{},
+		findings:     findings{dir: transport.ServerToClient, recordedNoise: script.noises},
+	}
+	d.matcher = newDriverMatcher(&d.order, rules, variables)
+	for _, f := range script.clientFrames {
+		for _, r := range f.requests {
+			id := mcp.KeyOf(r.msg().ID)
+			d.requests[id] = append(d.requests[id], r)
+		}
+	}
+	for _, s := range script.serverMsgs {
+		if !s.afterEnd {
+			d.missing++
+		}
+	}
+	return d
 }
 
 // Start returns the frames that can be sent before the server has said anything.
@@ -170,10 +204,10 @@ func (d *Driver) send(f *clientFrame) transport.Frame {
 	frame := f.frame
 	frame.Bytes = d.variables.Substitute(frame.Bytes)
 	for _, e := range f.edits {
-		if e.question.live == nil {
+		if e.request.live == nil {
 			continue
 		}
-		if value := e.of(*e.question.live); value != nil {
+		if value := e.of(*e.request.live); value != nil {
 			frame.Bytes, _ = match.Splice(frame.Bytes, value, e.path...)
 		}
 	}
@@ -370,4 +404,87 @@ func (d *Driver) Placeholders() (messages []string) {
 		}
 	}
 	return messages
+}
+
+// Verdicts returns the verdict on each message of the server, as if the session ended now: in
+// recorded order, extra messages where they came.
+func (d *Driver) Verdicts() []match.StepVerdict { return inOrder(d.judge()) }
+
+// Close returns the verdicts on which the live server did not ask or answer as the recorded
+// server did. Its notifications, and the order of its messages, are in Verdicts.
+func (d *Driver) Close() []match.StepVerdict { return faults(d.judge()) }
+
+func (d *Driver) judge() []judged {
+	var list []judged
+	for _, s := range d.serverMsgs {
+		if v, ok := d.judgeServerMsg(s); ok {
+			list = append(list, v)
+		}
+	}
+	for _, f := range d.clientFrames {
+		if !f.sent && (f.question == nil || f.question.arrived) {
+			list = append(list, judged{seq: f.seq, fault: true, StepVerdict: match.StepVerdict{
+				Result: match.NotSent, Seq: f.seq, Dir: transport.ClientToServer, What: f.what(),
+				Text: fmt.Sprintf("#%d %s was still waiting for the server", f.seq, f.what()),
+			}})
+		}
+	}
+	return append(list, d.findings.all()...)
+}
+
+// judgeServerMsg returns the verdict on a server message. There is none on an answer that was
+// not asked for, or was called off.
+func (d *Driver) judgeServerMsg(s *serverMsg) (j judged, ok bool) {
+	j = judged{seq: s.seq, StepVerdict: match.StepVerdict{Seq: s.seq, Dir: transport.ServerToClient, What: s.what(), Result: match.Missing}}
+	rules := d.matcher.rules
+	switch {
+	case s.arrived:
+		c := rules.Compare(s.msg(), *s.live, d.variables)
+		if s.msg().Kind() == transport.Request && (rules.By == match.ByMethod || rules.By == match.ByOrder) {
+			c = c.AsMapped(rules.By.String())
+		}
+		order := s.misplaced()
+		// A message that differs may stand for the wrong one; two HTTP streams have no order.
+		if o := s.overtaken; order == "" && c.Same() && o != nil && s.stream == o.stream {
+			order = fmt.Sprintf("came after #%d, %s; recorded before it", o.seq, o.what())
+		}
+		if order != "" && rules.AnyOrder {
+			c.Mapped, order = append(c.Mapped, match.Mapping{By: "order", Got: order}), ""
+		}
+		j.compared(c, order)
+		j.fault = s.request != nil && !c.Same()
+	case s.request != nil && (!s.request.frame.sent || s.request.cancelled): // a cancelled request needs no answer
+		return j, false
+	case s.request != nil || s.isStray():
+		j.fault, j.Text = true, fmt.Sprintf("#%d, %s, did not come", s.seq, s.what())
+	case s.msg().Kind() == transport.Request:
+		j.fault, j.Text = true, fmt.Sprintf("#%d %s was not asked", s.seq, s.what())
+	default:
+		j.Text = fmt.Sprintf("#%d %s did not come", s.seq, s.what())
+	}
+	return j, true
+}
+
+// misplaced says on which side of the answer to its call the live message came, if the
+// recorded message was on the other side.
+func (s *serverMsg) misplaced() string {
+	r := s.owner
+	if r == nil {
+		r = s.follows
+	}
+	if s.came == 0 || r == nil || r.cancelled || r.response == nil || r.response.came == 0 {
+		return ""
+	}
+	if s.exchange != r.response.exchange || s.stream != r.response.stream {
+		return "" // two HTTP streams have no order
+	}
+	before, live := s.index < r.response.index, s.came < r.response.came
+	if before == live || s.owner == nil && s.alone != r {
+		return ""
+	}
+	how, was := "after", "before"
+	if live {
+		how, was = was, how
+	}
+	return fmt.Sprintf("came %s #%d, %s; recorded %s it", how, r.response.seq, r.response.what(), was)
 }

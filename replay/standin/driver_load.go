@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -17,6 +16,8 @@ import (
 type driverScript struct {
 	clientFrames []*clientFrame
 	serverMsgs   []*serverMsg
+	hangUps      []hangUp
+	noises       int // frames of noise from the server
 }
 
 // clientFrame is a recorded frame of the client.
@@ -28,9 +29,9 @@ type clientFrame struct {
 	gap      time.Duration // since the frame before it
 	question *serverMsg    // the request that it answers, or reports progress of
 	requests []*request
-	edits    []edit       // places of the live server's values
-	queue    []*serverMsg // of a driver that makes calls one by one: answers to earlier calls
-	unheld   bool         // an answer that waits for nothing but its question
+	edits    []edit[*serverMsg] // places of the live server's values
+	queue    []*serverMsg       // of a driver that makes calls one by one: answers to earlier calls
+	unheld   bool               // an answer that waits for nothing but its question
 	sent     bool
 
 	// Of a loosened driver:
@@ -49,10 +50,9 @@ func (f *clientFrame) what() string {
 }
 
 // belongTo makes the frame wait for a question of the server.
-func (f *clientFrame) belongTo(question *serverMsg, e edit) {
-	e.question = question
+func (f *clientFrame) belongTo(question *serverMsg, token bool, path []string) {
 	f.question = question
-	f.edits = append(f.edits, e)
+	f.edits = append(f.edits, edit[*serverMsg]{path, token, question})
 	if !slices.Contains(question.answers, f) {
 		question.answers = append(question.answers, f)
 	}
@@ -117,27 +117,33 @@ func (r *request) msg() transport.Message { return r.packed.Message() }
 // isAwaited reports whether the client goes on only when it has the answer.
 func (r *request) isAwaited() bool { return r.response != nil && !r.response.optional }
 
-// NewDriver returns a Driver of the client's half of a session.
-func NewDriver(events []store.Event, rules match.Rules) *Driver {
-	script := &driverScript{}
-	variables := match.NewVariables(func(yield func(int, transport.Frame) bool) {
-		for _, f := range script.clientFrames {
-			if !yield(f.before, f.frame) {
-				return
-			}
-		}
-	})
-	d := &Driver{
-		driverScript: script, variables: variables, order: driverOrder{driverScript: script},
-		requests: map[mcp.Key][]*request{}, streams: map[uint64]*clientFrame{},
-		findings: findings{dir: transport.ServerToClient},
-	}
-	d.matcher = driverMatcher{rules: rules, variables: variables, order: &d.order, expected: map[match.Key][]*serverMsg{}}
+// hangUp is a place where the recorded client hung up on an HTTP exchange before it had all
+// of the response: in revision 2026-07-28 a client cancels a call in this way, and ends a
+// subscription.
+type hangUp struct {
+	exchange     uint64
+	clientFrames int          // sent before it
+	serverMsgs   int          // heard before it
+	on           []*serverMsg // of these, the messages heard on the exchange
+}
+
+// driverLoader reads a recording into a script.
+type driverLoader struct {
+	driverScript
+	calls       timeline.Index[mcp.Key, *request]
+	questions   timeline.Index[mcp.Key, *serverMsg]
+	exchanges   *exchanges
+	on          map[uint64][]*request // the requests of an HTTP exchange
+	byID        map[mcp.Key]*request  // the latest request with the id
+	at          time.Duration         // of the frame before
+	clientEnded bool                  // the client has ended its side
+}
+
+func loadDriverScript(events []store.Event) *driverScript {
 	l := driverLoader{
-		Driver:    d,
 		calls:     timeline.NewIndex[mcp.Key, *request](timeline.All),
 		questions: timeline.NewIndex[mcp.Key, *serverMsg](timeline.All),
-		exchanges: exchangesOf(events), on: map[uint64][]*request{},
+		exchanges: exchangesOf(events), on: map[uint64][]*request{}, byID: map[mcp.Key]*request{},
 	}
 	for _, e := range events {
 		l.clientEnded = l.clientEnded || e.Kind == store.EOF && e.Dir == transport.ClientToServer
@@ -153,19 +159,8 @@ func NewDriver(events []store.Event, rules match.Rules) *Driver {
 		l.at = e.At
 	}
 	l.assignOwners()
-	l.noteHangUps()
-	return d
-}
-
-// driverLoader reads a recording into a Driver.
-type driverLoader struct {
-	*Driver
-	calls       timeline.Index[mcp.Key, *request]
-	questions   timeline.Index[mcp.Key, *serverMsg]
-	exchanges   *exchanges
-	on          map[uint64][]*request // the requests of an HTTP exchange
-	at          time.Duration         // of the frame before
-	clientEnded bool                  // the client has ended its side
+	l.addHangUps()
+	return &l.driverScript
 }
 
 // addClientFrame adds a frame of the recorded client.
@@ -182,7 +177,7 @@ func (l *driverLoader) addClientFrame(e store.Event) {
 			r := &request{frame: f, packed: transport.Pack(m.Raw)}
 			f.requests = append(f.requests, r)
 			id := mcp.KeyOf(m.ID)
-			l.requests[id] = append(l.requests[id], r)
+			l.byID[id] = r
 			l.calls.Ask(transport.ClientToServer, e.Stream, id, mcp.KeyOf(m.ProgressToken()), r)
 			if e.Stream != 0 {
 				l.on[e.Stream] = append(l.on[e.Stream], r)
@@ -192,11 +187,11 @@ func (l *driverLoader) addClientFrame(e store.Event) {
 			}
 		case transport.Response:
 			if s, ok := l.questions.Answer(transport.ServerToClient, 0, mcp.KeyOf(m.ID)); ok {
-				f.belongTo(s, edit{path: below(at, idPath)})
+				f.belongTo(s, false, below(at, idPath))
 			}
 		case transport.Notification:
 			if s, ok := l.questions.Progress(transport.ServerToClient, 0, mcp.KeyOf(m.ProgressToken())); ok && m.Method == mcp.NotificationProgress {
-				f.belongTo(s, edit{path: below(at, progressPath), token: true})
+				f.belongTo(s, true, below(at, progressPath))
 			}
 			if r, ok := l.calls.Cancel(transport.ClientToServer, mcp.KeyOf(timeline.CancelledID(m))); ok {
 				r.cancelled = true
@@ -209,7 +204,7 @@ func (l *driverLoader) addClientFrame(e store.Event) {
 func (l *driverLoader) addServerFrame(e store.Event) {
 	messages := timeline.MessagesOf(e.AsFrame())
 	if isNoise(e.Payload, messages) {
-		l.findings.noise.recorded++
+		l.noises++
 	}
 	exchange := l.exchanges.first(e.Stream)
 	for _, m := range messages {
@@ -222,7 +217,6 @@ func (l *driverLoader) addServerFrame(e store.Event) {
 			r, ok := l.answered(exchange, m)
 			if !ok {
 				s.afterEnd = false
-				l.matcher.expect(match.Key(strayKey(m)), s)
 				break
 			}
 			s.request, r.response = r, s
@@ -232,7 +226,6 @@ func (l *driverLoader) addServerFrame(e store.Event) {
 			fallthrough
 		case transport.Notification:
 			s.owner = l.owner(exchange, m)
-			l.matcher.expect(serverMsgKey(m), s)
 		default:
 			continue
 		}
@@ -259,9 +252,7 @@ func (l *driverLoader) owner(exchange uint64, m transport.Message) *request {
 	if m.Method == mcp.NotificationProgress {
 		named, _ = l.calls.Progress(transport.ClientToServer, exchange, mcp.KeyOf(m.ProgressToken()))
 	} else if id := transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID); id != nil {
-		if list := l.requests[mcp.KeyOf(id)]; len(list) > 0 {
-			named = list[len(list)-1]
-		}
+		named = l.byID[mcp.KeyOf(id)]
 	}
 	if requests := l.on[exchange]; named == nil && len(requests) > 0 {
 		return requests[0]
@@ -271,15 +262,12 @@ func (l *driverLoader) owner(exchange uint64, m transport.Message) *request {
 
 // assignOwners finds the call of each message without one, if just one call was open when it
 // was sent. It also notes which messages came directly after an answer, before the client
-// said any more, and counts the messages to come.
+// said any more.
 func (l *driverLoader) assignOwners() {
 	open := map[*request]bool{}
 	said := 0
 	var last *request // answered last, and the client has said nothing since
 	for _, s := range l.serverMsgs {
-		if !s.afterEnd {
-			l.missing++
-		}
 		for ; said < len(l.clientFrames) && l.clientFrames[said].before <= s.index; said++ {
 			last = nil
 			for _, r := range l.clientFrames[said].requests {
@@ -302,8 +290,8 @@ func (l *driverLoader) assignOwners() {
 	}
 }
 
-// noteHangUps finds the places where the client hung up.
-func (l *driverLoader) noteHangUps() {
+// addHangUps finds the places where the client hung up.
+func (l *driverLoader) addHangUps() {
 	for _, ex := range l.exchanges.order {
 		if ex.hungUp == 0 || ex.method != http.MethodPost && !ex.resumed {
 			continue
@@ -318,6 +306,6 @@ func (l *driverLoader) noteHangUps() {
 			}
 			h.serverMsgs++
 		}
-		l.order.hangUps = append(l.order.hangUps, h)
+		l.hangUps = append(l.hangUps, h)
 	}
 }

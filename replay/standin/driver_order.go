@@ -19,21 +19,11 @@ type driverOrder struct {
 	settled int            // no server message before this one is pending
 	next    int            // client frames before this one were sent, or are answers
 	due     []*clientFrame // answers whose question has come
-	hangUps []hangUp       // still to come
+	places  []hangUp       // where the client is still to hang up
 	hangsUp bool           // the shell hangs up: later client frames wait for that
 
 	loose   bool
 	written int // loose: client frames before this one were written
-}
-
-// hangUp is a place where the recorded client hung up on an HTTP exchange before it had all
-// of the response: in revision 2026-07-28 a client cancels a call in this way, and ends a
-// subscription.
-type hangUp struct {
-	exchange     uint64
-	clientFrames int          // sent before it
-	serverMsgs   int          // heard before it
-	on           []*serverMsg // of these, the messages heard on the exchange
 }
 
 // arrive notes that a server message has come, and skips the notifications that the recorded
@@ -215,7 +205,7 @@ func (o *driverOrder) longestSilence(from, upto int) (longest time.Duration) {
 
 // hangUpsDue removes and returns the exchanges on which the client is to hang up now.
 func (o *driverOrder) hangUpsDue() (exchanges []uint64) {
-	o.hangUps = slices.DeleteFunc(o.hangUps, func(h hangUp) bool {
+	o.places = slices.DeleteFunc(o.places, func(h hangUp) bool {
 		due := o.isReached(h) && !slices.ContainsFunc(h.on, (*serverMsg).mayCome)
 		if due {
 			exchanges = append(exchanges, h.exchange)
@@ -241,7 +231,7 @@ func (o *driverOrder) unheard() (list []*serverMsg) {
 	if !o.hangsUp || o.ended {
 		return nil
 	}
-	for _, h := range o.hangUps {
+	for _, h := range o.places {
 		if !o.isReached(h) {
 			continue
 		}
@@ -256,7 +246,7 @@ func (o *driverOrder) unheard() (list []*serverMsg) {
 
 // isBehindHangUp reports whether the frame was recorded after the next hang-up.
 func (o *driverOrder) isBehindHangUp(f *clientFrame) bool {
-	return o.hangsUp && slices.ContainsFunc(o.hangUps, func(h hangUp) bool { return h.clientFrames <= f.index && o.isReached(h) })
+	return o.hangsUp && slices.ContainsFunc(o.places, func(h hangUp) bool { return h.clientFrames <= f.index && o.isReached(h) })
 }
 
 // oneByOne puts each request in a queue behind the answers to the earlier ones.
@@ -389,4 +379,83 @@ func clientOrderKeys(f *clientFrame, m transport.Message) []string {
 		keys = append(keys, "id "+string(mcp.KeyOf(m.ID)))
 	}
 	return append(keys, orderKeys(m)...)
+}
+
+// driverMatcher finds the recorded message that a live message of the server stands for,
+// unless it is the response to a request.
+type driverMatcher struct {
+	rules     match.Rules
+	variables *match.Variables
+	order     *driverOrder
+	expected  map[match.Key][]*serverMsg // each queue in recorded order
+	preferID  bool                       // takes the request with the live id
+}
+
+// serverMsgKey is the key of the messages that a live message of the server may stand for.
+func serverMsgKey(m transport.Message) match.Key {
+	if m.Method == mcp.NotificationProgress {
+		return match.Key(m.Method + " " + string(mcp.KeyOf(m.ProgressToken())))
+	}
+	return match.Key(m.Method)
+}
+
+func newDriverMatcher(order *driverOrder, rules match.Rules, variables *match.Variables) driverMatcher {
+	d := driverMatcher{rules: rules, variables: variables, order: order, expected: map[match.Key][]*serverMsg{}}
+	for _, s := range order.serverMsgs {
+		key := serverMsgKey(s.msg())
+		if s.isStray() {
+			key = match.Key(strayKey(s.msg()))
+		}
+		if s.request == nil {
+			d.expected[key] = append(d.expected[key], s)
+		}
+	}
+	return d
+}
+
+// pick returns the recorded message that a live one stands for: of those with the key that
+// are left, among the first few, the message that it differs from least. A loosened driver,
+// which keeps the recorded ids, takes the request with the same id.
+func (d *driverMatcher) pick(key match.Key, m transport.Message) *serverMsg {
+	queue := left(d.expected[key], func(s *serverMsg) bool { return s.arrived })
+	d.expected[key] = queue
+	if d.preferID && m.Kind() == transport.Request {
+		for _, s := range queue {
+			if !s.arrived && mcp.Same(s.msg().ID, m.ID) {
+				return s
+			}
+		}
+	}
+	picked, equal := d.nearest(queue[:min(len(queue), lookahead)], m)
+	if !equal || picked.owner == nil || picked.msg().Kind() != transport.Notification {
+		return picked
+	}
+	for _, earlier := range queue[:slices.Index(queue, picked)] { // of its kind and call
+		if !earlier.arrived && earlier.overtaken == nil && earlier.owner == picked.owner && earlier.exchange == picked.exchange {
+			earlier.overtaken = picked
+		}
+	}
+	return picked
+}
+
+// nearest returns the recorded message that a live one differs from least, and whether the
+// two are equal. A notification stands for a message beyond the horizon only if they are.
+func (d *driverMatcher) nearest(queue []*serverMsg, m transport.Message) (nearest *serverMsg, equal bool) {
+	least, horizon := 0, d.order.horizon()
+	for _, s := range queue {
+		if s.arrived {
+			continue
+		}
+		n := d.rules.Compare(s.msg(), m, d.variables).Count()
+		if n == 0 {
+			return s, true
+		}
+		if m.Kind() == transport.Notification && s.index >= horizon {
+			continue
+		}
+		if nearest == nil || n < least {
+			nearest, least = s, n
+		}
+	}
+	return nearest, false
 }

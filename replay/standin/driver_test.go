@@ -1,8 +1,9 @@
 package standin
 
 import (
-	"github.com/mcprec/mcprec/replay/match"
 	"testing"
+
+	"github.com/mcprec/mcprec/replay/match"
 )
 
 const paged = `

@@ -3,7 +3,6 @@ package standin
 import (
 	"context"
 	"errors"
-	"iter"
 	"net/http"
 	"sync"
 
@@ -212,20 +211,4 @@ func (p *peeked) Read(ctx context.Context) (transport.Frame, error) {
 		return *f, nil
 	}
 	return p.Conn.Read(ctx)
-}
-
-// clientMessages yields what the recorded client said.
-func clientMessages(events []store.Event) iter.Seq[transport.Message] {
-	return func(yield func(transport.Message) bool) {
-		for _, e := range events {
-			if e.Kind != store.Frame || e.Dir != transport.ClientToServer {
-				continue
-			}
-			for _, m := range timeline.MessagesOf(e.AsFrame()) {
-				if !yield(m) {
-					return
-				}
-			}
-		}
-	}
 }

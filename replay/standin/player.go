@@ -2,7 +2,7 @@ package standin
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,14 +11,10 @@ import (
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
-
-// MissCode is the JSON-RPC error code of the answer to a request without a recorded
-// answer. It is in the range left to implementations, and no SDK gives it a meaning of its
-// own (-32001 is a time-out in the TypeScript SDK).
-const MissCode = -32010
 
 // Player plays the server's half of a recording to a live client. It is a pure machine:
 // frames in, frames out; no I/O, no clock, no goroutine. It is not safe for concurrent use.
@@ -57,7 +53,6 @@ type Player struct {
 	matcher   playerMatcher
 	order     playerOrder
 	variables *match.Variables             // made up by the live client
-	failed    map[match.Key]failedCall     // requests without an answer that can be played
 	asked     map[mcp.Key][]*serverRequest // requests sent to the live client, by id
 	findings  findings
 	score     Score
@@ -73,6 +68,43 @@ type Score struct {
 	Missed   int // requests of the live client without a recorded answer
 	Replies  int // recorded frames sent
 	Answered int // requests of the server that the live client answered
+}
+
+// NewPlayer returns a Player of the server's half of a session.
+func NewPlayer(events []store.Event, rules match.Rules) *Player {
+	return newPlayer(loadPlayerScript(events, rules, false), rules)
+}
+
+// NewStreamPlayer returns a Player that plays over one stream, such as stdio, whatever the
+// session was recorded on. A request that was refused over HTTP and got no other answer gets
+// an error that says so.
+func NewStreamPlayer(events []store.Event, rules match.Rules) *Player {
+	return newPlayer(loadPlayerScript(events, rules, true), rules)
+}
+
+func newPlayer(script *playerScript, rules match.Rules) *Player {
+	variables := match.NewVariables(func(yield func(int, transport.Frame) bool) {
+		for _, f := range script.serverFrames {
+			if !yield(f.before, f.frame) {
+				return
+			}
+		}
+	})
+	p := &Player{
+		playerScript: script,
+		matcher:      newPlayerMatcher(script, rules, variables),
+		order:        playerOrder{playerScript: script},
+		variables:    variables,
+		asked:        map[mcp.Key][]*serverRequest{},
+		streams:      map[uint64]uint64{},
+		findings:     findings{dir: transport.ClientToServer, recordedNoise: script.noises},
+	}
+	for _, c := range script.clientMsgs {
+		if c.msg().Kind() == transport.Request {
+			p.score.Recorded++
+		}
+	}
+	return p
 }
 
 // Start returns the frames that can be sent before the client has said anything.
@@ -132,7 +164,7 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 	}
 	var body []byte
 	var revision *revisionError
-	failed, hasFailed := p.failed[key]
+	failed, hasFailed := p.matcher.failed[key]
 	hasFailed = hasFailed && err == nil && len(p.matcher.requests[key]) == 0
 	switch {
 	case hasFailed && stream != 0: // the HTTP exchange fails as the recorded one did
@@ -159,17 +191,6 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 	}
 	p.out = append(p.out, nil)
 	return []transport.Frame{answerTo(m.ID, stream, body)}
-}
-
-// answerTo returns a response that was not recorded.
-func answerTo(id json.RawMessage, stream uint64, body []byte) transport.Frame {
-	return transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, id, body), Stream: stream}
-}
-
-// missBody is the error of a request without a recorded answer.
-func missBody(text string) []byte {
-	quoted, _ := json.Marshal("mcprec: " + text)
-	return fmt.Appendf(nil, `"error":{"code":%d,"message":%s}`, MissCode, quoted)
 }
 
 // Knows reports whether Receive would answer the live request otherwise than with the error
@@ -228,16 +249,16 @@ func (p *Player) send(f *serverFrame) []transport.Frame {
 		frame.Stream = f.owners[0].stream
 	}
 	for _, e := range f.edits {
-		value := e.of(*e.owner.live)
+		value := e.of(*e.request.live)
 		if value == nil {
 			p.findings.list = append(p.findings.list, judged{seq: f.seq, fault: true, StepVerdict: match.StepVerdict{
 				Result: match.NotSent, Seq: f.seq, Dir: transport.ServerToClient, What: about(timeline.MessagesOf(f.frame)[0]),
-				Text: fmt.Sprintf("#%d: %s gave no progress token", f.seq, phrase.Name(e.owner.msg().Method)),
+				Text: fmt.Sprintf("#%d: %s gave no progress token", f.seq, phrase.Name(e.request.msg().Method)),
 			}})
 			f.written = true // nothing waits for it
 			return nil
 		}
-		if !bytes.Equal(value, e.of(e.owner.msg())) {
+		if !bytes.Equal(value, e.of(e.request.msg())) {
 			frame.Bytes, _ = match.Splice(frame.Bytes, value, e.path...)
 		}
 	}
@@ -348,4 +369,75 @@ func (p *Player) Place(n int) (place, first int) {
 		return f.index, first
 	}
 	return -1, first
+}
+
+// Verdicts returns the verdict on each message of the client, as if the session ended now: in
+// recorded order, extra messages where they came.
+func (p *Player) Verdicts() []match.StepVerdict { return inOrder(p.judge()) }
+
+// Close returns the verdicts on which the live client got no recorded answer, or did not ask
+// or answer as the recorded client did. The content of its answers, and its notifications,
+// are in Verdicts.
+func (p *Player) Close() []match.StepVerdict { return faults(p.judge()) }
+
+func (p *Player) judge() []judged {
+	var list []judged
+	for _, c := range p.clientMsgs {
+		if v, ok := p.judgeClientMsg(c); ok {
+			list = append(list, v)
+		}
+		if c.arrived && c.answer != nil && !c.answer.sent {
+			list = append(list, judged{seq: c.answer.seq, fault: true, StepVerdict: match.StepVerdict{
+				Result: match.NotSent, Seq: c.answer.seq, Dir: transport.ServerToClient, What: "the answer to " + about(c.msg()),
+				Text: fmt.Sprintf("#%d, the answer to %s, was still waiting for the client", c.answer.seq, about(c.msg())),
+			}})
+		}
+	}
+	return append(list, p.findings.all()...)
+}
+
+// judgeClientMsg returns the verdict on a client message. There is none on noise, or on an
+// answer that was not asked for.
+func (p *Player) judgeClientMsg(c *clientMsg) (j judged, ok bool) {
+	j = judged{seq: c.seq, StepVerdict: match.StepVerdict{Seq: c.seq, Dir: transport.ClientToServer, What: c.what(), Result: match.Missing}}
+	switch {
+	case c.arrived:
+		j.compared(p.compare(c), "")
+		if text := c.negotiated(); text != "" {
+			j.Text = fmt.Sprintf("#%d, %s: %s", c.seq, c.what(), text)
+		}
+	case c.msg().Kind() == transport.Request:
+		j.fault, j.Text = true, fmt.Sprintf("#%d %s was not asked", c.seq, c.what())
+	case c.answers != nil:
+		if !c.answers.frame.sent || c.answers.done {
+			return j, false
+		}
+		j.fault, j.Text = c.timedOut, fmt.Sprintf("#%d, %s, was not given", c.seq, c.what())
+	case c.msg().Kind() != transport.Notification:
+		return j, false
+	default:
+		j.Text = fmt.Sprintf("#%d %s did not come", c.seq, c.what())
+	}
+	return j, true
+}
+
+// compare compares a client message with the live message that stands for it.
+func (p *Player) compare(c *clientMsg) match.Comparison {
+	rules := p.matcher.rules
+	result := rules.Compare(c.msg(), *c.live, p.variables)
+	was, is := c.msg().ProgressToken(), c.live.ProgressToken()
+	if c.msg().Method == mcp.NotificationProgress && !mcp.Same(was, is) && !rules.Ignores([]string{"params", mcp.MemberProgressToken}) {
+		result.Differences = append(result.Differences, match.Difference{
+			Path: "/params/progressToken", Want: phrase.Name(string(was)), Got: cmp.Or(phrase.Name(string(is)), "nothing"),
+		})
+	}
+	switch {
+	case c.msg().Kind() != transport.Request || match.MatchedByMethod(c.msg().Method):
+		return result
+	case rules.Match != nil:
+		return result.AsMapped("matcher")
+	case rules.By == match.ByMethod || rules.By == match.ByOrder:
+		return result.AsMapped(rules.By.String())
+	}
+	return result
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +22,8 @@ import (
 type playerScript struct {
 	clientMsgs   []*clientMsg
 	serverFrames []*serverFrame
+	failed       []failedCall
+	noises       int // frames of noise from the client
 }
 
 // clientMsg is a message of the recorded client, and the live message that stands for it.
@@ -81,7 +82,7 @@ type serverFrame struct {
 	before   int          // client messages recorded before it
 	owners   []*clientMsg // the requests it belongs to
 	unasked  bool         // recorded on a stream that no request opened
-	edits    []edit
+	edits    []edit[*clientMsg]
 	requests []*serverRequest
 	sent     bool
 
@@ -106,7 +107,7 @@ func (f *serverFrame) belongTo(c *clientMsg, token bool, path []string) {
 	if !slices.Contains(f.owners, c) {
 		f.owners = append(f.owners, c)
 	}
-	f.edits = append(f.edits, edit{path: path, owner: c, token: token})
+	f.edits = append(f.edits, edit[*clientMsg]{path, token, c})
 }
 
 // serverRequest is a request of the recorded server.
@@ -116,23 +117,6 @@ type serverRequest struct {
 	method string
 	answer *clientMsg // nil: there was none
 	done   bool       // the live client answered
-}
-
-// edit is a place in a recorded frame where the live peer's id, or progress token, of a
-// request belongs.
-type edit struct {
-	path     []string
-	token    bool
-	owner    *clientMsg // the request, in a server frame of a Player
-	question *serverMsg // the request, in a client frame of a Driver
-}
-
-// of returns the id or the token of a message.
-func (e edit) of(m transport.Message) []byte {
-	if e.token {
-		return m.ProgressToken()
-	}
-	return m.ID
 }
 
 // gap returns the time between a frame and the latest of the messages and frames recorded
@@ -178,41 +162,21 @@ func (p *playerScript) sinceNotifications(f *serverFrame) (gap time.Duration) {
 	return gap
 }
 
-// NewPlayer returns a Player of the server's half of a session.
-func NewPlayer(events []store.Event, rules match.Rules) *Player {
-	return newPlayer(events, rules, false)
+// playerLoader reads a recording into a script.
+type playerLoader struct {
+	playerScript
+	calls     timeline.Index[mcp.Key, *clientMsg]
+	questions timeline.Index[mcp.Key, *serverRequest]
+	exchanges *exchanges
+	on        map[uint64][]*clientMsg // the client's messages of an exchange
+	noise     *store.Event            // the frame before this one, if it was the client's and noise
 }
 
-// NewStreamPlayer returns a Player that plays over one stream, such as stdio, whatever the
-// session was recorded on. A request that was refused over HTTP and got no other answer gets
-// an error that says so.
-func NewStreamPlayer(events []store.Event, rules match.Rules) *Player {
-	return newPlayer(events, rules, true)
-}
-
-func newPlayer(events []store.Event, rules match.Rules, oneStream bool) *Player {
-	script := &playerScript{}
-	variables := match.NewVariables(func(yield func(int, transport.Frame) bool) {
-		for _, f := range script.serverFrames {
-			if !yield(f.before, f.frame) {
-				return
-			}
-		}
-	})
-	p := &Player{
-		playerScript: script, variables: variables,
-		matcher: playerMatcher{
-			playerScript: script, variables: variables, rules: rules,
-			requests: map[match.Key][]*clientMsg{}, masked: map[string][]*clientMsg{}, others: map[string][]*clientMsg{},
-		},
-		order:    playerOrder{playerScript: script},
-		failed:   map[match.Key]failedCall{},
-		asked:    map[mcp.Key][]*serverRequest{},
-		streams:  map[uint64]uint64{},
-		findings: findings{dir: transport.ClientToServer},
-	}
+// loadPlayerScript reads a recording. Over one stream, such as stdio, it leaves out the
+// exchanges that a stream cannot repeat.
+func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *playerScript {
 	l := playerLoader{
-		Player: p, calls: timeline.NewIndex[mcp.Key, *clientMsg](timeline.All),
+		calls:     timeline.NewIndex[mcp.Key, *clientMsg](timeline.All),
 		exchanges: exchangesOf(events), on: map[uint64][]*clientMsg{},
 	}
 	unstreamed := map[uint64]bool{}
@@ -226,7 +190,7 @@ func newPlayer(events []store.Event, rules match.Rules, oneStream bool) *Player 
 			// It did not reach the server or was refused over HTTP: the player does not wait for it.
 			for m := range clientMessages([]store.Event{e}) {
 				if key, err := rules.Key(m); err == nil && m.Kind() == transport.Request {
-					p.failed[key] = failedCall{seq: e.Seq, exchange: l.exchanges.byNumber[e.Stream]}
+					l.failed = append(l.failed, failedCall{key: key, seq: e.Seq, exchange: l.exchanges.byNumber[e.Stream]})
 				}
 			}
 		case e.Dir == transport.ClientToServer:
@@ -236,12 +200,12 @@ func newPlayer(events []store.Event, rules match.Rules, oneStream bool) *Player 
 		}
 	}
 	l.assignOwners()
-	p.matcher.noteRevisions()
-	return p
+	return &l.playerScript
 }
 
 // failedCall is a request of the recorded client without an answer that can be played.
 type failedCall struct {
+	key      match.Key
 	seq      uint64
 	exchange *exchange
 }
@@ -267,23 +231,13 @@ func (f failedCall) why() string {
 	return why
 }
 
-// playerLoader reads a recording into a Player.
-type playerLoader struct {
-	*Player
-	calls     timeline.Index[mcp.Key, *clientMsg]
-	questions timeline.Index[mcp.Key, *serverRequest]
-	exchanges *exchanges
-	on        map[uint64][]*clientMsg // the client's messages of an exchange
-	noise     *store.Event            // the frame before this one, if it was the client's and noise
-}
-
 // addClientFrame adds a frame of the recorded client.
 func (l *playerLoader) addClientFrame(e store.Event) {
 	l.noise = nil
 	messages := timeline.MessagesOf(e.AsFrame())
 	if isNoise(e.Payload, messages) {
 		l.noise = &e
-		l.findings.noise.recorded++
+		l.noises++
 	}
 	for _, m := range messages {
 		if m.Kind() == transport.Invalid {
@@ -294,24 +248,18 @@ func (l *playerLoader) addClientFrame(e store.Event) {
 		if c.exchange != 0 {
 			l.on[c.exchange] = append(l.on[c.exchange], c)
 		}
-		m = c.msg() // the same bytes, which the player keeps
 		switch m.Kind() {
 		case transport.Request:
-			l.score.Recorded++
 			l.calls.Ask(transport.ClientToServer, c.exchange, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), c)
 			if l.exchanges.isRefused(c.exchange) {
 				l.calls.Refuse(c.exchange)
 			}
-			l.matcher.addRequest(c)
 		case transport.Response:
 			if q, ok := l.questions.Answer(transport.ServerToClient, 0, mcp.KeyOf(m.ID)); ok {
 				c.answers, q.answer = q, c
-			} else {
-				l.matcher.addOther(strayKey(m), c)
 			}
 		default:
 			c.cancels = l.named(timeline.CancelledID(m))
-			l.matcher.addOther(m.Method, c)
 		}
 	}
 }
@@ -328,7 +276,6 @@ func (l *playerLoader) addServerFrame(e store.Event) {
 		// The server refuses the noise, and so the player waits for noise.
 		refused = &clientMsg{index: len(l.clientMsgs), seq: noise.Seq, at: noise.At, exchange: noise.Stream}
 		l.clientMsgs = append(l.clientMsgs, refused)
-		l.matcher.addOther(noiseMethod, refused)
 	}
 	l.noise = nil
 	f := &serverFrame{index: len(l.serverFrames), seq: e.Seq, at: e.At, frame: frame, before: len(l.clientMsgs)}
@@ -434,62 +381,4 @@ func (l *playerLoader) assignOwners() {
 			}
 		}
 	}
-}
-
-// strayKey is common to answers that belong to no request: a server gives one, with a null
-// id, to a frame that it could not read, and a faulty peer answers twice. A replay says them
-// again as they were recorded.
-func strayKey(m transport.Message) string { return "answer " + string(mcp.KeyOf(m.ID)) }
-
-// Paths to ids and tokens of a live end. Most frames share them.
-var (
-	idPath       = []string{"id"}
-	progressPath = []string{"params", mcp.MemberProgressToken}
-)
-
-// within returns the path to message i of a frame: an index in a batch, or nothing.
-func within(frame []byte, i int) []string {
-	if bytes.HasPrefix(bytes.TrimSpace(frame), []byte("[")) {
-		return []string{strconv.Itoa(i)}
-	}
-	return nil
-}
-
-// below returns the path in a frame to a place in a message, which is at a path itself.
-func below(message, path []string) []string {
-	if len(message) == 0 {
-		return path
-	}
-	return slices.Concat(message, path)
-}
-
-// isNull reports whether the id of an error names no request.
-func isNull(id json.RawMessage) bool { return len(id) == 0 || string(id) == "null" }
-
-// Noise is a frame without a message. Nothing waits for it, with one exception: the error
-// with which a server answers a frame that it could not read, and which names no request,
-// belongs to the noise in front of it. A client that says such noise gets the error.
-//
-// A live end that says more noise than the recorded end is reported once, as Extra.
-
-// noiseMethod is the key of noise among the client messages that are not requests.
-const noiseMethod = "a frame that is no message"
-
-// isNoise reports whether a frame is not blank and has no message.
-func isNoise(frame []byte, messages []transport.Message) bool {
-	isMessage := func(m transport.Message) bool { return m.Kind() != transport.Invalid }
-	return !slices.ContainsFunc(messages, isMessage) && len(bytes.TrimSpace(frame)) > 0
-}
-
-// isBlank reports whether a frame is an empty line. Most peers skip it on stdio, where they
-// read JSON and not lines, so it is never played.
-func isBlank(e store.Event) bool { return len(bytes.TrimSpace(e.Payload)) == 0 }
-
-// onOneLine returns a frame that a transport of lines can send: over HTTP a message may have
-// newlines between its tokens.
-func onOneLine(f transport.Frame) transport.Frame {
-	if bytes.IndexByte(f.Bytes, '\n') >= 0 {
-		f.Bytes = bytes.ReplaceAll(f.Bytes, []byte("\n"), []byte(" "))
-	}
-	return f
 }

@@ -3,7 +3,6 @@ package standin
 import (
 	"slices"
 
-	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -244,10 +243,6 @@ func (o *playerOrder) firstUnwritten() int {
 	return o.written
 }
 
-func isPing(messages []transport.Message) bool {
-	return len(messages) == 1 && messages[0].Method == mcp.MethodPing
-}
-
 // serverOrderKeys names the things that a server's message is about, among which order
 // counts. Frames with a key in common keep their order.
 func serverOrderKeys(f *serverFrame, m transport.Message) []string {
@@ -269,23 +264,4 @@ func serverOrderKeys(f *serverFrame, m transport.Message) []string {
 		}
 	}
 	return append(keys, orderKeys(m)...)
-}
-
-// orderKeys returns the keys that the message of either end may name in its body.
-func orderKeys(m transport.Message) []string {
-	var keys []string
-	for _, raw := range [][]byte{m.Params, m.Result} {
-		for _, s := range match.HandlesIn(raw) {
-			if s.Kind == "task" {
-				keys = append(keys, "task "+s.Value)
-			}
-		}
-		if id := transport.Member(raw, mcp.MemberMeta, mcp.MetaSubscriptionID); id != nil {
-			keys = append(keys, "subscription "+string(mcp.KeyOf(id)))
-		}
-		if id := transport.Member(raw, mcp.MemberElicitationID); id != nil {
-			keys = append(keys, "elicitation "+string(id))
-		}
-	}
-	return keys
 }

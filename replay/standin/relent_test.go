@@ -1,10 +1,11 @@
 package standin
 
 import (
-	"github.com/mcprec/mcprec/replay/match"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcprec/mcprec/replay/match"
 )
 
 // TestPlayerWithout holds that a player says what it went on without.

@@ -10,7 +10,6 @@ import (
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
-	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // judged is a verdict and its place in the session.
@@ -64,11 +63,10 @@ type findings struct {
 	dir     transport.Direction // of the live end's messages
 	list    []judged
 	reached uint64 // Seq of the latest recorded message that came
-	noise   struct {
-		recorded, live int    // frames of the end, except for noise that is a client message
-		first          string // of the live ones
-		after          uint64 // Seq of the message that had come before it
-	}
+
+	recordedNoise, noise int    // frames of the recorded end and the live one, except for noise that a Player waits for
+	firstNoise           string // of the live end
+	noiseAfter           uint64 // Seq of the message that had come before it
 }
 
 // reach notes that a recorded message has come.
@@ -87,174 +85,21 @@ func (f *findings) add(v match.StepVerdict, fault bool) {
 
 // addNoise adds a frame without a message.
 func (f *findings) addNoise(frame transport.Frame) {
-	f.noise.live++
-	if f.noise.live == 1 {
-		f.noise.first, f.noise.after = phrase.Name(string(bytes.TrimSpace(frame.Bytes))), f.reached
+	f.noise++
+	if f.noise == 1 {
+		f.firstNoise, f.noiseAfter = phrase.Name(string(bytes.TrimSpace(frame.Bytes))), f.reached
 	}
 }
 
 // all returns the verdict on the noise, if the live end said more than the recorded end, and
 // then the findings.
 func (f *findings) all() []judged {
-	if f.noise.live <= f.noise.recorded {
+	if f.noise <= f.recordedNoise {
 		return f.list
 	}
-	noise := judged{seq: f.noise.after, fault: true, StepVerdict: match.StepVerdict{
+	noise := judged{seq: f.noiseAfter, fault: true, StepVerdict: match.StepVerdict{
 		Result: match.Extra, Dir: f.dir, What: noiseMethod,
-		Text: fmt.Sprintf("%s of the %s, no JSON-RPC message each, passed over; the first: %s", phrase.Plural(f.noise.live, "line"), f.dir.Sender(), f.noise.first),
+		Text: fmt.Sprintf("%s of the %s, no JSON-RPC message each, passed over; the first: %s", phrase.Plural(f.noise, "line"), f.dir.Sender(), f.firstNoise),
 	}}
 	return append([]judged{noise}, f.list...)
-}
-
-// Verdicts returns the verdict on each message of the server, as if the session ended now: in
-// recorded order, extra messages where they came.
-func (d *Driver) Verdicts() []match.StepVerdict { return inOrder(d.judge()) }
-
-// Close returns the verdicts on which the live server did not ask or answer as the recorded
-// server did. Its notifications, and the order of its messages, are in Verdicts.
-func (d *Driver) Close() []match.StepVerdict { return faults(d.judge()) }
-
-func (d *Driver) judge() []judged {
-	var list []judged
-	for _, s := range d.serverMsgs {
-		if v, ok := d.judgeServerMsg(s); ok {
-			list = append(list, v)
-		}
-	}
-	for _, f := range d.clientFrames {
-		if !f.sent && (f.question == nil || f.question.arrived) {
-			list = append(list, judged{seq: f.seq, fault: true, StepVerdict: match.StepVerdict{
-				Result: match.NotSent, Seq: f.seq, Dir: transport.ClientToServer, What: f.what(),
-				Text: fmt.Sprintf("#%d %s was still waiting for the server", f.seq, f.what()),
-			}})
-		}
-	}
-	return append(list, d.findings.all()...)
-}
-
-// judgeServerMsg returns the verdict on a server message. There is none on an answer that was
-// not asked for, or was called off.
-func (d *Driver) judgeServerMsg(s *serverMsg) (j judged, ok bool) {
-	j = judged{seq: s.seq, StepVerdict: match.StepVerdict{Seq: s.seq, Dir: transport.ServerToClient, What: s.what(), Result: match.Missing}}
-	rules := d.matcher.rules
-	switch {
-	case s.arrived:
-		c := rules.Compare(s.msg(), *s.live, d.variables)
-		if s.msg().Kind() == transport.Request && (rules.By == match.ByMethod || rules.By == match.ByOrder) {
-			c = c.AsMapped(rules.By.String())
-		}
-		order := s.misplaced()
-		// A message that differs may stand for the wrong one; two HTTP streams have no order.
-		if o := s.overtaken; order == "" && c.Same() && o != nil && s.stream == o.stream {
-			order = fmt.Sprintf("came after #%d, %s; recorded before it", o.seq, o.what())
-		}
-		if order != "" && rules.AnyOrder {
-			c.Mapped, order = append(c.Mapped, match.Mapping{By: "order", Got: order}), ""
-		}
-		j.compared(c, order)
-		j.fault = s.request != nil && !c.Same()
-	case s.request != nil && (!s.request.frame.sent || s.request.cancelled): // a cancelled request needs no answer
-		return j, false
-	case s.request != nil || s.isStray():
-		j.fault, j.Text = true, fmt.Sprintf("#%d, %s, did not come", s.seq, s.what())
-	case s.msg().Kind() == transport.Request:
-		j.fault, j.Text = true, fmt.Sprintf("#%d %s was not asked", s.seq, s.what())
-	default:
-		j.Text = fmt.Sprintf("#%d %s did not come", s.seq, s.what())
-	}
-	return j, true
-}
-
-// misplaced says on which side of the answer to its call the live message came, if the
-// recorded message was on the other side.
-func (s *serverMsg) misplaced() string {
-	r := s.owner
-	if r == nil {
-		r = s.follows
-	}
-	if s.came == 0 || r == nil || r.cancelled || r.response == nil || r.response.came == 0 {
-		return ""
-	}
-	if s.exchange != r.response.exchange || s.stream != r.response.stream {
-		return "" // two HTTP streams have no order
-	}
-	before, live := s.index < r.response.index, s.came < r.response.came
-	if before == live || s.owner == nil && s.alone != r {
-		return ""
-	}
-	how, was := "after", "before"
-	if live {
-		how, was = was, how
-	}
-	return fmt.Sprintf("came %s #%d, %s; recorded %s it", how, r.response.seq, r.response.what(), was)
-}
-
-// Verdicts returns the verdict on each message of the client, as if the session ended now: in
-// recorded order, extra messages where they came.
-func (p *Player) Verdicts() []match.StepVerdict { return inOrder(p.judge()) }
-
-// Close returns the verdicts on which the live client got no recorded answer, or did not ask
-// or answer as the recorded client did. The content of its answers, and its notifications,
-// are in Verdicts.
-func (p *Player) Close() []match.StepVerdict { return faults(p.judge()) }
-
-func (p *Player) judge() []judged {
-	var list []judged
-	for _, c := range p.clientMsgs {
-		if v, ok := p.judgeClientMsg(c); ok {
-			list = append(list, v)
-		}
-		if c.arrived && c.answer != nil && !c.answer.sent {
-			list = append(list, judged{seq: c.answer.seq, fault: true, StepVerdict: match.StepVerdict{
-				Result: match.NotSent, Seq: c.answer.seq, Dir: transport.ServerToClient, What: "the answer to " + about(c.msg()),
-				Text: fmt.Sprintf("#%d, the answer to %s, was still waiting for the client", c.answer.seq, about(c.msg())),
-			}})
-		}
-	}
-	return append(list, p.findings.all()...)
-}
-
-// judgeClientMsg returns the verdict on a client message. There is none on noise, or on an
-// answer that was not asked for.
-func (p *Player) judgeClientMsg(c *clientMsg) (j judged, ok bool) {
-	j = judged{seq: c.seq, StepVerdict: match.StepVerdict{Seq: c.seq, Dir: transport.ClientToServer, What: c.what(), Result: match.Missing}}
-	switch {
-	case c.arrived:
-		j.compared(p.matcher.compare(c), "")
-		if text := c.negotiated(); text != "" {
-			j.Text = fmt.Sprintf("#%d, %s: %s", c.seq, c.what(), text)
-		}
-	case c.msg().Kind() == transport.Request:
-		j.fault, j.Text = true, fmt.Sprintf("#%d %s was not asked", c.seq, c.what())
-	case c.answers != nil:
-		if !c.answers.frame.sent || c.answers.done {
-			return j, false
-		}
-		j.fault, j.Text = c.timedOut, fmt.Sprintf("#%d, %s, was not given", c.seq, c.what())
-	case c.msg().Kind() != transport.Notification:
-		return j, false
-	default:
-		j.Text = fmt.Sprintf("#%d %s did not come", c.seq, c.what())
-	}
-	return j, true
-}
-
-// compare compares a client message with the live message that stands for it.
-func (p *playerMatcher) compare(c *clientMsg) match.Comparison {
-	result := p.rules.Compare(c.msg(), *c.live, p.variables)
-	was, is := c.msg().ProgressToken(), c.live.ProgressToken()
-	if c.msg().Method == mcp.NotificationProgress && !mcp.Same(was, is) && !p.rules.Ignores([]string{"params", mcp.MemberProgressToken}) {
-		result.Differences = append(result.Differences, match.Difference{
-			Path: "/params/progressToken", Want: phrase.Name(string(was)), Got: cmp.Or(phrase.Name(string(is)), "nothing"),
-		})
-	}
-	switch {
-	case c.msg().Kind() != transport.Request || match.MatchedByMethod(c.msg().Method):
-		return result
-	case p.rules.Match != nil:
-		return result.AsMapped("matcher")
-	case p.rules.By == match.ByMethod || p.rules.By == match.ByOrder:
-		return result.AsMapped(p.rules.By.String())
-	}
-	return result
 }
