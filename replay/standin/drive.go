@@ -14,10 +14,6 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// partingTimeout is how long Drive reads on when it has ended its own side. Servers that
-// heed the end of their input are done in an instant; Close deals with the others.
-const partingTimeout = 2 * time.Second
-
 // DriveEnd is how a drive came to its end.
 type DriveEnd string
 
@@ -27,7 +23,7 @@ const (
 	Complete DriveEnd = "complete"
 	// Gone: the server ended the connection before that.
 	Gone DriveEnd = "gone"
-	// Silent: nothing that was recorded came for as long as Drive was to wait.
+	// Silent: no recorded message came for as long as Drive was to wait.
 	Silent DriveEnd = "silent"
 	// Stopped: the caller closed DriveOptions.Stop.
 	Stopped DriveEnd = "stopped"
@@ -74,10 +70,10 @@ func exitText(info store.ExitInfo) string {
 
 // DriveOptions say how a Driver is played.
 type DriveOptions struct {
-	// Timeout is how long nothing that was recorded may come; 0 is half a minute.
+	// Timeout is the longest time without a recorded message; 0 is half a minute.
 	Timeout time.Duration
-	// Pacer spaces what the client says; nil is [Unpaced]. A client that asks again
-	// and again until something is done needs one.
+	// Pacer spaces the client's frames; nil is [Unpaced]. A client that asks again and again
+	// until a task is done needs one.
 	Pacer Pacer
 	// HangUp ends an HTTP exchange where the recorded client did, as
 	// [transport.ClientConn.HangUp]; nil where there are none.
@@ -86,35 +82,38 @@ type DriveOptions struct {
 	Stop <-chan struct{}
 }
 
-// Drive plays d to the server at the other end of conn until all was said and all
-// answers came, or the server has gone, or said nothing that was recorded for as
-// long as the timeout. Then it ends its side as a client does: it closes what it
-// writes to, reads to the end what the server still says, and closes conn.
+// Drive plays d to the server at the other end of conn until the client has said everything
+// and all answers came, or the server has gone, or no recorded message came for as long as
+// the timeout. Then it ends its side as a client does: it closes its output, reads to the end
+// of the server's, and closes conn.
 //
-// How the live server's messages compare with the recorded ones is in d.Verdicts,
-// what was still to come in d.Pending. An error is the context's, or the
+// How the live server's messages compare with the recorded ones is in d.Verdicts, and the
+// messages that were still to come are in d.Pending. An error is the context's, or the
 // connection's, wrapped.
 func Drive(ctx context.Context, conn transport.Conn, d *Driver, o DriveOptions) (DriveEnd, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
 	}
+	if o.Pacer == nil {
+		o.Pacer = Unpaced{}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	d.order.hangsUp = o.HangUp != nil
-	if o.HangUp == nil {
-		o.HangUp = func(uint64) {}
+	s := &driving{
+		DriveOptions: o, conn: conn, driver: d,
+		in: make(chan readResult), out: make(chan outgoing),
+		begun: make(chan struct{}, 1), taken: make(chan struct{}, 1), ended: make(chan error, 1),
+		limit: time.NewTimer(o.Timeout), quiet: time.NewTimer(o.Timeout),
 	}
-	s := newIOLoop(o.Pacer)
+	s.quiet.Stop()
+	s.failed = s.ended
 	var workers sync.WaitGroup
-	workers.Go(func() { s.read(ctx, conn) })
-	workers.Go(func() { s.ended <- s.write(ctx, conn) })
-	p := driving{
-		ioLoop: s, driver: d, failed: s.ended, timeout: o.Timeout, hangUp: o.HangUp, stop: o.Stop,
-		limit: time.NewTimer(o.Timeout), quiet: newSilence(o.Timeout),
-	}
-	end, err := p.run(ctx)
+	workers.Go(func() { s.read(ctx) })
+	workers.Go(func() { s.ended <- s.write(ctx) })
+	end, err := s.run(ctx)
 	if err == nil && end != Gone && end != Stopped {
 		d.End()
-		s.part(ctx, conn, d)
+		s.part(ctx)
 		if end == Silent && d.IsDone() { // the last answers came when the client had ended
 			end = Complete
 		}
@@ -128,101 +127,169 @@ func Drive(ctx context.Context, conn transport.Conn, d *Driver, o DriveOptions) 
 	return end, err
 }
 
-// driving plays a Driver between its reader and its writer.
+// driving plays a Driver. Its reader and its writer are apart, so that it always hears a
+// server that writes much before it reads.
 type driving struct {
-	*ioLoop
-	driver  *Driver
-	queue   []outgoing
-	said    int        // frames that the driver has returned
-	busy    bool       // the writer has one
-	pacing  bool       // and waits for its time, of which the server knows nothing
-	failed  chan error // the writer's end; nil once that has come
-	timeout time.Duration
-	hangUp  func(exchange uint64)
-	stop    <-chan struct{}
-	limit   *time.Timer
-	quiet   *silence
+	DriveOptions
+	conn   transport.Conn
+	driver *Driver
+
+	in    chan readResult
+	out   chan outgoing
+	begun chan struct{} // the gap in front of a frame is over
+	taken chan struct{} // the transport has the frame
+	ended chan error    // how the writer ended
+
+	queue    []outgoing
+	returned int         // frames that the driver has returned
+	busy     bool        // the writer has a frame
+	pacing   bool        // and waits for its time, which the server knows nothing of
+	failed   chan error  // is ended; nil once the writer has ended
+	limit    *time.Timer // the time without a recorded message
+	quiet    *time.Timer // the same, while the driver waits for messages that may never come
+	waits    bool        // quiet is running
 }
 
-// add queues what the driver has returned.
-func (s *driving) add(frames []transport.Frame) {
-	for _, f := range frames {
-		s.queue = append(s.queue, outgoing{frame: f, n: s.said, gap: s.driver.Gap(s.said)})
-		s.said++
+// readResult is what a Read returned.
+type readResult struct {
+	frame transport.Frame
+	err   error
+}
+
+// outgoing is a frame on its way to the live end.
+type outgoing struct {
+	frame transport.Frame
+	n     int           // its number among those that a Player has returned
+	gap   time.Duration // in front of it
+}
+
+func (s *driving) read(ctx context.Context) {
+	for {
+		f, err := s.conn.Read(ctx)
+		select {
+		case s.in <- readResult{f, err}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
 	}
 }
 
-// run lets the driver speak until it is done, the server is gone, or nothing goes
-// on.
+// write writes one frame after the other, each after its gap, until out is closed.
+func (s *driving) write(ctx context.Context) error {
+	// When the server is gone nobody may listen: the word on the frame before can still be there.
+	report := func(step chan struct{}) error {
+		select {
+		case step <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	for {
+		select {
+		case next, more := <-s.out:
+			if !more {
+				return nil
+			}
+			if err := s.Pacer.Pace(ctx, next.gap); err != nil {
+				return err
+			}
+			if err := report(s.begun); err != nil {
+				return err
+			}
+			if err := s.conn.Write(ctx, next.frame); err != nil {
+				return err
+			}
+			if err := report(s.taken); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// add queues the frames that the driver has returned.
+func (s *driving) add(frames []transport.Frame) {
+	for _, f := range frames {
+		s.queue = append(s.queue, outgoing{frame: f, gap: s.driver.Gap(s.returned)})
+		s.returned++
+	}
+}
+
+// run lets the driver speak until it is done, the server is gone, or nothing goes on.
 func (s *driving) run(ctx context.Context) (DriveEnd, error) {
 	defer s.limit.Stop()
 	defer s.quiet.Stop()
 	s.add(s.driver.Start())
 	for {
-		s.hangUpWhereDue()
-		if s.failed == nil { // there is nothing to say, but the server may have said something first
+		if len(s.queue) == 0 && !s.busy { // hang up where the recorded client did, and go on
+			exchanges := s.driver.HangUps()
+			for _, exchange := range exchanges {
+				if s.HangUp != nil {
+					s.HangUp(exchange)
+				}
+			}
+			if len(exchanges) > 0 {
+				s.add(s.driver.release())
+			}
+		}
+		if s.failed == nil { // nothing can be written, but the server may have said something first
 			s.queue = nil
 		}
-		if s.isIdle() && s.driver.IsDone() && s.driver.IsHeard() {
+		isIdle := len(s.queue) == 0 && !s.busy
+		if isIdle && s.driver.IsDone() && s.driver.IsHeard() {
 			return Complete, nil
 		}
-		s.quiet.watch(s.driver, s.isIdle())
+		waits := isIdle && (s.driver.Waiting() || s.driver.IsDone())
+		switch {
+		case waits && !s.waits: // it ends before the limit does
+			s.quiet.Reset(min(s.driver.order.patience(), s.Timeout-s.Timeout/8))
+		case !waits:
+			s.quiet.Stop()
+		}
+		s.waits = waits
 		moved, end, err := s.step(ctx)
 		if end != "" || err != nil {
 			return end, err
 		}
 		if moved {
 			if !s.pacing {
-				s.limit.Reset(s.timeout)
+				s.limit.Reset(s.Timeout)
 			}
 			s.quiet.Stop()
-			s.quiet.running = false
+			s.waits = false
 		}
 	}
 }
 
-// isIdle reports whether all is written that the driver has returned.
-func (s *driving) isIdle() bool { return len(s.queue) == 0 && !s.busy }
-
-// hangUpWhereDue hangs up where the recorded client did next, and goes on to what it
-// said then.
-func (s *driving) hangUpWhereDue() {
-	if !s.isIdle() {
-		return
-	}
-	exchanges := s.driver.HangUps()
-	for _, exchange := range exchanges {
-		s.hangUp(exchange)
-	}
-	if len(exchanges) > 0 {
-		s.add(s.driver.release())
-	}
-}
-
-// step waits for one thing to happen, and reports whether the session moved on by
-// it, and where that ends it, how.
+// step waits for one thing to happen. It reports whether the session moved on by it, and how
+// the drive ends, if it does.
 func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error) {
-	var out chan<- outgoing // nothing goes out while the writer has another
+	var out chan<- outgoing // nothing goes out while the writer has a frame
 	var next outgoing
 	if len(s.queue) > 0 && !s.busy {
 		out, next = s.out, s.queue[0]
 	}
 	select {
-	case h := <-s.in:
-		if h.err != nil {
-			switch {
-			case !isEnd(h.err):
-				return false, Gone, fmt.Errorf("drive server: read: %w", h.err)
-			case s.driver.IsDone():
-				return false, Complete, nil
-			}
-			return false, Gone, nil
+	case got := <-s.in:
+		switch {
+		case got.err == nil:
+			heard := s.driver.heard
+			s.add(s.driver.Receive(got.frame))
+			return s.driver.heard > heard, "", nil // there may be no end of messages that nobody recorded
+		case !isEnd(got.err):
+			return false, Gone, fmt.Errorf("drive server: read: %w", got.err)
+		case s.driver.IsDone():
+			return false, Complete, nil
 		}
-		heard := s.driver.heard
-		s.add(s.driver.Receive(h.frame))
-		return s.driver.heard > heard, "", nil // of what nobody recorded there may be no end
+		return false, Gone, nil
 	case out <- next:
-		s.queue, s.busy, s.pacing = s.queue[1:], true, true
+		s.queue = s.queue[1:]
+		s.busy, s.pacing = true, true
 		s.limit.Stop()
 		return false, "", nil
 	case <-s.begun:
@@ -243,7 +310,7 @@ func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error
 		return true, "", nil
 	case <-s.limit.C:
 		return false, Silent, nil
-	case <-s.stop:
+	case <-s.Stop:
 		return false, Stopped, nil
 	case err := <-s.failed:
 		if !isEnd(err) {
@@ -259,9 +326,13 @@ func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, transport.ErrClosed) }
 
+// partingTimeout is how long a shell reads on when it has ended its own side. Servers that
+// heed the end of their input are done in an instant; Close deals with the others.
+const partingTimeout = 2 * time.Second
+
 // part ends the client's side and hears the server out.
-func (s *ioLoop) part(ctx context.Context, conn transport.Conn, d *Driver) {
-	half, ok := conn.(transport.HalfCloser)
+func (s *driving) part(ctx context.Context) {
+	half, ok := s.conn.(transport.HalfCloser)
 	close(s.out)
 	patience := time.NewTimer(partingTimeout)
 	defer patience.Stop()
@@ -270,45 +341,19 @@ func (s *ioLoop) part(ctx context.Context, conn transport.Conn, d *Driver) {
 		case <-s.begun:
 		case <-s.taken:
 		case <-ended: // the last frame is out
-			if ended = nil; !ok || half.CloseWrite() != nil {
+			ended = nil
+			if !ok || half.CloseWrite() != nil {
 				return
 			}
-		case h := <-s.in:
-			if h.err != nil {
+		case got := <-s.in:
+			if got.err != nil {
 				return
 			}
-			d.Receive(h.frame) // there is nobody to answer to any more
+			s.driver.Receive(got.frame) // no answer can be sent any more
 		case <-patience.C:
 			return
 		case <-ctx.Done():
 			return
 		}
 	}
-}
-
-// silence is the time since the live server said something that was recorded,
-// while the driver waits for what may never come. It runs on while the server says
-// other things.
-type silence struct {
-	*time.Timer
-	running bool
-	most    time.Duration
-}
-
-func newSilence(timeout time.Duration) *silence {
-	s := &silence{Timer: time.NewTimer(timeout), most: timeout - timeout/8}
-	s.Stop()
-	return s
-}
-
-// watch starts the time when the driver waits, and stops it when it does not.
-func (s *silence) watch(d *Driver, idle bool) {
-	waits := idle && (d.Waiting() || d.IsDone())
-	switch {
-	case waits && !s.running:
-		s.Reset(min(d.order.patience(), s.most)) // before the time is up for good
-	case !waits:
-		s.Stop()
-	}
-	s.running = waits
 }

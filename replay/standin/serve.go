@@ -18,36 +18,47 @@ type ServeOptions struct {
 	Pacer Pacer
 	// Patience with a silent client; 0 is half a second.
 	Patience time.Duration
-	// Live is asked what is not recorded; nil: an error is the answer.
+	// Live gets the requests that are not recorded; nil: an error answers them.
 	Live *Live
-	// Say is told, from one goroutine at a time, what somebody who watches should
-	// know at once; nil: nobody does.
+	// Say gets the news that a person who watches should know at once, from one goroutine at
+	// a time; nil: it is not reported.
 	Say func(text string)
 	// Heard gets the number of the HTTP exchange of a frame that came, and of the recorded
-	// exchange that this one stands for, before anything is written that follows from
-	// it; nil: nobody is.
+	// exchange that this one stands for, before the answers to it are written; it may be nil.
 	Heard func(live, recorded uint64)
 }
 
-// Serve plays p to the client at the other end of conn until the client ends its
-// side, writes what there is to say, and returns nil. It returns the context's
-// error, or the connection's, wrapped. What the client did otherwise than the
-// recorded one is in p.Close. Serve closes conn, which also ends a write to a
-// client that does not read.
+// Serve plays p to the client at the other end of conn until the client ends its side,
+// writes the remaining frames, and returns nil. It returns the context's error, or the
+// connection's, wrapped. The verdicts on the client are in p.Close. Serve closes conn, which
+// also ends a write to a client that does not read.
 func Serve(ctx context.Context, conn transport.Conn, p *Player, o ServeOptions) error {
 	inner, cancel := context.WithCancel(ctx)
-	s := newServing(conn, p, o)
+	s := &serving{ServeOptions: o, conn: conn, news: make(chan struct{}, 1), player: p}
+	if s.Patience == 0 {
+		s.Patience = defaultPatience
+	}
+	switch s.Pacer.(type) {
+	case nil:
+		s.Pacer = Unpaced{}
+	case Unpaced:
+	case Apart:
+		s.gap = p.apart
+	default:
+		s.gap = p.Gap
+	}
+	s.add(p.Start())
 	var workers sync.WaitGroup
 	var closeErr error
 	workers.Go(func() {
 		<-inner.Done()
 		closeErr = conn.Close() // wakes a write that heeds no context
 	})
-	if o.Live != nil {
+	if l := s.Live; l != nil {
 		live, leave := context.WithCancel(inner)
 		defer leave()
-		o.Live.cancel = leave
-		workers.Go(func() { o.Live.run(live) })
+		l.serving, l.router, l.start, l.news, l.cancel = s, newLiveRouter(p), time.Now(), make(chan struct{}, 1), leave
+		workers.Go(func() { l.run(live) })
 	}
 	workers.Go(func() { s.read(inner, cancel) })
 	err := s.write(inner)
@@ -66,67 +77,33 @@ func Serve(ctx context.Context, conn transport.Conn, p *Player, o ServeOptions) 
 	return nil
 }
 
-// serving is a Player between a reader and a writer, which are apart so that a
-// client that writes much before it reads is always heard.
+// serving is a Player between a reader and a writer. They are apart so that a client that
+// writes much before it reads is always heard.
 type serving struct {
 	ServeOptions
 	conn transport.Conn
 	gap  func(n int) time.Duration // in front of frame n; nil: none
 	news chan struct{}             // there may be more to write, or to wait for
 
-	mu      sync.Mutex // never held across a read, a write or a wait
-	player  *Player
-	said    int // frames that the player has returned
-	told    int // of its findings, that were said
-	queue   []outgoing
-	rest    *pendingGap // the writer's, between two frames
-	ended   bool        // the client's side
-	readErr error       // why nothing is heard any more, if not for that
+	saying sync.Mutex // held for a call of Say
+
+	mu       sync.Mutex // never held across a read, a write or a wait
+	player   *Player
+	returned int // frames that the player has returned
+	reported int // findings that were said
+	queue    []outgoing
+	rest     *pendingGap // the gap that the writer waits for
+	ended    bool        // the client's side
+	readErr  error       // why the reader has stopped, unless the client has ended
 }
 
-// outgoing is a frame on its way to the client.
-type outgoing struct {
-	frame transport.Frame
-	n     int // the player's number of it
-	gap   time.Duration
-}
-
-// pendingGap is a recorded gap that is waited for in front of frame n.
+// pendingGap is a recorded gap in front of frame n.
 type pendingGap struct {
 	n   int
 	end context.CancelFunc
 }
 
-func newServing(conn transport.Conn, p *Player, o ServeOptions) *serving {
-	if o.Patience == 0 {
-		o.Patience = defaultPatience
-	}
-	say, one := o.Say, sync.Mutex{}
-	o.Say = func(text string) {
-		one.Lock()
-		defer one.Unlock()
-		if say != nil {
-			say(text)
-		}
-	}
-	s := &serving{ServeOptions: o, conn: conn, news: make(chan struct{}, 1), player: p}
-	switch o.Pacer.(type) {
-	case nil:
-		s.Pacer = Unpaced{}
-	case Unpaced:
-	case Apart:
-		s.gap = p.apart
-	default:
-		s.gap = p.Gap
-	}
-	if l := o.Live; l != nil {
-		l.s, l.router, l.start, l.news = s, newLiveRouter(p), time.Now(), make(chan struct{}, 1)
-	}
-	s.add(p.Start())
-	return s
-}
-
-// notify leaves word for one goroutine that waits, or will.
+// notify wakes a goroutine that waits for news, or will.
 func notify(news chan struct{}) {
 	select {
 	case news <- struct{}{}:
@@ -134,15 +111,24 @@ func notify(news chan struct{}) {
 	}
 }
 
-// add queues what the player has returned.
+// say reports news to the caller.
+func (s *serving) say(text string) {
+	if s.Say != nil {
+		s.saying.Lock()
+		defer s.saying.Unlock()
+		s.Say(text)
+	}
+}
+
+// add queues the frames that the player has returned.
 func (s *serving) add(frames []transport.Frame) {
 	for _, f := range frames {
-		next := outgoing{frame: f, n: s.said}
+		next := outgoing{frame: f, n: s.returned}
 		if s.gap != nil {
-			next.gap = s.gap(s.said)
+			next.gap = s.gap(s.returned)
 		}
 		s.queue = append(s.queue, next)
-		s.said++
+		s.returned++
 	}
 }
 
@@ -154,49 +140,52 @@ func (s *serving) pass(frames []transport.Frame) {
 	notify(s.news)
 }
 
-// read gives what the client says to the player until the client ends its side.
-// A connection that breaks is the end of the writer as well.
+// read gives the client's frames to the player until the client ends its side. A connection
+// that breaks ends the writer as well.
 func (s *serving) read(ctx context.Context, broken context.CancelFunc) {
 	var err error
 	for err == nil && ctx.Err() == nil {
 		var f transport.Frame
-		if f, err = s.conn.Read(ctx); err == nil {
-			s.hear(f, nil)
-			notify(s.news)
-			s.sayFindings()
+		f, err = s.conn.Read(ctx)
+		if err != nil {
+			break
+		}
+		s.hear(f)
+		notify(s.news)
+		s.mu.Lock()
+		news := faults(s.player.findings.list[s.reported:])
+		s.reported = len(s.player.findings.list)
+		s.mu.Unlock()
+		for _, v := range news {
+			s.say(v.String())
 		}
 	}
-	s.hear(transport.Frame{}, err)
+	s.end(err)
 	if err != io.EOF {
 		broken()
 	}
 	notify(s.news)
 }
 
-// sayFindings reports what could not be served.
-func (s *serving) sayFindings() {
+// hear takes a frame of the client.
+func (s *serving) hear(f transport.Frame) {
 	s.mu.Lock()
-	list := s.player.findings.list
-	news := faults(list[s.told:])
-	s.told = len(list)
-	s.mu.Unlock()
-	for _, v := range news {
-		s.Say(v.String())
+	defer s.mu.Unlock()
+	if s.Live == nil || s.Live.hear(f) {
+		out := s.player.Receive(f)
+		if s.Heard != nil {
+			s.Heard(f.Stream, s.player.Exchange(f.Stream))
+		}
+		s.add(out)
 	}
+	s.endRest()
 }
 
-func (s *serving) hear(f transport.Frame, err error) {
+// end takes note that no more frames come.
+func (s *serving) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case err == nil:
-		if s.Live == nil || s.Live.hear(f) {
-			out := s.player.Receive(f)
-			if s.Heard != nil {
-				s.Heard(f.Stream, s.player.Exchange(f.Stream))
-			}
-			s.add(out)
-		}
 	case err == io.EOF:
 		s.add(s.player.End())
 		s.ended = true
@@ -205,21 +194,31 @@ func (s *serving) hear(f transport.Frame, err error) {
 			time.AfterFunc(partingTimeout, s.Live.cancel)
 			notify(s.Live.news)
 		}
-	default:
+	case err != nil:
 		s.readErr = err
 	}
-	if s.rest != nil && s.isOver(s.rest.n) {
+	s.endRest()
+}
+
+// endRest ends the writer's wait if it is over.
+func (s *serving) endRest() {
+	if s.rest != nil && (s.ended || s.player.Overtaken(s.rest.n)) {
 		s.rest.end()
 	}
 }
 
-// isOver reports whether the gap in front of frame n need not be waited for.
-func (s *serving) isOver(n int) bool { return s.ended || s.player.Overtaken(n) }
-
-// write says what is queued until the client has ended and all is said.
+// write writes the queue until the client has ended and the queue is empty.
 func (s *serving) write(ctx context.Context) error {
 	for {
-		next, more, ended := s.next()
+		s.mu.Lock()
+		more := len(s.queue) > 0
+		var next outgoing
+		if more {
+			next = s.queue[0]
+			s.queue = s.queue[1:]
+		}
+		over := s.ended && (s.Live == nil || s.Live.over)
+		s.mu.Unlock()
 		var err error
 		switch {
 		case more:
@@ -229,7 +228,7 @@ func (s *serving) write(ctx context.Context) error {
 			if err == nil {
 				err = s.conn.Write(ctx, next.frame)
 			}
-		case ended:
+		case over:
 			return nil
 		default:
 			err = s.wait(ctx)
@@ -240,27 +239,16 @@ func (s *serving) write(ctx context.Context) error {
 	}
 }
 
-func (s *serving) next() (next outgoing, more, ended bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.queue) == 0 {
-		return next, false, s.ended && (s.Live == nil || s.Live.over)
-	}
-	next = s.queue[0]
-	s.queue = s.queue[1:]
-	return next, true, s.ended
-}
-
-// pace waits for the gap in front of a frame, or until it is over.
+// pace waits for the gap in front of a frame, or until the gap is over.
 func (s *serving) pace(ctx context.Context, next outgoing) error {
 	resting, end := context.WithCancel(ctx)
 	defer end()
 	s.mu.Lock()
-	over := s.isOver(next.n)
 	s.rest = &pendingGap{n: next.n, end: end}
+	s.endRest()
 	s.mu.Unlock()
-	if over {
-		return nil
+	if resting.Err() != nil {
+		return ctx.Err()
 	}
 	err := s.Pacer.Pace(resting, next.gap)
 	s.mu.Lock()
@@ -272,13 +260,13 @@ func (s *serving) pace(ctx context.Context, next outgoing) error {
 	return err
 }
 
-// wait waits for news, and while an answer is held back not for ever.
+// wait waits for news, and not for ever while an answer waits for the client.
 func (s *serving) wait(ctx context.Context) error {
 	s.mu.Lock()
-	held := s.player.order.waiting(false) // an answer that waits for the client
+	held := s.player.order.waiting(false)
 	var gap time.Duration
 	if held != nil {
-		gap = s.player.gap(held)
+		gap = s.player.playerScript.gap(held)
 	}
 	s.mu.Unlock()
 	if held == nil {
@@ -290,6 +278,7 @@ func (s *serving) wait(ctx context.Context) error {
 		}
 	}
 	resting, end := context.WithCancel(ctx)
+	defer end()
 	silent := make(chan error, 1)
 	go func() { // until the answer would have come, and then until patience ends
 		err := s.Pacer.Pace(resting, gap)
@@ -304,17 +293,17 @@ func (s *serving) wait(ctx context.Context) error {
 		<-silent
 		return nil
 	case err := <-silent:
-		end()
-		if err == nil {
-			s.mu.Lock()
-			before := len(s.player.without)
-			s.add(s.player.Relent())
-			without := s.player.Without()[before:]
-			s.mu.Unlock()
-			if len(without) > 0 {
-				s.Say(fmt.Sprintf("the client was silent for %v: went on without %s", s.Patience, strings.Join(without, ", ")))
-			}
+		if err != nil {
+			return err
 		}
-		return err
 	}
+	s.mu.Lock()
+	before := len(s.player.without)
+	s.add(s.player.Relent())
+	without := s.player.Without()[before:]
+	s.mu.Unlock()
+	if len(without) > 0 {
+		s.say(fmt.Sprintf("the client was silent for %v: went on without %s", s.Patience, strings.Join(without, ", ")))
+	}
+	return nil
 }
