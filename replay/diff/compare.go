@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -26,7 +27,10 @@ type Comparison struct {
 func New(d *Digester, o Options) *Comparison {
 	c := &Comparison{options: o, digest: d, names: &names{known: map[name]int32{}}}
 	for i := range c.sides {
-		c.sides[i] = newSession(d.seed, c.names)
+		c.sides[i] = &Session{
+			seed: d.seed, names: c.names, index: timeline.NewIndex[uint64, int32](keptAnswered),
+			tools: map[string]uint64{}, lines: map[uint64]int{}, status: map[uint64]int{},
+		}
 	}
 	return c
 }

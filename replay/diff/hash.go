@@ -66,7 +66,7 @@ func (h *hasher) value(b []byte, i int) (uint64, int) {
 		return h.mix('"', h.text(inner)), end
 	}
 	end := i
-	for end < len(b) && !isBreak(b[end]) {
+	for end < len(b) && b[end] != ',' && b[end] != '}' && b[end] != ']' && skipBlank(b, end) == end {
 		end++
 	}
 	return h.mix('0', h.number(b[i:end])), end
@@ -128,9 +128,16 @@ func (h *hasher) params(b []byte, own string) uint64 {
 		value, _ := h.value(b, i)
 		return value
 	}
+	isOfSender := func(name string) bool { // and says nothing about the request
+		switch name {
+		case mcp.MemberProgressToken, mcp.MetaSubscriptionID:
+			return true
+		}
+		return !h.strict && (name == mcp.MetaClientInfo || name == mcp.MetaClientCapabilities)
+	}
 	sum, _ := h.members(b, i, func(name []byte, key uint64, from int) (uint64, int) {
 		if string(name) == mcp.MemberMeta && b[from] == '{' {
-			sum, end := h.without(b, from, h.isOfSender)
+			sum, end := h.without(b, from, isOfSender)
 			if sum == 0 {
 				return 0, end
 			}
@@ -143,17 +150,6 @@ func (h *hasher) params(b []byte, own string) uint64 {
 		return h.mix(key, value), end
 	})
 	return h.mix('{', sum)
-}
-
-// isOfSender reports whether a member of _meta describes the sender, and not the request.
-func (h *hasher) isOfSender(name string) bool {
-	switch name {
-	case mcp.MemberProgressToken, mcp.MetaSubscriptionID:
-		return true
-	case mcp.MetaClientInfo, mcp.MetaClientCapabilities:
-		return !h.strict
-	}
-	return false
 }
 
 // result hashes a result or an error. It leaves out the id of a subscription.
@@ -193,11 +189,6 @@ func cutText(b []byte, i int) (inner []byte, end int) {
 		}
 	}
 	return b[i+1 : end], end + 1
-}
-
-// isBreak reports whether a byte ends a number or a literal.
-func isBreak(c byte) bool {
-	return c == ',' || c == '}' || c == ']' || c == ' ' || c == '\t' || c == '\n' || c == '\r'
 }
 
 func skipBlank(b []byte, i int) int {

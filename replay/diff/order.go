@@ -19,15 +19,22 @@ func (f orderFinder) aroundAnswers() {
 		other := f.sides[1-side]
 		for i := range s.list {
 			m, owner := &s.list[i], s.list[i].owner()
-			if m.pair == none || owner == none || m.kind == transport.Response || !f.hasAnswers(side, owner) {
+			if m.pair == none || owner == none || m.kind == transport.Response {
 				continue
 			}
-			reply := &s.list[s.list[owner].reply]
+			call := &s.list[owner]
+			if call.pair == none || call.reply == none || s.list[call.reply].pair == none {
+				continue
+			}
+			if call.cancelled || other.list[call.pair].cancelled {
+				continue // a cancellation and an answer may always cross
+			}
+			reply := &s.list[call.reply]
 			o, otherReply := &other.list[m.pair], &other.list[reply.pair]
 			if m.stream != reply.stream || o.stream != otherReply.stream {
 				continue // two HTTP streams have no order
 			}
-			isBefore, otherIsBefore := int32(i) < s.list[owner].reply, m.pair < reply.pair
+			isBefore, otherIsBefore := int32(i) < call.reply, m.pair < reply.pair
 			at := [...]int32{int32(i), m.pair}[side]
 			if isBefore == otherIsBefore || found[at] || m.call == none && !isBeside(other, m.pair, reply.pair) {
 				continue
@@ -49,14 +56,6 @@ func (f orderFinder) aroundAnswers() {
 			f.add(finding)
 		}
 	}
-}
-
-// hasAnswers reports whether a call is in both sessions, answered, and not cancelled: a
-// cancellation and an answer may always cross.
-func (f orderFinder) hasAnswers(side int, call int32) bool {
-	s, other := f.sides[side], f.sides[1-side]
-	m := &s.list[call]
-	return m.pair != none && m.reply != none && s.list[m.reply].pair != none && !m.cancelled && !other.list[m.pair].cancelled
 }
 
 // isBeside reports whether the caller sent no request between a message and the answer of the

@@ -79,6 +79,13 @@ func (p *pairing) requests(key func(*message) uint64) {
 	p.groups(func(s *Session, m *message) (group, bool) {
 		return group{hash: key(m), name: m.name, dir: m.dir}, m.kind == transport.Request && m.pair == none
 	}, func(as, bs []int32) {
+		sameAnswer := func(i, j int) bool { // or neither has an answer
+			x, y := p.sides[0].list[as[i]].reply, p.sides[1].list[bs[j]].reply
+			if x == none || y == none {
+				return x == y
+			}
+			return p.sides[0].list[x].content == p.sides[1].list[y].content
+		}
 		i, j := 0, 0
 		between := func(toA, toB int) {
 			for i < toA && j < toB {
@@ -89,22 +96,13 @@ func (p *pairing) requests(key func(*message) uint64) {
 			i, j = toA+1, toB+1
 		}
 		if len(as) != len(bs) {
-			align(len(as), len(bs), func(i, j int) bool { return p.sameAnswer(as[i], bs[j]) }, func(x, y int) {
+			align(len(as), len(bs), sameAnswer, func(x, y int) {
 				between(x, y)
 				p.pairCalls(as[x], bs[y])
 			})
 		}
 		between(len(as), len(bs))
 	})
-}
-
-// sameAnswer reports whether two requests have the same answer, or neither has an answer.
-func (p *pairing) sameAnswer(a, b int32) bool {
-	x, y := p.sides[0].list[a].reply, p.sides[1].list[b].reply
-	if x == none || y == none {
-		return x == y
-	}
-	return p.sides[0].list[x].content == p.sides[1].list[y].content
 }
 
 // pairCalls pairs two requests, and their answers.

@@ -3,9 +3,9 @@ package diff
 import (
 	"bytes"
 	"hash/maphash"
-	"slices"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -59,34 +59,19 @@ type Session struct {
 	seed     maphash.Seed
 	names    *names
 	list     []message
-	requests [3][]int32           // of each direction
-	open     map[linkKey][]int32  // requests by id; the first and the last have no answer
-	exchange map[linkKey][]int32  // requests by id and HTTP exchange, until that ends
-	inStream map[uint64][]linkKey // the keys in exchange, by HTTP exchange
-	tokens   map[linkKey]int32    // requests by progress token
-	tools    map[string]uint64    // hashes of the tools that the server listed, by name
-	toolsSeq uint64               // the last list of tools
-	stderr   uint64               // lines of standard error
-	lines    map[uint64]int       // how often each line of standard error came, by hash
-	status   map[uint64]int32     // of an HTTP exchange
-	legacy   bool                 // the transport is HTTP+SSE
-	selected []uint64             // a bit for each selected event; nil: all events are
+	index    timeline.Index[uint64, int32] // of the requests, by hashes of ids and tokens
+	requests [3][]int32                    // of each direction
+	tools    map[string]uint64             // hashes of the tools that the server listed, by name
+	toolsSeq uint64                        // the last list of tools
+	stderr   uint64                        // lines of standard error
+	lines    map[uint64]int                // how often each line of standard error came, by hash
+	status   map[uint64]int                // of an HTTP exchange
+	legacy   bool                          // the transport is HTTP+SSE
+	selected []uint64                      // a bit for each selected event; nil: all events are
 }
 
-// linkKey finds the request that a message names: by direction, the hash of an id or token,
-// and the HTTP exchange; exchange 0 finds the latest of any exchange.
-type linkKey struct {
-	hash   uint64
-	stream uint64
-	dir    transport.Direction
-}
-
-func newSession(seed maphash.Seed, n *names) *Session {
-	return &Session{
-		seed: seed, names: n, open: map[linkKey][]int32{}, exchange: map[linkKey][]int32{}, inStream: map[uint64][]linkKey{},
-		tokens: map[linkKey]int32{}, tools: map[string]uint64{}, lines: map[uint64]int{}, status: map[uint64]int32{},
-	}
-}
+// keptAnswered is how many answered requests progress can name that comes late.
+const keptAnswered = 10_000
 
 // SelectNone limits the report to events that Select names.
 func (s *Session) SelectNone() { s.selected = make([]uint64, s.Events/64+1) }
@@ -138,15 +123,10 @@ func (s *Session) Apply(e store.Event, digests []Digest) (err error) {
 	case store.HTTP:
 		var info store.HTTPInfo
 		info, err = store.DecodePayload[store.HTTPInfo](e)
-		switch info.What {
-		case store.HTTPResponse:
-			s.status[e.Stream] = int32(info.Status)
-		case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
-			for _, k := range s.inStream[e.Stream] { // another exchange may still bring the answer
-				delete(s.exchange, k)
-			}
-			delete(s.inStream, e.Stream)
+		if info.What == store.HTTPResponse {
+			s.status[e.Stream] = info.Status
 		}
+		s.index.Follow(e)
 		s.legacy = s.legacy || info.SSE != nil && info.SSE.Event == "endpoint"
 	}
 	return err
@@ -160,86 +140,42 @@ func (s *Session) message(e store.Event, part int32, g *Digest) {
 		name: s.names.of(g.method, g.target), call: none, near: none, reply: none, pair: none,
 	}
 	at := int32(len(s.list))
-	switch {
-	case g.kind == transport.Request:
-		k := linkKey{g.id, 0, e.Dir}
-		s.open[k] = append(s.open[k], at)
-		if e.Stream != 0 {
-			k.stream = e.Stream
-			s.exchange[k] = append(s.exchange[k], at)
-			s.inStream[e.Stream] = append(s.inStream[e.Stream], k)
-		}
-		if g.token != 0 {
-			s.tokens[linkKey{g.token, 0, e.Dir}] = at
-			s.tokens[linkKey{g.token, e.Stream, e.Dir}] = at
-		}
-	case g.kind == transport.Response:
-		s.answer(&m, g, at)
-	case g.kind == transport.Invalid: // names no request
-	case g.method == mcp.NotificationProgress:
-		call, ok := s.tokens[linkKey{g.token, e.Stream, e.Dir.Reverse()}]
-		if !ok {
-			call, ok = s.tokens[linkKey{g.token, 0, e.Dir.Reverse()}]
-		}
-		if ok {
+	link := func(call int32, found bool) {
+		if found {
 			m.call = call
 		}
+	}
+	switch {
+	case g.kind == transport.Request:
+		s.index.Ask(e.Dir, e.Stream, g.id, g.token, at)
+	case g.kind == transport.Response:
+		link(s.index.Answer(e.Dir.Reverse(), e.Stream, g.id))
+		if m.call != none {
+			s.list[m.call].reply = at
+			m.name = s.list[m.call].name
+			s.addTools(&m, g.tools)
+		}
+	case g.kind == transport.Invalid: // names no request
+	case g.method == mcp.NotificationProgress:
+		link(s.index.Progress(e.Dir.Reverse(), e.Stream, g.token))
 	case g.method == mcp.NotificationCancelled:
-		m.call = s.latest(e.Dir, g.id)
+		link(s.index.Cancel(e.Dir, g.id))
 		if m.call != none {
 			s.list[m.call].cancelled = true
 		}
-	case g.subscription != 0:
-		m.call = s.latest(e.Dir.Reverse(), g.subscription)
+	case g.subscription != 0: // belongs to the latest open request, as a cancellation does
+		link(s.index.Cancel(e.Dir.Reverse(), g.subscription))
 	}
 	s.list = append(s.list, m)
 }
 
-// latest returns the latest open request with an id.
-func (s *Session) latest(dir transport.Direction, id uint64) int32 {
-	if list := s.open[linkKey{id, 0, dir}]; len(list) > 0 {
-		return list[len(list)-1]
-	}
-	return none
-}
-
-// answer links a response to its request: to the first open request with the id in the same
-// exchange. If the exchange had no such request, to the first open request with the id that
-// HTTP has not refused. A second response to a request belongs to no request.
-func (s *Session) answer(m *message, g *Digest, at int32) {
-	isOpen := func(at int32) bool { return s.list[at].reply == none }
-	k := linkKey{g.id, 0, m.dir.Reverse()}
-	open := s.open[k]
-	list := s.exchange[linkKey{k.hash, m.stream, k.dir}]
-	if len(list) == 0 {
-		list = open
-		isOpen = func(at int32) bool { return s.list[at].reply == none && s.status[s.list[at].stream] < 300 }
-	}
-	i := slices.IndexFunc(list, isOpen)
-	if i < 0 {
-		return
-	}
-	m.call = list[i]
-	s.list[m.call].reply = at
-	// Forget answered requests before the first open one and after the last: the map must not
-	// hold a million of them.
-	for len(open) > 0 && s.list[open[0]].reply != none {
-		open = open[1:]
-	}
-	for len(open) > 0 && s.list[open[len(open)-1]].reply != none {
-		open = open[:len(open)-1]
-	}
-	if len(open) == 0 {
-		delete(s.open, k)
-	} else {
-		s.open[k] = open
-	}
-	m.name = s.list[m.call].name
+// addTools keeps the tools of an answer, if the answer lists tools.
+func (s *Session) addTools(m *message, tools []tool) {
 	if s.names.list[m.name].method != mcp.MethodListTools {
 		return
 	}
 	s.toolsSeq = m.seq
-	for _, t := range g.tools {
+	for _, t := range tools {
 		if _, known := s.tools[t.name]; known || len(s.tools) < keptTools {
 			s.tools[t.name] = t.content
 		}
@@ -270,7 +206,7 @@ func (s *Session) close() {
 			sum[m.dir] += int32(i)
 		}
 	}
-	s.open, s.exchange, s.inStream, s.tokens = nil, nil, nil, nil
+	s.index = timeline.Index[uint64, int32]{}
 }
 
 // latency is how long an answered call took.
