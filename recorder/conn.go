@@ -10,9 +10,9 @@ import (
 )
 
 // Conn wraps one end of an in-process connection: sends is the direction in
-// which this end writes. A frame is recorded before it is written and before
-// its Read returns. Wrap one end of a connection, not both, or each frame is
-// recorded twice. It is a [transport.HalfCloser], whose CloseWrite fails with
+// which this end writes. A frame is recorded before the connection writes the frame or
+// Read returns it. Wrap one end of a connection, not both, or each frame is
+// recorded twice. The result is a [transport.HalfCloser]; its CloseWrite fails with
 // [errors.ErrUnsupported] where conn is none.
 func (r *Recorder) Conn(conn transport.Conn, sends transport.Direction) transport.Conn {
 	return &tappedConn{inner: conn, log: r.log, sends: sends}
@@ -33,7 +33,7 @@ func (c *tappedConn) Read(ctx context.Context) (transport.Frame, error) {
 }
 
 func (c *tappedConn) Write(ctx context.Context, f transport.Frame) error {
-	if err := f.Sendable(); err != nil { // before it is recorded: it will not be sent
+	if err := f.Sendable(); err != nil { // not sent, so not recorded
 		return err
 	}
 	seq := c.log.recordFrame(c.sends, f)

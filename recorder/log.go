@@ -9,8 +9,8 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// log puts the events of a session into one order and writes them. It keeps account of what
-// could not be written, and tells it in the next write that succeeds.
+// log puts the events of a session into one order and writes them. It counts the events that
+// could not be written, and tells the number in the next write.
 //
 // A write is: take the turn, begin, add the parts, commit, give the turn back. The turn guards
 // all fields.
@@ -22,26 +22,26 @@ type log struct {
 
 	spool  *outage.Spool
 	seq    uint64 // of the newest event, as parts have it
-	sealed bool   // nothing is recorded any more
-	failed bool   // the log is strict, and something is not written
+	sealed bool   // the log takes no further events
+	failed bool   // the log is strict, and a write was late or failed
 	ended  bool   // the end of the log is written, or waits
 	closed bool   // the spool is closed
 	sum    Summary
 
-	// The write that is being made.
+	// The current write.
 	at        time.Duration
 	parts     []store.Part
-	doubt     *store.NoteInfo // the note in it about a disk that lost data, or nil
-	recovered *store.NoteInfo // the note in it about an outage that is over, or nil
+	doubt     *store.NoteInfo // in this write: a disk lost data; or nil
+	recovered *store.NoteInfo // in this write: an outage is over; or nil
 
-	// What the next write tells.
+	// For the next write.
 	gap    store.LostInfo
-	broken []uint64      // events that have begun in the spool and will get no more parts
+	broken []uint64      // events begun in the spool that get no more parts
 	unsaid []store.Event // exits that could not be written
 }
 
-// turn is the right to use a log. One goroutine has it at a time. It is not a mutex: a
-// goroutine may hand the turn to another one, which then gives it back.
+// turn is the right to use a log, which one goroutine has at a time. Unlike a mutex, a turn may
+// be handed to another goroutine, which then gives it back.
 type turn chan struct{}
 
 func (t turn) take() { t <- struct{}{} }
@@ -53,8 +53,8 @@ const maxIdleParts = 256
 // open reports whether events are still recorded.
 func (l *log) open() bool { return !l.sealed && !l.failed }
 
-// begin starts the parts of one write with the facts that the log lacks. seq counts as if all
-// parts had been written; commit takes it back if that fails.
+// begin starts the parts of one write with the facts the log lacks. seq counts parts as written;
+// commit takes seq back if the write fails.
 func (l *log) begin() {
 	l.at, l.parts = time.Since(l.start), l.parts[:0]
 	for _, seq := range l.broken {
@@ -99,7 +99,8 @@ func (l *log) addEnd() {
 	l.addInfo(store.Closed, transport.NoDirection, store.ClosedInfo{Frames: l.sum.Frames, Lost: l.sum.Lost + l.sum.Cut})
 }
 
-// commit writes the parts. If it fails, none of them is in the log, and the caller calls lose.
+// commit writes the parts. If commit fails, the log has no part of the write, and the caller
+// calls lose.
 func (l *log) commit() error {
 	if len(l.parts) == 0 {
 		return nil
@@ -162,7 +163,7 @@ func (l *log) record(kind store.Kind, dir transport.Direction, info any) {
 	}
 }
 
-// recordFrame writes one whole frame and returns its Seq, or 0 when it could not be stored.
+// recordFrame writes one whole frame and returns its Seq, or 0 if the write failed.
 func (l *log) recordFrame(dir transport.Direction, f transport.Frame) uint64 {
 	e := store.Event{Kind: store.Frame, Dir: dir, Stream: f.Stream, Unterminated: f.Unterminated, Payload: f.Bytes}
 	if n := int64(len(f.Bytes)); l.maxFrame > 0 && n > l.maxFrame {
@@ -187,8 +188,8 @@ func (l *log) recordFrame(dir transport.Direction, f transport.Frame) uint64 {
 	return seq
 }
 
-// recordBlocked writes a Delivered event if the write of a frame that just returned had blocked;
-// upto 0: a reader of the log finds the frame.
+// recordBlocked writes a Delivered event if the write of a frame to its peer had blocked. With
+// upto 0 a reader of the log finds the frame.
 func (l *log) recordBlocked(dir transport.Direction, upto uint64, blocked time.Duration) {
 	if blocked >= BlockedThreshold {
 		l.record(store.Delivered, dir, store.DeliveredInfo{Upto: upto, Blocked: blocked})

@@ -7,7 +7,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// lose adds to the gap that the next write tells.
+// lose adds to the gap, which the next write tells.
 func (l *log) lose(lost store.LostInfo, cause error) {
 	l.gap.Frames += lost.Frames
 	l.gap.Bytes += lost.Bytes
@@ -17,7 +17,7 @@ func (l *log) lose(lost store.LostInfo, cause error) {
 	l.failed = l.failed || l.strict
 }
 
-// addGapStreams notes in which streams something is missing.
+// addGapStreams notes the streams with a gap.
 func (l *log) addGapStreams(names ...string) {
 	for _, name := range names {
 		if !slices.Contains(l.gap.Streams, name) {
@@ -68,7 +68,7 @@ func (l *log) giveUp(left []store.Part, fault error) {
 	}
 	if first > 0 {
 		l.seq = first - 1
-		// The log does not have the events that began in memory: none of them needs an end.
+		// The log has no event that began in memory, so no such event needs an end.
 		l.broken = slices.DeleteFunc(l.broken, func(seq uint64) bool { return seq >= first })
 	}
 	l.gap.Reason = store.RootCause(fault).Error()

@@ -25,23 +25,23 @@ type Recorder struct {
 // Option changes how a Recorder records.
 type Option func(*Recorder)
 
-// MaxFrame limits how many bytes of a frame are recorded; 0: all. A longer frame passes whole.
-// The log has its beginning, with the number of missing bytes, and a "lost" event behind it; a
-// spool has all bytes of a pipe.
+// MaxFrame limits how many bytes of a frame are recorded; 0: no limit. A longer frame passes whole.
+// The log has the beginning, the number of missing bytes, and a "lost" event behind; a spool has
+// every byte of a pipe.
 func MaxFrame(bytes int64) Option {
 	return func(r *Recorder) { r.log.maxFrame = bytes }
 }
 
-// Strict lets nothing pass that is not written: when the store fails, or a write takes longer
-// than five seconds, the session ends.
+// Strict lets only written bytes pass: when the store fails, or a write takes longer than five
+// seconds, the session ends.
 func Strict() Option {
 	return func(r *Recorder) {
 		r.log.strict, r.disk.Bound, r.disk.Budget = true, 5*time.Second, outage.NewBudget(0)
 	}
 }
 
-// Trouble calls f once, in a goroutine of its own, when the disk does not take what is written:
-// from then on events wait in memory, or are lost.
+// Trouble calls f once, in a goroutine of its own, when the disk does not take a write: from then
+// on events wait in memory, or are lost.
 func Trouble(f func(error)) Option {
 	return func(r *Recorder) { r.disk.Report = f }
 }
@@ -54,15 +54,15 @@ type Summary struct {
 	Lost   uint64 // frames, lines and other events that could not be stored
 	Cut    uint64 // frames longer than MaxFrame
 	Err    error  // the first failure of the store that lost something, or nil
-	// Trouble is the first fault of the disk, or nil. Events that then waited in memory are
-	// not lost if the disk took them later.
+	// Trouble is the first fault of the disk, or nil. The events of an outage are not lost
+	// if the disk took them later.
 	Trouble error
 }
 
-// New starts a session in the store: it gives the header an id and a start time, unless it has
-// them, and writes the Opened event. If the disk does not answer, New waits for [outage.Bound],
+// New starts a session in the store: it adds a missing id and start time to the header, and
+// writes the Opened event. If the disk does not answer, New waits for [outage.Bound],
 // and Close reports a later failure. Secrets are recorded, except for credentials in HTTP
-// headers: package mask takes them out of copies that leave the store.
+// headers: package mask removes secrets from copies that leave the store.
 func New(ctx context.Context, s store.Spooler, h store.Header, options ...Option) (*Recorder, error) {
 	r := newRecorder(h)
 	for _, o := range options {
@@ -73,7 +73,7 @@ func New(ctx context.Context, s store.Spooler, h store.Header, options ...Option
 	open := func() (store.Spool, error) { return s.Spool(ctx, opened) }
 	var err error
 	if informed, ok := s.(interface{ Info() store.Info }); ok && informed.Info().Durability == "process" {
-		var inner store.Spool // in memory: it never waits for a disk
+		var inner store.Spool // in memory: no write waits for a disk
 		if inner, err = open(); err == nil {
 			r.log.spool = outage.Direct(inner, r.disk.Report)
 		}
@@ -86,8 +86,8 @@ func New(ctx context.Context, s store.Spooler, h store.Header, options ...Option
 	return r, nil
 }
 
-// Unrecorded returns a Recorder that passes everything on and stores nothing: the wire goes
-// first. Everything that passes is counted as lost, because of cause.
+// Unrecorded returns a Recorder without a store: the wire goes first. Frames pass and count as
+// lost, because of cause.
 func Unrecorded(cause error) *Recorder {
 	r := newRecorder(store.Header{})
 	r.log.spool = outage.Direct(outage.Unavailable{Cause: cause}, nil)
@@ -130,8 +130,8 @@ func (r *Recorder) Record(kind store.Kind, dir transport.Direction, info any) {
 	r.log.record(kind, dir, info)
 }
 
-// Seal writes the end of the log. It is quick: a program in a hurry may leave the rest of Close
-// to the next mcprec. Taps pass nothing on after it.
+// Seal writes the end of the log. A program in a hurry may leave the rest of Close to the next
+// mcprec. Taps pass nothing on after Seal.
 func (r *Recorder) Seal() {
 	l := r.log
 	l.take()
@@ -148,8 +148,7 @@ func (r *Recorder) Seal() {
 	l.sealed = true
 }
 
-// Close seals the log, waits for the disk to take the events in memory, as long as it takes
-// some, and closes the spool. A log whose end cannot be written is read like the log of a
+// Close seals the log, waits while the disk takes the events in memory, and closes the spool. A log whose end cannot be written is read like the log of a
 // recorder that died.
 func (r *Recorder) Close() Summary {
 	r.Seal()

@@ -15,30 +15,29 @@ import (
 // Stdio is a stdio session to record: this process's own streams on the
 // client's side, a child process on the server's.
 type Stdio struct {
-	Client  *os.File  // what the client writes: os.Stdin
-	Reply   *os.File  // what the client reads: os.Stdout
+	Client  *os.File  // the client writes to it: os.Stdin
+	Reply   *os.File  // the client reads from it: os.Stdout
 	Errors  io.Writer // where the server's standard error goes on: os.Stderr
 	Process *transport.Process
-	// Signals are passed on to the process, but for those that Heard reports: the process
-	// has them already, as from a terminal. Heard may be nil.
+	// Signals are passed on to the process, unless Heard reports that the process has them
+	// already, as from a terminal. Heard may be nil.
 	Signals <-chan os.Signal
 	Heard   func(os.Signal) bool
 }
 
 // Run passes the session through until the process has ended and its output has been passed on,
-// and returns how the process ended. An end of file in either direction is passed on, and so is
-// a reader that went away: the writer then gets a broken pipe, as if nothing stood in between.
+// and returns how the process ended. An end of file in either direction is passed on. If a
+// reader goes away, the writer gets a broken pipe, as without a recorder.
 //
-// Another process may hold the server's output when the server has ended. All bytes that the
-// server wrote itself are passed on in any case. Then, if a signal has asked the session to end,
+// Another process may hold the server's output when the server has ended. The server's own
+// bytes are passed on in any case. Then, if a signal has asked the session to end,
 // it ends at once. While the client has its end open and the other process can read from it, as
 // with a server whose launcher has exited, the session goes on. Otherwise the other process's
-// bytes are passed on until it has been silent for [Grace], and for [Linger] in all once the
-// client has closed its end. A note in the log tells which outputs are still held.
+// bytes are passed on until a silence of [Grace], and for [Linger] altogether once the client has
+// closed its end. A note in the log tells which outputs are still held.
 //
-// A read that blocks at the end, of the client or of output that is held, is left behind: it
-// cannot be interrupted. It ends with this process or with its source, and its bytes are not
-// passed on.
+// A read of the client or of held output that blocks at the end is left behind, because a read
+// cannot be interrupted. Its bytes are not passed on.
 func (r *Recorder) Run(std Stdio) (transport.ExitStatus, error) {
 	exitRead, exitWrite, err := os.Pipe()
 	if err != nil {
@@ -104,8 +103,8 @@ func passSignals(s Stdio, exited <-chan struct{}) (asked bool) {
 	}
 }
 
-// neverFails hides the errors of a writer: a server must not die because its client has closed
-// standard error, and its messages are recorded all the same.
+// neverFails hides the errors of a writer: a server must not die because the client has closed
+// standard error, and its messages are still recorded.
 type neverFails struct{ w io.Writer }
 
 func (f neverFails) Write(b []byte) (int, error) {

@@ -3,13 +3,13 @@ package recorder
 import "os"
 
 // serverOutput is one of the server's output pipes. Another process may hold the pipe when the
-// server has exited, and no end of file comes then. So serverOutput finds out when all bytes
-// that the server itself wrote have been read: once the server has exited and the pipe has been
-// empty, or more has come than a pipe holds.
+// server has exited, and no end of file comes then. Then serverOutput finds out when the server's
+// own bytes have been read: once the pipe has been empty, or more bytes have come than a pipe
+// holds.
 type serverOutput struct {
 	pipe   *os.File
 	fd     uintptr // of pipe
-	exitFd uintptr // of a pipe that is at its end of file once the server has exited
+	exitFd uintptr // of a pipe at end of file once the server has exited
 	state  *passState
 	exited bool // the server has
 	read   int  // bytes since then
@@ -22,7 +22,7 @@ func newServerOutput(pipe, exit *os.File, state *passState) *serverOutput {
 	return &serverOutput{pipe: pipe, fd: pipe.Fd(), exitFd: exit.Fd(), state: state}
 }
 
-// Read reads from the pipe. It is called when everything read before has been passed on.
+// Read reads from the pipe. The caller has passed on the bytes of the read before.
 func (o *serverOutput) Read(b []byte) (int, error) {
 	if !o.exited {
 		o.exited = o.wait()

@@ -12,7 +12,7 @@ func (o *serverOutput) wait() (exited bool) { return false }
 
 func (o *serverOutput) empty() bool { return false }
 
-// unread cannot find out. A session that goes on does less harm than one that is cut off.
+// unread cannot find out. To go on does less harm than to cut a session off.
 func unread(*os.File) bool { return false }
 
 func asksToEnd(os.Signal) bool { return true }

@@ -13,7 +13,7 @@ import (
 // tellsEmpty: serverOutput finds out when its pipe is empty.
 const tellsEmpty = true
 
-// wait waits until there is something to read, and reports whether the server has exited.
+// wait waits for bytes to read, and reports whether the server has exited.
 func (o *serverOutput) wait() (exited bool) {
 	set := []unix.PollFd{{Fd: int32(o.fd), Events: unix.POLLIN}, {Fd: int32(o.exitFd), Events: unix.POLLIN}}
 	for {
@@ -33,7 +33,7 @@ func (o *serverOutput) empty() bool {
 	}
 }
 
-// unread reports whether no process can read what is written to the pipe.
+// unread reports whether no process can read from the pipe.
 func unread(pipe *os.File) bool {
 	conn, err := pipe.SyscallConn()
 	if err != nil {
@@ -47,5 +47,5 @@ func unread(pipe *os.File) bool {
 	return err != nil || set[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
 }
 
-// asksToEnd reports whether a signal is one by which a process is asked to end.
+// asksToEnd reports whether a signal asks a process to end.
 func asksToEnd(sig os.Signal) bool { return sig != syscall.SIGUSR1 && sig != syscall.SIGUSR2 }

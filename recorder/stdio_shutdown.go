@@ -13,8 +13,8 @@ import (
 // silent before the session ends without it.
 const Grace = 250 * time.Millisecond
 
-// Linger is how long a session lasts after its server has exited when no client reads the
-// server's output, or none waits for it.
+// Linger is how long a session lasts after the exit of its server when no client reads the
+// server's output, or waits for it.
 const Linger = time.Second
 
 // forever is no limit.
@@ -24,7 +24,7 @@ const forever = time.Duration(-1)
 type passState struct {
 	state   atomic.Int32
 	moved   atomic.Uint64 // changes of state
-	drained atomic.Bool   // all bytes that the server wrote itself have been passed on
+	drained atomic.Bool   // the server's own bytes have been passed on
 	changed chan<- struct{}
 }
 
@@ -52,11 +52,11 @@ func (p *passState) drain() {
 func (p *passState) tell() {
 	select {
 	case p.changed <- struct{}{}:
-	default: // it has not looked since the last change
+	default: // the last change has not been looked at yet
 	}
 }
 
-// mayHaveMore reports whether bytes that the server wrote itself may not have been passed on.
+// mayHaveMore reports whether some of the server's own bytes may still come.
 func (p *passState) mayHaveMore() bool { return p.state.Load() != ended && !p.drained.Load() }
 
 // heldByOther reports whether another process holds the output of the server.
@@ -75,14 +75,14 @@ func newShutdown() *shutdown {
 	return s
 }
 
-// limits returns how long the session goes on: until nothing has moved for quiet, and for all
-// in any case. heard: some process can read what the client says.
+// limits returns how long the session goes on: until no byte has moved for quiet, and for all in
+// any case. heard: some process can read the client's bytes.
 //
-// Bytes that the server wrote itself are never given up: they are in the pipe, and the client
-// reads them or goes away. Only a client that has asked the session to end and does not read is
-// not waited for. Bytes of other processes that hold the server's output are passed on as the
-// client would see them without a recorder, for as long as the client may be waiting for them:
-// a launcher's server serves on. Standard error alone holds up no session.
+// The server's own bytes are never given up: they are in the pipe, and the client reads them or
+// goes away. Only a client that has asked the session to end and does not read is not waited
+// for. Bytes of other processes are passed on as the client would see them without a recorder,
+// as long as the client may be waiting: a launcher's server serves on. Standard error alone
+// holds up no session.
 func (s *shutdown) limits(heard bool) (quiet, all time.Duration) {
 	open := s.c2s.state.Load() != ended && s.s2c.state.Load() != ended
 	inHand := s.s2c.state.Load() == writing
@@ -125,7 +125,7 @@ func (s *shutdown) wait(done <-chan struct{}, signals <-chan os.Signal, heard fu
 		if quiet != forever && now.Sub(still) >= quiet || all != forever && now.Sub(start) >= all {
 			return false
 		}
-		if !tellsEmpty && now.Sub(still) >= Grace { // a pipe whose reader waits for so long is empty
+		if !tellsEmpty && now.Sub(still) >= Grace { // the reader waits, so the pipe is empty
 			for _, out := range []*passState{&s.s2c, &s.stderr} {
 				if out.state.Load() == reading {
 					out.drain()
@@ -150,7 +150,7 @@ func (s *shutdown) wait(done <-chan struct{}, signals <-chan os.Signal, heard fu
 	}
 }
 
-// eofInfo tells how the server's output stands when it is given up. If a chunk of it is in
+// eofInfo tells the state of the server's output when the session gives up. If a chunk is in
 // hand, the client has not read on.
 func (s *shutdown) eofInfo() store.EOFInfo {
 	switch {

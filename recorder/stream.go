@@ -16,10 +16,10 @@ type Stream struct {
 	dir    transport.Direction
 
 	open    uint64 // the frame that is open in the log, or 0
-	newest  uint64 // the newest frame; 0 if it is not in the log
-	whole   uint64 // the newest frame that is whole
+	newest  uint64 // the newest frame; 0 if not in the log
+	whole   uint64 // the newest whole frame
 	skip    bool   // the rest of the frame is dropped because its beginning was lost
-	cause   string // why it was lost
+	cause   string // why the beginning was lost
 	size    int64  // bytes of the open frame
 	dropped int64  // bytes beyond the limit of [MaxFrame]
 }
@@ -30,21 +30,21 @@ type Item struct {
 	Dir     transport.Direction
 	Payload []byte
 	Info    *store.HTTPInfo // the payload of an HTTP event
-	Cont    bool            // it continues the open frame
+	Cont    bool            // continues the open frame
 	More    bool            // the frame goes on
 	Cut     bool            // the frame broke off
 	About   bool            // Info describes the frame in front of it
 }
 
-// Whole returns the newest frame that is whole in the log, or 0.
+// Whole returns the newest whole frame in the log, or 0.
 func (s *Stream) Whole() uint64 { return s.whole }
 
 // Dropped returns how many bytes of frames and bodies were beyond the limit.
 func (s *Stream) Dropped() int64 { return s.dropped }
 
-// Write records items with one write of the spool: all of them or none, apart from the pieces
-// of a frame whose beginning was lost. It counts the items that cannot be recorded. It changes
-// items, which are the caller's again when it returns.
+// Write records items with one write of the spool: all or none, apart from the pieces of a frame
+// whose beginning was lost. Write counts the items it cannot record. It changes items, which are
+// the caller's again afterwards.
 func (s *Stream) Write(items []Item) {
 	l := s.log
 	l.take()
@@ -98,7 +98,7 @@ func (s *Stream) skipLost(items []Item) []Item {
 	})
 }
 
-// add adds the parts of an item to the write, and counts what is lost if it fails.
+// add adds the parts of an item to the write, and counts them in lost, in case the write fails.
 func (s *Stream) add(it *Item, lost *store.LostInfo) {
 	if it.Kind != store.Frame {
 		s.addEvent(it, lost)
@@ -163,8 +163,8 @@ func (s *Stream) addEvent(it *Item, lost *store.LostInfo) {
 	s.log.add(e, false)
 }
 
-// limit shortens the next bytes of a frame or body to what is recorded of it, and returns how
-// many bytes of it are beyond that so far.
+// limit shortens the next bytes of a frame or body to the limit, and returns how many bytes of
+// the frame so far are beyond.
 func (s *Stream) limit(next []byte) (payload []byte, over uint64) {
 	limit, before := s.log.maxFrame, s.size
 	s.size += int64(len(next))

@@ -15,9 +15,9 @@ import (
 // readSize is how much a tap reads at once: a pipe's usual capacity.
 const readSize = 64 << 10
 
-// Tap is the pass-through of one direction, or of standard error: it reads, writes the bytes to
-// the spool, and passes them on. The readers of the spool find the frames; the tap only counts
-// lines. One goroutine uses a tap at a time.
+// Tap is the pass-through of one direction, or of standard error: it reads a chunk, writes it to
+// the spool, and passes it on. Readers of the spool find the frames; the tap only counts lines.
+// One goroutine uses a tap at a time.
 type Tap struct {
 	log  *log
 	kind store.Kind // Frame or Stderr
@@ -25,21 +25,21 @@ type Tap struct {
 
 	gaveUp bool   // the direction is over, though its source is not
 	open   bool   // the newest byte is not a newline
-	torn   bool   // the beginning of that line is lost
-	lost   bool   // its newest bytes are lost
-	size   int64  // of that line, if frames have a limit
-	begun  uint64 // lines that begin in the chunk that is being written
+	torn   bool   // the beginning of the open line is lost
+	lost   bool   // the newest bytes of the open line are lost
+	size   int64  // of the open line, if frames have a limit
+	begun  uint64 // lines that begin in the chunk being written
 }
 
 // Pass copies src to dst until either ends, recording every read before it is written on, and
-// returns how it ended: By "sender" when src ended, "receiver" when dst refused. It closes
-// neither. Its memory does not depend on the length of a line.
+// returns how the pass ended: By "sender" when src ended, "receiver" when dst refused. Pass
+// closes neither, and its memory does not depend on the length of a line.
 func (t *Tap) Pass(dst io.Writer, src io.Reader) store.EOFInfo {
 	return t.pass(dst, src, new(passState))
 }
 
 // Observe records bytes that are about to be passed on. It returns false when the recording is
-// over and nothing may be passed on.
+// over and the bytes must not pass.
 func (t *Tap) Observe(chunk []byte) bool {
 	t.log.take()
 	defer t.log.give()
@@ -49,7 +49,7 @@ func (t *Tap) Observe(chunk []byte) bool {
 	return t.passes()
 }
 
-// End records that the direction is over, and why. Pass does this itself.
+// End records the end of the direction, and the reason. Pass calls End itself.
 func (t *Tap) End(info store.EOFInfo) store.EOFInfo {
 	t.end(info, false)
 	return info
@@ -154,9 +154,9 @@ func (t *Tap) count(chunk []byte, newlines uint64) {
 	}
 }
 
-// pump is one call of Pass. Its goroutine writes to the spool itself, which is quickest. If
-// that write is overdue, another goroutine goes on with the pump, and the first one only ends
-// its write; see [outage.Spool.WriteInline].
+// pump is one call of Pass. Its goroutine writes to the spool itself, which is quickest. If the
+// write is overdue, another goroutine goes on with the pump, and the first only ends its write;
+// see [outage.Spool.WriteInline].
 type pump struct {
 	tap   *Tap
 	dst   io.Writer
@@ -164,7 +164,7 @@ type pump struct {
 	state *passState
 	buf   []byte // with room for the head of a record in front
 	chunk []byte // of buf: read, and not yet passed on
-	err   error  // of that read
+	err   error  // of the read of chunk
 	ended chan store.EOFInfo
 }
 
@@ -214,7 +214,7 @@ func (p *pump) goOn() {
 	l.parts = nil // the overdue write may still read them
 	p.tap.written(p.chunk, l.committed(nil))
 	if p.recorded() && p.forward() {
-		p.run() // with a buffer of its own: the other one is still being written
+		p.run() // with a new buffer: the old one is still being written
 	}
 }
 

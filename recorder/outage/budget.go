@@ -33,9 +33,6 @@ func (b *Budget) take(n int64) bool {
 	return false
 }
 
-// exceed holds n bytes whether there is room or not.
-func (b *Budget) exceed(n int64) { b.held.Add(n) }
-
 func (b *Budget) free(n int64) { b.held.Add(-n) }
 
 // halfFree reports whether half of the budget is free. A write that found no room is tried

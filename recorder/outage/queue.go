@@ -202,10 +202,16 @@ func (q *queue) tried(n int, err error, took time.Duration) (goesOn bool) {
 	} else {
 		q.drop(n)
 	}
-	switch {
-	case err == nil && len(q.batches) > 0 || err != nil && n > 1:
+	if err == nil && len(q.batches) > 0 || err != nil && n > 1 {
 		return true
-	case err == nil && (took < promptTime || q.budget.limit == 0) || q.isEnding(): // with a limit of 0 nothing would come to wait
+	}
+	ending := false
+	select {
+	case <-q.ending:
+		ending = true
+	default:
+	}
+	if ending || err == nil && (took < promptTime || q.budget.limit == 0) { // with a limit of 0 nothing would come to wait
 		q.leave()
 		return false
 	}
@@ -229,15 +235,6 @@ func (q *queue) tried(n int, err error, took time.Duration) (goesOn bool) {
 		return false
 	}
 	return true
-}
-
-func (q *queue) isEnding() bool {
-	select {
-	case <-q.ending:
-		return true
-	default:
-		return false
-	}
 }
 
 // drop removes the first n batches. q.mu is held.
@@ -269,17 +266,26 @@ func (q *queue) leave() {
 		store.RootCause(q.outage.fault), time.Since(q.outage.since).Round(time.Millisecond), q.outage.events)})
 }
 
-// end has nothing tried again, waits for the work on the queue to end, and returns the parts
-// that could not be written and why. It waits for as long as writes return; stuck is true if
-// one does not.
+// end ends the retries, waits for the work on the queue to end, and returns the parts that
+// could not be written, and why. It waits for as long as writes return; stuck is true if one
+// does not.
 func (q *queue) end() (left []store.Part, fault error, stuck bool) {
 	close(q.ending)
 	q.mu.Lock()
-	idle := q.idle
-	q.mu.Unlock()
-	stuck = idle != nil && !q.await(idle)
-	q.mu.Lock()
 	defer q.mu.Unlock()
+	idle := q.idle
+	for before := q.written; idle != nil && !stuck; before = q.written {
+		q.mu.Unlock()
+		t := time.NewTimer(patience)
+		select {
+		case <-idle:
+			idle = nil
+		case <-t.C:
+		}
+		t.Stop()
+		q.mu.Lock()
+		stuck = idle != nil && q.written == before
+	}
 	for _, b := range q.batches {
 		left = append(left, b.parts...)
 	}
@@ -289,29 +295,4 @@ func (q *queue) end() (left []store.Part, fault error, stuck bool) {
 	q.givenUp = true
 	q.drop(len(q.batches))
 	return left, fault, stuck
-}
-
-// await waits for a channel to be closed, as long as writes return meanwhile.
-func (q *queue) await(done <-chan struct{}) bool {
-	t := time.NewTicker(patience)
-	defer t.Stop()
-	for before := q.returned(); ; {
-		select {
-		case <-done:
-			return true
-		case <-t.C:
-		}
-		now := q.returned()
-		if now == before {
-			return false
-		}
-		before = now
-	}
-}
-
-// returned returns how many writes of what waits have returned.
-func (q *queue) returned() uint64 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.written
 }

@@ -153,7 +153,16 @@ func (s *Spool) Write(parts []store.Part) error {
 	if waits, err := s.queue.push(parts); waits {
 		return err
 	}
-	s.worker.Do(func() { go s.work() })
+	s.worker.Do(func() {
+		overdue := func() { s.results <- result{late: true} }
+		go func() {
+			for parts := range s.jobs {
+				if mine, err := s.writeWatched(parts, overdue); mine {
+					s.results <- result{err: err}
+				}
+			}
+		}()
+	})
 	c := copies.Get().(*writeCopy)
 	s.jobs <- c.of(parts)
 	r := <-s.results
@@ -161,16 +170,6 @@ func (s *Spool) Write(parts []store.Part) error {
 		c.release()
 	}
 	return r.err
-}
-
-// work writes for callers of Write.
-func (s *Spool) work() {
-	overdue := func() { s.results <- result{late: true} }
-	for parts := range s.jobs {
-		if mine, err := s.writeWatched(parts, overdue); mine {
-			s.results <- result{err: err}
-		}
-	}
 }
 
 // WriteInline is Write in the caller's goroutine. If the write is overdue, another goroutine
@@ -216,7 +215,7 @@ func (s *Spool) writeWatched(parts []store.Part, overdue func()) (mine bool, err
 func (s *Spool) abandon() {
 	s.late.Store(true)
 	size := sizeOf(s.parts)
-	s.queue.budget.exceed(size) // it may be written yet: it cannot be lost
+	s.queue.budget.held.Add(size) // beyond the limit, too: the write still goes on
 	s.queue.mu.Lock()
 	s.queue.begin(newBatch(s.parts, size), ErrNoAnswer)
 	s.queue.mu.Unlock()
@@ -244,7 +243,7 @@ func (s *Spool) Trouble() error {
 	return s.queue.trouble
 }
 
-// Drain waits for what waits in memory, as long as the disk takes something now and then, and
+// Drain waits for the parts in memory to be written, as long as the disk takes some, and
 // returns the parts that it did not take, and why. Only Finish and Close may follow.
 func (s *Spool) Drain() (left []store.Part, fault error) {
 	if s.direct || s.drained {
