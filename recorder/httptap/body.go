@@ -18,32 +18,31 @@ import (
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
-// body is one direction of an exchange. It turns the bytes that pass into items to record,
-// without I/O.
+// body is one direction of an exchange. It turns bytes into items to record, without I/O.
 type body struct {
 	dir    transport.Direction
 	form   form
 	left   int64 // bytes to come, as announced; -1: not announced
-	size   int64 // bytes that came
+	size   int64 // bytes so far
 	code   *decoder
-	coding string // the content coding, if there is no decoder for it
+	coding string // the content coding, if no decoder knows it
 	plain  []byte // the decoded chunk
 	sse    streamable.EventScanner
 	items  []recorder.Item
 
-	begun bool   // the one frame of formFrame has begun
+	begun bool   // the frame of formFrame has begun
 	done  bool   // the body has ended
-	rest  []byte // the end of a stream that is no event
+	rest  []byte // the end of a stream, after the last event
 
 	rec      recorder.Stream // set when the exchange has its recording
-	recorded time.Time       // of the newest bytes; zero: they have been passed on
+	recorded time.Time       // when the newest bytes were; zero: they have passed
 }
 
 // form says how a body is recorded.
 type form uint8
 
 const (
-	formOther  form = iota // bytes that are no frame
+	formOther  form = iota // other bytes
 	formFrame              // one frame
 	formEvents             // server-sent events, most of them frames
 )
@@ -53,11 +52,11 @@ type bodyEnd uint8
 
 const (
 	bodyOpen  bodyEnd = iota
-	bodyWhole         // it ended as it should
-	bodyCut           // it broke off
+	bodyWhole         // ended properly
+	bodyCut           // broke off
 )
 
-// endOf returns what the error of a read means for a body.
+// endOf returns the meaning of a read's error for a body.
 func endOf(err error) bodyEnd {
 	switch err {
 	case nil:
@@ -68,7 +67,7 @@ func endOf(err error) bodyEnd {
 	return bodyCut
 }
 
-// open begins the body. If the exchange is not MCP's, no content type makes it a frame.
+// open begins the body. Without isMCP no content type makes a frame.
 func (b *body) open(dir transport.Direction, h http.Header, length int64, isMCP bool) {
 	b.dir, b.left, b.form = dir, length, formOther
 	if isMCP {
@@ -95,12 +94,11 @@ func formOf(contentType string) form {
 	return formOther
 }
 
-// eventLimit is how much of an event besides its data is held until its end.
+// eventLimit is how much of an event is held until the end, besides the data.
 const eventLimit = 4 << 20
 
-// cut takes the next bytes and returns the items to record before they are passed on, in memory
-// that the next call uses again. If the body is full then, cut is to be called again without
-// bytes.
+// cut takes the next bytes and returns the items to record before the bytes pass, in memory for
+// the next call to reuse. If the body is full then, call cut again without bytes.
 func (b *body) cut(chunk []byte, end bodyEnd) ([]recorder.Item, bodyEnd) {
 	b.items = b.items[:0]
 	b.size += int64(len(chunk))
@@ -133,7 +131,7 @@ func (b *body) cut(chunk []byte, end bodyEnd) ([]recorder.Item, bodyEnd) {
 	return b.items, end
 }
 
-// decode undoes the content coding. If that fails, the rest of the body is recorded as it is.
+// decode undoes the content coding. If decoding fails, the rest of the body is recorded as it is.
 func (b *body) decode(chunk []byte, end bodyEnd) []byte {
 	if b.code == nil {
 		return chunk
@@ -151,7 +149,7 @@ func (b *body) decode(chunk []byte, end bodyEnd) []byte {
 	}
 	left := b.code.held
 	b.code = nil
-	// A body that broke off also lacks the end of its coding, which is no other fault.
+	// A body that broke off also lacks the end of the coding, which is no second fault.
 	if missing := errors.Is(err, io.ErrUnexpectedEOF); err != nil && (end != bodyCut || !missing || len(left) > 0) {
 		b.damaged(left, err)
 	}
@@ -184,7 +182,7 @@ func (b *body) damaged(left []byte, cause error) {
 	b.items = append(b.items, recorder.Item{Kind: store.HTTP, Dir: b.dir, Info: info})
 }
 
-// frame adds bytes of a body that is one frame.
+// frame adds bytes of a body of formFrame.
 func (b *body) frame(chunk []byte, end bodyEnd) {
 	if len(chunk) == 0 && (!b.begun || end == bodyOpen) {
 		return
@@ -194,7 +192,7 @@ func (b *body) frame(chunk []byte, end bodyEnd) {
 	b.begun = true
 }
 
-// other adds bytes that are no frame.
+// other adds bytes outside of frames.
 func (b *body) other(chunk []byte) {
 	if len(chunk) == 0 {
 		return
@@ -231,7 +229,7 @@ func (b *body) events(found []streamable.StreamEvent) {
 	}
 }
 
-// lastEvents ends the stream: it adds the last events, and keeps the rest that is none.
+// lastEvents ends the stream: it adds the last events, and keeps the rest.
 func (b *body) lastEvents() {
 	found, rest := b.sse.End()
 	b.events(found)

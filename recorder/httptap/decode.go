@@ -15,17 +15,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// decoder undoes content codings for the recording while the coded bytes pass. It is fed
-// chunk by chunk and returns at once all that can be decoded so far.
+// decoder undoes content codings for the recording while the coded bytes pass. For each chunk it
+// returns at once every byte that can be decoded so far.
 type decoder struct {
-	codings []opener              // in the order in which they are undone
-	chunk   []byte                // coded bytes that were not read yet
+	codings []opener              // in the order of decoding
+	chunk   []byte                // coded bytes, not read yet
 	last    bool                  // no other chunk follows
-	held    []byte                // the coded bytes since something came out
+	held    []byte                // the coded bytes since the last decoded byte
 	next    func() ([]byte, bool) // nil until the first chunk
 	halt    func()
-	err     error // why it ended
-	full    bool  // it has more to give than outLimit let out
+	err     error // the reason of the end
+	full    bool  // there is more output than outLimit allows
 	in      int64 // coded bytes so far
 	out     int64 // decoded bytes so far
 }
@@ -33,23 +33,23 @@ type decoder struct {
 // opener returns a reader that undoes one coding.
 type opener func(source) (io.Reader, error)
 
-// source is where coded bytes are read. It can be read byte by byte, so that a decoder takes
-// no more than it needs. A [bufio.Reader] is one.
+// source is a reader of coded bytes that can be read byte by byte, to let a decoder take no byte
+// too many. A [bufio.Reader] is a source.
 type source interface {
 	io.Reader
 	io.ByteReader
 	Peek(n int) ([]byte, error)
 }
 
-// errTrailing says that bytes follow the end of what was coded.
+// errTrailing: bytes follow the end of the coded body.
 var errTrailing = errors.New("bytes follow its end")
 
 // maxCodings bounds how many codings are undone one after another: each needs memory, and the
 // peer decides how many there are.
 const maxCodings = 5
 
-// newDecoder returns a decoder for the value of Content-Encoding, nil if none is needed. known
-// is false if one of the codings cannot be undone.
+// newDecoder returns a decoder for the value of Content-Encoding, or nil if the body is not coded.
+// known is false if a coding cannot be undone.
 func newDecoder(list string) (d *decoder, known bool) {
 	d = &decoder{}
 	for coding := range strings.SplitSeq(list, ",") {
@@ -68,7 +68,7 @@ func newDecoder(list string) (d *decoder, known bool) {
 		default:
 			return nil, false
 		}
-		d.codings = append([]opener{open}, d.codings...) // the last one applied stands last
+		d.codings = append([]opener{open}, d.codings...) // the coding applied last stands last
 	}
 	switch n := len(d.codings); {
 	case n == 0:
@@ -79,8 +79,8 @@ func newDecoder(list string) (d *decoder, known bool) {
 	return d, true
 }
 
-// gunzip reads the members of a gzip body. [gzip.Reader] does so too, but it returns the end of
-// a member only when it has the header of the next.
+// gunzip reads the members of a gzip body. [gzip.Reader] returns the end of a member only when it
+// has the header of the next; gunzip returns it at once.
 type gunzip struct {
 	src    source
 	member *gzip.Reader
@@ -172,10 +172,10 @@ func (u unbrotli) Read(p []byte) (int, error) {
 // zstdWindow is the largest window that a body may use (RFC 9659).
 const zstdWindow = 8 << 20
 
-// unzstd decodes all frames of a body, in the goroutine that reads.
+// unzstd decodes the frames of a body, in the reader's goroutine.
 type unzstd struct {
 	*zstd.Decoder
-	came bool // something was decoded
+	came bool // a byte was decoded
 }
 
 func newUnzstd(src source) (io.Reader, error) {
@@ -192,11 +192,11 @@ func (u *unzstd) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decoded yields the decoded bytes, and nil whenever it needs another chunk.
+// decoded yields the decoded bytes, and nil to ask for another chunk.
 func (d *decoder) decoded(yield func([]byte) bool) {
 	var src source = hungry{d, yield}
 	var r io.Reader
-	var below error // the error of a coding that is undone before the last one
+	var below error // the error of a coding undone before the last
 	for _, open := range d.codings {
 		if r != nil {
 			src = bufio.NewReader(noting{r, &below})
@@ -217,7 +217,7 @@ func (d *decoder) decoded(yield func([]byte) bool) {
 	}
 }
 
-// noting keeps the error of a reader, which a decoder that reads from it may take for the end.
+// noting keeps the error of a reader, because the next decoder may take the error for the end.
 type noting struct {
 	io.Reader
 	err *error
@@ -237,7 +237,7 @@ type hungry struct {
 	yield func([]byte) bool
 }
 
-// more waits for a chunk unless there is one, and reports whether one came.
+// more waits for a chunk if there is none, and reports whether there is one now.
 func (h hungry) more() bool {
 	for len(h.d.chunk) == 0 {
 		if h.d.last || !h.yield(nil) {
@@ -268,7 +268,7 @@ func (h hungry) ReadByte() (byte, error) {
 
 // Peek returns the next bytes, which stay in the chunk.
 func (h hungry) Peek(n int) ([]byte, error) {
-	var ahead []byte // the bytes of chunks that are too short
+	var ahead []byte // the bytes of short chunks
 	for len(ahead)+len(h.d.chunk) < n {
 		ahead, h.d.chunk = append(ahead, h.d.chunk...), nil
 		if !h.more() {
@@ -292,8 +292,8 @@ const (
 )
 
 // feed gives the decoded bytes of a chunk to sink, and with the last chunk, which may be empty,
-// all that is left. If it leaves the decoder full it is to be called again without a chunk. If
-// it fails, d.held has the coded bytes of which something may be missing.
+// the rest. If the decoder is full afterwards, call feed again without a chunk. If feed fails,
+// d.held has the coded bytes that may not be decoded completely.
 func (d *decoder) feed(chunk []byte, last bool, sink func([]byte)) error {
 	if d.next == nil {
 		if len(chunk) == 0 {

@@ -22,14 +22,14 @@ type exchange struct {
 	request requestInfo
 
 	mu      sync.Mutex
-	rec     *recording // nil until its first event is written
+	rec     *recording // nil until the first event is written
 	number  uint64
 	pending []recorder.Item // written together with the next part of a body
 	up      body            // the request's
 	down    body            // the response's
 	over    bool            // its end is written
 	left    bool            // it has left its recording
-	resends bool            // the request's body can be read again, so its Close is no sign of an end
+	resends bool            // the request's body can be read again, so Close is no sign of the end
 	expects bool            // the client waits for a status before it sends the body
 	stream  bool            // the server answers a GET with events
 	named   bool            // the server has named the endpoint of HTTP+SSE
@@ -55,7 +55,7 @@ func (t *Tap) begin(r *http.Request) *exchange {
 	return x
 }
 
-// upload records bytes of the request's body that are about to be passed on.
+// upload records bytes of the request's body before they pass.
 func (x *exchange) upload(chunk []byte, end bodyEnd) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -71,7 +71,7 @@ func (x *exchange) upload(chunk []byte, end bodyEnd) {
 	}
 }
 
-// unread returns how much of the request's body must still come, or -1 if that is unknown.
+// unread returns how much of the request's body must still come, or -1 if unknown.
 func (x *exchange) unread() int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -85,7 +85,7 @@ func (x *exchange) unread() int64 {
 }
 
 // traced returns a context in which a transport reports interim responses: they are recorded,
-// and given to pass unless that is nil.
+// and given to pass, which may be nil.
 func (x *exchange) traced(ctx context.Context, pass func(status int, h http.Header)) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
 		x.interim(status, http.Header(h))
@@ -135,8 +135,8 @@ func (x *exchange) respond(status int, h http.Header, length int64, wait bool) {
 	x.leave()
 }
 
-// download records bytes of the response's body that are about to be passed on; what and cause
-// say how the exchange ended if end is bodyCut.
+// download records bytes of the response's body before they pass; what and cause describe the end
+// of the exchange if end is bodyCut.
 func (x *exchange) download(chunk []byte, end bodyEnd, what, cause string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -172,7 +172,7 @@ func (x *exchange) passed(b *body) {
 		Payload: store.EncodePayload(store.DeliveredInfo{Upto: b.rec.Whole(), Blocked: blocked})}})
 }
 
-// fail ends an exchange that got no response.
+// fail ends an exchange without a response.
 func (x *exchange) fail(what, cause string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -183,8 +183,8 @@ func (x *exchange) fail(what, cause string) {
 	x.leave()
 }
 
-// failRoundTrip ends an exchange whose round trip failed: if its context is over, the client
-// has hung up.
+// failRoundTrip ends an exchange whose round trip failed: if the context is over, the client has
+// hung up.
 func (x *exchange) failRoundTrip(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		x.fail(hungUp(ctx))

@@ -28,8 +28,8 @@ type ProxyOptions struct {
 	// proxy.
 	Refused func(why string)
 	// Failed, if not nil, is called with the reason when the target gave no response, or only
-	// a part of one; once for the same reason until the target has responded. The client sees
-	// what it would see without the proxy: its connection is closed.
+	// a part of one; once for the same reason until the target has responded. As without the
+	// proxy, the client's connection is closed.
 	Failed func(why string)
 }
 
@@ -76,8 +76,8 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "mcprec: "+why, http.StatusNotImplemented)
 		return
 	}
-	// Without this the server closes the request's body when the response begins, and
-	// a transport that still reads the body cuts the response.
+	// Otherwise the server closes the request's body when the response begins, and a
+	// transport that still reads the body cuts the response.
 	_ = http.NewResponseController(w).EnableFullDuplex()
 	out := p.outgoing(r)
 	x := p.tap.begin(out)
@@ -120,7 +120,7 @@ func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, s
 		}
 		panic(http.ErrAbortHandler) // a response of the proxy's own would hide what happened
 	}
-	// A head that announces the length of its body is passed on with the first bytes of that.
+	// A head that announces a body of known length passes together with the first bytes of the body.
 	length := lengthOf(resp)
 	together := length > 0 && formOf(resp.Header.Get("Content-Type")) != formEvents
 	x.respond(resp.StatusCode, resp.Header, length, together)
@@ -250,7 +250,7 @@ func (p *proxy) outgoing(r *http.Request) *http.Request {
 var hopHeader = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
-// copyHeader copies the headers that concern more than one connection. It shares the values.
+// copyHeader copies the headers that concern more than one connection, and shares the values.
 func copyHeader(to, from http.Header) {
 	for name, values := range from {
 		to[name] = values

@@ -9,10 +9,10 @@ import (
 )
 
 // OwnConnections gives each client connection of a server, which serves a [Tap.Proxy]
-// without a Transport, connections of its own to the target. They end with the client's
-// connection. Without it clients share connections, and one client may be cut off because the
-// target closes a connection that another has used, as would not happen without the proxy.
-// Call it before server serves: it wraps ConnContext and ConnState of server.
+// without a Transport, connections of its own to the target, which end with the client's
+// connection. If clients shared connections, one client could be cut off because the target
+// closes a connection after another client's request, which cannot happen without the proxy.
+// Call OwnConnections before server serves: ConnContext and ConnState are wrapped.
 func OwnConnections(server *http.Server) {
 	var all sync.Map // of *targetConns, by the client's net.Conn
 	connContext, connState := server.ConnContext, server.ConnState
@@ -44,14 +44,14 @@ func OwnConnections(server *http.Server) {
 
 // targetConns makes the connections to the target for one client connection.
 type targetConns struct {
-	once      sync.Once // makes the transport, or decides that there will be none
+	once      sync.Once // makes the transport, or prevents it
 	transport *http.Transport
 }
 
 type targetConnsKey struct{}
 
-// perConnection sends a request over a connection of the client connection that it came from.
-// Its own transport is the model of theirs, and serves requests without one.
+// perConnection sends a request over a target connection of the request's client connection. The
+// embedded transport is the model for cloning, and serves requests without a client connection.
 type perConnection struct{ *http.Transport }
 
 func newPerConnection() perConnection {

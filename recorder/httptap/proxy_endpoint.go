@@ -11,8 +11,8 @@ import (
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
-// behindProxy returns the body to pass on: the stream of an HTTP+SSE session is wrapped, so
-// that its endpoint leads through the proxy, and loses its length.
+// behindProxy returns the body to pass on: the stream of an HTTP+SSE session is wrapped, to lead
+// its endpoint through the proxy, and loses its length.
 func behindProxy(from *http.Request, resp *http.Response, body io.ReadCloser) io.Reader {
 	if from.Method != http.MethodGet || from.Header.Get(mcp.HeaderSessionID) != "" || resp.Header.Get("Content-Encoding") != "" ||
 		formOf(resp.Header.Get("Content-Type")) != formEvents {
@@ -27,8 +27,8 @@ func behindProxy(from *http.Request, resp *http.Response, body io.ReadCloser) io
 }
 
 // endpointBody is the stream of a server of HTTP+SSE, whose first event names the URL for
-// messages. A URL that leads past the proxy is replaced. After that event, or another one,
-// bytes pass as they are.
+// messages. A URL that leads past the proxy is replaced. After the first event bytes pass as
+// they are.
 type endpointBody struct {
 	io.ReadCloser
 	target *url.URL // the URL of the stream
@@ -36,7 +36,7 @@ type endpointBody struct {
 	held   []byte   // the beginning of an event
 	ready  []byte   // bytes to pass on
 	err    error
-	done   bool // nothing is replaced any more
+	done   bool // the endpoint has passed
 }
 
 func (b *endpointBody) Read(p []byte) (int, error) {
@@ -63,7 +63,7 @@ func (b *endpointBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// event makes one event ready if a whole one is held, and reports whether to look for another.
+// event makes the first held event ready if it is whole, and reports whether to look for another.
 func (b *endpointBody) event() bool {
 	size := eventSize(b.held)
 	if size == 0 {
@@ -83,8 +83,8 @@ func (b *endpointBody) event() bool {
 	return comment
 }
 
-// eventSize returns the length of the first event of b, or of a comment before it: that is not
-// held back, for nothing else may come for a long time. It returns 0 if neither is whole.
+// eventSize returns the length of the first event of b, or of a comment in front; 0: neither is
+// whole. A comment is not held back, because the next event may take a long time.
 func eventSize(b []byte) int {
 	size := 0
 	for text, end := range streamable.EventLines(b) {

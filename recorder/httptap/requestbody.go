@@ -17,9 +17,9 @@ type uploadBody struct {
 	io.ReadCloser
 	x       *exchange
 	mu      sync.Mutex  // held over a read
-	skip    int64       // bytes at its beginning that are recorded already
-	ended   atomic.Bool // it was read to its end
-	givenUp atomic.Bool // nothing more is read
+	skip    int64       // bytes at the beginning that are recorded already
+	ended   atomic.Bool // the body was read to its end
+	givenUp atomic.Bool // further reads fail
 }
 
 // Read implements [io.Reader].
@@ -61,11 +61,11 @@ func (b *uploadBody) giveUp(w http.ResponseWriter) {
 	b.x.upload(nil, bodyCut)
 }
 
-// isDone reports whether the body was read to its end, or given up: nobody reads it any more.
+// isDone reports whether the body was read to its end, or given up: no read follows.
 func (b *uploadBody) isDone() bool { return b.ended.Load() || b.givenUp.Load() }
 
-// Close records the rest of a body that was not read to its end, if it is short: the server
-// does not need it any more, but the client has sent it.
+// Close records a short rest of a body that was not read to its end: the server does not need
+// the rest, but the client has sent it.
 func (b *uploadBody) Close() error {
 	if n := b.x.unread(); n > 0 && n <= streamable.EventLimit && !b.x.resends {
 		_, _ = io.Copy(io.Discard, b)
@@ -77,8 +77,8 @@ func (b *uploadBody) Close() error {
 	return err
 }
 
-// readAheadTime is how long the proxy waits for bytes that most clients send together with
-// those in front of them.
+// readAheadTime is how long the proxy waits for bytes that most clients send together with the
+// bytes in front.
 const readAheadTime = 10 * time.Millisecond
 
 // readEnder is a ResponseWriter that can end a read of the request.
@@ -86,10 +86,10 @@ type readEnder interface {
 	SetReadDeadline(deadline time.Time) error
 }
 
-// readAhead reads a short body before it passes the request on. If all of it comes soon, the
-// transport can send it together with the head, and again if it finds its connection closed
-// before any of it was sent. But a client may send only the head and wait for the server: after
-// readAheadTime another goroutine passes the request on, while this one still reads.
+// readAhead reads a short body before it passes the request on. If the whole body comes soon, the
+// transport can send it together with the head, and again on a new connection if the old one was
+// closed before the first byte. But a client may send only the head and wait for the server: after
+// readAheadTime another goroutine passes the request on, while readAhead still reads.
 func readAhead(server readEnder, out *http.Request, body *uploadBody, pass func()) {
 	first := &firstBytes{ReadCloser: body.ReadCloser, buf: make([]byte, out.ContentLength), stopped: make(chan struct{})}
 	body.ReadCloser = first
@@ -106,7 +106,7 @@ func readAhead(server readEnder, out *http.Request, body *uploadBody, pass func(
 			fault := recover()
 			select {
 			case <-first.stopped:
-			default: // nobody needs the rest any more
+			default: // the server does not need the rest
 				_ = server.SetReadDeadline(time.Now())
 			}
 			passed <- fault
@@ -138,7 +138,7 @@ func readAhead(server readEnder, out *http.Request, body *uploadBody, pass func(
 type firstBytes struct {
 	io.ReadCloser // the body
 	buf           []byte
-	stopped       chan struct{} // closed when nothing is read ahead any more
+	stopped       chan struct{} // closed when reading ahead has ended
 
 	mu    sync.Mutex
 	n     int  // bytes in buf
@@ -185,7 +185,7 @@ func (f *firstBytes) Read(p []byte) (int, error) {
 	return f.ReadCloser.Read(p)
 }
 
-// finish reads the rest of the request for readAheadTime, to record it: a client may send it
+// finish reads and records the rest of the request for readAheadTime: a client may send the rest
 // only after the end of the response. When finish returns no read is left. Otherwise net/http,
 // which then ends a read by a deadline, would wait for ever: a read that comes to the end of
 // the request just then starts another one without the deadline.

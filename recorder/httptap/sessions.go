@@ -14,12 +14,12 @@ import (
 )
 
 // linger is how long a session that is over must be silent before its recording ends. Clients
-// wait for less before they ask for a stream again.
+// wait less before they ask for a stream again.
 const linger = 5 * time.Second
 
 const (
-	maxRecordings = 256 // recordings that are open: each has an open file
-	maxEnding     = 128 // recordings that are being folded, and still have theirs
+	maxRecordings = 256 // open recordings: each has an open file
+	maxEnding     = 128 // recordings that are being folded, still with an open file
 )
 
 // recording is the recording of one session, or of exchanges without one. The tap's lock
@@ -28,13 +28,13 @@ const (
 // An exchange with an MCP session id belongs to the recording of that session. An exchange
 // without an id that may begin a session, an initialize or a GET of a stream, begins a
 // recording. If the response has a session id, or names the endpoint of HTTP+SSE, the
-// recording is that session's. If not, it becomes the lobby, which has all other exchanges
+// recording belongs to the new session. If not, it becomes the lobby, for the other exchanges
 // without an id. While nothing but server/discover has succeeded in the lobby, an exchange
-// that may begin a session takes it over: a client that was refused, or learned which
+// that may begin a session takes the lobby over: a client that was refused, or learned which
 // revisions the server speaks, tries again in another way.
 //
-// The recording of a session that its client has ended goes on for a while: the client may
-// respond, or ask for its stream again, just after that.
+// The recording of a session goes on for a while after the client has ended the session: the
+// client may still respond, or ask for the stream again.
 //
 // The file is opened and sealed without the lock, so a slow disk holds up only exchanges of
 // this recording.
@@ -42,23 +42,23 @@ type recording struct {
 	*recorder.Recorder // nil until it is open
 	opening            sync.Once
 	closed             bool     // the tap was closed before the recording began
-	beginning          []string // notes for its beginning
-	parting            string   // a note for its end
+	beginning          []string // notes for the beginning
+	parting            string   // a note for the end
 
 	id        string
 	endpoints []string
 	streams   uint64    // how many exchanges it has
 	open      int       // exchanges that have not ended
 	used      uint64    // the tap's count of exchanges when the newest one began
-	undecided *exchange // the one that began it, until its response shows what it is
+	undecided *exchange // began the recording; set until the response shows the session
 	answered  bool      // the server accepted a message
-	stateless bool      // the server accepted one that may begin a session, and gave no id
+	stateless bool      // the server accepted one that begins no session with an id
 	ending    bool      // its session is over
 	lingers   *time.Timer
 }
 
-// start begins a recording. If too many are open, the one that has been idle the longest ends:
-// few clients say when their sessions end. t.mu is held.
+// start begins a recording. If too many are open, the recording with the longest idle time ends:
+// few clients end their sessions. t.mu is held.
 func (t *Tap) start() *recording {
 	var idle *recording
 	for rec := range t.all {
@@ -202,7 +202,7 @@ func (t *Tap) becomeLobby(rec *recording) {
 }
 
 // findEndpoint looks for the endpoint of an HTTP+SSE session in the events of its stream, and
-// binds it to the exchange's recording. Only the first event that names one counts.
+// binds the endpoint to the exchange's recording. The first endpoint counts.
 func (t *Tap) findEndpoint(x *exchange, items []recorder.Item) {
 	if !x.stream || x.named {
 		return
@@ -226,7 +226,7 @@ func (t *Tap) findEndpoint(x *exchange, items []recorder.Item) {
 		if rec.undecided == x {
 			rec.undecided = nil
 		}
-		if t.lobby == rec && !t.o.Together { // from now on it belongs to this session alone
+		if t.lobby == rec && !t.o.Together { // the recording now belongs to the session alone
 			t.lobby = nil
 		}
 		rec.endpoints = append(rec.endpoints, endpoint)

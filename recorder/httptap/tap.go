@@ -16,30 +16,29 @@ import (
 
 // Options configure a [Tap]. Open must be set.
 type Options struct {
-	// Open starts a recording. When it cannot, it returns [recorder.Unrecorded]. It may be
-	// called by several goroutines at once.
+	// Open starts a recording, or returns [recorder.Unrecorded] on failure. Several goroutines
+	// may call Open at once.
 	Open func(store.Header) *recorder.Recorder
 	// Done, if not nil, is called with the summary of each recording that has ended. The
-	// recording of a session ends a few seconds after the session, so that it includes late
-	// requests.
+	// recording of a session ends a few seconds after the session, to include late requests.
 	Done func(recorder.Summary)
 	// Header is the header of every recording.
 	Header store.Header
 	// Path is the path of the MCP endpoint. An exchange with another path whose request does
 	// not look like MCP, such as a login, has no frames unless its response is a stream of
-	// events. "" means that the looks alone decide, which is enough for every client that
-	// keeps to the specification.
+	// events. With "" the looks alone decide, which is enough for every client that keeps to
+	// the specification.
 	Path string
-	// Split gives every exchange without a session id a recording of its own; without
-	// it they share one.
+	// Split gives every exchange without a session id a recording of its own; otherwise they
+	// share a recording.
 	Split bool
-	// Together puts the exchanges of all sessions into one recording.
+	// Together puts every session's exchanges into one recording.
 	Together bool
 }
 
 // Tap records MCP over HTTP: Streamable HTTP of all revisions, and HTTP+SSE of
 // 2024-11-05. [Tap.Proxy] stands between client and server, [Tap.RoundTripper] in the
-// client, [Tap.Handler] in the server. All may be used concurrently.
+// client, [Tap.Handler] in the server. A Tap may be used concurrently.
 type Tap struct {
 	o Options
 
@@ -47,10 +46,10 @@ type Tap struct {
 	sessions  map[string]*recording      // by MCP session id
 	past      map[string]store.SessionID // the recordings, ended by now, of some MCP sessions
 	endpoints map[string]*recording      // of HTTP+SSE, by path and query
-	lobby     *recording                 // for exchanges that belong to no session
-	all       map[*recording]bool        // those that have not ended
+	lobby     *recording                 // for exchanges outside of sessions
+	all       map[*recording]bool        // recordings that have not ended
 	live      map[*exchange]bool         // exchanges that have not ended
-	exchanges uint64                     // how many there were
+	exchanges uint64                     // how many have begun
 	ending    int                        // recordings that are being folded into the store
 	ended     *sync.Cond                 // signals that ending has fallen
 	closing   sync.WaitGroup
@@ -66,8 +65,8 @@ func New(o Options) *Tap {
 	return t
 }
 
-// Close ends all recordings and waits until they are in the store. Exchanges that
-// have not ended are cut in the recording; later traffic passes unrecorded.
+// Close ends the recordings and waits until the store has them. Unfinished exchanges are cut in
+// the recording; later traffic passes unrecorded.
 func (t *Tap) Close() {
 	t.mu.Lock()
 	t.closed = true
@@ -85,20 +84,19 @@ func (t *Tap) Close() {
 	t.closing.Wait()
 }
 
-// RoundTripper returns a transport for HTTP clients that records the exchanges of next. It
-// passes bodies on as they are read, and follows no redirect.
+// RoundTripper returns a transport for HTTP clients that records the exchanges of next, passes
+// bodies on as they are read, and follows no redirect.
 func (t *Tap) RoundTripper(next http.RoundTripper) http.RoundTripper {
 	return &roundTripper{t, next}
 }
 
-// Handler returns a handler that records the requests that next gets, and its responses.
+// Handler returns a handler that records the requests and responses of next.
 func (t *Tap) Handler(next http.Handler) http.Handler {
 	return &tappedHandler{t, next}
 }
 
-// Proxy returns a reverse proxy that records what passes. It sends a request on as it
-// came, except for its host and the headers of one connection, and passes back what
-// the target answers, redirects too.
+// Proxy returns a reverse proxy that records exchanges. It sends a request on as it came, except
+// for the host and the headers of one connection, and passes responses back, redirects too.
 func (t *Tap) Proxy(o ProxyOptions) http.Handler {
 	if o.Transport == nil {
 		o.Transport = newPerConnection()
@@ -113,11 +111,11 @@ func (t *Tap) Proxy(o ProxyOptions) http.Handler {
 	return &proxy{tap: t, o: o, target: where.String()}
 }
 
-// requestInfo is what a request tells about the recording of its exchange.
+// requestInfo has the facts of a request that decide about the recording.
 type requestInfo struct {
 	method  string
 	path    string // with its query, as the server gets it
-	session string // its MCP session id
+	session string // the MCP session id
 	other   bool   // it does not look like MCP
 	starts  bool   // it may begin a session
 	probes  bool   // it is a server/discover
@@ -151,8 +149,8 @@ func (t *Tap) classify(r *http.Request) requestInfo {
 // methodWithin is how much of a body is searched for the method, which stands in front.
 const methodWithin = 4 << 10
 
-// guess tells from the first bytes of a body whether it begins a session, or only asks how a
-// session could begin. A wrong guess only puts the exchange into another recording.
+// guess tells from the first bytes of a body whether it begins a session, or only asks how to
+// begin one. A wrong guess only puts the exchange into another recording.
 func (q *requestInfo) guess(items []recorder.Item) {
 	for _, it := range items {
 		if q.method == http.MethodPost && it.Kind == store.Frame {

@@ -8,17 +8,17 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Shared is the memory of all recorders of a process for what waits for a disk: 24 MiB.
+// Shared is the budget of the recorders of a process: 24 MiB.
 var Shared = NewBudget(24 << 20)
 
-// Budget is memory for what waits for a disk. Spools may share one.
+// Budget is memory for parts that wait for a disk. Spools may share a Budget.
 type Budget struct {
 	limit int64
 	held  atomic.Int64
 }
 
-// NewBudget returns a budget of so many bytes. With 0 nothing waits: what cannot be written
-// at once is refused.
+// NewBudget returns a budget of the given number of bytes. With 0 no part waits: a part that
+// cannot be written at once is refused.
 func NewBudget(bytes int64) *Budget { return &Budget{limit: bytes} }
 
 // Held returns how many bytes are held now.
@@ -35,11 +35,11 @@ func (b *Budget) take(n int64) bool {
 
 func (b *Budget) free(n int64) { b.held.Add(-n) }
 
-// halfFree reports whether half of the budget is free. A write that found no room is tried
-// again only then, so that one gap does not become many.
+// halfFree reports whether half of the budget is free. After a refusal parts are queued again
+// only then, to keep one gap from becoming many.
 func (b *Budget) halfFree() bool { return b.held.Load() <= b.limit/2 }
 
-// batch is what one write was to hand to the disk, in memory of its own.
+// batch is a copy of the parts of one write.
 type batch struct {
 	parts []store.Part
 	size  int64
@@ -62,7 +62,7 @@ func newBatch(parts []store.Part, size int64) batch {
 	return batch{c.of(parts), size}
 }
 
-// writeCopy is a copy of the parts of one write. All recorders share a pool of them: of many
+// writeCopy is a copy of the parts of one write. Recorders share a pool of copies: of many
 // sessions few write at once.
 type writeCopy struct {
 	parts []store.Part
@@ -71,8 +71,8 @@ type writeCopy struct {
 
 var copies = sync.Pool{New: func() any { return new(writeCopy) }}
 
-// The memory that the pool keeps of one write: the payloads of a short body with its head,
-// and the parts.
+// The pool keeps this much memory of one write: the payloads of a short body with a head, and the
+// parts.
 const (
 	maxPooledBytes = 72 << 10
 	maxPooledParts = 1 << 10

@@ -2,25 +2,25 @@
 //
 // # What it promises
 //
-// [Spool] is a store.Spool around another one. A call of it returns within a bound, also when
-// the call of the inner spool does not: what was to be written then waits in memory, with all
-// that follows, in order, until the disk takes it. So does what the disk refuses. Nothing is
-// written twice, and nothing overtakes.
+// [Spool] is a store.Spool around another one. A call returns within a bound, even if the inner
+// spool's call does not: the parts to write then wait in memory, with the following ones, in
+// order, until the disk takes them. Parts that the disk refuses wait, too. No part is written
+// twice, and none overtakes another.
 //
 // # Data layout
 //
-// While the disk answers, a write is the inner spool's, and costs one atomic operation more
-// before it and one after it. When a write is overdue, or fails, an outage begins: its parts
-// and all that follow are copied into a queue of batches (queue.go), which one goroutine
-// writes. The memory of all queues of a process is counted in one [Budget].
+// While the disk answers, a write goes to the inner spool, with one atomic operation before and
+// one after. When a write is overdue, or fails, an outage begins: its parts and the following
+// ones are copied into a queue of batches (queue.go), which one goroutine writes. One [Budget]
+// limits the memory of the queues of a process.
 //
-// A write may run in two goroutines. [Spool.Write] copies the parts and has a goroutine of
-// its own write them, which can be left behind. [Spool.WriteInline] writes in the caller's
-// goroutine, which is about a microsecond quicker, and tells another goroutine to go on in the
-// caller's place when the write is overdue (handover.go).
+// A write may run in two goroutines. [Spool.Write] copies the parts and lets a goroutine of the
+// Spool write them, which can be left behind. [Spool.WriteInline] writes in the caller's
+// goroutine, about a microsecond quicker; if the write is overdue, another goroutine goes on in
+// the caller's place (handover.go).
 //
 // # What it refuses to do
 //
-// It does not number, time or make events. Its user asks for what the log should say of an
-// outage: [Spool.Recovered], [Spool.Doubt], [Spool.Waiting].
+// It does not number, time or make events. Its user asks for notes to write into the log:
+// [Spool.Recovered], [Spool.Doubt], [Spool.Waiting].
 package outage

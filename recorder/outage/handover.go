@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// handover lets a goroutine write to the disk itself, which costs the least, and relieves
-// it of what follows when the write is overdue. Both sides try to end the same number,
-// and one of them succeeds:
+// handover lets a goroutine write to the disk itself, which is cheapest, and passes its further
+// work to another goroutine when the write is overdue. Both sides try to end the same number,
+// and one succeeds:
 //
 //	the writer, with the turn            the watch
 //
 //	begin: n = 1, 3, 5, …
 //	write(2)
-//	   …                                 looks each half of the bound; it has seen n before:
+//	   …                                 looks each half of the bound; sees n again:
 //	end(n): n -> n+1                     n -> n+1
-//	 won: it goes on with the turn        won: it calls overdue, which has the turn now
-//	 lost: it has only its write left     lost: the write has returned; it looks on
+//	 won: goes on with the turn           won: calls overdue, which has the turn now
+//	 lost: returns                        lost: the write has returned; looks on
 //
-// The watch sleeps while nothing is written.
+// The watch sleeps while no write runs.
 type handover struct {
 	bound   time.Duration
 	overdue func()        // called by the watch
@@ -54,10 +54,10 @@ func (h *handover) begin() (n uint64) {
 	return n
 }
 
-// end is called after it, and reports whether the turn is still the writer's.
+// end is called after the write, and reports whether the turn is still the writer's.
 func (h *handover) end(n uint64) bool { return h.number.CompareAndSwap(n, n+1) }
 
-// close ends the watch, when nothing is written in line any more.
+// close ends the watch, after the last write.
 func (h *handover) close() {
 	close(h.stop)
 	if h.began {
@@ -70,7 +70,7 @@ func (h *handover) look() {
 	for h.lookOn() {
 		h.asleep.Store(true)
 		if h.number.Load()%2 == 1 && h.asleep.CompareAndSwap(true, false) {
-			continue // it began before it could see that
+			continue // a write began before it could see the sleep
 		}
 		select {
 		case <-h.wake:
@@ -80,7 +80,7 @@ func (h *handover) look() {
 	}
 }
 
-// lookOn looks until nothing has been written for a while; false when it is to end.
+// lookOn looks until restAfter looks without a write, or returns false after close.
 func (h *handover) lookOn() bool {
 	tick := time.NewTicker(h.bound / 2)
 	defer tick.Stop()

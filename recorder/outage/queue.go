@@ -13,46 +13,46 @@ import (
 
 const (
 	roomTime    = time.Second            // how long a write waits for room in memory, if the disk is only slow
-	retryEvery  = 100 * time.Millisecond // a disk that fails is tried again
+	retryEvery  = 100 * time.Millisecond // between two tries of a disk that fails
 	promptTime  = 10 * time.Millisecond  // an outage is over when a write takes less
-	mergeSize   = 1 << 20                // bytes of what waits that one write takes
-	reportAfter = time.Second            // a shorter outage is not reported: a busy machine has them too
+	mergeSize   = 1 << 20                // bytes of waiting parts in one write
+	reportAfter = time.Second            // a shorter outage is not reported: a busy machine has such outages, too
 )
 
-// queue holds what waits for the disk during an outage. Its first batch is the one that is
-// being written.
+// queue holds the parts that wait for the disk during an outage. Its first batch is being
+// written.
 type queue struct {
 	inner  store.Spool
 	budget *Budget
 	bound  time.Duration
-	report func(error) // nil: nobody is told
+	report func(error) // may be nil
 
 	mu      sync.Mutex // guards the fields below; not held over I/O
 	behind  bool       // an outage goes on
-	outage  outage     // that one, or the last one
+	outage  outage     // the current outage, or the last
 	batches []batch
-	full    bool          // something was refused for want of room
+	full    bool          // a write was refused for want of room
 	freed   chan struct{} // closed when some is made
-	single  bool          // batches are tried one by one
-	idle    chan struct{} // closed when nobody works off the queue any more
-	more    chan struct{} // something came into an empty queue
-	ending  chan struct{} // closed: what fails now is not tried again
+	single  bool          // try one batch at a time
+	idle    chan struct{} // closed when the work on the queue ends
+	more    chan struct{} // a batch came into an empty queue
+	ending  chan struct{} // closed: no further retries
 	written uint64        // calls that returned
 	givenUp bool
 	trouble error // the first fault
 
-	recovered atomic.Pointer[store.NoteInfo] // of an outage that is over, for the log
+	recovered atomic.Pointer[store.NoteInfo] // tells the log that an outage is over
 }
 
-// outage is a time in which the disk does not take what is written.
+// outage is a time in which the disk takes no writes.
 type outage struct {
 	since    time.Time
 	fault    error       // the newest
-	events   int         // that waited
-	reporter *time.Timer // reports it, if it lasts
+	events   int         // how many have waited
+	reporter *time.Timer // reports a lasting outage
 }
 
-// begin begins an outage with the batch that is written, or failed. q.mu is held.
+// begin begins an outage with the batch whose write is overdue, or failed. q.mu is held.
 func (q *queue) begin(first batch, fault error) {
 	q.behind, q.idle = true, make(chan struct{})
 	q.batches = append(q.batches, first)
@@ -82,7 +82,7 @@ func (q *queue) tell(fault error) {
 	}
 }
 
-// eventsIn returns how many events begin in the parts, and how many lines in their chunks.
+// eventsIn returns how many events begin in the parts, and how many lines in chunks.
 func eventsIn(parts []store.Part) (n int) {
 	for i := range parts {
 		switch p := &parts[i]; {
@@ -95,8 +95,8 @@ func eventsIn(parts []store.Part) (n int) {
 	return n
 }
 
-// push queues parts during an outage; waits is false if there is none. It fails if there is
-// no room for them.
+// push queues parts during an outage; waits is false if there is no outage. push fails if there
+// is no room.
 func (q *queue) push(parts []store.Part) (waits bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -125,8 +125,8 @@ func (q *queue) push(parts []store.Part) (waits bool, err error) {
 	return true, nil
 }
 
-// room takes room in the budget. If the disk is only slow, it waits for room, but not again
-// before half of the budget is free. q.mu is held, except while it waits.
+// room takes room in the budget. If the disk is only slow, room waits for space, but after a
+// refusal not before half of the budget is free. q.mu is held, except while room waits.
 func (q *queue) room(size int64) bool {
 	if q.full && !q.budget.halfFree() {
 		return false
@@ -158,7 +158,7 @@ func (q *queue) room(size int64) bool {
 	return false
 }
 
-// drain works the queue off, whose first batch has been tried with that result.
+// drain writes the queue; err is the result of the first batch's first write.
 func (q *queue) drain(err error) {
 	var parts []store.Part
 	for n, took := 1, q.bound; q.tried(n, err, took); {
@@ -175,8 +175,8 @@ func (q *queue) next(parts []store.Part) (n int, _ []store.Part) {
 	defer q.mu.Unlock()
 	size := int64(0)
 	for _, b := range q.batches {
-		// A store may have set room aside for the end of the log, which what stands in
-		// front is not to take.
+		// A store may have reserved disk space for the end of the log: keep the end in a
+		// write of its own.
 		ends := slices.ContainsFunc(b.parts, func(p store.Part) bool { return p.Kind == store.Exited || p.Kind == store.Closed })
 		if n > 0 && (q.single || size+b.size > mergeSize || ends) {
 			break
@@ -188,9 +188,9 @@ func (q *queue) next(parts []store.Part) (n int, _ []store.Part) {
 	return n, parts
 }
 
-// tried notes how a write of the first n batches ended, waits where that may help, and reports
-// whether there is something to write. If not, nobody works off the queue any more: it is
-// empty, or the session ends and what is left cannot be written.
+// tried notes the result of a write of the first n batches, waits where waiting may help, and
+// reports whether there is a batch to write. If not, the work on the queue ends: the queue is
+// empty, or the session ends and the disk does not take the rest.
 func (q *queue) tried(n int, err error, took time.Duration) (goesOn bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -211,7 +211,7 @@ func (q *queue) tried(n int, err error, took time.Duration) (goesOn bool) {
 		ending = true
 	default:
 	}
-	if ending || err == nil && (took < promptTime || q.budget.limit == 0) { // with a limit of 0 nothing would come to wait
+	if ending || err == nil && (took < promptTime || q.budget.limit == 0) { // with a limit of 0 no further batch would come
 		q.leave()
 		return false
 	}
@@ -266,9 +266,8 @@ func (q *queue) leave() {
 		store.RootCause(q.outage.fault), time.Since(q.outage.since).Round(time.Millisecond), q.outage.events)})
 }
 
-// end ends the retries, waits for the work on the queue to end, and returns the parts that
-// could not be written, and why. It waits for as long as writes return; stuck is true if one
-// does not.
+// end ends the retries, waits for the work on the queue to end, as long as writes return, and
+// returns the parts that could not be written, and why. stuck: a write did not return.
 func (q *queue) end() (left []store.Part, fault error, stuck bool) {
 	close(q.ending)
 	q.mu.Lock()

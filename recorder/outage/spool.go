@@ -11,11 +11,11 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Bound is how long a write may hold its caller. Then the caller goes on, and what was to be
-// written waits in memory.
+// Bound is how long a write may hold the caller. Then the caller goes on, and the parts wait in
+// memory.
 const Bound = 100 * time.Millisecond
 
-// patience is how long the end of a session waits for a disk that takes nothing.
+// patience is how long the end of a session waits for a disk without a sign of life.
 const patience = 15 * time.Second
 
 // ErrNoAnswer is the cause when the disk lets a write wait.
@@ -24,31 +24,31 @@ var ErrNoAnswer = errors.New("the disk does not answer")
 // Options configure a Spool.
 type Options struct {
 	Bound  time.Duration // how long a write may take
-	Budget *Budget       // of the memory for what waits
-	// Report, if not nil, is called in a goroutine of its own when the disk does not take
-	// what is written for the first time, and when it did not keep what it took.
+	Budget *Budget       // of the memory for waiting parts
+	// Report, if not nil, is called in a goroutine of its own when the disk does not take a
+	// write for the first time, and when the disk has lost data.
 	Report func(error)
 }
 
-// Spool is a [store.Spool] around another one. Like any spool it is not safe for concurrent
+// Spool is a [store.Spool] around another. Like any spool, a Spool is not safe for concurrent
 // use, except for Doubt, Recovered, Told and Late.
 //
-// One call of the inner spool runs at a time. While nothing waits in the queue it is made by
-// a write; otherwise by the goroutine that works off the queue.
+// One call of the inner spool runs at a time: while the queue is empty, of a write; otherwise, of
+// the goroutine that writes the queue.
 type Spool struct {
-	direct bool // the inner spool never waits for a disk: calls are passed on as they are
+	direct bool // the inner spool never waits for a disk: calls are passed on
 	queue  queue
 
 	watch   *handover
-	parts   []store.Part  // of the write that is watched
-	overdue func()        // called when it is overdue
+	parts   []store.Part  // of the watched write
+	overdue func()        // called when the watched write is overdue
 	queued  chan struct{} // the overdue write is in the queue
 	jobs    chan []store.Part
 	results chan result
 	worker  sync.Once
 
 	drained bool
-	stuck   bool // at the end the disk takes nothing
+	stuck   bool // at the end a write does not return
 
 	late  atomic.Bool // a write, or the opening, was overdue
 	doubt atomic.Pointer[store.NoteInfo]
@@ -57,17 +57,18 @@ type Spool struct {
 // result is the outcome of a write by the worker.
 type result struct {
 	err  error
-	late bool // the write goes on; its parts are in the queue
+	late bool // the write goes on; the parts are in the queue
 }
 
-// Direct returns a Spool around one that never waits for a disk. What that refuses is refused.
+// Direct returns a Spool around a spool that never waits for a disk. Writes that fail are not
+// tried again.
 func Direct(inner store.Spool, report func(error)) *Spool {
 	s := &Spool{direct: true, queue: queue{inner: inner, report: report}}
 	s.observeDoubt(inner)
 	return s
 }
 
-// Unavailable is a spool that refuses everything, because of Cause.
+// Unavailable is a spool that refuses every call, because of Cause.
 type Unavailable struct{ Cause error }
 
 // Write returns the cause.
@@ -76,9 +77,9 @@ func (u Unavailable) Write([]store.Part) error { return u.Cause }
 // Close returns the cause.
 func (u Unavailable) Close() error { return u.Cause }
 
-// Open returns a Spool around the one that open returns, or open's error. If open takes longer
-// than the bound, Open returns without it: what is written until then waits in memory, and if
-// open fails it goes on waiting until the end.
+// Open returns a Spool around the result of open, or open's error. If open takes longer than the
+// bound, Open returns early: parts wait in memory until open returns, or, if open fails, until
+// the end.
 func Open(open func() (store.Spool, error), o Options) (*Spool, error) {
 	s := &Spool{queue: queue{budget: o.Budget, bound: o.Bound, report: o.Report, more: make(chan struct{}, 1), ending: make(chan struct{})},
 		queued: make(chan struct{}, 1), jobs: make(chan []store.Part), results: make(chan result, 1)}
@@ -114,7 +115,7 @@ func Open(open func() (store.Spool, error), o Options) (*Spool, error) {
 	return s, nil
 }
 
-// observeDoubt notes it when the disk fails beside the calls of the inner spool.
+// observeDoubt notes when the disk fails beside the calls of the inner spool.
 func (s *Spool) observeDoubt(inner store.Spool) {
 	u, ok := inner.(store.Unsteady)
 	if !ok {
@@ -128,13 +129,13 @@ func (s *Spool) observeDoubt(inner store.Spool) {
 	})
 }
 
-// Doubt returns what the log is to say of a disk that did not keep what it took, or nil.
+// Doubt returns the note for the log that the disk has lost data, or nil.
 func (s *Spool) Doubt() *store.NoteInfo { return s.doubt.Load() }
 
-// Recovered returns what the log is to say of an outage that is over, or nil.
+// Recovered returns the note for the log that an outage is over, or nil.
 func (s *Spool) Recovered() *store.NoteInfo { return s.queue.recovered.Load() }
 
-// Told drops a note of Doubt or Recovered, because it is in the log.
+// Told drops a note of Doubt or Recovered, because the log has it.
 func (s *Spool) Told(note *store.NoteInfo) {
 	if note != nil && !s.doubt.CompareAndSwap(note, nil) {
 		s.queue.recovered.CompareAndSwap(note, nil)
@@ -144,7 +145,7 @@ func (s *Spool) Told(note *store.NoteInfo) {
 // Late reports whether a write, or the opening, has ever taken longer than the bound.
 func (s *Spool) Late() bool { return s.late.Load() }
 
-// Write writes parts. It returns nil when they are written or wait in memory, and an error
+// Write writes parts. Write returns nil when the parts are written or wait in memory, and an error
 // when there is no room for them.
 func (s *Spool) Write(parts []store.Part) error {
 	if s.direct {
@@ -166,7 +167,7 @@ func (s *Spool) Write(parts []store.Part) error {
 	c := copies.Get().(*writeCopy)
 	s.jobs <- c.of(parts)
 	r := <-s.results
-	if !r.late { // else that write may still read it
+	if !r.late { // a late write may still read the copy
 		c.release()
 	}
 	return r.err
@@ -174,8 +175,8 @@ func (s *Spool) Write(parts []store.Part) error {
 
 // WriteInline is Write in the caller's goroutine. If the write is overdue, another goroutine
 // calls overdue, to go on in the caller's place, and WriteInline returns false once the write
-// has returned: then parts, their payloads and all that the caller guards are not its own any
-// more. What overdue does must not wait for this goroutine.
+// has returned: from then on the other goroutine owns the parts, the payloads and the caller's
+// locks. overdue must not wait for the caller's goroutine.
 func (s *Spool) WriteInline(parts []store.Part, overdue func()) (mine bool, err error) {
 	if s.direct {
 		return true, s.queue.inner.Write(parts)
@@ -195,7 +196,7 @@ func (s *Spool) writeWatched(parts []store.Part, overdue func()) (mine bool, err
 		s.queue.drain(err)
 		return false, nil
 	}
-	s.parts, s.overdue = nil, nil // a session that rests holds nothing of what passed
+	s.parts, s.overdue = nil, nil // an idle session keeps no payloads alive
 	if err == nil {
 		return true, nil
 	}
@@ -244,7 +245,7 @@ func (s *Spool) Trouble() error {
 }
 
 // Drain waits for the parts in memory to be written, as long as the disk takes some, and
-// returns the parts that it did not take, and why. Only Finish and Close may follow.
+// returns the remaining parts, and why they remain. Only Finish and Close may follow.
 func (s *Spool) Drain() (left []store.Part, fault error) {
 	if s.direct || s.drained {
 		return nil, nil
@@ -257,8 +258,7 @@ func (s *Spool) Drain() (left []store.Part, fault error) {
 }
 
 // Finish writes the last parts of the log, if there are any, and closes the inner spool, both
-// if the disk answers within 15 s: otherwise they are left behind, for nothing can end them.
-// It follows Drain.
+// if the disk answers within 15 s: otherwise both calls are left behind. Finish follows Drain.
 func (s *Spool) Finish(last []store.Part) (written bool, err error) {
 	if s.stuck {
 		return false, fmt.Errorf("close: %w", ErrNoAnswer)
@@ -288,7 +288,7 @@ func (s *Spool) Finish(last []store.Part) (written bool, err error) {
 	}
 }
 
-// Close implements [store.Spool]. What the disk does not take at the end is lost.
+// Close implements [store.Spool]. Parts that the disk does not take at the end are lost.
 func (s *Spool) Close() error {
 	_, fault := s.Drain()
 	_, err := s.Finish(nil)
