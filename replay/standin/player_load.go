@@ -334,11 +334,7 @@ func (l *playerLoader) answered(stream uint64, m transport.Message) (*clientMsg,
 // named returns the request of the client that a message names by its id, the latest open
 // one first; nil if there is none.
 func (l *playerLoader) named(id json.RawMessage) *clientMsg {
-	c, ok := l.calls.Cancel(transport.ClientToServer, mcp.KeyOf(id))
-	if !ok {
-		c, _ = l.calls.Past(transport.ClientToServer, 0, mcp.KeyOf(id))
-	}
-	return c
+	return l.calls.Named(transport.ClientToServer, mcp.KeyOf(id))
 }
 
 // addNamed finds the other requests that a message names: by progress token or subscription.

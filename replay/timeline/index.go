@@ -178,6 +178,17 @@ func (x *Index[K, T]) Past(dir transport.Direction, stream uint64, id K) (reques
 	return x.pastIDs[k].value()
 }
 
+// Named returns the request that a message in any direction names by its id, as a
+// cancellation or a subscription id does: the latest open one, else the latest one that is
+// over; the zero T if there is none.
+func (x *Index[K, T]) Named(dir transport.Direction, id K) T {
+	request, found := x.Cancel(dir, id)
+	if !found {
+		request, _ = x.Past(dir, 0, id)
+	}
+	return request
+}
+
 func latestOpen[K comparable, T any](list []*asked[K, T]) *asked[K, T] {
 	for _, a := range slices.Backward(list) {
 		if a.isOpen() {

@@ -20,8 +20,7 @@ import (
 type Namer struct {
 	Calls  []*Call // all requests, by offer
 	seen   map[occurrence]int
-	ids    map[requestKey]*Call // the latest request with the id
-	tokens map[requestKey]*Call // the latest request with the progress token
+	index  timeline.Index[mcp.Key, *Call]
 	parser *Parser
 }
 
@@ -29,12 +28,6 @@ type Namer struct {
 type occurrence struct {
 	dir  transport.Direction
 	name string
-}
-
-// requestKey is an id or a progress token, by the direction of its request.
-type requestKey struct {
-	dir transport.Direction
-	key mcp.Key
 }
 
 // Call is a request and, when it was offered, its response.
@@ -77,7 +70,7 @@ func NewNamer(p *Parser) *Namer {
 	if p == nil {
 		p = &Parser{}
 	}
-	return &Namer{parser: p, seen: map[occurrence]int{}, ids: map[requestKey]*Call{}, tokens: map[requestKey]*Call{}}
+	return &Namer{parser: p, seen: map[occurrence]int{}, index: timeline.NewIndex[mcp.Key, *Call](timeline.All)}
 }
 
 // Name returns the content name of the next frame.
@@ -116,16 +109,13 @@ func (n *Namer) message(f *Flight, i int) string {
 	case transport.Request:
 		c := &Call{Name: n.count(f.Dir, by(about, operation)), id: m.ID, Request: f, Listen: m.Method == mcp.MethodListen}
 		n.Calls = append(n.Calls, c)
-		n.ids[requestKey{f.Dir, mcp.KeyOf(m.ID)}] = c
-		if token := m.ProgressToken(); token != nil {
-			n.tokens[requestKey{f.Dir, mcp.KeyOf(token)}] = c
-		}
+		n.index.Ask(f.Dir, f.Frame.Stream, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), c)
 		f.Ping = f.Ping || m.Method == mcp.MethodPing
 		return c.Name
 	case transport.Response:
 		return n.response(f, m)
 	case transport.Notification:
-		return n.count(f.Dir, by(n.notification(f.Dir, m, about), operation))
+		return n.count(f.Dir, by(n.notification(f, m, about), operation))
 	}
 	return n.count(f.Dir, "not a message")
 }
@@ -133,7 +123,10 @@ func (n *Namer) message(f *Flight, i int) string {
 // response names a response after its request. A response to nothing has only its
 // occurrence, as its id must not show.
 func (n *Namer) response(f *Flight, m *transport.Message) string {
-	c := n.ids[requestKey{f.Dir.Reverse(), mcp.KeyOf(m.ID)}]
+	c, first := n.index.Answer(f.Dir.Reverse(), f.Frame.Stream, mcp.KeyOf(m.ID))
+	if !first {
+		c, _ = n.index.Past(f.Dir.Reverse(), f.Frame.Stream, mcp.KeyOf(m.ID))
+	}
 	if c == nil {
 		return n.count(f.Dir, "response to nothing")
 	}
@@ -142,7 +135,7 @@ func (n *Namer) response(f *Flight, m *transport.Message) string {
 		f.Answers = c
 	}
 	name := "response to " + c.Name
-	if c.Response != nil {
+	if !first {
 		return n.count(f.Dir, "another "+name)
 	}
 	c.Response = f
@@ -151,13 +144,13 @@ func (n *Namer) response(f *Flight, m *transport.Message) string {
 
 // notification names progress and cancellation after their request, and others by what
 // they are about.
-func (n *Namer) notification(dir transport.Direction, m *transport.Message, about string) string {
+func (n *Namer) notification(f *Flight, m *transport.Message, about string) string {
 	var c *Call
 	switch m.Method {
 	case mcp.NotificationProgress:
-		c = n.tokens[requestKey{dir.Reverse(), mcp.KeyOf(m.ProgressToken())}]
+		c, _ = n.index.Progress(f.Dir.Reverse(), f.Frame.Stream, mcp.KeyOf(m.ProgressToken()))
 	case mcp.NotificationCancelled:
-		c = n.ids[requestKey{dir, mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID))}]
+		c = n.index.Named(f.Dir, mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID)))
 		if c != nil {
 			c.Cancelled = true
 		}

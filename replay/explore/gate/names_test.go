@@ -28,7 +28,8 @@ func TestContentNames(t *testing.T) {
 		{c2s, "", `{"method":"notifications/cancelled","params":{"requestId":3}}`, `notifications/cancelled (tools/call "a b"#2)#1`},
 		{c2s, "", `{"id":4,"method":"resources/read","params":{"uri":"file:///x"}}`, `resources/read "file:///x"#1`},
 		{c2s, "", `{"id":1,"method":"ping"}`, `ping#1`},
-		{s2c, "", `{"id":1,"result":{}}`, `response to ping#1`},
+		{s2c, "", `{"id":1,"result":{}}`, `response to tools/call "a b"#1`}, // the first that is open
+		{s2c, "", `{"id":1.0,"result":{}}`, `response to ping#1`},
 		{c2s, "", `[{"id":5,"method":"ping"},{"method":"x"}]`, `batch [ping#2, x#1]#1`},
 		{s2c, "", `listening on stdio`, `not JSON cff7b77a#1`},
 		{s2c, "", `{}`, `not a message#1`},
