@@ -147,9 +147,17 @@ func (t *callTable) withID(dir transport.Direction, id json.RawMessage) []*call 
 	return t.byID[callKey{dir, mcp.KeyOf(id)}]
 }
 
-// withToken returns the call of a direction that progress belongs to, or nil.
-func (t *callTable) withToken(dir transport.Direction, token json.RawMessage) *call {
-	return t.byToken[callKey{dir, mcp.KeyOf(token)}]
+// withToken returns the call of a direction that progress on an exchange belongs to, or
+// nil: the latest that was sent on the exchange, else the latest that is open. asked lists
+// all requests of the exchange, answered or not.
+func (t *callTable) withToken(dir transport.Direction, token json.RawMessage, asked []*call) *call {
+	key := callKey{dir, mcp.KeyOf(token)}
+	for _, c := range slices.Backward(asked) {
+		if c.dir == dir && c.token == key.key && c.token != "" {
+			return c
+		}
+	}
+	return t.byToken[key]
 }
 
 // answeredBy returns the call that a response in direction dir of an exchange answers, or

@@ -245,7 +245,7 @@ func (f *Fold) onMessage(e store.Event, x *exchange, s *scope, m *transport.Mess
 		f.traffic.notices[e.Dir]++
 		switch m.Method {
 		case mcp.NotificationProgress:
-			if c := s.calls.withToken(e.Dir.Reverse(), m.ProgressToken()); c != nil {
+			if c := s.calls.withToken(e.Dir.Reverse(), m.ProgressToken(), f.exchanges.get(e.Stream).calls); c != nil {
 				c.progress = f.now
 			}
 		case mcp.NotificationCancelled:

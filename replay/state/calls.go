@@ -192,6 +192,23 @@ func (t *callTable) find(dir transport.Direction, id json.RawMessage, stream uin
 	return nil
 }
 
+// withToken returns the open call of a direction that progress on an exchange belongs to, nil
+// if there is none: the latest of the exchange, and if the exchange has no request with the
+// token the latest of all.
+func (t *callTable) withToken(dir transport.Direction, token json.RawMessage, stream uint64) *call {
+	key := callKey{dir, mcp.KeyOf(token)}
+	for _, c := range slices.Backward(t.byExchange[stream]) {
+		switch {
+		case (callKey{c.dir, c.token}) != key || c.token == "":
+		case c.closed:
+			return nil
+		default:
+			return c
+		}
+	}
+	return t.byToken[key]
+}
+
 // latest returns the latest open call of a direction with an id, or nil.
 func (t *callTable) latest(dir transport.Direction, id json.RawMessage) *call {
 	list := t.byID[callKey{dir, mcp.KeyOf(id)}]

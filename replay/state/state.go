@@ -255,7 +255,7 @@ func (s *State) setTask(e store.Event, raw json.RawMessage) {
 func (s *State) onNotification(e store.Event, m *transport.Message) {
 	switch m.Method {
 	case mcp.NotificationProgress:
-		if c := s.calls.byToken[callKey{e.Dir.Reverse(), mcp.KeyOf(m.ProgressToken())}]; c != nil {
+		if c := s.calls.withToken(e.Dir.Reverse(), m.ProgressToken(), e.Stream); c != nil {
 			c.reports++
 			c.progress = string(transport.Member(m.Params, "progress"))
 			c.total = string(transport.Member(m.Params, "total"))
