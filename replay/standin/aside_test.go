@@ -16,7 +16,7 @@ import (
 // A drive makes the requests without a message that were refused, each where it was made,
 // and compares the status.
 func TestAsides(t *testing.T) {
-	_, events := refusalsOf(t, `
+	_, events := rejectionsOf(t, `
 POST /mcp - Content-Type=text/plain | {"jsonrpc":"2.0","id":1,"method":"initialize"} | 415 |
 POST /mcp - | {"jsonrpc":"2.0","id":1,"method":"initialize"} | 200 Mcp-Session-Id=s | {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}}
 GET /other - | | 403 |

@@ -20,19 +20,19 @@ import (
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
-// Dial returns what connects the client's half of a recording to a server over HTTP
-// as the recorded client was: in one session or in several, with the standalone
-// stream if that client had it. A response that is no success and has no message is
-// as it should be when it was recorded for the same request.
+// Dial returns a client that connects the client's half of a recording to a server over HTTP
+// as the recorded client was: in one session or in several, with the standalone stream if
+// that client had it. A response that is no success and has no message is as it should be if
+// it was recorded for the same request.
 func Dial(events []store.Event, url string) streamable.Client {
 	x := exchangesOf(events)
 	client := streamable.Client{URL: url, Legacy: x.legacy, Listen: x.listenTime()}
 	if len(x.order) == 0 {
 		return client
 	}
-	of := x.sessions()
-	client.Session = func(stream uint64) string { return of[stream] }
-	refused := newRefusals(match.Rules{}, x).byNumber()
+	sessions := x.sessions()
+	client.Session = func(stream uint64) string { return sessions[stream] }
+	rejected := newRejections(match.Rules{}, x).byNumber()
 	client.Manner = func(stream uint64) *streamable.Manner {
 		ex := x.byNumber[stream]
 		if ex == nil {
@@ -44,7 +44,7 @@ func Dial(events []store.Event, url string) streamable.Client {
 				m.Routing[name] = values
 			}
 		}
-		if f := refused[stream]; f != nil {
+		if f := rejected[stream]; f != nil {
 			m.Session, m.ID, m.Path = f.form.session, ex.unknown, f.form.path
 			m.Header = http.Header{"Accept": ex.request["Accept"], "Content-Type": ex.request["Content-Type"]}
 			if f.form.lost {
@@ -60,8 +60,8 @@ func Dial(events []store.Event, url string) streamable.Client {
 	return client
 }
 
-// listenTime is when the recorded client asked for the standalone stream, which it
-// need not have got. One on stdio had nothing to ask for.
+// listenTime returns when the recorded client asked for the standalone stream, which it may
+// not have got. A client on stdio had no stream to ask for.
 func (x *exchanges) listenTime() streamable.ListenTime {
 	initialized := false
 	for _, ex := range x.order {
@@ -81,9 +81,9 @@ func (x *exchanges) listenTime() streamable.ListenTime {
 	return streamable.ListenNever
 }
 
-// rawRequest is a recorded HTTP request without a message, as no client of MCP makes it,
-// and that the server refused for how it was made: a PUT, a GET without a session, a
-// body that is no message.
+// rawRequest is a recorded HTTP request without a message, which no client of MCP makes and
+// which the server refused for its form: a PUT, a GET without a session, a body that is no
+// message.
 type rawRequest struct {
 	exchange *exchange
 	body     []byte
@@ -92,39 +92,38 @@ type rawRequest struct {
 	err      error // why it has none
 }
 
-// what names the request.
-func (a *rawRequest) what() string { return a.exchange.method + " " + pathOf(a.exchange.path) }
-
 // verdict compares the status of the live server with the recorded one.
 func (a *rawRequest) verdict() match.StepVerdict {
-	v := match.StepVerdict{Seq: a.exchange.head, Dir: transport.ServerToClient, What: a.what(), Result: match.Match}
+	what := a.exchange.method + " " + pathOf(a.exchange.path)
+	v := match.StepVerdict{Seq: a.exchange.head, Dir: transport.ServerToClient, What: what, Result: match.Match}
 	want := a.exchange.status
 	switch {
 	case !a.sent:
-		v.Result, v.Text = match.NotSent, fmt.Sprintf("%s: what it follows did not come", a.what())
+		v.Result, v.Text = match.NotSent, fmt.Sprintf("%s: what it follows did not come", what)
 	case a.err != nil:
-		v.Result, v.Text = match.Missing, fmt.Sprintf("%s was answered %d; now there is no answer: %v", a.what(), want, a.err)
+		v.Result, v.Text = match.Missing, fmt.Sprintf("%s was answered %d; now there is no answer: %v", what, want, a.err)
 	case a.status != want:
-		v.Result, v.Text = match.Mismatch, fmt.Sprintf("%s was answered %d, and now %d %s", a.what(), want, a.status, http.StatusText(a.status))
+		v.Result, v.Text = match.Mismatch, fmt.Sprintf("%s was answered %d, and now %d %s", what, want, a.status, http.StatusText(a.status))
 		v.Differences = []match.Difference{{Path: "/status", Want: strconv.Itoa(want), Got: strconv.Itoa(a.status)}}
 	}
 	return v
 }
 
-// Asider is a Conn of a client over HTTP that also makes the recorded client's requests
-// without a message which were refused: each before the first message that followed it,
-// the last ones when the client ends its side. Asides has their verdicts.
+// Asider is a Conn of a client over HTTP that also makes the recorded client's raw requests:
+// those without a message, which the server refused. It makes each before the first message
+// that followed it, and the last ones when the client ends its side. Asides returns the
+// verdicts on them.
 //
-// It also waits for the answers that were only a status: the driver knows nothing of them.
+// It also waits for the answers that were only a status, which the driver does not know of.
 type Asider struct {
 	*streamable.ClientConn
-	asides   []*rawRequest
+	raw      []*rawRequest
 	statuses map[uint64]*statusAnswer // by the number of the exchange
 	recorded *exchanges
 }
 
-// HangUp ends an exchange as the recorded client did: for good, or to come back to its
-// stream with Last-Event-ID.
+// HangUp ends an exchange as the recorded client did: for good, or to come back to its stream
+// with Last-Event-ID.
 func (a *Asider) HangUp(number uint64) {
 	ex := a.recorded.byNumber[number]
 	switch {
@@ -137,12 +136,11 @@ func (a *Asider) HangUp(number uint64) {
 	}
 }
 
-// statusAnswer is a recorded answer to a message that was only a status, and not one of
-// success.
+// statusAnswer is a recorded answer to a message that was only a status, and no success.
 type statusAnswer struct {
 	exchange *exchange
 	asked    bool
-	came     func()        // the live server has answered with that status
+	came     func()        // to be called when the live server has answered with that status
 	answered chan struct{} // closed then
 }
 
@@ -150,11 +148,11 @@ type statusAnswer struct {
 func DialAside(ctx context.Context, client streamable.Client, events []store.Event) (*Asider, error) {
 	x := exchangesOf(events)
 	a := &Asider{statuses: map[uint64]*statusAnswer{}, recorded: x}
-	refused := newRefusals(match.Rules{}, x).byNumber()
+	rejected := newRejections(match.Rules{}, x).byNumber()
 	for _, ex := range x.order {
 		dropped := bytes.Contains(ex.asked, []byte("[dropped]")) // an older recorder kept only that there was a login
-		if refused[ex.number] != nil && x.isRawRequest(ex.number) && !ex.other && !dropped {
-			a.asides = append(a.asides, &rawRequest{exchange: ex, body: ex.asked})
+		if rejected[ex.number] != nil && x.isRawRequest(ex.number) && !ex.other && !dropped {
+			a.raw = append(a.raw, &rawRequest{exchange: ex, body: ex.asked})
 		}
 		if ex.status >= 300 && ex.messages == 0 && ex.method == http.MethodPost && !x.isRawRequest(ex.number) {
 			s := &statusAnswer{exchange: ex, answered: make(chan struct{})}
@@ -189,8 +187,8 @@ func (a *Asider) Write(ctx context.Context, f transport.Frame) error {
 	return a.ClientConn.Write(ctx, f)
 }
 
-// CloseWrite says the rest, and waits for the statuses. The client's side of a session over
-// HTTP has no end of its own.
+// CloseWrite makes the last raw requests and waits for the statuses. The client's side of a
+// session over HTTP has no end of its own.
 func (a *Asider) CloseWrite() error {
 	ctx, stop := context.WithTimeout(context.Background(), partingTimeout)
 	defer stop()
@@ -208,18 +206,18 @@ func (a *Asider) CloseWrite() error {
 
 // askBefore makes the raw requests that were made before an exchange.
 func (a *Asider) askBefore(ctx context.Context, exchange uint64) {
-	for _, x := range a.asides {
-		if x.exchange.number < exchange && !x.sent {
-			x.sent = true
-			x.status, x.err = a.Aside(ctx, x.exchange.number, x.exchange.method, x.body)
+	for _, r := range a.raw {
+		if r.exchange.number < exchange && !r.sent {
+			r.sent = true
+			r.status, r.err = a.Aside(ctx, r.exchange.number, r.exchange.method, r.body)
 		}
 	}
 }
 
-// Asides are the verdicts. They are to be read when the drive is over.
+// Asides returns the verdicts on raw requests and statuses. It is for after the drive.
 func (a *Asider) Asides() (list []match.StepVerdict) {
-	for _, x := range a.asides {
-		list = append(list, x.verdict())
+	for _, r := range a.raw {
+		list = append(list, r.verdict())
 	}
 	for _, number := range slices.Sorted(maps.Keys(a.statuses)) {
 		if s := a.statuses[number]; s.asked {

@@ -12,7 +12,7 @@ import (
 // What is added to a recording over HTTP stands in exchanges: an answer and its progress
 // in that of the request, what belongs to none in that of the last one.
 func TestExtendHTTP(t *testing.T) {
-	_, recorded := refusalsOf(t, `
+	_, recorded := rejectionsOf(t, `
 POST /mcp - | {"jsonrpc":"2.0","id":1,"method":"initialize"} | 200 Mcp-Session-Id=s | {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}}`)
 	c2s, s2c := transport.ClientToServer, transport.ServerToClient
 	var added []store.Event

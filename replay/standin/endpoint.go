@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/mcprec/mcprec/replay/match"
@@ -17,17 +18,17 @@ import (
 // Endpoint serves a recording over HTTP with the transport that it was recorded on. Each
 // session of a client has a Player of its own. A stateless recording is one session.
 //
-// A recording of several sessions, one after the other or side by side, is cut by their
-// ids. A client gets the first unused session that begins as the client does, then a used
-// one. A request that was refused for its form, such as one without a session id, belongs
-// to no session: a live request of the same form is refused in the same way.
+// A recording of several sessions, one after the other or side by side, is cut by their ids.
+// A client gets the first unused session that begins as the client does, then a used one. A
+// request that was refused for its form, such as one without a session id, belongs to no
+// session: a live request of the same form is refused in the same way.
 type Endpoint struct {
-	server *streamable.Server
-	rules  match.Rules
-	o      EndpointOptions
-	parts  []*part
+	options  EndpointOptions
+	server   *streamable.Server
+	rules    match.Rules
+	sessions []*recordedSession
 
-	mu sync.Mutex
+	mu sync.Mutex // guards recordedSession.taken, and held for a call of Watch's done
 }
 
 // EndpointOptions say how an Endpoint serves.
@@ -35,58 +36,58 @@ type EndpointOptions struct {
 	ServeOptions
 	// Origins are web origins that may ask besides those of this machine.
 	Origins []string
-	// NewLive returns a server for one session, which is asked what is not recorded; nil:
-	// an error is the answer.
+	// NewLive returns a server for one session, which gets the requests that are not
+	// recorded; nil: an error answers them.
 	NewLive func() *Live
-	// Watch is called when a session begins, and returns its ServeOptions.Say and what is
-	// called when it is over, for one session at a time. It may be nil, and so may what it
-	// returns.
+	// Watch is called when a session begins. It returns the session's ServeOptions.Say, and a
+	// function that is called when the session is over, for one session at a time. Watch may
+	// be nil, and so may its results.
 	Watch func() (say func(text string), done func(Served))
 }
 
 // Served is a session that was served to a client.
 type Served struct {
 	Player *Player
-	// Unsent is how many messages had no stream to go out on: what belongs to no
-	// request that is open, for a client that asked for no other stream.
+	// Unsent is the number of messages that had no stream to go out on: they belong to no
+	// open request, and the client asked for no other stream.
 	Unsent int
-	// Added is what passed between the client and the live server, for Extend.
+	// Added are the messages between the client and the live server, for Extend.
 	Added []store.Event
 	Err   error
 
 	session string
 }
 
-// Extend is [Extend] with what was added, in the MCP session that was served.
+// Extend is [Extend] with the added messages, in the MCP session that was served.
 func (s Served) Extend(recorded []store.Event) []store.Event {
 	return extend(recorded, s.Added, s.session)
 }
 
-// part is one of the sessions of a recording.
-type part struct {
+// recordedSession is one of the MCP sessions of a recording.
+type recordedSession struct {
 	events    []store.Event
 	exchanges *exchanges
 	first     match.Key // of its first request
-	taken     bool
+	taken     bool      // a client has it
 }
 
-// NewEndpoint returns an Endpoint for the server's half of a recording. What was
-// recorded on stdio is served as Streamable HTTP.
+// NewEndpoint returns an Endpoint for the server's half of a recording. A session recorded on
+// stdio is served as Streamable HTTP.
 func NewEndpoint(events []store.Event, rules match.Rules, o EndpointOptions) *Endpoint {
-	refusals := newRefusals(rules, exchangesOf(events))
-	events = refusals.spared(events)
+	rejections := newRejections(rules, exchangesOf(events))
+	events = rejections.spared(events)
 	all := exchangesOf(events)
-	e := &Endpoint{rules: rules, o: o}
+	e := &Endpoint{options: o, rules: rules}
 	for _, events := range all.split(events) {
-		p := &part{exchanges: exchangesOf(events)}
-		p.events = p.exchanges.spoken(events)
+		s := &recordedSession{exchanges: exchangesOf(events)}
+		s.events = s.exchanges.spoken(events)
 		for m := range clientMessages(events) {
 			if m.Kind() == transport.Request {
-				p.first, _ = rules.Key(m)
+				s.first, _ = rules.Key(m)
 				break
 			}
 		}
-		e.parts = append(e.parts, p)
+		e.sessions = append(e.sessions, s)
 	}
 	stateless := !all.hasSessions()
 	if stateless && len(all.order) == 0 { // on stdio, sessions began with the handshake
@@ -94,9 +95,12 @@ func NewEndpoint(events []store.Event, rules match.Rules, o EndpointOptions) *En
 			stateless = stateless && m.Method != mcp.MethodInitialize
 		}
 	}
+	hasStream := slices.ContainsFunc(all.order, func(ex *exchange) bool { // outside of the client's requests
+		return ex.method == http.MethodGet && ex.streams && ex.resumes == ""
+	})
 	e.server = streamable.NewServer(streamable.ServerOptions{
-		Stateless: stateless, Legacy: all.legacy,
-		Standalone: all.listens(), Screen: refusals.screen, Origins: o.Origins, Expected: e.parts[0].exchanges.expected(),
+		Stateless: stateless, Legacy: all.legacy, Standalone: hasStream && !all.legacy,
+		Screen: rejections.screen, Origins: o.Origins, Expected: e.sessions[0].exchanges.expected(),
 	})
 	return e
 }
@@ -104,15 +108,15 @@ func NewEndpoint(events []store.Event, rules match.Rules, o EndpointOptions) *En
 // ServeHTTP implements http.Handler.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.server.ServeHTTP(w, r) }
 
-// Path is where a client should ask, of which only the end matters.
+// Path returns the path that a client should ask for. Only its end matters.
 func (e *Endpoint) Path() string {
-	if e.parts[0].exchanges.legacy {
+	if e.sessions[0].exchanges.legacy {
 		return "/sse"
 	}
 	return "/mcp"
 }
 
-// Run serves until the context is over, or Close was called and all is said.
+// Run serves until the context is over, or until Close was called and everything is written.
 func (e *Endpoint) Run(ctx context.Context) error {
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
@@ -134,30 +138,30 @@ func (e *Endpoint) Close() { e.server.Close() }
 // serve plays to one client.
 func (e *Endpoint) serve(ctx context.Context, conn *streamable.ServerConn) {
 	first, err := conn.Read(ctx)
-	if err != nil { // it said nothing
+	if err != nil { // the client said nothing
 		_ = conn.Close()
 		return
 	}
-	p := e.choose(first)
-	if p != e.parts[0] {
-		for method, answers := range p.exchanges.expected() {
+	session := e.choose(first)
+	if session != e.sessions[0] {
+		for method, answers := range session.exchanges.expected() {
 			conn.Expect(method, answers)
 		}
 	}
-	o := e.o.ServeOptions
+	o := e.options.ServeOptions
 	o.Heard = func(live, recorded uint64) {
-		if ex := p.exchanges.byNumber[recorded]; ex != nil {
+		if ex := session.exchanges.byNumber[recorded]; ex != nil {
 			conn.Answer(live, ex.answer())
 		}
 	}
 	var done func(Served)
-	if e.o.Watch != nil {
-		o.Say, done = e.o.Watch()
+	if e.options.Watch != nil {
+		o.Say, done = e.options.Watch()
 	}
-	if e.o.NewLive != nil {
-		o.Live = e.o.NewLive()
+	if e.options.NewLive != nil {
+		o.Live = e.options.NewLive()
 	}
-	served := Served{Player: NewPlayer(p.events, e.rules), session: p.exchanges.lastSession()}
+	served := Served{Player: NewPlayer(session.events, e.rules), session: session.exchanges.lastSession()}
 	served.Err = Serve(ctx, &peeked{Conn: conn, first: &first}, served.Player, o)
 	if o.Live != nil {
 		served.Added, served.Err = o.Live.Added(), errors.Join(served.Err, o.Live.Err())
@@ -170,8 +174,8 @@ func (e *Endpoint) serve(ctx context.Context, conn *streamable.ServerConn) {
 	}
 }
 
-// choose finds the part of the recording for a client that begins with the frame.
-func (e *Endpoint) choose(first transport.Frame) *part {
+// choose returns the recorded session for a client that begins with the frame.
+func (e *Endpoint) choose(first transport.Frame) *recordedSession {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var key match.Key
@@ -180,18 +184,18 @@ func (e *Endpoint) choose(first transport.Frame) *part {
 			key, _ = e.rules.Key(m)
 		}
 	}
-	var best *part
+	var best *recordedSession
 	most := -1
-	for _, p := range e.parts {
+	for _, s := range e.sessions {
 		fit := 0
-		if p.first == key {
+		if s.first == key {
 			fit = 2
 		}
-		if !p.taken {
+		if !s.taken {
 			fit++
 		}
 		if fit > most {
-			best, most = p, fit
+			best, most = s, fit
 		}
 	}
 	best.taken = true

@@ -21,58 +21,60 @@ type exchange struct {
 	number  uint64
 	method  string
 	path    string
-	session string // its MCP session id, of the request or given by the response
-	named   streamable.SessionState
-	unknown string // the id of no session
-	resumes string // the id of the event after which it goes on
-	lost    bool   // which was never given
+	session string                  // its MCP session id, of the request or given by the response
+	named   streamable.SessionState // state of the session that the request names
+	unknown string                  // an id in the request that names no session
+	resumes string                  // the id of the event after which the exchange goes on
+	lost    bool                    // no recorded event has that id
 	request http.Header
-	asked   []byte // the body, of one that was refused
+	asked   []byte // the body of a request that was refused
 
 	speaks    bool   // the body is a frame
-	begins    bool   // it need name no session
+	begins    bool   // the message begins a session, so it need name none
 	broken    bool   // the body is no message
-	misrouted string // headers that say otherwise than the body
+	misrouted string // headers that contradict the body
 
-	other       bool   // it is not MCP's
+	other       bool   // not MCP's
 	initialized bool   // the client says that it is
 	status      int    // 0: there was no response
-	head        uint64 // the Seq of the response's
+	head        uint64 // Seq of the response's head
 	header      http.Header
 	body        []byte
-	said        []byte // the last message of the server that refused it
-	streams     bool   // the response is one of events
+	said        []byte // the last message of a server that refused the request
+	streams     bool   // the response is a stream of events
 
 	messages  int // of the server
-	after     int // of them, behind the last response
+	after     int // of these, messages after the last JSON-RPC response
 	replied   bool
 	ids       bool // its events have ids
-	empty     bool // the last event was no message
-	primed    bool // the first was none
+	empty     bool // the last event had no message
+	primed    bool // the first event had an id and no message
 	retry     string
 	ended     bool   // as it should
 	none      bool   // no response came
-	noneFirst bool   // and the client knew before it made another request
+	noneFirst bool   // no response came before the client made another request
 	unheard   bool   // the request did not reach the server
-	hungUp    uint64 // the Seq at which the client hung up, or 0
-	resumed   bool   // another one went on with it
+	hungUp    uint64 // Seq at which the client hung up, or 0
+	resumed   bool   // another exchange went on with it
 }
 
-// exchanges is what a recording says of HTTP.
+// exchanges are the HTTP exchanges of a recording.
 type exchanges struct {
 	byNumber map[uint64]*exchange
 	order    []*exchange
 	legacy   bool              // HTTP+SSE
-	events   map[string]uint64 // where the event with the id was
-	given    map[string]bool   // session ids; false: deleted
-	versions map[string]string // of the protocol, by session
+	events   map[string]uint64 // the exchange of the event with an id
+	given    map[string]bool   // session ids that the server gave; false: deleted
+	versions map[string]string // protocol revisions, by session
 	origin   map[uint64]uint64 // of an exchange that goes on with another: the first of them
 }
 
 // exchangesOf folds the HTTP events of a session.
 func exchangesOf(events []store.Event) *exchanges {
-	x := &exchanges{byNumber: map[uint64]*exchange{}, events: map[string]uint64{}, origin: map[uint64]uint64{},
-		given: map[string]bool{}, versions: map[string]string{}}
+	x := &exchanges{
+		byNumber: map[uint64]*exchange{}, events: map[string]uint64{}, origin: map[uint64]uint64{},
+		given: map[string]bool{}, versions: map[string]string{},
+	}
 	for _, e := range events {
 		switch {
 		case e.Stream == 0:
@@ -88,12 +90,12 @@ func exchangesOf(events []store.Event) *exchanges {
 	return x
 }
 
+// apply takes an HTTP event.
 func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
-	number := e.Stream
-	ex := x.byNumber[number]
+	ex := x.byNumber[e.Stream]
 	if ex == nil {
-		ex = &exchange{number: number}
-		x.byNumber[number] = ex
+		ex = &exchange{number: e.Stream}
+		x.byNumber[ex.number] = ex
 		x.order = append(x.order, ex)
 	}
 	h := http.Header(info.Header)
@@ -102,8 +104,10 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 	}
 	switch info.What {
 	case store.HTTPRequest:
-		ex.method, ex.path, ex.other, ex.request = info.Method, info.Path, info.Other || info.Withheld, h
-		ex.named, ex.resumes = x.stateOf(ex.session), h.Get(mcp.HeaderLastEventID)
+		ex.method, ex.path, ex.request = info.Method, info.Path, h
+		ex.other = info.Other || info.Withheld
+		ex.named = x.stateOf(ex.session)
+		ex.resumes = h.Get(mcp.HeaderLastEventID)
 		if from, known := x.events[ex.resumes]; ex.resumes != "" && known {
 			from = x.first(from)
 			x.origin[ex.number] = from
@@ -127,19 +131,19 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 			x.given[ex.session] = false
 		}
 	case store.HTTPEvent:
-		s := info.SSE
-		if s == nil {
-			break
+		if s := info.SSE; s != nil {
+			x.legacy = x.legacy || s.Event == "endpoint"
+			ex.primed = ex.isPrimed()
+			ex.empty = s.Frame == 0
+			if s.ID != "" {
+				x.events[s.ID] = ex.number
+				ex.ids = true
+			}
+			if s.Retry != "" {
+				ex.retry = s.Retry
+			}
 		}
-		x.legacy = x.legacy || s.Event == "endpoint"
-		ex.primed = ex.isPrimed()
-		ex.empty = s.Frame == 0
-		if s.ID != "" {
-			x.events[s.ID], ex.ids = ex.number, true
-		}
-		if s.Retry != "" {
-			ex.retry = s.Retry
-		}
+		return
 	case store.HTTPEnd:
 		ex.ended = true
 	case store.HTTPNone:
@@ -148,25 +152,39 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 	case store.HTTPAbort:
 		ex.hungUp = e.Seq
 	}
-	switch {
-	case info.What == store.HTTPEvent:
-	case e.Dir == transport.ClientToServer:
+	if e.Dir == transport.ClientToServer {
 		ex.asked = append(append(ex.asked, info.Body...), info.Body64...)
-	default:
+	} else {
 		ex.body = append(append(ex.body, info.Body...), info.Body64...)
 	}
 }
 
-// ask takes in what the client said.
+// stateOf returns the state of a session id so far. It is not known in a recording that
+// began after the session did.
+func (x *exchanges) stateOf(id string) streamable.SessionState {
+	open, given := x.given[id]
+	switch {
+	case id == "":
+		return streamable.SessionNone
+	case open:
+		return streamable.SessionOpen
+	case given:
+		return streamable.SessionEnded
+	}
+	return streamable.SessionUnknown
+}
+
+// ask takes the body of the request.
 func (ex *exchange) ask(body []byte) {
 	ex.asked = body
 	ex.begins, ex.broken, ex.misrouted = readBody(ex.request, body)
 }
 
-// isPrimed reports whether the response began with an event that gives the client
-// an id to come back to, and no message.
+// isPrimed reports whether the response began with an event that gives the client an id to
+// come back to, and no message.
 func (ex *exchange) isPrimed() bool { return ex.primed || ex.empty && ex.ids && ex.messages == 0 }
 
+// frame takes a frame of the exchange.
 func (x *exchanges) frame(ex *exchange, e store.Event) {
 	if e.Dir == transport.ClientToServer {
 		ex.initialized = bytes.Contains(e.Payload, []byte(`"`+mcp.NotificationInitialized+`"`))
@@ -177,8 +195,9 @@ func (x *exchanges) frame(ex *exchange, e store.Event) {
 	if ex.status >= 400 {
 		ex.said = e.Payload
 	}
+	messages := timeline.MessagesOf(e.AsFrame())
 	if bytes.Contains(e.Payload, []byte(`"protocolVersion"`)) && x.versions[ex.session] == "" {
-		for _, m := range timeline.MessagesOf(e.AsFrame()) {
+		for _, m := range messages {
 			x.versions[ex.session], _ = timeline.StringOf(transport.Member(m.Result, mcp.MemberProtocolVersion))
 		}
 	}
@@ -188,7 +207,6 @@ func (x *exchanges) frame(ex *exchange, e store.Event) {
 	}
 	ex.messages++
 	ex.empty = false
-	messages, _ := e.AsFrame().Messages()
 	if slices.ContainsFunc(messages, func(m transport.Message) bool { return m.Kind() == transport.Response }) {
 		ex.replied, ex.after = true, 0
 	} else if ex.replied {
@@ -196,12 +214,31 @@ func (x *exchanges) frame(ex *exchange, e store.Event) {
 	}
 }
 
-// isBody reports whether what the server says in the exchange answers no message: it
-// is the error with which it refuses a stream, say.
+// isBody reports whether the server's messages in the exchange answer no message: they are
+// the error with which it refuses a stream, say.
 func (ex *exchange) isBody() bool { return ex.method != http.MethodPost && !ex.streams }
 
-// spoken are the events without the messages that are part of a response to no
-// message.
+// acknowledge takes an unknown id for a session's if the server took in a request with it,
+// wherever the client had it from. The others name no session.
+func (x *exchanges) acknowledge() {
+	taken := map[string]bool{}
+	for _, ex := range x.order {
+		if ex.named == streamable.SessionUnknown && ex.status > 0 && ex.status < 400 {
+			taken[ex.session] = true
+		}
+	}
+	for _, ex := range x.order {
+		switch {
+		case ex.named != streamable.SessionUnknown:
+		case taken[ex.session]:
+			ex.named = streamable.SessionOpen
+		case !x.given[ex.session]: // else the response gave the id, by chance
+			ex.unknown, ex.session = ex.session, ""
+		}
+	}
+}
+
+// spoken returns the events without the messages that are part of a response to no message.
 func (x *exchanges) spoken(events []store.Event) []store.Event {
 	return slices.DeleteFunc(slices.Clone(events), func(e store.Event) bool {
 		ex := x.byNumber[e.Stream]
@@ -221,134 +258,8 @@ func (x *exchanges) isUnheard(number uint64) bool {
 	return ex != nil && ex.unheard
 }
 
-// unstreamed returns the exchanges that one stream, such as stdio, cannot repeat: no
-// response came, or the server refused the request for how it came over HTTP, or by a
-// status and no message that names a request.
-func (x *exchanges) unstreamed() map[uint64]bool {
-	of := map[uint64]bool{}
-	for number := range newRefusals(match.Rules{}, x).byNumber() {
-		of[number] = true
-	}
-	for _, ex := range x.order {
-		if ex.none || x.isRefused(ex.number) && !ex.namesRequest() {
-			of[ex.number] = true
-		}
-	}
-	return of
-}
-
-// namesRequest reports whether the message with which the server refused has an id.
-func (ex *exchange) namesRequest() bool {
-	return slices.ContainsFunc(timeline.MessagesOf(transport.Frame{Bytes: ex.said}), func(m transport.Message) bool { return !isNull(m.ID) })
-}
-
-// answered are the headers of a response that a replay gives again.
-var answered = []string{"Allow", "Retry-After", "Www-Authenticate"}
-
-// answer is what a replay must know to respond as the recorded server did.
-func (ex *exchange) answer() streamable.Answer {
-	a := streamable.Answer{Status: ex.status, None: ex.none && ex.method == http.MethodPost}
-	if ex.status == 0 {
-		return a
-	}
-	a.Header = http.Header{}
-	for _, name := range answered {
-		if values := ex.header[name]; len(values) > 0 {
-			a.Header[name] = values
-		}
-	}
-	switch {
-	case ex.streams:
-		a.Form, a.IDs, a.Primed, a.Retry, a.After = streamable.StreamForm, ex.ids, ex.isPrimed(), ex.retry, ex.after
-		a.Cut, a.CutAfter, a.Broken = ex.resumed && ex.hungUp == 0, ex.messages, !ex.ended
-	case ex.messages > 0:
-		a.Form = streamable.JSONForm
-	default:
-		a.Plain, a.Body = true, ex.body
-		if values := ex.header["Content-Type"]; len(values) > 0 {
-			a.Header["Content-Type"] = values
-		}
-	}
-	return a
-}
-
-// expected is what requests of the other methods were answered.
-func (x *exchanges) expected() map[string][]streamable.Answer {
-	m := map[string][]streamable.Answer{}
-	for _, ex := range x.order {
-		if ex.method != http.MethodPost && ex.resumes == "" {
-			m[ex.method] = append(m[ex.method], ex.answer())
-		}
-	}
-	return m
-}
-
-// listens reports whether the recorded client had a stream outside of its requests.
-func (x *exchanges) listens() bool {
-	return !x.legacy && slices.ContainsFunc(x.order, func(ex *exchange) bool {
-		return ex.method == http.MethodGet && ex.streams && ex.resumes == ""
-	})
-}
-
-// first returns the exchange that an exchange goes on with, or itself.
-func (x *exchanges) first(number uint64) uint64 {
-	if from, ok := x.origin[number]; ok {
-		return from
-	}
-	return number
-}
-
-// hasSessions reports whether the recorded server gave out session ids.
-func (x *exchanges) hasSessions() bool {
-	return x.legacy || slices.ContainsFunc(x.order, func(ex *exchange) bool { return ex.session != "" })
-}
-
-// sessions returns the session id of each exchange. One without an id is of the
-// session that begins next, as a refused handshake is, or of the last one.
-func (x *exchanges) sessions() map[uint64]string {
-	of := map[uint64]string{}
-	var waiting []uint64
-	id := ""
-	for _, ex := range x.order {
-		waiting = append(waiting, ex.number)
-		if ex.session == "" {
-			continue
-		}
-		for id = ex.session; len(waiting) > 0; waiting = waiting[1:] {
-			of[waiting[0]] = id
-		}
-	}
-	for _, number := range waiting {
-		of[number] = id
-	}
-	return of
-}
-
-// split cuts a recording into its sessions, in the order in which they began.
-func (x *exchanges) split(events []store.Event) [][]store.Event {
-	of, index := x.sessions(), map[string]int{}
-	for _, ex := range x.order {
-		if _, known := index[of[ex.number]]; !known {
-			index[of[ex.number]] = len(index)
-		}
-	}
-	parts := make([][]store.Event, max(1, len(index)))
-	for _, e := range events {
-		switch e.Kind {
-		case store.Frame, store.HTTP:
-			part := index[of[e.Stream]]
-			parts[part] = append(parts[part], e)
-		default:
-			for i := range parts {
-				parts[i] = append(parts[i], e)
-			}
-		}
-	}
-	return parts
-}
-
-// Unstreamed returns, of a session recorded over HTTP, the client's messages that failed
-// in a way that one stream, such as stdio, cannot repeat: as "#3 401" or "#5 no response".
+// Unstreamed returns, of a session recorded over HTTP, the client's messages that failed in a
+// way that one stream, such as stdio, cannot repeat: as "#3 401" or "#5 no response".
 func Unstreamed(events []store.Event) (list []string) {
 	x := exchangesOf(events)
 	refused := x.unstreamed()
@@ -364,43 +275,135 @@ func Unstreamed(events []store.Event) (list []string) {
 	return list
 }
 
-// stateOf returns what a session id stands for so far; of a recording that began
-// after the session did that is not known.
-func (x *exchanges) stateOf(id string) streamable.SessionState {
-	open, given := x.given[id]
+// unstreamed returns the exchanges that one stream cannot repeat: no response came, or the
+// server refused the request for its HTTP form, or by a status and no message that names a
+// request.
+func (x *exchanges) unstreamed() map[uint64]bool {
+	set := map[uint64]bool{}
+	for number := range newRejections(match.Rules{}, x).byNumber() {
+		set[number] = true
+	}
+	for _, ex := range x.order {
+		if ex.none || x.isRefused(ex.number) && !ex.namesRequest() {
+			set[ex.number] = true
+		}
+	}
+	return set
+}
+
+// namesRequest reports whether the message with which the server refused has an id.
+func (ex *exchange) namesRequest() bool {
+	return slices.ContainsFunc(timeline.MessagesOf(transport.Frame{Bytes: ex.said}), func(m transport.Message) bool { return !isNull(m.ID) })
+}
+
+// answer returns the form of the recorded response, for a server that responds as the
+// recorded one did.
+func (ex *exchange) answer() streamable.Answer {
+	a := streamable.Answer{Status: ex.status, None: ex.none && ex.method == http.MethodPost}
+	if ex.status == 0 {
+		return a
+	}
+	a.Header = http.Header{}
+	repeat := func(names ...string) {
+		for _, name := range names {
+			if values := ex.header[name]; len(values) > 0 {
+				a.Header[name] = values
+			}
+		}
+	}
+	repeat("Allow", "Retry-After", "Www-Authenticate")
 	switch {
-	case id == "":
-		return streamable.SessionNone
-	case open:
-		return streamable.SessionOpen
-	case given:
-		return streamable.SessionEnded
+	case ex.streams:
+		a.Form, a.IDs, a.Primed, a.Retry, a.After = streamable.StreamForm, ex.ids, ex.isPrimed(), ex.retry, ex.after
+		a.Cut, a.CutAfter, a.Broken = ex.resumed && ex.hungUp == 0, ex.messages, !ex.ended
+	case ex.messages > 0:
+		a.Form = streamable.JSONForm
+	default:
+		a.Plain, a.Body = true, ex.body
+		repeat("Content-Type")
 	}
-	return streamable.SessionUnknown
+	return a
 }
 
-// acknowledge takes ids for those of sessions by which the server took something in,
-// wherever the client had them from. The others are no sessions.
-func (x *exchanges) acknowledge() {
-	taken := map[string]bool{}
+// expected returns the answers to requests of other methods than POST.
+func (x *exchanges) expected() map[string][]streamable.Answer {
+	m := map[string][]streamable.Answer{}
 	for _, ex := range x.order {
-		if ex.named == streamable.SessionUnknown && ex.status > 0 && ex.status < 400 {
-			taken[ex.session] = true
+		if ex.method != http.MethodPost && ex.resumes == "" {
+			m[ex.method] = append(m[ex.method], ex.answer())
 		}
 	}
+	return m
+}
+
+// first returns the exchange that an exchange goes on with, or itself.
+func (x *exchanges) first(number uint64) uint64 {
+	if from, ok := x.origin[number]; ok {
+		return from
+	}
+	return number
+}
+
+// hasSessions reports whether the recorded server gave out session ids.
+func (x *exchanges) hasSessions() bool {
+	return x.legacy || slices.ContainsFunc(x.order, func(ex *exchange) bool { return ex.session != "" })
+}
+
+// sessions returns the session id of each exchange. An exchange without an id, such as a
+// refused handshake, belongs to the next session that begins, or to the last one.
+func (x *exchanges) sessions() map[uint64]string {
+	ids := map[uint64]string{}
+	var waiting []uint64
+	id := ""
 	for _, ex := range x.order {
-		switch {
-		case ex.named != streamable.SessionUnknown:
-		case taken[ex.session]:
-			ex.named = streamable.SessionOpen
-		case x.given[ex.session]: // by the response, to its surprise
+		waiting = append(waiting, ex.number)
+		if ex.session == "" {
+			continue
+		}
+		for id = ex.session; len(waiting) > 0; waiting = waiting[1:] {
+			ids[waiting[0]] = id
+		}
+	}
+	for _, number := range waiting {
+		ids[number] = id
+	}
+	return ids
+}
+
+// lastSession returns the session id that was used last; "": there is none.
+func (x *exchanges) lastSession() (id string) {
+	for _, ex := range x.order {
+		if ex.session != "" {
+			id = ex.session
+		}
+	}
+	return id
+}
+
+// split cuts a recording into its sessions, in the order in which they began.
+func (x *exchanges) split(events []store.Event) [][]store.Event {
+	ids, index := x.sessions(), map[string]int{}
+	for _, ex := range x.order {
+		if _, known := index[ids[ex.number]]; !known {
+			index[ids[ex.number]] = len(index)
+		}
+	}
+	parts := make([][]store.Event, max(1, len(index)))
+	for _, e := range events {
+		switch e.Kind {
+		case store.Frame, store.HTTP:
+			part := index[ids[e.Stream]]
+			parts[part] = append(parts[part], e)
 		default:
-			ex.unknown, ex.session = ex.session, ""
+			for i := range parts {
+				parts[i] = append(parts[i], e)
+			}
 		}
 	}
+	return parts
 }
 
-// mainPath is the path of the endpoint.
+// mainPath returns the path of the endpoint.
 func (x *exchanges) mainPath() string {
 	posts := slices.DeleteFunc(slices.Clone(x.order), func(ex *exchange) bool { return ex.method != http.MethodPost || ex.other })
 	if i := slices.IndexFunc(posts, func(ex *exchange) bool { return ex.status > 0 && ex.status < 400 }); i >= 0 {
@@ -412,10 +415,10 @@ func (x *exchanges) mainPath() string {
 	return ""
 }
 
-// isAside reports whether an exchange is of a request that says nothing and that a
-// client does not make of itself, as it asks for the stream of its session: by another
-// method than POST, or with a body that is no frame, and refused. A Driver leaves it out, for it has no message;
-// see [Asider].
+// isRawRequest reports whether the request of an exchange has no message and is not one that
+// a client makes of itself, as it asks for the stream of its session: it has another method
+// than POST, or a body that is no frame, and was refused. A Driver leaves it out; see
+// [Asider].
 func (x *exchanges) isRawRequest(number uint64) bool {
 	ex := x.byNumber[number]
 	switch {
@@ -423,8 +426,10 @@ func (x *exchanges) isRawRequest(number uint64) bool {
 		return false
 	case ex.method == http.MethodPost:
 		return !ex.speaks && ex.status >= 400
+	case ex.method != http.MethodGet || x.hasSessions() && ex.named != streamable.SessionOpen:
+		return true
 	}
-	return ex.method != http.MethodGet || slices.ContainsFunc(x.order, func(other *exchange) bool {
+	return slices.ContainsFunc(x.order, func(other *exchange) bool {
 		return other.method == http.MethodGet && other.number < ex.number && other.session == ex.session
-	}) || x.hasSessions() && ex.named != streamable.SessionOpen
+	})
 }

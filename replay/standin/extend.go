@@ -15,10 +15,10 @@ import (
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
-// Extend returns a session with more frames before its end, that were said in
-// another: with ids and progress tokens that are new to it, see [Renumber]. Their
-// times begin where its frames end. In a session recorded over HTTP they stand in
-// exchanges of their own, of its last MCP session.
+// Extend returns a session with the frames of another before its end. Their ids and progress
+// tokens are new to the session, see [Renumber], and their times begin where its frames end.
+// In a session recorded over HTTP they stand in exchanges of their own, of its last MCP
+// session.
 func Extend(recorded, added []store.Event) []store.Event {
 	return extend(recorded, added, exchangesOf(recorded).lastSession())
 }
@@ -60,8 +60,8 @@ func extend(recorded, added []store.Event, session string) []store.Event {
 	return all
 }
 
-// Renumber returns events of another session that are to follow the recorded ones, with ids
-// and progress tokens that are new to the session: it may use the id of a request once.
+// Renumber returns events of another session that are to follow the recorded ones. Their ids
+// and progress tokens are new to the session, which may use the id of a request once.
 // Responses, progress, cancellations and subscription ids keep naming their requests.
 // Nothing else is changed.
 func Renumber(recorded, added []store.Event) []store.Event {
@@ -113,7 +113,7 @@ func newNumbers() numbers {
 	}
 }
 
-// note gathers what the requests of some events use.
+// note gathers the ids and tokens that the requests of some events use.
 func (r *renumbering) note(events []store.Event, ids, tokens map[idKey]bool) {
 	for _, e := range events {
 		if e.Kind != store.Frame {
@@ -149,13 +149,13 @@ func (r *renumbering) message(dir transport.Direction, m transport.Message, put 
 	}
 }
 
-// of returns what stands for a number now, nil if it stands for itself.
+// of returns the new number in place of a number; nil if it keeps its own.
 func (n numbers) of(dir transport.Direction, raw []byte) json.RawMessage {
 	return n.fresh[idOf(dir, raw)]
 }
 
-// renew returns a new number for one that the session has already, of the same
-// JSON type; nil for another.
+// renew returns a new number, of the same JSON type, in place of a number that the session
+// has already; nil for another number.
 func (n numbers) renew(dir transport.Direction, raw []byte) json.RawMessage {
 	key := idOf(dir, raw)
 	if raw == nil || !n.old[key] {
@@ -182,16 +182,16 @@ func (n numbers) renew(dir transport.Direction, raw []byte) json.RawMessage {
 	return fresh
 }
 
-// enclose puts frames that were said in a session into HTTP exchanges of their own, as
-// a recording over HTTP has them: each frame of the client in one, the server's in that
-// of the request that they answer, or report on, or else of the last request.
+// enclose puts the frames of a session into HTTP exchanges of their own, as a recording over
+// HTTP has them: each frame of the client in one, and each frame of the server in the
+// exchange of the request that it answers or reports on, or else of the last request.
 func (x *exchanges) enclose(added []store.Event, session string) (all []store.Event) {
 	var last uint64
 	for _, ex := range x.order {
 		last = max(last, ex.number)
 	}
 	streams := streamsOf(added, last)
-	left := map[uint64]int{} // frames of the server
+	left := map[uint64]int{} // frames of the server to come
 	for i, e := range added {
 		if e.Dir == transport.ServerToClient {
 			left[streams[i]]++
@@ -236,17 +236,7 @@ func (x *exchanges) enclose(added []store.Event, session string) (all []store.Ev
 	return all
 }
 
-// lastSession returns the session id that was used last; "": none is.
-func (x *exchanges) lastSession() (id string) {
-	for _, ex := range x.order {
-		if ex.session != "" {
-			id = ex.session
-		}
-	}
-	return id
-}
-
-// streamsOf numbers the exchanges of frames.
+// streamsOf returns the number of each frame's exchange, from last on.
 func streamsOf(frames []store.Event, last uint64) (streams []uint64) {
 	requests, tokens := map[mcp.Key]uint64{}, map[mcp.Key]uint64{}
 	latest := last

@@ -33,7 +33,7 @@ PATCH /mcp s | | 501 |
 DELETE /mcp s | | 200 |
 POST /mcp s | {"jsonrpc":"2.0","id":5,"method":"ping"} | 409 |`
 
-func refusalsOf(t *testing.T, text string) (*refusals, []store.Event) {
+func rejectionsOf(t *testing.T, text string) (*rejections, []store.Event) {
 	t.Helper()
 	var events []store.Event
 	add := func(e store.Event) {
@@ -66,7 +66,7 @@ func refusalsOf(t *testing.T, text string) (*refusals, []store.Event) {
 			add(store.Event{Kind: store.Frame, Dir: transport.ServerToClient, Stream: stream, Payload: []byte(part[3])})
 		}
 	}
-	return newRefusals(match.Rules{}, exchangesOf(events)), events
+	return newRejections(match.Rules{}, exchangesOf(events)), events
 }
 
 // asking reads a method, a path, a session, and headers over those of a client of MCP.
@@ -83,7 +83,7 @@ func asking(text string) (method, path, session string, h http.Header) {
 // What is asked as something that was refused is refused so; all else is for whom it
 // is meant.
 func TestRefusals(t *testing.T) {
-	r, events := refusalsOf(t, refused)
+	r, events := rejectionsOf(t, refused)
 	for _, c := range []struct {
 		asks, body string
 		status     int // 0: it is not refused
@@ -141,7 +141,7 @@ GET /mcp - | | 400 |`,
 POST /mcp s | {"jsonrpc":"2.0","id":1,"method":"tools/call"} | 200 | {"jsonrpc":"2.0","id":1,"result":{}}
 POST /mcp s | {"jsonrpc":"2.0","id":2,"method":"tools/call"} | 404 |`,
 	} {
-		if r, _ := refusalsOf(t, text); len(r.list) != 0 {
+		if r, _ := rejectionsOf(t, text); len(r.list) != 0 {
 			t.Errorf("%s: %d refusals: %+v", name, len(r.list), r.list[0].form)
 		}
 	}

@@ -17,33 +17,50 @@ import (
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
-// refusals are the recorded HTTP requests that the server refused for their form and not for
-// their message: without a session id or with one that it never gave or that was deleted,
-// with an Accept, a content type or a protocol version that it does not take, elsewhere than
-// at the endpoint, by another method. No request of that form had any other answer. They
-// belong to no session: every live request of the same form gets the same answer, and those
-// with the same message take theirs from one queue in recorded order. None is waited for.
-type refusals struct {
+// rejections are the recorded HTTP requests that the server refused for their form and not
+// for their message: without a session id, or with an id that it never gave or had deleted;
+// with an Accept, a content type or a protocol version that it does not take; elsewhere than
+// at the endpoint; by another method. No request of that form had any other answer.
+//
+// They belong to no session: every live request of the same form gets the same answer, and
+// requests with the same message take their answers from one queue in recorded order. No
+// player waits for them.
+type rejections struct {
 	rules    match.Rules
-	paths    map[string]bool // recorded beside the endpoint's
-	versions map[string]bool // that were refused
+	paths    map[string]bool // recorded paths beside the endpoint's
+	versions map[string]bool // protocol versions that were refused
 	stateful bool            // sessions have ids
 
 	mu   sync.Mutex
-	list []*refusal
+	list []*rejection
 }
 
-// refusal is one of them.
-type refusal struct {
+// rejection is a request that was refused for its form.
+type rejection struct {
 	form     requestForm
 	message  string
 	exchange *exchange
-	asked    int // of the requests that it answered, the last
+	asked    int // number of the last request that it answered, from 1
 }
 
-// newRefusals finds the refusals of a recording.
-func newRefusals(rules match.Rules, x *exchanges) *refusals {
-	r := &refusals{rules: rules, paths: map[string]bool{}, versions: map[string]bool{}, stateful: x.hasSessions()}
+// requestForm is the part of an HTTP request, besides its message, for which a server may
+// refuse it. A part that is as the specification has it is left out: two clients that both
+// ask as they should have the same form.
+type requestForm struct {
+	method  string
+	session streamable.SessionState
+	path    string // if it is not the endpoint's
+	lost    bool   // goes on after an event that was never given
+	accept  string // if a form is missing in which the answer may come: the forms that are accepted
+	content string // of a body that is not called JSON
+	broken  bool   // the body is not JSON
+	version string // if it is not the session's
+	routing string // headers that contradict the message
+}
+
+// newRejections finds the rejections of a recording.
+func newRejections(rules match.Rules, x *exchanges) *rejections {
+	r := &rejections{rules: rules, paths: map[string]bool{}, versions: map[string]bool{}, stateful: x.hasSessions()}
 	if x.legacy {
 		return r
 	}
@@ -59,56 +76,58 @@ func newRefusals(rules match.Rules, x *exchanges) *refusals {
 	}
 	forms, taken := make([]requestForm, len(x.order)), map[requestForm]bool{}
 	for i, ex := range x.order {
-		s := requestForm{method: ex.method, session: ex.named, lost: ex.lost, routing: ex.misrouted, broken: ex.broken}
-		forms[i] = r.see(s, pathOf(ex.path), ex.begins, ex.request)
-		taken[forms[i]] = taken[forms[i]] || ex.isTaken()
+		form := requestForm{method: ex.method, session: ex.named, lost: ex.lost, routing: ex.misrouted, broken: ex.broken}
+		forms[i] = r.complete(form, pathOf(ex.path), ex.begins, ex.request)
+		switch ex.method { // MCP's own; the server takes in no other
+		case http.MethodGet:
+			taken[forms[i]] = taken[forms[i]] || ex.streams && !ex.lost
+		case http.MethodPost, http.MethodDelete:
+			taken[forms[i]] = taken[forms[i]] || ex.status < 400
+		}
 	}
 	for i, ex := range x.order {
-		if s := forms[i]; ex.status != 0 && !s.isRegular() && !taken[s] && !(ex.streams && ex.messages > 0) {
-			r.list = append(r.list, &refusal{form: s, message: r.message(s, ex.asked), exchange: ex})
+		if form := forms[i]; ex.status != 0 && !form.isRegular() && !taken[form] && !(ex.streams && ex.messages > 0) {
+			r.list = append(r.list, &rejection{form: form, message: r.message(form, ex.asked), exchange: ex})
 		}
 	}
 	return r
 }
 
-// isTaken reports whether the server took the request in. The methods that MCP does
-// not use ask for nothing that it could take.
-func (ex *exchange) isTaken() bool {
-	switch ex.method {
-	case http.MethodGet:
-		return ex.streams && !ex.lost
-	case http.MethodPost, http.MethodDelete:
-		return ex.status < 400
+// isRegular reports whether a client of MCP makes such requests.
+func (f requestForm) isRegular() bool {
+	switch f.method {
+	case http.MethodPost, http.MethodGet, http.MethodDelete:
+		return f == requestForm{method: f.method}
 	}
 	return false
 }
 
-// see completes a form.
-func (r *refusals) see(s requestForm, path string, begins bool, h http.Header) requestForm {
-	if s.session == streamable.SessionNone && (!r.stateful || begins) {
-		s.session = streamable.SessionOpen // it need not name one
+// complete adds to a form the parts that its path and its headers tell.
+func (r *rejections) complete(form requestForm, path string, begins bool, h http.Header) requestForm {
+	if form.session == streamable.SessionNone && (!r.stateful || begins) {
+		form.session = streamable.SessionOpen // it need not name one
 	}
 	if r.paths[path] {
-		s.path = path
+		form.path = path
 	}
-	if version := h.Get(mcp.HeaderProtocolVersion); r.versions[version] && s.session == streamable.SessionOpen {
-		s.version = version
+	if version := h.Get(mcp.HeaderProtocolVersion); r.versions[version] && form.session == streamable.SessionOpen {
+		form.version = version
 	}
-	switch s.method {
+	switch form.method {
 	case http.MethodPost:
-		s.accept = formsOf(h, mcp.MediaJSON, mcp.MediaEventStream)
+		form.accept = formsOf(h, mcp.MediaJSON, mcp.MediaEventStream)
 		if kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind != mcp.MediaJSON {
-			s.content = strings.ToLower(h.Get("Content-Type")) + " "
+			form.content = strings.ToLower(h.Get("Content-Type")) + " "
 		}
 	case http.MethodGet:
-		s.accept = formsOf(h, mcp.MediaEventStream)
+		form.accept = formsOf(h, mcp.MediaEventStream)
 	}
-	return s
+	return form
 }
 
-// message is what a POST says, in the form by which requests are compared.
-func (r *refusals) message(s requestForm, body []byte) string {
-	if s.method != http.MethodPost {
+// message returns the message of a POST in the spelling by which requests are compared.
+func (r *rejections) message(form requestForm, body []byte) string {
+	if form.method != http.MethodPost {
 		return ""
 	}
 	var keys []byte
@@ -126,14 +145,15 @@ func (r *refusals) message(s requestForm, body []byte) string {
 	return string(keys)
 }
 
-// screen answers a live request as the recorded one of its form was.
-func (r *refusals) screen(a streamable.Attempt) (answer streamable.Answer, answered bool) {
+// screen answers a live request as the recorded request of its form was answered.
+func (r *rejections) screen(a streamable.Attempt) (answer streamable.Answer, answered bool) {
 	if len(r.list) == 0 {
 		return answer, false
 	}
 	begins, broken, misrouted := readBody(a.Header, a.Body)
-	s := r.see(requestForm{method: a.Method, session: a.Session, lost: a.Lost, broken: broken, routing: misrouted}, a.URL.Path, begins, a.Header)
-	found := r.take(s, r.message(s, a.Body))
+	form := requestForm{method: a.Method, session: a.Session, lost: a.Lost, broken: broken, routing: misrouted}
+	form = r.complete(form, a.URL.Path, begins, a.Header)
+	found := r.take(form, r.message(form, a.Body))
 	if found == nil {
 		return answer, false
 	}
@@ -145,16 +165,16 @@ func (r *refusals) screen(a streamable.Attempt) (answer streamable.Answer, answe
 	return answer, true
 }
 
-// take returns the refusal for a request: one of the same message if there is any, the first
-// unused one, or else the one that was used last.
-func (r *refusals) take(s requestForm, message string) *refusal {
+// take returns the rejection for a request: one with the same message if there is any, the
+// first unused one, or else the one that was used last.
+func (r *rejections) take(form requestForm, message string) *rejection {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	latest := 0
 	for _, f := range r.list {
 		latest = max(latest, f.asked)
 	}
-	rank := func(f *refusal) int {
+	rank := func(f *rejection) int {
 		n := f.asked
 		if n == 0 {
 			n = latest + 1
@@ -164,9 +184,9 @@ func (r *refusals) take(s requestForm, message string) *refusal {
 		}
 		return n
 	}
-	var found *refusal
+	var found *rejection
 	for _, f := range r.list {
-		fits := f.form == s && (f.message == message || s.method == http.MethodPost)
+		fits := f.form == form && (f.message == message || form.method == http.MethodPost)
 		if fits && (found == nil || rank(f) > rank(found)) {
 			found = f
 		}
@@ -177,68 +197,42 @@ func (r *refusals) take(s requestForm, message string) *refusal {
 	return found
 }
 
-// byNumber returns the refusals by their exchanges.
-func (r *refusals) byNumber() map[uint64]*refusal {
-	of := map[uint64]*refusal{}
+// byNumber returns the rejections by the numbers of their exchanges.
+func (r *rejections) byNumber() map[uint64]*rejection {
+	m := map[uint64]*rejection{}
 	for _, f := range r.list {
-		of[f.exchange.number] = f
+		m[f.exchange.number] = f
 	}
-	return of
+	return m
 }
 
-// spared are the events without those of the refusals.
-func (r *refusals) spared(events []store.Event) []store.Event {
-	if len(r.list) == 0 {
-		return events
-	}
-	of := r.byNumber()
+// spared returns the events without those of the rejections.
+func (r *rejections) spared(events []store.Event) []store.Event {
+	rejected := r.byNumber()
 	return slices.DeleteFunc(slices.Clone(events), func(e store.Event) bool {
-		return of[e.Stream] != nil && (e.Kind == store.Frame || e.Kind == store.HTTP)
+		return rejected[e.Stream] != nil && (e.Kind == store.Frame || e.Kind == store.HTTP)
 	})
 }
 
-// saidTo returns the server's answer to the recorded request as an answer to a live request:
-// with the live id where the answer has the recorded id.
+// saidTo returns the server's answer to the recorded request as an answer to a live one: with
+// the live id where the answer has the recorded id.
 func (ex *exchange) saidTo(live []byte) []byte {
-	id := func(b []byte) []byte {
+	idOf := func(b []byte) []byte {
 		if messages := timeline.MessagesOf(transport.Frame{Bytes: b}); len(messages) == 1 {
 			return messages[0].ID
 		}
 		return nil
 	}
-	if own, new := id(ex.asked), id(live); own != nil && new != nil && bytes.Equal(own, id(ex.said)) {
-		if said, ok := match.Splice(ex.said, new, "id"); ok {
+	recorded, id := idOf(ex.asked), idOf(live)
+	if recorded != nil && id != nil && bytes.Equal(recorded, idOf(ex.said)) {
+		if said, ok := match.Splice(ex.said, id, "id"); ok {
 			return said
 		}
 	}
 	return ex.said
 }
 
-// requestForm is everything besides its message for which a server may refuse an HTTP
-// request. What is as the specification has it is left out: two clients that both ask as
-// they should have the same.
-type requestForm struct {
-	method  string
-	session streamable.SessionState
-	path    string // where it is not the endpoint's
-	lost    bool   // goes on after an event that was never given
-	accept  string // where a form is missing in which the answer may come: those there are
-	content string // of a body that is called something else than JSON
-	broken  bool   // a body that is none
-	version string // where it is not the session's
-	routing string // headers that say otherwise than the message
-}
-
-// isRegular reports whether a client of MCP makes such requests.
-func (s requestForm) isRegular() bool {
-	switch s.method {
-	case http.MethodPost, http.MethodGet, http.MethodDelete:
-		return s == requestForm{method: s.method}
-	}
-	return false
-}
-
-// formsOf returns which of the wanted forms a request accepts; "": all.
+// formsOf names the wanted media types that a request accepts; "": all.
 func formsOf(h http.Header, wanted ...string) string {
 	accepted := h.Values("Accept")
 	var have []string
@@ -261,24 +255,20 @@ func formsOf(h http.Header, wanted ...string) string {
 }
 
 // readBody reports whether a client's body begins a session, whether it is not JSON, and
-// which headers contradict it.
+// which headers contradict the message in it.
 func readBody(h http.Header, body []byte) (begins, broken bool, misrouted string) {
 	messages, err := transport.Frame{Bytes: body}.Messages()
 	begins = slices.ContainsFunc(messages, func(m transport.Message) bool {
 		return m.Method == mcp.MethodInitialize || m.Method == mcp.MethodDiscover
 	})
-	return begins, err != nil && len(body) > 0, misroutedBy(h, messages)
-}
-
-// misroutedBy returns the headers that are not those by which the message is routed.
-func misroutedBy(h http.Header, messages []transport.Message) string {
+	broken = err != nil && len(body) > 0
 	if len(messages) != 1 || messages[0].Method == "" {
-		return ""
+		return begins, broken, ""
 	}
 	want := http.Header{}
 	streamable.Route(want, messages[0], "")
 	if want.Get(mcp.HeaderMethod) == "" {
-		return "" // of a revision without them
+		return begins, broken, "" // of a revision without routing headers
 	}
 	var wrong []string
 	for _, name := range []string{mcp.HeaderProtocolVersion, mcp.HeaderMethod, mcp.HeaderName} {
@@ -286,7 +276,7 @@ func misroutedBy(h http.Header, messages []transport.Message) string {
 			wrong = append(wrong, name+" "+h.Get(name))
 		}
 	}
-	return strings.Join(wrong, ", ")
+	return begins, broken, strings.Join(wrong, ", ")
 }
 
 // pathOf returns the path of a request target without its query.
