@@ -116,10 +116,6 @@ type callKey struct {
 	key mcp.Key
 }
 
-func newCallTable() callTable {
-	return callTable{byID: map[callKey][]*call{}, byToken: map[callKey]*call{}}
-}
-
 func (t *callTable) add(c *call) {
 	if c.token != "" {
 		t.byToken[callKey{c.dir, c.token}] = c
@@ -128,19 +124,22 @@ func (t *callTable) add(c *call) {
 	t.byID[key] = append(t.byID[key], c)
 }
 
-func (t *callTable) remove(c *call) {
+// remove reports whether the call was in the table.
+func (t *callTable) remove(c *call) bool {
 	key := callKey{c.dir, c.id}
-	open := slices.DeleteFunc(t.byID[key], func(other *call) bool { return other == c })
-	t.byID[key] = open
-	if len(open) == 0 {
+	i := slices.Index(t.byID[key], c)
+	if i < 0 {
+		return false
+	}
+	t.byID[key] = slices.Delete(t.byID[key], i, i+1)
+	if len(t.byID[key]) == 0 {
 		delete(t.byID, key)
 	}
 	if token := (callKey{c.dir, c.token}); t.byToken[token] == c {
 		delete(t.byToken, token)
 	}
+	return true
 }
-
-func (t *callTable) has(c *call) bool { return slices.Contains(t.byID[callKey{c.dir, c.id}], c) }
 
 // withID lists the calls of a direction with an id.
 func (t *callTable) withID(dir transport.Direction, id json.RawMessage) []*call {
@@ -198,11 +197,6 @@ func (t *callTable) firstAfter(dir transport.Direction, seq uint64) (first *call
 	return first
 }
 
-func (t *callTable) clear() {
-	clear(t.byID)
-	clear(t.byToken)
-}
-
 // onRequest opens a call.
 func (f *Fold) onRequest(e store.Event, s *scope, m *transport.Message) {
 	target, _ := timeline.Target(*m)
@@ -212,7 +206,11 @@ func (f *Fold) onRequest(e store.Event, s *scope, m *transport.Message) {
 		token: mcp.KeyOf(m.ProgressToken()),
 	}
 	if c.dir == transport.ClientToServer {
-		f.outcome.onRequest(c)
+		if c.method == mcp.MethodListen {
+			f.outcome.listens = true
+		} else {
+			f.outcome.asked++
+		}
 		if closed := f.exchanges.closedByClient(); closed != 0 {
 			c.ending = fmt.Sprintf("the client had closed the stream that the answer was to come on (#%d)", closed)
 			c.ended = moment{e.Seq, e.At}
@@ -258,7 +256,7 @@ func (f *Fold) onResponse(e store.Event, s *scope, m *transport.Message) (method
 			}
 		})
 	}
-	f.gate.onResponse(f.reporter, c, e.Seq, took)
+	f.gate.judgeDuration(f.reporter, c, e.Seq, took, true)
 	if c.dir == transport.ClientToServer {
 		f.outcome.onResponse(c, m, took)
 		f.silence.onResponse(e, c, f.traffic.notices[e.Dir]-c.notices)
@@ -289,7 +287,7 @@ func (f *Fold) onCancellation(e store.Event, c *call, m *transport.Message) {
 	c.cancelled = moment{e.Seq, e.At}
 	_ = json.Unmarshal(transport.Member(m.Params, "reason"), &c.reason) // a reason that is no string stays ""
 	waited := e.At - c.at
-	f.gate.onWait(f.reporter, c, e.Seq, waited)
+	f.gate.judgeDuration(f.reporter, c, e.Seq, waited, false)
 	if c.timedOut || c.method == mcp.MethodListen || !timeoutWords().MatchString(c.reason) {
 		return
 	}
@@ -337,8 +335,7 @@ func (f *Fold) onSessionlessCancellation(e store.Event, p order.Parsed) {
 func (f *Fold) onRefusal(e store.Event, x *exchange, status int) {
 	x.undo(fmt.Sprintf("HTTP status %d (#%d) refused it", status, e.Seq))
 	for _, c := range x.calls {
-		if c.scope.calls.has(c) {
-			c.scope.calls.remove(c)
+		if c.scope.calls.remove(c) {
 			f.tallies.addAnswered(c, e.At-c.at, 0, true)
 			isUnknownMethod := status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed
 			f.outcome.onFailure(c, fmt.Sprintf("HTTP status %d", status), isUnknownMethod)

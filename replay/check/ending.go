@@ -157,14 +157,6 @@ type failureKind struct {
 	count uint64
 }
 
-func (o *outcome) onRequest(c *call) {
-	if c.method == mcp.MethodListen {
-		o.listens = true
-		return
-	}
-	o.asked++
-}
-
 // onResponse counts the response to a call of the client.
 func (o *outcome) onResponse(c *call, m *transport.Message, took time.Duration) {
 	if c.method != mcp.MethodInitialize && c.method != mcp.MethodListen {

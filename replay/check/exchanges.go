@@ -61,7 +61,9 @@ type scope struct {
 	isSession bool
 }
 
-func newScope() *scope { return &scope{rules: order.New(""), calls: newCallTable()} }
+func newScope() *scope {
+	return &scope{rules: order.New(""), calls: callTable{map[callKey][]*call{}, map[callKey]*call{}}}
+}
 
 // beginning says whether the recording has the beginning of a session.
 type beginning uint8
@@ -244,17 +246,6 @@ func (h *exchanges) scopeOf(e store.Event, x *exchange, p order.Parsed) *scope {
 	return x.own
 }
 
-// named returns the scope of a session that a request names. The first such session may
-// be one whose beginning was recorded without its id.
-func (h *exchanges) named(id string) *scope {
-	if h.byID[id] == nil && len(h.byID) == 0 {
-		h.byID[id] = h.current
-	} else if h.byID[id] == nil {
-		h.addSession(id, newScope())
-	}
-	return h.byID[id]
-}
-
 func (h *exchanges) addSession(id string, s *scope) {
 	s.isSession = true
 	h.sessions = append(h.sessions, s)
@@ -317,8 +308,13 @@ func (h *exchanges) onRequest(e store.Event, info store.HTTPInfo) *exchange {
 	x.headers = info.Header
 	x.revision = firstHeader(info.Header, mcp.HeaderProtocolVersion)
 	x.sessionID = firstHeader(info.Header, mcp.HeaderSessionID)
-	if x.sessionID != "" {
-		x.session = h.named(x.sessionID)
+	if id := x.sessionID; id != "" {
+		if h.byID[id] == nil && len(h.byID) == 0 { // a session whose beginning was recorded without its id
+			h.byID[id] = h.current
+		} else if h.byID[id] == nil {
+			h.addSession(id, newScope())
+		}
+		x.session = h.byID[id]
 		if x.method == http.MethodDelete {
 			x.session.deleted = x.requested
 		}
@@ -370,18 +366,13 @@ func (h *exchanges) onHead(e store.Event, info store.HTTPInfo) (x *exchange, rep
 }
 
 // onServerSentEvent notes an event of a stream.
-func (h *exchanges) onServerSentEvent(e store.Event, sse *store.SSEInfo) *exchange {
-	x := h.onResponsePart(e, "an event")
-	if sse == nil {
-		return x
-	}
+func (h *exchanges) onServerSentEvent(e store.Event, x *exchange, sse *store.SSEInfo) {
 	x.resumable = x.resumable || sse.ID != "" || sse.Retry != ""
 	if sse.Event == "endpoint" {
 		h.isSSE = true
 		h.answersOn = e.Stream
 		x.sseAnswers = true
 	}
-	return x
 }
 
 // onFrame notes a frame, and is rule U3 of it.

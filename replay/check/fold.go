@@ -57,8 +57,9 @@ func New(gate Gate, emit func(Finding)) *Fold {
 	r := &reporter{emit: emit, counts: map[order.Severity]int{}}
 	h := newExchanges(r)
 	return &Fold{
-		reporter: r, gate: gate, exchanges: h, resumption: newResumption(h),
-		retries: newRetries(r), tools: newToolHistory(r, gate.Baseline), tallies: tallies{},
+		reporter: r, gate: gate, exchanges: h, tallies: tallies{}, retries: newRetries(r),
+		resumption: resumption{h, newRecent[uint64, position](maxEvents)},
+		tools:      toolHistory{reporter: r, baseline: gate.Baseline, seen: map[string]toolDefinition{}, compared: map[string]string{}},
 	}
 }
 
@@ -113,7 +114,12 @@ func (f *Fold) Apply(e store.Event) error {
 	case store.Delivered:
 		info, err := store.DecodePayload[store.DeliveredInfo](e)
 		if err == nil {
-			f.onDelivered(e, info.Upto)
+			f.inFlight.onDelivered(e, info.Upto)
+			if info.Upto >= e.Seq {
+				f.report(takenWritten, e.Dir, "", []uint64{e.Seq}, "the %s took #%d, which stands behind it", e.Dir.Receiver(), info.Upto)
+			} else if x := f.exchanges.all[e.Stream]; x != nil {
+				x.lanes[dir].onDelivered(f.reporter, e, info.Upto)
+			}
 		}
 		f.traffic.blocked[dir] = stall{f.now, info.Upto, info.Blocked}
 		return err
@@ -293,8 +299,12 @@ func (f *Fold) onHTTP(e store.Event, info store.HTTPInfo) {
 			x.session = nil
 		}
 	case store.HTTPEvent:
-		x := f.exchanges.onServerSentEvent(e, info.SSE)
-		f.resumption.onEvent(e, x, info.SSE)
+		x := f.exchanges.onResponsePart(e, "an event")
+		if sse := info.SSE; sse != nil {
+			f.exchanges.onServerSentEvent(e, x, sse)
+			isRepeated := sse.ID != "" && f.resumption.onEvent(e, x, sse.ID)
+			x.redelivered = isRepeated && sse.Frame == 0
+		}
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
 		f.onExchangeEnd(e, info)
 	}
@@ -303,16 +313,6 @@ func (f *Fold) onHTTP(e store.Event, info store.HTTPInfo) {
 func (f *Fold) onExchangeEnd(e store.Event, info store.HTTPInfo) {
 	if ended := f.exchanges.onEnd(e, info); ended != nil {
 		f.endScope(ended)
-	}
-}
-
-// onDelivered is rules U1 and U2.
-func (f *Fold) onDelivered(e store.Event, upto uint64) {
-	f.inFlight.onDelivered(e, upto)
-	if upto >= e.Seq {
-		f.report(takenWritten, e.Dir, "", []uint64{e.Seq}, "the %s took #%d, which stands behind it", e.Dir.Receiver(), upto)
-	} else if x := f.exchanges.all[e.Stream]; x != nil {
-		x.lanes[index(e.Dir)].onDelivered(f.reporter, e, upto)
 	}
 }
 
@@ -355,7 +355,9 @@ func (f *Fold) Close() Summary {
 		f.outcome.judge(f.reporter, f.frames, f.now.seq)
 	}
 	f.silence.judge(f.reporter, revision)
-	f.gate.close(f.reporter, f.now.seq)
+	for _, tool := range f.gate.Expect {
+		f.report(expectedTool, transport.ClientToServer, "", []uint64{f.now.seq}, "the client never called the tool %s", quote(tool))
+	}
 	f.tools.close()
 	exit := ""
 	if f.ending.exited.seq != 0 {

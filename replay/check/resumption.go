@@ -69,9 +69,8 @@ type eventStream struct {
 	events uint64 // events with an id
 }
 
-func newResumption(h *exchanges) resumption {
-	return resumption{h, newRecent[uint64, position](1 << 17)}
-}
+// maxEvents is how many events with an id are remembered.
+const maxEvents = 1 << 17
 
 // hasResumption reports whether a revision has streams that are resumed.
 func hasResumption(revision string) bool {
@@ -108,16 +107,8 @@ func (r *resumption) onRequest(e store.Event, x *exchange) {
 	}
 }
 
-// onEvent judges a server-sent event, and notes whether it redelivers the frame behind it.
-func (r *resumption) onEvent(e store.Event, x *exchange, sse *store.SSEInfo) {
-	if sse == nil {
-		return
-	}
-	x.redelivered = sse.ID != "" && r.wasSent(e, x, sse.ID) && sse.Frame == 0
-}
-
-// wasSent notes an event with an id. It reports whether a resumed stream has it again.
-func (r *resumption) wasSent(e store.Event, x *exchange, id string) bool {
+// onEvent judges an event with an id. It reports whether a resumed stream has it again.
+func (r *resumption) onEvent(e store.Event, x *exchange, id string) bool {
 	key := eventKey(x.sessionID, id)
 	before, known := r.sent.get(key)
 	if !known {

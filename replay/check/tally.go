@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"maps"
 	"math/bits"
 	"slices"
@@ -49,34 +50,18 @@ func (g *Gate) onRequest(r *reporter, c *call) {
 	}
 }
 
-// onResponse is rule G1 of a call that was answered.
-func (g *Gate) onResponse(r *reporter, c *call, seq uint64, took time.Duration) {
-	if g.isFirstExcess(c, took) {
-		r.report(withinLimit, transport.ServerToClient, "", []uint64{seq, c.seq}, "%v took %v, more than %v", c, phrase.Brief(took), g.MaxDuration)
-	}
-}
-
-// onWait is rule G1 of a call that was cancelled or has no answer.
-func (g *Gate) onWait(r *reporter, c *call, seq uint64, waited time.Duration) {
-	if g.isFirstExcess(c, waited) {
-		r.report(withinLimit, transport.ServerToClient, "", []uint64{seq, c.seq}, "%v waited %v without an answer, more than %v", c, phrase.Brief(waited), g.MaxDuration)
-	}
-}
-
-// isFirstExcess reports whether a call takes too long, once for each.
-func (g *Gate) isFirstExcess(c *call, took time.Duration) bool {
+// judgeDuration is rule G1, once for each call. It was answered, or had waited until it was
+// cancelled or the recording ended.
+func (g *Gate) judgeDuration(r *reporter, c *call, seq uint64, took time.Duration, answered bool) {
 	if g.MaxDuration == 0 || took <= g.MaxDuration || c.overLimit || c.dir != transport.ClientToServer || c.method == mcp.MethodListen {
-		return false
+		return
 	}
 	c.overLimit = true
-	return true
-}
-
-// close is rule G2.
-func (g *Gate) close(r *reporter, seq uint64) {
-	for _, tool := range g.Expect {
-		r.report(expectedTool, transport.ClientToServer, "", []uint64{seq}, "the client never called the tool %s", quote(tool))
+	said := fmt.Sprintf("waited %v without an answer", phrase.Brief(took))
+	if answered {
+		said = fmt.Sprintf("took %v", phrase.Brief(took))
 	}
+	r.report(withinLimit, transport.ServerToClient, "", []uint64{seq, c.seq}, "%v %s, more than %v", c, said, g.MaxDuration)
 }
 
 // Tally sums up all calls to one tool, or of one method.
@@ -189,7 +174,12 @@ func (t *Tally) quantile(percent uint64) time.Duration {
 			rank -= count
 			continue
 		}
-		return min(longest(n), t.Max)
+		longest := time.Duration(n) // of the step
+		if n >= 2*stepsPerDoubling {
+			shift := n/stepsPerDoubling - 1
+			longest = time.Duration((uint64(n-shift*stepsPerDoubling)+1)<<shift - 1)
+		}
+		return min(longest, t.Max)
 	}
 	return t.Max
 }
@@ -206,13 +196,4 @@ func step(d time.Duration) int {
 	}
 	shift := bits.Len64(n) - bits.Len64(stepsPerDoubling)
 	return shift*stepsPerDoubling + int(n>>shift)
-}
-
-// longest returns the longest duration of a step.
-func longest(n int) time.Duration {
-	if n < 2*stepsPerDoubling {
-		return time.Duration(n)
-	}
-	shift := n/stepsPerDoubling - 1
-	return time.Duration((uint64(n-shift*stepsPerDoubling)+1)<<shift - 1)
 }

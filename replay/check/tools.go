@@ -126,10 +126,6 @@ type toolDefinition struct {
 	params  []headerParam
 }
 
-func newToolHistory(r *reporter, baseline *Baseline) toolHistory {
-	return toolHistory{reporter: r, baseline: baseline, seen: map[string]toolDefinition{}, compared: map[string]string{}}
-}
-
 // maxTools is how many tools are compared; a list may be of any length.
 const maxTools = 10_000
 

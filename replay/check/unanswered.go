@@ -114,7 +114,7 @@ func (f *Fold) endScope(s *scope) {
 		} else {
 			tally.Open++
 		}
-		f.gate.onWait(f.reporter, c, until.seq, waited)
+		f.gate.judgeDuration(f.reporter, c, until.seq, waited, false)
 		if c.timedOut {
 			continue
 		}
@@ -138,7 +138,8 @@ func (f *Fold) endScope(s *scope) {
 		}
 		f.report(unanswered, fault, d.revision, []uint64{c.seq, until.seq}, "%s: %s", head, strings.Join(facts, "; "))
 	}
-	s.calls.clear()
+	clear(s.calls.byID)
+	clear(s.calls.byToken)
 }
 
 // firstAfter returns the first open call of a direction behind an event that needs an
