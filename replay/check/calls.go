@@ -58,10 +58,10 @@ type call struct {
 	seq     uint64
 	at      time.Duration
 	bytes   int
-	token   mcp.Key // of its progress; "" if it asks for none
-	notices int     // notifications of the other end before it
+	token   mcp.Key // of its progress; "": it asks for none
+	notices int     // the other end's notifications before the call
 
-	capabilities string // that its client declared in it; "" if it names none
+	capabilities string // the client's, from the request; "": not named
 	progress     moment // the latest
 	cancelled    moment
 	reason       string // of the cancellation
@@ -86,13 +86,12 @@ func (c *call) String() string {
 // needsNoAnswer reports whether a call may stay open.
 func (c *call) needsNoAnswer() bool { return c.cancelled.seq != 0 || c.method == mcp.MethodListen }
 
-// waitsForPerson reports whether a person or a model answers a call, however long that
-// takes.
+// waitsForPerson reports whether a person or a model answers a call, which may take any time.
 func (c *call) waitsForPerson() bool {
 	return c.method == mcp.MethodElicit || c.method == mcp.MethodCreateMessage
 }
 
-// endExchange notes that no answer can come any more, unless an end before said so.
+// endExchange notes the end of the call's exchange, unless an earlier end is noted.
 func (c *call) endExchange(info store.HTTPInfo, at moment) {
 	if c.ending == "" {
 		c.ending = httpEnding(info, at.seq)
@@ -103,8 +102,8 @@ func (c *call) endExchange(info store.HTTPInfo, at moment) {
 }
 
 // callTable holds the requests of a scope without an answer: by direction and id, and by
-// direction and progress token. Ids are compared by value. A peer should not have two open
-// requests with one id; if it has, they are in their order.
+// direction and progress token. Ids are compared by value. Two open requests with the same
+// id, which a peer should not have, stay in order.
 type callTable struct {
 	byID    map[callKey][]*call
 	byToken map[callKey]*call
@@ -146,9 +145,9 @@ func (t *callTable) withID(dir transport.Direction, id json.RawMessage) []*call 
 	return t.byID[callKey{dir, mcp.KeyOf(id)}]
 }
 
-// withToken returns the call of a direction that progress on an exchange belongs to, or
-// nil: the latest that was sent on the exchange, else the latest that is open. asked lists
-// all requests of the exchange, answered or not.
+// withToken returns the call of a direction for progress on an exchange, or nil: the latest
+// call of the exchange with the token, else the latest open one. asked lists the requests of
+// the exchange, answered or not.
 func (t *callTable) withToken(dir transport.Direction, token json.RawMessage, asked []*call) *call {
 	key := callKey{dir, mcp.KeyOf(token)}
 	for _, c := range slices.Backward(asked) {
@@ -159,10 +158,10 @@ func (t *callTable) withToken(dir transport.Direction, token json.RawMessage, as
 	return t.byToken[key]
 }
 
-// answeredBy returns the call that a response in direction dir of an exchange answers, or
-// nil. Over HTTP it is the call of that exchange. If no request of the exchange had the id,
-// as on a resumed stream, it is the first that is open. asked lists all requests of the
-// exchange, answered or not.
+// answeredBy returns the call for a response in direction dir of an exchange, or nil. Over
+// HTTP that is the call of the same exchange. If no request of the exchange had the id, as on
+// a resumed stream, the first open call counts. asked lists the requests of the exchange,
+// answered or not.
 func (t *callTable) answeredBy(dir transport.Direction, id json.RawMessage, stream uint64, asked []*call) *call {
 	key := callKey{dir.Reverse(), mcp.KeyOf(id)}
 	open := t.byID[key]
@@ -170,12 +169,12 @@ func (t *callTable) answeredBy(dir transport.Direction, id json.RawMessage, stre
 		return open[i]
 	}
 	if len(open) == 0 || slices.ContainsFunc(asked, func(c *call) bool { return callKey{c.dir, c.id} == key }) {
-		return nil // the request of this exchange has its answer
+		return nil // answered already
 	}
 	return open[0]
 }
 
-// all lists the calls of both directions in the order of their requests.
+// all lists the calls of both directions in the order of the requests.
 func (t *callTable) all() (list []*call) {
 	for _, calls := range t.byID {
 		list = append(list, calls...)
@@ -184,8 +183,8 @@ func (t *callTable) all() (list []*call) {
 	return list
 }
 
-// firstAfter returns the first call of a direction behind an event that needs an answer;
-// nil if there is none.
+// firstAfter returns the first call of a direction behind an event, or nil; calls without
+// need of an answer do not count.
 func (t *callTable) firstAfter(dir transport.Direction, seq uint64) (first *call) {
 	for _, calls := range t.byID {
 		for _, c := range calls {
@@ -226,8 +225,8 @@ func (f *Fold) onRequest(e store.Event, s *scope, m *transport.Message) {
 	f.gate.onRequest(f.reporter, c)
 }
 
-// recordedSize returns the length of a message when it was recorded. For a masked message of
-// a batch only the masked length is known.
+// recordedSize returns the length of a message before masking. For a message of a masked
+// batch only the masked length is known.
 func recordedSize(e store.Event, m *transport.Message) int {
 	if len(bytes.TrimSpace(e.Payload)) != len(m.Raw) {
 		return len(m.Raw)
@@ -235,7 +234,7 @@ func recordedSize(e store.Event, m *transport.Message) int {
 	return len(m.Raw) + e.Size() - len(e.Payload)
 }
 
-// onResponse closes the call that a response answers, and returns its method.
+// onResponse closes the answered call and returns the call's method.
 func (f *Fold) onResponse(e store.Event, s *scope, m *transport.Message) (method string) {
 	c := s.calls.answeredBy(e.Dir, m.ID, e.Stream, f.exchanges.get(e.Stream).calls)
 	if c == nil {
@@ -273,8 +272,8 @@ func (f *Fold) onResponse(e store.Event, s *scope, m *transport.Message) (method
 	return c.method
 }
 
-// onCancellation notes that the sender of a call no longer wants its answer. A cancellation
-// because of a timeout is the trace of most hangs, and is reported at once.
+// onCancellation notes the cancellation of a call. A cancellation because of a timeout is the
+// trace of most hangs, and is reported at once.
 func (f *Fold) onCancellation(e store.Event, c *call, m *transport.Message) {
 	if e.Stream != 0 && e.Dir == transport.ClientToServer {
 		before := c.cancelled
@@ -285,7 +284,7 @@ func (f *Fold) onCancellation(e store.Event, c *call, m *transport.Message) {
 		})
 	}
 	c.cancelled = moment{e.Seq, e.At}
-	_ = json.Unmarshal(transport.Member(m.Params, "reason"), &c.reason) // a reason that is no string stays ""
+	_ = json.Unmarshal(transport.Member(m.Params, "reason"), &c.reason) // other JSON than a string leaves ""
 	waited := e.At - c.at
 	f.gate.judgeDuration(f.reporter, c, e.Seq, waited, false)
 	if c.timedOut || c.method == mcp.MethodListen || !timeoutWords().MatchString(c.reason) {
@@ -309,9 +308,8 @@ func (f *Fold) onCancellation(e store.Event, c *call, m *transport.Message) {
 		c, c.dir.Sender(), phrase.Brief(waited), c.cancelReason(), said)
 }
 
-// onSessionlessCancellation finds the call that a cancellation over HTTP without a session
-// is about. The cancellation may be another client's, so it counts only if a single open
-// request has the id.
+// onSessionlessCancellation finds the call of a cancellation over HTTP without a session.
+// Another client may have sent the cancellation: only a single open request with the id counts.
 func (f *Fold) onSessionlessCancellation(e store.Event, p order.Parsed) {
 	for i := range p.Messages {
 		m := &p.Messages[i]
@@ -347,8 +345,8 @@ func (f *Fold) onRefusal(e store.Event, x *exchange, status int) {
 // Request timed out" (TypeScript), "context deadline exceeded" (Go), "Timed out while
 // waiting for response" (Python), "Did not observe any item or terminal signal within
 // 20000ms" (Java), "TimeoutError: …" (a browser). The noun alone proves little, because a
-// person may mention a timeout too: it counts at the beginning, or behind a word that makes
-// it the cause, if only a timeout's verb follows.
+// person may mention a timeout too: the noun counts at the beginning, or behind a word for a
+// cause, if only a timeout's verb follows.
 var timeoutWords = phrase.Regexp(`(?i)\btime[ds][ -]?out\b|\bdeadline (was |has |had )?(been )?(exceeded|expired|passed)\b|did not observe any item` +
 	`|timeout(error|exception|expired)\b|\betimedout\b|(^|error |code |[:(] ?)-32001\b` +
 	`|(^|[:(] ?|\b(due to|because of|on|by|hit) )(an? |the )?(` + whatWaits + ` ){0,3}time[ -]?out([^\w ]|$| (` + whatHappened + `|after|of|error)\b)` +
@@ -359,7 +357,7 @@ const (
 	whatHappened = `(exceeded|expired|reached|elapsed|occurred|waiting|while)`
 )
 
-// errorPrefix is what SDKs put before the words of an error.
+// errorPrefix matches the prefix of an SDK before the words of an error.
 var errorPrefix = phrase.Regexp(`^(\w*Error: )?(MCP error -?\d+: )?`)
 
 // cancelReason returns the reason of a cancellation for a sentence.

@@ -11,8 +11,7 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Rules U1, U2 and U4: the steps that a frame takes. A recording that breaks U1 or U2 did
-// not happen.
+// Rules U1, U2 and U4: the steps of a frame. No real session breaks U1 or U2.
 var (
 	takenRule = newRule(order.Rule{ID: "U1", Name: "what is taken",
 		Why: `A receiver takes a frame after its sender wrote it. A recording that says otherwise was put
@@ -53,14 +52,14 @@ func index(dir transport.Direction) int {
 	return int(dir)
 }
 
-// lane is one direction of an exchange: the frames that were written on it, and taken.
+// lane is one direction of an exchange, with the frames written on it and taken from it.
 type lane struct {
 	sent    uint64 // the last frame
-	taken   uint64 // the last frame that was certainly taken
+	taken   uint64 // the last frame certainly taken
 	takenBy uint64 // the event that said so
 }
 
-// onDelivered is rules U1 and U2, of an event that says how far its receiver has read.
+// onDelivered is rules U1 and U2: the receiver has read up to a frame.
 func (l *lane) onDelivered(r *reporter, e store.Event, upto uint64) {
 	switch {
 	case upto > l.sent:
@@ -73,13 +72,13 @@ func (l *lane) onDelivered(r *reporter, e store.Event, upto uint64) {
 	}
 }
 
-// inFlight is rule U4: the progress notifications that are on their way in a session in
-// memory, which records each delivery; other sessions have a nil inFlight. Several threads
-// may write at once, and each has a frame in its hand. Progress of one token comes from one
-// thread, because it rises.
+// inFlight is rule U4: the progress notifications on the way in a session in memory, which
+// records each delivery; other sessions have a nil inFlight. Several threads may write at
+// once, each with a frame in hand. Progress of a token comes from a single thread, because the
+// numbers rise.
 type inFlight struct {
 	frames [3][]progressFrame
-	most   [3]int    // of one token at once
+	most   [3]int    // of a token at once
 	at     [3]uint64 // the frame with which there were as many
 }
 
@@ -88,8 +87,7 @@ type progressFrame struct {
 	token mcp.Key
 }
 
-// onFrame notes a frame. It follows no more than 4096 of a direction: a lane may have no
-// bound.
+// onFrame notes a frame, up to 4096 of a direction: a lane may have no bound.
 func (w *inFlight) onFrame(e store.Event, p order.Parsed) {
 	if w == nil || e.Stream != 0 || len(p.Messages) != 1 || p.Messages[0].Method != mcp.NotificationProgress || len(w.frames[e.Dir]) >= 4096 {
 		return
@@ -118,9 +116,8 @@ func (w *inFlight) onDelivered(e store.Event, upto uint64) {
 	}
 }
 
-// onNote is rule U4, if an exploration notes its token, and in it the capacity. A frame's
-// event is where its Write began, so one frame more than the capacity may wait in its
-// writer's hand.
+// onNote is rule U4, if an exploration notes a token with the capacity. A frame's event marks
+// the beginning of a Write: a frame beyond the capacity may wait in the writer's hand.
 func (w *inFlight) onNote(r *reporter, e store.Event) {
 	_, rest, found := bytes.Cut(e.Payload, []byte("token mcprec1."))
 	text, _, _ := strings.Cut(string(rest[:min(len(rest), 64)]), ".")

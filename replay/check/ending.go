@@ -51,13 +51,13 @@ closed {"frames":3}`})
 	endsWithInput = newDemand(serverStays, "a server ends when its input does", order.Note, "basic/lifecycle, Shutdown")
 )
 
-// ending is how a session on a pipe ended, as far as it has come.
+// ending is how a session on a pipe ended so far.
 type ending struct {
-	closed [3]moment // of each direction, by its sender
+	closed [3]moment // of each direction, by the sender
 	exit   store.ExitInfo
 	exited moment // of the server's process
 	gaveUp uint64 // the event at which the recorder no longer read the server
-	sealed bool   // the recording came to its end
+	sealed bool   // the recording is complete
 }
 
 // isOpen reports whether no event ends the session.
@@ -65,8 +65,8 @@ func (n *ending) isOpen() bool {
 	return !n.sealed && n.exited.seq == 0 && n.closed == [3]moment{}
 }
 
-// first returns the end that left first and where, the client as ClientToServer; no
-// direction if neither left. A client may also end its server by a signal.
+// first returns the end to leave first and where, the client as ClientToServer; no direction
+// if neither left. A client may also end the server by a signal.
 func (n *ending) first() (end transport.Direction, at moment) {
 	client, server := n.closed[transport.ClientToServer], n.closed[transport.ServerToClient]
 	if exited := n.exited; server.seq == 0 || exited.seq != 0 && exited.seq < server.seq {
@@ -83,14 +83,14 @@ func (n *ending) first() (end transport.Direction, at moment) {
 	return transport.ServerToClient, server
 }
 
-// askedToEnd reports whether the server ended by SIGHUP, SIGINT or SIGTERM, or with the
-// status that a shell gives to a process that did.
+// askedToEnd reports whether the server ended by SIGHUP, SIGINT or SIGTERM, or with a
+// shell's status for these.
 func (n *ending) askedToEnd() bool {
 	return slices.Contains([]string{"hangup", "interrupt", "terminated"}, n.exit.Signal) ||
 		n.exit.Signal == "" && slices.Contains([]int{128 + 1, 128 + 2, 128 + 15}, n.exit.Code)
 }
 
-// firstToLeave describes the end that left first; "" if neither left.
+// firstToLeave describes the end to leave first; "" if neither left.
 func (n *ending) firstToLeave() string {
 	switch end, at := n.first(); {
 	case end == transport.ServerToClient && n.exited.seq != 0:
@@ -105,12 +105,10 @@ func (n *ending) firstToLeave() string {
 	return ""
 }
 
-// outlivesFor is how long a server may go on without a word when its input has ended.
+// outlivesFor is how long a server may go on without a word after the end of the input.
 const outlivesFor = time.Second
 
-// judgeServer is rules E12 and E15, and E13 of a server that did not start, at the end of a
-// session. lastWord is the last frame of the server. judgeServer reports whether the server
-// started.
+// judgeServer is rules E12 and E15, and E13 for the start of the server, at the end of a
 func (n *ending) judgeServer(r *reporter, revision string, lastWord moment) (started bool) {
 	if n.exited.seq == 0 {
 		return true
@@ -142,7 +140,7 @@ func (n *ending) judgeServer(r *reporter, revision string, lastWord moment) (sta
 type outcome struct {
 	asked    uint64
 	answered uint64
-	results  uint64        // answers that are no error
+	results  uint64        // answers without an error
 	slowest  time.Duration // the longest wait for an answer, but for the handshake's
 	listens  bool          // the client asked for subscriptions
 
@@ -178,8 +176,8 @@ func (o *outcome) onResponse(c *call, m *transport.Message, took time.Duration) 
 	o.onFailure(c, said, true)
 }
 
-// onFailure counts a request that failed. isUnknownMethod says whether a server may answer
-// so to a method that it does not know.
+// onFailure counts a failed request. isUnknownMethod says whether the failure is a server's
+// usual answer to an unknown method.
 func (o *outcome) onFailure(c *call, said string, isUnknownMethod bool) {
 	if c.dir != transport.ClientToServer || c.method == mcp.MethodListen {
 		return
@@ -188,7 +186,7 @@ func (o *outcome) onFailure(c *call, said string, isUnknownMethod bool) {
 	if isUnknownMethod && c.method == mcp.MethodDiscover {
 		o.probes++
 	}
-	const maxKinds = 5 // the last is all others
+	const maxKinds = 5 // the last kind is the rest
 	i := slices.IndexFunc(o.kinds, func(k failureKind) bool { return k.text == said })
 	switch {
 	case i >= 0:

@@ -54,10 +54,10 @@ type scope struct {
 	calls     callTable
 	last      [3]moment // the last message of each direction
 	beginning beginning
-	since     uint64 // the first message, of a session whose beginning is missing
-	deleted   moment // where its client ended the session
-	refused   bool   // HTTP refused every request that named the session
-	served    bool   // HTTP accepted such a request
+	since     uint64 // the first message of a session without a beginning
+	deleted   moment // where the client ended the session
+	refused   bool   // HTTP refused every request of the session
+	served    bool   // HTTP accepted a request
 	isSession bool
 }
 
@@ -69,9 +69,9 @@ func newScope() *scope {
 type beginning uint8
 
 const (
-	undecided beginning = iota // no message so far tells
+	undecided beginning = iota // no message tells yet
 	whole
-	middle // the first message depends on one before it
+	middle // the first message depends on an earlier message
 )
 
 // onMessage decides whether a session may begin with a message: with a handshake, a probe,
@@ -104,38 +104,35 @@ func (s *scope) reportMiddle(r *reporter) {
 // exchange is the state of an HTTP exchange. A pipe is exchange 0, which has no HTTP events.
 type exchange struct {
 	own     *scope              // of an exchange outside sessions
-	session *scope              // that its request names
-	calls   []*call             // requests in its frames, answered or not
-	headers map[string][]string // of a request whose body is still to come
+	session *scope              // named by the request
+	calls   []*call             // requests in the frames, answered or not
+	headers map[string][]string // of a request, until the body comes
 	lanes   [3]lane             // by direction
 	undos   []func(refusal string)
 
 	requested moment
 	method    string // HTTP's
 	sessionID string
-	revision  string // that the request's header names
-	posted    string // the message in the body, if it is no request
+	revision  string // named by the request's header
+	posted    string // the message in a body without a request
 
-	answered uint64 // the first event of its response
-	spoken   uint64 // the first frame, or server-sent event, of its response
-	status   int    // of its response
-	single   bool   // its response is one body, and no stream
+	answered uint64 // the first event of the response
+	spoken   uint64 // the first frame, or server-sent event, of the response
+	status   int    // of the response
+	single   bool   // the response is a single body, and no stream
 
 	ended  uint64
-	hungUp bool // the client ended it
-	cut    bool // the client or the recorder ended it: parts of the response may still come
+	hungUp bool // by the client
+	cut    bool // by the client or the recorder: parts of the response may still come
 
-	position    position // in the stream that it carries
-	resumes     bool     // it resumes a stream
-	resumable   bool     // the server said how to resume it
-	redelivered bool     // its next frame was sent before
-	sseAnswers  bool     // it is the stream of HTTP+SSE with the answers
+	position    position // in the stream of server-sent events
+	resumes     bool     // the request resumes a stream
+	resumable   bool     // the server said how to resume the stream
+	redelivered bool     // the next frame was sent before
+	sseAnswers  bool     // the stream of HTTP+SSE with the answers
 }
 
-// onRefusal keeps how to undo the effect of a frame of the client, until its exchange has
-// a response. If HTTP refuses the exchange, the server never took the frame, and the client
-// may send it again. If the exchange breaks, the refusal is "": the client may send the
-// frame again all the same, but whether the server took it is not known.
+// onRefusal keeps how to undo the effect of a frame of the client, until the exchange has
 func (x *exchange) onRefusal(undo func(refusal string)) { x.undos = append(x.undos, undo) }
 
 func (x *exchange) undo(refusal string) {
@@ -149,9 +146,7 @@ func (x *exchange) undo(refusal string) {
 // or of a web framework; it need not be a message.
 func (x *exchange) refused() bool { return x.status >= 300 }
 
-// refusedUnread reports whether the status is about the exchange and not about its message,
-// as for a login or a busy server: a client may send the message again, whatever the body
-// says.
+// refusedUnread reports whether the status is about the exchange and not about the message,
 func (x *exchange) refusedUnread() bool {
 	switch x.status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout,
@@ -174,19 +169,19 @@ func (x *exchange) onBody(p order.Parsed) {
 	}
 }
 
-// exchanges holds the HTTP exchanges and the scopes. An exchange that has ended is kept
-// until there are many, because its late events come soon. On a pipe there is one scope.
-// Over HTTP each session has a scope, by its Mcp-Session-Id. If the server named no session,
-// several clients may be in one recording, and each exchange has its own scope.
+// exchanges holds the HTTP exchanges and the scopes. Ended exchanges stay until there are
+// many, because late events come soon. On a pipe there is a single scope. Over HTTP each
+// session has a scope, by Mcp-Session-Id. If the server named no session, a recording may have
+// several clients, and each exchange has a scope of its own.
 type exchanges struct {
 	*reporter
 	all       map[uint64]*exchange
-	swept     int               // exchanges that the last sweep left
-	current   *scope            // of the pipe, or of the session that began last
+	swept     int               // exchanges left by the last sweep
+	current   *scope            // of the pipe, or of the latest session
 	byID      map[string]*scope // sessions, by Mcp-Session-Id
-	sessions  []*scope          // in their order
+	sessions  []*scope          // in order
 	isSSE     bool              // HTTP+SSE: answers come on another exchange
-	answersOn uint64            // that exchange; 0: its beginning is missing
+	answersOn uint64            // the exchange with the answers; 0: not recorded
 	hasStatus bool              // the status of some exchange is recorded
 }
 
@@ -198,7 +193,7 @@ func newExchanges(r *reporter) *exchanges {
 	}
 }
 
-// get returns an exchange; it begins a new one if need be.
+// get returns an exchange, a new exchange if need be.
 func (h *exchanges) get(stream uint64) *exchange {
 	x := h.all[stream]
 	if x == nil {
@@ -211,8 +206,8 @@ func (h *exchanges) get(stream uint64) *exchange {
 	return x
 }
 
-// sweep forgets exchanges that have ended. If that is not enough, their end may not be
-// recorded, and it forgets the scopes without open calls too.
+// sweep forgets ended exchanges. If many are left, the recording may lack the ends of
+// exchanges: then sweep forgets the scopes without open calls too.
 func (h *exchanges) sweep() {
 	over := func(stream uint64, x *exchange) bool {
 		return stream != 0 && x.own == nil && (x.ended != 0 || x.requested.seq == 0 && len(x.calls) == 0)
@@ -230,7 +225,7 @@ func (h *exchanges) sweep() {
 	h.swept = len(h.all)
 }
 
-// scopeOf returns a frame's scope; nil if it is not certain.
+// scopeOf returns a frame's scope; nil if the scope is not certain.
 func (h *exchanges) scopeOf(e store.Event, x *exchange, p order.Parsed) *scope {
 	switch {
 	case e.Stream == 0 || h.isSSE:
@@ -252,8 +247,8 @@ func (h *exchanges) addSession(id string, s *scope) {
 	h.byID[id] = s
 }
 
-// revisionOf returns the revision in force for an exchange: the session's, or the one that
-// the request's header names.
+// revisionOf returns the revision in force for an exchange: the session's, or the
+// revision in the request's header.
 func (h *exchanges) revisionOf(x *exchange) string {
 	own := h.current
 	if named := h.byID[x.sessionID]; named != nil {
@@ -265,10 +260,9 @@ func (h *exchanges) revisionOf(x *exchange) string {
 	return x.revision
 }
 
-// mayOvertake reports whether a violation is one of order between a frame and one of
-// the same sender that went on another HTTP stream: a response goes on the stream of
-// its request, and other messages about the request may go elsewhere; each frame of a
-// client goes on a stream of its own.
+// mayOvertake reports whether a violation is about the order of two frames of a sender on
+// different HTTP streams: a response goes on the stream of the request, and other messages
+// about the request may go elsewhere; each frame of a client goes on a stream of its own.
 func (h *exchanges) mayOvertake(e store.Event, x *exchange, v order.Violation) bool {
 	switch {
 	case e.Stream == 0 || !v.OneSender():
@@ -280,7 +274,7 @@ func (h *exchanges) mayOvertake(e store.Event, x *exchange, v order.Violation) b
 }
 
 // closedByClient returns the event with which a client of HTTP+SSE closed the stream with
-// the answers; 0 if another such stream is open.
+// the answers; 0 if another of these streams is open.
 func (h *exchanges) closedByClient() uint64 {
 	last := h.all[h.answersOn]
 	if !h.isSSE || last == nil || !last.hungUp {
@@ -297,7 +291,7 @@ func (h *exchanges) closedByClient() uint64 {
 // onRequest begins an exchange.
 func (h *exchanges) onRequest(e store.Event, info store.HTTPInfo) *exchange {
 	x := h.get(e.Stream)
-	if x.ended != 0 { // its number is used again
+	if x.ended != 0 { // a new exchange has the number
 		*x = exchange{own: x.own, calls: x.calls}
 	}
 	if x.answered != 0 {
@@ -309,7 +303,7 @@ func (h *exchanges) onRequest(e store.Event, info store.HTTPInfo) *exchange {
 	x.revision = firstHeader(info.Header, mcp.HeaderProtocolVersion)
 	x.sessionID = firstHeader(info.Header, mcp.HeaderSessionID)
 	if id := x.sessionID; id != "" {
-		if h.byID[id] == nil && len(h.byID) == 0 { // a session whose beginning was recorded without its id
+		if h.byID[id] == nil && len(h.byID) == 0 { // the session began without an id
 			h.byID[id] = h.current
 		} else if h.byID[id] == nil {
 			h.addSession(id, newScope())
@@ -334,8 +328,8 @@ func (h *exchanges) onResponsePart(e store.Event, what string) *exchange {
 	return x
 }
 
-// onHead notes the head of a response. A session that begins with it is open from here on;
-// onHead returns the scope of an earlier session with the same id.
+// onHead notes the head of a response. The head may begin a session: then onHead returns the
+// scope of an earlier session with the same id.
 func (h *exchanges) onHead(e store.Event, info store.HTTPInfo) (x *exchange, replaced *scope) {
 	x = h.onResponsePart(e, "the head")
 	h.hasStatus = true
@@ -348,12 +342,12 @@ func (h *exchanges) onHead(e store.Event, info store.HTTPInfo) (x *exchange, rep
 		x.undos = nil
 	}
 	if info.Status == http.StatusAccepted && len(x.calls) > 0 {
-		h.isSSE = true // the answer comes on another stream: HTTP+SSE, whose beginning is missing
+		h.isSSE = true // the answer comes on another stream: HTTP+SSE, begun before the recording
 	}
 	kind, _, _ := strings.Cut(firstHeader(info.Header, "Content-Type"), ";")
 	x.single = strings.EqualFold(strings.TrimSpace(kind), mcp.MediaJSON)
 	x.headers = nil
-	if x.own != nil && id != "" && !x.own.isSession { // it holds an initialize
+	if x.own != nil && id != "" && !x.own.isSession { // its request was an initialize
 		replaced = h.byID[id]
 		h.addSession(id, x.own)
 		h.current = x.own
@@ -392,9 +386,9 @@ func (h *exchanges) onFrame(e store.Event) *exchange {
 	return x
 }
 
-// onEnd ends an exchange. Its own calls can no longer be answered; at the end of the answers'
-// stream of HTTP+SSE no call can. onEnd returns the scope that ends with the exchange, if
-// there is one.
+// onEnd ends an exchange: the exchange's calls can no longer be answered, and at the end of
+// HTTP+SSE's stream of answers no call can. onEnd returns the scope that ends with the
+// exchange, or nil.
 func (h *exchanges) onEnd(e store.Event, info store.HTTPInfo) (ended *scope) {
 	x := h.get(e.Stream)
 	at := moment{e.Seq, e.At}
@@ -412,8 +406,7 @@ func (h *exchanges) onEnd(e store.Event, info store.HTTPInfo) (ended *scope) {
 	if x.answered == 0 && (info.What == store.HTTPNone || info.What == store.HTTPBroken) {
 		x.undo("")
 	}
-	// Rule E14: a client that hangs up at once leaves its POST, and where the recorder ended
-	// first nothing is known.
+	// Rule E14. A client may hang up at once; after an end of the recorder the answer is unknown.
 	isAbort, waited := info.What == store.HTTPAbort, e.At-x.requested.at
 	if x.posted != "" && x.answered == 0 && x.ended == 0 && info.What != store.HTTPLeft && !(isAbort && waited < leftFor) {
 		h.report(postAnswered, transport.ServerToClient, h.revisionOf(x), []uint64{x.requested.seq, e.Seq}, "the server did not answer the POST of %s (exchange %d) in %v: %s",
@@ -434,8 +427,8 @@ func (h *exchanges) onEnd(e store.Event, info store.HTTPInfo) (ended *scope) {
 	return ended
 }
 
-// close is rule E14 of the exchanges that are open at the end of a recording. It says
-// nothing about a recording that has no status at all.
+// close is rule E14 of the open exchanges at the end of a recording. A recording without any
+// status proves nothing.
 func (h *exchanges) close(end moment) {
 	if !h.hasStatus {
 		return
@@ -463,7 +456,7 @@ func httpEnding(info store.HTTPInfo, seq uint64) string {
 	return fmt.Sprintf("the server ended the HTTP response without it (#%d)", seq)
 }
 
-// firstHeader returns a header's first value, however its name is spelled.
+// firstHeader returns a header's first value; the case of the name does not matter.
 func firstHeader(header map[string][]string, name string) string {
 	values, ok := header[name]
 	if !ok {

@@ -52,7 +52,7 @@ type Fold struct {
 	schemaErr  error // the first
 }
 
-// New returns a fold; emit gets its findings.
+// New returns a fold; emit gets the findings.
 func New(gate Gate, emit func(Finding)) *Fold {
 	r := &reporter{emit: emit, counts: map[order.Severity]int{}}
 	h := newExchanges(r)
@@ -131,7 +131,7 @@ func (f *Fold) Apply(e store.Event) error {
 	return nil
 }
 
-// ApplyParsed is Apply of a frame that was parsed already.
+// ApplyParsed is Apply of a parsed frame.
 func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 	if e.Dir != transport.ClientToServer && e.Dir != transport.ServerToClient {
 		return fmt.Errorf("frame event %d: no direction", e.Seq)
@@ -221,7 +221,7 @@ func (f *Fold) onMessages(e store.Event, x *exchange, s *scope, p order.Parsed) 
 			f.resumption.onResponse(e, x, string(m.ID))
 		}
 	}
-	if fromClient && x.refused() { // before its body was here
+	if fromClient && x.refused() { // before the body came
 		f.onRefusal(e, x, x.status)
 	}
 	switch {
@@ -229,14 +229,14 @@ func (f *Fold) onMessages(e store.Event, x *exchange, s *scope, p order.Parsed) 
 	case !fromClient:
 		f.onBodyRead(e, x)
 	case len(p.Messages) == 1:
-		if !f.exchanges.isSSE { // which knows none of these headers
+		if !f.exchanges.isSSE { // HTTP+SSE has no such headers
 			judgeHeaders(f.reporter, e, x.headers, s.rules.Revision(), &p.Messages[0], &f.tools)
 		}
 		x.headers = nil
 	}
 }
 
-// onMessage judges a message and keeps its effect on the calls.
+// onMessage judges a message and keeps the effect on the calls.
 func (f *Fold) onMessage(e store.Event, x *exchange, s *scope, m *transport.Message) {
 	judgeMembers(f.reporter, e, m, s.rules.Revision(), f.exchanges.revisionOf(x))
 	method := ""
@@ -257,7 +257,7 @@ func (f *Fold) onMessage(e store.Event, x *exchange, s *scope, m *transport.Mess
 		case mcp.NotificationCancelled:
 			id := transport.Member(m.Params, mcp.MemberRequestID)
 			if open := s.calls.withID(e.Dir, id); id != nil && len(open) > 0 {
-				f.onCancellation(e, open[len(open)-1], m) // it does not say which of several
+				f.onCancellation(e, open[len(open)-1], m) // the id may name several
 			}
 		}
 	}
@@ -281,7 +281,7 @@ func (f *Fold) onBodyRead(e store.Event, x *exchange) {
 	}
 }
 
-// onHTTP follows an exchange around its frames.
+// onHTTP follows an exchange around the frames.
 func (f *Fold) onHTTP(e store.Event, info store.HTTPInfo) {
 	switch info.What {
 	case store.HTTPRequest:
@@ -324,19 +324,19 @@ func (f *Fold) onLost(e store.Event, info store.LostInfo) {
 	}
 }
 
-// onCutFrame takes a frame whose end is not recorded: its message is not certain.
+// onCutFrame takes a frame without a recorded end: the message is not certain.
 func (f *Fold) onCutFrame(e store.Event) {
 	f.now = moment{e.Seq, e.At}
 	f.frames++
 	f.traffic.last[index(e.Dir)] = f.now
 	if e.Stream != 0 {
 		f.onLost(e, store.LostInfo{Frames: 1, Bytes: e.Cut, Reason: "it is longer than was to be recorded of a frame"})
-	} else if f.gap == 0 { // the lost event behind it reports the gap
+	} else if f.gap == 0 { // the next event, lost, reports the gap
 		f.gap = e.Seq
 	}
 }
 
-// Close ends the session and returns its summary.
+// Close ends the session and returns the summary.
 func (f *Fold) Close() Summary {
 	for _, stream := range slices.Sorted(maps.Keys(f.exchanges.all)) {
 		if own := f.exchanges.all[stream].own; own != nil && !own.isSession {
@@ -376,13 +376,13 @@ type Summary struct {
 	Events   uint64        `json:"events"`
 	Frames   uint64        `json:"frames"`
 	Took     time.Duration `json:"took_ns"`
-	Revision string        `json:"revision"` // the last that was settled; "" of exchanges without a session
+	Revision string        `json:"revision"` // the last settled; "": exchanges without a session
 	Errors   int           `json:"errors"`
 	Warnings int           `json:"warnings"`
 	Notes    int           `json:"notes"`
 	Asked    uint64        `json:"requests"` // of the client, but for subscriptions
 	Answered uint64        `json:"answered"` // of these
-	Results  uint64        `json:"results"`  // answers that are no error
-	Exit     string        `json:"exit"`     // how the server's process ended; "" if that is not recorded
+	Results  uint64        `json:"results"`  // answers without an error
+	Exit     string        `json:"exit"`     // how the server's process ended; "": not recorded
 	Tallies  []Tally       `json:"calls"`
 }

@@ -27,8 +27,8 @@ there, it has let pass what it would have refused.`,
 	headerThere  = newDemand(headerRule, "a request has its routing headers", order.Error, pageHTTP+", Request Metadata", newest, newest)
 )
 
-// judgeHeaders is rule E9 of a request of the client, the only message of its body. It says
-// nothing about an exchange whose headers were not recorded.
+// judgeHeaders is rule E9 of a request of the client, the only message of a body. An exchange
+// without recorded headers is not judged.
 func judgeHeaders(r *reporter, e store.Event, headers map[string][]string, revision string, m *transport.Message, tools *toolHistory) {
 	named := metaRevision(m)
 	if len(headers) == 0 || m.Kind() != transport.Request || m.Method == mcp.MethodInitialize ||
@@ -68,12 +68,12 @@ func judgeHeaders(r *reporter, e store.Event, headers map[string][]string, revis
 	}
 }
 
-// metaRevision returns the revision that a request of a stateless session names.
+// metaRevision returns the revision in the _meta of a stateless session's request.
 func metaRevision(m *transport.Message) string {
 	return strings.Trim(string(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion)), `"`)
 }
 
-// decodeHeader returns the text that a header's value encodes.
+// decodeHeader decodes a header's value.
 func decodeHeader(value string) (decoded string, ok bool) {
 	inner, encoded := strings.CutPrefix(value, "=?base64?")
 	inner, closed := strings.CutSuffix(inner, "?=")
@@ -84,14 +84,14 @@ func decodeHeader(value string) (decoded string, ok bool) {
 	return string(b), err == nil
 }
 
-// headerParam is an argument of a tool that goes into a header too.
+// headerParam is an argument of a tool, sent in a header too.
 type headerParam struct {
 	path   []string // below the arguments
 	header string   // behind Mcp-Param-
 }
 
-// headerParams reads a tool's input schema for the arguments that go into headers: at most
-// 100 of them, and at most 20 levels below the root.
+// headerParams reads the arguments with a header from a tool's input schema: at most 100
+// arguments, and at most 20 levels below the root.
 func headerParams(schema json.RawMessage, path []string, list []headerParam) []headerParam {
 	const maxParams, maxDepth = 100, 20
 	var properties map[string]json.RawMessage
@@ -109,8 +109,8 @@ func headerParams(schema json.RawMessage, path []string, list []headerParam) []h
 	return list
 }
 
-// argument returns the argument as its header spells it, and whether a request must send
-// it.
+// argument returns the argument as the header spells it, and whether a request must send
+// the header.
 func (p headerParam) argument(params json.RawMessage) (value string, given bool) {
 	raw := transport.Member(params, append([]string{"arguments"}, p.path...)...)
 	switch {

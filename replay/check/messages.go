@@ -15,7 +15,7 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Rules P13, P14, E4, E5 and S1: rules of one message alone.
+// Rules P13, P14, E4, E5 and S1: each concerns a single message.
 var (
 	jsonRPCRule = newRule(order.Rule{ID: "P13", Name: "JSON-RPC 2.0",
 		Why: `Every message has "jsonrpc":"2.0". Strict peers drop a message without it, and a caller then
@@ -73,9 +73,9 @@ func judgeEncoding(r *reporter, e store.Event, p order.Parsed) bool {
 	return p.Messages != nil
 }
 
-// judgeMembers is rules P13 and P14: a message names its JSON-RPC version, and from
-// 2026-07-28 on a request its revision and its client. They need no schema, and every peer
-// reads these members. httpRevision is the revision in force for the message's exchange.
+// judgeMembers is rules P13 and P14: a message names the JSON-RPC version, and from
+// 2026-07-28 on a request names the revision and the client. Every peer reads these members;
+// no schema is needed. httpRevision is the revision in force for the message's exchange.
 func judgeMembers(r *reporter, e store.Event, m *transport.Message, revision, httpRevision string) {
 	if m.Kind() == transport.Invalid {
 		r.report(onlyMessages, e.Dir, revision, []uint64{e.Seq}, "the %s sent JSON that is no message: %s", e.Dir.Sender(), excerpt(m.Raw))
@@ -109,8 +109,8 @@ func judgeMembers(r *reporter, e store.Event, m *transport.Message, revision, ht
 	}
 }
 
-// hasJSONRPC reports whether a message has the member that all must have. Most have it first
-// or last, where it is found without reading the others.
+// hasJSONRPC reports whether a message has "jsonrpc":"2.0". Most messages have that first or
+// last, where it is found without reading the others.
 func hasJSONRPC(message []byte) bool {
 	const member = `"jsonrpc":"2.0"`
 	return bytes.HasPrefix(message, []byte("{"+member+",")) || bytes.HasSuffix(message, []byte(","+member+"}")) ||
@@ -120,7 +120,7 @@ func hasJSONRPC(message []byte) bool {
 // judgeSchema is rule S1 of a message; method is the method of a response's request. It
 // returns an error for a schema that cannot be read.
 func judgeSchema(r *reporter, schemas *schema.Validator, e store.Event, m *transport.Message, revision, method string) error {
-	const maxFaults = 5 // of one message; the others are counted
+	const maxFaults = 5 // of a message; the rest is counted
 	faults, err := schemas.Check(revision, m, method)
 	for i, fault := range faults {
 		if i == maxFaults {

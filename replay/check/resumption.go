@@ -49,22 +49,21 @@ http/s2c/4 {"what":"end"}`})
 
 const pageResumability = "basic/transports, Resumability and Redelivery"
 
-// resumption is rule P11. It remembers the position of each event with an id, by session
-// and id: of the latest events, because a client resumes a stream where it was cut, not
-// long ago.
+// resumption is rule P11. It remembers the positions of the latest events with an id, by
+// session and id: a client resumes a stream where the stream was cut, not long ago.
 type resumption struct {
 	*exchanges
 	sent recent[uint64, position]
 }
 
-// position is the place of an event in its stream.
+// position is the place of an event in a stream.
 type position struct {
 	*eventStream
 	n   uint64 // from 1
-	seq uint64 // of the event; 0: the position that a client claims
+	seq uint64 // of the event; 0: a client's claim
 }
 
-// eventStream is a stream of server-sent events over all exchanges that carry it.
+// eventStream is a stream of server-sent events, over the first exchange and those resuming.
 type eventStream struct {
 	events uint64 // events with an id
 }
@@ -72,7 +71,7 @@ type eventStream struct {
 // maxEvents is how many events with an id are remembered.
 const maxEvents = 1 << 17
 
-// hasResumption reports whether a revision has streams that are resumed.
+// hasResumption reports whether a revision has resumable streams.
 func hasResumption(revision string) bool {
 	return revision >= firstHTTP && revision < mcp.Revision2026_07_28
 }
@@ -83,7 +82,7 @@ func eventKey(sessionID, id string) uint64 {
 	return maphash.Comparable(idSeed, [2]string{sessionID, id})
 }
 
-// onRequest judges a request that resumes a stream behind an event.
+// onRequest judges a request to resume a stream behind an event.
 func (r *resumption) onRequest(e store.Event, x *exchange) {
 	id := firstHeader(x.headers, mcp.HeaderLastEventID)
 	if id == "" {
@@ -143,7 +142,7 @@ func (r *resumption) onEvent(e store.Event, x *exchange, id string) bool {
 	return x.resumes
 }
 
-// onResponse judges a response on a stream that the client opened with GET.
+// onResponse judges a response on a stream opened with GET.
 func (r *resumption) onResponse(e store.Event, x *exchange, id string) {
 	if revision := r.revisionOf(x); x.method == http.MethodGet && !x.resumes && !x.refused() && id != "null" && !r.isSSE && hasResumption(revision) {
 		r.report(responseStream, transport.ServerToClient, revision, []uint64{e.Seq, x.requested.seq}, "the server sent the response to id %s on a stream that the client opened with GET (#%d)", clip(id), x.requested.seq)

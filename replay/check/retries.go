@@ -31,8 +31,8 @@ the retry in requestState, untouched.`,
 
 const pageRetry = "basic/patterns/mrtr"
 
-// retries is rule P12. It remembers the latest responses that asked for input. A request
-// does not say which response it answers, so one that it may answer is enough.
+// retries is rule P12. It remembers the latest responses with a demand for input. A request
+// does not name the response before it: any fitting response is enough.
 type retries struct {
 	*reporter
 	byRequestState recent[requestState, inputRequired]
@@ -40,12 +40,12 @@ type retries struct {
 	byState        recent[mcp.Key, inputRequired]
 }
 
-// inputRequired is a response that asked for input.
+// inputRequired is a response with a demand for input.
 type inputRequired struct {
 	request request
 	id      mcp.Key // of the request
 	seq     uint64
-	state   mcp.Key // that a retry must echo; "" if there is none
+	state   mcp.Key // for a retry to echo; "": none
 }
 
 type request struct{ method, target string }
@@ -62,7 +62,7 @@ func newRetries(r *reporter) retries {
 	return retries{r, newRecent[requestState, inputRequired](most), newRecent[request, inputRequired](most), newRecent[mcp.Key, inputRequired](most)}
 }
 
-// onRequest notes a request of the client, and judges it if it is a retry.
+// onRequest notes a request of the client, and judges a retry.
 func (r *retries) onRequest(c *call, m *transport.Message) {
 	revision := c.scope.rules.Revision()
 	if c.dir != transport.ClientToServer || revision < mcp.Revision2026_07_28 {
@@ -80,7 +80,7 @@ func (r *retries) onRequest(c *call, m *transport.Message) {
 	}
 	of := request{c.method, c.target}
 	if asked, ok := r.byRequestState.get(requestState{of, state}); ok {
-		if c.stream != 0 && asked.state != "" && asked.id == c.id { // package order finds it within one exchange
+		if c.stream != 0 && asked.state != "" && asked.id == c.id { // package order finds the same within an exchange
 			report(order.RetryNewID(), asked.seq, "the requestState of #%d, under the id of the request that #%d answers", asked.seq, asked.seq)
 		}
 		return
@@ -104,7 +104,7 @@ func (r *retries) onRequest(c *call, m *transport.Message) {
 	}
 }
 
-// onResponse judges a response that asks for input, and remembers it.
+// onResponse judges and remembers a response with a demand for input.
 func (r *retries) onResponse(e store.Event, c *call, m *transport.Message) {
 	revision := c.scope.rules.Revision()
 	if c.dir != transport.ClientToServer || revision < mcp.Revision2026_07_28 ||
@@ -147,8 +147,8 @@ func (r *retries) onResponse(e store.Event, c *call, m *transport.Message) {
 	}
 }
 
-// recent is a map that keeps the latest of its entries: at least most, at most twice
-// that many, however long a session is.
+// recent is a map of the latest entries: at least most, at most twice as many, however long
+// a session is.
 type recent[K comparable, V any] struct {
 	most           int
 	latest, before map[K]V

@@ -21,9 +21,9 @@ type Finding struct {
 	Title    string              `json:"title"`
 	Severity order.Severity      `json:"severity"`
 	Revision string              `json:"revision"` // in force then; "" before one is settled
-	Section  string              `json:"section"`  // of the specification: page, heading; "" for a rule that it does not have
+	Section  string              `json:"section"`  // of the specification: page, heading; "": not the specification's
 	Dir      transport.Direction `json:"-"`        // of the end at fault
-	Events   []uint64            `json:"events"`   // Seqs, first the one that shows it
+	Events   []uint64            `json:"events"`   // Seqs, first the event that shows the fault
 	Text     string              `json:"text"`     // a sentence
 }
 
@@ -43,7 +43,7 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s (%s, %s)", line, f.Revision, f.Section)
 }
 
-// reporter gives out findings and counts them. All parts of a fold share it.
+// reporter gives out and counts findings. The parts of a fold share a reporter.
 type reporter struct {
 	emit          func(Finding)
 	counts        map[order.Severity]int
@@ -52,7 +52,7 @@ type reporter struct {
 	saidMiddle    bool   // rule E16 was reported
 }
 
-// report gives out a finding of one of the rules of this package.
+// report gives out a finding of a rule of this package.
 func (r *reporter) report(d order.Demand, dir transport.Direction, revision string, events []uint64, format string, args ...any) {
 	r.give(Finding{
 		Rule: d.Rule, Title: d.Title, Severity: d.Severity, Revision: revision, Section: d.Section,
@@ -60,8 +60,8 @@ func (r *reporter) report(d order.Demand, dir transport.Direction, revision stri
 	})
 }
 
-// give hands a finding out. Behind a gap the missing frames may explain a fault, so it is
-// a warning at most, unless the user set the rule.
+// give hands a finding out. Behind a gap the missing frames may explain a fault: an error
+// becomes a warning, unless the user set the rule.
 func (r *reporter) give(found Finding) {
 	if r.gap != 0 && found.Severity == order.Error && found.Rule[0] != 'G' {
 		found.Severity = order.Warning
@@ -73,33 +73,33 @@ func (r *reporter) give(found Finding) {
 	r.emit(found)
 }
 
-// The pages of the specification, and the revisions, that several rules name.
+// The pages of the specification, and the revisions, named by several rules.
 const (
 	pageHTTP  = "basic/transports/streamable-http"
 	pageStdio = "basic/transports, stdio"
 
 	oldest        = mcp.Revision2024_11_05
 	firstHTTP     = mcp.Revision2025_03_26 // the first revision with Streamable HTTP
-	lastHandshake = mcp.Revision2025_11_25 // the last revision with a handshake, and with streams that are resumed
+	lastHandshake = mcp.Revision2025_11_25 // the last revision with a handshake, and with resumable streams
 	newest        = mcp.Revision2026_07_28
 )
 
-// The rules of this package and their demands. Each file declares the rules that it
-// judges before the code that judges them; testdata/rules.txt has sessions that break each
-// demand. A rule needs no other place.
+// The rules of this package and the demands of each. A file declares a rule before the code
+// that judges the rule; testdata/rules.txt has sessions to break each demand. A rule needs no
+// other place.
 var (
 	rules   []order.Rule
 	demands []order.Demand
 )
 
-// newRule declares a rule and returns its id.
+// newRule declares a rule and returns the id.
 func newRule(r order.Rule) string {
 	rules = append(rules, r)
 	return r.ID
 }
 
-// newDemand declares a demand of a rule, with the first and the last revision that has it;
-// without revisions all have it.
+// newDemand declares a demand of a rule, with the first and the last revision of the demand;
+// without revisions, the oldest and the newest.
 func newDemand(rule, title string, severity order.Severity, section string, revisions ...string) order.Demand {
 	d := order.Demand{Rule: rule, Title: title, Severity: severity, Section: section, First: oldest, Last: newest}
 	if len(revisions) == 2 {
@@ -110,8 +110,8 @@ func newDemand(rule, title string, severity order.Severity, section string, revi
 	return d
 }
 
-// Demands lists all demands that a recording can break, rule by rule: those of the protocol
-// (P), of a frame's steps (U), of other evidence (E), of the schema (S) and of the user (G).
+// Demands lists the demands that a recording can break, rule by rule: the protocol's (P), of a
+// frame's steps (U), of other evidence (E), the schema's (S) and the user's (G).
 func Demands() []order.Demand {
 	list := append(order.Demands(), demands...)
 	list = slices.DeleteFunc(list, func(d order.Demand) bool { return !d.Observable() })
@@ -139,8 +139,8 @@ func Name(rule string) string {
 	return r.Name
 }
 
-// Explain returns the demands of a rule, the reason for them, and an example: a sequence of
-// frames that breaks the rule, with the findings. It reports false for an unknown rule.
+// Explain returns the demands of a rule, the reason, and an example: a sequence of frames
+// that breaks the rule, with the findings. It reports false for an unknown rule.
 func Explain(rule string) (string, bool) {
 	r, ok := ruleOf(rule)
 	if !ok {
@@ -180,10 +180,10 @@ func Explain(rule string) (string, bool) {
 }
 
 // The language of examples: a line for each event. A line begins with > for a frame of the
-// client, < for one of the server, or with a kind and a direction for another event; a number
-// behind that is the HTTP exchange. A frame that does not mention jsonrpc gets that member.
+// client, < for one of the server, or with a kind and a direction for another event; then may
+// come the number of the HTTP exchange. A frame without jsonrpc gets that member.
 // The first line @ is a handshake, $META the _meta of a request of 2026-07-28, and $FF a byte
-// that is not UTF-8.
+// outside UTF-8.
 const (
 	exampleHandshake = `> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
 < {"id":0,"result":{"protocolVersion":"2025-11-25"}}
@@ -235,7 +235,7 @@ func number(s string) uint64 {
 	return n
 }
 
-// excerpt quotes the beginning of bytes that mean nothing here.
+// excerpt quotes the beginning of meaningless bytes.
 func excerpt(b []byte) string {
 	const limit = 60
 	text := strings.ToValidUTF8(string(b[:min(len(b), limit)]), "\uFFFD")
@@ -246,7 +246,7 @@ func excerpt(b []byte) string {
 	return quoted
 }
 
-// clip keeps a name that a peer chose from filling a line.
+// clip keeps a peer's name from filling a line.
 func clip(s string) string { return phrase.Clip(s, 48) }
 
 // quote is clip for a name in quotation marks.

@@ -32,12 +32,12 @@ type Gate struct {
 	Forbid      []string      // tools that must not be called
 	Baseline    *Baseline     // the tools must be as in it; nil: anything
 
-	FailOnTimeout bool // a call whose sender gave up waiting is an error
+	FailOnTimeout bool // a call is an error if the sender gave up waiting
 
 	Schema *schema.Validator // messages must fit it; nil: anything
 }
 
-// onRequest is rule G3; it notes a tool that rule G2 expects.
+// onRequest is rule G3, and notes a tool for rule G2.
 func (g *Gate) onRequest(r *reporter, c *call) {
 	if c.method != mcp.MethodCallTool || c.dir != transport.ClientToServer {
 		return
@@ -50,8 +50,8 @@ func (g *Gate) onRequest(r *reporter, c *call) {
 	}
 }
 
-// judgeDuration is rule G1, once for each call. It was answered, or had waited until it was
-// cancelled or the recording ended.
+// judgeDuration is rule G1, once for each call. A call without an answer was cancelled, or
+// waited to the end of the recording.
 func (g *Gate) judgeDuration(r *reporter, c *call, seq uint64, took time.Duration, answered bool) {
 	if g.MaxDuration == 0 || took <= g.MaxDuration || c.overLimit || c.dir != transport.ClientToServer || c.method == mcp.MethodListen {
 		return
@@ -70,7 +70,7 @@ type Tally struct {
 	Tool      bool          `json:"tool"`
 	Calls     uint64        `json:"calls"`     // answered or not
 	Failed    uint64        `json:"failed"`    // whose answer was an error
-	Open      uint64        `json:"open"`      // that had no answer and were not cancelled
+	Open      uint64        `json:"open"`      // neither answered nor cancelled
 	Cancelled uint64        `json:"cancelled"` // with a late answer or none
 	Requests  uint64        `json:"request_bytes"`
 	Responses uint64        `json:"response_bytes"`
@@ -83,7 +83,7 @@ type Tally struct {
 	steps map[int]uint64
 }
 
-// tallies holds at most 1000 names; the calls of other names are one tally.
+// tallies holds at most 1000 names; further names share a tally.
 type tallies map[tallyKey]*Tally
 
 type tallyKey struct {
@@ -91,7 +91,7 @@ type tallyKey struct {
 	tool bool
 }
 
-// addAnswered counts a call that was answered.
+// addAnswered counts an answered call.
 func (t tallies) addAnswered(c *call, took time.Duration, size int, failed bool) *Tally {
 	tally := t.add(c, took)
 	tally.Responses += uint64(size)
@@ -104,8 +104,7 @@ func (t tallies) addAnswered(c *call, took time.Duration, size int, failed bool)
 	return tally
 }
 
-// subtract undoes addAnswered, for an answer that HTTP refused. Max stays: the call is
-// counted again, and takes no less time.
+// subtract undoes addAnswered, for an answer refused by HTTP. Max stays: the call is
 func (t *Tally) subtract(c *call, took time.Duration, size int, failed bool) {
 	t.Calls--
 	t.timed--
@@ -184,7 +183,7 @@ func (t *Tally) quantile(percent uint64) time.Duration {
 	return t.Max
 }
 
-// stepsPerDoubling is how many steps there are from a duration to its double.
+// stepsPerDoubling is how many steps there are from a duration to the double.
 const stepsPerDoubling = 128
 
 // step numbers a duration: the first 2·stepsPerDoubling are exact, above them a step is less

@@ -35,12 +35,12 @@ approved what is there; what is told is each place that differs.`})
 	toolAsTrusted = newDemand(baselineRule, "the tools are those of --baseline", order.Error, "")
 )
 
-// Baseline holds the tools of a session that is trusted, as it listed them last. It is a
-// projection: [Baseline.Apply] takes the events of that session.
+// Baseline holds the tools of a trusted session, as it listed them last. It is a projection:
+// [Baseline.Apply] takes the events of the session.
 type Baseline struct {
 	Name  string // of the session, for findings
 	tools map[string]any
-	asked map[baselineKey]bool // the tools/list that are open
+	asked map[baselineKey]bool // the open tools/list
 	lists int
 }
 
@@ -79,8 +79,8 @@ func (b *Baseline) Apply(e store.Event) error {
 	return nil
 }
 
-// answers closes the tools/list that a response answers: that of its exchange, or over
-// HTTP+SSE of another. It reports whether there is one.
+// answers closes the tools/list of a response, on the same exchange or over HTTP+SSE on
+// another, and reports whether there is any.
 func (b *Baseline) answers(response baselineKey) bool {
 	if !b.asked[response] {
 		for other := range b.asked {
@@ -98,7 +98,7 @@ func (b *Baseline) answers(response baselineKey) bool {
 // Tools returns how many tools there are, in how many lists.
 func (b *Baseline) Tools() (tools, lists int) { return len(b.tools), b.lists }
 
-// plainValue reads JSON so that equal values compare equal.
+// plainValue reads JSON for a comparison by value.
 func plainValue(raw json.RawMessage) any {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -114,9 +114,9 @@ type toolHistory struct {
 	*reporter
 	baseline *Baseline // nil: none
 	seen     map[string]toolDefinition
-	compared map[string]string // how each tool differed from the baseline; "" not at all
+	compared map[string]string // how each tool differed from the baseline; "": it did not
 	lastList uint64            // the event of the last list
-	complete bool              // the last list came to its end
+	complete bool              // the last list has no further page
 }
 
 // toolDefinition is a tool as it was listed last.
@@ -129,7 +129,7 @@ type toolDefinition struct {
 // maxTools is how many tools are compared; a list may be of any length.
 const maxTools = 10_000
 
-// toolsOf returns the tools of a list by name; of two with one name the last.
+// toolsOf returns the tools of a list by name; of two with the same name the last.
 func toolsOf(result json.RawMessage) map[string]json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(transport.Member(result, "tools"), &list) != nil {
@@ -145,7 +145,7 @@ func toolsOf(result json.RawMessage) map[string]json.RawMessage {
 	return tools
 }
 
-// onList compares the tools of a list with those before, and with the baseline's.
+// onList compares the tools of a list with the earlier lists, and with the baseline's.
 func (h *toolHistory) onList(e store.Event, revision string, result json.RawMessage) {
 	tools := toolsOf(result)
 	for _, name := range sortedKeys(tools) {
@@ -184,7 +184,7 @@ func (h *toolHistory) onList(e store.Event, revision string, result json.RawMess
 	h.complete = transport.Member(result, mcp.MemberNextCursor) == nil
 }
 
-// close is rule G4 of the baseline's tools that the session does not have.
+// close is rule G4 of the baseline's tools missing in the session.
 func (h *toolHistory) close() {
 	if h.baseline == nil || !h.complete {
 		return
@@ -196,7 +196,7 @@ func (h *toolHistory) close() {
 	}
 }
 
-// define hashes the members of a tool, however they are spaced.
+// define hashes the members of a tool without their blanks.
 func define(seq uint64, tool json.RawMessage, members map[string]json.RawMessage) toolDefinition {
 	d := toolDefinition{seq: seq, members: make(map[string]uint64, len(members))}
 	for name, raw := range members {
@@ -211,7 +211,7 @@ func define(seq uint64, tool json.RawMessage, members map[string]json.RawMessage
 	return d
 }
 
-// changes names the members that differ.
+// changes names the differing members.
 func (d toolDefinition) changes(before toolDefinition) (names []string) {
 	for name, sum := range d.members {
 		if before.members[name] != sum {
@@ -227,7 +227,7 @@ func (d toolDefinition) changes(before toolDefinition) (names []string) {
 	return names
 }
 
-// maxDifferences is how many places of a tool that differ are reported.
+// maxDifferences is how many differences of a tool are reported.
 const maxDifferences = 10
 
 // appendDifferences appends a sentence for each place in which two values differ, named by

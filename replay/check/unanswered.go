@@ -50,24 +50,24 @@ eof/c2s {"by":"sender"}`})
 	clientGoesOn = newDemand(silenceRule, "a client goes on behind an answer", order.Note, "")
 )
 
-// traffic is what the recording shows of each direction, besides the calls.
+// traffic is the record of each direction, besides the calls.
 type traffic struct {
 	last    [3]moment        // the last frame
-	stopped [3]uint64        // the event from which its receiver no longer read
-	held    [3]time.Duration // how long the last frame before that was not taken
-	blocked [3]stall         // the last write that blocked
+	stopped [3]uint64        // the event from which the receiver no longer read
+	held    [3]time.Duration // how long the last frame before was not taken
+	blocked [3]stall         // the last blocked write
 	notices [3]int           // notifications
 }
 
-// stall is a write that blocked.
+// stall is a blocked write.
 type stall struct {
 	moment
 	upto    uint64
 	blocked time.Duration
 }
 
-// lastFrames returns the last frames of both directions: over HTTP those of the call's
-// scope, because others may be of another client.
+// lastFrames returns the last frames of both directions: over HTTP in the call's scope, because
+// other frames may be another client's.
 func (t *traffic) lastFrames(c *call) [3]moment {
 	if c.stream != 0 {
 		return c.scope.last
@@ -75,11 +75,11 @@ func (t *traffic) lastFrames(c *call) [3]moment {
 	return t.last
 }
 
-// blockedFor is the shortest write that has blocked, as a tap counts.
+// blockedFor is the shortest blocked write, as a tap counts.
 const blockedFor = 10 * time.Millisecond
 
-// callerStoppedReading reports whether the end that waits for a call had stopped reading
-// before it left: it did not take the frames that were sent to it after the request.
+// callerStoppedReading reports whether the caller had stopped reading before it left, and
+// took no frames after the request.
 func (t *traffic) callerStoppedReading(c *call) bool {
 	back := c.dir.Reverse()
 	return t.stopped[back] != 0 && t.held[back] >= blockedFor && t.last[back].seq > c.seq
@@ -92,11 +92,11 @@ type diagnosis struct {
 	slowest  time.Duration // the longest wait of the client for an answer
 	now      moment
 	revision string
-	open     [3][]*call // by direction, in their order
+	open     [3][]*call // by direction, in order
 }
 
-// endScope is rules E1 and E2: it reports the calls of a scope without an answer. A call
-// that timed out was reported when it was cancelled.
+// endScope is rules E1 and E2 for the open calls of a scope. A timeout was reported at the
+// cancellation.
 func (f *Fold) endScope(s *scope) {
 	if s.isSession && s.beginning == middle && !s.refused {
 		s.reportMiddle(f.reporter)
@@ -142,8 +142,8 @@ func (f *Fold) endScope(s *scope) {
 	clear(s.calls.byToken)
 }
 
-// firstAfter returns the first open call of a direction behind an event that needs an
-// answer; nil if there is none.
+// firstAfter returns the first open call of a direction behind an event, or nil; calls
+// without need of an answer do not count.
 func (d *diagnosis) firstAfter(dir transport.Direction, seq uint64) *call {
 	list := d.open[index(dir)]
 	i, _ := slices.BinarySearchFunc(list, seq+1, func(c *call, seq uint64) int { return cmp.Compare(c.seq, seq) })
@@ -155,8 +155,8 @@ func (d *diagnosis) firstAfter(dir transport.Direction, seq uint64) *call {
 	return nil
 }
 
-// endOfWait returns the event that ended the wait for an answer: the cancellation, the end
-// of the call's exchange, or the first end of either side.
+// endOfWait returns the event at the end of the wait: the cancellation, the end of the call's
+// exchange, or the first end of either side.
 func (d *diagnosis) endOfWait(c *call) moment {
 	switch _, gone := d.ending.first(); {
 	case c.cancelled.seq != 0:
@@ -171,8 +171,8 @@ func (d *diagnosis) endOfWait(c *call) moment {
 	return d.now
 }
 
-// needsNoAnswer says why a call needs no answer, or why the recording cannot have it; "" if
-// neither holds.
+// needsNoAnswer says why a call needs no answer, or why the recording cannot have the answer;
+// "" if neither holds.
 func (d *diagnosis) needsNoAnswer(c *call) string {
 	clientWaits := slices.ContainsFunc(d.open[transport.ClientToServer], func(c *call) bool { return !c.needsNoAnswer() })
 	switch {
@@ -196,17 +196,17 @@ func (d *diagnosis) needsNoAnswer(c *call) string {
 	return ""
 }
 
-// A client that goes away leaves its open calls behind. Neither end is at fault, unless the
-// client left because it had waited in vain: nothing came of the call for leftFor, and for
-// leftTimes as long as any answer took before, or nothing came for leftLong.
+// A client leaves open calls behind. Neither end is at fault, unless the client had waited in
+// vain: the call was silent for leftFor, and for leftTimes as long as any answer took before,
+// or for leftLong.
 const (
 	leftFor   = time.Second
 	leftTimes = 10
 	leftLong  = 10 * time.Second
 )
 
-// leftBehind describes how the client left a call behind, or the server one of its own; ""
-// if that does not explain the missing answer.
+// leftBehind describes how the caller left a call behind; "" if the departure does not
+// explain the missing answer.
 func (d *diagnosis) leftBehind(c *call) string {
 	who, gone := d.ending.first()
 	said := fmt.Sprintf("the client closed its end (#%d)", gone.seq)
@@ -254,7 +254,7 @@ func (d *diagnosis) leftBehind(c *call) string {
 	return fmt.Sprintf("%s %v after it had taken what the server sent (#%d)", said, phrase.Brief(quiet), since.seq)
 }
 
-// facts lists what the recording shows about a call without an answer.
+// facts lists the evidence about a call without an answer.
 func (d *diagnosis) facts(c *call) (facts []string) {
 	back := c.dir.Reverse()
 	if c.ending != "" {
@@ -297,21 +297,21 @@ func (d *diagnosis) facts(c *call) (facts []string) {
 	return append(facts, fmt.Sprintf("%s, the %s #%d", said, c.dir.Sender(), last[c.dir].seq))
 }
 
-// A client is silent behind an answer when it says nothing for silentFor, and for silentTimes
-// as long as it ever took before to go on.
+// A client is silent behind an answer if no frame comes for silentFor, and for silentTimes
+// as long as the client ever took before to go on.
 const (
 	silentFor   = time.Second
 	silentTimes = 10
 )
 
 // silence is rule E10. It watches for a client that does not go on behind an answer that
-// stood behind notifications: a hang looks so where the pipes hold all unread frames.
+// stood behind notifications: a hang looks so where the pipes hold the unread frames.
 type silence struct {
-	call    string // the last call of the client that was answered behind notifications
+	call    string // the client's last call answered behind notifications
 	notices int
 	answer  moment        // 0: the client has gone on
 	end     moment        // of the silence
-	longest time.Duration // that the client took before
+	longest time.Duration // the client's longest pause before
 }
 
 // onClientFrame ends the silence.
@@ -330,7 +330,7 @@ func (s *silence) onResponse(e store.Event, c *call, notices int) {
 	}
 }
 
-// onEnd notes the first event that ends the wait.
+// onEnd notes the first event at the end of the wait.
 func (s *silence) onEnd(e store.Event) {
 	if s.end.seq == 0 {
 		s.end = moment{e.Seq, e.At}
