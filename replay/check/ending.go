@@ -109,6 +109,8 @@ func (n *ending) firstToLeave() string {
 const outlivesFor = time.Second
 
 // judgeServer is rules E12 and E15, and E13 for the start of the server, at the end of a
+// session. lastWord is the last frame of the server. judgeServer reports whether the server
+// started.
 func (n *ending) judgeServer(r *reporter, revision string, lastWord moment) (started bool) {
 	if n.exited.seq == 0 {
 		return true

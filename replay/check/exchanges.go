@@ -133,6 +133,9 @@ type exchange struct {
 }
 
 // onRefusal keeps how to undo the effect of a frame of the client, until the exchange has
+// a response. If HTTP refuses the exchange, the server never took the frame, and the client
+// may send the frame again. If the exchange breaks, the refusal is "": the client may send the
+// frame again all the same, but whether the server took it is not known.
 func (x *exchange) onRefusal(undo func(refusal string)) { x.undos = append(x.undos, undo) }
 
 func (x *exchange) undo(refusal string) {
@@ -147,6 +150,8 @@ func (x *exchange) undo(refusal string) {
 func (x *exchange) refused() bool { return x.status >= 300 }
 
 // refusedUnread reports whether the status is about the exchange and not about the message,
+// as for a login or a busy server: a client may send the message again, whatever the body
+// says.
 func (x *exchange) refusedUnread() bool {
 	switch x.status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout,

@@ -105,6 +105,7 @@ func (t tallies) addAnswered(c *call, took time.Duration, size int, failed bool)
 }
 
 // subtract undoes addAnswered, for an answer refused by HTTP. Max stays: the call is
+// counted again, and takes no less time.
 func (t *Tally) subtract(c *call, took time.Duration, size int, failed bool) {
 	t.Calls--
 	t.timed--

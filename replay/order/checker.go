@@ -22,36 +22,36 @@ broken JSON-RPC, and whoever sent it waits.`,
 	emptyBatch = newLaw(law{batches, "a batch is not empty", Error, pageBase, "Messages", oldest, newest})
 )
 
-// Mark is how many frames an end has received: a point of its own clock.
+// Mark is the number of frames an end has received: a point on the end's own clock.
 type Mark int
 
-// Checker judges the frames of one session. Its zero value is not ready: see [New].
+// Checker judges the frames of a session. [New] makes it.
 type Checker struct {
 	violations
-	ends          [2]end // by the direction that an end sends in
+	ends          [2]end // by the direction of sending
 	handshake     handshake
 	tasks         tasks
 	subscriptions subscriptions
 	logging       logMessages
 }
 
-// New returns a checker. The revision is the one that is known beforehand, such
-// as a recording's; with "" the session is to name it, and the traffic before
-// that is judged by the rules that all revisions share.
+// New returns a checker. The revision is known beforehand, as a recording's, or "": then
+// the session names the revision, and earlier frames are judged by the rules common to every
+// revision.
 func New(revision string) *Checker { return &Checker{violations: violations{revision: revision}} }
 
-// Revision returns the revision that is in force, or "".
+// Revision returns the revision in force, or "".
 func (c *Checker) Revision() string { return c.revision }
 
-// Mark returns how much the end that sends in a direction has received. A caller that
-// takes it when a Write begins judges the frame by its sender's knowledge at that time.
+// Mark returns the clock of the end with this direction of sending. A mark taken when a Write
+// begins stands for the sender's knowledge at the time.
 func (c *Checker) Mark(dir transport.Direction) Mark { return c.end(dir).clock }
 
-// Requests returns the requests that went in a direction, in their order.
+// Requests returns the requests of a direction, in order.
 func (c *Checker) Requests(dir transport.Direction) []*Request { return c.end(dir).list }
 
-// Send says that a frame has gone onto the wire. known is the sender's mark when it wrote
-// the frame. Send returns the violations; the slice is good until the next call.
+// Send puts a frame onto the wire. known is the sender's mark at the beginning of the Write.
+// Send returns the violations; the slice is good until the next call.
 func (c *Checker) Send(dir transport.Direction, p Parsed, known Mark) []Violation {
 	c.found = c.found[:0]
 	c.judgeBatch(dir, p)
@@ -62,7 +62,7 @@ func (c *Checker) Send(dir transport.Direction, p Parsed, known Mark) []Violatio
 	return c.found
 }
 
-// Would returns the violations of a frame if it were sent now. It changes nothing.
+// Would returns the violations of sending a frame now. It changes nothing.
 func (c *Checker) Would(dir transport.Direction, p Parsed) []Violation {
 	found := c.found
 	c.found = nil
@@ -75,7 +75,7 @@ func (c *Checker) Would(dir transport.Direction, p Parsed) []Violation {
 	return would
 }
 
-// Give says that the other end has received a frame that was sent.
+// Give notes the receipt of a frame by the other end.
 func (c *Checker) Give(dir transport.Direction, p Parsed) {
 	clock := &c.end(dir.Reverse()).clock
 	*clock++
@@ -84,8 +84,8 @@ func (c *Checker) Give(dir transport.Direction, p Parsed) {
 	}
 }
 
-// Withdraw says that a Write gave up before its frame went onto the wire: its
-// sender may not know, and may cancel the request.
+// Withdraw notes a Write that gave up before the frame went onto the wire: the sender may not
+// know, and may cancel the request.
 func (c *Checker) Withdraw(dir transport.Direction, p Parsed) {
 	e := c.end(dir)
 	for i := range p.read {
@@ -98,10 +98,10 @@ func (c *Checker) Withdraw(dir transport.Direction, p Parsed) {
 	}
 }
 
-// Refuse says that HTTP turned away a frame of an end, as for a login, or that its exchange
-// broke before any response. The frame was never taken, and its sender may send it again. A
-// request is no longer open, unless a response follows; a request that the frame answered
-// is open again. [Parsed.Keys] of the frame is enough.
+// Refuse notes a frame turned away by HTTP, as for a login, or lost with an exchange that
+// broke before any response. The frame was never taken, and the sender may send it again. A
+// request is no longer open, unless a response follows; a request answered by the frame is
+// open again. [Parsed.Keys] of the frame is enough.
 func (c *Checker) Refuse(dir transport.Direction, p Parsed) {
 	for i := range p.read {
 		switch m := &p.read[i]; {
@@ -131,14 +131,14 @@ func (c *Checker) Refuse(dir transport.Direction, p Parsed) {
 	}
 }
 
-// Observe judges a frame as a tap between the two ends sees it pass, and says that
-// it was sent and received. The sender may not have received all frames that the tap has
-// seen. A violation that holds only if the sender had received them is a race that the tap
-// cannot decide: it comes as a [Note] with Race set. A certain violation keeps its severity.
+// Observe judges a frame that passes a tap between the two ends, and notes sending and
+// receipt. The tap has seen frames which the sender may not have received yet. If a violation
+// depends on these, the tap cannot decide the race: Observe returns a [Note] with Race set. A
+// certain violation keeps the severity.
 //
-// A checker that observes keeps the latest few thousand answered requests, and only the
-// hashed ids of the requests before them, so that a session may go on for ever. The slice
-// is good until the next call.
+// An observing checker keeps the latest few thousand answered requests, and only the hashed
+// ids of earlier requests: a session may go on for ever. The slice is good until the next
+// call.
 func (c *Checker) Observe(dir transport.Direction, p Parsed) []Violation {
 	c.found = c.found[:0]
 	c.judgeBatch(dir, p)
@@ -169,7 +169,7 @@ func (c *Checker) end(dir transport.Direction) *end {
 	return &c.ends[(dir-transport.ClientToServer)&1]
 }
 
-// judge applies each rule to a message. It changes nothing but the violations found.
+// judge applies each rule to a message. It changes only the violations found.
 func (c *Checker) judge(dir transport.Direction, m *message, known Mark, batch bool) {
 	sender, receiver := c.end(dir), c.end(dir.Reverse())
 	switch m.kind {
@@ -281,7 +281,7 @@ func (c *Checker) sentResponse(dir transport.Direction, m *message) {
 	req.failed = m.Result == nil
 	req.answerStream = m.stream
 	req.asksInput = c.stateless() && text(transport.Member(m.Result, mcp.MemberResultType)) == "input_required"
-	switch { // the revision that both agree on
+	switch { // the agreed revision
 	case req.Dir != transport.ClientToServer || req.failed:
 	case req.Method == mcp.MethodInitialize:
 		if v := text(transport.Member(m.Result, mcp.MemberProtocolVersion)); v != "" {
@@ -294,8 +294,8 @@ func (c *Checker) sentResponse(dir transport.Direction, m *message) {
 	c.tasks.sentResponse(dir, m, req)
 }
 
-// settleByRequest finds the revision that a client's request names. One that only asks
-// for the server's revisions settles nothing before the answer.
+// settleByRequest finds the revision in a client's request. A request for the server's
+// revisions settles no revision before the answer.
 func (c *Checker) settleByRequest(m *message) {
 	switch v := m.version; {
 	case m.Method == mcp.MethodInitialize:
@@ -308,7 +308,7 @@ func (c *Checker) settleByRequest(m *message) {
 	}
 }
 
-// received keeps when an end received a message, on its own clock.
+// received keeps when an end received a message, on the end's clock.
 func (c *Checker) received(dir transport.Direction, m *message, at Mark) {
 	switch {
 	case m.kind == transport.Request:
@@ -349,15 +349,15 @@ func (c *Checker) learn(dir transport.Direction, m *message) {
 	}
 }
 
-// Parsed is a frame as a checker reads it. [Parse] makes it once for all its users; it is
-// never changed. Messages is nil for a frame that is not JSON.
+// Parsed is a frame, parsed once by [Parse] for every user, and never changed. Messages is
+// nil for a frame of other bytes than JSON.
 type Parsed struct {
 	Messages []transport.Message
 	Batch    bool
 	read     []message
 }
 
-// message is a message with the members that several rules read.
+// message is a message with the members read by several rules.
 type message struct {
 	transport.Message
 	kind          transport.MessageKind
@@ -365,9 +365,9 @@ type message struct {
 	id            mcp.Key
 	progressToken json.RawMessage
 	token         mcp.Key         // of progressToken
-	cancelled     json.RawMessage // the id of the request that it cancels
+	cancelled     json.RawMessage // the id of the cancelled request
 	cancels       mcp.Key         // of cancelled
-	version       string          // the revision that a request of a stateless session names
+	version       string          // the revision in the _meta of a stateless session's request
 }
 
 // Parse reads a frame.
@@ -396,7 +396,7 @@ func Parse(f transport.Frame) Parsed {
 	return p
 }
 
-// Keys returns the part of a frame that [Checker.Refuse] reads; it shares no bytes with it.
+// Keys returns the part of a frame for [Checker.Refuse], without sharing bytes.
 func (p Parsed) Keys() Parsed {
 	keys := Parsed{read: make([]message, len(p.read))}
 	for i, m := range p.read {

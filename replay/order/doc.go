@@ -1,16 +1,16 @@
 // Package order holds the rules of the Model Context Protocol about the order of
-// messages: which of them a peer may send, given the messages that it has sent and received.
+// messages: which messages a peer may send, given the messages sent and received before.
 //
 // # Promises
 //
 // A [Checker] is pure: no I/O, no clock, no goroutine; one goroutine at a time may
-// use it. It judges each frame as it goes onto the wire, by what its sender could
-// know when it began to write it, so that a peer is never blamed for a frame that was
-// still on its way to it. It applies the rules of the revision that the session itself
-// settles on, 2024-11-05 to 2026-07-28; until then only the rules that all revisions share.
+// use it. It judges each frame at the beginning of the Write, by the sender's knowledge at
+// that time: a peer is never blamed for a frame still on the way to it. It applies the rules
+// of the session's own revision, 2024-11-05 to 2026-07-28; until a revision is settled, only
+// the rules common to every revision.
 //
-// A [Violation] of a MUST is an [Error], one of a SHOULD a [Warning]. Where pages
-// of the specification disagree, or an honest peer may race into it, it is a
+// A [Violation] of a MUST is an [Error], of a SHOULD a [Warning]. Where pages of the
+// specification disagree, or an honest peer may race into a violation, the severity is a
 // warning, never an error.
 //
 // # Rules
@@ -33,16 +33,15 @@
 //
 // # Data layout
 //
-// A checker holds for each end the requests that it sent, in order, the latest by
-// id and by progress token. Each end counts the frames that it receives on a clock of its
-// own ([Mark]); a fact on the wire carries the mark at which the other end came to know it,
-// 0 until then. Nothing else is kept of a frame.
+// A checker holds for each end the requests sent, in order, the latest by id and by progress
+// token. Each end counts the received frames on a clock of its own ([Mark]); a fact on the
+// wire carries the mark of the other end's receipt, 0 until then. No more is kept of a frame.
 //
 // # What it refuses
 //
-// It knows one ordered stream of frames each way, as stdio and a pipe have it. It does not
-// tell the streams of HTTP apart, with one exception: of two open requests with one id a
-// response answers that of its own exchange. The caller says which requests HTTP refused:
-// see [Checker.Refuse]. It reads no schemas: whether a message has the members that it
-// should is not asked. It judges frame by frame; package check judges a whole recording.
+// It knows an ordered stream of frames each way, as on stdio and a pipe. It does not tell the
+// streams of HTTP apart, with an exception: of two open requests with the same id a response
+// answers the request of its own exchange. The caller says which requests HTTP refused: see
+// [Checker.Refuse]. It reads no schemas, and does not ask for required members. It judges
+// frame by frame; package check judges a whole recording.
 package order

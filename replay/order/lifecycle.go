@@ -43,13 +43,13 @@ type handshake struct {
 	count               int      // initialize requests
 	request             *Request // the latest initialize
 	initialized         bool     // initialized is on the wire
-	repeats             bool     // HTTP refused initialized, and the client may send it again
+	repeats             bool     // HTTP refused initialized, and the client may repeat that
 	initializedReceived Mark
-	early               string // the first message that was sent before initialize
+	early               string // the first message sent before initialize
 }
 
-// judge is rule P4. It applies if initialize was sent, or if a revision with a handshake
-// was known beforehand.
+// judge is rule P4, for sessions with an initialize or with a known revision that has a
+// handshake.
 func (h *handshake) judge(v *violations, dir transport.Direction, m *message, known Mark, batch bool) {
 	switch {
 	case m.Method == mcp.MethodInitialize && dir == transport.ClientToServer:
@@ -99,27 +99,26 @@ func (h *handshake) sentRequest(req *Request, stateless bool) {
 	}
 }
 
-// tasks holds the status of each task. Responses and notifications tell it, all in the
-// direction of the end that runs the task, so the direction is part of the key.
+// tasks holds the status of each task. Responses and notifications tell the status, in the
+// direction of the end that runs the task: the direction is part of the key.
 type tasks struct {
 	status    map[taskKey]string
-	makers    map[taskKey][]*Request // the requests that began a task
-	askedSoon hashSet[taskKey]       // tasks that were asked about before they were made
+	makers    map[taskKey][]*Request // the requests with a new task
+	askedSoon hashSet[taskKey]       // tasks asked about before being made
 }
 
-// taskKey is the direction of a task's responses and its id.
+// taskKey is the direction of a task's responses and the task's id.
 type taskKey string
 
-// hasTasks reports whether the revision may be one with tasks.
+// hasTasks reports whether the revision may have tasks.
 func (v *violations) hasTasks() bool {
 	return v.revision == "" || v.revision == mcp.Revision2025_11_25
 }
 
-// hasTaskResult is the status of a task with a result: it is terminal, but which status it
-// is nobody has said.
+// hasTaskResult is the status of a task with a result: terminal, but not yet named.
 const hasTaskResult = "\xff" // no JSON has this string
 
-// judgeResponse is rule P10 for a response that tells a task's status.
+// judgeResponse is rule P10 for a response with a task's status.
 func (t *tasks) judgeResponse(v *violations, dir transport.Direction, m *message, req *Request) {
 	if task := transport.Member(m.Result, "task"); req.task && task != nil {
 		if key := keyOfTask(dir, task); t.askedSoon.has(key) && t.status[key] == "" {
@@ -171,7 +170,7 @@ func (t *tasks) sentRequest(req *Request, m *message) {
 	}
 }
 
-// sentResponse keeps the status that a response tells.
+// sentResponse keeps the status in a response.
 func (t *tasks) sentResponse(dir transport.Direction, m *message, req *Request) {
 	switch {
 	case req.task:
@@ -190,7 +189,7 @@ func (t *tasks) sentResponse(dir transport.Direction, m *message, req *Request) 
 	}
 }
 
-// keepStatus keeps the status of a task, unless an earlier one is final.
+// keepStatus keeps the status of a task, unless an earlier status is final.
 func (t *tasks) keepStatus(dir transport.Direction, task json.RawMessage) {
 	key, now := keyOfTask(dir, task), taskStatus(task)
 	if before := t.status[key]; now == "" || isTerminal(before) && (before != hasTaskResult || !isTerminal(now)) {

@@ -80,34 +80,34 @@ type Request struct {
 	Cancelled bool // its sender has cancelled it
 	Answered  bool // a response is on the wire
 
-	stream         uint64          // the HTTP exchange that it went on; 0 on a pipe
+	stream         uint64          // the HTTP exchange; 0 on a pipe
 	before         *Request        // with the same id, open when this was sent
-	id, token      mcp.Key         // the token is "" where it asks for no progress
-	received       Mark            // when its receiver received it; 0 before
-	answerReceived Mark            // when its sender received the response
-	cancelReceived Mark            // when its receiver received the cancellation
-	refused        bool            // HTTP turned it away, or its exchange broke; no response is on the wire
+	id, token      mcp.Key         // the token is "" without progress
+	received       Mark            // when the receiver had it; 0 before
+	answerReceived Mark            // when the sender had the response
+	cancelReceived Mark            // when the receiver had the cancellation
+	refused        bool            // turned away by HTTP, or lost with an exchange; no response is on the wire
 	failed         bool            // the response is an error
 	asksInput      bool            // the response is an InputRequiredResult
 	task           bool            // it asked to run as a task
 	ended          bool            // the task has a terminal status
-	about          taskKey         // the task that it asks about
-	session        int             // the handshake it belongs to
+	about          taskKey         // the task asked about
+	session        int             // the number of the handshake
 	progress       json.RawMessage // the last value; nil before
 
-	// The state before a frame that HTTP may still refuse: see Checker.Refuse.
+	// The state before a frame, in case HTTP refuses the frame: see Checker.Refuse.
 	progressBefore                             json.RawMessage
-	answerStream, cancelStream, progressStream uint64 // the HTTP exchanges that these went on
+	answerStream, cancelStream, progressStream uint64 // the HTTP exchanges of the frames
 
 	acknowledged bool         // of a subscription
 	filter       listenFilter // of a subscription
-	logIndex     int          // its place among the open requests that set a log level, from 1
+	logIndex     int          // place among the open requests with a log level, from 1
 }
 
 // Received reports whether the other end has received the request.
 func (r *Request) Received() bool { return r.received > 0 }
 
-// AnswerReceived reports whether the end that sent the request has the response.
+// AnswerReceived reports whether the sender of the request has the response.
 func (r *Request) AnswerReceived() bool { return r.answerReceived > 0 }
 
 // String names the request: ping (id 3).
@@ -116,17 +116,17 @@ func (r *Request) String() string { return fmt.Sprintf("%s (id %s)", r.Method, r
 // over reports whether no more frames may belong to a request.
 func (r *Request) over() bool { return r.refused || r.Answered && (!r.task || r.ended) }
 
-// end holds the requests that one end has sent.
+// end holds the requests of an end.
 type end struct {
 	clock     Mark // frames received
-	certain   Mark // the frames that it certainly had received when it sent its last frame: see Observe
+	certain   Mark // the frames certainly received before the last sent frame: see Observe
 	list      []*Request
 	byID      map[mcp.Key]*Request // the latest, of a long list
 	byToken   map[mcp.Key]*Request // the latest, of a long list
-	withdrawn map[mcp.Key]bool     // ids of requests whose Write gave up
+	withdrawn map[mcp.Key]bool     // ids of withdrawn requests
 
-	oldIDs, oldTokens hashSet[mcp.Key] // of requests that are forgotten
-	kept              int              // requests that the last forget left
+	oldIDs, oldTokens hashSet[mcp.Key] // of forgotten requests
+	kept              int              // requests left by the last forget
 }
 
 // judgeRequest is rule P2, and the laws of the other rules about requests.
@@ -161,8 +161,8 @@ func (c *Checker) judgeRequest(dir transport.Direction, m *message, known Mark) 
 	}
 }
 
-// notRefused returns the request, or if HTTP refused it the latest before it that was open
-// under the same id and not refused.
+// notRefused returns the request, or after a refusal by HTTP the latest request before with
+// the same id, open and not refused.
 func (r *Request) notRefused() *Request {
 	for one, n := r, 0; one != nil && n < maxSameID; one, n = one.before, n+1 {
 		if !one.refused {
@@ -172,10 +172,10 @@ func (r *Request) notRefused() *Request {
 	return r
 }
 
-// judgeResponse is rule P1. It returns the request of a response that breaks nothing.
+// judgeResponse is rule P1. It returns the request, unless the response breaks a law.
 func (c *Checker) judgeResponse(dir transport.Direction, m *message, known Mark) *Request {
 	if m.ID == nil || string(m.ID) == "null" {
-		return nil // the answer to a request whose id could not be read
+		return nil // the answer to a request without a readable id
 	}
 	asker := c.end(dir.Reverse())
 	req := asker.answeredBy(m)
@@ -223,7 +223,7 @@ func (e *end) judgeCancellation(v *violations, other *end, dir transport.Directi
 	}
 }
 
-// judgeProgress is rule P3 for a notification that goes to this end, in direction dir.
+// judgeProgress is rule P3 for a notification to this end, in direction dir.
 func (e *end) judgeProgress(v *violations, dir transport.Direction, m *message, known Mark) {
 	token := m.progressToken
 	if dir == transport.ClientToServer && v.stateless() {
@@ -247,8 +247,8 @@ func (e *end) judgeProgress(v *violations, dir transport.Direction, m *message, 
 	}
 }
 
-// rises reports whether a number is above the one before. Numbers that a float64 cannot
-// tell apart though they are written differently are let pass, and so is other JSON.
+// rises reports whether a number is above the number before. Different spellings which a
+// float64 cannot tell apart pass, and so does other JSON.
 func rises(before, now json.RawMessage) bool {
 	a, errBefore := strconv.ParseFloat(string(before), 64)
 	b, errNow := strconv.ParseFloat(string(now), 64)
@@ -314,10 +314,10 @@ func (e *end) withToken(token mcp.Key) *Request {
 	return nil
 }
 
-// maxSameID is how many requests with one id are told apart.
+// maxSameID is how many requests with the same id are told apart.
 const maxSameID = 64
 
-// withID yields the latest request with an id, and those that were open when it was sent.
+// withID yields the latest request with an id, and the requests open when it was sent.
 func (e *end) withID(id mcp.Key) iter.Seq[*Request] {
 	return func(yield func(*Request) bool) {
 		req := e.request(id)
@@ -327,9 +327,9 @@ func (e *end) withID(id mcp.Key) iter.Seq[*Request] {
 	}
 }
 
-// answeredBy returns the request that a response answers, or nil. A peer should not have
-// two requests with one id open. If it has, a response over HTTP belongs to the request
-// of its own exchange, and any other response to the first request that is open.
+// answeredBy returns the request of a response, or nil. A peer should not have two open
+// requests with the same id. If so, a response over HTTP belongs to the request of the same
+// exchange, and any other response to the first open request.
 func (e *end) answeredBy(m *message) (best *Request) {
 	isOpen := func(req *Request) bool { return !req.Answered && !req.refused }
 	rank := func(req *Request) (n int) {
@@ -350,8 +350,8 @@ func (e *end) answeredBy(m *message) (best *Request) {
 }
 
 // awaits returns the request whose response is received now: of the requests with a
-// response on the wire, one of the response's own exchange before another, an earlier
-// before a later.
+// response on the wire, a request of the same exchange before another, an earlier before a
+// later.
 func (e *end) awaits(m *message) (best *Request) {
 	for req := range e.withID(m.id) {
 		if req.Answered && req.answerReceived == 0 && (best == nil || req.stream == m.stream || best.stream != m.stream) {
@@ -361,7 +361,7 @@ func (e *end) awaits(m *message) (best *Request) {
 	return best
 }
 
-// refuse notes that HTTP turned away a request: see Checker.Refuse.
+// refuse notes a request turned away by HTTP: see Checker.Refuse.
 func (e *end) refuse(m *message) {
 	for req := range e.withID(m.id) {
 		if req.stream != m.stream {
@@ -369,7 +369,7 @@ func (e *end) refuse(m *message) {
 		}
 		if !req.Answered {
 			req.refused = true
-			for req.before != nil && req.before.refused { // a request that is sent for ever takes little memory
+			for req.before != nil && req.before.refused { // a request sent for ever takes little memory
 				req.before = req.before.before
 			}
 		}
@@ -380,8 +380,8 @@ func (e *end) refuse(m *message) {
 // remembered is how many answered requests of an end are kept whole.
 const remembered = 4096
 
-// forget drops all answered requests of an end but the latest and the pinned ones, when
-// they have become many.
+// forget drops the answered requests of an end, except the latest and the pinned, when there
+// are many.
 func (e *end) forget(pinned ...*Request) {
 	if len(e.list) < 2*max(remembered, e.kept) {
 		return
@@ -408,7 +408,7 @@ func (e *end) forget(pinned ...*Request) {
 	e.kept = len(kept)
 }
 
-// hashSet is a set of strings that keeps only their hashes.
+// hashSet is a set of strings, kept as hashes.
 type hashSet[T ~string] map[uint64]struct{}
 
 var hashSeed = maphash.MakeSeed()
@@ -428,8 +428,8 @@ func (h *hashSet[T]) add(key T) {
 	(*h)[maphash.String(hashSeed, string(key))] = struct{}{}
 }
 
-// subscription returns the listen request that a notification names, or nil. It is the
-// client's end.
+// subscription returns the listen request named by a notification, or nil. The end is the
+// client's.
 func (e *end) subscription(m *message) *Request {
 	req := e.request(mcp.KeyOf(subscriptionID(m)))
 	if req == nil || req.Method != mcp.MethodListen {

@@ -14,8 +14,7 @@ import (
 type Severity uint8
 
 const (
-	// Note breaks nothing, or may be a race of two ends that a tap between them cannot
-	// decide.
+	// Note is no fault, or may be a race of two ends, undecided by a tap in between.
 	Note Severity = iota + 1
 	// Warning is a SHOULD, or a doubt.
 	Warning
@@ -29,16 +28,16 @@ func (s Severity) String() string { return [...]string{"none", "note", "warning"
 // MarshalText writes the severity as String does.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Violation is a frame that its sender should not have sent then.
+// Violation is a frame that should not have been sent then.
 type Violation struct {
 	Rule     string              `json:"rule"`  // such as "P3"
 	Title    string              `json:"title"` // the rule, as a sentence
 	Severity Severity            `json:"severity"`
-	Revision string              `json:"revision"` // the revision whose rules applied; "" while none is settled
-	Section  string              `json:"section"`  // of that revision's specification: page, heading
+	Revision string              `json:"revision"` // the revision of the rules; "" before a revision is settled
+	Section  string              `json:"section"`  // of the revision's specification: page, heading
 	Dir      transport.Direction `json:"-"`
 	Text     string              `json:"text"` // the message, and what is wrong with it
-	Race     bool                `json:"-"`    // it may be no violation: see Checker.Observe
+	Race     bool                `json:"-"`    // perhaps no violation: see Checker.Observe
 }
 
 // String returns the violation as one line.
@@ -47,8 +46,8 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s %s: %s (%s; %s, %s)", v.Rule, v.Severity, v.Text, v.Title, revision, v.Section)
 }
 
-// OneSender reports whether a violation depends on the order of two frames of one sender:
-// two frames on different HTTP streams may have overtaken each other, and break nothing.
+// OneSender reports whether a violation depends on the order of two frames of one sender: on
+// different HTTP streams a frame may have overtaken the other, without any fault.
 func (v Violation) OneSender() bool {
 	switch v.Title {
 	case progressEnds.title, progressRises.title, cancelsOwn.title:
@@ -57,8 +56,8 @@ func (v Violation) OneSender() bool {
 	return false
 }
 
-// NeedsBeginning reports whether a violation depends on earlier frames: in a recording
-// that begins in the middle of a session it shows nothing.
+// NeedsBeginning reports whether a violation depends on earlier frames: a recording from the
+// middle of a session proves no such violation.
 func (v Violation) NeedsBeginning() bool {
 	switch v.Title {
 	case answersRequest.title, tokenReceived.title, cancelsOwn.title, subscriptionOpen.title, updatesSubscribed.title, logLevelSet.title:
@@ -67,13 +66,13 @@ func (v Violation) NeedsBeginning() bool {
 	return false
 }
 
-// Demand is one demand of a rule.
+// Demand is a demand of a rule.
 type Demand struct {
 	Rule     string   `json:"rule"` // such as "P3"
 	Title    string   `json:"title"`
 	Severity Severity `json:"severity"`
-	First    string   `json:"first"` // the first revision that has it
-	Last     string   `json:"last"`  // the last one
+	First    string   `json:"first"` // the first revision with the demand
+	Last     string   `json:"last"`  // the last revision
 	Section  string   `json:"section"`
 }
 
@@ -83,11 +82,11 @@ func (d Demand) In(revision string) bool {
 	return i >= slices.Index(Revisions, d.First) && i <= slices.Index(Revisions, d.Last)
 }
 
-// Observable reports whether a recording alone can show that the demand is broken. A
-// recording does not say what an end had received when it wrote.
+// Observable reports whether a recording alone can show a violation of the demand. A
+// recording does not say when an end received a frame.
 func (d Demand) Observable() bool { return d.Title != answerReceived.title }
 
-// Revisions lists the revisions of the specification, in their order.
+// Revisions lists the revisions of the specification, in order.
 var Revisions = []string{mcp.Revision2024_11_05, mcp.Revision2025_03_26, mcp.Revision2025_06_18, mcp.Revision2025_11_25, mcp.Revision2026_07_28}
 
 const (
@@ -96,16 +95,16 @@ const (
 	newest        = mcp.Revision2026_07_28
 )
 
-// Rule explains a rule to its reader.
+// Rule explains a rule.
 type Rule struct {
 	ID      string // such as "P3"
-	Name    string // its topic, in a word or two
+	Name    string // the topic, in a word or two
 	Why     string
-	Example string // frames that break it, in the language of package check's examples
+	Example string // frames with a violation, in the language of package check's examples
 }
 
-// law is one demand of a rule. Each file declares the rules that it judges, and their
-// laws, before the code that judges them.
+// law is a demand of a rule. A file declares each rule, with the laws, before the code that
+// judges the rule.
 type law struct {
 	rule        string
 	title       string
@@ -115,13 +114,13 @@ type law struct {
 	first, last string // revisions
 }
 
-// The rules and laws of the package, in the order of their declaration.
+// The rules and laws of the package, in the order of declaration.
 var (
 	rules []Rule
 	laws  []law
 )
 
-// newRule declares a rule and returns its id.
+// newRule declares a rule and returns the id.
 func newRule(r Rule) string {
 	rules = append(rules, r)
 	return r.ID
@@ -139,13 +138,12 @@ func number(rule string) int {
 	return n
 }
 
-// Rules lists the rules by their number.
+// Rules lists the rules by number.
 func Rules() []Rule {
 	return slices.SortedFunc(slices.Values(rules), func(a, b Rule) int { return cmp.Compare(number(a.ID), number(b.ID)) })
 }
 
-// Demands lists the demands of all rules, rule by rule. A Violation has the Rule and the
-// Title of one of them.
+// Demands lists the demands, rule by rule. A Violation has the Rule and the Title of a demand.
 func Demands() (list []Demand) {
 	for _, l := range slices.SortedStableFunc(slices.Values(laws), func(a, b law) int { return cmp.Compare(number(a.rule), number(b.rule)) }) {
 		list = append(list, l.demand())
@@ -194,9 +192,9 @@ func (p page) at(revision string) string {
 	}[p]
 }
 
-// violations collects what the rules find in one frame.
+// violations collects the violations of a frame.
 type violations struct {
-	revision string // in force; "" while none is settled
+	revision string // in force; "" before a revision is settled
 	found    []Violation
 }
 

@@ -31,11 +31,11 @@ a client that did not.`,
 	logsEnd     = newLaw(law{logRule, "log messages stop when the requests that set a log level are answered", Warning, pageLogging, "Per-request log level", newest, newest})
 )
 
-// subscriptions holds the resources that a client subscribed to in a session with a
-// handshake. A stateless session keeps its subscriptions in their listen requests.
+// subscriptions holds the subscribed resources of a session with a handshake. In a stateless
+// session the listen requests hold the subscriptions.
 type subscriptions struct {
 	first *Request    // the first resources/subscribe
-	uris  resourceSet // of all resources/subscribe
+	uris  resourceSet // of every resources/subscribe
 }
 
 // sentRequest notes a subscription, and the filter of a listen request.
@@ -82,8 +82,8 @@ func (s *subscriptions) judge(v *violations, client *end, m *message, known Mark
 	}
 }
 
-// judgeUpdate is rule P7 in a session with a handshake. A client that unsubscribed may
-// still get updates that were on their way; for how long the specification does not say.
+// judgeUpdate is rule P7 in a session with a handshake. After an unsubscribe updates may still
+// be on the way; for how long the specification does not say.
 func (s *subscriptions) judgeUpdate(v *violations, m *message, known Mark) {
 	const dir = transport.ServerToClient
 	switch {
@@ -98,8 +98,8 @@ func (s *subscriptions) judgeUpdate(v *violations, m *message, known Mark) {
 // updatedURI returns the URI of an update.
 func updatedURI(m *message) string { return text(transport.Member(m.Params, "uri")) }
 
-// filterField names the member of a listen request's filter that asks for a notification;
-// "" for a notification that needs no filter.
+// filterField names the member of a listen request's filter for a notification; "": a
+// notification without a filter.
 func filterField(method string) string {
 	switch method {
 	case mcp.NotificationToolListChanged:
@@ -115,7 +115,7 @@ func filterField(method string) string {
 }
 
 // listenFilter is the filter of a listen request. It is parsed once: a filter may be long,
-// and its notifications many.
+// and the notifications many.
 type listenFilter struct {
 	fields map[string]bool
 	uris   resourceSet
@@ -161,14 +161,14 @@ func (r resourceSet) covers(uri string) bool {
 	return false
 }
 
-// logMessages holds the open requests of a stateless session that set a log level.
+// logMessages holds the open requests with a log level, of a stateless session.
 type logMessages struct {
 	open  []*Request
-	ended bool // there were such requests, and some are answered
+	ended bool // a request with a log level was answered
 }
 
-// judge is rule P8. On a pipe a log message does not say which request it belongs to, so
-// one request that may own it is enough.
+// judge is rule P8. On a pipe a log message does not name a request: any open request with a
+// log level is enough.
 func (l *logMessages) judge(v *violations, dir transport.Direction, m *message, known Mark) {
 	if !v.stateless() || dir != transport.ServerToClient {
 		return
@@ -185,7 +185,7 @@ func (l *logMessages) judge(v *violations, dir transport.Direction, m *message, 
 	v.add(logLevelSet, dir, "%s, and had received no request that set a log level", m.Method)
 }
 
-// answered forgets a request that set a log level.
+// answered forgets a request with a log level.
 func (l *logMessages) answered(req *Request) {
 	if req.logIndex == 0 {
 		return

@@ -22,12 +22,12 @@ type call struct {
 	rawID    string // as it was written
 	method   string
 	target   string
-	token    mcp.Key // "" if it asks for no progress
+	token    mcp.Key // "": no progress
 	rawToken string
 	stream   uint64
 	seq      uint64
 	at       time.Duration
-	revision string // that it names
+	revision string // named in its _meta
 	closed   bool   // answered, or given up for good
 
 	reports   uint64 // progress notifications
@@ -35,7 +35,7 @@ type call struct {
 	total     string
 	message   string
 	cancelled uint64 // the event
-	cut       uint64 // the event that ended its HTTP exchange
+	cut       uint64 // the event at the end of its HTTP exchange
 
 	filter       string // of a listen request
 	acknowledged uint64 // the event
@@ -75,16 +75,15 @@ func (c *call) selectedBy(f *filter.Filter) bool {
 // callTable holds the requests without an answer: by id, by progress token and by HTTP
 // exchange. Ids and tokens are compared by value.
 type callTable struct {
-	byID       map[callKey][]*call // the first and the last of one id are open; calls between them may be closed
+	byID       map[callKey][]*call // the first and the last of an id are open; calls in between may be closed
 	byToken    map[callKey]*call   // the latest
 	byExchange map[uint64][]*call  // of open exchanges; closed calls too
 	open       int                 // calls but for listen requests
-	listening  int                 // listen requests that were acknowledged
+	listening  int                 // acknowledged listen requests
 	watches    map[*filter.Filter]*watch
 }
 
-// callKey is the key of an id, a progress token or a task, and the direction in which it is
-// valid.
+// callKey is the key of an id, a progress token or a task, with the direction.
 type callKey struct {
 	dir transport.Direction
 	key mcp.Key
@@ -94,18 +93,18 @@ func (k callKey) compare(other callKey) int {
 	return cmp.Or(cmp.Compare(k.dir, other.dir), cmp.Compare(k.key, other.key))
 }
 
-// watch counts the open calls that a filter selects, so that a condition asked after each
-// event does not go through all calls.
+// watch counts the open calls of a filter, for conditions asked after each event: to go
+// through the calls every time would take long.
 type watch struct {
 	open  int
-	calls []*call // in the order of their requests; closed calls go when they are first
+	calls []*call // in order; closed calls go when first
 }
 
 func newCallTable() callTable {
 	return callTable{byID: map[callKey][]*call{}, byToken: map[callKey]*call{}, byExchange: map[uint64][]*call{}}
 }
 
-// add opens a call. holdsToken says whether its token names it, and not a later call.
+// add opens a call. holdsToken says whether the token names this call, and not a later one.
 func (t *callTable) add(c *call, holdsToken bool) {
 	key := callKey{c.dir, c.id}
 	t.byID[key] = append(t.byID[key], c)
@@ -143,7 +142,7 @@ func (t *callTable) close(c *call) {
 	for len(list) > 0 && list[0].closed {
 		list = list[1:]
 	}
-	for len(list) > 0 && list[len(list)-1].closed { // calls between open ones stay: to delete them takes long
+	for len(list) > 0 && list[len(list)-1].closed { // calls in between stay: to delete these takes long
 		list = list[:len(list)-1]
 	}
 	t.byID[key] = list
@@ -171,9 +170,8 @@ func (t *callTable) close(c *call) {
 	}
 }
 
-// find returns the open call of a direction that a message on an exchange is about, nil if
-// there is none: that of the exchange, and if the exchange has no request with the id the
-// first that is open.
+// find returns the open call of a direction for a message on an exchange, or nil: the call of
+// the same exchange, or if the exchange has no request with the id, the first open call.
 func (t *callTable) find(dir transport.Direction, id json.RawMessage, stream uint64) *call {
 	key := callKey{dir, mcp.KeyOf(id)}
 	isOwn := false
@@ -228,7 +226,7 @@ func (t *callTable) onExchange(stream uint64) (list []*call) {
 	return list
 }
 
-// all lists the open calls in the order of their requests.
+// all lists the open calls in the order of the requests.
 func (t *callTable) all() (list []*call) {
 	for _, key := range slices.SortedFunc(maps.Keys(t.byID), callKey.compare) {
 		for _, c := range t.byID[key] {
@@ -251,7 +249,7 @@ func (t *callTable) clone() callTable {
 	return copied
 }
 
-// watch returns the watch of a filter, and keeps it up to date from the first question on.
+// watch returns the watch of a filter, kept up to date from the first question on.
 func (t *callTable) watch(f *filter.Filter) *watch {
 	if w := t.watches[f]; w != nil {
 		return w

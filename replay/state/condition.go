@@ -131,8 +131,7 @@ func textOf(read func(*State) string) func(string) (func(*State) value, error) {
 	}
 }
 
-// ofCalls asks about the open calls that a filter selects. It refuses a filter that asks how
-// a call ends.
+// ofCalls asks about the open calls of a filter. It refuses a filter about the end of a call.
 func ofCalls(read func(*State, *watch) float64) func(string) (func(*State) value, error) {
 	return func(of string) (func(*State) value, error) {
 		f, err := filter.Parse(of)
@@ -156,7 +155,7 @@ func ofDirections(count func(*State, transport.Direction) float64) func(string) 
 	}
 }
 
-// counted counts elements with a name, or all for "".
+// counted counts the elements with a name; "": every element.
 func counted(count func(s *State, name string) int) func(string) (func(*State) value, error) {
 	return func(of string) (func(*State) value, error) {
 		name := unquote(of)
@@ -164,8 +163,7 @@ func counted(count func(s *State, name string) int) func(string) (func(*State) v
 	}
 }
 
-// ofProgress finds a call by its token: as it is written on the wire, or a text
-// without its quotes.
+// ofProgress finds a call by the token as written on the wire, or as a text without quotes.
 func ofProgress(of string) (func(*State) value, error) {
 	tokens := []mcp.Key{mcp.KeyOf([]byte(of)), mcp.KeyOf([]byte(`"` + of + `"`))}
 	return func(s *State) value {
@@ -181,8 +179,8 @@ func ofProgress(of string) (func(*State) value, error) {
 	}, nil
 }
 
-// ofCapability asks for a capability by its path, such as tools.listChanged, of either end or
-// of the end named before it.
+// ofCapability asks for a capability by path, as tools.listChanged, of either end or of the end
+// named before.
 func ofCapability(of string) (func(*State) value, error) {
 	path, ofClient := strings.CutPrefix(unquote(of), "client.")
 	path, ofServer := strings.CutPrefix(path, "server.")
@@ -195,7 +193,7 @@ func ofCapability(of string) (func(*State) value, error) {
 	}, nil
 }
 
-// unquote returns a text that may stand in quotes.
+// unquote returns a text, perhaps in quotes.
 func unquote(s string) string {
 	if t, err := strconv.Unquote(s); err == nil {
 		return t
@@ -357,7 +355,7 @@ func (p *parser) number() (operand, error) {
 	return operand{eval: func(*State) value { return value{number: n} }}, nil
 }
 
-// name reads a name and its argument.
+// name reads a name and an argument.
 func (p *parser) name() (operand, error) {
 	r := p.rest()
 	end := 0

@@ -4,10 +4,9 @@
 // # Promises
 //
 // A [State] is a pure fold: no I/O, no clock, no goroutine. It takes a session's events
-// once, in their order; after each it has the open calls, tasks, subscriptions and queues
-// of that time, and later events change nothing in a clone. [State.Clone] costs as much as
-// is open, however long the session: a caller keeps as many points of a session as it
-// likes and goes on from any of them.
+// once, in order; after each it has the open calls, tasks, subscriptions and queues of that
+// time, and later events leave a clone alone. [State.Clone] costs as much as is open, however
+// long the session: a caller may keep many points of a session and go on from any.
 //
 // A caller asks a [Condition] after each event, so it finds the first event at which the
 // condition holds, also if it ceases to hold later.

@@ -16,13 +16,13 @@ import (
 // snapshot of another version is of no use.
 const SnapshotVersion = 2
 
-// AppendSnapshot appends the state as bytes from which [Restore] makes it again. A queue
-// may grow with the session, so a snapshot holds only its frames behind an event: after is
-// the event of the snapshot before it, or 0 for the whole queue.
+// AppendSnapshot appends the state as bytes for [Restore]. A queue may grow with the session:
+// a snapshot holds only the frames behind the event after, the event of the snapshot before,
+// or 0 for the whole queue.
 //
-// The format: the queues with a length before them; then numbers as varints and texts with
-// their length before them, in the order of the code. Maps are in the order of
-// their keys, calls in that of their requests.
+// The format: the length of the queues and the queues; then numbers as varints and texts as
+// length and bytes, in the order of the code. Maps are in the order of the keys, calls in the
+// order of the requests.
 func (s *State) AppendSnapshot(b []byte, after uint64) []byte {
 	w := writer{}
 	lanes := slices.SortedFunc(maps.Keys(s.queues.lanes), func(a, b lane) int {
@@ -81,7 +81,7 @@ func (s *State) AppendSnapshot(b []byte, after uint64) []byte {
 	return w.b
 }
 
-// Add takes in the queues of the next snapshot of a session, from its first on.
+// Add takes in the queues of the next snapshot of a session, from the first on.
 func (q Queues) Add(snapshot []byte) error {
 	all := varint.NewReader(snapshot)
 	r := reader{varint.NewReader(all.Take(all.Uint()))}
@@ -111,8 +111,8 @@ func (q Queues) Add(snapshot []byte) error {
 
 var errSnapshot = errors.New("restore state: not a snapshot")
 
-// Restore makes a state of its snapshot and of its queues, which [Queues.Add] has taken
-// from it and from the snapshots before. The state owns the queues from then on.
+// Restore makes a state of a snapshot and of the queues, which [Queues.Add] has taken from
+// the snapshot and the snapshots before. The state owns the queues from then on.
 func Restore(snapshot []byte, lanes Queues) (*State, error) {
 	s := New()
 	r := reader{varint.NewReader(snapshot)}

@@ -14,16 +14,15 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// State is the state of a session after the events that were applied. The zero value is
-// not ready; [New] makes it.
+// State is the state of a session after the applied events. [New] makes it.
 type State struct {
 	seq      uint64
 	at       time.Duration
 	frames   [3]uint64 // by direction
 	failures uint64    // error responses, and tool results that are errors
-	lost     uint64    // events that could not be stored
+	lost     uint64    // events not stored
 	revision string
-	peers    [3]Peer // by the direction that a peer sends in
+	peers    [3]Peer // by the direction of sending
 	logLevel string
 	greeted  uint64 // Seq of the response to initialize
 
@@ -34,12 +33,12 @@ type State struct {
 	statuses      map[string]int // tasks, by status
 	streams       map[uint64]Stream
 	blocked       [3]stall
-	ended         [3]string // the end that ended each direction
+	ended         [3]string // who ended each direction
 	exit          string
 	sealed        bool
 }
 
-// stall is the last write of a direction that blocked.
+// stall is the last blocked write of a direction.
 type stall struct {
 	seq     uint64
 	blocked time.Duration
@@ -53,8 +52,7 @@ func New() *State {
 	}
 }
 
-// Clone returns a copy of the state; later events change only the state that they are
-// applied to.
+// Clone returns an independent copy of the state.
 func (s *State) Clone() *State {
 	c := *s
 	c.calls = s.calls.clone()
@@ -66,14 +64,14 @@ func (s *State) Clone() *State {
 	return &c
 }
 
-// Seq returns the event that was applied last, 0 before the first.
+// Seq returns the last applied event, 0 before the first.
 func (s *State) Seq() uint64 { return s.seq }
 
 // At returns the time of that event.
 func (s *State) At() time.Duration { return s.at }
 
-// Apply takes the next event. Except in the header, it skips a payload that it cannot read:
-// other commands show it.
+// Apply takes the next event. Except in the header, an unreadable payload is skipped: other
+// commands show it.
 func (s *State) Apply(e store.Event) (err error) {
 	s.seq = e.Seq
 	s.at = e.At
@@ -111,7 +109,7 @@ func (s *State) Apply(e store.Event) (err error) {
 	return err
 }
 
-// ApplyParsed is Apply of a frame whose messages were parsed already. Noise has none.
+// ApplyParsed is Apply of a frame with parsed messages. Noise has none.
 func (s *State) ApplyParsed(e store.Event, messages []transport.Message) {
 	s.seq = e.Seq
 	s.at = e.At
@@ -125,7 +123,7 @@ func (s *State) ApplyParsed(e store.Event, messages []transport.Message) {
 		}
 		s.streams[e.Stream] = stream
 	}
-	if open || e.Stream == 0 { // an HTTP response that is one body is in no queue
+	if open || e.Stream == 0 { // an HTTP response with a single body is in no queue
 		s.queues.add(e.Dir, e.Stream, e.Seq)
 	}
 	for i := range messages {
@@ -140,7 +138,7 @@ func (s *State) ApplyParsed(e store.Event, messages []transport.Message) {
 	}
 }
 
-// onRequest opens a call, and keeps what a client's request says of the client.
+// onRequest opens a call, and keeps a client's facts about the client.
 func (s *State) onRequest(e store.Event, m *transport.Message) {
 	c := newCall(e, m)
 	if c.dir == transport.ClientToServer {
@@ -160,7 +158,7 @@ func (s *State) onRequest(e store.Event, m *transport.Message) {
 	s.calls.add(c, true)
 }
 
-// onResponse closes a call, and keeps the effects of its result.
+// onResponse closes a call, and keeps the effects of the result.
 func (s *State) onResponse(e store.Event, m *transport.Message) {
 	if m.Error != nil || string(transport.Member(m.Result, mcp.MemberIsError)) == "true" {
 		s.failures++
@@ -190,8 +188,8 @@ func (s *State) onResponse(e store.Event, m *transport.Message) {
 	}
 }
 
-// onServerResult keeps what a result says of the server and of the revision: the result of
-// initialize settles it, from 2026-07-28 on any result.
+// onServerResult keeps the facts about the server and the revision: the result of initialize
+// settles the revision, from 2026-07-28 on any result.
 func (s *State) onServerResult(e store.Event, c *call, result json.RawMessage) {
 	server := &s.peers[transport.ServerToClient]
 	if c.method == mcp.MethodInitialize || c.method == mcp.MethodDiscover {
@@ -207,7 +205,7 @@ func (s *State) onServerResult(e store.Event, c *call, result json.RawMessage) {
 	}
 }
 
-// onTaskResult keeps the tasks that a result tells of.
+// onTaskResult keeps the tasks in a result.
 func (s *State) onTaskResult(e store.Event, method string, result json.RawMessage) {
 	switch method {
 	case mcp.MethodGetTask, mcp.MethodCancelTask:
@@ -347,17 +345,17 @@ func (s *State) onHTTP(e store.Event, info store.HTTPInfo) {
 	}
 }
 
-// queues holds the frames that no event shows to be taken.
+// queues holds the frames not yet shown to be taken.
 type queues struct {
 	lanes  Queues
 	counts [3]int // by direction
 }
 
-// Queues are the Seqs of queued frames, by lane: a snapshot is restored upon those of the
-// snapshots before it.
+// Queues are the Seqs of queued frames, by lane: a snapshot is restored upon the queues of the
+// snapshots before.
 type Queues map[lane][]uint64
 
-// lane is one direction of one HTTP exchange; of the whole session on stdio.
+// lane is a direction of an HTTP exchange; of the whole session on stdio.
 type lane struct {
 	dir    transport.Direction
 	stream uint64
@@ -377,7 +375,7 @@ func (q *queues) add(dir transport.Direction, stream, seq uint64) {
 	q.counts[l.dir]++
 }
 
-// take notes that the receiver has the frames of a lane up to a Seq.
+// take removes the frames of a lane up to a Seq: the receiver has taken these.
 func (q *queues) take(dir transport.Direction, stream, upto uint64) {
 	l := lane{index(dir), stream}
 	list := q.lanes[l]

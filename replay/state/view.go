@@ -16,7 +16,7 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// View is a State as lists, each in the order in which its elements began. Its JSON form is
+// View is a State as lists, each in the order in which the elements began. The JSON form is
 // stable.
 type View struct {
 	Seq           uint64         `json:"seq"`
@@ -58,7 +58,7 @@ func (p *Peer) update(info, capabilities json.RawMessage) {
 	}
 }
 
-// Line is a line of a pipe whose end has not come yet.
+// Line is a line of a pipe without an end so far.
 type Line struct {
 	Pipe  string `json:"pipe"` // c2s, s2c or stderr
 	Bytes int64  `json:"bytes"`
@@ -80,8 +80,8 @@ type Call struct {
 	Progress  json.RawMessage `json:"progress,omitempty"`
 	Total     json.RawMessage `json:"total,omitempty"`
 	Message   string          `json:"message,omitempty"`
-	Cancelled uint64          `json:"cancelled,omitempty"` // the event that did
-	Cut       uint64          `json:"cut,omitempty"`       // the event that ended its HTTP exchange
+	Cancelled uint64          `json:"cancelled,omitempty"` // the event
+	Cut       uint64          `json:"cut,omitempty"`       // the event at the end of its HTTP exchange
 
 	waited time.Duration
 }
@@ -91,7 +91,7 @@ type Subscription struct {
 	URI      string          `json:"uri,omitempty"`
 	Listen   json.RawMessage `json:"listen,omitempty"` // the id of the listen request
 	Filter   json.RawMessage `json:"filter,omitempty"` // of the listen request
-	Since    uint64          `json:"since"`            // the event that made it, the listen request's own
+	Since    uint64          `json:"since"`            // the first event, the listen request's own
 	Pending  bool            `json:"pending,omitempty"`
 	Notified uint64          `json:"notified"` // notifications so far
 }
@@ -103,13 +103,13 @@ type Task struct {
 	By      string              `json:"by"`
 	Status  string              `json:"status"`
 	Message string              `json:"message,omitempty"`
-	Since   uint64              `json:"since"` // the event that first named it
-	Told    uint64              `json:"told"`  // the event that last told its status
+	Since   uint64              `json:"since"` // the first event with the task
+	Told    uint64              `json:"told"`  // the last event with the status
 }
 
-// Stream is an HTTP exchange that waits for its response, or whose response is a stream
-// of events that has not ended. A response that is one body ends it: not every recorder
-// writes an event at the end of a body.
+// Stream is an HTTP exchange before the response, or with an open stream of events as the
+// response. A response with a single body ends the exchange: not every recorder writes an
+// event at the end of a body.
 type Stream struct {
 	Number uint64 `json:"stream"`
 	Method string `json:"method,omitempty"`
@@ -120,7 +120,7 @@ type Stream struct {
 	S2C    uint64 `json:"s2c"`
 }
 
-// Queue holds the frames of a direction that no event shows to be taken.
+// Queue holds the frames of a direction not yet shown to be taken.
 type Queue struct {
 	Dir       string `json:"dir"`
 	Stream    uint64 `json:"stream,omitempty"`
@@ -128,7 +128,7 @@ type Queue struct {
 	First     uint64 `json:"first"`
 	Last      uint64 `json:"last"`
 	Delivered uint64 `json:"delivered,omitempty"` // the last delivered event of the direction
-	Blocked   string `json:"blocked,omitempty"`   // how long the write of that had blocked
+	Blocked   string `json:"blocked,omitempty"`   // how long the write had blocked
 }
 
 // Ended says which parts of the session are over.
@@ -210,7 +210,7 @@ type Fact struct {
 	Since string `json:"since,omitempty"` // how long it has lasted; Diff ignores it
 }
 
-// topics lists the topics of facts in their order.
+// topics lists the topics of facts in order.
 var topics = []string{
 	"revision", "client", "server", "log level", "call", "subscription", "task", "queue", "stream", "frames", "failures", "lost", "ended",
 }
@@ -233,7 +233,7 @@ func (v View) Facts() []Fact {
 	if v.LogLevel != "" {
 		add("log level", "", "%s", clip(v.LogLevel))
 	}
-	same := 0 // earlier calls of the same frame: the calls of a batch may have one id
+	same := 0 // earlier calls of the same frame: the calls of a batch may share an id
 	for i, c := range v.Calls {
 		same++
 		if i == 0 || v.Calls[i-1].Request != c.Request {
@@ -269,7 +269,7 @@ func (v View) Facts() []Fact {
 	return facts
 }
 
-// String names a peer and its capabilities.
+// String names a peer and the peer's capabilities.
 func (p Peer) String() string {
 	s := strings.TrimSpace(clip(p.Name) + " " + clip(p.Version))
 	switch {
@@ -309,7 +309,7 @@ func (p *Peer) capabilityNames() (names []string) {
 	return names
 }
 
-// String describes a call without its waiting time.
+// String describes a call without the waiting time.
 func (c Call) String() string {
 	s := clip(c.Method)
 	if c.Target != "" {
@@ -405,14 +405,14 @@ const textLimit = 60
 func clip(s string) string    { return phrase.Clip(s, textLimit) }
 func shorten(s string) string { return phrase.Shorten(s, textLimit) }
 
-// Change is a fact that differs between two points of a session.
+// Change is a difference between two points of a session.
 type Change struct {
 	Topic  string `json:"topic"`
 	Before string `json:"before,omitempty"` // "": it did not hold
 	After  string `json:"after,omitempty"`  // "": it no longer holds
 }
 
-// Diff lists the facts that differ, by topic: first the changed ones, then the new ones.
+// Diff lists the different facts by topic: first changed facts, then new facts.
 func Diff(before, after View) []Change {
 	type name struct{ topic, key string }
 	now := map[name]Fact{}
