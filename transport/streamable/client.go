@@ -18,7 +18,7 @@ import (
 // Client opens sessions with a server over HTTP. URL must be set; the rest may be zero.
 type Client struct {
 	URL string
-	// Client makes the requests; nil: one that follows no redirect, for a redirect
+	// Client makes the requests; nil: a client that follows no redirect, for a redirect
 	// must not take credentials elsewhere.
 	Client *http.Client
 	// Header goes with every request: Authorization.
@@ -27,30 +27,30 @@ type Client struct {
 	Legacy bool
 	// Listen says when the standalone stream is asked for.
 	Listen ListenTime
-	// Session says which session an exchange belongs to, where one Conn stands for
-	// several clients. If it is nil, all belong to one.
+	// Session returns the session of an exchange, where one Conn stands for several
+	// clients. If Session is nil, there is one session.
 	Session func(stream uint64) string
-	// Manner says how the request of an exchange is made. If it is nil or returns nil,
+	// Manner returns the manner of an exchange's request. If Manner is nil or returns nil,
 	// the request is made as the specification says.
 	Manner func(stream uint64) *Manner
-	// Forgive is asked about a response that has no message and is no success. If it is
+	// Forgive is asked about a response without a message and without success. If Forgive is
 	// nil or returns false, the response is an error of Read.
 	Forgive func(stream uint64, e *StatusError) bool
 }
 
-// Manner is how a client makes the request of an exchange, where that matters.
+// Manner changes how a client makes the request of an exchange.
 type Manner struct {
-	// Routing are the headers by which it is routed, instead of those of the
-	// specification. Header replaces others; one without values is left out.
+	// Routing are the headers that route the request, instead of the headers of the
+	// specification. Header replaces others; a header without values is left out.
 	Routing, Header http.Header
-	// Session is how the request names its session. One that has ended is deleted
+	// Session is how the request names its session. A session that has ended is deleted
 	// first.
 	Session SessionState
 	// ID is the session id of SessionUnknown.
 	ID string
-	// Path is where it asks; "": at the endpoint.
+	// Path is the path of the request; "": the endpoint's.
 	Path string
-	// MayBreak says that the connection may break before there is a response.
+	// MayBreak allows the connection to break before there is a response.
 	MayBreak bool
 	// Awaits makes a Write return only when the response begins or the connection breaks.
 	Awaits bool
@@ -69,12 +69,12 @@ const (
 	ListenAnswered
 )
 
-// StatusError is an HTTP response that has no message and is no success.
+// StatusError is an HTTP response without a message and without success.
 type StatusError struct {
 	Method string
 	URL    string
 	Status int
-	Body   string // the beginning of it
+	Body   string // the beginning of the body
 }
 
 // Error names the status and the body.
@@ -99,7 +99,7 @@ func (t Client) Dial(ctx context.Context) (*ClientConn, error) {
 	if t.Client == nil {
 		t.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
-	c := &ClientConn{t: t, url: u, used: map[uint64]bool{}, sessions: map[string]*clientSession{}, news: make(chan struct{}, 1),
+	c := &ClientConn{client: t, url: u, used: map[uint64]bool{}, sessions: map[string]*clientSession{}, news: make(chan struct{}, 1),
 		closed: make(chan struct{}), streams: map[uint64]context.CancelFunc{}, followed: map[uint64]*clientExchange{}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	if t.Legacy {
@@ -112,23 +112,22 @@ func (t Client) Dial(ctx context.Context) (*ClientConn, error) {
 	return c, nil
 }
 
-// clientSession is what a client knows of a session.
+// clientSession is a session as the client knows it.
 type clientSession struct {
 	id      string
-	left    bool   // it was deleted
+	left    bool   // the client has deleted the session
 	version string // the protocol's
 }
 
-// ClientConn is a client's end of MCP over HTTP. A frame that is written goes out as a
-// request of its own, whose number is the frame's Stream if that is not taken, and the
-// next one that is free otherwise; what comes in answer to it has the number as
-// Stream, over all the connections that its stream takes, and what comes on the
-// standalone stream has 0.
+// ClientConn is a client's end of MCP over HTTP. A written frame goes out as a request of its
+// own, an exchange. The number of the exchange is the frame's Stream if it is free, and the next
+// free number otherwise. Frames of the response have the number as Stream, over all connections
+// of the response; frames of the standalone stream have 0.
 //
-// A Write waits until the server has taken the message: of a request, until it is
-// sent; of anything else, and of initialize, until the response begins.
+// A Write of a request waits until the request is sent. A Write of any other message, and of
+// initialize, waits until the response begins.
 type ClientConn struct {
-	t      Client
+	client Client
 	url    *url.URL
 	ctx    context.Context // ends with the Conn
 	cancel context.CancelFunc
@@ -138,17 +137,17 @@ type ClientConn struct {
 
 	mu       sync.Mutex // never held across I/O
 	inbox    []transport.Frame
-	err      error // behind the inbox: why nothing more comes
+	err      error // of Read, once the inbox is empty
 	news     chan struct{}
 	used     map[uint64]bool
 	last     uint64
 	sessions map[string]*clientSession
 	streams  map[uint64]context.CancelFunc // open exchanges
-	followed map[uint64]*clientExchange    // whose response is a stream
+	followed map[uint64]*clientExchange    // exchanges whose response is a stream
 	endpoint *url.URL                      // of HTTP+SSE
 }
 
-// Read implements Conn. An error that is not the context's says how a request failed.
+// Read implements Conn. An error tells how a request failed, unless the context has ended.
 func (c *ClientConn) Read(ctx context.Context) (transport.Frame, error) {
 	return await(ctx, c.news, c.closed, func() (f transport.Frame, found bool, err error) {
 		c.mu.Lock()
@@ -173,26 +172,10 @@ func (c *ClientConn) Write(ctx context.Context, f transport.Frame) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	x := c.open(f)
-	if x == nil {
-		return transport.ErrClosed
-	}
-	select {
-	case <-x.taken:
-		return nil
-	case <-c.closed:
-		return transport.ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// open begins the exchange of a frame; nil: the Conn is closed.
-func (c *ClientConn) open(f transport.Frame) *clientExchange {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if isClosed(c.closed) {
-		return nil
+		c.mu.Unlock()
+		return transport.ErrClosed
 	}
 	number := f.Stream
 	for number == 0 || c.used[number] {
@@ -203,11 +186,19 @@ func (c *ClientConn) open(f transport.Frame) *clientExchange {
 	x := newClientExchange(c, number, f.Bytes)
 	c.streams[number] = x.cancel
 	c.work.Go(x.run)
-	return x
+	c.mu.Unlock()
+	select {
+	case <-x.taken:
+		return nil
+	case <-c.closed:
+		return transport.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
-// HangUp ends the exchange as a client does that wants no more of it: in revision
-// 2026-07-28 that is the cancellation.
+// HangUp ends an exchange from the client's side: in revision 2026-07-28 this is the
+// cancellation.
 func (c *ClientConn) HangUp(stream uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -216,9 +207,8 @@ func (c *ClientConn) HangUp(stream uint64) {
 	}
 }
 
-// Drop cuts the stream of an exchange, 0: the standalone one, as a client does that comes
-// back to it with Last-Event-ID: as soon as an event has told an id. One that tells none
-// is not cut.
+// Drop cuts the stream of an exchange, 0: the standalone stream, to resume it with Last-Event-ID:
+// as soon as an event has an id. A stream without ids is not cut.
 func (c *ClientConn) Drop(stream uint64) {
 	c.mu.Lock()
 	x := c.followed[stream]
@@ -232,10 +222,10 @@ func (c *ClientConn) Drop(stream uint64) {
 	}
 }
 
-// deleteTimeout is how long a server may take to hear that a session is over.
+// deleteTimeout is how long a server may take to answer the DELETE of a session.
 const deleteTimeout = 2 * time.Second
 
-// Close implements Conn. It hangs up on what is open, and ends the sessions by DELETE.
+// Close implements Conn: it ends the sessions by DELETE, and hangs up on open exchanges.
 func (c *ClientConn) Close() error {
 	c.close.Do(func() {
 		c.mu.Lock()
@@ -258,7 +248,7 @@ func (c *ClientConn) Close() error {
 	return nil
 }
 
-// leave deletes a session. Whether the server does so too is not checked.
+// leave deletes a session, and ignores the server's answer.
 func (c *ClientConn) leave(ctx context.Context, s *clientSession) {
 	c.mu.Lock()
 	left := s.left
@@ -268,21 +258,13 @@ func (c *ClientConn) leave(ctx context.Context, s *clientSession) {
 		return
 	}
 	if r, err := c.request(ctx, http.MethodDelete, nil, s); err == nil {
-		if resp, err := c.t.Client.Do(r); err == nil {
+		if resp, err := c.client.Client.Do(r); err == nil {
 			_ = resp.Body.Close()
 		}
 	}
 }
 
-// deliver hands a message to Read.
-func (c *ClientConn) deliver(f transport.Frame) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.inbox = append(c.inbox, f)
-	notify(c.news)
-}
-
-// fail ends what Read returns.
+// fail makes err the last result of Read.
 func (c *ClientConn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -297,8 +279,8 @@ func (c *ClientConn) sessionOf(stream uint64) *clientSession {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := ""
-	if c.t.Session != nil {
-		key = c.t.Session(stream)
+	if c.client.Session != nil {
+		key = c.client.Session(stream)
 	}
 	if c.sessions[key] == nil {
 		c.sessions[key] = &clientSession{}
@@ -307,7 +289,7 @@ func (c *ClientConn) sessionOf(stream uint64) *clientSession {
 }
 
 // Route sets the headers by which a message is routed in a session of the revision
-// (basic transports, standard request headers); "": the one that the message names.
+// (basic transports, standard request headers); "": the revision in the message.
 func Route(h http.Header, m transport.Message, version string) {
 	if own := textOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion)); own != "" {
 		version = own
@@ -330,7 +312,7 @@ func Route(h http.Header, m transport.Message, version string) {
 	for _, r := range name {
 		plain = plain && ' ' <= r && r <= '~'
 	}
-	if !plain { // a header cannot have the name as it is
+	if !plain { // not allowed in a header
 		name = "=?base64?" + base64.StdEncoding.EncodeToString([]byte(name)) + "?="
 	}
 	if name != "" {

@@ -19,8 +19,8 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// clientExchange is a message of the client and the response to it, over all the
-// connections that the response takes.
+// clientExchange is a message of the client and the response, over all connections of the
+// response.
 type clientExchange struct {
 	conn    *ClientConn
 	number  uint64
@@ -29,28 +29,28 @@ type clientExchange struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 
-	asks    map[mcp.Key]bool // ids of requests without a response
-	begins  bool             // it is initialize
-	starts  bool             // it is notifications/initialized
-	first   transport.Message
-	taken   chan struct{}
-	take    func() // closes taken
-	lastID  string
-	retry   time.Duration
-	retried int // since the last event
+	unanswered    map[mcp.Key]bool // ids of requests without a response
+	isInitialize  bool             // the message is initialize
+	isInitialized bool             // the message is notifications/initialized
+	first         transport.Message
+	taken         chan struct{}
+	take          func() // closes taken
+	lastID        string
+	retry         time.Duration
+	retried       int // since the last event
 
 	mayBreak, awaits bool // see [Manner]
 
-	response  io.Closer   // the stream that is read; under the Conn's lock
+	response  io.Closer   // the stream being read; under the Conn's lock
 	drop      atomic.Bool // the stream is to be cut
 	resumable atomic.Bool // an event has told an id
 
 	endpoint chan error // of HTTP+SSE: gets nil when the address is known
 }
 
-// newClientExchange needs the Conn's lock for nothing but the context.
+// newClientExchange needs the Conn's lock only for the context.
 func newClientExchange(c *ClientConn, number uint64, body []byte) *clientExchange {
-	x := &clientExchange{conn: c, number: number, body: body, asks: map[mcp.Key]bool{}, taken: make(chan struct{})}
+	x := &clientExchange{conn: c, number: number, body: body, unanswered: map[mcp.Key]bool{}, taken: make(chan struct{})}
 	x.take = sync.OnceFunc(func() { close(x.taken) })
 	x.ctx, x.cancel = context.WithCancel(c.ctx)
 	messages, _ := transport.Frame{Bytes: body}.Messages()
@@ -59,15 +59,15 @@ func newClientExchange(c *ClientConn, number uint64, body []byte) *clientExchang
 			x.first = m
 		}
 		if m.Kind() == transport.Request {
-			x.asks[mcp.KeyOf(m.ID)] = true
+			x.unanswered[mcp.KeyOf(m.ID)] = true
 		}
-		x.begins = x.begins || m.Method == mcp.MethodInitialize
-		x.starts = x.starts || m.Method == mcp.NotificationInitialized
+		x.isInitialize = x.isInitialize || m.Method == mcp.MethodInitialize
+		x.isInitialized = x.isInitialized || m.Method == mcp.NotificationInitialized
 	}
 	return x
 }
 
-// run makes the request and reads the response to its end.
+// run makes the request and reads the response to the end.
 func (x *clientExchange) run() {
 	c := x.conn
 	defer func() {
@@ -79,7 +79,7 @@ func (x *clientExchange) run() {
 	}()
 	x.session = c.sessionOf(x.number)
 	ctx := x.ctx
-	if len(x.asks) > 0 && !x.begins {
+	if len(x.unanswered) > 0 && !x.isInitialize {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) {
 			if !x.awaits {
 				x.take()
@@ -89,7 +89,7 @@ func (x *clientExchange) run() {
 	r, err := x.request(ctx)
 	if err == nil {
 		var resp *http.Response
-		if resp, err = c.t.Client.Do(r); err == nil {
+		if resp, err = c.client.Client.Do(r); err == nil {
 			if x.awaits {
 				x.take()
 			}
@@ -113,8 +113,8 @@ func (x *clientExchange) request(ctx context.Context) (*http.Request, error) {
 	r.Header.Set("Content-Type", mcp.MediaJSON)
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	var m *Manner
-	if c.t.Manner != nil {
-		m = c.t.Manner(x.number)
+	if c.client.Manner != nil {
+		m = c.client.Manner(x.number)
 	}
 	if m != nil {
 		x.mayBreak, x.awaits = m.MayBreak, m.Awaits
@@ -123,7 +123,7 @@ func (x *clientExchange) request(ctx context.Context) (*http.Request, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !x.begins {
+	if !x.isInitialize {
 		Route(r.Header, x.first, x.session.version)
 	}
 	return r, nil
@@ -152,8 +152,8 @@ func (x *clientExchange) apply(ctx context.Context, r *http.Request, m *Manner) 
 	}
 }
 
-// Aside makes a request that is no message, in the manner of an exchange, and returns
-// the status of the answer.
+// Aside makes a request without a message, in the manner of an exchange, and returns the status
+// of the response.
 func (c *ClientConn) Aside(ctx context.Context, stream uint64, method string, body []byte) (status int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -163,12 +163,12 @@ func (c *ClientConn) Aside(ctx context.Context, stream uint64, method string, bo
 	if err != nil {
 		return 0, err
 	}
-	if c.t.Manner != nil {
-		if m := c.t.Manner(stream); m != nil {
+	if c.client.Manner != nil {
+		if m := c.client.Manner(stream); m != nil {
 			x.apply(ctx, r, m)
 		}
 	}
-	resp, err := c.t.Client.Do(r)
+	resp, err := c.client.Client.Do(r)
 	if err != nil {
 		return 0, err
 	}
@@ -187,7 +187,7 @@ func (c *ClientConn) request(ctx context.Context, method string, body []byte, s 
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range c.t.Header {
+	for name, values := range c.client.Header {
 		r.Header[name] = values
 	}
 	if s.id != "" {
@@ -202,7 +202,7 @@ func (c *ClientConn) request(ctx context.Context, method string, body []byte, s 
 // read takes a response in.
 func (x *clientExchange) read(resp *http.Response) {
 	c := x.conn
-	if id := resp.Header.Get(mcp.HeaderSessionID); id != "" && x.begins {
+	if id := resp.Header.Get(mcp.HeaderSessionID); id != "" && x.isInitialize {
 		c.mu.Lock()
 		x.session.id = id
 		c.mu.Unlock()
@@ -219,12 +219,12 @@ func (x *clientExchange) read(resp *http.Response) {
 	case resp.StatusCode >= 300:
 		e := &StatusError{Method: resp.Request.Method, URL: resp.Request.URL.Redacted(), Status: resp.StatusCode,
 			Body: strings.TrimSpace(string(b[:min(len(b), 300)]))}
-		if c.t.Forgive == nil || !c.t.Forgive(x.number, e) {
+		if c.client.Forgive == nil || !c.client.Forgive(x.number, e) {
 			c.fail(e)
 		}
 	case err != nil && x.ctx.Err() == nil:
 		c.fail(err)
-	case x.starts && c.t.Listen == ListenInitialized:
+	case x.isInitialized && c.client.Listen == ListenInitialized:
 		x.listen()
 	}
 }
@@ -241,21 +241,25 @@ func (x *clientExchange) got(b []byte) {
 		if m.Kind() != transport.Response {
 			continue
 		}
-		delete(x.asks, mcp.KeyOf(m.ID))
-		if version := textOf(transport.Member(m.Result, mcp.MemberProtocolVersion)); x.begins && version != "" {
+		delete(x.unanswered, mcp.KeyOf(m.ID))
+		if version := textOf(transport.Member(m.Result, mcp.MemberProtocolVersion)); x.isInitialize && version != "" {
 			x.conn.mu.Lock()
 			x.session.version = version
 			x.conn.mu.Unlock()
-			if x.conn.t.Listen == ListenAnswered {
+			if x.conn.client.Listen == ListenAnswered {
 				x.listen()
 			}
 		}
 	}
-	x.conn.deliver(f)
+	c := x.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inbox = append(c.inbox, f)
+	notify(c.news)
 }
 
-// follow reads the stream of a response, and comes back to it when it is cut before
-// all is answered and its events have ids.
+// follow reads the stream of a response, and resumes a stream that is cut before the last
+// response if its events have ids.
 func (x *clientExchange) follow(resp *http.Response) {
 	x.take()
 	c := x.conn
@@ -274,13 +278,13 @@ func (x *clientExchange) follow(resp *http.Response) {
 		x.readEvents(resp.Body)
 		_ = resp.Body.Close()
 		resp = nil
-		if x.number == 0 || len(x.asks) > 0 {
+		if x.number == 0 || len(x.unanswered) > 0 {
 			resp = x.resume()
 		}
 	}
 }
 
-// cut ends the response that is read, if Drop asked for that.
+// cut ends the response being read, after a call of Drop.
 func (x *clientExchange) cut() {
 	x.conn.mu.Lock()
 	response := x.response
@@ -327,15 +331,15 @@ func (c *ClientConn) get(ctx context.Context, s *clientSession, after string) (*
 	if after != "" {
 		r.Header.Set(mcp.HeaderLastEventID, after)
 	}
-	return c.t.Client.Do(r)
+	return c.client.Client.Do(r)
 }
 
-// listenTimeout is how long the standalone stream may take to begin. It begins at once
-// where the server sends the head of the response before it has anything to say.
+// listenTimeout is how long the standalone stream may take to begin. Some servers send the head
+// of the response only together with the first event.
 const listenTimeout = 500 * time.Millisecond
 
-// listen asks for the standalone stream, and waits until it has begun: what the server
-// says there in answer to what comes next would be lost.
+// listen asks for the standalone stream, and waits until the stream has begun: otherwise messages
+// that the server sends there soon could be lost.
 func (x *clientExchange) listen() {
 	c := x.conn
 	begun := make(chan struct{})
@@ -353,7 +357,7 @@ func (x *clientExchange) listen() {
 			b, _ := io.ReadAll(resp.Body)
 			_ = resp.Body.Close()
 			if messages, err := (transport.Frame{Bytes: b}).Messages(); err == nil && len(messages) == 1 && messages[0].Kind() != transport.Invalid {
-				alone.got(b) // the error with which it says so
+				alone.got(b) // an error in place of the stream
 			}
 		}
 	})
@@ -366,7 +370,7 @@ func (x *clientExchange) listen() {
 	}
 }
 
-// dialLegacy begins a session of HTTP+SSE: its one stream says where messages go.
+// dialLegacy begins a session of HTTP+SSE, whose stream names the endpoint for messages.
 func (c *ClientConn) dialLegacy(ctx context.Context) error {
 	x := newClientExchange(c, 0, nil)
 	found := make(chan error, 1)
@@ -384,21 +388,21 @@ func (c *ClientConn) dialLegacy(ctx context.Context) error {
 		defer x.cancel()
 		x.readEvents(resp.Body)
 		_ = resp.Body.Close()
-		x.found(errors.New("the stream does not begin with the endpoint event of HTTP+SSE"))
+		x.setEndpoint(errors.New("the stream does not begin with the endpoint event of HTTP+SSE"))
 		c.fail(io.EOF)
 	})
 	return <-found
 }
 
-// found says how the search for the endpoint has ended; of no effect when it had.
-func (x *clientExchange) found(err error) {
+// setEndpoint ends the search for the endpoint, if it has not ended.
+func (x *clientExchange) setEndpoint(err error) {
 	if x.endpoint != nil {
 		x.endpoint <- err
 		x.endpoint = nil
 	}
 }
 
-// readEvents delivers the messages of a stream until it ends.
+// readEvents delivers the messages of a stream until the end.
 func (x *clientExchange) readEvents(body io.Reader) {
 	var s EventScanner
 	var data []byte
@@ -427,7 +431,7 @@ func (x *clientExchange) readEvents(body io.Reader) {
 	}
 }
 
-// event takes an event in. Its data is the exchange's from here on.
+// event takes an event in, and keeps its data.
 func (x *clientExchange) event(meta, data []byte) {
 	kind := ""
 	for text := range EventLines(meta) {
@@ -453,7 +457,7 @@ func (x *clientExchange) event(meta, data []byte) {
 		x.conn.mu.Lock()
 		x.conn.endpoint = u
 		x.conn.mu.Unlock()
-		x.found(err)
+		x.setEndpoint(err)
 	}
 	if len(data) > 0 && (kind == "" || kind == "message") {
 		x.got(data)

@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -15,107 +13,39 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Answer is what is known beforehand about the response to an HTTP request; in a
-// replay, how the recorded server responded. The zero Answer leaves all to the Server.
-type Answer struct {
-	// Status is the response's; 0: what fits.
-	Status int
-	// Header are further headers of it: WWW-Authenticate, Allow, Retry-After.
-	Header http.Header
-	// Form is how messages come.
-	Form AnswerForm
-	// Body is the body of a response without messages.
-	Body []byte
-	// IDs gives each event of the stream an id, by which it can be resumed.
-	IDs bool
-	// Primed begins the stream with an event that has an id and no message.
-	Primed bool
-	// Retry is what the stream tells the client of when to come back.
-	Retry string
-	// Cut ends the response, which is a stream, after its first CutAfter messages; the
-	// others wait for the client to resume it. Broken ends it as a connection does
-	// that breaks.
-	Cut, Broken bool
-	CutAfter    int
-	// After is how many messages follow the last response.
-	After int
-	// Plain is a response that has no messages, whatever was asked.
-	Plain bool
-	// None cuts the connection in place of a response to a message.
-	None bool
-}
-
-// AnswerForm is the form of a response with messages.
-type AnswerForm uint8
-
-const (
-	// AnyForm is JSON when the first message is all there is to answer, and a stream
-	// otherwise.
-	AnyForm AnswerForm = iota
-	// JSONForm is one message as the body.
-	JSONForm
-	// StreamForm is a stream of server-sent events.
-	StreamForm
-)
-
-// Attempt is an HTTP request that no session has been told of yet.
-type Attempt struct {
-	*http.Request
-	// Body is that of a POST.
-	Body []byte
-	// Session is how it names one.
-	Session SessionState
-	// Lost says that its Last-Event-ID is not the id of an event of its session.
-	Lost bool
-}
-
-// SessionState is what the id stands for by which an HTTP request names its session.
-type SessionState uint8
-
-const (
-	// SessionOpen is a session that the server has given.
-	SessionOpen SessionState = iota
-	// SessionNone is no id.
-	SessionNone
-	// SessionEnded was a session until the client deleted it.
-	SessionEnded
-	// SessionUnknown never was one.
-	SessionUnknown
-)
-
 // ServerOptions say how a [Server] serves. The zero value gives each
 // client a session of its own, as the revisions up to 2025-11-25 do.
 type ServerOptions struct {
-	// Stateless gives out no session ids: all requests are of one session, as in
+	// Stateless gives out no session ids: every request belongs to one session, as in
 	// revision 2026-07-28.
 	Stateless bool
 	// Legacy has GET begin a session of the HTTP+SSE transport of 2024-11-05 on every
-	// path; without it, it does on those that end in /sse, unless Stateless.
+	// path; otherwise, GET does on paths that end in /sse, unless Stateless.
 	Legacy bool
-	// Standalone keeps messages that belong to no request for the stream that a
-	// client asks for by GET. Without it they go out on the stream of a request, if
-	// one is open and that stream is not.
+	// Standalone keeps messages that belong to no request for the standalone stream, for which
+	// a client asks by GET. Otherwise, while no client follows the standalone stream, they go
+	// out on the open stream of a request.
 	Standalone bool
-	// Expected is what each session begins with as if by [ServerConn.Expect].
+	// Expected is set for each new session, as by [ServerConn.Expect].
 	Expected map[string][]Answer
-	// Screen is asked about each request first. If it answers, no session is told of
+	// Screen is asked about each request first. If Screen answers, no session learns of
 	// the request. May be nil.
 	Screen func(Attempt) (a Answer, answered bool)
-	// Origins are web origins that may ask besides those of this machine; "*" is any.
+	// Origins are web origins that may ask besides the origins of this machine; "*" is any.
 	Origins []string
 }
 
 // Server is the server's side of MCP over HTTP, Streamable HTTP of all
 // revisions and HTTP+SSE: an [http.Handler] for one endpoint, whatever its path,
-// whose sessions are [ServerConn]s. It may be used concurrently.
+// whose sessions are [ServerConn]s. A Server may be used concurrently.
 type Server struct {
-	o    ServerOptions
-	mark string // the beginning of all session ids that it gives
+	options  ServerOptions
+	idPrefix string // the beginning of the server's session ids
 
 	mu       sync.Mutex
 	sessions map[string]*ServerConn // by id
 	lobby    *ServerConn            // of requests without an id, until it begins a session; stateless: for good
-	latest   *ServerConn            // that began one
+	latest   *ServerConn            // the session that began last
 	backlog  []*ServerConn          // not accepted yet
 	news     chan struct{}
 	closed   chan struct{}
@@ -124,7 +54,7 @@ type Server struct {
 
 // NewServer returns a server without sessions.
 func NewServer(o ServerOptions) *Server {
-	return &Server{o: o, mark: strings.ToLower(rand.Text()[:8]) + "-", sessions: map[string]*ServerConn{}, news: make(chan struct{}, 1), closed: make(chan struct{})}
+	return &Server{options: o, idPrefix: strings.ToLower(rand.Text()[:8]) + "-", sessions: map[string]*ServerConn{}, news: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
 // Accept returns the next session, or [ErrClosed] after Close.
@@ -148,7 +78,7 @@ func (s *Server) Accept(ctx context.Context) (*ServerConn, error) {
 	}
 }
 
-// Close ends all sessions as if their clients had, and takes no new ones.
+// Close ends the sessions, as if the clients had ended them, and refuses new ones.
 func (s *Server) Close() {
 	s.close.Do(func() { close(s.closed) })
 	s.mu.Lock()
@@ -160,7 +90,7 @@ func (s *Server) Close() {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if refusal := MayAsk(r, s.o.Origins); refusal != "" {
+	if refusal := MayAsk(r, s.options.Origins); refusal != "" {
 		http.Error(w, "mcprec: "+refusal, http.StatusForbidden)
 		return
 	}
@@ -171,7 +101,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body []byte
 	if r.Method == http.MethodPost {
 		var err error
-		if body, err = io.ReadAll(r.Body); err != nil { // a client that is gone will not hear it
+		if body, err = io.ReadAll(r.Body); err != nil { // a client that is gone does not see it
 			http.Error(w, "mcprec: the body of the request is cut short: "+err.Error(), http.StatusBadRequest)
 			return
 		}
@@ -181,16 +111,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.screen(w, r, body):
 	case r.Method == http.MethodPost:
 		s.post(w, r, id, body)
-	case r.Method == http.MethodGet && id == "" && (s.o.Legacy || !s.o.Stateless && strings.HasSuffix(r.URL.Path, "/sse")):
+	case r.Method == http.MethodGet && id == "" && (s.options.Legacy || !s.options.Stateless && strings.HasSuffix(r.URL.Path, "/sse")):
 		s.legacy(w, r)
 	default:
 		s.other(w, r, id)
 	}
 }
 
-// screen asks Screen about a request, and reports whether that has answered it.
+// screen asks Screen about a request, and reports whether Screen has answered.
 func (s *Server) screen(w http.ResponseWriter, r *http.Request, body []byte) (over bool) {
-	if s.o.Screen == nil {
+	if s.options.Screen == nil {
 		return false
 	}
 	attempt := Attempt{Request: r, Body: body, Session: SessionUnknown}
@@ -202,7 +132,7 @@ func (s *Server) screen(w http.ResponseWriter, r *http.Request, body []byte) (ov
 		attempt.Session = SessionNone
 	case c != nil && !c.isOver():
 		attempt.Session = SessionOpen
-	case c != nil || strings.HasPrefix(id, s.mark):
+	case c != nil || strings.HasPrefix(id, s.idPrefix):
 		attempt.Session = SessionEnded
 	}
 	s.mu.Unlock()
@@ -216,15 +146,15 @@ func (s *Server) screen(w http.ResponseWriter, r *http.Request, body []byte) (ov
 			c.mu.Unlock()
 		}
 	}
-	a, answered := s.o.Screen(attempt)
+	a, answered := s.options.Screen(attempt)
 	switch {
 	case !answered:
-	case a.Form == StreamForm && open: // a stream on which nothing is said
+	case a.Form == StreamForm && open: // a stream without messages
 		c.mu.Lock()
 		stream := c.addStream()
-		stream.tell(a)
+		stream.setAnswer(a)
 		c.mu.Unlock()
-		f := &follower{conn: c, stream: stream, w: w}
+		f := &follower{conn: c, stream: stream, writer: w}
 		f.follow(r.Context())
 	default:
 		refuse(w, a)
@@ -232,8 +162,8 @@ func (s *Server) screen(w http.ResponseWriter, r *http.Request, body []byte) (ov
 	return answered
 }
 
-// sessionOf returns the session of a request, or nil. A request without an id that does
-// not begin a session belongs to the session that is about to begin, or began last.
+// sessionOf returns the session of a request, or nil. A request without an id belongs to the
+// session that is about to begin, or began last, unless the request begins a session.
 func (s *Server) sessionOf(id string, begins bool) *ServerConn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,14 +173,14 @@ func (s *Server) sessionOf(id string, begins bool) *ServerConn {
 			return c
 		}
 		return nil
-	case s.lobby != nil && (s.o.Stateless || s.lobby.isIdle()):
-	case !begins && !s.o.Stateless && s.latest != nil:
+	case s.lobby != nil && (s.options.Stateless || s.lobby.mayBegin()):
+	case !begins && !s.options.Stateless && s.latest != nil:
 		return s.latest
 	default:
 		s.lobby = s.open()
 	}
 	c := s.lobby
-	if begins && !s.o.Stateless {
+	if begins && !s.options.Stateless {
 		s.lobby = nil
 	}
 	return c
@@ -263,16 +193,16 @@ func (c *ServerConn) isOver() bool {
 	return c.ended
 }
 
-// isIdle reports whether the session may still begin.
-func (c *ServerConn) isIdle() bool {
+// mayBegin reports whether the session may still begin.
+func (c *ServerConn) mayBegin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.begun && !c.opening && !c.ended
 }
 
-// settle looks whether a session that was to begin has. If not, the client may try
+// sessionBegan checks whether a session has begun after initialize. If not, the client may try
 // again in another way.
-func (s *Server) settle(c *ServerConn) {
+func (s *Server) sessionBegan(c *ServerConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.mu.Lock()
@@ -300,20 +230,20 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, id string, body []
 	c.mu.Lock()
 	stream := c.addStream()
 	f := transport.Frame{Bytes: body, Stream: stream.number}
-	stream.ask(f)
-	stream.oneWay, stream.answer.IDs = c.legacy, !s.o.Stateless
-	c.opening = c.opening || stream.begins
+	stream.noteRequests(f)
+	stream.oneWay, stream.answer.IDs = c.legacy, !s.options.Stateless
+	c.opening = c.opening || stream.isInitialize
 	c.inbox = append(c.inbox, f)
 	notify(c.news)
 	c.mu.Unlock()
-	if stream.begins && !s.o.Stateless && !stream.oneWay {
-		defer s.settle(c)
+	if stream.isInitialize && !s.options.Stateless && !stream.oneWay {
+		defer s.sessionBegan(c)
 	}
-	response := &follower{conn: c, stream: stream, w: w}
+	response := &follower{conn: c, stream: stream, writer: w}
 	response.follow(r.Context())
 }
 
-// other answers what is no POST.
+// other answers requests other than POST.
 func (s *Server) other(w http.ResponseWriter, r *http.Request, id string) {
 	c := s.sessionOf(id, false)
 	if c == nil {
@@ -336,11 +266,11 @@ func (s *Server) other(w http.ResponseWriter, r *http.Request, id string) {
 	c.mu.Unlock()
 	switch {
 	case a.Plain:
-		if r.Method == http.MethodDelete && a.Status < 300 { // it was heeded
+		if r.Method == http.MethodDelete && a.Status < 300 { // the server took the DELETE
 			c.end()
 		}
 		refuse(w, a)
-	case s.o.Stateless || id == "":
+	case s.options.Stateless || id == "":
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "mcprec: there is no session to ask for this", http.StatusMethodNotAllowed)
 	case r.Method == http.MethodGet && followed: // a message must not go out twice
@@ -365,8 +295,8 @@ func refuse(w http.ResponseWriter, a Answer) {
 	_, _ = w.Write(a.Body)
 }
 
-// attach follows the stream in a response of its own, from behind an event; -1:
-// from what nobody has taken yet. It reports whether there is such a stream.
+// attach follows a stream in a new response, from behind the event after; -1: from the first
+// event not sent yet. It reports whether there is such a stream.
 func (c *ServerConn) attach(w http.ResponseWriter, r *http.Request, number uint64, after int) bool {
 	c.mu.Lock()
 	s := c.streams[number]
@@ -380,13 +310,13 @@ func (c *ServerConn) attach(w http.ResponseWriter, r *http.Request, number uint6
 	s.followers++
 	s.newest++
 	s.wake()
-	f := &follower{conn: c, stream: s, w: w, at: after + 1, resumed: true, nth: s.newest}
+	f := &follower{conn: c, stream: s, writer: w, position: after + 1, resumed: true, number: s.newest}
 	c.mu.Unlock()
 	f.follow(r.Context())
 	return true
 }
 
-// legacy begins a session of HTTP+SSE, which lives as long as its stream.
+// legacy begins a session of HTTP+SSE, which lasts as long as the stream.
 func (s *Server) legacy(w http.ResponseWriter, r *http.Request) {
 	c := s.sessionOf("", true)
 	c.mu.Lock()
@@ -396,61 +326,10 @@ func (s *Server) legacy(w http.ResponseWriter, r *http.Request) {
 	stream.answer.IDs = false
 	c.mu.Unlock()
 	defer c.end()
-	f := &follower{conn: c, stream: stream, w: w, resumed: true, begun: true}
+	f := &follower{conn: c, stream: stream, writer: w, resumed: true, begun: true}
 	if f.respond(Answer{}, mcp.MediaEventStream, []byte("event: endpoint\ndata: /message?sessionId="+c.id+"\n\n")) != nil {
 		f.leave()
 		return
 	}
 	f.follow(r.Context())
-}
-
-// MayAsk says why an HTTP request must be refused; "": it need not. The
-// specification has servers look at the origin, against pages of other sites that
-// reach a server of this machine by DNS rebinding (basic transports, security
-// warning). One that is asked on loopback is not asked by another name either, but
-// for those of the origins: a tunnel or a proxy of this machine may keep the name.
-func MayAsk(r *http.Request, origins []string) (refusal string) {
-	if origin := r.Header.Get("Origin"); origin != "" && !isOrigin(origin, origins) {
-		return "web pages of " + origin + " may not use this server"
-	}
-	if local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && local.IP.IsLoopback() && !isHost(r.Host, origins) {
-		return "this server is not " + r.Host
-	}
-	return ""
-}
-
-// isOrigin reports whether an origin is one of this machine or of those allowed.
-func isOrigin(origin string, allowed []string) bool {
-	for _, o := range allowed {
-		if o == "*" || strings.EqualFold(strings.TrimSuffix(o, "/"), origin) {
-			return true
-		}
-	}
-	u, err := url.Parse(origin)
-	return err == nil && isLoopback(u.Hostname())
-}
-
-// isHost reports whether the host of an address, host or host:port, is this machine or
-// that of an allowed origin.
-func isHost(address string, allowed []string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		host = strings.Trim(address, "[]")
-	}
-	for _, o := range allowed {
-		if o == "*" {
-			return true
-		}
-		if u, err := url.Parse(o); err == nil && u.Host != "" && strings.EqualFold(u.Hostname(), host) {
-			return true
-		}
-	}
-	return isLoopback(host)
-}
-
-// isLoopback reports whether a name or an address is this machine's own.
-func isLoopback(host string) bool {
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	ip := net.ParseIP(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }

@@ -45,14 +45,14 @@ func TestStreamSteps(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStream(7)
-			s.ask(transport.Frame{Bytes: []byte(c.request)})
+			s.noteRequests(transport.Frame{Bytes: []byte(c.request)})
 			if c.known {
-				s.tell(c.answer)
+				s.setAnswer(c.answer)
 			}
 			for _, f := range c.said {
 				s.add(transport.Frame{Bytes: []byte(f)})
 			}
-			s.settle()
+			s.afterRead()
 			if got := followed(s); got != c.want {
 				t.Errorf("got\n  %s, want\n  %s", got, c.want)
 			}

@@ -11,15 +11,15 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// ServerConn is the server's end of one client's session over HTTP, from an
-// [Server]. Each frame that Read returns has the number of its exchange as
+// ServerConn is the server's end of one client's session over HTTP, from a
+// [Server]. Each frame that Read returns has the number of the exchange as
 // Stream. A Write of a frame with the Stream of an exchange answers there; with
 // Stream 0, or when the exchange is over, the frame goes out on the standalone
 // stream, which waits until the client asks for it. In HTTP+SSE there is only the one
 // stream.
 //
-// A request without a message to answer, such as a notification, is responded to
-// when the next Read is called, so that its reader can call Answer before.
+// The response to a notification, or to any frame without a request, begins when the next Read
+// is called; before, the reader can call Answer.
 type ServerConn struct {
 	server *Server
 	id     string
@@ -29,7 +29,7 @@ type ServerConn struct {
 	news     chan struct{} // there may be more to read
 	last     uint64        // exchange
 	streams  map[uint64]*serverStream
-	given    *serverStream // of the frame that was read last
+	lastRead *serverStream // of the frame read last
 	expected map[string][]Answer
 	legacy   bool // HTTP+SSE
 	named    bool // the client knows the session's id
@@ -42,12 +42,12 @@ type ServerConn struct {
 
 // open begins a session. The server's lock is held.
 func (s *Server) open() *ServerConn {
-	c := &ServerConn{server: s, id: s.mark + strings.ToLower(rand.Text()), news: make(chan struct{}, 1), closed: make(chan struct{}),
+	c := &ServerConn{server: s, id: s.idPrefix + strings.ToLower(rand.Text()), news: make(chan struct{}, 1), closed: make(chan struct{}),
 		expected: map[string][]Answer{}, ended: isClosed(s.closed)}
 	standalone := newStream(0)
-	standalone.form, standalone.answer.IDs, standalone.over = StreamForm, !s.o.Stateless, c.ended
+	standalone.form, standalone.answer.IDs, standalone.over = StreamForm, !s.options.Stateless, c.ended
 	c.streams = map[uint64]*serverStream{0: standalone}
-	for method, answers := range s.o.Expected {
+	for method, answers := range s.options.Expected {
 		c.expected[method] = slices.Clone(answers)
 	}
 	s.sessions[c.id] = c
@@ -56,33 +56,32 @@ func (s *Server) open() *ServerConn {
 	return c
 }
 
-// Expect says what requests of a method other than POST are answered, one after
-// the other; of GET those that begin a stream. What is not said is answered as the
-// specification has it.
+// Expect sets the answers to requests of a method other than POST, one after the other; for GET,
+// to requests that begin a stream. Other requests are answered by the specification.
 func (c *ServerConn) Expect(method string, answers []Answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.expected[method] = slices.Clone(answers)
 }
 
-// Answer says how the exchange is responded to. It has no effect on what was sent.
+// Answer sets the rest of the response of an exchange.
 func (c *ServerConn) Answer(exchange uint64, a Answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.streams[exchange]; s != nil && exchange != 0 {
-		s.tell(a)
+		s.setAnswer(a)
 	}
 }
 
-// Read implements Conn. It returns io.EOF when the client has ended the session:
+// Read implements Conn. Read returns io.EOF when the client has ended the session:
 // by DELETE, or in HTTP+SSE by hanging up.
 func (c *ServerConn) Read(ctx context.Context) (transport.Frame, error) {
 	return await(ctx, c.news, c.closed, func() (f transport.Frame, found bool, err error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.given != nil {
-			c.given.settle()
-			c.given = nil
+		if c.lastRead != nil {
+			c.lastRead.afterRead()
+			c.lastRead = nil
 		}
 		switch {
 		case isClosed(c.closed):
@@ -90,7 +89,7 @@ func (c *ServerConn) Read(ctx context.Context) (transport.Frame, error) {
 		case len(c.inbox) > 0:
 			f = c.inbox[0]
 			c.inbox = c.inbox[1:]
-			c.given = c.streams[f.Stream]
+			c.lastRead = c.streams[f.Stream]
 			return f, true, nil
 		case c.ended:
 			return f, false, io.EOF
@@ -99,7 +98,7 @@ func (c *ServerConn) Read(ctx context.Context) (transport.Frame, error) {
 	})
 }
 
-// isClosed reports whether a channel that carries nothing is closed.
+// isClosed reports whether a channel without values is closed.
 func isClosed(done <-chan struct{}) bool {
 	select {
 	case <-done:
@@ -109,9 +108,9 @@ func isClosed(done <-chan struct{}) bool {
 	}
 }
 
-// Write implements Conn. It returns when the frame is on its way to the client, or
-// at once when nobody is there to take it: frames of different streams thus leave in
-// the order in which they were written.
+// Write implements Conn. Write returns when the frame is on the way to the client, or at once if
+// no response follows the stream: thus frames of different streams leave in the order of the
+// Writes.
 func (c *ServerConn) Write(ctx context.Context, f transport.Frame) error {
 	if err := f.Sendable(); err != nil {
 		return err
@@ -145,17 +144,17 @@ func (c *ServerConn) Write(ctx context.Context, f transport.Frame) error {
 	}
 }
 
-// route finds the stream that a frame goes out on.
+// route finds the stream for a frame.
 func (c *ServerConn) route(f transport.Frame) *serverStream {
-	if s := c.streams[f.Stream]; s != nil && f.Stream != 0 && s.takes(f) {
+	if s := c.streams[f.Stream]; s != nil && f.Stream != 0 && s.accepts(f) {
 		return s
 	}
 	standalone := c.streams[0]
-	if standalone.followers > 0 || c.server.o.Standalone || c.legacy {
+	if standalone.followers > 0 || c.server.options.Standalone || c.legacy {
 		return standalone
 	}
 	for n := c.last; n > 0; n-- {
-		if s := c.streams[n]; s != nil && len(s.asks) > 0 && s.takes(f) && s.followers > 0 {
+		if s := c.streams[n]; s != nil && len(s.unanswered) > 0 && s.accepts(f) && s.followers > 0 {
 			return s
 		}
 	}
@@ -196,7 +195,7 @@ func (c *ServerConn) Close() error {
 	return nil
 }
 
-// end says that the client has ended the session.
+// end notes that the client has ended the session.
 func (c *ServerConn) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -206,8 +205,8 @@ func (c *ServerConn) end() {
 	notify(c.news)
 }
 
-// await reads what is there, or comes, until the context ends: the Read of a Conn
-// whose frames others bring. read is asked again after each word of news.
+// await is the Read of a Conn: it calls read until read has a result, after each notification on
+// news, or until the context ends.
 func await(ctx context.Context, news, closed <-chan struct{}, read func() (transport.Frame, bool, error)) (transport.Frame, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -225,7 +224,7 @@ func await(ctx context.Context, news, closed <-chan struct{}, read func() (trans
 	}
 }
 
-// notify leaves word for one goroutine that waits, or will.
+// notify wakes one goroutine that waits for news, now or later.
 func notify(news chan struct{}) {
 	select {
 	case news <- struct{}{}:

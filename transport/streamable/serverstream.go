@@ -12,94 +12,94 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// serverStream is what the server says in answer to one request, or, of number 0,
-// outside of all requests. It decides and does no I/O: a follower asks it for the next
-// step. A stream that has ids outlives the connection it was begun on.
+// serverStream has the server's messages for one request, or, of number 0, outside of requests.
+// It decides and does no I/O: a follower asks for the next step. A stream with ids outlives the
+// connection of its first response.
 type serverStream struct {
-	number uint64
-	answer Answer
-	form   AnswerForm
-	asks   map[mcp.Key]bool // ids of requests without a response
-	begins bool             // its request is initialize
-	oneWay bool             // what answers it goes elsewhere
-	faulty bool             // its request is no message
+	number       uint64
+	answer       Answer
+	form         AnswerForm
+	unanswered   map[mcp.Key]bool // ids of requests without a response
+	isInitialize bool             // the request is initialize
+	oneWay       bool             // the responses go to another stream
+	invalid      bool             // the request is no message
 
 	events    [][]byte // the data of each; nil: of the primer
-	sent      int      // of them, by any follower
+	sent      int      // how many, by any follower
 	followers int
-	newest    int  // of them, the one that is fed: a message goes out once
+	newest    int  // number of the follower that gets the events: a message goes out once
 	after     int  // messages since the last response
-	plain     bool // it is to be responded to without messages
-	over      bool // nothing more comes
+	plain     bool // the response has no messages
+	over      bool // no further message comes
 	changed   chan struct{}
 }
 
 func newStream(number uint64) *serverStream {
-	return &serverStream{number: number, asks: map[mcp.Key]bool{}, changed: make(chan struct{})}
+	return &serverStream{number: number, unanswered: map[mcp.Key]bool{}, changed: make(chan struct{})}
 }
 
-// wake tells all who wait that something is different.
+// wake wakes the followers and writers after a change.
 func (s *serverStream) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// ask notes the requests of a frame, whose ids must come back.
-func (s *serverStream) ask(f transport.Frame) {
+// noteRequests notes the requests of a frame, which wait for responses.
+func (s *serverStream) noteRequests(f transport.Frame) {
 	messages, err := f.Messages()
-	s.faulty = err != nil
+	s.invalid = err != nil
 	for _, m := range messages {
 		if m.Kind() == transport.Request {
-			s.asks[mcp.KeyOf(m.ID)] = true
-			s.begins = s.begins || m.Method == mcp.MethodInitialize
+			s.unanswered[mcp.KeyOf(m.ID)] = true
+			s.isInitialize = s.isInitialize || m.Method == mcp.MethodInitialize
 		}
 	}
 }
 
-// tell says how the response is to be.
-func (s *serverStream) tell(a Answer) {
+// setAnswer sets the rest of the response.
+func (s *serverStream) setAnswer(a Answer) {
 	s.answer = a
 	s.over = s.over || a.None
 	if s.form == AnyForm && !a.Plain && !a.None && !s.oneWay {
-		s.take(a.Form)
+		s.setForm(a.Form)
 	}
 	s.wake()
 }
 
-// take settles the form.
-func (s *serverStream) take(form AnswerForm) {
+// setForm sets the form of the response.
+func (s *serverStream) setForm(form AnswerForm) {
 	s.form = form
 	if form == StreamForm && s.answer.Primed {
 		s.events = append(s.events, nil)
 	}
 }
 
-// settle is told that the request was read and that nothing was said at once. What
-// asks for nothing is responded to.
-func (s *serverStream) settle() {
+// afterRead is called when the reader of the request asks for the next frame. A request that needs
+// no response of the reader, such as a notification, is answered then.
+func (s *serverStream) afterRead() {
 	if len(s.events) > 0 && !s.answer.Plain {
 		return
 	}
-	if s.answer.Plain || s.oneWay || len(s.asks) == 0 && s.form == AnyForm {
+	if s.answer.Plain || s.oneWay || len(s.unanswered) == 0 && s.form == AnyForm {
 		s.plain, s.over = true, true
 		s.wake()
 	}
 }
 
-// takes reports whether a frame may go out on this stream.
-func (s *serverStream) takes(f transport.Frame) bool {
+// accepts reports whether a frame may go out on this stream.
+func (s *serverStream) accepts(f transport.Frame) bool {
 	return !s.over && !s.oneWay && (s.form != JSONForm || s.completes(f))
 }
 
-// completes reports whether the frame answers all that is asked.
+// completes reports whether the frame answers every open request.
 func (s *serverStream) completes(f transport.Frame) bool {
-	left := len(s.asks)
+	left := len(s.unanswered)
 	messages, _ := f.Messages()
 	for _, m := range messages {
 		if m.Kind() != transport.Response {
 			return false
 		}
-		if s.asks[mcp.KeyOf(m.ID)] || len(m.ID) == 0 || string(m.ID) == "null" {
+		if s.unanswered[mcp.KeyOf(m.ID)] || len(m.ID) == 0 || string(m.ID) == "null" {
 			left--
 		}
 	}
@@ -111,17 +111,17 @@ func (s *serverStream) add(f transport.Frame) {
 	complete := s.completes(f)
 	if s.form == AnyForm {
 		if complete && s.number != 0 {
-			s.take(JSONForm)
+			s.setForm(JSONForm)
 		} else {
-			s.take(StreamForm)
+			s.setForm(StreamForm)
 		}
 	}
 	s.events = append(s.events, f.Bytes)
 	messages, _ := f.Messages()
-	answered := len(s.asks) == 0
+	answered := len(s.unanswered) == 0
 	for _, m := range messages {
 		if m.Kind() == transport.Response {
-			delete(s.asks, mcp.KeyOf(m.ID))
+			delete(s.unanswered, mcp.KeyOf(m.ID))
 		}
 	}
 	if answered {
@@ -133,7 +133,7 @@ func (s *serverStream) add(f transport.Frame) {
 	s.wake()
 }
 
-// followStep is what a follower is to do next.
+// followStep is the next step of a follower.
 type followStep struct {
 	kind    stepKind
 	event   []byte // of stepEvent and stepJSON
@@ -149,21 +149,28 @@ const (
 	stepJSON            // respond with the one message
 	stepHead            // begin a stream
 	stepEvent           // send the event
-	stepEnd             // all is said
+	stepEnd             // end the response
 	stepBreak           // cut the connection
-	stepAbsent          // nothing will be said
+	stepAbsent          // no message will come
 )
 
-// next returns what is to be done by a follower that has begun or not and has
-// written the events before position at. resumed: it is not the first.
+// next returns the next step of a follower that has begun its response or not and has written
+// the events before position at. resumed: it is not the stream's first follower.
 func (s *serverStream) next(begun, resumed bool, at int) followStep {
-	step := followStep{kind: s.nextKind(begun, resumed, at), answer: s.answer, changed: s.changed}
-	switch step.kind {
-	case stepPlain:
+	step := followStep{kind: stepWait, answer: s.answer, changed: s.changed}
+	cut := s.answer.CutAfter // the event before which the first connection ends
+	if s.answer.Primed {
+		cut++
+	}
+	switch {
+	case !begun && s.answer.None:
+		step.kind = stepBreak
+	case !begun && s.plain:
+		step.kind = stepPlain
 		switch {
 		case s.answer.Status != 0:
 			step.event = s.answer.Body
-		case s.faulty:
+		case s.invalid:
 			step.answer.Status = http.StatusBadRequest
 			step.event = []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`)
 		default:
@@ -172,43 +179,24 @@ func (s *serverStream) next(begun, resumed bool, at int) followStep {
 				step.event = []byte("Accepted")
 			}
 		}
-	case stepJSON:
-		step.event = s.events[0]
-	case stepEvent:
-		step.event = s.event(at)
+	case !begun && s.form == JSONForm && len(s.events) > 0:
+		step.kind, step.event = stepJSON, s.events[0]
+	case !begun && s.form == StreamForm:
+		step.kind = stepHead
+	case !begun && s.over:
+		step.kind = stepAbsent
+	case !begun:
+	case !resumed && s.answer.Cut && at >= cut:
+		step.kind = stepEnd
+		if s.answer.Broken {
+			step.kind = stepBreak
+		}
+	case at < len(s.events):
+		step.kind, step.event = stepEvent, s.event(at)
+	case s.over:
+		step.kind = stepEnd
 	}
 	return step
-}
-
-func (s *serverStream) nextKind(begun, resumed bool, at int) stepKind {
-	cut := s.answer.CutAfter // the event before which the first connection ends
-	if s.answer.Primed {
-		cut++
-	}
-	switch {
-	case !begun && s.answer.None:
-		return stepBreak
-	case !begun && s.plain:
-		return stepPlain
-	case !begun && s.form == JSONForm && len(s.events) > 0:
-		return stepJSON
-	case !begun && s.form == StreamForm:
-		return stepHead
-	case !begun && s.over:
-		return stepAbsent
-	case !begun:
-		return stepWait
-	case !resumed && s.answer.Cut && at >= cut:
-		if s.answer.Broken {
-			return stepBreak
-		}
-		return stepEnd
-	case at < len(s.events):
-		return stepEvent
-	case s.over:
-		return stepEnd
-	}
-	return stepWait
 }
 
 // event returns the bytes of event i.
@@ -230,13 +218,13 @@ func (s *serverStream) event(i int) []byte {
 	return b.Bytes()
 }
 
-// parseEventID is the inverse of the ids that event gives.
+// parseEventID parses the ids of event.
 func parseEventID(id string) (stream uint64, event int, ok bool) {
 	n, err := fmt.Sscanf(id, "%d_%d", &stream, &event)
 	return stream, event, n == 2 && err == nil && event >= 0
 }
 
-// refused reports whether the one answer is an error.
+// refused reports whether the JSON response is an error.
 func (s *serverStream) refused() bool {
 	if s.form != JSONForm || len(s.events) == 0 {
 		return false
@@ -245,24 +233,24 @@ func (s *serverStream) refused() bool {
 	return !slices.ContainsFunc(messages, func(m transport.Message) bool { return m.Result != nil })
 }
 
-// follower is an HTTP response that is fed from a stream.
+// follower is an HTTP response that gets the events of a stream.
 type follower struct {
-	conn    *ServerConn
-	stream  *serverStream
-	w       http.ResponseWriter
-	at      int
-	begun   bool
-	resumed bool
-	nth     int // among the stream's
+	conn     *ServerConn
+	stream   *serverStream
+	writer   http.ResponseWriter
+	position int
+	begun    bool
+	resumed  bool
+	number   int // among the stream's
 }
 
-// follow feeds the response until it is over or the client hangs up.
+// follow writes the response until the end, or until the client hangs up.
 func (f *follower) follow(ctx context.Context) {
 	defer f.leave()
 	for {
 		f.conn.mu.Lock()
-		step := f.stream.next(f.begun, f.resumed, f.at)
-		if f.nth != f.stream.newest {
+		step := f.stream.next(f.begun, f.resumed, f.position)
+		if f.number != f.stream.newest {
 			step.kind = stepEnd
 		}
 		f.conn.mu.Unlock()
@@ -276,14 +264,14 @@ func (f *follower) follow(ctx context.Context) {
 		case stepBreak:
 			panic(http.ErrAbortHandler)
 		case stepAbsent:
-			http.Error(f.w, "mcprec: the session is over", http.StatusServiceUnavailable)
+			http.Error(f.writer, "mcprec: the session is over", http.StatusServiceUnavailable)
 			return
 		case stepPlain:
 			_ = f.respond(step.answer, "", step.event)
 			return
 		case stepJSON:
 			if f.respond(step.answer, mcp.MediaJSON, step.event) == nil {
-				f.advance()
+				f.wroteEvent()
 			}
 			return
 		case stepHead:
@@ -292,11 +280,11 @@ func (f *follower) follow(ctx context.Context) {
 				return
 			}
 		case stepEvent:
-			_, err := f.w.Write(step.event)
+			_, err := f.writer.Write(step.event)
 			if err == nil {
-				err = http.NewResponseController(f.w).Flush()
+				err = http.NewResponseController(f.writer).Flush()
 			}
-			f.advance()
+			f.wroteEvent()
 			if err != nil {
 				return
 			}
@@ -306,13 +294,13 @@ func (f *follower) follow(ctx context.Context) {
 	}
 }
 
-// respond sends the head of the response, and its body or the beginning of that.
+// respond sends the head of the response, and the body or its beginning.
 func (f *follower) respond(a Answer, contentType string, body []byte) error {
 	status := a.Status
 	if status == 0 {
 		status = http.StatusOK
 	}
-	h := f.w.Header()
+	h := f.writer.Header()
 	for name, values := range a.Header {
 		h[name] = values
 	}
@@ -328,29 +316,29 @@ func (f *follower) respond(a Answer, contentType string, body []byte) error {
 	}
 	c := f.conn
 	c.mu.Lock()
-	if f.stream.begins && status == http.StatusOK && !f.stream.refused() {
-		c.begun, c.named = true, !c.server.o.Stateless && !c.legacy
+	if f.stream.isInitialize && status == http.StatusOK && !f.stream.refused() {
+		c.begun, c.named = true, !c.server.options.Stateless && !c.legacy
 	}
 	named := c.named
 	c.mu.Unlock()
 	if named {
 		h.Set(mcp.HeaderSessionID, c.id)
 	}
-	f.w.WriteHeader(status)
+	f.writer.WriteHeader(status)
 	if len(body) > 0 {
-		if _, err := f.w.Write(body); err != nil {
+		if _, err := f.writer.Write(body); err != nil {
 			return err
 		}
 	}
-	return http.NewResponseController(f.w).Flush()
+	return http.NewResponseController(f.writer).Flush()
 }
 
-// advance says that an event is out.
-func (f *follower) advance() {
-	f.at++
+// wroteEvent notes that an event is sent.
+func (f *follower) wroteEvent() {
+	f.position++
 	f.conn.mu.Lock()
 	defer f.conn.mu.Unlock()
-	f.stream.sent = max(f.stream.sent, f.at)
+	f.stream.sent = max(f.stream.sent, f.position)
 	f.stream.wake()
 }
 
@@ -360,7 +348,7 @@ func (f *follower) leave() {
 	defer c.mu.Unlock()
 	f.stream.followers--
 	f.stream.wake()
-	again := f.stream.answer.IDs && f.stream.form == StreamForm // somebody may come back to it
+	again := f.stream.answer.IDs && f.stream.form == StreamForm // a client may resume it
 	if f.stream.over && !again && f.stream.number != 0 {
 		delete(c.streams, f.stream.number)
 	}

@@ -5,30 +5,29 @@ import (
 	"iter"
 )
 
-// EventLimit is how much of an event's data is held until the event's end. What is
-// longer is given out in parts.
+// EventLimit is how much of an event's data is held until the event's end. Longer data is given
+// out in parts.
 const EventLimit = 64 << 10
 
 // EventScanner cuts the bytes of a text/event-stream into events. An event is given
-// out when the line end of its blank line is there, for that is when a receiver
-// takes it; only of one with more than EventLimit of data is the data given out
-// before, in pieces. Whatever the chunks, the data is the same.
+// out at the line end of its blank line, when a receiver takes the event. Only data of more than
+// EventLimit is given out before, in pieces. Whatever the chunks, the data is the same.
 type EventScanner struct {
 	meta  []byte // the event so far, without the values of its data
-	line  int    // where its current line begins
-	stray int    // line ends at its beginning that belong to the event before
+	line  int    // where the current line begins
+	stray int    // line ends at the beginning that belong to the event before
 	kind  lineKind
-	lines int // its data lines
+	lines int // data lines so far
 
-	arena []byte // data of this scan's events; at its end, that of the current one
-	from  int    // where that begins
+	arena []byte // data of this scan's events; the current event's is at the end
+	from  int    // where the current event's data begins
 	open  bool   // the current event's data is being given out in pieces
 
-	begun  bool // a line has ended: a byte order mark is one only before
-	later  bool // so has an event
+	begun  bool // a line has ended: no byte order mark can follow
+	later  bool // an event has ended
 	crlf   bool // the line before ended in CRLF
-	cr     bool // a CR was the last byte: an LF may belong to it
-	ending bool // the event is over but for that LF
+	cr     bool // a CR was the last byte: an LF may follow
+	ending bool // the event is over except for the LF
 
 	found []StreamEvent
 }
@@ -36,17 +35,17 @@ type EventScanner struct {
 type lineKind uint8
 
 const (
-	lineNew   lineKind = iota // its name is not known yet
-	lineData                  // a data line: its value is not in meta
+	lineNew   lineKind = iota // the field name is not known yet
+	lineData                  // a data line, whose value is not in meta
 	lineOther                 // any other
 )
 
 // StreamEvent is a server-sent event, or a stretch of a long one.
 type StreamEvent struct {
-	Data  []byte // its data, valid until the next scan
-	Meta  []byte // what is not its data; nil: just `event: message` and one data line
+	Data  []byte // valid until the next scan
+	Meta  []byte // the rest of the event; nil: just `event: message` and one data line
 	Stray int    // line ends at the beginning of Meta that belong to the event before
-	Cont  bool   // the data continues that of the stretch before
+	Cont  bool   // the data continues the data of the stretch before
 	More  bool   // the data goes on
 }
 
@@ -57,8 +56,8 @@ var (
 	byteOrder = []byte("\xef\xbb\xbf")
 )
 
-// Scan returns the events that the chunk completes, in memory that the next scan
-// uses again.
+// Scan returns the events that the chunk completes, in memory of which the next scan makes use
+// again.
 func (s *EventScanner) Scan(chunk []byte) []StreamEvent {
 	s.found = s.found[:0]
 	s.arena = append(s.arena[:0], s.arena[s.from:]...)
@@ -69,7 +68,7 @@ func (s *EventScanner) Scan(chunk []byte) []StreamEvent {
 		}
 		s.step(&ends)
 	}
-	// The data of an unfinished event that is too long to be held goes out.
+	// The data of a long unfinished event goes out.
 	if held := s.arena[s.from:]; len(held) > EventLimit || len(held) > 0 && s.open {
 		s.found = append(s.found, StreamEvent{Data: held, Cont: s.open, More: true})
 		s.open, s.from = true, len(s.arena)
@@ -80,8 +79,8 @@ func (s *EventScanner) Scan(chunk []byte) []StreamEvent {
 	return s.found
 }
 
-// End returns the events that the end of the stream completes, and the bytes behind
-// them, which are no event. The data of a long event that was cut is out already.
+// End returns the events that the end of the stream completes, and the rest of the bytes. The
+// data of a long event that was cut is out already.
 func (s *EventScanner) End() (found []StreamEvent, rest []byte) {
 	s.found = s.found[:0]
 	if s.ending { // the LF did not come
@@ -93,14 +92,13 @@ func (s *EventScanner) End() (found []StreamEvent, rest []byte) {
 	return s.found, rest
 }
 
-// Held returns how much of an event that has not ended is held besides its data.
+// Held returns how much of an unfinished event is held, besides the data.
 func (s *EventScanner) Held() int { return len(s.meta) }
 
 // Open reports whether an event was given out in part and has not ended.
 func (s *EventScanner) Open() bool { return s.open }
 
-// plain takes the event that nearly all servers write, if one is whole here: its
-// data stays where it is.
+// plain takes a whole event in the form of nearly all servers, without a copy of the data.
 func (s *EventScanner) plain(e *lineEnds) bool {
 	rest := e.b[e.at:]
 	if !bytes.HasPrefix(rest, plainHead) {
@@ -166,7 +164,7 @@ func (s *EventScanner) afterCR(e *lineEnds) bool {
 // take adds bytes within a line.
 func (s *EventScanner) take(b []byte) {
 	for len(b) > 0 && s.kind == lineNew {
-		n := min(len(b), len(byteOrder)+len(dataHead)) // more is not needed to know it
+		n := min(len(b), len(byteOrder)+len(dataHead)) // enough to know the field
 		s.meta = append(s.meta, b[:n]...)
 		b = b[n:]
 		s.classify(false)
@@ -179,8 +177,8 @@ func (s *EventScanner) take(b []byte) {
 	}
 }
 
-// endLine ends the current line. An event whose lines end in CRLF is over when that
-// of its blank line is whole.
+// endLine ends the current line. An event with CRLF line ends is over after the whole CRLF of the
+// blank line.
 func (s *EventScanner) endLine(eol []byte) {
 	blank := s.kind == lineNew && len(s.text()) == 0
 	if s.kind == lineNew && !blank {
@@ -197,8 +195,7 @@ func (s *EventScanner) endLine(eol []byte) {
 	}
 }
 
-// text returns the current line as far as it is in meta. A byte order mark is not
-// of the stream's first line.
+// text returns the part of the current line in meta, without the stream's byte order mark.
 func (s *EventScanner) text() []byte {
 	line := s.meta[s.line:]
 	if !s.begun {
@@ -207,8 +204,8 @@ func (s *EventScanner) text() []byte {
 	return line
 }
 
-// classify finds out what line the current one is, as soon as that can be told or
-// because it has ended.
+// classify finds the kind of the current line, as soon as its beginning shows the kind, or
+// because the line has ended.
 func (s *EventScanner) classify(ended bool) {
 	line := s.text()
 	short := len(line) < len(dataHead) && bytes.HasPrefix(dataHead, line) || !s.begun && bytes.HasPrefix(byteOrder, line)
@@ -220,7 +217,7 @@ func (s *EventScanner) classify(ended bool) {
 		s.kind = lineOther
 		return
 	}
-	value := line[n:] // the beginning of it
+	value := line[n:] // the beginning of the value
 	if s.lines > 0 {
 		s.arena = append(s.arena, '\n')
 	}
@@ -242,15 +239,14 @@ func (s *EventScanner) finish() {
 	s.open, s.ending, s.later = false, false, true
 }
 
-// lineEnds walks along a chunk. It looks for each kind of line end only beyond the
-// last one found.
+// lineEnds walks along a chunk, and looks for each kind of line end only once.
 type lineEnds struct {
 	b      []byte
 	at     int
-	lf, cr int // the last ones found; before at: not the next ones
+	lf, cr int // the last ones found; to be searched again if before at
 }
 
-// next returns where the line that the walk stands in ends; len(b): not in here.
+// next returns the end of the current line, or len(b).
 func (e *lineEnds) next() int {
 	if e.lf < e.at {
 		e.lf = e.find('\n')
@@ -268,8 +264,7 @@ func (e *lineEnds) find(c byte) int {
 	return len(e.b)
 }
 
-// DataLine returns how much of a line stands before the value of its data; 0: it is
-// no data line.
+// DataLine returns the length of a data line in front of the value; 0: another line.
 func DataLine(line []byte) int {
 	switch {
 	case bytes.HasPrefix(line, dataHead):
@@ -282,7 +277,7 @@ func DataLine(line []byte) int {
 	return 0
 }
 
-// EventLines yields each line of b with its line end; the last one may have none.
+// EventLines yields each line of b and the line end, which the last line may lack.
 func EventLines(b []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(text, end []byte) bool) {
 		for e := (lineEnds{b: b, lf: -1, cr: -1}); e.at < len(b); {
@@ -298,8 +293,8 @@ func EventLines(b []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// JoinEvent puts the values of an event's data back into the rest of it: what came
-// over the wire. first: the event is its stream's first.
+// JoinEvent puts the values of an event's data back into the rest of the event, as on the wire.
+// first: the event is the stream's first.
 func JoinEvent(meta, data []byte, first bool) []byte {
 	if meta == nil {
 		meta = plainMeta

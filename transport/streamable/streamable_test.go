@@ -113,8 +113,8 @@ func (s site) begin(t *testing.T, c *ClientConn) *ServerConn {
 		hears(t, conn, initialized)
 		say(t, conn, 0, `{"jsonrpc":"2.0","method":"hello"}`)
 		conn.mu.Lock()
-		conn.given.settle() // as the next Read does
-		conn.given = nil
+		conn.lastRead.afterRead() // as the next Read does
+		conn.lastRead = nil
 		conn.mu.Unlock()
 	})
 	say(t, c, 0, initialized)
