@@ -71,6 +71,18 @@ func (c *choice) Set(word string) error {
 // Type is what help calls it.
 func (c *choice) Type() string { return "string" }
 
+// addParsed adds a flag whose value is parsed; it stays nil if the flag is not given.
+func addParsed[T any](cmd *cobra.Command, value **T, flag, usage string, parse func(string) (T, error)) {
+	cmd.Flags().Func(flag, usage, func(text string) error {
+		v, err := parse(text)
+		if err != nil {
+			return usagef("--%s: %v", flag, err)
+		}
+		*value = &v
+		return nil
+	})
+}
+
 // oneOf checks a flag's value.
 func oneOf(flag, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {

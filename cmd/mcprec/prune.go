@@ -15,7 +15,7 @@ import (
 	"github.com/mcprec/mcprec/store/boltstore"
 )
 
-// retention says which sessions are to go. A limit that was not given is nil.
+// retention holds the limits of prune; one that is not given is nil.
 type retention struct {
 	labels    labels
 	olderThan *time.Duration // since they ended
@@ -23,17 +23,16 @@ type retention struct {
 	maxSize   *int64         // of all
 }
 
-// pruned is a session that is to go.
+// pruned is a session to remove.
 type pruned struct {
 	store.Session
 	stored int64
-	why    string
+	why    string // the limit
 }
 
-// pick returns the sessions that go by any of the limits, oldest first. Of those it is
-// given, newest first, only those with the labels count. Live ones stay, and one whose
-// start is unknown has no age. Size is what all of them take, of which each has its
-// stored share.
+// pick returns the sessions beyond any of the limits, oldest first. It is given all sessions,
+// newest first, and considers those with the labels. A live session stays, and one whose start
+// is unknown has no age. size is what the store takes, stored the share of each session.
 func (r retention) pick(sessions []store.Session, now time.Time, size int64, stored map[store.SessionID]int64) []pruned {
 	sessions = slices.DeleteFunc(slices.Clone(sessions), func(s store.Session) bool { return !r.labels.of(s.Header) })
 	if len(r.labels.list()) > 0 {
@@ -73,16 +72,14 @@ const worthCompacting = 0.25
 
 type pruneOptions struct {
 	home
-	labels    labels
-	olderThan string
-	keep      int
-	maxSize   string
-	dry       bool
-	format    string
+	retention
+	dry    bool
+	format string
 }
 
 func newPrune() *cobra.Command {
 	var o pruneOptions
+	var keep int
 	cmd := &cobra.Command{
 		Use:   "prune --older-than DURATION | --keep N | --max-size SIZE",
 		Short: "Remove old sessions from the store, by age, number or size",
@@ -108,57 +105,37 @@ The space is given back at once where it is worth it, as mcprec compact does.
 ` + exitLine,
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runPrune(cmd, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("keep") {
+				o.keep = &keep
+			}
+			if err := notNegative("keep", keep); err != nil {
+				return err
+			}
+			return runPrune(cmd, o)
+		},
 	}
 	o.addDoor(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.olderThan, "older-than", "", "remove what ended longer than `DURATION` ago: 12h, 7d, 2w")
-	f.IntVar(&o.keep, "keep", 0, "remove all but the newest `N`")
-	f.StringVar(&o.maxSize, "max-size", "", "remove the oldest until the store takes at most `SIZE`: 500MB, 2GiB")
+	addParsed(cmd, &o.olderThan, "older-than", "remove what ended longer than `DURATION` ago: 12h, 7d, 2w", parseAge)
+	f.IntVar(&keep, "keep", 0, "remove all but the newest `N`")
+	addParsed(cmd, &o.maxSize, "max-size", "remove the oldest until the store takes at most `SIZE`: 500MB, 2GiB", parseSize)
 	f.VarP(&o.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
 	f.BoolVarP(&o.dry, "dry-run", "n", false, "only list what would go")
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	return cmd
 }
 
-// retention reads the limits.
-func (o *pruneOptions) retention(cmd *cobra.Command) (r retention, err error) {
-	r.labels = o.labels
-	f := cmd.Flags()
-	if f.Changed("older-than") {
-		age, err := parseAge(o.olderThan)
-		if err != nil {
-			return r, usagef("--older-than: %v", err)
-		}
-		r.olderThan = &age
-	}
-	if f.Changed("keep") {
-		r.keep = &o.keep
-	}
-	if f.Changed("max-size") {
-		size, err := parseSize(o.maxSize)
-		if err != nil {
-			return r, usagef("--max-size: %v", err)
-		}
-		r.maxSize = &size
-	}
-	if r.olderThan == nil && r.keep == nil && r.maxSize == nil {
-		return r, usagef("prune: which sessions? Use --older-than, --keep or --max-size")
-	}
-	return r, notNegative("keep", o.keep)
-}
-
 func runPrune(cmd *cobra.Command, o pruneOptions) (err error) {
-	r, err := o.retention(cmd)
-	if err != nil {
-		return err
+	if o.olderThan == nil && o.keep == nil && o.maxSize == nil {
+		return usagef("prune: which sessions? Use --older-than, --keep or --max-size")
 	}
 	db, err := openStore(cmd, o.home)
 	if err != nil {
 		return err
 	}
 	defer closeInto(&err, db)
-	p := &pruning{cmd: cmd, db: db, o: o, limits: r}
+	p := &pruning{pruneOptions: o, cmd: cmd, db: db}
 	again := true
 	for err == nil && again {
 		again, err = p.round()
@@ -167,20 +144,19 @@ func runPrune(cmd *cobra.Command, o pruneOptions) (err error) {
 	return err
 }
 
-// pruning is one prune on its way.
+// pruning is one run of prune.
 type pruning struct {
+	pruneOptions
 	cmd           *cobra.Command
 	db            *openedStore
-	o             pruneOptions
-	limits        retention
-	before, after int64 // what the store takes
+	before, after int64 // bytes of the store
 	removed       int
 	live          int
-	estimate      int64
+	estimate      int64 // bytes, with --dry-run
 }
 
-// round removes what goes by the limits. What that gives back is known only then, so that
-// the size may call for another round.
+// round removes the sessions that the limits name. Only then is it known how much space that
+// gives back, so the limit of the size may need another round.
 func (p *pruning) round() (again bool, err error) {
 	ctx := p.cmd.Context()
 	var sessions []store.Session // newest first
@@ -192,29 +168,29 @@ func (p *pruning) round() (again bool, err error) {
 			continue
 		}
 		sessions = append(sessions, s)
-		if s.State == store.Live && p.limits.labels.of(s.Header) {
+		if s.State == store.Live && p.labels.of(s.Header) {
 			p.live++
 		}
 	}
 	usage, err := p.db.Usage(ctx)
 	if faults = errors.Join(faults, err); faults != nil {
-		return false, faults // of what cannot be read nothing is known
+		return false, faults // sessions that cannot be read may be the ones to keep
 	}
 	size := usage.Size()
 	if p.before == 0 {
 		p.before = size
 	}
 	p.after = size
-	if p.removed == 0 { // what is free goes with the rest
+	if p.removed == 0 { // free pages go with the sessions
 		for _, d := range usage.Databases {
 			size -= d.Free
 		}
 	}
-	gone := p.limits.pick(sessions, time.Now(), size, usage.Stored)
+	gone := p.pick(sessions, time.Now(), size, usage.Stored)
 	if len(gone) == 0 {
 		return false, p.compact(size)
 	}
-	if p.o.dry {
+	if p.dry {
 		for _, s := range gone {
 			p.removed++
 			p.estimate += s.stored
@@ -241,13 +217,13 @@ func (p *pruning) round() (again bool, err error) {
 	return p.removed > had, p.compact(size)
 }
 
-// compact gives back what is free: where that is worth it, or the size calls for it.
+// compact gives free space back if that is worth it, or if the limit of the size needs it.
 func (p *pruning) compact(size int64) error {
-	if p.o.dry {
+	if p.dry {
 		return nil
 	}
 	least := worthCompacting
-	if p.limits.maxSize != nil && len(p.limits.labels.list()) == 0 && p.after > *p.limits.maxSize {
+	if p.maxSize != nil && len(p.labels.list()) == 0 && p.after > *p.maxSize {
 		least = 0
 	}
 	return p.db.Compact(p.cmd.Context(), least, func(c boltstore.Compacted) { p.after -= c.Before - c.After })
@@ -257,7 +233,7 @@ func (p *pruning) compact(size int64) error {
 func (p *pruning) print(w io.Writer, s pruned) error {
 	end := s.Start.Add(s.Head.At)
 	s.Header = p.db.door.header(s.Header)
-	if p.o.format == "json" {
+	if p.format == "json" {
 		return report.NewEncoder(w).Encode(struct {
 			ID     store.SessionID   `json:"id"`
 			Label  string            `json:"label"`
@@ -275,10 +251,10 @@ func (p *pruning) print(w io.Writer, s pruned) error {
 	return err
 }
 
-// conclude says what was done.
+// conclude prints how much was removed.
 func (p *pruning) conclude() {
 	w := p.cmd.ErrOrStderr()
-	if p.o.dry {
+	if p.dry {
 		fmt.Fprintf(w, "mcprec: would remove %s, about %s\n", phrase.Plural(p.removed, "session"), sizeText(p.estimate))
 	} else {
 		fmt.Fprintf(w, "mcprec: removed %s; the store took %s and takes %s\n", phrase.Plural(p.removed, "session"), sizeText(p.before), sizeText(p.after))
@@ -286,7 +262,7 @@ func (p *pruning) conclude() {
 	if p.live > 0 {
 		fmt.Fprintf(w, "mcprec: %s being recorded, not touched\n", phrase.Plural(p.live, "session"))
 	}
-	if m := p.limits.maxSize; m != nil && !p.o.dry && len(p.limits.labels.list()) == 0 && p.after > *m {
+	if m := p.maxSize; m != nil && !p.dry && len(p.labels.list()) == 0 && p.after > *m {
 		fmt.Fprintf(w, "mcprec: that is more than %s: what is left cannot be removed\n", sizeText(*m))
 	}
 }

@@ -63,7 +63,7 @@ func (o *targetOptions) parse() (*url.URL, error) {
 }
 
 func runTarget(ctx context.Context, std streams, o recordOptions) error {
-	syncing, err := o.check()
+	r, err := newRecording(std, o)
 	if err != nil {
 		return err
 	}
@@ -75,62 +75,49 @@ func runTarget(ctx context.Context, std streams, o recordOptions) error {
 	if err != nil {
 		return usagef("--listen %s: %v", o.http.listen, err)
 	}
-	db, err := o.open(boltstore.Options{Sync: syncing})
-	if err != nil {
+	if r.db, err = r.open(boltstore.Options{Sync: r.syncing}); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	ctx, end := signal.NotifyContext(ctx, endings()...)
 	defer end()
-	o.disk.fail = func(error) { end() }
-	r := &remote{std: std, o: o, db: db, target: target}
-	err = r.serve(ctx, listener)
-	closeInto(&err, db)
-	if err == nil && r.faulty.Load() {
+	r.fail = end
+	whole, err := r.proxy(ctx, listener, target)
+	closeInto(&err, r.db)
+	if err == nil && !whole {
 		return &status{code: exitLost}
 	}
 	return err
 }
 
-// remote records the sessions of one target. What it says is one write each, for
-// several recordings may end at once.
-type remote struct {
-	std    streams
-	o      recordOptions
-	db     *boltstore.Store
-	target *url.URL
-
-	faulty atomic.Bool // not all was recorded
-}
-
-// serve passes exchanges through until the context is over.
-func (r *remote) serve(ctx context.Context, listener net.Listener) error {
+// proxy passes exchanges through until the context is over, records the sessions, and reports
+// whether all was recorded.
+func (r *recording) proxy(ctx context.Context, listener net.Listener, target *url.URL) (whole bool, err error) {
+	var faulty atomic.Bool
+	header := r.header()
+	header.URL = target.String()
 	tap := httptap.New(httptap.Options{
 		Open: func(h store.Header) *recorder.Recorder {
-			rec, err := recorder.New(context.Background(), r.db, h, r.o.recording(r.std)...)
+			rec, err := recorder.New(context.Background(), r.db, h, r.options()...)
 			if err != nil {
-				r.o.unrecorded(r.std, err)
-				return recorder.Unrecorded(err)
+				return r.unrecorded(err)
 			}
 			return rec
 		},
 		Done: func(sum recorder.Summary) {
-			if !reportRecorded(context.Background(), r.std, r.o, r.db, sum) {
-				r.faulty.Store(true)
+			if !r.report(context.Background(), sum) {
+				faulty.Store(true)
 			}
 		},
-		Path: r.target.Path, Split: r.o.http.split, Together: r.o.http.join,
-		Header: store.Header{Label: r.o.label.text, Labels: r.o.label.values, URL: r.target.String(), Masked: r.o.masked(), Recorder: "mcprec " + version()},
+		Path: target.Path, Split: r.http.split, Together: r.http.join, Header: header,
 	})
-	say := func(format string, args ...any) { fmt.Fprintf(plainTo(r.std.err), "mcprec: "+format+"\n", args...) }
-	options := httptap.ProxyOptions{
-		Target: r.target, Origins: r.o.http.origins,
-		Refused: func(why string) { say("refused a request: %s; --allow-origin ORIGIN lets pages in", why) },
-		Failed:  func(why string) { say("%s; clients see their connection closed", why) },
-	}
 	live, end := context.WithCancelCause(context.Background())
 	defer end(nil)
 	server := &http.Server{
-		Handler:     tap.Proxy(options),
+		Handler: tap.Proxy(httptap.ProxyOptions{
+			Target: target, Origins: r.http.origins,
+			Refused: func(why string) { r.say("refused a request: %s; --allow-origin ORIGIN lets pages in", why) },
+			Failed:  func(why string) { r.say("%s; clients see their connection closed", why) },
+		}),
 		BaseContext: func(net.Listener) context.Context { return live },
 		ErrorLog:    log.New(plainTo(r.std.err), "mcprec: ", 0),
 		Protocols:   new(http.Protocols),
@@ -142,20 +129,19 @@ func (r *remote) serve(ctx context.Context, listener net.Listener) error {
 	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() { // a client of this machine finds it so
 		host = net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
 	}
-	fmt.Fprintln(plainTo(r.std.out), &url.URL{Scheme: "http", Host: host, Path: r.target.Path})
+	fmt.Fprintln(plainTo(r.std.out), &url.URL{Scheme: "http", Host: host, Path: target.Path})
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
-	var err error
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
 		end(httptap.ErrEnded)
 		patience, stop := context.WithTimeout(context.Background(), time.Second)
-		_ = server.Shutdown(patience) // what does not end now is closed
+		_ = server.Shutdown(patience) // exchanges that do not end now are closed
 		stop()
 		<-failed
 	}
 	err = errors.Join(err, server.Close())
 	tap.Close()
-	return err
+	return !faulty.Load(), err
 }

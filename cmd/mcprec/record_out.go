@@ -9,51 +9,48 @@ import (
 	"slices"
 
 	"github.com/mcprec/mcprec/fixtures"
-	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-func writeFixture(ctx context.Context, std streams, o recordOptions, db *boltstore.Store, sum recorder.Summary) error {
-	d, err := o.door(db)
+// writeFixture writes a session to the file of --out, until the context is over.
+func (r *recording) writeFixture(ctx context.Context, id store.SessionID) error {
+	d, err := r.door(r.db)
 	if err != nil {
 		return err
 	}
-	events := func(ctx context.Context) iter.Seq2[store.Event, error] {
-		return d.events(db.Read(ctx, sum.ID, 1, store.ReadOptions{}))
-	}
-	held := contentsOf(events(ctx))
-	if o.mode != "" { // or it would be served for ever
+	events := until(ctx, d.events(r.db.Read(ctx, id, 1, store.ReadOptions{})))
+	held := contentsOf(events)
+	if r.mode != "" { // or it would be served for ever
 		switch {
 		case !held.said:
-			return fmt.Errorf("the server said nothing; %s was not written", o.out)
+			return fmt.Errorf("the server said nothing; %s was not written", r.out)
 		case held.probed:
-			fmt.Fprintf(plainTo(std.err), "mcprec: the client only probed for what the server is; %s is for the session after it\n", o.out)
+			r.say("the client only probed for what the server is; %s is for the session after it", r.out)
 			return nil
 		}
 	}
-	name, replaced := o.out, false
-	write := func(w io.Writer) error { return encode(w, until(ctx, events(ctx))) }
-	if o.mode == fixtures.All {
-		err = replaceFile(o.out, write)
+	name, replaced := r.out, false
+	write := func(w io.Writer) error { return encode(w, events) }
+	if r.mode == fixtures.All {
+		err = replaceFile(r.out, write)
 	} else {
-		name, replaced, err = writeNew(o.out, write, func(there string) bool { return probeOf(held.header, there) })
+		name, replaced, err = writeNew(r.out, write, func(there string) bool { return probeOf(held.header, there) })
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w; the session is in the store as %s", err, sum.ID)
-	case replaced && o.verbose:
-		fmt.Fprintf(plainTo(std.err), "mcprec: %s had only a client's probe for what the server is; it has the session now\n", name)
-	case name != o.out && o.http.target == "": // a target has several sessions
-		fmt.Fprintf(plainTo(std.err), "mcprec: %s is there already; wrote %s\n", o.out, name)
+		return fmt.Errorf("%w; the session is in the store as %s", err, id)
+	case replaced && r.verbose:
+		r.say("%s had only a client's probe for what the server is; it has the session now", name)
+	case name != r.out && r.http.target == "": // a target has several sessions
+		r.say("%s is there already; wrote %s", r.out, name)
 	}
 	return nil
 }
 
-// until returns the events until the context is over, whose cause is an error then.
+// until yields events until the context is over, and then its cause as an error.
 func until(ctx context.Context, events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] {
 	return func(yield func(store.Event, error) bool) {
 		for e, err := range events {
@@ -67,17 +64,17 @@ func until(ctx context.Context, events iter.Seq2[store.Event, error]) iter.Seq2[
 	}
 }
 
-// contents says what a session holds.
+// contents says what a session is worth as a fixture.
 type contents struct {
 	header store.Header
 	said   bool // the server said something
-	probed bool // see contentsOf
+	probed bool // the client asked for nothing but server/discover
 }
 
-// contentsOf returns what a session holds. A session is a probe if the client asked for
-// nothing but server/discover: some start a server for that alone, and another for their
-// session, as the TypeScript SDK does. A session that cannot be read counts as no probe in
-// which the server spoke, so that it is written: that reports the fault.
+// contentsOf returns the contents of a session. Some clients start a server to probe it with
+// server/discover alone, and another one for their session, as the TypeScript SDK does. A
+// session that cannot be read counts as no probe in which the server spoke: it is written, and
+// the writing reports the fault.
 func contentsOf(events iter.Seq2[store.Event, error]) (c contents) {
 	asked := false
 	for e, err := range events {
@@ -98,7 +95,7 @@ func contentsOf(events iter.Seq2[store.Event, error]) (c contents) {
 				asked = true
 			}
 		}
-		if c.said && asked && !c.probed { // nothing changes that
+		if c.said && asked && !c.probed { // no other event changes the result
 			return c
 		}
 	}
