@@ -53,7 +53,7 @@ Exit codes: 0 found, 1 it never holds, 2 usage, 3 data that cannot be read.`,
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runBisect(cmd, o, firstOf(args)) },
 	}
-	o.addDoor(cmd)
+	o.addMaskFlags(cmd)
 	f := cmd.Flags()
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	f.StringVar(&o.expr, "expr", "", "the `EXPRESSION`")

@@ -57,7 +57,7 @@ func newCapacity() *cobra.Command {
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runCapacity(cmd, o, args) },
 	}
-	o.addDoor(cmd)
+	o.addMaskFlags(cmd)
 	f := cmd.Flags()
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	o.models.addFlags(cmd, "", ": only this pair (the OTHER is free)")
@@ -98,7 +98,7 @@ func runCapacity(cmd *cobra.Command, o capacityOptions, args []string) (err erro
 			break
 		}
 		out.Sections = append(out.Sections, report.Section{Value: answer, Text: answer.text})
-		for _, n := range answer.Needs { // a model that no room helps counts where it was asked for
+		for _, n := range answer.Needs { // a model that hangs at any capacity counts if it was asked for
 			if room != nil && (n.Safe && n.slack < 0 || !n.Safe && asked) {
 				out.Passed = false
 			}

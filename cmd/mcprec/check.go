@@ -15,7 +15,7 @@ import (
 
 type checkOptions struct {
 	home
-	selection
+	filterFlag
 	format  string
 	failOn  string
 	explain string
@@ -26,8 +26,8 @@ type checkOptions struct {
 	forbid  []string
 	schema  bool
 	base    string
-	trusted *check.Baseline   // read of base
-	schemas *schema.Validator // with schema
+	trusted *check.Baseline   // the session of --baseline
+	schemas *schema.Validator // with --schema
 }
 
 func newCheck() *cobra.Command {
@@ -44,8 +44,8 @@ func newCheck() *cobra.Command {
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runCheck(cmd, o, args) },
 	}
-	o.home.addDoor(cmd)
-	o.selection.addFlags(cmd)
+	o.home.addMaskFlags(cmd)
+	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
 	addChoice(cmd, &o.format, "format", "text, json, junit or sarif", "text", "json", "junit", "sarif")
 	addChoice(cmd, &o.failOn, "fail-on", "the least `SEVERITY` that fails: error, warning, or never", "error", "warning", "never")
@@ -120,14 +120,14 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 		return err
 	}
 	if o.schema {
-		o.schemas = &schema.Validator{} // for all sessions: of a schema, what was needed once is there
+		o.schemas = &schema.Validator{} // shared by all sessions: it compiles a schema once
 	}
 	report := newCheckReport(w, o)
-	var unread error // of those that cannot be read: the others are told
+	var unread error // of sessions that cannot be read; the others are still checked
 	for _, arg := range args {
 		unread = errors.Join(unread, checkSession(cmd, o, arg, report))
 		if report.err != nil {
-			return report.err // nobody reads on
+			return report.err // the output is closed
 		}
 	}
 	if unread != nil && report.sessions == 0 {
@@ -142,7 +142,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 	return nil
 }
 
-// readBaseline reads the tools of the session of --baseline; nil without one.
+// readBaseline reads the tools of the session of --baseline. It returns nil without one.
 func readBaseline(cmd *cobra.Command, o checkOptions) (_ *check.Baseline, err error) {
 	if o.base == "" {
 		return nil, nil
@@ -167,7 +167,7 @@ func readBaseline(cmd *cobra.Command, o checkOptions) (_ *check.Baseline, err er
 	return b, nil
 }
 
-// checkSession folds one session into the report.
+// checkSession checks one session and adds it to the report.
 func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkReport) (err error) {
 	s, err := openSession(cmd, o.home, arg)
 	if err != nil {
@@ -175,11 +175,11 @@ func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkR
 	}
 	defer closeInto(&err, s)
 	report.start()
-	about, err := s.pick(cmd.Context(), o.selection)
+	about, err := s.pick(cmd.Context(), o.filterFlag)
 	if err != nil {
 		return err
 	}
-	others := map[order.Severity]int{} // findings that are not told
+	others := map[order.Severity]int{} // findings that --filter leaves out
 	gate := check.Gate{MaxDuration: o.max, FailOnTimeout: o.timeout, Expect: o.expect, Forbid: o.forbid, Baseline: o.trusted, Schema: o.schemas}
 	fold := check.New(gate, func(f check.Finding) {
 		if !about.about(f) {

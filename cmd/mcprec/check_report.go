@@ -110,7 +110,7 @@ func (r *checkReport) session(name string, s check.Summary) {
 				return err
 			}
 			revision := cmp.Or(s.Revision, "no revision")
-			fmt.Fprintf(w, "  %s, %s in %v%s\n", named(revision), phrase.Plural(s.Frames, "frame"), brief(s.Took), useless(s))
+			fmt.Fprintf(w, "  %s, %s in %v%s\n", plainName(revision), phrase.Plural(s.Frames, "frame"), rounded(s.Took), whyUseless(s))
 			return writeTallies(w, s.Tallies)
 		},
 		Value: struct { // a session of check --format json
@@ -127,7 +127,7 @@ func (r *checkReport) session(name string, s check.Summary) {
 }
 
 // useless says in the summary of a session why it was of no use, if it was of none.
-func useless(s check.Summary) (said string) {
+func whyUseless(s check.Summary) (said string) {
 	switch {
 	case s.Asked == 0 && s.Frames == 0:
 		said = "; nothing was said"
@@ -150,7 +150,7 @@ func writeTallies(w io.Writer, list []check.Tally) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "  CALLS\tFAILED\tOPEN\tCANCELLED\tP50\tP95\tP99\tBYTES OUT\tBYTES IN\tNAME")
 	for _, c := range list {
-		fmt.Fprintf(t, "  %d\t%d\t%d\t%d\t%v\t%v\t%v\t%d\t%d\t%s\n", c.Calls, c.Failed, c.Open, c.Cancelled, brief(c.P50), brief(c.P95), brief(c.P99), c.Requests, c.Responses, plain(c.Name))
+		fmt.Fprintf(t, "  %d\t%d\t%d\t%d\t%v\t%v\t%v\t%d\t%d\t%s\n", c.Calls, c.Failed, c.Open, c.Cancelled, rounded(c.P50), rounded(c.P95), rounded(c.P99), c.Requests, c.Responses, plain(c.Name))
 	}
 	return t.Flush()
 }
@@ -263,7 +263,7 @@ func explainRule(w io.Writer, rule string) error {
 }
 
 // brief rounds a duration to about three digits.
-func brief(d time.Duration) time.Duration {
+func rounded(d time.Duration) time.Duration {
 	for unit := time.Second; unit >= time.Microsecond; unit /= 10 {
 		if d >= unit {
 			return d.Round(max(unit/100, 1))

@@ -13,22 +13,21 @@ import (
 	"github.com/mcprec/mcprec/store/boltstore"
 )
 
-// checkpoints keeps the checkpoints of a long session beside the store, in cache/ID.points. They
-// are made again where they are missing, wrong or old, so what cannot be read or written
-// there is nobody's fault and is not said.
+// checkpoints keeps the checkpoints of a long session in the store's cache/ID.points. If they
+// are missing, wrong or old, they are made again, so errors there are not reported.
 type checkpoints struct {
-	db   *boltstore.Store
-	id   store.SessionID
-	door door // what is in them has passed it
+	db     *boltstore.Store
+	id     store.SessionID
+	masker masker // has masked what they hold
 }
 
 func (c checkpoints) path() string {
 	return filepath.Join(c.db.Info().Location, "cache", string(c.id)+".points")
 }
 
-// load returns the checkpoints that are there, as far as they are of this session.
+// load returns the stored checkpoints, or none if they are not of this session.
 func (c checkpoints) load(ctx context.Context) *checkpoint.Image {
-	if info, err := os.Lstat(c.path()); err != nil || !info.Mode().IsRegular() { // a pipe would be waited for
+	if info, err := os.Lstat(c.path()); err != nil || !info.Mode().IsRegular() { // reading a pipe would block
 		return &checkpoint.Image{}
 	}
 	b, err := os.ReadFile(c.path())
@@ -48,21 +47,22 @@ func (c checkpoints) load(ctx context.Context) *checkpoint.Image {
 	return image
 }
 
-// made says what has made checkpoints: those of other rules of masking are of no use.
-func (c checkpoints) made() string { return version() + c.door.rules }
+// made identifies the program and the rules of masking that made checkpoints. Others are of
+// no use.
+func (c checkpoints) made() string { return version() + c.masker.rules }
 
 // event returns one event of the session.
 func (c checkpoints) event(ctx context.Context, seq uint64) (store.Event, bool) {
 	for e, err := range c.db.Read(ctx, c.id, seq, store.ReadOptions{}) {
-		return c.door.event(e), err == nil
+		return c.masker.event(e), err == nil
 	}
 	return store.Event{}, false
 }
 
-// save writes the checkpoints under another name first: who reads finds all or none.
+// save writes the checkpoints to a temporary file and renames it: a reader finds all or none.
 func (c checkpoints) save(ctx context.Context, image *checkpoint.Image) {
 	log, ok := c.db.Settled(ctx, c.id)
-	if !ok { // it will be known by its events alone
+	if !ok { // its events alone identify it
 		log = store.Head{}
 	}
 	b := image.Bytes(c.id, c.made(), log)
@@ -86,7 +86,7 @@ func (c checkpoints) save(ctx context.Context, image *checkpoint.Image) {
 	}
 }
 
-// remove drops what is kept of the session.
+// remove removes the checkpoints of the session.
 func (c checkpoints) remove() {
 	names, _ := filepath.Glob(filepath.Join(filepath.Dir(c.path()), string(c.id)+".*"))
 	for _, name := range names {
@@ -94,13 +94,13 @@ func (c checkpoints) remove() {
 	}
 }
 
-// foldUntil returns the fold over a session's events up to the first that is past what
-// is asked for. It goes on from a checkpoint, and keeps those that it comes by.
+// foldUntil folds a session's events up to the first that is past the point. It starts from the
+// nearest checkpoint, and saves the checkpoints on its way.
 func (c checkpoints) foldUntil(ctx context.Context, past func(seq uint64, at time.Duration) bool) (*checkpoint.Fold, error) {
 	image := c.load(ctx)
 	f, from := c.resume(ctx, image, past)
 	had := len(image.Points())
-	for e, err := range c.door.events(c.db.Read(ctx, c.id, from, store.ReadOptions{})) {
+	for e, err := range c.masker.events(c.db.Read(ctx, c.id, from, store.ReadOptions{})) {
 		if err != nil {
 			return nil, err
 		}
@@ -117,9 +117,8 @@ func (c checkpoints) foldUntil(ctx context.Context, past func(seq uint64, at tim
 	return f, nil
 }
 
-// resume returns a fold from the last checkpoint that is not past what is asked for, and
-// the event from which it goes on. One whose event is not in the log says that the
-// checkpoints are of other events.
+// resume returns a fold at the last checkpoint that is not past the point, and the Seq to go on
+// from. If the checkpoint's event is not in the log, the checkpoints are of another log.
 func (c checkpoints) resume(ctx context.Context, image *checkpoint.Image, past func(uint64, time.Duration) bool) (*checkpoint.Fold, uint64) {
 	points := image.Points()
 	n := len(points) - 1
@@ -136,15 +135,15 @@ func (c checkpoints) resume(ctx context.Context, image *checkpoint.Image, past f
 	return checkpoint.New(), 1
 }
 
-// transcriptFrom returns a transcript that shows events from a Seq on, and the Seq from
-// which it must be given them. What is before is not read where checkpoints say what was
-// open; but one that looks ahead reads all.
+// transcriptFrom returns a transcript that shows events from a Seq on, and the Seq from which
+// it must be given events: a checkpoint before it knows the open calls. A transcript that looks
+// ahead needs all events.
 func (s *session) transcriptFrom(ctx context.Context, ahead bool, from uint64, emit func(timeline.Entry) error) (*timeline.Transcript, uint64, error) {
 	if ahead || s.db == nil || from <= checkpoint.Interval {
 		t, err := s.transcript(ctx, ahead, emit)
 		return t, 1, err
 	}
-	f, err := checkpoints{s.db.Store, s.id, s.door}.foldUntil(ctx, func(seq uint64, _ time.Duration) bool { return seq >= from })
+	f, err := checkpoints{s.db.Store, s.id, s.masker}.foldUntil(ctx, func(seq uint64, _ time.Duration) bool { return seq >= from })
 	if err != nil {
 		return nil, 0, err
 	}

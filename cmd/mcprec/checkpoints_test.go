@@ -141,7 +141,7 @@ func imageOf(t *testing.T, events []store.Event, change int) []byte {
 // imageBytes returns the checkpoints of a log as they are kept.
 func imageBytes(t *testing.T, events []store.Event) []byte {
 	t.Helper()
-	d, err := (&home{}).door(nil)
+	d, err := (&home{}).masker(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func imageBytes(t *testing.T, events []store.Event) []byte {
 	if err := timeline.Project(d.events(jsonl.Each(events)), f); err != nil {
 		t.Fatal(err)
 	}
-	return f.Image().Bytes(longID, checkpoints{door: d}.made(), log)
+	return f.Image().Bytes(longID, checkpoints{masker: d}.made(), log)
 }
 
 // fromFixture asks the same of a fixture with these events, for which nothing is cached.

@@ -56,7 +56,7 @@ The recording is kept in a store of its own, thrown away at the end, unless
 }
 
 func runDemo(cmd *cobra.Command, dir string) error {
-	keepPipeErrors() // so that what is temporary is removed however it ends
+	keepPipeErrors() // so that temporary files are removed however it ends
 	tmp, err := os.MkdirTemp("", "mcprec-demo-")
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func runDemo(cmd *cobra.Command, dir string) error {
 	if err := os.Mkdir(d.bin, 0o700); err != nil {
 		return err
 	}
-	name := filepath.Join(d.bin, "mcprec") // whatever this program's file is called
+	name := filepath.Join(d.bin, "mcprec") // this program's own file may have another name
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
@@ -108,15 +108,15 @@ func runDemo(cmd *cobra.Command, dir string) error {
 	return d.err
 }
 
-// demo runs mcprec commands as a user would and shows them. After the first
-// one that does not end as it should, it does nothing more.
+// demo runs mcprec commands as a user would, and prints them. It stops at the first that ends
+// with another status than expected.
 type demo struct {
 	cmd   *cobra.Command
 	self  string
 	bin   string // a folder with this program under the name mcprec
 	dir   string
 	out   io.Writer
-	brief bool // show only the first paragraph of what a command says
+	brief bool // print only the first paragraph of the output
 	err   error
 }
 
@@ -126,7 +126,7 @@ func (d *demo) say(text string) {
 	}
 }
 
-// run runs one mcprec command line, which must exit with the status.
+// run runs a mcprec command line, which must exit with this status.
 func (d *demo) run(want int, line string) {
 	if d.err != nil {
 		return
@@ -148,7 +148,7 @@ func (d *demo) run(want int, line string) {
 		d.err = err
 		return
 	}
-	if got < 0 { // by a signal: the reader of our output has gone
+	if got < 0 { // killed by SIGPIPE: our own reader has gone
 		d.err = syscall.EPIPE
 		return
 	}

@@ -18,12 +18,12 @@ import (
 type diffOptions struct {
 	home
 	ruleFlags
-	selection
+	filterFlag
 	format string
 	only   []string
 	bytes  bool
 	all    bool
-	loose  bool // notifications may come in any order
+	loose  bool // --any-order
 }
 
 func newDiff() *cobra.Command {
@@ -38,9 +38,9 @@ func newDiff() *cobra.Command {
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runDiff(cmd, o, args) },
 	}
-	o.home.addDoor(cmd)
+	o.home.addMaskFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
-	o.selection.addFlags(cmd)
+	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
 	addChoice(cmd, &o.format, "format", "text, json or junit", "text", "json", "junit")
 	f.StringSliceVar(&o.only, "only", nil, "the `SECTIONS` that are told and decide: "+strings.Join(diff.Sections(), ",\n"))
@@ -110,7 +110,7 @@ func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 		return err
 	}
 	rules.AnyOrder = o.loose
-	fits, err := o.selection.parse()
+	fits, err := o.filterFlag.parse()
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 	return printReport(cmd, o.format, (&diffReport{found, names, o.only, o.all}).report())
 }
 
-// compareSessions reads two sessions, and again what differs.
+// compareSessions reads two sessions, and once more the events that differ.
 func compareSessions(cmd *cobra.Command, o diffOptions, fits *filter.Filter, options diff.Options, args []string) (_ *diff.Report, names [2]string, err error) {
 	if args[0] == "-" && args[1] == "-" {
 		return nil, names, usagef("only one of the sessions can be on standard input")
@@ -167,7 +167,7 @@ func compareSessions(cmd *cobra.Command, o diffOptions, fits *filter.Filter, opt
 	return report, names, err
 }
 
-// foldSession reads a session into its side of the comparison.
+// foldSession reads a session into its side of a comparison.
 func foldSession(ctx context.Context, s *session, d *diff.Digester, side *diff.Session) error {
 	type digested struct {
 		store.Event
@@ -189,7 +189,7 @@ func foldSession(ctx context.Context, s *session, d *diff.Digester, side *diff.S
 	return s.rewind()
 }
 
-// selectEvents reads a session for the events that fit a filter, if there is one.
+// selectEvents selects the events of a session that fit the filter, if there is one.
 func selectEvents(ctx context.Context, s *session, fits *filter.Filter, side *diff.Session) error {
 	if fits.String() == "" {
 		return nil
@@ -207,7 +207,7 @@ func selectEvents(ctx context.Context, s *session, fits *filter.Filter, side *di
 	return errors.Join(timeline.Project(s.events(ctx, 1, store.ReadOptions{}), t), s.rewind())
 }
 
-// takeTexts reads the events again whose texts are wanted.
+// takeTexts reads a session again for the texts that differ.
 func takeTexts(ctx context.Context, s *session, c *diff.Comparison, side int) error {
 	wanted := c.Wants(side)
 	if len(wanted) == 0 {

@@ -51,7 +51,7 @@ func (r *diffReport) report() report.Report {
 }
 
 func sideText(s diff.Side) string {
-	text := fmt.Sprintf("%s, %s in %v", phrase.Plural(s.Frames, "frame"), phrase.Plural(s.Calls, "call"), brief(time.Duration(s.Took)))
+	text := fmt.Sprintf("%s, %s in %v", phrase.Plural(s.Frames, "frame"), phrase.Plural(s.Calls, "call"), rounded(time.Duration(s.Took)))
 	if s.Transport != "" {
 		text += ", " + plain(s.Transport)
 	}
@@ -204,10 +204,10 @@ func (r *diffReport) writeTiming(w io.Writer) error {
 			ratio = fmt.Sprintf("%.2f", l.Ratio)
 		}
 		fmt.Fprintf(t, "  %d\t%d\t%v\t%v\t%s\t%v\t%v\t%s\n", l.CallsA, l.CallsB,
-			brief(l.P50A), brief(l.P50B), ratio, brief(l.P95A), brief(l.P95B), plain(l.What))
+			rounded(l.P50A), rounded(l.P50B), ratio, rounded(l.P95A), rounded(l.P95B), plain(l.What))
 	}
 	for _, s := range r.Slower {
-		fmt.Fprintf(t, "  #%d / #%d %s: %v in A, %v in B\n", s.A, s.B, plain(s.What), brief(s.InA), brief(s.InB))
+		fmt.Fprintf(t, "  #%d / #%d %s: %v in A, %v in B\n", s.A, s.B, plain(s.What), rounded(s.InA), rounded(s.InB))
 	}
 	return t.Flush()
 }

@@ -96,7 +96,7 @@ data that cannot be read or written, 126 and 127 the command cannot be run.`,
 			return runDrive(cmd, o, firstOf(own), command)
 		},
 	}
-	o.home.addDoor(cmd)
+	o.home.addMaskFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
 	o.target.addFlags(cmd)
 	f := cmd.Flags()
@@ -124,14 +124,14 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if err != nil {
 		return err
 	}
-	rules.Mask = recorded.door.value
+	rules.Mask = recorded.masker.value
 	if err := o.target.check(command); err != nil {
 		return err
 	}
 	if len(command) == 0 && o.target.url == "" {
 		return usagef("drive: no command, and none is ever taken from a session; %s", recorded.suggestion(arg))
 	}
-	if !asks(recorded.events) {
+	if !hasRequests(recorded.events) {
 		return usagef("drive %s: its client asked for nothing; name another session", recorded.name)
 	}
 	driver := standin.NewDriver(recorded.events, rules)
@@ -155,10 +155,10 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	}
 	sig := wanted()
 	if err != nil {
-		return recorded.door.fault(err)
+		return recorded.masker.fault(err)
 	}
 	for _, w := range driver.Without() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", recorded.door.text(w))
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", recorded.masker.text(w))
 	}
 	found := newDriveReport(recorded, command, driver, run, o.timeout)
 	if err := o.warnUnused(cmd.ErrOrStderr(), rules, recorded.project); err != nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// driveReport is what a drive found out; as JSON its stable form.
+// driveReport is the result of a drive, in the stable form of drive --format json.
 type driveReport struct {
 	Session string           `json:"session"`
 	Command []string         `json:"command"`
 	End     standin.DriveEnd `json:"end"`
 	Exit    string           `json:"exit"`
 	Passed  bool             `json:"passed"`
-	// Explanation says why it did not pass, where the steps alone do not say it.
+	// Explanation says why the drive did not pass, if its steps do not.
 	Explanation string                   `json:"explanation"`
 	Counts      map[match.StepResult]int `json:"counts"`
 	Steps       []driveStep              `json:"steps"`
@@ -45,7 +45,7 @@ type driveStep struct {
 	More        int                `json:"more,omitempty"`
 	Order       string             `json:"order,omitempty"`
 	Mapped      []match.Mapping    `json:"mapped,omitempty"`
-	Flags       []string           `json:"flags,omitempty"` // that would let it match
+	Flags       []string           `json:"flags,omitempty"` // under which it would match
 	Text        string             `json:"text,omitempty"`
 }
 
@@ -85,12 +85,12 @@ func newDriveReport(recorded *recordedSession, command []string, d *standin.Driv
 	if !r.Passed {
 		r.Stderr = append(r.Stderr, run.stderr...)
 	}
-	r.mask(recorded.door)
+	r.mask(recorded.masker)
 	return r
 }
 
-// mask masks the texts that are not made of the differences, which are masked already.
-func (r *driveReport) mask(d door) {
+// mask masks the texts. The differences are masked already.
+func (r *driveReport) mask(d masker) {
 	r.Command, r.Explanation = d.header(store.Header{Command: r.Command}).Command, d.text(r.Explanation)
 	r.Pending, r.Without, r.Stderr = d.texts(r.Pending), d.texts(r.Without), d.texts(r.Stderr)
 	r.label = d.text(r.label)
@@ -131,7 +131,7 @@ func (r *driveReport) text(all bool) string {
 	}
 	times := 1
 	for i, s := range r.Steps {
-		if i+1 < len(r.Steps) && s.isAgain(r.Steps[i+1]) {
+		if i+1 < len(r.Steps) && s.repeats(r.Steps[i+1]) {
 			times++
 			continue
 		}
@@ -157,9 +157,9 @@ func (r *driveReport) text(all bool) string {
 	return b.String()
 }
 
-// isAgain reports whether the next step says the same: a server that never stops has
-// as many extra ones as it had time for.
-func (s driveStep) isAgain(next driveStep) bool {
+// repeats reports whether the next step has the same text: a server that never stops sends as
+// many extra messages as it has time for.
+func (s driveStep) repeats(next driveStep) bool {
 	return s.Result == match.Extra && next.Result == match.Extra &&
 		s.Text == next.Text && len(s.Differences) == 0 && len(next.Differences) == 0
 }
@@ -172,7 +172,7 @@ func (s driveStep) headline() string {
 	return fmt.Sprintf("#%d %s", s.Seq, s.What)
 }
 
-// details are the lines below it.
+// details returns the lines below the headline.
 func (s driveStep) details(all bool) (lines []string) {
 	listed := s.Differences
 	if !all {
@@ -196,7 +196,7 @@ func (s driveStep) details(all bool) (lines []string) {
 	}
 	for _, m := range s.Mapped {
 		switch {
-		case all && m.Path == "": // of the message as a whole
+		case all && m.Path == "": // the whole message
 			lines = append(lines, fmt.Sprintf("%s (%s)", m.Got, m.By))
 		case all:
 			lines = append(lines, fmt.Sprintf("%s: %s stands for %s (%s)", m.Path, m.Got, m.Want, m.By))
@@ -250,7 +250,7 @@ func (r *driveReport) testCases() (cases []report.Case) {
 	return cases
 }
 
-// mappedText says how many values were not compared by their text, and why.
+// mappedText counts the values that were not compared by their text, by the reason.
 func mappedText(mapped map[string]int) string {
 	var counts []string
 	for _, by := range slices.Sorted(maps.Keys(mapped)) {

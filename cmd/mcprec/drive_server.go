@@ -89,12 +89,11 @@ func (o observer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// lastLines keeps the last few lines that were written to it, in bounded memory
-// however much and however long they are.
+// lastLines keeps the last lines that were written to it, in bounded memory.
 type lastLines struct {
-	mu   sync.Mutex // a grandchild may go on writing
+	mu   sync.Mutex // a process that the server started may go on writing
 	list [][]byte
-	open bool // the last one has no end yet
+	open bool // the last line has no end yet
 }
 
 const (
@@ -122,7 +121,7 @@ func (l *lastLines) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// lines returns what was kept, fit for a terminal.
+// lines returns the lines, plain.
 func (l *lastLines) lines() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,7 +154,7 @@ func (t *driveTarget) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&t.headers, "header", nil, "with --target: send `'NAME: VALUE'` with every request; may be repeated")
 }
 
-// check refuses what does not go together.
+// check refuses flags that exclude each other.
 func (t *driveTarget) check(command []string) error {
 	switch {
 	case t.url == "" && len(t.headers) > 0:
@@ -168,7 +167,7 @@ func (t *driveTarget) check(command []string) error {
 	return nil
 }
 
-// header returns what goes with every request.
+// header returns the headers of every request.
 func (t *driveTarget) header() (http.Header, error) {
 	h := http.Header{}
 	for _, line := range t.headers {

@@ -1,5 +1,3 @@
-// Command mcprec records, keeps and replays MCP sessions. See the README for a
-// tour, and mcprec help for the commands.
 package main
 
 import (
@@ -15,19 +13,19 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// The exit codes, in one table. record passes its child's status through and
-// dies of its child's signal; the others apply to it when the child has none.
+// The exit codes. record exits with its child's status or dies of its child's signal; it uses
+// these codes only if the child has neither.
 const (
 	exitFine    = 0
 	exitVerdict = 1   // a verdict other than pass, a fault found by check, verify or serve --fail, nothing by bisect, a loss by repair, sessions that differ
-	exitUsage   = 2   // a flag, an argument, or a session that cannot be told
+	exitUsage   = 2   // a flag, an argument, or an ambiguous or unknown session
 	exitData    = 3   // a store or a file that cannot be read or written
 	exitLost    = 4   // record: the child exited 0, but not all could be recorded
 	exitCannot  = 126 // record, serve, drive: the command cannot be run
 	exitMissing = 127 // record, serve, drive: there is no such command
 )
 
-// exitLine names the codes that most commands can end with.
+// exitLine is the help of most commands.
 const exitLine = `Exit codes: 0 fine, 2 usage, 3 data that cannot be read or written.`
 
 const exitTable = `Exit codes:
@@ -42,8 +40,8 @@ const exitTable = `Exit codes:
   127  record, serve, drive: there is no such command
   record otherwise exits with its command's status, or dies of its signal.`
 
-// status is how a command ends: an exit code, or the signal to die of. It is
-// an error so that cobra passes it up; Cause is nil when nothing is left to say.
+// status is how a command ends: with an exit code, or by a signal. It is an error so that
+// cobra passes it up. Without a cause nothing is printed.
 type status struct {
 	code   int
 	signal os.Signal
@@ -63,10 +61,10 @@ func usagef(format string, args ...any) error {
 	return &status{code: exitUsage, cause: fmt.Errorf(format, args...)}
 }
 
-// verdictError ends a command with the verdict's exit code and no further words.
+// verdictError ends a command with the exit code of a verdict and prints nothing.
 var verdictError = &status{code: exitVerdict}
 
-// statusOf is the one place where errors become exit codes.
+// statusOf maps errors to exit codes.
 func statusOf(err error) *status {
 	var s *status
 	var start *transport.StartError
@@ -77,7 +75,7 @@ func statusOf(err error) *status {
 		return s
 	case errors.As(err, &start):
 		return &status{code: start.Code, cause: err}
-	case errors.Is(err, syscall.EPIPE): // the reader of our output has seen enough
+	case errors.Is(err, syscall.EPIPE): // the reader of our output has closed it
 		return &status{code: exitFine}
 	case errors.Is(err, context.Canceled):
 		return &status{code: exitFine}
@@ -87,8 +85,8 @@ func statusOf(err error) *status {
 	return &status{code: exitData, cause: err}
 }
 
-// report says on w why a command failed, if there is something to say. An argument in
-// it, as the name of a file that a shell found, cannot forge a line.
+// report prints why a command failed. An argument in the message, such as a file name that a
+// shell expanded, cannot forge a line.
 func (s *status) report(w io.Writer, args []string) {
 	if s.cause == nil {
 		return

@@ -31,7 +31,7 @@ type exploreOptions struct {
 	schedules  int
 	seed       uint64
 	budget     time.Duration
-	chosen     func(flags ...string) bool // reports whether one of them was given
+	chosen     func(flags ...string) bool // reports whether one of the flags was given
 }
 
 func newExplore() *cobra.Command {
@@ -48,7 +48,7 @@ func newExplore() *cobra.Command {
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runExplore(cmd, o, firstOf(args)) },
 	}
-	o.addDoor(cmd)
+	o.addMaskFlags(cmd)
 	f := cmd.Flags()
 	o.chosen = func(flags ...string) bool { return slices.ContainsFunc(flags, f.Changed) }
 	o.models.addFlags(cmd, "free", "")
@@ -71,14 +71,14 @@ type strategy struct {
 	explore.Strategy
 }
 
-// strategies are what --strategy may name.
+// strategies are the values of --strategy.
 var strategies = []strategy{
 	{"mix", explore.Mix}, {"eager", explore.Eager}, {"pos", explore.POS}, {"starve", explore.Starve},
 	{"pct", explore.PCT}, {"random", explore.Random}, {"exhaustive", explore.Exhaustive},
 }
 
-// check reads the flags that can be wrong before a session is opened, into a function that
-// puts them into a plan.
+// check reads the flags before a session is opened, and returns a function that puts them
+// into a plan.
 func (o exploreOptions) check() (ends replay.Models, apply func(*explore.Plan), err error) {
 	for _, name := range []string{"capacity", "schedules", "strategy", "seed", "level", "budget"} {
 		if o.token != "" && o.chosen(name) {
@@ -128,7 +128,7 @@ func (o exploreOptions) check() (ends replay.Models, apply func(*explore.Plan), 
 		p.Strategy = strategies[slices.IndexFunc(strategies, func(s strategy) bool { return s.name == o.strategy })].Strategy
 		p.Workers = runtime.GOMAXPROCS(0) // the models of different runs share nothing
 		if level == explore.L0 && !o.chosen("schedules", "strategy") {
-			p.Schedules = len(capacities) // each order has the same end
+			p.Schedules = len(capacities) // every order ends in the same way
 		}
 	}, o.out.check()
 }
@@ -229,8 +229,8 @@ boundary), leaked (whether goroutines were left), notes. Lists are never null.
 
 ` + sessionHelp + "\n\nExit codes: 0 pass, 1 another verdict, 2 usage, 3 data that cannot be read."
 
-// writeSmallest writes the smallest session that fails as the report says, and
-// says on standard error what can be done with it.
+// writeSmallest writes the smallest session that fails as in the report, and prints on stderr
+// how to use it.
 func writeSmallest(cmd *cobra.Command, out outFile, events []store.Event, ends replay.Models, r explore.Report) error {
 	if r.Verdict != explore.Hang {
 		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing written to %s: no run hangs\n", out.name)
@@ -253,9 +253,9 @@ func writeSmallest(cmd *cobra.Command, out outFile, events []store.Event, ends r
 	return err
 }
 
-// replayable returns the smallest session that hangs so in its own order, which at
-// level L1 is the failing run's, with the verdict in its header; false where the
-// closed replay, which has no schedule, does not find the hang.
+// replayable returns the smallest session that hangs in this way when it is replayed in its
+// own order, with the verdict in its header. At level L1 its order is the failing run's. It
+// returns false if the closed replay, which has no schedule, does not find the hang.
 func replayable(events []store.Event, ends replay.Models, r explore.Report) ([]store.Event, bool) {
 	if r.Level != explore.L0 {
 		events = inOrderOf(r.Events, events)
@@ -271,8 +271,8 @@ func replayable(events []store.Event, ends replay.Models, r explore.Report) ([]s
 	}), true
 }
 
-// inOrderOf returns the session with its frames in the order of a run that did not
-// come to its end: those that the run does not have follow in their own order.
+// inOrderOf returns the session with its frames in the order of a run that did not end. Frames
+// that the run does not have follow in their own order.
 func inOrderOf(run, session []store.Event) []store.Event {
 	var events []store.Event
 	if session[0].Kind == store.Opened {
@@ -299,8 +299,8 @@ func inOrderOf(run, session []store.Event) []store.Event {
 	return events
 }
 
-// expecting returns the events with the verdict in their header that a replay of
-// them must give, so that the file is a test.
+// expecting puts the verdict that a replay must give into the header, which makes the file a
+// test.
 func expecting(events []store.Event, x replay.Expectation) []store.Event {
 	i := slices.IndexFunc(events, func(e store.Event) bool { return e.Kind == store.Opened })
 	if i < 0 {

@@ -23,14 +23,14 @@ import (
 
 type exportOptions struct {
 	home
-	selection
-	format string
-	dir    string
-	out    outFile
-	wreck  bool
+	filterFlag
+	format  string
+	dir     string
+	out     outFile
+	salvage bool
 
 	fits     *filter.Filter
-	endings  *timeline.Endings // nil: nothing asks for them
+	endings  *timeline.Endings // nil if the filter does not need them
 	warnings io.Writer
 }
 
@@ -50,21 +50,21 @@ own, numbered anew, with a note of what was left out; text and mermaid keep the 
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runExport(cmd, o, firstOf(args)) },
 	}
-	o.home.addDoor(cmd)
-	o.selection.addFlags(cmd)
+	o.home.addMaskFlags(cmd)
+	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
 	addChoice(cmd, &o.format, "format", "the `FORMAT`", exportFormatNames()...)
 	f.StringVarP(&o.format, "to", "T", "jsonl", "") // as it was called until 0.2
 	_ = f.MarkHidden("to")
 	f.StringVar(&o.dir, "dir", "", "the stream that raw gives back: c2s, s2c or stderr")
 	o.out.addFlags(cmd, "-", "the `FILE` to write; - is standard output")
-	f.BoolVar(&o.wreck, "salvage", false, "write what can be saved of a damaged session, with a lost event in the\nplace of each that is missing")
+	f.BoolVar(&o.salvage, "salvage", false, "write what can be saved of a damaged session, with a lost event in the\nplace of each that is missing")
 	completeWords(cmd, "dir", "c2s", "s2c", "stderr")
 	return cmd
 }
 
 func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
-	defer frugal()()
+	defer limitMemory()()
 	if err := oneOf("format", o.format, exportFormatNames()...); err != nil { // by --to
 		return err
 	}
@@ -86,8 +86,8 @@ func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 		return err
 	}
 	open := openSession
-	if o.wreck {
-		open = openWreck
+	if o.salvage {
+		open = openDamaged
 	}
 	s, err := open(cmd, o.home, arg)
 	if err != nil {
@@ -102,7 +102,7 @@ func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 	o.warnings = cmd.ErrOrStderr()
 	events := s.events(cmd.Context(), 1, store.ReadOptions{})
 	if o.expr != "" && o.format != "text" && o.format != "mermaid" {
-		events = narrowed(events, o)
+		events = filterEvents(events, o)
 	}
 	return o.out.write(exactOut(cmd), func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 1<<16)
@@ -110,8 +110,8 @@ func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 	})
 }
 
-// writeRaw writes one stream's bytes, all that there are, and returns an error
-// if some are missing: the stream as it was cannot be given back.
+// writeRaw writes the bytes of one stream. If some are missing, it writes the others and
+// returns an error.
 func writeRaw(w *bufio.Writer, events iter.Seq2[store.Event, error], o exportOptions) error {
 	var gaps missing
 	stream := o.dir
@@ -142,7 +142,7 @@ func writeRaw(w *bufio.Writer, events iter.Seq2[store.Event, error], o exportOpt
 	return gaps.err(stream)
 }
 
-// missing is what a stream lacks.
+// missing collects the gaps of a stream.
 type missing struct {
 	at     []string
 	bytes  uint64
@@ -168,15 +168,15 @@ func (m *missing) err(stream string) error {
 		stream, phrase.Plural(m.bytes, "byte"), phrase.Agree(m.bytes, "was", "were"), strings.Join(m.at, ", "), m.reason)
 }
 
-// exportFormat is a way in which export writes a session.
+// exportFormat is a format of export.
 type exportFormat struct {
 	name string
-	says string // for the help: what it is
-	// write writes the events, which come in their order and once. It need not flush.
+	says string // for the help
+	// write writes the events, which it can read once. It need not flush.
 	write func(w *bufio.Writer, events iter.Seq2[store.Event, error], o exportOptions) error
 }
 
-// exportFormats are all that there are, in the order of the help.
+// exportFormats are all formats, in the order of the help.
 var exportFormats = []exportFormat{
 	{"jsonl", "JSON Lines, the text form that a test loads and import reads back", func(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
 		return encode(w, events)
@@ -184,17 +184,18 @@ var exportFormats = []exportFormat{
 	{"raw", "the bytes of one stream, exact with --secrets: --dir c2s, s2c or stderr", writeRaw},
 	{"text", "the lines of mcprec show", writeText},
 	{"mermaid", "a sequence diagram for documents: text of mermaid.js", writeMermaid},
-	{"har", "an HTTP Archive, for the network panel of a browser; import reads it back", plainly(foreign.WriteHAR)},
-	{"otlp", "OpenTelemetry traces, a span a call, as JSON", plainly(otlp.WriteJSON)},
+	{"har", "an HTTP Archive, for the network panel of a browser; import reads it back", escaped(foreign.WriteHAR)},
+	{"otlp", "OpenTelemetry traces, a span a call, as JSON", escaped(otlp.WriteJSON)},
 }
 
-// exportFormatNames lists the names for a flag.
+// exportFormatNames returns the values of --format.
 func exportFormatNames() []string {
 	return namesOf(exportFormats, func(f exportFormat) string { return f.name })
 }
 
-// plainly makes a form for other programs one that no recorded text drives a terminal by.
-func plainly(write func(io.Writer, iter.Seq2[store.Event, error], string) error) func(*bufio.Writer, iter.Seq2[store.Event, error], exportOptions) error {
+// escaped returns a writer of another program's format whose recorded texts cannot drive a
+// terminal.
+func escaped(write func(io.Writer, iter.Seq2[store.Event, error], string) error) func(*bufio.Writer, iter.Seq2[store.Event, error], exportOptions) error {
 	return func(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
 		p := &plainWriter{w: w}
 		return errors.Join(write(p, events, release), p.Close())
@@ -210,7 +211,7 @@ func writeText(w *bufio.Writer, events iter.Seq2[store.Event, error], o exportOp
 	})
 }
 
-// writeMermaid writes a sequenceDiagram, as much of it as mermaid.js draws.
+// writeMermaid writes a sequenceDiagram up to the size that mermaid.js draws.
 func writeMermaid(w *bufio.Writer, events iter.Seq2[store.Event, error], o exportOptions) error {
 	out := &plainWriter{w: w}
 	d := sequence.NewMermaid(sequence.MermaidLimit, func(line string) error {
@@ -228,7 +229,7 @@ func writeMermaid(w *bufio.Writer, events iter.Seq2[store.Event, error], o expor
 	return err
 }
 
-// project gives the entries that fit to f; they keep the numbers of their events.
+// project calls f with the entries that fit the filter. They keep the numbers of their events.
 func (o exportOptions) project(events iter.Seq2[store.Event, error], f func(timeline.Entry) error) error {
 	t := timeline.NewTranscript(func(e timeline.Entry) error {
 		if !o.fits.Selects(&e) {

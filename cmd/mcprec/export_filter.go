@@ -14,12 +14,12 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// narrowed is a log of the events that fit: a session of its own, which every command
-// reads. It begins and ends as the whole one and tells of its gaps, its events are
-// numbered anew, and a note at its end says what was left out.
-func narrowed(events iter.Seq2[store.Event, error], o exportOptions) iter.Seq2[store.Event, error] {
+// filterEvents yields the events that fit as a session of its own, which every command can
+// read. It has the beginning, the end and the lost events of the whole session. Its events are
+// numbered anew, and a note at its end counts the events left out.
+func filterEvents(events iter.Seq2[store.Event, error], o exportOptions) iter.Seq2[store.Event, error] {
 	return func(yield func(store.Event, error) bool) {
-		n := narrowing{expr: o.expr, kept: map[transport.Direction][]uint64{}}
+		n := filteredLog{expr: o.expr, kept: map[transport.Direction][]uint64{}}
 		fits := false
 		t := timeline.NewTranscript(func(e timeline.Entry) error {
 			fits = o.fits.Selects(&e)
@@ -46,19 +46,19 @@ func narrowed(events iter.Seq2[store.Event, error], o exportOptions) iter.Seq2[s
 	}
 }
 
-// narrowing numbers what is kept.
-type narrowing struct {
+// filteredLog numbers the events that are kept.
+type filteredLog struct {
 	expr   string
-	kept   map[transport.Direction][]uint64 // the Seqs that they had
-	was    []uint64                         // the same of all, so that the new Seq is the place
+	kept   map[transport.Direction][]uint64 // the old Seqs
+	was    []uint64                         // the old Seqs of all; the new Seq is the index + 1
 	read   uint64
 	frames uint64
 	at     time.Duration
 	closed bool
 }
 
-// take returns the events that stand for e: none, itself, or with the last one the note.
-func (n *narrowing) take(e store.Event, fits bool) (list []store.Event) {
+// take returns the events that replace e: none, e itself, or before the last event the note.
+func (n *filteredLog) take(e store.Event, fits bool) (list []store.Event) {
 	n.read++
 	n.at = e.At
 	switch e.Kind {
@@ -85,7 +85,7 @@ func (n *narrowing) take(e store.Event, fits bool) (list []store.Event) {
 }
 
 // add gives an event its Seq.
-func (n *narrowing) add(e store.Event, was uint64) store.Event {
+func (n *filteredLog) add(e store.Event, was uint64) store.Event {
 	n.was = append(n.was, was)
 	e.Seq = uint64(len(n.was))
 	if e.Kind == store.Frame {
@@ -94,8 +94,9 @@ func (n *narrowing) add(e store.Event, was uint64) store.Event {
 	return e
 }
 
-// renumber changes the Seqs that an event names; false: what it is about was left out.
-func (n *narrowing) renumber(e store.Event) (store.Event, bool) {
+// renumber changes the Seqs that an event names. It returns false if the frame of a delivered
+// event was left out.
+func (n *filteredLog) renumber(e store.Event) (store.Event, bool) {
 	switch e.Kind {
 	case store.Delivered:
 		info, err := store.DecodePayload[store.DeliveredInfo](e)
@@ -122,15 +123,15 @@ func (n *narrowing) renumber(e store.Event) (store.Event, bool) {
 }
 
 // now returns the new Seq of an event, 0 if it was left out.
-func (n *narrowing) now(was uint64) uint64 {
+func (n *filteredLog) now(was uint64) uint64 {
 	if i, ok := slices.BinarySearch(n.was, was); ok {
 		return uint64(i + 1)
 	}
 	return 0
 }
 
-// opened gives the header an id that follows from the session and the filter.
-func (n *narrowing) opened(payload []byte) []byte {
+// opened gives the header an id that is derived from the session's and the filter.
+func (n *filteredLog) opened(payload []byte) []byte {
 	h, err := store.ParseHeader(payload)
 	if err != nil || h.ID == "" {
 		return payload
@@ -139,13 +140,13 @@ func (n *narrowing) opened(payload []byte) []byte {
 	return bytes.Replace(payload, []byte(`"`+string(h.ID)+`"`), []byte(`"`+string(id)+`"`), 1)
 }
 
-// note says what was left out.
-func (n *narrowing) note() store.Event {
+// note returns the note that counts the events left out.
+func (n *filteredLog) note() store.Event {
 	kept := len(n.was)
 	if n.closed {
-		kept++ // it comes behind the note
+		kept++ // the last event, after the note
 	}
-	text, _ := json.Marshal(n.expr) // a text always has a form
+	text, _ := json.Marshal(n.expr) // a string can always be encoded
 	payload := fmt.Sprintf("mcprec export --filter %s: %d of %s", text, kept, phrase.Plural(n.read, "event"))
 	return n.add(store.Event{At: n.at, Kind: store.Note, Dir: transport.NoDirection, Payload: []byte(payload)}, n.read)
 }

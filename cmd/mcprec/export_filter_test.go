@@ -39,7 +39,7 @@ func TestNarrowed(t *testing.T) {
 
 func narrowedFault(t *testing.T, events []store.Event, expr string) string {
 	t.Helper()
-	o := exportOptions{selection: selection{expr}}
+	o := exportOptions{filterFlag: filterFlag{expr}}
 	var err error
 	if o.fits, err = filter.Parse(expr); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func narrowedFault(t *testing.T, events []store.Event, expr string) string {
 		t.Fatal(err)
 	}
 	var valid store.Validator
-	for e, nerr := range narrowed(whole, o) {
+	for e, nerr := range filterEvents(whole, o) {
 		if err = nerr; err == nil {
 			err = valid.Check(e)
 		}

@@ -16,18 +16,18 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// selection is the --filter of a command.
-type selection struct{ expr string }
+// filterFlag is the --filter of a command.
+type filterFlag struct{ expr string }
 
-func (o *selection) addFlags(cmd *cobra.Command) {
+func (o *filterFlag) addFlags(cmd *cobra.Command) {
 	cmd.Flags().Func("filter", "only what fits the `EXPRESSION`, such as 'tool:search status:pending'; given twice, both must fit", func(expr string) error {
 		o.expr = strings.TrimSpace(o.expr + " " + expr)
 		return nil
 	})
 }
 
-// parse reads the expression; of none it returns a filter that selects everything.
-func (o selection) parse() (*filter.Filter, error) {
+// parse reads the expression. Without one the filter selects everything.
+func (o filterFlag) parse() (*filter.Filter, error) {
 	f, err := filter.Parse(o.expr)
 	if err != nil {
 		return nil, usagef("--filter: %v", err)
@@ -35,7 +35,7 @@ func (o selection) parse() (*filter.Filter, error) {
 	return f, nil
 }
 
-// filterHelp is what the help of each command with a --filter says of it.
+// filterHelp explains --filter in the help of each command that has it.
 var filterHelp = `--filter 'tool:search status:pending' selects by terms that must all hold; -TERM or
 !TERM must not. A value may be one of several (a|b), have * for anything, or stand in
 quotes; a value without a field is looked for in the whole event. A term about a call
@@ -43,7 +43,7 @@ selects its request, answer, progress and cancellation.
 
 ` + filterWords()
 
-// filterWords lists the fields.
+// filterWords lists the fields of a filter.
 func filterWords() string {
 	var b strings.Builder
 	for _, f := range filter.Fields() {
@@ -55,7 +55,7 @@ func filterWords() string {
 	return b.String()
 }
 
-// wordWrap breaks a text between words, at most width bytes a line.
+// wordWrap breaks a text between words into lines of at most width bytes.
 func wordWrap(text string, width int, br string) string {
 	var b strings.Builder
 	n := 0
@@ -75,12 +75,11 @@ func wordWrap(text string, width int, br string) string {
 	return b.String()
 }
 
-// picked is the set of a session's events that a filter selects: a bit an event. nil is
-// all of them.
-type picked []uint64
+// eventSet holds the events of a session that a filter selects, a bit for each. nil selects all.
+type eventSet []uint64
 
-// pick reads the session for the events that fit, and goes back to its beginning.
-func (s *session) pick(ctx context.Context, o selection) (picked, error) {
+// pick returns the events that fit the filter, and rewinds the session.
+func (s *session) pick(ctx context.Context, o filterFlag) (eventSet, error) {
 	fits, err := o.parse()
 	if err != nil || o.expr == "" {
 		return nil, err
@@ -88,7 +87,7 @@ func (s *session) pick(ctx context.Context, o selection) (picked, error) {
 	if err := s.keep(); err != nil {
 		return nil, err
 	}
-	set := picked{}
+	set := eventSet{}
 	t, err := s.transcript(ctx, fits.Ahead(), func(e timeline.Entry) error {
 		if fits.Selects(&e) {
 			for uint64(len(set)) <= e.Seq/64 {
@@ -101,20 +100,19 @@ func (s *session) pick(ctx context.Context, o selection) (picked, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = timeline.Project(s.events(ctx, 1, store.ReadOptions{}), t) // a fault of the recording is reported by the reading that follows
+	_ = timeline.Project(s.events(ctx, 1, store.ReadOptions{}), t) // the reading that follows reports its errors
 	return set, s.rewind()
 }
 
-// about reports whether a finding is about one of the events. One that names none is
-// about the session.
-func (p picked) about(f check.Finding) bool {
+// about reports whether a finding names one of the events, or none and so is about the session.
+func (p eventSet) about(f check.Finding) bool {
 	return p == nil || len(f.Events) == 0 || slices.ContainsFunc(f.Events, func(seq uint64) bool {
 		return seq/64 < uint64(len(p)) && p[seq/64]&(1<<(seq%64)) != 0
 	})
 }
 
-// narrow leaves the calls that fit in a view.
-func narrow(v state.View, fits *filter.Filter) state.View {
+// filterCalls removes the calls from a view that do not fit.
+func filterCalls(v state.View, fits *filter.Filter) state.View {
 	v.Calls = slices.DeleteFunc(v.Calls, func(c state.Call) bool {
 		dir, _ := transport.ParseDirection(c.Dir)
 		return !fits.SelectsCall(&timeline.Call{

@@ -1,5 +1,3 @@
-// Command mcprec records, keeps and replays MCP sessions. See the README for a
-// tour, and mcprec help for the commands.
 package main
 
 import (
@@ -26,7 +24,7 @@ func atMost(n int) cobra.PositionalArgs {
 	}
 }
 
-// namesOf lists what there is to choose from, for a flag.
+// namesOf returns the names of a list.
 func namesOf[T any](list []T, name func(T) string) []string {
 	names := make([]string, len(list))
 	for i, x := range list {
@@ -35,7 +33,7 @@ func namesOf[T any](list []T, name func(T) string) []string {
 	return names
 }
 
-// helpTable lists names, and what they are, for a command's help.
+// helpTable formats names and their descriptions for a command's help.
 func helpTable[T any](width int, list []T, row func(T) (name, says string)) string {
 	var b strings.Builder
 	for _, x := range list {
@@ -45,33 +43,33 @@ func helpTable[T any](width int, list []T, row func(T) (name, says string)) stri
 	return b.String()
 }
 
-// choice is the value of a flag that takes one of some words.
+// choice is a flag whose value is one of some words.
 type choice struct {
 	flag  string
 	value *string
 	words []string
 }
 
-// addChoice adds a flag that takes one of some words. The first is its default.
+// addChoice adds a flag whose value is one of some words. The first is the default.
 func addChoice(cmd *cobra.Command, value *string, flag, usage string, words ...string) {
 	*value = words[0]
 	cmd.Flags().Var(&choice{flag, value, words}, flag, usage)
 	completeWords(cmd, flag, words...)
 }
 
-// String, Set and Type make it a flag's value.
+// String implements pflag.Value.
 func (c *choice) String() string { return *c.value }
 
-// Set takes a word.
+// Set implements pflag.Value.
 func (c *choice) Set(word string) error {
 	*c.value = word
 	return oneOf(c.flag, word, c.words...)
 }
 
-// Type is what help calls it.
+// Type implements pflag.Value.
 func (c *choice) Type() string { return "string" }
 
-// addParsed adds a flag whose value is parsed; it stays nil if the flag is not given.
+// addParsed adds a flag that sets *value to a parsed value. Without the flag *value stays nil.
 func addParsed[T any](cmd *cobra.Command, value **T, flag, usage string, parse func(string) (T, error)) {
 	cmd.Flags().Func(flag, usage, func(text string) error {
 		v, err := parse(text)
@@ -115,7 +113,7 @@ func completeWords(cmd *cobra.Command, flag string, words ...string) {
 	}
 }
 
-// beforeDash cuts the arguments at --.
+// beforeDash splits the arguments at --.
 func beforeDash(cmd *cobra.Command, args []string) (own, command []string) {
 	if n := cmd.ArgsLenAtDash(); n >= 0 {
 		return args[:n], args[n:]
@@ -123,16 +121,16 @@ func beforeDash(cmd *cobra.Command, args []string) (own, command []string) {
 	return args, nil
 }
 
-// labels is the flag --label: of a session that is recorded, or that sessions must have.
+// labels is the flag --label: the labels of a recorded session, or those to select by.
 type labels struct {
 	text   string            // one without a value
 	values map[string]string // NAME=VALUE
 }
 
-// String, Set and Type make it a flag that may be given several times.
+// String implements pflag.Value.
 func (l *labels) String() string { return strings.Join(l.list(), " ") }
 
-// Set takes one.
+// Set implements pflag.Value. The flag may be given several times.
 func (l *labels) Set(s string) error {
 	name, value, ok := strings.Cut(s, "=")
 	if !ok || name == "" {
@@ -146,7 +144,7 @@ func (l *labels) Set(s string) error {
 	return nil
 }
 
-// Type is what help calls it.
+// Type implements pflag.Value.
 func (l *labels) Type() string { return "LABEL" }
 
 func (l *labels) list() (list []string) {
@@ -159,7 +157,7 @@ func (l *labels) list() (list []string) {
 	return list
 }
 
-// of reports whether a session has all of them. NAME=VALUE may also be all of its label.
+// of reports whether a session has all of the labels. Its plain label may be NAME=VALUE.
 func (l *labels) of(h store.Header) bool {
 	if l.text != "" && h.Label != l.text {
 		return false
@@ -172,7 +170,7 @@ func (l *labels) of(h store.Header) bool {
 	return true
 }
 
-// labelOf is what a listing shows.
+// labelOf returns the labels of a session for a listing.
 func labelOf(s store.Session) string {
 	return (&labels{s.Label, s.Labels}).String()
 }
@@ -212,7 +210,7 @@ func parseAge(s string) (time.Duration, error) {
 	return age + d, nil
 }
 
-// units of sizes: with an i, or a letter alone, they are powers of 1024.
+// units of sizes. Those with an i, and single letters, are powers of 1024.
 var units = map[string]float64{
 	"": 1, "b": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20, "g": 1 << 30, "gib": 1 << 30, "t": 1 << 40, "tib": 1 << 40,
 	"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
@@ -229,7 +227,7 @@ func parseSize(s string) (int64, error) {
 	return 0, fmt.Errorf("%q: want a size such as 500MB or 2GiB", s)
 }
 
-// sizeText is a number of bytes as a person reads it.
+// sizeText formats a number of bytes for people.
 func sizeText(n int64) string {
 	names := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	x, i := float64(n), 0

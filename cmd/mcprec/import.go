@@ -110,7 +110,7 @@ func importFile(cmd *cobra.Command, db *openedStore, name string, format foreign
 		if err != nil {
 			return err
 		}
-		count, err := maskEvents(jsonl.Each(events), db.door, func(store.Event, []mask.Finding) error { return nil })
+		count, err := maskEvents(jsonl.Each(events), db.masker, func(store.Event, []mask.Finding) error { return nil })
 		if err != nil {
 			return err
 		}

@@ -44,14 +44,14 @@ masked, true, if record was given --mask.
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runList(cmd, o, firstOf(args)) },
 	}
-	o.addDoor(cmd)
+	o.addMaskFlags(cmd)
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "show the newest `N` only; 0 is all")
 	return cmd
 }
 
 func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
-	defer frugal()()
+	defer limitMemory()()
 	if err := notNegative("limit", o.limit); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
 			err = errors.Join(err, serr) // the other parts of the store are still listed
 			continue
 		}
-		s.Header = db.door.header(s.Header)
+		s.Header = db.masker.header(s.Header)
 		sessions = append(sessions, s)
 	}
 	w, serr := newScreen(cmd)
@@ -148,7 +148,7 @@ func listText(w *screen, sessions []store.Session, limit int) {
 	w.paint(unpainted, "\n")
 	for i, s := range sessions {
 		start := ""
-		if !s.Start.IsZero() { // as in recordings that others made
+		if !s.Start.IsZero() { // as in recordings of other programs
 			start = s.Start.Local().Format(time.DateTime)
 		}
 		w.paint(unpainted, fmt.Sprintf(before, id, short[i], start, s.Frames, s.Bytes))
@@ -167,7 +167,7 @@ func listText(w *screen, sessions []store.Session, limit int) {
 	}
 }
 
-// commandOf is what was recorded: a command, or the URL of a server.
+// commandOf returns the recorded command, or the URL of the server.
 func commandOf(s store.Session) string {
 	if s.URL != "" {
 		return s.URL
@@ -175,7 +175,7 @@ func commandOf(s store.Session) string {
 	return strings.Join(s.Command, " ")
 }
 
-// shortIDs returns, for sessions in any order, the shortest unique prefixes.
+// shortIDs returns the shortest unique prefixes of the ids, of at least 8 characters.
 func shortIDs(sessions []store.Session) []string {
 	need := make(map[store.SessionID]int, len(sessions))
 	sorted := make([]store.SessionID, len(sessions))

@@ -26,13 +26,13 @@ func main() {
 	os.Exit(s.code)
 }
 
-// streams are the process's own; record needs them as files.
+// streams are the standard streams of the process; record needs files.
 type streams struct {
 	in       *os.File
 	out, err *os.File
 }
 
-// run executes one command line and says how the process is to end.
+// run executes a command line and returns how the process must end.
 func run(args []string, std streams) *status {
 	root := newRoot(std)
 	out, errs := &plainWriter{w: std.out}, &plainWriter{w: std.err}
@@ -42,7 +42,7 @@ func run(args []string, std streams) *status {
 	root.SetErr(errs)
 	s := statusOf(root.ExecuteContext(context.Background()))
 	s.report(errs, args)
-	_, _ = out.Close(), errs.Close() // half a character
+	_, _ = out.Close(), errs.Close() // each may hold half a character
 	return s
 }
 
@@ -100,10 +100,10 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	return usagef("unknown command %q; %s", args[0], advice)
 }
 
-// closeInto closes c and keeps its error if there is none yet.
+// closeInto closes c and joins its error to *err.
 func closeInto(err *error, c io.Closer) { *err = errors.Join(*err, c.Close()) }
 
-// release is the version when the module's own is not stamped into the binary.
+// release is the version of a binary that has no module version.
 const release = "0.1.0"
 
 // version returns the module's version, or the release with the commit.
@@ -135,8 +135,7 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// completeSessions offers the ids of the newest sessions, with their labels and
-// commands, and files.
+// completeSessions completes to the ids of the newest sessions and to files.
 func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var h home
 	h.dir, _ = cmd.Flags().GetString("store")
@@ -145,7 +144,7 @@ func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Co
 		return nil, cobra.ShellCompDirectiveError
 	}
 	defer db.Close()
-	d, err := h.door(db)
+	d, err := h.masker(db)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/mcprec/mcprec/store/mask"
 )
 
-// secretOptions are the flags that say what is masked of what a command shows and writes.
+// secretOptions are the flags for masking.
 type secretOptions struct {
 	show bool
 	store.MaskRules
@@ -32,7 +32,7 @@ redact takes them out of a session for good.
 
 `
 
-// addRules adds the flags that say what else is a secret. Their old names work too.
+// addRules adds the flags that name more secrets. Their old names work too.
 func (o *secretOptions) addRules(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&o.Keys, "mask-key", nil, "mask what is under `KEY`, in JSON and in text; * stands for anything;\nmay be repeated, as the three below")
@@ -68,21 +68,21 @@ func (o *secretOptions) rules() (mask.Rules, error) {
 	return rules, nil
 }
 
-// door masks everything that leaves the store. The zero door masks nothing.
-type door struct {
-	masker *mask.Masker
-	rules  string // names the rules and the key: doors with the same mask alike
+// masker masks what a command prints and writes of a session. The zero masker masks nothing.
+type masker struct {
+	inner *mask.Masker
+	rules string // identifies the rules and the key: equal ones mask alike
 }
 
-// door returns the door of the flags. Its key is that of the store, or of the home's store
-// if there is one; else the placeholders are of this process alone.
-func (h *home) door(db *boltstore.Store) (door, error) {
+// masker returns the masker of the flags. Its key is that of db, or of the store of the flags
+// if it exists. Without a key the placeholders are those of this process alone.
+func (h *home) masker(db *boltstore.Store) (masker, error) {
 	if h.secrets.show {
-		return door{}, nil
+		return masker{}, nil
 	}
 	rules, err := h.secrets.rules()
 	if err != nil {
-		return door{}, err
+		return masker{}, err
 	}
 	var key []byte
 	if db != nil {
@@ -90,19 +90,19 @@ func (h *home) door(db *boltstore.Store) (door, error) {
 	} else if dir, fault := h.path(); fault == nil {
 		key, err = boltstore.ReadKey(dir)
 	}
-	if key == nil || err != nil { // as in a folder that cannot be written
+	if key == nil || err != nil { // as in a folder that is read-only
 		key = make([]byte, 32)
 		_, _ = rand.Read(key) // never fails
 	}
 	m, err := mask.New(key, rules)
 	if err != nil {
-		return door{}, err
+		return masker{}, err
 	}
-	return door{masker: m, rules: m.Placeholder(fmt.Sprintf("%q %q %q %q", rules.Keys, rules.Patterns, rules.Pointers, rules.Values))}, nil
+	return masker{inner: m, rules: m.Placeholder(fmt.Sprintf("%q %q %q %q", rules.Keys, rules.Patterns, rules.Pointers, rules.Values))}, nil
 }
 
-// maskFold returns the function that masks a session recorded with --mask when any mcprec
-// moves it out of its spool.
+// maskFold returns the function that masks a session of record --mask when it is moved out of
+// its spool, by any mcprec.
 func maskFold(key []byte, h store.Header) (func(store.Event) store.Event, error) {
 	o := secretOptions{MaskRules: *h.Masked}
 	rules, err := o.rules()
@@ -116,32 +116,32 @@ func maskFold(key []byte, h store.Header) (func(store.Event) store.Event, error)
 	return m.Of(h).Session().Event, nil
 }
 
-// of returns a door that also knows the secrets in a session's command line and URL.
-func (d door) of(h store.Header) door {
-	if d.masker != nil {
-		d.masker = d.masker.Of(h)
+// of returns a masker that also masks the secrets of a session's command line and URL.
+func (d masker) of(h store.Header) masker {
+	if d.inner != nil {
+		d.inner = d.inner.Of(h)
 	}
 	return d
 }
 
-func (d door) event(e store.Event) store.Event {
-	if d.masker == nil {
+func (d masker) event(e store.Event) store.Event {
+	if d.inner == nil {
 		return e
 	}
-	return d.masker.Event(e)
+	return d.inner.Event(e)
 }
 
-func (d door) text(s string) string {
-	if d.masker == nil {
+func (d masker) text(s string) string {
+	if d.inner == nil {
 		return s
 	}
-	masked, _ := d.masker.Text([]byte(s))
+	masked, _ := d.inner.Text([]byte(s))
 	return string(masked)
 }
 
-// fault masks the text of an error, which stays the error that it is.
-func (d door) fault(err error) error {
-	if err == nil || d.masker == nil {
+// fault masks the text of an error, and keeps its chain.
+func (d masker) fault(err error) error {
+	if err == nil || d.inner == nil {
 		return err
 	}
 	return maskedError{err, d.text(err.Error())}
@@ -155,7 +155,7 @@ type maskedError struct {
 func (e maskedError) Error() string { return e.text }
 func (e maskedError) Unwrap() error { return e.error }
 
-func (d door) texts(list []string) []string {
+func (d masker) texts(list []string) []string {
 	masked := make([]string, len(list))
 	for i, s := range list {
 		masked[i] = d.text(s)
@@ -163,9 +163,10 @@ func (d door) texts(list []string) []string {
 	return masked
 }
 
-// value masks a JSON value that stands at a place of a message.
-func (d door) value(place []string, value []byte) []byte {
-	if d.masker == nil {
+// value masks a JSON value at a place of a message. It wraps the value in the members and
+// elements of the place, because the rules depend on their names.
+func (d masker) value(place []string, value []byte) []byte {
+	if d.inner == nil {
 		return value
 	}
 	b := value
@@ -173,11 +174,11 @@ func (d door) value(place []string, value []byte) []byte {
 		if _, err := strconv.Atoi(step); err == nil {
 			b = slices.Concat([]byte{'['}, b, []byte{']'})
 		} else {
-			name, _ := json.Marshal(step) // text always can be
+			name, _ := json.Marshal(step) // a string can always be encoded
 			b = fmt.Appendf(nil, "{%s:%s}", name, b)
 		}
 	}
-	masked, n := d.masker.Frame(b)
+	masked, n := d.inner.Frame(b)
 	if n == 0 {
 		return value
 	}
@@ -185,7 +186,7 @@ func (d door) value(place []string, value []byte) []byte {
 		var member map[string]json.RawMessage
 		element := make([]json.RawMessage, 1)
 		if json.Unmarshal(masked, &element) != nil {
-			_ = json.Unmarshal(masked, &member) // it is one of the two
+			_ = json.Unmarshal(masked, &member) // one of the two succeeds
 			for _, m := range member {
 				element[0] = m
 			}
@@ -195,7 +196,7 @@ func (d door) value(place []string, value []byte) []byte {
 	return masked
 }
 
-func (d door) header(h store.Header) store.Header {
+func (d masker) header(h store.Header) store.Header {
 	e := d.event(store.Event{Kind: store.Opened, Payload: h.Encode()})
 	if masked, err := store.ParseHeader(e.Payload); err == nil {
 		return masked
@@ -203,13 +204,13 @@ func (d door) header(h store.Header) store.Header {
 	return h
 }
 
-// events passes a session's events.
-func (d door) events(events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] {
-	if d.masker == nil {
+// events masks the events of a session.
+func (d masker) events(events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] {
+	if d.inner == nil {
 		return events
 	}
 	return func(yield func(store.Event, error) bool) {
-		session := d.masker.Session()
+		session := d.inner.Session()
 		for e, err := range events {
 			if !yield(session.Event(e), err) {
 				return

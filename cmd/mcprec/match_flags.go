@@ -13,8 +13,7 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 )
 
-// ruleFlags are the flags that say how live messages are compared with recorded
-// ones.
+// ruleFlags are the flags for comparing live messages with recorded ones.
 type ruleFlags struct {
 	by        string
 	ignore    []string
@@ -50,8 +49,8 @@ func (r *ruleFlags) rules() (rules match.Rules, err error) {
 	return rules, nil
 }
 
-// warnUnused says on w which --ignore named no place in any message. read passes the
-// recorded sessions through a projection.
+// warnUnused prints which --ignore names no place in any message. read passes the recorded
+// sessions through a projection.
 func (r *ruleFlags) warnUnused(w io.Writer, rules match.Rules, read func(timeline.Projection) error) error {
 	places := rules.UnusedPlaces()
 	if len(places.Left()) == 0 {
@@ -80,8 +79,8 @@ func normalizerHelp() string {
 // have in common.
 const mostPlaces = 3
 
-// flagsToMatch returns the fewest flags under which a message matches that differs in these
-// places and in so many more. There are none for a difference outside the message's content,
+// flagsToMatch returns the flags under which a message would match that differs in these places
+// and in so many more: as few as will do. There are none for a difference outside the message,
 // such as a status.
 func flagsToMatch(differences []match.Difference, more int) (flags []string) {
 	var places []string
@@ -105,7 +104,7 @@ func flagsToMatch(differences []match.Difference, more int) (flags []string) {
 			places = append(places, path)
 		}
 	}
-	for _, path := range fewer(places) {
+	for _, path := range combine(places) {
 		flags = append(flags, "--ignore "+shellWord(path))
 	}
 	var names []string
@@ -128,9 +127,9 @@ func rootOf(path string) string {
 	return "/" + root
 }
 
-// fewer returns a few pointers that cover all of these: with * for the elements of lists, or
-// else what the pointers have in common.
-func fewer(places []string) []string {
+// combine returns a few pointers that cover all of these: with * for elements of lists, or else
+// with what the pointers have in common.
+func combine(places []string) []string {
 	all := unique(places)
 	places = slices.DeleteFunc(slices.Clone(all), func(path string) bool { // one above it is among them
 		return slices.ContainsFunc(all, func(above string) bool { return strings.HasPrefix(path, above+"/") })

@@ -8,14 +8,14 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// parsedEvent is an event with what a frame says.
+// parsedEvent is an event with the messages of its frame.
 type parsedEvent struct {
 	store.Event
 	order.Parsed
 }
 
-// parseAhead yields the events of a log in their order, and parses their frames on
-// the other cores meanwhile: parsing takes longer than all the rest.
+// parseAhead yields the events of a log in their order, with their frames parsed on the other
+// cores: parsing takes longer than the rest of a check.
 func parseAhead(events iter.Seq2[store.Event, error]) iter.Seq2[parsedEvent, error] {
 	return workAhead(events, func(e store.Event) parsedEvent {
 		parsed := parsedEvent{Event: e}
@@ -26,23 +26,22 @@ func parseAhead(events iter.Seq2[store.Event, error]) iter.Seq2[parsedEvent, err
 	})
 }
 
-// A batch is this many events at most, and few more bytes than this: what is made
-// ahead is bounded in both.
+// A batch has at most so many events, and few more bytes than these.
 const (
 	batchEvents = 512
 	batchBytes  = 1 << 18
 )
 
-// workAhead yields what is made of the events of a log, in their order. It is made on
-// the other cores.
+// workAhead calls work for the events of a log on the other cores, and yields the results in
+// the order of the events.
 func workAhead[T any](events iter.Seq2[store.Event, error], work func(store.Event) T) iter.Seq2[T, error] {
 	type worked struct {
 		event store.Event
 		made  T
-		err   error // that the log ends with
+		err   error // of the log, after its last event
 	}
 	return func(yield func(T, error) bool) {
-		queue := make(chan chan []worked, runtime.GOMAXPROCS(0)) // of batches in their order, each on a channel of its own
+		queue := make(chan chan []worked, runtime.GOMAXPROCS(0)) // a channel for each batch, in their order
 		enough := make(chan struct{})
 		send := func(batch []worked) bool {
 			done := make(chan []worked, 1)
@@ -80,7 +79,7 @@ func workAhead[T any](events iter.Seq2[store.Event, error], work func(store.Even
 				send(batch)
 			}
 		}()
-		defer func() { // until the reader has left the log
+		defer func() { // wait until nothing reads the log
 			close(enough)
 			for batch := range queue {
 				<-batch

@@ -180,7 +180,7 @@ func TestNamed(t *testing.T) {
 		strings.Repeat("a", 121):        strings.Repeat("a", 120) + "…",
 		strings.Repeat("a", 119) + "äb": strings.Repeat("a", 119) + "…",
 	} {
-		if got := named(in); got != want {
+		if got := plainName(in); got != want {
 			t.Errorf("%q is shown as %q, want %q", in, got, want)
 		}
 	}

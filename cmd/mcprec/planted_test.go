@@ -158,7 +158,7 @@ func TestPlantedSecrets(t *testing.T) {
 	}
 	observeEnd(rec, taps)
 	var log []byte
-	d, err := (&home{}).door(db)
+	d, err := (&home{}).masker(db)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,7 @@ func keptOf(t *testing.T, dir string) (log []byte) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	d, err := (&home{}).door(db)
+	d, err := (&home{}).masker(db)
 	if err != nil {
 		t.Fatal(err)
 	}

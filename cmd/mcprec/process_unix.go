@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// dieOf ends this process by the signal that ended its child, so that its
-// parent sees what it would have seen without us. If the signal does not kill,
-// the shell's 128+n is the exit code.
+// dieOf ends this process by the signal that ended its child: its parent sees what it would
+// have seen without mcprec. If the signal does not kill, the exit code is 128+n, as in a shell.
 func dieOf(sig os.Signal) {
 	s, ok := sig.(syscall.Signal)
 	if !ok {
@@ -22,14 +21,13 @@ func dieOf(sig os.Signal) {
 	defaultAction(s)
 	syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) // one core dump is enough
 	syscall.Kill(syscall.Getpid(), s)
-	// Any thread may be the one that takes the signal; give it the time.
+	// Any thread may take the signal; give it the time.
 	time.Sleep(time.Second)
 	os.Exit(128 + int(s))
 }
 
-// forwarded are the signals that record passes on to its child. Those that a
-// terminal sends to its whole foreground group reach the child anyway.
-func forwarded() []os.Signal {
+// forwardedSignals returns the signals that record passes on to its child.
+func forwardedSignals() []os.Signal {
 	var sigs []os.Signal
 	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGINT, syscall.SIGQUIT} {
 		if !signal.Ignored(s) {
@@ -39,9 +37,9 @@ func forwarded() []os.Signal {
 	return sigs
 }
 
-// endings are the signals that end a recorder of a remote server; its terminal's closing
-// does, but not under nohup.
-func endings() []os.Signal {
+// endSignals returns the signals that end the recording of a remote server. SIGHUP does, but
+// not under nohup.
+func endSignals() []os.Signal {
 	sigs := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		sigs = append(sigs, syscall.SIGHUP)
@@ -49,20 +47,19 @@ func endings() []os.Signal {
 	return sigs
 }
 
-// fromTerminal reports whether a signal of this kind comes from the terminal,
-// which then has sent it to the child as well.
+// fromTerminal reports whether such a signal comes from the terminal, which has then sent it
+// to the child as well.
 func fromTerminal(sig os.Signal) bool {
 	return (sig == syscall.SIGINT || sig == syscall.SIGQUIT) && interruptsForeground()
 }
 
-// keepPipeErrors turns the death that a closed stdout brings to a Go program
-// into an ordinary write error.
+// keepPipeErrors makes a write to a closed stdout an error; it would kill the process.
 func keepPipeErrors() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// vacate moves the protocol's streams off descriptors 0 and 1, which get the
-// null device. record closes the streams when they end, and a database that then
-// opened as descriptor 1 would take in whatever is printed by mistake.
-func vacate(std streams) (streams, error) {
+// moveStdio moves the protocol's streams off descriptors 0 and 1, and puts the null device
+// there. record closes the streams when they end; a database that was then opened as
+// descriptor 1 would receive whatever is printed by mistake.
+func moveStdio(std streams) (streams, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return std, err
@@ -71,7 +68,7 @@ func vacate(std streams) (streams, error) {
 	for _, f := range []**os.File{&std.in, &std.out} {
 		fd := int((*f).Fd())
 		if fd > 1 {
-			continue // not the process's own: a test's
+			continue // a test's, not the process's
 		}
 		moved, err := syscall.Dup(fd)
 		if err != nil {

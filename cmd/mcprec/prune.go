@@ -115,7 +115,7 @@ The space is given back at once where it is worth it, as mcprec compact does.
 			return runPrune(cmd, o)
 		},
 	}
-	o.addDoor(cmd)
+	o.addMaskFlags(cmd)
 	f := cmd.Flags()
 	addParsed(cmd, &o.olderThan, "older-than", "remove what ended longer than `DURATION` ago: 12h, 7d, 2w", parseAge)
 	f.IntVar(&keep, "keep", 0, "remove all but the newest `N`")
@@ -232,7 +232,7 @@ func (p *pruning) compact(size int64) error {
 // print lists one session.
 func (p *pruning) print(w io.Writer, s pruned) error {
 	end := s.Start.Add(s.Head.At)
-	s.Header = p.db.door.header(s.Header)
+	s.Header = p.db.masker.header(s.Header)
 	if p.format == "json" {
 		return report.NewEncoder(w).Encode(struct {
 			ID     store.SessionID   `json:"id"`

@@ -73,7 +73,7 @@ what it says, the session goes on.
 			return runRecord(std, o, args)
 		},
 	}
-	o.addDoor(cmd)
+	o.addMaskFlags(cmd)
 	f := cmd.Flags()
 	f.SetInterspersed(false)
 	f.VarP(&o.label, "label", "l", "a `LABEL` for listings, or NAME=VALUE, by which prune and stats pick;\nmay be given several times")
@@ -178,8 +178,8 @@ func runRecord(std streams, o recordOptions, command []string) error {
 	}
 	keepPipeErrors()
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, forwarded()...)
-	if r.std, err = vacate(std); err != nil {
+	signal.Notify(signals, forwardedSignals()...)
+	if r.std, err = moveStdio(std); err != nil {
 		return fmt.Errorf("take over standard input and output: %v", err)
 	}
 	process, err := transport.StartProcess(command...)

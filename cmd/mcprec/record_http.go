@@ -27,7 +27,7 @@ type targetOptions struct {
 	listen  string
 	origins []string
 	split   bool
-	join    bool // all sessions are one recording
+	join    bool // record all sessions as one
 }
 
 const targetHelp = `With --target it records a server of Streamable HTTP or HTTP+SSE: it listens on
@@ -47,7 +47,7 @@ func (o *targetOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.split, "split", false, "with --target: give each exchange without a session id a recording of its own")
 }
 
-// parse checks the flags.
+// parse returns the URL of --target.
 func (o *targetOptions) parse() (*url.URL, error) {
 	u, err := url.Parse(o.target)
 	switch {
@@ -78,7 +78,7 @@ func runTarget(ctx context.Context, std streams, o recordOptions) error {
 	if r.db, err = r.open(boltstore.Options{Sync: r.syncing}); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	ctx, end := signal.NotifyContext(ctx, endings()...)
+	ctx, end := signal.NotifyContext(ctx, endSignals()...)
 	defer end()
 	r.fail = end
 	whole, err := r.proxy(ctx, listener, target)

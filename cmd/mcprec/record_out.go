@@ -17,7 +17,7 @@ import (
 
 // writeFixture writes a session to the file of --out, until the context is over.
 func (r *recording) writeFixture(ctx context.Context, id store.SessionID) error {
-	d, err := r.door(r.db)
+	d, err := r.masker(r.db)
 	if err != nil {
 		return err
 	}

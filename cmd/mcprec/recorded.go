@@ -22,7 +22,7 @@ type recordedSession struct {
 	file   string // "" for one of the store
 	header store.Header
 	events []store.Event // as recorded; they are played exactly
-	door   door          // masks what is printed, with the secrets of the live peer's command and URL
+	masker masker        // masks what is printed, with the secrets of the live peer's command and URL
 }
 
 // readRecorded reads a session that is played to a live peer, which the command or the URL
@@ -44,8 +44,8 @@ func readRecorded(cmd *cobra.Command, h home, arg string, command []string, targ
 	if err != nil {
 		return nil, err
 	}
-	d, err := h.door(nil)
-	r.door = d.of(store.Header{Command: slices.Concat(r.header.Command, command), URL: cmp.Or(target, r.header.URL)})
+	d, err := h.masker(nil)
+	r.masker = d.of(store.Header{Command: slices.Concat(r.header.Command, command), URL: cmp.Or(target, r.header.URL)})
 	return r, err
 }
 
@@ -57,7 +57,7 @@ func (r *recordedSession) project(p timeline.Projection) error {
 // suggestion says how to go on where no command was given. The command in a recording is shown,
 // never run.
 func (r *recordedSession) suggestion(arg string) string {
-	header := r.door.header(r.header)
+	header := r.masker.header(r.header)
 	if len(header.Command) == 0 {
 		if header.URL != "" {
 			return "it was recorded over HTTP from " + plain(header.URL) + ":\n  mcprec drive SESSION --target URL"
@@ -94,12 +94,12 @@ func (r *recordedSession) warn(w io.Writer, stdio bool) {
 			r.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it", "them"))
 	}
 	if what := unanswered(r.events); what != "" {
-		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and none is waited for\n", r.name, r.door.text(what))
+		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and none is waited for\n", r.name, r.masker.text(what))
 	}
 }
 
-// asks reports whether the recorded client sent a request.
-func asks(events []store.Event) bool {
+// hasRequests reports whether the recorded client sent a request.
+func hasRequests(events []store.Event) bool {
 	for _, e := range events {
 		if e.Kind != store.Frame || e.Dir != transport.ClientToServer {
 			continue
@@ -131,9 +131,9 @@ func unanswered(events []store.Event) string {
 		switch {
 		case c.Dir != transport.ClientToServer || c.Cancelled != 0 || c.Method == mcp.MethodListen:
 		case first == "":
-			first = fmt.Sprintf("#%d %s", c.Request, named(c.Method))
+			first = fmt.Sprintf("#%d %s", c.Request, plainName(c.Method))
 			if c.Target != "" {
-				first += " " + named(c.Target)
+				first += " " + plainName(c.Target)
 			}
 		default:
 			more++
@@ -148,7 +148,7 @@ func unanswered(events []store.Event) string {
 // update replaces the recording: in its file, or as a new session of the store.
 func (r *recordedSession) update(cmd *cobra.Command, h home, events []store.Event) (err error) {
 	if r.file != "" {
-		d, err := h.door(nil)
+		d, err := h.masker(nil)
 		if err != nil {
 			return err
 		}

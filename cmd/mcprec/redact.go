@@ -71,7 +71,7 @@ does not call it back. Make a new one.
 }
 
 func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
-	defer frugal()()
+	defer limitMemory()()
 	file := arg == "-" || arg != "" && looksLikeFile(arg)
 	switch {
 	case o.inPlace && (o.out.name != "" || arg == "-"):
@@ -88,7 +88,7 @@ func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
 	}
 	defer closeInto(&err, s)
 	var events []store.Event
-	count, err := maskEvents(s.exact(cmd.Context(), 1, store.ReadOptions{}), s.door, func(e store.Event, _ []mask.Finding) error {
+	count, err := maskEvents(s.exact(cmd.Context(), 1, store.ReadOptions{}), s.masker, func(e store.Event, _ []mask.Finding) error {
 		events = append(events, e)
 		return nil
 	})
@@ -138,9 +138,9 @@ func storeRedacted(cmd *cobra.Command, s *session, events []store.Event, inPlace
 type secretCount struct{ secrets, events uint64 }
 
 // maskEvents masks the events of a session, and calls f with each and with its secrets.
-func maskEvents(events iter.Seq2[store.Event, error], d door, f func(store.Event, []mask.Finding) error) (n secretCount, err error) {
+func maskEvents(events iter.Seq2[store.Event, error], d masker, f func(store.Event, []mask.Finding) error) (n secretCount, err error) {
 	var found []mask.Finding
-	masker := d.masker.Reporting(func(f mask.Finding) { found = append(found, f) }).Session()
+	masker := d.inner.Reporting(func(f mask.Finding) { found = append(found, f) }).Session()
 	err = each(events, func(e store.Event) error {
 		found = found[:0]
 		if e = masker.Event(e); len(found) > 0 {
@@ -160,7 +160,7 @@ func (n secretCount) print(w io.Writer, s *session) {
 type secretScan struct {
 	redactOptions
 	cmd      *cobra.Command
-	door     door
+	masker   masker
 	alone    bool // one session was named
 	sessions uint64
 	with     uint64 // sessions that have secrets
@@ -171,12 +171,12 @@ type secretScan struct {
 // runScan lists the secrets of sessions. The store may be read-only: the scan keeps no
 // placeholder, so it makes its own key.
 func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
-	defer frugal()()
+	defer limitMemory()()
 	if o.inPlace || o.out.name != "" {
 		return usagef("redact: --scan writes nothing; leave out --in-place and --out")
 	}
 	x := &secretScan{redactOptions: o, cmd: cmd, alone: len(args) == 1}
-	if x.door, err = o.door(nil); err != nil {
+	if x.masker, err = o.masker(nil); err != nil {
 		return err
 	}
 	x.home.secrets.show = true // so that no key is made in what is opened
@@ -227,7 +227,7 @@ func (x *secretScan) session(s *session) {
 	titled := false
 	out := x.cmd.OutOrStdout()
 	encoder := json.NewEncoder(out)
-	count, err := maskEvents(s.exact(x.cmd.Context(), 1, store.ReadOptions{}), x.door, func(e store.Event, found []mask.Finding) (err error) {
+	count, err := maskEvents(s.exact(x.cmd.Context(), 1, store.ReadOptions{}), x.masker, func(e store.Event, found []mask.Finding) (err error) {
 		for _, f := range found {
 			if x.format == "json" {
 				line := secretJSON{Seq: e.Seq, Kind: e.Kind, Dir: e.Dir.String(), Rule: f.Rule, Path: f.Path, Session: s.id}
@@ -240,7 +240,7 @@ func (x *secretScan) session(s *session) {
 					titled = true
 					fmt.Fprintln(out, plain(s.name))
 				}
-				_, err = fmt.Fprintf(out, "%6d %-6s %-7s %-12s %s\n", e.Seq, cmp.Or(e.Dir.String(), "-"), e.Kind, f.Rule, named(f.Path))
+				_, err = fmt.Fprintf(out, "%6d %-6s %-7s %-12s %s\n", e.Seq, cmp.Or(e.Dir.String(), "-"), e.Kind, f.Rule, plainName(f.Path))
 			}
 			if err != nil {
 				return err

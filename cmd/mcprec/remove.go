@@ -82,8 +82,8 @@ must be room for the largest database once more.
 }
 
 func runCompact(cmd *cobra.Command, h home) (err error) {
-	defer frugal()()
-	h.secrets.show = true // nothing is shown of a session, and no key is made
+	defer limitMemory()()
+	h.secrets.show = true // it prints nothing of a session, and needs no key
 	db, err := openStore(cmd, h)
 	if err != nil {
 		return err

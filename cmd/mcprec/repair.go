@@ -40,7 +40,7 @@ cannot be read or written.`,
 }
 
 func runRepair(cmd *cobra.Command, h home, dry bool) (err error) {
-	defer frugal()()
+	defer limitMemory()()
 	db, err := h.open(boltstore.Options{})
 	if err != nil {
 		return err
@@ -106,8 +106,8 @@ func sayRepaired(cmd *cobra.Command, r boltstore.Repaired) {
 	}
 }
 
-// openWreck finds a session in a store that may not list it: by its whole id.
-func openWreck(cmd *cobra.Command, h home, arg string) (*session, error) {
+// openDamaged opens a session that a damaged store may not list, by its whole id.
+func openDamaged(cmd *cobra.Command, h home, arg string) (*session, error) {
 	id, err := store.ParseSessionID(arg)
 	if err != nil {
 		s, err := openSession(cmd, h, arg)
@@ -117,12 +117,12 @@ func openWreck(cmd *cobra.Command, h home, arg string) (*session, error) {
 		case s.db == nil:
 			return nil, errors.Join(usagef("--salvage is for a session in the store"), s.Close())
 		}
-		s.wreck = true
+		s.salvage = true
 		return s, nil
 	}
 	db, err := openStore(cmd, h)
 	if err != nil {
 		return nil, err
 	}
-	return &session{name: "session " + string(id), id: id, db: db, cmd: cmd, wreck: true, door: db.door}, nil
+	return &session{name: "session " + string(id), id: id, db: db, cmd: cmd, salvage: true, masker: db.masker}, nil
 }

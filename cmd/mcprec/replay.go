@@ -70,7 +70,7 @@ func newReplay() *cobra.Command {
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runReplay(cmd, o, firstOf(args)) },
 	}
-	o.addDoor(cmd)
+	o.addMaskFlags(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.capacity, "capacity", "c", "0", "`N`, c2s=N,s2c=N, or unbounded")
 	o.models.addFlags(cmd, "free", "")
@@ -80,7 +80,7 @@ func newReplay() *cobra.Command {
 	return cmd
 }
 
-// modelFlags are the models of the two ends.
+// modelFlags are the flags --client and --server.
 type modelFlags struct{ client, server string }
 
 func (m *modelFlags) addFlags(cmd *cobra.Command, initial, more string) {
@@ -92,7 +92,7 @@ func (m *modelFlags) addFlags(cmd *cobra.Command, initial, more string) {
 	add("server", "client", &m.server)
 }
 
-// parse reads the models; one that is not given is free.
+// parse reads the models. A model that is not given is free.
 func (m modelFlags) parse() (ends replay.Models, err error) {
 	if m.client != "" {
 		if ends.Client, err = replay.ParseModel(m.client); err != nil {

@@ -54,7 +54,7 @@ func newServe(std streams) *cobra.Command {
 			return runServe(cmd, std, o, firstOf(own), command)
 		},
 	}
-	o.home.addDoor(cmd)
+	o.home.addMaskFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
 	o.listen.addFlags(cmd)
 	f := cmd.Flags()
@@ -100,7 +100,7 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	if err != nil {
 		return err
 	}
-	var pacer standin.Pacer = standin.Apart{By: cmp.Or(o.maxGap, 10*time.Millisecond)} // how long a result comes after a notification
+	var pacer standin.Pacer = standin.Apart{By: cmp.Or(o.maxGap, 10*time.Millisecond)} // between a notification and a result
 	if o.timing != "apart" {
 		if pacer, err = standin.ParsePacer(o.timing, o.maxGap); err != nil {
 			return usagef("--%v", err)
@@ -131,11 +131,11 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	if err != nil {
 		return err
 	}
-	rules.Mask = recorded.door.value
+	rules.Mask = recorded.masker.value
 	keepPipeErrors()
 	errs := newBackgroundWriter(std.err)
 	s := &service{std: std, errs: errs, options: o, recorded: recorded, command: command}
-	err = recorded.door.fault(s.play(rules, standin.ServeOptions{Pacer: pacer, Patience: o.patience}))
+	err = recorded.masker.fault(s.play(rules, standin.ServeOptions{Pacer: pacer, Patience: o.patience}))
 	err = errors.Join(err, o.warnUnused(errs, rules, recorded.project))
 	if errs.Close() != nil && err != nil { // nobody reads it
 		ended := *statusOf(err)
@@ -145,8 +145,8 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	return err
 }
 
-// records reports whether the real server is to be recorded, and refuses a mode
-// that needs what is not given.
+// records reports whether serve must record the real server, and refuses a mode that lacks a
+// file or a server.
 func (o *serveOptions) records(arg string, command []string) (bool, error) {
 	mode := fixtures.Mode(o.mode)
 	if mode == fixtures.None {
@@ -182,7 +182,7 @@ func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string, command
 	if err != nil {
 		return nil, err
 	}
-	if !asks(r.events) && fixtures.Mode(o.mode) != fixtures.NewEpisodes {
+	if !hasRequests(r.events) && fixtures.Mode(o.mode) != fixtures.NewEpisodes {
 		return nil, usagef("serve %s: its client asked for nothing; name another session", r.name)
 	}
 	w := plainTo(std.err)
@@ -190,11 +190,11 @@ func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string, command
 		fmt.Fprintf(w, "mcprec: %s: %s could not be recorded; what %s is neither answered nor said\n",
 			r.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it was", "they were"))
 	}
-	if failed := r.door.texts(standin.Unstreamed(r.events)); o.listen.address == "" && len(failed) > 0 {
+	if failed := r.masker.texts(standin.Unstreamed(r.events)); o.listen.address == "" && len(failed) > 0 {
 		fmt.Fprintf(w, "mcprec: %s: failed over HTTP: %s; on stdio such a request gets another recorded answer or an error, --listen fails it as recorded\n", r.name, strings.Join(failed, ", "))
 	}
 	if what := unanswered(r.events); what != "" {
-		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and gives none\n", r.name, r.door.text(what))
+		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and gives none\n", r.name, r.masker.text(what))
 	}
 	return r, nil
 }
@@ -242,7 +242,7 @@ func (s *service) playStdio(player *standin.Player, options standin.ServeOptions
 	if err != nil {
 		return err
 	}
-	notices := newNotices(s.errs, s.recorded.door)
+	notices := newNotices(s.errs, s.recorded.masker)
 	options.Say = notices.print
 	err = standin.Serve(ctx, conn, player, options)
 	introduced, verdicts := differing(player)
@@ -269,7 +269,7 @@ func (s *service) playStdio(player *standin.Player, options standin.ServeOptions
 func (s *service) keep(added []store.Event, extend func(recorded, added []store.Event) []store.Event) error {
 	fmt.Fprintf(plainTo(s.errs), "mcprec: %s: %s added\n", s.recorded.name, phrase.Plural(len(added), "frame"))
 	for i := range added {
-		added[i] = s.recorded.door.event(added[i])
+		added[i] = s.recorded.masker.event(added[i])
 	}
 	s.recorded.events = extend(s.recorded.events, added)
 	return replaceFile(s.recorded.file, func(w io.Writer) error { return encode(w, jsonl.Each(s.recorded.events)) })
@@ -298,7 +298,7 @@ func untilSignal(cancel context.CancelFunc) func() os.Signal {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	got := make(chan os.Signal, 1)
-	go func() { // lives as long as the process
+	go func() { // it may wait until the process ends
 		got <- <-signals
 		cancel()
 	}()

@@ -51,7 +51,7 @@ func (o *listenOptions) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&o.origins, "allow-origin", nil, "with --listen: let web pages of `ORIGIN` ask, not only those of\nthis machine; may be repeated; * lets all")
 }
 
-// check refuses what cannot be served over HTTP.
+// check refuses flags that exclude each other.
 func (o *listenOptions) check(mode fixtures.Mode, command []string) error {
 	switch {
 	case o.address == "" && len(o.origins) > 0:
@@ -131,7 +131,7 @@ func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) e
 
 // watch returns the functions that report on one session: while it is served, and at its end.
 func (s *service) watch() (say func(text string), done func(standin.Served)) {
-	notices := newNotices(s.errs, s.recorded.door)
+	notices := newNotices(s.errs, s.recorded.masker)
 	return notices.print, func(session standin.Served) {
 		_, verdicts := differing(session.Player)
 		notices.end(session.Player, verdicts)

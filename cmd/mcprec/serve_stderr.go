@@ -13,9 +13,9 @@ import (
 	"github.com/mcprec/mcprec/replay/standin"
 )
 
-// backgroundWriter writes what is given to it on a goroutine of its own. Its callers
-// never wait for the reader of w, which may be a pipe that nobody drains. Lines that do not
-// fit into the queue are counted, and the count is written in their place.
+// backgroundWriter writes on a goroutine of its own, so that its callers never wait for the
+// reader of w, which may be a pipe that nobody drains. Lines that do not fit into the queue
+// are counted, and the count is written in their place.
 type backgroundWriter struct {
 	w       io.Writer
 	written atomic.Int64 // bytes that w has taken
@@ -30,7 +30,7 @@ type backgroundWriter struct {
 
 const (
 	maxQueued   = 1 << 18 // bytes of a backgroundWriter
-	writtenOnce = 4096    // bytes of one write: a pipe takes so many as a whole
+	writtenOnce = 4096    // bytes of one write; a pipe takes them as a whole
 	// drainGrace is how long Close waits for a reader that takes nothing.
 	drainGrace = 250 * time.Millisecond
 )
@@ -91,15 +91,15 @@ func (b *backgroundWriter) run() {
 			<-b.news
 		default:
 			if _, err := b.w.Write(piece); err != nil {
-				return // there is nobody to tell
+				return // nobody can be told
 			}
 			b.written.Add(int64(len(piece)))
 		}
 	}
 }
 
-// Close writes the rest. It gives up on a reader that takes nothing for drainGrace: then
-// the goroutine waits for it until the process ends.
+// Close writes the rest. It gives up if the reader takes nothing for drainGrace; the goroutine
+// then waits until the process ends.
 func (b *backgroundWriter) Close() error {
 	b.mu.Lock()
 	b.closed = true
@@ -121,8 +121,8 @@ func (b *backgroundWriter) Close() error {
 // notices prints what is to be said of one session that is served: each text once, and no more
 // than maxNotices.
 type notices struct {
-	w    io.Writer
-	door door
+	w      io.Writer
+	masker masker
 
 	mu       sync.Mutex
 	printed  map[string]bool
@@ -134,8 +134,8 @@ type notices struct {
 // client may go on for ever to ask for what was not recorded.
 const maxNotices = 20
 
-func newNotices(w io.Writer, d door) *notices {
-	return &notices{w: w, door: d, printed: map[string]bool{}, left: maxNotices}
+func newNotices(w io.Writer, d masker) *notices {
+	return &notices{w: w, masker: d, printed: map[string]bool{}, left: maxNotices}
 }
 
 func (n *notices) print(text string) {
@@ -146,7 +146,7 @@ func (n *notices) print(text string) {
 	case n.left > 0:
 		n.printed[text] = true
 		n.left--
-		fmt.Fprintf(plainTo(n.w), "mcprec: %s\n", plain(n.door.text(text)))
+		fmt.Fprintf(plainTo(n.w), "mcprec: %s\n", plain(n.masker.text(text)))
 	default:
 		if n.withheld++; n.withheld == 1 {
 			fmt.Fprintf(n.w, "mcprec: more lines of this session are counted, and not shown\n")

@@ -24,15 +24,15 @@ import (
 
 // session is what a SESSION argument names.
 type session struct {
-	name  string          // for messages
-	id    store.SessionID // "" for a fixture
-	start time.Time       // of a session in the store
-	db    *openedStore    // nil for a fixture
-	file  io.ReadCloser   // of a fixture
-	cmd   *cobra.Command
-	door  door // masks its events
-	lines bool // of a fixture: event N is line N
-	wreck bool // of the store: yield what can be saved of it
+	name    string          // for messages
+	id      store.SessionID // "" for a fixture
+	start   time.Time       // of a session in the store
+	db      *openedStore    // nil for a fixture
+	file    io.ReadCloser   // of a fixture
+	cmd     *cobra.Command
+	masker  masker // masks its events
+	lines   bool   // of a fixture: event N is line N
+	salvage bool   // of the store: yield what can be saved of it
 }
 
 const sessionHelp = `SESSION is an id, a unique prefix of one, the path of a fixture, - for a
@@ -52,28 +52,28 @@ func openSession(cmd *cobra.Command, h home, arg string) (*session, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Odd(), db.Store.Close())
 	}
-	return &session{name: "session " + string(found.ID), id: found.ID, start: found.Start, db: db, cmd: cmd, door: db.door.of(found.Header)}, nil
+	return &session{name: "session " + string(found.ID), id: found.ID, start: found.Start, db: db, cmd: cmd, masker: db.masker.of(found.Header)}, nil
 }
 
 func openFixture(cmd *cobra.Command, h home, arg string) (*session, error) {
-	d, err := h.door(nil)
+	d, err := h.masker(nil)
 	if err != nil {
 		return nil, err
 	}
 	if arg == "-" {
-		return &session{name: "standard input", file: io.NopCloser(cmd.InOrStdin()), door: d}, nil
+		return &session{name: "standard input", file: io.NopCloser(cmd.InOrStdin()), masker: d}, nil
 	}
 	f, err := openFile(arg)
 	if err != nil {
 		return nil, err
 	}
 	head := make([]byte, 4096)
-	n, _ := f.ReadAt(head, 0)            // a pipe cannot be read twice: its lines are not named
+	n, _ := f.ReadAt(head, 0)            // a pipe cannot be read twice, and its lines have no numbers
 	_, other := foreign.Detect(head[:n]) // our own form has an event a line
-	return &session{name: arg, file: f, lines: n > 0 && !other, door: d}, nil
+	return &session{name: arg, file: f, lines: n > 0 && !other, masker: d}, nil
 }
 
-// looksLikeFile tells a path from an id: ids have neither dots nor slashes.
+// looksLikeFile reports whether an argument is a path: ids have neither dots nor slashes.
 func looksLikeFile(arg string) bool {
 	if strings.ContainsAny(arg, `./\`) {
 		return true
@@ -119,7 +119,7 @@ func findSession(ctx context.Context, db *openedStore, prefix string) (none stor
 	case len(found) > 1:
 		var list strings.Builder
 		for _, s := range found[:min(len(found), 10)] {
-			line := fmt.Sprintf("\n  %s  %s  %s", s.ID, s.Start.Local().Format(time.DateTime), plain(db.door.header(s.Header).Label))
+			line := fmt.Sprintf("\n  %s  %s  %s", s.ID, s.Start.Local().Format(time.DateTime), plain(db.masker.header(s.Header).Label))
 			list.WriteString(strings.TrimRight(line, " "))
 		}
 		if len(found) > 10 {
@@ -136,7 +136,7 @@ func findSession(ctx context.Context, db *openedStore, prefix string) (none stor
 
 // crashed reports whether the session's recorder is gone and did not close it.
 func (s *session) crashed(ctx context.Context) bool {
-	if s.db == nil || s.wreck {
+	if s.db == nil || s.salvage {
 		return false
 	}
 	for x, err := range s.db.Sessions(ctx, store.Query{Prefix: string(s.id)}) {
@@ -147,14 +147,14 @@ func (s *session) crashed(ctx context.Context) bool {
 	return false
 }
 
-// events yields the session's events from a Seq, masked unless --secrets is given. A fixture
+// events yields the session's events from a Seq on, masked unless --secrets is given. A fixture
 // can be read once.
 func (s *session) events(ctx context.Context, from uint64, o store.ReadOptions) iter.Seq2[store.Event, error] {
-	events := s.door.events(s.exact(ctx, from, o))
+	events := s.masker.events(s.exact(ctx, from, o))
 	if s.db != nil {
 		return events
 	}
-	return func(yield func(store.Event, error) bool) { // its header is at hand only when it is read
+	return func(yield func(store.Event, error) bool) { // the masker must see the header first
 		for e, err := range events {
 			if (err != nil || e.Seq >= from) && !yield(e, err) {
 				return
@@ -163,10 +163,10 @@ func (s *session) events(ctx context.Context, from uint64, o store.ReadOptions) 
 	}
 }
 
-// exact yields the events as they are, for commands that play or copy them; of a fixture
-// all.
+// exact yields the events as they were recorded, for commands that play or copy them. Of a
+// fixture it yields all.
 func (s *session) exact(ctx context.Context, from uint64, o store.ReadOptions) iter.Seq2[store.Event, error] {
-	if s.wreck {
+	if s.salvage {
 		return s.db.Salvage(ctx, s.id)
 	}
 	if s.db != nil {
@@ -203,8 +203,8 @@ func (s *session) release() error {
 // openedStore is a store whose Close tidies it.
 type openedStore struct {
 	*boltstore.Store
-	door door // masks what is shown of it
-	cmd  *cobra.Command
+	masker masker // masks what is shown of it
+	cmd    *cobra.Command
 }
 
 // openStore opens the store of a command.
@@ -213,7 +213,7 @@ func openStore(cmd *cobra.Command, h home) (*openedStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := h.door(db)
+	d, err := h.masker(db)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -224,7 +224,7 @@ func openStore(cmd *cobra.Command, h home) (*openedStore, error) {
 // closes the store. If the moving fails, the command does not: the spools are still there and
 // still read.
 func (s *openedStore) Close() error {
-	defer frugal()()
+	defer limitMemory()()
 	if err := s.Exposed(); err != nil {
 		fmt.Fprintf(s.cmd.ErrOrStderr(), "mcprec: %v\n", err)
 	}
@@ -249,7 +249,7 @@ func encode(w io.Writer, events iter.Seq2[store.Event, error]) error {
 	return b.Flush()
 }
 
-// home says where the store is, and what is masked of what leaves it.
+// home holds the flags for the store's folder and for masking.
 type home struct {
 	dir     string
 	secrets secretOptions
@@ -259,14 +259,14 @@ func (h *home) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&h.dir, "store", "", "the store's `DIR` (default $MCPREC_HOME, else the state folder)")
 }
 
-// addDoor adds the flags of a command that shows or writes what the store keeps.
-func (h *home) addDoor(cmd *cobra.Command) {
+// addMaskFlags adds the flags of a command that prints or writes recorded data.
+func (h *home) addMaskFlags(cmd *cobra.Command) {
 	h.addFlags(cmd)
 	cmd.Flags().BoolVar(&h.secrets.show, "secrets", false, "show and write secrets as they are")
 	h.secrets.addRules(cmd)
 }
 
-// path returns the store's folder without making it.
+// path returns the store's folder and does not create it.
 func (h *home) path() (string, error) {
 	if h.dir != "" {
 		return h.dir, nil
@@ -293,8 +293,8 @@ func (h *home) open(o boltstore.Options) (*boltstore.Store, error) {
 	return boltstore.Open(dir, o)
 }
 
-// transcript returns the transcript of a session from its first event. One that looks
-// ahead has read the session before, and tells at each request how its call ends.
+// transcript returns a transcript of the session from its first event. If it looks ahead, it
+// knows at each request how the call ends; for that the session is read here.
 func (s *session) transcript(ctx context.Context, ahead bool, emit func(timeline.Entry) error) (*timeline.Transcript, error) {
 	t := timeline.NewTranscript(emit)
 	if !ahead {
@@ -305,7 +305,7 @@ func (s *session) transcript(ctx context.Context, ahead bool, emit func(timeline
 	return t, err
 }
 
-// endings reads the whole session for how its calls end, and goes back to its beginning.
+// endings reads how the calls of the session end, and rewinds it.
 func (s *session) endings(ctx context.Context) (*timeline.Endings, error) {
 	if err := s.keep(); err != nil {
 		return nil, err
@@ -316,14 +316,13 @@ func (s *session) endings(ctx context.Context) (*timeline.Endings, error) {
 			err = endings.Apply(e)
 		}
 		if err != nil {
-			break // the reading that follows reports it
+			break // the next reading reports it
 		}
 	}
 	return endings, s.rewind()
 }
 
-// keep makes sure that a fixture can be read again: what comes through a pipe goes to
-// a file that has no name.
+// keep makes a fixture readable again: it copies a pipe to a temporary file.
 func (s *session) keep() error {
 	if _, err := s.seek(); s.db != nil || err == nil {
 		return nil
@@ -358,15 +357,14 @@ func (s *session) seek() (int64, error) {
 	return 0, errors.ErrUnsupported
 }
 
-// frugalMemory is more than a command that goes through events one by one holds of
-// ordinary ones.
-const frugalMemory = 64 << 20
+// memoryLimit is more than a command needs that reads ordinary events one by one.
+const memoryLimit = 64 << 20
 
-// frugal has what is left of one large event collected before the next is read, which
-// else would wait until there is as much garbage as the event is large. It is for
-// commands that hold little else. What it returns ends that.
-func frugal() (end func()) {
+// limitMemory makes the collector free a large event before the next is read, instead of
+// waiting for as much garbage again. It is for commands that hold little else. The function
+// that it returns ends that.
+func limitMemory() (end func()) {
 	before := debug.SetMemoryLimit(-1)
-	debug.SetMemoryLimit(min(before, frugalMemory))
+	debug.SetMemoryLimit(min(before, memoryLimit))
 	return func() { debug.SetMemoryLimit(before) }
 }

@@ -18,7 +18,7 @@ import (
 
 type showOptions struct {
 	home
-	selection
+	filterFlag
 	format string
 	from   uint64
 	limit  int
@@ -55,8 +55,8 @@ export --secrets.
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runShow(cmd, o, firstOf(args)) },
 	}
-	o.home.addDoor(cmd)
-	o.selection.addFlags(cmd)
+	o.home.addMaskFlags(cmd)
+	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
 	addChoice(cmd, &o.format, "format", "text, json or sequence", "text", "json", "sequence")
 	f.Uint64Var(&o.from, "from", 1, "begin with event `SEQ`")
@@ -67,7 +67,7 @@ export --secrets.
 	return cmd
 }
 
-// errEnough ends a fold whose limit is reached.
+// errEnough ends a fold at --limit.
 var errEnough = errors.New("enough")
 
 func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
@@ -94,7 +94,7 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 	return err
 }
 
-// print shows the events that were asked for.
+// print prints the events that the flags select.
 func (o showOptions) print(cmd *cobra.Command, s *session, fits *filter.Filter, out *screen) error {
 	p := newEntryPrinter(out, o.format, o.pairs)
 	if o.format == "sequence" {
@@ -134,13 +134,13 @@ func (o showOptions) print(cmd *cobra.Command, s *session, fits *filter.Filter, 
 // entryPrinter prints entries in a format.
 type entryPrinter struct {
 	print func(timeline.Entry) error
-	close func() error // writes what comes at the end
+	close func() error // prints the end of a diagram
 }
 
 func nothing() error { return nil }
 
-// newEntryPrinter returns what prints an entry a line, with pairs also the events that
-// it belongs with.
+// newEntryPrinter returns a printer of one line an entry. With pairs the line also names the
+// events of the same call.
 func newEntryPrinter(s *screen, format string, pairs bool) entryPrinter {
 	if format == "json" {
 		enc := report.NewEncoder(s)
@@ -159,7 +159,7 @@ func newEntryPrinter(s *screen, format string, pairs bool) entryPrinter {
 	}, nothing}
 }
 
-// newSequencePrinter returns what draws entries as a sequence diagram.
+// newSequencePrinter returns a printer that draws a sequence diagram.
 func newSequencePrinter(s *screen) entryPrinter {
 	d := sequence.New(s.width, func(l sequence.Line) error {
 		s.paint(dim, l.Head)
@@ -223,7 +223,7 @@ func entryLine(e timeline.Entry, pairs bool) shownEntry {
 		case !pairs || m.Call == nil:
 		case m.Kind != transport.Request:
 			sm.Request = m.Call.Request
-		case m.Call.Response != 0: // and of a request how long it took
+		case m.Call.Response != 0: // a request has the latency of its answer
 			sm.Response, sm.Latency = m.Call.Response, m.Call.Latency.String()
 		}
 		line.Messages = append(line.Messages, sm)

@@ -22,7 +22,7 @@ import (
 
 type stateOptions struct {
 	home
-	selection
+	filterFlag
 	format string
 	at     string
 	diff   string
@@ -65,8 +65,8 @@ With --diff: from, to (seq, at), and changes (topic, before, after).
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runState(cmd, o, firstOf(args)) },
 	}
-	o.home.addDoor(cmd)
-	o.selection.addFlags(cmd)
+	o.home.addMaskFlags(cmd)
+	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	f.StringVar(&o.at, "at", "100%", "the `POINT`: an event, a time, or a share of the time")
@@ -104,9 +104,9 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d\n", s.name, last)
 		}
 	}
-	before := narrow(states[0].View(), fits)
+	before := filterCalls(states[0].View(), fits)
 	if o.diff != "" {
-		return printReport(cmd, o.format, stateChanges(before, narrow(states[1].View(), fits)))
+		return printReport(cmd, o.format, stateChanges(before, filterCalls(states[1].View(), fits)))
 	}
 	if o.at == "100%" && s.db != nil {
 		var open []store.OpenLine // of a live session: lines whose ends have not come
@@ -125,7 +125,7 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 	})))
 }
 
-// statesAt returns the state at each of the points, in one pass.
+// statesAt returns the state at each point, in one pass.
 func statesAt(ctx context.Context, s *session, points []point) ([]*state.State, error) {
 	events, err := resolve(ctx, s, points)
 	if err != nil {
@@ -133,8 +133,8 @@ func statesAt(ctx context.Context, s *session, points []point) ([]*state.State, 
 	}
 	if s.db != nil {
 		var states []*state.State
-		for _, p := range points { // checkpoints shorten the way
-			f, err := checkpoints{s.db.Store, s.id, s.door}.foldUntil(ctx, p.isPast)
+		for _, p := range points { // from the nearest checkpoint
+			f, err := checkpoints{s.db.Store, s.id, s.masker}.foldUntil(ctx, p.isPast)
 			if err != nil {
 				return nil, err
 			}
@@ -173,8 +173,8 @@ func statesAt(ctx context.Context, s *session, points []point) ([]*state.State, 
 	return states, nil
 }
 
-// resolve makes times of shares, which needs the session's end, and returns its events.
-// A fixture is read but once, so its events are kept then.
+// resolve turns shares into times, for which it needs the session's end, and returns its
+// events. A fixture can be read once, so its events are kept.
 func resolve(ctx context.Context, s *session, points []point) (iter.Seq2[store.Event, error], error) {
 	events := s.events(ctx, 1, store.ReadOptions{})
 	if !slices.ContainsFunc(points, func(p point) bool { return p.share >= 0 }) {
@@ -182,17 +182,17 @@ func resolve(ctx context.Context, s *session, points []point) (iter.Seq2[store.E
 	}
 	if s.db != nil {
 		head, err := s.db.Head(ctx, s.id)
-		shareOut(points, head.At)
+		shareToTime(points, head.At)
 		return events, err
 	}
 	kept, err := collect(events)
 	if n := len(kept); n > 0 {
-		shareOut(points, kept[n-1].At)
+		shareToTime(points, kept[n-1].At)
 	}
 	return jsonl.Each(kept), err
 }
 
-// stateChanges reports what changed between two states.
+// stateChanges returns the report on two states.
 func stateChanges(from, to state.View) report.Report {
 	type point struct {
 		Seq uint64 `json:"seq"`
@@ -218,14 +218,14 @@ func stateChanges(from, to state.View) report.Report {
 	})
 }
 
-// point is a place in a session: behind an event, or behind all until a time.
+// point is a place in a session: after an event, or after all events up to a time.
 type point struct {
 	seq   uint64
 	at    time.Duration
-	share float64 // of the session's time, until that is known; otherwise below 0
+	share float64 // of the session's time; below 0 if it is resolved or was not given
 }
 
-// end is behind every event: all of it is known without a look at how long it took.
+// end is the point after every event.
 const end = math.MaxUint64
 
 // parsePoint reads 12, 12.3s or 50%.
@@ -261,13 +261,13 @@ func (p point) isPast(seq uint64, at time.Duration) bool {
 	return at > p.at
 }
 
-// shareOut makes times of shares.
-func shareOut(points []point, took time.Duration) {
+// shareToTime turns shares of the time that a session took into times.
+func shareToTime(points []point, took time.Duration) {
 	for i := range points {
 		if p := &points[i]; p.share >= 0 {
 			p.at, p.share = time.Duration(math.Round(float64(took)*p.share)), -1
 		}
-		if p := &points[i]; p.at > took { // a share that was rounded
+		if p := &points[i]; p.at > took { // by rounding
 			p.at = took
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// statsLabels is how many labels the text has: those that take most.
+// statsLabels is how many labels the text lists: the largest ones.
 const statsLabels = 20
 
 type statsOptions struct {
@@ -42,13 +42,13 @@ With --label only the sessions with that label are counted.
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runStats(cmd, o) },
 	}
-	o.addDoor(cmd)
+	o.addMaskFlags(cmd)
 	cmd.Flags().VarP(&o.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	return cmd
 }
 
-// counts is what stats counts of some sessions.
+// counts are the totals of some sessions.
 type counts struct {
 	Sessions int                 `json:"sessions"`
 	States   map[store.State]int `json:"states"`
@@ -68,11 +68,11 @@ type statistics struct {
 	Databases     int               `json:"databases"`
 	DatabaseBytes int64             `json:"database_bytes"`
 	FreeBytes     int64             `json:"free_bytes"`
-	Removed       int               `json:"removed"` // sessions of which a tombstone is left
+	Removed       int               `json:"removed"` // sessions that left a tombstone
 	Chunks        int               `json:"chunks"`
 	Spools        int               `json:"spools"`
 	SpoolBytes    int64             `json:"spool_bytes"`
-	Damaged       int               `json:"damaged"` // files kept aside
+	Damaged       int               `json:"damaged"` // files that repair kept
 	DamagedBytes  int64             `json:"damaged_bytes"`
 	Labels        map[string]counts `json:"labels"`
 }
@@ -123,7 +123,7 @@ func runStats(cmd *cobra.Command, o statsOptions) (err error) {
 		if serr != nil {
 			err = errors.Join(err, serr) // the other parts are still counted
 		} else if o.labels.of(s.Header) {
-			s.Header = db.door.header(s.Header)
+			s.Header = db.masker.header(s.Header)
 			x.add(s, usage.Stored[s.ID])
 			for _, label := range (&labels{s.Label, s.Labels}).list() {
 				c := x.Labels[label]

@@ -17,7 +17,7 @@ import (
 
 type tailOptions struct {
 	home
-	selection
+	filterFlag
 	follow bool
 	last   int
 	format string
@@ -41,8 +41,8 @@ there.
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runTail(cmd, o, firstOf(args)) },
 	}
-	o.home.addDoor(cmd)
-	o.selection.addFlags(cmd)
+	o.home.addMaskFlags(cmd)
+	o.filterFlag.addFlags(cmd)
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on as events are recorded")
 	addChoice(cmd, &o.format, "format", "text or json, as in show", "text", "json")
 	cmd.Flags().IntVarP(&o.last, "lines", "n", 10, "the last `N` events")
@@ -75,11 +75,11 @@ func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 	return o.print(cmd.Context(), s, fits, func(e timeline.Entry) error { return errors.Join(p.print(e), out.flush()) })
 }
 
-// print shows the last events that fit, and then those to come.
+// print prints the last events that fit, and with -f those to come.
 func (o tailOptions) print(ctx context.Context, s *session, fits *filter.Filter, show func(timeline.Entry) error) error {
 	live := false
 	var window []timeline.Entry // the newest o.last entries, until live
-	begin := uint64(1)          // of a fixture, and of events that fit, it is not known where the last begin
+	begin := uint64(1)          // in a fixture, and with a filter, the last events may begin anywhere
 	if s.db != nil && fits.String() == "" {
 		head, err := s.db.Head(ctx, s.id)
 		if err != nil {
@@ -131,7 +131,7 @@ func each(events iter.Seq2[store.Event, error], f func(store.Event) error) error
 	return nil
 }
 
-// collect returns all events, or those before an error.
+// collect returns the events up to an error.
 func collect(events iter.Seq2[store.Event, error]) (list []store.Event, err error) {
 	err = each(events, func(e store.Event) error {
 		list = append(list, e)
@@ -140,8 +140,8 @@ func collect(events iter.Seq2[store.Event, error]) (list []store.Event, err erro
 	return list, err
 }
 
-// awaitLive returns the newest live session, or waits for one. A file system
-// tells nobody of a new file portably, so it looks five times a second.
+// awaitLive returns the newest live session, or waits for one. File systems have no portable
+// way to announce a new file, so it looks five times a second.
 func awaitLive(cmd *cobra.Command, h home) (id string, err error) {
 	db, err := h.open(boltstore.Options{})
 	if err != nil {

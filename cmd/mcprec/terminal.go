@@ -20,21 +20,21 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// plainWriter keeps recorded bytes from driving the terminal: what a character would do
-// to it (control sequences, marks that turn the direction of writing, characters that
-// nobody sees) is written as \u and its number. All that commands print goes through
-// one. The escapes are those of JSON, so that JSON stays the same JSON.
+// plainWriter keeps recorded bytes from driving the terminal. It writes control characters,
+// marks that change the direction of writing, and invisible characters as \u and a number.
+// These are the escapes of JSON, so JSON stays the same JSON. All commands print through a
+// plainWriter.
 //
-// Line ends and tabs pass: [plain] is for what a peer chose and stands in a line.
+// Line ends and tabs pass: use [plain] for a peer's text inside a line.
 type plainWriter struct {
 	w    io.Writer
-	rest []byte // the beginning of a character whose end has not come
+	rest []byte // the beginning of a character that is not complete
 }
 
-// plainTo returns a plainWriter for a message that ends with its line.
+// plainTo returns a plainWriter for one message.
 func plainTo(w io.Writer) io.Writer { return &plainWriter{w: w} }
 
-// Write writes p, but for the beginning of a character at its end.
+// Write writes p, except an incomplete character at its end.
 func (w *plainWriter) Write(p []byte) (int, error) {
 	if len(w.rest) == 0 && isPlain(p) {
 		return w.w.Write(p)
@@ -57,7 +57,7 @@ func (w *plainWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close writes what is left of a character that was cut.
+// Close writes an incomplete character.
 func (w *plainWriter) Close() error {
 	if len(w.rest) == 0 {
 		return nil
@@ -96,14 +96,14 @@ func appendPlain(out, text []byte) []byte {
 	return out
 }
 
-// isShown reports whether a character is only seen. Joiners are: languages and emoji
-// are written with them.
+// isShown reports whether a character has no effect but to be seen. Joiners count: languages
+// and emoji are written with them.
 func isShown(r rune) bool {
 	const nonJoiner, joiner = '\u200c', '\u200d'
 	return unicode.IsGraphic(r) || r == nonJoiner || r == joiner
 }
 
-// plain keeps a recorded text from driving the terminal or breaking the line.
+// plain escapes a recorded text that stands inside a line.
 func plain(s string) string {
 	if isPlain([]byte(s)) && !strings.ContainsAny(s, "\n\t") {
 		return s
@@ -111,8 +111,8 @@ func plain(s string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(string(appendPlain(nil, []byte(s))))
 }
 
-// named is plain for a name that a peer chose, which may have megabytes.
-func named(s string) string {
+// plainName is plain for a name that a peer chose, and cuts it: it may have megabytes.
+func plainName(s string) string {
 	const most = 120
 	if len(s) <= most {
 		return plain(s)
@@ -124,8 +124,7 @@ func named(s string) string {
 	return plain(s[:cut]) + "…"
 }
 
-// exactOut is where a command writes what must come out to the byte: a fixture, a
-// stream.
+// exactOut returns the output for exact bytes: a fixture or a stream.
 func exactOut(cmd *cobra.Command) io.Writer { return underneath(cmd.OutOrStdout()) }
 
 func underneath(w io.Writer) io.Writer {
@@ -135,8 +134,7 @@ func underneath(w io.Writer) io.Writer {
 	return w
 }
 
-// screen is where a command prints lines for people. What it writes is plain; what it
-// paints is coloured, if colours are wanted, and plain within.
+// screen prints lines for people, in colours if they are wanted. All text is plain.
 type screen struct {
 	out    *bufio.Writer
 	plain  *plainWriter
@@ -144,7 +142,7 @@ type screen struct {
 	width  int // columns
 }
 
-// newScreen returns the screen of a command. It is to be flushed.
+// newScreen returns the screen of a command. It must be flushed.
 func newScreen(cmd *cobra.Command) (*screen, error) {
 	when, err := cmd.Flags().GetString("color")
 	if err == nil {
@@ -165,7 +163,7 @@ func newScreen(cmd *cobra.Command) (*screen, error) {
 	return s, nil
 }
 
-// columnsOf is how wide the output is: $COLUMNS, what the terminal says, or 100.
+// columnsOf returns the width of the output: $COLUMNS, the terminal's, or 100.
 func columnsOf(w any) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n
@@ -178,7 +176,7 @@ func columnsOf(w any) int {
 	return 100
 }
 
-// style is a way to paint, as the parameters of a terminal's SGR sequence.
+// style holds the parameters of a terminal's SGR sequence.
 type style string
 
 const (
@@ -192,7 +190,7 @@ const (
 	loud      style = "1;31"
 )
 
-// ofDirection tells the two ends apart.
+// ofDirection returns the colour of a direction.
 func ofDirection(dir transport.Direction) style {
 	switch dir {
 	case transport.ClientToServer:
@@ -213,7 +211,7 @@ func (s *screen) Write(p []byte) (int, error) { return s.plain.Write(p) }
 // paint writes a text in a style.
 func (s *screen) paint(how style, text string) {
 	if !s.colors || how == unpainted || text == "" {
-		_, _ = s.plain.Write([]byte(text)) // a fault of the output is told by flush
+		_, _ = s.plain.Write([]byte(text)) // flush returns the error
 		return
 	}
 	_ = s.plain.Close()
@@ -223,7 +221,7 @@ func (s *screen) paint(how style, text string) {
 	_, _ = s.out.WriteString("\x1b[0m")
 }
 
-// paintVerdicts writes a report in which a line may begin with a verdict in capitals.
+// paintVerdicts writes a report whose lines may begin with a verdict in capitals.
 func (s *screen) paintVerdicts(text string) {
 	for line := range strings.Lines(text) {
 		rest := strings.TrimLeft(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -244,7 +242,7 @@ func (s *screen) paintVerdicts(text string) {
 	}
 }
 
-// paintTo writes a text in a style if w is a screen.
+// paintTo writes a text, in a style if w is a screen.
 func paintTo(w io.Writer, how style, text string) error {
 	if s, ok := w.(*screen); ok {
 		s.paint(how, text)
@@ -254,7 +252,7 @@ func paintTo(w io.Writer, how style, text string) error {
 	return err
 }
 
-// flush hands on what was written, and returns the first fault.
+// flush writes what is buffered, and returns the first error of the output.
 func (s *screen) flush() error { return s.out.Flush() }
 
 // printReport writes a report on the screen. If it did not pass, the error is the exit code.
@@ -285,7 +283,7 @@ func printVerdict(cmd *cobra.Command, format string, v interface{ Text() string 
 	}))
 }
 
-// shellLine returns a command line that a shell reads as these words.
+// shellLine quotes words for a shell.
 func shellLine(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

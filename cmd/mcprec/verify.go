@@ -29,12 +29,12 @@ mcprec repair saves what a damaged store still holds.
 Exit codes: 0 fine, 1 a fault was found, 2 usage, 3 data that cannot be read.`,
 		ValidArgsFunction: completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			defer frugal()()
-			d, err := h.door(nil)
+			defer limitMemory()()
+			d, err := h.masker(nil)
 			if err != nil {
 				return err
 			}
-			v := verification{cmd: cmd, door: d}
+			v := verification{cmd: cmd, masker: d}
 			if len(args) == 0 {
 				err = v.store(h)
 			}
@@ -63,13 +63,13 @@ Exit codes: 0 fine, 1 a fault was found, 2 usage, 3 data that cannot be read.`,
 	return cmd
 }
 
-// unclosed is why a log may have no end, and what that means.
+// unclosed says why a log has no end, and what follows.
 const unclosed = "its recorder died, or it was cut; frames that waited for a slow disk then are missing, and nobody counted them"
 
 // verification counts what was checked, and prints what is wrong.
 type verification struct {
 	cmd              *cobra.Command
-	door             door // masks what is printed of a session
+	masker           masker // masks what is printed of a session
 	sessions, events uint64
 	faults           []string
 }
@@ -112,7 +112,7 @@ func (v *verification) store(h home) (err error) {
 func (v *verification) log(name string, events iter.Seq2[store.Event, error], state store.State) {
 	v.sessions++
 	var check store.Validator
-	d := v.door
+	d := v.masker
 	for e, err := range events {
 		if err == nil {
 			err = check.Check(e)
