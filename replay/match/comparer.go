@@ -8,19 +8,18 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Comparer compares the messages of two recordings. Neither is played: each end made up its
-// own values in each of them. One recording stands for the recorded side of a comparison,
-// and the other for the live side.
+// Comparer compares the messages of two recordings. Neither is played: in each, both ends made
+// up values of their own. The first is the recorded side of a comparison, the second the live
+// side.
 type Comparer struct {
 	rules  Rules        // for keys
 	places Rules        // for the places of two messages that differ
 	made   [3]Variables // by the direction in which they were said; they share what is known
 }
 
-// NewComparer returns a comparer that knows no variables. said yields what was said in a
-// direction of the recorded session, by Seq; it is asked when values differ first, and need
-// only have the messages that are not as in the other recording. Clocks are the times
-// between which the two were recorded.
+// NewComparer returns a comparer that knows no variables. said yields the recorded frames of a
+// direction by Seq; it is called when values first differ, and may leave out frames that are
+// equal in both recordings. Clocks are the times of the two recordings.
 func NewComparer(r Rules, said func(transport.Direction) iter.Seq2[int, transport.Frame], clocks ...Clock) *Comparer {
 	c := &Comparer{rules: r, places: r}
 	known := NewVariables(nil)
@@ -38,9 +37,8 @@ func NewComparer(r Rules, said func(transport.Direction) iter.Seq2[int, transpor
 	return c
 }
 
-// Learn takes in the differences of two messages of direction dir that stand for each
-// other. seq is that of the recorded one. Messages are to be learned from in recorded
-// order.
+// Learn learns variables from two messages of direction dir that stand for each other. seq is
+// the recorded message's. The calls must come in recorded order.
 func (c *Comparer) Learn(dir transport.Direction, seq uint64, recorded, live transport.Message) {
 	if dir != transport.NoDirection {
 		c.made[dir].Learn(recorded, live, int(seq))
@@ -52,7 +50,7 @@ func (c *Comparer) Compare(dir transport.Direction, recorded, live transport.Mes
 	return c.comparison(comparer{rules: c.placesOf(recorded), variables: &c.made[dir]}, recorded, live)
 }
 
-// Count is Compare that lists no differences: telling them well takes long.
+// Count is Compare without the list of differences, which is slow to write well.
 func (c *Comparer) Count(dir transport.Direction, recorded, live transport.Message) Comparison {
 	return c.comparison(comparer{rules: c.placesOf(recorded), variables: &c.made[dir], terse: true}, recorded, live)
 }
@@ -66,7 +64,7 @@ func (c *Comparer) comparison(walk comparer, recorded, live transport.Message) C
 	return walk.Comparison
 }
 
-// placesOf are the rules for a message. Two recordings of one client introduce it alike.
+// placesOf returns the rules for a message. Two recordings of a client introduce it alike.
 func (c *Comparer) placesOf(m transport.Message) Rules {
 	rules := c.places
 	if m.Method == mcp.MethodInitialize {
@@ -75,12 +73,11 @@ func (c *Comparer) placesOf(m transport.Message) Rules {
 	return rules
 }
 
-// Key returns what a request has in common with those that may stand for it.
+// Key returns the Key that a request shares with the requests that may stand for it.
 func (c *Comparer) Key(m transport.Message) (Key, error) { return c.rules.Key(m) }
 
-// AppendShape appends all that is compared of a message, in one spelling, with a mark in
-// the place of each value that looks made up: messages of one shape may differ in
-// Variables alone.
+// AppendShape appends the compared parts of a message, in a canonical spelling, with a mark in
+// the place of each made-up value: messages of the same shape differ at most in Variables.
 func (c *Comparer) AppendShape(b []byte, m transport.Message) []byte {
 	w := keyWriter{rules: c.placesOf(m), b: append(b, m.Method...), shape: true}
 	for _, part := range [...]struct {

@@ -14,26 +14,25 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// StepResult is what became of a step of a recording that was played to a live end.
+// StepResult is the outcome of a recorded step that was played to a live end.
 type StepResult string
 
 // The results of a step.
 const (
-	// Match: the live end said what the recorded one did, but for what is Mapped.
+	// Match: the live message equals the recorded message, apart from Mappings.
 	Match StepResult = "match"
-	// Mismatch: it said something else, or at another place in the order.
+	// Mismatch: the live message differs, or came at another place in the order.
 	Mismatch StepResult = "mismatch"
-	// Missing: it did not say it.
+	// Missing: no live message came for the recorded message.
 	Missing StepResult = "missing"
-	// Extra: it said what the recorded one did not.
+	// Extra: no recorded message stands for the live message.
 	Extra StepResult = "extra"
-	// NotSent: a recorded frame of the end that is played was not sent, because
-	// what it waits for did not come.
+	// NotSent: a recorded frame of the played end was not sent, because the message that
+	// it waits for did not come.
 	NotSent StepResult = "not sent"
 )
 
-// StepVerdict is the verdict on one step of a recording that was played to a live
-// end.
+// StepVerdict is the verdict on a recorded step that was played to a live end.
 type StepVerdict struct {
 	Seq         uint64              // the recorded event; of an extra one the nearest, or 0
 	Dir         transport.Direction // of the message
@@ -46,7 +45,7 @@ type StepVerdict struct {
 	Text        string       // one sentence, for everything but a match
 }
 
-// Difference is a place where a live message is not as the recorded one.
+// Difference is a place where a live message differs from the recorded message.
 type Difference struct {
 	Path   string `json:"path"`             // JSON pointer from the message's root
 	Within string `json:"within,omitempty"` // of a text that is JSON itself: JSON pointer from its root
@@ -55,8 +54,8 @@ type Difference struct {
 	Hint   string `json:"hint,omitempty"` // the normalizers under which the two would match: time; or ""
 }
 
-// Mapping is a place where a live message is not as the recorded one, and matches
-// all the same.
+// Mapping is a place where a live message differs from the recorded message and matches all
+// the same.
 type Mapping struct {
 	Path string `json:"path"` // JSON pointer from the message's root
 	// By says why: variable, ignored, redacted, identity, matcher, method, order, or
@@ -74,34 +73,33 @@ func (v StepVerdict) String() string {
 	return string(v.Result) + ": " + v.Text
 }
 
-// keptDifferences is how many differences of a message are kept; the rest are
-// counted.
+// keptDifferences limits the listed differences of a message; the rest are counted.
 const keptDifferences = 50
 
-// hintLimit is how long a text may be for a hint, which tries all normalizers.
+// hintLimit is the longest text, in bytes, for which a hint tries all normalizers.
 const hintLimit = 1 << 16
 
-// Comparison is how a live message differs from a recorded one.
+// Comparison lists how a live message differs from a recorded message.
 type Comparison struct {
 	Differences []Difference // the first keptDifferences
 	More        int          // differences beyond those listed
-	Mapped      []Mapping    // what differs and matches all the same
+	Mapped      []Mapping    // differences that match all the same
 }
 
-// Same reports whether nothing differs but what is mapped.
+// Same reports whether there are no differences besides the mapped ones.
 func (c Comparison) Same() bool { return c.Count() == 0 }
 
 // Count returns the number of differences, listed or not.
 func (c Comparison) Count() int { return len(c.Differences) + c.More }
 
-// Compare compares two messages of one kind by their params, or by their result and error.
+// Compare compares two messages of the same kind by params, result and error.
 func (r Rules) Compare(recorded, live transport.Message, v *Variables) Comparison {
 	c := comparer{rules: r, variables: v}
 	c.compareParts(recorded, live)
 	return c.Comparison
 }
 
-// compareParts walks the parts of two messages that have a part at all.
+// compareParts compares params, result and error of two messages.
 func (c *comparer) compareParts(recorded, live transport.Message) {
 	for _, part := range [...]struct {
 		name           string
@@ -139,15 +137,15 @@ func withoutSubscription(result tree) tree {
 	return rest
 }
 
-// comparer walks two values side by side.
+// comparer walks the trees of two values side by side.
 type comparer struct {
 	Comparison
 	rules          Rules
 	variables      *Variables // nil: none
-	recorded, live []byte     // what the values stand in
+	recorded, live []byte     // the texts of the values
 	path           []string
-	outer          []string // the place of the text that the values are in, if they are in one
-	terse          bool     // differences are only counted
+	outer          []string // the place of the JSON text within the message; nil: the message itself
+	terse          bool     // count the differences, list none
 }
 
 func (c *comparer) compare(a, b tree) {
@@ -189,13 +187,14 @@ func (c *comparer) compareObjects(a, b tree) {
 			j++
 		default:
 			c.enter(a.keys[i], a.kids[i], b.kids[j])
-			i, j = i+1, j+1
+			i++
+			j++
 		}
 	}
 }
 
-// compareLists compares element by element. Where one list is longer it is the
-// elements before an equal end that were added or left out.
+// compareLists compares element by element. Lists of different lengths are compared up to
+// their equal ends.
 func (c *comparer) compareLists(a, b tree) {
 	end := 0
 	for short := min(len(a.kids), len(b.kids)); len(a.kids) != len(b.kids) && end < short; end++ {
@@ -226,10 +225,10 @@ func (c *comparer) differ(a, b tree) {
 	var put []change
 	if a.kind == '"' && b.kind == '"' && !masked && small {
 		put = c.variables.changes(memberName(c.path), own)
-		a.text = string(apply([]byte(own), put)) // so that only what differs does
+		a.text = string(apply([]byte(own), put)) // variables are no part of the difference
 	}
 	want, got := c.show(a, b)
-	if len(put) > 0 && c.variables.bothRecorded && c.variables.hide(own) == own { // each recording is shown as it is
+	if len(put) > 0 && c.variables.bothRecorded && c.variables.hide(own) == own { // show each recording unchanged
 		want = showText(own, recordedOffset(put, firstShown(a.text, b.text)))
 	}
 	d := Difference{Path: pointerText(c.path), Want: want, Got: got}
@@ -244,8 +243,8 @@ func (c *comparer) addMapping(by string, a, b tree) {
 	c.Mapped = append(c.Mapped, Mapping{Path: pointerText(c.path), By: by, Want: want, Got: got})
 }
 
-// memberName is the last step of a path that is no index: for the elements of a list the
-// name of the list.
+// memberName returns the last step of a path that is no index: an element has the name of its
+// list.
 func memberName(path []string) string {
 	for i := len(path) - 1; i >= 0; i-- {
 		if _, err := strconv.Atoi(path[i]); err != nil {
@@ -255,7 +254,7 @@ func memberName(path []string) string {
 	return ""
 }
 
-// whyEqual says why two scalars that differ are taken as a match; "" if they are not.
+// whyEqual says why two different scalars match all the same; "" if they do not.
 func (c *comparer) whyEqual(a, b tree) string {
 	if c.variables.unmask(a, b) != nil {
 		return "redacted"
@@ -279,9 +278,8 @@ func (c *comparer) whyEqual(a, b tree) string {
 	return ""
 }
 
-// areNormal reports whether normalizers are for the values: two texts or two numbers,
-// for one that became the other is another interface. A protocol revision looks like a
-// date and is none.
+// areNormal reports whether normalizers apply to two values: both are texts or both numbers,
+// and neither is a protocol revision, which looks like a date.
 func (c *comparer) areNormal(a, b tree) bool {
 	name := memberName(c.path)
 	switch {
@@ -292,8 +290,8 @@ func (c *comparer) areNormal(a, b tree) bool {
 	return a.kind == b.kind && (a.kind == '"' || a.kind == '0')
 }
 
-// normalizersFor names the normalizers that make two texts equal: the first that does so
-// alone, or else as many as it takes; "" if they do not.
+// normalizersFor names the normalizers that make two texts equal: the first that suffices
+// alone, else as many as are needed; "" if all do not suffice.
 func normalizersFor(list []Normalizer, a, b string) string {
 	for _, n := range list {
 		x, y := a, b
@@ -324,11 +322,11 @@ func normalizersFor(list []Normalizer, a, b string) string {
 	return strings.Join(names, ",")
 }
 
-// shownLength is how many characters of a value a report shows.
+// shownLength is the number of characters of a value that a report shows.
 const shownLength = 60
 
-// show returns two values as they stand in a report: JSON on one line, of long
-// texts the part where they part.
+// show formats two values for a report: JSON on one line, and the part of long texts where
+// they differ.
 func (c *comparer) show(a, b tree) (want, got string) {
 	if maskPattern().Match(c.recorded[a.start:a.end]) {
 		return showTree(c.recorded, a), notShown
@@ -343,7 +341,7 @@ func (c *comparer) show(a, b tree) (want, got string) {
 	return showText(a.text, cut), showText(b.text, cut)
 }
 
-// firstShown returns the byte from which two texts are shown: somewhat before they differ.
+// firstShown returns the first byte of two texts to show: a little before they differ.
 func firstShown(a, b string) int {
 	cut := 0
 	for cut < min(len(a), len(b)) && a[cut] == b[cut] {
@@ -355,7 +353,7 @@ func firstShown(a, b string) int {
 	return cut
 }
 
-// recordedOffset returns where a byte of a text that was changed stood before.
+// recordedOffset translates an offset in a changed text to the text before the changes.
 func recordedOffset(changes []change, at int) int {
 	for _, c := range changes {
 		switch end := c.start + len(c.value); {
@@ -369,7 +367,7 @@ func recordedOffset(changes []change, at int) int {
 	return at
 }
 
-// masked returns what a report may show of a value of raw.
+// masked returns a value of raw with its secrets masked.
 func (c *comparer) masked(raw []byte, n tree) ([]byte, tree) {
 	if c.rules.Mask == nil || n.kind == 0 {
 		return raw, n
@@ -382,7 +380,7 @@ func (c *comparer) masked(raw []byte, n tree) ([]byte, tree) {
 	return masked, treeOf(masked)
 }
 
-// showText quotes the part of a text that begins at about byte from.
+// showText quotes a text from about byte from on.
 func showText(text string, from int) string {
 	for from > 0 && !utf8.RuneStart(text[from]) {
 		from--
@@ -398,7 +396,7 @@ func showText(text string, from int) string {
 	return before + plainJSON.Replace(string(quoted)) + after
 }
 
-// plainJSON undoes the escapes that encoding/json puts in for browsers.
+// plainJSON reverts the escapes that encoding/json adds for browsers.
 var plainJSON = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
 func showTree(raw []byte, n tree) string {
@@ -421,9 +419,9 @@ func showTree(raw []byte, n tree) string {
 	return string(runes[:min(shownLength, len(runes))]) + "…"
 }
 
-// compareDocuments compares two texts that are JSON themselves, as tools have it
-// whose results are texts, place by place. It reports false of other texts, and of
-// two that say the same and are only spelled otherwise.
+// compareDocuments compares two texts that are JSON themselves, such as many tools return,
+// place by place. It reports false for other texts, and for equal values in different
+// spelling.
 func (c *comparer) compareDocuments(a, b tree) bool {
 	if a.kind != '"' || b.kind != '"' || !isDocument(a.text) || !isDocument(b.text) {
 		return false
@@ -459,7 +457,7 @@ func isDocument(text string) bool {
 	return len(text) > 1 && (text[0] == '{' && text[len(text)-1] == '}' || text[0] == '[' && text[len(text)-1] == ']')
 }
 
-// Place says where the difference is: /result/content/0/text, within it /items/3/id.
+// Place returns where the difference is: /result/content/0/text, within it /items/3/id.
 func (d Difference) Place() string {
 	if d.Within == "" {
 		return d.Path
@@ -467,16 +465,16 @@ func (d Difference) Place() string {
 	return d.Path + ", within it " + d.Within
 }
 
-// windowFrom is the length from which on texts are compared by a window.
+// windowFrom is the least length, in bytes, of texts that are compared by a window.
 const windowFrom = 4096
 
-// margin is how much of what is equal stays in the window on either side: the
-// longest date there is, and then some.
+// margin is the number of equal bytes that stay in the window on each side: more than the
+// longest date.
 const margin = 128
 
-// differingParts returns the parts of two texts that differ, with something around it, cut
-// between words. What looks at words alone says the same of the parts as of the
-// whole, and a long text mostly differs in little.
+// differingParts returns the differing parts of two texts with a margin, cut between words.
+// Normalizers of words give the same result for these parts as for the whole, and long texts
+// mostly differ in a small part.
 func differingParts(a, b string) (partA, partB string) {
 	if min(len(a), len(b)) < windowFrom {
 		return a, b
@@ -500,7 +498,7 @@ func differingParts(a, b string) (partA, partB string) {
 	return a[:len(a)-rest], b[:len(b)-rest]
 }
 
-// Sentence tells the first difference, and how many there are.
+// Sentence describes the first difference and counts the others.
 func (c Comparison) Sentence() string {
 	d := c.Differences[0]
 	if c.Count() == 2 && d.Path == "/result" && c.Differences[1].Path == "/error" {
@@ -520,7 +518,7 @@ func (c Comparison) Sentence() string {
 	return text
 }
 
-// AsMapped returns the comparison with its differences as mappings: they do not count.
+// AsMapped returns the comparison with its differences as mappings, which do not count.
 func (c Comparison) AsMapped(by string) Comparison {
 	for _, d := range c.Differences {
 		c.Mapped = append(c.Mapped, Mapping{Path: d.Path, By: by, Want: d.Want, Got: d.Got})

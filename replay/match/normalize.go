@@ -12,19 +12,17 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 )
 
-// Normalizer makes the values of two runs comparable: a plain function with a name,
-// applied to the texts and numbers of both sides before they are compared. What it
-// returns is only compared, never sent. A program may have its own.
+// Normalizer makes the values of two runs comparable: a named function of the texts and
+// numbers of both sides. Its result is compared and never sent. A program may have its own.
 type Normalizer struct {
 	Name  string
 	Does  string // what it makes equal, in one line
 	Apply func(string) string
 
-	local bool // looks at words and dates alone, not at the whole text
+	local bool // depends on words and dates only, not on the whole text
 }
 
-// Normalizers returns those that have a name on the command line. None is applied
-// unless it is asked for.
+// Normalizers returns the normalizers of the command line. None applies by default.
 func Normalizers() []Normalizer {
 	return []Normalizer{
 		{"uuid", "every UUID is as any other, also within text", uuids, true},
@@ -81,8 +79,7 @@ var (
 
 const month = `(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?`
 
-// timesWithin returns what base64 says with its times replaced, if it is text that
-// has some.
+// timesWithin replaces the times within base64, if it encodes text with times.
 func timesWithin(encoded string, as func(string) string) string {
 	plain := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(encoded, "="))
 	decoded, err := base64.RawStdEncoding.DecodeString(plain)
@@ -116,8 +113,8 @@ func ports(text string) string {
 	return portText().ReplaceAllString(text, "${1}${2}:[port]")
 }
 
-// Clock is the time in which a session was recorded. A point in time that lies within it
-// was read from a clock; one that does not is content: a date of birth, a deadline.
+// Clock is the time during which a session was recorded. A point in time within it was read
+// from a clock; any other is content, such as a date of birth or a deadline.
 type Clock struct{ From, To time.Time }
 
 // slack is how far the clock of a peer may be from the recorder's.
@@ -126,8 +123,8 @@ const slack = time.Minute
 // zoneStep divides the offsets of all time zones.
 const zoneStep = 15 * time.Minute
 
-// clockNormalizer makes points in time equal that lie within the sessions they are from.
-// There is none where a session does not say when it was recorded.
+// clockNormalizer makes equal all points in time within their own session. There is none
+// where a session has no time of recording.
 func clockNormalizer(clocks []Clock) (Normalizer, bool) {
 	for _, c := range clocks {
 		if c.From.Unix() <= 0 {
@@ -150,7 +147,7 @@ func clockNormalizer(clocks []Clock) (Normalizer, bool) {
 	}, len(clocks) > 0
 }
 
-// eachTime replaces the points in time of a text, also within base64 that is text.
+// eachTime replaces the points in time of a text, also within base64 that encodes text.
 func eachTime(text string, as func(string) string) string {
 	if !mayHaveTime(text) {
 		return text
@@ -159,8 +156,8 @@ func eachTime(text string, as func(string) string) string {
 	return timeText().ReplaceAllStringFunc(text, as)
 }
 
-// mayHaveTime reports whether a text has what is in all points in time: digits with a
-// mark between them, as in 10:00 or 2026-11-21, many digits, or base64.
+// mayHaveTime is a cheap necessary condition for a point in time: digits on both sides of a
+// mark, as in 10:00 or 2026-11-21, eight digits in a row, or base64.
 func mayHaveTime(text string) bool {
 	digits, words := 0, 0
 	for i := range len(text) {
@@ -184,7 +181,7 @@ func mayHaveTime(text string) bool {
 	return false
 }
 
-// has reports whether a text is a point in time that the clock may have shown.
+// has reports whether a text is a point in time during the recording.
 func (c Clock) has(text string) bool {
 	if n, err := strconv.ParseFloat(text, 64); err == nil {
 		for n > 1e11 { // milliseconds, microseconds or nanoseconds
@@ -216,15 +213,15 @@ func (c Clock) isWithin(t time.Time) bool {
 	return !t.Before(c.From.Add(-slack)) && !t.After(c.To.Add(slack))
 }
 
-// isWithinZone is isWithin in one of the zones.
+// isWithinZone is isWithin for a time of day in any time zone.
 func (c Clock) isWithinZone(t time.Time) bool {
 	step := int64(zoneStep / time.Second) // a year without a name is too far for a Duration
 	since := ((t.Unix()-c.From.Add(-slack).Unix())%step + step) % step
 	return time.Duration(since)*time.Second <= c.To.Sub(c.From)+2*slack
 }
 
-// clockForms are the ways in which programs write points in time. Some lack the zone, the
-// day, or the time of day.
+// clockForms are the layouts in which programs write points in time. Some lack the zone
+// ('z'), the day ('d'), or the time of day ('t').
 var clockForms = []struct {
 	layout string
 	lacks  byte

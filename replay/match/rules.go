@@ -24,8 +24,8 @@ type Rules struct {
 	AnyOrder  bool                                      // a notification may come on either side of its call's answer, and before an earlier one
 }
 
-// Strictness says what a live request must have in common with the recorded one
-// whose answer it gets.
+// Strictness says which parts of a live request must equal the recorded request whose
+// answer it gets.
 type Strictness uint8
 
 const (
@@ -59,8 +59,8 @@ func ParseStrictness(name string) (Strictness, error) {
 	return 0, fmt.Errorf("match %q: want params, method, order or strict", name)
 }
 
-// Key is what a request asks for, in a form that can be compared: requests with
-// the same Key take their answers from one queue.
+// Key is a comparable form of a request: requests with the same Key take their answers from
+// one queue.
 type Key string
 
 // Matcher gives a request its Key. Ids must not be part of it.
@@ -69,8 +69,8 @@ type Matcher func(transport.Message) (Key, error)
 // MatchParams is the Matcher of the zero Rules: the method and the params in one
 // spelling, with keys sorted, escapes resolved, the last of a duplicate key, and
 // numbers equal that are the same number (100, 1e2). Absent params are as empty
-// ones. Of _meta it leaves out what names the client and not the request: progressToken, and
-// the client's name and capabilities that 2026-07-28 puts in every request.
+// ones. It leaves out the members of _meta that name the client and not the request:
+// progressToken, and the client's name and capabilities that 2026-07-28 puts in every request.
 func MatchParams(m transport.Message) (Key, error) { return Rules{}.Key(m) }
 
 // Key returns the queue of answers that a request belongs to.
@@ -163,8 +163,8 @@ func (w *keyWriter) write(n tree) {
 	}
 }
 
-// enter writes a member or an element. Of an ignored one nothing is left but, in a
-// list, that it is there.
+// enter writes a member or an element. An ignored member leaves nothing, an ignored element
+// only its comma.
 func (w *keyWriter) enter(step string, kid tree, named bool) {
 	ignored := false
 	if len(w.rules.Ignore) > 0 || w.shape {
@@ -184,7 +184,7 @@ func (w *keyWriter) enter(step string, kid tree, named bool) {
 	w.b = append(w.b, ',')
 }
 
-// StringOf returns a string or a number as it is compared.
+// text returns a string or a number in the form that is compared.
 func (w *keyWriter) text(n tree) string {
 	text := n.text
 	if n.kind == '0' {
@@ -222,7 +222,7 @@ func (r Rules) normal(text string) string {
 	return text
 }
 
-// number returns a number as it is compared.
+// number returns a number in the form that is compared.
 func (r Rules) number(written string) string {
 	if r.By == Strict {
 		return written
@@ -230,12 +230,12 @@ func (r Rules) number(written string) string {
 	return mcp.Decimal(written)
 }
 
-// Pointer is a JSON pointer (RFC 6901) from a message's root, in which * stands for
-// any one member or element: /params/arguments/items/*/at. In a text that is JSON itself
-// it goes on: /result/content/0/text/items/3.
+// Pointer is a JSON pointer (RFC 6901) from a message's root, in which * stands for any
+// member or element: /params/arguments/items/*/at. It may lead into a text that is JSON
+// itself: /result/content/0/text/items/3.
 type Pointer struct {
 	steps []string
-	used  *atomic.Bool // it has covered a place; shared by all copies
+	used  *atomic.Bool // whether it has covered a place; shared by all copies
 }
 
 // ParsePointer reads a JSON pointer.
@@ -260,7 +260,7 @@ var (
 	pointerUnescape = strings.NewReplacer("~1", "/", "~0", "~")
 )
 
-// String returns the pointer as it is written.
+// String returns the pointer as ParsePointer reads it.
 func (p Pointer) String() string { return pointerText(p.steps) }
 
 func pointerText(steps []string) string {
@@ -288,12 +288,12 @@ func (p Pointer) covers(path []string) bool {
 	return true
 }
 
-// Places is the projection that finds pointers which name no place in any message: they are
-// most likely misspelled.
+// Places is the projection that finds pointers without a place in any message, most likely
+// misspelled.
 type Places struct{ left []Pointer }
 
-// UnusedPlaces returns a Places for the pointers of the rules that have covered no place
-// so far. They may still name places that no comparison had to look at.
+// UnusedPlaces returns a Places for the pointers that have covered no place so far. They may
+// still name places that no comparison has visited.
 func (r Rules) UnusedPlaces() *Places {
 	return &Places{slices.DeleteFunc(slices.Clone(r.Ignore), func(p Pointer) bool { return p.used == nil || p.used.Load() })}
 }
@@ -320,7 +320,7 @@ func (p *Places) Apply(e store.Event) error {
 // Left returns the pointers that named no place.
 func (p *Places) Left() []Pointer { return p.left }
 
-// hasPlace reports whether there is something at a place below a value.
+// hasPlace reports whether a value has something at a place.
 func hasPlace(n tree, steps []string) bool {
 	if n.kind == '"' && len(steps) > 0 && isDocument(n.text) {
 		inner, err := parseTree([]byte(n.text))
@@ -341,7 +341,7 @@ func hasPlace(n tree, steps []string) bool {
 	return false
 }
 
-// shapeOf returns a text with marks in it. The mark of what looks made up is its shape.
+// shapeOf returns a text with the shape of each made-up value in its place.
 func (w *keyWriter) shapeOf(text string) string {
 	if kind := handleKind(memberName(w.path)); kind != "" && !isPlainWord(text) {
 		return "\x00" + kind

@@ -9,7 +9,7 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// IsEmpty reports whether there is nothing to put.
+// IsEmpty reports whether no variable has a live value.
 func (v *Variables) IsEmpty() bool {
 	return v == nil || len(v.named) == 0 && len(v.anywhere) == 0
 }
@@ -33,7 +33,7 @@ func (v *Variables) put(name, text string) string {
 	return string(apply([]byte(text), changes))
 }
 
-// changes are the places of a recorded text where live values belong.
+// changes lists the places of a recorded text where live values belong.
 func (v *Variables) changes(name, text string) (list []change) {
 	if v.IsEmpty() {
 		return nil
@@ -52,8 +52,8 @@ func (v *Variables) changes(name, text string) (list []change) {
 	return list
 }
 
-// explains reports whether a live scalar is the recorded one with values put in
-// that the live end had made up.
+// explains reports whether a live scalar is the recorded scalar with values that the live
+// end made up.
 func (v *Variables) explains(name string, a, b tree) bool {
 	switch {
 	case v.IsEmpty() || a.kind != b.kind:
@@ -67,12 +67,12 @@ func (v *Variables) explains(name string, a, b tree) bool {
 	return v.spells(was, wordsOf(was), 0, is)
 }
 
-// mostTried is how many live values of one recorded are tried within a text, where one
-// may begin as another does.
+// mostTried limits the live values of a recorded value that are tried within a text, for one
+// may be a prefix of another.
 const mostTried = 8
 
-// spells reports whether live is recorded from byte from on, with any of the live
-// values for each word that has some.
+// spells reports whether live is the recorded text, from byte from on, with any live value in
+// the place of each word that has some.
 func (v *Variables) spells(recorded string, tokens []word, from int, live string) bool {
 	for i, t := range tokens {
 		list := v.anywhere[t.text]
@@ -114,8 +114,8 @@ func (v *Variables) Inverse() *Variables {
 	return back
 }
 
-// Substitute returns a recorded frame with the live values of variables in it, and
-// every other byte as it was. Ids and tokens of requests are not variables.
+// Substitute returns a recorded frame with the live values of variables and every other byte
+// unchanged. Ids and tokens of requests are not variables.
 func (v *Variables) Substitute(frame []byte) []byte {
 	if v.IsEmpty() {
 		return frame
@@ -134,14 +134,14 @@ func (v *Variables) Substitute(frame []byte) []byte {
 	return r.result()
 }
 
-// SubstituteParams is substitute for the params of one message.
+// SubstituteParams is Substitute for the params of a message.
 func (v *Variables) SubstituteParams(params []byte) []byte {
 	r := substitution{Variables: v, text: params}
 	r.walk(treeOf(params), "params")
 	return r.result()
 }
 
-// substitution collects the values to put in a text.
+// substitution collects the changes to a text.
 type substitution struct {
 	*Variables
 	text []byte
@@ -182,8 +182,8 @@ func (r *substitution) walk(n tree, name string) {
 	}
 }
 
-// within moves changes of a string's value to the places where the value is written, so that
-// the text around them keeps its spelling.
+// within translates changes of a string without escapes to the written string, so that the
+// text around them keeps its spelling.
 func (r *substitution) within(n tree, changes []change) {
 	at, said := n.start+1, 0
 	place := func(offset int) int {
@@ -200,16 +200,15 @@ func (r *substitution) within(n tree, changes []change) {
 	}
 }
 
-// maskPattern finds what a redaction left in the place of a secret: a keyed hash,
-// so that equal secrets are still equal.
+// maskPattern finds placeholders of secrets: keyed hashes, so that equal secrets stay equal.
 var maskPattern = phrase.Regexp(`\[redacted:[0-9a-f]{16}\]`)
 
 // Masks returns the placeholders of secrets in a text.
 func Masks(text []byte) [][]byte { return maskPattern().FindAll(text, -1) }
 
-// unmask returns the parts of a live text that stand for the redacted parts of the recorded
-// text: none is empty, and one secret has one value everywhere. It returns nil if nothing is
-// redacted, or if the rest of the text differs.
+// unmask returns the live values of the masked parts of a recorded text, by placeholder. No
+// value is empty, and each secret has the same value everywhere. It returns nil if nothing is
+// masked, or if the rest of the text differs.
 func (v *Variables) unmask(recorded, live tree) map[string]string {
 	if recorded.kind != '"' || live.kind != '"' || !strings.Contains(recorded.text, "[redacted:") {
 		return nil
@@ -248,8 +247,8 @@ func (v *Variables) unmask(recorded, live tree) map[string]string {
 	return secrets
 }
 
-// upTo returns the part of a text, which is not empty, in front of the next place of
-// another, or of its last; "" if there is none.
+// upTo returns the text before next: before its first place behind the first byte, or, with
+// last, before its place at the end. Without a place it returns "".
 func upTo(text, next string, last bool) string {
 	switch {
 	case text == "":
@@ -265,11 +264,10 @@ func upTo(text, next string, last bool) string {
 	return ""
 }
 
-// notShown stands for a live value in the place of a redacted one: reports do not tell
-// what the recording was made not to.
+// notShown stands in reports for a live value whose recorded value is masked.
 const notShown = "(not shown)"
 
-// hide puts the masks back for the secrets that a text has.
+// hide replaces the secrets in a text by their placeholders.
 func (v *Variables) hide(text string) string {
 	if v == nil {
 		return text

@@ -13,12 +13,12 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// tree is a JSON value and where it stands in its text. Strings keep what
-// encoding/json replaces (bytes that are not UTF-8, half a surrogate pair), and
-// numbers are as written, so that no two values become one by being read.
+// tree is a JSON value with its place in the text. Strings keep the bytes that
+// encoding/json replaces (invalid UTF-8, half a surrogate pair), and numbers keep their
+// spelling, so that reading never makes two values equal.
 type tree struct {
 	kind       byte   // '{' '[' '"' '0' of a number, 't' 'f' 'n'; 0 is no value
-	text       string // of a string what it says, of a number how it is written
+	text       string // a string without its escapes, a number as written
 	start, end int    // in the text
 	keys       []string
 	kids       []tree // of an object in the order of keys, which are sorted
@@ -26,8 +26,8 @@ type tree struct {
 
 var errNotTree = errors.New("not JSON")
 
-// parseTree reads a JSON value. Of a duplicate key the last counts, as everywhere.
-// No value is the tree of kind 0.
+// parseTree reads a JSON value. The last of several equal keys counts. An empty text is the
+// tree of kind 0.
 func parseTree(raw []byte) (tree, error) {
 	r := treeReader{raw: raw}
 	r.blank()
@@ -41,22 +41,22 @@ func parseTree(raw []byte) (tree, error) {
 	return n, nil
 }
 
-// treeOf is parseTree of what a message has checked already.
+// treeOf is parseTree for a text that a message has validated already.
 func treeOf(raw []byte) tree {
 	n, _ := parseTree(raw)
 	return n
 }
 
-// treeReader goes through a JSON text. What it reads is mostly checked already; of
-// the rest it only makes sure to stay within the text.
+// treeReader reads a JSON text. Most texts are validated before; with the others the reader
+// only stays within the text.
 type treeReader struct {
 	raw   []byte
 	at    int
 	depth int
 }
 
-// deepest is how deep a value may be. A message is never as deep, but a text within a
-// message was not checked, and the stack of a program ends.
+// deepest limits how deep a value may nest. A message never nests as deep, but a JSON text
+// within a message is not validated before, and the stack is finite.
 const deepest = 100_000
 
 func (r *treeReader) blank() {
@@ -65,7 +65,7 @@ func (r *treeReader) blank() {
 	}
 }
 
-// take goes over c, and blanks before and after it.
+// take skips c and the blanks around it, and reports whether c was there.
 func (r *treeReader) take(c byte) bool {
 	r.blank()
 	if r.at == len(r.raw) || r.raw[r.at] != c {
@@ -169,7 +169,7 @@ func (r *treeReader) word() (kind byte, ok bool) {
 	}
 }
 
-// StringOf reads a string.
+// text reads a string.
 func (r *treeReader) text() (string, bool) {
 	from := r.at + 1
 	plain := true
@@ -190,7 +190,7 @@ func (r *treeReader) text() (string, bool) {
 	return unescape(inner), true
 }
 
-// unescape returns what a string with escapes says.
+// unescape resolves the escapes of a string.
 func unescape(inner []byte) string {
 	b := make([]byte, 0, len(inner))
 	for i := 0; i < len(inner); i++ {
@@ -217,7 +217,7 @@ func unescape(inner []byte) string {
 	return string(b)
 }
 
-// codeUnit reads \uXXXX at i and returns it and where it ends; -1 of anything else.
+// codeUnit reads \uXXXX at i and returns it with its end, or -1 for anything else.
 func codeUnit(inner []byte, i int) (unit rune, next int) {
 	if i+6 > len(inner) || inner[i] != '\\' || inner[i+1] != 'u' {
 		return -1, min(i+2, len(inner))
@@ -275,10 +275,10 @@ func (n tree) without(names ...string) tree {
 	return n
 }
 
-// Splice returns doc with the value at path replaced, and every other byte as it
-// was. A path is object keys and, in lists, decimal indices; of a duplicate key
-// the last counts, as in [transport.Message]. Nothing is changed, and ok is
-// false, when there is no such value. doc itself stays as it is.
+// Splice returns doc with the value at path replaced and every other byte unchanged. A path
+// has keys of objects and decimal indices of lists; the last of several equal keys counts, as
+// in [transport.Message]. Without such a value Splice returns doc and false. It never writes
+// to doc itself.
 func Splice(doc, value []byte, path ...string) (spliced []byte, ok bool) {
 	if !json.Valid(doc) {
 		return doc, false
@@ -293,13 +293,13 @@ func Splice(doc, value []byte, path ...string) (spliced []byte, ok bool) {
 	return append(spliced, doc[end:]...), true
 }
 
-// change is a place in a text and what is to stand there.
+// change replaces a part of a text.
 type change struct {
 	start, end int
 	value      []byte
 }
 
-// apply returns a text with the changes made, which are in order.
+// apply makes changes, which are in the order of the text.
 func apply(text []byte, changes []change) []byte {
 	var spelled []byte
 	from := 0
@@ -310,8 +310,8 @@ func apply(text []byte, changes []change) []byte {
 	return append(spelled, text[from:]...)
 }
 
-// escape returns how long the first character of a string is as it is written, and
-// in what it says.
+// escape returns the lengths of the first character of a string: as written, with its
+// escapes, and as said.
 func escape(inner []byte) (written, said int) {
 	switch {
 	case inner[0] != '\\':
@@ -326,8 +326,8 @@ func escape(inner []byte) (written, said int) {
 	return next, len(unescape(inner[:next]))
 }
 
-// quoteJSON writes a string as parseTree has read it: halves of surrogate pairs as
-// escapes, bytes that are not UTF-8 as they are.
+// quoteJSON writes a string that parseTree has read: halves of surrogate pairs as escapes,
+// invalid UTF-8 unchanged.
 func quoteJSON(text string) []byte {
 	b := []byte{'"'}
 	for i := 0; i < len(text); i++ {

@@ -13,44 +13,43 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Variables are the values that a live end made up where the recorded one had made
-// up others: task ids, cursors, request states, whatever looks made up and comes
-// back. They are learned from its messages, put in what it is sent, and taken as
-// equal in what it says.
+// Variables maps the values that the recorded end made up to the values that the live end
+// made up in their place: task ids, cursors, request states, and whatever looks made up and
+// comes back. They are learned from the live end's messages, substituted in the frames sent
+// to it, and equal in comparisons.
 //
-// A value is one, and not a fault of the live end, when it stands where the
-// recorded value stood, and
+// A live value in the place of a recorded value is a variable, and not a fault, if
 //
-//   - the protocol says that who answers makes it up (nextCursor, requestState, the
-//     taskId of a new task, elicitationId), or
-//   - it is an id by the name of its member (id, sessionId, order_id, pageToken …) and
-//     no plain word, or it looks made up (a UUID, long hex or digits, a time, a host's
-//     port, also within text); and it was said first by that end, and came back in a
-//     later message of the other.
+//   - the protocol lets the speaker make it up (nextCursor, requestState, the taskId of a
+//     new task, elicitationId), or
+//   - its member is named like an id (id, sessionId, order_id, pageToken …) and it is no
+//     plain word, or it looks made up (a UUID, long hex or digits, a time, a host's port,
+//     also within text); and this end said it first, and the other end's later message
+//     repeats it.
 //
 // So names, uris and ordinary words are compared, however often they come back.
 //
-// The values of members are known by what the member holds, and are put only in
-// such members; those that look made up are put wherever they stand.
+// A value known by its member's kind is substituted only in members of this kind; a value
+// that looks made up is substituted everywhere.
 type Variables struct {
 	named        map[Handle][]string // recorded value → live ones, the newest last
 	anywhere     map[string][]string
-	masks        map[string]bool // those of anywhere that stand for secrets
-	inverted     *Variables      // what inverse has returned, while it holds
+	masks        map[string]bool // keys of anywhere that stand for secrets
+	inverted     *Variables      // cached result of Inverse; nil after a change
 	recurrences  *recurrence
 	bothRecorded bool // of two recordings: a UUID need not come back
 }
 
-// NewVariables returns what is to be learned of an end. said is what the other end
-// said in the recording, with how many messages of the first it had heard.
+// NewVariables returns the empty Variables of an end. said yields the recorded frames of the
+// other end, each with the number of this end's messages that came before.
 func NewVariables(said iter.Seq2[int, transport.Frame]) *Variables {
 	return &Variables{named: map[Handle][]string{}, anywhere: map[string][]string{}, masks: map[string]bool{}, recurrences: &recurrence{said: said}}
 }
 
-// alwaysMadeUp are members in which the end that sends them has always made up the value.
+// alwaysMadeUp are members whose sender always makes up the value.
 var alwaysMadeUp = map[string]bool{mcp.MemberNextCursor: true, mcp.MemberRequestState: true}
 
-// handleKind says what a member of that name holds, if it is an id of some sort.
+// handleKind returns the kind of a member that holds an id by its name, or "".
 func handleKind(name string) string {
 	if kind := handleKinds[name]; kind != "" {
 		return kind
@@ -61,17 +60,17 @@ func handleKind(name string) string {
 	return ""
 }
 
-// idName tells members that hold ids by their name.
+// idName matches names of members that hold ids.
 var idName = phrase.Regexp(`^(?:id|ids|uuid|guid|handle|session|token|cursor)$|^[\w-]*(?:[a-z0-9]I[dD]s?|[_-]ids?|Token|_token|Cursor|_cursor)$`)
 
-// isPlainWord reports whether a value is one that people use: letters alone. What a
-// member called id says may be one: the slug of a page, the name of a channel.
+// isPlainWord reports whether a value has only letters. A member called id may hold one: the
+// slug of a page, the name of a channel.
 func isPlainWord(value string) bool {
 	return value != "" && strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_ ") == ""
 }
 
-// Learn compares what a live message says with the recorded one, which came after
-// position messages of the end.
+// Learn compares a live message with the recorded message, before which the end had sent
+// position messages.
 func (v *Variables) Learn(recorded, live transport.Message, position int) {
 	for _, part := range [...][2][]byte{
 		{recorded.Params, live.Params}, {recorded.Result, live.Result}, {recorded.Error, live.Error},
@@ -145,14 +144,14 @@ func (w *learner) scalar(a, b tree) {
 	}
 }
 
-// isAlwaysMadeUp reports whether the value at the place is always the speaker's own.
+// isAlwaysMadeUp reports whether the speaker always makes up the value at this place.
 func (w *learner) isAlwaysMadeUp(name string) bool {
 	n := len(w.path)
 	return alwaysMadeUp[name] || name == mcp.MemberTaskID && n > 1 && w.path[n-2] == "task"
 }
 
-// isToken reports whether the protocol says that the value is made up, and it is
-// not one that the other end gave.
+// isToken reports whether the protocol lets the speaker make up the value, and the other end
+// had not sent it before.
 func (w *learner) isToken(name string, key Handle) bool {
 	if name != mcp.MemberTaskID && name != mcp.MemberElicitationID || w.isKnown(key) {
 		return false
@@ -161,8 +160,7 @@ func (w *learner) isToken(name string, key Handle) bool {
 	return !ok || first > w.position
 }
 
-// isNew reports whether a recorded value is the end's own that was not learned yet,
-// and comes back.
+// isNew reports whether a recorded value is the end's own, unknown so far, and comes back.
 func (w *learner) isNew(key Handle) bool {
 	if key.Kind == "id" && isPlainWord(key.Value) {
 		return false
@@ -194,8 +192,8 @@ func (v *Variables) addAnywhere(recorded, live string) {
 	v.anywhere[recorded] = newest(v.anywhere[recorded], live)
 }
 
-// newest puts a value at the end of a list. All are kept: the verdicts are given at
-// the end, and each message has its own.
+// newest moves a value to the end of a list. Older values stay: verdicts come at the end of a
+// session, and each message has its own.
 func newest(list []string, value string) []string {
 	if n := len(list); n > 0 && list[n-1] == value {
 		return list
@@ -203,17 +201,17 @@ func newest(list []string, value string) []string {
 	return append(slices.DeleteFunc(list, func(s string) bool { return s == value }), value)
 }
 
-// isDistinct reports whether a value may be looked for in a text.
+// isDistinct reports whether a value is unlikely to stand in a text by chance.
 func isDistinct(value string) bool {
 	return isOpaque(value) || len(value) >= 4 && strings.ContainsAny(value, "0123456789") && strings.Trim(value, "0123456789.") != ""
 }
 
-// recurrence tells which values of one end came back from the other: it knows when the other
-// end said each value first. It reads the recording when it is first asked, so that a live
-// end that differs in nothing costs nothing.
+// recurrence knows when the other end said each value first, and so whether a value came
+// back. It reads the recording at the first question: a live end without differences costs
+// nothing.
 type recurrence struct {
 	said   iter.Seq2[int, transport.Frame] // by how many messages it had heard
-	firsts map[Handle]int                  // heard when it was said first; of a kind of member, or of any place: kind ""
+	firsts map[Handle]int                  // messages heard before the value was said first; kind "" is any place
 }
 
 func (r *recurrence) firstHeard(key Handle) (heard int, ok bool) {
@@ -257,18 +255,18 @@ func (r *recurrence) addTree(n tree, name string, heard int) {
 	}
 }
 
-// add keeps where a value was said first.
+// add keeps the first time of a value.
 func (r *recurrence) add(key Handle, heard int) {
 	if _, ok := r.firsts[key]; !ok {
 		r.firsts[key] = heard
 	}
 }
 
-// Handle is a value that one end makes up and the other gives back, with its kind: a cursor,
-// a task id, a request state.
+// Handle is a value that one end makes up and the other repeats, with its kind: a cursor, a
+// task id, a request state.
 type Handle struct{ Kind, Value string }
 
-// handleKinds are the members that hold a handle, and the kind of each.
+// handleKinds are the kinds of handles by the names of their members.
 var handleKinds = map[string]string{"cursor": "cursor", mcp.MemberNextCursor: "cursor", mcp.MemberTaskID: "task", mcp.MemberRequestState: "state"}
 
 // HandlesIn lists the handles in a JSON value, in a fixed order.
@@ -296,19 +294,18 @@ func appendHandles(n tree, found *[]Handle) {
 // a longer form such as a time.
 type word struct {
 	text       string
-	shape      string // what it looks like; "" is a word
+	shape      string // uuid, hex, time, …; "" is an ordinary word
 	start, end int
 }
 
-// What is more than a word, where a text goes on with it.
+// Longer forms than words, at the beginning of a text.
 var (
 	maskAhead = phrase.Regexp(`^\[redacted:[0-9a-f]{16}\]`)
 	timeAhead = phrase.Regexp(`^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?`)
 	hostAhead = phrase.Regexp(`^(?:localhost|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[[0-9a-f:]*:[0-9a-f:]*\]):\d{2,5}`)
 )
 
-// wordsOf splits a text into redacted values, times, hosts with a port, and words,
-// and leaves out what is between them.
+// wordsOf returns the placeholders of secrets, times, hosts with a port, and words of a text.
 func wordsOf(text string) []word {
 	var list []word
 	for i := 0; i < len(text); {
@@ -327,8 +324,8 @@ func wordsOf(text string) []word {
 	return list
 }
 
-// wordAt returns the word that begins at i; it is empty if none does. The patterns are tried
-// only where they may match: they are slow.
+// wordAt returns the word that begins at i, which may be empty. It tries the patterns only
+// where they may match: they are slow.
 func wordAt(text string, i int) word {
 	ahead := text[i:min(len(text), i+64)]
 	switch c := text[i]; {
@@ -371,8 +368,8 @@ func madeUp(list []word) []word {
 	return made
 }
 
-// wordShape says what a word looks like: uuid, digits, hex, or opaque where letters
-// and digits take turns as nobody would write them; "" for words that people use.
+// wordShape classifies a word: uuid, digits, hex, or opaque for letters and digits that
+// alternate as in no human language; "" for ordinary words.
 func wordShape(word string) string {
 	if len(word) < 8 {
 		return ""
@@ -414,8 +411,7 @@ func wordShape(word string) string {
 	return ""
 }
 
-// isOpaque reports whether a whole value looks made up: base64 too, which is no
-// word.
+// isOpaque reports whether a whole value looks made up; it also knows base64.
 func isOpaque(text string) bool {
 	if text == "" {
 		return false
