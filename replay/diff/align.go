@@ -5,9 +5,8 @@ import "slices"
 // maxTable is the largest table of a longest common subsequence: rows times columns.
 const maxTable = 1 << 20
 
-// align pairs elements of two lists of n and m elements that are the same and in the same
-// order: as many as possible, or in lists that are too long for that only at both ends. It
-// calls pair with rising indices.
+// align pairs equal elements of two lists of n and m elements in the order of both: as many as
+// possible, or only at both ends if the lists are too long. It calls pair with rising indices.
 func align(n, m int, same func(i, j int) bool, pair func(i, j int)) {
 	from := 0
 	for from < min(n, m) && same(from, from) {
@@ -18,7 +17,9 @@ func align(n, m int, same func(i, j int) bool, pair func(i, j int)) {
 	for end < min(n, m)-from && same(n-1-end, m-1-end) {
 		end++
 	}
-	if rows, columns := n-from-end, m-from-end; rows > 0 && columns > 0 && rows*columns <= maxTable {
+	rows := n - from - end
+	columns := m - from - end
+	if rows > 0 && columns > 0 && rows*columns <= maxTable {
 		longestCommon(rows, columns,
 			func(i, j int) bool { return same(from+i, from+j) },
 			func(i, j int) { pair(from+i, from+j) })
@@ -41,7 +42,8 @@ func longestCommon(rows, columns int, same func(i, j int) bool, pair func(i, j i
 			}
 		}
 	}
-	for i, j := 0, 0; i < rows && j < columns; {
+	i, j := 0, 0
+	for i < rows && j < columns {
 		switch {
 		case same(i, j):
 			pair(i, j)
@@ -55,15 +57,15 @@ func longestCommon(rows, columns int, same func(i, j int) bool, pair func(i, j i
 	}
 }
 
-// span is a part of two lists: from a0 to a1 of the one, from b0 to b1 of the other.
+// span is a part of two lists: from a0 to a1, and from b0 to b1.
 type span struct{ a0, a1, b0, b1, depth int }
 
 // maxDepth is how often patience splits a part again. Each time costs the part's length.
 const maxDepth = 8
 
-// patience pairs elements of two lists by their labels, as patience diff does: equal labels at
-// both ends, then labels that either list has once and that are in the same order (the anchors),
-// and so on between those. Where labels repeat, the neighbours decide.
+// patience pairs elements of two lists by labels, as patience diff does: equal labels at both
+// ends, then labels which each list has only once, in the order of both (the anchors), and again
+// between the anchors. Where labels repeat, the neighbours decide.
 func patience(a, b []uint64, pair func(i, j int)) {
 	todo := []span{{0, len(a), 0, len(b), 0}}
 	for len(todo) > 0 {
@@ -85,10 +87,12 @@ func patience(a, b []uint64, pair func(i, j int)) {
 		anchors := anchorsOf(a[s.a0:s.a1], b[s.b0:s.b1])
 		from := s
 		for _, anchor := range anchors {
-			i, j := s.a0+anchor[0], s.b0+anchor[1]
+			i := s.a0 + anchor[0]
+			j := s.b0 + anchor[1]
 			pair(i, j)
 			todo = append(todo, span{from.a0, i, from.b0, j, s.depth + 1})
-			from.a0, from.b0 = i+1, j+1
+			from.a0 = i + 1
+			from.b0 = j + 1
 		}
 		if len(anchors) > 0 {
 			todo = append(todo, span{from.a0, s.a1, from.b0, s.b1, s.depth + 1})
@@ -96,8 +100,8 @@ func patience(a, b []uint64, pair func(i, j int)) {
 	}
 }
 
-// anchorsOf returns pairs of labels that both lists have once: a longest choice in the order of
-// both.
+// anchorsOf returns pairs of labels which each list has only once: as many as possible in the
+// order of both.
 func anchorsOf(a, b []uint64) (anchors [][2]int) {
 	type place struct{ times, at [2]int32 }
 	places := make(map[uint64]place, len(a))

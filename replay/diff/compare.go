@@ -7,40 +7,38 @@ import (
 	"slices"
 
 	"github.com/mcprec/mcprec/replay/match"
-	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Comparison compares two sessions, A and B, in steps: the events of both go to the sessions
-// that Sides returns; Match pairs messages by their digests; Take gets the events that Wants
-// names; Report pairs the rest and returns the differences.
+// Comparison compares two sessions, A and B, in steps: the events of both go to the sessions of
+// Sides; Match pairs messages by digests; the events in Wants go to Take; Report pairs the rest
+// and returns the differences.
 type Comparison struct {
 	options Options
 	digest  *Digester
 	names   *names
-	sides   [2]*Session
-	texts   [2]texts
+	sides
+	texts [2]texts
 }
 
-// New returns a comparison of two sessions whose events are still to come.
+// sides are the two sessions of a comparison.
+type sides struct{ a, b *Session }
+
+func (x sides) both() [2]*Session { return [2]*Session{x.a, x.b} }
+
+// New returns a comparison of two empty sessions.
 func New(d *Digester, o Options) *Comparison {
-	c := &Comparison{options: o, digest: d, names: &names{known: map[name]int32{}}}
-	for i := range c.sides {
-		c.sides[i] = &Session{
-			seed: d.seed, names: c.names, index: timeline.NewIndex[uint64, int32](keptAnswered),
-			tools: map[string]uint64{}, lines: map[uint64]int{}, status: map[uint64]int{},
-		}
-	}
-	return c
+	n := &names{known: map[name]int32{}}
+	return &Comparison{options: o, digest: d, names: n, sides: sides{newSession(d.seed, n), newSession(d.seed, n)}}
 }
 
 // Sides returns the sessions A and B.
-func (c *Comparison) Sides() (a, b *Session) { return c.sides[0], c.sides[1] }
+func (c *Comparison) Sides() (a, b *Session) { return c.a, c.b }
 
-// Match pairs everything that can be paired without a text. The sessions are complete.
+// Match pairs messages by digests, without texts. The sessions are complete.
 func (c *Comparison) Match() {
-	for _, s := range c.sides {
+	for _, s := range c.both() {
 		s.close()
 	}
 	c.pairing().byDigest()
@@ -50,12 +48,11 @@ func (c *Comparison) pairing() *pairing {
 	return &pairing{sides: c.sides, texts: &c.texts, hash: &c.digest.hash}
 }
 
-// Report pairs the rest, when all wanted texts are there, and returns the differences.
+// Report pairs the rest with the wanted texts, and returns the differences.
 func (c *Comparison) Report() *Report {
-	a, b := c.sides[0], c.sides[1]
 	var clocks []match.Clock
-	if a.Header.ID == "" || a.Header.ID != b.Header.ID { // else both are one recording
-		for _, s := range c.sides {
+	if c.a.Header.ID == "" || c.a.Header.ID != c.b.Header.ID { // else both are one recording
+		for _, s := range c.both() {
 			clocks = append(clocks, match.Clock{From: s.Header.Start, To: s.Header.Start.Add(s.took)})
 		}
 	}
@@ -64,7 +61,7 @@ func (c *Comparison) Report() *Report {
 	f := &findings{
 		sides: c.sides, texts: &c.texts, names: c.names, anyOrder: c.options.Rules.AnyOrder,
 		report: &Report{
-			A: a.side(), B: b.side(), Counts: map[string]int{}, Notes: map[string]int{}, Mapped: map[string]int{},
+			A: c.a.side(), B: c.b.side(), Counts: map[string]int{}, Notes: map[string]int{}, Mapped: map[string]int{},
 		},
 	}
 	f.alone()
@@ -83,16 +80,17 @@ func (c *Comparison) Report() *Report {
 	f.tools()
 	f.statuses()
 	f.endings()
-	f.report.Timing, f.report.Slower = f.latencies(), f.slower()
+	f.report.Timing = f.latencies()
+	f.report.Slower = f.slower()
 	return f.report
 }
 
-// framesOfA yields the frames of a direction of A that were taken.
+// framesOfA yields the taken frames of a direction of A.
 func (c *Comparison) framesOfA(dir transport.Direction) iter.Seq2[int, transport.Frame] {
 	return func(yield func(int, transport.Frame) bool) {
 		last := uint64(0)
-		for i := range c.sides[0].list {
-			m := &c.sides[0].list[i]
+		for i := range c.a.list {
+			m := &c.a.list[i]
 			frame, ok := c.texts[0].frames[m.seq]
 			if m.dir != dir || m.seq == last || !ok {
 				continue
@@ -108,7 +106,7 @@ func (c *Comparison) framesOfA(dir transport.Direction) iter.Seq2[int, transport
 // KeptBytes is how much text of a session a comparison holds.
 const KeptBytes = 64 << 20
 
-// texts are the frames of a session that the comparison wanted. The messages of a batch are
+// texts are the wanted frames of a session. The messages of a batch are
 // kept apart: a batch of a hundred thousand is not parsed again for each message.
 type texts struct {
 	frames map[uint64][]byte
@@ -118,11 +116,12 @@ type texts struct {
 
 // Wants returns the Seqs of the events of a side (0 is A) whose texts Report needs, in order.
 func (c *Comparison) Wants(side int) []uint64 {
-	s, t := c.sides[side], &c.texts[side]
+	t := &c.texts[side]
+	s := c.both()[side]
 	size := 0
 	for i := range s.list {
 		m := &s.list[i]
-		if m.pair != none && c.sides[1-side].list[m.pair].content == m.content {
+		if m.pair != none && c.both()[1-side].list[m.pair].content == m.content {
 			continue // the other session has the same
 		}
 		if len(t.wanted) > 0 && t.wanted[len(t.wanted)-1] == m.seq {
@@ -158,7 +157,7 @@ func (c *Comparison) Take(side int, e store.Event) {
 	t.parts[e.Seq] = parts
 }
 
-// message returns the text of a message; false if it was not taken.
+// message returns the text of a message; false if Take did not get the text.
 func (t *texts) message(m *message) (transport.Message, bool) {
 	frame, ok := t.frames[m.seq]
 	if !ok {

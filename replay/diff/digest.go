@@ -24,11 +24,11 @@ type Digest struct {
 	kind         transport.MessageKind
 	method       string
 	target       string // the name of a tool or a prompt
-	id           uint64 // a hash; in a cancellation that of the request's id
+	id           uint64 // a hash; of a cancellation, of the request's id
 	token        uint64 // of a request and of progress
-	subscription uint64 // the id of the subscription that a notification belongs to
-	key          uint64 // of a request: requests with one key may be paired
-	content      uint64 // a hash of everything that is compared
+	subscription uint64 // of a notification: the id of its subscription
+	key          uint64 // of a request: requests with equal keys may be paired
+	content      uint64 // a hash of everything compared
 	bytes        uint64 // a hash of the spelling without id and token; 0 without Options.Bytes
 	size         int
 	tools        []tool // of a list
@@ -43,7 +43,7 @@ type tool struct {
 // keptTools is how many tools of a session are distinguished.
 const keptTools = 10_000
 
-// Digester makes digests. Several goroutines may use it at once.
+// Digester makes digests. Several goroutines may use a Digester at once.
 type Digester struct {
 	comparer *match.Comparer
 	seed     maphash.Seed
@@ -53,9 +53,10 @@ type Digester struct {
 	strict   hasher // for initialize
 }
 
-// NewDigester returns a digester for sessions that are compared with these options.
+// NewDigester returns a digester for comparisons with these options.
 func NewDigester(o Options) *Digester {
-	seed, r := maphash.MakeSeed(), o.Rules
+	seed := maphash.MakeSeed()
+	r := o.Rules
 	isPlain := (r.By == match.ByParams || r.By == match.Strict) && len(r.Ignore) == 0 && len(r.Normalize) == 0 && r.Match == nil
 	return &Digester{
 		comparer: match.NewComparer(r, nil), seed: seed, spelling: o.Bytes, ownKeys: !isPlain,
@@ -63,8 +64,8 @@ func NewDigester(o Options) *Digester {
 	}
 }
 
-// Digest returns the digests of a frame's messages; of other events none. A frame that is not
-// a message has one digest of kind Invalid.
+// Digest returns the digests of a frame's messages; nil of other events. A frame without a
+// message has a digest of kind Invalid.
 func (d *Digester) Digest(e store.Event) []Digest {
 	if e.Kind != store.Frame {
 		return nil
@@ -120,9 +121,10 @@ func (d *Digester) message(m transport.Message) Digest {
 	return g
 }
 
-// call hashes everything that is compared of a request or a notification.
+// call hashes the compared parts of a request or a notification.
 func (d *Digester) call(m transport.Message) uint64 {
-	h, own := &d.hash, ""
+	h := &d.hash
+	own := ""
 	switch m.Method {
 	case mcp.MethodInitialize:
 		h = &d.strict

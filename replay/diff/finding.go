@@ -12,9 +12,9 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// findings collects the differences between two sessions whose messages are paired.
+// findings collects the differences between two sessions with paired messages.
 type findings struct {
-	sides    [2]*Session
+	sides
 	texts    *[2]texts
 	names    *names
 	anyOrder bool // the rules let notifications come in any order
@@ -23,8 +23,8 @@ type findings struct {
 
 // add adds a finding, if one of its events is selected.
 func (f *findings) add(finding Finding) {
-	isOfSession := len(finding.A)+len(finding.B) == 0 && f.sides[0].selected == nil
-	if !isOfSession && !f.sides[0].isSelected(finding.A...) && !f.sides[1].isSelected(finding.B...) {
+	isOfSession := len(finding.A)+len(finding.B) == 0 && f.a.selected == nil
+	if !isOfSession && !f.a.isSelected(finding.A...) && !f.b.isSelected(finding.B...) {
 		return
 	}
 	finding.Note = finding.Note || finding.AnyOrder && f.anyOrder
@@ -38,12 +38,11 @@ func (f *findings) add(finding Finding) {
 	}
 }
 
-// eachPair calls do with the messages of A that are paired, and their partners, in the order
-// of A.
+// eachPair calls do with each pair of messages, in the order of A.
 func (f *findings) eachPair(do func(a, b *message)) {
-	for i := range f.sides[0].list {
-		if a := &f.sides[0].list[i]; a.pair != none {
-			do(a, &f.sides[1].list[a.pair])
+	for i := range f.a.list {
+		if a := &f.a.list[i]; a.pair != none {
+			do(a, &f.b.list[a.pair])
 		}
 	}
 }
@@ -64,10 +63,9 @@ func (f *findings) describe(side int, m *message) string {
 	return name
 }
 
-// alone finds messages that one session alone has. A message of a call that is alone is
-// counted with the call.
+// alone finds messages in one session alone. Messages of such a call are counted with the call.
 func (f *findings) alone() {
-	for side, s := range f.sides {
+	for side, s := range f.both() {
 		with := map[int32]int{} // how many messages belong to a call
 		isWithCall := func(m *message) bool {
 			owner := m.owner()
@@ -88,9 +86,9 @@ func (f *findings) alone() {
 	}
 }
 
-// aloneMessage adds the finding for a message that one side alone has, with so many others.
+// aloneMessage adds the finding for a message on one side alone, with a number of others.
 func (f *findings) aloneMessage(side int, m *message, with int) {
-	s := f.sides[side]
+	s := f.both()[side]
 	finding := Finding{Section: Notifications, Kind: [...]string{OnlyInA, OnlyInB}[side], What: f.describe(side, m)}
 	own, others := &finding.A, &finding.B
 	if side == 1 {
@@ -111,7 +109,7 @@ func (f *findings) aloneMessage(side int, m *message, with int) {
 		finding.Text = strings.Join(texts, ", ")
 	case m.isAnswer():
 		finding.Section = Calls
-		call := f.sides[1-side].list[s.list[m.call].pair]
+		call := f.both()[1-side].list[s.list[m.call].pair]
 		finding.Text = fmt.Sprintf("#%d has none in %s", call.seq, [...]string{"B", "A"}[side])
 		*others = []uint64{call.seq}
 	case m.kind == transport.Response:
@@ -127,24 +125,23 @@ func (f *findings) aloneMessage(side int, m *message, with int) {
 	f.add(finding)
 }
 
-// tools compares the tools that the servers listed, by name.
+// tools compares the servers' lists of tools, by name.
 func (f *findings) tools() {
-	a, b := f.sides[0], f.sides[1]
-	if a.toolsSeq == 0 || b.toolsSeq == 0 {
+	if f.a.toolsSeq == 0 || f.b.toolsSeq == 0 {
 		return // a client did not ask
 	}
 	add := func(kind, name string) {
-		f.add(Finding{Section: Tools, Kind: kind, A: []uint64{a.toolsSeq}, B: []uint64{b.toolsSeq}, What: "tool " + quote(name)})
+		f.add(Finding{Section: Tools, Kind: kind, A: []uint64{f.a.toolsSeq}, B: []uint64{f.b.toolsSeq}, What: "tool " + quote(name)})
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.tools)) {
-		if content, has := b.tools[name]; !has {
+	for _, name := range slices.Sorted(maps.Keys(f.a.tools)) {
+		if content, has := f.b.tools[name]; !has {
 			add(OnlyInA, name)
-		} else if content != a.tools[name] {
+		} else if content != f.a.tools[name] {
 			add(Changed, name)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(b.tools)) {
-		if _, has := a.tools[name]; !has {
+	for _, name := range slices.Sorted(maps.Keys(f.b.tools)) {
+		if _, has := f.a.tools[name]; !has {
 			add(OnlyInB, name)
 		}
 	}
@@ -154,11 +151,12 @@ func (f *findings) tools() {
 // one over Streamable HTTP have other statuses by their transports: 202 for every message, and
 // 200 for a request.
 func (f *findings) statuses() {
-	if f.sides[0].legacy != f.sides[1].legacy {
+	if f.a.legacy != f.b.legacy {
 		return
 	}
 	f.eachPair(func(a, b *message) {
-		inA, inB := f.sides[0].status[a.stream], f.sides[1].status[b.stream]
+		inA := f.a.status[a.stream]
+		inB := f.b.status[b.stream]
 		if a.dir == transport.ClientToServer && inA != 0 && inB != 0 && inA != inB {
 			f.add(Finding{
 				Section: HTTP, Kind: Changed, A: []uint64{a.seq}, B: []uint64{b.seq}, What: f.describe(0, a),
@@ -170,9 +168,8 @@ func (f *findings) statuses() {
 
 // endings compares the servers' exits, and notes other lines on standard error.
 func (f *findings) endings() {
-	a, b := f.sides[0], f.sides[1]
-	if a.Exit != "" && b.Exit != "" && a.Exit != b.Exit {
-		f.add(Finding{Section: Exit, Kind: Changed, What: "the server's exit", Text: fmt.Sprintf("%s in A, %s in B", a.Exit, b.Exit)})
+	if f.a.Exit != "" && f.b.Exit != "" && f.a.Exit != f.b.Exit {
+		f.add(Finding{Section: Exit, Kind: Changed, What: "the server's exit", Text: fmt.Sprintf("%s in A, %s in B", f.a.Exit, f.b.Exit)})
 	}
 	onlyIn := func(lines, other map[uint64]int) (n int) {
 		for line, times := range lines {
@@ -180,16 +177,17 @@ func (f *findings) endings() {
 		}
 		return n
 	}
-	onlyA, onlyB := onlyIn(a.lines, b.lines), onlyIn(b.lines, a.lines)
+	onlyA := onlyIn(f.a.lines, f.b.lines)
+	onlyB := onlyIn(f.b.lines, f.a.lines)
 	if onlyA+onlyB > 0 {
 		f.add(Finding{
 			Section: Stderr, Kind: Changed, Note: true, What: "standard error",
-			Text: fmt.Sprintf("%s in A, %d in B; %d only in A, %d only in B", phrase.Plural(a.stderr, "line"), b.stderr, onlyA, onlyB),
+			Text: fmt.Sprintf("%s in A, %d in B; %d only in A, %d only in B", phrase.Plural(f.a.stderr, "line"), f.b.stderr, onlyA, onlyB),
 		})
 	}
 }
 
-// changeFinder finds pairs of messages that differ.
+// changeFinder finds pairs of messages with differences.
 type changeFinder struct {
 	*findings
 	comparer *match.Comparer

@@ -13,7 +13,7 @@ import (
 )
 
 // hasher hashes JSON values by meaning: the order of an object's members and the escapes in a
-// text make no difference. It reads a value once and builds nothing.
+// text make no difference. A value is read once, and no tree is built.
 //
 // Values with one hash are the same. The same value may have two hashes in rare forms (a member
 // twice, a number of many digits with a fraction); then the texts are compared.
@@ -33,7 +33,7 @@ func (h *hasher) mix(a, b uint64) uint64 {
 	return high ^ low ^ bits.RotateLeft64(a, 23)
 }
 
-// id hashes an id or a progress token by its [mcp.Key]; a missing one is 0.
+// id hashes an id or a progress token by [mcp.Key]; 0 if missing.
 func (h *hasher) id(raw json.RawMessage) uint64 {
 	switch {
 	case len(raw) == 0:
@@ -44,7 +44,7 @@ func (h *hasher) id(raw json.RawMessage) uint64 {
 	return maphash.Bytes(h.seed, raw)
 }
 
-// value hashes the value that begins at i of valid JSON, and returns where the value ends.
+// value hashes the value beginning at i of valid JSON, and returns the value's end.
 func (h *hasher) value(b []byte, i int) (uint64, int) {
 	switch b[i] {
 	case '{':
@@ -72,10 +72,10 @@ func (h *hasher) value(b []byte, i int) (uint64, int) {
 	return h.mix('0', h.number(b[i:end])), end
 }
 
-// members calls each with the members of the object that begins at i: the name as written, its
-// hash, and where the value begins. each returns a hash of the member, 0 to leave the member
-// out, and where the value ends. members returns the sum of the hashes, which no order changes,
-// and where the object ends.
+// members calls each with the members of the object beginning at i: the name as written, the
+// name's hash, and the value's beginning. each returns a hash of the member, 0 to leave the
+// member out, and the value's end. members returns the sum of the hashes, which no order
+// changes, and the object's end.
 func (h *hasher) members(b []byte, i int, each func(name []byte, key uint64, from int) (uint64, int)) (sum uint64, end int) {
 	for i = skipBlank(b, i+1); b[i] != '}'; {
 		name, next := cutText(b, i)
@@ -87,8 +87,8 @@ func (h *hasher) members(b []byte, i int, each func(name []byte, key uint64, fro
 	return sum, i + 1
 }
 
-// text hashes a string by its characters. Escapes of surrogate halves are hashed as written:
-// a decoder makes the same character of all of them.
+// text hashes a string by characters. Escapes of surrogate halves are hashed as written: a
+// decoder would make the same character of every half.
 func (h *hasher) text(inner []byte) uint64 {
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return maphash.Bytes(h.seed, inner)
@@ -117,8 +117,8 @@ func (h *hasher) number(word []byte) uint64 {
 	return maphash.Bytes(h.seed, strconv.AppendFloat(nil, f, 'g', -1, 64))
 }
 
-// params hashes the params of a message. own is the member that differs between recordings and
-// is left out; "" if there is none.
+// params hashes the params of a message, without the member own, which differs between
+// recordings; "" names no member.
 func (h *hasher) params(b []byte, own string) uint64 {
 	i := skipBlank(b, 0)
 	if i == len(b) || b[i] != '{' {
@@ -169,8 +169,8 @@ func (h *hasher) result(b []byte) uint64 {
 	return h.mix('{', h.mix(rest, meta))
 }
 
-// without adds up the hashes of the members of the object that begins at i, except those that
-// are left out, and returns where the object ends.
+// without adds up the hashes of the members of the object beginning at i, except the left out
+// members, and returns the object's end.
 func (h *hasher) without(b []byte, i int, leftOut func(name string) bool) (sum uint64, end int) {
 	return h.members(b, i, func(name []byte, key uint64, from int) (uint64, int) {
 		value, end := h.value(b, from)
@@ -181,7 +181,8 @@ func (h *hasher) without(b []byte, i int, leftOut func(name string) bool) (sum u
 	})
 }
 
-// cutText returns the inner of the string that begins at i, and where the string ends.
+// cutText returns the text between the quotes of the string beginning at i, and the string's
+// end.
 func cutText(b []byte, i int) (inner []byte, end int) {
 	for end = i + 1; b[end] != '"'; end++ {
 		if b[end] == '\\' {
@@ -200,15 +201,16 @@ func skipBlank(b []byte, i int) int {
 
 // skipComma skips the blanks after a member or an element, and a comma.
 func skipComma(b []byte, i int) int {
-	if i = skipBlank(b, i); b[i] == ',' {
+	i = skipBlank(b, i)
+	if b[i] == ',' {
 		i = skipBlank(b, i+1)
 	}
 	return i
 }
 
-// sketch is a bottom-k sketch (MinHash) of a message: the least hashes of its scalars, each
-// with its path, in rising order. The same scalars have the same hashes in every message, so
-// that two sketches estimate how much two messages differ.
+// sketch is a bottom-k sketch (MinHash) of a message: the least hashes of scalars with their
+// paths, in rising order. Equal scalars have equal hashes in every message, and two sketches
+// estimate how much two messages differ.
 type sketch []uint64
 
 // sketchSize is the k of a sketch.
@@ -226,8 +228,8 @@ func (h *hasher) sketch(m transport.Message) sketch {
 	return slices.Clip(s[:min(len(s), sketchSize)])
 }
 
-// scalars calls each with the hash of each scalar of the value that begins at i, and its path.
-// It leaves out _meta. It returns where the value ends.
+// scalars calls each with the hash of each scalar, and its path, of the value beginning at i,
+// save _meta. It returns the value's end.
 func (h *hasher) scalars(b []byte, i int, path uint64, each func(uint64)) int {
 	switch b[i] {
 	case '{':
@@ -250,7 +252,7 @@ func (h *hasher) scalars(b []byte, i int, path uint64, each func(uint64)) int {
 	return end
 }
 
-// distance counts the hashes that only one of two sketches has.
+// distance counts the hashes in only one of two sketches.
 func (s sketch) distance(o sketch) int {
 	n, i, j := 0, 0, 0
 	for i < len(s) && j < len(o) {

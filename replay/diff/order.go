@@ -8,17 +8,18 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// orderFinder finds pairs of messages whose order is another in B than in A.
+// orderFinder finds pairs of messages in another order in B than in A.
 type orderFinder struct{ *findings }
 
 // aroundAnswers finds messages that came before the answer to their call in one session and
 // after the answer in the other.
 func (f orderFinder) aroundAnswers() {
 	found := map[int32]bool{} // of A
-	for side, s := range f.sides {
-		other := f.sides[1-side]
+	for side, s := range f.both() {
+		other := f.both()[1-side]
 		for i := range s.list {
-			m, owner := &s.list[i], s.list[i].owner()
+			m := &s.list[i]
+			owner := m.owner()
 			if m.pair == none || owner == none || m.kind == transport.Response {
 				continue
 			}
@@ -30,11 +31,13 @@ func (f orderFinder) aroundAnswers() {
 				continue // a cancellation and an answer may always cross
 			}
 			reply := &s.list[call.reply]
-			o, otherReply := &other.list[m.pair], &other.list[reply.pair]
+			o := &other.list[m.pair]
+			otherReply := &other.list[reply.pair]
 			if m.stream != reply.stream || o.stream != otherReply.stream {
 				continue // two HTTP streams have no order
 			}
-			isBefore, otherIsBefore := int32(i) < call.reply, m.pair < reply.pair
+			isBefore := int32(i) < call.reply
+			otherIsBefore := m.pair < reply.pair
 			at := [...]int32{int32(i), m.pair}[side]
 			if isBefore == otherIsBefore || found[at] || m.call == none && !isBeside(other, m.pair, reply.pair) {
 				continue
@@ -44,12 +47,12 @@ func (f orderFinder) aroundAnswers() {
 				Section: Order, Kind: Swapped, AnyOrder: true, What: f.describe(side, m),
 				A: []uint64{m.seq, reply.seq}, B: []uint64{o.seq, otherReply.seq},
 			}
-			inA, inB := "before", "after"
 			if side == 1 {
 				finding.A, finding.B = finding.B, finding.A
 			}
+			inA, inB := "before", "after"
 			if isBefore == (side == 1) {
-				inA, inB = inB, inA
+				inA, inB = "after", "before"
 			}
 			finding.Text = fmt.Sprintf("came %s %s (#%d) in B, %s it (#%d) in A",
 				inB, f.describe(side, reply), finding.B[1], inA, finding.A[1])
@@ -59,7 +62,7 @@ func (f orderFinder) aroundAnswers() {
 }
 
 // isBeside reports whether the caller sent no request between a message and the answer of the
-// call that it seems to belong to. Otherwise the message may have other reasons.
+// message's likely call. Otherwise the message may have another cause.
 func isBeside(s *Session, at, reply int32) bool {
 	requests := s.requests[s.list[reply].dir.Reverse()]
 	next, _ := slices.BinarySearch(requests, min(at, reply))
@@ -69,15 +72,14 @@ func isBeside(s *Session, at, reply int32) bool {
 // withinCalls finds notifications of one call, or of one method without a call, that came in
 // another order.
 func (f orderFinder) withinCalls() {
-	a, b := f.sides[0], f.sides[1]
 	groups := map[group][]int32{}
-	for i := range a.list {
-		m := &a.list[i]
+	for i := range f.a.list {
+		m := &f.a.list[i]
 		if m.kind != transport.Notification || m.pair == none {
 			continue
 		}
-		o := &b.list[m.pair]
-		call, ok := inA(f.sides, b, o.owner())
+		o := &f.b.list[m.pair]
+		call, ok := f.inA(f.b, o.owner())
 		if !ok || call != m.owner() {
 			continue
 		}
@@ -102,13 +104,13 @@ func (f orderFinder) withinCalls() {
 // placesInB returns the places in B of messages of A, and which messages did not move.
 func (f orderFinder) placesInB(list []int32) (places []int32, stays []bool) {
 	for _, at := range list {
-		places = append(places, f.sides[0].list[at].pair)
+		places = append(places, f.a.list[at].pair)
 	}
 	return places, longestIncreasing(places)
 }
 
-// eachMoved calls do with each message that moved in B, given messages of A in order, and with
-// the nearest message that stayed and that the moved one passed.
+// eachMoved calls do with each message which moved in B, given messages of A in order, and with
+// the nearest message which stayed and was passed.
 func (f orderFinder) eachMoved(list []int32, do func(moved, passed int32)) {
 	places, stays := f.placesInB(list)
 	next := make([]int, len(list)+1) // the first message from here on that stays
@@ -134,9 +136,9 @@ func (f orderFinder) eachMoved(list []int32, do func(moved, passed int32)) {
 
 // moved adds the finding for two messages of A that are the other way round in B.
 func (f orderFinder) moved(one, other int32) {
-	a, b := f.sides[0], f.sides[1]
-	x, y := &a.list[min(one, other)], &a.list[max(one, other)]
-	text := fmt.Sprintf("came after %s (#%d) in B, before it (#%d) in A", f.describe(0, y), b.list[y.pair].seq, y.seq)
+	x := &f.a.list[min(one, other)]
+	y := &f.a.list[max(one, other)]
+	text := fmt.Sprintf("came after %s (#%d) in B, before it (#%d) in A", f.describe(0, y), f.b.list[y.pair].seq, y.seq)
 	f.swapped(x, y, 0, text)
 }
 
@@ -146,10 +148,9 @@ func (f orderFinder) swapped(x, y *message, notes int, text string) {
 	if notes > 1 {
 		text += fmt.Sprintf(" (the first of %d)", notes)
 	}
-	b := f.sides[1]
 	f.add(Finding{
 		Section: Order, Kind: Swapped, Note: notes > 0, AnyOrder: x.kind == transport.Notification,
-		A: []uint64{x.seq, y.seq}, B: []uint64{b.list[x.pair].seq, b.list[y.pair].seq},
+		A: []uint64{x.seq, y.seq}, B: []uint64{f.b.list[x.pair].seq, f.b.list[y.pair].seq},
 		What: f.describe(0, x), Text: text,
 	})
 }
@@ -159,8 +160,8 @@ func (f orderFinder) swapped(x, y *message, notes int, text string) {
 // same time in either session have no order.
 func (f orderFinder) calls(dir transport.Direction) {
 	var list []int32
-	for i := range f.sides[0].list {
-		m := &f.sides[0].list[i]
+	for i := range f.a.list {
+		m := &f.a.list[i]
 		isOrdered := m.kind == transport.Request ||
 			m.kind == transport.Notification && dir == transport.ClientToServer && m.call == none && m.stream == 0
 		if m.dir == dir && m.pair != none && isOrdered {
@@ -186,23 +187,24 @@ func (f orderFinder) calls(dir transport.Direction) {
 	f.parallel(list, places)
 }
 
-// maxPassed is how many messages that a call passed are tried from either end.
+// maxPassed is how many passed messages are tried from either end.
 const maxPassed = 32
 
-// passed returns a message that stays, that list[i] passed, and that was over before list[i]
-// began or began after list[i] was over, in both sessions; or none.
+// passed returns a message which stays and was passed by list[i], and which in both sessions
+// was over before list[i] began, or began after list[i] was over; or none.
 func (f orderFinder) passed(list, places, still []int32, i int) int32 {
 	from, _ := slices.BinarySearch(still, int32(i))
 	to, _ := slices.BinarySearchFunc(still, places[i], func(k, place int32) int { return int(places[k]) - int(place) })
-	low, high := min(from, to), max(from, to)
-	a := f.sides[0]
+	low := min(from, to)
+	high := max(from, to)
 	for n := 0; n < high-low && n < 2*maxPassed; n++ {
 		k := still[low+n/2]
 		if n%2 == 1 {
 			k = still[high-1-n/2]
 		}
-		first, second := list[min(int32(i), k)], list[max(int32(i), k)]
-		if isOver(a, first, second) && isOver(f.sides[1], a.list[second].pair, a.list[first].pair) {
+		first := list[min(int32(i), k)]
+		second := list[max(int32(i), k)]
+		if isOver(f.a, first, second) && isOver(f.b, f.a.list[second].pair, f.a.list[first].pair) {
 			return list[k]
 		}
 	}
@@ -212,29 +214,29 @@ func (f orderFinder) passed(list, places, still []int32, i int) int32 {
 // isOver reports whether a call was over when another began. Notifications of a client on
 // stdio are over at once.
 func isOver(s *Session, call, next int32) bool {
-	x, y := &s.list[call], &s.list[next]
-	if x.kind == transport.Notification || y.kind == transport.Notification {
+	if s.list[call].kind == transport.Notification || s.list[next].kind == transport.Notification {
 		return call < next
 	}
-	return x.reply != none && x.reply < next
+	reply := s.list[call].reply
+	return reply != none && reply < next
 }
 
 // parallel notes calls, next to each other in both sessions, that ran at the same time in one
 // session alone. places are the places in B, sorted.
 func (f orderFinder) parallel(list, places []int32) {
-	a, b := f.sides[0], f.sides[1]
 	count := 0
 	var first [2]int32
 	for i := 1; i < len(list); i++ {
-		x, y := list[i-1], list[i]
-		if a.list[x].kind != transport.Request || a.list[y].kind != transport.Request {
+		x := list[i-1]
+		y := list[i]
+		if f.a.list[x].kind != transport.Request || f.a.list[y].kind != transport.Request {
 			continue
 		}
-		at, _ := slices.BinarySearch(places, a.list[x].pair)
-		if at+1 == len(places) || places[at+1] != a.list[y].pair {
+		at, _ := slices.BinarySearch(places, f.a.list[x].pair)
+		if at+1 == len(places) || places[at+1] != f.a.list[y].pair {
 			continue
 		}
-		if isOver(a, x, y) == isOver(b, a.list[x].pair, a.list[y].pair) {
+		if isOver(f.a, x, y) == isOver(f.b, f.a.list[x].pair, f.a.list[y].pair) {
 			continue
 		}
 		count++
@@ -245,10 +247,11 @@ func (f orderFinder) parallel(list, places []int32) {
 	if count == 0 {
 		return
 	}
-	x, y := &a.list[first[0]], &a.list[first[1]]
+	x := &f.a.list[first[0]]
+	y := &f.a.list[first[1]]
 	waits, runs := "A", "B"
-	if !isOver(a, first[0], first[1]) {
-		waits, runs = runs, waits
+	if !isOver(f.a, first[0], first[1]) {
+		waits, runs = "B", "A"
 	}
 	text := fmt.Sprintf("and %s: one after the other in %s, at the same time in %s", f.describe(0, y), waits, runs)
 	f.swapped(x, y, count, text)
@@ -256,23 +259,24 @@ func (f orderFinder) parallel(list, places []int32) {
 
 // answers notes answers of a direction that overtook each other.
 func (f orderFinder) answers(dir transport.Direction) {
-	a, b := f.sides[0], f.sides[1]
 	var list []int32
-	for i := range a.list {
-		if m := &a.list[i]; m.isAnswer() && m.pair != none && m.dir == dir {
+	for i := range f.a.list {
+		if m := &f.a.list[i]; m.isAnswer() && m.pair != none && m.dir == dir {
 			list = append(list, int32(i))
 		}
 	}
 	count := 0
 	var x, y *message
 	f.eachMoved(list, func(moved, passed int32) {
-		first, second := &a.list[min(moved, passed)], &a.list[max(moved, passed)]
-		if isOver(a, first.call, second.call) && isOver(b, a.list[second.call].pair, a.list[first.call].pair) {
+		first := &f.a.list[min(moved, passed)]
+		second := &f.a.list[max(moved, passed)]
+		if isOver(f.a, first.call, second.call) && isOver(f.b, f.a.list[second.call].pair, f.a.list[first.call].pair) {
 			return // the calls moved, and their answers with them
 		}
 		count++
 		if count == 1 {
-			x, y = first, second
+			x = first
+			y = second
 		}
 	})
 	if count > 0 {

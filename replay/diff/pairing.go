@@ -11,14 +11,14 @@ import (
 
 // pairing pairs the messages of two sessions.
 type pairing struct {
-	sides [2]*Session
+	sides
 	texts *[2]texts
 	hash  *hasher
 }
 
 var directions = [...]transport.Direction{transport.ClientToServer, transport.ServerToClient}
 
-// byDigest pairs everything that can be paired without a text.
+// byDigest pairs messages without texts.
 func (p *pairing) byDigest() {
 	for _, dir := range directions {
 		p.inPlace(dir, func(s *Session, m *message) uint64 {
@@ -33,10 +33,10 @@ func (p *pairing) byDigest() {
 	p.others(func(m *message) uint64 { return m.content })
 }
 
-// byText pairs the rest: messages of one shape, then those that differ least.
+// byText pairs the rest: messages of one shape, then the messages with the least differences.
 func (p *pairing) byText(compare *match.Comparer) {
 	var b []byte
-	for side, s := range p.sides {
+	for side, s := range p.both() {
 		for i := range s.list {
 			m := &s.list[i]
 			if m.pair != none {
@@ -57,12 +57,12 @@ func (p *pairing) byText(compare *match.Comparer) {
 	p.nearest(transport.Notification, (*message).owner, p.pair)
 }
 
-// inPlace pairs the requests of a direction by their labels and by their places among all
+// inPlace pairs the requests of a direction by labels and by places in the sequence of
 // requests.
 func (p *pairing) inPlace(dir transport.Direction, label func(s *Session, m *message) uint64) {
 	var lists [2][]int32
 	var labels [2][]uint64
-	for side, s := range p.sides {
+	for side, s := range p.both() {
 		for i := range s.list {
 			if m := &s.list[i]; m.kind == transport.Request && m.dir == dir && m.pair == none {
 				lists[side] = append(lists[side], int32(i))
@@ -73,18 +73,19 @@ func (p *pairing) inPlace(dir transport.Direction, label func(s *Session, m *mes
 	patience(labels[0], labels[1], func(i, j int) { p.pairCalls(lists[0][i], lists[1][j]) })
 }
 
-// requests pairs the requests that have a key in common, in order. If one session has more of
-// them, it pairs requests with the same answer first, and the others between those.
+// requests pairs requests with equal keys in order. If one session has more requests of a key,
+// requests with the same answer are paired first, and the others between them.
 func (p *pairing) requests(key func(*message) uint64) {
 	p.groups(func(s *Session, m *message) (group, bool) {
 		return group{hash: key(m), name: m.name, dir: m.dir}, m.kind == transport.Request && m.pair == none
 	}, func(as, bs []int32) {
 		sameAnswer := func(i, j int) bool { // or neither has an answer
-			x, y := p.sides[0].list[as[i]].reply, p.sides[1].list[bs[j]].reply
+			x := p.a.list[as[i]].reply
+			y := p.b.list[bs[j]].reply
 			if x == none || y == none {
 				return x == y
 			}
-			return p.sides[0].list[x].content == p.sides[1].list[y].content
+			return p.a.list[x].content == p.b.list[y].content
 		}
 		i, j := 0, 0
 		between := func(toA, toB int) {
@@ -93,7 +94,8 @@ func (p *pairing) requests(key func(*message) uint64) {
 				i++
 				j++
 			}
-			i, j = toA+1, toB+1
+			i = toA + 1
+			j = toB + 1
 		}
 		if len(as) != len(bs) {
 			align(len(as), len(bs), sameAnswer, func(x, y int) {
@@ -108,24 +110,27 @@ func (p *pairing) requests(key func(*message) uint64) {
 // pairCalls pairs two requests, and their answers.
 func (p *pairing) pairCalls(a, b int32) {
 	p.pair(a, b)
-	if x, y := p.sides[0].list[a].reply, p.sides[1].list[b].reply; x != none && y != none {
+	x := p.a.list[a].reply
+	y := p.b.list[b].reply
+	if x != none && y != none {
 		p.pair(x, y)
 	}
 }
 
 func (p *pairing) pair(a, b int32) {
-	p.sides[0].list[a].pair, p.sides[1].list[b].pair = b, a
+	p.a.list[a].pair = b
+	p.b.list[b].pair = a
 }
 
-// others pairs messages besides requests and their answers, by content: first those whose
-// owner is the same call, then those that name the same call.
+// others pairs messages besides requests and answers, by content: first messages with the same
+// call as owner, then messages which name the same call.
 func (p *pairing) others(content func(*message) uint64) {
 	for _, call := range []func(*message) int32{(*message).owner, func(m *message) int32 { return m.call }} {
 		p.groups(func(s *Session, m *message) (group, bool) {
 			if m.pair != none || m.kind == transport.Request || m.isAnswer() {
 				return group{}, false
 			}
-			call, ok := inA(p.sides, s, call(m))
+			call, ok := p.inA(s, call(m))
 			return group{hash: content(m), name: m.name, dir: m.dir, kind: m.kind, call: call}, ok
 		}, func(as, bs []int32) {
 			for i := range min(len(as), len(bs)) {
@@ -136,47 +141,49 @@ func (p *pairing) others(content func(*message) uint64) {
 }
 
 // inA returns the index in A of a call of either session; false if A has no such call.
-func inA(sides [2]*Session, s *Session, call int32) (int32, bool) {
-	if call == none || s == sides[0] {
+func (x sides) inA(s *Session, call int32) (int32, bool) {
+	if call == none || s == x.a {
 		return call, true
 	}
 	at := s.list[call].pair
 	return at, at != none
 }
 
-// maxCompared is how many pairs of messages of one name are compared, roughly: each message
-// with those at about its place, with minNeighbors at least.
+// maxCompared is roughly how many pairs of messages of one name are compared: each message with
+// at least minNeighbors messages at about the same place.
 const (
 	maxCompared  = 250_000
 	minNeighbors = 4
 )
 
-// nearest pairs different messages of one kind and name: first those that differ least, and of
-// those the nearest by place in the rest; then the others in order.
+// nearest pairs different messages of one kind and name: first the pairs with the least
+// differences, at equal differences the nearest by place; then the others in order.
 func (p *pairing) nearest(kind transport.MessageKind, owner func(*message) int32, pair func(a, b int32)) {
 	p.groups(func(s *Session, m *message) (group, bool) {
 		if m.pair != none || m.kind != kind {
 			return group{}, false
 		}
-		call, ok := inA(p.sides, s, owner(m))
+		call, ok := p.inA(s, owner(m))
 		return group{name: m.name, dir: m.dir, call: call}, ok
 	}, func(as, bs []int32) {
-		used := [2][]bool{make([]bool, len(as)), make([]bool, len(bs))}
+		usedA := make([]bool, len(as))
+		usedB := make([]bool, len(bs))
 		use := func(i, j int) {
 			pair(as[i], bs[j])
-			used[0][i], used[1][j] = true, true
+			usedA[i] = true
+			usedB[j] = true
 		}
 		for _, n := range p.neighbors(as, bs) {
-			if !used[0][n.i] && !used[1][n.j] {
+			if !usedA[n.i] && !usedB[n.j] {
 				use(n.i, n.j)
 			}
 		}
 		j := 0
 		for i := range as {
-			for j < len(bs) && used[1][j] {
+			for j < len(bs) && usedB[j] {
 				j++
 			}
-			if !used[0][i] && j < len(bs) {
+			if !usedA[i] && j < len(bs) {
 				use(i, j)
 			}
 		}
@@ -196,7 +203,8 @@ func (p *pairing) neighbors(as, bs []int32) (list []neighbor) {
 	if len(as)*len(bs) > maxCompared {
 		band = max(maxCompared/max(len(as), len(bs))/2, minNeighbors)
 	}
-	sketchesA, sketchesB := p.sketches(0, as), p.sketches(1, bs)
+	sketchesA := p.sketches(0, as)
+	sketchesB := p.sketches(1, bs)
 	for i := range as {
 		for j := max(0, i-band); j < min(len(bs), i+band+1); j++ {
 			list = append(list, neighbor{i, j, sketchesA[i].distance(sketchesB[j])})
@@ -215,14 +223,14 @@ func (p *pairing) neighbors(as, bs []int32) (list []neighbor) {
 func (p *pairing) sketches(side int, indices []int32) []sketch {
 	list := make([]sketch, len(indices))
 	for i, at := range indices {
-		if text, ok := p.texts[side].message(&p.sides[side].list[at]); ok {
+		if text, ok := p.texts[side].message(&p.both()[side].list[at]); ok {
 			list[i] = p.hash.sketch(text)
 		}
 	}
 	return list
 }
 
-// group is what messages that may be paired have in common.
+// group has the common properties of messages which may be paired.
 type group struct {
 	hash uint64
 	name int32
@@ -246,7 +254,7 @@ type member struct {
 // returns the group of a message, false if the message takes no part.
 func (p *pairing) groups(of func(*Session, *message) (group, bool), each func(as, bs []int32)) {
 	var members [2][]member
-	for side, s := range p.sides {
+	for side, s := range p.both() {
 		for i := range s.list {
 			if g, ok := of(s, &s.list[i]); ok {
 				members[side] = append(members[side], member{g, int32(i)})

@@ -120,7 +120,7 @@ type Latency struct {
 // latencies compares the latencies of the client's calls.
 func (f *findings) latencies() (list []Latency) {
 	var took [2]map[int32][]time.Duration // by name
-	for side, s := range f.sides {
+	for side, s := range f.both() {
 		took[side] = map[int32][]time.Duration{}
 		for i := range s.list {
 			m := &s.list[i]
@@ -136,7 +136,8 @@ func (f *findings) latencies() (list []Latency) {
 		return sorted[max((len(sorted)*percent+99)/100, 1)-1]
 	}
 	for i, n := range f.names.list {
-		a, b := took[0][int32(i)], took[1][int32(i)]
+		a := took[0][int32(i)]
+		b := took[1][int32(i)]
 		if len(a) == 0 && len(b) == 0 {
 			continue
 		}
@@ -180,11 +181,12 @@ func (f *findings) slower() (list []Slower) {
 		list = list[:min(len(list), keptSlower)]
 	}
 	f.eachPair(func(a, b *message) {
-		if !a.isAnsweredCall() || b.reply == none || !f.sides[0].isSelected(a.seq) && !f.sides[1].isSelected(b.seq) {
+		if !a.isAnsweredCall() || b.reply == none || !f.a.isSelected(a.seq) && !f.b.isSelected(b.seq) {
 			return
 		}
-		call := Slower{A: a.seq, B: b.seq, InA: f.sides[0].latency(a), InB: f.sides[1].latency(b)}
-		low, high := min(call.InA, call.InB), max(call.InA, call.InB)
+		call := Slower{A: a.seq, B: b.seq, InA: f.a.latency(a), InB: f.b.latency(b)}
+		low := min(call.InA, call.InB)
+		high := max(call.InA, call.InB)
 		if high-low < slowerBy || high < slowerTimes*low {
 			return
 		}

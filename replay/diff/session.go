@@ -73,6 +73,13 @@ type Session struct {
 // keptAnswered is how many answered requests progress can name that comes late.
 const keptAnswered = 10_000
 
+func newSession(seed maphash.Seed, n *names) *Session {
+	return &Session{
+		seed: seed, names: n, index: timeline.NewIndex[uint64, int32](keptAnswered),
+		tools: map[string]uint64{}, lines: map[uint64]int{}, status: map[uint64]int{},
+	}
+}
+
 // SelectNone limits the report to events that Select names.
 func (s *Session) SelectNone() { s.selected = make([]uint64, s.Events/64+1) }
 
@@ -98,7 +105,8 @@ const keptLines = 100_000
 
 // Apply takes the next event, with the digests of its messages.
 func (s *Session) Apply(e store.Event, digests []Digest) (err error) {
-	s.Events, s.took = e.Seq, max(s.took, e.At)
+	s.Events = e.Seq
+	s.took = max(s.took, e.At)
 	switch e.Kind {
 	case store.Frame:
 		s.Frames++

@@ -38,7 +38,8 @@ func (s *session) request(e store.Event, m transport.Message) {
 	parent := parseRemote(text(transport.Member(meta, "traceparent")), text(transport.Member(meta, "tracestate")))
 	if on := s.streams[e.Stream]; on != nil {
 		if on.call != nil && e.Dir == transport.ServerToClient {
-			c.span.TraceID, c.span.ParentSpanID = on.call.span.TraceID, &on.call.span.SpanID
+			c.span.TraceID = on.call.span.TraceID
+			c.span.ParentSpanID = &on.call.span.SpanID
 		}
 		if e.Dir == transport.ClientToServer {
 			on.call = c
@@ -48,8 +49,10 @@ func (s *session) request(e store.Event, m transport.Message) {
 		}
 	}
 	if parent != nil {
-		c.span.TraceID, c.span.ParentSpanID = parent.trace, &parent.span
-		c.span.Flags, c.span.TraceState = remoteParent|uint32(parent.flags), parent.state
+		c.span.TraceID = parent.trace
+		c.span.ParentSpanID = &parent.span
+		c.span.Flags = remoteParent | uint32(parent.flags)
+		c.span.TraceState = parent.state
 		c.span.Links = []link{{s.trace, s.root.SpanID}}
 	}
 	c.describe(m, e.Seq)

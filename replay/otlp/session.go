@@ -45,7 +45,8 @@ type stream struct {
 func (s *session) begin() {
 	s.batch = traces{}
 	scope := &s.batch.ResourceSpans[0].ScopeSpans[0]
-	scope.Scope.Name, scope.Scope.Version = "github.com/mcprec/mcprec", s.version
+	scope.Scope.Name = "github.com/mcprec/mcprec"
+	scope.Scope.Version = s.version
 	scope.Spans = []*span{}
 }
 
@@ -119,7 +120,8 @@ func (s *session) exchange(e store.Event) {
 	refused, status := s.requests.Follow(e)
 	slices.SortFunc(refused, func(a, b *call) int { return cmp.Compare(a.number, b.number) })
 	for _, c := range refused {
-		c.status, c.refused = status, e.At
+		c.status = status
+		c.refused = e.At
 	}
 	on := s.streams[e.Stream]
 	switch {

@@ -67,7 +67,8 @@ func (n *node) link(definitions map[string]*node, formats bool) error {
 		n.Format = ""
 	}
 	if n.Ref != "" {
-		if n.target = definitions[n.Ref[strings.LastIndexByte(n.Ref, '/')+1:]]; n.target == nil {
+		n.target = definitions[n.Ref[strings.LastIndexByte(n.Ref, '/')+1:]]
+		if n.target == nil {
 			return fmt.Errorf("there is no %s", n.Ref)
 		}
 	}

@@ -81,7 +81,8 @@ func (v *Validator) Check(revision string, m *transport.Message, method string) 
 	s, known := v.schemas[revision]
 	if !known {
 		var err error
-		if s, err = read(revision); err != nil {
+		s, err = read(revision)
+		if err != nil {
 			return nil, err
 		}
 		if v.schemas == nil {

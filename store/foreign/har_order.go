@@ -49,12 +49,14 @@ func (e *harExchange) order(items []harItem) (bool, error) {
 			if err != nil || at < 0 {
 				return false, fmt.Errorf("_order: at is %q: want a time as 12.3ms", rest[n].At)
 			}
-			it.At, it.seq = at, rest[n].Seq
+			it.At = at
+			it.seq = rest[n].Seq
 			rest = rest[n+1:]
 		case what == "":
 			return false, nil
 		case i > 0:
-			it.At, it.seq = items[i-1].At, items[i-1].seq
+			it.At = items[i-1].At
+			it.seq = items[i-1].seq
 		}
 	}
 	return true, nil
@@ -80,7 +82,8 @@ func (h *har) spread(exchanges [][]harItem) {
 		if !fine {
 			ended = ended.Truncate(time.Millisecond)
 		}
-		o.begun, o.ended = append(o.begun, begun), append(o.ended, ended)
+		o.begun = append(o.begun, begun)
+		o.ended = append(o.ended, ended)
 		for _, it := range exchanges[i] {
 			if it.Kind != store.Frame || it.Dir != transport.ClientToServer {
 				continue
@@ -103,10 +106,13 @@ func (h *har) spread(exchanges [][]harItem) {
 		body := 0 // the index of the response body's first event
 		for j := range items {
 			it := &items[j]
-			switch it.At, it.rank = o.begun[i], harPlain; {
+			it.rank = harPlain
+			switch {
 			case it.Dir == transport.ClientToServer && body == 0:
+				it.At = o.begun[i]
 			case body == 0:
-				it.At, body = headed, j+1
+				it.At = headed
+				body = j + 1
 			default:
 				it.At = o.ended[i]
 			}
@@ -124,7 +130,8 @@ func (h *har) spread(exchanges [][]harItem) {
 // placeStream places the messages of an entry's stream, from the last to the first. None
 // comes before from, the time of the response's headers.
 func (o *harOrder) placeStream(entry int, items []harItem, from time.Duration) {
-	at, rank := o.ended[entry], harPlain
+	at := o.ended[entry]
+	rank := harPlain
 	for i := len(items) - 1; i >= 0; i-- {
 		it := &items[i]
 		switch it.Kind {
@@ -139,9 +146,11 @@ func (o *harOrder) placeStream(entry int, items []harItem, from time.Duration) {
 			}
 		}
 		if at <= from {
-			at, rank = from, harPlain
+			at = from
+			rank = harPlain
 		}
-		it.At, it.rank = at, rank
+		it.At = at
+		it.rank = rank
 	}
 }
 

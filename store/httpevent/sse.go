@@ -15,7 +15,8 @@ import (
 // line ends as stray at their beginning belong to the event before.
 func SSE(meta []byte, stray int) *store.SSEInfo {
 	info := &store.SSEInfo{}
-	even, eol := stray == 0 && utf8.Valid(meta), []byte(nil)
+	even := stray == 0 && utf8.Valid(meta)
+	var eol []byte
 	for text, end := range streamable.EventLines(meta[stray:]) {
 		if eol == nil {
 			eol = end
@@ -34,8 +35,7 @@ func SSE(meta []byte, stray int) *store.SSEInfo {
 		}
 	}
 	if !even {
-		info.Lines, info.Raw = nil, meta
-		return info
+		return &store.SSEInfo{Event: info.Event, ID: info.ID, Retry: info.Retry, Raw: meta}
 	}
 	info.Lines = info.Lines[:max(0, len(info.Lines)-1)] // without the blank one
 	if string(eol) != "\n" {
