@@ -2,15 +2,14 @@
 //
 // # Promises
 //
-// A "HANG (proved)" is one: every goroutine of the peers is durably blocked, no
-// step of the transport is enabled, and no timer within the horizon of virtual
-// time (24 hours unless said otherwise) brings anything but pings and other traffic
-// that recurs by timers alone. No wall clock takes part in it, nor in any other
-// verdict but "UNDECIDED", which says that this engine cannot tell.
+// "HANG (proved)" means: every goroutine of the peers is durably blocked, no step of the
+// transport is enabled, and until the horizon of virtual time (24 hours by default) timers
+// bring only pings and other periodic traffic. No verdict depends on a wall clock, but for
+// "UNDECIDED", which says that the engine cannot tell.
 //
-// A failure has a [Token]. It names the choices in which the schedule differs from
-// the eager one by their content, and following it makes the same choices or says
-// where it diverged. It never goes on with something else.
+// A failure has a [Token]. It names, by content, the choices in which the schedule differs
+// from the eager one. A run that follows it makes the same choices or says where it
+// diverged; it never goes on with another choice.
 //
 // # Use
 //
@@ -23,31 +22,20 @@
 //		}})
 //	}
 //
-// A failure prints its token. With it in [Plan.Token] the test runs that schedule
+// A failure prints its token. With the token in [Plan.Token] the test runs that schedule
 // alone: it fails before the fix, and passes or diverges after.
 //
 // # Data layout
 //
-// A [Plan] is explored as many [Run] values. A run's two ends are joined by the
-// gate, a bounded transport in which Read and Write only park. The engine loops:
-// wait until nothing of the run moves, list the enabled steps, let the strategy
-// choose one, release it. A frame takes four steps:
+// A [Plan] is explored as many [Run] values. The gate joins a run's two ends: a bounded
+// transport in which Read and Write only park (package gate). The engine loops: wait until
+// nothing of the run moves, list the enabled steps, let the strategy choose a step, release
+// it. The steps of a frame are take, ack and give; ack and give are unordered. From take on
+// each direction is first in, first out; which of several waiting writers is taken first is
+// a choice. Other steps are the start of an operation, the close and half close of an end,
+// the end of file at a reader, and the peers' own scheduling points ([Point]).
 //
-//	offer  Write was called            seen, not chosen
-//	take   it left its writer's hand   needs room; at capacity 0 a waiting reader
-//	ack    Write returns
-//	give   Read returns it             at capacity 0 in one step with take
-//
-// Ack and give are unordered. Each direction is first in, first out from take on;
-// which of several waiting writers is taken first is a choice. The start of an
-// operation, the close and half close of an end, the end of file at a reader and
-// the peers' own scheduling points ([Point]) are steps too.
-//
-// A step's content name is made of its direction, kind, method, tool, prompt or
-// uri, the operation that wrote the frame (where it passes its context on to
-// Write) and an occurrence number. A response is named after its request, and so
-// are progress and cancellation. No id, no address and no order of arrival is in
-// a name, so that the same peers give the same names on every run:
+// A step's name is its content, so that the same peers give the same names in every run:
 //
 //	c2s take tools/call "search" by first#1
 //	s2c give notifications/progress (tools/call "search" by first#1)#2
@@ -57,120 +45,107 @@
 //
 // Each end is live or recorded. [Run.RecordedServer] answers a live client from
 // [Plan.Session], [Run.RecordedClient] says to a live server what was recorded, and
-// [Modeled] lets both halves play under endpoint models. A recorded half is a
-// machine without a clock: where the live end keeps silent about something that it
-// waits for, it is told so by a step of its own (relent), which is enabled when
-// nothing else is. A note names what it went on without: that comes after all else,
-// so the orders around it are not tried. The calls of a recorded client are operations of the run, so
-// that a hang names them. A live server owes each of them a response, also where the
-// recorded one gave none, unless the client cancelled it: a recording is often cut
-// where it hung.
+// [Modeled] lets both halves play under endpoint models. A recorded half has no clock.
+// Where it waits for the live end in vain, a step (relent) lets it go on; that step is
+// enabled when no other is, so the orders around it are not tried, and a note says so. The
+// calls of a recorded client are operations of the run, and a live server owes each of them
+// a response unless the client cancelled it. That holds also where the recorded server gave
+// none: a recording is often cut where it hung.
 //
-// At level [L0] a recorded half sends in its recorded order; only delivery moves.
-// At [L1] it offers every frame that the specification allows it to send now, each
-// as a writer of its own would: which is taken first is the order. Eager takes them
-// in recorded order. What stays in order is told at [standin.Player.Loosen] and
-// [standin.Driver.Loosen].
+// At level [L0] a recorded half sends in its recorded order; only delivery moves. At [L1]
+// it offers every frame that the specification allows it to send now, each as a writer of
+// its own would, and the order of the takes is explored. [standin.Player.Loosen] and
+// [standin.Driver.Loosen] say which frames stay in order.
 //
 // # The search
 //
-// The runs of a plan are numbered, and a run depends on its number alone. First
-// comes run 0 at every capacity, eager with the default strategy, then the others,
-// round about. However many workers make them, they are taken in the order of
-// their numbers: the lowest one that fails is reported, with what it gives at the
-// other capacities.
+// The runs of a plan are numbered, and a run depends on its number alone. First comes run 0
+// at every capacity, eager with the default strategy, then run 1, and so on. However many
+// workers make the runs, the search takes them in the order of their numbers: it reports
+// the lowest that fails, with the verdicts at the other capacities.
 //
-// A report says what was seen ([Coverage]). Two runs are of one class when they
-// differ only in the order of steps that commute: steps that wake different ends,
-// and are not both takes of one direction. [Exhaustive] visits every class; when
-// it has, it is proved that no order fails at that level and those capacities.
+// [Coverage] says how much was seen. Two runs are of one class if they differ only in the
+// order of steps that commute: steps that wake different ends, and are not both takes of
+// one direction. [Exhaustive] visits every class, which proves that no order fails at that
+// level and those capacities.
 //
 // # The oracles
 //
-// A run whose operations have returned is asked more. [Plan.Check] is the user's
-// own. [Illegal]: a live peer broke a MUST of the protocol, by the rules of package
-// order; a SHOULD is a note. [Lost]: a live peer read a request and, up to the
-// horizon, answers it to nobody, though the request was not cancelled and both ends
-// are open; where time is real nobody can know that, and it is not judged.
-// [Different]: the answer to the same request changes with the order, which is a
-// note unless [Plan.SameAnswers] is set, and said only when both schedules gave
-// their answers again. What a recorded half says is not judged, and [Plan.Lawless]
-// judges nobody.
+// A run whose operations have returned is judged by [Plan.Check], and further:
 //
-// A hang's report follows who waits for whom, from an operation to the part that
-// nobody holds up, or round; where a goroutine stands it tells by the library's
-// function and the caller's own line. A handler of the caller's, which a library called
-// when a frame was given and which has not returned, is named first, also where it
-// waits in a call of the library. For a library's Close the report says what is open at its
-// end, and since which step it is closing.
+//	Illegal    a live peer broke a MUST of the protocol (package order); a SHOULD is a note
+//	Lost       a live peer read a request and answers it to nobody up to the horizon, though
+//	           the request was not cancelled and both ends are open; not judged in real time
+//	Different  the answer to the same request changes with the order, and both schedules
+//	           gave their answers again; a note unless [Plan.SameAnswers] is set
 //
-// # What a failure comes to
+// A recorded half is not judged, and [Plan.Lawless] judges neither end.
 //
-// A failing schedule is shrunk before it is reported, toward eager: eager with all
-// of its steps put off, in their order, is that schedule, with none it is eager, and
-// delta debugging goes from the one to the other. A shorter schedule counts only
-// if it fails with the same fingerprint: verdict, category, and of a hang which
-// readers are away with what kind of frame. So a report says in one or two lines
-// what the order is that it takes. Then its token is followed 20 times, and the
-// report says how often it held, where that was not always.
+// The report of a hang follows who waits for whom, from an operation to the part that
+// nobody holds up, or round. It names the place of a goroutine by the library's function
+// and the caller's own line. A handler of the caller's that a library called for a frame,
+// and that has not returned, comes first. For a library's Close the report says what is
+// open at that end, and since which step it is closing.
 //
-// Where the plan plays a session, that is shrunk too (package shrink): to the
-// fewest frames that still are a legal session and fail like this, with no more
-// asked of it that it does not have. A failure by what it lacks is left as it is.
+// # Shrinking
 //
-// Operations are not dropped. Without one of them another may wait for ever that
-// would not, and nothing tells that from the bug.
+// A failing schedule is shrunk toward eager before it is reported. Eager with all steps
+// of the schedule put off, in their order, is that schedule; with none put off it is eager;
+// delta debugging goes from the first to the second. A shorter schedule counts only if it
+// fails with the same fingerprint: verdict, category, and for a hang which readers are away
+// with what kind of frame. Then the token is followed 20 times, and the report says how
+// often it held.
+//
+// A session that the plan plays is shrunk too (package shrink): to the fewest frames that
+// are still a legal session and fail alike. A failure by a frame that the session lacks is
+// left as it is. Operations are not dropped: without one of them another may wait for ever,
+// which cannot be told from the bug.
 //
 // # The engines
 //
-// What keeps a run still between its steps is the [Engine]. The default puts each
-// run into a testing/synctest bubble of its own: time is virtual, and a wait is
-// known to be one. Peers must be born inside the bubble and wait on channels,
-// contexts, timers, sync.Cond or sync.WaitGroup. Another wait (for a mutex, for
-// I/O, for a channel from outside) freezes the bubble while it lasts, and its time.
-// A watcher outside sees that in the stacks, gives the run up and ends the
-// exploration, as a frozen bubble cannot be emptied. The verdict is "UNDECIDED",
-// with who waits for what, after the real time of [Plan.Patience]; or, where only
-// mutexes of the run hold it up, nothing is enabled, no timer was ever made in the
-// run and no goroutine outside of bubbles could hold one (the process must have
-// none but Go's own and those that wait for tests), a "HANG (proved)" of the
-// category [Lock]. To count the timers and to know the mutexes, the schedule is run
-// once more. (Of a sync.RWMutex the stacks show too little: that stays undecided.)
-// What froze a bubble by a mutex is also tried in real time, and the report says
-// what that gave.
+// The [Engine] keeps a run still between its steps. [Bubble], the default, puts each run
+// into a testing/synctest bubble: time is virtual, and a wait is known to be a wait. Peers
+// must be born inside the bubble and wait on channels, contexts, timers, sync.Cond or
+// sync.WaitGroup. Any other wait (for a mutex, for I/O, for a channel from outside) freezes
+// the bubble and its time. A watcher sees the freeze in the stacks, gives the run up and
+// ends the exploration, as a frozen bubble cannot be emptied. The verdict is "UNDECIDED",
+// with who waits for what, after the real time of [Plan.Patience].
 //
-// A peer that computes for ever is not looked into: its run is undecided after a
-// minute in which nothing else happened (see [Plan.Patience]), and says where it
-// computes. So is one whose timers fire again and again, and use the gate for nothing, when
-// the horizon has not come by then. A system call that lasts is a wait for something
-// from outside.
+// It is a "HANG (proved)" of the category [Lock] if only mutexes of the run hold it up,
+// nothing is enabled, the run made no timer, and no goroutine outside of bubbles could hold
+// one of the mutexes (the process has only Go's own and those that wait for tests). To
+// count the timers and to know the mutexes, the schedule is run again. The stacks show too
+// little of a sync.RWMutex: that stays undecided. A schedule that a mutex froze is also
+// tried in real time, and a note says what that gave.
 //
-// So each run ends. The search ends before the test's deadline, or by [Plan.Budget] or
-// [Plan.Stop], and reports what it has found; what follows on a failure takes a minute at
-// most, and the report says what it was cut short of. No verdict but "UNDECIDED" depends
-// on any of it.
+// A run whose peer computes for ever is undecided after a minute in which nothing else
+// happened (see [Plan.Patience]), and the report says where it computes. So is a run whose
+// timers fire again and again without using the gate, if the horizon has not come by then.
+// A system call that lasts counts as a wait for something outside.
 //
-// [Settle] is for peers that cannot live in a bubble. It takes the stacks of the
-// whole process until two looks in a row show every goroutine of the run waiting
-// at the same place. Time is real, and stacks show a sleeper, but not the timer of
-// a select or a context: what it finds is a "STALL (quiescent)", no proof. The first
-// standstill of a search is given all of [Plan.Patience] (later ones four times as
-// long as the slowest timer took), and while somebody who is not of the run works,
-// sleeps or waits for I/O it is "UNDECIDED". It makes some sixty schedules a second
-// where a bubble makes thousands, one at a time in the process.
+// The search ends before the test's deadline, or by [Plan.Budget] or [Plan.Stop], and
+// reports what it has found. Shrinking and following a failure take a minute at most; the
+// report says if they were cut short.
+//
+// [Settle] is for peers that cannot live in a bubble. It takes the stacks of the whole
+// process until two looks in a row show every goroutine of the run waiting at the same
+// place. Time is real, and stacks do not show the timer of a select or a context: it finds
+// a "STALL (quiescent)", which is no proof. The first standstill of a search is given all
+// of [Plan.Patience], later ones four times as long as the slowest timer took. While a
+// goroutine that is not of the run works, sleeps or waits for I/O, the run is "UNDECIDED".
+// Settle makes some sixty schedules a second where a bubble makes thousands, and one at a
+// time in the process.
 //
 // # The files
 //
-//	plan, search, limits           what to explore; the runs of a search, and what ends it
+//	plan, search                   what to explore, and what ends it; the runs of a search
 //	run, loop                      one schedule: its operations and peers; its steps
-//	strategy, exhaustive           how the next step is chosen
-//	independence, coverage         which steps commute; classes of schedules
+//	strategy, exhaustive           how the next step is chosen; which steps commute; coverage
 //	token                          the spelling of a schedule, and how it is followed
-//	engine, settle, freeze         what keeps a run still; standstills that stacks show
+//	engine, freeze                 what keeps a run still; standstills that stacks show
 //	recorded, modeled              the halves of a recorded session as players, and as models
 //	oracle                         broken rules, lost and changed answers
-//	diagnose, chain, trace         why nothing goes on
-//	periodic                       traffic of timers, which is no progress
+//	diagnose, chain, trace         why nothing goes on: by the frames, and by the stacks
 //	reduce (and package shrink)    smaller schedules and sessions that fail alike
 //	report, record                 what the reader gets; a run as a recording and as a drawing
 //	budget_unix, budget_other      the processor time that is used
@@ -179,18 +154,18 @@
 //
 // # What it refuses
 //
-// Of live ends only delivery moves: what a peer computes between two frames is left
-// to the Go scheduler, but for its scheduling points.
+// It does not order what a live peer computes between two frames: that is left to the Go
+// scheduler, but for scheduling points.
 //
-// Two goroutines that a peer starts itself and that write identical frames in the
-// same step cannot be told apart; a token of such a run may diverge, and says so.
+// It cannot tell apart two goroutines that a peer starts itself and that write identical
+// frames in the same step; a token of such a run may diverge, and says so.
 //
 // The first signal.Notify of a process starts Go's signal goroutine. In a bubble that
-// waits in a system call, so that the run is undecided: call signal.Notify once
+// goroutine waits in a system call, and the run is undecided: call signal.Notify once
 // before, or settle.
 //
-// A panic is a verdict in operations and in goroutines of [Run.Go]; in a goroutine
-// that a peer started itself it ends the process, as Go has it. Goroutines that a
-// closed gate and a cancelled context do not end stay in the process. The search goes on
-// (up to 200 such runs); the leak is its verdict if nothing worse was found, else a note.
+// A panic is a verdict in operations and in goroutines of [Run.Go]; in a goroutine that a
+// peer started itself it ends the process. Goroutines that a closed gate and a cancelled
+// context do not end stay in the process. The search goes on, up to 200 such runs; the leak
+// is its verdict if nothing worse was found, else a note.
 package explore

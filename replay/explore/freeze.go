@@ -12,75 +12,70 @@ import (
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 )
 
-// freeze is a standstill that an engine sees in stacks: the run's goroutines by what they
-// wait for.
+// freeze is the goroutines of a run at one moment, by what they wait for.
 type freeze struct {
 	locks    stacks.Dump // at a mutex
 	foreign  stacks.Dump // at a channel or the like that is not of the bubble
 	io       stacks.Dump
 	calls    stacks.Dump // in a system call
-	sleepers stacks.Dump // for ever: the bubble's time stands still
+	sleepers stacks.Dump // in a frozen bubble for ever: its time stands still
 	others   stacks.Dump // at a wait that a bubble sees
 	busy     stacks.Dump // at no wait: what the others wait for does not matter then
-	near     bool        // somebody outside works, sleeps or waits for I/O: a mutex may be theirs
-	outside  stacks.Dump // of anybody, in no bubble: a mutex may be theirs, too
+	engine   bool        // the engine's own goroutine runs
+	near     bool        // a goroutine outside works, sleeps or waits for I/O, and may hold a mutex
+	outside  stacks.Dump // goroutines of anybody, in no bubble, which may hold a mutex too
 }
 
-// freezeOf returns the freeze of a bubble: nil when somebody runs, or nobody waits for
-// what a bubble cannot see.
+// freezeOf sorts the goroutines of a bubble. The caller comes first in the dump, and is
+// outside.
 func freezeOf(all stacks.Dump, bubble string) *freeze {
 	f := &freeze{}
 	for i, g := range all {
 		switch {
 		case g.Bubble != bubble:
-			f.near = f.near || i > 0 && g.Wait() != stacks.WaitOther // the caller comes first
+			f.near = f.near || i > 0 && g.Wait() != stacks.WaitOther
 			if i > 0 && outsider(g) {
 				f.outside = append(f.outside, g)
 			}
-		case g.Engine() && g.Wait() != stacks.WaitNone:
-		case !f.add(g):
-			return nil
+		case g.Engine():
+			f.engine = f.engine || g.Wait() == stacks.WaitNone
+		default:
+			f.add(g)
 		}
-	}
-	if len(f.locks)+len(f.foreign)+len(f.io)+len(f.calls) == 0 {
-		return nil
 	}
 	return f
 }
 
-// busyOf returns who computes in a bubble; nil if nobody does.
-func busyOf(all stacks.Dump, bubble string) *freeze {
-	f := &freeze{}
-	for _, g := range all {
-		if g.Bubble == bubble && !g.Engine() && !f.add(g) {
-			f.busy = append(f.busy, g)
-		}
-	}
-	if len(f.busy) == 0 {
-		return nil
-	}
-	return f
+// frozen reports whether nobody runs, and some wait for what a bubble cannot see.
+func (f *freeze) frozen() bool {
+	return !f.engine && len(f.busy) == 0 && len(f.locks)+len(f.foreign)+len(f.io)+len(f.calls) > 0
 }
 
-// add sorts a goroutine in by what it waits for. It reports false if it does not.
-func (f *freeze) add(g stacks.Goroutine) bool {
-	switch wait := g.Wait(); {
-	case wait == stacks.WaitNone:
-		return false
-	case wait == stacks.WaitLock:
-		f.locks = append(f.locks, g)
-	case wait == stacks.WaitIO:
-		f.io = append(f.io, g)
-	case wait == stacks.WaitCall || wait == stacks.WaitSyscall: // a call that works looks otherwise the next time
-		f.calls = append(f.calls, g)
-	case wait == stacks.WaitSleep:
-		f.sleepers = append(f.sleepers, g)
-	case g.Bubble != "" && !g.Durable:
-		f.foreign = append(f.foreign, g)
+// add sorts a goroutine in by what it waits for.
+func (f *freeze) add(g stacks.Goroutine) {
+	list := &f.others
+	switch g.Wait() {
+	case stacks.WaitNone:
+		list = &f.busy
+	case stacks.WaitLock:
+		list = &f.locks
+	case stacks.WaitIO:
+		list = &f.io
+	case stacks.WaitCall, stacks.WaitSyscall: // a call that works looks otherwise the next time
+		list = &f.calls
+	case stacks.WaitSleep:
+		list = &f.sleepers
 	default:
-		f.others = append(f.others, g)
+		if g.Bubble != "" && !g.Durable {
+			list = &f.foreign
+		}
 	}
-	return true
+	*list = append(*list, g)
+}
+
+// unknownCall reports whether a system call among them may be at work.
+func (f *freeze) unknownCall() bool {
+	return slices.ContainsFunc(f.calls, func(g stacks.Goroutine) bool { return g.Wait() == stacks.WaitSyscall })
 }
 
 // passing reports whether real time alone may end it.

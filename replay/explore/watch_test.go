@@ -230,7 +230,7 @@ func TestFreezeOf(t *testing.T) {
 		"a sleeper":         {stacks.Dump{self, lock, {ID: 4, State: "sleep", Durable: true, Bubble: mark}}, time.Hour},
 	} {
 		var patience time.Duration
-		if f := freezeOf(c.all, mark); f != nil {
+		if f := freezeOf(c.all, mark); f.frozen() {
 			patience = f.patience(plan)
 		}
 		if patience != c.patience {
