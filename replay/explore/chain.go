@@ -8,17 +8,16 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// chain follows who waits for whom, from an operation to the end that nobody
-// holds up, or round to a part that it has passed. A link is there only where the
-// frames show it.
+// chain follows who waits for whom, from an operation to the end that nobody holds up, or
+// round to a part that it has passed. Every link is shown by the frames.
 type chain struct {
 	*diagnosis
 	parts  []any // passed: *Operation, *gate.Call, *gate.Lane (its reader)
 	links  []string
 	cyclic bool
-	nested bool   // an end asked within what it was asked
+	nested bool   // an end asked something while it handled a request
 	stuck  bool   // a reader that has not come back is on the way
-	ends   string // what becomes of the request at the end of the chain, if it is seen
+	ends   string // the fate of the request at the end of the chain, if it is seen
 }
 
 // chainOf follows an operation.
@@ -91,8 +90,8 @@ func (k *chain) call(c *gate.Call) {
 	}
 }
 
-// debt ends a chain at a response that an end owes. Where that end waits for a
-// call of its own on the way here, that is what holds it.
+// debt ends a chain at a response that an end owes. A call of that end on the way here may
+// be what holds it up.
 func (k *chain) debt(c *gate.Call, owes string, dir transport.Direction) {
 	for _, part := range k.parts {
 		if own, ok := part.(*gate.Call); ok && own.Request.Dir == dir && own.Response == nil && k.within(own) {
@@ -197,8 +196,8 @@ func (k *chain) mutualWhy() string {
 		outer.Request.Dir.Receiver(), outer.Name, outer.Request.Given, inner.Name, inner.Request.Dir.Receiver(), inner.Request.Given)
 }
 
-// neglectWhy tells a call within a call that is read and not answered; "" if the
-// chain does not end with one.
+// neglectWhy tells a call within a call that is read and not answered; "" if the chain does
+// not end with such a call.
 func (k *chain) neglectWhy() string {
 	calls := k.calls()
 	if k.ends == "" || k.cyclic || k.stuck {

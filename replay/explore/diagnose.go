@@ -12,19 +12,19 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// diagnosis says why nothing goes on in a run: the category of the hang and a sentence,
-// who waits for what, and the chain of waits. Nothing in the run moves meanwhile.
+// diagnosis says why a run stands still: the category of the hang and a sentence, who waits
+// for what, and the chain of waits. Nothing in the run moves meanwhile.
 //
 // It judges twice: first by frames alone, for the fingerprint, which must be the same in
-// every run of a bug; then by the stacks too, if the run is traced. No claim that needs a
-// stack is made without one.
+// every run of a bug; then, in a traced run, by the stacks too. It makes no claim that
+// needs a stack without one.
 type diagnosis struct {
 	run     *Run
 	gate    *gate.Gate
 	trace   *tracer         // nil: the run is not traced
 	all     stacks.Dump     // of a traced run, at the hang
 	blind   bool            // frames alone are judged
-	alone   bool            // one end alone is live
+	alone   bool            // only one end is live
 	awaited map[string]bool // operations that have not returned
 	quit    [2]bool         // by lane: the goroutine that was given the last frame has ended
 
@@ -48,14 +48,17 @@ func diagnose(r *Run) *diagnosis {
 		d.all = stacks.Take()
 	}
 	for i := range d.quit {
-		d.quit[i] = d.hasQuit(&d.gate.Lanes[i])
+		// Where an end reads every frame on a goroutine of its own, each may end.
+		l := &d.gate.Lanes[i]
+		own := l.Before.Parent != 0 && l.Before.Parent == l.Holder.Parent && l.Before.ID != l.Holder.ID
+		d.quit[i] = len(d.all) > 0 && l.Holder.ID != 0 && d.all.Find(l.Holder.ID).Text == "" && !own
 	}
 	d.category, d.why = d.blame(d.explain())
 	r.waits, r.chain = d.waits, d.chain
 	return d
 }
 
-// explain judges once: by frames alone, or by stacks too.
+// explain judges by frames alone, or by stacks too.
 func (d *diagnosis) explain() (category, why string) {
 	guess := ""
 	for _, op := range d.run.unfinished() {
@@ -93,13 +96,12 @@ func (d *diagnosis) explain() (category, why string) {
 	return category, why
 }
 
-// lostWhy completes the sentence on a response that nobody sends, or that is sent under
-// another id.
+// lostWhy completes the sentence on a response that nobody sends, or that has another id.
 func (d *diagnosis) lostWhy(why string) string {
 	if d.chain != nil {
 		why = cmp.Or(d.chain.neglectWhy(), why)
 	}
-	var owed [2]*gate.Call // in the other direction, too, it may be that nobody responds
+	var owed [2]*gate.Call // by direction: both ends may fail to respond
 	for _, op := range d.run.unfinished() {
 		c := d.openCall(op)
 		if c == nil || !c.Owed() {
@@ -120,8 +122,8 @@ func (d *diagnosis) lostWhy(why string) string {
 	return why
 }
 
-// waitOf says what an operation waits for and where that is. It is not sure of an
-// operation that signed no request.
+// waitOf says what an operation waits for, and where. It is not sure of an operation that
+// signed no request.
 func (d *diagnosis) waitOf(op *Operation) (category string, waits []Wait, why string, sure bool) {
 	who := "operation " + op.name
 	if before := op.heldBy(); before != nil {
@@ -162,8 +164,8 @@ func (d *diagnosis) waitOf(op *Operation) (category string, waits []Wait, why st
 	return d.answered(op, calls, at)
 }
 
-// unsigned says what an operation may wait for that sent no request under its context,
-// such as a Close: its stack tells the function, the open calls the rest.
+// unsigned says what an operation may wait for that sent no request under its context, such
+// as a Close: its stack tells the function, and the open calls the rest.
 func (d *diagnosis) unsigned(who string, at stacks.Place) (category string, w Wait, why string) {
 	w = Wait{Who: who, WaitsFor: "something that is not on its way", BlockedAt: at.String()}
 	if at.Entry != "" {
@@ -217,9 +219,9 @@ func (d *diagnosis) unanswered() (open []string) {
 	return open
 }
 
-// callsOf returns the requests of an operation. If none is known, it returns the open ones
-// that no waiting operation signed: a session may sign its own requests with the operation
-// that made it.
+// callsOf returns the requests of an operation. If none is known, it returns the open
+// requests that no waiting operation signed: a session may sign its own requests with the
+// operation that made it.
 func (d *diagnosis) callsOf(op *Operation) (calls []*gate.Call, signed bool) {
 	var own, unsigned []*gate.Call
 	for _, c := range d.gate.Names.Calls {
@@ -235,8 +237,8 @@ func (d *diagnosis) callsOf(op *Operation) (calls []*gate.Call, signed bool) {
 	return unsigned, false
 }
 
-// openCall is the first request of an operation whose response has not been read;
-// else its last request.
+// openCall returns the first request of an operation whose response has not been read; else
+// its last request.
 func (d *diagnosis) openCall(op *Operation) *gate.Call {
 	calls, _ := d.callsOf(op)
 	for _, c := range calls {
@@ -250,9 +252,8 @@ func (d *diagnosis) openCall(op *Operation) *gate.Call {
 	return calls[len(calls)-1]
 }
 
-// wrote reports whether an operation wrote a frame: the frame's context says so or, where
-// that names no operation, as in a Write without a context, the operation's own goroutine
-// wrote it.
+// wrote reports whether an operation wrote a frame: the context of the frame says so or, if
+// that names no operation, its goroutine.
 func (d *diagnosis) wrote(op *Operation, f *gate.Flight) bool {
 	if f.Op != "" || d.blind || op.goroutine == 0 || f.Writer.ID == 0 {
 		return f.Op == op.name
@@ -260,7 +261,7 @@ func (d *diagnosis) wrote(op *Operation, f *gate.Flight) bool {
 	return f.Writer.ID == op.goroutine
 }
 
-// callWait follows an open request: to its response, or to where it stands itself.
+// callWait follows an open request to its response, or to where the request stands.
 func (d *diagnosis) callWait(who string, c *gate.Call) (category string, w Wait, why string) {
 	f := c.Request
 	if c.Response != nil {
@@ -271,7 +272,8 @@ func (d *diagnosis) callWait(who string, c *gate.Call) (category string, w Wait,
 		return behind(l), Wait{Who: f.Name, Why: l.Where(f)}, d.behindWhy(l, who, f.Name)
 	}
 	w = d.debtWait(c)
-	for _, other := range d.gate.Names.Calls { // a response may wait behind the frame that its reader has not come back from
+	// A response may wait behind the frame that its reader holds.
+	for _, other := range d.gate.Names.Calls {
 		if a := other.Response; a != nil && a.Dir == l.Dir && a.Given == 0 && l.Readers() == 0 && l.Last != nil {
 			return Swallowed, w, d.behindWhy(l, "the "+f.Dir.Receiver(), a.Name)
 		}
@@ -287,7 +289,8 @@ func (d *diagnosis) callWait(who string, c *gate.Call) (category string, w Wait,
 }
 
 // debtWait says who owes the response to a request that was read, and where that end is
-// blocked if it asked something itself since: the asker's stack tells.
+// blocked: by the stack of a goroutine that asked something since, or that took the request
+// up.
 func (d *diagnosis) debtWait(c *gate.Call) Wait {
 	f := c.Request
 	w := Wait{Who: "response to " + c.Name, Why: fmt.Sprintf("not sent: the %s read the request at step %d", f.Dir.Receiver(), f.Given)}
@@ -301,7 +304,7 @@ func (d *diagnosis) debtWait(c *gate.Call) Wait {
 	return w
 }
 
-// asker says where the goroutine stands that sent a request, or its parent.
+// asker says where the goroutine that sent a request stands, or its parent.
 func (d *diagnosis) asker(c *gate.Call) string {
 	for _, id := range []int{c.Request.Writer.ID, c.Request.Writer.Parent} {
 		if at := d.all.Place(id); at.At != "" && !d.all.Find(id).Reading() {
@@ -335,7 +338,7 @@ func (d *diagnosis) told(who string) bool {
 	return slices.ContainsFunc(d.waits, func(w Wait) bool { return w.Who == who })
 }
 
-// behind is the category of a frame that stands in the lane.
+// behind is the category of a frame that waits in the lane.
 func behind(l *gate.Lane) string {
 	if l.Last != nil && l.Readers() == 0 {
 		return Swallowed
@@ -359,21 +362,12 @@ func (d *diagnosis) away(l *gate.Lane) string {
 	return fmt.Sprintf("the %s's reader took %s at step %d and has not come back", l.Dir.Receiver(), l.Last.Name, l.Last.Given)
 }
 
-// hasEnded reports whether the goroutine that was given the lane's last frame is seen to
-// have ended.
+// hasEnded reports whether the goroutine that was given the last frame of the lane has
+// ended.
 func (d *diagnosis) hasEnded(l *gate.Lane) bool { return d.quit[l.Dir-transport.ClientToServer] }
 
-// hasQuit looks for the goroutine that was given the last frame. Where an end reads every
-// frame on a goroutine of its own, each may end.
-func (d *diagnosis) hasQuit(l *gate.Lane) bool {
-	if len(d.all) == 0 || l.Holder.ID == 0 || d.all.Find(l.Holder.ID).Text != "" {
-		return false
-	}
-	return l.Before.Parent == 0 || l.Holder.Parent == 0 || l.Before.ID == l.Holder.ID || l.Before.Parent != l.Holder.Parent
-}
-
-// readerWait says what a reader that has not come back holds and, in a traced run, where
-// it is blocked.
+// readerWait says what a reader holds that has not come back and, in a traced run, where it
+// is blocked.
 func (d *diagnosis) readerWait(l *gate.Lane) (Wait, bool) {
 	who := fmt.Sprintf("%s reader (%v)", l.Dir.Receiver(), l.Dir)
 	switch {
@@ -396,8 +390,8 @@ func (d *diagnosis) readerWait(l *gate.Lane) (Wait, bool) {
 	return w, true
 }
 
-// closeWhy says what is open at the end that a library's Close closes: it may wait for
-// calls and handlers there before it closes the Conn, and the gate sees nothing of that.
+// closeWhy says which calls are open at the end that a library's Close closes. Close may
+// wait for calls and handlers before it closes the Conn, unseen by the gate.
 func (d *diagnosis) closeWhy(function string) string {
 	dir := closedEnd(function)
 	var waits, owes []string
@@ -424,7 +418,7 @@ func (d *diagnosis) closeWhy(function string) string {
 }
 
 // closedEnd returns the direction in which the end writes that a function closes, as in
-// mcp.(*ClientSession).Close; none where its name has neither role or both.
+// mcp.(*ClientSession).Close; none if its name has neither role or both.
 func closedEnd(function string) transport.Direction {
 	name := strings.ToLower(function)
 	switch client, server := strings.Contains(name, "client"), strings.Contains(name, "server"); {
@@ -436,8 +430,8 @@ func closedEnd(function string) transport.Direction {
 	return transport.NoDirection
 }
 
-// answered is for an operation whose responses were all read: one did not reach
-// it, or it has gone on and waits for something else.
+// answered explains an operation whose responses were all read: one did not reach it, or it
+// has gone on and waits for something else.
 func (d *diagnosis) answered(op *Operation, calls []*gate.Call, at stacks.Place) (category string, waits []Wait, why string, sure bool) {
 	who, c := "operation "+op.name, calls[len(calls)-1]
 	read := func(c *gate.Call) string {
@@ -466,16 +460,22 @@ func (d *diagnosis) answered(op *Operation, calls []*gate.Call, at stacks.Place)
 	return category, []Wait{w}, why, true
 }
 
-// shape is what every run of a hang has in common: which readers have not come back for
-// the frame behind the one that they hold, what kind of frame that one is, and for a lost
-// response how far the open calls came. about are the frames that it is about. Frames
-// alone decide: only a traced run knows what stacks tell.
+// shape describes a hang by what is the same in every run of it: which readers have not
+// come back, what kind of frame they hold, and for a lost response how far the open calls
+// came. about are the frames involved. It uses frames alone, because only a traced run has
+// stacks.
 func (d *diagnosis) shape(category string) (shape string, about []*gate.Flight) {
 	var list []string
 	for i := range d.gate.Lanes {
 		l := &d.gate.Lanes[i]
 		if len(l.Queue)+len(l.Waiting) > 0 && l.Last != nil && l.Readers() == 0 && !l.Deafened {
-			list = append(list, fmt.Sprintf("%s reader holds a %s", l.Dir.Receiver(), frameKind(l.Last.Frame)))
+			kind := "batch"
+			if messages, err := l.Last.Frame.Messages(); err != nil {
+				kind = transport.Invalid.String()
+			} else if len(messages) == 1 {
+				kind = messages[0].Kind().String()
+			}
+			list = append(list, fmt.Sprintf("%s reader holds a %s", l.Dir.Receiver(), kind))
 			about = append(about, l.Last)
 			about = append(about, l.Waiting[:min(1, len(l.Waiting))]...)
 		}
@@ -496,16 +496,4 @@ func (d *diagnosis) shape(category string) (shape string, about []*gate.Flight) 
 	}
 	slices.Sort(list)
 	return strings.Join(slices.Compact(list), ", "), about
-}
-
-// frameKind names the kind of message that a frame is.
-func frameKind(f transport.Frame) string {
-	messages, err := f.Messages()
-	switch {
-	case err != nil:
-		return transport.Invalid.String()
-	case len(messages) == 1:
-		return messages[0].Kind().String()
-	}
-	return "batch"
 }

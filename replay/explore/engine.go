@@ -23,61 +23,50 @@ const (
 	// Bubble is the default: a testing/synctest bubble. Its time is virtual, and it
 	// proves hangs.
 	Bubble Engine = "a"
-	// Settle takes stacks of the whole process until nobody of the run moves. It is
-	// for peers that cannot live in a bubble. Its time is real, and what it finds
-	// is a [Stall].
+	// Settle takes stacks of the whole process until the run stands still. It is for peers
+	// that cannot live in a bubble. Time is real, and a hang is a [Stall].
 	Settle Engine = "b"
 )
 
-// engine is where a run lives, from its beginning to its end. It keeps the run still
-// between its steps, and gives the verdict when nothing can go on. The run's own
-// goroutine calls it, but for await.
+// engine keeps a run still between its steps, and gives the verdict when no step can go on.
+// The goroutine of the run calls it, except for await.
 type engine interface {
-	// settle returns when nothing of the run moves but by a step or by time.
+	// settle returns when only a step or time can move the run.
 	settle()
-	// rest lets time pass until something arrives at the gate. It reports false
-	// when nothing will.
+	// rest lets time pass until something arrives at the gate. It reports false when
+	// nothing will.
 	rest() bool
-	// verdict is what the engine calls a run in which nothing can go on, with the
-	// doubt that is left, or "".
+	// verdict names a run in which no step can go on, with the doubt that is left, or "".
 	verdict() (word, doubt string)
 	// stacks returns the trimmed stacks of the run's goroutines.
 	stacks() []string
 	// own returns the goroutines of the run in a dump.
 	own(all stacks.Dump) stacks.Dump
-	// live calls do where the engine sees all that it starts, and returns when that
-	// has ended or was given up.
+	// live calls do where the engine sees every goroutine that it starts, and returns when
+	// do has ended or the run was given up.
 	live(t *testing.T, do func())
-	// call calls Setup or Check. It reports false when that will not return.
+	// call calls Setup or Check. It reports false when the call will not return.
 	call(do func()) bool
-	// reap ends what is left when the gate is shut and the context cancelled.
+	// reap ends the goroutines that a shut gate and a cancelled context leave.
 	reap()
-	// await waits, from outside, for live to end. It returns a freeze when the run
-	// was given up, as the engine cannot bring it to its end.
+	// await waits, from outside, for live to end. It returns a freeze when the engine had
+	// to give the run up.
 	await(ended <-chan any) (thrown any, f *freeze)
 }
 
-func newEngine(r *Run) engine {
-	if r.kind == Settle {
-		return &settled{run: r, known: map[int]bool{}, doubt: map[int]bool{}, still: &freeze{}}
-	}
-	return &bubble{run: r}
-}
-
-// bubble is the engine that proves: a testing/synctest bubble, where time is
-// virtual and a wait is known to be one.
+// bubble is the engine that proves: a testing/synctest bubble, with virtual time.
 type bubble struct {
 	run  *Run
 	name string // of the bubble in stacks
 
 	resting atomic.Bool // virtual time passes, with nothing enabled
-	weary   atomic.Bool // it has passed for as much real time as a peer may compute: see await
+	weary   atomic.Bool // it took as much real time as a peer may compute: see await
 }
 
-// A hang needs no panic of synctest: the engine sees that nothing is enabled and
-// ends what it can. Only goroutines that nothing ends leave the bubble to
-// synctest, which then panics here. That is the check for leaks too: it costs
-// nothing, and counts no goroutines of others.
+// live checks for leaks by the panic of synctest. A hang needs no such panic: the engine
+// sees that no step is enabled and shuts the run down. Goroutines that do not end then
+// leave the bubble to synctest, which panics. That check costs nothing, and counts no
+// goroutines of others.
 func (b *bubble) live(t *testing.T, do func()) {
 	defer func() {
 		v := recover()
@@ -100,13 +89,12 @@ func (b *bubble) settle() {
 	b.run.moves.Tick()
 }
 
-// In rest virtual time passes, up to the horizon after the last
-// step that was not periodic.
+// rest lets virtual time pass, up to the horizon after the last step that was not periodic.
 func (b *bubble) rest() bool {
 	r := b.run
-	r.gate.Lock() // what timers wake must come after all that the engine read
+	r.gate.Lock() // goroutines that timers wake must come after all that the engine read
 	r.gate.Unlock()
-	select { // what arrived before is in no step: it waits for others
+	select { // arrivals before are in no step: they wait for others
 	case <-r.gate.Poked():
 	default:
 	}
@@ -121,10 +109,10 @@ func (b *bubble) rest() bool {
 	return came
 }
 
-// pass lets virtual time pass until something comes, and reports whether it did. Peers
-// whose own timers fire all the time, for a retry or a poll that does not use the gate,
-// make a day of it last for hours: so time passes in steps, each a quarter
-// of all before it, and after each it is asked whether that has lasted for too long.
+// pass lets virtual time pass until something comes, and reports whether it did. Timers of
+// the peers that fire all the time, for a retry or a poll outside of the gate, make a day
+// of virtual time last for hours. So time passes in steps, each a quarter of all before it,
+// and after each await may have found that enough.
 func (b *bubble) pass(until time.Time, comes <-chan struct{}) (came bool) {
 	b.resting.Store(true)
 	defer b.resting.Store(false)
@@ -154,7 +142,7 @@ func (b *bubble) verdict() (word, doubt string) {
 	return Hang, ""
 }
 
-// Where the call does not return, the bubble ends with it or is frozen.
+// call ends with its bubble, or is frozen in it, if do does not return.
 func (b *bubble) call(do func()) bool {
 	do()
 	return true
@@ -162,28 +150,25 @@ func (b *bubble) call(do func()) bool {
 
 func (b *bubble) stacks() []string { return stacks.Take()[1:].Bubble(b.name).Trim() }
 
-// The caller, who comes first, is in the bubble, or the run was given up and looked at
-// from outside.
+// own finds the bubble by the caller, who comes first in the dump.
 func (b *bubble) own(all stacks.Dump) stacks.Dump { return all.Bubble(all[0].Bubble) }
 
-// Sleepers get virtual time: it stops when the bubble's first goroutine returns.
+// reap gives sleepers virtual time, which stops when the first goroutine of the bubble
+// returns.
 func (b *bubble) reap() {
 	b.weary.Store(false)
 	b.pass(time.Now().Add(b.run.horizon), nil)
 	b.settle()
 }
 
-// firstLook is how long a run may go without a move before its stacks are looked
-// at, and how far apart looks are at first. It decides nothing.
+// firstLook is how long a run may go without a move before the first look at its stacks,
+// and the first pause between looks. It decides nothing.
 const firstLook = 10 * time.Millisecond
 
-// await returns a freeze when the bubble cannot go on: synctest.Wait never returns while
-// a goroutine waits for a mutex, for something from outside, or for I/O. The run is given
-// up then.
-//
-// A freeze is seen in stacks, in which everybody waits. How long it has lasted
-// only keeps the watcher from giving up a run that somebody outside the bubble is
-// about to wake.
+// await gives the run up when the bubble cannot go on: synctest.Wait never returns while a
+// goroutine waits for a mutex, for something outside, or for I/O. The stacks show a freeze,
+// in which every goroutine waits. Its age matters only because a goroutine outside the
+// bubble may be about to end it.
 func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 	r := b.run
 	timer := time.NewTimer(firstLook)
@@ -203,7 +188,7 @@ func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 			seen, last, pause, moved = n, nil, firstLook, startStopwatch()
 			continue
 		}
-		pause = min(2*pause, time.Second) // somebody computes: every look stops the world
+		pause = min(2*pause, time.Second) // a peer computes: every look stops the world
 		f := freezeOf(stacks.Take(), b.name)
 		switch {
 		case !f.frozen():
@@ -228,26 +213,26 @@ func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 	}
 }
 
-// settled is the engine for peers that cannot live in a bubble. Nothing of the
-// run moves when two looks at the stacks of the whole process, one after the
-// other, show every goroutine of the run waiting at the same place.
+// settled is the engine for peers that cannot live in a bubble. The run stands still when
+// two looks in a row at the stacks of the whole process show every goroutine of the run
+// waiting at the same place.
 //
-// Time is real here. Stacks show a sleeper and a wait for I/O, but not the timer
-// of a select or a context: rest is no proof.
+// Time is real. Stacks show a sleeper and a wait for I/O, but not the timer of a select or
+// a context: rest is no proof.
 type settled struct {
 	run   *Run
 	known map[int]bool // goroutines seen, and whether they are of the run
-	doubt map[int]bool // those that only count as the run's: nobody has seen who started them
+	doubt map[int]bool // goroutines that count as the run's because nobody saw their parent
 	label string       // of its goroutines: see labelled
-	still *freeze      // what those of the run wait for, at the last look
+	still *freeze      // the last look
 }
 
-// settling is held by the one run in the process that is settled: goroutines
-// whose parent nobody has seen delay it, as if they were its own.
+// settling is held by the one settled run of the process: goroutines whose parent nobody
+// has seen delay a run as its own do.
 var settling sync.Mutex
 
-// leftBehind are the goroutines that settled runs of this process left behind, by
-// number. What they hold is of those runs.
+// leftBehind holds the numbers of the goroutines that settled runs of this process left
+// behind. Their mutexes are those of such runs.
 var leftBehind sync.Map
 
 // outsider reports whether a goroutine may be of anybody, and may hold a mutex of a run.
@@ -267,10 +252,10 @@ func (s *settled) live(_ *testing.T, do func()) {
 	do()
 }
 
-// The engine itself never stands still.
+// await only waits: the engine gives up from within.
 func (s *settled) await(ended <-chan any) (thrown any, f *freeze) { return <-ended, nil }
 
-// The call is made on a goroutine of its own that may be left behind.
+// call uses a goroutine of its own, which may be left behind.
 func (s *settled) call(do func()) bool {
 	ended := make(chan bool, 1)
 	go func() {
@@ -300,7 +285,7 @@ func (s *settled) call(do func()) bool {
 }
 
 func (s *settled) settle() {
-	select { // what arrived before is seen by who looks after this
+	select { // the next look sees what arrived before
 	case <-s.run.gate.Poked():
 	default:
 	}
@@ -340,7 +325,7 @@ func (s *settled) quiesce() {
 			f = nil
 			time.Sleep(pause)
 			pause = min(2*pause, 5*time.Millisecond)
-		case len(f.io)+len(f.calls) > 0: // what was written may not have woken its reader yet
+		case len(f.io)+len(f.calls) > 0: // a write may not have woken its reader yet
 			time.Sleep(time.Millisecond)
 		}
 		last, seen = f, moves
@@ -363,8 +348,8 @@ func (s *settled) own(all stacks.Dump) stacks.Dump {
 	return own
 }
 
-// owns reports whether a goroutine is of the run: it was not there before, and
-// its parent was not of others. One in a bubble never is.
+// owns reports whether a goroutine is of the run: it was not there before, and its parent
+// was not of others. A goroutine in a bubble never is.
 func (s *settled) owns(g stacks.Goroutine, all map[int]stacks.Goroutine) bool {
 	own, ok := s.known[g.ID]
 	if ok {
@@ -388,8 +373,8 @@ func (s *settled) owns(g stacks.Goroutine, all map[int]stacks.Goroutine) bool {
 	return own
 }
 
-// In rest who waits gets real time, up to the plan's patience after
-// the last step that was not periodic.
+// rest gives waiting goroutines real time, up to the patience of the plan after the last
+// step that was not periodic.
 func (s *settled) rest() bool {
 	for {
 		select {
@@ -407,7 +392,7 @@ func (s *settled) rest() bool {
 	}
 }
 
-// outlasts lets a moment pass for those who wait. It reports false when there are
+// outlasts lets a moment pass for the goroutines that wait. It reports false when there are
 // none, or the patience with them has ended.
 func (s *settled) outlasts(since time.Time) bool {
 	p := s.run.plan
@@ -426,7 +411,7 @@ func (s *settled) outlasts(since time.Time) bool {
 	defer pause.Stop()
 	select {
 	case <-s.run.gate.Poked():
-		s.run.gate.Poke() // for whoever waits for it
+		s.run.gate.Poke() // for the next receive
 	case <-pause.C:
 	}
 	return true
@@ -437,7 +422,7 @@ func (s *settled) verdict() (word, doubt string) {
 		return Undecided, fmt.Sprintf("%s, still after %v, which may end", s.still.why(), s.run.plan.Patience)
 	}
 	own := s.own(stacks.Take()).IDs()
-	for _, g := range stacks.Take()[1:] { // one who works, sleeps or waits for I/O may be about to wake one of the run
+	for _, g := range stacks.Take()[1:] { // a worker or sleeper outside may be about to wake the run
 		if wait := g.Wait(); wait != stacks.WaitOther && wait != stacks.WaitLock && !own[g.ID] && outsider(g) {
 			return Undecided, fmt.Sprintf("nobody of the run moves, but %s is not of the run, does [%s] and may end that", g.Where(), g.State)
 		}
@@ -447,7 +432,7 @@ func (s *settled) verdict() (word, doubt string) {
 
 func (s *settled) stacks() []string { return s.still.stacks() }
 
-// left reports whether anybody who is surely of the run is still there.
+// left reports whether a goroutine is still there that is surely of the run.
 func (s *settled) left() bool {
 	all := s.still.all()
 	for _, g := range all {
@@ -479,17 +464,16 @@ func (s *settled) reap() {
 	r.stacks = s.still.stacks()
 }
 
-// grace is how long settled runs of a search stand still before that is a
-// standstill for good. A timer that waits in a select is in no stack, so the first
-// standstill of the search is given the plan's whole patience. After that it is
-// known how long timers take here, and the hundreds of runs that shrink and confirm
-// a failure need not wait for what did not come then.
+// grace is how long the settled runs of a search stand still before a standstill is final.
+// A timer in a select is in no stack, so the first standstill of the search is given the
+// whole patience of the plan. Then it is known how long timers take here, and the hundreds
+// of runs that shrink and confirm a failure wait less.
 type grace struct {
 	given   atomic.Bool  // the whole patience, and nothing came
 	longest atomic.Int64 // time after which something came
 }
 
-// left is what a standstill is given.
+// left returns how long a standstill is waited for.
 func (g *grace) left(patience time.Duration) time.Duration {
 	if !g.given.Load() {
 		return patience
@@ -507,14 +491,14 @@ func (g *grace) came(after time.Duration) {
 	}
 }
 
-// A label marks the goroutines of a settled run: who is started by one that has it
-// has it, too. Stacks do not show it, and a profile that does shows no numbers of
-// goroutines; so it tells how many there are, not which.
+// labelKey marks the goroutines of a settled run: goroutines inherit the label. Stacks do
+// not show it, and a profile that does has no numbers of goroutines; so it tells how many
+// there are, not which.
 const labelKey = "mcprec run"
 
 var labels atomic.Uint64 // that were given
 
-// labelled counts who has the label but the caller.
+// labelled counts the goroutines with the label, without the caller.
 func labelled(label string) int {
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {

@@ -9,16 +9,15 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Exhaustive visits every order of steps at each capacity, but for orders that
-// differ only in steps that commute (sleep sets). When it has come to the end, no
-// order at that level and capacity fails, and the report says so. That is a proof
-// for peers that do the same on the same steps and share nothing but the gate. It
-// takes notice of peers that do not: of other steps, and of an end that uses the
-// gate though nothing of the gate woke it. What is shared in silence it cannot see.
-// Its runs are made one after another: Seed and Workers mean nothing to it.
+// Exhaustive visits every order of steps at each capacity, without orders that differ only
+// in steps that commute (sleep sets). At its end no order at that level and capacity fails,
+// and the report says so. That is a proof for peers that do the same on the same steps and
+// share nothing but the gate. It notices other steps, and an end that uses the gate though
+// no step woke it; it cannot see peers that share data in silence. Its runs are made one
+// after another: Seed and Workers have no effect.
 var Exhaustive Strategy = exhaustive{}
 
-// exhaustive is the strategy whose runs depend on the ones before.
+// exhaustive is the strategy whose runs depend on the runs before.
 type exhaustive struct {
 	naive bool // without sleep sets
 }
@@ -26,15 +25,15 @@ type exhaustive struct {
 // Begin is mix, for runs out of turn.
 func (exhaustive) Begin(seed uint64, run, length int) Chooser { return mix(seed, run, length) }
 
-// visit is the walk through the orders at one capacity.
+// visit is the walk through the orders at a capacity.
 type visit struct {
 	walk  walk
 	seen  *coverage
 	tried Tried
 }
 
-// exhaust makes a run at each capacity in turn, until a run fails, a budget is
-// spent or all is visited.
+// exhaust makes a run at each capacity in turn, until a run fails, a budget is spent or all
+// orders are visited.
 func (s *search) exhaust(x exhaustive) Report {
 	var visits []*visit
 	for _, c := range s.plan.Capacities {
@@ -100,7 +99,7 @@ func (s *search) rounds(visits []*visit) (failed *Run, done int, ended string) {
 	return nil, done, EndVisited
 }
 
-// advance makes the next run of a walk, or returns nil: there is none.
+// advance makes the next run of a walk, or returns nil at its end.
 func (s *search) advance(v *visit) *Run {
 	r := s.newRun(v.tried.Capacity)
 	r.chooser = v.walk.next()
@@ -129,32 +128,31 @@ func (s *search) advance(v *visit) *Run {
 	return r
 }
 
-// walk visits the tree of choices of one capacity, depth first, by making run
-// after run: each follows the path so far to its last open branch.
+// walk visits the tree of choices of a capacity, depth first, by making run after run: each
+// follows the path so far to its last open branch.
 //
-// With sleep sets a step that was tried at a place sleeps in the branches beside
-// it until a step is released that it does not commute with: what would begin with
-// it there differs from what was visited only in the order of steps that commute.
-// A run in which all enabled steps sleep is cut. Every class of runs ends
-// exactly once so.
+// With sleep sets a step that was tried at a place sleeps in the branches beside it, until
+// a step is released with which it does not commute: a run that began with it there would
+// differ from a visited one only in the order of steps that commute. A run in which all
+// enabled steps sleep is cut. So every class of runs ends exactly once.
 type walk struct {
 	touching
 	naive bool // without sleep sets: every order of steps
 	path  []branching
 	begun bool
 	done  bool
-	lost  bool // the peers did not do the same again
+	lost  bool // the peers did something else on the same steps
 }
 
-// branching is a place on the path: what is enabled there, what was released last,
-// and what sleeps.
+// branching is a place on the path: its enabled steps, the one released last, and the
+// sleeping ones.
 type branching struct {
 	enabled []move
 	chosen  int
 	asleep  []move
 }
 
-// move is a step, as the walk knows it again.
+// move is a step in the memory of the walk.
 type move struct {
 	hash uint64
 	what reach
@@ -208,7 +206,7 @@ func (w *walk) choose(at int, enabled []Step) int {
 	for i, s := range enabled {
 		b.enabled[i] = move{s.Hash(), w.of(s)}
 	}
-	if at > 1 && !w.naive { // what commutes with the step before sleeps on
+	if at > 1 && !w.naive { // steps that commute with the step before sleep on
 		before := w.path[at-2]
 		for _, m := range before.asleep {
 			if m.what&before.enabled[before.chosen].what == 0 {
@@ -221,7 +219,7 @@ func (w *walk) choose(at int, enabled []Step) int {
 	return b.chosen
 }
 
-// reach is what a step touches: two steps that touch nothing in common commute.
+// reach is the set of things that a step touches: two steps with disjoint sets commute.
 type reach uint8
 
 const (
@@ -233,28 +231,27 @@ const (
 	reaches  = 4
 )
 
-// touching tells what steps touch at a capacity.
+// touching computes the reach of steps at a capacity.
 type touching struct {
 	capacity Capacity
 	split    bool // ack is a step of its own
 	lessons
 }
 
-// lessons are what runs have taught of the peers.
+// lessons are facts about the peers that runs have shown.
 type lessons struct {
-	// recall: ends take back frames that they have offered, so that a take does not
-	// commute with what wakes the writer's end.
+	// recall: ends take back frames that they have offered, so that a take does not commute
+	// with a step that wakes the end of the writer.
 	recall bool
 	// shared: the ends wake each other past the gate.
 	shared bool
-	// starts is what operations touched when they began.
+	// starts is the reach of operations when they began.
 	starts map[string]reach
 }
 
-// of says what releasing the step touches. A close changes both ends, and so may an
-// operation of which it is not known at which end it lives: these touch anything,
-// and so does every kind of step that is not listed. The client and the server are
-// taken to share nothing but the gate, as long as nothing else is learned.
+// of returns the reach of a step. A close changes both ends, and so may an operation whose
+// end is not known: these touch anything, as does every kind that is not listed. Client and
+// server are taken to share nothing but the gate, until a run shows otherwise.
 func (t *touching) of(s Step) reach {
 	if t.shared {
 		return anything
@@ -284,8 +281,8 @@ func (t *touching) of(s Step) reach {
 	return anything
 }
 
-// learn notes which ends used the gate after a step that was taken to touch no more than
-// expected. An operation that began and used no end may have done anything.
+// learn notes which ends used the gate after a step with an expected reach. An operation
+// that began and used no end may have done anything.
 func (l *lessons) learn(s Step, used [2]bool, expected reach) {
 	what := reach(0)
 	if used[0] {
@@ -307,7 +304,7 @@ func (l *lessons) learn(s Step, used [2]bool, expected reach) {
 	l.starts[s.What] = what
 }
 
-// adopt takes in what a run has taught, and reports whether anything is new.
+// adopt takes in the lessons of a run, and reports whether anything is new.
 func (l *lessons) adopt(of lessons) bool {
 	news := of.recall && !l.recall || of.shared && !l.shared
 	l.recall, l.shared = l.recall || of.recall, l.shared || of.shared
@@ -329,19 +326,19 @@ func senderEnd(d transport.Direction) reach {
 	return serverEnd
 }
 
-// trail is what a run leaves for the report's coverage.
+// trail is the contribution of a run to the coverage.
 type trail struct {
 	touching
-	class  uint64       // of the trace: runs that differ only in steps that commute have the same
+	class  uint64       // of the trace: equal for runs that differ only in steps that commute
 	levels [reaches]int // of the last step that touched it
-	races  []uint64     // pairs of steps that were enabled together and do not commute, in the order of this run
+	races  []uint64     // pairs of steps, enabled together, that do not commute
 }
 
 // step adds the release of enabled[i].
 //
-// The level of a step in the Foata normal form is one above the highest of the
-// steps before that it does not commute with. The sum stands for the form: it
-// does not change with the order in which steps of one level were released.
+// The level of a step in the Foata normal form is above the highest of the steps before
+// with which it does not commute. The sum stands for the form: it does not change with the
+// order of the steps within a level.
 func (t *trail) step(enabled []Step, i int) {
 	chosen := enabled[i].Hash()
 	what := t.of(enabled[i])
@@ -361,8 +358,8 @@ func (t *trail) step(enabled []Step, i int) {
 	}
 }
 
-// race stands for the pair of steps, the same for both orders but for its lowest
-// bit, which tells which was first.
+// race stands for a pair of steps. Only its lowest bit, which tells the first, depends on
+// their order.
 func race(first, second uint64) uint64 {
 	if first < second {
 		return gate.Scramble(first^bits.RotateLeft64(second, 23)) &^ 1
@@ -370,16 +367,16 @@ func race(first, second uint64) uint64 {
 	return gate.Scramble(second^bits.RotateLeft64(first, 23)) | 1
 }
 
-// Coverage says how much of what can happen a search has seen.
+// Coverage says how much of the possible behaviour a search has seen.
 type Coverage struct {
-	// Classes is how many schedules differ in more than the order of steps that
-	// commute (Mazurkiewicz traces), each capacity for itself.
+	// Classes counts the schedules that differ in more than the order of steps that commute
+	// (Mazurkiewicz traces), each capacity for itself.
 	Classes int `json:"classes"`
-	// Unseen estimates the chance that one more schedule would be of a new class,
-	// after Good and Turing: the share of schedules whose class was seen once.
+	// Unseen estimates the chance that a further schedule would be of a new class, after
+	// Good and Turing: the share of schedules whose class was seen once.
 	Unseen float64 `json:"unseen"`
-	// Races is how many pairs of steps were enabled at the same time and do not
-	// commute; Reversed how many of them were released in both orders.
+	// Races counts the pairs of steps that were enabled at the same time and do not
+	// commute; Reversed those that were released in both orders.
 	Races    int `json:"races"`
 	Reversed int `json:"reversed"`
 }

@@ -20,7 +20,7 @@ type freeze struct {
 	calls    stacks.Dump // in a system call
 	sleepers stacks.Dump // in a frozen bubble for ever: its time stands still
 	others   stacks.Dump // at a wait that a bubble sees
-	busy     stacks.Dump // at no wait: what the others wait for does not matter then
+	busy     stacks.Dump // at no wait: the others do not matter then
 	engine   bool        // the engine's own goroutine runs
 	near     bool        // a goroutine outside works, sleeps or waits for I/O, and may hold a mutex
 	outside  stacks.Dump // goroutines of anybody, in no bubble, which may hold a mutex too
@@ -46,7 +46,8 @@ func freezeOf(all stacks.Dump, bubble string) *freeze {
 	return f
 }
 
-// frozen reports whether nobody runs, and some wait for what a bubble cannot see.
+// frozen reports whether nobody runs, and a goroutine waits for something that a bubble
+// cannot see.
 func (f *freeze) frozen() bool {
 	return !f.engine && len(f.busy) == 0 && len(f.locks)+len(f.foreign)+len(f.io)+len(f.calls) > 0
 }
@@ -86,8 +87,8 @@ func (f *freeze) same(other *freeze) bool {
 	return len(f.foreign) == len(other.foreign) && slices.EqualFunc(f.all(), other.all(), stacks.Goroutine.Same)
 }
 
-// patience is how long the freeze must have lasted before the run is given up. Where
-// nothing but mutexes holds the bubble up, and nobody sleeps, a proof is looked for.
+// patience is how long the freeze must have lasted before the run is given up. If only
+// mutexes hold the bubble up, and nobody sleeps, a proof may be found at once.
 func (f *freeze) patience(p *Plan) time.Duration {
 	if len(f.foreign)+len(f.outside) > 0 || f.passing() || f.near {
 		return p.Patience
@@ -120,9 +121,9 @@ func (f *freeze) why() string {
 	return strings.Join(parts, "; ")
 }
 
-// holder guesses who holds the mutex that g waits for: one blocked elsewhere that
-// is inside the function which g calls Lock in; else the only one who is neither
-// at a mutex nor at a Read of the gate.
+// holder guesses which goroutine holds the mutex that g waits for: one blocked elsewhere
+// inside the function in which g calls Lock; else the only one that is neither at a mutex
+// nor at a Read of the gate.
 func (f *freeze) holder(g stacks.Goroutine) (holder stacks.Goroutine, ok bool) {
 	caller := g.Function()
 	var left stacks.Dump
@@ -141,8 +142,8 @@ func (f *freeze) holder(g stacks.Goroutine) (holder stacks.Goroutine, ok bool) {
 	return holder, false
 }
 
-// judgeFreeze judges a run that was given up, on the watcher's goroutine: nothing of
-// the run moves any more.
+// judgeFreeze judges a run that was given up, on the goroutine of the watcher. The run no
+// longer moves.
 func judgeFreeze(t *testing.T, r *Run, f *freeze) {
 	r.stuck, r.froze, r.busy = true, true, len(f.busy) > 0
 	if r.busy { // real time would show no more: it computes there, too
@@ -181,7 +182,7 @@ func judgeFreeze(t *testing.T, r *Run, f *freeze) {
 	r.outcome = proof.outcome
 }
 
-// describeFreeze fills in what a report shows of a frozen run.
+// describeFreeze fills in the report of a frozen run.
 func describeFreeze(r *Run, f *freeze) {
 	r.gate.Admit()
 	r.waits = nil
@@ -217,19 +218,18 @@ type lockProof struct {
 // profiled is held while the runtime counts every allocation.
 var profiled sync.Mutex
 
-// sharedLock is the doubt about a mutex that may be of a package, or of others.
+// sharedLock is the doubt about a mutex that a package or others may share.
 const sharedLock = "The stacks do not tell whether the mutex is the run's own or shared with others."
 
-// proveLock looks for a proof that a freeze is for ever. A freeze is none by itself:
-// the bubble's time stands still in it, and a timer might end it. Whether there is
-// one the stacks do not show, so the schedule is run once more and its timers are
-// counted. The proof holds if
+// proveLock looks for a proof that a freeze is for ever. The freeze alone is none: the time
+// of the bubble stands still in it, and a timer might end it. The stacks do not show
+// timers, so the schedule is run again and its timers are counted. The proof holds if
 //
 //   - nothing is enabled, and nobody sleeps
-//   - everybody waits for a mutex, or for what only the bubble's own goroutines and
-//     timers can give
+//   - every goroutine waits for a mutex, or for what only the goroutines and timers of
+//     the bubble can give
 //   - the mutexes are the run's own: in the second run they are others
-//   - nobody is outside the bubble who could hold one: stacks do not tell who does
+//   - no goroutine is outside the bubble that could hold one
 //   - no timer was made
 //
 // It returns the second run, or the doubt that is left.
@@ -269,8 +269,7 @@ func elsewhere(r *Run) string {
 	return "Real time may tell: set Engine to Settle, or run the token " + r.settledToken().String()
 }
 
-// lockDoubt says what speaks against a freeze that is for ever, as far as one run
-// shows it.
+// lockDoubt returns the reason, as far as one run shows it, why a freeze may end; or "".
 func lockDoubt(r *Run, f *freeze) string {
 	switch {
 	case r.within != "":
@@ -293,10 +292,9 @@ func lockDoubt(r *Run, f *freeze) string {
 	return ""
 }
 
-// timersMade counts the timers ever made in the process while every allocation is
-// profiled.
+// timersMade counts the timers ever made in the process. Every allocation must be profiled.
 func timersMade() int64 {
-	runtime.GC() // the profile is of the last but one
+	runtime.GC() // the profile is that of the collection before the last
 	runtime.GC()
 	n, _ := runtime.MemProfile(nil, true)
 	records := make([]runtime.MemProfileRecord, n+100)
@@ -313,7 +311,7 @@ func timersMade() int64 {
 	return made
 }
 
-// makesTimer reports whether a stack is of a timer made, and not by an engine.
+// makesTimer reports whether a stack makes a timer, and not for an engine.
 func makesTimer(stack []uintptr) bool {
 	makes := false
 	for frames := runtime.CallersFrames(stack); ; {

@@ -27,7 +27,10 @@ type exited struct{}
 // brought to its end. Several runs may play at once.
 func (r *Run) play(t *testing.T, p *Plan) {
 	ended := make(chan any, 1)
-	r.engine = newEngine(r)
+	r.engine = &bubble{run: r}
+	if r.kind == Settle {
+		r.engine = &settled{run: r, known: map[int]bool{}, doubt: map[int]bool{}, still: &freeze{}}
+	}
 	go func() {
 		returned := false
 		defer func() {
@@ -71,7 +74,7 @@ func (r *Run) perform(t *testing.T, p *Plan) {
 		}
 		r.gate, r.since = gate.New(options), time.Now()
 		if options.Traced {
-			r.tracer = newTracer(r)
+			r.tracer = &tracer{run: r, stances: map[*gate.Call]*stance{}, pickups: map[*gate.Flight]*pickup{}}
 		}
 		r.ctx, r.cancel = context.WithCancel(r.gate.Context(context.Background()))
 		r.client, r.server = &r.gate.Ends[0], &r.gate.Ends[1]
@@ -85,8 +88,7 @@ func (r *Run) perform(t *testing.T, p *Plan) {
 	})
 }
 
-// session builds the peers, releases steps until nothing is left to release, and
-// judges.
+// session builds the peers, releases steps until none is left, and judges.
 func (r *Run) session(p *Plan) {
 	r.verdict = Pass
 	if !r.guard("Setup", func() { p.Setup(r) }) {
@@ -112,7 +114,7 @@ func (r *Run) session(p *Plan) {
 			judgeRules(r)
 		}
 		r.engine.settle()
-		if r.verdict == Pass && r.follower != nil { // a failure is one, wherever the token would have gone on
+		if r.verdict == Pass && r.follower != nil { // a failure counts wherever the token would have gone on
 			r.diverge(r.follower.unreached(len(r.steps)))
 		}
 	}
@@ -126,7 +128,7 @@ func (r *Run) session(p *Plan) {
 	}
 }
 
-// diverge makes a run undecided that could not follow its token; "" if it could.
+// diverge fails a run that could not follow its token; "" means it could.
 func (r *Run) diverge(why string) {
 	if why != "" {
 		r.verdict, r.why = Diverged, why
@@ -155,14 +157,18 @@ func (r *Run) guard(where string, f func()) bool {
 	return true
 }
 
-// loop drives the run: wait until nothing moves, list what may happen, choose,
-// release.
+// loop waits until nothing moves, lists the enabled steps, chooses and releases one, again
+// and again.
 func (r *Run) loop() {
 	var enabled []Step
 	for {
 		r.engine.settle()
-		r.learn()
 		r.gate.Lock()
+		if r.unlearned {
+			last := r.steps[len(r.steps)-1]
+			r.lessons.learn(last, r.gate.Used, r.trail.of(last))
+			r.unlearned = false
+		}
 		enabled = r.enabled(enabled[:0])
 		on := r.advance(enabled)
 		r.gate.Unlock()
@@ -176,22 +182,9 @@ func (r *Run) loop() {
 	}
 }
 
-// learn notes what the last step touched, now that all is at rest again.
-func (r *Run) learn() {
-	if !r.unlearned {
-		return
-	}
-	r.unlearned = false
-	r.gate.Lock()
-	used := r.gate.Used
-	r.gate.Unlock()
-	last := r.steps[len(r.steps)-1]
-	r.lessons.learn(last, used, r.trail.of(last))
-}
-
-// advance releases one of the enabled steps, if there are any. It reports whether
-// the run goes on. As everything that decides, it holds the gate: where time is
-// real, somebody may wake at any moment.
+// advance releases an enabled step, if there is one. It reports whether the run goes on. It
+// holds the gate, as everything that decides: where time is real, a goroutine may wake at
+// any moment.
 func (r *Run) advance(enabled []Step) bool {
 	switch {
 	case r.panicked != nil:
@@ -237,7 +230,7 @@ func (r *Run) enabled(steps []Step) []Step {
 	return steps
 }
 
-// choose picks a step, and notes where that is not what eager would do.
+// choose picks a step, and notes a choice that eager would not make.
 func (r *Run) choose(enabled []Step) int {
 	at, i := len(r.steps)+1, 0
 	switch {
@@ -316,8 +309,8 @@ func (r *Run) rest() bool {
 	return came
 }
 
-// passed says how long ago the run last came to rest. Of real time a report has
-// seconds: the rest would be another every time.
+// passed says how long ago the run last came to rest. Real time is rounded to seconds, as
+// the rest would change from run to run.
 func (r *Run) passed() string {
 	passed := time.Since(r.since)
 	if r.kind == Settle {
@@ -326,7 +319,7 @@ func (r *Run) passed() string {
 	return fmt.Sprintf("%v of virtual time", passed)
 }
 
-// stand is the verdict of a run in which nothing can go on.
+// stand judges a run in which no step can go on.
 func (r *Run) stand() {
 	r.gate.Lock()
 	defer r.gate.Unlock()
@@ -363,14 +356,13 @@ func (r *Run) leaked(left []string) {
 	}
 }
 
-// periodic finds traffic that only timers bring, the same again and again: pings, a log
-// message every minute, a poll. It must not hide a call that nobody will answer, so it does
-// not put off the horizon.
+// periodic finds traffic that timers alone bring again and again: pings, a log message
+// every minute, a poll. It must not hide a call that nobody will answer, so it does not put
+// off the horizon.
 //
-// Three periods of the same are looked at before any is called periodic, and the run still
-// lasts to the horizon: a server that says that it is at work until it answers is
-// not taken for one that hangs. Traffic that a user operation asks for, and its answers,
-// are never periodic.
+// Traffic is periodic from its fourth period on, and the run still lasts to the horizon: a
+// server that says that it is at work until it answers does not hang. Requests of a user
+// operation that has not returned, and their responses, are never periodic.
 type periodic struct {
 	rests int
 	seen  map[periodicKey]periods
@@ -415,13 +407,13 @@ func (p *periodic) recurs(s Step, ops map[string]*Operation) bool {
 	return n.count > 3
 }
 
-// withoutOccurrence takes the numbers out of a content name.
+// withoutOccurrence takes the occurrence numbers out of a content name.
 func withoutOccurrence(name string) string { return occurrence().ReplaceAllString(name, "#") }
 
 var occurrence = phrase.Regexp(`#[0-9]+`)
 
-// notePeriodic notes the periodic traffic of a run that hung instead of how each of it
-// began, and takes it out of the run's choices.
+// notePeriodic replaces the notes and choices of periodic traffic in a run that hung by a
+// note of its kinds.
 func notePeriodic(r *Run) {
 	steps := r.steps[min(r.still, len(r.steps)):]
 	if len(steps) == 0 {

@@ -13,10 +13,10 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Modeled returns a plan without a live peer: both ends of a session play their
-// half, each under an endpoint model. At level L0 every order of its steps comes
-// to the same end, the one that [replay.Closed] finds. At L1 both ends send in any
-// legal order; the rigid model has only one, and reads as the free one then.
+// Modeled returns a plan without a live peer: both ends of a session play their half, each
+// under an endpoint model. At level L0 every order of its steps comes to the end that
+// [replay.Closed] finds. At L1 both ends send in any legal order; the rigid model has only
+// one order, and reads as the free model then.
 func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
 	recording, err := replay.Load(func(yield func(store.Event, error) bool) {
 		for _, e := range events {
@@ -262,10 +262,10 @@ func modelStop(halves []*modeledHalf) (category, why string) {
 	return category, why
 }
 
-// modelReader is how the reader of a recorded half depends on its writer and its calls:
-// the models of package replay as a behaviour, for level L1, where a script that counts
-// frames says nothing. nil is the free model. A serial reader works at requests only: what
-// a notification's handler asks for, it may as well have asked for before.
+// modelReader makes the reader of a recorded half depend on its writer and its calls: the
+// models of package replay as a behaviour, for level L1, where a script that counts frames
+// says nothing. nil is the free model. A serial reader works at requests only: a
+// notification's handler may as well have asked before.
 type modelReader struct {
 	queue  int // room for notifications during a call; -1: none of this
 	inline bool
@@ -307,8 +307,8 @@ func (r *modelReader) idle() string {
 	return ""
 }
 
-// heard takes a frame that was read, and the frames that the machine says to it, of which
-// the first will be frame number n.
+// heard takes a frame that was read, and the frames that the machine sends in return, the
+// first of which is frame number n.
 func (r *modelReader) heard(f transport.Frame, n int, out []transport.Frame) {
 	if r == nil {
 		return

@@ -15,8 +15,8 @@ import (
 // Breach is a frame that broke a rule of the protocol.
 type Breach = gate.Breach
 
-// judgeRules asks of a run that has not failed whether a live end broke a rule of the
-// protocol, or owes a response.
+// judgeRules fails a run in which a live end broke a rule of the protocol, or owes a
+// response.
 func judgeRules(r *Run) {
 	for _, b := range breaches(r) {
 		if b.Severity == order.Error {
@@ -49,8 +49,7 @@ func breaches(r *Run) []Breach {
 }
 
 // owed returns the first request that a live end has read and not answered, though its
-// sender still reads and did not try to cancel it; or nil. Where time is real, a response
-// may still come.
+// sender still reads and did not cancel it; or nil. In real time a response may still come.
 func owed(r *Run) *gate.Call {
 	if r.plan.Lawless || r.kind == Settle {
 		return nil
@@ -59,7 +58,7 @@ func owed(r *Run) *gate.Call {
 		back := r.gate.Lane(c.Request.Dir.Reverse())
 		shut := back.Ended || back.Ending || back.Deafened || back.Leaving
 		unsent := c.Response == nil
-		if halved(r.gate, c.Request.Dir) { // the sender wants to know, whatever the far end then closes
+		if halved(r.gate, c.Request.Dir) { // the sender waits, whatever the far end then closes
 			shut, unsent = false, unsent || c.Response.Taken == 0
 		}
 		if c.Request.Given > 0 && unsent && !c.Cancelled && !c.Listen && !shut && r.live(back.Dir) {
@@ -69,14 +68,14 @@ func owed(r *Run) *gate.Call {
 	return nil
 }
 
-// halved reports whether the sender of a direction has closed its writing side alone,
-// and read on, if not for ever then to the end.
+// halved reports whether the sender of a direction has closed its writing side alone, and
+// read on to the end.
 func halved(g *gate.Gate, dir transport.Direction) bool {
 	back := g.Lane(dir.Reverse())
 	return g.Lane(dir).Halved && (back.EOF > 0 || !back.Deafened && !back.Leaving)
 }
 
-// answer is what a request of a run got.
+// answer is a request of a run and its response.
 type answer struct {
 	name   string
 	params json.RawMessage // of the request
@@ -100,16 +99,16 @@ func answers(r *Run) []answer {
 	return list
 }
 
-// comparison holds the first answer to each request of a search. Runs are added in
-// the order of their numbers, so that its findings are the same on every machine.
+// comparison holds the first answer to each request of a search. Runs are added in the
+// order of their numbers, so that the findings are the same on every machine.
 type comparison struct {
 	first  map[string][]*variant // by content name
 	told   int                   // answers that were found to change
 	follow func(Token) *Run      // runs a schedule again
 }
 
-// variant is the first answer to a request with certain parameters: the same name
-// may stand for other ones where twins are offered in another order.
+// variant is the first answer to a request with certain parameters. Twins that are offered
+// in another order swap their names.
 type variant struct {
 	params []byte // canonical
 	raw    answer
@@ -120,9 +119,9 @@ type variant struct {
 // shownAnswers is how many changing answers a report tells of.
 const shownAnswers = 3
 
-// add looks for answers that are not what the same request got in an earlier run, and
-// returns a text on each. It ends with the first that depends on the order, if that fails
-// the run. Differences in bytes alone, or in ids and progress tokens, do not count.
+// add returns a text on each answer that is not the answer to the same request in an
+// earlier run. If fails is set, it stops at the first that depends on the order.
+// Differences in bytes alone, or in ids and progress tokens, do not count.
 func (c *comparison) add(r *Run, fails bool) (changes []string, different bool) {
 	if c.first == nil {
 		c.first = map[string][]*variant{}
@@ -146,8 +145,7 @@ func (c *comparison) add(r *Run, fails bool) (changes []string, different bool) 
 	return changes, false
 }
 
-// changed compares an answer with the first to its request, and returns that if they
-// differ.
+// changed returns the first answer to a request if this answer differs from it.
 func (c *comparison) changed(a answer, r *Run) *variant {
 	known := c.first[a.name]
 	if len(known) > 0 && bytes.Equal(known[0].raw.params, a.params) &&
@@ -168,7 +166,7 @@ func (c *comparison) changed(a answer, r *Run) *variant {
 	return nil
 }
 
-// prove follows both schedules again: an answer that changes in the same schedule does not
+// prove follows both schedules again: an answer that changes within a schedule does not
 // depend on the order.
 func (c *comparison) prove(v *variant, a answer, token Token) (text string, random bool) {
 	answerOf := func(token Token) []byte {
@@ -188,8 +186,8 @@ func (c *comparison) prove(v *variant, a answer, token Token) (text string, rand
 		a.name, before, v.token, after, token), false
 }
 
-// canonical is JSON with sorted keys, without what no order makes: _meta holds
-// progress tokens and ids.
+// canonical returns JSON with sorted keys and without _meta, which holds progress tokens
+// and ids.
 func canonical(raw json.RawMessage) []byte {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -207,7 +205,7 @@ func canonical(raw json.RawMessage) []byte {
 	return b
 }
 
-// excerpts returns two texts from a little before where they part.
+// excerpts returns both texts from a little before their first difference.
 func excerpts(a, b []byte) (string, string) {
 	at := 0
 	for at < len(a) && at < len(b) && a[at] == b[at] {

@@ -19,73 +19,68 @@ import (
 
 // Plan says what to explore. Only Setup is required.
 type Plan struct {
-	// Setup builds both peers on the run's ends and adds the operations. It runs
-	// inside a bubble, once a schedule: all that the peers use (channels, timers,
-	// goroutines) must be made here, nothing may come from outside.
+	// Setup builds both peers on the ends of the run and adds the operations. It runs
+	// inside a bubble, once a schedule: every channel, timer and goroutine of the peers
+	// must be made here.
 	Setup func(*Run)
-	// Session is what [Run.RecordedServer] and [Run.RecordedClient] play: the events
-	// of a recording. All runs share it.
+	// Session is the recording that [Run.RecordedServer] and [Run.RecordedClient] play. All
+	// runs share it.
 	Session []store.Event
 	// Level says what order the recorded halves keep.
 	Level Level
 	// Capacities are tried in turn, from the first; nil is [Sweep], and Recorded
 	// before its last.
 	Capacities []Capacity
-	// Recorded is the capacity that a recording of these peers was made at, where
-	// that is known: of pipes between processes it is not.
+	// Recorded is the capacity at which a recording of these peers was made, where it is
+	// known; between processes it is not.
 	Recorded Capacity
-	// Engine keeps the runs still between their steps; "" is [Bubble]. A token has
-	// its own.
+	// Engine keeps the runs still between their steps; "" is [Bubble]. A token has its own.
 	Engine Engine
 	// Strategy chooses the steps; nil is [Mix].
 	Strategy Strategy
 	// Schedules is how many runs to make, over all capacities; 0 is 200.
 	Schedules int
-	// CPU, if not 0, ends the search earlier: when the process has used so much
-	// processor time for it (where the system does not tell: wall time
-	// times Workers). The first run at each capacity is always made. A search that
-	// it ends is the only one whose result depends on the machine.
+	// CPU, if not 0, ends the search when the process has used this processor time for it,
+	// or, where the system does not tell, this wall time times Workers. The first run at
+	// each capacity is always made. Only the result of a search that CPU ends depends on
+	// the machine.
 	CPU time.Duration
-	// Budget, if not 0, is the real time that the search may take with all that follows on
-	// a failure; 0 is nine tenths of the time until the test's deadline, where it has one.
-	// The first run at each capacity is always made. When it ends, what was found so far
-	// is reported. No verdict depends on it, but how far the search came does.
+	// Budget, if not 0, is the real time for the search and for shrinking a failure; 0 is
+	// nine tenths of the time until the deadline of the test, where it has one. The first
+	// run at each capacity is always made. No verdict depends on it, but the number of runs
+	// does.
 	Budget time.Duration
 	// Stop, if not nil, ends the search as Budget does when it is closed.
 	Stop <-chan struct{}
-	// Workers is how many runs are made at once; 0 is one. The result does not
-	// depend on it: the first failing run is the one that is reported. One is the
-	// default because Setup and Check are closures of a test function, which Go
-	// runs on one goroutine unless told otherwise: with more, Setup and Check of
-	// different runs are called concurrently, and a variable outside them that two
-	// runs share (rather than [Run.Data]) makes false verdicts.
+	// Workers is how many runs are made at once; 0 is one. The result does not depend on
+	// it. With more than one, Setup and Check of different runs are called concurrently,
+	// and a variable outside of them that two runs share makes false verdicts: use
+	// [Run.Data].
 	Workers int
-	// Seed makes the strategy's choices others.
+	// Seed changes the choices of the strategy.
 	Seed uint64
-	// Check judges a run whose operations have returned and in which nothing is on
-	// its way. Without it an operation that returns an error fails the run, and so does
-	// that there is none.
+	// Check judges a run whose operations have returned and in which no frame is on its
+	// way. Without it a run fails if an operation returns an error, or if there is no
+	// operation.
 	Check func(*Run) error
-	// Token, if not "", is the one schedule to run, as a report printed it. Its
-	// level and capacity count; Level, Capacities, Strategy, Schedules and Seed do not.
+	// Token, if not "", is the only schedule to run, as a report printed it. Its level and
+	// capacity count; Level, Capacities, Strategy, Schedules and Seed do not.
 	Token string
-	// SameAnswers makes it a failure that the answer to a request, with the same
-	// parameters, changes with the order (ids, progress tokens and _meta aside).
-	// Without it that is a note.
+	// SameAnswers makes it a failure, not a note, that the answer to a request with the
+	// same parameters changes with the order (ids, progress tokens and _meta aside).
 	SameAnswers bool
-	// Lawless leaves out what the protocol's rules say: for peers that break them on
-	// purpose. Without it a live peer that breaks a MUST makes the verdict Illegal,
-	// and one that leaves a request unanswered makes it Lost.
+	// Lawless is for peers that break the rules of the protocol on purpose. Without it a
+	// live peer that breaks a MUST makes the verdict Illegal, and one that leaves a request
+	// unanswered makes it Lost.
 	Lawless bool
-	// Shrink is how many runs a failure may cost to make its schedule simpler, and
-	// again to make its Session smaller; 0 is 100, less than 0 none.
+	// Shrink is how many runs may be made to simplify the schedule of a failure, and again
+	// its Session; 0 is 100, less than 0 none.
 	Shrink int
 	// AckWithTake lets a Write return in the step that takes its frame. Fewer
 	// schedules, but a bug between the two is out of reach.
 	AckWithTake bool
-	// Horizon is the virtual time that must pass without anything but pings, and
-	// other traffic that timers bring again and again, before
-	// a run at rest is a hang; 0 is 24 hours.
+	// Horizon is the virtual time without any but periodic traffic after which a run at
+	// rest is a hang; 0 is 24 hours.
 	Horizon time.Duration
 	// again makes this plan's Setup for another session.
 	again func([]store.Event) (Plan, error)
@@ -95,18 +90,17 @@ type Plan struct {
 	ready *prepared
 	// Steps ends a run as undecided; 0 is a million.
 	Steps int
-	// Patience is the real time that a run may stand still in something that its
-	// engine cannot see the end of, before it is undecided; 0 is 5 seconds. A run in
-	// which a peer computes, and nothing else happens, is undecided after 12 times
-	// that, and not before a minute.
+	// Patience is the real time that a run may stand still in a wait whose end the engine
+	// cannot see, before it is undecided; 0 is 5 seconds. A run in which a peer only
+	// computes is undecided after 12 times that, and not before a minute.
 	Patience time.Duration
 	stamina  time.Duration // how long a peer may compute: see stopwatch
 	grace    *grace        // of settled runs
 
-	mostLeaks int // runs that leave goroutines behind, after which the search ends
+	mostLeaks int // the search ends after so many runs that leave goroutines behind
 }
 
-// Explore runs the plan and fails the test with the report unless all passes.
+// Explore runs the plan and fails the test with the report unless every schedule passes.
 func Explore(t *testing.T, p Plan) Report {
 	t.Helper()
 	r := Search(t, p)
@@ -182,12 +176,10 @@ func withDefaults(p Plan) *Plan {
 	return &p
 }
 
-// Judge is Search where there is no test. An error says what is wrong with the plan; what
-// the runs gave is in the report.
-//
-// The bubbles are the same: testing/synctest wants a *testing.T only to hang the
-// T of the bubble on, and an empty one will do. Nothing is printed, no flag is
-// defined, and the process does not end with it.
+// Judge is Search without a test: nothing is printed, no flag is defined, and the process
+// does not end with it. The error says what is wrong with the plan. The bubbles are the
+// same: testing/synctest wants a *testing.T only to hang the T of the bubble on, and an
+// empty one will do.
 func Judge(p Plan) (Report, error) {
 	if p.Setup == nil {
 		return Report{}, errors.New("explore: the plan has no Setup")
@@ -244,12 +236,12 @@ func (w stopwatch) elapsed() time.Duration {
 	return elapsed
 }
 
-// aftermath is the real time that making a failure simple, following its token and trying
-// other capacities may take together: where one run takes seconds, hundreds are too many.
+// aftermath is the real time for shrinking a failure, following its token and trying other
+// capacities together: where a run takes seconds, hundreds are too many.
 const aftermath = time.Minute
 
 // limits end a search from outside. No verdict depends on them: the report leaves out what
-// they cut short, or says how much of it was done.
+// they cut short, or says how much was done.
 type limits struct {
 	stop  <-chan struct{} // nil: nobody stops it
 	until time.Time       // zero: there is time
@@ -276,8 +268,8 @@ func (l limits) ended() string {
 	return ""
 }
 
-// exploreGC is the percentage while schedules run: each leaves little behind, and
-// collecting it at 100 % costs more than half of the time.
+// exploreGC is the percentage of the collector while schedules run: each leaves little
+// behind, and collecting at 100 % costs more than half of the time.
 const exploreGC = 800
 
 var collector struct {
@@ -286,8 +278,8 @@ var collector struct {
 	before int
 }
 
-// raiseGC raises the collector's percentage for the process and returns what
-// takes that back. A higher one of the user's, or none at all, is left alone.
+// raiseGC raises the percentage of the collector for the process and returns the way back.
+// A higher percentage of the user, or none at all, is left alone.
 func raiseGC() (restore func()) {
 	collector.Lock()
 	defer collector.Unlock()
@@ -321,11 +313,10 @@ type progress struct {
 	drawn bool
 }
 
-// progressing: one search at a time has the terminal's line.
+// progressing is set while a search has the line of the terminal.
 var progressing atomic.Bool
 
-// newProgress returns nil where there is no terminal to draw on. Its methods do
-// nothing then.
+// newProgress returns nil without a terminal to draw on; the methods do nothing then.
 func newProgress() *progress {
 	info, err := os.Stderr.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 || !progressing.CompareAndSwap(false, true) {

@@ -15,24 +15,23 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// virtualStart is when the time of every bubble begins, and so every session that
-// is kept of a run.
+// virtualStart is when the time of every bubble begins, and every session that is kept of a
+// run.
 var virtualStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // fact is an event and its place in the run.
 type fact struct {
 	after  int // this many steps
-	rank   int // 0 what the last of them did, 1 what peers did then
+	rank   int // 0 for effects of the last step, 1 for the peers' frames after it
 	event  store.Event
 	flight *gate.Flight
 }
 
-// record returns the run as a recording, as taps in the peers' own processes would have
-// made it: a frame stands where its Write was called, a delivered event where its
-// Read returned. The frames of a direction stand in the order in which they were
-// taken, and those that were not after them; a frame that its writer took back is
-// not there. Times are the bubble's, virtual; the events of a step have the time of the
-// last frame before it.
+// record returns the run as a recording, as taps in the processes of the peers would make
+// it: a frame stands where its Write was called, a delivered event where its Read returned.
+// The frames of a direction stand in the order of their takes, then those that were not
+// taken; a frame that its writer took back is left out. Times are virtual; the events of a
+// step have the time of the last frame before it.
 func (r *Run) record() []store.Event {
 	steps := r.shown()
 	var facts []fact
@@ -139,8 +138,8 @@ const (
 	shownQueue   = 3 // standing frames shown of each direction
 )
 
-// draw shows the run: the frames that were read, when operations began, a Write that
-// returned late, and at the end the frames that stand.
+// draw shows the run: the frames that were read, the starts of operations, a Write that
+// returned late, and the frames that stand at the end.
 func (r *Run) draw() []string {
 	var lines []string
 	lastGive := 0
@@ -179,8 +178,8 @@ func (r *Run) draw() []string {
 	return lines
 }
 
-// arrow draws one line: a whole arrow for a frame that was read, the first half of one
-// and a note for a frame that was not, and the words alone for anything else.
+// arrow draws a line: a whole arrow for a frame that was read, half an arrow and a note for
+// another frame, and the words alone for anything else.
 func arrow(at int, dir transport.Direction, label, note string) string {
 	shaft := "   "
 	switch {

@@ -42,7 +42,7 @@ func playClient(r *Run, m replay.Model) {
 	h.play(d.Start(), nil)
 }
 
-// noteUnsaid notes of a hang what a recorded half did not say, and why.
+// noteUnsaid notes in a hang which frames a recorded half did not send, and why.
 func noteUnsaid(r *Run) {
 	for _, h := range r.halves {
 		h.mu.Lock()
@@ -57,7 +57,7 @@ func noteUnsaid(r *Run) {
 		if err != nil || h.end.Out.Dir != transport.ServerToClient {
 			continue
 		}
-		// A live client waits for ever for what the recorded server never answered.
+		// A live client waits for ever for a response that the recorded server never gave.
 		var names []string
 		for _, c := range calls {
 			if c.dir == transport.ClientToServer && c.response == 0 && !c.cancelled && !c.listen {
@@ -86,8 +86,8 @@ type playedCall struct {
 	done  bool
 }
 
-// newPlayedCalls adds an operation for each request of the recorded client, and one
-// for all else that it says.
+// newPlayedCalls adds an operation for each request of the recorded client, and one for the
+// rest of its half.
 func newPlayedCalls(r *Run) *playedCalls {
 	list, err := r.plan.ready.calls()
 	if err != nil {
@@ -118,9 +118,9 @@ func (c *playedCalls) offered(f transport.Frame) (op string) {
 	return op
 }
 
-// wrote ends the calls of a frame that wait for no response. A recording that ends
-// with a request open, as it was cut where it hung, excuses no live server: that owes
-// a response to each request.
+// wrote ends the calls of a frame that wait for no response. A live server owes a response
+// to each request, even if the recording ends with the request open: it may have been cut
+// where it hung.
 func (c *playedCalls) wrote(f transport.Frame) {
 	c.each(f, transport.Request, func(p *playedCall) bool {
 		return p.begun && !p.done && !p.waits && !(p.owed && c.run.live(transport.ServerToClient))
@@ -138,7 +138,7 @@ func (p *playedCall) succeed() {
 }
 
 // abandon fails the calls that are open when the live server has closed, and that the
-// recorded client went on without: nobody waits any more.
+// recorded client went on without.
 func (c *playedCalls) abandon() {
 	if c == nil {
 		return
@@ -186,15 +186,15 @@ type machine interface {
 	Waiting() bool
 	// Relent gives up waiting for something that the live end does not say.
 	Relent() []transport.Frame
-	// Place says where the frame returned as number n stands in the recorded order,
-	// -1 if nowhere, and the first place there whose frame was not taken.
+	// Place says where the frame returned as number n stands in the recorded order, -1 if
+	// nowhere, and the first place there whose frame was not taken.
 	Place(n int) (place, first int)
 }
 
-// recordedHalf plays a machine on an end of the gate: a reader that is there whenever its
-// model reads, and a writer. At L0 the writer keeps the machine's order, one frame
+// recordedHalf plays a machine on an end of the gate: a reader that reads whenever its
+// model does, and a writer. At L0 the writer keeps the order of the machine, with one frame
 // in its hand. At L1 it offers every frame that may be sent, each as a writer of its own
-// would: the gate chooses which is taken first.
+// would.
 type recordedHalf struct {
 	run   *Run
 	end   *gate.End
@@ -225,8 +225,8 @@ func newRecordedHalf(r *Run, own transport.Direction, m machine, model replay.Mo
 	return h
 }
 
-// play starts the goroutines. last returns the frames that are left to say when the live
-// end has closed.
+// play starts the goroutines. last returns the frames to send after the live end has
+// closed.
 func (h *recordedHalf) play(first []transport.Frame, last func() []transport.Frame) {
 	h.queue = first
 	h.finishWhole()
@@ -280,8 +280,7 @@ func (h *recordedHalf) ready(ctx context.Context) bool {
 	}
 }
 
-// write sends the queue, and closes the end when the live one has closed and
-// all is said.
+// write sends the queue, and closes the end when the live end has closed and all is sent.
 func (h *recordedHalf) write(ctx context.Context) {
 	for {
 		h.mu.Lock()
@@ -345,15 +344,15 @@ func (h *recordedHalf) finishWhole() {
 	}
 }
 
-// waits reports whether the half holds something back that it would say if it
-// knew that the live end is silent.
+// waits reports whether the half would send something if it gave up waiting for the live
+// end.
 func (h *recordedHalf) waits() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return !h.over && h.machine.Waiting()
 }
 
-// relent tells the half that the live end is silent.
+// relent lets the half give up waiting.
 func (h *recordedHalf) relent() {
 	h.mu.Lock()
 	h.queue = append(h.queue, h.machine.Relent()...)
@@ -361,7 +360,7 @@ func (h *recordedHalf) relent() {
 	wake(h.wake)
 }
 
-// prepared is what all runs of a plan share of its session.
+// prepared is the part of a plan's session that all runs share.
 type prepared struct {
 	keys  sync.Map                       // method and raw params → match.Key
 	calls func() ([]recordedCall, error) // lists the session's requests
@@ -371,8 +370,8 @@ func prepare(events []store.Event) *prepared {
 	return &prepared{calls: sync.OnceValues(func() ([]recordedCall, error) { return recordedCalls(events) })}
 }
 
-// match is match.MatchParams, worked out once for the same bytes: schedules ask
-// for the same things again and again.
+// match is match.MatchParams, computed once for the same bytes: schedules ask for the same
+// things again and again.
 func (p *prepared) match(m transport.Message) (match.Key, error) {
 	raw := m.Method + "\x00" + string(m.Params)
 	if key, ok := p.keys.Load(raw); ok {
@@ -391,7 +390,7 @@ type skipped struct {
 	halves []*skippedBy // in the order of their first time
 }
 
-// skippedBy is what one half went on without.
+// skippedBy has the waits that a half gave up.
 type skippedBy struct {
 	name string
 	runs int
@@ -425,7 +424,7 @@ func (s *skipped) count(r *Run) {
 	}
 }
 
-// notes says it: a search is blind to the orders around a wait that it gives up.
+// notes names the waits: a search is blind to the orders around a wait that is given up.
 func (s *skipped) notes() []string {
 	const shown = 3
 	var notes []string

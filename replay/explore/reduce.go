@@ -13,25 +13,23 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Shrunk says how a report's schedule was made simpler, and whether its token
-// holds.
+// Shrunk says how the schedule of a report was made simpler, and whether its token holds.
 type Shrunk struct {
 	// From and To count the choices that deviate from eager.
 	From int `json:"from"`
 	To   int `json:"to"`
-	// Runs is how many schedules that took.
+	// Runs counts the schedules made for it.
 	Runs int `json:"runs"`
-	// Held is how many times of Verified the token gave the same failure again.
+	// Held counts how many of Verified runs of the token failed in the same way.
 	Held     int `json:"held"`
 	Verified int `json:"verified"`
 }
 
-// verifications is how many times the token of a report is followed before it is
-// printed.
+// verifications is how often the token of a report is followed before it is printed.
 const verifications = 20
 
-// reduction is the search for the schedule with the fewest deviations from eager
-// that still fails in the same way.
+// reduction searches for the schedule that fails in the same way with the fewest deviations
+// from eager.
 type reduction struct {
 	*search
 	failed *Run
@@ -54,8 +52,8 @@ func shrinks(r *Run) bool {
 	return !r.froze && !costly(r)
 }
 
-// costly reports whether no other run like this one is to be made: it was given up where it
-// stood, or real time had to pass before its leaks, or that it is undecided, were known.
+// costly reports whether no other run like this one may be made: it was given up where it
+// stood, or real time had to pass before its leaks or its doubt were known.
 func costly(r *Run) bool {
 	return r.froze || r.kind == Settle && (r.stuck || r.verdict == Undecided)
 }
@@ -100,7 +98,7 @@ func (s *search) reduce(failed *Run) *reduction {
 	return d
 }
 
-// released are the steps of a run, without those that only went on while it hung.
+// released are the steps of a run, without the periodic traffic while it hung.
 func released(r *Run) []uint32 {
 	var order []uint32
 	for _, s := range r.shown() {
@@ -109,8 +107,8 @@ func released(r *Run) []uint32 {
 	return order
 }
 
-// puttingOff runs eager with the steps put off, and reports whether it fails in
-// the same way.
+// puttingOff runs eager with the steps put off, and reports whether it fails in the same
+// way.
 func (d *reduction) puttingOff(order []uint32) (*late, bool) {
 	if d.left <= 0 || d.limits.ended() != "" {
 		return nil, false
@@ -136,11 +134,11 @@ func (d *reduction) puttingOff(order []uint32) (*late, bool) {
 	return l, true
 }
 
-// again runs the plan with steps put off. It may have more steps than the run that
-// failed, but not for ever.
+// again runs the plan with steps put off.
 func (d *reduction) again(c Capacity, l *late) *Run { return d.runLate(d.failed, c, l) }
 
-// runLate runs a plan with steps put off, as a failed run at another capacity.
+// runLate runs a plan with steps put off at the level of a failed run. It may have more
+// steps than that run, up to a limit.
 func (s *search) runLate(failed *Run, c Capacity, l *late) *Run {
 	r := s.newRun(c)
 	r.level, r.chooser, r.limit = failed.level, l.choose, min(r.limit, 1000+4*len(failed.steps))
@@ -148,7 +146,7 @@ func (s *search) runLate(failed *Run, c Capacity, l *late) *Run {
 	return r
 }
 
-// verified is what following a token many times gave.
+// verified is the outcome of following a token many times.
 type verified struct {
 	token Token
 	held  int // times the same failure came again
@@ -156,8 +154,7 @@ type verified struct {
 	first *Run // traced: it says where readers are blocked
 }
 
-// verify follows a token until it was enough. A report must not promise more than the
-// token holds.
+// verify follows a token. A report must not promise more than the token holds.
 func (d *reduction) verify(t Token) verified {
 	v := verified{token: t}
 	for v.of < verifications && (v.of == 0 || d.search.limits.ended() == "") {
@@ -176,8 +173,7 @@ func (d *reduction) verify(t Token) verified {
 	return v
 }
 
-// settle chooses between the simplest schedule and the one that was found: the
-// simple one, unless it does not hold as often.
+// settle chooses the simplest schedule, or the one that was found if that fails more often.
 func (d *reduction) settle() (v verified, notes []string) {
 	v = d.verify(d.token)
 	if v.held < v.of && d.best != d.failed {
@@ -196,8 +192,8 @@ func (d *reduction) settle() (v verified, notes []string) {
 	return v, notes
 }
 
-// confirm makes the schedule of a failure as simple as it can be, and makes the
-// report that of a run that followed it.
+// confirm simplifies the schedule of a failure, and makes the report that of a run that
+// followed it.
 func (s *search) confirm(report *Report, failed *Run) {
 	d := s.reduce(failed)
 	v, notes := d.settle()
@@ -213,9 +209,9 @@ func (s *search) confirm(report *Report, failed *Run) {
 	}
 }
 
-// boundary says at which capacities the schedule fails in the same way; "" where
-// every capacity is alike, or it cannot be told: peers that write for ever do so
-// where there is room, and the order of the steps alone may not bring the failure back.
+// boundary says at which capacities the schedule fails in the same way. It is "" if every
+// capacity is alike, or if the order of the steps alone does not bring the failure back, as
+// with peers that write for ever where there is room.
 func (d *reduction) boundary() string {
 	if d.left <= 0 || !shrinks(d.best) || d.search.limits.ended() != "" {
 		return ""
@@ -239,13 +235,13 @@ func (d *reduction) boundary() string {
 	return b.String()
 }
 
-// fingerprint says which bug a failing run has, so that a smaller run can be
-// asked for the same one. It leaves out what changes with the schedule: numbers,
-// names of frames, and who else got stuck.
+// fingerprint identifies the bug of a failing run, so that a smaller run can be compared.
+// It leaves out what changes with the schedule: numbers, names of frames, and the other
+// operations that got stuck.
 func fingerprint(r *Run) string {
 	text := r.verdict + " " + r.category
 	switch {
-	case stands(r.verdict): // a run that was traced shows more, and must not differ by that
+	case stands(r.verdict): // a traced run shows more, and must not differ
 		return r.verdict + " " + cmp.Or(r.seen, r.category) + ": " + r.shape
 	case r.err != nil:
 		return text + ": " + anonymous(r.err.Error())
@@ -260,20 +256,20 @@ func anonymous(s string) string { return particular().ReplaceAllString(s, "_") }
 
 var particular = phrase.Regexp(`"(?:[^"\\]|\\.)*"|[0-9]+`)
 
-// Smaller is the smallest session found that fails in the same way, where the
-// plan plays one.
+// Smaller is the smallest session found that fails in the same way, of a plan that plays
+// one.
 type Smaller struct {
 	// From and To count the frames of the plan's session and of this one.
 	From int `json:"from"`
 	To   int `json:"to"`
-	// Runs is how many sessions were tried.
+	// Runs counts the sessions that were tried.
 	Runs int `json:"runs"`
-	// Token reproduces the failure with this session in the place of the plan's.
+	// Token reproduces the failure with this session in the plan.
 	Token string `json:"token"`
-	// Held is how many times of Verified it did.
+	// Held counts how many of Verified runs of the token did.
 	Held     int `json:"held"`
 	Verified int `json:"verified"`
-	// Boundary says at which capacities the failure shows; "" if that was not searched.
+	// Boundary says at which capacities the failure shows; "" if unknown.
 	Boundary string `json:"boundary"`
 	// Events are the session.
 	Events []store.Event `json:"-"`
@@ -285,14 +281,14 @@ type trial struct {
 	failed *Run
 	want   string
 	order  []uint32 // steps that are put off
-	stuck  bool     // a session was too costly: no further one is tried
-	late   bool     // there was no more time: no further one is tried
+	stuck  bool     // a session was too costly: the trial ends
+	late   bool     // the time was up: the trial ends
 }
 
-// smaller shrinks the session that a plan plays, and then the schedule that fails with
-// it; nil if the plan does not play one, if nothing of it can go, or if the token of the
-// smaller one does not hold even once. A failure by something that is not in the recording
-// is there without the rest of it, too: nothing is learned from that.
+// smaller shrinks the session that a plan plays, and then the schedule that fails with it.
+// It returns nil if the plan plays none, if nothing of it can go, or if the token of the
+// smaller session does not hold even once. A failure by a frame that the recording lacks
+// would remain without all the rest: nothing is learned from that.
 func (s *search) smaller(d *reduction) *Smaller {
 	if len(s.plan.Session) == 0 || d.left <= 0 || !shrinks(d.best) || s.limits.ended() != "" ||
 		d.best.verdict == CheckFailed && len(d.best.strangers()) > 0 {
@@ -351,14 +347,13 @@ func (t *trial) try(c shrink.Candidate) shrink.Outcome {
 	return o
 }
 
-// sessionFingerprint is the fingerprint of a run that played a session. A live end
-// that asks for more of what is not in it fails in another way.
+// sessionFingerprint is the fingerprint of a run that played a session, with the number of
+// frames that a live end asked for and the session lacks.
 func sessionFingerprint(r *Run) string {
 	return fmt.Sprintf("%s, %d off the recording", fingerprint(r), len(r.strangers()))
 }
 
-// play runs the plan with another session, in the order that failed as far as it
-// goes.
+// play runs the plan with another session, in the order that failed as far as it goes.
 func (t *trial) play(c shrink.Candidate) (*search, *Run) {
 	plan := *t.plan
 	plan.Session, plan.ready = c.Events, prepare(c.Events)

@@ -17,40 +17,39 @@ import (
 
 // The words of a report's verdict.
 const (
-	// Pass: every schedule that was run came to its end and satisfied the check.
+	// Pass: every schedule came to its end and satisfied the check.
 	Pass = "pass"
 	// Hang: an operation cannot return; nothing can happen that would let it.
 	Hang = "hang"
-	// Stall: an operation has not returned and nobody of the run moves; that no
-	// timer will change this is not known. It is what [Settle] says for a hang.
+	// Stall: an operation has not returned and the run stands still; a timer might still
+	// end that. [Settle] says it for a hang.
 	Stall = "stall"
 	// CheckFailed: the plan's check, or an operation, returned an error.
 	CheckFailed = "check failed"
 	// Panic: an operation, Setup, Check or a goroutine of [Run.Go] panicked.
 	Panic = "panic"
-	// Leak: goroutines were left at the end that nothing ends, and no schedule of the
-	// search failed otherwise.
+	// Leak: goroutines were left at the end, and no schedule of the search failed
+	// otherwise.
 	Leak = "leak"
 	// Illegal: a live peer broke a rule of the protocol; the category is the rule.
 	Illegal = "illegal"
-	// Lost: a live peer has read a request and never answers it, though all
-	// operations have returned.
+	// Lost: a live peer has read a request and never answers it, though all operations have
+	// returned.
 	Lost = "lost"
-	// Different: the answer to a request changes with the order. It takes two
-	// schedules to see: the report names the other one's token, too.
+	// Different: the answer to a request changes with the order. The report names the token
+	// of the other schedule too.
 	Different = "different"
 	// Diverged: the token names a step that is not enabled.
 	Diverged = "diverged"
-	// Undecided: the run was still busy after the plan's limit of steps, or stood
-	// still in something that its engine cannot see the end of; or the search was
-	// stopped before its first schedule.
+	// Undecided: the run was still busy after the limit of steps, or stood still in a wait
+	// whose end its engine cannot see; or the search was stopped before its first schedule.
 	Undecided = "undecided"
 )
 
 // stands reports whether a run with the verdict came to rest too early.
 func stands(verdict string) bool { return verdict == Hang || verdict == Stall }
 
-// What ended a search that found nothing.
+// The ends of a search that found nothing.
 const (
 	EndSchedules = "schedules"
 	EndCPU       = "cpu time"
@@ -60,7 +59,7 @@ const (
 	EndStopped = "interrupted"
 	// EndVisited: [Exhaustive] has visited all classes of schedules.
 	EndVisited = "all visited"
-	// EndLost: Exhaustive met peers that did not do the same on the same steps.
+	// EndLost: Exhaustive met peers that did something else on the same steps.
 	EndLost = "not the same again"
 )
 
@@ -68,65 +67,62 @@ const (
 const (
 	// HeadOn: both ends are at a write and no reader waits.
 	HeadOn = "head-on"
-	// Swallowed: a reader took one frame, has not come back, and what it or an
-	// operation waits for is behind that frame.
+	// Swallowed: a reader took a frame and has not come back for the frame behind it, which
+	// an operation or the reader waits for.
 	Swallowed = "swallowed"
-	// Mutual: each end has read a request of the other and answers neither; one was
-	// sent by an end after it had read the other.
+	// Mutual: each end has read a request of the other and answers neither; one of the two
+	// was sent after its end had read the other.
 	Mutual = "mutual call"
-	// LostAnswer: the request or the response was read, both sides are at rest, and
-	// nobody is left to answer the operation.
+	// LostAnswer: the request or the response was read, both sides are at rest, and nobody
+	// is left to answer the operation.
 	LostAnswer = "lost answer"
-	// NeverSent: what the operation waits for was not sent, or not to a reader.
+	// NeverSent: the frame that the operation waits for was not sent, or not to a reader.
 	NeverSent = "never sent"
-	// BlockedHandler: every request was answered and nothing is on its way, but the
+	// BlockedHandler: every request was answered and no frame is on its way, but the
 	// handler of a notification, in the user's own code, has not returned.
 	BlockedHandler = "blocked handler"
 	// Lock: an operation waits for a mutex whose holder waits for ever.
 	Lock = "lock"
-	// TimerOnly: of a failed check: the operation ended by a timer alone.
+	// TimerOnly: a check failed, after a timer alone had ended an operation.
 	TimerOnly = "timer only"
 )
 
-// Report is the result of an exploration. All but the first failing schedule is
-// left out.
+// Report is the result of an exploration. It has only the first schedule that failed.
 type Report struct {
 	Verdict  string `json:"verdict"`
 	Category string `json:"category"` // of a hang, where it can be told
-	// Explanation is one sentence on the failure.
+	// Explanation is a sentence on the failure.
 	Explanation string `json:"explanation"`
 	Level       Level  `json:"level"`
 	// Capacity is the failing schedule's.
 	Capacity Capacity `json:"capacity"`
 	// Engine is the failing schedule's, or the plan's; "" is the bubble.
 	Engine Engine `json:"engine,omitempty"`
-	// Tried are the other capacities and what they gave; of a pass all of them.
+	// Tried are the verdicts at the other capacities; of a pass at all of them.
 	Tried []Tried `json:"tried"`
-	// Slack says in words how the verdict changes with the capacity, of a failure
-	// that was compared.
+	// Slack says in words how the verdict changes with the capacity.
 	Slack string `json:"slack"`
-	// Boundary says from which capacity on this one schedule does not fail; "" if none.
+	// Boundary says from which capacity on this schedule does not fail; "" if there is
+	// none.
 	Boundary string `json:"boundary"`
-	// Schedules is how many were run up to the failure, with it.
+	// Schedules counts the runs up to the failure, with it.
 	Schedules int `json:"schedules"`
-	// Ended is what ended the search, of a pass, and of a search that ran no schedule. Of a
-	// failure it is EndTime or EndStopped if that cut short what follows on a failure, else "".
+	// Ended is the end of a search that passed, or that ran no schedule. Of a failure it is
+	// EndTime or EndStopped if that cut the shrinking short, else "".
 	Ended string `json:"ended"`
-	// Planned is how many schedules there would have been.
+	// Planned counts the runs that there would have been.
 	Planned int `json:"planned"`
-	// Coverage is of the schedules that were run.
+	// Coverage says how much the runs have seen.
 	Coverage Coverage `json:"coverage"`
-	// Steps is how many steps the failing schedule had.
+	// Steps counts the steps of the failing schedule.
 	Steps int `json:"steps"`
 	// Unfinished names the operations that had not returned.
 	Unfinished []string `json:"unfinished"`
 	// Waits says who waits for what, and where the frames are.
 	Waits []Wait `json:"waits"`
-	// Broken are the rules of the protocol that live peers broke in the failing
-	// schedule.
+	// Broken are the rules of the protocol that live peers broke in the failing schedule.
 	Broken []Breach `json:"broken"`
-	// Chain says who waits for whom, one after the other; the last line says
-	// whether it goes round.
+	// Chain says who waits for whom; the last line says whether it goes round.
 	Chain []string `json:"chain"`
 	// Sequence draws the failing schedule.
 	Sequence []string `json:"sequence"`
@@ -136,14 +132,13 @@ type Report struct {
 	Events []store.Event `json:"-"`
 	// Token reproduces the failing schedule.
 	Token string `json:"token"`
-	// Choices says in words what the token's schedule does other than eager.
+	// Choices says in words where the schedule differs from eager.
 	Choices []string `json:"choices"`
-	// Shrunk says how the schedule came to be so simple, of a failure that was
-	// followed again.
+	// Shrunk says how the schedule came to be so simple.
 	Shrunk Shrunk `json:"shrunk"`
 	// Smaller is the smallest session with the same failure, of a plan that plays one.
 	Smaller *Smaller `json:"smaller"`
-	// Leaked: goroutines of the failing schedule are left that nothing ends.
+	// Leaked: goroutines of the failing schedule are left.
 	Leaked bool `json:"leaked"`
 	// Busy: the failing schedule was given up while a goroutine of it computed.
 	Busy  bool     `json:"busy,omitempty"`
@@ -152,25 +147,25 @@ type Report struct {
 	Err error `json:"-"`
 }
 
-// Tried is what another capacity gave.
+// Tried is the verdict at another capacity.
 type Tried struct {
 	Capacity  Capacity `json:"capacity"`
 	Verdict   string   `json:"verdict"`
 	Schedules int      `json:"schedules"` // run at it, up to its first failure
-	// Classes is how many classes of schedules [Exhaustive] has visited, and All
-	// that there are no others. Schedules beyond them were cut.
+	// Classes counts the classes of schedules that [Exhaustive] has visited; All says that
+	// there are no others. Schedules beyond them were cut.
 	Classes int  `json:"classes,omitempty"`
 	All     bool `json:"all,omitempty"`
 }
 
-// Wait says of one part of a hang what it holds and what it waits for.
+// Wait is a part of a hang: what it holds and what it waits for.
 type Wait struct {
 	Who      string `json:"who"`
 	Holds    string `json:"holds,omitempty"`
 	WaitsFor string `json:"waits_for,omitempty"`
 	Why      string `json:"why"`
-	// BlockedAt is the state and the place, in the peer's own code, of an operation,
-	// or of a reader that has not come back.
+	// BlockedAt is the state and the place, in the peer's own code, of an operation or of a
+	// reader that has not come back.
 	BlockedAt string `json:"blocked_at,omitempty"`
 }
 
@@ -187,7 +182,7 @@ func newReport(r *Run, schedules int) Report {
 		report.Choices = r.follower.turns
 	}
 	report.Broken = append(report.Broken, r.broken...)
-	if r.chain != nil && stands(r.verdict) { // else nobody is known to wait for ever
+	if r.chain != nil && stands(r.verdict) { // otherwise a wait may end
 		report.Chain = slices.Clone(r.chain.links)
 		if r.chain.cyclic {
 			report.Chain[len(report.Chain)-1] += "  <- cycle"
@@ -199,9 +194,9 @@ func newReport(r *Run, schedules int) Report {
 	return report
 }
 
-// Text returns the report for a reader: of a pass a line, its coverage and its notes,
-// of a failure who waits for whom in the manner of Java's deadlock report, then what
-// changes the verdict, the run, and the stacks.
+// Text returns the report for a reader: of a pass a line, its coverage and its notes; of a
+// failure who waits for whom, in the manner of Java's deadlock report, then what changes
+// the verdict, the run, and the stacks.
 func (r Report) Text() string {
 	var b strings.Builder
 	if r.Verdict == Pass || r.Verdict == Undecided && r.Schedules == 0 {
@@ -308,7 +303,7 @@ func (r Report) failureText(b *strings.Builder) {
 	}
 }
 
-// writeList writes at most so many items under a title, and nothing where there are none.
+// writeList writes at most so many items under a title; without items nothing.
 func writeList(b *strings.Builder, title string, items []string, most int) {
 	for i, item := range items {
 		if i == 0 {
@@ -400,9 +395,9 @@ func (c *Capacity) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// slackText says how a failure depends on the capacity. A program whose results
-// do not change when buffering changes is called slack-elastic. At each capacity many
-// orders were tried; beside the boundary of one order the text says so.
+// slackText says how a failure depends on the capacity. A program whose results do not
+// change with the buffering is called slack-elastic. Many orders were tried at each
+// capacity; beside the boundary of one order the text says so.
 func slackText(verdict string, at Capacity, others []Tried, boundary string) string {
 	if len(others) == 0 {
 		return ""
@@ -431,18 +426,14 @@ func slackText(verdict string, at Capacity, others []Tried, boundary string) str
 	}
 	parts := make([]string, len(verdicts))
 	for i, v := range verdicts {
-		parts[i] = verb(v) + " at " + enumerate(where[v])
+		list := where[v] // 0, 1 and unbounded
+		last := len(list) - 1
+		parts[i] = verb(v) + " at " + strings.Join(list[:last], ", ") + " and " + list[last]
+		if last == 0 {
+			parts[i] = verb(v) + " at " + list[0]
+		}
 	}
 	return "it depends on the capacity: " + strings.Join(parts, ", ")
-}
-
-// enumerate joins words: 0, 1 and unbounded.
-func enumerate(words []string) string {
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
-	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // short is the capacity as one number, where both directions have the same.

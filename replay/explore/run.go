@@ -16,10 +16,10 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Run is one schedule of a plan. [Plan.Setup] builds the peers on it; all of them
-// live in its bubble and end with it.
+// Run is one schedule of a plan. [Plan.Setup] builds the peers on it; they live in its
+// bubble and end with it.
 type Run struct {
-	// Data is the plan's own: Setup may leave here what Check wants to see.
+	// Data is for the plan: Setup may leave here what Check wants to see.
 	Data any
 
 	plan     *Plan
@@ -34,9 +34,9 @@ type Run struct {
 
 	// How the next step is chosen: by a token, or by a chooser.
 	follower   *follower // of a token, or nil
-	untraced   bool      // though it follows a token: nobody reads where goroutines stood
+	untraced   bool      // though it follows a token: its goroutines are not looked at
 	chooser    Chooser
-	systematic bool // the chooser is asked even where there is no choice
+	systematic bool // the chooser is asked even about a single step
 
 	// What plays.
 	engine   engine
@@ -49,9 +49,9 @@ type Run struct {
 	cancel   context.CancelFunc
 	ops      []*Operation
 	byName   map[string]*Operation
-	halves   []*recordedHalf // that play from the plan's session
-	modeled  []*modeledHalf  // that do so under a model
-	returned int             // operations
+	halves   []*recordedHalf
+	modeled  []*modeledHalf
+	returned int // operations
 	panicked *breakage
 	failure  error  // of Fail
 	within   string // Setup or Check, while it runs
@@ -65,7 +65,7 @@ type Run struct {
 	periodic  periodic
 	moved     bool      // something but periodic traffic happened since the last rest
 	still     int       // steps when the run came to rest after that
-	since     time.Time // the engine's time when it had
+	since     time.Time // the engine's time at that rest
 	woken     bool      // a timer fired, and no step but periodic traffic since
 	notes     []string
 	proof     *lockProof // of a run that is made to prove a freeze
@@ -82,11 +82,11 @@ type outcome struct {
 	shape     string         // of a hang, see fingerprint
 	about     []*gate.Flight // frames that a hang is about
 	err       error
-	late      bool // an operation ended by a timer alone
+	late      bool // a timer alone ended an operation
 	cut       bool // the chooser ended it
-	stuck     bool // goroutines were left that nothing ends
+	stuck     bool // goroutines were left
 	froze     bool // the run was given up where it stood
-	busy      bool // it was given up while somebody computed
+	busy      bool // it was given up while a peer computed
 	retry     bool // undecided in a bubble, and real time may tell
 	stacks    []string
 	stood     []*Operation // that had not returned
@@ -128,10 +128,9 @@ func (r *Run) Server() transport.Conn { return r.server }
 // Context ends with the run.
 func (r *Run) Context() context.Context { return r.ctx }
 
-// Op adds a user operation, such as one call of a client. It runs on a goroutine
-// of its own, begins at a named step and must return: an operation that never
-// does is what this package looks for. Frames written under its context carry
-// its name. Only Setup may call it.
+// Op adds a user operation, such as a call of a client. It runs on a goroutine of its own,
+// begins at a named step and must return: this package looks for operations that never do.
+// Frames written under its context carry its name. Only Setup may call Op.
 func (r *Run) Op(name string, do func(ctx context.Context) error) *Operation {
 	if r.byName[name] != nil {
 		panic(fmt.Sprintf("explore: operation %s: added twice", name))
@@ -145,9 +144,9 @@ func (r *Run) Op(name string, do func(ctx context.Context) error) *Operation {
 	return op
 }
 
-// After holds the operation back until the named operations have returned, with an error
-// or without; they must have been added before. A step that several operations need, such
-// as a handshake, is an operation of its own that they come after: if they waited for it
+// After holds the operation back until the named operations have returned, with an error or
+// without; they must have been added before. Several operations that need the same step,
+// such as a handshake, should come after an operation for it: if they waited for it
 // themselves, they would all wake in one step, in the order of the Go scheduler, which is
 // in no token.
 func (op *Operation) After(names ...string) *Operation {
@@ -161,8 +160,8 @@ func (op *Operation) After(names ...string) *Operation {
 	return op
 }
 
-// AfterAll holds the operation back until all others have returned, also those
-// of a recorded client: it is the end of the session.
+// AfterAll holds the operation back until all others have returned, also those of a
+// recorded client: it ends the session.
 func (op *Operation) AfterAll() *Operation {
 	op.last = true
 	return op
@@ -228,8 +227,8 @@ func (op *Operation) finish(err error) {
 	op.run.gate.Poke()
 }
 
-// Go runs a peer's own goroutine, such as a server's loop. It need not return
-// before the gate closes. Unlike a bare go statement it makes a panic a verdict.
+// Go runs a goroutine of a peer, such as the loop of a server. It need not return before
+// the gate closes. Unlike a bare go statement it makes a panic a verdict.
 func (r *Run) Go(do func(ctx context.Context)) {
 	go func() {
 		defer r.mend("a peer's goroutine")
@@ -237,8 +236,8 @@ func (r *Run) Go(do func(ctx context.Context)) {
 	}()
 }
 
-// Fail ends the run: its check has failed, with err. The first call counts. Any
-// goroutine of the run may call it.
+// Fail ends the run: its check has failed, with err. The first call counts, from any
+// goroutine of the run.
 func (r *Run) Fail(err error) {
 	r.gate.Lock()
 	defer r.gate.Unlock()
@@ -258,8 +257,8 @@ func (r *Run) Err(name string) error {
 }
 
 // Failures returns the error by which a run fails if its plan has no Check: a live end
-// asked for something that is not recorded, or the first error of an operation. Checks
-// that ask for more may call it.
+// asked for something that is not recorded, or the first error of an operation. A Check may
+// call it.
 func (r *Run) Failures() error {
 	for _, f := range r.strangers() {
 		return fmt.Errorf("the recording does not cover this run: %s", f.Text)
@@ -289,8 +288,8 @@ func (r *Run) mend(where string) {
 // finished reports whether every operation has returned.
 func (r *Run) finished() bool { return r.returned == len(r.ops) }
 
-// unfinished lists the operations that have not returned. Those that only wait for others
-// are listed where no other stands.
+// unfinished lists the operations that have not returned; those that only wait for others,
+// if there is no other.
 func (r *Run) unfinished() []*Operation {
 	var ops, behind []*Operation
 	for _, op := range r.ops {
@@ -308,8 +307,8 @@ func (r *Run) unfinished() []*Operation {
 	return ops
 }
 
-// live reports whether the end that sends in a direction is a peer under test, and does
-// not play from a recording.
+// live reports whether the end that sends in a direction is a peer under test, not a
+// recorded half.
 func (r *Run) live(dir transport.Direction) bool {
 	for _, h := range r.halves {
 		if h.end.Out.Dir == dir {
@@ -349,20 +348,19 @@ func (r *Run) settledToken() Token {
 	return token
 }
 
-// RecordedServer lets the server of [Plan.Session] play on the server's end: it
-// answers the live client from the recording, and says the rest where it was
-// said, or at level L1 in any legal order. Only Setup may call it.
+// RecordedServer lets the server of [Plan.Session] play on the server's end: it answers the
+// live client from the recording, and says the rest where it was said, or at level L1 in
+// any legal order. Only Setup may call it.
 func (r *Run) RecordedServer() { playServer(r, replay.Free) }
 
-// RecordedClient lets the client of [Plan.Session] play on the client's end: it
-// says to the live server what was recorded, when it has heard what the recorded
-// client had heard, or at level L1 in any legal order. Each of its calls is an
-// operation of the run, which ends with its response: also of a call that the recorded
-// server did not answer, unless it was cancelled. Only Setup may call it.
+// RecordedClient lets the client of [Plan.Session] play on the client's end: it sends each
+// recorded frame once it has received what the recorded client had received, or at level L1
+// in any legal order. Each of its calls is an operation of the run and ends with its
+// response, also a call that the recorded server did not answer, unless it was cancelled.
+// Only Setup may call it.
 func (r *Run) RecordedClient() { playClient(r, replay.Free) }
 
-// Findings says where the live ends differ from the recorded ones so far; it is
-// for Check.
+// Findings says where the live ends differ from the recorded ones so far; it is for Check.
 func (r *Run) Findings() []match.StepVerdict {
 	var all []match.StepVerdict
 	for _, h := range r.halves {
@@ -378,12 +376,11 @@ func (r *Run) strangers() []match.StepVerdict {
 	return slices.DeleteFunc(r.Findings(), func(f match.StepVerdict) bool { return f.Result != match.Extra })
 }
 
-// Point is a scheduling point: code under test that calls it there waits until
-// the engine chooses the step "reach NAME", so that what a peer computes between
-// two frames takes part in the order too. The name gets the operation that the
-// context comes from and an occurrence number, as frames do.
+// Point is a scheduling point: code under test that calls it waits until the engine chooses
+// the step "reach NAME", so that the order also covers what a peer computes between two
+// frames. The name gets the operation of the context and an occurrence number, as frames
+// do.
 //
-// The context must come from [Run.Context] or from that of an operation. Under
-// any other Point returns at once, so that it may stay in the code. It also
-// returns when the context ends.
+// The context must come from [Run.Context] or from an operation. Under any other context
+// Point returns at once, so it may stay in the code. It also returns when the context ends.
 func Point(ctx context.Context, name string) { gate.Point(ctx, name) }

@@ -41,9 +41,9 @@ type search struct {
 // shownNotes is how many notes of passing runs a report keeps.
 const shownNotes = 3
 
-// explore makes run 0 at each capacity, then run 1 at each, so that the eager run
-// of each comes first. The length of these first runs that strategies hear of is then
-// fixed: a run depends on its number alone, not on the order in which runs finish.
+// explore makes run 0 at each capacity, then run 1 at each, so that the eager run of each
+// comes first. Only the length of these first runs is told to strategies: a run depends on
+// its number alone, not on the order in which runs finish.
 func (s *search) explore() Report {
 	if x, ok := s.plan.Strategy.(exhaustive); ok {
 		return s.exhaust(x)
@@ -257,9 +257,9 @@ func (s *search) remark(r *Run) {
 	}
 }
 
-// judge makes the schedule of a failure simple, follows its token, and tries the other
-// capacities: a verdict that changes with the capacity is a finding of its own. try makes
-// up to so many schedules at capacity i.
+// judge shrinks a failure, follows its token, and tries the other capacities: a verdict
+// that changes with the capacity is a finding of its own. try makes up to so many schedules
+// at capacity i.
 func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 	s.limits = s.limits.within(aftermath)
 	defer func() {
@@ -293,8 +293,8 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 	report.Slack = slackText(report.Verdict, report.Capacity, report.Tried, report.Boundary)
 }
 
-// inRealTime runs a schedule that froze its bubble where time is real, and says what that
-// gives. It lets time pass for any timer that there may be.
+// inRealTime runs a schedule that froze its bubble in real time, and says what that gives.
+// It lets time pass for any timer.
 func (s *search) inRealTime(token Token) string {
 	r := s.newRun(token.Capacity)
 	r.kind, r.follower, r.level, r.patient = token.Engine, &follower{token: token}, token.Level, true
@@ -306,8 +306,7 @@ func (s *search) inRealTime(token Token) string {
 	return fmt.Sprintf("in real time (engine %s) the same schedule gives: %s", Settle, text)
 }
 
-// try explores capacity i with the same strategy, on from the number that the
-// search has come to.
+// try explores capacity i with the same strategy, from the next number on.
 func (s *search) try(i, from, most int) Tried {
 	tried := Tried{Capacity: s.plan.Capacities[i], Verdict: Pass}
 	runs := series{from: from, to: most, over: func() bool { return s.limits.ended() != "" },
@@ -322,8 +321,8 @@ func (s *search) try(i, from, most int) Tried {
 	return tried
 }
 
-// series makes numbered runs, several at once, and takes them in the order of
-// their numbers, so that the result does not depend on which finishes first.
+// series makes numbered runs, several at once, and takes them in the order of their
+// numbers, so that the result does not depend on which finishes first.
 type series struct {
 	from, to int
 	make     func(number int) *Run
@@ -331,8 +330,8 @@ type series struct {
 	over     func() bool // asked before each run, if not nil: no more of them
 }
 
-// run returns the number after the last that was taken. When take wants no more,
-// the runs that are on their way are waited for and forgotten.
+// run returns the number after the last run that was taken. When take wants no more, the
+// runs under way are waited for and forgotten.
 func (s *series) run(workers int) int {
 	workers = min(workers, s.to-s.from)
 	if workers > 1 {

@@ -7,47 +7,36 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Step is one step that may be released now; Kind is what it releases. See package gate.
+// Step is a step that may be released now, and Kind what it releases. See package gate.
 type (
 	Step = gate.Step
 	Kind = gate.Kind
 )
 
-// The kinds of step, in the order in which eager prefers them, save for HalfClose and Reach.
+// The kinds of step, in the order in which eager prefers them, save for HalfClose and
+// Reach; package gate says what each releases.
 const (
-	// Start lets an operation begin.
-	Start = gate.Start
-	// Ack lets a Write return whose frame was taken.
-	Ack = gate.Ack
-	// Give lets a Read return the first queued frame.
-	Give = gate.Give
-	// Take moves a frame from its writer's hand into the queue; at capacity 0 to
-	// the waiting reader.
-	Take = gate.Take
-	// End lets a Read return io.EOF.
-	End = gate.EOF
-	// Close lets a Close of an end, which has returned, take effect.
-	Close = gate.Close
-	// Relent tells a recorded half that the live end is silent, so that it goes on
-	// without what it waited for. It is enabled when nothing else is.
-	Relent = gate.Relent
-	// HalfClose lets the CloseWrite of an end, which has returned, take effect.
+	Start     = gate.Start
+	Ack       = gate.Ack
+	Give      = gate.Give
+	Take      = gate.Take
+	End       = gate.EOF
+	Close     = gate.Close
+	Relent    = gate.Relent
 	HalfClose = gate.HalfClose
-	// Reach lets a goroutine go on from its [Point]. Eager prefers it to all but
-	// the start of an operation.
-	Reach = gate.Reach
+	Reach     = gate.Reach
 )
 
-// Chooser picks the step to release: at counts the steps of the run from 1, and
-// enabled is in eager's order, never empty. It returns an index, or -1 to cut the
-// run: it ends there and is not judged.
+// Chooser picks the step to release: at counts the steps of the run from 1, enabled is in
+// eager's order and never empty. It returns an index, or -1 to cut the run, which is then
+// not judged.
 type Chooser func(at int, enabled []Step) int
 
 // Strategy makes the choosers of a plan's runs. It is pure: the same arguments
 // give the same choices for the same enabled steps.
 type Strategy interface {
-	// Begin returns the chooser of a run, which counts from 0. length is how many
-	// steps the longest run so far had, for those who spread choices over it.
+	// Begin returns the chooser of a run, which counts from 0. length is the number of
+	// steps of the longest first run.
 	Begin(seed uint64, run, length int) Chooser
 }
 
@@ -88,8 +77,7 @@ func random(seed uint64, run, _ int) Chooser {
 	return func(_ int, enabled []Step) int { return r.IntN(len(enabled)) }
 }
 
-// pos hashes names instead of keeping a table: the priority of a step is random,
-// and the same whenever it is asked.
+// pos hashes names instead of keeping a table of priorities.
 func pos(seed uint64, run, _ int) Chooser {
 	salt := dice(seed, run).Uint64()
 	return func(_ int, enabled []Step) int {
@@ -121,8 +109,8 @@ func mix(seed uint64, run, length int) Chooser {
 // pctDepth is the number of orders a bug may need that pct is made to find.
 const pctDepth = 3
 
-// pct is probabilistic concurrency testing over chains: the steps of one kind in
-// one direction are a chain, which has one priority.
+// pct is probabilistic concurrency testing over chains. A chain is the steps of a kind in
+// a direction, and has a priority.
 func pct(seed uint64, run, length int) Chooser {
 	r := dice(seed, run)
 	var priority [gate.Classes]int
@@ -158,9 +146,9 @@ func highest(enabled []Step, priority *[gate.Classes]int) int {
 	return best
 }
 
-// starve picks its victim anew for each run: one kind of step in one direction, a
-// whole direction, or every step of about one frame in eight. The others are
-// released at random, victims only when nothing else is enabled.
+// starve picks its victim anew for each run: a kind of step in a direction, a whole
+// direction, or every step of about each eighth frame. The others are released at random,
+// victims only when no other step is enabled.
 func starve(seed uint64, run, _ int) Chooser {
 	r := dice(seed, run)
 	victim := victims(r.IntN(3), r.Uint64())
@@ -191,10 +179,10 @@ func victims(how int, salt uint64) func(Step) bool {
 	return func(s Step) bool { return gate.Scramble(salt^s.WhatHash())&7 == 0 }
 }
 
-// late is eager with some steps put off: each of them waits for as long as
-// anything else can go on, and among themselves they go in a given order. With no
-// step put off it is eager; with all steps of a run put off, in their order, it is
-// that run. So every schedule shrinks toward eager, one step after the other.
+// late is eager with some steps put off: each waits for as long as any other can go on,
+// and among themselves they go in a given order. With no step put off it is eager; with all
+// steps of a run put off, in their order, it is that run. So every schedule shrinks toward
+// eager, step by step.
 type late struct {
 	rank  map[uint32]int // by hash of the step: its place in the order
 	order []uint32
@@ -232,8 +220,7 @@ func (l *late) choose(at int, enabled []Step) int {
 	return best
 }
 
-// holds are the put-off steps as a token has them: those that were enabled up to
-// a step, in their order.
+// holds returns the put-off steps that were enabled up to a step, as a token has them.
 func (l *late) holds(upto int) []Choice {
 	var list []Choice
 	for _, h := range l.order {

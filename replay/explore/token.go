@@ -13,17 +13,16 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Token names a schedule: what it deviates in from eager, by content. It is not a
-// seed. Its text is
+// Token names a schedule by its deviations from eager. It is not a seed. Its text is
 //
 //	mcprec1.<c2s>-<s2c>.<level>.<engine>.<choices>
 //
-// with a capacity as a number or u for unbounded, level L0 or L1, engine a or b,
-// and the choices joined by "-", or the word eager. A choice is step:hash, the step that is
-// released there, or step+hash, a step that is put off from there on: it waits for
-// as long as anything else is enabled. Those put off come last, in the order in
-// which they go when nothing else can. The hash is the low 32 bits of the step's
-// [Step.Hash] in hexadecimal.
+// with a capacity as a number or u for unbounded, level L0 or L1, engine a or b, and the
+// choices joined by "-", or the word eager. A choice is step:hash, which releases the step
+// with the hash as that step of the run, or step+hash, which puts it off from there on: it
+// waits for as long as any other step is enabled. Choices that put off come last, in the
+// order in which their steps go in the end. The hash is the low 32 bits of [Step.Hash] in
+// hexadecimal.
 type Token struct {
 	Capacity Capacity
 	Level    Level
@@ -32,7 +31,7 @@ type Token struct {
 	Holds    []Choice // put off, by their order
 }
 
-// Choice is one deviation: at this step (from 1), the step with this hash.
+// Choice is a deviation: at this step (from 1), the step with this hash.
 type Choice struct {
 	Step int
 	Hash uint32
@@ -56,7 +55,7 @@ func (t Token) String() string {
 		t.Level, cmp.Or(t.Engine, Bubble), cmp.Or(strings.Join(choices, "-"), tokenEager))
 }
 
-// Deviations is how many choices the schedule has that eager would not make.
+// Deviations counts the choices that eager would not make.
 func (t Token) Deviations() int { return len(t.Choices) + len(t.Holds) }
 
 // ParseToken is the inverse of String.
@@ -118,43 +117,36 @@ func parseFrames(s string) (int, error) {
 func (t *Token) parseChoices(s string) error {
 	last := 0
 	for part := range strings.SplitSeq(s, "-") {
-		c, held, err := parseChoice(part)
+		step, hash, released := strings.Cut(part, ":")
+		if !released {
+			step, hash, _ = strings.Cut(part, "+")
+		}
+		at, ok := parseDecimal(step)
+		if !ok || at == 0 {
+			return fmt.Errorf("choice %q: want step:hash or step+hash", gate.Shorten(part))
+		}
+		h, err := strconv.ParseUint(hash, 16, 32)
+		if err != nil || len(hash) != 8 || hash != strings.ToLower(hash) {
+			return fmt.Errorf("choice %q: want a hash of 8 lower-case hexadecimal digits", gate.Shorten(part))
+		}
+		c := Choice{Step: at, Hash: uint32(h)}
 		switch {
-		case err != nil:
-			return err
-		case held:
+		case !released:
 			t.Holds = append(t.Holds, c)
 		case len(t.Holds) > 0:
 			return fmt.Errorf("choice %q: it comes after one that puts a step off", gate.Shorten(part))
-		case c.Step <= last:
+		case at <= last:
 			return fmt.Errorf("choice %q: its step comes not after step %d", gate.Shorten(part), last)
 		default:
 			t.Choices = append(t.Choices, c)
-			last = c.Step
+			last = at
 		}
 	}
 	return nil
 }
 
-func parseChoice(part string) (c Choice, held bool, err error) {
-	step, hash, ok := strings.Cut(part, ":")
-	if !ok {
-		step, hash, held = strings.Cut(part, "+")
-	}
-	c.Step, ok = parseDecimal(step)
-	if !ok || c.Step == 0 {
-		return c, held, fmt.Errorf("choice %q: want step:hash or step+hash", gate.Shorten(part))
-	}
-	h, err := strconv.ParseUint(hash, 16, 32)
-	if err != nil || len(hash) != 8 || hash != strings.ToLower(hash) {
-		return c, held, fmt.Errorf("choice %q: want a hash of 8 lower-case hexadecimal digits", gate.Shorten(part))
-	}
-	c.Hash = uint32(h)
-	return c, held, nil
-}
-
-// parseDecimal reads digits without sign or leading zero, so that a token has one
-// spelling only.
+// parseDecimal reads digits without sign or leading zero, so that a token has only one
+// spelling.
 func parseDecimal(s string) (n int, ok bool) {
 	n, err := strconv.Atoi(s)
 	return n, err == nil && n >= 0 && n <= 1<<30 && strconv.Itoa(n) == s
@@ -167,8 +159,8 @@ type follower struct {
 	turns []string // the choices so far, in words
 }
 
-// choose returns the step that the token names, or eager's where it names none. If the
-// step is not enabled, it returns -1 and how the run has diverged.
+// choose returns the step that the token names, or the eager step. If the step is not
+// enabled, it returns -1 and how the run has diverged.
 func (f *follower) choose(at int, enabled []Step) (i int, diverged string) {
 	for _, c := range f.token.Holds {
 		if c.Step != at {
@@ -193,8 +185,8 @@ func (f *follower) choose(at int, enabled []Step) (i int, diverged string) {
 	return i, ""
 }
 
-// unreached says that a run came to its end, after so many steps, before the token did;
-// "" if it did not.
+// unreached says that a run ended, after so many steps, before its token did; "" if it did
+// not.
 func (f *follower) unreached(steps int) (diverged string) {
 	ended := "the run ended after " + phrase.Plural(steps, "step")
 	if f.next < len(f.token.Choices) {
@@ -208,7 +200,7 @@ func (f *follower) unreached(steps int) (diverged string) {
 	return ""
 }
 
-// divergence says that the wanted step is not enabled, and what is there instead.
+// divergence says that the wanted step is not enabled, and what happened instead.
 func divergence(want Choice, why, instead string) string {
 	return strings.TrimRight(fmt.Sprintf("DIVERGED at step %d: wanted %08x %s", want.Step, want.Hash, why), " ") + ", " + instead
 }
@@ -221,8 +213,7 @@ func allNames(steps []Step) string {
 	return strings.Join(names, "; ")
 }
 
-// first is the first enabled step that is not put off, or of those the one that
-// goes first.
+// first returns the first enabled step that is not put off; else the first of those.
 func (t *Token) first(at int, enabled []Step) int {
 	best, rank := 0, len(t.Holds)
 	for i, s := range enabled {
@@ -288,9 +279,9 @@ const (
 	// L0, transport-legal: only delivery moves, and every sender keeps its own
 	// order. A failure is one of this pair.
 	L0 Level = iota
-	// L1, protocol-legal: a recorded half sends in any order that the specification
-	// allows. A failure means that the other end is not robust against peers that
-	// keep to it. Live ends are as at L0.
+	// L1, protocol-legal: a recorded half sends in any order that the specification allows.
+	// A failure means that the other end does not tolerate every such order. Live ends are
+	// as at L0.
 	L1
 )
 

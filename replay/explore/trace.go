@@ -10,8 +10,8 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// tracer looks at the goroutines of a run while it follows a token, so that the report of
-// a hang can name code. Each look stops the world, so other runs have no tracer.
+// tracer looks at the goroutines of a run that follows a token, so that the report of a
+// hang can name code. Each look stops the world, so other runs have no tracer.
 type tracer struct {
 	run      *Run
 	handed   *gate.Flight             // the last step gave it to a live end
@@ -24,17 +24,13 @@ type tracer struct {
 // tracedSteps is how many steps of a run are looked at for a Close.
 const tracedSteps = 1000
 
-func newTracer(r *Run) *tracer {
-	return &tracer{run: r, stances: map[*gate.Call]*stance{}, pickups: map[*gate.Flight]*pickup{}}
-}
-
 // stance is where the goroutines stood that have to do with a call.
 type stance struct {
 	writer, operation []stacks.Call // who wrote the request, and the operation
 	writing           bool          // the request's Write had not returned
 }
 
-// pickup is who was there when a request was given.
+// pickup is the goroutines that were there when a request was given.
 type pickup struct {
 	reader gate.Lineage // that was given the request
 	before map[int]bool // all goroutines then
@@ -53,7 +49,7 @@ func (t *tracer) beforeStep() {
 }
 
 // seeHandlers notes which handlers have not returned, and the frame of each, at rest after
-// the step that gave a frame: a handler that was not there before was called for it.
+// the step that gave a frame: a new handler was called for that frame.
 func (t *tracer) seeHandlers() {
 	if t == nil || t.handed == nil {
 		return
@@ -68,8 +64,7 @@ func (t *tracer) seeHandlers() {
 	t.handlers, t.handed = still, nil
 }
 
-// handlersIn finds the handlers of the run in a dump that its engine took. An operation
-// is no handler.
+// handlersIn finds the handlers of the run in a dump. An operation is no handler.
 func (t *tracer) handlersIn(all stacks.Dump) (list []stacks.Handler) {
 	for _, g := range t.run.engine.own(all) {
 		h, ok := g.Handler()
@@ -95,8 +90,8 @@ func (t *tracer) seeCloses(all stacks.Dump) {
 	t.closers = still
 }
 
-// beforeGive looks at the goroutines that a frame may wake before its step is released:
-// what they did with it can be told only by comparing.
+// beforeGive looks at the goroutines that a frame may wake before its step is released, so
+// that a later look tells what they did.
 func (t *tracer) beforeGive(s Step) {
 	f := s.Flight
 	if t == nil || f == nil || !t.run.gate.Gives(s) {
@@ -162,9 +157,9 @@ func (d *diagnosis) wentOn(op *Operation, c *gate.Call) bool {
 	return !slices.Equal(then.operation, now.operation)
 }
 
-// worker is the goroutine that took up a request: the reader or a goroutine that it
-// started has started it, after the request was given and before the next frame was, and
-// it does not wait for a frame. It is 0 if none is seen.
+// worker returns the goroutine that took up a request, or 0: the reader has started it, or
+// a goroutine that the reader started has, between the request and the next frame, and it
+// does not wait for a frame.
 func (d *diagnosis) worker(c *gate.Call) int {
 	if d.trace == nil || len(d.all) == 0 {
 		return 0
@@ -198,7 +193,7 @@ func (d *diagnosis) worker(c *gate.Call) int {
 }
 
 // ancestor follows the parents of a goroutine up to the reader, or to a goroutine that was
-// there before the request. It is 0 where a parent has ended.
+// there before the request. It returns 0 if a parent has ended.
 func (p *pickup) ancestor(g stacks.Goroutine, byID map[int]stacks.Goroutine) int {
 	for id := g.Parent; ; {
 		if id == p.reader.ID || p.before[id] {
@@ -212,9 +207,9 @@ func (p *pickup) ancestor(g stacks.Goroutine, byID map[int]stacks.Goroutine) int
 	}
 }
 
-// within reports whether an end's handling of a request is seen to wait for the response
-// to a call of that end: the goroutine that wrote the call is no operation's, and still
-// stands there. Where frames alone are judged it may be so.
+// within reports whether the handling of a request waits for a call that its end has made
+// since: the goroutine that wrote the call is no operation's, and still stands there. Where
+// frames alone are judged it may be so.
 func (d *diagnosis) within(c *gate.Call) bool {
 	if d.blind {
 		return true
@@ -260,9 +255,8 @@ func (h handler) name() string {
 	return "the handler of " + h.frame.Name
 }
 
-// blame puts before the reason of a hang whose code is blocked. Where every request was
-// answered, and a handler of a notification does not return, that is the hang's category:
-// nothing else is to be sent.
+// blame puts the blocked handlers before the reason of a hang. A handler of a notification
+// is the category itself if every request was answered and nothing else can be sent.
 func (d *diagnosis) blame(category, why string) (string, string) {
 	if category != NeverSent && category != LostAnswer {
 		return category, why
@@ -279,24 +273,18 @@ func (d *diagnosis) blame(category, why string) (string, string) {
 		}
 		d.waits = append(d.waits, Wait{Who: h.name(), BlockedAt: h.Place.String(),
 			Why: fmt.Sprintf("called by %s for what was given at step %d; has not returned", h.By, h.frame.Given)})
-		if category == NeverSent && !isRequest(h.frame) && d.quiet() {
+		quiet := !slices.ContainsFunc(d.gate.Names.Calls, func(c *gate.Call) bool { return !c.Cancelled && !c.Listen && c.Open() })
+		for i := range d.gate.Lanes {
+			quiet = quiet && len(d.gate.Lanes[i].Waiting)+len(d.gate.Lanes[i].Queue) == 0
+		}
+		if category == NeverSent && !isRequest(h.frame) && quiet {
 			category = BlockedHandler
 		}
 	}
 	return category, strings.Join(append(said, why), "; ")
 }
 
-// quiet reports whether nothing is on its way and every request was answered.
-func (d *diagnosis) quiet() bool {
-	for i := range d.gate.Lanes {
-		if l := &d.gate.Lanes[i]; len(l.Waiting)+len(l.Queue) > 0 {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(d.gate.Names.Calls, func(c *gate.Call) bool { return !c.Cancelled && !c.Listen && c.Open() })
-}
-
-// noteCloses notes for a hang which end is closing, since which step, and which code
+// noteCloses notes for a hang which end is closing, since which step, and the code that
 // closes it.
 func (d *diagnosis) noteCloses() {
 	if len(d.all) == 0 {
