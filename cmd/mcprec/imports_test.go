@@ -59,7 +59,7 @@ var mayImport = map[string][]string{
 	"replay/explore":        {"transport", "transport/mcp", "store", "replay", "replay/timeline", "replay/match", "replay/standin", "replay/order", "replay/explore/gate", "replay/explore/stacks", "replay/explore/shrink", "replay/phrase"},
 	"replay/explore/gate":   {"transport", "transport/mcp", "replay/timeline", "replay/order", "replay/explore/stacks", "replay/phrase"},
 	"replay/explore/stacks": {"replay/phrase"},
-	"replay/explore/shrink": {"transport", "transport/mcp", "store", "replay"},
+	"replay/explore/shrink": {"transport", "transport/mcp", "store", "replay", "replay/timeline"},
 	"fixtures":              {"store", "store/jsonl", "store/memstore", "transport", "recorder", "replay", "replay/match", "replay/standin", "replay/explore", "replay/phrase", "store/mask"},
 	"examples/hang":         {"transport"},
 	"examples/zoo":          {"replay/match", "replay/standin", "replay/explore", "fixtures", "store", "store/jsonl", "transport"},

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -122,24 +123,15 @@ func (c *cut) addNeeds(keep []bool) {
 // request is a request of the session, while that is read.
 type request struct {
 	part     int
-	exchange uint64 // over HTTP; else 0
-	logs     bool   // it asks for log messages (2026-07-28)
+	logs     bool // it asks for log messages (2026-07-28)
 	answered bool
 	cancels  []int // parts that cancel it
-}
-
-// requestKey is an id or a progress token, by the direction of its request.
-type requestKey struct {
-	dir transport.Direction
-	key mcp.Key
 }
 
 // linker reads a session and finds the parts.
 type linker struct {
 	*cut
-	latest   map[requestKey]*request   // by id
-	asked    map[requestKey][]*request // by id, from the first that is not answered
-	tokens   map[requestKey]*request
+	index    timeline.Index[mcp.Key, *request]
 	requests []*request
 	open     []*request       // of the client, not answered
 	values   map[string][]int // a cursor, task or state → parts whose response had it
@@ -151,7 +143,7 @@ type linker struct {
 // request with a cursor, a task or a state needs a part whose response had it.
 func (c *cut) link() {
 	l := &linker{
-		cut: c, latest: map[requestKey]*request{}, asked: map[requestKey][]*request{}, tokens: map[requestKey]*request{},
+		cut: c, index: timeline.NewIndex[mcp.Key, *request](timeline.All),
 		values: map[string][]int{}, watched: map[string][]int{},
 	}
 	var batches [][]int
@@ -168,7 +160,7 @@ func (c *cut) link() {
 			case transport.Response:
 				touched = append(touched, l.response(i, e, m))
 			case transport.Notification:
-				touched = append(touched, l.notification(i, e.Dir, m))
+				touched = append(touched, l.notification(i, e, m))
 			default:
 				touched = append(touched, l.add(i))
 			}
@@ -252,7 +244,7 @@ func (l *linker) addInside(frame int, r *request) int {
 }
 
 func (l *linker) request(frame int, e store.Event, m transport.Message) int {
-	r := &request{exchange: e.Stream, logs: transport.Member(m.Params, mcp.MemberMeta, mcp.MetaLogLevel) != nil}
+	r := &request{logs: transport.Member(m.Params, mcp.MemberMeta, mcp.MetaLogLevel) != nil}
 	r.part = l.add(frame, l.uses(m)...)
 	l.requests = append(l.requests, r)
 	if e.Dir == transport.ClientToServer {
@@ -269,12 +261,7 @@ func (l *linker) request(frame int, e store.Event, m transport.Message) int {
 		uri := string(transport.Member(m.Params, "uri"))
 		l.watched[uri] = append(l.watched[uri], r.part)
 	}
-	id := requestKey{e.Dir, mcp.KeyOf(m.ID)}
-	l.latest[id] = r
-	l.asked[id] = append(l.asked[id], r)
-	if token := m.ProgressToken(); token != nil {
-		l.tokens[requestKey{e.Dir, mcp.KeyOf(token)}] = r
-	}
+	l.index.Ask(e.Dir, e.Stream, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), r)
 	l.bring("elicitation", transport.Member(m.Params, mcp.MemberElicitationID), r.part)
 	return r.part
 }
@@ -291,24 +278,13 @@ func (l *linker) nest(part int, requests []*request) {
 	l.parts[part].needs = append(l.parts[part].needs, n)
 }
 
-// response finds the request that a response answers: that of its exchange, else the first
-// with the id that is open, else the latest.
+// response adds a response to the part of its request.
 func (l *linker) response(frame int, e store.Event, m transport.Message) int {
-	id := requestKey{e.Dir.Reverse(), mcp.KeyOf(m.ID)}
-	list := l.asked[id]
-	for len(list) > 0 && list[0].answered {
-		list = list[1:]
-	}
-	l.asked[id] = list
-	r := l.latest[id]
-	if len(list) > 0 {
-		r = list[0]
-	}
-	if i := slices.IndexFunc(list, func(r *request) bool { return r.exchange == e.Stream && !r.answered }); i >= 0 {
-		r = list[i]
-	}
-	if r == nil || r.answered { // a second response may go alone
-		return l.addInside(frame, r)
+	id := mcp.KeyOf(m.ID)
+	r, ok := l.index.Answer(e.Dir.Reverse(), e.Stream, id)
+	if !ok { // a second response may go alone
+		second, _ := l.index.Past(e.Dir.Reverse(), e.Stream, id)
+		return l.addInside(frame, second)
 	}
 	r.answered = true
 	l.open = slices.DeleteFunc(l.open, func(o *request) bool { return o == r })
@@ -319,18 +295,19 @@ func (l *linker) response(frame int, e store.Event, m transport.Message) int {
 	return l.extend(r.part, frame)
 }
 
-func (l *linker) notification(frame int, dir transport.Direction, m transport.Message) int {
+func (l *linker) notification(frame int, e store.Event, m transport.Message) int {
 	switch m.Method {
 	case mcp.NotificationInitialized:
 		if l.handshake >= 0 {
 			return l.extend(l.handshake, frame)
 		}
 	case mcp.NotificationProgress:
-		return l.addInside(frame, l.tokens[requestKey{dir.Reverse(), mcp.KeyOf(m.ProgressToken())}])
+		r, _ := l.index.Progress(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ProgressToken()))
+		return l.addInside(frame, r)
 	case mcp.NotificationCancelled:
 		// The request may be either side's: a server ends a subscription like that.
 		id := mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID))
-		r, other := l.latest[requestKey{dir, id}], l.latest[requestKey{dir.Reverse(), id}]
+		r, other := l.index.Named(e.Dir, id), l.index.Named(e.Dir.Reverse(), id)
 		if (r == nil || r.answered) && other != nil && !other.answered {
 			r = other
 		}
@@ -341,7 +318,7 @@ func (l *linker) notification(frame int, dir transport.Direction, m transport.Me
 		return part
 	}
 	if id := transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID); id != nil {
-		r := l.latest[requestKey{dir.Reverse(), mcp.KeyOf(id)}]
+		r := l.index.Named(e.Dir.Reverse(), mcp.KeyOf(id))
 		if r != nil && m.Method == mcp.NotificationAcknowledged { // it comes before anything else, so it goes with the request
 			return l.extend(r.part, frame)
 		}
