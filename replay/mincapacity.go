@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Need is the room that a transport must have for a recording whose ends are of two
@@ -40,32 +41,32 @@ const frontierSteps = 20_000_000
 // Need says how much room the transport must have for these two ends. What it says was
 // played: at Least and at each pair of the frontier the closed replay passes.
 func (r *Recording) Need(client, server Model) Need {
-	both := r.scripts(Setup{Client: client, Server: server})
+	both := scriptsOf(r, Setup{Client: client, Server: server})
 	n := Need{Models: Models{client, server}, Frontier: []Capacity{}}
 	least, safe := leastCapacity(both, Capacity{}, directions[:]...)
 	n.Safe = safe
 	if safe {
 		n.Least = least.C2S
-		n.Frontier, n.Partial = r.frontier(both)
+		n.Frontier, n.Partial = frontier(both, len(r.frames))
 	}
-	if safe && r.competes(n.Models) {
-		bound := max(n.Least, min(r.maxInFlight(transport.ClientToServer), r.maxInFlight(transport.ServerToClient)))
+	if safe && competes(r, n.Models) {
+		bound := max(n.Least, min(maxInFlight(r, transport.ClientToServer), maxInFlight(r, transport.ServerToClient)))
 		n.Bound = &bound
 	}
 	if safe && least.C2S == 0 {
 		return n
 	}
 	if less := (Capacity{least.C2S - 1, least.C2S - 1}); safe {
-		n.Witness = r.witness(client, server, less)
+		n.Witness = witness(r, client, server, less)
 	} else {
-		n.Witness = r.witness(client, server, Capacity{Unbounded, Unbounded})
+		n.Witness = witness(r, client, server, Capacity{Unbounded, Unbounded})
 	}
 	return n
 }
 
 // competes reports whether the order in which frames get at a writer may matter: of an
 // inline end that answers something, where the other end does not always read.
-func (r *Recording) competes(m Models) bool {
+func competes(r *Recording, m Models) bool {
 	inlines := false
 	for _, own := range directions {
 		kind := Setup{Client: m.Client, Server: m.Server}.model(own).kind
@@ -87,9 +88,9 @@ func (r *Recording) competes(m Models) bool {
 
 // frontier finds the least pairs, from the least for the client's frames on: of each the
 // least for the server's, and then the least for the client's that needs less of it.
-func (r *Recording) frontier(both scripts) (list []Capacity, partial bool) {
+func frontier(both scripts, frames int) (list []Capacity, partial bool) {
 	c, ok := leastCapacity(both, Capacity{0, Unbounded}, transport.ClientToServer)
-	for steps := 0; ok; steps += 2 * (len(r.frames) + 1) {
+	for steps := 0; ok; steps += 2 * (frames + 1) {
 		if c, ok = leastCapacity(both, Capacity{c.C2S, 0}, transport.ServerToClient); !ok {
 			break
 		}
@@ -106,9 +107,9 @@ func (r *Recording) frontier(both scripts) (list []Capacity, partial bool) {
 }
 
 // witness tells of the hang at a capacity.
-func (r *Recording) witness(client, server Model, c Capacity) *Witness {
+func witness(r *Recording, client, server Model, c Capacity) *Witness {
 	s := Setup{Capacity: c, Client: client, Server: server}
-	p := blockedState{r.start(r.scripts(s), c)}
+	p := blockedState{play(r, scriptsOf(r, s), c)}
 	if p.done() {
 		return nil
 	}
@@ -129,7 +130,31 @@ func (r *Recording) Debt(own transport.Direction) int {
 	if own != transport.ClientToServer && own != transport.ServerToClient {
 		return 0
 	}
-	return r.debt(own)
+	open := map[int32]bool{}
+	least, queued := 0, 0
+	for _, f := range r.frames {
+		if f.dir != own {
+			least = max(least, queued)
+		}
+		for index := f.lo; index < f.hi; index++ {
+			m := &r.messages[index]
+			switch {
+			case f.dir == own && m.kind == transport.Request && m.method != mcp.MethodListen:
+				open[index] = true
+			case f.dir == own && m.method == mcp.NotificationCancelled:
+				delete(open, m.pair)
+			case f.dir != own && m.kind == transport.Response && open[m.pair]:
+				least = max(least, queued) // also behind a notification of the same batch
+				delete(open, m.pair)
+			case f.dir != own && m.kind == transport.Notification && len(open) > 0:
+				queued++
+			}
+			if len(open) == 0 {
+				queued = 0
+			}
+		}
+	}
+	return least
 }
 
 // Boundless is the slack of what has no bound.
@@ -249,7 +274,7 @@ func (s *capacitySearch) round() bool {
 // therefore read everything recorded before it. When an own request is answered, the peer
 // has read the request and everything sent before it. Still on their way are the frames
 // sent since then, and the answers to the frames read until then.
-func (r *Recording) maxInFlight(own transport.Direction) Room {
+func maxInFlight(r *Recording, own transport.Direction) Room {
 	number := map[int32]int{}  // own frames that are no answers, by index: their number
 	answers := map[int32]int{} // own answers, by the number of the peer's frame that they wait for
 	for _, f := range r.byDirection[own] {

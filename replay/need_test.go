@@ -145,7 +145,7 @@ func TestCrowd(t *testing.T) {
 		lines := replaytest.RandomLines(rng, rng.IntN(24))
 		r := load(t, lines)
 		for _, dir := range directions {
-			bound := r.maxInFlight(dir)
+			bound := maxInFlight(r, dir)
 			if !disorder(rng, r, Capacity{}.with(dir, bound)) {
 				t.Fatalf("hangs at %v=%v\n%s", dir, bound, lines)
 			}

@@ -206,6 +206,68 @@ func (l *loader) message(frame int32, e store.Event, m transport.Message) {
 	l.messages = append(l.messages, pm)
 }
 
+// answers returns the number of the last request frame that f responds to, 0
+// when it responds to none, and whether f is made of such responses alone.
+func (r *Recording) answers(f recordedFrame) (last int32, only bool) {
+	only = true
+	for _, m := range r.messagesOf(f) {
+		if m.kind != transport.Response || m.pair < 0 {
+			only = false
+			continue
+		}
+		last = max(last, r.frames[r.messages[m.pair].frame].n)
+	}
+	return last, only
+}
+
+// answeredBy returns the number of the last frame that answers a request of f;
+// 0 when none does.
+func (r *Recording) answeredBy(f recordedFrame) int32 {
+	last := int32(0)
+	for _, m := range r.messagesOf(f) {
+		if m.kind == transport.Request && m.pair >= 0 {
+			last = max(last, r.frames[r.messages[m.pair].frame].n)
+		}
+	}
+	return last
+}
+
+func (r *Recording) unanswered() []Unanswered {
+	list := []Unanswered{}
+	cancelled := map[int32]int32{} // the cancellation of a request
+	for i, m := range r.messages {
+		if m.method == mcp.NotificationCancelled && m.pair >= 0 {
+			cancelled[m.pair] = int32(i)
+		}
+	}
+	for i, m := range r.messages {
+		if m.kind != transport.Request || m.pair >= 0 || m.method == mcp.MethodListen || m.refused {
+			continue
+		}
+		f, until := r.frames[m.frame], r.lastAt
+		u := Unanswered{Seq: f.seq, Call: r.callName(int32(i)), Owes: f.dir.Receiver()}
+		if by, ok := cancelled[int32(i)]; ok {
+			frame := r.frameOf(by)
+			u.Cancelled, u.Reason, until = frame.seq, r.reasons[by], frame.at
+		}
+		u.Waited = phrase.Brief(until - f.at).String()
+		list = append(list, u)
+	}
+	return list
+}
+
+// Warnings names the parts of the recording that a replay cannot take as they were.
+func (r *Recording) Warnings() []string {
+	list := []string{}
+	if r.lost > 0 {
+		list = append(list, fmt.Sprintf("the recording has lost %s: what was there is not played", phrase.Plural(r.lost, "event")))
+	}
+	if r.streams {
+		list = append(list, "the recording has HTTP streams, which have no order among them; they are played as one lane each way")
+	}
+	return list
+}
+
 // label names a frame in a report: #9 response to tools/call "x".
 func (r *Recording) label(index int32) string {
 	f := r.frames[index]

@@ -16,16 +16,16 @@ var directions = [...]transport.Direction{transport.ClientToServer, transport.Se
 // scripts are both ends' halves; a run does not change them.
 type scripts [3]*script
 
-func (r *Recording) scripts(s Setup) scripts {
+func scriptsOf(r *Recording, s Setup) scripts {
 	var both scripts
 	for _, dir := range directions {
-		both[dir] = r.script(dir, s.model(dir))
+		both[dir] = newScript(r, dir, s.model(dir))
 	}
 	return both
 }
 
-// start plays the scripts until nothing moves.
-func (r *Recording) start(both scripts, c Capacity) *closedRun {
+// play plays the scripts until nothing moves.
+func play(r *Recording, both scripts, c Capacity) *closedRun {
 	p := &closedRun{recording: r, capacity: c}
 	for _, dir := range directions {
 		p.ends[dir] = &end{script: both[dir]}
@@ -146,7 +146,7 @@ type Half struct {
 
 // Half returns the half of the end that sends in direction own, at its start.
 func (r *Recording) Half(own transport.Direction, m Model) *Half {
-	return &Half{end{script: r.script(own, m)}, r}
+	return &Half{end{script: newScript(r, own, m)}, r}
 }
 
 // Rewound returns the same half at its start; the two have nothing in common

@@ -23,11 +23,11 @@ type script struct {
 	mayStayUnread int32   // serial: last frames that may stay unread, behind such a stop
 }
 
-// script returns the half of the end that sends in direction own.
-func (r *Recording) script(own transport.Direction, m Model) *script {
+// newScript returns the half of the end that sends in direction own.
+func newScript(r *Recording, own transport.Direction, m Model) *script {
 	s := &script{own: own, model: m, hold: make([]int32, r.Frames(own.Reverse())+1)}
 	if m.kind == rigid {
-		s.need = r.rigidNeeds(own)
+		s.need = rigidNeeds(r, own)
 		k := 0
 		for j := range s.hold { // a read waits for every send that stands before it
 			for k < len(s.need) && s.need[k] <= int32(j) {
@@ -42,11 +42,11 @@ func (r *Recording) script(own transport.Direction, m Model) *script {
 	}
 	switch m.kind {
 	case inline:
-		r.answerInline(s)
+		s.answerInline(r)
 	case inbox:
-		r.fillInbox(s)
+		s.fillInbox(r)
 	case serial:
-		r.workSerially(s)
+		s.workSerially(r)
 	}
 	return s
 }
@@ -55,7 +55,7 @@ func (r *Recording) script(own transport.Direction, m Model) *script {
 // answer it are taken. An answer waits for nothing but its request and its turn.
 // Where the turn itself waits for a later frame, the recording shows that this
 // end did read on before it answered, and nothing is held.
-func (r *Recording) answerInline(s *script) {
+func (s *script) answerInline(r *Recording) {
 	for k, f := range r.byDirection[s.own] {
 		if n, only := r.answers(r.frames[f]); n > 0 && only {
 			s.need[k] = n
@@ -69,32 +69,6 @@ func (r *Recording) answerInline(s *script) {
 		}
 	}
 	makeRising(s.hold)
-}
-
-// answers returns the number of the last request frame that f responds to, 0
-// when it responds to none, and whether f is made of such responses alone.
-func (r *Recording) answers(f recordedFrame) (last int32, only bool) {
-	only = true
-	for _, m := range r.messagesOf(f) {
-		if m.kind != transport.Response || m.pair < 0 {
-			only = false
-			continue
-		}
-		last = max(last, r.frames[r.messages[m.pair].frame].n)
-	}
-	return last, only
-}
-
-// answeredBy returns the number of the last frame that answers a request of f;
-// 0 when none does.
-func (r *Recording) answeredBy(f recordedFrame) int32 {
-	last := int32(0)
-	for _, m := range r.messagesOf(f) {
-		if m.kind == transport.Request && m.pair >= 0 {
-			last = max(last, r.frames[r.messages[m.pair].frame].n)
-		}
-	}
-	return last
 }
 
 // makeRising raises each number to the greatest before it.
@@ -114,8 +88,8 @@ func makeRising(list []int32) {
 // left are an end's initiations: requests, and notifications outside any call of
 // the peer. A peer's initiation recorded before one of those may have crossed it
 // on the wire, and here it did.
-func (r *Recording) rigidNeeds(own transport.Direction) []int32 {
-	w := rigidWalk{r: r, own: own, need: make([]int32, 0, r.Frames(own)), taken: r.takings(own.Reverse())}
+func rigidNeeds(r *Recording, own transport.Direction) []int32 {
+	w := rigidWalk{r: r, own: own, need: make([]int32, 0, r.Frames(own)), taken: takings(r, own.Reverse())}
 	for _, f := range r.byDirection[own] {
 		w.upTo(f)
 		w.send(r.frames[f])
@@ -127,7 +101,7 @@ func (r *Recording) rigidNeeds(own transport.Direction) []int32 {
 // takings returns for each frame of direction dir the point of the recording (as
 // a number of frames) before which it was not yet taken: a delivered event says
 // when its last frame was, for others it is the frame's own place.
-func (r *Recording) takings(dir transport.Direction) []int32 {
+func takings(r *Recording, dir transport.Direction) []int32 {
 	taken := make([]int32, len(r.byDirection[dir]))
 	for j, f := range r.byDirection[dir] {
 		taken[j] = f + 1
@@ -215,7 +189,7 @@ type stop struct {
 // response's, or to its cancellation's. The queue is empty whenever no call is.
 // A subscription's open request is not a call: its response ends the stream and
 // nobody waits for it.
-func (r *Recording) fillInbox(s *script) {
+func (s *script) fillInbox(r *Recording) {
 	w := inboxWalk{r: r, s: s, flying: map[int32]bool{}}
 	for _, f := range r.frames {
 		for m := f.lo; m < f.hi && !w.ended; m++ {
@@ -230,7 +204,7 @@ func (r *Recording) fillInbox(s *script) {
 		w.add(forever)
 	}
 	makeRising(s.hold)
-	s.debt = r.debt(s.own)
+	s.debt = r.Debt(s.own)
 }
 
 // inboxWalk goes through the recording with the eyes of one end.
@@ -297,40 +271,6 @@ func (w *inboxWalk) add(ends int32) {
 	w.stop, w.ended = nil, ends == forever
 }
 
-// debt returns the least inner queue with which a late-draining receive loop of the end
-// that sends in direction own reads all that it was sent. A notification that the end is
-// given during its calls must be queued if a frame, or an answer in the same batch, follows
-// it before those calls are over: else the loop would wait at the notification and never
-// read what follows. A notification that nothing follows, as in a call that was never
-// answered, need not be queued.
-func (r *Recording) debt(own transport.Direction) int {
-	open := map[int32]bool{}
-	least, queued := 0, 0
-	for _, f := range r.frames {
-		if f.dir != own {
-			least = max(least, queued)
-		}
-		for index := f.lo; index < f.hi; index++ {
-			m := &r.messages[index]
-			switch {
-			case f.dir == own && m.kind == transport.Request && m.method != mcp.MethodListen:
-				open[index] = true
-			case f.dir == own && m.method == mcp.NotificationCancelled:
-				delete(open, m.pair)
-			case f.dir != own && m.kind == transport.Response && open[m.pair]:
-				least = max(least, queued) // also behind a notification of the same batch
-				delete(open, m.pair)
-			case f.dir != own && m.kind == transport.Notification && len(open) > 0:
-				queued++
-			}
-			if len(open) == 0 {
-				queued = 0
-			}
-		}
-	}
-	return least
-}
-
 // workSerially finds where a receive loop works at what it has read, and what the
 // handler sends meanwhile. A request is worked at until its answer was taken. What
 // is sent within that time needs the request alone, for nothing behind it was read:
@@ -347,8 +287,8 @@ func (r *Recording) debt(own transport.Direction) int {
 // Where a request that was read later was answered no later, the recording shows
 // that this end did read on, and nothing is held. Only a listen is worked at all
 // the same: until it is cancelled.
-func (r *Recording) workSerially(s *script) {
-	w := serialWalk{r: r, s: s, latest: make([]int32, r.Frames(s.own)+1), open: r.openAt(s.own)}
+func (s *script) workSerially(r *Recording) {
+	w := serialWalk{r: r, s: s, latest: make([]int32, r.Frames(s.own)+1), open: openRequests(r, s.own)}
 	for k, f := range r.byDirection[s.own] {
 		w.latest[k+1], _ = r.answers(r.frames[f])
 	}
@@ -365,9 +305,9 @@ func (r *Recording) workSerially(s *script) {
 	makeRising(s.hold)
 }
 
-// openAt returns by index of own frames how many requests of the peer are open
+// openRequests returns by index of own frames how many requests of the peer are open
 // when it is sent. A listen is none.
-func (r *Recording) openAt(own transport.Direction) []int32 {
+func openRequests(r *Recording, own transport.Direction) []int32 {
 	at, open := make([]int32, 0, r.Frames(own)), int32(0)
 	for _, f := range r.frames {
 		for _, m := range r.messagesOf(f) {
@@ -412,7 +352,7 @@ func (w *serialWalk) read(f recordedFrame) {
 
 // request works at the requests of a frame, of which the first is given.
 func (w *serialWalk) request(f recordedFrame, index int32) {
-	stop := stop{after: f.n, held: index, call: -1, awaited: w.r.listenCancelled(index), ends: forever}
+	stop := stop{after: f.n, held: index, call: -1, awaited: w.listenCancelled(index), ends: forever}
 	until, last := int32(0), w.r.Frames(w.s.own)
 	if k := w.r.answeredBy(f); k > 0 && stop.awaited < 0 {
 		until, last = k, int(k)
@@ -518,13 +458,13 @@ func (w *serialWalk) stand() {
 
 // listenCancelled returns the notification that cancels a listen before it is
 // answered; -1 for none, and of another request.
-func (r *Recording) listenCancelled(request int32) int32 {
-	end := r.messages[request].pair
-	if r.messages[request].method != mcp.MethodListen {
+func (w *serialWalk) listenCancelled(request int32) int32 {
+	end := w.r.messages[request].pair
+	if w.r.messages[request].method != mcp.MethodListen {
 		return -1
 	}
-	for i := request + 1; i != end && int(i) < len(r.messages); i++ {
-		if m := r.messages[i]; m.method == mcp.NotificationCancelled && m.pair == request {
+	for i := request + 1; i != end && int(i) < len(w.r.messages); i++ {
+		if m := w.r.messages[i]; m.method == mcp.NotificationCancelled && m.pair == request {
 			return i
 		}
 	}

@@ -1,13 +1,9 @@
 package replay
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
-	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // The words of a closed replay's verdict.
@@ -108,7 +104,7 @@ func (v Verdict) open() []Unanswered {
 // Closed plays both ends of a recording against each other under the setup. The
 // verdict is exact for the recording and the two models.
 func Closed(r *Recording, s Setup) Verdict {
-	p := r.start(r.scripts(s), s.Capacity)
+	p := play(r, scriptsOf(r, s), s.Capacity)
 	v := Verdict{
 		Verdict: Pass, Capacity: s.Capacity, Models: Models{s.Client, s.Server},
 		Frames:     Played{C2S: p.way(transport.ClientToServer), S2C: p.way(transport.ServerToClient)},
@@ -120,7 +116,7 @@ func Closed(r *Recording, s Setup) Verdict {
 	}
 	v.Verdict, v.Proved = Hang, true
 	blockedState{p}.describe(&v)
-	v.Changes = slices.Concat(r.queueChanges(s, p), r.capacityChanges(s.Capacity, r.scripts(s)), r.modelChanges(s))
+	v.Changes = changes{r, s}.all(p)
 	return v
 }
 
@@ -154,42 +150,6 @@ func (s blockedState) describe(v *Verdict) {
 	v.Sequence = s.sequence()
 }
 
-func (r *Recording) unanswered() []Unanswered {
-	list := []Unanswered{}
-	cancelled := map[int32]int32{} // the cancellation of a request
-	for i, m := range r.messages {
-		if m.method == mcp.NotificationCancelled && m.pair >= 0 {
-			cancelled[m.pair] = int32(i)
-		}
-	}
-	for i, m := range r.messages {
-		if m.kind != transport.Request || m.pair >= 0 || m.method == mcp.MethodListen || m.refused {
-			continue
-		}
-		f, until := r.frames[m.frame], r.lastAt
-		u := Unanswered{Seq: f.seq, Call: r.callName(int32(i)), Owes: f.dir.Receiver()}
-		if by, ok := cancelled[int32(i)]; ok {
-			frame := r.frameOf(by)
-			u.Cancelled, u.Reason, until = frame.seq, r.reasons[by], frame.at
-		}
-		u.Waited = phrase.Brief(until - f.at).String()
-		list = append(list, u)
-	}
-	return list
-}
-
-// Warnings names the parts of the recording that a replay cannot take as they were.
-func (r *Recording) Warnings() []string {
-	list := []string{}
-	if r.lost > 0 {
-		list = append(list, fmt.Sprintf("the recording has lost %s: what was there is not played", phrase.Plural(r.lost, "event")))
-	}
-	if r.streams {
-		list = append(list, "the recording has HTTP streams, which have no order among them; they are played as one lane each way")
-	}
-	return list
-}
-
 // Outcome is what a closed replay comes to, for programs that play many cuts of
 // one session and ask whether it is still the same bug.
 type Outcome struct {
@@ -207,7 +167,7 @@ type Outcome struct {
 // Judge plays as [Closed] does and only tells the outcome. Closed also tries what
 // would change the verdict, which takes many plays.
 func Judge(r *Recording, s Setup) Outcome {
-	p := r.start(r.scripts(s), s.Capacity)
+	p := play(r, scriptsOf(r, s), s.Capacity)
 	o := Outcome{
 		Verdict: Pass,
 		C2S:     int(p.ends[transport.ClientToServer].offered), S2C: int(p.ends[transport.ServerToClient].offered),
@@ -230,106 +190,4 @@ func Judge(r *Recording, s Setup) Outcome {
 	slices.Sort(o.Involved)
 	o.Involved = slices.Compact(o.Involved)
 	return o
-}
-
-// searchLimit bounds the sessions, in frames, that changes are searched for by
-// many replays; longer ones get the few that take one replay each.
-const searchLimit = 100_000
-
-// capacitiesTried stand for all: a hang at each of them is a hang that no
-// transport capacity hides, for the last is unbounded.
-var capacitiesTried = [...]Room{0, 1, 10, 1000, Unbounded}
-
-// passes reports whether the scripts come to their end at a capacity.
-func (r *Recording) passes(both scripts, c Capacity) bool { return r.start(both, c).done() }
-
-// queueChanges says how large the inner queue of a swallowing end must be: as
-// large as its notification debt, unless something else hangs then.
-func (r *Recording) queueChanges(s Setup, p *closedRun) []string {
-	var list []string
-	for _, dir := range directions {
-		e := p.ends[dir]
-		if e.model.kind != inbox || e.debt <= e.model.queue {
-			continue
-		}
-		other := s.with(dir, Inbox(e.debt))
-		verdict := "passes"
-		if !r.passes(r.scripts(other), s.Capacity) {
-			verdict = "still hangs for another reason"
-		}
-		list = append(list, fmt.Sprintf("notification debt of the %s: %d; an inner queue of %d %s", dir.Sender(), e.debt, e.debt, verdict))
-	}
-	return list
-}
-
-// capacityChanges says which capacity passes, or that none does.
-func (r *Recording) capacityChanges(c Capacity, both scripts) []string {
-	if !r.passes(both, Capacity{Unbounded, Unbounded}) {
-		var tried []string
-		for _, room := range capacitiesTried {
-			if !r.passes(both, Capacity{room, room}) {
-				tried = append(tried, room.String())
-			}
-		}
-		return []string{fmt.Sprintf("no transport capacity hides it (tried %s)", strings.Join(tried, ", "))}
-	}
-	if len(r.frames) > searchLimit {
-		return []string{fmt.Sprintf("unbounded capacity passes; the smallest was not searched in %d frames", len(r.frames))}
-	}
-	var list []string
-	for _, dir := range directions {
-		list = append(list, r.smallest(c, dir, both))
-	}
-	return list
-}
-
-// smallest finds the least capacity of one direction that passes, the other
-// staying as it is. More capacity never hurts, so halving finds it.
-func (r *Recording) smallest(c Capacity, dir transport.Direction, both scripts) string {
-	other := fmt.Sprintf("%v=%v", dir.Reverse(), c.of(dir.Reverse()))
-	low, high := int(c.of(dir)), r.Frames(dir) // hangs at low
-	if low < 0 || !r.passes(both, c.with(dir, Room(high))) {
-		return fmt.Sprintf("no capacity of %v passes with %s", dir, other)
-	}
-	for high-low > 1 {
-		middle := low + (high-low)/2
-		if r.passes(both, c.with(dir, Room(middle))) {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	return fmt.Sprintf("capacity %v=%d passes (the smallest with %s)", dir, high, other)
-}
-
-// modelChanges says whether a free end in place of one that is not would pass.
-func (r *Recording) modelChanges(s Setup) []string {
-	var list []string
-	for _, dir := range directions {
-		m := s.model(dir)
-		if m == Free {
-			continue
-		}
-		other := r.scripts(s.with(dir, Free))
-		switch {
-		case r.passes(other, Capacity{}):
-			list = append(list, fmt.Sprintf("a %s %s (free) passes at capacity 0", dir.Sender(), without(m)))
-		case r.passes(other, s.Capacity):
-			list = append(list, fmt.Sprintf("a %s %s (free) passes at capacity %v", dir.Sender(), without(m), s.Capacity))
-		}
-	}
-	if len(list) == 0 && s.Client != Free && s.Server != Free {
-		list = append(list, "neither a free client nor a free server alone passes; both together do at any capacity")
-	}
-	return list
-}
-
-func without(m Model) string {
-	switch m.kind {
-	case inbox:
-		return "without an inner queue"
-	case serial:
-		return "that reads while it works"
-	}
-	return "that reads while it writes"
 }
