@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// Assembler makes events of the parts of a spool: it cuts the chunks of pipes into frames
-// and lines, joins events that come in several parts, and numbers them all. It does no
-// I/O and has no clock, and gives the same events however a pipe's bytes were cut into
-// chunks. The zero value is ready; it must not be copied. It takes ownership of no
-// payload: bytes are copied only where an event has them from several parts.
+// Assembler makes events from the parts of a spool: it cuts chunks of pipes into frames and
+// lines, joins events in several parts, and numbers them all. It does no I/O and has no clock,
+// and the result does not depend on the sizes of the chunks. The zero value is ready; it must
+// not be copied. It copies bytes only for an event with bytes from several parts.
 //
 // A line of a pipe is an event when its end is seen, and has its place and its time
 // there: a line without an end holds nothing back. Only a line whose brackets close may
@@ -21,47 +20,46 @@ import (
 // exchange name its number, and holds back those after it until its last part.
 type Assembler struct {
 	started bool
-	mark    Mark    // of what Next has given out
-	queue   []entry // the events after that, as far as they are known
-	first   int     // of queue, the next to give out
-	held    int     // bytes of the payloads in queue
-	begun   uint64  // Seq of the newest event in parts, as they number it
-	gap     bool    // the next may have any
-	done    uint64  // parts before this Seq were given out
+	mark    Mark    // behind the events that Next has returned
+	queue   []entry // known events behind the mark
+	first   int     // index in queue of the next event
+	held    int     // bytes of payloads in queue
+	begun   uint64  // Seq of the newest event in parts, in their numbering
+	gap     bool    // the next event in parts may have any Seq
+	done    uint64  // events in parts before this Seq were returned
 	at      time.Duration
 	frames  uint64
 	lost    uint64
-	fed     [pipes]int64 // bytes that came
+	fed     [pipes]int64 // bytes received
 	lines   [pipes]line
 }
 
-// entry is an event that has not been given out.
+// entry is an event that Next has not returned yet.
 type entry struct {
 	event Event
-	part  uint64 // its Seq as its parts have it; 0: it is made here
-	open  bool   // parts of it are to come
-	off   int64  // of the record that it begins in
+	part  uint64 // its Seq in the numbering of parts; 0: made from chunks
+	open  bool   // more parts follow
+	off   int64  // offset of its first record
 }
 
-// Mark is a place in a spool from which an Assembler can make again what it has not given
-// out.
+// Mark is a place in a spool from which an Assembler can go on.
 type Mark struct {
-	Off    int64         // of the record to go on with
+	Off    int64         // offset of the next record
 	Seq    uint64        // of the next event
 	At     time.Duration // of the event before
-	Part   uint64        // of the next event in parts, as they number it
-	Frames uint64        // events of that kind before
-	Lost   uint64        // and those that lost events have told of
-	Limit  int64         // how much of a frame is recorded; 0: all
-	Piped  bool          // chunks came before
+	Part   uint64        // of the next event in parts, in their numbering
+	Frames uint64        // frames before
+	Lost   uint64        // frames lost before
+	Limit  int64         // recorded bytes of a frame; 0: all
+	Piped  bool          // the spool has chunks
 	Pipes  [pipes]PipeMark
 }
 
-// PipeMark is what a Mark knows of a pipe.
+// PipeMark is the state of a pipe in a Mark.
 type PipeMark struct {
-	Given int64  // bytes from Off on that were given out
+	Given int64  // bytes behind Off that were returned
 	Frame uint64 // the newest frame
-	Early bool   // whose newline is still to come
+	Early bool   // its newline has not come yet
 }
 
 // NewAssembler returns an Assembler that goes on at a mark.
@@ -81,8 +79,8 @@ func (a *Assembler) start(m Mark) {
 	}
 }
 
-// Add takes the next part, whose record stands at off. It fails when the part fits no
-// event: a Seq that neither continues an open event nor is the next new one.
+// Add adds the next part, whose record stands at off. It fails for a part that neither
+// continues an open event nor begins the next one.
 func (a *Assembler) Add(p Part, off int64) error {
 	if !a.started {
 		if p.Cont && !p.Chunk {
@@ -102,12 +100,12 @@ func (a *Assembler) Add(p Part, off int64) error {
 	}
 	a.begun, a.gap = p.Seq, false
 	a.meet(&p.Event)
-	p.Payload = p.Payload[:len(p.Payload):len(p.Payload)] // it is not ours to append to
+	p.Payload = p.Payload[:len(p.Payload):len(p.Payload)] // the memory behind it is the caller's
 	a.push(entry{event: p.Event, part: p.Seq, open: p.More, off: off})
 	return nil
 }
 
-// push gives an event its number and puts it into the queue.
+// push numbers an event and queues it.
 func (a *Assembler) push(x entry) uint64 {
 	x.event.Seq = a.mark.Seq + uint64(len(a.queue)-a.first)
 	x.event.At = max(x.event.At, a.at)
@@ -126,7 +124,7 @@ func (a *Assembler) extend(p *Part) error {
 	if n := len(a.queue); i < n && a.queue[i].part != 0 && p.Seq > a.queue[i].part {
 		i += int(min(p.Seq-a.queue[i].part, uint64(n-i)))
 	}
-	for i < len(a.queue) && a.queue[i].part < p.Seq { // events of pipes stand between
+	for i < len(a.queue) && a.queue[i].part < p.Seq { // skip events of pipes
 		i++
 	}
 	if i >= len(a.queue) || a.queue[i].part != p.Seq || !a.queue[i].open {
@@ -142,8 +140,7 @@ func (a *Assembler) extend(p *Part) error {
 	return nil
 }
 
-// extended appends to a payload. Large ones grow by twice their size: there may be many
-// stretches.
+// extended appends to a payload. Large payloads double, because many stretches may follow.
 func extended(b, more []byte) []byte {
 	if n := len(b) + len(more); n > cap(b) {
 		b = append(make([]byte, 0, 2*n), b...)
@@ -172,11 +169,11 @@ func (a *Assembler) Next() (Event, bool) {
 	return x.event, true
 }
 
-// Settled reports whether every event that is known has been given out.
+// Settled reports whether Next has returned every known event.
 func (a *Assembler) Settled() bool { return a.first == len(a.queue) }
 
-// Held returns how many bytes are held back by an event in parts whose end has not come,
-// with its own, or are held of a line.
+// Held returns the number of bytes that wait behind an event in parts, with its own, or for
+// the end of a line.
 func (a *Assembler) Held() (n int) {
 	if !a.Settled() && a.queue[a.first].open {
 		n = a.held
@@ -187,8 +184,7 @@ func (a *Assembler) Held() (n int) {
 	return n
 }
 
-// Cut ends every open event and line as unterminated: the recorder is gone and no more
-// parts will come. What Next then returns is what passed.
+// Cut ends every open event and line as unterminated, because the recorder is gone.
 func (a *Assembler) Cut() {
 	for i := a.first; i < len(a.queue); i++ {
 		if x := &a.queue[i]; x.open {
@@ -198,22 +194,22 @@ func (a *Assembler) Cut() {
 	a.endLines()
 }
 
-// Gap tells of records that are missing. What is open ends there, and the events in parts
-// go on with any number.
+// Gap notes missing records. Open events and lines end there, and the next event in parts may
+// have any number.
 func (a *Assembler) Gap(lost LostInfo) {
 	a.Cut()
 	a.Append(Event{Kind: Lost, Payload: EncodePayload(lost)})
 	a.gap = true
 }
 
-// Append puts an event that stands in no record behind all others.
+// Append adds an event without a record behind all others.
 func (a *Assembler) Append(e Event) { a.push(entry{event: e}) }
 
-// MayStop reports whether Mark says all: not while frames of pipes are held back by an
-// event in parts.
+// MayStop reports whether Mark is complete: not while frames of pipes wait behind an event in
+// parts.
 func (a *Assembler) MayStop() bool { return a.Settled() || !a.mark.Piped }
 
-// Mark returns where to go on, when all records before off have been added.
+// Mark returns the place to go on, after all records before off have been added.
 func (a *Assembler) Mark(off int64) Mark {
 	m := a.mark
 	if !a.Settled() {

@@ -27,8 +27,8 @@ const CodecVersion = 1
 //	cut      varint, of this part                                        (if bit 7)
 //	payload  the rest
 //
-// There is no length: the container knows it. Bits 6 and 7 came later: who does not know one
-// refuses the part as newer, and all written before is read as it was.
+// There is no length: the container knows it. Bits 6 and 7 came later: a reader without them
+// refuses the part as newer.
 //
 // A chunk has 3 in the place of Dir, and then
 //
@@ -68,9 +68,9 @@ func AppendPart(b []byte, p Part) []byte {
 	return append(b, p.Payload...)
 }
 
-// AppendPartHead appends the binary form of p without its payload, for writers
-// that checksum or write the payload where it lies. It is on the path of every
-// frame: hence the pointer, and the numbers written in place.
+// AppendPartHead appends the binary form of p without its payload, for writers that checksum
+// or write the payload in place. It is on the path of every frame: hence the pointer, and the
+// numbers written in place.
 func AppendPartHead(b []byte, p *Part) []byte {
 	if p.Chunk {
 		n, _ := pipeOf(p.Kind, p.Dir)

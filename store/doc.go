@@ -1,37 +1,34 @@
-// Package store holds the seams behind which recordings live: Event, Session,
-// Store, Spool, and the rules that every log keeps.
+// Package store defines how recordings are kept: Event, Session, Store, Spool, and the rules
+// of every log.
 //
 // # What it promises
 //
-// A log is the events of one session in order. Seq starts at 1 and has no
-// gaps; At never falls; the first event is "opened"; nothing follows "closed".
-// [Validator] checks exactly this. Payloads are the exact bytes that were
-// seen. Appending is atomic and idempotent: the same events again are
-// accepted, different ones are a [ConflictError] that carries the head.
+// A log is the events of one session in order. Seq starts at 1 and has no gaps; At never
+// falls; the first event is "opened"; nothing follows "closed". [Validator] checks exactly
+// this. Payloads are the exact bytes that passed. Appending is atomic and idempotent: it
+// accepts equal events again, and for different ones returns a [ConflictError] with the head.
 //
 // # Data layout
 //
-// An [Event] has a binary form (codec.go), versioned by the container around
-// it, and a text form (package jsonl). Payloads of the kinds that mcprec
-// itself makes ("opened", "exit", …) are small JSON objects (payload.go);
-// payloads of frames and stderr are bytes that this package never looks into, but for
+// An [Event] has a binary form (codec.go), versioned by its container, and a text form
+// (package jsonl). Payloads of mcprec's own kinds ("opened", "exit", …) are small JSON objects
+// (payload.go). This package never looks into the payloads of frames and stderr, except for
 // the brackets of a line without a newline.
 //
-// A spool holds [Part]s: what was read from the pipes of a stdio session, in chunks, and
-// events. An [Assembler] makes the events of them. A frame stands where its end was seen;
-// a peer that answers as soon as the closing brace is there, before the newline, is still
-// logged after the request it answers. An event that comes in several parts, as a long
-// body of HTTP does, stands where its first part stood.
+// A spool holds [Part]s: chunks of the pipes of a stdio session, and events. An [Assembler]
+// makes all events from them. A frame has the place of its end, so that even an answer to a
+// closing brace before the newline comes behind its request. An event in several parts, such
+// as a long HTTP body, has the place of its first part.
 //
 // # Concurrency
 //
-// A [Store] may be used by any number of goroutines, and where its engine says so
-// of processes; a [Spool] by its one recorder. Events, headers and the other
-// plain values are never changed once they were handed out, and may be shared. A
-// [Validator], a [Sequence] and an [Assembler] belong to one goroutine.
+// A [Store] may be used by many goroutines, and by many processes if its engine says so; a
+// [Spool] only by its recorder. Events, headers and other plain values never change after they
+// were returned, and may be shared. A [Validator], a [Sequence] and an [Assembler] belong to
+// one goroutine.
 //
 // # What it refuses to do
 //
-// It parses no frame and knows no MCP method, and it drops nothing: what could
-// not be stored is a "lost" event with a count.
+// It parses no frame and knows no MCP method, and it drops nothing: a "lost" event counts the
+// events that could not be stored.
 package store

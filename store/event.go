@@ -7,10 +7,10 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Kind says what sort of fact an event is. Unknown kinds are kept and passed on.
+// Kind is the sort of fact that an event records. Unknown kinds are kept and passed on.
 type Kind string
 
-// The kinds that mcprec writes. The payload of each is given in payload.go.
+// The kinds that mcprec writes. payload.go describes their payloads.
 const (
 	Opened    Kind = "opened"    // the session's header; always Seq 1
 	Frame     Kind = "frame"     // a frame's exact bytes
@@ -28,39 +28,36 @@ const (
 type Event struct {
 	// Seq is the position in the session's log, from 1, without gaps.
 	Seq uint64
-	// At is the monotonic offset from the session's start. A frame of a pipe has the time
-	// at which its end was seen, one of an HTTP body that of its first byte.
+	// At is the monotonic offset from the start of the session: for a frame of a pipe the time
+	// of its end, for an HTTP body the time of its first byte.
 	At time.Duration
 	// Kind says how to read the rest.
 	Kind Kind
-	// Dir is the direction of a frame, and of what concerns one direction.
+	// Dir is the direction of a frame, or of an event about one direction.
 	Dir transport.Direction
 	// Stream is the frame's stream number; 0 on stdio.
 	Stream uint64
-	// Unterminated marks a frame or stderr line that no newline ended.
+	// Unterminated marks a frame or stderr line without a newline at its end.
 	Unterminated bool
-	// Redacted counts the secrets that a placeholder stands for in the payload. Without
-	// any the payload is the exact bytes.
+	// Redacted is the number of secrets in the payload that a placeholder replaces. If it is 0
+	// the payload is the exact bytes.
 	Redacted uint64
-	// Cut counts the bytes of a frame that passed behind what is in the payload, and were
-	// too many to be recorded.
+	// Cut is the number of bytes of a frame that passed but were over the limit for recording.
 	Cut uint64
-	// RecordedSize is the length of the recorded payload in a masked copy whose payload has
-	// another length; else 0. It is never stored.
+	// RecordedSize is the length of the recorded payload if a masked copy has another length;
+	// else 0. It is never stored.
 	RecordedSize int
 	// Payload is the exact bytes. The holder of an Event must not change them.
 	Payload []byte
 }
 
-// Equal reports whether two events are the same to the byte. Where a masked copy comes from
-// does not count.
+// Equal reports whether two events are equal to the byte. RecordedSize does not count.
 func (e Event) Equal(o Event) bool {
 	return e.Seq == o.Seq && e.At == o.At && e.Kind == o.Kind && e.Dir == o.Dir &&
 		e.Stream == o.Stream && e.Unterminated == o.Unterminated && e.Redacted == o.Redacted && e.Cut == o.Cut && bytes.Equal(e.Payload, o.Payload)
 }
 
-// Size returns how many bytes the event has in its log: a masked copy may be longer or
-// shorter.
+// Size returns the length of the payload in the log; a masked copy may differ.
 func (e Event) Size() int {
 	if e.RecordedSize != 0 {
 		return e.RecordedSize

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// appendJSON appends what encodeJSON would write. It is by hand because several of
-// these stand in the path of every exchange, and there it costs a tenth.
+// appendJSON appends the JSON of encodeJSON. It is written by hand because several of these
+// events stand on the path of every exchange, and it takes a tenth of the time.
 func (h *HTTPInfo) appendJSON(b []byte) []byte {
 	b = append(b, `{"what":`...)
 	b = appendText(b, h.What)
@@ -104,7 +104,7 @@ func appendBase64(b []byte, name string, value []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(b, value), '"')
 }
 
-// appendText appends a string; what needs an escape is left to the library.
+// appendText appends a string; the library escapes unusual ones.
 func appendText(b []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {

@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// maxStderr is how long a line of standard error is at most: a spinner has no end, and
-// what is longer goes on in the next event.
+// maxStderr is the longest line of standard error, in bytes; a longer one goes on in the next
+// event, because a spinner never ends.
 const maxStderr = 64 << 10
 
-// line is the line of a pipe whose end has not come.
+// line is the unterminated line of a pipe.
 type line struct {
-	text  []byte        // as much of it as is recorded
-	size  int64         // all of it
-	torn  bool          // its beginning was lost: it is no frame
+	text  []byte        // its recorded bytes
+	size  int64         // full length
+	torn  bool          // its beginning is lost
 	place place         // where it begins
 	at    time.Duration // of its newest bytes
 	scan  brackets
 
 	frame uint64 // the newest frame of the pipe
-	early bool   // the newline of that is still to come
-	skip  int64  // bytes to come that were given out
+	early bool   // the newline of that frame has not come yet
+	skip  int64  // next bytes to skip: they were returned already
 }
 
 // place is a record of a spool.
 type place struct {
 	off int64
-	fed [pipes]int64 // bytes of the pipes that came before
+	fed [pipes]int64 // bytes of each pipe before it
 }
 
-// OpenLine is a line of a pipe whose end has not come.
+// OpenLine is an unterminated line of a pipe.
 type OpenLine struct {
 	Pipe string // "c2s", "s2c" or "stderr"
 	Size int64
@@ -39,7 +39,7 @@ type OpenLine struct {
 	At   time.Duration // of its newest bytes
 }
 
-// OpenLines returns the lines whose ends have not come.
+// OpenLines returns the unterminated lines.
 func (a *Assembler) OpenLines() (open []OpenLine) {
 	for i := range a.lines {
 		if l := &a.lines[i]; l.size > 0 {
@@ -49,7 +49,7 @@ func (a *Assembler) OpenLines() (open []OpenLine) {
 	return open
 }
 
-// chunk finds the frames or lines that a chunk ends.
+// chunk finds the frames or lines that end in a chunk.
 func (a *Assembler) chunk(p *Part, off int64) error {
 	n, ok := pipeOf(p.Kind, p.Dir)
 	if !ok {
@@ -94,7 +94,7 @@ func (a *Assembler) chunk(p *Part, off int64) error {
 
 var newline = []byte{'\n'}
 
-// add takes more of a line. One that is whole in a chunk stays where it lies.
+// add adds bytes to a line. A line within one chunk is not copied.
 func (l *line) add(piece []byte, limit int64, ended bool) {
 	whole := ended && l.size == 0
 	l.size += int64(len(piece))
@@ -111,9 +111,8 @@ func (l *line) add(piece []byte, limit int64, ended bool) {
 	}
 }
 
-// finish makes an event of the line of a pipe, behind the line of the other direction that
-// it may answer, and behind what standard error has of a line, such as a prompt: that is
-// no frame.
+// finish makes an event of a line. The line of the other direction that it may answer, and an
+// open line of standard error such as a prompt, come before it.
 func (a *Assembler) finish(n int, terminated bool) {
 	if n != pipeStderr && !a.lines[n].torn {
 		a.early(pipeS2C - n)
@@ -124,8 +123,7 @@ func (a *Assembler) finish(n int, terminated bool) {
 	a.emit(n, terminated)
 }
 
-// emit makes an event of the line of a pipe, or, if its beginning was lost, tells of the
-// rest of it.
+// emit makes an event of a line, or a lost event if its beginning is lost.
 func (a *Assembler) emit(n int, terminated bool) {
 	l := &a.lines[n]
 	switch {
@@ -145,14 +143,14 @@ func (a *Assembler) emit(n int, terminated bool) {
 	l.text, l.size, l.torn, l.scan = nil, 0, false, brackets{}
 }
 
-// pushLost tells of what is missing in the line of a pipe.
+// pushLost makes a lost event for missing bytes of a line.
 func (a *Assembler) pushLost(l *line, n int, info LostInfo) {
 	info.Streams = []string{pipeNames[n]}
 	a.lost += info.Frames
 	a.push(entry{event: Event{At: l.at, Kind: Lost, Payload: EncodePayload(info)}})
 }
 
-// endLine ends the line of a pipe where no newline does.
+// endLine ends a line without a newline.
 func (a *Assembler) endLine(n int) {
 	l := &a.lines[n]
 	a.tellEarly(n)
@@ -168,8 +166,8 @@ func (a *Assembler) endLines() {
 	}
 }
 
-// early gives the open line of a pipe its place if it may be a whole message, which the
-// frame of the other direction that comes next may answer.
+// early gives an open line its place if it may be a complete message, which the next frame of
+// the other direction may answer.
 func (a *Assembler) early(n int) {
 	l := &a.lines[n]
 	if l.size == 0 || l.torn || int64(len(l.text)) != l.size || !l.scan.close(l.text) {
@@ -179,7 +177,7 @@ func (a *Assembler) early(n int) {
 	l.early = true
 }
 
-// tellEarly says that no newline ended a line that was taken for whole.
+// tellEarly notes that no newline ended a line that was taken for complete.
 func (a *Assembler) tellEarly(n int) {
 	l := &a.lines[n]
 	if !l.early {
@@ -191,7 +189,7 @@ func (a *Assembler) tellEarly(n int) {
 	a.push(entry{event: e})
 }
 
-// meet takes note of what an event in a record says of the pipes, and of what it is to say.
+// meet notes what an event in a record says of the pipes.
 func (a *Assembler) meet(e *Event) {
 	switch {
 	case e.Kind == Opened:
@@ -223,15 +221,15 @@ func (a *Assembler) meet(e *Event) {
 	}
 }
 
-// brackets follows a line as JSON, as far as to tell when its brackets have closed.
+// brackets follows the brackets of a line of JSON.
 type brackets struct {
-	seen    int // bytes looked at
+	seen    int // bytes read
 	depth   int
 	text    bool // within a string
 	escaped bool
 }
 
-// close reports whether the brackets of a line have closed.
+// close reports whether the brackets have closed.
 func (b *brackets) close(line []byte) bool {
 	last := bytes.TrimRight(line, " \t\r")
 	if len(last) == 0 || last[len(last)-1] != '}' && last[len(last)-1] != ']' {

@@ -4,33 +4,32 @@ import "github.com/mcprec/mcprec/transport"
 
 // Part is a record of a spool: an event, a stretch of one, or a chunk of a pipe.
 //
-// An event that comes in several reads of an HTTP body is one part with More set, then
-// continuations: parts with Cont set that repeat only the Seq and carry the next bytes.
-// The last part of an event has More unset and decides Unterminated; Redacted and Cut are
-// of each part's bytes. Parts of different events may stand between the parts of one. The
-// Seq of a part counts the events that come as parts; where there are chunks as well, an
-// [Assembler] numbers the events anew.
+// An event in several reads of an HTTP body is one part with More set, then continuations:
+// parts with Cont set that repeat only the Seq and carry the next bytes. The last part has
+// More unset and decides Unterminated; Redacted and Cut count in each part. Parts of other
+// events may stand between. The Seq of a part counts only the events in parts; in a spool with
+// chunks an [Assembler] numbers the events anew.
 type Part struct {
 	Event
 	Cont bool // continues the event of the same Seq
 	More bool // further parts of the same event follow
-	// Chunk marks bytes of a pipe as they were read, at At: of the direction Dir if Kind
-	// is Frame, of standard error if it is Stderr. It has no Seq: frames and lines are
-	// found by the Assembler. Cont says of a chunk that what was lost before it ended
-	// within a line, whose rest it begins with.
+	// Chunk marks bytes of a pipe as they were read, at At: of direction Dir if Kind is Frame,
+	// of standard error if it is Stderr. A chunk has no Seq, because the Assembler finds the
+	// frames and lines. Its Cont says that bytes were lost before it and that it begins within
+	// a line.
 	Chunk bool
-	// Lines is how many lines begin in a chunk. It is not in the spool: the giver counts
-	// them for those who number events before they are read.
+	// Lines is the number of lines that begin in a chunk, for writers that number events. It
+	// is not in the spool.
 	Lines uint64
-	// Buffer, if a chunk has one, is memory that ends with the payload and has ChunkRoom
-	// bytes before it, in which a spool may put a head, to write both at once.
+	// Buffer is memory that ends with the payload of a chunk and has ChunkRoom bytes before
+	// it: a spool puts its head there, to write both at once. It may be nil.
 	Buffer []byte
 }
 
-// ChunkRoom is how much room a chunk's Buffer has before the payload.
+// ChunkRoom is the number of bytes before the payload in a Buffer.
 const ChunkRoom = 32
 
-// The pipes of a stdio session, as the bytes in chunks are numbered.
+// The pipes of a stdio session, as chunks number them.
 const (
 	pipeC2S = iota
 	pipeS2C
@@ -38,8 +37,8 @@ const (
 	pipes
 )
 
-// pipeOf returns the pipe of a direction's frames or of standard error; ok is false if
-// there is none.
+// pipeOf returns the pipe of a direction's frames or of standard error; ok is false if there
+// is none.
 func pipeOf(kind Kind, dir transport.Direction) (n int, ok bool) {
 	switch {
 	case kind == Stderr:
@@ -52,7 +51,7 @@ func pipeOf(kind Kind, dir transport.Direction) (n int, ok bool) {
 	return 0, false
 }
 
-// ofPipe returns the kind and the direction of what passes through a pipe.
+// ofPipe returns the kind and the direction of the bytes in a pipe.
 func ofPipe(n int) (Kind, transport.Direction) {
 	switch n {
 	case pipeC2S:

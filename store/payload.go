@@ -9,38 +9,37 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// FormatVersion is the version of the event model: the "mcprec" field of every
-// header. Newer versions are refused, older ones are read for ever.
+// FormatVersion is the version of the event model, the "mcprec" field of every header. Newer
+// versions are refused, older ones are read for ever.
 const FormatVersion = 1
 
-// Header is the payload of the Opened event, as JSON on one line, in this field
-// order; it is also the first line of a fixture. Fields that this version does
-// not know stay in the payload.
+// Header is the payload of the Opened event, as JSON on one line in this field order, and the
+// first line of a fixture. Unknown fields stay in the payload.
 type Header struct {
 	Version   int       `json:"mcprec"`
 	ID        SessionID `json:"id"`
 	Start     time.Time `json:"start"`     // wall time, once, in UTC
 	Transport string    `json:"transport"` // "stdio", "memory", "http"
 	Label     string    `json:"label"`
-	// Labels are names with values, by which sessions are picked.
+	// Labels are names and values for selecting sessions.
 	Labels   map[string]string `json:"labels,omitempty"`
 	Command  []string          `json:"command"` // the server's command line
 	URL      string            `json:"url,omitempty"`
 	Recorder string            `json:"recorder,omitempty"` // the mcprec that recorded it
-	// MaxFrame is how many bytes of a frame are recorded at most; 0: all.
+	// MaxFrame is the most bytes of a frame that are recorded; 0: all.
 	MaxFrame int64 `json:"max_frame,omitempty"`
-	// Redacted counts the secrets that placeholders stand for in this header.
+	// Redacted is the number of secrets in this header that placeholders replace.
 	Redacted uint64 `json:"redacted,omitempty"`
-	// Masked says that the session is kept without its secrets, and by which rules besides
-	// the built-in ones; nil: it is kept as it passed.
+	// Masked is set if the session is kept without its secrets, with the rules beside the
+	// built-in ones; nil: it is kept exactly.
 	Masked *MaskRules `json:"masked,omitempty"`
-	// Expect states the verdict that replaying this session must give, in the
-	// form of replay.ParseExpectation.
+	// Expect is the verdict that replaying this session must give, in the form of
+	// replay.ParseExpectation.
 	Expect string `json:"expect,omitempty"`
 }
 
-// MaskRules say what is a secret: what names of members, regular expressions, JSON pointers
-// and names of environment variables lead to.
+// MaskRules name secrets by members, regular expressions, JSON pointers and environment
+// variables.
 type MaskRules struct {
 	Keys     []string `json:"keys,omitempty"`
 	Patterns []string `json:"patterns,omitempty"`
@@ -63,7 +62,7 @@ func (h Header) Encode() []byte {
 func ParseHeader(payload []byte) (Header, error) {
 	var h Header
 	err := json.Unmarshal(payload, &h)
-	if err != nil { // a newer form may have other types: its version says more
+	if err != nil { // a newer version may have other types
 		var v struct {
 			Version int `json:"mcprec"`
 		}
@@ -86,12 +85,12 @@ func ParseHeader(payload []byte) (Header, error) {
 	return h, nil
 }
 
-// lastYear is the last in which a session may begin, so that its end, up to 292 years
-// later, can be written as JSON as well.
+// lastYear is the last year in which a session may begin, so that JSON can express its end up
+// to 292 years later.
 const lastYear = 9700
 
-// sayable returns a time in UTC, or none for one that nobody can have recorded: in
-// another zone it may be of a year that JSON cannot say.
+// sayable returns a time in UTC, or none for an impossible one: in another zone its year may
+// be beyond JSON.
 func sayable(t time.Time) time.Time {
 	if t.Year() < 1 || t.Year() > lastYear {
 		return time.Time{}
@@ -99,9 +98,9 @@ func sayable(t time.Time) time.Time {
 	return t
 }
 
-// DeliveredInfo is the payload of a Delivered event: the frames of the event's
-// direction, and of its stream if it has one, up to Upto are in the receiver's hands
-// (or the operating system's), and the write that put them there blocked for Blocked.
+// DeliveredInfo is the payload of a Delivered event: the receiver (or its operating system)
+// has the frames of the event's direction and stream up to Upto, and the last write blocked
+// for Blocked.
 type DeliveredInfo struct {
 	Upto    uint64        `json:"upto"`
 	Blocked time.Duration `json:"blocked_ns"`
@@ -109,10 +108,10 @@ type DeliveredInfo struct {
 
 // EOFInfo is the payload of an EOF event; its Dir is the direction that ended.
 type EOFInfo struct {
-	// By says which end stopped: "sender" closed its output, "receiver" no
-	// longer reads; "recorder" gave up on a stream that others still hold.
+	// By is the end that stopped: "sender" closed its output, "receiver" no longer reads,
+	// "recorder" gave up on a stream that others still hold.
 	By string `json:"by"`
-	// Error is the cause when it was not a plain end of file.
+	// Error is the cause, if it was not a plain end of file.
 	Error string `json:"error,omitempty"`
 }
 
@@ -122,7 +121,7 @@ type ExitInfo struct {
 	Signal string `json:"signal,omitempty"` // "killed", "terminated", …
 }
 
-// ExitInfoOf returns the payload for how a process ended.
+// ExitInfoOf returns the payload for the state of a process that has ended.
 func ExitInfoOf(status transport.ExitStatus) ExitInfo {
 	info := ExitInfo{Code: status.Code}
 	if status.Signal != nil {
@@ -139,21 +138,21 @@ func (x ExitInfo) String() string {
 	return fmt.Sprint(x.Code)
 }
 
-// LostInfo is the payload of a Lost event. It stands where the gap is.
+// LostInfo is the payload of a Lost event, in the place of the gap.
 type LostInfo struct {
 	Frames uint64 `json:"frames"` // events that could not be stored
 	Bytes  uint64 `json:"bytes"`  // their bytes
 	Reason string `json:"reason"`
-	// Streams are those whose bytes are missing: "c2s", "s2c", "stderr". None:
-	// only events of mcprec's own are.
+	// Streams are the pipes with missing bytes: "c2s", "s2c", "stderr". None: only mcprec's
+	// own events are missing.
 	Streams []string `json:"streams,omitempty"`
 }
 
-// NoteInfo is the payload of a Note that a recorder writes.
+// NoteInfo is the payload of a Note by a recorder.
 type NoteInfo struct {
 	Text string `json:"text"`
-	// Doubtful is the first event that the disk may not have kept, because it failed to
-	// make it durable. What can be read is as it was written: checksums hold that. 0: none.
+	// Doubtful is the first event that may be lost because an fsync failed. Events that can be
+	// read are intact: checksums hold that. 0: none.
 	Doubtful uint64 `json:"doubtful,omitempty"`
 }
 

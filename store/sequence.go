@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// Sequence is the place that the next part of a live session must take; a spool
-// holds its recorder to it, because a log that was written wrong cannot be read
-// right. It is a value: a write that fails keeps the one before. Chunks have no numbers in it.
+// Sequence checks the order of the parts of a live session. A spool holds its recorder to it,
+// because a log in a wrong order cannot be read. It is a value: after a failed write the old
+// one is still valid. Chunks have no numbers in it.
 type Sequence struct {
 	seq    uint64        // of the newest event begun
 	at     time.Duration // its time
-	closed bool          // it is the Closed event
-	open   []uint64      // events that further parts must end; never changed in place
+	closed bool          // the newest event is Closed
+	open   []uint64      // events in parts without their last part; never changed in place
 }
 
-// After returns the sequence once the parts are written, or says which of them
-// does not fit.
+// After returns the sequence after the parts, or an error for a part that does not fit.
 func (s Sequence) After(parts []Part) (Sequence, error) {
 	for i := range parts {
 		p := &parts[i]

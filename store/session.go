@@ -2,9 +2,8 @@ package store
 
 import "fmt"
 
-// Next returns the head once e stands at the end of the log, or says why e
-// cannot stand there. It holds the same rules as [Validator], without looking
-// into the header.
+// Next returns the head after e, or an error if e cannot follow. It checks the rules of
+// [Validator], but not the header.
 func (h Head) Next(e Event) (Head, error) {
 	switch {
 	case e.Seq != h.Seq+1:
@@ -19,8 +18,7 @@ func (h Head) Next(e Event) (Head, error) {
 	return Head{Seq: e.Seq, At: e.At, Chain: NextChain(h.Chain, e), Sealed: e.Kind == Closed}, nil
 }
 
-// Count takes e into what a listing shows of a session: its header and its
-// counts. Head and State are not its business.
+// Count adds e to the header and the counts of a session. It leaves Head and State alone.
 func (s *Session) Count(e Event) error {
 	switch e.Kind {
 	case Opened:
@@ -39,7 +37,7 @@ func (s *Session) Count(e Event) error {
 		}
 		s.Lost += info.Frames
 	case Note:
-		// The notes of others may be anything.
+		// Other programs may write any notes.
 		if info, err := DecodePayload[NoteInfo](e); err == nil && s.Doubtful == 0 {
 			s.Doubtful = info.Doubtful
 		}

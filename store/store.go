@@ -15,7 +15,7 @@ import (
 // version 7, which sorts by time; any UUID is accepted.
 type SessionID string
 
-// ParseSessionID checks the form and lowers the case.
+// ParseSessionID checks the form of an id and lowers its case.
 func ParseSessionID(s string) (SessionID, error) {
 	id := SessionID(strings.ToLower(s))
 	if _, err := id.Bytes(); err != nil {
@@ -47,34 +47,33 @@ func (id SessionID) Bytes() (b [16]byte, err error) {
 
 // Head is the end of a log.
 type Head struct {
-	Seq    uint64 // of the last event; 0: no such session
+	Seq    uint64 // of the last event; 0: no session
 	At     time.Duration
 	Chain  [32]byte // SHA-256 over the chain so far and the event's encoding, see NextChain
 	Sealed bool     // the last event is Closed
 }
 
-// State says how a recording ended, if it did.
+// State is how a recording ended, if it did.
 type State string
 
 // The states of a session.
 const (
 	Live    State = "live"    // a recorder holds it
 	Ended   State = "closed"  // sealed by its Closed event
-	Crashed State = "crashed" // its recorder died; what is there is an unbroken beginning
+	Crashed State = "crashed" // its recorder died; the log is an unbroken beginning
 )
 
-// Session is one recording as a listing shows it: its header, and what a fold
-// over its events says.
+// Session is a recording in a listing: its header, and counts over its events.
 type Session struct {
 	Header
 	Head   Head
 	Frames uint64
 	Bytes  uint64 // of the frames' payloads
 	Lost   uint64
-	// Doubtful is the first event that the disk may not have kept, see [NoteInfo]; 0: none.
+	// Doubtful is the first event that the disk may have lost, see [NoteInfo]; 0: none.
 	Doubtful uint64
 	State    State
-	Exit     string // ExitInfo.String, or "" when no exit is known
+	Exit     string // ExitInfo.String; "": unknown
 }
 
 // Query selects and orders sessions.
@@ -84,87 +83,83 @@ type Query struct {
 	Limit  int    // 0: all
 }
 
-// ReadOptions says how far Read goes.
+// ReadOptions configures Read.
 type ReadOptions struct {
 	// Follow waits for further events of a live session until it is sealed or
 	// its recorder dies.
 	Follow bool
 }
 
-// Info says what a store is.
+// Info describes a store.
 type Info struct {
 	Name       string // "bbolt", "memory"
 	Location   string // a folder, or ""
 	Durability string // what Append promises on return: "process", "disk", "quorum"
 }
 
-// Store is where sessions live. All methods are safe for concurrent use, by
-// several processes too where the store is on disk. Payloads that Read yields
-// belong to the caller.
+// Store holds sessions. All methods are safe for concurrent use, and for several processes if
+// the store is on disk. Payloads that Read yields belong to the caller.
 type Store interface {
-	// Append adds events after Seq `after` (0: a new session), all or none, and
-	// returns when they are durable to Info().Durability. Events already held
-	// are accepted if they are the same to the byte; otherwise, and when
-	// `after` is past the head, the error is a *ConflictError. A session being
-	// spooled by a live recorder cannot be appended to: ErrLive.
+	// Append adds events after Seq `after` (0: a new session), all or none, and returns when
+	// they are durable to Info().Durability. It accepts events that the log holds already if
+	// they are equal to the byte; for others, and for `after` past the head, the error is a
+	// *ConflictError. ErrLive while a recorder holds the session.
 	Append(ctx context.Context, id SessionID, after uint64, events []Event) (Head, error)
-	// Read yields the events from Seq `from` (0 and 1 both mean the first) in
-	// order and without gaps. An error ends the sequence; ErrNotFound when there
-	// is no such session. No lock is held while the caller handles an event.
+	// Read yields the events from Seq `from` (0 and 1 both mean the first) in order and
+	// without gaps. An error ends the sequence; ErrNotFound for an unknown session. No lock is
+	// held while the caller handles an event.
 	Read(ctx context.Context, id SessionID, from uint64, o ReadOptions) iter.Seq2[Event, error]
-	// Head returns the end of the log; ErrNotFound when there is no such session.
+	// Head returns the end of the log; ErrNotFound for an unknown session.
 	Head(ctx context.Context, id SessionID) (Head, error)
-	// Sessions yields the sessions that the query selects. A part of the store
-	// that cannot be read yields an error and the others go on.
+	// Sessions yields the sessions that the query selects. An unreadable part of the store
+	// yields an error, and the listing goes on.
 	Sessions(ctx context.Context, q Query) iter.Seq2[Session, error]
-	// Delete removes a session and leaves a tombstone, so that a late spool of
-	// it is refused. ErrLive while a recorder holds it.
+	// Delete removes a session and leaves a tombstone, so that a late spool of the session is
+	// refused. ErrLive while a recorder holds it.
 	Delete(ctx context.Context, id SessionID) error
-	// Info says what the store is. It may be called at any time.
+	// Info describes the store. It may be called at any time.
 	Info() Info
-	// Close waits for what runs and releases the store. Its spools must be
-	// closed before, by those who opened them.
+	// Close waits for running calls and releases the store. Close its spools before.
 	Close() error
 }
 
 // Spooler is a store that takes live sessions on the hot path.
 type Spooler interface {
-	// Spool starts a live session with its Opened event, which has Seq 1.
-	// ErrExists when the session is there.
+	// Spool starts a live session with its Opened event, which has Seq 1. ErrExists for a
+	// known session.
 	Spool(ctx context.Context, opened Event) (Spool, error)
 }
 
-// Spool is the writer in front of a store for one live session. It is not safe
-// for concurrent use: its recorder orders the calls.
+// Spool is the writer of one live session. It is not safe for concurrent use: the recorder
+// orders the calls.
 type Spool interface {
-	// Write hands the parts to the operating system, all or none, before it
-	// returns. After an error nothing of the call is in the log, and the next
-	// Write may be tried. Payloads and Buffers are the call's until it returns.
+	// Write hands the parts to the operating system, all or none, before it returns. After an
+	// error no part of the call is in the log, and the next Write may be tried. Payloads and
+	// Buffers belong to the call until it returns.
 	Write(parts []Part) error
-	// Close makes everything durable, moves it into the store as far as that is
-	// quick, and lets go of the session. An error says what is not durable.
+	// Close makes the spool durable, moves it into the store as far as that is quick, and
+	// releases the session. An error names the events that are not durable.
 	Close() error
 }
 
 // Unsteady is a spool whose disk may fail beside its calls.
 type Unsteady interface {
-	// OnDoubt has f told, once, when the disk did not keep what it took. The events from
-	// Seq `from` on can be read, but may be gone when the machine dies, or sooner. f must
-	// not call the spool.
+	// OnDoubt has f called, once, when an fsync fails. The events from Seq `from` on can be
+	// read, but may be lost when the machine dies, or sooner. f must not call the spool.
 	OnDoubt(f func(from uint64, cause error))
 }
 
-// Keyed is a store that has a key, with which secrets are replaced in what is recorded
-// there: equal secrets then are equal in all its sessions.
+// Keyed is a store with a key for placeholders: equal secrets have equal placeholders in all
+// its sessions.
 type Keyed interface {
-	// RedactionKey returns the key, which is made when it is first asked for.
+	// RedactionKey returns the key. The first call makes it.
 	RedactionKey() ([]byte, error)
 }
 
-// Verifier is a store that can check more than a read of every session does.
+// Verifier is a store with checks beyond reading every session.
 type Verifier interface {
-	// Verify checks the store's own structures and calls report for each fault,
-	// with an error that names the file or the session.
+	// Verify checks the store's own structures and calls report for each fault, with an error
+	// that names the file or the session.
 	Verify(ctx context.Context, report func(error)) error
 }
 

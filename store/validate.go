@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// Validator checks the invariants of a log event by event, with nothing that
-// needs a frame's meaning: Seq from 1 without gaps, At never falling, Opened
-// first and only there, nothing after Closed. The zero value is ready.
+// Validator checks the invariants of a log event by event, without looking into frames: Seq
+// from 1 without gaps, At never falling, Opened first and only there, nothing after Closed.
+// The zero value is ready.
 type Validator struct {
 	seq    uint64
 	at     time.Duration
 	closed bool
 }
 
-// Check takes the next event and says which invariant it breaks; the error
-// wraps ErrCorrupt.
+// Check checks the next event. The error names the broken invariant and wraps ErrCorrupt.
 func (v *Validator) Check(e Event) error {
 	fault := ""
 	switch {
@@ -40,5 +39,5 @@ func (v *Validator) Check(e Event) error {
 	return nil
 }
 
-// Head returns what was checked so far: the last Seq and whether it was sealed.
+// Head returns the last Seq checked and whether the log is sealed.
 func (v *Validator) Head() (seq uint64, sealed bool) { return v.seq, v.closed }

@@ -99,7 +99,7 @@ func (s *Store) Spool(ctx context.Context, opened store.Event) (store.Spool, err
 	if err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
 	}
-	p, err := s.openLive(ctx, h.ID, opened)
+	p, err := newSpool(ctx, s, h.ID, opened)
 	if err != nil {
 		return nil, fmt.Errorf("open spool of session %s: %w", h.ID, err)
 	}

@@ -1,45 +1,43 @@
-// Package boltstore is the embedded default store: a spool file for each live
-// session, folded into bbolt as compressed, checksummed chunks.
+// Package boltstore is the embedded default store: a spool file for each live session, folded
+// into bbolt as compressed, checksummed chunks.
 //
 // # What it promises
 //
-// Spool.Write hands its parts to the operating system with one write before it
-// returns: what a recorder then forwards survives the recorder's death. The
-// disk is told beside that path, 50 ms after a write (Options.Sync). Nobody
-// waits for anybody: each spool has one writer, bbolt is locked for the length
-// of one commit or the copying out of a few chunks, and no lock is held while a
-// caller handles an event. Open touches no file.
+// Spool.Write hands its parts to the operating system with one write before it returns: a
+// frame that a recorder then forwards survives the recorder's death. The fsync follows beside
+// that path, 50 ms after a write (Options.Sync). Processes hardly wait for each other: each
+// spool has one writer, bbolt is locked for the length of one commit or the copying of a few
+// chunks, and no lock is held while a caller handles an event. Open touches no file.
 //
-// After an fsync that fails the session goes on in the same file, and nothing claims any
-// more that it is durable: the spool's OnDoubt tells from which event on it may not be, and
-// Close returns an error unless the database has all of it.
+// After a failed fsync the session goes on in the same file, and mcprec no longer claims that
+// it is durable: the spool's OnDoubt names the first doubtful event, and Close returns an
+// error unless the database has every event.
 //
-// A torn tail, the trace of a crash, is cut where its checksum says so. A bad
-// record with good ones after it is damage: what is before it is folded, a
-// "lost" event says how many bytes follow, and the file is kept as
-// spool/<id>.damaged. Damage in a database is found by checksums over every
-// value and by the counts in its head, never handed out, never a crash. Repair
-// finds what is whole by the same checksums, without the tree that leads there.
+// A torn tail, the trace of a crash, is cut by its checksum. A bad record with good records
+// after it is damage: the events before it are folded, a "lost" event counts the bytes that
+// follow, and the file is kept as spool/<id>.damaged. Checksums over every value and the
+// counts in the head find damage in a database. Damaged values are never handed out and never
+// cause a crash. Repair finds intact values by the same checksums, without the tree.
 //
-// The database of a month is written by one transaction at a time, each made
-// durable before the next begins, and not at all once a meta page is damaged:
-// what is missing then would be missed no more.
+// One transaction at a time writes the database of a month, each durable before the next
+// begins, and none after damage to a meta page: a new transaction would hide the loss of the
+// last.
 //
 // # Files
 //
 //	spool/<id>.log      a live session, or one whose fold is not complete
 //	spool/<id>.lock     held exclusively by the live recorder
-//	spool/fold.lock     held by whoever folds or deletes what the dead left
+//	spool/fold.lock     held for folding or deleting sessions of dead recorders
 //	store/<yyyymm>.db   bbolt, by the month (UTC) in a version 7 id
 //	store/other.db      bbolt, for ids of other versions
-//	store/compact.lock  held by whoever writes databases anew, see Store.Compact
-//	*.damaged           what was damaged and is kept
-//	spool/<id>.reserve  left by a release up to 0.1.0, of no use
-//	spool/<id>.renewed  left by one that died, a copy of a spool that a disk did not keep
+//	store/compact.lock  held by Store.Compact
+//	*.damaged           damaged files that are kept
+//	spool/<id>.reserve  left by a release up to 0.1.0, useless
+//	spool/<id>.renewed  left by one that died, a copy of a spool after a failed fsync
 //
-// Folders are 0700, files 0600, whatever the umask; those that have wider rights lose
-// them when they are written. No symbolic link is followed below the store's folder. Integers are little-endian, except in keys.
-// CRC is CRC-32C (Castagnoli).
+// Folders are 0700, files 0600, whatever the umask; wider rights are taken away when a file or
+// folder is written. Below the store's folder no symbolic link is followed. Integers are
+// little-endian, except in keys. CRC is CRC-32C (Castagnoli).
 //
 // # Spool, version 2
 //
@@ -53,11 +51,11 @@
 //	    is a part in the form of store.AppendPart: a chunk of a pipe as it was read,
 //	    or an event, or a stretch of one
 //
-// The order of the records is the order of the session. Events are made of them by
-// store.Assembler, which cuts frames and numbers all. Version 1 is read as it was: it has
-// no chunks, and its events have the numbers that they are given.
+// The order of the records is the order of the session. store.Assembler makes the events: it
+// cuts frames and numbers all events. Version 1 has no chunks, and its events carry their
+// numbers.
 //
-// A spool is never trimmed: until it is removed it holds its session whole.
+// A spool is never trimmed: until it is removed it holds the whole session.
 //
 // # Database
 //
@@ -74,7 +72,7 @@
 //	        (16) of a session with it    the key and that
 //
 // Projection, version 1: CRC (4) over the id and the rest; version (1); flags
-// (1: sealed, 2: deleted, 4: exit known, 8: pipes); then as varints Seq, At, frames,
+// (1: sealed, 2: deleted, 4: exit known, 8: pipes, 16: masked); then as varints Seq, At, frames,
 // bytes, lost, and the offset in the spool of the first record that is not
 // folded (0: no spool); chain (32); then, each a varint length and the bytes,
 // exit, transport, label, URL, recorder, expect; start as varint seconds
@@ -89,17 +87,17 @@
 //	0  CRC over the key and all that follows
 //	4  chunk version, 1
 //	5  codec version
-//	6  compression: 0 none, 1 zstd, 2 zstd with the dictionary (dict.go); bit 7:
+//	6  compression: 0 none, 1 zstd, 2 zstd with the dictionary (chunk.go); bit 7:
 //	   it refers to bodies
 //	7  varints: number of events, length before compression; with bit 7 the number
 //	   of bodies, and for each its SHA-256 (32) and as varints its length and its
 //	   event, counted from the first
 //	   records: for each event a varint length and its store.AppendPart form
 //
-// Releases up to 0.1.0 cut the payload of an event of 128 KiB or more into pieces, the
-// bodies, which all sessions of the database that had them shared. In the place of the
-// payload stands, for each piece, 0 for the next body, or the varint length of a small
-// piece and its bytes. A session's bodies go with it, but for those that others use.
+// Releases up to 0.1.0 cut payloads of 128 KiB or more into pieces, the bodies, which all
+// sessions of the database shared. The payload's place has, for each piece, 0 for the next
+// body, or the varint length of a small piece and its bytes. A session's bodies go with it
+// unless others use them.
 //
 // Body, version 1:
 //
@@ -110,7 +108,7 @@
 //
 // # What it refuses to do
 //
-// It never runs bbolt without its syncs, holds no bbolt file locked between
-// calls, trusts no byte of a file without a checksum, and reads nothing that a
-// newer version wrote: store.ErrNewer names the file.
+// It never runs bbolt without its syncs, holds no bbolt file locked between calls, trusts no
+// byte of a file without a checksum, and reads no file of a newer version: store.ErrNewer
+// names it.
 package boltstore

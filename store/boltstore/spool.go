@@ -41,8 +41,8 @@ type spool struct {
 	keep  keeper
 }
 
-// openLive makes the lock of a session and its spool with the first record.
-func (s *Store) openLive(ctx context.Context, id store.SessionID, opened store.Event) (_ *spool, err error) {
+// newSpool makes the lock of a session and its spool with the first record.
+func newSpool(ctx context.Context, s *Store, id store.SessionID, opened store.Event) (_ *spool, err error) {
 	key, err := id.Bytes()
 	if err != nil {
 		return nil, err

@@ -1,27 +1,29 @@
 // Package mask takes secrets out of a copy of an event that leaves the store.
 //
-// The store keeps exact bytes and belongs to its owner alone. What is shown, written to a
-// file or sent goes through a [Masker] first, unless the owner says otherwise.
+// The store keeps exact bytes and belongs to its owner alone. Output, files and messages go
+// through a [Masker] first, unless the owner says otherwise.
 //
 // # What it promises
 //
 // A secret is replaced by "[redacted:", 16 hexadecimal digits and "]": the first bytes of an
-// HMAC-SHA-256 of the secret under the store's key. Equal secrets get equal placeholders, so
-// requests still match, and nobody without the key can test guesses. JSON stays valid, a
-// string without a secret keeps its bytes, and a secret number becomes a string. Masking
-// twice is masking once. A Masker is a pure function of one whole event, without state or I/O;
-// a [Session] is given the events in order, and knows the secrets of the session's header and
-// those that standard error has in pieces.
+// HMAC-SHA-256 of the secret under the store's key. Equal secrets have equal placeholders, so
+// requests still match, and only the key allows tests of guesses. JSON stays valid, a string
+// without a secret keeps its bytes, and a secret number becomes a string. Masking twice is
+// masking once. A Masker is a pure function of one whole event, without state or I/O. A
+// [Session] gets the events in order, and knows the secrets of the session's header and
+// secrets in pieces.
 //
 // # Data layout
 //
-// All rules stand in one table, rules.txt. json.go walks the values of a message, also those of
-// JSON within strings, and asks names.go what their names promise; text.go looks for the
-// rules' words in one text. Both return edits of the original bytes.
+// All rules stand in one table, rules.txt, which rules.go parses. json.go walks the values of
+// a message, also of JSON within strings; names.go judges names and values; text.go looks for
+// the rules' words in a text; event.go applies them to events. They return edits of the
+// original bytes.
 //
 // # What it refuses to do
 //
-// It never touches ids, methods, progress tokens, cursors, names of tools, or schemas. It
-// does not look into compressed or base64 data, but for basic credentials and private keys,
-// does not know a secret again that only its name gave away, and does not claim to find all.
+// It never touches ids, methods, progress tokens, cursors, names of tools, or schemas. It does
+// not look into compressed or base64 data, except basic credentials and private keys, does not
+// recognise a secret again that only its name gave away, and does not claim to find every
+// secret.
 package mask

@@ -9,27 +9,26 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Event returns an event without its secrets, which it counts; the event itself if there are
-// none. The payload of the given event is left as it is.
+// Event returns an event without its secrets, and counts them; the same event if there are
+// none. It does not change the payload of e.
 func (m *Masker) Event(e store.Event) store.Event { return m.Session().Event(e) }
 
-// Session masks the events of one session, which it is given in their order. Besides what
-// its Masker finds in each event, it knows the secrets of the session's command line and URL
-// wherever they stand, and a secret that a stream of text has in several pieces: from the
-// piece on in which it can be known.
+// Session masks the events of one session in their order. Besides the Masker's rules, it knows
+// the secrets of the session's command line and URL in every place. It finds a secret in
+// several pieces of a text, from the piece on that gives it away.
 type Session struct {
 	masker *Masker
-	texts  map[stream][]byte // what came last on a stream and may go on
+	texts  map[stream][]byte // the end of each stream
 }
 
-// stream is standard error, lines that are no JSON, or the bodies of an HTTP exchange.
+// stream is text in pieces: standard error, lines that are no JSON, or HTTP bodies.
 type stream struct {
 	kind store.Kind
 	dir  transport.Direction
 	http uint64
 }
 
-// Session returns a Session that has seen no events yet.
+// Session returns a Session before its first event.
 func (m *Masker) Session() *Session { return &Session{m, map[stream][]byte{}} }
 
 // Event returns an event as [Masker.Event] does.
@@ -56,8 +55,8 @@ func (s *Session) Event(e store.Event) store.Event {
 	return e
 }
 
-// opened masks a header. The count stands in the header, which is the first line of a
-// fixture.
+// opened masks a header. The number of secrets stands in the header, which is the first line
+// of a fixture.
 func (s *Session) opened(b []byte) []byte {
 	h, err := store.ParseHeader(b)
 	if err == nil {
@@ -74,8 +73,8 @@ func (s *Session) opened(b []byte) []byte {
 	return bytes.Replace(payload, count, fmt.Appendf(nil, `"redacted":%d`, h.Redacted+uint64(n)), 1)
 }
 
-// http masks what HTTP says around frames. What is no UTF-8 stands there in base64, and a
-// body may come in pieces.
+// http masks an HTTP event. Bytes that are not UTF-8 stand there in base64, and a body may
+// come in pieces.
 func (s *Session) http(from stream, e store.Event) (payload []byte, n int) {
 	info, err := store.DecodePayload[store.HTTPInfo](e)
 	if info.What != store.HTTPBody && info.What != store.HTTPEvent {
@@ -92,7 +91,7 @@ func (s *Session) http(from stream, e store.Event) (payload []byte, n int) {
 		case info.Body == "": // it may be JSON as a whole
 			s.join(from, body)
 			body, inBody = s.masker.Frame(body)
-		default: // the payload's own text, which is masked below
+		default: // masked below, with the payload
 			s.join(from, body)
 		}
 		if info.SSE != nil {
@@ -107,7 +106,7 @@ func (s *Session) http(from stream, e store.Event) (payload []byte, n int) {
 	return payload, n + inText
 }
 
-// join returns a piece of a stream of text behind what came before it, and remembers them.
+// join appends a piece to the remembered text of its stream, and returns both.
 func (s *Session) join(from stream, piece []byte) []byte {
 	text := slices.Concat(s.texts[from], piece)
 	delete(s.texts, from)
@@ -118,7 +117,7 @@ func (s *Session) join(from stream, piece []byte) []byte {
 	return text
 }
 
-// piece masks a piece of a stream of text. end is the line end that the piece was cut at.
+// piece masks a piece of a text. end is the line end that was cut off.
 func (s *Session) piece(from stream, b []byte, end string) ([]byte, int) {
 	before := len(s.texts[from])
 	var edits []edit
@@ -131,8 +130,8 @@ func (s *Session) piece(from stream, b []byte, end string) ([]byte, int) {
 	return s.masker.finish(b, edits)
 }
 
-// Of returns a Masker that also finds the secrets of a session's command line and URL
-// wherever they stand. One that it returned knows its session already.
+// Of returns a Masker that also finds the secrets of a session's command line and URL in every
+// place. A Masker from Of returns itself.
 func (m *Masker) Of(h store.Header) *Masker {
 	if len(h.Command) == 0 && h.URL == "" || m.isOf {
 		return m

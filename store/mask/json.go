@@ -10,37 +10,37 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// zone says which rules hold for a value.
+// zone is a set of rules for a value.
 type zone uint8
 
 const (
 	anyZone      zone = iota
-	namelessZone      // names make no secret: schemas, capabilities
+	namelessZone      // names do not count: schemas, capabilities
 	immuneZone        // nothing is a secret
 )
 
-// place is where a value stands, and what that says of it.
+// place is the context of a value.
 type place struct {
 	zone  zone
-	level level // what its name promises
+	level level // of its name
 }
 
-// walker looks at every value of one JSON text, which is known to be valid.
+// walker looks at every value of a valid JSON text.
 type walker struct {
 	m      *Masker
 	raw    []byte
 	fields map[string]zone // by their paths
-	depth  int             // how many strings this JSON is within
-	path   []byte          // the JSON pointer of the value that is looked at, with '*' for elements
+	depth  int             // number of strings around this JSON
+	path   []byte          // the JSON pointer of the current value, with '*' for elements
 	edits  []edit
 }
 
 const (
 	deepest       = 8  // levels of JSON within strings
-	mostArguments = 64 // strings of a list that is looked at as a command line
+	mostArguments = 64 // strings of a list that may be a command line
 )
 
-// value looks at the value at i, and returns where it ends.
+// value looks at the value at i, and returns its end.
 func (w *walker) value(i int, p place) (end int) {
 	switch c := w.raw[i]; c {
 	case '{':
@@ -63,7 +63,7 @@ func (w *walker) value(i int, p place) (end int) {
 	return end
 }
 
-// next returns where the next token begins, behind blanks and marks.
+// next returns the beginning of the next token, behind blanks and marks.
 func (w *walker) next(i int) int {
 	for i < len(w.raw) && strings.IndexByte(" \t\r\n,:", w.raw[i]) >= 0 {
 		i++
@@ -86,7 +86,7 @@ func (w *walker) decode(i, end int) []byte {
 		return w.raw[i+1 : end-1]
 	}
 	var s string
-	_ = json.Unmarshal(w.raw[i:end], &s) // valid, as the whole is
+	_ = json.Unmarshal(w.raw[i:end], &s) // the text is valid
 	return []byte(s)
 }
 
@@ -137,13 +137,13 @@ func (w *walker) object(i int, p place) (end int) {
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-// part is a member of an object, by its name in small letters, or a string of a list.
+// part is a member of an object, with its name in small letters, or a string of a list.
 type part struct {
 	text     string
 	from, to int // where the value stands
 }
 
-// relatives hides what the members of one object give away together: a "pass" beside a
+// relatives hides members that are secret because of others in their object: a "pass" beside a
 // "user", the "value" of a "name", the data of a Kubernetes Secret.
 func (w *walker) relatives(members []part) {
 	secret := map[string]level{} // by the names of members
@@ -185,7 +185,7 @@ func (w *walker) array(i int, p place) (end int) {
 		w.str(args[1].from, args[1].to, place{level: password})
 	}
 	w.path = w.path[:above]
-	var line []byte // if it is a command: an option's name, or a rule of commands, may give a password away
+	var line []byte // as a command, in which an option may precede a password
 	isSecret := false
 	for _, a := range args {
 		isOption := strings.HasPrefix(a.text, "-")
@@ -207,7 +207,7 @@ func (w *walker) array(i int, p place) (end int) {
 	return i + 1
 }
 
-// str looks at a string, which stands with its quotes from i to end.
+// str looks at the string from i to end, with its quotes.
 func (w *walker) str(i, end int, p place) {
 	if end-i <= 2 || p.zone == immuneZone && p.level < everything {
 		return
@@ -227,7 +227,7 @@ func (w *walker) str(i, end int, p place) {
 	w.text(i, end, w.m.anyText(text))
 }
 
-// text replaces the string from i to end by what the edits make of its text.
+// text replaces the string from i to end by its edited text.
 func (w *walker) text(i, end int, edits []edit) {
 	if len(edits) == 0 {
 		return

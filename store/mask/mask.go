@@ -12,26 +12,26 @@ import (
 	"strings"
 )
 
-// Rules are what a user adds to the built-in rules. The zero value adds nothing.
+// Rules are a user's additions to the built-in rules. The zero value adds nothing.
 type Rules struct {
-	// Keys name members, arguments and variables whose values are secret, whatever they
-	// hold. Case, '-' and '_' do not matter; '*' stands for any text.
+	// Keys are names of members, arguments and variables with secret values of any kind. Case,
+	// '-' and '_' do not matter; '*' stands for any text.
 	Keys []string
 	// Patterns find secrets in text. If a pattern has a group, the group is the secret.
 	Patterns []*regexp.Regexp
 	// Pointers are JSON pointers into messages; '*' stands for any member.
 	Pointers []string
-	// Values are secrets themselves.
+	// Values are secrets.
 	Values []string
 }
 
 // Finding is a secret that was replaced. It does not hold the secret.
 type Finding struct {
 	Rule string // the rule that found it
-	Path string // the JSON pointer of the string or number it is in; "" in text
+	Path string // the JSON pointer of its string or number; "" in text
 }
 
-// Masker holds the rules. It may be used concurrently.
+// Masker masks events by its rules. It is safe for concurrent use.
 type Masker struct {
 	rules    *ruleTable
 	key      []byte
@@ -39,11 +39,11 @@ type Masker struct {
 	patterns []*regexp.Regexp
 	pointers *regexp.Regexp
 	report   func(Finding)
-	found    *[]string // where it is not nil, every secret is added
+	found    *[]string // not nil: Placeholder adds every secret
 	isOf     bool      // it knows the secrets of a session's header
 }
 
-// New returns a Masker that makes its placeholders with the key.
+// New returns a Masker whose placeholders depend on the key.
 func New(key []byte, extra Rules) (*Masker, error) {
 	m := &Masker{rules: readRules(), key: key, patterns: slices.Clone(extra.Patterns)}
 	var pointers, names []string
@@ -88,6 +88,11 @@ func (m *Masker) addValues(values []string) {
 	}
 }
 
+// isUsersKey reports whether the user's Keys contain a name.
+func (m *Masker) isUsersKey(name string) bool {
+	return m.keys != nil && len(m.keys.FindString(name)) == len(name)
+}
+
 // Reporting returns a Masker of the same rules that calls fn for every secret.
 func (m *Masker) Reporting(fn func(Finding)) *Masker {
 	other := *m
@@ -95,11 +100,10 @@ func (m *Masker) Reporting(fn func(Finding)) *Masker {
 	return &other
 }
 
-// Frame returns a frame without its secrets, and how many were replaced; the frame
-// itself if there are none.
+// Frame returns a frame without its secrets, and their number; b itself if there are none.
 func (m *Masker) Frame(b []byte) ([]byte, int) { return m.masked(b, m.rules.fields["message"]) }
 
-// masked masks JSON of which some fields are known, or a text.
+// masked masks JSON with known fields, or a text.
 func (m *Masker) masked(b []byte, fields map[string]zone) ([]byte, int) {
 	if !json.Valid(b) {
 		return m.Text(b)
@@ -109,13 +113,13 @@ func (m *Masker) masked(b []byte, fields map[string]zone) ([]byte, int) {
 	return m.finish(b, w.edits)
 }
 
-// Text returns a text that is no JSON without its secrets, and how many were replaced.
+// Text returns a text without its secrets, and their number.
 func (m *Masker) Text(b []byte) ([]byte, int) { return m.finish(b, m.anyText(b)) }
 
 // edit replaces a stretch of bytes.
 type edit struct {
 	from, to int
-	text     string    // what stands there instead
+	text     string    // the replacement
 	found    []Finding // the secrets in it
 }
 
@@ -133,8 +137,7 @@ func (m *Masker) finish(b []byte, edits []edit) ([]byte, int) {
 	return masked, len(found)
 }
 
-// apply replaces the stretches of b that the edits name, but for those that begin within
-// another: of two that begin at one place the later one goes.
+// apply applies edits, but none within another; of two at one place it takes the longer.
 func apply(b []byte, edits []edit) (masked []byte, found []Finding) {
 	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
 	from := 0
@@ -149,7 +152,7 @@ func apply(b []byte, edits []edit) (masked []byte, found []Finding) {
 	return append(masked, b[from:]...), found
 }
 
-// Placeholder returns what stands for a secret.
+// Placeholder returns the placeholder of a secret.
 func (m *Masker) Placeholder(secret string) string {
 	if m.found != nil {
 		*m.found = append(*m.found, secret)

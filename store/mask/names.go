@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// level says what the name of a value promises: from which values on it is a secret.
+// level is how secret a name makes its value: the least secret value that is masked.
 type level uint8
 
 const (
@@ -21,8 +21,8 @@ const (
 	everything       // everything below is: the user says so, or a name above
 )
 
-// cut returns the words of a name, which its separators and its case divide, in lower case,
-// without those at its end that only tell the form of the value.
+// cut returns the words of a name in lower case, divided by separators and capitals, without
+// words at its end about the form of the value.
 func (t *ruleTable) cut(name string) []string {
 	isCapital := func(c byte) bool { return c >= 'A' && c <= 'Z' }
 	var spaced []byte
@@ -43,7 +43,7 @@ func (t *ruleTable) cut(name string) []string {
 	return words
 }
 
-// levelOf returns what a name promises.
+// levelOf returns the level of a name.
 func (t *ruleTable) levelOf(name string) level {
 	w := t.cut(name[max(0, len(name)-96):])
 	if len(w) == 0 || name == "PWD" || name == "OLDPWD" { // the working directory
@@ -99,8 +99,7 @@ func (t *ruleTable) levelOf(name string) level {
 	return harmless
 }
 
-// hides returns the part of a string that is secret by the level of its name: without the
-// scheme in front of a credential.
+// hides returns the secret part of a string with a level, behind the scheme of a credential.
 func (l level) hides(t *ruleTable, v []byte) (from, to int, ok bool) {
 	if l == harmless {
 		return 0, 0, false
@@ -128,13 +127,8 @@ func (l level) hides(t *ruleTable, v []byte) (from, to int, ok bool) {
 	return from, len(v), true
 }
 
-// isUsersKey reports whether a name is one of those the user gave.
-func (m *Masker) isUsersKey(name string) bool {
-	return m.keys != nil && len(m.keys.FindString(name)) == len(name)
-}
-
-// EnvValues returns the values of an environment ("NAME=value") that are secrets: of the
-// variables that are named, and of those whose name says so.
+// EnvValues returns the secret values in an environment ("NAME=value"): of the given names,
+// and of names that sound secret.
 func EnvValues(environ, names []string) []string {
 	var values []string
 	for _, e := range environ {
@@ -162,14 +156,14 @@ func makeup(b []byte) (lower, upper, digits int) {
 	return lower, upper, digits
 }
 
-// isWord reports whether v is a word in small letters, or some with '-' between them.
+// isWord reports whether v is a word in small letters, or several with '-' between them.
 func isWord(v []byte) bool {
 	lower, _, _ := makeup(v)
 	return lower > 0 && len(v) <= 24 && lower+bytes.Count(v, []byte("-")) == len(v) && !isTossed(v)
 }
 
-// looksGenerated reports whether v looks like a key that a program made: random letters and
-// digits, in parts it may be; no words that are strung together, no address, no time.
+// looksGenerated reports whether v looks like a key from a program: random letters and digits,
+// perhaps in groups; not joined words, an address or a time.
 func looksGenerated(v []byte, least int) bool {
 	if len(v) < least || len(v) > 400 || v[0] == '/' || v[0] == '.' || run(v, 0, keyBytes) < len(v) {
 		return false
@@ -186,8 +180,8 @@ func looksGenerated(v []byte, least int) bool {
 	return isTossed(v)
 }
 
-// isTossed reports whether the letters of v are of no word and of no name in a program: of
-// both cases in no order, or hardly with a vowel. One random key in ten has hardly a digit.
+// isTossed reports whether the letters of v form neither a word nor a name in a program: mixed
+// cases without order, or hardly a vowel. One random key in ten has hardly a digit.
 func isTossed(v []byte) bool {
 	lower, upper, digits := makeup(v)
 	letters := lower + upper

@@ -15,16 +15,16 @@ import (
 //go:embed rules.txt
 var rulesText string
 
-// ruleTable is what rules.txt says.
+// ruleTable is the parsed rules.txt.
 type ruleTable struct {
 	levels   map[string]level           // by the last words of a name
-	words    map[string]map[string]bool // sets of words, by what they are
+	words    map[string]map[string]bool // sets of words, by their names
 	patterns map[string]func() *regexp.Regexp
-	keywords [1 << 15][]keyword         // by hash3: what is looked for in a text
-	fields   map[string]map[string]zone // by their JSON pointers, of messages and of other payloads
+	keywords [1 << 15][]keyword         // by hash3: words to find in a text
+	fields   map[string]map[string]zone // by the kind of payload and JSON pointer
 }
 
-// readRules returns the table. It is read when it is first needed.
+// readRules returns the table. The first call parses it.
 var readRules = sync.OnceValue(func() *ruleTable {
 	t := &ruleTable{levels: map[string]level{}, words: map[string]map[string]bool{}, patterns: map[string]func() *regexp.Regexp{}}
 	t.fields = map[string]map[string]zone{"message": {}, "opened": {}, "http": {}}
@@ -75,7 +75,7 @@ func (t *ruleTable) add(line string) {
 		for _, option := range args[2:] {
 			switch name, value, _ := strings.Cut(option, "="); name {
 			case "back":
-				p.back, _ = strconv.Atoi(value) // the table is our own
+				p.back, _ = strconv.Atoi(value) // the table is part of the program
 			case "accept":
 				p.accept = accepting[value]
 			}
@@ -97,7 +97,7 @@ func (t *ruleTable) add(line string) {
 	}
 }
 
-// keyword has a word looked for. A word of fewer than three bytes stands under all hashes that
+// keyword registers a word. A word of fewer than three bytes stands under all hashes that
 // begin with it.
 func (t *ruleTable) keyword(rule, word string, p *phrase) {
 	padded := word + "\x00\x00"
@@ -107,7 +107,7 @@ func (t *ruleTable) keyword(rule, word string, p *phrase) {
 	}
 }
 
-// accepting are the functions that rules.txt names.
+// accepting are the functions that rules.txt names with accept=.
 var accepting = map[string]func(t *ruleTable, secret string) bool{
 	"no-template": func(t *ruleTable, s string) bool { return !t.patterns["template"]().MatchString(s) },
 	"generated":   func(_ *ruleTable, s string) bool { return looksGenerated([]byte(s), 10) },
@@ -143,11 +143,11 @@ const (
 
 func isAlnum(r rune) bool { return strings.ContainsRune(alnum, r) }
 
-// run returns how many bytes of b, from i on, are of a set.
+// run returns how many bytes of b from i on belong to a set.
 func run(b []byte, i int, set string) int { return len(b) - i - len(bytes.TrimLeft(b[i:], set)) }
 
-// lazily returns a regular expression that is compiled when it is first used: a package's
-// variables are initialised in every command, whether it masks or not.
+// lazily returns a regular expression that its first use compiles: every command initialises a
+// package's variables, whether it masks or not.
 func lazily(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

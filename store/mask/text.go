@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// keyword is a word at which a rule looks for a secret.
+// keyword is a word that makes a rule look around it.
 type keyword struct {
 	word   string // case does not matter
 	rule   string
-	phrase *phrase // nil: the word is part of a name, which is given a value
+	phrase *phrase // nil: the word is part of a name with a value
 }
 
-const reach = 1 << 10 // how much of a text a phrase looks at, if it is not long
+const reach = 1 << 10 // how much of a text a phrase looks at, unless it is long
 
 // hash3 ignores the case of letters.
 func hash3(a, b, c byte) int { return int(a&31)<<10 | int(b&31)<<5 | int(c&31) }
 
-// text returns the edits of a text that is no JSON, by the built-in rules.
+// text returns the edits of a text by the built-in rules.
 func (m *Masker) text(b []byte) (edits []edit) {
 	for i := 0; i+3 <= len(b); i++ {
 		for _, k := range m.rules.keywords[hash3(b[i], b[i+1], b[i+2])] {
@@ -42,7 +42,7 @@ func (m *Masker) text(b []byte) (edits []edit) {
 	return edits
 }
 
-// anyText returns the edits of a text by all rules, the user's too.
+// anyText returns the edits of a text by all rules, also the user's.
 func (m *Masker) anyText(b []byte) []edit {
 	edits := append(m.text(b), m.table(b)...)
 	for _, p := range m.patterns {
@@ -62,8 +62,7 @@ func (m *Masker) anyText(b []byte) []edit {
 	return edits
 }
 
-// hide returns the edit that replaces a stretch of a text; none for an empty stretch and for a
-// placeholder.
+// hide returns the edit that replaces a stretch; none for an empty stretch or a placeholder.
 func (m *Masker) hide(b []byte, from, to int, rule string) []edit {
 	if to <= from || placeholder().Match(b[from:min(len(b), to+1)]) {
 		return nil
@@ -71,15 +70,15 @@ func (m *Masker) hide(b []byte, from, to int, rule string) []edit {
 	return []edit{{from: from, to: to, text: m.Placeholder(string(b[from:to])), found: []Finding{{Rule: rule}}}}
 }
 
-// phrase is a pattern that stands at, or around, a word. Its group is the secret.
+// phrase is a pattern at or around a word. Its group is the secret.
 type phrase struct {
 	pattern func() *regexp.Regexp
 	accept  func(t *ruleTable, secret string) bool // nil: any
-	back    int                                    // how far in front of the word the pattern may begin
+	back    int                                    // how far before the word the pattern may begin
 	long    bool                                   // it may go on to the end of the text
 }
 
-// find looks for the phrase around a word. One that begins in front of it begins within the
+// find looks for the phrase around a word. A phrase that begins before the word begins in the
 // same run of bytes without a blank.
 func (p *phrase) find(t *ruleTable, b []byte, at int) (from, to int) {
 	begin, most := at, 1
@@ -101,27 +100,26 @@ func (p *phrase) find(t *ruleTable, b []byte, at int) (from, to int) {
 	return 0, 0
 }
 
-// afterEscape reports whether the letter in front of i belongs to an escape, as in \n, or to
-// a colour.
+// afterEscape reports whether the letter before i belongs to an escape (\n) or a colour.
 func afterEscape(b []byte, i int) bool {
 	return i > 1 && strings.IndexByte("nrtbfm", b[i-1]) >= 0 && escape().Match(b[max(0, i-16):i])
 }
 
 var escape = lazily(`(?:\\[nrtbf]|(?:\x1b|\\033|\\e|\\u001b)\[[\d;]*m)$`)
 
-// separator is what stands between a name and its value: the quote behind the name, blanks,
+// separator matches the bytes between a name and its value: the quote behind the name, blanks,
 // a type, an operator.
 var separator = lazily(`^(?:\x1b\[[\d;]*m)*((?:\\{0,7}["'` + "`" + `])?(?:%22|\]|\*\*)?)(?:\x1b\[[\d;]*m)*[ \t]{0,40}` +
 	`(:[ \t]*[A-Za-z&][\w.&*?]{0,30}[ \t]*= |[a-z]{2,12} = |=>|->|={2,3}|:{0,3}=|[.?+|]{1,2}=|:\*\*|:|%3[AaDd]|[,|][ \t]*|>)` +
 	`((?:\\[nrt]|\x1b\[[\d;]*m|\*\*|[|>]-?\s|\s){0,16}(?:<!\[CDATA\[)?)`)
 
-// quote begins a quoted value.
+// quote matches the beginning of a quoted value.
 var quote = lazily(`^[bru]?(\\{0,7}["'` + "`" + `]|%22)`)
 
-// bare is a value without quotes.
+// bare matches a value without quotes.
 var bare = lazily("^[^\\x00- \"'`,;&<>(){}\\[\\]\\\\|]*")
 
-// assignment is a name in a text with what it is given.
+// assignment is a name in a text and the way it gets a value.
 type assignment struct {
 	name  string
 	level level
@@ -130,7 +128,7 @@ type assignment struct {
 	query bool   // it is a parameter of a URL
 }
 
-// assigned looks for the value that a text gives to the name around a word.
+// assigned returns the secret value that a text gives to the name around a word.
 func (m *Masker) assigned(b []byte, at int, word string) (from, to int) {
 	const longest = 64 // of a name, on both sides of the word
 	start, end := at, at+len(word)
@@ -188,7 +186,7 @@ func (m *Masker) assigned(b []byte, at int, word string) (from, to int) {
 	return from + begin, from + stop
 }
 
-// judge finds the level of the name, with what stands in front where that says what it is of.
+// judge sets the level of the name, also from the text before it.
 func (a *assignment) judge(m *Masker, b []byte, start int) bool {
 	a.level = m.rules.levelOf(a.name)
 	lower := strings.ToLower(a.name)
@@ -209,8 +207,7 @@ func (a *assignment) judge(m *Masker, b []byte, start int) bool {
 	return a.level > harmless
 }
 
-// accepts reports whether a value without quotes is a secret, and no word of a sentence or of
-// a program.
+// accepts reports whether a value without quotes is a secret, not a word of prose or code.
 func (a *assignment) accepts(m *Masker, v []byte, lineEnds bool) bool {
 	lower, upper, digits := makeup(v)
 	letters, word := lower+upper, strings.ToLower(string(v))
@@ -234,8 +231,7 @@ func (a *assignment) accepts(m *Masker, v []byte, lineEnds bool) bool {
 	return false
 }
 
-// table returns the edits of a table's columns that a heading calls secret: of CSV, of tabs
-// and of Markdown.
+// table returns the edits of the secret columns of tables: CSV, tabs and Markdown.
 func (m *Masker) table(b []byte) (edits []edit) {
 	columns, cut, at := map[int]level(nil), byte(0), 0
 	for line := range bytes.Lines(b) {

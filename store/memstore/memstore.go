@@ -1,12 +1,10 @@
-// Package memstore keeps sessions in memory. It is the reference
-// implementation: what it does is what the store package's comments say, with
-// nothing in the way of reading it.
+// Package memstore keeps sessions in memory. It is the reference implementation of the store
+// package's comments, and the easiest to read.
 //
 // # Data layout
 //
-// A map from session id to log; a log is a slice of events, the projection of
-// them that a listing shows, and a channel that is closed and replaced whenever
-// the log changes, for those who follow.
+// A map from session id to log. A log is a slice of events, their projection for listings, and
+// a channel that is closed and replaced after every change, for followers.
 //
 // # What it refuses to do
 //
@@ -82,7 +80,7 @@ func (s *Store) Append(ctx context.Context, id store.SessionID, after uint64, ev
 	return next.session.Head, nil
 }
 
-// forAppend returns the log of id, an empty one if there is none.
+// forAppend returns the log of id, or an empty one.
 func (s *Store) forAppend(ctx context.Context, id store.SessionID) (*log, error) {
 	if err := s.usable(ctx); err != nil {
 		return nil, err
@@ -102,8 +100,7 @@ func (s *Store) forAppend(ctx context.Context, id store.SessionID) (*log, error)
 	return l, nil
 }
 
-// after returns a copy of l to be extended, if the events that overlap it are
-// those it holds.
+// after returns a copy of l for appending, if the events that overlap it are equal to its own.
 func (l *log) after(id store.SessionID, after uint64, events []store.Event) (*log, error) {
 	held := l.session.Head.Seq
 	if after > held {
@@ -280,10 +277,10 @@ func (s *Store) Delete(ctx context.Context, id store.SessionID) error {
 	return fmt.Errorf("delete session %s: %w", id, err)
 }
 
-// Info says what the store is.
+// Info describes the store.
 func (s *Store) Info() store.Info { return store.Info{Name: "memory", Durability: "process"} }
 
-// Close makes every later call fail. It ends followers.
+// Close makes every later call fail, and ends followers.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

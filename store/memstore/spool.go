@@ -38,7 +38,7 @@ func (s *Store) Spool(ctx context.Context, opened store.Event) (store.Spool, err
 	if err := p.assemble.Add(store.Part{Event: opened}, 0); err != nil {
 		return nil, fmt.Errorf("open spool of session %s: %w", h.ID, err)
 	}
-	p.assemble.Next() // it is in the log
+	p.assemble.Next() // it is in the log already
 	return p, nil
 }
 
@@ -50,7 +50,7 @@ type spool struct {
 	closed   bool
 }
 
-// Write takes the parts, all or none.
+// Write adds the parts, all or none.
 func (p *spool) Write(parts []store.Part) error {
 	if p.closed {
 		return fmt.Errorf("write to session %s: %w", p.id, store.ErrClosed)
@@ -69,7 +69,7 @@ func (p *spool) Write(parts []store.Part) error {
 	return p.flush(true)
 }
 
-// flush moves what is whole into the log.
+// flush moves complete events into the log.
 func (p *spool) flush(live bool) error {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -89,7 +89,7 @@ func (p *spool) flush(live bool) error {
 	return nil
 }
 
-// Close cuts what is open and lets go of the session.
+// Close cuts open events and lines, and releases the session.
 func (p *spool) Close() error {
 	if p.closed {
 		return fmt.Errorf("close spool of session %s: %w", p.id, store.ErrClosed)

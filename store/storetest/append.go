@@ -154,7 +154,7 @@ func appendConcurrent(t *testing.T, s store.Store) {
 	}
 }
 
-// appendKinds holds that every kind comes back as it was, known or not.
+// appendKinds checks that every kind comes back unchanged, known or not.
 func appendKinds(t *testing.T, s store.Store) {
 	events := []store.Event{Opening(1)}
 	for i, k := range []store.Kind{store.Frame, store.Stderr, store.EOF, store.HTTP, "frobnicated", "", store.Note} {
@@ -204,8 +204,7 @@ func deleteLive(t *testing.T, s store.Store) {
 	wantErr(t, "delete", nil, s.Delete(t.Context(), newID(1)))
 }
 
-// testReopen holds that everything is as it was after the store was closed and
-// opened again.
+// testReopen checks that a store is unchanged after it was closed and opened again.
 func (u *suite) testReopen(t *testing.T) {
 	if u.reopen == nil {
 		t.Skip("the store keeps nothing")

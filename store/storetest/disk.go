@@ -12,10 +12,10 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Log is a store.Spooler and its one session, for tests of recorders. It keeps what is
-// written, checks it, and fails when told to.
+// Log is a store.Spooler with one session, for tests of recorders. It keeps and checks the
+// parts, and fails on demand.
 type Log struct {
-	InMemory bool // a recorder takes it for one that never waits for a disk
+	InMemory bool // it claims never to wait for a disk
 	Fail     error
 	OnWrite  func()
 	Events   []store.Event
@@ -63,7 +63,7 @@ func (l *Log) Write(parts []store.Part) error {
 // Close does nothing.
 func (l *Log) Close() error { return nil }
 
-// Text returns the log in short: one event a line, without times and the first.
+// Text returns the log in short: one event a line, without times and without the first event.
 func (l *Log) Text() string {
 	var b strings.Builder
 	for _, e := range l.Events[1:] {
@@ -76,18 +76,18 @@ func (l *Log) Text() string {
 	return b.String()
 }
 
-// Disk is a Log that lets each write wait, or fail, as it is told. In a bubble of
-// testing/synctest its waiting takes no time.
+// Disk is a Log whose writes wait or fail on demand. In a bubble of testing/synctest waiting
+// takes no time.
 type Disk struct {
 	Log
 	Wait   func(write int) time.Duration // < 0: until Stuck is closed
-	Before bool                          // it waits before it looks at what it is to write
-	Full   atomic.Bool                   // for all but the end of a log, which fits into the last block
-	All    bool                          // Full is for the end of a log, too
-	From   int                           // it is full from this write on; 0: never
+	Before bool                          // it waits before it reads the parts
+	Full   atomic.Bool                   // no room for any event but the last
+	All    bool                          // nor for the last
+	From   int                           // full from this write on; 0: never
 	Writes int
 	Stuck  chan struct{}
-	Opens  time.Duration // how long it takes to open; < 0: it fails then
+	Opens  time.Duration // time to open; < 0: opening fails after it
 }
 
 // Spool implements store.Spooler.
@@ -132,7 +132,7 @@ func (d *Disk) pause() {
 	}
 }
 
-// Nth returns a wait for one write, and none for the others.
+// Nth returns a wait for one write only.
 func Nth(n int, d time.Duration) func(write int) time.Duration {
 	return func(write int) time.Duration {
 		if write == n {

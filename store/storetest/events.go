@@ -12,8 +12,8 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// newID returns the nth of a row of version 7 UUIDs that sort by n, a day
-// apart, so that they fall into several months.
+// newID returns the nth of a row of version 7 UUIDs that sort by n, a day apart, so that they
+// cover several months.
 func newID(n int) store.SessionID {
 	ms := start(n).UnixMilli()
 	return store.SessionID(fmt.Sprintf("%08x-%04x-7000-8000-%012x", ms>>16, ms&0xffff, n))
@@ -29,7 +29,7 @@ func Opening(n int) store.Event {
 	return store.Event{Seq: 1, Kind: store.Opened, Payload: h.Encode()}
 }
 
-// frame returns a frame event whose bytes follow from its Seq.
+// frame returns a frame event whose bytes depend on its Seq.
 func frame(seq uint64) store.Event {
 	dir := transport.ClientToServer
 	if seq%2 == 1 {
@@ -53,7 +53,7 @@ func log(i, n int, sealed bool) []store.Event {
 	return events
 }
 
-// parts returns events as the Write of a Spool takes them, each whole.
+// parts returns whole events as parts.
 func parts(events []store.Event) []store.Part {
 	p := make([]store.Part, len(events))
 	for i, e := range events {
@@ -116,7 +116,7 @@ func headOf(events []store.Event) (head store.Head) {
 	return head
 }
 
-// wantErr reports err unless it is target, or nil where target is nil.
+// wantErr reports err unless it wraps target, or is nil for a nil target.
 func wantErr(t *testing.T, what string, target, err error) {
 	t.Helper()
 	if !errors.Is(err, target) {

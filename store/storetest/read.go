@@ -50,7 +50,7 @@ func readStopped(t *testing.T, s store.Store) {
 	wantErr(t, "cancelled in mid-read", context.Canceled, last)
 }
 
-// readOwned holds that a caller may change what it was given.
+// readOwned checks that a caller may change the payloads it gets.
 func readOwned(t *testing.T, s store.Store) {
 	events := log(1, 5, false)
 	mustAppend(t, s, 0, events)
@@ -64,7 +64,7 @@ func readOwned(t *testing.T, s store.Store) {
 	wantEvents(t, s, newID(1), 0, log(1, 5, false))
 }
 
-// readFollowIdle holds that following ends where nobody records.
+// readFollowIdle checks that following ends without a recorder.
 func readFollowIdle(t *testing.T, s store.Store) {
 	for i, sealed := range []bool{false, true} {
 		events := log(i, 5, sealed)
@@ -156,8 +156,8 @@ func wantSession(t *testing.T, s store.Store, want store.Session) {
 	}
 }
 
-// listHeader holds that every known field of a header is listed and that
-// unknown ones stay in the event.
+// listHeader checks that every known field of a header is listed and unknown fields stay in
+// the event.
 func listHeader(t *testing.T, s store.Store) {
 	h := store.Header{
 		ID: newID(1), Start: start(1).Add(123456789), Transport: "http", Label: "a \"b\" ü", Command: []string{"a", "", "c d"},

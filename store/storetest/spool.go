@@ -40,7 +40,7 @@ func mustClose(t *testing.T, sp store.Spool) {
 	}
 }
 
-// spoolVisible holds that what Write took can be read before Close, and lists.
+// spoolVisible checks that written parts can be read and listed before Close.
 func spoolVisible(t *testing.T, s store.Store) {
 	sp := openSpool(t, s, 1)
 	events := log(1, 30, true)
@@ -74,8 +74,8 @@ func stretch(seq uint64, dir transport.Direction, text string, cont, more bool) 
 	return store.Part{Event: e, Cont: cont, More: more}
 }
 
-// spoolInterleaved writes two long frames, one a direction, and a short one
-// between their parts.
+// spoolInterleaved writes two long frames, one in each direction, and a short frame between
+// their parts.
 func spoolInterleaved(t *testing.T, s store.Store) {
 	const c2s, s2c = transport.ClientToServer, transport.ServerToClient
 	sp := openSpool(t, s, 1)
@@ -112,8 +112,8 @@ func spoolCut(t *testing.T, s store.Store) {
 	}
 }
 
-// spoolPipes writes chunks: what they end is there at once, while lines are open, and what
-// is open when the recorder leaves is cut.
+// spoolPipes writes chunks: complete lines appear at once, and open lines are cut when the
+// recorder leaves.
 func spoolPipes(t *testing.T, s store.Store) {
 	const c2s, s2c = transport.ClientToServer, transport.ServerToClient
 	sp := openSpool(t, s, 1)
@@ -209,8 +209,8 @@ func spoolSequence(t *testing.T, s store.Store) {
 	wantEvents(t, s, newID(1), 0, events)
 }
 
-// spoolFollow follows a session while it is written: each event is written
-// only when the one before has come out at the other end.
+// spoolFollow follows a session while it is written: each event is written after the one
+// before has arrived.
 func spoolFollow(t *testing.T, s store.Store) {
 	sp := openSpool(t, s, 1)
 	events := log(1, 12, true)
@@ -227,7 +227,7 @@ func spoolFollow(t *testing.T, s store.Store) {
 	sameEvents(t, got, events)
 	mustClose(t, sp)
 
-	// One that is never sealed ends with its recorder.
+	// A session that is never sealed ends with its recorder.
 	sp = openSpool(t, s, 2)
 	got = nil
 	for e, err := range s.Read(t.Context(), newID(2), 0, store.ReadOptions{Follow: true}) {

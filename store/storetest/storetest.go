@@ -1,15 +1,15 @@
-// Package storetest is the conformance suite of package store: every Store
-// passes Test, and every Spooler the spool part of it too.
+// Package storetest is the conformance suite of package store: every Store passes Test, and
+// every Spooler also its spool part.
 //
 // # Data layout
 //
-// A test case opens its own store. When the case ends, every session in the
-// store is read once more through store.Validator, its head and its listing are
-// compared with what was read, and a store.Verifier must find no fault.
+// A test case opens its own store. At its end every session is read once more through
+// store.Validator, its head and listing are compared with its events, and a store.Verifier
+// must find no fault.
 //
 // # What it refuses to do
 //
-// It sleeps nowhere and asserts no time: a case that waits, waits for an event.
+// It never sleeps and asserts no time: a case waits for events only.
 package storetest
 
 import (
@@ -22,10 +22,10 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Option adds cases for what only some stores can do.
+// Option adds cases for abilities that only some stores have.
 type Option func(*suite)
 
-// Reopen gives the way to close a store and open the same data again.
+// Reopen sets the function that closes a store and opens the same data again.
 func Reopen(reopen func(t *testing.T, s store.Store) store.Store) Option {
 	return func(u *suite) { u.reopen = reopen }
 }
@@ -129,7 +129,7 @@ func Validate(t testing.TB, s store.Store) {
 	}
 }
 
-// validateSession compares what is listed of a session, and its head, with its events.
+// validateSession compares the listing and the head of a session with its events.
 func validateSession(t testing.TB, s store.Store, listed store.Session) {
 	t.Helper()
 	var v store.Validator
@@ -158,12 +158,11 @@ func validateSession(t testing.TB, s store.Store, listed store.Session) {
 	}
 }
 
-// Torture is whether the long forms of the tests are wanted: make torture.
+// Torture reports whether to run the long forms of tests: make torture.
 func Torture() bool { return os.Getenv("MCPREC_TORTURE") != "" }
 
-// Tell adds a line to the table of make torture, which is in the file that
-// MCPREC_TORTURE names by its whole path: a fault, how often it was tried, and what became
-// of it. A test that has failed has no line.
+// Tell adds a line to the table of make torture, in the file that MCPREC_TORTURE names by its
+// full path: a fault, the number of tries, and the result. A failed test adds no line.
 func Tell(t testing.TB, fault string, tried int, what string) {
 	t.Helper()
 	if tried == 0 {
