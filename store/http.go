@@ -41,7 +41,8 @@ type HTTPInfo struct {
 
 // SetBody sets Body, or Body64 if b is not UTF-8.
 func (h *HTTPInfo) SetBody(b []byte) {
-	if h.Body, h.Body64 = string(b), nil; !utf8.Valid(b) {
+	h.Body, h.Body64 = string(b), nil
+	if !utf8.Valid(b) {
 		h.Body, h.Body64 = "", bytes.Clone(b)
 	}
 }

@@ -69,7 +69,8 @@ func (a *Assembler) chunk(p *Part, off int64) error {
 			l.early, text = false, text[1:]
 			continue
 		}
-		if l.at = p.At; l.size == 0 {
+		l.at = p.At
+		if l.size == 0 {
 			a.tellEarly(n)
 			l.place = here
 		}
@@ -85,7 +86,8 @@ func (a *Assembler) chunk(p *Part, off int64) error {
 		default:
 			l.add(piece, a.mark.Limit, ended)
 		}
-		if text = rest; ended {
+		text = rest
+		if ended {
 			a.finish(n, true)
 		}
 	}

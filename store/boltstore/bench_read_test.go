@@ -25,7 +25,7 @@ func sessionsOf(b *testing.B, n, events, size int) (s *Store, lines string) {
 	s, lines = testStore(b, b.TempDir()), b.TempDir()
 	key, _ := testID(0).Bytes()
 	for from := 0; from < n; from += 200 {
-		must(b, s.update(context.Background(), s.databasePath(key), func(m *dbTx) error {
+		must(b, s.update(context.Background(), s.databasePath(key), func(tx *dbTx) error {
 			for i := from; i < min(from+200, n); i++ {
 				var p projection
 				key, _ := testID(i).Bytes()
@@ -44,7 +44,7 @@ func sessionsOf(b *testing.B, n, events, size int) (s *Store, lines string) {
 					all = append(all, line...)
 				}
 				c.flush()
-				if err := m.putSession(key, c.done, &p); err != nil {
+				if err := tx.putSession(key, c.done, &p); err != nil {
 					return err
 				}
 				if err := os.WriteFile(filepath.Join(lines, string(testID(i))), all, 0o600); err != nil {

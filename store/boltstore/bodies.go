@@ -136,35 +136,36 @@ func useValue(k, number []byte) []byte {
 }
 
 // usedBody checks an element of bucket use and returns its key in bucket body.
-func (m *dbTx) usedBody(k, v []byte) ([]byte, error) {
+func (tx *dbTx) usedBody(k, v []byte) ([]byte, error) {
 	if len(k) != 48 || len(v) != 12 || !bytes.Equal(v, useValue(k, v[:8])) {
-		return nil, damagedError(m.path, "the use of a body")
+		return nil, damagedError(tx.path, "the use of a body")
 	}
 	return bytes.Clone(v[:8]), nil
 }
 
 // body copies a piece that a session uses.
-func (m *dbTx) body(id [16]byte, x body) (body, error) {
-	if m.use == nil || m.bodies == nil {
-		return x, damagedError(m.path, "the bucket of the bodies is missing")
+func (tx *dbTx) body(id [16]byte, x body) (body, error) {
+	if tx.use == nil || tx.bodies == nil {
+		return x, damagedError(tx.path, "the bucket of the bodies is missing")
 	}
 	k := useKey(x.hash, id)
-	if err := m.readable(bucketUse, k, k); err != nil {
+	if err := tx.readable(bucketUse, k, k); err != nil {
 		return x, err
 	}
-	missing := damagedError(m.path, fmt.Sprintf("session %s: a body of %d bytes is missing", sessionID(id), x.size))
-	v := m.use.Get(k)
+	missing := damagedError(tx.path, fmt.Sprintf("session %s: a body of %d bytes is missing", sessionID(id), x.size))
+	v := tx.use.Get(k)
 	if v == nil {
 		return x, missing
 	}
-	number, err := m.usedBody(k, v)
+	number, err := tx.usedBody(k, v)
 	if err == nil {
-		err = m.readable(bucketBody, number, number)
+		err = tx.readable(bucketBody, number, number)
 	}
 	if err != nil {
 		return x, err
 	}
-	if v = m.bodies.Get(number); v == nil {
+	v = tx.bodies.Get(number)
+	if v == nil {
 		return x, missing
 	}
 	x.number, x.value = number, bytes.Clone(v)
@@ -172,23 +173,23 @@ func (m *dbTx) body(id [16]byte, x body) (body, error) {
 }
 
 // putBodies stores the bodies of a copied session under their old numbers.
-func (m *dbTx) putBodies(id [16]byte, bodies []body) (err error) {
-	if len(bodies) > 0 && (m.use == nil || m.bodies == nil) {
-		if m.use, err = m.tx.CreateBucketIfNotExists(bucketUse); err == nil {
-			m.bodies, err = m.tx.CreateBucketIfNotExists(bucketBody)
+func (tx *dbTx) putBodies(id [16]byte, bodies []body) (err error) {
+	if len(bodies) > 0 && (tx.use == nil || tx.bodies == nil) {
+		if tx.use, err = tx.boltTx.CreateBucketIfNotExists(bucketUse); err == nil {
+			tx.bodies, err = tx.boltTx.CreateBucketIfNotExists(bucketBody)
 		}
 		if err != nil {
 			return err
 		}
-		m.bodies.FillPercent = 1
+		tx.bodies.FillPercent = 1
 	}
 	for _, x := range bodies {
 		k := useKey(x.hash, id)
-		if err := m.use.Put(k, useValue(k, x.number)); err != nil {
+		if err := tx.use.Put(k, useValue(k, x.number)); err != nil {
 			return err
 		}
-		if m.bodies.Get(x.number) == nil {
-			if err := m.bodies.Put(x.number, x.value); err != nil {
+		if tx.bodies.Get(x.number) == nil {
+			if err := tx.bodies.Put(x.number, x.value); err != nil {
 				return err
 			}
 		}
@@ -197,49 +198,49 @@ func (m *dbTx) putBodies(id [16]byte, bodies []body) (err error) {
 }
 
 // removeBody ends a session's use of a piece, and removes a piece without users.
-func (m *dbTx) removeBody(id [16]byte, hash [32]byte) error {
-	if m.use == nil || m.bodies == nil {
+func (tx *dbTx) removeBody(id [16]byte, hash [32]byte) error {
+	if tx.use == nil || tx.bodies == nil {
 		return nil
 	}
-	if err := m.readable(bucketUse, hash[:], append(bytes.Clone(hash[:]), after(nil)...)); err != nil {
+	if err := tx.readable(bucketUse, hash[:], append(bytes.Clone(hash[:]), after(nil)...)); err != nil {
 		return err
 	}
 	k := useKey(hash, id)
-	v := m.use.Get(k)
+	v := tx.use.Get(k)
 	if v == nil {
 		return nil // another chunk referred to it as well
 	}
-	number, err := m.usedBody(k, v)
+	number, err := tx.usedBody(k, v)
 	if err == nil {
-		err = m.use.Delete(k)
+		err = tx.use.Delete(k)
 	}
 	if err != nil {
 		return err
 	}
-	c := m.use.Cursor()
+	c := tx.use.Cursor()
 	for k, v := c.Seek(hash[:]); bytes.HasPrefix(k, hash[:]); k, v = c.Next() {
 		if bytes.HasPrefix(v, number) {
 			return nil
 		}
 	}
-	if err := m.readable(bucketBody, number, number); err != nil {
+	if err := tx.readable(bucketBody, number, number); err != nil {
 		return err
 	}
-	return m.bodies.Delete(number)
+	return tx.bodies.Delete(number)
 }
 
 // addBodies adds to each session its share of the bodies.
-func (m *dbTx) addBodies(u *Usage) error {
-	if m.bodies == nil || m.use == nil {
+func (tx *dbTx) addBodies(u *Usage) error {
+	if tx.bodies == nil || tx.use == nil {
 		return nil
 	}
-	if err := errors.Join(m.readable(bucketBody, nil, after(nil)), m.readable(bucketUse, nil, append(after(nil), after(nil)...))); err != nil {
+	if err := errors.Join(tx.readable(bucketBody, nil, after(nil)), tx.readable(bucketUse, nil, append(after(nil), after(nil)...))); err != nil {
 		return err
 	}
 	users := map[string][]store.SessionID{}
-	c := m.use.Cursor()
+	c := tx.use.Cursor()
 	for k, v := c.First(); k != nil; k, v = c.Next() {
-		number, err := m.usedBody(k, v)
+		number, err := tx.usedBody(k, v)
 		if err != nil {
 			return err
 		}
@@ -247,33 +248,33 @@ func (m *dbTx) addBodies(u *Usage) error {
 	}
 	for number, ids := range users {
 		for _, id := range ids {
-			u.Stored[id] += int64(len(m.bodies.Get([]byte(number))) / len(ids))
+			u.Stored[id] += int64(len(tx.bodies.Get([]byte(number))) / len(ids))
 		}
 	}
 	return nil
 }
 
 // body reads a body and marks the pages that it fills.
-func (w *databaseScan) body(at extent) {
-	if at.n < bodyHead {
+func (scan *databaseScan) body(at extent) {
+	if at.length < bodyHead {
 		return
 	}
-	x, _, err := parseBody(w.value(at))
+	x, _, err := parseBody(scan.value(at))
 	if errors.Is(err, store.ErrNewer) {
-		w.newer = err
+		scan.newer = err
 	}
 	if err != nil {
 		return
 	}
-	w.bodies[x.hash] = at
-	w.fills(at)
+	scan.bodies[x.hash] = at
+	scan.fills(at)
 }
 
 // bodiesOf returns the bodies of a chunk with the values that were found.
-func (w *databaseScan) bodiesOf(f chunkHeader) []body {
+func (scan *databaseScan) bodiesOf(f chunkHeader) []body {
 	for i, x := range f.bodies {
-		if at, ok := w.bodies[x.hash]; ok {
-			f.bodies[i].value = w.value(at)
+		if at, ok := scan.bodies[x.hash]; ok {
+			f.bodies[i].value = scan.value(at)
 		}
 	}
 	return f.bodies

@@ -55,8 +55,8 @@ func releasedStore(t *testing.T) *Store {
 // inBodies returns how many elements the buckets of the bodies have.
 func inBodies(t *testing.T, s *Store) (bodies, uses int) {
 	t.Helper()
-	err := s.view(t.Context(), s.databasePath(got(firstImage.Bytes())), func(m *dbTx) error {
-		for n, b := range map[*int]*bolt.Bucket{&bodies: m.bodies, &uses: m.use} {
+	err := s.view(t.Context(), s.databasePath(got(firstImage.Bytes())), func(tx *dbTx) error {
+		for n, b := range map[*int]*bolt.Bucket{&bodies: tx.bodies, &uses: tx.use} {
 			if b != nil {
 				*n = b.Stats().KeyN
 			}
@@ -130,7 +130,7 @@ func TestReleasedBodyDamaged(t *testing.T) {
 	first := got(readAll(s, firstImage))
 	f := got(os.OpenFile(s.databasePath(got(firstImage.Bytes())), os.O_RDWR, 0))
 	for _, at := range got(scanDatabase(f)).bodies {
-		got(f.WriteAt([]byte("damage"), at.off+at.n/2))
+		got(f.WriteAt([]byte("damage"), at.offset+at.length/2))
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)

@@ -184,7 +184,8 @@ func (c chunk) header() (f chunkHeader, err error) {
 	f.first, f.size, f.compression, f.body = binary.BigEndian.Uint64(c.key[16:]), int(size), b[6]&^refersToBodies, d.Rest()
 	// A block of zstd has a head of three bytes and expands to 128 KiB at most.
 	most := (uint64(len(f.body))/4 + 1) * (128 << 10)
-	if f.last = f.first + n - 1; d.Bad() || badBodies || f.last < f.first || size > maxChunk || size > most || n > 1 && size > maxShared {
+	f.last = f.first + n - 1
+	if d.Bad() || badBodies || f.last < f.first || size > maxChunk || size > most || n > 1 && size > maxShared {
 		return f, fmt.Errorf("range of a chunk: %w", store.ErrCorrupt)
 	}
 	return f, nil
@@ -233,7 +234,8 @@ func (c chunk) each(yield func(store.Event, error) bool) error {
 		if p.Seq != seq || p.Cont || p.More {
 			return fmt.Errorf("event %d: found event %d: %w", seq, p.Seq, store.ErrCorrupt)
 		}
-		if p.Payload, bodies, err = assemble(p.Payload, bodies, seq-f.first); err != nil {
+		p.Payload, bodies, err = assemble(p.Payload, bodies, seq-f.first)
+		if err != nil {
 			err = fmt.Errorf("event %d: %w", seq, err)
 		}
 		if !yield(p.Event, err) {

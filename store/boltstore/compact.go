@@ -75,11 +75,11 @@ func (c *compaction) database(ctx context.Context, path string) (done Compacted,
 		}
 		done = Compacted{Path: path, Before: info.Size(), After: info.Size()}
 		return db.View(func(tx *bolt.Tx) error {
-			return inTx(tx, file, &dbTx{path: path}, func(m *dbTx) error {
-				if m.stale {
+			return inTx(tx, file, &dbTx{path: path}, func(tx *dbTx) error {
+				if tx.stale {
 					return staleError(path)
 				}
-				used, err := m.used()
+				used, err := tx.used()
 				free := done.Before - used
 				if err != nil || free < leastFree || float64(free) < c.least*float64(done.Before) {
 					return err
@@ -89,7 +89,7 @@ func (c *compaction) database(ctx context.Context, path string) (done Compacted,
 					return err
 				}
 				defer func() { _ = c.disk.remove(temp) }()
-				if err := c.copy(ctx, m, temp); err != nil {
+				if err := c.copy(ctx, tx, temp); err != nil {
 					return err
 				}
 				if err := databaseFault(ctx, c.Store, temp); err != nil {
@@ -104,25 +104,25 @@ func (c *compaction) database(ctx context.Context, path string) (done Compacted,
 }
 
 // copy copies all sessions into an empty database, some at a time.
-func (c *compaction) copy(ctx context.Context, m *dbTx, temp string) error {
-	if err := m.readable(bucketMeta, nil, after(nil)); err != nil {
+func (c *compaction) copy(ctx context.Context, tx *dbTx, temp string) error {
+	if err := tx.readable(bucketMeta, nil, after(nil)); err != nil {
 		return err
 	}
-	cursor := m.meta.Cursor()
+	cursor := tx.meta.Cursor()
 	k, facts := cursor.First()
 	for from := uint64(1); k != nil; {
 		err := c.update(ctx, temp, func(to *dbTx) error {
 			for size := 0; k != nil && size < compactStep; {
 				if len(k) != 16 {
-					return damagedError(m.path, "a session's key")
+					return damagedError(tx.path, "a session's key")
 				}
 				id := [16]byte(k)
-				p, err := decodeProjection(id, facts, m.path)
+				p, err := decodeProjection(id, facts, tx.path)
 				if err != nil {
 					return err
 				}
 				if !p.deleted && from <= p.session.Head.Seq {
-					chunks, err := m.chunks(id, from, p.session.Head.Seq)
+					chunks, err := tx.chunks(id, from, p.session.Head.Seq)
 					if err != nil {
 						return err
 					}
@@ -148,7 +148,7 @@ func (c *compaction) copy(ctx context.Context, m *dbTx, temp string) error {
 			return err
 		}
 	}
-	want, wantKeys, err := m.statedCount()
+	want, wantKeys, err := tx.statedCount()
 	if err != nil {
 		return err
 	}

@@ -169,9 +169,9 @@ func TestCompactDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := got(scanDatabase(got(os.Open(path))))
-	for _, at := range w.sessions[got(testID(6).Bytes())].chunks {
-		b[at.off+at.n/2] ^= 1
+	scan := got(scanDatabase(got(os.Open(path))))
+	for _, at := range scan.sessions[got(testID(6).Bytes())].chunks {
+		b[at.offset+at.length/2] ^= 1
 	}
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)

@@ -31,12 +31,12 @@ func damageStore(t testing.TB) (s *Store, path string, used []byte) {
 	s = testStore(t, memDir(t))
 	key, _ := testID(0).Bytes()
 	path = s.databasePath(key)
-	if err := s.update(t.Context(), path, func(m *dbTx) error {
+	if err := s.update(t.Context(), path, func(tx *dbTx) error {
 		for i, events := range damageLogs() {
 			var p projection
 			key, _ := testID(i).Bytes()
 			c := &chunker{id: key}
-			if err := errors.Join(c.take(&p, events), m.putSession(key, c.done, &p)); err != nil {
+			if err := errors.Join(c.take(&p, events), tx.putSession(key, c.done, &p)); err != nil {
 				return err
 			}
 		}
@@ -49,7 +49,7 @@ func damageStore(t testing.TB) (s *Store, path string, used []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree := pageTree{f: bytes.NewReader(b)}
+	tree := pageTree{file: bytes.NewReader(b)}
 	if _, _, err := tree.meta(); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestLongPages(t *testing.T) {
 	at := 0
 	damaged(t, "a page that says it is as long as the disk", min(rounds(t, 40), 200), func(r *rand.Rand, b []byte) {
 		if at == 0 { // where the list of free pages is
-			tree := pageTree{f: bytes.NewReader(b)}
+			tree := pageTree{file: bytes.NewReader(b)}
 			_, free, err := tree.meta()
 			if err != nil {
 				t.Fatal(err)

@@ -136,7 +136,7 @@ func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f fu
 		file, err = openRegular(name, flag&^os.O_CREATE)
 		return file, err
 	}
-	for deadline := time.Now().Add(d.patience); ; {
+	return d.retry(ctx, func() error {
 		whole := false
 		err := guarded(path, func() error {
 			db, err := bolt.Open(path, 0o600, &o)
@@ -159,13 +159,8 @@ func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f fu
 			unlock(file) // the mapping would keep the lock of a closed file
 			_ = file.Close()
 		}
-		if !errors.Is(err, store.ErrBusy) || ctx.Value(noWaitKey{}) != nil || time.Now().After(deadline) {
-			return err
-		}
-		if err := pause(ctx, lockRetry); err != nil {
-			return err
-		}
-	}
+		return err
+	})
 }
 
 // guarded runs f on the bbolt file at path. On a damaged file bbolt panics, or follows a page
@@ -301,32 +296,35 @@ func (d databases) renameNew(temp, path string) error {
 
 // lockDatabase opens a database's file with bbolt's lock on it, so that it does not change.
 func (d databases) lockDatabase(ctx context.Context, path string, shared bool) (f *os.File, release func(), err error) {
-	if f, err = openRegular(path, os.O_RDWR); errors.Is(err, fs.ErrPermission) {
-		f, err = openRegular(path, os.O_RDONLY)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	for deadline := time.Now().Add(d.patience); ; {
+	err = d.retry(ctx, func() (err error) {
+		f, err = openRegular(path, os.O_RDWR)
+		if errors.Is(err, fs.ErrPermission) {
+			f, err = openRegular(path, os.O_RDONLY)
+		}
+		if err != nil {
+			return err
+		}
 		ok, err := lockOpen(f, shared)
 		switch {
 		case err != nil:
-			return nil, nil, errors.Join(fmt.Errorf("lock %s: %w", path, lockError(err)), f.Close())
-		case ok && underName(f, path):
-			return f, func() { unlock(f); _ = f.Close() }, nil
-		case ok || time.Now().After(deadline):
-			return nil, nil, errors.Join(fmt.Errorf("open %s: another process holds it: %w", path, store.ErrBusy), f.Close())
+			err = fmt.Errorf("lock %s: %w", path, lockError(err))
+		case !ok || !underName(f, path):
+			err = fmt.Errorf("open %s: another process holds it: %w", path, store.ErrBusy)
+		default:
+			return nil
 		}
-		if err := pause(ctx, lockRetry); err != nil {
-			return nil, nil, errors.Join(err, f.Close())
-		}
+		return errors.Join(err, f.Close())
+	})
+	if err != nil {
+		return nil, nil, err
 	}
+	return f, func() { unlock(f); _ = f.Close() }, nil
 }
 
 // projection returns the projection of a session in the database at path.
 func (d databases) projection(ctx context.Context, path string, key [16]byte) (p projection, ok bool, err error) {
-	err = d.view(ctx, path, func(m *dbTx) (err error) {
-		p, ok, err = m.projection(key)
+	err = d.view(ctx, path, func(tx *dbTx) (err error) {
+		p, ok, err = tx.projection(key)
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {

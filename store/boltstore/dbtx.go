@@ -6,17 +6,13 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/mcprec/mcprec/store"
 )
 
-const (
-	databaseVersion = 1
-	lockRetry       = 1500 * time.Microsecond
-)
+const databaseVersion = 1
 
 var (
 	bucketMonth = []byte("month")
@@ -33,7 +29,7 @@ type dbTx struct {
 	head    *bolt.Bucket
 	bodies  *bolt.Bucket // nil: none, and no use either
 	use     *bolt.Bucket
-	tx      *bolt.Tx
+	boltTx  *bolt.Tx
 	writing bool
 	tree    *pageTree // checks pages before bbolt reads them
 	stale   bool      // its newest transaction may be missing, see metaPages
@@ -41,62 +37,64 @@ type dbTx struct {
 
 // inTx runs f in a transaction, after it has checked the database's version and both meta
 // pages.
-func inTx(tx *bolt.Tx, file *os.File, m *dbTx, f func(*dbTx) error) (err error) {
-	if m.tree, err = openTree(file); err != nil {
-		return damagedError(m.path, err.Error())
+func inTx(boltTx *bolt.Tx, file *os.File, tx *dbTx, f func(*dbTx) error) (err error) {
+	tx.tree, err = openTree(file)
+	if err != nil {
+		return damagedError(tx.path, err.Error())
 	}
-	if m.stale = !metaPages(file, int(m.tree.pageSize)); m.stale && m.writing {
-		return staleError(m.path) // a new transaction would hide the loss
+	tx.stale = !metaPages(file, int(tx.tree.pageSize))
+	if tx.stale && tx.writing {
+		return staleError(tx.path) // a new transaction would hide the loss
 	}
-	m.head, m.meta, m.ev = tx.Bucket(bucketMonth), tx.Bucket(bucketMeta), tx.Bucket(bucketEv)
-	if m.head == nil || m.meta == nil || m.ev == nil {
-		return damagedError(m.path, "a bucket is missing")
+	tx.head, tx.meta, tx.ev = boltTx.Bucket(bucketMonth), boltTx.Bucket(bucketMeta), boltTx.Bucket(bucketEv)
+	if tx.head == nil || tx.meta == nil || tx.ev == nil {
+		return damagedError(tx.path, "a bucket is missing")
 	}
-	m.tx, m.bodies, m.use = tx, tx.Bucket(bucketBody), tx.Bucket(bucketUse)
-	if _, _, err := m.statedCount(); err != nil {
+	tx.boltTx, tx.bodies, tx.use = boltTx, boltTx.Bucket(bucketBody), boltTx.Bucket(bucketUse)
+	if _, _, err := tx.statedCount(); err != nil {
 		return err
 	}
-	if m.bodies != nil {
-		m.bodies.FillPercent = 1
+	if tx.bodies != nil {
+		tx.bodies.FillPercent = 1
 	}
-	m.meta.FillPercent, m.ev.FillPercent = 1, 1 // most keys come in order
-	return f(m)
+	tx.meta.FillPercent, tx.ev.FillPercent = 1, 1 // most keys come in order
+	return f(tx)
 }
 
 // readable checks the pages on the way to the keys of a bucket from first to last.
-func (m *dbTx) readable(bucket, first, last []byte) error {
-	if err := m.tree.readable(bucket, first, last); err != nil {
-		return damagedError(m.path, err.Error())
+func (tx *dbTx) readable(bucket, first, last []byte) error {
+	if err := tx.tree.readable(bucket, first, last); err != nil {
+		return damagedError(tx.path, err.Error())
 	}
 	return nil
 }
 
 // statedCount returns the number of sessions in the head of the database and the exclusive or
 // of their keys, which shows that a session has vanished.
-func (m *dbTx) statedCount() (n uint64, keys [16]byte, err error) {
-	v := m.head.Get(keyHead)
+func (tx *dbTx) statedCount() (n uint64, keys [16]byte, err error) {
+	v := tx.head.Get(keyHead)
 	if len(v) < 1 {
-		return 0, keys, damagedError(m.path, "no head")
+		return 0, keys, damagedError(tx.path, "no head")
 	}
 	if v[0] > databaseVersion {
-		return 0, keys, fmt.Errorf("read %s: database version %d: %w; install a newer mcprec", m.path, v[0], store.ErrNewer)
+		return 0, keys, fmt.Errorf("read %s: database version %d: %w; install a newer mcprec", tx.path, v[0], store.ErrNewer)
 	}
 	if !isCount(v) {
-		return 0, keys, damagedError(m.path, "its head")
+		return 0, keys, damagedError(tx.path, "its head")
 	}
 	return binary.LittleEndian.Uint64(v[1:]), [16]byte(v[9:]), nil
 }
 
 // countSession adds a new session to the count in the head.
-func (m *dbTx) countSession(key [16]byte) error {
-	n, keys, err := m.statedCount()
+func (tx *dbTx) countSession(key [16]byte) error {
+	n, keys, err := tx.statedCount()
 	if err != nil {
 		return err
 	}
 	for i := range keys {
 		keys[i] ^= key[i]
 	}
-	return m.head.Put(keyHead, encodeCount(n+1, keys))
+	return tx.head.Put(keyHead, encodeCount(n+1, keys))
 }
 
 func isCount(v []byte) bool {
@@ -111,93 +109,93 @@ func encodeCount(n uint64, keys [16]byte) []byte {
 
 // projection returns the projection of a session; ok is false if there is none. It compares
 // the count for a missing session, because a damaged page may hide it.
-func (m *dbTx) projection(key [16]byte) (p projection, ok bool, err error) {
-	if m.writing {
-		if err := m.tree.writable(key); err != nil {
-			return p, false, damagedError(m.path, err.Error())
+func (tx *dbTx) projection(key [16]byte) (p projection, ok bool, err error) {
+	if tx.writing {
+		if err := tx.tree.writable(key); err != nil {
+			return p, false, damagedError(tx.path, err.Error())
 		}
 	}
-	if err := m.readable(bucketMeta, key[:], key[:]); err != nil {
+	if err := tx.readable(bucketMeta, key[:], key[:]); err != nil {
 		return p, false, err
 	}
-	v := m.meta.Get(key[:])
+	v := tx.meta.Get(key[:])
 	if v == nil {
-		if m.stale && !m.writing {
-			return p, false, staleError(m.path)
+		if tx.stale && !tx.writing {
+			return p, false, staleError(tx.path)
 		}
-		return p, false, m.checkCount(key[:])
+		return p, false, tx.checkCount(key[:])
 	}
-	p, err = decodeProjection(key, v, m.path)
+	p, err = decodeProjection(key, v, tx.path)
 	return p, err == nil, err
 }
 
 // checkCount compares the sessions in the database with its head, and looks for a session that
 // a search has missed.
-func (m *dbTx) checkCount(missing []byte) error {
-	want, wantKeys, err := m.statedCount()
+func (tx *dbTx) checkCount(missing []byte) error {
+	want, wantKeys, err := tx.statedCount()
 	if err != nil {
 		return err
 	}
-	if err := m.readable(bucketMeta, nil, after(nil)); err != nil {
+	if err := tx.readable(bucketMeta, nil, after(nil)); err != nil {
 		return err
 	}
 	var n uint64
 	var keys, before [16]byte
-	c := m.meta.Cursor()
+	c := tx.meta.Cursor()
 	for k, _ := c.First(); k != nil; k, _ = c.Next() {
 		if n++; len(k) != 16 || n > 1 && bytes.Compare(before[:], k) >= 0 {
-			return damagedError(m.path, "a session's key")
+			return damagedError(tx.path, "a session's key")
 		}
 		before = [16]byte(k)
 		if bytes.Equal(k, missing) {
-			return damagedError(m.path, fmt.Sprintf("the place of session %s", sessionID([16]byte(k))))
+			return damagedError(tx.path, fmt.Sprintf("the place of session %s", sessionID([16]byte(k))))
 		}
 		for i := range keys {
 			keys[i] ^= k[i]
 		}
 	}
 	if n != want || keys != wantKeys {
-		return damagedError(m.path, fmt.Sprintf("sessions in it: %d, and it should hold %d", n, want))
+		return damagedError(tx.path, fmt.Sprintf("sessions in it: %d, and it should hold %d", n, want))
 	}
 	return nil
 }
 
 // putProjection stores the projection of a session and counts a new session.
-func (m *dbTx) putProjection(key [16]byte, p *projection) error {
-	return m.putEncoded(key, p.encode(key))
+func (tx *dbTx) putProjection(key [16]byte, p *projection) error {
+	return tx.putEncoded(key, p.encode(key))
 }
 
-func (m *dbTx) putEncoded(key [16]byte, facts []byte) error {
-	if m.meta.Get(key[:]) == nil {
-		if err := m.countSession(key); err != nil {
+func (tx *dbTx) putEncoded(key [16]byte, facts []byte) error {
+	if tx.meta.Get(key[:]) == nil {
+		if err := tx.countSession(key); err != nil {
 			return err
 		}
 	}
-	return m.meta.Put(key[:], facts)
+	return tx.meta.Put(key[:], facts)
 }
 
 // putSession stores chunks and the projection behind them.
-func (m *dbTx) putSession(key [16]byte, chunks []chunk, p *projection) error {
+func (tx *dbTx) putSession(key [16]byte, chunks []chunk, p *projection) error {
 	for _, x := range chunks {
-		if err := m.ev.Put(x.key[:], x.data); err != nil {
+		if err := tx.ev.Put(x.key[:], x.data); err != nil {
 			return err
 		}
 	}
-	return m.putProjection(key, p)
+	return tx.putProjection(key, p)
 }
 
 // chunks copies chunks of a session: the chunk that holds event `from`, and those behind it up
 // to event `last`, as many as batchSize allows and at least one. It checks that no event is
 // missing between them.
-func (m *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err error) {
+func (tx *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err error) {
 	if from > last {
 		return nil, nil
 	}
 	want, end := chunkKey(id, from), chunkKey(id, last)
-	if err := m.readable(bucketEv, want[:], end[:]); err != nil {
+	if err := tx.readable(bucketEv, want[:], end[:]); err != nil {
 		return nil, err
 	}
-	c := m.ev.Cursor()
+	c := tx.ev.Cursor()
 	k, v := c.Seek(want[:])
 	if string(k) != string(want[:]) { // the chunk before may hold it
 		if k == nil {
@@ -208,21 +206,21 @@ func (m *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err error
 	}
 	for size := 0; size < batchSize && from <= last; k, v = c.Next() {
 		if len(k) != len(key{}) || [16]byte(k[:16]) != id {
-			return nil, damagedError(m.path, fmt.Sprintf("session %s: event %d is missing", sessionID(id), from))
+			return nil, damagedError(tx.path, fmt.Sprintf("session %s: event %d is missing", sessionID(id), from))
 		}
 		x := chunk{key: key(k), data: append([]byte(nil), v...)}
 		f, err := x.header()
 		if err != nil {
-			return nil, fmt.Errorf("read %s: session %s: event %d: %w", m.path, sessionID(id), from, err)
+			return nil, fmt.Errorf("read %s: session %s: event %d: %w", tx.path, sessionID(id), from, err)
 		}
 		if len(chunks) == 0 && f.first <= from && f.last >= from {
 			from = f.first
 		}
 		if f.first != from {
-			return nil, damagedError(m.path, fmt.Sprintf("session %s: event %d is missing", sessionID(id), from))
+			return nil, damagedError(tx.path, fmt.Sprintf("session %s: event %d is missing", sessionID(id), from))
 		}
 		for i, b := range f.bodies {
-			if f.bodies[i], err = m.body(id, b); err != nil {
+			if f.bodies[i], err = tx.body(id, b); err != nil {
 				return nil, err
 			}
 			size += b.size
@@ -237,14 +235,15 @@ func (m *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err error
 
 // cursor returns the first key with a prefix, or the last, and a function that steps on from
 // there.
-func (m *dbTx) cursor(prefix []byte, newest bool) (step func() (k, v []byte), k, v []byte) {
-	c := m.meta.Cursor()
+func (tx *dbTx) cursor(prefix []byte, newest bool) (step func() (k, v []byte), k, v []byte) {
+	c := tx.meta.Cursor()
 	if !newest {
 		k, v = c.Seek(prefix)
 		return c.Next, k, v
 	}
 	past := append(bytes.Clone(prefix), bytes.Repeat([]byte{0xff}, 17-len(prefix))...)
-	if k, _ = c.Seek(past); k == nil {
+	k, _ = c.Seek(past)
+	if k == nil {
 		k, v = c.Last()
 	} else {
 		k, v = c.Prev()
@@ -253,35 +252,35 @@ func (m *dbTx) cursor(prefix []byte, newest bool) (step func() (k, v []byte), k,
 }
 
 // used returns the number of bytes in use.
-func (m *dbTx) used() (int64, error) {
-	clear(m.tree.seen)
-	if err := m.tree.freelist(m.tree.free); err != nil {
-		return 0, damagedError(m.path, err.Error())
+func (tx *dbTx) used() (int64, error) {
+	clear(tx.tree.seen)
+	if err := tx.tree.freelist(tx.tree.free); err != nil {
+		return 0, damagedError(tx.path, err.Error())
 	}
-	return int64((m.tree.pages - uint64(len(m.tree.seen))) * m.tree.pageSize), nil
+	return int64((tx.tree.pages - uint64(len(tx.tree.seen))) * tx.tree.pageSize), nil
 }
 
 // removeSession removes a session and leaves a tombstone.
-func (m *dbTx) removeSession(key [16]byte) error {
-	p, _, err := m.projection(key)
+func (tx *dbTx) removeSession(key [16]byte) error {
+	p, _, err := tx.projection(key)
 	if err != nil {
 		return err
 	}
 	if p.deleted {
 		return store.ErrNotFound
 	}
-	if err := m.removeChunks(key); err != nil {
+	if err := tx.removeChunks(key); err != nil {
 		return err
 	}
-	return m.putProjection(key, &projection{deleted: true})
+	return tx.putProjection(key, &projection{deleted: true})
 }
 
 // removeChunks removes the chunks of a session and its references to bodies. Bodies of a
 // damaged chunk stay until the database is compacted.
-func (m *dbTx) removeChunks(id [16]byte) error {
+func (tx *dbTx) removeChunks(id [16]byte) error {
 	var keys [][]byte
 	var bodies []body
-	c := m.ev.Cursor()
+	c := tx.ev.Cursor()
 	for k, v := c.Seek(id[:]); len(k) == len(key{}) && [16]byte(k[:16]) == id; k, v = c.Next() {
 		keys = append(keys, append([]byte(nil), k...))
 		if len(v) > chunkHead && v[6]&refersToBodies != 0 {
@@ -291,12 +290,12 @@ func (m *dbTx) removeChunks(id [16]byte) error {
 		}
 	}
 	for _, x := range bodies {
-		if err := m.removeBody(id, x.hash); err != nil {
+		if err := tx.removeBody(id, x.hash); err != nil {
 			return err
 		}
 	}
 	for _, k := range keys {
-		if err := m.ev.Delete(k); err != nil {
+		if err := tx.ev.Delete(k); err != nil {
 			return err
 		}
 	}

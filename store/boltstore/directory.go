@@ -236,20 +236,39 @@ func (f *directory) lockFile(ctx context.Context, path string, wait bool) (unloc
 		}
 	}
 	l := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noBlock), flock.SetPermissions(0o600))
-	for deadline := time.Now().Add(f.patience); ; {
+	if !wait {
+		ctx = withNoWait(ctx)
+	}
+	err = f.retry(ctx, func() error {
 		ok, err := f.disk.tryLock(l, false)
-		switch {
-		case err != nil:
-			return nil, err
-		case ok:
-			return func() { _ = l.Close() }, nil
-		case !wait:
-			return nil, nil
-		case time.Now().After(deadline):
-			return nil, fmt.Errorf("lock %s: %w", l.Path(), store.ErrBusy)
+		if err == nil && !ok {
+			err = fmt.Errorf("lock %s: %w", path, store.ErrBusy)
 		}
-		if err := pause(ctx, lockRetry); err != nil {
-			return nil, err
+		return err
+	})
+	switch {
+	case !wait && errors.Is(err, store.ErrBusy):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return func() { _ = l.Close() }, nil
+}
+
+const lockRetry = 1500 * time.Microsecond // between two tries for a lock
+
+// retry calls try again while it returns store.ErrBusy, as long as the store has patience. With
+// a context of withNoWait it tries once.
+func (f *directory) retry(ctx context.Context, try func() error) error {
+	for deadline := time.Now().Add(f.patience); ; {
+		err := try()
+		if !errors.Is(err, store.ErrBusy) || ctx.Value(noWaitKey{}) != nil || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-time.After(lockRetry):
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }
@@ -259,18 +278,6 @@ type noWaitKey struct{}
 
 func withNoWait(ctx context.Context) context.Context {
 	return context.WithValue(ctx, noWaitKey{}, true)
-}
-
-// pause waits for d or the end of the context.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // underName reports whether path still names an open file.

@@ -110,15 +110,15 @@ func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o f
 			return step, err
 		}
 	}
-	err = s.update(ctx, path, func(m *dbTx) error {
-		now, ok, err := m.projection(key)
+	err = s.update(ctx, path, func(tx *dbTx) error {
+		now, ok, err := tx.projection(key)
 		if err != nil {
 			return err
 		}
 		if ok != known || now.spooled != before.spooled || now.session.Head != before.session.Head || now.deleted != before.deleted {
 			return errChanged
 		}
-		return m.putSession(key, c.done, &p)
+		return tx.putSession(key, c.done, &p)
 	})
 	return step, err
 }
@@ -182,7 +182,8 @@ func (s folding) gather(ctx context.Context, r *spoolReader, c *chunker, p *proj
 	}
 	c.flush()
 	step.to, step.damage = r.mark(), r.damage
-	if p.spooled, p.pipes = step.to.Off, step.to.Mark; step.whole {
+	p.spooled, p.pipes = step.to.Off, step.to.Mark
+	if step.whole {
 		p.spooled, p.pipes = 0, store.Mark{}
 	}
 	return step, nil

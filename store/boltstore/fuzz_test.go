@@ -259,13 +259,13 @@ func FuzzDatabase(f *testing.F) {
 func checkScan(t *testing.T, f *os.File, logs [][]store.Event) {
 	t.Helper()
 	_ = checkTree(f)
-	w, err := scanDatabase(f)
+	scan, err := scanDatabase(f)
 	if err != nil && !errors.Is(err, store.ErrNewer) {
 		t.Fatal(err)
 	}
 	for i, events := range logs {
 		key, _ := testID(i).Bytes()
-		found, _ := w.events(key)
+		found, _ := scan.events(key)
 		for seq, e := range found {
 			if seq == 0 || seq > uint64(len(events)) || !e.Equal(events[seq-1]) {
 				t.Errorf("session %d: event %d is another", i, seq)

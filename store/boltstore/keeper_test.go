@@ -36,7 +36,7 @@ func TestKeeperRests(t *testing.T) {
 			t.Helper()
 			<-time.After(d)
 			synctest.Wait()
-			if got := int(p.(*spool).keep.folds.Load()); got != want {
+			if got := int(p.(*spool).keeper.folds.Load()); got != want {
 				t.Fatalf("%d folds, want %d", got, want)
 			}
 		}

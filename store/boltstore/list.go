@@ -17,8 +17,8 @@ import (
 
 // listing collects sessions, first from spools and then from one database after the other.
 type listing struct {
-	s       *Store
-	q       store.Query
+	store   *Store
+	query   store.Query
 	spooled map[store.SessionID]bool // listed from their spools
 	found   []store.Session
 	indexed int // number of sessions found in databases of months
@@ -28,7 +28,7 @@ type listing struct {
 func (l *listing) collect(ctx context.Context) {
 	l.spools(ctx)
 	for _, path := range l.databases() {
-		if name := filepath.Base(path); l.q.Limit > 0 && l.indexed >= l.q.Limit && name != "other.db" {
+		if name := filepath.Base(path); l.query.Limit > 0 && l.indexed >= l.query.Limit && name != "other.db" {
 			break // its sessions all come later
 		}
 		if err := l.database(ctx, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -37,21 +37,22 @@ func (l *listing) collect(ctx context.Context) {
 	}
 	slices.SortFunc(l.found, func(a, b store.Session) int {
 		c := cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID))
-		if l.q.Newest {
+		if l.query.Newest {
 			return -c
 		}
 		return c
 	})
-	if l.q.Limit > 0 && len(l.found) > l.q.Limit {
-		l.found = l.found[:l.q.Limit]
+	if l.query.Limit > 0 && len(l.found) > l.query.Limit {
+		l.found = l.found[:l.query.Limit]
 	}
 }
 
 // databases returns the paths of the databases in the order of the query. other.db comes
 // first, because its sessions may be of any time.
 func (l *listing) databases() []string {
-	paths, foreign, err := l.s.databasePaths()
-	if l.faults = append(l.faults, foreign...); err != nil {
+	paths, foreign, err := l.store.databasePaths()
+	l.faults = append(l.faults, foreign...)
+	if err != nil {
 		l.faults = append(l.faults, err)
 	}
 	slices.SortFunc(paths, func(a, b string) int {
@@ -60,7 +61,7 @@ func (l *listing) databases() []string {
 			return -1
 		case b == "other.db":
 			return 1
-		case l.q.Newest:
+		case l.query.Newest:
 			return cmp.Compare(b, a)
 		}
 		return cmp.Compare(a, b)
@@ -70,12 +71,12 @@ func (l *listing) databases() []string {
 
 // spools lists the sessions of which at least a part is only in a spool.
 func (l *listing) spools(ctx context.Context) {
-	files, err := l.s.files()
+	files, err := l.store.files()
 	if err != nil {
 		l.faults = append(l.faults, err)
 	}
 	for _, f := range files {
-		if f.ending != ".log" || !strings.HasPrefix(string(f.id), l.q.Prefix) {
+		if f.ending != ".log" || !strings.HasPrefix(string(f.id), l.query.Prefix) {
 			continue
 		}
 		session, err := l.spooledSession(ctx, f.id)
@@ -94,7 +95,7 @@ func (l *listing) spools(ctx context.Context) {
 // spooledSession lists a session that has a spool. Its State is "" if the database has the
 // whole session.
 func (l *listing) spooledSession(ctx context.Context, id store.SessionID) (listed store.Session, err error) {
-	x, err := l.s.locate(ctx, id, 0)
+	x, err := l.store.locate(ctx, id, 0)
 	if err != nil {
 		return store.Session{}, err
 	}
@@ -102,7 +103,7 @@ func (l *listing) spooledSession(ctx context.Context, id store.SessionID) (liste
 	if x.spool == nil {
 		return store.Session{}, nil
 	}
-	live, err := l.s.live(id)
+	live, err := l.store.live(id)
 	if err != nil {
 		return store.Session{}, err
 	}
@@ -132,26 +133,26 @@ func state(head store.Head, live bool) store.State {
 
 // database lists the sessions of one database.
 func (l *listing) database(ctx context.Context, path string) error {
-	prefix := prefixBytes(l.q.Prefix)
+	prefix := prefixBytes(l.query.Prefix)
 	var found []store.Session
 	others := 0
-	err := l.s.view(ctx, path, func(m *dbTx) error {
+	err := l.store.view(ctx, path, func(tx *dbTx) error {
 		found, others = found[:0], 0
-		if m.stale {
+		if tx.stale {
 			l.faults = append(l.faults, staleError(path))
 		}
-		if l.q.Limit == 0 && l.q.Prefix == "" {
-			if err := m.checkCount(nil); err != nil {
+		if l.query.Limit == 0 && l.query.Prefix == "" {
+			if err := tx.checkCount(nil); err != nil {
 				return err
 			}
 		}
-		if err := m.readable(bucketMeta, prefix, after(prefix)); err != nil {
+		if err := tx.readable(bucketMeta, prefix, after(prefix)); err != nil {
 			return err
 		}
-		step, k, v := m.cursor(prefix, l.q.Newest)
+		step, k, v := tx.cursor(prefix, l.query.Newest)
 		for ; k != nil && bytes.HasPrefix(k, prefix); k, v = step() {
 			// The keys of a month are in order of time, to the millisecond.
-			if l.q.Limit > 0 && l.indexed+len(found) >= l.q.Limit && len(found) > 0 && filepath.Base(path) != "other.db" {
+			if l.query.Limit > 0 && l.indexed+len(found) >= l.query.Limit && len(found) > 0 && filepath.Base(path) != "other.db" {
 				last, err := found[len(found)-1].ID.Bytes()
 				if err == nil && !bytes.Equal(last[:6], k[:6]) {
 					return nil // it comes later
@@ -167,14 +168,15 @@ func (l *listing) database(ctx context.Context, path string) error {
 			}
 			if !belongsIn(path, k) {
 				others++
-			} else if x := p.session; !p.deleted && !l.spooled[x.ID] && strings.HasPrefix(string(x.ID), l.q.Prefix) {
+			} else if x := p.session; !p.deleted && !l.spooled[x.ID] && strings.HasPrefix(string(x.ID), l.query.Prefix) {
 				x.State = state(x.Head, false)
 				found = append(found, x)
 			}
 		}
 		return nil
 	})
-	if l.found = append(l.found, found...); others > 0 {
+	l.found = append(l.found, found...)
+	if others > 0 {
 		l.faults = append(l.faults, misplacedError(path, others))
 	}
 	if filepath.Base(path) != "other.db" {
@@ -265,16 +267,16 @@ func (u *Usage) addDatabase(ctx context.Context, d databases, path string) error
 	}
 	x := DatabaseUsage{Path: path, Bytes: info.Size()}
 	defer func() { u.Databases = append(u.Databases, x) }()
-	return d.view(ctx, path, func(m *dbTx) error {
-		used, err := m.used()
+	return d.view(ctx, path, func(tx *dbTx) error {
+		used, err := tx.used()
 		if err != nil {
 			return err
 		}
 		x.Free = max(x.Bytes-used, 0)
-		if err := m.checkCount(nil); err != nil {
+		if err := tx.checkCount(nil); err != nil {
 			return err
 		}
-		c := m.meta.Cursor()
+		c := tx.meta.Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
 			if len(v) > 5 && v[5]&metaDeleted != 0 {
 				x.Deleted++
@@ -283,17 +285,17 @@ func (u *Usage) addDatabase(ctx context.Context, d databases, path string) error
 			x.Sessions++
 			u.Stored[sessionID([16]byte(k))] += int64(len(k) + len(v))
 		}
-		if err := m.readable(bucketEv, nil, after(nil)); err != nil {
+		if err := tx.readable(bucketEv, nil, after(nil)); err != nil {
 			return err
 		}
-		c = m.ev.Cursor()
+		c = tx.ev.Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
 			if len(k) != len(key{}) {
-				return damagedError(m.path, "the key of a chunk")
+				return damagedError(tx.path, "the key of a chunk")
 			}
 			x.Chunks.add(int64(len(v)))
 			u.Stored[sessionID([16]byte(k[:16]))] += int64(len(k) + len(v))
 		}
-		return m.addBodies(u)
+		return tx.addBodies(u)
 	})
 }

@@ -48,30 +48,30 @@ func TestNewer(t *testing.T) {
 func newerDatabase(t *testing.T, s *Store) {
 	t.Helper()
 	key, _ := testID(1).Bytes()
-	change := func(f func(m *dbTx) error) {
+	change := func(f func(tx *dbTx) error) {
 		t.Helper()
 		if err := s.update(t.Context(), s.databasePath(key), f); err != nil {
 			t.Fatal(err)
 		}
 	}
-	change(func(m *dbTx) error {
-		v := append([]byte(nil), m.ev.Get(append(key[:], 0, 0, 0, 0, 0, 0, 0, 1))...)
+	change(func(tx *dbTx) error {
+		v := append([]byte(nil), tx.ev.Get(append(key[:], 0, 0, 0, 0, 0, 0, 0, 1))...)
 		v[4]++
 		k := chunkKey(key, 1)
 		binary.LittleEndian.PutUint32(v, chunkSum(k, v))
-		return m.ev.Put(k[:], v)
+		return tx.ev.Put(k[:], v)
 	})
 	_, err := readAll(s, testID(1))
 	refused(t, err, s.databasePath(key))
-	change(func(m *dbTx) error {
-		v := append([]byte(nil), m.meta.Get(key[:])...)
+	change(func(tx *dbTx) error {
+		v := append([]byte(nil), tx.meta.Get(key[:])...)
 		v[4]++
 		binary.LittleEndian.PutUint32(v, metaSum(key, v))
-		return m.meta.Put(key[:], v)
+		return tx.meta.Put(key[:], v)
 	})
 	_, err = readAll(s, testID(1))
 	refused(t, err, s.databasePath(key))
-	change(func(m *dbTx) error { return m.head.Put(keyHead, []byte{databaseVersion + 1}) })
+	change(func(tx *dbTx) error { return tx.head.Put(keyHead, []byte{databaseVersion + 1}) })
 	_, err = readAll(s, testID(1))
 	refused(t, err, s.databasePath(key))
 	for _, err := range s.Sessions(t.Context(), store.Query{}) {

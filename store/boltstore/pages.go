@@ -21,7 +21,7 @@ import (
 // flags 1 it holds a bucket whose value begins with the number of its root page
 // (0: it is a page within the value, from byte 16).
 type pageTree struct {
-	f        io.ReaderAt
+	file     io.ReaderAt
 	pageSize uint64
 	pages    uint64            // in use or free
 	seen     map[uint64]bool   // pages met so far, with their overflow
@@ -46,7 +46,7 @@ func checkTree(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	t := &pageTree{f: f, seen: map[uint64]bool{}}
+	t := &pageTree{file: f, seen: map[uint64]bool{}}
 	root, free, err := t.meta()
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func checkTree(f *os.File) error {
 // meta reads the newest intact meta page.
 func (t *pageTree) meta() (root, free uint64, err error) {
 	newest, ok := uint64(0), false
-	metas, err := readMetas(t.f)
+	metas, err := readMetas(t.file)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -128,7 +128,7 @@ func (t *pageTree) head(id uint64) (head []byte, err error) {
 		return nil, err
 	}
 	head = make([]byte, pageHead)
-	if _, err := t.f.ReadAt(head, int64(id*t.pageSize)); err != nil {
+	if _, err := t.file.ReadAt(head, int64(id*t.pageSize)); err != nil {
 		return nil, fmt.Errorf("page %d: %w", id, err)
 	}
 	more := uint64(binary.NativeEndian.Uint32(head[12:]))
@@ -145,7 +145,7 @@ func (t *pageTree) head(id uint64) (head []byte, err error) {
 
 func (t *pageTree) body(id uint64, head []byte) ([]byte, error) {
 	b := make([]byte, (uint64(binary.NativeEndian.Uint32(head[12:]))+1)*t.pageSize)
-	if _, err := t.f.ReadAt(b, int64(id*t.pageSize)); err != nil {
+	if _, err := t.file.ReadAt(b, int64(id*t.pageSize)); err != nil {
 		return nil, fmt.Errorf("page %d: %w", id, err)
 	}
 	return b, nil
@@ -302,10 +302,12 @@ func bucketRoot(value []byte) (root uint64, inline []byte, err error) {
 	if len(value) < 16 {
 		return 0, nil, io.ErrUnexpectedEOF
 	}
-	if root = binary.NativeEndian.Uint64(value); root != 0 {
+	root = binary.NativeEndian.Uint64(value)
+	if root != 0 {
 		return root, nil, nil
 	}
-	if inline = value[16:]; len(inline) < pageHead || binary.NativeEndian.Uint16(inline[8:]) != pageLeaf {
+	inline = value[16:]
+	if len(inline) < pageHead || binary.NativeEndian.Uint16(inline[8:]) != pageLeaf {
 		return 0, nil, io.ErrUnexpectedEOF
 	}
 	return 0, inline, nil
@@ -354,7 +356,7 @@ func slice(b []byte, from, size uint32) ([]byte, error) {
 
 // openTree reads the newest meta page and the root page with the buckets, for a transaction.
 func openTree(f io.ReaderAt) (*pageTree, error) {
-	t := &pageTree{f: f, seen: map[uint64]bool{}, buckets: map[string]uint64{}, cache: map[uint64][]byte{}}
+	t := &pageTree{file: f, seen: map[uint64]bool{}, buckets: map[string]uint64{}, cache: map[uint64][]byte{}}
 	root, free, err := t.meta()
 	if err != nil {
 		return nil, err

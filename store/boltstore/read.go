@@ -14,7 +14,7 @@ import (
 
 // source is where a session is: in the database, in its spool, or in both.
 type source struct {
-	s          *Store
+	store      *Store
 	id         store.SessionID
 	key        [16]byte
 	path       string // of the database
@@ -41,7 +41,7 @@ func (s *Store) locate(ctx context.Context, id store.SessionID, from uint64) (*s
 	if err != nil {
 		return nil, err
 	}
-	x := &source{s: s, id: sessionID(key), key: key, path: s.databasePath(key)}
+	x := &source{store: s, id: sessionID(key), key: key, path: s.databasePath(key)}
 	for try := 0; ; try++ {
 		if x.spool, err = s.openSpool(x.id, key); err != nil && !errors.Is(err, fs.ErrNotExist) && !isOdd(err) {
 			return nil, err
@@ -89,18 +89,19 @@ func (s *Store) with(ctx context.Context, id store.SessionID, what string, f fun
 // look reads the projection and the first chunks of a session from the database.
 func (x *source) look(ctx context.Context, from uint64) error {
 	x.projection, x.known = projection{}, false
-	err := x.s.view(ctx, x.path, func(m *dbTx) (err error) {
-		if x.projection, x.known, err = m.projection(x.key); err != nil || !x.known || x.projection.deleted {
+	err := x.store.view(ctx, x.path, func(tx *dbTx) (err error) {
+		x.projection, x.known, err = tx.projection(x.key)
+		if err != nil || !x.known || x.projection.deleted {
 			return err
 		}
 		head := x.projection.session.Head
-		if m.stale && !head.Sealed {
+		if tx.stale && !head.Sealed {
 			x.stale = staleError(x.path) // there may have been more
 		}
 		if from == 0 || x.projection.spooled != 0 && !x.folded {
 			return nil
 		}
-		x.first, err = m.chunks(x.key, from, head.Seq)
+		x.first, err = tx.chunks(x.key, from, head.Seq)
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -169,7 +170,7 @@ func (s *Store) read(ctx context.Context, id store.SessionID, from uint64, o sto
 // readSpool yields events from a spool, which holds the whole session.
 func (x *source) readSpool(ctx context.Context, r *spoolReader, from uint64, follow bool, yield func(store.Event, error) bool) error {
 	for {
-		live, err := x.s.live(x.id) // before reading: a dead recorder writes no more
+		live, err := x.store.live(x.id) // before reading: a dead recorder writes no more
 		if err != nil {
 			return err
 		}
@@ -189,7 +190,7 @@ func (x *source) readSpool(ctx context.Context, r *spoolReader, from uint64, fol
 					stopped = !yield(e, err)
 					return !stopped
 				})
-				*r = *newSpoolReader(r.f, x.unfolded())
+				*r = *newSpoolReader(r.file, x.unfolded())
 				if stopped || x.projection.spooled == 0 || err != nil {
 					return err
 				}
@@ -216,7 +217,7 @@ func (x *source) readSpool(ctx context.Context, r *spoolReader, from uint64, fol
 		}
 		select {
 		case <-time.After(followPoll):
-		case <-x.s.done:
+		case <-x.store.done:
 			return store.ErrClosed
 		case <-ctx.Done():
 			return ctx.Err()
@@ -228,12 +229,13 @@ func (x *source) readSpool(ctx context.Context, r *spoolReader, from uint64, fol
 func (x *source) readChunks(ctx context.Context, from uint64, yield func(store.Event, error) bool) error {
 	for from <= x.projection.session.Head.Seq {
 		chunks := x.first
-		if x.first = nil; chunks == nil {
+		x.first = nil
+		if chunks == nil {
 			x.folded = true
-			err := x.s.begin(ctx)
+			err := x.store.begin(ctx)
 			if err == nil {
 				err = x.look(ctx, from)
-				x.s.end()
+				x.store.end()
 			}
 			if err == nil && (!x.known || x.projection.deleted) {
 				err = store.ErrNotFound
@@ -267,7 +269,8 @@ func (x *source) readChunks(ctx context.Context, from uint64, yield func(store.E
 // Head returns the end of the log.
 func (s *Store) Head(ctx context.Context, id store.SessionID) (head store.Head, err error) {
 	err = s.with(ctx, id, "head of", func(x *source) error {
-		if head = x.projection.session.Head; x.spool == nil {
+		head = x.projection.session.Head
+		if x.spool == nil {
 			return x.stale
 		}
 		return x.rest(ctx, func(e store.Event) (err error) {
@@ -309,7 +312,7 @@ func (s *Store) OpenLines(ctx context.Context, id store.SessionID) (lines []stor
 // that is still in its spool has no chain in its Head.
 func (s *Store) Sessions(ctx context.Context, q store.Query) iter.Seq2[store.Session, error] {
 	return func(yield func(store.Session, error) bool) {
-		l := &listing{s: s, q: q, spooled: map[store.SessionID]bool{}}
+		l := &listing{store: s, query: q, spooled: map[store.SessionID]bool{}}
 		if err := s.begin(ctx); err != nil {
 			l.faults = []error{err}
 		} else {
@@ -357,7 +360,7 @@ func (s *Store) Usage(ctx context.Context) (Usage, error) {
 
 // rest calls f for the events of a spool that are not in the database. f must not keep them.
 func (x *source) rest(ctx context.Context, f func(store.Event) error) error {
-	live, err := x.s.live(x.id)
+	live, err := x.store.live(x.id)
 	if err != nil {
 		return err
 	}

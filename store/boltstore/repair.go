@@ -104,11 +104,11 @@ func (s repair) database(ctx context.Context, path string) (r Repaired, err erro
 		return r, err
 	}
 	defer release()
-	w, err := scanDatabase(f)
+	scan, err := scanDatabase(f)
 	if err != nil {
 		return r, fmt.Errorf("read %s: %w", path, err)
 	}
-	b := &rebuild{s: s.Store, w: w, path: path, r: Repaired{Path: path}}
+	b := &rebuild{store: s.Store, scan: scan, path: path, result: Repaired{Path: path}}
 	if !s.dry {
 		if b.temp, err = s.emptyDatabase(path + ".repair"); err != nil {
 			return r, err
@@ -120,10 +120,10 @@ func (s repair) database(ctx context.Context, path string) (r Repaired, err erro
 	}
 	b.countGone()
 	if s.dry {
-		return b.r, nil
+		return b.result, nil
 	}
-	b.r.Kept, err = b.exchange(ctx)
-	return b.r, err
+	b.result.Kept, err = b.exchange(ctx)
+	return b.result, err
 }
 
 // sweepRepairs removes the files of repairs that died. Nobody else makes such files while the
@@ -137,15 +137,15 @@ func sweepRepairs(ctx context.Context, s *Store) {
 
 // rebuild makes a new database from the scan of a damaged one.
 type rebuild struct {
-	s     *Store
-	w     *databaseScan
-	path  string
-	temp  string // the new file; "": none is made
-	r     Repaired
-	found [][16]byte
-	batch []rebuiltSession
-	size  int
-	aside []store.SessionID // sessions whose damaged spools are used up
+	store  *Store
+	scan   *databaseScan
+	path   string
+	temp   string // the new file; "": none is made
+	result Repaired
+	found  [][16]byte
+	batch  []rebuiltSession
+	size   int
+	aside  []store.SessionID // sessions whose damaged spools are used up
 }
 
 // rebuiltSession is a session on its way into the new file.
@@ -156,7 +156,7 @@ type rebuiltSession struct {
 }
 
 func (b *rebuild) sessions(ctx context.Context) error {
-	keys := slices.SortedFunc(maps.Keys(b.w.sessions), func(x, y [16]byte) int { return bytes.Compare(x[:], y[:]) })
+	keys := slices.SortedFunc(maps.Keys(b.scan.sessions), func(x, y [16]byte) int { return bytes.Compare(x[:], y[:]) })
 	for _, key := range keys {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -172,20 +172,20 @@ func (b *rebuild) sessions(ctx context.Context) error {
 // session takes over one session. A tombstone stays one, and a session with an intact spool is
 // left out, because its spool is folded again.
 func (b *rebuild) session(ctx context.Context, key [16]byte) error {
-	g := &salvage{s: b.s, key: key, id: sessionID(key)}
+	g := &salvage{store: b.store, key: key, id: sessionID(key)}
 	x := rebuiltSession{key: key}
-	if err := g.fromWreck(b.w, b.path); err != nil {
+	if err := g.fromScan(b.scan, b.path); err != nil {
 		return err
 	}
 	if g.projection != nil && g.projection.deleted {
 		x.projection.deleted = true
 		return b.add(ctx, x)
 	}
-	_, noSpool := regular(b.s.spoolPath(g.id))
-	if noSpool == nil && (verification{Store: b.s}).spool(ctx, g.id) == nil {
+	_, noSpool := regular(b.store.spoolPath(g.id))
+	if noSpool == nil && (verification{Store: b.store}).spool(ctx, g.id) == nil {
 		return nil
 	}
-	if live, _ := b.s.live(g.id); live {
+	if live, _ := b.store.live(g.id); live {
 		return nil
 	}
 	if noSpool == nil {
@@ -203,7 +203,7 @@ func (b *rebuild) session(ctx context.Context, key [16]byte) error {
 		return err
 	}
 	x.chunks = c.done
-	b.r.Sessions = append(b.r.Sessions, sum)
+	b.result.Sessions = append(b.result.Sessions, sum)
 	return b.add(ctx, x)
 }
 
@@ -221,12 +221,13 @@ func (b *rebuild) add(ctx context.Context, x rebuiltSession) error {
 
 func (b *rebuild) flush(ctx context.Context) error {
 	batch := b.batch
-	if b.batch, b.size = nil, 0; b.temp == "" || len(batch) == 0 {
+	b.batch, b.size = nil, 0
+	if b.temp == "" || len(batch) == 0 {
 		return nil
 	}
-	return b.s.update(ctx, b.temp, func(m *dbTx) error {
+	return b.store.update(ctx, b.temp, func(tx *dbTx) error {
 		for i := range batch {
-			if err := m.putSession(batch[i].key, batch[i].chunks, &batch[i].projection); err != nil {
+			if err := tx.putSession(batch[i].key, batch[i].chunks, &batch[i].projection); err != nil {
 				return err
 			}
 		}
@@ -236,39 +237,39 @@ func (b *rebuild) flush(ctx context.Context) error {
 
 // countGone compares the sessions found with the head of the old file.
 func (b *rebuild) countGone() {
-	b.r.Unknown = !b.w.counted
-	if n := uint64(len(b.found)); n < b.w.want {
-		b.r.Gone = b.w.want - n
+	b.result.Unknown = !b.scan.counted
+	if n := uint64(len(b.found)); n < b.scan.want {
+		b.result.Gone = b.scan.want - n
 	}
-	if b.r.Gone == 1 {
-		missing := b.w.wantKeys
+	if b.result.Gone == 1 {
+		missing := b.scan.wantKeys
 		for _, key := range b.found {
 			for i := range missing {
 				missing[i] ^= key[i]
 			}
 		}
-		b.r.GoneID = sessionID(missing)
+		b.result.GoneID = sessionID(missing)
 	}
 }
 
 // exchange renames the old file and then the new one: the name always stands for one of them.
 func (b *rebuild) exchange(ctx context.Context) (kept string, err error) {
-	if err := databaseFault(ctx, b.s, b.temp); err != nil {
+	if err := databaseFault(ctx, b.store, b.temp); err != nil {
 		return "", err
 	}
 	kept = freeName(b.path, ".damaged")
-	err = b.s.disk.rename(b.path, kept, false)
+	err = b.store.disk.rename(b.path, kept, false)
 	if err != nil && !errors.Is(err, fs.ErrExist) { // a file system without links
-		err = b.s.disk.rename(b.path, kept, true)
+		err = b.store.disk.rename(b.path, kept, true)
 	}
 	if err == nil {
-		err = b.s.disk.rename(b.temp, b.path, true)
+		err = b.store.disk.rename(b.temp, b.path, true)
 	}
-	if err = errors.Join(err, b.s.disk.syncDir(b.s.storeDir())); err != nil {
+	if err = errors.Join(err, b.store.disk.syncDir(b.store.storeDir())); err != nil {
 		return kept, err
 	}
 	for _, id := range b.aside {
-		if err := b.s.disk.rename(b.s.spoolPath(id), b.s.spoolFile(id, ".damaged"), true); err != nil {
+		if err := b.store.disk.rename(b.store.spoolPath(id), b.store.spoolFile(id, ".damaged"), true); err != nil {
 			return kept, err
 		}
 	}
@@ -309,7 +310,7 @@ func (s repair) spool(ctx context.Context, id store.SessionID, path string) (r R
 		return r, false, err
 	}
 	defer release()
-	g := &salvage{s: s.Store, key: key, id: id, found: map[uint64]store.Event{}}
+	g := &salvage{store: s.Store, key: key, id: id, found: map[uint64]store.Event{}}
 	if p, ok, err := s.projection(ctx, s.databasePath(key), key); err != nil || ok && p.deleted {
 		return r, false, err
 	}
@@ -330,7 +331,8 @@ func (s repair) spool(ctx context.Context, id store.SessionID, path string) (r R
 		return r, false, err
 	}
 	events, sum := g.log()
-	if r.Sessions = []Salvaged{sum}; sum.Saved <= before || s.dry {
+	r.Sessions = []Salvaged{sum}
+	if sum.Saved <= before || s.dry {
 		return r, sum.Saved > before, nil
 	}
 	r.Kept = path
@@ -347,13 +349,13 @@ func replaceSession(ctx context.Context, s *Store, key [16]byte, events []store.
 	if err := c.take(&x.projection, events); err != nil {
 		return err
 	}
-	return s.update(ctx, s.databasePath(key), func(m *dbTx) error {
-		if _, _, err := m.projection(key); err != nil {
+	return s.update(ctx, s.databasePath(key), func(tx *dbTx) error {
+		if _, _, err := tx.projection(key); err != nil {
 			return err
 		}
-		if err := m.removeChunks(key); err != nil {
+		if err := tx.removeChunks(key); err != nil {
 			return err
 		}
-		return m.putSession(key, c.done, &x.projection)
+		return tx.putSession(key, c.done, &x.projection)
 	})
 }

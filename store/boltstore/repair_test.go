@@ -205,12 +205,12 @@ func TestRepairKeepsNewer(t *testing.T) {
 		t.Fatal(err)
 	}
 	key, _ := testID(1).Bytes()
-	err := s.update(t.Context(), s.databasePath(key), func(m *dbTx) error {
+	err := s.update(t.Context(), s.databasePath(key), func(tx *dbTx) error {
 		k := chunkKey(key, 1)
-		v := bytes.Clone(m.ev.Get(k[:]))
+		v := bytes.Clone(tx.ev.Get(k[:]))
 		v[4] = chunkVersion + 1
 		putSum(v, chunkSum(k, v))
-		return m.ev.Put(k[:], v)
+		return tx.ev.Put(k[:], v)
 	})
 	if err != nil {
 		t.Fatal(err)

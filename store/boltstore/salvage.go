@@ -28,8 +28,19 @@ func salvageSession(ctx context.Context, s *Store, id store.SessionID) ([]store.
 	if err != nil {
 		return nil, err
 	}
-	g := &salvage{s: s, key: key, id: sessionID(key), found: map[uint64]store.Event{}}
-	if err := g.fromDatabase(ctx); err != nil && !errors.Is(err, fs.ErrNotExist) && !isOdd(err) {
+	g := &salvage{store: s, key: key, id: sessionID(key), found: map[uint64]store.Event{}}
+	path := s.databasePath(key)
+	switch f, release, err := s.lockDatabase(ctx, path, true); {
+	case err == nil:
+		defer release()
+		scan, err := scanDatabase(f)
+		if err == nil {
+			err = g.fromScan(scan, path)
+		}
+		if err != nil {
+			return nil, err
+		}
+	case !errors.Is(err, fs.ErrNotExist) && !isOdd(err):
 		return nil, err
 	}
 	if err := g.fromSpools(); err != nil {
@@ -44,7 +55,7 @@ func salvageSession(ctx context.Context, s *Store, id store.SessionID) ([]store.
 
 // salvage collects the events of one session from its database and spools.
 type salvage struct {
-	s          *Store
+	store      *Store
 	key        [16]byte
 	id         store.SessionID
 	projection *projection
@@ -54,25 +65,11 @@ type salvage struct {
 	cause      string
 }
 
-// fromDatabase adds the events in the database's file.
-func (g *salvage) fromDatabase(ctx context.Context) error {
-	path := g.s.databasePath(g.key)
-	f, release, err := g.s.lockDatabase(ctx, path, true)
-	if err != nil {
-		return err
-	}
-	defer release()
-	w, err := scanDatabase(f)
-	if err != nil {
-		return err
-	}
-	return g.fromWreck(w, path)
-}
-
-func (g *salvage) fromWreck(w *databaseScan, path string) error {
-	found, err := w.events(g.key)
+// fromScan adds the events in the scan of a database's file.
+func (g *salvage) fromScan(scan *databaseScan, path string) error {
+	found, err := scan.events(g.key)
 	g.found = found
-	if r := w.sessions[g.key]; r != nil {
+	if r := scan.sessions[g.key]; r != nil {
 		g.projection = r.projection
 	}
 	if g.projection != nil && !g.projection.deleted {
@@ -89,8 +86,8 @@ func (g *salvage) fromSpools() error {
 		return nil
 	}
 	for _, end := range []string{".log", ".damaged", ".renewed"} {
-		path := g.s.spoolFile(g.id, end)
-		f, err := g.s.disk.open(path)
+		path := g.store.spoolFile(g.id, end)
+		f, err := g.store.disk.open(path)
 		if errors.Is(err, fs.ErrNotExist) || isOdd(err) {
 			continue
 		}
@@ -143,7 +140,8 @@ func (g *salvage) log() (events []store.Event, sum Salvaged) {
 			break
 		}
 		head = store.Head{Seq: e.Seq, At: e.At, Sealed: e.Kind == store.Closed}
-		if events = append(events, e); ok {
+		events = append(events, e)
+		if ok {
 			sum.Saved++
 		} else {
 			sum.Lost++
@@ -154,7 +152,7 @@ func (g *salvage) log() (events []store.Event, sum Salvaged) {
 
 // mask masks the events of the log if the header asks for it.
 func (g *salvage) mask(events []store.Event) error {
-	mask, err := g.s.maskOf(g.first)
+	mask, err := g.store.maskOf(g.first)
 	for i := range events {
 		if mask != nil {
 			events[i] = mask(events[i])
@@ -180,7 +178,7 @@ const maxFacts = 1 << 20
 // databaseScan holds the intact values of a damaged database. It finds them without the tree:
 // every chunk and projection has a checksum over its key and itself.
 type databaseScan struct {
-	f        io.ReaderAt
+	file     io.ReaderAt
 	size     int64
 	pageSize int64
 	skip     map[uint64]bool // pages not to scan: free, or filled by a value
@@ -201,7 +199,7 @@ type foundSession struct {
 }
 
 // extent is the place of a value in the file.
-type extent struct{ off, n int64 }
+type extent struct{ offset, length int64 }
 
 // scanDatabase scans all pages of a file.
 func scanDatabase(f *os.File) (*databaseScan, error) {
@@ -209,34 +207,34 @@ func scanDatabase(f *os.File) (*databaseScan, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &databaseScan{f: f, size: info.Size(), pageSize: int64(os.Getpagesize()), skip: map[uint64]bool{}, sessions: map[[16]byte]*foundSession{}, bodies: map[[32]byte]extent{}}
-	w.skipFree(f)
-	page := make([]byte, w.pageSize)
-	for id := uint64(2); int64(id)*w.pageSize < w.size; id++ {
-		if w.skip[id] {
+	scan := &databaseScan{file: f, size: info.Size(), pageSize: int64(os.Getpagesize()), skip: map[uint64]bool{}, sessions: map[[16]byte]*foundSession{}, bodies: map[[32]byte]extent{}}
+	scan.skipFree(f)
+	page := make([]byte, scan.pageSize)
+	for id := uint64(2); int64(id)*scan.pageSize < scan.size; id++ {
+		if scan.skip[id] {
 			continue
 		}
-		w.page = id
-		n, err := f.ReadAt(page, int64(id)*w.pageSize)
+		scan.page = id
+		n, err := f.ReadAt(page, int64(id)*scan.pageSize)
 		if err != nil && err != io.EOF {
 			continue // other parts of the disk may be readable
 		}
-		w.elements(int64(id)*w.pageSize, page[:n])
+		scan.elements(int64(id)*scan.pageSize, page[:n])
 	}
-	return w, w.newer
+	return scan, scan.newer
 }
 
 // skipFree marks the free pages, which still hold removed values. It trusts their list only if
 // both meta pages are intact and no page in the list is in use.
-func (w *databaseScan) skipFree(f *os.File) {
-	t := &pageTree{f: f, seen: map[uint64]bool{}}
+func (scan *databaseScan) skipFree(f *os.File) {
+	t := &pageTree{file: f, seen: map[uint64]bool{}}
 	root, free, err := t.meta()
-	if err != nil || int64(t.pageSize) != w.pageSize {
+	if err != nil || int64(t.pageSize) != scan.pageSize {
 		return
 	}
-	used := &pageTree{f: f, pageSize: t.pageSize, pages: t.pages, seen: map[uint64]bool{}}
+	used := &pageTree{file: f, pageSize: t.pageSize, pages: t.pages, seen: map[uint64]bool{}}
 	_ = walk{pageTree: used, lenient: true}.visit(root, nil, nil, 0)
-	w.used = used.seen
+	scan.used = used.seen
 	if !metaPages(f, int(t.pageSize)) || t.freelist(free) != nil {
 		return
 	}
@@ -245,127 +243,127 @@ func (w *databaseScan) skipFree(f *os.File) {
 			return
 		}
 	}
-	w.skip = t.seen
+	scan.skip = t.seen
 }
 
 // elements scans a page for elements and reads their values, whatever the page's head says.
 // Small buckets are pages within a page.
-func (w *databaseScan) elements(page int64, b []byte) {
+func (scan *databaseScan) elements(page int64, b []byte) {
 	for at := pageHead; at+16 <= len(b); at += 16 {
 		e := b[at:]
 		keySize := int64(binary.NativeEndian.Uint32(e[8:]))
 		off, n := page+int64(at)+int64(binary.NativeEndian.Uint32(e[4:])), int64(binary.NativeEndian.Uint32(e[12:]))
-		if keySize > int64(len(key{})) || off+keySize+n > w.size || n > maxChunk {
+		if keySize > int64(len(key{})) || off+keySize+n > scan.size || n > maxChunk {
 			continue
 		}
-		k, v := w.value(extent{off, keySize}), extent{off + keySize, n}
+		k, v := scan.value(extent{off, keySize}), extent{off + keySize, n}
 		switch {
 		case string(k) == string(keyHead):
-			w.head(v)
+			scan.head(v)
 		case string(k) == string(bucketMonth) || string(k) == string(bucketMeta) || string(k) == string(bucketEv) || string(k) == string(bucketBody):
-			if n > 16+pageHead && n < w.pageSize {
-				w.elements(v.off+16, w.value(extent{v.off + 16, n - 16}))
+			if n > 16+pageHead && n < scan.pageSize {
+				scan.elements(v.offset+16, scan.value(extent{v.offset + 16, n - 16}))
 			}
 		case len(k) == 8:
-			w.body(v)
+			scan.body(v)
 		case len(k) == 16:
-			w.facts([16]byte(k), v)
+			scan.facts([16]byte(k), v)
 		case len(k) == len(key{}):
-			w.chunk(key(k), v)
+			scan.chunk(key(k), v)
 		}
 	}
 }
 
 // value reads an extent; nil if it cannot.
-func (w *databaseScan) value(at extent) []byte {
-	b := make([]byte, at.n)
-	if _, err := w.f.ReadAt(b, at.off); err != nil {
+func (scan *databaseScan) value(at extent) []byte {
+	b := make([]byte, at.length)
+	if _, err := scan.file.ReadAt(b, at.offset); err != nil {
 		return nil
 	}
 	return b
 }
 
-func (w *databaseScan) of(id [16]byte) *foundSession {
-	r := w.sessions[id]
+func (scan *databaseScan) of(id [16]byte) *foundSession {
+	r := scan.sessions[id]
 	if r == nil {
 		r = &foundSession{chunks: map[uint64]extent{}}
-		w.sessions[id] = r
+		scan.sessions[id] = r
 	}
 	return r
 }
 
 // head reads the head of the database.
-func (w *databaseScan) head(at extent) {
-	if at.n != 29 {
+func (scan *databaseScan) head(at extent) {
+	if at.length != 29 {
 		return
 	}
-	b := w.value(at)
+	b := scan.value(at)
 	if b == nil || !isCount(b) {
 		return
 	}
-	w.counted = w.counted || w.used[w.page]
-	if n := binary.LittleEndian.Uint64(b[1:]); n >= w.want {
-		w.want, w.wantKeys = n, [16]byte(b[9:])
+	scan.counted = scan.counted || scan.used[scan.page]
+	if n := binary.LittleEndian.Uint64(b[1:]); n >= scan.want {
+		scan.want, scan.wantKeys = n, [16]byte(b[9:])
 	}
 }
 
 // facts reads a projection. A tombstone goes before any other, and the projection with more
 // events before one with fewer.
-func (w *databaseScan) facts(id [16]byte, at extent) {
-	if at.n > maxFacts {
+func (scan *databaseScan) facts(id [16]byte, at extent) {
+	if at.length > maxFacts {
 		return
 	}
-	p, err := decodeProjection(id, w.value(at), "")
-	if errors.Is(err, store.ErrNewer) && metaSum(id, w.value(at)) == binary.LittleEndian.Uint32(w.value(at)) {
-		w.newer = err
+	p, err := decodeProjection(id, scan.value(at), "")
+	if errors.Is(err, store.ErrNewer) && metaSum(id, scan.value(at)) == binary.LittleEndian.Uint32(scan.value(at)) {
+		scan.newer = err
 	}
 	if err != nil {
 		return
 	}
-	r := w.of(id)
+	r := scan.of(id)
 	if r.projection == nil || p.deleted || !r.projection.deleted && p.session.Head.Seq >= r.projection.session.Head.Seq {
 		r.projection = &p
 	}
 }
 
 // chunk reads a chunk and marks the pages that it fills.
-func (w *databaseScan) chunk(k key, at extent) {
-	if at.n < chunkHead {
+func (scan *databaseScan) chunk(k key, at extent) {
+	if at.length < chunkHead {
 		return
 	}
-	c := chunk{key: k, data: w.value(at)}
+	c := chunk{key: k, data: scan.value(at)}
 	f, err := c.header()
 	if errors.Is(err, store.ErrNewer) {
-		w.newer = err
+		scan.newer = err
 	}
 	if err != nil {
 		return
 	}
-	w.of([16]byte(k[:])).chunks[f.first] = at
-	w.fills(at)
+	scan.of([16]byte(k[:])).chunks[f.first] = at
+	scan.fills(at)
 }
 
 // fills marks the pages that a value fills.
-func (w *databaseScan) fills(at extent) {
-	for id := at.off/w.pageSize + 1; id*w.pageSize < at.off+at.n; id++ {
-		w.skip[uint64(id)] = true
+func (scan *databaseScan) fills(at extent) {
+	for id := at.offset/scan.pageSize + 1; id*scan.pageSize < at.offset+at.length; id++ {
+		scan.skip[uint64(id)] = true
 	}
 }
 
 // events returns the intact events of a session.
-func (w *databaseScan) events(id [16]byte) (found map[uint64]store.Event, err error) {
+func (scan *databaseScan) events(id [16]byte) (found map[uint64]store.Event, err error) {
 	found = map[uint64]store.Event{}
-	r := w.sessions[id]
+	r := scan.sessions[id]
 	if r == nil || r.projection != nil && r.projection.deleted {
 		return found, nil
 	}
 	for first, at := range r.chunks {
-		c := chunk{key: chunkKey(id, first), data: w.value(at)}
+		c := chunk{key: chunkKey(id, first), data: scan.value(at)}
 		if c.data == nil {
 			return found, fmt.Errorf("session %s: event %d: read", sessionID(id), first)
 		}
 		if f, err := c.header(); err == nil {
-			c.bodies = w.bodiesOf(f)
+			c.bodies = scan.bodiesOf(f)
 		}
 		_ = c.each(func(e store.Event, err error) bool {
 			if err == nil {

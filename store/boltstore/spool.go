@@ -22,12 +22,12 @@ const (
 
 // spool is the writer of one live session.
 type spool struct {
-	s    *Store
-	id   store.SessionID
-	key  [16]byte
-	f    fileWriter
-	lock *flock.Flock
-	made bool // the store's folders are new, and their names not durable yet
+	store *Store
+	id    store.SessionID
+	key   [16]byte
+	file  fileWriter
+	lock  *flock.Flock
+	made  bool // the store's folders are new, and their names not durable yet
 
 	closed bool
 
@@ -35,10 +35,10 @@ type spool struct {
 	good  int64          // length of the file up to the last good record
 	torn  bool           // remains of a failed write could not be cut
 
-	dirty atomic.Bool  // written to since the last sync
-	size  atomic.Int64 // good, for the keeper
-	wake  chan struct{}
-	keep  keeper
+	dirty  atomic.Bool  // written to since the last sync
+	size   atomic.Int64 // good, for the keeper
+	wake   chan struct{}
+	keeper keeper
 }
 
 // newSpool makes the lock of a session and its spool with the first record.
@@ -55,8 +55,8 @@ func newSpool(ctx context.Context, s *Store, id store.SessionID, opened store.Ev
 		return nil, err
 	}
 	defer s.end()
-	p := &spool{s: s, id: sessionID(key), key: key, wake: make(chan struct{}, 1),
-		keep: keeper{stop: make(chan struct{}), done: make(chan struct{}), folding: make(chan foldReport, 1), folded: spoolHead}}
+	p := &spool{store: s, id: sessionID(key), key: key, wake: make(chan struct{}, 1),
+		keeper: keeper{stop: make(chan struct{}), done: make(chan struct{}), folding: make(chan foldReport, 1), folded: spoolHead}}
 	path := s.spoolPath(p.id)
 	if p.made, err = s.makeFolders(); err != nil {
 		return nil, err
@@ -76,13 +76,13 @@ func newSpool(ctx context.Context, s *Store, id store.SessionID, opened store.Ev
 	if _, ok, err := s.projection(withNoWait(ctx), s.databasePath(key), key); ok && err == nil {
 		return nil, store.ErrExists
 	}
-	if p.f, err = s.disk.create(path); errors.Is(err, fs.ErrExist) {
+	if p.file, err = s.disk.create(path); errors.Is(err, fs.ErrExist) {
 		return nil, store.ErrExists
 	} else if err != nil {
 		return nil, err
 	}
 	b := appendRecord(appendSpoolHead(nil, key), &store.Part{Event: opened})
-	if _, err = p.f.Write(b); err == nil {
+	if _, err = p.file.Write(b); err == nil {
 		p.wrote(len(b), order)
 		if s.opts.Sync == SyncAlways {
 			_ = p.sync() // OnDoubt reports it
@@ -90,14 +90,14 @@ func newSpool(ctx context.Context, s *Store, id store.SessionID, opened store.Ev
 		}
 	}
 	if err != nil {
-		_ = p.f.Close()
+		_ = p.file.Close()
 		_ = s.disk.remove(path)
 		return nil, err
 	}
 	p.dirty.Store(true)
 	p.wake <- struct{}{}
 	go func() {
-		defer close(p.keep.done)
+		defer close(p.keeper.done)
 		_ = p.syncNames() // Close tries again and reports
 		p.runKeeper()
 	}()
@@ -106,9 +106,9 @@ func newSpool(ctx context.Context, s *Store, id store.SessionID, opened store.Ev
 
 // syncNames makes the names of the spool and its folders durable.
 func (p *spool) syncNames() error {
-	err := p.s.disk.syncDir(p.s.spoolDir())
+	err := p.store.disk.syncDir(p.store.spoolDir())
 	if p.made {
-		err = errors.Join(err, p.s.disk.syncDir(p.s.dir))
+		err = errors.Join(err, p.store.disk.syncDir(p.store.dir))
 	}
 	return err
 }
@@ -145,7 +145,7 @@ func (p *spool) Write(parts []store.Part) error {
 	if err != nil {
 		return fmt.Errorf("write to session %s: %w", p.id, err)
 	}
-	if p.s.opts.Sync == SyncAlways {
+	if p.store.opts.Sync == SyncAlways {
 		_ = p.sync() // OnDoubt reports it; the write can be read all the same
 	}
 	if !p.dirty.Load() {
@@ -165,7 +165,7 @@ func (p *spool) put(b []byte, order store.Sequence) error {
 			return err
 		}
 	}
-	if _, err := p.f.Write(b); err != nil {
+	if _, err := p.file.Write(b); err != nil {
 		_ = p.cut() // tried again by the next Write
 		return err
 	}
@@ -181,7 +181,7 @@ func (p *spool) wrote(n int, order store.Sequence) {
 
 // cut removes the remains of a failed write.
 func (p *spool) cut() error {
-	err := p.f.Truncate(p.good)
+	err := p.file.Truncate(p.good)
 	p.torn = err != nil
 	return err
 }
@@ -193,25 +193,25 @@ func (p *spool) Close() error {
 		return fmt.Errorf("close spool of session %s: %w", p.id, store.ErrClosed)
 	}
 	p.closed = true
-	close(p.keep.stop)
-	<-p.keep.done
+	close(p.keeper.stop)
+	<-p.keeper.done
 	if p.torn {
 		_ = p.cut() // else the fold cuts it by its checksum
 	}
 	err := errors.Join(p.sync(), p.syncNames())
-	if p.good-p.keep.folded <= closeFold {
-		until := time.Now().Add(p.s.opts.CloseBudget)
-		foldErr := p.s.foldAll(withNoWait(context.Background()), p.id, p.key, until)
+	if p.good-p.keeper.folded <= closeFold {
+		until := time.Now().Add(p.store.opts.CloseBudget)
+		foldErr := p.store.foldAll(withNoWait(context.Background()), p.id, p.key, until)
 		if errors.Is(foldErr, store.ErrCorrupt) {
 			err = errors.Join(err, foldErr)
 		} else if err != nil && foldErr == nil {
-			x, ok, noFacts := p.s.projection(withNoWait(context.Background()), p.s.databasePath(p.key), p.key)
+			x, ok, noFacts := p.store.projection(withNoWait(context.Background()), p.store.databasePath(p.key), p.key)
 			if noFacts == nil && ok && x.spooled == 0 && x.session.Head.At >= p.order.At() {
 				err = nil // the database has all events
 			}
 		}
 	}
-	err = errors.Join(err, p.f.Close())
+	err = errors.Join(err, p.file.Close())
 	p.unlock()
 	if err != nil {
 		return fmt.Errorf("close spool of session %s: %w", p.id, err)
@@ -222,10 +222,10 @@ func (p *spool) Close() error {
 // unlock removes the lock file while it is held; where files in use cannot be removed, after
 // it is released.
 func (p *spool) unlock() {
-	gone := p.s.disk.remove(p.lock.Path()) == nil
+	gone := p.store.disk.remove(p.lock.Path()) == nil
 	_ = p.lock.Close()
 	if !gone {
-		_ = p.s.disk.remove(p.lock.Path())
+		_ = p.store.disk.remove(p.lock.Path())
 	}
 }
 
@@ -265,8 +265,8 @@ type foldReport struct {
 // sync makes the file durable. After one failure every later call fails too: the kernel
 // reports a failed write once and may then drop it.
 func (p *spool) sync() error {
-	k, upto := &p.keep, p.size.Load()
-	err := p.f.Sync()
+	k, upto := &p.keeper, p.size.Load()
+	err := p.file.Sync()
 	if k.failed == nil && err == nil {
 		k.synced = upto
 	}
@@ -290,7 +290,7 @@ func (p *spool) sync() error {
 // eventBehind returns the first event that is not complete in the first bytes of the spool, or
 // one before it.
 func (p *spool) eventBehind(off int64) uint64 {
-	f, err := p.s.openSpool(p.id, p.key)
+	f, err := p.store.openSpool(p.id, p.key)
 	if err != nil {
 		return 1
 	}
@@ -310,10 +310,10 @@ func (p *spool) eventBehind(off int64) uint64 {
 
 // OnDoubt has f called for the first sync that fails or has failed.
 func (p *spool) OnDoubt(f func(from uint64, cause error)) {
-	p.keep.mu.Lock()
-	p.keep.report = f
-	failed, from := p.keep.failed, p.keep.from
-	p.keep.mu.Unlock()
+	p.keeper.mu.Lock()
+	p.keeper.report = f
+	failed, from := p.keeper.failed, p.keeper.from
+	p.keeper.mu.Unlock()
 	if failed != nil {
 		f(from, failed)
 	}
@@ -321,8 +321,8 @@ func (p *spool) OnDoubt(f func(from uint64, cause error)) {
 
 // runKeeper wakes after a write, and then every interval while a sync or a due fold waits.
 func (p *spool) runKeeper() {
-	k := &p.keep
-	interval := p.s.opts.Sync
+	k := &p.keeper
+	interval := p.store.opts.Sync
 	if interval <= 0 {
 		interval = quietTime
 	}
@@ -355,7 +355,7 @@ func (p *spool) runKeeper() {
 			return
 		}
 		wrote := p.dirty.Swap(false)
-		if p.s.opts.Sync > 0 && wrote {
+		if p.store.opts.Sync > 0 && wrote {
 			_ = p.sync() // OnDoubt and Close report it
 		}
 		due := k.look(p.size.Load(), time.Now())
@@ -398,11 +398,11 @@ func (k *keeper) look(size int64, now time.Time) bool {
 // foldBeside folds one transaction's worth. After a failure everything is still in the spool.
 func (p *spool) foldBeside(ctx context.Context, before int64) {
 	done := foldReport{folded: before, tried: p.size.Load()}
-	if step, err := p.s.fold(ctx, p.id, p.key, foldLimit{}); err == nil {
+	if step, err := p.store.fold(ctx, p.id, p.key, foldLimit{}); err == nil {
 		done.folded = step.to.Off
 		if step.full {
 			done.tried = 0
 		}
 	}
-	p.keep.folding <- done
+	p.keeper.folding <- done
 }

@@ -106,7 +106,7 @@ var spoolStart = mark{Mark: store.Mark{Off: spoolHead, Seq: 1, Part: 1}}
 
 // spoolReader reads the events of a spool, live or dead.
 type spoolReader struct {
-	f    fileReader
+	file fileReader
 	path string
 	off  int64 // offset of the next record
 
@@ -124,7 +124,7 @@ type spoolReader struct {
 }
 
 func newSpoolReader(f fileReader, m mark) *spoolReader {
-	return &spoolReader{f: f, path: f.Name(), off: m.Off, assemble: store.NewAssembler(m.Mark), next: m.Seq, sealed: m.sealed}
+	return &spoolReader{file: f, path: f.Name(), off: m.Off, assemble: store.NewAssembler(m.Mark), next: m.Seq, sealed: m.sealed}
 }
 
 // read returns the next complete event. ok is false at the end; a later call may find more.
@@ -179,7 +179,7 @@ func (r *spoolReader) peek(n int, fresh bool) ([]byte, error) {
 	if have := r.buf[min(r.off-r.bufOff, int64(len(r.buf))):]; len(have) >= n && !fresh {
 		return have[:n:n], nil
 	}
-	info, err := r.f.Stat()
+	info, err := r.file.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("read spool %s: %w", r.path, err)
 	}
@@ -194,11 +194,12 @@ func (r *spoolReader) peek(n int, fresh bool) ([]byte, error) {
 		r.buf = make([]byte, size)
 	}
 	r.bufOff = r.off
-	got, err := r.f.ReadAt(r.buf, r.off)
+	got, err := r.file.ReadAt(r.buf, r.off)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read spool %s: %w", r.path, err)
 	}
-	if r.buf = r.buf[:got]; got < n {
+	r.buf = r.buf[:got]
+	if got < n {
 		return nil, nil // it was cut since
 	}
 	return r.buf[:n:n], nil
@@ -207,7 +208,7 @@ func (r *spoolReader) peek(n int, fresh bool) ([]byte, error) {
 // checkLive returns an error if the next record of a live spool is damaged. Good records
 // behind it tell damage from a record that is being written.
 func (r *spoolReader) checkLive() error {
-	info, err := r.f.Stat()
+	info, err := r.file.Stat()
 	if err != nil {
 		return fmt.Errorf("read spool %s: %w", r.path, err)
 	}
@@ -235,7 +236,7 @@ func (r *spoolReader) end() error {
 	r.ended = true
 	headless := r.next == 1 && r.assemble.Settled()
 	r.assemble.Cut()
-	info, err := r.f.Stat()
+	info, err := r.file.Stat()
 	if err != nil {
 		return fmt.Errorf("read spool %s: %w", r.path, err)
 	}
@@ -262,7 +263,7 @@ func (r *spoolReader) end() error {
 // goodAfter looks for good records behind the bad record at off, and returns the number of
 // events that begin in them.
 func (r *spoolReader) goodAfter() (events uint64, err error) {
-	behind, err := newRecordScan(r.f, r.off+1)
+	behind, err := newRecordScan(r.file, r.off+1)
 	if err != nil {
 		return 0, err
 	}
@@ -281,7 +282,7 @@ func (r *spoolReader) goodAfter() (events uint64, err error) {
 
 // recordScan finds the good records of a spool, also behind bad ones.
 type recordScan struct {
-	f      fileReader
+	file   fileReader
 	size   int64
 	off    int64
 	buf    []byte // the file's bytes from bufOff
@@ -296,7 +297,7 @@ func newRecordScan(f fileReader, off int64) (*recordScan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read spool %s: %w", f.Name(), err)
 	}
-	return &recordScan{f: f, size: info.Size(), off: off, work: 1<<30 + 16*info.Size()}, nil
+	return &recordScan{file: f, size: info.Size(), off: off, work: 1<<30 + 16*info.Size()}, nil
 }
 
 // next returns the part in the next good record. skipped is the number of bytes before it that
@@ -311,7 +312,8 @@ func (r *recordScan) next() (p store.Part, skipped int64, ok bool, err error) {
 		if n == 0 || n > r.size-r.off || r.work < 0 {
 			continue
 		}
-		if p, err = store.DecodePart(b[recordHead:min(n, int64(len(b)))]); err != nil || p.Seq == 0 && !p.Chunk {
+		p, err = store.DecodePart(b[recordHead:min(n, int64(len(b)))])
+		if err != nil || p.Seq == 0 && !p.Chunk {
 			continue
 		}
 		if b, err = r.peek(n); err != nil {
@@ -335,8 +337,8 @@ func (r *recordScan) peek(n int64) ([]byte, error) {
 		return have, nil
 	}
 	r.buf, r.bufOff = make([]byte, min(max(n, scanBlock), r.size-r.off)), r.off
-	if _, err := r.f.ReadAt(r.buf, r.off); err != nil && err != io.EOF {
-		return nil, fmt.Errorf("read spool %s: %w", r.f.Name(), err)
+	if _, err := r.file.ReadAt(r.buf, r.off); err != nil && err != io.EOF {
+		return nil, fmt.Errorf("read spool %s: %w", r.file.Name(), err)
 	}
 	return r.buf, nil
 }

@@ -53,14 +53,14 @@ func (v verification) database(ctx context.Context, path string) error {
 	var sessions []projection
 	var faults []error
 	others := 0
-	err := v.view(ctx, path, func(m *dbTx) error {
-		if err := m.checkCount(nil); err != nil {
+	err := v.view(ctx, path, func(tx *dbTx) error {
+		if err := tx.checkCount(nil); err != nil {
 			return err
 		}
-		if m.stale {
+		if tx.stale {
 			faults = append(faults, staleError(path))
 		}
-		c := m.meta.Cursor()
+		c := tx.meta.Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
 			p, err := decodeProjection([16]byte(k), v, path)
 			if err != nil {
@@ -109,7 +109,7 @@ func (v verification) session(ctx context.Context, path string, want projection)
 	if err != nil {
 		return err
 	}
-	x := &source{s: v.Store, id: want.session.ID, key: key, path: path, projection: want}
+	x := &source{store: v.Store, id: want.session.ID, key: key, path: path, projection: want}
 	var got projection
 	var fault error
 	err = x.readChunks(ctx, 1, func(e store.Event, err error) bool {
@@ -142,7 +142,7 @@ func (v verification) spool(ctx context.Context, id store.SessionID) error {
 		return err
 	}
 	r := newSpoolReader(f, spoolStart)
-	x := &source{s: v.Store, id: id, key: key, path: v.databasePath(key), spool: f}
+	x := &source{store: v.Store, id: id, key: key, path: v.databasePath(key), spool: f}
 	defer x.close()
 	var p projection
 	err = x.readSpool(ctx, r, 1, false, func(e store.Event, _ error) bool {

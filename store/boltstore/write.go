@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -64,15 +65,15 @@ func (s *Store) tryAppend(ctx context.Context, id store.SessionID, key [16]byte,
 	if err := c.take(&p, events); err != nil {
 		return before, err
 	}
-	err = s.update(ctx, path, func(m *dbTx) error {
-		now, _, err := m.projection(key)
+	err = s.update(ctx, path, func(tx *dbTx) error {
+		now, _, err := tx.projection(key)
 		if err != nil {
 			return err
 		}
 		if now.session.Head != before || now.deleted {
 			return errChanged
 		}
-		return m.putSession(key, c.done, &p)
+		return tx.putSession(key, c.done, &p)
 	})
 	if err != nil {
 		return before, err
@@ -95,7 +96,7 @@ func (s *Store) behind(ctx context.Context, id store.SessionID, key [16]byte, he
 	stored := events[:min(head.Seq-after, uint64(len(events)))]
 	events = events[len(stored):]
 	if len(stored) > 0 {
-		x := &source{s: s, id: id, key: key, path: s.databasePath(key)}
+		x := &source{store: s, id: id, key: key, path: s.databasePath(key)}
 		x.projection.session.Head = head
 		isSame := true
 		err := x.readChunks(ctx, stored[0].Seq, func(e store.Event, err error) bool {
@@ -140,42 +141,37 @@ func (s *Store) Delete(ctx context.Context, id store.SessionID) error {
 // out sessions that are being recorded or gone already. After an interrupted call the reported
 // sessions are gone and the others untouched.
 func (s *Store) DeleteAll(ctx context.Context, ids []store.SessionID, removed func(store.SessionID)) error {
-	if err := s.begin(ctx); err != nil {
-		return fmt.Errorf("delete sessions: %w", err)
-	}
-	defer s.end()
-	var order []string
-	months := map[string][]store.SessionID{}
-	for _, id := range ids {
-		key, err := id.Bytes()
-		if err != nil {
-			return fmt.Errorf("delete sessions: %w", err)
-		}
-		path := s.databasePath(key)
-		if months[path] == nil {
-			order = append(order, path)
-		}
-		months[path] = append(months[path], sessionID(key))
-	}
-	var faults error
-	for _, path := range order {
-		for ids := months[path]; len(ids) > 0; {
-			n := min(len(ids), deleteStep)
-			err := s.deleteStep(ctx, path, ids[:n], removed)
-			if isOdd(err) { // other databases are not affected
-				faults = errors.Join(faults, err)
-				break
-			}
+	return s.call(ctx, "delete sessions", func(ctx context.Context) error {
+		var paths []string
+		inDatabase := map[string][]store.SessionID{}
+		for _, id := range ids {
+			key, err := id.Bytes()
 			if err != nil {
-				return fmt.Errorf("delete sessions: %w", errors.Join(faults, err))
+				return err
 			}
-			ids = ids[n:]
+			path := s.databasePath(key)
+			if inDatabase[path] == nil {
+				paths = append(paths, path)
+			}
+			inDatabase[path] = append(inDatabase[path], sessionID(key))
 		}
-	}
-	if faults != nil {
-		return fmt.Errorf("delete sessions: %w", faults)
-	}
-	return nil
+		var faults []error
+		for _, path := range paths {
+			for batch := range slices.Chunk(inDatabase[path], deleteStep) {
+				err := s.deleteStep(ctx, path, batch, removed)
+				if err != nil {
+					faults = append(faults, err)
+				}
+				if isOdd(err) {
+					break // other databases are not affected
+				}
+				if err != nil {
+					return errors.Join(faults...)
+				}
+			}
+		}
+		return errors.Join(faults...)
+	})
 }
 
 // deleteStep removes sessions of one database in one transaction.
@@ -200,15 +196,15 @@ func (s *Store) deleteStep(ctx context.Context, path string, ids []store.Session
 		}
 	}
 	var gone []store.SessionID
-	err = s.update(ctx, path, func(m *dbTx) error {
+	err = s.update(ctx, path, func(tx *dbTx) error {
 		gone = gone[:0]
 		for _, id := range held {
 			key, _ := id.Bytes() // as before
 			_, noSpool := regular(s.spoolPath(id))
-			if m.meta.Get(key[:]) == nil && noSpool != nil {
+			if tx.meta.Get(key[:]) == nil && noSpool != nil {
 				continue // there is no such session
 			}
-			switch err := m.removeSession(key); {
+			switch err := tx.removeSession(key); {
 			case err == nil:
 				gone = append(gone, id)
 			case !errors.Is(err, store.ErrNotFound):

@@ -97,7 +97,8 @@ func (s *Session) http(from stream, e store.Event) (payload []byte, n int) {
 		if info.SSE != nil {
 			info.SSE.Raw, inRaw = s.masker.Text(info.SSE.Raw)
 		}
-		if n = inBody + inRaw; n > 0 {
+		n = inBody + inRaw
+		if n > 0 {
 			info.SetBody(body)
 			e.Payload = store.EncodePayload(&info)
 		}

@@ -238,7 +238,8 @@ func (m *Masker) table(b []byte) (edits []edit) {
 		if len(columns) == 0 || bytes.IndexByte(line, cut) < 0 { // it may be a heading
 			columns = map[int]level{}
 			i := bytes.IndexAny(line, "|\t,;")
-			if at += len(line); i < 0 || len(line) > reach || line[len(line)-1] != '\n' || bytes.ContainsAny(line, ":=(){}.0123456789") {
+			at += len(line)
+			if i < 0 || len(line) > reach || line[len(line)-1] != '\n' || bytes.ContainsAny(line, ":=(){}.0123456789") {
 				continue
 			}
 			cut = line[i]

@@ -234,7 +234,8 @@ func spoolFollow(t *testing.T, s store.Store) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got = append(got, e); len(got) == 1 {
+		got = append(got, e)
+		if len(got) == 1 {
 			mustWrite(t, sp, parts(log(2, 4, false)[1:])...)
 			mustClose(t, sp)
 		}
@@ -248,7 +249,8 @@ func spoolFollowCancelled(t *testing.T, s store.Store) {
 	defer cancel()
 	var last error
 	for e, err := range s.Read(ctx, newID(1), 0, store.ReadOptions{Follow: true}) {
-		if last = err; err == nil && e.Seq == 1 {
+		last = err
+		if err == nil && e.Seq == 1 {
 			cancel()
 		}
 	}
