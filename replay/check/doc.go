@@ -15,22 +15,22 @@
 //
 // # Rules
 //
-//	P1 to P10  the rules of package order
-//	P11        resumption.go: streams of server-sent events that are resumed (to 2025-11-25)
-//	P12        retries.go: requests that are sent again with the input asked for (from 2026-07-28)
-//	P13, P14   messages.go: the members that each message has
-//	U1 to U4   delivery.go, exchanges.go: the steps of a frame that no real session breaks
-//	E1, E2     unanswered.go: calls without an answer
-//	E3, E11    calls.go: calls that were cancelled
-//	E4, E5     messages.go: bytes that are no message
-//	E6, E7     fold.go: frames after the end, and gaps
-//	E8         tools.go: tools that change
-//	E9         headers.go: the routing headers of HTTP
-//	E10        unanswered.go: a client that falls silent
-//	E12 to E15 ending.go, exchanges.go: how the session ended
-//	E16        exchanges.go: recordings that begin in the middle
-//	S1         messages.go: the schema of the revision
-//	G1 to G4   tally.go, tools.go: the user's own rules
+//	P1 to P10   the rules of package order
+//	P11         streamable.go: streams of server-sent events that are resumed (to 2025-11-25)
+//	P12         retries.go: requests that are sent again with the input asked for (from 2026-07-28)
+//	P13, P14    frames.go: the members that each message has
+//	U1, U2, U4  frames.go: the delivery of frames; no real session breaks U1 or U2
+//	U3          exchanges.go: the order of an HTTP exchange
+//	E1, E2, E10 unanswered.go: calls without an answer, and a client that falls silent
+//	E3, E11     calls.go: calls that were cancelled
+//	E4, E5      frames.go: bytes that are no message
+//	E6, E7      fold.go: frames after the end, and gaps
+//	E8          tools.go: tools that change
+//	E9          streamable.go: routing headers
+//	E12 to E15  ending.go, exchanges.go: how the session ended
+//	E16         exchanges.go: recordings that begin in the middle
+//	S1          frames.go: the schema of the revision
+//	G1 to G4    tally.go, tools.go: the user's own rules
 //
 // A file declares each of its rules, with the explanation, the severity and the section of
 // the specification, before the code that judges it. testdata/rules.txt has a session that

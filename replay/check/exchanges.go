@@ -149,16 +149,21 @@ func (x *exchange) undo(refusal string) {
 // or of a web framework; it need not be a message.
 func (x *exchange) refused() bool { return x.status >= 300 }
 
-// refusedUnread reports whether the status is about the exchange and not about the message,
-// as for a login or a busy server: a client may send the message again, whatever the body
-// says.
-func (x *exchange) refusedUnread() bool {
+// isAnswer reports whether the body of a refusal is the response to a request. A JSON-RPC
+// error without an id answers no request. With a status about the exchange and not about the
+// message, as for a login or a busy server, a client may send the message again, whatever the
+// body says.
+func (x *exchange) isAnswer(p order.Parsed) bool {
 	switch x.status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout,
 		http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
+		return false
 	}
-	return false
+	if len(p.Messages) != 1 {
+		return false
+	}
+	m := &p.Messages[0]
+	return m.Kind() == transport.Response && hasJSONRPC(m.Raw) && m.ID != nil && string(m.ID) != "null"
 }
 
 // onBody notes the body of a POST that has no request, such as a notification: a status is
@@ -188,6 +193,10 @@ type exchanges struct {
 	isSSE     bool              // HTTP+SSE: answers come on another exchange
 	answersOn uint64            // the exchange with the answers; 0: not recorded
 	hasStatus bool              // the status of some exchange is recorded
+
+	// events has the positions of the latest events with an id, by session and id: a client
+	// resumes a stream where the stream was cut, not long ago.
+	events recent[uint64, position]
 }
 
 func newExchanges(r *reporter) *exchanges {
@@ -195,6 +204,7 @@ func newExchanges(r *reporter) *exchanges {
 	pipe.isSession = true
 	return &exchanges{
 		reporter: r, all: map[uint64]*exchange{0: {}}, current: pipe, byID: map[string]*scope{}, sessions: []*scope{pipe},
+		events: newRecent[uint64, position](1 << 17),
 	}
 }
 
@@ -294,7 +304,7 @@ func (h *exchanges) closedByClient() uint64 {
 }
 
 // onRequest begins an exchange.
-func (h *exchanges) onRequest(e store.Event, info store.HTTPInfo) *exchange {
+func (h *exchanges) onRequest(e store.Event, info store.HTTPInfo) {
 	x := h.get(e.Stream)
 	if x.ended != 0 { // a new exchange has the number
 		*x = exchange{own: x.own, calls: x.calls}
@@ -318,7 +328,9 @@ func (h *exchanges) onRequest(e store.Event, info store.HTTPInfo) *exchange {
 			x.session.deleted = x.requested
 		}
 	}
-	return x
+	if id := firstHeader(x.headers, mcp.HeaderLastEventID); id != "" {
+		h.judgeResumption(e, x, id)
+	}
 }
 
 // onResponsePart notes an event of an exchange's response.
@@ -365,13 +377,19 @@ func (h *exchanges) onHead(e store.Event, info store.HTTPInfo) (x *exchange, rep
 }
 
 // onServerSentEvent notes an event of a stream.
-func (h *exchanges) onServerSentEvent(e store.Event, x *exchange, sse *store.SSEInfo) {
+func (h *exchanges) onServerSentEvent(e store.Event, sse *store.SSEInfo) {
+	x := h.onResponsePart(e, "an event")
+	if sse == nil {
+		return
+	}
 	x.resumable = x.resumable || sse.ID != "" || sse.Retry != ""
 	if sse.Event == "endpoint" {
 		h.isSSE = true
 		h.answersOn = e.Stream
 		x.sseAnswers = true
 	}
+	isRepeated := sse.ID != "" && h.judgeEvent(e, x, sse.ID)
+	x.redelivered = isRepeated && sse.Frame == 0
 }
 
 // onFrame notes a frame, and is rule U3 of it.

@@ -36,30 +36,27 @@ lost {"frames":2,"bytes":200,"reason":"no space left on device"}
 // Fold is the projection that gives out the findings of a session. [New] makes it.
 type Fold struct {
 	*reporter
-	gate       Gate
-	now        moment // the latest event
-	frames     uint64
-	exchanges  *exchanges
-	resumption resumption
-	traffic    traffic
-	inFlight   *inFlight
-	ending     ending
-	silence    silence
-	outcome    outcome
-	retries    retries
-	tools      toolHistory
-	tallies    tallies
-	schemaErr  error // the first
+	gate      Gate
+	now       moment // the latest event
+	frames    uint64
+	exchanges *exchanges
+	traffic   traffic
+	inFlight  *inFlight
+	ending    ending
+	silence   silence
+	outcome   outcome
+	retries   retries
+	tools     toolHistory
+	tallies   tallies
+	schemaErr error // the first
 }
 
 // New returns a fold; emit gets the findings.
 func New(gate Gate, emit func(Finding)) *Fold {
 	r := &reporter{emit: emit, counts: map[order.Severity]int{}}
-	h := newExchanges(r)
 	return &Fold{
-		reporter: r, gate: gate, exchanges: h, tallies: tallies{}, retries: newRetries(r),
-		resumption: resumption{h, newRecent[uint64, position](maxEvents)},
-		tools:      toolHistory{reporter: r, baseline: gate.Baseline, seen: map[string]toolDefinition{}, compared: map[string]string{}},
+		reporter: r, gate: gate, exchanges: newExchanges(r), tallies: tallies{}, retries: newRetries(r),
+		tools: toolHistory{reporter: r, baseline: gate.Baseline, seen: map[string]toolDefinition{}, compared: map[string]string{}},
 	}
 }
 
@@ -156,7 +153,7 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 	case x.redelivered:
 		x.redelivered = false
 		return nil
-	case !fromClient && x.refused() && (x.refusedUnread() || !isAnswer(p)):
+	case !fromClient && x.refused() && !x.isAnswer(p):
 		f.onBodyRead(e, x)
 		return nil
 	case !judgeEncoding(f.reporter, e, p):
@@ -172,16 +169,6 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 	}
 	f.onMessages(e, x, s, p)
 	return f.schemaErr
-}
-
-// isAnswer reports whether the body of a refusal is the response to a request. A JSON-RPC
-// error without an id, which a body may be too, answers no request.
-func isAnswer(p order.Parsed) bool {
-	if len(p.Messages) != 1 {
-		return false
-	}
-	m := &p.Messages[0]
-	return m.Kind() == transport.Response && hasJSONRPC(m.Raw) && m.ID != nil && string(m.ID) != "null"
 }
 
 // onMessages judges the messages of a frame.
@@ -218,7 +205,7 @@ func (f *Fold) onMessages(e store.Event, x *exchange, s *scope, p order.Parsed) 
 		m := &p.Messages[i]
 		f.onMessage(e, x, s, m)
 		if e.Stream != 0 && !fromClient && m.Kind() == transport.Response {
-			f.resumption.onResponse(e, x, string(m.ID))
+			f.exchanges.judgeResponse(e, x, string(m.ID))
 		}
 	}
 	if fromClient && x.refused() { // before the body came
@@ -285,8 +272,7 @@ func (f *Fold) onBodyRead(e store.Event, x *exchange) {
 func (f *Fold) onHTTP(e store.Event, info store.HTTPInfo) {
 	switch info.What {
 	case store.HTTPRequest:
-		x := f.exchanges.onRequest(e, info)
-		f.resumption.onRequest(e, x)
+		f.exchanges.onRequest(e, info)
 	case store.HTTPResponse:
 		x, replaced := f.exchanges.onHead(e, info)
 		if replaced != nil {
@@ -299,12 +285,7 @@ func (f *Fold) onHTTP(e store.Event, info store.HTTPInfo) {
 			x.session = nil
 		}
 	case store.HTTPEvent:
-		x := f.exchanges.onResponsePart(e, "an event")
-		if sse := info.SSE; sse != nil {
-			f.exchanges.onServerSentEvent(e, x, sse)
-			isRepeated := sse.ID != "" && f.resumption.onEvent(e, x, sse.ID)
-			x.redelivered = isRepeated && sse.Frame == 0
-		}
+		f.exchanges.onServerSentEvent(e, info.SSE)
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
 		f.onExchangeEnd(e, info)
 	}

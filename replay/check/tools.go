@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -40,19 +41,13 @@ approved what is there; what is told is each place that differs.`})
 type Baseline struct {
 	Name  string // of the session, for findings
 	tools map[string]any
-	asked map[baselineKey]bool // the open tools/list
+	asked timeline.Index[mcp.Key, struct{}] // the tools/list
 	lists int
-}
-
-// baselineKey is a tools/list, by exchange and id.
-type baselineKey struct {
-	stream uint64
-	id     mcp.Key
 }
 
 // NewBaseline returns a baseline without tools.
 func NewBaseline(name string) *Baseline {
-	return &Baseline{Name: name, tools: map[string]any{}, asked: map[baselineKey]bool{}}
+	return &Baseline{Name: name, tools: map[string]any{}}
 }
 
 // Apply takes the next event.
@@ -65,34 +60,19 @@ func (b *Baseline) Apply(e store.Event) error {
 		return nil // noise
 	}
 	for _, m := range messages {
-		key := baselineKey{e.Stream, mcp.KeyOf(m.ID)}
-		switch {
+		switch id := mcp.KeyOf(m.ID); {
 		case e.Dir == transport.ClientToServer && m.Method == mcp.MethodListTools:
-			b.asked[key] = true
-		case e.Dir == transport.ServerToClient && m.Kind() == transport.Response && b.answers(key) && m.Result != nil:
-			b.lists++
-			for name, raw := range toolsOf(m.Result) {
-				b.tools[name] = plainValue(raw)
+			b.asked.Ask(e.Dir, e.Stream, id, "", struct{}{})
+		case e.Dir == transport.ServerToClient && m.Kind() == transport.Response:
+			if _, ok := b.asked.Answer(transport.ClientToServer, e.Stream, id); ok && m.Result != nil {
+				b.lists++
+				for name, raw := range toolsOf(m.Result) {
+					b.tools[name] = plainValue(raw)
+				}
 			}
 		}
 	}
 	return nil
-}
-
-// answers closes the tools/list of a response, on the same exchange or over HTTP+SSE on
-// another, and reports whether there is any.
-func (b *Baseline) answers(response baselineKey) bool {
-	if !b.asked[response] {
-		for other := range b.asked {
-			if other.id == response.id {
-				response = other
-				break
-			}
-		}
-	}
-	open := b.asked[response]
-	delete(b.asked, response)
-	return open
 }
 
 // Tools returns how many tools there are, in how many lists.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -132,20 +131,13 @@ func newLaw(l law) law {
 	return l
 }
 
-// number returns 3 for "P3".
-func number(rule string) int {
-	n, _ := strconv.Atoi(rule[1:]) // each id in this package is P and a number
-	return n
-}
+// Rules lists the rules, in the order of declaration.
+func Rules() []Rule { return slices.Clone(rules) }
 
-// Rules lists the rules by number.
-func Rules() []Rule {
-	return slices.SortedFunc(slices.Values(rules), func(a, b Rule) int { return cmp.Compare(number(a.ID), number(b.ID)) })
-}
-
-// Demands lists the demands, rule by rule. A Violation has the Rule and the Title of a demand.
+// Demands lists the demands, in the order of declaration. A Violation has the Rule and the
+// Title of a demand.
 func Demands() (list []Demand) {
-	for _, l := range slices.SortedStableFunc(slices.Values(laws), func(a, b law) int { return cmp.Compare(number(a.rule), number(b.rule)) }) {
+	for _, l := range laws {
 		list = append(list, l.demand())
 	}
 	return list
