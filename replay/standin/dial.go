@@ -92,23 +92,6 @@ type rawRequest struct {
 	err      error // why it has none
 }
 
-// verdict compares the status of the live server with the recorded one.
-func (a *rawRequest) verdict() match.StepVerdict {
-	what := a.exchange.method + " " + pathOf(a.exchange.path)
-	v := match.StepVerdict{Seq: a.exchange.head, Dir: transport.ServerToClient, What: what, Result: match.Match}
-	want := a.exchange.status
-	switch {
-	case !a.sent:
-		v.Result, v.Text = match.NotSent, fmt.Sprintf("%s: what it follows did not come", what)
-	case a.err != nil:
-		v.Result, v.Text = match.Missing, fmt.Sprintf("%s was answered %d; now there is no answer: %v", what, want, a.err)
-	case a.status != want:
-		v.Result, v.Text = match.Mismatch, fmt.Sprintf("%s was answered %d, and now %d %s", what, want, a.status, http.StatusText(a.status))
-		v.Differences = []match.Difference{{Path: "/status", Want: strconv.Itoa(want), Got: strconv.Itoa(a.status)}}
-	}
-	return v
-}
-
 // Asider is a Conn of a client over HTTP that also makes the recorded client's raw requests:
 // those without a message, which the server refused. It makes each before the first message
 // that followed it, and the last ones when the client ends its side. Asides returns the
@@ -217,23 +200,32 @@ func (a *Asider) askBefore(ctx context.Context, exchange uint64) {
 // Asides returns the verdicts on raw requests and statuses. It is for after the drive.
 func (a *Asider) Asides() (list []match.StepVerdict) {
 	for _, r := range a.raw {
-		list = append(list, r.verdict())
+		what, want := r.exchange.method+" "+pathOf(r.exchange.path), r.exchange.status
+		v := match.StepVerdict{Seq: r.exchange.head, Dir: transport.ServerToClient, What: what, Result: match.Match}
+		switch {
+		case !r.sent:
+			v.Result, v.Text = match.NotSent, fmt.Sprintf("%s: what it follows did not come", what)
+		case r.err != nil:
+			v.Result, v.Text = match.Missing, fmt.Sprintf("%s was answered %d; now there is no answer: %v", what, want, r.err)
+		case r.status != want:
+			v.Result, v.Text = match.Mismatch, fmt.Sprintf("%s was answered %d, and now %d %s", what, want, r.status, http.StatusText(r.status))
+			v.Differences = []match.Difference{{Path: "/status", Want: strconv.Itoa(want), Got: strconv.Itoa(r.status)}}
+		}
+		list = append(list, v)
 	}
 	for _, number := range slices.Sorted(maps.Keys(a.statuses)) {
-		if s := a.statuses[number]; s.asked {
-			list = append(list, s.verdict())
+		s := a.statuses[number]
+		if !s.asked {
+			continue
 		}
+		what := fmt.Sprintf("the status of %s %s", s.exchange.method, pathOf(s.exchange.path))
+		v := match.StepVerdict{Seq: s.exchange.head, Dir: transport.ServerToClient, What: what, Result: match.Match}
+		select {
+		case <-s.answered:
+		default:
+			v.Result, v.Text = match.Missing, fmt.Sprintf("#%d, %s, was %d, which did not come", v.Seq, what, s.exchange.status)
+		}
+		list = append(list, v)
 	}
 	return list
-}
-
-func (s *statusAnswer) verdict() match.StepVerdict {
-	what := fmt.Sprintf("the status of %s %s", s.exchange.method, pathOf(s.exchange.path))
-	v := match.StepVerdict{Seq: s.exchange.head, Dir: transport.ServerToClient, What: what, Result: match.Match}
-	select {
-	case <-s.answered:
-	default:
-		v.Result, v.Text = match.Missing, fmt.Sprintf("#%d, %s, was %d, which did not come", v.Seq, what, s.exchange.status)
-	}
-	return v
 }

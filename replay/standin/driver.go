@@ -42,13 +42,13 @@ type Driver struct {
 	order     driverOrder
 	variables *match.Variables       // made up by the live server
 	requests  map[mcp.Key][]*request // of the client, by id
-	findings  findings
-	without   []string                // messages that Relent passed over
-	heard     int                     // server messages that arrived
-	missing   int                     // server messages that did not, of those said before the client ended its side
-	open      []*request              // sent, not cancelled, and the recorded answer has not come
-	streams   map[uint64]*clientFrame // frames that were sent, by HTTP exchange
-	out       []*clientFrame          // every frame that was returned; nil: not a recorded one
+	findings
+	heard   int                     // server messages that arrived
+	missing int                     // server messages that did not, of those said before the client ended its side
+	open    []*request              // sent, not cancelled, and the recorded answer has not come
+	streams map[uint64]*clientFrame // frames that were sent, by HTTP exchange
+	written int                     // client frames before this one were written, or are answers
+	out     []*clientFrame          // every frame that was returned; nil: not a recorded one
 }
 
 // NewDriver returns a Driver of the client's half of a session.
@@ -92,7 +92,7 @@ func (d *Driver) Receive(f transport.Frame) []transport.Frame {
 	var out []transport.Frame
 	messages := timeline.MessagesOf(f)
 	if isNoise(f.Bytes, messages) {
-		d.findings.addNoise(f)
+		d.addNoise(f)
 	}
 	for _, m := range messages {
 		switch m.Kind() {
@@ -104,7 +104,7 @@ func (d *Driver) Receive(f transport.Frame) []transport.Frame {
 			if s := d.matcher.pick(serverMsgKey(m), m); s != nil {
 				d.arrive(s, m, f.Stream)
 			} else {
-				d.findings.extra(about(m), fmt.Sprintf("the server's %s was not recorded", about(m)), false)
+				d.extra(about(m), fmt.Sprintf("the server's %s was not recorded", about(m)), false)
 			}
 		}
 	}
@@ -117,7 +117,7 @@ func (d *Driver) response(m transport.Message, stream uint64) {
 		r.done = true
 		if r.response == nil && !r.cancelled && !d.IsDone() {
 			what := "the answer to " + about(r.msg())
-			d.findings.extra(what, fmt.Sprintf("%s (#%d) was not recorded", what, r.frame.seq), false)
+			d.extra(what, fmt.Sprintf("%s (#%d) was not recorded", what, r.frame.seq), false)
 		}
 		if r.response != nil {
 			d.arrive(r.response, m, stream)
@@ -128,7 +128,7 @@ func (d *Driver) response(m transport.Message, stream uint64) {
 		d.arrive(s, m, stream)
 		return
 	}
-	d.findings.extra("an answer", fmt.Sprintf("an answer with id %s, which no open request of the client has", phrase.Name(string(m.ID))), true)
+	d.extra("an answer", fmt.Sprintf("an answer with id %s, which no open request of the client has", phrase.Name(string(m.ID))), true)
 }
 
 // answered returns the request that a live response answers; nil if none is open.
@@ -164,14 +164,14 @@ func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
 		return []transport.Frame{answerTo(m.ID, stream, []byte(`"result":{}`))}
 	}
 	text := fmt.Sprintf("no recorded answer for the server's %s", phrase.Name(m.Method))
-	d.findings.extra(about(m), text, true)
+	d.extra(about(m), text, true)
 	return []transport.Frame{answerTo(m.ID, stream, missBody(text))}
 }
 
 // arrive lets m stand for the server message.
 func (d *Driver) arrive(s *serverMsg, m transport.Message, stream uint64) {
 	s.arrived, s.live, s.stream = true, &m, stream
-	d.findings.reach(s.seq)
+	d.reach(s.seq)
 	if m.Kind() != transport.Notification { // a notification may be of another call
 		d.variables.Learn(s.msg(), m, s.index)
 	}
@@ -229,10 +229,6 @@ func (d *Driver) Said() bool {
 	isLeft := func(f *clientFrame) bool { return f.question == nil && !f.sent }
 	return !slices.ContainsFunc(d.clientFrames[d.order.next:], isLeft)
 }
-
-// Findings returns the verdicts so far on messages of the live server that were not
-// recorded.
-func (d *Driver) Findings() []match.StepVerdict { return faults(d.findings.list) }
 
 // IsDone reports whether the client has said everything and has heard every answer that the
 // recorded client had. Other messages of the recorded server may still come.
@@ -331,12 +327,18 @@ func (d *Driver) noteWithout(s *serverMsg) {
 	d.without = append(d.without, fmt.Sprintf("#%d (%s)", s.seq, s.what()))
 }
 
-// Without lists the messages that Relent went on without: #3 (notifications/progress).
-func (d *Driver) Without() []string { return slices.Clone(d.without) }
-
 // HangUps returns the exchanges on which the client is to hang up now, because it has said
 // and heard everything recorded before. Each is returned once.
-func (d *Driver) HangUps() []uint64 { return d.order.hangUpsDue() }
+func (d *Driver) HangUps() (exchanges []uint64) {
+	d.order.places = slices.DeleteFunc(d.order.places, func(h hangUp) bool {
+		due := d.order.isReached(h) && !slices.ContainsFunc(h.on, (*serverMsg).mayCome)
+		if due {
+			exchanges = append(exchanges, h.exchange)
+		}
+		return due
+	})
+	return exchanges
+}
 
 // Loosen lets the driver send its client frames in any order that the specification allows a
 // client, as [Player.Loosen] does for a server: its calls side by side, however they were
@@ -377,7 +379,10 @@ func (d *Driver) Wrote(n int) []transport.Frame {
 
 // Place returns the place of a frame in recorded order, as [Player.Place] does.
 func (d *Driver) Place(n int) (place, first int) {
-	first = d.order.firstUnwritten()
+	for d.written < len(d.clientFrames) && (d.clientFrames[d.written].written || d.clientFrames[d.written].question != nil) {
+		d.written++
+	}
+	first = d.written
 	if f := d.out[n]; f != nil {
 		return f.index, first
 	}
@@ -429,7 +434,7 @@ func (d *Driver) judge() []judged {
 			}})
 		}
 	}
-	return append(list, d.findings.all()...)
+	return append(list, d.all()...)
 }
 
 // judgeServerMsg returns the verdict on a server message. There is none on an answer that was

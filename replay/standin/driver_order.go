@@ -21,9 +21,7 @@ type driverOrder struct {
 	due     []*clientFrame // answers whose question has come
 	places  []hangUp       // where the client is still to hang up
 	hangsUp bool           // the shell hangs up: later client frames wait for that
-
 	loose   bool
-	written int // loose: client frames before this one were written
 }
 
 // arrive notes that a server message has come, and skips the notifications that the recorded
@@ -85,8 +83,11 @@ func (o *driverOrder) release(send func(*clientFrame)) {
 // that answers nothing, or an answer.
 func (o *driverOrder) sendable() *clientFrame {
 	first := o.nextFrame()
-	if first != nil && (o.settled < first.before || first.isQueued() || o.isBehindHangUp(first)) {
-		first = nil
+	if first != nil {
+		isAhead := func(h hangUp) bool { return h.clientFrames <= first.index && o.isReached(h) }
+		if o.settled < first.before || first.isQueued() || o.hangsUp && slices.ContainsFunc(o.places, isAhead) {
+			first = nil
+		}
 	}
 	for _, f := range o.due {
 		if !f.sent && (first == nil || f.index < first.index) && o.mayAnswer(f) {
@@ -138,15 +139,6 @@ func (o *driverOrder) mayGoLoose(f *clientFrame) bool {
 	}
 	return (f.question == nil || f.question.arrived) &&
 		!slices.ContainsFunc(f.needs, isMissing) && !slices.ContainsFunc(f.after, isAhead)
-}
-
-// firstUnwritten returns the first place whose frame the transport has not taken. Answers do
-// not count.
-func (o *driverOrder) firstUnwritten() int {
-	for o.written < len(o.clientFrames) && (o.clientFrames[o.written].written || o.clientFrames[o.written].question != nil) {
-		o.written++
-	}
-	return o.written
 }
 
 // held returns the first client frame that waits for nothing but messages that may never
@@ -203,18 +195,6 @@ func (o *driverOrder) longestSilence(from, upto int) (longest time.Duration) {
 	return longest
 }
 
-// hangUpsDue removes and returns the exchanges on which the client is to hang up now.
-func (o *driverOrder) hangUpsDue() (exchanges []uint64) {
-	o.places = slices.DeleteFunc(o.places, func(h hangUp) bool {
-		due := o.isReached(h) && !slices.ContainsFunc(h.on, (*serverMsg).mayCome)
-		if due {
-			exchanges = append(exchanges, h.exchange)
-		}
-		return due
-	})
-	return exchanges
-}
-
 // isReached reports whether the session has come to the place of the hang-up.
 func (o *driverOrder) isReached(h hangUp) bool {
 	return o.settled >= h.serverMsgs && !slices.ContainsFunc(o.clientFrames[:h.clientFrames], func(f *clientFrame) bool { return !f.sent })
@@ -244,18 +224,17 @@ func (o *driverOrder) unheard() (list []*serverMsg) {
 	return list
 }
 
-// isBehindHangUp reports whether the frame was recorded after the next hang-up.
-func (o *driverOrder) isBehindHangUp(f *clientFrame) bool {
-	return o.hangsUp && slices.ContainsFunc(o.places, func(h hangUp) bool { return h.clientFrames <= f.index && o.isReached(h) })
-}
-
 // oneByOne puts each request in a queue behind the answers to the earlier ones.
 func (o *driverOrder) oneByOne() {
 	var open []*request
 	for _, f := range o.clientFrames {
 		open = slices.DeleteFunc(open, func(r *request) bool { return r.response.index < f.before })
 		for _, r := range open {
-			if f.mayFollow(r) {
+			wasBeside := func(own *request) bool { // answered before r was, or open all the time
+				method := own.msg().Method
+				return method == mcp.MethodListen || method == mcp.MethodPing || own.response == nil || own.response.index < r.response.index
+			}
+			if len(f.requests) > 0 && !slices.ContainsFunc(f.requests, wasBeside) {
 				f.queue = append(f.queue, r.response)
 			}
 		}
@@ -265,18 +244,6 @@ func (o *driverOrder) oneByOne() {
 			}
 		}
 	}
-}
-
-// mayFollow reports whether the frame has requests, and all of them were answered after r
-// was.
-func (f *clientFrame) mayFollow(r *request) bool {
-	for _, own := range f.requests {
-		method := own.msg().Method
-		if method == mcp.MethodListen || method == mcp.MethodPing || own.response == nil || own.response.index < r.response.index {
-			return false
-		}
-	}
-	return len(f.requests) > 0
 }
 
 // isQueued reports whether the frame waits for the answer to an earlier call.
@@ -320,8 +287,14 @@ func (o *driverOrder) loosen() {
 					f.needs = append(f.needs, s)
 				}
 			}
-			if transport.Member(m.Params, mcp.MemberInputResponses) != nil {
-				o.needInputRequired(f, m)
+			if transport.Member(m.Params, mcp.MemberInputResponses) != nil { // the last answer that asked for them
+				for _, s := range slices.Backward(o.serverMsgs[:f.before]) {
+					if s.request != nil && s.request.msg().Method == m.Method && timeline.TargetOf(s.request.msg()) == timeline.TargetOf(m) &&
+						string(transport.Member(s.msg().Result, mcp.MemberResultType)) == `"input_required"` {
+						f.needs = append(f.needs, s)
+						break
+					}
+				}
 			}
 			for _, key := range clientOrderKeys(f, m) {
 				if before := last[key]; before != nil && before != f {
@@ -349,18 +322,6 @@ func (f *clientFrame) responses(before int) []*serverMsg {
 		}
 	}
 	return list
-}
-
-// needInputRequired lets a frame wait for the last answer before it that asked to make the
-// same call again with more input.
-func (o *driverOrder) needInputRequired(f *clientFrame, m transport.Message) {
-	for _, s := range slices.Backward(o.serverMsgs[:f.before]) {
-		if s.request != nil && s.request.msg().Method == m.Method && timeline.TargetOf(s.request.msg()) == timeline.TargetOf(m) &&
-			string(transport.Member(s.msg().Result, mcp.MemberResultType)) == `"input_required"` {
-			f.needs = append(f.needs, s)
-			return
-		}
-	}
 }
 
 // clientOrderKeys names the things that a client's message is about, among which order

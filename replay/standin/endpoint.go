@@ -81,8 +81,8 @@ func NewEndpoint(events []store.Event, rules match.Rules, o EndpointOptions) *En
 	for _, events := range all.split(events) {
 		s := &recordedSession{exchanges: exchangesOf(events)}
 		s.events = s.exchanges.spoken(events)
-		for m := range clientMessages(events) {
-			if m.Kind() == transport.Request {
+		for dir, m := range messagesIn(events) {
+			if dir == transport.ClientToServer && m.Kind() == transport.Request {
 				s.first, _ = rules.Key(m)
 				break
 			}
@@ -91,7 +91,7 @@ func NewEndpoint(events []store.Event, rules match.Rules, o EndpointOptions) *En
 	}
 	stateless := !all.hasSessions()
 	if stateless && len(all.order) == 0 { // on stdio, sessions began with the handshake
-		for m := range clientMessages(events) {
+		for _, m := range messagesIn(events) {
 			stateless = stateless && m.Method != mcp.MethodInitialize
 		}
 	}
@@ -184,20 +184,16 @@ func (e *Endpoint) choose(first transport.Frame) *recordedSession {
 			key, _ = e.rules.Key(m)
 		}
 	}
-	var best *recordedSession
-	most := -1
-	for _, s := range e.sessions {
-		fit := 0
+	fit := func(s *recordedSession) (n int) {
 		if s.first == key {
-			fit = 2
+			n += 2
 		}
 		if !s.taken {
-			fit++
+			n++
 		}
-		if fit > most {
-			best, most = s, fit
-		}
+		return n
 	}
+	best := slices.MaxFunc(e.sessions, func(a, b *recordedSession) int { return fit(a) - fit(b) })
 	best.taken = true
 	return best
 }

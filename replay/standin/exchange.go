@@ -86,7 +86,23 @@ func exchangesOf(events []store.Event) *exchanges {
 			x.frame(x.byNumber[e.Stream], e)
 		}
 	}
-	x.acknowledge()
+	// An unknown id is a session's if the server took in a request with it, wherever the client
+	// had it from. The others name no session.
+	taken := map[string]bool{}
+	for _, ex := range x.order {
+		if ex.named == streamable.SessionUnknown && ex.status > 0 && ex.status < 400 {
+			taken[ex.session] = true
+		}
+	}
+	for _, ex := range x.order {
+		switch {
+		case ex.named != streamable.SessionUnknown:
+		case taken[ex.session]:
+			ex.named = streamable.SessionOpen
+		case !x.given[ex.session]: // else the response gave the id, by chance
+			ex.unknown, ex.session = ex.session, ""
+		}
+	}
 	return x
 }
 
@@ -217,26 +233,6 @@ func (x *exchanges) frame(ex *exchange, e store.Event) {
 // isBody reports whether the server's messages in the exchange answer no message: they are
 // the error with which it refuses a stream, say.
 func (ex *exchange) isBody() bool { return ex.method != http.MethodPost && !ex.streams }
-
-// acknowledge takes an unknown id for a session's if the server took in a request with it,
-// wherever the client had it from. The others name no session.
-func (x *exchanges) acknowledge() {
-	taken := map[string]bool{}
-	for _, ex := range x.order {
-		if ex.named == streamable.SessionUnknown && ex.status > 0 && ex.status < 400 {
-			taken[ex.session] = true
-		}
-	}
-	for _, ex := range x.order {
-		switch {
-		case ex.named != streamable.SessionUnknown:
-		case taken[ex.session]:
-			ex.named = streamable.SessionOpen
-		case !x.given[ex.session]: // else the response gave the id, by chance
-			ex.unknown, ex.session = ex.session, ""
-		}
-	}
-}
 
 // spoken returns the events without the messages that are part of a response to no message.
 func (x *exchanges) spoken(events []store.Event) []store.Event {

@@ -65,23 +65,42 @@ func extend(recorded, added []store.Event, session string) []store.Event {
 // Responses, progress, cancellations and subscription ids keep naming their requests.
 // Nothing else is changed.
 func Renumber(recorded, added []store.Event) []store.Event {
-	r := renumbering{ids: newNumbers(), tokens: newNumbers()}
-	r.note(recorded, r.ids.old, r.tokens.old)
-	r.note(recorded, r.ids.taken, r.tokens.taken)
-	r.note(added, r.ids.taken, r.tokens.taken)
+	ids, tokens := newNumbers(), newNumbers()
+	for i, events := range [][]store.Event{recorded, added} {
+		for dir, m := range messagesIn(events) {
+			if m.Kind() == transport.Request {
+				ids.take(dir, m.ID, i == 0)
+				tokens.take(dir, m.ProgressToken(), i == 0)
+			}
+		}
+	}
 	added = slices.Clone(added)
 	for i, e := range added {
 		if e.Kind != store.Frame {
 			continue
 		}
-		payload := &added[i].Payload
-		for i, m := range timeline.MessagesOf(e.AsFrame()) {
-			at := within(e.Payload, i)
-			r.message(e.Dir, m, func(value json.RawMessage, path ...string) {
+		for n, m := range timeline.MessagesOf(e.AsFrame()) {
+			at := within(e.Payload, n)
+			put := func(value json.RawMessage, path ...string) {
 				if value != nil {
-					*payload, _ = match.Splice(*payload, value, slices.Concat(at, path)...)
+					added[i].Payload, _ = match.Splice(added[i].Payload, value, slices.Concat(at, path)...)
 				}
-			})
+			}
+			switch {
+			case m.Kind() == transport.Request:
+				put(ids.renew(e.Dir, m.ID), "id")
+				put(tokens.renew(e.Dir, m.ProgressToken()), "params", mcp.MemberMeta, mcp.MemberProgressToken)
+			case m.Kind() == transport.Response:
+				put(ids.of(e.Dir.Reverse(), m.ID), "id")
+			case m.Method == mcp.NotificationProgress:
+				put(tokens.of(e.Dir.Reverse(), m.ProgressToken()), "params", mcp.MemberProgressToken)
+			case m.Method == mcp.NotificationCancelled:
+				put(ids.of(e.Dir, timeline.CancelledID(m)), "params", mcp.MemberRequestID)
+			}
+			for part, raw := range map[string]json.RawMessage{"params": m.Params, "result": m.Result} {
+				id := transport.Member(raw, mcp.MemberMeta, mcp.MetaSubscriptionID)
+				put(ids.of(transport.ClientToServer, id), part, mcp.MemberMeta, mcp.MetaSubscriptionID)
+			}
 		}
 	}
 	return added
@@ -95,57 +114,24 @@ type idKey struct {
 
 func idOf(dir transport.Direction, raw json.RawMessage) idKey { return idKey{dir, mcp.KeyOf(raw)} }
 
-// renumbering is the state while the added frames are read.
-type renumbering struct{ ids, tokens numbers }
-
-// numbers are ids, or progress tokens, each of the requests of one direction.
+// numbers are ids, or progress tokens, of requests.
 type numbers struct {
-	old   map[idKey]bool            // of the session
-	taken map[idKey]bool            // not free for a new one
-	fresh map[idKey]json.RawMessage // new ones, by what they replace
-	most  map[transport.Direction]int64
+	recorded map[idKey]bool            // of the recorded session
+	taken    map[idKey]bool            // not free for a new request
+	fresh    map[idKey]json.RawMessage // new numbers, by those they replace
+	most     map[transport.Direction]int64
 }
 
 func newNumbers() numbers {
-	return numbers{
-		old: map[idKey]bool{}, taken: map[idKey]bool{},
-		fresh: map[idKey]json.RawMessage{}, most: map[transport.Direction]int64{},
-	}
+	return numbers{map[idKey]bool{}, map[idKey]bool{}, map[idKey]json.RawMessage{}, map[transport.Direction]int64{}}
 }
 
-// note gathers the ids and tokens that the requests of some events use.
-func (r *renumbering) note(events []store.Event, ids, tokens map[idKey]bool) {
-	for _, e := range events {
-		if e.Kind != store.Frame {
-			continue
-		}
-		for _, m := range timeline.MessagesOf(e.AsFrame()) {
-			if m.Kind() != transport.Request {
-				continue
-			}
-			ids[idOf(e.Dir, m.ID)] = true
-			if token := m.ProgressToken(); token != nil {
-				tokens[idOf(e.Dir, token)] = true
-			}
-		}
-	}
-}
-
-// message puts the new numbers into one message.
-func (r *renumbering) message(dir transport.Direction, m transport.Message, put func(json.RawMessage, ...string)) {
-	switch {
-	case m.Kind() == transport.Request:
-		put(r.ids.renew(dir, m.ID), "id")
-		put(r.tokens.renew(dir, m.ProgressToken()), "params", mcp.MemberMeta, mcp.MemberProgressToken)
-	case m.Kind() == transport.Response:
-		put(r.ids.of(dir.Reverse(), m.ID), "id")
-	case m.Method == mcp.NotificationProgress:
-		put(r.tokens.of(dir.Reverse(), m.ProgressToken()), "params", mcp.MemberProgressToken)
-	case m.Method == mcp.NotificationCancelled:
-		put(r.ids.of(dir, timeline.CancelledID(m)), "params", mcp.MemberRequestID)
-	}
-	for part, raw := range map[string]json.RawMessage{"params": m.Params, "result": m.Result} {
-		put(r.ids.of(transport.ClientToServer, transport.Member(raw, mcp.MemberMeta, mcp.MetaSubscriptionID)), part, mcp.MemberMeta, mcp.MetaSubscriptionID)
+// take notes the number of a request; nil: it has none.
+func (n numbers) take(dir transport.Direction, raw json.RawMessage, recorded bool) {
+	if raw != nil {
+		key := idOf(dir, raw)
+		n.taken[key] = true
+		n.recorded[key] = n.recorded[key] || recorded
 	}
 }
 
@@ -158,7 +144,7 @@ func (n numbers) of(dir transport.Direction, raw []byte) json.RawMessage {
 // has already; nil for another number.
 func (n numbers) renew(dir transport.Direction, raw []byte) json.RawMessage {
 	key := idOf(dir, raw)
-	if raw == nil || !n.old[key] {
+	if raw == nil || !n.recorded[key] {
 		return nil
 	}
 	var fresh json.RawMessage

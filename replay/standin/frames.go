@@ -40,15 +40,15 @@ func about(m transport.Message) string {
 	return phrase.Name(m.Method)
 }
 
-// clientMessages yields the messages of the recorded client.
-func clientMessages(events []store.Event) iter.Seq[transport.Message] {
-	return func(yield func(transport.Message) bool) {
+// messagesIn yields the messages of a recording and their directions.
+func messagesIn(events []store.Event) iter.Seq2[transport.Direction, transport.Message] {
+	return func(yield func(transport.Direction, transport.Message) bool) {
 		for _, e := range events {
-			if e.Kind != store.Frame || e.Dir != transport.ClientToServer {
+			if e.Kind != store.Frame {
 				continue
 			}
 			for _, m := range timeline.MessagesOf(e.AsFrame()) {
-				if !yield(m) {
+				if !yield(e.Dir, m) {
 					return
 				}
 			}

@@ -152,29 +152,24 @@ func (l *Live) read(ctx context.Context) {
 	for {
 		f, err := l.conn.Read(ctx)
 		if err != nil {
-			l.fail(l.howEnded(err), ctx.Err() == nil)
+			how := "the live server has ended"
+			process, ok := l.conn.(interface {
+				Status() (transport.ExitStatus, error)
+			})
+			if err != io.EOF {
+				how = fmt.Sprintf("the live server cannot be read from: %v", err)
+			} else if ok && l.conn.Close() == nil {
+				if status, err := process.Status(); err == nil {
+					how += fmt.Sprintf(", exit %v", store.ExitInfoOf(status))
+				}
+			}
+			l.fail(how, ctx.Err() == nil)
 			return
 		}
 		l.serving.mu.Lock()
 		l.serving.pass([]transport.Frame{l.router.fromLive(f, time.Since(l.start))})
 		l.serving.mu.Unlock()
 	}
-}
-
-// howEnded says how the live server has ended.
-func (l *Live) howEnded(err error) string {
-	if err != io.EOF {
-		return fmt.Sprintf("the live server cannot be read from: %v", err)
-	}
-	process, ok := l.conn.(interface {
-		Status() (transport.ExitStatus, error)
-	})
-	if ok && l.conn.Close() == nil {
-		if status, err := process.Status(); err == nil {
-			return fmt.Sprintf("the live server has ended, exit %v", store.ExitInfoOf(status))
-		}
-	}
-	return "the live server has ended"
 }
 
 // fail answers the requests that the live server will not, now and later. It says why unless

@@ -54,20 +54,10 @@ type Player struct {
 	order     playerOrder
 	variables *match.Variables             // made up by the live client
 	asked     map[mcp.Key][]*serverRequest // requests sent to the live client, by id
-	findings  findings
-	score     Score
-	without   []string          // messages that Relent passed over
-	out       []*serverFrame    // every frame that was returned; nil: not a recorded one
-	streams   map[uint64]uint64 // recorded exchanges, by the live exchanges that stand for them
-}
-
-// Score counts the steps of a Player.
-type Score struct {
-	Recorded int // requests of the recorded client
-	Matched  int // of these, made by the live client
-	Missed   int // requests of the live client without a recorded answer
-	Replies  int // recorded frames sent
-	Answered int // requests of the server that the live client answered
+	findings
+	out     []*serverFrame    // every frame that was returned; nil: not a recorded one
+	written int               // server frames before this one were written
+	streams map[uint64]uint64 // recorded exchanges, by the live exchanges that stand for them
 }
 
 // NewPlayer returns a Player of the server's half of a session.
@@ -90,7 +80,7 @@ func newPlayer(script *playerScript, rules match.Rules) *Player {
 			}
 		}
 	})
-	p := &Player{
+	return &Player{
 		playerScript: script,
 		matcher:      newPlayerMatcher(script, rules, variables),
 		order:        playerOrder{playerScript: script},
@@ -99,12 +89,6 @@ func newPlayer(script *playerScript, rules match.Rules) *Player {
 		streams:      map[uint64]uint64{},
 		findings:     findings{dir: transport.ClientToServer, recordedNoise: script.noises},
 	}
-	for _, c := range script.clientMsgs {
-		if c.msg().Kind() == transport.Request {
-			p.score.Recorded++
-		}
-	}
-	return p
 }
 
 // Start returns the frames that can be sent before the client has said anything.
@@ -119,7 +103,7 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 		if i := slices.IndexFunc(noise, (*clientMsg).isPending); i >= 0 {
 			p.arrive(noise[i], transport.Message{}, f.Stream)
 		} else {
-			p.findings.addNoise(f)
+			p.addNoise(f)
 		}
 	}
 	for _, m := range messages {
@@ -131,7 +115,7 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 		case transport.Notification:
 			c := p.matcher.notification(m)
 			if c == nil {
-				p.findings.extra(about(m), fmt.Sprintf("the client's %s was not recorded", about(m)), false)
+				p.extra(about(m), fmt.Sprintf("the client's %s was not recorded", about(m)), false)
 				continue
 			}
 			late := c.skipped
@@ -144,21 +128,10 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 	return append(out, p.release()...)
 }
 
-// Exchange returns the recorded HTTP exchange that the live one stands for; 0: none is
-// known.
-func (p *Player) Exchange(live uint64) (recorded uint64) { return p.streams[live] }
-
-// Score returns the counts so far.
-func (p *Player) Score() Score { return p.score }
-
-// Findings returns the verdicts so far that cannot change any more.
-func (p *Player) Findings() []match.StepVerdict { return faults(p.findings.list) }
-
 // request takes a live request and returns the answer if none is recorded.
 func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 	c, key, err := p.matcher.request(m)
 	if c != nil {
-		p.score.Matched++
 		p.arrive(c, m, stream)
 		return nil
 	}
@@ -176,8 +149,7 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 	case hasFailed:
 		body = missBody(failed.why())
 	case errors.As(err, &revision):
-		p.score.Missed++
-		p.findings.extra(about(m), err.Error(), true)
+		p.extra(about(m), err.Error(), true)
 		body = revision.body()
 	case m.Method == mcp.MethodPing:
 		body = []byte(`"result":{}`)
@@ -185,8 +157,7 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 		body = p.matcher.discover()
 	default:
 		miss := p.matcher.miss(m, key, err)
-		p.score.Missed++
-		p.findings.add(miss, true)
+		p.add(miss, true)
 		body = missBody(miss.Text)
 	}
 	p.out = append(p.out, nil)
@@ -206,7 +177,6 @@ func (p *Player) response(m transport.Message, stream uint64) {
 	queue := p.asked[mcp.KeyOf(m.ID)]
 	if i := slices.IndexFunc(queue, func(q *serverRequest) bool { return !q.done }); i >= 0 {
 		queue[i].done = true
-		p.score.Answered++
 		if queue[i].answer != nil {
 			p.arrive(queue[i].answer, m, stream)
 		}
@@ -216,7 +186,7 @@ func (p *Player) response(m transport.Message, stream uint64) {
 		p.arrive(c, m, stream)
 		return
 	}
-	p.findings.extra("an answer", fmt.Sprintf("an answer with id %s, which no request of the server has", phrase.Name(string(m.ID))), true)
+	p.extra("an answer", fmt.Sprintf("an answer with id %s, which no request of the server has", phrase.Name(string(m.ID))), true)
 }
 
 // arrive lets m stand for the client message.
@@ -225,7 +195,7 @@ func (p *Player) arrive(c *clientMsg, m transport.Message, stream uint64) {
 	if stream != 0 && c.exchange != 0 {
 		p.streams[stream] = c.exchange
 	}
-	p.findings.reach(c.seq)
+	p.reach(c.seq)
 	if m.Kind() != transport.Notification {
 		p.variables.Learn(c.msg(), m, c.index)
 	}
@@ -251,7 +221,7 @@ func (p *Player) send(f *serverFrame) []transport.Frame {
 	for _, e := range f.edits {
 		value := e.of(*e.request.live)
 		if value == nil {
-			p.findings.list = append(p.findings.list, judged{seq: f.seq, fault: true, StepVerdict: match.StepVerdict{
+			p.list = append(p.list, judged{seq: f.seq, fault: true, StepVerdict: match.StepVerdict{
 				Result: match.NotSent, Seq: f.seq, Dir: transport.ServerToClient, What: about(timeline.MessagesOf(f.frame)[0]),
 				Text: fmt.Sprintf("#%d: %s gave no progress token", f.seq, phrase.Name(e.request.msg().Method)),
 			}})
@@ -265,7 +235,6 @@ func (p *Player) send(f *serverFrame) []transport.Frame {
 	for _, q := range f.requests {
 		p.asked[q.id] = append(p.asked[q.id], q)
 	}
-	p.score.Replies++
 	p.out = append(p.out, f)
 	return []transport.Frame{frame}
 }
@@ -288,9 +257,6 @@ func (p *Player) Relent() []transport.Frame {
 	p.order.giveUp(f)
 	return p.release()
 }
-
-// Without lists the messages that Relent went on without: #3 (tools/list).
-func (p *Player) Without() []string { return slices.Clone(p.without) }
 
 // Waiting reports whether a request of the live client has a recorded answer that is held
 // back, so that Relent would send something.
@@ -317,12 +283,24 @@ func (p *Player) Gap(n int) time.Duration {
 	return 0
 }
 
-// apart is Gap for [Apart]: it is 0 for all frames but a response after notifications.
-func (p *Player) apart(n int) time.Duration {
-	if f := p.out[n]; f != nil {
-		return p.sinceNotifications(f)
+// apart is Gap for [Apart]: the time between a response and the first of the notifications
+// directly before it, with nothing else sent or heard between; 0 for other frames.
+func (p *Player) apart(n int) (gap time.Duration) {
+	f := p.out[n]
+	if f == nil || !f.answers() {
+		return 0
 	}
-	return 0
+	since := p.lastHeard(f)
+	for _, other := range slices.Backward(p.serverFrames[:f.index]) {
+		if !other.sent {
+			continue
+		}
+		if other.answers() || len(other.requests) > 0 || other.at < since {
+			break
+		}
+		gap = f.at - other.at
+	}
+	return gap
 }
 
 // Overtaken reports whether frame n, counted as for Gap, belongs to no request and the live
@@ -364,7 +342,10 @@ func (p *Player) Wrote(n int) []transport.Frame {
 // for a frame that was not recorded, and the first place whose frame was not taken yet. Only
 // a loosened player knows.
 func (p *Player) Place(n int) (place, first int) {
-	first = p.order.firstUnwritten()
+	for p.written < len(p.serverFrames) && p.serverFrames[p.written].written {
+		p.written++
+	}
+	first = p.written
 	if f := p.out[n]; f != nil {
 		return f.index, first
 	}
@@ -393,7 +374,7 @@ func (p *Player) judge() []judged {
 			}})
 		}
 	}
-	return append(list, p.findings.all()...)
+	return append(list, p.all()...)
 }
 
 // judgeClientMsg returns the verdict on a client message. There is none on noise, or on an

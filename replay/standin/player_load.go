@@ -143,25 +143,6 @@ func (p *playerScript) lastHeard(f *serverFrame) time.Duration {
 	return 0
 }
 
-// sinceNotifications returns the time between a response and the first of the notifications
-// directly before it, with nothing else sent or heard between; 0 for other frames.
-func (p *playerScript) sinceNotifications(f *serverFrame) (gap time.Duration) {
-	if !f.answers() {
-		return 0
-	}
-	since := p.lastHeard(f)
-	for _, other := range slices.Backward(p.serverFrames[:f.index]) {
-		if !other.sent {
-			continue
-		}
-		if other.answers() || len(other.requests) > 0 || other.at < since {
-			break
-		}
-		gap = f.at - other.at
-	}
-	return gap
-}
-
 // playerLoader reads a recording into a script.
 type playerLoader struct {
 	playerScript
@@ -188,8 +169,8 @@ func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *
 		case e.Kind != store.Frame:
 		case unstreamed[e.Stream] || l.exchanges.isUnheard(e.Stream):
 			// It did not reach the server or was refused over HTTP: the player does not wait for it.
-			for m := range clientMessages([]store.Event{e}) {
-				if key, err := rules.Key(m); err == nil && m.Kind() == transport.Request {
+			for dir, m := range messagesIn([]store.Event{e}) {
+				if key, err := rules.Key(m); err == nil && dir == transport.ClientToServer && m.Kind() == transport.Request {
 					l.failed = append(l.failed, failedCall{key: key, seq: e.Seq, exchange: l.exchanges.byNumber[e.Stream]})
 				}
 			}

@@ -32,7 +32,7 @@ type playerMatcher struct {
 
 func newPlayerMatcher(script *playerScript, rules match.Rules, variables *match.Variables) playerMatcher {
 	p := playerMatcher{
-		playerScript: script, rules: rules, variables: variables,
+		playerScript: script, rules: rules, variables: variables, revisions: revisionsOf(script),
 		requests: map[match.Key][]*clientMsg{}, failed: map[match.Key]failedCall{},
 		masked: map[string][]*clientMsg{}, others: map[string][]*clientMsg{},
 	}
@@ -63,7 +63,6 @@ func newPlayerMatcher(script *playerScript, rules match.Rules, variables *match.
 			}
 		}
 	}
-	p.noteRevisions()
 	return p
 }
 
@@ -85,7 +84,13 @@ func (p *playerMatcher) request(m transport.Message) (*clientMsg, match.Key, err
 		queue = queue[1:] // the last stays, for clients that ask again
 		p.requests[key] = queue
 	}
-	c := p.first(queue, m)
+	c := firstLeft(queue)
+	if p.preferID { // equal requests come in any order; a recorded client keeps its ids
+		i := slices.IndexFunc(queue, func(c *clientMsg) bool { return !c.arrived && mcp.Same(c.msg().ID, m.ID) })
+		if i >= 0 {
+			c = queue[i]
+		}
+	}
 	if c == nil && p.rules.Match == nil { // equal but for a masked secret
 		i := slices.IndexFunc(p.masked[m.Method], func(c *clientMsg) bool { return !c.arrived && p.isEqual(c, m) })
 		if i >= 0 {
@@ -104,25 +109,10 @@ func (p *playerMatcher) request(m transport.Message) (*clientMsg, match.Key, err
 	return c, key, nil
 }
 
-// first returns the first of a queue of equal requests that is left. If they come in any
-// order it prefers the one with the live id, because a recorded client keeps its ids.
-func (p *playerMatcher) first(queue []*clientMsg, m transport.Message) *clientMsg {
-	if p.preferID {
-		for _, c := range queue {
-			if !c.arrived && mcp.Same(c.msg().ID, m.ID) {
-				return c
-			}
-		}
-	}
-	return firstLeft(queue)
-}
-
 // firstLeft returns the first message that has not come, or nil.
 func firstLeft(queue []*clientMsg) *clientMsg {
-	for _, c := range queue {
-		if !c.arrived {
-			return c
-		}
+	if i := slices.IndexFunc(queue, func(c *clientMsg) bool { return !c.arrived }); i >= 0 {
+		return queue[i]
 	}
 	return nil
 }
@@ -217,34 +207,28 @@ func (p *playerMatcher) notification(m transport.Message) (first *clientMsg) {
 	return first
 }
 
-// A recording is of the protocol revisions that its client named: until 2025-11-25 in
-// the handshake, where the server's answer settles it, from 2026-07-28 on in every
-// request. A live client of another revision is answered as the protocol has it:
+// revisions are the protocol revisions of a recording. Until 2025-11-25 the client names one
+// in the handshake, and the server's answer settles it; from 2026-07-28 on every request
+// names one. A live client of another revision is answered by the rules of the protocol:
 //
-//   - its handshake, where there is one in the recording, with the recorded answer,
-//     which names the recorded revision: the client goes on with that, or leaves;
-//   - a request that names another revision, and a handshake where the recording has
-//     none, with UnsupportedProtocolVersion, which names the recorded ones: the
-//     client tries again with one of those;
-//   - server/discover, where it was never recorded and no request named its
-//     revision, as a server does that is older than the method: the client falls back
-//     to the handshake.
-
-// unsupportedRevision is the protocol's error code for a revision that a server does
-// not speak.
-const unsupportedRevision = -32022
-
-// revisions are those of a recording.
+//   - its handshake, if one was recorded, with the recorded answer, which names the recorded
+//     revision: the client goes on with that, or leaves;
+//   - a request that names another revision, and a handshake if none was recorded, with
+//     UnsupportedProtocolVersion, which names the recorded revisions: the client tries again
+//     with one of them;
+//   - server/discover, if it was never recorded and no request named its revision, as by a
+//     server older than the method: the client falls back to the handshake.
 type revisions struct {
 	handshake bool     // initialize was recorded
 	stated    []string // named by requests
 	settled   []string // by an answer to initialize, or by a request that was not refused
 }
 
-// noteRevisions gathers the revisions that the recording is of.
-func (p *playerMatcher) noteRevisions() {
-	r := &p.revisions
-	for _, c := range p.clientMsgs {
+// unsupportedRevision is the error code for a revision that a server does not speak.
+const unsupportedRevision = -32022
+
+func revisionsOf(script *playerScript) (r revisions) {
+	for _, c := range script.clientMsgs {
 		m := c.msg()
 		v, stated := timeline.StringOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion))
 		switch {
@@ -263,29 +247,28 @@ func (p *playerMatcher) noteRevisions() {
 			}
 		}
 	}
+	return r
 }
 
-// refuse returns the error for a live request of a revision that was not recorded;
-// nil for every other.
+// refuse returns the error for a live request of a revision that was not recorded; nil for
+// every other request.
 func (r *revisions) refuse(m transport.Message) *revisionError {
-	if len(r.settled) == 0 {
+	v, stated := timeline.StringOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion))
+	switch {
+	case len(r.settled) == 0:
 		return nil
-	}
-	if m.Method == mcp.MethodInitialize {
+	case m.Method == mcp.MethodInitialize:
 		if r.handshake {
 			return nil
 		}
-		v, _ := timeline.StringOf(transport.Member(m.Params, mcp.MemberProtocolVersion))
-		return &revisionError{v, r.settled}
-	}
-	v, ok := timeline.StringOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion))
-	if !ok || slices.Contains(r.stated, v) || slices.Contains(r.settled, v) || m.Method == mcp.MethodDiscover && len(r.stated) == 0 {
+		v, _ = timeline.StringOf(transport.Member(m.Params, mcp.MemberProtocolVersion))
+	case !stated || slices.Contains(r.stated, v) || slices.Contains(r.settled, v) || m.Method == mcp.MethodDiscover && len(r.stated) == 0:
 		return nil
 	}
 	return &revisionError{v, r.settled}
 }
 
-// revisionError says that a request is of a revision which was not recorded.
+// revisionError says that a request is of a revision that was not recorded.
 type revisionError struct {
 	requested string
 	supported []string

@@ -20,7 +20,6 @@ type playerOrder struct {
 
 	loose     bool
 	handshake *clientMsg // loose: the request of the handshake, if there is one
-	written   int        // loose: server frames before this one were written
 }
 
 // arrive notes that a client message has come, and skips the messages that will not come.
@@ -168,6 +167,10 @@ func (o *playerOrder) loosen(ready []*clientMsg) {
 			break
 		}
 	}
+	isBound := func(m transport.Message) bool {
+		return m.Kind() == transport.Request || m.Method == mcp.NotificationProgress ||
+			o.handshake == nil && m.Method == mcp.NotificationMessage
+	}
 	last := map[string]*serverFrame{} // by order key
 	for i, f := range o.serverFrames {
 		messages := timeline.MessagesOf(f.frame)
@@ -179,7 +182,24 @@ func (o *playerOrder) loosen(ready []*clientMsg) {
 				last[key] = f
 			}
 		}
-		o.bindResponse(f, o.serverFrames[:i])
+		// A response goes after the frames of its call. A notification that only happened to be
+		// said during the call is not one of them.
+		var earlier []*serverFrame
+		if f.answers() {
+			earlier = o.serverFrames[:i]
+		}
+		for _, other := range earlier {
+			isShared := func(c *clientMsg) bool { return c.answer == f && slices.Contains(other.owners, c) }
+			if !slices.ContainsFunc(f.owners, isShared) || !slices.ContainsFunc(timeline.MessagesOf(other.frame), isBound) {
+				continue
+			}
+			f.after = append(f.after, other)
+			for _, q := range other.requests {
+				if q.answer != nil && q.answer.index < f.before {
+					f.needs = append(f.needs, q.answer)
+				}
+			}
+		}
 		if o.handshake == nil || f.index <= o.handshake.answer.index || isPing(messages) {
 			continue
 		}
@@ -191,31 +211,6 @@ func (o *playerOrder) loosen(ready []*clientMsg) {
 		}
 		if slices.ContainsFunc(messages, isOwn) && len(ready) > 0 && ready[0].index < f.before {
 			f.needs = append(f.needs, ready[0])
-		}
-	}
-}
-
-// bindResponse puts a response after the frames that belong to its call. A notification that
-// only happened to be said during the call is not bound to it.
-func (o *playerOrder) bindResponse(f *serverFrame, earlier []*serverFrame) {
-	isBound := func(m transport.Message) bool {
-		return m.Kind() == transport.Request || m.Method == mcp.NotificationProgress ||
-			o.handshake == nil && m.Method == mcp.NotificationMessage
-	}
-	for _, c := range f.owners {
-		if c.answer != f {
-			continue
-		}
-		for _, other := range earlier {
-			if !slices.Contains(other.owners, c) || !slices.ContainsFunc(timeline.MessagesOf(other.frame), isBound) {
-				continue
-			}
-			f.after = append(f.after, other)
-			for _, q := range other.requests {
-				if q.answer != nil && q.answer.index < f.before {
-					f.needs = append(f.needs, q.answer)
-				}
-			}
 		}
 	}
 }
@@ -233,14 +228,6 @@ func (o *playerOrder) withdraw(cancellation *clientMsg) {
 			f.sent, f.written = true, true
 		}
 	}
-}
-
-// firstUnwritten returns the first place whose frame the transport has not taken.
-func (o *playerOrder) firstUnwritten() int {
-	for o.written < len(o.serverFrames) && o.serverFrames[o.written].written {
-		o.written++
-	}
-	return o.written
 }
 
 // serverOrderKeys names the things that a server's message is about, among which order

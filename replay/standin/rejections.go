@@ -31,8 +31,9 @@ type rejections struct {
 	versions map[string]bool // protocol versions that were refused
 	stateful bool            // sessions have ids
 
-	mu   sync.Mutex
-	list []*rejection
+	mu    sync.Mutex
+	list  []*rejection
+	asked int // live requests that were answered
 }
 
 // rejection is a request that was refused for its form.
@@ -74,32 +75,25 @@ func newRejections(rules match.Rules, x *exchanges) *rejections {
 			r.versions[version] = true
 		}
 	}
+	methods := []string{http.MethodPost, http.MethodGet, http.MethodDelete} // of MCP; the server takes in no other
 	forms, taken := make([]requestForm, len(x.order)), map[requestForm]bool{}
 	for i, ex := range x.order {
 		form := requestForm{method: ex.method, session: ex.named, lost: ex.lost, routing: ex.misrouted, broken: ex.broken}
 		forms[i] = r.complete(form, pathOf(ex.path), ex.begins, ex.request)
-		switch ex.method { // MCP's own; the server takes in no other
-		case http.MethodGet:
-			taken[forms[i]] = taken[forms[i]] || ex.streams && !ex.lost
-		case http.MethodPost, http.MethodDelete:
-			taken[forms[i]] = taken[forms[i]] || ex.status < 400
+		isTaken := slices.Contains(methods, ex.method) && ex.status < 400
+		if ex.method == http.MethodGet {
+			isTaken = ex.streams && !ex.lost
 		}
+		taken[forms[i]] = taken[forms[i]] || isTaken
 	}
 	for i, ex := range x.order {
-		if form := forms[i]; ex.status != 0 && !form.isRegular() && !taken[form] && !(ex.streams && ex.messages > 0) {
+		form := forms[i]
+		isRegular := slices.Contains(methods, form.method) && form == requestForm{method: form.method}
+		if ex.status != 0 && !isRegular && !taken[form] && !(ex.streams && ex.messages > 0) {
 			r.list = append(r.list, &rejection{form: form, message: r.message(form, ex.asked), exchange: ex})
 		}
 	}
 	return r
-}
-
-// isRegular reports whether a client of MCP makes such requests.
-func (f requestForm) isRegular() bool {
-	switch f.method {
-	case http.MethodPost, http.MethodGet, http.MethodDelete:
-		return f == requestForm{method: f.method}
-	}
-	return false
 }
 
 // complete adds to a form the parts that its path and its headers tell.
@@ -170,17 +164,13 @@ func (r *rejections) screen(a streamable.Attempt) (answer streamable.Answer, ans
 func (r *rejections) take(form requestForm, message string) *rejection {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	latest := 0
-	for _, f := range r.list {
-		latest = max(latest, f.asked)
-	}
 	rank := func(f *rejection) int {
 		n := f.asked
 		if n == 0 {
-			n = latest + 1
+			n = r.asked + 1
 		}
 		if f.message == message {
-			n += latest + 1
+			n += r.asked + 1
 		}
 		return n
 	}
@@ -192,7 +182,8 @@ func (r *rejections) take(form requestForm, message string) *rejection {
 		}
 	}
 	if found != nil {
-		found.asked = latest + 1
+		r.asked++
+		found.asked = r.asked
 	}
 	return found
 }

@@ -92,15 +92,10 @@ type serving struct {
 	returned int // frames that the player has returned
 	reported int // findings that were said
 	queue    []outgoing
-	rest     *pendingGap // the gap that the writer waits for
-	ended    bool        // the client's side
-	readErr  error       // why the reader has stopped, unless the client has ended
-}
-
-// pendingGap is a recorded gap in front of frame n.
-type pendingGap struct {
-	n   int
-	end context.CancelFunc
+	rest     outgoing           // the frame whose gap the writer waits for
+	endGap   context.CancelFunc // ends that wait; nil: there is none
+	ended    bool               // the client's side
+	readErr  error              // why the reader has stopped, unless the client has ended
 }
 
 // notify wakes a goroutine that waits for news, or will.
@@ -174,7 +169,7 @@ func (s *serving) hear(f transport.Frame) {
 	if s.Live == nil || s.Live.hear(f) {
 		out := s.player.Receive(f)
 		if s.Heard != nil {
-			s.Heard(f.Stream, s.player.Exchange(f.Stream))
+			s.Heard(f.Stream, s.player.streams[f.Stream])
 		}
 		s.add(out)
 	}
@@ -200,10 +195,10 @@ func (s *serving) end(err error) {
 	s.endRest()
 }
 
-// endRest ends the writer's wait if it is over.
+// endRest ends the wait for a gap that is over.
 func (s *serving) endRest() {
-	if s.rest != nil && (s.ended || s.player.Overtaken(s.rest.n)) {
-		s.rest.end()
+	if s.endGap != nil && (s.ended || s.player.Overtaken(s.rest.n)) {
+		s.endGap()
 	}
 }
 
@@ -244,7 +239,7 @@ func (s *serving) pace(ctx context.Context, next outgoing) error {
 	resting, end := context.WithCancel(ctx)
 	defer end()
 	s.mu.Lock()
-	s.rest = &pendingGap{n: next.n, end: end}
+	s.rest, s.endGap = next, end
 	s.endRest()
 	s.mu.Unlock()
 	if resting.Err() != nil {
@@ -253,7 +248,7 @@ func (s *serving) pace(ctx context.Context, next outgoing) error {
 	err := s.Pacer.Pace(resting, next.gap)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rest = nil
+	s.endGap = nil
 	if resting.Err() != nil {
 		return ctx.Err()
 	}

@@ -62,12 +62,20 @@ func (j *judged) compared(c match.Comparison, order string) {
 type findings struct {
 	dir     transport.Direction // of the live end's messages
 	list    []judged
-	reached uint64 // Seq of the latest recorded message that came
+	reached uint64   // Seq of the latest recorded message that came
+	without []string // messages that Relent passed over
 
 	recordedNoise, noise int    // frames of the recorded end and the live one, except for noise that a Player waits for
 	firstNoise           string // of the live end
 	noiseAfter           uint64 // Seq of the message that had come before it
 }
+
+// Findings returns the verdicts so far that cannot change any more: on messages of the live
+// end that were not recorded.
+func (f *findings) Findings() []match.StepVerdict { return faults(f.list) }
+
+// Without lists the messages that Relent went on without: #3 (tools/list).
+func (f *findings) Without() []string { return slices.Clone(f.without) }
 
 // reach notes that a recorded message has come.
 func (f *findings) reach(seq uint64) { f.reached = max(f.reached, seq) }
