@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -111,7 +113,13 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 		return printRules(w, o.format)
 	}
 	if o.explain != "" {
-		return explainRule(w, o.explain)
+		text, ok := check.Explain(strings.ToUpper(o.explain))
+		if !ok {
+			names, _ := checkRules()
+			return usagef("--explain %s: want one of %s", o.explain, strings.Join(names, ", "))
+		}
+		_, err := io.WriteString(w, text)
+		return err
 	}
 	if len(args) == 0 {
 		args = []string{""}

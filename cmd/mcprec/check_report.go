@@ -111,7 +111,15 @@ func (r *checkReport) session(name string, s check.Summary) {
 			}
 			revision := cmp.Or(s.Revision, "no revision")
 			fmt.Fprintf(w, "  %s, %s in %v%s\n", plainName(revision), phrase.Plural(s.Frames, "frame"), rounded(s.Took), whyUseless(s))
-			return writeTallies(w, s.Tallies)
+			if len(s.Tallies) == 0 {
+				return nil
+			}
+			t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(t, "  CALLS\tFAILED\tOPEN\tCANCELLED\tP50\tP95\tP99\tBYTES OUT\tBYTES IN\tNAME")
+			for _, c := range s.Tallies {
+				fmt.Fprintf(t, "  %d\t%d\t%d\t%d\t%v\t%v\t%v\t%d\t%d\t%s\n", c.Calls, c.Failed, c.Open, c.Cancelled, rounded(c.P50), rounded(c.P95), rounded(c.P99), c.Requests, c.Responses, plain(c.Name))
+			}
+			return t.Flush()
 		},
 		Value: struct { // a session of check --format json
 			Session string        `json:"session"`
@@ -140,19 +148,6 @@ func whyUseless(s check.Summary) (said string) {
 		said += "; the server ended: exit " + s.Exit
 	}
 	return plain(said)
-}
-
-// writeTallies writes the calls of a session as a table.
-func writeTallies(w io.Writer, list []check.Tally) error {
-	if len(list) == 0 {
-		return nil
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "  CALLS\tFAILED\tOPEN\tCANCELLED\tP50\tP95\tP99\tBYTES OUT\tBYTES IN\tNAME")
-	for _, c := range list {
-		fmt.Fprintf(t, "  %d\t%d\t%d\t%d\t%v\t%v\t%v\t%d\t%d\t%s\n", c.Calls, c.Failed, c.Open, c.Cancelled, rounded(c.P50), rounded(c.P95), rounded(c.P99), c.Requests, c.Responses, plain(c.Name))
-	}
-	return t.Flush()
 }
 
 // testCase returns what the session's findings say of a rule. Those below the gate's severity
@@ -251,18 +246,7 @@ func revisionsOf(d order.Demand) string {
 	return d.First + " to " + d.Last
 }
 
-// explainRule prints what a rule asks for.
-func explainRule(w io.Writer, rule string) error {
-	text, ok := check.Explain(strings.ToUpper(rule))
-	if !ok {
-		names, _ := checkRules()
-		return usagef("--explain %s: want one of %s", rule, strings.Join(names, ", "))
-	}
-	_, err := io.WriteString(w, text)
-	return err
-}
-
-// brief rounds a duration to about three digits.
+// rounded rounds a duration to about three digits.
 func rounded(d time.Duration) time.Duration {
 	for unit := time.Second; unit >= time.Microsecond; unit /= 10 {
 		if d >= unit {

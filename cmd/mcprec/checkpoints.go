@@ -27,22 +27,22 @@ func (c checkpoints) path() string {
 
 // load returns the stored checkpoints, or none if they are not of this session.
 func (c checkpoints) load(ctx context.Context) *checkpoint.Image {
+	none := &checkpoint.Image{}
 	if info, err := os.Lstat(c.path()); err != nil || !info.Mode().IsRegular() { // reading a pipe would block
-		return &checkpoint.Image{}
+		return none
 	}
 	b, err := os.ReadFile(c.path())
 	if err != nil {
-		return &checkpoint.Image{}
+		return none
 	}
 	image, err := checkpoint.Read(b, c.id, c.made())
 	if err != nil {
-		return &checkpoint.Image{}
+		return none
 	}
-	if log, ok := c.db.Settled(ctx, c.id); ok && !image.Fits(log) {
-		return &checkpoint.Image{}
-	}
-	if e, ok := c.event(ctx, 1); !ok || !image.Opened(e) {
-		return &checkpoint.Image{}
+	log, settled := c.db.Settled(ctx, c.id)
+	first, ok := c.event(ctx, 1)
+	if settled && !image.Fits(log) || !ok || !image.Opened(first) {
+		return none
 	}
 	return image
 }

@@ -87,23 +87,22 @@ func runDemo(cmd *cobra.Command, dir string) error {
 			return err
 		}
 	}
-	d.say("A client starts its server; mcprec record stands in front of the server's command.")
-	d.run(0, "demo client -- mcprec record --label demo -- mcprec demo server")
-	d.say("The session is in " + where + ": every frame, byte for byte, in true order.")
-	d.run(0, "list")
-	d.run(0, "show")
-	d.say("Replay it through a transport of capacity 0. A client whose reader never waits passes:")
-	d.run(0, "replay --capacity 0 --client free")
-	d.say("The client of python-sdk 1.3.0 hands notifications to a queue of 0 that nobody drains during a call. It hangs:")
-	d.run(exitVerdict, "replay --capacity 0 --client inbox:0")
-	d.say("Issue 594 blames the transport's buffer. It is not that: no transport capacity hides the hang,")
+	d.show(0, "A client starts its server; mcprec record stands in front of the server's command.",
+		"demo client -- mcprec record --label demo -- mcprec demo server")
+	d.show(0, "The session is in "+where+": every frame, byte for byte, in true order.", "list")
+	d.show(0, "", "show")
+	d.show(0, "Replay it through a transport of capacity 0. A client whose reader never waits passes:",
+		"replay --capacity 0 --client free")
+	d.show(exitVerdict, "The client of python-sdk 1.3.0 hands notifications to a queue of 0 that nobody drains during a call. It hangs:",
+		"replay --capacity 0 --client inbox:0")
 	d.brief = true
-	d.run(exitVerdict, "replay --capacity 1000 --client inbox:0")
+	d.show(exitVerdict, "Issue 594 blames the transport's buffer. It is not that: no transport capacity hides the hang,",
+		"replay --capacity 1000 --client inbox:0")
 	d.brief = false
-	d.say(fmt.Sprintf("while an inner queue of %d, as many as there are notifications before the result, does:", progress.Steps))
-	d.run(0, fmt.Sprintf("replay --capacity 0 --client inbox:%d", progress.Steps))
+	d.show(0, fmt.Sprintf("while an inner queue of %d, as many as there are notifications before the result, does:", progress.Steps),
+		fmt.Sprintf("replay --capacity 0 --client inbox:%d", progress.Steps))
 	if d.err == nil {
-		d.say("Now yours: mcprec record -- YOUR SERVER, in the configuration of any MCP client.")
+		fmt.Fprintln(d.out, "# Now yours: mcprec record -- YOUR SERVER, in the configuration of any MCP client.")
 	}
 	return d.err
 }
@@ -120,16 +119,13 @@ type demo struct {
 	err   error
 }
 
-func (d *demo) say(text string) {
-	if d.err == nil {
-		fmt.Fprintf(d.out, "# %s\n", text)
-	}
-}
-
-// run runs a mcprec command line, which must exit with this status.
-func (d *demo) run(want int, line string) {
+// show prints a text and runs a mcprec command line, which must exit with the status.
+func (d *demo) show(want int, text, line string) {
 	if d.err != nil {
 		return
+	}
+	if text != "" {
+		fmt.Fprintf(d.out, "# %s\n", text)
 	}
 	fmt.Fprintf(d.out, "$ mcprec %s\n", line)
 	c := exec.CommandContext(d.cmd.Context(), d.self, strings.Fields(line)...)

@@ -142,8 +142,9 @@ func compareSessions(cmd *cobra.Command, o diffOptions, fits *filter.Filter, opt
 		if err = s.keep(); err == nil {
 			err = foldSession(ctx, s, digester, side)
 		}
-		if err == nil {
-			err = selectEvents(ctx, s, fits, side)
+		if err == nil && fits.String() != "" {
+			side.SelectNone()
+			err = s.selectEvents(ctx, fits, side.Select)
 		}
 		if err != nil {
 			return nil, names, err
@@ -151,7 +152,19 @@ func compareSessions(cmd *cobra.Command, o diffOptions, fits *filter.Filter, opt
 	}
 	c.Match()
 	for i, s := range sessions {
-		if err := takeTexts(ctx, s, c, i); err != nil {
+		wanted := c.Wants(i) // the texts that differ
+		if len(wanted) == 0 {
+			continue
+		}
+		for e, err := range s.events(ctx, wanted[0], store.ReadOptions{}) {
+			if err != nil {
+				return nil, names, fmt.Errorf("diff %s: %w", s.name, err)
+			}
+			if c.Take(i, e); e.Seq >= wanted[len(wanted)-1] {
+				break
+			}
+		}
+		if err := s.rewind(); err != nil {
 			return nil, names, err
 		}
 	}
@@ -184,41 +197,6 @@ func foldSession(ctx context.Context, s *session, d *diff.Digester, side *diff.S
 		}
 		if err != nil {
 			return fmt.Errorf("diff %s: %w", s.name, err)
-		}
-	}
-	return s.rewind()
-}
-
-// selectEvents selects the events of a session that fit the filter, if there is one.
-func selectEvents(ctx context.Context, s *session, fits *filter.Filter, side *diff.Session) error {
-	if fits.String() == "" {
-		return nil
-	}
-	side.SelectNone()
-	t, err := s.transcript(ctx, fits.Ahead(), func(e timeline.Entry) error {
-		if fits.Selects(&e) {
-			side.Select(e.Seq)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return errors.Join(timeline.Project(s.events(ctx, 1, store.ReadOptions{}), t), s.rewind())
-}
-
-// takeTexts reads a session again for the texts that differ.
-func takeTexts(ctx context.Context, s *session, c *diff.Comparison, side int) error {
-	wanted := c.Wants(side)
-	if len(wanted) == 0 {
-		return nil
-	}
-	for e, err := range s.events(ctx, wanted[0], store.ReadOptions{}) {
-		if err != nil {
-			return fmt.Errorf("diff %s: %w", s.name, err)
-		}
-		if c.Take(side, e); e.Seq >= wanted[len(wanted)-1] {
-			break
 		}
 	}
 	return s.rewind()

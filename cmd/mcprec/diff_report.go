@@ -299,7 +299,17 @@ func (r *diffReport) testCases() (cases []report.Case) {
 				notes = append(notes, fmt.Sprintf("%s %s: %s", eventsOf(f), f.What, f.Text))
 			default:
 				failed = true
-				cases = append(cases, report.Case{Name: section + " " + eventsOf(f) + " " + f.What, Class: class, Failure: diffFault(f)})
+				var lines []string
+				for _, d := range f.Differences {
+					lines = append(lines, differenceText(d))
+				}
+				if flags := flagsFor(f); len(flags) > 0 {
+					lines = append(lines, letMatch(flags))
+				}
+				text := strings.Join(lines, "\n")
+				first, _, _ := strings.Cut(text, "\n")
+				cases = append(cases, report.Case{Name: section + " " + eventsOf(f) + " " + f.What, Class: class,
+					Failure: &report.Fault{Message: f.Kind + ": " + cmp.Or(f.Text, first, f.What), Type: f.Section, Text: text}})
 			}
 		}
 		if !failed {
@@ -307,17 +317,4 @@ func (r *diffReport) testCases() (cases []report.Case) {
 		}
 	}
 	return cases
-}
-
-func diffFault(f diff.Finding) *report.Fault {
-	var lines []string
-	for _, d := range f.Differences {
-		lines = append(lines, differenceText(d))
-	}
-	if flags := flagsFor(f); len(flags) > 0 {
-		lines = append(lines, letMatch(flags))
-	}
-	text := strings.Join(lines, "\n")
-	first, _, _ := strings.Cut(text, "\n")
-	return &report.Fault{Message: f.Kind + ": " + cmp.Or(f.Text, first, f.What), Type: f.Section, Text: text}
 }

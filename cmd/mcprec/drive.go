@@ -98,8 +98,9 @@ data that cannot be read or written, 126 and 127 the command cannot be run.`,
 	}
 	o.home.addMaskFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
-	o.target.addFlags(cmd)
 	f := cmd.Flags()
+	f.StringVar(&o.target.url, "target", "", "drive the HTTP server whose MCP endpoint is `URL`, in place of COMMAND")
+	f.StringArrayVar(&o.target.headers, "header", nil, "with --target: send `'NAME: VALUE'` with every request; may be repeated")
 	addChoice(cmd, &o.format, "format", "text, json or junit", "text", "json", "junit")
 	f.StringVarP(&o.out, "out", "o", "", "write the report to `FILE`; standard output then has the text")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up when nothing that was recorded came for so long")

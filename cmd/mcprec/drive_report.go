@@ -131,9 +131,12 @@ func (r *driveReport) text(all bool) string {
 	}
 	times := 1
 	for i, s := range r.Steps {
-		if i+1 < len(r.Steps) && s.repeats(r.Steps[i+1]) {
-			times++
-			continue
+		if i+1 < len(r.Steps) { // a server that never stops sends as many extra messages as it has time for
+			next := r.Steps[i+1]
+			if s.Result == match.Extra && next.Result == match.Extra && s.Text == next.Text && len(s.Differences)+len(next.Differences) == 0 {
+				times++
+				continue
+			}
 		}
 		if all || s.Result != match.Match {
 			again := ""
@@ -155,13 +158,6 @@ func (r *driveReport) text(all bool) string {
 	}
 	fmt.Fprintf(&b, "%s: %s%s\n", phrase.Plural(len(r.Steps), "step"), strings.Join(counts, ", "), mappedText(r.Mapped))
 	return b.String()
-}
-
-// repeats reports whether the next step has the same text: a server that never stops sends as
-// many extra messages as it has time for.
-func (s driveStep) repeats(next driveStep) bool {
-	return s.Result == match.Extra && next.Result == match.Extra &&
-		s.Text == next.Text && len(s.Differences) == 0 && len(next.Differences) == 0
 }
 
 // headline names a step.

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/httptap"
 	"github.com/mcprec/mcprec/replay/match"
@@ -147,12 +145,6 @@ id, say) is asked in the same way; of a request without a message that it refuse
 PUT, say, the status is a step.
 
 `
-
-func (t *driveTarget) addFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&t.url, "target", "", "drive the HTTP server whose MCP endpoint is `URL`, in place of COMMAND")
-	f.StringArrayVar(&t.headers, "header", nil, "with --target: send `'NAME: VALUE'` with every request; may be repeated")
-}
 
 // check refuses flags that exclude each other.
 func (t *driveTarget) check(command []string) error {

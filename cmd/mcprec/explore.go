@@ -265,10 +265,22 @@ func replayable(events []store.Event, ends replay.Models, r explore.Report) ([]s
 	if !strings.HasPrefix(found.Fingerprint, replay.Hang+" "+r.Category+":") {
 		return nil, false
 	}
-	return expecting(found.Events, replay.Expectation{
+	events = found.Events
+	i := slices.IndexFunc(events, func(e store.Event) bool { return e.Kind == store.Opened })
+	if i < 0 {
+		return events, true
+	}
+	header, err := store.ParseHeader(events[i].Payload)
+	if err != nil {
+		return events, true
+	}
+	header.Expect = replay.Expectation{
 		Verdict: replay.Hang, Category: r.Category,
 		Setup: replay.Setup{Capacity: found.Capacity, Client: ends.Client, Server: ends.Server},
-	}), true
+	}.String()
+	events = slices.Clone(events)
+	events[i].Payload = header.Encode()
+	return events, true
 }
 
 // inOrderOf returns the session with its frames in the order of a run that did not end. Frames
@@ -296,22 +308,5 @@ func inOrderOf(run, session []store.Event) []store.Event {
 	for i := range events {
 		events[i].Seq, events[i].At = uint64(i+1), 0
 	}
-	return events
-}
-
-// expecting puts the verdict that a replay must give into the header, which makes the file a
-// test.
-func expecting(events []store.Event, x replay.Expectation) []store.Event {
-	i := slices.IndexFunc(events, func(e store.Event) bool { return e.Kind == store.Opened })
-	if i < 0 {
-		return events
-	}
-	header, err := store.ParseHeader(events[i].Payload)
-	if err != nil {
-		return events
-	}
-	header.Expect = x.String()
-	events = slices.Clone(events)
-	events[i].Payload = header.Encode()
 	return events
 }

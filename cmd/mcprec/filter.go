@@ -49,28 +49,10 @@ func filterWords() string {
 	for _, f := range filter.Fields() {
 		fmt.Fprintf(&b, "  %-8s %s\n", f.Name+":", f.Says)
 		if f.List {
-			fmt.Fprintf(&b, "           %s\n", wordWrap(f.Wants, 70, "\n           "))
+			for words := range slices.Chunk(strings.Fields(f.Wants), 10) {
+				fmt.Fprintf(&b, "           %s\n", strings.Join(words, " "))
+			}
 		}
-	}
-	return b.String()
-}
-
-// wordWrap breaks a text between words into lines of at most width bytes.
-func wordWrap(text string, width int, br string) string {
-	var b strings.Builder
-	n := 0
-	for i, word := range strings.Fields(text) {
-		switch {
-		case i == 0:
-		case n+1+len(word) > width:
-			b.WriteString(br)
-			n = 0
-		default:
-			b.WriteString(" ")
-			n++
-		}
-		b.WriteString(word)
-		n += len(word)
 	}
 	return b.String()
 }
@@ -78,7 +60,7 @@ func wordWrap(text string, width int, br string) string {
 // eventSet holds the events of a session that a filter selects, a bit for each. nil selects all.
 type eventSet []uint64
 
-// pick returns the events that fit the filter, and rewinds the session.
+// pick returns the events that fit the filter.
 func (s *session) pick(ctx context.Context, o filterFlag) (eventSet, error) {
 	fits, err := o.parse()
 	if err != nil || o.expr == "" {
@@ -88,20 +70,28 @@ func (s *session) pick(ctx context.Context, o filterFlag) (eventSet, error) {
 		return nil, err
 	}
 	set := eventSet{}
+	return set, s.selectEvents(ctx, fits, func(seq uint64) {
+		for uint64(len(set)) <= seq/64 {
+			set = append(set, 0)
+		}
+		set[seq/64] |= 1 << (seq % 64)
+	})
+}
+
+// selectEvents calls f for every event that fits, and rewinds the session. The reading that
+// follows reports the errors of the recording.
+func (s *session) selectEvents(ctx context.Context, fits *filter.Filter, f func(seq uint64)) error {
 	t, err := s.transcript(ctx, fits.Ahead(), func(e timeline.Entry) error {
 		if fits.Selects(&e) {
-			for uint64(len(set)) <= e.Seq/64 {
-				set = append(set, 0)
-			}
-			set[e.Seq/64] |= 1 << (e.Seq % 64)
+			f(e.Seq)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	_ = timeline.Project(s.events(ctx, 1, store.ReadOptions{}), t) // the reading that follows reports its errors
-	return set, s.rewind()
+	_ = timeline.Project(s.events(ctx, 1, store.ReadOptions{}), t)
+	return s.rewind()
 }
 
 // about reports whether a finding names one of the events, or none and so is about the session.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,39 +176,25 @@ func labelOf(s store.Session) string {
 	return (&labels{s.Label, s.Labels}).String()
 }
 
-// parseAge reads a duration as time.ParseDuration does, or one with days and weeks in
-// front: 36h, 7d, 2w, 1w3d12h.
+// parseAge reads a duration as time.ParseDuration does, also in days and weeks: 36h, 7d, 2w,
+// 1w3d12h.
 func parseAge(s string) (time.Duration, error) {
-	bad := fmt.Errorf("%q: want a duration such as 12h, 7d or 2w", s)
-	var age time.Duration
-	rest := s
-	for rest != "" {
-		n := strings.IndexAny(rest, "dw")
-		if n < 0 {
-			break
+	long := regexp.MustCompile(`([0-9.]+)([dw])`)
+	hours := long.ReplaceAllStringFunc(s, func(part string) string {
+		n, err := strconv.ParseFloat(part[:len(part)-1], 64)
+		if part[len(part)-1] == 'w' {
+			n *= 7
 		}
-		count, err := strconv.ParseFloat(rest[:n], 64)
-		if err != nil || !(count >= 0) {
-			return 0, bad
+		if err != nil {
+			return part
 		}
-		unit := 24 * time.Hour
-		if rest[n] == 'w' {
-			unit *= 7
-		}
-		if count*float64(unit) > math.MaxInt64/2 {
-			return 0, bad
-		}
-		age += time.Duration(count * float64(unit))
-		rest = rest[n+1:]
+		return strconv.FormatFloat(24*n, 'f', -1, 64) + "h"
+	})
+	d, err := time.ParseDuration(hours)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q: want a duration such as 12h, 7d or 2w", s)
 	}
-	if rest == "" && s != "" {
-		return age, nil
-	}
-	d, err := time.ParseDuration(rest)
-	if err != nil || d < 0 || age+d < 0 {
-		return 0, bad
-	}
-	return age + d, nil
+	return d, nil
 }
 
 // units of sizes. Those with an i, and single letters, are powers of 1024.

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"iter"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -169,31 +169,23 @@ func (d masker) value(place []string, value []byte) []byte {
 	if d.inner == nil {
 		return value
 	}
-	b := value
-	for _, step := range slices.Backward(place) {
+	before, after := "", ""
+	for _, step := range place {
 		if _, err := strconv.Atoi(step); err == nil {
-			b = slices.Concat([]byte{'['}, b, []byte{']'})
+			before, after = before+"[", "]"+after
 		} else {
 			name, _ := json.Marshal(step) // a string can always be encoded
-			b = fmt.Appendf(nil, "{%s:%s}", name, b)
+			before, after = before+"{"+string(name)+":", "}"+after
 		}
 	}
-	masked, n := d.inner.Frame(b)
-	if n == 0 {
+	masked, n := d.inner.Frame([]byte(before + string(value) + after))
+	switch {
+	case n == 0:
 		return value
+	case !bytes.HasPrefix(masked, []byte(before)): // all below a member of the place is a secret
+		return strconv.AppendQuote(nil, d.inner.Placeholder(string(value)))
 	}
-	for range place {
-		var member map[string]json.RawMessage
-		element := make([]json.RawMessage, 1)
-		if json.Unmarshal(masked, &element) != nil {
-			_ = json.Unmarshal(masked, &member) // one of the two succeeds
-			for _, m := range member {
-				element[0] = m
-			}
-		}
-		masked = element[0]
-	}
-	return masked
+	return masked[len(before) : len(masked)-len(after)]
 }
 
 func (d masker) header(h store.Header) store.Header {

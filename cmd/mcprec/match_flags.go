@@ -26,7 +26,7 @@ func (r *ruleFlags) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&r.ignore, "ignore", nil, "a JSON `POINTER` from the message's root, as /params/arguments/when or\n/result/content/*/text, to a place that is not compared; in a text that is\nJSON itself it goes on; may be repeated")
 	f.StringSliceVar(&r.normalize, "normalize", nil, "the `NAMES` of normalizers, which make values comparable: see below")
 	completeWords(cmd, "match", "params", "method", "order", "strict")
-	completeWords(cmd, "normalize", normalizerWords()...)
+	completeWords(cmd, "normalize", namesOf(match.Normalizers(), func(n match.Normalizer) string { return n.Name })...)
 }
 
 // rules reads the flags.
@@ -63,10 +63,6 @@ func (r *ruleFlags) warnUnused(w io.Writer, rules match.Rules, read func(timelin
 		fmt.Fprintf(w, "mcprec: --ignore %s matches nothing: no message has that place\n", shellWord(p.String()))
 	}
 	return nil
-}
-
-func normalizerWords() []string {
-	return namesOf(match.Normalizers(), func(n match.Normalizer) string { return n.Name })
 }
 
 // normalizerHelp lists the normalizers for a command's help.

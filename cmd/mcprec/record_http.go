@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/httptap"
 	"github.com/mcprec/mcprec/store"
@@ -38,14 +36,6 @@ after the session, so that it has what comes late; requests without a session id
 recording. Headers with credentials pass, and are not recorded. An interrupt ends it.
 
 `
-
-func (o *targetOptions) addFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&o.target, "target", "", "record the HTTP server whose MCP endpoint is `URL`")
-	f.StringVar(&o.listen, "listen", "127.0.0.1:7000", "with --target: the `ADDRESS` for clients; port 0 takes a free one")
-	f.StringArrayVar(&o.origins, "allow-origin", nil, "with --target: let web pages of `ORIGIN` use it, not only those of\nthis machine; may be repeated; * lets all")
-	f.BoolVar(&o.split, "split", false, "with --target: give each exchange without a session id a recording of its own")
-}
 
 // parse returns the URL of --target.
 func (o *targetOptions) parse() (*url.URL, error) {

@@ -56,8 +56,11 @@ func newServe(std streams) *cobra.Command {
 	}
 	o.home.addMaskFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
-	o.listen.addFlags(cmd)
 	f := cmd.Flags()
+	f.StringVar(&o.listen.address, "listen", "", "answer over HTTP at `ADDRESS`, as 127.0.0.1:7001; port 0 takes a free one")
+	f.StringVar(&o.listen.target, "target", "", "with --listen: the real server is the one whose MCP endpoint is `URL`,\nin place of COMMAND")
+	f.StringArrayVar(&o.listen.headers, "header", nil, "with --target and --mode new_episodes: send `'NAME: VALUE'` with every\nrequest; may be repeated")
+	f.StringArrayVar(&o.listen.origins, "allow-origin", nil, "with --listen: let web pages of `ORIGIN` ask, not only those of\nthis machine; may be repeated; * lets all")
 	addChoice(cmd, &o.mode, "mode", "whom to ask, the recording or COMMAND: once, none, all or\nnew_episodes", "once", "none", "all", "new_episodes")
 	f.StringVar(&o.timing, "timing", "apart", "when answers come: none (at once); apart (at once, but not right\nbehind a notification); recorded; or a speed, as 2x or 0.5x")
 	f.DurationVar(&o.maxGap, "max-gap", 0, "the longest wait that --timing makes; 0 is no limit")

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -42,14 +40,6 @@ method or path) is refused in the same way, and not waited for. An interrupt end
 The real server of --mode is then COMMAND or the one at --target; anew, or where there
 is no file, only that is recorded: all sessions of the run in one file.
 `
-
-func (o *listenOptions) addFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&o.address, "listen", "", "answer over HTTP at `ADDRESS`, as 127.0.0.1:7001; port 0 takes a free one")
-	f.StringVar(&o.target, "target", "", "with --listen: the real server is the one whose MCP endpoint is `URL`,\nin place of COMMAND")
-	f.StringArrayVar(&o.headers, "header", nil, "with --target and --mode new_episodes: send `'NAME: VALUE'` with every\nrequest; may be repeated")
-	f.StringArrayVar(&o.origins, "allow-origin", nil, "with --listen: let web pages of `ORIGIN` ask, not only those of\nthis machine; may be repeated; * lets all")
-}
 
 // check refuses flags that exclude each other.
 func (o *listenOptions) check(mode fixtures.Mode, command []string) error {

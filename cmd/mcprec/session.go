@@ -41,21 +41,9 @@ started last.`
 
 // openSession finds what the argument names. The session must be closed.
 func openSession(cmd *cobra.Command, h home, arg string) (*session, error) {
-	if arg == "-" || looksLikeFile(arg) {
-		return openFixture(cmd, h, arg)
+	if arg != "-" && !looksLikeFile(arg) {
+		return openStored(cmd, h, arg)
 	}
-	db, err := openStore(cmd, h)
-	if err != nil {
-		return nil, err
-	}
-	found, err := findSession(cmd.Context(), db, arg)
-	if err != nil {
-		return nil, errors.Join(err, db.Odd(), db.Store.Close())
-	}
-	return &session{name: "session " + string(found.ID), id: found.ID, start: found.Start, db: db, cmd: cmd, masker: db.masker.of(found.Header)}, nil
-}
-
-func openFixture(cmd *cobra.Command, h home, arg string) (*session, error) {
 	d, err := h.masker(nil)
 	if err != nil {
 		return nil, err
@@ -71,6 +59,18 @@ func openFixture(cmd *cobra.Command, h home, arg string) (*session, error) {
 	n, _ := f.ReadAt(head, 0)            // a pipe cannot be read twice, and its lines have no numbers
 	_, other := foreign.Detect(head[:n]) // our own form has an event a line
 	return &session{name: arg, file: f, lines: n > 0 && !other, masker: d}, nil
+}
+
+func openStored(cmd *cobra.Command, h home, arg string) (*session, error) {
+	db, err := openStore(cmd, h)
+	if err != nil {
+		return nil, err
+	}
+	found, err := findSession(cmd.Context(), db, arg)
+	if err != nil {
+		return nil, errors.Join(err, db.Odd(), db.Store.Close())
+	}
+	return &session{name: "session " + string(found.ID), id: found.ID, start: found.Start, db: db, cmd: cmd, masker: db.masker.of(found.Header)}, nil
 }
 
 // looksLikeFile reports whether an argument is a path: ids have neither dots nor slashes.
@@ -132,19 +132,6 @@ func findSession(ctx context.Context, db *openedStore, prefix string) (none stor
 		return none, usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
 	}
 	return none, usagef("no session begins with %s in %s; mcprec list shows them", prefix, db.Info().Location)
-}
-
-// crashed reports whether the session's recorder is gone and did not close it.
-func (s *session) crashed(ctx context.Context) bool {
-	if s.db == nil || s.salvage {
-		return false
-	}
-	for x, err := range s.db.Sessions(ctx, store.Query{Prefix: string(s.id)}) {
-		if err == nil && x.ID == s.id {
-			return x.State == store.Crashed
-		}
-	}
-	return false
 }
 
 // events yields the session's events from a Seq on, masked unless --secrets is given. A fixture
@@ -324,7 +311,7 @@ func (s *session) endings(ctx context.Context) (*timeline.Endings, error) {
 
 // keep makes a fixture readable again: it copies a pipe to a temporary file.
 func (s *session) keep() error {
-	if _, err := s.seek(); s.db != nil || err == nil {
+	if s.rewind() == nil {
 		return nil
 	}
 	tmp, err := os.CreateTemp("", "mcprec-*")
@@ -346,15 +333,12 @@ func (s *session) rewind() error {
 	if s.db != nil {
 		return nil
 	}
-	_, err := s.seek()
-	return err
-}
-
-func (s *session) seek() (int64, error) {
-	if f, ok := s.file.(io.Seeker); ok {
-		return f.Seek(0, io.SeekStart)
+	f, ok := s.file.(io.Seeker)
+	if !ok {
+		return errors.ErrUnsupported
 	}
-	return 0, errors.ErrUnsupported
+	_, err := f.Seek(0, io.SeekStart)
+	return err
 }
 
 // memoryLimit is more than a command needs that reads ordinary events one by one.

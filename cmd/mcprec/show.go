@@ -88,10 +88,15 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 	}
 	defer closeInto(&err, s)
 	err = errors.Join(o.print(cmd, s, fits, out), out.flush())
-	if err == nil && o.limit == 0 && s.crashed(cmd.Context()) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends without being closed: %s\n", s.name, unclosed)
+	if err != nil || o.limit > 0 || s.db == nil {
+		return err
 	}
-	return err
+	for found, err := range s.db.Sessions(cmd.Context(), store.Query{Prefix: string(s.id)}) {
+		if err == nil && found.ID == s.id && found.State == store.Crashed {
+			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends without being closed: %s\n", s.name, unclosed)
+		}
+	}
+	return nil
 }
 
 // print prints the events that the flags select.
