@@ -213,15 +213,6 @@ func (k *chain) neglectWhy() string {
 	return why
 }
 
-// better prefers a chain that goes round, then the longer one.
-func better(a, b *chain) *chain {
-	switch {
-	case a == nil, !a.cyclic && b.cyclic, a.cyclic == b.cyclic && len(b.links) > len(a.links):
-		return b
-	}
-	return a
-}
-
 // calls are the chain's, in order.
 func (k *chain) calls() (list []*gate.Call) {
 	for _, part := range k.parts {

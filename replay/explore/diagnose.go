@@ -66,7 +66,10 @@ func (d *diagnosis) explain() (category, why string) {
 		if sure || !d.told("operation "+op.name) { // a wait for a mutex is told already
 			d.waits = append(d.waits, waits...)
 		}
-		d.chain = better(d.chain, d.chainOf(op))
+		k := d.chainOf(op) // one that goes round is preferred, then the longer one
+		if d.chain == nil || !d.chain.cyclic && k.cyclic || d.chain.cyclic == k.cyclic && len(k.links) > len(d.chain.links) {
+			d.chain = k
+		}
 		if category == "" && sure && kind != "" {
 			category, why = kind, reason
 		} else if guess == "" && category == "" && kind != "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -309,7 +310,8 @@ func (s *settled) quiesce() {
 			f.add(g)
 		}
 		// A system call that is not known to wait counts as work, unless it lasts.
-		waits := len(f.busy) == 0 && (!f.unknownCall() || time.Since(moved.start) >= s.run.plan.Patience)
+		works := slices.ContainsFunc(f.calls, func(g stacks.Goroutine) bool { return g.Wait() == stacks.WaitSyscall })
+		waits := len(f.busy) == 0 && (!works || time.Since(moved.start) >= s.run.plan.Patience)
 		if waits && last != nil && moves == seen && last.same(f) {
 			s.still = f
 			return

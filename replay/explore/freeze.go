@@ -74,11 +74,6 @@ func (f *freeze) add(g stacks.Goroutine) {
 	*list = append(*list, g)
 }
 
-// unknownCall reports whether a system call among them may be at work.
-func (f *freeze) unknownCall() bool {
-	return slices.ContainsFunc(f.calls, func(g stacks.Goroutine) bool { return g.Wait() == stacks.WaitSyscall })
-}
-
 // passing reports whether real time alone may end it.
 func (f *freeze) passing() bool { return len(f.sleepers)+len(f.io)+len(f.calls) > 0 }
 

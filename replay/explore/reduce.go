@@ -116,7 +116,7 @@ func (d *reduction) puttingOff(order []uint32) (*late, bool) {
 	d.left--
 	d.runs++
 	l := newLate(order)
-	r := d.again(d.failed.capacity, l)
+	r := d.runLate(d.failed, d.failed.capacity, l)
 	if costly(r) {
 		d.left = 0
 	}
@@ -133,9 +133,6 @@ func (d *reduction) puttingOff(order []uint32) (*late, bool) {
 	}
 	return l, true
 }
-
-// again runs the plan with steps put off.
-func (d *reduction) again(c Capacity, l *late) *Run { return d.runLate(d.failed, c, l) }
 
 // runLate runs a plan with steps put off at the level of a failed run. It may have more
 // steps than that run, up to a limit.
@@ -217,7 +214,7 @@ func (d *reduction) boundary() string {
 		return ""
 	}
 	at, told := d.best.capacity, true
-	if fingerprint(d.again(at, newLate(d.order))) != d.want {
+	if fingerprint(d.runLate(d.failed, at, newLate(d.order))) != d.want {
 		return ""
 	}
 	b := shrink.FindBoundary(at.rooms(), func(c replay.Capacity) bool {
@@ -225,7 +222,7 @@ func (d *reduction) boundary() string {
 		if !told {
 			return false
 		}
-		r := d.again(capacityOf(c), newLate(d.order))
+		r := d.runLate(d.failed, capacityOf(c), newLate(d.order))
 		told = !costly(r) && r.verdict != Undecided
 		return fingerprint(r) == d.want
 	})

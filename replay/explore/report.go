@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -167,31 +166,6 @@ type Wait struct {
 	// BlockedAt is the state and the place, in the peer's own code, of an operation or of a
 	// reader that has not come back.
 	BlockedAt string `json:"blocked_at,omitempty"`
-}
-
-// newReport describes a run, the last of so many schedules.
-func newReport(r *Run, schedules int) Report {
-	report := Report{
-		Verdict: r.verdict, Category: r.category, Explanation: r.why,
-		Level: r.level, Engine: r.kind, Capacity: r.capacity, Schedules: schedules, Steps: len(r.steps),
-		Waits: r.waits, Sequence: r.sequence, Stacks: r.stacks,
-		Token: r.asToken().String(), Events: r.recording,
-		Leaked: r.stuck, Busy: r.busy, Notes: slices.Clone(r.notes), Err: r.err,
-	}
-	if r.follower != nil {
-		report.Choices = r.follower.turns
-	}
-	report.Broken = append(report.Broken, r.broken...)
-	if r.chain != nil && stands(r.verdict) { // otherwise a wait may end
-		report.Chain = slices.Clone(r.chain.links)
-		if r.chain.cyclic {
-			report.Chain[len(report.Chain)-1] += "  <- cycle"
-		}
-	}
-	for _, op := range r.stood {
-		report.Unfinished = append(report.Unfinished, op.name)
-	}
-	return report
 }
 
 // Text returns the report for a reader: of a pass a line, its coverage and its notes; of a

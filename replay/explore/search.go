@@ -104,8 +104,26 @@ func (s *search) explore() Report {
 
 // report describes a run, the last of so many schedules.
 func (s *search) report(r *Run, schedules int) Report {
-	report := newReport(r, schedules)
-	report.Coverage = s.seen.report()
+	report := Report{
+		Verdict: r.verdict, Category: r.category, Explanation: r.why,
+		Level: r.level, Engine: r.kind, Capacity: r.capacity, Schedules: schedules, Steps: len(r.steps),
+		Waits: r.waits, Sequence: r.sequence, Stacks: r.stacks,
+		Token: r.asToken().String(), Events: r.recording,
+		Coverage: s.seen.report(), Leaked: r.stuck, Busy: r.busy, Notes: slices.Clone(r.notes), Err: r.err,
+	}
+	if r.follower != nil {
+		report.Choices = r.follower.turns
+	}
+	report.Broken = append(report.Broken, r.broken...)
+	if r.chain != nil && stands(r.verdict) { // otherwise a wait may end
+		report.Chain = slices.Clone(r.chain.links)
+		if r.chain.cyclic {
+			report.Chain[len(report.Chain)-1] += "  <- cycle"
+		}
+	}
+	for _, op := range r.stood {
+		report.Unfinished = append(report.Unfinished, op.name)
+	}
 	return report
 }
 
@@ -276,7 +294,15 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 			why, phrase.Plural(report.Shrunk.Runs, "run"), report.Shrunk.Verified, verifications))
 	}()
 	if r.retry && s.limits.ended() == "" {
-		report.Notes = append(report.Notes, s.inRealTime(r.settledToken()))
+		token := r.settledToken() // in real time there is time for any timer
+		again := s.newRun(token.Capacity)
+		again.kind, again.follower, again.level, again.patient = Settle, &follower{token: token}, token.Level, true
+		again.play(s.t, s.plan)
+		text := strings.TrimSpace(again.verdict + " " + again.category)
+		if again.why != "" {
+			text += ": " + again.why
+		}
+		report.Notes = append(report.Notes, fmt.Sprintf("in real time (engine %s) the same schedule gives: %s", Settle, text))
 	}
 	if r.froze || r.verdict == Leak || r.verdict == Different { // both schedules were followed when it was found
 		return
@@ -291,19 +317,6 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 		}
 	}
 	report.Slack = slackText(report.Verdict, report.Capacity, report.Tried, report.Boundary)
-}
-
-// inRealTime runs a schedule that froze its bubble in real time, and says what that gives.
-// It lets time pass for any timer.
-func (s *search) inRealTime(token Token) string {
-	r := s.newRun(token.Capacity)
-	r.kind, r.follower, r.level, r.patient = token.Engine, &follower{token: token}, token.Level, true
-	r.play(s.t, s.plan)
-	text := strings.TrimSpace(r.verdict + " " + r.category)
-	if r.why != "" {
-		text += ": " + r.why
-	}
-	return fmt.Sprintf("in real time (engine %s) the same schedule gives: %s", Settle, text)
 }
 
 // try explores capacity i with the same strategy, from the next number on.

@@ -151,7 +151,18 @@ func highest(enabled []Step, priority *[gate.Classes]int) int {
 // victims only when no other step is enabled.
 func starve(seed uint64, run, _ int) Chooser {
 	r := dice(seed, run)
-	victim := victims(r.IntN(3), r.Uint64())
+	how, salt := r.IntN(3), r.Uint64()
+	dir := transport.ClientToServer + transport.Direction(salt>>8&1)
+	kind := Ack + Kind(salt>>16%3) // ack, give or take
+	victim := func(s Step) bool {
+		switch how {
+		case 0:
+			return s.Kind == kind && s.Dir == dir
+		case 1:
+			return s.Dir == dir
+		}
+		return gate.Scramble(salt^s.WhatHash())&7 == 0
+	}
 	var others []int
 	return func(_ int, enabled []Step) int {
 		others = others[:0]
@@ -165,18 +176,6 @@ func starve(seed uint64, run, _ int) Chooser {
 		}
 		return others[r.IntN(len(others))]
 	}
-}
-
-func victims(how int, salt uint64) func(Step) bool {
-	dir := transport.ClientToServer + transport.Direction(salt>>8&1)
-	switch how {
-	case 0:
-		kind := Ack + Kind(salt>>16%3) // ack, give or take
-		return func(s Step) bool { return s.Kind == kind && s.Dir == dir }
-	case 1:
-		return func(s Step) bool { return s.Dir == dir }
-	}
-	return func(s Step) bool { return gate.Scramble(salt^s.WhatHash())&7 == 0 }
 }
 
 // late is eager with some steps put off: each waits for as long as any other can go on,

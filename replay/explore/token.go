@@ -59,15 +59,12 @@ func (t Token) String() string {
 func (t Token) Deviations() int { return len(t.Choices) + len(t.Holds) }
 
 // ParseToken is the inverse of String.
-func ParseToken(s string) (Token, error) {
-	t, err := parseToken(s)
-	if err != nil {
-		return Token{}, fmt.Errorf("parse token %q: %w", gate.Shorten(s), err)
-	}
-	return t, nil
-}
-
-func parseToken(s string) (t Token, err error) {
+func ParseToken(s string) (t Token, err error) {
+	defer func() {
+		if err != nil {
+			t, err = Token{}, fmt.Errorf("parse token %q: %w", gate.Shorten(s), err)
+		}
+	}()
 	parts := strings.Split(s, ".")
 	if parts[0] != tokenVersion {
 		return t, fmt.Errorf("it begins with %q, want %s", gate.Shorten(parts[0]), tokenVersion)

@@ -177,34 +177,23 @@ func (d *diagnosis) worker(c *gate.Call) int {
 		if p.before[g.ID] || p.next != nil && !p.next[g.ID] || g.Reading() || d.all.Place(g.ID).At == "" {
 			continue
 		}
-		switch p.ancestor(g, byID) {
-		case p.reader.ID:
-			return g.ID
-		case 0: // its parent has come and gone since
-			if d.alone && g.Bubble != "" && g.Bubble == byID[p.reader.ID].Bubble {
-				likely = append(likely, g.ID)
-			}
+		// Follow the parents up to the reader, or to one that was there before; 0 if one has ended.
+		ancestor := g.Parent
+		for ancestor != p.reader.ID && !p.before[ancestor] && ancestor != 0 {
+			ancestor = byID[ancestor].Parent
 		}
+		switch {
+		case ancestor == p.reader.ID:
+			return g.ID
+		case ancestor == 0 && d.alone && g.Bubble != "" && g.Bubble == byID[p.reader.ID].Bubble:
+			likely = append(likely, g.ID)
+		}
+
 	}
 	if len(likely) == 1 {
 		return likely[0]
 	}
 	return 0
-}
-
-// ancestor follows the parents of a goroutine up to the reader, or to a goroutine that was
-// there before the request. It returns 0 if a parent has ended.
-func (p *pickup) ancestor(g stacks.Goroutine, byID map[int]stacks.Goroutine) int {
-	for id := g.Parent; ; {
-		if id == p.reader.ID || p.before[id] {
-			return id
-		}
-		next, there := byID[id]
-		if !there {
-			return 0
-		}
-		id = next.Parent
-	}
 }
 
 // within reports whether the handling of a request waits for a call that its end has made
@@ -222,67 +211,45 @@ func (d *diagnosis) within(c *gate.Call) bool {
 	return g.Text != "" && !g.Reading() && !g.Writing()
 }
 
-// shownHandlers is how many handlers a report names.
-const shownHandlers = 3
-
-// handler is a handler of a frame that has not returned at a hang.
-type handler struct {
-	stacks.Handler
-	frame *gate.Flight
-}
-
-// handlers lists those of the run, by the steps that gave their frames.
-func (d *diagnosis) handlers() (list []handler) {
-	if len(d.all) == 0 {
-		return nil
-	}
-	for _, h := range d.trace.handlersIn(d.all) {
-		if f := d.trace.handlers[h.Goroutine]; f != nil {
-			list = append(list, handler{h, f})
-		}
-	}
-	slices.SortFunc(list, func(a, b handler) int { return a.frame.Given - b.frame.Given })
-	return list[:min(len(list), shownHandlers)]
-}
-
-// name names the handler by its frame.
-func (h handler) name() string {
-	for _, m := range h.frame.Messages() {
-		if m.Kind() == transport.Notification {
-			return "the handler of " + gate.Clip(m.Method)
-		}
-	}
-	return "the handler of " + h.frame.Name
-}
-
 // blame puts the blocked handlers before the reason of a hang. A handler of a notification
 // is the category itself if every request was answered and nothing else can be sent.
 func (d *diagnosis) blame(category, why string) (string, string) {
-	if category != NeverSent && category != LostAnswer {
+	if category != NeverSent && category != LostAnswer || len(d.all) == 0 {
 		return category, why
 	}
+	const shown = 3
+	frames := d.trace.handlers
+	blocked := slices.DeleteFunc(d.trace.handlersIn(d.all), func(h stacks.Handler) bool { return frames[h.Goroutine] == nil })
+	slices.SortFunc(blocked, func(a, b stacks.Handler) int { return frames[a.Goroutine].Given - frames[b.Goroutine].Given })
 	var said []string
-	for _, h := range d.handlers() {
+	for _, h := range blocked[:min(len(blocked), shown)] {
 		if strings.Contains(why, h.Place.String()) {
 			continue
 		}
-		if h.Place.Entry != "" {
-			said = append(said, fmt.Sprintf("%s stands in %s, called at %s", h.name(), h.Place.Entry, h.Line))
-		} else {
-			said = append(said, fmt.Sprintf("blocked in your code: %s (%s), under %s", h.Line, h.Place.State, h.name()))
+		f := frames[h.Goroutine]
+		name := "the handler of " + f.Name
+		if i := slices.IndexFunc(f.Messages(), isNotification); i >= 0 {
+			name = "the handler of " + gate.Clip(f.Messages()[i].Method)
 		}
-		d.waits = append(d.waits, Wait{Who: h.name(), BlockedAt: h.Place.String(),
-			Why: fmt.Sprintf("called by %s for what was given at step %d; has not returned", h.By, h.frame.Given)})
+		if h.Place.Entry != "" {
+			said = append(said, fmt.Sprintf("%s stands in %s, called at %s", name, h.Place.Entry, h.Line))
+		} else {
+			said = append(said, fmt.Sprintf("blocked in your code: %s (%s), under %s", h.Line, h.Place.State, name))
+		}
+		d.waits = append(d.waits, Wait{Who: name, BlockedAt: h.Place.String(),
+			Why: fmt.Sprintf("called by %s for what was given at step %d; has not returned", h.By, f.Given)})
 		quiet := !slices.ContainsFunc(d.gate.Names.Calls, func(c *gate.Call) bool { return !c.Cancelled && !c.Listen && c.Open() })
 		for i := range d.gate.Lanes {
 			quiet = quiet && len(d.gate.Lanes[i].Waiting)+len(d.gate.Lanes[i].Queue) == 0
 		}
-		if category == NeverSent && !isRequest(h.frame) && quiet {
+		if category == NeverSent && !isRequest(f) && quiet {
 			category = BlockedHandler
 		}
 	}
 	return category, strings.Join(append(said, why), "; ")
 }
+
+func isNotification(m transport.Message) bool { return m.Kind() == transport.Notification }
 
 // noteCloses notes for a hang which end is closing, since which step, and the code that
 // closes it.

@@ -1,5 +1,5 @@
-// Package gate is a bounded in-memory transport in which nothing moves by itself: Read
-// and Write park, and whoever explores schedules releases them step by step.
+// Package gate is a bounded in-memory transport in which nothing moves by itself: Read and
+// Write park, and an explorer of schedules releases them step by step.
 //
 // # Data layout
 //
@@ -12,15 +12,13 @@
 //	give   Read returns it           at capacity 0 in one step with take
 //
 // [Gate.Steps] lists the steps that may be released now, [Gate.Release] performs one. The
-// fields of a gate, a lane and a flight are read and written under [Gate.Lock].
-//
-// A content name (see [Namer]) has no id, no address and no order of arrival in it, so
-// that the same peers give the same names in every run. Frames that arrive between two
-// steps are ordered by their names.
+// fields of a gate, a lane and a flight are guarded by [Gate.Lock]. A content name (see
+// [Namer]) has no id, no address and no order of arrival in it, so that the same peers give
+// the same names in every run.
 //
 // # What it refuses
 //
-// It has no clock and no goroutine, and decides nothing: which step comes next, and what
-// it means when there is none, is for package explore to say. All waits are on channels,
-// so that a bubble of testing/synctest sees each.
+// It has no goroutine, and decides nothing: package explore says which step comes next, and
+// what it means when there is none. All waits are on channels, so that a bubble of
+// testing/synctest sees them.
 package gate

@@ -64,9 +64,6 @@ func (g *Gate) Lane(dir transport.Direction) *Lane { return &g.Lanes[dir-transpo
 // End returns the end that writes in a direction.
 func (g *Gate) End(dir transport.Direction) *End { return &g.Ends[dir-transport.ClientToServer] }
 
-// Traced reports whether readers and writers note their goroutines.
-func (g *Gate) Traced() bool { return g.options.Traced }
-
 // Lock counts a move and locks the gate.
 func (g *Gate) Lock() {
 	g.options.Moves.Tick()
@@ -79,16 +76,15 @@ func (g *Gate) Unlock() {
 	g.options.Moves.Tick()
 }
 
-// Moves counts what a run does. Every goroutine that uses the run passes Tick first and
-// afterwards, so that one number says from outside whether anything moves, and what was
-// done before it is seen there.
+// Moves counts what a run does. Every goroutine that uses the run passes Tick before and
+// afterwards, so that a number says from outside whether anything moves.
 type Moves struct{ count atomic.Uint64 }
 
 // abandoned is set in the count when the run is given up.
 const abandoned = 1 << 63
 
-// Tick counts a move. In a run that was given up it never returns: the rest of the run may
-// be read in peace.
+// Tick counts a move. In a run that was given up it never returns, so that the run may be
+// read in peace.
 func (m *Moves) Tick() {
 	if m.count.Add(1)&abandoned != 0 {
 		select {}
@@ -167,7 +163,7 @@ func (e *End) Read(ctx context.Context) (transport.Frame, error) {
 	return got.frame, got.err
 }
 
-// Hides notes what a helper keeps from being tried, for the report; see [transport.Hide].
+// Hides notes for the report what a helper keeps from being tried; see [transport.Hide].
 func (e *End) Hides(what string) {
 	e.gate.hiding.Lock()
 	defer e.gate.hiding.Unlock()
@@ -183,21 +179,17 @@ func (g *Gate) Hidden() []string {
 	return slices.Clone(g.hidden)
 }
 
-// Write offers the frame and returns when the engine acknowledges it. A context
-// that ends before the frame is taken withdraws it; taken means delivered.
+// Write offers the frame and returns when the engine acknowledges it. A context that ends
+// before the frame is taken withdraws it; taken means delivered.
 func (e *End) Write(ctx context.Context, f transport.Frame) error {
 	if err := f.Sendable(); err != nil {
 		return err
 	}
-	return e.send(ctx, f)
-}
-
-func (e *End) send(ctx context.Context, f transport.Frame) error {
 	flight, err := e.offer(ctx, f, OperationOf(ctx), false)
 	if err != nil {
 		return err
 	}
-	return e.await(ctx, flight)
+	return e.Await(ctx, flight)
 }
 
 // Offer puts the frame of a recorded half into its writer's hand. The frame belongs to an
@@ -235,9 +227,7 @@ func (e *End) offer(ctx context.Context, f transport.Frame, operation string, qu
 }
 
 // Await returns when the Write of an offered frame does.
-func (e *End) Await(ctx context.Context, f *Flight) error { return e.await(ctx, f) }
-
-func (e *End) await(ctx context.Context, f *Flight) error {
+func (e *End) Await(ctx context.Context, f *Flight) error {
 	select {
 	case err := <-f.done:
 		return err
@@ -252,9 +242,9 @@ func (e *End) await(ctx context.Context, f *Flight) error {
 	return <-f.done
 }
 
-// Admit names the frames that were offered. Writers that arrived in the same round stand
-// in the order of their names: which goroutine ran first must not show. The engine does
-// this and not the writers, whose small stacks would have to grow.
+// Admit names the offered frames. Writers that arrived in the same round stand in the order
+// of their names: which goroutine ran first must not show. The engine does this and not the
+// writers, whose small stacks would have to grow.
 func (g *Gate) Admit() {
 	for i := range g.Lanes {
 		l := &g.Lanes[i]
@@ -271,7 +261,7 @@ func (g *Gate) Admit() {
 	}
 }
 
-// withdraw takes a frame back that was not taken, and reports whether it was not.
+// withdraw takes back a frame that was not taken, and reports whether it did.
 func (g *Gate) withdraw(l *Lane, f *Flight) bool {
 	if i := slices.Index(l.fresh, f); i >= 0 {
 		l.fresh = slices.Delete(l.fresh, i, i+1)
@@ -293,22 +283,22 @@ func (g *Gate) withdraw(l *Lane, f *Flight) bool {
 	return true
 }
 
-// Place sets where in its sender's recorded order a frame stands, and which place there
-// is next.
+// Place sets where in the recorded order of its sender a frame stands, and which place is
+// next.
 func (e *End) Place(f *Flight, place, next int) {
 	e.gate.Lock()
 	f.place, e.Out.turn = place, next
 	e.gate.Unlock()
 }
 
-// Close asks to end both directions, and returns: peers call it with a mutex
-// held, which must not freeze a bubble. Nothing moves at this end any more. When
-// the engine releases the close, who is parked at this end gets ErrClosed; frames
-// that were taken before are still delivered, others are withdrawn.
+// Close asks to end both directions, and returns at once: peers call it with a mutex held,
+// which must not freeze a bubble. No frame moves at this end any more. When the engine
+// releases the close, goroutines parked here get ErrClosed; frames taken before are still
+// delivered, others are withdrawn.
 func (e *End) Close() error { return e.askToEnd(true) }
 
-// CloseWrite asks to end what this end sends, and returns, as Close does. The far
-// reader gets its end of file as a step; this end reads on.
+// CloseWrite asks to end the sending direction, and returns at once. The far reader gets
+// its end of file as a step; this end reads on.
 func (e *End) CloseWrite() error { return e.askToEnd(false) }
 
 func (e *End) askToEnd(both bool) error {
@@ -322,8 +312,8 @@ func (e *End) askToEnd(both bool) error {
 	return nil
 }
 
-// close ends both directions at this end and wakes the goroutines that waited there. The
-// far reader gets its end of file as a step of its own.
+// close ends both directions here and wakes the goroutines that waited. The far reader gets
+// its end of file as a step.
 func (e *End) close() {
 	e.closed, e.Out.Ended, e.In.Deafened = true, true, true
 	e.Out.refuse()
@@ -367,12 +357,10 @@ type Lane struct {
 	Ending   bool // the sender asked to close: no frame is taken any more
 	Leaving  bool // the receiver asked to close: no frame is given any more
 
-	// Of a traced gate: the goroutine that was given Last, and the one that was given the
-	// frame before.
+	// In a traced gate: the goroutines that were given Last, and the frame before.
 	Holder, Before Lineage
 
-	// A recorded receiver sets these. Idle is why it does not read, Read that it has read
-	// all that there is.
+	// A recorded receiver says why it does not read, and that it has read everything.
 	Idle string
 	Read bool
 
@@ -382,7 +370,7 @@ type Lane struct {
 	readers []*reader
 }
 
-// Lineage is a goroutine and its parent, by their numbers; 0 where that is not known.
+// Lineage has the numbers of a goroutine and its parent; 0 is unknown.
 type Lineage struct{ ID, Parent int }
 
 func lineage(g stacks.Goroutine) Lineage { return Lineage{g.ID, g.Parent} }
@@ -401,7 +389,7 @@ type Flight struct {
 	Taken   int           // the step that took it; 0 before
 	Given   int           // the step that gave it; 0 before
 
-	// Of a traced gate: the goroutine that wrote the frame, and where it stood.
+	// In a traced gate: the goroutine that wrote the frame, and its calls.
 	Writer Lineage
 	Wrote  []stacks.Call
 
@@ -521,8 +509,8 @@ func OperationOf(ctx context.Context) string {
 	return name
 }
 
-// Point waits until the step that reaches it is released, or the context ends; see
-// package explore. Without a gate in the context it returns at once.
+// Point waits until its step is released or the context ends; see package explore. Without
+// a gate in the context it returns at once.
 func Point(ctx context.Context, name string) {
 	g, ok := ctx.Value(gateKey{}).(*Gate)
 	if !ok || ctx.Err() != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Namer gives frames their content names in the order of their offers. A name is made of
-// the method, the tool, prompt or uri, the operation that wrote the frame, and an
-// occurrence number. Responses, progress and cancellation are named after their request.
+// Namer gives frames their content names in the order of their offers: the method, the
+// tool, prompt or uri, the operation that wrote the frame, and an occurrence number.
+// Responses, progress and cancellation are named after their request.
 type Namer struct {
 	Calls  []*Call // all requests, by offer
 	seen   map[occurrence]int
@@ -47,8 +47,8 @@ func (c *Call) Open() bool { return c.Response == nil || c.Response.Given == 0 }
 // Owed reports whether the request was read and no response offered.
 func (c *Call) Owed() bool { return c.Request.Given > 0 && c.Response == nil && !c.Cancelled }
 
-// Messages returns the messages of the request and of the response, which must be there.
-// Either frame may be a batch.
+// Messages returns the message of the request and that of the response, which must be
+// there. Either frame may be a batch.
 func (c *Call) Messages() (request, response transport.Message) {
 	for _, m := range c.Request.Messages() {
 		if m.Kind() != transport.Response && mcp.Same(m.ID, c.id) {
@@ -200,7 +200,7 @@ type said struct {
 }
 
 // Parser remembers parsed frames: in run after run the same peers send the same bytes.
-// Several goroutines may use it at once.
+// Several goroutines may use it.
 type Parser struct {
 	mu   sync.Mutex // never held across a wait
 	seen map[string]*said

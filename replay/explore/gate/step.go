@@ -19,20 +19,19 @@ const (
 	Ack
 	// Give lets a Read return the first queued frame.
 	Give
-	// Take moves a frame from its writer's hand into the queue; at capacity 0 to
-	// the waiting reader.
+	// Take moves a frame from its writer's hand into the queue; at capacity 0 to the
+	// waiting reader.
 	Take
 	// EOF lets a Read return io.EOF.
 	EOF
 	// Close lets a Close of an end, which has returned, take effect.
 	Close
-	// Relent tells a recorded half that the live end is silent, so that it goes on
-	// without what it waited for. It is enabled when nothing else is.
+	// Relent lets a recorded half go on without a frame that the live end does not send. It
+	// is enabled when no other step is.
 	Relent
 	// HalfClose lets the CloseWrite of an end, which has returned, take effect.
 	HalfClose
-	// Reach lets a goroutine go on from its [Point]. Eager prefers it to all but
-	// the start of an operation.
+	// Reach lets a goroutine go on from its [Point]. Eager prefers it to all but Start.
 	Reach
 )
 
@@ -41,12 +40,12 @@ func (k Kind) String() string {
 	return [...]string{"none", "start", "ack", "give", "take", "eof", "close", "relent", "half-close", "reach"}[k]
 }
 
-// Step is one step that may be released now. Its name is its content: no id, no
-// address, no order of arrival is in it.
+// Step is a step that may be released now. Its name is its content, without id, address or
+// order of arrival.
 type Step struct {
 	Kind Kind
-	// Dir is the direction of the frame; of a Close or HalfClose the one in which
-	// the closing end sends; none for a Start or Reach.
+	// Dir is the direction of the frame; of a Close or HalfClose that in which the closing
+	// end sends; none for a Start or Reach.
 	Dir transport.Direction
 	// What names the frame, the operation or the point; "" for EOF and closes.
 	What string
@@ -148,8 +147,8 @@ func (g *Gate) Steps(steps []Step) []Step {
 	return steps
 }
 
-// takes appends the steps that take a frame, or those of frames that stand before
-// their place in the recorded order: eager leaves these to the last.
+// takes appends the steps that take a frame: those of frames that stand before their place
+// in the recorded order, which eager leaves to the last, or all others.
 func (g *Gate) takes(steps []Step, early bool) []Step {
 	for i := range g.Lanes {
 		l := &g.Lanes[i]
@@ -220,7 +219,7 @@ func (g *Gate) take(l *Lane, f *Flight) {
 	}
 }
 
-// give hands the first queued frame to its reader, and tells the rules that it has it.
+// give hands the first queued frame to its reader, and tells the rules.
 func (g *Gate) give(l *Lane) {
 	l.give(g.Round)
 	if g.options.Rules != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// choice is what a candidate is made of.
+// choice describes a candidate.
 type choice struct {
 	keep     []bool // by part; none without its needs
 	alone    []bool // by group: its frames stand together
@@ -206,9 +206,9 @@ type edit struct {
 	key   string
 }
 
-// required are the members that the schemas of any revision want, or that name,
-// identify or carry a value; all others may go. Keys mean the same in every
-// method, but for the two in optional.
+// required are the members that the schemas of any revision want, or that name, identify or
+// carry a value; others may go. Keys mean the same in every method, but for those in
+// optional.
 var required = words(`
 	protocolVersion capabilities clientInfo serverInfo supportedVersions name uri ref argument level
 	requestId progressToken progress message data cursor nextCursor mode url requestedSchema elicitationId

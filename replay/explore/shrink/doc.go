@@ -17,20 +17,20 @@
 //
 // # Data layout
 //
-// A session is taken apart once, into a cut: its frames, and the parts they
-// belong to. A part is what is kept or dropped as one. It lists its needs; of each
-// need one of some parts must be kept. Parts that happen inside one another are a
-// group. A choice says which parts are kept, which groups stand alone, which
-// members of payloads are gone, and at what capacity; build makes events of it.
+// A session is taken apart once, into a cut: its frames, and the parts they belong to. A
+// part is kept or dropped as a whole. Of each of its needs one part must be kept. Parts
+// that happen inside one another are a group. A choice says which parts are kept, which
+// groups stand alone, which members of payloads are gone, and the capacity; build makes
+// events from a choice.
 //
-// The passes, each from the best that is known, until nothing changes: take the
-// room away; keep only what the failure is said to be about; drop what was never
-// said; drop groups, then parts, big pieces first; swap a dropped group for two
-// kept ones; let groups stand one after another; take out what no schema wants.
-// Smaller is: fewer frames, then less room, less overlap, fewer bytes.
+// The passes start from the best candidate and repeat until nothing changes: take the room
+// away; keep only the frames that the failure is about; drop frames that were never sent;
+// drop groups, then parts, big pieces first; swap two kept parts for a dropped group; let
+// groups stand one after another; take out members that no schema wants. Smaller means
+// fewer frames, then less room, less overlap, fewer bytes.
 //
 // # What it refuses
 //
-// It does not write frames that nobody sent, but for members taken out of their
-// params and results, and lists made empty. Batches stay as they are.
+// It writes no frame that nobody sent, apart from members taken out of params and results,
+// and lists made empty. Batches stay as they are.
 package shrink

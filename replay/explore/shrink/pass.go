@@ -8,7 +8,7 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// rendezvous takes the room away: both directions', or one's.
+// rendezvous takes the room of both directions away, or of one.
 func (s *shrink) rendezvous(f *found) *found {
 	if s.opt.KeepCapacity || f.capacity == (replay.Capacity{}) {
 		return nil
@@ -23,8 +23,7 @@ func (s *shrink) rendezvous(f *found) *found {
 	return nil
 }
 
-// guess keeps only the parts that the failure is said to be about, or else their
-// groups.
+// guess keeps only the parts that the failure is about, or else their groups.
 func (s *shrink) guess(f *found) *found {
 	if len(f.outcome.Involved) == 0 {
 		return nil
@@ -47,7 +46,7 @@ func (s *shrink) guess(f *found) *found {
 	return nil
 }
 
-// truncate drops the parts of which nothing was said, and what is no frame.
+// truncate drops the parts of which no frame was sent, and the events that are no frames.
 func (s *shrink) truncate(f *found) *found {
 	x := f.choice.clone()
 	x.extras = false
@@ -82,13 +81,14 @@ func (s *shrink) dropGroups(f *found) *found {
 	return s.accept(with(groups))
 }
 
-// dropParts drops single parts: notifications, and what groups have inside.
+// dropParts drops single parts: notifications, and the inner parts of groups.
 func (s *shrink) dropParts(f *found) *found {
-	parts := Minimize(f.choice.parts(), func(parts []int) bool { return s.accept(f.choice.only(parts)) != nil })
-	return s.accept(f.choice.only(parts))
+	return s.accept(f.choice.only(Minimize(f.choice.parts(), func(parts []int) bool {
+		return s.accept(f.choice.only(parts)) != nil
+	})))
 }
 
-// serialise lets groups stand alone: all of them, or as many as may.
+// serialise lets groups stand alone: all of them, or as many as possible.
 func (s *shrink) serialise(f *found) *found {
 	if s.overlap(s.order(f.choice)) == 0 {
 		return nil
@@ -107,7 +107,7 @@ func (s *shrink) serialise(f *found) *found {
 	return s.accept(with(mixed))
 }
 
-// stripPayloads takes out what no schema wants: everywhere, or where it may.
+// stripPayloads takes out the members that no schema wants: everywhere, or where it can.
 func (s *shrink) stripPayloads(f *found) *found {
 	var all []edit
 	for _, i := range s.order(f.choice) {
@@ -127,7 +127,7 @@ func (s *shrink) stripPayloads(f *found) *found {
 	return s.accept(with(left))
 }
 
-// keptGroups lists the groups of which anything is kept.
+// keptGroups lists the groups with a kept part.
 func (s *shrink) keptGroups(x choice) []int {
 	var groups []int
 	for g, parts := range s.groups {
@@ -138,8 +138,8 @@ func (s *shrink) keptGroups(x choice) []int {
 	return groups
 }
 
-// swap puts something that was dropped in the place of one or two parts that were kept and
-// have, with all inside of them, more frames: dropping alone cannot reach that.
+// swap replaces one or two kept parts by a dropped one with, inner parts included, fewer
+// frames: dropping alone cannot reach that.
 func (s *shrink) swap(f *found) *found {
 	ins := s.dropped(f.choice)
 	for _, out := range s.replaceable(f.choice) {
@@ -164,8 +164,8 @@ func (s *shrink) swap(f *found) *found {
 	return nil
 }
 
-// dropped lists the parts and the groups that were dropped, the smallest first. Of those
-// with frames alike, between the same kept ones, it has one.
+// dropped lists the dropped parts and groups, the smallest first. Of those with frames
+// alike, between the same kept ones, it has only one.
 func (s *shrink) dropped(x choice) [][]int {
 	before := make([]int, len(s.frames)) // how many kept frames stand in front
 	kept := 0
@@ -204,8 +204,8 @@ func (s *shrink) dropped(x choice) [][]int {
 	return list
 }
 
-// replaceable lists the parts that were kept, without those that need one certain other
-// part: each alone, then every two.
+// replaceable lists the kept parts that do not need one certain other part: each alone,
+// then every two.
 func (s *shrink) replaceable(x choice) [][]int {
 	var ones, twos [][]int
 	for _, p := range x.parts() {

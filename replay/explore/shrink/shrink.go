@@ -18,16 +18,16 @@ type Candidate struct {
 	Capacity replay.Capacity
 }
 
-// Outcome is what came of trying a candidate.
+// Outcome is the result of a candidate.
 type Outcome struct {
-	// Fingerprint says which bug it was; "" if none. It must not have in it what
-	// changes when frames go: numbers, ids, names of frames.
+	// Fingerprint identifies the bug; "" if there is none. It must leave out what changes
+	// when frames go: numbers, ids, names of frames.
 	Fingerprint string
-	// C2S and S2C are how many frames of each direction were said at all: those
-	// after them had no part in it. Both 0: unknown.
+	// C2S and S2C count the frames of each direction that were sent at all: later ones had
+	// no part in it. Both 0: unknown.
 	C2S, S2C int
-	// Involved are Seqs of frames that the failure is about: a guess of what to
-	// keep. It may be empty.
+	// Involved are Seqs of frames that the failure is about: a guess of what to keep. It
+	// may be empty.
 	Involved []uint64
 }
 
@@ -38,10 +38,10 @@ type Try func(Candidate) Outcome
 type Options struct {
 	// Capacity is where the session fails.
 	Capacity replay.Capacity
-	// KeepCapacity leaves it as it is.
+	// KeepCapacity leaves the capacity as it is.
 	KeepCapacity bool
-	// Fragment lets the handshake of a revision that wants one go: the result is
-	// then what may follow one, not a whole session.
+	// Fragment lets the handshake go, of a revision that wants one: the result may follow a
+	// handshake, and is no whole session.
 	Fragment bool
 	// Budget is how many candidates to try; 0 is 100. The boundary has a few more.
 	Budget int
@@ -86,9 +86,8 @@ type found struct {
 	worked  bool           // the passes were over it
 }
 
-// Session returns the smallest session it finds that has the fingerprint of the
-// one given. It is deterministic. A session that does not fail comes back as it
-// is.
+// Session returns the smallest session it finds that has the fingerprint of the given one.
+// A session that does not fail comes back as it is.
 func Session(events []store.Event, try Try, opt Options) Result {
 	opt.Budget = cmp.Or(opt.Budget, 100)
 	s := &shrink{cut: takeApart(events, opt.Fragment), try: try, opt: opt, tried: map[key]*found{}, tries: 1}
@@ -120,8 +119,7 @@ func (s *shrink) all() choice {
 
 func (s *shrink) spent() bool { return s.tries >= s.opt.Budget }
 
-// accept tries a choice, once, and remembers it if it is the same bug; else it
-// returns nil.
+// accept tries a choice, once, and remembers it if it is the same bug; else it returns nil.
 func (s *shrink) accept(x choice) *found {
 	s.dropIllegal(x.keep)
 	key := x.key()
@@ -210,8 +208,8 @@ func FindBoundary(at replay.Capacity, shows func(replay.Capacity) bool) Boundary
 	}
 }
 
-// least returns the least room above low at which the bug does not show, or
-// Unbounded. More than most is as good as that.
+// least returns the least room above low at which the bug does not show, or Unbounded,
+// which also stands for more than most.
 func least(low replay.Room, shows func(replay.Room) bool) replay.Room {
 	const most = 1 << 24
 	if low < 0 || shows(replay.Unbounded) {
@@ -233,10 +231,9 @@ func least(low replay.Room, shows func(replay.Room) bool) replay.Room {
 	return high
 }
 
-// Minimize returns items, in their order, for which the test still holds and of
-// which no single one can go. It is delta debugging: big pieces first, then ever
-// smaller ones. The test of all items is taken to hold; a test that is out of
-// budget answers false.
+// Minimize returns items, in their order, for which the test still holds and of which no
+// single one can go. It is delta debugging: big pieces first, then ever smaller ones. The
+// test of all items is taken to hold; a test out of budget answers false.
 func Minimize[T any](items []T, test func(kept []T) bool) []T {
 	if len(items) == 0 || test(nil) {
 		return nil
@@ -258,9 +255,9 @@ func Minimize[T any](items []T, test func(kept []T) bool) []T {
 	}
 }
 
-// finish makes a session of its own of a candidate: without the expectations that the
-// whole session had, and with a version 7 id that has the old one's time and a hash of the
-// events, so that the same session has the same id.
+// finish makes a session of its own of a candidate: without the expectations of the whole
+// session, and with a version 7 id of its time and a hash of the events, so that the same
+// session has the same id.
 func (s *shrink) finish(events []store.Event) []store.Event {
 	if len(s.opened) == 0 {
 		return events
@@ -312,8 +309,7 @@ func (c *cut) cost(x choice, events []store.Event) cost {
 	return k
 }
 
-// overlap counts how often a session goes from one group to another, beyond what
-// it must.
+// overlap counts how often a session goes from one group to another, beyond the necessary.
 func (c *cut) overlap(order []int) int {
 	changes, groups, before := 0, map[int]bool{}, -1
 	for _, f := range order {
@@ -332,8 +328,8 @@ func (a cost) compare(b cost) int {
 		slices.CompareFunc(a.keep, b.keep, func(a, b bool) int { return cmp.Compare(flag(b), flag(a)) }))
 }
 
-// Closed returns the Try of a closed replay: both ends as endpoint models. A
-// session that it cannot load fails in no way.
+// Closed returns the Try of a closed replay: both ends as endpoint models. A session that
+// does not load does not fail.
 func Closed(client, server replay.Model) Try {
 	return func(c Candidate) Outcome {
 		r, err := replay.Load(func(yield func(store.Event, error) bool) {

@@ -22,8 +22,8 @@ var (
 	searching = []string{explorePackage + "explore(", explorePackage + "(*series).", explorePackage + "(*Run).play"}
 	// engineMethods begin the names of those in package explore that a report leaves out.
 	engineMethods = []string{"(*Run).", "(*Operation).", "(*bubble).", "(*settled)."}
-	// endMethods begin the names of the unexported halves of a Write.
-	endMethods = []string{"s", "a"}
+	// endMethods are called by those that peers call.
+	endMethods = []string{"offer", "Await", "askToEnd"}
 )
 
 // Engine reports whether the goroutine belongs to the bubble or to its engine, and waits
