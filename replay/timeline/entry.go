@@ -17,7 +17,7 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Entry is one event as a timeline shows it.
+// Entry is an event as a timeline shows it.
 type Entry struct {
 	Seq          uint64
 	At           time.Duration
@@ -27,30 +27,30 @@ type Entry struct {
 	Size         int // bytes of the payload, as it was recorded
 	Unterminated bool
 	Cut          uint64         // bytes that passed and are not recorded
-	Redacted     uint64         // secrets that placeholders stand for
+	Redacted     uint64         // number of secrets behind placeholders
 	Messages     []EntryMessage // of a frame
 	Batch        bool           // a frame of any number of messages in brackets
-	Noise        bool           // a frame that is not JSON: a stray log line, a blank one
+	Noise        bool           // a frame that is not JSON, such as a stray log line or a blank line
 	Text         string         // of noise and of other events
-	Refused      []*Call        // the calls that the HTTP status of the event answers
+	Refused      []*Call        // the calls that the event's HTTP status answers
 	Payload      []byte         // the event's own
 }
 
-// EntryMessage is one message of a frame.
+// EntryMessage is a message of a frame.
 type EntryMessage struct {
 	Kind    transport.MessageKind
-	Method  string // of a response: of the request it answers
+	Method  string // of a response: of its request
 	Target  string // tool or prompt name, resource uri; of a response: of its request
 	ID      string // raw JSON
 	Token   string // raw progress token
-	Failure string // of an error response its code and message; "tool error" of a result with isError
-	Request uint64 // of a response or cancellation: Seq of the request; 0: there is none
+	Failure string // code and message of an error; "tool error" of a result with isError
+	Request uint64 // of a response or cancellation: Seq of the request; 0: none
 	Latency time.Duration
-	Late    bool  // it comes to a call that was over
-	Call    *Call // that it is about: its request, answer, progress or cancellation; nil: none. It may know more later.
+	Late    bool  // the call was over before
+	Call    *Call // which the message begins, answers, reports on or cancels; nil: none. Later events may change the Call.
 }
 
-// Summary returns one line without Seq, At and direction.
+// Summary returns a line without Seq, At and direction.
 func (e Entry) Summary() string {
 	var parts []string
 	switch {
@@ -89,14 +89,14 @@ func (e Entry) Summary() string {
 	return oneLine(strings.Join(parts, " "))
 }
 
-// String returns the whole line; the time is in seconds, the number of an exchange over
-// HTTP in brackets.
+// String returns the whole line: the time in seconds, the number of an HTTP exchange in
+// brackets.
 func (e Entry) String() string {
 	head, arrow, text := e.Parts()
 	return head + arrow + text
 }
 
-// Parts returns the line in parts that a program may paint: number and time, direction,
+// Parts returns the line in parts that a program may colour: number and time, direction,
 // the rest.
 func (e Entry) Parts() (head, direction, text string) {
 	arrow := map[transport.Direction]string{transport.ClientToServer: "c2s ->", transport.ServerToClient: "s2c <-"}[e.Dir]
@@ -107,8 +107,8 @@ func (e Entry) Parts() (head, direction, text string) {
 	return fmt.Sprintf("%6d %11.6f ", e.Seq, e.At.Seconds()), fmt.Sprintf("%-6s ", arrow), stream + e.Summary()
 }
 
-// Pairs says which events the messages belong with: of a request its answer, of
-// anything else about a call its request. The transcript must foresee.
+// Pairs names the events that the messages belong with: the answer of a request, the
+// request of any other message about a call. The transcript must foresee.
 func (e Entry) Pairs() string {
 	var pairs []string
 	for _, m := range e.Messages {
@@ -135,7 +135,7 @@ func (e Entry) Pairs() string {
 	return strings.Join(pairs, "; ")
 }
 
-// Name is the method and what it is about.
+// Name returns the method and the target.
 func (m EntryMessage) Name() string {
 	if m.Target == "" {
 		return phrase.Name(m.Method)
@@ -143,19 +143,19 @@ func (m EntryMessage) Name() string {
 	return phrase.Name(m.Method) + " " + phrase.QuotedName(m.Target)
 }
 
-// Aside is what the event says when it is no message, on one line.
+// Aside returns the text of an event that is no message, on one line.
 func (e Entry) Aside() string { return oneLine(e.Text) }
 
 // Tone says how an event concerns a reader.
 type Tone uint8
 
 const (
-	Usual  Tone = iota // what ends say to each other
-	Beside             // what happens around that
-	Fault              // a failure, or what should not be
+	Usual  Tone = iota // messages
+	Beside             // other events
+	Fault              // a failure, or an event that should not happen
 )
 
-// Tone says how the event concerns a reader: the gravest of its messages.
+// Tone returns the gravest tone of the messages.
 func (e Entry) Tone() Tone {
 	switch {
 	case e.Kind == store.Lost, e.Noise:
@@ -170,7 +170,7 @@ func (e Entry) Tone() Tone {
 	return tone
 }
 
-// Tone says how the message concerns a reader.
+// Tone returns the tone of a message.
 func (m EntryMessage) Tone() Tone {
 	if m.Failure != "" || m.Kind == transport.Invalid || m.Kind == transport.Response && m.Request == 0 {
 		return Fault
@@ -208,14 +208,14 @@ func (m EntryMessage) Summary() string {
 	return "no JSON-RPC message"
 }
 
-// failure returns what went wrong according to a response; "" when nothing did.
+// failure returns the failure that a response reports; "" for a success.
 func failure(m transport.Message, method string) string {
 	if m.Error != nil {
 		var e struct {
 			Code    json.Number `json:"code"`
 			Message string      `json:"message"`
 		}
-		// What does not fit is left out: the raw event has it.
+		// A member of another type is left out: the raw event has the bytes.
 		_ = json.Unmarshal(m.Error, &e)
 		return strings.TrimSpace(fmt.Sprintf("error %s %s", e.Code, phrase.Name(e.Message)))
 	}
@@ -231,7 +231,7 @@ var shownHeader = []struct{ name, word string }{
 	{mcp.HeaderLastEventID, "after event"}, {"Location", "to"}, {"Www-Authenticate", "wants"}, {"Retry-After", "retry after"},
 }
 
-// httpText says what happened to an exchange.
+// httpText describes an HTTP event.
 func httpText(info store.HTTPInfo) string {
 	parts := []string{info.What}
 	add := func(word, value string) {
@@ -279,7 +279,7 @@ func httpText(info store.HTTPInfo) string {
 	return strings.Join(parts, " ")
 }
 
-// shortID returns the beginning of an id that stands in line after line.
+// shortID returns the beginning of an id that many lines repeat.
 func shortID(id string) string {
 	limit := 12
 	if strings.HasPrefix(id, "[redacted:") {
@@ -292,7 +292,7 @@ func shortID(id string) string {
 	return strings.ToValidUTF8(id[:limit], "") + "…"
 }
 
-// eventText says what an event that is no frame means.
+// eventText describes an event that is no frame.
 func eventText(e store.Event) string {
 	switch e.Kind {
 	case store.Opened:
@@ -338,7 +338,7 @@ func eventText(e store.Event) string {
 	return excerpt(e.Payload)
 }
 
-// excerpt returns the beginning of bytes that mean nothing here, on one line.
+// excerpt returns the first 80 bytes of a payload as text on one line.
 func excerpt(b []byte) string {
 	const limit = 80
 	text := strings.ToValidUTF8(string(b[:min(len(b), limit)]), "\uFFFD")

@@ -10,42 +10,42 @@ import (
 )
 
 // Index says which request a response, a progress notification or a cancellation belongs
-// to. It takes one message after the other, so a reader of a live session can ask it too.
+// to. An Index takes messages one by one, so a reader of a live session can use one too.
 //
-// Each direction has ids and progress tokens of its own. K is what compares them: an
-// mcp.Key, or a hash of one; the zero K means that a message has none. An id may be used
-// again once it was answered (2026-07-28), and a faulty peer uses it before. Of several
-// requests with the same id or token
+// Each direction has its own ids and progress tokens, which are compared as values of type
+// K: an mcp.Key, or a hash of a Key. The zero K means that a message has no id or token. A
+// client may use an id again after the answer (2026-07-28), and a faulty peer does before.
+// Of several requests with the same id or token
 //
-//   - a response belongs to the first open one of its own HTTP exchange. If no request of
-//     the exchange had the id, as on a stream that is taken up again, and on a pipe, it
-//     belongs to the first open one;
-//   - progress belongs to the latest one of its own HTTP exchange. If no request of the
-//     exchange had the token, and on a pipe, it belongs to the latest open one, and if none
-//     is open to the latest one that is over;
-//   - a cancellation belongs to the latest open one.
+//   - a response belongs to the first open request of the same HTTP exchange. If no request
+//     of the exchange had the id, as on a resumed stream, and on a pipe, the response
+//     belongs to the first open request;
+//   - progress belongs to the latest request of the same HTTP exchange. If no request of
+//     the exchange had the token, and on a pipe, progress belongs to the latest open
+//     request, and if none is open to the latest request that is over;
+//   - a cancellation belongs to the latest open request.
 //
-// An HTTP status that is no success answers the open requests of its exchange. A message
-// that comes with the status still belongs to its request.
+// An HTTP status that is no success answers the open requests of its exchange. A message in
+// the body of the same response still belongs to its request.
 //
-// The zero Index is ready, and finds no request that is over. An Index is not safe for
+// The zero Index is ready, and forgets requests at their end. An Index is not safe for
 // concurrent use.
 type Index[K comparable, T any] struct {
 	ids       map[name[K]][]*asked[K, T] // in their order; the first and the last are not over
 	tokens    map[name[K]][]*asked[K, T] // likewise
 	exchanges map[uint64]*exchange[K, T] // HTTP exchanges, until they end
 
-	remember   int // how many requests that are over are found; below 0: all
+	remember   int // limit of past requests; below 0: no limit
 	pastIDs    map[name[K]]*asked[K, T]
 	pastTokens map[name[K]]*asked[K, T]
-	past       []*asked[K, T] // of a limited number, in the order of their ends: a ring from ended on
-	ended      int
+	past       []*asked[K, T] // with a limit: a ring in the order of ends
+	ended      int            // past requests that the ring has lost
 }
 
-// All is the number of requests that [NewIndex] takes for every one.
+// All makes [NewIndex] remember every request.
 const All = -1
 
-// NewIndex returns an Index that finds the latest requests that are over, up to a number.
+// NewIndex returns an Index that remembers a number of past requests, the latest.
 func NewIndex[K comparable, T any](remember int) Index[K, T] {
 	return Index[K, T]{remember: remember}
 }
@@ -61,8 +61,8 @@ type asked[K comparable, T any] struct {
 	request   T
 	stream    uint64
 	id, token name[K]
-	over      bool // it was answered, or its refused exchange has ended
-	refused   bool // by an HTTP status; only a message of its own exchange can be its answer
+	over      bool // answered, or the refused exchange has ended
+	refused   bool // by an HTTP status; only a message of the same exchange can be the answer
 }
 
 func (a *asked[K, T]) isOpen() bool { return !a.over && !a.refused }
@@ -72,7 +72,7 @@ func (a *asked[K, T]) hasToken() bool {
 	return a.token.key != none
 }
 
-// exchange has the requests of an HTTP exchange, also those that are over.
+// exchange holds the open and past requests of an HTTP exchange.
 type exchange[K comparable, T any] struct {
 	ids    map[name[K]][]*asked[K, T]
 	tokens map[name[K]]*asked[K, T] // the latest
@@ -116,7 +116,7 @@ func (x *Index[K, T]) askOn(a *asked[K, T]) {
 	}
 }
 
-// exchange returns the requests of an HTTP exchange; none of a pipe, and after its end.
+// exchange returns the requests of an HTTP exchange; none of a pipe, or after the end.
 func (x *Index[K, T]) exchange(stream uint64) exchange[K, T] {
 	if on := x.exchanges[stream]; on != nil {
 		return *on
@@ -159,15 +159,14 @@ func (x *Index[K, T]) Progress(dir transport.Direction, stream uint64, token K) 
 	return a.value()
 }
 
-// Cancel returns the request that a cancellation in direction dir belongs to. It stays
-// open: its receiver may still answer.
+// Cancel returns the request that a cancellation in direction dir belongs to. The request
+// stays open: the receiver may still answer.
 func (x *Index[K, T]) Cancel(dir transport.Direction, id K) (request T, found bool) {
 	return latestOpen(x.ids[name[K]{dir, id}]).value()
 }
 
-// Past returns the latest request with the id that is over: a second answer belongs to
-// it, and a cancellation that comes too late. A request of the exchange stands before
-// others.
+// Past returns the latest past request with the id, for a second answer or a late
+// cancellation. A request of the same exchange comes before others.
 func (x *Index[K, T]) Past(dir transport.Direction, stream uint64, id K) (request T, found bool) {
 	k := name[K]{dir, id}
 	for _, a := range slices.Backward(x.exchange(stream).ids[k]) {
@@ -178,9 +177,8 @@ func (x *Index[K, T]) Past(dir transport.Direction, stream uint64, id K) (reques
 	return x.pastIDs[k].value()
 }
 
-// Named returns the request that a message in any direction names by its id, as a
-// cancellation or a subscription id does: the latest open one, else the latest one that is
-// over; the zero T if there is none.
+// Named returns the request that a message names by id, as a cancellation and a subscription
+// id do: the latest open request, else the latest past one; the zero T if there is none.
 func (x *Index[K, T]) Named(dir transport.Direction, id K) T {
 	request, found := x.Cancel(dir, id)
 	if !found {
@@ -205,8 +203,8 @@ func (a *asked[K, T]) value() (request T, found bool) {
 	return a.request, true
 }
 
-// Unanswered yields the requests that no message has answered, those that an HTTP status
-// has answered among them. Requests with one id come in their order, others in none.
+// Unanswered yields the requests that no message has answered, including requests that an
+// HTTP status has answered. Only requests with the same id come in order.
 func (x *Index[K, T]) Unanswered() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, list := range x.ids {
@@ -219,8 +217,8 @@ func (x *Index[K, T]) Unanswered() iter.Seq[T] {
 	}
 }
 
-// Follow applies an HTTP event to the requests of its exchange, and returns the requests
-// that its status answers, if it is not a status of success.
+// Follow applies an HTTP event to the requests of its exchange. If the event is a status of
+// failure, Follow returns the requests that the status answers.
 func (x *Index[K, T]) Follow(e store.Event) (refused []T, status int) {
 	if x.exchanges[e.Stream] == nil {
 		return nil, 0
@@ -240,7 +238,8 @@ func (x *Index[K, T]) Follow(e store.Event) (refused []T, status int) {
 	return nil, 0
 }
 
-// Refuse returns the open requests of an exchange, which an HTTP status has answered now.
+// Refuse returns the open requests of an exchange, and notes that an HTTP status has
+// answered them.
 func (x *Index[K, T]) Refuse(stream uint64) (requests []T) {
 	for _, list := range x.exchange(stream).ids {
 		for _, a := range list {
@@ -254,8 +253,8 @@ func (x *Index[K, T]) Refuse(stream uint64) (requests []T) {
 	return requests
 }
 
-// End forgets an exchange. Its open requests may still be answered on another one, but for
-// those that were refused.
+// End forgets an exchange. Its open requests may still be answered on another exchange,
+// except refused ones.
 func (x *Index[K, T]) End(stream uint64) {
 	for _, list := range x.exchange(stream).ids {
 		for _, a := range list {
@@ -266,8 +265,8 @@ func (x *Index[K, T]) End(stream uint64) {
 	delete(x.exchanges, stream)
 }
 
-// trim takes away the requests that are over and have the id or the token of one, as far as
-// no open one stands before and after them; to look for them would take long.
+// trim removes past requests with the id or the token of a request from both ends of the
+// lists. Past requests between open ones stay: a search for them would take long.
 func (x *Index[K, T]) trim(a *asked[K, T]) {
 	trim(x.ids, a.id)
 	if a.hasToken() {
@@ -290,8 +289,7 @@ func trim[K comparable, T any](of map[name[K]][]*asked[K, T], k name[K]) {
 	}
 }
 
-// keep remembers a request that is over now, and forgets the oldest where there are too
-// many.
+// keep remembers a request at its end, and forgets the oldest one beyond the limit.
 func (x *Index[K, T]) keep(a *asked[K, T]) {
 	if x.remember == 0 {
 		return
@@ -324,7 +322,7 @@ func (x *Index[K, T]) forget(a *asked[K, T]) {
 	}
 }
 
-// inOrderOfEnd returns the requests that a limited Index remembers, the latest to end last.
+// inOrderOfEnd returns the past requests of an Index with a limit, the latest last.
 func (x *Index[K, T]) inOrderOfEnd() []*asked[K, T] {
 	oldest := x.ended % max(1, x.remember)
 	return slices.Concat(x.past[oldest:], x.past[:oldest])

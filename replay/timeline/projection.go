@@ -12,15 +12,15 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Projection is a read model folded from a session's events. It can be thrown
-// away and rebuilt at any time.
+// Projection is a read model folded from a session's events. A program can throw one away
+// and rebuild it at any time.
 type Projection interface {
 	// Apply takes the next event, in Seq order. An error ends the fold.
 	Apply(store.Event) error
 }
 
-// Project feeds the events to every projection, in one pass. It stops at the
-// first error, of the sequence or of a projection.
+// Project feeds the events to every projection, in one pass, and stops at the first error
+// of the sequence or of a projection.
 func Project(seq iter.Seq2[store.Event, error], ps ...Projection) error {
 	for e, err := range seq {
 		if err != nil {
@@ -35,9 +35,8 @@ func Project(seq iter.Seq2[store.Event, error], ps ...Projection) error {
 	return nil
 }
 
-// Target returns what a request or notification is about: a tool's or prompt's
-// name, a resource's uri. It reports false where the method has none, or the
-// message does not say.
+// Target returns the subject of a request or notification: a tool's or prompt's name, a
+// resource's uri. It reports false if the method has no subject or the message names none.
 func Target(m transport.Message) (string, bool) {
 	var key string
 	switch {
@@ -65,13 +64,14 @@ func StringOf(raw json.RawMessage) (s string, ok bool) {
 	return string(raw[1 : len(raw)-1]), true
 }
 
-// TargetOf is Target where "" will do.
+// TargetOf returns the target, or "".
 func TargetOf(m transport.Message) string {
 	s, _ := Target(m)
 	return s
 }
 
-// CancelledID returns the raw id of the request that a cancelled notification names.
+// CancelledID returns the raw id of the request that a cancellation names; nil of any other
+// message.
 func CancelledID(m transport.Message) json.RawMessage {
 	if m.Method != mcp.NotificationCancelled {
 		return nil
@@ -79,13 +79,13 @@ func CancelledID(m transport.Message) json.RawMessage {
 	return transport.Member(m.Params, mcp.MemberRequestID)
 }
 
-// MessagesOf parses a frame. What is not JSON has no messages.
+// MessagesOf parses a frame. A frame that is not JSON has no messages.
 func MessagesOf(f transport.Frame) []transport.Message {
 	messages, _ := f.Messages()
 	return messages
 }
 
-// oneLine returns a text in which nothing breaks the line or drives a terminal.
+// oneLine escapes the characters of a text that would break the line or drive a terminal.
 func oneLine(s string) string {
 	hidden := func(r rune) bool { return !unicode.IsGraphic(r) }
 	if strings.IndexFunc(s, hidden) < 0 {

@@ -14,31 +14,32 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Transcript is the projection that tells a session as a timeline. It gives out
-// one entry for each event, at once, and remembers only the calls in flight, and the
-// latest that are over.
+// Transcript is the projection of a session as a timeline. For each event it emits an entry
+// at once. It remembers only the open calls and the latest calls that are over.
 type Transcript struct {
 	emit    func(Entry) error
 	index   Index[mcp.Key, *Call]
 	asked   int      // requests so far
-	endings *Endings // what becomes of each; nil: nobody knows
+	endings *Endings // how the calls end; nil: unknown
 }
 
-// rememberedCalls is how many calls that are over a Transcript remembers: progress, a
-// cancellation or a second answer may still come for them.
+// rememberedCalls limits the calls that a Transcript remembers after their end, for late
+// progress, a late cancellation or a second answer.
 const rememberedCalls = 64
 
-// NewTranscript returns a transcript that gives its entries to emit. An error of
-// emit ends the fold.
-func NewTranscript(emit func(Entry) error) *Transcript {
-	return &Transcript{emit: emit, index: NewIndex[mcp.Key, *Call](rememberedCalls)}
+// NewTranscript returns a transcript that passes entries to emit. An error of emit ends the
+// fold.
+func NewTranscript(emit func(Entry) error) *Transcript { return newTranscript(rememberedCalls, emit) }
+
+func newTranscript(remember int, emit func(Entry) error) *Transcript {
+	return &Transcript{emit: emit, index: NewIndex[mcp.Key, *Call](remember)}
 }
 
-// Foresee tells the transcript of a log how its calls end, so that the entry of a
-// request has its answer. To be called before the first event.
+// Foresee gives the transcript the ends of its calls, so that the entry of a request names
+// the answer. Call Foresee before the first event.
 func (t *Transcript) Foresee(e *Endings) { t.endings = e }
 
-// Apply gives out the event's entry.
+// Apply emits the event's entry.
 func (t *Transcript) Apply(e store.Event) error {
 	entry := Entry{
 		Seq: e.Seq, At: e.At, Kind: e.Kind, Dir: e.Dir, Stream: e.Stream,
@@ -87,7 +88,7 @@ func (t *Transcript) message(e store.Event, m transport.Message) EntryMessage {
 func (t *Transcript) request(e store.Event, em EntryMessage) *Call {
 	call := &Call{
 		Dir: e.Dir, ID: em.ID, Method: em.Method, Target: em.Target, Token: em.Token,
-		Request: e.Seq, At: e.At, Stream: e.Stream, n: t.asked,
+		Request: e.Seq, At: e.At, Stream: e.Stream, number: t.asked,
 		id: mcp.KeyOf([]byte(em.ID)), token: mcp.KeyOf([]byte(em.Token)),
 	}
 	t.asked++
@@ -132,21 +133,21 @@ func (t *Transcript) response(e store.Event, m transport.Message, em *EntryMessa
 	em.Call, call.Response, call.Latency, call.Failure = call, e.Seq, em.Latency, em.Failure
 }
 
-// follow applies an HTTP event to the calls of its exchange, and returns the calls that its
+// follow applies an HTTP event to the calls of its exchange, and returns the calls that the
 // status answers.
 func (t *Transcript) follow(e store.Event) []*Call {
 	if e.Kind != store.HTTP {
 		return nil
 	}
 	refused, status := t.index.Follow(e)
-	slices.SortFunc(refused, func(a, b *Call) int { return a.n - b.n })
+	slices.SortFunc(refused, func(a, b *Call) int { return a.number - b.number })
 	for _, call := range refused {
 		call.refusedBy(e, status)
 	}
 	return refused
 }
 
-// Follow is Apply of an event that nobody wants to see, and whose messages were read.
+// Follow applies an event without an entry. messages are the parsed messages of the event.
 func (t *Transcript) Follow(e store.Event, messages []transport.Message) {
 	t.follow(e)
 	for _, m := range messages {
@@ -154,14 +155,14 @@ func (t *Transcript) Follow(e store.Event, messages []transport.Message) {
 	}
 }
 
-// AppendCalls appends the calls that the transcript remembers, with which
-// [ResumeTranscript] goes on: how many requests there were; the calls in flight, in the
-// order of direction and id, and of one id the latest last, with those that an HTTP status
-// has answered and that may have a message besides; those that are over, the latest last.
+// AppendCalls appends the calls that the transcript remembers, in the form that
+// [ResumeTranscript] reads: the number of requests so far; the calls without a message as
+// their answer, by direction, id and age, including calls that only an HTTP status has
+// answered; the calls that are over, the latest last.
 func (t *Transcript) AppendCalls(b []byte) []byte {
 	b = varint.Append(b, uint64(t.asked))
 	open := slices.SortedFunc(t.index.Unanswered(), func(a, b *Call) int {
-		return cmp.Or(cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.id, b.id), cmp.Compare(a.n, b.n))
+		return cmp.Or(cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.id, b.id), cmp.Compare(a.number, b.number))
 	})
 	b = varint.Append(b, uint64(len(open)))
 	for _, c := range open {
@@ -176,8 +177,8 @@ func (t *Transcript) AppendCalls(b []byte) []byte {
 	return b
 }
 
-// append appends a call of a transcript; holds says that progress with its token belongs to
-// it, which a transcript that resumes knows without that.
+// append appends a call. holds says that progress with the call's token belongs to the call;
+// the format has the flag, and resume works without.
 func (c *Call) append(b []byte, holds bool) []byte {
 	flags := byte(0)
 	if c.Late {
@@ -187,12 +188,12 @@ func (c *Call) append(b []byte, holds bool) []byte {
 		flags |= 2
 	}
 	b = append(b, byte(c.Dir), flags)
-	b = varint.Append(b, c.Request, uint64(c.At), c.Stream, c.Response, uint64(c.Latency), c.Cancelled, uint64(c.n))
+	b = varint.Append(b, c.Request, uint64(c.At), c.Stream, c.Response, uint64(c.Latency), c.Cancelled, uint64(c.number))
 	return varint.AppendText(b, c.ID, c.Method, c.Target, c.Token, c.Failure)
 }
 
-// ResumeTranscript returns a transcript that goes on with the calls that AppendCalls has
-// written.
+// ResumeTranscript returns a transcript that continues with the calls that AppendCalls
+// wrote.
 func ResumeTranscript(calls []byte, emit func(Entry) error) (*Transcript, error) {
 	t := NewTranscript(emit)
 	r := varint.NewReader(calls)
@@ -211,22 +212,21 @@ func ResumeTranscript(calls []byte, emit func(Entry) error) (*Transcript, error)
 	return t, nil
 }
 
-// resume puts calls into the index: those without a message as their answer, and those that
-// are over, in the order of their ends. A call that an HTTP status has answered is among
-// both.
+// resume puts calls into the index: open ones, and past ones in the order of their ends. A
+// call that only an HTTP status has answered is in both lists.
 func (t *Transcript) resume(open, past []*Call) {
 	index := map[int]*asked[mcp.Key, *Call]{} // by the number of the call
 	for _, c := range past {
-		index[c.n] = c.asked()
-		index[c.n].over = true
+		index[c.number] = c.asked()
+		index[c.number].over = true
 	}
 	for _, c := range open {
-		if index[c.n] == nil {
-			index[c.n] = c.asked()
+		if index[c.number] == nil {
+			index[c.number] = c.asked()
 		}
-		index[c.n].over = false
-		index[c.n].refused = c.Answered()
-		index[c.n].request.refused = c.Answered()
+		index[c.number].over = false
+		index[c.number].refused = c.Answered()
+		index[c.number].request.refused = c.Answered()
 	}
 	for _, n := range slices.Sorted(maps.Keys(index)) {
 		if a := index[n]; a.over {
@@ -236,11 +236,11 @@ func (t *Transcript) resume(open, past []*Call) {
 		}
 	}
 	for _, c := range past {
-		t.index.keep(index[c.n])
+		t.index.keep(index[c.number])
 	}
 }
 
-// asked is the call as the index of a transcript has it.
+// asked returns the call as an entry of the index.
 func (c *Call) asked() *asked[mcp.Key, *Call] {
 	return &asked[mcp.Key, *Call]{request: c, stream: c.Stream, id: name[mcp.Key]{c.Dir, c.id}, token: name[mcp.Key]{c.Dir, c.token}}
 }
@@ -253,7 +253,7 @@ func callOf(r *varint.Reader) *Call {
 	}
 	c := &Call{
 		Dir: transport.Direction(b[0]), Late: b[1]&1 != 0, Request: r.Uint(), At: time.Duration(r.Uint()), Stream: r.Uint(),
-		Response: r.Uint(), Latency: time.Duration(r.Uint()), Cancelled: r.Uint(), n: int(r.Uint()),
+		Response: r.Uint(), Latency: time.Duration(r.Uint()), Cancelled: r.Uint(), number: int(r.Uint()),
 	}
 	for _, text := range [...]*string{&c.ID, &c.Method, &c.Target, &c.Token, &c.Failure} {
 		*text = r.Text()

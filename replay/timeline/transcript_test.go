@@ -122,9 +122,6 @@ func TestCalls(t *testing.T) {
 		fmt.Fprintf(&b, "%v #%d %s %q id %s token %q: response #%d after %v %s, progress %v, cancelled #%d\n", call.Dir, call.Request,
 			call.Method, call.Target, call.ID, call.Token, call.Response, call.Latency, call.Failure, call.Progress, call.Cancelled)
 	}
-	for _, o := range c.Orphans() {
-		fmt.Fprintf(&b, "orphan %v #%d %s id %s\n", o.Dir, o.Seq, o.Method, o.ID)
-	}
 	for _, call := range c.Unanswered() {
 		fmt.Fprintf(&b, "unanswered #%d %s\n", call.Request, call.Method)
 	}
@@ -144,9 +141,6 @@ func TestCallsFirstOpen(t *testing.T) {
 	}
 	if want := "a 2-5 b 3-4 c 6-8 d 7-9 "; got != want {
 		t.Errorf("%q, want %q", got, want)
-	}
-	if n := len(c.Orphans()); n != 1 {
-		t.Errorf("%d orphans", n)
 	}
 }
 
