@@ -21,7 +21,7 @@
 // # Data layout
 //
 // A [Recorder] owns one session. Its log (log.go) has the clock, the spool, the Seq of events
-// and the account of lost ones (lost.go), and one turn to use them. A [Tap] passes on one
+// and the account of lost events, and one turn to use them. A [Tap] passes on one
 // direction of a pipe, or standard error: it reads a chunk, hands it to the spool, and writes it
 // on. Readers of the spool cut, number and limit the frames (store.Assembler). A [Stream] is one
 // direction of an exchange over HTTP, whose frames may come in pieces; package httptap makes

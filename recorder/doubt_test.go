@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"github.com/mcprec/mcprec/recorder/outage"
-	"github.com/mcprec/mcprec/store/storetest"
 	"strings"
 	"syscall"
 	"testing"
@@ -85,7 +84,7 @@ func TestDoubt(t *testing.T) {
 // lost its rest for want of room: nothing in the log is there to end.
 func TestFullWithAnOpenFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &storetest.Disk{From: 2}
+		d := &Disk{From: 2}
 		r := begin(t, d, Holding(outage.NewBudget(1000)))
 		tap := r.Tap(transport.ClientToServer)
 		observe(t, tap, "frame\nbeg")

@@ -29,7 +29,7 @@ func TestEndThatCannotBeWritten(t *testing.T) {
 		for _, memory := range []int64{0, 24 << 20} {
 			t.Run(fmt.Sprint(tt.name, memory), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					d := &storetest.Disk{From: tt.from, All: true}
+					d := &Disk{From: tt.from, All: true}
 					sum := exitAfterTwo(t, begin(t, d, Holding(outage.NewBudget(memory))))
 					if sum.Lost != tt.lost || sum.Err == nil || store.RootCause(sum.Err).Error() != "no space left" {
 						t.Errorf("summary %+v", sum)
@@ -45,7 +45,7 @@ func TestEndWithoutAnswer(t *testing.T) {
 	for _, memory := range []int64{0, 24 << 20} {
 		t.Run(fmt.Sprint(memory), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &storetest.Disk{From: 3, All: true, Stuck: make(chan struct{})}
+				d := &Disk{From: 3, All: true, Stuck: make(chan struct{})}
 				r := begin(t, &mute{d, 5}, Holding(outage.NewBudget(memory)))
 				start := time.Now()
 				sum := exitAfterTwo(t, r)
@@ -64,7 +64,7 @@ func TestEndWithoutAnswer(t *testing.T) {
 
 // mute is a disk that does not answer from a write on.
 type mute struct {
-	*storetest.Disk
+	*Disk
 	from int
 }
 
@@ -94,7 +94,7 @@ func exitAfterTwo(t *testing.T, r *Recorder) Summary {
 // When the disk stays full to the end, the end is told, and what it takes the place of.
 func TestFullToTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &storetest.Disk{From: 6}
+		d := &Disk{From: 6}
 		r := begin(t, d)
 		tap := r.Tap(transport.ClientToServer)
 		for i := range 10 {

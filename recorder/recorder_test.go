@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"github.com/mcprec/mcprec/recorder/outage"
-	"github.com/mcprec/mcprec/store/storetest"
 	"io"
 	"math/rand/v2"
 	"strings"
@@ -16,9 +15,9 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-func open(t *testing.T) (*Recorder, *storetest.Log) {
+func open(t *testing.T) (*Recorder, *Log) {
 	t.Helper()
-	s := &storetest.Log{}
+	s := &Log{}
 	r, err := New(t.Context(), s, store.Header{Transport: "stdio"}, Holding(outage.NewBudget(0)))
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +25,7 @@ func open(t *testing.T) (*Recorder, *storetest.Log) {
 	return r, s
 }
 
-func expect(t *testing.T, s *storetest.Log, want string) {
+func expect(t *testing.T, s *Log, want string) {
 	t.Helper()
 	if got := s.Text(); got != strings.TrimLeft(want, "\n") {
 		t.Errorf("log:\n%swant:\n%s", got, want)
@@ -228,7 +227,7 @@ func TestNothingAfterClose(t *testing.T) {
 // exactly, and a write that blocked leaves a delivered event.
 func TestConnInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &storetest.Log{}
+		s := &Log{}
 		r, err := New(t.Context(), s, store.Header{Transport: "memory"})
 		if err != nil {
 			t.Fatal(err)

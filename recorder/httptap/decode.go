@@ -1,7 +1,6 @@
 package httptap
 
 import (
-	"bufio"
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
@@ -18,71 +17,57 @@ import (
 // decoder undoes content codings for the recording while the coded bytes pass. For each chunk it
 // returns at once every byte that can be decoded so far.
 type decoder struct {
-	codings []opener              // in the order of decoding
-	chunk   []byte                // coded bytes, not read yet
-	last    bool                  // no other chunk follows
-	held    []byte                // the coded bytes since the last decoded byte
-	next    func() ([]byte, bool) // nil until the first chunk
-	halt    func()
-	err     error // the reason of the end
-	full    bool  // there is more output than outLimit allows
-	in      int64 // coded bytes so far
-	out     int64 // decoded bytes so far
+	open  opener
+	chunk []byte                // coded bytes, not read yet
+	last  bool                  // no other chunk follows
+	held  []byte                // the coded bytes since the last decoded byte
+	next  func() ([]byte, bool) // nil until the first chunk
+	halt  func()
+	err   error // the reason of the end
+	full  bool  // there is more output than outLimit allows
+	in    int64 // coded bytes so far
+	out   int64 // decoded bytes so far
 }
 
-// opener returns a reader that undoes one coding.
-type opener func(source) (io.Reader, error)
-
-// source is a reader of coded bytes that can be read byte by byte, to let a decoder take no byte
-// too many. A [bufio.Reader] is a source.
-type source interface {
-	io.Reader
-	io.ByteReader
-	Peek(n int) ([]byte, error)
-}
+// opener returns a reader that undoes a coding.
+type opener func(chunkReader) (io.Reader, error)
 
 // errTrailing: bytes follow the end of the coded body.
 var errTrailing = errors.New("bytes follow its end")
 
-// maxCodings bounds how many codings are undone one after another: each needs memory, and the
-// peer decides how many there are.
-const maxCodings = 5
-
 // newDecoder returns a decoder for the value of Content-Encoding, or nil if the body is not coded.
-// known is false if a coding cannot be undone.
+// known is false if the coding cannot be undone, or is several in a row.
 func newDecoder(list string) (d *decoder, known bool) {
-	d = &decoder{}
+	var found opener
 	for coding := range strings.SplitSeq(list, ",") {
 		var open opener
 		switch strings.ToLower(strings.TrimSpace(coding)) {
 		case "", "identity":
 			continue
 		case "gzip", "x-gzip":
-			open = func(src source) (io.Reader, error) { return &gunzip{src: src}, nil }
+			open = func(src chunkReader) (io.Reader, error) { return &gunzip{src: src}, nil }
 		case "deflate":
 			open = inflate
 		case "br":
-			open = func(src source) (io.Reader, error) { return unbrotli{brotli.NewReader(src)}, nil }
+			open = func(src chunkReader) (io.Reader, error) { return unbrotli{brotli.NewReader(src)}, nil }
 		case "zstd":
 			open = newUnzstd
-		default:
+		}
+		if open == nil || found != nil {
 			return nil, false
 		}
-		d.codings = append([]opener{open}, d.codings...) // the coding applied last stands last
+		found = open
 	}
-	switch n := len(d.codings); {
-	case n == 0:
+	if found == nil {
 		return nil, true
-	case n > maxCodings:
-		return nil, false
 	}
-	return d, true
+	return &decoder{open: found}, true
 }
 
 // gunzip reads the members of a gzip body. [gzip.Reader] returns the end of a member only when it
 // has the header of the next; gunzip returns it at once.
 type gunzip struct {
-	src    source
+	src    chunkReader
 	member *gzip.Reader
 	within bool // the member has not ended
 }
@@ -126,7 +111,7 @@ func (g *gunzip) open() (err error) {
 }
 
 // inflate reads zlib's format, as the specification says, or bare deflate, as some servers send.
-func inflate(src source) (io.Reader, error) {
+func inflate(src chunkReader) (io.Reader, error) {
 	head, err := src.Peek(2)
 	if err != nil {
 		return nil, io.ErrUnexpectedEOF
@@ -141,7 +126,7 @@ func inflate(src source) (io.Reader, error) {
 // inflated fails with errTrailing if bytes follow the end.
 type inflated struct {
 	io.Reader
-	src source
+	src chunkReader
 }
 
 func (i inflated) Read(p []byte) (int, error) {
@@ -178,7 +163,7 @@ type unzstd struct {
 	came bool // a byte was decoded
 }
 
-func newUnzstd(src source) (io.Reader, error) {
+func newUnzstd(src chunkReader) (io.Reader, error) {
 	z, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow))
 	return &unzstd{Decoder: z}, err
 }
@@ -194,92 +179,66 @@ func (u *unzstd) Read(p []byte) (int, error) {
 
 // decoded yields the decoded bytes, and nil to ask for another chunk.
 func (d *decoder) decoded(yield func([]byte) bool) {
-	var src source = hungry{d, yield}
-	var r io.Reader
-	var below error // the error of a coding undone before the last
-	for _, open := range d.codings {
-		if r != nil {
-			src = bufio.NewReader(noting{r, &below})
-		}
-		if r, d.err = open(src); d.err != nil {
-			return
-		}
-	}
+	r, err := d.open(chunkReader{d, yield})
 	buf := make([]byte, 32<<10)
-	for d.err == nil {
+	for err == nil {
 		var n int
-		if n, d.err = r.Read(buf); n > 0 && !yield(buf[:n]) {
-			d.err = io.ErrUnexpectedEOF // the decoder was stopped
+		if n, err = r.Read(buf); n > 0 && !yield(buf[:n]) {
+			err = io.ErrUnexpectedEOF // the decoder was stopped
 		}
 	}
-	if d.err == io.EOF && below != nil {
-		d.err = below
-	}
+	d.err = err
 }
 
-// noting keeps the error of a reader, because the next decoder may take the error for the end.
-type noting struct {
-	io.Reader
-	err *error
-}
-
-func (r noting) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	if err != nil && err != io.EOF {
-		*r.err = err
-	}
-	return n, err
-}
-
-// hungry reads the decoder's chunks.
-type hungry struct {
+// chunkReader reads the decoder's chunks, byte by byte if a coding has to take no byte too many.
+type chunkReader struct {
 	d     *decoder
 	yield func([]byte) bool
 }
 
 // more waits for a chunk if there is none, and reports whether there is one now.
-func (h hungry) more() bool {
-	for len(h.d.chunk) == 0 {
-		if h.d.last || !h.yield(nil) {
+func (c chunkReader) more() bool {
+	for len(c.d.chunk) == 0 {
+		if c.d.last || !c.yield(nil) {
 			return false
 		}
 	}
 	return true
 }
 
-func (h hungry) Read(p []byte) (int, error) {
-	if !h.more() {
+func (c chunkReader) Read(p []byte) (int, error) {
+	if !c.more() {
 		return 0, io.EOF
 	}
-	n := copy(p, h.d.chunk)
-	h.d.chunk = h.d.chunk[n:]
+	n := copy(p, c.d.chunk)
+	c.d.chunk = c.d.chunk[n:]
 	return n, nil
 }
 
 // ReadByte keeps a decoder from taking more than it needs.
-func (h hungry) ReadByte() (byte, error) {
-	if !h.more() {
+func (c chunkReader) ReadByte() (byte, error) {
+	if !c.more() {
 		return 0, io.EOF
 	}
-	b := h.d.chunk[0]
-	h.d.chunk = h.d.chunk[1:]
+	b := c.d.chunk[0]
+	c.d.chunk = c.d.chunk[1:]
 	return b, nil
 }
 
 // Peek returns the next bytes, which stay in the chunk.
-func (h hungry) Peek(n int) ([]byte, error) {
+func (c chunkReader) Peek(n int) ([]byte, error) {
 	var ahead []byte // the bytes of short chunks
-	for len(ahead)+len(h.d.chunk) < n {
-		ahead, h.d.chunk = append(ahead, h.d.chunk...), nil
-		if !h.more() {
-			h.d.chunk = ahead
+	for len(ahead)+len(c.d.chunk) < n {
+		ahead, c.d.chunk = append(ahead, c.d.chunk...), nil
+		if !c.more() {
+			c.d.chunk = ahead
 			return ahead, io.EOF
 		}
 	}
 	if len(ahead) > 0 {
-		h.d.chunk = append(ahead, h.d.chunk...)
+		c.d.chunk = append(ahead, c.d.chunk...)
 	}
-	return h.d.chunk[:n], nil
+	return c.d.chunk[:n], nil
 }
 
 // heldLimit is how many coded bytes may come without a decoded one.

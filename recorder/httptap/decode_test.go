@@ -269,7 +269,7 @@ func cutCoded(b *body, wire []byte, chunk int, apart bool) (text string, cut boo
 	return text, cut, other
 }
 
-// Every coding and every pile of two, flushed before it is closed or not, of one member or
+// Every coding, flushed before it is closed or not, of one member or
 // several, in one read or byte by byte, whether or not the end comes with the last byte:
 // the log has what was said, and says what is damaged.
 func TestCodings(t *testing.T) {
@@ -285,8 +285,6 @@ func TestCodings(t *testing.T) {
 	}{
 		{"identity", "identity", false}, {"gzip", "gzip", true}, {"x-gzip", "gzip", true}, {"GZIP", "gzip", true}, {"deflate", "deflate", false},
 		{"deflate", "deflate bare", false}, {"br", "br", false}, {"zstd", "zstd", true}, {"gzip, identity", "gzip", true},
-		{"gzip, gzip", "gzip, gzip", true}, {"deflate, gzip", "deflate, gzip", false}, {"gzip,br", "gzip, br", false},
-		{"br, zstd", "br, zstd", false}, {"zstd, deflate", "zstd, deflate bare", false},
 	} {
 		for kind, said := range media {
 			for i := range 16 {
@@ -340,11 +338,11 @@ func TestCodingCutInLog(t *testing.T) {
 	}
 }
 
-// A list of codings that only wants memory is not undone.
-func TestCodingsTooMany(t *testing.T) {
-	wire := encode(t, strings.Repeat("gzip, ", maxCodings)+"gzip", "{}", false, 1)
-	text, _, other := cutCoded(openBody("application/json", strings.Repeat("gzip, ", maxCodings)+"gzip"), wire, 1<<20, false)
-	if text != "" || !strings.HasPrefix(other, "bodygzip, gzip") {
+// Several codings in a row are not undone.
+func TestCodingsInARow(t *testing.T) {
+	wire := encode(t, "gzip, br", "{}", false, 1)
+	text, _, other := cutCoded(openBody("application/json", "gzip, br"), wire, 1<<20, false)
+	if text != "" || !strings.HasPrefix(other, "bodygzip, br") {
 		t.Errorf("frames %q, other %q", text, other)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"github.com/mcprec/mcprec/recorder"
-	"github.com/mcprec/mcprec/store/storetest"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,7 +16,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -39,7 +37,7 @@ func opening(t *testing.T, s store.Spooler, options ...recorder.Option) func(sto
 // was open is cut, not damaged.
 func TestRoundTripStoreFails(t *testing.T) {
 	feed, out := io.Pipe()
-	s := &storetest.Log{InMemory: true}
+	s := &spoolLog{InMemory: true}
 	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		return answer("application/json", feed), nil
@@ -294,12 +292,12 @@ func TestProxyStuckWrite(t *testing.T) {
 		{"text", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no such thing", http.StatusNotFound) }},
 		{"nothing", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusAccepted) }},
 	} {
-		smooth, writes := stuckAt(t, &storetest.Disk{}, 0, form.answer)
+		smooth, writes := stuckAt(t, &stuckDisk{}, 0, form.answer)
 		for n := 2; n <= writes; n++ { // the first is the header's
 			for _, before := range []bool{false, true} {
 				t.Run(fmt.Sprint(form.name, n, before), func(t *testing.T) {
 					t.Parallel()
-					if log, _ := stuckAt(t, &storetest.Disk{Before: before}, n, form.answer); log != smooth {
+					if log, _ := stuckAt(t, &stuckDisk{before: before}, n, form.answer); log != smooth {
 						t.Errorf("log:\n%.999s\nwant:\n%.999s", log, smooth)
 					}
 				})
@@ -310,14 +308,9 @@ func TestProxyStuckWrite(t *testing.T) {
 
 // stuckAt returns the log of one exchange, one of whose writes waits until the client has
 // all, and how many writes there were.
-func stuckAt(t *testing.T, d *storetest.Disk, n int, answer http.HandlerFunc) (log string, writes int) {
+func stuckAt(t *testing.T, d *stuckDisk, n int, answer http.HandlerFunc) (log string, writes int) {
 	t.Helper()
-	d.Stuck, d.Wait = make(chan struct{}), func(write int) time.Duration {
-		if write == n {
-			return -1
-		}
-		return 0
-	}
+	d.stuck, d.at = make(chan struct{}), n
 	server := httptest.NewServer(answer)
 	defer server.Close()
 	target, _ := url.Parse(server.URL + "/mcp")
@@ -328,7 +321,7 @@ func stuckAt(t *testing.T, d *storetest.Disk, n int, answer http.HandlerFunc) (l
 	if got := post(t, own, proxy.URL); got != want {
 		t.Errorf("the client got %.99q, want %.99q", got, want)
 	}
-	close(d.Stuck)
+	close(d.stuck)
 	proxy.Close()
 	tap.Close()
 	for _, e := range d.Events[1:] {
@@ -336,7 +329,7 @@ func stuckAt(t *testing.T, d *storetest.Disk, n int, answer http.HandlerFunc) (l
 			log += line(t, e)
 		}
 	}
-	return log, d.Writes - 1 // without that of the log's end
+	return log, d.writes - 1 // without that of the log's end
 }
 
 func post(t *testing.T, over *http.Transport, url string) string {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"github.com/mcprec/mcprec/recorder"
-	"github.com/mcprec/mcprec/store/storetest"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -27,7 +26,7 @@ type tapped struct {
 	proxy  *httptest.Server
 
 	mu   sync.Mutex
-	logs []*storetest.Log
+	logs []*spoolLog
 	sums []recorder.Summary
 }
 
@@ -51,7 +50,7 @@ func tapServer(t *testing.T, h http.HandlerFunc, o Options) *tapped {
 
 func (tt *tapped) open(t *testing.T, options ...recorder.Option) func(store.Header) *recorder.Recorder {
 	return func(h store.Header) *recorder.Recorder {
-		s := &storetest.Log{}
+		s := &spoolLog{}
 		r := opening(t, s, options...)(h)
 		tt.mu.Lock()
 		defer tt.mu.Unlock()

@@ -2,18 +2,21 @@ package outage
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/storetest"
 	"github.com/mcprec/mcprec/transport"
 )
 
 // A session that rests holds nothing of what passed: there may be hundreds, and a request for
 // each may be long. The parts of an inline write hold whoever would go on.
 func TestRestHoldsNothing(t *testing.T) {
-	d := &storetest.Disk{}
-	s := opened(t, d)
+	d := &fullDisk{}
+	s, err := Open(func() (store.Spool, error) { return d, nil }, Options{Bound: Bound, Budget: Shared})
+	if err != nil {
+		t.Fatal(err)
+	}
 	parts := []store.Part{{Event: store.Event{Kind: store.Frame, Dir: transport.ClientToServer, Payload: []byte("{}\n")}, Chunk: true, Lines: 1}}
 	for what, write := range map[string]func() error{
 		"by another goroutine": func() error { return s.Write(parts) },
@@ -21,12 +24,12 @@ func TestRestHoldsNothing(t *testing.T) {
 			_, err := s.WriteInline(parts, func() { t.Error("left behind") })
 			return err
 		},
-		"in vain": func() error { d.Full.Store(true); return s.Write(parts) },
+		"in vain": func() error { d.full.Store(true); return s.Write(parts) },
 	} {
 		if err := write(); err != nil {
 			t.Errorf("a write %s: %v", what, err)
 		}
-		d.Full.Store(false)
+		d.full.Store(false)
 		if s.parts != nil || s.overdue != nil {
 			t.Errorf("a write %s leaves something", what)
 		}
@@ -34,17 +37,17 @@ func TestRestHoldsNothing(t *testing.T) {
 	_ = s.Close()
 }
 
-func opened(t *testing.T, d *storetest.Disk) *Spool {
-	t.Helper()
-	open := func() (store.Spool, error) {
-		return d.Spool(t.Context(), store.Event{Seq: 1, Kind: store.Opened, Payload: store.Header{}.Encode()})
+// fullDisk is a spool that fails while it is full.
+type fullDisk struct{ full atomic.Bool }
+
+func (d *fullDisk) Write([]store.Part) error {
+	if d.full.Load() {
+		return errors.New("no space left")
 	}
-	s, err := Open(open, Options{Bound: Bound, Budget: Shared})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return nil
 }
+
+func (d *fullDisk) Close() error { return nil }
 
 // What the inner spool fails with comes through.
 func TestErrorsPass(t *testing.T) {
