@@ -62,7 +62,8 @@ func (f *Fold) Apply(e store.Event) error {
 	if f.last && (f.events >= f.spacing.events || f.bytes >= f.spacing.bytes) && f.bytes >= f.spacing.share*f.size {
 		f.image.add(e, f.state, f.transcript)
 		f.size = f.image.points[len(f.image.points)-1].size()
-		f.events, f.bytes = 0, 0
+		f.events = 0
+		f.bytes = 0
 	}
 	return nil
 }

@@ -81,7 +81,8 @@ func Read(b []byte, id store.SessionID, maker string) (*Image, error) {
 	}
 	i := &Image{opened: [32]byte(b[from:])}
 	i.log = store.Head{Seq: binary.LittleEndian.Uint64(b[from+32:]), Chain: [32]byte(b[from+40:])}
-	if want = head(key, maker, i.opened, i.log); string(b[:len(want)]) != string(want) {
+	want = head(key, maker, i.opened, i.log)
+	if string(b[:len(want)]) != string(want) {
 		return nil, fmt.Errorf("read checkpoints of session %s: damaged, or of another program", id)
 	}
 	whole := b[len(want):]

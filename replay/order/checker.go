@@ -17,9 +17,9 @@ var (
 broken JSON-RPC, and whoever sent it waits.`,
 		`@
 > [{"method":"notifications/roots/list_changed"}]`})
-	noBatches  = newLaw(law{batches, "there are no batches", Error, pageBase, "Messages", mcp.Revision2025_06_18, newest})
-	doubtBatch = newLaw(law{batches, "batches are not described", Warning, pageBase, "Messages", oldest, oldest})
-	emptyBatch = newLaw(law{batches, "a batch is not empty", Error, pageBase, "Messages", oldest, newest})
+	noBatches  = newLaw(law{batches, "there are no batches", Error, pageBase, "Messages", revisions{mcp.Revision2025_06_18, mcp.Revision2026_07_28}})
+	doubtBatch = newLaw(law{batches, "batches are not described", Warning, pageBase, "Messages", revisions{mcp.Revision2024_11_05, mcp.Revision2024_11_05}})
+	emptyBatch = newLaw(law{batches, "a batch is not empty", Error, pageBase, "Messages", always})
 )
 
 // Mark is the number of frames an end has received: a point on the end's own clock.
@@ -299,7 +299,7 @@ func (c *Checker) sentResponse(dir transport.Direction, m *message) {
 func (c *Checker) settleByRequest(m *message) {
 	switch v := m.version; {
 	case m.Method == mcp.MethodInitialize:
-		c.revision = lastHandshake
+		c.revision = mcp.Revision2025_11_25 // the last that has a handshake
 		if named := text(transport.Member(m.Params, mcp.MemberProtocolVersion)); named < mcp.Revision2026_07_28 {
 			c.revision = named
 		}

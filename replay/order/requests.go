@@ -22,10 +22,10 @@ for, is dropped by some clients and ends the connection of others.`,
 > {"id":1,"method":"tools/call","params":{"name":"count","_meta":{"progressToken":"t"}}}
 < {"id":1,"result":{}}
 < {"id":1,"result":{}}`})
-	answersRequest = newLaw(law{responses, "a response answers a request", Error, pageBase, "Responses", oldest, newest})
-	answerReceived = newLaw(law{responses, "a response comes after its request was received", Error, pageBase, "Responses", oldest, newest})
-	answerOnce     = newLaw(law{responses, "a request is answered once", Error, pageBase, "Responses", oldest, newest})
-	retryNewID     = newLaw(law{responses, "a retry with the input that was asked for has a new id", Error, pageMRTR, "Client Requirements", newest, newest})
+	answersRequest = newLaw(law{responses, "a response answers a request", Error, pageBase, "Responses", always})
+	answerReceived = newLaw(law{responses, "a response comes after its request was received", Error, pageBase, "Responses", always})
+	answerOnce     = newLaw(law{responses, "a request is answered once", Error, pageBase, "Responses", always})
+	retryNewID     = newLaw(law{responses, "a retry with the input that was asked for has a new id", Error, pageMRTR, "Client Requirements", withoutHandshake})
 
 	ids = newRule(Rule{"P2", "ids",
 		`The id is all that tells an answer from another. Where an id is used again, a late answer
@@ -35,9 +35,9 @@ to the first request is taken for one to the second.`,
 < {"id":1,"result":{"tools":[]}}
 > {"id":1,"method":"tools/list"}
 < {"id":1,"result":{"tools":[]}}`})
-	idNotNull = newLaw(law{ids, "the id of a request is not null", Error, pageBase, "Requests", oldest, newest})
-	idNotUsed = newLaw(law{ids, "the id of a request was not used before in the session", Error, pageBase, "Requests", oldest, lastHandshake})
-	idNotOpen = newLaw(law{ids, "the id of a request is not that of another open one", Error, pageBase, "Requests", oldest, newest})
+	idNotNull = newLaw(law{ids, "the id of a request is not null", Error, pageBase, "Requests", always})
+	idNotUsed = newLaw(law{ids, "the id of a request was not used before in the session", Error, pageBase, "Requests", withHandshake})
+	idNotOpen = newLaw(law{ids, "the id of a request is not that of another open one", Error, pageBase, "Requests", always})
 
 	progresses = newRule(Rule{"P3", "progress",
 		`A client finds the call that progress is of by its token, and forgets the token with the
@@ -46,11 +46,11 @@ response: progress that comes later is lost, or is an error that ends a strict c
 > {"id":1,"method":"tools/call","params":{"name":"count","_meta":{"progressToken":"t"}}}
 < {"id":1,"result":{}}
 < {"method":"notifications/progress","params":{"progressToken":"t","progress":1}}`})
-	tokenNotOpen   = newLaw(law{progresses, "a progress token is unique among open requests", Error, pageProgress, "Progress Flow", oldest, newest})
-	tokenReceived  = newLaw(law{progresses, "progress is of a request that was received", Error, pageProgress, "Behavior Requirements", oldest, newest})
-	progressEnds   = newLaw(law{progresses, "progress stops when the request is answered", Error, pageProgress, "Implementation Notes", oldest, newest})
-	progressRises  = newLaw(law{progresses, "progress rises with each notification", Error, pageProgress, "Progress Flow", oldest, newest})
-	progressServer = newLaw(law{progresses, "only the server sends progress", Error, pageProgress, "Progress Flow", newest, newest})
+	tokenNotOpen   = newLaw(law{progresses, "a progress token is unique among open requests", Error, pageProgress, "Progress Flow", always})
+	tokenReceived  = newLaw(law{progresses, "progress is of a request that was received", Error, pageProgress, "Behavior Requirements", always})
+	progressEnds   = newLaw(law{progresses, "progress stops when the request is answered", Error, pageProgress, "Implementation Notes", always})
+	progressRises  = newLaw(law{progresses, "progress rises with each notification", Error, pageProgress, "Progress Flow", always})
+	progressServer = newLaw(law{progresses, "only the server sends progress", Error, pageProgress, "Progress Flow", withoutHandshake})
 
 	whoAsks = newRule(Rule{"P5", "who asks",
 		`From 2026-07-28 a server that wants something ends the call with an InputRequiredResult, and
@@ -58,18 +58,18 @@ the client asks again. A client of that revision has nobody who answers a reques
 		`> {"id":1,"method":"tools/call","params":{"name":"count",$META}}
 < {"id":0,"method":"ping"}
 < {"id":1,"result":{}}`})
-	serverRequests  = newLaw(law{whoAsks, "the server sends no requests", Error, pageStdio, "Receiving Messages", newest, newest})
-	clientResponses = newLaw(law{whoAsks, "the client sends no responses", Error, pageStdio, "Sending Messages", newest, newest})
+	serverRequests  = newLaw(law{whoAsks, "the server sends no requests", Error, pageStdio, "Receiving Messages", withoutHandshake})
+	clientResponses = newLaw(law{whoAsks, "the client sends no responses", Error, pageStdio, "Sending Messages", withoutHandshake})
 
 	cancellations = newRule(Rule{"P6", "cancellation",
 		`Only who asked may cancel, and only what it asked. A cancellation and the response may cross:
 that is no fault, and where a recording cannot tell it is a note.`,
 		`@
 > {"method":"notifications/cancelled","params":{"requestId":7}}`})
-	cancelsOwn    = newLaw(law{cancellations, "a cancellation names a request of its sender", Error, pageCancel, "Behavior Requirements", oldest, newest})
-	cancelsOpen   = newLaw(law{cancellations, "a cancellation names a request that is believed open", Warning, pageCancel, "Behavior Requirements", oldest, newest})
-	cancelsListen = newLaw(law{cancellations, "a server cancels subscriptions alone", Error, pageCancel, "Behavior Requirements", newest, newest})
-	cancelledEnds = newLaw(law{cancellations, "after a cancellation nothing more is sent for the request", Warning, pageStdio, "Cancellation", newest, newest})
+	cancelsOwn    = newLaw(law{cancellations, "a cancellation names a request of its sender", Error, pageCancel, "Behavior Requirements", always})
+	cancelsOpen   = newLaw(law{cancellations, "a cancellation names a request that is believed open", Warning, pageCancel, "Behavior Requirements", always})
+	cancelsListen = newLaw(law{cancellations, "a server cancels subscriptions alone", Error, pageCancel, "Behavior Requirements", withoutHandshake})
+	cancelledEnds = newLaw(law{cancellations, "after a cancellation nothing more is sent for the request", Warning, pageStdio, "Cancellation", withoutHandshake})
 )
 
 // Request is a request on the wire and its later fate.

@@ -88,10 +88,14 @@ func (d Demand) Observable() bool { return d.Title != answerReceived.title }
 // Revisions lists the revisions of the specification, in order.
 var Revisions = []string{mcp.Revision2024_11_05, mcp.Revision2025_03_26, mcp.Revision2025_06_18, mcp.Revision2025_11_25, mcp.Revision2026_07_28}
 
-const (
-	oldest        = mcp.Revision2024_11_05
-	lastHandshake = mcp.Revision2025_11_25 // the last revision with a handshake
-	newest        = mcp.Revision2026_07_28
+// revisions is a range of revisions, both included.
+type revisions struct{ first, last string }
+
+var (
+	always           = revisions{mcp.Revision2024_11_05, mcp.Revision2026_07_28}
+	withHandshake    = revisions{mcp.Revision2024_11_05, mcp.Revision2025_11_25}
+	withTasks        = revisions{mcp.Revision2025_11_25, mcp.Revision2025_11_25}
+	withoutHandshake = revisions{mcp.Revision2026_07_28, mcp.Revision2026_07_28}
 )
 
 // Rule explains a rule.
@@ -105,12 +109,12 @@ type Rule struct {
 // law is a demand of a rule. A file declares each rule, with the laws, before the code that
 // judges the rule.
 type law struct {
-	rule        string
-	title       string
-	severity    Severity
-	page        page
-	heading     string
-	first, last string // revisions
+	rule     string
+	title    string
+	severity Severity
+	page     page
+	heading  string
+	in       revisions
 }
 
 // The rules and laws of the package, in the order of declaration.
@@ -148,7 +152,7 @@ func Demands() (list []Demand) {
 func RetryNewID() Demand { return retryNewID.demand() }
 
 func (l law) demand() Demand {
-	return Demand{l.rule, l.title, l.severity, l.first, l.last, l.page.at(l.last) + ", " + l.heading}
+	return Demand{l.rule, l.title, l.severity, l.in.first, l.in.last, l.page.at(l.in.last) + ", " + l.heading}
 }
 
 // page is a page of the specification; some moved with the revisions.
