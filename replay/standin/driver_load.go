@@ -214,7 +214,14 @@ func (l *driverLoader) addServerFrame(e store.Event) {
 		}
 		switch m.Kind() {
 		case transport.Response:
-			r, ok := l.answered(exchange, m)
+			id := m.ID
+			if isNull(id) { // over HTTP it answers the first open request of its exchange
+				i := slices.IndexFunc(l.on[exchange], func(r *request) bool { return r.response == nil })
+				if i >= 0 {
+					id = l.on[exchange][i].msg().ID
+				}
+			}
+			r, ok := l.calls.Answer(transport.ClientToServer, exchange, mcp.KeyOf(id))
 			if !ok {
 				s.afterEnd = false
 				break
@@ -231,18 +238,6 @@ func (l *driverLoader) addServerFrame(e store.Event) {
 		}
 		l.serverMsgs = append(l.serverMsgs, s)
 	}
-}
-
-// answered returns the open request that a response answers, as playerLoader.answered does.
-func (l *driverLoader) answered(exchange uint64, m transport.Message) (*request, bool) {
-	id := m.ID
-	if isNull(id) {
-		requests := l.on[exchange]
-		if i := slices.IndexFunc(requests, func(r *request) bool { return r.response == nil }); i >= 0 {
-			id = requests[i].msg().ID
-		}
-	}
-	return l.calls.Answer(transport.ClientToServer, exchange, mcp.KeyOf(id))
 }
 
 // owner returns the call that a request or a notification of the server belongs to: the call

@@ -63,8 +63,12 @@ func (o *driverOrder) release(send func(*clientFrame)) {
 	switch {
 	case o.ended:
 	case o.loose:
+		// An answer to a question that the live server does not ask holds up nothing.
+		isMissing := func(s *serverMsg) bool { return !s.arrived }
+		isAhead := func(f *clientFrame) bool { return !f.written && (f.question == nil || f.question.arrived) }
 		for _, f := range o.clientFrames[o.next:] {
-			if !f.sent && o.mayGoLoose(f) {
+			isAsked := f.question == nil || f.question.arrived
+			if !f.sent && isAsked && !slices.ContainsFunc(f.needs, isMissing) && !slices.ContainsFunc(f.after, isAhead) {
 				send(f)
 			}
 		}
@@ -128,17 +132,6 @@ func (o *driverOrder) mayAnswer(f *clientFrame) bool {
 		}
 	}
 	return true
-}
-
-// mayGoLoose reports whether everything has happened that a frame of a loosened driver waits
-// for. An answer to a question that the live server does not ask holds up nothing.
-func (o *driverOrder) mayGoLoose(f *clientFrame) bool {
-	isMissing := func(s *serverMsg) bool { return !s.arrived }
-	isAhead := func(other *clientFrame) bool {
-		return !other.written && (other.question == nil || other.question.arrived)
-	}
-	return (f.question == nil || f.question.arrived) &&
-		!slices.ContainsFunc(f.needs, isMissing) && !slices.ContainsFunc(f.after, isAhead)
 }
 
 // held returns the first client frame that waits for nothing but messages that may never

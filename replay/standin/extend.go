@@ -224,34 +224,28 @@ func (x *exchanges) enclose(added []store.Event, session string) (all []store.Ev
 
 // streamsOf returns the number of each frame's exchange, from last on.
 func streamsOf(frames []store.Event, last uint64) (streams []uint64) {
-	requests, tokens := map[mcp.Key]uint64{}, map[mcp.Key]uint64{}
-	latest := last
+	calls := timeline.NewIndex[mcp.Key, uint64](timeline.All)
+	latest := last // of a request
 	for _, e := range frames {
-		messages := timeline.MessagesOf(e.AsFrame())
+		stream := latest
 		if e.Dir == transport.ClientToServer {
 			last++
-			for _, m := range messages {
-				if m.Kind() == transport.Request {
-					requests[mcp.KeyOf(m.ID)], latest = last, last
-					if token := m.ProgressToken(); token != nil {
-						tokens[mcp.KeyOf(token)] = last
-					}
-				}
-			}
-			streams = append(streams, last)
-			continue
+			stream = last
 		}
-		stream := latest
-		for _, m := range messages {
-			switch m.Kind() {
-			case transport.Response:
-				if of := requests[mcp.KeyOf(m.ID)]; of > 0 {
-					stream = of
-				}
-			case transport.Notification:
-				if of := tokens[mcp.KeyOf(m.ProgressToken())]; m.Method == mcp.NotificationProgress && of > 0 {
-					stream = of
-				}
+		for _, m := range timeline.MessagesOf(e.AsFrame()) {
+			id, token := mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken())
+			asked, found := uint64(0), false
+			switch {
+			case e.Dir == transport.ClientToServer && m.Kind() == transport.Request:
+				calls.Ask(e.Dir, 0, id, token, last)
+				latest = last
+			case e.Dir == transport.ServerToClient && m.Kind() == transport.Response:
+				asked, found = calls.Answer(transport.ClientToServer, 0, id)
+			case e.Dir == transport.ServerToClient && m.Method == mcp.NotificationProgress:
+				asked, found = calls.Progress(transport.ClientToServer, 0, token)
+			}
+			if found {
+				stream = asked
 			}
 		}
 		streams = append(streams, stream)

@@ -88,7 +88,18 @@ func (l *Live) run(ctx context.Context) {
 				l.fail("the live server "+err.Error(), l.conn != nil)
 			}
 		case ended:
-			l.part(ctx, &reader)
+			// End the client's side, and hear the live server out.
+			half, ok := l.conn.(transport.HalfCloser)
+			if ok && half.CloseWrite() == nil {
+				read := make(chan struct{})
+				go func() { reader.Wait(); close(read) }()
+				select {
+				case <-read:
+				case <-ctx.Done():
+				}
+			}
+			l.close()
+			reader.Wait()
 			return
 		default:
 			select {
@@ -186,21 +197,6 @@ func (l *Live) fail(why string, say bool) {
 	if !known && say {
 		l.serving.say(why)
 	}
-}
-
-// part ends the client's side of the live server and hears it out.
-func (l *Live) part(ctx context.Context, reader *sync.WaitGroup) {
-	half, ok := l.conn.(transport.HalfCloser)
-	if ok && half.CloseWrite() == nil {
-		read := make(chan struct{})
-		go func() { reader.Wait(); close(read) }()
-		select {
-		case <-read:
-		case <-ctx.Done():
-		}
-	}
-	l.close()
-	reader.Wait()
 }
 
 func (l *Live) close() {

@@ -274,6 +274,7 @@ type revisionError struct {
 	supported []string
 }
 
+// Error says what the protocol's error is about, for a report.
 func (e *revisionError) Error() string {
 	return fmt.Sprintf("the client speaks %s, the recording %s: it was told so by the protocol's own error",
 		cmp.Or(phrase.Name(e.requested), "no revision"), strings.Join(e.supported, " and "))

@@ -135,18 +135,16 @@ func (o *playerOrder) waiting(ended bool) *serverFrame {
 		} else if !slices.ContainsFunc(awaited, (*clientMsg).isPending) {
 			continue
 		}
-		if ended || !slices.ContainsFunc(awaited, (*clientMsg).mayTakeTime) {
+		// A client may take its time with an answer, but for roots and pings.
+		mayTakeTime := func(c *clientMsg) bool {
+			q := c.answers
+			return c.isPending() && q != nil && q.frame.sent && q.method != mcp.MethodListRoots && q.method != mcp.MethodPing
+		}
+		if ended || !slices.ContainsFunc(awaited, mayTakeTime) {
 			first = f
 		}
 	}
 	return first
-}
-
-// mayTakeTime reports whether the message is an answer that the live client was asked for and
-// may take its time with: only roots and pings are answered at once.
-func (c *clientMsg) mayTakeTime() bool {
-	q := c.answers
-	return c.isPending() && q != nil && q.frame.sent && q.method != mcp.MethodListRoots && q.method != mcp.MethodPing
 }
 
 // giveUp lets a frame wait for no more messages.
